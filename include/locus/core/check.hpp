@@ -1,0 +1,140 @@
+#pragma once
+// The exceptions that Locus throws, and the one way it throws them.
+
+#include <locus/core/config.hpp>
+
+#include <cstdio>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+namespace locus {
+
+/// Base of everything that Locus throws. what() says what was given, what was expected, and what to do.
+struct Error : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+struct ArgumentError : Error {
+  using Error::Error;
+};  ///< an option or argument outside its range
+struct ShapeError : Error {
+  using Error::Error;
+};  ///< ranks or extents that do not fit
+struct IndexError : Error {
+  using Error::Error;
+};  ///< an index, axis or label out of range
+struct DeviceError : Error {
+  using Error::Error;
+};  ///< tensors on two ordinals of one device kind
+struct CudaUnavailable : Error {
+  using Error::Error;
+};  ///< no toolkit in this build, no driver, or no GPU
+struct CudaError : Error {
+  using Error::Error;
+};  ///< a CUDA, cuBLAS or launch error
+struct OutOfMemory : Error {
+  using Error::Error;
+};  ///< an allocation failed; the program may go on
+struct DataError : Error {
+  using Error::Error;
+};  ///< a file that is missing, truncated or malformed
+struct GraphError : Error {
+  using Error::Error;
+};  ///< a backward pass that cannot be run
+struct StaleError : Error {
+  using Error::Error;
+};  ///< a tensor changed in place before its pending use
+struct NumericError : Error {
+  using Error::Error;
+};  ///< NaN or infinity where a finite number is needed
+
+}  // namespace locus
+
+namespace locus::inline LOCUS_ABI {
+
+namespace detail {
+
+/// One part of a message. Its type is erased, so that composing messages is compiled once and not per combination.
+class Text {
+ public:
+  constexpr Text() : Text(std::string_view()) {}
+  constexpr Text(std::string_view text) : text_(text), append_(&append_text) {}
+  constexpr Text(const char* text) : Text(std::string_view(text)) {}
+  Text(const std::string& text) : Text(std::string_view(text)) {}
+  Text(bool value) : Text(std::string_view(value ? "true" : "false")) {}
+  Text(char character) : integer_(character), append_(&append_character) {}
+  template <class N>
+    requires std::is_integral_v<N>
+  Text(N number)
+      : integer_(static_cast<long long>(number)), append_(std::is_unsigned_v<N> ? &append_unsigned : &append_integer) {}
+  template <class N>
+    requires std::is_floating_point_v<N>
+  Text(N number) : floating_(static_cast<double>(number)), append_(&append_floating) {}
+  /// Whatever has a to_string beside it.
+  template <class X>
+    requires(std::is_class_v<X> && !std::is_convertible_v<const X&, std::string_view>)
+  Text(const X& object) : object_(&object), append_(&append_object<X>) {}
+
+  void append_to(std::string& text) const { append_(text, *this); }
+
+ private:
+  static void append_text(std::string& text, const Text& part) { text += part.text_; }
+  static void append_character(std::string& text, const Text& part) { text += static_cast<char>(part.integer_); }
+  static void append_integer(std::string& text, const Text& part) { text += std::to_string(part.integer_); }
+  static void append_unsigned(std::string& text, const Text& part) {
+    text += std::to_string(static_cast<unsigned long long>(part.integer_));
+  }
+  static void append_floating(std::string& text, const Text& part) {
+    char digits[32];
+    std::snprintf(digits, sizeof digits, "%g", part.floating_);
+    text += digits;
+  }
+  template <class X>
+  static void append_object(std::string& text, const Text& part) {
+    text += to_string(*static_cast<const X*>(part.object_));
+  }
+
+  union {
+    std::string_view text_;
+    long long integer_;
+    double floating_;
+    const void* object_;
+  };
+  void (*append_)(std::string& text, const Text& part);
+};
+
+inline constexpr Text nothing;
+
+[[nodiscard]] inline std::string join_texts(const Text* parts, std::size_t count) {
+  std::string text;
+  for (std::size_t i = 0; i < count; ++i) parts[i].append_to(text);
+  return text;
+}
+
+}  // namespace detail
+
+/// The parts joined into one text; numbers, strings, and whatever has a to_string beside it.
+template <class... Parts>
+[[nodiscard]] inline std::string join(const Parts&... parts) {
+  const detail::Text texts[] = {parts...};
+  return detail::join_texts(texts, sizeof...(Parts));
+}
+
+/// Throws E with up to fourteen parts joined: fail<ShapeError>("matmul: ", a.shape(), " does not fit ", b.shape()).
+/// (A fixed list rather than a pack: it is compiled once per exception, not once per combination of types.)
+template <class E>
+[[noreturn]] [[gnu::cold]] [[gnu::noinline]] void fail(
+    const detail::Text& a, const detail::Text& b = detail::nothing, const detail::Text& c = detail::nothing,
+    const detail::Text& d = detail::nothing, const detail::Text& e = detail::nothing,
+    const detail::Text& f = detail::nothing, const detail::Text& g = detail::nothing,
+    const detail::Text& h = detail::nothing, const detail::Text& i = detail::nothing,
+    const detail::Text& j = detail::nothing, const detail::Text& k = detail::nothing,
+    const detail::Text& l = detail::nothing, const detail::Text& m = detail::nothing,
+    const detail::Text& n = detail::nothing) {
+  throw E(join(a, b, c, d, e, f, g, h, i, j, k, l, m, n));
+}
+
+}  // namespace locus::inline LOCUS_ABI

@@ -1,0 +1,101 @@
+#pragma once
+// What the compiler is, and what follows from it. The only place besides device/cuda.hpp that asks for __CUDACC__.
+
+#if __cplusplus < 202002L
+#error "Locus needs C++20: compile with -std=c++20 or newer"
+#endif
+
+/// LOCUS_CUDA: 1 in a program whose Cuda tensors can run. nvcc sets it by itself; a plain .cpp of the same program is
+/// compiled with -DLOCUS_CUDA=1 (and with the toolkit's include path), or the link fails naming the difference.
+#ifndef LOCUS_CUDA
+#if defined(__CUDACC__)
+#define LOCUS_CUDA 1
+#else
+#define LOCUS_CUDA 0
+#endif
+#endif
+
+/// LOCUS_NVCC: 1 where kernels can be launched, that is, in files compiled by nvcc.
+#if defined(__CUDACC__)
+#define LOCUS_NVCC 1
+#define LOCUS_HD __host__ __device__
+#else
+#define LOCUS_NVCC 0
+#define LOCUS_HD
+#endif
+
+/// LOCUS_ZLIB: 1 to read .gz files, with -lz on the link line; by default where <zlib.h> is found.
+#ifndef LOCUS_ZLIB
+#if __has_include(<zlib.h>)
+#define LOCUS_ZLIB 1
+#else
+#define LOCUS_ZLIB 0
+#endif
+#endif
+
+/// 1 in nvcc's device pass, where host library functions do not exist.
+#if defined(__CUDA_ARCH__)
+#define LOCUS_ON_DEVICE 1
+#else
+#define LOCUS_ON_DEVICE 0
+#endif
+
+/// A function small enough to vanish into its caller, on every device.
+#define LOCUS_FN LOCUS_HD inline __attribute__((always_inline))
+
+/// Loops that must vectorize at -O2 too. (g++ 12 vectorizes only the cheapest loops there; clang needs no help.)
+/// Where comparisons may trap, g++ keeps the branches of a conditional, and with them the scalar loop, below AVX-512.
+#if defined(__clang__)
+#define LOCUS_VECTORIZED
+#define LOCUS_IVDEP _Pragma("clang loop vectorize(enable) interleave(enable)")
+#else
+#define LOCUS_VECTORIZED __attribute__((optimize("O3", "no-trapping-math")))
+#define LOCUS_IVDEP _Pragma("GCC ivdep")
+#endif
+
+/// Whether the address sanitizer watches this program.
+#if defined(__SANITIZE_ADDRESS__)
+#define LOCUS_ADDRESS_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define LOCUS_ADDRESS_SANITIZER 1
+#endif
+#endif
+#ifndef LOCUS_ADDRESS_SANITIZER
+#define LOCUS_ADDRESS_SANITIZER 0
+#endif
+
+/// Around loops that stay scalar for some functors, which clang would report for each.
+#if defined(__clang__)
+#define LOCUS_LOOPS_BEGIN _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wpass-failed\"")
+#define LOCUS_LOOPS_END _Pragma("clang diagnostic pop")
+#else
+#define LOCUS_LOOPS_BEGIN
+#define LOCUS_LOOPS_END
+#endif
+
+// One-definition rule: the same template compiled with and without CUDA or zlib, or for another instruction set, is
+// another function. All that Locus defines lives in an inline namespace that says which, so a mix fails to link.
+#if defined(__AVX512F__) && defined(__AVX512DQ__)
+#define LOCUS_ISA avx512
+#elif defined(__AVX2__) && defined(__FMA__)
+#define LOCUS_ISA avx2
+#elif defined(__ARM_NEON)
+#define LOCUS_ISA neon
+#else
+#define LOCUS_ISA generic
+#endif
+#define LOCUS_JOIN_(a, b) a##_##b
+#define LOCUS_JOIN(a, b) LOCUS_JOIN_(a, b)
+#if LOCUS_CUDA
+#define LOCUS_DEVICES with_cuda
+#else
+#define LOCUS_DEVICES cpu_only
+#endif
+#if LOCUS_ZLIB
+#define LOCUS_ABI LOCUS_JOIN(LOCUS_DEVICES, LOCUS_ISA)
+#else
+#define LOCUS_ABI LOCUS_JOIN(LOCUS_JOIN(LOCUS_DEVICES, LOCUS_ISA), without_zlib)
+#endif
+
+namespace locus::inline LOCUS_ABI {}

@@ -1,0 +1,74 @@
+#pragma once
+// Where random tensors take their numbers from: a seed, and how many of its numbers are used up.
+
+#include <locus/core/rng.hpp>
+#include <locus/core/thread.hpp>
+
+namespace locus::inline LOCUS_ABI {
+
+/// Random numbers for tensors on D. What is drawn depends on (seed, offset) alone, so equal generators give equal
+/// numbers on every device. Not for use by two threads at once.
+template <class D>
+struct Generator {
+  std::uint64_t seed = 0;
+  std::uint64_t offset = 0;  ///< numbers used up
+
+  /// Uses up `count` numbers; returns the position of the first.
+  constexpr std::uint64_t reserve(std::int64_t count) {
+    const std::uint64_t first = offset;
+    offset += static_cast<std::uint64_t>(count);
+    return first;
+  }
+};
+
+namespace detail {
+
+inline constexpr std::uint64_t initial_seed = 0x10c05;
+
+/// Each kind of number has a stream of its own: numbers of different kinds never share random bits.
+enum RandomStream : std::uint64_t {
+  stream_of_32_bits = 0,
+  stream_of_64_bits = 1,
+  stream_of_orders = 2,
+  stream_of_normals = 3,
+  stream_of_double_normals = 4,
+};
+
+/// The default generators notice a new seed by `count`.
+struct GlobalSeed {
+  Mutex mutex;
+  std::uint64_t seed = initial_seed;
+  std::uint64_t count = 0;
+};
+inline GlobalSeed& global_seed() {
+  static GlobalSeed seed;
+  return seed;
+}
+
+template <class D>
+struct DefaultGenerator {
+  Generator<D> generator{initial_seed};
+  std::uint64_t seen = 0;
+};
+
+/// `count` numbers of D's default generator, as a generator that stands at the first of them.
+template <class D>
+[[nodiscard]] Generator<D> draw_from_default(std::int64_t count) {
+  static DefaultGenerator<D> state;
+  auto& global = global_seed();
+  const Lock lock(global.mutex);
+  if (state.seen != global.count) state = {{global.seed}, global.count};
+  return {state.generator.seed, state.generator.reserve(count)};
+}
+
+}  // namespace detail
+
+/// Restarts the default generator of every device: what follows is the same in every run, and on every device.
+inline void manual_seed(std::uint64_t seed) {
+  auto& global = detail::global_seed();
+  const Lock lock(global.mutex);
+  global.seed = seed;
+  ++global.count;
+}
+
+}  // namespace locus::inline LOCUS_ABI

@@ -1,0 +1,163 @@
+#pragma once
+// Extents and strides of up to eight dimensions, kept inline.
+
+#include <locus/core/check.hpp>
+
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+
+namespace locus::inline LOCUS_ABI {
+
+inline constexpr int max_rank = 8;
+
+/// A short list of at most eight 64-bit numbers: extents, strides, axes.
+class Dims {
+ public:
+  constexpr Dims() = default;
+  constexpr Dims(std::initializer_list<std::int64_t> values) : Dims(std::span(values.begin(), values.size())) {}
+  explicit constexpr Dims(std::span<const std::int64_t> values) {
+    for (auto value : values) push_back(value);
+  }
+  [[nodiscard]] static constexpr Dims filled(int rank, std::int64_t value) {
+    Dims dims;
+    for (int i = 0; i < rank; ++i) dims.push_back(value);
+    return dims;
+  }
+
+  [[nodiscard]] constexpr int rank() const { return rank_; }
+  [[nodiscard]] constexpr bool empty() const { return rank_ == 0; }
+  [[nodiscard]] constexpr std::int64_t* begin() { return values_; }
+  [[nodiscard]] constexpr std::int64_t* end() { return values_ + rank_; }
+  [[nodiscard]] constexpr const std::int64_t* begin() const { return values_; }
+  [[nodiscard]] constexpr const std::int64_t* end() const { return values_ + rank_; }
+
+  /// Entry i; negative i counts from the end. throws IndexError
+  [[nodiscard]] constexpr std::int64_t operator[](int i) const { return values_[position(i)]; }
+  [[nodiscard]] constexpr std::int64_t& operator[](int i) { return values_[position(i)]; }
+
+  constexpr void assign(std::int64_t only) {
+    values_[0] = only;
+    rank_ = 1;
+  }
+  constexpr void push_back(std::int64_t value) {
+    if (rank_ == max_rank) refuse_more();
+    values_[rank_++] = value;
+  }
+  constexpr void insert(int at, std::int64_t value) {
+    push_back(value);
+    for (int i = rank_ - 1; i > at; --i) values_[i] = values_[i - 1];
+    values_[at] = value;
+  }
+  constexpr void erase(int at) {
+    for (int i = at; i + 1 < rank_; ++i) values_[i] = values_[i + 1];
+    --rank_;
+  }
+
+  [[nodiscard]] friend constexpr bool operator==(const Dims& a, const Dims& b) {
+    if (a.rank_ != b.rank_) return false;
+    for (int i = 0; i < a.rank_; ++i)
+      if (a.values_[i] != b.values_[i]) return false;
+    return true;
+  }
+  [[nodiscard]] friend std::string to_string(const Dims& dims) {
+    std::string text = "(";
+    for (int i = 0; i < dims.rank_; ++i) {
+      if (i > 0) text += ", ";
+      text += std::to_string(dims.values_[i]);
+    }
+    text += dims.rank_ == 1 ? ",)" : ")";
+    return text;
+  }
+
+ private:
+  [[nodiscard]] constexpr int position(int i) const {
+    if (i < -rank_ || i >= rank_) refuse(i);
+    return i < 0 ? i + rank_ : i;
+  }
+  [[noreturn, gnu::cold, gnu::noinline]] static void refuse_more() {
+    fail<ShapeError>("a tensor has at most ", max_rank, " dimensions");
+  }
+  [[noreturn, gnu::cold, gnu::noinline]] void refuse(int i) const {
+    if (rank_ == 0) fail<IndexError>("there is no dimension ", i, " in shape ()");
+    fail<IndexError>("there is no dimension ", i, " in ", *this, "; expected ", -rank_, " to ", rank_ - 1);
+  }
+
+  std::int64_t values_[max_rank] = {};
+  int rank_ = 0;
+};
+
+using Shape = Dims;    ///< extents, outermost first
+using Strides = Dims;  ///< distance in elements between neighbours of each dimension
+using Axes = Dims;     ///< dimension numbers; negative ones count from the end
+
+/// Product of the extents; 1 for a scalar. throws ShapeError for a negative extent or a product past 2^63
+[[nodiscard]] [[gnu::noinline]] constexpr std::int64_t elements(const Shape& shape) {
+  std::int64_t product = 1;
+  for (auto extent : shape) {
+    if (extent < 0) fail<ShapeError>("negative extent in shape ", shape);
+    if (__builtin_mul_overflow(product, extent, &product)) {
+      bool has_zero = false;
+      for (auto other : shape) has_zero |= other == 0;
+      if (has_zero) return 0;
+      fail<ShapeError>("shape ", shape, " has more than 2^63 elements");
+    }
+  }
+  return product;
+}
+
+/// Strides of a dense row-major tensor.
+[[nodiscard]] [[gnu::noinline]] constexpr Strides row_major(const Shape& shape) {
+  Strides strides = Dims::filled(shape.rank(), 1);
+  for (int i = shape.rank() - 2; i >= 0; --i) {
+    strides[i] = strides[i + 1] * (shape[i + 1] > 1 ? shape[i + 1] : 1);
+  }
+  return strides;
+}
+
+/// The axis as a number in [0, rank). throws IndexError naming the caller
+[[nodiscard]] [[gnu::noinline]] constexpr int normalize_axis(std::int64_t axis, int rank, std::string_view caller) {
+  if (axis < -rank || axis >= rank) {
+    fail<IndexError>(caller, ": axis ", axis, " is out of range for a tensor with ", rank, " dimensions",
+                     rank == 0 ? "" : join("; expected ", -rank, " to ", rank - 1));
+  }
+  return static_cast<int>(axis < 0 ? axis + rank : axis);
+}
+
+/// NumPy's broadcasting: align at the last dimension; extents must be equal or 1. throws ShapeError naming both
+[[nodiscard]] [[gnu::noinline]] constexpr Shape broadcast(const Shape& a, const Shape& b) {
+  const int rank = a.rank() > b.rank() ? a.rank() : b.rank();
+  Shape result = Dims::filled(rank, 1);
+  for (int i = 1; i <= rank; ++i) {
+    const auto x = i <= a.rank() ? a[-i] : 1;
+    const auto y = i <= b.rank() ? b[-i] : 1;
+    if (x != y && x != 1 && y != 1) {
+      fail<ShapeError>("shapes ", a, " and ", b, " do not broadcast: dimension ", -i, " is ", x, " and ", y,
+                       "; equal extents or 1 expected");
+    }
+    result[-i] = x == 1 ? y : x;
+  }
+  return result;
+}
+
+/// Strides with which a tensor of `shape` is read as `target`: 0 where it is repeated.
+[[nodiscard]] [[gnu::noinline]] constexpr Strides broadcast_strides(const Shape& shape, const Strides& strides,
+                                                                    const Shape& target) {
+  Strides result = Dims::filled(target.rank(), 0);
+  for (int i = 1; i <= shape.rank(); ++i)
+    if (shape[-i] != 1) result[-i] = strides[-i];
+  return result;
+}
+
+/// Whether the elements lie densely in row-major order.
+[[nodiscard]] [[gnu::noinline]] constexpr bool is_contiguous(const Shape& shape, const Strides& strides) {
+  std::int64_t expected = 1;
+  for (int i = shape.rank() - 1; i >= 0; --i) {
+    if (shape[i] == 1) continue;
+    if (strides[i] != expected) return shape.rank() > 0 && elements(shape) == 0;
+    expected *= shape[i];
+  }
+  return true;
+}
+
+}  // namespace locus::inline LOCUS_ABI

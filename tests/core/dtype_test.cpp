@@ -1,0 +1,112 @@
+#include <locus/core/dtype.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+using namespace locus;
+
+namespace {
+
+half half_of(unsigned bits) { return std::bit_cast<half>(static_cast<std::uint16_t>(bits)); }
+bfloat16 bfloat16_of(unsigned bits) { return std::bit_cast<bfloat16>(static_cast<std::uint16_t>(bits)); }
+template <class T>
+unsigned bits_of(T value) {
+  return std::bit_cast<std::uint16_t>(value);
+}
+
+/// Exact value of a finite half, from the definition of IEEE binary16.
+double exact_half(unsigned bits) {
+  const int exponent = static_cast<int>(bits >> 10 & 31u);
+  const double mantissa = static_cast<double>(bits & 1023u);
+  const double magnitude = exponent ? std::ldexp(1024 + mantissa, exponent - 25) : std::ldexp(mantissa, -24);
+  return bits & 0x8000u ? -magnitude : magnitude;
+}
+
+/// Every float between two neighbouring values of T rounds to the nearer one, and a tie to the even one.
+template <class T>
+bool rounds_to_nearest_even(T low, T high) {
+  const float a = static_cast<float>(low), b = static_cast<float>(high);
+  const float middle = a + (b - a) / 2;
+  const T even = bits_of(low) % 2 == 0 ? low : high;
+  const auto becomes = [](float value, T expected) { return bits_of(static_cast<T>(value)) == bits_of(expected); };
+  return becomes(a, low) && becomes(b, high) && becomes(middle, even) && becomes(std::nextafter(middle, a), low) &&
+         becomes(std::nextafter(middle, b), high);
+}
+
+}  // namespace
+
+TEST_CASE("every half has the value that its bits say, and converts back to them") {
+  int wrong = 0;
+  for (unsigned bits = 0; bits < 0x10000; ++bits) {
+    const auto value = static_cast<float>(half_of(bits));
+    if ((bits & 0x7c00u) != 0x7c00u) {
+      wrong += static_cast<double>(value) != exact_half(bits) || bits_of(half(value)) != bits;
+    } else if (bits & 0x3ffu) {
+      wrong += !std::isnan(value) || !std::isnan(static_cast<float>(half(value)));
+    } else {
+      wrong += value != (bits & 0x8000u ? -INFINITY : INFINITY) || bits_of(half(value)) != bits;
+    }
+  }
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("floats round to the nearest half, ties to even, subnormals included") {
+  int wrong = 0;
+  for (unsigned bits = 0; bits + 1 < 0x7c00; ++bits) {
+    wrong += !rounds_to_nearest_even(half_of(bits), half_of(bits + 1));
+    if (bits) wrong += !rounds_to_nearest_even(half_of(bits | 0x8000u), half_of((bits + 1) | 0x8000u));
+  }
+  CHECK(wrong == 0);
+  CHECK(bits_of(half(65504.0f)) == 0x7bff);
+  CHECK(bits_of(half(65519.996f)) == 0x7bff);
+  CHECK(bits_of(half(65520.0f)) == 0x7c00);
+  CHECK(bits_of(half(-1e30f)) == 0xfc00);
+  CHECK(bits_of(half(1e-30f)) == 0);
+  CHECK(bits_of(half(-1e-30f)) == 0x8000);
+}
+
+TEST_CASE("floats round to the nearest bfloat16, ties to even") {
+  int wrong = 0;
+  for (unsigned bits = 0; bits + 1 < 0x7f80; ++bits) {
+    wrong += !rounds_to_nearest_even(bfloat16_of(bits), bfloat16_of(bits + 1));
+  }
+  CHECK(wrong == 0);
+  CHECK(static_cast<float>(bfloat16(1.0f)) == 1.0f);
+  CHECK(bits_of(bfloat16(std::numeric_limits<float>::max())) == 0x7f80);
+  CHECK(bits_of(bfloat16(-INFINITY)) == 0xff80);
+  CHECK(std::isnan(static_cast<float>(bfloat16(NAN))));
+  CHECK(std::isnan(static_cast<float>(bfloat16(std::bit_cast<float>(0x7f800001u)))));
+}
+
+TEST_CASE("elements convert as in C++, through float for the 16-bit types") {
+  CHECK(convert<std::int32_t>(-2.75f) == -2);
+  CHECK(convert<std::uint8_t>(200) == 200);
+  CHECK(convert<double>(1.5f) == 1.5);
+  CHECK(convert<float>(half(0.5f)) == 0.5f);
+  CHECK(convert<std::int64_t>(bfloat16(3.0f)) == 3);
+  CHECK(static_cast<float>(convert<bfloat16>(half(0.25f))) == 0.25f);
+  CHECK(static_cast<float>(convert<half>(7)) == 7.0f);
+  CHECK(convert<bool>(0.5f));
+  CHECK(convert<bool>(half(-0.5f)));
+  CHECK(convert<bool>(256));
+  CHECK_FALSE(convert<bool>(0.0));
+  CHECK_FALSE(convert<bool>(bfloat16(0.0f)));
+  CHECK(convert<float>(true) == 1.0f);
+}
+
+TEST_CASE("types are named as in NumPy and computed in registers wide enough") {
+  CHECK(dtype_name<float>() == "float32");
+  CHECK(dtype_name<double>() == "float64");
+  CHECK(dtype_name<std::int32_t>() == "int32");
+  CHECK(dtype_name<std::int64_t>() == "int64");
+  CHECK(dtype_name<std::uint8_t>() == "uint8");
+  CHECK(dtype_name<bool>() == "bool");
+  CHECK(dtype_name<half>() == "float16");
+  CHECK(dtype_name<bfloat16>() == "bfloat16");
+  static_assert(std::is_same_v<locus::compute_t<half>, float> && std::is_same_v<locus::compute_t<bfloat16>, float>);
+  static_assert(std::is_same_v<locus::compute_t<double>, double> && std::is_same_v<locus::compute_t<bool>, bool>);
+  static_assert(!DType<long double> && !DType<char> && !DType<std::uint32_t> && !DType<const float>);
+  static_assert(FloatingDType<half> && !FloatingDType<bool> && IntegerDType<std::uint8_t> && !IntegerDType<bool>);
+}
