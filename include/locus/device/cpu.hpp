@@ -1,0 +1,73 @@
+#pragma once
+// The host as a device: the readable specification of every verb, and a fast one.
+
+#include <locus/device/cpu/gemm.hpp>
+#include <locus/device/cpu/map.hpp>
+#include <locus/device/cpu/memory.hpp>
+#include <locus/device/cpu/reduce.hpp>
+#include <locus/device/cpu/rows.hpp>
+#include <locus/device/launch_log.hpp>
+#include <locus/device/verbs.hpp>
+
+namespace locus::inline LOCUS_ABI {
+
+template <>
+struct Backend<Cpu> {
+  [[nodiscard]] static void* allocate(Cpu, std::size_t bytes) { return cpu::MemoryPool::instance().allocate(bytes); }
+  static void deallocate(Cpu, void* data, std::size_t bytes) noexcept {
+    cpu::MemoryPool::instance().deallocate(data, bytes);
+  }
+  [[nodiscard]] static MemoryStats memory_stats(Cpu) { return cpu::MemoryPool::instance().stats(); }
+
+  /// Everything on Cpu is done when its call returns.
+  static void synchronize(Cpu) {}
+
+  /// f(inputs as registers..., outputs as registers&...) for every element of the plan, whose operands are the inputs
+  /// and then the outputs. A null input reads as zero, a null output is discarded. An output may be an input, provided
+  /// that both have the same strides.
+  template <class F, class... I, class... O>
+  static void map(Cpu, const Plan<static_cast<int>(sizeof...(I) + sizeof...(O))>& plan, const F& f,
+                  const Pack<I...>& inputs, const Pack<O*...>& outputs) {
+    if (plan.elements == 0) return;
+    ++detail::launches.map;
+    cpu::map(plan, f, inputs, outputs);
+  }
+
+  /// f(row, team) for every row; see cpu::RowTeam for what a team can do.
+  template <class F>
+  static void for_each_row(Cpu, std::int64_t rows, std::int64_t cols, const F& f) {
+    if (rows == 0) return;
+    ++detail::launches.rows;
+    cpu::for_each_row(rows, cols, f);
+  }
+
+  /// out = op.finish(fold of f(inputs as registers...) with op) (+ previous, unless it is null).
+  /// op: Accumulator, identity(), combine(a, b), finish(a). The order of folding depends on the plan alone.
+  template <class F, class Op, class... I, class T>
+  static void reduce(Cpu, const ReducePlan<static_cast<int>(sizeof...(I))>& plan, const F& f, const Op& op,
+                     const Pack<I...>& inputs, const T* previous, T* out) {
+    if (plan.kept.elements == 0) return;
+    ++detail::launches.reduce;
+    cpu::reduce(plan, f, op, inputs, previous, out);
+  }
+
+  /// C = epilogue(A B), `batch.count` times.
+  template <class T, class E>
+  static void gemm(Cpu, const GemmBatch& batch, MatrixRef<const T> a, MatrixRef<const T> b, MatrixRef<T> c,
+                   const E& epilogue) {
+    if (batch.count == 0 || c.rows == 0 || c.cols == 0) return;
+    ++detail::launches.gemm;
+    cpu::gemm(batch, a, b, c, epilogue);
+  }
+};
+
+template <>
+struct Transfer<Cpu, Cpu> {
+  static void copy(Cpu, const void* source, Cpu, void* target, std::size_t bytes) {
+    if (bytes) std::memcpy(target, source, bytes);
+  }
+};
+
+static_assert(Device<Cpu>);
+
+}  // namespace locus::inline LOCUS_ABI

@@ -1,0 +1,178 @@
+#pragma once
+// Matrix products on the host.
+
+#include <locus/core/check.hpp>
+#include <locus/core/math.hpp>
+#include <locus/device/cpu/gemm_cblas.hpp>
+#include <locus/device/cpu/gemm_vector.hpp>
+#include <locus/device/verbs.hpp>
+
+#include <concepts>
+#include <type_traits>
+
+// g++ vectorizes a conditional that computes something only where it may assume that no one watches for traps.
+#if defined(__clang__)
+#define LOCUS_NO_OVERLAP  // clang finds out by itself
+#else
+#define LOCUS_NO_OVERLAP _Pragma("GCC ivdep")
+#endif
+
+namespace locus::inline LOCUS_ABI {
+namespace cpu {
+
+namespace detail {
+/// True of an epilogue that stores (or adds) the sums unchanged, so that they may be summed in c itself.
+template <class E>
+[[nodiscard]] constexpr bool is_plain(const E&) {
+  return false;
+}
+template <class T, class Activation>
+[[nodiscard]] constexpr bool is_plain(const Epilogue<T, Activation>& epilogue) {
+  if constexpr (requires { Activation::is_identity; }) return Activation::is_identity && !epilogue.bias;
+  else return false;
+}
+
+/// The epilogue over one row that is not dense, or that adds to what is there.
+template <class T, class R, class E>
+[[gnu::noinline]] void finish_scattered_row(const E& epilogue, const R* sums, T* c, std::int64_t stride,
+                                            std::int64_t cols, std::int64_t row, std::int64_t col, bool reads) {
+  for (std::int64_t j = 0; j < cols; ++j) {
+    T& target = c[j * stride];
+    target = from_register<T>(epilogue(sums[j], reads ? load_as_register(target) : R(0), row, col + j));
+  }
+}
+
+/// The epilogue over a tile, row by row.
+template <class T, class E>
+LOCUS_VECTORIZED void finish_rows(const GemmCall<T>& call, const SumTile<compute_t<T>>& tile, const E epilogue) {
+  using R = compute_t<T>;
+  const std::int64_t cols = tile.cols, stride = call.c.col_stride;
+  const bool reads = call.accumulates;
+  for (std::int64_t i = 0; i < tile.rows; ++i) {
+    const std::int64_t row = tile.row + i;
+    const R* const sums = tile.data + i * tile.stride;
+    T* const c = call.c.data + row * call.c.row_stride + tile.col * stride;
+    if (stride == 1 && !reads) {
+      LOCUS_NO_OVERLAP
+      for (std::int64_t j = 0; j < cols; ++j) c[j] = from_register<T>(epilogue(sums[j], R(0), row, tile.col + j));
+    } else {
+      finish_scattered_row(epilogue, sums, c, stride, cols, row, tile.col, reads);
+    }
+  }
+}
+
+/// The same with the epilogue's type erased. An activation chosen at run time is chosen here, outside the loops.
+template <class T, class E>
+void finish_tile(const GemmCall<T>& call, const SumTile<compute_t<T>>& tile) {
+  const E& epilogue = *static_cast<const E*>(call.epilogue);
+  if constexpr (requires { epilogue.activation.visit([](auto) {}); }) {
+    epilogue.activation.visit([&](auto activation) {
+      finish_rows<T>(call, tile, Epilogue<T, decltype(activation)>{epilogue.bias, epilogue.accumulate, activation});
+    });
+  } else {
+    finish_rows<T>(call, tile, epilogue);
+  }
+}
+
+template <class T>
+void multiply(const GemmCall<T>& call) {
+  if constexpr (std::is_same_v<T, compute_t<T>>) {
+    if (is_vector_product(call)) return multiply_by_vector(call);
+#if defined(LOCUS_CBLAS)
+    if (multiply_with_cblas(call)) return;
+#endif
+  }
+  Product<T>(call).run();
+}
+
+template <class T, class E>
+LOCUS_VECTORIZED void multiply_integer_row(MatrixRef<const T> a, MatrixRef<const T> b, MatrixRef<T> c,
+                                           const E& epilogue, std::int64_t row) {
+  using W = math::wrapping_t<T>;  // unsigned numbers wrap around
+  constexpr std::int64_t width = 64;
+  const bool plain = is_plain(epilogue), reads = epilogue.accumulates();
+  for (std::int64_t first = 0; first < c.cols; first += width) {
+    const std::int64_t cols = smaller(c.cols - first, width);
+    W sums[width] = {};
+    for (std::int64_t k = 0; k < a.cols; ++k) {
+      const W left = static_cast<W>(a.data[row * a.row_stride + k * a.col_stride]);
+      const T* const right = b.data + k * b.row_stride + first * b.col_stride;
+      if (b.col_stride == 1)
+        for (std::int64_t j = 0; j < cols; ++j) sums[j] += left * static_cast<W>(right[j]);
+      else
+        for (std::int64_t j = 0; j < cols; ++j) sums[j] += left * static_cast<W>(right[j * b.col_stride]);
+    }
+    for (std::int64_t j = 0; j < cols; ++j) {
+      T& target = c.data[row * c.row_stride + (first + j) * c.col_stride];
+      const T previous = reads ? target : T(0);
+      if (plain) target = static_cast<T>(sums[j] + static_cast<W>(previous));
+      else target = epilogue(static_cast<T>(sums[j]), previous, row, first + j);
+    }
+  }
+}
+}  // namespace detail
+
+namespace detail {
+template <class T, class E>
+void multiply_integers(MatrixRef<const T> a, MatrixRef<const T> b, MatrixRef<T> c, const E& epilogue) {
+  const auto multiply = [&](std::int64_t row) { multiply_integer_row<T>(a, b, c, epilogue, row); };
+  if (work_of(c, a.cols) >= shared_work) return parallel_for(c.rows, multiply);
+  for (std::int64_t row = 0; row < c.rows; ++row) multiply(row);
+}
+
+/// Operand i of a batch begins i * stride elements after the first.
+template <class T>
+[[nodiscard]] MatrixRef<T> advanced(MatrixRef<T> first, std::int64_t elements) {
+  first.data += elements;
+  return first;
+}
+
+/// Threads share each product where it is large, the batch where its products are small.
+template <class T>
+void multiply(const GemmBatch& batch, const GemmCall<T>& call) {
+  const auto multiply_one = [&](std::int64_t i) {
+    GemmCall<T> one = call;
+    one.a = advanced(call.a, i * batch.a_stride);
+    one.b = advanced(call.b, i * batch.b_stride);
+    one.c = advanced(call.c, i * batch.c_stride);
+    multiply(one);
+  };
+  const double work = work_of(call.c, call.a.cols);
+  if (work < shared_work && work * static_cast<double>(batch.count) >= shared_work)
+    return parallel_for(batch.count, multiply_one);
+  for (std::int64_t i = 0; i < batch.count; ++i) multiply_one(i);
+}
+}  // namespace detail
+
+/// Every product of a batch: c(i, j) = epilogue(sum over k of a(i, k) * b(k, j), previous c(i, j) or 0, i, j); c is
+/// read only where the epilogue accumulates. Operands may have any strides; c must not overlap a or b. An empty k gives
+/// a sum of 0. half and bfloat16 are summed in float, integers wrap around. Results do not depend on the number of
+/// threads. throws ShapeError unless the extents fit
+template <class T, class E>
+void gemm(const GemmBatch& batch, MatrixRef<const std::type_identity_t<T>> a,
+          MatrixRef<const std::type_identity_t<T>> b, MatrixRef<T> c, const E& epilogue) {
+  if (a.rows != c.rows || b.cols != c.cols || a.cols != b.rows)
+    fail<ShapeError>("gemm: (", a.rows, ", ", a.cols, ") x (", b.rows, ", ", b.cols, ") -> (", c.rows, ", ", c.cols,
+                     "); expected (m, k) x (k, n) -> (m, n)");
+  if (c.rows == 0 || c.cols == 0) return;
+  if constexpr (std::is_integral_v<T>) {
+    for (std::int64_t i = 0; i < batch.count; ++i)
+      detail::multiply_integers<T>(detail::advanced(a, i * batch.a_stride), detail::advanced(b, i * batch.b_stride),
+                                   detail::advanced(c, i * batch.c_stride), epilogue);
+  } else {
+    detail::multiply(batch, detail::GemmCall<T>{a, b, c, epilogue.accumulates(), detail::is_plain(epilogue),
+                                                detail::finish_tile<T, E>, &epilogue});
+  }
+}
+
+/// One product.
+template <class T, class E>
+void gemm(MatrixRef<const std::type_identity_t<T>> a, MatrixRef<const std::type_identity_t<T>> b, MatrixRef<T> c,
+          const E& epilogue) {
+  gemm({1, 0, 0, 0}, a, b, c, epilogue);
+}
+
+}  // namespace cpu
+}  // namespace locus::inline LOCUS_ABI
+
+#undef LOCUS_NO_OVERLAP

@@ -1,0 +1,138 @@
+#pragma once
+// The innermost loops of a matrix product, chosen at run time by what the processor can do: a program built with plain
+// -O2 uses AVX-512 or AVX2 where it runs on them.
+
+#include <locus/core/config.hpp>
+
+#include <array>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#if defined(__clang__)
+#define LOCUS_UNROLL _Pragma("clang loop unroll(full)")
+#define LOCUS_WIDE_VECTORS , min_vector_width(512)  // clang otherwise halves them for processors it thinks prefer that
+#else
+#define LOCUS_UNROLL _Pragma("GCC unroll 32")
+#define LOCUS_WIDE_VECTORS
+#endif
+
+#if LOCUS_NVCC
+#pragma nv_diagnostic push
+#pragma nv_diag_suppress 1675  // the unroll pragma, which nvcc does not know but hands on
+#endif
+
+namespace locus::inline LOCUS_ABI {
+namespace cpu::detail {
+
+/// out(i, j) (+)= sum over k < depth of left[i * left_row + k * left_depth] * right[k * right_depth + j].
+template <class T>
+struct TileProduct {
+  std::int64_t depth;
+  const T* left;
+  std::int64_t left_row, left_depth;
+  const T* right;
+  std::int64_t right_depth;
+  T* out;
+  std::int64_t out_stride;
+  bool accumulate;
+};
+
+/// to(i, j) (+)= from(i, j); strides are those of the rows.
+template <class T>
+struct RowCopy {
+  const T* from;
+  std::int64_t from_stride;
+  T* to;
+  std::int64_t to_stride;
+  std::int64_t rows, cols;
+  bool adds;
+};
+
+/// sums[i] = sum over k < depth of matrix[i * row_stride + k] * vector[k].
+template <class T>
+struct RowsTimesVector {
+  const T* matrix;
+  std::int64_t row_stride, rows, depth;
+  const T* vector;
+  T* sums;
+};
+
+/// The loops of one instruction set for one element type.
+template <class T>
+struct KernelSet {
+  int lanes;     ///< elements of a vector register; a tile is one or two of them wide
+  int max_rows;  ///< even, at most 14
+  /// tile[w - 1][r / 2] for tiles of w vectors and r rows, where r is 1 or even.
+  void (*tile[2][8])(const TileProduct<T>&);
+  void (*transpose_block)(const T*, std::int64_t, int, T*, std::int64_t);
+  void (*copy_rows)(const RowCopy<T>&);
+  void (*multiply_vector)(const RowsTimesVector<T>&);
+};
+
+#if defined(__x86_64__)
+#define LOCUS_KERNEL_SET avx512
+#define LOCUS_KERNEL_TARGET __attribute__((target("avx512f,avx512dq,avx512vl,avx512bw,avx2,fma") LOCUS_WIDE_VECTORS))
+#define LOCUS_KERNEL_BYTES 64
+#define LOCUS_KERNEL_ROWS 14
+#include <locus/device/cpu/gemm_kernel.inc>
+
+#if !(defined(__AVX512F__) && defined(__AVX512DQ__))
+#define LOCUS_KERNEL_SET avx2
+#define LOCUS_KERNEL_TARGET __attribute__((target("avx2,fma")))
+#define LOCUS_KERNEL_BYTES 32
+#define LOCUS_KERNEL_ROWS 6
+#include <locus/device/cpu/gemm_kernel.inc>
+#endif
+#endif
+
+#if !(defined(__x86_64__) && defined(__AVX2__) && defined(__FMA__))
+#define LOCUS_KERNEL_SET portable
+#define LOCUS_KERNEL_TARGET
+#define LOCUS_KERNEL_BYTES 16
+#if defined(__aarch64__)
+#define LOCUS_KERNEL_ROWS 12
+#else
+#define LOCUS_KERNEL_ROWS 2  // processors from before 2013: not worth what more tiles cost every program to compile
+#endif
+#include <locus/device/cpu/gemm_kernel.inc>
+#endif
+
+/// The sets that this processor can run, best first; null for the others.
+template <class T>
+[[nodiscard]] std::array<const KernelSet<T>*, 3> available_kernels() {
+#if !defined(__x86_64__)
+  return {&portable::kernel_set<T>()};
+#elif defined(__AVX512F__) && defined(__AVX512DQ__)
+  return {&avx512::kernel_set<T>()};
+#else
+  const bool has_avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+                          __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
+  const KernelSet<T>* const wide = has_avx512 ? &avx512::kernel_set<T>() : nullptr;
+#if defined(__AVX2__) && defined(__FMA__)
+  return {wide, &avx2::kernel_set<T>()};
+#else
+  const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  return {wide, has_avx2 ? &avx2::kernel_set<T>() : nullptr, &portable::kernel_set<T>()};
+#endif
+#endif
+}
+
+/// The set in use, at first the best; a test points it elsewhere.
+template <class T>
+[[nodiscard]] const KernelSet<T>*& kernels_in_use() {
+  static const KernelSet<T>* in_use = [] {
+    const auto sets = available_kernels<T>();
+    return sets[0] ? sets[0] : sets[1] ? sets[1] : sets[2];
+  }();
+  return in_use;
+}
+
+}  // namespace cpu::detail
+}  // namespace locus::inline LOCUS_ABI
+
+#if LOCUS_NVCC
+#pragma nv_diagnostic pop
+#endif
+#undef LOCUS_UNROLL
+#undef LOCUS_WIDE_VECTORS

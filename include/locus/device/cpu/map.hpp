@@ -1,0 +1,94 @@
+#pragma once
+// Cpu's map: f maps registers to registers over dense runs; the plan's walk around it is compiled once per arity.
+
+#include <locus/device/cpu/stage.hpp>
+
+#include <algorithm>
+
+LOCUS_LOOPS_BEGIN
+namespace locus::inline LOCUS_ABI::cpu {
+
+/// Below this many elements per thread a launch is not split.
+inline constexpr std::int64_t elements_per_thread = 16384;
+
+/// The loop over one dense run. Pointers are separate parameters, or compilers do not vectorize it.
+template <class F, class In, class Out>
+struct MapLoop;
+template <class F, class... I, class... O>
+struct MapLoop<F, Pack<I...>, Pack<O*...>> {
+  static void run(const void* f, std::int64_t n, std::int64_t first, const void* const* in, void* const* out) {
+    [&]<int... i, int... o>(std::integer_sequence<int, i...>, std::integer_sequence<int, o...>) {
+      loop(*static_cast<const F*>(f), n, std::integer_sequence<int, o...>{}, dense_input_t<I>(in[i], first)...,
+           static_cast<O*>(out[o])...);
+    }(std::make_integer_sequence<int, sizeof...(I)>{}, std::make_integer_sequence<int, sizeof...(O)>{});
+  }
+
+ private:
+  template <int... o>
+  LOCUS_VECTORIZED static void loop(const F& functor, std::int64_t n, std::integer_sequence<int, o...>,
+                                    dense_input_t<I>... in, O*... out) {
+    const F f = functor;
+    LOCUS_IVDEP
+    for (std::int64_t k = 0; k < n; ++k) {
+      Pack<compute_t<O>...> result;
+      f(in[k]..., get<o>(result)...);
+      ((out[k] = from_register<O>(get<o>(result))), ...);
+    }
+  }
+};
+
+using MapRun = void (*)(const void* f, std::int64_t n, std::int64_t first, const void* const* in, void* const* out);
+
+/// A launch with the type of its functor erased.
+struct MapCall {
+  PlanView plan;
+  int inputs;
+  const ByteOperand* operands;  ///< inputs, then outputs
+  MapRun run;
+  const void* f;
+};
+
+/// Elements [begin, end) of the plan.
+inline void map_range(const MapCall& call, std::int64_t begin, std::int64_t end) {
+  const PlanView& plan = call.plan;
+  Stage stage(call.operands, plan.operands, plan);
+  const std::int64_t length = plan.inner_extent();
+  Odometer row(plan, begin / length);
+  std::int64_t at = begin % length;
+  while (begin < end) {
+    const std::int64_t n = std::min({length - at, end - begin, stage.longest_run()});
+    const void* in[max_operands];
+    void* out[max_operands];
+    const auto offset = [&](int i) { return row.offset[i] + at * plan.inner_stride(i); };
+    for (int i = 0; i < call.inputs; ++i) in[i] = stage.input(i, offset(i), n);
+    for (int i = call.inputs; i < plan.operands; ++i) out[i - call.inputs] = stage.output(i, offset(i));
+    call.run(call.f, n, plan.first_index + begin, in, out);
+    for (int i = call.inputs; i < plan.operands; ++i) stage.finish(i, offset(i), n);
+    begin += n;
+    at += n;
+    if (at == length) {
+      at = 0;
+      row.next();
+    }
+  }
+}
+
+inline void map(const MapCall& call) {
+  const std::int64_t elements = call.plan.elements;
+  const std::int64_t parts = parts_for(elements, elements_per_thread);
+  if (parts <= 1) return map_range(call, 0, elements);
+  parallel_for(parts,
+               [&](std::int64_t part) { map_range(call, elements * part / parts, elements * (part + 1) / parts); });
+}
+
+template <class F, class... I, class... O>
+void map(const Plan<static_cast<int>(sizeof...(I) + sizeof...(O))>& plan, const F& f, const Pack<I...>& in,
+         const Pack<O*...>& out) {
+  [&]<int... i, int... o>(std::integer_sequence<int, i...>, std::integer_sequence<int, o...>) {
+    const ByteOperand operands[] = {byte_operand(get<i>(in))..., byte_operand(get<o>(out))...};
+    map(MapCall{plan, static_cast<int>(sizeof...(I)), operands, &MapLoop<F, Pack<I...>, Pack<O*...>>::run, &f});
+  }(std::make_integer_sequence<int, sizeof...(I)>{}, std::make_integer_sequence<int, sizeof...(O)>{});
+}
+
+}  // namespace locus::inline LOCUS_ABI::cpu
+LOCUS_LOOPS_END

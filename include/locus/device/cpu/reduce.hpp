@@ -1,0 +1,248 @@
+#pragma once
+// Cpu's reduce: folds what f produces, in blocks of a fixed size, so that results do not depend on the thread count.
+
+#include <locus/device/cpu/stage.hpp>
+
+#include <algorithm>
+#include <memory>
+
+LOCUS_LOOPS_BEGIN
+namespace locus::inline LOCUS_ABI::cpu {
+
+/// Elements folded before partial results are combined: bounds rounding error and is the unit of parallel work.
+inline constexpr std::int64_t reduce_block = 8192;
+
+/// An index input where outputs, not summands, lie along the run: the same for all of them.
+struct FixedIndexInput {
+  std::int64_t index;
+  FixedIndexInput(const void*, std::int64_t reduced_index) : index(reduced_index) {}
+  LOCUS_FN std::int64_t operator[](std::int64_t) const { return index; }
+};
+template <class X>
+using column_input_t = std::conditional_t<std::is_same_v<X, LinearIndex>, FixedIndexInput, DenseInput<operand_t<X>>>;
+
+/// What a reduction does with accumulators, its types erased; `self` is the ReduceLoop.
+struct ReduceLoops {
+  using Fold = void (*)(const void* self, std::int64_t n, std::int64_t first, const void* const* in, void* totals);
+  Fold run;      ///< folds a run of n summands into one accumulator
+  Fold columns;  ///< folds summand j of n outputs into accumulator j
+  void (*clear)(const void* self, std::int64_t n, void* totals);
+  void (*add)(const void* self, std::int64_t n, void* totals, const void* others);
+  /// Writes n results from element `offset` on, `stride` apart.
+  void (*write)(const void* self, std::int64_t n, const void* totals, std::int64_t offset, std::int64_t stride);
+  std::size_t accumulator_bytes;
+};
+
+template <class F, class Op, class T, class In>
+class ReduceLoop;
+template <class F, class Op, class T, class... I>
+class ReduceLoop<F, Op, T, Pack<I...>> {
+  using A = typename Op::Accumulator;
+  using Positions = std::make_integer_sequence<int, sizeof...(I)>;
+  static constexpr int lanes = std::is_arithmetic_v<A> ? 32 : 1;
+  static_assert(sizeof(A) <= 32, "an Accumulator is at most 32 bytes");
+
+ public:
+  ReduceLoop(const F& f, const Op& op, const T* previous, T* out) : f_(f), op_(op), previous_(previous), out_(out) {}
+
+  static constexpr ReduceLoops loops = {
+      [](const void* self, std::int64_t n, std::int64_t first, const void* const* in, void* totals) {
+        static_cast<const ReduceLoop*>(self)->call_run(n, first, in, static_cast<A*>(totals), Positions{});
+      },
+      [](const void* self, std::int64_t n, std::int64_t first, const void* const* in, void* totals) {
+        static_cast<const ReduceLoop*>(self)->call_columns(n, first, in, static_cast<A*>(totals), Positions{});
+      },
+      [](const void* self, std::int64_t n, void* totals) {
+        const A identity = static_cast<const ReduceLoop*>(self)->op_.identity();
+        for (std::int64_t k = 0; k < n; ++k) static_cast<A*>(totals)[k] = identity;
+      },
+      [](const void* self, std::int64_t n, void* totals, const void* others) {
+        const Op& op = static_cast<const ReduceLoop*>(self)->op_;
+        auto* a = static_cast<A*>(totals);
+        for (std::int64_t k = 0; k < n; ++k) a[k] = op.combine(a[k], static_cast<const A*>(others)[k]);
+      },
+      [](const void* self, std::int64_t n, const void* totals, std::int64_t offset, std::int64_t stride) {
+        static_cast<const ReduceLoop*>(self)->write(n, static_cast<const A*>(totals), offset, stride);
+      },
+      sizeof(A)};
+
+ private:
+  template <int... i>
+  void call_run(std::int64_t n, std::int64_t first, const void* const* in, A* total,
+                std::integer_sequence<int, i...>) const {
+    run(f_, op_, n, dense_input_t<I>(in[i], first)..., *total);
+  }
+  template <int... i>
+  void call_columns(std::int64_t n, std::int64_t first, const void* const* in, A* totals,
+                    std::integer_sequence<int, i...>) const {
+    columns(f_, op_, n, column_input_t<I>(in[i], first)..., totals);
+  }
+
+  LOCUS_VECTORIZED static void run(const F& functor, const Op& op, std::int64_t n, dense_input_t<I>... in, A& total) {
+    const F f = functor;
+    A partial[lanes];
+    for (int lane = 0; lane < lanes; ++lane) partial[lane] = op.identity();
+    std::int64_t k = 0;
+    for (; k + lanes <= n; k += lanes) {
+      LOCUS_IVDEP
+      for (int lane = 0; lane < lanes; ++lane) partial[lane] = op.combine(partial[lane], f(in[k + lane]...));
+    }
+    for (int lane = 0; k < n; ++k, ++lane) partial[lane] = op.combine(partial[lane], f(in[k]...));
+    for (int width = lanes / 2; width > 0; width /= 2) {
+      for (int lane = 0; lane < width; ++lane) partial[lane] = op.combine(partial[lane], partial[lane + width]);
+    }
+    total = op.combine(total, partial[0]);
+  }
+
+  LOCUS_VECTORIZED static void columns(const F& functor, const Op& op, std::int64_t n, column_input_t<I>... in,
+                                       A* totals) {
+    const F f = functor;
+    LOCUS_IVDEP
+    for (std::int64_t k = 0; k < n; ++k) totals[k] = op.combine(totals[k], f(in[k]...));
+  }
+
+  void write(std::int64_t n, const A* totals, std::int64_t offset, std::int64_t stride) const {
+    for (std::int64_t k = 0; k < n; ++k, offset += stride) {
+      auto value = static_cast<compute_t<T>>(op_.finish(totals[k]));
+      if constexpr (!std::is_same_v<T, bool>) {
+        if (previous_) value = static_cast<compute_t<T>>(value + load_as_register(previous_[offset]));
+      }
+      out_[offset] = from_register<T>(value);
+    }
+  }
+
+  const F& f_;
+  const Op& op_;
+  const T* previous_;
+  T* out_;
+};
+
+/// The walk of one reduction: which outputs are folded together, in which blocks.
+class Reduction {
+ public:
+  /// The last operand of `kept` is the output.
+  Reduction(const PlanView& kept, const PlanView& reduced, const ByteOperand* operands, const ReduceLoops& loops,
+            const void* self)
+      : kept_(kept), reduced_(reduced), operands_(operands), loops_(loops), self_(self) {
+    by_columns_ = prefers_columns();
+    columns_ = by_columns_ ? kept.inner_extent() : 1;
+    width_ = columns_ < tile_size ? columns_ : tile_size;
+    tiles_per_row_ = (columns_ + width_ - 1) / width_;
+    block_ = by_columns_ ? (reduce_block + width_ - 1) / width_ : reduce_block;
+  }
+
+  void run() const {
+    const std::int64_t groups = kept_.elements / columns_ * tiles_per_row_;
+    const std::int64_t blocks = reduced_.elements > block_ ? (reduced_.elements + block_ - 1) / block_ : 1;
+    const std::size_t part_bytes = static_cast<std::size_t>(width_) * loops_.accumulator_bytes;
+    const auto last_of = [&](std::int64_t first) { return std::min(first + block_, reduced_.elements); };
+    if (blocks == 1) {
+      return split(groups, [&](std::int64_t group) {
+        alignas(64) std::byte totals[tile_size * 32];
+        fold(group, 0, reduced_.elements, totals);
+        write(group, totals);
+      });
+    }
+    const std::unique_ptr<std::byte[]> partials(new std::byte[static_cast<std::size_t>(groups * blocks) * part_bytes]);
+    const auto part = [&](std::int64_t index) { return partials.get() + static_cast<std::size_t>(index) * part_bytes; };
+    split(groups * blocks, [&](std::int64_t index) {
+      const std::int64_t first = index % blocks * block_;
+      fold(index / blocks, first, last_of(first), part(index));
+    });
+    split(groups, [&](std::int64_t group) {
+      for (std::int64_t b = 1; b < blocks; ++b) {
+        loops_.add(self_, outputs_of(group), part(group * blocks), part(group * blocks + b));
+      }
+      write(group, part(group * blocks));
+    });
+  }
+
+ private:
+  /// Neighbouring outputs lie closer in memory than neighbouring summands: fold whole rows into a row of totals.
+  [[nodiscard]] bool prefers_columns() const {
+    if (kept_.inner_extent() == 1 || reduced_.elements <= 1) return kept_.inner_extent() > 1;
+    int columns = 0, runs = 0;
+    for (int i = 0; i < reduced_.operands; ++i) {
+      if (!operands_[i].data) continue;
+      columns += kept_.inner_stride(i) == 1;
+      runs += reduced_.inner_stride(i) == 1;
+    }
+    return columns > runs;
+  }
+
+  void split(std::int64_t tasks, TaskRef task) const {
+    const std::int64_t work = kept_.elements * (reduced_.elements + 1);
+    if (tasks > 1 && parts_for(work, 2 * reduce_block) > 1) return parallel_for(tasks, task);
+    for (std::int64_t i = 0; i < tasks; ++i) task(i);
+  }
+
+  // A group is a tile of neighbouring outputs, or one output where runs are folded.
+  [[nodiscard]] std::int64_t row_of(std::int64_t group) const {
+    return by_columns_ ? group / tiles_per_row_ : group / kept_.inner_extent();
+  }
+  [[nodiscard]] std::int64_t column_of(std::int64_t group) const {
+    return by_columns_ ? group % tiles_per_row_ * width_ : group % kept_.inner_extent();
+  }
+  [[nodiscard]] std::int64_t outputs_of(std::int64_t group) const {
+    return by_columns_ ? std::min(columns_ - column_of(group), width_) : 1;
+  }
+
+  /// Folds summands [first, last) of a group's outputs into totals.
+  void fold(std::int64_t group, std::int64_t first, std::int64_t last, void* totals) const {
+    const std::int64_t outputs = outputs_of(group);
+    loops_.clear(self_, outputs, totals);
+    if (first == last) return;
+    const Odometer base(kept_, row_of(group));
+    const int count = reduced_.operands;
+    Stage stage(operands_, count, by_columns_ ? kept_ : reduced_);
+    const std::int64_t length = reduced_.inner_extent();
+    Odometer line(reduced_, first / length);
+    std::int64_t at = first % length;
+    while (first < last) {
+      const std::int64_t summands = by_columns_ ? 1 : std::min({length - at, last - first, stage.longest_run()});
+      const std::int64_t n = by_columns_ ? outputs : summands;
+      const void* in[max_operands];
+      for (int i = 0; i < count; ++i) {
+        in[i] = stage.input(
+            i,
+            base.offset[i] + column_of(group) * kept_.inner_stride(i) + line.offset[i] + at * reduced_.inner_stride(i),
+            n);
+      }
+      (by_columns_ ? loops_.columns : loops_.run)(self_, n, first, in, totals);
+      first += summands;
+      at += summands;
+      if (at == length) {
+        at = 0;
+        line.next();
+      }
+    }
+  }
+
+  void write(std::int64_t group, const void* totals) const {
+    const Odometer base(kept_, row_of(group));
+    const int out = kept_.operands - 1;
+    loops_.write(self_, outputs_of(group), totals, base.offset[out] + column_of(group) * kept_.inner_stride(out),
+                 kept_.inner_stride(out));
+  }
+
+  PlanView kept_, reduced_;
+  const ByteOperand* operands_;
+  const ReduceLoops& loops_;
+  const void* self_;
+  bool by_columns_ = false;
+  std::int64_t columns_ = 1, width_ = 1, tiles_per_row_ = 1, block_ = 1;
+};
+
+template <class F, class Op, class... I, class T>
+void reduce(const ReducePlan<static_cast<int>(sizeof...(I))>& plan, const F& f, const Op& op, const Pack<I...>& in,
+            const T* previous, T* out) {
+  using Loop = ReduceLoop<F, Op, T, Pack<I...>>;
+  const Loop loop(f, op, previous, out);
+  [&]<int... i>(std::integer_sequence<int, i...>) {
+    const ByteOperand operands[] = {byte_operand(get<i>(in))...};
+    Reduction(plan.kept, plan.reduced, operands, Loop::loops, &loop).run();
+  }(std::make_integer_sequence<int, sizeof...(I)>{});
+}
+
+}  // namespace locus::inline LOCUS_ABI::cpu
+LOCUS_LOOPS_END

@@ -1,0 +1,169 @@
+#pragma once
+// Cpu's for_each_row: a team is one thread, a fragment is the row in cache as registers see it.
+
+#include <locus/device/cpu/scratch.hpp>
+#include <locus/device/cpu/stage.hpp>
+
+#include <cstddef>
+
+LOCUS_LOOPS_BEGIN
+namespace locus::inline LOCUS_ABI::cpu {
+
+/// Columns computed at a time. A fragment has room for whole multiples of them.
+inline constexpr int row_lanes = 16;
+
+/// A row on chip.
+template <class R>
+struct Fragment {
+  R* values;
+};
+
+/// What a row functor may do with its row. Functors see values and columns, never memory:
+///
+///     auto x = team.load(RowInput{logits + row * cols});
+///     auto largest = team.reduce(Max<float>{}, [](float v, std::int64_t) { return v; }, x);
+///     team.update([&](float v, std::int64_t) { return exp(v - largest); }, x);
+///     team.store(RowOutput{out + row * cols}, [](float v, std::int64_t) { return v; }, x);
+///
+/// (Its members are marked for the device too only because row functors are.)
+/// At most F::fragments rows may be loaded. Every lane of the team gets the result of a reduction.
+class RowTeam {
+ public:
+  RowTeam(std::int64_t cols, std::byte* scratch, std::size_t fragment_bytes)
+      : cols_(cols), results_(scratch), scratch_(scratch + fragment_bytes), fragment_bytes_(fragment_bytes) {}
+
+  [[nodiscard]] LOCUS_HD std::int64_t cols() const { return cols_; }
+
+  template <class T>
+  [[nodiscard]] LOCUS_HD Fragment<compute_t<T>> load(const RowInput<T>& row) {
+    Fragment<compute_t<T>> fragment{reinterpret_cast<compute_t<T>*>(scratch_)};
+    scratch_ += fragment_bytes_;
+    copy_in(row.data, row.data ? row.stride : 0, cols_, fragment.values);
+    return fragment;
+  }
+
+  /// Folds map(x[c]..., c) over the columns.
+  template <class Op, class Map, class... R>
+  [[nodiscard]] LOCUS_HD typename Op::Accumulator reduce(const Op& op, const Map& map, const Fragment<R>&... x) const {
+    return fold(op, map, cols_, x.values...);
+  }
+
+  /// first[c] = f(first[c], others[c]..., c)
+  template <class F, class R, class... Others>
+  LOCUS_HD void update(const F& f, Fragment<R>& first, const Fragment<Others>&... others) const {
+    update_values(f, cols_, first.values, others.values...);
+  }
+
+  /// row[c] = f(x[c]..., c)
+  template <class T, class F, class... R>
+  LOCUS_HD void store(const RowOutput<T>& row, const F& f, const Fragment<R>&... x) const {
+    auto* const values = reinterpret_cast<compute_t<T>*>(results_);
+    compute_values(f, cols_, values, x.values...);
+    copy_out(values, cols_, row);
+  }
+
+  /// One value of the whole row.
+  template <class T>
+  LOCUS_HD void write(T* target, compute_t<T> value) const {
+    *target = from_register<T>(value);
+  }
+
+ private:
+  template <class T>
+  LOCUS_HD LOCUS_VECTORIZED static void copy_in(const T* row, std::int64_t stride, std::int64_t n,
+                                                compute_t<T>* values) {
+    const T zero{};
+    const T* source = row ? row : &zero;
+    if (stride == 1) {
+      LOCUS_IVDEP
+      for (std::int64_t c = 0; c < n; ++c) values[c] = load_as_register(source[c]);
+    } else {
+      for (std::int64_t c = 0; c < n; ++c) values[c] = load_as_register(source[c * stride]);
+    }
+  }
+
+  template <class Op, class Map, class... R>
+  LOCUS_HD LOCUS_VECTORIZED static typename Op::Accumulator fold(const Op& op, const Map& map, std::int64_t n,
+                                                                 const R*... x) {
+    using A = typename Op::Accumulator;
+    constexpr int lanes = std::is_arithmetic_v<A> ? row_lanes : 1;
+    A partial[lanes];
+    for (int lane = 0; lane < lanes; ++lane) partial[lane] = op.identity();
+    std::int64_t c = 0;
+    for (; c + lanes <= n; c += lanes) {
+      LOCUS_IVDEP
+      for (int lane = 0; lane < lanes; ++lane) partial[lane] = op.combine(partial[lane], map(x[c + lane]..., c + lane));
+    }
+    if (c < n) {  // a vector that the row does not fill; there is room behind its end
+      LOCUS_IVDEP
+      for (int lane = 0; lane < lanes; ++lane) {
+        const A value = op.combine(partial[lane], map(x[c + lane]..., c + lane < n ? c + lane : n - 1));
+        partial[lane] = c + lane < n ? value : partial[lane];
+      }
+    }
+    for (int width = lanes / 2; width > 0; width /= 2) {
+      for (int lane = 0; lane < width; ++lane) partial[lane] = op.combine(partial[lane], partial[lane + width]);
+    }
+    return partial[0];
+  }
+
+  template <class F, class R, class... Others>
+  LOCUS_HD LOCUS_VECTORIZED static void update_values(const F& f, std::int64_t n, R* first, const Others*... others) {
+    LOCUS_IVDEP
+    for (std::int64_t c = 0; c < n; ++c) first[c] = f(first[c], others[c]..., c);
+  }
+
+  template <class F, class V, class... R>
+  LOCUS_HD LOCUS_VECTORIZED static void compute_values(const F& f, std::int64_t n, V* values, const R*... x) {
+    LOCUS_IVDEP
+    for (std::int64_t c = 0; c < n; ++c) values[c] = static_cast<V>(f(x[c]..., c));
+  }
+  template <class T>
+  LOCUS_HD LOCUS_VECTORIZED static void copy_out(const compute_t<T>* values, std::int64_t n, const RowOutput<T>& row) {
+    T* const out = row.data;
+    const std::int64_t stride = row.stride;
+    if (row.accumulate) {
+      for (std::int64_t c = 0; c < n; ++c) {
+        out[c * stride] = from_register<T>(static_cast<compute_t<T>>(load_as_register(out[c * stride]) + values[c]));
+      }
+    } else if (stride == 1) {
+      LOCUS_IVDEP
+      for (std::int64_t c = 0; c < n; ++c) out[c] = from_register<T>(values[c]);
+    } else {
+      for (std::int64_t c = 0; c < n; ++c) out[c * stride] = from_register<T>(values[c]);
+    }
+  }
+
+  std::int64_t cols_;
+  std::byte* results_;  ///< what store() computes on its way to memory
+  std::byte* scratch_;
+  std::size_t fragment_bytes_;
+};
+
+/// Rows do more work per element than maps do, so they are split earlier.
+inline constexpr std::int64_t elements_per_row_part = 4096;
+
+namespace detail {
+inline Scratch& row_scratch() {
+  static thread_local Scratch scratch;
+  return scratch;
+}
+}  // namespace detail
+
+template <class F>
+void for_each_row(std::int64_t rows, std::int64_t cols, const F& f) {
+  const std::int64_t whole_vectors = (cols + row_lanes - 1) / row_lanes * row_lanes;
+  const auto fragment_bytes = static_cast<std::size_t>(whole_vectors) * 8;
+  const std::int64_t parts = parts_for(rows * cols, elements_per_row_part);
+  parallel_for(parts, [&](std::int64_t part) {
+    auto* const scratch =
+        detail::row_scratch().reserve<std::byte>(static_cast<std::int64_t>(fragment_bytes * (F::fragments + 1)));
+    for (std::int64_t row = rows * part / parts; row < rows * (part + 1) / parts; ++row) {
+      RowTeam team(cols, scratch, fragment_bytes);
+      f(row, team);
+    }
+  });
+}
+
+}  // namespace locus::inline LOCUS_ABI::cpu
+LOCUS_LOOPS_END

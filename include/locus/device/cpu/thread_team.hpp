@@ -1,0 +1,124 @@
+#pragma once
+// The threads that share a loop, made for loops of microseconds.
+//
+// OpenMP's barrier waits for every thread of a team. Where another thread of the program (one that reads data ahead,
+// say) keeps a core busy, that costs milliseconds per loop. Here the calling thread does whatever no other thread has
+// begun, and waits only for what is under way: threads that are late cost nothing.
+
+#include <locus/core/config.hpp>
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <atomic>
+#include <cstdint>
+
+namespace locus::inline LOCUS_ABI {
+namespace cpu::detail {
+
+/// True while this thread runs a part of a loop: loops inside it stay on it.
+inline thread_local bool in_parallel_part = false;
+
+class ThreadTeam {
+ public:
+  static constexpr int max_parts = 256;
+  using Work = void (*)(void* context, int part);
+
+  /// Never destroyed, so that loops run in destructors of static objects too.
+  static ThreadTeam& instance() {
+    static ThreadTeam* const team = new ThreadTeam;
+    return *team;
+  }
+
+  /// Calls work(context, part), which must not throw, for every part: the first here, the others here or on the thread
+  /// that did the same part last time. False, and nothing done, where the team serves another thread.
+  [[nodiscard]] bool run(int parts, Work work, void* context) {
+    if (busy_.test_and_set(std::memory_order_acquire)) return false;
+    hire(parts - 1);
+    const std::uint32_t round = round_.load(std::memory_order_relaxed) + 1;
+    work_ = work;
+    context_ = context;
+    finished_.store(0, std::memory_order_relaxed);
+    for (int part = 1; part < parts; ++part) tickets_[part].state.store(offered(round), std::memory_order_relaxed);
+    round_.store(round, std::memory_order_release);
+    round_.notify_all();
+    work_here(0);
+    int here = 1;
+    for (int part = parts - 1; part > 0; --part)
+      if (take(part, round)) work_here(part), ++here;
+    for (int spins = 0; finished_.load(std::memory_order_acquire) < parts - here; ++spins) relax(spins);
+    busy_.clear(std::memory_order_release);
+    return true;
+  }
+
+ private:
+  /// Who may do a part: offered(round) until someone takes it in that round.
+  struct alignas(64) Ticket {
+    std::atomic<std::uint64_t> state{0};
+  };
+  static constexpr std::uint64_t offered(std::uint32_t round) { return 2 * std::uint64_t{round}; }
+
+  [[nodiscard]] bool take(int part, std::uint32_t round) {
+    std::uint64_t expected = offered(round);
+    return tickets_[part].state.compare_exchange_strong(expected, expected + 1, std::memory_order_acq_rel);
+  }
+
+  void work_here(int part) {
+    in_parallel_part = true;
+    work_(context_, part);
+    in_parallel_part = false;
+  }
+
+  /// Where the system grants no more threads, the calling thread does their parts.
+  void hire(int threads) {
+    for (; threads_ < threads; ++threads_) {
+      pthread_t thread;
+      if (pthread_create(&thread, nullptr, serve, &tickets_[threads_ + 1]) != 0) return;
+      pthread_detach(thread);
+    }
+  }
+
+  static void* serve(void* ticket) {
+    ThreadTeam& team = instance();
+    const int part = static_cast<int>(static_cast<Ticket*>(ticket) - team.tickets_);
+    for (std::uint32_t round = 0;;) {
+      round = team.next_round(round);
+      if (!team.take(part, round)) continue;
+      team.work_here(part);
+      team.finished_.fetch_add(1, std::memory_order_release);
+    }
+  }
+
+  /// Waits for the next loop: first awake, for that is when most come; at last asleep.
+  std::uint32_t next_round(std::uint32_t last) {
+    for (int spins = 0; spins < 3 * patience; ++spins) {
+      const std::uint32_t round = round_.load(std::memory_order_acquire);
+      if (round != last) return round;
+      relax(spins);
+    }
+    round_.wait(last, std::memory_order_acquire);
+    return round_.load(std::memory_order_acquire);
+  }
+
+  /// Some 50 us of pauses; from then on, other threads of this core go first.
+  static constexpr int patience = 1500;
+  static void relax(int spins) {
+    if (spins >= patience) sched_yield();
+#if defined(__x86_64__)
+    else __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    else asm volatile("yield");
+#endif
+  }
+
+  Ticket tickets_[max_parts];
+  alignas(64) std::atomic<std::uint32_t> round_{0};
+  Work work_ = nullptr;
+  void* context_ = nullptr;
+  int threads_ = 0;
+  alignas(64) std::atomic<int> finished_{0};
+  std::atomic_flag busy_;
+};
+
+}  // namespace cpu::detail
+}  // namespace locus::inline LOCUS_ABI

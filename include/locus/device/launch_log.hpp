@@ -1,0 +1,37 @@
+#pragma once
+// How many launches a piece of code makes: the unit in which the library states its costs.
+
+#include <locus/core/config.hpp>
+
+#include <cstdint>
+
+namespace locus::inline LOCUS_ABI {
+
+/// Launches of the calling thread, by verb. A copy between devices is not a launch.
+struct LaunchCounts {
+  std::int64_t map = 0, rows = 0, reduce = 0, gemm = 0;
+  [[nodiscard]] constexpr std::int64_t total() const { return map + rows + reduce + gemm; }
+  friend constexpr LaunchCounts operator-(const LaunchCounts& a, const LaunchCounts& b) {
+    return {a.map - b.map, a.rows - b.rows, a.reduce - b.reduce, a.gemm - b.gemm};
+  }
+};
+
+namespace detail {
+inline thread_local LaunchCounts launches;
+}
+
+/// Counts the launches made since it was created, on this thread, on any device.
+///
+///     LaunchLog log;
+///     Tensor y = relu(a * b + c);
+///     log.launches();   // 1
+class LaunchLog {
+ public:
+  [[nodiscard]] LaunchCounts counts() const { return detail::launches - start_; }
+  [[nodiscard]] std::int64_t launches() const { return counts().total(); }
+
+ private:
+  LaunchCounts start_ = detail::launches;
+};
+
+}  // namespace locus::inline LOCUS_ABI

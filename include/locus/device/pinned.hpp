@@ -1,0 +1,95 @@
+#pragma once
+// Page-locked host memory: what an asynchronous copy to a GPU reads from. Nothing computes there.
+
+#include <locus/device/cuda.hpp>
+
+#include <cstring>
+
+namespace locus::inline LOCUS_ABI {
+
+#if LOCUS_CUDA
+
+template <>
+struct Backend<Pinned> {
+  /// throws OutOfMemory, CudaUnavailable
+  [[nodiscard]] static void* allocate(Pinned, std::size_t bytes) {
+    return cuda::PinnedMemory::instance().allocate(bytes);
+  }
+  /// What still reads or writes the memory must be done: copies from and to it do not keep it.
+  static void deallocate(Pinned, void* data, std::size_t bytes) noexcept {
+    if (data) cuda::PinnedMemory::instance().deallocate(data, bytes);
+  }
+  [[nodiscard]] static MemoryStats memory_stats(Pinned) { return cuda::PinnedMemory::instance().stats(); }
+};
+
+/// Waits until the source may be reused; cuda::copy_async does not.
+template <>
+struct Transfer<Pinned, Cuda> {
+  static void copy(Pinned from, const void* source, Cuda to, void* target, std::size_t bytes) {
+    if (bytes == 0) return;
+    cuda::copy_async(from, source, to, target, bytes);
+    Backend<Cuda>::synchronize(to);
+  }
+};
+template <>
+struct Transfer<Cuda, Pinned> {
+  static void copy(Cuda from, const void* source, Pinned, void* target, std::size_t bytes) {
+    cuda::copy_to_host(from, source, target, bytes);
+  }
+};
+
+#else  // no CUDA in this build
+
+namespace cuda {
+inline void copy_async(Pinned, const void*, Cuda to, void*, std::size_t) { require_device(to.ordinal); }
+inline void copy_async(Cuda from, const void*, Pinned, void*, std::size_t) { require_device(from.ordinal); }
+}  // namespace cuda
+
+template <>
+struct Backend<Pinned> {
+  [[nodiscard]] static void* allocate(Pinned, std::size_t) {
+    fail<CudaUnavailable>("page-locked memory: ", cuda::unavailable_reason());
+  }
+  static void deallocate(Pinned, void*, std::size_t) noexcept {}
+  [[nodiscard]] static MemoryStats memory_stats(Pinned) { return {}; }
+};
+
+template <>
+struct Transfer<Pinned, Cuda> {
+  static void copy(Pinned, const void*, Cuda to, void*, std::size_t) { cuda::require_device(to.ordinal); }
+};
+template <>
+struct Transfer<Cuda, Pinned> {
+  static void copy(Cuda from, const void*, Pinned, void*, std::size_t) { cuda::require_device(from.ordinal); }
+};
+
+#endif
+
+namespace detail {
+inline void copy_on_host(const void* source, void* target, std::size_t bytes) {
+  if (bytes) std::memcpy(target, source, bytes);
+}
+}  // namespace detail
+
+template <>
+struct Transfer<Cpu, Pinned> {
+  static void copy(Cpu, const void* source, Pinned, void* target, std::size_t bytes) {
+    detail::copy_on_host(source, target, bytes);
+  }
+};
+template <>
+struct Transfer<Pinned, Cpu> {
+  static void copy(Pinned, const void* source, Cpu, void* target, std::size_t bytes) {
+    detail::copy_on_host(source, target, bytes);
+  }
+};
+template <>
+struct Transfer<Pinned, Pinned> {
+  static void copy(Pinned, const void* source, Pinned, void* target, std::size_t bytes) {
+    detail::copy_on_host(source, target, bytes);
+  }
+};
+
+static_assert(MemorySpace<Pinned>);
+
+}  // namespace locus::inline LOCUS_ABI

@@ -1,0 +1,157 @@
+#pragma once
+// The iteration plan: how a launch walks its operands, decided on the host before every launch.
+//
+// A plan merges neighbouring dimensions wherever every operand allows it and drops those of extent one, so that most
+// work arrives as one contiguous run. Strides are in elements; a stride of 0 repeats an element (broadcasting).
+
+#include <locus/core/shape.hpp>
+
+#include <array>
+
+namespace locus::inline LOCUS_ABI {
+
+/// Walk over N operands of one broadcast shape, outermost dimension first; rank is at least 1.
+template <int N>
+struct Plan {
+  int rank = 1;
+  std::int64_t elements = 0;
+  std::int64_t first_index = 0;  ///< row-major index of the first element (pieces of a larger plan start later)
+  std::int64_t extent[max_rank] = {};
+  std::int64_t stride[N][max_rank] = {};
+
+  /// Every operand is one dense run.
+  [[nodiscard]] constexpr bool contiguous() const { return rank == 1 && inner_strides_at_most(1, 1); }
+
+  /// Every operand is dense or repeated along the innermost dimension.
+  [[nodiscard]] constexpr bool inner_contiguous() const { return inner_strides_at_most(0, 1); }
+
+ private:
+  [[nodiscard]] constexpr bool inner_strides_at_most(std::int64_t low, std::int64_t high) const {
+    for (int i = 0; i < N; ++i)
+      if (stride[i][rank - 1] < low || stride[i][rank - 1] > high) return false;
+    return true;
+  }
+};
+
+namespace detail {
+/// Merges dimensions of `count` operands in place; returns the new rank (at least 1).
+[[nodiscard]] constexpr int merge_dimensions(int rank, std::int64_t* extent, std::int64_t (*stride)[max_rank],
+                                             int count) {
+  int kept = 0;
+  for (int d = 0; d < rank; ++d) {
+    if (extent[d] == 1) continue;
+    bool merges = kept > 0;
+    for (int i = 0; i < count && merges; ++i) merges = stride[i][kept - 1] == stride[i][d] * extent[d];
+    const int target = merges ? kept - 1 : kept++;
+    extent[target] = merges ? extent[target] * extent[d] : extent[d];
+    for (int i = 0; i < count; ++i) stride[i][target] = stride[i][d];
+  }
+  if (kept > 0) return kept;
+  extent[0] = 1;
+  for (int i = 0; i < count; ++i) stride[i][0] = 1;
+  return 1;
+}
+}  // namespace detail
+
+namespace detail {
+/// Fills a plan of `count` operands with the marked dimensions of a shape; returns how many elements they span.
+/// Not a template: it is compiled once for all arities.
+[[gnu::noinline]] constexpr std::int64_t fill_plan(const Shape& shape, unsigned dimensions, const Strides* strides,
+                                                   int count, int& rank, std::int64_t* extent,
+                                                   std::int64_t (*stride)[max_rank]) {
+  std::int64_t product = 1;
+  int kept = 0;
+  for (int d = 0; d < shape.rank(); ++d) {
+    if ((dimensions >> d & 1u) == 0) continue;
+    product *= extent[kept] = shape.begin()[d];
+    for (int i = 0; i < count; ++i) stride[i][kept] = strides[i].begin()[d];
+    ++kept;
+  }
+  rank = merge_dimensions(kept, extent, stride, count);
+  return product;
+}
+}  // namespace detail
+
+/// Plan for operands that are all read or written as `shape`, each with its strides for that shape.
+template <int N>
+[[nodiscard]] constexpr Plan<N> make_plan(const Shape& shape, const std::array<Strides, N>& strides) {
+  Plan<N> plan;
+  plan.elements = detail::fill_plan(shape, ~0u, strides.data(), N, plan.rank, plan.extent, plan.stride);
+  return plan;
+}
+
+/// Walk of a reduction over N inputs: `kept` dimensions index the output, `reduced` ones are folded.
+/// The output is one more operand of the kept part (operand N). Both ranks are at least 1.
+template <int N>
+struct ReducePlan {
+  Plan<N + 1> kept;
+  Plan<N> reduced;
+};
+
+/// Plan of a reduction of operands read as `shape` over the marked dimensions.
+/// `output` has the strides of the result for `shape`; what it has at reduced dimensions is ignored.
+template <int N>
+[[nodiscard]] constexpr ReducePlan<N> make_reduce_plan(const Shape& shape, const std::array<Strides, N>& inputs,
+                                                       const Strides& output, const bool (&reduced)[max_rank]) {
+  std::array<Strides, N + 1> strides;
+  for (std::size_t i = 0; i < N; ++i) strides[i] = inputs[i];
+  strides[N] = output;
+  unsigned folded = 0;
+  for (int d = 0; d < shape.rank(); ++d) folded |= reduced[d] ? 1u << d : 0u;
+  ReducePlan<N> plan;
+  auto& [k, r] = plan;
+  k.elements = detail::fill_plan(shape, ~folded, strides.data(), N + 1, k.rank, k.extent, k.stride);
+  r.elements = detail::fill_plan(shape, folded, strides.data(), N, r.rank, r.extent, r.stride);
+  return plan;
+}
+
+/// Offsets of one operand at a position of a plan's outer dimensions (all but the innermost).
+template <int N>
+constexpr void outer_offsets(const Plan<N>& plan, std::int64_t row, std::int64_t (&offset)[N]) {
+  for (int i = 0; i < N; ++i) offset[i] = 0;
+  for (int d = plan.rank - 2; d >= 0; --d) {
+    const std::int64_t at = row % plan.extent[d];
+    row /= plan.extent[d];
+    for (int i = 0; i < N; ++i) offset[i] += at * plan.stride[i][d];
+  }
+}
+
+/// Calls f(piece, offsets) for pieces whose indices and offsets fit 32 bits, splitting along outer dimensions.
+/// offsets[i] is where the piece begins in operand i, in elements.
+template <int N, class F>
+void for_each_32bit_piece(const Plan<N>& plan, const F& f) {
+  constexpr std::int64_t limit = std::int64_t{1} << 30;
+  const auto fits = [&](const Plan<N>& piece) {
+    if (piece.elements > limit) return false;
+    for (int i = 0; i < N; ++i) {
+      std::int64_t reach = 0;
+      for (int d = 0; d < piece.rank; ++d) {
+        const std::int64_t s = piece.stride[i][d];
+        reach += (piece.extent[d] - 1) * (s < 0 ? -s : s);
+      }
+      if (reach > limit) return false;
+    }
+    return true;
+  };
+  const auto split = [&](const auto& self, const Plan<N>& piece, const std::array<std::int64_t, N>& offsets) -> void {
+    if (piece.elements == 0) return;
+    if (fits(piece)) return f(piece, offsets);
+    int d = 0;
+    while (piece.extent[d] == 1) ++d;
+    const std::int64_t inner = piece.elements / piece.extent[d];
+    const std::int64_t first = piece.extent[d] / 2;
+    Plan<N> head = piece, tail = piece;
+    head.extent[d] = first;
+    head.elements = inner * first;
+    tail.extent[d] = piece.extent[d] - first;
+    tail.elements = piece.elements - head.elements;
+    tail.first_index += head.elements;
+    auto tail_offsets = offsets;
+    for (std::size_t i = 0; i < N; ++i) tail_offsets[i] += first * piece.stride[i][d];
+    self(self, head, offsets);
+    self(self, tail, tail_offsets);
+  };
+  split(split, plan, {});
+}
+
+}  // namespace locus::inline LOCUS_ABI

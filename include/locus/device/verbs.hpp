@@ -1,0 +1,181 @@
+#pragma once
+// What a device must be able to do. Everything above this file is written once, in terms of these verbs.
+//
+// A device is a small value (a tag, with an ordinal where there are several) plus a specialization of Backend:
+//
+//   memory        allocate, deallocate, memory_stats, synchronize; Transfer<From, To> copies between two places
+//   map           the device loads registers, f computes, the device stores
+//   for_each_row  one team per row; the row stays on chip between any number of reductions over it
+//   reduce        folds what f produces over any axes, deterministically
+//   gemm          matrix product with an epilogue on the hot tile
+//
+// device/cpu.hpp reads as the specification of each verb.
+
+#include <locus/core/dtype.hpp>
+#include <locus/core/pack.hpp>
+#include <locus/device/plan.hpp>
+
+#include <concepts>
+#include <cstddef>
+
+namespace locus {
+
+/// The host's memory and processor.
+struct Cpu {
+  friend constexpr bool operator==(Cpu, Cpu) = default;
+};
+
+/// An NVIDIA GPU, by ordinal: Cuda{} is the first, Cuda{1} the second.
+struct Cuda {
+  int ordinal = 0;
+  friend constexpr bool operator==(Cuda, Cuda) = default;
+};
+
+/// Page-locked host memory: the only source of an asynchronous copy to a GPU. Memory only: nothing computes there.
+struct Pinned {
+  friend constexpr bool operator==(Pinned, Pinned) = default;
+};
+
+}  // namespace locus
+
+namespace locus::inline LOCUS_ABI {
+
+[[nodiscard]] inline std::string to_string(Cpu) { return "cpu"; }
+[[nodiscard]] inline std::string to_string(Cuda device) { return join("cuda:", device.ordinal); }
+[[nodiscard]] inline std::string to_string(Pinned) { return "pinned"; }
+
+/// What an allocator did so far; bytes.
+struct MemoryStats {
+  std::int64_t requests = 0;            ///< tensors that asked for memory
+  std::int64_t system_allocations = 0;  ///< of them, those the pool had nothing for
+  std::int64_t allocated_bytes = 0;     ///< in use by tensors now
+  std::int64_t peak_bytes = 0;          ///< largest allocated_bytes so far
+  std::int64_t reserved_bytes = 0;      ///< held by the pool, in use or not
+};
+
+/// The implementation of a device or memory; specialize it to add one.
+template <class D>
+struct Backend;
+
+/// Copies bytes between two places: `static void copy(From, const void* source, To, void* target, std::size_t bytes)`.
+/// Returns when the source may be reused and the target read. Specialize it for every pair that can be copied.
+template <class From, class To>
+struct Transfer;
+
+/// An input that reads as the row-major index of the element (in reduce: within the reduced dimensions).
+struct LinearIndex {};
+
+namespace detail {
+template <class X>
+struct OperandValue;
+template <class T>
+struct OperandValue<const T*> {
+  using type = T;
+};
+template <class T>
+struct OperandValue<T*> {
+  using type = T;
+};
+template <>
+struct OperandValue<LinearIndex> {
+  using type = std::int64_t;
+};
+
+/// What a copy maps: output = converted input.
+template <class From, class To>
+struct ConvertElement {
+  LOCUS_FN void operator()(compute_t<From> in, compute_t<To>& out) const {
+    if constexpr (is_16_bit_float<To> || std::is_same_v<To, bool> || is_16_bit_float<From>) {
+      out = load_as_register(convert<To>(in));
+    } else {
+      out = static_cast<To>(in);
+    }
+  }
+};
+}  // namespace detail
+
+/// Element type of an operand of a verb: T for (const) T*, int64 for LinearIndex.
+template <class X>
+using operand_t = typename detail::OperandValue<X>::type;
+
+/// A matrix operand of gemm; strides in elements, either may be 1 (row-major, column-major) or neither.
+template <class T>
+struct MatrixRef {
+  T* data = nullptr;
+  std::int64_t rows = 0, cols = 0;
+  std::int64_t row_stride = 0, col_stride = 0;
+};
+
+/// A row as for_each_row's teams read it; stride in elements. A null row reads as zero.
+template <class T>
+struct RowInput {
+  const T* data = nullptr;
+  std::int64_t stride = 1;
+};
+
+/// A row as for_each_row's teams write it. With `accumulate`, values are added to what is there.
+template <class T>
+struct RowOutput {
+  T* data = nullptr;
+  std::int64_t stride = 1;
+  bool accumulate = false;
+};
+
+/// How many products one gemm call makes, and how far apart their operands are (0: shared), in elements.
+struct GemmBatch {
+  std::int64_t count = 1;
+  std::int64_t a_stride = 0, b_stride = 0, c_stride = 0;
+};
+
+/// The end of a matrix product: c = activation(product + bias[col]) (+ c where `accumulate`).
+/// A null bias adds nothing. Applied while the product is in registers or cache.
+template <class T, class Activation>
+struct Epilogue {
+  const T* bias = nullptr;
+  bool accumulate = false;
+  Activation activation{};
+
+  [[nodiscard]] constexpr bool accumulates() const { return accumulate; }
+  [[nodiscard]] LOCUS_FN compute_t<T> operator()(compute_t<T> product, compute_t<T> previous, std::int64_t,
+                                                 std::int64_t col) const {
+    const compute_t<T> shifted = bias ? product + load_as_register(bias[col]) : product;
+    return activation(shifted) + previous;
+  }
+};
+
+namespace detail {
+struct ProbeFunctor {
+  template <class... X>
+  void operator()(X&&...) const;
+};
+struct ProbeReduction {
+  using Accumulator = float;
+};
+template <class T>
+struct ProbeActivation {
+  T operator()(T) const;
+};
+}  // namespace detail
+
+/// A place where tensors can live.
+template <class D>
+concept MemorySpace = std::copyable<D> && std::equality_comparable<D> && std::default_initializable<D> &&
+                      requires(D device, void* data, std::size_t bytes) {
+                        { Backend<D>::allocate(device, bytes) } -> std::same_as<void*>;
+                        { Backend<D>::deallocate(device, data, bytes) } noexcept;
+                        { Backend<D>::memory_stats(device) } -> std::same_as<MemoryStats>;
+                        { to_string(device) } -> std::same_as<std::string>;
+                      };
+
+/// A place where tensors can be computed with.
+template <class D>
+concept Device = MemorySpace<D> && requires(D device, Plan<2> plan, ReducePlan<1> reduce_plan, MatrixRef<const float> a,
+                                            MatrixRef<float> c, GemmBatch batch, detail::ProbeFunctor f) {
+  Backend<D>::synchronize(device);
+  Backend<D>::map(device, plan, f, Pack<const float*>{}, Pack<float*>{});
+  Backend<D>::for_each_row(device, std::int64_t{}, std::int64_t{}, f);
+  Backend<D>::reduce(device, reduce_plan, f, detail::ProbeReduction{}, Pack<const float*>{}, a.data, c.data);
+  Backend<D>::gemm(device, batch, a, a, c, Epilogue<float, detail::ProbeActivation<float>>{});
+};
+
+}  // namespace locus::inline LOCUS_ABI

@@ -1,0 +1,376 @@
+#include <locus/device/cpu/gemm.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <thread>
+#include <vector>
+
+namespace {
+using namespace locus;
+
+struct Identity {
+  static constexpr bool is_identity = true;
+  template <class X>
+  LOCUS_HD X operator()(X x) const {
+    return x;
+  }
+};
+struct Relu {
+  template <class X>
+  LOCUS_HD X operator()(X x) const {
+    return x > X(0) ? x : X(0);
+  }
+};
+
+/// How the elements of a matrix lie in memory.
+enum class Layout { rows, columns, padded_rows, padded_columns, scattered, repeated_row, repeated_column };
+constexpr Layout layouts[] = {Layout::rows,      Layout::columns,      Layout::padded_rows,    Layout::padded_columns,
+                              Layout::scattered, Layout::repeated_row, Layout::repeated_column};
+constexpr int distinct_layouts = 5;  // those in which no two elements share memory
+
+template <class T>
+struct Matrix {
+  std::vector<T> memory;
+  MatrixRef<T> ref;
+
+  Matrix(std::int64_t rows, std::int64_t cols, Layout layout) {
+    ref = {nullptr, rows, cols, cols, 1};
+    if (layout == Layout::columns) ref.row_stride = 1, ref.col_stride = rows;
+    if (layout == Layout::padded_rows) ref.row_stride = cols + 3;
+    if (layout == Layout::padded_columns) ref.row_stride = 1, ref.col_stride = rows + 5;
+    if (layout == Layout::scattered) ref.row_stride = 2 * cols + 1, ref.col_stride = 2;
+    if (layout == Layout::repeated_row) ref.row_stride = 0;
+    if (layout == Layout::repeated_column) ref.row_stride = 1, ref.col_stride = 0;
+    const bool empty = rows == 0 || cols == 0;
+    // Exactly as long as it must be, so that a sanitizer sees every access beyond it.
+    memory.resize(empty ? 0 : static_cast<std::size_t>((rows - 1) * ref.row_stride + (cols - 1) * ref.col_stride + 1));
+    ref.data = memory.data();
+  }
+  T& at(std::int64_t i, std::int64_t j) {
+    return memory[static_cast<std::size_t>(i * ref.row_stride + j * ref.col_stride)];
+  }
+  MatrixRef<const T> view() const { return {memory.data(), ref.rows, ref.cols, ref.row_stride, ref.col_stride}; }
+};
+
+struct Random {
+  std::uint64_t state = 88172645463325252ull;
+  std::uint64_t next() {
+    state ^= state << 13;
+    state ^= state >> 7;
+    return state ^= state << 17;
+  }
+  double uniform() { return static_cast<double>(next() >> 11) * 0x1p-52 - 1; }
+};
+
+template <class T>
+void fill(Matrix<T>& matrix, Random& random) {
+  for (T& x : matrix.memory) {
+    if constexpr (std::is_integral_v<T>) x = static_cast<T>(random.next());
+    else x = static_cast<T>(static_cast<locus::compute_t<T>>(random.uniform()));
+  }
+}
+
+template <class T>
+constexpr T poison() {
+  if constexpr (std::is_integral_v<T>) return static_cast<T>(77);
+  else return static_cast<T>(std::numeric_limits<locus::compute_t<T>>::quiet_NaN());
+}
+
+template <class T>
+bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
+  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
+}
+
+/// The largest error of c, in units of what rounding allows; 0 or infinity for integers.
+template <class T>
+double error_of(Matrix<T>& a, Matrix<T>& b, Matrix<T>& before, Matrix<T>& c, const T* bias, bool relu,
+                bool accumulate) {
+  double worst = 0;
+  // Equal products err in one direction, so that errors add up; others err at random.
+  const bool repeats = a.ref.col_stride == 0 || b.ref.row_stride == 0;
+  const double depth = static_cast<double>(a.ref.cols), roundings = 8 + (repeats ? depth / 2 : 2 * std::sqrt(depth));
+  for (std::int64_t i = 0; i < c.ref.rows; ++i)
+    for (std::int64_t j = 0; j < c.ref.cols; ++j) {
+      if constexpr (std::is_integral_v<T>) {
+        std::uint64_t sum = accumulate ? static_cast<std::uint64_t>(before.at(i, j)) : 0;
+        for (std::int64_t k = 0; k < a.ref.cols; ++k)
+          sum += static_cast<std::uint64_t>(a.at(i, k)) * static_cast<std::uint64_t>(b.at(k, j));
+        if (static_cast<T>(sum) != c.at(i, j)) worst = std::numeric_limits<double>::infinity();
+      } else {
+        double sum = bias ? static_cast<double>(static_cast<locus::compute_t<T>>(bias[j])) : 0;
+        double size = std::abs(sum);
+        for (std::int64_t k = 0; k < a.ref.cols; ++k) {
+          const double product = static_cast<double>(static_cast<locus::compute_t<T>>(a.at(i, k))) *
+                                 static_cast<double>(static_cast<locus::compute_t<T>>(b.at(k, j)));
+          sum += product;
+          size += std::abs(product);
+        }
+        if (relu && sum < 0) sum = 0;
+        if (accumulate) sum += static_cast<double>(static_cast<locus::compute_t<T>>(before.at(i, j)));
+        const double sum_error =
+            static_cast<double>(std::numeric_limits<locus::compute_t<T>>::epsilon()) * roundings * (size + 1);
+        const double storage = std::is_same_v<T, half> ? 0x1p-11 : std::is_same_v<T, bfloat16> ? 0x1p-8 : 0;
+        const double given = static_cast<double>(static_cast<locus::compute_t<T>>(c.at(i, j)));
+        const double error = std::abs(given - sum) / (sum_error + storage * (std::abs(sum) + 0x1p-13));
+        if (!(error <= worst)) worst = error;  // NaN is the worst of all
+      }
+    }
+  return worst;
+}
+
+struct Case {
+  std::int64_t m, n, k;
+};
+
+template <class T>
+void check(Case shape, Layout a_layout, Layout b_layout, Layout c_layout, bool with_bias, bool relu, bool accumulate) {
+  Random random;
+  Matrix<T> a(shape.m, shape.k, a_layout), b(shape.k, shape.n, b_layout), c(shape.m, shape.n, c_layout);
+  fill(a, random);
+  fill(b, random);
+  if (accumulate) fill(c, random);
+  else c.memory.assign(c.memory.size(), poison<T>());
+  Matrix<T> before = c;
+  Matrix<T> bias(1, shape.n, Layout::rows);
+  fill(bias, random);
+  const T* const bias_data = with_bias && shape.n > 0 ? bias.memory.data() : nullptr;
+  if (relu) cpu::gemm(a.view(), b.view(), c.ref, Epilogue<T, Relu>{bias_data, accumulate});
+  else cpu::gemm(a.view(), b.view(), c.ref, Epilogue<T, Identity>{bias_data, accumulate});
+  const double error = error_of(a, b, before, c, bias_data, relu, accumulate);
+  // What lies between the elements of c is as it was.
+  for (std::int64_t i = 0; i < shape.m; ++i)
+    for (std::int64_t j = 0; j < shape.n; ++j) c.at(i, j) = before.at(i, j);
+  const bool outside_untouched = same_bits(c.memory, before.memory);
+  if (!(error <= 1) || !outside_untouched) {
+    CAPTURE(shape.m);
+    CAPTURE(shape.n);
+    CAPTURE(shape.k);
+    CAPTURE(static_cast<int>(a_layout));
+    CAPTURE(static_cast<int>(b_layout));
+    CAPTURE(static_cast<int>(c_layout));
+    CAPTURE(with_bias);
+    CAPTURE(relu);
+    CAPTURE(accumulate);
+    CHECK(error <= 1);
+    CHECK(outside_untouched);
+  }
+}
+
+template <class T>
+void check_layouts(Case shape) {
+  int count = 0;
+  for (Layout a : layouts)
+    for (Layout b : layouts) {
+      const Layout c = layouts[count % distinct_layouts];
+      const bool floating = !std::is_integral_v<T>;
+      check<T>(shape, a, b, c, floating && count % 3 == 1, floating && count % 2 == 1, count % 4 >= 2);
+      ++count;
+    }
+  CHECK(count == 49);
+}
+}  // namespace
+
+TEST_CASE_TEMPLATE("gemm equals the sum of products, whatever the layouts", T, float, double) {
+  constexpr std::int64_t sizes[] = {1, 2, 3, 7, 8, 10, 13, 16, 17, 29, 32, 33, 47};
+  int count = 0;
+  for (std::int64_t m : sizes)
+    for (std::int64_t n : sizes)
+      for (std::int64_t k : {std::int64_t(1), std::int64_t(4), std::int64_t(19)}) {
+        check<T>({m, n, k}, layouts[count % 7], layouts[count / 7 % 7], layouts[count % 5], count % 3 == 0,
+                 count % 2 == 0, count % 5 < 2);
+        ++count;
+      }
+  check_layouts<T>({5, 7, 3});
+  check_layouts<T>({37, 41, 29});
+  check_layouts<T>({100, 32, 65});
+  check_layouts<T>({61, 67, 530});
+}
+
+#if defined(__x86_64__)
+TEST_CASE_TEMPLATE("every instruction set that the processor has multiplies right", T, float, double) {
+  const cpu::detail::KernelSet<T>* const best = cpu::detail::kernels_in_use<T>();
+  for (const cpu::detail::KernelSet<T>* set : cpu::detail::available_kernels<T>()) {
+    if (!set) continue;
+    cpu::detail::kernels_in_use<T>() = set;
+    for (std::int64_t m : {1, 2, 3, 5, 6, 7, 12, 13, 14, 15, 29})
+      for (std::int64_t n : {1, 3, 4, 5, 9, 16, 17, 31, 32, 33}) {
+        check<T>({m, n, 21}, Layout::rows, Layout::columns, Layout::rows, true, true, false);
+        check<T>({m, n, 21}, Layout::columns, Layout::rows, Layout::rows, false, false, true);
+      }
+    check<T>({130, 150, 1100}, Layout::rows, Layout::rows, Layout::rows, true, false, true);
+    check<T>({230, 250, 300}, Layout::columns, Layout::columns, Layout::padded_columns, false, false, false);
+  }
+  cpu::detail::kernels_in_use<T>() = best;
+}
+#endif
+
+TEST_CASE("after the first product of a shape, packing allocates nothing") {
+  const auto product = [] {
+    check<float>({230, 250, 300}, Layout::rows, Layout::columns, Layout::rows, true, true, true);
+  };
+  product();
+  const std::int64_t allocations = cpu::scratch_allocations();
+  CHECK(allocations > 0);
+  product();
+  CHECK(cpu::scratch_allocations() == allocations);
+}
+
+TEST_CASE_TEMPLATE("gemm of the other element types", T, half, bfloat16, std::int32_t, std::int64_t, std::uint8_t) {
+  check_layouts<T>({1, 1, 1});
+  check_layouts<T>({5, 7, 3});
+  check_layouts<T>({37, 41, 29});
+  check_layouts<T>({20, 35, 530});
+}
+
+TEST_CASE("gemm of the shapes of a small perceptron") {
+  for (bool accumulate : {false, true}) {
+    check<float>({100, 32, 784}, Layout::rows, Layout::columns, Layout::rows, true, true, accumulate);
+    check<float>({32, 784, 100}, Layout::columns, Layout::rows, Layout::rows, false, false, accumulate);
+    check<float>({100, 10, 32}, Layout::rows, Layout::columns, Layout::rows, true, false, accumulate);
+    check<float>({100, 32, 10}, Layout::rows, Layout::rows, Layout::rows, false, false, accumulate);
+    check<float>({10, 32, 100}, Layout::columns, Layout::rows, Layout::rows, false, false, accumulate);
+  }
+}
+
+TEST_CASE("gemm of large and lopsided shapes") {
+  check<float>({700, 810, 600}, Layout::rows, Layout::rows, Layout::rows, true, true, true);
+  check<float>({339, 337, 1031}, Layout::columns, Layout::columns, Layout::padded_rows, false, false, true);
+  check<double>({171, 403, 517}, Layout::rows, Layout::columns, Layout::columns, true, true, true);
+  check<half>({171, 203, 1025}, Layout::rows, Layout::columns, Layout::rows, true, true, true);
+  check<float>({1, 3000, 700}, Layout::rows, Layout::rows, Layout::rows, true, false, false);
+  check<float>({3000, 1, 700}, Layout::rows, Layout::rows, Layout::rows, true, false, false);
+  check<float>({3000, 1, 700}, Layout::columns, Layout::rows, Layout::columns, false, false, false);
+  check<float>({1, 77, 900}, Layout::scattered, Layout::columns, Layout::rows, true, true, true);
+  check<float>({2000, 1, 900}, Layout::padded_rows, Layout::scattered, Layout::scattered, true, true, true);
+  check<float>({1, 1, 3001}, Layout::rows, Layout::columns, Layout::rows, true, true, true);
+  check<float>({2, 3, 65536}, Layout::rows, Layout::columns, Layout::rows, false, false, false);
+  check<float>({3000, 40, 1}, Layout::rows, Layout::rows, Layout::rows, false, false, true);
+}
+
+TEST_CASE_TEMPLATE("an empty sum is zero, and an empty result is left alone", T, float, half, std::int32_t) {
+  check<T>({3, 5, 0}, Layout::rows, Layout::rows, Layout::rows, false, false, false);
+  check<T>({3, 5, 0}, Layout::rows, Layout::columns, Layout::scattered, false, false, true);
+  check<T>({0, 5, 4}, Layout::rows, Layout::rows, Layout::rows, false, false, false);
+  check<T>({3, 0, 4}, Layout::rows, Layout::rows, Layout::rows, false, false, false);
+  check<T>({0, 0, 0}, Layout::rows, Layout::rows, Layout::rows, false, false, false);
+}
+
+TEST_CASE("an epilogue sees every element once, with its row and column") {
+  struct RowTimesColumn {
+    [[nodiscard]] bool accumulates() const { return true; }
+    float operator()(float product, float previous, std::int64_t row, std::int64_t col) const {
+      return product + previous + static_cast<float>(1000 * row + col);
+    }
+  };
+  for (const Case shape : {Case{45, 71, 9}, Case{33, 70, 1200}, Case{3, 5, 0}, Case{250, 300, 150}})
+    for (const Layout layout : {Layout::rows, Layout::columns, Layout::scattered}) {
+      Matrix<float> a(shape.m, shape.k, Layout::rows), b(shape.k, shape.n, Layout::rows), c(shape.m, shape.n, layout);
+      a.memory.assign(a.memory.size(), 1);
+      b.memory.assign(b.memory.size(), 1);
+      c.memory.assign(c.memory.size(), 7);
+      cpu::gemm(a.view(), b.view(), c.ref, RowTimesColumn{});
+      bool right = true;
+      for (std::int64_t i = 0; i < shape.m; ++i)
+        for (std::int64_t j = 0; j < shape.n; ++j)
+          right = right && c.at(i, j) == static_cast<float>(shape.k + 7 + 1000 * i + j);
+      CHECK(right);
+    }
+}
+
+TEST_CASE("operands that do not fit are refused by name") {
+  Matrix<float> a(3, 4, Layout::rows), b(5, 2, Layout::rows), c(3, 2, Layout::rows);
+  CHECK_THROWS_WITH_AS(cpu::gemm(a.view(), b.view(), c.ref, Epilogue<float, Identity>{}),
+                       doctest::Contains("(3, 4) x (5, 2) -> (3, 2)"), ShapeError);
+}
+
+TEST_CASE("a batch is its products one by one, operands shared where the stride is 0") {
+  Random random;
+  Matrix<float> a(6 * 9, 11, Layout::rows), b(11, 8, Layout::rows), c(6 * 9, 8, Layout::rows), one(9, 8, Layout::rows);
+  fill(a, random);
+  fill(b, random);
+  MatrixRef<const float> a_ref = a.view();
+  MatrixRef<float> c_ref = c.ref;
+  a_ref.rows = c_ref.rows = 9;
+  cpu::gemm({6, 9 * 11, 0, 9 * 8}, a_ref, b.view(), c_ref, Epilogue<float, Identity>{});
+  for (std::int64_t i = 0; i < 6; ++i) {
+    MatrixRef<const float> part = a_ref;
+    part.data += i * 9 * 11;
+    cpu::gemm(part, b.view(), one.ref, Epilogue<float, Identity>{});
+    CHECK(std::memcmp(one.memory.data(), c.memory.data() + i * 72, sizeof(float) * 72) == 0);
+  }
+  cpu::gemm({0, 0, 0, 0}, a_ref, b.view(), c_ref, Epilogue<float, Identity>{});
+}
+
+TEST_CASE("the number of threads changes no bit of the result") {
+  const int threads = cpu::max_threads();
+  for (const Case shape : {Case{100, 32, 784}, Case{32, 784, 100}, Case{301, 503, 700}, Case{64, 64, 5000}}) {
+    Random random;
+    Matrix<float> a(shape.m, shape.k, Layout::rows), b(shape.k, shape.n, Layout::columns);
+    Matrix<float> one(shape.m, shape.n, Layout::rows), two = one, five = one;
+    fill(a, random);
+    fill(b, random);
+    const auto product = [&](int count, Matrix<float>& c) {
+      c.ref.data = c.memory.data();
+      cpu::set_max_threads(count);
+      cpu::gemm(a.view(), b.view(), c.ref, Epilogue<float, Identity>{});
+    };
+    product(1, one);
+    product(2, two);
+    product(5, five);
+    CHECK(same_bits(one.memory, two.memory));
+    CHECK(same_bits(one.memory, five.memory));
+  }
+  cpu::set_max_threads(threads);
+}
+
+TEST_CASE("threads share a batch of small products") {
+  const int threads = cpu::max_threads();
+  Random random;
+  Matrix<float> a(300 * 16, 20, Layout::rows), b(300 * 20, 17, Layout::rows), one(300 * 16, 17, Layout::rows),
+      two = one;
+  fill(a, random);
+  fill(b, random);
+  const auto product = [&](int count, Matrix<float>& c) {
+    cpu::set_max_threads(count);
+    cpu::gemm({300, 16 * 20, 20 * 17, 16 * 17}, {a.memory.data(), 16, 20, 20, 1}, {b.memory.data(), 20, 17, 17, 1},
+              MatrixRef<float>{c.memory.data(), 16, 17, 17, 1}, Epilogue<float, Relu>{});
+  };
+  product(1, one);
+  product(3, two);
+  CHECK(same_bits(one.memory, two.memory));
+  cpu::set_max_threads(threads);
+}
+
+TEST_CASE("products run from several threads at once") {
+  Random random;
+  Matrix<float> a(90, 300, Layout::rows), b(300, 70, Layout::rows), expected(90, 70, Layout::rows);
+  fill(a, random);
+  fill(b, random);
+  cpu::gemm(a.view(), b.view(), expected.ref, Epilogue<float, Identity>{});
+  std::vector<Matrix<float>> results(4, Matrix<float>(90, 70, Layout::rows));
+  std::vector<std::thread> threads;
+  for (Matrix<float>& result : results)
+    threads.emplace_back([&] {
+      result.ref.data = result.memory.data();
+      for (int i = 0; i < 20; ++i) cpu::gemm(a.view(), b.view(), result.ref, Epilogue<float, Identity>{});
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (const Matrix<float>& result : results) CHECK(same_bits(result.memory, expected.memory));
+}
+
+TEST_CASE("parallel_for runs every task once, nested loops serially, and passes on an exception") {
+  std::vector<int> runs(1000, 0);
+  cpu::parallel_for(
+      1000, [&](std::int64_t i) { cpu::parallel_for(3, [&](std::int64_t) { ++runs[static_cast<std::size_t>(i)]; }); });
+  CHECK(runs == std::vector<int>(1000, 3));
+  cpu::parallel_for(0, [](std::int64_t) { FAIL("no task to run"); });
+  CHECK_THROWS_AS(cpu::parallel_for(8,
+                                    [](std::int64_t i) {
+                                      if (i == 5) fail<IndexError>("five");
+                                    }),
+                  IndexError);
+  CHECK(cpu::max_threads() >= 1);
+}

@@ -1,0 +1,129 @@
+#include <locus/device/cpu.hpp>
+
+#include <doctest/doctest.h>
+
+#include <numeric>
+#include <support/plans.hpp>
+
+using namespace locus;
+using namespace locus_test;
+
+namespace {
+
+/// Two results of three inputs of different types.
+struct Mixed {
+  void operator()(float a, std::int32_t b, std::int64_t index, double& sum, std::uint8_t& low) const {
+    sum = static_cast<double>(a) + 2.0 * b + static_cast<double>(index);
+    low = static_cast<std::uint8_t>(b ^ static_cast<std::int32_t>(index & 127));
+  }
+};
+
+struct Scale {
+  float factor;
+  void operator()(float x, float& y) const { y = factor * x; }
+};
+
+struct WidenHalf {
+  void operator()(float x, float& y) const { y = x + 1.0f; }
+};
+
+template <class T>
+std::vector<T> counted(std::int64_t n, T first) {
+  std::vector<T> values(static_cast<std::size_t>(n));
+  std::iota(values.begin(), values.end(), first);
+  return values;
+}
+
+/// Elements of the outputs that differ from what the definition of map says, for one random plan.
+int mistakes_of_mixed(RandomLayouts& random, std::int64_t elements_wanted) {
+  const Shape shape = random.shape(elements_wanted);
+  const auto a = random.layout(shape, true), b = random.layout(shape, true), dense = Layout{row_major(shape)};
+  const auto sum = random.layout(shape, false), low = random.layout(shape, false);
+  const auto a_values = counted(a.span, 0.5f);
+  const auto b_values = counted<std::int32_t>(b.span, -7);
+  std::vector<double> sums(static_cast<std::size_t>(sum.span), -1), expected_sums = sums;
+  std::vector<std::uint8_t> lows(static_cast<std::size_t>(low.span), 9), expected_lows = lows;
+  const bool null_a = random.below(6) == 0, null_sum = random.below(6) == 0;
+
+  for (std::int64_t i = 0; i < elements(shape); ++i) {
+    double s;
+    std::uint8_t l;
+    Mixed{}(null_a ? 0 : a_values[static_cast<std::size_t>(offset_of(shape, a.strides, i))],
+            b_values[static_cast<std::size_t>(offset_of(shape, b.strides, i))], i, s, l);
+    if (!null_sum) expected_sums[static_cast<std::size_t>(offset_of(shape, sum.strides, i))] = s;
+    expected_lows[static_cast<std::size_t>(offset_of(shape, low.strides, i))] = l;
+  }
+  const auto plan = make_plan<5>(shape, {a.strides, b.strides, dense.strides, sum.strides, low.strides});
+  Backend<Cpu>::map({}, plan, Mixed{},
+                    Pack<const float*, const std::int32_t*, LinearIndex>(null_a ? nullptr : a_values.data(),
+                                                                         b_values.data(), LinearIndex{}),
+                    Pack<double*, std::uint8_t*>(null_sum ? nullptr : sums.data(), lows.data()));
+  return (sums != expected_sums) + (lows != expected_lows);
+}
+
+}  // namespace
+
+TEST_CASE("map gives what its definition says, for random shapes, layouts, types and null operands") {
+  RandomLayouts random(20);
+  int mistakes = 0;
+  for (int round = 0; round < 3000; ++round) mistakes += mistakes_of_mixed(random, 1 + random.below(600));
+  for (int round = 0; round < 60; ++round) mistakes += mistakes_of_mixed(random, 40000);
+  CHECK(mistakes == 0);
+}
+
+TEST_CASE("map writes in place, and its result does not depend on the number of threads") {
+  const std::int64_t n = 100003;
+  const Shape shape{n};
+  const auto plan = make_plan<2>(shape, {Strides{1}, Strides{1}});
+  const int threads = cpu::max_threads();
+  for (const int count : {1, 2, 5}) {
+    cpu::set_max_threads(count);
+    auto values = counted(n, 1.0f);
+    LaunchLog log;
+    Backend<Cpu>::map({}, plan, Scale{2}, Pack<const float*>(values.data()), Pack<float*>(values.data()));
+    CHECK(log.launches() == 1);
+    std::int64_t wrong = 0;
+    for (std::int64_t i = 0; i < n; ++i)
+      wrong += values[static_cast<std::size_t>(i)] != 2.0f * static_cast<float>(i + 1);
+    CHECK(wrong == 0);
+  }
+  cpu::set_max_threads(threads);
+}
+
+TEST_CASE("map in place through a strided layout touches nothing between the elements") {
+  auto values = counted(3000, 0.0f);
+  const auto plan = make_plan<2>({1000}, {Strides{3}, Strides{3}});
+  Backend<Cpu>::map({}, plan, Scale{-1}, Pack<const float*>(values.data()), Pack<float*>(values.data()));
+  int wrong = 0;
+  for (int i = 0; i < 3000; ++i) wrong += values[static_cast<std::size_t>(i)] != static_cast<float>(i % 3 ? i : -i);
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("pieces of a plan see the index of the whole") {
+  const Strides repeated{0, 0}, dense{3, 1};
+  auto plan = make_plan<5>({2, 3}, {repeated, repeated, dense, dense, dense});
+  plan.first_index = 1000;
+  const float a = 0;
+  const std::int32_t b = 0;
+  double sums[6];
+  Backend<Cpu>::map({}, plan, Mixed{}, Pack<const float*, const std::int32_t*, LinearIndex>(&a, &b, LinearIndex{}),
+                    Pack<double*, std::uint8_t*>(sums, nullptr));
+  for (int i = 0; i < 6; ++i) CHECK(sums[i] == 1000 + i);
+}
+
+TEST_CASE("map loads and stores 16-bit elements as floats") {
+  std::vector<half> halves(700, half(0.5f));
+  std::vector<bfloat16> results(700);
+  const auto plan = make_plan<2>({700}, {Strides{1}, Strides{1}});
+  Backend<Cpu>::map({}, plan, WidenHalf{}, Pack<const half*>(halves.data()), Pack<bfloat16*>(results.data()));
+  int wrong = 0;
+  for (const auto result : results) wrong += static_cast<float>(result) != 1.5f;
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("map over no elements is no launch") {
+  LaunchLog log;
+  const auto plan = make_plan<2>({3, 0}, {Strides{0, 1}, Strides{0, 1}});
+  Backend<Cpu>::map({}, plan, Scale{1}, Pack<const float*>(nullptr), Pack<float*>(nullptr));
+  CHECK(log.launches() == 0);
+}

@@ -1,0 +1,170 @@
+#include <locus/core/math.hpp>
+#include <locus/core/rng.hpp>
+#include <locus/device/cpu.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <vector>
+
+using namespace locus;
+
+namespace {
+
+struct Largest {
+  using Accumulator = float;
+  LOCUS_FN float identity() const { return -INFINITY; }
+  LOCUS_FN float combine(float a, float b) const { return a > b ? a : b; }
+};
+struct Sum {
+  using Accumulator = double;
+  LOCUS_FN double identity() const { return 0; }
+  LOCUS_FN double combine(double a, double b) const { return a + b; }
+};
+
+/// Softmax with everything a team can do: two reductions, an update, a store with a stride, one value per row.
+struct SoftmaxRow {
+  static constexpr int fragments = 1;
+  const float* x;
+  std::int64_t row_stride, stride;
+  RowOutput<float> out;
+  std::int64_t out_row_stride;
+  double* totals;
+
+  template <class Team>
+  LOCUS_HD void operator()(std::int64_t row, Team& team) const {
+    auto values = team.load(RowInput<float>{x + row * row_stride, stride});
+    const float largest = team.reduce(
+        Largest{}, [](float v, std::int64_t) { return v; }, values);
+    team.update([=](float v, std::int64_t) { return math::exp(v - largest); }, values);
+    const double total = team.reduce(
+        Sum{}, [](float v, std::int64_t) { return static_cast<double>(v); }, values);
+    team.store(
+        RowOutput<float>{out.data + row * out_row_stride, out.stride, out.accumulate},
+        [=](float v, std::int64_t) { return v / static_cast<float>(total); }, values);
+    team.write(totals + row, total);
+  }
+};
+
+/// Fragments of three types at once; the middle one is null and reads as zero.
+struct CombineRow {
+  static constexpr int fragments = 3;
+  const half* a;
+  const std::int32_t* b;
+  bfloat16* out;
+  std::int64_t cols;
+
+  template <class Team>
+  LOCUS_HD void operator()(std::int64_t row, Team& team) const {
+    auto left = team.load(RowInput<half>{a + row * cols});
+    const auto none = team.load(RowInput<std::int32_t>{nullptr});
+    const auto right = team.load(RowInput<std::int32_t>{b + row * cols});
+    team.update(
+        [](float l, std::int32_t n, std::int32_t r, std::int64_t c) { return l + static_cast<float>(n + r + c % 2); },
+        left, none, right);
+    team.store(
+        RowOutput<bfloat16>{out + row * cols}, [](float v, std::int64_t) { return v; }, left);
+  }
+};
+
+struct Softmax {
+  std::vector<float> out;
+  std::vector<double> totals;
+};
+
+struct Case {
+  std::int64_t rows, cols, row_stride, stride, out_stride;
+  bool accumulate;
+};
+
+Softmax softmax(const Case& c, const std::vector<float>& x) {
+  Softmax result{std::vector<float>(static_cast<std::size_t>(c.rows * c.cols * c.out_stride), 1.0f),
+                 std::vector<double>(static_cast<std::size_t>(c.rows), -1)};
+  Backend<Cpu>::for_each_row(
+      {}, c.rows, c.cols,
+      SoftmaxRow{x.data(), c.row_stride, c.stride, RowOutput<float>{result.out.data(), c.out_stride, c.accumulate},
+                 c.cols * c.out_stride, result.totals.data()});
+  return result;
+}
+
+void check_softmax(const Case& c) {
+  CAPTURE(c.rows);
+  CAPTURE(c.cols);
+  std::vector<float> x(static_cast<std::size_t>(c.rows * c.row_stride + c.cols * c.stride + 1));
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = 10 * (uniform(5, i) - 0.5f);
+  const auto given = softmax(c, x);
+  std::int64_t wrong = 0;
+  for (std::int64_t row = 0; row < c.rows; ++row) {
+    const auto at = [&](std::int64_t col) {
+      return static_cast<double>(x[static_cast<std::size_t>(row * c.row_stride + col * c.stride)]);
+    };
+    double largest = -INFINITY, total = 0;
+    for (std::int64_t col = 0; col < c.cols; ++col) largest = std::max(largest, at(col));
+    for (std::int64_t col = 0; col < c.cols; ++col) total += std::exp(at(col) - largest);
+    wrong += std::abs(given.totals[static_cast<std::size_t>(row)] - total) > 1e-5 * (1 + total);
+    for (std::int64_t col = 0; col < c.cols * c.out_stride; ++col) {
+      const bool written = col % c.out_stride == 0;
+      const double expected = written ? std::exp(at(col / c.out_stride) - largest) / total + (c.accumulate ? 1 : 0) : 1;
+      wrong += std::abs(static_cast<double>(given.out[static_cast<std::size_t>(row * c.cols * c.out_stride + col)]) -
+                        expected) > 1e-5;
+    }
+  }
+  CHECK(wrong == 0);
+}
+
+}  // namespace
+
+TEST_CASE("a row functor sees its row: loads, reductions, updates and stores of any stride") {
+  for (const std::int64_t cols : {1, 2, 15, 16, 17, 100, 1000}) {
+    check_softmax({5, cols, cols, 1, 1, false});
+    check_softmax({3, cols, cols * 2, 2, 1, true});
+    check_softmax({4, cols, 1, 4, 3, false});
+  }
+  check_softmax({3000, 33, 33, 1, 1, false});
+  check_softmax({2, 70000, 70000, 1, 2, true});
+}
+
+TEST_CASE("rows of several element types, a null one reading as zero") {
+  constexpr std::int64_t rows = 40, cols = 23;
+  std::vector<half> a(rows * cols);
+  std::vector<std::int32_t> b(rows * cols);
+  std::vector<bfloat16> out(rows * cols);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    a[i] = half(static_cast<float>(i % 7) / 2);
+    b[i] = static_cast<std::int32_t>(i % 5) - 2;
+  }
+  LaunchLog log;
+  Backend<Cpu>::for_each_row({}, rows, cols, CombineRow{a.data(), b.data(), out.data(), cols});
+  CHECK(log.launches() == 1);
+  int wrong = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const float expected = static_cast<float>(a[i]) + static_cast<float>(b[i] + static_cast<int>(i % cols % 2));
+    wrong += static_cast<float>(out[i]) != expected;
+  }
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("rows give the same bits for every number of threads") {
+  const Case c{1000, 50, 50, 1, 1, false};
+  std::vector<float> x(50000);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = uniform(6, i);
+  const int threads = cpu::max_threads();
+  cpu::set_max_threads(1);
+  const auto expected = softmax(c, x);
+  for (const int count : {2, 5}) {
+    cpu::set_max_threads(count);
+    const auto given = softmax(c, x);
+    CHECK(given.out == expected.out);
+    CHECK(given.totals == expected.totals);
+  }
+  cpu::set_max_threads(threads);
+}
+
+TEST_CASE("no rows are no launch; rows without columns reduce to the identity") {
+  LaunchLog log;
+  (void)softmax({0, 5, 5, 1, 1, false}, {0});
+  CHECK(log.launches() == 0);
+  const auto empty = softmax({3, 0, 0, 1, 1, false}, {0});
+  CHECK(log.launches() == 1);
+  CHECK(empty.totals == std::vector<double>(3, 0.0));
+}
