@@ -1,0 +1,140 @@
+#pragma once
+// Random tensors. Element i depends on (seed, offset + i) alone, so equal seeds give equal tensors on every device
+// (randn: to rounding). Without a generator they draw from the device's default one; see manual_seed.
+
+#include <locus/core/random.hpp>
+#include <locus/tensor/from.hpp>
+
+#include <vector>
+
+namespace locus::inline LOCUS_ABI {
+
+namespace detail {
+
+/// One launch of f(index, out&) over a new tensor.
+template <class T, Device D, class F>
+[[nodiscard]] Tensor<T, D> from_indices(const Shape& shape, D device, const F& f) {
+  Tensor<T, D> out(shape, device);
+  const auto plan = make_plan<2>(shape, {out.strides(), out.strides()});
+  Backend<D>::map(device, plan, f, Pack<LinearIndex>(LinearIndex{}), Pack<T*>(out.data()));
+  return out;
+}
+
+/// Uniform in [0, 1) also after rounding: as many random bits as T has digits.
+template <class T>
+struct UniformElement {
+  std::uint64_t seed, offset;
+  LOCUS_FN void operator()(std::int64_t index, compute_t<T>& out) const {
+    const std::uint64_t position = offset + static_cast<std::uint64_t>(index);
+    if constexpr (std::is_same_v<T, double>) {
+      out = uniform_double(seed, position, stream_of_64_bits);
+    } else if constexpr (is_16_bit_float<T>) {
+      constexpr int digits = std::is_same_v<T, half> ? 11 : 8;
+      const std::uint32_t bits = random_bits(seed, position, stream_of_32_bits) >> (32 - digits);
+      out = static_cast<float>(static_cast<std::int32_t>(bits)) * (1.0f / static_cast<float>(1 << digits));
+    } else {
+      out = uniform(seed, position, stream_of_32_bits);
+    }
+  }
+};
+
+template <class T>
+struct NormalElement {
+  std::uint64_t seed, offset;
+  LOCUS_FN void operator()(std::int64_t index, compute_t<T>& out) const {
+    const std::uint64_t position = offset + static_cast<std::uint64_t>(index);
+    if constexpr (std::is_same_v<T, double>) out = normal_double(seed, position, stream_of_double_normals);
+    else out = normal(seed, position, stream_of_normals);
+  }
+};
+
+/// From 64 random bits, so the bias is below (high - low) / 2^64.
+template <class T>
+struct RandintElement {
+  std::uint64_t seed, offset;
+  std::int64_t low;
+  std::uint64_t range;
+  LOCUS_FN void operator()(std::int64_t index, compute_t<T>& out) const {
+    const std::uint64_t position = offset + static_cast<std::uint64_t>(index);
+    const PhiloxBlock lanes = random_block(seed, position / 2, stream_of_64_bits);
+    const std::uint64_t bits =
+        position % 2 ? std::uint64_t{lanes.z} << 32 | lanes.w : std::uint64_t{lanes.x} << 32 | lanes.y;
+    out = static_cast<compute_t<T>>(static_cast<std::int64_t>(static_cast<std::uint64_t>(low) + bits % range));
+  }
+};
+
+}  // namespace detail
+
+/// Uniform in [0, 1).
+template <FloatingDType T = float, Device D = Cpu>
+[[nodiscard]] Tensor<T, D> rand(const Shape& shape, Generator<D>& generator, D device = {}) {
+  const auto first = generator.reserve(elements(shape));
+  return detail::from_indices<T>(shape, device, detail::UniformElement<T>{generator.seed, first});
+}
+template <FloatingDType T = float, Device D = Cpu>
+[[nodiscard]] Tensor<T, D> rand(const Shape& shape, D device = {}) {
+  auto generator = detail::draw_from_default<D>(elements(shape));
+  return locus::rand<T>(shape, generator, device);
+}
+
+/// Standard normal.
+template <FloatingDType T = float, Device D = Cpu>
+[[nodiscard]] Tensor<T, D> randn(const Shape& shape, Generator<D>& generator, D device = {}) {
+  const auto first = generator.reserve(elements(shape));
+  return detail::from_indices<T>(shape, device, detail::NormalElement<T>{generator.seed, first});
+}
+template <FloatingDType T = float, Device D = Cpu>
+[[nodiscard]] Tensor<T, D> randn(const Shape& shape, D device = {}) {
+  auto generator = detail::draw_from_default<D>(elements(shape));
+  return locus::randn<T>(shape, generator, device);
+}
+
+/// Integers, each of low ... high - 1 equally likely. throws ArgumentError unless low < high and both fit T
+template <IntegerDType T = std::int64_t, Device D = Cpu>
+[[nodiscard]] Tensor<T, D> randint(std::int64_t low, std::int64_t high, const Shape& shape, Generator<D>& generator,
+                                   D device = {}) {
+  if (low >= high || static_cast<std::int64_t>(static_cast<T>(low)) != low ||
+      static_cast<std::int64_t>(static_cast<T>(high - 1)) != high - 1) {
+    fail<ArgumentError>("randint: from ", low, " to below ", high, "; expected low < high, both within ",
+                        dtype_name<T>());
+  }
+  const auto first = generator.reserve(elements(shape));
+  const auto range = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
+  return detail::from_indices<T>(shape, device, detail::RandintElement<T>{generator.seed, first, low, range});
+}
+template <IntegerDType T = std::int64_t, Device D = Cpu>
+[[nodiscard]] Tensor<T, D> randint(std::int64_t low, std::int64_t high, const Shape& shape, D device = {}) {
+  auto generator = detail::draw_from_default<D>(elements(shape));
+  return locus::randint<T>(low, high, shape, generator, device);
+}
+
+/// The numbers 0 ... n - 1 in random order, every order equally likely. Shuffled on the host.
+template <IntegerDType T = std::int64_t, MemorySpace D = Cpu>
+[[nodiscard]] Tensor<T, D> randperm(std::int64_t n, Generator<D>& generator, D device = {}) {
+  if (n < 0 || (n > 0 && static_cast<std::int64_t>(static_cast<T>(n - 1)) != n - 1)) {
+    fail<ArgumentError>("randperm: ", n, " numbers; expected 0 or more, within ", dtype_name<T>());
+  }
+  std::vector<std::int64_t> numbers(static_cast<std::size_t>(n));
+  for (std::int64_t i = 0; i < n; ++i) numbers[static_cast<std::size_t>(i)] = i;
+  Philox engine(generator.seed, generator.reserve(n), detail::stream_of_orders);
+  shuffle(numbers, engine);
+  return detail::written_by<T>({n}, device, [&](T* out) {
+    for (const auto number : numbers) *out++ = static_cast<T>(number);
+  });
+}
+template <IntegerDType T = std::int64_t, MemorySpace D = Cpu>
+[[nodiscard]] Tensor<T, D> randperm(std::int64_t n, D device = {}) {
+  auto generator = detail::draw_from_default<D>(n < 0 ? 0 : n);
+  return locus::randperm<T>(n, generator, device);
+}
+
+template <class T = void, detail::HasPlace X>
+[[nodiscard]] auto rand_like(const X& x) {
+  return rand<std::conditional_t<std::is_void_v<T>, value_of<X>, T>>(x.shape(), x.device());
+}
+template <class T = void, detail::HasPlace X>
+[[nodiscard]] auto randn_like(const X& x) {
+  return randn<std::conditional_t<std::is_void_v<T>, value_of<X>, T>>(x.shape(), x.device());
+}
+
+}  // namespace locus::inline LOCUS_ABI

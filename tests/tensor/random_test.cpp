@@ -1,0 +1,133 @@
+#include <locus/tensor/random.hpp>
+
+#include <algorithm>
+#include <support/device_list.hpp>
+#include <support/reference.hpp>
+
+using namespace locus;
+using namespace locus_test;
+
+namespace {
+
+double mean(const std::vector<double>& x) {
+  double sum = 0;
+  for (const double value : x) sum += value;
+  return sum / static_cast<double>(x.size());
+}
+double variance(const std::vector<double>& x) {
+  const double middle = mean(x);
+  double sum = 0;
+  for (const double value : x) sum += (value - middle) * (value - middle);
+  return sum / static_cast<double>(x.size());
+}
+
+}  // namespace
+
+LOCUS_DEVICE_TEST("element i is a function of the seed and its position alone", D) {
+  Generator<D> generator{42, 0}, later{42, 10};
+  const auto all = reference(rand<float, D>({5, 8}, generator));
+  CHECK(generator.offset == 40);
+  const auto rest = reference(rand<float, D>({30}, later));
+  CHECK(std::equal(rest.values.begin(), rest.values.end(), all.values.begin() + 10));
+  for (std::uint64_t i = 0; i < 40; ++i) CHECK(all.values[i] == static_cast<double>(uniform(42, i)));
+  Generator<D> normals{42, 3};
+  const auto z = reference(randn<float, D>({7}, normals));
+  for (std::uint64_t i = 0; i < 7; ++i)
+    CHECK(
+        z.values[i] ==
+        doctest::Approx(static_cast<double>(locus::normal(42, 3 + i, locus::detail::stream_of_normals))).epsilon(1e-6));
+}
+
+LOCUS_DEVICE_TEST("equal seeds give equal tensors on every device", D) {
+  manual_seed(7);
+  const auto x = reference(rand<float, D>({100})), z = reference(randn<double, D>({100}));
+  const auto k = reference(randint<std::int64_t, D>(-5, 5, {100})), p = reference(randperm<std::int64_t, D>(50));
+  manual_seed(7);
+  CHECK_CLOSE(rand({100}), x, 0.0);
+  CHECK_CLOSE(randn<double>({100}), z, 1e-13);
+  CHECK_CLOSE(randint(-5, 5, {100}), k);
+  CHECK_CLOSE(randperm(50), p);
+  CHECK_FALSE(difference(rand({100}), x).empty());
+  manual_seed(8);
+  CHECK_FALSE(difference(rand({100}), x).empty());
+}
+
+LOCUS_DEVICE_TEST("rand is uniform in [0, 1) for every floating type", D) {
+  Generator<D> generator{1};
+  const auto check = [&](const std::vector<double>& x) {
+    CHECK(*std::min_element(x.begin(), x.end()) >= 0);
+    CHECK(*std::max_element(x.begin(), x.end()) < 1);
+    CHECK(mean(x) == doctest::Approx(0.5).epsilon(0.01));
+    CHECK(variance(x) == doctest::Approx(1.0 / 12).epsilon(0.02));
+  };
+  check(reference(rand<float, D>({40000}, generator)).values);
+  check(reference(rand<double, D>({40000}, generator)).values);
+  check(reference(rand<half, D>({40000}, generator)).values);
+  check(reference(rand<bfloat16, D>({40000}, generator)).values);
+}
+
+LOCUS_DEVICE_TEST("randn has mean 0 and variance 1", D) {
+  Generator<D> generator{2};
+  const auto check = [&](const std::vector<double>& x) {
+    CHECK(std::abs(mean(x)) < 0.02);
+    CHECK(variance(x) == doctest::Approx(1).epsilon(0.03));
+  };
+  check(reference(randn<float, D>({40000}, generator)).values);
+  check(reference(randn<double, D>({40000}, generator)).values);
+  check(reference(randn<half, D>({40000}, generator)).values);
+}
+
+LOCUS_DEVICE_TEST("randint takes every value of its range and no other", D) {
+  Generator<D> generator{3};
+  std::vector<int> counts(7);
+  for (const double value : reference(randint<std::int32_t, D>(-3, 4, {7000}, generator)).values) {
+    REQUIRE(value >= -3);
+    REQUIRE(value < 4);
+    ++counts[static_cast<std::size_t>(value + 3)];
+  }
+  for (const int count : counts) CHECK(std::abs(count - 1000) < 150);
+  CHECK_CLOSE((randint<std::uint8_t, D>(255, 256, {2}, generator)), {255, 255});
+  CHECK(reference(randint<std::int64_t, D>(INT64_MIN, INT64_MAX, {2}, generator)).values[0] != 0);
+  CHECK_THROWS_AS((void)(randint<std::int64_t, D>(2, 2, {1}, generator)), ArgumentError);
+  CHECK_THROWS_AS((void)(randint<std::uint8_t, D>(0, 257, {1}, generator)), ArgumentError);
+}
+
+LOCUS_DEVICE_TEST("randperm holds every number once", D) {
+  Generator<D> generator{4};
+  auto order = reference(randperm<std::int32_t, D>(1000, generator)).values;
+  const auto again = reference(randperm<std::int32_t, D>(1000, generator)).values;
+  CHECK(order != again);
+  CHECK_FALSE(std::is_sorted(order.begin(), order.end()));
+  std::sort(order.begin(), order.end());
+  for (std::size_t i = 0; i < order.size(); ++i) REQUIRE(order[i] == static_cast<double>(i));
+  CHECK_CLOSE((randperm<std::int64_t, D>(0, generator)), Reference({0}, {}));
+  CHECK_THROWS_AS((void)(randperm<std::int64_t, D>(-1)), ArgumentError);
+  CHECK(randperm<std::uint8_t, D>(256).elements() == 256);
+  CHECK_THROWS_AS((void)(randperm<std::uint8_t, D>(257)), ArgumentError);
+}
+
+LOCUS_DEVICE_TEST("numbers drawn one after the other are not repeated", D) {
+  Generator<D> generator{5};
+  const auto first = reference(rand<float, D>({1000}, generator)).values;
+  const auto second = reference(rand<float, D>({1000}, generator)).values;
+  int shared = 0;
+  for (std::size_t i = 0; i < 1000; ++i) shared += std::count(second.begin(), second.end(), first[i]) > 0;
+  CHECK(shared < 3);
+  LaunchLog log;
+  (void)rand<float, D>({3, 3});
+  (void)randn<float, D>({3, 3});
+  CHECK(log.launches() == 2);
+}
+
+LOCUS_DEVICE_TEST("numbers of one kind say nothing about those of another drawn after them", D) {
+  for (const bool wide : {false, true}) {
+    std::vector<double> products;
+    for (std::uint64_t seed = 0; seed < 2000; ++seed) {
+      manual_seed(seed);
+      const auto u = wide ? reference(rand<double, D>({1})) : reference(rand<float, D>({1}));
+      const auto z = wide ? reference(randn<double, D>({3})) : reference(randn<float, D>({3}));
+      for (const double value : z.values) products.push_back((u.values[0] - 0.5) * (value * value - 1));
+    }
+    CHECK(std::abs(mean(products)) < 0.03);  // -0.1 and beyond where they shared bits
+  }
+}
