@@ -1,0 +1,364 @@
+#pragma once
+// Pending elementwise expressions: what you name is computed once; what you do not name is fused.
+
+#include <locus/core/number.hpp>
+#include <locus/expr/node.hpp>
+#include <locus/tensor/copy.hpp>
+
+namespace locus::inline LOCUS_ABI {
+
+template <class T, class D, class Tree, class... Handles>
+class Expr;
+
+/// A symbol of `fuse`, or a formula of such symbols.
+template <class T, class D, class Tree>
+struct Symbolic {
+  using value_type = T;
+  using device_type = D;
+  static constexpr Role role = Role::plain;
+  Tree tree;
+};
+
+namespace detail {
+template <class X>
+struct IsExpr : std::false_type {};
+template <class T, class D, class Tree, class... H>
+struct IsExpr<Expr<T, D, Tree, H...>> : std::true_type {};
+template <class X>
+inline constexpr bool is_expr = IsExpr<bare_t<X>>::value;
+
+template <class X>
+struct IsSymbolic : std::false_type {};
+template <class T, class D, class Tree>
+struct IsSymbolic<Symbolic<T, D, Tree>> : std::true_type {};
+template <class X>
+inline constexpr bool is_symbolic = IsSymbolic<bare_t<X>>::value;
+
+template <Role... roles>
+inline constexpr Role joint_role = ((roles == Role::traced) || ...)      ? Role::traced
+                                   : ((roles == Role::parameter) && ...) ? Role::parameter
+                                                                         : Role::plain;
+}  // namespace detail
+
+/// A tensor, traced tensor, parameter, pending expression, or symbol of `fuse`.
+template <class X>
+concept TensorLike = detail::HasPlace<X> && requires {
+  { detail::bare_t<X>::role } -> std::convertible_to<Role>;
+};
+
+/// A number that may stand beside a tensor.
+template <class X>
+concept Scalar = std::is_arithmetic_v<detail::bare_t<X>> || is_16_bit_float<detail::bare_t<X>>;
+
+namespace detail {
+
+/// A handle and the version of its elements when it entered the expression.
+template <class H>
+struct Leaf {
+  H handle;
+  std::uint32_t version;
+  explicit Leaf(H h) : handle(std::move(h)), version(handle.value().version()) {}
+};
+
+/// A tree with the handles that its symbols stand for, and its broadcast shape.
+template <class Tree, class... H>
+struct Part {
+  Tree tree;
+  Tuple<Leaf<H>...> leaves;
+  Shape shape;
+};
+
+/// How an expression of some role is computed: to a Tensor here; autograd adds the traced one.
+template <Role role, class T, class D>
+struct Materialize;
+
+/// output = tree(inputs)
+template <class Tree, class Out, class... In>
+struct Forward {
+  Tree tree;
+  LOCUS_FN void operator()(compute_t<In>... in, compute_t<Out>& out) const {
+    out = static_cast<compute_t<Out>>(tree(Pack<compute_t<In>...>(in...)));
+  }
+};
+
+/// Computes a tree into `out`, to whose shape the inputs broadcast. One launch.
+template <class T, class D, class Tree, class... U>
+void compute(const Tree& tree, const Tensor<T, D>& out, const Tensor<U, D>&... inputs) {
+  require_same_ordinal("expression", out, inputs...);
+  const auto plan = make_plan<static_cast<int>(sizeof...(U)) + 1>(
+      out.shape(), {broadcast_strides(inputs.shape(), inputs.strides(), out.shape())..., out.strides()});
+  Backend<D>::map(out.device(), plan, Forward<Tree, T, U...>{tree}, Pack<const U*...>(inputs.data()...),
+                  Pack<T*>(out.data()));
+}
+
+/// throws StaleError if the elements changed since the handle entered the expression
+template <class H>
+void require_fresh(const Leaf<H>& leaf) {
+  if (leaf.handle.value().version() == leaf.version) return;
+  fail<StaleError>("a tensor of shape ", leaf.handle.value().shape(),
+                   " was modified in place after an expression used it and before the expression was computed; "
+                   "compute the expression first, by assigning it to a Tensor or with .eval()");
+}
+
+}  // namespace detail
+
+/// A pending elementwise expression of element type T on D. It holds its operands, so it never dangles.
+/// Used as a temporary it becomes part of the expression around it; used by name it is computed once, remembered,
+/// and enters as a tensor. cost: one launch when computed, however many functions it is made of
+LOCUS_REFUSALS_BEGIN
+template <class T, class D, class Tree, class... Handles>
+class Expr {
+ public:
+  using value_type = T;
+  using device_type = D;
+  static constexpr Role role = detail::joint_role<Handles::role...>;
+  using Materializer = detail::Materialize<role, T, D>;
+  using result_type = typename Materializer::type;
+
+  explicit Expr(detail::Part<Tree, Handles...> part) : part_(std::move(part)) {}
+
+  /// The computed tensor (traced, if an operand is). throws StaleError if an operand changed since
+  [[nodiscard]] const result_type& eval() const& {
+    if (!computed_) memo_ = Materializer::run(part_), computed_ = true;
+    return memo_;
+  }
+  [[nodiscard]] result_type eval() && {
+    if (!computed_) return Materializer::run(part_);
+    return std::move(memo_);
+  }
+
+  [[nodiscard]] const Shape& shape() const { return part_.shape; }
+  [[nodiscard]] int rank() const { return part_.shape.rank(); }
+  [[nodiscard]] std::int64_t size(int dim) const { return part_.shape[dim]; }
+  [[nodiscard]] std::int64_t elements() const { return locus::elements(part_.shape); }
+  [[nodiscard]] D device() const { return get<0>(part_.leaves).handle.value().device(); }
+
+  [[nodiscard]] decltype(auto) value() const& { return eval().value(); }
+  [[nodiscard]] auto value() && { return std::move(*this).eval().value(); }
+  /// Converted element by element, still pending.
+  template <DType U>
+  [[nodiscard]] auto as() const&;
+  template <DType U>
+  [[nodiscard]] auto as() &&;
+  [[nodiscard]] T item() const { return value().item(); }
+  template <MemorySpace E>
+  [[nodiscard]] auto to(E target = {}) const {
+    return eval().template to<E>(target);
+  }
+
+  /// Gradients of everything the expression was traced from; see Traced.
+  template <class... Arguments>
+    requires(role == Role::traced)
+  void backward(const Arguments&... arguments) const {
+    eval().backward(arguments...);
+  }
+#if LOCUS_CLANG_REFUSES
+  template <Role r = role>
+    requires(r != Role::traced)
+  error::refused backward() const
+      LOCUS_REFUSED("backward() of a plain expression: nothing was recorded; trace the input first, with trace(x)");
+#else
+  template <
+      class why = error::not_possible<error::backward_of_a_plain_tensor, error::trace_the_input_first_with_trace_x>>
+    requires(role != Role::traced)
+  void backward() const = delete;
+#endif
+
+  [[nodiscard]] bool computed() const { return computed_; }
+  [[nodiscard]] const detail::Part<Tree, Handles...>& part() const { return part_; }
+  [[nodiscard]] detail::Part<Tree, Handles...> take() && { return std::move(part_); }
+
+ private:
+  detail::Part<Tree, Handles...> part_;
+  mutable result_type memo_;
+  mutable bool computed_ = false;
+};
+LOCUS_REFUSALS_END
+
+namespace detail {
+
+template <class T, class D>
+struct Materialize<Role::plain, T, D> {
+  using type = Tensor<T, D>;
+
+  template <class Tree, class... H>
+  static type run(const Part<Tree, H...>& part) {
+    return unpack(part.leaves, [&](const auto&... leaf) {
+      (require_fresh(leaf), ...);
+      type out(part.shape, get<0>(part.leaves).handle.value().device());
+      compute(part.tree, out, leaf.handle.value()...);
+      return out;
+    });
+  }
+};
+
+/// Any operand as a part: a temporary expression with its tree, everything else as one symbol, a number as a constant.
+/// T is the element type that numbers are converted to.
+template <class T, class X>
+auto as_part(X&& x) {
+  if constexpr (Scalar<X>) {
+    require_fits<T>(x);
+    return Part<Constant<T>>{{static_cast<compute_t<T>>(x)}, {}, {}};
+  } else if constexpr (is_expr<X>) {
+    if constexpr (std::is_lvalue_reference_v<X>) return as_part<T>(x.eval());
+    else return std::move(x).take();
+  } else {
+    using Handle = bare_t<X>;
+    const Shape shape = x.value().shape();
+    return Part<Symbol<0>, Handle>{{}, {Leaf<Handle>(std::forward<X>(x))}, shape};
+  }
+}
+
+/// How many leaves the first `count` of some parts have.
+template <class... P>
+[[nodiscard]] constexpr int leaves_before(int count) {
+  int sum = 0, position = 0;
+  ((sum += position++ < count ? decltype(P::leaves)::size : 0), ...);
+  return sum;
+}
+
+template <class Tree, class... H>
+Part<Tree, H...> part_of(const Tree& tree, Tuple<Leaf<H>...>&& leaves, const Shape& shape) {
+  return {tree, std::move(leaves), shape};
+}
+
+/// f applied to the parts: their leaves one after the other, their trees renumbered.
+template <class F, class... P>
+auto join_parts(const F& f, P&&... parts) {
+  return [&]<int... i>(std::integer_sequence<int, i...>) {
+    auto tree = Apply<F, shifted_t<leaves_before<bare_t<P>...>(i), decltype(parts.tree)>...>{
+        f, {shift<leaves_before<bare_t<P>...>(i)>(parts.tree)...}};
+    Shape shape;
+    ((shape = broadcast(shape, parts.shape)), ...);
+    return part_of(tree, join_tuples(std::move(parts.leaves)...), shape);
+  }(std::make_integer_sequence<int, sizeof...(P)>{});
+}
+
+/// Element type among tensors and numbers: that of the last tensor (where's condition comes first).
+template <class... X>
+struct CommonValue;
+template <class X>
+struct ValueOr {
+  using type = void;
+};
+template <HasPlace X>
+struct ValueOr<X> {
+  using type = value_of<X>;
+};
+template <class First, class... Rest>
+struct CommonValue<First, Rest...> {
+  using rest = typename CommonValue<Rest...>::type;
+  using type = std::conditional_t<std::is_void_v<rest>, typename ValueOr<First>::type, rest>;
+};
+template <>
+struct CommonValue<> {
+  using type = void;
+};
+template <class X, class... Rest>
+struct FirstPlace : FirstPlace<Rest...> {};
+template <HasPlace X, class... Rest>
+struct FirstPlace<X, Rest...> {
+  using type = device_of<X>;
+};
+
+template <class T, class X>
+auto as_tree(const X& x) {
+  if constexpr (Scalar<X>) {
+    require_fits<T>(x);
+    return Constant<T>{static_cast<compute_t<T>>(x)};
+  } else return x.tree;
+}
+
+}  // namespace detail
+
+namespace detail {
+/// The values that F gets in registers; a number beside a tensor becomes one of the tensor's type.
+template <class X, class T>
+using argument_t = compute_t<typename CommonValue<Tensor<T, Cpu>, X>::type>;
+
+/// Whether F says what its derivative is, for arguments of these types.
+template <class F, class... R>
+concept HasDerivative =
+    requires { F::differentiable; } || requires(const F& f, R... x) { f.by_inputs(x...); } ||
+    requires(const F& f, R... x) { f.by_input(x...); } || requires(const F& f, R... x) { f.by_output(f(x...)); } ||
+    requires(const F& f, R... x) { f.pullback(f(x...), f(x...), x...); };
+template <class X>
+concept TracedFloats = TensorLike<X> && bare_t<X>::role == Role::traced && FloatingDType<value_of<X>>;
+
+/// Whether a function without a derivative meets something traced.
+template <class F, class... X>
+concept LosesGradient =
+    (TracedFloats<X> || ...) && !HasDerivative<F, argument_t<bare_t<X>, typename CommonValue<bare_t<X>...>::type>...>;
+}  // namespace detail
+
+/// A scalar function of tensors and numbers, pending: elementwise(MyFunction{}, x). Operands broadcast as in NumPy.
+/// throws ShapeError naming both shapes
+template <class F, class... X>
+  requires(!detail::LosesGradient<F, X...>)
+[[nodiscard]] auto elementwise(const F& f, X&&... x) {
+  using T = typename detail::CommonValue<detail::bare_t<X>...>::type;
+  using D = typename detail::FirstPlace<detail::bare_t<X>...>::type;
+  static_assert(!(detail::is_symbolic<X> || ...) || ((detail::is_symbolic<X> || Scalar<X>)&&...),
+                "fuse: the formula must be made of its arguments alone; pass every tensor as an argument of fuse");
+  using V =
+      typename detail::ResultValue<F, typename detail::CommonValue<Tensor<T, D>, detail::bare_t<X>>::type...>::type;
+  if constexpr ((detail::is_symbolic<X> || ...)) {
+    return Symbolic<V, D, Apply<F, decltype(detail::as_tree<T>(x))...>>{{f, {detail::as_tree<T>(x)...}}};
+  } else {
+    auto part = detail::join_parts(f, detail::as_part<T>(std::forward<X>(x))...);
+    return [&]<class Tree, class... H>(detail::Part<Tree, H...>& joined) {
+      return Expr<V, D, Tree, H...>(std::move(joined));
+    }(part);
+  }
+}
+
+#if LOCUS_CLANG_REFUSES
+LOCUS_REFUSALS_BEGIN
+template <class F, class... X>
+  requires detail::LosesGradient<F, X...>
+error::refused elementwise(const F&, const X&...) LOCUS_REFUSED(
+    "elementwise: this scalar function has no derivative, and an operand is traced; give its class a member "
+    "by_output(y), by_input(x), by_inputs(x...) or pullback(g, y, x...)");
+LOCUS_REFUSALS_END
+#else
+template <class F, class... X,
+          class why = error::not_possible<error::scalar_function_without_a_derivative<F>,
+                                          error::give_it_by_output_or_by_input_or_by_inputs_or_pullback>>
+  requires detail::LosesGradient<F, X...>
+void elementwise(const F&, const X&...) = delete;
+#endif
+
+template <class T, class D, class Tree, class... H>
+template <DType U>
+auto Expr<T, D, Tree, H...>::as() const& {
+  return elementwise(functor::Convert<U>{}, *this);
+}
+template <class T, class D, class Tree, class... H>
+template <DType U>
+auto Expr<T, D, Tree, H...>::as() && {
+  return elementwise(functor::Convert<U>{}, std::move(*this));
+}
+
+/// The formula as one expression: the function runs once on symbols, so that each tensor is loaded once however often
+/// the formula names it.   fuse([](auto x, auto b) { return relu(x * 2.f + b); }, x, b)
+/// At most about eight tensors fit the registers well.
+template <class F, TensorLike... X>
+[[nodiscard]] auto fuse(const F& formula, X&&... x) {
+  using D = typename detail::FirstPlace<detail::bare_t<X>...>::type;
+  const auto symbolic = [&]<int... i>(std::integer_sequence<int, i...>) {
+    return formula(Symbolic<value_of<X>, D, Symbol<i>>{}...);
+  }(std::make_integer_sequence<int, sizeof...(X)>{});
+  static_assert(detail::is_symbolic<decltype(symbolic)>,
+                "fuse: the formula must be made of its arguments alone; pass every tensor as an argument of fuse");
+  Shape shape;
+  ((shape = broadcast(shape, x.value().shape())), ...);
+  using Result = detail::bare_t<decltype(symbolic)>;
+  const auto handle = [](auto&& operand) -> decltype(auto) {
+    if constexpr (detail::is_expr<decltype(operand)>) return operand.eval();
+    else return (operand);
+  };
+  return Expr<typename Result::value_type, D, decltype(symbolic.tree), detail::bare_t<decltype(handle(x))>...>(
+      {symbolic.tree, {detail::Leaf(handle(x))...}, shape});
+}
+
+}  // namespace locus::inline LOCUS_ABI

@@ -1,0 +1,568 @@
+#pragma once
+// The table of scalar functions, each with its derivative beside it. They run in registers on every device.
+//
+// A scalar function is a class with operator()(x...) and one of
+//
+//   by_output(y)          dy/dx from the result (unary), which the backward pass computes again
+//   by_input(x)           dy/dx from the argument (unary)
+//   by_inputs(x...)       Pack of dy/dx_i; `reads(i)` says, as a bit mask, which arguments the i-th one looks at
+//   pullback(g, y, x...)  Pack of g * dy/dx_i, for derivatives that select rather than multiply
+//
+// A derivative of zero everywhere is by_input returning 0; `differentiable = false` ends the backward pass
+// (comparisons). Your own function is one such class and `elementwise(YourFunction{}, x)`.
+
+#include <locus/core/dtype.hpp>
+#include <locus/core/math.hpp>
+#include <locus/core/pack.hpp>
+
+namespace locus::inline LOCUS_ABI::functor {
+
+// Arithmetic.
+
+struct Identity {
+  static constexpr bool is_identity = true;
+  static constexpr unsigned reads(int) { return 0; }
+  template <class T>
+  LOCUS_FN T operator()(T x) const {
+    return x;
+  }
+  template <class T>
+  LOCUS_FN T by_output(T) const {
+    return T(1);
+  }
+};
+struct Add {
+  static constexpr unsigned reads(int) { return 0; }
+  template <class T>
+  LOCUS_FN T operator()(T x, T y) const {
+    using W = math::wrapping_t<T>;
+    return static_cast<T>(static_cast<W>(x) + static_cast<W>(y));
+  }
+  template <class T>
+  LOCUS_FN Pack<T, T> by_inputs(T, T) const {
+    return {T(1), T(1)};
+  }
+};
+struct Subtract {
+  static constexpr unsigned reads(int) { return 0; }
+  template <class T>
+  LOCUS_FN T operator()(T x, T y) const {
+    using W = math::wrapping_t<T>;
+    return static_cast<T>(static_cast<W>(x) - static_cast<W>(y));
+  }
+  template <class T>
+  LOCUS_FN Pack<T, T> by_inputs(T, T) const {
+    return {T(1), T(-1)};
+  }
+};
+struct Multiply {
+  static constexpr unsigned reads(int input) { return input == 0 ? 2u : 1u; }
+  template <class T>
+  LOCUS_FN T operator()(T x, T y) const {
+    using W = math::wrapping_t<T>;
+    return static_cast<T>(static_cast<W>(x) * static_cast<W>(y));
+  }
+  template <class T>
+  LOCUS_FN Pack<T, T> by_inputs(T x, T y) const {
+    return {y, x};
+  }
+};
+/// Integers divide towards minus infinity, as Python's //, so that (x / y) * y + x % y is x; by zero they give 0.
+struct Divide {
+  static constexpr unsigned reads(int input) { return input == 0 ? 2u : 3u; }
+  template <class T>
+  LOCUS_FN T operator()(T x, T y) const {
+    if constexpr (std::is_same_v<T, bool>) return x && y;
+    else if constexpr (std::is_integral_v<T>) {
+      if (y == 0) return 0;
+      if constexpr (std::is_signed_v<T>) {
+        if (y == -1) return static_cast<T>(0 - static_cast<math::wrapping_t<T>>(x));
+        if (x % y != 0 && (x < 0) != (y < 0)) return static_cast<T>(x / y - 1);
+      }
+      return static_cast<T>(x / y);
+    } else {
+      return x / y;
+    }
+  }
+  template <class T>
+  LOCUS_FN Pack<T, T> by_inputs(T x, T y) const {
+    return {T(1) / y, -(x / y) / y};
+  }
+};
+/// Remainder with the sign of the divisor, as in Python and torch.remainder; of integers by zero it is 0.
+struct Remainder {
+  static constexpr unsigned reads(int input) { return input == 0 ? 0u : 3u; }
+  template <class T>
+  LOCUS_FN T operator()(T x, T y) const {
+    if constexpr (std::is_same_v<T, bool>) return x && !y;
+    else if constexpr (std::is_unsigned_v<T>) return y == 0 ? T(0) : static_cast<T>(x % y);
+    else if constexpr (std::is_integral_v<T>) {
+      if (y == 0 || y == T(-1)) return 0;
+      const T rest = static_cast<T>(x % y);
+      return rest != 0 && ((rest < 0) != (y < 0)) ? static_cast<T>(rest + y) : rest;
+    } else {
+      const T rest = std::fmod(x, y);
+      return rest != T(0) && ((rest < T(0)) != (y < T(0))) ? rest + y : rest;
+    }
+  }
+  template <class T>
+  LOCUS_FN Pack<T, T> by_inputs(T x, T y) const {
+    return {T(1), -std::floor(x / y)};
+  }
+};
+struct Negate {
+  static constexpr unsigned reads(int) { return 0; }
+  template <class T>
+  LOCUS_FN T operator()(T x) const {
+    if constexpr (std::is_floating_point_v<T>) return -x;
+    else return static_cast<T>(math::wrapping_t<T>(0) - static_cast<math::wrapping_t<T>>(x));
+  }
+  template <class T>
+  LOCUS_FN T by_output(T) const {
+    return T(-1);
+  }
+};
+struct Power {
+  template <class T>
+  LOCUS_FN T operator()(T x, T y) const {
+    return std::pow(x, y);
+  }
+  template <class T>
+  LOCUS_FN Pack<T, T> by_inputs(T x, T y) const {
+    const T base = y == T(0) ? T(0) : y * std::pow(x, y - T(1));
+    const T exponent = x == T(0) && y >= T(0) ? T(0) : std::pow(x, y) * std::log(x);
+    return {base, exponent};
+  }
+};
+
+// Selection. NaN wins, as in NumPy; where two arguments tie, each takes half of the gradient.
+
+struct Minimum {
+  template <class T>
+  LOCUS_FN T operator()(T x, T y) const {
+    return x < y || x != x ? x : y;
+  }
+  template <class T>
+  LOCUS_FN Pack<T, T> pullback(T g, T, T x, T y) const {
+    return {x < y ? g : x == y ? g * T(0.5) : T(0), y < x ? g : x == y ? g * T(0.5) : T(0)};
+  }
+};
+struct Maximum {
+  template <class T>
+  LOCUS_FN T operator()(T x, T y) const {
+    return x > y || x != x ? x : y;
+  }
+  template <class T>
+  LOCUS_FN Pack<T, T> pullback(T g, T, T x, T y) const {
+    return {x > y ? g : x == y ? g * T(0.5) : T(0), y > x ? g : x == y ? g * T(0.5) : T(0)};
+  }
+};
+struct Clamp {
+  template <class T>
+  LOCUS_FN T operator()(T x, T low, T high) const {
+    const T raised = x < low ? low : x;
+    return raised > high ? high : raised;
+  }
+  template <class T>
+  LOCUS_FN Pack<T, T, T> pullback(T g, T, T x, T low, T high) const {
+    const bool below = x<low, above = x> high;
+    return {below || above ? T(0) : g, below && low <= high ? g : T(0), above || (below && low > high) ? g : T(0)};
+  }
+};
+struct Where {
+  static constexpr unsigned reads(int) { return 1u; }
+  template <class T>
+  LOCUS_FN T operator()(bool condition, T x, T y) const {
+    return condition ? x : y;
+  }
+  template <class T>
+  LOCUS_FN Pack<bool, T, T> pullback(T g, T, bool condition, T, T) const {
+    return {false, condition ? g : T(0), condition ? T(0) : g};
+  }
+};
+
+// Powers, exponentials, logarithms.
+
+struct Exp {
+  template <class T>
+  LOCUS_FN T operator()(T x) const {
+    return math::exp(x);
+  }
+  template <class T>
+  LOCUS_FN T by_output(T y) const {
+    return y;
+  }
+};
+struct Expm1 {
+  template <class T>
+  LOCUS_FN T operator()(T x) const {
+    return std::expm1(x);
+  }
+  template <class T>
+  LOCUS_FN T by_output(T y) const {
+    return y + T(1);
+  }
+};
+struct Log {
+  template <class T>
+  LOCUS_FN T operator()(T x) const {
+    return std::log(x);
+  }
+  template <class T>
+  LOCUS_FN T by_input(T x) const {
+    return T(1) / x;
+  }
+};
+struct Log1p {
+  template <class T>
+  LOCUS_FN T operator()(T x) const {
+    return std::log1p(x);
+  }
+  template <class T>
+  LOCUS_FN T by_input(T x) const {
+    return T(1) / (T(1) + x);
+  }
+};
+struct Sqrt {
+  template <class T>
+  LOCUS_FN T operator()(T x) const {
+    return std::sqrt(x);
+  }
+  template <class T>
+  LOCUS_FN T by_output(T y) const {
+    return T(0.5) / y;
+  }
+};
+struct Rsqrt {
+  template <class T>
+  LOCUS_FN T operator()(T x) const {
+    return T(1) / std::sqrt(x);
+  }
+  template <class T>
+  LOCUS_FN T by_output(T y) const {
+    return T(-0.5) * y * y * y;
+  }
+};
+struct Square {
+  template <class T>
+  LOCUS_FN T operator()(T x) const {
+    return Multiply{}(x, x);
+  }
+  template <class T>
+  LOCUS_FN T by_input(T x) const {
+    return T(2) * x;
+  }
+};
+struct Reciprocal {
+  template <class T>
+  LOCUS_FN T operator()(T x) const {
+    return T(1) / x;
+  }
+  template <class T>
+  LOCUS_FN T by_output(T y) const {
+    return -y * y;
+  }
+};
+struct Erf {
+  template <class T>
+  LOCUS_FN T operator()(T x) const {
+    return std::erf(x);
+  }
+  template <class T>
+  LOCUS_FN T by_input(T x) const {
+    return T(1.1283791670955126) * math::exp(-x * x);
+  }  // 2 / sqrt(pi)
+};
+
+// Signs and rounding.
+
+struct Abs {
+  template <class T>
+  LOCUS_FN T operator()(T x) const {
+    if constexpr (std::is_unsigned_v<T>) return x;
+    else return x < T(0) ? Negate{}(x) : x == T(0) ? T(0) : x;
+  }
+  template <class T>
+  LOCUS_FN T by_input(T x) const {
+    return x > T(0) ? T(1) : x < T(0) ? T(-1) : T(0);
+  }
+};
+struct Sign {
+  template <class T>
+  LOCUS_FN T operator()(T x) const {
+    if constexpr (std::is_unsigned_v<T>) return static_cast<T>(x > T(0));
+    else return x > T(0) ? T(1) : x < T(0) ? T(-1) : x;
+  }
+  template <class T>
+  LOCUS_FN T by_input(T) const {
+    return T(0);
+  }
+};
+struct Floor {
+  template <class T>
+  LOCUS_FN T operator()(T x) const {
+    return std::floor(x);
+  }
+  template <class T>
+  LOCUS_FN T by_input(T) const {
+    return T(0);
+  }
+};
+struct Ceil {
+  template <class T>
+  LOCUS_FN T operator()(T x) const {
+    return std::ceil(x);
+  }
+  template <class T>
+  LOCUS_FN T by_input(T) const {
+    return T(0);
+  }
+};
+/// To the nearest integer, halves to the even one.
+struct Round {
+  template <class T>
+  LOCUS_FN T operator()(T x) const {
+    return std::rint(x);
+  }
+  template <class T>
+  LOCUS_FN T by_input(T) const {
+    return T(0);
+  }
+};
+
+// Trigonometry.
+
+struct Sin {
+  template <class T>
+  LOCUS_FN T operator()(T x) const {
+    return std::sin(x);
+  }
+  template <class T>
+  LOCUS_FN T by_input(T x) const {
+    return std::cos(x);
+  }
+};
+struct Cos {
+  template <class T>
+  LOCUS_FN T operator()(T x) const {
+    return std::cos(x);
+  }
+  template <class T>
+  LOCUS_FN T by_input(T x) const {
+    return -std::sin(x);
+  }
+};
+
+// Activations.
+
+struct Tanh {
+  template <class T>
+  LOCUS_FN T operator()(T x) const {
+    return std::tanh(x);
+  }
+  template <class T>
+  LOCUS_FN T by_output(T y) const {
+    return T(1) - y * y;
+  }
+};
+struct Sigmoid {
+  template <class T>
+  LOCUS_FN T operator()(T x) const {
+    return math::sigmoid(x);
+  }
+  template <class T>
+  LOCUS_FN T by_output(T y) const {
+    return y * (T(1) - y);
+  }
+};
+struct Relu {
+  static constexpr bool is_relu = true;
+  template <class T>
+  LOCUS_FN T operator()(T x) const {
+    return x < T(0) ? T(0) : x;
+  }
+  template <class T>
+  LOCUS_FN T by_output(T y) const {
+    return y > T(0) ? T(1) : T(0);
+  }
+};
+template <class R>
+struct LeakyRelu {
+  R slope;
+  template <class T>
+  LOCUS_FN T operator()(T x) const {
+    return x < T(0) ? x * T(slope) : x;
+  }
+  template <class T>
+  LOCUS_FN T by_input(T x) const {
+    return x > T(0) ? T(1) : T(slope);
+  }
+};
+/// x Phi(x), with Phi the normal distribution function (Hendrycks and Gimpel, 2016).
+struct Gelu {
+  template <class T>
+  LOCUS_FN T operator()(T x) const {
+    return T(0.5) * x * (T(1) + std::erf(x * T(0.7071067811865476)));
+  }
+  template <class T>
+  LOCUS_FN T by_input(T x) const {
+    const T cdf = T(0.5) * (T(1) + std::erf(x * T(0.7071067811865476)));
+    return cdf + x * T(0.3989422804014327) * math::exp(T(-0.5) * x * x);
+  }
+};
+/// The same with Phi(x) approximated by (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2.
+struct GeluTanh {
+  template <class T>
+  LOCUS_FN T operator()(T x) const {
+    return T(0.5) * x * (T(1) + std::tanh(T(0.7978845608028654) * (x + T(0.044715) * x * x * x)));
+  }
+  template <class T>
+  LOCUS_FN T by_input(T x) const {
+    const T t = std::tanh(T(0.7978845608028654) * (x + T(0.044715) * x * x * x));
+    const T slope = T(0.7978845608028654) * (T(1) + T(3 * 0.044715) * x * x);
+    return T(0.5) * (T(1) + t) + T(0.5) * x * (T(1) - t * t) * slope;
+  }
+};
+struct Silu {
+  template <class T>
+  LOCUS_FN T operator()(T x) const {
+    return x * math::sigmoid(x);
+  }
+  template <class T>
+  LOCUS_FN T by_input(T x) const {
+    const T s = math::sigmoid(x);
+    return s * (T(1) + x * (T(1) - s));
+  }
+};
+struct Softplus {
+  template <class T>
+  LOCUS_FN T operator()(T x) const {
+    return math::softplus(x);
+  }
+  template <class T>
+  LOCUS_FN T by_input(T x) const {
+    return math::sigmoid(x);
+  }
+};
+
+/// Activations that a layer before them can compute in its own launch.
+enum class Activation { none, relu, tanh, sigmoid };
+
+/// One of them, chosen at run time, so that one kernel serves all. Its derivative needs the output alone.
+struct ChosenActivation {
+  Activation kind = Activation::none;
+  template <class T>
+  LOCUS_FN T operator()(T x) const {
+    if (kind == Activation::none) return x;
+    if (kind == Activation::relu) return Relu{}(x);
+    return kind == Activation::tanh ? Tanh{}(x) : Sigmoid{}(x);
+  }
+  template <class T>
+  LOCUS_FN T by_output(T y) const {
+    if (kind == Activation::none) return T(1);
+    if (kind == Activation::relu) return Relu{}.by_output(y);
+    return kind == Activation::tanh ? Tanh{}.by_output(y) : Sigmoid{}.by_output(y);
+  }
+  /// Calls use(activation) with a type of its own for each, so that loops on the host need not choose.
+  template <class Use>
+  void visit(const Use& use) const {
+    switch (kind) {
+      case Activation::none: return use(Identity{});
+      case Activation::relu: return use(Relu{});
+      case Activation::tanh: return use(Tanh{});
+      case Activation::sigmoid: return use(Sigmoid{});
+    }
+  }
+};
+
+/// Whether an activation changes nothing.
+template <class F>
+[[nodiscard]] constexpr bool is_identity(const F& f) {
+  if constexpr (requires { f.kind == Activation::none; }) return f.kind == Activation::none;
+  else return requires { requires F::is_identity; };
+}
+
+// Comparison and logic: bool results, no derivative.
+
+struct Predicate {
+  static constexpr bool differentiable = false;
+  static constexpr bool gives_bool = true;
+};
+struct Equal : Predicate {
+  template <class T>
+  LOCUS_FN bool operator()(T x, T y) const {
+    return x == y;
+  }
+};
+struct NotEqual : Predicate {
+  template <class T>
+  LOCUS_FN bool operator()(T x, T y) const {
+    return x != y;
+  }
+};
+struct Less : Predicate {
+  template <class T>
+  LOCUS_FN bool operator()(T x, T y) const {
+    return x < y;
+  }
+};
+struct LessEqual : Predicate {
+  template <class T>
+  LOCUS_FN bool operator()(T x, T y) const {
+    return x <= y;
+  }
+};
+struct Greater : Predicate {
+  template <class T>
+  LOCUS_FN bool operator()(T x, T y) const {
+    return x > y;
+  }
+};
+struct GreaterEqual : Predicate {
+  template <class T>
+  LOCUS_FN bool operator()(T x, T y) const {
+    return x >= y;
+  }
+};
+struct LogicalAnd : Predicate {
+  template <class T>
+  LOCUS_FN bool operator()(T x, T y) const {
+    return x != T(0) && y != T(0);
+  }
+};
+struct LogicalOr : Predicate {
+  template <class T>
+  LOCUS_FN bool operator()(T x, T y) const {
+    return x != T(0) || y != T(0);
+  }
+};
+struct LogicalNot : Predicate {
+  template <class T>
+  LOCUS_FN bool operator()(T x) const {
+    return x == T(0);
+  }
+};
+struct IsFinite : Predicate {
+  template <class T>
+  LOCUS_FN bool operator()(T x) const {
+    return x - x == T(0);
+  }
+};
+
+/// Conversion to another element type; the gradient is converted back. None comes back from integers.
+template <class To>
+struct Convert {
+  using gives = To;
+  static constexpr bool differentiable = FloatingDType<To>;
+  static constexpr unsigned reads(int) { return 0; }
+  template <class T>
+  LOCUS_FN compute_t<To> operator()(T x) const {
+    return load_as_register(convert<To>(x));
+  }
+  template <class G, class T>
+  LOCUS_FN Pack<T> pullback(G g, compute_t<To>, T) const {
+    return {static_cast<T>(g)};
+  }
+};
+
+}  // namespace locus::inline LOCUS_ABI::functor
