@@ -1,0 +1,160 @@
+#pragma once
+// Cross-entropy of logits and class labels, fused: the probabilities are never stored.
+
+#include <locus/ops/cross_entropy_rows.hpp>
+#include <locus/ops/refuse_places.hpp>
+
+namespace locus::inline LOCUS_ABI {
+
+/// What becomes of the losses of the single examples.
+enum class Reduction { mean, sum, none };
+
+struct CrossEntropyOptions {
+  Reduction reduction = Reduction::mean;
+  std::int64_t ignore_index = -100;  ///< a label that contributes neither loss nor gradient nor weight
+  double label_smoothing = 0;        ///< in [0, 1]: the share of the target that is spread over all classes
+};
+
+namespace operation {
+
+struct CrossEntropy {
+  static constexpr const char* name = "cross_entropy";
+  CrossEntropyOptions options;
+
+  template <class T, class D, class... W>
+  auto forward(const Tensor<T, D>& logits, const Tensor<std::int64_t, D>& given, const W&... weights) const {
+    using R = compute_t<T>;
+    require_shapes(logits.shape(), given.shape(), weights.shape()...);
+    detail::require_same_ordinal(name, logits, given, weights...);
+    const int axis = logits.rank() == 1 ? 0 : 1;
+    const auto labels = given.contiguous();
+    const Tensor<T, D> dense_weights = dense(logits, weights...);
+    const auto x = detail::around_axis(logits, axis);
+    const detail::RowCount count(logits.shape(), axis);
+    detail::require_labels(name, labels, count.cols, options.ignore_index);
+    const Tensor<R, D> rows({4, count.rows}, logits.device());
+    const auto losses = rows.select(0, 0), shares = rows.select(0, 1), sums = rows.slice(0, 2);
+    const auto rules = rules_of<T>(labels, dense_weights, count.cols);
+    Backend<D>::for_each_row(logits.device(), count.rows, count.cols,
+                             detail::CrossEntropyRow<T>{detail::rows_of(x), rules, losses.data(), shares.data(),
+                                                        sums.data(), sums.data() + count.rows});
+    Tensor<R, D> result = losses.reshape(given.shape()), total;
+    if (options.reduction != Reduction::none) {
+      const auto pair = fold(losses, shares);
+      result = pair.select(0, 0);
+      total = pair.select(0, 1);
+    }
+    return Forwarded{result.template as<T>(), Tuple(x, labels, dense_weights, sums, total, logits.shape())};
+  }
+
+  template <class T, class D, class R, class... Others>
+  void backward(
+      const Tuple<Tensor<T, D>, Tensor<std::int64_t, D>, Tensor<T, D>, Tensor<R, D>, Tensor<R, D>, Shape>& saved,
+      const Tensor<T, D>& g, Gradient<T, D>& dx, Others&...) const {
+    if (!dx) return;
+    const auto& [x, labels, weights, sums, total, shape] = saved;
+    const int axis = shape.rank() == 1 ? 0 : 1;
+    const detail::RowCount count(shape, axis);
+    const auto dense_g = g.contiguous();
+    const auto target = dx.open();
+    Backend<D>::for_each_row(g.device(), count.rows, count.cols,
+                             detail::CrossEntropyRowBackward<T>{
+                                 detail::rows_of(x), rules_of<T>(labels, weights, count.cols), sums.data(),
+                                 sums.data() + count.rows, dense_g.data(), options.reduction == Reduction::none ? 1 : 0,
+                                 options.reduction == Reduction::mean ? total.data() : nullptr,
+                                 detail::rows_of(target.out, axis), target.accumulate});
+  }
+
+ private:
+  template <class... W>
+  void require_shapes(const Shape& logits, const Shape& labels, const W&... weights) const {
+    Shape expected = logits;
+    if (logits.rank() > 0) expected.erase(logits.rank() == 1 ? 0 : 1);
+    if (logits.rank() == 0 || !(labels == expected)) {
+      fail<ShapeError>("cross_entropy: logits of shape ", logits, " and labels of shape ", labels,
+                       "; expected logits (n, classes) and labels (n,), or (n, classes, d...) and (n, d...)");
+    }
+    const std::int64_t classes = logits[logits.rank() == 1 ? 0 : 1];
+    [[maybe_unused]] const auto require_weights = [&](const Shape& shape) {
+      if (!(shape == Shape{classes})) {
+        fail<ShapeError>("cross_entropy: class weights of shape ", shape, " for ", classes, " classes; expected (",
+                         classes, ",)");
+      }
+    };
+    (require_weights(weights), ...);
+    if (!(options.label_smoothing >= 0 && options.label_smoothing <= 1)) {
+      fail<ArgumentError>("cross_entropy: label_smoothing ", options.label_smoothing, "; expected 0 to 1");
+    }
+  }
+
+  template <class T, class D>
+  static Tensor<T, D> dense(const Tensor<T, D>&) {
+    return {};
+  }
+  template <class T, class D>
+  static Tensor<T, D> dense(const Tensor<T, D>&, const Tensor<T, D>& weights) {
+    return weights.contiguous();
+  }
+
+  template <class T, class D>
+  detail::LabelRules<T> rules_of(const Tensor<std::int64_t, D>& labels, const Tensor<T, D>& weights,
+                                 std::int64_t classes) const {
+    return {labels.data(), weights.data(), classes, options.ignore_index,
+            static_cast<compute_t<T>>(options.label_smoothing)};
+  }
+
+  /// The result and what it was divided by. One launch.
+  template <class R, class D>
+  Tensor<R, D> fold(const Tensor<R, D>& losses, const Tensor<R, D>& shares) const {
+    using Total = detail::LossTotal<R>;
+    Tensor<R, D> pair({2}, losses.device());
+    const detail::FoldLosses<R> op{options.reduction == Reduction::mean};
+    const bool folded[max_rank] = {true};
+    const auto plan = make_reduce_plan<2>(losses.shape(), {losses.strides(), shares.strides()}, Strides{0}, folded);
+    Backend<D>::reduce(losses.device(), plan, op, op, Pack<const R*, const R*>(losses.data(), shares.data()),
+                       static_cast<const Total*>(nullptr), reinterpret_cast<Total*>(pair.data()));
+    return pair;
+  }
+};
+
+}  // namespace operation
+
+namespace detail {
+template <class L, class Y>
+concept LossOperands = FloatingOperand<L> && IndexOperand<Y> && SameDevice<L, Y>;
+template <class L, class Y, class W>
+concept WeightedLossOperands = LossOperands<L, Y> && TensorLike<W> && bare_t<W>::role == Role::plain &&
+                               SameDevice<L, W> && std::is_same_v<value_of<L>, value_of<W>>;
+}  // namespace detail
+
+/// Cross-entropy of logits and int64 class labels, as torch.nn.functional.cross_entropy.
+/// shape: logits (n, classes), labels (n,) -> scalar; or (n, classes, d...), (n, d...). Reduction::none gives the shape
+///        of the labels. The mean is over the weights of the labels that are not ignored (NaN if there are none).
+/// gradient: (softmax(logits) - target) * weight, scaled as the reduction asks
+/// cost:  two launches (one for Reduction::none), backward one; saves two numbers per row, never the probabilities
+/// throws ShapeError naming both shapes; IndexError for a label out of range, if the host can read the labels (on Cuda
+///        that example's loss and gradient become NaN)
+///
+///     auto loss = cross_entropy(logits, labels, {.label_smoothing = 0.1});
+template <class L, class Y>
+  requires detail::LossOperands<L, Y>
+[[nodiscard]] auto cross_entropy(const L& logits, const Y& labels, const CrossEntropyOptions& options = {}) {
+  return apply(operation::CrossEntropy{options}, logits, labels);
+}
+
+/// The same with a weight per class, a plain tensor of shape (classes,) on the same device.
+template <class L, class Y, class W>
+  requires detail::WeightedLossOperands<L, Y, W>
+[[nodiscard]] auto cross_entropy(const L& logits, const Y& labels, const W& weights,
+                                 const CrossEntropyOptions& options = {}) {
+  return apply(operation::CrossEntropy{options}, logits, labels, weights);
+}
+
+LOCUS_REFUSE_PLACES(cross_entropy, "cross_entropy(logits, labels)", "the logits are", "the labels are", input_is_on,
+                    labels_are_on, CrossEntropyOptions)
+LOCUS_REFUSE_THIRD(cross_entropy, "cross_entropy(logits, labels, weights)", "the logits are", "the class weights are",
+                   input_is_on, weights_are_on)
+LOCUS_REFUSE_INDEX_TYPE(cross_entropy, "cross_entropy(logits, labels)", "the labels are", labels_hold,
+                        CrossEntropyOptions)
+
+}  // namespace locus::inline LOCUS_ABI

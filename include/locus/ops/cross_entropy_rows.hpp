@@ -1,0 +1,158 @@
+#pragma once
+// The launches of cross_entropy: one row per example, and the sum of their losses.
+
+#include <locus/ops/fold.hpp>
+#include <locus/ops/rows.hpp>
+
+namespace locus::inline LOCUS_ABI {
+
+namespace detail {
+
+/// What an example's loss depends on besides its logits.
+template <class T>
+struct LabelRules {
+  using R = compute_t<T>;
+  const std::int64_t* labels;
+  const T* weights;  ///< one per class; null: all are 1
+  std::int64_t classes, ignored;
+  R smoothing;
+
+  [[nodiscard]] LOCUS_FN bool ignores(std::int64_t label) const { return label == ignored; }
+  [[nodiscard]] LOCUS_FN bool in_range(std::int64_t label) const { return label >= 0 && label < classes; }
+  [[nodiscard]] LOCUS_FN R weight(std::int64_t c) const { return weights ? load_as_register(weights[c]) : R(1); }
+};
+
+/// losses[row], shares[row] (the weight of the row's label), largest[row], and log_sums[row]: log(sum(e^(x -
+/// largest))). The last two stay apart, since their sum would round at the size of the logits. An ignored label gives
+/// zeros, one out of range NaN.
+template <class T>
+struct CrossEntropyRow {
+  using R = compute_t<T>;
+  static constexpr int fragments = 1;
+  Rows<const T> logits;
+  LabelRules<T> rules;
+  R *losses, *shares, *largests, *log_sums;
+  R nan = std::numeric_limits<R>::quiet_NaN();
+  fold::Max<T> larger{};
+
+  template <class Team>
+  LOCUS_HD void operator()(std::int64_t row, Team& team) const {
+    const std::int64_t label = rules.labels[row];
+    if (rules.ignores(label) || !rules.in_range(label)) {
+      const R value = rules.ignores(label) ? R(0) : nan;
+      team.write(losses + row, value);
+      team.write(shares + row, value);
+      team.write(largests + row, value);
+      team.write(log_sums + row, value);
+      return;
+    }
+    const auto values = team.load(logits.input(row));
+    const R largest = team.reduce(
+        larger, [](R v, std::int64_t) LOCUS_INLINED { return v; }, values);
+    const R sum = team.reduce(
+        fold::Sum<T>{}, [=](R v, std::int64_t) LOCUS_INLINED { return math::exp(v - largest); }, values);
+    const R log_sum = std::log(sum);
+    const R share = rules.weight(label);
+    R loss = share * ((largest - load_as_register(logits.row(row)[label * logits.stride])) + log_sum);
+    if (rules.smoothing > R(0)) {
+      const LabelRules<T> r = rules;
+      const R spread = team.reduce(
+          fold::Sum<T>{}, [=](R v, std::int64_t c) LOCUS_INLINED { return r.weight(c) * ((largest - v) + log_sum); },
+          values);
+      loss = (R(1) - r.smoothing) * loss + r.smoothing / static_cast<R>(r.classes) * spread;
+    }
+    team.write(losses + row, loss);
+    team.write(shares + row, share);
+    team.write(largests + row, largest);
+    team.write(log_sums + row, log_sum);
+  }
+};
+
+/// dlogits = scale * ((1 - smoothing) w_label (p - target) + smoothing / classes * (p * sum(w) - w))
+template <class T>
+struct CrossEntropyRowBackward {
+  using R = compute_t<T>;
+  static constexpr int fragments = 1;
+  Rows<const T> logits;
+  LabelRules<T> rules;
+  const R *largests, *log_sums;
+  const T* g;             ///< gradient of the result
+  std::int64_t g_stride;  ///< 0: one for all rows
+  const R* total;         ///< what the sum of losses was divided by; null: nothing
+  Rows<T> dlogits;
+  bool accumulate;
+
+  template <class Team>
+  LOCUS_HD void operator()(std::int64_t row, Team& team) const {
+    const std::int64_t label = rules.labels[row];
+    const auto values = team.load(logits.input(row));
+    const auto out = dlogits.output(row, accumulate);
+    if (rules.ignores(label)) {
+      team.store(
+          out, [](R, std::int64_t) LOCUS_INLINED { return R(0); }, values);
+      return;
+    }
+    const R scale = load_as_register(g[row * g_stride]) / (total ? *total : R(1));
+    const R largest = largests[row], log_sum = log_sums[row];
+    const R share = scale * (rules.in_range(label) ? rules.weight(label) : R(0));
+    if (rules.smoothing > R(0)) {
+      const LabelRules<T> r = rules;
+      const R weight_sum =
+          r.weights ? team.reduce(
+                          fold::Sum<T>{}, [=](R, std::int64_t c) LOCUS_INLINED { return r.weight(c); }, values)
+                    : static_cast<R>(r.classes);
+      const R hard = (R(1) - r.smoothing) * share, soft = scale * r.smoothing / static_cast<R>(r.classes);
+      team.store(
+          out,
+          [=](R v, std::int64_t c) LOCUS_INLINED {
+            return (hard + soft * weight_sum) * math::exp((v - largest) - log_sum) - (c == label ? hard : R(0)) -
+                   soft * r.weight(c);
+          },
+          values);
+    } else {
+      team.store(
+          out,
+          [=](R v, std::int64_t c)
+              LOCUS_INLINED { return share * math::exp((v - largest) - log_sum) - (c == label ? share : R(0)); },
+          values);
+    }
+  }
+};
+
+/// A sum of losses and of the weights of their labels; stored, the loss and what to divide by.
+template <class R>
+struct LossTotal {
+  R loss, weight;
+  friend LOCUS_FN LossTotal operator+(const LossTotal& a, const LossTotal& b) {
+    return {a.loss + b.loss, a.weight + b.weight};
+  }
+};
+template <class R>
+struct FoldLosses {
+  using Accumulator = LossTotal<R>;
+  bool divides;
+  LOCUS_FN Accumulator identity() const { return {0, 0}; }
+  LOCUS_FN Accumulator operator()(R loss, R weight) const { return {loss, weight}; }
+  LOCUS_FN Accumulator combine(const Accumulator& a, const Accumulator& b) const { return a + b; }
+  LOCUS_FN Accumulator finish(const Accumulator& a) const { return {divides ? a.loss / a.weight : a.loss, a.weight}; }
+};
+
+/// throws IndexError for a label that is neither a class nor ignored. On memory that the host cannot read, nothing is
+/// checked here.
+template <class D>
+void require_labels(std::string_view name, const Tensor<std::int64_t, D>& labels, std::int64_t classes,
+                    std::int64_t ignored) {
+  if constexpr (HostAccessible<D>) {
+    const std::int64_t* const label = labels.data();
+    for (std::int64_t i = 0; i < labels.elements(); ++i) {
+      if ((label[i] < 0 || label[i] >= classes) && label[i] != ignored) {
+        fail<IndexError>(name, ": label ", label[i], " at position ", i, " is not a class; expected 0 to ", classes - 1,
+                         ", or ignore_index ", ignored);
+      }
+    }
+  }
+}
+
+}  // namespace detail
+
+}  // namespace locus::inline LOCUS_ABI

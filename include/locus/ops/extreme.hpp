@@ -1,0 +1,109 @@
+#pragma once
+// The largest and smallest elements along axes, and where they stand.
+
+#include <locus/ops/reduce.hpp>
+
+namespace locus::inline LOCUS_ABI {
+
+namespace detail {
+/// throws ShapeError where a result would be the extreme of nothing
+inline void require_elements(std::string_view name, const Shape& shape, const ReduceAxes& axes) {
+  if (FoldedAxes(name, shape, axes).count == 0) {
+    fail<ShapeError>(name, ": a tensor of shape ", shape,
+                     " has no elements along the reduced axes, and nothing has no ", name, "; expected at least one");
+  }
+}
+
+/// Equal, or both NaN.
+struct Same {
+  template <class R>
+  LOCUS_FN bool operator()(R x, R y) const {
+    return x == y || (x != x && y != y);
+  }
+  static constexpr bool gives_bool = true;
+};
+}  // namespace detail
+
+namespace operation {
+
+/// max or min.
+template <bool largest>
+struct Extreme {
+  static constexpr const char* name = largest ? "max" : "min";
+  ReduceAxes axes;
+  bool keepdim;
+  template <class X>
+  auto compute(X&& x) const {
+    using T = value_of<X>;
+    using Op = std::conditional_t<largest, fold::Max<T>, fold::Min<T>>;
+    detail::require_elements(name, x.shape(), axes);
+    return detail::reduce<T>(name, Op{}, std::forward<X>(x), axes, keepdim);
+  }
+  template <class T, class D>
+  auto forward(const Tensor<T, D>& x) const {
+    auto y = compute(x);
+    return Forwarded{y, Tuple(x, y)};
+  }
+
+  /// An even share for every element that attains the extreme.
+  struct Share {
+    template <class R>
+    LOCUS_FN R operator()(R g, R x, R y, std::int64_t ties) const {
+      return detail::Same{}(x, y) ? g / static_cast<R>(ties) : R(0);
+    }
+  };
+  template <class T, class D>
+  void backward(const Tuple<Tensor<T, D>, Tensor<T, D>>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
+    const auto& [x, result] = saved;
+    const Shape kept = detail::FoldedAxes(name, x.shape(), axes).kept;
+    const Tensor<T, D> y = result.reshape(kept);
+    const auto ties =
+        detail::reduce<std::int64_t>(name, fold::Sum<bool>{}, elementwise(detail::Same{}, x, y), axes, true);
+    detail::map_to(dx, Share{}, g.reshape(kept), x, y, ties);
+  }
+};
+
+}  // namespace operation
+
+/// Largest element along axes (all of them by default): torch.amax. NaN wins.
+/// gradient: g, in equal parts to all elements that attain it
+/// cost: one launch, into which a temporary expression is fused; backward two     throws ShapeError over no elements
+template <detail::Operand X>
+[[nodiscard]] auto max(X&& x, const ReduceAxes& axes = {}, bool keepdim = false) {
+  return detail::reduce_or_record(operation::Extreme<true>{axes, keepdim}, std::forward<X>(x));
+}
+
+/// Smallest element along axes, as max.
+template <detail::Operand X>
+[[nodiscard]] auto min(X&& x, const ReduceAxes& axes = {}, bool keepdim = false) {
+  return detail::reduce_or_record(operation::Extreme<false>{axes, keepdim}, std::forward<X>(x));
+}
+
+namespace detail {
+template <bool largest, class X>
+auto locate(std::string_view name, X&& x, const ReduceAxes& axes, bool keepdim) {
+  if (axes.list().rank() > 1) fail<ArgumentError>(name, ": one axis or none expected, got ", axes.list());
+  require_elements(name, x.shape(), axes);
+  return reduce<std::int64_t>(name, fold::ArgExtreme<value_of<X>, largest>{}, std::forward<X>(x), axes, keepdim);
+}
+}  // namespace detail
+
+/// Position of the largest element along one axis, or in row-major order over all: a plain int64 tensor. The first wins
+/// among equals, NaN over all. cost: one launch     throws ShapeError over no elements
+template <detail::Operand X>
+[[nodiscard]] auto argmax(X&& x, const ReduceAxes& axis = {}, bool keepdim = false) {
+  return detail::locate<true>("argmax", std::forward<X>(x), axis, keepdim);
+}
+
+/// Position of the smallest element, as argmax.
+template <detail::Operand X>
+[[nodiscard]] auto argmin(X&& x, const ReduceAxes& axis = {}, bool keepdim = false) {
+  return detail::locate<false>("argmin", std::forward<X>(x), axis, keepdim);
+}
+
+LOCUS_REFUSE_REDUCTION(max, Operand)
+LOCUS_REFUSE_REDUCTION(min, Operand)
+LOCUS_REFUSE_REDUCTION(argmax, Operand)
+LOCUS_REFUSE_REDUCTION(argmin, Operand)
+
+}  // namespace locus::inline LOCUS_ABI

@@ -1,0 +1,138 @@
+#pragma once
+// The ways of folding elements that reductions and row operations are made of.
+
+#include <locus/expr/functors.hpp>
+
+#include <limits>
+
+namespace locus::inline LOCUS_ABI {
+
+/// How elements are folded. Each has an Accumulator, identity(), lift(value), combine(a, b) and finish(a).
+namespace fold {
+
+/// Integers are added in 64 bits, 16-bit floats in float.
+template <class T>
+using sum_t = std::conditional_t<std::is_integral_v<T>, std::int64_t, compute_t<T>>;
+
+template <class T>
+struct Sum {
+  using Accumulator = sum_t<T>;
+  LOCUS_FN Accumulator identity() const { return 0; }
+  LOCUS_FN Accumulator lift(compute_t<T> x) const { return static_cast<Accumulator>(x); }
+  LOCUS_FN Accumulator combine(Accumulator a, Accumulator b) const { return functor::Add{}(a, b); }
+  LOCUS_FN Accumulator finish(Accumulator a) const { return a; }
+};
+template <class T>
+struct Mean : Sum<T> {
+  compute_t<T> count;
+  explicit Mean(std::int64_t elements) : count(static_cast<compute_t<T>>(elements)) {}
+  LOCUS_FN compute_t<T> finish(compute_t<T> a) const { return a / count; }
+};
+template <class T>
+struct Product {
+  using Accumulator = sum_t<T>;
+  LOCUS_FN Accumulator identity() const { return 1; }
+  LOCUS_FN Accumulator lift(compute_t<T> x) const { return static_cast<Accumulator>(x); }
+  LOCUS_FN Accumulator combine(Accumulator a, Accumulator b) const { return functor::Multiply{}(a, b); }
+  LOCUS_FN Accumulator finish(Accumulator a) const { return a; }
+};
+template <class T>
+[[nodiscard]] constexpr compute_t<T> lowest() {
+  using R = compute_t<T>;
+  if constexpr (std::is_floating_point_v<R>) return -std::numeric_limits<R>::infinity();
+  else return std::numeric_limits<R>::lowest();
+}
+template <class T>
+[[nodiscard]] constexpr compute_t<T> highest() {
+  using R = compute_t<T>;
+  if constexpr (std::is_floating_point_v<R>) return std::numeric_limits<R>::infinity();
+  else return std::numeric_limits<R>::max();
+}
+template <class T>
+struct Max {
+  using Accumulator = compute_t<T>;
+  compute_t<T> start = lowest<T>();
+  LOCUS_FN Accumulator identity() const { return start; }
+  LOCUS_FN Accumulator lift(compute_t<T> x) const { return x; }
+  LOCUS_FN Accumulator combine(Accumulator a, Accumulator b) const { return functor::Maximum{}(a, b); }
+  LOCUS_FN Accumulator finish(Accumulator a) const { return a; }
+};
+template <class T>
+struct Min {
+  using Accumulator = compute_t<T>;
+  compute_t<T> start = highest<T>();
+  LOCUS_FN Accumulator identity() const { return start; }
+  LOCUS_FN Accumulator lift(compute_t<T> x) const { return x; }
+  LOCUS_FN Accumulator combine(Accumulator a, Accumulator b) const { return functor::Minimum{}(a, b); }
+  LOCUS_FN Accumulator finish(Accumulator a) const { return a; }
+};
+struct All {
+  using Accumulator = bool;
+  LOCUS_FN bool identity() const { return true; }
+  template <class R>
+  LOCUS_FN bool lift(R x) const {
+    return x != R(0);
+  }
+  LOCUS_FN bool combine(bool a, bool b) const { return a && b; }
+  LOCUS_FN bool finish(bool a) const { return a; }
+};
+struct Any {
+  using Accumulator = bool;
+  LOCUS_FN bool identity() const { return false; }
+  template <class R>
+  LOCUS_FN bool lift(R x) const {
+    return x != R(0);
+  }
+  LOCUS_FN bool combine(bool a, bool b) const { return a || b; }
+  LOCUS_FN bool finish(bool a) const { return a; }
+};
+
+/// A value and where it stands; among equal values the first wins, and NaN wins over all, as in NumPy.
+template <class T>
+struct Located {
+  compute_t<T> value;
+  std::int64_t index;
+};
+template <class T, bool largest>
+struct ArgExtreme {
+  static constexpr bool indexed = true;  ///< lift also takes the position within the folded axes
+  using Accumulator = Located<T>;
+  LOCUS_FN Accumulator identity() const { return {compute_t<T>(0), -1}; }
+  LOCUS_FN Accumulator lift(compute_t<T> x, std::int64_t index) const { return {x, index}; }
+  LOCUS_FN Accumulator combine(const Accumulator& a, const Accumulator& b) const {
+    if (a.index < 0) return b;
+    if (b.index < 0) return a;
+    const bool a_nan = a.value != a.value, b_nan = b.value != b.value;
+    if (a_nan != b_nan) return a_nan ? a : b;
+    if (a_nan || a.value == b.value) return a.index < b.index ? a : b;
+    return (a.value > b.value) == largest ? a : b;
+  }
+  LOCUS_FN std::int64_t finish(const Accumulator& a) const { return a.index; }
+};
+
+/// Count, mean and sum of squared deviations, combined by Chan, Golub and LeVeque's formula (1979).
+template <class R>
+struct Moments {
+  R count, mean, squares;
+};
+template <class T>
+struct Variance {
+  using R = compute_t<T>;
+  using Accumulator = Moments<R>;
+  R correction;  ///< 1 for the sample variance, 0 for the population's
+  LOCUS_FN Accumulator identity() const { return {0, 0, 0}; }
+  LOCUS_FN Accumulator lift(R x) const { return {1, x, 0}; }
+  LOCUS_FN Accumulator combine(const Accumulator& a, const Accumulator& b) const {
+    if (a.count == R(0)) return b;
+    if (b.count == R(0)) return a;
+    const R count = a.count + b.count, delta = b.mean - a.mean, share = b.count / count;
+    return {count, a.mean + delta * share, a.squares + b.squares + delta * delta * a.count * share};
+  }
+  LOCUS_FN R finish(const Accumulator& a) const {
+    return a.squares / (a.count > correction ? a.count - correction : R(0));
+  }
+};
+
+}  // namespace fold
+
+}  // namespace locus::inline LOCUS_ABI

@@ -1,0 +1,187 @@
+#pragma once
+// Elements and rows picked by int64 indices: index_select, gather, embedding, one_hot.
+//
+// An index out of range throws IndexError where the host can read the indices. On a device whose memory it cannot read,
+// nothing out of range is touched: what such an index picks is NaN (0 for integers), and its gradient goes nowhere.
+
+#include <locus/ops/index_elements.hpp>
+#include <locus/ops/refuse_places.hpp>
+
+namespace locus::inline LOCUS_ABI {
+
+namespace operation {
+
+/// Rows along an axis, replaced in the shape by the dimensions of the indices.
+struct IndexSelect {
+  const char* caller;
+  int axis;
+  static constexpr const char* name = "index_select";
+
+  template <class T, class D>
+  auto forward(const Tensor<T, D>& x, const Tensor<std::int64_t, D>& given) const {
+    detail::require_same_ordinal(caller, x, given);
+    const int along = normalize_axis(axis, x.rank(), caller);
+    const auto indices = given.contiguous();
+    detail::require_indices(caller, indices, x.size(along));
+    const auto source = detail::around_axis(x, along);
+    Shape shape;
+    for (int d = 0; d < along; ++d) shape.push_back(x.size(d));
+    for (auto extent : indices.shape()) shape.push_back(extent);
+    for (int d = along + 1; d < x.rank(); ++d) shape.push_back(x.size(d));
+    Tensor<T, D> out(shape, x.device());
+    const auto rows = detail::rows_of(source);
+    Backend<D>::for_each_row(x.device(), source.size(0) * indices.elements(), source.size(2),
+                             detail::PickRow<T>{rows.data, rows.outer_stride, rows.stride, rows.inner_stride,
+                                                indices.data(), indices.elements(), source.size(1), out.data()});
+    return Forwarded{out, Tuple(indices)};
+  }
+  template <class T, class D, class I>
+  void backward(const Tuple<Tensor<std::int64_t, D>>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx, I&) const {
+    if (!dx) return;
+    const auto& indices = get<0>(saved);
+    const auto target = dx.open();
+    const auto dense = g.contiguous();
+    const int along = normalize_axis(axis, target.out.rank(), caller);
+    const detail::RowCount count(target.out.shape(), along);
+    const std::int64_t picked = indices.elements();
+    if (picked < count.cols) {
+      if (!target.accumulate) target.out.fill_(T(0));
+      Backend<D>::for_each_row(
+          g.device(), count.outer * picked, count.inner,
+          detail::CollectAtFirst<T>{dense.data(), indices.data(), picked, count.cols, target.out.data()});
+    } else {
+      Backend<D>::for_each_row(g.device(), count.outer * count.cols, count.inner,
+                               detail::CollectRow<T>{dense.data(), indices.data(), picked, count.cols,
+                                                     target.out.data(), target.accumulate});
+    }
+  }
+};
+
+struct Gather {
+  static constexpr const char* name = "gather";
+  int axis;
+
+  template <class T, class D>
+  auto forward(const Tensor<T, D>& x, const Tensor<std::int64_t, D>& index) const {
+    detail::require_same_ordinal(name, x, index);
+    const int along = normalize_axis(axis, x.rank(), name);
+    require_shapes(x.shape(), index.shape(), along);
+    const auto dense = index.contiguous();
+    detail::require_indices(name, dense, x.size(along));
+    const auto source = detail::around_axis(within(x, index.shape(), along), along);
+    Tensor<T, D> out(index.shape(), x.device());
+    const auto plan = make_plan<3>(out.shape(), {dense.strides(), row_major(out.shape()), out.strides()});
+    Backend<D>::map(x.device(), plan,
+                    detail::GatherElement<T>{detail::rows_of(source), x.size(along), index.size(along)},
+                    Pack<const std::int64_t*, LinearIndex>(dense.data(), LinearIndex{}), Pack<T*>(out.data()));
+    return Forwarded{out, Tuple(dense)};
+  }
+  template <class T, class D, class I>
+  void backward(const Tuple<Tensor<std::int64_t, D>>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx, I&) const {
+    if (!dx) return;
+    const auto& index = get<0>(saved);
+    const auto dense = g.contiguous();
+    const auto target = dx.open();
+    const int along = normalize_axis(axis, index.rank(), name);
+    const auto part = within(target.out, index.shape(), along);
+    if (!target.accumulate && !(part.shape() == target.out.shape())) target.out.fill_(T(0));
+    const auto plan = make_plan<3>(part.shape(), {row_major(part.shape()), part.strides(), part.strides()});
+    const detail::RowCount count(part.shape(), along);
+    Backend<D>::map(g.device(), plan,
+                    detail::CollectElement<T>{dense.data(), index.data(), count.cols, index.size(along), count.inner},
+                    Pack<LinearIndex, const T*>(LinearIndex{}, target.accumulate ? part.data() : nullptr),
+                    Pack<T*>(part.data()));
+  }
+
+ private:
+  static void require_shapes(const Shape& x, const Shape& index, int along) {
+    bool fits = x.rank() == index.rank();
+    for (int d = 0; d < x.rank() && fits; ++d) fits = d == along || index[d] <= x[d];
+    if (!fits) {
+      fail<ShapeError>("gather: index of shape ", index, " for a tensor of shape ", x,
+                       "; expected as many dimensions, and "
+                       "except along axis ",
+                       along, " no larger extents");
+    }
+  }
+  /// The part of x that the index covers.
+  template <class T, class D>
+  static Tensor<T, D> within(const Tensor<T, D>& x, const Shape& index, int along) {
+    Tensor<T, D> part = x;
+    for (int d = 0; d < x.rank(); ++d)
+      if (d != along) part = part.slice(d, 0, index[d]);
+    return part;
+  }
+};
+
+}  // namespace operation
+
+namespace detail {
+template <class X, class I>
+concept IndexedOperands = TensorLike<X> && Computes<X> && IndexOperand<I> && SameDevice<X, I>;
+}  // namespace detail
+
+/// The slices of x along an axis that a list of indices names, repetitions included.
+/// shape:    (..., n, ...), (m,) -> (..., m, ...)
+/// gradient: slices of g added up where they came from, in a fixed order
+/// cost:     one launch; backward one pass over g, after min(n * m, m * m / 2) comparisons of indices: one launch, and
+///           one to clear a gradient of more slices than indices
+/// throws ShapeError unless the indices are a list; IndexError, see the top of the file
+template <class X, class I>
+  requires detail::IndexedOperands<X, I>
+[[nodiscard]] auto index_select(const X& x, int axis, const I& indices) {
+  if (indices.shape().rank() != 1) {
+    fail<ShapeError>("index_select: indices of shape ", indices.shape(), "; expected a list, of one dimension");
+  }
+  return apply(operation::IndexSelect{"index_select", axis}, x, indices);
+}
+
+/// out[i][j][k] = x[index[i][j][k]][j][k] for axis 0, and likewise for others: torch.gather.
+/// shape: that of the index, which has the dimensions of x, no larger except along the axis
+/// gradient: g added up where it came from, in a fixed order
+/// cost:  one launch; backward one, which compares every element of x with all indices along the axis (and one to clear
+///        what a smaller index does not cover)
+/// throws ShapeError; IndexError, see the top of the file
+template <class X, class I>
+  requires detail::IndexedOperands<X, I>
+[[nodiscard]] auto gather(const X& x, int axis, const I& index) {
+  return apply(operation::Gather{axis}, x, index);
+}
+
+/// Rows of a table (entries, d) by number. A table that is a parameter learns if the indices are traced.
+/// shape: (...) -> (..., d)     gradient and cost: as index_select along axis 0
+template <class X, class I>
+  requires detail::IndexedOperands<X, I>
+[[nodiscard]] auto embedding(const X& table, const I& indices) {
+  if (table.shape().rank() != 2) {
+    fail<ShapeError>("embedding: table of shape ", table.shape(), "; expected (entries, features)");
+  }
+  return apply(operation::IndexSelect{"embedding", 0}, table, indices);
+}
+
+/// 1 where the last index is the label, 0 elsewhere; of int64 unless another type is named: one_hot<float>(labels, 10).
+/// shape: (...) -> (..., classes)     cost: one launch
+/// throws IndexError for a label out of range, if the host can read it (elsewhere its row is all 0); ArgumentError
+template <DType T = std::int64_t, detail::IndexOperand I>
+[[nodiscard]] auto one_hot(const I& labels, std::int64_t classes) {
+  using D = device_of<I>;
+  if (classes < 1) fail<ArgumentError>("one_hot: ", classes, " classes; expected 1 or more");
+  const Tensor<std::int64_t, D> dense = labels.value().contiguous();
+  detail::require_indices("one_hot", dense, classes);
+  Shape shape = dense.shape();
+  shape.push_back(classes);
+  Tensor<T, D> out(shape, dense.device());
+  Backend<D>::for_each_row(dense.device(), dense.elements(), classes, detail::OneHotRow<T>{dense.data(), out.data()});
+  return out;
+}
+
+LOCUS_REFUSE_THIRD(index_select, "index_select(x, axis, indices)", "the tensor is", "the indices are", tensor_is_on,
+                   indices_are_on)
+LOCUS_REFUSE_THIRD(gather, "gather(x, axis, index)", "the tensor is", "the indices are", tensor_is_on, indices_are_on)
+LOCUS_REFUSE_PLACES(embedding, "embedding(table, indices)", "the table is", "the indices are", tensor_is_on,
+                    indices_are_on, detail::NoOptions)
+LOCUS_REFUSE_THIRD_INDEX_TYPE(index_select, "index_select(x, axis, indices)", "the indices are", indices_hold)
+LOCUS_REFUSE_THIRD_INDEX_TYPE(gather, "gather(x, axis, index)", "the indices are", indices_hold)
+LOCUS_REFUSE_INDEX_TYPE(embedding, "embedding(table, indices)", "the indices are", indices_hold, detail::NoOptions)
+
+}  // namespace locus::inline LOCUS_ABI

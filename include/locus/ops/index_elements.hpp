@@ -1,0 +1,172 @@
+#pragma once
+// The launches of lookups by index: what is picked, and gradients collected where they came from.
+
+#include <locus/ops/rows.hpp>
+
+#include <limits>
+
+namespace locus::inline LOCUS_ABI {
+
+namespace detail {
+
+/// throws IndexError for an index outside [0, extent), if the host can read it
+template <class D>
+void require_indices(std::string_view name, const Tensor<std::int64_t, D>& indices, std::int64_t extent) {
+  if constexpr (HostAccessible<D>) {
+    const std::int64_t* const index = indices.data();
+    for (std::int64_t i = 0; i < indices.elements(); ++i) {
+      if (index[i] < 0 || index[i] >= extent) {
+        fail<IndexError>(name, ": index ", index[i], " at position ", i, " is out of range; expected 0 to ",
+                         extent - 1);
+      }
+    }
+  }
+}
+
+/// What an index out of range picks.
+template <class T>
+[[nodiscard]] constexpr compute_t<T> picked_by_no_index() {
+  using R = compute_t<T>;
+  if constexpr (std::is_floating_point_v<R>) return std::numeric_limits<R>::quiet_NaN();
+  else return R(0);
+}
+
+/// out row (outer, j) = x row (outer, indices[j])
+template <class T>
+struct PickRow {
+  static constexpr int fragments = 1;
+  const T* x;
+  std::int64_t outer_stride, stride, inner_stride;
+  const std::int64_t* indices;
+  std::int64_t count, extent;
+  T* out;
+  compute_t<T> invalid = picked_by_no_index<T>();
+
+  template <class Team>
+  LOCUS_HD void operator()(std::int64_t row, Team& team) const {
+    using R = compute_t<T>;
+    const std::int64_t outer = row / count, index = indices[row - outer * count];
+    const bool valid = index >= 0 && index < extent;
+    const R otherwise = invalid;
+    const auto values =
+        team.load(RowInput<T>{valid ? x + outer * outer_stride + index * stride : nullptr, inner_stride});
+    team.store(
+        RowOutput<T>{out + row * team.cols()}, [=](R v, std::int64_t) LOCUS_INLINED { return valid ? v : otherwise; },
+        values);
+  }
+};
+
+/// The sum of g's rows (outer, j) for the j from `first` on with indices[j] == index, in the order of j.
+template <class T, class Team>
+[[nodiscard]] LOCUS_HD auto sum_rows_of_index(Team& team, const T* g, const std::int64_t* indices, std::int64_t first,
+                                              std::int64_t count, std::int64_t index) {
+  using R = compute_t<T>;
+  auto sum = team.load(RowInput<T>{});
+  for (std::int64_t j = first; j < count; ++j) {
+    if (indices[j] != index) continue;
+    const T* const from = g + j * team.cols();
+    team.update([=](R v, std::int64_t c) LOCUS_INLINED { return v + load_as_register(from[c]); }, sum);
+  }
+  return sum;
+}
+
+/// dx row (outer, v) = sum of g's rows (outer, j) with indices[j] == v. One row of work for every row of dx.
+template <class T>
+struct CollectRow {
+  static constexpr int fragments = 1;
+  const T* g;
+  const std::int64_t* indices;
+  std::int64_t count, extent;
+  T* dx;
+  bool accumulate;
+
+  template <class Team>
+  LOCUS_HD void operator()(std::int64_t row, Team& team) const {
+    const std::int64_t outer = row / extent;
+    const auto sum = sum_rows_of_index(team, g + outer * count * team.cols(), indices, 0, count, row - outer * extent);
+    team.store(
+        RowOutput<T>{dx + row * team.cols(), 1, accumulate},
+        [](compute_t<T> v, std::int64_t) LOCUS_INLINED { return v; }, sum);
+  }
+};
+
+/// The same sums, added to dx, with one row of work for every row of g: the first row of an index collects for all.
+template <class T>
+struct CollectAtFirst {
+  static constexpr int fragments = 1;
+  const T* g;
+  const std::int64_t* indices;
+  std::int64_t count, extent;
+  T* dx;
+
+  template <class Team>
+  LOCUS_HD void operator()(std::int64_t row, Team& team) const {
+    const std::int64_t outer = row / count, first = row - outer * count, index = indices[first];
+    if (index < 0 || index >= extent) return;
+    for (std::int64_t j = 0; j < first; ++j)
+      if (indices[j] == index) return;
+    const auto sum = sum_rows_of_index(team, g + outer * count * team.cols(), indices, first, count, index);
+    team.store(
+        RowOutput<T>{dx + (outer * extent + index) * team.cols(), 1, true},
+        [](compute_t<T> v, std::int64_t) LOCUS_INLINED { return v; }, sum);
+  }
+};
+
+/// Position of element `at` of a dense (outer, extent, inner) tensor.
+struct AroundAxis {
+  std::int64_t outer, along, inner;
+  LOCUS_FN AroundAxis(std::int64_t at, std::int64_t extent, std::int64_t inner_count)
+      : outer(inner_count == 1 ? at : at / inner_count), along(0), inner(at - outer * inner_count) {
+    const std::int64_t before = outer / extent;
+    along = outer - before * extent;
+    outer = before;
+  }
+};
+
+/// out(outer, j, inner) = x(outer, index(outer, j, inner), inner)
+template <class T>
+struct GatherElement {
+  Rows<const T> x;
+  std::int64_t extent, index_extent;
+  compute_t<T> invalid = picked_by_no_index<T>();
+  LOCUS_FN void operator()(std::int64_t index, std::int64_t at, compute_t<T>& out) const {
+    const AroundAxis p(at, index_extent, x.inner_count);
+    const bool valid = index >= 0 && index < extent;
+    out = valid ? load_as_register(x.data[p.outer * x.outer_stride + p.inner * x.inner_stride + index * x.stride])
+                : invalid;
+  }
+};
+
+/// dx(outer, v, inner) = previous + sum of g(outer, j, inner) with index(outer, j, inner) == v, in the order of j
+template <class T>
+struct CollectElement {
+  const T* g;
+  const std::int64_t* indices;
+  std::int64_t extent, index_extent, inner_count;
+  LOCUS_FN void operator()(std::int64_t at, compute_t<T> previous, compute_t<T>& out) const {
+    const AroundAxis p(at, extent, inner_count);
+    compute_t<T> sum = previous;
+    for (std::int64_t j = 0; j < index_extent; ++j) {
+      const std::int64_t source = (p.outer * index_extent + j) * inner_count + p.inner;
+      if (indices[source] == p.along) sum += load_as_register(g[source]);
+    }
+    out = sum;
+  }
+};
+
+template <class T>
+struct OneHotRow {
+  static constexpr int fragments = 0;
+  const std::int64_t* labels;
+  T* out;
+  template <class Team>
+  LOCUS_HD void operator()(std::int64_t row, Team& team) const {
+    const std::int64_t label = labels[row];
+    team.store(RowOutput<T>{out + row * team.cols()},
+               [=](std::int64_t c) LOCUS_INLINED { return compute_t<T>(c == label); });
+  }
+};
+
+}  // namespace detail
+
+}  // namespace locus::inline LOCUS_ABI

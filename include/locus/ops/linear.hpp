@@ -1,0 +1,159 @@
+#pragma once
+// A linear layer and its activation as one matrix product.
+
+#include <locus/ops/matmul.hpp>
+#include <locus/ops/refuse_places.hpp>
+
+namespace locus::inline LOCUS_ABI {
+
+namespace detail {
+
+template <class F, class T>
+concept DerivedByOutput = requires(const F& f, compute_t<T> y) { f.by_output(y); };
+/// g times the activation's derivative, from its output or its input.
+template <class F>
+struct ActivationBackward {
+  F f;
+  template <class R>
+  LOCUS_FN R operator()(R g, R value) const {
+    if constexpr (requires { f.by_output(value); }) return g * f.by_output(value);
+    else return g * f.by_input(value);
+  }
+};
+
+/// out = f(inputs...). One launch.
+template <class F, class T, class D, class... In>
+[[nodiscard]] Tensor<T, D> mapped(const F& f, const Tensor<T, D>& first, const Tensor<In, D>&... inputs) {
+  Tensor<T, D> out(first.shape(), first.device());
+  compute(
+      [&]<int... i>(std::integer_sequence<int, i...>) {
+        return Apply<F, Symbol<i>...>{f, {Symbol<i>{}...}};
+      }(std::make_integer_sequence<int, static_cast<int>(sizeof...(In)) + 1>{}),
+      out, first, inputs...);
+  return out;
+}
+
+}  // namespace detail
+
+namespace operation {
+
+/// y = activation(x w^T + b). With `keeps_input`, what the activation was applied to is kept for its derivative.
+template <class F, bool keeps_input>
+struct Linear {
+  static constexpr const char* name = "linear";
+  F activation;
+
+  template <class T, class D, class... B>
+  auto forward(const Tensor<T, D>& x, const Tensor<T, D>& w, const B&... b) const {
+    require_shapes(x, w, b...);
+    Shape shape = x.shape();
+    shape[-1] = w.size(0);
+    const auto rows = detail::as_rows(x);
+    Tensor<T, D> y(shape, x.device());
+    Tensor<T, D> kept;
+    if constexpr (keeps_input) {
+      multiply(y, rows, w, functor::Identity{}, b...);
+      kept = y;
+      return Forwarded{detail::mapped(activation, y), Tuple(rows, w, kept)};
+    } else {
+      multiply(y, rows, w, activation, b...);
+      if (!functor::is_identity(activation)) kept = y;
+      return Forwarded{y, Tuple(rows, w, kept)};
+    }
+  }
+
+  template <class T, class D, class... B>
+  void backward(const Tuple<Tensor<T, D>, Tensor<T, D>, Tensor<T, D>>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx,
+                Gradient<T, D>& dw, B&... db) const {
+    const auto& [x, w, kept] = saved;
+    Tensor<T, D> dz = detail::as_rows(g);
+    if (kept.buffer()) dz = detail::mapped(detail::ActivationBackward<F>{activation}, dz, detail::as_rows(kept));
+    (add_rows(dz, db), ...);
+    if (dw) detail::multiply_to(dw, w.shape(), dz.transpose(), x);
+    if (dx) {
+      const auto target = dx.open();
+      detail::multiply_into(detail::as_rows(target.out), dz, w, detail::plain_epilogue<T>(target.accumulate));
+    }
+  }
+
+ private:
+  template <class T, class D, class... B>
+  static void require_shapes(const Tensor<T, D>& x, const Tensor<T, D>& w, const B&... b) {
+    if (w.rank() != 2) fail<ShapeError>("linear: weights of shape ", w.shape(), "; expected (out, in)");
+    if (x.rank() == 0 || x.size(-1) != w.size(1)) {
+      fail<ShapeError>("linear: input of shape ", x.shape(), " meets weights of shape ", w.shape(), "; expected (..., ",
+                       w.size(1), ")");
+    }
+    [[maybe_unused]] const auto require_bias = [&](const auto& bias) {
+      if (bias.buffer() && !(bias.shape() == Shape{w.size(0)})) {
+        fail<ShapeError>("linear: bias of shape ", bias.shape(), " with weights of shape ", w.shape(), "; expected (",
+                         w.size(0), ",)");
+      }
+    };
+    (require_bias(b), ...);
+  }
+
+  template <class T, class D, class A, class... B>
+  static void multiply(const Tensor<T, D>& y, const Tensor<T, D>& rows, const Tensor<T, D>& w, const A& a,
+                       const B&... b) {
+    detail::require_same_ordinal("linear", rows, w, b...);
+    const T* bias = nullptr;
+    const Tuple<B...> dense{b.contiguous()...};  // kept until the launch
+    detail::unpack(dense, [&](const auto&... tensor) { ((bias = tensor.data()), ...); });
+    detail::multiply_into(detail::as_rows(y), rows, w.transpose(), Epilogue<T, A>{bias, false, a});
+  }
+
+  template <class T, class D>
+  static void add_rows(const Tensor<T, D>& dz, Gradient<T, D>& db) {
+    if (!db) return;
+    const auto target = db.open();
+    detail::reduce_into(target.out, target.accumulate, dz.shape(), detail::FoldedAxes(name, dz.shape(), 0), Symbol<0>{},
+                        fold::Sum<T>{}, dz);
+  }
+};
+
+}  // namespace operation
+
+/// A scalar function with a derivative, as in expr/functors.hpp: functor::Relu, functor::Gelu, one of your own.
+template <class F, class T>
+concept ActivationFor = !TensorLike<F> && std::is_trivially_copyable_v<F> && requires(const F& f, compute_t<T> x) {
+  { f(x) } -> std::convertible_to<compute_t<T>>;
+};
+
+namespace detail {
+template <class X, class W>
+concept LinearOperands = Multipliable<X, W> && FloatingDType<value_of<X>>;
+
+template <class F, class... X>
+using linear_t = operation::Linear<F, joint_role<X::role...> == Role::traced &&
+                                          !DerivedByOutput<F, typename CommonValue<X...>::type>>;
+}  // namespace detail
+
+/// activation(x w^T + b), the bias and the activation applied while the product is on chip.
+/// shape: x (..., in), w (out, in), b (out,) or an empty handle for none -> (..., out)
+/// gradient: with dz = g * activation'(z): dz w for x, dz^T x for w, the sum of dz's rows for b
+/// cost:  one launch; backward one product each for x and w, one reduction for b, and one launch for dz unless the
+///        activation is the identity. Traced, an activation whose derivative needs its input (gelu, silu) is a second
+///        launch. Saves x, w and y (or the activation's input).
+/// throws ShapeError naming the shapes
+///
+///     auto h = linear(x, w, b, functor::Relu{});
+template <class X, class W, class B, class F = functor::Identity>
+  requires(detail::LinearOperands<X, W> && detail::LinearOperands<X, B> && ActivationFor<F, value_of<X>>)
+[[nodiscard]] auto linear(const X& x, const W& w, const B& b, const F& activation = {}) {
+  return apply(detail::linear_t<F, X, W, B>{activation}, x, w, b);
+}
+
+/// The same without a bias.
+template <class X, class W, class F = functor::Identity>
+  requires(detail::LinearOperands<X, W> && ActivationFor<F, value_of<X>>)
+[[nodiscard]] auto linear(const X& x, const W& w, const F& activation = {}) {
+  return apply(detail::linear_t<F, X, W>{activation}, x, w);
+}
+
+LOCUS_REFUSE_PLACES(linear, "linear(x, w, b)", "the input is", "the weights are", input_is_on, weights_are_on,
+                    functor::Identity)
+LOCUS_REFUSE_THIRD(linear, "linear(x, w, b)", "the input is", "the bias is", input_is_on, bias_is_on)
+LOCUS_REFUSE_PAIR(linear, "linear(x, w)")
+
+}  // namespace locus::inline LOCUS_ABI

@@ -1,0 +1,142 @@
+#pragma once
+// Variance and vector norms along axes.
+
+#include <locus/ops/reduce.hpp>
+
+namespace locus::inline LOCUS_ABI {
+
+struct VarOptions {
+  double correction = 1;  ///< subtracted from the number of elements: 1 for a sample, 0 for a whole population
+  bool keepdim = false;
+};
+
+namespace fold {
+enum class NormOrder { one, two, infinity };
+
+/// sum |x|, sqrt(sum x^2) or max |x|
+template <class T, NormOrder order>
+struct Norm {
+  using R = compute_t<T>;
+  using Accumulator = R;
+  LOCUS_FN R identity() const { return 0; }
+  LOCUS_FN R lift(R x) const { return order == NormOrder::two ? x * x : functor::Abs{}(x); }
+  LOCUS_FN R combine(R a, R b) const { return order == NormOrder::infinity ? functor::Maximum{}(a, b) : a + b; }
+  LOCUS_FN R finish(R a) const { return order == NormOrder::two ? std::sqrt(a) : a; }
+};
+}  // namespace fold
+
+namespace operation {
+
+struct Variance {
+  static constexpr const char* name = "var";
+  ReduceAxes axes;
+  VarOptions options;
+  template <class X>
+  auto compute(X&& x) const {
+    using T = value_of<X>;
+    return detail::reduce<T>(name, fold::Variance<T>{static_cast<compute_t<T>>(options.correction)}, std::forward<X>(x),
+                             axes, options.keepdim);
+  }
+  template <class T, class D>
+  auto forward(const Tensor<T, D>& x) const {
+    return Forwarded{compute(x), Tuple(x)};
+  }
+
+  template <class R>
+  struct Deviation {
+    R scale;
+    LOCUS_FN R operator()(R g, R x, R mean) const { return g * scale * (x - mean); }
+  };
+  template <class T, class D>
+  void backward(const Tuple<Tensor<T, D>>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
+    using R = compute_t<T>;
+    const Tensor<T, D>& x = get<0>(saved);
+    const auto mean = Mean{axes, true}.compute(x);
+    const double rest = static_cast<double>(detail::FoldedAxes(name, x.shape(), axes).count) - options.correction;
+    detail::map_to(dx, Deviation<R>{static_cast<R>(2 / (rest > 0 ? rest : 0))}, g.reshape(mean.shape()), x, mean);
+  }
+};
+
+template <fold::NormOrder order>
+struct Norm {
+  static constexpr const char* name = "norm";
+  ReduceAxes axes;
+  bool keepdim;
+  template <class X>
+  auto compute(X&& x) const {
+    using T = value_of<X>;
+    return detail::reduce<T>(name, fold::Norm<T, order>{}, std::forward<X>(x), axes, keepdim);
+  }
+  template <class T, class D>
+  auto forward(const Tensor<T, D>& x) const {
+    auto y = compute(x);
+    return Forwarded{y, Tuple(x, y)};
+  }
+
+  struct Slope {
+    template <class R>
+    LOCUS_FN R operator()(R g, R x, R y) const {
+      if constexpr (order == fold::NormOrder::two) return y == R(0) ? R(0) : g * x / y;
+      else return g * functor::Sign{}(x);
+    }
+  };
+  struct Attains {
+    static constexpr bool gives_bool = true;
+    template <class R>
+    LOCUS_FN bool operator()(R x, R y) const {
+      return functor::Abs{}(x) == y || (x != x && y != y);
+    }
+  };
+  struct Share {
+    template <class R>
+    LOCUS_FN R operator()(R g, R x, R y, std::int64_t ties) const {
+      return Attains{}(x, y) ? g * functor::Sign{}(x) / static_cast<R>(ties) : R(0);
+    }
+  };
+  template <class T, class D>
+  void backward(const Tuple<Tensor<T, D>, Tensor<T, D>>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
+    const auto& [x, result] = saved;
+    const Shape kept = detail::FoldedAxes(name, x.shape(), axes).kept;
+    const Tensor<T, D> y = result.reshape(kept);
+    if constexpr (order == fold::NormOrder::infinity) {
+      const auto ties = detail::reduce<std::int64_t>(name, fold::Sum<bool>{}, elementwise(Attains{}, x, y), axes, true);
+      detail::map_to(dx, Share{}, g.reshape(kept), x, y, ties);
+    } else {
+      detail::map_to(dx, Slope{}, g.reshape(kept), x, y);
+    }
+  }
+};
+
+}  // namespace operation
+
+/// Variance over axes (all of them by default), by a numerically stable fold; NaN over too few elements.
+/// gradient: 2 g (x - mean) / (count - correction)
+/// cost: one launch, into which a temporary expression is fused; backward two
+///
+///     auto v = var(x, 0, {.correction = 0});
+template <detail::FloatingOperand X>
+[[nodiscard]] auto var(X&& x, const ReduceAxes& axes = {}, const VarOptions& options = {}) {
+  return detail::reduce_or_record(operation::Variance{axes, options}, std::forward<X>(x));
+}
+
+/// Vector norm over axes (all of them by default): p = 1 sums magnitudes, p = 2 is Euclid's, p = infinity the largest.
+/// gradient: g sign(x), g x / norm (0 where the norm is 0), and g sign(x) in equal parts to the largest
+/// cost: one launch, into which a temporary expression is fused; backward one, two for p = infinity
+/// throws ArgumentError for another p
+template <detail::FloatingOperand X>
+[[nodiscard]] auto norm(X&& x, double p = 2, const ReduceAxes& axes = {}, bool keepdim = false) {
+  using fold::NormOrder;
+  if (p == 2) return detail::reduce_or_record(operation::Norm<NormOrder::two>{axes, keepdim}, std::forward<X>(x));
+  if (p == 1) return detail::reduce_or_record(operation::Norm<NormOrder::one>{axes, keepdim}, std::forward<X>(x));
+  if (p != std::numeric_limits<double>::infinity()) fail<ArgumentError>("norm: p = ", p, "; expected 1, 2 or infinity");
+  return detail::reduce_or_record(operation::Norm<NormOrder::infinity>{axes, keepdim}, std::forward<X>(x));
+}
+
+template <TensorLike X, class why = typename detail::UnaryMistake<X>::type>
+  requires(!detail::FloatingOperand<X>)
+void var(const X&, const ReduceAxes& = {}, const VarOptions& = {}) = delete;
+template <TensorLike X, class why = typename detail::UnaryMistake<X>::type>
+  requires(!detail::FloatingOperand<X>)
+void norm(const X&, double = 2, const ReduceAxes& = {}, bool = false) = delete;
+
+}  // namespace locus::inline LOCUS_ABI

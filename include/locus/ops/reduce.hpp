@@ -1,0 +1,132 @@
+#pragma once
+// Reductions over any axes. An expression given as a temporary is fused into the reduction: sum(a * b) is one launch.
+
+#include <locus/ops/reduction.hpp>
+
+namespace locus::inline LOCUS_ABI {
+
+namespace operation {
+
+struct Sum {
+  static constexpr const char* name = "sum";
+  ReduceAxes axes;
+  bool keepdim;
+  template <class X>
+  auto compute(X&& x) const {
+    using T = value_of<X>;
+    return detail::reduce<detail::sum_value_t<T>>(name, fold::Sum<T>{}, std::forward<X>(x), axes, keepdim);
+  }
+  template <class T, class D>
+  auto forward(const Tensor<T, D>& x) const {
+    return Forwarded{compute(x), Tuple(x.shape())};
+  }
+  template <class T, class D>
+  void backward(const Tuple<Shape>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
+    const Shape& shape = get<0>(saved);
+    dx.give(g.reshape(detail::FoldedAxes(name, shape, axes).kept).expand(shape));
+  }
+};
+
+struct Mean {
+  static constexpr const char* name = "mean";
+  ReduceAxes axes;
+  bool keepdim;
+  template <class X>
+  auto compute(X&& x) const {
+    using T = value_of<X>;
+    const std::int64_t count = detail::FoldedAxes(name, x.shape(), axes).count;
+    return detail::reduce<T>(name, fold::Mean<T>(count), std::forward<X>(x), axes, keepdim);
+  }
+  template <class T, class D>
+  auto forward(const Tensor<T, D>& x) const {
+    return Forwarded{compute(x), Tuple(x.shape())};
+  }
+  template <class T, class D>
+  void backward(const Tuple<Shape>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
+    const Shape& shape = get<0>(saved);
+    const detail::FoldedAxes folded(name, shape, axes);
+    const Tensor<T, D> share = g / static_cast<double>(folded.count);
+    dx.give(share.reshape(folded.kept).expand(shape));
+  }
+};
+
+struct Product {
+  static constexpr const char* name = "prod";
+  ReduceAxes axes;
+  bool keepdim;
+  template <class X>
+  auto compute(X&& x) const {
+    using T = value_of<X>;
+    return detail::reduce<detail::sum_value_t<T>>(name, fold::Product<T>{}, std::forward<X>(x), axes, keepdim);
+  }
+  template <class T, class D>
+  auto forward(const Tensor<T, D>& x) const {
+    return Forwarded{compute(x), Tuple(x)};
+  }
+
+  /// The product of the others: that of all that are not zero, divided by x, unless another one is zero.
+  struct Others {
+    template <class R>
+    LOCUS_FN R operator()(R g, R x, R nonzero, std::int64_t zeros) const {
+      if (zeros > (x == R(0) ? 1 : 0)) return R(0);
+      return g * (x == R(0) ? nonzero : nonzero / x);
+    }
+  };
+  template <class T, class D>
+  void backward(const Tuple<Tensor<T, D>>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
+    const Tensor<T, D>& x = get<0>(saved);
+    const auto nonzero = detail::reduce<T>(name, fold::Product<T>{}, where(x == 0, 1, x), axes, true);
+    const auto zeros = detail::reduce<std::int64_t>(name, fold::Sum<bool>{}, x == 0, axes, true);
+    detail::map_to(dx, Others{}, g.reshape(nonzero.shape()), x, nonzero, zeros);
+  }
+};
+
+}  // namespace operation
+
+/// Sum over axes (all of them by default). Integers and bool are added in 64 bits and give int64.
+/// shape: the folded axes disappear, or stay with extent 1 if keepdim     gradient: g repeated
+/// cost: one launch, into which a temporary expression is fused; its gradient is a view
+///
+///     auto s = sum(a * b, {0, -1});
+template <detail::Operand X>
+[[nodiscard]] auto sum(X&& x, const ReduceAxes& axes = {}, bool keepdim = false) {
+  return detail::reduce_or_record(operation::Sum{axes, keepdim}, std::forward<X>(x));
+}
+
+/// Mean over axes (all of them by default); NaN over no elements.     gradient: g / count repeated
+/// cost: one launch, into which a temporary expression is fused; backward one of the result's size
+template <detail::FloatingOperand X>
+[[nodiscard]] auto mean(X&& x, const ReduceAxes& axes = {}, bool keepdim = false) {
+  return detail::reduce_or_record(operation::Mean{axes, keepdim}, std::forward<X>(x));
+}
+
+/// Product over axes (all of them by default); 1 over no elements. Integers are multiplied in 64 bits and give int64.
+/// gradient: g times the product of the other elements, zeros among them included
+/// cost: one launch, into which a temporary expression is fused; backward three
+template <detail::Operand X>
+[[nodiscard]] auto prod(X&& x, const ReduceAxes& axes = {}, bool keepdim = false) {
+  return detail::reduce_or_record(operation::Product{axes, keepdim}, std::forward<X>(x));
+}
+
+/// Whether all (any) elements along the axes are nonzero: a plain bool tensor. cost: one launch
+template <detail::Operand X>
+[[nodiscard]] auto all(X&& x, const ReduceAxes& axes = {}, bool keepdim = false) {
+  return detail::reduce<bool>("all", fold::All{}, std::forward<X>(x), axes, keepdim);
+}
+template <detail::Operand X>
+[[nodiscard]] auto any(X&& x, const ReduceAxes& axes = {}, bool keepdim = false) {
+  return detail::reduce<bool>("any", fold::Any{}, std::forward<X>(x), axes, keepdim);
+}
+
+#define LOCUS_REFUSE_REDUCTION(name, kind)                                    \
+  template <TensorLike X, class why = typename detail::UnaryMistake<X>::type> \
+    requires(!detail::kind<X>)                                                \
+  void name(const X&, const ReduceAxes& = {}, bool = false) = delete;
+
+LOCUS_REFUSE_REDUCTION(sum, Operand)
+LOCUS_REFUSE_REDUCTION(mean, FloatingOperand)
+LOCUS_REFUSE_REDUCTION(prod, Operand)
+LOCUS_REFUSE_REDUCTION(all, Operand)
+LOCUS_REFUSE_REDUCTION(any, Operand)
+
+}  // namespace locus::inline LOCUS_ABI

@@ -1,0 +1,174 @@
+#pragma once
+// What reductions and the backward passes of other operations share: folding a tree of inputs over axes, and adding to
+// a gradient.
+
+#include <locus/ops/fold.hpp>
+#include <locus/ops/operation.hpp>
+
+namespace locus::inline LOCUS_ABI {
+
+/// The axes that a reduction folds: one number, a list such as {0, -1}, or, where nothing is named, all of them.
+class ReduceAxes {
+ public:
+  ReduceAxes() = default;
+  template <std::integral I>
+    requires(!std::is_same_v<I, bool>)
+  ReduceAxes(I axis) : axes_{static_cast<std::int64_t>(axis)} {}
+  ReduceAxes(std::initializer_list<std::int64_t> axes) : axes_(axes) {}
+  ReduceAxes(const Axes& axes) : axes_(axes) {}
+  [[nodiscard]] const Axes& list() const { return axes_; }
+
+ private:
+  Axes axes_;
+};
+
+namespace detail {
+
+/// Axes that are folded, and what they leave of a shape.
+struct FoldedAxes {
+  bool folded[max_rank] = {};
+  Shape kept;              ///< the result with the folded extents as 1
+  Shape squeezed;          ///< the result without them
+  std::int64_t count = 1;  ///< elements folded into each element of the result
+
+  FoldedAxes(std::string_view name, const Shape& shape, const ReduceAxes& axes) {
+    for (auto axis : axes.list()) {
+      const int d = normalize_axis(axis, shape.rank(), name);
+      if (folded[d]) fail<ArgumentError>(name, ": axis ", d, " is named twice in ", axes.list());
+      folded[d] = true;
+    }
+    for (int d = 0; d < shape.rank(); ++d) {
+      folded[d] |= axes.list().empty();
+      kept.push_back(folded[d] ? 1 : shape[d]);
+      if (!folded[d]) squeezed.push_back(shape[d]);
+      else count *= shape[d];
+    }
+  }
+
+  [[nodiscard]] const Shape& result(bool keepdim) const { return keepdim ? kept : squeezed; }
+
+  /// Strides of the position within the folded axes.
+  [[nodiscard]] Strides positions(const Shape& shape) const {
+    Strides strides = Dims::filled(shape.rank(), 0);
+    std::int64_t next = 1;
+    for (int d = shape.rank() - 1; d >= 0; --d) {
+      if (!folded[d]) continue;
+      strides[d] = next;
+      next *= shape[d];
+    }
+    return strides;
+  }
+};
+
+/// What a reduction folds: a tree of its inputs, lifted into the accumulator.
+template <class Tree, class Op, class... In>
+struct Folded {
+  Tree tree;
+  Op op;
+  LOCUS_FN auto operator()(compute_t<In>... in) const { return op.lift(tree(Pack<compute_t<In>...>(in...))); }
+};
+/// The same, with the position within the folded axes.
+template <class Tree, class Op, class... In>
+struct FoldedAt {
+  Tree tree;
+  Op op;
+  LOCUS_FN auto operator()(compute_t<In>... in, std::int64_t position) const {
+    return op.lift(tree(Pack<compute_t<In>...>(in...)), position);
+  }
+};
+
+template <class Op>
+concept FoldsPositions = requires { requires Op::indexed; };
+
+/// Folds tree(inputs), read as `shape`, into `out`, whose shape is what the axes leave, with or without ones. One
+/// launch.
+template <class U, class D, class Tree, class Op, class... In>
+void reduce_into(const Tensor<U, D>& out, bool accumulate, const Shape& shape, const FoldedAxes& axes, const Tree& tree,
+                 const Op& op, const Tensor<In, D>&... inputs) {
+  require_same_ordinal("reduction", out, inputs...);
+  constexpr int n = static_cast<int>(sizeof...(In));
+  const Strides target = broadcast_strides(axes.kept, out.reshape(axes.kept).strides(), shape);
+  const U* const previous = accumulate ? out.data() : nullptr;
+  if constexpr (FoldsPositions<Op>) {
+    const auto plan = make_reduce_plan<n + 1>(
+        shape, {broadcast_strides(inputs.shape(), inputs.strides(), shape)..., axes.positions(shape)}, target,
+        axes.folded);
+    Backend<D>::reduce(out.device(), plan, FoldedAt<Tree, Op, In...>{tree, op}, op,
+                       Pack<const In*..., LinearIndex>(inputs.data()..., LinearIndex{}), previous, out.data());
+  } else {
+    const auto plan = make_reduce_plan<n>(shape, {broadcast_strides(inputs.shape(), inputs.strides(), shape)...},
+                                          target, axes.folded);
+    Backend<D>::reduce(out.device(), plan, Folded<Tree, Op, In...>{tree, op}, op, Pack<const In*...>(inputs.data()...),
+                       previous, out.data());
+  }
+}
+
+/// Folds a tensor-like operand that is not traced. A temporary expression is fused; a named one is computed and
+/// remembered, as everywhere. U is the result's element type.
+template <class U, class Op, class X>
+auto reduce(std::string_view name, const Op& op, X&& x, const ReduceAxes& axes, bool keepdim) {
+  using T = value_of<X>;
+  using D = device_of<X>;
+  const auto go = [&](const auto& part) {
+    const FoldedAxes folded(name, part.shape, axes);
+    return unpack(part.leaves, [&](const auto&... leaf) {
+      (require_fresh(leaf), ...);
+      Tensor<U, D> out(folded.result(keepdim), x.device());
+      reduce_into(out, false, part.shape, folded, part.tree, op, leaf.handle.value()...);
+      return out;
+    });
+  };
+  constexpr bool fused = is_expr<X> && !std::is_lvalue_reference_v<X> && bare_t<X>::role != Role::traced;
+  if constexpr (fused) return go(x.part());
+  else return go(as_part<T>(x.value()));
+}
+
+/// Adds `g`, of a broadcast shape, into the gradient of what was broadcast.
+template <class T, class D>
+void sum_to(const Tensor<T, D>& g, Gradient<T, D>& gradient) {
+  if (g.shape() == gradient.shape()) return gradient.give(g);
+  Axes axes;
+  const int added = g.rank() - gradient.shape().rank();
+  for (int d = 0; d < g.rank(); ++d)
+    if (d < added || (gradient.shape()[d - added] == 1 && g.size(d) != 1)) axes.push_back(d);
+  if (axes.empty()) return gradient.give(g.reshape(gradient.shape()));
+  const auto target = gradient.open();
+  reduce_into(target.out, target.accumulate, g.shape(), FoldedAxes("sum", g.shape(), axes), Symbol<0>{}, fold::Sum<T>{},
+              g);
+}
+
+/// f(inputs...) + previous
+template <class F, class T, class... In>
+struct AddTo {
+  F f;
+  LOCUS_FN void operator()(compute_t<In>... in, compute_t<T> previous, compute_t<T>& out) const {
+    out = static_cast<compute_t<T>>(f(in...)) + previous;
+  }
+};
+
+/// Adds f(inputs...) to a gradient, to whose shape the inputs broadcast. One launch.
+template <class F, class T, class D, class... In>
+void map_to(Gradient<T, D>& gradient, const F& f, const Tensor<In, D>&... inputs) {
+  const auto target = gradient.open();
+  const Tensor<T, D>& out = target.out;
+  const auto plan = make_plan<static_cast<int>(sizeof...(In)) + 2>(
+      out.shape(), {broadcast_strides(inputs.shape(), inputs.strides(), out.shape())..., out.strides(), out.strides()});
+  Backend<D>::map(out.device(), plan, AddTo<F, T, In...>{f},
+                  Pack<const In*..., const T*>(inputs.data()..., target.accumulate ? out.data() : nullptr),
+                  Pack<T*>(out.data()));
+}
+
+/// Element type of a sum: int64 for integers and bool, as in PyTorch.
+template <class T>
+using sum_value_t = std::conditional_t<std::is_integral_v<T>, std::int64_t, T>;
+
+/// x folded by Op::fold on plain operands, which may be pending; recorded as Op otherwise.
+template <class Op, class X>
+auto reduce_or_record(const Op& op, X&& x) {
+  if constexpr (bare_t<X>::role == Role::traced) return apply(op, x);
+  else return op.compute(std::forward<X>(x));
+}
+
+}  // namespace detail
+
+}  // namespace locus::inline LOCUS_ABI

@@ -1,0 +1,58 @@
+#pragma once
+// A tensor as rows along one of its axes, the way for_each_row's functors address it.
+
+#include <locus/ops/operation.hpp>
+
+/// Written after the parameters of a lambda that a team calls for every element, or g++ would call it, not inline it,
+/// from loops that are compiled with options of their own, and those loops would not vectorize.
+#define LOCUS_INLINED __attribute__((always_inline))
+
+namespace locus::inline LOCUS_ABI::detail {
+
+/// Rows of memory: row r = outer * inner_count + inner begins at outer * outer_stride + inner * inner_stride.
+template <class T>
+struct Rows {
+  T* data = nullptr;
+  std::int64_t inner_count = 1, outer_stride = 0, inner_stride = 0;
+  std::int64_t stride = 1;  ///< between neighbours within a row
+
+  [[nodiscard]] LOCUS_FN T* row(std::int64_t r) const {
+    const std::int64_t outer = inner_count == 1 ? r : r / inner_count;
+    return data + outer * outer_stride + (r - outer * inner_count) * inner_stride;
+  }
+  [[nodiscard]] LOCUS_FN auto input(std::int64_t r) const { return RowInput<std::remove_const_t<T>>{row(r), stride}; }
+  [[nodiscard]] LOCUS_FN auto output(std::int64_t r, bool accumulate = false) const {
+    return RowOutput<T>{row(r), stride, accumulate};
+  }
+};
+
+/// How many rows a shape has along an axis, and how long they are.
+struct RowCount {
+  std::int64_t rows = 1, cols = 1, outer = 1, inner = 1;
+  RowCount(const Shape& shape, int axis) : cols(shape[axis]) {
+    for (int d = 0; d < shape.rank(); ++d)
+      if (d != axis) (d < axis ? outer : inner) *= shape[d];
+    rows = outer * inner;
+  }
+};
+
+/// x as (outer, cols, inner): a view where the strides allow it, a copy otherwise.
+template <class T, class D>
+[[nodiscard]] Tensor<T, D> around_axis(const Tensor<T, D>& x, int axis) {
+  const RowCount count(x.shape(), axis);
+  return x.reshape({count.outer, count.cols, count.inner});
+}
+
+/// Rows of what around_axis gave, which the caller keeps alive.
+template <class T, class D>
+[[nodiscard]] Rows<const T> rows_of(const Tensor<T, D>& x) {
+  return {x.data(), x.size(2), x.strides()[0], x.strides()[2], x.strides()[1]};
+}
+/// Rows of a dense tensor that is written.
+template <class T, class D>
+[[nodiscard]] Rows<T> rows_of(const Tensor<T, D>& x, int axis) {
+  const RowCount count(x.shape(), axis);
+  return {x.data(), count.inner, count.cols * count.inner, 1, count.inner};
+}
+
+}  // namespace locus::inline LOCUS_ABI::detail

@@ -1,0 +1,183 @@
+#pragma once
+// Softmax, its logarithm, and the logarithm of sums of exponentials, over any axis. Rows are read once and stay on
+// chip.
+
+#include <locus/ops/reduction.hpp>
+#include <locus/ops/rows.hpp>
+
+namespace locus::inline LOCUS_ABI {
+
+namespace detail {
+
+template <class T, bool logarithm>
+struct SoftmaxRow {
+  static constexpr int fragments = 1;
+  Rows<const T> x;
+  Rows<T> y;
+  fold::Max<T> larger{};
+
+  template <class Team>
+  LOCUS_HD void operator()(std::int64_t row, Team& team) const {
+    using R = compute_t<T>;
+    auto values = team.load(x.input(row));
+    const R largest = team.reduce(
+        larger, [](R v, std::int64_t) LOCUS_INLINED { return v; }, values);
+    if constexpr (logarithm) {
+      const R sum = team.reduce(
+          fold::Sum<T>{}, [=](R v, std::int64_t) LOCUS_INLINED { return math::exp(v - largest); }, values);
+      const R log_sum = std::log(sum);  // subtracted after the largest: their sum would round at the size of x
+      team.store(
+          y.output(row), [=](R v, std::int64_t) LOCUS_INLINED { return (v - largest) - log_sum; }, values);
+    } else {
+      team.update([=](R v, std::int64_t) LOCUS_INLINED { return math::exp(v - largest); }, values);
+      const R sum = team.reduce(
+          fold::Sum<T>{}, [](R v, std::int64_t) LOCUS_INLINED { return v; }, values);
+      const R scale = R(1) / sum;
+      team.store(
+          y.output(row), [=](R v, std::int64_t) LOCUS_INLINED { return v * scale; }, values);
+    }
+  }
+};
+
+/// dx = y (g - sum(g y)), and for the logarithm g - e^y sum(g)
+template <class T, bool logarithm>
+struct SoftmaxRowBackward {
+  static constexpr int fragments = 2;
+  Rows<const T> y, g;
+  Rows<T> dx;
+  bool accumulate;
+
+  template <class Team>
+  LOCUS_HD void operator()(std::int64_t row, Team& team) const {
+    using R = compute_t<T>;
+    const auto outputs = team.load(y.input(row));
+    const auto gradients = team.load(g.input(row));
+    const auto map = [](R dy, R v, std::int64_t) LOCUS_INLINED { return logarithm ? dy : dy * v; };
+    const R sum = team.reduce(fold::Sum<T>{}, map, gradients, outputs);
+    team.store(
+        dx.output(row, accumulate),
+        [=](R dy, R v, std::int64_t) LOCUS_INLINED { return logarithm ? dy - math::exp(v) * sum : v * (dy - sum); },
+        gradients, outputs);
+  }
+};
+
+/// out[row] = log(sum(e^x)); the largest element is taken out first unless it is infinite.
+template <class T>
+struct LogSumExpRow {
+  static constexpr int fragments = 1;
+  Rows<const T> x;
+  T* out;
+  fold::Max<T> larger{};
+
+  template <class Team>
+  LOCUS_HD void operator()(std::int64_t row, Team& team) const {
+    using R = compute_t<T>;
+    const auto values = team.load(x.input(row));
+    const R largest = team.reduce(
+        larger, [](R v, std::int64_t) LOCUS_INLINED { return v; }, values);
+    const R base = largest - largest == R(0) ? largest : R(0);
+    const R sum = team.reduce(
+        fold::Sum<T>{}, [=](R v, std::int64_t) LOCUS_INLINED { return math::exp(v - base); }, values);
+    team.write(out + row, base + std::log(sum));
+  }
+};
+
+}  // namespace detail
+
+namespace operation {
+
+template <bool logarithm>
+struct Softmax {
+  static constexpr const char* name = logarithm ? "log_softmax" : "softmax";
+  int axis;
+
+  template <class T, class D>
+  auto forward(const Tensor<T, D>& x) const {
+    const int along = normalize_axis(axis, x.rank(), name);
+    const detail::RowCount count(x.shape(), along);
+    const auto source = detail::around_axis(x, along);
+    Tensor<T, D> y(x.shape(), x.device());
+    Backend<D>::for_each_row(x.device(), count.rows, count.cols,
+                             detail::SoftmaxRow<T, logarithm>{detail::rows_of(source), detail::rows_of(y, along)});
+    return Forwarded{y, Tuple(y)};
+  }
+  template <class T, class D>
+  void backward(const Tuple<Tensor<T, D>>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
+    const int along = normalize_axis(axis, g.rank(), name);
+    const detail::RowCount count(g.shape(), along);
+    const auto y = detail::around_axis(get<0>(saved), along), dy = detail::around_axis(g, along);
+    const auto target = dx.open();
+    Backend<D>::for_each_row(
+        g.device(), count.rows, count.cols,
+        detail::SoftmaxRowBackward<T, logarithm>{detail::rows_of(y), detail::rows_of(dy),
+                                                 detail::rows_of(target.out, along), target.accumulate});
+  }
+};
+
+struct LogSumExp {
+  static constexpr const char* name = "logsumexp";
+  int axis;
+  bool keepdim;
+
+  template <class T, class D>
+  auto forward(const Tensor<T, D>& x) const {
+    const int along = normalize_axis(axis, x.rank(), name);
+    const detail::RowCount count(x.shape(), along);
+    const auto source = detail::around_axis(x, along);
+    Tensor<T, D> y(detail::FoldedAxes(name, x.shape(), along).result(keepdim), x.device());
+    Backend<D>::for_each_row(x.device(), count.rows, count.cols,
+                             detail::LogSumExpRow<T>{detail::rows_of(source), y.data()});
+    return Forwarded{y, Tuple(x, y)};
+  }
+
+  struct Slope {
+    template <class R>
+    LOCUS_FN R operator()(R g, R x, R y) const {
+      return g * math::exp(x - y);
+    }
+  };
+  template <class T, class D>
+  void backward(const Tuple<Tensor<T, D>, Tensor<T, D>>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
+    const auto& [x, y] = saved;
+    const Shape kept = detail::FoldedAxes(name, x.shape(), axis).kept;
+    detail::map_to(dx, Slope{}, g.reshape(kept), x, y.reshape(kept));
+  }
+};
+
+}  // namespace operation
+
+/// e^x / sum(e^x) along an axis, stable for large inputs.
+/// shape: that of x     gradient: y * (g - sum(g * y))
+/// cost:  one launch, which reads x once and writes y once; backward one     throws IndexError for a bad axis
+///
+///     auto p = softmax(logits, 1);   // every row sums to 1
+template <detail::FloatingOperand X>
+[[nodiscard]] auto softmax(const X& x, int axis) {
+  return apply(operation::Softmax<false>{axis}, x);
+}
+
+/// x - logsumexp(x) along an axis.     gradient: g - e^y sum(g)     cost: one launch; backward one
+template <detail::FloatingOperand X>
+[[nodiscard]] auto log_softmax(const X& x, int axis) {
+  return apply(operation::Softmax<true>{axis}, x);
+}
+
+/// log(sum(e^x)) along an axis, stable for large inputs; -infinity over no elements.
+/// shape: the axis disappears, or stays with extent 1 if keepdim     gradient: g * softmax(x)
+/// cost:  one launch; backward one
+template <detail::FloatingOperand X>
+[[nodiscard]] auto logsumexp(const X& x, int axis, bool keepdim = false) {
+  return apply(operation::LogSumExp{axis, keepdim}, x);
+}
+
+template <TensorLike X, class why = typename detail::UnaryMistake<X>::type>
+  requires(!detail::FloatingOperand<X>)
+void softmax(const X&, int) = delete;
+template <TensorLike X, class why = typename detail::UnaryMistake<X>::type>
+  requires(!detail::FloatingOperand<X>)
+void log_softmax(const X&, int) = delete;
+template <TensorLike X, class why = typename detail::UnaryMistake<X>::type>
+  requires(!detail::FloatingOperand<X>)
+void logsumexp(const X&, int, bool = false) = delete;
+
+}  // namespace locus::inline LOCUS_ABI

@@ -1,0 +1,167 @@
+#pragma once
+// Views as operations, so that they can be traced: the same elements under another shape, at no cost.
+
+#include <locus/ops/reduction.hpp>
+
+namespace locus::inline LOCUS_ABI {
+
+namespace operation {
+
+struct Reshape {
+  static constexpr const char* name = "reshape";
+  Shape shape;
+  template <class T, class D>
+  auto forward(const Tensor<T, D>& x) const {
+    return Forwarded{x.reshape(shape), Tuple(x.shape())};
+  }
+  template <class T, class D>
+  void backward(const Tuple<Shape>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
+    dx.give(g.reshape(get<0>(saved)));
+  }
+};
+
+struct Permute {
+  static constexpr const char* name = "permute";
+  Axes order;
+  template <class T, class D>
+  auto forward(const Tensor<T, D>& x) const {
+    return Forwarded{x.permute(order), Tuple<>()};
+  }
+  template <class T, class D>
+  void backward(const Tuple<>&, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
+    Axes inverse = order;
+    for (int i = 0; i < order.rank(); ++i) inverse[normalize_axis(static_cast<int>(order[i]), order.rank(), name)] = i;
+    dx.give(g.permute(inverse));
+  }
+};
+
+struct Expand {
+  static constexpr const char* name = "expand";
+  Shape shape;
+  template <class T, class D>
+  auto forward(const Tensor<T, D>& x) const {
+    return Forwarded{x.expand(shape), Tuple<>()};
+  }
+  template <class T, class D>
+  void backward(const Tuple<>&, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
+    detail::sum_to(g, dx);
+  }
+};
+
+/// A slice of one dimension; with `drop`, of one element, whose dimension disappears.
+struct Slice {
+  static constexpr const char* name = "slice";
+  int dim;
+  std::int64_t start, end, step;
+  bool drop = false;
+  template <class T, class D>
+  auto forward(const Tensor<T, D>& x) const {
+    return Forwarded{cut(x), Tuple<>()};
+  }
+  template <class T, class D>
+  void backward(const Tuple<>&, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
+    const auto target = dx.open();
+    if (!target.accumulate) target.out.fill_(T(0));
+    cut(target.out) += g;
+  }
+
+ private:
+  template <class T, class D>
+  Tensor<T, D> cut(const Tensor<T, D>& x) const {
+    return drop ? x.select(dim, start) : x.slice(dim, start, end, step);
+  }
+};
+
+/// A copy on another device; the gradient comes back.
+template <class E>
+struct MoveTo {
+  static constexpr const char* name = "to";
+  E target;
+  template <class T, class D>
+  auto forward(const Tensor<T, D>& x) const {
+    return Forwarded{x.template to<E>(target), Tuple(x.device())};
+  }
+  template <class T, class D>
+  void backward(const Tuple<D>& saved, const Tensor<T, E>& g, Gradient<T, D>& dx) const {
+    dx.give(g.template to<D>(get<0>(saved)));
+  }
+};
+
+}  // namespace operation
+
+namespace detail {
+/// Whatever has elements to view, in any place. A parameter alone would lose its gradient.
+template <class X>
+concept Viewable = TensorLike<X> && !IsParameter<X>;
+}  // namespace detail
+
+/// The same elements in row-major order under another shape; one extent may be -1.
+template <detail::Viewable X>
+[[nodiscard]] auto reshape(const X& x, const Shape& shape) {
+  return apply(operation::Reshape{shape}, x);
+}
+
+/// Dimension i of the result is dimension order[i].
+template <detail::Viewable X>
+[[nodiscard]] auto permute(const X& x, const Axes& order) {
+  return apply(operation::Permute{order}, x);
+}
+
+/// Two dimensions exchanged; the last two by default.
+template <detail::Viewable X>
+[[nodiscard]] auto transpose(const X& x, int a = -2, int b = -1) {
+  const int rank = x.rank();
+  Axes order;
+  for (int i = 0; i < rank; ++i) order.push_back(i);
+  std::swap(order[normalize_axis(a, rank, "transpose")], order[normalize_axis(b, rank, "transpose")]);
+  return apply(operation::Permute{order}, x);
+}
+
+/// Repeated to a broadcast shape without copying; -1 keeps an extent.
+template <detail::Viewable X>
+[[nodiscard]] auto expand(const X& x, const Shape& shape) {
+  return apply(operation::Expand{shape}, x);
+}
+
+/// Elements start, start + step, ... below end of one dimension, as in Python.
+template <detail::Viewable X>
+[[nodiscard]] auto slice(const X& x, int dim, std::int64_t start, std::int64_t end = to_end, std::int64_t step = 1) {
+  return apply(operation::Slice{dim, start, end, step}, x);
+}
+
+/// Element `index` of one dimension, which disappears.
+template <detail::Viewable X>
+[[nodiscard]] auto select(const X& x, int dim, std::int64_t index) {
+  return apply(operation::Slice{dim, index, index, 1, true}, x);
+}
+
+/// Dimensions [first, last] merged into one.
+template <detail::Viewable X>
+[[nodiscard]] auto flatten(const X& x, int first = 0, int last = -1) {
+  const auto& value = x.value();
+  return apply(operation::Reshape{detail::flattened(value.shape(), first, last)}, x);
+}
+
+/// Without dimension `dim`, if its extent is 1.
+template <detail::Viewable X>
+[[nodiscard]] auto squeeze(const X& x, int dim) {
+  return apply(operation::Reshape{x.value().squeeze(dim).shape()}, x);
+}
+
+/// With a new dimension of extent 1 at `dim`.
+template <detail::Viewable X>
+[[nodiscard]] auto unsqueeze(const X& x, int dim) {
+  return apply(operation::Reshape{x.value().unsqueeze(dim).shape()}, x);
+}
+
+LOCUS_REFUSE_PARAMETER(reshape, "reshape", const Shape&)
+LOCUS_REFUSE_PARAMETER(permute, "permute", const Axes&)
+LOCUS_REFUSE_PARAMETER(transpose, "transpose", int = 0, int = 0)
+LOCUS_REFUSE_PARAMETER(expand, "expand", const Shape&)
+LOCUS_REFUSE_PARAMETER(slice, "slice", int, std::int64_t, std::int64_t = 0, std::int64_t = 0)
+LOCUS_REFUSE_PARAMETER(select, "select", int, std::int64_t)
+LOCUS_REFUSE_PARAMETER(flatten, "flatten", int = 0, int = 0)
+LOCUS_REFUSE_PARAMETER(squeeze, "squeeze", int)
+LOCUS_REFUSE_PARAMETER(unsqueeze, "unsqueeze", int)
+
+}  // namespace locus::inline LOCUS_ABI

@@ -1,0 +1,81 @@
+// Variances and norms against PyTorch and finite differences, with their promised launches.
+
+#include <locus/autograd/gradcheck.hpp>
+#include <locus/ops/moments.hpp>
+
+#include <golden/golden.hpp>
+#include <support/device_list.hpp>
+#include <support/reference.hpp>
+
+#include <limits>
+
+using namespace locus;
+using locus_test::sample;
+
+namespace {
+constexpr double infinity = std::numeric_limits<double>::infinity();
+}
+
+LOCUS_DEVICE_TEST("variances, norms and their gradients agree with PyTorch", D) {
+  const auto check = [](const char* name, const auto& f) {
+    const auto x = variable(golden::tensor<double, D>("reduce_x"));
+    CHECK_GOLDEN(name, f(x), ({"x"}), x);
+  };
+  check("var_12", [](const auto& x) { return var(x, {1, 2}); });
+  check("var_0_population", [](const auto& x) { return var(x, 0, {.correction = 0}); });
+  check("norm1_1", [](const auto& x) { return norm(x, 1, 1); });
+  check("norm2_0", [](const auto& x) { return norm(x, 2, 0); });
+  check("norm_inf_2", [](const auto& x) { return norm(x, infinity, 2); });
+}
+
+LOCUS_DEVICE_TEST("a variance far from zero keeps its digits", D) {
+  const auto x = sample<float, D>({100000}, 1, 9999, 10001);
+  const double exact = static_cast<double>(var(x.template as<double>()).item());
+  CHECK(static_cast<double>(var(x).item()) == doctest::Approx(exact).epsilon(1e-4));
+  CHECK(exact == doctest::Approx(1. / 3).epsilon(2e-2));
+}
+
+LOCUS_DEVICE_TEST("one launch each, into which temporaries are fused", D) {
+  const auto x = sample<float, D>({4, 5}, 1);
+  LaunchLog log;
+  (void)var(x * 2.f, 1);
+  (void)norm(x - 1.f);
+  CHECK(log.launches() == 2);
+  const auto v = variable(x);
+  const auto y = var(v, 1);
+  const auto n = norm(v, 2, 1);
+  const auto g = sample<float, D>({4}, 2);
+  LaunchLog backward;
+  y.backward(g);
+  CHECK(backward.launches() == 2);
+  LaunchLog norm_backward;
+  n.backward(g);
+  CHECK(norm_backward.launches() == 1);
+}
+
+LOCUS_DEVICE_TEST("gradients agree with finite differences", D) {
+  const auto f = [](const auto& x) {
+    return var(x, 1, {.keepdim = true}) * norm(x, 2, 0, true) + norm(x, 1) + norm(x, infinity, 1, true) + var(x);
+  };
+  const auto found = gradcheck(f, sample<double, D>({3, 4}, 4));
+  CHECK_MESSAGE(found, found.what());
+}
+
+LOCUS_DEVICE_TEST("corner cases", D) {
+  CHECK(std::isnan(var(Tensor<float, D>({1}).fill_(3.f)).item()));
+  CHECK(var(Tensor<float, D>({1}).fill_(3.f), {}, {.correction = 0}).item() == 0);
+  CHECK(std::isnan(var(Tensor<float, D>({0})).item()));
+  CHECK(norm(Tensor<float, D>({0})).item() == 0);
+  CHECK(norm(Tensor<float, D>({0}), infinity).item() == 0);
+  const auto zero = variable(Tensor<float, D>({2}).fill_(0.f));
+  norm(zero).backward();
+  CHECK_CLOSE(zero.grad(), {0, 0});
+  CHECK_THROWS_AS((void)norm(Tensor<float, D>({2}), 3), ArgumentError);
+}
+
+LOCUS_DEVICE_TEST("the gradient of the largest magnitude goes to a NaN that is it", D) {
+  const auto x = variable(locus_test::tensor<float, D>({3}, {1, NAN, -2}));
+  norm(x, std::numeric_limits<double>::infinity()).backward();
+  CHECK(std::isnan(locus_test::reference(x.grad()).values[1]));
+  CHECK(locus_test::reference(x.grad()).values[0] == 0);
+}

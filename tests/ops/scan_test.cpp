@@ -1,0 +1,47 @@
+// Running sums against float64, PyTorch and finite differences, with their promised launches.
+
+#include <locus/autograd/gradcheck.hpp>
+#include <locus/ops/scan.hpp>
+
+#include <golden/golden.hpp>
+#include <support/device_list.hpp>
+#include <support/reference.hpp>
+
+using namespace locus;
+using locus_test::sample;
+
+LOCUS_DEVICE_TEST("cumsum and its gradient agree with PyTorch", D) {
+  const auto x = variable(golden::tensor<double, D>("reduce_x"));
+  CHECK_GOLDEN("cumsum_1", cumsum(x, 1), ({"x"}), x);
+}
+
+LOCUS_DEVICE_TEST("running sums of every length, around every power of eight", D) {
+  for (const std::int64_t n : {1, 2, 7, 8, 9, 63, 64, 65, 511, 512, 513, 5000}) {
+    CAPTURE(n);
+    const auto x = sample<std::int32_t, D>({n}, 1, -9, 9);
+    auto expected = locus_test::reference(x);
+    for (std::size_t i = 1; i < expected.values.size(); ++i) expected.values[i] += expected.values[i - 1];
+    LaunchLog log;
+    const auto y = cumsum(x, 0);
+    CHECK(log.counts().map <= 2 + (n > 8) + (n > 64) + (n > 512) + (n > 4096));
+    CHECK_CLOSE(y, expected);
+  }
+}
+
+LOCUS_DEVICE_TEST("running sums along any axis, of views, of bool", D) {
+  const auto x = locus_test::tensor<float, D>({2, 3}, {1, 2, 3, 4, 5, 6});
+  CHECK_CLOSE(cumsum(x, 0), {1, 2, 3, 5, 7, 9});
+  CHECK_CLOSE(cumsum(x, -1), {1, 3, 6, 4, 9, 15});
+  CHECK_CLOSE(cumsum(x.transpose(), 1), {1, 5, 2, 7, 3, 9});
+  CHECK_CLOSE(cumsum(x + 1.f, 0), {2, 3, 4, 7, 9, 11});
+  static_assert(std::is_same_v<decltype(cumsum(Tensor<bool, D>(), 0)), Tensor<std::int64_t, D>>);
+  CHECK_CLOSE(cumsum(locus_test::tensor<bool, D>({4}, {1, 0, 1, 1}), 0), {1, 1, 2, 3});
+  CHECK(cumsum(Tensor<float, D>({0, 3}), 0).shape() == Shape{0, 3});
+  CHECK_THROWS_AS((void)cumsum(x, 2), IndexError);
+}
+
+LOCUS_DEVICE_TEST("gradients agree with finite differences", D) {
+  const auto f = [](const auto& x) { return cumsum(x * x, 0) * cumsum(x, 1); };
+  const auto found = gradcheck(f, sample<double, D>({3, 10}, 4));
+  CHECK_MESSAGE(found, found.what());
+}

@@ -1,0 +1,100 @@
+// softmax, log_softmax and logsumexp against PyTorch, finite differences, and their promised launches.
+
+#include <locus/autograd/gradcheck.hpp>
+#include <locus/ops/reduce.hpp>
+#include <locus/ops/softmax.hpp>
+
+#include <golden/golden.hpp>
+#include <support/device_list.hpp>
+#include <support/reference.hpp>
+
+#include <limits>
+
+using namespace locus;
+using locus_test::sample;
+
+namespace {
+constexpr double infinity = std::numeric_limits<double>::infinity();
+}
+
+LOCUS_DEVICE_TEST("the softmax family and its gradients agree with PyTorch", D) {
+  const auto x = [] { return variable(golden::tensor<double, D>("reduce_x")); };
+  auto a = x(), b = x(), c = x();
+  CHECK_GOLDEN("softmax_1", softmax(a, 1), ({"x"}), a);
+  CHECK_GOLDEN("log_softmax_0", log_softmax(b, 0), ({"x"}), b);
+  CHECK_GOLDEN("logsumexp_2", logsumexp(c, 2), ({"x"}), c);
+}
+
+LOCUS_DEVICE_TEST("the softmax family works along any axis, of views too", D) {
+  const auto x = sample<double, D>({3, 4, 2}, 1);
+  for (int axis : {-3, -2, -1, 0, 1, 2}) {
+    CAPTURE(axis);
+    const GradcheckResult found[] = {
+        gradcheck([=](const auto& v) { return softmax(v, axis); }, x),
+        gradcheck([=](const auto& v) { return log_softmax(v, axis); }, x),
+        gradcheck([=](const auto& v) { return logsumexp(v, axis, true); }, x),
+        gradcheck([=](const auto& v) { return softmax(transpose(v, 0, 2), axis); }, x),
+        gradcheck([=](const auto& v) { return logsumexp(slice(v, 1, 0, 4, 2), axis); }, x)};
+    for (const auto& each : found) CHECK_MESSAGE(each, each.what());
+  }
+  const auto view = x.transpose(0, 2).slice(1, 1, 4, 2);
+  CHECK_CLOSE(softmax(view, 0), locus_test::reference(softmax(view.contiguous(), 0)));
+}
+
+LOCUS_DEVICE_TEST("one launch forward and one backward", D) {
+  const auto x = variable(sample<float, D>({5, 7}, 1));
+  const auto g = sample<float, D>({5, 7}, 2);
+  const auto count = [&](const auto& f, const auto& cotangent) {
+    LaunchLog forward;
+    const auto y = f(x);
+    CHECK(forward.launches() == 1);
+    LaunchLog backward;
+    y.backward(cotangent);
+    CHECK(backward.launches() == 1);
+  };
+  count([](const auto& v) { return softmax(v, 1); }, g);
+  count([](const auto& v) { return log_softmax(v, 0); }, g);
+  count([](const auto& v) { return logsumexp(v, 0); }, sample<float, D>({7}, 2));
+}
+
+LOCUS_DEVICE_TEST("gradients of a second use are added", D) {
+  const auto found = gradcheck([](const auto& v) { return softmax(v, 0) + softmax(v, 1) + logsumexp(v, 1, true); },
+                               sample<double, D>({3, 4}, 9));
+  CHECK_MESSAGE(found, found.what());
+}
+
+LOCUS_DEVICE_TEST("large and infinite inputs neither overflow nor turn into NaN", D) {
+  const auto x = locus_test::tensor<float, D>({2, 3}, {1000, 1000, -1000, -1e30, -1e30, -1e30});
+  CHECK_CLOSE(softmax(x, 1), {0.5, 0.5, 0, 1. / 3, 1. / 3, 1. / 3});
+  CHECK_CLOSE(logsumexp(x, 1), {1000.6931472, -1e30});
+  const auto infinite = locus_test::tensor<float, D>({3, 2}, {-infinity, -infinity, infinity, 1, -infinity, 0});
+  CHECK_CLOSE(logsumexp(infinite, 1), {-infinity, infinity, 0});
+  CHECK_CLOSE(softmax(infinite.slice(0, 2), 1), {0, 1});
+}
+
+LOCUS_DEVICE_TEST("16-bit floats are computed in float", D) {
+  const auto x = sample<half, D>({3, 33}, 4);
+  CHECK_CLOSE(softmax(x, 1), locus_test::reference(softmax(x.template as<double>(), 1)));
+  CHECK_CLOSE(sum(softmax(x.template as<float>(), 1), 1), {1, 1, 1});
+}
+
+LOCUS_DEVICE_TEST("empty rows and no rows", D) {
+  CHECK(softmax(Tensor<float, D>({0, 4}), 1).shape() == Shape{0, 4});
+  CHECK(softmax(Tensor<float, D>({4, 0}), 1).shape() == Shape{4, 0});
+  CHECK_CLOSE(logsumexp(Tensor<float, D>({2, 0}), 1), {-infinity, -infinity});
+  CHECK(logsumexp(Tensor<float, D>({2, 0}), 0).shape() == Shape{0});
+}
+
+LOCUS_DEVICE_TEST("an axis that is not there is refused", D) {
+  CHECK_THROWS_AS((void)softmax(Tensor<float, D>({2, 3}), 2), IndexError);
+  CHECK_THROWS_AS((void)log_softmax(Tensor<float, D>({2, 3}), -3), IndexError);
+  CHECK_THROWS_AS((void)logsumexp(Tensor<float, D>(Shape{}), 0), IndexError);
+}
+
+LOCUS_DEVICE_TEST("the logarithm keeps its digits beside large numbers", D) {
+  const double half = std::log(0.5);
+  for (const double shift : {1e4, 1e6, 1e8}) {
+    CHECK_CLOSE(log_softmax(locus_test::tensor<float, D>({1, 2}, {shift, shift}), 1),
+                (locus_test::Reference{Shape{1, 2}, {half, half}}));
+  }
+}
