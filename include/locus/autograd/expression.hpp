@@ -1,0 +1,237 @@
+#pragma once
+// The backward pass of a fused expression is itself fused: one launch writes the gradients of all operands.
+
+#include <locus/autograd/traced.hpp>
+
+namespace locus::inline LOCUS_ABI {
+namespace detail {
+
+/// Position of the n-th bit that is set.
+[[nodiscard]] constexpr int set_bit(unsigned mask, int n) {
+  int position = 0;
+  while ((mask >> position & 1u) == 0 || n-- > 0) ++position;
+  return position;
+}
+
+template <unsigned mask, int n>
+inline constexpr int set_bit_v = set_bit(mask, n);
+
+/// Inputs of the backward kernel: the operands' values, the gradient of the result, and what each wanted gradient is
+/// added to (null: nothing). Outputs: the wanted gradients (null: not wanted after all).
+template <class Tree, unsigned wanted, class T, class In, class Wanted>
+struct Backward;
+template <class Tree, unsigned wanted, class T, class... In, class... W>
+struct Backward<Tree, wanted, T, Pack<In...>, Pack<W...>> {
+  static constexpr int count = static_cast<int>(sizeof...(W));
+  Tree tree;
+  int merged_into[count];  ///< an operand that occurs twice has one gradient: the position of its first occurrence, or
+                           ///< -1
+
+  LOCUS_FN void operator()(compute_t<In>... in, compute_t<T> g, compute_t<W>... previous, compute_t<W>&... out) const {
+    const Pack<compute_t<In>...> inputs(in...);
+    const Evaluator<Tree, Pack<compute_t<In>...>, wanted> values(tree, inputs);
+    Pack<compute_t<In>...> gradients{};
+    values.back(tree, g, gradients);
+    finish(gradients, std::make_integer_sequence<int, count>{}, previous..., out...);
+  }
+
+ private:
+  template <int... n>
+  LOCUS_FN void finish(Pack<compute_t<In>...>& gradients, std::integer_sequence<int, n...>, compute_t<W>... previous,
+                       compute_t<W>&... out) const {
+    (merge<n>(gradients, std::make_integer_sequence<int, n>{}), ...);
+    ((out = previous + get<set_bit_v<wanted, n>>(gradients)), ...);
+  }
+  template <int later, int... earlier>
+  LOCUS_FN void merge(Pack<compute_t<In>...>& gradients, std::integer_sequence<int, earlier...>) const {
+    (merge_one<later, earlier>(gradients), ...);
+  }
+  template <int later, int earlier>
+  LOCUS_FN void merge_one(Pack<compute_t<In>...>& gradients) const {
+    auto& target = get<set_bit_v<wanted, earlier>>(gradients);
+    const auto& source = get<set_bit_v<wanted, later>>(gradients);
+    using R = std::remove_cvref_t<decltype(target)>;
+    if constexpr (std::is_same_v<R, std::remove_cvref_t<decltype(source)>>) {
+      target += merged_into[later] == earlier ? source : R(0);
+    }
+  }
+};
+
+/// One materialized expression in the graph.
+template <class T, class D, class Tree, class... H>
+class ExpressionNode final : public RecordedNode<T, D, sizeof...(H)> {
+  using Traits = TreeTraits<Tree>;
+  static constexpr int inputs_count = static_cast<int>(sizeof...(H));
+  static constexpr unsigned wanted_mask() {
+    unsigned mask = 0;
+    int position = 0;
+    ((mask |= H::role != Role::plain && FloatingDType<value_of<H>> ? 1u << position : 0u, ++position), ...);
+    unsigned reached = 0;
+    for (int i = 0; i < inputs_count; ++i)
+      if ((mask >> i & 1u) != 0 && Traits::reaches(1u << i)) reached |= 1u << i;
+    return reached;
+  }
+
+ public:
+  static constexpr unsigned wanted = wanted_mask();
+  static constexpr unsigned needed = Traits::needed(wanted);
+
+  ExpressionNode(const Part<Tree, H...>& part, const Tensor<T, D>& output, GraphNode* const (&inputs)[sizeof...(H)])
+      : RecordedNode<T, D, sizeof...(H)>(output, inputs), tree_(part.tree), saved_(keep(part, Positions{})) {}
+
+  void propagate() override {
+    if (!this->has_gradient()) return;
+    if constexpr (wanted != 0) back(Positions{});
+    this->clear_gradient();
+  }
+  void free() override {
+    this->free_inputs();
+    saved_.free();
+  }
+  void require_ready() const override {
+    this->require_not_freed();
+    saved_.require_unchanged("an elementwise expression");
+  }
+
+ private:
+  using Positions = std::make_integer_sequence<int, inputs_count>;
+  template <int n>
+  using input_value = value_of<std::tuple_element_t<n, Tuple<H...>>>;
+
+  /// The operands whose values the backward pass looks at; the others stay empty.
+  template <int... i>
+  static Tuple<Tensor<value_of<H>, D>...> keep(const Part<Tree, H...>& part, std::integer_sequence<int, i...>) {
+    return {((needed >> i & 1u) != 0 ? get<i>(part.leaves).handle.value() : Tensor<value_of<H>, D>())...};
+  }
+
+  /// How the gradient of one operand leaves the launch.
+  template <class U>
+  struct Route {
+    Tensor<U, D> out;  ///< written by the launch; none where the operand wants nothing
+    bool accumulate = false;
+    bool reduced = false;  ///< out is a temporary of the full shape, to be summed over broadcast dimensions
+  };
+
+  template <int... i>
+  void back(std::integer_sequence<int, i...>) {
+    const Tensor<T, D>& g = this->gradient();
+    if (all_pass_unchanged(std::integer_sequence<int, i...>{})) return (give_unchanged<i>(g), ...);
+    int merged_into[inputs_count];
+    ((merged_into[i] = first_occurrence(i)), ...);
+    const auto occurs_again = [&](int input) { return ((merged_into[i] == input) || ...); };
+    const Tuple<Route<value_of<H>>...> routes{route<i>(g, merged_into[i], occurs_again(i))...};
+    launch(g, routes, merged_into, Wanted{});
+    (finish<i>(get<i>(routes)), ...);
+  }
+
+  /// Only sums lead to the operands: their gradients are the result's own, shared or reduced, without a launch of map.
+  template <int... i>
+  [[nodiscard]] bool all_pass_unchanged(std::integer_sequence<int, i...>) {
+    return (((wanted >> i & 1u) == 0 || Traits::passes_unchanged(i) || !this->inputs_[i]) && ...);
+  }
+  template <int i>
+  void give_unchanged(const Tensor<T, D>& g) {
+    if constexpr ((wanted >> i & 1u) != 0 && Traits::passes_unchanged(i)) {
+      if (auto gradient = gradient_of<input_value<i>, D>(this->inputs_[i])) sum_to(g, gradient);
+    }
+  }
+
+  /// The position of the first operand with the same sink, if that is an earlier one; otherwise -1.
+  [[nodiscard]] int first_occurrence(int later) const {
+    for (int earlier = 0; earlier < later; ++earlier) {
+      const bool counts = (wanted >> earlier & 1u) != 0 && this->inputs_[later];
+      if (counts && this->inputs_[earlier].get() == this->inputs_[later].get()) return earlier;
+    }
+    return -1;
+  }
+
+  template <int i>
+  [[nodiscard]] auto route(const Tensor<T, D>& g, int merged_into, bool occurs_again) {
+    using U = input_value<i>;
+    Route<U> route;
+    if constexpr ((wanted >> i & 1u) != 0) {
+      auto gradient = gradient_of<input_value<i>, D>(this->inputs_[i]);
+      if (!gradient || merged_into >= 0) return route;
+      if (gradient.shape() == g.shape()) {
+        const auto target = gradient.open();
+        return Route<U>{target.out, target.accumulate, false};
+      }
+      if constexpr (std::is_same_v<T, U> && Traits::passes_unchanged(i)) {
+        if (!occurs_again) {
+          sum_to(g, gradient);
+          return route;
+        }
+      }
+      return Route<U>{Tensor<U, D>(g.shape(), g.device()), false, true};
+    }
+    return route;
+  }
+
+  static constexpr int wanted_count = __builtin_popcount(wanted);
+  using Wanted = std::make_integer_sequence<int, wanted_count>;
+
+  template <class Routes, int... n>
+  void launch(const Tensor<T, D>& g, const Routes& routes, const int (&merged_into)[inputs_count],
+              std::integer_sequence<int, n...>) {
+    using Kernel = Backward<Tree, wanted, T, Pack<value_of<H>...>, Pack<input_value<set_bit_v<wanted, n>>...>>;
+    if (!(get<set_bit_v<wanted, n>>(routes).out.buffer() || ...)) return;
+    Kernel kernel{tree_, {}};
+    ((kernel.merged_into[n] = wanted_position(merged_into[set_bit_v<wanted, n>])), ...);
+    const auto strides = [&](const auto& tensor) {
+      return tensor.buffer() ? broadcast_strides(tensor.shape(), tensor.strides(), g.shape())
+                             : Dims::filled(g.rank(), 0);
+    };
+    unpack(saved_.values(), [&](const auto&... x) {
+      const auto plan = make_plan<inputs_count + 1 + 2 * wanted_count>(
+          g.shape(), {strides(x)..., g.strides(), strides(get<set_bit_v<wanted, n>>(routes).out)...,
+                      strides(get<set_bit_v<wanted, n>>(routes).out)...});
+      Backend<D>::map(g.device(), plan, kernel,
+                      Pack<const value_of<H>*..., const T*, const input_value<set_bit_v<wanted, n>>*...>(
+                          x.data()..., g.data(),
+                          (get<set_bit_v<wanted, n>>(routes).accumulate ? get<set_bit_v<wanted, n>>(routes).out.data()
+                                                                        : nullptr)...),
+                      Pack<input_value<set_bit_v<wanted, n>>*...>(get<set_bit_v<wanted, n>>(routes).out.data()...));
+    });
+  }
+  /// Position among the wanted inputs of an input's position among all; -1 stays.
+  [[nodiscard]] static int wanted_position(int input) {
+    return input < 0 ? -1 : __builtin_popcount(wanted & ((1u << input) - 1u));
+  }
+
+  template <int i, class U>
+  void finish(const Route<U>& route) {
+    if constexpr ((wanted >> i & 1u) != 0) {
+      if (!route.reduced) return;
+      auto gradient = gradient_of<input_value<i>, D>(this->inputs_[i]);
+      sum_to(route.out, gradient);
+    }
+  }
+
+  Tree tree_;
+  SavedValues<Tensor<value_of<H>, D>...> saved_;
+};
+
+/// Computes an expression of traced operands: its value, and one node if an operand collects gradients.
+template <class T, class D>
+struct Materialize<Role::traced, T, D> {
+  using type = Traced<T, D>;
+
+  template <class Tree, class... H>
+  static type run(const Part<Tree, H...>& part) {
+    Tensor<T, D> value = Materialize<Role::plain, T, D>::run(part);
+    return unpack(part.leaves, [&](const auto&... leaf) {
+      const bool frozen = (frozen_operand(leaf.handle) || ...);
+      if constexpr (FloatingDType<T>) {
+        GraphNode* const inputs[] = {gradient_node(leaf.handle)...};
+        if (wants_gradient(inputs)) {
+          NodePtr<TensorNode<T, D>> node(new ExpressionNode<T, D, Tree, H...>(part, value, inputs));
+          return type(std::move(value), std::move(node), frozen);
+        }
+      }
+      return type(std::move(value), {}, frozen);
+    });
+  }
+};
+
+}  // namespace detail
+}  // namespace locus::inline LOCUS_ABI

@@ -1,0 +1,287 @@
+#pragma once
+// The graph that a traced computation leaves behind, and the walk that brings gradients back through it.
+
+#include <locus/ops/operation.hpp>
+
+#include <array>
+#include <cstdlib>
+#include <vector>
+
+namespace locus::inline LOCUS_ABI {
+
+class GraphNode;
+
+namespace detail {
+void release(GraphNode* node) noexcept;
+
+/// Order of creation, which is an order in which every node comes after its inputs.
+inline std::atomic<std::uint64_t> next_node_number{1};
+}  // namespace detail
+
+/// A shared handle to a node.
+template <class N>
+class NodePtr {
+ public:
+  NodePtr() = default;
+  explicit NodePtr(N* node) : node_(node) {
+    if (node_) node_->owners_.fetch_add(1, std::memory_order_relaxed);
+  }
+  NodePtr(const NodePtr& other) : NodePtr(other.node_) {}
+  NodePtr(NodePtr&& other) noexcept : node_(std::exchange(other.node_, nullptr)) {}
+  NodePtr& operator=(NodePtr other) noexcept {
+    std::swap(node_, other.node_);
+    return *this;
+  }
+  ~NodePtr() {
+    if (node_) detail::release(node_);
+  }
+  [[nodiscard]] N* get() const { return node_; }
+  [[nodiscard]] N* operator->() const { return node_; }
+  [[nodiscard]] N& operator*() const { return *node_; }
+  [[nodiscard]] explicit operator bool() const { return node_ != nullptr; }
+
+ private:
+  N* node_ = nullptr;
+};
+
+/// A recorded operation, or a leaf that gradients are collected for.
+class GraphNode {
+ public:
+  GraphNode() = default;
+  GraphNode(const GraphNode&) = delete;
+  GraphNode& operator=(const GraphNode&) = delete;
+  virtual ~GraphNode() = default;
+
+  /// Adds what the node's own gradient means for its inputs to theirs.
+  virtual void propagate() = 0;
+  /// Calls visit(GraphNode&) for every input that wants a gradient.
+  virtual void visit_inputs(void (*visit)(GraphNode&, void*), void* state) = 0;
+  /// Lets go of saved tensors and of the node's own gradient, which nobody needs any more.
+  virtual void free() = 0;
+  /// throws GraphError or StaleError unless propagate() can run
+  virtual void require_ready() const = 0;
+  /// Forgets the node's own gradient.
+  virtual void clear_gradient() = 0;
+
+ private:
+  template <class N>
+  friend class NodePtr;
+  friend void detail::release(GraphNode*) noexcept;
+  friend class BackwardWalk;
+
+  std::atomic<std::int64_t> owners_{0};
+  std::uint64_t number_ = detail::next_node_number.fetch_add(1, std::memory_order_relaxed);
+  std::uint64_t visited_ = 0;
+  GraphNode* next_released_ = nullptr;
+};
+
+/// Gives up one ownership. Long chains are released one by one, not by recursion.
+inline void detail::release(GraphNode* node) noexcept {
+  if (node->owners_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  static thread_local GraphNode* waiting = nullptr;
+  static thread_local bool releasing = false;
+  node->next_released_ = waiting;
+  waiting = node;
+  if (releasing) return;
+  releasing = true;
+  while (waiting) {
+    GraphNode* const last = waiting;
+    waiting = last->next_released_;
+    delete last;
+  }
+  releasing = false;
+}
+
+/// A node whose result is a tensor of T on D: what its gradient looks like, and the gradient so far.
+template <class T, class D>
+class TensorNode : public GraphNode {
+ public:
+  TensorNode(const Shape& shape, D device) : shape_(shape), device_(device) {}
+
+  [[nodiscard]] const Shape& shape() const { return shape_; }
+  [[nodiscard]] bool has_gradient() const { return has_gradient_; }
+  [[nodiscard]] const Tensor<T, D>& gradient() const { return gradient_; }
+  void clear_gradient() final {
+    if (!place_.buffer()) gradient_ = {};
+    has_gradient_ = false;
+  }
+  /// From now on the gradient is kept in this memory (of the node's shape).
+  void place_gradient(Tensor<T, D> place) {
+    if (has_gradient_) place.copy_(gradient_);
+    place_ = place;
+    gradient_ = std::move(place);
+    owned_ = true;
+  }
+
+  /// Memory to write the gradient to, or to add it to where there is one already.
+  [[nodiscard]] bool open() {
+    const bool accumulate = has_gradient_;
+    if (!accumulate) gradient_ = place_.buffer() ? place_ : Tensor<T, D>(shape_, device_);
+    else if (!owned_) gradient_ = gradient_.clone();
+    owned_ = has_gradient_ = true;
+    gradient_.changed();
+    return accumulate;
+  }
+
+  /// Makes the gradient a dense tensor that nothing else refers to.
+  void own_gradient() {
+    if (!has_gradient_ || owned_) return;
+    if (!gradient_.buffer().unique() || !gradient_.is_contiguous()) gradient_ = gradient_.clone();
+    owned_ = true;
+  }
+
+  void give(Tensor<T, D> g) {
+    if (has_gradient_ || place_.buffer()) {
+      if (open()) gradient_ += g;
+      else gradient_.copy_(g);
+    } else {
+      gradient_ = std::move(g);
+      owned_ = false;
+      has_gradient_ = true;
+    }
+  }
+
+ private:
+  Shape shape_;
+  D device_;
+  Tensor<T, D> gradient_;
+  Tensor<T, D> place_;
+  bool has_gradient_ = false;
+  bool owned_ = false;
+};
+
+template <class T, class D>
+class Gradient {
+ public:
+  struct Target {
+    Tensor<T, D> out;         ///< dense memory of the input's shape
+    bool accumulate = false;  ///< add to it rather than write it
+  };
+
+  explicit Gradient(TensorNode<T, D>* node) : node_(node) {}
+
+  [[nodiscard]] explicit operator bool() const { return node_ != nullptr; }
+  [[nodiscard]] const Shape& shape() const { return node_->shape(); }
+  [[nodiscard]] Target open() {
+    const bool accumulate = node_->open();
+    return {node_->gradient(), accumulate};
+  }
+  /// Hands over a tensor, shared rather than copied where it is the first.
+  void give(Tensor<T, D> g) {
+    if (!(g.shape() == shape())) {
+      fail<ShapeError>("backward: a gradient of shape ", g.shape(), " for an input of shape ", shape());
+    }
+    node_->give(std::move(g));
+  }
+  [[nodiscard]] const TensorNode<T, D>* node() const { return node_; }
+
+ private:
+  TensorNode<T, D>* node_;
+};
+
+/// A leaf: collects its gradient and keeps it. It comes last in a backward pass, when those who shared what they handed
+/// down have let go of it.
+template <class T, class D>
+class LeafNode final : public TensorNode<T, D> {
+ public:
+  using TensorNode<T, D>::TensorNode;
+  void propagate() override { this->own_gradient(); }
+  void visit_inputs(void (*)(GraphNode&, void*), void*) override {}
+  void free() override {}
+  void require_ready() const override {}
+};
+
+/// Tensors that wait for the backward pass, guarded against modification in between.
+template <class... S>
+class SavedValues {
+ public:
+  SavedValues() = default;
+  explicit SavedValues(Tuple<S...> values) : values_(std::move(values)) {
+    for_each_tensor([&](std::size_t i, const auto& tensor) { versions_[i] = tensor.version(); });
+  }
+  [[nodiscard]] const Tuple<S...>& values() const { return values_; }
+  /// throws StaleError naming the operation
+  void require_unchanged(const char* operation) const {
+    for_each_tensor([&](std::size_t i, const auto& tensor) {
+      if (tensor.version() == versions_[i]) return;
+      fail<StaleError>("backward of ", operation, ": a tensor of shape ", tensor.shape(),
+                       " that it needs was modified in place after the forward pass; modify a .clone() instead");
+    });
+  }
+  void free() { values_ = Tuple<S...>(); }
+
+ private:
+  template <class F, class X>
+  static void visit(const F& f, std::size_t position, const X& value) {
+    if constexpr (detail::IsTensor<X>::value) f(position, value);
+  }
+  template <class F>
+  void for_each_tensor(const F& f) const {
+    detail::unpack(values_, [&](const auto&... value) {
+      std::size_t position = 0;
+      (visit(f, position++, value), ...);
+    });
+  }
+
+  Tuple<S...> values_;
+  std::array<std::uint32_t, sizeof...(S) + 1> versions_{};
+};
+
+struct BackwardOptions {
+  bool retain_graph = false;  ///< keep what was saved, so that backward() can run again
+};
+
+/// One backward pass from a node.
+class BackwardWalk {
+ public:
+  /// Collects what the node was computed from. throws GraphError or StaleError if a part of that cannot run; then no
+  /// gradient was touched
+  explicit BackwardWalk(GraphNode& root) {
+    visit(root);
+    for (std::size_t explored = 0; explored < nodes_.size(); ++explored)
+      nodes_[explored]->visit_inputs(&visit_input, this);
+    // It is pointers that are sorted. NOLINTNEXTLINE(bugprone-sizeof-expression)
+    std::qsort(nodes_.data(), nodes_.size(), sizeof(GraphNode*), &latest_first);
+    for (GraphNode* node : nodes_) node->require_ready();
+    // Owned from here on: freeing a node lets go of its inputs.
+    for (GraphNode* node : nodes_) node->owners_.fetch_add(1, std::memory_order_relaxed);
+  }
+  BackwardWalk(const BackwardWalk&) = delete;
+  BackwardWalk& operator=(const BackwardWalk&) = delete;
+  ~BackwardWalk() {
+    for (GraphNode* node : nodes_) detail::release(node);
+  }
+
+  /// Brings the gradient that the node was given to everything below it. Where that fails (out of memory, say), no
+  /// gradient is left half made: all below the node are forgotten.
+  void run(const BackwardOptions& options) {
+    try {
+      for (GraphNode* node : nodes_) {
+        node->propagate();
+        if (!options.retain_graph) node->free();
+      }
+    } catch (...) {
+      for (GraphNode* node : nodes_) node->clear_gradient();
+      throw;
+    }
+  }
+
+ private:
+  /// For qsort: std::sort would be compiled into every program, and the graph is small.
+  static int latest_first(const void* a, const void* b) {
+    const auto left = (*static_cast<GraphNode* const*>(a))->number_,
+               right = (*static_cast<GraphNode* const*>(b))->number_;
+    return left > right ? -1 : left < right;
+  }
+  static void visit_input(GraphNode& node, void* walk) { static_cast<BackwardWalk*>(walk)->visit(node); }
+  void visit(GraphNode& node) {
+    if (node.visited_ == mark_) return;
+    node.visited_ = mark_;
+    nodes_.push_back(&node);
+  }
+
+  std::uint64_t mark_ = detail::next_node_number.fetch_add(1, std::memory_order_relaxed);
+  std::vector<GraphNode*> nodes_;
+};
+
+}  // namespace locus::inline LOCUS_ABI

@@ -1,0 +1,89 @@
+#pragma once
+// Parameter<T, D>: a tensor that an optimizer changes. It acts as what it meets: beside a plain tensor it is one,
+// beside a traced one its gradient is collected.
+
+#include <locus/autograd/expression.hpp>
+
+#include <memory>
+
+namespace locus::inline LOCUS_ABI {
+
+/// A shared handle: copies of a module share their parameters, as in PyTorch. clone() gives one of its own.
+template <class T, class D = Cpu>
+class Parameter {
+ public:
+  using value_type = T;
+  using device_type = D;
+  static constexpr Role role = Role::parameter;
+
+  Parameter() = default;
+  explicit Parameter(Tensor<T, D> value) : state_(new State(std::move(value))) {}
+
+  /// False for an empty handle, such as the bias of a layer without one.
+  [[nodiscard]] bool defined() const { return static_cast<bool>(state_); }
+  /// The tensor as it is now: an optimizer that is made later moves the value to memory of its own.
+  [[nodiscard]] const Tensor<T, D>& value() const { return state().value; }
+  [[nodiscard]] const Parameter& eval() const { return *this; }
+  [[nodiscard]] const NodePtr<TensorNode<T, D>>& node() const { return state().node; }
+  [[nodiscard]] const Shape& shape() const { return value().shape(); }
+  [[nodiscard]] std::int64_t elements() const { return value().elements(); }
+  [[nodiscard]] D device() const { return value().device(); }
+
+  [[nodiscard]] bool has_grad() const { return node() && node()->has_gradient(); }
+  /// The gradient collected since zero_grad(). throws GraphError if there is none
+  [[nodiscard]] const Tensor<T, D>& grad() const {
+    if (!has_grad()) {
+      fail<GraphError>("grad: this parameter of shape ", shape(),
+                       " has no gradient; call backward() on a loss computed "
+                       "from trace(input)");
+    }
+    return node()->gradient();
+  }
+  /// Forgets the gradient. cost: nothing; the next backward pass writes instead of adding
+  void zero_grad() const {
+    if (node()) node()->clear_gradient();
+  }
+
+  /// Moves value and gradient into memory of these tensors, of the same shape; what they hold is kept.
+  /// throws ArgumentError for an empty handle
+  void place(const Tensor<T, D>& value, const Tensor<T, D>& gradient) const {
+    if (!defined()) fail<ArgumentError>("Parameter::place: the parameter is empty");
+    value.copy_(state_->value);
+    state_->value = value;
+    node()->place_gradient(gradient);
+  }
+
+  [[nodiscard]] Parameter clone() const { return Parameter(value().clone()); }
+  [[nodiscard]] friend bool operator==(const Parameter& a, const Parameter& b) { return a.state_ == b.state_; }
+
+ private:
+  struct State {
+    Tensor<T, D> value;
+    NodePtr<TensorNode<T, D>> node;
+    State() = default;
+    explicit State(Tensor<T, D> initial)
+        : value(std::move(initial)), node(new LeafNode<T, D>(value.shape(), value.device())) {}
+  };
+  /// An empty handle has no elements and collects no gradient.
+  [[nodiscard]] const State& state() const {
+    static const State empty;
+    return state_ ? *state_ : empty;
+  }
+  std::shared_ptr<State> state_;
+};
+
+/// w as a layer should use it on x: traced if x is, the plain tensor otherwise. For operations on parameters alone.
+template <TensorLike X, class T, class D>
+[[nodiscard]] auto seen_by(const X&, const Parameter<T, D>& w) {
+  static_assert(std::is_same_v<device_of<X>, D>, "seen_by(x, w): the input and the parameter are on different devices");
+  if constexpr (X::role == Role::traced) return Traced<T, D>(w.value(), w.node());
+  else return w.value();
+}
+
+/// w as a traced tensor whose gradient is collected: for a penalty on weights.
+template <class T, class D>
+[[nodiscard]] Traced<T, D> trace(const Parameter<T, D>& w) {
+  return Traced<T, D>(w.value(), w.node());
+}
+
+}  // namespace locus::inline LOCUS_ABI

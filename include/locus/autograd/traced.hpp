@@ -1,0 +1,274 @@
+#pragma once
+// Traced<T, D>: a tensor whose computation is recorded. An operation is recorded if and only if an operand is traced;
+// so whether a model trains or predicts follows from the type of its input.
+
+#include <locus/autograd/graph.hpp>
+#include <locus/ops/view.hpp>
+
+namespace locus::inline LOCUS_ABI {
+
+namespace detail {
+/// The scalar 1 on a device, where a training step finds it without a launch.
+template <class T, class D>
+[[nodiscard]] Tensor<T, D> one(D device) {
+  static thread_local auto* const kept = new Tensor<T, D>;  // never destroyed: the device may be gone by then
+  if (!kept->buffer() || !(kept->device() == device) || kept->version() != 0) {
+    const Tensor<T, Cpu> value{Shape{}};
+    *value.data() = convert<T>(1);
+    *kept = value.template to<D>(device);
+  }
+  return *kept;
+}
+}  // namespace detail
+
+/// A tensor with its place in the graph. Copies share both.
+template <class T, class D = Cpu>
+class Traced {
+ public:
+  using value_type = T;
+  using device_type = D;
+  static constexpr Role role = Role::traced;
+
+  Traced() = default;
+  explicit Traced(Tensor<T, D> value, NodePtr<TensorNode<T, D>> node = {}, bool frozen = false)
+      : value_(std::move(value)), node_(std::move(node)), frozen_(frozen) {}
+  /// Computes an expression of traced operands.
+  template <class E>
+    requires(detail::is_expr<E> && std::is_same_v<typename E::result_type, Traced>)
+  Traced(const E& expression) : Traced(expression.eval()) {}
+
+  /// The tensor alone: what is computed from it is not recorded.
+  [[nodiscard]] const Tensor<T, D>& value() const& { return value_; }
+  [[nodiscard]] Tensor<T, D> value() && { return std::move(value_); }
+  [[nodiscard]] const Traced& eval() const { return *this; }
+
+  [[nodiscard]] const Shape& shape() const { return value_.shape(); }
+  [[nodiscard]] int rank() const { return value_.rank(); }
+  [[nodiscard]] std::int64_t size(int dim) const { return value_.size(dim); }
+  [[nodiscard]] std::int64_t elements() const { return value_.elements(); }
+  [[nodiscard]] D device() const { return value_.device(); }
+  [[nodiscard]] T item() const { return value_.item(); }
+
+  /// Layers act as in inference on what is computed from a frozen tensor, though it is recorded.
+  [[nodiscard]] bool is_frozen() const { return frozen_; }
+  [[nodiscard]] bool requires_gradient() const { return static_cast<bool>(node_); }
+  [[nodiscard]] const NodePtr<TensorNode<T, D>>& node() const { return node_; }
+
+  /// The gradient collected for a variable. throws GraphError if there is none
+  [[nodiscard]] const Tensor<T, D>& grad() const {
+    if (!node_) fail<GraphError>("grad: trace(x) collects no gradient for x itself; make it a variable(x)");
+    if (!node_->has_gradient()) {
+      fail<GraphError>(
+          "grad: no gradient has been collected; call backward() on what was computed from this variable "
+          "(intermediate results keep none)");
+    }
+    return node_->gradient();
+  }
+  void zero_grad() const {
+    if (node_) node_->clear_gradient();
+  }
+
+  /// Adds the gradients of this scalar to everything it was computed from that collects one.
+  /// Frees the graph unless told to retain it. throws ShapeError unless there is one element; GraphError if the graph
+  /// was freed or nothing in it collects gradients; StaleError if a tensor it needs was modified in place
+  void backward(const BackwardOptions& options = {}) const
+    requires FloatingDType<T>
+  {
+    if (elements() != 1) {
+      fail<ShapeError>("backward: expected a scalar, got shape ", shape(),
+                       "; reduce it with sum or mean, or call backward(cotangent)");
+    }
+    backward(detail::one<T>(device()).reshape(shape()), options);
+  }
+
+  /// The same for a tensor, weighted by a cotangent of its shape.
+  void backward(const Tensor<T, D>& cotangent, const BackwardOptions& options = {}) const
+    requires FloatingDType<T>
+  {
+    if (!(cotangent.shape() == shape())) {
+      fail<ShapeError>("backward: cotangent of shape ", cotangent.shape(), " for a result of shape ", shape());
+    }
+    if (!node_) {
+      fail<GraphError>(
+          "backward: nothing this was computed from collects gradients; use a parameter, or variable(x) in "
+          "place of trace(x)");
+    }
+    BackwardWalk walk(*node_);
+    node_->give(cotangent);
+    walk.run(options);
+  }
+
+  // Views, recorded.
+  [[nodiscard]] Traced reshape(const Shape& shape) const { return locus::reshape(*this, shape); }
+  [[nodiscard]] Traced flatten(int first = 0, int last = -1) const { return locus::flatten(*this, first, last); }
+  [[nodiscard]] Traced transpose(int a = -2, int b = -1) const { return locus::transpose(*this, a, b); }
+  [[nodiscard]] Traced permute(const Axes& order) const { return locus::permute(*this, order); }
+  [[nodiscard]] Traced expand(const Shape& shape) const { return locus::expand(*this, shape); }
+  [[nodiscard]] Traced squeeze(int dim) const { return locus::squeeze(*this, dim); }
+  [[nodiscard]] Traced unsqueeze(int dim) const { return locus::unsqueeze(*this, dim); }
+  [[nodiscard]] Traced select(int dim, std::int64_t index) const { return locus::select(*this, dim, index); }
+  [[nodiscard]] Traced slice(int dim, std::int64_t start, std::int64_t end = to_end, std::int64_t step = 1) const {
+    return locus::slice(*this, dim, start, end, step);
+  }
+  /// Converted element by element, pending; the gradient is converted back.
+  template <DType U>
+  [[nodiscard]] auto as() const {
+    return elementwise(functor::Convert<U>{}, *this);
+  }
+  /// A copy on another device; the gradient comes back.
+  template <MemorySpace E>
+  [[nodiscard]] Traced<T, E> to(E target = {}) const {
+    return apply(operation::MoveTo<E>{target}, *this);
+  }
+
+ private:
+  Tensor<T, D> value_;
+  NodePtr<TensorNode<T, D>> node_;
+  bool frozen_ = false;
+};
+
+template <class E>
+  requires detail::is_expr<E>
+Traced(const E&) -> Traced<typename E::value_type, typename E::device_type>;
+
+/// Records what is computed from x, but collects no gradient for x itself: the input of a model in training.
+template <class X>
+  requires(TensorLike<X> && detail::bare_t<X>::role == Role::plain)
+[[nodiscard]] auto trace(const X& x) {
+  return Traced<value_of<X>, device_of<X>>(x.eval());
+}
+
+/// Records what is computed from x, and collects its gradient: x.grad() after backward().
+template <class X>
+  requires(TensorLike<X> && detail::bare_t<X>::role == Role::plain && FloatingDType<value_of<X>>)
+[[nodiscard]] auto variable(const X& x) {
+  using T = value_of<X>;
+  using D = device_of<X>;
+  const Tensor<T, D>& value = x.eval();
+  return Traced<T, D>(value, NodePtr<TensorNode<T, D>>(new LeafNode<T, D>(value.shape(), value.device())));
+}
+
+/// The same traced tensor, on which layers act as in inference (frozen batch norm, no dropout).
+template <class X>
+  requires(TensorLike<X> && detail::bare_t<X>::role == Role::traced)
+[[nodiscard]] auto frozen(const X& x) {
+  const auto& traced = x.eval();
+  return Traced<value_of<X>, device_of<X>>(traced.value(), traced.node(), true);
+}
+
+namespace detail {
+
+/// The gradient sink of an operand: null unless it is traced or a parameter, and collects gradients.
+template <class X>
+[[nodiscard]] GraphNode* gradient_node([[maybe_unused]] const X& x) {
+  if constexpr (X::role == Role::plain) return nullptr;
+  else return x.node().get();
+}
+[[nodiscard]] inline bool wants_gradient(std::span<GraphNode* const> inputs) {
+  for (GraphNode* input : inputs)
+    if (input) return true;
+  return false;
+}
+template <class X>
+[[nodiscard]] bool frozen_operand(const X& x) {
+  if constexpr (X::role == Role::traced) return x.is_frozen();
+  else return false;
+}
+
+/// A gradient sink, whose type the operation knows.
+template <class T, class D>
+[[nodiscard]] Gradient<T, D> gradient_of(const NodePtr<GraphNode>& sink) {
+  return Gradient<T, D>(static_cast<TensorNode<T, D>*>(sink.get()));
+}
+
+/// What all recorded operations share: `n` inputs, null where nobody asks for a gradient, and being freed.
+template <class T, class D, int n>
+class RecordedNode : public TensorNode<T, D> {
+ public:
+  RecordedNode(const Tensor<T, D>& output, GraphNode* const (&inputs)[n])
+      : TensorNode<T, D>(output.shape(), output.device()) {
+    for (int i = 0; i < n; ++i) inputs_[i] = NodePtr<GraphNode>(inputs[i]);
+  }
+
+  void visit_inputs(void (*visit)(GraphNode&, void*), void* state) final {
+    for (const auto& input : inputs_)
+      if (input) visit(*input, state);
+  }
+
+ protected:
+  void require_not_freed() const {
+    if (freed_) {
+      fail<GraphError>(
+          "backward: this graph was already freed by an earlier backward(); run the forward pass again, or "
+          "call the first one as backward({.retain_graph = true})");
+    }
+  }
+  void free_inputs() {
+    freed_ = true;
+    for (auto& input : inputs_) input = {};
+    this->clear_gradient();
+  }
+  NodePtr<GraphNode> inputs_[n];
+
+ private:
+  bool freed_ = false;
+};
+
+/// A recorded library operation.
+template <class Op, class T, class D, class Saved, class... X>
+class OperationNode;
+template <class Op, class T, class D, class... S, class... X>
+class OperationNode<Op, T, D, Tuple<S...>, X...> final : public RecordedNode<T, D, sizeof...(X)> {
+ public:
+  OperationNode(const Op& op, const Tensor<T, D>& output, Tuple<S...> saved, GraphNode* const (&inputs)[sizeof...(X)])
+      : RecordedNode<T, D, sizeof...(X)>(output, inputs), op_(op), saved_(std::move(saved)) {}
+
+  void propagate() override {
+    if (!this->has_gradient()) return;
+    go(std::make_integer_sequence<int, sizeof...(X)>{});
+    this->clear_gradient();
+  }
+  void free() override {
+    this->free_inputs();
+    saved_.free();
+  }
+  void require_ready() const override {
+    this->require_not_freed();
+    saved_.require_unchanged(Op::name);
+  }
+
+ private:
+  template <int... i>
+  void go(std::integer_sequence<int, i...>) {
+    go(gradient_of<value_of<X>, device_of<X>>(this->inputs_[i])...);
+  }
+  void go(Gradient<value_of<X>, device_of<X>>... gradients) {
+    op_.backward(saved_.values(), this->gradient(), gradients...);
+  }
+
+  Op op_;
+  SavedValues<S...> saved_;
+};
+
+template <>
+struct Record<Role::traced> {
+  template <class Op, class... X>
+  static auto run(const Op& op, const X&... x) {
+    auto result = op.forward(x.value()...);
+    using T = value_of<decltype(result.output)>;
+    using D = device_of<decltype(result.output)>;
+    const bool frozen = (frozen_operand(x) || ...);
+    if constexpr (FloatingDType<T>) {
+      GraphNode* const inputs[] = {gradient_node(x)...};
+      if (wants_gradient(inputs)) {
+        using Node = OperationNode<Op, T, D, decltype(result.saved), X...>;
+        NodePtr<TensorNode<T, D>> node(new Node(op, result.output, std::move(result.saved), inputs));
+        return Traced<T, D>(std::move(result.output), std::move(node), frozen);
+      }
+    }
+    return Traced<T, D>(std::move(result.output), {}, frozen);
+  }
+};
+
+}  // namespace detail
+}  // namespace locus::inline LOCUS_ABI

@@ -1,0 +1,77 @@
+#pragma once
+// What PyTorch computed: make_golden.py writes ops.txt, make_training.py training.txt, and the tests read them.
+
+#include <support/reference.hpp>
+
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+
+namespace golden {
+
+namespace detail {
+using Numbers = std::map<std::string, locus_test::Reference>;
+
+inline void read(const std::string& path, Numbers& numbers) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    std::string name, word;
+    words >> name;
+    if (name == "#") continue;
+    locus::Shape shape;
+    while (words >> word && word != ":") shape.push_back(std::stoll(word));
+    std::vector<double> values;
+    for (double value; words >> value;) values.push_back(value);
+    numbers.emplace(name, locus_test::Reference(shape, values));
+  }
+}
+inline Numbers read_all() {
+  const char* const tests = std::getenv("LOCUS_TEST_DIR");
+  const std::string here = __FILE__;
+  const std::string folder = tests ? tests + std::string("/golden/") : here.substr(0, here.rfind('/') + 1);
+  Numbers numbers;
+  for (const char* name : {"ops.txt", "training.txt"}) read(folder + name, numbers);
+  return numbers;
+}
+}  // namespace detail
+
+/// What PyTorch computed under this name.
+[[nodiscard]] inline const locus_test::Reference& reference(const std::string& name) {
+  static const auto all = detail::read_all();
+  const auto found = all.find(name);
+  if (found == all.end())
+    throw std::runtime_error("no golden numbers named " + name + "; were the files in tests/golden read?");
+  return found->second;
+}
+
+/// The same as a tensor.
+template <class T, class D>
+[[nodiscard]] locus::Tensor<T, D> tensor(const std::string& name) {
+  return locus_test::tensor<T, D>(*reference(name).shape, reference(name).values);
+}
+
+/// Checks a result and the gradients it gives its inputs against the names NAME, NAME_cotangent, NAME_dINPUT.
+template <class Y, class... X>
+void check(const std::string& name, const Y& traced, const char* file, int line,
+           std::initializer_list<const char*> inputs, const X&... variables) {
+  using T = typename Y::value_type;
+  using D = typename Y::device_type;
+  constexpr double allowed = std::is_same_v<T, double> ? 1e-10 : 2e-5;
+  const auto& y = traced.eval();
+  locus_test::check_empty(locus_test::difference(y, reference(name), allowed), file, line);
+  y.backward(tensor<T, D>(name + "_cotangent"));
+  auto input = inputs.begin();
+  (locus_test::check_empty(locus_test::difference(variables.grad(), reference(name + "_d" + *input++), allowed), file,
+                           line),
+   ...);
+}
+
+}  // namespace golden
+
+/// CHECK_GOLDEN("matmul", matmul(a, b), ({"a", "b"}), a, b): the result and all gradients.
+#define CHECK_GOLDEN(name, result, inputs, ...) \
+  golden::check(name, result, __FILE__, __LINE__, LOCUS_UNWRAP_ inputs, __VA_ARGS__)
+#define LOCUS_UNWRAP_(...) __VA_ARGS__
