@@ -1,0 +1,52 @@
+#pragma once
+// Activations and other layers without parameters. They work on any device and floating element type.
+
+#include <locus/nn/module.hpp>
+
+namespace locus::inline LOCUS_ABI::nn {
+
+/// Base of a layer without parameters: a function with a name in a network.
+template <class Derived>
+struct Stateless {
+  template <TensorLike X>
+  [[nodiscard]] auto operator()(const X& x) const {
+    return static_cast<const Derived&>(*this).forward(x.eval());
+  }
+};
+
+struct ReLU final : Stateless<ReLU> {
+  static constexpr Activation activation = Activation::relu;
+  [[nodiscard]] auto forward(const auto& x) const { return relu(x); }
+};
+struct Tanh final : Stateless<Tanh> {
+  static constexpr Activation activation = Activation::tanh;
+  [[nodiscard]] auto forward(const auto& x) const { return tanh(x); }
+};
+struct Sigmoid final : Stateless<Sigmoid> {
+  static constexpr Activation activation = Activation::sigmoid;
+  [[nodiscard]] auto forward(const auto& x) const { return sigmoid(x); }
+};
+struct LeakyReLU final : Stateless<LeakyReLU> {
+  double slope = 0.01;
+  explicit LeakyReLU(double negative_slope = 0.01) : slope(negative_slope) {}
+  [[nodiscard]] auto forward(const auto& x) const { return leaky_relu(x, slope); }
+};
+template <GeluForm form = GeluForm::exact>
+struct GELU final : Stateless<GELU<form>> {
+  [[nodiscard]] auto forward(const auto& x) const { return gelu<form>(x); }
+};
+struct SiLU final : Stateless<SiLU> {
+  [[nodiscard]] auto forward(const auto& x) const { return silu(x); }
+};
+struct Softplus final : Stateless<Softplus> {
+  [[nodiscard]] auto forward(const auto& x) const { return softplus(x); }
+};
+
+/// Merges dimensions [first, last]; all but the batch dimension by default.
+struct Flatten final : Stateless<Flatten> {
+  int first = 1, last = -1;
+  explicit Flatten(int first_dim = 1, int last_dim = -1) : first(first_dim), last(last_dim) {}
+  [[nodiscard]] auto forward(const auto& x) const { return flatten(x, first, last); }
+};
+
+}  // namespace locus::inline LOCUS_ABI::nn

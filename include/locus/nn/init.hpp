@@ -1,0 +1,73 @@
+#pragma once
+// Initial values of parameters, as in torch.nn.init.
+
+#include <locus/tensor/random.hpp>
+
+#include <cmath>
+
+namespace locus::inline LOCUS_ABI::nn::init {
+
+namespace detail {
+template <class T>
+struct UniformBetween {
+  locus::detail::UniformElement<T> unit;
+  compute_t<T> low, width;
+  LOCUS_FN void operator()(std::int64_t index, compute_t<T>& out) const {
+    unit(index, out);
+    out = low + width * out;
+  }
+};
+}  // namespace detail
+
+/// Uniform in [low, high). One launch. throws ArgumentError unless low <= high, or for an expanded tensor
+template <class T, class D>
+const Tensor<T, D>& uniform_(const Tensor<T, D>& tensor, double low = 0, double high = 1) {
+  using R = compute_t<T>;
+  if (!(low <= high)) fail<ArgumentError>("uniform_: from ", low, " to ", high, "; expected low <= high");
+  locus::detail::require_distinct_elements("uniform_", tensor);
+  auto generator = locus::detail::draw_from_default<D>(tensor.elements());
+  const detail::UniformBetween<T> f{
+      {generator.seed, generator.offset}, static_cast<R>(low), static_cast<R>(high - low)};
+  const auto plan = make_plan<2>(tensor.shape(), {row_major(tensor.shape()), tensor.strides()});
+  Backend<D>::map(tensor.device(), plan, f, Pack<LinearIndex>(LinearIndex{}), Pack<T*>(tensor.data()));
+  tensor.changed();
+  return tensor;
+}
+
+/// Normal. throws ArgumentError for a negative deviation
+template <class T, class D>
+const Tensor<T, D>& normal_(const Tensor<T, D>& tensor, double mean = 0, double deviation = 1) {
+  using R = compute_t<T>;
+  if (!(deviation >= 0)) fail<ArgumentError>("normal_: deviation is ", deviation, "; expected 0 or more");
+  return tensor.copy_(locus::randn<T>(tensor.shape(), tensor.device()) * static_cast<R>(deviation) +
+                      static_cast<R>(mean));
+}
+
+struct Fans {
+  std::int64_t in, out;
+};
+
+/// Inputs and outputs of one unit, for a weight of shape (out, in, receptive field...).
+[[nodiscard]] inline Fans fans(const Shape& shape) {
+  if (shape.rank() < 2) fail<ShapeError>("init: fan in and out need a weight of two or more dimensions, got ", shape);
+  const std::int64_t field = elements(shape) == 0 ? 0 : elements(shape) / (shape[0] * shape[1]);
+  return {shape[1] * field, shape[0] * field};
+}
+
+/// Uniform in +-sqrt(6 / ((1 + slope^2) fan_in)) (He et al., 2015). PyTorch's layers use slope = sqrt(5).
+template <class T, class D>
+const Tensor<T, D>& kaiming_uniform_(const Tensor<T, D>& weight, double slope = 0) {
+  const auto fan_in = static_cast<double>(fans(weight.shape()).in);
+  const double bound = fan_in > 0 ? std::sqrt(6.0 / ((1.0 + slope * slope) * fan_in)) : 0.0;
+  return uniform_(weight, -bound, bound);
+}
+
+/// Uniform in +-gain sqrt(6 / (fan_in + fan_out)) (Glorot and Bengio, 2010).
+template <class T, class D>
+const Tensor<T, D>& xavier_uniform_(const Tensor<T, D>& weight, double gain = 1) {
+  const auto [in, out] = fans(weight.shape());
+  const double bound = in + out > 0 ? gain * std::sqrt(6.0 / static_cast<double>(in + out)) : 0.0;
+  return uniform_(weight, -bound, bound);
+}
+
+}  // namespace locus::inline LOCUS_ABI::nn::init

@@ -1,0 +1,44 @@
+#pragma once
+// The fully connected layer.
+
+#include <locus/nn/init.hpp>
+#include <locus/nn/module.hpp>
+#include <locus/ops/linear.hpp>
+
+namespace locus::inline LOCUS_ABI::nn {
+
+/// y = x W^T + b. shape: (..., in) -> (..., out). Parameters: weight (out, in), bias (out), both initialized uniformly
+/// in +-1/sqrt(in), as in PyTorch. cost: one launch, with the activation after it in a Sequential too
+template <class T, class D>
+class Linear final : public Layer<Linear<T, D>, T, D> {
+ public:
+  Parameter<T, D> weight;
+  Parameter<T, D> bias;  ///< empty if the layer has none
+
+  /// throws ArgumentError unless both sizes are positive
+  Linear(std::int64_t in, std::int64_t out, bool with_bias = true, D device = {}) {
+    if (in < 1 || out < 1)
+      fail<ArgumentError>("Linear: ", in, " inputs and ", out, " outputs; expected at least 1 of each");
+    const double bound = 1.0 / std::sqrt(static_cast<double>(in));
+    weight = Parameter<T, D>(init::uniform_(Tensor<T, D>({out, in}, device), -bound, bound));
+    if (with_bias) bias = Parameter<T, D>(init::uniform_(Tensor<T, D>({out}, device), -bound, bound));
+  }
+
+  template <TensorLike X>
+  [[nodiscard]] auto forward(const X& x) const {
+    return forward_with(x, Activation::none);
+  }
+
+  /// activation(x W^T + b) in the same launch.
+  template <TensorLike X>
+  [[nodiscard]] auto forward_with(const X& x, Activation next) const {
+    return linear(x, weight, bias, functor::ChosenActivation{next});
+  }
+
+  void members(const auto& visit) const {
+    visit("weight", weight);
+    visit("bias", bias);
+  }
+};
+
+}  // namespace locus::inline LOCUS_ABI::nn

@@ -1,0 +1,86 @@
+#pragma once
+// Losses. Predictions may be traced, targets are plain; both in one place.
+
+#include <locus/ops/cross_entropy.hpp>
+#include <locus/ops/reduce.hpp>
+
+namespace locus::inline LOCUS_ABI::nn {
+
+using locus::cross_entropy;
+
+namespace detail {
+using namespace locus::detail;
+
+/// The elementwise losses as they are, added, or averaged.
+template <class L>
+[[nodiscard]] auto reduced(L&& losses, Reduction reduction) {
+  using Result = std::remove_cvref_t<decltype(losses.eval())>;
+  switch (reduction) {
+    case Reduction::none: return Result(losses.eval());
+    case Reduction::sum: return Result(sum(std::forward<L>(losses)));
+    case Reduction::mean: break;
+  }
+  return Result(mean(std::forward<L>(losses)));
+}
+
+/// throws ShapeError unless prediction and target have one shape: broadcasting would hide a mistake
+template <class P, class Y>
+void require_same_shape(const char* loss, const P& prediction, const Y& target) {
+  if (prediction.value().shape() == target.value().shape()) return;
+  fail<ShapeError>(loss, ": prediction of shape ", prediction.value().shape(), " and target of shape ",
+                   target.value().shape(), "; expected equal shapes");
+}
+
+template <class P, class Y>
+concept LossOperands = TensorLike<P> && TensorLike<Y> && Combinable<P, Y> && FloatingDType<value_of<P>>;
+}  // namespace detail
+
+/// (prediction - target)^2. shape: (), or the operands' with Reduction::none. throws ShapeError unless shapes are equal
+template <class P, class Y>
+  requires detail::LossOperands<P, Y>
+[[nodiscard]] auto mse_loss(const P& prediction, const Y& target, Reduction reduction = Reduction::mean) {
+  detail::require_same_shape("mse_loss", prediction, target);
+  return detail::reduced(square(prediction - target), reduction);
+}
+
+/// |prediction - target|
+template <class P, class Y>
+  requires detail::LossOperands<P, Y>
+[[nodiscard]] auto l1_loss(const P& prediction, const Y& target, Reduction reduction = Reduction::mean) {
+  detail::require_same_shape("l1_loss", prediction, target);
+  return detail::reduced(abs(prediction - target), reduction);
+}
+
+/// Huber's loss: d^2 / 2 where d = |prediction - target| < delta, delta (d - delta / 2) elsewhere.
+/// throws ArgumentError unless delta > 0
+template <class P, class Y>
+  requires detail::LossOperands<P, Y>
+[[nodiscard]] auto huber_loss(const P& prediction, const Y& target, double delta = 1.0,
+                              Reduction reduction = Reduction::mean) {
+  detail::require_same_shape("huber_loss", prediction, target);
+  if (!(delta > 0)) fail<ArgumentError>("huber_loss: delta is ", delta, "; expected a positive number");
+  const auto bound = static_cast<compute_t<value_of<P>>>(delta);
+  const auto formula = [bound](auto p, auto y) {
+    auto d = abs(p - y);
+    return where(d < bound, square(d) * compute_t<value_of<P>>(0.5), (d - bound / 2) * bound);
+  };
+  return detail::reduced(fuse(formula, prediction, target), reduction);
+}
+
+/// Binary cross-entropy of sigmoid(logits), stable for large logits: max(x, 0) - x y + log(1 + e^-|x|).
+/// Targets are probabilities in [0, 1], of the logits' element type.
+template <class P, class Y>
+  requires detail::LossOperands<P, Y>
+[[nodiscard]] auto binary_cross_entropy_with_logits(const P& logits, const Y& target,
+                                                    Reduction reduction = Reduction::mean) {
+  detail::require_same_shape("binary_cross_entropy_with_logits", logits, target);
+  const auto formula = [](auto x, auto y) { return maximum(x, 0) - x * y + log1p(exp(-abs(x))); };
+  return detail::reduced(fuse(formula, logits, target), reduction);
+}
+
+LOCUS_REFUSE_MIXED(mse_loss, "mse_loss(prediction, target)")
+LOCUS_REFUSE_MIXED(l1_loss, "l1_loss(prediction, target)")
+LOCUS_REFUSE_MIXED(huber_loss, "huber_loss(prediction, target)")
+LOCUS_REFUSE_MIXED(binary_cross_entropy_with_logits, "binary_cross_entropy_with_logits(logits, target)")
+
+}  // namespace locus::inline LOCUS_ABI::nn

@@ -1,0 +1,310 @@
+#pragma once
+// What a layer is, and the type-erased module that networks are composed of at run time.
+
+#include <locus/autograd/parameter.hpp>
+
+#include <vector>
+
+namespace locus::inline LOCUS_ABI::nn {
+
+template <class T, class D>
+class Module;
+
+using functor::Activation;
+
+template <class T, class D>
+struct NamedParameter {
+  std::string name;
+  Parameter<T, D> parameter;
+};
+
+namespace detail {
+using namespace locus::detail;
+
+[[nodiscard]] inline std::string child_name(const std::string& prefix, std::string_view name) {
+  return prefix.empty() ? std::string(name) : join(prefix, ".", name);
+}
+
+template <class X>
+concept ListOfMembers = requires(const X& list) { list.begin(), list.end(), list.size(); };
+
+/// Calls visit(name, member) for a member, or for those of a list of them, "name.0", "name.1", ...
+template <class X, class Visit>
+void visit_each(std::string_view name, const X& member, const Visit& visit) {
+  if constexpr (ListOfMembers<X>) {
+    std::size_t i = 0;
+    for (const auto& one : member) visit_each(join(name, ".", i++), one, visit);
+  } else {
+    visit(name, member);
+  }
+}
+
+/// Calls visit(name, member) for the members that a layer lists.
+template <class M, class Visit>
+void visit_members(const M& layer, const Visit& visit) {
+  if constexpr (requires { layer.members(visit); }) {
+    layer.members([&](std::string_view name, const auto& member) { visit_each(name, member, visit); });
+  } else {
+    static_assert(
+        !requires(M& changeable) { changeable.members(visit); },
+        "a layer's members(visit) must be const, or its parameters would not be found: "
+        "void members(const auto& visit) const");
+    static_assert(!HasPlace<M>,
+                  "a layer lists its parameters and children in void members(const auto& visit) const, or they would "
+                  "not be trained; one that has none derives from nn::Stateless");
+  }
+}
+
+template <class X>
+struct IsParameterType : std::false_type {};
+template <class T, class D>
+struct IsParameterType<Parameter<T, D>> : std::true_type {};
+
+/// Calls visit(full name, parameter) for all parameters of T on D below a layer, depth first.
+template <class T, class D, class M, class Visit>
+void visit_parameters(const M& layer, const std::string& prefix, const Visit& visit) {
+  if constexpr (requires { layer.visit_parameters(prefix, visit); }) {
+    layer.visit_parameters(prefix, visit);
+  } else {
+    visit_members(layer, [&](std::string_view name, const auto& member) {
+      using Member = std::remove_cvref_t<decltype(member)>;
+      if constexpr (std::is_same_v<Member, Parameter<T, D>>) {
+        if (member.defined()) visit(child_name(prefix, name), member);
+      } else {
+        static_assert(!IsParameterType<Member>::value,
+                      "a layer's Parameter has another element type or device than the layer that lists it");
+        visit_parameters<T, D>(member, child_name(prefix, name), visit);
+      }
+    });
+  }
+}
+
+/// Calls visit(state, name, module) for the members that are modules themselves.
+template <class T, class D>
+using VisitChild = void (*)(void* state, std::string_view name, const Module<T, D>& module);
+template <class T, class D, class M>
+void visit_children(const M& layer, VisitChild<T, D> visit, void* state) {
+  if constexpr (requires { layer.visit_children(visit, state); }) {
+    layer.visit_children(visit, state);
+  } else {
+    visit_members(layer, [&](std::string_view name, const auto& member) {
+      if constexpr (!IsParameterType<std::remove_cvref_t<decltype(member)>>::value) {
+        visit(state, name, Module<T, D>(member));
+      }
+    });
+  }
+}
+
+template <class X, class M>
+concept ElsewhereThan = TensorLike<X> && !std::is_same_v<device_of<X>, device_of<M>>;
+
+}  // namespace detail
+
+namespace detail {
+/// A layer that has a device, and another one than D. (Layers without parameters have none.)
+template <class M, class D>
+concept LayerElsewhere = HasPlace<M> && !std::is_same_v<device_of<M>, D>;
+
+/// The device of the first layer that is elsewhere; D if there is none.
+template <class D, class... M>
+struct PlaceElsewhere {
+  using type = D;
+};
+template <class D, class M, class... Rest>
+struct PlaceElsewhere<D, M, Rest...> : PlaceElsewhere<D, Rest...> {};
+template <class D, LayerElsewhere<D> M, class... Rest>
+struct PlaceElsewhere<D, M, Rest...> {
+  using type = device_of<M>;
+};
+template <class D, class... M>
+using place_elsewhere_t = typename PlaceElsewhere<D, M...>::type;
+}  // namespace detail
+
+/// Base of a layer with parameters of T on D, and of your own modules. A derived class lists its parameters and
+/// children, and computes:
+///
+///     template <Device D>
+///     struct Residual : nn::Layer<Residual<D>, float, D> {
+///       nn::Linear<float, D> inner{64, 64};
+///       auto forward(const auto& x) const { return relu(x + inner(x)); }   // x: Tensor or Traced
+///       void members(const auto& visit) const { visit("inner", inner); }
+///     };
+///
+/// Copies share parameters, as in PyTorch.
+LOCUS_REFUSALS_BEGIN
+template <class Derived, class T, class D>
+class Layer {
+ public:
+  using value_type = T;
+  using device_type = D;
+
+  /// Records if x is traced; a plain tensor is inference.
+  template <TensorLike X, class Self = Derived>
+    requires(SameDevice<X, Layer> && requires(const Self& layer, const X& x) { layer.forward(x.eval()); })
+  [[nodiscard]] auto operator()(const X& x) const {
+    return derived().forward(x.eval());
+  }
+#if LOCUS_CLANG_REFUSES
+  template <TensorLike X>
+    requires(std::is_same_v<D, Cpu> && std::is_same_v<device_of<X>, Cuda>)
+  error::refused operator()(const X&) const
+      LOCUS_REFUSED("calling a layer: the model is on Cpu, the input is on Cuda; move the input with .to<Cpu>()");
+  template <TensorLike X>
+    requires(std::is_same_v<D, Cuda> && std::is_same_v<device_of<X>, Cpu>)
+  error::refused operator()(const X&) const
+      LOCUS_REFUSED("calling a layer: the model is on Cuda, the input is on Cpu; move the input with .to<Cuda>()");
+  template <TensorLike X>
+    requires(std::is_same_v<D, Cpu> && std::is_same_v<device_of<X>, Pinned>)
+  error::refused operator()(const X&) const
+      LOCUS_REFUSED("calling a layer: the model is on Cpu, the input is on Pinned; move the input with .to<Cpu>()");
+  template <TensorLike X>
+    requires(std::is_same_v<D, Cuda> && std::is_same_v<device_of<X>, Pinned>)
+  error::refused operator()(const X&) const
+      LOCUS_REFUSED("calling a layer: the model is on Cuda, the input is on Pinned; move the input with .to<Cuda>()");
+#else
+  template <detail::ElsewhereThan<Layer> X,
+            class why = error::device_mismatch<error::model_is_on<D>, error::input_is_on<device_of<X>>,
+                                               error::move_the_input_with_to_D>>
+  void operator()(const X&) const = delete;
+#endif
+
+  /// Parameters with their full names, such as "0.weight"; each once.
+  [[nodiscard]] std::vector<NamedParameter<T, D>> named_parameters() const {
+    std::vector<NamedParameter<T, D>> result;
+    detail::visit_parameters<T, D>(derived(), "", [&](const std::string& name, const Parameter<T, D>& parameter) {
+      for (const auto& known : result)
+        if (known.parameter == parameter) return;
+      result.push_back({name, parameter});
+    });
+    return result;
+  }
+  [[nodiscard]] std::vector<Parameter<T, D>> parameters() const {
+    std::vector<Parameter<T, D>> result;
+    detail::visit_parameters<T, D>(derived(), "", [&](const std::string&, const Parameter<T, D>& parameter) {
+      for (const auto& known : result)
+        if (known == parameter) return;
+      result.push_back(parameter);
+    });
+    return result;
+  }
+
+  /// The modules directly below, with their names.
+  [[nodiscard]] std::vector<std::pair<std::string, Module<T, D>>> children() const {
+    std::vector<std::pair<std::string, Module<T, D>>> result;
+    const detail::VisitChild<T, D> add = [](void* list, std::string_view name, const Module<T, D>& module) {
+      static_cast<decltype(result)*>(list)->emplace_back(std::string(name), module);
+    };
+    detail::visit_children<T, D>(derived(), add, &result);
+    return result;
+  }
+
+  void zero_grad() const {
+    for (const auto& parameter : parameters()) parameter.zero_grad();
+  }
+
+ private:
+  [[nodiscard]] const Derived& derived() const { return static_cast<const Derived&>(*this); }
+};
+LOCUS_REFUSALS_END
+
+/// Any module on D that maps a tensor of T to a tensor of T, its type erased. Copies share the layer.
+template <class T, class D>
+class Module : public Layer<Module<T, D>, T, D> {
+ public:
+  /// Wraps a layer: anything with forward(x) for plain and traced x.
+  template <class M>
+    requires(!std::is_same_v<std::remove_cvref_t<M>, Module> && !detail::LayerElsewhere<M, D> &&
+             requires(const std::remove_cvref_t<M>& m, const Tensor<T, D>& x) { m.forward(x); })
+  Module(M&& layer)
+      : model_(static_cast<const Interface*>(new Model<std::remove_cvref_t<M>>(std::forward<M>(layer)))) {}
+
+  template <detail::LayerElsewhere<D> M,
+            class why = error::device_mismatch<error::network_is_on<D>, error::layer_is_on<device_of<M>>,
+                                               error::make_all_layers_on_one_device>>
+  Module(const M&) = delete;
+
+  [[nodiscard]] Tensor<T, D> forward(const Tensor<T, D>& x) const { return model_->forward(x); }
+  [[nodiscard]] Traced<T, D> forward(const Traced<T, D>& x) const { return model_->forward(x); }
+
+  /// What this module is, if another can compute it in its own launch.
+  [[nodiscard]] Activation activation() const { return model_->activation(); }
+  /// Whether this module can compute the activation after it in its own launch, and that.
+  [[nodiscard]] bool absorbs(Activation next) const { return next != Activation::none && model_->absorbs(next); }
+  [[nodiscard]] Tensor<T, D> forward_with(const Tensor<T, D>& x, Activation next) const {
+    return model_->forward_with(x, next);
+  }
+  [[nodiscard]] Traced<T, D> forward_with(const Traced<T, D>& x, Activation next) const {
+    return model_->forward_with(x, next);
+  }
+
+  template <class Visit>
+  void visit_parameters(const std::string& prefix, const Visit& visit) const {
+    model_->visit_parameters(prefix, &call_visit<Visit>, const_cast<void*>(static_cast<const void*>(&visit)));
+  }
+
+  void visit_children(detail::VisitChild<T, D> visit, void* state) const { model_->visit_children(visit, state); }
+
+  /// The module itself, if it is an M.
+  template <class M>
+  [[nodiscard]] const M* target() const {
+    const auto* model = dynamic_cast<const Model<M>*>(model_.get());
+    return model ? &model->layer : nullptr;
+  }
+
+ private:
+  using ErasedVisit = void (*)(void* visit, const std::string& name, const Parameter<T, D>& parameter);
+  template <class Visit>
+  static void call_visit(void* visit, const std::string& name, const Parameter<T, D>& parameter) {
+    (*static_cast<const Visit*>(visit))(name, parameter);
+  }
+
+  struct Interface {
+    virtual ~Interface() = default;
+    virtual Tensor<T, D> forward(const Tensor<T, D>& x) const = 0;
+    virtual Traced<T, D> forward(const Traced<T, D>& x) const = 0;
+    virtual Tensor<T, D> forward_with(const Tensor<T, D>& x, Activation next) const = 0;
+    virtual Traced<T, D> forward_with(const Traced<T, D>& x, Activation next) const = 0;
+    virtual Activation activation() const = 0;
+    virtual bool absorbs(Activation next) const = 0;
+    virtual void visit_parameters(const std::string& prefix, ErasedVisit visit, void* state) const = 0;
+    virtual void visit_children(detail::VisitChild<T, D> visit, void* state) const = 0;
+  };
+
+  template <class M>
+  struct Model final : Interface {
+    M layer;
+    template <class Source>
+    explicit Model(Source&& source) : layer(std::forward<Source>(source)) {}
+    static constexpr bool absorbing =
+        requires(const M& m, const Tensor<T, D>& x) { m.forward_with(x, Activation::relu); };
+
+    Tensor<T, D> forward(const Tensor<T, D>& x) const override { return layer.forward(x).eval(); }
+    Traced<T, D> forward(const Traced<T, D>& x) const override { return layer.forward(x).eval(); }
+    Tensor<T, D> forward_with(const Tensor<T, D>& x, Activation next) const override { return with(x, next); }
+    Traced<T, D> forward_with(const Traced<T, D>& x, Activation next) const override { return with(x, next); }
+    Activation activation() const override {
+      if constexpr (requires { M::activation; }) return M::activation;
+      else return Activation::none;
+    }
+    bool absorbs(Activation) const override { return absorbing; }
+    void visit_parameters(const std::string& prefix, ErasedVisit visit, void* state) const override {
+      detail::visit_parameters<T, D>(layer, prefix, [=](const std::string& name, const Parameter<T, D>& parameter) {
+        visit(state, name, parameter);
+      });
+    }
+    void visit_children(detail::VisitChild<T, D> visit, void* state) const override {
+      detail::visit_children<T, D>(layer, visit, state);
+    }
+
+   private:
+    template <class X>
+    X with(const X& x, Activation next) const {
+      if constexpr (absorbing) return layer.forward_with(x, next);
+      else fail<ArgumentError>("forward_with: this module cannot compute an activation in its own launch");
+    }
+  };
+
+  std::shared_ptr<const Interface> model_;
+};
+
+}  // namespace locus::inline LOCUS_ABI::nn

@@ -1,0 +1,57 @@
+#pragma once
+// Layers one after the other.
+
+#include <locus/nn/activation.hpp>
+
+namespace locus::inline LOCUS_ABI::nn {
+
+/// Applies its modules in order; their names are "0", "1", ... An activation after a layer that can compute it in its
+/// own launch costs none:   nn::Sequential<float, D> net{nn::Linear<float, D>{784, 32}, nn::ReLU{}, ...};
+template <class T, class D>
+class Sequential : public Layer<Sequential<T, D>, T, D> {
+ public:
+  Sequential() = default;
+  template <class... M>
+    requires(sizeof...(M) > 0 && (std::is_constructible_v<Module<T, D>, M&&> && ...) &&
+             !(sizeof...(M) == 1 && (std::is_same_v<std::remove_cvref_t<M>, Sequential> && ...)))
+  explicit(false) Sequential(M&&... modules) {
+    (modules_.push_back(Module<T, D>(std::forward<M>(modules))), ...);
+  }
+
+  template <class... M, class why = error::device_mismatch<error::network_is_on<D>,
+                                                           error::layer_is_on<detail::place_elsewhere_t<D, M...>>,
+                                                           error::make_all_layers_on_one_device>>
+    requires(detail::LayerElsewhere<M, D> || ...)
+  Sequential(const M&...) = delete;
+
+  /// Appends a module, which is shared, not copied.
+  void push_back(Module<T, D> module) { modules_.push_back(std::move(module)); }
+  [[nodiscard]] std::size_t size() const { return modules_.size(); }
+  [[nodiscard]] const Module<T, D>& operator[](std::size_t i) const {
+    if (i >= modules_.size()) fail<IndexError>("Sequential: module ", i, " of ", modules_.size());
+    return modules_[i];
+  }
+
+  [[nodiscard]] Tensor<T, D> forward(const Tensor<T, D>& x) const { return run(x); }
+  [[nodiscard]] Traced<T, D> forward(const Traced<T, D>& x) const { return run(x); }
+
+  void members(const auto& visit) const {
+    for (std::size_t i = 0; i < modules_.size(); ++i) visit(std::to_string(i), modules_[i]);
+  }
+
+ private:
+  template <class X>
+  [[nodiscard]] X run(const X& input) const {
+    X x = input;
+    for (std::size_t i = 0; i < modules_.size(); ++i) {
+      const Activation next = i + 1 < modules_.size() ? modules_[i + 1].activation() : Activation::none;
+      if (modules_[i].absorbs(next)) x = modules_[i++].forward_with(x, next);
+      else x = modules_[i].forward(x);
+    }
+    return x;
+  }
+
+  std::vector<Module<T, D>> modules_;
+};
+
+}  // namespace locus::inline LOCUS_ABI::nn

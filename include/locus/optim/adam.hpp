@@ -1,0 +1,104 @@
+#pragma once
+// Adam and AdamW, as torch.optim's.
+
+#include <locus/optim/optimizer.hpp>
+
+#include <cmath>
+
+namespace locus::inline LOCUS_ABI::optim {
+
+struct AdamOptions {
+  double lr = 0.001;
+  double beta1 = 0.9, beta2 = 0.999;
+  double eps = 1e-8;
+  double weight_decay = 0;  ///< L2 penalty
+};
+struct AdamWOptions {
+  double lr = 0.001;
+  double beta1 = 0.9, beta2 = 0.999;
+  double eps = 1e-8;
+  double weight_decay = 0.01;  ///< decoupled: not seen by the running means
+};
+
+namespace detail {
+template <class R>
+struct AdamStep {
+  R step_size, beta1, beta2, eps, penalty, decay;  ///< decay: what remains of a value before the step
+  R inverse_root_correction;                       ///< 1 / sqrt(1 - beta2^t)
+  LOCUS_FN void operator()(R value, R gradient, R mean, R square, R& new_value, R& new_mean, R& new_square) const {
+    const R g = gradient + penalty * value;
+    new_mean = beta1 * mean + (R(1) - beta1) * g;
+    new_square = beta2 * square + (R(1) - beta2) * g * g;
+    new_value = value * decay - step_size * new_mean / (std::sqrt(new_square) * inverse_root_correction + eps);
+  }
+};
+}  // namespace detail
+
+/// Adam (Kingma and Ba, 2015): steps by the running mean of gradients over the root of that of their squares.
+/// cost: one launch for all parameters
+template <class T, class D>
+class Adam : public Optimizer<T, D> {
+ public:
+  /// throws ArgumentError for options out of range
+  explicit Adam(std::vector<Parameter<T, D>> parameters, const AdamOptions& options = {})
+      : Adam(std::move(parameters), options, false) {}
+  template <class E, class why = detail::other_device<D, E>>
+    requires(!std::is_same_v<E, D>)
+  explicit Adam(const std::vector<Parameter<T, E>>&, const AdamOptions& = {}) = delete;
+
+  /// Updates every parameter that has a gradient.
+  void step() {
+    using R = compute_t<T>;
+    if (!mean_.buffer()) {
+      mean_ = this->arena_.filled_with_zeros();
+      square_ = this->arena_.filled_with_zeros();
+    }
+    const double lr = this->lr();
+    const auto make = [&](std::int64_t step) {
+      const auto t = static_cast<double>(step);
+      return detail::AdamStep<R>{static_cast<R>(lr / (1.0 - std::pow(options_.beta1, t))),
+                                 static_cast<R>(options_.beta1),
+                                 static_cast<R>(options_.beta2),
+                                 static_cast<R>(options_.eps),
+                                 static_cast<R>(decoupled_ ? 0.0 : options_.weight_decay),
+                                 static_cast<R>(decoupled_ ? 1.0 - lr * options_.weight_decay : 1.0),
+                                 static_cast<R>(1.0 / std::sqrt(1.0 - std::pow(options_.beta2, t)))};
+    };
+    this->arena_.update(make, mean_, square_);
+  }
+
+ protected:
+  Adam(std::vector<Parameter<T, D>> parameters, const AdamOptions& options, bool decoupled)
+      : Optimizer<T, D>(std::move(parameters), checked(options).lr), options_(options), decoupled_(decoupled) {}
+
+ private:
+  static const AdamOptions& checked(const AdamOptions& options) {
+    Adam::require(options.lr >= 0, "learning rate", options.lr, "0 or more");
+    Adam::require(options.beta1 >= 0 && options.beta1 < 1, "beta1", options.beta1, "at least 0 and below 1");
+    Adam::require(options.beta2 >= 0 && options.beta2 < 1, "beta2", options.beta2, "at least 0 and below 1");
+    Adam::require(options.eps >= 0, "eps", options.eps, "0 or more");
+    Adam::require(options.weight_decay >= 0, "weight_decay", options.weight_decay, "0 or more");
+    return options;
+  }
+
+  AdamOptions options_;
+  bool decoupled_;
+  Tensor<T, D> mean_, square_;
+};
+template <class T, class D>
+Adam(std::vector<Parameter<T, D>>, AdamOptions = {}) -> Adam<T, D>;
+
+/// Adam with decoupled weight decay (Loshchilov and Hutter, 2019): values shrink by lr weight_decay before each step.
+template <class T, class D>
+class AdamW : public Adam<T, D> {
+ public:
+  explicit AdamW(std::vector<Parameter<T, D>> parameters, const AdamWOptions& o = {})
+      : Adam<T, D>(std::move(parameters), {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay}, true) {}
+  template <class E, class why = detail::other_device<D, E>>
+    requires(!std::is_same_v<E, D>)
+  explicit AdamW(const std::vector<Parameter<T, E>>&, const AdamWOptions& = {}) = delete;
+};
+template <class T, class D>
+AdamW(std::vector<Parameter<T, D>>, AdamWOptions = {}) -> AdamW<T, D>;
+
+}  // namespace locus::inline LOCUS_ABI::optim

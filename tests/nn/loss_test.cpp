@@ -1,0 +1,98 @@
+#include <locus/nn/loss.hpp>
+
+#include <locus/autograd/parameter.hpp>
+#include <locus/device/launch_log.hpp>
+
+#ifndef LOCUS_TEST_DEVICES
+#define LOCUS_TEST_DEVICES locus_test::Counting
+#endif
+#include <golden/golden.hpp>
+#include <support/device_list.hpp>
+
+using namespace locus;
+using namespace locus_test;
+
+namespace {
+
+/// A loss with every reduction, values and gradients, in double and float.
+template <class T, class D, class Loss>
+void check_loss(const std::string& name, const char* target, const Loss& loss) {
+  CAPTURE(name);
+  const auto y = golden::tensor<T, D>(target);
+  for (const auto& [reduction, suffix] :
+       {std::pair{Reduction::mean, "_mean"}, std::pair{Reduction::sum, "_sum"}, std::pair{Reduction::none, "_none"}}) {
+    const auto x = variable(golden::tensor<T, D>("loss_x"));
+    CHECK_GOLDEN(name + suffix, loss(x, y, reduction), ({"x"}), x);
+    const auto plain = loss(x.value(), y, reduction);
+    static_assert(std::remove_cvref_t<decltype(plain)>::role == Role::plain);
+    CHECK_CLOSE(plain, golden::reference(name + suffix), std::is_same_v<T, double> ? 1e-10 : 1e-5);
+  }
+}
+
+}  // namespace
+
+LOCUS_DEVICE_TEST("losses are PyTorch's, with every reduction", D) {
+  check_loss<double, D>("mse", "loss_y", [](auto... a) { return nn::mse_loss(a...); });
+  check_loss<double, D>("l1", "loss_y", [](auto... a) { return nn::l1_loss(a...); });
+  check_loss<double, D>("huber", "loss_y", [](auto x, auto y, Reduction r) { return nn::huber_loss(x, y, 0.7, r); });
+  check_loss<double, D>("bce", "loss_targets", [](auto... a) { return nn::binary_cross_entropy_with_logits(a...); });
+  check_loss<float, D>("mse", "loss_y", [](auto... a) { return nn::mse_loss(a...); });
+}
+
+LOCUS_DEVICE_TEST("a loss on plain tensors is one launch, its reduction fused with the formula", D) {
+  const auto x = sample<float, D>({8, 3}, 1), y = sample<float, D>({8, 3}, 2);
+  const LaunchLog log;
+  (void)nn::mse_loss(x, y);
+  CHECK(log.launches() == 1);
+}
+
+LOCUS_DEVICE_TEST("logits of any size give a finite loss", D) {
+  const auto x = variable(tensor<float, D>({4}, {-1000, 1000, -1000, 1000}));
+  const auto target = tensor<float, D>({4}, {0, 1, 1, 0});
+  const auto loss = nn::binary_cross_entropy_with_logits(x, target, Reduction::none);
+  CHECK_CLOSE(loss, {0, 0, 1000, 1000});
+  loss.backward(tensor<float, D>({4}, {1, 1, 1, 1}));
+  CHECK_CLOSE(x.grad(), {0, 0, -1, 1});
+}
+
+LOCUS_DEVICE_TEST("Huber's loss at its corner", D) {
+  const auto x = variable(tensor<double, D>({3}, {-1, 1, 0})), y = variable(tensor<double, D>({3}, {0, 0, 0}));
+  nn::huber_loss(x, y.value(), 1.0, Reduction::sum).backward();
+  CHECK_CLOSE(x.grad(), {-1, 1, 0});
+}
+
+LOCUS_DEVICE_TEST("both sides of a loss may be traced", D) {
+  const auto x = variable(tensor<float, D>({2}, {1, 2})), y = variable(tensor<float, D>({2}, {3, 5}));
+  nn::mse_loss(x, y).backward();
+  CHECK_CLOSE(x.grad(), {-2, -3});
+  CHECK_CLOSE(y.grad(), {2, 3});
+}
+
+TEST_CASE("losses refuse shapes that would broadcast, and bounds that make no sense") {
+  const Tensor<float> x({4, 3}), column({4, 1}), row({3});
+  CHECK_THROWS_WITH_AS((void)nn::mse_loss(x, column), doctest::Contains("(4, 3)"), ShapeError);
+  CHECK_THROWS_AS((void)nn::l1_loss(x, row), ShapeError);
+  CHECK_THROWS_AS((void)nn::huber_loss(x, row), ShapeError);
+  CHECK_THROWS_AS((void)nn::binary_cross_entropy_with_logits(x, row), ShapeError);
+  CHECK_THROWS_AS((void)nn::huber_loss(x, x, 0), ArgumentError);
+  CHECK_THROWS_AS((void)nn::huber_loss(x, x, -1), ArgumentError);
+}
+
+TEST_CASE("losses of no elements") {
+  const Tensor<float> x({0, 3});
+  CHECK(std::isnan(nn::mse_loss(x, x).item()));
+  CHECK(nn::mse_loss(x, x, Reduction::sum).item() == 0);
+  CHECK(nn::mse_loss(x, x, Reduction::none).shape() == Shape{0, 3});
+}
+
+LOCUS_DEVICE_TEST("cross-entropy is reached from nn as well", D) {
+  const auto logits = tensor<float, D>({2, 2}, {0, 0, 0, 0});
+  CHECK_CLOSE(nn::cross_entropy(logits, tensor<std::int64_t, D>({2}, {0, 1})), {std::log(2.0)});
+}
+
+LOCUS_DEVICE_TEST("the loss of a nearly certain logit keeps its digits", D) {
+  const auto x = tensor<float, D>({4}, {5, 10, 15, 20}), target = tensor<float, D>({4}, {1, 1, 1, 1});
+  const auto loss = nn::binary_cross_entropy_with_logits(x, target, Reduction::none);
+  CHECK(relative_difference(loss, {std::log1p(std::exp(-5.0)), std::log1p(std::exp(-10.0)), std::log1p(std::exp(-15.0)),
+                                   std::log1p(std::exp(-20.0))}) == "");
+}

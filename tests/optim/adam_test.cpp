@@ -1,0 +1,55 @@
+#include <locus/optim/adam.hpp>
+
+#include <optim/trajectory.hpp>
+
+using namespace locus;
+using namespace locus_test;
+
+template <>
+struct locus_test::OptionsOf<optim::Adam> {
+  using type = optim::AdamOptions;
+};
+template <>
+struct locus_test::OptionsOf<optim::AdamW> {
+  using type = optim::AdamWOptions;
+};
+
+LOCUS_DEVICE_TEST("Adam and AdamW follow PyTorch's", D) {
+  using optim::Adam, optim::AdamW;
+  check_trajectory<double, D, Adam>("adam", {.lr = 0.05});
+  check_trajectory<double, D, Adam>("adam_decay",
+                                    {.lr = 0.05, .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-6, .weight_decay = 0.2});
+  check_trajectory<double, D, Adam>("adam_late", {.lr = 0.05}, 3);
+  check_trajectory<double, D, AdamW>("adamw", {.lr = 0.05, .weight_decay = 0.3});
+  check_trajectory<float, D, Adam>("adam", {.lr = 0.05});
+  check_trajectory<float, D, AdamW>("adamw", {.lr = 0.05, .weight_decay = 0.3});
+}
+
+LOCUS_DEVICE_TEST("a step of Adam is one launch", D) {
+  const std::vector parameters{Parameter(sample<float, D>({3, 4})), Parameter(sample<float, D>({5}))};
+  optim::Adam optimizer{parameters};
+  CHECK(optimizer.lr() == 0.001);
+  for (const auto& parameter : parameters) sum(square(trace(parameter))).backward();
+  optimizer.step();  // makes the running means
+  const LaunchLog log;
+  optimizer.step();
+  CHECK(log.launches() == 1);
+}
+
+LOCUS_DEVICE_TEST("the first step of Adam has the size of the learning rate, whatever the gradient", D) {
+  const Parameter w(tensor<double, D>({2}, {1, 1}));
+  optim::Adam optimizer{std::vector{w}, {.lr = 0.25, .eps = 0}};
+  sum(trace(w) * tensor<double, D>({2}, {1e-6, -1e6})).backward();
+  optimizer.step();
+  CHECK_CLOSE(w.value(), {0.75, 1.25}, 1e-9);
+}
+
+TEST_CASE("Adam refuses what makes no sense") {
+  const std::vector parameters{Parameter(Tensor<float>({2}).fill_(1))};
+  using optim::Adam, optim::AdamW;
+  CHECK_THROWS_AS((Adam{parameters, {.lr = -1}}), ArgumentError);
+  CHECK_THROWS_AS((Adam{parameters, {.beta1 = 1}}), ArgumentError);
+  CHECK_THROWS_AS((Adam{parameters, {.beta2 = -0.1}}), ArgumentError);
+  CHECK_THROWS_AS((Adam{parameters, {.eps = -1}}), ArgumentError);
+  CHECK_THROWS_AS((AdamW{parameters, {.weight_decay = -1}}), ArgumentError);
+}

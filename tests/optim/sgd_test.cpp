@@ -1,0 +1,133 @@
+#include <locus/optim/sgd.hpp>
+
+#include <optim/trajectory.hpp>
+
+using namespace locus;
+using namespace locus_test;
+
+template <>
+struct locus_test::OptionsOf<optim::Sgd> {
+  using type = optim::SgdOptions;
+};
+
+LOCUS_DEVICE_TEST("SGD follows PyTorch's", D) {
+  using optim::Sgd;
+  check_trajectory<double, D, Sgd>("sgd", {.lr = 0.1});
+  check_trajectory<double, D, Sgd>("sgd_decay", {.lr = 0.1, .weight_decay = 0.2});
+  check_trajectory<double, D, Sgd>("sgd_momentum", {.lr = 0.1, .momentum = 0.9});
+  check_trajectory<double, D, Sgd>("sgd_dampening",
+                                   {.lr = 0.1, .momentum = 0.9, .dampening = 0.3, .weight_decay = 0.02});
+  check_trajectory<double, D, Sgd>("sgd_nesterov",
+                                   {.lr = 0.1, .momentum = 0.9, .weight_decay = 0.02, .nesterov = true});
+  check_trajectory<double, D, Sgd>("sgd_late", {.lr = 0.1, .momentum = 0.9, .dampening = 0.3}, 3);
+  check_trajectory<float, D, Sgd>("sgd_nesterov", {.lr = 0.1, .momentum = 0.9, .weight_decay = 0.02, .nesterov = true});
+}
+
+LOCUS_DEVICE_TEST("a step is one launch, and zero_grad none", D) {
+  const std::vector parameters{Parameter(sample<float, D>({3, 4})), Parameter(sample<float, D>({5})),
+                               Parameter(sample<float, D>({}))};
+  optim::Sgd optimizer{parameters, {.lr = 0.1, .momentum = 0.9}};
+  for (const auto& parameter : parameters) sum(square(trace(parameter))).backward();
+  optimizer.step();  // makes the momentum
+  const LaunchLog log;
+  optimizer.step();
+  CHECK(log.launches() == 1);
+  optimizer.zero_grad();
+  CHECK(log.launches() == 1);
+}
+
+LOCUS_DEVICE_TEST("parameters without a gradient stay as they are", D) {
+  const Parameter moving(tensor<float, D>({2}, {1, 2})), still(tensor<float, D>({2}, {3, 4})),
+      also_moving(tensor<float, D>({2}, {5, 6}));
+  optim::Sgd optimizer{std::vector{moving, still, also_moving}, {.lr = 1, .weight_decay = 1}};
+  (sum(trace(moving)) + sum(trace(also_moving))).backward();
+  optimizer.step();
+  CHECK_CLOSE(moving.value(), {-1, -1});
+  CHECK_CLOSE(still.value(), {3, 4});
+  CHECK_CLOSE(also_moving.value(), {-1, -1});
+}
+
+LOCUS_DEVICE_TEST("the learning rate may change between steps", D) {
+  const Parameter w(tensor<float, D>({1}, {1}));
+  optim::Sgd optimizer{std::vector{w}, {.lr = 1}};
+  CHECK(optimizer.lr() == 1);
+  sum(trace(w)).backward();
+  optimizer.step();
+  optimizer.set_lr(0.25);
+  optimizer.step();
+  CHECK_CLOSE(w.value(), {-0.25});
+}
+
+LOCUS_DEVICE_TEST("an optimizer keeps values and gradients, and shares them with every handle", D) {
+  const Parameter w(tensor<float, D>({2}, {1, 2}));
+  const Parameter same = w;
+  sum(trace(w) * 3).backward();
+  optim::Sgd optimizer{std::vector{w}, {.lr = 0.5}};
+  CHECK_CLOSE(same.value(), {1, 2});
+  CHECK_CLOSE(same.grad(), {3, 3});
+  optimizer.step();
+  CHECK_CLOSE(same.value(), {-0.5, 0.5});
+}
+
+LOCUS_DEVICE_TEST("stepping with parameters that another optimizer took over is refused", D) {
+  const Parameter w(tensor<float, D>({2}, {1, 2}));
+  optim::Sgd first{std::vector{w}, {.lr = 1}};
+  optim::Sgd second{std::vector{w}, {.lr = 1}};
+  sum(trace(w)).backward();
+  CHECK_THROWS_AS(first.step(), ArgumentError);
+  second.step();
+  CHECK_CLOSE(w.value(), {0, 1});
+}
+
+LOCUS_DEVICE_TEST("modifying weights between forward and backward is refused", D) {
+  const Parameter w(tensor<float, D>({2}, {1, 2}));
+  optim::Sgd optimizer{std::vector{w}, {.lr = 1}};
+  const auto loss = sum(trace(w) * trace(w));
+  loss.backward({.retain_graph = true});
+  optimizer.step();
+  CHECK_THROWS_AS(loss.backward(), StaleError);
+}
+
+TEST_CASE("an optimizer refuses what makes no sense") {
+  const std::vector parameters{Parameter(Tensor<float>({2}).fill_(1))};
+  using optim::Sgd;
+  CHECK_THROWS_AS((Sgd{parameters, {.lr = -1}}), ArgumentError);
+  CHECK_THROWS_AS((Sgd{parameters, {.lr = std::nan("")}}), ArgumentError);
+  CHECK_THROWS_AS((Sgd{parameters, {.momentum = -1}}), ArgumentError);
+  CHECK_THROWS_AS((Sgd{parameters, {.weight_decay = -1}}), ArgumentError);
+  CHECK_THROWS_AS((Sgd{parameters, {.nesterov = true}}), ArgumentError);
+  CHECK_THROWS_AS((Sgd{parameters, {.momentum = 0.9, .dampening = 0.5, .nesterov = true}}), ArgumentError);
+  CHECK_THROWS_AS((Sgd{std::vector<Parameter<float>>{}, {}}), ArgumentError);
+  CHECK_THROWS_AS((Sgd{std::vector{parameters[0], parameters[0]}, {}}), ArgumentError);
+  CHECK_THROWS_AS((Sgd{std::vector{Parameter<float>()}, {}}), ArgumentError);
+}
+
+TEST_CASE("parameters on two ordinals are refused, naming both") {
+  const std::vector parameters{Parameter(Tensor<float, Counting>({2}, Counting{0})),
+                               Parameter(Tensor<float, Counting>({2}, Counting{1}))};
+  CHECK_THROWS_WITH_AS((optim::Sgd{parameters, {}}), doctest::Contains("counting:1"), DeviceError);
+}
+
+LOCUS_DEVICE_TEST("options that are refused leave the parameters to their optimizer", D) {
+  const Parameter w(tensor<float, D>({2}, {1, 2}));
+  optim::Sgd optimizer{std::vector{w}, {.lr = 1}};
+  CHECK_THROWS_AS((optim::Sgd{std::vector{w}, {.momentum = -1}}), ArgumentError);
+  CHECK_THROWS_AS((optim::Sgd{std::vector{w}, {.lr = -1}}), ArgumentError);
+  sum(trace(w)).backward();
+  optimizer.step();
+  CHECK_CLOSE(w.value(), {0, 1});
+}
+
+LOCUS_DEVICE_TEST("a step changes the parameters that it moves, and no others", D) {
+  const Parameter a(tensor<float, D>({2}, {1, 2})), b(tensor<float, D>({2}, {3, 4}));
+  optim::Sgd optimizer{std::vector{a, b}, {.lr = 1}};
+  const auto of_a = sum(square(trace(a))), of_b = sum(square(trace(b)));
+  optimizer.step();
+  of_a.backward();
+  optimizer.step();
+  of_b.backward();  // what it saved was not touched
+  CHECK_CLOSE(b.grad(), {6, 8});
+  const auto stale = sum(square(trace(a)));
+  optimizer.step();
+  CHECK_THROWS_AS(stale.backward(), StaleError);
+}
