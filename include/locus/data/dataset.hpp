@@ -1,0 +1,114 @@
+#pragma once
+// Labelled images on the host, and parts of them.
+
+#include <locus/data/sampler.hpp>
+#include <locus/tensor/copy.hpp>
+
+#include <cmath>
+#include <cstring>
+#include <memory>
+
+namespace locus::inline LOCUS_ABI::data {
+
+/// Images as bytes, (n, channels, height, width), with a class for each. Cheap to copy: the bytes are shared.
+class LabelledImages {
+ public:
+  LabelledImages() = default;
+  /// throws ShapeError unless there is one label per image; IndexError for a label outside [0, classes)
+  LabelledImages(const Tensor<std::uint8_t, Cpu>& images, const Tensor<std::int64_t, Cpu>& labels, std::int64_t classes)
+      : images_(images.contiguous()), labels_(labels.contiguous()), classes_(classes) {
+    if (images_.rank() != 4) fail<ShapeError>("images: expected (n, channels, height, width), got ", images_.shape());
+    if (labels_.rank() != 1 || labels_.size(0) != images_.size(0)) {
+      fail<ShapeError>("images of shape ", images_.shape(), " with labels of shape ", labels_.shape(),
+                       "; expected one label per image");
+    }
+    for (std::int64_t i = 0; i < labels_.elements(); ++i) {
+      const std::int64_t label = labels_.data()[i];
+      if (label < 0 || label >= classes) {
+        fail<IndexError>("label ", label, " of image ", i, "; expected 0 to ", classes - 1);
+      }
+    }
+  }
+
+  [[nodiscard]] std::int64_t size() const {
+    return chosen_ ? static_cast<std::int64_t>(chosen_->size()) : images_.size(0);
+  }
+  [[nodiscard]] std::int64_t classes() const { return classes_; }
+  /// (channels, height, width)
+  [[nodiscard]] Shape sample_shape() const { return {images_.size(1), images_.size(2), images_.size(3)}; }
+
+  /// The samples at these positions, sharing the bytes. throws IndexError
+  [[nodiscard]] LabelledImages subset(std::span<const std::int64_t> positions) const {
+    LabelledImages part = *this;
+    auto chosen = std::make_shared<std::vector<std::int64_t>>();
+    chosen->reserve(positions.size());
+    for (auto position : positions) chosen->push_back(stored(position));
+    part.chosen_ = std::move(chosen);
+    return part;
+  }
+
+  /// One image, (channels, height, width), and its label. throws IndexError
+  [[nodiscard]] std::pair<Tensor<std::uint8_t, Cpu>, std::int64_t> operator[](std::int64_t position) const {
+    const auto at = stored(position);
+    return {images_.select(0, at), labels_(at)};
+  }
+
+  /// Copies samples to dense memory for positions.size() images, as T = scale * byte. throws IndexError
+  template <class T>
+  void gather(std::span<const std::int64_t> positions, T scale, T* images, std::int64_t* labels) const {
+    const std::int64_t pixels = elements(sample_shape());
+    for (std::size_t i = 0; i < positions.size(); ++i) {
+      const auto at = stored(positions[i]);
+      if (i + 1 < positions.size()) prefetch(images_.data() + stored(positions[i + 1]) * pixels, pixels);
+      copy_image(images_.data() + at * pixels, pixels, scale, images);
+      images += pixels;
+      *labels++ = labels_.data()[at];
+    }
+  }
+
+ private:
+  [[nodiscard]] std::int64_t stored(std::int64_t position) const {
+    if (position < 0 || position >= size()) fail<IndexError>("sample ", position, " of ", size());
+    return chosen_ ? (*chosen_)[static_cast<std::size_t>(position)] : position;
+  }
+
+  /// Images in random order are seldom in cache: the next one is on its way while this one is converted.
+  static void prefetch(const std::uint8_t* image, std::int64_t bytes) {
+    constexpr std::int64_t line = 64, most = 32 * line;  // the processor notices that longer ones go on
+    for (std::int64_t i = 0; i < bytes && i < most; i += line) __builtin_prefetch(image + i);
+  }
+
+  template <class T>
+  LOCUS_VECTORIZED static void copy_image(const std::uint8_t* from, std::int64_t pixels, T scale, T* to) {
+    if constexpr (std::is_same_v<T, std::uint8_t>) {
+      std::memcpy(to, from, static_cast<std::size_t>(pixels));
+    } else {
+      LOCUS_IVDEP
+      for (std::int64_t i = 0; i < pixels; ++i) to[i] = static_cast<T>(from[i]) * scale;
+    }
+  }
+
+  Tensor<std::uint8_t, Cpu> images_;
+  Tensor<std::int64_t, Cpu> labels_;
+  std::int64_t classes_ = 0;
+  std::shared_ptr<const std::vector<std::int64_t>> chosen_;  ///< null: all, in order
+};
+
+/// Two parts drawn at random: `fraction` of the samples, and the rest. The same for the same seed.
+/// throws ArgumentError unless 0 < fraction < 1 leaves a sample on both sides
+[[nodiscard]] inline std::pair<LabelledImages, LabelledImages> random_split(const LabelledImages& dataset,
+                                                                            double fraction, std::uint64_t seed = 0) {
+  const std::int64_t size = dataset.size();
+  const bool is_share = fraction > 0 && fraction < 1;
+  const std::int64_t first = is_share ? std::llround(static_cast<double>(size) * fraction) : 0;
+  if (first < 1 || first >= size) {
+    fail<ArgumentError>("random_split: a fraction of ", fraction, " of ", size,
+                        " samples; expected one between 0 and 1 that leaves samples on both sides");
+  }
+  const auto order = RandomSampler{size, seed}.order(0);
+  const std::span all(order);
+  return {dataset.subset(all.first(static_cast<std::size_t>(first))),
+          dataset.subset(all.subspan(static_cast<std::size_t>(first)))};
+}
+
+}  // namespace locus::inline LOCUS_ABI::data

@@ -1,0 +1,237 @@
+#pragma once
+// Batches of a data set on a device, prepared on another thread while the last ones are used.
+
+#include <locus/core/random.hpp>
+#include <locus/core/thread.hpp>
+#include <locus/data/dataset.hpp>
+#include <locus/device/pinned.hpp>
+#include <locus/expr/operators.hpp>
+
+#include <atomic>
+#include <exception>
+
+namespace locus::inline LOCUS_ABI::data {
+
+/// Images as numbers in [0, 1], (n, channels, height, width), and their classes, (n).
+template <class T, class D>
+struct Batch {
+  Tensor<T, D> images;
+  Tensor<std::int64_t, D> labels;
+};
+
+/// In place of a seed: one is drawn, another for every loader, as manual_seed() determines.
+inline constexpr std::uint64_t drawn_seed = ~std::uint64_t{0};
+
+struct LoaderOptions {
+  std::int64_t batch_size = 64;
+  bool shuffle = false;             ///< a new order every epoch
+  bool drop_last = false;           ///< leave out the last batch of an epoch if it is smaller
+  std::uint64_t seed = drawn_seed;  ///< of the orders, which depend on it and the epoch; by default one is drawn
+  std::int64_t ahead = 8;           ///< batches prepared in advance, at most 1024
+};
+
+namespace detail {
+
+/// Loaders have a generator of their own, so that shuffling changes no other random number.
+struct Orders {};
+[[nodiscard]] inline std::uint64_t draw_seed() {
+  const auto generator = locus::detail::draw_from_default<Orders>(2);
+  Philox random(generator.seed, generator.offset, locus::detail::stream_of_orders);
+  const std::uint64_t high = random();
+  return high << 32 | random();
+}
+
+/// Where batches are prepared: on the host itself, or in pinned memory for a device that copies from there.
+template <class D>
+using staging_t = std::conditional_t<HostAccessible<D>, D, Pinned>;
+
+/// One pass over a data set. A thread of its own prepares batches ahead; they arrive in order.
+template <class T, class D>
+class Epoch {
+  using Staged = std::conditional_t<HostAccessible<D>, T, std::uint8_t>;  // bytes travel; they become T on the device
+  using Place = staging_t<D>;
+
+ public:
+  Epoch(const LabelledImages& dataset, const LoaderOptions& options, D device, std::vector<std::int64_t> order)
+      : dataset_(dataset),
+        options_(options),
+        device_(device),
+        order_(std::move(order)),
+        ring_(static_cast<std::size_t>(options.ahead)),
+        worker_(&work, this) {}
+  Epoch(const Epoch&) = delete;
+  Epoch& operator=(const Epoch&) = delete;
+  ~Epoch() {
+    stopped_.store(true, std::memory_order_relaxed);
+    taken_.fetch_add(1);
+    taken_.notify_one();
+  }
+
+  /// Puts the next batch into `batch`; false at the end, after which it is not to be asked again. Exceptions of the
+  /// worker leave through here.
+  [[nodiscard]] bool next(Batch<T, D>& batch) {
+    batch = {};  // its memory, first
+    const std::uint32_t position = taken_.load(std::memory_order_relaxed);
+    prepared_.wait(position);
+    Batch<Staged, Place> staged = std::move(ring_[position % ring_.size()]);
+    if (!staged.images.buffer()) {  // the end of the epoch, or of the worker
+      if (failure_) std::rethrow_exception(failure_);
+      return false;
+    }
+    // Sequentially consistent, as in put(): of two threads that each store their number and then read the other's, one
+    // sees the other's store. Otherwise both could go to sleep.
+    taken_.store(position + 1);
+    const std::uint32_t ready = prepared_.load() - (position + 1);
+    if (ready == ring_.size() / 2) taken_.notify_one();  // wakes the worker rarely
+    batch = deliver(std::move(staged));
+    return true;
+  }
+
+ private:
+  [[nodiscard]] Batch<T, D> deliver(Batch<Staged, Place>&& staged) const {
+    if constexpr (std::is_same_v<Place, D>) {
+      return std::move(staged);
+    } else {
+      const auto bytes = staged.images.template to<D>(device_);
+      const Tensor<T, D> images = elementwise(functor::Convert<T>{}, bytes) * (1.0 / 255.0);
+      return {images, staged.labels.template to<D>(device_)};
+    }
+  }
+
+  static void work(void* epoch) noexcept {
+    auto& self = *static_cast<Epoch*>(epoch);
+    try {
+      self.prepare_all();
+    } catch (...) {
+      self.failure_ = std::current_exception();
+    }
+    self.put({});
+  }
+
+  void prepare_all() {
+    const auto total = static_cast<std::int64_t>(order_.size());
+    const std::int64_t size = std::min(options_.batch_size, total);
+    reserve(size);
+    for (std::int64_t first = 0; first < total; first += size) {
+      const std::int64_t count = std::min(size, total - first);
+      if ((count < options_.batch_size && options_.drop_last) || !put(prepare(first, count))) return;
+    }
+  }
+
+  /// Waits for room and adds a batch; an empty one ends the epoch. False if the epoch was given up.
+  bool put(Batch<Staged, Place> batch) {
+    const std::uint32_t position = prepared_.load(std::memory_order_relaxed);
+    const auto room = static_cast<std::uint32_t>(ring_.size());
+    std::uint32_t taken = taken_.load();
+    if (position - taken == room) {
+      for (; position - taken > room / 2 && !stopped_.load(std::memory_order_relaxed); taken = taken_.load())
+        taken_.wait(taken);
+    }
+    if (stopped_.load(std::memory_order_relaxed)) return false;
+    ring_[position % room] = std::move(batch);
+    prepared_.store(position + 1);
+    prepared_.notify_one();
+    return true;
+  }
+
+  /// Asks for as much memory as ever is in use at once and gives it back: later batches find it in the pool, whether
+  /// they are used up faster than they are prepared or slower.
+  void reserve(std::int64_t size) const {
+    const auto total = static_cast<std::int64_t>(order_.size());
+    const std::int64_t whole = std::min(options_.ahead + 2, total / size);
+    std::vector<Batch<Staged, Place>> batches(static_cast<std::size_t>(whole + 1));
+    for (auto& batch : batches) batch = empty_batch(&batch == &batches.back() ? total % size : size);
+  }
+
+  [[nodiscard]] [[gnu::noinline]] Batch<Staged, Place> empty_batch(std::int64_t count) const {
+    Shape shape = dataset_.sample_shape();
+    shape.insert(0, count);
+    return {Tensor<Staged, Place>(shape), Tensor<std::int64_t, Place>({count})};
+  }
+
+  [[nodiscard]] Batch<Staged, Place> prepare(std::int64_t first, std::int64_t count) const {
+    Batch<Staged, Place> batch = empty_batch(count);
+    const std::span positions(order_.data() + first, static_cast<std::size_t>(count));
+    constexpr Staged scale = std::is_same_v<Staged, std::uint8_t> ? Staged(1) : Staged(1.0 / 255.0);
+    dataset_.gather(positions, scale, batch.images.data(), batch.labels.data());
+    return batch;
+  }
+
+  LabelledImages dataset_;
+  LoaderOptions options_;
+  D device_;
+  std::vector<std::int64_t> order_;
+  std::vector<Batch<Staged, Place>> ring_;
+  std::atomic<std::uint32_t> prepared_{0}, taken_{0};  ///< batches so far; those between are in the ring
+  std::atomic<bool> stopped_{false};
+  std::exception_ptr failure_;  ///< set before the last batch, which is empty
+  Thread worker_;               // last: it uses what stands above
+};
+
+}  // namespace detail
+
+/// The batches of a data set on D; every begin() starts an epoch.
+///
+///     for (auto [images, labels] : data::loader<D>(digits.train, {.batch_size = 100, .shuffle = true})) ...
+template <class T, class D>
+class Loader {
+ public:
+  class Iterator {
+   public:
+    using value_type = Batch<T, D>;
+    using difference_type = std::ptrdiff_t;
+    explicit Iterator(std::unique_ptr<detail::Epoch<T, D>> epoch) : epoch_(std::move(epoch)) { ++*this; }
+    [[nodiscard]] const Batch<T, D>& operator*() const { return batch_; }
+    Iterator& operator++() {
+      at_end_ = !epoch_->next(batch_);
+      return *this;
+    }
+    [[nodiscard]] bool operator==(std::default_sentinel_t) const { return at_end_; }
+
+   private:
+    std::unique_ptr<detail::Epoch<T, D>> epoch_;
+    Batch<T, D> batch_;
+    bool at_end_ = false;
+  };
+
+  /// throws ArgumentError for an empty data set or options out of range; CudaUnavailable
+  Loader(LabelledImages dataset, const LoaderOptions& options, D device)
+      : dataset_(std::move(dataset)), options_(options), device_(device) {
+    if (dataset_.size() < 1) fail<ArgumentError>("loader: the data set is empty");
+    if (options.batch_size < 1)
+      fail<ArgumentError>("loader: batch_size is ", options.batch_size, "; expected 1 or more");
+    if (options.ahead < 1 || options.ahead > 1024)
+      fail<ArgumentError>("loader: ahead is ", options.ahead, "; expected 1 to 1024 batches");
+    if (options.seed == drawn_seed) options_.seed = detail::draw_seed();
+  }
+
+  [[nodiscard]] Iterator begin() {
+    auto order = options_.shuffle ? RandomSampler{dataset_.size(), options_.seed}.order(epoch_)
+                                  : SequentialSampler{dataset_.size()}.order(epoch_);
+    ++epoch_;
+    return Iterator(std::make_unique<detail::Epoch<T, D>>(dataset_, options_, device_, std::move(order)));
+  }
+  [[nodiscard]] std::default_sentinel_t end() const { return {}; }
+
+  [[nodiscard]] const LabelledImages& dataset() const { return dataset_; }
+  /// Batches of an epoch.
+  [[nodiscard]] std::int64_t size() const {
+    const bool rest = !options_.drop_last && dataset_.size() % options_.batch_size != 0;
+    return dataset_.size() / options_.batch_size + rest;
+  }
+  [[nodiscard]] std::int64_t batch_size() const { return options_.batch_size; }
+
+ private:
+  LabelledImages dataset_;
+  LoaderOptions options_;
+  D device_;
+  std::uint64_t epoch_ = 0;
+};
+
+/// Batches of float images on D.
+template <Device D>
+[[nodiscard]] Loader<float, D> loader(const LabelledImages& dataset, const LoaderOptions& options = {}, D device = {}) {
+  return Loader<float, D>(dataset, options, device);
+}
+
+}  // namespace locus::inline LOCUS_ABI::data

@@ -1,0 +1,76 @@
+#pragma once
+// Handwritten digits: MNIST from its files, or digits that Locus draws itself.
+
+#include <locus/data/dataset.hpp>
+#include <locus/data/drawn_digits.hpp>
+#include <locus/data/idx.hpp>
+
+#include <algorithm>
+
+namespace locus::inline LOCUS_ABI::data {
+
+struct MnistOptions {
+  double valid_fraction = 0.2;  ///< share of the training images that is held back at random
+  std::uint64_t seed = 0;       ///< of that split, and of drawn digits
+};
+
+/// Images of digits, (1, 28, 28) with labels 0 to 9: to train with, to validate with, and to test with at the end.
+struct Mnist {
+  LabelledImages train, valid, test;
+
+  /// Reads MNIST's four IDX files, plain or gzip, from a folder. throws DataError for a file that is missing or damaged
+  [[nodiscard]] static Mnist open(const std::string& folder, const MnistOptions& options = {}) {
+    return split(read(folder, "train"), read(folder, "t10k"), options);
+  }
+
+  /// Draws `count` digits to train and validate with, and a fifth of that to test with.
+  [[nodiscard]] static Mnist draw(std::int64_t count = 20000, const MnistOptions& options = {}) {
+    return split(drawn(count, 2 * options.seed), drawn(count / 5, 2 * options.seed + 1), options);
+  }
+
+ private:
+  static constexpr std::int64_t classes = 10;
+
+  [[nodiscard]] static Mnist split(const LabelledImages& all, LabelledImages test, const MnistOptions& options) {
+    auto [valid, train] = random_split(all, options.valid_fraction, options.seed);
+    return {std::move(train), std::move(valid), std::move(test)};
+  }
+
+  [[nodiscard]] static LabelledImages read(const std::string& folder, const std::string& part) {
+    const auto images_path = find_idx(folder, part + "-images-idx3-ubyte");
+    const auto labels_path = find_idx(folder, part + "-labels-idx1-ubyte");
+    const IdxFile images = read_idx(images_path, 3), labels = read_idx(labels_path, 1);
+    if (images.extents[1] != 28 || images.extents[2] != 28) {
+      fail<DataError>("'", images_path, "' holds images of ", images.extents[1], " x ", images.extents[2],
+                      " pixels; expected 28 x 28");
+    }
+    if (images.extents[0] != labels.extents[0]) {
+      fail<DataError>("'", images_path, "' holds ", images.extents[0], " images and '", labels_path, "' ",
+                      labels.extents[0], " labels; expected as many");
+    }
+    for (std::size_t i = 0; i < labels.bytes.size(); ++i) {
+      if (labels.bytes[i] >= classes) {
+        fail<DataError>("'", labels_path, "': label ", i, " is ", static_cast<int>(labels.bytes[i]),
+                        "; expected 0 to 9");
+      }
+    }
+    return labelled(images.bytes, labels.bytes);
+  }
+
+  [[nodiscard]] static LabelledImages drawn(std::int64_t count, std::uint64_t seed) {
+    const DrawnDigits digits = draw_digits(count, seed);
+    return labelled(digits.images, digits.labels);
+  }
+
+  template <class L>
+  [[nodiscard]] static LabelledImages labelled(const std::vector<std::uint8_t>& pixels, const std::vector<L>& labels) {
+    const auto count = static_cast<std::int64_t>(labels.size());
+    Tensor<std::uint8_t, Cpu> image_tensor({count, 1, 28, 28});
+    Tensor<std::int64_t, Cpu> label_tensor({count});
+    std::copy(pixels.begin(), pixels.end(), image_tensor.data());
+    std::copy(labels.begin(), labels.end(), label_tensor.data());
+    return {image_tensor, label_tensor, classes};
+  }
+};
+
+}  // namespace locus::inline LOCUS_ABI::data

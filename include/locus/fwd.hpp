@@ -1,0 +1,48 @@
+#pragma once
+// Declarations for headers that only name Locus types. Costs next to nothing to include.
+
+#include <locus/core/config.hpp>
+
+namespace locus {
+struct Cpu;
+struct Cuda;
+struct Pinned;
+}  // namespace locus
+
+namespace locus::inline LOCUS_ABI {
+
+class Dims;
+template <class T, class D>
+class Tensor;
+template <class T, class D>
+class Traced;
+template <class T, class D>
+class Parameter;
+class History;
+
+namespace nn {
+template <class T, class D>
+class Module;
+template <class T, class D>
+class Sequential;
+template <class T, class D>
+class Linear;
+}  // namespace nn
+
+namespace optim {
+template <class T, class D>
+class Sgd;
+template <class T, class D>
+class Adam;
+template <class T, class D>
+class AdamW;
+}  // namespace optim
+
+namespace data {
+class LabelledImages;
+struct Mnist;
+template <class T, class D>
+class Loader;
+}  // namespace data
+
+}  // namespace locus::inline LOCUS_ABI

@@ -1,0 +1,35 @@
+#pragma once
+// Telling valid UTF-8 from other bytes, for the writers of text formats.
+
+#include <locus/core/config.hpp>
+
+#include <cstddef>
+#include <string_view>
+
+namespace locus::inline LOCUS_ABI {
+
+namespace io {
+
+inline constexpr std::string_view replacement_character = "\xEF\xBF\xBD";  ///< U+FFFD, for what cannot be shown
+
+/// Bytes of the character at the front; 0 where it is not valid UTF-8 (overlong forms and surrogates included).
+[[nodiscard]] constexpr std::size_t utf8_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
+  const auto follows = [&](std::size_t i) { return (byte(i) & 0xC0u) == 0x80u; };
+  const unsigned lead = byte(0), next = byte(1);
+  if (lead < 0x80) return 1;
+  if (lead >= 0xC2 && lead <= 0xDF) return follows(1) ? 2 : 0;
+  if (lead >= 0xE0 && lead <= 0xEF) {
+    const bool allowed = (lead != 0xE0 || next >= 0xA0) && (lead != 0xED || next < 0xA0);
+    return allowed && follows(1) && follows(2) ? 3 : 0;
+  }
+  if (lead >= 0xF0 && lead <= 0xF4) {
+    const bool allowed = (lead != 0xF0 || next >= 0x90) && (lead != 0xF4 || next < 0x90);
+    return allowed && follows(1) && follows(2) && follows(3) ? 4 : 0;
+  }
+  return 0;
+}
+
+}  // namespace io
+
+}  // namespace locus::inline LOCUS_ABI

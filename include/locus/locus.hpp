@@ -1,0 +1,48 @@
+#pragma once
+// Everything but files: tensors, operations, differentiation, networks, optimizers, data, training.
+// Histories as JSON and plots are in locus/io/. Each header also stands alone.
+
+// First, so that the compiler's path to what is refused is short.
+#include <locus/tensor/tensor.hpp>
+
+#include <locus/expr/refuse.hpp>
+
+#include <locus/ops/refuse_places.hpp>
+
+#include <locus/expr/operators.hpp>
+
+#include <locus/device/pinned.hpp>
+#include <locus/device/select.hpp>
+
+#include <locus/tensor/factory.hpp>
+#include <locus/tensor/print.hpp>
+#include <locus/tensor/random.hpp>
+
+#include <locus/ops/cross_entropy.hpp>
+#include <locus/ops/extreme.hpp>
+#include <locus/ops/index.hpp>
+#include <locus/ops/join.hpp>
+#include <locus/ops/linear.hpp>
+#include <locus/ops/matmul.hpp>
+#include <locus/ops/moments.hpp>
+#include <locus/ops/reduce.hpp>
+#include <locus/ops/scan.hpp>
+#include <locus/ops/softmax.hpp>
+#include <locus/ops/view.hpp>
+
+#include <locus/autograd/gradcheck.hpp>
+#include <locus/autograd/parameter.hpp>
+
+#include <locus/nn/activation.hpp>
+#include <locus/nn/linear.hpp>
+#include <locus/nn/loss.hpp>
+#include <locus/nn/sequential.hpp>
+
+#include <locus/optim/adam.hpp>
+#include <locus/optim/clip.hpp>
+#include <locus/optim/sgd.hpp>
+
+#include <locus/data/loader.hpp>
+#include <locus/data/mnist.hpp>
+
+#include <locus/training/fit.hpp>

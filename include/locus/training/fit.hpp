@@ -1,0 +1,92 @@
+#pragma once
+// The training loop.
+
+#include <locus/core/stopwatch.hpp>
+#include <locus/training/history.hpp>
+#include <locus/training/metrics.hpp>
+
+namespace locus::inline LOCUS_ABI {
+
+/// Where training stands after a batch.
+struct Progress {
+  int epoch;                    ///< counted from 1
+  std::int64_t batch, batches;  ///< done, of the epoch
+  double images_per_second;
+  double loss;  ///< mean over the epoch so far; read from the device only every `report_every` batches
+};
+
+/// What fit calls, if it is not empty, and when.
+struct FitOptions {
+  int epochs = 1;
+  int first_epoch = 1;             ///< number of the first one, when training goes on
+  std::int64_t report_every = 50;  ///< batches between two calls of on_progress, each of which waits for the device
+  void (*on_progress)(const Progress&, void*) = nullptr;
+  void (*on_epoch)(const EpochRecord&, void*) = nullptr;
+  void* state = nullptr;  ///< passed to both
+};
+
+namespace detail {
+/// throws NumericError for a loss that is NaN or infinite
+inline void require_finite_loss(double loss, int epoch) {
+  if (loss - loss == 0) return;
+  fail<NumericError>("training: the loss became ", loss, " in epoch ", epoch,
+                     "; try a smaller learning rate, gradient clipping, or look for bad values in the data");
+}
+/// throws ArgumentError for options out of range
+inline void require_valid(const FitOptions& options, std::int64_t batches, std::int64_t valid_batches) {
+  if (options.epochs < 0) fail<ArgumentError>("fit: epochs is ", options.epochs, "; expected 0 or more");
+  if (options.report_every < 1) {
+    fail<ArgumentError>("fit: report_every is ", options.report_every, "; expected 1 or more");
+  }
+  if (batches < 1)
+    fail<ArgumentError>("fit: the training loader has no batch; use a smaller batch_size, or no drop_last");
+  if (valid_batches < 1)
+    fail<ArgumentError>("fit: the validation loader has no batch; use a smaller batch_size, or no drop_last");
+}
+}  // namespace detail
+
+/// One step of training on a batch: forward, backward, update. Returns the loss, on the device.
+template <class M, class Optimizer, class T, class D>
+Tensor<T, D> train_step(const M& model, Optimizer& optimizer, const data::Batch<T, D>& batch) {
+  const auto loss = cross_entropy(model(trace(batch.images)), batch.labels);
+  optimizer.zero_grad();
+  loss.backward();
+  optimizer.step();
+  return loss.value();
+}
+
+/// Trains a classifier by cross-entropy and validates it after every epoch; records are added to `history`.
+/// throws ArgumentError for options out of range or loaders without a batch; NumericError when the loss becomes NaN or
+/// infinite (noticed where progress is reported, and at epoch ends)
+template <class M, class Optimizer, class T, class D>
+void fit(const M& model, Optimizer& optimizer, data::Loader<T, D>& train, data::Loader<T, D>& valid, History& history,
+         const FitOptions& options = {}) {
+  detail::require_valid(options, train.size(), valid.size());
+  for (int epoch = options.first_epoch; epoch < options.first_epoch + options.epochs; ++epoch) {
+    const Stopwatch watch;
+    Tensor<T, D> loss_sum;
+    std::int64_t images = 0, batches = 0;
+    for (const auto& batch : train) {
+      const Tensor<T, D> loss = train_step(model, optimizer, batch);
+      if (batches == 0) loss_sum = loss;
+      else loss_sum += loss;
+      ++batches;
+      images += batch.labels.elements();
+      if (options.on_progress && (batches % options.report_every == 0 || batches == train.size())) {
+        const double mean_loss = static_cast<double>(loss_sum.item()) / static_cast<double>(batches);
+        detail::require_finite_loss(mean_loss, epoch);
+        options.on_progress({epoch, batches, train.size(), static_cast<double>(images) / watch.seconds(), mean_loss},
+                            options.state);
+      }
+    }
+    const double mean_loss = static_cast<double>(loss_sum.item()) / static_cast<double>(batches);
+    const double seconds = watch.seconds();
+    detail::require_finite_loss(mean_loss, epoch);
+    const Evaluation score = evaluate(model, valid);
+    history.add(
+        {epoch, optimizer.lr(), mean_loss, score.loss, score.accuracy, seconds, static_cast<double>(images) / seconds});
+    if (options.on_epoch) options.on_epoch(history.last(), options.state);
+  }
+}
+
+}  // namespace locus::inline LOCUS_ABI

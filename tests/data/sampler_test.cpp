@@ -1,0 +1,54 @@
+#include <locus/data/sampler.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+using namespace locus;
+
+namespace {
+std::vector<std::int64_t> sorted(std::vector<std::int64_t> order) {
+  std::sort(order.begin(), order.end());
+  return order;
+}
+}  // namespace
+
+TEST_CASE("the sequential sampler counts") {
+  const data::SequentialSampler sampler{4};
+  CHECK(sampler.order(0) == std::vector<std::int64_t>{0, 1, 2, 3});
+  CHECK(sampler.order(7) == sampler.order(0));
+  CHECK(data::SequentialSampler{0}.order(0).empty());
+}
+
+TEST_CASE("the random sampler visits every sample once, in another order every epoch and for every seed") {
+  const data::RandomSampler sampler{100, 5};
+  const auto first = sampler.order(0);
+  CHECK(sorted(first) == data::SequentialSampler{100}.order(0));
+  CHECK(sampler.order(0) == first);
+  CHECK(sampler.order(1) != first);
+  CHECK(sorted(sampler.order(1)) == sorted(first));
+  CHECK(data::RandomSampler{100, 6}.order(0) != first);
+  CHECK(data::RandomSampler{0, 5}.order(0).empty());
+  CHECK(data::RandomSampler{1, 5}.order(3) == std::vector<std::int64_t>{0});
+}
+
+TEST_CASE("the subset sampler visits the given samples alone") {
+  const data::SubsetRandomSampler sampler{{4, 8, 15, 16, 23, 42}, 1};
+  CHECK(sorted(sampler.order(0)) == std::vector<std::int64_t>{4, 8, 15, 16, 23, 42});
+  CHECK(sampler.order(2) == sampler.order(2));
+  bool differs = false;
+  for (std::uint64_t epoch = 1; epoch < 5; ++epoch) differs |= sampler.order(epoch) != sampler.order(0);
+  CHECK(differs);
+}
+
+TEST_CASE("every place is equally likely for every sample") {
+  constexpr int n = 5, epochs = 5000;
+  int seen[n][n] = {};
+  const data::RandomSampler sampler{n, 9};
+  for (std::uint64_t epoch = 0; epoch < epochs; ++epoch) {
+    const auto order = sampler.order(epoch);
+    for (std::size_t place = 0; place < n; ++place) ++seen[place][order[place]];
+  }
+  for (const auto& place : seen)
+    for (const int count : place) CHECK(std::abs(count - epochs / n) < 150);  // more than five standard deviations
+}

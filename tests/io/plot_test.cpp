@@ -1,0 +1,279 @@
+#include <locus/io/plot.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <sstream>
+
+#include <unistd.h>
+
+using namespace locus;
+namespace fs = std::filesystem;
+using plot::Scale;
+using plot::detail::AxisScale;
+
+namespace {
+
+constexpr double gap = std::numeric_limits<double>::quiet_NaN();
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+/// The labelled ticks of an axis, as one text.
+std::string ticks(double low, double high, AxisScale::Options options = {}) {
+  std::string text;
+  const AxisScale axis({low, high}, options);
+  for (const auto& tick : axis.ticks()) {
+    if (!tick.label.empty()) text += (text.empty() ? "" : " ") + tick.label;
+  }
+  return text;
+}
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t times = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++times;
+  return times;
+}
+
+/// Whether every element is closed by its own end, every attribute quoted, and no < or & stands in a text.
+bool well_formed(const std::string& xml) {
+  std::vector<std::string> open;
+  for (std::size_t i = 0; i < xml.size();) {
+    if (xml[i] == '&') {
+      const auto entity = xml.substr(i, xml.find(';', i) - i + 1);
+      if (entity != "&amp;" && entity != "&lt;" && entity != "&gt;" && entity != "&quot;") return false;
+    }
+    if (xml[i] != '<') {
+      ++i;
+      continue;
+    }
+    const auto end = xml.find('>', i);
+    const std::string tag = xml.substr(i + 1, end - i - 1);
+    if (end == std::string::npos || count(tag, "\"") % 2 != 0 || tag.find('<') != std::string::npos) return false;
+    if (tag[0] == '/') {
+      if (open.empty() || open.back() != tag.substr(1)) return false;
+      open.pop_back();
+    } else if (tag.back() != '/') {
+      open.push_back(tag.substr(0, tag.find(' ')));
+    }
+    i = end + 1;
+  }
+  return open.empty();
+}
+
+plot::Panel& plain_panel(plot::Figure& figure) { return figure.panel("Panel", {.label = "x"}, {.label = "y"}); }
+
+/// The path of the only line drawn.
+std::string curve_of(std::vector<double> x, std::vector<double> y, plot::Axis y_axis = {.label = "y"}) {
+  plot::Figure figure;
+  figure.panel("Panel", {.label = "x"}, y_axis).line("", std::move(x), std::move(y));
+  const auto svg = figure.svg();
+  REQUIRE(well_formed(svg));
+  const auto from = svg.find("class=\"curve");
+  if (from == std::string::npos) return "";
+  const auto start = svg.find(" d=\"", from) + 4;
+  return svg.substr(start, svg.find('"', start) - start);
+}
+
+}  // namespace
+
+TEST_CASE("linear ticks are 1, 2 or 5 times a power of ten") {
+  CHECK(ticks(0, 1) == "0.0 0.2 0.4 0.6 0.8 1.0");
+  CHECK(ticks(0, 9.7) == "0 2 4 6 8");
+  CHECK(ticks(-3, 3) == "-2 0 2");
+  CHECK(ticks(0.012, 0.019) == "0.012 0.014 0.016 0.018");
+  CHECK(ticks(92.4, 97.1) == "93 94 95 96 97");
+}
+
+TEST_CASE("a rounded axis begins and ends at a tick, and at zero where zero is near") {
+  CHECK(ticks(92.4, 97.1, {.round = true}) == "92 93 94 95 96 97 98");
+  CHECK(ticks(0.11, 0.79, {.round = true}) == "0.0 0.2 0.4 0.6 0.8");
+  CHECK(ticks(-0.9, 0.1, {.round = true}) == "-1.0 -0.8 -0.6 -0.4 -0.2 0.0 0.2");
+  const AxisScale axis({92.4, 97.1}, {.round = true});
+  CHECK(axis.position(92) == doctest::Approx(0));
+  CHECK(axis.position(98) == doctest::Approx(1));
+}
+
+TEST_CASE("integer ticks are whole numbers") {
+  CHECK(ticks(1, 3, {.integer = true}) == "1 2 3");
+  CHECK(ticks(1, 10, {.integer = true, .wanted = 12}) == "1 2 3 4 5 6 7 8 9 10");
+  CHECK(ticks(1, 1, {.integer = true}) == "1");
+}
+
+TEST_CASE("logarithmic ticks are powers") {
+  CHECK(ticks(64, 4096, {.scale = Scale::log2}) == "64 128 256 512 1024 2048 4096");
+  CHECK(ticks(1, 65536, {.scale = Scale::log2}) == "1 4 16 64 256 1024 4096 16384 65536");
+  CHECK(ticks(0.02, 1500, {.scale = Scale::log10}) == "0.1 1 10 100 1000");
+  CHECK(ticks(2, 60, {.scale = Scale::log10}) == "2 5 10 20 50");
+  CHECK(ticks(1e-12, 1e12, {.scale = Scale::log10}) == "10⁻¹² 10⁻⁹ 10⁻⁶ 0.001 1 1000 10⁶ 10⁹ 10¹²");
+}
+
+TEST_CASE("a logarithmic axis of less than one step still has ticks") {
+  CHECK(ticks(5.1, 5.6, {.scale = Scale::log2}) == "5.1 5.2 5.3 5.4 5.5 5.6");
+  CHECK(ticks(3.1, 3.9, {.scale = Scale::log10}) == "3.2 3.4 3.6 3.8");
+}
+
+TEST_CASE("a logarithmic axis places equal ratios at equal distances") {
+  const AxisScale axis({1, 100}, {.scale = Scale::log10});
+  CHECK(axis.position(10) == doctest::Approx(0.5));
+  CHECK(axis.position(100) - axis.position(10) == doctest::Approx(axis.position(10) - axis.position(1)));
+}
+
+TEST_CASE("large and small numbers are written as powers") {
+  CHECK(ticks(0, 2e10, {.round = true}) == "0 5·10⁹ 10¹⁰ 1.5·10¹⁰ 2·10¹⁰");
+  CHECK(ticks(0, 4e-5, {.round = true}) == "0 10⁻⁵ 2·10⁻⁵ 3·10⁻⁵ 4·10⁻⁵");
+}
+
+TEST_CASE("an axis without extent gets some") {
+  for (double value : {0., 1., -3., 1e-200, 1e200, 1e16}) {
+    const AxisScale axis({value, value}, {.round = true});
+    CHECK(axis.ticks().size() >= 2);
+    CHECK(axis.ticks().size() < 20);
+    CHECK(axis.position(value) > 0);
+    CHECK(axis.position(value) < 1);
+  }
+  CHECK(ticks(infinity, -infinity) == "0.0 0.2 0.4 0.6 0.8 1.0");
+  CHECK(ticks(infinity, -infinity, {.scale = Scale::log10}) == "1 2 5 10");
+  CHECK(AxisScale({8, 8}, {.scale = Scale::log2}).position(8) == doctest::Approx(0.5));
+}
+
+TEST_CASE("an axis of any magnitude has a handful of ticks") {
+  for (double low = 1e-280; low < 1e280; low *= 7e8) {
+    for (double ratio : {1.0001, 1.7, 30., 1e6, 1e15}) {
+      for (auto scale : {Scale::linear, Scale::log2, Scale::log10}) {
+        const AxisScale axis({low, low * ratio}, {.scale = scale});
+        REQUIRE(axis.ticks().size() >= 2);
+        REQUIRE(axis.ticks().size() < 80);
+      }
+    }
+  }
+}
+
+TEST_CASE("percentages do not pass 100") {
+  plot::Figure figure;
+  figure.panel("Accuracy", {.label = "epoch"}, {.label = "accuracy", .unit = "%"}).line("", {1}, {99});
+  CHECK(count(figure.svg(), ">100<") == 1);
+  CHECK(count(figure.svg(), ">105<") == 0);
+}
+
+TEST_CASE("a figure holds its titles, labels, units and names") {
+  plot::Figure figure("Training", "on drawn digits");
+  figure.panel("Loss", {.label = "epoch", .integer = true}, {.label = "cross-entropy"})
+      .line("training", {1, 2, 3}, {0.9, 0.5, 0.4})
+      .line("validation", {1, 2, 3}, {0.8, 0.6, 0.5}, {.dashed = true});
+  figure.panel("Accuracy", {.label = "epoch"}, {.label = "right", .unit = "%"})
+      .line("", {1, 2, 3}, {90, 94, 96})
+      .level(95, "goal");
+  const auto svg = figure.svg();
+  CHECK(well_formed(svg));
+  for (const char* text : {">Training<", ">on drawn digits<", ">Loss<", ">Accuracy<", ">cross-entropy<", ">right (%)<",
+                           ">training<", ">validation<", ">goal<"}) {
+    CHECK_MESSAGE(count(svg, text) == 1, text);
+  }
+  CHECK(count(svg, ">epoch<") == 2);
+  CHECK(count(svg, "class=\"dot\"") == 9 + 2);    // points, and the marks of the legend
+  CHECK(count(svg, "stroke-dasharray=\"") == 2);  // the line, and its name in the legend
+  CHECK(count(svg, "<title>training: 0.9 at epoch 1</title>") == 1);
+  CHECK(count(svg, "<title>94 % at epoch 2</title>") == 1);
+}
+
+TEST_CASE("the lines of a panel differ in colour and mark") {
+  plot::Figure figure;
+  auto& panel = plain_panel(figure);
+  for (int i = 0; i < 9; ++i) panel.line("", {0, 1}, {0, 1. + i}, {.markers = false});
+  const auto svg = figure.svg();
+  CHECK(count(svg, "stroke=\"#0072b2\"") == 2);  // the eighth line begins anew
+  CHECK(count(svg, "stroke=\"#d55e00\"") == 2);
+  CHECK(count(svg, "stroke=\"#009e73\"") == 1);
+  CHECK(count(svg, "class=\"dot\"") == 0);
+}
+
+TEST_CASE("a line runs from left to right and up, whatever the size of its numbers") {
+  const auto small = curve_of({0, 1, 2}, {0, 1, 2});
+  CHECK(curve_of({0, 1e250, 2e250}, {0, 1e-250, 2e-250}).starts_with("M"));
+  double x[3], y[3];
+  REQUIRE(std::sscanf(small.c_str(), "M%lf %lfL%lf %lfL%lf %lf", x, y, x + 1, y + 1, x + 2, y + 2) == 6);
+  CHECK(x[0] < x[1]);
+  CHECK(x[1] - x[0] == doctest::Approx(x[2] - x[1]).epsilon(0.001));
+  CHECK(y[0] > y[1]);
+  CHECK(y[1] - y[0] == doctest::Approx(y[2] - y[1]).epsilon(0.001));
+}
+
+TEST_CASE("points that cannot be shown leave a gap") {
+  CHECK(count(curve_of({1, 2, 3, 4, 5}, {1, 2, gap, 4, 5}), "M") == 2);
+  CHECK(count(curve_of({1, 2, 3, 4, 5}, {1, 2, gap, 4, 5}), "L") == 2);
+  CHECK(count(curve_of({1, gap, 3}, {1, 2, 3}), "M") == 2);
+  CHECK(count(curve_of({1, 2, 3}, {1, infinity, -infinity}), "M") == 1);
+  CHECK(curve_of({1, 2}, {gap, gap}).empty());
+  CHECK(count(curve_of({1, 2, 3, 4}, {-1, 0, 3, 4}, {.label = "y", .scale = Scale::log10}), "L") == 1);
+}
+
+TEST_CASE("the axes ignore points that cannot be shown") {
+  CHECK(curve_of({1, 2, 3}, {1, 2, gap}) == curve_of({1, 2, gap}, {1, 2, 3}));
+  CHECK(curve_of({1, 2}, {1, 2}, {.label = "y", .scale = Scale::log10}) ==
+        curve_of({1, 2, 1e6}, {1, 2, -5}, {.label = "y", .scale = Scale::log10}));
+}
+
+TEST_CASE("no number of the drawing is NaN or infinite") {
+  plot::Figure figure;
+  figure.panel("", {.label = ""}, {.label = ""})
+      .line("", {}, {})
+      .line("", {gap}, {1})
+      .level(gap, "")
+      .level(infinity, "");
+  figure.panel("", {.label = "", .scale = Scale::log2}, {.label = "", .scale = Scale::log10})
+      .line("", {0, -1}, {1, 2})
+      .line("", {4}, {4})
+      .level(-1, "");
+  const auto svg = figure.svg();
+  CHECK(well_formed(svg));
+  CHECK(count(svg, "nan") == 0);
+  CHECK(count(svg, "inf") == 0);
+}
+
+TEST_CASE("texts are escaped") {
+  plot::Figure figure("a < b & \"c\" > d", "\x01\xff");
+  figure.panel("<script>", {.label = "&amp;"}, {.label = "größe", .unit = "µs"}).line("<&>", {1, 2}, {1, 2});
+  const auto svg = figure.svg();
+  CHECK(well_formed(svg));
+  CHECK(count(svg, "a &lt; b &amp; &quot;c&quot; &gt; d") == 2);
+  CHECK(count(svg, "&lt;script&gt;") == 1);
+  CHECK(count(svg, "&amp;amp;") >= 1);
+  CHECK(count(svg, "größe (µs)") == 1);
+  CHECK(count(svg, ">\xEF\xBF\xBD\xEF\xBF\xBD<") == 1);
+}
+
+TEST_CASE("a legend that is too wide takes more rows") {
+  const auto height = [](int lines) {
+    plot::Figure figure;
+    auto& panel = plain_panel(figure);
+    for (int i = 0; i < lines; ++i) panel.line("a rather long name of a line", {0, 1}, {0, 1});
+    const auto svg = figure.svg();
+    return std::stod(svg.substr(svg.find("height=\"") + 8));
+  };
+  CHECK(height(1) == height(2));
+  CHECK(height(6) == height(2) + 40);
+}
+
+TEST_CASE("wrong calls are refused") {
+  plot::Figure figure("Loss");
+  CHECK_THROWS_WITH_AS((void)figure.svg(), "plot: the figure 'Loss' has no panel; expected at least one",
+                       ArgumentError);
+  CHECK_THROWS_WITH_AS(plain_panel(figure).line("train", {1, 2}, {1}),
+                       "plot: the line 'train' has 2 x and 1 y; expected as many", ArgumentError);
+}
+
+TEST_CASE("a figure is written whole, and a folder that does not exist is named") {
+  const auto folder = fs::temp_directory_path() / join("locus-plot-", getpid());
+  fs::create_directories(folder);
+  plot::Figure figure("Loss");
+  plain_panel(figure).line("", {1, 2}, {1, 2});
+  figure.write(folder / "a.svg");
+  std::ostringstream text;
+  text << std::ifstream(folder / "a.svg").rdbuf();
+  CHECK(text.str() == figure.svg());
+  CHECK_THROWS_WITH_AS(figure.write(folder / "none" / "a.svg"), doctest::Contains("there is no folder"), DataError);
+  CHECK(std::distance(fs::directory_iterator(folder), fs::directory_iterator()) == 1);
+  fs::remove_all(folder);
+}

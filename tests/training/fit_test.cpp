@@ -1,0 +1,187 @@
+#include <locus/data/mnist.hpp>
+#include <locus/io/history.hpp>
+#include <locus/nn/linear.hpp>
+#include <locus/nn/sequential.hpp>
+#include <locus/optim/sgd.hpp>
+#include <locus/training/fit.hpp>
+
+#include <support/reference.hpp>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include <unistd.h>
+
+using namespace locus;
+using namespace locus_test;
+
+namespace {
+
+nn::Sequential<float, Cpu> perceptron() {
+  return {nn::Flatten{}, nn::Linear<float, Cpu>{784, 32}, nn::ReLU{}, nn::Linear<float, Cpu>{32, 10}};
+}
+
+/// Two classes that one pixel tells apart.
+data::LabelledImages dots(std::int64_t count) {
+  const Tensor<std::uint8_t> images({count, 1, 1, 2});
+  const Tensor<std::int64_t> labels({count});
+  images.fill_(0);
+  for (std::int64_t i = 0; i < count; ++i) {
+    labels(i) = i % 2;
+    images(i, 0, 0, i % 2) = 255;
+  }
+  return {images, labels, 2};
+}
+
+struct Calls {
+  std::vector<Progress> progress;
+  std::vector<EpochRecord> epochs;
+  static void on_progress(const Progress& p, void* state) { static_cast<Calls*>(state)->progress.push_back(p); }
+  static void on_epoch(const EpochRecord& r, void* state) { static_cast<Calls*>(state)->epochs.push_back(r); }
+};
+
+struct Small {
+  nn::Sequential<float, Cpu> model{nn::Flatten{}, nn::Linear<float, Cpu>{2, 2}};
+  optim::Sgd<float, Cpu> optimizer{model.parameters(), {.lr = 1}};
+  data::Loader<float, Cpu> train = data::loader<Cpu>(dots(50), {.batch_size = 8});
+  data::Loader<float, Cpu> valid = data::loader<Cpu>(dots(10), {.batch_size = 4});
+  History history;
+};
+
+std::string text_of(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+}  // namespace
+
+TEST_CASE("digits are learned in a few epochs") {
+  manual_seed(0);
+  const auto digits = data::Mnist::draw(4000);
+  const auto model = perceptron();
+  optim::Sgd optimizer{model.parameters(), {.lr = 0.5, .momentum = 0.5}};
+  auto train = data::loader<Cpu>(digits.train, {.batch_size = 50, .shuffle = true});
+  auto valid = data::loader<Cpu>(digits.valid, {.batch_size = 1000});
+  History history;
+  fit(model, optimizer, train, valid, history, {.epochs = 12});
+  CHECK(history.records().size() == 12);
+  CHECK(history.last().valid_accuracy > 0.9);
+  CHECK(history.last().train_loss < history.records()[0].train_loss);
+  const Evaluation test = evaluate(model, digits.test);
+  CHECK(test.accuracy > 0.9);
+  CHECK(test.loss < 0.5);
+}
+
+TEST_CASE("the same seeds give the same losses") {
+  const auto train_once = [] {
+    manual_seed(3);
+    Small s;
+    fit(s.model, s.optimizer, s.train, s.valid, s.history, {.epochs = 2});
+    return s.history.last().train_loss;
+  };
+  CHECK(train_once() == train_once());
+}
+
+TEST_CASE("fit reports batches and epochs, and goes on counting where it is told to") {
+  Small s;
+  Calls calls;
+  FitOptions options{
+      .epochs = 2, .report_every = 3, .on_progress = Calls::on_progress, .on_epoch = Calls::on_epoch, .state = &calls};
+  fit(s.model, s.optimizer, s.train, s.valid, s.history, options);
+  CHECK(calls.progress.size() == 6);  // batches 3, 6 and 7 of seven, twice
+  CHECK(calls.progress[0].batch == 3);
+  CHECK(calls.progress[2].batch == 7);
+  CHECK(calls.progress[2].batches == 7);
+  CHECK(calls.progress[2].epoch == 1);
+  CHECK(calls.progress[5].epoch == 2);
+  CHECK(calls.progress[0].images_per_second > 0);
+  CHECK(calls.epochs.size() == 2);
+  CHECK(calls.epochs[1].epoch == 2);
+  CHECK(calls.epochs[1].valid_accuracy == 1);
+
+  s.optimizer.set_lr(0.5);
+  options.first_epoch = 3;
+  options.epochs = 1;
+  fit(s.model, s.optimizer, s.train, s.valid, s.history, options);
+  CHECK(s.history.records().size() == 3);
+  CHECK(s.history.last().epoch == 3);
+  CHECK(s.history.last().learning_rate == 0.5);
+  fit(s.model, s.optimizer, s.train, s.valid, s.history, {.epochs = 0});
+  CHECK(s.history.records().size() == 3);
+}
+
+TEST_CASE("a loss that is no number ends training") {
+  Small s;
+  s.model.parameters()[0].value().fill_(NAN);
+  CHECK_THROWS_WITH_AS(fit(s.model, s.optimizer, s.train, s.valid, s.history), doctest::Contains("in epoch 1"),
+                       NumericError);
+  CHECK(s.history.empty());
+
+  Small early;
+  Calls calls;
+  early.model.parameters()[0].value().fill_(INFINITY);
+  CHECK_THROWS_AS(fit(early.model, early.optimizer, early.train, early.valid, early.history,
+                      {.report_every = 1, .on_progress = Calls::on_progress, .state = &calls}),
+                  NumericError);
+  CHECK(calls.progress.empty());
+}
+
+TEST_CASE("fit and evaluate refuse loaders without a batch, and options that make no sense") {
+  Small s;
+  auto nothing = data::loader<Cpu>(dots(4), {.batch_size = 8, .drop_last = true});
+  CHECK_THROWS_AS(fit(s.model, s.optimizer, nothing, s.valid, s.history), ArgumentError);
+  CHECK_THROWS_AS((void)evaluate(s.model, nothing), ArgumentError);
+  CHECK_THROWS_AS(fit(s.model, s.optimizer, s.train, s.valid, s.history, {.epochs = -1}), ArgumentError);
+  CHECK_THROWS_AS(fit(s.model, s.optimizer, s.train, s.valid, s.history, {.report_every = 0}), ArgumentError);
+}
+
+TEST_CASE("accuracy counts rows whose largest logit stands at the label") {
+  const auto logits = tensor<float, Cpu>({4, 3}, {5, 1, 2, 0, 1, 2, 0, 3, 2, 9, 8, 7});
+  CHECK(correct(logits, tensor<std::int64_t, Cpu>({4}, {0, 2, 1, 1})).item() == 3);
+  CHECK(accuracy(logits, tensor<std::int64_t, Cpu>({4}, {0, 2, 1, 1})) == 0.75);
+}
+
+TEST_CASE("evaluate weighs samples, not batches, and records nothing") {
+  Small s;
+  const auto dataset = dots(10);
+  auto even = data::loader<Cpu>(dataset, {.batch_size = 10}), uneven = data::loader<Cpu>(dataset, {.batch_size = 7});
+  const Evaluation a = evaluate(s.model, even), b = evaluate(s.model, uneven), c = evaluate(s.model, dataset);
+  CHECK(a.loss == doctest::Approx(b.loss).epsilon(1e-6));
+  CHECK(a.accuracy == b.accuracy);
+  CHECK(a.loss == doctest::Approx(c.loss).epsilon(1e-6));
+  CHECK_FALSE(s.model.parameters()[0].has_grad());
+}
+
+TEST_CASE("a history as a table, as JSON and as curves") {
+  History history;
+  CHECK(history.empty());
+  CHECK_THROWS_AS((void)history.last(), IndexError);
+  history.add({1, 0.5, 1.25, 1.5, 0.625, 2.0, 24000});
+  history.add({2, 0.1, 0.75, 0.875, 0.8125, 2.5, 19200});
+  CHECK(history.table() ==
+        "epoch      lr   train loss   valid loss   valid accuracy   seconds   images/s\n"
+        "    1     0.5       1.2500       1.5000           62.50%      2.00      24000\n"
+        "    2     0.1       0.7500       0.8750           81.25%      2.50      19200\n");
+
+  const auto folder = std::filesystem::temp_directory_path() / join("locus-history-", getpid());
+  std::filesystem::create_directories(folder);
+  io::write_history(folder / "history.json", history);
+  const std::string json = text_of(folder / "history.json");
+  for (const char* member : {"\"epoch\": 2", "\"learning_rate\": 0.1", "\"train_loss\": 0.75", "\"valid_loss\": 0.875",
+                             "\"valid_accuracy\": 0.8125", "\"seconds\": 2.5", "\"images_per_second\": 19200"}) {
+    CAPTURE(member);
+    CHECK(json.find(member) != std::string::npos);
+  }
+  io::plot_history(folder / "history.svg", history, "Digits");
+  const std::string svg = text_of(folder / "history.svg");
+  CHECK(svg.find("<svg") != std::string::npos);
+  CHECK(svg.find("Digits") != std::string::npos);
+  CHECK(svg.find("81.25") != std::string::npos);
+  io::plot_history(folder / "empty.svg", History(), "Nothing yet");
+  CHECK_THROWS_AS(io::write_history(folder / "nowhere" / "history.json", history), DataError);
+  std::filesystem::remove_all(folder);
+}
