@@ -1,0 +1,125 @@
+#pragma once
+// CUDA and cuBLAS errors as exceptions that name the operation, and whether a GPU answers at all.
+
+#include <locus/core/check.hpp>
+
+#include <cublasLt.h>
+#include <cuda_runtime_api.h>
+
+namespace locus::inline LOCUS_ABI::cuda {
+
+namespace detail {
+/// 12040 -> "12.4"
+[[nodiscard]] inline std::string version_text(int version) { return join(version / 1000, ".", version % 1000 / 10); }
+
+[[nodiscard]] inline bool means_unavailable(cudaError_t error) {
+  switch (error) {
+    case cudaErrorNoDevice:
+    case cudaErrorInsufficientDriver:
+    case cudaErrorInitializationError:
+    case cudaErrorStubLibrary:
+    case cudaErrorSystemDriverMismatch:
+    case cudaErrorSystemNotReady:
+    case cudaErrorCompatNotSupportedOnDevice:
+    case cudaErrorDevicesUnavailable: return true;
+    default: return false;
+  }
+}
+
+/// Why the runtime reached no device: the versions it saw, and what to do.
+[[nodiscard]] inline std::string explain_unavailable(cudaError_t error) {
+  int driver = 0, runtime = 0;
+  if (cudaDriverGetVersion(&driver) != cudaSuccess) driver = 0;
+  if (cudaRuntimeGetVersion(&runtime) != cudaSuccess) runtime = CUDART_VERSION;
+  (void)cudaGetLastError();
+  if (driver == 0) {
+    return join("no NVIDIA driver answers (", cudaGetErrorName(error), "); this program needs one for CUDA ",
+                version_text(runtime), " or newer: install it, or run on Cpu");
+  }
+  if (driver / 1000 < runtime / 1000 || error == cudaErrorInsufficientDriver) {
+    return join("the NVIDIA driver is for CUDA ", version_text(driver), " and this program for CUDA ",
+                version_text(runtime), ": update the driver, or build with CUDA toolkit ", version_text(driver));
+  }
+  if (error == cudaErrorNoDevice) {
+    return join("the NVIDIA driver (CUDA ", version_text(driver),
+                ") shows no GPU to this program: check nvidia-smi and CUDA_VISIBLE_DEVICES");
+  }
+  return join("the NVIDIA driver (CUDA ", version_text(driver), ") cannot start: ", cudaGetErrorName(error), ", ",
+              cudaGetErrorString(error), "; check nvidia-smi");
+}
+
+[[nodiscard]] inline const char* remedy(cudaError_t error) {
+  switch (error) {
+    case cudaErrorNoKernelImageForDevice:
+    case cudaErrorInvalidDeviceFunction:
+    case cudaErrorUnsupportedPtxVersion: return "; compile for this GPU with nvcc -arch=native";
+    case cudaErrorIllegalAddress:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorLaunchFailure: return "; an earlier launch may be the cause: run under compute-sanitizer";
+    default: return "";
+  }
+}
+
+[[noreturn]] [[gnu::cold]] inline void raise(cudaError_t error, const char* operation) {
+  (void)cudaGetLastError();  // what can be recovered from must not be reported a second time
+  if (means_unavailable(error)) fail<CudaUnavailable>(operation, ": ", explain_unavailable(error));
+  if (error == cudaErrorMemoryAllocation) {
+    fail<OutOfMemory>(operation, ": out of GPU memory; use smaller batches or free tensors");
+  }
+  fail<CudaError>(operation, ": ", cudaGetErrorName(error), ", ", cudaGetErrorString(error), remedy(error));
+}
+[[noreturn]] [[gnu::cold]] inline void raise(cublasStatus_t status, const char* operation) {
+  if (status == CUBLAS_STATUS_ALLOC_FAILED) fail<OutOfMemory>(operation, ": cuBLAS found no GPU memory");
+  fail<CudaError>(operation, ": ", cublasLtGetStatusName(status), ", ", cublasLtGetStatusString(status));
+}
+}  // namespace detail
+
+/// throws CudaUnavailable, OutOfMemory or CudaError naming the operation, unless the call succeeded
+inline void check(cudaError_t error, const char* operation) {
+  if (error != cudaSuccess) detail::raise(error, operation);
+}
+inline void check(cublasStatus_t status, const char* operation) {
+  if (status != CUBLAS_STATUS_SUCCESS) detail::raise(status, operation);
+}
+
+namespace detail {
+/// What the driver says, asked once.
+struct Availability {
+  int devices = 0;
+  std::string reason;  ///< why there is no device; empty where there is one
+
+  [[nodiscard]] static const Availability& of_process() {
+    static const Availability* const answer = new Availability(ask());
+    return *answer;
+  }
+
+ private:
+  [[nodiscard]] static Availability ask() {
+    Availability answer;
+    const cudaError_t error = cudaGetDeviceCount(&answer.devices);
+    if (error == cudaSuccess && answer.devices > 0) return answer;
+    answer.devices = 0;
+    answer.reason = explain_unavailable(error == cudaSuccess ? cudaErrorNoDevice : error);
+    return answer;
+  }
+};
+}  // namespace detail
+
+/// GPUs that this program can use; 0 where there is no driver or one that is too old. Never throws.
+[[nodiscard]] inline int device_count() { return detail::Availability::of_process().devices; }
+
+[[nodiscard]] inline bool is_available() { return device_count() > 0; }
+
+/// What keeps this program from using a GPU, and the remedy; empty where is_available().
+[[nodiscard]] inline std::string unavailable_reason() { return detail::Availability::of_process().reason; }
+
+/// throws CudaUnavailable unless the GPU exists
+inline void require_device(int ordinal) {
+  if (ordinal >= 0 && ordinal < device_count()) return;
+  if (!is_available()) fail<CudaUnavailable>("cuda:", ordinal, ": ", unavailable_reason());
+  fail<CudaUnavailable>("cuda:", ordinal, " does not exist: this program sees ", device_count(),
+                        device_count() == 1 ? " GPU, cuda:0" : join(" GPUs, cuda:0 to cuda:", device_count() - 1),
+                        "; check nvidia-smi and CUDA_VISIBLE_DEVICES");
+}
+
+}  // namespace locus::inline LOCUS_ABI::cuda

@@ -1,0 +1,106 @@
+#pragma once
+// Copies between host and GPU. Only copies to the host wait for the GPU.
+
+#include <locus/cuda/stream.hpp>
+
+#include <cstring>
+
+namespace locus::inline LOCUS_ABI::cuda {
+
+namespace detail {
+/// Page-locked buffers through which pageable memory travels, used in turn. The driver would stage such copies too, but
+/// where the GPU can read pageable memory by itself it need not, and then the source must not change: here it always
+/// may.
+class Staging {
+ public:
+  static constexpr std::size_t chunk = std::size_t{1} << 20;
+
+  explicit Staging(Context& context) : stream_(context.stream()) {
+    for (Buffer& buffer : buffers_) {
+      check(cudaHostAlloc(&buffer.data, chunk, cudaHostAllocPortable), "cudaHostAlloc");
+      buffer.sent.emplace_back(context.ordinal());
+    }
+  }
+  ~Staging() {
+    for (Buffer& buffer : buffers_) (void)cudaFreeHost(buffer.data);
+  }
+  Staging(const Staging&) = delete;
+  Staging& operator=(const Staging&) = delete;
+
+  /// The source may change when this returns; the target is written in stream order.
+  void copy_to_device(const std::byte* source, std::byte* target, std::size_t bytes) {
+    for (std::size_t begin = 0; begin < bytes; begin += chunk) {
+      const std::size_t size = bytes - begin < chunk ? bytes - begin : chunk;
+      Buffer& buffer = buffers_[next_++ % count];
+      buffer.sent.front().wait();
+      std::memcpy(buffer.data, source + begin, size);
+      check(cudaMemcpyAsync(target + begin, buffer.data, size, cudaMemcpyHostToDevice, stream_),
+            "copy from Cpu to Cuda");
+      buffer.sent.front().record(stream_);
+    }
+  }
+
+ private:
+  static constexpr std::size_t count = 4;
+  struct Buffer {
+    void* data = nullptr;
+    std::vector<Event> sent;
+  };
+  cudaStream_t stream_;
+  std::array<Buffer, count> buffers_;
+  std::size_t next_ = 0;
+};
+}  // namespace detail
+
+/// From page-locked memory, in stream order: the source must stay as it is until the copy is done.
+inline void copy_async(Pinned, const void* source, Cuda to, void* target, std::size_t bytes) {
+  if (bytes == 0) return;
+  const OrdinalGuard guard(to.ordinal);
+  check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyHostToDevice, stream(to)), "copy from Pinned to Cuda");
+}
+/// To page-locked memory, in stream order: the target may be read when the stream got there.
+inline void copy_async(Cuda from, const void* source, Pinned, void* target, std::size_t bytes) {
+  if (bytes == 0) return;
+  const OrdinalGuard guard(from.ordinal);
+  check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToHost, stream(from)), "copy from Cuda to Pinned");
+}
+
+/// From pageable memory, which may change when this returns.
+inline void copy_to_device(const void* source, Cuda to, void* target, std::size_t bytes) {
+  if (bytes == 0) return;
+  Context& context = Context::current(to.ordinal);
+  const OrdinalGuard guard(to.ordinal);
+  context.state<detail::Staging>(Context::staging)
+      .copy_to_device(static_cast<const std::byte*>(source), static_cast<std::byte*>(target), bytes);
+}
+
+/// To any host memory; waits until the bytes are there.
+inline void copy_to_host(Cuda from, const void* source, void* target, std::size_t bytes) {
+  if (bytes == 0) return;
+  Context& context = Context::current(from.ordinal);
+  const OrdinalGuard guard(from.ordinal);
+  check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToHost, context.stream()), "copy from Cuda to the host");
+  context.synchronize();
+}
+
+/// Within a GPU in stream order; between two, after what is queued for either and before what follows.
+inline void copy_on_device(Cuda from, const void* source, Cuda to, void* target, std::size_t bytes) {
+  if (bytes == 0) return;
+  Context& target_context = Context::current(to.ordinal);
+  if (from == to) {
+    const OrdinalGuard guard(to.ordinal);
+    check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToDevice, target_context.stream()), "copy on Cuda");
+    return;
+  }
+  Context& source_context = Context::current(from.ordinal);
+  Event source_ready(from.ordinal), copied(to.ordinal);
+  source_ready.record(source_context.stream());
+  source_ready.block(target_context.stream());
+  const OrdinalGuard guard(to.ordinal);
+  check(cudaMemcpyPeerAsync(target, to.ordinal, source, from.ordinal, bytes, target_context.stream()),
+        "copy between two GPUs");
+  copied.record(target_context.stream());
+  copied.block(source_context.stream());
+}
+
+}  // namespace locus::inline LOCUS_ABI::cuda

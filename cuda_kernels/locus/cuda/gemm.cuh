@@ -1,0 +1,286 @@
+#pragma once
+// Cuda's gemm: floating-point products by cuBLASLt with as much of the epilogue as it can fuse, the rest in one map;
+// integer products by a tiled kernel.
+
+#include <locus/cuda/gemm.hpp>
+#include <locus/cuda/map.cuh>
+
+#include <optional>
+
+namespace locus::inline LOCUS_ABI::cuda {
+
+/// What of an epilogue cuBLASLt can apply by itself.
+enum class FusedActivation { none, identity, relu };
+
+/// An activation functor says what it is by a static member `is_identity` or `is_relu`; specialize for others'
+/// functors.
+template <class Activation>
+inline constexpr FusedActivation epilogue_of = [] {
+  if constexpr (requires { Activation::is_identity; }) {
+    if (Activation::is_identity) return FusedActivation::identity;
+  }
+  if constexpr (requires { Activation::is_relu; }) {
+    if (Activation::is_relu) return FusedActivation::relu;
+  }
+  return FusedActivation::none;
+}();
+
+namespace detail {
+struct AskActivation {
+  FusedActivation* answer;
+  template <class Activation>
+  void operator()(const Activation&) const {
+    *answer = epilogue_of<Activation>;
+  }
+};
+/// The same for a functor, which may be one of several chosen at run time: then its visit(use) calls use(that one).
+template <class Activation>
+[[nodiscard]] FusedActivation fused_activation(const Activation& activation) {
+  FusedActivation answer = epilogue_of<Activation>;
+  if constexpr (requires { activation.visit(AskActivation{&answer}); }) activation.visit(AskActivation{&answer});
+  return answer;
+}
+
+template <class T>
+[[nodiscard]] MatrixRef<T> transposed(const MatrixRef<T>& m) {
+  return {m.data, m.cols, m.rows, m.col_stride, m.row_stride};
+}
+
+/// Whether the rows are dense and do not overlap.
+template <class T>
+[[nodiscard]] bool has_dense_rows(const MatrixRef<T>& m) {
+  return (m.cols == 1 || m.col_stride == 1) && (m.rows == 1 || m.row_stride >= m.cols);
+}
+/// Distance between the rows of such a matrix.
+template <class T>
+[[nodiscard]] int64_t distance_of_rows(const MatrixRef<T>& m) {
+  return m.rows == 1 ? m.cols : m.row_stride;
+}
+
+/// The factor x in cuBLAS's terms, for a product that is computed transposed: its memory, read column by column, is x's
+/// transpose. Copied to dense memory where neither its rows nor its columns are dense.
+template <class T>
+[[nodiscard]] BlasOperand blas_operand(Context& context, MatrixRef<const T> x, int64_t count, int64_t batch_stride,
+                                       std::optional<Scratch>& copy) {
+  const bool batch_fits = count == 1 || batch_stride >= 0;
+  if (batch_fits && has_dense_rows(x)) return {x.data, distance_of_rows(x), batch_stride, false};
+  if (batch_fits && has_dense_rows(transposed(x))) return {x.data, distance_of_rows(transposed(x)), batch_stride, true};
+  const int64_t copies = batch_stride == 0 ? 1 : count, size = x.rows * x.cols;
+  copy.emplace(context, static_cast<std::size_t>(copies * size) * sizeof(T));
+  T* const dense = copy->template as<T>();
+  const Shape shape{copies, x.rows, x.cols};
+  const Strides strides{batch_stride, x.row_stride, x.col_stride};
+  const auto plan = make_plan<2>(shape, std::array<Strides, 2>{strides, row_major(shape)});
+  map(context, plan, locus::detail::ConvertElement<T, T>{}, Pack<const T*>{x.data}, Pack<T*>{dense});
+  return {dense, x.cols, copies == 1 ? 0 : size, false};
+}
+
+/// c = activation(product + bias) + previous
+template <class T, class Activation>
+struct EndOfProduct {
+  Activation activation;
+  LOCUS_FN void operator()(compute_t<T> product, compute_t<T> bias, compute_t<T> previous, compute_t<T>& out) const {
+    out = static_cast<compute_t<T>>(activation(static_cast<compute_t<T>>(product + bias)) + previous);
+  }
+};
+/// The same for epilogues of any other type, which are told row and column.
+template <class T, class E>
+struct AnyEndOfProduct {
+  E epilogue;
+  int64_t rows, cols;
+  LOCUS_FN void operator()(compute_t<T> product, compute_t<T> previous, int64_t index, compute_t<T>& out) const {
+    out = epilogue(product, previous, index / cols % rows, index % cols);
+  }
+};
+
+/// c = epilogue(product) for every element; a null product is zero.
+template <class T, class Activation>
+void end_product(Context& context, const Shape& shape, const T* product, const Strides& product_strides,
+                 const MatrixRef<T>& c, int64_t batch_stride, const Epilogue<T, Activation>& epilogue) {
+  const Strides c_strides{batch_stride, c.row_stride, c.col_stride};
+  const Strides bias_strides{0, 0, 1};
+  const auto plan = make_plan<4>(shape, std::array<Strides, 4>{product_strides, bias_strides, c_strides, c_strides});
+  map(context, plan, EndOfProduct<T, Activation>{epilogue.activation},
+      Pack<const T*, const T*, const T*>{product, epilogue.bias, epilogue.accumulate ? c.data : nullptr},
+      Pack<T*>{c.data});
+}
+template <class T, class E>
+void end_product(Context& context, const Shape& shape, const T* product, const Strides& product_strides,
+                 const MatrixRef<T>& c, int64_t batch_stride, const E& epilogue) {
+  const Strides c_strides{batch_stride, c.row_stride, c.col_stride};
+  const auto plan =
+      make_plan<4>(shape, std::array<Strides, 4>{product_strides, c_strides, row_major(shape), c_strides});
+  map(context, plan, AnyEndOfProduct<T, E>{epilogue, c.rows, c.cols},
+      Pack<const T*, const T*, LinearIndex>{product, epilogue.accumulates() ? c.data : nullptr, LinearIndex{}},
+      Pack<T*>{c.data});
+}
+
+/// How cuBLASLt can apply an epilogue to a product that it writes to its place.
+struct FusedEpilogue {
+  bool complete = false;  ///< nothing is left to do afterwards
+  cublasLtEpilogue_t kind = CUBLASLT_EPILOGUE_DEFAULT;
+  const void* bias = nullptr;
+  bool accumulate = false;
+};
+template <class T, class Activation>
+[[nodiscard]] FusedEpilogue fuse(const Epilogue<T, Activation>& epilogue) {
+  const FusedActivation activation = fused_activation(epilogue.activation);
+  const bool bias_fits = reinterpret_cast<std::uintptr_t>(epilogue.bias) % 16 == 0;
+  if (activation == FusedActivation::none || !bias_fits) return {};
+  if (activation == FusedActivation::relu) {
+    if (epilogue.accumulate) return {};  // cuBLASLt would add first
+    return {true, epilogue.bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU, epilogue.bias, false};
+  }
+  return {true, epilogue.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT, epilogue.bias, epilogue.accumulate};
+}
+template <class T, class E>
+[[nodiscard]] FusedEpilogue fuse(const E&) {
+  return {};
+}
+
+/// Whether rows and columns are alike to an epilogue.
+template <class T, class Activation>
+[[nodiscard]] bool is_symmetric(const Epilogue<T, Activation>& epilogue) {
+  return epilogue.bias == nullptr;
+}
+template <class T, class E>
+[[nodiscard]] bool is_symmetric(const E&) {
+  return false;
+}
+
+/// Products of at most 65,535 matrices in floating point. The row-major c is the column-major transpose of c, so
+/// cuBLASLt is asked for c^T = b^T a^T, of which the bias has one entry per row.
+template <class T, class E>
+void blas_gemm(Context& context, const GemmBatch& batch, const MatrixRef<const T>& a, const MatrixRef<const T>& b,
+               const MatrixRef<T>& c, const E& epilogue) {
+  const Shape shape{batch.count, c.rows, c.cols};
+  if (a.cols == 0) return end_product<T>(context, shape, nullptr, row_major(shape), c, batch.c_stride, epilogue);
+  if (!has_dense_rows(c) && has_dense_rows(transposed(c)) && is_symmetric<T>(epilogue)) {
+    const GemmBatch swapped{batch.count, batch.b_stride, batch.a_stride, batch.c_stride};
+    return blas_gemm<T>(context, swapped, transposed(b), transposed(a), transposed(c), epilogue);
+  }
+  Blas& blas = context.state<Blas>(Context::blas);
+  std::optional<Scratch> a_copy, b_copy, own;
+  BlasProduct product;
+  product.type = blas_type<T>();
+  product.m = c.cols;
+  product.n = c.rows;
+  product.k = a.cols;
+  product.count = batch.count;
+  product.a = blas_operand<T>(context, b, batch.count, batch.b_stride, b_copy);
+  product.b = blas_operand<T>(context, a, batch.count, batch.a_stride, a_copy);
+
+  const bool in_place = has_dense_rows(c) && (batch.count == 1 || batch.c_stride > 0);
+  if (const FusedEpilogue fused = fuse<T>(epilogue); in_place && fused.complete) {
+    BlasProduct whole = product;
+    whole.c = c.data;
+    whole.c_ld = distance_of_rows(c);
+    whole.c_batch_stride = batch.c_stride;
+    whole.epilogue = fused.kind;
+    whole.bias = fused.bias;
+    whole.accumulate = fused.accumulate;
+    if (blas.multiply(whole)) {
+      ++locus::detail::launches.gemm;
+      return;
+    }
+  }
+  // The product by itself, in c where that is not needed otherwise, and one launch for the rest.
+  Strides strides{batch.c_stride, distance_of_rows(c), 1};
+  product.c = c.data;
+  if (!in_place || epilogue.accumulates()) {
+    own.emplace(context, static_cast<std::size_t>(elements(shape)) * sizeof(T));
+    product.c = own->template as<void>();
+    strides = row_major(shape);
+  }
+  product.c_batch_stride = strides[0];
+  product.c_ld = strides[1];
+  if (!blas.multiply(product)) {
+    fail<CudaError>("gemm: cuBLASLt has no algorithm for ", batch.count, " products (", c.rows, ", ", a.cols, ") x (",
+                    a.cols, ", ", c.cols, ") of ", dtype_name<T>());
+  }
+  ++locus::detail::launches.gemm;
+  end_product<T>(context, shape, static_cast<const T*>(product.c), strides, c, batch.c_stride, epilogue);
+}
+
+/// Integers are multiplied and added as unsigned numbers, which wrap around.
+template <class T>
+using integer_accumulator_t = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
+
+template <class T, class E>
+struct IntegerProduct {
+  MatrixRef<const T> a, b;
+  MatrixRef<T> c;
+  GemmBatch batch;
+  E epilogue;
+  bool accumulates;
+  static constexpr int tile = 16;
+};
+
+template <class T, class E>
+__global__ void __launch_bounds__(256) gemm_by_tiles(const __grid_constant__ IntegerProduct<T, E> p) {
+  using A = integer_accumulator_t<T>;
+  constexpr int tile = IntegerProduct<T, E>::tile;
+  __shared__ A left[tile][tile + 1], right[tile][tile + 1];
+  const int x = static_cast<int>(threadIdx.x) % tile, y = static_cast<int>(threadIdx.x) / tile;
+  const int64_t across = divide_up(p.c.cols, tile), down = divide_up(p.c.rows, tile);
+  for (int64_t task = blockIdx.x; task < across * down * p.batch.count; task += gridDim.x) {
+    const int64_t i = task / (across * down), row = task / across % down * tile + y, col = task % across * tile + x;
+    const T* const a = p.a.data + i * p.batch.a_stride;
+    const T* const b = p.b.data + i * p.batch.b_stride;
+    A sum = 0;
+    for (int64_t k = 0; k < p.a.cols; k += tile) {
+      const bool a_inside = row < p.a.rows && k + x < p.a.cols, b_inside = k + y < p.b.rows && col < p.b.cols;
+      left[y][x] = a_inside ? static_cast<A>(a[row * p.a.row_stride + (k + x) * p.a.col_stride]) : A(0);
+      right[y][x] = b_inside ? static_cast<A>(b[(k + y) * p.b.row_stride + col * p.b.col_stride]) : A(0);
+      __syncthreads();
+#pragma unroll
+      for (int j = 0; j < tile; ++j) sum += left[y][j] * right[j][x];
+      __syncthreads();
+    }
+    if (row < p.c.rows && col < p.c.cols) {
+      T& target = p.c.data[i * p.batch.c_stride + row * p.c.row_stride + col * p.c.col_stride];
+      target = static_cast<T>(p.epilogue(static_cast<T>(sum), p.accumulates ? target : T(0), row, col));
+    }
+  }
+}
+
+template <class T, class E>
+void integer_gemm(Context& context, const GemmBatch& batch, const MatrixRef<const T>& a, const MatrixRef<const T>& b,
+                  const MatrixRef<T>& c, const E& epilogue) {
+  using Product = IntegerProduct<T, E>;
+  const int64_t tasks = divide_up(c.rows, Product::tile) * divide_up(c.cols, Product::tile) * batch.count;
+  constexpr int64_t most_blocks = 1 << 20;
+  const auto blocks = static_cast<unsigned>(tasks < most_blocks ? tasks : most_blocks);
+  ++locus::detail::launches.gemm;
+  gemm_by_tiles<T, E><<<blocks, 256, 0, context.stream()>>>(Product{a, b, c, batch, epilogue, epilogue.accumulates()});
+  check(cudaGetLastError(), "gemm");
+}
+}  // namespace detail
+
+template <class T, class E>
+void gemm(Context& context, const GemmBatch& batch, const MatrixRef<const T>& a, const MatrixRef<const T>& b,
+          const MatrixRef<T>& c, const E& epilogue) {
+  static_assert(
+      std::is_trivially_copyable_v<E>,
+      "gemm: the epilogue is copied to the GPU, so it must be trivially copyable: values and device pointers only");
+  if (a.rows != c.rows || b.cols != c.cols || a.cols != b.rows)
+    fail<ShapeError>("gemm: (", a.rows, ", ", a.cols, ") x (", b.rows, ", ", b.cols, ") -> (", c.rows, ", ", c.cols,
+                     "); expected (m, k) x (k, n) -> (m, n)");
+  if constexpr (std::is_integral_v<T>) {
+    detail::integer_gemm(context, batch, a, b, c, epilogue);
+  } else {
+    constexpr int64_t most = 65535;  // matrices per launch
+    for (int64_t first = 0; first < batch.count; first += most) {
+      auto part = batch;
+      part.count = batch.count - first < most ? batch.count - first : most;
+      auto a_part = a, b_part = b;
+      auto c_part = c;
+      a_part.data += first * batch.a_stride;
+      b_part.data += first * batch.b_stride;
+      c_part.data += first * batch.c_stride;
+      detail::blas_gemm<T>(context, part, a_part, b_part, c_part, epilogue);
+    }
+  }
+}
+
+}  // namespace locus::inline LOCUS_ABI::cuda

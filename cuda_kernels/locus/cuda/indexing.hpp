@@ -1,0 +1,242 @@
+#pragma once
+// Which element each thread touches. Plain functions of block and thread, so that tests replay them on the host.
+
+#include <locus/core/dtype.hpp>
+#include <locus/device/plan.hpp>
+
+namespace locus::inline LOCUS_ABI::cuda {
+
+using std::int32_t;
+using std::int64_t;
+using std::uint32_t;
+
+[[nodiscard]] LOCUS_FN constexpr int64_t divide_up(int64_t n, int64_t by) { return (n + by - 1) / by; }
+
+/// The smallest power of two that is at least n.
+[[nodiscard]] constexpr int64_t power_of_two_from(int64_t n) {
+  int64_t power = 1;
+  while (power < n) power *= 2;
+  return power;
+}
+
+/// Division by a number known on the host: a multiplication and a shift, exact for n <= 2^31.
+/// (Granlund and Montgomery: Division by invariant integers using multiplication, 1994.)
+struct Divisor {
+  uint32_t value = 1, multiplier = 1, shift = 0;
+
+  Divisor() = default;
+  explicit constexpr Divisor(uint32_t divisor) : value(divisor) {
+    while ((std::uint64_t{1} << shift) < divisor) ++shift;
+    const std::uint64_t power = std::uint64_t{1} << shift;
+    multiplier = static_cast<uint32_t>(((power - divisor) << 32) / divisor + 1);
+  }
+  [[nodiscard]] LOCUS_FN constexpr uint32_t quotient(uint32_t n) const {
+    const auto high = static_cast<uint32_t>(std::uint64_t{n} * multiplier >> 32);
+    return (high + n) >> shift;
+  }
+};
+
+/// A plan whose indices and offsets fit 32 bits, for kernels; innermost dimension first.
+template <int N>
+struct Walk {
+  int rank = 1;
+  uint32_t elements = 0;
+  int64_t first_index = 0;
+  Divisor extent[max_rank];
+  int32_t stride[max_rank][N > 0 ? N : 1] = {};
+
+  Walk() = default;
+  explicit constexpr Walk(const Plan<N>& plan)
+      : rank(plan.rank), elements(static_cast<uint32_t>(plan.elements)), first_index(plan.first_index) {
+    for (int d = 0; d < rank; ++d) {
+      const int from = rank - 1 - d;
+      extent[d] = Divisor(static_cast<uint32_t>(plan.extent[from]));
+      for (int i = 0; i < N; ++i) stride[d][i] = static_cast<int32_t>(plan.stride[i][from]);
+    }
+  }
+
+  /// Where every operand is at `count` positions of the walk, in elements from where it begins.
+  template <int count>
+  LOCUS_FN constexpr void offsets(uint32_t (&position)[count], int32_t (&offset)[count][N > 0 ? N : 1]) const {
+    for (int k = 0; k < count; ++k)
+      for (int i = 0; i < N; ++i) offset[k][i] = 0;
+    for (int d = 0; d + 1 < rank; ++d) {
+      for (int k = 0; k < count; ++k) {
+        const uint32_t rest = extent[d].quotient(position[k]);
+        const auto at = static_cast<int32_t>(position[k] - rest * extent[d].value);
+        for (int i = 0; i < N; ++i) offset[k][i] += at * stride[d][i];
+        position[k] = rest;
+      }
+    }
+    for (int k = 0; k < count; ++k)
+      for (int i = 0; i < N; ++i) offset[k][i] += static_cast<int32_t>(position[k]) * stride[rank - 1][i];
+  }
+  LOCUS_FN constexpr void offsets(uint32_t position, int32_t (&offset)[N > 0 ? N : 1]) const {
+    uint32_t positions[1] = {position};
+    int32_t offsets_of_one[1][N > 0 ? N : 1];
+    offsets(positions, offsets_of_one);
+    for (int i = 0; i < N; ++i) offset[i] = offsets_of_one[0][i];
+  }
+};
+
+/// What is done with a piece of a plan: a function and what it works on. Types erased: splitting is compiled once.
+template <int N>
+struct PieceVisitor {
+  const void* self;
+  void (*visit)(const void* self, const Plan<N>& piece, const std::array<int64_t, N>& offsets);
+  void operator()(const Plan<N>& piece, const std::array<int64_t, N>& offsets) const { visit(self, piece, offsets); }
+};
+
+namespace detail {
+inline constexpr int64_t piece_limit = int64_t{1} << 30;
+
+/// The dimension in which a piece must be halved; -1 where its indices and offsets fit 32 bits.
+template <int N>
+[[nodiscard]] int dimension_to_split(const Plan<N>& piece) {
+  const auto reach = [&](int i, int d) {
+    const int64_t stride = piece.stride[i][d];
+    return (piece.extent[d] - 1) * (stride < 0 ? -stride : stride);
+  };
+  int longest = 0;
+  for (int d = 1; d < piece.rank; ++d)
+    if (piece.extent[d] > piece.extent[longest]) longest = d;
+  if (piece.elements > piece_limit) return longest;
+  for (int i = 0; i < N; ++i) {
+    int64_t total = 0;
+    int farthest = 0;
+    for (int d = 0; d < piece.rank; ++d) {
+      total += reach(i, d);
+      if (reach(i, d) > reach(i, farthest)) farthest = d;
+    }
+    if (total > piece_limit) return farthest;
+  }
+  return -1;
+}
+
+template <int N>
+[[gnu::noinline]] void split_unordered(const Plan<N>& piece, const std::array<int64_t, N>& offsets,
+                                       const PieceVisitor<N>& visitor) {
+  const int d = dimension_to_split(piece);
+  if (d < 0) return visitor(piece, offsets);
+  Plan<N> half = piece;
+  half.extent[d] = piece.extent[d] / 2;
+  half.elements = piece.elements / piece.extent[d] * half.extent[d];
+  split_unordered<N>(half, offsets, visitor);
+  auto rest_offsets = offsets;
+  for (int i = 0; i < N; ++i) rest_offsets[static_cast<std::size_t>(i)] += half.extent[d] * piece.stride[i][d];
+  half.extent[d] = piece.extent[d] - half.extent[d];
+  half.elements = piece.elements - half.elements;
+  split_unordered<N>(half, rest_offsets, visitor);
+}
+
+template <int N>
+[[gnu::noinline]] void split_ordered(const Plan<N>& plan, const PieceVisitor<N>& visitor) {
+  for_each_32bit_piece(plan, visitor);
+}
+
+template <int N, class F>
+[[nodiscard]] PieceVisitor<N> piece_visitor(const F& f) {
+  return {&f, [](const void* self, const Plan<N>& piece, const std::array<int64_t, N>& offsets) {
+            (*static_cast<const F*>(self))(piece, offsets);
+          }};
+}
+}  // namespace detail
+
+/// Calls f(piece, offsets) like for_each_32bit_piece, for work whose order does not matter: split where the reach is,
+/// so that a transposed operand makes a few pieces and not one per row.
+template <int N, class F>
+void for_each_unordered_piece(const Plan<N>& plan, const F& f) {
+  if (plan.elements > 0) detail::split_unordered<N>(plan, {}, detail::piece_visitor<N>(f));
+}
+
+/// map: every thread of a block takes `per_thread` vectors of `width` elements, a block apart; what is left of the last
+/// vector is shared out by elements.
+template <int width, int per_thread>
+struct VectorTiles {
+  static constexpr uint32_t threads = 256;
+
+  [[nodiscard]] LOCUS_FN static constexpr uint32_t vectors(uint32_t elements) {
+    return elements / static_cast<uint32_t>(width);
+  }
+  [[nodiscard]] static constexpr uint32_t blocks(uint32_t elements) {
+    const auto needed = divide_up(vectors(elements), int64_t{threads} * per_thread);
+    return needed > 0 ? static_cast<uint32_t>(needed) : 1;
+  }
+  /// Vector k of a thread; there is none unless the number is below vectors().
+  [[nodiscard]] LOCUS_FN static constexpr uint32_t vector(uint32_t block, uint32_t thread, int k) {
+    return (block * static_cast<uint32_t>(per_thread) + static_cast<uint32_t>(k)) * threads + thread;
+  }
+  /// The leftover element of a thread of block 0; there is none unless the number is below `elements`.
+  [[nodiscard]] LOCUS_FN static constexpr uint32_t leftover(uint32_t thread, uint32_t elements) {
+    return vectors(elements) * static_cast<uint32_t>(width) + thread;
+  }
+};
+
+/// for_each_row: lane, and then every `lanes` further.
+[[nodiscard]] LOCUS_FN constexpr int64_t row_column(int lane, int lanes, int item) {
+  return lane + static_cast<int64_t>(item) * lanes;
+}
+
+/// reduce: a block folds one chunk of the summands of `teams` neighbouring outputs, each by `lanes` threads.
+struct ReduceTiles {
+  static constexpr uint32_t threads = 256;
+  static constexpr int in_flight = 4;  ///< summands that a thread loads before it adds them
+
+  uint32_t teams = 1, lanes = threads;  ///< teams * lanes == threads
+  bool outputs_first = false;           ///< neighbouring threads: of neighbouring outputs, or of one team
+  uint32_t outputs = 0, summands = 0;
+  uint32_t chunk = 0, chunks = 1;
+  uint32_t output_blocks = 1;
+
+  /// Depends on the plan alone, never on the GPU, so that results do not either.
+  ReduceTiles() = default;
+  constexpr ReduceTiles(int64_t outputs_, int64_t summands_, bool outputs_first_, int64_t most_chunks)
+      : outputs_first(outputs_first_),
+        outputs(static_cast<uint32_t>(outputs_)),
+        summands(static_cast<uint32_t>(summands_)) {
+    constexpr int64_t block = threads, wanted_blocks = 1024, per_thread = 16;  // summands worth a thread
+    if (outputs_first) {
+      const int64_t wide = power_of_two_from(outputs_), deep = power_of_two_from(summands_);
+      const int64_t narrow = wide < 32 ? wide : 32;
+      lanes = static_cast<uint32_t>(deep < block / narrow ? deep : block / narrow);
+    } else {
+      // Long runs per thread where outputs fill the GPU by themselves, short ones where they do not.
+      const bool fills = outputs_ >= wanted_blocks * 8;
+      const int64_t deep = power_of_two_from(divide_up(summands_, fills ? per_thread : in_flight));
+      lanes = static_cast<uint32_t>(deep < block ? deep : block);
+    }
+    teams = threads / lanes;
+    output_blocks = static_cast<uint32_t>(divide_up(outputs_, teams));
+    const int64_t useful = divide_up(summands_, per_thread * lanes);
+    int64_t wanted = wanted_blocks / output_blocks;
+    if (wanted > useful) wanted = useful;
+    if (wanted > most_chunks) wanted = most_chunks;
+    if (wanted < 1) wanted = 1;
+    chunk = static_cast<uint32_t>(divide_up(summands_, wanted));
+    chunks = chunk > 0 ? static_cast<uint32_t>(divide_up(summands_, chunk)) : 1;
+  }
+
+  [[nodiscard]] constexpr uint32_t blocks() const { return output_blocks * chunks; }
+  [[nodiscard]] LOCUS_FN constexpr uint32_t team(uint32_t thread) const {
+    return outputs_first ? thread & (teams - 1) : thread / lanes;
+  }
+  [[nodiscard]] LOCUS_FN constexpr uint32_t lane(uint32_t thread) const {
+    return outputs_first ? thread / teams : thread & (lanes - 1);
+  }
+  /// The thread that has a lane of the same team.
+  [[nodiscard]] LOCUS_FN constexpr uint32_t thread_of(uint32_t team, uint32_t lane) const {
+    return outputs_first ? lane * teams + team : team * lanes + lane;
+  }
+  [[nodiscard]] LOCUS_FN constexpr uint32_t chunk_of(uint32_t block) const { return block / output_blocks; }
+  /// The output of a thread; there is none unless the number is below `outputs`.
+  [[nodiscard]] LOCUS_FN constexpr uint32_t output(uint32_t block, uint32_t thread) const {
+    return block % output_blocks * teams + team(thread);
+  }
+  [[nodiscard]] LOCUS_FN constexpr uint32_t begin(uint32_t block) const { return chunk_of(block) * chunk; }
+  [[nodiscard]] LOCUS_FN constexpr uint32_t end(uint32_t block) const {
+    const uint32_t last = begin(block) + chunk;
+    return last < summands ? last : summands;
+  }
+};
+
+}  // namespace locus::inline LOCUS_ABI::cuda

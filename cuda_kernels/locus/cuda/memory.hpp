@@ -1,0 +1,276 @@
+#pragma once
+// GPU and page-locked memory from pools: what a tensor gives back serves the next one of its size class.
+
+#include <locus/core/thread.hpp>
+#include <locus/cuda/check.hpp>
+#include <locus/device/verbs.hpp>
+
+#include <bit>
+#include <memory>
+#include <new>
+#include <unordered_map>
+#include <vector>
+
+namespace locus::inline LOCUS_ABI::cuda {
+
+/// Block sizes: multiples of 512 bytes up to 4 KiB, then an eighth of the power of two below, so that at most 12.5 % is
+/// lost.
+struct SizeClass {
+  static constexpr std::size_t granule = 512;
+  static constexpr int steps = 8;  // per power of two
+  static constexpr int first_power = 12;
+
+  [[nodiscard]] static constexpr int of(std::size_t bytes) {
+    if (bytes <= granule * steps) return static_cast<int>((bytes + granule - 1) / granule);
+    const int power = static_cast<int>(std::bit_width(bytes - 1)) - 1;  // 2^power < bytes <= 2^(power + 1)
+    const std::size_t step = (std::size_t{1} << power) / steps;
+    return (power - first_power + 1) * steps + static_cast<int>((bytes - (std::size_t{1} << power) + step - 1) / step);
+  }
+  /// Size of the blocks of a class; less than what was asked for where that exceeds 2^63.
+  [[nodiscard]] static constexpr std::size_t bytes(int size_class) {
+    if (size_class <= steps) return granule * static_cast<std::size_t>(size_class ? size_class : 1);
+    const int power = (size_class - 1) / steps + first_power - 1;
+    const auto step = static_cast<std::size_t>((size_class - 1) % steps + 1);
+    return (std::size_t{1} << power) + (std::size_t{1} << power) / steps * step;
+  }
+};
+
+/// Unused blocks by size class.
+class FreeBlocks {
+ public:
+  [[nodiscard]] void* pop(int size_class) {
+    const auto index = static_cast<std::size_t>(size_class);
+    if (index >= blocks_.size() || blocks_[index].empty()) return nullptr;
+    void* block = blocks_[index].back();
+    blocks_[index].pop_back();
+    return block;
+  }
+  [[nodiscard]] bool push(int size_class, void* block) noexcept {
+    try {
+      const auto index = static_cast<std::size_t>(size_class);
+      if (index >= blocks_.size()) blocks_.resize(index + 1);
+      blocks_[index].push_back(block);
+      return true;
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+  }
+  /// Calls release(block, bytes) for all of them, and forgets them.
+  template <class Release>
+  void drain(const Release& release) noexcept {
+    for (std::size_t index = 0; index < blocks_.size(); ++index) {
+      for (void* block : blocks_[index]) release(block, SizeClass::bytes(static_cast<int>(index)));
+      blocks_[index].clear();
+    }
+  }
+
+ private:
+  std::vector<std::vector<void*>> blocks_;
+};
+
+namespace detail {
+inline void count_allocation(MemoryStats& stats, std::size_t bytes) {
+  stats.requests += 1;
+  stats.allocated_bytes += static_cast<std::int64_t>(bytes);
+  if (stats.allocated_bytes > stats.peak_bytes) stats.peak_bytes = stats.allocated_bytes;
+}
+inline void count_growth(MemoryStats& stats, std::size_t bytes) {
+  stats.system_allocations += 1;
+  stats.reserved_bytes += static_cast<std::int64_t>(bytes);
+}
+}  // namespace detail
+
+/// A stream and the unused memory whose last use lies in it.
+struct StreamMemory {
+  cudaStream_t stream = nullptr;
+  cudaEvent_t event = nullptr;  ///< to order this stream before another one
+  FreeBlocks unused;
+};
+
+/// The memory of one GPU. A block belongs to the stream that asked for it: given back there, it is reused in stream
+/// order without waiting; given back by a thread with another stream, the block's own stream first waits for that one.
+class DeviceMemory {
+ public:
+  [[nodiscard]] static DeviceMemory& of(int ordinal) {
+    static Mutex mutex;
+    static auto* memories = new std::vector<std::unique_ptr<DeviceMemory>>;  // outlives tensors of static storage
+    const Lock lock(mutex);
+    const auto index = static_cast<std::size_t>(ordinal);
+    if (index >= memories->size()) memories->resize(index + 1);
+    if (!(*memories)[index]) (*memories)[index].reset(new DeviceMemory(ordinal));
+    return *(*memories)[index];
+  }
+
+  /// Makes the stream's memory known, for the case that memory runs short.
+  void add(StreamMemory* home) {
+    const Lock lock(mutex_);
+    homes_.push_back(home);
+  }
+
+  /// throws OutOfMemory naming what was asked, what tensors hold, and what the GPU has
+  [[nodiscard]] void* allocate(StreamMemory& home, std::size_t bytes) {
+    const int size_class = SizeClass::of(bytes);
+    const Lock lock(mutex_);
+    void* block = home.unused.pop(size_class);
+    if (!block) block = from_system(home, bytes, SizeClass::bytes(size_class));
+    detail::count_allocation(stats_, SizeClass::bytes(size_class));
+    return block;
+  }
+
+  /// `current` is the stream memory of the calling thread; null where it never used this GPU.
+  void deallocate(void* block, std::size_t bytes, StreamMemory* current) noexcept {
+    const int size_class = SizeClass::of(bytes);
+    const std::size_t rounded = SizeClass::bytes(size_class);
+    const Lock lock(mutex_);
+    stats_.allocated_bytes -= static_cast<std::int64_t>(rounded);
+    const auto owner = owners_.find(block);
+    if (owner == owners_.end()) return;
+    StreamMemory& home = *owner->second;
+    if (current && current != &home) {
+      (void)cudaEventRecord(current->event, current->stream);
+      (void)cudaStreamWaitEvent(home.stream, current->event, 0);
+    }
+    if (!home.unused.push(size_class, block)) release(home, block, rounded);
+  }
+
+  [[nodiscard]] MemoryStats stats() {
+    const Lock lock(mutex_);
+    return stats_;
+  }
+
+  /// Returns every unused block to the driver; waits for the GPU.
+  void release_cached() {
+    const Lock lock(mutex_);
+    release_unlocked();
+  }
+
+ private:
+  explicit DeviceMemory(int ordinal) : ordinal_(ordinal) {
+    cudaMemPoolProps properties{};
+    properties.allocType = cudaMemAllocationTypePinned;
+    properties.location.type = cudaMemLocationTypeDevice;
+    properties.location.id = ordinal;
+    check(cudaMemPoolCreate(&pool_, &properties), "cudaMemPoolCreate");
+    unsigned long long keep_everything = ~0ull;
+    check(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &keep_everything), "cudaMemPoolSetAttribute");
+  }
+
+  [[nodiscard]] void* from_system(StreamMemory& home, std::size_t bytes, std::size_t rounded) {
+    void* block = nullptr;
+    if (rounded < bytes) out_of_memory(bytes);
+    cudaError_t error = cudaMallocFromPoolAsync(&block, rounded, pool_, home.stream);
+    if (error == cudaErrorMemoryAllocation) {
+      (void)cudaGetLastError();
+      release_unlocked();
+      error = cudaMallocFromPoolAsync(&block, rounded, pool_, home.stream);
+    }
+    if (error == cudaErrorMemoryAllocation) out_of_memory(bytes);
+    check(error, "cudaMallocFromPoolAsync");
+    try {
+      owners_.emplace(block, &home);
+    } catch (...) {
+      (void)cudaFreeAsync(block, home.stream);
+      throw;
+    }
+    detail::count_growth(stats_, rounded);
+    return block;
+  }
+
+  [[noreturn]] void out_of_memory(std::size_t bytes) {
+    (void)cudaGetLastError();
+    std::size_t unused = 0, total = 0;
+    int current = 0;
+    (void)cudaGetDevice(&current);
+    (void)cudaSetDevice(ordinal_);
+    (void)cudaMemGetInfo(&unused, &total);
+    (void)cudaSetDevice(current);
+    fail<OutOfMemory>("out of memory on cuda:", ordinal_, ": ", bytes, " bytes were asked for, tensors hold ",
+                      stats_.allocated_bytes, " bytes, and ", unused, " of ", total,
+                      " bytes are free; use smaller batches or free tensors");
+  }
+
+  void release(StreamMemory& home, void* block, std::size_t bytes) noexcept {
+    (void)cudaFreeAsync(block, home.stream);
+    owners_.erase(block);
+    stats_.reserved_bytes -= static_cast<std::int64_t>(bytes);
+  }
+  void release_unlocked() noexcept {
+    for (StreamMemory* home : homes_) {
+      home->unused.drain([&](void* block, std::size_t bytes) { release(*home, block, bytes); });
+      (void)cudaStreamSynchronize(home->stream);
+    }
+    (void)cudaMemPoolTrimTo(pool_, 0);
+    (void)cudaGetLastError();
+  }
+
+  int ordinal_;
+  cudaMemPool_t pool_ = nullptr;
+  Mutex mutex_;
+  std::unordered_map<void*, StreamMemory*> owners_;
+  std::vector<StreamMemory*> homes_;
+  MemoryStats stats_;
+};
+
+/// Page-locked host memory. Locking pages costs milliseconds, so blocks are kept.
+class PinnedMemory {
+ public:
+  [[nodiscard]] static PinnedMemory& instance() {
+    static auto* memory = new PinnedMemory;  // never destroyed: tensors of static storage duration outlive it otherwise
+    return *memory;
+  }
+
+  /// throws CudaUnavailable, OutOfMemory
+  [[nodiscard]] void* allocate(std::size_t bytes) {
+    const int size_class = SizeClass::of(bytes);
+    const std::size_t rounded = SizeClass::bytes(size_class);
+    const Lock lock(mutex_);
+    void* block = unused_.pop(size_class);
+    if (!block) block = from_system(bytes, rounded);
+    detail::count_allocation(stats_, rounded);
+    return block;
+  }
+
+  void deallocate(void* block, std::size_t bytes) noexcept {
+    const int size_class = SizeClass::of(bytes);
+    const Lock lock(mutex_);
+    stats_.allocated_bytes -= static_cast<std::int64_t>(SizeClass::bytes(size_class));
+    if (!unused_.push(size_class, block)) release(block, SizeClass::bytes(size_class));
+  }
+
+  [[nodiscard]] MemoryStats stats() {
+    const Lock lock(mutex_);
+    return stats_;
+  }
+
+ private:
+  [[nodiscard]] void* from_system(std::size_t bytes, std::size_t rounded) {
+    if (!is_available()) fail<CudaUnavailable>("page-locked memory: ", unavailable_reason());
+    void* block = nullptr;
+    cudaError_t error =
+        rounded < bytes ? cudaErrorMemoryAllocation : cudaHostAlloc(&block, rounded, cudaHostAllocPortable);
+    if (error == cudaErrorMemoryAllocation && rounded >= bytes) {
+      (void)cudaGetLastError();
+      unused_.drain([&](void* cached, std::size_t cached_bytes) { release(cached, cached_bytes); });
+      error = cudaHostAlloc(&block, rounded, cudaHostAllocPortable);
+    }
+    if (error == cudaErrorMemoryAllocation) {
+      (void)cudaGetLastError();
+      fail<OutOfMemory>("out of page-locked memory: ", bytes, " bytes were asked for, tensors hold ",
+                        stats_.allocated_bytes, "; use Cpu tensors, smaller batches, or raise the limit (ulimit -l)");
+    }
+    check(error, "cudaHostAlloc");
+    detail::count_growth(stats_, rounded);
+    return block;
+  }
+
+  void release(void* block, std::size_t bytes) noexcept {
+    (void)cudaFreeHost(block);
+    stats_.reserved_bytes -= static_cast<std::int64_t>(bytes);
+  }
+
+  Mutex mutex_;
+  FreeBlocks unused_;
+  MemoryStats stats_;
+};
+
+}  // namespace locus::inline LOCUS_ABI::cuda

@@ -1,0 +1,292 @@
+#pragma once
+// Cuda's reduce: teams of threads fold chunks of the summands in a fixed order; where one chunk per output would leave
+// the GPU idle, a second launch folds the chunks' results.
+
+#include <locus/cuda/stream.hpp>
+#include <locus/cuda/vectorize.cuh>
+#include <locus/cuda/warp.cuh>
+#include <locus/device/launch_log.hpp>
+
+#include <memory>
+
+namespace locus::inline LOCUS_ABI::cuda {
+
+namespace detail {
+template <class F, class Op, class T, class In>
+struct ReduceArguments;
+
+/// What the kernel knows; `partials`, where it is not null, takes unfinished results: [slot][output].
+template <class F, class Op, class T, class... I>
+struct ReduceArguments<F, Op, T, Pack<I...>> {
+  static constexpr int N = static_cast<int>(sizeof...(I));
+  F f;
+  Op op;
+  Pack<I...> inputs;
+  Walk<N + 1> kept;
+  Walk<N> reduced;
+  ReduceTiles tiles;
+  const T* previous;
+  T* out;
+  typename Op::Accumulator* partials;
+};
+
+/// One input of a summand. A null input reads as zero.
+template <class X>
+struct Summand {
+  operand_t<X> value;
+  __device__ void load(X data, int64_t offset, int64_t) { value = data ? data[offset] : operand_t<X>{}; }
+  [[nodiscard]] __device__ compute_t<operand_t<X>> operator()() const { return load_as_register(value); }
+};
+template <>
+struct Summand<LinearIndex> {
+  int64_t value;
+  __device__ void load(LinearIndex, int64_t, int64_t index) { value = index; }
+  [[nodiscard]] __device__ int64_t operator()() const { return value; }
+};
+
+template <class F, class Op, class T, class... I, int... i>
+__device__ typename Op::Accumulator fold_chunk(const ReduceArguments<F, Op, T, Pack<I...>>& a, uint32_t output,
+                                               uint32_t begin, uint32_t end, std::integer_sequence<int, i...>) {
+  constexpr int N = static_cast<int>(sizeof...(I)), in_flight = ReduceTiles::in_flight;
+  const uint32_t step = a.tiles.lanes;
+  int32_t base[N + 1];
+  a.kept.offsets(output, base);
+  const Pack<I...> inputs{advance(get<i>(a.inputs), base[i])...};
+  typename Op::Accumulator total = a.op.identity();
+  for (uint32_t first = begin + a.tiles.lane(threadIdx.x); first < end; first += in_flight * step) {
+    uint32_t position[in_flight];
+    int32_t offset[in_flight][N > 0 ? N : 1];
+    Pack<Summand<I>...> values[in_flight];
+#pragma unroll
+    for (int k = 0; k < in_flight; ++k) position[k] = first + static_cast<uint32_t>(k) * step;
+    a.reduced.offsets(position, offset);
+#pragma unroll
+    for (int k = 0; k < in_flight; ++k) {
+      const uint32_t at = first + static_cast<uint32_t>(k) * step;
+      if (at < end) (get<i>(values[k]).load(get<i>(inputs), offset[k][i], a.reduced.first_index + at), ...);
+    }
+#pragma unroll
+    for (int k = 0; k < in_flight; ++k) {
+      if (first + static_cast<uint32_t>(k) * step < end) total = a.op.combine(total, a.f(get<i>(values[k])()...));
+    }
+  }
+  return total;
+}
+
+/// Folds the totals of a team's lanes; the result is the one of lane 0.
+template <class Op, class A>
+__device__ A fold_team(const Op& op, const ReduceTiles& tiles, A total) {
+  __shared__ alignas(16) unsigned char memory[ReduceTiles::threads * sizeof(A)];
+  A* const totals = reinterpret_cast<A*>(memory);
+  const uint32_t team = tiles.team(threadIdx.x), lane = tiles.lane(threadIdx.x);
+  for (uint32_t width = tiles.lanes / 2; width > 0; width /= 2) {
+    if (lane >= width && lane < 2 * width) totals[threadIdx.x] = total;
+    __syncthreads();
+    if (lane < width) total = op.combine(total, totals[tiles.thread_of(team, lane + width)]);
+  }
+  return total;
+}
+
+template <class Arguments>
+struct ReduceKernel;
+template <class F, class Op, class T, class... I>
+struct ReduceKernel<ReduceArguments<F, Op, T, Pack<I...>>> {
+  static constexpr int N = static_cast<int>(sizeof...(I));
+
+  __device__ static void run(const ReduceArguments<F, Op, T, Pack<I...>>& a) {
+    const uint32_t output = a.tiles.output(blockIdx.x, threadIdx.x);
+    typename Op::Accumulator total = a.op.identity();
+    if (output < a.tiles.outputs) {
+      total = fold_chunk(a, output, a.tiles.begin(blockIdx.x), a.tiles.end(blockIdx.x),
+                         std::make_integer_sequence<int, N>{});
+    }
+    total = fold_team(a.op, a.tiles, total);
+    if (output >= a.tiles.outputs || a.tiles.lane(threadIdx.x) != 0) return;
+    if (a.partials) {
+      a.partials[int64_t{a.tiles.chunk_of(blockIdx.x)} * a.tiles.outputs + output] = total;
+    } else {
+      finish(a, output, total);
+    }
+  }
+
+ private:
+  __device__ static void finish(const ReduceArguments<F, Op, T, Pack<I...>>& a, uint32_t output,
+                                const typename Op::Accumulator& total) {
+    int32_t offset[N + 1];
+    a.kept.offsets(output, offset);
+    auto value = static_cast<compute_t<T>>(a.op.finish(total));
+    if constexpr (!std::is_same_v<T, bool>) {
+      if (a.previous) value = static_cast<compute_t<T>>(value + load_as_register(a.previous[offset[N]]));
+    }
+    a.out[offset[N]] = from_register<T>(value);
+  }
+};
+
+template <class Arguments>
+__global__ void __launch_bounds__(ReduceTiles::threads) reduce_chunks(const __grid_constant__ Arguments a) {
+  ReduceKernel<Arguments>::run(a);
+}
+
+struct PassThrough {
+  template <class A>
+  LOCUS_FN const A& operator()(const A& value) const {
+    return value;
+  }
+};
+
+/// Blocks that fill any GPU; a reduction is cut into no more chunks than that.
+inline constexpr int64_t most_chunks = 1024;
+
+/// Whether neighbouring outputs lie closer in memory than neighbouring summands.
+template <int N>
+[[nodiscard]] bool prefers_outputs(const ReducePlan<N>& plan, const std::array<OperandPlace, N>& inputs) {
+  const int k = plan.kept.rank - 1, r = plan.reduced.rank - 1;
+  if (plan.kept.extent[k] == 1 || plan.reduced.elements <= 1) return plan.kept.extent[k] > 1;
+  int along_outputs = 0, along_summands = 0;
+  for (int i = 0; i < N; ++i) {
+    if (!inputs[static_cast<std::size_t>(i)].data) continue;
+    along_outputs += plan.kept.stride[i][k] == 1;
+    along_summands += plan.reduced.stride[i][r] == 1;
+  }
+  return along_outputs > along_summands;
+}
+
+/// The chunks' results, [slot][output], are themselves summands.
+template <int N>
+[[nodiscard]] ReducePlan<1> plan_of_partials(const Plan<N>& kept, uint32_t slots) {
+  ReducePlan<1> plan;
+  plan.kept.rank = kept.rank;
+  plan.kept.elements = kept.elements;
+  int64_t stride = 1;
+  for (int d = kept.rank - 1; d >= 0; --d) {
+    plan.kept.extent[d] = kept.extent[d];
+    plan.kept.stride[0][d] = stride;
+    plan.kept.stride[1][d] = kept.stride[N - 1][d];
+    stride *= kept.extent[d];
+  }
+  plan.reduced.elements = plan.reduced.extent[0] = slots;
+  plan.reduced.stride[0][0] = kept.elements;
+  return plan;
+}
+
+/// One launch: pieces of a reduction that fit 32 bits, and where they begin in every operand.
+template <int N>
+struct ReduceLaunch {
+  Walk<N + 1> kept;
+  Walk<N> reduced;
+  std::array<int64_t, N + 1> kept_offsets;
+  std::array<int64_t, N> reduced_offsets;
+  ReduceTiles tiles;
+  void* partials;
+};
+
+/// A reduction with the types of its functors erased, so that cutting it up is compiled once.
+template <int N>
+struct ReduceCall {
+  ReducePlan<N> plan;
+  bool outputs_first;
+  bool in_order;  ///< an input reads as its index
+  int64_t most_chunks;
+  std::size_t accumulator_bytes;
+  const void* arguments;
+  void (*launch)(cudaStream_t stream, const void* arguments, const ReduceLaunch<N>& launch);
+  /// Folds the results of `slots` chunks, [slot][output], of the piece `kept`, which begins at `offset` of the output.
+  void (*fold_partials)(Context& context, const void* arguments, const void* partials, uint32_t slots,
+                        const Plan<N + 1>& kept, int64_t offset);
+};
+
+template <int N>
+void for_each_summand_piece(const ReduceCall<N>& call, const PieceVisitor<N>& visitor) {
+  if (call.plan.reduced.elements == 0) return visitor(Plan<N>{}, {});
+  if (call.in_order) split_ordered(call.plan.reduced, visitor);
+  else split_unordered<N>(call.plan.reduced, {}, visitor);
+}
+
+template <int N>
+void reduce_piece(Context& context, const ReduceCall<N>& call, const Plan<N + 1>& kept,
+                  const std::array<int64_t, N + 1>& offsets) {
+  const auto tiles = [&](const Plan<N>& piece) {
+    return ReduceTiles(kept.elements, piece.elements, call.outputs_first, call.most_chunks);
+  };
+  uint32_t slots = 0;
+  const auto count = [&](const Plan<N>& piece, const auto&) { slots += tiles(piece).chunks; };
+  for_each_summand_piece(call, piece_visitor<N>(count));
+  const std::size_t slot_bytes = static_cast<std::size_t>(kept.elements) * call.accumulator_bytes;
+  const Scratch scratch(context, slots > 1 ? slots * slot_bytes : 0);
+  auto* partials = scratch.template as<unsigned char>();
+  const auto launch = [&](const Plan<N>& piece, const std::array<int64_t, N>& piece_offsets) {
+    const ReduceTiles own = tiles(piece);
+    ++locus::detail::launches.reduce;
+    call.launch(
+        context.stream(), call.arguments,
+        {Walk<N + 1>(kept), piece.elements > 0 ? Walk<N>(piece) : Walk<N>(), offsets, piece_offsets, own, partials});
+    check(cudaGetLastError(), "reduce");
+    if (partials) partials += own.chunks * slot_bytes;
+  };
+  for_each_summand_piece(call, piece_visitor<N>(launch));
+  if (slots > 1) {
+    call.fold_partials(context, call.arguments, scratch.template as<unsigned char>(), slots, kept, offsets[N]);
+  }
+}
+
+template <int N>
+[[gnu::noinline]] void run(Context& context, const ReduceCall<N>& call) {
+  for_each_unordered_piece(call.plan.kept, [&](const Plan<N + 1>& kept, const std::array<int64_t, N + 1>& offsets) {
+    reduce_piece(context, call, kept, offsets);
+  });
+}
+
+/// What a reduction needs to know of its types.
+template <class F, class Op, class T, class... I>
+struct TypedReduction {
+  static constexpr int N = static_cast<int>(sizeof...(I));
+  using Arguments = ReduceArguments<F, Op, T, Pack<I...>>;
+  using A = typename Op::Accumulator;
+
+  static void run(Context& context, const ReducePlan<N>& plan, const F& f, const Op& op, const Pack<I...>& inputs,
+                  const T* previous, T* out, int64_t most_chunks) {
+    const Arguments arguments{f, op, inputs, {}, {}, {}, previous, out, nullptr};
+    const auto places = unpack_places(inputs, std::make_integer_sequence<int, N>{});
+    detail::run<N>(context, {plan, prefers_outputs<N>(plan, places), (std::is_same_v<I, LinearIndex> || ...),
+                             most_chunks, sizeof(A), &arguments, &launch, &fold_partials});
+  }
+
+ private:
+  template <int... i>
+  static std::array<OperandPlace, N> unpack_places(const Pack<I...>& inputs, std::integer_sequence<int, i...>) {
+    return {place_of(get<i>(inputs))...};
+  }
+  static void launch(cudaStream_t stream, const void* arguments, const ReduceLaunch<N>& launch) {
+    Arguments a = *static_cast<const Arguments*>(arguments);
+    static_for<N>([&]<int i> {
+      get<i>(a.inputs) = advance(get<i>(a.inputs), launch.kept_offsets[i] + launch.reduced_offsets[i]);
+    });
+    a.previous = advance(a.previous, launch.kept_offsets[N]);
+    a.out = advance(a.out, launch.kept_offsets[N]);
+    a.kept = launch.kept;
+    a.reduced = launch.reduced;
+    a.tiles = launch.tiles;
+    a.partials = static_cast<A*>(launch.partials);
+    reduce_chunks<<<a.tiles.blocks(), ReduceTiles::threads, 0, stream>>>(a);
+  }
+  static void fold_partials(Context& context, const void* arguments, const void* partials, uint32_t slots,
+                            const Plan<N + 1>& kept, int64_t offset) {
+    const auto& a = *static_cast<const Arguments*>(arguments);
+    TypedReduction<PassThrough, Op, T, const A*>::run(context, plan_of_partials(kept, slots), {}, a.op,
+                                                      Pack<const A*>{static_cast<const A*>(partials)},
+                                                      advance(a.previous, offset), advance(a.out, offset), 1);
+  }
+};
+}  // namespace detail
+
+template <class F, class Op, class... I, class T>
+void reduce(Context& context, const ReducePlan<static_cast<int>(sizeof...(I))>& plan, const F& f, const Op& op,
+            const Pack<I...>& inputs, const T* previous, T* out) {
+  static_assert(
+      std::is_trivially_copyable_v<F> && std::is_trivially_copyable_v<Op>,
+      "reduce: functors are copied to the GPU, so they must be trivially copyable: values and device pointers "
+      "only");
+  detail::TypedReduction<F, Op, T, I...>::run(context, plan, f, op, inputs, previous, out, detail::most_chunks);
+}
+
+}  // namespace locus::inline LOCUS_ABI::cuda

@@ -1,0 +1,193 @@
+#pragma once
+// What a thread needs to use one GPU: its stream, its memory, its library handles.
+
+#include <locus/cuda/memory.hpp>
+
+#include <array>
+
+namespace locus::inline LOCUS_ABI::cuda {
+
+inline constexpr int max_devices = 64;
+
+/// Makes a GPU the current one of this thread, and the previous one again at the end.
+class OrdinalGuard {
+ public:
+  explicit OrdinalGuard(int ordinal) {
+    check(cudaGetDevice(&previous_), "cudaGetDevice");
+    if (previous_ == ordinal) {
+      previous_ = -1;
+    } else {
+      check(cudaSetDevice(ordinal), "cudaSetDevice");
+    }
+  }
+  ~OrdinalGuard() {
+    if (previous_ >= 0) (void)cudaSetDevice(previous_);
+  }
+  OrdinalGuard(const OrdinalGuard&) = delete;
+  OrdinalGuard& operator=(const OrdinalGuard&) = delete;
+
+ private:
+  int previous_ = -1;
+};
+
+/// A moment in a stream.
+class Event {
+ public:
+  explicit Event(int ordinal) {
+    const OrdinalGuard guard(ordinal);
+    check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "cudaEventCreate");
+  }
+  Event(Event&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
+  Event& operator=(Event&& other) noexcept {
+    std::swap(event_, other.event_);
+    return *this;
+  }
+  ~Event() {
+    if (event_) (void)cudaEventDestroy(event_);
+  }
+
+  void record(cudaStream_t stream) { check(cudaEventRecord(event_, stream), "cudaEventRecord"); }
+  /// The stream goes on only after this moment; the host does not wait.
+  void block(cudaStream_t stream) const { check(cudaStreamWaitEvent(stream, event_, 0), "cudaStreamWaitEvent"); }
+  void wait() const { check(cudaEventSynchronize(event_), "cudaEventSynchronize"); }
+  [[nodiscard]] bool passed() const {
+    const cudaError_t state = cudaEventQuery(event_);
+    if (state != cudaErrorNotReady) check(state, "cudaEventQuery");
+    return state == cudaSuccess;
+  }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+/// One thread's access to one GPU. When the thread ends, the next new thread gets it, with what is still queued in it.
+class Context {
+ public:
+  /// The calling thread's context. throws CudaUnavailable
+  [[nodiscard]] static Context& current(int ordinal);
+  /// The same, but null where this thread never used the GPU.
+  [[nodiscard]] static Context* existing(int ordinal) noexcept;
+
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  [[nodiscard]] int ordinal() const { return ordinal_; }
+  [[nodiscard]] cudaStream_t stream() const { return memory_.stream; }
+
+  [[nodiscard]] void* allocate(std::size_t bytes) { return device_memory_.allocate(memory_, bytes); }
+  void deallocate(void* block, std::size_t bytes) noexcept { device_memory_.deallocate(block, bytes, &memory_); }
+  void synchronize() { check(cudaStreamSynchronize(stream()), "cudaStreamSynchronize"); }
+
+  /// Largest shared memory of a block, in bytes, for kernels that ask for it.
+  [[nodiscard]] std::size_t shared_memory() const { return shared_memory_; }
+  [[nodiscard]] int multiprocessors() const { return multiprocessors_; }
+
+  /// State of a library for this context, made at its first use; one type per slot.
+  enum Slot { blas, staging, slots };
+  template <class State>
+  [[nodiscard]] State& state(Slot slot) {
+    if (!states_[slot]) states_[slot] = std::make_shared<State>(*this);
+    return *static_cast<State*>(states_[slot].get());
+  }
+
+ private:
+  explicit Context(int ordinal) : ordinal_(ordinal), device_memory_(DeviceMemory::of(ordinal)) {
+    const OrdinalGuard guard(ordinal);
+    check(cudaStreamCreateWithFlags(&memory_.stream, cudaStreamNonBlocking), "cudaStreamCreate");
+    check(cudaEventCreateWithFlags(&memory_.event, cudaEventDisableTiming), "cudaEventCreate");
+    int shared = 0;
+    check(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, ordinal), "cudaDeviceGetAttribute");
+    check(cudaDeviceGetAttribute(&multiprocessors_, cudaDevAttrMultiProcessorCount, ordinal), "cudaDeviceGetAttribute");
+    shared_memory_ = static_cast<std::size_t>(shared);
+    device_memory_.add(&memory_);
+  }
+
+  friend class ContextRegistry;
+
+  int ordinal_;
+  DeviceMemory& device_memory_;
+  StreamMemory memory_;
+  std::size_t shared_memory_ = 0;
+  int multiprocessors_ = 1;
+  std::array<std::shared_ptr<void>, slots> states_;
+};
+
+/// All contexts; those of ended threads wait for new ones. Never destroyed, like the memory that refers to them.
+class ContextRegistry {
+ public:
+  [[nodiscard]] static Context*& of_thread(int ordinal) {
+    static thread_local Context* contexts[max_devices] = {};
+    return contexts[ordinal];
+  }
+
+  [[nodiscard]] static Context* acquire(int ordinal) {
+    static thread_local ThreadEnd at_thread_end;
+    (void)at_thread_end;
+    {
+      const Lock lock(instance().mutex_);
+      auto& idle = instance().idle_[static_cast<std::size_t>(ordinal)];
+      if (!idle.empty()) {
+        Context* context = idle.back();
+        idle.pop_back();
+        return context;
+      }
+    }
+    return new Context(ordinal);
+  }
+
+ private:
+  struct ThreadEnd {
+    ~ThreadEnd() {
+      const Lock lock(instance().mutex_);
+      for (int ordinal = 0; ordinal < max_devices; ++ordinal) {
+        Context* context = std::exchange(of_thread(ordinal), nullptr);
+        if (context) instance().idle_[static_cast<std::size_t>(ordinal)].push_back(context);
+      }
+    }
+  };
+
+  [[nodiscard]] static ContextRegistry& instance() {
+    static auto* registry = new ContextRegistry;
+    return *registry;
+  }
+
+  Mutex mutex_;
+  std::array<std::vector<Context*>, max_devices> idle_;
+};
+
+inline Context& Context::current(int ordinal) {
+  if (Context* context = existing(ordinal)) return *context;
+  require_device(ordinal);
+  if (ordinal >= max_devices) fail<CudaUnavailable>("cuda:", ordinal, ": at most ", max_devices, " GPUs are supported");
+  return *(ContextRegistry::of_thread(ordinal) = ContextRegistry::acquire(ordinal));
+}
+inline Context* Context::existing(int ordinal) noexcept {
+  return ordinal >= 0 && ordinal < max_devices ? ContextRegistry::of_thread(ordinal) : nullptr;
+}
+
+/// Device memory for one operation, given back in stream order.
+class Scratch {
+ public:
+  Scratch(Context& context, std::size_t bytes)
+      : context_(context), bytes_(bytes), data_(bytes ? context.allocate(bytes) : nullptr) {}
+  ~Scratch() {
+    if (data_) context_.deallocate(data_, bytes_);
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  template <class T>
+  [[nodiscard]] T* as() const {
+    return static_cast<T*>(data_);
+  }
+
+ private:
+  Context& context_;
+  std::size_t bytes_;
+  void* data_;
+};
+
+/// The stream in which this thread's operations on the GPU run. throws CudaUnavailable
+[[nodiscard]] inline cudaStream_t stream(Cuda device = {}) { return Context::current(device.ordinal).stream(); }
+
+}  // namespace locus::inline LOCUS_ABI::cuda

@@ -1,0 +1,12 @@
+// What a plain C++ compiler makes of a file of a CUDA program: tensors on the GPU are held, and copied there and back.
+#include <locus/tensor/copy.hpp>
+
+#include <locus/device/cuda.hpp>
+
+using namespace locus;
+
+Tensor<float, Cuda> there(const Tensor<float>& tensor);
+Tensor<float> and_back(const Tensor<float, Cuda>& tensor);
+
+Tensor<float, Cuda> there(const Tensor<float>& tensor) { return tensor.to<Cuda>(); }
+Tensor<float> and_back(const Tensor<float, Cuda>& tensor) { return tensor.to<Cpu>(); }

@@ -1,0 +1,298 @@
+// The CUDA runtime and cuBLASLt as far as cuda_kernels uses them, on host memory: what is queued happens at once.
+
+#include <cublasLt.h>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <mutex>
+#include <unordered_map>
+
+#include "simulator.hpp"
+
+namespace {
+constexpr int devices = 2;
+std::mutex mutex;
+std::unordered_map<void*, std::size_t> device_blocks;
+thread_local cudaError_t last_error = cudaSuccess;
+cudaError_t give(cudaError_t error) {
+  if (error != cudaSuccess) last_error = error;
+  return error;
+}
+}  // namespace
+
+extern "C" {
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  *count = devices;
+  return cudaSuccess;
+}
+cudaError_t cudaDriverGetVersion(int* version) {
+  *version = CUDART_VERSION;
+  return cudaSuccess;
+}
+cudaError_t cudaRuntimeGetVersion(int* version) {
+  *version = CUDART_VERSION;
+  return cudaSuccess;
+}
+cudaError_t cudaGetDevice(int* ordinal) {
+  *ordinal = simulated::current_ordinal;
+  return cudaSuccess;
+}
+cudaError_t cudaSetDevice(int ordinal) {
+  if (ordinal < 0 || ordinal >= devices) return give(cudaErrorInvalidDevice);
+  simulated::current_ordinal = ordinal;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
+  *value = attribute == cudaDevAttrMultiProcessorCount ? 4 : static_cast<int>(simulated::most_shared);
+  return cudaSuccess;
+}
+cudaError_t cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }
+const char* cudaGetErrorName(cudaError_t) { return "simulated error"; }
+const char* cudaGetErrorString(cudaError_t) { return "simulated error"; }
+cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute, int bytes) {
+  simulated::allowed_shared = static_cast<std::size_t>(bytes);
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
+  if (flags != cudaStreamNonBlocking) simulated::stop("a stream that waits for the default stream");
+  *stream = reinterpret_cast<cudaStream_t>(new simulated::Stream{simulated::current_ordinal});
+  return cudaSuccess;
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
+cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) { return cudaSuccess; }
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+  *event = reinterpret_cast<cudaEvent_t>(new simulated::Stream{simulated::current_ordinal});
+  return cudaSuccess;
+}
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  delete reinterpret_cast<simulated::Stream*>(event);
+  return cudaSuccess;
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  if (reinterpret_cast<simulated::Stream*>(event)->ordinal != reinterpret_cast<simulated::Stream*>(stream)->ordinal) {
+    simulated::stop("an event of one GPU recorded on a stream of another");
+  }
+  return cudaSuccess;
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaSuccess; }
+cudaError_t cudaEventQuery(cudaEvent_t) { return cudaSuccess; }
+
+cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps*) {
+  *pool = reinterpret_cast<cudaMemPool_t>(new char);
+  return cudaSuccess;
+}
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) { return cudaSuccess; }
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, std::size_t) { return cudaSuccess; }
+cudaError_t cudaMemGetInfo(std::size_t* unused, std::size_t* total) {
+  *unused = *total = std::size_t{1} << 34;
+  return cudaSuccess;
+}
+cudaError_t cudaMallocFromPoolAsync(void** block, std::size_t bytes, cudaMemPool_t, cudaStream_t) {
+  if (bytes > std::size_t{1} << 34) return give(cudaErrorMemoryAllocation);
+  *block = std::aligned_alloc(512, (bytes + 511) / 512 * 512);
+  std::memset(*block, 0xcd, bytes);
+  const std::lock_guard lock(mutex);
+  device_blocks[*block] = bytes;
+  return cudaSuccess;
+}
+cudaError_t cudaFreeAsync(void* block, cudaStream_t) {
+  const std::lock_guard lock(mutex);
+  if (device_blocks.erase(block) == 0) simulated::stop("cudaFreeAsync of what was not allocated");
+  std::free(block);
+  return cudaSuccess;
+}
+cudaError_t cudaHostAlloc(void** block, std::size_t bytes, unsigned) {
+  if (bytes > std::size_t{1} << 34) return give(cudaErrorMemoryAllocation);
+  *block = std::malloc(bytes);
+  return cudaSuccess;
+}
+cudaError_t cudaFreeHost(void* block) {
+  std::free(block);
+  return cudaSuccess;
+}
+cudaError_t cudaMemcpyAsync(void* target, const void* source, std::size_t bytes, cudaMemcpyKind, cudaStream_t stream) {
+  if (!stream) simulated::stop("a copy on the default stream");
+  std::memmove(target, source, bytes);
+  return cudaSuccess;
+}
+cudaError_t cudaMemcpyPeerAsync(void* target, int, const void* source, int, std::size_t bytes, cudaStream_t stream) {
+  return cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToDevice, stream);
+}
+
+// cuBLASLt: opaque structures hold their attributes as 64-bit numbers.
+
+cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
+  *handle = reinterpret_cast<cublasLtHandle_t>(new char);
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtDestroy(cublasLtHandle_t) { return CUBLAS_STATUS_SUCCESS; }
+const char* cublasLtGetStatusName(cublasStatus_t) { return "simulated status"; }
+const char* cublasLtGetStatusString(cublasStatus_t) { return "simulated status"; }
+
+enum { type_at, rows_at, cols_at, ld_at, count_at, stride_at };
+cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t layout, std::size_t, cudaDataType type,
+                                                 std::uint64_t rows, std::uint64_t cols, std::int64_t ld) {
+  if (rows == 0 || cols == 0 || ld < static_cast<std::int64_t>(rows)) simulated::stop("an impossible matrix layout");
+  layout->data[type_at] = type;
+  layout->data[rows_at] = rows;
+  layout->data[cols_at] = cols;
+  layout->data[ld_at] = static_cast<std::uint64_t>(ld);
+  layout->data[count_at] = 1;
+  layout->data[stride_at] = 0;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
+                                                cublasLtMatrixLayoutAttribute_t attribute, const void* value,
+                                                std::size_t bytes) {
+  if (attribute == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT && bytes == 4) {
+    layout->data[count_at] = static_cast<std::uint64_t>(*static_cast<const std::int32_t*>(value));
+  } else if (attribute == CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET && bytes == 8) {
+    layout->data[stride_at] = *static_cast<const std::uint64_t*>(value);
+  } else {
+    simulated::stop("a matrix layout attribute of the wrong size");
+  }
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+enum { compute_at, scale_at, a_transposed_at, b_transposed_at, epilogue_at, bias_at };
+cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t description, std::size_t,
+                                               cublasComputeType_t compute, cudaDataType_t scale) {
+  *description = {};
+  description->data[compute_at] = compute;
+  description->data[scale_at] = scale;
+  description->data[epilogue_at] = CUBLASLT_EPILOGUE_DEFAULT;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t description,
+                                              cublasLtMatmulDescAttributes_t attribute, const void* value,
+                                              std::size_t bytes) {
+  const int at = attribute == CUBLASLT_MATMUL_DESC_TRANSA         ? a_transposed_at
+                 : attribute == CUBLASLT_MATMUL_DESC_TRANSB       ? b_transposed_at
+                 : attribute == CUBLASLT_MATMUL_DESC_EPILOGUE     ? epilogue_at
+                 : attribute == CUBLASLT_MATMUL_DESC_BIAS_POINTER ? bias_at
+                                                                  : -1;
+  if (at < 0 || bytes != (at == bias_at ? 8u : 4u)) simulated::stop("a product attribute unknown or of the wrong size");
+  std::memcpy(&description->data[at], value, bytes);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulPreferenceInit_internal(cublasLtMatmulPreference_t preference, std::size_t) {
+  *preference = {};
+  for (int i = 1; i <= 4; ++i) preference->data[i] = 256;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
+                                                    cublasLtMatmulPreferenceAttributes_t attribute, const void* value,
+                                                    std::size_t bytes) {
+  if (attribute == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES) {
+    if (bytes != 8) simulated::stop("a preference of the wrong size");
+    std::memcpy(&preference->data[0], value, bytes);
+    return CUBLAS_STATUS_SUCCESS;
+  }
+  if (bytes != 4) simulated::stop("a preference of the wrong size");
+  const int at = attribute == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES   ? 1
+                 : attribute == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES ? 2
+                 : attribute == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES ? 3
+                 : attribute == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES ? 4
+                                                                           : 5;
+  preference->data[at] = *static_cast<const std::uint32_t*>(value);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t description,
+                                              cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                              cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t,
+                                              cublasLtMatmulPreference_t preference, int,
+                                              cublasLtMatmulHeuristicResult_t* result, int* found) {
+  const bool a_transposed = description->data[a_transposed_at] == CUBLAS_OP_T;
+  const bool b_transposed = description->data[b_transposed_at] == CUBLAS_OP_T;
+  const bool fits = a->data[a_transposed ? cols_at : rows_at] == c->data[rows_at] &&
+                    b->data[b_transposed ? rows_at : cols_at] == c->data[cols_at] &&
+                    a->data[a_transposed ? rows_at : cols_at] == b->data[b_transposed ? cols_at : rows_at] &&
+                    a->data[count_at] == c->data[count_at] && b->data[count_at] == c->data[count_at];
+  if (!fits) simulated::stop("matrices that cannot be multiplied");
+  *found = 0;
+  // As if there were no fused epilogues in double precision, so that the way without them is taken too.
+  if (a->data[type_at] == CUDA_R_64F && description->data[epilogue_at] != CUBLASLT_EPILOGUE_DEFAULT) {
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  }
+  *result = {};
+  for (int i = 0; i < 4; ++i) result->algo.data[i] = preference->data[i + 1];
+  result->workspaceSize = 1000;
+  *found = 1;
+  return CUBLAS_STATUS_SUCCESS;
+}
+}  // extern "C"
+
+namespace {
+template <class T>
+double number(T value) {
+  if constexpr (sizeof(T) == 2) return static_cast<double>(static_cast<float>(value));
+  else return static_cast<double>(value);
+}
+template <class T>
+void multiply(const cublasLtMatmulDesc_t description, double beta, const void* a_data, cublasLtMatrixLayout_t a,
+              const void* b_data, cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, void* c_data) {
+  const bool a_transposed = description->data[a_transposed_at] == CUBLAS_OP_T;
+  const bool b_transposed = description->data[b_transposed_at] == CUBLAS_OP_T;
+  const std::uint64_t m = c->data[rows_at], n = c->data[cols_at], k = a->data[a_transposed ? rows_at : cols_at];
+  const auto epilogue = static_cast<cublasLtEpilogue_t>(description->data[epilogue_at]);
+  const T* const bias = reinterpret_cast<const T*>(description->data[bias_at]);
+  const bool adds_bias = epilogue == CUBLASLT_EPILOGUE_BIAS || epilogue == CUBLASLT_EPILOGUE_RELU_BIAS;
+  const bool rectifies = epilogue == CUBLASLT_EPILOGUE_RELU || epilogue == CUBLASLT_EPILOGUE_RELU_BIAS;
+  if (adds_bias && reinterpret_cast<std::uintptr_t>(bias) % 16 != 0) simulated::stop("a misaligned bias");
+  for (std::uint64_t batch = 0; batch < c->data[count_at]; ++batch) {
+    const T* const x = static_cast<const T*>(a_data) + batch * a->data[stride_at];
+    const T* const y = static_cast<const T*>(b_data) + batch * b->data[stride_at];
+    T* const z = static_cast<T*>(c_data) + batch * c->data[stride_at];
+    for (std::uint64_t j = 0; j < n; ++j) {
+      for (std::uint64_t i = 0; i < m; ++i) {
+        double sum = 0;
+        for (std::uint64_t l = 0; l < k; ++l) {
+          sum += number(x[a_transposed ? l + i * a->data[ld_at] : i + l * a->data[ld_at]]) *
+                 number(y[b_transposed ? j + l * b->data[ld_at] : l + j * b->data[ld_at]]);
+        }
+        T& target = z[i + j * c->data[ld_at]];
+        if (beta != 0) sum += beta * number(target);
+        if (adds_bias) sum += number(bias[i]);
+        if (rectifies && sum < 0) sum = 0;
+        if constexpr (sizeof(T) == 2) target = static_cast<T>(static_cast<float>(sum));
+        else target = static_cast<T>(sum);
+      }
+    }
+  }
+}
+}  // namespace
+
+extern "C" cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t description, const void* alpha,
+                                         const void* a_data, cublasLtMatrixLayout_t a, const void* b_data,
+                                         cublasLtMatrixLayout_t b, const void* beta, const void*,
+                                         cublasLtMatrixLayout_t, void* c_data, cublasLtMatrixLayout_t c,
+                                         const cublasLtMatmulAlgo_t* algorithm, void* workspace,
+                                         std::size_t workspace_bytes, cudaStream_t stream) {
+  if (!stream || !workspace || workspace_bytes < 1000) simulated::stop("a product without stream or workspace");
+  const bool is_double = a->data[type_at] == CUDA_R_64F;
+  const std::uint64_t size = is_double ? 8 : a->data[type_at] == CUDA_R_32F ? 4 : 2;
+  const void* const pointers[] = {a_data, b_data, c_data, c_data};
+  const cublasLtMatrixLayout_t layouts[] = {a, b, c, c};
+  for (int i = 0; i < 4; ++i) {
+    if (reinterpret_cast<std::uintptr_t>(pointers[i]) % algorithm->data[i] != 0 ||
+        (layouts[i]->data[count_at] > 1 && layouts[i]->data[stride_at] * size % algorithm->data[i] != 0)) {
+      simulated::stop("an algorithm chosen for better aligned matrices");
+    }
+  }
+  const double one =
+      is_double ? *static_cast<const double*>(alpha) : static_cast<double>(*static_cast<const float*>(alpha));
+  if (one != 1) simulated::stop("a scaled product");
+  const double factor =
+      is_double ? *static_cast<const double*>(beta) : static_cast<double>(*static_cast<const float*>(beta));
+  switch (a->data[type_at]) {
+    case CUDA_R_32F: multiply<float>(description, factor, a_data, a, b_data, b, c, c_data); break;
+    case CUDA_R_64F: multiply<double>(description, factor, a_data, a, b_data, b, c, c_data); break;
+    case CUDA_R_16F: multiply<__half>(description, factor, a_data, a, b_data, b, c, c_data); break;
+    default: multiply<__nv_bfloat16>(description, factor, a_data, a, b_data, b, c, c_data); break;
+  }
+  return CUBLAS_STATUS_SUCCESS;
+}

@@ -1,0 +1,221 @@
+#pragma once
+// Runs the kernels of cuda_kernels on the host, one block after the other: every thread is a fiber that runs until it
+// meets the others, in an order drawn anew each time, so that a missing barrier shows. Put before rewritten sources by
+// simulated_test.py, which turns `kernel<<<...>>>(...)` into simulated::launch.
+
+#include <cuda_runtime_api.h>
+#include <ucontext.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <vector>
+
+#undef __launch_bounds__
+#undef __grid_constant__
+#define __launch_bounds__(...)
+#define __grid_constant__
+
+namespace simulated {
+
+[[noreturn]] inline void stop(const char* what) {
+  std::fprintf(stderr, "simulated GPU: %s\n", what);
+  std::abort();
+}
+
+/// What a stream handle points to.
+struct Stream {
+  int ordinal;
+};
+inline thread_local int current_ordinal = 0;
+inline std::mutex one_launch_at_a_time;
+inline constexpr std::size_t static_shared = 1024;  ///< that a kernel may declare besides what its launch asks for
+inline constexpr std::size_t shared_by_default = 48 * 1024 - static_shared;
+inline thread_local std::size_t allowed_shared = shared_by_default;
+inline constexpr std::size_t most_shared = 227 * 1024;
+inline unsigned char* dynamic_shared = nullptr;
+
+/// A set of threads that waits for its last one.
+struct Barrier {
+  unsigned size = 0, arrived = 0;
+  unsigned long generation = 0;
+};
+
+struct Fiber {
+  ucontext_t context;
+  std::unique_ptr<char[]> stack{new char[stack_bytes]};
+  bool done = true;
+  static constexpr std::size_t stack_bytes = 128 * 1024;
+};
+
+class Block {
+ public:
+  static Block& instance() {
+    static Block block;
+    return block;
+  }
+
+  template <class F>
+  void run(unsigned threads, const F& body) {
+    if (threads == 0 || threads > 1024) stop("a block has 1 to 1024 threads");
+    body_ = [](const void* f) { (*static_cast<const F*>(f))(); };
+    argument_ = &body;
+    while (fibers_.size() < threads) fibers_.emplace_back();
+    barrier_ = {threads, 0, 0};
+    warps_.assign((threads + 31) / 32, {});
+    warp_order_.resize(warps_.size());
+    for (unsigned i = 0; i < warps_.size(); ++i) warp_order_[i] = i;
+    for (unsigned i = 0; i < threads; ++i) {
+      warps_[i / 32].barrier.size += 1;
+      start(fibers_[i]);
+    }
+    alive_ = threads;
+    while (alive_ > 0) {
+      shuffle(warp_order_);
+      bool progress = false;
+      for (const unsigned warp : warp_order_) {  // as far as it gets alone: warps drift apart as much as they may
+        do {
+          progress_ = false;
+          run_warp(warp, threads);
+          progress |= progress_;
+        } while (progress_);
+      }
+      if (!progress) stop("threads wait for each other, or for one that has returned");
+    }
+  }
+
+  void synchronize() {
+    if (barrier_.size != alive_) stop("__syncthreads after a thread of the block has returned");
+    wait(barrier_);
+  }
+
+  unsigned exchange(unsigned value, int mask) {
+    Warp& warp = warps_[self_ / 32];
+    const unsigned lane = self_ % 32;
+    const unsigned long turn = warp.barrier.generation % 2;
+    warp.values[turn][lane] = value;
+    wait(warp.barrier);
+    const unsigned partner = lane ^ static_cast<unsigned>(mask);
+    if (partner >= warp.barrier.size) stop("a shuffle with a lane that does not exist");
+    return warp.values[turn][partner];
+  }
+
+ private:
+  struct Warp {
+    Barrier barrier;
+    unsigned values[2][32];
+  };
+
+  static void enter() {
+    Block& block = instance();
+    block.body_(block.argument_);
+    block.fibers_[block.self_].done = true;
+    block.alive_ -= 1;
+    block.progress_ = true;
+  }
+  void start(Fiber& fiber) {
+    getcontext(&fiber.context);
+    fiber.context.uc_stack.ss_sp = fiber.stack.get();
+    fiber.context.uc_stack.ss_size = Fiber::stack_bytes;
+    fiber.context.uc_link = &scheduler_;
+    fiber.done = false;
+    makecontext(&fiber.context, &Block::enter, 0);
+  }
+  void wait(Barrier& barrier) {
+    const unsigned long generation = barrier.generation;
+    if (++barrier.arrived == barrier.size) {
+      barrier.arrived = 0;
+      ++barrier.generation;
+      progress_ = true;
+      return;
+    }
+    const unsigned self = self_;
+    while (barrier.generation == generation) {
+      swapcontext(&fibers_[self].context, &scheduler_);
+    }
+  }
+  void run_warp(unsigned warp, unsigned threads) {
+    const unsigned first = random_() % 32;  // any order will do, as long as it changes
+    for (unsigned k = 0; k < 32; ++k) {
+      const unsigned i = warp * 32 + ((first + k * 13) % 32);
+      if (i >= threads || fibers_[i].done) continue;
+      self_ = i;
+      select(i);
+      swapcontext(&scheduler_, &fibers_[i].context);
+    }
+  }
+  void shuffle(std::vector<unsigned>& order) {
+    for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random_() % i]);
+  }
+  static void select(unsigned thread);
+
+  std::vector<Fiber> fibers_;
+  std::vector<unsigned> warp_order_;
+  std::vector<Warp> warps_;
+  Barrier barrier_;
+  ucontext_t scheduler_;
+  void (*body_)(const void*) = nullptr;
+  const void* argument_ = nullptr;
+  unsigned self_ = 0, alive_ = 0;
+  bool progress_ = false;
+  std::mt19937 random_{1};
+};
+
+}  // namespace simulated
+
+inline dim3 gridDim, blockDim;
+inline uint3 blockIdx, threadIdx;
+
+inline void simulated::Block::select(unsigned thread) { threadIdx.x = thread; }
+inline void __syncthreads() { simulated::Block::instance().synchronize(); }
+inline unsigned __shfl_xor_sync(unsigned, unsigned value, int mask) {
+  return simulated::Block::instance().exchange(value, mask);
+}
+
+template <class... Arguments>
+cudaError_t cudaFuncSetAttribute(void (*kernel)(Arguments...), cudaFuncAttribute attribute, int value) {
+  return cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), attribute, value);
+}
+
+inline float sinpif(float x) { return static_cast<float>(std::sin(3.14159265358979323846 * static_cast<double>(x))); }
+inline float cospif(float x) { return static_cast<float>(std::cos(3.14159265358979323846 * static_cast<double>(x))); }
+inline double sinpi(double x) { return std::sin(3.14159265358979323846 * x); }
+inline double cospi(double x) { return std::cos(3.14159265358979323846 * x); }
+
+namespace simulated {
+
+/// What stands for <<<blocks, threads, shared, stream>>>.
+class Launch {
+ public:
+  Launch(unsigned blocks, unsigned threads, std::size_t shared = 0, cudaStream_t stream = nullptr)
+      : blocks_(blocks), threads_(threads), shared_(shared) {
+    if (!stream) stop("a launch on the default stream");
+    if (reinterpret_cast<Stream*>(stream)->ordinal != current_ordinal) stop("a launch on a stream of another GPU");
+    if (blocks == 0 || blocks > 0x7fffffffu) stop("a grid has 1 to 2^31 - 1 blocks");
+    if (shared > allowed_shared || shared > most_shared) stop("more shared memory than was allowed");
+    allowed_shared = shared_by_default;  // what was allowed counts for one launch: the next kernel may be another one
+  }
+  template <class F>
+  void operator()(const F& kernel) const {
+    const std::lock_guard lock(one_launch_at_a_time);
+    gridDim = dim3(blocks_);
+    blockDim = dim3(threads_);
+    for (unsigned block = 0; block < blocks_; ++block) {
+      blockIdx.x = block;
+      const std::unique_ptr<unsigned char[]> shared(new unsigned char[shared_]);
+      std::memset(shared.get(), 0xab, shared_);
+      dynamic_shared = shared.get();
+      Block::instance().run(threads_, kernel);
+    }
+  }
+
+ private:
+  unsigned blocks_, threads_;
+  std::size_t shared_;
+};
+
+}  // namespace simulated

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""Runs the Cuda device on the host: the real kernels, rewritten so that a C++ compiler takes them, on simulated threads.
+
+    simulated_test.py [--sanitize] [test source...]     (default: verbs_test.cpp and training_test.cpp)
+
+What it proves: which element every thread touches, barriers and shuffles, launch configurations, plans, epilogues, the
+memory pool. What it cannot: what a GPU's compiler makes of them, the order of concurrent work, cuBLASLt itself.
+"""
+
+import argparse
+import pathlib
+import re
+import shutil
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tools"))
+import common  # noqa: E402
+
+HERE = pathlib.Path(__file__).resolve().parent / "simulated"
+DEFAULT = [HERE.parent / "verbs_test.cpp", HERE.parent / "training_test.cpp"]
+
+
+def toolkit_headers():
+    nvcc = common.find_nvcc()
+    if not nvcc:
+        return None
+    root = pathlib.Path(nvcc).resolve().parents[1]
+    for folder in [root / "include", *sorted(root.glob("targets/*/include"))]:
+        if (folder / "cuda_runtime_api.h").exists():
+            return folder
+    return None
+
+
+def closing(text, start):
+    """Index of the parenthesis that closes the one at start."""
+    depth = 0
+    for index in range(start, len(text)):
+        depth += {"(": 1, ")": -1}.get(text[index], 0)
+        if depth == 0:
+            return index
+    raise ValueError("unbalanced parentheses")
+
+
+def rewrite_launches(text):
+    """kernel<<<configuration>>>(arguments) -> simulated::Launch(configuration)([&] { kernel(arguments); })"""
+    while (at := text.find("<<<")) >= 0:
+        begin = max(text.rfind(mark, 0, at) for mark in ";{}") + 1
+        begin += len(text[begin:]) - len(text[begin:].lstrip())
+        end_of_configuration = text.index(">>>(", at)
+        last = closing(text, end_of_configuration + 3)
+        kernel, configuration = text[begin:at], text[at + 3:end_of_configuration]
+        arguments = text[end_of_configuration + 4:last]
+        text = (f"{text[:begin]}simulated::Launch({configuration})([&] {{ {kernel}({arguments}); }}){text[last + 1:]}")
+    return text
+
+
+def rewrite(text, name):
+    text = re.sub(r"//.*", "", text)
+    text = re.sub(r"extern __shared__ [^;]*?(\w+)\[\];", r"unsigned char* const \1 = simulated::dynamic_shared;", text)
+    text = re.sub(r"__shared__ alignas\((\w+)\)", r"static __attribute__((aligned(\1)))", text)
+    text = text.replace("__shared__", "static")
+    if name == "config.hpp":
+        text = text.replace("#if defined(__CUDACC__)\n#define LOCUS_NVCC 1\n#define LOCUS_HD __host__ __device__",
+                            "#if 1\n#define LOCUS_NVCC 1\n#define LOCUS_HD")
+        text = text.replace("#if defined(__CUDA_ARCH__)", "#if 1")
+        assert text.count("#if 1\n") == 2, "core/config.hpp no longer says what this expects"
+    return rewrite_launches(text)
+
+
+def build(report, source, folder, toolkit, sanitize):
+    program = folder / source.stem
+    flags = ["-O1", "-g", "-Wno-unknown-pragmas", "-Wno-attributes", "-w"]
+    if sanitize:
+        flags += ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
+    status, output = common.run(["g++", *common.CXX, *flags, "-DLOCUS_CUDA=1", "-DLOCUS_SIMULATED_CUDA=1",
+                                 "-DLOCUS_TEST_DEVICES=locus::Cuda", "-include", HERE / "simulator.hpp",
+                                 f"-I{folder / 'include'}", f"-I{folder / 'cuda_kernels'}", f"-I{common.ROOT / 'tests'}",
+                                 "-isystem", toolkit, source, common.ROOT / "tests" / "main.cpp", HERE / "runtime.cpp",
+                                 "-lpthread", "-o", program])
+    if status:
+        report.fail(f"{source.name} (compiling)", "\n".join(output.splitlines()[:40]))
+        return None
+    return program
+
+
+def check(report, options):
+    toolkit = toolkit_headers()
+    gcc = shutil.which("g++")
+    sources = [pathlib.Path(source).resolve() for source in options.sources or DEFAULT]
+    if not toolkit or not gcc:
+        return [report.skip(source.name, "needs g++ and the headers of a CUDA toolkit") for source in sources]
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = pathlib.Path(temporary)
+        for tree in ("include", "cuda_kernels"):
+            for file in common.sources(tree):
+                target = folder / file.relative_to(common.ROOT)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_text(rewrite(file.read_text(), file.name))
+        for source in sources:
+            program = build(report, source, folder, toolkit, options.sanitize)
+            if not program:
+                continue
+            status, output = common.run([program], env={"ASAN_OPTIONS": "detect_leaks=0"})
+            counts = common.COUNTS.findall(output)
+            if not counts:
+                report.fail(source.name, output[-4000:])
+                continue
+            passed, failed, skipped = map(int, counts[-1])
+            report.passed += passed
+            report.skipped += skipped
+            report.failed += failed or status != 0
+            if failed or status:
+                print(output[-6000:])
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--sanitize", action="store_true")
+    parser.add_argument("sources", nargs="*")
+    options = parser.parse_args()
+    common.main(lambda report: check(report, options))

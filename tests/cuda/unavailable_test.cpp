@@ -1,0 +1,89 @@
+// What a program meets where no GPU can be used: built without CUDA, without a driver, or with one that is too old.
+#include <locus/device/pinned.hpp>
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include <support/skip.hpp>
+
+namespace {
+using namespace locus;
+
+struct Fill {
+  LOCUS_HD void operator()(float& out) const { out = 1.f; }
+};
+struct Rows {
+  [[maybe_unused]] static constexpr int fragments = 1;
+  template <class Team>
+  LOCUS_HD void operator()(std::int64_t, Team&) const {}
+};
+struct Sum {
+  using Accumulator = float;
+  LOCUS_FN float identity() const { return 0; }
+  LOCUS_FN float combine(float a, float b) const { return a + b; }
+  LOCUS_FN float finish(float a) const { return a; }
+};
+struct Itself {
+  template <class X>
+  LOCUS_FN X operator()(X x) const {
+    return x;
+  }
+};
+
+/// What f throws; empty where it throws nothing.
+template <class F>
+std::string refusal(const F& f) {
+  try {
+    f();
+  } catch (const CudaUnavailable& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST_CASE("without a GPU every use of Cuda is refused with the reason, and asking is harmless") {
+  if (cuda::is_available()) SKIP_TEST("a GPU answers here");
+  CHECK(cuda::device_count() == 0);
+  const std::string reason = cuda::unavailable_reason();
+  CHECK(reason.find("run on Cpu") != std::string::npos);
+
+  float value = 0;
+  Plan<1> plan;
+  plan.elements = plan.extent[0] = 1;
+  ReducePlan<1> reduction;
+  reduction.kept.elements = reduction.kept.extent[0] = 1;
+  const MatrixRef<const float> matrix{&value, 1, 1, 1, 1};
+  const MatrixRef<float> result{&value, 1, 1, 1, 1};
+  for (const std::string& text : {
+           refusal([] { (void)Backend<Cuda>::allocate({}, 1); }),
+           refusal([] { (void)Backend<Cuda>::memory_stats({}); }),
+           refusal([] { Backend<Cuda>::synchronize(Cuda{3}); }),
+           refusal([&] { Backend<Cuda>::map({}, plan, Fill{}, Pack<>{}, Pack<float*>{&value}); }),
+           refusal([] { Backend<Cuda>::for_each_row({}, 1, 1, Rows{}); }),
+           refusal([&] {
+             const float* const none = nullptr;
+             Backend<Cuda>::reduce({}, reduction, Itself{}, Sum{}, Pack<const float*>{&value}, none, &value);
+           }),
+           refusal([&] { Backend<Cuda>::gemm({}, GemmBatch{}, matrix, matrix, result, Epilogue<float, Itself>{}); }),
+           refusal([&] { Transfer<Cpu, Cuda>::copy({}, &value, {}, &value, 4); }),
+           refusal([&] { Transfer<Cuda, Cpu>::copy({}, &value, {}, &value, 4); }),
+           refusal([&] { Transfer<Cuda, Cuda>::copy({}, &value, Cuda{1}, &value, 4); }),
+           refusal([&] { Transfer<Pinned, Cuda>::copy({}, &value, {}, &value, 4); }),
+           refusal([&] { Transfer<Cuda, Pinned>::copy({}, &value, {}, &value, 4); }),
+           refusal([] { (void)Backend<Pinned>::allocate({}, 1); }),
+       }) {
+    CHECK(text.find(reason) != std::string::npos);
+  }
+  Backend<Cuda>::deallocate({}, nullptr, 0);
+  Backend<Pinned>::deallocate({}, nullptr, 0);
+  cuda::allow_tf32(false);
+  CHECK_FALSE(cuda::tf32_allowed());
+}
+
+TEST_CASE("places have names") {
+  CHECK(to_string(Cuda{1}) == "cuda:1");
+  CHECK(to_string(Pinned{}) == "pinned");
+}
+
+}  // namespace
