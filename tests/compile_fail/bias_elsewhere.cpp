@@ -1,0 +1,16 @@
+// A linear layer whose bias lives on another device.
+// expect-error(gcc): input_is_on<locus::Cpu>.*bias_is_on<locus::Cuda>
+// expect-error(clang): the input is on Cpu, the bias is on Cuda
+// expect-error(nvcc): bias_is_on<locus::Cuda>
+#include <locus/device/cuda.hpp>
+#include <locus/ops/linear.hpp>
+
+using namespace locus;
+
+auto layer(const Tensor<float>& x, const Tensor<float>& w, const Tensor<float, Cuda>& b) {
+#ifdef LOCUS_MUST_FAIL
+  return linear(x, w, b, functor::Relu{});
+#else
+  return linear(x, w, b.to<Cpu>(), functor::Relu{});
+#endif
+}

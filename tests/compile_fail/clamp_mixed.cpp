@@ -1,0 +1,15 @@
+// Bounds of clamp on another device.
+// expect-error: Cpu.*Cuda
+// expect-error: to_Cpu_or_to_Cuda|\.to<Cpu>\(\) or \.to<Cuda>\(\)
+// compilers: gcc clang
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+auto mistake(Tensor<float, Cpu> x, Tensor<float, Cuda> low) {
+#ifdef LOCUS_MUST_FAIL
+  return clamp(x, low, 1);
+#else
+  return clamp(x, low.to<Cpu>(), 1);
+#endif
+}

@@ -1,0 +1,19 @@
+// Iterating over elements that the host cannot reach.
+// expect-error: Cuda
+// expect-error: copy_to_host_first_with_to_Cpu|copy it first with \.to<Cpu>|copy it to the host first
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+float mistake(Tensor<float, Cuda> w) {
+#ifdef LOCUS_MUST_FAIL
+  float sum = 0;
+  for (float element : w) sum += element;
+  return sum;
+#else
+  float sum = 0;
+  const auto host = w.to<Cpu>();
+  for (std::int64_t i = 0; i < host.elements(); ++i) sum += host(i);
+  return sum;
+#endif
+}

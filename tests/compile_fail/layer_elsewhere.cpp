@@ -1,0 +1,14 @@
+// A layer fed from another device.
+// expect-error: model.*Cuda.*input.*Cpu
+// expect-error: move_the_input_with_to_D|move the input with \.to<Cuda>
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+auto mistake(const nn::Linear<float, Cuda>& layer, Tensor<float, Cpu> x) {
+#ifdef LOCUS_MUST_FAIL
+  return layer(x);
+#else
+  return layer(x.to<Cuda>());
+#endif
+}

@@ -1,0 +1,15 @@
+// The same, the other way round.
+// expect-error: left.*Cuda.*right.*Cpu
+// expect-error: to_Cpu_or_to_Cuda|\.to<Cpu>\(\) or \.to<Cuda>\(\)
+// compilers: gcc clang
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+auto mistake(Tensor<float, Cpu> x, Tensor<float, Cuda> w) {
+#ifdef LOCUS_MUST_FAIL
+  return w * x;
+#else
+  return w * x.to<Cuda>();
+#endif
+}

@@ -1,0 +1,15 @@
+// Arithmetic in memory that computes nothing.
+// expect-error: [Pp]inned
+// expect-error: move_with_to_Cpu_or_to_Cuda|move with \.to<Cpu>
+// compilers: gcc clang
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+auto mistake(Tensor<float, Pinned> p) {
+#ifdef LOCUS_MUST_FAIL
+  return p * 2;
+#else
+  return p.to<Cpu>() * 2;
+#endif
+}

@@ -1,0 +1,15 @@
+// A target on another device than the prediction.
+// expect-error: left.*Cuda.*right.*Cpu
+// expect-error: to_Cpu_or_to_Cuda|\.to<Cpu>\(\) or \.to<Cuda>\(\)
+// compilers: gcc clang
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+auto mistake(Traced<float, Cuda> prediction, Tensor<float, Cpu> target) {
+#ifdef LOCUS_MUST_FAIL
+  return nn::mse_loss(prediction, target);
+#else
+  return nn::mse_loss(prediction, target.to<Cuda>());
+#endif
+}

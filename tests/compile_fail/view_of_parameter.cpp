@@ -1,0 +1,15 @@
+// A view of a parameter alone.
+// expect-error: parameter
+// expect-error: seen_by
+// compilers: gcc clang
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+auto mistake([[maybe_unused]] Traced<float, Cuda> x, Parameter<float, Cuda> w) {
+#ifdef LOCUS_MUST_FAIL
+  return transpose(w);
+#else
+  return transpose(seen_by(x, w));
+#endif
+}

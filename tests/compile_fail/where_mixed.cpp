@@ -1,0 +1,15 @@
+// where on two devices.
+// expect-error: Cuda.*Cpu
+// expect-error: to_Cpu_or_to_Cuda|\.to<Cpu>\(\) or \.to<Cuda>\(\)
+// compilers: gcc clang
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+auto mistake(Tensor<bool, Cuda> c, Tensor<float, Cpu> x) {
+#ifdef LOCUS_MUST_FAIL
+  return where(c, x, 0);
+#else
+  return where(c, x.to<Cuda>(), 0);
+#endif
+}

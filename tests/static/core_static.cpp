@@ -1,0 +1,29 @@
+// What core promises to the compiler: shapes are computed at compile time, and exceptions form one family.
+#include <cstdint>
+#include <locus/core/check.hpp>
+#include <locus/core/shape.hpp>
+#include <span>
+#include <type_traits>
+
+namespace {
+
+using namespace locus;
+
+// Shapes work in constant expressions, so a device functor or a template argument may use them.
+static_assert(broadcast({4, 1}, {3}) == Shape{4, 3});
+static_assert(row_major({2, 3, 4}) == Strides{12, 4, 1});
+static_assert(is_contiguous({2, 3}, {3, 1}));
+static_assert(normalize_axis(-1, 3, "") == 2);
+
+// They are passed to kernels by value.
+static_assert(std::is_trivially_copyable_v<Dims>);
+
+// A span becomes a shape only where it is asked to.
+static_assert(std::is_constructible_v<Dims, std::span<const std::int64_t>>);
+static_assert(!std::is_convertible_v<std::span<const std::int64_t>, Dims>);
+
+// One handler catches all that Locus throws; CudaUnavailable is no CudaError, since trying again will not help.
+static_assert(std::is_base_of_v<Error, ShapeError> && std::is_base_of_v<Error, CudaUnavailable>);
+static_assert(!std::is_base_of_v<CudaError, CudaUnavailable>);
+
+}  // namespace

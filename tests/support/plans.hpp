@@ -1,0 +1,69 @@
+#pragma once
+// Random shapes and layouts for the tests of the verbs, and the obvious way to walk them.
+
+#include <locus/core/rng.hpp>
+#include <locus/device/plan.hpp>
+
+#include <vector>
+
+namespace locus_test {
+
+/// How one operand of a random shape lies in memory.
+struct Layout {
+  locus::Strides strides;
+  std::int64_t span = 1;  ///< elements from the first to the last
+};
+
+class RandomLayouts {
+ public:
+  explicit RandomLayouts(std::uint64_t seed) : engine_(seed) {}
+
+  [[nodiscard]] std::int64_t below(std::int64_t n) { return engine_.bounded(n); }
+
+  /// Rank 0 to 5 and about `elements` elements; now and then an extent of 1, or of 0.
+  [[nodiscard]] locus::Shape shape(std::int64_t elements) {
+    locus::Shape result;
+    const std::int64_t rank = below(6);
+    for (std::int64_t left = rank; left > 0; --left) {
+      std::int64_t extent = 1;
+      if (below(8) != 0) extent += below(left == 1 ? elements : 1 + std::min<std::int64_t>(elements - 1, 40));
+      elements = std::max<std::int64_t>(1, elements / extent);
+      result.insert(static_cast<int>(below(result.rank() + 1)), extent);
+    }
+    if (rank > 0 && below(40) == 0) result[0] = 0;
+    return result;
+  }
+
+  /// Dimensions in random order in memory, with gaps; where `repeats`, some extents are broadcast.
+  [[nodiscard]] Layout layout(const locus::Shape& shape, bool repeats) {
+    Layout result{locus::row_major(shape)};
+    const bool dense = below(3) == 0;
+    std::vector<int> order;
+    for (int d = 0; d < shape.rank(); ++d) order.insert(order.begin() + (dense ? 0 : below(d + 1)), d);
+    std::int64_t stride = dense || below(2) ? 1 : 1 + below(3);
+    for (const int d : order) {
+      const bool repeated = repeats && below(6) == 0;
+      result.strides[d] = repeated ? 0 : stride;
+      if (repeated || shape[d] == 0) continue;
+      result.span += (shape[d] - 1) * stride;
+      stride = stride * shape[d] + (dense || below(3) ? 0 : below(4));
+    }
+    return result;
+  }
+
+ private:
+  locus::Philox engine_;
+};
+
+/// Where row-major element `index` of `shape` lies.
+[[nodiscard]] inline std::int64_t offset_of(const locus::Shape& shape, const locus::Strides& strides,
+                                            std::int64_t index) {
+  std::int64_t offset = 0;
+  for (int d = shape.rank() - 1; d >= 0; --d) {
+    offset += index % shape[d] * strides[d];
+    index /= shape[d];
+  }
+  return offset;
+}
+
+}  // namespace locus_test

@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""The shape of the tree: includes go strictly downwards, kernels stay in cuda_kernels, every test is built.
+
+usage: check_tree.py [--root DIR]
+"""
+
+import argparse
+import pathlib
+import re
+
+import common
+
+# A header may include its own folder and folders of a lower rank. io writes out whatever the others make.
+RANKS = {"core": 0, "device": 1, "tensor": 2, "expr": 3, "ops": 4, "autograd": 5, "nn": 6, "optim": 6, "data": 7,
+         "dist": 7, "training": 8, "io": 9}
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
+COMMENT_OR_TEXT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
+SEES_NVCC = re.compile(r"core/config\.hpp|device/cuda\w*\.hpp")
+BELOW_KERNELS = {"locus/device/verbs.hpp", "locus/device/plan.hpp", "locus/device/launch_log.hpp"}
+CUDA_BRIDGE = re.compile(r"device/cuda\w*\.hpp")
+
+
+def included(text):
+    """[(bracket, path)] of every include directive."""
+    return INCLUDE.findall(re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.DOTALL))
+
+
+def code(text):
+    """The text without comments and string literals."""
+    return COMMENT_OR_TEXT.sub(" ", text)
+
+
+def check_public(root, path):
+    """Problems of one header under include/locus."""
+    name = path.relative_to(root / "include" / "locus").as_posix()
+    folder = name.split("/")[0] if "/" in name else None
+    text = path.read_text()
+    problems = []
+    if path.suffix == ".hpp" and not text.startswith("#pragma once\n"):
+        problems.append("does not begin with #pragma once")
+    if folder is not None and folder not in RANKS:
+        problems.append(f"folder {folder} has no rank in check_tree.py")
+    for bracket, target in included(text):
+        if bracket == '"':
+            problems.append(f'includes "{target}"; write <locus/...>')
+        elif target.startswith("locus/cuda/"):
+            if not CUDA_BRIDGE.fullmatch(name):
+                problems.append(f"includes <{target}>; only device/cuda*.hpp may")
+        elif target.startswith("locus/"):
+            problems += check_direction(name, folder, target.removeprefix("locus/"))
+    words = code(text)
+    if "__CUDACC__" in words and not SEES_NVCC.fullmatch(name):
+        problems.append("asks for __CUDACC__; only core/config.hpp and device/cuda*.hpp may")
+    if "<<<" in words:
+        problems.append("launches a kernel with <<<; only cuda_kernels may")
+    return problems
+
+
+def check_direction(name, folder, target):
+    if name == "locus.hpp":
+        return []
+    if target == "locus.hpp":
+        return ["includes <locus/locus.hpp>, which includes everything"]
+    if target == "fwd.hpp":
+        return [] if folder != "core" else ["includes <locus/fwd.hpp> from below it"]
+    of = target.split("/")[0]
+    if folder is None:
+        allowed = of in ("core", "device") if name == "fwd.hpp" else True
+    else:
+        allowed = of == folder or RANKS.get(of, 99) < RANKS.get(folder, -1)
+    return [] if allowed else [f"includes <locus/{target}>, which is not below it"]
+
+
+def check_kernels(root, path):
+    """Problems of one file under cuda_kernels/locus."""
+    problems = []
+    text = path.read_text()
+    for _, target in included(text):
+        below = target.startswith(("locus/cuda/", "locus/core/")) or target in BELOW_KERNELS
+        if target.startswith("locus/") and not below:
+            problems.append(f"includes <{target}>; kernels may include only core and device's contracts")
+    if "__CUDACC__" in code(text):
+        problems.append("asks for __CUDACC__; only core/config.hpp and device/cuda*.hpp may")
+    return problems
+
+
+def check_program(path):
+    return ["launches a kernel with <<<; only cuda_kernels may"] if "<<<" in code(path.read_text()) else []
+
+
+def check_listed(root):
+    """Tests that no list of tests/meson.build names."""
+    listed = {}
+    build = root / "tests" / "meson.build"
+    if build.exists():
+        for folder, names in re.findall(r"'(\w+)':\s*\[([^\]]*)\]", build.read_text()):
+            listed.setdefault(folder, set()).update(re.findall(r"'(\w+)'", names))
+    return [(path, ["stands in no list of tests/meson.build"])
+            for path in sorted((root / "tests").rglob("*_test.cpp"))
+            if path.stem.removesuffix("_test") not in listed.get(path.parent.relative_to(root / "tests").as_posix(), ())]
+
+
+def check_tree(root):
+    """[(path, problems)] of every file that was looked at."""
+    looked = [(path, check_public(root, path)) for path in common.sources("include/locus", root=root)]
+    looked += [(path, check_kernels(root, path)) for path in common.sources("cuda_kernels/locus", root=root)]
+    looked += [(path, check_program(path)) for path in common.sources("examples", "benchmarks", root=root)]
+    return looked + check_listed(root)
+
+
+def report_tree(root, report):
+    problems = [f"{path.relative_to(root)} {problem}" for path, found in check_tree(root) for problem in found]
+    report.add("layering", "\n".join(problems))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--root", type=pathlib.Path, default=common.ROOT)
+    options = parser.parse_args()
+    common.main(lambda report: report_tree(options.root.resolve(), report))

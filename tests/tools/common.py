@@ -1,0 +1,85 @@
+"""What the checks share: where the tree and the compilers are, running in parallel, counting cases."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+COUNTS = re.compile(r"^(\d+) passed, (\d+) failed, (\d+) skipped$", re.MULTILINE)
+CXX = ["-std=c++20"]
+INCLUDES = [f"-I{ROOT / 'include'}"]
+
+
+class Report:
+    """Counts cases, prints what failed, and ends with the line that every test program ends with."""
+
+    def __init__(self):
+        self.passed = self.failed = self.skipped = 0
+
+    def ok(self, name):
+        self.passed += 1
+
+    def fail(self, name, why):
+        self.failed += 1
+        print(f"FAILED {name}\n" + "".join(f"    {line}\n" for line in str(why).rstrip().splitlines()))
+
+    def skip(self, name, why):
+        self.skipped += 1
+        print(f"skipped {name}: {why}")
+
+    def add(self, name, problem):
+        """problem: None or an empty text where all is well."""
+        self.fail(name, problem) if problem else self.ok(name)
+
+    def finish(self):
+        print(f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped")
+        return 1 if self.failed else 0
+
+
+def find_compilers():
+    """{'gcc': path, 'clang': path, 'nvcc': path}, each only where present."""
+    found = {
+        "gcc": shutil.which("g++"),
+        "clang": shutil.which("clang++-14") or shutil.which("clang++"),
+        "nvcc": find_nvcc(),
+    }
+    return {name: path for name, path in found.items() if path}
+
+
+def find_nvcc():
+    """The build's own answer where it gave one (empty: none), else where toolkits usually are."""
+    if "LOCUS_NVCC" in os.environ:
+        return os.environ["LOCUS_NVCC"] or None
+    home = os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH") or "/usr/local/cuda"
+    return shutil.which("nvcc") or shutil.which(str(pathlib.Path(home) / "bin" / "nvcc"))
+
+
+def run(command, **options):
+    """(exit status, stdout and stderr together). Messages in English, colours off."""
+    env = dict(os.environ, LC_ALL="C", **options.pop("env", {}))
+    done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          errors="replace", env=env, **options)
+    return done.returncode, done.stdout
+
+
+def parallel(function, items):
+    """[(item, function(item))], computed on all processors, in the order of items."""
+    items = list(items)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(zip(items, pool.map(function, items)))
+
+
+def sources(*folders, suffixes=(".hpp", ".inc", ".cuh", ".cpp", ".cu"), root=ROOT):
+    """The C++ files of these folders, sorted."""
+    return sorted(path for folder in folders for path in (root / folder).rglob("*") if path.suffix in suffixes)
+
+
+def main(check):
+    """Runs check(report) and exits as the report says."""
+    report = Report()
+    check(report)
+    sys.exit(report.finish())

@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""Sums the cases of every test that `meson test` ran, says which failed or were skipped, and ends with the plain line
+`N passed, N failed, N skipped`. A test that ended without its own last line, or with an exit status that its line does
+not explain, counts as one failure. Exits with 1 unless nothing failed and something passed.
+
+usage: summary.py [--note TEXT]... BUILD_DIR...
+"""
+
+import argparse
+import json
+import pathlib
+import sys
+
+import common
+
+
+def count(test):
+    """(passed, failed, skipped, why it counts as failed or None) of one record of Meson's testlog.json."""
+    found = common.COUNTS.findall(test.get("stdout") or "")
+    passed, failed, skipped = map(int, found[-1]) if found else (0, 0, 0)
+    status = test.get("returncode", 0)
+    if test["result"] == "TIMEOUT":
+        return passed, failed + 1, skipped, "ran out of time"
+    if not found:
+        return 0, 1, 0, f"ended with status {status} and counted no case"
+    if status != 0 and failed == 0:
+        return passed, 1, skipped, f"ended with status {status} though no case failed"
+    if status == 0 and failed == 0 and passed + skipped == 0:
+        return 0, 1, 0, "has no case"
+    return passed, failed, skipped, f"{failed} failed" if failed else None
+
+
+def read_log(build):
+    log = pathlib.Path(build) / "meson-logs" / "testlog.json"
+    return [json.loads(line) for line in log.read_text().splitlines() if line.strip()]
+
+
+def summarize(builds):
+    """([passed, failed, skipped], lines to print)."""
+    totals, lines = [0, 0, 0], []
+    for build in builds:
+        for test in read_log(build):
+            *counts, why = count(test)
+            totals = [total + part for total, part in zip(totals, counts)]
+            name = f"{test['name']} in {build}"
+            if why:
+                lines += [f"FAILED {name}: {why}", *(test.get("stdout") or "").rstrip().splitlines()[-60:],
+                          *(test.get("stderr") or "").rstrip().splitlines()[-60:]]
+            elif counts[2]:
+                lines.append(f"{counts[2]} skipped in {name}")
+    return totals, lines
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("builds", nargs="+", metavar="BUILD_DIR")
+    parser.add_argument("--note", action="append", default=[], help="printed before the last line")
+    options = parser.parse_args()
+    (passed, failed, skipped), lines = summarize(options.builds)
+    print("\n".join([*lines, *options.note]))
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    sys.exit(0 if passed and not failed else 1)

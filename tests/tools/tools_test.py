@@ -1,0 +1,327 @@
+#!/usr/bin/env python3
+"""The checks themselves can fail: each is shown a tree or a log with a known fault and must report it."""
+
+import contextlib
+import io
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+import unittest.mock
+
+import check_tree
+import common
+import compile_fail
+import readme
+import summary
+
+
+class Scratch(unittest.TestCase):
+    def setUp(self):
+        self.root = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.root)
+
+    def write(self, path, text):
+        target = self.root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text)
+        return target
+
+
+class Layering(Scratch):
+    def problems(self):
+        return [f"{path.relative_to(self.root).as_posix()}: {problem}"
+                for path, found in check_tree.check_tree(self.root) for problem in found]
+
+    def assert_only_problem(self, path, text):
+        self.assertEqual(len(self.problems()), 1, self.problems())
+        self.assertIn(path, self.problems()[0])
+        self.assertIn(text, self.problems()[0])
+
+    def test_a_clean_tree(self):
+        self.write("include/locus/core/config.hpp", "#pragma once\n#if defined(__CUDACC__)\n#endif\n")
+        self.write("include/locus/device/cuda.hpp", "#pragma once\n#include <locus/cuda/map.cuh>\n")
+        self.write("include/locus/nn/linear.hpp",
+                   '#pragma once\n// "nn/x.hpp" <<<1>>> __CUDACC__\n#include <locus/core/config.hpp>\n'
+                   '#include <locus/nn/module.hpp>\n#include <vector>\n')
+        self.write("include/locus/locus.hpp", "#pragma once\n#include <locus/nn/linear.hpp>\n")
+        self.write("cuda_kernels/locus/cuda/map.cuh", "#pragma once\n#include <locus/device/verbs.hpp>\nk<<<1, 1>>>();\n")
+        self.write("examples/mnist.cpp", 'auto text = "<<<";\n')
+        self.assertEqual(self.problems(), [])
+
+    def test_upward_include(self):
+        self.write("include/locus/tensor/tensor.hpp", "#pragma once\n#include <locus/ops/reduce.hpp>\n")
+        self.assert_only_problem("tensor/tensor.hpp", "<locus/ops/reduce.hpp>, which is not below it")
+
+    def test_sideways_include(self):
+        self.write("include/locus/optim/sgd.hpp", "#pragma once\n#include <locus/nn/module.hpp>\n")
+        self.assert_only_problem("optim/sgd.hpp", "not below it")
+
+    def test_umbrella_include(self):
+        self.write("include/locus/io/npy.hpp", "#pragma once\n#include <locus/locus.hpp>\n")
+        self.assert_only_problem("io/npy.hpp", "includes everything")
+
+    def test_quoted_include(self):
+        self.write("include/locus/io/npy.hpp", '#pragma once\n#include "plot.hpp"\n')
+        self.assert_only_problem("io/npy.hpp", "write <locus/...>")
+
+    def test_unranked_folder(self):
+        self.write("include/locus/misc/x.hpp", "#pragma once\n")
+        self.assert_only_problem("misc/x.hpp", "has no rank")
+
+    def test_missing_pragma_once(self):
+        self.write("include/locus/core/x.hpp", "// A header.\n")
+        self.assert_only_problem("core/x.hpp", "#pragma once")
+
+    def test_kernels_reached_from_elsewhere(self):
+        self.write("include/locus/ops/reduce.hpp", "#pragma once\n#include <locus/cuda/map.cuh>\n")
+        self.assert_only_problem("ops/reduce.hpp", "only device/cuda*.hpp may")
+
+    def test_cudacc_elsewhere(self):
+        self.write("include/locus/ops/reduce.hpp", "#pragma once\n#ifdef __CUDACC__\n#endif\n")
+        self.assert_only_problem("ops/reduce.hpp", "__CUDACC__")
+
+    def test_launch_elsewhere(self):
+        self.write("include/locus/ops/reduce.hpp", "#pragma once\ninline void f() { g<<<1, 1>>>(); }\n")
+        self.assert_only_problem("ops/reduce.hpp", "<<<")
+        (self.root / "include/locus/ops/reduce.hpp").unlink()
+        self.write("examples/mnist.cpp", "int main() { g<<<1, 1>>>(); }\n")
+        self.assert_only_problem("examples/mnist.cpp", "<<<")
+
+    def test_kernel_that_includes_upwards(self):
+        self.write("cuda_kernels/locus/cuda/map.cuh", "#include <locus/tensor/tensor.hpp>\n")
+        self.assert_only_problem("map.cuh", "kernels may include only")
+
+    def test_test_that_is_never_built(self):
+        self.write("tests/meson.build", "host_tests = {\n  'core': ['shape'],\n}\n")
+        self.write("tests/core/shape_test.cpp", "")
+        self.assertEqual(self.problems(), [])
+        self.write("tests/core/check_test.cpp", "")
+        self.assert_only_problem("tests/core/check_test.cpp", "no list")
+
+
+class CompileFail(Scratch):
+    GOOD = "// expect-error: no match|invalid operands\nstruct A {}; struct B {};\n" \
+           "#ifdef LOCUS_MUST_FAIL\nauto c = A{} + B{};\n#endif\n"
+
+    def judge(self, text):
+        """What the harness prints about one file, with g++ alone; empty where it is content."""
+        self.write("case.cpp", text)
+        compilers = {name: path for name, path in common.find_compilers().items() if name == "gcc"}
+        if not compilers:
+            self.skipTest("no g++ here")
+        report, printed = common.Report(), io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            compile_fail.check_folder(self.root, report, compilers=compilers)
+        self.assertEqual((report.passed, report.failed), (0, 1) if "FAILED" in printed.getvalue() else (1, 0))
+        return "".join(line for line in printed.getvalue().splitlines(True) if not line.startswith("skipped"))
+
+    def test_a_case_that_fails_as_it_should(self):
+        self.assertEqual(self.judge(self.GOOD), "")
+
+    def test_control_that_does_not_compile(self):
+        self.assertIn("control does not compile", self.judge(self.GOOD + "int x = unknown;\n"))
+
+    def test_failing_branch_that_compiles(self):
+        self.assertIn("compiles with -DLOCUS_MUST_FAIL", self.judge(self.GOOD.replace("A{} + B{}", "A{}")))
+
+    def test_another_message(self):
+        self.assertIn("does not match 'Cuda'", self.judge("// expect-error: Cuda\n" + self.GOOD))
+
+    def test_message_of_another_compiler_does_not_count(self):
+        self.assertEqual(self.judge("// expect-error(clang): Cuda\n" + self.GOOD), "")
+        self.assertIn("does not match 'Cuda'", self.judge("// expect-error(gcc): Cuda\n" + self.GOOD))
+
+    def test_error_inside_a_header(self):
+        self.write("library.hpp", "template <class A> auto twice(A a) { return a.missing; }\n")
+        text = '// expect-error: .\n#include "library.hpp"\n' \
+               "#ifdef LOCUS_MUST_FAIL\nauto c = twice(1);\n#endif\n"
+        self.assertIn("not in the file itself", self.judge(text))
+
+    def test_too_many_lines(self):
+        self.assertIn("2 allowed", self.judge("// lines: 2\n" + self.GOOD))
+
+    def test_malformed_files(self):
+        self.assertIn("no '// expect-error", self.judge("#ifdef LOCUS_MUST_FAIL\nx\n#endif\n"))
+        self.assertIn("no LOCUS_MUST_FAIL", self.judge("// expect-error: x\n"))
+
+
+class Summary(Scratch):
+    def counts(self, **test):
+        *counts, why = summary.count({"name": "t", "result": "OK", "returncode": 0, "stdout": "", **test})
+        return counts, why is not None
+
+    def test_counts_of_a_test(self):
+        self.assertEqual(self.counts(stdout="x\n3 passed, 0 failed, 2 skipped\n"), ([3, 0, 2], False))
+        self.assertEqual(self.counts(stdout="3 passed, 1 failed, 0 skipped\n", returncode=1), ([3, 1, 0], True))
+        self.assertEqual(self.counts(stdout="0 passed, 0 failed, 4 skipped\n"), ([0, 0, 4], False))
+
+    def test_silence_and_crashes_are_failures(self):
+        self.assertEqual(self.counts(), ([0, 1, 0], True))
+        self.assertEqual(self.counts(stdout="3 passed, 0 failed, 0 skipped\n", returncode=-11), ([3, 1, 0], True))
+        self.assertEqual(self.counts(stdout="0 passed, 0 failed, 0 skipped\n"), ([0, 1, 0], True))
+        self.assertEqual(self.counts(stdout="3 passed, 0 failed, 0 skipped\n", result="TIMEOUT"), ([3, 1, 0], True))
+
+    def test_sum_over_builds(self):
+        for build, text in {"a": "3 passed, 0 failed, 1 skipped\n", "b": "2 passed, 1 failed, 0 skipped\n"}.items():
+            record = {"name": build, "result": "OK", "returncode": int("1 failed" in text), "stdout": text}
+            self.write(f"{build}/meson-logs/testlog.json", json.dumps(record) + "\n")
+        totals, lines = summary.summarize([self.root / "a", self.root / "b"])
+        self.assertEqual(totals, [5, 1, 1])
+        self.assertIn("FAILED b", "\n".join(lines))
+
+
+class GpuScript(Scratch):
+    """scripts/gpu on an invented machine: nvidia-smi, test programs and the example are shell scripts."""
+
+    def program(self, path, body):
+        self.write(path, "#!/bin/sh\n" + body).chmod(0o755)
+
+    def setUp(self):
+        super().setUp()
+        self.program("bin/nvidia-smi", 'case "$*" in -L) echo "GPU 0: Pretend";; *) echo "Pretend 1, 1.2, 9.0, 1, 1";; esac\n')
+        self.program("bin/compute-sanitizer", 'shift 4; exec "$@"\n')
+        self.program("build/tests/device_rows_cuda_test", 'echo "3 passed, 0 failed, 1 skipped"\n')
+        self.train({"cpu": 0.5, "cuda": 0.5})
+        self.program("build/benchmarks/matmul", 'while [ "$1" != --json ]; do shift; done; echo "[1]" > "$2"\n')
+
+    def train(self, losses):
+        steps = "".join(f'{device}) loss={loss};; ' for device, loss in losses.items())
+        self.program("build/examples/mnist",
+                     f'case $2 in {steps} esac\nwhile [ $# -gt 1 ]; do case $1 in --history) echo "[]" > "$2";; '
+                     '--steps-log) { printf "[%s" $loss; for i in $(seq 100); do printf ",%s" $loss; done; echo "]"; }'
+                     ' > "$2";; esac; shift; done\n')
+
+    def run_script(self, *options):
+        out = self.root / "out.json"
+        path = f"{self.root / 'bin'}:/usr/bin:/bin"
+        status, output = common.run([common.ROOT / "scripts" / "gpu", "--prebuilt", self.root / "build", "--out", out,
+                                     *options], env={"PATH": path})
+        return status, output, json.loads(out.read_text()) if out.exists() else None
+
+    def test_a_good_machine(self):
+        status, output, results = self.run_script()
+        self.assertEqual(status, 0, output)
+        self.assertEqual(output.splitlines()[-1], "3 passed, 0 failed, 1 skipped")
+        self.assertEqual(results["gpus"][0]["name"], "Pretend 1")
+        self.assertEqual([run["tool"] for run in results["sanitizer"]["runs"]], ["memcheck", "racecheck"])
+        self.assertTrue(results["training"]["agrees"])
+        self.assertEqual(results["matmul"]["results"], [1])
+
+    def test_failures_are_told_and_the_file_is_written_all_the_same(self):
+        self.program("build/tests/device_map_cuda_test", 'echo "1 passed, 2 failed, 0 skipped"; exit 1\n')
+        self.program("build/benchmarks/matmul", "exit 3\n")
+        self.train({"cpu": 0.5, "cuda": 0.502})
+        status, output, results = self.run_script("--quick")
+        self.assertEqual(status, 1, output)
+        self.assertEqual(len(results["failures"]), 3, results["failures"])
+        self.assertFalse(results["training"]["agrees"])
+
+    def test_a_sanitizer_that_finds_nothing_because_it_could_not_run(self):
+        self.program("bin/compute-sanitizer", "exit 4\n")
+        status, output, results = self.run_script()
+        self.assertEqual(status, 1, output)
+        self.assertEqual(len(results["failures"]), 2, results["failures"])
+        sys.path.insert(0, str(common.ROOT / "scripts" / "lib"))
+        import gpu
+        results["sanitizer"] = {"runs": [{"tool": "racecheck", "program": "x", "verdict": "ran out of time"}]}
+        self.assertEqual(gpu.failures(results), ["racecheck x: ran out of time"])
+        results.update(sanitizer={"error": "boom"}, tests={"error": "bang"})
+        self.assertEqual(gpu.failures(results), ["no device test passed", "tests: bang", "sanitizer: boom"])
+
+    def test_no_gpu(self):
+        self.program("bin/nvidia-smi", "exit 9\n")
+        status, output, results = self.run_script()
+        self.assertEqual((status, results), (77, None), output)
+        self.assertIn("no GPU answers", output)
+
+
+class Readme(Scratch):
+    PROGRAM = """```cpp
+// small.cpp
+#include <cstdio>
+int main() { std::puts("seven is 7"); }
+```
+
+```text
+%s
+```
+"""
+    SESSION = """```cpp
+// wrong.cpp
+int main() { return 1 }
+```
+
+```console
+$ g++ -fsyntax-only wrong.cpp
+%s
+```
+"""
+
+    def problems(self, text, versions=None):
+        report, said = common.Report(), io.StringIO()
+        compilers = {"gcc": shutil.which("g++")}
+        with contextlib.redirect_stdout(said):
+            with unittest.mock.patch.dict(readme.VERSIONS, versions or {"gcc": readme.major_version(compilers["gcc"])}):
+                readme.check_document(self.write("README.md", text), report, compilers)
+        return report, said.getvalue()
+
+    def assert_one_failure(self, text, why):
+        report, said = self.problems(text)
+        self.assertEqual(report.failed, 1, said)
+        self.assertIn(why, said)
+
+    def test_programs_and_sessions_as_shown(self):
+        error = "wrong.cpp: In function 'int main()':\nwrong.cpp:2:22: error: expected ';'..."
+        report, said = self.problems(self.PROGRAM % "seven ... 7" + self.SESSION % error + "[here](README.md)")
+        self.assertEqual((report.passed, report.failed, report.skipped), (3, 0, 0), said)
+
+    def test_another_output(self):
+        self.assert_one_failure(self.PROGRAM % "seven is 8", "but it printed:")
+
+    def test_another_message(self):
+        self.assert_one_failure(self.SESSION % "wrong.cpp:2:22: error: all is lost", "error: all is lost")
+
+    def test_a_program_that_does_not_compile(self):
+        self.assert_one_failure("```cpp\n// bad.cpp\nint main() { return x; }\n```\n", "g++ says:")
+
+    def test_a_link_that_leads_nowhere(self):
+        self.assert_one_failure("[there](docs/nothing.md)", "leads nowhere")
+
+    def test_messages_of_another_version_are_not_compared(self):
+        report, _ = self.problems(self.SESSION % "error: all is lost", {"gcc": 1})
+        self.assertEqual((report.failed, report.skipped), (0, 1))
+
+
+class Packages(Scratch):
+    def test_without_root_the_line_to_type_is_printed(self):
+        for name, body in {"dpkg-query": "exit 1", "id": "echo 1000", "sudo": "exit 1"}.items():
+            self.write(f"bin/{name}", f"#!/bin/sh\n{body}\n").chmod(0o755)
+        script = f"set -euo pipefail; . '{common.ROOT}/scripts/lib/common.sh'; require_packages one two"
+        status, output = common.run(["bash", "-c", script], env={"PATH": f"{self.root / 'bin'}:/usr/bin:/bin"},
+                                    stdin=subprocess.DEVNULL)
+        self.assertEqual(status, 1)
+        self.assertIn("apt-get update && apt-get install -y --no-install-recommends one two", output)
+
+
+def check(report):
+    class Result(unittest.TestResult):
+        def addSuccess(self, test):
+            report.ok(test.id())
+
+        def addFailure(self, test, error):
+            report.fail(test.id(), self._exc_info_to_string(error, test))
+
+        addError = addFailure
+
+        def addSkip(self, test, reason):
+            report.skip(test.id(), reason)
+
+    unittest.defaultTestLoader.loadTestsFromModule(__import__("__main__")).run(Result())
+
+
+if __name__ == "__main__":
+    common.main(check)
