@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""What a program costs to compile, beside an empty file and one that only includes the library.
+
+usage: compile_time.py [--runs N] [--compiler gcc|clang|nvcc]... [--json FILE] [SOURCE...]
+
+Without sources: the example examples/mnist.cpp, and the shortest program that trains on every device. Times are
+processor time of the compiler and all it starts (-O2; nvcc for sm_90), so that other programs disturb little. Runs take
+turns (empty, header, program, empty, ...), one at a time; a row gives medians.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "tools"))
+import common  # noqa: E402
+
+HOST = ["-std=c++20", "-O2", "-fopenmp", f"-I{ROOT / 'include'}"]
+DEVICE = ["-x", "cu", "-std=c++20", "-O2", "-arch=sm_90", "-Xcompiler=-fopenmp", f"-I{ROOT / 'include'}",
+          f"-I{ROOT / 'cuda_kernels'}"]
+SOURCES = [ROOT / "examples" / "mnist.cpp", ROOT / "benchmarks" / "support" / "shortest_mnist.cpp"]
+
+
+def seconds(compiler, path, source, scratch):
+    flags = DEVICE if compiler == "nvcc" else HOST
+    before = os.times()
+    status, output = common.run([path, *flags, "-c", source, "-o", scratch / "object.o"])
+    after = os.times()
+    if status:
+        sys.exit(f"{compiler} does not compile {source}:\n{output}")
+    return after.children_user + after.children_system - before.children_user - before.children_system
+
+
+def measure(compiler, path, sources, runs, scratch):
+    """One row per source."""
+    empty, header = scratch / "empty.cpp", scratch / "locus.hpp alone.cpp"
+    empty.write_text("int main() {}\n")
+    header.write_text("#include <locus/locus.hpp>\nint main() {}\n")
+    everything = [empty, header, *sources]
+    seconds(compiler, path, header, scratch)  # brings the headers into the page cache
+    turns = [[seconds(compiler, path, source, scratch) for source in everything] for _ in range(runs)]
+    columns = dict(zip(everything, zip(*turns)))
+    nothing = statistics.median(columns[empty])
+    for source in everything:
+        median = statistics.median(columns[source])
+        yield {"source": source.stem if source in (empty, header) else source.name, "compiler": compiler, "runs": runs,
+               "seconds": round(median, 3), "over_empty": round(median - nothing, 3),
+               "fastest": round(min(columns[source]), 3), "slowest": round(max(columns[source]), 3)}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--compiler", action="append", choices=["gcc", "clang", "nvcc"])
+    parser.add_argument("--json", type=pathlib.Path, metavar="FILE")
+    parser.add_argument("sources", nargs="*", type=pathlib.Path, default=SOURCES)
+    options = parser.parse_args()
+    rows = []
+    print(f"{'compiler':8}  {'source':20} {'seconds':>8} {'over empty':>11}")
+    with tempfile.TemporaryDirectory() as scratch:
+        for compiler, path in common.find_compilers().items():
+            if options.compiler and compiler not in options.compiler:
+                continue
+            for row in measure(compiler, path, options.sources, options.runs, pathlib.Path(scratch)):
+                rows.append(row)
+                print(f"{compiler:8}  {row['source']:20} {row['seconds']:8.2f} {row['over_empty']:11.2f}", flush=True)
+    if options.json:
+        commit = common.run(["git", "-C", ROOT, "describe", "--always", "--dirty"])[1].strip()
+        result = {"benchmark": "compile time, processor seconds", "commit": commit, "rows": rows,
+                  "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
+        temporary = options.json.with_name(options.json.name + ".tmp")
+        temporary.write_text(json.dumps(result, indent=1) + "\n")
+        os.replace(temporary, options.json)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+// Trains a perceptron on handwritten digits, on the CPU or on a GPU, from this one source.
+//
+//     mnist --device cpu --data folder/of/mnist --epochs 10 --history history.json --plot curves.svg
+//
+// The device is the template parameter D of train(). Nothing below it says "copy to the GPU": the loader delivers
+// batches on D, the model lives on D, and a tensor that were somewhere else would not compile.
+
+#include "support/command_line.hpp"
+#include "support/digits.hpp"
+#include "support/report.hpp"
+
+#include <locus/locus.hpp>
+
+#include <cstdio>
+
+using namespace locus;
+
+template <Device D>
+nn::Sequential<float, D> perceptron(std::int64_t hidden, D device) {
+  return {nn::Flatten{}, nn::Linear<float, D>{784, hidden, true, device}, nn::ReLU{},
+          nn::Linear<float, D>{hidden, 10, true, device}};
+}
+
+/// Half of the epochs at a learning rate of 0.5, the rest at 0.1.
+template <Device D>
+void train(const data::Mnist& digits, const CommandLine& options, D device) {
+  const auto model = perceptron(options.hidden, device);
+  optim::Sgd optimizer{model.parameters(), {.lr = 0.5}};
+  auto train = data::loader(digits.train, {.batch_size = 100, .shuffle = true, .seed = options.seed}, device);
+  auto valid = data::loader(digits.valid, {.batch_size = 1000}, device);
+
+  History history;
+  ProgressBar bar;
+  FitOptions fit_options{.on_progress = ProgressBar::on_progress, .on_epoch = ProgressBar::on_epoch, .state = &bar};
+  const int fast = (options.epochs + 1) / 2;
+  fit_options.epochs = fast;
+  fit(model, optimizer, train, valid, history, fit_options);
+  optimizer.set_lr(0.1);
+  fit_options.epochs = options.epochs - fast;
+  fit_options.first_epoch = fast + 1;
+  fit(model, optimizer, train, valid, history, fit_options);
+
+  print(history, evaluate(model, digits.test, device));
+  write_history(options.history, history);
+  write_curves(options.plot, history);
+}
+
+/// The losses of the first steps alone, to compare devices with.
+template <Device D>
+void log_steps(const data::Mnist& digits, const CommandLine& options, D device) {
+  const auto model = perceptron(options.hidden, device);
+  optim::Sgd optimizer{model.parameters(), {.lr = 0.5}};
+  const data::LoaderOptions loading{.batch_size = 100, .shuffle = true, .seed = options.seed};
+  std::vector<double> losses;
+  while (std::ssize(losses) < options.steps) {
+    for (const auto& batch : data::loader(digits.train, loading, device)) {
+      losses.push_back(train_step(model, optimizer, batch).item());
+      if (std::ssize(losses) == options.steps) break;
+    }
+  }
+  write_losses(options.steps_log, losses);
+}
+
+int main(int argc, char** argv) try {
+  const CommandLine options(argc, argv);
+  if (options.finished) return options.exit_code;
+  const AnyDevice chosen = parse_device(options.device);
+  manual_seed(options.seed);
+  require_writable(options);
+  const data::Mnist digits = read_digits(options.data, options.seed);
+
+  with_device(chosen, [&]<Device D>(D device) {
+    std::printf("training on %s with %lld%s images, validating on %lld\n", to_string(device).c_str(),
+                static_cast<long long>(digits.train.size()), options.data.empty() ? " drawn" : "",
+                static_cast<long long>(digits.valid.size()));
+    std::fflush(stdout);
+    if (options.steps_log.empty()) train(digits, options, device);
+    else log_steps(digits, options, device);
+  });
+} catch (const Error& error) {
+  std::fprintf(stderr, "mnist: %s\n", error.what());
+  return 1;
+}

@@ -1,0 +1,31 @@
+#pragma once
+// What the mnist example shows and writes while it trains and at the end.
+
+#include "command_line.hpp"
+
+#include <locus/training/fit.hpp>
+
+#include <string>
+#include <vector>
+
+/// A progress bar with loss and images per second; where the output is no terminal, a line per epoch.
+class ProgressBar {
+ public:
+  ProgressBar();
+  static void on_progress(const locus::Progress& progress, void* self);
+  static void on_epoch(const locus::EpochRecord& record, void* self);
+
+ private:
+  bool terminal_;
+};
+
+/// The table of epochs, then how the model does on the test images.
+void print(const locus::History& history, const locus::Evaluation& test);
+
+/// throws locus::DataError if one of the files that the options name could not be written at the end
+void require_writable(const CommandLine& options);
+
+/// Each is written unless its path is empty. throws locus::DataError if it cannot be
+void write_history(const std::string& path, const locus::History& history);
+void write_curves(const std::string& path, const locus::History& history);
+void write_losses(const std::string& path, const std::vector<double>& losses);
