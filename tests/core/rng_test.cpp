@@ -134,6 +134,13 @@ TEST_CASE("the engine walks through the numbers of its seed") {
   CHECK(continued() == engine());
 }
 
+TEST_CASE("uniform in a range stays below its upper end, where rounding would reach it") {
+  Philox engine(1, 25275781);  // the largest of all unit numbers: 1 + it is halfway between 2 and the float below
+  CHECK(Philox(engine).uniform() == 1 - 0x1p-24f);
+  const float x = engine.uniform(1, 2);
+  CHECK((x >= 1 && x < 2));
+}
+
 TEST_CASE("bounded covers its range evenly") {
   Philox engine(1);
   for (std::int64_t n : {1, 2, 3, 10, 257}) {

@@ -127,3 +127,22 @@ TEST_CASE("map over no elements is no launch") {
   Backend<Cpu>::map({}, plan, Scale{1}, Pack<const float*>(nullptr), Pack<float*>(nullptr));
   CHECK(log.launches() == 0);
 }
+
+TEST_CASE("map of strided operands fits the smallest stacks that threads are given") {
+  auto values = counted(64, 0.0f);
+  const auto work = [](void* data) -> void* {
+    auto* const x = static_cast<float*>(data);
+    const auto plan = make_plan<2>({32}, {Strides{2}, Strides{2}});
+    Backend<Cpu>::map({}, plan, Scale{2}, Pack<const float*>(x), Pack<float*>(x));
+    return nullptr;
+  };
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, 128 << 10);
+  pthread_t thread;
+  REQUIRE(pthread_create(&thread, &attributes, work, values.data()) == 0);
+  pthread_join(thread, nullptr);
+  pthread_attr_destroy(&attributes);
+  CHECK(values[62] == 124.0f);
+  CHECK(values[63] == 63.0f);
+}

@@ -205,3 +205,18 @@ TEST_CASE("reduce over no elements gives the identity; no outputs are no launch"
   run({3, 0}, outer);
   CHECK(log.launches() == 0);
 }
+
+TEST_CASE("folding the columns of a tall matrix takes little memory beside it, and keeps its digits") {
+  const std::int64_t rows = 65536, cols = 512;
+  const std::vector<float> x(static_cast<std::size_t>(rows * cols), 0.1f);
+  std::vector<float> sums(static_cast<std::size_t>(cols));
+  bool reduced[max_rank] = {true};
+  const auto plan = make_reduce_plan<1>({rows, cols}, {Strides{cols, 1}}, Strides{0, 1}, reduced);
+  const auto before = cpu::MemoryPool::instance().stats();
+  Backend<Cpu>::reduce({}, plan, Same{}, FloatSum{}, Pack<const float*>(x.data()), static_cast<const float*>(nullptr),
+                       sums.data());
+  const auto after = cpu::MemoryPool::instance().stats();
+  CHECK(after.allocated_bytes == before.allocated_bytes);
+  CHECK(after.peak_bytes - before.allocated_bytes <= rows * cols * 4 / 100);
+  for (const float sum : sums) CHECK(sum == doctest::Approx(0.1 * 65536).epsilon(1e-6));
+}

@@ -168,3 +168,35 @@ TEST_CASE("no rows are no launch; rows without columns reduce to the identity") 
   CHECK(log.launches() == 1);
   CHECK(empty.totals == std::vector<double>(3, 0.0));
 }
+
+namespace {
+struct Unchanged {
+  LOCUS_FN float operator()(float x) const { return x; }
+};
+
+/// A softmax of equal numbers and a product of ones; a wrong result ends the process with an error.
+void use_working_memory() {
+  const std::vector<float> x(300, 2.0f);
+  std::vector<float> y(300);
+  double total = 0;
+  Backend<Cpu>::for_each_row({}, 1, 300, SoftmaxRow{x.data(), 300, 1, {y.data()}, 300, &total});
+  if (std::abs(y[299] - 1 / 300.f) > 1e-6f) std::abort();
+
+  const std::int64_t n = 200;
+  const std::vector<float> a(static_cast<std::size_t>(n * n), 1.0f);
+  std::vector<float> c(a.size());
+  const MatrixRef<const float> columns{a.data(), n, n, 1, n};
+  Backend<Cpu>::gemm({}, GemmBatch{}, columns, columns, MatrixRef<float>{c.data(), n, n, n, 1},
+                     Epilogue<float, Unchanged>{});
+  if (c[0] != 200.0f) std::abort();
+}
+
+/// Computes after main has ended, when what the main thread kept for its own use is gone.
+const struct AtExit {
+  ~AtExit() { use_working_memory(); }
+} at_exit;
+}  // namespace
+
+TEST_CASE("rows and products are computed in destructors of static objects too") {
+  use_working_memory();  // and again after the last test
+}

@@ -2,6 +2,8 @@
 #include <cstdint>
 #include <locus/core/check.hpp>
 #include <locus/core/shape.hpp>
+#include <locus/core/size_class.hpp>
+#include <locus/device/plan.hpp>
 #include <span>
 #include <type_traits>
 
@@ -12,6 +14,22 @@ using namespace locus;
 // Shapes work in constant expressions, so a device functor or a template argument may use them.
 static_assert(broadcast({4, 1}, {3}) == Shape{4, 3});
 static_assert(row_major({2, 3, 4}) == Strides{12, 4, 1});
+// Beside an extent of 0 others may be huge: nothing overflows.
+constexpr std::int64_t huge = std::int64_t{1} << 40;
+static_assert(row_major({huge, huge, huge, 0}) == Strides{1, 1, 1, 1});
+static_assert(make_plan<1>({huge, huge, huge, 0}, {Strides{1, 1, 1, 1}}).elements == 0);
+
+// Blocks of a pool hold what was asked for, and at most an eighth more.
+template <std::size_t granule>
+constexpr bool blocks_fit() {
+  for (std::size_t bytes = 1; bytes < std::size_t{1} << 40; bytes += bytes / 7 + 1) {
+    const std::size_t block = SizeClass<granule>::bytes(SizeClass<granule>::of(bytes));
+    if (block < bytes || (bytes > 8 * granule && block - bytes > bytes / 8) || block - bytes > granule + bytes / 8)
+      return false;
+  }
+  return SizeClass<granule>::bytes(SizeClass<granule>::of(0)) == granule;
+}
+static_assert(blocks_fit<64>() && blocks_fit<512>());
 static_assert(is_contiguous({2, 3}, {3, 1}));
 static_assert(normalize_axis(-1, 3, "") == 2);
 

@@ -1,11 +1,11 @@
 #pragma once
 // GPU and page-locked memory from pools: what a tensor gives back serves the next one of its size class.
 
+#include <locus/core/size_class.hpp>
 #include <locus/core/thread.hpp>
 #include <locus/cuda/check.hpp>
 #include <locus/device/verbs.hpp>
 
-#include <bit>
 #include <memory>
 #include <new>
 #include <unordered_map>
@@ -13,27 +13,8 @@
 
 namespace locus::inline LOCUS_ABI::cuda {
 
-/// Block sizes: multiples of 512 bytes up to 4 KiB, then an eighth of the power of two below, so that at most 12.5 % is
-/// lost.
-struct SizeClass {
-  static constexpr std::size_t granule = 512;
-  static constexpr int steps = 8;  // per power of two
-  static constexpr int first_power = 12;
-
-  [[nodiscard]] static constexpr int of(std::size_t bytes) {
-    if (bytes <= granule * steps) return static_cast<int>((bytes + granule - 1) / granule);
-    const int power = static_cast<int>(std::bit_width(bytes - 1)) - 1;  // 2^power < bytes <= 2^(power + 1)
-    const std::size_t step = (std::size_t{1} << power) / steps;
-    return (power - first_power + 1) * steps + static_cast<int>((bytes - (std::size_t{1} << power) + step - 1) / step);
-  }
-  /// Size of the blocks of a class; less than what was asked for where that exceeds 2^63.
-  [[nodiscard]] static constexpr std::size_t bytes(int size_class) {
-    if (size_class <= steps) return granule * static_cast<std::size_t>(size_class ? size_class : 1);
-    const int power = (size_class - 1) / steps + first_power - 1;
-    const auto step = static_cast<std::size_t>((size_class - 1) % steps + 1);
-    return (std::size_t{1} << power) + (std::size_t{1} << power) / steps * step;
-  }
-};
+/// Sizes of blocks on a GPU and in page-locked memory.
+using Sizes = SizeClass<512>;
 
 /// Unused blocks by size class.
 class FreeBlocks {
@@ -59,7 +40,7 @@ class FreeBlocks {
   template <class Release>
   void drain(const Release& release) noexcept {
     for (std::size_t index = 0; index < blocks_.size(); ++index) {
-      for (void* block : blocks_[index]) release(block, SizeClass::bytes(static_cast<int>(index)));
+      for (void* block : blocks_[index]) release(block, Sizes::bytes(static_cast<int>(index)));
       blocks_[index].clear();
     }
   }
@@ -109,18 +90,18 @@ class DeviceMemory {
 
   /// throws OutOfMemory naming what was asked, what tensors hold, and what the GPU has
   [[nodiscard]] void* allocate(StreamMemory& home, std::size_t bytes) {
-    const int size_class = SizeClass::of(bytes);
+    const int size_class = Sizes::of(bytes);
     const Lock lock(mutex_);
     void* block = home.unused.pop(size_class);
-    if (!block) block = from_system(home, bytes, SizeClass::bytes(size_class));
-    detail::count_allocation(stats_, SizeClass::bytes(size_class));
+    if (!block) block = from_system(home, bytes, Sizes::bytes(size_class));
+    detail::count_allocation(stats_, Sizes::bytes(size_class));
     return block;
   }
 
   /// `current` is the stream memory of the calling thread; null where it never used this GPU.
   void deallocate(void* block, std::size_t bytes, StreamMemory* current) noexcept {
-    const int size_class = SizeClass::of(bytes);
-    const std::size_t rounded = SizeClass::bytes(size_class);
+    const int size_class = Sizes::of(bytes);
+    const std::size_t rounded = Sizes::bytes(size_class);
     const Lock lock(mutex_);
     stats_.allocated_bytes -= static_cast<std::int64_t>(rounded);
     const auto owner = owners_.find(block);
@@ -136,12 +117,6 @@ class DeviceMemory {
   [[nodiscard]] MemoryStats stats() {
     const Lock lock(mutex_);
     return stats_;
-  }
-
-  /// Returns every unused block to the driver; waits for the GPU.
-  void release_cached() {
-    const Lock lock(mutex_);
-    release_unlocked();
   }
 
  private:
@@ -161,7 +136,7 @@ class DeviceMemory {
     cudaError_t error = cudaMallocFromPoolAsync(&block, rounded, pool_, home.stream);
     if (error == cudaErrorMemoryAllocation) {
       (void)cudaGetLastError();
-      release_unlocked();
+      release_unused();
       error = cudaMallocFromPoolAsync(&block, rounded, pool_, home.stream);
     }
     if (error == cudaErrorMemoryAllocation) out_of_memory(bytes);
@@ -194,7 +169,7 @@ class DeviceMemory {
     owners_.erase(block);
     stats_.reserved_bytes -= static_cast<std::int64_t>(bytes);
   }
-  void release_unlocked() noexcept {
+  void release_unused() noexcept {
     for (StreamMemory* home : homes_) {
       home->unused.drain([&](void* block, std::size_t bytes) { release(*home, block, bytes); });
       (void)cudaStreamSynchronize(home->stream);
@@ -221,8 +196,8 @@ class PinnedMemory {
 
   /// throws CudaUnavailable, OutOfMemory
   [[nodiscard]] void* allocate(std::size_t bytes) {
-    const int size_class = SizeClass::of(bytes);
-    const std::size_t rounded = SizeClass::bytes(size_class);
+    const int size_class = Sizes::of(bytes);
+    const std::size_t rounded = Sizes::bytes(size_class);
     const Lock lock(mutex_);
     void* block = unused_.pop(size_class);
     if (!block) block = from_system(bytes, rounded);
@@ -231,10 +206,10 @@ class PinnedMemory {
   }
 
   void deallocate(void* block, std::size_t bytes) noexcept {
-    const int size_class = SizeClass::of(bytes);
+    const int size_class = Sizes::of(bytes);
     const Lock lock(mutex_);
-    stats_.allocated_bytes -= static_cast<std::int64_t>(SizeClass::bytes(size_class));
-    if (!unused_.push(size_class, block)) release(block, SizeClass::bytes(size_class));
+    stats_.allocated_bytes -= static_cast<std::int64_t>(Sizes::bytes(size_class));
+    if (!unused_.push(size_class, block)) release(block, Sizes::bytes(size_class));
   }
 
   [[nodiscard]] MemoryStats stats() {

@@ -74,8 +74,21 @@
 #define LOCUS_LOOPS_END
 #endif
 
-// One-definition rule: the same template compiled with and without CUDA or zlib, or for another instruction set, is
-// another function. All that Locus defines lives in an inline namespace that says which, so a mix fails to link.
+/// LOCUS_THREADS: 1 where loops on Cpu may use several threads: in programs compiled with -fopenmp or -pthread.
+#if defined(_OPENMP) || defined(_REENTRANT)
+#define LOCUS_THREADS 1
+#else
+#define LOCUS_THREADS 0
+#endif
+
+/// LOCUS_CBLAS: 1 to have large products on Cpu computed by a CBLAS, with -lopenblas, say, on the link line.
+#ifndef LOCUS_CBLAS
+#define LOCUS_CBLAS 0
+#endif
+
+// One-definition rule: the same template compiled with and without CUDA, threads, zlib or a CBLAS, or for another
+// instruction set, is another function. All that Locus defines lives in an inline namespace that says which, so a mix
+// fails to link.
 #if defined(__AVX512F__) && defined(__AVX512DQ__)
 #define LOCUS_ISA avx512
 #elif defined(__AVX2__) && defined(__FMA__)
@@ -88,14 +101,24 @@
 #define LOCUS_JOIN_(a, b) a##_##b
 #define LOCUS_JOIN(a, b) LOCUS_JOIN_(a, b)
 #if LOCUS_CUDA
-#define LOCUS_DEVICES with_cuda
+#define LOCUS_ABI_DEVICES LOCUS_JOIN(with_cuda, LOCUS_ISA)
 #else
-#define LOCUS_DEVICES cpu_only
+#define LOCUS_ABI_DEVICES LOCUS_JOIN(cpu_only, LOCUS_ISA)
+#endif
+#if LOCUS_THREADS
+#define LOCUS_ABI_THREADS LOCUS_JOIN(LOCUS_ABI_DEVICES, threads)
+#else
+#define LOCUS_ABI_THREADS LOCUS_ABI_DEVICES
+#endif
+#if LOCUS_CBLAS
+#define LOCUS_ABI_PRODUCTS LOCUS_JOIN(LOCUS_ABI_THREADS, cblas)
+#else
+#define LOCUS_ABI_PRODUCTS LOCUS_ABI_THREADS
 #endif
 #if LOCUS_ZLIB
-#define LOCUS_ABI LOCUS_JOIN(LOCUS_DEVICES, LOCUS_ISA)
+#define LOCUS_ABI LOCUS_ABI_PRODUCTS
 #else
-#define LOCUS_ABI LOCUS_JOIN(LOCUS_JOIN(LOCUS_DEVICES, LOCUS_ISA), without_zlib)
+#define LOCUS_ABI LOCUS_JOIN(LOCUS_ABI_PRODUCTS, without_zlib)
 #endif
 
 namespace locus::inline LOCUS_ABI {}

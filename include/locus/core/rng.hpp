@@ -45,27 +45,30 @@ template <std::uint32_t... Round>
   return c;
 }
 
-// nvcc knows these in both passes; elsewhere the builtins spare every file the 0.1 s of <cmath>. Angles are in turns,
-// since a GPU's sinpi needs none of the local memory of its sin.
-#if LOCUS_NVCC
-LOCUS_FN float random_log(float x) { return ::logf(x); }
-LOCUS_FN float random_sqrt(float x) { return ::sqrtf(x); }
-LOCUS_FN float random_sin(float turns) { return ::sinpif(2.f * turns); }
-LOCUS_FN float random_cos(float turns) { return ::cospif(2.f * turns); }
-LOCUS_FN double random_log(double x) { return ::log(x); }
-LOCUS_FN double random_sqrt(double x) { return ::sqrt(x); }
-LOCUS_FN double random_sin(double turns) { return ::sinpi(2. * turns); }
-LOCUS_FN double random_cos(double turns) { return ::cospi(2. * turns); }
+// On the host, builtins: they spare every file the 0.1 s of <cmath>, and one program's files agree whichever compiler
+// they meet. Angles are in turns, since a GPU's sinpi needs none of the local memory of its sin.
+#if LOCUS_ON_DEVICE
+#define LOCUS_RANDOM_FUNCTION(on_device, on_host) on_device
 #else
-LOCUS_FN float random_log(float x) { return __builtin_logf(x); }
-LOCUS_FN float random_sqrt(float x) { return __builtin_sqrtf(x); }
-LOCUS_FN float random_sin(float turns) { return __builtin_sinf(6.2831853071795864769f * turns); }
-LOCUS_FN float random_cos(float turns) { return __builtin_cosf(6.2831853071795864769f * turns); }
-LOCUS_FN double random_log(double x) { return __builtin_log(x); }
-LOCUS_FN double random_sqrt(double x) { return __builtin_sqrt(x); }
-LOCUS_FN double random_sin(double turns) { return __builtin_sin(6.2831853071795864769 * turns); }
-LOCUS_FN double random_cos(double turns) { return __builtin_cos(6.2831853071795864769 * turns); }
+#define LOCUS_RANDOM_FUNCTION(on_device, on_host) on_host
 #endif
+LOCUS_FN float random_log(float x) { return LOCUS_RANDOM_FUNCTION(::logf(x), __builtin_logf(x)); }
+LOCUS_FN float random_sqrt(float x) { return LOCUS_RANDOM_FUNCTION(::sqrtf(x), __builtin_sqrtf(x)); }
+LOCUS_FN float random_sin(float turns) {
+  return LOCUS_RANDOM_FUNCTION(::sinpif(2.f * turns), __builtin_sinf(6.2831853071795864769f * turns));
+}
+LOCUS_FN float random_cos(float turns) {
+  return LOCUS_RANDOM_FUNCTION(::cospif(2.f * turns), __builtin_cosf(6.2831853071795864769f * turns));
+}
+LOCUS_FN double random_log(double x) { return LOCUS_RANDOM_FUNCTION(::log(x), __builtin_log(x)); }
+LOCUS_FN double random_sqrt(double x) { return LOCUS_RANDOM_FUNCTION(::sqrt(x), __builtin_sqrt(x)); }
+LOCUS_FN double random_sin(double turns) {
+  return LOCUS_RANDOM_FUNCTION(::sinpi(2. * turns), __builtin_sin(6.2831853071795864769 * turns));
+}
+LOCUS_FN double random_cos(double turns) {
+  return LOCUS_RANDOM_FUNCTION(::cospi(2. * turns), __builtin_cos(6.2831853071795864769 * turns));
+}
+#undef LOCUS_RANDOM_FUNCTION
 
 }  // namespace detail
 
@@ -168,7 +171,11 @@ class Philox {
   }
 
   [[nodiscard]] constexpr float uniform() { return unit_float((*this)()); }
-  [[nodiscard]] constexpr float uniform(float low, float high) { return low + (high - low) * uniform(); }
+  /// Uniform in [low, high): a number that rounding would make `high` becomes `low`.
+  [[nodiscard]] constexpr float uniform(float low, float high) {
+    const float x = low + (high - low) * uniform();
+    return x < high ? x : low;
+  }
 
   /// Number that the next call returns; Philox(seed, position(), stream) continues from here.
   [[nodiscard]] constexpr std::uint64_t position() const { return next_; }

@@ -106,9 +106,10 @@ using Axes = Dims;     ///< dimension numbers; negative ones count from the end
   return product;
 }
 
-/// Strides of a dense row-major tensor.
+/// Strides of a dense row-major tensor; all 1 where there are no elements, whose other extents may be huge.
 [[nodiscard]] [[gnu::noinline]] constexpr Strides row_major(const Shape& shape) {
   Strides strides = Dims::filled(shape.rank(), 1);
+  if (elements(shape) == 0) return strides;
   for (int i = shape.rank() - 2; i >= 0; --i) {
     strides[i] = strides[i + 1] * (shape[i + 1] > 1 ? shape[i + 1] : 1);
   }

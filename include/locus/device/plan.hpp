@@ -59,6 +59,10 @@ namespace detail {
 [[gnu::noinline]] constexpr std::int64_t fill_plan(const Shape& shape, unsigned dimensions, const Strides* strides,
                                                    int count, int& rank, std::int64_t* extent,
                                                    std::int64_t (*stride)[max_rank]) {
+  for (int d = 0; d < shape.rank(); ++d) {
+    // No product of the other extents, which may be huge.
+    if ((dimensions >> d & 1u) != 0 && shape.begin()[d] == 0) return rank = 1, extent[0] = 0;
+  }
   std::int64_t product = 1;
   int kept = 0;
   for (int d = 0; d < shape.rank(); ++d) {

@@ -78,7 +78,7 @@ template <class T>
 void multiply(const GemmCall<T>& call) {
   if constexpr (std::is_same_v<T, compute_t<T>>) {
     if (is_vector_product(call)) return multiply_by_vector(call);
-#if defined(LOCUS_CBLAS)
+#if LOCUS_CBLAS
     if (multiply_with_cblas(call)) return;
 #endif
   }

@@ -1,7 +1,7 @@
 #pragma once
 // Matrix products by a CBLAS library, in programs built with one (-DLOCUS_CBLAS=1; Meson: -Dblas=openblas).
 
-#if defined(LOCUS_CBLAS)
+#if LOCUS_CBLAS
 #include <locus/device/cpu/gemm_product.hpp>
 
 #include <climits>

@@ -13,10 +13,6 @@ namespace detail {
 struct GemmScratch {
   Scratch left, right, sums, tile;
 };
-inline GemmScratch& gemm_scratch() {
-  static thread_local GemmScratch scratch;
-  return scratch;
-}
 
 /// Vectors to lay side by side: element (lane, k) is data[lane * lane_stride + k * depth_stride].
 template <class T>

@@ -155,7 +155,7 @@ class Product {
     const std::int64_t fitting = cached_bytes / ((depth_block_ + 1) * static_cast<std::int64_t>(sizeof(R)));
     const std::int64_t width = fitting < tile_cols_ ? tile_cols_ : fitting / tile_cols_ * tile_cols_;
     const RowPanels panels(rows, kernels_.max_rows);
-    GemmScratch& scratch = gemm_scratch();
+    GemmScratch& scratch = of_this_thread<GemmScratch>();
     Block block{rows, cols, {0, depth_block_}, nullptr, nullptr, nullptr, nullptr, 0};
     block.sums_stride = round_up(smaller(width, cols.size()), tile_cols_);
     if (packs_left_) block.left = scratch.left.reserve<R>(kernels_.max_rows * depth_block_ + kernels_.lanes);

@@ -22,14 +22,14 @@ void multiply_by_vector(const GemmCall<T>& call) {
   const T* vector = right ? call.b.data : call.a.data;
   const std::int64_t vector_stride = right ? call.b.row_stride : call.a.col_stride;
   if (vector_stride != 1) {
-    T* const packed = gemm_scratch().right.template reserve<T>(depth);
+    T* const packed = of_this_thread<GemmScratch>().right.template reserve<T>(depth);
     for (std::int64_t k = 0; k < depth; ++k) packed[k] = vector[k * vector_stride];
     vector = packed;
   }
   const std::int64_t part = 256, parts = ceil_div(rows, part);
   const auto multiply = [&](std::int64_t i) {
     const std::int64_t first = i * part, count = smaller(part, rows - first);
-    T* const sums = gemm_scratch().sums.template reserve<T>(part);
+    T* const sums = of_this_thread<GemmScratch>().sums.template reserve<T>(part);
     kernels.multiply_vector({matrix + first * row_stride, row_stride, count, depth, vector, sums});
     if (right) call.finish(call, {sums, 1, first, 0, count, 1});
     else call.finish(call, {sums, 0, 0, first, 1, count});

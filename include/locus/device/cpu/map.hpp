@@ -51,7 +51,7 @@ struct MapCall {
 /// Elements [begin, end) of the plan.
 inline void map_range(const MapCall& call, std::int64_t begin, std::int64_t end) {
   const PlanView& plan = call.plan;
-  Stage stage(call.operands, plan.operands, plan);
+  Stage stage(call.operands, plan.operands, plan, LOCUS_STAGE_TILES(plan.operands));
   const std::int64_t length = plan.inner_extent();
   Odometer row(plan, begin / length);
   std::int64_t at = begin % length;

@@ -1,10 +1,10 @@
 #pragma once
 // Host memory from a pool: what a tensor gives back serves the next one of its size class.
 
+#include <locus/core/size_class.hpp>
 #include <locus/core/thread.hpp>
 #include <locus/device/verbs.hpp>
 
-#include <bit>
 #include <cstdlib>
 #include <new>
 
@@ -28,8 +28,8 @@ inline void allow([[maybe_unused]] void* begin, [[maybe_unused]] std::size_t byt
 }
 }  // namespace detail
 
-/// Caching allocator over 64-byte aligned blocks. Sizes are rounded up to an eighth of their power of two, so at most
-/// 12.5 % is lost. Blocks given back are kept up to `cache_limit` bytes in all; what exceeds it returns to the system.
+/// Caching allocator over 64-byte aligned blocks. Blocks given back are kept up to `cache_limit` bytes in all; what
+/// exceeds it returns to the system.
 class MemoryPool {
  public:
   static constexpr std::size_t alignment = 64;
@@ -42,8 +42,8 @@ class MemoryPool {
 
   /// throws OutOfMemory naming what was asked and what the pool holds
   [[nodiscard]] void* allocate(std::size_t bytes) {
-    const int size_class = class_of(bytes);
-    const std::size_t rounded = bytes_of(size_class);
+    const int size_class = Sizes::of(bytes);
+    const std::size_t rounded = Sizes::bytes(size_class);
     const Lock lock(mutex_);
     void* block = pop(size_class);
     if (!block) block = from_system(bytes, rounded);
@@ -55,8 +55,8 @@ class MemoryPool {
   }
 
   void deallocate(void* block, std::size_t bytes) noexcept {
-    const int size_class = class_of(bytes);
-    const std::size_t rounded = bytes_of(size_class);
+    const int size_class = Sizes::of(bytes);
+    const std::size_t rounded = Sizes::bytes(size_class);
     const Lock lock(mutex_);
     detail::allow(block, rounded);
     stats_.allocated_bytes -= static_cast<std::int64_t>(rounded);
@@ -70,53 +70,34 @@ class MemoryPool {
     return stats_;
   }
 
-  /// Returns every unused block to the system.
-  void release_cached() noexcept {
-    const Lock lock(mutex_);
-    release_unlocked();
-  }
-
  private:
-  static constexpr int steps = 8;             // size classes per power of two
-  static constexpr int classes = 57 * steps;  // up to 2^64 bytes
+  using Sizes = SizeClass<alignment>;
 
-  [[nodiscard]] static constexpr int class_of(std::size_t bytes) {
-    if (bytes <= alignment * steps) return static_cast<int>((bytes + alignment - 1) / alignment);
-    const int power = static_cast<int>(std::bit_width(bytes - 1)) - 1;  // 2^power < bytes <= 2^(power + 1)
-    const std::size_t step = (std::size_t{1} << power) / steps;
-    return (power - 8) * steps + static_cast<int>((bytes - (std::size_t{1} << power) + step - 1) / step);
-  }
-  [[nodiscard]] static constexpr std::size_t bytes_of(int size_class) {
-    if (size_class <= steps) return alignment * static_cast<std::size_t>(size_class ? size_class : 1);
-    const int power = (size_class - 1) / steps + 8;
-    const int step = (size_class - 1) % steps + 1;
-    return (std::size_t{1} << power) + (std::size_t{1} << power) / steps * static_cast<std::size_t>(step);
-  }
   [[nodiscard]] void* pop(int size_class) {
     void* const block = unused_[size_class];
     if (!block) return nullptr;
-    detail::allow(block, bytes_of(size_class));
+    detail::allow(block, Sizes::bytes(size_class));
     unused_[size_class] = next_of(block, size_class);
-    cached_ -= bytes_of(size_class);
+    cached_ -= Sizes::bytes(size_class);
     return block;
   }
 
   void push(int size_class, void* block) {
     next_of(block, size_class) = unused_[size_class];
     unused_[size_class] = block;
-    cached_ += bytes_of(size_class);
-    detail::forbid(block, bytes_of(size_class) - sizeof(void*));  // what remains leads leak checkers to the next one
+    cached_ += Sizes::bytes(size_class);
+    detail::forbid(block, Sizes::bytes(size_class) - sizeof(void*));  // what remains leads leak checkers to the next one
   }
 
   /// An unused block ends with the address of the next one of its class.
   [[nodiscard]] static void*& next_of(void* block, int size_class) {
-    return *reinterpret_cast<void**>(static_cast<std::byte*>(block) + bytes_of(size_class) - sizeof(void*));
+    return *reinterpret_cast<void**>(static_cast<std::byte*>(block) + Sizes::bytes(size_class) - sizeof(void*));
   }
 
   [[nodiscard]] void* from_system(std::size_t bytes, std::size_t rounded) {
     void* block = rounded < bytes ? nullptr : std::aligned_alloc(alignment, rounded);
     if (!block && rounded >= bytes) {
-      release_unlocked();
+      release_unused();
       block = std::aligned_alloc(alignment, rounded);
     }
     if (!block) {
@@ -129,14 +110,14 @@ class MemoryPool {
     return block;
   }
 
-  void release_unlocked() noexcept {
+  void release_unused() noexcept {
     stats_.reserved_bytes -= static_cast<std::int64_t>(cached_);
-    for (int size_class = 0; size_class < classes; ++size_class)
+    for (int size_class = 0; size_class < Sizes::classes; ++size_class)
       while (void* const block = pop(size_class)) std::free(block);
   }
 
   Mutex mutex_;
-  void* unused_[classes] = {};  ///< the first unused block of each class
+  void* unused_[Sizes::classes] = {};  ///< the first unused block of each class
   std::size_t cached_ = 0;      ///< bytes of unused blocks
   MemoryStats stats_;
 };

@@ -3,6 +3,8 @@
 
 #include <locus/device/cpu/thread_team.hpp>
 
+#include <unistd.h>
+
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
@@ -12,35 +14,30 @@ namespace locus::inline LOCUS_ABI {
 namespace cpu {
 
 namespace detail {
-#if defined(_OPENMP) || defined(_REENTRANT)
-inline constexpr bool has_threads = true;
-#else
-inline constexpr bool has_threads = false;
-#endif
-
-[[nodiscard]] inline int threads_from(const char* variable) {
-  const char* const text = std::getenv(variable);
-  const long count = text ? std::strtol(text, nullptr, 10) : 0;
-  return count > 0 && count <= ThreadTeam::max_parts ? static_cast<int>(count) : 0;
+[[nodiscard]] inline int within_limits(long threads) {
+  if (!LOCUS_THREADS || threads < 1) return 1;
+  return threads < ThreadTeam::max_parts ? static_cast<int>(threads) : ThreadTeam::max_parts;
 }
 
-[[nodiscard]] inline int available_cores() {
+/// The number that an environment variable holds; 0 where it holds none.
+[[nodiscard]] inline long threads_from(const char* variable) {
+  const char* const text = std::getenv(variable);
+  return text ? std::strtol(text, nullptr, 10) : 0;
+}
+
+[[nodiscard]] inline long available_cores() {
 #if defined(__linux__)
   cpu_set_t cores;
-  if (sched_getaffinity(0, sizeof cores, &cores) == 0) {
-    const int count = CPU_COUNT(&cores);
-    return count < ThreadTeam::max_parts ? count : ThreadTeam::max_parts;
-  }
+  if (sched_getaffinity(0, sizeof cores, &cores) == 0) return CPU_COUNT(&cores);
 #endif
-  return 1;
+  return sysconf(_SC_NPROCESSORS_ONLN);  // also where there are more cores than a cpu_set_t has room for
 }
 
 inline std::atomic<int>& thread_limit() {
   static std::atomic<int> limit{[] {
-    if (!has_threads) return 1;
-    if (const int count = threads_from("LOCUS_NUM_THREADS")) return count;
-    if (const int count = threads_from("OMP_NUM_THREADS")) return count;
-    return available_cores();
+    for (const char* variable : {"LOCUS_NUM_THREADS", "OMP_NUM_THREADS"})
+      if (const long count = threads_from(variable); count > 0) return within_limits(count);
+    return within_limits(available_cores());
   }()};
   return limit;
 }
@@ -54,8 +51,7 @@ inline std::atomic<int>& thread_limit() {
 
 /// From now on, loops started by any thread use at most `count` threads (at least one, at most 256).
 inline void set_max_threads(int count) {
-  const int most = detail::has_threads ? detail::ThreadTeam::max_parts : 1;
-  detail::thread_limit().store(count < 1 ? 1 : count > most ? most : count, std::memory_order_relaxed);
+  detail::thread_limit().store(detail::within_limits(count), std::memory_order_relaxed);
 }
 
 /// A function of a task's number, its type erased.

@@ -1,10 +1,10 @@
 #pragma once
 // Cpu's reduce: folds what f produces, in blocks of a fixed size, so that results do not depend on the thread count.
 
+#include <locus/device/cpu/memory.hpp>
 #include <locus/device/cpu/stage.hpp>
 
 #include <algorithm>
-#include <memory>
 
 LOCUS_LOOPS_BEGIN
 namespace locus::inline LOCUS_ABI::cpu {
@@ -134,30 +134,54 @@ class Reduction {
   void run() const {
     const std::int64_t groups = kept_.elements / columns_ * tiles_per_row_;
     const std::int64_t blocks = reduced_.elements > block_ ? (reduced_.elements + block_ - 1) / block_ : 1;
-    const std::size_t part_bytes = static_cast<std::size_t>(width_) * loops_.accumulator_bytes;
-    const auto last_of = [&](std::int64_t first) { return std::min(first + block_, reduced_.elements); };
-    if (blocks == 1) {
+    const std::int64_t chunk = (blocks + most_partials - 1) / most_partials;  // blocks that share a partial result
+    const std::int64_t chunks = (blocks + chunk - 1) / chunk;
+    if (chunks == 1) {
       return split(groups, [&](std::int64_t group) {
-        alignas(64) std::byte totals[tile_size * 32];
+        alignas(64) std::byte totals[totals_bytes];
         fold(group, 0, reduced_.elements, totals);
         write(group, totals);
       });
     }
-    const std::unique_ptr<std::byte[]> partials(new std::byte[static_cast<std::size_t>(groups * blocks) * part_bytes]);
-    const auto part = [&](std::int64_t index) { return partials.get() + static_cast<std::size_t>(index) * part_bytes; };
-    split(groups * blocks, [&](std::int64_t index) {
-      const std::int64_t first = index % blocks * block_;
-      fold(index / blocks, first, last_of(first), part(index));
+    const std::size_t part_bytes = static_cast<std::size_t>(width_) * loops_.accumulator_bytes;
+    const PartialResults partials(static_cast<std::size_t>(groups * chunks) * part_bytes);
+    const auto part = [&](std::int64_t index) { return partials.data() + static_cast<std::size_t>(index) * part_bytes; };
+    split(groups * chunks, [&](std::int64_t index) {
+      const std::int64_t group = index / chunks, first = index % chunks * chunk;
+      fold_block(group, first, part(index));
+      for (std::int64_t block = first + 1; block < std::min(first + chunk, blocks); ++block) {
+        alignas(64) std::byte totals[totals_bytes];
+        fold_block(group, block, totals);
+        loops_.add(self_, outputs_of(group), part(index), totals);
+      }
     });
     split(groups, [&](std::int64_t group) {
-      for (std::int64_t b = 1; b < blocks; ++b) {
-        loops_.add(self_, outputs_of(group), part(group * blocks), part(group * blocks + b));
+      for (std::int64_t c = 1; c < chunks; ++c) {
+        loops_.add(self_, outputs_of(group), part(group * chunks), part(group * chunks + c));
       }
-      write(group, part(group * blocks));
+      write(group, part(group * chunks));
     });
   }
 
  private:
+  static constexpr std::int64_t most_partials = 128;  ///< per output
+  static constexpr std::size_t totals_bytes = static_cast<std::size_t>(tile_size) * 32;
+
+  /// Memory for partial results.
+  class PartialResults {
+   public:
+    explicit PartialResults(std::size_t bytes)
+        : bytes_(bytes), data_(static_cast<std::byte*>(MemoryPool::instance().allocate(bytes))) {}
+    PartialResults(const PartialResults&) = delete;
+    PartialResults& operator=(const PartialResults&) = delete;
+    ~PartialResults() { MemoryPool::instance().deallocate(data_, bytes_); }
+    [[nodiscard]] std::byte* data() const { return data_; }
+
+   private:
+    std::size_t bytes_;
+    std::byte* data_;
+  };
+
   /// Neighbouring outputs lie closer in memory than neighbouring summands: fold whole rows into a row of totals.
   [[nodiscard]] bool prefers_columns() const {
     if (kept_.inner_extent() == 1 || reduced_.elements <= 1) return kept_.inner_extent() > 1;
@@ -187,6 +211,10 @@ class Reduction {
     return by_columns_ ? std::min(columns_ - column_of(group), width_) : 1;
   }
 
+  void fold_block(std::int64_t group, std::int64_t block, void* totals) const {
+    fold(group, block * block_, std::min((block + 1) * block_, reduced_.elements), totals);
+  }
+
   /// Folds summands [first, last) of a group's outputs into totals.
   void fold(std::int64_t group, std::int64_t first, std::int64_t last, void* totals) const {
     const std::int64_t outputs = outputs_of(group);
@@ -194,7 +222,7 @@ class Reduction {
     if (first == last) return;
     const Odometer base(kept_, row_of(group));
     const int count = reduced_.operands;
-    Stage stage(operands_, count, by_columns_ ? kept_ : reduced_);
+    Stage stage(operands_, count, by_columns_ ? kept_ : reduced_, LOCUS_STAGE_TILES(count));
     const std::int64_t length = reduced_.inner_extent();
     Odometer line(reduced_, first / length);
     std::int64_t at = first % length;

@@ -143,21 +143,14 @@ class RowTeam {
 /// Rows do more work per element than maps do, so they are split earlier.
 inline constexpr std::int64_t elements_per_row_part = 4096;
 
-namespace detail {
-inline Scratch& row_scratch() {
-  static thread_local Scratch scratch;
-  return scratch;
-}
-}  // namespace detail
-
 template <class F>
 void for_each_row(std::int64_t rows, std::int64_t cols, const F& f) {
   const std::int64_t whole_vectors = (cols + row_lanes - 1) / row_lanes * row_lanes;
   const auto fragment_bytes = static_cast<std::size_t>(whole_vectors) * 8;
   const std::int64_t parts = parts_for(rows * cols, elements_per_row_part);
   parallel_for(parts, [&](std::int64_t part) {
-    auto* const scratch =
-        detail::row_scratch().reserve<std::byte>(static_cast<std::int64_t>(fragment_bytes * (F::fragments + 1)));
+    const auto bytes = static_cast<std::int64_t>(fragment_bytes * (F::fragments + 1));
+    auto* const scratch = detail::of_this_thread<detail::Scratch>().reserve<std::byte>(bytes);
     for (std::int64_t row = rows * part / parts; row < rows * (part + 1) / parts; ++row) {
       RowTeam team(cols, scratch, fragment_bytes);
       f(row, team);

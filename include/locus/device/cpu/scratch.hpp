@@ -1,12 +1,13 @@
 #pragma once
 // Working memory of a thread, kept from one launch to the next.
 
-#include <locus/core/config.hpp>
+#include <locus/core/check.hpp>
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <new>
+#include <utility>
 
 namespace locus::inline LOCUS_ABI {
 namespace cpu {
@@ -22,7 +23,7 @@ class Scratch {
   Scratch& operator=(const Scratch&) = delete;
   ~Scratch() { release(); }
 
-  /// Room for `count` elements, with undefined content; valid until the next call.
+  /// Room for `count` elements, with undefined content; valid until the next call. throws OutOfMemory
   template <class T>
   [[nodiscard]] T* reserve(std::int64_t count) {
     const auto bytes = static_cast<std::size_t>(count) * sizeof(T);
@@ -38,9 +39,10 @@ class Scratch {
   }
   void grow(std::size_t bytes) {
     release();
-    data_ = nullptr;
     bytes_ = 0;
-    data_ = ::operator new(bytes, alignment);
+    data_ = ::operator new(bytes, alignment, std::nothrow);
+    if (!data_)
+      fail<OutOfMemory>("out of host memory: ", bytes, " bytes of working memory were asked for; free tensors");
     bytes_ = bytes;
     scratch_allocation_count.fetch_add(1, std::memory_order_relaxed);
   }
@@ -48,6 +50,21 @@ class Scratch {
   void* data_ = nullptr;
   std::size_t bytes_ = 0;
 };
+
+/// This thread's object of class S, freed at the thread's end. Destructors of static objects, which run later, get
+/// another one, which stays.
+template <class S>
+[[nodiscard]] S& of_this_thread() {
+  static thread_local S* kept = nullptr;  // has no destructor: it can be read until the process is gone
+  if (kept) return *kept;
+  struct ThreadEnd {
+    ~ThreadEnd() { delete std::exchange(kept, nullptr); }
+  };
+  static thread_local ThreadEnd at_thread_end;
+  (void)at_thread_end;
+  kept = new S;
+  return *kept;
+}
 
 }  // namespace detail
 

@@ -34,14 +34,16 @@ template <class T>
 namespace detail {
 template <class Word>
 void gather_words(void* tile, const std::byte* source, std::int64_t stride, std::int64_t n) {
-  auto* out = static_cast<Word*>(tile);
-  const auto* in = reinterpret_cast<const Word*>(source);
+  typedef Word AnyWord __attribute__((may_alias));  // elements of any type are moved as words
+  auto* out = static_cast<AnyWord*>(tile);
+  const auto* in = reinterpret_cast<const AnyWord*>(source);
   for (std::int64_t i = 0; i < n; ++i) out[i] = in[i * stride];
 }
 template <class Word>
 void scatter_words(std::byte* target, std::int64_t stride, const void* tile, std::int64_t n) {
-  auto* out = reinterpret_cast<Word*>(target);
-  const auto* in = static_cast<const Word*>(tile);
+  typedef Word AnyWord __attribute__((may_alias));
+  auto* out = reinterpret_cast<AnyWord*>(target);
+  const auto* in = static_cast<const AnyWord*>(tile);
   for (std::int64_t i = 0; i < n; ++i) out[i * stride] = in[i];
 }
 }  // namespace detail
@@ -117,11 +119,19 @@ class Odometer {
   std::int64_t position_[max_rank];
 };
 
+/// Room for the tiles of `operands` operands, on the stack of the function that names it: no more than they need, since
+/// stacks of threads may be as small as 128 KiB.
+#define LOCUS_STAGE_TILES(operands) \
+  static_cast<std::byte*>(__builtin_alloca_with_align(static_cast<std::size_t>(operands) * Stage::tile_bytes, 512))
+
 /// Operands of a run of elements as dense arrays: in place where they are, through tiles otherwise.
 class Stage {
  public:
+  static constexpr std::size_t tile_bytes = static_cast<std::size_t>(tile_size) * 8;
+
   /// Runs lie along the innermost dimension of the plan.
-  [[gnu::noinline]] Stage(const ByteOperand* operands, int count, const PlanView& along) {
+  [[gnu::noinline]] Stage(const ByteOperand* operands, int count, const PlanView& along, std::byte* tiles)
+      : tiles_(tiles) {
     for (int i = 0; i < count; ++i) {
       operands_[i] = operands[i];
       stride_[i] = along.inner_stride(i);
@@ -158,7 +168,6 @@ class Stage {
   }
 
  private:
-  static constexpr std::size_t tile_bytes = static_cast<std::size_t>(tile_size) * 8;
   [[nodiscard]] std::byte* tile(int i) { return tiles_ + static_cast<std::size_t>(i) * tile_bytes; }
 
   bool direct_ = true;
@@ -166,7 +175,7 @@ class Stage {
   std::int64_t stride_[max_operands];
   const std::byte* repeated_[max_operands];
   std::int64_t filled_[max_operands];
-  alignas(64) std::byte tiles_[max_operands * tile_bytes];
+  std::byte* tiles_;
 };
 
 /// A dense input inside a vectorized loop: element k as a register.

@@ -11,6 +11,7 @@
 #include <sched.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 namespace locus::inline LOCUS_ABI {
@@ -69,13 +70,18 @@ class ThreadTeam {
     in_parallel_part = false;
   }
 
+  static constexpr std::size_t stack_bytes = std::size_t{1} << 20;  ///< some C libraries give too little
+
   /// Where the system grants no more threads, the calling thread does their parts.
   void hire(int threads) {
-    for (; threads_ < threads; ++threads_) {
-      pthread_t thread;
-      if (pthread_create(&thread, nullptr, serve, &tickets_[threads_ + 1]) != 0) return;
-      pthread_detach(thread);
-    }
+    if (threads_ >= threads) return;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, stack_bytes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_t thread;
+    while (threads_ < threads && pthread_create(&thread, &attributes, serve, &tickets_[threads_ + 1]) == 0) ++threads_;
+    pthread_attr_destroy(&attributes);
   }
 
   static void* serve(void* ticket) {
