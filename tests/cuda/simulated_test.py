@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the Cuda device on the host: the real kernels, rewritten so that a C++ compiler takes them, on simulated threads.
 
-    simulated_test.py [--sanitize] [test source...]     (default: verbs_test.cpp and training_test.cpp)
+    simulated_test.py [--sanitize] [test source...]     (default: all that there is)
 
 What it proves: which element every thread touches, barriers and shuffles, launch configurations, plans, epilogues, the
 memory pool. What it cannot: what a GPU's compiler makes of them, the order of concurrent work, cuBLASLt itself.
@@ -18,7 +18,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tools"))
 import common  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent / "simulated"
-DEFAULT = [HERE.parent / "verbs_test.cpp", HERE.parent / "training_test.cpp"]
+DEFAULT = [HERE.parent / "verbs_test.cpp", HERE.parent / "training_test.cpp", HERE / "streams.cpp"]
 
 
 def toolkit_headers():

@@ -15,39 +15,35 @@ class Staging {
  public:
   static constexpr std::size_t chunk = std::size_t{1} << 20;
 
-  explicit Staging(Context& context) : stream_(context.stream()) {
-    for (Buffer& buffer : buffers_) {
-      check(cudaHostAlloc(&buffer.data, chunk, cudaHostAllocPortable), "cudaHostAlloc");
-      buffer.sent.emplace_back(context.ordinal());
-    }
-  }
-  ~Staging() {
-    for (Buffer& buffer : buffers_) (void)cudaFreeHost(buffer.data);
-  }
-  Staging(const Staging&) = delete;
-  Staging& operator=(const Staging&) = delete;
+  explicit Staging(Context& context)
+      : stream_(context.stream()),
+        chunks_{Chunk(context.ordinal()), Chunk(context.ordinal()), Chunk(context.ordinal()),
+                Chunk(context.ordinal())} {}
 
   /// The source may change when this returns; the target is written in stream order.
   void copy_to_device(const std::byte* source, std::byte* target, std::size_t bytes) {
     for (std::size_t begin = 0; begin < bytes; begin += chunk) {
       const std::size_t size = bytes - begin < chunk ? bytes - begin : chunk;
-      Buffer& buffer = buffers_[next_++ % count];
-      buffer.sent.front().wait();
+      Chunk& buffer = chunks_[next_++ % chunks_.size()];
+      buffer.sent.wait();
       std::memcpy(buffer.data, source + begin, size);
       check(cudaMemcpyAsync(target + begin, buffer.data, size, cudaMemcpyHostToDevice, stream_),
             "copy from Cpu to Cuda");
-      buffer.sent.front().record(stream_);
+      buffer.sent.record(stream_);
     }
   }
 
  private:
-  static constexpr std::size_t count = 4;
-  struct Buffer {
-    void* data = nullptr;
-    std::vector<Event> sent;
+  struct Chunk {
+    Event sent;  ///< the last copy out of this chunk
+    void* data;
+    explicit Chunk(int ordinal) : sent(ordinal), data(PinnedMemory::instance().allocate(chunk)) {}
+    Chunk(const Chunk&) = delete;
+    Chunk& operator=(const Chunk&) = delete;
+    ~Chunk() { PinnedMemory::instance().deallocate(data, chunk); }
   };
   cudaStream_t stream_;
-  std::array<Buffer, count> buffers_;
+  std::array<Chunk, 4> chunks_;
   std::size_t next_ = 0;
 };
 }  // namespace detail

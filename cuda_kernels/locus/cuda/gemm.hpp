@@ -5,15 +5,16 @@
 #include <locus/cuda/stream.hpp>
 
 #include <array>
+#include <atomic>
 
 namespace locus::inline LOCUS_ABI::cuda {
 
 namespace detail {
-inline thread_local bool tf32 = false;
+inline std::atomic<bool> tf32{false};
 }
-/// Whether this thread's float32 products may round their inputs to TF32 (10 bits of mantissa). Off at first.
-inline void allow_tf32(bool allow) { detail::tf32 = allow; }
-[[nodiscard]] inline bool tf32_allowed() { return detail::tf32; }
+/// Whether float32 products, of all threads, may round their inputs to TF32 (10 bits of mantissa). Off at first.
+inline void allow_tf32(bool allow) { detail::tf32.store(allow, std::memory_order_relaxed); }
+[[nodiscard]] inline bool tf32_allowed() { return detail::tf32.load(std::memory_order_relaxed); }
 
 /// Element types that cuBLASLt multiplies, and how: 16-bit types are summed in float.
 template <class T>

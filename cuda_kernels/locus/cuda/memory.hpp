@@ -3,7 +3,7 @@
 
 #include <locus/core/size_class.hpp>
 #include <locus/core/thread.hpp>
-#include <locus/cuda/check.hpp>
+#include <locus/cuda/ordinal.hpp>
 #include <locus/device/verbs.hpp>
 
 #include <memory>
@@ -70,6 +70,7 @@ struct StreamMemory {
 
 /// The memory of one GPU. A block belongs to the stream that asked for it: given back there, it is reused in stream
 /// order without waiting; given back by a thread with another stream, the block's own stream first waits for that one.
+/// Only the thread that lets go of a block last is known: threads that share a tensor order their uses by synchronize().
 class DeviceMemory {
  public:
   [[nodiscard]] static DeviceMemory& of(int ordinal) {
@@ -107,10 +108,7 @@ class DeviceMemory {
     const auto owner = owners_.find(block);
     if (owner == owners_.end()) return;
     StreamMemory& home = *owner->second;
-    if (current && current != &home) {
-      (void)cudaEventRecord(current->event, current->stream);
-      (void)cudaStreamWaitEvent(home.stream, current->event, 0);
-    }
+    if (current && current != &home && !wait_for(*current, home)) return;  // never reused: the GPU does not answer
     if (!home.unused.push(size_class, block)) release(home, block, rounded);
   }
 
@@ -125,14 +123,28 @@ class DeviceMemory {
     properties.allocType = cudaMemAllocationTypePinned;
     properties.location.type = cudaMemLocationTypeDevice;
     properties.location.id = ordinal;
+    const OrdinalGuard guard(ordinal);
     check(cudaMemPoolCreate(&pool_, &properties), "cudaMemPoolCreate");
     unsigned long long keep_everything = ~0ull;
     check(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &keep_everything), "cudaMemPoolSetAttribute");
   }
 
+  /// The later stream goes on only after what is in the earlier one now. False where that could not be arranged.
+  [[nodiscard]] bool wait_for(StreamMemory& earlier, StreamMemory& later) noexcept {
+    try {
+      const OrdinalGuard guard(ordinal_);
+      check(cudaEventRecord(earlier.event, earlier.stream), "cudaEventRecord");
+      check(cudaStreamWaitEvent(later.stream, earlier.event, 0), "cudaStreamWaitEvent");
+      return true;
+    } catch (const Error&) {
+      return false;
+    }
+  }
+
   [[nodiscard]] void* from_system(StreamMemory& home, std::size_t bytes, std::size_t rounded) {
     void* block = nullptr;
     if (rounded < bytes) out_of_memory(bytes);
+    const OrdinalGuard guard(ordinal_);
     cudaError_t error = cudaMallocFromPoolAsync(&block, rounded, pool_, home.stream);
     if (error == cudaErrorMemoryAllocation) {
       (void)cudaGetLastError();
@@ -154,11 +166,8 @@ class DeviceMemory {
   [[noreturn]] void out_of_memory(std::size_t bytes) {
     (void)cudaGetLastError();
     std::size_t unused = 0, total = 0;
-    int current = 0;
-    (void)cudaGetDevice(&current);
-    (void)cudaSetDevice(ordinal_);
+    const OrdinalGuard guard(ordinal_);
     (void)cudaMemGetInfo(&unused, &total);
-    (void)cudaSetDevice(current);
     fail<OutOfMemory>("out of memory on cuda:", ordinal_, ": ", bytes, " bytes were asked for, tensors hold ",
                       stats_.allocated_bytes, " bytes, and ", unused, " of ", total,
                       " bytes are free; use smaller batches or free tensors");
@@ -220,6 +229,7 @@ class PinnedMemory {
  private:
   [[nodiscard]] void* from_system(std::size_t bytes, std::size_t rounded) {
     if (!is_available()) fail<CudaUnavailable>("page-locked memory: ", unavailable_reason());
+    const OrdinalGuard guard(detail::any_in_use());
     void* block = nullptr;
     cudaError_t error =
         rounded < bytes ? cudaErrorMemoryAllocation : cudaHostAlloc(&block, rounded, cudaHostAllocPortable);

@@ -9,27 +9,6 @@ namespace locus::inline LOCUS_ABI::cuda {
 
 inline constexpr int max_devices = 64;
 
-/// Makes a GPU the current one of this thread, and the previous one again at the end.
-class OrdinalGuard {
- public:
-  explicit OrdinalGuard(int ordinal) {
-    check(cudaGetDevice(&previous_), "cudaGetDevice");
-    if (previous_ == ordinal) {
-      previous_ = -1;
-    } else {
-      check(cudaSetDevice(ordinal), "cudaSetDevice");
-    }
-  }
-  ~OrdinalGuard() {
-    if (previous_ >= 0) (void)cudaSetDevice(previous_);
-  }
-  OrdinalGuard(const OrdinalGuard&) = delete;
-  OrdinalGuard& operator=(const OrdinalGuard&) = delete;
-
- private:
-  int previous_ = -1;
-};
-
 /// A moment in a stream.
 class Event {
  public:
@@ -50,11 +29,6 @@ class Event {
   /// The stream goes on only after this moment; the host does not wait.
   void block(cudaStream_t stream) const { check(cudaStreamWaitEvent(stream, event_, 0), "cudaStreamWaitEvent"); }
   void wait() const { check(cudaEventSynchronize(event_), "cudaEventSynchronize"); }
-  [[nodiscard]] bool passed() const {
-    const cudaError_t state = cudaEventQuery(event_);
-    if (state != cudaErrorNotReady) check(state, "cudaEventQuery");
-    return state == cudaSuccess;
-  }
 
  private:
   cudaEvent_t event_ = nullptr;
@@ -65,8 +39,10 @@ class Context {
  public:
   /// The calling thread's context. throws CudaUnavailable
   [[nodiscard]] static Context& current(int ordinal);
-  /// The same, but null where this thread never used the GPU.
+  /// The same, but null where this thread never used the GPU, or is ending.
   [[nodiscard]] static Context* existing(int ordinal) noexcept;
+  /// The context in which this thread queued work on the GPU, if it did, to the thread's very end.
+  [[nodiscard]] static Context* last(int ordinal) noexcept;
 
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
@@ -120,6 +96,13 @@ class ContextRegistry {
     return contexts[ordinal];
   }
 
+  /// Where the thread queued work last. Thread-local tensors may be destroyed after the thread gave its contexts back:
+  /// what frees their memory still has to come after that work.
+  [[nodiscard]] static Context*& last_of_thread(int ordinal) {
+    static thread_local Context* contexts[max_devices] = {};
+    return contexts[ordinal];
+  }
+
   [[nodiscard]] static Context* acquire(int ordinal) {
     static thread_local ThreadEnd at_thread_end;
     (void)at_thread_end;
@@ -159,10 +142,14 @@ inline Context& Context::current(int ordinal) {
   if (Context* context = existing(ordinal)) return *context;
   require_device(ordinal);
   if (ordinal >= max_devices) fail<CudaUnavailable>("cuda:", ordinal, ": at most ", max_devices, " GPUs are supported");
-  return *(ContextRegistry::of_thread(ordinal) = ContextRegistry::acquire(ordinal));
+  Context* const context = ContextRegistry::acquire(ordinal);
+  return *(ContextRegistry::last_of_thread(ordinal) = ContextRegistry::of_thread(ordinal) = context);
 }
 inline Context* Context::existing(int ordinal) noexcept {
   return ordinal >= 0 && ordinal < max_devices ? ContextRegistry::of_thread(ordinal) : nullptr;
+}
+inline Context* Context::last(int ordinal) noexcept {
+  return ordinal >= 0 && ordinal < max_devices ? ContextRegistry::last_of_thread(ordinal) : nullptr;
 }
 
 /// Device memory for one operation, given back in stream order.

@@ -32,7 +32,7 @@ struct Backend<Cuda> {
   /// In stream order: what this thread queued before may still use the memory.
   static void deallocate(Cuda device, void* data, std::size_t bytes) noexcept {
     if (!data) return;
-    if (cuda::Context* context = cuda::Context::existing(device.ordinal)) return context->deallocate(data, bytes);
+    if (cuda::Context* context = cuda::Context::last(device.ordinal)) return context->deallocate(data, bytes);
     cuda::DeviceMemory::of(device.ordinal).deallocate(data, bytes, nullptr);
   }
   [[nodiscard]] static MemoryStats memory_stats(Cuda device) {

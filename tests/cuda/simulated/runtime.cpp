@@ -4,6 +4,7 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include <cstring>
 #include <mutex>
 #include <unordered_map>
 
@@ -41,6 +42,19 @@ cudaError_t cudaGetDevice(int* ordinal) {
 cudaError_t cudaSetDevice(int ordinal) {
   if (ordinal < 0 || ordinal >= devices) return give(cudaErrorInvalidDevice);
   simulated::current_ordinal = ordinal;
+  simulated::start_current();
+  return cudaSuccess;
+}
+int get_primary_context_state(int ordinal, unsigned* flags, int* active) {
+  *flags = 0;
+  *active = static_cast<int>(simulated::started >> ordinal & 1u);
+  return 0;
+}
+cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned, unsigned long long,
+                                             cudaDriverEntryPointQueryResult* found) {
+  if (std::strcmp(symbol, "cuDevicePrimaryCtxGetState") != 0) simulated::stop("an unknown function of the driver");
+  *function = reinterpret_cast<void*>(&get_primary_context_state);
+  *found = cudaDriverEntryPointSuccess;
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
@@ -56,13 +70,19 @@ cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute, int bytes) {
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
+  simulated::start_current();
   if (flags != cudaStreamNonBlocking) simulated::stop("a stream that waits for the default stream");
   *stream = reinterpret_cast<cudaStream_t>(new simulated::Stream{simulated::current_ordinal});
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
-cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) { return cudaSuccess; }
+cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) {
+  simulated::start_current();
+  ++simulated::waits;
+  return cudaSuccess;
+}
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+  simulated::start_current();
   *event = reinterpret_cast<cudaEvent_t>(new simulated::Stream{simulated::current_ordinal});
   return cudaSuccess;
 }
@@ -71,13 +91,13 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
   return cudaSuccess;
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  simulated::start_current();
   if (reinterpret_cast<simulated::Stream*>(event)->ordinal != reinterpret_cast<simulated::Stream*>(stream)->ordinal) {
     simulated::stop("an event of one GPU recorded on a stream of another");
   }
   return cudaSuccess;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaSuccess; }
-cudaError_t cudaEventQuery(cudaEvent_t) { return cudaSuccess; }
 
 cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps*) {
   *pool = reinterpret_cast<cudaMemPool_t>(new char);
@@ -90,6 +110,7 @@ cudaError_t cudaMemGetInfo(std::size_t* unused, std::size_t* total) {
   return cudaSuccess;
 }
 cudaError_t cudaMallocFromPoolAsync(void** block, std::size_t bytes, cudaMemPool_t, cudaStream_t) {
+  simulated::start_current();
   if (bytes > std::size_t{1} << 34) return give(cudaErrorMemoryAllocation);
   *block = std::aligned_alloc(512, (bytes + 511) / 512 * 512);
   std::memset(*block, 0xcd, bytes);
@@ -104,6 +125,7 @@ cudaError_t cudaFreeAsync(void* block, cudaStream_t) {
   return cudaSuccess;
 }
 cudaError_t cudaHostAlloc(void** block, std::size_t bytes, unsigned) {
+  simulated::start_current();
   if (bytes > std::size_t{1} << 34) return give(cudaErrorMemoryAllocation);
   *block = std::malloc(bytes);
   return cudaSuccess;
@@ -113,6 +135,7 @@ cudaError_t cudaFreeHost(void* block) {
   return cudaSuccess;
 }
 cudaError_t cudaMemcpyAsync(void* target, const void* source, std::size_t bytes, cudaMemcpyKind, cudaStream_t stream) {
+  simulated::start_current();
   if (!stream) simulated::stop("a copy on the default stream");
   std::memmove(target, source, bytes);
   return cudaSuccess;

@@ -7,6 +7,7 @@
 #include <ucontext.h>
 
 #include <cmath>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -32,6 +33,10 @@ struct Stream {
   int ordinal;
 };
 inline thread_local int current_ordinal = 0;
+inline std::atomic<unsigned> started{0};  ///< GPUs that the process uses, one bit for each
+inline std::atomic<int> waits{0};         ///< how often a stream was made to wait for another one
+/// What calls do that need a GPU, but none in particular.
+inline void start_current() { started |= 1u << current_ordinal; }
 inline std::mutex one_launch_at_a_time;
 inline constexpr std::size_t static_shared = 1024;  ///< that a kernel may declare besides what its launch asks for
 inline constexpr std::size_t shared_by_default = 48 * 1024 - static_shared;

@@ -1,0 +1,67 @@
+// What a real GPU would not show: which of them a process starts, and which stream waits for which.
+
+#include <locus/device/cuda.hpp>
+#include <locus/device/pinned.hpp>
+
+#include <doctest/doctest.h>
+
+#include <thread>
+
+using namespace locus;
+
+namespace {
+struct Fill {
+  LOCUS_FN void operator()(float& out) const { out = 3; }
+};
+/// A thread-local object that frees a block of GPU memory when its thread ends.
+struct FreedAtThreadEnd {
+  void* block = nullptr;
+  ~FreedAtThreadEnd() {
+    if (block) Backend<Cuda>::deallocate({}, block, 4096);
+  }
+};
+}  // namespace
+
+TEST_CASE("a process that works on its second GPU starts no other") {
+  const Cuda second{1};
+  auto* x = static_cast<float*>(Backend<Cuda>::allocate(second, 4096));
+  const std::array<Strides, 1> dense{Strides{1}};
+  Backend<Cuda>::map(second, make_plan<1>(Shape{1024}, dense), Fill{}, Pack<>{}, Pack<float*>{x});
+  void* host = Backend<Pinned>::allocate({}, 4096);
+  Transfer<Pinned, Cuda>::copy({}, host, second, x, 4096);
+  Backend<Pinned>::deallocate({}, host, 4096);
+  float first = 0;
+  Transfer<Cpu, Cuda>::copy({}, &first, second, x, sizeof first);
+  std::thread([&] { Backend<Cuda>::deallocate(second, x, 4096); }).join();
+  CHECK(simulated::started == 1u << 1);
+}
+
+TEST_CASE("the current GPU is the same before and after, once both are used") {
+  for (const int ordinal : {0, 1, 0}) {
+    REQUIRE(cudaSetDevice(ordinal) == cudaSuccess);
+    for (const int used : {1, 0}) Backend<Cuda>::deallocate({used}, Backend<Cuda>::allocate({used}, 64), 64);
+    CHECK(simulated::current_ordinal == ordinal);
+  }
+}
+
+TEST_CASE("memory that another thread frees is reused only after what that thread queued") {
+  void* block = Backend<Cuda>::allocate({}, 4096);
+  const int before = simulated::waits;
+  std::thread([&] {
+    Backend<Cuda>::synchronize({});
+    Backend<Cuda>::deallocate({}, block, 4096);
+  }).join();
+  CHECK(simulated::waits == before + 1);
+}
+
+TEST_CASE("the same holds for what a thread-local object frees, after the thread gave its stream back") {
+  void* block = Backend<Cuda>::allocate({}, 4096);
+  const int before = simulated::waits;
+  std::thread([&] {
+    static thread_local FreedAtThreadEnd late;  // older than the thread's stream: destroyed after it
+    late.block = nullptr;
+    Backend<Cuda>::synchronize({});
+    late.block = block;
+  }).join();
+  CHECK(simulated::waits == before + 1);
+}
