@@ -1,7 +1,11 @@
 // The derivative of every scalar function in the table against central differences, through the evaluator that the
 // backward pass of an expression runs in registers.
+#include <locus/autograd/expression.hpp>
 #include <locus/core/check.hpp>
 #include <locus/expr/node.hpp>
+#include <locus/expr/operators.hpp>
+#include <locus/ops/reduce.hpp>
+#include <locus/tensor/from.hpp>
 
 #include <doctest/doctest.h>
 
@@ -195,4 +199,22 @@ TEST_CASE("derivatives look at the arguments that they declare, and at no others
 TEST_CASE("a quotient has a derivative where the square of its divisor has none") {
   check_close(get<1>(gradients(functor::Divide{}, 1.0, 1e-200, 1e-180)) / 1e160, -1.0, "small");
   check_close(get<1>(gradients(functor::Divide{}, 1.0, 1e200, 1e180)) / 1e-160, -1.0, "large");
+}
+
+TEST_CASE("what is not a number stays in sight: values and gradients, as in PyTorch") {
+  const auto x = variable(from({NAN, -1, 2}));
+  sum(relu(x) * 3.f).backward();
+  CHECK(x.grad()(0) == 3);
+  CHECK(x.grad()(1) == 0);
+  CHECK(x.grad()(2) == 3);
+  for (const bool larger : {true, false}) {
+    const auto a = variable(from({NAN, 1, 5})), b = variable(from({1, NAN, 5}));
+    sum(larger ? maximum(a, b).eval() : minimum(a, b).eval()).backward();
+    CHECK((a.grad()(0) == 1 && b.grad()(0) == 1));
+    CHECK((a.grad()(1) == 1 && b.grad()(1) == 1));
+    CHECK((a.grad()(2) == 0.5f && b.grad()(2) == 0.5f));
+  }
+  const Tensor clamped = clamp(from({1, 2}), NAN, 5.f);
+  CHECK(std::isnan(clamped(0)));
+  CHECK(std::isnan(Tensor(clamp(from({1, 2}), 0.f, NAN))(1)));
 }

@@ -1,4 +1,5 @@
 #include <locus/data/dataset.hpp>
+#include <locus/tensor/factory.hpp>
 
 #include <doctest/doctest.h>
 
@@ -108,4 +109,11 @@ TEST_CASE("random_split leaves samples on both sides, or refuses") {
   }
   CHECK_THROWS_AS((void)data::random_split(LabelledImages(), 0.5), ArgumentError);
   CHECK(data::random_split(dataset, 0.25).first.size() == 1);
+}
+
+TEST_CASE("labels were checked once and for all: the data set keeps its own") {
+  const auto labels = zeros<std::int64_t>({2});
+  const data::LabelledImages dataset(zeros<std::uint8_t>({2, 1, 1, 1}), labels, 10);
+  labels.fill_(99);
+  CHECK(dataset[0].second == 0);
 }

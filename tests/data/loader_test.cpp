@@ -203,3 +203,33 @@ TEST_CASE("after its first batch a loader takes no memory from the system, howev
     }
   }
 }
+
+TEST_CASE("a loader visits what its sampler names, in the sampler's order") {
+  const data::SubsetRandomSampler chosen{{1, 3, 5, 7, 9}, 4};
+  auto loader = data::loader<Cpu>(numbered(10), chosen, {.batch_size = 2});
+  CHECK(loader.size() == 3);
+  const Seen first = epoch_of(loader), second = epoch_of(loader);
+  CHECK(first.sizes == Numbers{2, 2, 1});
+  CHECK(first.labels == chosen.order(0));
+  CHECK(second.labels == chosen.order(1));
+
+  struct Backwards {
+    std::int64_t count;
+    std::int64_t size() const { return count; }
+    Numbers order(std::uint64_t) const {
+      Numbers positions;
+      for (std::int64_t i = count; i > 0; --i) positions.push_back(i - 1);
+      return positions;
+    }
+  };
+  auto backwards = data::loader<Cpu>(numbered(4), Backwards{4}, {.batch_size = 3, .drop_last = true});
+  CHECK(epoch_of(backwards).labels == Numbers{3, 2, 1});
+}
+
+TEST_CASE("a loader refuses samplers that name nothing, or samples that do not exist") {
+  CHECK_THROWS_AS((void)data::loader<Cpu>(numbered(4), data::SubsetRandomSampler{}), ArgumentError);
+  CHECK_THROWS_AS((void)data::loader<Cpu>(numbered(4), data::RandomSampler{4}, {.shuffle = true}), ArgumentError);
+  auto beyond = data::loader<Cpu>(numbered(4), data::SequentialSampler{5});
+  CHECK_THROWS_AS((void)epoch_of(beyond), IndexError);
+  CHECK_THROWS_AS((void)data::SequentialSampler{-1}.order(0), ArgumentError);
+}

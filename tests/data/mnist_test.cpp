@@ -100,7 +100,7 @@ TEST_CASE("the split depends on the seed, and its size on the fraction") {
   bool differs = false;
   for (std::uint64_t seed = 2; seed < 6; ++seed) differs |= first_of({.seed = seed}) != first_of({.seed = 1});
   CHECK(differs);
-  CHECK_THROWS_AS((void)data::Mnist::open(folder.path.string(), {.valid_fraction = 0}), ArgumentError);
+  CHECK_THROWS_AS((void)data::Mnist::open(folder.path.string(), {.valid_fraction = -0.1}), ArgumentError);
 }
 
 TEST_CASE("what is wrong with MNIST's files is said with the file's name") {
@@ -154,6 +154,10 @@ TEST_CASE("drawn digits come in the sizes asked for, the same for the same seed"
   CHECK(sum_of(digits.train) != sum_of(other.train));
   CHECK(sum_of(digits.valid) != sum_of(digits.test));
   CHECK_THROWS_AS((void)data::Mnist::draw(-1), ArgumentError);
+  CHECK_THROWS_AS((void)data::Mnist::draw(4), ArgumentError);
+  const auto all = data::Mnist::draw(20, {.valid_fraction = 0});
+  CHECK(all.train.size() == 20);
+  CHECK(all.valid.size() == 0);
 }
 
 TEST_CASE("the real MNIST") {

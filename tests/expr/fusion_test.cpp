@@ -1,4 +1,5 @@
 #include <locus/expr/operators.hpp>
+#include <locus/ops/reduce.hpp>
 
 #include <support/device_list.hpp>
 #include <support/reference.hpp>
@@ -219,4 +220,17 @@ TEST_CASE("tensors of two ordinals of one device kind do not mix; the message na
 LOCUS_DEVICE_TEST("the value of a temporary expression is a tensor of its own", D) {
   const auto& sum = (sample<float, D>({4}, 1) * 0 + 2).value();
   CHECK_CLOSE(sum, {2, 2, 2, 2});
+}
+
+LOCUS_DEVICE_TEST("a reduction takes a computed expression as it was computed", D) {
+  auto a = sample<float, D>({3, 4});
+  const auto computed = [&] {
+    auto h = a * 2.f;
+    (void)h.eval();
+    return h;
+  };
+  const Tensor expected = sum(a * 2.f).template to<Cpu>();
+  auto h = computed();
+  a += 1.f;
+  CHECK(sum(std::move(h)).template to<Cpu>().item() == expected.item());
 }

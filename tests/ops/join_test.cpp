@@ -2,6 +2,7 @@
 
 #include <locus/autograd/gradcheck.hpp>
 #include <locus/ops/join.hpp>
+#include <locus/tensor/factory.hpp>
 
 #include <golden/golden.hpp>
 #include <support/device_list.hpp>
@@ -88,4 +89,11 @@ LOCUS_DEVICE_TEST("parameters are stacked as what they meet", D) {
   CHECK_CLOSE(w.grad(), {2, 2});
   CHECK_CLOSE(stack(0, locus_test::tensor<float, D>({2}, {3, 4}), w),
               (locus_test::Reference{Shape{2, 2}, {3, 4, 1, 2}}));
+}
+
+TEST_CASE("stack speaks for itself when it refuses") {
+  CHECK_THROWS_WITH_AS((void)stack(std::vector<Tensor<float>>{}), "stack: no tensors; expected at least one",
+                       ArgumentError);
+  CHECK_THROWS_WITH_AS((void)stack({ones({2}), ones({2})}, 2),
+                       "stack: axis 2 is out of range for a tensor with 2 dimensions; expected -2 to 1", IndexError);
 }

@@ -53,3 +53,13 @@ TEST_CASE("Adam refuses what makes no sense") {
   CHECK_THROWS_AS((Adam{parameters, {.eps = -1}}), ArgumentError);
   CHECK_THROWS_AS((AdamW{parameters, {.weight_decay = -1}}), ArgumentError);
 }
+
+LOCUS_DEVICE_TEST("Adam's first step has the size of the learning rate for every beta2 below 1", D) {
+  for (const double beta2 : {0.999, 0.99999, 0.99999999}) {
+    const Parameter w(tensor<float, D>({1}, {0}));
+    optim::Adam optimizer{std::vector{w}, {.lr = 1, .beta2 = beta2}};
+    sum(trace(w)).backward();
+    optimizer.step();
+    CHECK(w.value().template to<Cpu>()(0) == doctest::Approx(-1).epsilon(1e-6));
+  }
+}

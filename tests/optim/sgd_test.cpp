@@ -1,4 +1,5 @@
 #include <locus/optim/sgd.hpp>
+#include <locus/tensor/factory.hpp>
 
 #include <optim/trajectory.hpp>
 
@@ -130,4 +131,33 @@ LOCUS_DEVICE_TEST("a step changes the parameters that it moves, and no others", 
   const auto stale = sum(square(trace(a)));
   optimizer.step();
   CHECK_THROWS_AS(stale.backward(), StaleError);
+}
+
+TEST_CASE("optimizers are moved, not copied: copies would share the values and count the steps apart") {
+  static_assert(!std::is_copy_constructible_v<optim::Sgd<float, Cpu>>);
+  static_assert(!std::is_copy_assignable_v<optim::Sgd<float, Cpu>>);
+  const Parameter w(zeros({1}));
+  optim::Sgd first{std::vector{w}, {.lr = 1, .momentum = 0.5}};
+  const auto step = [&](auto& optimizer) {
+    optimizer.zero_grad();
+    sum(trace(w)).backward();
+    optimizer.step();
+  };
+  step(first);
+  auto second = std::move(first);
+  step(second);
+  CHECK(w.value()(0) == -2.5f);
+}
+
+TEST_CASE("optimizers refuse options that are no numbers") {
+  const std::vector parameters{Parameter(zeros({1}))};
+  CHECK_THROWS_AS((optim::Sgd{parameters, {.lr = INFINITY}}), ArgumentError);
+  CHECK_THROWS_AS((optim::Sgd{parameters, {.momentum = 0.9, .dampening = NAN}}), ArgumentError);
+  CHECK_THROWS_AS((optim::Sgd{parameters, {.weight_decay = INFINITY}}), ArgumentError);
+}
+
+TEST_CASE("a parameter is placed in memory of its own shape alone") {
+  const Parameter w(ones({3}));
+  CHECK_THROWS_AS(w.place(zeros({2, 3}), zeros({2, 3})), ShapeError);
+  CHECK(w.shape() == Shape{3});
 }

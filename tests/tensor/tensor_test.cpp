@@ -351,3 +351,15 @@ TEST_CASE("copy_ asks for a tensor") {
   static_assert(CopiesFrom<Tensor<float>>);
   static_assert(!CopiesFrom<float>);
 }
+
+TEST_CASE("iterating over an expanded tensor gives every element, each time the same one") {
+  const auto x = full({1}, 3.f);
+  for (const std::int64_t count : {0, 1, 5}) {
+    std::int64_t seen = 0;
+    for (const float value : x.expand({count})) seen += value == 3.f;
+    CHECK(seen == count);
+  }
+  std::int64_t seen = 0;
+  for (const float value : full({1, 4}, 3.f).expand({3, 4}).select(1, 0)) seen += value == 3.f;
+  CHECK(seen == 3);
+}

@@ -3,6 +3,7 @@
 #include <locus/nn/linear.hpp>
 #include <locus/nn/sequential.hpp>
 #include <locus/optim/sgd.hpp>
+#include <locus/tensor/factory.hpp>
 #include <locus/training/fit.hpp>
 
 #include <support/reference.hpp>
@@ -184,4 +185,23 @@ TEST_CASE("a history as a table, as JSON and as curves") {
   io::plot_history(folder / "empty.svg", History(), "Nothing yet");
   CHECK_THROWS_AS(io::write_history(folder / "nowhere" / "history.json", history), DataError);
   std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("accuracy takes a row of logits for every label, and no fewer and no more") {
+  const auto logits = from({{1, 0}, {0, 1}, {1, 0}});
+  CHECK(accuracy(logits, from<std::int64_t>({0, 1, 1})) == doctest::Approx(2.0 / 3));
+  CHECK_THROWS_AS((void)accuracy(logits, from<std::int64_t>({{0}, {1}, {0}})), ShapeError);
+  CHECK_THROWS_WITH_AS((void)accuracy(logits, from<std::int64_t>({0})),
+                       "accuracy: logits of shape (3, 2) and labels of shape (1,); expected (n, classes) and (n,)",
+                       ShapeError);
+  CHECK_THROWS_AS((void)accuracy(zeros({0, 2}), zeros<std::int64_t>({0})), ArgumentError);
+}
+
+TEST_CASE("a validation loss that is no number ends the training, and is not recorded") {
+  Small small;
+  const auto all = dots(10);
+  auto whole = data::loader<Cpu>(all, {.batch_size = 10});
+  small.optimizer.set_lr(1e300);  // the first loss is finite, and what the step makes of the weights is not
+  CHECK_THROWS_AS(fit(small.model, small.optimizer, whole, small.valid, small.history, {.epochs = 1}), NumericError);
+  CHECK(small.history.empty());
 }

@@ -70,7 +70,8 @@ struct StreamMemory {
 
 /// The memory of one GPU. A block belongs to the stream that asked for it: given back there, it is reused in stream
 /// order without waiting; given back by a thread with another stream, the block's own stream first waits for that one.
-/// Only the thread that lets go of a block last is known: threads that share a tensor order their uses by synchronize().
+/// Only the thread that lets go of a block last is known: threads that share a tensor order their uses by
+/// synchronize().
 class DeviceMemory {
  public:
   [[nodiscard]] static DeviceMemory& of(int ordinal) {

@@ -30,7 +30,8 @@ class Parameter {
   [[nodiscard]] D device() const { return value().device(); }
 
   [[nodiscard]] bool has_grad() const { return node() && node()->has_gradient(); }
-  /// The gradient collected since zero_grad(). throws GraphError if there is none
+  /// The gradient collected since zero_grad(). Where an optimizer keeps it, the next backward pass writes to the same
+  /// memory: clone() it to keep it. throws GraphError if there is none
   [[nodiscard]] const Tensor<T, D>& grad() const {
     if (!has_grad()) {
       fail<GraphError>("grad: this parameter of shape ", shape(),
@@ -45,9 +46,13 @@ class Parameter {
   }
 
   /// Moves value and gradient into memory of these tensors, of the same shape; what they hold is kept.
-  /// throws ArgumentError for an empty handle
+  /// throws ArgumentError for an empty handle; ShapeError for another shape
   void place(const Tensor<T, D>& value, const Tensor<T, D>& gradient) const {
     if (!defined()) fail<ArgumentError>("Parameter::place: the parameter is empty");
+    if (!(value.shape() == shape()) || !(gradient.shape() == shape())) {
+      fail<ShapeError>("Parameter::place: a parameter of shape ", shape(), " in memory of shapes ", value.shape(),
+                       " and ", gradient.shape());
+    }
     value.copy_(state_->value);
     state_->value = value;
     node()->place_gradient(gradient);

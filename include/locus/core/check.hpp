@@ -88,6 +88,10 @@ class Text {
     text += std::to_string(static_cast<unsigned long long>(part.integer_));
   }
   static void append_floating(std::string& text, const Text& part) {
+    if (part.floating_ != part.floating_) {
+      text += "nan";  // printf would give it a sign
+      return;
+    }
     char digits[32];
     std::snprintf(digits, sizeof digits, "%g", part.floating_);
     text += digits;

@@ -106,12 +106,14 @@ using Axes = Dims;     ///< dimension numbers; negative ones count from the end
   return product;
 }
 
-/// Strides of a dense row-major tensor; all 1 where there are no elements, whose other extents may be huge.
+/// Strides of a dense row-major tensor. (Where there are no elements, the other extents may be huge: their products
+/// wrap around, and mean nothing.)
 [[nodiscard]] [[gnu::noinline]] constexpr Strides row_major(const Shape& shape) {
   Strides strides = Dims::filled(shape.rank(), 1);
-  if (elements(shape) == 0) return strides;
   for (int i = shape.rank() - 2; i >= 0; --i) {
-    strides[i] = strides[i + 1] * (shape[i + 1] > 1 ? shape[i + 1] : 1);
+    const std::int64_t extent = shape[i + 1] > 1 ? shape[i + 1] : 1;
+    strides[i] =
+        static_cast<std::int64_t>(static_cast<std::uint64_t>(strides[i + 1]) * static_cast<std::uint64_t>(extent));
   }
   return strides;
 }

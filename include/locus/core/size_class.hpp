@@ -8,11 +8,11 @@
 
 namespace locus::inline LOCUS_ABI {
 
-/// Block sizes: multiples of the granule (a power of two) up to eight of them, then an eighth of the power of two below,
-/// so that at most 12.5 % is lost.
+/// Block sizes: multiples of the granule (a power of two) up to eight of them, then an eighth of the power of two
+/// below, so that at most 12.5 % is lost.
 template <std::size_t granule>
 struct SizeClass {
-  static constexpr int steps = 8;              ///< per power of two
+  static constexpr int steps = 8;             ///< per power of two
   static constexpr int classes = 64 * steps;  ///< more than there are
 
   [[nodiscard]] static constexpr int of(std::size_t bytes) {

@@ -16,7 +16,7 @@ class LabelledImages {
   LabelledImages() = default;
   /// throws ShapeError unless there is one label per image; IndexError for a label outside [0, classes)
   LabelledImages(const Tensor<std::uint8_t, Cpu>& images, const Tensor<std::int64_t, Cpu>& labels, std::int64_t classes)
-      : images_(images.contiguous()), labels_(labels.contiguous()), classes_(classes) {
+      : images_(images.contiguous()), labels_(labels.clone()), classes_(classes) {
     if (images_.rank() != 4) fail<ShapeError>("images: expected (n, channels, height, width), got ", images_.shape());
     if (labels_.rank() != 1 || labels_.size(0) != images_.size(0)) {
       fail<ShapeError>("images of shape ", images_.shape(), " with labels of shape ", labels_.shape(),

@@ -175,6 +175,8 @@ class Epoch {
 ///     for (auto [images, labels] : data::loader<D>(digits.train, {.batch_size = 100, .shuffle = true})) ...
 template <class T, class D>
 class Loader {
+  static_assert(FloatingDType<T>, "a loader delivers images as numbers in [0, 1]: T is a floating-point type");
+
  public:
   class Iterator {
    public:
@@ -203,35 +205,62 @@ class Loader {
     if (options.ahead < 1 || options.ahead > 1024)
       fail<ArgumentError>("loader: ahead is ", options.ahead, "; expected 1 to 1024 batches");
     if (options.seed == drawn_seed) options_.seed = detail::draw_seed();
+    if (options.shuffle) visit_as(RandomSampler{dataset_.size(), options_.seed});
+    else visit_as(SequentialSampler{dataset_.size()});
+  }
+  /// The samples that a sampler names. throws ArgumentError if it names none, or for `shuffle`, which the sampler
+  /// decides
+  template <Sampler S>
+  Loader(LabelledImages dataset, S sampler, const LoaderOptions& options, D device)
+      : Loader(std::move(dataset), options, device) {
+    if (options.shuffle)
+      fail<ArgumentError>("loader: shuffle with a sampler, which decides about the order; leave it out");
+    if (sampler.size() < 1) fail<ArgumentError>("loader: the sampler names no samples");
+    visit_as(std::move(sampler));
   }
 
+  /// throws IndexError, from the loop over batches, where a sampler names a sample that does not exist
   [[nodiscard]] Iterator begin() {
-    auto order = options_.shuffle ? RandomSampler{dataset_.size(), options_.seed}.order(epoch_)
-                                  : SequentialSampler{dataset_.size()}.order(epoch_);
-    ++epoch_;
-    return Iterator(std::make_unique<detail::Epoch<T, D>>(dataset_, options_, device_, std::move(order)));
+    return Iterator(
+        std::make_unique<detail::Epoch<T, D>>(dataset_, options_, device_, order_(sampler_.get(), epoch_++)));
   }
   [[nodiscard]] std::default_sentinel_t end() const { return {}; }
 
   [[nodiscard]] const LabelledImages& dataset() const { return dataset_; }
   /// Batches of an epoch.
   [[nodiscard]] std::int64_t size() const {
-    const bool rest = !options_.drop_last && dataset_.size() % options_.batch_size != 0;
-    return dataset_.size() / options_.batch_size + rest;
+    const bool rest = !options_.drop_last && samples_ % options_.batch_size != 0;
+    return samples_ / options_.batch_size + rest;
   }
   [[nodiscard]] std::int64_t batch_size() const { return options_.batch_size; }
 
  private:
+  template <Sampler S>
+  void visit_as(S sampler) {
+    samples_ = sampler.size();
+    sampler_ = std::make_shared<const S>(std::move(sampler));
+    order_ = [](const void* s, std::uint64_t epoch) { return static_cast<const S*>(s)->order(epoch); };
+  }
+
   LabelledImages dataset_;
   LoaderOptions options_;
   D device_;
   std::uint64_t epoch_ = 0;
+  std::int64_t samples_ = 0;  ///< of an epoch
+  std::shared_ptr<const void> sampler_;
+  std::vector<std::int64_t> (*order_)(const void* sampler, std::uint64_t epoch) = nullptr;
 };
 
 /// Batches of float images on D.
 template <Device D>
 [[nodiscard]] Loader<float, D> loader(const LabelledImages& dataset, const LoaderOptions& options = {}, D device = {}) {
   return Loader<float, D>(dataset, options, device);
+}
+/// The same for the samples that a sampler names, in its order.
+template <Device D, Sampler S>
+[[nodiscard]] Loader<float, D> loader(const LabelledImages& dataset, S sampler, const LoaderOptions& options = {},
+                                      D device = {}) {
+  return Loader<float, D>(dataset, std::move(sampler), options, device);
 }
 
 }  // namespace locus::inline LOCUS_ABI::data

@@ -10,7 +10,7 @@
 namespace locus::inline LOCUS_ABI::data {
 
 struct MnistOptions {
-  double valid_fraction = 0.2;  ///< share of the training images that is held back at random
+  double valid_fraction = 0.2;  ///< share of the training images that is held back at random; 0 for none
   std::uint64_t seed = 0;       ///< of that split, and of drawn digits
 };
 
@@ -23,8 +23,10 @@ struct Mnist {
     return split(read(folder, "train"), read(folder, "t10k"), options);
   }
 
-  /// Draws `count` digits to train and validate with, and a fifth of that to test with.
+  /// Draws `count` digits to train and validate with, and a fifth of that to test with. throws ArgumentError below 5
   [[nodiscard]] static Mnist draw(std::int64_t count = 20000, const MnistOptions& options = {}) {
+    if (count < 5)
+      fail<ArgumentError>("Mnist::draw: ", count, " digits; expected at least 5, a fifth of them to test with");
     return split(drawn(count, 2 * options.seed), drawn(count / 5, 2 * options.seed + 1), options);
   }
 
@@ -32,6 +34,7 @@ struct Mnist {
   static constexpr std::int64_t classes = 10;
 
   [[nodiscard]] static Mnist split(const LabelledImages& all, LabelledImages test, const MnistOptions& options) {
+    if (options.valid_fraction == 0) return {all, all.subset({}), std::move(test)};
     auto [valid, train] = random_split(all, options.valid_fraction, options.seed);
     return {std::move(train), std::move(valid), std::move(test)};
   }

@@ -3,14 +3,26 @@
 
 #include <locus/core/rng.hpp>
 
+#include <concepts>
 #include <vector>
 
 namespace locus::inline LOCUS_ABI::data {
 
+/// Says which samples an epoch visits, and in which order; how many is the same in every epoch. A loader takes the
+/// samplers below or one of your own.
+template <class S>
+concept Sampler = std::copyable<S> && requires(const S& sampler, std::uint64_t epoch) {
+  { sampler.order(epoch) } -> std::same_as<std::vector<std::int64_t>>;
+  { sampler.size() } -> std::same_as<std::int64_t>;
+};
+
 /// 0, 1, 2, ...
 struct SequentialSampler {
   std::int64_t count;
+  [[nodiscard]] std::int64_t size() const { return count; }
+  /// throws ArgumentError for a negative count
   [[nodiscard]] std::vector<std::int64_t> order(std::uint64_t /*epoch*/) const {
+    if (count < 0) fail<ArgumentError>("sampler: ", count, " samples; expected 0 or more");
     std::vector<std::int64_t> indices(static_cast<std::size_t>(count));
     for (std::int64_t i = 0; i < count; ++i) indices[static_cast<std::size_t>(i)] = i;
     return indices;
@@ -21,6 +33,7 @@ struct SequentialSampler {
 struct SubsetRandomSampler {
   std::vector<std::int64_t> indices;
   std::uint64_t seed = 0;
+  [[nodiscard]] std::int64_t size() const { return static_cast<std::int64_t>(indices.size()); }
   [[nodiscard]] std::vector<std::int64_t> order(std::uint64_t epoch) const {
     auto shuffled = indices;
     Philox engine(seed, 0, epoch);
@@ -33,9 +46,12 @@ struct SubsetRandomSampler {
 struct RandomSampler {
   std::int64_t count;
   std::uint64_t seed = 0;
+  [[nodiscard]] std::int64_t size() const { return count; }
   [[nodiscard]] std::vector<std::int64_t> order(std::uint64_t epoch) const {
     return SubsetRandomSampler{SequentialSampler{count}.order(0), seed}.order(epoch);
   }
 };
+
+static_assert(Sampler<SequentialSampler> && Sampler<RandomSampler> && Sampler<SubsetRandomSampler>);
 
 }  // namespace locus::inline LOCUS_ABI::data

@@ -122,6 +122,9 @@ struct assignment_to_a_temporary_view;
 struct write_through_a_view_with_copy_;
 struct in_place_on_a_traced_tensor;
 struct change_its_value_x_value;
+struct copy_of_a_traced_source;
+struct its_gradient_would_be_lost;
+struct copy_its_value_x_value;
 struct in_place_on_a_pending_expression;
 struct name_it_as_a_Tensor;
 

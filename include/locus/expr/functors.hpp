@@ -144,7 +144,7 @@ struct Minimum {
   }
   template <class T>
   LOCUS_FN Pack<T, T> pullback(T g, T, T x, T y) const {
-    return {x < y ? g : x == y ? g * T(0.5) : T(0), y < x ? g : x == y ? g * T(0.5) : T(0)};
+    return {x > y ? T(0) : x == y ? g * T(0.5) : g, y > x ? T(0) : x == y ? g * T(0.5) : g};
   }
 };
 struct Maximum {
@@ -154,14 +154,14 @@ struct Maximum {
   }
   template <class T>
   LOCUS_FN Pack<T, T> pullback(T g, T, T x, T y) const {
-    return {x > y ? g : x == y ? g * T(0.5) : T(0), y > x ? g : x == y ? g * T(0.5) : T(0)};
+    return {x < y ? T(0) : x == y ? g * T(0.5) : g, y < x ? T(0) : x == y ? g * T(0.5) : g};
   }
 };
 struct Clamp {
   template <class T>
   LOCUS_FN T operator()(T x, T low, T high) const {
-    const T raised = x < low ? low : x;
-    return raised > high ? high : raised;
+    const T raised = x < low || low != low ? low : x;
+    return raised > high || high != high ? high : raised;
   }
   template <class T>
   LOCUS_FN Pack<T, T, T> pullback(T g, T, T x, T low, T high) const {
@@ -383,7 +383,7 @@ struct Relu {
   }
   template <class T>
   LOCUS_FN T by_output(T y) const {
-    return y > T(0) ? T(1) : T(0);
+    return y <= T(0) ? T(0) : T(1);
   }
 };
 template <class R>

@@ -139,6 +139,8 @@ auto join_list(std::span<const X> list, int axis) {
 template <class X>
 auto stack_list(std::span<const X> list, int axis) {
   using Result = decltype(unsqueeze(list[0], axis));
+  if (list.empty()) fail<ArgumentError>("stack: no tensors; expected at least one");
+  axis = normalize_axis(axis, list[0].shape().rank() + 1, "stack");
   std::vector<Result> unsqueezed;
   for (const X& x : list) {
     if (!(x.shape() == list[0].shape())) {

@@ -119,8 +119,10 @@ auto reduce(std::string_view name, const Op& op, X&& x, const ReduceAxes& axes, 
     });
   };
   constexpr bool fused = is_expr<X> && !std::is_lvalue_reference_v<X> && bare_t<X>::role != Role::traced;
-  if constexpr (fused) return go(x.part());
-  else return go(as_part<T>(x.value()));
+  if constexpr (fused) {
+    if (!x.computed()) return go(x.part());
+  }
+  return go(as_part<T>(x.value()));
 }
 
 /// Adds `g`, of a broadcast shape, into the gradient of what was broadcast.

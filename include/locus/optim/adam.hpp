@@ -23,12 +23,14 @@ struct AdamWOptions {
 namespace detail {
 template <class R>
 struct AdamStep {
-  R step_size, beta1, beta2, eps, penalty, decay;  ///< decay: what remains of a value before the step
-  R inverse_root_correction;                       ///< 1 / sqrt(1 - beta2^t)
+  R step_size, beta1, beta2;
+  R share1, share2;           ///< 1 - beta1, 1 - beta2: rounded once, for beta2 may be close to 1
+  R eps, penalty, decay;      ///< decay: what remains of a value before the step
+  R inverse_root_correction;  ///< 1 / sqrt(1 - beta2^t)
   LOCUS_FN void operator()(R value, R gradient, R mean, R square, R& new_value, R& new_mean, R& new_square) const {
     const R g = gradient + penalty * value;
-    new_mean = beta1 * mean + (R(1) - beta1) * g;
-    new_square = beta2 * square + (R(1) - beta2) * g * g;
+    new_mean = beta1 * mean + share1 * g;
+    new_square = beta2 * square + share2 * g * g;
     new_value = value * decay - step_size * new_mean / (std::sqrt(new_square) * inverse_root_correction + eps);
   }
 };
@@ -59,6 +61,8 @@ class Adam : public Optimizer<T, D> {
       return detail::AdamStep<R>{static_cast<R>(lr / (1.0 - std::pow(options_.beta1, t))),
                                  static_cast<R>(options_.beta1),
                                  static_cast<R>(options_.beta2),
+                                 static_cast<R>(1.0 - options_.beta1),
+                                 static_cast<R>(1.0 - options_.beta2),
                                  static_cast<R>(options_.eps),
                                  static_cast<R>(decoupled_ ? 0.0 : options_.weight_decay),
                                  static_cast<R>(decoupled_ ? 1.0 - lr * options_.weight_decay : 1.0),
@@ -73,11 +77,11 @@ class Adam : public Optimizer<T, D> {
 
  private:
   static const AdamOptions& checked(const AdamOptions& options) {
-    Adam::require(options.lr >= 0, "learning rate", options.lr, "0 or more");
+    Adam::require_not_negative("learning rate", options.lr);
     Adam::require(options.beta1 >= 0 && options.beta1 < 1, "beta1", options.beta1, "at least 0 and below 1");
     Adam::require(options.beta2 >= 0 && options.beta2 < 1, "beta2", options.beta2, "at least 0 and below 1");
-    Adam::require(options.eps >= 0, "eps", options.eps, "0 or more");
-    Adam::require(options.weight_decay >= 0, "weight_decay", options.weight_decay, "0 or more");
+    Adam::require_not_negative("eps", options.eps);
+    Adam::require_not_negative("weight_decay", options.weight_decay);
     return options;
   }
 

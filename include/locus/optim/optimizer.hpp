@@ -30,6 +30,12 @@ class Arena {
     gradients_ = filled_with_zeros();
     for (std::size_t i = 0; i < parameters_.size(); ++i) parameters_[i].place(part(values_, i), part(gradients_, i));
   }
+  // Copies would share the values and count the steps apart.
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+  Arena(Arena&&) noexcept = default;
+  Arena& operator=(Arena&&) noexcept = default;
+  ~Arena() = default;
 
   [[nodiscard]] const std::vector<Parameter<T, D>>& parameters() const { return parameters_; }
   [[nodiscard]] Tensor<T, D> filled_with_zeros() const {
@@ -102,7 +108,9 @@ using other_device = error::device_mismatch<error::optimizer_is_on<D>, error::pa
                                             error::make_the_optimizer_for_the_device_of_the_parameters>;
 }  // namespace detail
 
-/// Base of the optimizers. The learning rate may change between steps: optimizer.set_lr(0.1).
+/// Base of the optimizers. They take the parameters' values and gradients over into memory of their own: handles taken
+/// from value() before no longer reach the model, and those of grad() see the next gradient; clone() what is to stay.
+/// The learning rate may change between steps: optimizer.set_lr(0.1).
 template <class T, class D>
 class Optimizer {
  public:
@@ -113,7 +121,7 @@ class Optimizer {
   }
   [[nodiscard]] double lr() const { return lr_; }
   void set_lr(double lr) {
-    require(lr >= 0, "learning rate", lr, "0 or more");
+    require_not_negative("learning rate", lr);
     lr_ = lr;
   }
 
@@ -122,6 +130,9 @@ class Optimizer {
   Optimizer(std::vector<Parameter<T, D>> parameters, double lr) : arena_(std::move(parameters)), lr_(lr) {}
   static void require(bool valid, const char* option, double given, const char* expected) {
     if (!valid) fail<ArgumentError>("optimizer: ", option, " is ", given, "; expected ", expected);
+  }
+  static void require_not_negative(const char* option, double given) {
+    require(given >= 0 && given - given == 0, option, given, "a finite number of 0 or more");
   }
   Arena<T, D> arena_;
 

@@ -53,9 +53,10 @@ class Sgd : public Optimizer<T, D> {
 
  private:
   static const SgdOptions& checked(const SgdOptions& options) {
-    Sgd::require(options.lr >= 0, "learning rate", options.lr, "0 or more");
-    Sgd::require(options.momentum >= 0, "momentum", options.momentum, "0 or more");
-    Sgd::require(options.weight_decay >= 0, "weight_decay", options.weight_decay, "0 or more");
+    Sgd::require_not_negative("learning rate", options.lr);
+    Sgd::require_not_negative("momentum", options.momentum);
+    Sgd::require_not_negative("weight_decay", options.weight_decay);
+    Sgd::require(options.dampening - options.dampening == 0, "dampening", options.dampening, "a finite number");
     if (options.nesterov && (options.momentum <= 0 || options.dampening != 0)) {
       fail<ArgumentError>("optimizer: Nesterov momentum needs momentum > 0 and dampening 0; got momentum ",
                           options.momentum, " and dampening ", options.dampening);

@@ -148,7 +148,7 @@ const Tensor<T, D>& Tensor<T, D>::fill_(T value) const {
 
 template <class T, class D>
 template <class X>
-  requires(detail::HasPlace<X> && !detail::PlacedElsewhere<X, D> && Device<D>)
+  requires(detail::HasPlace<X> && !detail::PlacedElsewhere<X, D> && Device<D> && !detail::IsTraced<X>)
 const Tensor<T, D>& Tensor<T, D>::copy_(const X& operand) const {
   auto source = operand.eval().value().expand(shape_);
   detail::require_distinct_elements("copy_", *this);

@@ -129,10 +129,12 @@ template <IntegerDType T = std::int64_t, MemorySpace D = Cpu>
 }
 
 template <class T = void, detail::HasPlace X>
+  requires FloatingDType<std::conditional_t<std::is_void_v<T>, value_of<X>, T>>
 [[nodiscard]] auto rand_like(const X& x) {
   return rand<std::conditional_t<std::is_void_v<T>, value_of<X>, T>>(x.shape(), x.device());
 }
 template <class T = void, detail::HasPlace X>
+  requires FloatingDType<std::conditional_t<std::is_void_v<T>, value_of<X>, T>>
 [[nodiscard]] auto randn_like(const X& x) {
   return randn<std::conditional_t<std::is_void_v<T>, value_of<X>, T>>(x.shape(), x.device());
 }

@@ -33,6 +33,8 @@ template <class X, class T, class D>
 concept EvaluatesTo = !IsTensor<X>::value && requires(const X& x) {
   { x.eval() } -> std::same_as<const Tensor<T, D>&>;
 };
+template <class X>
+concept IsTraced = HasPlace<X> && requires { requires bare_t<X>::role == Role::traced; };
 template <class X, class D>
 concept PlacedElsewhere = HasPlace<X> && !std::is_same_v<device_of<X>, D>;
 [[nodiscard]] Shape infer_extent(const Shape& shape, std::int64_t elements);
@@ -277,9 +279,13 @@ class Tensor {
   template <MemorySpace E>
   [[nodiscard]] Tensor<T, E> to(E device = {}) const;  ///< on another device; itself if there already
   template <class X>
-    requires(detail::HasPlace<X> && !detail::PlacedElsewhere<X, D> && Device<D>)
+    requires(detail::HasPlace<X> && !detail::PlacedElsewhere<X, D> && Device<D> && !detail::IsTraced<X>)
   const Tensor& copy_(const X& source) const;  ///< writes through; the source broadcasts
 #if LOCUS_CLANG_REFUSES
+  template <class X>
+    requires(!detail::PlacedElsewhere<X, D> && detail::IsTraced<X>)
+  error::refused copy_(const X&) const
+      LOCUS_REFUSED("copy_: the source is traced, and its gradient would be lost; copy its value, x.value()");
   template <class X>
     requires(std::is_same_v<device_of<X>, Cpu> && std::is_same_v<D, Cuda>)
   error::refused copy_(const X&) const
@@ -308,6 +314,10 @@ class Tensor {
   template <detail::PlacedElsewhere<D> X,
             class why = error::device_mismatch<error::source_is_on<device_of<X>>, error::target_is_on<D>,
                                                error::copy_with_to_Cpu_or_to_Cuda>>
+  void copy_(const X&) const = delete;
+  template <class X, class why = error::not_possible<error::copy_of_a_traced_source, error::its_gradient_would_be_lost,
+                                                     error::copy_its_value_x_value>>
+    requires(!detail::PlacedElsewhere<X, D> && detail::IsTraced<X>)
   void copy_(const X&) const = delete;
 #endif
   const Tensor& fill_(T value) const;  ///< every element becomes `value`
@@ -356,12 +366,12 @@ class Tensor {
     if (rank() != 1)
       fail<ShapeError>("iterating over a tensor of shape ", shape_,
                        "; expected one dimension: take rows with select(0, i)");
-    return Iterator{data_, strides_[0]};
+    return Iterator{data_, strides_[0], 0};
   }
   [[nodiscard]] auto end() const
     requires HostAccessible<D>
   {
-    return rank() == 1 ? Iterator{data_ + size(0) * strides_[0], strides_[0]} : Iterator{};
+    return rank() == 1 ? Iterator{data_, strides_[0], size(0)} : Iterator{};
   }
 
 #if LOCUS_CLANG_REFUSES
@@ -380,11 +390,11 @@ class Tensor {
   struct Iterator {
     using value_type = T;
     using difference_type = std::ptrdiff_t;
-    T* at = nullptr;
-    std::int64_t stride = 1;
-    [[nodiscard]] T& operator*() const { return *at; }
+    T* first = nullptr;
+    std::int64_t stride = 1, position = 0;
+    [[nodiscard]] T& operator*() const { return first[position * stride]; }
     Iterator& operator++() {
-      at += stride;
+      ++position;
       return *this;
     }
     Iterator operator++(int) {
@@ -392,7 +402,7 @@ class Tensor {
       ++*this;
       return before;
     }
-    [[nodiscard]] friend bool operator==(const Iterator& a, const Iterator& b) { return a.at == b.at; }
+    [[nodiscard]] friend bool operator==(const Iterator& a, const Iterator& b) { return a.position == b.position; }
   };
   /// After the buffer was moved away.
   void forget() noexcept {

@@ -27,9 +27,9 @@ struct FitOptions {
 
 namespace detail {
 /// throws NumericError for a loss that is NaN or infinite
-inline void require_finite_loss(double loss, int epoch) {
+inline void require_finite_loss(double loss, int epoch, const char* name = "loss") {
   if (loss - loss == 0) return;
-  fail<NumericError>("training: the loss became ", loss, " in epoch ", epoch,
+  fail<NumericError>("training: the ", name, " became ", loss, " in epoch ", epoch,
                      "; try a smaller learning rate, gradient clipping, or look for bad values in the data");
 }
 /// throws ArgumentError for options out of range
@@ -83,6 +83,7 @@ void fit(const M& model, Optimizer& optimizer, data::Loader<T, D>& train, data::
     const double seconds = watch.seconds();
     detail::require_finite_loss(mean_loss, epoch);
     const Evaluation score = evaluate(model, valid);
+    detail::require_finite_loss(score.loss, epoch, "validation loss");
     history.add(
         {epoch, optimizer.lr(), mean_loss, score.loss, score.accuracy, seconds, static_cast<double>(images) / seconds});
     if (options.on_epoch) options.on_epoch(history.last(), options.state);

@@ -9,14 +9,21 @@
 namespace locus::inline LOCUS_ABI {
 
 /// How many rows of logits (n, classes) are largest at their label (n). shape: (). cost: two launches
+/// throws ShapeError unless the shapes are these: broadcasting would count rows several times
 template <class T, class D>
 [[nodiscard]] Tensor<std::int64_t, D> correct(const Tensor<T, D>& logits, const Tensor<std::int64_t, D>& labels) {
+  if (logits.rank() != 2 || !(labels.shape() == Shape{logits.size(0)})) {
+    fail<ShapeError>("accuracy: logits of shape ", logits.shape(), " and labels of shape ", labels.shape(),
+                     "; expected (n, classes) and (n,)");
+  }
   return sum(argmax(logits, -1) == labels);
 }
 
 /// Share of rows of logits (n, classes) that are largest at their label (n). Waits for the device.
+/// throws ShapeError unless the shapes are these; ArgumentError where there are no rows
 template <class T, class D>
 [[nodiscard]] double accuracy(const Tensor<T, D>& logits, const Tensor<std::int64_t, D>& labels) {
+  if (labels.empty()) fail<ArgumentError>("accuracy: there are no labels; expected at least one");
   return static_cast<double>(correct(logits, labels).item()) / static_cast<double>(labels.elements());
 }
 

@@ -6,8 +6,8 @@
 #include <cuda_runtime_api.h>
 #include <ucontext.h>
 
-#include <cmath>
 #include <atomic>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

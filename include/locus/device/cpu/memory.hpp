@@ -86,7 +86,8 @@ class MemoryPool {
     next_of(block, size_class) = unused_[size_class];
     unused_[size_class] = block;
     cached_ += Sizes::bytes(size_class);
-    detail::forbid(block, Sizes::bytes(size_class) - sizeof(void*));  // what remains leads leak checkers to the next one
+    detail::forbid(block,
+                   Sizes::bytes(size_class) - sizeof(void*));  // what remains leads leak checkers to the next one
   }
 
   /// An unused block ends with the address of the next one of its class.
@@ -118,7 +119,7 @@ class MemoryPool {
 
   Mutex mutex_;
   void* unused_[Sizes::classes] = {};  ///< the first unused block of each class
-  std::size_t cached_ = 0;      ///< bytes of unused blocks
+  std::size_t cached_ = 0;             ///< bytes of unused blocks
   MemoryStats stats_;
 };
 

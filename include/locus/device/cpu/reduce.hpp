@@ -145,7 +145,9 @@ class Reduction {
     }
     const std::size_t part_bytes = static_cast<std::size_t>(width_) * loops_.accumulator_bytes;
     const PartialResults partials(static_cast<std::size_t>(groups * chunks) * part_bytes);
-    const auto part = [&](std::int64_t index) { return partials.data() + static_cast<std::size_t>(index) * part_bytes; };
+    const auto part = [&](std::int64_t index) {
+      return partials.data() + static_cast<std::size_t>(index) * part_bytes;
+    };
     split(groups * chunks, [&](std::int64_t index) {
       const std::int64_t group = index / chunks, first = index % chunks * chunk;
       fold_block(group, first, part(index));
