@@ -218,3 +218,18 @@ TEST_CASE("empty tensors have empty gradients") {
   CHECK(x.grad().shape() == Shape{0, 4});
   CHECK_CLOSE(b.grad(), {0, 0, 0, 0});
 }
+
+LOCUS_DEVICE_TEST("a formula of any length compiles: what one launch cannot take is computed in parts", D) {
+  const auto series = [](const auto& x) {
+    return 1 + x + x * x / 2 + x * x * x / 6 + x * x * x * x / 24 + x * x * x * x * x / 120;
+  };
+  const auto x = sample<double, D>({5});
+  LaunchLog log;
+  const Tensor y = series(x);
+  CHECK(log.launches() == 1);  // 15 tensors
+  const auto v = variable(x);
+  Traced z = series(v);
+  CHECK(log.launches() <= 4);
+  CHECK(sum(abs(z.value() - y)).item() < 1e-12);
+  CHECK(gradcheck([&](auto t) { return series(t); }, x));
+}

@@ -62,6 +62,9 @@ struct Backend;
 template <class From, class To>
 struct Transfer;
 
+/// Inputs and outputs that one launch of map has at most.
+inline constexpr int max_launch_operands = 32;
+
 /// An input that reads as the row-major index of the element (in reduce: within the reduced dimensions).
 struct LinearIndex {};
 

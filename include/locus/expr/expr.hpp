@@ -291,7 +291,43 @@ concept LosesGradient =
     (TracedFloats<X> || ...) && !HasDerivative<F, argument_t<bare_t<X>, typename CommonValue<bare_t<X>...>::type>...>;
 }  // namespace detail
 
+namespace detail {
+/// Tensors that an operand brings into an expression.
+template <class X>
+inline constexpr int leaf_count = TensorLike<X> ? 1 : 0;
+template <class T, class D, class Tree, class... H>
+inline constexpr int leaf_count<Expr<T, D, Tree, H...>> = static_cast<int>(sizeof...(H));  // a temporary
+
+template <class X>
+inline constexpr bool brings_traced = false;
+template <TensorLike X>
+inline constexpr bool brings_traced<X> = bare_t<X>::role == Role::traced;
+
+/// Whether operands are made of more tensors than one launch takes. The backward pass of a traced expression is one
+/// launch too: it reads every tensor and the gradient, and reads and writes the gradient of every tensor.
+template <class... X>
+inline constexpr bool too_many_leaves = (0 + ... + leaf_count<X>) > ((false || ... || brings_traced<X>)
+                                                                         ? (max_launch_operands - 1) / 3
+                                                                         : max_launch_operands - 1);
+
+/// Whether an operand is a temporary expression of several tensors that means the same when it is computed first. One
+/// of plain tensors and parameters may not: the parameters would miss what is traced around it.
+template <class X>
+inline constexpr bool stands_alone = false;
+template <class T, class D, class Tree, class... H>
+inline constexpr bool stands_alone<Expr<T, D, Tree, H...>> = sizeof...(H) > 1 &&
+                                                             (joint_role<H::role...> == Role::traced ||
+                                                              !((H::role == Role::parameter) || ...));
+
+template <class X>
+[[nodiscard]] decltype(auto) computed_if_alone(X&& x) {
+  if constexpr (stands_alone<X>) return std::move(x).eval();
+  else return std::forward<X>(x);
+}
+}  // namespace detail
+
 /// A scalar function of tensors and numbers, pending: elementwise(MyFunction{}, x). Operands broadcast as in NumPy.
+/// Where together they are made of more tensors than one launch takes, they are computed first.
 /// throws ShapeError naming both shapes
 template <class F, class... X>
   requires(!detail::LosesGradient<F, X...>)
@@ -302,7 +338,9 @@ template <class F, class... X>
                 "fuse: the formula must be made of its arguments alone; pass every tensor as an argument of fuse");
   using V =
       typename detail::ResultValue<F, typename detail::CommonValue<Tensor<T, D>, detail::bare_t<X>>::type...>::type;
-  if constexpr ((detail::is_symbolic<X> || ...)) {
+  if constexpr (detail::too_many_leaves<X...> && (detail::stands_alone<X> || ...)) {
+    return elementwise(f, detail::computed_if_alone(std::forward<X>(x))...);
+  } else if constexpr ((detail::is_symbolic<X> || ...)) {
     return Symbolic<V, D, Apply<F, decltype(detail::as_tree<T>(x))...>>{{f, {detail::as_tree<T>(x)...}}};
   } else {
     auto part = detail::join_parts(f, detail::as_part<T>(std::forward<X>(x))...);

@@ -68,8 +68,7 @@ inline void scatter(std::byte* target, std::int64_t stride, const void* tile, st
   }
 }
 
-/// Operands that one launch may have: eight leaves, their gradients twice, and some.
-inline constexpr int max_operands = 32;
+inline constexpr int max_operands = max_launch_operands;
 
 /// A plan with any number of operands.
 struct PlanView {
