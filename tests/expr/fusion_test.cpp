@@ -234,3 +234,14 @@ LOCUS_DEVICE_TEST("a reduction takes a computed expression as it was computed", 
   a += 1.f;
   CHECK(sum(std::move(h)).template to<Cpu>().item() == expected.item());
 }
+
+LOCUS_DEVICE_TEST("a pending expression is viewed as the tensor that it becomes, computed once", D) {
+  const auto a = sample<float, D>({2, 3});
+  const auto doubled = a * 2.f;
+  const Tensor expected = doubled;
+  LaunchLog log;
+  CHECK_CLOSE((a * 2.f).reshape({3, 2}).select(0, 1), reference(expected.reshape({3, 2}).select(0, 1)));
+  CHECK_CLOSE(doubled.transpose().slice(0, 1), reference(expected.transpose().slice(0, 1)));
+  CHECK((doubled.flatten().shape() == Shape{6} && doubled.unsqueeze(0).squeeze(0).shape() == Shape{2, 3}));
+  CHECK(doubled.permute({1, 0}).expand({4, 3, 2}).shape() == Shape{4, 3, 2});
+}

@@ -1,4 +1,6 @@
 #include <locus/optim/adam.hpp>
+#include <locus/optim/sgd.hpp>
+#include <locus/tensor/factory.hpp>
 
 #include <optim/trajectory.hpp>
 
@@ -62,4 +64,12 @@ LOCUS_DEVICE_TEST("Adam's first step has the size of the learning rate for every
     optimizer.step();
     CHECK(w.value().template to<Cpu>()(0) == doctest::Approx(-1).epsilon(1e-6));
   }
+}
+
+TEST_CASE("optimizers take a list of parameters") {
+  const Parameter w(zeros({2})), b(zeros({1}));
+  optim::Adam adam{{w, b}, {.lr = 0.5}};
+  CHECK(adam.parameters().size() == 2);
+  CHECK(optim::AdamW{{w, b}}.parameters().size() == 2);
+  CHECK(optim::Sgd{{w, b}, {.lr = 0.5}}.lr() == 0.5);
 }

@@ -146,6 +146,19 @@ class Expr {
     return eval().template to<E>(target);
   }
 
+  // Views of the computed tensor; see Tensor.
+  [[nodiscard]] auto reshape(const Shape& wanted) const { return eval().reshape(wanted); }
+  [[nodiscard]] auto flatten(int first = 0, int last = -1) const { return eval().flatten(first, last); }
+  [[nodiscard]] auto transpose(int a = -2, int b = -1) const { return eval().transpose(a, b); }
+  [[nodiscard]] auto permute(const Axes& order) const { return eval().permute(order); }
+  [[nodiscard]] auto expand(const Shape& target) const { return eval().expand(target); }
+  [[nodiscard]] auto squeeze(int dim) const { return eval().squeeze(dim); }
+  [[nodiscard]] auto unsqueeze(int dim) const { return eval().unsqueeze(dim); }
+  [[nodiscard]] auto select(int dim, std::int64_t index) const { return eval().select(dim, index); }
+  [[nodiscard]] auto slice(int dim, std::int64_t start, std::int64_t end = to_end, std::int64_t step = 1) const {
+    return eval().slice(dim, start, end, step);
+  }
+
   /// Gradients of everything the expression was traced from; see Traced.
   template <class... Arguments>
     requires(role == Role::traced)

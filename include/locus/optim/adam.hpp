@@ -91,6 +91,8 @@ class Adam : public Optimizer<T, D> {
 };
 template <class T, class D>
 Adam(std::vector<Parameter<T, D>>, AdamOptions = {}) -> Adam<T, D>;
+template <class T, class D>
+Adam(std::initializer_list<Parameter<T, D>>, AdamOptions = {}) -> Adam<T, D>;
 
 /// Adam with decoupled weight decay (Loshchilov and Hutter, 2019): values shrink by lr weight_decay before each step.
 template <class T, class D>
@@ -104,5 +106,7 @@ class AdamW : public Adam<T, D> {
 };
 template <class T, class D>
 AdamW(std::vector<Parameter<T, D>>, AdamWOptions = {}) -> AdamW<T, D>;
+template <class T, class D>
+AdamW(std::initializer_list<Parameter<T, D>>, AdamWOptions = {}) -> AdamW<T, D>;
 
 }  // namespace locus::inline LOCUS_ABI::optim

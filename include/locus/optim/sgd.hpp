@@ -69,5 +69,7 @@ class Sgd : public Optimizer<T, D> {
 };
 template <class T, class D>
 Sgd(std::vector<Parameter<T, D>>, SgdOptions = {}) -> Sgd<T, D>;
+template <class T, class D>
+Sgd(std::initializer_list<Parameter<T, D>>, SgdOptions = {}) -> Sgd<T, D>;
 
 }  // namespace locus::inline LOCUS_ABI::optim
