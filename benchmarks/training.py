@@ -3,7 +3,7 @@
 
 usage: training.py --data FOLDER [--pairs N] [--json FILE] [--torch PACKAGE]...
 
-Peers: the libtorch of the system (Debian: apt-get install libtorch-dev) and that of every --torch folder (where Python's
+Peers: the libtorch of the system (Debian: apt-get install libtorch-dev libopenblas0-pthread) and that of every --torch folder (where Python's
 torch lies: python3 -c 'import torch; print(torch.__path__[0])'). Each runs at the best of its settings: threads, and how
 the images are stored. Without any, only Locus is measured. Close other programs first.
 """
@@ -54,10 +54,28 @@ def compile_torch(name, include, lib, folder):
                            [HERE / "peers" / "torch_mnist.cpp", *paths, "-ltorch", "-ltorch_cpu", "-lc10", "-lz"], folder)
 
 
+def reference_blas(program):
+    """The BLAS that a program was linked with, where that is the reference: it is 20 times slower than any other, and
+    Debian installs it with libtorch unless told otherwise. None where it is another one."""
+    libraries = subprocess.run(["ldd", str(program)], stdout=subprocess.PIPE, text=True).stdout
+    for line in libraries.splitlines():
+        name, _, rest = line.strip().partition(" => ")
+        path = os.path.realpath(rest.split(" ")[0])
+        if name.startswith("libblas.so") and pathlib.Path(path).parent.name == "blas":
+            return path
+    return None
+
+
 def compile_peers(packages, folder):
     peers = {}
     if pathlib.Path("/usr/include/torch/csrc/api/include/torch/torch.h").exists():
-        peers["libtorch (system)"] = compile_torch("torch_system", None, None, folder)
+        program = compile_torch("torch_system", None, None, folder)
+        slow = program and reference_blas(program)
+        if slow:
+            say(f"libtorch (system) would multiply with the reference BLAS, {slow}: no fair peer, left out; on Debian: "
+                "apt-get install libopenblas0-pthread")
+        else:
+            peers["libtorch (system)"] = program
     else:
         say("no libtorch in /usr/include (Debian: apt-get install libtorch-dev); that peer is left out")
     for i, package in enumerate(packages):
