@@ -43,13 +43,16 @@
 /// A function small enough to vanish into its caller, on every device.
 #define LOCUS_FN LOCUS_HD inline __attribute__((always_inline))
 
-/// Loops that must vectorize at -O2 too. (g++ 12 vectorizes only the cheapest loops there; clang needs no help.)
-/// Where comparisons may trap, g++ keeps the branches of a conditional, and with them the scalar loop, below AVX-512.
+/// Loops that must vectorize at -O2 too. (g++ 12 vectorizes only the cheapest loops there; clang needs no help.) Not
+/// all of -O3: it unrolls short inner loops before they can be vectorized, which made softmax three times slower, and
+/// costs compile time. Where comparisons may trap, g++ keeps branches, and with them a scalar loop.
 #if defined(__clang__)
 #define LOCUS_VECTORIZED
 #define LOCUS_IVDEP _Pragma("clang loop vectorize(enable) interleave(enable)")
 #else
-#define LOCUS_VECTORIZED __attribute__((optimize("O3", "no-trapping-math")))
+#define LOCUS_VECTORIZED \
+  __attribute__((        \
+      optimize("tree-vectorize", "vect-cost-model=dynamic", "peel-loops", "unswitch-loops", "no-trapping-math")))
 #define LOCUS_IVDEP _Pragma("GCC ivdep")
 #endif
 

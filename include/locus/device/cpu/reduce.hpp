@@ -45,28 +45,31 @@ class ReduceLoop<F, Op, T, Pack<I...>> {
  public:
   ReduceLoop(const F& f, const Op& op, const T* previous, T* out) : f_(f), op_(op), previous_(previous), out_(out) {}
 
-  static constexpr ReduceLoops loops = {
-      [](const void* self, std::int64_t n, std::int64_t first, const void* const* in, void* totals) {
-        static_cast<const ReduceLoop*>(self)->call_run(n, first, in, static_cast<A*>(totals), Positions{});
-      },
-      [](const void* self, std::int64_t n, std::int64_t first, const void* const* in, void* totals) {
-        static_cast<const ReduceLoop*>(self)->call_columns(n, first, in, static_cast<A*>(totals), Positions{});
-      },
-      [](const void* self, std::int64_t n, void* totals) {
-        const A identity = static_cast<const ReduceLoop*>(self)->op_.identity();
-        for (std::int64_t k = 0; k < n; ++k) static_cast<A*>(totals)[k] = identity;
-      },
-      [](const void* self, std::int64_t n, void* totals, const void* others) {
-        const Op& op = static_cast<const ReduceLoop*>(self)->op_;
-        auto* a = static_cast<A*>(totals);
-        for (std::int64_t k = 0; k < n; ++k) a[k] = op.combine(a[k], static_cast<const A*>(others)[k]);
-      },
-      [](const void* self, std::int64_t n, const void* totals, std::int64_t offset, std::int64_t stride) {
-        static_cast<const ReduceLoop*>(self)->write(n, static_cast<const A*>(totals), offset, stride);
-      },
-      sizeof(A)};
+  [[nodiscard]] static constexpr ReduceLoops loops() {
+    return {&fold_run, &fold_columns, &clear, &add, &write, sizeof(A)};
+  }
 
  private:
+  static void fold_run(const void* self, std::int64_t n, std::int64_t first, const void* const* in, void* totals) {
+    of(self).call_run(n, first, in, static_cast<A*>(totals), Positions{});
+  }
+  static void fold_columns(const void* self, std::int64_t n, std::int64_t first, const void* const* in, void* totals) {
+    of(self).call_columns(n, first, in, static_cast<A*>(totals), Positions{});
+  }
+  static void clear(const void* self, std::int64_t n, void* totals) {
+    const A identity = of(self).op_.identity();
+    for (std::int64_t k = 0; k < n; ++k) static_cast<A*>(totals)[k] = identity;
+  }
+  static void add(const void* self, std::int64_t n, void* totals, const void* others) {
+    const Op& op = of(self).op_;
+    auto* a = static_cast<A*>(totals);
+    for (std::int64_t k = 0; k < n; ++k) a[k] = op.combine(a[k], static_cast<const A*>(others)[k]);
+  }
+  static void write(const void* self, std::int64_t n, const void* totals, std::int64_t offset, std::int64_t stride) {
+    of(self).write_results(n, static_cast<const A*>(totals), offset, stride);
+  }
+  [[nodiscard]] static const ReduceLoop& of(const void* self) { return *static_cast<const ReduceLoop*>(self); }
+
   template <int... i>
   void call_run(std::int64_t n, std::int64_t first, const void* const* in, A* total,
                 std::integer_sequence<int, i...>) const {
@@ -101,7 +104,7 @@ class ReduceLoop<F, Op, T, Pack<I...>> {
     for (std::int64_t k = 0; k < n; ++k) totals[k] = op.combine(totals[k], f(in[k]...));
   }
 
-  void write(std::int64_t n, const A* totals, std::int64_t offset, std::int64_t stride) const {
+  void write_results(std::int64_t n, const A* totals, std::int64_t offset, std::int64_t stride) const {
     for (std::int64_t k = 0; k < n; ++k, offset += stride) {
       auto value = static_cast<compute_t<T>>(op_.finish(totals[k]));
       if constexpr (!std::is_same_v<T, bool>) {
@@ -267,10 +270,11 @@ template <class F, class Op, class... I, class T>
 void reduce(const ReducePlan<static_cast<int>(sizeof...(I))>& plan, const F& f, const Op& op, const Pack<I...>& in,
             const T* previous, T* out) {
   using Loop = ReduceLoop<F, Op, T, Pack<I...>>;
+  static constexpr ReduceLoops loops = Loop::loops();
   const Loop loop(f, op, previous, out);
   [&]<int... i>(std::integer_sequence<int, i...>) {
     const ByteOperand operands[] = {byte_operand(get<i>(in))...};
-    Reduction(plan.kept, plan.reduced, operands, Loop::loops, &loop).run();
+    Reduction(plan.kept, plan.reduced, operands, loops, &loop).run();
   }(std::make_integer_sequence<int, sizeof...(I)>{});
 }
 

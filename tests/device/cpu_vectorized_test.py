@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""That g++ vectorizes the loops of Cpu, for a processor of 2003 and for newer ones: what it says of each loop."""
+
+import pathlib
+import platform
+import re
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tools"))
+import common  # noqa: E402
+
+LOOPS = common.ROOT / "include" / "locus" / "device" / "cpu"
+MAP = LOOPS / "map.hpp", "for (std::int64_t k = 0; k < n; ++k) {"
+FOLD = LOOPS / "rows.hpp", "for (int lane = 0; lane < lanes; ++lane) partial[lane] = op.combine(partial[lane], map("
+UPDATE = LOOPS / "rows.hpp", "for (std::int64_t c = 0; c < n; ++c) first[c] = f("
+RUN = LOOPS / "reduce.hpp", "for (int lane = 0; lane < lanes; ++lane) partial[lane] = op.combine(partial[lane], f("
+COLUMNS = LOOPS / "reduce.hpp", "for (std::int64_t k = 0; k < n; ++k) totals[k] = op.combine("
+
+# What is computed, and which loops are vectorized for it, each how often.
+CASES = [
+    ("x + y", {MAP: 1}),
+    ("relu(x * y) - 1.f", {MAP: 1}),
+    ("where(x > y, x, y)", {MAP: 1}),
+    ("exp(x)", {MAP: 1}),
+    ("sigmoid(x)", {MAP: 1}),
+    ("silu(x)", {MAP: 1}),
+    ("clamp(x, -1, 1)", {MAP: 1}),
+    ("sum(x)", {RUN: 1, COLUMNS: 1}),
+    ("max(x)", {RUN: 1, COLUMNS: 1}),
+    ("softmax(x, 1)", {FOLD: 2, UPDATE: 1}),
+    ("log_softmax(x, 1)", {FOLD: 2}),
+    ("logsumexp(x, 1)", {FOLD: 2}),
+]
+PROCESSORS = [(), ("-mavx512f", "-mavx512dq", "-mavx512vl", "-mavx512bw", "-mavx2", "-mfma")]
+
+
+def line_of(loop):
+    path, text = loop
+    found = [number for number, line in enumerate(path.read_text().splitlines(), 1) if text in line]
+    if len(found) != 1:
+        raise ValueError(f"{path.name} has {len(found)} lines with '{text}'; expected one")
+    return found[0]
+
+
+def compile_case(case):
+    """What g++ says of a file that computes it."""
+    (expression, _), flags = case
+    with tempfile.TemporaryDirectory() as folder:
+        source = pathlib.Path(folder) / "case.cpp"
+        source.write_text(f"""#include <locus/ops/extreme.hpp>
+#include <locus/ops/reduce.hpp>
+#include <locus/ops/softmax.hpp>
+using X = locus::Tensor<float>;
+X f(const X& x, [[maybe_unused]] const X& y) {{ return {expression}; }}
+""")
+        return common.run([common.find_compilers()["gcc"], *common.CXX, "-O2", *flags, *common.INCLUDES,
+                           "-fopt-info-vec", "-c", source, "-o", source.with_suffix(".o")])
+
+
+def check(report):
+    if platform.machine() != "x86_64" or "gcc" not in common.find_compilers():
+        return report.skip("vectorized loops", "there is no g++ for x86_64")
+    lines = {loop: line_of(loop) for loop in [MAP, FOLD, UPDATE, RUN, COLUMNS]}
+    cases = [(case, flags) for case in CASES for flags in PROCESSORS]
+    for ((expression, loops), flags), (status, output) in common.parallel(compile_case, cases):
+        name = " ".join([expression, *flags[:1]])
+        if status:
+            report.fail(name, output)
+            continue
+        for loop, expected in loops.items():
+            place = f"{loop[0]}:{lines[loop]}"
+            found = len(re.findall(rf"{re.escape(place)}:\d+: optimized: loop vectorized", output))
+            report.add(f"{name} ({place})",
+                       f"{found} loops vectorized; expected {expected}" if found < expected else None)
+
+
+if __name__ == "__main__":
+    common.main(check)
