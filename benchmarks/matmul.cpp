@@ -14,6 +14,7 @@
 #include <locus/tensor/copy.hpp>
 #include <locus/tensor/random.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <iostream>
@@ -257,7 +258,7 @@ int main(int argc, char** argv) try {
   if (options.threads) cpu::set_max_threads(options.threads);
   const Places places = places_from(options.device);
   if (options.dtypes == std::vector<std::string>{"tf32"} && !places.cuda) {
-    fail<ArgumentError>("--dtype tf32: only GPUs have it; choose f32, bf16 or f64 for the CPU");
+    fail<ArgumentError>({"--dtype tf32: only GPUs have it; choose f32, bf16 or f64 for the CPU"});
   }
   const Environment environment = environment_of(places);
   print_environment(environment);

@@ -24,7 +24,7 @@ std::int64_t number(int argc, char** argv, int i, std::int64_t otherwise) {
   char* end = nullptr;
   const auto value = std::strtoll(argv[i], &end, 10);
   if (*end || end == argv[i] || value < 0 || value > 1'000'000) {
-    fail<ArgumentError>("'", argv[i], "' is not a whole number from 0 to 1000000");
+    fail<ArgumentError>({"'", argv[i], "' is not a whole number from 0 to 1000000"});
   }
   return value;
 }
@@ -32,7 +32,7 @@ std::int64_t number(int argc, char** argv, int i, std::int64_t otherwise) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-  if (argc < 2 || argc > 6) fail<ArgumentError>("usage: training DATA [EPOCHS [SEED [HIDDEN [BATCH]]]]");
+  if (argc < 2 || argc > 6) fail<ArgumentError>({"usage: training DATA [EPOCHS [SEED [HIDDEN [BATCH]]]]"});
   const auto epochs = static_cast<int>(number(argc, argv, 2, 5));
   const auto seed = static_cast<std::uint64_t>(number(argc, argv, 3, 0));
   const auto hidden = number(argc, argv, 4, 32), batch_size = number(argc, argv, 5, 100);

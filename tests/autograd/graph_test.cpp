@@ -203,7 +203,7 @@ struct Failing {
   template <class T, class D>
   void backward(const Tuple<>&, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
     const auto target = dx.open();
-    if (std::exchange(*fails, false)) fail<OutOfMemory>("no memory");
+    if (std::exchange(*fails, false)) fail<OutOfMemory>({"no memory"});
     target.out.copy_(g);
   }
 };

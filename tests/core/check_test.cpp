@@ -18,17 +18,17 @@ TEST_CASE("join keeps characters and narrow integers apart") {
 }
 
 TEST_CASE("fail throws the type it is given, with the joined parts as message") {
-  CHECK_THROWS_WITH_AS((fail<ShapeError>("matmul: ", Shape{2, 3}, " and ", Shape{4, 5})), "matmul: (2, 3) and (4, 5)",
+  CHECK_THROWS_WITH_AS((fail<ShapeError>({"matmul: ", Shape{2, 3}, " and ", Shape{4, 5}})), "matmul: (2, 3) and (4, 5)",
                        ShapeError);
-  CHECK_THROWS_AS(fail<DataError>("truncated"), DataError);
+  CHECK_THROWS_AS(fail<DataError>({"truncated"}), DataError);
 }
 
 TEST_CASE("every exception is a locus::Error and a std::runtime_error, and none is another") {
-  CHECK_THROWS_AS(fail<IndexError>("index"), Error);
-  CHECK_THROWS_AS(fail<OutOfMemory>("memory"), std::runtime_error);
+  CHECK_THROWS_AS(fail<IndexError>({"index"}), Error);
+  CHECK_THROWS_AS(fail<OutOfMemory>({"memory"}), std::runtime_error);
   bool caught_as_shape_error = false;
   try {
-    fail<IndexError>("index");
+    fail<IndexError>({"index"});
   } catch (const ShapeError&) {
     caught_as_shape_error = true;
   } catch (const Error&) {}

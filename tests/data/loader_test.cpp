@@ -59,7 +59,7 @@ inline constexpr bool can_access<Cpu, Scarce> = true;
 template <>
 struct Backend<Scarce> {
   static void* allocate(Scarce, std::size_t bytes) {
-    if (--allocations_left < 0) fail<OutOfMemory>("scarce memory: ", bytes, " bytes were asked for");
+    if (--allocations_left < 0) fail<OutOfMemory>({"scarce memory: ", bytes, " bytes were asked for"});
     return Backend<Cpu>::allocate({}, bytes);
   }
   static void deallocate(Scarce, void* data, std::size_t bytes) noexcept { Backend<Cpu>::deallocate({}, data, bytes); }

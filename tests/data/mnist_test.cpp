@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <support/skip.hpp>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>

@@ -369,7 +369,7 @@ TEST_CASE("parallel_for runs every task once, nested loops serially, and passes 
   cpu::parallel_for(0, [](std::int64_t) { FAIL("no task to run"); });
   CHECK_THROWS_AS(cpu::parallel_for(8,
                                     [](std::int64_t i) {
-                                      if (i == 5) fail<IndexError>("five");
+                                      if (i == 5) fail<IndexError>({"five"});
                                     }),
                   IndexError);
   CHECK(cpu::max_threads() >= 1);

@@ -4,6 +4,8 @@
 #include <support/device_list.hpp>
 #include <support/reference.hpp>
 
+#include <algorithm>
+
 using namespace locus;
 using namespace locus_test;
 

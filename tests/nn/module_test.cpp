@@ -10,6 +10,7 @@
 #include <support/device_list.hpp>
 #include <support/reference.hpp>
 
+#include <algorithm>
 #include <string>
 
 using namespace locus;

@@ -4,6 +4,7 @@
 #include <locus/core/rng.hpp>
 #include <locus/device/plan.hpp>
 
+#include <algorithm>
 #include <vector>
 
 namespace locus_test {

@@ -62,15 +62,15 @@ namespace detail {
 
 [[noreturn]] [[gnu::cold]] inline void raise(cudaError_t error, const char* operation) {
   (void)cudaGetLastError();  // what can be recovered from must not be reported a second time
-  if (means_unavailable(error)) fail<CudaUnavailable>(operation, ": ", explain_unavailable(error));
+  if (means_unavailable(error)) fail<CudaUnavailable>({operation, ": ", explain_unavailable(error)});
   if (error == cudaErrorMemoryAllocation) {
-    fail<OutOfMemory>(operation, ": out of GPU memory; use smaller batches or free tensors");
+    fail<OutOfMemory>({operation, ": out of GPU memory; use smaller batches or free tensors"});
   }
-  fail<CudaError>(operation, ": ", cudaGetErrorName(error), ", ", cudaGetErrorString(error), remedy(error));
+  fail<CudaError>({operation, ": ", cudaGetErrorName(error), ", ", cudaGetErrorString(error), remedy(error)});
 }
 [[noreturn]] [[gnu::cold]] inline void raise(cublasStatus_t status, const char* operation) {
-  if (status == CUBLAS_STATUS_ALLOC_FAILED) fail<OutOfMemory>(operation, ": cuBLAS found no GPU memory");
-  fail<CudaError>(operation, ": ", cublasLtGetStatusName(status), ", ", cublasLtGetStatusString(status));
+  if (status == CUBLAS_STATUS_ALLOC_FAILED) fail<OutOfMemory>({operation, ": cuBLAS found no GPU memory"});
+  fail<CudaError>({operation, ": ", cublasLtGetStatusName(status), ", ", cublasLtGetStatusString(status)});
 }
 }  // namespace detail
 
@@ -116,10 +116,10 @@ struct Availability {
 /// throws CudaUnavailable unless the GPU exists
 inline void require_device(int ordinal) {
   if (ordinal >= 0 && ordinal < device_count()) return;
-  if (!is_available()) fail<CudaUnavailable>("cuda:", ordinal, ": ", unavailable_reason());
-  fail<CudaUnavailable>("cuda:", ordinal, " does not exist: this program sees ", device_count(),
-                        device_count() == 1 ? " GPU, cuda:0" : join(" GPUs, cuda:0 to cuda:", device_count() - 1),
-                        "; check nvidia-smi and CUDA_VISIBLE_DEVICES");
+  if (!is_available()) fail<CudaUnavailable>({"cuda:", ordinal, ": ", unavailable_reason()});
+  fail<CudaUnavailable>({"cuda:", ordinal, " does not exist: this program sees ", device_count(),
+                         device_count() == 1 ? " GPU, cuda:0" : join(" GPUs, cuda:0 to cuda:", device_count() - 1),
+                         "; check nvidia-smi and CUDA_VISIBLE_DEVICES"});
 }
 
 }  // namespace locus::inline LOCUS_ABI::cuda

@@ -5,8 +5,6 @@
 #include <locus/cuda/gemm.hpp>
 #include <locus/cuda/map.cuh>
 
-#include <optional>
-
 namespace locus::inline LOCUS_ABI::cuda {
 
 /// What of an epilogue cuBLASLt can apply by itself.
@@ -61,13 +59,13 @@ template <class T>
 /// transpose. Copied to dense memory where neither its rows nor its columns are dense.
 template <class T>
 [[nodiscard]] BlasOperand blas_operand(Context& context, MatrixRef<const T> x, int64_t count, int64_t batch_stride,
-                                       std::optional<Scratch>& copy) {
+                                       Scratch& copy) {
   const bool batch_fits = count == 1 || batch_stride >= 0;
   if (batch_fits && has_dense_rows(x)) return {x.data, distance_of_rows(x), batch_stride, false};
   if (batch_fits && has_dense_rows(transposed(x))) return {x.data, distance_of_rows(transposed(x)), batch_stride, true};
   const int64_t copies = batch_stride == 0 ? 1 : count, size = x.rows * x.cols;
-  copy.emplace(context, static_cast<std::size_t>(copies * size) * sizeof(T));
-  T* const dense = copy->template as<T>();
+  copy.reserve(static_cast<std::size_t>(copies * size) * sizeof(T));
+  T* const dense = copy.template as<T>();
   const Shape shape{copies, x.rows, x.cols};
   const Strides strides{batch_stride, x.row_stride, x.col_stride};
   const auto plan = make_plan<2>(shape, std::array<Strides, 2>{strides, row_major(shape)});
@@ -148,19 +146,39 @@ template <class T, class E>
   return false;
 }
 
-/// Products of at most 65,535 matrices in floating point. The row-major c is the column-major transpose of c, so
-/// cuBLASLt is asked for c^T = b^T a^T, of which the bias has one entry per row.
-template <class T, class E>
-void blas_gemm(Context& context, const GemmBatch& batch, const MatrixRef<const T>& a, const MatrixRef<const T>& b,
-               const MatrixRef<T>& c, const E& epilogue) {
-  const Shape shape{batch.count, c.rows, c.cols};
-  if (a.cols == 0) return end_product<T>(context, shape, nullptr, row_major(shape), c, batch.c_stride, epilogue);
-  if (!has_dense_rows(c) && has_dense_rows(transposed(c)) && is_symmetric<T>(epilogue)) {
-    const GemmBatch swapped{batch.count, batch.b_stride, batch.a_stride, batch.c_stride};
-    return blas_gemm<T>(context, swapped, transposed(b), transposed(a), transposed(c), epilogue);
+/// A batch of products in floating point with the type of its epilogue erased.
+template <class T>
+struct BlasCall {
+  GemmBatch batch;
+  MatrixRef<const T> a, b;
+  MatrixRef<T> c;
+  FusedEpilogue fused;
+  bool accumulates, symmetric;
+  const void* epilogue;
+  void (*end)(Context& context, const BlasCall& call, const T* product, const Strides& product_strides);
+
+  [[nodiscard]] Shape shape() const { return {batch.count, c.rows, c.cols}; }
+  /// The same, with every matrix transposed.
+  [[nodiscard]] BlasCall swapped() const {
+    BlasCall other = *this;
+    other.batch = {batch.count, batch.b_stride, batch.a_stride, batch.c_stride};
+    other.a = transposed(b);
+    other.b = transposed(a);
+    other.c = transposed(c);
+    return other;
   }
+};
+
+/// Products of at most 65,535 matrices. The row-major c is the column-major transpose of c, so cuBLASLt is asked for
+/// c^T = b^T a^T, of which the bias has one entry per row.
+template <class T>
+void blas_gemm(Context& context, const BlasCall<T>& call) {
+  const auto& [batch, a, b, c, fused, accumulates, symmetric, epilogue, end] = call;
+  const Shape shape = call.shape();
+  if (a.cols == 0) return end(context, call, nullptr, row_major(shape));
+  if (!has_dense_rows(c) && has_dense_rows(transposed(c)) && symmetric) return blas_gemm(context, call.swapped());
   Blas& blas = context.state<Blas>(Context::blas);
-  std::optional<Scratch> a_copy, b_copy, own;
+  Scratch a_copy(context), b_copy(context), own(context);
   BlasProduct product;
   product.type = blas_type<T>();
   product.m = c.cols;
@@ -171,7 +189,7 @@ void blas_gemm(Context& context, const GemmBatch& batch, const MatrixRef<const T
   product.b = blas_operand<T>(context, a, batch.count, batch.a_stride, a_copy);
 
   const bool in_place = has_dense_rows(c) && (batch.count == 1 || batch.c_stride > 0);
-  if (const FusedEpilogue fused = fuse<T>(epilogue); in_place && fused.complete) {
+  if (in_place && fused.complete) {
     BlasProduct whole = product;
     whole.c = c.data;
     whole.c_ld = distance_of_rows(c);
@@ -187,19 +205,19 @@ void blas_gemm(Context& context, const GemmBatch& batch, const MatrixRef<const T
   // The product by itself, in c where that is not needed otherwise, and one launch for the rest.
   Strides strides{batch.c_stride, distance_of_rows(c), 1};
   product.c = c.data;
-  if (!in_place || epilogue.accumulates()) {
-    own.emplace(context, static_cast<std::size_t>(elements(shape)) * sizeof(T));
-    product.c = own->template as<void>();
+  if (!in_place || accumulates) {
+    own.reserve(static_cast<std::size_t>(elements(shape)) * sizeof(T));
+    product.c = own.template as<void>();
     strides = row_major(shape);
   }
   product.c_batch_stride = strides[0];
   product.c_ld = strides[1];
   if (!blas.multiply(product)) {
-    fail<CudaError>("gemm: cuBLASLt has no algorithm for ", batch.count, " products (", c.rows, ", ", a.cols, ") x (",
-                    a.cols, ", ", c.cols, ") of ", dtype_name<T>());
+    fail<CudaError>({"gemm: cuBLASLt has no algorithm for ", batch.count, " products (", c.rows, ", ", a.cols, ") x (",
+                     a.cols, ", ", c.cols, ") of ", dtype_name<T>()});
   }
   ++locus::detail::launches.gemm;
-  end_product<T>(context, shape, static_cast<const T*>(product.c), strides, c, batch.c_stride, epilogue);
+  end(context, call, static_cast<const T*>(product.c), strides);
 }
 
 /// Integers are multiplied and added as unsigned numbers, which wrap around.
@@ -264,21 +282,25 @@ void gemm(Context& context, const GemmBatch& batch, const MatrixRef<const T>& a,
       std::is_trivially_copyable_v<E>,
       "gemm: the epilogue is copied to the GPU, so it must be trivially copyable: values and device pointers only");
   if (a.rows != c.rows || b.cols != c.cols || a.cols != b.rows)
-    fail<ShapeError>("gemm: (", a.rows, ", ", a.cols, ") x (", b.rows, ", ", b.cols, ") -> (", c.rows, ", ", c.cols,
-                     "); expected (m, k) x (k, n) -> (m, n)");
+    fail<ShapeError>({"gemm: (", a.rows, ", ", a.cols, ") x (", b.rows, ", ", b.cols, ") -> (", c.rows, ", ", c.cols,
+                      "); expected (m, k) x (k, n) -> (m, n)"});
   if constexpr (std::is_integral_v<T>) {
     detail::integer_gemm(context, batch, a, b, c, epilogue);
   } else {
+    const auto end = [](Context& of, const detail::BlasCall<T>& call, const T* product, const Strides& strides) {
+      detail::end_product<T>(of, call.shape(), product, strides, call.c, call.batch.c_stride,
+                             *static_cast<const E*>(call.epilogue));
+    };
+    detail::BlasCall<T> call{
+        batch,     a,  b, c, detail::fuse<T>(epilogue), epilogue.accumulates(), detail::is_symmetric<T>(epilogue),
+        &epilogue, end};
     constexpr int64_t most = 65535;  // matrices per launch
     for (int64_t first = 0; first < batch.count; first += most) {
-      auto part = batch;
-      part.count = batch.count - first < most ? batch.count - first : most;
-      auto a_part = a, b_part = b;
-      auto c_part = c;
-      a_part.data += first * batch.a_stride;
-      b_part.data += first * batch.b_stride;
-      c_part.data += first * batch.c_stride;
-      detail::blas_gemm<T>(context, part, a_part, b_part, c_part, epilogue);
+      call.batch.count = batch.count - first < most ? batch.count - first : most;
+      call.a.data = a.data + first * batch.a_stride;
+      call.b.data = b.data + first * batch.b_stride;
+      call.c.data = c.data + first * batch.c_stride;
+      detail::blas_gemm(context, call);
     }
   }
 }

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <atomic>
+#include <vector>
 
 namespace locus::inline LOCUS_ABI::cuda {
 
@@ -59,18 +60,19 @@ namespace detail {
 /// Everything that cuBLASLt's choice of an algorithm depends on.
 struct PlanKey {
   std::array<std::int64_t, 18> values;
-  friend bool operator==(const PlanKey&, const PlanKey&) = default;
-
-  struct Hash {
-    [[nodiscard]] std::size_t operator()(const PlanKey& key) const {
-      std::uint64_t hash = 0xcbf29ce484222325u;
-      for (std::int64_t value : key.values) {
-        hash = (hash ^ static_cast<std::uint64_t>(value)) * 0x9e3779b97f4a7c15u;
-        hash ^= hash >> 32;
-      }
-      return static_cast<std::size_t>(hash);
+  [[nodiscard]] bool operator==(const PlanKey& other) const {
+    for (std::size_t i = 0; i < values.size(); ++i)
+      if (values[i] != other.values[i]) return false;
+    return true;
+  }
+  [[nodiscard]] std::size_t hash() const {
+    std::uint64_t hash = 0xcbf29ce484222325u;
+    for (std::int64_t value : values) {
+      hash = (hash ^ static_cast<std::uint64_t>(value)) * 0x9e3779b97f4a7c15u;
+      hash ^= hash >> 32;
     }
-  };
+    return static_cast<std::size_t>(hash);
+  }
 };
 
 /// A product as cuBLASLt wants it described, and the algorithm it chose.
@@ -80,6 +82,43 @@ struct BlasPlan {
   cublasLtMatmulAlgo_t algorithm{};
   std::size_t workspace = 0;
   bool exists = false;
+};
+
+/// Plans by their keys; forgets all when it is full. (std::unordered_map costs every program three times the code.)
+class PlanTable {
+ public:
+  /// Null where there is none.
+  [[nodiscard]] BlasPlan* find(const PlanKey& key) {
+    if (entries_.empty()) return nullptr;
+    const std::uint32_t index = places_[place_of(key)];
+    return index == none ? nullptr : &entries_[index].plan;
+  }
+  /// Valid until the next add.
+  BlasPlan& add(const PlanKey& key, const BlasPlan& plan) {
+    if (entries_.empty() || entries_.size() == most_plans) {
+      entries_.clear();
+      places_.assign(2 * most_plans, none);
+    }
+    entries_.push_back({key, plan});
+    places_[place_of(key)] = static_cast<std::uint32_t>(entries_.size() - 1);
+    return entries_.back().plan;
+  }
+
+ private:
+  static constexpr std::size_t most_plans = 4096;
+  static constexpr std::uint32_t none = ~std::uint32_t{0};
+  struct Entry {
+    PlanKey key;
+    BlasPlan plan;
+  };
+  /// Where the key is, or where it belongs.
+  [[nodiscard]] std::size_t place_of(const PlanKey& key) const {
+    std::size_t place = key.hash() % places_.size();
+    while (places_[place] != none && !(entries_[places_[place]].key == key)) place = (place + 1) % places_.size();
+    return place;
+  }
+  std::vector<Entry> entries_;
+  std::vector<std::uint32_t> places_;  ///< of entries, at the place that the key's hash says, or behind it
 };
 }  // namespace detail
 
@@ -112,7 +151,6 @@ class Blas {
 
  private:
   static constexpr std::size_t most_workspace = std::size_t{32} << 20;
-  static constexpr std::size_t most_plans = 4096;
 
   template <class Value>
   static void set(cublasLtMatmulDescOpaque_t& description, cublasLtMatmulDescAttributes_t attribute,
@@ -136,10 +174,8 @@ class Blas {
                                p.a.batch_stride, p.a.transposed, p.b.ld, p.b.batch_stride, p.b.transposed, p.c_ld,
                                p.c_batch_stride, (a_alignment * 512 + b_alignment) * 512 + c_alignment,
                                p.bias != nullptr}};
-    const auto known = plans_.find(key);
-    if (known != plans_.end()) return known->second;
-    if (plans_.size() >= most_plans) plans_.clear();
-    return plans_.emplace(key, make_plan(p, a_alignment, b_alignment, c_alignment)).first->second;
+    if (detail::BlasPlan* known = plans_.find(key)) return *known;
+    return plans_.add(key, make_plan(p, a_alignment, b_alignment, c_alignment));
   }
 
   [[nodiscard]] detail::BlasPlan make_plan(const BlasProduct& p, std::int64_t a_alignment, std::int64_t b_alignment,
@@ -201,7 +237,7 @@ class Blas {
 
   Context& context_;
   cublasLtHandle_t handle_ = nullptr;
-  std::unordered_map<detail::PlanKey, detail::BlasPlan, detail::PlanKey::Hash> plans_;
+  detail::PlanTable plans_;
 };
 
 }  // namespace locus::inline LOCUS_ABI::cuda

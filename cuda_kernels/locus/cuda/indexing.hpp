@@ -149,19 +149,25 @@ void for_each_unordered_piece(const Plan<N>& plan, const F& f) {
   if (plan.elements > 0) detail::split_unordered<N>(plan, {}, detail::piece_visitor<N>(f));
 }
 
+/// Threads of a block of map.
+inline constexpr uint32_t map_threads = 256;
+
+/// Blocks of map whose threads take `per_thread` vectors of `width` elements each.
+[[nodiscard]] constexpr uint32_t map_blocks(uint32_t elements, int width, int per_thread) {
+  const auto needed = divide_up(elements / static_cast<uint32_t>(width), int64_t{map_threads} * per_thread);
+  return needed > 0 ? static_cast<uint32_t>(needed) : 1;
+}
+
 /// map: every thread of a block takes `per_thread` vectors of `width` elements, a block apart; what is left of the last
 /// vector is shared out by elements.
 template <int width, int per_thread>
 struct VectorTiles {
-  static constexpr uint32_t threads = 256;
+  static constexpr uint32_t threads = map_threads;
 
   [[nodiscard]] LOCUS_FN static constexpr uint32_t vectors(uint32_t elements) {
     return elements / static_cast<uint32_t>(width);
   }
-  [[nodiscard]] static constexpr uint32_t blocks(uint32_t elements) {
-    const auto needed = divide_up(vectors(elements), int64_t{threads} * per_thread);
-    return needed > 0 ? static_cast<uint32_t>(needed) : 1;
-  }
+  [[nodiscard]] static constexpr uint32_t blocks(uint32_t elements) { return map_blocks(elements, width, per_thread); }
   /// Vector k of a thread; there is none unless the number is below vectors().
   [[nodiscard]] LOCUS_FN static constexpr uint32_t vector(uint32_t block, uint32_t thread, int k) {
     return (block * static_cast<uint32_t>(per_thread) + static_cast<uint32_t>(k)) * threads + thread;

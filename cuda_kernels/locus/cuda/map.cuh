@@ -15,6 +15,12 @@ struct MapArguments {
   Out outputs;
 };
 
+/// How many blocks, in which stream.
+struct MapLaunch {
+  cudaStream_t stream;
+  uint32_t blocks;
+};
+
 template <class F, class In, class Out, class InputIndices, class OutputIndices>
 struct MapKernels;
 
@@ -105,41 +111,76 @@ struct MapKernels<F, Pack<I...>, Pack<O*...>, std::integer_sequence<int, i...>, 
     }
   }
 
-  static void launch(cudaStream_t stream, const Plan<operands>& plan, const Arguments& a);
+  static void launch_contiguous(const MapLaunch& l, const void* a, uint32_t elements, int64_t first_index);
+  template <int w>
+  static void launch_strided(const MapLaunch& l, const void* a, const Walk<operands>& walk);
 };
 
 template <class Kernels>
-__global__ void __launch_bounds__(256)
+__global__ void __launch_bounds__(map_threads)
     map_contiguous(const __grid_constant__ typename Kernels::Arguments a, uint32_t elements, int64_t first_index) {
   Kernels::contiguous(a, elements, first_index);
 }
 template <class Kernels, int width>
-__global__ void __launch_bounds__(256) map_strided(const __grid_constant__ typename Kernels::Arguments a,
-                                                   const __grid_constant__ Walk<Kernels::operands> walk) {
+__global__ void __launch_bounds__(map_threads) map_strided(const __grid_constant__ typename Kernels::Arguments a,
+                                                           const __grid_constant__ Walk<Kernels::operands> walk) {
   Kernels::template strided<width>(a, walk);
 }
 
 template <class F, class... I, class... O, int... i, int... o>
-void MapKernels<F, Pack<I...>, Pack<O*...>, std::integer_sequence<int, i...>, std::integer_sequence<int, o...>>::launch(
-    cudaStream_t stream, const Plan<operands>& plan, const Arguments& a) {
-  const OperandPlace places[] = {place_of(get<i>(a.inputs))..., place_of(get<o>(a.outputs))...};
-  const Access access = access_of(plan, places, inputs, width);
-  const auto n = static_cast<uint32_t>(plan.elements);
-  if (access == Access::contiguous) {
-    const uint32_t blocks = VectorTiles<width, per_thread<width>>::blocks(n);
-    map_contiguous<MapKernels><<<blocks, 256, 0, stream>>>(a, n, plan.first_index);
-    return;
-  }
-  const Walk<operands> walk(plan);
-  if constexpr (width > 1) {
-    if (access == Access::vectors) {
-      const uint32_t blocks = VectorTiles<width, per_thread<width>>::blocks(n);
-      map_strided<MapKernels, width><<<blocks, 256, 0, stream>>>(a, walk);
-      return;
-    }
-  }
-  const uint32_t blocks = VectorTiles<1, per_thread<1>>::blocks(n);
-  map_strided<MapKernels, 1><<<blocks, 256, 0, stream>>>(a, walk);
+void MapKernels<F, Pack<I...>, Pack<O*...>, std::integer_sequence<int, i...>,
+                std::integer_sequence<int, o...>>::launch_contiguous(const MapLaunch& l, const void* a,
+                                                                     uint32_t elements, int64_t first_index) {
+  map_contiguous<MapKernels>
+      <<<l.blocks, map_threads, 0, l.stream>>>(*static_cast<const Arguments*>(a), elements, first_index);
+}
+template <class F, class... I, class... O, int... i, int... o>
+template <int w>
+void MapKernels<F, Pack<I...>, Pack<O*...>, std::integer_sequence<int, i...>,
+                std::integer_sequence<int, o...>>::launch_strided(const MapLaunch& l, const void* a,
+                                                                  const Walk<operands>& walk) {
+  map_strided<MapKernels, w><<<l.blocks, map_threads, 0, l.stream>>>(*static_cast<const Arguments*>(a), walk);
+}
+
+/// A launch with the type of its functor erased.
+template <int N>
+struct MapCall {
+  int inputs;                         ///< of the N operands; outputs follow
+  int width;                          ///< of vectors, in elements
+  int per_thread, per_thread_of_one;  ///< vectors, and single elements, that a thread takes
+  void* arguments;
+  OperandSlot operands[N > 0 ? N : 1];  ///< where in the arguments the operands are
+  void (*contiguous)(const MapLaunch& launch, const void* arguments, uint32_t elements, int64_t first_index);
+  void (*vectors)(const MapLaunch& launch, const void* arguments, const Walk<N>& walk);
+  void (*elements)(const MapLaunch& launch, const void* arguments, const Walk<N>& walk);
+};
+
+/// Launches a piece of the plan that fits 32-bit indices; the arguments point to where it begins.
+template <int N>
+[[gnu::noinline]] void launch_piece(cudaStream_t stream, const MapCall<N>& call, const Plan<N>& piece) {
+  OperandPlace places[N > 0 ? N : 1];
+  for (int i = 0; i < N; ++i) places[i] = call.operands[i].place();
+  const Access access = access_of<N>(piece, places, call.inputs, call.width);
+  const auto elements = static_cast<uint32_t>(piece.elements);
+  const bool single = access == Access::elements;
+  const int width = single ? 1 : call.width, per_thread = single ? call.per_thread_of_one : call.per_thread;
+  const MapLaunch launch{stream, map_blocks(elements, width, per_thread)};
+  if (access == Access::contiguous) return call.contiguous(launch, call.arguments, elements, piece.first_index);
+  (single ? call.elements : call.vectors)(launch, call.arguments, Walk<N>(piece));
+}
+
+template <int N>
+[[gnu::noinline]] void run(Context& context, const MapCall<N>& call, const Plan<N>& plan, bool in_order) {
+  const auto launch = [&](const Plan<N>& piece, const std::array<int64_t, N>& offsets) {
+    for (int i = 0; i < N; ++i) call.operands[i].advance(offsets[static_cast<std::size_t>(i)]);
+    ++locus::detail::launches.map;
+    launch_piece(context.stream(), call, piece);
+    check(cudaGetLastError(), "map");
+    for (int i = 0; i < N; ++i) call.operands[i].advance(-offsets[static_cast<std::size_t>(i)]);
+  };
+  if (plan.elements == 0) return;
+  if (in_order) split_ordered(plan, piece_visitor<N>(launch));
+  else split_unordered<N>(plan, {}, piece_visitor<N>(launch));
 }
 }  // namespace detail
 
@@ -149,16 +190,24 @@ void map(Context& context, const Plan<static_cast<int>(sizeof...(I) + sizeof...(
   static_assert(
       std::is_trivially_copyable_v<F>,
       "map: the functor is copied to the GPU, so it must be trivially copyable: values and device pointers only");
-  using Kernels = detail::MapKernels<F, Pack<I...>, Pack<O*...>, std::make_integer_sequence<int, sizeof...(I)>,
-                                     std::make_integer_sequence<int, sizeof...(O)>>;
-  for_each_piece(inputs, plan, [&](const auto& piece, const auto& offsets) {
-    typename Kernels::Arguments a{f, inputs, outputs};
-    static_for<sizeof...(I)>([&]<int i> { get<i>(a.inputs) = advance(get<i>(inputs), offsets[i]); });
-    static_for<sizeof...(O)>([&]<int o> { get<o>(a.outputs) = advance(get<o>(outputs), offsets[sizeof...(I) + o]); });
-    ++locus::detail::launches.map;
-    Kernels::launch(context.stream(), piece, a);
-    check(cudaGetLastError(), "map");
-  });
+  constexpr int ins = static_cast<int>(sizeof...(I)), outs = static_cast<int>(sizeof...(O));
+  [&]<int... i, int... o>(std::integer_sequence<int, i...>, std::integer_sequence<int, o...>) {
+    using Kernels = detail::MapKernels<F, Pack<I...>, Pack<O*...>, std::integer_sequence<int, i...>,
+                                       std::integer_sequence<int, o...>>;
+    constexpr int width = Kernels::width;
+    typename Kernels::Arguments arguments{f, inputs, outputs};
+    const detail::MapCall<ins + outs> call{
+        ins,
+        width,
+        Kernels::template per_thread<width>,
+        Kernels::template per_thread<1>,
+        &arguments,
+        {detail::slot_of(get<i>(arguments.inputs))..., detail::slot_of(get<o>(arguments.outputs))...},
+        &Kernels::launch_contiguous,
+        &Kernels::template launch_strided<width>,
+        &Kernels::template launch_strided<1>};
+    detail::run<ins + outs>(context, call, plan, (std::is_same_v<I, LinearIndex> || ...));
+  }(std::make_integer_sequence<int, ins>{}, std::make_integer_sequence<int, outs>{});
 }
 
 }  // namespace locus::inline LOCUS_ABI::cuda

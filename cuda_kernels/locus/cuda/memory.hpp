@@ -6,9 +6,8 @@
 #include <locus/cuda/ordinal.hpp>
 #include <locus/device/verbs.hpp>
 
-#include <memory>
+#include <cstdint>
 #include <new>
-#include <unordered_map>
 #include <vector>
 
 namespace locus::inline LOCUS_ABI::cuda {
@@ -68,6 +67,44 @@ struct StreamMemory {
   FreeBlocks unused;
 };
 
+/// Which stream each block belongs to, in the order of addresses. A block is added or erased where the system is asked
+/// for memory, which takes longer than to move the entries behind it. (A hash table would cost every program as much to
+/// compile as all else here.)
+class BlockOwners {
+ public:
+  void add(void* block, StreamMemory* owner) {
+    const std::size_t at = first_not_below(block);
+    entries_.push_back({block, owner});
+    for (std::size_t i = entries_.size() - 1; i > at; --i) std::swap(entries_[i], entries_[i - 1]);
+  }
+  /// Null where the block is not known.
+  [[nodiscard]] StreamMemory* find(void* block) const noexcept {
+    const std::size_t at = first_not_below(block);
+    return at < entries_.size() && entries_[at].block == block ? entries_[at].owner : nullptr;
+  }
+  void erase(void* block) noexcept {
+    for (std::size_t i = first_not_below(block); i + 1 < entries_.size(); ++i) entries_[i] = entries_[i + 1];
+    entries_.pop_back();
+  }
+
+ private:
+  struct Entry {
+    void* block;
+    StreamMemory* owner;
+  };
+  [[nodiscard]] std::size_t first_not_below(void* block) const noexcept {
+    std::size_t low = 0, high = entries_.size();
+    while (low < high) {
+      const std::size_t middle = low + (high - low) / 2;
+      if (reinterpret_cast<std::uintptr_t>(entries_[middle].block) < reinterpret_cast<std::uintptr_t>(block))
+        low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+  std::vector<Entry> entries_;
+};
+
 /// The memory of one GPU. A block belongs to the stream that asked for it: given back there, it is reused in stream
 /// order without waiting; given back by a thread with another stream, the block's own stream first waits for that one.
 /// Only the thread that lets go of a block last is known: threads that share a tensor order their uses by
@@ -76,11 +113,11 @@ class DeviceMemory {
  public:
   [[nodiscard]] static DeviceMemory& of(int ordinal) {
     static Mutex mutex;
-    static auto* memories = new std::vector<std::unique_ptr<DeviceMemory>>;  // outlives tensors of static storage
+    static auto* memories = new std::vector<DeviceMemory*>;  // outlives tensors of static storage
     const Lock lock(mutex);
     const auto index = static_cast<std::size_t>(ordinal);
     if (index >= memories->size()) memories->resize(index + 1);
-    if (!(*memories)[index]) (*memories)[index].reset(new DeviceMemory(ordinal));
+    if (!(*memories)[index]) (*memories)[index] = new DeviceMemory(ordinal);
     return *(*memories)[index];
   }
 
@@ -106,11 +143,10 @@ class DeviceMemory {
     const std::size_t rounded = Sizes::bytes(size_class);
     const Lock lock(mutex_);
     stats_.allocated_bytes -= static_cast<std::int64_t>(rounded);
-    const auto owner = owners_.find(block);
-    if (owner == owners_.end()) return;
-    StreamMemory& home = *owner->second;
-    if (current && current != &home && !wait_for(*current, home)) return;  // never reused: the GPU does not answer
-    if (!home.unused.push(size_class, block)) release(home, block, rounded);
+    StreamMemory* const home = owners_.find(block);
+    if (!home) return;
+    if (current && current != home && !wait_for(*current, *home)) return;  // never reused: the GPU does not answer
+    if (!home->unused.push(size_class, block)) release(*home, block, rounded);
   }
 
   [[nodiscard]] MemoryStats stats() {
@@ -155,7 +191,7 @@ class DeviceMemory {
     if (error == cudaErrorMemoryAllocation) out_of_memory(bytes);
     check(error, "cudaMallocFromPoolAsync");
     try {
-      owners_.emplace(block, &home);
+      owners_.add(block, &home);
     } catch (...) {
       (void)cudaFreeAsync(block, home.stream);
       throw;
@@ -169,9 +205,9 @@ class DeviceMemory {
     std::size_t unused = 0, total = 0;
     const OrdinalGuard guard(ordinal_);
     (void)cudaMemGetInfo(&unused, &total);
-    fail<OutOfMemory>("out of memory on cuda:", ordinal_, ": ", bytes, " bytes were asked for, tensors hold ",
-                      stats_.allocated_bytes, " bytes, and ", unused, " of ", total,
-                      " bytes are free; use smaller batches or free tensors");
+    fail<OutOfMemory>({"out of memory on cuda:", ordinal_, ": ", bytes, " bytes were asked for, tensors hold ",
+                       stats_.allocated_bytes, " bytes, and ", unused, " of ", total,
+                       " bytes are free; use smaller batches or free tensors"});
   }
 
   void release(StreamMemory& home, void* block, std::size_t bytes) noexcept {
@@ -191,7 +227,7 @@ class DeviceMemory {
   int ordinal_;
   cudaMemPool_t pool_ = nullptr;
   Mutex mutex_;
-  std::unordered_map<void*, StreamMemory*> owners_;
+  BlockOwners owners_;
   std::vector<StreamMemory*> homes_;
   MemoryStats stats_;
 };
@@ -229,7 +265,7 @@ class PinnedMemory {
 
  private:
   [[nodiscard]] void* from_system(std::size_t bytes, std::size_t rounded) {
-    if (!is_available()) fail<CudaUnavailable>("page-locked memory: ", unavailable_reason());
+    if (!is_available()) fail<CudaUnavailable>({"page-locked memory: ", unavailable_reason()});
     const OrdinalGuard guard(detail::any_in_use());
     void* block = nullptr;
     cudaError_t error =
@@ -241,8 +277,8 @@ class PinnedMemory {
     }
     if (error == cudaErrorMemoryAllocation) {
       (void)cudaGetLastError();
-      fail<OutOfMemory>("out of page-locked memory: ", bytes, " bytes were asked for, tensors hold ",
-                        stats_.allocated_bytes, "; use Cpu tensors, smaller batches, or raise the limit (ulimit -l)");
+      fail<OutOfMemory>({"out of page-locked memory: ", bytes, " bytes were asked for, tensors hold ",
+                         stats_.allocated_bytes, "; use Cpu tensors, smaller batches, or raise the limit (ulimit -l)"});
     }
     check(error, "cudaHostAlloc");
     detail::count_growth(stats_, rounded);

@@ -7,15 +7,14 @@
 #include <locus/cuda/warp.cuh>
 #include <locus/device/launch_log.hpp>
 
-#include <memory>
-
 namespace locus::inline LOCUS_ABI::cuda {
 
 namespace detail {
 template <class F, class Op, class T, class In>
 struct ReduceArguments;
 
-/// What the kernel knows; `partials`, where it is not null, takes unfinished results: [slot][output].
+/// What the kernel knows. `partials` are unfinished results, [slot][output]: where they are `folded`, it is they that
+/// are folded, otherwise the chunks' results go there unless it is null.
 template <class F, class Op, class T, class... I>
 struct ReduceArguments<F, Op, T, Pack<I...>> {
   static constexpr int N = static_cast<int>(sizeof...(I));
@@ -28,6 +27,7 @@ struct ReduceArguments<F, Op, T, Pack<I...>> {
   const T* previous;
   T* out;
   typename Op::Accumulator* partials;
+  bool folded;
 };
 
 /// One input of a summand. A null input reads as zero.
@@ -73,6 +73,15 @@ __device__ typename Op::Accumulator fold_chunk(const ReduceArguments<F, Op, T, P
   return total;
 }
 
+/// The same for results of chunks.
+template <class F, class Op, class T, class In>
+__device__ typename Op::Accumulator fold_partials(const ReduceArguments<F, Op, T, In>& a, uint32_t output) {
+  typename Op::Accumulator total = a.op.identity();
+  for (uint32_t slot = a.tiles.lane(threadIdx.x); slot < a.tiles.summands; slot += a.tiles.lanes)
+    total = a.op.combine(total, a.partials[int64_t{slot} * a.tiles.outputs + output]);
+  return total;
+}
+
 /// Folds the totals of a team's lanes; the result is the one of lane 0.
 template <class Op, class A>
 __device__ A fold_team(const Op& op, const ReduceTiles& tiles, A total) {
@@ -97,12 +106,13 @@ struct ReduceKernel<ReduceArguments<F, Op, T, Pack<I...>>> {
     const uint32_t output = a.tiles.output(blockIdx.x, threadIdx.x);
     typename Op::Accumulator total = a.op.identity();
     if (output < a.tiles.outputs) {
-      total = fold_chunk(a, output, a.tiles.begin(blockIdx.x), a.tiles.end(blockIdx.x),
-                         std::make_integer_sequence<int, N>{});
+      total = a.folded ? fold_partials(a, output)
+                       : fold_chunk(a, output, a.tiles.begin(blockIdx.x), a.tiles.end(blockIdx.x),
+                                    std::make_integer_sequence<int, N>{});
     }
     total = fold_team(a.op, a.tiles, total);
     if (output >= a.tiles.outputs || a.tiles.lane(threadIdx.x) != 0) return;
-    if (a.partials) {
+    if (a.partials && !a.folded) {
       a.partials[int64_t{a.tiles.chunk_of(blockIdx.x)} * a.tiles.outputs + output] = total;
     } else {
       finish(a, output, total);
@@ -127,13 +137,6 @@ __global__ void __launch_bounds__(ReduceTiles::threads) reduce_chunks(const __gr
   ReduceKernel<Arguments>::run(a);
 }
 
-struct PassThrough {
-  template <class A>
-  LOCUS_FN const A& operator()(const A& value) const {
-    return value;
-  }
-};
-
 /// Blocks that fill any GPU; a reduction is cut into no more chunks than that.
 inline constexpr int64_t most_chunks = 1024;
 
@@ -151,24 +154,6 @@ template <int N>
   return along_outputs > along_summands;
 }
 
-/// The chunks' results, [slot][output], are themselves summands.
-template <int N>
-[[nodiscard]] ReducePlan<1> plan_of_partials(const Plan<N>& kept, uint32_t slots) {
-  ReducePlan<1> plan;
-  plan.kept.rank = kept.rank;
-  plan.kept.elements = kept.elements;
-  int64_t stride = 1;
-  for (int d = kept.rank - 1; d >= 0; --d) {
-    plan.kept.extent[d] = kept.extent[d];
-    plan.kept.stride[0][d] = stride;
-    plan.kept.stride[1][d] = kept.stride[N - 1][d];
-    stride *= kept.extent[d];
-  }
-  plan.reduced.elements = plan.reduced.extent[0] = slots;
-  plan.reduced.stride[0][0] = kept.elements;
-  return plan;
-}
-
 /// One launch: pieces of a reduction that fit 32 bits, and where they begin in every operand.
 template <int N>
 struct ReduceLaunch {
@@ -178,6 +163,7 @@ struct ReduceLaunch {
   std::array<int64_t, N> reduced_offsets;
   ReduceTiles tiles;
   void* partials;
+  bool folded = false;
 };
 
 /// A reduction with the types of its functors erased, so that cutting it up is compiled once.
@@ -190,9 +176,6 @@ struct ReduceCall {
   std::size_t accumulator_bytes;
   const void* arguments;
   void (*launch)(cudaStream_t stream, const void* arguments, const ReduceLaunch<N>& launch);
-  /// Folds the results of `slots` chunks, [slot][output], of the piece `kept`, which begins at `offset` of the output.
-  void (*fold_partials)(Context& context, const void* arguments, const void* partials, uint32_t slots,
-                        const Plan<N + 1>& kept, int64_t offset);
 };
 
 template <int N>
@@ -214,18 +197,26 @@ void reduce_piece(Context& context, const ReduceCall<N>& call, const Plan<N + 1>
   const std::size_t slot_bytes = static_cast<std::size_t>(kept.elements) * call.accumulator_bytes;
   const Scratch scratch(context, slots > 1 ? slots * slot_bytes : 0);
   auto* partials = scratch.template as<unsigned char>();
-  const auto launch = [&](const Plan<N>& piece, const std::array<int64_t, N>& piece_offsets) {
-    const ReduceTiles own = tiles(piece);
+  ReduceLaunch<N> launch{Walk<N + 1>(kept), {}, offsets, {}, {}, nullptr};
+  const auto run = [&] {
     ++locus::detail::launches.reduce;
-    call.launch(
-        context.stream(), call.arguments,
-        {Walk<N + 1>(kept), piece.elements > 0 ? Walk<N>(piece) : Walk<N>(), offsets, piece_offsets, own, partials});
+    call.launch(context.stream(), call.arguments, launch);
     check(cudaGetLastError(), "reduce");
-    if (partials) partials += own.chunks * slot_bytes;
   };
-  for_each_summand_piece(call, piece_visitor<N>(launch));
+  const auto fold = [&](const Plan<N>& piece, const std::array<int64_t, N>& piece_offsets) {
+    launch.reduced = piece.elements > 0 ? Walk<N>(piece) : Walk<N>();
+    launch.reduced_offsets = piece_offsets;
+    launch.tiles = tiles(piece);
+    launch.partials = partials;
+    run();
+    if (partials) partials += launch.tiles.chunks * slot_bytes;
+  };
+  for_each_summand_piece(call, piece_visitor<N>(fold));
   if (slots > 1) {
-    call.fold_partials(context, call.arguments, scratch.template as<unsigned char>(), slots, kept, offsets[N]);
+    launch.tiles = ReduceTiles(kept.elements, slots, true, 1);
+    launch.partials = scratch.template as<void>();
+    launch.folded = true;
+    run();
   }
 }
 
@@ -245,10 +236,10 @@ struct TypedReduction {
 
   static void run(Context& context, const ReducePlan<N>& plan, const F& f, const Op& op, const Pack<I...>& inputs,
                   const T* previous, T* out, int64_t most_chunks) {
-    const Arguments arguments{f, op, inputs, {}, {}, {}, previous, out, nullptr};
+    const Arguments arguments{f, op, inputs, {}, {}, {}, previous, out, nullptr, false};
     const auto places = unpack_places(inputs, std::make_integer_sequence<int, N>{});
     detail::run<N>(context, {plan, prefers_outputs<N>(plan, places), (std::is_same_v<I, LinearIndex> || ...),
-                             most_chunks, sizeof(A), &arguments, &launch, &fold_partials});
+                             most_chunks, sizeof(A), &arguments, &launch});
   }
 
  private:
@@ -267,14 +258,8 @@ struct TypedReduction {
     a.reduced = launch.reduced;
     a.tiles = launch.tiles;
     a.partials = static_cast<A*>(launch.partials);
+    a.folded = launch.folded;
     reduce_chunks<<<a.tiles.blocks(), ReduceTiles::threads, 0, stream>>>(a);
-  }
-  static void fold_partials(Context& context, const void* arguments, const void* partials, uint32_t slots,
-                            const Plan<N + 1>& kept, int64_t offset) {
-    const auto& a = *static_cast<const Arguments*>(arguments);
-    TypedReduction<PassThrough, Op, T, const A*>::run(context, plan_of_partials(kept, slots), {}, a.op,
-                                                      Pack<const A*>{static_cast<const A*>(partials)},
-                                                      advance(a.previous, offset), advance(a.out, offset), 1);
   }
 };
 }  // namespace detail

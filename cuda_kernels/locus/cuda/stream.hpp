@@ -62,8 +62,8 @@ class Context {
   enum Slot { blas, staging, slots };
   template <class State>
   [[nodiscard]] State& state(Slot slot) {
-    if (!states_[slot]) states_[slot] = std::make_shared<State>(*this);
-    return *static_cast<State*>(states_[slot].get());
+    if (!states_[slot]) states_[slot] = new State(*this);  // contexts are never destroyed
+    return *static_cast<State*>(states_[slot]);
   }
 
  private:
@@ -85,7 +85,7 @@ class Context {
   StreamMemory memory_;
   std::size_t shared_memory_ = 0;
   int multiprocessors_ = 1;
-  std::array<std::shared_ptr<void>, slots> states_;
+  void* states_[slots] = {};
 };
 
 /// All contexts; those of ended threads wait for new ones. Never destroyed, like the memory that refers to them.
@@ -141,7 +141,8 @@ class ContextRegistry {
 inline Context& Context::current(int ordinal) {
   if (Context* context = existing(ordinal)) return *context;
   require_device(ordinal);
-  if (ordinal >= max_devices) fail<CudaUnavailable>("cuda:", ordinal, ": at most ", max_devices, " GPUs are supported");
+  if (ordinal >= max_devices)
+    fail<CudaUnavailable>({"cuda:", ordinal, ": at most ", max_devices, " GPUs are supported"});
   Context* const context = ContextRegistry::acquire(ordinal);
   return *(ContextRegistry::last_of_thread(ordinal) = ContextRegistry::of_thread(ordinal) = context);
 }
@@ -155,14 +156,20 @@ inline Context* Context::last(int ordinal) noexcept {
 /// Device memory for one operation, given back in stream order.
 class Scratch {
  public:
-  Scratch(Context& context, std::size_t bytes)
-      : context_(context), bytes_(bytes), data_(bytes ? context.allocate(bytes) : nullptr) {}
+  explicit Scratch(Context& context, std::size_t bytes = 0) : context_(context) {
+    if (bytes) reserve(bytes);
+  }
   ~Scratch() {
     if (data_) context_.deallocate(data_, bytes_);
   }
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
 
+  /// Asks for memory, where there is none yet.
+  void reserve(std::size_t bytes) {
+    data_ = context_.allocate(bytes);
+    bytes_ = bytes;
+  }
   template <class T>
   [[nodiscard]] T* as() const {
     return static_cast<T*>(data_);
@@ -170,8 +177,8 @@ class Scratch {
 
  private:
   Context& context_;
-  std::size_t bytes_;
-  void* data_;
+  std::size_t bytes_ = 0;
+  void* data_ = nullptr;
 };
 
 /// The stream in which this thread's operations on the GPU run. throws CudaUnavailable

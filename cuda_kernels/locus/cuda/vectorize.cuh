@@ -101,16 +101,6 @@ template <class... X>
   return 16 / largest;
 }
 
-/// Cuts a plan into pieces for 32-bit indices; in order where an input reads as its index.
-template <class... I, int N, class F>
-void for_each_piece(const Pack<I...>&, const Plan<N>& plan, const F& f) {
-  if constexpr ((std::is_same_v<I, LinearIndex> || ...)) {
-    detail::split_ordered(plan, detail::piece_visitor<N>(f));
-  } else {
-    for_each_unordered_piece(plan, f);
-  }
-}
-
 [[nodiscard]] LOCUS_FN LinearIndex advance(LinearIndex index, int64_t) { return index; }
 template <class T>
 [[nodiscard]] LOCUS_FN T* advance(T* data, int64_t offset) {
@@ -126,6 +116,31 @@ template <class T>
 [[nodiscard]] OperandPlace place_of(T* data) {
   return {data, static_cast<int>(sizeof(T))};
 }
+
+namespace detail {
+/// A pointer to an operand in a kernel's arguments, its type erased; none where the operand has no memory.
+struct OperandSlot {
+  void* pointer = nullptr;
+  int size = 1;  ///< bytes per element
+
+  [[nodiscard]] OperandPlace place() const {
+    OperandPlace result{nullptr, size};
+    if (pointer) std::memcpy(&result.data, pointer, sizeof result.data);
+    return result;
+  }
+  void advance(int64_t elements) const {
+    const std::byte* data = static_cast<const std::byte*>(place().data);
+    if (!data) return;
+    data += elements * size;
+    std::memcpy(pointer, &data, sizeof data);
+  }
+};
+[[nodiscard]] inline OperandSlot slot_of(LinearIndex&) { return {}; }
+template <class T>
+[[nodiscard]] OperandSlot slot_of(T*& data) {
+  return {&data, static_cast<int>(sizeof(T))};
+}
+}  // namespace detail
 
 /// How a plan can be walked.
 enum class Access { contiguous, vectors, elements };

@@ -221,10 +221,10 @@ struct Materialize<Role::traced, T, D> {
     Tensor<T, D> value = Materialize<Role::plain, T, D>::run(part);
     return unpack(part.leaves, [&](const auto&... leaf) {
       const bool frozen = (frozen_operand(leaf.handle) || ...);
-      if constexpr (FloatingDType<T>) {
+      if constexpr (FloatingDType<T> && is_present<D>) {
         GraphNode* const inputs[] = {gradient_node(leaf.handle)...};
         if (wants_gradient(inputs)) {
-          NodePtr<TensorNode<T, D>> node(new ExpressionNode<T, D, Tree, H...>(part, value, inputs));
+          Shared<TensorNode<T, D>> node(new ExpressionNode<T, D, Tree, H...>(part, value, inputs));
           return type(std::move(value), std::move(node), frozen);
         }
       }

@@ -1,6 +1,7 @@
 #pragma once
 // The graph that a traced computation leaves behind, and the walk that brings gradients back through it.
 
+#include <locus/core/shared.hpp>
 #include <locus/ops/operation.hpp>
 
 #include <array>
@@ -12,44 +13,15 @@ namespace locus::inline LOCUS_ABI {
 class GraphNode;
 
 namespace detail {
-void release(GraphNode* node) noexcept;
-
 /// Order of creation, which is an order in which every node comes after its inputs.
 inline std::atomic<std::uint64_t> next_node_number{1};
 }  // namespace detail
 
-/// A shared handle to a node.
-template <class N>
-class NodePtr {
- public:
-  NodePtr() = default;
-  explicit NodePtr(N* node) : node_(node) {
-    if (node_) node_->owners_.fetch_add(1, std::memory_order_relaxed);
-  }
-  NodePtr(const NodePtr& other) : NodePtr(other.node_) {}
-  NodePtr(NodePtr&& other) noexcept : node_(std::exchange(other.node_, nullptr)) {}
-  NodePtr& operator=(NodePtr other) noexcept {
-    std::swap(node_, other.node_);
-    return *this;
-  }
-  ~NodePtr() {
-    if (node_) detail::release(node_);
-  }
-  [[nodiscard]] N* get() const { return node_; }
-  [[nodiscard]] N* operator->() const { return node_; }
-  [[nodiscard]] N& operator*() const { return *node_; }
-  [[nodiscard]] explicit operator bool() const { return node_ != nullptr; }
-
- private:
-  N* node_ = nullptr;
-};
+void dispose(GraphNode* node) noexcept;
 
 /// A recorded operation, or a leaf that gradients are collected for.
-class GraphNode {
+class GraphNode : public Counted {
  public:
-  GraphNode() = default;
-  GraphNode(const GraphNode&) = delete;
-  GraphNode& operator=(const GraphNode&) = delete;
   virtual ~GraphNode() = default;
 
   /// Adds what the node's own gradient means for its inputs to theirs.
@@ -64,32 +36,28 @@ class GraphNode {
   virtual void clear_gradient() = 0;
 
  private:
-  template <class N>
-  friend class NodePtr;
-  friend void detail::release(GraphNode*) noexcept;
+  friend void dispose(GraphNode*) noexcept;
   friend class BackwardWalk;
 
-  std::atomic<std::int64_t> owners_{0};
   std::uint64_t number_ = detail::next_node_number.fetch_add(1, std::memory_order_relaxed);
   std::uint64_t visited_ = 0;
-  GraphNode* next_released_ = nullptr;
+  GraphNode* next_disposed_ = nullptr;
 };
 
-/// Gives up one ownership. Long chains are released one by one, not by recursion.
-inline void detail::release(GraphNode* node) noexcept {
-  if (node->owners_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+/// Long chains are deleted one by one, not by recursion.
+inline void dispose(GraphNode* node) noexcept {
   static thread_local GraphNode* waiting = nullptr;
-  static thread_local bool releasing = false;
-  node->next_released_ = waiting;
+  static thread_local bool disposing = false;
+  node->next_disposed_ = waiting;
   waiting = node;
-  if (releasing) return;
-  releasing = true;
+  if (disposing) return;
+  disposing = true;
   while (waiting) {
     GraphNode* const last = waiting;
-    waiting = last->next_released_;
+    waiting = last->next_disposed_;
     delete last;
   }
-  releasing = false;
+  disposing = false;
 }
 
 /// A node whose result is a tensor of T on D: what its gradient looks like, and the gradient so far.
@@ -169,7 +137,7 @@ class Gradient {
   /// Hands over a tensor, shared rather than copied where it is the first.
   void give(Tensor<T, D> g) {
     if (!(g.shape() == shape())) {
-      fail<ShapeError>("backward: a gradient of shape ", g.shape(), " for an input of shape ", shape());
+      fail<ShapeError>({"backward: a gradient of shape ", g.shape(), " for an input of shape ", shape()});
     }
     node_->give(std::move(g));
   }
@@ -191,40 +159,55 @@ class LeafNode final : public TensorNode<T, D> {
   void require_ready() const override {}
 };
 
-/// Tensors that wait for the backward pass, guarded against modification in between.
+namespace detail {
+/// What tells whether a saved value is still what it was; only tensors can change.
+struct SavedState {
+  const Shape* shape = nullptr;
+  std::uint32_t version = 0;
+};
+template <class T, class D>
+[[nodiscard]] SavedState saved_state(const Tensor<T, D>& tensor) {
+  return {&tensor.shape(), tensor.version()};
+}
+template <class X>
+[[nodiscard]] SavedState saved_state(const X&) {
+  return {};
+}
+
+/// throws StaleError naming the operation
+[[gnu::noinline]] inline void require_unchanged(const char* operation, std::span<const SavedState> values,
+                                                const std::uint32_t* versions) {
+  for (const SavedState& value : values) {
+    if (value.version == *versions++) continue;
+    fail<StaleError>({"backward of ", operation, ": a tensor of shape ", *value.shape,
+                      " that it needs was modified in place after the forward pass; modify a .clone() instead"});
+  }
+}
+}  // namespace detail
+
+/// What waits for the backward pass: tensors, guarded against modification in between, and shapes.
 template <class... S>
 class SavedValues {
  public:
-  SavedValues() = default;
   explicit SavedValues(Tuple<S...> values) : values_(std::move(values)) {
-    for_each_tensor([&](std::size_t i, const auto& tensor) { versions_[i] = tensor.version(); });
+    detail::unpack(values_, [&](const auto&... value) {
+      std::size_t i = 0;
+      ((versions_[i++] = detail::saved_state(value).version), ...);
+    });
   }
   [[nodiscard]] const Tuple<S...>& values() const { return values_; }
   /// throws StaleError naming the operation
   void require_unchanged(const char* operation) const {
-    for_each_tensor([&](std::size_t i, const auto& tensor) {
-      if (tensor.version() == versions_[i]) return;
-      fail<StaleError>("backward of ", operation, ": a tensor of shape ", tensor.shape(),
-                       " that it needs was modified in place after the forward pass; modify a .clone() instead");
+    detail::unpack(values_, [&](const auto&... value) {
+      const detail::SavedState now[] = {detail::saved_state(value)..., {}};
+      detail::require_unchanged(operation, {now, sizeof...(S)}, versions_);
     });
   }
   void free() { values_ = Tuple<S...>(); }
 
  private:
-  template <class F, class X>
-  static void visit(const F& f, std::size_t position, const X& value) {
-    if constexpr (detail::IsTensor<X>::value) f(position, value);
-  }
-  template <class F>
-  void for_each_tensor(const F& f) const {
-    detail::unpack(values_, [&](const auto&... value) {
-      std::size_t position = 0;
-      (visit(f, position++, value), ...);
-    });
-  }
-
   Tuple<S...> values_;
-  std::array<std::uint32_t, sizeof...(S) + 1> versions_{};
+  std::uint32_t versions_[sizeof...(S) + 1] = {};
 };
 
 struct BackwardOptions {
@@ -244,12 +227,13 @@ class BackwardWalk {
     std::qsort(nodes_.data(), nodes_.size(), sizeof(GraphNode*), &latest_first);
     for (GraphNode* node : nodes_) node->require_ready();
     // Owned from here on: freeing a node lets go of its inputs.
-    for (GraphNode* node : nodes_) node->owners_.fetch_add(1, std::memory_order_relaxed);
+    for (const GraphNode* node : nodes_) node->retain();
   }
   BackwardWalk(const BackwardWalk&) = delete;
   BackwardWalk& operator=(const BackwardWalk&) = delete;
   ~BackwardWalk() {
-    for (GraphNode* node : nodes_) detail::release(node);
+    for (GraphNode* node : nodes_)
+      if (node->release()) dispose(node);
   }
 
   /// Brings the gradient that the node was given to everything below it. Where that fails (out of memory, say), no

@@ -4,8 +4,6 @@
 
 #include <locus/autograd/expression.hpp>
 
-#include <memory>
-
 namespace locus::inline LOCUS_ABI {
 
 /// A shared handle: copies of a module share their parameters, as in PyTorch. clone() gives one of its own.
@@ -24,7 +22,7 @@ class Parameter {
   /// The tensor as it is now: an optimizer that is made later moves the value to memory of its own.
   [[nodiscard]] const Tensor<T, D>& value() const { return state().value; }
   [[nodiscard]] const Parameter& eval() const { return *this; }
-  [[nodiscard]] const NodePtr<TensorNode<T, D>>& node() const { return state().node; }
+  [[nodiscard]] const Shared<TensorNode<T, D>>& node() const { return state().node; }
   [[nodiscard]] const Shape& shape() const { return value().shape(); }
   [[nodiscard]] std::int64_t elements() const { return value().elements(); }
   [[nodiscard]] D device() const { return value().device(); }
@@ -34,9 +32,9 @@ class Parameter {
   /// memory: clone() it to keep it. throws GraphError if there is none
   [[nodiscard]] const Tensor<T, D>& grad() const {
     if (!has_grad()) {
-      fail<GraphError>("grad: this parameter of shape ", shape(),
-                       " has no gradient; call backward() on a loss computed "
-                       "from trace(input)");
+      fail<GraphError>({"grad: this parameter of shape ", shape(),
+                        " has no gradient; call backward() on a loss computed "
+                        "from trace(input)"});
     }
     return node()->gradient();
   }
@@ -48,10 +46,10 @@ class Parameter {
   /// Moves value and gradient into memory of these tensors, of the same shape; what they hold is kept.
   /// throws ArgumentError for an empty handle; ShapeError for another shape
   void place(const Tensor<T, D>& value, const Tensor<T, D>& gradient) const {
-    if (!defined()) fail<ArgumentError>("Parameter::place: the parameter is empty");
+    if (!defined()) fail<ArgumentError>({"Parameter::place: the parameter is empty"});
     if (!(value.shape() == shape()) || !(gradient.shape() == shape())) {
-      fail<ShapeError>("Parameter::place: a parameter of shape ", shape(), " in memory of shapes ", value.shape(),
-                       " and ", gradient.shape());
+      fail<ShapeError>({"Parameter::place: a parameter of shape ", shape(), " in memory of shapes ", value.shape(),
+                        " and ", gradient.shape()});
     }
     value.copy_(state_->value);
     state_->value = value;
@@ -62,9 +60,9 @@ class Parameter {
   [[nodiscard]] friend bool operator==(const Parameter& a, const Parameter& b) { return a.state_ == b.state_; }
 
  private:
-  struct State {
+  struct State : Counted {
     Tensor<T, D> value;
-    NodePtr<TensorNode<T, D>> node;
+    Shared<TensorNode<T, D>> node;
     State() = default;
     explicit State(Tensor<T, D> initial)
         : value(std::move(initial)), node(new LeafNode<T, D>(value.shape(), value.device())) {}
@@ -74,7 +72,7 @@ class Parameter {
     static const State empty;
     return state_ ? *state_ : empty;
   }
-  std::shared_ptr<State> state_;
+  Shared<State> state_;
 };
 
 /// w as a layer should use it on x: traced if x is, the plain tensor otherwise. For operations on parameters alone.

@@ -30,7 +30,7 @@ class Traced {
   static constexpr Role role = Role::traced;
 
   Traced() = default;
-  explicit Traced(Tensor<T, D> value, NodePtr<TensorNode<T, D>> node = {}, bool frozen = false)
+  explicit Traced(Tensor<T, D> value, Shared<TensorNode<T, D>> node = {}, bool frozen = false)
       : value_(std::move(value)), node_(std::move(node)), frozen_(frozen) {}
   /// Computes an expression of traced operands.
   template <class E>
@@ -52,15 +52,15 @@ class Traced {
   /// Layers act as in inference on what is computed from a frozen tensor, though it is recorded.
   [[nodiscard]] bool is_frozen() const { return frozen_; }
   [[nodiscard]] bool requires_gradient() const { return static_cast<bool>(node_); }
-  [[nodiscard]] const NodePtr<TensorNode<T, D>>& node() const { return node_; }
+  [[nodiscard]] const Shared<TensorNode<T, D>>& node() const { return node_; }
 
   /// The gradient collected for a variable. throws GraphError if there is none
   [[nodiscard]] const Tensor<T, D>& grad() const {
-    if (!node_) fail<GraphError>("grad: trace(x) collects no gradient for x itself; make it a variable(x)");
+    if (!node_) fail<GraphError>({"grad: trace(x) collects no gradient for x itself; make it a variable(x)"});
     if (!node_->has_gradient()) {
       fail<GraphError>(
-          "grad: no gradient has been collected; call backward() on what was computed from this variable "
-          "(intermediate results keep none)");
+          {"grad: no gradient has been collected; call backward() on what was computed from this variable "
+           "(intermediate results keep none)"});
     }
     return node_->gradient();
   }
@@ -75,8 +75,8 @@ class Traced {
     requires FloatingDType<T>
   {
     if (elements() != 1) {
-      fail<ShapeError>("backward: expected a scalar, got shape ", shape(),
-                       "; reduce it with sum or mean, or call backward(cotangent)");
+      fail<ShapeError>({"backward: expected a scalar, got shape ", shape(),
+                        "; reduce it with sum or mean, or call backward(cotangent)"});
     }
     backward(detail::one<T>(device()).reshape(shape()), options);
   }
@@ -86,12 +86,12 @@ class Traced {
     requires FloatingDType<T>
   {
     if (!(cotangent.shape() == shape())) {
-      fail<ShapeError>("backward: cotangent of shape ", cotangent.shape(), " for a result of shape ", shape());
+      fail<ShapeError>({"backward: cotangent of shape ", cotangent.shape(), " for a result of shape ", shape()});
     }
     if (!node_) {
       fail<GraphError>(
-          "backward: nothing this was computed from collects gradients; use a parameter, or variable(x) in "
-          "place of trace(x)");
+          {"backward: nothing this was computed from collects gradients; use a parameter, or variable(x) in "
+           "place of trace(x)"});
     }
     BackwardWalk walk(*node_);
     node_->give(cotangent);
@@ -123,7 +123,7 @@ class Traced {
 
  private:
   Tensor<T, D> value_;
-  NodePtr<TensorNode<T, D>> node_;
+  Shared<TensorNode<T, D>> node_;
   bool frozen_ = false;
 };
 
@@ -145,7 +145,7 @@ template <class X>
   using T = value_of<X>;
   using D = device_of<X>;
   const Tensor<T, D>& value = x.eval();
-  return Traced<T, D>(value, NodePtr<TensorNode<T, D>>(new LeafNode<T, D>(value.shape(), value.device())));
+  return Traced<T, D>(value, Shared<TensorNode<T, D>>(new LeafNode<T, D>(value.shape(), value.device())));
 }
 
 /// The same traced tensor, on which layers act as in inference (frozen batch norm, no dropout).
@@ -177,7 +177,7 @@ template <class X>
 
 /// A gradient sink, whose type the operation knows.
 template <class T, class D>
-[[nodiscard]] Gradient<T, D> gradient_of(const NodePtr<GraphNode>& sink) {
+[[nodiscard]] Gradient<T, D> gradient_of(const Shared<GraphNode>& sink) {
   return Gradient<T, D>(static_cast<TensorNode<T, D>*>(sink.get()));
 }
 
@@ -187,7 +187,7 @@ class RecordedNode : public TensorNode<T, D> {
  public:
   RecordedNode(const Tensor<T, D>& output, GraphNode* const (&inputs)[n])
       : TensorNode<T, D>(output.shape(), output.device()) {
-    for (int i = 0; i < n; ++i) inputs_[i] = NodePtr<GraphNode>(inputs[i]);
+    for (int i = 0; i < n; ++i) inputs_[i] = Shared<GraphNode>(inputs[i]);
   }
 
   void visit_inputs(void (*visit)(GraphNode&, void*), void* state) final {
@@ -199,8 +199,8 @@ class RecordedNode : public TensorNode<T, D> {
   void require_not_freed() const {
     if (freed_) {
       fail<GraphError>(
-          "backward: this graph was already freed by an earlier backward(); run the forward pass again, or "
-          "call the first one as backward({.retain_graph = true})");
+          {"backward: this graph was already freed by an earlier backward(); run the forward pass again, or "
+           "call the first one as backward({.retain_graph = true})"});
     }
   }
   void free_inputs() {
@@ -208,7 +208,7 @@ class RecordedNode : public TensorNode<T, D> {
     for (auto& input : inputs_) input = {};
     this->clear_gradient();
   }
-  NodePtr<GraphNode> inputs_[n];
+  Shared<GraphNode> inputs_[n];
 
  private:
   bool freed_ = false;
@@ -258,11 +258,11 @@ struct Record<Role::traced> {
     using T = value_of<decltype(result.output)>;
     using D = device_of<decltype(result.output)>;
     const bool frozen = (frozen_operand(x) || ...);
-    if constexpr (FloatingDType<T>) {
+    if constexpr (FloatingDType<T> && is_present<D>) {
       GraphNode* const inputs[] = {gradient_node(x)...};
       if (wants_gradient(inputs)) {
         using Node = OperationNode<Op, T, D, decltype(result.saved), X...>;
-        NodePtr<TensorNode<T, D>> node(new Node(op, result.output, std::move(result.saved), inputs));
+        Shared<TensorNode<T, D>> node(new Node(op, result.output, std::move(result.saved), inputs));
         return Traced<T, D>(std::move(result.output), std::move(node), frozen);
       }
     }

@@ -4,6 +4,7 @@
 #include <locus/core/config.hpp>
 
 #include <cstdio>
+#include <initializer_list>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -110,8 +111,6 @@ class Text {
   void (*append_)(std::string& text, const Text& part);
 };
 
-inline constexpr Text nothing;
-
 [[nodiscard]] inline std::string join_texts(const Text* parts, std::size_t count) {
   std::string text;
   for (std::size_t i = 0; i < count; ++i) parts[i].append_to(text);
@@ -127,18 +126,11 @@ template <class... Parts>
   return detail::join_texts(texts, sizeof...(Parts));
 }
 
-/// Throws E with up to fourteen parts joined: fail<ShapeError>("matmul: ", a.shape(), " does not fit ", b.shape()).
-/// (A fixed list rather than a pack: it is compiled once per exception, not once per combination of types.)
+/// Throws E with the parts joined: fail<ShapeError>({"matmul: ", a.shape(), " does not fit ", b.shape()}).
+/// (A list rather than a pack: it is compiled once per exception, not once per combination of types.)
 template <class E>
-[[noreturn]] [[gnu::cold]] [[gnu::noinline]] void fail(
-    const detail::Text& a, const detail::Text& b = detail::nothing, const detail::Text& c = detail::nothing,
-    const detail::Text& d = detail::nothing, const detail::Text& e = detail::nothing,
-    const detail::Text& f = detail::nothing, const detail::Text& g = detail::nothing,
-    const detail::Text& h = detail::nothing, const detail::Text& i = detail::nothing,
-    const detail::Text& j = detail::nothing, const detail::Text& k = detail::nothing,
-    const detail::Text& l = detail::nothing, const detail::Text& m = detail::nothing,
-    const detail::Text& n = detail::nothing) {
-  throw E(join(a, b, c, d, e, f, g, h, i, j, k, l, m, n));
+[[noreturn]] [[gnu::cold]] [[gnu::noinline]] void fail(std::initializer_list<detail::Text> parts) {
+  throw E(detail::join_texts(parts.begin(), parts.size()));
 }
 
 }  // namespace locus::inline LOCUS_ABI

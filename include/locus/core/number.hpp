@@ -14,8 +14,8 @@ template <class T, class N>
 constexpr void require_fits([[maybe_unused]] const N& number) {
   if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool> && std::is_integral_v<N> && !std::is_same_v<T, N>) {
     if (!std::in_range<T>(+number)) {
-      fail<ArgumentError>(number, " is no value of ", dtype_name<T>(), "; expected ", std::numeric_limits<T>::min(),
-                          " to ", std::numeric_limits<T>::max());
+      fail<ArgumentError>({number, " is no value of ", dtype_name<T>(), "; expected ", std::numeric_limits<T>::min(),
+                           " to ", std::numeric_limits<T>::max()});
     }
   }
 }

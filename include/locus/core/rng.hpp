@@ -164,7 +164,7 @@ class Philox {
 
   /// Uniform in [0, n), without bias. throws ArgumentError for n < 1
   [[nodiscard]] constexpr std::int64_t bounded(std::int64_t n) {
-    if (n < 1) fail<ArgumentError>("Philox::bounded: no number in [0, ", n, "); expected an upper end of at least 1");
+    if (n < 1) fail<ArgumentError>({"Philox::bounded: no number in [0, ", n, "); expected an upper end of at least 1"});
     const auto range = static_cast<std::uint64_t>(n);
     return static_cast<std::int64_t>(range <= max() ? bounded_by_product(static_cast<std::uint32_t>(range))
                                                     : bounded_by_rejection(range));

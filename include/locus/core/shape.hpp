@@ -76,11 +76,11 @@ class Dims {
     return i < 0 ? i + rank_ : i;
   }
   [[noreturn, gnu::cold, gnu::noinline]] static void refuse_more() {
-    fail<ShapeError>("a tensor has at most ", max_rank, " dimensions");
+    fail<ShapeError>({"a tensor has at most ", max_rank, " dimensions"});
   }
   [[noreturn, gnu::cold, gnu::noinline]] void refuse(int i) const {
-    if (rank_ == 0) fail<IndexError>("there is no dimension ", i, " in shape ()");
-    fail<IndexError>("there is no dimension ", i, " in ", *this, "; expected ", -rank_, " to ", rank_ - 1);
+    if (rank_ == 0) fail<IndexError>({"there is no dimension ", i, " in shape ()"});
+    fail<IndexError>({"there is no dimension ", i, " in ", *this, "; expected ", -rank_, " to ", rank_ - 1});
   }
 
   std::int64_t values_[max_rank] = {};
@@ -95,12 +95,12 @@ using Axes = Dims;     ///< dimension numbers; negative ones count from the end
 [[nodiscard]] [[gnu::noinline]] constexpr std::int64_t elements(const Shape& shape) {
   std::int64_t product = 1;
   for (auto extent : shape) {
-    if (extent < 0) fail<ShapeError>("negative extent in shape ", shape);
+    if (extent < 0) fail<ShapeError>({"negative extent in shape ", shape});
     if (__builtin_mul_overflow(product, extent, &product)) {
       bool has_zero = false;
       for (auto other : shape) has_zero |= other == 0;
       if (has_zero) return 0;
-      fail<ShapeError>("shape ", shape, " has more than 2^63 elements");
+      fail<ShapeError>({"shape ", shape, " has more than 2^63 elements"});
     }
   }
   return product;
@@ -121,8 +121,8 @@ using Axes = Dims;     ///< dimension numbers; negative ones count from the end
 /// The axis as a number in [0, rank). throws IndexError naming the caller
 [[nodiscard]] [[gnu::noinline]] constexpr int normalize_axis(std::int64_t axis, int rank, std::string_view caller) {
   if (axis < -rank || axis >= rank) {
-    fail<IndexError>(caller, ": axis ", axis, " is out of range for a tensor with ", rank, " dimensions",
-                     rank == 0 ? "" : join("; expected ", -rank, " to ", rank - 1));
+    fail<IndexError>({caller, ": axis ", axis, " is out of range for a tensor with ", rank, " dimensions",
+                      rank == 0 ? "" : join("; expected ", -rank, " to ", rank - 1)});
   }
   return static_cast<int>(axis < 0 ? axis + rank : axis);
 }
@@ -135,8 +135,8 @@ using Axes = Dims;     ///< dimension numbers; negative ones count from the end
     const auto x = i <= a.rank() ? a[-i] : 1;
     const auto y = i <= b.rank() ? b[-i] : 1;
     if (x != y && x != 1 && y != 1) {
-      fail<ShapeError>("shapes ", a, " and ", b, " do not broadcast: dimension ", -i, " is ", x, " and ", y,
-                       "; equal extents or 1 expected");
+      fail<ShapeError>({"shapes ", a, " and ", b, " do not broadcast: dimension ", -i, " is ", x, " and ", y,
+                        "; equal extents or 1 expected"});
     }
     result[-i] = x == 1 ? y : x;
   }

@@ -40,7 +40,7 @@ class Thread {
   /// `run` must not throw. throws Error if the system grants no thread
   Thread(void (*run)(void*), void* context) : run_(run), context_(context) {
     const int error = pthread_create(&thread_, nullptr, &start, this);
-    if (error != 0) fail<Error>("cannot start a thread: ", std::strerror(error), "; end others, or raise ulimit -u");
+    if (error != 0) fail<Error>({"cannot start a thread: ", std::strerror(error), "; end others, or raise ulimit -u"});
   }
   Thread(const Thread&) = delete;
   Thread& operator=(const Thread&) = delete;

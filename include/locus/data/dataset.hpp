@@ -1,12 +1,12 @@
 #pragma once
 // Labelled images on the host, and parts of them.
 
+#include <locus/core/shared.hpp>
 #include <locus/data/sampler.hpp>
 #include <locus/tensor/copy.hpp>
 
 #include <cmath>
 #include <cstring>
-#include <memory>
 
 namespace locus::inline LOCUS_ABI::data {
 
@@ -17,21 +17,21 @@ class LabelledImages {
   /// throws ShapeError unless there is one label per image; IndexError for a label outside [0, classes)
   LabelledImages(const Tensor<std::uint8_t, Cpu>& images, const Tensor<std::int64_t, Cpu>& labels, std::int64_t classes)
       : images_(images.contiguous()), labels_(labels.clone()), classes_(classes) {
-    if (images_.rank() != 4) fail<ShapeError>("images: expected (n, channels, height, width), got ", images_.shape());
+    if (images_.rank() != 4) fail<ShapeError>({"images: expected (n, channels, height, width), got ", images_.shape()});
     if (labels_.rank() != 1 || labels_.size(0) != images_.size(0)) {
-      fail<ShapeError>("images of shape ", images_.shape(), " with labels of shape ", labels_.shape(),
-                       "; expected one label per image");
+      fail<ShapeError>({"images of shape ", images_.shape(), " with labels of shape ", labels_.shape(),
+                        "; expected one label per image"});
     }
     for (std::int64_t i = 0; i < labels_.elements(); ++i) {
       const std::int64_t label = labels_.data()[i];
       if (label < 0 || label >= classes) {
-        fail<IndexError>("label ", label, " of image ", i, "; expected 0 to ", classes - 1);
+        fail<IndexError>({"label ", label, " of image ", i, "; expected 0 to ", classes - 1});
       }
     }
   }
 
   [[nodiscard]] std::int64_t size() const {
-    return chosen_ ? static_cast<std::int64_t>(chosen_->size()) : images_.size(0);
+    return chosen_ ? static_cast<std::int64_t>(chosen_->positions.size()) : images_.size(0);
   }
   [[nodiscard]] std::int64_t classes() const { return classes_; }
   /// (channels, height, width)
@@ -40,10 +40,10 @@ class LabelledImages {
   /// The samples at these positions, sharing the bytes. throws IndexError
   [[nodiscard]] LabelledImages subset(std::span<const std::int64_t> positions) const {
     LabelledImages part = *this;
-    auto chosen = std::make_shared<std::vector<std::int64_t>>();
-    chosen->reserve(positions.size());
-    for (auto position : positions) chosen->push_back(stored(position));
-    part.chosen_ = std::move(chosen);
+    const Shared chosen(new Chosen);
+    chosen->positions.reserve(positions.size());
+    for (auto position : positions) chosen->positions.push_back(stored(position));
+    part.chosen_ = chosen;
     return part;
   }
 
@@ -67,9 +67,13 @@ class LabelledImages {
   }
 
  private:
+  struct Chosen : Counted {
+    std::vector<std::int64_t> positions;
+  };
+
   [[nodiscard]] std::int64_t stored(std::int64_t position) const {
-    if (position < 0 || position >= size()) fail<IndexError>("sample ", position, " of ", size());
-    return chosen_ ? (*chosen_)[static_cast<std::size_t>(position)] : position;
+    if (position < 0 || position >= size()) fail<IndexError>({"sample ", position, " of ", size()});
+    return chosen_ ? chosen_->positions[static_cast<std::size_t>(position)] : position;
   }
 
   /// Images in random order are seldom in cache: the next one is on its way while this one is converted.
@@ -91,7 +95,7 @@ class LabelledImages {
   Tensor<std::uint8_t, Cpu> images_;
   Tensor<std::int64_t, Cpu> labels_;
   std::int64_t classes_ = 0;
-  std::shared_ptr<const std::vector<std::int64_t>> chosen_;  ///< null: all, in order
+  Shared<Chosen> chosen_;  ///< null: all, in order
 };
 
 /// Two parts drawn at random: `fraction` of the samples, and the rest. The same for the same seed.
@@ -102,8 +106,8 @@ class LabelledImages {
   const bool is_share = fraction > 0 && fraction < 1;
   const std::int64_t first = is_share ? std::llround(static_cast<double>(size) * fraction) : 0;
   if (first < 1 || first >= size) {
-    fail<ArgumentError>("random_split: a fraction of ", fraction, " of ", size,
-                        " samples; expected one between 0 and 1 that leaves samples on both sides");
+    fail<ArgumentError>({"random_split: a fraction of ", fraction, " of ", size,
+                         " samples; expected one between 0 and 1 that leaves samples on both sides"});
   }
   const auto order = RandomSampler{size, seed}.order(0);
   const std::span all(order);

@@ -209,7 +209,7 @@ inline void add_glyph(DistanceField& field, std::span<const Pen> pens, const Han
 /// Draws the digit `label` in ink of up to 255 on 0, row by row: the same image for the same (label, seed, index).
 /// cost: about 15 us          throws IndexError unless label is 0 to 9
 inline void draw_digit(std::span<std::uint8_t, 784> image, int label, std::uint64_t seed, std::uint64_t index) {
-  if (label < 0 || label > 9) fail<IndexError>("draw_digit: there is no digit ", label, "; expected 0 to 9");
+  if (label < 0 || label > 9) fail<IndexError>({"draw_digit: there is no digit ", label, "; expected 0 to 9"});
   Philox random(seed, 4, index);  // numbers 0 to 3 of the stream are for whoever chooses the label
   const detail::Glyph& glyph = detail::pick_glyph(label, random);
   const detail::Hand hand(random);
@@ -234,7 +234,7 @@ struct DrawnDigits {
 /// `count` digits of random labels; number i depends on (seed, i) alone. cost: about 15 us each
 /// throws ArgumentError for a negative count
 [[nodiscard]] inline DrawnDigits draw_digits(std::int64_t count, std::uint64_t seed) {
-  if (count < 0) fail<ArgumentError>("draw_digits: cannot draw ", count, " digits; expected 0 or more");
+  if (count < 0) fail<ArgumentError>({"draw_digits: cannot draw ", count, " digits; expected 0 or more"});
   const auto size = static_cast<std::size_t>(count);
   DrawnDigits digits{std::vector<std::uint8_t>(size * 784), std::vector<std::int64_t>(size)};
   for (std::size_t i = 0; i < size; ++i) {

@@ -38,8 +38,8 @@ class ByteSource {
     struct stat info {};
     if (stat(path.c_str(), &info) != 0) fail_to_open(errno);
     if (!S_ISREG(info.st_mode)) {
-      fail<DataError>("'", path, "' is a ", S_ISDIR(info.st_mode) ? "folder" : "pipe or device",
-                      "; expected an IDX file, plain or .gz");
+      fail<DataError>({"'", path, "' is a ", S_ISDIR(info.st_mode) ? "folder" : "pipe or device",
+                       "; expected an IDX file, plain or .gz"});
     }
     size_ = static_cast<std::uint64_t>(info.st_size);
     plain_ = std::fopen(path.c_str(), "rb");
@@ -64,7 +64,7 @@ class ByteSource {
  private:
   std::size_t read_plain(std::uint8_t* out, std::size_t count) {
     const std::size_t got = std::fread(out, 1, count, plain_);
-    if (std::ferror(plain_)) fail<DataError>("cannot read '", path_, "': ", std::strerror(errno), "; check the disk");
+    if (std::ferror(plain_)) fail<DataError>({"cannot read '", path_, "': ", std::strerror(errno), "; check the disk"});
     return got;
   }
 
@@ -93,8 +93,8 @@ class ByteSource {
     std::string reason = gzerror(inflated_, &error);
     if (error == Z_OK) return;
     if (reason.starts_with(path_ + ": ")) reason.erase(0, path_.size() + 2);
-    fail<DataError>("'", path_, "' is damaged: ", error == Z_BUF_ERROR ? "its gzip stream ends early" : reason,
-                    "; copy or download it again");
+    fail<DataError>({"'", path_, "' is damaged: ", error == Z_BUF_ERROR ? "its gzip stream ends early" : reason,
+                     "; copy or download it again"});
   }
   void close() {
     if (plain_) std::fclose(plain_);
@@ -104,8 +104,8 @@ class ByteSource {
 #else
   [[noreturn]] void open_compressed() {
     close();
-    fail<DataError>("'", path_, "' is compressed, and this program was built without zlib; install zlib1g-dev and ",
-                    "build again, or decompress the file (gunzip)");
+    fail<DataError>({"'", path_, "' is compressed, and this program was built without zlib; install zlib1g-dev and ",
+                     "build again, or decompress the file (gunzip)"});
   }
   std::size_t read_compressed(std::uint8_t*, std::size_t) { return 0; }
   void close() {
@@ -114,7 +114,7 @@ class ByteSource {
 #endif
 
   [[noreturn]] void fail_to_open(int error) const {
-    fail<DataError>("cannot read '", path_, "': ", std::strerror(error), "; expected an IDX file, plain or .gz");
+    fail<DataError>({"cannot read '", path_, "': ", std::strerror(error), "; expected an IDX file, plain or .gz"});
   }
 
   std::string path_;
@@ -145,27 +145,27 @@ inline void read_idx_header_bytes(ByteSource& source, const std::string& path, s
                                   bool first) {
   const std::size_t got = source.read(out, count);
   if (got == count) return;
-  fail<DataError>("'", path, got == 0 && first ? "' is empty" : "' ends within its header",
-                  "; expected an IDX file: 00 00 08, the number of dimensions, ", "the extents, the elements");
+  fail<DataError>({"'", path, got == 0 && first ? "' is empty" : "' ends within its header",
+                   "; expected an IDX file: 00 00 08, the number of dimensions, ", "the extents, the elements"});
 }
 
 /// The number of dimensions that the magic number announces.
 [[nodiscard]] inline int idx_rank(const std::array<std::uint8_t, 4>& magic, const std::string& path, int rank) {
   const char* type = idx_type_name(magic[2]);
   if (magic[0] != 0 || magic[1] != 0 || !type) {
-    fail<DataError>("'", path, "' is not an IDX file: it begins with ", hexadecimal(magic[0]), " ",
-                    hexadecimal(magic[1]), " ", hexadecimal(magic[2]), " ", hexadecimal(magic[3]),
-                    "; expected 00 00 08 and the number of dimensions");
+    fail<DataError>({"'", path, "' is not an IDX file: it begins with ", hexadecimal(magic[0]), " ",
+                     hexadecimal(magic[1]), " ", hexadecimal(magic[2]), " ", hexadecimal(magic[3]),
+                     "; expected 00 00 08 and the number of dimensions"});
   }
   if (magic[2] != 0x08) {
-    fail<DataError>("'", path, "' holds elements of type ", type, "; expected unsigned bytes: convert the file");
+    fail<DataError>({"'", path, "' holds elements of type ", type, "; expected unsigned bytes: convert the file"});
   }
   if (rank != 0 && magic[3] != rank) {
-    fail<DataError>("'", path, "' has ", int{magic[3]}, " dimensions; expected ", rank,
-                    ": is it another file of the set?");
+    fail<DataError>(
+        {"'", path, "' has ", int{magic[3]}, " dimensions; expected ", rank, ": is it another file of the set?"});
   }
   if (magic[3] < 1 || magic[3] > max_rank) {
-    fail<DataError>("'", path, "' has ", int{magic[3]}, " dimensions; expected 1 to ", max_rank);
+    fail<DataError>({"'", path, "' has ", int{magic[3]}, " dimensions; expected 1 to ", max_rank});
   }
   return magic[3];
 }
@@ -188,9 +188,9 @@ inline void read_idx_header_bytes(ByteSource& source, const std::string& path, s
   for (auto extent : extents) overflow |= __builtin_mul_overflow(product, static_cast<std::uint64_t>(extent), &product);
   if (std::find(extents.begin(), extents.end(), 0) != extents.end()) return 0;
   if (overflow || product > source.most_bytes()) {
-    fail<DataError>("'", path, "' promises ", extents, " elements, ", overflow ? join("more than 2^64") : join(product),
-                    " bytes, but can hold at most ", source.most_bytes(), "; it is truncated or damaged: copy or ",
-                    "download it again");
+    fail<DataError>({"'", path, "' promises ", extents, " elements, ",
+                     overflow ? join("more than 2^64") : join(product), " bytes, but can hold at most ",
+                     source.most_bytes(), "; it is truncated or damaged: copy or ", "download it again"});
   }
   return static_cast<std::size_t>(product);
 }
@@ -211,17 +211,17 @@ inline void read_idx_header_bytes(ByteSource& source, const std::string& path, s
   try {
     file.bytes.resize(promised);
   } catch (const std::exception&) {
-    fail<OutOfMemory>("'", path, "': no memory for its ", promised, " bytes; expected a smaller file or more memory");
+    fail<OutOfMemory>({"'", path, "': no memory for its ", promised, " bytes; expected a smaller file or more memory"});
   }
   const std::size_t got = source.read(file.bytes.data(), promised);
   if (got < promised) {
-    fail<DataError>("'", path, "' promises ", extents, " elements, ", promised, " bytes, but holds ", got,
-                    "; it is truncated: copy or download it again");
+    fail<DataError>({"'", path, "' promises ", extents, " elements, ", promised, " bytes, but holds ", got,
+                     "; it is truncated: copy or download it again"});
   }
   std::uint8_t extra = 0;
   if (source.read(&extra, 1) != 0) {
-    fail<DataError>("'", path, "' goes on after the ", promised, " bytes that its header promises, ", extents,
-                    "; it is damaged: copy or download it again");
+    fail<DataError>({"'", path, "' goes on after the ", promised, " bytes that its header promises, ", extents,
+                     "; it is damaged: copy or download it again"});
   }
   return file;
 }
@@ -231,7 +231,7 @@ inline void read_idx_header_bytes(ByteSource& source, const std::string& path, s
 [[nodiscard]] inline std::string find_idx(const std::string& folder, const std::string& name) {
   struct stat info {};
   if (stat(folder.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) {
-    fail<DataError>("there is no folder '", folder, "'; expected one that holds ", name, " (or ", name, ".gz)");
+    fail<DataError>({"there is no folder '", folder, "'; expected one that holds ", name, " (or ", name, ".gz)"});
   }
   std::string dotted = name;
   if (const auto at = dotted.rfind("-idx"); at != std::string::npos) dotted[at] = '.';
@@ -241,8 +241,8 @@ inline void read_idx_header_bytes(ByteSource& source, const std::string& path, s
       if (stat(path.c_str(), &info) == 0 && !S_ISDIR(info.st_mode)) return path;
     }
   }
-  fail<DataError>("the folder '", folder, "' holds none of ", name, ", ", name, ".gz, ", dotted, ", ", dotted,
-                  ".gz; expected one of them");
+  fail<DataError>({"the folder '", folder, "' holds none of ", name, ", ", name, ".gz, ", dotted, ", ", dotted,
+                   ".gz; expected one of them"});
 }
 
 }  // namespace data

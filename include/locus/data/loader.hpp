@@ -41,13 +41,25 @@ struct Orders {};
   return high << 32 | random();
 }
 
+/// A sampler with its type erased.
+struct AnySampler : Counted {
+  virtual ~AnySampler() = default;
+  [[nodiscard]] virtual std::vector<std::int64_t> order(std::uint64_t epoch) const = 0;
+};
+template <Sampler S>
+struct ErasedSampler final : AnySampler {
+  explicit ErasedSampler(S wrapped) : sampler(std::move(wrapped)) {}
+  [[nodiscard]] std::vector<std::int64_t> order(std::uint64_t epoch) const override { return sampler.order(epoch); }
+  S sampler;
+};
+
 /// Where batches are prepared: on the host itself, or in pinned memory for a device that copies from there.
 template <class D>
 using staging_t = std::conditional_t<HostAccessible<D>, D, Pinned>;
 
 /// One pass over a data set. A thread of its own prepares batches ahead; they arrive in order.
 template <class T, class D>
-class Epoch {
+class Epoch : public Counted {
   using Staged = std::conditional_t<HostAccessible<D>, T, std::uint8_t>;  // bytes travel; they become T on the device
   using Place = staging_t<D>;
 
@@ -59,8 +71,6 @@ class Epoch {
         order_(std::move(order)),
         ring_(static_cast<std::size_t>(options.ahead)),
         worker_(&work, this) {}
-  Epoch(const Epoch&) = delete;
-  Epoch& operator=(const Epoch&) = delete;
   ~Epoch() {
     stopped_.store(true, std::memory_order_relaxed);
     taken_.fetch_add(1);
@@ -182,7 +192,7 @@ class Loader {
    public:
     using value_type = Batch<T, D>;
     using difference_type = std::ptrdiff_t;
-    explicit Iterator(std::unique_ptr<detail::Epoch<T, D>> epoch) : epoch_(std::move(epoch)) { ++*this; }
+    explicit Iterator(Shared<detail::Epoch<T, D>> epoch) : epoch_(std::move(epoch)) { ++*this; }
     [[nodiscard]] const Batch<T, D>& operator*() const { return batch_; }
     Iterator& operator++() {
       at_end_ = !epoch_->next(batch_);
@@ -191,7 +201,7 @@ class Loader {
     [[nodiscard]] bool operator==(std::default_sentinel_t) const { return at_end_; }
 
    private:
-    std::unique_ptr<detail::Epoch<T, D>> epoch_;
+    Shared<detail::Epoch<T, D>> epoch_;
     Batch<T, D> batch_;
     bool at_end_ = false;
   };
@@ -199,11 +209,11 @@ class Loader {
   /// throws ArgumentError for an empty data set or options out of range; CudaUnavailable
   Loader(LabelledImages dataset, const LoaderOptions& options, D device)
       : dataset_(std::move(dataset)), options_(options), device_(device) {
-    if (dataset_.size() < 1) fail<ArgumentError>("loader: the data set is empty");
+    if (dataset_.size() < 1) fail<ArgumentError>({"loader: the data set is empty"});
     if (options.batch_size < 1)
-      fail<ArgumentError>("loader: batch_size is ", options.batch_size, "; expected 1 or more");
+      fail<ArgumentError>({"loader: batch_size is ", options.batch_size, "; expected 1 or more"});
     if (options.ahead < 1 || options.ahead > 1024)
-      fail<ArgumentError>("loader: ahead is ", options.ahead, "; expected 1 to 1024 batches");
+      fail<ArgumentError>({"loader: ahead is ", options.ahead, "; expected 1 to 1024 batches"});
     if (options.seed == drawn_seed) options_.seed = detail::draw_seed();
     if (options.shuffle) visit_as(RandomSampler{dataset_.size(), options_.seed});
     else visit_as(SequentialSampler{dataset_.size()});
@@ -214,15 +224,17 @@ class Loader {
   Loader(LabelledImages dataset, S sampler, const LoaderOptions& options, D device)
       : Loader(std::move(dataset), options, device) {
     if (options.shuffle)
-      fail<ArgumentError>("loader: shuffle with a sampler, which decides about the order; leave it out");
-    if (sampler.size() < 1) fail<ArgumentError>("loader: the sampler names no samples");
+      fail<ArgumentError>({"loader: shuffle with a sampler, which decides about the order; leave it out"});
+    if (sampler.size() < 1) fail<ArgumentError>({"loader: the sampler names no samples"});
     visit_as(std::move(sampler));
   }
 
   /// throws IndexError, from the loop over batches, where a sampler names a sample that does not exist
   [[nodiscard]] Iterator begin() {
-    return Iterator(
-        std::make_unique<detail::Epoch<T, D>>(dataset_, options_, device_, order_(sampler_.get(), epoch_++)));
+    using Epoch = detail::Epoch<T, D>;
+    if constexpr (is_present<D>)
+      return Iterator(Shared(new Epoch(dataset_, options_, device_, sampler_->order(epoch_++))));
+    else Backend<D>::refuse(device_);
   }
   [[nodiscard]] std::default_sentinel_t end() const { return {}; }
 
@@ -238,8 +250,7 @@ class Loader {
   template <Sampler S>
   void visit_as(S sampler) {
     samples_ = sampler.size();
-    sampler_ = std::make_shared<const S>(std::move(sampler));
-    order_ = [](const void* s, std::uint64_t epoch) { return static_cast<const S*>(s)->order(epoch); };
+    sampler_ = Shared<const detail::AnySampler>(new detail::ErasedSampler<S>(std::move(sampler)));
   }
 
   LabelledImages dataset_;
@@ -247,8 +258,7 @@ class Loader {
   D device_;
   std::uint64_t epoch_ = 0;
   std::int64_t samples_ = 0;  ///< of an epoch
-  std::shared_ptr<const void> sampler_;
-  std::vector<std::int64_t> (*order_)(const void* sampler, std::uint64_t epoch) = nullptr;
+  Shared<const detail::AnySampler> sampler_;
 };
 
 /// Batches of float images on D.

@@ -26,7 +26,7 @@ struct Mnist {
   /// Draws `count` digits to train and validate with, and a fifth of that to test with. throws ArgumentError below 5
   [[nodiscard]] static Mnist draw(std::int64_t count = 20000, const MnistOptions& options = {}) {
     if (count < 5)
-      fail<ArgumentError>("Mnist::draw: ", count, " digits; expected at least 5, a fifth of them to test with");
+      fail<ArgumentError>({"Mnist::draw: ", count, " digits; expected at least 5, a fifth of them to test with"});
     return split(drawn(count, 2 * options.seed), drawn(count / 5, 2 * options.seed + 1), options);
   }
 
@@ -44,17 +44,17 @@ struct Mnist {
     const auto labels_path = find_idx(folder, part + "-labels-idx1-ubyte");
     const IdxFile images = read_idx(images_path, 3), labels = read_idx(labels_path, 1);
     if (images.extents[1] != 28 || images.extents[2] != 28) {
-      fail<DataError>("'", images_path, "' holds images of ", images.extents[1], " x ", images.extents[2],
-                      " pixels; expected 28 x 28");
+      fail<DataError>({"'", images_path, "' holds images of ", images.extents[1], " x ", images.extents[2],
+                       " pixels; expected 28 x 28"});
     }
     if (images.extents[0] != labels.extents[0]) {
-      fail<DataError>("'", images_path, "' holds ", images.extents[0], " images and '", labels_path, "' ",
-                      labels.extents[0], " labels; expected as many");
+      fail<DataError>({"'", images_path, "' holds ", images.extents[0], " images and '", labels_path, "' ",
+                       labels.extents[0], " labels; expected as many"});
     }
     for (std::size_t i = 0; i < labels.bytes.size(); ++i) {
       if (labels.bytes[i] >= classes) {
-        fail<DataError>("'", labels_path, "': label ", i, " is ", static_cast<int>(labels.bytes[i]),
-                        "; expected 0 to 9");
+        fail<DataError>(
+            {"'", labels_path, "': label ", i, " is ", static_cast<int>(labels.bytes[i]), "; expected 0 to 9"});
       }
     }
     return labelled(images.bytes, labels.bytes);

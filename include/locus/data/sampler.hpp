@@ -22,7 +22,7 @@ struct SequentialSampler {
   [[nodiscard]] std::int64_t size() const { return count; }
   /// throws ArgumentError for a negative count
   [[nodiscard]] std::vector<std::int64_t> order(std::uint64_t /*epoch*/) const {
-    if (count < 0) fail<ArgumentError>("sampler: ", count, " samples; expected 0 or more");
+    if (count < 0) fail<ArgumentError>({"sampler: ", count, " samples; expected 0 or more"});
     std::vector<std::int64_t> indices(static_cast<std::size_t>(count));
     for (std::int64_t i = 0; i < count; ++i) indices[static_cast<std::size_t>(i)] = i;
     return indices;

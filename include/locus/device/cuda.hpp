@@ -137,12 +137,15 @@ inline void allow_tf32(bool) {}
 [[nodiscard]] inline bool tf32_allowed() { return false; }
 
 [[noreturn]] inline void require_device(int ordinal) {
-  fail<CudaUnavailable>("cuda:", ordinal, ": ", unavailable_reason());
+  fail<CudaUnavailable>({"cuda:", ordinal, ": ", unavailable_reason()});
 }
 }  // namespace cuda
 
 template <>
 struct Backend<Cuda> {
+  static constexpr bool absent = true;
+  [[noreturn]] static void refuse(Cuda device) { cuda::require_device(device.ordinal); }
+
   [[nodiscard]] static void* allocate(Cuda device, std::size_t) { cuda::require_device(device.ordinal); }
   static void deallocate(Cuda, void*, std::size_t) noexcept {}
   [[nodiscard]] static MemoryStats memory_stats(Cuda device) { cuda::require_device(device.ordinal); }

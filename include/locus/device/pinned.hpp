@@ -48,7 +48,7 @@ inline void copy_async(Cuda from, const void*, Pinned, void*, std::size_t) { req
 template <>
 struct Backend<Pinned> {
   [[nodiscard]] static void* allocate(Pinned, std::size_t) {
-    fail<CudaUnavailable>("page-locked memory: ", cuda::unavailable_reason());
+    fail<CudaUnavailable>({"page-locked memory: ", cuda::unavailable_reason()});
   }
   static void deallocate(Pinned, void*, std::size_t) noexcept {}
   [[nodiscard]] static MemoryStats memory_stats(Pinned) { return {}; }

@@ -35,7 +35,7 @@ struct AnyDevice {
     }
     if (digits) return {AnyDevice::Kind::cuda, ordinal};
   }
-  fail<ArgumentError>("--device: '", text, "' is not a device; expected cpu, cuda, cuda:N or auto");
+  fail<ArgumentError>({"--device: '", text, "' is not a device; expected cpu, cuda, cuda:N or auto"});
 }
 
 /// The device named by `--device X` or `--device=X` among a program's arguments; "auto" if there is none.
@@ -45,7 +45,7 @@ struct AnyDevice {
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
     if (argument == option) {
-      if (i + 1 == argc) fail<ArgumentError>("--device: expected cpu, cuda, cuda:N or auto after it");
+      if (i + 1 == argc) fail<ArgumentError>({"--device: expected cpu, cuda, cuda:N or auto after it"});
       return parse_device(argv[i + 1]);
     }
     if (argument.starts_with(option) && argument.substr(option.size()).starts_with('=')) {
@@ -66,9 +66,9 @@ decltype(auto) with_device(const AnyDevice& device, F&& f) {
   static_assert(std::is_same_v<decltype(f(Cpu{})), decltype(f(Cuda{}))>,
                 "with_device: the function must return the same type for every device");
   if (device.kind == AnyDevice::Kind::cpu) return std::forward<F>(f)(Cpu{});
-  if (!cuda::is_available()) fail<CudaUnavailable>(to_string(device), ": ", cuda::unavailable_reason());
+  if (!cuda::is_available()) fail<CudaUnavailable>({to_string(device), ": ", cuda::unavailable_reason()});
   if (device.ordinal >= cuda::device_count()) {
-    fail<CudaUnavailable>(to_string(device), ": there are ", cuda::device_count(), " GPUs, numbered from 0");
+    fail<CudaUnavailable>({to_string(device), ": there are ", cuda::device_count(), " GPUs, numbered from 0"});
   }
 #if LOCUS_CUDA
   return std::forward<F>(f)(Cuda{device.ordinal});

@@ -57,6 +57,11 @@ struct MemoryStats {
 template <class D>
 struct Backend;
 
+/// Whether this program can compute on D: false for Cuda in a build without CUDA. What it would do there is checked by
+/// the compiler all the same, but where that needs no code, none is made: Backend<D>::refuse(device) throws instead.
+template <class D>
+inline constexpr bool is_present = !requires { requires Backend<D>::absent; };
+
 /// Copies bytes between two places: `static void copy(From, const void* source, To, void* target, std::size_t bytes)`.
 /// Returns when the source may be reused and the target read. Specialize it for every pair that can be copied.
 template <class From, class To>

@@ -95,9 +95,9 @@ void compute(const Tree& tree, const Tensor<T, D>& out, const Tensor<U, D>&... i
 template <class H>
 void require_fresh(const Leaf<H>& leaf) {
   if (leaf.handle.value().version() == leaf.version) return;
-  fail<StaleError>("a tensor of shape ", leaf.handle.value().shape(),
-                   " was modified in place after an expression used it and before the expression was computed; "
-                   "compute the expression first, by assigning it to a Tensor or with .eval()");
+  fail<StaleError>({"a tensor of shape ", leaf.handle.value().shape(),
+                    " was modified in place after an expression used it and before the expression was computed; "
+                    "compute the expression first, by assigning it to a Tensor or with .eval()"});
 }
 
 }  // namespace detail

@@ -181,14 +181,14 @@ namespace detail {
 template <class T, class D, class P>
 void update(const Tensor<T, D>& target, const P& part) {
   if (!(part.shape == target.shape())) {
-    fail<ShapeError>("in-place operation: an operand of shape ", part.shape,
-                     " does not broadcast to the target's shape ", target.shape());
+    fail<ShapeError>({"in-place operation: an operand of shape ", part.shape,
+                      " does not broadcast to the target's shape ", target.shape()});
   }
-  require_distinct_elements("in-place operation", target);
+  target.layout().require_distinct_elements("in-place operation");
   unpack(part.leaves, [&](const auto&... leaf) {
     (require_fresh(leaf), ...);
     const auto unsafe = [&](const auto& input) {
-      return may_overlap(input, target) && !same_layout(input.expand(target.shape()), target);
+      return input.buffer() == target.buffer() && conflicts(input.expand(target.shape()), target);
     };
     const bool through_temporary = (unsafe(leaf.handle.value()) || ...);
     const Tensor<T, D> result = through_temporary ? Tensor<T, D>(target.shape(), target.device()) : target;

@@ -30,16 +30,16 @@ namespace detail {
   const std::string folder = folder_of(path);
   struct stat info {};
   if (stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) {
-    fail<DataError>("cannot write '", path, "': it is a folder; expected the name of a file");
+    fail<DataError>({"cannot write '", path, "': it is a folder; expected the name of a file"});
   }
   if (stat(folder.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) {
-    fail<DataError>("cannot write '", path, "': there is no folder '", folder,
-                    "'; create it (mkdir -p) or choose another");
+    fail<DataError>(
+        {"cannot write '", path, "': there is no folder '", folder, "'; create it (mkdir -p) or choose another"});
   }
   const auto advice = error == EACCES || error == EROFS ? "; expected a folder that you may write to"
                       : error == ENOSPC                 ? "; free some space or choose another disk"
                                                         : "";
-  fail<DataError>("cannot write '", path, "': ", std::strerror(error), advice);
+  fail<DataError>({"cannot write '", path, "': ", std::strerror(error), advice});
 }
 
 /// The file behind symbolic links, so that replacing it leaves the links in place.
@@ -79,7 +79,7 @@ inline void require_writable(const std::string& path) {
 /// nothing is left behind. A pipe or device such as /dev/stdout is written directly.
 /// throws DataError when the folder does not exist, may not be written, or the disk is full
 inline void write_file_atomically(const std::string& path, std::string_view text) {
-  if (path.empty()) fail<DataError>("cannot write to a file without a name; expected a path");
+  if (path.empty()) fail<DataError>({"cannot write to a file without a name; expected a path"});
   const std::string target = detail::target_of(path);
   struct stat info {};
   const bool exists = stat(target.c_str(), &info) == 0;

@@ -34,8 +34,8 @@ class JsonWriter {
   /// Names the next value of the innermost object.
   JsonWriter& key(std::string_view name) {
     if (nesting_.empty() || nesting_.back() != '{' || after_key_) {
-      fail<ArgumentError>("JSON: the key '", name,
-                          "' is not expected here; a key stands in an object, before its value");
+      fail<ArgumentError>(
+          {"JSON: the key '", name, "' is not expected here; a key stands in an object, before its value"});
     }
     separate();
     append_string(name);
@@ -74,8 +74,8 @@ class JsonWriter {
   /// The finished document, with a newline at its end. throws ArgumentError while something is still open
   [[nodiscard]] std::string text() const {
     if (!nesting_.empty() || text_.empty()) {
-      fail<ArgumentError>("JSON: the document is ", text_.empty() ? "empty" : "not closed",
-                          "; expected one complete value");
+      fail<ArgumentError>(
+          {"JSON: the document is ", text_.empty() ? "empty" : "not closed", "; expected one complete value"});
     }
     return text_ + '\n';
   }
@@ -90,7 +90,7 @@ class JsonWriter {
   }
   JsonWriter& close(char bracket, char end) {
     if (nesting_.empty() || nesting_.back() != bracket || after_key_) {
-      fail<ArgumentError>("JSON: '", end, "' is not expected here; every begin needs its own end");
+      fail<ArgumentError>({"JSON: '", end, "' is not expected here; every begin needs its own end"});
     }
     nesting_.pop_back();
     if (!first_) break_line();
@@ -106,7 +106,8 @@ class JsonWriter {
 
   void start_value() {
     if (nesting_.empty() ? !text_.empty() : nesting_.back() == '{' && !after_key_) {
-      fail<ArgumentError>("JSON: a value is not expected here; an object takes key, value; a document holds one value");
+      fail<ArgumentError>(
+          {"JSON: a value is not expected here; an object takes key, value; a document holds one value"});
     }
     if (!after_key_ && !nesting_.empty()) separate();
     after_key_ = false;

@@ -41,7 +41,7 @@ class Panel {
   /// gap. throws ArgumentError unless there are as many x as y
   Panel& line(std::string name, std::vector<double> x, std::vector<double> y, Line style = {}) {
     if (x.size() != y.size()) {
-      fail<ArgumentError>("plot: the line '", name, "' has ", x.size(), " x and ", y.size(), " y; expected as many");
+      fail<ArgumentError>({"plot: the line '", name, "' has ", x.size(), " x and ", y.size(), " y; expected as many"});
     }
     lines_.push_back({std::move(name), std::move(x), std::move(y), style});
     return *this;
@@ -240,7 +240,7 @@ class Figure {
 
   /// The drawing as SVG. throws ArgumentError for a figure without panels
   [[nodiscard]] std::string svg() const {
-    if (panels_.empty()) fail<ArgumentError>("plot: the figure '", title_, "' has no panel; expected at least one");
+    if (panels_.empty()) fail<ArgumentError>({"plot: the figure '", title_, "' has no panel; expected at least one"});
     const double width = panels_.size() == 1 ? 720 : 490;  // of a panel
     const double head = title_.empty() ? 16 : subtitle_.empty() ? 60 : 82;
     double legend = 0;

@@ -23,8 +23,8 @@ struct UniformBetween {
 template <class T, class D>
 const Tensor<T, D>& uniform_(const Tensor<T, D>& tensor, double low = 0, double high = 1) {
   using R = compute_t<T>;
-  if (!(low <= high)) fail<ArgumentError>("uniform_: from ", low, " to ", high, "; expected low <= high");
-  locus::detail::require_distinct_elements("uniform_", tensor);
+  if (!(low <= high)) fail<ArgumentError>({"uniform_: from ", low, " to ", high, "; expected low <= high"});
+  tensor.layout().require_distinct_elements("uniform_");
   auto generator = locus::detail::draw_from_default<D>(tensor.elements());
   const detail::UniformBetween<T> f{
       {generator.seed, generator.offset}, static_cast<R>(low), static_cast<R>(high - low)};
@@ -38,7 +38,7 @@ const Tensor<T, D>& uniform_(const Tensor<T, D>& tensor, double low = 0, double 
 template <class T, class D>
 const Tensor<T, D>& normal_(const Tensor<T, D>& tensor, double mean = 0, double deviation = 1) {
   using R = compute_t<T>;
-  if (!(deviation >= 0)) fail<ArgumentError>("normal_: deviation is ", deviation, "; expected 0 or more");
+  if (!(deviation >= 0)) fail<ArgumentError>({"normal_: deviation is ", deviation, "; expected 0 or more"});
   return tensor.copy_(locus::randn<T>(tensor.shape(), tensor.device()) * static_cast<R>(deviation) +
                       static_cast<R>(mean));
 }
@@ -49,7 +49,7 @@ struct Fans {
 
 /// Inputs and outputs of one unit, for a weight of shape (out, in, receptive field...).
 [[nodiscard]] inline Fans fans(const Shape& shape) {
-  if (shape.rank() < 2) fail<ShapeError>("init: fan in and out need a weight of two or more dimensions, got ", shape);
+  if (shape.rank() < 2) fail<ShapeError>({"init: fan in and out need a weight of two or more dimensions, got ", shape});
   const std::int64_t field = elements(shape) == 0 ? 0 : elements(shape) / (shape[0] * shape[1]);
   return {shape[1] * field, shape[0] * field};
 }

@@ -27,8 +27,8 @@ template <class L>
 template <class P, class Y>
 void require_same_shape(const char* loss, const P& prediction, const Y& target) {
   if (prediction.value().shape() == target.value().shape()) return;
-  fail<ShapeError>(loss, ": prediction of shape ", prediction.value().shape(), " and target of shape ",
-                   target.value().shape(), "; expected equal shapes");
+  fail<ShapeError>({loss, ": prediction of shape ", prediction.value().shape(), " and target of shape ",
+                    target.value().shape(), "; expected equal shapes"});
 }
 
 template <class P, class Y>
@@ -58,7 +58,7 @@ template <class P, class Y>
 [[nodiscard]] auto huber_loss(const P& prediction, const Y& target, double delta = 1.0,
                               Reduction reduction = Reduction::mean) {
   detail::require_same_shape("huber_loss", prediction, target);
-  if (!(delta > 0)) fail<ArgumentError>("huber_loss: delta is ", delta, "; expected a positive number");
+  if (!(delta > 0)) fail<ArgumentError>({"huber_loss: delta is ", delta, "; expected a positive number"});
   const auto bound = static_cast<compute_t<value_of<P>>>(delta);
   const auto formula = [bound](auto p, auto y) {
     auto d = abs(p - y);

@@ -258,7 +258,7 @@ class Module : public Layer<Module<T, D>, T, D> {
     (*static_cast<const Visit*>(visit))(name, parameter);
   }
 
-  struct Interface {
+  struct Interface : Counted {
     virtual ~Interface() = default;
     virtual Tensor<T, D> forward(const Tensor<T, D>& x) const = 0;
     virtual Traced<T, D> forward(const Traced<T, D>& x) const = 0;
@@ -300,11 +300,11 @@ class Module : public Layer<Module<T, D>, T, D> {
     template <class X>
     X with(const X& x, Activation next) const {
       if constexpr (absorbing) return layer.forward_with(x, next);
-      else fail<ArgumentError>("forward_with: this module cannot compute an activation in its own launch");
+      else fail<ArgumentError>({"forward_with: this module cannot compute an activation in its own launch"});
     }
   };
 
-  std::shared_ptr<const Interface> model_;
+  Shared<const Interface> model_;
 };
 
 }  // namespace locus::inline LOCUS_ABI::nn

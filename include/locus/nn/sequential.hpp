@@ -28,7 +28,7 @@ class Sequential : public Layer<Sequential<T, D>, T, D> {
   void push_back(Module<T, D> module) { modules_.push_back(std::move(module)); }
   [[nodiscard]] std::size_t size() const { return modules_.size(); }
   [[nodiscard]] const Module<T, D>& operator[](std::size_t i) const {
-    if (i >= modules_.size()) fail<IndexError>("Sequential: module ", i, " of ", modules_.size());
+    if (i >= modules_.size()) fail<IndexError>({"Sequential: module ", i, " of ", modules_.size()});
     return modules_[i];
   }
 

@@ -71,19 +71,19 @@ struct CrossEntropy {
     Shape expected = logits;
     if (logits.rank() > 0) expected.erase(logits.rank() == 1 ? 0 : 1);
     if (logits.rank() == 0 || !(labels == expected)) {
-      fail<ShapeError>("cross_entropy: logits of shape ", logits, " and labels of shape ", labels,
-                       "; expected logits (n, classes) and labels (n,), or (n, classes, d...) and (n, d...)");
+      fail<ShapeError>({"cross_entropy: logits of shape ", logits, " and labels of shape ", labels,
+                        "; expected logits (n, classes) and labels (n,), or (n, classes, d...) and (n, d...)"});
     }
     const std::int64_t classes = logits[logits.rank() == 1 ? 0 : 1];
     [[maybe_unused]] const auto require_weights = [&](const Shape& shape) {
       if (!(shape == Shape{classes})) {
-        fail<ShapeError>("cross_entropy: class weights of shape ", shape, " for ", classes, " classes; expected (",
-                         classes, ",)");
+        fail<ShapeError>(
+            {"cross_entropy: class weights of shape ", shape, " for ", classes, " classes; expected (", classes, ",)"});
       }
     };
     (require_weights(weights), ...);
     if (!(options.label_smoothing >= 0 && options.label_smoothing <= 1)) {
-      fail<ArgumentError>("cross_entropy: label_smoothing ", options.label_smoothing, "; expected 0 to 1");
+      fail<ArgumentError>({"cross_entropy: label_smoothing ", options.label_smoothing, "; expected 0 to 1"});
     }
   }
 

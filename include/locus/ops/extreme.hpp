@@ -9,8 +9,8 @@ namespace detail {
 /// throws ShapeError where a result would be the extreme of nothing
 inline void require_elements(std::string_view name, const Shape& shape, const ReduceAxes& axes) {
   if (FoldedAxes(name, shape, axes).count == 0) {
-    fail<ShapeError>(name, ": a tensor of shape ", shape,
-                     " has no elements along the reduced axes, and nothing has no ", name, "; expected at least one");
+    fail<ShapeError>({name, ": a tensor of shape ", shape,
+                      " has no elements along the reduced axes, and nothing has no ", name, "; expected at least one"});
   }
 }
 
@@ -82,7 +82,7 @@ template <detail::Operand X>
 namespace detail {
 template <bool largest, class X>
 auto locate(std::string_view name, X&& x, const ReduceAxes& axes, bool keepdim) {
-  if (axes.list().rank() > 1) fail<ArgumentError>(name, ": one axis or none expected, got ", axes.list());
+  if (axes.list().rank() > 1) fail<ArgumentError>({name, ": one axis or none expected, got ", axes.list()});
   require_elements(name, x.shape(), axes);
   return reduce<std::int64_t>(name, fold::ArgExtreme<value_of<X>, largest>{}, std::forward<X>(x), axes, keepdim);
 }

@@ -98,10 +98,8 @@ struct Gather {
     bool fits = x.rank() == index.rank();
     for (int d = 0; d < x.rank() && fits; ++d) fits = d == along || index[d] <= x[d];
     if (!fits) {
-      fail<ShapeError>("gather: index of shape ", index, " for a tensor of shape ", x,
-                       "; expected as many dimensions, and "
-                       "except along axis ",
-                       along, " no larger extents");
+      fail<ShapeError>({"gather: index of shape ", index, " for a tensor of shape ", x,
+                        "; expected as many dimensions, and, except along axis ", along, ", no larger extents"});
     }
   }
   /// The part of x that the index covers.
@@ -131,7 +129,7 @@ template <class X, class I>
   requires detail::IndexedOperands<X, I>
 [[nodiscard]] auto index_select(const X& x, int axis, const I& indices) {
   if (indices.shape().rank() != 1) {
-    fail<ShapeError>("index_select: indices of shape ", indices.shape(), "; expected a list, of one dimension");
+    fail<ShapeError>({"index_select: indices of shape ", indices.shape(), "; expected a list, of one dimension"});
   }
   return apply(operation::IndexSelect{"index_select", axis}, x, indices);
 }
@@ -154,7 +152,7 @@ template <class X, class I>
   requires detail::IndexedOperands<X, I>
 [[nodiscard]] auto embedding(const X& table, const I& indices) {
   if (table.shape().rank() != 2) {
-    fail<ShapeError>("embedding: table of shape ", table.shape(), "; expected (entries, features)");
+    fail<ShapeError>({"embedding: table of shape ", table.shape(), "; expected (entries, features)"});
   }
   return apply(operation::IndexSelect{"embedding", 0}, table, indices);
 }
@@ -165,7 +163,7 @@ template <class X, class I>
 template <DType T = std::int64_t, detail::IndexOperand I>
 [[nodiscard]] auto one_hot(const I& labels, std::int64_t classes) {
   using D = device_of<I>;
-  if (classes < 1) fail<ArgumentError>("one_hot: ", classes, " classes; expected 1 or more");
+  if (classes < 1) fail<ArgumentError>({"one_hot: ", classes, " classes; expected 1 or more"});
   const Tensor<std::int64_t, D> dense = labels.value().contiguous();
   detail::require_indices("one_hot", dense, classes);
   Shape shape = dense.shape();

@@ -16,8 +16,8 @@ void require_indices(std::string_view name, const Tensor<std::int64_t, D>& indic
     const std::int64_t* const index = indices.data();
     for (std::int64_t i = 0; i < indices.elements(); ++i) {
       if (index[i] < 0 || index[i] >= extent) {
-        fail<IndexError>(name, ": index ", index[i], " at position ", i, " is out of range; expected 0 to ",
-                         extent - 1);
+        fail<IndexError>(
+            {name, ": index ", index[i], " at position ", i, " is out of range; expected 0 to ", extent - 1});
       }
     }
   }

@@ -26,8 +26,8 @@ class Joint {
     if (!fits) {
       Shape expected = shape_;
       expected[axis_] = -1;
-      fail<ShapeError>("concat: a tensor of shape ", shape, " does not fit; expected ", expected,
-                       ", where -1 is any extent");
+      fail<ShapeError>(
+          {"concat: a tensor of shape ", shape, " does not fit; expected ", expected, ", where -1 is any extent"});
     }
     const std::int64_t begin = shape_[axis_];
     shape_[axis_] += shape[axis_];
@@ -112,7 +112,7 @@ template <class X>
 auto join_list(std::span<const X> list, int axis) {
   using T = value_of<X>;
   using D = device_of<X>;
-  if (list.empty()) fail<ArgumentError>("concat: no tensors; expected at least one");
+  if (list.empty()) fail<ArgumentError>({"concat: no tensors; expected at least one"});
   if constexpr (X::role == Role::traced) {
     const operation::Concat join{axis};
     switch (list.size()) {
@@ -139,12 +139,12 @@ auto join_list(std::span<const X> list, int axis) {
 template <class X>
 auto stack_list(std::span<const X> list, int axis) {
   using Result = decltype(unsqueeze(list[0], axis));
-  if (list.empty()) fail<ArgumentError>("stack: no tensors; expected at least one");
+  if (list.empty()) fail<ArgumentError>({"stack: no tensors; expected at least one"});
   axis = normalize_axis(axis, list[0].shape().rank() + 1, "stack");
   std::vector<Result> unsqueezed;
   for (const X& x : list) {
     if (!(x.shape() == list[0].shape())) {
-      fail<ShapeError>("stack: tensors of shape ", list[0].shape(), " and ", x.shape(), "; expected equal shapes");
+      fail<ShapeError>({"stack: tensors of shape ", list[0].shape(), " and ", x.shape(), "; expected equal shapes"});
     }
     unsqueezed.push_back(unsqueeze(x, axis));
   }

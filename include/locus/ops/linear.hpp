@@ -79,15 +79,15 @@ struct Linear {
  private:
   template <class T, class D, class... B>
   static void require_shapes(const Tensor<T, D>& x, const Tensor<T, D>& w, const B&... b) {
-    if (w.rank() != 2) fail<ShapeError>("linear: weights of shape ", w.shape(), "; expected (out, in)");
+    if (w.rank() != 2) fail<ShapeError>({"linear: weights of shape ", w.shape(), "; expected (out, in)"});
     if (x.rank() == 0 || x.size(-1) != w.size(1)) {
-      fail<ShapeError>("linear: input of shape ", x.shape(), " meets weights of shape ", w.shape(), "; expected (..., ",
-                       w.size(1), ")");
+      fail<ShapeError>({"linear: input of shape ", x.shape(), " meets weights of shape ", w.shape(),
+                        "; expected (..., ", w.size(1), ")"});
     }
     [[maybe_unused]] const auto require_bias = [&](const auto& bias) {
       if (bias.buffer() && !(bias.shape() == Shape{w.size(0)})) {
-        fail<ShapeError>("linear: bias of shape ", bias.shape(), " with weights of shape ", w.shape(), "; expected (",
-                         w.size(0), ",)");
+        fail<ShapeError>({"linear: bias of shape ", bias.shape(), " with weights of shape ", w.shape(), "; expected (",
+                          w.size(0), ",)"});
       }
     };
     (require_bias(b), ...);

@@ -24,10 +24,15 @@ template <class T, class D>
   return broadcast_strides(batch_shape(shape), batch_shape(strides), batch);
 }
 
-/// out = epilogue(a b) over matrices in the last two dimensions; those before broadcast to out's.
-/// One launch where the batch dimensions of all three merge into one, one per outer index otherwise.
-template <class T, class D, class E>
-void multiply_into(const Tensor<T, D>& out, const Tensor<T, D>& a, const Tensor<T, D>& b, const E& epilogue) {
+/// A run of matrices at equal distances, to be multiplied by one launch.
+template <class T>
+using MultiplyRun = void (*)(const void* context, const GemmBatch& run, const MatrixRef<const T>& a,
+                             const MatrixRef<const T>& b, const MatrixRef<T>& c);
+
+/// Cuts out = a b, over matrices in the last two dimensions, into runs; the dimensions before broadcast to out's.
+template <class T, class D>
+void for_each_run(const Tensor<T, D>& out, const Tensor<T, D>& a, const Tensor<T, D>& b, MultiplyRun<T> multiply,
+                  const void* context) {
   require_same_ordinal("matmul", out, a, b);
   const Shape batch = batch_shape(out.shape());
   const auto plan =
@@ -44,8 +49,25 @@ void multiply_into(const Tensor<T, D>& out, const Tensor<T, D>& a, const Tensor<
     left.data = a.data() + offset[0];
     right.data = b.data() + offset[1];
     target.data = out.data() + offset[2];
-    Backend<D>::gemm(out.device(), one_run, left, right, target, epilogue);
+    multiply(context, one_run, left, right, target);
   }
+}
+
+/// out = epilogue(a b) over matrices in the last two dimensions; those before broadcast to out's.
+/// One launch where the batch dimensions of all three merge into one, one per outer index otherwise.
+template <class T, class D, class E>
+void multiply_into(const Tensor<T, D>& out, const Tensor<T, D>& a, const Tensor<T, D>& b, const E& epilogue) {
+  struct Target {
+    D device;
+    const E& epilogue;
+  };
+  const Target target{out.device(), epilogue};
+  const auto multiply = [](const void* context, const GemmBatch& run, const MatrixRef<const T>& left,
+                           const MatrixRef<const T>& right, const MatrixRef<T>& result) {
+    const auto& to = *static_cast<const Target*>(context);
+    Backend<D>::gemm(to.device, run, left, right, result, to.epilogue);
+  };
+  for_each_run(out, a, b, MultiplyRun<T>(multiply), &target);
 }
 
 template <class T>
@@ -100,14 +122,14 @@ struct Matmul {
   template <class T, class D>
   auto forward(const Tensor<T, D>& a, const Tensor<T, D>& b) const {
     if (a.rank() == 0 || b.rank() == 0) {
-      fail<ShapeError>("matmul: ", a.shape(), " x ", b.shape(),
-                       "; expected at least one dimension each; multiply by a "
-                       "scalar with *");
+      fail<ShapeError>({"matmul: ", a.shape(), " x ", b.shape(),
+                        "; expected at least one dimension each; multiply by a "
+                        "scalar with *"});
     }
     const auto left = as_left(a), right = as_right(b);
     if (left.size(-1) != right.size(-2)) {
-      fail<ShapeError>("matmul: ", a.shape(), " x ", b.shape(), ": ", left.size(-1), " columns meet ", right.size(-2),
-                       " rows; expected (..., m, k) x (..., k, n)");
+      fail<ShapeError>({"matmul: ", a.shape(), " x ", b.shape(), ": ", left.size(-1), " columns meet ", right.size(-2),
+                        " rows; expected (..., m, k) x (..., k, n)"});
     }
     Shape shape = batches(a.shape(), b.shape(), detail::batch_shape(left.shape()), detail::batch_shape(right.shape()));
     shape.push_back(left.size(-2));
@@ -140,8 +162,8 @@ struct Matmul {
   [[nodiscard]] static Shape batches(const Shape& a, const Shape& b, const Shape& left, const Shape& right) {
     for (int i = 1; i <= left.rank() && i <= right.rank(); ++i) {
       if (left[-i] == right[-i] || left[-i] == 1 || right[-i] == 1) continue;
-      fail<ShapeError>("matmul: ", a, " x ", b, ": ", left[-i], " matrices meet ", right[-i],
-                       "; batches broadcast only where their extents are equal or 1");
+      fail<ShapeError>({"matmul: ", a, " x ", b, ": ", left[-i], " matrices meet ", right[-i],
+                        "; batches broadcast only where their extents are equal or 1"});
     }
     return broadcast(left, right);
   }

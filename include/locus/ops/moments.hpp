@@ -128,7 +128,8 @@ template <detail::FloatingOperand X>
   using fold::NormOrder;
   if (p == 2) return detail::reduce_or_record(operation::Norm<NormOrder::two>{axes, keepdim}, std::forward<X>(x));
   if (p == 1) return detail::reduce_or_record(operation::Norm<NormOrder::one>{axes, keepdim}, std::forward<X>(x));
-  if (p != std::numeric_limits<double>::infinity()) fail<ArgumentError>("norm: p = ", p, "; expected 1, 2 or infinity");
+  if (p != std::numeric_limits<double>::infinity())
+    fail<ArgumentError>({"norm: p = ", p, "; expected 1, 2 or infinity"});
   return detail::reduce_or_record(operation::Norm<NormOrder::infinity>{axes, keepdim}, std::forward<X>(x));
 }
 

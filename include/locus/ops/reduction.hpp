@@ -34,7 +34,7 @@ struct FoldedAxes {
   FoldedAxes(std::string_view name, const Shape& shape, const ReduceAxes& axes) {
     for (auto axis : axes.list()) {
       const int d = normalize_axis(axis, shape.rank(), name);
-      if (folded[d]) fail<ArgumentError>(name, ": axis ", d, " is named twice in ", axes.list());
+      if (folded[d]) fail<ArgumentError>({name, ": axis ", d, " is named twice in ", axes.list()});
       folded[d] = true;
     }
     for (int d = 0; d < shape.rank(); ++d) {

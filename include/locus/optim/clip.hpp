@@ -12,7 +12,7 @@ namespace locus::inline LOCUS_ABI::optim {
 /// the device. Parameters without a gradient are passed over. throws ArgumentError unless max_norm >= 0
 template <class T, class D>
 Tensor<T, D> clip_grad_norm_(const std::vector<Parameter<T, D>>& parameters, double max_norm) {
-  if (!(max_norm >= 0)) fail<ArgumentError>("clip_grad_norm_: max_norm is ", max_norm, "; expected 0 or more");
+  if (!(max_norm >= 0)) fail<ArgumentError>({"clip_grad_norm_: max_norm is ", max_norm, "; expected 0 or more"});
   using R = compute_t<T>;  // squares of halves would overflow from 256 on
   Tensor<R, D> squares;
   for (const auto& parameter : parameters) {
@@ -32,7 +32,7 @@ Tensor<T, D> clip_grad_norm_(const std::vector<Parameter<T, D>>& parameters, dou
 /// Limits every element of the gradients to [-limit, limit]. throws ArgumentError unless limit >= 0
 template <class T, class D>
 void clip_grad_value_(const std::vector<Parameter<T, D>>& parameters, double limit) {
-  if (!(limit >= 0)) fail<ArgumentError>("clip_grad_value_: limit is ", limit, "; expected 0 or more");
+  if (!(limit >= 0)) fail<ArgumentError>({"clip_grad_value_: limit is ", limit, "; expected 0 or more"});
   for (const auto& parameter : parameters)
     if (parameter.has_grad()) parameter.grad().copy_(clamp(parameter.grad(), -limit, limit));
 }

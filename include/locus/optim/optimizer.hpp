@@ -14,13 +14,13 @@ class Arena {
   /// Moves the parameters and their gradients into the arena; what they hold is kept.
   /// throws ArgumentError if there are none or one is named twice; DeviceError if they are on several ordinals
   explicit Arena(std::vector<Parameter<T, D>> parameters) : parameters_(std::move(parameters)) {
-    if (parameters_.empty()) fail<ArgumentError>("optimizer: no parameters were given; pass model.parameters()");
+    if (parameters_.empty()) fail<ArgumentError>({"optimizer: no parameters were given; pass model.parameters()"});
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
-      if (!parameters_[i].defined()) fail<ArgumentError>("optimizer: parameter ", i, " is empty");
+      if (!parameters_[i].defined()) fail<ArgumentError>({"optimizer: parameter ", i, " is empty"});
       detail::require_same_ordinal("optimizer", parameters_[0].value(), parameters_[i].value());
       for (std::size_t j = 0; j < i; ++j) {
         if (parameters_[i] == parameters_[j])
-          fail<ArgumentError>("optimizer: parameters ", j, " and ", i, " are the same");
+          fail<ArgumentError>({"optimizer: parameters ", j, " and ", i, " are the same"});
       }
       offsets_.push_back(size_);
       size_ += (parameters_[i].elements() + alignment - 1) / alignment * alignment;
@@ -70,8 +70,8 @@ class Arena {
   void require_placed() const {
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
       if (parameters_[i].value().data() == values_.data() + offsets_[i]) continue;
-      fail<ArgumentError>("optimizer: parameter ", i, " of shape ", parameters_[i].shape(),
-                          " was taken over by an optimizer that was made later; step with that one");
+      fail<ArgumentError>({"optimizer: parameter ", i, " of shape ", parameters_[i].shape(),
+                           " was taken over by an optimizer that was made later; step with that one"});
     }
   }
 
@@ -129,7 +129,7 @@ class Optimizer {
   /// `lr` was checked: from here on, the parameters belong to this optimizer.
   Optimizer(std::vector<Parameter<T, D>> parameters, double lr) : arena_(std::move(parameters)), lr_(lr) {}
   static void require(bool valid, const char* option, double given, const char* expected) {
-    if (!valid) fail<ArgumentError>("optimizer: ", option, " is ", given, "; expected ", expected);
+    if (!valid) fail<ArgumentError>({"optimizer: ", option, " is ", given, "; expected ", expected});
   }
   static void require_not_negative(const char* option, double given) {
     require(given >= 0 && given - given == 0, option, given, "a finite number of 0 or more");

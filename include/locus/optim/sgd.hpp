@@ -58,8 +58,8 @@ class Sgd : public Optimizer<T, D> {
     Sgd::require_not_negative("weight_decay", options.weight_decay);
     Sgd::require(options.dampening - options.dampening == 0, "dampening", options.dampening, "a finite number");
     if (options.nesterov && (options.momentum <= 0 || options.dampening != 0)) {
-      fail<ArgumentError>("optimizer: Nesterov momentum needs momentum > 0 and dampening 0; got momentum ",
-                          options.momentum, " and dampening ", options.dampening);
+      fail<ArgumentError>({"optimizer: Nesterov momentum needs momentum > 0 and dampening 0; got momentum ",
+                           options.momentum, " and dampening ", options.dampening});
     }
     return options;
   }

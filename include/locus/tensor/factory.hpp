@@ -45,7 +45,7 @@ struct EyeElement {
 template <class T, class Number>
 [[nodiscard]] std::int64_t arange_count(Number start, Number end, Number step) {
   const auto refuse = [&](std::string_view why) {
-    fail<ArgumentError>("arange: from ", start, " to ", end, " by ", step, ": ", why);
+    fail<ArgumentError>({"arange: from ", start, " to ", end, " by ", step, ": ", why});
   };
   if (step == 0) refuse("the step must not be 0");
   if (step > 0 ? end < start : end > start) refuse("the step leads away from the end");
@@ -118,7 +118,7 @@ template <DType T = float, Device D = Cpu, detail::NumberFor<T> End>
 /// `steps` numbers at equal distances, both ends included and exact. throws ArgumentError for negative steps
 template <FloatingDType T = float, Device D = Cpu>
 [[nodiscard]] Tensor<T, D> linspace(double start, double end, std::int64_t steps, D device = {}) {
-  if (steps < 0) fail<ArgumentError>("linspace: ", steps, " steps; expected 0 or more");
+  if (steps < 0) fail<ArgumentError>({"linspace: ", steps, " steps; expected 0 or more"});
   const double step = steps > 1 ? (end - start) / static_cast<double>(steps - 1) : 0;
   return detail::from_indices<T>({steps}, device, detail::LinspaceElement<T>{start, end, step, steps});
 }

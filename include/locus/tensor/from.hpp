@@ -54,12 +54,12 @@ class Nested {
   void require(int depth, const Shape& shape) const {
     const bool expected = depth < shape.rank();
     if (is_list_ != expected) {
-      fail<ShapeError>("from: numbers and lists side by side at depth ", depth, "; expected all of one kind");
+      fail<ShapeError>({"from: numbers and lists side by side at depth ", depth, "; expected all of one kind"});
     }
     if (!is_list_) return;
     if (static_cast<std::int64_t>(list_.size()) != shape[depth]) {
-      fail<ShapeError>("from: a list of ", list_.size(), " at depth ", depth, ", where the first has ", shape[depth],
-                       "; expected lists of equal length");
+      fail<ShapeError>({"from: a list of ", list_.size(), " at depth ", depth, ", where the first has ", shape[depth],
+                        "; expected lists of equal length"});
     }
     for (const Nested& item : list_) item.require(depth + 1, shape);
   }
@@ -95,7 +95,7 @@ using element_or_t = std::conditional_t<std::is_void_v<T>, std::remove_cvref_t<G
 
 inline void require_count(std::int64_t given, const Shape& shape) {
   if (given != elements(shape))
-    fail<ShapeError>("from: ", given, " values for shape ", shape, ", which has ", elements(shape));
+    fail<ShapeError>({"from: ", given, " values for shape ", shape, ", which has ", elements(shape)});
 }
 }  // namespace detail
 

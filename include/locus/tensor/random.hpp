@@ -95,8 +95,8 @@ template <IntegerDType T = std::int64_t, Device D = Cpu>
                                    D device = {}) {
   if (low >= high || static_cast<std::int64_t>(static_cast<T>(low)) != low ||
       static_cast<std::int64_t>(static_cast<T>(high - 1)) != high - 1) {
-    fail<ArgumentError>("randint: from ", low, " to below ", high, "; expected low < high, both within ",
-                        dtype_name<T>());
+    fail<ArgumentError>(
+        {"randint: from ", low, " to below ", high, "; expected low < high, both within ", dtype_name<T>()});
   }
   const auto first = generator.reserve(elements(shape));
   const auto range = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
@@ -112,7 +112,7 @@ template <IntegerDType T = std::int64_t, Device D = Cpu>
 template <IntegerDType T = std::int64_t, MemorySpace D = Cpu>
 [[nodiscard]] Tensor<T, D> randperm(std::int64_t n, Generator<D>& generator, D device = {}) {
   if (n < 0 || (n > 0 && static_cast<std::int64_t>(static_cast<T>(n - 1)) != n - 1)) {
-    fail<ArgumentError>("randperm: ", n, " numbers; expected 0 or more, within ", dtype_name<T>());
+    fail<ArgumentError>({"randperm: ", n, " numbers; expected 0 or more, within ", dtype_name<T>()});
   }
   std::vector<std::int64_t> numbers(static_cast<std::size_t>(n));
   for (std::int64_t i = 0; i < n; ++i) numbers[static_cast<std::size_t>(i)] = i;

@@ -5,6 +5,7 @@
 #include <locus/device/buffer.hpp>
 #include <locus/device/cpu.hpp>
 #include <locus/device/place.hpp>
+#include <locus/tensor/layout.hpp>
 
 namespace locus::inline LOCUS_ABI {
 
@@ -14,12 +15,6 @@ enum class Role {
   parameter,  ///< acts as whatever it meets
   traced,     ///< what it meets is recorded
 };
-
-/// Marks a dimension of reshape that follows from the others, as -1 does.
-inline constexpr std::int64_t inferred = -1;
-
-/// The end of a dimension, for slice.
-inline constexpr std::int64_t to_end = INT64_MAX;
 
 template <class T, class D = Cpu>
 class Tensor;
@@ -37,9 +32,6 @@ template <class X>
 concept IsTraced = HasPlace<X> && requires { requires bare_t<X>::role == Role::traced; };
 template <class X, class D>
 concept PlacedElsewhere = HasPlace<X> && !std::is_same_v<device_of<X>, D>;
-[[nodiscard]] Shape infer_extent(const Shape& shape, std::int64_t elements);
-[[nodiscard]] Shape flattened(const Shape& shape, int first, int last);
-[[nodiscard]] bool view_strides(const Shape& from, const Strides& strides, const Shape& to, Strides& result);
 }  // namespace detail
 
 /// Elements of type T on D, of at most eight dimensions. Copying a Tensor copies the handle, as with std::shared_ptr:
@@ -64,34 +56,31 @@ class Tensor {
 
   /// Uninitialized elements. throws OutOfMemory, ShapeError for a negative extent
   explicit Tensor(const Shape& shape, D device = {})
-      : buffer_(device, bytes_for(shape)),
-        data_(static_cast<T*>(buffer_.data())),
-        shape_(shape),
-        strides_(row_major(shape)) {}
+      : buffer_(device, bytes_for(shape)), data_(static_cast<T*>(buffer_.data())), layout_{shape, row_major(shape)} {}
 
   /// A view of memory that `buffer` owns.
   Tensor(Buffer<D> buffer, T* data, const Shape& shape, const Strides& strides)
-      : buffer_(std::move(buffer)), data_(data), shape_(shape), strides_(strides) {}
+      : buffer_(std::move(buffer)), data_(data), layout_{shape, strides} {}
 
   /// Computes an expression.
   template <detail::EvaluatesTo<T, D> E>
   Tensor(const E& expression) : Tensor(expression.eval()) {}
 
-  Tensor(const Tensor&) = default;
-  /// Leaves `other` without elements. (Out of line, or compilers would copy it into every function that names a
-  /// tensor.)
+  // Out of line, or compilers would copy all this into every function that names a tensor.
+  [[gnu::noinline]] Tensor(const Tensor&) = default;
+  [[gnu::noinline]] ~Tensor() = default;
+  /// Leaves `other` without elements.
   [[gnu::noinline]] Tensor(Tensor&& other) noexcept
-      : buffer_(std::move(other.buffer_)), data_(other.data_), shape_(other.shape_), strides_(other.strides_) {
+      : buffer_(std::move(other.buffer_)), data_(other.data_), layout_(other.layout_) {
     other.forget();
   }
   /// The handle now refers to other elements. A temporary view is not assigned to: write through it with copy_().
-  Tensor& operator=(const Tensor&) & = default;
+  [[gnu::noinline]] Tensor& operator=(const Tensor&) & = default;
   [[gnu::noinline]] Tensor& operator=(Tensor&& other) & noexcept {
     if (this == &other) return *this;
     buffer_ = std::move(other.buffer_);
     data_ = other.data_;
-    shape_ = other.shape_;
-    strides_ = other.strides_;
+    layout_ = other.layout_;
     other.forget();
     return *this;
   }
@@ -138,14 +127,15 @@ class Tensor {
   void operator=(const X&) && = delete;
 #endif
 
-  [[nodiscard]] const Shape& shape() const { return shape_; }
-  [[nodiscard]] const Strides& strides() const { return strides_; }
-  [[nodiscard]] int rank() const { return shape_.rank(); }
-  [[nodiscard]] std::int64_t size(int dim) const { return shape_[dim]; }
-  [[nodiscard]] std::int64_t elements() const { return locus::elements(shape_); }
+  [[nodiscard]] const Shape& shape() const { return layout_.shape; }
+  [[nodiscard]] const Strides& strides() const { return layout_.strides; }
+  [[nodiscard]] const Layout& layout() const { return layout_; }
+  [[nodiscard]] int rank() const { return layout_.rank(); }
+  [[nodiscard]] std::int64_t size(int dim) const { return shape()[dim]; }
+  [[nodiscard]] std::int64_t elements() const { return locus::elements(shape()); }
   [[nodiscard]] bool empty() const { return elements() == 0; }
   [[nodiscard]] D device() const { return buffer_.device(); }
-  [[nodiscard]] bool is_contiguous() const { return locus::is_contiguous(shape_, strides_); }
+  [[nodiscard]] bool is_contiguous() const { return layout_.is_contiguous(); }
   [[nodiscard]] const Buffer<D>& buffer() const { return buffer_; }
   [[nodiscard]] std::uint32_t version() const { return buffer_.version(); }
 
@@ -163,58 +153,29 @@ class Tensor {
   /// Elements start, start + step, ... below end of one dimension. Negative start and end count from the end; both are
   /// clamped to the extent, as in Python. throws ArgumentError unless step > 0
   [[nodiscard]] Tensor slice(int dim, std::int64_t start, std::int64_t end = to_end, std::int64_t step = 1) const {
-    dim = normalize_axis(dim, rank(), "slice");
-    if (step <= 0) fail<ArgumentError>("slice: step ", step, "; expected 1 or more");
-    const std::int64_t extent = shape_[dim];
-    const auto clamp = [extent](std::int64_t at) {
-      if (at < 0) at += extent;
-      return at < 0 ? 0 : at > extent ? extent : at;
-    };
-    start = clamp(start);
-    end = clamp(end);
     Tensor view = *this;
-    view.shape_[dim] = end > start ? (end - start - 1) / step + 1 : 0;
-    view.data_ += start * strides_[dim];
-    if (view.shape_[dim] > 1) view.strides_[dim] *= step;
+    view.data_ += view.layout_.slice(dim, start, end, step);
     return view;
   }
 
   /// Element `index` of one dimension, which disappears. Negative counts from the end. throws IndexError
   [[nodiscard]] Tensor select(int dim, std::int64_t index) const {
-    dim = normalize_axis(dim, rank(), "select");
-    const std::int64_t extent = shape_[dim];
-    if (index < -extent || index >= extent) {
-      fail<IndexError>("select: index ", index, " is out of range for dimension ", dim, " of ", shape_);
-    }
     Tensor view = *this;
-    view.data_ += (index < 0 ? index + extent : index) * strides_[dim];
-    view.shape_.erase(dim);
-    view.strides_.erase(dim);
+    view.data_ += view.layout_.select(dim, index);
     return view;
   }
 
   /// Two dimensions exchanged; the last two by default.
   [[nodiscard]] Tensor transpose(int a = -2, int b = -1) const {
-    a = normalize_axis(a, rank(), "transpose");
-    b = normalize_axis(b, rank(), "transpose");
     Tensor view = *this;
-    std::swap(view.shape_[a], view.shape_[b]);
-    std::swap(view.strides_[a], view.strides_[b]);
+    view.layout_.transpose(a, b);
     return view;
   }
 
   /// Dimension i of the result is dimension order[i]. throws ShapeError unless order is a permutation
   [[nodiscard]] Tensor permute(const Axes& order) const {
-    if (order.rank() != rank()) fail<ShapeError>("permute: order ", order, " for a tensor of shape ", shape_);
     Tensor view = *this;
-    bool seen[max_rank] = {};
-    for (int i = 0; i < rank(); ++i) {
-      const int from = normalize_axis(order[i], rank(), "permute");
-      if (seen[from]) fail<ShapeError>("permute: order ", order, " names dimension ", from, " twice");
-      seen[from] = true;
-      view.shape_[i] = shape_[from];
-      view.strides_[i] = strides_[from];
-    }
+    view.layout_.permute(order);
     return view;
   }
 
@@ -222,52 +183,41 @@ class Tensor {
   /// it, a copy otherwise. throws ShapeError naming both shapes
   [[nodiscard]] Tensor reshape(const Shape& wanted) const {
     const Shape shape = detail::infer_extent(wanted, elements());
-    Strides strides;
-    if (!detail::view_strides(shape_, strides_, shape, strides)) return clone().reshape(shape);
-    return Tensor(buffer_, data_, shape, strides);
+    Tensor view = *this;
+    if (view.layout_.reshape(shape)) return view;
+    return clone().reshape(shape);
   }
 
   /// Dimensions [first, last] merged into one. A scalar becomes shape (1,).
   [[nodiscard]] Tensor flatten(int first = 0, int last = -1) const {
-    return reshape(detail::flattened(shape_, first, last));
+    return reshape(detail::flattened(shape(), first, last));
   }
 
   /// Without dimension `dim`, if its extent is 1; unchanged otherwise.
   [[nodiscard]] Tensor squeeze(int dim) const {
-    dim = normalize_axis(dim, rank(), "squeeze");
     Tensor view = *this;
-    if (shape_[dim] != 1) return view;
-    view.shape_.erase(dim);
-    view.strides_.erase(dim);
+    view.layout_.squeeze(dim);
     return view;
   }
   /// Without any dimension of extent 1.
   [[nodiscard]] Tensor squeeze() const {
     Tensor view = *this;
-    for (int d = rank() - 1; d >= 0; --d) view = view.squeeze(d);
+    view.layout_.squeeze();
     return view;
   }
 
   /// With a new dimension of extent 1 at `dim`, which may be rank() or count from the end of the result.
   [[nodiscard]] Tensor unsqueeze(int dim) const {
-    dim = normalize_axis(dim, rank() + 1, "unsqueeze");
     Tensor view = *this;
-    view.shape_.insert(dim, 1);
-    view.strides_.insert(dim, dim < rank() ? strides_[dim] * shape_[dim] : 1);
+    view.layout_.unsqueeze(dim);
     return view;
   }
 
   /// Repeated to a broadcast shape without copying; -1 keeps an extent. throws ShapeError
-  [[nodiscard]] Tensor expand(Shape target) const {
-    const int added = target.rank() - rank();
-    if (added < 0) fail<ShapeError>("expand: ", shape_, " has more dimensions than ", target);
-    for (int d = 0; d < target.rank(); ++d) {
-      if (target[d] == -1 && d >= added) target[d] = shape_[d - added];
-      if (target[d] < 0)
-        fail<ShapeError>("expand: ", shape_, " to ", target, ": a new dimension needs an extent of 0 or more");
-    }
-    if (!(broadcast(shape_, target) == target)) fail<ShapeError>("expand: ", shape_, " cannot be repeated to ", target);
-    return Tensor(buffer_, data_, target, broadcast_strides(shape_, strides_, target));
+  [[nodiscard]] Tensor expand(const Shape& target) const {
+    Tensor view = *this;
+    view.layout_.expand(target);
+    return view;
   }
 
   // Copies, defined in tensor/copy.hpp.
@@ -330,11 +280,11 @@ class Tensor {
     requires HostAccessible<D>
   [[nodiscard]] T& operator()(I... index) const {
     if (static_cast<int>(sizeof...(I)) != rank()) {
-      fail<IndexError>("a tensor of shape ", shape_, " is indexed with ", rank(), " numbers, not ", sizeof...(I));
+      fail<IndexError>({"a tensor of shape ", shape(), " is indexed with ", rank(), " numbers, not ", sizeof...(I)});
     }
     T* at = data_;
     int dim = 0;
-    ((at += offset_of(dim++, static_cast<std::int64_t>(index))), ...);
+    ((at += layout_.offset_of(dim++, static_cast<std::int64_t>(index))), ...);
     return *at;
   }
 #if LOCUS_CLANG_REFUSES
@@ -364,14 +314,14 @@ class Tensor {
     requires HostAccessible<D>
   {
     if (rank() != 1)
-      fail<ShapeError>("iterating over a tensor of shape ", shape_,
-                       "; expected one dimension: take rows with select(0, i)");
-    return Iterator{data_, strides_[0], 0};
+      fail<ShapeError>(
+          {"iterating over a tensor of shape ", shape(), "; expected one dimension: take rows with select(0, i)"});
+    return Iterator{data_, strides()[0], 0};
   }
   [[nodiscard]] auto end() const
     requires HostAccessible<D>
   {
-    return rank() == 1 ? Iterator{data_, strides_[0], size(0)} : Iterator{};
+    return rank() == 1 ? Iterator{data_, strides()[0], size(0)} : Iterator{};
   }
 
 #if LOCUS_CLANG_REFUSES
@@ -407,27 +357,18 @@ class Tensor {
   /// After the buffer was moved away.
   void forget() noexcept {
     data_ = nullptr;
-    shape_.assign(0);
-    strides_.assign(1);
+    layout_.shape.assign(0);
+    layout_.strides.assign(1);
   }
   [[nodiscard]] static std::size_t bytes_for(const Shape& shape) {
     const std::int64_t count = locus::elements(shape);
     if (count > INT64_MAX / static_cast<std::int64_t>(sizeof(T)))
-      fail<OutOfMemory>("shape ", shape, " needs more than 2^63 bytes");
+      fail<OutOfMemory>({"shape ", shape, " needs more than 2^63 bytes"});
     return static_cast<std::size_t>(count) * sizeof(T);
   }
-  [[nodiscard]] std::int64_t offset_of(int dim, std::int64_t index) const {
-    const std::int64_t extent = shape_[dim];
-    if (index < -extent || index >= extent) {
-      fail<IndexError>("index ", index, " is out of range for dimension ", dim, " of ", shape_);
-    }
-    return (index < 0 ? index + extent : index) * strides_[dim];
-  }
-
   Buffer<D> buffer_;
   T* data_ = nullptr;
-  Shape shape_{0};
-  Strides strides_{1};
+  Layout layout_;
 };
 LOCUS_REFUSALS_END
 
@@ -438,67 +379,5 @@ template <class E>
     e.eval();
   }
 Tensor(const E&) -> Tensor<typename E::value_type, typename E::device_type>;
-
-namespace detail {
-/// Replaces one -1. throws ShapeError
-[[gnu::noinline]] inline Shape infer_extent(const Shape& shape, std::int64_t count) {
-  Shape result = shape;
-  int unknown = -1;
-  for (int d = 0; d < shape.rank(); ++d) {
-    if (shape[d] >= 0) continue;
-    if (shape[d] != inferred || unknown >= 0)
-      fail<ShapeError>("reshape: extents are 0 or more, and one may be -1; got ", shape);
-    unknown = d;
-    result[d] = 1;
-  }
-  const std::int64_t known = elements(result);
-  if (unknown >= 0 && known > 0) result[unknown] = count / known;
-  if ((unknown >= 0 && known == 0) || elements(result) != count) {
-    fail<ShapeError>("reshape: ", count, " elements do not fit shape ", shape);
-  }
-  return result;
-}
-
-/// The shape with dimensions [first, last] merged into one.
-[[gnu::noinline]] inline Shape flattened(const Shape& shape, int first, int last) {
-  if (shape.rank() == 0) return {1};
-  first = normalize_axis(first, shape.rank(), "flatten");
-  last = normalize_axis(last, shape.rank(), "flatten");
-  if (first > last) fail<ArgumentError>("flatten: first dimension ", first, " comes after the last, ", last);
-  Shape result;
-  std::int64_t merged = 1;
-  for (int d = 0; d < shape.rank(); ++d) {
-    if (d >= first && d <= last) merged *= shape[d];
-    if (d == last) result.push_back(merged);
-    else if (d < first || d > last) result.push_back(shape[d]);
-  }
-  return result;
-}
-
-/// Strides that present the elements of `from` under shape `to`, if there are any.
-[[gnu::noinline]] inline bool view_strides(const Shape& from, const Strides& strides, const Shape& to,
-                                           Strides& result) {
-  result = row_major(to);
-  if (is_contiguous(from, strides) || elements(to) == 0) return true;
-  int d = from.rank() - 1;
-  std::int64_t run = 1, run_stride = 1, used = 1;  // the dense run of `from` that ends at dimension d
-  const auto next_run = [&] {
-    while (d >= 0 && from[d] == 1) --d;
-    run = d >= 0 ? from[d] : 1;
-    run_stride = d >= 0 ? strides[d] : 1;
-    for (--d; d >= 0 && (from[d] == 1 || strides[d] == run_stride * run); --d) run *= from[d];
-    used = 1;
-  };
-  next_run();
-  for (int i = to.rank() - 1; i >= 0; --i) {
-    if (to[i] == 1) continue;
-    if (used == run) next_run();
-    result[i] = run_stride * used;
-    used *= to[i];
-    if (run % used != 0) return false;
-  }
-  return true;
-}
-}  // namespace detail
 
 }  // namespace locus::inline LOCUS_ABI

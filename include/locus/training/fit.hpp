@@ -29,19 +29,19 @@ namespace detail {
 /// throws NumericError for a loss that is NaN or infinite
 inline void require_finite_loss(double loss, int epoch, const char* name = "loss") {
   if (loss - loss == 0) return;
-  fail<NumericError>("training: the ", name, " became ", loss, " in epoch ", epoch,
-                     "; try a smaller learning rate, gradient clipping, or look for bad values in the data");
+  fail<NumericError>({"training: the ", name, " became ", loss, " in epoch ", epoch,
+                      "; try a smaller learning rate, gradient clipping, or look for bad values in the data"});
 }
 /// throws ArgumentError for options out of range
 inline void require_valid(const FitOptions& options, std::int64_t batches, std::int64_t valid_batches) {
-  if (options.epochs < 0) fail<ArgumentError>("fit: epochs is ", options.epochs, "; expected 0 or more");
+  if (options.epochs < 0) fail<ArgumentError>({"fit: epochs is ", options.epochs, "; expected 0 or more"});
   if (options.report_every < 1) {
-    fail<ArgumentError>("fit: report_every is ", options.report_every, "; expected 1 or more");
+    fail<ArgumentError>({"fit: report_every is ", options.report_every, "; expected 1 or more"});
   }
   if (batches < 1)
-    fail<ArgumentError>("fit: the training loader has no batch; use a smaller batch_size, or no drop_last");
+    fail<ArgumentError>({"fit: the training loader has no batch; use a smaller batch_size, or no drop_last"});
   if (valid_batches < 1)
-    fail<ArgumentError>("fit: the validation loader has no batch; use a smaller batch_size, or no drop_last");
+    fail<ArgumentError>({"fit: the validation loader has no batch; use a smaller batch_size, or no drop_last"});
 }
 }  // namespace detail
 

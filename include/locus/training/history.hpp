@@ -27,7 +27,7 @@ class History {
   [[nodiscard]] const std::vector<EpochRecord>& records() const { return records_; }
   [[nodiscard]] bool empty() const { return records_.empty(); }
   [[nodiscard]] const EpochRecord& last() const {
-    if (empty()) fail<IndexError>("history: no epoch has been recorded yet");
+    if (empty()) fail<IndexError>({"history: no epoch has been recorded yet"});
     return records_.back();
   }
 

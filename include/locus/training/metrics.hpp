@@ -13,8 +13,8 @@ namespace locus::inline LOCUS_ABI {
 template <class T, class D>
 [[nodiscard]] Tensor<std::int64_t, D> correct(const Tensor<T, D>& logits, const Tensor<std::int64_t, D>& labels) {
   if (logits.rank() != 2 || !(labels.shape() == Shape{logits.size(0)})) {
-    fail<ShapeError>("accuracy: logits of shape ", logits.shape(), " and labels of shape ", labels.shape(),
-                     "; expected (n, classes) and (n,)");
+    fail<ShapeError>({"accuracy: logits of shape ", logits.shape(), " and labels of shape ", labels.shape(),
+                      "; expected (n, classes) and (n,)"});
   }
   return sum(argmax(logits, -1) == labels);
 }
@@ -23,7 +23,7 @@ template <class T, class D>
 /// throws ShapeError unless the shapes are these; ArgumentError where there are no rows
 template <class T, class D>
 [[nodiscard]] double accuracy(const Tensor<T, D>& logits, const Tensor<std::int64_t, D>& labels) {
-  if (labels.empty()) fail<ArgumentError>("accuracy: there are no labels; expected at least one");
+  if (labels.empty()) fail<ArgumentError>({"accuracy: there are no labels; expected at least one"});
   return static_cast<double>(correct(logits, labels).item()) / static_cast<double>(labels.elements());
 }
 
@@ -43,7 +43,8 @@ template <class M, class T, class D>
     hits += static_cast<double>(correct(logits, labels).item());
     samples += static_cast<double>(labels.elements());
   }
-  if (samples == 0) fail<ArgumentError>("evaluate: the loader has no batch; use a smaller batch_size, or no drop_last");
+  if (samples == 0)
+    fail<ArgumentError>({"evaluate: the loader has no batch; use a smaller batch_size, or no drop_last"});
   return {loss / samples, hits / samples};
 }
 template <class M, class T, class D>

@@ -6,6 +6,7 @@
 #include <cuda_runtime_api.h>
 #include <ucontext.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstdio>

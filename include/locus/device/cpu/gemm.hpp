@@ -32,39 +32,42 @@ template <class T, class Activation>
   else return false;
 }
 
-/// The epilogue over one row that is not dense, or that adds to what is there.
-template <class T, class R, class E>
-[[gnu::noinline]] void finish_scattered_row(const E& epilogue, const R* sums, T* c, std::int64_t stride,
-                                            std::int64_t cols, std::int64_t row, std::int64_t col, bool reads) {
-  for (std::int64_t j = 0; j < cols; ++j) {
-    T& target = c[j * stride];
-    target = from_register<T>(epilogue(sums[j], reads ? load_as_register(target) : R(0), row, col + j));
-  }
-}
-
-/// The epilogue over a tile, row by row.
+/// The epilogue over a tile of a c whose rows are not dense, or that adds to what is there.
 template <class T, class E>
-LOCUS_VECTORIZED void finish_rows(const GemmCall<T>& call, const SumTile<compute_t<T>>& tile, const E epilogue) {
+[[gnu::noinline]] void finish_scattered(const GemmCall<T>& call, const SumTile<compute_t<T>>& tile, const E& epilogue) {
   using R = compute_t<T>;
-  const std::int64_t cols = tile.cols, stride = call.c.col_stride;
-  const bool reads = call.accumulates;
   for (std::int64_t i = 0; i < tile.rows; ++i) {
     const std::int64_t row = tile.row + i;
-    const R* const sums = tile.data + i * tile.stride;
-    T* const c = call.c.data + row * call.c.row_stride + tile.col * stride;
-    if (stride == 1 && !reads) {
-      LOCUS_NO_OVERLAP
-      for (std::int64_t j = 0; j < cols; ++j) c[j] = from_register<T>(epilogue(sums[j], R(0), row, tile.col + j));
-    } else {
-      finish_scattered_row(epilogue, sums, c, stride, cols, row, tile.col, reads);
+    T* const c = call.c.data + row * call.c.row_stride;
+    for (std::int64_t j = 0; j < tile.cols; ++j) {
+      const std::int64_t col = tile.col + j;
+      T& target = c[col * call.c.col_stride];
+      const R previous = call.accumulates ? load_as_register(target) : R(0);
+      target = from_register<T>(epilogue(tile.data[i * tile.stride + j], previous, row, col));
     }
   }
 }
 
-/// The same with the epilogue's type erased. An activation chosen at run time is chosen here, outside the loops.
+/// The epilogue over a tile whose rows are dense in c, and where nothing is added.
+template <class T, class E>
+LOCUS_VECTORIZED void finish_rows(const GemmCall<T>& call, const SumTile<compute_t<T>>& tile, const E epilogue) {
+  using R = compute_t<T>;
+  const std::int64_t cols = tile.cols;
+  for (std::int64_t i = 0; i < tile.rows; ++i) {
+    const std::int64_t row = tile.row + i;
+    const R* const sums = tile.data + i * tile.stride;
+    T* const c = call.c.data + row * call.c.row_stride + tile.col;
+    LOCUS_NO_OVERLAP
+    for (std::int64_t j = 0; j < cols; ++j) c[j] = from_register<T>(epilogue(sums[j], R(0), row, tile.col + j));
+  }
+}
+
+/// The same with the epilogue's type erased. An activation chosen at run time is chosen here, outside the loops, where
+/// they can be fast.
 template <class T, class E>
 void finish_tile(const GemmCall<T>& call, const SumTile<compute_t<T>>& tile) {
   const E& epilogue = *static_cast<const E*>(call.epilogue);
+  if (call.c.col_stride != 1 || call.accumulates) return finish_scattered(call, tile, epilogue);
   if constexpr (requires { epilogue.activation.visit([](auto) {}); }) {
     epilogue.activation.visit([&](auto activation) {
       finish_rows<T>(call, tile, Epilogue<T, decltype(activation)>{epilogue.bias, epilogue.accumulate, activation});
@@ -152,8 +155,8 @@ template <class T, class E>
 void gemm(const GemmBatch& batch, MatrixRef<const std::type_identity_t<T>> a,
           MatrixRef<const std::type_identity_t<T>> b, MatrixRef<T> c, const E& epilogue) {
   if (a.rows != c.rows || b.cols != c.cols || a.cols != b.rows)
-    fail<ShapeError>("gemm: (", a.rows, ", ", a.cols, ") x (", b.rows, ", ", b.cols, ") -> (", c.rows, ", ", c.cols,
-                     "); expected (m, k) x (k, n) -> (m, n)");
+    fail<ShapeError>({"gemm: (", a.rows, ", ", a.cols, ") x (", b.rows, ", ", b.cols, ") -> (", c.rows, ", ", c.cols,
+                      "); expected (m, k) x (k, n) -> (m, n)"});
   if (c.rows == 0 || c.cols == 0) return;
   if constexpr (std::is_integral_v<T>) {
     for (std::int64_t i = 0; i < batch.count; ++i)

@@ -102,9 +102,9 @@ class MemoryPool {
       block = std::aligned_alloc(alignment, rounded);
     }
     if (!block) {
-      fail<OutOfMemory>("out of host memory: ", bytes, " bytes were asked for, tensors hold ", stats_.allocated_bytes,
-                        " bytes and the pool ", stats_.reserved_bytes - stats_.allocated_bytes,
-                        " more; use smaller batches or free tensors");
+      fail<OutOfMemory>({"out of host memory: ", bytes, " bytes were asked for, tensors hold ", stats_.allocated_bytes,
+                         " bytes and the pool ", stats_.reserved_bytes - stats_.allocated_bytes,
+                         " more; use smaller batches or free tensors"});
     }
     stats_.system_allocations += 1;
     stats_.reserved_bytes += static_cast<std::int64_t>(rounded);

@@ -42,7 +42,7 @@ class Scratch {
     bytes_ = 0;
     data_ = ::operator new(bytes, alignment, std::nothrow);
     if (!data_)
-      fail<OutOfMemory>("out of host memory: ", bytes, " bytes of working memory were asked for; free tensors");
+      fail<OutOfMemory>({"out of host memory: ", bytes, " bytes of working memory were asked for; free tensors"});
     bytes_ = bytes;
     scratch_allocation_count.fetch_add(1, std::memory_order_relaxed);
   }

@@ -1,0 +1,65 @@
+#pragma once
+// Objects that several handles own together. (std::shared_ptr, which can also own what knows nothing of it, costs every
+// program the header <memory> and some fifteen functions per type.)
+
+#include <locus/core/config.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <utility>
+
+namespace locus::inline LOCUS_ABI {
+
+/// Base of an object that counts its owners.
+class Counted {
+ public:
+  Counted() = default;
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+
+  void retain() const noexcept { owners_.fetch_add(1, std::memory_order_relaxed); }
+  /// True for the last owner, who disposes of the object.
+  [[nodiscard]] bool release() const noexcept { return owners_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
+
+ protected:
+  ~Counted() = default;
+
+ private:
+  mutable std::atomic<std::int64_t> owners_{0};
+};
+
+/// Disposes of an object that nobody owns any more; overload it for a class that must not simply be deleted.
+template <class T>
+void dispose(T* object) noexcept {
+  delete object;
+}
+
+/// A handle to a T, derived from Counted, or to nothing. The last one disposes of the object.
+template <class T>
+class Shared {
+ public:
+  Shared() = default;
+  explicit Shared(T* object) noexcept : object_(object) {
+    if (object_) object_->retain();
+  }
+  Shared(const Shared& other) noexcept : Shared(other.object_) {}
+  Shared(Shared&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
+  Shared& operator=(Shared other) noexcept {
+    std::swap(object_, other.object_);
+    return *this;
+  }
+  [[gnu::noinline]] ~Shared() {
+    if (object_ && object_->release()) dispose(object_);
+  }
+
+  [[nodiscard]] T* get() const { return object_; }
+  [[nodiscard]] T* operator->() const { return object_; }
+  [[nodiscard]] T& operator*() const { return *object_; }
+  [[nodiscard]] explicit operator bool() const { return object_ != nullptr; }
+  [[nodiscard]] friend bool operator==(const Shared& a, const Shared& b) { return a.object_ == b.object_; }
+
+ private:
+  T* object_ = nullptr;
+};
+
+}  // namespace locus::inline LOCUS_ABI

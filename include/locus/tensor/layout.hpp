@@ -1,0 +1,220 @@
+#pragma once
+// Where the elements of a tensor lie, and what views make of that. Nothing here knows an element type or a device, so
+// that it is compiled once for all of them.
+
+#include <locus/core/shape.hpp>
+
+namespace locus::inline LOCUS_ABI {
+
+/// Marks a dimension of reshape that follows from the others, as -1 does.
+inline constexpr std::int64_t inferred = -1;
+
+/// The end of a dimension, for slice.
+inline constexpr std::int64_t to_end = INT64_MAX;
+
+namespace detail {
+
+/// The shape with one -1 replaced. throws ShapeError unless it has `count` elements
+[[nodiscard]] [[gnu::noinline]] inline Shape infer_extent(const Shape& shape, std::int64_t count) {
+  Shape result = shape;
+  int unknown = -1;
+  for (int d = 0; d < shape.rank(); ++d) {
+    if (shape[d] >= 0) continue;
+    if (shape[d] != inferred || unknown >= 0)
+      fail<ShapeError>({"reshape: extents are 0 or more, and one may be -1; got ", shape});
+    unknown = d;
+    result[d] = 1;
+  }
+  const std::int64_t known = elements(result);
+  if (unknown >= 0 && known > 0) result[unknown] = count / known;
+  if ((unknown >= 0 && known == 0) || elements(result) != count) {
+    fail<ShapeError>({"reshape: ", count, " elements do not fit shape ", shape});
+  }
+  return result;
+}
+
+/// The shape with dimensions [first, last] merged into one.
+[[nodiscard]] [[gnu::noinline]] inline Shape flattened(const Shape& shape, int first, int last) {
+  if (shape.rank() == 0) return {1};
+  first = normalize_axis(first, shape.rank(), "flatten");
+  last = normalize_axis(last, shape.rank(), "flatten");
+  if (first > last) fail<ArgumentError>({"flatten: first dimension ", first, " comes after the last, ", last});
+  Shape result;
+  std::int64_t merged = 1;
+  for (int d = 0; d < shape.rank(); ++d) {
+    if (d >= first && d <= last) merged *= shape[d];
+    if (d == last) result.push_back(merged);
+    else if (d < first || d > last) result.push_back(shape[d]);
+  }
+  return result;
+}
+
+/// Strides that present the elements of `from` under shape `to`, if there are any.
+[[nodiscard]] [[gnu::noinline]] inline bool view_strides(const Shape& from, const Strides& strides, const Shape& to,
+                                                         Strides& result) {
+  result = row_major(to);
+  if (is_contiguous(from, strides) || elements(to) == 0) return true;
+  int d = from.rank() - 1;
+  std::int64_t run = 1, run_stride = 1, used = 1;  // the dense run of `from` that ends at dimension d
+  const auto next_run = [&] {
+    while (d >= 0 && from[d] == 1) --d;
+    run = d >= 0 ? from[d] : 1;
+    run_stride = d >= 0 ? strides[d] : 1;
+    for (--d; d >= 0 && (from[d] == 1 || strides[d] == run_stride * run); --d) run *= from[d];
+    used = 1;
+  };
+  next_run();
+  for (int i = to.rank() - 1; i >= 0; --i) {
+    if (to[i] == 1) continue;
+    if (used == run) next_run();
+    result[i] = run_stride * used;
+    used *= to[i];
+    if (run % used != 0) return false;
+  }
+  return true;
+}
+
+}  // namespace detail
+
+/// Extents and strides. Each view changes them, and returns by how many elements the first one moves; what the
+/// parameters mean, tensor.hpp says.
+struct Layout {
+  Shape shape{0};
+  Strides strides{1};
+
+  [[nodiscard]] int rank() const { return shape.rank(); }
+  [[nodiscard]] bool is_contiguous() const { return locus::is_contiguous(shape, strides); }
+
+  [[gnu::noinline]] std::int64_t slice(int dim, std::int64_t start, std::int64_t end, std::int64_t step) {
+    dim = normalize_axis(dim, rank(), "slice");
+    if (step <= 0) fail<ArgumentError>({"slice: step ", step, "; expected 1 or more"});
+    const std::int64_t extent = shape[dim];
+    const auto clamp = [extent](std::int64_t at) {
+      if (at < 0) at += extent;
+      return at < 0 ? 0 : at > extent ? extent : at;
+    };
+    start = clamp(start);
+    end = clamp(end);
+    const std::int64_t offset = start * strides[dim];
+    shape[dim] = end > start ? (end - start - 1) / step + 1 : 0;
+    if (shape[dim] > 1) strides[dim] *= step;
+    return offset;
+  }
+
+  [[gnu::noinline]] std::int64_t select(int dim, std::int64_t index) {
+    dim = normalize_axis(dim, rank(), "select");
+    const std::int64_t extent = shape[dim];
+    if (index < -extent || index >= extent) {
+      fail<IndexError>({"select: index ", index, " is out of range for dimension ", dim, " of ", shape});
+    }
+    const std::int64_t offset = (index < 0 ? index + extent : index) * strides[dim];
+    erase(dim);
+    return offset;
+  }
+
+  [[gnu::noinline]] void transpose(int a, int b) {
+    a = normalize_axis(a, rank(), "transpose");
+    b = normalize_axis(b, rank(), "transpose");
+    std::swap(shape[a], shape[b]);
+    std::swap(strides[a], strides[b]);
+  }
+
+  [[gnu::noinline]] void permute(const Axes& order) {
+    if (order.rank() != rank()) fail<ShapeError>({"permute: order ", order, " for a tensor of shape ", shape});
+    const Layout before = *this;
+    bool seen[max_rank] = {};
+    for (int i = 0; i < rank(); ++i) {
+      const int from = normalize_axis(order[i], rank(), "permute");
+      if (seen[from]) fail<ShapeError>({"permute: order ", order, " names dimension ", from, " twice"});
+      seen[from] = true;
+      shape[i] = before.shape[from];
+      strides[i] = before.strides[from];
+    }
+  }
+
+  /// False, and nothing changed, where only a copy has this shape.
+  [[nodiscard]] [[gnu::noinline]] bool reshape(const Shape& wanted) {
+    Strides result;
+    if (!detail::view_strides(shape, strides, wanted, result)) return false;
+    shape = wanted;
+    strides = result;
+    return true;
+  }
+
+  [[gnu::noinline]] void squeeze(int dim) {
+    dim = normalize_axis(dim, rank(), "squeeze");
+    if (shape[dim] == 1) erase(dim);
+  }
+  void squeeze() {
+    for (int d = rank() - 1; d >= 0; --d) squeeze(d);
+  }
+
+  [[gnu::noinline]] void unsqueeze(int dim) {
+    dim = normalize_axis(dim, rank() + 1, "unsqueeze");
+    const std::int64_t stride = dim < rank() ? strides[dim] * shape[dim] : 1;
+    shape.insert(dim, 1);
+    strides.insert(dim, stride);
+  }
+
+  [[gnu::noinline]] void expand(Shape target) {
+    const int added = target.rank() - rank();
+    if (added < 0) fail<ShapeError>({"expand: ", shape, " has more dimensions than ", target});
+    for (int d = 0; d < target.rank(); ++d) {
+      if (target[d] == -1 && d >= added) target[d] = shape[d - added];
+      if (target[d] < 0)
+        fail<ShapeError>({"expand: ", shape, " to ", target, ": a new dimension needs an extent of 0 or more"});
+    }
+    if (!(broadcast(shape, target) == target)) fail<ShapeError>({"expand: ", shape, " cannot be repeated to ", target});
+    strides = broadcast_strides(shape, strides, target);
+    shape = target;
+  }
+
+  /// How far one element is from the first; negative indices count from the end. throws IndexError
+  [[nodiscard]] [[gnu::noinline]] std::int64_t offset_of(int dim, std::int64_t index) const {
+    const std::int64_t extent = shape[dim];
+    if (index < -extent || index >= extent) {
+      fail<IndexError>({"index ", index, " is out of range for dimension ", dim, " of ", shape});
+    }
+    return (index < 0 ? index + extent : index) * strides[dim];
+  }
+
+  /// Whether every element lies where `other` has it.
+  [[nodiscard]] [[gnu::noinline]] bool same_places(const Layout& other) const {
+    if (!(shape == other.shape)) return false;
+    for (int d = 0; d < rank(); ++d)
+      if (shape[d] != 1 && strides[d] != other.strides[d]) return false;
+    return true;
+  }
+
+  /// The first and one past the last element in memory, counted from the tensor's first; equal without elements.
+  struct Span {
+    std::int64_t begin, end;
+  };
+  [[nodiscard]] [[gnu::noinline]] Span span() const {
+    if (elements(shape) == 0) return {0, 0};
+    Span reached{0, 1};
+    for (int d = 0; d < rank(); ++d) {
+      const std::int64_t reach = (shape[d] - 1) * strides[d];
+      (reach < 0 ? reached.begin : reached.end) += reach;
+    }
+    return reached;
+  }
+
+  /// throws ArgumentError where several elements are one in memory: which of the values written stays would be chance
+  [[gnu::noinline]] void require_distinct_elements(std::string_view operation) const {
+    for (int d = 0; d < rank(); ++d) {
+      if (shape[d] > 1 && strides[d] == 0) {
+        fail<ArgumentError>(
+            {operation, " on an expanded view of shape ", shape, ", whose elements share memory; use .clone() first"});
+      }
+    }
+  }
+
+ private:
+  void erase(int dim) {
+    shape.erase(dim);
+    strides.erase(dim);
+  }
+};
+
+}  // namespace locus::inline LOCUS_ABI
