@@ -9,6 +9,7 @@
 
 namespace {
 using namespace locus;
+using locus_test::offset_in;
 using locus_test::offset_of;
 using locus_test::RandomLayouts;
 
@@ -44,7 +45,8 @@ TEST_CASE("a walk finds the offsets that the shape and strides say") {
     const Shape shape = random.shape(600);
     if (elements(shape) == 0) continue;
     const std::array<Strides, 2> strides{random.layout(shape, true).strides, random.layout(shape, false).strides};
-    const cuda::Walk<2> walk(make_plan<2>(shape, strides));
+    const auto plan = make_plan<2>(shape, strides);
+    const cuda::Walk<2> walk{cuda::Piece(plan)};
     bool equal = true;
     for (std::int64_t index = 0; index < elements(shape); ++index) {
       std::int32_t offset[2];
@@ -134,30 +136,31 @@ TEST_CASE("reduce: teams and chunks cover every summand of every output") {
   }
 }
 
-TEST_CASE("unordered pieces are few, small, and cover the plan") {
-  constexpr std::int64_t limit = std::int64_t{1} << 30;
+constexpr std::int64_t limit = std::int64_t{1} << 30;
+
+TEST_CASE("unordered parts are few, small, and cover the plan") {
   const auto check = [&](const Shape& shape, const Strides& first, const Strides& second) {
     const std::array<Strides, 2> strides{first, second};
     const auto plan = make_plan<2>(shape, strides);
     std::int64_t covered = 0, sum_of_starts = 0;
-    int pieces = 0;
-    cuda::for_each_unordered_piece(plan, [&](const Plan<2>& piece, const std::array<std::int64_t, 2>& begin) {
-      ++pieces;
-      covered += piece.elements;
-      sum_of_starts += begin[0];
-      CHECK(piece.elements <= limit);
+    int parts = 0;
+    cuda::for_each_part(cuda::Piece(plan), false, [&](const cuda::Piece& part) {
+      ++parts;
+      covered += part.elements;
+      sum_of_starts += part.offset[0];
+      CHECK(part.elements <= limit);
       for (int i = 0; i < 2; ++i) {
         std::int64_t low = 0, high = 0;
-        for (int d = 0; d < piece.rank; ++d) {
-          const std::int64_t reach = (piece.extent[d] - 1) * piece.stride[i][d];
+        for (int d = 0; d < part.rank; ++d) {
+          const std::int64_t reach = (part.extent[d] - 1) * part.stride[i][d];
           (reach < 0 ? low : high) += reach;
         }
         CHECK(high - low <= limit);
       }
     });
     CHECK(covered == plan.elements);
-    CHECK((pieces == 1) == (sum_of_starts == 0));
-    return pieces;
+    CHECK((parts == 1) == (sum_of_starts == 0));
+    return parts;
   };
   CHECK(check({100}, {1}, {1}) == 1);
   CHECK(check({limit + 2}, {1}, {1}) == 2);
@@ -165,8 +168,67 @@ TEST_CASE("unordered pieces are few, small, and cover the plan") {
   CHECK(check({2, 2}, {5 * limit, 1}, {1, 3 * limit}) == 4);
   int visits = 0;
   const std::array<Strides, 1> dense{Strides{1}};
-  cuda::for_each_unordered_piece(make_plan<1>(Shape{0}, dense), [&](const auto&, const auto&) { ++visits; });
+  const auto nothing = make_plan<1>(Shape{0}, dense);
+  cuda::for_each_part(cuda::Piece(nothing), false, [&](const cuda::Piece&) { ++visits; });
   CHECK(visits == 0);
+}
+
+/// Where a part has an operand's element, counted from the operand's first.
+std::int64_t offset_in_part(const cuda::Piece& part, int operand, std::int64_t index) {
+  std::int64_t offset = part.offset[operand];
+  for (int d = part.rank - 1; d >= 0; --d) {
+    offset += index % part.extent[d] * part.stride[operand][d];
+    index /= part.extent[d];
+  }
+  return offset;
+}
+
+/// Checks that ordered parts of a plan are small, follow each other, and lie where the plan says; returns how many.
+template <int N>
+int check_ordered_parts(const Plan<N>& plan, RandomLayouts& random) {
+  int parts = 0;
+  std::int64_t next = plan.first_index;
+  cuda::for_each_part(cuda::Piece(plan), true, [&](const cuda::Piece& part) {
+    ++parts;
+    CHECK(part.first_index == next);
+    CHECK(part.elements > 0);
+    CHECK(part.elements <= limit);
+    next += part.elements;
+    for (int probe = 0; probe < 12; ++probe) {
+      const std::int64_t at = probe == 0 ? 0 : probe == 1 ? part.elements - 1 : random.below(part.elements);
+      for (int i = 0; i < N; ++i) {
+        const std::int64_t offset = offset_in_part(part, i, at);
+        CHECK(offset - part.offset[i] <= limit);
+        CHECK(offset - part.offset[i] >= -limit);
+        CHECK(offset == offset_in(plan, i, part.first_index - plan.first_index + at));
+      }
+    }
+  });
+  CHECK(next == plan.first_index + plan.elements);
+  return parts;
+}
+
+TEST_CASE("ordered parts: small plans are one, large ones are split without a gap") {
+  RandomLayouts random(4);
+  for (int trial = 0; trial < 100; ++trial) {
+    const Shape shape = random.shape(1000);
+    const std::array<Strides, 2> strides{random.layout(shape, true).strides, random.layout(shape, false).strides};
+    const auto plan = make_plan<2>(shape, strides);
+    CHECK(check_ordered_parts(plan, random) == (plan.elements > 0 ? 1 : 0));
+  }
+  const auto parts = [&](const Shape& shape, const Strides& first, const Strides& second) {
+    const std::array<Strides, 2> strides{first, second};
+    auto plan = make_plan<2>(shape, strides);
+    plan.first_index = 7;
+    return check_ordered_parts(plan, random);
+  };
+  CHECK(parts({limit}, {1}, {1}) == 1);
+  CHECK(parts({limit + 1}, {1}, {1}) == 2);
+  CHECK(parts({5 * limit + 3}, {1}, {0}) == 8);
+  CHECK(parts({3, limit - 5}, {limit, 1}, {0, 1}) == 3);      // every row by itself
+  CHECK(parts({2, 2}, {5 * limit, 1}, {1, 3 * limit}) == 4);  // few elements far apart
+  CHECK(parts({6, 5, 4}, {-limit, 4, 1}, {20, -4, -1}) >= 6);
+  CHECK(parts({64, 1 << 25}, {1, 64}, {1 << 25, 1}) > 1);
 }
 
 }  // namespace

@@ -7,19 +7,9 @@
 namespace {
 using namespace locus;
 using locus_test::Layout;
+using locus_test::offset_in;
 using locus_test::offset_of;
 using locus_test::RandomLayouts;
-
-/// Where element `index` of a plan lies in operand i.
-template <int N>
-std::int64_t offset_in(const Plan<N>& plan, int i, std::int64_t index) {
-  std::int64_t offset = 0;
-  for (int d = plan.rank - 1; d >= 0; --d) {
-    offset += index % plan.extent[d] * plan.stride[i][d];
-    index /= plan.extent[d];
-  }
-  return offset;
-}
 
 /// Whether no two neighbouring dimensions could still be one, and none is superfluous.
 template <int N>
@@ -143,57 +133,6 @@ TEST_CASE("outer offsets are those of the rows") {
       CHECK(offsets[1] == offset_in(plan, 1, row * length));
     }
   }
-}
-
-constexpr std::int64_t limit = std::int64_t{1} << 30;
-
-/// Checks that the pieces of a plan are small, follow each other, and lie where the plan says; returns how many.
-template <int N>
-int check_pieces(const Plan<N>& plan, RandomLayouts& random) {
-  int pieces = 0;
-  std::int64_t next = plan.first_index;
-  for_each_32bit_piece(plan, [&](const Plan<N>& piece, const std::array<std::int64_t, N>& begin) {
-    ++pieces;
-    CHECK(piece.first_index == next);
-    CHECK(piece.elements > 0);
-    CHECK(piece.elements <= limit);
-    next += piece.elements;
-    for (int probe = 0; probe < 12; ++probe) {
-      const std::int64_t at = probe == 0 ? 0 : probe == 1 ? piece.elements - 1 : random.below(piece.elements);
-      for (int i = 0; i < N; ++i) {
-        const std::int64_t offset = offset_in(piece, i, at);
-        CHECK(offset <= limit);
-        CHECK(offset >= -limit);
-        CHECK(begin[static_cast<std::size_t>(i)] + offset ==
-              offset_in(plan, i, piece.first_index - plan.first_index + at));
-      }
-    }
-  });
-  CHECK(next == plan.first_index + plan.elements);
-  return pieces;
-}
-
-TEST_CASE("pieces: small plans are one, large ones are split without a gap") {
-  RandomLayouts random(4);
-  for (int trial = 0; trial < 100; ++trial) {
-    const Shape shape = random.shape(1000);
-    const std::array<Strides, 2> strides{random.layout(shape, true).strides, random.layout(shape, false).strides};
-    const auto plan = make_plan<2>(shape, strides);
-    CHECK(check_pieces(plan, random) == (plan.elements > 0 ? 1 : 0));
-  }
-  const auto pieces = [&](const Shape& shape, const Strides& first, const Strides& second) {
-    const std::array<Strides, 2> strides{first, second};
-    auto plan = make_plan<2>(shape, strides);
-    plan.first_index = 7;
-    return check_pieces(plan, random);
-  };
-  CHECK(pieces({limit}, {1}, {1}) == 1);
-  CHECK(pieces({limit + 1}, {1}, {1}) == 2);
-  CHECK(pieces({5 * limit + 3}, {1}, {0}) == 8);
-  CHECK(pieces({3, limit - 5}, {limit, 1}, {0, 1}) == 3);      // every row by itself
-  CHECK(pieces({2, 2}, {5 * limit, 1}, {1, 3 * limit}) == 4);  // few elements far apart
-  CHECK(pieces({6, 5, 4}, {-limit, 4, 1}, {20, -4, -1}) >= 6);
-  CHECK(pieces({64, 1 << 25}, {1, 64}, {1 << 25, 1}) > 1);
 }
 
 }  // namespace

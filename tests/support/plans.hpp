@@ -67,4 +67,15 @@ class RandomLayouts {
   return offset;
 }
 
+/// Where element `index` of a plan lies in operand i.
+template <int N>
+[[nodiscard]] std::int64_t offset_in(const locus::Plan<N>& plan, int i, std::int64_t index) {
+  std::int64_t offset = 0;
+  for (int d = plan.rank - 1; d >= 0; --d) {
+    offset += index % plan.extent[d] * plan.stride[i][d];
+    index /= plan.extent[d];
+  }
+  return offset;
+}
+
 }  // namespace locus_test

@@ -1,8 +1,7 @@
 #pragma once
 // Which element each thread touches. Plain functions of block and thread, so that tests replay them on the host.
 
-#include <locus/core/dtype.hpp>
-#include <locus/device/plan.hpp>
+#include <locus/device/verbs.hpp>
 
 namespace locus::inline LOCUS_ABI::cuda {
 
@@ -36,7 +35,38 @@ struct Divisor {
   }
 };
 
-/// A plan whose indices and offsets fit 32 bits, for kernels; innermost dimension first.
+/// A part of a plan of any number of operands; splitting and walking are compiled once, not per arity.
+struct Piece {
+  int rank = 1, operands = 0;
+  int64_t elements = 0;
+  int64_t first_index = 0;  ///< row-major index of the first element
+  int64_t extent[max_rank] = {};
+  const int64_t (*stride)[max_rank] = nullptr;   ///< the plan's, which the piece must not outlive
+  int64_t offset[max_launch_operands + 1] = {};  ///< where it begins in every operand (in reduce: and in the output)
+
+  Piece() = default;
+  template <int N>
+  explicit Piece(const Plan<N>& plan)
+      : rank(plan.rank), operands(N), elements(plan.elements), first_index(plan.first_index), stride(plan.stride) {
+    for (int d = 0; d < rank; ++d) extent[d] = plan.extent[d];
+  }
+  template <int N>
+  explicit Piece(const Plan<N>&&) = delete;
+  [[nodiscard]] int64_t inner_stride(int operand) const { return stride[operand][rank - 1]; }
+};
+
+namespace detail {
+/// Fills a walk's dimensions, innermost first; strides are [dimension][operand].
+[[gnu::noinline]] inline void fill_walk(const Piece& piece, Divisor* extent, int32_t* stride) {
+  for (int d = 0; d < piece.rank; ++d) {
+    const int from = piece.rank - 1 - d;
+    extent[d] = Divisor(static_cast<uint32_t>(piece.extent[from]));
+    for (int i = 0; i < piece.operands; ++i) *stride++ = static_cast<int32_t>(piece.stride[i][from]);
+  }
+}
+}  // namespace detail
+
+/// A piece whose indices and offsets fit 32 bits, as kernels see it; innermost dimension first.
 template <int N>
 struct Walk {
   int rank = 1;
@@ -46,13 +76,9 @@ struct Walk {
   int32_t stride[max_rank][N > 0 ? N : 1] = {};
 
   Walk() = default;
-  explicit constexpr Walk(const Plan<N>& plan)
-      : rank(plan.rank), elements(static_cast<uint32_t>(plan.elements)), first_index(plan.first_index) {
-    for (int d = 0; d < rank; ++d) {
-      const int from = rank - 1 - d;
-      extent[d] = Divisor(static_cast<uint32_t>(plan.extent[from]));
-      for (int i = 0; i < N; ++i) stride[d][i] = static_cast<int32_t>(plan.stride[i][from]);
-    }
+  explicit Walk(const Piece& piece)
+      : rank(piece.rank), elements(static_cast<uint32_t>(piece.elements)), first_index(piece.first_index) {
+    detail::fill_walk(piece, extent, stride[0]);
   }
 
   /// Where every operand is at `count` positions of the walk, in elements from where it begins.
@@ -79,20 +105,28 @@ struct Walk {
   }
 };
 
-/// What is done with a piece of a plan: a function and what it works on. Types erased: splitting is compiled once.
-template <int N>
-struct PieceVisitor {
-  const void* self;
-  void (*visit)(const void* self, const Plan<N>& piece, const std::array<int64_t, N>& offsets);
-  void operator()(const Plan<N>& piece, const std::array<int64_t, N>& offsets) const { visit(self, piece, offsets); }
+/// What is done with a piece: a function and what it works on.
+class PieceVisitor {
+ public:
+  template <class F>
+    requires(!std::is_same_v<F, PieceVisitor>)
+  PieceVisitor(const F& f) : self_(&f), visit_(&call<F>) {}
+  void operator()(const Piece& piece) const { visit_(self_, piece); }
+
+ private:
+  template <class F>
+  static void call(const void* self, const Piece& piece) {
+    (*static_cast<const F*>(self))(piece);
+  }
+  const void* self_;
+  void (*visit_)(const void* self, const Piece& piece);
 };
 
 namespace detail {
 inline constexpr int64_t piece_limit = int64_t{1} << 30;
 
 /// The dimension in which a piece must be halved; -1 where its indices and offsets fit 32 bits.
-template <int N>
-[[nodiscard]] int dimension_to_split(const Plan<N>& piece) {
+[[nodiscard]] inline int dimension_to_split(const Piece& piece) {
   const auto reach = [&](int i, int d) {
     const int64_t stride = piece.stride[i][d];
     return (piece.extent[d] - 1) * (stride < 0 ? -stride : stride);
@@ -101,7 +135,7 @@ template <int N>
   for (int d = 1; d < piece.rank; ++d)
     if (piece.extent[d] > piece.extent[longest]) longest = d;
   if (piece.elements > piece_limit) return longest;
-  for (int i = 0; i < N; ++i) {
+  for (int i = 0; i < piece.operands; ++i) {
     int64_t total = 0;
     int farthest = 0;
     for (int d = 0; d < piece.rank; ++d) {
@@ -113,40 +147,30 @@ template <int N>
   return -1;
 }
 
-template <int N>
-[[gnu::noinline]] void split_unordered(const Plan<N>& piece, const std::array<int64_t, N>& offsets,
-                                       const PieceVisitor<N>& visitor) {
-  const int d = dimension_to_split(piece);
-  if (d < 0) return visitor(piece, offsets);
-  Plan<N> half = piece;
-  half.extent[d] = piece.extent[d] / 2;
-  half.elements = piece.elements / piece.extent[d] * half.extent[d];
-  split_unordered<N>(half, offsets, visitor);
-  auto rest_offsets = offsets;
-  for (int i = 0; i < N; ++i) rest_offsets[static_cast<std::size_t>(i)] += half.extent[d] * piece.stride[i][d];
-  half.extent[d] = piece.extent[d] - half.extent[d];
-  half.elements = piece.elements - half.elements;
-  split_unordered<N>(half, rest_offsets, visitor);
-}
-
-template <int N>
-[[gnu::noinline]] void split_ordered(const Plan<N>& plan, const PieceVisitor<N>& visitor) {
-  for_each_32bit_piece(plan, visitor);
-}
-
-template <int N, class F>
-[[nodiscard]] PieceVisitor<N> piece_visitor(const F& f) {
-  return {&f, [](const void* self, const Plan<N>& piece, const std::array<int64_t, N>& offsets) {
-            (*static_cast<const F*>(self))(piece, offsets);
-          }};
+[[nodiscard]] inline int first_to_split(const Piece& piece) {
+  int d = 0;
+  while (piece.extent[d] == 1) ++d;
+  return d;
 }
 }  // namespace detail
 
-/// Calls f(piece, offsets) like for_each_32bit_piece, for work whose order does not matter: split where the reach is,
-/// so that a transposed operand makes a few pieces and not one per row.
-template <int N, class F>
-void for_each_unordered_piece(const Plan<N>& plan, const F& f) {
-  if (plan.elements > 0) detail::split_unordered<N>(plan, {}, detail::piece_visitor<N>(f));
+/// Calls visit(part) for parts whose indices and offsets fit 32 bits. In order: the next part begins at the row-major
+/// index where the last one ended. Otherwise a piece is split where its reach is, so that a transposed operand makes a
+/// few parts and not one per row.
+[[gnu::noinline]] inline void for_each_part(const Piece& piece, bool in_order, const PieceVisitor& visit) {
+  if (piece.elements == 0) return;
+  int d = detail::dimension_to_split(piece);
+  if (d < 0) return visit(piece);
+  if (in_order) d = detail::first_to_split(piece);
+  Piece half = piece;
+  half.extent[d] = piece.extent[d] / 2;
+  half.elements = piece.elements / piece.extent[d] * half.extent[d];
+  for_each_part(half, in_order, visit);
+  for (int i = 0; i < piece.operands; ++i) half.offset[i] += half.extent[d] * piece.stride[i][d];
+  if (in_order) half.first_index += half.elements;
+  half.extent[d] = piece.extent[d] - half.extent[d];
+  half.elements = piece.elements - half.elements;
+  for_each_part(half, in_order, visit);
 }
 
 /// Threads of a block of map.

@@ -113,7 +113,7 @@ struct MapKernels<F, Pack<I...>, Pack<O*...>, std::integer_sequence<int, i...>, 
 
   static void launch_contiguous(const MapLaunch& l, const void* a, uint32_t elements, int64_t first_index);
   template <int w>
-  static void launch_strided(const MapLaunch& l, const void* a, const Walk<operands>& walk);
+  static void launch_strided(const MapLaunch& l, const void* a, const Piece& piece);
 };
 
 template <class Kernels>
@@ -138,49 +138,43 @@ template <class F, class... I, class... O, int... i, int... o>
 template <int w>
 void MapKernels<F, Pack<I...>, Pack<O*...>, std::integer_sequence<int, i...>,
                 std::integer_sequence<int, o...>>::launch_strided(const MapLaunch& l, const void* a,
-                                                                  const Walk<operands>& walk) {
-  map_strided<MapKernels, w><<<l.blocks, map_threads, 0, l.stream>>>(*static_cast<const Arguments*>(a), walk);
+                                                                  const Piece& piece) {
+  map_strided<MapKernels, w>
+      <<<l.blocks, map_threads, 0, l.stream>>>(*static_cast<const Arguments*>(a), Walk<operands>(piece));
 }
 
-/// A launch with the type of its functor erased.
-template <int N>
+/// A launch with the types of its functor and operands erased.
 struct MapCall {
-  int inputs;                         ///< of the N operands; outputs follow
+  int inputs;                         ///< operands that are read; the others, which are written, follow
   int width;                          ///< of vectors, in elements
   int per_thread, per_thread_of_one;  ///< vectors, and single elements, that a thread takes
   void* arguments;
-  OperandSlot operands[N > 0 ? N : 1];  ///< where in the arguments the operands are
+  const OperandSlot* operands;  ///< where in the arguments they are
   void (*contiguous)(const MapLaunch& launch, const void* arguments, uint32_t elements, int64_t first_index);
-  void (*vectors)(const MapLaunch& launch, const void* arguments, const Walk<N>& walk);
-  void (*elements)(const MapLaunch& launch, const void* arguments, const Walk<N>& walk);
+  void (*vectors)(const MapLaunch& launch, const void* arguments, const Piece& piece);
+  void (*elements)(const MapLaunch& launch, const void* arguments, const Piece& piece);
 };
 
-/// Launches a piece of the plan that fits 32-bit indices; the arguments point to where it begins.
-template <int N>
-[[gnu::noinline]] void launch_piece(cudaStream_t stream, const MapCall<N>& call, const Plan<N>& piece) {
-  OperandPlace places[N > 0 ? N : 1];
-  for (int i = 0; i < N; ++i) places[i] = call.operands[i].place();
-  const Access access = access_of<N>(piece, places, call.inputs, call.width);
+/// Launches a piece whose indices fit 32 bits; the arguments point to where it begins.
+inline void launch_piece(cudaStream_t stream, const MapCall& call, const Piece& piece) {
+  const Access access = access_of(piece, call.operands, call.inputs, call.width);
   const auto elements = static_cast<uint32_t>(piece.elements);
   const bool single = access == Access::elements;
   const int width = single ? 1 : call.width, per_thread = single ? call.per_thread_of_one : call.per_thread;
   const MapLaunch launch{stream, map_blocks(elements, width, per_thread)};
   if (access == Access::contiguous) return call.contiguous(launch, call.arguments, elements, piece.first_index);
-  (single ? call.elements : call.vectors)(launch, call.arguments, Walk<N>(piece));
+  (single ? call.elements : call.vectors)(launch, call.arguments, piece);
 }
 
-template <int N>
-[[gnu::noinline]] void run(Context& context, const MapCall<N>& call, const Plan<N>& plan, bool in_order) {
-  const auto launch = [&](const Plan<N>& piece, const std::array<int64_t, N>& offsets) {
-    for (int i = 0; i < N; ++i) call.operands[i].advance(offsets[static_cast<std::size_t>(i)]);
+[[gnu::noinline]] inline void run(Context& context, const MapCall& call, const Piece& plan, bool in_order) {
+  const auto launch = [&](const Piece& piece) {
+    for (int i = 0; i < piece.operands; ++i) call.operands[i].advance(piece.offset[i]);
     ++locus::detail::launches.map;
     launch_piece(context.stream(), call, piece);
     check(cudaGetLastError(), "map");
-    for (int i = 0; i < N; ++i) call.operands[i].advance(-offsets[static_cast<std::size_t>(i)]);
+    for (int i = 0; i < piece.operands; ++i) call.operands[i].advance(-piece.offset[i]);
   };
-  if (plan.elements == 0) return;
-  if (in_order) split_ordered(plan, piece_visitor<N>(launch));
-  else split_unordered<N>(plan, {}, piece_visitor<N>(launch));
+  for_each_part(plan, in_order, launch);
 }
 }  // namespace detail
 
@@ -196,17 +190,17 @@ void map(Context& context, const Plan<static_cast<int>(sizeof...(I) + sizeof...(
                                        std::integer_sequence<int, o...>>;
     constexpr int width = Kernels::width;
     typename Kernels::Arguments arguments{f, inputs, outputs};
-    const detail::MapCall<ins + outs> call{
-        ins,
-        width,
-        Kernels::template per_thread<width>,
-        Kernels::template per_thread<1>,
-        &arguments,
-        {detail::slot_of(get<i>(arguments.inputs))..., detail::slot_of(get<o>(arguments.outputs))...},
-        &Kernels::launch_contiguous,
-        &Kernels::template launch_strided<width>,
-        &Kernels::template launch_strided<1>};
-    detail::run<ins + outs>(context, call, plan, (std::is_same_v<I, LinearIndex> || ...));
+    const OperandSlot operands[] = {slot_of(get<i>(arguments.inputs))..., slot_of(get<o>(arguments.outputs))...};
+    const detail::MapCall call{ins,
+                               width,
+                               Kernels::template per_thread<width>,
+                               Kernels::template per_thread<1>,
+                               &arguments,
+                               operands,
+                               &Kernels::launch_contiguous,
+                               &Kernels::template launch_strided<width>,
+                               &Kernels::template launch_strided<1>};
+    detail::run(context, call, Piece(plan), (std::is_same_v<I, LinearIndex> || ...));
   }(std::make_integer_sequence<int, ins>{}, std::make_integer_sequence<int, outs>{});
 }
 

@@ -141,77 +141,64 @@ __global__ void __launch_bounds__(ReduceTiles::threads) reduce_chunks(const __gr
 inline constexpr int64_t most_chunks = 1024;
 
 /// Whether neighbouring outputs lie closer in memory than neighbouring summands.
-template <int N>
-[[nodiscard]] bool prefers_outputs(const ReducePlan<N>& plan, const std::array<OperandPlace, N>& inputs) {
-  const int k = plan.kept.rank - 1, r = plan.reduced.rank - 1;
-  if (plan.kept.extent[k] == 1 || plan.reduced.elements <= 1) return plan.kept.extent[k] > 1;
+[[nodiscard]] inline bool prefers_outputs(const Piece& kept, const Piece& reduced, const OperandSlot* inputs) {
+  const int64_t outputs = kept.extent[kept.rank - 1];
+  if (outputs == 1 || reduced.elements <= 1) return outputs > 1;
   int along_outputs = 0, along_summands = 0;
-  for (int i = 0; i < N; ++i) {
-    if (!inputs[static_cast<std::size_t>(i)].data) continue;
-    along_outputs += plan.kept.stride[i][k] == 1;
-    along_summands += plan.reduced.stride[i][r] == 1;
+  for (int i = 0; i < reduced.operands; ++i) {
+    if (!inputs[i].data()) continue;
+    along_outputs += kept.inner_stride(i) == 1;
+    along_summands += reduced.inner_stride(i) == 1;
   }
   return along_outputs > along_summands;
 }
 
-/// One launch: pieces of a reduction that fit 32 bits, and where they begin in every operand.
-template <int N>
+/// One launch: pieces of a reduction that fit 32 bits.
 struct ReduceLaunch {
-  Walk<N + 1> kept;
-  Walk<N> reduced;
-  std::array<int64_t, N + 1> kept_offsets;
-  std::array<int64_t, N> reduced_offsets;
+  const Piece& kept;
+  Piece reduced;
   ReduceTiles tiles;
-  void* partials;
+  void* partials = nullptr;
   bool folded = false;
 };
 
 /// A reduction with the types of its functors erased, so that cutting it up is compiled once.
-template <int N>
 struct ReduceCall {
-  ReducePlan<N> plan;
+  Piece kept, reduced;
   bool outputs_first;
   bool in_order;  ///< an input reads as its index
-  int64_t most_chunks;
   std::size_t accumulator_bytes;
   const void* arguments;
-  void (*launch)(cudaStream_t stream, const void* arguments, const ReduceLaunch<N>& launch);
+  void (*launch)(cudaStream_t stream, const void* arguments, const ReduceLaunch& launch);
 };
 
-template <int N>
-void for_each_summand_piece(const ReduceCall<N>& call, const PieceVisitor<N>& visitor) {
-  if (call.plan.reduced.elements == 0) return visitor(Plan<N>{}, {});
-  if (call.in_order) split_ordered(call.plan.reduced, visitor);
-  else split_unordered<N>(call.plan.reduced, {}, visitor);
+inline void for_each_summand_piece(const ReduceCall& call, const PieceVisitor& visit) {
+  if (call.reduced.elements == 0) return visit(call.reduced);
+  for_each_part(call.reduced, call.in_order, visit);
 }
 
-template <int N>
-void reduce_piece(Context& context, const ReduceCall<N>& call, const Plan<N + 1>& kept,
-                  const std::array<int64_t, N + 1>& offsets) {
-  const auto tiles = [&](const Plan<N>& piece) {
-    return ReduceTiles(kept.elements, piece.elements, call.outputs_first, call.most_chunks);
+inline void reduce_piece(Context& context, const ReduceCall& call, const Piece& kept) {
+  const auto tiles = [&](const Piece& piece) {
+    return ReduceTiles(kept.elements, piece.elements, call.outputs_first, most_chunks);
   };
   uint32_t slots = 0;
-  const auto count = [&](const Plan<N>& piece, const auto&) { slots += tiles(piece).chunks; };
-  for_each_summand_piece(call, piece_visitor<N>(count));
+  for_each_summand_piece(call, [&](const Piece& piece) { slots += tiles(piece).chunks; });
   const std::size_t slot_bytes = static_cast<std::size_t>(kept.elements) * call.accumulator_bytes;
   const Scratch scratch(context, slots > 1 ? slots * slot_bytes : 0);
-  auto* partials = scratch.template as<unsigned char>();
-  ReduceLaunch<N> launch{Walk<N + 1>(kept), {}, offsets, {}, {}, nullptr};
+  ReduceLaunch launch{kept, {}, {}};
   const auto run = [&] {
     ++locus::detail::launches.reduce;
     call.launch(context.stream(), call.arguments, launch);
     check(cudaGetLastError(), "reduce");
   };
-  const auto fold = [&](const Plan<N>& piece, const std::array<int64_t, N>& piece_offsets) {
-    launch.reduced = piece.elements > 0 ? Walk<N>(piece) : Walk<N>();
-    launch.reduced_offsets = piece_offsets;
+  auto* partials = scratch.template as<unsigned char>();
+  for_each_summand_piece(call, [&](const Piece& piece) {
+    launch.reduced = piece;
     launch.tiles = tiles(piece);
     launch.partials = partials;
     run();
     if (partials) partials += launch.tiles.chunks * slot_bytes;
-  };
-  for_each_summand_piece(call, piece_visitor<N>(fold));
+  });
   if (slots > 1) {
     launch.tiles = ReduceTiles(kept.elements, slots, true, 1);
     launch.partials = scratch.template as<void>();
@@ -220,11 +207,8 @@ void reduce_piece(Context& context, const ReduceCall<N>& call, const Plan<N + 1>
   }
 }
 
-template <int N>
-[[gnu::noinline]] void run(Context& context, const ReduceCall<N>& call) {
-  for_each_unordered_piece(call.plan.kept, [&](const Plan<N + 1>& kept, const std::array<int64_t, N + 1>& offsets) {
-    reduce_piece(context, call, kept, offsets);
-  });
+[[gnu::noinline]] inline void run(Context& context, const ReduceCall& call) {
+  for_each_part(call.kept, false, [&](const Piece& kept) { reduce_piece(context, call, kept); });
 }
 
 /// What a reduction needs to know of its types.
@@ -235,27 +219,27 @@ struct TypedReduction {
   using A = typename Op::Accumulator;
 
   static void run(Context& context, const ReducePlan<N>& plan, const F& f, const Op& op, const Pack<I...>& inputs,
-                  const T* previous, T* out, int64_t most_chunks) {
-    const Arguments arguments{f, op, inputs, {}, {}, {}, previous, out, nullptr, false};
-    const auto places = unpack_places(inputs, std::make_integer_sequence<int, N>{});
-    detail::run<N>(context, {plan, prefers_outputs<N>(plan, places), (std::is_same_v<I, LinearIndex> || ...),
-                             most_chunks, sizeof(A), &arguments, &launch});
+                  const T* previous, T* out) {
+    Arguments arguments{f, op, inputs, {}, {}, {}, previous, out, nullptr, false};
+    const auto slots = slots_of(arguments.inputs, std::make_integer_sequence<int, N>{});
+    const Piece kept(plan.kept), reduced(plan.reduced);
+    detail::run(context, {kept, reduced, prefers_outputs(kept, reduced, slots.data()),
+                          (std::is_same_v<I, LinearIndex> || ...), sizeof(A), &arguments, &launch});
   }
 
  private:
   template <int... i>
-  static std::array<OperandPlace, N> unpack_places(const Pack<I...>& inputs, std::integer_sequence<int, i...>) {
-    return {place_of(get<i>(inputs))...};
+  static std::array<OperandSlot, N> slots_of(Pack<I...>& inputs, std::integer_sequence<int, i...>) {
+    return {slot_of(get<i>(inputs))...};
   }
-  static void launch(cudaStream_t stream, const void* arguments, const ReduceLaunch<N>& launch) {
+  static void launch(cudaStream_t stream, const void* arguments, const ReduceLaunch& launch) {
     Arguments a = *static_cast<const Arguments*>(arguments);
-    static_for<N>([&]<int i> {
-      get<i>(a.inputs) = advance(get<i>(a.inputs), launch.kept_offsets[i] + launch.reduced_offsets[i]);
-    });
-    a.previous = advance(a.previous, launch.kept_offsets[N]);
-    a.out = advance(a.out, launch.kept_offsets[N]);
-    a.kept = launch.kept;
-    a.reduced = launch.reduced;
+    static_for<N>(
+        [&]<int i> { get<i>(a.inputs) = advance(get<i>(a.inputs), launch.kept.offset[i] + launch.reduced.offset[i]); });
+    a.previous = advance(a.previous, launch.kept.offset[N]);
+    a.out = advance(a.out, launch.kept.offset[N]);
+    a.kept = Walk<N + 1>(launch.kept);
+    if (launch.reduced.elements > 0) a.reduced = Walk<N>(launch.reduced);
     a.tiles = launch.tiles;
     a.partials = static_cast<A*>(launch.partials);
     a.folded = launch.folded;
@@ -271,7 +255,7 @@ void reduce(Context& context, const ReducePlan<static_cast<int>(sizeof...(I))>& 
       std::is_trivially_copyable_v<F> && std::is_trivially_copyable_v<Op>,
       "reduce: functors are copied to the GPU, so they must be trivially copyable: values and device pointers "
       "only");
-  detail::TypedReduction<F, Op, T, I...>::run(context, plan, f, op, inputs, previous, out, detail::most_chunks);
+  detail::TypedReduction<F, Op, T, I...>::run(context, plan, f, op, inputs, previous, out);
 }
 
 }  // namespace locus::inline LOCUS_ABI::cuda

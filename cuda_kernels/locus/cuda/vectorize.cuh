@@ -106,33 +106,21 @@ template <class T>
 [[nodiscard]] LOCUS_FN T* advance(T* data, int64_t offset) {
   return data ? data + offset : data;
 }
-/// Where an operand lies, its type erased; null where that does not matter.
-struct OperandPlace {
-  const void* data = nullptr;
-  int size = 1;  ///< bytes per element
-};
-[[nodiscard]] inline OperandPlace place_of(LinearIndex) { return {}; }
-template <class T>
-[[nodiscard]] OperandPlace place_of(T* data) {
-  return {data, static_cast<int>(sizeof(T))};
-}
-
-namespace detail {
 /// A pointer to an operand in a kernel's arguments, its type erased; none where the operand has no memory.
 struct OperandSlot {
   void* pointer = nullptr;
   int size = 1;  ///< bytes per element
 
-  [[nodiscard]] OperandPlace place() const {
-    OperandPlace result{nullptr, size};
-    if (pointer) std::memcpy(&result.data, pointer, sizeof result.data);
-    return result;
+  [[nodiscard]] const std::byte* data() const {
+    const std::byte* data = nullptr;
+    if (pointer) std::memcpy(&data, pointer, sizeof data);
+    return data;
   }
   void advance(int64_t elements) const {
-    const std::byte* data = static_cast<const std::byte*>(place().data);
-    if (!data) return;
-    data += elements * size;
-    std::memcpy(pointer, &data, sizeof data);
+    const std::byte* at = data();
+    if (!at) return;
+    at += elements * size;
+    std::memcpy(pointer, &at, sizeof at);
   }
 };
 [[nodiscard]] inline OperandSlot slot_of(LinearIndex&) { return {}; }
@@ -140,28 +128,28 @@ template <class T>
 [[nodiscard]] OperandSlot slot_of(T*& data) {
   return {&data, static_cast<int>(sizeof(T))};
 }
-}  // namespace detail
 
-/// How a plan can be walked.
+/// How a piece can be walked.
 enum class Access { contiguous, vectors, elements };
 
 /// For vectors of `width` elements; the first `inputs` operands may be repeated along the innermost dimension.
-template <int N>
-[[nodiscard]] Access access_of(const Plan<N>& plan, const OperandPlace (&operands)[N], int inputs, int width) {
-  const int inner = plan.rank - 1;
-  bool dense = plan.rank == 1, vectors = true;
-  for (int i = 0; i < N; ++i) {
-    if (!operands[i].data) continue;
-    const int64_t stride = plan.stride[i][inner];
+[[nodiscard]] [[gnu::noinline]] inline Access access_of(const Piece& piece, const OperandSlot* operands, int inputs,
+                                                        int width) {
+  const int inner = piece.rank - 1;
+  bool dense = piece.rank == 1, vectors = true;
+  for (int i = 0; i < piece.operands; ++i) {
+    const std::byte* const data = operands[i].data();
+    if (!data) continue;
+    const int64_t stride = piece.stride[i][inner];
     dense &= stride == 1;
     if (stride == 0 && i < inputs) continue;
     const auto bytes = static_cast<std::uintptr_t>(operands[i].size * width);
-    vectors &= stride == 1 && reinterpret_cast<std::uintptr_t>(operands[i].data) % bytes == 0;
-    for (int d = 0; d < inner; ++d) vectors &= plan.stride[i][d] % width == 0;
+    vectors &= stride == 1 && reinterpret_cast<std::uintptr_t>(data) % bytes == 0;
+    for (int d = 0; d < inner; ++d) vectors &= piece.stride[i][d] % width == 0;
   }
   if (!vectors) return Access::elements;
   if (dense) return Access::contiguous;
-  return plan.extent[inner] % width == 0 ? Access::vectors : Access::elements;
+  return piece.extent[inner] % width == 0 ? Access::vectors : Access::elements;
 }
 
 }  // namespace locus::inline LOCUS_ABI::cuda

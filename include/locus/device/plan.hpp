@@ -15,7 +15,7 @@ template <int N>
 struct Plan {
   int rank = 1;
   std::int64_t elements = 0;
-  std::int64_t first_index = 0;  ///< row-major index of the first element (pieces of a larger plan start later)
+  std::int64_t first_index = 0;  ///< what an input that reads as its index starts with
   std::int64_t extent[max_rank] = {};
   std::int64_t stride[N][max_rank] = {};
 
@@ -118,44 +118,6 @@ constexpr void outer_offsets(const Plan<N>& plan, std::int64_t row, std::int64_t
     row /= plan.extent[d];
     for (int i = 0; i < N; ++i) offset[i] += at * plan.stride[i][d];
   }
-}
-
-/// Calls f(piece, offsets) for pieces whose indices and offsets fit 32 bits, splitting along outer dimensions.
-/// offsets[i] is where the piece begins in operand i, in elements.
-template <int N, class F>
-void for_each_32bit_piece(const Plan<N>& plan, const F& f) {
-  constexpr std::int64_t limit = std::int64_t{1} << 30;
-  const auto fits = [&](const Plan<N>& piece) {
-    if (piece.elements > limit) return false;
-    for (int i = 0; i < N; ++i) {
-      std::int64_t reach = 0;
-      for (int d = 0; d < piece.rank; ++d) {
-        const std::int64_t s = piece.stride[i][d];
-        reach += (piece.extent[d] - 1) * (s < 0 ? -s : s);
-      }
-      if (reach > limit) return false;
-    }
-    return true;
-  };
-  const auto split = [&](const auto& self, const Plan<N>& piece, const std::array<std::int64_t, N>& offsets) -> void {
-    if (piece.elements == 0) return;
-    if (fits(piece)) return f(piece, offsets);
-    int d = 0;
-    while (piece.extent[d] == 1) ++d;
-    const std::int64_t inner = piece.elements / piece.extent[d];
-    const std::int64_t first = piece.extent[d] / 2;
-    Plan<N> head = piece, tail = piece;
-    head.extent[d] = first;
-    head.elements = inner * first;
-    tail.extent[d] = piece.extent[d] - first;
-    tail.elements = piece.elements - head.elements;
-    tail.first_index += head.elements;
-    auto tail_offsets = offsets;
-    for (std::size_t i = 0; i < N; ++i) tail_offsets[i] += first * piece.stride[i][d];
-    self(self, head, offsets);
-    self(self, tail, tail_offsets);
-  };
-  split(split, plan, {});
 }
 
 }  // namespace locus::inline LOCUS_ABI
