@@ -44,7 +44,7 @@
 #define LOCUS_FN LOCUS_HD inline __attribute__((always_inline))
 
 /// Loops that must vectorize at -O2 too. (g++ 12 vectorizes only the cheapest loops there; clang needs no help.) Not
-/// all of -O3: it unrolls short inner loops before they can be vectorized, which made softmax three times slower, and
+/// all of -O3: it unrolls short inner loops before they can be vectorized, which made softmax up to twice as slow, and
 /// costs compile time. Where comparisons may trap, g++ keeps branches, and with them a scalar loop.
 #if defined(__clang__)
 #define LOCUS_VECTORIZED
