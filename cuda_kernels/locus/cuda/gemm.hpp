@@ -84,7 +84,7 @@ struct BlasPlan {
   bool exists = false;
 };
 
-/// Plans by their keys; forgets all when it is full. (std::unordered_map costs every program three times the code.)
+/// Plans by their keys; forgets all when it is full.
 class PlanTable {
  public:
   /// Null where there is none.

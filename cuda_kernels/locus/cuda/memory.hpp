@@ -68,8 +68,7 @@ struct StreamMemory {
 };
 
 /// Which stream each block belongs to, in the order of addresses. A block is added or erased where the system is asked
-/// for memory, which takes longer than to move the entries behind it. (A hash table would cost every program as much to
-/// compile as all else here.)
+/// for memory, which takes longer than to move the entries behind it.
 class BlockOwners {
  public:
   void add(void* block, StreamMemory* owner) {
@@ -83,6 +82,7 @@ class BlockOwners {
     return at < entries_.size() && entries_[at].block == block ? entries_[at].owner : nullptr;
   }
   void erase(void* block) noexcept {
+    if (!find(block)) return;
     for (std::size_t i = first_not_below(block); i + 1 < entries_.size(); ++i) entries_[i] = entries_[i + 1];
     entries_.pop_back();
   }

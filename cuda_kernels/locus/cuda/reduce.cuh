@@ -76,9 +76,20 @@ __device__ typename Op::Accumulator fold_chunk(const ReduceArguments<F, Op, T, P
 /// The same for results of chunks.
 template <class F, class Op, class T, class In>
 __device__ typename Op::Accumulator fold_partials(const ReduceArguments<F, Op, T, In>& a, uint32_t output) {
-  typename Op::Accumulator total = a.op.identity();
-  for (uint32_t slot = a.tiles.lane(threadIdx.x); slot < a.tiles.summands; slot += a.tiles.lanes)
-    total = a.op.combine(total, a.partials[int64_t{slot} * a.tiles.outputs + output]);
+  constexpr int in_flight = ReduceTiles::in_flight;
+  const uint32_t step = a.tiles.lanes;
+  typename Op::Accumulator total = a.op.identity(), values[in_flight];
+  for (uint32_t first = a.tiles.lane(threadIdx.x); first < a.tiles.summands; first += in_flight * step) {
+#pragma unroll
+    for (int k = 0; k < in_flight; ++k) {
+      const uint32_t slot = first + static_cast<uint32_t>(k) * step;
+      if (slot < a.tiles.summands) values[k] = a.partials[int64_t{slot} * a.tiles.outputs + output];
+    }
+#pragma unroll
+    for (int k = 0; k < in_flight; ++k) {
+      if (first + static_cast<uint32_t>(k) * step < a.tiles.summands) total = a.op.combine(total, values[k]);
+    }
+  }
   return total;
 }
 

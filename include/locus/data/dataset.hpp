@@ -40,10 +40,10 @@ class LabelledImages {
   /// The samples at these positions, sharing the bytes. throws IndexError
   [[nodiscard]] LabelledImages subset(std::span<const std::int64_t> positions) const {
     LabelledImages part = *this;
-    const Shared chosen(new Chosen);
-    chosen->positions.reserve(positions.size());
-    for (auto position : positions) chosen->positions.push_back(stored(position));
-    part.chosen_ = chosen;
+    std::vector<std::int64_t> chosen;
+    chosen.reserve(positions.size());
+    for (auto position : positions) chosen.push_back(stored(position));
+    part.chosen_ = Shared<const Chosen>(new Chosen(std::move(chosen)));
     return part;
   }
 
@@ -68,6 +68,7 @@ class LabelledImages {
 
  private:
   struct Chosen : Counted {
+    explicit Chosen(std::vector<std::int64_t> chosen) : positions(std::move(chosen)) {}
     std::vector<std::int64_t> positions;
   };
 
@@ -95,7 +96,7 @@ class LabelledImages {
   Tensor<std::uint8_t, Cpu> images_;
   Tensor<std::int64_t, Cpu> labels_;
   std::int64_t classes_ = 0;
-  Shared<Chosen> chosen_;  ///< null: all, in order
+  Shared<const Chosen> chosen_;  ///< null: all, in order
 };
 
 /// Two parts drawn at random: `fraction` of the samples, and the rest. The same for the same seed.

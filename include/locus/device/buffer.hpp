@@ -1,6 +1,7 @@
 #pragma once
 // Reference-counted memory of one device, with the counter that tells when its contents changed.
 
+#include <locus/core/shared.hpp>
 #include <locus/device/verbs.hpp>
 
 #include <atomic>
@@ -13,41 +14,23 @@ template <MemorySpace D>
 class Buffer {
  public:
   Buffer() = default;
-  Buffer(D device, std::size_t bytes) : block_(new Block{device, bytes}) {
-    try {
-      block_->data = Backend<D>::allocate(device, bytes);
-    } catch (...) {
-      delete block_;
-      throw;
-    }
-  }
-  Buffer(const Buffer& other) noexcept : block_(other.block_) {
-    if (block_) block_->owners.fetch_add(1, std::memory_order_relaxed);
-  }
-  Buffer(Buffer&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
-  Buffer& operator=(Buffer other) noexcept {
-    std::swap(block_, other.block_);
-    return *this;
-  }
-  ~Buffer() {
-    if (block_ && block_->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) give_back(block_);
-  }
+  /// throws OutOfMemory, CudaUnavailable
+  Buffer(D device, std::size_t bytes) : block_(new Block(device, bytes)) {}
 
   /// A part of this memory that has a version of its own. It keeps the whole alive.
   [[nodiscard]] Buffer part(void* data, std::size_t bytes) const {
     Buffer result;
-    result.block_ = new Block{device(), bytes, data, block_};
-    if (block_) block_->owners.fetch_add(1, std::memory_order_relaxed);
+    result.block_ = Shared(new Block(device(), bytes, data, block_));
     return result;
   }
 
-  [[nodiscard]] explicit operator bool() const { return block_ != nullptr; }
+  [[nodiscard]] explicit operator bool() const { return static_cast<bool>(block_); }
   [[nodiscard]] void* data() const { return block_ ? block_->data : nullptr; }
   [[nodiscard]] std::size_t bytes() const { return block_ ? block_->bytes : 0; }
   [[nodiscard]] D device() const { return block_ ? block_->device : D{}; }
 
   /// Whether this handle is the only one to the memory.
-  [[nodiscard]] bool unique() const { return block_ && block_->owners.load(std::memory_order_acquire) == 1; }
+  [[nodiscard]] bool unique() const { return block_ && block_->has_one_owner(); }
 
   /// How often the contents were changed in place. Copies of the handle see the same number.
   [[nodiscard]] std::uint32_t version() const { return block_ ? block_->version.load(std::memory_order_relaxed) : 0; }
@@ -57,22 +40,21 @@ class Buffer {
   [[nodiscard]] friend bool operator==(const Buffer& a, const Buffer& b) { return a.block_ == b.block_; }
 
  private:
-  struct Block {
+  struct Block : Counted {
+    Block(D place, std::size_t size) : device(place), bytes(size), data(Backend<D>::allocate(place, size)) {}
+    Block(D place, std::size_t size, void* begin, const Shared<Block>& parent)
+        : device(place), bytes(size), data(begin), whole(parent) {}
+    ~Block() {
+      if (!whole) Backend<D>::deallocate(device, data, bytes);
+    }
     D device;
     std::size_t bytes;
-    void* data = nullptr;
-    Block* whole = nullptr;  ///< whose part this is
-    std::atomic<std::int64_t> owners{1};
+    void* data;
+    Shared<Block> whole;  ///< whose part this is
     std::atomic<std::uint32_t> version{0};
   };
-  [[gnu::noinline]] static void give_back(Block* block) noexcept {
-    Buffer whole;
-    whole.block_ = block->whole;
-    if (!whole) Backend<D>::deallocate(block->device, block->data, block->bytes);
-    delete block;
-  }
 
-  Block* block_ = nullptr;
+  Shared<Block> block_;
 };
 
 }  // namespace locus::inline LOCUS_ABI

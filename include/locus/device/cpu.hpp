@@ -8,7 +8,7 @@
 
 #if defined(__CUDA_ARCH__)
 namespace locus::inline LOCUS_ABI::cpu {
-// nvcc's device pass throws host code away: empty functions will do there, and save it a sixth of its time.
+// nvcc's device pass throws host code away: empty functions spare it the loops.
 template <class... X>
 void map(const X&...) {}
 template <class... X>
