@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
-"""What a program costs to compile, beside an empty file and one that only includes the library.
+"""What a program costs to compile, beside an empty file, one that only includes the library, and libtorch's program.
 
 usage: compile_time.py [--runs N] [--compiler gcc|clang|nvcc]... [--json FILE] [SOURCE...]
 
 Without sources: the example examples/mnist.cpp, and the shortest program that trains on every device. Times are
 processor time of the compiler and all it starts (-O2; nvcc for sm_90), so that other programs disturb little. Runs take
-turns (empty, header, program, empty, ...), one at a time; a row gives medians.
+turns (empty, header, program, peer, empty, ...), one at a time; a row gives medians. The peer is the same training
+written for the libtorch of the system (Debian: apt-get install libtorch-dev), compiled with g++; it is left out where
+there is none. Machines differ, and one machine from hour to hour: compare the ratios to the peer.
 """
 
 import argparse
 import json
+import operator
 import os
 import pathlib
 import statistics
@@ -25,10 +28,15 @@ HOST = ["-std=c++20", "-O2", "-fopenmp", f"-I{ROOT / 'include'}"]
 DEVICE = ["-x", "cu", "-std=c++20", "-O2", "-arch=sm_90", "-Xcompiler=-fopenmp", f"-I{ROOT / 'include'}",
           f"-I{ROOT / 'cuda_kernels'}"]
 SOURCES = [ROOT / "examples" / "mnist.cpp", ROOT / "benchmarks" / "support" / "shortest_mnist.cpp"]
+TORCH = pathlib.Path("/usr/include/torch/csrc/api/include")
+PEER = ROOT / "benchmarks" / "peers" / "torch_mnist.cpp"
+PEER_FLAGS = ["-std=c++17", "-O2", "-fopenmp", f"-isystem{TORCH}"]
 
 
 def seconds(compiler, path, source, scratch):
     flags = DEVICE if compiler == "nvcc" else HOST
+    if source == PEER:
+        compiler, path, flags = "gcc", common.find_compilers()["gcc"], PEER_FLAGS
     before = os.times()
     status, output = common.run([path, *flags, "-c", source, "-o", scratch / "object.o"])
     after = os.times()
@@ -37,21 +45,23 @@ def seconds(compiler, path, source, scratch):
     return after.children_user + after.children_system - before.children_user - before.children_system
 
 
-def measure(compiler, path, sources, runs, scratch):
+def measure(compiler, path, sources, peers, runs, scratch):
     """One row per source."""
     empty, header = scratch / "empty.cpp", scratch / "locus.hpp alone.cpp"
     empty.write_text("int main() {}\n")
     header.write_text("#include <locus/locus.hpp>\nint main() {}\n")
-    everything = [empty, header, *sources]
+    everything = [empty, header, *sources, *peers]
     seconds(compiler, path, header, scratch)  # brings the headers into the page cache
     turns = [[seconds(compiler, path, source, scratch) for source in everything] for _ in range(runs)]
     columns = dict(zip(everything, zip(*turns)))
     nothing = statistics.median(columns[empty])
     for source in everything:
         median = statistics.median(columns[source])
+        beside = {peer.name: round(statistics.median(map(operator.truediv, columns[source], columns[peer])), 3)
+                  for peer in peers if source in sources}
         yield {"source": source.stem if source in (empty, header) else source.name, "compiler": compiler, "runs": runs,
                "seconds": round(median, 3), "over_empty": round(median - nothing, 3),
-               "fastest": round(min(columns[source]), 3), "slowest": round(max(columns[source]), 3)}
+               "fastest": round(min(columns[source]), 3), "slowest": round(max(columns[source]), 3), "of_peer": beside}
 
 
 def main():
@@ -62,14 +72,19 @@ def main():
     parser.add_argument("sources", nargs="*", type=pathlib.Path, default=SOURCES)
     options = parser.parse_args()
     rows = []
-    print(f"{'compiler':8}  {'source':20} {'seconds':>8} {'over empty':>11}")
+    peers = [PEER] if TORCH.is_dir() and "gcc" in common.find_compilers() else []
+    if not peers:
+        print(f"no libtorch in {TORCH}: the peer is left out")
+    print(f"{'compiler':8}  {'source':20} {'seconds':>8} {'over empty':>11} {'of libtorch':>12}")
     with tempfile.TemporaryDirectory() as scratch:
         for compiler, path in common.find_compilers().items():
             if options.compiler and compiler not in options.compiler:
                 continue
-            for row in measure(compiler, path, options.sources, options.runs, pathlib.Path(scratch)):
+            for row in measure(compiler, path, options.sources, peers, options.runs, pathlib.Path(scratch)):
                 rows.append(row)
-                print(f"{compiler:8}  {row['source']:20} {row['seconds']:8.2f} {row['over_empty']:11.2f}", flush=True)
+                share = "".join(f"{ratio:12.3f}" for ratio in row["of_peer"].values())
+                print(f"{compiler:8}  {row['source']:20} {row['seconds']:8.2f} {row['over_empty']:11.2f} {share}",
+                      flush=True)
     if options.json:
         commit = common.run(["git", "-C", ROOT, "describe", "--always", "--dirty"])[1].strip()
         result = {"benchmark": "compile time, processor seconds", "commit": commit, "rows": rows,
