@@ -63,8 +63,9 @@ def rewrite(text, name):
     if name == "config.hpp":
         text = text.replace("#if defined(__CUDACC__)\n#define LOCUS_NVCC 1\n#define LOCUS_HD __host__ __device__",
                             "#if 1\n#define LOCUS_NVCC 1\n#define LOCUS_HD")
-        text = text.replace("#if defined(__CUDA_ARCH__)", "#if 1")
-        assert text.count("#if 1\n") == 2, "core/config.hpp no longer says what this expects"
+        text = text.replace("LOCUS_ON_DEVICE LOCUS_DEVICE_PASS", "LOCUS_ON_DEVICE 1")
+        assert text.count("#if 1\n") == 1 and text.count("LOCUS_ON_DEVICE 1\n") == 1, \
+            "core/config.hpp no longer says what this expects"
     return rewrite_launches(text)
 
 

@@ -9,6 +9,7 @@
 #include <locus/device/cuda.hpp>
 #include <locus/device/pinned.hpp>
 #include <numeric>
+#include <support/plans.hpp>
 #include <support/skip.hpp>
 #include <thread>
 #include <vector>
@@ -345,10 +346,10 @@ void check_reduce(Philox& random, const Folding& folding) {
   fill(all, random);
   const std::array<Strides, 2> both{la.strides, lb.strides};
   const std::array<Strides, 1> one{la.strides};
-  const auto plan = make_reduce_plan<2>(folding.shape, both, out, folding.reduced);
-  const auto plan_of_one = make_reduce_plan<1>(folding.shape, one, out, folding.reduced);
+  const auto plan = locus_test::reduce_plan<2>(folding.shape, both, out, folding.reduced);
+  const auto plan_of_one = locus_test::reduce_plan<1>(folding.shape, one, out, folding.reduced);
   const std::array<Strides, 2> indexed{la.strides, row_major(folding.shape)};
-  const auto plan_with_index = make_reduce_plan<2>(folding.shape, indexed, out, folding.reduced);
+  const auto plan_with_index = locus_test::reduce_plan<2>(folding.shape, indexed, out, folding.reduced);
   INFO("shape ", to_string(folding.shape), " strides ", to_string(la.strides), " ", to_string(lb.strides), " out ",
        to_string(out));
   const double* const none = nullptr;
@@ -703,8 +704,8 @@ TEST_CASE("threads work side by side, each in its own stream") {
         Backend<Cuda>::map({}, make_plan<1>(Shape{n}, dense), Fill{static_cast<float>(t + 1)}, Pack<>{},
                            Pack<float*>{x.device()});
         const double* const none = nullptr;
-        Backend<Cuda>::reduce({}, make_reduce_plan<1>(Shape{n}, dense, Strides{0}, reduced), AsDouble{}, Sum<double>{},
-                              Pack<const float*>{x.device()}, none, sum.device());
+        Backend<Cuda>::reduce({}, locus_test::reduce_plan<1>(Shape{n}, dense, Strides{0}, reduced), AsDouble{},
+                              Sum<double>{}, Pack<const float*>{x.device()}, none, sum.device());
         sums[t] += sum.download()[0] / static_cast<double>(n);
       }
     });
@@ -754,7 +755,7 @@ TEST_CASE("more elements than 32 bits count: map, reduce") {
   Array<double> sum(1);
   const std::array<Strides, 1> repeated{Strides{0}};
   bool reduced[max_rank] = {true};
-  const auto plan = make_reduce_plan<1>(Shape{n}, repeated, Strides{0}, reduced);
+  const auto plan = locus_test::reduce_plan<1>(Shape{n}, repeated, Strides{0}, reduced);
   Backend<Cuda>::reduce({}, plan, AsDouble{}, Sum<double>{}, Pack<const float*>{one.device()},
                         static_cast<const double*>(nullptr), sum.device());
   CHECK(sum.download()[0] == static_cast<double>(n));

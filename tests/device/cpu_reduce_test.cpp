@@ -109,7 +109,7 @@ int mistakes_of_sum(RandomLayouts& random, std::int64_t size) {
     target = sum + (adds ? target : 0);
   }
   const auto plan =
-      make_reduce_plan<3>(p.shape, {p.a.strides, p.b.strides, row_major(p.shape)}, output_strides(p), p.reduced);
+      locus_test::reduce_plan<3>(p.shape, {p.a.strides, p.b.strides, row_major(p.shape)}, output_strides(p), p.reduced);
   Backend<Cpu>::reduce({}, plan, Product{}, SumOf{},
                        Pack<const float*, const std::int32_t*, LinearIndex>(null_a ? nullptr : a.data(), b.data(), {}),
                        adds ? out.data() : static_cast<const double*>(nullptr), out.data());
@@ -129,7 +129,8 @@ int mistakes_of_argmax(RandomLayouts& random, std::int64_t size) {
     }
     expected[static_cast<std::size_t>(offset_of(p.kept_shape, p.out.strides, k))] = best.at;
   }
-  const auto plan = make_reduce_plan<2>(p.shape, {p.a.strides, row_major(p.shape)}, output_strides(p), p.reduced);
+  const auto plan =
+      locus_test::reduce_plan<2>(p.shape, {p.a.strides, row_major(p.shape)}, output_strides(p), p.reduced);
   Backend<Cpu>::reduce({}, plan, WithIndex{}, FirstLargest{}, Pack<const float*, LinearIndex>(a.data(), {}),
                        static_cast<const std::int64_t*>(nullptr), out.data());
   return out != expected;
@@ -140,7 +141,7 @@ std::vector<float> sums(const std::vector<float>& x, const Shape& shape, int axi
   reduced[axis] = true;
   Strides out = Dims::filled(2, 1);
   std::vector<float> result(static_cast<std::size_t>(shape[1 - axis]));
-  const auto plan = make_reduce_plan<1>(shape, {row_major(shape)}, out, reduced);
+  const auto plan = locus_test::reduce_plan<1>(shape, {row_major(shape)}, out, reduced);
   Backend<Cpu>::reduce({}, plan, Same{}, FloatSum{}, Pack<const float*>(x.data()), static_cast<const float*>(nullptr),
                        result.data());
   return result;
@@ -195,7 +196,7 @@ TEST_CASE("reduce over no elements gives the identity; no outputs are no launch"
   const bool inner[max_rank] = {false, true}, outer[max_rank] = {true, false};
   const std::vector<float> a(1);
   const auto run = [&](const Shape& shape, const bool(&reduced)[max_rank]) {
-    const auto plan = make_reduce_plan<3>(shape, {Strides{1, 1}, Strides{1, 1}, Strides{1, 1}}, {1, 1}, reduced);
+    const auto plan = locus_test::reduce_plan<3>(shape, {Strides{1, 1}, Strides{1, 1}, Strides{1, 1}}, {1, 1}, reduced);
     Backend<Cpu>::reduce({}, plan, Product{}, SumOf{},
                          Pack<const float*, const std::int32_t*, LinearIndex>(a.data(), nullptr, {}),
                          static_cast<const double*>(nullptr), out.data());
@@ -212,7 +213,7 @@ TEST_CASE("folding the columns of a tall matrix takes little memory beside it, a
   const std::vector<float> x(static_cast<std::size_t>(rows * cols), 0.1f);
   std::vector<float> sums(static_cast<std::size_t>(cols));
   bool reduced[max_rank] = {true};
-  const auto plan = make_reduce_plan<1>({rows, cols}, {Strides{cols, 1}}, Strides{0, 1}, reduced);
+  const auto plan = locus_test::reduce_plan<1>({rows, cols}, {Strides{cols, 1}}, Strides{0, 1}, reduced);
   const auto before = cpu::MemoryPool::instance().stats();
   Backend<Cpu>::reduce({}, plan, Same{}, FloatSum{}, Pack<const float*>(x.data()), static_cast<const float*>(nullptr),
                        sums.data());

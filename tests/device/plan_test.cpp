@@ -48,6 +48,49 @@ TEST_CASE("a plan visits what the shape and strides say, in row-major order") {
   }
 }
 
+/// What remains of a shape without some of its first dimensions, and with some extents as 1.
+Shape broadcastable(const Shape& shape, RandomLayouts& random) {
+  Shape result;
+  for (auto d = static_cast<int>(random.below(shape.rank() + 1)); d < shape.rank(); ++d)
+    result.push_back(random.below(3) == 0 ? 1 : shape[d]);
+  return result;
+}
+
+TEST_CASE("operands are read as the shape that theirs broadcasts to") {
+  RandomLayouts random(4);
+  for (int trial = 0; trial < 300; ++trial) {
+    const Shape shape = random.shape(300);
+    const Shape first_shape = broadcastable(shape, random), second_shape = broadcastable(shape, random);
+    const Strides first = random.layout(first_shape, false).strides, second = random.layout(second_shape, true).strides;
+    const Strides own = random.layout(shape, false).strides;
+    const std::array<PlanOperand, 4> operands{PlanOperand{&first_shape, &first}, PlanOperand{&second_shape, &second},
+                                              PlanOperand{nullptr, &own}, PlanOperand{}};
+    const std::array<Strides, 4> expected{broadcast_strides(first_shape, first, shape),
+                                          broadcast_strides(second_shape, second, shape), own,
+                                          Dims::filled(shape.rank(), 0)};
+    const auto plan = make_plan<4>(shape, operands);
+    INFO("shape ", to_string(shape), " of ", to_string(first_shape), " and ", to_string(second_shape));
+    REQUIRE(plan.elements == elements(shape));
+    bool equal = true;
+    for (int i = 0; i < 4; ++i)
+      for (std::int64_t index = 0; index < plan.elements; ++index)
+        equal &= offset_in(plan, i, index) == offset_of(shape, expected[static_cast<std::size_t>(i)], index);
+    CHECK(equal);
+  }
+}
+
+TEST_CASE("a plan of some dimensions walks those alone") {
+  const Shape shape{2, 3, 5, 7}, matrix{5, 9};
+  const Strides dense = row_major(shape), of_matrix = row_major(matrix);
+  const auto plan = make_plan<2>(shape, {PlanOperand{&shape, &dense}, PlanOperand{&matrix, &of_matrix}}, 0b0011u);
+  CHECK(plan.elements == 6);
+  CHECK(plan.rank == 1);  // the batch merges
+  CHECK(plan.stride[0][0] == 35);
+  CHECK(plan.stride[1][0] == 0);
+  CHECK(make_plan<1>({0, 4}, {PlanOperand{}}, 0b10u).elements == 4);
+  CHECK(make_plan<1>({0, 4}, {PlanOperand{}}, 0b01u).elements == 0);
+}
+
 TEST_CASE("dense operands of any rank are one contiguous run") {
   const Shape shape{2, 1, 3, 4};
   const std::array<Strides, 2> dense{row_major(shape), row_major(shape)};
@@ -96,7 +139,7 @@ TEST_CASE("a reduction's plan pairs every output with its summands") {
       output[d] = size;
       size *= shape[d];
     }
-    const auto plan = make_reduce_plan<2>(shape, inputs, output, reduced);
+    const auto plan = locus_test::reduce_plan<2>(shape, inputs, output, reduced);
     REQUIRE(plan.kept.elements == size);
     REQUIRE(plan.kept.elements * plan.reduced.elements == elements(shape));
     bool equal = true;

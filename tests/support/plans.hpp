@@ -56,6 +56,18 @@ class RandomLayouts {
   locus::Philox engine_;
 };
 
+/// Plan of a reduction whose operands all have strides for `shape`.
+template <int N>
+[[nodiscard]] locus::ReducePlan<N> reduce_plan(const locus::Shape& shape, const std::array<locus::Strides, N>& inputs,
+                                               const locus::Strides& output, const bool (&reduced)[locus::max_rank]) {
+  std::array<locus::PlanOperand, N + 1> operands;
+  for (std::size_t i = 0; i < N; ++i) operands[i].strides = &inputs[i];
+  operands[N].strides = &output;
+  unsigned folded = 0;
+  for (int d = 0; d < locus::max_rank; ++d) folded |= reduced[d] ? 1u << d : 0u;
+  return locus::make_reduce_plan<N>(shape, operands, folded);
+}
+
 /// Where row-major element `index` of `shape` lies.
 [[nodiscard]] inline std::int64_t offset_of(const locus::Shape& shape, const locus::Strides& strides,
                                             std::int64_t index) {

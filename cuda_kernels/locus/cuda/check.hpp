@@ -10,7 +10,9 @@ namespace locus::inline LOCUS_ABI::cuda {
 
 namespace detail {
 /// 12040 -> "12.4"
-[[nodiscard]] inline std::string version_text(int version) { return join(version / 1000, ".", version % 1000 / 10); }
+[[nodiscard]] LOCUS_OUT_OF_LINE inline std::string version_text(int version) {
+  return join(version / 1000, ".", version % 1000 / 10);
+}
 
 [[nodiscard]] inline bool means_unavailable(cudaError_t error) {
   switch (error) {

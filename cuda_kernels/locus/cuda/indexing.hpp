@@ -39,7 +39,7 @@ struct Divisor {
 struct Piece {
   int rank = 1, operands = 0;
   int64_t elements = 0;
-  int64_t first_index = 0;  ///< row-major index of the first element
+  int64_t first_index = 0;  ///< what an input that reads as its index starts with; advanced in order only
   int64_t extent[max_rank] = {};
   const int64_t (*stride)[max_rank] = nullptr;   ///< the plan's, which the piece must not outlive
   int64_t offset[max_launch_operands + 1] = {};  ///< where it begins in every operand (in reduce: and in the output)
@@ -57,7 +57,7 @@ struct Piece {
 
 namespace detail {
 /// Fills a walk's dimensions, innermost first; strides are [dimension][operand].
-[[gnu::noinline]] inline void fill_walk(const Piece& piece, Divisor* extent, int32_t* stride) {
+LOCUS_OUT_OF_LINE inline void fill_walk(const Piece& piece, Divisor* extent, int32_t* stride) {
   for (int d = 0; d < piece.rank; ++d) {
     const int from = piece.rank - 1 - d;
     extent[d] = Divisor(static_cast<uint32_t>(piece.extent[from]));
@@ -157,7 +157,7 @@ inline constexpr int64_t piece_limit = int64_t{1} << 30;
 /// Calls visit(part) for parts whose indices and offsets fit 32 bits. In order: the next part begins at the row-major
 /// index where the last one ended. Otherwise a piece is split where its reach is, so that a transposed operand makes a
 /// few parts and not one per row.
-[[gnu::noinline]] inline void for_each_part(const Piece& piece, bool in_order, const PieceVisitor& visit) {
+LOCUS_OUT_OF_LINE inline void for_each_part(const Piece& piece, bool in_order, const PieceVisitor& visit) {
   if (piece.elements == 0) return;
   int d = detail::dimension_to_split(piece);
   if (d < 0) return visit(piece);
@@ -220,7 +220,7 @@ struct ReduceTiles {
 
   /// Depends on the plan alone, never on the GPU, so that results do not either.
   ReduceTiles() = default;
-  constexpr ReduceTiles(int64_t outputs_, int64_t summands_, bool outputs_first_, int64_t most_chunks)
+  LOCUS_OUT_OF_LINE constexpr ReduceTiles(int64_t outputs_, int64_t summands_, bool outputs_first_, int64_t most_chunks)
       : outputs_first(outputs_first_),
         outputs(static_cast<uint32_t>(outputs_)),
         summands(static_cast<uint32_t>(summands_)) {

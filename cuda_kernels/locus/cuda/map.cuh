@@ -166,7 +166,7 @@ inline void launch_piece(cudaStream_t stream, const MapCall& call, const Piece& 
   (single ? call.elements : call.vectors)(launch, call.arguments, piece);
 }
 
-[[gnu::noinline]] inline void run(Context& context, const MapCall& call, const Piece& plan, bool in_order) {
+LOCUS_OUT_OF_LINE inline void run(Context& context, const MapCall& call, const Piece& plan, bool in_order) {
   const auto launch = [&](const Piece& piece) {
     for (int i = 0; i < piece.operands; ++i) call.operands[i].advance(piece.offset[i]);
     ++locus::detail::launches.map;

@@ -235,7 +235,7 @@ class DeviceMemory {
 /// Page-locked host memory. Locking pages costs milliseconds, so blocks are kept.
 class PinnedMemory {
  public:
-  [[nodiscard]] static PinnedMemory& instance() {
+  [[nodiscard]] LOCUS_OUT_OF_LINE static PinnedMemory& instance() {
     static auto* memory = new PinnedMemory;  // never destroyed: tensors of static storage duration outlive it otherwise
     return *memory;
   }

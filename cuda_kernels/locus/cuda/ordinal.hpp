@@ -49,7 +49,7 @@ class OrdinalGuard {
       check(cudaSetDevice(ordinal), "cudaSetDevice");
     }
   }
-  ~OrdinalGuard() {
+  LOCUS_OUT_OF_LINE ~OrdinalGuard() {
     if (previous_ >= 0 && cudaSetDevice(previous_) != cudaSuccess) (void)cudaGetLastError();
   }
   OrdinalGuard(const OrdinalGuard&) = delete;

@@ -218,7 +218,7 @@ inline void reduce_piece(Context& context, const ReduceCall& call, const Piece& 
   }
 }
 
-[[gnu::noinline]] inline void run(Context& context, const ReduceCall& call) {
+LOCUS_OUT_OF_LINE inline void run(Context& context, const ReduceCall& call) {
   for_each_part(call.kept, false, [&](const Piece& kept) { reduce_piece(context, call, kept); });
 }
 

@@ -129,7 +129,7 @@ class ContextRegistry {
     }
   };
 
-  [[nodiscard]] static ContextRegistry& instance() {
+  [[nodiscard]] LOCUS_OUT_OF_LINE static ContextRegistry& instance() {
     static auto* registry = new ContextRegistry;
     return *registry;
   }
@@ -138,7 +138,7 @@ class ContextRegistry {
   std::array<std::vector<Context*>, max_devices> idle_;
 };
 
-inline Context& Context::current(int ordinal) {
+LOCUS_OUT_OF_LINE inline Context& Context::current(int ordinal) {
   if (Context* context = existing(ordinal)) return *context;
   require_device(ordinal);
   if (ordinal >= max_devices)
@@ -159,7 +159,7 @@ class Scratch {
   explicit Scratch(Context& context, std::size_t bytes = 0) : context_(context) {
     if (bytes) reserve(bytes);
   }
-  ~Scratch() {
+  LOCUS_OUT_OF_LINE ~Scratch() {
     if (data_) context_.deallocate(data_, bytes_);
   }
   Scratch(const Scratch&) = delete;

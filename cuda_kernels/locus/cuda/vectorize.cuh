@@ -133,7 +133,7 @@ template <class T>
 enum class Access { contiguous, vectors, elements };
 
 /// For vectors of `width` elements; the first `inputs` operands may be repeated along the innermost dimension.
-[[nodiscard]] [[gnu::noinline]] inline Access access_of(const Piece& piece, const OperandSlot* operands, int inputs,
+[[nodiscard]] LOCUS_OUT_OF_LINE inline Access access_of(const Piece& piece, const OperandSlot* operands, int inputs,
                                                         int width) {
   const int inner = piece.rank - 1;
   bool dense = piece.rank == 1, vectors = true;

@@ -177,14 +177,10 @@ class ExpressionNode final : public RecordedNode<T, D, sizeof...(H)> {
     if (!(get<set_bit_v<wanted, n>>(routes).out.buffer() || ...)) return;
     Kernel kernel{tree_, {}};
     ((kernel.merged_into[n] = wanted_position(merged_into[set_bit_v<wanted, n>])), ...);
-    const auto strides = [&](const auto& tensor) {
-      return tensor.buffer() ? broadcast_strides(tensor.shape(), tensor.strides(), g.shape())
-                             : Dims::filled(g.rank(), 0);
-    };
     unpack(saved_.values(), [&](const auto&... x) {
       const auto plan = make_plan<inputs_count + 1 + 2 * wanted_count>(
-          g.shape(), {strides(x)..., g.strides(), strides(get<set_bit_v<wanted, n>>(routes).out)...,
-                      strides(get<set_bit_v<wanted, n>>(routes).out)...});
+          g.shape(), {operand_of(x)..., operand_of(g), operand_of(get<set_bit_v<wanted, n>>(routes).out)...,
+                      operand_of(get<set_bit_v<wanted, n>>(routes).out)...});
       Backend<D>::map(g.device(), plan, kernel,
                       Pack<const value_of<H>*..., const T*, const input_value<set_bit_v<wanted, n>>*...>(
                           x.data()..., g.data(),

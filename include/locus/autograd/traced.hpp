@@ -10,7 +10,7 @@ namespace locus::inline LOCUS_ABI {
 namespace detail {
 /// The scalar 1 on a device, where a training step finds it without a launch.
 template <class T, class D>
-[[nodiscard]] Tensor<T, D> one(D device) {
+[[nodiscard]] LOCUS_OUT_OF_LINE Tensor<T, D> one(D device) {
   static thread_local auto* const kept = new Tensor<T, D>;  // never destroyed: the device may be gone by then
   if (!kept->buffer() || !(kept->device() == device) || kept->version() != 0) {
     const Tensor<T, Cpu> value{Shape{}};

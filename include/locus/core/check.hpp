@@ -111,7 +111,7 @@ class Text {
   void (*append_)(std::string& text, const Text& part);
 };
 
-[[nodiscard]] inline std::string join_texts(const Text* parts, std::size_t count) {
+[[nodiscard]] LOCUS_OUT_OF_LINE inline std::string join_texts(const Text* parts, std::size_t count) {
   std::string text;
   for (std::size_t i = 0; i < count; ++i) parts[i].append_to(text);
   return text;
@@ -129,7 +129,7 @@ template <class... Parts>
 /// Throws E with the parts joined: fail<ShapeError>({"matmul: ", a.shape(), " does not fit ", b.shape()}).
 /// (A list rather than a pack: it is compiled once per exception, not once per combination of types.)
 template <class E>
-[[noreturn]] [[gnu::cold]] [[gnu::noinline]] void fail(std::initializer_list<detail::Text> parts) {
+[[noreturn]] [[gnu::cold]] LOCUS_OUT_OF_LINE void fail(std::initializer_list<detail::Text> parts) {
   throw E(detail::join_texts(parts.begin(), parts.size()));
 }
 

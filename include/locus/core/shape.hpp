@@ -16,7 +16,7 @@ class Dims {
  public:
   constexpr Dims() = default;
   constexpr Dims(std::initializer_list<std::int64_t> values) : Dims(std::span(values.begin(), values.size())) {}
-  explicit constexpr Dims(std::span<const std::int64_t> values) {
+  LOCUS_OUT_OF_LINE explicit constexpr Dims(std::span<const std::int64_t> values) {
     for (auto value : values) push_back(value);
   }
   [[nodiscard]] static constexpr Dims filled(int rank, std::int64_t value) {
@@ -54,7 +54,7 @@ class Dims {
     --rank_;
   }
 
-  [[nodiscard]] friend constexpr bool operator==(const Dims& a, const Dims& b) {
+  [[nodiscard]] LOCUS_OUT_OF_LINE friend constexpr bool operator==(const Dims& a, const Dims& b) {
     if (a.rank_ != b.rank_) return false;
     for (int i = 0; i < a.rank_; ++i)
       if (a.values_[i] != b.values_[i]) return false;
@@ -92,7 +92,7 @@ using Strides = Dims;  ///< distance in elements between neighbours of each dime
 using Axes = Dims;     ///< dimension numbers; negative ones count from the end
 
 /// Product of the extents; 1 for a scalar. throws ShapeError for a negative extent or a product past 2^63
-[[nodiscard]] [[gnu::noinline]] constexpr std::int64_t elements(const Shape& shape) {
+[[nodiscard]] LOCUS_OUT_OF_LINE constexpr std::int64_t elements(const Shape& shape) {
   std::int64_t product = 1;
   for (auto extent : shape) {
     if (extent < 0) fail<ShapeError>({"negative extent in shape ", shape});
@@ -108,7 +108,7 @@ using Axes = Dims;     ///< dimension numbers; negative ones count from the end
 
 /// Strides of a dense row-major tensor. (Where there are no elements, the other extents may be huge: their products
 /// wrap around, and mean nothing.)
-[[nodiscard]] [[gnu::noinline]] constexpr Strides row_major(const Shape& shape) {
+[[nodiscard]] LOCUS_OUT_OF_LINE constexpr Strides row_major(const Shape& shape) {
   Strides strides = Dims::filled(shape.rank(), 1);
   for (int i = shape.rank() - 2; i >= 0; --i) {
     const std::int64_t extent = shape[i + 1] > 1 ? shape[i + 1] : 1;
@@ -119,7 +119,7 @@ using Axes = Dims;     ///< dimension numbers; negative ones count from the end
 }
 
 /// The axis as a number in [0, rank). throws IndexError naming the caller
-[[nodiscard]] [[gnu::noinline]] constexpr int normalize_axis(std::int64_t axis, int rank, std::string_view caller) {
+[[nodiscard]] LOCUS_OUT_OF_LINE constexpr int normalize_axis(std::int64_t axis, int rank, std::string_view caller) {
   if (axis < -rank || axis >= rank) {
     fail<IndexError>({caller, ": axis ", axis, " is out of range for a tensor with ", rank, " dimensions",
                       rank == 0 ? "" : join("; expected ", -rank, " to ", rank - 1)});
@@ -128,7 +128,7 @@ using Axes = Dims;     ///< dimension numbers; negative ones count from the end
 }
 
 /// NumPy's broadcasting: align at the last dimension; extents must be equal or 1. throws ShapeError naming both
-[[nodiscard]] [[gnu::noinline]] constexpr Shape broadcast(const Shape& a, const Shape& b) {
+[[nodiscard]] LOCUS_OUT_OF_LINE constexpr Shape broadcast(const Shape& a, const Shape& b) {
   const int rank = a.rank() > b.rank() ? a.rank() : b.rank();
   Shape result = Dims::filled(rank, 1);
   for (int i = 1; i <= rank; ++i) {
@@ -144,7 +144,7 @@ using Axes = Dims;     ///< dimension numbers; negative ones count from the end
 }
 
 /// Strides with which a tensor of `shape` is read as `target`: 0 where it is repeated.
-[[nodiscard]] [[gnu::noinline]] constexpr Strides broadcast_strides(const Shape& shape, const Strides& strides,
+[[nodiscard]] LOCUS_OUT_OF_LINE constexpr Strides broadcast_strides(const Shape& shape, const Strides& strides,
                                                                     const Shape& target) {
   Strides result = Dims::filled(target.rank(), 0);
   for (int i = 1; i <= shape.rank(); ++i)
@@ -153,7 +153,7 @@ using Axes = Dims;     ///< dimension numbers; negative ones count from the end
 }
 
 /// Whether the elements lie densely in row-major order.
-[[nodiscard]] [[gnu::noinline]] constexpr bool is_contiguous(const Shape& shape, const Strides& strides) {
+[[nodiscard]] LOCUS_OUT_OF_LINE constexpr bool is_contiguous(const Shape& shape, const Strides& strides) {
   std::int64_t expected = 1;
   for (int i = shape.rank() - 1; i >= 0; --i) {
     if (shape[i] == 1) continue;

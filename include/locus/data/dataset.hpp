@@ -22,7 +22,7 @@ class LabelledImages {
       fail<ShapeError>({"images of shape ", images_.shape(), " with labels of shape ", labels_.shape(),
                         "; expected one label per image"});
     }
-    for (std::int64_t i = 0; i < labels_.elements(); ++i) {
+    for (std::int64_t i = 0, count = labels_.elements(); i < count; ++i) {
       const std::int64_t label = labels_.data()[i];
       if (label < 0 || label >= classes) {
         fail<IndexError>({"label ", label, " of image ", i, "; expected 0 to ", classes - 1});
@@ -35,7 +35,9 @@ class LabelledImages {
   }
   [[nodiscard]] std::int64_t classes() const { return classes_; }
   /// (channels, height, width)
-  [[nodiscard]] Shape sample_shape() const { return {images_.size(1), images_.size(2), images_.size(3)}; }
+  [[nodiscard]] LOCUS_OUT_OF_LINE Shape sample_shape() const {
+    return {images_.size(1), images_.size(2), images_.size(3)};
+  }
 
   /// The samples at these positions, sharing the bytes. throws IndexError
   [[nodiscard]] LabelledImages subset(std::span<const std::int64_t> positions) const {
@@ -72,7 +74,7 @@ class LabelledImages {
     std::vector<std::int64_t> positions;
   };
 
-  [[nodiscard]] std::int64_t stored(std::int64_t position) const {
+  [[nodiscard]] LOCUS_OUT_OF_LINE std::int64_t stored(std::int64_t position) const {
     if (position < 0 || position >= size()) fail<IndexError>({"sample ", position, " of ", size()});
     return chosen_ ? chosen_->positions[static_cast<std::size_t>(position)] : position;
   }

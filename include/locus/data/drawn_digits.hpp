@@ -1,9 +1,9 @@
 #pragma once
 // Digits that Locus draws itself: a data set of the size and kind of MNIST that needs neither a file nor a network.
 
+#include <locus/core/bounds.hpp>
 #include <locus/core/rng.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -88,9 +88,11 @@ inline constexpr Glyph glyphs[] = {
     {9, nine_straight}, {9, nine_curved}, {9, nine_slanted}};
 
 [[nodiscard]] inline const Glyph& pick_glyph(int label, Philox& random) {
-  const auto is_drawn = [&](const Glyph& glyph) { return glyph.label == label; };
-  const auto count = std::count_if(std::begin(glyphs), std::end(glyphs), is_drawn);
-  return *(std::find_if(std::begin(glyphs), std::end(glyphs), is_drawn) + random.bounded(count));
+  std::size_t first = 0;  // those of the label stand together
+  while (glyphs[first].label != label) ++first;
+  std::size_t end = first;
+  while (end < std::size(glyphs) && glyphs[end].label == label) ++end;
+  return glyphs[first + static_cast<std::size_t>(random.bounded(static_cast<std::int64_t>(end - first)))];
 }
 
 struct Point {
@@ -139,7 +141,9 @@ class DistanceField {
  public:
   static constexpr int side = 28;
 
-  explicit DistanceField(float reach) : reach_(reach) { std::fill(std::begin(squared_), std::end(squared_), 1e9f); }
+  explicit DistanceField(float reach) : reach_(reach) {
+    for (float& squared : squared_) squared = 1e9f;
+  }
 
   /// From the pixel's centre; `reach` for all that are farther.
   [[nodiscard]] float distance(std::size_t pixel) const {
@@ -160,24 +164,26 @@ class DistanceField {
  private:
   void add_line(Point a, Point b) {
     const float x = b.x - a.x, y = b.y - a.y;
-    const float per_length = 1.f / std::max(x * x + y * y, 1e-6f);
-    const int top = first_within(std::min(a.y, b.y)), bottom = last_within(std::max(a.y, b.y));
-    const int left = first_within(std::min(a.x, b.x)), right = last_within(std::max(a.x, b.x));
+    const float per_length = 1.f / locus::detail::larger(x * x + y * y, 1e-6f);
+    const int top = first_within(locus::detail::smaller(a.y, b.y)),
+              bottom = last_within(locus::detail::larger(a.y, b.y));
+    const int left = first_within(locus::detail::smaller(a.x, b.x)),
+              right = last_within(locus::detail::larger(a.x, b.x));
     for (int row = top; row <= bottom; ++row) {
       for (int column = left; column <= right; ++column) {
         const float px = static_cast<float>(column) + 0.5f - a.x, py = static_cast<float>(row) + 0.5f - a.y;
-        const float t = std::clamp((px * x + py * y) * per_length, 0.f, 1.f);
+        const float t = locus::detail::within((px * x + py * y) * per_length, 0.f, 1.f);
         const float ex = px - t * x, ey = py - t * y;
         float& nearest = squared_[row * side + column];
-        nearest = std::min(nearest, ex * ex + ey * ey);
+        nearest = locus::detail::smaller(nearest, ex * ex + ey * ey);
       }
     }
   }
   [[nodiscard]] int first_within(float position) const {
-    return std::clamp(static_cast<int>(position - reach_), 0, side);
+    return locus::detail::within(static_cast<int>(position - reach_), 0, side);
   }
   [[nodiscard]] int last_within(float position) const {
-    return std::clamp(static_cast<int>(position + reach_), -1, side - 1);
+    return locus::detail::within(static_cast<int>(position + reach_), -1, side - 1);
   }
 
   float reach_;
@@ -198,9 +204,10 @@ inline void add_stroke(DistanceField& field, std::span<const Pen> pens, const Ha
 
 inline void add_glyph(DistanceField& field, std::span<const Pen> pens, const Hand& hand, Philox& random) {
   while (!pens.empty()) {
-    const auto length = static_cast<std::size_t>(std::find(pens.begin(), pens.end(), up) - pens.begin());
+    std::size_t length = 0;
+    while (length < pens.size() && !(pens[length] == up)) ++length;
     add_stroke(field, pens.first(length), hand, random);
-    pens = pens.subspan(std::min(length + 1, pens.size()));
+    pens = pens.subspan(locus::detail::smaller(length + 1, pens.size()));
   }
 }
 
@@ -220,9 +227,9 @@ inline void draw_digit(std::span<std::uint8_t, 784> image, int label, std::uint6
   detail::DistanceField field(radius + 1.f);
   add_glyph(field, glyph.pens, hand, random);
   for (std::size_t pixel = 0; pixel < image.size(); ++pixel) {
-    const float covered = std::clamp(radius + 0.5f - field.distance(pixel), 0.f, 1.f);
+    const float covered = locus::detail::within(radius + 0.5f - field.distance(pixel), 0.f, 1.f);
     const float noise = grain * (random.uniform() - 0.5f);
-    image[pixel] = static_cast<std::uint8_t>(std::clamp(ink * covered + noise, 0.f, 255.f));
+    image[pixel] = static_cast<std::uint8_t>(locus::detail::within(ink * covered + noise, 0.f, 255.f));
   }
 }
 

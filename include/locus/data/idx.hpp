@@ -2,9 +2,9 @@
 // Reading IDX files, the format of MNIST: two zero bytes, the element type, the number of dimensions, one big-endian
 // 32-bit extent each, then the elements, last dimension fastest.
 
+#include <locus/core/bounds.hpp>
 #include <locus/core/shape.hpp>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdint>
@@ -80,7 +80,7 @@ class ByteSource {
     constexpr std::size_t most_at_once = 1u << 30;
     std::size_t done = 0;
     while (done < count) {
-      const auto wanted = static_cast<unsigned>(std::min(count - done, most_at_once));
+      const auto wanted = static_cast<unsigned>(locus::detail::smaller(count - done, most_at_once));
       const int got = gzread(inflated_, out + done, wanted);
       check_compressed();
       if (got <= 0) break;
@@ -184,9 +184,12 @@ inline void read_idx_header_bytes(ByteSource& source, const std::string& path, s
 [[nodiscard]] inline std::size_t promised_bytes(const Dims& extents, const ByteSource& source,
                                                 const std::string& path) {
   std::uint64_t product = 1;
-  bool overflow = false;
-  for (auto extent : extents) overflow |= __builtin_mul_overflow(product, static_cast<std::uint64_t>(extent), &product);
-  if (std::find(extents.begin(), extents.end(), 0) != extents.end()) return 0;
+  bool overflow = false, empty = false;
+  for (auto extent : extents) {
+    overflow |= __builtin_mul_overflow(product, static_cast<std::uint64_t>(extent), &product);
+    empty |= extent == 0;
+  }
+  if (empty) return 0;
   if (overflow || product > source.most_bytes()) {
     fail<DataError>({"'", path, "' promises ", extents, " elements, ",
                      overflow ? join("more than 2^64") : join(product), " bytes, but can hold at most ",

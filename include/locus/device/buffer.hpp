@@ -15,7 +15,7 @@ class Buffer {
  public:
   Buffer() = default;
   /// throws OutOfMemory, CudaUnavailable
-  Buffer(D device, std::size_t bytes) : block_(new Block(device, bytes)) {}
+  LOCUS_OUT_OF_LINE Buffer(D device, std::size_t bytes) : block_(new Block(device, bytes)) {}
 
   /// A part of this memory that has a version of its own. It keeps the whole alive.
   [[nodiscard]] Buffer part(void* data, std::size_t bytes) const {

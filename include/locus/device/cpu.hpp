@@ -6,7 +6,7 @@
 #include <locus/device/launch_log.hpp>
 #include <locus/device/verbs.hpp>
 
-#if defined(__CUDA_ARCH__)
+#if LOCUS_DEVICE_PASS
 namespace locus::inline LOCUS_ABI::cpu {
 // nvcc's device pass throws host code away: empty functions spare it the loops.
 template <class... X>

@@ -53,10 +53,24 @@ namespace detail {
 }
 }  // namespace detail
 
+/// Where the elements of an operand lie, as far as a plan asks.
+struct PlanOperand {
+  const Shape* shape = nullptr;      ///< broadcasts to the plan's; null: it is the plan's
+  const Strides* strides = nullptr;  ///< for that shape; null: one element, repeated everywhere
+
+  /// The stride for dimension `d` of a plan's shape, which has `rank` dimensions.
+  [[nodiscard]] constexpr std::int64_t stride(int d, int rank) const {
+    if (!strides) return 0;
+    if (!shape) return strides->begin()[d];
+    const int at = d - rank + shape->rank();
+    return at < 0 || shape->begin()[at] == 1 ? 0 : strides->begin()[at];
+  }
+};
+
 namespace detail {
-/// Fills a plan of `count` operands with the marked dimensions of a shape; returns how many elements they span.
+/// Fills a plan of `count` operands with dimensions of a shape, a bit for each; returns how many elements they span.
 /// Not a template: it is compiled once for all arities.
-[[gnu::noinline]] constexpr std::int64_t fill_plan(const Shape& shape, unsigned dimensions, const Strides* strides,
+LOCUS_OUT_OF_LINE constexpr std::int64_t fill_plan(const Shape& shape, unsigned dimensions, const PlanOperand* operands,
                                                    int count, int& rank, std::int64_t* extent,
                                                    std::int64_t (*stride)[max_rank]) {
   for (int d = 0; d < shape.rank(); ++d) {
@@ -68,7 +82,7 @@ namespace detail {
   for (int d = 0; d < shape.rank(); ++d) {
     if ((dimensions >> d & 1u) == 0) continue;
     product *= extent[kept] = shape.begin()[d];
-    for (int i = 0; i < count; ++i) stride[i][kept] = strides[i].begin()[d];
+    for (int i = 0; i < count; ++i) stride[i][kept] = operands[i].stride(d, shape.rank());
     ++kept;
   }
   rank = merge_dimensions(kept, extent, stride, count);
@@ -76,12 +90,20 @@ namespace detail {
 }
 }  // namespace detail
 
-/// Plan for operands that are all read or written as `shape`, each with its strides for that shape.
+/// Plan for operands that are all read or written as `shape`. `dimensions`: a bit for each that the plan walks.
+template <int N>
+[[nodiscard]] constexpr Plan<N> make_plan(const Shape& shape, const std::array<PlanOperand, N>& operands,
+                                          unsigned dimensions = ~0u) {
+  Plan<N> plan;
+  plan.elements = detail::fill_plan(shape, dimensions, operands.data(), N, plan.rank, plan.extent, plan.stride);
+  return plan;
+}
+/// The same, each operand with its strides for `shape`.
 template <int N>
 [[nodiscard]] constexpr Plan<N> make_plan(const Shape& shape, const std::array<Strides, N>& strides) {
-  Plan<N> plan;
-  plan.elements = detail::fill_plan(shape, ~0u, strides.data(), N, plan.rank, plan.extent, plan.stride);
-  return plan;
+  std::array<PlanOperand, N> operands;
+  for (std::size_t i = 0; i < N; ++i) operands[i].strides = &strides[i];
+  return make_plan<N>(shape, operands);
 }
 
 /// Walk of a reduction over N inputs: `kept` dimensions index the output, `reduced` ones are folded.
@@ -92,23 +114,18 @@ struct ReducePlan {
   Plan<N> reduced;
 };
 
-/// Plan of a reduction of operands read as `shape` over the marked dimensions.
-/// `output` has the strides of the result for `shape`; what it has at reduced dimensions is ignored.
+/// Plan of a reduction of operands read as `shape` over the `folded` dimensions, a bit for each. The last operand is
+/// the result; what its strides are at folded dimensions is ignored.
 template <int N>
-[[nodiscard]] constexpr ReducePlan<N> make_reduce_plan(const Shape& shape, const std::array<Strides, N>& inputs,
-                                                       const Strides& output, const bool (&reduced)[max_rank]) {
-  std::array<Strides, N + 1> strides;
-  for (std::size_t i = 0; i < N; ++i) strides[i] = inputs[i];
-  strides[N] = output;
-  unsigned folded = 0;
-  for (int d = 0; d < shape.rank(); ++d) folded |= reduced[d] ? 1u << d : 0u;
+[[nodiscard]] constexpr ReducePlan<N> make_reduce_plan(const Shape& shape,
+                                                       const std::array<PlanOperand, N + 1>& operands,
+                                                       unsigned folded) {
   ReducePlan<N> plan;
   auto& [k, r] = plan;
-  k.elements = detail::fill_plan(shape, ~folded, strides.data(), N + 1, k.rank, k.extent, k.stride);
-  r.elements = detail::fill_plan(shape, folded, strides.data(), N, r.rank, r.extent, r.stride);
+  k.elements = detail::fill_plan(shape, ~folded, operands.data(), N + 1, k.rank, k.extent, k.stride);
+  r.elements = detail::fill_plan(shape, folded, operands.data(), N, r.rank, r.extent, r.stride);
   return plan;
 }
-
 /// Offsets of one operand at a position of a plan's outer dimensions (all but the innermost).
 template <int N>
 constexpr void outer_offsets(const Plan<N>& plan, std::int64_t row, std::int64_t (&offset)[N]) {

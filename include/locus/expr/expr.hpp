@@ -85,8 +85,8 @@ struct Forward {
 template <class T, class D, class Tree, class... U>
 void compute(const Tree& tree, const Tensor<T, D>& out, const Tensor<U, D>&... inputs) {
   require_same_ordinal("expression", out, inputs...);
-  const auto plan = make_plan<static_cast<int>(sizeof...(U)) + 1>(
-      out.shape(), {broadcast_strides(inputs.shape(), inputs.strides(), out.shape())..., out.strides()});
+  const auto plan =
+      make_plan<static_cast<int>(sizeof...(U)) + 1>(out.shape(), {operand_of(inputs)..., operand_of(out)});
   Backend<D>::map(out.device(), plan, Forward<Tree, T, U...>{tree}, Pack<const U*...>(inputs.data()...),
                   Pack<T*>(out.data()));
 }

@@ -1,12 +1,12 @@
 #pragma once
 // Line plots as SVG files, which every browser shows.
 
+#include <locus/core/bounds.hpp>
 #include <locus/core/check.hpp>
 #include <locus/io/file.hpp>
 #include <locus/io/plot_canvas.hpp>
 #include <locus/io/plot_scale.hpp>
 
-#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -80,7 +80,7 @@ class PanelPainter {
   PanelPainter(Canvas& canvas, const Panel& panel, Box frame, double legend_height)
       : canvas_(canvas), panel_(panel), frame_(frame), x_(x_scale(panel)), y_(y_scale(panel)) {
     double labels = 0;
-    for (const auto& tick : y_.ticks()) labels = std::max(labels, text_width(tick.label, 12));
+    for (const auto& tick : y_.ticks()) labels = locus::detail::larger(labels, text_width(tick.label, 12));
     const double left = frame.left + side + labels + 10, top = frame.top + 34 + title_height(panel) + legend_height;
     plot_ = {left, top, frame.right() - side - left, frame.bottom() - 58 - top};
   }
@@ -244,7 +244,8 @@ class Figure {
     const double width = panels_.size() == 1 ? 720 : 490;  // of a panel
     const double head = title_.empty() ? 16 : subtitle_.empty() ? 60 : 82;
     double legend = 0;
-    for (const auto& panel : panels_) legend = std::max(legend, detail::PanelPainter::legend_height(panel, width));
+    for (const auto& panel : panels_)
+      legend = locus::detail::larger(legend, detail::PanelPainter::legend_height(panel, width));
     const double whole_width = width * static_cast<double>(panels_.size()), height = head + legend + 428;
 
     detail::Canvas canvas(whole_width, height, title_);

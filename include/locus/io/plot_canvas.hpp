@@ -5,7 +5,6 @@
 #include <locus/io/plot_scale.hpp>
 #include <locus/io/utf8.hpp>
 
-#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -45,8 +44,9 @@ struct Box {
 
 /// About how wide a text is at a font size: the average letter of sans-serif fonts is 0.56 of it.
 [[nodiscard]] inline double text_width(std::string_view text, double size) {
-  return 0.56 * size *
-         static_cast<double>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+  int letters = 0;
+  for (const char c : text) letters += (c & 0xC0) != 0x80 ? 1 : 0;
+  return 0.56 * size * letters;
 }
 
 /// A coordinate of the drawing, to a hundredth of a pixel.

@@ -1,9 +1,9 @@
 #pragma once
 // How the numbers of one axis become positions, ticks and labels.
 
+#include <locus/core/bounds.hpp>
 #include <locus/core/config.hpp>
 
-#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstddef>
@@ -55,8 +55,8 @@ struct Range {
   double high = -std::numeric_limits<double>::infinity();
 
   void include(double value) {
-    low = std::min(low, value);
-    high = std::max(high, value);
+    low = locus::detail::smaller(low, value);
+    high = locus::detail::larger(high, value);
   }
   [[nodiscard]] bool empty() const { return low > high; }
 };
@@ -113,14 +113,14 @@ class AxisScale {
   }
 
   void fit_linear(Range data) {
-    const double magnitude = std::max(std::abs(data.low), std::abs(data.high));
+    const double magnitude = locus::detail::larger(std::abs(data.low), std::abs(data.high));
     if (data.high - data.low <= 1e-9 * magnitude || magnitude == 0) {  // one value: some room around it
       const double room = options_.integer ? 0.5 : magnitude == 0 ? 1 : 0.1 * magnitude;
-      data = {data.low - room, std::min(data.high + room, options_.most)};
+      data = {data.low - room, locus::detail::smaller(data.high + room, options_.most)};
     }
     if (options_.round && data.low > 0 && data.low < 0.4 * data.high) data.low = 0;
     double step = nice_step(data.high - data.low, options_.wanted);
-    if (options_.integer) step = std::max(step, 1.);
+    if (options_.integer) step = locus::detail::larger(step, 1.);
     const double pad = options_.round ? 0 : 0.03 * (data.high - data.low);
     low_ = options_.round ? step * std::floor(data.low / step + 1e-6) : data.low - pad;
     high_ = options_.round ? step * std::ceil(data.high / step - 1e-6) : data.high + pad;
@@ -128,8 +128,8 @@ class AxisScale {
   }
 
   void add_linear_ticks(double step) {
-    const int decimals = std::max(0, static_cast<int>(-std::floor(std::log10(step) + 1e-6)));
-    const double largest = std::max(std::abs(low_), std::abs(high_));
+    const int decimals = locus::detail::larger(0, static_cast<int>(-std::floor(std::log10(step) + 1e-6)));
+    const double largest = locus::detail::larger(std::abs(low_), std::abs(high_));
     const auto first = std::llround(std::ceil(low_ / step - 1e-6)),
                last = std::llround(std::floor(high_ / step + 1e-6));
     for (auto i = first; i <= last; ++i) {
@@ -152,13 +152,15 @@ class AxisScale {
   }
 
   [[nodiscard]] std::ptrdiff_t labelled() const {
-    return std::count_if(ticks_.begin(), ticks_.end(), [](const Tick& tick) { return !tick.label.empty(); });
+    std::ptrdiff_t count = 0;
+    for (const Tick& tick : ticks_) count += tick.label.empty() ? 0 : 1;
+    return count;
   }
 
   void add_powers_of_two() {
     const int first = static_cast<int>(std::ceil(std::log2(low_) - 1e-9));
     const int last = static_cast<int>(std::floor(std::log2(high_) + 1e-9));
-    const int step = std::max(1, (last - first + 9) / 10);
+    const int step = locus::detail::larger(1, (last - first + 9) / 10);
     for (int exponent = first; exponent <= last; ++exponent) {
       const double value = std::exp2(exponent);
       const bool named = (last - exponent) % step == 0;
@@ -169,7 +171,7 @@ class AxisScale {
   void add_decades() {
     const int first = static_cast<int>(std::floor(std::log10(low_))),
               last = static_cast<int>(std::ceil(std::log10(high_)));
-    const int step = std::max(1, (last - first + 9) / 10);
+    const int step = locus::detail::larger(1, (last - first + 9) / 10);
     const bool narrow = std::log10(high_ / low_) < 2;
     for (int exponent = first; exponent <= last; ++exponent) {
       for (int digit = 1; digit < (last - first <= 4 ? 10 : 2); ++digit) {

@@ -28,7 +28,8 @@ const Tensor<T, D>& uniform_(const Tensor<T, D>& tensor, double low = 0, double 
   auto generator = locus::detail::draw_from_default<D>(tensor.elements());
   const detail::UniformBetween<T> f{
       {generator.seed, generator.offset}, static_cast<R>(low), static_cast<R>(high - low)};
-  const auto plan = make_plan<2>(tensor.shape(), {row_major(tensor.shape()), tensor.strides()});
+  const Strides index = row_major(tensor.shape());
+  const auto plan = make_plan<2>(tensor.shape(), {PlanOperand{nullptr, &index}, locus::detail::operand_of(tensor)});
   Backend<D>::map(tensor.device(), plan, f, Pack<LinearIndex>(LinearIndex{}), Pack<T*>(tensor.data()));
   tensor.changed();
   return tensor;

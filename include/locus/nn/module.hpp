@@ -21,7 +21,7 @@ struct NamedParameter {
 namespace detail {
 using namespace locus::detail;
 
-[[nodiscard]] inline std::string child_name(const std::string& prefix, std::string_view name) {
+[[nodiscard]] LOCUS_OUT_OF_LINE inline std::string child_name(const std::string& prefix, std::string_view name) {
   return prefix.empty() ? std::string(name) : join(prefix, ".", name);
 }
 

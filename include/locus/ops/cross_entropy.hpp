@@ -109,8 +109,8 @@ struct CrossEntropy {
     using Total = detail::LossTotal<R>;
     Tensor<R, D> pair({2}, losses.device());
     const detail::FoldLosses<R> op{options.reduction == Reduction::mean};
-    const bool folded[max_rank] = {true};
-    const auto plan = make_reduce_plan<2>(losses.shape(), {losses.strides(), shares.strides()}, Strides{0}, folded);
+    const auto plan = make_reduce_plan<2>(losses.shape(),
+                                          {detail::operand_of(losses), detail::operand_of(shares), PlanOperand{}}, 1u);
     Backend<D>::reduce(losses.device(), plan, op, op, Pack<const R*, const R*>(losses.data(), shares.data()),
                        static_cast<const Total*>(nullptr), reinterpret_cast<Total*>(pair.data()));
     return pair;

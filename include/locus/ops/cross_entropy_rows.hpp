@@ -144,7 +144,7 @@ void require_labels(std::string_view name, const Tensor<std::int64_t, D>& labels
                     std::int64_t ignored) {
   if constexpr (HostAccessible<D>) {
     const std::int64_t* const label = labels.data();
-    for (std::int64_t i = 0; i < labels.elements(); ++i) {
+    for (std::int64_t i = 0, count = labels.elements(); i < count; ++i) {
       if ((label[i] < 0 || label[i] >= classes) && label[i] != ignored) {
         fail<IndexError>({name, ": label ", label[i], " at position ", i, " is not a class; expected 0 to ",
                           classes - 1, ", or ignore_index ", ignored});

@@ -70,7 +70,8 @@ struct Gather {
     detail::require_indices(name, dense, x.size(along));
     const auto source = detail::around_axis(within(x, index.shape(), along), along);
     Tensor<T, D> out(index.shape(), x.device());
-    const auto plan = make_plan<3>(out.shape(), {dense.strides(), row_major(out.shape()), out.strides()});
+    const auto plan =
+        make_plan<3>(out.shape(), {detail::operand_of(dense), detail::operand_of(out), detail::operand_of(out)});
     Backend<D>::map(x.device(), plan,
                     detail::GatherElement<T>{detail::rows_of(source), x.size(along), index.size(along)},
                     Pack<const std::int64_t*, LinearIndex>(dense.data(), LinearIndex{}), Pack<T*>(out.data()));
@@ -85,7 +86,9 @@ struct Gather {
     const int along = normalize_axis(axis, index.rank(), name);
     const auto part = within(target.out, index.shape(), along);
     if (!target.accumulate && !(part.shape() == target.out.shape())) target.out.fill_(T(0));
-    const auto plan = make_plan<3>(part.shape(), {row_major(part.shape()), part.strides(), part.strides()});
+    const Strides index_strides = row_major(part.shape());
+    const auto plan = make_plan<3>(
+        part.shape(), {PlanOperand{nullptr, &index_strides}, detail::operand_of(part), detail::operand_of(part)});
     const detail::RowCount count(part.shape(), along);
     Backend<D>::map(g.device(), plan,
                     detail::CollectElement<T>{dense.data(), index.data(), count.cols, index.size(along), count.inner},

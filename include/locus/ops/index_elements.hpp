@@ -14,7 +14,7 @@ template <class D>
 void require_indices(std::string_view name, const Tensor<std::int64_t, D>& indices, std::int64_t extent) {
   if constexpr (HostAccessible<D>) {
     const std::int64_t* const index = indices.data();
-    for (std::int64_t i = 0; i < indices.elements(); ++i) {
+    for (std::int64_t i = 0, count = indices.elements(); i < count; ++i) {
       if (index[i] < 0 || index[i] >= extent) {
         fail<IndexError>(
             {name, ": index ", index[i], " at position ", i, " is out of range; expected 0 to ", extent - 1});

@@ -20,9 +20,6 @@ template <class T, class D>
   batch.erase(batch.rank() - 1);
   return batch;
 }
-[[nodiscard]] inline Strides batch_strides(const Shape& shape, const Strides& strides, const Shape& batch) {
-  return broadcast_strides(batch_shape(shape), batch_shape(strides), batch);
-}
 
 /// A run of matrices at equal distances, to be multiplied by one launch.
 template <class T>
@@ -34,10 +31,8 @@ template <class T, class D>
 void for_each_run(const Tensor<T, D>& out, const Tensor<T, D>& a, const Tensor<T, D>& b, MultiplyRun<T> multiply,
                   const void* context) {
   require_same_ordinal("matmul", out, a, b);
-  const Shape batch = batch_shape(out.shape());
-  const auto plan =
-      make_plan<3>(batch, {batch_strides(a.shape(), a.strides(), batch), batch_strides(b.shape(), b.strides(), batch),
-                           batch_strides(out.shape(), out.strides(), batch)});
+  const unsigned batch = (1u << (out.rank() - 2)) - 1u;
+  const auto plan = make_plan<3>(out.shape(), {operand_of(a), operand_of(b), operand_of(out)}, batch);
   if (plan.elements == 0) return;
   const int inner = plan.rank - 1;
   const GemmBatch one_run{plan.extent[inner], plan.stride[0][inner], plan.stride[1][inner], plan.stride[2][inner]};

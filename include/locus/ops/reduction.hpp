@@ -26,7 +26,7 @@ namespace detail {
 
 /// Axes that are folded, and what they leave of a shape.
 struct FoldedAxes {
-  bool folded[max_rank] = {};
+  unsigned folded = 0;     ///< a bit for each
   Shape kept;              ///< the result with the folded extents as 1
   Shape squeezed;          ///< the result without them
   std::int64_t count = 1;  ///< elements folded into each element of the result
@@ -34,16 +34,18 @@ struct FoldedAxes {
   FoldedAxes(std::string_view name, const Shape& shape, const ReduceAxes& axes) {
     for (auto axis : axes.list()) {
       const int d = normalize_axis(axis, shape.rank(), name);
-      if (folded[d]) fail<ArgumentError>({name, ": axis ", d, " is named twice in ", axes.list()});
-      folded[d] = true;
+      if (folds(d)) fail<ArgumentError>({name, ": axis ", d, " is named twice in ", axes.list()});
+      folded |= 1u << d;
     }
+    if (axes.list().empty()) folded = ~0u;
     for (int d = 0; d < shape.rank(); ++d) {
-      folded[d] |= axes.list().empty();
-      kept.push_back(folded[d] ? 1 : shape[d]);
-      if (!folded[d]) squeezed.push_back(shape[d]);
+      kept.push_back(folds(d) ? 1 : shape[d]);
+      if (!folds(d)) squeezed.push_back(shape[d]);
       else count *= shape[d];
     }
   }
+
+  [[nodiscard]] bool folds(int dim) const { return (folded >> dim & 1u) != 0; }
 
   [[nodiscard]] const Shape& result(bool keepdim) const { return keepdim ? kept : squeezed; }
 
@@ -52,7 +54,7 @@ struct FoldedAxes {
     Strides strides = Dims::filled(shape.rank(), 0);
     std::int64_t next = 1;
     for (int d = shape.rank() - 1; d >= 0; --d) {
-      if (!folded[d]) continue;
+      if (!folds(d)) continue;
       strides[d] = next;
       next *= shape[d];
     }
@@ -80,24 +82,23 @@ struct FoldedAt {
 template <class Op>
 concept FoldsPositions = requires { requires Op::indexed; };
 
-/// Folds tree(inputs), read as `shape`, into `out`, whose shape is what the axes leave, with or without ones. One
-/// launch.
+/// Folds tree(inputs), read as `shape`, into `out`, dense memory of the shape that the axes leave, with or without
+/// ones. One launch.
 template <class U, class D, class Tree, class Op, class... In>
 void reduce_into(const Tensor<U, D>& out, bool accumulate, const Shape& shape, const FoldedAxes& axes, const Tree& tree,
                  const Op& op, const Tensor<In, D>&... inputs) {
   require_same_ordinal("reduction", out, inputs...);
   constexpr int n = static_cast<int>(sizeof...(In));
-  const Strides target = broadcast_strides(axes.kept, out.reshape(axes.kept).strides(), shape);
+  const Strides dense = row_major(axes.kept);
   const U* const previous = accumulate ? out.data() : nullptr;
   if constexpr (FoldsPositions<Op>) {
+    const Strides positions = axes.positions(shape);
     const auto plan = make_reduce_plan<n + 1>(
-        shape, {broadcast_strides(inputs.shape(), inputs.strides(), shape)..., axes.positions(shape)}, target,
-        axes.folded);
+        shape, {operand_of(inputs)..., PlanOperand{nullptr, &positions}, PlanOperand{&axes.kept, &dense}}, axes.folded);
     Backend<D>::reduce(out.device(), plan, FoldedAt<Tree, Op, In...>{tree, op}, op,
                        Pack<const In*..., LinearIndex>(inputs.data()..., LinearIndex{}), previous, out.data());
   } else {
-    const auto plan = make_reduce_plan<n>(shape, {broadcast_strides(inputs.shape(), inputs.strides(), shape)...},
-                                          target, axes.folded);
+    const auto plan = make_reduce_plan<n>(shape, {operand_of(inputs)..., PlanOperand{&axes.kept, &dense}}, axes.folded);
     Backend<D>::reduce(out.device(), plan, Folded<Tree, Op, In...>{tree, op}, op, Pack<const In*...>(inputs.data()...),
                        previous, out.data());
   }
@@ -123,6 +124,16 @@ auto reduce(std::string_view name, const Op& op, X&& x, const ReduceAxes& axes, 
     if (!x.computed()) return go(x.part());
   }
   return go(as_part<T>(x.value()));
+}
+
+/// How many elements of two tensors of one shape are equal, as a scalar. One launch. The same as sum(a == b), which
+/// costs a program that counts nothing else 0.3 s more with g++ -O2, 1.8 s with nvcc.
+template <class T, class D>
+[[nodiscard]] Tensor<std::int64_t, D> count_equal(const Tensor<T, D>& a, const Tensor<T, D>& b) {
+  const Tensor<std::int64_t, D> count(Shape{}, a.device());
+  reduce_into(count, false, a.shape(), FoldedAxes("count_equal", a.shape(), {}),
+              Apply<functor::Equal, Symbol<0>, Symbol<1>>{}, fold::Sum<bool>{}, a, b);
+  return count;
 }
 
 /// Adds `g`, of a broadcast shape, into the gradient of what was broadcast.
@@ -154,7 +165,7 @@ void map_to(Gradient<T, D>& gradient, const F& f, const Tensor<In, D>&... inputs
   const auto target = gradient.open();
   const Tensor<T, D>& out = target.out;
   const auto plan = make_plan<static_cast<int>(sizeof...(In)) + 2>(
-      out.shape(), {broadcast_strides(inputs.shape(), inputs.strides(), out.shape())..., out.strides(), out.strides()});
+      out.shape(), {operand_of(inputs)..., operand_of(out), operand_of(out)});
   Backend<D>::map(out.device(), plan, AddTo<F, T, In...>{f},
                   Pack<const In*..., const T*>(inputs.data()..., target.accumulate ? out.data() : nullptr),
                   Pack<T*>(out.data()));

@@ -29,7 +29,7 @@ struct Rows {
 /// How many rows a shape has along an axis, and how long they are.
 struct RowCount {
   std::int64_t rows = 1, cols = 1, outer = 1, inner = 1;
-  RowCount(const Shape& shape, int axis) : cols(shape[axis]) {
+  LOCUS_OUT_OF_LINE RowCount(const Shape& shape, int axis) : cols(shape[axis]) {
     for (int d = 0; d < shape.rank(); ++d)
       if (d != axis) (d < axis ? outer : inner) *= shape[d];
     rows = outer * inner;

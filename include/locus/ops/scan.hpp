@@ -32,7 +32,7 @@ template <class T, class D>
   Tensor<T, D> from = x.contiguous();
   for (std::int64_t step = 1; step < count.cols || step == 1; step *= ScanPass<T>::reach) {
     Tensor<T, D> to(x.shape(), x.device());
-    const auto plan = make_plan<3>(x.shape(), {to.strides(), to.strides(), to.strides()});
+    const auto plan = make_plan<3>(x.shape(), {operand_of(to), operand_of(to), operand_of(to)});
     Backend<D>::map(x.device(), plan, ScanPass<T>{from.data(), count.cols, count.inner, step, reverse},
                     Pack<LinearIndex, const T*>(LinearIndex{}, from.data()), Pack<T*>(to.data()));
     from = to;

@@ -34,6 +34,16 @@ struct AdamStep {
     new_value = value * decay - step_size * new_mean / (std::sqrt(new_square) * inverse_root_correction + eps);
   }
 };
+
+/// throws ArgumentError for options out of range
+[[nodiscard]] LOCUS_OUT_OF_LINE inline const AdamOptions& checked(const AdamOptions& options) {
+  require_not_negative("learning rate", options.lr);
+  require_option(options.beta1 >= 0 && options.beta1 < 1, "beta1", options.beta1, "at least 0 and below 1");
+  require_option(options.beta2 >= 0 && options.beta2 < 1, "beta2", options.beta2, "at least 0 and below 1");
+  require_not_negative("eps", options.eps);
+  require_not_negative("weight_decay", options.weight_decay);
+  return options;
+}
 }  // namespace detail
 
 /// Adam (Kingma and Ba, 2015): steps by the running mean of gradients over the root of that of their squares.
@@ -73,18 +83,9 @@ class Adam : public Optimizer<T, D> {
 
  protected:
   Adam(std::vector<Parameter<T, D>> parameters, const AdamOptions& options, bool decoupled)
-      : Optimizer<T, D>(std::move(parameters), checked(options).lr), options_(options), decoupled_(decoupled) {}
+      : Optimizer<T, D>(std::move(parameters), detail::checked(options).lr), options_(options), decoupled_(decoupled) {}
 
  private:
-  static const AdamOptions& checked(const AdamOptions& options) {
-    Adam::require_not_negative("learning rate", options.lr);
-    Adam::require(options.beta1 >= 0 && options.beta1 < 1, "beta1", options.beta1, "at least 0 and below 1");
-    Adam::require(options.beta2 >= 0 && options.beta2 < 1, "beta2", options.beta2, "at least 0 and below 1");
-    Adam::require_not_negative("eps", options.eps);
-    Adam::require_not_negative("weight_decay", options.weight_decay);
-    return options;
-  }
-
   AdamOptions options_;
   bool decoupled_;
   Tensor<T, D> mean_, square_;

@@ -38,7 +38,7 @@ class Arena {
   ~Arena() = default;
 
   [[nodiscard]] const std::vector<Parameter<T, D>>& parameters() const { return parameters_; }
-  [[nodiscard]] Tensor<T, D> filled_with_zeros() const {
+  [[nodiscard]] LOCUS_OUT_OF_LINE Tensor<T, D> filled_with_zeros() const {
     return Tensor<T, D>({size_}, parameters_[0].device()).fill_(T(0));
   }
 
@@ -76,7 +76,7 @@ class Arena {
   }
 
   /// The place of a parameter, which changes by itself.
-  [[nodiscard]] Tensor<T, D> part(const Tensor<T, D>& block, std::size_t i) const {
+  [[nodiscard]] LOCUS_OUT_OF_LINE Tensor<T, D> part(const Tensor<T, D>& block, std::size_t i) const {
     const Shape& shape = parameters_[i].shape();
     T* const data = block.data() + offsets_[i];
     const auto bytes = static_cast<std::size_t>(elements(shape)) * sizeof(T);
@@ -86,11 +86,12 @@ class Arena {
   template <class F, class... State>
   void launch(const F& f, std::int64_t begin, std::int64_t count, const State&... state) {
     constexpr int operands = 3 + 2 * static_cast<int>(sizeof...(State));
-    std::array<Strides, operands> strides;
-    strides.fill(Strides{1});
+    static constexpr Strides dense{1};
+    std::array<PlanOperand, operands> dense_operands;
+    dense_operands.fill({nullptr, &dense});
     const auto at = [begin](const Tensor<T, D>& tensor) { return tensor.buffer() ? tensor.data() + begin : nullptr; };
     Backend<D>::map(
-        values_.device(), make_plan<operands>({count}, strides), f,
+        values_.device(), make_plan<operands>({count}, dense_operands), f,
         Pack<const T*, const T*, const typename State::value_type*...>(at(values_), at(gradients_), at(state)...),
         Pack<T*, typename State::value_type*...>(at(values_), at(state)...));
   }
@@ -103,6 +104,14 @@ class Arena {
 };
 
 namespace detail {
+/// throws ArgumentError naming the option and what was given
+LOCUS_OUT_OF_LINE inline void require_option(bool valid, const char* option, double given, const char* expected) {
+  if (!valid) fail<ArgumentError>({"optimizer: ", option, " is ", given, "; expected ", expected});
+}
+inline void require_not_negative(const char* option, double given) {
+  require_option(given >= 0 && given - given == 0, option, given, "a finite number of 0 or more");
+}
+
 template <class D, class E>
 using other_device = error::device_mismatch<error::optimizer_is_on<D>, error::parameters_are_on<E>,
                                             error::make_the_optimizer_for_the_device_of_the_parameters>;
@@ -121,19 +130,13 @@ class Optimizer {
   }
   [[nodiscard]] double lr() const { return lr_; }
   void set_lr(double lr) {
-    require_not_negative("learning rate", lr);
+    detail::require_not_negative("learning rate", lr);
     lr_ = lr;
   }
 
  protected:
   /// `lr` was checked: from here on, the parameters belong to this optimizer.
   Optimizer(std::vector<Parameter<T, D>> parameters, double lr) : arena_(std::move(parameters)), lr_(lr) {}
-  static void require(bool valid, const char* option, double given, const char* expected) {
-    if (!valid) fail<ArgumentError>({"optimizer: ", option, " is ", given, "; expected ", expected});
-  }
-  static void require_not_negative(const char* option, double given) {
-    require(given >= 0 && given - given == 0, option, given, "a finite number of 0 or more");
-  }
   Arena<T, D> arena_;
 
  private:

@@ -25,6 +25,19 @@ struct SgdStep {
     new_value = value - lr * direction;
   }
 };
+
+/// throws ArgumentError for options out of range
+[[nodiscard]] LOCUS_OUT_OF_LINE inline const SgdOptions& checked(const SgdOptions& options) {
+  require_not_negative("learning rate", options.lr);
+  require_not_negative("momentum", options.momentum);
+  require_not_negative("weight_decay", options.weight_decay);
+  require_option(options.dampening - options.dampening == 0, "dampening", options.dampening, "a finite number");
+  if (options.nesterov && (options.momentum <= 0 || options.dampening != 0)) {
+    fail<ArgumentError>({"optimizer: Nesterov momentum needs momentum > 0 and dampening 0; got momentum ",
+                         options.momentum, " and dampening ", options.dampening});
+  }
+  return options;
+}
 }  // namespace detail
 
 /// v = momentum v + (1 - dampening) g; x = x - lr v, or x - lr (g + momentum v) with Nesterov's momentum
@@ -34,7 +47,7 @@ class Sgd : public Optimizer<T, D> {
  public:
   /// throws ArgumentError for options out of range, or Nesterov's momentum without momentum or with dampening
   explicit Sgd(std::vector<Parameter<T, D>> parameters, const SgdOptions& options = {})
-      : Optimizer<T, D>(std::move(parameters), checked(options).lr), options_(options) {}
+      : Optimizer<T, D>(std::move(parameters), detail::checked(options).lr), options_(options) {}
   template <class E, class why = detail::other_device<D, E>>
     requires(!std::is_same_v<E, D>)
   explicit Sgd(const std::vector<Parameter<T, E>>&, const SgdOptions& = {}) = delete;
@@ -52,18 +65,6 @@ class Sgd : public Optimizer<T, D> {
   }
 
  private:
-  static const SgdOptions& checked(const SgdOptions& options) {
-    Sgd::require_not_negative("learning rate", options.lr);
-    Sgd::require_not_negative("momentum", options.momentum);
-    Sgd::require_not_negative("weight_decay", options.weight_decay);
-    Sgd::require(options.dampening - options.dampening == 0, "dampening", options.dampening, "a finite number");
-    if (options.nesterov && (options.momentum <= 0 || options.dampening != 0)) {
-      fail<ArgumentError>({"optimizer: Nesterov momentum needs momentum > 0 and dampening 0; got momentum ",
-                           options.momentum, " and dampening ", options.dampening});
-    }
-    return options;
-  }
-
   SgdOptions options_;
   Tensor<T, D> velocity_;  ///< empty without momentum
 };

@@ -8,7 +8,7 @@ namespace locus::inline LOCUS_ABI {
 namespace detail {
 
 template <class D>
-[[noreturn]] [[gnu::cold]] [[gnu::noinline]] void refuse_ordinals(std::string_view what, D first, D other) {
+[[noreturn]] [[gnu::cold]] LOCUS_OUT_OF_LINE void refuse_ordinals(std::string_view what, D first, D other) {
   fail<DeviceError>({what, ": one tensor is on ", to_string(first), ", another on ", to_string(other),
                      "; move one with .to(", to_string(first), ")"});
 }
@@ -24,6 +24,15 @@ void require_same_ordinal(std::string_view what, const Tensor<T, D>& first, cons
   }
 }
 
+/// How a tensor enters a plan; one without memory is a null operand.
+template <class T, class D>
+[[nodiscard]] PlanOperand operand_of(const Tensor<T, D>& tensor) {
+  if (!tensor.buffer()) return {};
+  return {&tensor.shape(), &tensor.strides()};
+}
+template <class T, class D>
+PlanOperand operand_of(const Tensor<T, D>&&) = delete;  // it points to the tensor's shape
+
 template <class T>
 struct FillElement {
   compute_t<T> value;
@@ -34,7 +43,7 @@ struct FillElement {
 template <class From, class To, Device D>
 void copy_elements(const Tensor<From, D>& source, const Tensor<To, D>& target) {
   require_same_ordinal("copy", source, target);
-  const auto plan = make_plan<2>(target.shape(), {source.strides(), target.strides()});
+  const auto plan = make_plan<2>(target.shape(), {operand_of(source), operand_of(target)});
   Backend<D>::map(target.device(), plan, ConvertElement<From, To>{}, Pack<const From*>(source.data()),
                   Pack<To*>(target.data()));
 }
@@ -49,7 +58,7 @@ template <class T, class D>
 [[nodiscard]] PlacedElements placed_elements(const Tensor<T, D>& tensor) {
   return {reinterpret_cast<const std::byte*>(tensor.data()), sizeof(T), tensor.layout()};
 }
-[[nodiscard]] [[gnu::noinline]] inline bool conflicts(const PlacedElements& source, const PlacedElements& target) {
+[[nodiscard]] LOCUS_OUT_OF_LINE inline bool conflicts(const PlacedElements& source, const PlacedElements& target) {
   const auto from = source.layout.span(), to = target.layout.span();
   if (from.begin == from.end || to.begin == to.end) return false;
   const bool overlap = source.first + from.begin * source.size < target.first + to.end * target.size &&
@@ -128,9 +137,9 @@ const Tensor<T, D>& Tensor<T, D>::fill_(T value) const {
   if constexpr (HostAccessible<D> && !Device<D>) {
     if (!is_contiguous())
       fail<ShapeError>({"fill_: a tensor in ", to_string(device()), " memory is filled only if it is dense"});
-    for (std::int64_t i = 0; i < elements(); ++i) data_[i] = value;
+    for (std::int64_t i = 0, count = elements(); i < count; ++i) data_[i] = value;
   } else {
-    const auto plan = make_plan<1>(shape(), {strides()});
+    const auto plan = make_plan<1>(shape(), {detail::operand_of(*this)});
     Backend<D>::map(device(), plan, detail::FillElement<T>{load_as_register(value)}, Pack<>(), Pack<T*>(data_));
   }
   changed();

@@ -10,9 +10,9 @@
 // At most four decimals, and only as many as some element needs; scientific where magnitudes differ by more than 1000
 // or are large or small. Beyond 1000 elements, three at both ends of every dimension. Lines break after 100 columns.
 
+#include <locus/core/bounds.hpp>
 #include <locus/tensor/copy.hpp>
 
-#include <algorithm>
 #include <cmath>
 #include <iosfwd>
 #include <vector>
@@ -38,7 +38,7 @@ class NumberFormat {
     }
     scientific_ = largest >= 1e8 || (largest > 0 && (smallest < 1e-4 || largest / smallest > 1000));
     for (const double number : numbers) {
-      if (std::isfinite(number)) decimals_ = std::max(decimals_, decimals_of(raw(number, print_decimals)));
+      if (std::isfinite(number)) decimals_ = larger(decimals_, decimals_of(raw(number, print_decimals)));
     }
   }
 
@@ -121,7 +121,7 @@ class Printer {
     } else {
       for (const T& value : shown) texts_.push_back(join(value));
     }
-    for (const auto& text : texts_) width_ = std::max(width_, text.size());
+    for (const auto& text : texts_) width_ = larger(width_, text.size());
   }
 
   void append(int dim, std::string& out) {

@@ -15,7 +15,7 @@ namespace detail {
 template <class T, Device D, class F>
 [[nodiscard]] Tensor<T, D> from_indices(const Shape& shape, D device, const F& f) {
   Tensor<T, D> out(shape, device);
-  const auto plan = make_plan<2>(shape, {out.strides(), out.strides()});
+  const auto plan = make_plan<2>(shape, {operand_of(out), operand_of(out)});
   Backend<D>::map(device, plan, f, Pack<LinearIndex>(LinearIndex{}), Pack<T*>(out.data()));
   return out;
 }

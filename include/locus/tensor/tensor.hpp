@@ -52,10 +52,10 @@ class Tensor {
   static constexpr Role role = Role::plain;
 
   /// No elements and no memory: shape (0,).
-  Tensor() = default;
+  LOCUS_OUT_OF_LINE Tensor() = default;
 
   /// Uninitialized elements. throws OutOfMemory, ShapeError for a negative extent
-  explicit Tensor(const Shape& shape, D device = {})
+  LOCUS_OUT_OF_LINE explicit Tensor(const Shape& shape, D device = {})
       : buffer_(device, bytes_for(shape)), data_(static_cast<T*>(buffer_.data())), layout_{shape, row_major(shape)} {}
 
   /// A view of memory that `buffer` owns.
@@ -67,16 +67,16 @@ class Tensor {
   Tensor(const E& expression) : Tensor(expression.eval()) {}
 
   // Out of line, or compilers would copy all this into every function that names a tensor.
-  [[gnu::noinline]] Tensor(const Tensor&) = default;
-  [[gnu::noinline]] ~Tensor() = default;
+  LOCUS_OUT_OF_LINE Tensor(const Tensor&) = default;
+  LOCUS_OUT_OF_LINE ~Tensor() = default;
   /// Leaves `other` without elements.
-  [[gnu::noinline]] Tensor(Tensor&& other) noexcept
+  LOCUS_OUT_OF_LINE Tensor(Tensor&& other) noexcept
       : buffer_(std::move(other.buffer_)), data_(other.data_), layout_(other.layout_) {
     other.forget();
   }
   /// The handle now refers to other elements. A temporary view is not assigned to: write through it with copy_().
-  [[gnu::noinline]] Tensor& operator=(const Tensor&) & = default;
-  [[gnu::noinline]] Tensor& operator=(Tensor&& other) & noexcept {
+  LOCUS_OUT_OF_LINE Tensor& operator=(const Tensor&) & = default;
+  LOCUS_OUT_OF_LINE Tensor& operator=(Tensor&& other) & noexcept {
     if (this == &other) return *this;
     buffer_ = std::move(other.buffer_);
     data_ = other.data_;
@@ -152,28 +152,29 @@ class Tensor {
 
   /// Elements start, start + step, ... below end of one dimension. Negative start and end count from the end; both are
   /// clamped to the extent, as in Python. throws ArgumentError unless step > 0
-  [[nodiscard]] Tensor slice(int dim, std::int64_t start, std::int64_t end = to_end, std::int64_t step = 1) const {
+  [[nodiscard]] LOCUS_OUT_OF_LINE Tensor slice(int dim, std::int64_t start, std::int64_t end = to_end,
+                                               std::int64_t step = 1) const {
     Tensor view = *this;
     view.data_ += view.layout_.slice(dim, start, end, step);
     return view;
   }
 
   /// Element `index` of one dimension, which disappears. Negative counts from the end. throws IndexError
-  [[nodiscard]] Tensor select(int dim, std::int64_t index) const {
+  [[nodiscard]] LOCUS_OUT_OF_LINE Tensor select(int dim, std::int64_t index) const {
     Tensor view = *this;
     view.data_ += view.layout_.select(dim, index);
     return view;
   }
 
   /// Two dimensions exchanged; the last two by default.
-  [[nodiscard]] Tensor transpose(int a = -2, int b = -1) const {
+  [[nodiscard]] LOCUS_OUT_OF_LINE Tensor transpose(int a = -2, int b = -1) const {
     Tensor view = *this;
     view.layout_.transpose(a, b);
     return view;
   }
 
   /// Dimension i of the result is dimension order[i]. throws ShapeError unless order is a permutation
-  [[nodiscard]] Tensor permute(const Axes& order) const {
+  [[nodiscard]] LOCUS_OUT_OF_LINE Tensor permute(const Axes& order) const {
     Tensor view = *this;
     view.layout_.permute(order);
     return view;
@@ -181,7 +182,7 @@ class Tensor {
 
   /// The same elements in row-major order under another shape; one extent may be -1. A view where the strides allow
   /// it, a copy otherwise. throws ShapeError naming both shapes
-  [[nodiscard]] Tensor reshape(const Shape& wanted) const {
+  [[nodiscard]] LOCUS_OUT_OF_LINE Tensor reshape(const Shape& wanted) const {
     const Shape shape = detail::infer_extent(wanted, elements());
     Tensor view = *this;
     if (view.layout_.reshape(shape)) return view;
@@ -194,7 +195,7 @@ class Tensor {
   }
 
   /// Without dimension `dim`, if its extent is 1; unchanged otherwise.
-  [[nodiscard]] Tensor squeeze(int dim) const {
+  [[nodiscard]] LOCUS_OUT_OF_LINE Tensor squeeze(int dim) const {
     Tensor view = *this;
     view.layout_.squeeze(dim);
     return view;
@@ -207,14 +208,14 @@ class Tensor {
   }
 
   /// With a new dimension of extent 1 at `dim`, which may be rank() or count from the end of the result.
-  [[nodiscard]] Tensor unsqueeze(int dim) const {
+  [[nodiscard]] LOCUS_OUT_OF_LINE Tensor unsqueeze(int dim) const {
     Tensor view = *this;
     view.layout_.unsqueeze(dim);
     return view;
   }
 
   /// Repeated to a broadcast shape without copying; -1 keeps an extent. throws ShapeError
-  [[nodiscard]] Tensor expand(const Shape& target) const {
+  [[nodiscard]] LOCUS_OUT_OF_LINE Tensor expand(const Shape& target) const {
     Tensor view = *this;
     view.layout_.expand(target);
     return view;
@@ -222,15 +223,15 @@ class Tensor {
 
   // Copies, defined in tensor/copy.hpp.
 
-  [[nodiscard]] Tensor clone() const;       ///< dense, with memory of its own
-  [[nodiscard]] Tensor contiguous() const;  ///< itself if dense, else a clone
+  [[nodiscard]] LOCUS_OUT_OF_LINE Tensor clone() const;       ///< dense, with memory of its own
+  [[nodiscard]] LOCUS_OUT_OF_LINE Tensor contiguous() const;  ///< itself if dense, else a clone
   template <DType U>
-  [[nodiscard]] Tensor<U, D> as() const;  ///< converted; itself if T is U
+  [[nodiscard]] LOCUS_OUT_OF_LINE Tensor<U, D> as() const;  ///< converted; itself if T is U
   template <MemorySpace E>
-  [[nodiscard]] Tensor<T, E> to(E device = {}) const;  ///< on another device; itself if there already
+  [[nodiscard]] LOCUS_OUT_OF_LINE Tensor<T, E> to(E device = {}) const;  ///< on another device; itself if there already
   template <class X>
     requires(detail::HasPlace<X> && !detail::PlacedElsewhere<X, D> && Device<D> && !detail::IsTraced<X>)
-  const Tensor& copy_(const X& source) const;  ///< writes through; the source broadcasts
+  LOCUS_OUT_OF_LINE const Tensor& copy_(const X& source) const;  ///< writes through; the source broadcasts
 #if LOCUS_CLANG_REFUSES
   template <class X>
     requires(!detail::PlacedElsewhere<X, D> && detail::IsTraced<X>)
@@ -270,7 +271,7 @@ class Tensor {
     requires(!detail::PlacedElsewhere<X, D> && detail::IsTraced<X>)
   void copy_(const X&) const = delete;
 #endif
-  const Tensor& fill_(T value) const;  ///< every element becomes `value`
+  LOCUS_OUT_OF_LINE const Tensor& fill_(T value) const;  ///< every element becomes `value`
 
   // Elements, where the host can reach them.
 

@@ -27,7 +27,7 @@ struct FitOptions {
 
 namespace detail {
 /// throws NumericError for a loss that is NaN or infinite
-inline void require_finite_loss(double loss, int epoch, const char* name = "loss") {
+LOCUS_OUT_OF_LINE inline void require_finite_loss(double loss, int epoch, const char* name = "loss") {
   if (loss - loss == 0) return;
   fail<NumericError>({"training: the ", name, " became ", loss, " in epoch ", epoch,
                       "; try a smaller learning rate, gradient clipping, or look for bad values in the data"});

@@ -16,7 +16,7 @@ template <class T, class D>
     fail<ShapeError>({"accuracy: logits of shape ", logits.shape(), " and labels of shape ", labels.shape(),
                       "; expected (n, classes) and (n,)"});
   }
-  return sum(argmax(logits, -1) == labels);
+  return detail::count_equal(argmax(logits, -1), labels);
 }
 
 /// Share of rows of logits (n, classes) that are largest at their label (n). Waits for the device.

@@ -1,6 +1,7 @@
 #pragma once
 // How a matrix product of floating-point numbers is cut into tiles, packed, and shared among threads.
 
+#include <locus/core/bounds.hpp>
 #include <locus/device/cpu/gemm_pack.hpp>
 #include <locus/device/cpu/parallel.hpp>
 #include <locus/device/verbs.hpp>
@@ -40,7 +41,7 @@ struct Range {
   [[nodiscard]] constexpr std::int64_t size() const { return end - begin; }
 };
 
-[[nodiscard]] constexpr std::int64_t smaller(std::int64_t x, std::int64_t y) { return x < y ? x : y; }
+using locus::detail::smaller;
 [[nodiscard]] constexpr std::int64_t ceil_div(std::int64_t x, std::int64_t y) { return (x + y - 1) / y; }
 [[nodiscard]] constexpr std::int64_t round_up(std::int64_t x, std::int64_t y) { return ceil_div(x, y) * y; }
 
@@ -139,8 +140,8 @@ class Product {
   /// The grid of threads over c for which the largest part is smallest.
   void choose_grid(double work) {
     if (work < shared_work) return;
-    const std::int64_t threads =
-        smaller(max_threads(), static_cast<std::int64_t>(work / thread_work < 1e6 ? work / thread_work : 1e6));
+    const std::int64_t threads = smaller<std::int64_t>(
+        max_threads(), static_cast<std::int64_t>(work / thread_work < 1e6 ? work / thread_work : 1e6));
     std::int64_t best = -1;
     for (std::int64_t rows = 1; rows <= threads; ++rows) {
       const std::int64_t cols = threads / rows;

@@ -1,9 +1,8 @@
 #pragma once
 // Cpu's map: f maps registers to registers over dense runs; the plan's walk around it is compiled once per arity.
 
+#include <locus/core/bounds.hpp>
 #include <locus/device/cpu/stage.hpp>
-
-#include <algorithm>
 
 LOCUS_LOOPS_BEGIN
 namespace locus::inline LOCUS_ABI::cpu {
@@ -56,7 +55,8 @@ inline void map_range(const MapCall& call, std::int64_t begin, std::int64_t end)
   Odometer row(plan, begin / length);
   std::int64_t at = begin % length;
   while (begin < end) {
-    const std::int64_t n = std::min({length - at, end - begin, stage.longest_run()});
+    const std::int64_t n =
+        locus::detail::smaller(locus::detail::smaller(length - at, end - begin), stage.longest_run());
     const void* in[max_operands];
     void* out[max_operands];
     const auto offset = [&](int i) { return row.offset[i] + at * plan.inner_stride(i); };
@@ -73,7 +73,7 @@ inline void map_range(const MapCall& call, std::int64_t begin, std::int64_t end)
   }
 }
 
-inline void map(const MapCall& call) {
+LOCUS_OUT_OF_LINE inline void map(const MapCall& call) {
   const std::int64_t elements = call.plan.elements;
   const std::int64_t parts = parts_for(elements, elements_per_thread);
   if (parts <= 1) return map_range(call, 0, elements);

@@ -35,7 +35,7 @@ class MemoryPool {
   static constexpr std::size_t alignment = 64;
   static constexpr std::size_t cache_limit = std::size_t{2} << 30;
 
-  [[nodiscard]] static MemoryPool& instance() {
+  [[nodiscard]] LOCUS_OUT_OF_LINE static MemoryPool& instance() {
     static auto* pool = new MemoryPool;  // never destroyed: tensors of static storage duration outlive it otherwise
     return *pool;
   }
@@ -54,7 +54,7 @@ class MemoryPool {
     return block;
   }
 
-  void deallocate(void* block, std::size_t bytes) noexcept {
+  LOCUS_OUT_OF_LINE void deallocate(void* block, std::size_t bytes) noexcept {
     const int size_class = Sizes::of(bytes);
     const std::size_t rounded = Sizes::bytes(size_class);
     const Lock lock(mutex_);

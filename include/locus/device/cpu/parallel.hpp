@@ -33,7 +33,7 @@ namespace detail {
   return sysconf(_SC_NPROCESSORS_ONLN);  // also where there are more cores than a cpu_set_t has room for
 }
 
-inline std::atomic<int>& thread_limit() {
+LOCUS_OUT_OF_LINE inline std::atomic<int>& thread_limit() {
   static std::atomic<int> limit{[] {
     for (const char* variable : {"LOCUS_NUM_THREADS", "OMP_NUM_THREADS"})
       if (const long count = threads_from(variable); count > 0) return within_limits(count);

@@ -1,10 +1,9 @@
 #pragma once
 // Cpu's reduce: folds what f produces, in blocks of a fixed size, so that results do not depend on the thread count.
 
+#include <locus/core/bounds.hpp>
 #include <locus/device/cpu/memory.hpp>
 #include <locus/device/cpu/stage.hpp>
-
-#include <algorithm>
 
 LOCUS_LOOPS_BEGIN
 namespace locus::inline LOCUS_ABI::cpu {
@@ -124,8 +123,8 @@ class ReduceLoop<F, Op, T, Pack<I...>> {
 class Reduction {
  public:
   /// The last operand of `kept` is the output.
-  Reduction(const PlanView& kept, const PlanView& reduced, const ByteOperand* operands, const ReduceLoops& loops,
-            const void* self)
+  LOCUS_OUT_OF_LINE Reduction(const PlanView& kept, const PlanView& reduced, const ByteOperand* operands,
+                              const ReduceLoops& loops, const void* self)
       : kept_(kept), reduced_(reduced), operands_(operands), loops_(loops), self_(self) {
     by_columns_ = prefers_columns();
     columns_ = by_columns_ ? kept.inner_extent() : 1;
@@ -154,7 +153,7 @@ class Reduction {
     split(groups * chunks, [&](std::int64_t index) {
       const std::int64_t group = index / chunks, first = index % chunks * chunk;
       fold_block(group, first, part(index));
-      for (std::int64_t block = first + 1; block < std::min(first + chunk, blocks); ++block) {
+      for (std::int64_t block = first + 1; block < locus::detail::smaller(first + chunk, blocks); ++block) {
         alignas(64) std::byte totals[totals_bytes];
         fold_block(group, block, totals);
         loops_.add(self_, outputs_of(group), part(index), totals);
@@ -213,11 +212,11 @@ class Reduction {
     return by_columns_ ? group % tiles_per_row_ * width_ : group % kept_.inner_extent();
   }
   [[nodiscard]] std::int64_t outputs_of(std::int64_t group) const {
-    return by_columns_ ? std::min(columns_ - column_of(group), width_) : 1;
+    return by_columns_ ? locus::detail::smaller(columns_ - column_of(group), width_) : 1;
   }
 
   void fold_block(std::int64_t group, std::int64_t block, void* totals) const {
-    fold(group, block * block_, std::min((block + 1) * block_, reduced_.elements), totals);
+    fold(group, block * block_, locus::detail::smaller((block + 1) * block_, reduced_.elements), totals);
   }
 
   /// Folds summands [first, last) of a group's outputs into totals.
@@ -232,7 +231,9 @@ class Reduction {
     Odometer line(reduced_, first / length);
     std::int64_t at = first % length;
     while (first < last) {
-      const std::int64_t summands = by_columns_ ? 1 : std::min({length - at, last - first, stage.longest_run()});
+      const std::int64_t summands =
+          by_columns_ ? 1
+                      : locus::detail::smaller(locus::detail::smaller(length - at, last - first), stage.longest_run());
       const std::int64_t n = by_columns_ ? outputs : summands;
       const void* in[max_operands];
       for (int i = 0; i < count; ++i) {

@@ -37,7 +37,7 @@ class Scratch {
   void release() {
     if (data_) ::operator delete(data_, alignment);
   }
-  void grow(std::size_t bytes) {
+  LOCUS_OUT_OF_LINE void grow(std::size_t bytes) {
     release();
     bytes_ = 0;
     data_ = ::operator new(bytes, alignment, std::nothrow);

@@ -1,0 +1,22 @@
+#pragma once
+// The smaller and the larger of two numbers. (<algorithm> has them too, and costs every program 0.1 s with g++.)
+
+#include <locus/core/config.hpp>
+
+namespace locus::inline LOCUS_ABI::detail {
+
+template <class X>
+[[nodiscard]] constexpr X smaller(X a, X b) {
+  return b < a ? b : a;
+}
+template <class X>
+[[nodiscard]] constexpr X larger(X a, X b) {
+  return a < b ? b : a;
+}
+/// The number in [low, high] that is nearest to x.
+template <class X>
+[[nodiscard]] constexpr X within(X x, X low, X high) {
+  return x < low ? low : high < x ? high : x;
+}
+
+}  // namespace locus::inline LOCUS_ABI::detail
