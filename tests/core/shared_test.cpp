@@ -13,8 +13,9 @@ struct Counting : locus::Counted {
 /// Not to be deleted: it is given back.
 struct Lent : locus::Counted {
   int given_back = 0;
+  static void dispose(Lent* lent) noexcept { ++lent->given_back; }
 };
-void dispose(Lent* lent) noexcept { ++lent->given_back; }
+struct LentForLonger : Lent {};
 
 struct Base : locus::Counted {
   virtual ~Base() = default;
@@ -68,6 +69,9 @@ TEST_CASE("a class that must not be deleted says how it is disposed of") {
     CHECK(lent.given_back == 0);
   }
   CHECK(lent.given_back == 1);
+  LentForLonger longer;
+  { const locus::Shared<LentForLonger> handle(&longer); }
+  CHECK(longer.given_back == 1);
 }
 
 TEST_CASE("a handle to the base deletes the derived object") {

@@ -67,6 +67,10 @@ struct Backend<Scarce> {
 };
 }  // namespace locus::inline LOCUS_ABI
 
+// Two iterators of one epoch would each get some of its batches.
+static_assert(!std::is_copy_constructible_v<data::Loader<float, Cpu>::Iterator>);
+static_assert(std::is_nothrow_move_constructible_v<data::Loader<float, Cpu>::Iterator>);
+
 TEST_CASE("batches arrive in order, the last one smaller") {
   auto loader = data::loader<Cpu>(numbered(10), {.batch_size = 4});
   CHECK(loader.size() == 3);

@@ -69,6 +69,13 @@ bool contains(const std::string& text, const std::string& part) { return text.fi
 
 }  // namespace
 
+TEST_CASE("a test set without images is an empty one") {
+  const Folder folder(10, 0);
+  const auto digits = data::Mnist::open(folder.path.string());
+  CHECK(digits.test.size() == 0);
+  CHECK(digits.train.size() + digits.valid.size() == 10);
+}
+
 TEST_CASE("MNIST is read from its four files and split at random") {
   const Folder folder(50, 10);
   const auto digits = data::Mnist::open(folder.path.string());

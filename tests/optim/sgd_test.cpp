@@ -159,5 +159,8 @@ TEST_CASE("optimizers refuse options that are no numbers") {
 TEST_CASE("a parameter is placed in memory of its own shape alone") {
   const Parameter w(ones({3}));
   CHECK_THROWS_AS(w.place(zeros({2, 3}), zeros({2, 3})), ShapeError);
+  const auto column = zeros({3, 2}).select(1, 0);  // its neighbours are somebody else's
+  CHECK_THROWS_AS(w.place(zeros({3}), column), ArgumentError);
+  CHECK_THROWS_AS(w.place(zeros({3}), zeros({1}).expand({3})), ArgumentError);
   CHECK(w.shape() == Shape{3});
 }

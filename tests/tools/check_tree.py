@@ -17,6 +17,11 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 COMMENT_OR_TEXT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 SEES_NVCC = re.compile(r"core/config\.hpp|device/cuda\w*\.hpp")
 BELOW_KERNELS = {"locus/device/verbs.hpp", "locus/device/plan.hpp", "locus/device/launch_log.hpp"}
+# Long headers that every program would compile, and what Locus has in their place.
+COSTLY = {"algorithm": "core/bounds.hpp", "memory": "core/shared.hpp", "functional": "a function pointer and its state",
+          "tuple": "core/pack.hpp", "iostream": "<cstdio>", "sstream": "join()", "random": "core/rng.hpp",
+          "regex": "code of its own", "chrono": "core/stopwatch.hpp", "thread": "core/thread.hpp",
+          "mutex": "core/thread.hpp", "condition_variable": "core/thread.hpp"}
 CUDA_BRIDGE = re.compile(r"device/cuda\w*\.hpp")
 
 
@@ -41,6 +46,8 @@ def check_public(root, path):
     if folder is not None and folder not in RANKS:
         problems.append(f"folder {folder} has no rank in check_tree.py")
     for bracket, target in included(text):
+        if target in COSTLY:
+            problems.append(f"includes <{target}>, which every program would compile; use {COSTLY[target]}")
         if bracket == '"':
             problems.append(f'includes "{target}"; write <locus/...>')
         elif target.startswith("locus/cuda/"):
@@ -51,6 +58,8 @@ def check_public(root, path):
     words = code(text)
     if "__CUDACC__" in words and not SEES_NVCC.fullmatch(name):
         problems.append("asks for __CUDACC__; only core/config.hpp and device/cuda*.hpp may")
+    if "__CUDA_ARCH__" in words and name != "core/config.hpp":
+        problems.append("asks for __CUDA_ARCH__; only core/config.hpp may, as LOCUS_DEVICE_PASS and LOCUS_ON_DEVICE")
     if "<<<" in words:
         problems.append("launches a kernel with <<<; only cuda_kernels may")
     return problems
@@ -76,6 +85,8 @@ def check_kernels(root, path):
     problems = []
     text = path.read_text()
     for _, target in included(text):
+        if target in COSTLY:
+            problems.append(f"includes <{target}>, which every program would compile; use {COSTLY[target]}")
         below = target.startswith(("locus/cuda/", "locus/core/")) or target in BELOW_KERNELS
         if target.startswith("locus/") and not below:
             problems.append(f"includes <{target}>; kernels may include only core and device's contracts")

@@ -84,6 +84,17 @@ class Layering(Scratch):
         self.write("include/locus/ops/reduce.hpp", "#pragma once\n#ifdef __CUDACC__\n#endif\n")
         self.assert_only_problem("ops/reduce.hpp", "__CUDACC__")
 
+    def test_cuda_arch_elsewhere(self):
+        self.write("include/locus/ops/reduce.hpp", "#pragma once\n#ifdef __CUDA_ARCH__\n#endif\n")
+        self.assert_only_problem("ops/reduce.hpp", "__CUDA_ARCH__")
+
+    def test_costly_header(self):
+        self.write("include/locus/ops/reduce.hpp", "#pragma once\n#include <algorithm>\n")
+        self.assert_only_problem("ops/reduce.hpp", "core/bounds.hpp")
+        (self.root / "include/locus/ops/reduce.hpp").unlink()
+        self.write("cuda_kernels/locus/cuda/map.cuh", "#pragma once\n#include <memory>\n")
+        self.assert_only_problem("map.cuh", "core/shared.hpp")
+
     def test_launch_elsewhere(self):
         self.write("include/locus/ops/reduce.hpp", "#pragma once\ninline void f() { g<<<1, 1>>>(); }\n")
         self.assert_only_problem("ops/reduce.hpp", "<<<")

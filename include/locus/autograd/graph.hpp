@@ -4,7 +4,6 @@
 #include <locus/core/shared.hpp>
 #include <locus/ops/operation.hpp>
 
-#include <array>
 #include <cstdlib>
 #include <vector>
 
@@ -16,8 +15,6 @@ namespace detail {
 /// Order of creation, which is an order in which every node comes after its inputs.
 inline std::atomic<std::uint64_t> next_node_number{1};
 }  // namespace detail
-
-void dispose(GraphNode* node) noexcept;
 
 /// A recorded operation, or a leaf that gradients are collected for.
 class GraphNode : public Counted {
@@ -35,8 +32,23 @@ class GraphNode : public Counted {
   /// Forgets the node's own gradient.
   virtual void clear_gradient() = 0;
 
+  /// Deletes a node that nobody owns any more. Long chains are deleted one by one, not by recursion.
+  static void dispose(GraphNode* node) noexcept {
+    static thread_local GraphNode* waiting = nullptr;
+    static thread_local bool disposing = false;
+    node->next_disposed_ = waiting;
+    waiting = node;
+    if (disposing) return;
+    disposing = true;
+    while (waiting) {
+      GraphNode* const last = waiting;
+      waiting = last->next_disposed_;
+      delete last;
+    }
+    disposing = false;
+  }
+
  private:
-  friend void dispose(GraphNode*) noexcept;
   friend class BackwardWalk;
 
   std::uint64_t number_ = detail::next_node_number.fetch_add(1, std::memory_order_relaxed);
@@ -44,32 +56,16 @@ class GraphNode : public Counted {
   GraphNode* next_disposed_ = nullptr;
 };
 
-/// Long chains are deleted one by one, not by recursion.
-inline void dispose(GraphNode* node) noexcept {
-  static thread_local GraphNode* waiting = nullptr;
-  static thread_local bool disposing = false;
-  node->next_disposed_ = waiting;
-  waiting = node;
-  if (disposing) return;
-  disposing = true;
-  while (waiting) {
-    GraphNode* const last = waiting;
-    waiting = last->next_disposed_;
-    delete last;
-  }
-  disposing = false;
-}
-
 /// A node whose result is a tensor of T on D: what its gradient looks like, and the gradient so far.
 template <class T, class D>
 class TensorNode : public GraphNode {
  public:
-  TensorNode(const Shape& shape, D device) : shape_(shape), device_(device) {}
+  LOCUS_OUT_OF_LINE TensorNode(const Shape& shape, D device) : shape_(shape), device_(device) {}
 
   [[nodiscard]] const Shape& shape() const { return shape_; }
   [[nodiscard]] bool has_gradient() const { return has_gradient_; }
   [[nodiscard]] const Tensor<T, D>& gradient() const { return gradient_; }
-  void clear_gradient() final {
+  LOCUS_OUT_OF_LINE void clear_gradient() final {
     if (!place_.buffer()) gradient_ = {};
     has_gradient_ = false;
   }
@@ -82,7 +78,7 @@ class TensorNode : public GraphNode {
   }
 
   /// Memory to write the gradient to, or to add it to where there is one already.
-  [[nodiscard]] bool open() {
+  [[nodiscard]] LOCUS_OUT_OF_LINE bool open() {
     const bool accumulate = has_gradient_;
     if (!accumulate) gradient_ = place_.buffer() ? place_ : Tensor<T, D>(shape_, device_);
     else if (!owned_) gradient_ = gradient_.clone();
@@ -98,7 +94,7 @@ class TensorNode : public GraphNode {
     owned_ = true;
   }
 
-  void give(Tensor<T, D> g) {
+  LOCUS_OUT_OF_LINE void give(Tensor<T, D> g) {
     if (has_gradient_ || place_.buffer()) {
       if (open()) gradient_ += g;
       else gradient_.copy_(g);
@@ -135,7 +131,7 @@ class Gradient {
     return {node_->gradient(), accumulate};
   }
   /// Hands over a tensor, shared rather than copied where it is the first.
-  void give(Tensor<T, D> g) {
+  LOCUS_OUT_OF_LINE void give(Tensor<T, D> g) {
     if (!(g.shape() == shape())) {
       fail<ShapeError>({"backward: a gradient of shape ", g.shape(), " for an input of shape ", shape()});
     }
@@ -175,7 +171,7 @@ template <class X>
 }
 
 /// throws StaleError naming the operation
-[[gnu::noinline]] inline void require_unchanged(const char* operation, std::span<const SavedState> values,
+LOCUS_OUT_OF_LINE inline void require_unchanged(const char* operation, std::span<const SavedState> values,
                                                 const std::uint32_t* versions) {
   for (const SavedState& value : values) {
     if (value.version == *versions++) continue;
@@ -233,7 +229,7 @@ class BackwardWalk {
   BackwardWalk& operator=(const BackwardWalk&) = delete;
   ~BackwardWalk() {
     for (GraphNode* node : nodes_)
-      if (node->release()) dispose(node);
+      if (node->release()) GraphNode::dispose(node);
   }
 
   /// Brings the gradient that the node was given to everything below it. Where that fails (out of memory, say), no

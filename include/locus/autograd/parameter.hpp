@@ -15,7 +15,7 @@ class Parameter {
   static constexpr Role role = Role::parameter;
 
   Parameter() = default;
-  explicit Parameter(Tensor<T, D> value) : state_(new State(std::move(value))) {}
+  LOCUS_OUT_OF_LINE explicit Parameter(Tensor<T, D> value) : state_(new State(std::move(value))) {}
 
   /// False for an empty handle, such as the bias of a layer without one.
   [[nodiscard]] bool defined() const { return static_cast<bool>(state_); }
@@ -44,13 +44,16 @@ class Parameter {
   }
 
   /// Moves value and gradient into memory of these tensors, of the same shape; what they hold is kept.
-  /// throws ArgumentError for an empty handle; ShapeError for another shape
+  /// throws ArgumentError for an empty handle, or a gradient that is not dense; ShapeError for another shape
   void place(const Tensor<T, D>& value, const Tensor<T, D>& gradient) const {
     if (!defined()) fail<ArgumentError>({"Parameter::place: the parameter is empty"});
     if (!(value.shape() == shape()) || !(gradient.shape() == shape())) {
       fail<ShapeError>({"Parameter::place: a parameter of shape ", shape(), " in memory of shapes ", value.shape(),
                         " and ", gradient.shape()});
     }
+    if (!gradient.is_contiguous())
+      fail<ArgumentError>({"Parameter::place: memory for a gradient of shape ", gradient.shape(), " with strides ",
+                           gradient.strides(), "; expected dense memory, as zeros(shape) has"});
     value.copy_(state_->value);
     state_->value = value;
     node()->place_gradient(gradient);
@@ -68,7 +71,7 @@ class Parameter {
         : value(std::move(initial)), node(new LeafNode<T, D>(value.shape(), value.device())) {}
   };
   /// An empty handle has no elements and collects no gradient.
-  [[nodiscard]] const State& state() const {
+  [[nodiscard]] LOCUS_OUT_OF_LINE const State& state() const {
     static const State empty;
     return state_ ? *state_ : empty;
   }

@@ -30,13 +30,8 @@ class Counted {
   mutable std::atomic<std::int64_t> owners_{0};
 };
 
-/// Disposes of an object that nobody owns any more; overload it for a class that must not simply be deleted.
-template <class T>
-void dispose(T* object) noexcept {
-  delete object;
-}
-
-/// A handle to a T, derived from Counted, or to nothing. The last one disposes of the object.
+/// A handle to a T, derived from Counted, or to nothing. The last one deletes the object, or, where T or a base of it
+/// has a static member dispose(object), calls that.
 template <class T>
 class Shared {
  public:
@@ -50,8 +45,10 @@ class Shared {
     std::swap(object_, other.object_);
     return *this;
   }
-  [[gnu::noinline]] ~Shared() {
-    if (object_ && object_->release()) dispose(object_);
+  LOCUS_OUT_OF_LINE ~Shared() {
+    if (!object_ || !object_->release()) return;
+    if constexpr (requires { T::dispose(object_); }) T::dispose(object_);
+    else delete object_;
   }
 
   [[nodiscard]] T* get() const { return object_; }

@@ -1,6 +1,7 @@
 #pragma once
 // Batches of a data set on a device, prepared on another thread while the last ones are used.
 
+#include <locus/core/bounds.hpp>
 #include <locus/core/random.hpp>
 #include <locus/core/thread.hpp>
 #include <locus/data/dataset.hpp>
@@ -120,10 +121,10 @@ class Epoch : public Counted {
 
   void prepare_all() {
     const auto total = static_cast<std::int64_t>(order_.size());
-    const std::int64_t size = std::min(options_.batch_size, total);
+    const std::int64_t size = locus::detail::smaller(options_.batch_size, total);
     reserve(size);
     for (std::int64_t first = 0; first < total; first += size) {
-      const std::int64_t count = std::min(size, total - first);
+      const std::int64_t count = locus::detail::smaller(size, total - first);
       if ((count < options_.batch_size && options_.drop_last) || !put(prepare(first, count))) return;
     }
   }
@@ -148,12 +149,12 @@ class Epoch : public Counted {
   /// they are used up faster than they are prepared or slower.
   void reserve(std::int64_t size) const {
     const auto total = static_cast<std::int64_t>(order_.size());
-    const std::int64_t whole = std::min(options_.ahead + 2, total / size);
+    const std::int64_t whole = locus::detail::smaller(options_.ahead + 2, total / size);
     std::vector<Batch<Staged, Place>> batches(static_cast<std::size_t>(whole + 1));
     for (auto& batch : batches) batch = empty_batch(&batch == &batches.back() ? total % size : size);
   }
 
-  [[nodiscard]] [[gnu::noinline]] Batch<Staged, Place> empty_batch(std::int64_t count) const {
+  [[nodiscard]] LOCUS_OUT_OF_LINE Batch<Staged, Place> empty_batch(std::int64_t count) const {
     Shape shape = dataset_.sample_shape();
     shape.insert(0, count);
     return {Tensor<Staged, Place>(shape), Tensor<std::int64_t, Place>({count})};
@@ -193,6 +194,9 @@ class Loader {
     using value_type = Batch<T, D>;
     using difference_type = std::ptrdiff_t;
     explicit Iterator(Shared<detail::Epoch<T, D>> epoch) : epoch_(std::move(epoch)) { ++*this; }
+    // Copies would each get some of the batches.
+    Iterator(Iterator&&) noexcept = default;
+    Iterator& operator=(Iterator&&) noexcept = default;
     [[nodiscard]] const Batch<T, D>& operator*() const { return batch_; }
     Iterator& operator++() {
       at_end_ = !epoch_->next(batch_);

@@ -5,7 +5,7 @@
 #include <locus/data/drawn_digits.hpp>
 #include <locus/data/idx.hpp>
 
-#include <algorithm>
+#include <cstring>
 
 namespace locus::inline LOCUS_ABI::data {
 
@@ -70,8 +70,8 @@ struct Mnist {
     const auto count = static_cast<std::int64_t>(labels.size());
     Tensor<std::uint8_t, Cpu> image_tensor({count, 1, 28, 28});
     Tensor<std::int64_t, Cpu> label_tensor({count});
-    std::copy(pixels.begin(), pixels.end(), image_tensor.data());
-    std::copy(labels.begin(), labels.end(), label_tensor.data());
+    if (!pixels.empty()) std::memcpy(image_tensor.data(), pixels.data(), pixels.size());
+    for (std::size_t i = 0; i < labels.size(); ++i) label_tensor.data()[i] = labels[i];
     return {image_tensor, label_tensor, classes};
   }
 };

@@ -15,7 +15,7 @@ inline constexpr std::int64_t to_end = INT64_MAX;
 namespace detail {
 
 /// The shape with one -1 replaced. throws ShapeError unless it has `count` elements
-[[nodiscard]] [[gnu::noinline]] inline Shape infer_extent(const Shape& shape, std::int64_t count) {
+[[nodiscard]] LOCUS_OUT_OF_LINE inline Shape infer_extent(const Shape& shape, std::int64_t count) {
   Shape result = shape;
   int unknown = -1;
   for (int d = 0; d < shape.rank(); ++d) {
@@ -34,7 +34,7 @@ namespace detail {
 }
 
 /// The shape with dimensions [first, last] merged into one.
-[[nodiscard]] [[gnu::noinline]] inline Shape flattened(const Shape& shape, int first, int last) {
+[[nodiscard]] LOCUS_OUT_OF_LINE inline Shape flattened(const Shape& shape, int first, int last) {
   if (shape.rank() == 0) return {1};
   first = normalize_axis(first, shape.rank(), "flatten");
   last = normalize_axis(last, shape.rank(), "flatten");
@@ -50,7 +50,7 @@ namespace detail {
 }
 
 /// Strides that present the elements of `from` under shape `to`, if there are any.
-[[nodiscard]] [[gnu::noinline]] inline bool view_strides(const Shape& from, const Strides& strides, const Shape& to,
+[[nodiscard]] LOCUS_OUT_OF_LINE inline bool view_strides(const Shape& from, const Strides& strides, const Shape& to,
                                                          Strides& result) {
   result = row_major(to);
   if (is_contiguous(from, strides) || elements(to) == 0) return true;
@@ -85,7 +85,7 @@ struct Layout {
   [[nodiscard]] int rank() const { return shape.rank(); }
   [[nodiscard]] bool is_contiguous() const { return locus::is_contiguous(shape, strides); }
 
-  [[gnu::noinline]] std::int64_t slice(int dim, std::int64_t start, std::int64_t end, std::int64_t step) {
+  LOCUS_OUT_OF_LINE std::int64_t slice(int dim, std::int64_t start, std::int64_t end, std::int64_t step) {
     dim = normalize_axis(dim, rank(), "slice");
     if (step <= 0) fail<ArgumentError>({"slice: step ", step, "; expected 1 or more"});
     const std::int64_t extent = shape[dim];
@@ -101,7 +101,7 @@ struct Layout {
     return offset;
   }
 
-  [[gnu::noinline]] std::int64_t select(int dim, std::int64_t index) {
+  LOCUS_OUT_OF_LINE std::int64_t select(int dim, std::int64_t index) {
     dim = normalize_axis(dim, rank(), "select");
     const std::int64_t extent = shape[dim];
     if (index < -extent || index >= extent) {
@@ -112,14 +112,14 @@ struct Layout {
     return offset;
   }
 
-  [[gnu::noinline]] void transpose(int a, int b) {
+  LOCUS_OUT_OF_LINE void transpose(int a, int b) {
     a = normalize_axis(a, rank(), "transpose");
     b = normalize_axis(b, rank(), "transpose");
     std::swap(shape[a], shape[b]);
     std::swap(strides[a], strides[b]);
   }
 
-  [[gnu::noinline]] void permute(const Axes& order) {
+  LOCUS_OUT_OF_LINE void permute(const Axes& order) {
     if (order.rank() != rank()) fail<ShapeError>({"permute: order ", order, " for a tensor of shape ", shape});
     const Layout before = *this;
     bool seen[max_rank] = {};
@@ -133,7 +133,7 @@ struct Layout {
   }
 
   /// False, and nothing changed, where only a copy has this shape.
-  [[nodiscard]] [[gnu::noinline]] bool reshape(const Shape& wanted) {
+  [[nodiscard]] LOCUS_OUT_OF_LINE bool reshape(const Shape& wanted) {
     Strides result;
     if (!detail::view_strides(shape, strides, wanted, result)) return false;
     shape = wanted;
@@ -141,7 +141,7 @@ struct Layout {
     return true;
   }
 
-  [[gnu::noinline]] void squeeze(int dim) {
+  LOCUS_OUT_OF_LINE void squeeze(int dim) {
     dim = normalize_axis(dim, rank(), "squeeze");
     if (shape[dim] == 1) erase(dim);
   }
@@ -149,14 +149,14 @@ struct Layout {
     for (int d = rank() - 1; d >= 0; --d) squeeze(d);
   }
 
-  [[gnu::noinline]] void unsqueeze(int dim) {
+  LOCUS_OUT_OF_LINE void unsqueeze(int dim) {
     dim = normalize_axis(dim, rank() + 1, "unsqueeze");
     const std::int64_t stride = dim < rank() ? strides[dim] * shape[dim] : 1;
     shape.insert(dim, 1);
     strides.insert(dim, stride);
   }
 
-  [[gnu::noinline]] void expand(Shape target) {
+  LOCUS_OUT_OF_LINE void expand(Shape target) {
     const int added = target.rank() - rank();
     if (added < 0) fail<ShapeError>({"expand: ", shape, " has more dimensions than ", target});
     for (int d = 0; d < target.rank(); ++d) {
@@ -170,16 +170,14 @@ struct Layout {
   }
 
   /// How far one element is from the first; negative indices count from the end. throws IndexError
-  [[nodiscard]] [[gnu::noinline]] std::int64_t offset_of(int dim, std::int64_t index) const {
-    const std::int64_t extent = shape[dim];
-    if (index < -extent || index >= extent) {
-      fail<IndexError>({"index ", index, " is out of range for dimension ", dim, " of ", shape});
-    }
-    return (index < 0 ? index + extent : index) * strides[dim];
+  [[nodiscard]] std::int64_t offset_of(int dim, std::int64_t index) const {
+    const std::int64_t extent = shape.begin()[dim];
+    if (index < -extent || index >= extent) refuse_index(dim, index);
+    return (index < 0 ? index + extent : index) * strides.begin()[dim];
   }
 
   /// Whether every element lies where `other` has it.
-  [[nodiscard]] [[gnu::noinline]] bool same_places(const Layout& other) const {
+  [[nodiscard]] LOCUS_OUT_OF_LINE bool same_places(const Layout& other) const {
     if (!(shape == other.shape)) return false;
     for (int d = 0; d < rank(); ++d)
       if (shape[d] != 1 && strides[d] != other.strides[d]) return false;
@@ -190,7 +188,7 @@ struct Layout {
   struct Span {
     std::int64_t begin, end;
   };
-  [[nodiscard]] [[gnu::noinline]] Span span() const {
+  [[nodiscard]] LOCUS_OUT_OF_LINE Span span() const {
     if (elements(shape) == 0) return {0, 0};
     Span reached{0, 1};
     for (int d = 0; d < rank(); ++d) {
@@ -201,7 +199,7 @@ struct Layout {
   }
 
   /// throws ArgumentError where several elements are one in memory: which of the values written stays would be chance
-  [[gnu::noinline]] void require_distinct_elements(std::string_view operation) const {
+  LOCUS_OUT_OF_LINE void require_distinct_elements(std::string_view operation) const {
     for (int d = 0; d < rank(); ++d) {
       if (shape[d] > 1 && strides[d] == 0) {
         fail<ArgumentError>(
@@ -211,6 +209,9 @@ struct Layout {
   }
 
  private:
+  [[noreturn, gnu::cold, gnu::noinline]] void refuse_index(int dim, std::int64_t index) const {
+    fail<IndexError>({"index ", index, " is out of range for dimension ", dim, " of ", shape});
+  }
   void erase(int dim) {
     shape.erase(dim);
     strides.erase(dim);
