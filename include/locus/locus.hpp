@@ -38,9 +38,10 @@
 #include <locus/nn/loss.hpp>
 #include <locus/nn/sequential.hpp>
 
+#include <locus/optim/sgd.hpp>
+
 #include <locus/optim/adam.hpp>
 #include <locus/optim/clip.hpp>
-#include <locus/optim/sgd.hpp>
 
 #include <locus/data/loader.hpp>
 #include <locus/data/mnist.hpp>

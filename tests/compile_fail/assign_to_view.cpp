@@ -1,7 +1,6 @@
 // Assigning to a temporary view.
-// expect-error(gcc): assignment_to_a_temporary_view.*copy_
-// expect-error(clang): deleted operator '='|copy_
-// compilers: gcc clang
+// expect-error: assignment_to_a_temporary_view|assigning to a temporary view
+// expect-error: copy_
 #include <locus/locus.hpp>
 
 using namespace locus;

@@ -1,7 +1,6 @@
 // Bounds of clamp on another device.
 // expect-error: Cpu.*Cuda
 // expect-error: to_Cpu_or_to_Cuda|\.to<Cpu>\(\) or \.to<Cuda>\(\)
-// compilers: gcc clang
 #include <locus/locus.hpp>
 
 using namespace locus;

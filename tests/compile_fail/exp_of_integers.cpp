@@ -1,7 +1,6 @@
 // exp of integers.
 // expect-error: tensor_holds<(long int|int64_t)>|holds integers
 // expect-error: convert_with_as_float|\.as<float>
-// compilers: gcc clang
 #include <locus/locus.hpp>
 
 using namespace locus;

@@ -2,7 +2,6 @@
 // expect-error(gcc): left_holds<int>.*right_holds<double>
 // expect-error(clang): different element types
 // expect-error: convert_one_with_as_T|convert one with \.as<T>
-// compilers: gcc clang
 #include <locus/locus.hpp>
 
 using namespace locus;

@@ -2,7 +2,6 @@
 // expect-error(gcc): left_is_on<locus::Cpu>.*right_is_on<locus::Cuda>.*move_one_with_to_Cpu_or_to_Cuda
 // expect-error(clang): left operand is on Cpu, right operand is on Cuda; move one with \.to<Cpu>\(\) or \.to<Cuda>\(\)
 // expect-error(nvcc): right_is_on<locus::Cuda>
-// lines: 15
 #include <locus/device/cuda.hpp>
 #include <locus/ops/matmul.hpp>
 

@@ -1,7 +1,6 @@
 // The same, the other way round.
 // expect-error: left.*Cuda.*right.*Cpu
 // expect-error: to_Cpu_or_to_Cuda|\.to<Cpu>\(\) or \.to<Cuda>\(\)
-// compilers: gcc clang
 #include <locus/locus.hpp>
 
 using namespace locus;

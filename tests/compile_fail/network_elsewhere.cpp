@@ -1,7 +1,6 @@
 // A network fed from another device.
 // expect-error: model.*Cpu.*input.*Cuda
 // expect-error: move_the_input_with_to_D|move the input with \.to<Cpu>
-// compilers: gcc clang
 #include <locus/locus.hpp>
 
 using namespace locus;

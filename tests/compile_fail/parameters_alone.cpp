@@ -1,7 +1,6 @@
 // A product of parameters alone.
 // expect-error: parameter
 // expect-error: say_trace_w|say trace\(w\)
-// compilers: gcc clang
 #include <locus/locus.hpp>
 
 using namespace locus;

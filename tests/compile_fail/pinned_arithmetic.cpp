@@ -1,7 +1,6 @@
 // Arithmetic in memory that computes nothing.
 // expect-error: [Pp]inned
 // expect-error: move_with_to_Cpu_or_to_Cuda|move with \.to<Cpu>
-// compilers: gcc clang
 #include <locus/locus.hpp>
 
 using namespace locus;

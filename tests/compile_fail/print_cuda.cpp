@@ -1,7 +1,6 @@
 // Printing a tensor that the host cannot reach.
 // expect-error: Cuda
 // expect-error: copy_to_host_first_with_to_Cpu|copy it first with \.to<Cpu>|copy it to the host first
-// compilers: gcc clang
 #include <locus/locus.hpp>
 
 #include <ostream>

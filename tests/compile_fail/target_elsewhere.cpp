@@ -1,7 +1,6 @@
 // A target on another device than the prediction.
 // expect-error: left.*Cuda.*right.*Cpu
 // expect-error: to_Cpu_or_to_Cuda|\.to<Cpu>\(\) or \.to<Cuda>\(\)
-// compilers: gcc clang
 #include <locus/locus.hpp>
 
 using namespace locus;

@@ -1,7 +1,6 @@
 // Adding in place from another device.
 // expect-error: left.*Cpu.*right.*Cuda
 // expect-error: to_Cpu_or_to_Cuda|\.to<Cpu>\(\) or \.to<Cuda>\(\)
-// compilers: gcc clang
 #include <locus/locus.hpp>
 
 using namespace locus;

@@ -1,7 +1,6 @@
 // A view of a parameter alone.
 // expect-error: parameter
 // expect-error: seen_by
-// compilers: gcc clang
 #include <locus/locus.hpp>
 
 using namespace locus;

@@ -1,7 +1,6 @@
 // where on two devices.
 // expect-error: Cuda.*Cpu
 // expect-error: to_Cpu_or_to_Cuda|\.to<Cpu>\(\) or \.to<Cuda>\(\)
-// compilers: gcc clang
 #include <locus/locus.hpp>
 
 using namespace locus;

@@ -19,6 +19,10 @@ constexpr std::int64_t huge = std::int64_t{1} << 40;
 static_assert(row_major({huge, huge, huge, 0})[1] == huge);
 static_assert(make_plan<1>({huge, huge, huge, 0}, {Strides{1, 1, 1, 1}}).elements == 0);
 
+// A span becomes a shape only where it is asked to.
+static_assert(std::is_constructible_v<Shape, std::span<const std::int64_t>>);
+static_assert(!std::is_convertible_v<std::span<const std::int64_t>, Shape>);
+
 // Blocks of a pool hold what was asked for, and at most an eighth more.
 template <std::size_t granule>
 constexpr bool blocks_fit() {

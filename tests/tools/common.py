@@ -40,11 +40,13 @@ class Report:
         return 1 if self.failed else 0
 
 
-def find_compilers():
-    """{'gcc': path, 'clang': path, 'nvcc': path}, each only where present."""
+def find_compilers(*, every=False):
+    """{'gcc': path, 'clang': path, 'nvcc': path}, each only where present; `every`: also 'clang19', whose messages are
+    laid out otherwise than those of clang 14."""
     found = {
         "gcc": shutil.which("g++"),
         "clang": shutil.which("clang++-14") or shutil.which("clang++"),
+        "clang19": shutil.which("clang++-19") if every else None,
         "nvcc": find_nvcc(),
     }
     return {name: path for name, path in found.items() if path}

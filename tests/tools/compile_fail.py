@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Programs that must not compile, and whose first error must say what to do.
 
-Every tests/compile_fail/*.cpp is one such program, built twice by each compiler present (g++, clang++, nvcc): as it
-stands, which must succeed, and with -DLOCUS_MUST_FAIL, which must fail. A file looks like this:
+Every tests/compile_fail/*.cpp is one such program, built twice by each compiler present (g++, clang 14, clang 19,
+nvcc): as it stands, which must succeed, and with -DLOCUS_MUST_FAIL, which must fail. A file looks like this:
 
     // Adding tensors of two devices.
     // expect-error: Cpu.*Cuda              the first error line matches this (Python regular expression)
     // expect-error: \\.to<Cuda>\\(\\)          several lines: it matches each
-    // expect-error(gcc): left_is_on         only of this compiler: gcc, clang or nvcc
-    // compilers: gcc clang                  default: all three
+    // expect-error(gcc): left_is_on         only of this compiler: gcc, clang (any version), clang19 or nvcc
+    // compilers: gcc clang clang19          default: all four
     // lines: 10                             what a compiler prints at most, without blank lines; default: 12
     #include <locus/locus.hpp>
 
@@ -35,6 +35,7 @@ import common
 
 DIRECTIVE = re.compile(r"^//\s*(expect-error|compilers|lines)(?:\((\w+)\))?:\s*(.*\S)\s*$")
 LINES = 12
+COMPILERS = ["gcc", "clang", "clang19", "nvcc"]
 
 
 def command(compiler, path, source, scratch):
@@ -46,14 +47,14 @@ def command(compiler, path, source, scratch):
 
 def read_expectations(text):
     """({compiler: [regex]} for each compiler of the file, line budget). raises ValueError"""
-    expectations, compilers, budget = [], ["gcc", "clang", "nvcc"], LINES
+    expectations, compilers, budget = [], COMPILERS, LINES
     for line in text.splitlines():
         match = DIRECTIVE.match(line)
         if not match:
             continue
         key, of, value = match.groups()
         if key == "expect-error":
-            if of not in (None, "gcc", "clang", "nvcc"):
+            if of not in (None, *COMPILERS):
                 raise ValueError(f"unknown compiler in: {line}")
             re.compile(value)
             expectations.append((of, value))
@@ -61,7 +62,7 @@ def read_expectations(text):
             compilers = value.split()
         else:
             budget = int(value)
-    wanted = {name: [regex for of, regex in expectations if of in (None, name)] for name in compilers}
+    wanted = {name: [regex for of, regex in expectations if of is None or name.startswith(of)] for name in compilers}
     silent = [name for name, regexes in wanted.items() if not regexes]
     if silent:
         raise ValueError(f"no '// expect-error: <regex>' for {', '.join(silent)}")
@@ -89,17 +90,34 @@ def judge(source, status, output, regexes, budget):
     return None
 
 
-def check_case(compiler, path, source, regexes, budget):
+INCLUDE = re.compile(r"^\s*#\s*include\b.*$", re.MULTILINE)
+
+
+def control_problem(build):
+    status, output = common.run(build)
+    return f"the control does not compile:\n{output}" if status else None
+
+
+def controls_compile_together(path, sources):
+    """Whether nvcc, which takes seconds for each file, takes all of them as namespaces of one."""
+    texts = [source.read_text() for source in sources]
+    includes = sorted({line for text in texts for line in INCLUDE.findall(text)})
+    spaces = [f"namespace control_{i} {{\n{INCLUDE.sub('', text)}\n}}" for i, text in enumerate(texts)]
+    with tempfile.TemporaryDirectory() as scratch:
+        together = pathlib.Path(scratch) / "controls.cpp"
+        together.write_text("\n".join([*includes, *spaces, ""]))
+        return control_problem(command("nvcc", path, together, scratch)) is None
+
+
+def check_case(compiler, path, source, regexes, budget, control_is_good):
     with tempfile.TemporaryDirectory() as scratch:
         build = command(compiler, path, source, scratch)
-        status, output = common.run(build)
-        if status != 0:
-            return f"the control does not compile:\n{output}"
-        return judge(source, *common.run([*build, "-DLOCUS_MUST_FAIL"]), regexes, budget)
+        problem = None if control_is_good else control_problem(build)
+        return problem or judge(source, *common.run([*build, "-DLOCUS_MUST_FAIL"]), regexes, budget)
 
 
 def check_folder(folder, report, names=(), compilers=None):
-    compilers = common.find_compilers() if compilers is None else compilers
+    compilers = common.find_compilers(every=True) if compilers is None else compilers
     cases = []
     for source in sorted(pathlib.Path(folder).glob("*.cpp")):
         if names and source.stem not in names:
@@ -111,9 +129,14 @@ def check_folder(folder, report, names=(), compilers=None):
             continue
         for name, regexes in wanted.items():
             if name in compilers:
-                cases.append((name, compilers[name], source, regexes, budget))
+                cases.append([name, compilers[name], source, regexes, budget, False])
             else:
                 report.skip(f"{source.stem} ({name})", f"{name} is not here")
+    by_nvcc = [case for case in cases if case[0] == "nvcc"]
+    if len(by_nvcc) > 2:
+        good = controls_compile_together(compilers["nvcc"], [case[2] for case in by_nvcc])
+        for case in by_nvcc:
+            case[-1] = good
     for case, problem in common.parallel(lambda case: check_case(*case), cases):
         report.add(f"{case[2].stem} ({case[0]})", problem)
 

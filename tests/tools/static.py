@@ -23,11 +23,11 @@ def check(source, compiler, path):
 
 
 def check_all(report):
-    compilers = common.find_compilers()
+    compilers = common.find_compilers(every=True)
     cases = []
     for source in common.sources("tests/static"):
         chosen = re.search(r"^// compilers: (.*)$", source.read_text(), re.MULTILINE)
-        for name in chosen.group(1).split() if chosen else ["gcc", "clang", "nvcc"]:
+        for name in chosen.group(1).split() if chosen else ["gcc", "clang", "clang19", "nvcc"]:
             if name in compilers:
                 cases.append((source, name, compilers[name]))
             else:

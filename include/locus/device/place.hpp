@@ -131,9 +131,11 @@ struct name_it_as_a_Tensor;
 }  // namespace locus::error
 
 // clang does not print why a function was deleted, but prints a text of our own: LOCUS_REFUSED("...") after a
-// declaration, between LOCUS_REFUSALS_BEGIN and LOCUS_REFUSALS_END.
+// declaration, between LOCUS_REFUSALS_BEGIN and LOCUS_REFUSALS_END; or LOCUS_UNAVAILABLE("..."), for constructors too,
+// which begins with the function's name.
 #if defined(__clang__) && !LOCUS_NVCC
 #define LOCUS_CLANG_REFUSES 1
+#define LOCUS_UNAVAILABLE(text) __attribute__((unavailable(text)))
 #define LOCUS_REFUSED(text) __attribute__((diagnose_if(true, text, "error")))
 #define LOCUS_REFUSALS_BEGIN _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wgcc-compat\"")
 #define LOCUS_REFUSALS_END _Pragma("clang diagnostic pop")

@@ -364,13 +364,15 @@ template <class F, class... X>
 }
 
 #if LOCUS_CLANG_REFUSES
+// The text on one line: clang prints all that it stands on.
+// clang-format off
 LOCUS_REFUSALS_BEGIN
 template <class F, class... X>
   requires detail::LosesGradient<F, X...>
-error::refused elementwise(const F&, const X&...) LOCUS_REFUSED(
-    "elementwise: this scalar function has no derivative, and an operand is traced; give its class a member "
-    "by_output(y), by_input(x), by_inputs(x...) or pullback(g, y, x...)");
+error::refused elementwise(const F&, const X&...)
+    LOCUS_REFUSED("elementwise: this scalar function has no derivative, and an operand is traced; give its class by_output(y), by_input(x), by_inputs(x...) or pullback(g, y, x...)");
 LOCUS_REFUSALS_END
+// clang-format on
 #else
 template <class F, class... X,
           class why = error::not_possible<error::scalar_function_without_a_derivative<F>,

@@ -215,23 +215,25 @@ concept RefusedAsTypes = RefusedOtherwise<L, R> && !RefusedAsMemory<L, R> && !Re
   void name(const X& __VA_OPT__(, ) __VA_ARGS__) = delete;
 #endif
 
-// LOCUS_REFUSE_UNARY  a function of one tensor that is not of this kind: a concept of detail
+// LOCUS_REFUSE_UNARY  a function of one tensor that is not of this kind, a concept of detail, and the further arguments
 // LOCUS_REFUSE_THREE  a function of three operands of which two live in different places
 #if defined(__clang__) && !LOCUS_NVCC
-#define LOCUS_REFUSE_UNARY(name, kind)                                                                               \
-  LOCUS_REFUSALS_BEGIN                                                                                               \
-  template <class X>                                                                                                 \
-    requires(locus::detail::IsParameter<X>)                                                                          \
-  locus::error::refused name(const X&)                                                                               \
-      __attribute__((diagnose_if(true, #name " of a parameter alone" LOCUS_LOST_GRADIENT_, "error")));               \
-  template <class X>                                                                                                 \
-    requires(locus::detail::LiesInMemoryOnly<X>)                                                                     \
-  locus::error::refused name(const X&) __attribute__((diagnose_if(true, #name LOCUS_MEMORY_ONLY_, "error")));        \
-  template <class X>                                                                                                 \
-    requires(locus::detail::NotOfKind<X> && !locus::detail::kind<X>)                                                 \
-  locus::error::refused name(const X&) __attribute__((diagnose_if(                                                   \
-      true, #name ": the tensor holds integers, where floating-point numbers are needed; convert with .as<float>()", \
-      "error")));                                                                                                    \
+#define LOCUS_INTEGERS_ \
+  ": the tensor holds integers, where floating-point numbers are needed; convert with .as<float>()"
+#define LOCUS_REFUSE_UNARY(name, kind, ...)                                                            \
+  LOCUS_REFUSALS_BEGIN                                                                                 \
+  template <class X>                                                                                   \
+    requires(locus::detail::IsParameter<X>)                                                            \
+  locus::error::refused name(const X& __VA_OPT__(, ) __VA_ARGS__)                                      \
+      __attribute__((diagnose_if(true, #name " of a parameter alone" LOCUS_LOST_GRADIENT_, "error"))); \
+  template <class X>                                                                                   \
+    requires(locus::detail::LiesInMemoryOnly<X>)                                                       \
+  locus::error::refused name(const X& __VA_OPT__(, ) __VA_ARGS__)                                      \
+      __attribute__((diagnose_if(true, #name LOCUS_MEMORY_ONLY_, "error")));                           \
+  template <class X>                                                                                   \
+    requires(locus::detail::NotOfKind<X> && !locus::detail::kind<X>)                                   \
+  locus::error::refused name(const X& __VA_OPT__(, ) __VA_ARGS__)                                      \
+      __attribute__((diagnose_if(true, #name LOCUS_INTEGERS_, "error")));                              \
   LOCUS_REFUSALS_END
 #define LOCUS_ONE_ANOTHER_(A, B) ": one operand is on " A ", another on " B "; move one with .to<Cpu>() or .to<Cuda>()"
 #define LOCUS_REFUSE_THREE(name, what)                                                        \
@@ -262,10 +264,10 @@ concept RefusedAsTypes = RefusedOtherwise<L, R> && !RefusedAsMemory<L, R> && !Re
       __attribute__((diagnose_if(true, what LOCUS_ONE_ANOTHER_("Pinned", "Cuda"), "error"))); \
   LOCUS_REFUSALS_END
 #else
-#define LOCUS_REFUSE_UNARY(name, kind)                                               \
-  template <TensorLike X, class why = typename locus::detail::UnaryMistake<X>::type> \
-    requires(!locus::detail::kind<X>)                                                \
-  void name(const X&) = delete;
+#define LOCUS_REFUSE_UNARY(name, kind, ...)                                                 \
+  template <locus::TensorLike X, class why = typename locus::detail::UnaryMistake<X>::type> \
+    requires(!locus::detail::kind<X>)                                                       \
+  void name(const X& __VA_OPT__(, ) __VA_ARGS__) = delete;
 #define LOCUS_REFUSE_THREE(name, what)                                                                   \
   template <class X, class Y, class Z, class why = typename locus::detail::PlacesOfThree<X, Y, Z>::type> \
     requires locus::detail::PlacesOfThree<X, Y, Z>::found                                                \

@@ -218,10 +218,19 @@ class Module : public Layer<Module<T, D>, T, D> {
   Module(M&& layer)
       : model_(static_cast<const Interface*>(new Model<std::remove_cvref_t<M>>(std::forward<M>(layer)))) {}
 
+#if LOCUS_CLANG_REFUSES
+  template <class M>
+    requires(std::is_same_v<D, Cpu> && std::is_same_v<device_of<M>, Cuda>)
+  Module(const M&) LOCUS_UNAVAILABLE("the network is on Cpu, the layer is on Cuda; make all layers on one device");
+  template <class M>
+    requires(std::is_same_v<D, Cuda> && std::is_same_v<device_of<M>, Cpu>)
+  Module(const M&) LOCUS_UNAVAILABLE("the network is on Cuda, the layer is on Cpu; make all layers on one device");
+#else
   template <detail::LayerElsewhere<D> M,
             class why = error::device_mismatch<error::network_is_on<D>, error::layer_is_on<device_of<M>>,
                                                error::make_all_layers_on_one_device>>
   Module(const M&) = delete;
+#endif
 
   [[nodiscard]] Tensor<T, D> forward(const Tensor<T, D>& x) const { return model_->forward(x); }
   [[nodiscard]] Traced<T, D> forward(const Traced<T, D>& x) const { return model_->forward(x); }

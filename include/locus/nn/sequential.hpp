@@ -18,11 +18,22 @@ class Sequential : public Layer<Sequential<T, D>, T, D> {
     (modules_.push_back(Module<T, D>(std::forward<M>(modules))), ...);
   }
 
+#if LOCUS_CLANG_REFUSES
+  template <class... M>
+    requires(std::is_same_v<D, Cpu> && std::is_same_v<detail::place_elsewhere_t<D, M...>, Cuda>)
+  Sequential(const M&...)
+      LOCUS_UNAVAILABLE("the network is on Cpu, one of its layers is on Cuda; make all layers on one device");
+  template <class... M>
+    requires(std::is_same_v<D, Cuda> && std::is_same_v<detail::place_elsewhere_t<D, M...>, Cpu>)
+  Sequential(const M&...)
+      LOCUS_UNAVAILABLE("the network is on Cuda, one of its layers is on Cpu; make all layers on one device");
+#else
   template <class... M, class why = error::device_mismatch<error::network_is_on<D>,
                                                            error::layer_is_on<detail::place_elsewhere_t<D, M...>>,
                                                            error::make_all_layers_on_one_device>>
     requires(detail::LayerElsewhere<M, D> || ...)
   Sequential(const M&...) = delete;
+#endif
 
   /// Appends a module, which is shared, not copied.
   void push_back(Module<T, D> module) { modules_.push_back(std::move(module)); }

@@ -1,6 +1,9 @@
 #pragma once
 // The largest and smallest elements along axes, and where they stand.
 
+// First, so that the compiler's path to what is refused is short.
+#include <locus/expr/refuse.hpp>
+
 #include <locus/ops/reduce.hpp>
 
 namespace locus::inline LOCUS_ABI {
@@ -101,9 +104,9 @@ template <detail::Operand X>
   return detail::locate<false>("argmin", std::forward<X>(x), axis, keepdim);
 }
 
-LOCUS_REFUSE_REDUCTION(max, Operand)
-LOCUS_REFUSE_REDUCTION(min, Operand)
-LOCUS_REFUSE_REDUCTION(argmax, Operand)
-LOCUS_REFUSE_REDUCTION(argmin, Operand)
+LOCUS_REFUSE_UNARY(max, Operand, const ReduceAxes& = {}, bool = false)
+LOCUS_REFUSE_UNARY(min, Operand, const ReduceAxes& = {}, bool = false)
+LOCUS_REFUSE_UNARY(argmax, Operand, const ReduceAxes& = {}, bool = false)
+LOCUS_REFUSE_UNARY(argmin, Operand, const ReduceAxes& = {}, bool = false)
 
 }  // namespace locus::inline LOCUS_ABI

@@ -1,6 +1,9 @@
 #pragma once
 // Matrix products.
 
+// First, so that the compiler's path to what is refused is short.
+#include <locus/expr/refuse.hpp>
+
 #include <locus/ops/reduction.hpp>
 
 namespace locus::inline LOCUS_ABI {

@@ -1,6 +1,9 @@
 #pragma once
 // Variance and vector norms along axes.
 
+// First, so that the compiler's path to what is refused is short.
+#include <locus/expr/refuse.hpp>
+
 #include <locus/ops/reduce.hpp>
 
 namespace locus::inline LOCUS_ABI {
@@ -133,11 +136,7 @@ template <detail::FloatingOperand X>
   return detail::reduce_or_record(operation::Norm<NormOrder::infinity>{axes, keepdim}, std::forward<X>(x));
 }
 
-template <TensorLike X, class why = typename detail::UnaryMistake<X>::type>
-  requires(!detail::FloatingOperand<X>)
-void var(const X&, const ReduceAxes& = {}, const VarOptions& = {}) = delete;
-template <TensorLike X, class why = typename detail::UnaryMistake<X>::type>
-  requires(!detail::FloatingOperand<X>)
-void norm(const X&, double = 2, const ReduceAxes& = {}, bool = false) = delete;
+LOCUS_REFUSE_UNARY(var, FloatingOperand, const ReduceAxes& = {}, const VarOptions& = {})
+LOCUS_REFUSE_UNARY(norm, FloatingOperand, double = 2, const ReduceAxes& = {}, bool = false)
 
 }  // namespace locus::inline LOCUS_ABI

@@ -1,6 +1,9 @@
 #pragma once
 // Reductions over any axes. An expression given as a temporary is fused into the reduction: sum(a * b) is one launch.
 
+// First, so that the compiler's path to what is refused is short.
+#include <locus/expr/refuse.hpp>
+
 #include <locus/ops/reduction.hpp>
 
 namespace locus::inline LOCUS_ABI {
@@ -118,15 +121,10 @@ template <detail::Operand X>
   return detail::reduce<bool>("any", fold::Any{}, std::forward<X>(x), axes, keepdim);
 }
 
-#define LOCUS_REFUSE_REDUCTION(name, kind)                                    \
-  template <TensorLike X, class why = typename detail::UnaryMistake<X>::type> \
-    requires(!detail::kind<X>)                                                \
-  void name(const X&, const ReduceAxes& = {}, bool = false) = delete;
-
-LOCUS_REFUSE_REDUCTION(sum, Operand)
-LOCUS_REFUSE_REDUCTION(mean, FloatingOperand)
-LOCUS_REFUSE_REDUCTION(prod, Operand)
-LOCUS_REFUSE_REDUCTION(all, Operand)
-LOCUS_REFUSE_REDUCTION(any, Operand)
+LOCUS_REFUSE_UNARY(sum, Operand, const ReduceAxes& = {}, bool = false)
+LOCUS_REFUSE_UNARY(mean, FloatingOperand, const ReduceAxes& = {}, bool = false)
+LOCUS_REFUSE_UNARY(prod, Operand, const ReduceAxes& = {}, bool = false)
+LOCUS_REFUSE_UNARY(all, Operand, const ReduceAxes& = {}, bool = false)
+LOCUS_REFUSE_UNARY(any, Operand, const ReduceAxes& = {}, bool = false)
 
 }  // namespace locus::inline LOCUS_ABI

@@ -36,112 +36,113 @@ struct NoOptions {};
 // clang-format off
 #if defined(__clang__) && !LOCUS_NVCC
 // One level of macros, since clang's notes list every one of them.
-#define LOCUS_PLACES_(first, second, A, B) \
+#define LOCUS_PLACES_(first, second, A, B)                                                                            \
   ": " first " on " A ", " second " on " B "; move one with .to<Cpu>() or .to<Cuda>()"
 #define LOCUS_REFUSE_PLACES(name, what, first, second, First, Second, Options)                                        \
   LOCUS_REFUSALS_BEGIN                                                                                                \
   template <class L, class R>                                                                                         \
     requires locus::detail::PlacedOn<L, R, Cpu, Cuda>                                                                 \
-  locus::error::refused name(const L&, const R&, const Options& = {}) __attribute__((diagnose_if(                     \
-      true, what LOCUS_PLACES_(first, second, "Cpu", "Cuda"), "error")));                                             \
+  locus::error::refused name(const L&, const R&, const Options& = {})                                                 \
+      __attribute__((diagnose_if(true, what LOCUS_PLACES_(first, second, "Cpu", "Cuda"), "error")));                  \
   template <class L, class R, class Third, class... Rest>                                                             \
     requires locus::detail::PlacedOn<L, R, Cpu, Cuda>                                                                 \
-  locus::error::refused name(const L&, const R&, const Third&, const Rest&...) __attribute__((diagnose_if(            \
-      true, what LOCUS_PLACES_(first, second, "Cpu", "Cuda"), "error")));                                             \
+  locus::error::refused name(const L&, const R&, const Third&, const Rest&...)                                        \
+      __attribute__((diagnose_if(true, what LOCUS_PLACES_(first, second, "Cpu", "Cuda"), "error")));                  \
   template <class L, class R>                                                                                         \
     requires locus::detail::PlacedOn<L, R, Cuda, Cpu>                                                                 \
-  locus::error::refused name(const L&, const R&, const Options& = {}) __attribute__((diagnose_if(                     \
-      true, what LOCUS_PLACES_(first, second, "Cuda", "Cpu"), "error")));                                             \
+  locus::error::refused name(const L&, const R&, const Options& = {})                                                 \
+      __attribute__((diagnose_if(true, what LOCUS_PLACES_(first, second, "Cuda", "Cpu"), "error")));                  \
   template <class L, class R, class Third, class... Rest>                                                             \
     requires locus::detail::PlacedOn<L, R, Cuda, Cpu>                                                                 \
-  locus::error::refused name(const L&, const R&, const Third&, const Rest&...) __attribute__((diagnose_if(            \
-      true, what LOCUS_PLACES_(first, second, "Cuda", "Cpu"), "error")));                                             \
+  locus::error::refused name(const L&, const R&, const Third&, const Rest&...)                                        \
+      __attribute__((diagnose_if(true, what LOCUS_PLACES_(first, second, "Cuda", "Cpu"), "error")));                  \
   template <class L, class R>                                                                                         \
     requires locus::detail::PlacedOn<L, R, Cpu, Pinned>                                                               \
-  locus::error::refused name(const L&, const R&, const Options& = {}) __attribute__((diagnose_if(                     \
-      true, what LOCUS_PLACES_(first, second, "Cpu", "Pinned"), "error")));                                           \
+  locus::error::refused name(const L&, const R&, const Options& = {})                                                 \
+      __attribute__((diagnose_if(true, what LOCUS_PLACES_(first, second, "Cpu", "Pinned"), "error")));                \
   template <class L, class R, class Third, class... Rest>                                                             \
     requires locus::detail::PlacedOn<L, R, Cpu, Pinned>                                                               \
-  locus::error::refused name(const L&, const R&, const Third&, const Rest&...) __attribute__((diagnose_if(            \
-      true, what LOCUS_PLACES_(first, second, "Cpu", "Pinned"), "error")));                                           \
+  locus::error::refused name(const L&, const R&, const Third&, const Rest&...)                                        \
+      __attribute__((diagnose_if(true, what LOCUS_PLACES_(first, second, "Cpu", "Pinned"), "error")));                \
   template <class L, class R>                                                                                         \
     requires locus::detail::PlacedOn<L, R, Pinned, Cpu>                                                               \
-  locus::error::refused name(const L&, const R&, const Options& = {}) __attribute__((diagnose_if(                     \
-      true, what LOCUS_PLACES_(first, second, "Pinned", "Cpu"), "error")));                                           \
+  locus::error::refused name(const L&, const R&, const Options& = {})                                                 \
+      __attribute__((diagnose_if(true, what LOCUS_PLACES_(first, second, "Pinned", "Cpu"), "error")));                \
   template <class L, class R, class Third, class... Rest>                                                             \
     requires locus::detail::PlacedOn<L, R, Pinned, Cpu>                                                               \
-  locus::error::refused name(const L&, const R&, const Third&, const Rest&...) __attribute__((diagnose_if(            \
-      true, what LOCUS_PLACES_(first, second, "Pinned", "Cpu"), "error")));                                           \
+  locus::error::refused name(const L&, const R&, const Third&, const Rest&...)                                        \
+      __attribute__((diagnose_if(true, what LOCUS_PLACES_(first, second, "Pinned", "Cpu"), "error")));                \
   template <class L, class R>                                                                                         \
     requires locus::detail::PlacedOn<L, R, Cuda, Pinned>                                                              \
-  locus::error::refused name(const L&, const R&, const Options& = {}) __attribute__((diagnose_if(                     \
-      true, what LOCUS_PLACES_(first, second, "Cuda", "Pinned"), "error")));                                          \
+  locus::error::refused name(const L&, const R&, const Options& = {})                                                 \
+      __attribute__((diagnose_if(true, what LOCUS_PLACES_(first, second, "Cuda", "Pinned"), "error")));               \
   template <class L, class R, class Third, class... Rest>                                                             \
     requires locus::detail::PlacedOn<L, R, Cuda, Pinned>                                                              \
-  locus::error::refused name(const L&, const R&, const Third&, const Rest&...) __attribute__((diagnose_if(            \
-      true, what LOCUS_PLACES_(first, second, "Cuda", "Pinned"), "error")));                                          \
+  locus::error::refused name(const L&, const R&, const Third&, const Rest&...)                                        \
+      __attribute__((diagnose_if(true, what LOCUS_PLACES_(first, second, "Cuda", "Pinned"), "error")));               \
   template <class L, class R>                                                                                         \
     requires locus::detail::PlacedOn<L, R, Pinned, Cuda>                                                              \
-  locus::error::refused name(const L&, const R&, const Options& = {}) __attribute__((diagnose_if(                     \
-      true, what LOCUS_PLACES_(first, second, "Pinned", "Cuda"), "error")));                                          \
+  locus::error::refused name(const L&, const R&, const Options& = {})                                                 \
+      __attribute__((diagnose_if(true, what LOCUS_PLACES_(first, second, "Pinned", "Cuda"), "error")));               \
   template <class L, class R, class Third, class... Rest>                                                             \
     requires locus::detail::PlacedOn<L, R, Pinned, Cuda>                                                              \
-  locus::error::refused name(const L&, const R&, const Third&, const Rest&...) __attribute__((diagnose_if(            \
-      true, what LOCUS_PLACES_(first, second, "Pinned", "Cuda"), "error")));                                          \
+  locus::error::refused name(const L&, const R&, const Third&, const Rest&...)                                        \
+      __attribute__((diagnose_if(true, what LOCUS_PLACES_(first, second, "Pinned", "Cuda"), "error")));               \
   LOCUS_REFUSALS_END
 #define LOCUS_REFUSE_THIRD(name, what, first, third, First, Third)                                                    \
   LOCUS_REFUSALS_BEGIN                                                                                                \
   template <class L, class M, class R, class... Rest>                                                                 \
     requires(!locus::detail::PlacesDiffer<L, M> && locus::detail::PlacedOn<L, R, Cpu, Cuda>)                          \
-  locus::error::refused name(const L&, const M&, const R&, const Rest&...) __attribute__((diagnose_if(                \
-      true, what LOCUS_PLACES_(first, third, "Cpu", "Cuda"), "error")));                                              \
+  locus::error::refused name(const L&, const M&, const R&, const Rest&...)                                            \
+      __attribute__((diagnose_if(true, what LOCUS_PLACES_(first, third, "Cpu", "Cuda"), "error")));                   \
   template <class L, class M, class R, class... Rest>                                                                 \
     requires(!locus::detail::PlacesDiffer<L, M> && locus::detail::PlacedOn<L, R, Cuda, Cpu>)                          \
-  locus::error::refused name(const L&, const M&, const R&, const Rest&...) __attribute__((diagnose_if(                \
-      true, what LOCUS_PLACES_(first, third, "Cuda", "Cpu"), "error")));                                              \
+  locus::error::refused name(const L&, const M&, const R&, const Rest&...)                                            \
+      __attribute__((diagnose_if(true, what LOCUS_PLACES_(first, third, "Cuda", "Cpu"), "error")));                   \
   template <class L, class M, class R, class... Rest>                                                                 \
     requires(!locus::detail::PlacesDiffer<L, M> && locus::detail::PlacedOn<L, R, Cpu, Pinned>)                        \
-  locus::error::refused name(const L&, const M&, const R&, const Rest&...) __attribute__((diagnose_if(                \
-      true, what LOCUS_PLACES_(first, third, "Cpu", "Pinned"), "error")));                                            \
+  locus::error::refused name(const L&, const M&, const R&, const Rest&...)                                            \
+      __attribute__((diagnose_if(true, what LOCUS_PLACES_(first, third, "Cpu", "Pinned"), "error")));                 \
   template <class L, class M, class R, class... Rest>                                                                 \
     requires(!locus::detail::PlacesDiffer<L, M> && locus::detail::PlacedOn<L, R, Pinned, Cpu>)                        \
-  locus::error::refused name(const L&, const M&, const R&, const Rest&...) __attribute__((diagnose_if(                \
-      true, what LOCUS_PLACES_(first, third, "Pinned", "Cpu"), "error")));                                            \
+  locus::error::refused name(const L&, const M&, const R&, const Rest&...)                                            \
+      __attribute__((diagnose_if(true, what LOCUS_PLACES_(first, third, "Pinned", "Cpu"), "error")));                 \
   template <class L, class M, class R, class... Rest>                                                                 \
     requires(!locus::detail::PlacesDiffer<L, M> && locus::detail::PlacedOn<L, R, Cuda, Pinned>)                       \
-  locus::error::refused name(const L&, const M&, const R&, const Rest&...) __attribute__((diagnose_if(                \
-      true, what LOCUS_PLACES_(first, third, "Cuda", "Pinned"), "error")));                                           \
+  locus::error::refused name(const L&, const M&, const R&, const Rest&...)                                            \
+      __attribute__((diagnose_if(true, what LOCUS_PLACES_(first, third, "Cuda", "Pinned"), "error")));                \
   template <class L, class M, class R, class... Rest>                                                                 \
     requires(!locus::detail::PlacesDiffer<L, M> && locus::detail::PlacedOn<L, R, Pinned, Cuda>)                       \
-  locus::error::refused name(const L&, const M&, const R&, const Rest&...) __attribute__((diagnose_if(                \
-      true, what LOCUS_PLACES_(first, third, "Pinned", "Cuda"), "error")));                                           \
+  locus::error::refused name(const L&, const M&, const R&, const Rest&...)                                            \
+      __attribute__((diagnose_if(true, what LOCUS_PLACES_(first, third, "Pinned", "Cuda"), "error")));                \
   LOCUS_REFUSALS_END
+#define LOCUS_OPERANDS_DIFFER_                                                                                        \
+  ": the operands hold different element types (convert one with .as<T>()), or are both parameters "                   \
+  "(say trace(w), w.value() or seen_by(x, w)), or lie in pinned memory (move with .to<Cpu>() or .to<Cuda>())"
 #define LOCUS_REFUSE_PAIR(name, what)                                                                                 \
   _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wgcc-compat\"")                               \
   template <class L, class R, class... Rest>                                                                          \
     requires locus::detail::RefusedInPlace<L, R>                                                                      \
-  locus::error::refused name(const L&, const R&, const Rest&...) __attribute__((diagnose_if(                          \
-      true, what ": the operands hold different element types (convert one with .as<T>()), or are both parameters "   \
-      "(say trace(w), w.value() or seen_by(x, w)), or lie in pinned memory (move with .to<Cpu>() or .to<Cuda>())",    \
-      "error")));                                                                                                     \
+  locus::error::refused name(const L&, const R&, const Rest&...)                                                      \
+      __attribute__((diagnose_if(true, what LOCUS_OPERANDS_DIFFER_, "error")));                                       \
   _Pragma("clang diagnostic pop")
 #define LOCUS_REFUSE_INDEX_TYPE(name, what, second, Second, Options)                                                  \
   _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wgcc-compat\"")                               \
   template <class L, class R>                                                                                         \
     requires locus::detail::IndexTypeDiffers<L, R>                                                                    \
-  locus::error::refused name(const L&, const R&, const Options& = {}) __attribute__((diagnose_if(                     \
-      true, what ": " second " not int64; convert with .as<std::int64_t>()", "error")));                              \
+  locus::error::refused name(const L&, const R&, const Options& = {})                                                 \
+      __attribute__((diagnose_if(true, what ": " second " not int64; convert with .as<std::int64_t>()", "error")));   \
   template <class L, class R, class Third, class... Rest>                                                             \
     requires locus::detail::IndexTypeDiffers<L, R>                                                                    \
-  locus::error::refused name(const L&, const R&, const Third&, const Rest&...) __attribute__((diagnose_if(            \
-      true, what ": " second " not int64; convert with .as<std::int64_t>()", "error")));                              \
+  locus::error::refused name(const L&, const R&, const Third&, const Rest&...)                                        \
+      __attribute__((diagnose_if(true, what ": " second " not int64; convert with .as<std::int64_t>()", "error")));   \
   _Pragma("clang diagnostic pop")
 #define LOCUS_REFUSE_THIRD_INDEX_TYPE(name, what, third, Third)                                                       \
   _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wgcc-compat\"")                               \
   template <class L, class M, class R>                                                                                \
     requires locus::detail::IndexTypeDiffers<L, R>                                                                    \
-  locus::error::refused name(const L&, const M&, const R&) __attribute__((diagnose_if(                                \
-      true, what ": " third " not int64; convert with .as<std::int64_t>()", "error")));                               \
+  locus::error::refused name(const L&, const M&, const R&)                                                            \
+      __attribute__((diagnose_if(true, what ": " third " not int64; convert with .as<std::int64_t>()", "error")));    \
   _Pragma("clang diagnostic pop")
 #else
 #define LOCUS_REFUSE_PLACES(name, what, first, second, First, Second, Options)                                        \

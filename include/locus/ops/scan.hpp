@@ -1,6 +1,9 @@
 #pragma once
 // Running sums.
 
+// First, so that the compiler's path to what is refused is short.
+#include <locus/expr/refuse.hpp>
+
 #include <locus/ops/reduction.hpp>
 #include <locus/ops/rows.hpp>
 
@@ -68,8 +71,6 @@ template <detail::Operand X>
 [[nodiscard]] auto cumsum(const X& x, int axis) {
   return apply(operation::CumulativeSum{axis}, x);
 }
-template <TensorLike X, class why = typename detail::UnaryMistake<X>::type>
-  requires(!detail::Operand<X>)
-void cumsum(const X&, int) = delete;
+LOCUS_REFUSE_UNARY(cumsum, Operand, int)
 
 }  // namespace locus::inline LOCUS_ABI

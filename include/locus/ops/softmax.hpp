@@ -2,6 +2,9 @@
 // Softmax, its logarithm, and the logarithm of sums of exponentials, over any axis. Rows are read once and stay on
 // chip.
 
+// First, so that the compiler's path to what is refused is short.
+#include <locus/expr/refuse.hpp>
+
 #include <locus/ops/reduction.hpp>
 #include <locus/ops/rows.hpp>
 
@@ -170,14 +173,8 @@ template <detail::FloatingOperand X>
   return apply(operation::LogSumExp{axis, keepdim}, x);
 }
 
-template <TensorLike X, class why = typename detail::UnaryMistake<X>::type>
-  requires(!detail::FloatingOperand<X>)
-void softmax(const X&, int) = delete;
-template <TensorLike X, class why = typename detail::UnaryMistake<X>::type>
-  requires(!detail::FloatingOperand<X>)
-void log_softmax(const X&, int) = delete;
-template <TensorLike X, class why = typename detail::UnaryMistake<X>::type>
-  requires(!detail::FloatingOperand<X>)
-void logsumexp(const X&, int, bool = false) = delete;
+LOCUS_REFUSE_UNARY(softmax, FloatingOperand, int)
+LOCUS_REFUSE_UNARY(log_softmax, FloatingOperand, int)
+LOCUS_REFUSE_UNARY(logsumexp, FloatingOperand, int, bool = false)
 
 }  // namespace locus::inline LOCUS_ABI

@@ -54,9 +54,13 @@ class Adam : public Optimizer<T, D> {
   /// throws ArgumentError for options out of range
   explicit Adam(std::vector<Parameter<T, D>> parameters, const AdamOptions& options = {})
       : Adam(std::move(parameters), options, false) {}
+#if LOCUS_CLANG_REFUSES
+  LOCUS_REFUSE_PARAMETERS(Adam, AdamOptions)
+#else
   template <class E, class why = detail::other_device<D, E>>
     requires(!std::is_same_v<E, D>)
   explicit Adam(const std::vector<Parameter<T, E>>&, const AdamOptions& = {}) = delete;
+#endif
 
   /// Updates every parameter that has a gradient.
   void step() {
@@ -101,9 +105,13 @@ class AdamW : public Adam<T, D> {
  public:
   explicit AdamW(std::vector<Parameter<T, D>> parameters, const AdamWOptions& o = {})
       : Adam<T, D>(std::move(parameters), {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay}, true) {}
+#if LOCUS_CLANG_REFUSES
+  LOCUS_REFUSE_PARAMETERS(AdamW, AdamWOptions)
+#else
   template <class E, class why = detail::other_device<D, E>>
     requires(!std::is_same_v<E, D>)
   explicit AdamW(const std::vector<Parameter<T, E>>&, const AdamWOptions& = {}) = delete;
+#endif
 };
 template <class T, class D>
 AdamW(std::vector<Parameter<T, D>>, AdamWOptions = {}) -> AdamW<T, D>;

@@ -34,6 +34,20 @@ template <class X, class D>
 concept PlacedElsewhere = HasPlace<X> && !std::is_same_v<device_of<X>, D>;
 }  // namespace detail
 
+#if LOCUS_CLANG_REFUSES
+// A member whose argument lies elsewhere than the tensor. clang prints the line of the use, and the last one here.
+#define LOCUS_REFUSE_SOURCE(From, To, declaration, what)                  \
+  template <class X>                                                      \
+    requires(std::is_same_v<device_of<X>, From> && std::is_same_v<D, To>) \
+  declaration __attribute__((diagnose_if(true, what LOCUS_SOURCE_AND_TARGET_(#From, #To), "error")));
+#define LOCUS_REFUSE_CONSTRUCTION(From, To)                               \
+  template <class X>                                                      \
+    requires(std::is_same_v<device_of<X>, From> && std::is_same_v<D, To>) \
+  Tensor(const X&) LOCUS_UNAVAILABLE("construction" LOCUS_SOURCE_AND_TARGET_(#From, #To));
+#define LOCUS_SOURCE_AND_TARGET_(From, To) \
+  ": the source is on " From ", the target is on " To "; copy with .to<" To ">()"
+#endif
+
 /// Elements of type T on D, of at most eight dimensions. Copying a Tensor copies the handle, as with std::shared_ptr:
 /// both see the same elements, and const does not reach them; .clone() copies the elements.
 LOCUS_REFUSALS_BEGIN
@@ -85,39 +99,27 @@ class Tensor {
     return *this;
   }
 
-  template <detail::PlacedElsewhere<D> X,
-            class why = error::device_mismatch<error::source_is_on<device_of<X>>, error::target_is_on<D>,
-                                               error::copy_with_to_Cpu_or_to_Cuda>>
-  Tensor(const X&) = delete;
 #if LOCUS_CLANG_REFUSES
-  template <class X>
-    requires(std::is_same_v<device_of<X>, Cpu> && std::is_same_v<D, Cuda>)
-  Tensor& operator=(const X&) &
-      LOCUS_REFUSED("assignment: the source is on Cpu, the target is on Cuda; copy with .to<Cuda>()");
-  template <class X>
-    requires(std::is_same_v<device_of<X>, Cuda> && std::is_same_v<D, Cpu>)
-  Tensor& operator=(const X&) &
-      LOCUS_REFUSED("assignment: the source is on Cuda, the target is on Cpu; copy with .to<Cpu>()");
-  template <class X>
-    requires(std::is_same_v<device_of<X>, Cpu> && std::is_same_v<D, Pinned>)
-  Tensor& operator=(const X&) &
-      LOCUS_REFUSED("assignment: the source is on Cpu, the target is on Pinned; copy with .to<Pinned>()");
-  template <class X>
-    requires(std::is_same_v<device_of<X>, Pinned> && std::is_same_v<D, Cpu>)
-  Tensor& operator=(const X&) &
-      LOCUS_REFUSED("assignment: the source is on Pinned, the target is on Cpu; copy with .to<Cpu>()");
-  template <class X>
-    requires(std::is_same_v<device_of<X>, Cuda> && std::is_same_v<D, Pinned>)
-  Tensor& operator=(const X&) &
-      LOCUS_REFUSED("assignment: the source is on Cuda, the target is on Pinned; copy with .to<Pinned>()");
-  template <class X>
-    requires(std::is_same_v<device_of<X>, Pinned> && std::is_same_v<D, Cuda>)
-  Tensor& operator=(const X&) &
-      LOCUS_REFUSED("assignment: the source is on Pinned, the target is on Cuda; copy with .to<Cuda>()");
+  LOCUS_REFUSE_CONSTRUCTION(Cpu, Cuda)
+  LOCUS_REFUSE_CONSTRUCTION(Cuda, Cpu)
+  LOCUS_REFUSE_CONSTRUCTION(Cpu, Pinned)
+  LOCUS_REFUSE_CONSTRUCTION(Pinned, Cpu)
+  LOCUS_REFUSE_CONSTRUCTION(Cuda, Pinned)
+  LOCUS_REFUSE_CONSTRUCTION(Pinned, Cuda)
+  LOCUS_REFUSE_SOURCE(Cpu, Cuda, Tensor& operator=(const X&) &, "assignment")
+  LOCUS_REFUSE_SOURCE(Cuda, Cpu, Tensor& operator=(const X&) &, "assignment")
+  LOCUS_REFUSE_SOURCE(Cpu, Pinned, Tensor& operator=(const X&) &, "assignment")
+  LOCUS_REFUSE_SOURCE(Pinned, Cpu, Tensor& operator=(const X&) &, "assignment")
+  LOCUS_REFUSE_SOURCE(Cuda, Pinned, Tensor& operator=(const X&) &, "assignment")
+  LOCUS_REFUSE_SOURCE(Pinned, Cuda, Tensor& operator=(const X&) &, "assignment")
   template <class X>
       error::refused operator=(const X&) &&
       LOCUS_REFUSED("assigning to a temporary view: write through it with copy_()");
 #else
+  template <detail::PlacedElsewhere<D> X,
+            class why = error::device_mismatch<error::source_is_on<device_of<X>>, error::target_is_on<D>,
+                                               error::copy_with_to_Cpu_or_to_Cuda>>
+  Tensor(const X&) = delete;
   template <detail::PlacedElsewhere<D> X,
             class why = error::device_mismatch<error::source_is_on<device_of<X>>, error::target_is_on<D>,
                                                error::copy_with_to_Cpu_or_to_Cuda>>
@@ -237,30 +239,12 @@ class Tensor {
     requires(!detail::PlacedElsewhere<X, D> && detail::IsTraced<X>)
   error::refused copy_(const X&) const
       LOCUS_REFUSED("copy_: the source is traced, and its gradient would be lost; copy its value, x.value()");
-  template <class X>
-    requires(std::is_same_v<device_of<X>, Cpu> && std::is_same_v<D, Cuda>)
-  error::refused copy_(const X&) const
-      LOCUS_REFUSED("copy_: the source is on Cpu, the target is on Cuda; copy with .to<Cuda>()");
-  template <class X>
-    requires(std::is_same_v<device_of<X>, Cuda> && std::is_same_v<D, Cpu>)
-  error::refused copy_(const X&) const
-      LOCUS_REFUSED("copy_: the source is on Cuda, the target is on Cpu; copy with .to<Cpu>()");
-  template <class X>
-    requires(std::is_same_v<device_of<X>, Cpu> && std::is_same_v<D, Pinned>)
-  error::refused copy_(const X&) const
-      LOCUS_REFUSED("copy_: the source is on Cpu, the target is on Pinned; copy with .to<Pinned>()");
-  template <class X>
-    requires(std::is_same_v<device_of<X>, Pinned> && std::is_same_v<D, Cpu>)
-  error::refused copy_(const X&) const
-      LOCUS_REFUSED("copy_: the source is on Pinned, the target is on Cpu; copy with .to<Cpu>()");
-  template <class X>
-    requires(std::is_same_v<device_of<X>, Cuda> && std::is_same_v<D, Pinned>)
-  error::refused copy_(const X&) const
-      LOCUS_REFUSED("copy_: the source is on Cuda, the target is on Pinned; copy with .to<Pinned>()");
-  template <class X>
-    requires(std::is_same_v<device_of<X>, Pinned> && std::is_same_v<D, Cuda>)
-  error::refused copy_(const X&) const
-      LOCUS_REFUSED("copy_: the source is on Pinned, the target is on Cuda; copy with .to<Cuda>()");
+  LOCUS_REFUSE_SOURCE(Cpu, Cuda, error::refused copy_(const X&) const, "copy_")
+  LOCUS_REFUSE_SOURCE(Cuda, Cpu, error::refused copy_(const X&) const, "copy_")
+  LOCUS_REFUSE_SOURCE(Cpu, Pinned, error::refused copy_(const X&) const, "copy_")
+  LOCUS_REFUSE_SOURCE(Pinned, Cpu, error::refused copy_(const X&) const, "copy_")
+  LOCUS_REFUSE_SOURCE(Cuda, Pinned, error::refused copy_(const X&) const, "copy_")
+  LOCUS_REFUSE_SOURCE(Pinned, Cuda, error::refused copy_(const X&) const, "copy_")
 #else
   template <detail::PlacedElsewhere<D> X,
             class why = error::device_mismatch<error::source_is_on<device_of<X>>, error::target_is_on<D>,
@@ -372,6 +356,9 @@ class Tensor {
   Layout layout_;
 };
 LOCUS_REFUSALS_END
+#undef LOCUS_REFUSE_SOURCE
+#undef LOCUS_REFUSE_CONSTRUCTION
+#undef LOCUS_SOURCE_AND_TARGET_
 
 template <class E>
   requires requires(const E& e) {
