@@ -147,6 +147,11 @@ static_assert(Device<Cpu> && Device<Cuda> && !Device<Pinned> && MemorySpace<Pinn
 static_assert(SameDevice<OnCuda, TracedCuda> && !SameDevice<OnCpu, OnCuda> && !SameDevice<OnCpu, int>);
 static_assert(can_access<Cpu, Cpu> && !can_access<Cpu, Cuda> && can_access<Cpu, Pinned>);
 static_assert(can_copy<Cpu, Cuda> && can_copy<Pinned, Cuda> && can_copy<Cuda, Cpu>);
+static_assert(same_device<Tensor<float, Cuda>, Tensor<double, Cuda>>);
+static_assert(!same_device<Tensor<float, Cuda>, Tensor<float, Cpu>> && !same_device<int, Tensor<float>>);
+static_assert(Combinable<Tensor<float>, Tensor<float>> && Combinable<Tensor<float>, double>);
+static_assert(!Combinable<Tensor<float>, Tensor<double>> && !Combinable<Tensor<float>, Tensor<float, Cuda>>);
+static_assert(!Combinable<Tensor<float, Pinned>, Tensor<float, Pinned>> && !Combinable<int, int>);
 static_assert(std::is_same_v<device_of<WeightCuda>, Cuda> && std::is_same_v<value_of<LabelsCpu>, std::int64_t>);
 
 }  // namespace

@@ -8,7 +8,7 @@ namespace locus::inline LOCUS_ABI {
 
 #define LOCUS_BINARY(name, Functor)                                               \
   template <class L, class R>                                                     \
-    requires detail::Combinable<L, R>                                             \
+    requires Combinable<L, R>                                                     \
   [[nodiscard]] auto name(L&& left, R&& right) {                                  \
     return elementwise(Functor{}, std::forward<L>(left), std::forward<R>(right)); \
   }
@@ -57,12 +57,12 @@ concept FloatingOrNumber = !TensorLike<X> || FloatingDType<value_of<X>>;
 /// Elementwise smaller and larger one, as minimum and maximum. With an integer second argument, min and max reduce over
 /// that axis instead, as in PyTorch; see ops/reduce.hpp.
 template <class L, class R>
-  requires(detail::Combinable<L, R> && TensorLike<L> && !std::is_integral_v<detail::bare_t<R>>)
+  requires(Combinable<L, R> && TensorLike<L> && !std::is_integral_v<detail::bare_t<R>>)
 [[nodiscard]] auto min(L&& left, R&& right) {
   return elementwise(functor::Minimum{}, std::forward<L>(left), std::forward<R>(right));
 }
 template <class L, class R>
-  requires(detail::Combinable<L, R> && TensorLike<L> && !std::is_integral_v<detail::bare_t<R>>)
+  requires(Combinable<L, R> && TensorLike<L> && !std::is_integral_v<detail::bare_t<R>>)
 [[nodiscard]] auto max(L&& left, R&& right) {
   return elementwise(functor::Maximum{}, std::forward<L>(left), std::forward<R>(right));
 }
@@ -75,7 +75,7 @@ void max(const L&, const R&) = delete;
 
 /// x^y for floating element types.
 template <class L, class R>
-  requires(detail::Combinable<L, R> && detail::FloatingOrNumber<L> && detail::FloatingOrNumber<R>)
+  requires(Combinable<L, R> && detail::FloatingOrNumber<L> && detail::FloatingOrNumber<R>)
 [[nodiscard]] auto pow(L&& base, R&& exponent) {
   return elementwise(functor::Power{}, std::forward<L>(base), std::forward<R>(exponent));
 }
@@ -159,14 +159,14 @@ template <GeluForm form = GeluForm::exact, detail::FloatingOperand X>
 
 /// x limited to [low, high]; each bound a number or a tensor. Where low > high the result is high, as in PyTorch.
 template <class X, class Low, class High>
-  requires(detail::Operand<X> && detail::Combinable<X, Low> && detail::Combinable<X, High>)
+  requires(detail::Operand<X> && Combinable<X, Low> && Combinable<X, High>)
 [[nodiscard]] auto clamp(X&& x, Low&& low, High&& high) {
   return elementwise(functor::Clamp{}, std::forward<X>(x), std::forward<Low>(low), std::forward<High>(high));
 }
 
 /// x where the condition holds, y elsewhere. The condition is a bool tensor; x or y may be a number.
 template <class C, class X, class Y>
-  requires(TensorLike<C> && std::is_same_v<value_of<C>, bool> && detail::Combinable<X, Y> &&
+  requires(TensorLike<C> && std::is_same_v<value_of<C>, bool> && Combinable<X, Y> &&
            (!TensorLike<X> || SameDevice<C, X>) && (!TensorLike<Y> || SameDevice<C, Y>))
 [[nodiscard]] auto where(C&& condition, X&& x, Y&& y) {
   return elementwise(functor::Where{}, std::forward<C>(condition), std::forward<X>(x), std::forward<Y>(y));

@@ -83,9 +83,20 @@ struct Mistake<L, R> {
 
 template <class L, class R>
 concept Refused = Mistake<L, R>::found;
+}  // namespace locus::inline LOCUS_ABI::detail
+
+namespace locus::inline LOCUS_ABI {
+
+/// Whether two operands, tensor-like or numbers, may meet in one operation: in one place, which computes, with one
+/// element type, and not both of them parameters.
 template <class L, class R>
-concept Combinable =
-    (TensorLike<L> || TensorLike<R>)&&(TensorLike<L> || Scalar<L>)&&(TensorLike<R> || Scalar<R>)&&!Mistake<L, R>::found;
+concept Combinable = (TensorLike<L> || TensorLike<R>)&&(TensorLike<L> || Scalar<L>)&&(
+    TensorLike<R> || Scalar<R>)&&!detail::Mistake<L, R>::found;
+
+}  // namespace locus::inline LOCUS_ABI
+
+namespace locus::inline LOCUS_ABI::detail {
+
 template <class X>
 concept Operand = TensorLike<X> && !OperandMistake<X>::found;
 
@@ -147,6 +158,9 @@ concept RefusedAsTypes = RefusedOtherwise<L, R> && !RefusedAsMemory<L, R> && !Re
 
 }  // namespace locus::inline LOCUS_ABI::detail
 
+// From here on, as a header of the system: g++ then does not explain the macros in three more lines of an error.
+#pragma GCC system_header
+
 #if defined(__clang__) && !LOCUS_NVCC
 // Every attribute is spelled in the one macro that the headers name: clang adds three lines for each macro within a
 // macro.
@@ -155,31 +169,37 @@ concept RefusedAsTypes = RefusedOtherwise<L, R> && !RefusedAsMemory<L, R> && !Re
 #define LOCUS_OTHER_TYPES_ ": the operands hold different element types; convert one with .as<T>()"
 #define LOCUS_LOST_GRADIENT_ " would lose its gradient; say trace(w), w.value() or seen_by(x, w)"
 #define LOCUS_MEMORY_ONLY_ ": nothing computes in pinned memory; move with .to<Cpu>() or .to<Cuda>()"
-/// Refuses mixed operands of the function or operator `name`; `what` is how messages call it. See the top of the file.
+/// Refuses operands that are not Combinable in a function or operator of two, `name`; `what` is how messages call it.
+/// For functions of your own too, beside one that requires Combinable, in any namespace:
+///
+///     template <class X, class Y>
+///       requires locus::Combinable<X, Y>
+///     auto blend(const X& x, const Y& y) { return 0.5f * x + 0.5f * y; }
+///     LOCUS_REFUSE_MIXED(blend, "blend(x, y)")
 #define LOCUS_REFUSE_MIXED(name, what)                                                                                 \
   LOCUS_REFUSALS_BEGIN                                                                                                 \
   template <class L, class R>                                                                                          \
-    requires(locus::detail::PlacedOn<L, R, Cpu, Cuda>)                                                                 \
+    requires(locus::detail::PlacedOn<L, R, locus::Cpu, locus::Cuda>)                                                   \
   locus::error::refused name(const L&, const R&)                                                                       \
       __attribute__((diagnose_if(true, what LOCUS_LEFT_RIGHT_("Cpu", "Cuda"), "error")));                              \
   template <class L, class R>                                                                                          \
-    requires(locus::detail::PlacedOn<L, R, Cuda, Cpu>)                                                                 \
+    requires(locus::detail::PlacedOn<L, R, locus::Cuda, locus::Cpu>)                                                   \
   locus::error::refused name(const L&, const R&)                                                                       \
       __attribute__((diagnose_if(true, what LOCUS_LEFT_RIGHT_("Cuda", "Cpu"), "error")));                              \
   template <class L, class R>                                                                                          \
-    requires(locus::detail::PlacedOn<L, R, Cpu, Pinned>)                                                               \
+    requires(locus::detail::PlacedOn<L, R, locus::Cpu, locus::Pinned>)                                                 \
   locus::error::refused name(const L&, const R&)                                                                       \
       __attribute__((diagnose_if(true, what LOCUS_LEFT_RIGHT_("Cpu", "Pinned"), "error")));                            \
   template <class L, class R>                                                                                          \
-    requires(locus::detail::PlacedOn<L, R, Pinned, Cpu>)                                                               \
+    requires(locus::detail::PlacedOn<L, R, locus::Pinned, locus::Cpu>)                                                 \
   locus::error::refused name(const L&, const R&)                                                                       \
       __attribute__((diagnose_if(true, what LOCUS_LEFT_RIGHT_("Pinned", "Cpu"), "error")));                            \
   template <class L, class R>                                                                                          \
-    requires(locus::detail::PlacedOn<L, R, Cuda, Pinned>)                                                              \
+    requires(locus::detail::PlacedOn<L, R, locus::Cuda, locus::Pinned>)                                                \
   locus::error::refused name(const L&, const R&)                                                                       \
       __attribute__((diagnose_if(true, what LOCUS_LEFT_RIGHT_("Cuda", "Pinned"), "error")));                           \
   template <class L, class R>                                                                                          \
-    requires(locus::detail::PlacedOn<L, R, Pinned, Cuda>)                                                              \
+    requires(locus::detail::PlacedOn<L, R, locus::Pinned, locus::Cuda>)                                                \
   locus::error::refused name(const L&, const R&)                                                                       \
       __attribute__((diagnose_if(true, what LOCUS_LEFT_RIGHT_("Pinned", "Cuda"), "error")));                           \
   template <class L, class R>                                                                                          \
@@ -239,27 +259,27 @@ concept RefusedAsTypes = RefusedOtherwise<L, R> && !RefusedAsMemory<L, R> && !Re
 #define LOCUS_REFUSE_THREE(name, what)                                                        \
   LOCUS_REFUSALS_BEGIN                                                                        \
   template <class X, class Y, class Z>                                                        \
-    requires(locus::detail::ThreePlacedOn<X, Y, Z, Cpu, Cuda>)                                \
+    requires(locus::detail::ThreePlacedOn<X, Y, Z, locus::Cpu, locus::Cuda>)                  \
   locus::error::refused name(const X&, const Y&, const Z&)                                    \
       __attribute__((diagnose_if(true, what LOCUS_ONE_ANOTHER_("Cpu", "Cuda"), "error")));    \
   template <class X, class Y, class Z>                                                        \
-    requires(locus::detail::ThreePlacedOn<X, Y, Z, Cuda, Cpu>)                                \
+    requires(locus::detail::ThreePlacedOn<X, Y, Z, locus::Cuda, locus::Cpu>)                  \
   locus::error::refused name(const X&, const Y&, const Z&)                                    \
       __attribute__((diagnose_if(true, what LOCUS_ONE_ANOTHER_("Cuda", "Cpu"), "error")));    \
   template <class X, class Y, class Z>                                                        \
-    requires(locus::detail::ThreePlacedOn<X, Y, Z, Cpu, Pinned>)                              \
+    requires(locus::detail::ThreePlacedOn<X, Y, Z, locus::Cpu, locus::Pinned>)                \
   locus::error::refused name(const X&, const Y&, const Z&)                                    \
       __attribute__((diagnose_if(true, what LOCUS_ONE_ANOTHER_("Cpu", "Pinned"), "error")));  \
   template <class X, class Y, class Z>                                                        \
-    requires(locus::detail::ThreePlacedOn<X, Y, Z, Pinned, Cpu>)                              \
+    requires(locus::detail::ThreePlacedOn<X, Y, Z, locus::Pinned, locus::Cpu>)                \
   locus::error::refused name(const X&, const Y&, const Z&)                                    \
       __attribute__((diagnose_if(true, what LOCUS_ONE_ANOTHER_("Pinned", "Cpu"), "error")));  \
   template <class X, class Y, class Z>                                                        \
-    requires(locus::detail::ThreePlacedOn<X, Y, Z, Cuda, Pinned>)                             \
+    requires(locus::detail::ThreePlacedOn<X, Y, Z, locus::Cuda, locus::Pinned>)               \
   locus::error::refused name(const X&, const Y&, const Z&)                                    \
       __attribute__((diagnose_if(true, what LOCUS_ONE_ANOTHER_("Cuda", "Pinned"), "error"))); \
   template <class X, class Y, class Z>                                                        \
-    requires(locus::detail::ThreePlacedOn<X, Y, Z, Pinned, Cuda>)                             \
+    requires(locus::detail::ThreePlacedOn<X, Y, Z, locus::Pinned, locus::Cuda>)               \
   locus::error::refused name(const X&, const Y&, const Z&)                                    \
       __attribute__((diagnose_if(true, what LOCUS_ONE_ANOTHER_("Pinned", "Cuda"), "error"))); \
   LOCUS_REFUSALS_END

@@ -32,6 +32,9 @@ struct NoOptions {};
 // LOCUS_REFUSE_INDEX_TYPE  the second operand holds something other than int64
 // LOCUS_REFUSE_THIRD_INDEX_TYPE  the same for the third
 
+// From here on, as a header of the system: g++ then does not explain the macros in three more lines of an error.
+#pragma GCC system_header
+
 // Laid out by hand, since clang-format runs macros that follow one another together.
 // clang-format off
 #if defined(__clang__) && !LOCUS_NVCC
@@ -41,83 +44,83 @@ struct NoOptions {};
 #define LOCUS_REFUSE_PLACES(name, what, first, second, First, Second, Options)                                        \
   LOCUS_REFUSALS_BEGIN                                                                                                \
   template <class L, class R>                                                                                         \
-    requires locus::detail::PlacedOn<L, R, Cpu, Cuda>                                                                 \
+    requires locus::detail::PlacedOn<L, R, locus::Cpu, locus::Cuda>                                                   \
   locus::error::refused name(const L&, const R&, const Options& = {})                                                 \
       __attribute__((diagnose_if(true, what LOCUS_PLACES_(first, second, "Cpu", "Cuda"), "error")));                  \
   template <class L, class R, class Third, class... Rest>                                                             \
-    requires locus::detail::PlacedOn<L, R, Cpu, Cuda>                                                                 \
+    requires locus::detail::PlacedOn<L, R, locus::Cpu, locus::Cuda>                                                   \
   locus::error::refused name(const L&, const R&, const Third&, const Rest&...)                                        \
       __attribute__((diagnose_if(true, what LOCUS_PLACES_(first, second, "Cpu", "Cuda"), "error")));                  \
   template <class L, class R>                                                                                         \
-    requires locus::detail::PlacedOn<L, R, Cuda, Cpu>                                                                 \
+    requires locus::detail::PlacedOn<L, R, locus::Cuda, locus::Cpu>                                                   \
   locus::error::refused name(const L&, const R&, const Options& = {})                                                 \
       __attribute__((diagnose_if(true, what LOCUS_PLACES_(first, second, "Cuda", "Cpu"), "error")));                  \
   template <class L, class R, class Third, class... Rest>                                                             \
-    requires locus::detail::PlacedOn<L, R, Cuda, Cpu>                                                                 \
+    requires locus::detail::PlacedOn<L, R, locus::Cuda, locus::Cpu>                                                   \
   locus::error::refused name(const L&, const R&, const Third&, const Rest&...)                                        \
       __attribute__((diagnose_if(true, what LOCUS_PLACES_(first, second, "Cuda", "Cpu"), "error")));                  \
   template <class L, class R>                                                                                         \
-    requires locus::detail::PlacedOn<L, R, Cpu, Pinned>                                                               \
+    requires locus::detail::PlacedOn<L, R, locus::Cpu, locus::Pinned>                                                 \
   locus::error::refused name(const L&, const R&, const Options& = {})                                                 \
       __attribute__((diagnose_if(true, what LOCUS_PLACES_(first, second, "Cpu", "Pinned"), "error")));                \
   template <class L, class R, class Third, class... Rest>                                                             \
-    requires locus::detail::PlacedOn<L, R, Cpu, Pinned>                                                               \
+    requires locus::detail::PlacedOn<L, R, locus::Cpu, locus::Pinned>                                                 \
   locus::error::refused name(const L&, const R&, const Third&, const Rest&...)                                        \
       __attribute__((diagnose_if(true, what LOCUS_PLACES_(first, second, "Cpu", "Pinned"), "error")));                \
   template <class L, class R>                                                                                         \
-    requires locus::detail::PlacedOn<L, R, Pinned, Cpu>                                                               \
+    requires locus::detail::PlacedOn<L, R, locus::Pinned, locus::Cpu>                                                 \
   locus::error::refused name(const L&, const R&, const Options& = {})                                                 \
       __attribute__((diagnose_if(true, what LOCUS_PLACES_(first, second, "Pinned", "Cpu"), "error")));                \
   template <class L, class R, class Third, class... Rest>                                                             \
-    requires locus::detail::PlacedOn<L, R, Pinned, Cpu>                                                               \
+    requires locus::detail::PlacedOn<L, R, locus::Pinned, locus::Cpu>                                                 \
   locus::error::refused name(const L&, const R&, const Third&, const Rest&...)                                        \
       __attribute__((diagnose_if(true, what LOCUS_PLACES_(first, second, "Pinned", "Cpu"), "error")));                \
   template <class L, class R>                                                                                         \
-    requires locus::detail::PlacedOn<L, R, Cuda, Pinned>                                                              \
+    requires locus::detail::PlacedOn<L, R, locus::Cuda, locus::Pinned>                                                \
   locus::error::refused name(const L&, const R&, const Options& = {})                                                 \
       __attribute__((diagnose_if(true, what LOCUS_PLACES_(first, second, "Cuda", "Pinned"), "error")));               \
   template <class L, class R, class Third, class... Rest>                                                             \
-    requires locus::detail::PlacedOn<L, R, Cuda, Pinned>                                                              \
+    requires locus::detail::PlacedOn<L, R, locus::Cuda, locus::Pinned>                                                \
   locus::error::refused name(const L&, const R&, const Third&, const Rest&...)                                        \
       __attribute__((diagnose_if(true, what LOCUS_PLACES_(first, second, "Cuda", "Pinned"), "error")));               \
   template <class L, class R>                                                                                         \
-    requires locus::detail::PlacedOn<L, R, Pinned, Cuda>                                                              \
+    requires locus::detail::PlacedOn<L, R, locus::Pinned, locus::Cuda>                                                \
   locus::error::refused name(const L&, const R&, const Options& = {})                                                 \
       __attribute__((diagnose_if(true, what LOCUS_PLACES_(first, second, "Pinned", "Cuda"), "error")));               \
   template <class L, class R, class Third, class... Rest>                                                             \
-    requires locus::detail::PlacedOn<L, R, Pinned, Cuda>                                                              \
+    requires locus::detail::PlacedOn<L, R, locus::Pinned, locus::Cuda>                                                \
   locus::error::refused name(const L&, const R&, const Third&, const Rest&...)                                        \
       __attribute__((diagnose_if(true, what LOCUS_PLACES_(first, second, "Pinned", "Cuda"), "error")));               \
   LOCUS_REFUSALS_END
 #define LOCUS_REFUSE_THIRD(name, what, first, third, First, Third)                                                    \
   LOCUS_REFUSALS_BEGIN                                                                                                \
   template <class L, class M, class R, class... Rest>                                                                 \
-    requires(!locus::detail::PlacesDiffer<L, M> && locus::detail::PlacedOn<L, R, Cpu, Cuda>)                          \
+    requires(!locus::detail::PlacesDiffer<L, M> && locus::detail::PlacedOn<L, R, locus::Cpu, locus::Cuda>)            \
   locus::error::refused name(const L&, const M&, const R&, const Rest&...)                                            \
       __attribute__((diagnose_if(true, what LOCUS_PLACES_(first, third, "Cpu", "Cuda"), "error")));                   \
   template <class L, class M, class R, class... Rest>                                                                 \
-    requires(!locus::detail::PlacesDiffer<L, M> && locus::detail::PlacedOn<L, R, Cuda, Cpu>)                          \
+    requires(!locus::detail::PlacesDiffer<L, M> && locus::detail::PlacedOn<L, R, locus::Cuda, locus::Cpu>)            \
   locus::error::refused name(const L&, const M&, const R&, const Rest&...)                                            \
       __attribute__((diagnose_if(true, what LOCUS_PLACES_(first, third, "Cuda", "Cpu"), "error")));                   \
   template <class L, class M, class R, class... Rest>                                                                 \
-    requires(!locus::detail::PlacesDiffer<L, M> && locus::detail::PlacedOn<L, R, Cpu, Pinned>)                        \
+    requires(!locus::detail::PlacesDiffer<L, M> && locus::detail::PlacedOn<L, R, locus::Cpu, locus::Pinned>)          \
   locus::error::refused name(const L&, const M&, const R&, const Rest&...)                                            \
       __attribute__((diagnose_if(true, what LOCUS_PLACES_(first, third, "Cpu", "Pinned"), "error")));                 \
   template <class L, class M, class R, class... Rest>                                                                 \
-    requires(!locus::detail::PlacesDiffer<L, M> && locus::detail::PlacedOn<L, R, Pinned, Cpu>)                        \
+    requires(!locus::detail::PlacesDiffer<L, M> && locus::detail::PlacedOn<L, R, locus::Pinned, locus::Cpu>)          \
   locus::error::refused name(const L&, const M&, const R&, const Rest&...)                                            \
       __attribute__((diagnose_if(true, what LOCUS_PLACES_(first, third, "Pinned", "Cpu"), "error")));                 \
   template <class L, class M, class R, class... Rest>                                                                 \
-    requires(!locus::detail::PlacesDiffer<L, M> && locus::detail::PlacedOn<L, R, Cuda, Pinned>)                       \
+    requires(!locus::detail::PlacesDiffer<L, M> && locus::detail::PlacedOn<L, R, locus::Cuda, locus::Pinned>)         \
   locus::error::refused name(const L&, const M&, const R&, const Rest&...)                                            \
       __attribute__((diagnose_if(true, what LOCUS_PLACES_(first, third, "Cuda", "Pinned"), "error")));                \
   template <class L, class M, class R, class... Rest>                                                                 \
-    requires(!locus::detail::PlacesDiffer<L, M> && locus::detail::PlacedOn<L, R, Pinned, Cuda>)                       \
+    requires(!locus::detail::PlacesDiffer<L, M> && locus::detail::PlacedOn<L, R, locus::Pinned, locus::Cuda>)         \
   locus::error::refused name(const L&, const M&, const R&, const Rest&...)                                            \
       __attribute__((diagnose_if(true, what LOCUS_PLACES_(first, third, "Pinned", "Cuda"), "error")));                \
   LOCUS_REFUSALS_END
 #define LOCUS_OPERANDS_DIFFER_                                                                                        \
-  ": the operands hold different element types (convert one with .as<T>()), or are both parameters "                   \
+  ": the operands hold different element types (convert one with .as<T>()), or are both parameters "                  \
   "(say trace(w), w.value() or seen_by(x, w)), or lie in pinned memory (move with .to<Cpu>() or .to<Cuda>())"
 #define LOCUS_REFUSE_PAIR(name, what)                                                                                 \
   _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wgcc-compat\"")                               \
