@@ -1,4 +1,5 @@
 // Assignment across devices.
+// because: assignment makes a handle refer to other elements, and these are elsewhere
 // expect-error: source.*Cuda.*target.*Cpu
 // expect-error: copy_with_to_Cpu_or_to_Cuda|copy with \.to<
 #include <locus/locus.hpp>

@@ -1,4 +1,5 @@
 // backward() of something that was not traced.
+// because: only what was computed from a traced tensor was recorded
 // expect-error: backward
 // expect-error: trace_the_input_first|trace the input first
 #include <locus/locus.hpp>

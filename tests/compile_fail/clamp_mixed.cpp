@@ -1,4 +1,5 @@
 // Bounds of clamp on another device.
+// because: bounds may be tensors, and are read beside what they bound
 // expect-error: Cpu.*Cuda
 // expect-error: to_Cpu_or_to_Cuda|\.to<Cpu>\(\) or \.to<Cuda>\(\)
 #include <locus/locus.hpp>

@@ -1,4 +1,5 @@
 // Class weights on another device than the logits.
+// because: class weights are read beside the labels, for every example
 // expect-error(gcc): input_is_on<locus::Cpu>.*weights_are_on<locus::Cuda>
 // expect-error(clang): logits are on Cpu, the class weights are on Cuda
 // expect-error(nvcc): weights_are_on<locus::Cuda>

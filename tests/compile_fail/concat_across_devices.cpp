@@ -1,4 +1,5 @@
 // Tensors of two devices joined.
+// because: the result lies in one place; Locus does not guess in which
 // expect-error(gcc): left_is_on<locus::Cpu>.*right_is_on<locus::Cuda>
 // expect-error(clang): one tensor is on Cpu, another on Cuda; move one
 // expect-error(nvcc): right_is_on<locus::Cuda>

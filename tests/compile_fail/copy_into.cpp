@@ -1,4 +1,5 @@
 // Writing into a tensor from another device.
+// because: copy_ writes through one launch on the device of the target; a transfer is written .to<...>()
 // expect-error: source.*Cuda.*target.*Cpu
 // expect-error: copy_with_to_Cpu_or_to_Cuda|copy with \.to<
 #include <locus/locus.hpp>

@@ -1,4 +1,5 @@
 // Reading an element that the host cannot reach.
+// because: the host cannot dereference memory of a GPU; item() of one element is a copy that says so
 // expect-error: Cuda
 // expect-error: copy_to_host_first_with_to_Cpu|copy it first with \.to<Cpu>|copy it to the host first
 #include <locus/locus.hpp>

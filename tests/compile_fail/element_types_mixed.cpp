@@ -1,4 +1,5 @@
 // Adding float to double.
+// because: there is no silent promotion: mixing double into float work would halve its speed unseen
 // expect-error(gcc): left_holds<float>.*right_holds<double>
 // expect-error(nvcc): left_holds<float>.*right_holds<double>
 // expect-error(clang): different element types

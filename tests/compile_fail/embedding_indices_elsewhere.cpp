@@ -1,4 +1,5 @@
 // Indices on the host, the table on the GPU.
+// because: a lookup reads indices where the table is
 // expect-error(gcc): tensor_is_on<locus::Cuda>.*indices_are_on<locus::Cpu>
 // expect-error(clang): the table is on Cuda, the indices are on Cpu
 // expect-error(nvcc): indices_are_on<locus::Cpu>

@@ -1,4 +1,5 @@
 // exp of integers.
+// because: functions of real numbers take floating-point tensors; PyTorch would convert silently
 // expect-error: tensor_holds<(long int|int64_t)>|holds integers
 // expect-error: convert_with_as_float|\.as<float>
 #include <locus/locus.hpp>

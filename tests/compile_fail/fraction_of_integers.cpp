@@ -1,4 +1,5 @@
 // Half of an integer tensor.
+// because: half of an integer is not an integer; PyTorch would return floats here
 // expect-error(gcc): left_holds<int>.*right_holds<double>
 // expect-error(clang): different element types
 // expect-error: convert_one_with_as_T|convert one with \.as<T>

@@ -1,4 +1,5 @@
 // Iterating over elements that the host cannot reach.
+// because: a loop over elements would be a copy, and a wait, for each
 // expect-error: Cuda
 // expect-error: copy_to_host_first_with_to_Cpu|copy it first with \.to<Cpu>|copy it to the host first
 #include <locus/locus.hpp>

@@ -1,4 +1,5 @@
 // Labels are int64, as in PyTorch.
+// because: labels are int64, as PyTorch's cross_entropy wants them
 // expect-error(gcc): labels_hold<int>.*convert_with_as_std_int64_t
 // expect-error(clang): the labels are not int64; convert with \.as<std::int64_t>\(\)
 // expect-error(nvcc): convert_with_as_std_int64_t

@@ -1,4 +1,5 @@
 // A scalar function without a derivative, traced.
+// because: a function without a derivative would end the gradient silently
 // expect-error: without_a_derivative<Cube>|no derivative
 // expect-error: by_input
 #include <locus/locus.hpp>

@@ -1,4 +1,5 @@
 // The same, the other way round.
+// because: which operand is where makes no difference; the message names them in the order in which you wrote them
 // expect-error: left.*Cuda.*right.*Cpu
 // expect-error: to_Cpu_or_to_Cuda|\.to<Cpu>\(\) or \.to<Cuda>\(\)
 #include <locus/locus.hpp>

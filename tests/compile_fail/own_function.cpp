@@ -1,4 +1,5 @@
 // A function of the user's own, in a namespace of its own, called from a template with tensors of two devices.
+// because: a function of your own refuses with the same words, through Combinable and LOCUS_REFUSE_MIXED
 // expect-error: left_is_on<locus::Cpu>.*right_is_on<locus::Cuda>|left operand is on Cpu, right operand is on Cuda
 // expect-error: blend.*(move_one_with_to_Cpu_or_to_Cuda|move one with \.to<Cpu>\(\) or \.to<Cuda>\(\))
 // lines: 13

@@ -1,4 +1,5 @@
 // A product of parameters alone.
+// because: outside a traced computation the result would have no gradient, and nobody would notice
 // expect-error: parameter
 // expect-error: say_trace_w|say trace\(w\)
 #include <locus/locus.hpp>

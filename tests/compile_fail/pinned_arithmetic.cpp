@@ -1,4 +1,5 @@
 // Arithmetic in memory that computes nothing.
+// because: pinned memory is a stop on the way to a GPU; nothing computes there
 // expect-error: [Pp]inned
 // expect-error: move_with_to_Cpu_or_to_Cuda|move with \.to<Cpu>
 #include <locus/locus.hpp>

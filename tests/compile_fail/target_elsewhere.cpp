@@ -1,4 +1,5 @@
 // A target on another device than the prediction.
+// because: prediction and target are subtracted element by element
 // expect-error: left.*Cuda.*right.*Cpu
 // expect-error: to_Cpu_or_to_Cuda|\.to<Cpu>\(\) or \.to<Cuda>\(\)
 #include <locus/locus.hpp>

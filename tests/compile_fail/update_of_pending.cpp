@@ -1,4 +1,5 @@
 // Changing a pending expression in place.
+// because: an expression has no memory of its own to change until it is computed
 // expect-error: pending
 // expect-error: name_it_as_a_Tensor|name it as a Tensor
 #include <locus/locus.hpp>

@@ -1,4 +1,5 @@
 // A step of gradient descent on a variable itself.
+// because: changing a variable in place would make what was recorded with it wrong
 // expect-error: traced
 // expect-error: change_its_value_x_value|change its value, x\.value\(\)
 #include <locus/locus.hpp>

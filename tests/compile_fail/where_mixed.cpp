@@ -1,4 +1,5 @@
 // where on two devices.
+// because: all three operands are read by one launch, on one device
 // expect-error: Cuda.*Cpu
 // expect-error: to_Cpu_or_to_Cuda|\.to<Cpu>\(\) or \.to<Cuda>\(\)
 #include <locus/locus.hpp>

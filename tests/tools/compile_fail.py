@@ -10,6 +10,7 @@ nvcc): as it stands, which must succeed, and with -DLOCUS_MUST_FAIL, which must 
     // expect-error(gcc): left_is_on         only of this compiler: gcc, clang (any version), clang19 or nvcc
     // compilers: gcc clang clang19          default: all four
     // lines: 10                             what a compiler prints at most, without blank lines; default: 12
+    // because: a copy would be hidden       the reason, in docs/placement.md, which is made of these files
     #include <locus/locus.hpp>
 
     auto sum(locus::Tensor<float, locus::Cpu> x, locus::Tensor<float, locus::Cuda> w) {
@@ -23,7 +24,7 @@ nvcc): as it stands, which must succeed, and with -DLOCUS_MUST_FAIL, which must 
 The first error line is the first with "error:" in it. It must point into the file itself, not into a header.
 A compiler that is present and named, yet has nothing to match, is an error of the file.
 
-usage: compile_fail.py [--dir DIR] [NAME...]
+usage: compile_fail.py [--dir DIR] [--write-page] [NAME...]
 """
 
 import argparse
@@ -32,9 +33,11 @@ import re
 import tempfile
 
 import common
+import placement_page
 
-DIRECTIVE = re.compile(r"^//\s*(expect-error|compilers|lines)(?:\((\w+)\))?:\s*(.*\S)\s*$")
+DIRECTIVE = re.compile(r"^//\s*(expect-error|compilers|lines|because)(?:\((\w+)\))?:\s*(.*\S)\s*$")
 LINES = 12
+FOLDER = common.ROOT / "tests" / "compile_fail"
 COMPILERS = ["gcc", "clang", "clang19", "nvcc"]
 
 
@@ -49,8 +52,12 @@ def read_expectations(text):
     """({compiler: [regex]} for each compiler of the file, line budget). raises ValueError"""
     expectations, compilers, budget = [], COMPILERS, LINES
     for line in text.splitlines():
+        if not line.startswith("//"):
+            break
         match = DIRECTIVE.match(line)
         if not match:
+            if expectations:
+                raise ValueError(f"no directive: {line} (an expectation longer than its line is cut short)")
             continue
         key, of, value = match.groups()
         if key == "expect-error":
@@ -60,7 +67,7 @@ def read_expectations(text):
             expectations.append((of, value))
         elif key == "compilers":
             compilers = value.split()
-        else:
+        elif key == "lines":
             budget = int(value)
     wanted = {name: [regex for of, regex in expectations if of is None or name.startswith(of)] for name in compilers}
     silent = [name for name, regexes in wanted.items() if not regexes]
@@ -71,12 +78,20 @@ def read_expectations(text):
     return wanted, budget
 
 
+def first_error(output):
+    return next((line for line in output.splitlines() if re.search(r"\berror\b.*:", line)), None)
+
+
+def lines_printed(output):
+    return sum(1 for line in output.splitlines() if line.strip())
+
+
 def judge(source, status, output, regexes, budget):
     """None, or what is wrong with a failing branch that printed this."""
     shown = f"\nthe compiler said:\n{output}"
     if status == 0:
         return "compiles with -DLOCUS_MUST_FAIL, but must not"
-    first = next((line for line in output.splitlines() if re.search(r"\berror\b.*:", line)), None)
+    first = first_error(output)
     if first is None:
         return "failed without an error line" + shown
     if not re.match(re.escape(str(source)) + r"[:(]\d+", first):
@@ -84,9 +99,8 @@ def judge(source, status, output, regexes, budget):
     for regex in regexes:
         if not re.search(regex, first):
             return f"the first error line does not match '{regex}': {first}" + shown
-    printed = sum(1 for line in output.splitlines() if line.strip())
-    if printed > budget:
-        return f"{printed} lines printed, {budget} allowed" + shown
+    if lines_printed(output) > budget:
+        return f"{lines_printed(output)} lines printed, {budget} allowed" + shown
     return None
 
 
@@ -110,10 +124,37 @@ def controls_compile_together(path, sources):
 
 
 def check_case(compiler, path, source, regexes, budget, control_is_good):
+    """(what is wrong, what the compiler printed)"""
     with tempfile.TemporaryDirectory() as scratch:
         build = command(compiler, path, source, scratch)
         problem = None if control_is_good else control_problem(build)
-        return problem or judge(source, *common.run([*build, "-DLOCUS_MUST_FAIL"]), regexes, budget)
+        if problem:
+            return problem, ""
+        status, output = common.run([*build, "-DLOCUS_MUST_FAIL"])
+        return judge(source, status, output, regexes, budget), output
+
+
+def print_table(results):
+    """Mistakes x compilers: how many lines were printed, where the first names places and remedy, in the user's file."""
+    shown = [name for name in COMPILERS if any(compiler == name for _, compiler in results)]
+    names = sorted({name for name, _ in results})
+    width = max(map(len, names))
+    print(f"{'lines printed':{width}}" + "".join(f"{name:>9}" for name in shown))
+    for name in names:
+        cells = [results.get((name, compiler)) for compiler in shown]
+        print(f"{name:{width}}" + "".join(f"{'-' if cell is None else 'FAILED' if cell[0] else lines_printed(cell[1]):>9}"
+                                          for cell in cells))
+
+
+def check_page(folder, results, report, write):
+    """docs/placement.md shows what compilers just said; it is not asked for where one of its compilers is missing."""
+    if any((path.stem, compiler) not in results or not first_error(results[path.stem, compiler][1] or "")
+           for path in folder.glob("*.cpp") for compiler in placement_page.COMPILERS):
+        return report.skip("docs/placement.md", "it shows g++ and clang++, and one of them is not here or said nothing")
+    first_lines = {key: first_error(output) for key, (_, output) in results.items() if first_error(output)}
+    if write:
+        placement_page.PAGE.write_text(placement_page.render(folder, first_lines))
+    report.add("docs/placement.md", placement_page.problem(folder, first_lines))
 
 
 def check_folder(folder, report, names=(), compilers=None):
@@ -137,13 +178,25 @@ def check_folder(folder, report, names=(), compilers=None):
         good = controls_compile_together(compilers["nvcc"], [case[2] for case in by_nvcc])
         for case in by_nvcc:
             case[-1] = good
-    for case, problem in common.parallel(lambda case: check_case(*case), cases):
+    results = {}
+    for case, (problem, output) in common.parallel(lambda case: check_case(*case), cases):
+        results[case[2].stem, case[0]] = problem, output
         report.add(f"{case[2].stem} ({case[0]})", problem)
+    return results
+
+
+def check_all(options, report):
+    results = check_folder(options.dir, report, options.names)
+    if results:
+        print_table(results)
+    if not options.names and options.dir == FOLDER:
+        check_page(FOLDER, results, report, options.write_page)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--dir", default=common.ROOT / "tests" / "compile_fail")
+    parser.add_argument("--dir", type=pathlib.Path, default=FOLDER)
+    parser.add_argument("--write-page", action="store_true", help="write docs/placement.md anew")
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these files, without .cpp")
     options = parser.parse_args()
-    common.main(lambda report: check_folder(options.dir, report, options.names))
+    common.main(lambda report: check_all(options, report))

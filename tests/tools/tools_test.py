@@ -130,6 +130,9 @@ class CompileFail(Scratch):
         self.assertEqual((report.passed, report.failed), (0, 1) if "FAILED" in printed.getvalue() else (1, 0))
         return "".join(line for line in printed.getvalue().splitlines(True) if not line.startswith("skipped"))
 
+    def test_expectation_cut_short(self):
+        self.assertIn("cut short", self.judge(self.GOOD.replace("struct A", "// operands\nstruct A", 1)))
+
     def test_a_case_that_fails_as_it_should(self):
         self.assertEqual(self.judge(self.GOOD), "")
 

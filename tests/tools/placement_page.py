@@ -1,0 +1,134 @@
+"""docs/placement.md: the rules of placement, each with the wrong code, what compilers say, the reason, and the fix. It is
+made of tests/compile_fail, so that it cannot drift: compile_fail.py compares it with what compilers just said.
+"""
+
+import re
+
+import common
+
+PAGE = common.ROOT / "docs" / "placement.md"
+COMPILERS = {"gcc": "g++ 12", "clang": "clang 14"}
+
+# The rules in reading order, and the mistakes that show them: files of tests/compile_fail.
+RULES = [
+    ("Operands meet in one place",
+     "An operation runs on one device, and reads and writes memory of that device alone.",
+     ["add_cpu_cuda", "multiply_cuda_cpu", "matmul_across_devices", "where_mixed", "clamp_mixed",
+      "concat_across_devices", "own_function"]),
+    ("A copy between places is written out",
+     "`x.to<Cuda>()` and `x.to<Cpu>()` are the only copies of tensors between devices. Construction, assignment and "
+     "in-place operations make none.",
+     ["construction", "assignment", "copy_into", "update_from_elsewhere", "assign_to_view"]),
+    ("The model, its input, the labels and the optimizer lie together",
+     "What a training step reads lies where the model is: the batch, the labels, the class weights; and so does the "
+     "optimizer's state.",
+     ["layer_elsewhere", "network_elsewhere", "model_of_two_devices", "labels_elsewhere", "class_weights_elsewhere",
+      "target_elsewhere", "bias_elsewhere", "embedding_indices_elsewhere", "optimizer_elsewhere",
+      "cotangent_elsewhere"]),
+    ("The host does not look into a GPU",
+     "Reading an element, iterating and printing need memory that the host can reach.",
+     ["element_of_cuda", "iterate_cuda", "print_cuda"]),
+    ("Pinned memory waits",
+     "`Tensor<T, Pinned>` is page-locked host memory, the only source of an asynchronous copy. It computes nothing.",
+     ["pinned_arithmetic"]),
+    ("Element types do not mix",
+     "There is no implicit promotion: `x.as<double>()` converts.",
+     ["element_types_mixed", "fraction_of_integers", "exp_of_integers", "labels_of_int32"]),
+    ("What is traced is recorded, and nothing else",
+     "An operation is recorded if and only if an operand is traced. Where that would lose a gradient silently, the "
+     "compiler says so.",
+     ["backward_of_plain", "parameters_alone", "penalty", "sum_of_a_parameter", "view_of_parameter", "copy_of_traced",
+      "update_of_traced", "update_of_pending", "missing_derivative"]),
+]
+
+HEAD = """# The rules of placement
+
+Where a value lives is part of its type: `Tensor<float, Cuda>` and `Tensor<float, Cpu>` are different types, and these are
+the mistakes that the compiler answers. Every answer is one error in your own file, and its first line says which operand
+is where and what to write instead. The texts below are what g++ 12 and clang 14 print for exactly this code, with no CUDA
+toolkit installed; nvcc's are g++'s in other words. (g++ says `locus::cpu_only_generic` where it means `locus`: an inline
+namespace that tells how the program is built.)
+
+This page is made of [`tests/compile_fail`](../tests/compile_fail) by `tests/tools/compile_fail.py --write-page`; the test
+suite compares it with the compilers.
+"""
+
+TAIL = """
+## Asking instead of failing
+
+All of it can be asked at compile time. An operation that is refused is not there for `requires`, `std::is_invocable` and
+`std::is_constructible`.
+
+| question | means |
+|---|---|
+| `can_access<Exec, Mem>` | code that runs on `Exec` may dereference memory of `Mem` |
+| `can_copy<From, To>` | `.to<To>()` brings a tensor from `From` there |
+| `same_device<A, B>`, concept `SameDevice` | two tensor-like types live in one place |
+| concept `HostAccessible<D>` | the host may read and write elements in memory of `D` |
+| concept `Device<D>` | `D` computes; `Pinned` is only a `MemorySpace` |
+| concept `Combinable<A, B>` | two operands may meet in one operation: place, element type, and not both parameters |
+
+A function of your own answers in the same words if it requires `Combinable`, and has `LOCUS_REFUSE_MIXED` beside it, as
+`blend` above.
+
+## What the compiler cannot check
+
+Values that are known when the program runs: the ordinal of a GPU (`Cuda{0}` and `Cuda{1}` are one type; an exception names
+both), shapes, labels out of range, an operand that was modified before a pending expression used it, and what two threads
+do to one tensor at once.
+"""
+
+
+def code_of(text, fails):
+    """The source as it reads in the failing or the corrected branch, without comments and includes."""
+    lines, keep = [], True
+    for line in text.splitlines():
+        if line.startswith("#ifdef LOCUS_MUST_FAIL"):
+            keep = fails
+        elif line.startswith("#else"):
+            keep = not fails
+        elif line.startswith("#endif"):
+            keep = True
+        elif keep and not re.match(r"// (expect-error|because|compilers|lines)|#include|using namespace locus;", line):
+            lines.append(line)
+    return "\n".join(lines[1:]).strip()  # without the title
+
+
+def fixed_lines(text):
+    branch = re.search(r"^#else\n(.*?)^#endif", text, re.MULTILINE | re.DOTALL)[1]
+    return "\n".join(line[2:] if line.startswith("  ") else line for line in branch.rstrip().splitlines())
+
+
+def message(line):
+    return re.sub(r"\bcpu_only_\w+", "cpu_only_generic", re.sub(r"^.*?\berror: ", "", line))
+
+
+def render(folder, first_lines):
+    """The page; first_lines: {(name of the test, compiler): its first error line}."""
+    parts = [HEAD]
+    for title, rule, mistakes in RULES:
+        parts.append(f"\n## {title}\n\n{rule}\n")
+        for name in mistakes:
+            text = (folder / f"{name}.cpp").read_text()
+            heading = re.match(r"// (.*)", text)[1].rstrip(".")
+            because = re.search(r"^// because: (.*)$", text, re.MULTILINE)[1]
+            said = "\n\n".join(f"{shown}: {message(first_lines[name, compiler])}" for compiler, shown in COMPILERS.items())
+            parts.append(f"\n### {heading}\n\n```cpp\n{code_of(text, True)}\n```\n\n```text\n{said}\n```\n\n"
+                         f"Because {because}. Instead:\n\n```cpp\n{fixed_lines(text)}\n```\n")
+    return "".join([*parts, TAIL])
+
+
+def unlisted(folder):
+    """Names of mistakes that the page leaves out, or lists without a test."""
+    listed = {name for _, _, mistakes in RULES for name in mistakes}
+    return sorted(listed ^ {path.stem for path in folder.glob("*.cpp")})
+
+
+def problem(folder, first_lines):
+    """None, or what is wrong with the page."""
+    strays = unlisted(folder)
+    if strays:
+        return f"placement_page.py and tests/compile_fail differ in: {', '.join(strays)}"
+    if not PAGE.exists() or PAGE.read_text() != render(folder, first_lines):
+        return f"{PAGE.name} is not what the compilers say now: run tests/tools/compile_fail.py --write-page"
+    return None
