@@ -1,0 +1,20 @@
+// Lesson 3: the model and its input
+//
+// INTENDED TO FAIL. This file does not compile until you have solved the lesson; read the compiler's first error line.
+//
+// Goal: predict() returns the probabilities of the classes for a batch that was read on the CPU. The model lives on the
+// GPU, and so shall the result.
+//
+// In PyTorch this would be an error when the line runs: RuntimeError: Expected all tensors to be on the same device,
+// but found at least two devices, cpu and cuda:0! The traceback ends in the first layer, not at the call that passed
+// the batch; the end of the message depends on the layer and on the version.
+#include <locus/device/cuda.hpp>
+#include <locus/nn/sequential.hpp>
+#include <locus/ops/softmax.hpp>
+
+using namespace locus;
+
+Tensor<float, Cuda> predict(const nn::Sequential<float, Cuda>& model, const Tensor<float, Cpu>& batch) {
+  const Tensor<float, Cuda> logits = model(batch);  // <- mend this
+  return softmax(logits, 1);
+}

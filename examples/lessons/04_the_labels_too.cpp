@@ -1,0 +1,19 @@
+// Lesson 4: the labels too
+//
+// INTENDED TO FAIL. This file does not compile until you have solved the lesson; read the compiler's first error line.
+//
+// Goal: training_loss() returns the recorded loss of a batch whose images are already on the GPU. The labels are not.
+//
+// In PyTorch this would be an error when the line runs: RuntimeError: Expected all tensors to be on the same device,
+// but found at least two devices, cuda:0 and cpu! (when checking argument for argument target in method
+// wrapper_CUDA_nll_loss_forward). It comes after the whole forward pass; newer versions word it differently.
+#include <locus/device/cuda.hpp>
+#include <locus/nn/linear.hpp>
+#include <locus/nn/loss.hpp>
+
+using namespace locus;
+
+Traced<float, Cuda> training_loss(const nn::Linear<float, Cuda>& model, const Tensor<float, Cuda>& images,
+                                  const Tensor<std::int64_t, Cpu>& labels) {
+  return nn::cross_entropy(model(trace(images)), labels);  // <- mend this
+}

@@ -1,0 +1,17 @@
+// Lesson 7: labels are int64
+//
+// INTENDED TO FAIL. This file does not compile until you have solved the lesson; read the compiler's first error line.
+//
+// Goal: validation_loss() returns the loss of labels that a file delivered as 32-bit integers.
+//
+// In PyTorch this would be an error when the line runs, on the GPU: RuntimeError:
+// "nll_loss_forward_reduce_cuda_kernel_2d_index" not implemented for 'Int'. It names a kernel, neither the labels nor
+// the type that it wants, which is int64 there and here.
+#include <locus/device/cuda.hpp>
+#include <locus/ops/cross_entropy.hpp>
+
+using namespace locus;
+
+Tensor<float, Cuda> validation_loss(const Tensor<float, Cuda>& logits, const Tensor<std::int32_t, Cuda>& labels) {
+  return cross_entropy(logits, labels);  // <- mend this
+}

@@ -1,0 +1,20 @@
+// Lesson 8: inference is a type
+//
+// INTENDED TO FAIL. This file does not compile until you have solved the lesson; read the compiler's first error line.
+//
+// Goal: one_step() makes one step of training: the gradients of the loss, then the optimizer's step.
+//
+// In PyTorch this would work: every call of a model is recorded, also where nobody wants gradients, unless
+// torch.no_grad() stands around it. If that was forgotten, memory is silently wasted; if it stands there by mistake,
+// backward() raises RuntimeError: element 0 of tensors does not require grad and does not have a grad_fn. Here model(x)
+// is inference, and training is what you ask for.
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+void one_step(const nn::Linear<float, Cuda>& model, optim::Sgd<float, Cuda>& optimizer, const Tensor<float, Cuda>& x,
+              const Tensor<float, Cuda>& target) {
+  optimizer.zero_grad();
+  nn::mse_loss(model(x), target).backward();  // <- mend this
+  optimizer.step();
+}

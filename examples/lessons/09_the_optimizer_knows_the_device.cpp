@@ -1,0 +1,24 @@
+// Lesson 9: the optimizer knows the device
+//
+// INTENDED TO FAIL. This file does not compile until you have solved the lesson; read the compiler's first error line.
+//
+// Goal: descend() makes 100 steps of gradient descent on a model that lives on the GPU.
+//
+// In PyTorch this would be no error: an optimizer does not say where it works. Its manual asks you to move the model
+// first and to make the optimizer afterwards. The other order works with SGD, whose state is made at the first step,
+// and fails with Adagrad, whose state was made at once and stayed on the CPU.
+#include <locus/device/cuda.hpp>
+#include <locus/nn/linear.hpp>
+#include <locus/nn/loss.hpp>
+#include <locus/optim/sgd.hpp>
+
+using namespace locus;
+
+void descend(const nn::Linear<float, Cuda>& model, const Tensor<float, Cuda>& x, const Tensor<float, Cuda>& target) {
+  optim::Sgd<float, Cpu> optimizer{model.parameters(), {.lr = 0.1}};  // <- mend this
+  for (int step = 0; step < 100; ++step) {
+    optimizer.zero_grad();
+    nn::mse_loss(model(trace(x)), target).backward();
+    optimizer.step();
+  }
+}

@@ -1,0 +1,21 @@
+// Lesson 10: the layers of one network
+//
+// INTENDED TO FAIL. This file does not compile until you have solved the lesson; read the compiler's first error line.
+//
+// Goal: perceptron() returns a network for a computer without a GPU. It flattens digits of 28 x 28 pixels, has 32
+// hidden units and gives 10 scores for each digit. All of its layers compute on Cpu.
+//
+// In PyTorch nn.Sequential takes layers of any two devices without a word. The mistake shows when the first batch
+// comes through, as "RuntimeError: Expected all tensors to be on the same device, ...", raised inside the layer that
+// lies elsewhere. model.to("cpu") would move all layers at once; here each layer is made where it shall stay.
+#include <locus/device/cuda.hpp>
+#include <locus/nn/linear.hpp>
+#include <locus/nn/sequential.hpp>
+
+using namespace locus;
+
+nn::Sequential<float, Cpu> perceptron() {
+  nn::Linear<float, Cpu> hidden{784, 32};
+  nn::Linear<float, Cuda> scores{32, 10};  // <- mend this
+  return {nn::Flatten{}, hidden, nn::ReLU{}, scores};
+}

@@ -1,0 +1,18 @@
+// Lesson 11: pinned memory only waits
+//
+// INTENDED TO FAIL. This file does not compile until you have solved the lesson; read the compiler's first error line.
+//
+// Goal: to_show() returns the pixels of a batch, divided by 255, on Cpu, where a window can show them. The batch
+// stays as it is: it waits in pinned memory, which the GPU can read directly, for its copy to the GPU.
+//
+// In PyTorch pixels / 255 works, since a pinned tensor is a CPU tensor there. The result is in ordinary memory: that
+// it was pinned is silently lost, and a later .to("cuda", non_blocking=True) from it silently makes the program wait
+// longer. Here Pinned is a place of its own. It holds what is to be copied, and computes nothing.
+#include <locus/device/pinned.hpp>
+#include <locus/expr/operators.hpp>
+
+using namespace locus;
+
+Tensor<float, Cpu> to_show(const Tensor<float, Pinned>& pixels) {
+  return pixels / 255;  // <- mend this
+}

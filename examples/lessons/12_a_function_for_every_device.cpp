@@ -1,0 +1,24 @@
+// Lesson 12: a function for every device
+//
+// INTENDED TO FAIL. This file does not compile until you have solved the lesson; read the compiler's first error line.
+//
+// Goal: normalized() subtracts the mean color from rows of red, green and blue, on whatever device D the rows are.
+// It is one function for all devices: it names none of them.
+//
+// In PyTorch a constant such as torch.tensor([0.5, 0.25, 0.125]) is made on the CPU unless told otherwise. The
+// function works in every test on a laptop and fails on the first GPU, with "RuntimeError: Expected all tensors to
+// be on the same device, but found at least two devices, cuda:0 and cpu!" Here the compiler tries every device that
+// the program asks for, also where there is no GPU.
+#include <locus/device/cuda.hpp>
+#include <locus/expr/operators.hpp>
+#include <locus/tensor/factory.hpp>
+
+using namespace locus;
+
+template <Device D>
+Tensor<float, D> normalized(const Tensor<float, D>& colors) {
+  const Tensor<float, Cpu> mean = from({0.5, 0.25, 0.125});  // <- mend this
+  return colors - mean;
+}
+
+Tensor<float, Cuda> normalized_on_gpu(const Tensor<float, Cuda>& colors) { return normalized(colors); }

@@ -1,0 +1,23 @@
+// Lesson 17: what the compiler cannot check: stale values
+//
+// INTENDED TO FAIL. This file compiles, and its check fails when it runs, until you have solved the lesson; read
+// what the check prints.
+//
+// Goal: update() adds a change to weights in place and returns how large the change was relative to the weights
+// before it: change / weights, with the old weights.
+//
+// In PyTorch this is right as it stands: every line is computed where it stands, with a kernel and memory of its
+// own. Here what has the type auto is pending until it is used, so that it can become part of a larger expression.
+// The type of weights is the same before and after the change, so the compiler cannot see that it came in between.
+// The program does: it throws StaleError when the expression is used, and never computes with the wrong values.
+#include <locus/expr/operators.hpp>
+#include <locus/tensor/copy.hpp>
+
+using namespace locus;
+
+template <Device D>
+Tensor<float, D> update(const Tensor<float, D>& weights, const Tensor<float, D>& change) {
+  const auto relative = change / weights;  // <- mend this
+  weights += change;
+  return relative;
+}

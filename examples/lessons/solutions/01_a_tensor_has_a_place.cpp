@@ -1,0 +1,19 @@
+// Lesson 1: a tensor has a place
+//
+// Goal: on_the_gpu() returns a copy of the image that lives on the GPU.
+//
+// In PyTorch this would be no error at all: the tensor stays on the CPU under a second name. The first operation that
+// meets a tensor of the GPU raises the error, perhaps in another file. Here the place is part of the type, so the line
+// that forgot the copy is the one that does not compile.
+//
+// hint: A copy between devices costs time, so Locus never makes one that you did not write.
+// hint: The error says which member function writes it.
+#include <locus/device/cuda.hpp>
+#include <locus/tensor/copy.hpp>
+
+using namespace locus;
+
+Tensor<float, Cuda> on_the_gpu(const Tensor<float, Cpu>& image) {
+  Tensor<float, Cuda> copy = image.to<Cuda>();
+  return copy;
+}
