@@ -2,8 +2,8 @@
 //
 // INTENDED TO FAIL. This file does not compile until you have solved the lesson; read the compiler's first error line.
 //
-// Goal: blend() computes relu(a / 2 + b / 4) * 2 + bias on the GPU, where its result is wanted. The bias comes from the
-// CPU.
+// Goal: blend() computes relu(a * 0.5 + b * 0.25) * 2 + bias on the GPU, where its result is wanted. The bias comes
+// from the CPU.
 //
 // In PyTorch this would be an error when the line runs: RuntimeError: Expected all tensors to be on the same device,
 // but found at least two devices, cuda:0 and cpu! Which operand it was, you find out yourself. A CPU tensor without

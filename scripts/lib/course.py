@@ -282,8 +282,11 @@ def attempt(lesson, file, compiler, colours=False):
         program = pathlib.Path(scratch) / "check"
         status, output = common.run(check_command(compiler, lesson, file, program, colours))
         if status:
-            verdict = "It compiles, but it does not do what the lesson asks for:"
-            return Attempt(False, verdict, first_error(output, file), output)
+            brief = first_error(output, file)
+            by_itself = any(file.name in line and "error:" in line for line in brief)
+            verdict = "It compiles by itself, but not where the check uses it:" if by_itself else \
+                "It compiles, but it does not do what the lesson asks for:"
+            return Attempt(False, verdict, brief, output)
         status, output = run_check(program)
     if status:
         verdict = "It compiles, but its check fails when it runs:"

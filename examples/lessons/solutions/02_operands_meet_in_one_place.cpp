@@ -1,7 +1,7 @@
 // Lesson 2: operands meet in one place
 //
-// Goal: blend() computes relu(a / 2 + b / 4) * 2 + bias on the GPU, where its result is wanted. The bias comes from the
-// CPU.
+// Goal: blend() computes relu(a * 0.5 + b * 0.25) * 2 + bias on the GPU, where its result is wanted. The bias comes
+// from the CPU.
 //
 // In PyTorch this would be an error when the line runs: RuntimeError: Expected all tensors to be on the same device,
 // but found at least two devices, cuda:0 and cpu! Which operand it was, you find out yourself. A CPU tensor without

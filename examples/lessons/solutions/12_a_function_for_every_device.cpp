@@ -1,7 +1,7 @@
 // Lesson 12: a function for every device
 //
 // Goal: normalized() subtracts the mean color from rows of red, green and blue, on whatever device D the rows are.
-// It is one function for all devices: it names none of them.
+// It is one function for all devices: it makes the mean color where the rows are, so that nothing is copied.
 //
 // In PyTorch a constant such as torch.tensor([0.5, 0.25, 0.125]) is made on the CPU unless told otherwise. The
 // function works in every test on a laptop and fails on the first GPU, with "RuntimeError: Expected all tensors to
@@ -10,6 +10,7 @@
 //
 // hint: The mistake is found only when D becomes Cuda: read the error as 'in normalized(), for this D'.
 // hint: Functions that make tensors take the device as their last argument, and every tensor knows its device().
+// hint: D{} is GPU 0; colors.device() is the one that the rows are on.
 #include <locus/device/cuda.hpp>
 #include <locus/expr/operators.hpp>
 #include <locus/tensor/factory.hpp>

@@ -90,8 +90,8 @@ class Traced {
     }
     if (!node_) {
       fail<GraphError>(
-          {"backward: nothing this was computed from collects gradients; use a parameter, or variable(x) in "
-           "place of trace(x)"});
+          {"backward: nothing this was computed from collects gradients; trace the input of the model rather than "
+           "its result, or, for the gradient of x itself, write variable(x) in place of trace(x)"});
     }
     BackwardWalk walk(*node_);
     node_->give(cotangent);
