@@ -283,7 +283,7 @@ def attempt(lesson, file, compiler, colours=False):
         status, output = common.run(check_command(compiler, lesson, file, program, colours))
         if status:
             brief = first_error(output, file)
-            by_itself = any(file.name in line and "error:" in line for line in brief)
+            by_itself = any(str(file.absolute()) in line and "error:" in line for line in brief)
             verdict = "It compiles by itself, but not where the check uses it:" if by_itself else \
                 "It compiles, but it does not do what the lesson asks for:"
             return Attempt(False, verdict, brief, output)

@@ -169,6 +169,13 @@ class Runner(Calls):
         self.expect(1, "It compiles, but", "!Solved")
         self.assertEqual(self.progress()["solved"], [])
 
+    def test_a_template_that_fails_only_where_the_check_uses_it(self):
+        self.call()
+        self.solve()
+        self.call()
+        (self.folder / "02_twice.cpp").write_text("template <class X>\nint twice(X x) {\n  return x.doubled();\n}\n")
+        self.expect(1, "It compiles by itself, but not where the check uses it:", "doubled", "!Solved")
+
     def test_a_check_that_crashes(self):
         self.call()
         self.edit(f"learner/{self.UNITS}", "metres = feet;", "__builtin_trap();")
