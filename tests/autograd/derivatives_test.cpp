@@ -2,6 +2,7 @@
 // backward pass of an expression runs in registers.
 #include <locus/autograd/expression.hpp>
 #include <locus/core/check.hpp>
+#include <locus/expr/chosen_activation.hpp>
 #include <locus/expr/node.hpp>
 #include <locus/expr/operators.hpp>
 #include <locus/ops/reduce.hpp>

@@ -47,7 +47,7 @@
 #define LOCUS_FN LOCUS_HD inline __attribute__((always_inline))
 
 /// A host function that is called once per operation, never once per element: compilers keep it out of its callers,
-/// where at -O2 they would copy and optimize it once for each. (Together these functions took a fifth off the time in
+/// where at -O2 they would copy and optimize it once for each. (Together these functions took a seventh off the time in
 /// which g++ compiles a training program.)
 #define LOCUS_OUT_OF_LINE [[gnu::noinline]]
 

@@ -182,7 +182,7 @@ class Philox {
   constexpr void discard(std::uint64_t count) { next_ += count; }
 
  private:
-  LOCUS_OUT_OF_LINE constexpr void fill() {
+  [[gnu::noinline]] constexpr void fill() {
     block_ = next_ / 4;
     lanes_ = random_block(seed_, block_, stream_);
     filled_ = true;
@@ -197,7 +197,7 @@ class Philox {
     }
     return product >> 32;
   }
-  LOCUS_OUT_OF_LINE constexpr std::uint64_t bounded_by_rejection(std::uint64_t n) {
+  [[gnu::noinline]] constexpr std::uint64_t bounded_by_rejection(std::uint64_t n) {
     const std::uint64_t bias = (std::uint64_t{0} - n) % n;
     for (;;) {
       const std::uint64_t high = (*this)();

@@ -445,43 +445,6 @@ struct Softplus {
   }
 };
 
-/// Activations that a layer before them can compute in its own launch.
-enum class Activation { none, relu, tanh, sigmoid };
-
-/// One of them, chosen at run time, so that one kernel serves all. Its derivative needs the output alone.
-struct ChosenActivation {
-  Activation kind = Activation::none;
-  template <class T>
-  LOCUS_FN T operator()(T x) const {
-    if (kind == Activation::none) return x;
-    if (kind == Activation::relu) return Relu{}(x);
-    return kind == Activation::tanh ? Tanh{}(x) : Sigmoid{}(x);
-  }
-  template <class T>
-  LOCUS_FN T by_output(T y) const {
-    if (kind == Activation::none) return T(1);
-    if (kind == Activation::relu) return Relu{}.by_output(y);
-    return kind == Activation::tanh ? Tanh{}.by_output(y) : Sigmoid{}.by_output(y);
-  }
-  /// Calls use(activation) with a type of its own for each, so that loops on the host need not choose.
-  template <class Use>
-  void visit(const Use& use) const {
-    switch (kind) {
-      case Activation::none: return use(Identity{});
-      case Activation::relu: return use(Relu{});
-      case Activation::tanh: return use(Tanh{});
-      case Activation::sigmoid: return use(Sigmoid{});
-    }
-  }
-};
-
-/// Whether an activation changes nothing.
-template <class F>
-[[nodiscard]] constexpr bool is_identity(const F& f) {
-  if constexpr (requires { f.kind == Activation::none; }) return f.kind == Activation::none;
-  else return requires { requires F::is_identity; };
-}
-
 // Comparison and logic: bool results, no derivative.
 
 struct Predicate {

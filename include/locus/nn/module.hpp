@@ -2,6 +2,7 @@
 // What a layer is, and the type-erased module that networks are composed of at run time.
 
 #include <locus/autograd/parameter.hpp>
+#include <locus/expr/chosen_activation.hpp>
 
 #include <vector>
 

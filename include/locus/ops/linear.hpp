@@ -1,6 +1,7 @@
 #pragma once
 // A linear layer and its activation as one matrix product.
 
+#include <locus/expr/chosen_activation.hpp>
 #include <locus/ops/matmul.hpp>
 #include <locus/ops/refuse_places.hpp>
 

@@ -2,6 +2,7 @@
 // Where the elements of a tensor lie, and what views make of that. Nothing here knows an element type or a device, so
 // that it is compiled once for all of them.
 
+#include <locus/core/bounds.hpp>
 #include <locus/core/shape.hpp>
 
 namespace locus::inline LOCUS_ABI {
@@ -89,12 +90,8 @@ struct Layout {
     dim = normalize_axis(dim, rank(), "slice");
     if (step <= 0) fail<ArgumentError>({"slice: step ", step, "; expected 1 or more"});
     const std::int64_t extent = shape[dim];
-    const auto clamp = [extent](std::int64_t at) {
-      if (at < 0) at += extent;
-      return at < 0 ? 0 : at > extent ? extent : at;
-    };
-    start = clamp(start);
-    end = clamp(end);
+    start = detail::within(start < 0 ? start + extent : start, std::int64_t{0}, extent);
+    end = detail::within(end < 0 ? end + extent : end, std::int64_t{0}, extent);
     const std::int64_t offset = start * strides[dim];
     shape[dim] = end > start ? (end - start - 1) / step + 1 : 0;
     if (shape[dim] > 1) strides[dim] *= step;
