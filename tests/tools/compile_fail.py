@@ -78,8 +78,12 @@ def read_expectations(text):
     return wanted, budget
 
 
-def first_error(output):
-    return next((line for line in output.splitlines() if re.search(r"\berror\b.*:", line)), None)
+def first_error(output, word="error"):
+    return next((line for line in output.splitlines() if re.search(rf"\b{word}\b.*:", line)), None)
+
+
+def points_into(source, line):
+    return re.match(re.escape(str(source)) + r"[:(]\d+", line)
 
 
 def lines_printed(output):
@@ -94,7 +98,7 @@ def judge(source, status, output, regexes, budget):
     first = first_error(output)
     if first is None:
         return "failed without an error line" + shown
-    if not re.match(re.escape(str(source)) + r"[:(]\d+", first):
+    if not points_into(source, first):
         return f"the first error is not in the file itself: {first}" + shown
     for regex in regexes:
         if not re.search(regex, first):

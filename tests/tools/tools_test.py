@@ -18,6 +18,9 @@ import compile_fail
 import readme
 import summary
 
+sys.path.insert(0, str(common.ROOT / "benchmarks"))
+import diagnostics  # noqa: E402
+
 
 class Scratch(unittest.TestCase):
     def setUp(self):
@@ -161,6 +164,53 @@ class CompileFail(Scratch):
     def test_malformed_files(self):
         self.assertIn("no '// expect-error", self.judge("#ifdef LOCUS_MUST_FAIL\nx\n#endif\n"))
         self.assertIn("no LOCUS_MUST_FAIL", self.judge("// expect-error: x\n"))
+
+
+class Diagnostics(Scratch):
+    """The comparison of compile errors, shown what compilers might say."""
+    DIRECTIVES = {"both": "Host.*Cuda|Cuda.*Host", "remedy": "(?i)cast", "unnoticed": "aborts"}
+
+    def judge(self, status, output, control=""):
+        return diagnostics.judge("/user/mine.cpp", self.DIRECTIVES, status, output, control)
+
+    def answers(self, row):
+        return [diagnostics.cell(row, column) for column in ("outcome", "lines", "names both", "remedy", "your file")]
+
+    def test_all_in_the_first_error(self):
+        row = self.judge(1, "/user/mine.cpp:3:1: error: Host meets Cuda; cast\n\n  ~~~\n")
+        self.assertEqual(self.answers(row), ["error", "2", "yes", "yes", "yes"])
+
+    def test_found_later_or_not_at_all(self):
+        row = self.judge(1, "/lib/Host/Cuda.hpp(7): error: no such thing\n  [A=Host, B=Cuda] at line 9 of /user/mine.cpp\n"
+                            "/lib/cast.hpp(2): error: incompatible\n")
+        self.assertEqual(self.answers(row), ["error", "3", "line 2", "no", "line 2"])
+
+    def test_what_the_corrected_program_prints_too_does_not_count(self):
+        row = self.judge(1, "warning: old\n/user/mine.cpp(1): error: USE_CAST\n", control="warning: old\n")
+        self.assertEqual(self.answers(row), ["error", "1", "no", "yes", "yes"])
+
+    def test_a_mistake_that_compiles(self):
+        self.assertEqual(self.answers(self.judge(0, "")), ["compiles", "0", "-", "-", "-"])
+        row = self.judge(0, "/user/mine.cpp:3:1: warning: Cuda becomes Host\n")
+        self.assertEqual(self.answers(row), ["warning", "1", "yes", "no", "yes"])
+        self.assertIn("aborts", diagnostics.table([self.judge(0, "")]))
+
+    def test_programs(self):
+        for program in diagnostics.PROGRAMS.rglob("*.cpp"):
+            self.assertTrue(program.stem.startswith(tuple(diagnostics.MISTAKES)), program)
+            directives = diagnostics.read_directives(program.read_text())
+            self.assertLessEqual(set(directives["compilers"]), set(diagnostics.COMPILERS), program)
+        with self.assertRaises(ValueError):
+            diagnostics.read_directives("// both: x\n#ifdef MISTAKE\n#endif\n")
+
+    def test_a_corrected_program_that_does_not_compile(self):
+        compilers = common.find_compilers()
+        if "gcc" not in compilers:
+            self.skipTest("no g++ here")
+        program = self.write("mixed_types.cpp", "// both: x\n// remedy: y\n#ifdef MISTAKE\n#endif\nint x = unknown;\n")
+        row = diagnostics.measure("gcc", compilers["gcc"], diagnostics.Library("Mine", "1", {"gcc": []}), program)
+        self.assertEqual(row["outcome"], "void")
+        self.assertIn("unknown", diagnostics.table([row]))
 
 
 class Summary(Scratch):
