@@ -8,6 +8,9 @@ processor time of the compiler and all it starts (-O2; nvcc for sm_90), so that 
 turns (empty, header, program, peer, empty, ...), one at a time; a row gives medians. The peer is the same training
 written for the libtorch of the system (Debian: apt-get install libtorch-dev), compiled with g++; it is left out where
 there is none. Machines differ, and one machine from hour to hour: compare the ratios to the peer.
+
+"silent" is the first source against a library that refuses nothing (its refuse.inc declare no overloads): the last
+column is what the compile errors cost a program that has none.
 """
 
 import argparse
@@ -33,8 +36,18 @@ PEER = ROOT / "benchmarks" / "peers" / "torch_mnist.cpp"
 PEER_FLAGS = ["-std=c++17", "-O2", "-fopenmp", f"-isystem{TORCH}"]
 
 
-def seconds(compiler, path, source, scratch):
-    flags = DEVICE if compiler == "nvcc" else HOST
+def make_silent(scratch):
+    """A folder of includes in which nothing is refused."""
+    folder = scratch / "silent" / "locus" / "device"
+    folder.mkdir(parents=True)
+    for name in ("refuse.inc", "refuse_if.inc"):
+        lines = (ROOT / "include" / "locus" / "device" / name).read_text().splitlines()
+        (folder / name).write_text("\n".join(line for line in lines if line.startswith("#undef")) + "\n")
+    return folder.parents[1]
+
+
+def seconds(compiler, path, source, scratch, *first):
+    flags = [*first, *(DEVICE if compiler == "nvcc" else HOST)]
     if source == PEER:
         compiler, path, flags = "gcc", common.find_compilers()["gcc"], PEER_FLAGS
     before = os.times()
@@ -52,8 +65,11 @@ def measure(compiler, path, sources, peers, runs, scratch):
     header.write_text("#include <locus/locus.hpp>\nint main() {}\n")
     everything = [empty, header, *sources, *peers]
     seconds(compiler, path, header, scratch)  # brings the headers into the page cache
-    turns = [[seconds(compiler, path, source, scratch) for source in everything] for _ in range(runs)]
-    columns = dict(zip(everything, zip(*turns)))
+    silent = f"-I{make_silent(scratch / compiler)}"
+    turns = [[*(seconds(compiler, path, source, scratch) for source in everything),
+              seconds(compiler, path, sources[0], scratch, silent)] for _ in range(runs)]
+    *rest, of_silent = zip(*turns)
+    columns = dict(zip(everything, rest))
     nothing = statistics.median(columns[empty])
     for source in everything:
         median = statistics.median(columns[source])
@@ -61,7 +77,9 @@ def measure(compiler, path, sources, peers, runs, scratch):
                   for peer in peers if source in sources}
         yield {"source": source.stem if source in (empty, header) else source.name, "compiler": compiler, "runs": runs,
                "seconds": round(median, 3), "over_empty": round(median - nothing, 3),
-               "fastest": round(min(columns[source]), 3), "slowest": round(max(columns[source]), 3), "of_peer": beside}
+               "fastest": round(min(columns[source]), 3), "slowest": round(max(columns[source]), 3), "of_peer": beside,
+               "of_silent": [round(statistics.median(map(operator.truediv, columns[source], of_silent)), 3)]
+               if source == sources[0] else []}
 
 
 def main():
@@ -75,14 +93,15 @@ def main():
     peers = [PEER] if TORCH.is_dir() and "gcc" in common.find_compilers() else []
     if not peers:
         print(f"no libtorch in {TORCH}: the peer is left out")
-    print(f"{'compiler':8}  {'source':20} {'seconds':>8} {'over empty':>11} {'of libtorch':>12}")
+    print(f"{'compiler':8}  {'source':20} {'seconds':>8} {'over empty':>11} {'of libtorch':>12} {'of silent':>10}")
     with tempfile.TemporaryDirectory() as scratch:
         for compiler, path in common.find_compilers().items():
             if options.compiler and compiler not in options.compiler:
                 continue
             for row in measure(compiler, path, options.sources, peers, options.runs, pathlib.Path(scratch)):
                 rows.append(row)
-                share = "".join(f"{ratio:12.3f}" for ratio in row["of_peer"].values())
+                share = "".join(f"{ratio:12.3f}" for ratio in row["of_peer"].values()).ljust(12)
+                share += "".join(f"{ratio:11.3f}" for ratio in row["of_silent"])
                 print(f"{compiler:8}  {row['source']:20} {row['seconds']:8.2f} {row['over_empty']:11.2f} {share}",
                       flush=True)
     if options.json:

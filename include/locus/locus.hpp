@@ -5,11 +5,18 @@
 // First, so that the compiler's path to what is refused is short.
 #include <locus/tensor/tensor.hpp>
 
-#include <locus/expr/refuse.hpp>
+#include <locus/expr/expr.hpp>
 
-#include <locus/ops/refuse_places.hpp>
-
+#include <locus/expr/elementwise.hpp>
 #include <locus/expr/operators.hpp>
+
+#include <locus/ops/view.hpp>
+
+#include <locus/autograd/traced.hpp>
+
+#include <locus/autograd/parameter.hpp>
+
+#include <locus/nn/module.hpp>
 
 #include <locus/device/pinned.hpp>
 #include <locus/device/select.hpp>
@@ -28,10 +35,8 @@
 #include <locus/ops/reduce.hpp>
 #include <locus/ops/scan.hpp>
 #include <locus/ops/softmax.hpp>
-#include <locus/ops/view.hpp>
 
 #include <locus/autograd/gradcheck.hpp>
-#include <locus/autograd/parameter.hpp>
 
 #include <locus/nn/activation.hpp>
 #include <locus/nn/linear.hpp>

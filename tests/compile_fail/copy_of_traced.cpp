@@ -1,7 +1,7 @@
 // Writing a result into a buffer: its gradient would not come back from there.
 // because: what is written into a buffer has no way back for its gradient
-// expect-error: traced
-// expect-error: copy_its_value_x_value|copy its value, x\.value\(\)
+// expect-error: source_records_gradients|the source records gradients
+// expect-error: take_its_value_x_value|take its value, x\.value\(\)
 #include <locus/locus.hpp>
 
 using namespace locus;

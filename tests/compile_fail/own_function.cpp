@@ -1,8 +1,7 @@
 // A function of the user's own, in a namespace of its own, called from a template with tensors of two devices.
-// because: a function of your own refuses with the same words, through Combinable and LOCUS_REFUSE_MIXED
+// because: a function of your own refuses with the same words, through Combinable and refuse.inc
 // expect-error: left_is_on<locus::Cpu>.*right_is_on<locus::Cuda>|left operand is on Cpu, right operand is on Cuda
 // expect-error: blend.*(move_one_with_to_Cpu_or_to_Cuda|move one with \.to<Cpu>\(\) or \.to<Cuda>\(\))
-// lines: 13
 #include <locus/locus.hpp>
 
 namespace mine {
@@ -11,7 +10,9 @@ template <class X, class Y>
 auto blend(const X& x, const Y& y) {
   return 0.5f * x + 0.5f * y;
 }
-LOCUS_REFUSE_MIXED(blend, "blend(x, y)")
+#define LOCUS_REFUSED blend(const L&, const R&)
+#define LOCUS_REFUSED_CALL "blend(x, y)"
+#include <locus/device/refuse.inc>
 
 template <class X, class Y>
 locus::Tensor<float> blend_twice(const X& x, const Y& y) {

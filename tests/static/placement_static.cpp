@@ -16,20 +16,45 @@ using namespace locus;
   template <class A, class B>                                                                          \
   inline constexpr bool voids_##name<A, B, std::void_t<decltype(__VA_ARGS__)>> = true;
 
+// A formula of fuse.
+constexpr auto product_of = [](auto x, auto y) { return x * y; };
+
 LOCUS_OPERATION(add, std::declval<A&>() + std::declval<B&>())
 LOCUS_OPERATION(subtract, std::declval<A&>() - std::declval<B&>())
 LOCUS_OPERATION(multiply, std::declval<A&>() * std::declval<B&>())
 LOCUS_OPERATION(divide, std::declval<A&>() / std::declval<B&>())
-LOCUS_OPERATION(less, std::declval<A&>() < std::declval<B&>())
+LOCUS_OPERATION(remainder, std::declval<A&>() % std::declval<B&>())
 LOCUS_OPERATION(equal, std::declval<A&>() == std::declval<B&>())
+LOCUS_OPERATION(unequal, std::declval<A&>() != std::declval<B&>())
+LOCUS_OPERATION(less, std::declval<A&>() < std::declval<B&>())
+LOCUS_OPERATION(at_most, std::declval<A&>() <= std::declval<B&>())
+LOCUS_OPERATION(greater, std::declval<A&>() > std::declval<B&>())
+LOCUS_OPERATION(at_least, std::declval<A&>() >= std::declval<B&>())
+LOCUS_OPERATION(both, std::declval<A&>() && std::declval<B&>())
+LOCUS_OPERATION(either, std::declval<A&>() || std::declval<B&>())
 LOCUS_OPERATION(smaller, minimum(std::declval<A&>(), std::declval<B&>()))
+LOCUS_OPERATION(larger, maximum(std::declval<A&>(), std::declval<B&>()))
+LOCUS_OPERATION(least, min(std::declval<A&>(), std::declval<B&>()))
+LOCUS_OPERATION(most, max(std::declval<A&>(), std::declval<B&>()))
 LOCUS_OPERATION(power, pow(std::declval<A&>(), std::declval<B&>()))
-LOCUS_OPERATION(clamped, clamp(std::declval<A&>(), std::declval<B&>(), 1))
+LOCUS_OPERATION(clamped_below, clamp(std::declval<A&>(), std::declval<B&>(), 1))
+LOCUS_OPERATION(clamped_above, clamp(std::declval<A&>(), 0, std::declval<B&>()))
+LOCUS_OPERATION(chosen, where(std::declval<A&>() > 0.f, std::declval<A&>(), std::declval<B&>()))
+LOCUS_OPERATION(fused, fuse(product_of, std::declval<A&>(), std::declval<B&>()))
+LOCUS_OPERATION(own, elementwise(functor::Maximum{}, std::declval<A&>(), std::declval<B&>()))
 LOCUS_OPERATION(product, matmul(std::declval<A&>(), std::declval<B&>()))
 LOCUS_OPERATION(layer, linear(std::declval<A&>(), std::declval<B&>()))
 LOCUS_OPERATION(joined, concat(0, std::declval<A&>(), std::declval<B&>()))
+LOCUS_OPERATION(stacked, stack(0, std::declval<A&>(), std::declval<B&>()))
 LOCUS_OPERATION(squared_error, nn::mse_loss(std::declval<A&>(), std::declval<B&>()))
-LOCUS_OPERATION(updated, std::declval<A&>() += std::declval<B&>())
+LOCUS_OPERATION(absolute_error, nn::l1_loss(std::declval<A&>(), std::declval<B&>()))
+LOCUS_OPERATION(huber, nn::huber_loss(std::declval<A&>(), std::declval<B&>()))
+LOCUS_OPERATION(entropy_of_bits, nn::binary_cross_entropy_with_logits(std::declval<A&>(), std::declval<B&>()))
+LOCUS_OPERATION(increased, std::declval<A&>() += std::declval<B&>())
+LOCUS_OPERATION(decreased, std::declval<A&>() -= std::declval<B&>())
+LOCUS_OPERATION(scaled, std::declval<A&>() *= std::declval<B&>())
+LOCUS_OPERATION(divided, std::declval<A&>() /= std::declval<B&>())
+LOCUS_OPERATION(reduced_modulo, std::declval<A&>() %= std::declval<B&>())
 LOCUS_OPERATION(copied, std::declval<A&>().copy_(std::declval<B&>()))
 
 /// Whether the operation exists for these operands, asked in three ways that must agree.
@@ -44,7 +69,7 @@ using OnCuda = Tensor<float, Cuda>;
 using InPinned = Tensor<float, Pinned>;
 using Doubles = Tensor<double, Cpu>;
 
-// One place that computes: yes. Two places, or memory alone, or two element types: no.
+// One place that computes: yes. Two places, or memory alone: no.
 #define LOCUS_CHECK_PLACES(name)                    \
   LOCUS_CHECK_PAIR(name, OnCpu, OnCpu, true)        \
   LOCUS_CHECK_PAIR(name, OnCuda, OnCuda, true)      \
@@ -54,24 +79,49 @@ using Doubles = Tensor<double, Cpu>;
   LOCUS_CHECK_PAIR(name, OnCpu, InPinned, false)    \
   LOCUS_CHECK_PAIR(name, InPinned, OnCpu, false)    \
   LOCUS_CHECK_PAIR(name, OnCuda, InPinned, false)   \
-  LOCUS_CHECK_PAIR(name, InPinned, OnCuda, false)   \
-  LOCUS_CHECK_PAIR(name, OnCpu, Doubles, false)     \
+  LOCUS_CHECK_PAIR(name, InPinned, OnCuda, false)
+// Nor two element types.
+#define LOCUS_CHECK_OPERANDS(name)              \
+  LOCUS_CHECK_PLACES(name)                      \
+  LOCUS_CHECK_PAIR(name, OnCpu, Doubles, false) \
   LOCUS_CHECK_PAIR(name, Doubles, OnCpu, false)
 
-LOCUS_CHECK_PLACES(add)
-LOCUS_CHECK_PLACES(subtract)
-LOCUS_CHECK_PLACES(multiply)
-LOCUS_CHECK_PLACES(divide)
-LOCUS_CHECK_PLACES(less)
-LOCUS_CHECK_PLACES(equal)
-LOCUS_CHECK_PLACES(smaller)
-LOCUS_CHECK_PLACES(power)
-LOCUS_CHECK_PLACES(clamped)
-LOCUS_CHECK_PLACES(product)
-LOCUS_CHECK_PLACES(layer)
-LOCUS_CHECK_PLACES(joined)
-LOCUS_CHECK_PLACES(squared_error)
-LOCUS_CHECK_PLACES(updated)
+LOCUS_CHECK_OPERANDS(add)
+LOCUS_CHECK_OPERANDS(subtract)
+LOCUS_CHECK_OPERANDS(multiply)
+LOCUS_CHECK_OPERANDS(divide)
+LOCUS_CHECK_OPERANDS(remainder)
+LOCUS_CHECK_OPERANDS(equal)
+LOCUS_CHECK_OPERANDS(unequal)
+LOCUS_CHECK_OPERANDS(less)
+LOCUS_CHECK_OPERANDS(at_most)
+LOCUS_CHECK_OPERANDS(greater)
+LOCUS_CHECK_OPERANDS(at_least)
+LOCUS_CHECK_OPERANDS(both)
+LOCUS_CHECK_OPERANDS(either)
+LOCUS_CHECK_OPERANDS(smaller)
+LOCUS_CHECK_OPERANDS(larger)
+LOCUS_CHECK_OPERANDS(least)
+LOCUS_CHECK_OPERANDS(most)
+LOCUS_CHECK_OPERANDS(power)
+LOCUS_CHECK_OPERANDS(clamped_below)
+LOCUS_CHECK_OPERANDS(clamped_above)
+LOCUS_CHECK_OPERANDS(chosen)
+LOCUS_CHECK_PLACES(fused)
+LOCUS_CHECK_PLACES(own)
+LOCUS_CHECK_OPERANDS(product)
+LOCUS_CHECK_OPERANDS(layer)
+LOCUS_CHECK_OPERANDS(joined)
+LOCUS_CHECK_OPERANDS(stacked)
+LOCUS_CHECK_OPERANDS(squared_error)
+LOCUS_CHECK_OPERANDS(absolute_error)
+LOCUS_CHECK_OPERANDS(huber)
+LOCUS_CHECK_OPERANDS(entropy_of_bits)
+LOCUS_CHECK_OPERANDS(increased)
+LOCUS_CHECK_OPERANDS(decreased)
+LOCUS_CHECK_OPERANDS(scaled)
+LOCUS_CHECK_OPERANDS(divided)
+LOCUS_CHECK_OPERANDS(reduced_modulo)
 
 // Traced tensors and parameters obey the same rule, whatever they meet.
 using TracedCpu = Traced<float, Cpu>;
@@ -89,12 +139,26 @@ using WeightCuda = Parameter<float, Cuda>;
   LOCUS_CHECK_PAIR(name, WeightCuda, WeightCuda, false)
 
 LOCUS_CHECK_ROLES(add)
+LOCUS_CHECK_ROLES(subtract)
 LOCUS_CHECK_ROLES(multiply)
+LOCUS_CHECK_ROLES(divide)
 LOCUS_CHECK_ROLES(less)
+LOCUS_CHECK_ROLES(at_most)
+LOCUS_CHECK_ROLES(greater)
+LOCUS_CHECK_ROLES(at_least)
+LOCUS_CHECK_ROLES(both)
+LOCUS_CHECK_ROLES(either)
+LOCUS_CHECK_ROLES(smaller)
+LOCUS_CHECK_ROLES(larger)
+LOCUS_CHECK_ROLES(power)
 LOCUS_CHECK_ROLES(product)
 LOCUS_CHECK_ROLES(layer)
 LOCUS_CHECK_ROLES(joined)
+LOCUS_CHECK_ROLES(stacked)
 LOCUS_CHECK_ROLES(squared_error)
+LOCUS_CHECK_ROLES(absolute_error)
+LOCUS_CHECK_ROLES(huber)
+LOCUS_CHECK_ROLES(entropy_of_bits)
 
 // Losses of labels.
 using LabelsCpu = Tensor<std::int64_t, Cpu>;
@@ -104,6 +168,130 @@ LOCUS_CHECK_PAIR(entropy, OnCpu, LabelsCpu, true)
 LOCUS_CHECK_PAIR(entropy, TracedCuda, LabelsCuda, true)
 LOCUS_CHECK_PAIR(entropy, TracedCuda, LabelsCpu, false)
 LOCUS_CHECK_PAIR(entropy, OnCpu, LabelsCuda, false)
+
+LOCUS_OPERATION(scored, accuracy(std::declval<A&>(), std::declval<B&>()))
+LOCUS_OPERATION(rows, index_select(std::declval<A&>(), 0, std::declval<B&>()))
+LOCUS_OPERATION(elements_by_index, gather(std::declval<A&>(), 0, std::declval<B&>()))
+LOCUS_OPERATION(looked_up, embedding(std::declval<A&>(), std::declval<B&>()))
+#define LOCUS_CHECK_INDICES(name)                    \
+  LOCUS_CHECK_PAIR(name, OnCpu, LabelsCpu, true)     \
+  LOCUS_CHECK_PAIR(name, OnCuda, LabelsCuda, true)   \
+  LOCUS_CHECK_PAIR(name, OnCuda, LabelsCpu, false)   \
+  LOCUS_CHECK_PAIR(name, OnCpu, LabelsCuda, false)   \
+  LOCUS_CHECK_PAIR(name, InPinned, LabelsCpu, false) \
+  LOCUS_CHECK_PAIR(name, OnCpu, OnCpu, false)
+LOCUS_CHECK_INDICES(entropy)
+LOCUS_CHECK_INDICES(scored)
+LOCUS_CHECK_INDICES(rows)
+LOCUS_CHECK_INDICES(elements_by_index)
+LOCUS_CHECK_INDICES(looked_up)
+
+// Functions of one tensor: wherever something computes, and not of a parameter alone. (The second operand is not used.)
+#define LOCUS_CHECK_ALONE(name)                 \
+  LOCUS_CHECK_PAIR(name, OnCpu, int, true)      \
+  LOCUS_CHECK_PAIR(name, OnCuda, int, true)     \
+  LOCUS_CHECK_PAIR(name, TracedCuda, int, true) \
+  LOCUS_CHECK_PAIR(name, InPinned, int, false)  \
+  LOCUS_CHECK_PAIR(name, WeightCpu, int, false)
+LOCUS_OPERATION(negative_of, -std::declval<A&>())
+LOCUS_OPERATION(inverse_of, !std::declval<A&>())
+LOCUS_OPERATION(absolute_of, abs(std::declval<A&>()))
+LOCUS_OPERATION(sign_of, sign(std::declval<A&>()))
+LOCUS_OPERATION(square_of, square(std::declval<A&>()))
+LOCUS_OPERATION(relu_of, relu(std::declval<A&>()))
+LOCUS_OPERATION(exp_of, exp(std::declval<A&>()))
+LOCUS_OPERATION(expm1_of, expm1(std::declval<A&>()))
+LOCUS_OPERATION(log_of, log(std::declval<A&>()))
+LOCUS_OPERATION(log1p_of, log1p(std::declval<A&>()))
+LOCUS_OPERATION(sqrt_of, sqrt(std::declval<A&>()))
+LOCUS_OPERATION(rsqrt_of, rsqrt(std::declval<A&>()))
+LOCUS_OPERATION(reciprocal_of, reciprocal(std::declval<A&>()))
+LOCUS_OPERATION(sin_of, sin(std::declval<A&>()))
+LOCUS_OPERATION(cos_of, cos(std::declval<A&>()))
+LOCUS_OPERATION(tanh_of, tanh(std::declval<A&>()))
+LOCUS_OPERATION(erf_of, erf(std::declval<A&>()))
+LOCUS_OPERATION(floor_of, floor(std::declval<A&>()))
+LOCUS_OPERATION(ceil_of, ceil(std::declval<A&>()))
+LOCUS_OPERATION(round_of, round(std::declval<A&>()))
+LOCUS_OPERATION(sigmoid_of, sigmoid(std::declval<A&>()))
+LOCUS_OPERATION(silu_of, silu(std::declval<A&>()))
+LOCUS_OPERATION(softplus_of, softplus(std::declval<A&>()))
+LOCUS_OPERATION(isfinite_of, isfinite(std::declval<A&>()))
+LOCUS_OPERATION(leaky_relu_of, leaky_relu(std::declval<A&>()))
+LOCUS_OPERATION(gelu_of, gelu(std::declval<A&>()))
+LOCUS_OPERATION(sum_of, sum(std::declval<A&>()))
+LOCUS_OPERATION(mean_of, mean(std::declval<A&>()))
+LOCUS_OPERATION(prod_of, prod(std::declval<A&>()))
+LOCUS_OPERATION(all_of, all(std::declval<A&>()))
+LOCUS_OPERATION(any_of, any(std::declval<A&>()))
+LOCUS_OPERATION(max_of, max(std::declval<A&>()))
+LOCUS_OPERATION(min_of, min(std::declval<A&>()))
+LOCUS_OPERATION(argmax_of, argmax(std::declval<A&>()))
+LOCUS_OPERATION(argmin_of, argmin(std::declval<A&>()))
+LOCUS_OPERATION(var_of, var(std::declval<A&>()))
+LOCUS_OPERATION(norm_of, norm(std::declval<A&>()))
+LOCUS_OPERATION(softmax_of, softmax(std::declval<A&>(), 0))
+LOCUS_OPERATION(log_softmax_of, log_softmax(std::declval<A&>(), 0))
+LOCUS_OPERATION(logsumexp_of, logsumexp(std::declval<A&>(), 0))
+LOCUS_OPERATION(cumsum_of, cumsum(std::declval<A&>(), 0))
+LOCUS_CHECK_ALONE(negative_of)
+LOCUS_CHECK_ALONE(inverse_of)
+LOCUS_CHECK_ALONE(absolute_of)
+LOCUS_CHECK_ALONE(sign_of)
+LOCUS_CHECK_ALONE(square_of)
+LOCUS_CHECK_ALONE(relu_of)
+LOCUS_CHECK_ALONE(exp_of)
+LOCUS_CHECK_ALONE(expm1_of)
+LOCUS_CHECK_ALONE(log_of)
+LOCUS_CHECK_ALONE(log1p_of)
+LOCUS_CHECK_ALONE(sqrt_of)
+LOCUS_CHECK_ALONE(rsqrt_of)
+LOCUS_CHECK_ALONE(reciprocal_of)
+LOCUS_CHECK_ALONE(sin_of)
+LOCUS_CHECK_ALONE(cos_of)
+LOCUS_CHECK_ALONE(tanh_of)
+LOCUS_CHECK_ALONE(erf_of)
+LOCUS_CHECK_ALONE(floor_of)
+LOCUS_CHECK_ALONE(ceil_of)
+LOCUS_CHECK_ALONE(round_of)
+LOCUS_CHECK_ALONE(sigmoid_of)
+LOCUS_CHECK_ALONE(silu_of)
+LOCUS_CHECK_ALONE(softplus_of)
+LOCUS_CHECK_ALONE(isfinite_of)
+LOCUS_CHECK_ALONE(leaky_relu_of)
+LOCUS_CHECK_ALONE(gelu_of)
+LOCUS_CHECK_ALONE(sum_of)
+LOCUS_CHECK_ALONE(mean_of)
+LOCUS_CHECK_ALONE(prod_of)
+LOCUS_CHECK_ALONE(all_of)
+LOCUS_CHECK_ALONE(any_of)
+LOCUS_CHECK_ALONE(max_of)
+LOCUS_CHECK_ALONE(min_of)
+LOCUS_CHECK_ALONE(argmax_of)
+LOCUS_CHECK_ALONE(argmin_of)
+LOCUS_CHECK_ALONE(var_of)
+LOCUS_CHECK_ALONE(norm_of)
+LOCUS_CHECK_ALONE(softmax_of)
+LOCUS_CHECK_ALONE(log_softmax_of)
+LOCUS_CHECK_ALONE(logsumexp_of)
+LOCUS_CHECK_ALONE(cumsum_of)
+
+// Training and evaluation, where the first operand is the model.
+using NetworkCuda = nn::Sequential<float, Cuda>;
+using SgdCuda = optim::Sgd<float, Cuda>;
+using LoaderCpu = data::Loader<float, Cpu>;
+using LoaderCuda = data::Loader<float, Cuda>;
+LOCUS_OPERATION(evaluated, evaluate(std::declval<const A&>(), std::declval<B&>()))
+LOCUS_CHECK_PAIR(evaluated, NetworkCuda, LoaderCuda, true)
+LOCUS_CHECK_PAIR(evaluated, NetworkCuda, LoaderCpu, false)
+template <class M, class O, class Train, class Valid>
+concept Fits = requires(const M& model, O& optimizer, Train& train, Valid& valid, History& history) {
+  fit(model, optimizer, train, valid, history);
+};
+static_assert(Fits<NetworkCuda, SgdCuda, LoaderCuda, LoaderCuda>);
+static_assert(!Fits<NetworkCuda, SgdCuda, LoaderCpu, LoaderCpu>);
+static_assert(!Fits<NetworkCuda, SgdCuda, LoaderCuda, LoaderCpu>);
+static_assert(!Fits<NetworkCuda, optim::Sgd<float, Cpu>, LoaderCuda, LoaderCuda>);
 
 // Calls of layers.
 LOCUS_OPERATION(called, std::declval<const A&>()(std::declval<B&>()))
@@ -127,6 +315,10 @@ static_assert(!std::is_constructible_v<OnCuda, const OnCpu&>);
 static_assert(!std::is_constructible_v<OnCuda, const InPinned&>);
 static_assert(!std::is_convertible_v<OnCuda, OnCpu>);
 static_assert(std::is_assignable_v<OnCpu&, OnCpu>);
+static_assert(!std::is_constructible_v<OnCpu, const Doubles&> && !std::is_assignable_v<OnCpu&, Doubles>);
+static_assert(!std::is_constructible_v<OnCpu, const TracedCpu&> && !std::is_convertible_v<OnCpu, TracedCpu>);
+static_assert(std::is_constructible_v<TracedCpu, OnCpu> && !std::is_constructible_v<TracedCuda, const TracedCpu&>);
+static_assert(!std::is_constructible_v<WeightCpu, const WeightCuda&>);
 static_assert(!std::is_constructible_v<optim::Sgd<float, Cpu>, std::vector<Parameter<float, Cuda>>>);
 static_assert(!std::is_constructible_v<nn::Module<float, Cpu>, nn::Linear<float, Cuda>>);
 static_assert(std::is_constructible_v<nn::Module<float, Cuda>, nn::Linear<float, Cuda>>);

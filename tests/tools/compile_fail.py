@@ -9,7 +9,7 @@ nvcc): as it stands, which must succeed, and with -DLOCUS_MUST_FAIL, which must 
     // expect-error: \\.to<Cuda>\\(\\)          several lines: it matches each
     // expect-error(gcc): left_is_on         only of this compiler: gcc, clang (any version), clang19 or nvcc
     // compilers: gcc clang clang19          default: all four
-    // lines: 10                             what a compiler prints at most, without blank lines; default: 12
+    // lines: 10                             what a compiler prints at most; default: 12
     // because: a copy would be hidden       the reason, in docs/placement.md, which is made of these files
     #include <locus/locus.hpp>
 
@@ -86,8 +86,12 @@ def points_into(source, line):
     return re.match(re.escape(str(source)) + r"[:(]\d+", line)
 
 
+SUMMARY = re.compile(r"\d+ errors? (generated\.|detected in the compilation of .*)")
+
+
 def lines_printed(output):
-    return sum(1 for line in output.splitlines() if line.strip())
+    """Without blank lines, and without the count of errors that clang and nvcc print last, once for all."""
+    return sum(1 for line in output.splitlines() if line.strip() and not SUMMARY.fullmatch(line))
 
 
 def judge(source, status, output, regexes, budget):
@@ -108,7 +112,7 @@ def judge(source, status, output, regexes, budget):
     return None
 
 
-INCLUDE = re.compile(r"^\s*#\s*include\b.*$", re.MULTILINE)
+INCLUDE = re.compile(r"^[ \t]*#\s*include\b(?!.*\.inc>).*$", re.MULTILINE)
 
 
 def control_problem(build):
@@ -116,22 +120,46 @@ def control_problem(build):
     return f"the control does not compile:\n{output}" if status else None
 
 
-def controls_compile_together(path, sources):
-    """Whether nvcc, which takes seconds for each file, takes all of them as namespaces of one."""
+def in_one_file(sources):
+    """The files as namespaces of one, each line with its own place."""
     texts = [source.read_text() for source in sources]
     includes = sorted({line for text in texts for line in INCLUDE.findall(text)})
-    spaces = [f"namespace control_{i} {{\n{INCLUDE.sub('', text)}\n}}" for i, text in enumerate(texts)]
+    spaces = [f'namespace of_{i} {{\n#line 1 "{source}"\n{INCLUDE.sub("", text)}\n}}'
+              for i, (source, text) in enumerate(zip(sources, texts))]
+    return "\n".join([*includes, *spaces, ""])
+
+
+def compile_together(path, sources, *options):
+    """(status, output) of nvcc, which takes seconds for each file, for all of them as namespaces of one."""
     with tempfile.TemporaryDirectory() as scratch:
-        together = pathlib.Path(scratch) / "controls.cpp"
-        together.write_text("\n".join([*includes, *spaces, ""]))
-        return control_problem(command("nvcc", path, together, scratch)) is None
+        together = pathlib.Path(scratch) / "together.cpp"
+        together.write_text(in_one_file(sources))
+        return common.run([*command("nvcc", path, together, scratch), *options])
 
 
-def check_case(compiler, path, source, regexes, budget, control_is_good):
-    """(what is wrong, what the compiler printed)"""
+def split_errors(output, sources):
+    """{source: what was printed about it}, or None where an error belongs to none of them."""
+    said = {source: [] for source in sources}
+    of = None
+    for line in re.sub(r"\bof_\d+::", "", output).splitlines():
+        if SUMMARY.fullmatch(line):
+            break
+        if re.search(r"\b(error|warning)\b.*:", line):
+            of = next((source for source in sources if points_into(source, line)), None)
+            if of is None:
+                return None
+        if of is not None:
+            said[of].append(line)
+    return {source: "\n".join(lines) for source, lines in said.items()}
+
+
+def check_case(compiler, path, source, regexes, budget, said):
+    """(what is wrong, what the compiler printed); `said`: what it printed, if that is known and its control compiles."""
+    if said:
+        return judge(source, 1, said, regexes, budget), said
     with tempfile.TemporaryDirectory() as scratch:
         build = command(compiler, path, source, scratch)
-        problem = None if control_is_good else control_problem(build)
+        problem = control_problem(build)
         if problem:
             return problem, ""
         status, output = common.run([*build, "-DLOCUS_MUST_FAIL"])
@@ -174,14 +202,18 @@ def check_folder(folder, report, names=(), compilers=None):
             continue
         for name, regexes in wanted.items():
             if name in compilers:
-                cases.append([name, compilers[name], source, regexes, budget, False])
+                cases.append([name, compilers[name], source, regexes, budget, None])
             else:
                 report.skip(f"{source.stem} ({name})", f"{name} is not here")
     by_nvcc = [case for case in cases if case[0] == "nvcc"]
     if len(by_nvcc) > 2:
-        good = controls_compile_together(compilers["nvcc"], [case[2] for case in by_nvcc])
-        for case in by_nvcc:
-            case[-1] = good
+        sources, path = [case[2] for case in by_nvcc], compilers["nvcc"]
+        status, _ = compile_together(path, sources)
+        if status == 0:
+            _, output = compile_together(path, sources, "-DLOCUS_MUST_FAIL", "-Xcudafe", "--error_limit=10000")
+            said = split_errors(output, sources) or {}
+            for case in by_nvcc:
+                case[-1] = said.get(case[2])
     results = {}
     for case, (problem, output) in common.parallel(lambda case: check_case(*case), cases):
         results[case[2].stem, case[0]] = problem, output

@@ -9,43 +9,60 @@ import common
 PAGE = common.ROOT / "docs" / "placement.md"
 COMPILERS = {"gcc": "g++ 12", "clang": "clang 14"}
 
-# The rules in reading order, and the mistakes that show them: files of tests/compile_fail.
+# The rules in reading order, and the mistakes that show them: files of tests/compile_fail. The last ones of each rule are
+# shown in a table, by clang's words alone.
 RULES = [
     ("Operands meet in one place",
      "An operation runs on one device, and reads and writes memory of that device alone.",
-     ["add_cpu_cuda", "multiply_cuda_cpu", "matmul_across_devices", "where_mixed", "clamp_mixed",
-      "concat_across_devices", "own_function"]),
+     ["add_cpu_cuda", "multiply_cuda_cpu", "matmul_across_devices", "where_mixed", "fuse_across_devices",
+      "own_function"],
+     ["clamp_mixed", "maximum_across_devices", "concat_across_devices", "elementwise_across_devices",
+      "index_select_elsewhere", "gather_elsewhere", "embedding_indices_elsewhere"]),
     ("A copy between places is written out",
      "`x.to<Cuda>()` and `x.to<Cpu>()` are the only copies of tensors between devices. Construction, assignment and "
      "in-place operations make none.",
-     ["construction", "assignment", "copy_into", "update_from_elsewhere", "assign_to_view"]),
+     ["construction", "assignment", "copy_into", "update_from_elsewhere", "to_a_place_known_at_run_time",
+      "result_depends_on_the_device"],
+     ["argument_elsewhere", "traced_elsewhere", "parameter_elsewhere", "to_an_element_type", "assign_to_view"]),
     ("The model, its input, the labels and the optimizer lie together",
      "What a training step reads lies where the model is: the batch, the labels, the class weights; and so does the "
      "optimizer's state.",
      ["layer_elsewhere", "network_elsewhere", "model_of_two_devices", "labels_elsewhere", "class_weights_elsewhere",
-      "target_elsewhere", "bias_elsewhere", "embedding_indices_elsewhere", "optimizer_elsewhere",
-      "cotangent_elsewhere"]),
+      "target_elsewhere", "optimizer_elsewhere", "fit_elsewhere", "fit_with_another_optimizer", "own_layer_mixes"],
+     ["bias_elsewhere", "seen_by_elsewhere", "cotangent_elsewhere", "step_on_a_batch_elsewhere", "validate_elsewhere",
+      "evaluate_elsewhere", "accuracy_elsewhere"]),
     ("The host does not look into a GPU",
      "Reading an element, iterating and printing need memory that the host can reach.",
-     ["element_of_cuda", "iterate_cuda", "print_cuda"]),
+     ["element_of_cuda", "iterate_cuda", "print_cuda"],
+     ["brackets", "element_of_an_expression", "element_of_a_traced_tensor", "iterate_a_traced_tensor"]),
     ("Pinned memory waits",
      "`Tensor<T, Pinned>` is page-locked host memory, the only source of an asynchronous copy. It computes nothing.",
-     ["pinned_arithmetic"]),
+     ["pinned_arithmetic"],
+     ["gelu_of_pinned", "layer_on_pinned"]),
     ("Element types do not mix",
      "There is no implicit promotion: `x.as<double>()` converts.",
-     ["element_types_mixed", "fraction_of_integers", "exp_of_integers", "labels_of_int32"]),
+     ["element_types_mixed", "fraction_of_integers", "exp_of_integers", "labels_of_int32", "layer_of_other_elements"],
+     ["construct_of_other_elements", "assign_other_elements", "concat_of_other_elements", "loss_of_other_elements",
+      "network_of_other_elements", "where_on_no_bool", "where_of_numbers", "variable_of_integers"]),
     ("What is traced is recorded, and nothing else",
      "An operation is recorded if and only if an operand is traced. Where that would lose a gradient silently, the "
      "compiler says so.",
-     ["backward_of_plain", "parameters_alone", "penalty", "sum_of_a_parameter", "view_of_parameter", "copy_of_traced",
-      "update_of_traced", "update_of_pending", "missing_derivative"]),
+     ["backward_of_plain", "parameters_alone", "penalty", "sum_of_a_parameter", "plain_as_traced", "traced_as_plain",
+      "copy_of_traced", "update_of_traced", "update_of_a_parameter", "missing_derivative"],
+     ["view_of_parameter", "update_of_pending", "backward_of_an_expression", "gradient_of_plain",
+      "trace_of_a_traced_tensor", "frozen_of_plain", "fuse_captures_a_tensor"]),
+    ("A layer says what it computes and what it is made of",
+     "A layer of your own has a `forward`, and lists its parameters and children.",
+     ["layer_without_forward", "layer_for_plain_tensors_alone", "layer_without_members"],
+     ["layer_without_forward_in_a_network"]),
 ]
 
 HEAD = """# The rules of placement
 
 Where a value lives is part of its type: `Tensor<float, Cuda>` and `Tensor<float, Cpu>` are different types, and these are
 the mistakes that the compiler answers. Every answer is one error in your own file, and its first line says which operand
-is where and what to write instead. The texts below are what g++ 12 and clang 14 print for exactly this code, with no CUDA
+is where and what to write instead. It has at most twelve lines; with clang, each further template of yours around the
+mistake adds three. The texts below are what g++ 12 and clang 14 print for exactly this code, with no CUDA
 toolkit installed; nvcc's are g++'s in other words. (g++ says `locus::cpu_only_generic` where it means `locus`: an inline
 namespace that tells how the program is built.)
 
@@ -68,8 +85,8 @@ All of it can be asked at compile time. An operation that is refused is not ther
 | concept `Device<D>` | `D` computes; `Pinned` is only a `MemorySpace` |
 | concept `Combinable<A, B>` | two operands may meet in one operation: place, element type, and not both parameters |
 
-A function of your own answers in the same words if it requires `Combinable`, and has `LOCUS_REFUSE_MIXED` beside it, as
-`blend` above.
+A function of your own answers in the same words if it requires `Combinable`, and has `refuse.inc` beside it, as `blend`
+above.
 
 ## What the compiler cannot check
 
@@ -89,38 +106,60 @@ def code_of(text, fails):
             keep = not fails
         elif line.startswith("#endif"):
             keep = True
+        elif line.startswith("#ifndef LOCUS_MUST_FAIL"):
+            keep = not fails
         elif keep and not re.match(r"// (expect-error|because|compilers|lines)|#include|using namespace locus;", line):
             lines.append(line)
     return "\n".join(lines[1:]).strip()  # without the title
 
 
+def branches(text):
+    """(the lines that are wrong, those instead of them); one may be empty."""
+    parts = re.search(r"^#if(n?)def LOCUS_MUST_FAIL\n(.*?)(?:^#else\n(.*?))?^#endif", text, re.MULTILINE | re.DOTALL)
+    wrong, right = parts[2], parts[3] or ""
+    return (right, wrong) if parts[1] else (wrong, right)
+
+
 def fixed_lines(text):
-    branch = re.search(r"^#else\n(.*?)^#endif", text, re.MULTILINE | re.DOTALL)[1]
-    return "\n".join(line[2:] if line.startswith("  ") else line for line in branch.rstrip().splitlines())
+    return "\n".join(line[2:] if line.startswith("  ") else line for line in branches(text)[1].rstrip().splitlines())
 
 
 def message(line):
     return re.sub(r"\bcpu_only_\w+", "cpu_only_generic", re.sub(r"^.*?\berror: ", "", line))
 
 
+def shown(folder, name, first_lines):
+    """A mistake with its code, what compilers say, why, and what to write."""
+    text = (folder / f"{name}.cpp").read_text()
+    heading = re.match(r"// (.*)", text)[1].rstrip(".")
+    because = re.search(r"^// because: (.*)$", text, re.MULTILINE)[1]
+    said = "\n\n".join(f"{compiler}: {message(first_lines[name, key])}" for key, compiler in COMPILERS.items())
+    return (f"\n### {heading}\n\n```cpp\n{code_of(text, True)}\n```\n\n```text\n{said}\n```\n\n"
+            f"Because {because}. Instead:\n\n```cpp\n{fixed_lines(text)}\n```\n")
+
+
+def row(text, said):
+    """A mistake as a line of a table."""
+    def cell(code):
+        return "<br>".join("`" + line.strip().replace("|", "\\|") + "`" for line in code.splitlines())
+    wrong, right = branches(text)
+    return f"| {cell(wrong)} | {said.replace('|', chr(92) + '|').replace('<', '&lt;')} | {cell(right)} |\n"
+
+
 def render(folder, first_lines):
     """The page; first_lines: {(name of the test, compiler): its first error line}."""
     parts = [HEAD]
-    for title, rule, mistakes in RULES:
+    for title, rule, mistakes, others in RULES:
         parts.append(f"\n## {title}\n\n{rule}\n")
-        for name in mistakes:
-            text = (folder / f"{name}.cpp").read_text()
-            heading = re.match(r"// (.*)", text)[1].rstrip(".")
-            because = re.search(r"^// because: (.*)$", text, re.MULTILINE)[1]
-            said = "\n\n".join(f"{shown}: {message(first_lines[name, compiler])}" for compiler, shown in COMPILERS.items())
-            parts.append(f"\n### {heading}\n\n```cpp\n{code_of(text, True)}\n```\n\n```text\n{said}\n```\n\n"
-                         f"Because {because}. Instead:\n\n```cpp\n{fixed_lines(text)}\n```\n")
+        parts += [shown(folder, name, first_lines) for name in mistakes]
+        rows = [row((folder / f"{name}.cpp").read_text(), message(first_lines[name, "clang"])) for name in others]
+        parts.append("\n### Likewise\n\n| wrong | clang 14 says | instead |\n|---|---|---|\n" + "".join(rows))
     return "".join([*parts, TAIL])
 
 
 def unlisted(folder):
     """Names of mistakes that the page leaves out, or lists without a test."""
-    listed = {name for _, _, mistakes in RULES for name in mistakes}
+    listed = {name for _, _, mistakes, others in RULES for name in [*mistakes, *others]}
     return sorted(listed ^ {path.stem for path in folder.glob("*.cpp")})
 
 

@@ -7,6 +7,7 @@
 namespace locus::inline LOCUS_ABI {
 
 /// A shared handle: copies of a module share their parameters, as in PyTorch. clone() gives one of its own.
+LOCUS_REFUSALS_BEGIN
 template <class T, class D = Cpu>
 class Parameter {
  public:
@@ -16,6 +17,23 @@ class Parameter {
 
   Parameter() = default;
   LOCUS_OUT_OF_LINE explicit Parameter(Tensor<T, D> value) : state_(new State(std::move(value))) {}
+
+#if LOCUS_CLANG_REFUSES
+  template <class X>
+    requires detail::WrongPlaces<detail::CopyMistake<X, D>, Cpu, Cuda>
+  Parameter(const X&) LOCUS_UNAVAILABLE("the source is on Cpu, the target is on Cuda; copy with x.value().to<Cuda>()");
+  template <class X>
+    requires detail::WrongPlaces<detail::CopyMistake<X, D>, Cuda, Cpu>
+  Parameter(const X&) LOCUS_UNAVAILABLE("the source is on Cuda, the target is on Cpu; copy with x.value().to<Cpu>()");
+#else
+  template <class X, class why = typename detail::CopyMistake<X, D>::why>
+    requires(!std::is_same_v<device_of<X>, D>)
+  Parameter(const X&) = delete;
+#endif
+#define LOCUS_REFUSED_ELEMENTS "traced tensors and parameters give theirs through their value, x.value()"
+#define LOCUS_REFUSED_ELEMENTS_WHY \
+  error::not_possible<error::element_of_a_traced_tensor_or_parameter, error::take_its_value_first_x_value>
+#include <locus/expr/refuse_elements.inc>
 
   /// False for an empty handle, such as the bias of a layer without one.
   [[nodiscard]] bool defined() const { return static_cast<bool>(state_); }
@@ -77,14 +95,22 @@ class Parameter {
   }
   Shared<State> state_;
 };
+LOCUS_REFUSALS_END
 
 /// w as a layer should use it on x: traced if x is, the plain tensor otherwise. For operations on parameters alone.
 template <TensorLike X, class T, class D>
+  requires std::is_same_v<device_of<X>, D>
 [[nodiscard]] auto seen_by(const X&, const Parameter<T, D>& w) {
-  static_assert(std::is_same_v<device_of<X>, D>, "seen_by(x, w): the input and the parameter are on different devices");
   if constexpr (X::role == Role::traced) return Traced<T, D>(w.value(), w.node());
   else return w.value();
 }
+
+#define LOCUS_REFUSED seen_by(const L&, const R&)
+#define LOCUS_REFUSED_CALL "seen_by(x, w)"
+#define LOCUS_REFUSED_MISTAKE detail::PlaceMistake<L, R, error::input_is_on, error::weights_are_on>
+#define LOCUS_REFUSED_LEFT "the input is"
+#define LOCUS_REFUSED_RIGHT "the parameter is"
+#include <locus/device/refuse.inc>
 
 /// w as a traced tensor whose gradient is collected: for a penalty on weights.
 template <class T, class D>

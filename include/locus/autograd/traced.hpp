@@ -21,7 +21,22 @@ template <class T, class D>
 }
 }  // namespace detail
 
+namespace detail {
+/// What is wrong with a Traced<T, D> that is to be made of X without saying trace(x).
+template <class X, class T, class D>
+struct TracedSourceMistake : NoMistake {};
+template <HasPlace X, class T, class D>
+  requires(!std::is_same_v<device_of<X>, D>)
+struct TracedSourceMistake<X, T, D> : CopyMistake<X, D> {};
+template <class X, class T, class D>
+  requires(std::is_same_v<X, Tensor<T, D>> ||
+           (IsParameter<X> && std::is_same_v<device_of<X>, D> && std::is_same_v<value_of<X>, T>))
+struct TracedSourceMistake<X, T, D>
+    : MistakeOf<Wrong::untraced, error::not_possible<error::source_is_not_traced, error::trace_it_with_trace_x>> {};
+}  // namespace detail
+
 /// A tensor with its place in the graph. Copies share both.
+LOCUS_REFUSALS_BEGIN
 template <class T, class D = Cpu>
 class Traced {
  public:
@@ -36,6 +51,20 @@ class Traced {
   template <class E>
     requires(detail::is_expr<E> && std::is_same_v<typename E::result_type, Traced>)
   Traced(const E& expression) : Traced(expression.eval()) {}
+#if LOCUS_CLANG_REFUSES
+  template <class X>
+    requires detail::WrongPlaces<detail::TracedSourceMistake<X, T, D>, Cpu, Cuda>
+  Traced(const X&) LOCUS_UNAVAILABLE("the source is on Cpu, the target is on Cuda; copy with .to<Cuda>()");
+  template <class X>
+    requires detail::WrongPlaces<detail::TracedSourceMistake<X, T, D>, Cuda, Cpu>
+  Traced(const X&) LOCUS_UNAVAILABLE("the source is on Cuda, the target is on Cpu; copy with .to<Cpu>()");
+  template <class X>
+    requires detail::IsWrong<detail::TracedSourceMistake<X, T, D>, detail::Wrong::untraced>
+  Traced(const X&) LOCUS_UNAVAILABLE("the source is not traced, so nothing would be recorded; trace it with trace(x)");
+#else
+  template <class X, class why = typename detail::TracedSourceMistake<X, T, D>::why>
+  Traced(const X&) = delete;
+#endif
 
   /// The tensor alone: what is computed from it is not recorded.
   [[nodiscard]] const Tensor<T, D>& value() const& { return value_; }
@@ -113,19 +142,25 @@ class Traced {
   /// Converted element by element, pending; the gradient is converted back.
   template <DType U>
   [[nodiscard]] auto as() const {
-    return elementwise(functor::Convert<U>{}, *this);
+    return detail::pending(functor::Convert<U>{}, *this);
   }
   /// A copy on another device; the gradient comes back.
   template <MemorySpace E>
   [[nodiscard]] Traced<T, E> to(E target = {}) const {
     return apply(operation::MoveTo<E>{target}, *this);
   }
+#include <locus/device/refuse_to.inc>
+#define LOCUS_REFUSED_ELEMENTS "traced tensors and parameters give theirs through their value, x.value()"
+#define LOCUS_REFUSED_ELEMENTS_WHY \
+  error::not_possible<error::element_of_a_traced_tensor_or_parameter, error::take_its_value_first_x_value>
+#include <locus/expr/refuse_elements.inc>
 
  private:
   Tensor<T, D> value_;
   Shared<TensorNode<T, D>> node_;
   bool frozen_ = false;
 };
+LOCUS_REFUSALS_END
 
 template <class E>
   requires detail::is_expr<E>
@@ -138,6 +173,13 @@ template <class X>
   return Traced<value_of<X>, device_of<X>>(x.eval());
 }
 
+#define LOCUS_REFUSED trace(const X&)
+#define LOCUS_REFUSED_TEMPLATE class X
+#define LOCUS_REFUSED_IF detail::IsTraced<X>
+#define LOCUS_REFUSED_TEXT "trace(x): x is traced already; use it as it is"
+#define LOCUS_REFUSED_WHY error::not_possible<error::trace_of_a_traced_tensor, error::use_it_as_it_is>
+#include <locus/device/refuse_if.inc>
+
 /// Records what is computed from x, and collects its gradient: x.grad() after backward().
 template <class X>
   requires(TensorLike<X> && detail::bare_t<X>::role == Role::plain && FloatingDType<value_of<X>>)
@@ -148,6 +190,19 @@ template <class X>
   return Traced<T, D>(value, Shared<TensorNode<T, D>>(new LeafNode<T, D>(value.shape(), value.device())));
 }
 
+#define LOCUS_REFUSED variable(const X&)
+#define LOCUS_REFUSED_TEMPLATE TensorLike X
+#define LOCUS_REFUSED_IF detail::bare_t<X>::role == Role::plain && !FloatingDType<value_of<X>>
+#define LOCUS_REFUSED_TEXT "variable(x): the tensor holds integers, which have no gradient; convert with .as<float>()"
+#define LOCUS_REFUSED_WHY error::dtype_mismatch<error::tensor_holds<value_of<X>>, error::convert_with_as_float>
+#include <locus/device/refuse_if.inc>
+#define LOCUS_REFUSED variable(const X&)
+#define LOCUS_REFUSED_TEMPLATE class X
+#define LOCUS_REFUSED_IF detail::IsTraced<X> || detail::IsParameter<X>
+#define LOCUS_REFUSED_TEXT "variable(x): x is traced already; make its value a variable, x.value()"
+#define LOCUS_REFUSED_WHY error::not_possible<error::variable_of_a_traced_tensor, error::take_its_value_x_value>
+#include <locus/device/refuse_if.inc>
+
 /// The same traced tensor, on which layers act as in inference (frozen batch norm, no dropout).
 template <class X>
   requires(TensorLike<X> && detail::bare_t<X>::role == Role::traced)
@@ -155,6 +210,13 @@ template <class X>
   const auto& traced = x.eval();
   return Traced<value_of<X>, device_of<X>>(traced.value(), traced.node(), true);
 }
+#define LOCUS_REFUSED frozen(const X&)
+#define LOCUS_REFUSED_TEMPLATE TensorLike X
+#define LOCUS_REFUSED_IF !detail::IsTraced<X>
+#define LOCUS_REFUSED_TEXT \
+  "frozen(x): x is not traced, so layers act as in inference anyway; trace it first, with trace(x), to record"
+#define LOCUS_REFUSED_WHY error::not_possible<error::frozen_of_a_plain_tensor, error::trace_it_with_trace_x>
+#include <locus/device/refuse_if.inc>
 
 namespace detail {
 

@@ -110,6 +110,8 @@
 #define LOCUS_ISA generic
 #endif
 #define LOCUS_JOIN_(a, b) a##_##b
+#define LOCUS_TEXT_OF_(...) #__VA_ARGS__
+#define LOCUS_TEXT_OF(...) LOCUS_TEXT_OF_(__VA_ARGS__)
 #define LOCUS_JOIN(a, b) LOCUS_JOIN_(a, b)
 #if LOCUS_CUDA
 #define LOCUS_ABI_DEVICES LOCUS_JOIN(with_cuda, LOCUS_ISA)

@@ -55,6 +55,11 @@ struct AnyDevice {
   return best_available();
 }
 
+namespace detail {
+template <class F>
+concept SameForEveryDevice = std::is_same_v<decltype(std::declval<F&>()(Cpu{})), decltype(std::declval<F&>()(Cuda{}))>;
+}  // namespace detail
+
 /// Calls f with the device as a value of its own type; f is compiled for each kind:
 ///
 ///     with_device(device_from(argc, argv), []<Device D>(D device) { train<D>(device); });
@@ -62,9 +67,8 @@ struct AnyDevice {
 /// Without CUDA in the build, f(Cuda) is type-checked all the same, but no code is generated for it.
 /// throws CudaUnavailable, saying why and what to do, if a GPU is asked for that cannot be used
 template <class F>
+  requires detail::SameForEveryDevice<F>
 decltype(auto) with_device(const AnyDevice& device, F&& f) {
-  static_assert(std::is_same_v<decltype(f(Cpu{})), decltype(f(Cuda{}))>,
-                "with_device: the function must return the same type for every device");
   if (device.kind == AnyDevice::Kind::cpu) return std::forward<F>(f)(Cpu{});
   if (!cuda::is_available()) fail<CudaUnavailable>({to_string(device), ": ", cuda::unavailable_reason()});
   if (device.ordinal >= cuda::device_count()) {
@@ -76,5 +80,14 @@ decltype(auto) with_device(const AnyDevice& device, F&& f) {
   cuda::require_device(device.ordinal);
 #endif
 }
+
+#define LOCUS_REFUSED with_device(const AnyDevice&, F&&)
+#define LOCUS_REFUSED_TEMPLATE class F
+#define LOCUS_REFUSED_IF !detail::SameForEveryDevice<F>
+#define LOCUS_REFUSED_TEXT \
+  "with_device: the result has another type on Cpu than on Cuda; return one type, as after .to<Cpu>()"
+#define LOCUS_REFUSED_WHY \
+  error::not_possible<error::result_type_depends_on_the_device, error::return_one_type_for_every_device>
+#include <locus/device/refuse_if.inc>
 
 }  // namespace locus::inline LOCUS_ABI

@@ -165,17 +165,18 @@ class Expr {
   void backward(const Arguments&... arguments) const {
     eval().backward(arguments...);
   }
-#if LOCUS_CLANG_REFUSES
-  template <Role r = role>
-    requires(r != Role::traced)
-  error::refused backward() const
-      LOCUS_REFUSED("backward() of a plain expression: nothing was recorded; trace the input first, with trace(x)");
-#else
-  template <
-      class why = error::not_possible<error::backward_of_a_plain_tensor, error::trace_the_input_first_with_trace_x>>
-    requires(role != Role::traced)
-  void backward() const = delete;
-#endif
+#define LOCUS_REFUSED backward(const Arguments&...) const
+#define LOCUS_REFUSED_TEMPLATE class... Arguments
+#define LOCUS_REFUSED_IF role != Role::traced
+#define LOCUS_REFUSED_TEXT \
+  "backward() of a plain expression: nothing was recorded; trace the input first, with trace(x)"
+#define LOCUS_REFUSED_WHY \
+  error::not_possible<error::backward_of_a_plain_tensor, error::trace_the_input_first_with_trace_x>
+#include <locus/device/refuse_if.inc>
+#define LOCUS_REFUSED_ELEMENTS "an expression is not computed yet; name it as a Tensor first, Tensor y = ..."
+#define LOCUS_REFUSED_ELEMENTS_WHY \
+  error::not_possible<error::element_of_a_pending_expression, error::name_it_as_a_Tensor>
+#include <locus/expr/refuse_elements.inc>
 
   [[nodiscard]] bool computed() const { return computed_; }
   [[nodiscard]] const detail::Part<Tree, Handles...>& part() const { return part_; }
@@ -274,34 +275,23 @@ struct FirstPlace<X, Rest...> {
   using type = device_of<X>;
 };
 
+/// What stands in a formula of `fuse` for a tensor that is not among its arguments: fuse refuses it.
+struct Stranger {};
+template <class Tree>
+inline constexpr bool has_stranger = std::is_same_v<Tree, Stranger>;
+template <class F, class... Children>
+inline constexpr bool has_stranger<Apply<F, Children...>> = (has_stranger<Children> || ...);
+
 template <class T, class X>
 auto as_tree(const X& x) {
-  if constexpr (Scalar<X>) {
+  if constexpr (TensorLike<X> && !is_symbolic<X>) {
+    return Stranger{};
+  } else if constexpr (Scalar<X>) {
     require_fits<T>(x);
     return Constant<T>{static_cast<compute_t<T>>(x)};
   } else return x.tree;
 }
 
-}  // namespace detail
-
-namespace detail {
-/// The values that F gets in registers; a number beside a tensor becomes one of the tensor's type.
-template <class X, class T>
-using argument_t = compute_t<typename CommonValue<Tensor<T, Cpu>, X>::type>;
-
-/// Whether F says what its derivative is, for arguments of these types.
-template <class F, class... R>
-concept HasDerivative =
-    requires { F::differentiable; } || requires(const F& f, R... x) { f.by_inputs(x...); } ||
-    requires(const F& f, R... x) { f.by_input(x...); } || requires(const F& f, R... x) { f.by_output(f(x...)); } ||
-    requires(const F& f, R... x) { f.pullback(f(x...), f(x...), x...); };
-template <class X>
-concept TracedFloats = TensorLike<X> && bare_t<X>::role == Role::traced && FloatingDType<value_of<X>>;
-
-/// Whether a function without a derivative meets something traced.
-template <class F, class... X>
-concept LosesGradient =
-    (TracedFloats<X> || ...) && !HasDerivative<F, argument_t<bare_t<X>, typename CommonValue<bare_t<X>...>::type>...>;
 }  // namespace detail
 
 namespace detail {
@@ -337,81 +327,36 @@ template <class X>
   if constexpr (stands_alone<X>) return std::move(x).eval();
   else return std::forward<X>(x);
 }
-}  // namespace detail
 
-/// A scalar function of tensors and numbers, pending: elementwise(MyFunction{}, x). Operands broadcast as in NumPy.
-/// Where together they are made of more tensors than one launch takes, they are computed first.
-/// throws ShapeError naming both shapes
+/// A scalar function of operands that belong together, pending. Where together they are made of more tensors than one
+/// launch takes, they are computed first. throws ShapeError naming both shapes
 template <class F, class... X>
-  requires(!detail::LosesGradient<F, X...>)
-[[nodiscard]] auto elementwise(const F& f, X&&... x) {
-  using T = typename detail::CommonValue<detail::bare_t<X>...>::type;
-  using D = typename detail::FirstPlace<detail::bare_t<X>...>::type;
-  static_assert(!(detail::is_symbolic<X> || ...) || ((detail::is_symbolic<X> || Scalar<X>)&&...),
-                "fuse: the formula must be made of its arguments alone; pass every tensor as an argument of fuse");
-  using V =
-      typename detail::ResultValue<F, typename detail::CommonValue<Tensor<T, D>, detail::bare_t<X>>::type...>::type;
-  if constexpr (detail::too_many_leaves<X...> && (detail::stands_alone<X> || ...)) {
-    return elementwise(f, detail::computed_if_alone(std::forward<X>(x))...);
-  } else if constexpr ((detail::is_symbolic<X> || ...)) {
-    return Symbolic<V, D, Apply<F, decltype(detail::as_tree<T>(x))...>>{{f, {detail::as_tree<T>(x)...}}};
+[[nodiscard]] auto pending(const F& f, X&&... x) {
+  using T = typename CommonValue<bare_t<X>...>::type;
+  using D = typename FirstPlace<bare_t<X>...>::type;
+  using V = typename ResultValue<F, typename CommonValue<Tensor<T, D>, bare_t<X>>::type...>::type;
+  if constexpr (too_many_leaves<X...> && (stands_alone<X> || ...)) {
+    return pending(f, computed_if_alone(std::forward<X>(x))...);
+  } else if constexpr ((is_symbolic<X> || ...)) {
+    return Symbolic<V, D, Apply<F, decltype(as_tree<T>(x))...>>{{f, {as_tree<T>(x)...}}};
   } else {
-    auto part = detail::join_parts(f, detail::as_part<T>(std::forward<X>(x))...);
-    return [&]<class Tree, class... H>(detail::Part<Tree, H...>& joined) {
+    auto part = join_parts(f, as_part<T>(std::forward<X>(x))...);
+    return [&]<class Tree, class... H>(Part<Tree, H...>& joined) {
       return Expr<V, D, Tree, H...>(std::move(joined));
     }(part);
   }
 }
-
-#if LOCUS_CLANG_REFUSES
-// The text on one line: clang prints all that it stands on.
-// clang-format off
-LOCUS_REFUSALS_BEGIN
-template <class F, class... X>
-  requires detail::LosesGradient<F, X...>
-error::refused elementwise(const F&, const X&...)
-    LOCUS_REFUSED("elementwise: this scalar function has no derivative, and an operand is traced; give its class by_output(y), by_input(x), by_inputs(x...) or pullback(g, y, x...)");
-LOCUS_REFUSALS_END
-// clang-format on
-#else
-template <class F, class... X,
-          class why = error::not_possible<error::scalar_function_without_a_derivative<F>,
-                                          error::give_it_by_output_or_by_input_or_by_inputs_or_pullback>>
-  requires detail::LosesGradient<F, X...>
-void elementwise(const F&, const X&...) = delete;
-#endif
+}  // namespace detail
 
 template <class T, class D, class Tree, class... H>
 template <DType U>
 auto Expr<T, D, Tree, H...>::as() const& {
-  return elementwise(functor::Convert<U>{}, *this);
+  return detail::pending(functor::Convert<U>{}, *this);
 }
 template <class T, class D, class Tree, class... H>
 template <DType U>
 auto Expr<T, D, Tree, H...>::as() && {
-  return elementwise(functor::Convert<U>{}, std::move(*this));
-}
-
-/// The formula as one expression: the function runs once on symbols, so that each tensor is loaded once however often
-/// the formula names it.   fuse([](auto x, auto b) { return relu(x * 2.f + b); }, x, b)
-/// At most about eight tensors fit the registers well.
-template <class F, TensorLike... X>
-[[nodiscard]] auto fuse(const F& formula, X&&... x) {
-  using D = typename detail::FirstPlace<detail::bare_t<X>...>::type;
-  const auto symbolic = [&]<int... i>(std::integer_sequence<int, i...>) {
-    return formula(Symbolic<value_of<X>, D, Symbol<i>>{}...);
-  }(std::make_integer_sequence<int, sizeof...(X)>{});
-  static_assert(detail::is_symbolic<decltype(symbolic)>,
-                "fuse: the formula must be made of its arguments alone; pass every tensor as an argument of fuse");
-  Shape shape;
-  ((shape = broadcast(shape, x.value().shape())), ...);
-  using Result = detail::bare_t<decltype(symbolic)>;
-  const auto handle = [](auto&& operand) -> decltype(auto) {
-    if constexpr (detail::is_expr<decltype(operand)>) return operand.eval();
-    else return (operand);
-  };
-  return Expr<typename Result::value_type, D, decltype(symbolic.tree), detail::bare_t<decltype(handle(x))>...>(
-      {symbolic.tree, {detail::Leaf(handle(x))...}, shape});
+  return detail::pending(functor::Convert<U>{}, std::move(*this));
 }
 
 }  // namespace locus::inline LOCUS_ABI

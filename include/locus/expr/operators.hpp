@@ -2,15 +2,15 @@
 // The elementwise operators and functions. Operands are tensors of one place and element type, or numbers; shapes
 // broadcast as in NumPy. All of them are pending: see expr.hpp for when they are computed.
 
-#include <locus/expr/refuse.hpp>
+#include <locus/expr/elementwise.hpp>
 
 namespace locus::inline LOCUS_ABI {
 
-#define LOCUS_BINARY(name, Functor)                                               \
-  template <class L, class R>                                                     \
-    requires Combinable<L, R>                                                     \
-  [[nodiscard]] auto name(L&& left, R&& right) {                                  \
-    return elementwise(Functor{}, std::forward<L>(left), std::forward<R>(right)); \
+#define LOCUS_BINARY(name, Functor)                                                   \
+  template <class L, class R>                                                         \
+    requires Combinable<L, R>                                                         \
+  [[nodiscard]] auto name(L&& left, R&& right) {                                      \
+    return detail::pending(Functor{}, std::forward<L>(left), std::forward<R>(right)); \
   }
 
 LOCUS_BINARY(operator+, functor::Add)
@@ -31,27 +31,66 @@ LOCUS_BINARY(maximum, functor::Maximum)
 
 #undef LOCUS_BINARY
 
-LOCUS_REFUSE_MIXED(operator+, "a + b")
-LOCUS_REFUSE_MIXED(operator-, "a - b")
-LOCUS_REFUSE_MIXED(operator*, "a * b")
-LOCUS_REFUSE_MIXED(operator/, "a / b")
-LOCUS_REFUSE_MIXED(operator%, "a % b")
-LOCUS_REFUSE_MIXED(operator==, "a == b")
-LOCUS_REFUSE_MIXED(operator!=, "a != b")
-LOCUS_REFUSE_MIXED(operator<, "a < b")
-LOCUS_REFUSE_MIXED(operator<=, "a <= b")
-LOCUS_REFUSE_MIXED(operator>, "a > b")
-LOCUS_REFUSE_MIXED(operator>=, "a >= b")
-LOCUS_REFUSE_MIXED(operator&&, "a && b")
-LOCUS_REFUSE_MIXED(operator||, "a || b")
-LOCUS_REFUSE_MIXED(minimum, "minimum(a, b)")
-LOCUS_REFUSE_MIXED(maximum, "maximum(a, b)")
+#define LOCUS_REFUSED_OPERATOR +
+#include <locus/expr/refuse_operator.inc>
+#define LOCUS_REFUSED_OPERATOR -
+#include <locus/expr/refuse_operator.inc>
+#define LOCUS_REFUSED_OPERATOR *
+#include <locus/expr/refuse_operator.inc>
+#define LOCUS_REFUSED_OPERATOR /
+#include <locus/expr/refuse_operator.inc>
+#define LOCUS_REFUSED_OPERATOR %
+#include <locus/expr/refuse_operator.inc>
+#define LOCUS_REFUSED_OPERATOR ==
+#include <locus/expr/refuse_operator.inc>
+#define LOCUS_REFUSED_OPERATOR !=
+#include <locus/expr/refuse_operator.inc>
+#define LOCUS_REFUSED_OPERATOR <
+#include <locus/expr/refuse_operator.inc>
+#define LOCUS_REFUSED_OPERATOR <=
+#include <locus/expr/refuse_operator.inc>
+#define LOCUS_REFUSED_OPERATOR >
+#include <locus/expr/refuse_operator.inc>
+#define LOCUS_REFUSED_OPERATOR >=
+#include <locus/expr/refuse_operator.inc>
+#define LOCUS_REFUSED_OPERATOR &&
+#include <locus/expr/refuse_operator.inc>
+#define LOCUS_REFUSED_OPERATOR ||
+#include <locus/expr/refuse_operator.inc>
+#define LOCUS_REFUSED minimum(const L&, const R&)
+#define LOCUS_REFUSED_CALL "minimum(a, b)"
+#include <locus/device/refuse.inc>
+#define LOCUS_REFUSED maximum(const L&, const R&)
+#define LOCUS_REFUSED_CALL "maximum(a, b)"
+#include <locus/device/refuse.inc>
 
 namespace detail {
 template <class X>
-concept FloatingOperand = Operand<X> && FloatingDType<value_of<X>>;
-template <class X>
 concept FloatingOrNumber = !TensorLike<X> || FloatingDType<value_of<X>>;
+
+/// Two tensors that do not belong together. (With a number, min and max of a mistaken operand may be a reduction.)
+template <class L, class R>
+struct ExtremeMistake : NoMistake {};
+template <TensorLike L, TensorLike R>
+struct ExtremeMistake<L, R> : Mistake<L, R> {};
+
+template <class X, class Low, class High>
+struct ClampMistake : FirstMistake<PlacesAmong<X, Low, High>, OperandMistake<X>, Mistake<X, Low>, Mistake<X, High>> {};
+
+/// A condition of `where` that holds no bool, or numbers for both of its choices.
+template <class C, class X, class Y>
+struct ConditionMistake : NoMistake {};
+template <TensorLike C, class X, class Y>
+  requires(!std::is_same_v<value_of<C>, bool>)
+struct ConditionMistake<C, X, Y>
+    : MistakeOf<Wrong::condition,
+                error::dtype_mismatch<error::condition_holds<value_of<C>>, error::compare_first_as_in_x_greater_0>> {};
+template <TensorLike C, Scalar X, Scalar Y>
+  requires std::is_same_v<value_of<C>, bool>
+struct ConditionMistake<C, X, Y>
+    : MistakeOf<Wrong::numbers, error::not_possible<error::numbers_alone, error::make_one_a_tensor_as_in_full>> {};
+template <class C, class X, class Y>
+struct WhereMistake : FirstMistake<PlacesAmong<C, X, Y>, ConditionMistake<C, X, Y>, Mistake<X, Y>> {};
 }  // namespace detail
 
 /// Elementwise smaller and larger one, as minimum and maximum. With an integer second argument, min and max reduce over
@@ -59,33 +98,37 @@ concept FloatingOrNumber = !TensorLike<X> || FloatingDType<value_of<X>>;
 template <class L, class R>
   requires(Combinable<L, R> && TensorLike<L> && !std::is_integral_v<detail::bare_t<R>>)
 [[nodiscard]] auto min(L&& left, R&& right) {
-  return elementwise(functor::Minimum{}, std::forward<L>(left), std::forward<R>(right));
+  return detail::pending(functor::Minimum{}, std::forward<L>(left), std::forward<R>(right));
 }
 template <class L, class R>
   requires(Combinable<L, R> && TensorLike<L> && !std::is_integral_v<detail::bare_t<R>>)
 [[nodiscard]] auto max(L&& left, R&& right) {
-  return elementwise(functor::Maximum{}, std::forward<L>(left), std::forward<R>(right));
+  return detail::pending(functor::Maximum{}, std::forward<L>(left), std::forward<R>(right));
 }
-template <TensorLike L, TensorLike R>
-  requires detail::Refused<L, R>
-void min(const L&, const R&) = delete;
-template <TensorLike L, TensorLike R>
-  requires detail::Refused<L, R>
-void max(const L&, const R&) = delete;
+#define LOCUS_REFUSED min(const L&, const R&)
+#define LOCUS_REFUSED_CALL "min(a, b)"
+#define LOCUS_REFUSED_MISTAKE detail::ExtremeMistake<L, R>
+#include <locus/device/refuse.inc>
+#define LOCUS_REFUSED max(const L&, const R&)
+#define LOCUS_REFUSED_CALL "max(a, b)"
+#define LOCUS_REFUSED_MISTAKE detail::ExtremeMistake<L, R>
+#include <locus/device/refuse.inc>
 
 /// x^y for floating element types.
 template <class L, class R>
   requires(Combinable<L, R> && detail::FloatingOrNumber<L> && detail::FloatingOrNumber<R>)
 [[nodiscard]] auto pow(L&& base, R&& exponent) {
-  return elementwise(functor::Power{}, std::forward<L>(base), std::forward<R>(exponent));
+  return detail::pending(functor::Power{}, std::forward<L>(base), std::forward<R>(exponent));
 }
-LOCUS_REFUSE_MIXED(pow, "pow(a, b)")
+#define LOCUS_REFUSED pow(const L&, const R&)
+#define LOCUS_REFUSED_CALL "pow(a, b)"
+#include <locus/device/refuse.inc>
 
-#define LOCUS_UNARY(name, Functor, kind)               \
-  template <class X>                                   \
-    requires detail::kind<X>                           \
-  [[nodiscard]] auto name(X&& x) {                     \
-    return elementwise(Functor{}, std::forward<X>(x)); \
+#define LOCUS_UNARY(name, Functor, kind)                   \
+  template <class X>                                       \
+    requires detail::kind<X>                               \
+  [[nodiscard]] auto name(X&& x) {                         \
+    return detail::pending(Functor{}, std::forward<X>(x)); \
   }
 
 LOCUS_UNARY(operator-, functor::Negate, Operand)
@@ -115,36 +158,71 @@ LOCUS_UNARY(isfinite, functor::IsFinite, FloatingOperand)
 
 #undef LOCUS_UNARY
 
-LOCUS_REFUSE_UNARY(operator-, Operand)
-LOCUS_REFUSE_UNARY(operator!, Operand)
-LOCUS_REFUSE_UNARY(abs, Operand)
-LOCUS_REFUSE_UNARY(sign, Operand)
-LOCUS_REFUSE_UNARY(square, Operand)
-LOCUS_REFUSE_UNARY(relu, Operand)
-LOCUS_REFUSE_UNARY(exp, FloatingOperand)
-LOCUS_REFUSE_UNARY(expm1, FloatingOperand)
-LOCUS_REFUSE_UNARY(log, FloatingOperand)
-LOCUS_REFUSE_UNARY(log1p, FloatingOperand)
-LOCUS_REFUSE_UNARY(sqrt, FloatingOperand)
-LOCUS_REFUSE_UNARY(rsqrt, FloatingOperand)
-LOCUS_REFUSE_UNARY(reciprocal, FloatingOperand)
-LOCUS_REFUSE_UNARY(sin, FloatingOperand)
-LOCUS_REFUSE_UNARY(cos, FloatingOperand)
-LOCUS_REFUSE_UNARY(tanh, FloatingOperand)
-LOCUS_REFUSE_UNARY(erf, FloatingOperand)
-LOCUS_REFUSE_UNARY(floor, FloatingOperand)
-LOCUS_REFUSE_UNARY(ceil, FloatingOperand)
-LOCUS_REFUSE_UNARY(round, FloatingOperand)
-LOCUS_REFUSE_UNARY(sigmoid, FloatingOperand)
-LOCUS_REFUSE_UNARY(silu, FloatingOperand)
-LOCUS_REFUSE_UNARY(softplus, FloatingOperand)
-LOCUS_REFUSE_UNARY(isfinite, FloatingOperand)
+#define LOCUS_REFUSED_FUNCTION operator-
+#define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
+#include <locus/expr/refuse_function.inc>
+#define LOCUS_REFUSED_FUNCTION operator!
+#define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
+#include <locus/expr/refuse_function.inc>
+#define LOCUS_REFUSED_FUNCTION abs
+#define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
+#include <locus/expr/refuse_function.inc>
+#define LOCUS_REFUSED_FUNCTION sign
+#define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
+#include <locus/expr/refuse_function.inc>
+#define LOCUS_REFUSED_FUNCTION square
+#define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
+#include <locus/expr/refuse_function.inc>
+#define LOCUS_REFUSED_FUNCTION relu
+#define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
+#include <locus/expr/refuse_function.inc>
+#define LOCUS_REFUSED_FUNCTION exp
+#include <locus/expr/refuse_function.inc>
+#define LOCUS_REFUSED_FUNCTION expm1
+#include <locus/expr/refuse_function.inc>
+#define LOCUS_REFUSED_FUNCTION log
+#include <locus/expr/refuse_function.inc>
+#define LOCUS_REFUSED_FUNCTION log1p
+#include <locus/expr/refuse_function.inc>
+#define LOCUS_REFUSED_FUNCTION sqrt
+#include <locus/expr/refuse_function.inc>
+#define LOCUS_REFUSED_FUNCTION rsqrt
+#include <locus/expr/refuse_function.inc>
+#define LOCUS_REFUSED_FUNCTION reciprocal
+#include <locus/expr/refuse_function.inc>
+#define LOCUS_REFUSED_FUNCTION sin
+#include <locus/expr/refuse_function.inc>
+#define LOCUS_REFUSED_FUNCTION cos
+#include <locus/expr/refuse_function.inc>
+#define LOCUS_REFUSED_FUNCTION tanh
+#include <locus/expr/refuse_function.inc>
+#define LOCUS_REFUSED_FUNCTION erf
+#include <locus/expr/refuse_function.inc>
+#define LOCUS_REFUSED_FUNCTION floor
+#include <locus/expr/refuse_function.inc>
+#define LOCUS_REFUSED_FUNCTION ceil
+#include <locus/expr/refuse_function.inc>
+#define LOCUS_REFUSED_FUNCTION round
+#include <locus/expr/refuse_function.inc>
+#define LOCUS_REFUSED_FUNCTION sigmoid
+#include <locus/expr/refuse_function.inc>
+#define LOCUS_REFUSED_FUNCTION silu
+#include <locus/expr/refuse_function.inc>
+#define LOCUS_REFUSED_FUNCTION softplus
+#include <locus/expr/refuse_function.inc>
+#define LOCUS_REFUSED_FUNCTION isfinite
+#include <locus/expr/refuse_function.inc>
+#define LOCUS_REFUSED_FUNCTION leaky_relu
+#define LOCUS_REFUSED_PARAMETERS , double = 0.01
+#include <locus/expr/refuse_function.inc>
+#define LOCUS_REFUSED_FUNCTION gelu
+#include <locus/expr/refuse_function.inc>
 
 /// x where x > 0, slope * x elsewhere.
 template <detail::FloatingOperand X>
 [[nodiscard]] auto leaky_relu(X&& x, double slope = 0.01) {
   using R = compute_t<value_of<X>>;
-  return elementwise(functor::LeakyRelu<R>{static_cast<R>(slope)}, std::forward<X>(x));
+  return detail::pending(functor::LeakyRelu<R>{static_cast<R>(slope)}, std::forward<X>(x));
 }
 
 /// How gelu computes the normal distribution function: by erf, or by PyTorch's approximate="tanh".
@@ -154,14 +232,14 @@ enum class GeluForm { exact, tanh };
 template <GeluForm form = GeluForm::exact, detail::FloatingOperand X>
 [[nodiscard]] auto gelu(X&& x) {
   using F = std::conditional_t<form == GeluForm::exact, functor::Gelu, functor::GeluTanh>;
-  return elementwise(F{}, std::forward<X>(x));
+  return detail::pending(F{}, std::forward<X>(x));
 }
 
 /// x limited to [low, high]; each bound a number or a tensor. Where low > high the result is high, as in PyTorch.
 template <class X, class Low, class High>
   requires(detail::Operand<X> && Combinable<X, Low> && Combinable<X, High>)
 [[nodiscard]] auto clamp(X&& x, Low&& low, High&& high) {
-  return elementwise(functor::Clamp{}, std::forward<X>(x), std::forward<Low>(low), std::forward<High>(high));
+  return detail::pending(functor::Clamp{}, std::forward<X>(x), std::forward<Low>(low), std::forward<High>(high));
 }
 
 /// x where the condition holds, y elsewhere. The condition is a bool tensor; x or y may be a number.
@@ -169,11 +247,25 @@ template <class C, class X, class Y>
   requires(TensorLike<C> && std::is_same_v<value_of<C>, bool> && Combinable<X, Y> &&
            (!TensorLike<X> || SameDevice<C, X>) && (!TensorLike<Y> || SameDevice<C, Y>))
 [[nodiscard]] auto where(C&& condition, X&& x, Y&& y) {
-  return elementwise(functor::Where{}, std::forward<C>(condition), std::forward<X>(x), std::forward<Y>(y));
+  return detail::pending(functor::Where{}, std::forward<C>(condition), std::forward<X>(x), std::forward<Y>(y));
 }
 
-LOCUS_REFUSE_THREE(clamp, "clamp(x, low, high)")
-LOCUS_REFUSE_THREE(where, "where(condition, x, y)")
+#define LOCUS_REFUSED clamp(const X&, const Low&, const High&)
+#define LOCUS_REFUSED_CALL "clamp(x, low, high)"
+#define LOCUS_REFUSED_TEMPLATE class X, class Low, class High
+#define LOCUS_REFUSED_OPERANDS X, Low, High
+#define LOCUS_REFUSED_MISTAKE detail::ClampMistake<X, Low, High>
+#define LOCUS_REFUSED_LEFT "one operand is"
+#define LOCUS_REFUSED_RIGHT "another"
+#include <locus/device/refuse.inc>
+#define LOCUS_REFUSED where(const C&, const X&, const Y&)
+#define LOCUS_REFUSED_CALL "where(condition, x, y)"
+#define LOCUS_REFUSED_TEMPLATE class C, class X, class Y
+#define LOCUS_REFUSED_OPERANDS C, X, Y
+#define LOCUS_REFUSED_MISTAKE detail::WhereMistake<C, X, Y>
+#define LOCUS_REFUSED_LEFT "one operand is"
+#define LOCUS_REFUSED_RIGHT "another"
+#include <locus/device/refuse.inc>
 
 namespace detail {
 
@@ -223,51 +315,36 @@ LOCUS_UPDATE(operator%=, functor::Remainder)
 
 #undef LOCUS_UPDATE
 
-LOCUS_REFUSE_MIXED(operator+=, "a += b")
-LOCUS_REFUSE_MIXED(operator-=, "a -= b")
-LOCUS_REFUSE_MIXED(operator*=, "a *= b")
-LOCUS_REFUSE_MIXED(operator/=, "a /= b")
-LOCUS_REFUSE_MIXED(operator%=, "a %= b")
+#define LOCUS_REFUSED_OPERATOR +=
+#include <locus/expr/refuse_operator.inc>
+#define LOCUS_REFUSED_OPERATOR -=
+#include <locus/expr/refuse_operator.inc>
+#define LOCUS_REFUSED_OPERATOR *=
+#include <locus/expr/refuse_operator.inc>
+#define LOCUS_REFUSED_OPERATOR /=
+#include <locus/expr/refuse_operator.inc>
+#define LOCUS_REFUSED_OPERATOR %=
+#include <locus/expr/refuse_operator.inc>
 
 namespace detail {
+/// A target whose elements do not change in place: traced, a parameter, or an expression that is not computed yet.
 template <class X, class Y>
-concept UpdatesTraced = TensorLike<X> && bare_t<X>::role == Role::traced && !Mistake<X, Y>::found;
+concept UpdatesTraced = TensorLike<X> && bare_t<X>::role == Role::traced && IsWrong<Mistake<X, Y>, Wrong::nothing>;
 template <class X, class Y>
-concept UpdatesPending = is_expr<X> && bare_t<X>::role != Role::traced && !Mistake<X, Y>::found;
+concept UpdatesPending = is_expr<X> && bare_t<X>::role != Role::traced && IsWrong<Mistake<X, Y>, Wrong::nothing>;
+template <class X, class Y>
+concept UpdatesParameter = IsParameter<X> && !is_expr<X> && IsWrong<Mistake<X, Y>, Wrong::nothing>;
 }  // namespace detail
 
-#if LOCUS_CLANG_REFUSES
-LOCUS_REFUSALS_BEGIN
-#define LOCUS_REFUSE_UPDATE(name, text)                                                                           \
-  template <class X, class Y>                                                                                     \
-    requires detail::UpdatesTraced<X, Y>                                                                          \
-  error::refused name(const X&, const Y&) __attribute__((diagnose_if(                                             \
-      true, text ": the target is traced, and a gradient would be lost; change its value, x.value()", "error"))); \
-  template <class X, class Y>                                                                                     \
-    requires detail::UpdatesPending<X, Y>                                                                         \
-  error::refused name(const X&, const Y&) __attribute__((diagnose_if(                                             \
-      true, text ": the target is a pending expression; name it as a Tensor (Tensor x = ...), then change it",    \
-      "error")));
-#else
-#define LOCUS_REFUSE_UPDATE(name, text)                                                                           \
-  template <class X, class Y,                                                                                     \
-            class why = error::not_possible<error::in_place_on_a_traced_tensor, error::change_its_value_x_value>> \
-    requires detail::UpdatesTraced<X, Y>                                                                          \
-  void name(const X&, const Y&) = delete;                                                                         \
-  template <class X, class Y,                                                                                     \
-            class why = error::not_possible<error::in_place_on_a_pending_expression, error::name_it_as_a_Tensor>> \
-    requires detail::UpdatesPending<X, Y>                                                                         \
-  void name(const X&, const Y&) = delete;
-#endif
-
-LOCUS_REFUSE_UPDATE(operator+=, "a += b")
-LOCUS_REFUSE_UPDATE(operator-=, "a -= b")
-LOCUS_REFUSE_UPDATE(operator*=, "a *= b")
-LOCUS_REFUSE_UPDATE(operator/=, "a /= b")
-LOCUS_REFUSE_UPDATE(operator%=, "a %= b")
-#undef LOCUS_REFUSE_UPDATE
-#if LOCUS_CLANG_REFUSES
-LOCUS_REFUSALS_END
-#endif
+#define LOCUS_REFUSED_OPERATOR +=
+#include <locus/expr/refuse_update.inc>
+#define LOCUS_REFUSED_OPERATOR -=
+#include <locus/expr/refuse_update.inc>
+#define LOCUS_REFUSED_OPERATOR *=
+#include <locus/expr/refuse_update.inc>
+#define LOCUS_REFUSED_OPERATOR /=
+#include <locus/expr/refuse_update.inc>
+#define LOCUS_REFUSED_OPERATOR %=
+#include <locus/expr/refuse_update.inc>
 
 }  // namespace locus::inline LOCUS_ABI

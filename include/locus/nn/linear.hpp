@@ -12,6 +12,8 @@ namespace locus::inline LOCUS_ABI::nn {
 template <class T, class D>
 class Linear final : public Layer<Linear<T, D>, T, D> {
  public:
+  using input_type = T;
+
   Parameter<T, D> weight;
   Parameter<T, D> bias;  ///< empty if the layer has none
 

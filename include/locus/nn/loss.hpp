@@ -33,6 +33,8 @@ void require_same_shape(const char* loss, const P& prediction, const Y& target) 
 
 template <class P, class Y>
 concept LossOperands = TensorLike<P> && TensorLike<Y> && Combinable<P, Y> && FloatingDType<value_of<P>>;
+template <class P, class Y>
+struct LossMistake : FirstMistake<Mistake<P, Y>, IntegerMistake<P>> {};
 }  // namespace detail
 
 /// (prediction - target)^2. shape: (), or the operands' with Reduction::none. throws ShapeError unless shapes are equal
@@ -78,9 +80,21 @@ template <class P, class Y>
   return detail::reduced(fuse(formula, logits, target), reduction);
 }
 
-LOCUS_REFUSE_MIXED(mse_loss, "mse_loss(prediction, target)")
-LOCUS_REFUSE_MIXED(l1_loss, "l1_loss(prediction, target)")
-LOCUS_REFUSE_MIXED(huber_loss, "huber_loss(prediction, target)")
-LOCUS_REFUSE_MIXED(binary_cross_entropy_with_logits, "binary_cross_entropy_with_logits(logits, target)")
+#define LOCUS_REFUSED mse_loss(const L&, const R&, Reduction = Reduction::mean)
+#define LOCUS_REFUSED_CALL "mse_loss(prediction, target)"
+#define LOCUS_REFUSED_MISTAKE detail::LossMistake<L, R>
+#include <locus/device/refuse.inc>
+#define LOCUS_REFUSED l1_loss(const L&, const R&, Reduction = Reduction::mean)
+#define LOCUS_REFUSED_CALL "l1_loss(prediction, target)"
+#define LOCUS_REFUSED_MISTAKE detail::LossMistake<L, R>
+#include <locus/device/refuse.inc>
+#define LOCUS_REFUSED huber_loss(const L&, const R&, double = 1.0, Reduction = Reduction::mean)
+#define LOCUS_REFUSED_CALL "huber_loss(prediction, target)"
+#define LOCUS_REFUSED_MISTAKE detail::LossMistake<L, R>
+#include <locus/device/refuse.inc>
+#define LOCUS_REFUSED binary_cross_entropy_with_logits(const L&, const R&, Reduction = Reduction::mean)
+#define LOCUS_REFUSED_CALL "binary_cross_entropy_with_logits(logits, target)"
+#define LOCUS_REFUSED_MISTAKE detail::LossMistake<L, R>
+#include <locus/device/refuse.inc>
 
 }  // namespace locus::inline LOCUS_ABI::nn

@@ -40,16 +40,20 @@ void visit_each(std::string_view name, const X& member, const Visit& visit) {
   }
 }
 
-/// Calls visit(name, member) for the members that a layer lists.
+struct VisitNothing {
+  void operator()(std::string_view, const auto&) const {}
+};
+/// Whether a layer lists its parameters and children, itself or through the module it wraps.
+template <class M>
+concept ListsMembers = requires(const M& layer, const VisitNothing& visit) { layer.members(visit); } ||
+                       requires(const M& layer, const VisitNothing& visit) { layer.visit_parameters("", visit); };
+
+/// Calls visit(name, member) for the members that a layer lists. One that has a place has parameters: it must.
 template <class M, class Visit>
 void visit_members(const M& layer, const Visit& visit) {
-  if constexpr (requires { layer.members(visit); }) {
+  if constexpr (ListsMembers<M>) {
     layer.members([&](std::string_view name, const auto& member) { visit_each(name, member, visit); });
   } else {
-    static_assert(
-        !requires(M& changeable) { changeable.members(visit); },
-        "a layer's members(visit) must be const, or its parameters would not be found: "
-        "void members(const auto& visit) const");
     static_assert(!HasPlace<M>,
                   "a layer lists its parameters and children in void members(const auto& visit) const, or they would "
                   "not be trained; one that has none derives from nn::Stateless");
@@ -96,29 +100,62 @@ void visit_children(const M& layer, VisitChild<T, D> visit, void* state) {
   }
 }
 
-template <class X, class M>
-concept ElsewhereThan = TensorLike<X> && !std::is_same_v<device_of<X>, device_of<M>>;
-
-}  // namespace detail
-
-namespace detail {
-/// A layer that has a device, and another one than D. (Layers without parameters have none.)
-template <class M, class D>
-concept LayerElsewhere = HasPlace<M> && !std::is_same_v<device_of<M>, D>;
-
-/// The device of the first layer that is elsewhere; D if there is none.
-template <class D, class... M>
-struct PlaceElsewhere {
-  using type = D;
+/// Whether a class has a member named forward, whatever its parameters: two bases that both have one make the name
+/// ambiguous. (A call would compile the body, and its mistakes be reported here too.) A final class is believed.
+struct NamesForward {
+  int forward;
 };
-template <class D, class M, class... Rest>
-struct PlaceElsewhere<D, M, Rest...> : PlaceElsewhere<D, Rest...> {};
-template <class D, LayerElsewhere<D> M, class... Rest>
-struct PlaceElsewhere<D, M, Rest...> {
-  using type = device_of<M>;
-};
-template <class D, class... M>
-using place_elsewhere_t = typename PlaceElsewhere<D, M...>::type;
+template <class M>
+struct AlsoNamesForward : M, NamesForward {};
+template <class M>
+    struct MayHaveForward : std::bool_constant < !requires {
+  &AlsoNamesForward<M>::forward;
+} > {};
+template <class M>
+concept HasForward = std::is_class_v<M> && (std::is_final_v<M> || MayHaveForward<M>::value);
+
+using NoForward =
+    MistakeOf<Wrong::no_forward,
+              error::not_possible<error::layer_without_forward, error::write_auto_forward_const_auto_x_const>>;
+
+/// A forward that is no template and does not take X. (Asking a template would compile its body.)
+template <class M, class X>
+struct ArgumentMistake : NoMistake {};
+template <class M, class X>
+  requires(
+      requires { &M::forward; } && !requires(const M& layer, const X& x) { layer.forward(x.eval()); })
+struct ArgumentMistake<M, X>
+    : MistakeOf<Wrong::no_such_forward, error::not_possible<error::forward_does_not_take_this_argument,
+                                                            error::write_auto_forward_const_auto_x_const>> {};
+
+/// Layers that compute in one element type name it as their input_type.
+template <class M, class X>
+struct InputTypeMistake : NoMistake {};
+template <class M, TensorLike X>
+  requires requires {
+    typename M::input_type;
+    requires !std::is_same_v<typename M::input_type, value_of<X>>;
+  }
+struct InputTypeMistake<M, X> : TypeMistake<typename M::input_type, value_of<X>> {};
+
+/// What is wrong with calling a layer M on X.
+template <class M, class X>
+struct CallMistake
+    : FirstMistake<PlaceMistake<M, X, error::model_is_on, error::input_is_on, error::move_the_input_with_to_D>,
+                   std::conditional_t<HasForward<M>, NoMistake, NoForward>, InputTypeMistake<M, X>,
+                   ArgumentMistake<M, X>> {};
+
+/// What is wrong with a layer M in a network of T on D. (Layers without parameters have neither.)
+template <class M, class T, class D>
+struct LayerMistake : std::conditional_t<HasForward<M>, NoMistake, NoForward> {};
+template <HasPlace M, class T, class D>
+struct LayerMistake<M, T, D>
+    : FirstMistake<
+          PlaceMistake<Tensor<T, D>, M, error::network_is_on, error::layer_is_on, error::make_all_layers_on_one_device>,
+          std::conditional_t<std::is_same_v<value_of<M>, T>, NoMistake, TypeMistake<T, value_of<M>>>,
+          std::conditional_t<HasForward<M>, NoMistake, NoForward>> {};
+template <class T, class D, class... M>
+struct NetworkMistake : FirstMistake<LayerMistake<M, T, D>...> {};
 }  // namespace detail
 
 /// Base of a layer with parameters of T on D, and of your own modules. A derived class lists its parameters and
@@ -141,35 +178,22 @@ class Layer {
 
   /// Records if x is traced; a plain tensor is inference.
   template <TensorLike X, class Self = Derived>
-    requires(SameDevice<X, Layer> && requires(const Self& layer, const X& x) { layer.forward(x.eval()); })
+    requires detail::IsWrong<detail::CallMistake<Self, X>, detail::Wrong::nothing>
   [[nodiscard]] auto operator()(const X& x) const {
     return derived().forward(x.eval());
   }
-#if LOCUS_CLANG_REFUSES
-  template <TensorLike X>
-    requires(std::is_same_v<D, Cpu> && std::is_same_v<device_of<X>, Cuda>)
-  error::refused operator()(const X&) const
-      LOCUS_REFUSED("calling a layer: the model is on Cpu, the input is on Cuda; move the input with .to<Cpu>()");
-  template <TensorLike X>
-    requires(std::is_same_v<D, Cuda> && std::is_same_v<device_of<X>, Cpu>)
-  error::refused operator()(const X&) const
-      LOCUS_REFUSED("calling a layer: the model is on Cuda, the input is on Cpu; move the input with .to<Cuda>()");
-  template <TensorLike X>
-    requires(std::is_same_v<D, Cpu> && std::is_same_v<device_of<X>, Pinned>)
-  error::refused operator()(const X&) const
-      LOCUS_REFUSED("calling a layer: the model is on Cpu, the input is on Pinned; move the input with .to<Cpu>()");
-  template <TensorLike X>
-    requires(std::is_same_v<D, Cuda> && std::is_same_v<device_of<X>, Pinned>)
-  error::refused operator()(const X&) const
-      LOCUS_REFUSED("calling a layer: the model is on Cuda, the input is on Pinned; move the input with .to<Cuda>()");
-#else
-  template <detail::ElsewhereThan<Layer> X,
-            class why = error::device_mismatch<error::model_is_on<D>, error::input_is_on<device_of<X>>,
-                                               error::move_the_input_with_to_D>>
-  void operator()(const X&) const = delete;
-#endif
+#define LOCUS_REFUSED operator()(const X&) const
+#define LOCUS_REFUSED_CALL "calling a layer"
+#define LOCUS_REFUSED_TEMPLATE TensorLike X, class Self = Derived
+#define LOCUS_REFUSED_MISTAKE detail::CallMistake<Self, X>
+#define LOCUS_REFUSED_LEFT "the model is"
+#define LOCUS_REFUSED_RIGHT "the input is"
+#define LOCUS_REFUSED_REMEDY(model, input) "move the input with .to<" model ">()"
+#include <locus/device/refuse.inc>
 
   /// Parameters with their full names, such as "0.weight"; each once.
+  template <class Self = Derived>
+    requires detail::ListsMembers<Self>
   [[nodiscard]] std::vector<NamedParameter<T, D>> named_parameters() const {
     std::vector<NamedParameter<T, D>> result;
     detail::visit_parameters<T, D>(derived(), "", [&](const std::string& name, const Parameter<T, D>& parameter) {
@@ -179,6 +203,8 @@ class Layer {
     });
     return result;
   }
+  template <class Self = Derived>
+    requires detail::ListsMembers<Self>
   [[nodiscard]] std::vector<Parameter<T, D>> parameters() const {
     std::vector<Parameter<T, D>> result;
     detail::visit_parameters<T, D>(derived(), "", [&](const std::string&, const Parameter<T, D>& parameter) {
@@ -190,6 +216,8 @@ class Layer {
   }
 
   /// The modules directly below, with their names.
+  template <class Self = Derived>
+    requires detail::ListsMembers<Self>
   [[nodiscard]] std::vector<std::pair<std::string, Module<T, D>>> children() const {
     std::vector<std::pair<std::string, Module<T, D>>> result;
     const detail::VisitChild<T, D> add = [](void* list, std::string_view name, const Module<T, D>& module) {
@@ -199,9 +227,48 @@ class Layer {
     return result;
   }
 
+  template <class Self = Derived>
+    requires detail::ListsMembers<Self>
   void zero_grad() const {
     for (const auto& parameter : parameters()) parameter.zero_grad();
   }
+
+#define LOCUS_REFUSED parameters() const
+#define LOCUS_REFUSED_TEMPLATE class Self = Derived
+#define LOCUS_REFUSED_IF !detail::ListsMembers<Self>
+#define LOCUS_REFUSED_TEXT                                                                                      \
+  "parameters() of a layer that lists no members; write void members(const auto& visit) const, or derive from " \
+  "nn::Stateless"
+#define LOCUS_REFUSED_WHY \
+  error::not_possible<error::layer_without_members<Self>, error::list_them_in_void_members_const_auto_visit_const>
+#include <locus/device/refuse_if.inc>
+#define LOCUS_REFUSED named_parameters() const
+#define LOCUS_REFUSED_TEMPLATE class Self = Derived
+#define LOCUS_REFUSED_IF !detail::ListsMembers<Self>
+#define LOCUS_REFUSED_TEXT                                                                                            \
+  "named_parameters() of a layer that lists no members; write void members(const auto& visit) const, or derive from " \
+  "nn::Stateless"
+#define LOCUS_REFUSED_WHY \
+  error::not_possible<error::layer_without_members<Self>, error::list_them_in_void_members_const_auto_visit_const>
+#include <locus/device/refuse_if.inc>
+#define LOCUS_REFUSED children() const
+#define LOCUS_REFUSED_TEMPLATE class Self = Derived
+#define LOCUS_REFUSED_IF !detail::ListsMembers<Self>
+#define LOCUS_REFUSED_TEXT                                                                                    \
+  "children() of a layer that lists no members; write void members(const auto& visit) const, or derive from " \
+  "nn::Stateless"
+#define LOCUS_REFUSED_WHY \
+  error::not_possible<error::layer_without_members<Self>, error::list_them_in_void_members_const_auto_visit_const>
+#include <locus/device/refuse_if.inc>
+#define LOCUS_REFUSED zero_grad() const
+#define LOCUS_REFUSED_TEMPLATE class Self = Derived
+#define LOCUS_REFUSED_IF !detail::ListsMembers<Self>
+#define LOCUS_REFUSED_TEXT                                                                                     \
+  "zero_grad() of a layer that lists no members; write void members(const auto& visit) const, or derive from " \
+  "nn::Stateless"
+#define LOCUS_REFUSED_WHY \
+  error::not_possible<error::layer_without_members<Self>, error::list_them_in_void_members_const_auto_visit_const>
+#include <locus/device/refuse_if.inc>
 
  private:
   [[nodiscard]] const Derived& derived() const { return static_cast<const Derived&>(*this); }
@@ -212,24 +279,30 @@ LOCUS_REFUSALS_END
 template <class T, class D>
 class Module : public Layer<Module<T, D>, T, D> {
  public:
+  using input_type = T;
+
   /// Wraps a layer: anything with forward(x) for plain and traced x.
   template <class M>
-    requires(!std::is_same_v<std::remove_cvref_t<M>, Module> && !detail::LayerElsewhere<M, D> &&
-             requires(const std::remove_cvref_t<M>& m, const Tensor<T, D>& x) { m.forward(x); })
+    requires(!std::is_same_v<std::remove_cvref_t<M>, Module> &&
+             detail::IsWrong<detail::LayerMistake<std::remove_cvref_t<M>, T, D>, detail::Wrong::nothing>)
   Module(M&& layer)
       : model_(static_cast<const Interface*>(new Model<std::remove_cvref_t<M>>(std::forward<M>(layer)))) {}
 
 #if LOCUS_CLANG_REFUSES
   template <class M>
-    requires(std::is_same_v<D, Cpu> && std::is_same_v<device_of<M>, Cuda>)
-  Module(const M&) LOCUS_UNAVAILABLE("the network is on Cpu, the layer is on Cuda; make all layers on one device");
+    requires detail::WrongPlaces<detail::LayerMistake<M, T, D>, Cpu, Cuda>
+  Module(const M&) LOCUS_UNAVAILABLE("the network is on Cpu, a layer is on Cuda; make all layers on one device");
   template <class M>
-    requires(std::is_same_v<D, Cuda> && std::is_same_v<device_of<M>, Cpu>)
-  Module(const M&) LOCUS_UNAVAILABLE("the network is on Cuda, the layer is on Cpu; make all layers on one device");
+    requires detail::WrongPlaces<detail::LayerMistake<M, T, D>, Cuda, Cpu>
+  Module(const M&) LOCUS_UNAVAILABLE("the network is on Cuda, a layer is on Cpu; make all layers on one device");
+  template <class M>
+    requires detail::IsWrong<detail::LayerMistake<M, T, D>, detail::Wrong::types>
+  Module(const M&) LOCUS_UNAVAILABLE("a layer holds another element type than the network; make all layers of one");
+  template <class M>
+    requires detail::IsWrong<detail::LayerMistake<M, T, D>, detail::Wrong::no_forward>
+  Module(const M&) LOCUS_UNAVAILABLE("a layer has no forward; write auto forward(const auto& x) const");
 #else
-  template <detail::LayerElsewhere<D> M,
-            class why = error::device_mismatch<error::network_is_on<D>, error::layer_is_on<device_of<M>>,
-                                               error::make_all_layers_on_one_device>>
+  template <class M, class why = typename detail::LayerMistake<M, T, D>::why>
   Module(const M&) = delete;
 #endif
 

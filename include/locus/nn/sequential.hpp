@@ -10,6 +10,8 @@ namespace locus::inline LOCUS_ABI::nn {
 template <class T, class D>
 class Sequential : public Layer<Sequential<T, D>, T, D> {
  public:
+  using input_type = T;
+
   Sequential() = default;
   template <class... M>
     requires(sizeof...(M) > 0 && (std::is_constructible_v<Module<T, D>, M&&> && ...) &&
@@ -20,18 +22,20 @@ class Sequential : public Layer<Sequential<T, D>, T, D> {
 
 #if LOCUS_CLANG_REFUSES
   template <class... M>
-    requires(std::is_same_v<D, Cpu> && std::is_same_v<detail::place_elsewhere_t<D, M...>, Cuda>)
-  Sequential(const M&...)
-      LOCUS_UNAVAILABLE("the network is on Cpu, one of its layers is on Cuda; make all layers on one device");
+    requires detail::WrongPlaces<detail::NetworkMistake<T, D, M...>, Cpu, Cuda>
+  Sequential(const M&...) LOCUS_UNAVAILABLE("the network is on Cpu, a layer is on Cuda; make all layers on one device");
   template <class... M>
-    requires(std::is_same_v<D, Cuda> && std::is_same_v<detail::place_elsewhere_t<D, M...>, Cpu>)
+    requires detail::WrongPlaces<detail::NetworkMistake<T, D, M...>, Cuda, Cpu>
+  Sequential(const M&...) LOCUS_UNAVAILABLE("the network is on Cuda, a layer is on Cpu; make all layers on one device");
+  template <class... M>
+    requires detail::IsWrong<detail::NetworkMistake<T, D, M...>, detail::Wrong::types>
   Sequential(const M&...)
-      LOCUS_UNAVAILABLE("the network is on Cuda, one of its layers is on Cpu; make all layers on one device");
+      LOCUS_UNAVAILABLE("a layer holds another element type than the network; make all layers of one");
+  template <class... M>
+    requires detail::IsWrong<detail::NetworkMistake<T, D, M...>, detail::Wrong::no_forward>
+  Sequential(const M&...) LOCUS_UNAVAILABLE("a layer has no forward; write auto forward(const auto& x) const");
 #else
-  template <class... M, class why = error::device_mismatch<error::network_is_on<D>,
-                                                           error::layer_is_on<detail::place_elsewhere_t<D, M...>>,
-                                                           error::make_all_layers_on_one_device>>
-    requires(detail::LayerElsewhere<M, D> || ...)
+  template <class... M, class why = typename detail::NetworkMistake<T, D, M...>::why>
   Sequential(const M&...) = delete;
 #endif
 

@@ -2,7 +2,7 @@
 // Cross-entropy of logits and class labels, fused: the probabilities are never stored.
 
 #include <locus/ops/cross_entropy_rows.hpp>
-#include <locus/ops/refuse_places.hpp>
+#include <locus/ops/index_operands.hpp>
 
 namespace locus::inline LOCUS_ABI {
 
@@ -125,6 +125,21 @@ concept LossOperands = FloatingOperand<L> && IndexOperand<Y> && SameDevice<L, Y>
 template <class L, class Y, class W>
 concept WeightedLossOperands = LossOperands<L, Y> && TensorLike<W> && bare_t<W>::role == Role::plain &&
                                SameDevice<L, W> && std::is_same_v<value_of<L>, value_of<W>>;
+
+template <class L, class Y>
+struct EntropyMistake : FirstMistake<PlaceMistake<L, Y, error::input_is_on, error::labels_are_on>, FloatingMistake<L>,
+                                     IndexTypeMistake<Y, error::labels_hold>> {};
+/// With weights, which may be wrong too: never both, so that one refusal answers.
+template <class L, class Y, class W>
+struct WeightedLabelsMistake : NoMistake {};
+template <class L, class Y, TensorLike W>
+struct WeightedLabelsMistake<L, Y, W> : EntropyMistake<L, Y> {};
+template <class L, class Y, class W>
+struct WeightsMistake : NoMistake {};
+template <class L, class Y, TensorLike W>
+  requires IsWrong<EntropyMistake<L, Y>, Wrong::nothing>
+struct WeightsMistake<L, Y, W>
+    : FirstMistake<PlaceMistake<L, W, error::input_is_on, error::weights_are_on>, Mistake<L, W>> {};
 }  // namespace detail
 
 /// Cross-entropy of logits and int64 class labels, as torch.nn.functional.cross_entropy.
@@ -150,11 +165,25 @@ template <class L, class Y, class W>
   return apply(operation::CrossEntropy{options}, logits, labels, weights);
 }
 
-LOCUS_REFUSE_PLACES(cross_entropy, "cross_entropy(logits, labels)", "the logits are", "the labels are", input_is_on,
-                    labels_are_on, CrossEntropyOptions)
-LOCUS_REFUSE_THIRD(cross_entropy, "cross_entropy(logits, labels, weights)", "the logits are", "the class weights are",
-                   input_is_on, weights_are_on)
-LOCUS_REFUSE_INDEX_TYPE(cross_entropy, "cross_entropy(logits, labels)", "the labels are", labels_hold,
-                        CrossEntropyOptions)
+#define LOCUS_REFUSED cross_entropy(const L&, const R&, const CrossEntropyOptions& = {})
+#define LOCUS_REFUSED_CALL "cross_entropy(logits, labels)"
+#define LOCUS_REFUSED_MISTAKE detail::EntropyMistake<L, R>
+#define LOCUS_REFUSED_LEFT "the logits are"
+#define LOCUS_REFUSED_RIGHT "the labels are"
+#include <locus/device/refuse.inc>
+#define LOCUS_REFUSED cross_entropy(const L&, const R&, const W&, const CrossEntropyOptions& = {})
+#define LOCUS_REFUSED_CALL "cross_entropy(logits, labels, weights)"
+#define LOCUS_REFUSED_TEMPLATE class L, class R, class W
+#define LOCUS_REFUSED_MISTAKE detail::WeightedLabelsMistake<L, R, W>
+#define LOCUS_REFUSED_LEFT "the logits are"
+#define LOCUS_REFUSED_RIGHT "the labels are"
+#include <locus/device/refuse.inc>
+#define LOCUS_REFUSED cross_entropy(const L&, const R&, const W&, const CrossEntropyOptions& = {})
+#define LOCUS_REFUSED_CALL "cross_entropy(logits, labels, weights)"
+#define LOCUS_REFUSED_TEMPLATE class L, class R, class W
+#define LOCUS_REFUSED_MISTAKE detail::WeightsMistake<L, R, W>
+#define LOCUS_REFUSED_LEFT "the logits are"
+#define LOCUS_REFUSED_RIGHT "the class weights are"
+#include <locus/device/refuse.inc>
 
 }  // namespace locus::inline LOCUS_ABI

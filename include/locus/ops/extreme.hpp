@@ -2,7 +2,7 @@
 // The largest and smallest elements along axes, and where they stand.
 
 // First, so that the compiler's path to what is refused is short.
-#include <locus/expr/refuse.hpp>
+#include <locus/expr/operands.hpp>
 
 #include <locus/ops/reduce.hpp>
 
@@ -104,9 +104,21 @@ template <detail::Operand X>
   return detail::locate<false>("argmin", std::forward<X>(x), axis, keepdim);
 }
 
-LOCUS_REFUSE_UNARY(max, Operand, const ReduceAxes& = {}, bool = false)
-LOCUS_REFUSE_UNARY(min, Operand, const ReduceAxes& = {}, bool = false)
-LOCUS_REFUSE_UNARY(argmax, Operand, const ReduceAxes& = {}, bool = false)
-LOCUS_REFUSE_UNARY(argmin, Operand, const ReduceAxes& = {}, bool = false)
+#define LOCUS_REFUSED_FUNCTION max
+#define LOCUS_REFUSED_PARAMETERS , const ReduceAxes& = {}, bool = false
+#define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
+#include <locus/expr/refuse_function.inc>
+#define LOCUS_REFUSED_FUNCTION min
+#define LOCUS_REFUSED_PARAMETERS , const ReduceAxes& = {}, bool = false
+#define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
+#include <locus/expr/refuse_function.inc>
+#define LOCUS_REFUSED_FUNCTION argmax
+#define LOCUS_REFUSED_PARAMETERS , const ReduceAxes& = {}, bool = false
+#define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
+#include <locus/expr/refuse_function.inc>
+#define LOCUS_REFUSED_FUNCTION argmin
+#define LOCUS_REFUSED_PARAMETERS , const ReduceAxes& = {}, bool = false
+#define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
+#include <locus/expr/refuse_function.inc>
 
 }  // namespace locus::inline LOCUS_ABI

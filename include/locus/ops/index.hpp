@@ -5,7 +5,7 @@
 // nothing out of range is touched: what such an index picks is NaN (0 for integers), and its gradient goes nowhere.
 
 #include <locus/ops/index_elements.hpp>
-#include <locus/ops/refuse_places.hpp>
+#include <locus/ops/index_operands.hpp>
 
 namespace locus::inline LOCUS_ABI {
 
@@ -120,6 +120,9 @@ struct Gather {
 namespace detail {
 template <class X, class I>
 concept IndexedOperands = TensorLike<X> && Computes<X> && IndexOperand<I> && SameDevice<X, I>;
+template <class X, class I>
+struct IndexedMistake : FirstMistake<PlaceMistake<X, I, error::tensor_is_on, error::indices_are_on>, MemoryMistake<X>,
+                                     IndexTypeMistake<I, error::indices_hold>> {};
 }  // namespace detail
 
 /// The slices of x along an axis that a list of indices names, repetitions included.
@@ -176,13 +179,23 @@ template <DType T = std::int64_t, detail::IndexOperand I>
   return out;
 }
 
-LOCUS_REFUSE_THIRD(index_select, "index_select(x, axis, indices)", "the tensor is", "the indices are", tensor_is_on,
-                   indices_are_on)
-LOCUS_REFUSE_THIRD(gather, "gather(x, axis, index)", "the tensor is", "the indices are", tensor_is_on, indices_are_on)
-LOCUS_REFUSE_PLACES(embedding, "embedding(table, indices)", "the table is", "the indices are", tensor_is_on,
-                    indices_are_on, detail::NoOptions)
-LOCUS_REFUSE_THIRD_INDEX_TYPE(index_select, "index_select(x, axis, indices)", "the indices are", indices_hold)
-LOCUS_REFUSE_THIRD_INDEX_TYPE(gather, "gather(x, axis, index)", "the indices are", indices_hold)
-LOCUS_REFUSE_INDEX_TYPE(embedding, "embedding(table, indices)", "the indices are", indices_hold, detail::NoOptions)
+#define LOCUS_REFUSED index_select(const L&, int, const R&)
+#define LOCUS_REFUSED_CALL "index_select(x, axis, indices)"
+#define LOCUS_REFUSED_MISTAKE detail::IndexedMistake<L, R>
+#define LOCUS_REFUSED_LEFT "the tensor is"
+#define LOCUS_REFUSED_RIGHT "the indices are"
+#include <locus/device/refuse.inc>
+#define LOCUS_REFUSED gather(const L&, int, const R&)
+#define LOCUS_REFUSED_CALL "gather(x, axis, index)"
+#define LOCUS_REFUSED_MISTAKE detail::IndexedMistake<L, R>
+#define LOCUS_REFUSED_LEFT "the tensor is"
+#define LOCUS_REFUSED_RIGHT "the indices are"
+#include <locus/device/refuse.inc>
+#define LOCUS_REFUSED embedding(const L&, const R&)
+#define LOCUS_REFUSED_CALL "embedding(table, indices)"
+#define LOCUS_REFUSED_MISTAKE detail::IndexedMistake<L, R>
+#define LOCUS_REFUSED_LEFT "the table is"
+#define LOCUS_REFUSED_RIGHT "the indices are"
+#include <locus/device/refuse.inc>
 
 }  // namespace locus::inline LOCUS_ABI

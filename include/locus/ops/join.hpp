@@ -1,7 +1,7 @@
 #pragma once
 // Tensors joined along an axis that they have (concat), or along a new one (stack).
 
-#include <locus/ops/refuse_places.hpp>
+#include <locus/expr/operands.hpp>
 #include <locus/ops/view.hpp>
 
 #include <array>
@@ -88,24 +88,16 @@ struct Concat {
 
 namespace detail {
 
-/// The first place among tensors that is not D; D itself where there is none.
-template <class D, class... X>
-struct OtherPlace {
-  using type = D;
-};
-template <class D, class X, class... Rest>
-struct OtherPlace<D, X, Rest...> {
-  using type = typename std::conditional_t<std::is_same_v<device_of<X>, D>, OtherPlace<D, Rest...>,
-                                           std::type_identity<device_of<X>>>::type;
-};
-
 template <class X, class... Rest>
 concept Joinable = TensorLike<X> && (TensorLike<Rest> && ...) && Computes<X> && (SameDevice<X, Rest> && ...) &&
                    (std::is_same_v<value_of<X>, value_of<Rest>> && ...) &&
                    joint_role<bare_t<X>::role, bare_t<Rest>::role...> != Role::parameter;
-template <class A, class B, class X, class... Rest>
-concept PlacedApart = TensorLike<X> && (TensorLike<Rest> && ...) && std::is_same_v<device_of<X>, A> &&
-                      !std::is_same_v<A, B> && std::is_same_v<typename OtherPlace<A, Rest...>::type, B>;
+/// What is wrong with tensors that do not join.
+template <class X, class... Rest>
+struct JoinMistake : NoMistake {};
+template <TensorLike X, class... Rest>
+  requires(!Joinable<X, Rest...>)
+struct JoinMistake<X, Rest...> : FirstMistake<PlacesAmong<X, Rest...>, Mistake<X, Rest>..., OperandMistake<X>> {};
 
 /// concat of any number of tensors of one type. A traced list becomes operations on up to four tensors.
 template <class X>
@@ -205,38 +197,21 @@ template <class X, class... Rest>
                 unsqueeze(detail::as_met<role>(rest), axis)...);
 }
 
-#if defined(__clang__) && !LOCUS_NVCC
-#define LOCUS_REFUSE_JOIN_(name, A, B)                                           \
-  template <class X, class... Rest>                                              \
-    requires detail::PlacedApart<A, B, X, Rest...>                               \
-  error::refused name(int, const X&, const Rest&...) __attribute__((diagnose_if( \
-      true, #name ": one tensor is on " #A ", another on " #B "; move one with .to<Cpu>() or .to<Cuda>()", "error")));
-#pragma clang diagnostic push
-#pragma clang diagnostic ignored "-Wgcc-compat"
-LOCUS_REFUSE_JOIN_(concat, Cpu, Cuda)
-LOCUS_REFUSE_JOIN_(concat, Cuda, Cpu)
-LOCUS_REFUSE_JOIN_(concat, Cpu, Pinned)
-LOCUS_REFUSE_JOIN_(concat, Pinned, Cpu)
-LOCUS_REFUSE_JOIN_(concat, Cuda, Pinned)
-LOCUS_REFUSE_JOIN_(concat, Pinned, Cuda)
-LOCUS_REFUSE_JOIN_(stack, Cpu, Cuda)
-LOCUS_REFUSE_JOIN_(stack, Cuda, Cpu)
-LOCUS_REFUSE_JOIN_(stack, Cpu, Pinned)
-LOCUS_REFUSE_JOIN_(stack, Pinned, Cpu)
-LOCUS_REFUSE_JOIN_(stack, Cuda, Pinned)
-LOCUS_REFUSE_JOIN_(stack, Pinned, Cuda)
-#pragma clang diagnostic pop
-#undef LOCUS_REFUSE_JOIN_
-#else
-#define LOCUS_REFUSE_JOIN(name)                                                                             \
-  template <class X, class... Rest, class Other = typename detail::OtherPlace<device_of<X>, Rest...>::type, \
-            class why = error::device_mismatch<error::left_is_on<device_of<X>>, error::right_is_on<Other>,  \
-                                               error::move_one_with_to_Cpu_or_to_Cuda>>                     \
-    requires detail::PlacedApart<device_of<X>, Other, X, Rest...>                                           \
-  void name(int, const X&, const Rest&...) = delete;
-LOCUS_REFUSE_JOIN(concat)
-LOCUS_REFUSE_JOIN(stack)
-#undef LOCUS_REFUSE_JOIN
-#endif
+#define LOCUS_REFUSED concat(int, const X&, const Rest&...)
+#define LOCUS_REFUSED_CALL "concat"
+#define LOCUS_REFUSED_TEMPLATE class X, class... Rest
+#define LOCUS_REFUSED_OPERANDS X, Rest...
+#define LOCUS_REFUSED_MISTAKE detail::JoinMistake<X, Rest...>
+#define LOCUS_REFUSED_LEFT "one tensor is"
+#define LOCUS_REFUSED_RIGHT "another"
+#include <locus/device/refuse.inc>
+#define LOCUS_REFUSED stack(int, const X&, const Rest&...)
+#define LOCUS_REFUSED_CALL "stack"
+#define LOCUS_REFUSED_TEMPLATE class X, class... Rest
+#define LOCUS_REFUSED_OPERANDS X, Rest...
+#define LOCUS_REFUSED_MISTAKE detail::JoinMistake<X, Rest...>
+#define LOCUS_REFUSED_LEFT "one tensor is"
+#define LOCUS_REFUSED_RIGHT "another"
+#include <locus/device/refuse.inc>
 
 }  // namespace locus::inline LOCUS_ABI

@@ -2,8 +2,8 @@
 // A linear layer and its activation as one matrix product.
 
 #include <locus/expr/chosen_activation.hpp>
+#include <locus/ops/index_operands.hpp>
 #include <locus/ops/matmul.hpp>
-#include <locus/ops/refuse_places.hpp>
 
 namespace locus::inline LOCUS_ABI {
 
@@ -125,6 +125,15 @@ namespace detail {
 template <class X, class W>
 concept LinearOperands = Multipliable<X, W> && FloatingDType<value_of<X>>;
 
+template <class X, class W>
+struct WeightMistake
+    : FirstMistake<PlaceMistake<X, W, error::input_is_on, error::weights_are_on>, Mistake<X, W>, IntegerMistake<X>> {};
+template <class X, class W, class B>
+struct BiasMistake : NoMistake {};
+template <class X, class W, TensorLike B>
+  requires IsWrong<WeightMistake<X, W>, Wrong::nothing>
+struct BiasMistake<X, W, B> : FirstMistake<PlaceMistake<X, B, error::input_is_on, error::bias_is_on>, Mistake<X, B>> {};
+
 template <class F, class... X>
 using linear_t = operation::Linear<F, joint_role<X::role...> == Role::traced &&
                                           !DerivedByOutput<F, typename CommonValue<X...>::type>>;
@@ -152,9 +161,18 @@ template <class X, class W, class F = functor::Identity>
   return apply(detail::linear_t<F, X, W>{activation}, x, w);
 }
 
-LOCUS_REFUSE_PLACES(linear, "linear(x, w, b)", "the input is", "the weights are", input_is_on, weights_are_on,
-                    functor::Identity)
-LOCUS_REFUSE_THIRD(linear, "linear(x, w, b)", "the input is", "the bias is", input_is_on, bias_is_on)
-LOCUS_REFUSE_PAIR(linear, "linear(x, w)")
+#define LOCUS_REFUSED linear(const L&, const R&, const auto&...)
+#define LOCUS_REFUSED_CALL "linear(x, w, b)"
+#define LOCUS_REFUSED_MISTAKE detail::WeightMistake<L, R>
+#define LOCUS_REFUSED_LEFT "the input is"
+#define LOCUS_REFUSED_RIGHT "the weights are"
+#include <locus/device/refuse.inc>
+#define LOCUS_REFUSED linear(const L&, const R&, const B&, const auto&...)
+#define LOCUS_REFUSED_CALL "linear(x, w, b)"
+#define LOCUS_REFUSED_TEMPLATE class L, class R, class B
+#define LOCUS_REFUSED_MISTAKE detail::BiasMistake<L, R, B>
+#define LOCUS_REFUSED_LEFT "the input is"
+#define LOCUS_REFUSED_RIGHT "the bias is"
+#include <locus/device/refuse.inc>
 
 }  // namespace locus::inline LOCUS_ABI

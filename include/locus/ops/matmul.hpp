@@ -2,7 +2,7 @@
 // Matrix products.
 
 // First, so that the compiler's path to what is refused is short.
-#include <locus/expr/refuse.hpp>
+#include <locus/expr/operands.hpp>
 
 #include <locus/ops/reduction.hpp>
 
@@ -199,6 +199,8 @@ template <class A, class B>
 [[nodiscard]] auto matmul(const A& a, const B& b) {
   return apply(operation::Matmul{}, a, b);
 }
-LOCUS_REFUSE_MIXED(matmul, "matmul(a, b)")
+#define LOCUS_REFUSED matmul(const L&, const R&)
+#define LOCUS_REFUSED_CALL "matmul(a, b)"
+#include <locus/device/refuse.inc>
 
 }  // namespace locus::inline LOCUS_ABI

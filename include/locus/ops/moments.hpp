@@ -2,7 +2,7 @@
 // Variance and vector norms along axes.
 
 // First, so that the compiler's path to what is refused is short.
-#include <locus/expr/refuse.hpp>
+#include <locus/expr/operands.hpp>
 
 #include <locus/ops/reduce.hpp>
 
@@ -136,7 +136,11 @@ template <detail::FloatingOperand X>
   return detail::reduce_or_record(operation::Norm<NormOrder::infinity>{axes, keepdim}, std::forward<X>(x));
 }
 
-LOCUS_REFUSE_UNARY(var, FloatingOperand, const ReduceAxes& = {}, const VarOptions& = {})
-LOCUS_REFUSE_UNARY(norm, FloatingOperand, double = 2, const ReduceAxes& = {}, bool = false)
+#define LOCUS_REFUSED_FUNCTION var
+#define LOCUS_REFUSED_PARAMETERS , const ReduceAxes& = {}, const VarOptions& = {}
+#include <locus/expr/refuse_function.inc>
+#define LOCUS_REFUSED_FUNCTION norm
+#define LOCUS_REFUSED_PARAMETERS , double = 2, const ReduceAxes& = {}, bool = false
+#include <locus/expr/refuse_function.inc>
 
 }  // namespace locus::inline LOCUS_ABI

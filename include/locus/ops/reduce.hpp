@@ -2,7 +2,7 @@
 // Reductions over any axes. An expression given as a temporary is fused into the reduction: sum(a * b) is one launch.
 
 // First, so that the compiler's path to what is refused is short.
-#include <locus/expr/refuse.hpp>
+#include <locus/expr/operands.hpp>
 
 #include <locus/ops/reduction.hpp>
 
@@ -121,10 +121,24 @@ template <detail::Operand X>
   return detail::reduce<bool>("any", fold::Any{}, std::forward<X>(x), axes, keepdim);
 }
 
-LOCUS_REFUSE_UNARY(sum, Operand, const ReduceAxes& = {}, bool = false)
-LOCUS_REFUSE_UNARY(mean, FloatingOperand, const ReduceAxes& = {}, bool = false)
-LOCUS_REFUSE_UNARY(prod, Operand, const ReduceAxes& = {}, bool = false)
-LOCUS_REFUSE_UNARY(all, Operand, const ReduceAxes& = {}, bool = false)
-LOCUS_REFUSE_UNARY(any, Operand, const ReduceAxes& = {}, bool = false)
+#define LOCUS_REFUSED_FUNCTION sum
+#define LOCUS_REFUSED_PARAMETERS , const ReduceAxes& = {}, bool = false
+#define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
+#include <locus/expr/refuse_function.inc>
+#define LOCUS_REFUSED_FUNCTION mean
+#define LOCUS_REFUSED_PARAMETERS , const ReduceAxes& = {}, bool = false
+#include <locus/expr/refuse_function.inc>
+#define LOCUS_REFUSED_FUNCTION prod
+#define LOCUS_REFUSED_PARAMETERS , const ReduceAxes& = {}, bool = false
+#define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
+#include <locus/expr/refuse_function.inc>
+#define LOCUS_REFUSED_FUNCTION all
+#define LOCUS_REFUSED_PARAMETERS , const ReduceAxes& = {}, bool = false
+#define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
+#include <locus/expr/refuse_function.inc>
+#define LOCUS_REFUSED_FUNCTION any
+#define LOCUS_REFUSED_PARAMETERS , const ReduceAxes& = {}, bool = false
+#define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
+#include <locus/expr/refuse_function.inc>
 
 }  // namespace locus::inline LOCUS_ABI

@@ -2,7 +2,7 @@
 // Running sums.
 
 // First, so that the compiler's path to what is refused is short.
-#include <locus/expr/refuse.hpp>
+#include <locus/expr/operands.hpp>
 
 #include <locus/ops/reduction.hpp>
 #include <locus/ops/rows.hpp>
@@ -71,6 +71,9 @@ template <detail::Operand X>
 [[nodiscard]] auto cumsum(const X& x, int axis) {
   return apply(operation::CumulativeSum{axis}, x);
 }
-LOCUS_REFUSE_UNARY(cumsum, Operand, int)
+#define LOCUS_REFUSED_FUNCTION cumsum
+#define LOCUS_REFUSED_PARAMETERS , int
+#define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
+#include <locus/expr/refuse_function.inc>
 
 }  // namespace locus::inline LOCUS_ABI

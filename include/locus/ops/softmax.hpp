@@ -3,7 +3,7 @@
 // chip.
 
 // First, so that the compiler's path to what is refused is short.
-#include <locus/expr/refuse.hpp>
+#include <locus/expr/operands.hpp>
 
 #include <locus/ops/reduction.hpp>
 #include <locus/ops/rows.hpp>
@@ -173,8 +173,14 @@ template <detail::FloatingOperand X>
   return apply(operation::LogSumExp{axis, keepdim}, x);
 }
 
-LOCUS_REFUSE_UNARY(softmax, FloatingOperand, int)
-LOCUS_REFUSE_UNARY(log_softmax, FloatingOperand, int)
-LOCUS_REFUSE_UNARY(logsumexp, FloatingOperand, int, bool = false)
+#define LOCUS_REFUSED_FUNCTION softmax
+#define LOCUS_REFUSED_PARAMETERS , int
+#include <locus/expr/refuse_function.inc>
+#define LOCUS_REFUSED_FUNCTION log_softmax
+#define LOCUS_REFUSED_PARAMETERS , int
+#include <locus/expr/refuse_function.inc>
+#define LOCUS_REFUSED_FUNCTION logsumexp
+#define LOCUS_REFUSED_PARAMETERS , int, bool = false
+#include <locus/expr/refuse_function.inc>
 
 }  // namespace locus::inline LOCUS_ABI

@@ -154,14 +154,41 @@ template <detail::Viewable X>
   return apply(operation::Reshape{x.value().unsqueeze(dim).shape()}, x);
 }
 
-LOCUS_REFUSE_PARAMETER(reshape, "reshape", const Shape&)
-LOCUS_REFUSE_PARAMETER(permute, "permute", const Axes&)
-LOCUS_REFUSE_PARAMETER(transpose, "transpose", int = 0, int = 0)
-LOCUS_REFUSE_PARAMETER(expand, "expand", const Shape&)
-LOCUS_REFUSE_PARAMETER(slice, "slice", int, std::int64_t, std::int64_t = 0, std::int64_t = 0)
-LOCUS_REFUSE_PARAMETER(select, "select", int, std::int64_t)
-LOCUS_REFUSE_PARAMETER(flatten, "flatten", int = 0, int = 0)
-LOCUS_REFUSE_PARAMETER(squeeze, "squeeze", int)
-LOCUS_REFUSE_PARAMETER(unsqueeze, "unsqueeze", int)
+#define LOCUS_REFUSED_FUNCTION reshape
+#define LOCUS_REFUSED_PARAMETERS , const Shape&
+#define LOCUS_REFUSED_MISTAKE detail::ParameterMistake<X>
+#include <locus/expr/refuse_function.inc>
+#define LOCUS_REFUSED_FUNCTION permute
+#define LOCUS_REFUSED_PARAMETERS , const Axes&
+#define LOCUS_REFUSED_MISTAKE detail::ParameterMistake<X>
+#include <locus/expr/refuse_function.inc>
+#define LOCUS_REFUSED_FUNCTION transpose
+#define LOCUS_REFUSED_PARAMETERS , int = 0, int = 0
+#define LOCUS_REFUSED_MISTAKE detail::ParameterMistake<X>
+#include <locus/expr/refuse_function.inc>
+#define LOCUS_REFUSED_FUNCTION expand
+#define LOCUS_REFUSED_PARAMETERS , const Shape&
+#define LOCUS_REFUSED_MISTAKE detail::ParameterMistake<X>
+#include <locus/expr/refuse_function.inc>
+#define LOCUS_REFUSED_FUNCTION slice
+#define LOCUS_REFUSED_PARAMETERS , int, std::int64_t, std::int64_t = 0, std::int64_t = 0
+#define LOCUS_REFUSED_MISTAKE detail::ParameterMistake<X>
+#include <locus/expr/refuse_function.inc>
+#define LOCUS_REFUSED_FUNCTION select
+#define LOCUS_REFUSED_PARAMETERS , int, std::int64_t
+#define LOCUS_REFUSED_MISTAKE detail::ParameterMistake<X>
+#include <locus/expr/refuse_function.inc>
+#define LOCUS_REFUSED_FUNCTION flatten
+#define LOCUS_REFUSED_PARAMETERS , int = 0, int = 0
+#define LOCUS_REFUSED_MISTAKE detail::ParameterMistake<X>
+#include <locus/expr/refuse_function.inc>
+#define LOCUS_REFUSED_FUNCTION squeeze
+#define LOCUS_REFUSED_PARAMETERS , int
+#define LOCUS_REFUSED_MISTAKE detail::ParameterMistake<X>
+#include <locus/expr/refuse_function.inc>
+#define LOCUS_REFUSED_FUNCTION unsqueeze
+#define LOCUS_REFUSED_PARAMETERS , int
+#define LOCUS_REFUSED_MISTAKE detail::ParameterMistake<X>
+#include <locus/expr/refuse_function.inc>
 
 }  // namespace locus::inline LOCUS_ABI

@@ -138,6 +138,9 @@ using other_device = error::device_mismatch<error::optimizer_is_on<D>, error::pa
 template <class T, class D>
 class Optimizer {
  public:
+  using value_type = T;
+  using device_type = D;
+
   [[nodiscard]] const std::vector<Parameter<T, D>>& parameters() const { return arena_.parameters(); }
   /// Forgets all gradients. cost: no launch; the next backward pass writes instead of adding
   void zero_grad() const {

@@ -148,7 +148,7 @@ const Tensor<T, D>& Tensor<T, D>::fill_(T value) const {
 
 template <class T, class D>
 template <class X>
-  requires(detail::HasPlace<X> && !detail::PlacedElsewhere<X, D> && Device<D> && !detail::IsTraced<X>)
+  requires detail::CopySource<X, D>
 const Tensor<T, D>& Tensor<T, D>::copy_(const X& operand) const {
   auto source = operand.eval().value().expand(shape());
   layout_.require_distinct_elements("copy_");

@@ -199,26 +199,17 @@ std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& o
   return out << to_string(dims);
 }
 
-#if defined(__clang__) && !LOCUS_NVCC
-#define LOCUS_NOT_PRINTED                                                                                          \
-  __attribute__((diagnose_if(true,                                                                                 \
-                             "printing: the tensor is on a device whose memory the host cannot read (Cuda); copy " \
-                             "it to the host first with .to<Cpu>()",                                               \
-                             "error")))
-_Pragma("clang diagnostic push")
-    _Pragma("clang diagnostic ignored \"-Wgcc-compat\"") template <detail::PrintableElsewhere X>
-    error::refused to_string(const X& x) LOCUS_NOT_PRINTED;
-template <class Traits, detail::PrintableElsewhere X>
-error::refused operator<<(std::basic_ostream<char, Traits>& out, const X& x) LOCUS_NOT_PRINTED;
-_Pragma("clang diagnostic pop")
-#undef LOCUS_NOT_PRINTED
-#else
-template <detail::PrintableElsewhere X,
-          class why = error::not_possible<error::tensor_is_on<device_of<X>>, error::copy_to_host_first_with_to_Cpu>>
-void to_string(const X& x) = delete;
-template <class Traits, detail::PrintableElsewhere X,
-          class why = error::not_possible<error::tensor_is_on<device_of<X>>, error::copy_to_host_first_with_to_Cpu>>
-void operator<<(std::basic_ostream<char, Traits>& out, const X& x) = delete;
-#endif
+#define LOCUS_REFUSED to_string(const X&)
+#define LOCUS_REFUSED_TEMPLATE detail::PrintableElsewhere X
+#define LOCUS_REFUSED_TEXT \
+  "printing: the tensor is on a device whose memory the host cannot read (Cuda); copy it first with .to<Cpu>()"
+#define LOCUS_REFUSED_WHY error::not_possible<error::tensor_is_on<device_of<X>>, error::copy_to_host_first_with_to_Cpu>
+#include <locus/device/refuse_if.inc>
+#define LOCUS_REFUSED operator<<(std::basic_ostream<char, Traits>&, const X&)
+#define LOCUS_REFUSED_TEMPLATE class Traits, detail::PrintableElsewhere X
+#define LOCUS_REFUSED_TEXT \
+  "printing: the tensor is on a device whose memory the host cannot read (Cuda); copy it first with .to<Cpu>()"
+#define LOCUS_REFUSED_WHY error::not_possible<error::tensor_is_on<device_of<X>>, error::copy_to_host_first_with_to_Cpu>
+#include <locus/device/refuse_if.inc>
 
 }  // namespace locus::inline LOCUS_ABI

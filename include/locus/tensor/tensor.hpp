@@ -4,7 +4,7 @@
 
 #include <locus/device/buffer.hpp>
 #include <locus/device/cpu.hpp>
-#include <locus/device/place.hpp>
+#include <locus/device/mistake.hpp>
 #include <locus/tensor/layout.hpp>
 
 namespace locus::inline LOCUS_ABI {
@@ -30,23 +30,40 @@ concept EvaluatesTo = !IsTensor<X>::value && requires(const X& x) {
 };
 template <class X>
 concept IsTraced = HasPlace<X> && requires { requires bare_t<X>::role == Role::traced; };
-template <class X, class D>
-concept PlacedElsewhere = HasPlace<X> && !std::is_same_v<device_of<X>, D>;
-}  // namespace detail
+template <class X>
+concept IsParameterRole = HasPlace<X> && requires { requires bare_t<X>::role == Role::parameter; };
 
-#if LOCUS_CLANG_REFUSES
-// A member whose argument lies elsewhere than the tensor. clang prints the line of the use, and the last one here.
-#define LOCUS_REFUSE_SOURCE(From, To, declaration, what)                  \
-  template <class X>                                                      \
-    requires(std::is_same_v<device_of<X>, From> && std::is_same_v<D, To>) \
-  declaration __attribute__((diagnose_if(true, what LOCUS_SOURCE_AND_TARGET_(#From, #To), "error")));
-#define LOCUS_REFUSE_CONSTRUCTION(From, To)                               \
-  template <class X>                                                      \
-    requires(std::is_same_v<device_of<X>, From> && std::is_same_v<D, To>) \
-  Tensor(const X&) LOCUS_UNAVAILABLE("construction" LOCUS_SOURCE_AND_TARGET_(#From, #To));
-#define LOCUS_SOURCE_AND_TARGET_(From, To) \
-  ": the source is on " From ", the target is on " To "; copy with .to<" To ">()"
-#endif
+/// What can be copied to where tensors of D are; elements are converted.
+template <class X, class D>
+concept CopySource = HasPlace<X> && std::is_same_v<device_of<X>, D> && Device<D> && !IsTraced<X>;
+
+/// What is wrong with copying X to where tensors of D are.
+template <class X, class D>
+struct CopyMistake : NoMistake {};
+template <HasPlace X, class D>
+  requires(!std::is_same_v<device_of<X>, D>)
+struct CopyMistake<X, D> : MistakeOf<Wrong::places,
+                                     error::device_mismatch<error::source_is_on<device_of<X>>, error::target_is_on<D>,
+                                                            error::copy_with_to_Cpu_or_to_Cuda>,
+                                     device_of<X>, D> {};
+template <IsTraced X, class D>
+  requires std::is_same_v<device_of<X>, D>
+struct CopyMistake<X, D>
+    : MistakeOf<Wrong::recorded, error::not_possible<error::source_records_gradients, error::take_its_value_x_value>> {
+};
+
+/// What is wrong with a Tensor<T, D> that is to be made of X.
+template <class X, class T, class D>
+struct SourceMistake : CopyMistake<X, D> {};
+template <class X, class T, class D>
+  requires(SameDevice<X, Tensor<T, D>> && !IsTraced<X> && !std::is_same_v<value_of<X>, T>)
+struct SourceMistake<X, T, D> : TypeMistake<value_of<X>, T> {};
+template <class X, class T, class D>
+  requires(SameDevice<X, Tensor<T, D>> && std::is_same_v<value_of<X>, T> && IsParameterRole<X>)
+struct SourceMistake<X, T, D>
+    : MistakeOf<Wrong::recorded, error::not_possible<error::source_records_gradients, error::take_its_value_x_value>> {
+};
+}  // namespace detail
 
 /// Elements of type T on D, of at most eight dimensions. Copying a Tensor copies the handle, as with std::shared_ptr:
 /// both see the same elements, and const does not reach them; .clone() copies the elements.
@@ -100,34 +117,67 @@ class Tensor {
   }
 
 #if LOCUS_CLANG_REFUSES
-  LOCUS_REFUSE_CONSTRUCTION(Cpu, Cuda)
-  LOCUS_REFUSE_CONSTRUCTION(Cuda, Cpu)
-  LOCUS_REFUSE_CONSTRUCTION(Cpu, Pinned)
-  LOCUS_REFUSE_CONSTRUCTION(Pinned, Cpu)
-  LOCUS_REFUSE_CONSTRUCTION(Cuda, Pinned)
-  LOCUS_REFUSE_CONSTRUCTION(Pinned, Cuda)
-  LOCUS_REFUSE_SOURCE(Cpu, Cuda, Tensor& operator=(const X&) &, "assignment")
-  LOCUS_REFUSE_SOURCE(Cuda, Cpu, Tensor& operator=(const X&) &, "assignment")
-  LOCUS_REFUSE_SOURCE(Cpu, Pinned, Tensor& operator=(const X&) &, "assignment")
-  LOCUS_REFUSE_SOURCE(Pinned, Cpu, Tensor& operator=(const X&) &, "assignment")
-  LOCUS_REFUSE_SOURCE(Cuda, Pinned, Tensor& operator=(const X&) &, "assignment")
-  LOCUS_REFUSE_SOURCE(Pinned, Cuda, Tensor& operator=(const X&) &, "assignment")
   template <class X>
-      error::refused operator=(const X&) &&
-      LOCUS_REFUSED("assigning to a temporary view: write through it with copy_()");
+    requires detail::WrongPlaces<detail::SourceMistake<X, T, D>, Cpu, Cuda>
+  Tensor(const X&)
+      LOCUS_UNAVAILABLE("construction: the source is on Cpu, the target is on Cuda; copy with .to<Cuda>()");
+  template <class X>
+    requires detail::WrongPlaces<detail::SourceMistake<X, T, D>, Cuda, Cpu>
+  Tensor(const X&) LOCUS_UNAVAILABLE("construction: the source is on Cuda, the target is on Cpu; copy with .to<Cpu>()");
+  template <class X>
+    requires detail::WrongPlaces<detail::SourceMistake<X, T, D>, Cpu, Pinned>
+  Tensor(const X&)
+      LOCUS_UNAVAILABLE("construction: the source is on Cpu, the target is on Pinned; copy with .to<Pinned>()");
+  template <class X>
+    requires detail::WrongPlaces<detail::SourceMistake<X, T, D>, Pinned, Cpu>
+  Tensor(const X&)
+      LOCUS_UNAVAILABLE("construction: the source is on Pinned, the target is on Cpu; copy with .to<Cpu>()");
+  template <class X>
+    requires detail::WrongPlaces<detail::SourceMistake<X, T, D>, Cuda, Pinned>
+  Tensor(const X&)
+      LOCUS_UNAVAILABLE("construction: the source is on Cuda, the target is on Pinned; copy with .to<Pinned>()");
+  template <class X>
+    requires detail::WrongPlaces<detail::SourceMistake<X, T, D>, Pinned, Cuda>
+  Tensor(const X&)
+      LOCUS_UNAVAILABLE("construction: the source is on Pinned, the target is on Cuda; copy with .to<Cuda>()");
+  template <class X>
+    requires detail::WrongPlacesOfYours<detail::SourceMistake<X, T, D>>
+  Tensor(const X&)
+      LOCUS_UNAVAILABLE("construction: the source is in another place than the target; copy with .to<D>()");
+  template <class X>
+    requires detail::WrongTypes<detail::SourceMistake<X, T, D>, double, float>
+  Tensor(const X&)
+      LOCUS_UNAVAILABLE("construction: the source holds double, the target float; convert with .as<float>()");
+  template <class X>
+    requires detail::WrongTypes<detail::SourceMistake<X, T, D>, float, double>
+  Tensor(const X&)
+      LOCUS_UNAVAILABLE("construction: the source holds float, the target double; convert with .as<double>()");
+  template <class X>
+    requires detail::WrongTypesUnnamed<detail::SourceMistake<X, T, D>>
+  Tensor(const X&)
+      LOCUS_UNAVAILABLE("construction: the source holds another element type than the target; convert with .as<T>()");
+  template <class X>
+    requires detail::IsWrong<detail::SourceMistake<X, T, D>, detail::Wrong::recorded>
+  Tensor(const X&)
+      LOCUS_UNAVAILABLE("construction: the source records gradients, which would be lost; take its value, x.value()");
 #else
-  template <detail::PlacedElsewhere<D> X,
-            class why = error::device_mismatch<error::source_is_on<device_of<X>>, error::target_is_on<D>,
-                                               error::copy_with_to_Cpu_or_to_Cuda>>
+  template <class X, class why = typename detail::SourceMistake<X, T, D>::why>
   Tensor(const X&) = delete;
-  template <detail::PlacedElsewhere<D> X,
-            class why = error::device_mismatch<error::source_is_on<device_of<X>>, error::target_is_on<D>,
-                                               error::copy_with_to_Cpu_or_to_Cuda>>
-  Tensor& operator=(const X&) & = delete;
-  template <class X, class why = error::not_possible<error::assignment_to_a_temporary_view,
-                                                     error::write_through_a_view_with_copy_>>
-  void operator=(const X&) && = delete;
 #endif
+#define LOCUS_REFUSED operator=(const X&)&&
+#define LOCUS_REFUSED_TEMPLATE class X
+#define LOCUS_REFUSED_TEXT "assigning to a temporary view: write through it with copy_()"
+#define LOCUS_REFUSED_WHY \
+  error::not_possible<error::assignment_to_a_temporary_view, error::write_through_a_view_with_copy_>
+#include <locus/device/refuse_if.inc>
+#define LOCUS_REFUSED operator=(const X&)&
+#define LOCUS_REFUSED_CALL "assignment"
+#define LOCUS_REFUSED_TEMPLATE class X
+#define LOCUS_REFUSED_MISTAKE locus::detail::SourceMistake<X, T, D>
+#define LOCUS_REFUSED_LEFT "the source is"
+#define LOCUS_REFUSED_RIGHT "the target is"
+#define LOCUS_REFUSED_REMEDY(source, target) "copy with .to<" target ">()"
+#include <locus/device/refuse.inc>
 
   [[nodiscard]] const Shape& shape() const { return layout_.shape; }
   [[nodiscard]] const Strides& strides() const { return layout_.strides; }
@@ -231,30 +281,18 @@ class Tensor {
   [[nodiscard]] LOCUS_OUT_OF_LINE Tensor<U, D> as() const;  ///< converted; itself if T is U
   template <MemorySpace E>
   [[nodiscard]] LOCUS_OUT_OF_LINE Tensor<T, E> to(E device = {}) const;  ///< on another device; itself if there already
+#include <locus/device/refuse_to.inc>
   template <class X>
-    requires(detail::HasPlace<X> && !detail::PlacedElsewhere<X, D> && Device<D> && !detail::IsTraced<X>)
+    requires detail::CopySource<X, D>
   LOCUS_OUT_OF_LINE const Tensor& copy_(const X& source) const;  ///< writes through; the source broadcasts
-#if LOCUS_CLANG_REFUSES
-  template <class X>
-    requires(!detail::PlacedElsewhere<X, D> && detail::IsTraced<X>)
-  error::refused copy_(const X&) const
-      LOCUS_REFUSED("copy_: the source is traced, and its gradient would be lost; copy its value, x.value()");
-  LOCUS_REFUSE_SOURCE(Cpu, Cuda, error::refused copy_(const X&) const, "copy_")
-  LOCUS_REFUSE_SOURCE(Cuda, Cpu, error::refused copy_(const X&) const, "copy_")
-  LOCUS_REFUSE_SOURCE(Cpu, Pinned, error::refused copy_(const X&) const, "copy_")
-  LOCUS_REFUSE_SOURCE(Pinned, Cpu, error::refused copy_(const X&) const, "copy_")
-  LOCUS_REFUSE_SOURCE(Cuda, Pinned, error::refused copy_(const X&) const, "copy_")
-  LOCUS_REFUSE_SOURCE(Pinned, Cuda, error::refused copy_(const X&) const, "copy_")
-#else
-  template <detail::PlacedElsewhere<D> X,
-            class why = error::device_mismatch<error::source_is_on<device_of<X>>, error::target_is_on<D>,
-                                               error::copy_with_to_Cpu_or_to_Cuda>>
-  void copy_(const X&) const = delete;
-  template <class X, class why = error::not_possible<error::copy_of_a_traced_source, error::its_gradient_would_be_lost,
-                                                     error::copy_its_value_x_value>>
-    requires(!detail::PlacedElsewhere<X, D> && detail::IsTraced<X>)
-  void copy_(const X&) const = delete;
-#endif
+#define LOCUS_REFUSED copy_(const X&) const
+#define LOCUS_REFUSED_CALL "copy_"
+#define LOCUS_REFUSED_TEMPLATE class X
+#define LOCUS_REFUSED_MISTAKE locus::detail::CopyMistake<X, D>
+#define LOCUS_REFUSED_LEFT "the source is"
+#define LOCUS_REFUSED_RIGHT "the target is"
+#define LOCUS_REFUSED_REMEDY(source, target) "copy with .to<" target ">()"
+#include <locus/device/refuse.inc>
   LOCUS_OUT_OF_LINE const Tensor& fill_(T value) const;  ///< every element becomes `value`
 
   // Elements, where the host can reach them.
@@ -272,27 +310,31 @@ class Tensor {
     ((at += layout_.offset_of(dim++, static_cast<std::int64_t>(index))), ...);
     return *at;
   }
-#if LOCUS_CLANG_REFUSES
-  template <std::integral... I>
-    requires(std::is_same_v<D, Cuda>)
-  error::refused operator()(I... index) const LOCUS_REFUSED(
-      "reading an element: the tensor is on Cuda, whose memory the host cannot read; copy it first with .to<Cpu>()");
-  template <class E = D>
-    requires(std::is_same_v<E, Cuda>)
-  error::refused begin() const __attribute__((diagnose_if(
-      true, "iterating: the tensor is on Cuda, whose memory the host cannot read; copy it first with .to<Cpu>()",
-      "error")));
-#else
-  template <std::integral... I,
-            class why = error::not_possible<error::tensor_is_on<D>, error::copy_to_host_first_with_to_Cpu>>
-    requires(!HostAccessible<D>)
-  void operator()(I... index) const = delete;
-  template <class why = error::not_possible<error::tensor_is_on<D>, error::copy_to_host_first_with_to_Cpu>>
-    requires(!HostAccessible<D>)
-  const T* begin() const = delete;
-#endif
+#define LOCUS_REFUSED operator()(I...) const
+#define LOCUS_REFUSED_RESULT T
+#define LOCUS_REFUSED_TEMPLATE std::integral... I
+#define LOCUS_REFUSED_IF !HostAccessible<D>
+#define LOCUS_REFUSED_TEXT \
+  "reading an element: the tensor is on Cuda, whose memory the host cannot read; copy it first with .to<Cpu>()"
+#define LOCUS_REFUSED_WHY error::not_possible<error::tensor_is_on<D>, error::copy_to_host_first_with_to_Cpu>
+#include <locus/device/refuse_if.inc>
+#define LOCUS_REFUSED begin() const
+#define LOCUS_REFUSED_RESULT const T*
+#define LOCUS_REFUSED_TEMPLATE class E = T
+#define LOCUS_REFUSED_IF !HostAccessible<D>
+#define LOCUS_REFUSED_TEXT \
+  "iterating: the tensor is on Cuda, whose memory the host cannot read; copy it first with .to<Cpu>()"
+#define LOCUS_REFUSED_WHY error::not_possible<error::tensor_is_on<D>, error::copy_to_host_first_with_to_Cpu>
+#include <locus/device/refuse_if.inc>
   const T* end() const
     requires(!HostAccessible<D>);
+#define LOCUS_REFUSED operator[](I) const
+#define LOCUS_REFUSED_RESULT Tensor
+#define LOCUS_REFUSED_TEMPLATE std::integral I
+#define LOCUS_REFUSED_TEXT "x[i]: say x(i) for an element, or x.select(0, i) for a part of a tensor"
+#define LOCUS_REFUSED_WHY \
+  error::not_possible<error::indexing_with_brackets, error::say_x_i_for_an_element_or_select_for_a_part>
+#include <locus/device/refuse_if.inc>
 
   /// The elements of a tensor of one dimension, to write too. throws ShapeError for another rank
   [[nodiscard]] auto begin() const
@@ -309,14 +351,17 @@ class Tensor {
     return rank() == 1 ? Iterator{data_, strides()[0], size(0)} : Iterator{};
   }
 
-#if LOCUS_CLANG_REFUSES
-  error::refused backward() const
-      LOCUS_REFUSED("backward() of a plain tensor: nothing was recorded; trace the input first, with trace(x)");
-#else
-  template <
-      class why = error::not_possible<error::backward_of_a_plain_tensor, error::trace_the_input_first_with_trace_x>>
-  void backward() const = delete;
-#endif
+#define LOCUS_REFUSED backward(const Arguments&...) const
+#define LOCUS_REFUSED_TEMPLATE class... Arguments
+#define LOCUS_REFUSED_TEXT "backward() of a plain tensor: nothing was recorded; trace the input first, with trace(x)"
+#define LOCUS_REFUSED_WHY \
+  error::not_possible<error::backward_of_a_plain_tensor, error::trace_the_input_first_with_trace_x>
+#include <locus/device/refuse_if.inc>
+#define LOCUS_REFUSED grad() const
+#define LOCUS_REFUSED_TEMPLATE class E = T
+#define LOCUS_REFUSED_TEXT "grad() of a plain tensor: only a variable(x) or a parameter collects one"
+#define LOCUS_REFUSED_WHY error::not_possible<error::gradient_of_a_plain_tensor, error::make_it_a_variable_x>
+#include <locus/device/refuse_if.inc>
 
   /// The only element. Waits for the device. throws ShapeError unless there is exactly one
   [[nodiscard]] T item() const;
@@ -356,9 +401,6 @@ class Tensor {
   Layout layout_;
 };
 LOCUS_REFUSALS_END
-#undef LOCUS_REFUSE_SOURCE
-#undef LOCUS_REFUSE_CONSTRUCTION
-#undef LOCUS_SOURCE_AND_TARGET_
 
 template <class E>
   requires requires(const E& e) {

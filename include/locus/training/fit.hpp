@@ -43,10 +43,29 @@ inline void require_valid(const FitOptions& options, std::int64_t batches, std::
   if (valid_batches < 1)
     fail<ArgumentError>({"fit: the validation loader has no batch; use a smaller batch_size, or no drop_last"});
 }
+
+/// What is wrong with training a model on batches of T on D, and validating it on those of U on E.
+template <class M, class T, class D, class U, class E>
+struct LoadersMistake : FirstMistake<BatchMistake<M, T, D>, BatchMistake<M, U, E>> {};
+
+/// What is wrong with an optimizer for a model.
+template <class M, class Optimizer>
+struct OptimizerMistake
+    : PlaceMistake<M, Optimizer, error::model_is_on, error::optimizer_is_on, error::make_the_optimizer_for_the_model> {
+};
+
+/// What is wrong with training a model on batches of T on D.
+template <class M, class Optimizer, class T, class D>
+concept Trainable =
+    IsWrong<BatchMistake<M, T, D>, Wrong::nothing> && IsWrong<OptimizerMistake<M, Optimizer>, Wrong::nothing>;
+/// The second of two mistakes, where the first is none: never both, so that one refusal answers.
+template <class First, class Second>
+struct OnlyThen : std::conditional_t<First::wrong == Wrong::nothing, Second, NoMistake> {};
 }  // namespace detail
 
 /// One step of training on a batch: forward, backward, update. Returns the loss, on the device.
 template <class M, class Optimizer, class T, class D>
+  requires detail::Trainable<M, Optimizer, T, D>
 Tensor<T, D> train_step(const M& model, Optimizer& optimizer, const data::Batch<T, D>& batch) {
   const auto loss = cross_entropy(model(trace(batch.images)), batch.labels);
   optimizer.zero_grad();
@@ -59,6 +78,7 @@ Tensor<T, D> train_step(const M& model, Optimizer& optimizer, const data::Batch<
 /// throws ArgumentError for options out of range or loaders without a batch; NumericError when the loss becomes NaN or
 /// infinite (noticed where progress is reported, and at epoch ends)
 template <class M, class Optimizer, class T, class D>
+  requires detail::Trainable<M, Optimizer, T, D>
 void fit(const M& model, Optimizer& optimizer, data::Loader<T, D>& train, data::Loader<T, D>& valid, History& history,
          const FitOptions& options = {}) {
   detail::require_valid(options, train.size(), valid.size());
@@ -89,5 +109,41 @@ void fit(const M& model, Optimizer& optimizer, data::Loader<T, D>& train, data::
     if (options.on_epoch) options.on_epoch(history.last(), options.state);
   }
 }
+
+#define LOCUS_REFUSED train_step(const M&, Optimizer&, const data::Batch<T, D>&)
+#define LOCUS_REFUSED_CALL "train_step(model, optimizer, batch)"
+#define LOCUS_REFUSED_TEMPLATE class M, class Optimizer, class T, class D
+#define LOCUS_REFUSED_MISTAKE detail::BatchMistake<M, T, D>
+#define LOCUS_REFUSED_LEFT "the model is"
+#define LOCUS_REFUSED_RIGHT "the batches are"
+#define LOCUS_REFUSED_REMEDY(model, batches) "make the loader for the model, data::loader<" model ">(...)"
+#include <locus/device/refuse.inc>
+#define LOCUS_REFUSED train_step(const M&, Optimizer&, const data::Batch<T, D>&)
+#define LOCUS_REFUSED_CALL "train_step(model, optimizer, batch)"
+#define LOCUS_REFUSED_TEMPLATE class M, class Optimizer, class T, class D
+#define LOCUS_REFUSED_MISTAKE detail::OnlyThen<detail::BatchMistake<M, T, D>, detail::OptimizerMistake<M, Optimizer>>
+#define LOCUS_REFUSED_LEFT "the model is"
+#define LOCUS_REFUSED_RIGHT "the optimizer is"
+#define LOCUS_REFUSED_REMEDY(model, optimizer) "make the optimizer of model.parameters()"
+#include <locus/device/refuse.inc>
+#define LOCUS_REFUSED \
+  fit(const M&, Optimizer&, data::Loader<T, D>&, data::Loader<U, E>&, History&, const FitOptions& = {})
+#define LOCUS_REFUSED_CALL "fit(model, optimizer, train, valid, history)"
+#define LOCUS_REFUSED_TEMPLATE class M, class Optimizer, class T, class D, class U, class E
+#define LOCUS_REFUSED_MISTAKE detail::LoadersMistake<M, T, D, U, E>
+#define LOCUS_REFUSED_LEFT "the model is"
+#define LOCUS_REFUSED_RIGHT "the batches are"
+#define LOCUS_REFUSED_REMEDY(model, batches) "make the loader for the model, data::loader<" model ">(...)"
+#include <locus/device/refuse.inc>
+#define LOCUS_REFUSED \
+  fit(const M&, Optimizer&, data::Loader<T, D>&, data::Loader<U, E>&, History&, const FitOptions& = {})
+#define LOCUS_REFUSED_CALL "fit(model, optimizer, train, valid, history)"
+#define LOCUS_REFUSED_TEMPLATE class M, class Optimizer, class T, class D, class U, class E
+#define LOCUS_REFUSED_MISTAKE \
+  detail::OnlyThen<detail::LoadersMistake<M, T, D, U, E>, detail::OptimizerMistake<M, Optimizer>>
+#define LOCUS_REFUSED_LEFT "the model is"
+#define LOCUS_REFUSED_RIGHT "the optimizer is"
+#define LOCUS_REFUSED_REMEDY(model, optimizer) "make the optimizer of model.parameters()"
+#include <locus/device/refuse.inc>
 
 }  // namespace locus::inline LOCUS_ABI

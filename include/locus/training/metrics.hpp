@@ -8,10 +8,27 @@
 
 namespace locus::inline LOCUS_ABI {
 
+namespace detail {
+template <class L, class Y>
+struct AccuracyMistake : FirstMistake<PlaceMistake<L, Y, error::input_is_on, error::labels_are_on>, OperandMistake<L>,
+                                      IndexTypeMistake<Y, error::labels_hold>> {};
+/// What is wrong with a model that is to work on batches of T on D. (A model may be a function without a place.)
+template <class M, class T, class D>
+struct BatchMistake : NoMistake {};
+template <HasPlace M, class T, class D>
+struct BatchMistake<M, T, D>
+    : FirstMistake<PlaceMistake<M, Tensor<T, D>, error::model_is_on, error::batches_are_on,
+                                error::make_the_loader_for_the_device_of_the_model>,
+                   std::conditional_t<std::is_same_v<value_of<M>, T>, NoMistake, TypeMistake<value_of<M>, T>>> {};
+}  // namespace detail
+
 /// How many rows of logits (n, classes) are largest at their label (n). shape: (). cost: two launches
 /// throws ShapeError unless the shapes are these: broadcasting would count rows several times
-template <class T, class D>
-[[nodiscard]] Tensor<std::int64_t, D> correct(const Tensor<T, D>& logits, const Tensor<std::int64_t, D>& labels) {
+template <class L, class Y>
+  requires(TensorLike<L> && TensorLike<Y> && detail::IsWrong<detail::AccuracyMistake<L, Y>, detail::Wrong::nothing>)
+[[nodiscard]] auto correct(const L& given_logits, const Y& given_labels) {
+  const auto& logits = given_logits.value();
+  const auto& labels = given_labels.value();
   if (logits.rank() != 2 || !(labels.shape() == Shape{logits.size(0)})) {
     fail<ShapeError>({"accuracy: logits of shape ", logits.shape(), " and labels of shape ", labels.shape(),
                       "; expected (n, classes) and (n,)"});
@@ -21,11 +38,26 @@ template <class T, class D>
 
 /// Share of rows of logits (n, classes) that are largest at their label (n). Waits for the device.
 /// throws ShapeError unless the shapes are these; ArgumentError where there are no rows
-template <class T, class D>
-[[nodiscard]] double accuracy(const Tensor<T, D>& logits, const Tensor<std::int64_t, D>& labels) {
+template <class L, class Y>
+  requires(TensorLike<L> && TensorLike<Y> && detail::IsWrong<detail::AccuracyMistake<L, Y>, detail::Wrong::nothing>)
+[[nodiscard]] double accuracy(const L& logits, const Y& given_labels) {
+  const auto& labels = given_labels.value();
   if (labels.empty()) fail<ArgumentError>({"accuracy: there are no labels; expected at least one"});
   return static_cast<double>(correct(logits, labels).item()) / static_cast<double>(labels.elements());
 }
+
+#define LOCUS_REFUSED correct(const L&, const R&)
+#define LOCUS_REFUSED_CALL "correct(logits, labels)"
+#define LOCUS_REFUSED_MISTAKE detail::AccuracyMistake<L, R>
+#define LOCUS_REFUSED_LEFT "the logits are"
+#define LOCUS_REFUSED_RIGHT "the labels are"
+#include <locus/device/refuse.inc>
+#define LOCUS_REFUSED accuracy(const L&, const R&)
+#define LOCUS_REFUSED_CALL "accuracy(logits, labels)"
+#define LOCUS_REFUSED_MISTAKE detail::AccuracyMistake<L, R>
+#define LOCUS_REFUSED_LEFT "the logits are"
+#define LOCUS_REFUSED_RIGHT "the labels are"
+#include <locus/device/refuse.inc>
 
 struct Evaluation {
   double loss = 0;      ///< mean cross-entropy per sample
@@ -35,6 +67,7 @@ struct Evaluation {
 /// Loss and accuracy of a model over all batches: plain tensors, so nothing is recorded.
 /// throws ArgumentError for a loader without a batch
 template <class M, class T, class D>
+  requires detail::IsWrong<detail::BatchMistake<M, T, D>, detail::Wrong::nothing>
 [[nodiscard]] Evaluation evaluate(const M& model, data::Loader<T, D>& batches) {
   double loss = 0, hits = 0, samples = 0;
   for (const auto& [images, labels] : batches) {
@@ -48,9 +81,19 @@ template <class M, class T, class D>
   return {loss / samples, hits / samples};
 }
 template <class M, class T, class D>
+  requires detail::IsWrong<detail::BatchMistake<M, T, D>, detail::Wrong::nothing>
 [[nodiscard]] Evaluation evaluate(const M& model, data::Loader<T, D>&& batches) {
   return evaluate(model, batches);
 }
+#define LOCUS_REFUSED evaluate(const M&, const data::Loader<T, D>&)
+#define LOCUS_REFUSED_CALL "evaluate(model, batches)"
+#define LOCUS_REFUSED_TEMPLATE class M, class T, class D
+#define LOCUS_REFUSED_MISTAKE detail::BatchMistake<M, T, D>
+#define LOCUS_REFUSED_LEFT "the model is"
+#define LOCUS_REFUSED_RIGHT "the batches are"
+#define LOCUS_REFUSED_REMEDY(model, batches) "make the loader for the model, data::loader<" model ">(...)"
+#include <locus/device/refuse.inc>
+
 /// The same over a data set, in batches of 1000 on `device`, where the model is.
 template <class M>
 [[nodiscard]] Evaluation evaluate(const M& model, const data::LabelledImages& dataset, device_of<M> device = {}) {

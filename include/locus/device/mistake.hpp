@@ -1,0 +1,216 @@
+#pragma once
+// What can be wrong with a call, and the words in which the compiler says so; refuse.inc declares who says them.
+
+#include <locus/device/place.hpp>
+
+/// The vocabulary of compile errors: never defined, only read. The name of a deleted function's `why` says what is
+/// wrong, which argument is where, and what to write instead.
+namespace locus::error {
+
+template <class What, class... Details>
+struct device_mismatch;
+template <class What, class... Details>
+struct dtype_mismatch;
+template <class What, class... Details>
+struct not_possible;
+
+template <class D>
+struct left_is_on;
+template <class D>
+struct right_is_on;
+template <class D>
+struct source_is_on;
+template <class D>
+struct target_is_on;
+template <class D>
+struct tensor_is_on;
+template <class D>
+struct model_is_on;
+template <class D>
+struct input_is_on;
+template <class D>
+struct labels_are_on;
+template <class D>
+struct weights_are_on;
+template <class D>
+struct bias_is_on;
+template <class D>
+struct indices_are_on;
+template <class T>
+struct left_holds;
+template <class T>
+struct right_holds;
+template <class T>
+struct tensor_holds;
+template <class T>
+struct labels_hold;
+template <class T>
+struct indices_hold;
+
+struct move_one_with_to_Cpu_or_to_Cuda;
+struct copy_with_to_Cpu_or_to_Cuda;
+struct move_the_input_with_to_D;
+struct copy_to_host_first_with_to_Cpu;
+struct pinned_memory_cannot_compute_move_with_to_Cpu_or_to_Cuda;
+struct convert_one_with_as_T;
+struct convert_with_as_float;
+struct convert_with_as_std_int64_t;
+struct refused;  ///< what clang's refused functions return: never defined
+struct operation_on_parameters_alone;
+struct say_trace_w_or_w_value_or_seen_by_x_w;
+struct backward_of_a_plain_tensor;
+template <class F>
+struct scalar_function_without_a_derivative;
+struct give_it_by_output_or_by_input_or_by_inputs_or_pullback;
+template <class D>
+struct network_is_on;
+template <class D>
+struct layer_is_on;
+template <class D>
+struct optimizer_is_on;
+template <class D>
+struct parameters_are_on;
+struct make_all_layers_on_one_device;
+struct make_the_optimizer_for_the_device_of_the_parameters;
+struct trace_the_input_first_with_trace_x;
+struct assignment_to_a_temporary_view;
+struct write_through_a_view_with_copy_;
+struct in_place_on_a_traced_tensor;
+struct change_its_value_x_value;
+struct source_records_gradients;
+struct take_its_value_x_value;
+struct source_is_not_traced;
+struct trace_it_with_trace_x;
+struct in_place_on_a_pending_expression;
+struct name_it_as_a_Tensor;
+struct in_place_on_a_parameter;
+struct let_an_optimizer_change_it_or_w_value;
+template <class T>
+struct condition_holds;
+struct compare_first_as_in_x_greater_0;
+struct numbers_alone;
+struct gradient_of_a_plain_tensor;
+struct make_it_a_variable_x;
+struct trace_of_a_traced_tensor;
+struct use_it_as_it_is;
+struct variable_of_a_traced_tensor;
+struct frozen_of_a_plain_tensor;
+struct place_chosen_at_run_time;
+struct say_to_Cpu_or_to_Cuda_or_use_with_device;
+struct place_is_no_element_type;
+struct convert_elements_with_as;
+struct result_type_depends_on_the_device;
+struct return_one_type_for_every_device;
+struct element_of_a_traced_tensor_or_parameter;
+struct take_its_value_first_x_value;
+struct element_of_a_pending_expression;
+struct indexing_with_brackets;
+struct say_x_i_for_an_element_or_select_for_a_part;
+struct layer_without_forward;
+struct forward_does_not_take_this_argument;
+struct write_auto_forward_const_auto_x_const;
+template <class D>
+struct batches_are_on;
+struct make_the_loader_for_the_device_of_the_model;
+struct make_the_optimizer_for_the_model;
+template <class M>
+struct layer_without_members;
+struct list_them_in_void_members_const_auto_visit_const;
+struct formula_of_fuse_names_a_tensor;
+struct pass_every_tensor_as_an_argument_of_fuse;
+struct make_one_a_tensor_as_in_full;
+
+}  // namespace locus::error
+
+namespace locus::inline LOCUS_ABI::detail {
+
+/// What is wrong with a call; its words are in refuse.inc.
+enum class Wrong {
+  nothing,
+  places,
+  memory,
+  parameters,
+  types,
+  integers,
+  indices,
+  condition,
+  numbers,
+  recorded,
+  untraced,
+  no_forward,
+  no_such_forward
+};
+
+struct NoMistake {
+  static constexpr Wrong wrong = Wrong::nothing;
+};
+/// `Why` is what g++ and nvcc print. Left and Right are the places, or the element types, that do not go together.
+template <Wrong kind, class Why, class Left = void, class Right = void>
+struct MistakeOf {
+  static constexpr Wrong wrong = kind;
+  using why = Why;
+  using left = Left;
+  using right = Right;
+};
+
+/// Element types that do not go together.
+template <class L, class R>
+struct TypeMistake
+    : MistakeOf<Wrong::types,
+                error::dtype_mismatch<error::left_holds<L>, error::right_holds<R>, error::convert_one_with_as_T>, L,
+                R> {};
+
+/// The first of several that is one.
+template <class... M>
+struct FirstMistake : NoMistake {};
+template <class M, class... Rest>
+struct FirstMistake<M, Rest...> : std::conditional_t<M::wrong != Wrong::nothing, std::type_identity<M>,
+                                                     std::type_identity<FirstMistake<Rest...>>>::type {};
+
+/// What nvcc takes the result of a refused call for: a tensor like the first operand that is one.
+template <class... X>
+struct RefusedResult {
+  using type = void;
+};
+template <class X, class... Rest>
+struct RefusedResult<X, Rest...> : RefusedResult<Rest...> {};
+template <HasPlace X, class... Rest>
+struct RefusedResult<X, Rest...> {
+  using type = Tensor<value_of<X>, device_of<X>>;
+};
+template <class... X>
+using refused_t = typename RefusedResult<X...>::type;
+
+template <class M, Wrong kind>
+concept IsWrong = M::wrong == kind;
+template <class M, class Left, class Right>
+concept WrongPlaces =
+    M::wrong == Wrong::places && std::is_same_v<typename M::left, Left> && std::is_same_v<typename M::right, Right>;
+template <class M, class Left, class Right>
+concept WrongTypes =
+    M::wrong == Wrong::types && std::is_same_v<typename M::left, Left> && std::is_same_v<typename M::right, Right>;
+template <class... X>
+inline constexpr bool is_shipped =
+    ((std::is_same_v<X, Cpu> || std::is_same_v<X, Cuda> || std::is_same_v<X, Pinned>)&&...);
+template <class M>
+concept WrongTypesUnnamed =
+    M::wrong == Wrong::types && !((WrongTypes<M, float, double> || WrongTypes<M, double, float>) ||
+                                  (WrongTypes<M, float, std::int64_t> || WrongTypes<M, std::int64_t, float>));
+template <class M>
+concept WrongPlacesOfYours = M::wrong == Wrong::places && !is_shipped<typename M::left, typename M::right>;
+
+}  // namespace locus::inline LOCUS_ABI::detail
+
+// clang does not print why a function was deleted, but prints the text of diagnose_if, or of LOCUS_UNAVAILABLE("...")
+// for constructors, which begins with their name. The attribute is spelled where it stands: clang explains a macro in
+// three more lines.
+#if defined(__clang__) && !LOCUS_NVCC
+#define LOCUS_CLANG_REFUSES 1
+#define LOCUS_UNAVAILABLE(text) __attribute__((unavailable(text)))
+#define LOCUS_REFUSALS_BEGIN _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wgcc-compat\"")
+#define LOCUS_REFUSALS_END _Pragma("clang diagnostic pop")
+#else
+#define LOCUS_CLANG_REFUSES 0
+#define LOCUS_REFUSALS_BEGIN
+#define LOCUS_REFUSALS_END
+#endif

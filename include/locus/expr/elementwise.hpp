@@ -1,0 +1,121 @@
+#pragma once
+// Scalar functions of your own, and formulas as one expression.
+
+#include <locus/expr/operands.hpp>
+
+namespace locus::inline LOCUS_ABI {
+
+namespace detail {
+/// The values that F gets in registers; a number beside a tensor becomes one of the tensor's type.
+template <class X, class T>
+using argument_t = compute_t<typename CommonValue<Tensor<T, Cpu>, X>::type>;
+
+/// Whether F says what its derivative is, for arguments of these types.
+template <class F, class... R>
+concept HasDerivative =
+    requires { F::differentiable; } || requires(const F& f, R... x) { f.by_inputs(x...); } ||
+    requires(const F& f, R... x) { f.by_input(x...); } || requires(const F& f, R... x) { f.by_output(f(x...)); } ||
+    requires(const F& f, R... x) { f.pullback(f(x...), f(x...), x...); };
+template <class X>
+concept TracedFloats = TensorLike<X> && bare_t<X>::role == Role::traced && FloatingDType<value_of<X>>;
+
+/// Whether a function without a derivative meets something traced.
+template <class F, class... X>
+concept LosesGradient =
+    (TracedFloats<X> || ...) && !HasDerivative<F, argument_t<bare_t<X>, typename CommonValue<bare_t<X>...>::type>...>;
+
+/// What is wrong with tensors and numbers for one expression, whatever their element types.
+template <class... X>
+struct ExpressionMistake : FirstMistake<PlacesAmong<X...>, MemoryMistake<X>...> {};
+template <class... X>
+concept TogetherInOnePlace = IsWrong<ExpressionMistake<bare_t<X>...>, Wrong::nothing>;
+}  // namespace detail
+
+/// A scalar function of tensors and numbers, pending: elementwise(MyFunction{}, x). Operands broadcast as in NumPy.
+/// Where together they are made of more tensors than one launch takes, they are computed first.
+/// throws ShapeError naming both shapes
+template <class F, class... X>
+  requires(detail::TogetherInOnePlace<X...> && !detail::LosesGradient<F, X...>)
+[[nodiscard]] auto elementwise(const F& f, X&&... x) {
+  return detail::pending(f, std::forward<X>(x)...);
+}
+#define LOCUS_REFUSED elementwise(const F&, const X&...)
+#define LOCUS_REFUSED_CALL "elementwise"
+#define LOCUS_REFUSED_TEMPLATE class F, class... X
+#define LOCUS_REFUSED_OPERANDS X...
+#define LOCUS_REFUSED_MISTAKE detail::ExpressionMistake<X...>
+#define LOCUS_REFUSED_LEFT "one operand is"
+#define LOCUS_REFUSED_RIGHT "another"
+#include <locus/device/refuse.inc>
+
+#define LOCUS_REFUSED elementwise(const F&, const X&...)
+#define LOCUS_REFUSED_TEMPLATE class F, class... X
+#define LOCUS_REFUSED_IF detail::TogetherInOnePlace<X...>&& detail::LosesGradient<F, X...>
+#define LOCUS_REFUSED_TEXT                                                                                       \
+  "elementwise: this scalar function has no derivative, and an operand is traced; give its class by_output(y), " \
+  "by_input(x), by_inputs(x...) or pullback(g, y, x...)"
+#define LOCUS_REFUSED_WHY                                             \
+  error::not_possible<error::scalar_function_without_a_derivative<F>, \
+                      error::give_it_by_output_or_by_input_or_by_inputs_or_pullback>
+#include <locus/device/refuse_if.inc>
+
+namespace detail {
+/// What a formula makes of symbols for tensors X, on D.
+template <class F, class D, class Indices, class... X>
+struct FormulaOf;
+template <class F, class D, int... i, class... X>
+struct FormulaOf<F, D, std::integer_sequence<int, i...>, X...> {
+  using type = decltype(std::declval<const F&>()(Symbolic<value_of<X>, D, Symbol<i>>{}...));
+};
+template <class F, class... X>
+using formula_t = typename FormulaOf<F, typename FirstPlace<bare_t<X>...>::type,
+                                     std::make_integer_sequence<int, sizeof...(X)>, bare_t<X>...>::type;
+
+template <class X>
+inline constexpr bool is_formula = false;
+template <class T, class D, class Tree>
+inline constexpr bool is_formula<Symbolic<T, D, Tree>> = !has_stranger<Tree>;
+
+/// Whether a formula is made of its arguments and numbers alone.
+template <class F, class... X>
+concept FormulaAlone = is_formula<bare_t<formula_t<F, X...>>>;
+}  // namespace detail
+
+/// The formula as one expression: the function runs once on symbols, so that each tensor is loaded once however often
+/// the formula names it.   fuse([](auto x, auto b) { return relu(x * 2.f + b); }, x, b)
+/// At most about eight tensors fit the registers well.
+template <class F, TensorLike... X>
+  requires(detail::TogetherInOnePlace<X...> && detail::FormulaAlone<F, X...>)
+[[nodiscard]] auto fuse(const F& formula, X&&... x) {
+  using D = typename detail::FirstPlace<detail::bare_t<X>...>::type;
+  const auto symbolic = [&]<int... i>(std::integer_sequence<int, i...>) {
+    return formula(Symbolic<value_of<X>, D, Symbol<i>>{}...);
+  }(std::make_integer_sequence<int, sizeof...(X)>{});
+  Shape shape;
+  ((shape = broadcast(shape, x.value().shape())), ...);
+  using Result = detail::bare_t<decltype(symbolic)>;
+  const auto handle = [](auto&& operand) -> decltype(auto) {
+    if constexpr (detail::is_expr<decltype(operand)>) return operand.eval();
+    else return (operand);
+  };
+  return Expr<typename Result::value_type, D, decltype(symbolic.tree), detail::bare_t<decltype(handle(x))>...>(
+      {symbolic.tree, {detail::Leaf(handle(x))...}, shape});
+}
+#define LOCUS_REFUSED fuse(const F&, const X&...)
+#define LOCUS_REFUSED_CALL "fuse"
+#define LOCUS_REFUSED_TEMPLATE class F, class... X
+#define LOCUS_REFUSED_OPERANDS X...
+#define LOCUS_REFUSED_MISTAKE detail::ExpressionMistake<X...>
+#define LOCUS_REFUSED_LEFT "one tensor is"
+#define LOCUS_REFUSED_RIGHT "another"
+#include <locus/device/refuse.inc>
+#define LOCUS_REFUSED fuse(const F&, const X&...)
+#define LOCUS_REFUSED_TEMPLATE class F, TensorLike... X
+#define LOCUS_REFUSED_IF detail::TogetherInOnePlace<X...> && !detail::FormulaAlone<F, X...>
+#define LOCUS_REFUSED_TEXT \
+  "fuse: the formula is not made of its arguments alone; pass every tensor as an argument of fuse"
+#define LOCUS_REFUSED_WHY \
+  error::not_possible<error::formula_of_fuse_names_a_tensor, error::pass_every_tensor_as_an_argument_of_fuse>
+#include <locus/device/refuse_if.inc>
+
+}  // namespace locus::inline LOCUS_ABI

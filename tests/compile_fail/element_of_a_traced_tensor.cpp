@@ -1,0 +1,15 @@
+// Reading an element of a traced tensor.
+// because: what is computed from the number would not be recorded
+// expect-error: element_of_a_traced_tensor_or_parameter|traced tensors and parameters give theirs through their value
+// expect-error: take_its_value_first_x_value|x\.value\(\)
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+void mistake(const Traced<float>& x) {
+#ifdef LOCUS_MUST_FAIL
+  (void)x(0);
+#else
+  (void)x.value()(0);
+#endif
+}

@@ -1,0 +1,16 @@
+// Reading an element of an expression.
+// because: it is not computed yet, and each element would compute it anew
+// expect-error: element_of_a_pending_expression|an expression is not computed yet
+// expect-error: name_it_as_a_Tensor|name it as a Tensor first
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+void mistake(const Tensor<float>& x) {
+#ifdef LOCUS_MUST_FAIL
+  (void)(x + 1.f)(0, 0);
+#else
+  const Tensor y = x + 1.f;
+  (void)y(0, 0);
+#endif
+}

@@ -1,0 +1,15 @@
+// A formula of fuse that names a tensor of its own.
+// because: the formula becomes a kernel, which is given the tensors that fuse is given
+// expect-error: formula_of_fuse_names_a_tensor|the formula is not made of its arguments alone
+// expect-error: pass_every_tensor_as_an_argument_of_fuse|pass every tensor as an argument of fuse
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+void mistake(const Tensor<float>& x, const Tensor<float>& scale) {
+#ifdef LOCUS_MUST_FAIL
+  (void)fuse([scale](auto x) { return relu(x * scale); }, x);
+#else
+  (void)fuse([](auto x, auto scale) { return relu(x * scale); }, x, scale);
+#endif
+}

@@ -1,0 +1,19 @@
+// Training a layer whose forward takes plain tensors alone.
+// because: a traced input is another type: one forward for both is a template
+// expect-error: forward_does_not_take_this_argument|its forward does not take this argument
+// expect-error: write_auto_forward_const_auto_x_const|write auto forward\(const auto& x\) const
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+struct Halved : nn::Layer<Halved, float, Cpu> {
+  nn::Linear<float, Cpu> inner{4, 4};
+#ifdef LOCUS_MUST_FAIL
+  Tensor<float> forward(const Tensor<float>& x) const { return inner(x) * 0.5f; }
+#else
+  auto forward(const auto& x) const { return inner(x) * 0.5f; }
+#endif
+  void members(const auto& visit) const { visit("inner", inner); }
+};
+
+auto mistake(const Halved& layer, const Traced<float>& x) { return layer(x); }
