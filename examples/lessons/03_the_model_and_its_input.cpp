@@ -6,8 +6,9 @@
 // GPU, and so shall the result.
 //
 // In PyTorch this would be an error when the line runs: RuntimeError: Expected all tensors to be on the same device,
-// but found at least two devices, cpu and cuda:0! The traceback ends in the first layer, not at the call that passed
-// the batch; the end of the message depends on the layer and on the version.
+// but got mat1 is on cpu, different from other tensors on cuda:0 (when checking argument in method wrapper_CUDA_addmm).
+// The traceback ends in the first layer, not at the call that passed the batch, and mat1 is what the layer calls it.
+// Older versions say that they found at least two devices, cpu and cuda:0!
 #include <locus/device/cuda.hpp>
 #include <locus/nn/sequential.hpp>
 #include <locus/ops/softmax.hpp>

@@ -5,8 +5,8 @@
 // Goal: training_loss() returns the recorded loss of a batch whose images are already on the GPU. The labels are not.
 //
 // In PyTorch this would be an error when the line runs: RuntimeError: Expected all tensors to be on the same device,
-// but found at least two devices, cuda:0 and cpu! (when checking argument for argument target in method
-// wrapper_CUDA_nll_loss_forward). It comes after the whole forward pass; newer versions word it differently.
+// but got target is on cpu, different from other tensors on cuda:0 (when checking argument in method
+// wrapper_CUDA_nll_loss_forward). It comes after the whole forward pass; older versions word it differently.
 #include <locus/device/cuda.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/nn/loss.hpp>

@@ -4,9 +4,10 @@
 //
 // Goal: validation_loss() returns the loss of labels that a file delivered as 32-bit integers.
 //
-// In PyTorch this would be an error when the line runs, on the GPU: a RuntimeError which says that the kernel
-// "nll_loss_forward_reduce_cuda_kernel_2d_index" does not exist for 'Int'. It names neither the labels nor the type
-// that they should have, which is int64 there and here.
+// In PyTorch this would be an error when the line runs: RuntimeError: expected target dtype to be Long or Byte, but got
+// Int. Long is int64. Older versions say on the GPU that "nll_loss_forward_reduce_cuda_kernel_2d_index" is not
+// implemented for 'Int', which names neither the labels nor the type that they should have. Here that type is int64
+// alone, and the compiler names it.
 #include <locus/device/cuda.hpp>
 #include <locus/ops/cross_entropy.hpp>
 

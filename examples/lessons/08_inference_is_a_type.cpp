@@ -8,7 +8,12 @@
 // torch.no_grad() stands around it. If that was forgotten, memory is silently wasted; if it stands there by mistake,
 // backward() raises RuntimeError: element 0 of tensors does not require grad and does not have a grad_fn. Here model(x)
 // is inference, and training is what you ask for.
-#include <locus/locus.hpp>
+#include <locus/tensor/tensor.hpp>
+
+#include <locus/device/cuda.hpp>
+#include <locus/nn/linear.hpp>
+#include <locus/nn/loss.hpp>
+#include <locus/optim/sgd.hpp>
 
 using namespace locus;
 

@@ -2,6 +2,8 @@
 // expect-error: copy_to_host_first_with_to_Cpu|copy it first with \.to<Cpu>\(\)
 #include LESSON
 
+#include <locus/tensor/from.hpp>
+
 #include <cstdio>
 #include <sstream>
 

@@ -2,6 +2,10 @@
 // expect-error: trace_the_input_first_with_trace_x|trace the input first, with trace\(x\)
 #include LESSON
 
+#include <locus/ops/reduce.hpp>
+#include <locus/tensor/factory.hpp>
+#include <locus/tensor/random.hpp>
+
 #include <cstdio>
 
 namespace on_host {  // the same function once more, where Cuda stands for Cpu: there it computes

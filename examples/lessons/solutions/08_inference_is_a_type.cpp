@@ -9,7 +9,12 @@
 //
 // hint: Only what met a traced tensor is recorded, and here nothing did.
 // hint: One word around the input of the model changes that.
-#include <locus/locus.hpp>
+#include <locus/tensor/tensor.hpp>
+
+#include <locus/device/cuda.hpp>
+#include <locus/nn/linear.hpp>
+#include <locus/nn/loss.hpp>
+#include <locus/optim/sgd.hpp>
 
 using namespace locus;
 
