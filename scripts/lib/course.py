@@ -1,5 +1,6 @@
 """The course of lessons: its files, the learner's folder, and what the compiler and the check say to an attempt."""
 
+import hashlib
 import json
 import os
 import pathlib
@@ -18,13 +19,13 @@ import common
 SHIPPED = common.ROOT / "examples" / "lessons"
 FOLDER = common.ROOT / "build" / "lessons"
 BANNER = "INTENDED TO FAIL."
-BRIEF = 12
+BRIEF = 12  # lines, and thrice as many of a terminal, to whose width they are wrapped
 PATIENCE = 20  # seconds until a check program is stopped
 TITLE = re.compile(r"Lesson (\d+): (.*\S)")
 EXPECT_OUTPUT = re.compile(r"^//\s*expect-output:\s*(.*\S)\s*$", re.MULTILINE)
 HINT = "hint:"
 ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|\x1b\]8;.*?(?:\x1b\\|\x07)")
-ERROR = re.compile(r"\berror\b.*:")
+ERROR = re.compile(r"\berror:(?!:)")
 
 
 class Trouble(Exception):
@@ -112,18 +113,21 @@ def find_lesson(lessons, text):
 @dataclass
 class Progress:
     current: str = ""
-    solved: list = field(default_factory=list)
+    solved: dict = field(default_factory=dict)  # {name of a lesson: fingerprint of what passed}
 
 
 def parse_progress(text):
-    """raises ValueError where the text is not what Folder.save writes."""
+    """raises ValueError where the text is not what Folder.update writes. A list of names, without fingerprints, is
+    understood too: it counts as changed since, so each of them is checked again."""
     data = json.loads(text)
     if not isinstance(data, dict):
         raise ValueError("not an object")
     current, solved = data.get("current"), data.get("solved")
-    names = [current, *solved] if isinstance(solved, list) else [None]
-    if not all(isinstance(name, str) for name in names):
-        raise ValueError("expected a text 'current' and a list of texts 'solved'")
+    if isinstance(solved, list) and all(isinstance(name, str) for name in solved):
+        solved = dict.fromkeys(solved, "")
+    texts = [current, *solved.values()] if isinstance(solved, dict) else [None]
+    if not all(isinstance(text, str) for text in texts):
+        raise ValueError("expected a text 'current', and 'solved' with a text for each lesson")
     return Progress(current, solved)
 
 
@@ -150,9 +154,17 @@ class Folder:
     def __init__(self, path, lessons):
         self.path, self.lessons = pathlib.Path(path).expanduser().absolute(), lessons
         self.record = self.path / "progress.json"
-        self.progress, self.warning = Progress(), None
+        self.warning = None
+        self.progress = self.load()
+        unknown = {self.progress.current, *self.progress.solved} - {"", *(lesson.name for lesson in lessons)}
+        if unknown:
+            self.warning = (f"{self.record} names {', '.join(sorted(unknown))}, which this course does not have. That is"
+                            " kept until --reset all.")
+
+    def load(self):
+        """What is recorded. A record that cannot be understood is kept under another name, with a warning."""
         try:
-            self.progress = parse_progress(self.record.read_text(encoding="utf-8"))
+            return parse_progress(self.record.read_text(encoding="utf-8"))
         except (FileNotFoundError, NotADirectoryError):
             pass
         except OSError as error:
@@ -162,6 +174,12 @@ class Folder:
             self.guard(lambda: os.replace(self.record, kept))
             self.warning = (f"{self.record} could not be understood ({error}) and was kept as {kept.name}. Your lessons"
                             " are untouched; one that was solved counts again once it is checked.")
+        return Progress()
+
+    def take_warning(self):
+        """What has not been said yet, once."""
+        warning, self.warning = self.warning, None
+        return warning
 
     def guard(self, action):
         try:
@@ -179,8 +197,23 @@ class Folder:
     def file(self, lesson):
         return self.path / lesson.exercise.name
 
+    def fingerprint(self, lesson):
+        """Changes with the learner's file and with the check of the lesson; None where one cannot be read."""
+        try:
+            parts = [path.read_bytes() for path in (self.file(lesson), lesson.check)]
+        except OSError:
+            return None
+        return hashlib.sha256(b"\0".join(parts)).hexdigest()
+
+    def state(self, lesson):
+        """'done', 'changed' where it passed, but what passed is not what is there now, or 'open'."""
+        passed = self.progress.solved.get(lesson.name)
+        if passed is None:
+            return "open"
+        return "done" if passed == self.fingerprint(lesson) else "changed"
+
     def is_solved(self, lesson):
-        return lesson.name in self.progress.solved
+        return self.state(lesson) == "done"
 
     def open_lessons(self):
         return [lesson for lesson in self.lessons if not self.is_solved(lesson)]
@@ -194,15 +227,29 @@ class Folder:
         ahead = self.open_lessons()
         return next((other for other in ahead if other.number > lesson.number), ahead[0] if ahead else None)
 
-    def go_to(self, lesson):
-        self.progress.current = lesson.name
-        self.save()
+    def ahead(self):
+        """The lesson to go on with: the one last worked on, or where it is solved the next; None where all are."""
+        current = self.current()
+        return self.following(current) if self.is_solved(current) else current
 
-    def mark(self, lesson, solved):
-        """Only lessons that are solved are recorded; one that no longer passes stays solved until it is reset."""
-        if solved and not self.is_solved(lesson):
-            self.progress.solved.append(lesson.name)
-            self.save()
+    def go_to(self, lesson):
+        self.update(lambda progress: setattr(progress, "current", lesson.name))
+
+    def attempt(self, lesson, file, compiler, columns=None):
+        """The attempt at what is in the learner's file, recorded unless that was saved meanwhile. file: as it is to be
+        named"""
+        before = self.fingerprint(lesson)
+        tried = attempt(lesson, file, compiler, columns)
+        passed = self.progress.solved.get(lesson.name)
+        if before is not None and before == self.fingerprint(lesson):
+            if tried.solved and passed != before:
+                self.update(lambda progress: progress.solved.update({lesson.name: before}))
+            elif not tried.solved and passed == before:  # with another compiler, or another Locus
+                self.forget(lesson)
+        return tried
+
+    def forget(self, lesson):
+        self.update(lambda progress: progress.solved.pop(lesson.name, None))
 
     def reset(self, lesson):
         """The exercise as shipped; what the learner wrote is kept under the name that is returned (None: nothing)."""
@@ -218,12 +265,20 @@ class Folder:
             write_whole(file, shipped)
 
         self.guard(replace)
-        if self.is_solved(lesson):
-            self.progress.solved.remove(lesson.name)
-            self.save()
+        if lesson.name in self.progress.solved:
+            self.forget(lesson)
         return kept
 
-    def save(self):
+    def begin_again(self):
+        def clear(progress):
+            progress.current, progress.solved = "", {}
+
+        self.update(clear)
+
+    def update(self, change):
+        """Changes what is recorded now, which another terminal or an editor may have added to."""
+        self.progress = self.load()
+        change(self.progress)
         data = json.dumps({"current": self.progress.current, "solved": self.progress.solved}, indent=2) + "\n"
         self.guard(lambda: write_whole(self.record, data.encode()))
 
@@ -246,17 +301,19 @@ def find_compiler(asked):
     return [found]
 
 
-def base(compiler, colours=False):
-    colour = ["-fdiagnostics-color=always"] if colours else []
-    return [*compiler, *common.CXX, "-Wall", "-Wextra", *colour, *common.INCLUDES]
+def base(compiler, columns=None):
+    """columns: messages are wrapped to it, and source lines cut to it around the mistake. (g++ counts the codes of
+    colours as columns, so colours are the runner's.)"""
+    width = [f"-fmessage-length={columns}"] if columns else []
+    return [*compiler, *common.CXX, "-Wall", "-Wextra", *width, *common.INCLUDES]
 
 
-def syntax_command(compiler, file, colours=False):
-    return [*base(compiler, colours), "-fsyntax-only", file]
+def syntax_command(compiler, file, columns=None):
+    return [*base(compiler, columns), "-fsyntax-only", file]
 
 
-def check_command(compiler, lesson, file, program, colours=False):
-    return [*base(compiler, colours), f'-DLESSON="{file.absolute()}"', lesson.check, "-o", program]
+def check_command(compiler, lesson, file, program, columns=None):
+    return [*base(compiler, columns), f'-DLESSON="{file.absolute()}"', lesson.check, "-o", program]
 
 
 @dataclass
@@ -266,32 +323,40 @@ class Attempt:
     brief: list = field(default_factory=list)  # lines to show at once
     whole: str = ""
     ran: bool = False  # the check, that is
+    seconds: float = 0  # of processor time, to compile
 
     def left_out(self):
         return len(self.whole.splitlines()) - len(self.brief)
 
 
-def attempt(lesson, file, compiler, colours=False):
+def attempt(lesson, file, compiler, columns=None):
     """Compiles the learner's file, then builds and runs the check of the lesson with it."""
     if not file.is_file():
         return Attempt(False, f"{file} is gone. Resetting the lesson brings it back.")
-    status, output = common.run(syntax_command(compiler, file, colours))
+    status, output, seconds = common.run_timed(syntax_command(compiler, file, columns))
     if status:
-        return Attempt(False, "It does not compile. The first error:", first_error(output, file), output)
+        brief = first_error(output, file, columns)
+        return Attempt(False, "It does not compile. The first error:", brief, output, seconds=seconds)
+    tried = attempt_check(lesson, file, compiler, columns)
+    tried.seconds += seconds
+    return tried
+
+
+def attempt_check(lesson, file, compiler, columns=None):
     with tempfile.TemporaryDirectory() as scratch:
         program = pathlib.Path(scratch) / "check"
-        status, output = common.run(check_command(compiler, lesson, file, program, colours))
+        status, output, seconds = common.run_timed(check_command(compiler, lesson, file, program, columns))
         if status:
-            brief = first_error(output, file)
+            brief = first_error(output, file, columns)
             by_itself = any(str(file.absolute()) in line and "error:" in line for line in brief)
             verdict = "It compiles by itself, but not where the check uses it:" if by_itself else \
                 "It compiles, but it does not do what the lesson asks for:"
-            return Attempt(False, verdict, brief, output)
+            return Attempt(False, verdict, brief, output, seconds=seconds)
         status, output = run_check(program)
     if status:
         verdict = "It compiles, but its check fails when it runs:"
-        return Attempt(False, verdict, output.splitlines()[:BRIEF], output, ran=True)
-    return Attempt(True, "Solved: it compiles, and the check of the lesson passes.")
+        return Attempt(False, verdict, output.splitlines()[:BRIEF], output, ran=True, seconds=seconds)
+    return Attempt(True, "Solved: it compiles, and the check of the lesson passes.", seconds=seconds)
 
 
 def run_check(program):
@@ -305,7 +370,7 @@ def run_check(program):
     return status, output or (f"ended with status {status}\n" if status else "")
 
 
-def first_error(output, file):
+def first_error(output, file, columns=None):
     """The first error line and its snippet; where it points elsewhere, also the first line about the learner's file."""
     lines = output.splitlines()
     plain = [ANSI.sub("", line) for line in lines]
@@ -317,11 +382,12 @@ def first_error(output, file):
         return lines[at:end]
 
     at = next((i for i, line in enumerate(plain) if ERROR.search(line)), None)
+    most = 3 * BRIEF if columns else BRIEF
     if at is None:
-        return lines[:BRIEF]
+        return lines[:most]
     shown = with_snippet(at)
     here = re.compile(re.escape(str(file)) + r":\d+")
     if not here.match(plain[at]):
         cause = next((i for i, line in enumerate(plain) if here.match(line)), None)
         shown += with_snippet(cause) if cause is not None else []
-    return shown[:BRIEF]
+    return shown[:most]

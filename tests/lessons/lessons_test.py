@@ -5,6 +5,7 @@ usage: lessons_test.py [--no-course]
 """
 
 import contextlib
+import fcntl
 import io
 import json
 import os
@@ -14,6 +15,7 @@ import re
 import select
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import termios
@@ -127,7 +129,9 @@ class Calls(Course):
         shutil.copy(self.course / "solutions" / name, self.folder / name)
 
     def progress(self):
-        return json.loads((self.folder / "progress.json").read_text())
+        """(the current lesson, the solved ones)"""
+        record = json.loads((self.folder / "progress.json").read_text())
+        return record["current"], list(record["solved"])
 
 
 class Runner(Calls):
@@ -149,15 +153,103 @@ class Runner(Calls):
         self.call()
         self.solve()
         self.expect(0, "Solved", "(0 solved)")
-        self.assertEqual(self.progress(), {"current": "01_units", "solved": ["01_units"]})
+        self.assertEqual(self.progress(), ("01_units", ["01_units"]))
         self.expect(0, "Lesson 1 of 2", options=["--check"])
         self.expect(1, "Lesson 2 of 2: twice", "(1 solved)", "its check fails when it runs", "twice 2 is 4")
         self.expect(0, "done     units", "current  twice", options=["--list"])
         self.expect(1, "Lesson 2 of 2")
         self.solve(self.TWICE)
         self.expect(0, "Solved")
-        self.expect(0, "All 2 lessons are solved")
+        self.expect(0, "All 2 lessons are solved", "docs/placement.md", "examples/mnist.cpp")
         self.expect(0, "done     twice", "!current", options=["--list"])
+
+    def test_what_comes_next(self):
+        for number in (3, 4):
+            self.lesson(number, f"twice{number}", "twice() doubles.", TWICE, ("x + 1;", "x + x;"), TWICE_CHECK)
+        self.call()
+        for name in ("03_twice3.cpp", self.TWICE):
+            self.solve(name)
+        self.expect(0, "Solved", "Next comes lesson 4: twice4. Still open before it: 1, 2.\n", options=["3"])
+        self.expect(0, "Next comes lesson 4: twice4. Still open before it: 1.\n", options=["2"])
+        self.solve("04_twice4.cpp")
+        self.expect(0, "Next comes lesson 1: units.\n", "!Still open", options=["4"])
+        (self.folder / self.TWICE).write_text("")
+        self.expect(0, "Next comes lesson 1: units. Still open before it: 2 (changed since it passed).", options=["4"])
+        self.solve()
+        self.expect(0, "Next comes lesson 2: twice.", "!All", options=["1"])
+        self.solve(self.TWICE)
+        self.expect(0, "All 4 lessons are solved", "Read on: docs/placement.md", "!Next comes", options=["1"])
+
+    def test_what_is_named_to_read_on_is_there(self):
+        for name in re.findall(r"(?:docs|examples|scripts)/[\w.]+", self.expect_finale()):
+            self.assertTrue((ROOT / name).is_file(), name)
+
+    def expect_finale(self):
+        self.call()
+        for name in (self.UNITS, self.TWICE):
+            self.solve(name)
+            output = self.expect(0, "Solved", options=[name[:2]])
+        return output[output.index("Read on:"):]
+
+    def test_a_lesson_that_is_broken_again_is_not_done(self):
+        self.expect_finale()
+        self.edit(f"learner/{self.UNITS}", MENDED, "")
+        self.expect(0, "  1  changed  units", "  2  done     twice", "changed: it passed", options=["--list"])
+        self.expect(1, "Lesson 1 of 2", "(1 solved)", "its check fails")
+        self.expect(0, "changed  units", options=["--list"])  # to fail is not to begin again
+        self.solve()  # what passed is back: no need to check
+        self.expect(0, "done     units", "!changed", options=["--list"])
+        self.expect(0, "All 2 lessons are solved")
+
+    def test_a_lesson_that_is_changed_and_still_passes_is_done_once_it_is_checked(self):
+        self.expect_finale()
+        self.edit(f"learner/{self.UNITS}", "  return metres;", "  return metres;  // as I like it")
+        self.expect(0, "changed  units", options=["--list"])
+        self.expect(0, "Lesson 1 of 2", "Solved", "All 2 lessons are solved")
+        self.expect(0, "done     units", options=["--list"])
+        (self.folder / self.UNITS).unlink()
+        self.expect(0, "changed  units", options=["--list"])
+
+    def test_another_check_asks_again(self):
+        self.expect_finale()
+        self.edit("course/checks/01_units.cpp", "value > 3", "value > 4")
+        self.expect(0, "changed  units", options=["--list"])
+        self.expect(1, "Lesson 1 of 2", "its check fails")
+
+    def test_what_passed_and_now_fails_is_open(self):
+        self.expect_finale()
+        compiler = self.write("g++", "#!/bin/sh\necho 'x.cpp:1:1: error: no'\nexit 1\n")
+        compiler.chmod(0o755)
+        self.expect(1, "It does not compile", options=["--check", "1", "--compiler", compiler])
+        self.expect(0, "current  units", options=["--list"])
+
+    def test_a_file_saved_while_it_is_compiled_is_not_recorded(self):
+        self.call()
+        self.solve()
+        compiler = self.write("g++", f"#!/bin/sh\necho >>{self.folder / self.UNITS}\nexec g++ \"$@\"\n")
+        compiler.chmod(0o755)
+        self.expect(0, "Solved", options=["--compiler", compiler])
+        self.assertEqual(self.progress()[1], [])
+
+    def test_what_another_terminal_recorded_is_kept(self):
+        lessons = course.read_course(self.course)
+        folder = course.Folder(self.folder, lessons)
+        folder.prepare()
+        self.solve(self.TWICE)
+        self.expect(0, "Solved", options=["--check", "2"])
+        folder.go_to(lessons[0])
+        self.assertEqual(self.progress(), ("01_units", ["02_twice"]))
+
+    def test_the_whole_error(self):
+        part = self.expect(1, "more lines; --whole shows them all)", options=["--check"])
+        whole = self.expect(1, "!more lines", options=["--check", "--whole"])
+        self.assertGreater(len(whole.splitlines()), len(part.splitlines()))
+        self.assertEqual(whole, self.expect(1, options=["--whole"]))
+        self.assertIn("note:", whole)
+        check = "\n".join(f'  std::puts("line {i}");' for i in range(20))
+        self.edit("course/checks/02_twice.cpp", "  return 1;", check + "\n  return 1;")
+        self.expect(1, "line 10", "!line 11", "(9 more lines; --whole shows them all)", options=["--check", "2"])
+        self.expect(1, "line 19", "!more lines", options=["--check", "2", "--whole"])
 
     def test_who_deletes_the_line_is_not_let_through(self):
         self.call()
@@ -167,7 +259,7 @@ class Runner(Calls):
         self.expect(1, "It compiles, but it does not do what the lesson asks for", "error:", "!Solved")
         (self.folder / self.UNITS).write_text("")
         self.expect(1, "It compiles, but", "!Solved")
-        self.assertEqual(self.progress()["solved"], [])
+        self.assertEqual(self.progress()[1], [])
 
     def test_a_template_that_fails_only_where_the_check_uses_it(self):
         self.call()
@@ -194,7 +286,7 @@ class Runner(Calls):
         self.expect(1, "Lesson 2 of 2", options=["2"])
         self.expect(0, "current  twice", "open     units", options=["--list"])
         self.expect(1, "Lesson 1 of 2", options=["--check", "01_units"])
-        self.assertEqual(self.progress()["current"], "02_twice")
+        self.assertEqual(self.progress()[0], "02_twice")
 
     def test_reset_keeps_what_was_written(self):
         self.call()
@@ -204,15 +296,17 @@ class Runner(Calls):
         self.expect(0, "01_units.cpp.bak", options=["--reset"])
         self.assertEqual((self.folder / self.UNITS).read_text(), shipped)
         self.assertIn(MENDED, (self.folder / "01_units.cpp.bak").read_text())
-        self.assertEqual(self.progress()["solved"], [])
+        self.assertEqual(self.progress()[1], [])
         (self.folder / self.UNITS).write_text("another")
         self.expect(0, "01_units.cpp.bak2", "02_twice: as shipped\n", options=["--reset", "all"])
         self.assertIn(MENDED, (self.folder / "01_units.cpp.bak").read_text())
+        self.assertEqual(self.progress(), ("", []))
         self.expect(0, "02_twice: as shipped", "!units", options=["--reset", "02"])
 
     def test_progress_that_cannot_be_read(self):
         self.call()
-        corrupt = [b"{ not json", b"[]", b'{"current": "01_units", "solved": [1]}', b"\xff\xfe", b"", b"[" * 100000]
+        corrupt = [b"{ not json", b"[]", b'{"current": "01_units", "solved": [1]}', b"\xff\xfe", b"", b"[" * 100000,
+                   b'{"current": "01_units", "solved": {"01_units": 1}}', b'{"current": 1, "solved": {}}', b"\0" * 50]
         for number, text in enumerate(corrupt, 1):
             (self.folder / "progress.json").write_bytes(text)
             kept = "progress.json.bak" + (str(number) if number > 1 else "")
@@ -220,10 +314,39 @@ class Runner(Calls):
             self.assertEqual((self.folder / kept).read_bytes(), text)
             self.expect(1, "!understood")
 
+    def test_a_record_without_fingerprints(self):
+        self.call()
+        self.solve()
+        (self.folder / "progress.json").write_text('{"current": "01_units", "solved": ["01_units"]}')
+        self.expect(0, "changed  units", "!understood", options=["--list"])
+        self.expect(0, "Lesson 1 of 2", "Solved")
+
     def test_progress_of_another_course(self):
         self.folder.mkdir()
-        (self.folder / "progress.json").write_text('{"current": "09_gone", "solved": ["09_gone", "01_units"]}')
-        self.expect(1, "Lesson 2 of 2", "(1 solved)")
+        (self.folder / "progress.json").write_text('{"current": "09_gone", "solved": {"09_gone": "a", "08_gone": "b"}}')
+        self.expect(1, "progress.json names 08_gone, 09_gone, which this course does not have", "Lesson 1 of 2")
+        self.solve()
+        self.expect(0, "names 08_gone, 09_gone,", "Solved")
+        self.assertEqual(self.progress(), ("01_units", ["09_gone", "08_gone", "01_units"]))
+        self.expect(0, options=["--reset", "all"])
+        self.expect(1, "Lesson 1 of 2", "!gone")
+
+    def test_a_folder_that_cannot_be_written(self):
+        lessons = course.read_course(self.course)
+        folder = course.Folder(self.folder, lessons)
+        folder.prepare()
+        folder.go_to(lessons[1])
+        before = (self.folder / "progress.json").read_bytes()
+        for reason in (PermissionError(13, "Permission denied"), OSError(28, "No space left on device")):
+            for faulty in ("os.replace", "pathlib.Path.write_bytes"):
+                with unittest.mock.patch(faulty, side_effect=reason):
+                    with self.assertRaisesRegex(course.Trouble, f"cannot write in .*{reason.strerror}.*--dir DIR"):
+                        folder.go_to(lessons[0])
+                self.assertEqual((self.folder / "progress.json").read_bytes(), before)
+        self.assertEqual([path.name for path in self.folder.glob("*.tmp")], [])
+        (self.folder / "progress.json").unlink()
+        (self.folder / "progress.json").mkdir()
+        self.expect(2, "cannot read", "progress.json: Is a directory")
 
     def test_a_write_that_fails_leaves_the_old_file(self):
         file = self.write("file", "old")
@@ -266,14 +389,19 @@ class Runner(Calls):
 class Terminal:
     """The runner at a terminal of its own."""
 
-    def __init__(self, command, **env):
+    def __init__(self, command, columns=80, **env):
         self.mine, theirs = pty.openpty()
+        self.resize(columns)
         self.before = termios.tcgetattr(self.mine)
-        environment = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
+        environment = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS")}
         self.process = subprocess.Popen([str(part) for part in command], stdin=theirs, stdout=theirs, stderr=theirs,
-                                        env={**environment, "TERM": "xterm", **env})
+                                        env={**environment, "TERM": "xterm", **env}, start_new_session=True,
+                                        preexec_fn=lambda: fcntl.ioctl(theirs, termios.TIOCSCTTY, 0))
         os.close(theirs)
         self.text = ""
+
+    def resize(self, columns):
+        fcntl.ioctl(self.mine, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
 
     def wait_for(self, *texts, seconds=60):
         """What was printed since the last call, up to and with all of these."""
@@ -292,9 +420,12 @@ class Terminal:
         os.write(self.mine, keys.encode())
         return self.wait_for(*texts)
 
-    def leave(self):
-        """Presses q; (exit status, whether the terminal is as it was)"""
-        os.write(self.mine, b"q")
+    def leave(self, key="q"):
+        """(exit status, whether the terminal is as it was), once it said goodbye"""
+        self.press(key, "Goodbye. ")
+        return self.end()
+
+    def end(self):
         status = self.process.wait(30)
         return status, termios.tcgetattr(self.mine) == self.before
 
@@ -308,8 +439,9 @@ class Terminal:
 class AtATerminal(Calls):
     KEYS = "q quit"
 
-    def start(self, **env):
-        terminal = Terminal([ROOT / "scripts" / "lessons", "--course", self.course, "--dir", self.folder], **env)
+    def start(self, *options, **env):
+        command = [ROOT / "scripts" / "lessons", "--course", self.course, "--dir", self.folder, *options]
+        terminal = Terminal(command, **env)
         self.addCleanup(terminal.close)
         return terminal
 
@@ -319,12 +451,16 @@ class AtATerminal(Calls):
         self.assertNotIn("\x1b[1m", seen)
         terminal.press("n", "not solved yet", self.KEYS)
         terminal.press("h", "Hint: Think of the unit", self.KEYS)
-        terminal.press("l", "current  units", "open     twice", self.KEYS)
+        self.assertNotIn("Goal", terminal.press("l", "current  units", "open     twice", "l goes back", self.KEYS))
+        self.assertNotIn("twice", terminal.press("l", "Goal", "Hint", self.KEYS))
+        terminal.press("l", "l goes back", self.KEYS)
         terminal.press("w", "error:", self.KEYS)
         self.edit(f"learner/{self.UNITS}", "  metres = feet;  // <- mend this\n", "")
         terminal.wait_for("Compiling", "its check fails", "ten feet", self.KEYS)
+        terminal.press("l", "l goes back", self.KEYS)
         self.solve()
-        terminal.wait_for("Compiling", "Solved", "n goes on", self.KEYS)
+        seen = terminal.wait_for("Compiling", "Solved", "Next comes lesson 2: twice; n goes on to it.", self.KEYS)
+        self.assertNotIn("Hint", seen.split("Solved")[-1])
         self.assertNotIn("Hint", terminal.press("n", "Lesson 2 of 2", "(1 solved)", "twice 2 is 4", self.KEYS))
         (self.folder / self.TWICE).write_text("mine")
         terminal.wait_for("does not compile", self.KEYS)
@@ -337,9 +473,9 @@ class AtATerminal(Calls):
         beside = self.root / "beside"  # as editors save: another file, renamed
         shutil.copy(self.course / "solutions" / self.TWICE, beside)
         os.replace(beside, self.folder / self.TWICE)
-        again.wait_for("Solved", self.KEYS)
-        again.press("n", "All 2 lessons are solved")
-        self.assertEqual(again.process.wait(30), 0)
+        again.wait_for("Solved", "All 2 lessons are solved", "Read on: docs/placement.md", self.KEYS)
+        again.press("n", "Goodbye. All 2 lessons are solved.\r\n")
+        self.assertEqual(again.end(), (0, True))
 
     def test_the_file_disappears_and_comes_back(self):
         terminal = self.start(NO_COLOR="1")
@@ -349,14 +485,100 @@ class AtATerminal(Calls):
         terminal.press("r", "does not compile", self.KEYS)
         self.assertEqual(terminal.leave(), (1, True))
 
-    def test_a_session_that_is_interrupted(self):
-        for number, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
-            terminal = self.start(NO_COLOR="1")
-            terminal.wait_for("does not compile", self.KEYS)
-            terminal.process.send_signal(number)
-            self.assertEqual(terminal.process.wait(30), status)
-            self.assertNotIn("Traceback", terminal.text)
-            self.assertEqual(termios.tcgetattr(terminal.mine), terminal.before)
+    def test_ctrl_c(self):
+        terminal = self.start(NO_COLOR="1")
+        terminal.wait_for("does not compile", self.KEYS)
+        terminal.press("\x03", "Goodbye. 0 of 2 solved; next time it goes on with lesson 1.\r\n")
+        self.assertEqual(terminal.end(), (130, True))
+
+    def test_ctrl_c_while_it_compiles(self):
+        compiler = self.write("g++", f"#!/bin/sh\necho $$ >{self.root / 'running'}\nexec sleep 60\n")
+        compiler.chmod(0o755)
+        terminal = self.start("--compiler", compiler, NO_COLOR="1")
+        terminal.wait_for("Compiling", self.KEYS)
+        while not (self.root / "running").exists():
+            time.sleep(0.01)
+        time.sleep(0.2)
+        terminal.press("\x03", "Goodbye. ")
+        self.assertEqual(terminal.end(), (130, True))
+        self.assertNotIn("Traceback", terminal.text)
+        self.assertFalse(pathlib.Path("/proc", (self.root / "running").read_text().strip()).exists())
+
+    def test_a_session_that_is_ended(self):
+        terminal = self.start(NO_COLOR="1")
+        terminal.wait_for("does not compile", self.KEYS)
+        terminal.process.send_signal(signal.SIGTERM)
+        self.assertEqual(terminal.end(), (143, True))
+        self.assertNotIn("Traceback", terminal.text)
+
+    def test_ctrl_d_leaves(self):
+        terminal = self.start(NO_COLOR="1")
+        terminal.wait_for("does not compile", self.KEYS)
+        self.assertEqual(terminal.leave("\x04"), (1, True))
+
+    def test_a_narrow_terminal(self):
+        self.call()
+        (self.folder / self.UNITS).write_text(
+            UNITS.replace("metres = feet;", MENDED)
+            + 'inline const char* text = "' + 70 * "x" + '"; Metres wrong = Feet{1};\n'
+            + "template <class First, class Second> struct Pair {};\n"
+            + "Pair<Pair<Metres, Feet>, Pair<Feet, Metres>> wrong_too = Pair<Pair<Feet, Feet>, Feet>{};\n")
+        for name, path in common.find_compilers(every=True).items():
+            if name != "nvcc":
+                terminal = self.start("--compiler", path, "--whole", columns=44, NO_COLOR="1")
+                seen = terminal.wait_for("does not compile", "wrong_too", self.KEYS).split("It does not compile")[-1]
+                for line in seen.split("\r\n"):
+                    if str(self.root) not in line:
+                        self.assertLess(len(line), 60, line)  # clang cuts a little late; the source has 130
+                self.assertIn("Feet{1}", seen)
+                self.assertEqual(terminal.leave(), (1, True))
+
+    def test_colours_of_an_error(self):
+        said = r"x.cpp:2:1: error: no [why =\n   is_on<Cpu>; D = Cuda]\n  2 | error:\n    |   ^~~\nx.cpp:2:1: note: here\n"
+        compiler = self.write("g++", f"#!/bin/sh\nprintf '{said}'\nexit 1\n")
+        compiler.chmod(0o755)
+        terminal = self.start("--whole", "--compiler", compiler)
+        terminal.wait_for("x.cpp:2:1: \x1b[1;31merror:\x1b[0m no [\x1b[1mwhy =\x1b[0m\r\n"
+                          "\x1b[1m   is_on<Cpu>\x1b[0m; D = Cuda]\r\n  2 | error:\r\n"
+                          "\x1b[1;31m    |   ^~~\x1b[0m\r\nx.cpp:2:1: \x1b[1;31mnote:\x1b[0m here\r\n", self.KEYS)
+        self.assertEqual(terminal.leave(), (1, True))
+
+    def test_another_width(self):
+        terminal = self.start(NO_COLOR="1")
+        terminal.wait_for("In PyTorch this would be a number without a unit.\r\n", "does not compile", self.KEYS)
+        terminal.resize(30)
+        seen = terminal.wait_for("number without a unit.\r\n", self.KEYS)
+        self.assertIn("In PyTorch this would be a\r\nnumber without a unit.", seen)
+        self.assertIn("h hint   w whole error\r\n", seen)
+        self.assertEqual(terminal.leave(), (1, True))
+
+    def test_back_from_the_background(self):
+        terminal = self.start(NO_COLOR="1")
+        terminal.wait_for("does not compile", self.KEYS)
+        termios.tcsetattr(terminal.mine, termios.TCSANOW, terminal.before)  # as a shell does
+        terminal.process.send_signal(signal.SIGCONT)
+        terminal.wait_for("does not compile", self.KEYS)
+        self.assertEqual(terminal.leave(), (1, True))
+
+    def test_a_warning_stays_on_the_screen(self):
+        self.call()
+        (self.folder / "progress.json").write_text("{")
+        terminal = self.start(NO_COLOR="1")
+        terminal.wait_for("does not compile", "w shows them all", "progress.json.bak", self.KEYS)
+        self.assertNotIn("progress.json.bak", terminal.press("h", "Hint", self.KEYS))
+        self.assertEqual(terminal.leave(), (1, True))
+
+    def test_whole_from_the_start(self):
+        terminal = self.start("--whole", NO_COLOR="1")
+        self.assertIn("note:", terminal.wait_for("does not compile", self.KEYS))
+        terminal.press("w", "more lines; w shows them all", self.KEYS)
+        self.assertEqual(terminal.leave(), (1, True))
+
+    def test_a_terminal_that_can_do_nothing(self):
+        terminal = self.start(TERM="dumb")
+        seen = terminal.wait_for("does not compile", "--whole shows them all")
+        self.assertNotIn("\x1b", seen)
+        self.assertEqual(terminal.end(), (1, True))
 
     def test_colours_and_keys_that_mean_nothing(self):
         terminal = self.start()

@@ -60,12 +60,30 @@ def find_nvcc():
     return shutil.which("nvcc") or shutil.which(str(pathlib.Path(home) / "bin" / "nvcc"))
 
 
+def told(options):
+    """How a program is run whose output is read: stdout and stderr together, in English."""
+    env = dict(os.environ, LC_ALL="C", **options.pop("env", {}))
+    return {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "errors": "replace", "env": env,
+            **options}
+
+
 def run(command, **options):
     """(exit status, stdout and stderr together). Messages in English, colours off."""
-    env = dict(os.environ, LC_ALL="C", **options.pop("env", {}))
-    done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          errors="replace", env=env, **options)
+    done = subprocess.run([str(part) for part in command], **told(options))
     return done.returncode, done.stdout
+
+
+def run_timed(command, **options):
+    """(exit status, output, seconds of processor time): what else runs on the machine hardly changes these seconds."""
+    with subprocess.Popen([str(part) for part in command], **told(options)) as process:
+        try:
+            output = process.stdout.read()
+            _, status, used = os.wait4(process.pid, 0)
+        except BaseException:
+            process.kill()
+            raise
+        process.returncode = os.waitstatus_to_exitcode(status)
+    return process.returncode, output, used.ru_utime + used.ru_stime
 
 
 def parallel(function, items):
