@@ -47,21 +47,25 @@ def count_lines(output):
 
 
 def judge_exercise(lesson, name, path, wanted):
-    """(problem or None, lines printed) of the exercise as shipped."""
+    """(problem or None, lines printed, seconds) of the exercise as shipped."""
     with tempfile.TemporaryDirectory() as scratch:
         if name == "nvcc":
             command = compile_fail.command(name, path, lesson.exercise, scratch)
         else:
             command = course.syntax_command([path], lesson.exercise)
-        status, output = common.run(command)
+        status, output, seconds = common.run_timed(command)
+    return judge_shipped(lesson, name, path, status, output, wanted), count_lines(output), seconds
+
+
+def judge_shipped(lesson, name, path, status, output, wanted):
     regexes, budget = wanted
     if not lesson.expected_output():
         if status == 0:
-            return "compiles as shipped", 0
-        return compile_fail.judge(lesson.exercise, status, output, regexes, budget), count_lines(output)
+            return "compiles as shipped"
+        return compile_fail.judge(lesson.exercise, status, output, regexes, budget)
     if status:
-        return f"its check has '// expect-output', but it does not compile:\n{output}", count_lines(output)
-    return (None if name == "nvcc" else judge_output(lesson, path)), 0
+        return f"its check has '// expect-output', but it does not compile:\n{output}"
+    return None if name == "nvcc" else judge_output(lesson, path)
 
 
 def judge_output(lesson, path):
@@ -78,8 +82,9 @@ def judge_output(lesson, path):
 
 
 def judge_solution(lesson, path):
+    """(problem or None, seconds)"""
     tried = course.attempt(lesson, lesson.solution, [path])
-    return None if tried.solved else f"{tried.verdict}\n{tried.whole}"
+    return None if tried.solved else f"{tried.verdict}\n{tried.whole}", tried.seconds
 
 
 def without_the_mistake(text):
@@ -96,7 +101,7 @@ def judge_deletion(lesson, path):
     with tempfile.TemporaryDirectory() as scratch:
         file = pathlib.Path(scratch) / lesson.exercise.name
         file.write_text(without_the_mistake(course.read(lesson.exercise)))
-        solved = course.attempt(lesson, file, [path]).solved
+        solved = course.attempt_check(lesson, file, [path]).solved
     return "counts as solved when the marked line is deleted" if solved else None
 
 
@@ -135,10 +140,10 @@ def well_formed(lessons, report):
     return good
 
 
-def verify(lessons, names, report):
-    """Every case of these compilers, reported; returns the table of lines printed."""
-    present = common.find_compilers(every=True)
-    cells, exercises, solutions = {}, [], []
+def cases(lessons, names, present, report):
+    """[(lesson, name, path, wanted)] of the exercises as shipped, [(lesson, name, path)] of the solutions; compilers
+    that are not here are reported."""
+    exercises, solutions = [], []
     for lesson, (regexes, budget) in well_formed(lessons, report):
         for name in names:
             if name not in present:
@@ -149,28 +154,55 @@ def verify(lessons, names, report):
             else:
                 exercises.append((lesson, name, present[name], (regexes.get(name, []), budget)))
             solutions.append((lesson, name, present[name]))
-    for (lesson, name, *_), (problem, lines) in common.parallel(lambda case: judge_exercise(*case), exercises):
+    return exercises, solutions
+
+
+def verify(lessons, names, report):
+    """Every case of these compilers, reported; returns tables of the lines printed and of the time it took."""
+    present = common.find_compilers(every=True)
+    lines, until_error, until_solved = {}, {}, {}
+    exercises, solutions = cases(lessons, names, present, report)
+    for (lesson, name, *_), found in common.parallel(lambda case: judge_exercise(*case), exercises):
+        problem, printed, until_error[lesson.name, name] = found
         report.add(f"{lesson.name} as shipped ({name})", problem)
-        cells[lesson.name, name] = "FAILED" if problem else "runs" if lesson.expected_output() else str(lines)
+        lines[lesson.name, name] = "FAILED" if problem else "runs" if lesson.expected_output() else str(printed)
     must_compile = [lesson.solution for lesson, name, _ in solutions if name == "nvcc"]
     by_nvcc = nvcc_problems(present["nvcc"], must_compile) if must_compile else {}
 
     def judge_solved(case):
         lesson, name, path = case
-        return by_nvcc[lesson.solution] if name == "nvcc" else judge_solution(lesson, path)
+        return (by_nvcc[lesson.solution], None) if name == "nvcc" else judge_solution(lesson, path)
 
-    for (lesson, name, _), problem in common.parallel(judge_solved, solutions):
+    for (lesson, name, _), (problem, seconds) in common.parallel(judge_solved, solutions):
         report.add(f"{lesson.name} solved ({name})", problem)
+        until_solved[lesson.name, name] = seconds
         if problem:
-            cells[lesson.name, name] = "FAILED"
-    by_gcc = [(lesson, path) for lesson, name, path in solutions if name == "gcc"]
-    for (lesson, _), problem in common.parallel(lambda case: judge_deletion(*case), by_gcc):
-        report.add(f"{lesson.name} deleted (gcc)", problem)
-    return table(lessons, names, cells)
+            lines[lesson.name, name] = "FAILED"
+    # A function that no longer returns does what it likes, with each compiler something else. nvcc, which takes seconds
+    # for each and leaves host code to g++, would say nothing new.
+    deletions = [(lesson, name, path) for lesson, name, path in solutions if name != "nvcc"]
+    for (lesson, name, _), problem in common.parallel(lambda case: judge_deletion(case[0], case[2]), deletions):
+        report.add(f"{lesson.name} deleted ({name})", problem)
+    return table("lines printed", lessons, names, lines) + times(lessons, names, until_error, until_solved)
 
 
-def table(lessons, names, cells):
-    width = max(len(lesson.name) for lesson in lessons)
-    rows = [["lines printed", *names]] + [[lesson.name] + [cells.get((lesson.name, name), "-") for name in names]
-                                           for lesson in lessons]
+def times(lessons, names, until_error, until_solved):
+    """A report and no test, since machines differ. nvcc is not what a learner compiles with."""
+    names = [name for name in names if name != "nvcc"]
+    shown = {(lesson.name, name): f"{until_error[lesson.name, name]:.1f} {until_solved[lesson.name, name]:.1f}"
+             for lesson in lessons for name in names
+             if (lesson.name, name) in until_error and until_solved.get((lesson.name, name))}
+    if not shown:
+        return ""
+    text = "\n\n" + table("seconds to error, to solved", lessons, names, shown)
+    for title, seconds in (("to its error", until_error), ("to be solved", until_solved)):
+        seconds, lesson, name = max((seconds[key], *key) for key in shown)
+        text += f"\nslowest {title}: {lesson}, {seconds:.1f} s ({name})"
+    return text
+
+
+def table(title, lessons, names, cells):
+    width = max(len(title), *(len(lesson.name) for lesson in lessons))
+    rows = [[title, *names]] + [[lesson.name] + [cells.get((lesson.name, name), "-") for name in names]
+                                for lesson in lessons]
     return "\n".join(f"{row[0]:<{width}}" + "".join(f"{cell:>9}" for cell in row[1:]) for row in rows)

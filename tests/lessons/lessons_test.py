@@ -591,14 +591,14 @@ class AtATerminal(Calls):
 class Verification(Course):
     """A course with a known fault must be reported."""
 
-    def faults(self):
+    def faults(self, names=("gcc",)):
         report, said = common.Report(), io.StringIO()
         with contextlib.redirect_stdout(said):
-            table = verify_course.verify(course.read_course(self.course), ["gcc"], report)
+            table = verify_course.verify(course.read_course(self.course), list(names), report)
         return report, said.getvalue() + table
 
-    def assert_fault(self, *texts):
-        report, said = self.faults()
+    def assert_fault(self, *texts, names=("gcc",)):
+        report, said = self.faults(names)
         self.assertGreater(report.failed, 0, said)
         for text in texts:
             self.assertIn(text, said)
@@ -606,7 +606,8 @@ class Verification(Course):
     def test_a_good_course(self):
         report, said = self.faults()
         self.assertEqual((report.passed, report.failed, report.skipped), (8, 0, 0), said)
-        self.assertRegex(said, r"01_units +\d+\n02_twice +runs$")
+        self.assertRegex(said, r"01_units +\d+\n02_twice +runs\n")
+        self.assertRegex(said, r"01_units +\d\.\d \d\.\d\n02_twice +\d\.\d \d\.\d\nslowest to its error: 0")
 
     def test_a_compiler_that_is_not_here(self):
         with unittest.mock.patch.object(common, "find_compilers", return_value={}):
@@ -640,6 +641,11 @@ class Verification(Course):
     def test_a_check_that_lets_everybody_through(self):
         self.edit("course/checks/01_units.cpp", "if (length(Feet{10}).value > 3) return 0;", "return 0;")
         self.assert_fault("01_units deleted (gcc)")
+
+    @unittest.skipUnless("clang" in common.find_compilers(), "no clang++ here")
+    def test_a_deletion_that_clang_alone_lets_through(self):
+        self.edit("course/checks/01_units.cpp", "int main() {", "int main() {\n#ifdef __clang__\n  return 0;\n#endif")
+        self.assert_fault("01_units deleted (clang)", names=["gcc", "clang"])
 
     def test_comments(self):
         for path, *replacement, said in [
