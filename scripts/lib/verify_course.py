@@ -107,7 +107,7 @@ def judge_deletion(lesson, path):
 
 def nvcc_problems(path, sources):
     """{source: problem or None} of sources that must compile: all of them as one file, or each where that fails."""
-    if len(sources) > 1 and compile_fail.controls_compile_together(path, sources):
+    if len(sources) > 1 and compile_fail.compile_together("nvcc", path, sources)[0] == 0:
         return dict.fromkeys(sources)
 
     def alone(source):

@@ -129,12 +129,12 @@ def in_one_file(sources):
     return "\n".join([*includes, *spaces, ""])
 
 
-def compile_together(path, sources, *options):
-    """(status, output) of nvcc, which takes seconds for each file, for all of them as namespaces of one."""
+def compile_together(compiler, path, sources, *options):
+    """(status, output) for all of them as namespaces of one file: most of each one's time goes into the same headers."""
     with tempfile.TemporaryDirectory() as scratch:
         together = pathlib.Path(scratch) / "together.cpp"
         together.write_text(in_one_file(sources))
-        return common.run([*command("nvcc", path, together, scratch), *options])
+        return common.run([*command(compiler, path, together, scratch), *options])
 
 
 def split_errors(output, sources):
@@ -153,13 +153,24 @@ def split_errors(output, sources):
     return {source: "\n".join(lines) for source, lines in said.items()}
 
 
-def check_case(compiler, path, source, regexes, budget, said):
-    """(what is wrong, what the compiler printed); `said`: what it printed, if that is known and its control compiles."""
+def try_together(compiler, path, sources):
+    """(whether the controls compile, {source: what is printed about it as it fails}): nvcc takes seconds for a file, and
+    tells every error in all of them by its line."""
+    if compile_together(compiler, path, sources)[0]:
+        return False, {}
+    if compiler != "nvcc":
+        return True, {}
+    _, output = compile_together(compiler, path, sources, "-DLOCUS_MUST_FAIL", "-Xcudafe", "--error_limit=10000")
+    return True, split_errors(output, sources) or {}
+
+
+def check_case(compiler, path, source, regexes, budget, control_is_good, said):
+    """(what is wrong, what the compiler printed), which may be known already."""
     if said:
         return judge(source, 1, said, regexes, budget), said
     with tempfile.TemporaryDirectory() as scratch:
         build = command(compiler, path, source, scratch)
-        problem = control_problem(build)
+        problem = None if control_is_good else control_problem(build)
         if problem:
             return problem, ""
         status, output = common.run([*build, "-DLOCUS_MUST_FAIL"])
@@ -202,18 +213,16 @@ def check_folder(folder, report, names=(), compilers=None):
             continue
         for name, regexes in wanted.items():
             if name in compilers:
-                cases.append([name, compilers[name], source, regexes, budget, None])
+                cases.append([name, compilers[name], source, regexes, budget])
             else:
                 report.skip(f"{source.stem} ({name})", f"{name} is not here")
-    by_nvcc = [case for case in cases if case[0] == "nvcc"]
-    if len(by_nvcc) > 2:
-        sources, path = [case[2] for case in by_nvcc], compilers["nvcc"]
-        status, _ = compile_together(path, sources)
-        if status == 0:
-            _, output = compile_together(path, sources, "-DLOCUS_MUST_FAIL", "-Xcudafe", "--error_limit=10000")
-            said = split_errors(output, sources) or {}
-            for case in by_nvcc:
-                case[-1] = said.get(case[2])
+    together = {}
+    for name in {case[0] for case in cases}:
+        sources = [case[2] for case in cases if case[0] == name]
+        together[name] = try_together(name, compilers[name], sources) if len(sources) > 2 else (False, {})
+    for case in cases:
+        good, said = together[case[0]]
+        case += [good, said.get(case[2])]
     results = {}
     for case, (problem, output) in common.parallel(lambda case: check_case(*case), cases):
         results[case[2].stem, case[0]] = problem, output

@@ -1,5 +1,5 @@
 // expect-error(gcc): network_is_on<locus::Cpu>.*layer_is_on<locus::Cuda>.*make_all_layers_on_one_device
-// expect-error(clang): the network is on Cpu, one of its layers is on Cuda; make all layers on one device
+// expect-error(clang): the network is on Cpu, a layer is on Cuda; make all layers on one device
 // expect-error(nvcc): layer_is_on<locus::Cuda>
 #include LESSON
 

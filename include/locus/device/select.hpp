@@ -3,6 +3,7 @@
 
 #include <locus/device/cpu.hpp>
 #include <locus/device/cuda.hpp>
+#include <locus/device/mistake.hpp>
 
 namespace locus::inline LOCUS_ABI {
 
