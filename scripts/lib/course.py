@@ -19,13 +19,14 @@ import common
 SHIPPED = common.ROOT / "examples" / "lessons"
 FOLDER = common.ROOT / "build" / "lessons"
 BANNER = "INTENDED TO FAIL."
-BRIEF = 12  # lines, and thrice as many of a terminal, to whose width they are wrapped
+BRIEF = 12
 PATIENCE = 20  # seconds until a check program is stopped
 TITLE = re.compile(r"Lesson (\d+): (.*\S)")
 EXPECT_OUTPUT = re.compile(r"^//\s*expect-output:\s*(.*\S)\s*$", re.MULTILINE)
 HINT = "hint:"
 ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|\x1b\]8;.*?(?:\x1b\\|\x07)")
 ERROR = re.compile(r"\berror:(?!:)")
+MARK = re.compile(r"^[ |]*[\^~][\^~ ]*$", re.MULTILINE)  # under a line of the source
 
 
 class Trouble(Exception):
@@ -158,8 +159,8 @@ class Folder:
         self.progress = self.load()
         unknown = {self.progress.current, *self.progress.solved} - {"", *(lesson.name for lesson in lessons)}
         if unknown:
-            self.warning = (f"{self.record} names {', '.join(sorted(unknown))}, which this course does not have. That is"
-                            " kept until --reset all.")
+            self.warning = (f"{self.record} names {', '.join(sorted(unknown))}, which this course does not have. That"
+                            " is kept until --reset all.")
 
     def load(self):
         """What is recorded. A record that cannot be understood is kept under another name, with a warning."""
@@ -235,11 +236,11 @@ class Folder:
     def go_to(self, lesson):
         self.update(lambda progress: setattr(progress, "current", lesson.name))
 
-    def attempt(self, lesson, file, compiler, columns=None):
+    def attempt(self, lesson, file, compiler):
         """The attempt at what is in the learner's file, recorded unless that was saved meanwhile. file: as it is to be
         named"""
         before = self.fingerprint(lesson)
-        tried = attempt(lesson, file, compiler, columns)
+        tried = attempt(lesson, file, compiler)
         passed = self.progress.solved.get(lesson.name)
         if before is not None and before == self.fingerprint(lesson):
             if tried.solved and passed != before:
@@ -301,19 +302,16 @@ def find_compiler(asked):
     return [found]
 
 
-def base(compiler, columns=None):
-    """columns: messages are wrapped to it, and source lines cut to it around the mistake. (g++ counts the codes of
-    colours as columns, so colours are the runner's.)"""
-    width = [f"-fmessage-length={columns}"] if columns else []
-    return [*compiler, *common.CXX, "-Wall", "-Wextra", *width, *common.INCLUDES]
+def base(compiler):
+    return [*compiler, *common.CXX, "-Wall", "-Wextra", *common.INCLUDES]
 
 
-def syntax_command(compiler, file, columns=None):
-    return [*base(compiler, columns), "-fsyntax-only", file]
+def syntax_command(compiler, file):
+    return [*base(compiler), "-fsyntax-only", file]
 
 
-def check_command(compiler, lesson, file, program, columns=None):
-    return [*base(compiler, columns), f'-DLESSON="{file.absolute()}"', lesson.check, "-o", program]
+def check_command(compiler, lesson, file, program):
+    return [*base(compiler), f'-DLESSON="{file.absolute()}"', lesson.check, "-o", program]
 
 
 @dataclass
@@ -329,25 +327,25 @@ class Attempt:
         return len(self.whole.splitlines()) - len(self.brief)
 
 
-def attempt(lesson, file, compiler, columns=None):
+def attempt(lesson, file, compiler):
     """Compiles the learner's file, then builds and runs the check of the lesson with it."""
     if not file.is_file():
         return Attempt(False, f"{file} is gone. Resetting the lesson brings it back.")
-    status, output, seconds = common.run_timed(syntax_command(compiler, file, columns))
+    status, output, seconds = common.run_timed(syntax_command(compiler, file))
     if status:
-        brief = first_error(output, file, columns)
+        brief = first_error(output, file)
         return Attempt(False, "It does not compile. The first error:", brief, output, seconds=seconds)
-    tried = attempt_check(lesson, file, compiler, columns)
+    tried = attempt_check(lesson, file, compiler)
     tried.seconds += seconds
     return tried
 
 
-def attempt_check(lesson, file, compiler, columns=None):
+def attempt_check(lesson, file, compiler):
     with tempfile.TemporaryDirectory() as scratch:
         program = pathlib.Path(scratch) / "check"
-        status, output, seconds = common.run_timed(check_command(compiler, lesson, file, program, columns))
+        status, output, seconds = common.run_timed(check_command(compiler, lesson, file, program))
         if status:
-            brief = first_error(output, file, columns)
+            brief = first_error(output, file)
             by_itself = any(str(file.absolute()) in line and "error:" in line for line in brief)
             verdict = "It compiles by itself, but not where the check uses it:" if by_itself else \
                 "It compiles, but it does not do what the lesson asks for:"
@@ -370,24 +368,23 @@ def run_check(program):
     return status, output or (f"ended with status {status}\n" if status else "")
 
 
-def first_error(output, file, columns=None):
+def first_error(output, file):
     """The first error line and its snippet; where it points elsewhere, also the first line about the learner's file."""
     lines = output.splitlines()
     plain = [ANSI.sub("", line) for line in lines]
 
     def with_snippet(at):
         end = at + 1
-        while end < len(lines) and plain[end][:1].isspace():
+        while end < len(lines) and (plain[end][:1].isspace() or MARK.fullmatch("".join(plain[end + 1:end + 2]))):
             end += 1
         return lines[at:end]
 
     at = next((i for i, line in enumerate(plain) if ERROR.search(line)), None)
-    most = 3 * BRIEF if columns else BRIEF
     if at is None:
-        return lines[:most]
+        return lines[:BRIEF]
     shown = with_snippet(at)
     here = re.compile(re.escape(str(file)) + r":\d+")
     if not here.match(plain[at]):
         cause = next((i for i, line in enumerate(plain) if here.match(line)), None)
         shown += with_snippet(cause) if cause is not None else []
-    return shown[:most]
+    return shown[:BRIEF]

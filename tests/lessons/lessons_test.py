@@ -373,6 +373,10 @@ class Runner(Calls):
             (self.root / "bin" / program).symlink_to(sys.executable)
         return f"{self.root / 'bin'}"
 
+    def test_the_source_of_the_first_error_is_shown_wherever_it_begins(self):
+        said = ["my.cpp:1:8: error: no", "Metres wrong;", "       ^", "my.cpp:1:8: note: here", "Metres wrong;", "   ^"]
+        self.assertEqual(course.first_error("\n".join(said), "my.cpp"), said[:3])
+
     def test_every_compiler_that_is_here(self):
         for name, path in common.find_compilers(every=True).items():
             if name != "nvcc":
@@ -520,25 +524,24 @@ class AtATerminal(Calls):
         self.call()
         (self.folder / self.UNITS).write_text(
             UNITS.replace("metres = feet;", MENDED)
-            + 'inline const char* text = "' + 70 * "x" + '"; Metres wrong = Feet{1};\n'
-            + "template <class First, class Second> struct Pair {};\n"
-            + "Pair<Pair<Metres, Feet>, Pair<Feet, Metres>> wrong_too = Pair<Pair<Feet, Feet>, Feet>{};\n")
+            + 'inline const char* text = "' + 70 * "x" + '"; Metres wrong = Feet{1}; int after_it = 1;\n')
         for name, path in common.find_compilers(every=True).items():
             if name != "nvcc":
-                terminal = self.start("--compiler", path, "--whole", columns=44, NO_COLOR="1")
-                seen = terminal.wait_for("does not compile", "wrong_too", self.KEYS).split("It does not compile")[-1]
-                for line in seen.split("\r\n"):
-                    if str(self.root) not in line:
-                        self.assertLess(len(line), 60, line)  # clang cuts a little late; the source has 130
-                self.assertIn("Feet{1}", seen)
+                terminal = self.start("--compiler", path, columns=40, NO_COLOR="1")
+                terminal.wait_for("does not compile", self.KEYS)
+                lines = terminal.press("h", "Hint").split("It does not compile")[-1].split("\r\n")
+                mark = next(i for i, line in enumerate(lines) if "^" in line)
+                self.assertRegex(lines[mark - 1][lines[mark].index("^"):], r"^(Feet\{1|wrong = Feet)")
+                self.assertLessEqual(max(len(line) for line in lines[1:] if str(self.root) not in line), 40, lines)
                 self.assertEqual(terminal.leave(), (1, True))
 
     def test_colours_of_an_error(self):
-        said = r"x.cpp:2:1: error: no [why =\n   is_on<Cpu>; D = Cuda]\n  2 | error:\n    |   ^~~\nx.cpp:2:1: note: here\n"
+        said = (r"x.cpp:2:1: error: no [why =\n   is_on<Cpu>; D = Cuda]\n  2 | error:\n    |   ^~~\n"
+                r"x.cpp:2:1: note: here\n")
         compiler = self.write("g++", f"#!/bin/sh\nprintf '{said}'\nexit 1\n")
         compiler.chmod(0o755)
         terminal = self.start("--whole", "--compiler", compiler)
-        terminal.wait_for("x.cpp:2:1: \x1b[1;31merror:\x1b[0m no [\x1b[1mwhy =\x1b[0m\r\n"
+        terminal.wait_for("x.cpp:2:1: \x1b[1;31merror:\x1b[0m no [\x1b[1mwhy =\x1b[0m\r\n"  # as in a narrow terminal
                           "\x1b[1m   is_on<Cpu>\x1b[0m; D = Cuda]\r\n  2 | error:\r\n"
                           "\x1b[1;31m    |   ^~~\x1b[0m\r\nx.cpp:2:1: \x1b[1;31mnote:\x1b[0m here\r\n", self.KEYS)
         self.assertEqual(terminal.leave(), (1, True))
