@@ -149,6 +149,7 @@ class Traced {
   [[nodiscard]] Traced<T, E> to(E target = {}) const {
     return apply(operation::MoveTo<E>{target}, *this);
   }
+#include <locus/device/refuse_bool.inc>
 #include <locus/device/refuse_to.inc>
 #define LOCUS_REFUSED_ELEMENTS "traced tensors and parameters give theirs through their value, x.value()"
 #define LOCUS_REFUSED_ELEMENTS_WHY \

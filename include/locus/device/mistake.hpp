@@ -89,6 +89,16 @@ template <class T>
 struct condition_holds;
 struct compare_first_as_in_x_greater_0;
 struct numbers_alone;
+template <class F>
+struct function_holds_what_does_not_travel_to_a_kernel;
+struct hold_numbers_and_pass_tensors_as_operands;
+template <class F>
+struct activation_is_no_function_of_one_number;
+struct give_it_operator_call_and_let_it_hold_numbers_alone;
+struct a_tensor_as_a_condition;
+struct say_all_x_item_or_any_x_item;
+struct a_model_instead_of_its_parameters;
+struct pass_model_parameters;
 struct gradient_of_a_plain_tensor;
 struct make_it_a_variable_x;
 struct trace_of_a_traced_tensor;

@@ -24,6 +24,10 @@ template <class F, class... X>
 concept LosesGradient =
     (TracedFloats<X> || ...) && !HasDerivative<F, argument_t<bare_t<X>, typename CommonValue<bare_t<X>...>::type>...>;
 
+/// Whether a function can be copied to where it runs byte by byte.
+template <class F>
+concept Travels = std::is_trivially_copyable_v<F>;
+
 /// What is wrong with tensors and numbers for one expression, whatever their element types.
 template <class... X>
 struct ExpressionMistake : FirstMistake<PlacesAmong<X...>, MemoryMistake<X>...> {};
@@ -35,7 +39,7 @@ concept TogetherInOnePlace = IsWrong<ExpressionMistake<bare_t<X>...>, Wrong::not
 /// Where together they are made of more tensors than one launch takes, they are computed first.
 /// throws ShapeError naming both shapes
 template <class F, class... X>
-  requires(detail::TogetherInOnePlace<X...> && !detail::LosesGradient<F, X...>)
+  requires(detail::TogetherInOnePlace<X...> && detail::Travels<F> && !detail::LosesGradient<F, X...>)
 [[nodiscard]] auto elementwise(const F& f, X&&... x) {
   return detail::pending(f, std::forward<X>(x)...);
 }
@@ -47,6 +51,17 @@ template <class F, class... X>
 #define LOCUS_REFUSED_LEFT "one operand is"
 #define LOCUS_REFUSED_RIGHT "another"
 #include <locus/device/refuse.inc>
+
+#define LOCUS_REFUSED elementwise(const F&, const X&...)
+#define LOCUS_REFUSED_TEMPLATE class F, class... X
+#define LOCUS_REFUSED_IF detail::TogetherInOnePlace<X...> && !detail::Travels<F>
+#define LOCUS_REFUSED_TEXT                                                                                            \
+  "elementwise: the function holds what does not travel to a kernel, such as a container or a tensor; hold numbers, " \
+  "and pass tensors as operands"
+#define LOCUS_REFUSED_WHY                                                        \
+  error::not_possible<error::function_holds_what_does_not_travel_to_a_kernel<F>, \
+                      error::hold_numbers_and_pass_tensors_as_operands>
+#include <locus/device/refuse_if.inc>
 
 #define LOCUS_REFUSED elementwise(const F&, const X&...)
 #define LOCUS_REFUSED_TEMPLATE class F, class... X

@@ -173,6 +173,9 @@ class Expr {
 #define LOCUS_REFUSED_WHY \
   error::not_possible<error::backward_of_a_plain_tensor, error::trace_the_input_first_with_trace_x>
 #include <locus/device/refuse_if.inc>
+
+#include <locus/device/refuse_bool.inc>
+
 #define LOCUS_REFUSED_ELEMENTS "an expression is not computed yet; name it as a Tensor first, Tensor y = ..."
 #define LOCUS_REFUSED_ELEMENTS_WHY \
   error::not_possible<error::element_of_a_pending_expression, error::name_it_as_a_Tensor>

@@ -54,13 +54,9 @@ class Adam : public Optimizer<T, D> {
   /// throws ArgumentError for options out of range
   explicit Adam(std::vector<Parameter<T, D>> parameters, const AdamOptions& options = {})
       : Adam(std::move(parameters), options, false) {}
-#if LOCUS_CLANG_REFUSES
-  LOCUS_REFUSE_PARAMETERS(Adam, AdamOptions)
-#else
-  template <class E, class why = detail::other_device<D, E>>
-    requires(!std::is_same_v<E, D>)
-  explicit Adam(const std::vector<Parameter<T, E>>&, const AdamOptions& = {}) = delete;
-#endif
+#define LOCUS_REFUSED_OPTIMIZER Adam
+#define LOCUS_REFUSED_OPTIONS AdamOptions
+#include <locus/optim/refuse_parameters.inc>
 
   /// Updates every parameter that has a gradient.
   void step() {
@@ -105,13 +101,9 @@ class AdamW : public Adam<T, D> {
  public:
   explicit AdamW(std::vector<Parameter<T, D>> parameters, const AdamWOptions& o = {})
       : Adam<T, D>(std::move(parameters), {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay}, true) {}
-#if LOCUS_CLANG_REFUSES
-  LOCUS_REFUSE_PARAMETERS(AdamW, AdamWOptions)
-#else
-  template <class E, class why = detail::other_device<D, E>>
-    requires(!std::is_same_v<E, D>)
-  explicit AdamW(const std::vector<Parameter<T, E>>&, const AdamWOptions& = {}) = delete;
-#endif
+#define LOCUS_REFUSED_OPTIMIZER AdamW
+#define LOCUS_REFUSED_OPTIONS AdamWOptions
+#include <locus/optim/refuse_parameters.inc>
 };
 template <class T, class D>
 AdamW(std::vector<Parameter<T, D>>, AdamWOptions = {}) -> AdamW<T, D>;

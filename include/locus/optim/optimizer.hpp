@@ -115,22 +115,14 @@ inline void require_not_negative(const char* option, double given) {
 template <class D, class E>
 using other_device = error::device_mismatch<error::optimizer_is_on<D>, error::parameters_are_on<E>,
                                             error::make_the_optimizer_for_the_device_of_the_parameters>;
-}  // namespace detail
 
-// LOCUS_REFUSE_PARAMETERS  for clang, in a class of optimizers: its constructor given parameters of another device
-#if LOCUS_CLANG_REFUSES
-#define LOCUS_OPTIMIZER_AND_PARAMETERS_(D, E) \
-  "the optimizer is on " D ", the parameters are on " E "; make the optimizer for the device of the parameters"
-#define LOCUS_REFUSE_PARAMETERS(name, Options)                            \
-  template <class E>                                                      \
-    requires(std::is_same_v<D, Cpu> && std::is_same_v<E, Cuda>)           \
-  explicit name(const std::vector<Parameter<T, E>>&, const Options& = {}) \
-      LOCUS_UNAVAILABLE(LOCUS_OPTIMIZER_AND_PARAMETERS_("Cpu", "Cuda"));  \
-  template <class E>                                                      \
-    requires(std::is_same_v<D, Cuda> && std::is_same_v<E, Cpu>)           \
-  explicit name(const std::vector<Parameter<T, E>>&, const Options& = {}) \
-      LOCUS_UNAVAILABLE(LOCUS_OPTIMIZER_AND_PARAMETERS_("Cuda", "Cpu"));
-#endif
+/// A model, rather than a list of its parameters. (An optimizer has parameters() too.)
+template <class M>
+concept HasParameters = requires(const M& model) {
+  model.parameters();
+  model.zero_grad();
+} && !requires(M& optimizer) { optimizer.step(); };
+}  // namespace detail
 
 /// Base of the optimizers. They take the parameters' values and gradients over into memory of their own: handles taken
 /// from value() before no longer reach the model, and those of grad() see the next gradient; clone() what is to stay.

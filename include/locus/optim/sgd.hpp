@@ -48,13 +48,9 @@ class Sgd : public Optimizer<T, D> {
   /// throws ArgumentError for options out of range, or Nesterov's momentum without momentum or with dampening
   explicit Sgd(std::vector<Parameter<T, D>> parameters, const SgdOptions& options = {})
       : Optimizer<T, D>(std::move(parameters), detail::checked(options).lr), options_(options) {}
-#if LOCUS_CLANG_REFUSES
-  LOCUS_REFUSE_PARAMETERS(Sgd, SgdOptions)
-#else
-  template <class E, class why = detail::other_device<D, E>>
-    requires(!std::is_same_v<E, D>)
-  explicit Sgd(const std::vector<Parameter<T, E>>&, const SgdOptions& = {}) = delete;
-#endif
+#define LOCUS_REFUSED_OPTIMIZER Sgd
+#define LOCUS_REFUSED_OPTIONS SgdOptions
+#include <locus/optim/refuse_parameters.inc>
 
   /// Updates every parameter that has a gradient.
   void step() {

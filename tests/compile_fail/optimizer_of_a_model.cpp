@@ -1,0 +1,15 @@
+// An optimizer made of a model.
+// because: an optimizer takes parameters, of one model, of several, or of a part
+// expect-error: a_model_instead_of_its_parameters|a model was given instead of its parameters
+// expect-error: pass_model_parameters|pass model\.parameters\(\)
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+void mistake(const nn::Sequential<float, Cpu>& model) {
+#ifdef LOCUS_MUST_FAIL
+  optim::Sgd<float, Cpu> optimizer(model, {.lr = 0.1});
+#else
+  optim::Sgd<float, Cpu> optimizer(model.parameters(), {.lr = 0.1});
+#endif
+}
