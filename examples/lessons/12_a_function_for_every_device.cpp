@@ -3,7 +3,8 @@
 // INTENDED TO FAIL. This file does not compile until you have solved the lesson; read the compiler's first error line.
 //
 // Goal: normalized() subtracts the mean color from rows of red, green and blue, on whatever device D the rows are.
-// It is one function for all devices: it makes the mean color where the rows are, so that nothing is copied.
+// It is one function for all devices: it makes the mean color where the rows are. Factories take a device as their
+// last argument, and a tensor tells its own, x.device().
 //
 // In PyTorch a constant such as torch.tensor([0.5, 0.25, 0.125]) is made on the CPU unless told otherwise. The
 // function works in every test on a laptop and fails on the first GPU, with "RuntimeError: Expected all tensors to

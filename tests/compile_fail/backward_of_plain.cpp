@@ -1,6 +1,6 @@
 // backward() of something that was not traced.
 // because: only what was computed from a traced tensor was recorded
-// expect-error: backward
+// expect-error: backward_of_a_plain_tensor|backward\(\) of a plain tensor
 // expect-error: trace_the_input_first|trace the input first
 #include <locus/locus.hpp>
 

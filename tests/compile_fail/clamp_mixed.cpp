@@ -1,6 +1,6 @@
 // Bounds of clamp on another device.
 // because: bounds may be tensors, and are read beside what they bound
-// expect-error: Cpu.*Cuda
+// expect-error: left_is_on<locus::Cpu>.*right_is_on<locus::Cuda>|one operand is on Cpu, another on Cuda
 // expect-error: to_Cpu_or_to_Cuda|\.to<Cpu>\(\) or \.to<Cuda>\(\)
 #include <locus/locus.hpp>
 

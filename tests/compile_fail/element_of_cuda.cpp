@@ -1,7 +1,6 @@
 // Reading an element that the host cannot reach.
 // because: the host cannot dereference memory of a GPU; item() of one element is a copy that says so
-// expect-error: Cuda
-// expect-error: copy_to_host_first_with_to_Cpu|copy it first with \.to<Cpu>|copy it to the host first
+// expect-error: tensor_is_on<locus::Cuda>|reading an element: the tensor is on a device whose memory
 #include <locus/locus.hpp>
 
 using namespace locus;

@@ -1,7 +1,7 @@
 // Iterating over elements that the host cannot reach.
 // because: a loop over elements would be a copy, and a wait, for each
-// expect-error: Cuda
-// expect-error: copy_to_host_first_with_to_Cpu|copy it first with \.to<Cpu>|copy it to the host first
+// expect-error: tensor_is_on<locus::Cuda>|iterating: the tensor is on a device whose memory the host cannot read
+// expect-error: copy_to_host_first_with_to_Cpu|copy it first with \.to<Cpu>
 #include <locus/locus.hpp>
 
 using namespace locus;

@@ -1,7 +1,7 @@
 // Printing a tensor that the host cannot reach.
 // because: to print is to copy to the host and to wait for the device; that is written out
-// expect-error: Cuda
-// expect-error: copy_to_host_first_with_to_Cpu|copy it first with \.to<Cpu>|copy it to the host first
+// expect-error: tensor_is_on<locus::Cuda>|printing: the tensor is on a device whose memory the host cannot read
+// expect-error: copy_to_host_first_with_to_Cpu|copy it first with \.to<Cpu>
 #include <locus/locus.hpp>
 
 #include <ostream>

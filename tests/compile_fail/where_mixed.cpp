@@ -1,6 +1,6 @@
 // where on two devices.
 // because: all three operands are read by one launch, on one device
-// expect-error: Cuda.*Cpu
+// expect-error: left_is_on<locus::Cuda>.*right_is_on<locus::Cpu>|one operand is on Cuda, another on Cpu
 // expect-error: to_Cpu_or_to_Cuda|\.to<Cpu>\(\) or \.to<Cuda>\(\)
 #include <locus/locus.hpp>
 

@@ -346,4 +346,42 @@ static_assert(!Combinable<Tensor<float>, Tensor<double>> && !Combinable<Tensor<f
 static_assert(!Combinable<Tensor<float, Pinned>, Tensor<float, Pinned>> && !Combinable<int, int>);
 static_assert(std::is_same_v<device_of<WeightCuda>, Cuda> && std::is_same_v<value_of<LabelsCpu>, std::int64_t>);
 
+// Functions of a user's that are overloaded for roles, element types or whole models are still chosen from.
+struct Chosen {
+  static char role(const Tensor<float>&);
+  static int role(const Traced<float>&);
+  static char elements(const Tensor<float>&);
+  static int elements(const Tensor<double>&);
+  static char model(const nn::Module<float, Cpu>&);
+  static int model(const char*);
+  static int model(const std::string&);
+};
+template <class A, class B>
+using sum_t = decltype(std::declval<A&>() + std::declval<B&>());
+static_assert(std::is_same_v<decltype(Chosen::role(std::declval<sum_t<OnCpu, OnCpu>>())), char>);
+static_assert(std::is_same_v<decltype(Chosen::role(std::declval<sum_t<TracedCpu, OnCpu>>())), int>);
+static_assert(std::is_same_v<decltype(Chosen::elements(std::declval<sum_t<OnCpu, OnCpu>>())), char>);
+static_assert(std::is_same_v<decltype(Chosen::elements(std::declval<sum_t<Doubles, Doubles>>())), int>);
+static_assert(std::is_same_v<decltype(Chosen::model(std::string())), int>);
+static_assert(!std::is_constructible_v<nn::Module<float, Cpu>, std::string>);
+static_assert(requires(const NetworkCpu& net, TracedCpu& x) { net.forward(x * 2.f); });
+
+// A tensor is no condition, and says so wherever one is asked for.
+static_assert(!std::is_constructible_v<bool, OnCpu> && !std::is_constructible_v<bool, TracedCuda>);
+static_assert(!std::is_constructible_v<bool, sum_t<OnCpu, OnCpu>>);
+
+// A model may compute in another element type than its input has.
+struct HalfInside : nn::Layer<HalfInside, half, Cpu> {
+  nn::Linear<half, Cpu> inner{4, 4};
+  auto forward(const auto& x) const { return inner(x.template as<half>()).template as<float>(); }
+  void members(const auto& visit) const { visit("inner", inner); }
+};
+static_assert(requires(const HalfInside& model, LoaderCpu& batches) { evaluate(model, batches); });
+
+// Layers of no parameters compute where their input is, and not in memory alone.
+LOCUS_CHECK_PAIR(called, nn::ReLU, OnCuda, true)
+LOCUS_CHECK_PAIR(called, nn::ReLU, InPinned, false)
+LOCUS_CHECK_PAIR(called, nn::ReLU, WeightCpu, false)
+LOCUS_CHECK_PAIR(called, LinearCuda, WeightCuda, false)
+
 }  // namespace

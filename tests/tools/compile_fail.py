@@ -78,8 +78,14 @@ def read_expectations(text):
     return wanted, budget
 
 
+def says(word, line):
+    """Whether a line is a compiler's error or warning: "file:1:2: error: ..." or "file(1): error #1-D: ..."; the
+    namespace error:: is none."""
+    return re.search(rf"\b{word}(?: #[\w-]+)?:(?!:)", line)
+
+
 def first_error(output, word="error"):
-    return next((line for line in output.splitlines() if re.search(rf"\b{word}\b.*:", line)), None)
+    return next((line for line in output.splitlines() if says(word, line)), None)
 
 
 def points_into(source, line):
@@ -144,7 +150,7 @@ def split_errors(output, sources):
     for line in re.sub(r"\bof_\d+::", "", output).splitlines():
         if SUMMARY.fullmatch(line):
             break
-        if re.search(r"\b(error|warning)\b.*:", line):
+        if says("error", line) or says("warning", line):
             of = next((source for source in sources if points_into(source, line)), None)
             if of is None:
                 return None
@@ -156,8 +162,8 @@ def split_errors(output, sources):
 def try_together(compiler, path, sources):
     """(whether the controls compile, {source: what is printed about it as it fails}): nvcc takes seconds for a file, and
     tells every error in all of them by its line."""
-    if compile_together(compiler, path, sources)[0]:
-        return False, {}
+    if compiler == "gcc" or compile_together(compiler, path, sources)[0]:
+        return False, {}  # with g++ each alone, so that none lives from what another one includes
     if compiler != "nvcc":
         return True, {}
     _, output = compile_together(compiler, path, sources, "-DLOCUS_MUST_FAIL", "-Xcudafe", "--error_limit=10000")

@@ -166,6 +166,44 @@ class CompileFail(Scratch):
         self.assertIn("no LOCUS_MUST_FAIL", self.judge("// expect-error: x\n"))
 
 
+class CompileTogether(Scratch):
+    """Many programs in one file, and what is said about each."""
+
+    def sources(self, *texts):
+        return [self.write(f"case_{i}.cpp", text) for i, text in enumerate(texts)]
+
+    def test_each_line_keeps_its_place_and_each_file_its_names(self):
+        text = compile_fail.in_one_file(self.sources("#include <vector>\nint x = 1;\n", "int x = 2;\n#include <a.inc>\n"))
+        self.assertTrue(text.startswith("#include <vector>\n"))
+        self.assertEqual(text.count("#include <vector>"), 1)
+        self.assertIn(f'#line 1 "{self.root / "case_1.cpp"}"\nint x = 2;\n#include <a.inc>', text)
+        self.assertRegex(text, r"namespace of_0 \{[^{}]*int x = 1;[^{}]*\}\s*namespace of_1 \{[^{}]*int x = 2;")
+
+    def test_errors_are_told_by_their_file(self):
+        first, second, third = self.sources("", "", "")
+        said = compile_fail.split_errors(
+            f'{third}(2): error: locus::error::x [with why=of_2::A]\n  code\n\n{first}(1): error #20014-D: b\n'
+            f"          detected during: locus::error::y\n2 errors detected in the compilation of \"all.cpp\".\n",
+            [first, second, third])
+        self.assertEqual(said[third].strip(), f"{third}(2): error: locus::error::x [with why=A]\n  code")
+        self.assertIn("detected during", said[first])
+        self.assertEqual(said[second], "")
+        self.assertIsNone(compile_fail.split_errors("/lib/header.hpp(1): error: c\n", [first]))
+
+    def test_one_bad_control_among_good_ones(self):
+        clang = common.find_compilers().get("clang")
+        if not clang:
+            self.skipTest("no clang++ here")
+        bad = CompileFail.GOOD + "int x = unknown;\n"
+        for texts, failed in (((CompileFail.GOOD,) * 3, 0), ((CompileFail.GOOD, bad, CompileFail.GOOD), 1)):
+            for i, text in enumerate(texts):
+                self.write(f"case_{i}.cpp", text)
+            report, printed = common.Report(), io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                compile_fail.check_folder(self.root, report, compilers={"clang": clang})
+            self.assertEqual((report.passed, report.failed), (3 - failed, failed), printed.getvalue())
+
+
 class Diagnostics(Scratch):
     """The comparison of compile errors, shown what compilers might say."""
     DIRECTIVES = {"both": "Host.*Cuda|Cuda.*Host", "remedy": "(?i)cast", "unnoticed": "aborts"}

@@ -21,6 +21,9 @@ template <class T, class D>
 }
 }  // namespace detail
 
+template <class T, class D = Cpu>
+class Traced;
+
 namespace detail {
 /// What is wrong with a Traced<T, D> that is to be made of X without saying trace(x).
 template <class X, class T, class D>
@@ -29,15 +32,17 @@ template <HasPlace X, class T, class D>
   requires(!std::is_same_v<device_of<X>, D>)
 struct TracedSourceMistake<X, T, D> : CopyMistake<X, D> {};
 template <class X, class T, class D>
-  requires(std::is_same_v<X, Tensor<T, D>> ||
-           (IsParameter<X> && std::is_same_v<device_of<X>, D> && std::is_same_v<value_of<X>, T>))
+  requires(std::is_same_v<X, Traced<value_of<X>, D>> && !std::is_same_v<value_of<X>, T>)
+struct TracedSourceMistake<X, T, D> : TypeMistake<value_of<X>, T> {};
+template <class X, class T, class D>
+  requires(std::is_same_v<device_of<X>, D> && (IsTensor<X>::value || IsParameter<X>))
 struct TracedSourceMistake<X, T, D>
     : MistakeOf<Wrong::untraced, error::not_possible<error::source_is_not_traced, error::trace_it_with_trace_x>> {};
 }  // namespace detail
 
 /// A tensor with its place in the graph. Copies share both.
 LOCUS_REFUSALS_BEGIN
-template <class T, class D = Cpu>
+template <class T, class D>
 class Traced {
  public:
   using value_type = T;
@@ -58,6 +63,12 @@ class Traced {
   template <class X>
     requires detail::WrongPlaces<detail::TracedSourceMistake<X, T, D>, Cuda, Cpu>
   Traced(const X&) LOCUS_UNAVAILABLE("the source is on Cuda, the target is on Cpu; copy with .to<Cpu>()");
+  template <class X>
+    requires detail::WrongPlacesElsewhere<detail::TracedSourceMistake<X, T, D>>
+  Traced(const X&) LOCUS_UNAVAILABLE("the source is in another place than the target; copy with .to<D>()");
+  template <class X>
+    requires detail::IsWrong<detail::TracedSourceMistake<X, T, D>, detail::Wrong::types>
+  Traced(const X&) LOCUS_UNAVAILABLE("the source holds another element type than the target; convert with .as<T>()");
   template <class X>
     requires detail::IsWrong<detail::TracedSourceMistake<X, T, D>, detail::Wrong::untraced>
   Traced(const X&) LOCUS_UNAVAILABLE("the source is not traced, so nothing would be recorded; trace it with trace(x)");
@@ -199,9 +210,16 @@ template <class X>
 #include <locus/device/refuse_if.inc>
 #define LOCUS_REFUSED variable(const X&)
 #define LOCUS_REFUSED_TEMPLATE class X
-#define LOCUS_REFUSED_IF detail::IsTraced<X> || detail::IsParameter<X>
+#define LOCUS_REFUSED_IF detail::IsTraced<X>
 #define LOCUS_REFUSED_TEXT "variable(x): x is traced already; make its value a variable, x.value()"
 #define LOCUS_REFUSED_WHY error::not_possible<error::variable_of_a_traced_tensor, error::take_its_value_x_value>
+#include <locus/device/refuse_if.inc>
+
+#define LOCUS_REFUSED variable(const X&)
+#define LOCUS_REFUSED_TEMPLATE class X
+#define LOCUS_REFUSED_IF detail::IsParameter<X>
+#define LOCUS_REFUSED_TEXT "variable(w): a parameter collects its gradient already; use it as it is, or trace(w) alone"
+#define LOCUS_REFUSED_WHY error::not_possible<error::variable_of_a_parameter, error::use_it_as_it_is>
 #include <locus/device/refuse_if.inc>
 
 /// The same traced tensor, on which layers act as in inference (frozen batch norm, no dropout).

@@ -89,6 +89,10 @@ template <class T>
 struct condition_holds;
 struct compare_first_as_in_x_greater_0;
 struct numbers_alone;
+struct number_changed_by_a_tensor;
+struct take_its_only_element_with_item;
+struct in_place_with_a_traced_operand;
+struct variable_of_a_parameter;
 template <class F>
 struct function_holds_what_does_not_travel_to_a_kernel;
 struct hold_numbers_and_pass_tensors_as_operands;
@@ -206,6 +210,8 @@ template <class M>
 concept WrongTypesUnnamed =
     M::wrong == Wrong::types && !((WrongTypes<M, float, double> || WrongTypes<M, double, float>) ||
                                   (WrongTypes<M, float, std::int64_t> || WrongTypes<M, std::int64_t, float>));
+template <class M>
+concept WrongPlacesElsewhere = M::wrong == Wrong::places && !WrongPlaces<M, Cpu, Cuda> && !WrongPlaces<M, Cuda, Cpu>;
 template <class M>
 concept WrongPlacesOfYours = M::wrong == Wrong::places && !is_shipped<typename M::left, typename M::right>;
 

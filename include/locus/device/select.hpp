@@ -58,6 +58,8 @@ struct AnyDevice {
 
 namespace detail {
 template <class F>
+concept ForEveryDevice = requires(F& f) { f(Cpu{}), f(Cuda{}); };
+template <class F>
 concept SameForEveryDevice = std::is_same_v<decltype(std::declval<F&>()(Cpu{})), decltype(std::declval<F&>()(Cuda{}))>;
 }  // namespace detail
 
@@ -84,7 +86,7 @@ decltype(auto) with_device(const AnyDevice& device, F&& f) {
 
 #define LOCUS_REFUSED with_device(const AnyDevice&, F&&)
 #define LOCUS_REFUSED_TEMPLATE class F
-#define LOCUS_REFUSED_IF !detail::SameForEveryDevice<F>
+#define LOCUS_REFUSED_IF detail::ForEveryDevice<F> && !detail::SameForEveryDevice<F>
 #define LOCUS_REFUSED_TEXT \
   "with_device: the result has another type on Cpu than on Cuda; return one type, as after .to<Cpu>()"
 #define LOCUS_REFUSED_WHY \

@@ -28,9 +28,16 @@ concept LosesGradient =
 template <class F>
 concept Travels = std::is_trivially_copyable_v<F>;
 
+/// Parameters and numbers alone.
+template <class... X>
+struct ParametersMistake : NoMistake {};
+template <class... X>
+  requires((IsParameter<X> || ...) && ((IsParameter<X> || !TensorLike<X>)&&...))
+struct ParametersMistake<X...> : FirstMistake<ParameterMistake<X>...> {};
+
 /// What is wrong with tensors and numbers for one expression, whatever their element types.
 template <class... X>
-struct ExpressionMistake : FirstMistake<PlacesAmong<X...>, MemoryMistake<X>...> {};
+struct ExpressionMistake : FirstMistake<PlacesAmong<X...>, MemoryMistake<X>..., ParametersMistake<X...>> {};
 template <class... X>
 concept TogetherInOnePlace = IsWrong<ExpressionMistake<bare_t<X>...>, Wrong::nothing>;
 }  // namespace detail
@@ -79,6 +86,7 @@ namespace detail {
 template <class F, class D, class Indices, class... X>
 struct FormulaOf;
 template <class F, class D, int... i, class... X>
+  requires std::is_invocable_v<const F&, Symbolic<value_of<X>, D, Symbol<i>>...>
 struct FormulaOf<F, D, std::integer_sequence<int, i...>, X...> {
   using type = decltype(std::declval<const F&>()(Symbolic<value_of<X>, D, Symbol<i>>{}...));
 };
@@ -93,7 +101,9 @@ inline constexpr bool is_formula<Symbolic<T, D, Tree>> = !has_stranger<Tree>;
 
 /// Whether a formula is made of its arguments and numbers alone.
 template <class F, class... X>
-concept FormulaAlone = is_formula<bare_t<formula_t<F, X...>>>;
+concept Formula = requires { typename formula_t<F, X...>; };
+template <class F, class... X>
+concept FormulaAlone = Formula<F, X...> && is_formula<bare_t<formula_t<F, X...>>>;
 }  // namespace detail
 
 /// The formula as one expression: the function runs once on symbols, so that each tensor is loaded once however often
@@ -126,7 +136,7 @@ template <class F, TensorLike... X>
 #include <locus/device/refuse.inc>
 #define LOCUS_REFUSED fuse(const F&, const X&...)
 #define LOCUS_REFUSED_TEMPLATE class F, TensorLike... X
-#define LOCUS_REFUSED_IF detail::TogetherInOnePlace<X...> && !detail::FormulaAlone<F, X...>
+#define LOCUS_REFUSED_IF detail::TogetherInOnePlace<X...>&& detail::Formula<F, X...> && !detail::FormulaAlone<F, X...>
 #define LOCUS_REFUSED_TEXT \
   "fuse: the formula is not made of its arguments alone; pass every tensor as an argument of fuse"
 #define LOCUS_REFUSED_WHY \

@@ -175,6 +175,7 @@ class Expr {
 #include <locus/device/refuse_if.inc>
 
 #include <locus/device/refuse_bool.inc>
+#include <locus/device/refuse_to.inc>
 
 #define LOCUS_REFUSED_ELEMENTS "an expression is not computed yet; name it as a Tensor first, Tensor y = ..."
 #define LOCUS_REFUSED_ELEMENTS_WHY \

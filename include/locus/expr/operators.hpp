@@ -71,8 +71,12 @@ concept FloatingOrNumber = !TensorLike<X> || FloatingDType<value_of<X>>;
 /// Two tensors that do not belong together. (With a number, min and max of a mistaken operand may be a reduction.)
 template <class L, class R>
 struct ExtremeMistake : NoMistake {};
-template <TensorLike L, TensorLike R>
+template <TensorLike L, class R>
+  requires(!std::is_integral_v<R>)
 struct ExtremeMistake<L, R> : Mistake<L, R> {};
+
+template <class L, class R>
+struct PowerMistake : FirstMistake<Mistake<L, R>, IntegerMistake<L>, IntegerMistake<R>> {};
 
 template <class X, class Low, class High>
 struct ClampMistake : FirstMistake<PlacesAmong<X, Low, High>, OperandMistake<X>, Mistake<X, Low>, Mistake<X, High>> {};
@@ -122,6 +126,7 @@ template <class L, class R>
 }
 #define LOCUS_REFUSED pow(const L&, const R&)
 #define LOCUS_REFUSED_CALL "pow(a, b)"
+#define LOCUS_REFUSED_MISTAKE detail::PowerMistake<L, R>
 #include <locus/device/refuse.inc>
 
 #define LOCUS_UNARY(name, Functor, kind)                   \
@@ -330,6 +335,9 @@ namespace detail {
 /// A target whose elements do not change in place: traced, a parameter, or an expression that is not computed yet.
 template <class X, class Y>
 concept UpdatesTraced = TensorLike<X> && bare_t<X>::role == Role::traced && IsWrong<Mistake<X, Y>, Wrong::nothing>;
+template <class X, class Y>
+concept UpdatesByTraced = TensorLike<X> && bare_t<X>::role == Role::plain && !is_expr<X> && TensorLike<Y> &&
+                          bare_t<Y>::role == Role::traced && IsWrong<Mistake<X, Y>, Wrong::nothing>;
 template <class X, class Y>
 concept UpdatesPending = is_expr<X> && bare_t<X>::role != Role::traced && IsWrong<Mistake<X, Y>, Wrong::nothing>;
 template <class X, class Y>

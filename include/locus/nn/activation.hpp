@@ -8,10 +8,15 @@ namespace locus::inline LOCUS_ABI::nn {
 /// Base of a layer without parameters: a function with a name in a network.
 template <class Derived>
 struct Stateless {
-  template <TensorLike X>
+  template <detail::Operand X>
   [[nodiscard]] auto operator()(const X& x) const {
     return static_cast<const Derived&>(*this).forward(x.eval());
   }
+#define LOCUS_REFUSED operator()(const X&) const
+#define LOCUS_REFUSED_CALL "calling a layer"
+#define LOCUS_REFUSED_TEMPLATE class X
+#define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
+#include <locus/device/refuse.inc>
 };
 
 struct ReLU final : Stateless<ReLU> {

@@ -76,6 +76,8 @@ void visit_parameters(const M& layer, const std::string& prefix, const Visit& vi
       if constexpr (std::is_same_v<Member, Parameter<T, D>>) {
         if (member.defined()) visit(child_name(prefix, name), member);
       } else {
+        static_assert(!TensorLike<Member> || IsParameterType<Member>::value,
+                      "members() lists a tensor: make it a Parameter, which is trained, or do not list it");
         static_assert(!IsParameterType<Member>::value,
                       "a layer's Parameter has another element type or device than the layer that lists it");
         visit_parameters<T, D>(member, child_name(prefix, name), visit);
@@ -105,14 +107,17 @@ void visit_children(const M& layer, VisitChild<T, D> visit, void* state) {
 struct NamesForward {
   int forward;
 };
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wnon-virtual-dtor"
 template <class M>
 struct AlsoNamesForward : M, NamesForward {};
+#pragma GCC diagnostic pop
 template <class M>
     struct MayHaveForward : std::bool_constant < !requires {
   &AlsoNamesForward<M>::forward;
 } > {};
 template <class M>
-concept HasForward = std::is_class_v<M> && (std::is_final_v<M> || MayHaveForward<M>::value);
+concept HasForward = std::is_class_v<M> && requires { sizeof(M); } && (std::is_final_v<M> || MayHaveForward<M>::value);
 
 using NoForward =
     MistakeOf<Wrong::no_forward,
@@ -142,12 +147,12 @@ struct InputTypeMistake<M, X> : TypeMistake<typename M::input_type, value_of<X>>
 template <class M, class X>
 struct CallMistake
     : FirstMistake<PlaceMistake<M, X, error::model_is_on, error::input_is_on, error::move_the_input_with_to_D>,
-                   std::conditional_t<HasForward<M>, NoMistake, NoForward>, InputTypeMistake<M, X>,
+                   OperandMistake<X>, std::conditional_t<HasForward<M>, NoMistake, NoForward>, InputTypeMistake<M, X>,
                    ArgumentMistake<M, X>> {};
 
 /// What is wrong with a layer M in a network of T on D. (Layers without parameters have neither.)
 template <class M, class T, class D>
-struct LayerMistake : std::conditional_t<HasForward<M>, NoMistake, NoForward> {};
+struct LayerMistake : NoMistake {};
 template <HasPlace M, class T, class D>
 struct LayerMistake<M, T, D>
     : FirstMistake<
@@ -283,7 +288,7 @@ class Module : public Layer<Module<T, D>, T, D> {
 
   /// Wraps a layer: anything with forward(x) for plain and traced x.
   template <class M>
-    requires(!std::is_same_v<std::remove_cvref_t<M>, Module> &&
+    requires(!std::is_same_v<std::remove_cvref_t<M>, Module> && detail::HasForward<std::remove_cvref_t<M>> &&
              detail::IsWrong<detail::LayerMistake<std::remove_cvref_t<M>, T, D>, detail::Wrong::nothing>)
   Module(M&& layer)
       : model_(static_cast<const Interface*>(new Model<std::remove_cvref_t<M>>(std::forward<M>(layer)))) {}

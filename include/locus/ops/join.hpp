@@ -145,6 +145,33 @@ auto stack_list(std::span<const X> list, int axis) {
 
 }  // namespace detail
 
+namespace detail {
+/// Tensors in braces that do not join: making this of them says why.
+struct JoinedTensors {
+#if LOCUS_CLANG_REFUSES
+  template <class X, class... Rest>
+    requires WrongPlaces<JoinMistake<X, Rest...>, Cpu, Cuda>
+  JoinedTensors(const X&, const Rest&...)
+      LOCUS_UNAVAILABLE("one tensor is on Cpu, another on Cuda; move one with .to<Cpu>() or .to<Cuda>()");
+  template <class X, class... Rest>
+    requires WrongPlaces<JoinMistake<X, Rest...>, Cuda, Cpu>
+  JoinedTensors(const X&, const Rest&...)
+      LOCUS_UNAVAILABLE("one tensor is on Cuda, another on Cpu; move one with .to<Cpu>() or .to<Cuda>()");
+  template <class X, class... Rest>
+    requires WrongPlacesElsewhere<JoinMistake<X, Rest...>>
+  JoinedTensors(const X&, const Rest&...)
+      LOCUS_UNAVAILABLE("the tensors are in different places; move them with .to<D>()");
+  template <class X, class... Rest>
+    requires IsWrong<JoinMistake<X, Rest...>, Wrong::types>
+  JoinedTensors(const X&, const Rest&...)
+      LOCUS_UNAVAILABLE("the tensors hold different element types; convert one with .as<T>()");
+#else
+  template <class X, class... Rest, class why = typename JoinMistake<X, Rest...>::why>
+  JoinedTensors(const X&, const Rest&...) = delete;
+#endif
+};
+}  // namespace detail
+
 /// Tensors joined along an axis; their other extents agree.
 /// shape: (..., n1, ...), (..., n2, ...), ... -> (..., n1 + n2 + ..., ...)     gradient: the parts of g, as views
 /// cost:  one launch per tensor (a traced list of more than four is joined in a tree: log4(length) copies)
@@ -197,6 +224,8 @@ template <class X, class... Rest>
                 unsqueeze(detail::as_met<role>(rest), axis)...);
 }
 
+detail::JoinedTensors concat(const detail::JoinedTensors&, int axis = 0);
+detail::JoinedTensors stack(const detail::JoinedTensors&, int axis = 0);
 #define LOCUS_REFUSED concat(int, const X&, const Rest&...)
 #define LOCUS_REFUSED_CALL "concat"
 #define LOCUS_REFUSED_TEMPLATE class X, class... Rest

@@ -92,6 +92,8 @@ class Adam : public Optimizer<T, D> {
 };
 template <class T, class D>
 Adam(std::vector<Parameter<T, D>>, AdamOptions = {}) -> Adam<T, D>;
+template <detail::HasParameters M>  // so that its constructor says what is wrong
+Adam(const M&, AdamOptions = {}) -> Adam<value_of<M>, device_of<M>>;
 template <class T, class D>
 Adam(std::initializer_list<Parameter<T, D>>, AdamOptions = {}) -> Adam<T, D>;
 
@@ -107,6 +109,8 @@ class AdamW : public Adam<T, D> {
 };
 template <class T, class D>
 AdamW(std::vector<Parameter<T, D>>, AdamWOptions = {}) -> AdamW<T, D>;
+template <detail::HasParameters M>  // so that its constructor says what is wrong
+AdamW(const M&, AdamWOptions = {}) -> AdamW<value_of<M>, device_of<M>>;
 template <class T, class D>
 AdamW(std::initializer_list<Parameter<T, D>>, AdamWOptions = {}) -> AdamW<T, D>;
 

@@ -70,6 +70,8 @@ class Sgd : public Optimizer<T, D> {
 };
 template <class T, class D>
 Sgd(std::vector<Parameter<T, D>>, SgdOptions = {}) -> Sgd<T, D>;
+template <detail::HasParameters M>  // so that its constructor says what is wrong
+Sgd(const M&, SgdOptions = {}) -> Sgd<value_of<M>, device_of<M>>;
 template <class T, class D>
 Sgd(std::initializer_list<Parameter<T, D>>, SgdOptions = {}) -> Sgd<T, D>;
 

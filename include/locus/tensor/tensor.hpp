@@ -52,6 +52,11 @@ struct CopyMistake<X, D>
     : MistakeOf<Wrong::recorded, error::not_possible<error::source_records_gradients, error::take_its_value_x_value>> {
 };
 
+/// A pending expression. It converts to a tensor of its own place, element type and role, and to nothing else where a
+/// function has overloads for several: so constructors that refuse it for its type or role are explicit.
+template <class X>
+concept IsPending = requires { typename X::result_type; };
+
 /// What is wrong with a Tensor<T, D> that is to be made of X.
 template <class X, class T, class D>
 struct SourceMistake : CopyMistake<X, D> {};
@@ -146,23 +151,32 @@ class Tensor {
       LOCUS_UNAVAILABLE("construction: the source is in another place than the target; copy with .to<D>()");
   template <class X>
     requires detail::WrongTypes<detail::SourceMistake<X, T, D>, double, float>
-  Tensor(const X&)
+  explicit(detail::IsPending<X>) Tensor(const X&)
       LOCUS_UNAVAILABLE("construction: the source holds double, the target float; convert with .as<float>()");
   template <class X>
     requires detail::WrongTypes<detail::SourceMistake<X, T, D>, float, double>
-  Tensor(const X&)
+  explicit(detail::IsPending<X>) Tensor(const X&)
       LOCUS_UNAVAILABLE("construction: the source holds float, the target double; convert with .as<double>()");
   template <class X>
+    requires detail::WrongTypes<detail::SourceMistake<X, T, D>, std::int64_t, float>
+  explicit(detail::IsPending<X>) Tensor(const X&)
+      LOCUS_UNAVAILABLE("construction: the source holds int64, the target float; convert with .as<float>()");
+  template <class X>
+    requires detail::WrongTypes<detail::SourceMistake<X, T, D>, float, std::int64_t>
+  explicit(detail::IsPending<X>) Tensor(const X&)
+      LOCUS_UNAVAILABLE("construction: the source holds float, the target int64; convert with .as<std::int64_t>()");
+  template <class X>
     requires detail::WrongTypesUnnamed<detail::SourceMistake<X, T, D>>
-  Tensor(const X&)
+  explicit(detail::IsPending<X>) Tensor(const X&)
       LOCUS_UNAVAILABLE("construction: the source holds another element type than the target; convert with .as<T>()");
   template <class X>
     requires detail::IsWrong<detail::SourceMistake<X, T, D>, detail::Wrong::recorded>
-  Tensor(const X&)
+  explicit(detail::IsPending<X>) Tensor(const X&)
       LOCUS_UNAVAILABLE("construction: the source records gradients, which would be lost; take its value, x.value()");
 #else
   template <class X, class why = typename detail::SourceMistake<X, T, D>::why>
-  Tensor(const X&) = delete;
+  explicit(detail::IsPending<X> && !detail::IsWrong<detail::SourceMistake<X, T, D>, detail::Wrong::places>)
+      Tensor(const X&) = delete;
 #endif
 #define LOCUS_REFUSED operator=(const X&)&&
 #define LOCUS_REFUSED_TEMPLATE class X
@@ -315,8 +329,9 @@ class Tensor {
 #define LOCUS_REFUSED_RESULT T
 #define LOCUS_REFUSED_TEMPLATE std::integral... I
 #define LOCUS_REFUSED_IF !HostAccessible<D>
-#define LOCUS_REFUSED_TEXT \
-  "reading an element: the tensor is on Cuda, whose memory the host cannot read; copy it first with .to<Cpu>()"
+#define LOCUS_REFUSED_TEXT                                                                                      \
+  "reading an element: the tensor is on a device whose memory the host cannot read (Cuda); copy it first with " \
+  ".to<Cpu>()"
 #define LOCUS_REFUSED_WHY error::not_possible<error::tensor_is_on<D>, error::copy_to_host_first_with_to_Cpu>
 #include <locus/device/refuse_if.inc>
 #define LOCUS_REFUSED begin() const
@@ -324,7 +339,7 @@ class Tensor {
 #define LOCUS_REFUSED_TEMPLATE class E = T
 #define LOCUS_REFUSED_IF !HostAccessible<D>
 #define LOCUS_REFUSED_TEXT \
-  "iterating: the tensor is on Cuda, whose memory the host cannot read; copy it first with .to<Cpu>()"
+  "iterating: the tensor is on a device whose memory the host cannot read (Cuda); copy it first with .to<Cpu>()"
 #define LOCUS_REFUSED_WHY error::not_possible<error::tensor_is_on<D>, error::copy_to_host_first_with_to_Cpu>
 #include <locus/device/refuse_if.inc>
   const T* end() const

@@ -16,10 +16,9 @@ struct AccuracyMistake : FirstMistake<PlaceMistake<L, Y, error::input_is_on, err
 template <class M, class T, class D>
 struct BatchMistake : NoMistake {};
 template <HasPlace M, class T, class D>
-struct BatchMistake<M, T, D>
-    : FirstMistake<PlaceMistake<M, Tensor<T, D>, error::model_is_on, error::batches_are_on,
-                                error::make_the_loader_for_the_device_of_the_model>,
-                   std::conditional_t<std::is_same_v<value_of<M>, T>, NoMistake, TypeMistake<value_of<M>, T>>> {};
+struct BatchMistake<M, T, D> : FirstMistake<PlaceMistake<M, Tensor<T, D>, error::model_is_on, error::batches_are_on,
+                                                         error::make_the_loader_for_the_device_of_the_model>,
+                                            nn::detail::InputTypeMistake<M, Tensor<T, D>>> {};
 }  // namespace detail
 
 /// How many rows of logits (n, classes) are largest at their label (n). shape: (). cost: two launches

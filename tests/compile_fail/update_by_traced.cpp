@@ -1,0 +1,15 @@
+// Adding a traced tensor in place.
+// because: what is written into a buffer has no way back for its gradient
+// expect-error: in_place_with_a_traced_operand|the operand is traced, and its gradient would be lost
+// expect-error: take_its_value_x_value|take its value, x\.value\(\)
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+void mistake(const Tensor<float>& sum, const Traced<float>& x) {
+#ifdef LOCUS_MUST_FAIL
+  sum += x;
+#else
+  sum += x.value();
+#endif
+}
