@@ -113,7 +113,7 @@ def code_of(text, fails):
             keep = True
         elif line.startswith("#ifndef LOCUS_MUST_FAIL"):
             keep = not fails
-        elif keep and not re.match(r"// (expect-error|because|compilers|lines)|#include|using namespace locus;", line):
+        elif keep and not re.match(r"// (expect-error|because|compilers|lines)|#include(?!.*\.inc>)|using namespace locus;", line):
             lines.append(line)
     return "\n".join(lines[1:]).strip()  # without the title
 
@@ -144,11 +144,11 @@ def shown(folder, name, first_lines):
 
 
 def row(text, said):
-    """A mistake as a line of a table."""
+    """A mistake as a line of a table; where something is missing, in words."""
     def cell(code):
         return "<br>".join("`" + line.strip().replace("|", "\\|") + "`" for line in code.splitlines())
     wrong, right = branches(text)
-    return f"| {cell(wrong)} | {said.replace('|', chr(92) + '|').replace('<', '&lt;')} | {cell(right)} |\n"
+    return f"| {cell(wrong) or re.match(r'// (.*)', text)[1].rstrip('.')} | {said.replace('|', chr(92) + '|').replace('<', '&lt;')} | {cell(right)} |\n"
 
 
 def render(folder, first_lines):
