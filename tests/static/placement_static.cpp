@@ -363,6 +363,8 @@ static_assert(std::is_same_v<decltype(Chosen::role(std::declval<sum_t<TracedCpu,
 static_assert(std::is_same_v<decltype(Chosen::elements(std::declval<sum_t<OnCpu, OnCpu>>())), char>);
 static_assert(std::is_same_v<decltype(Chosen::elements(std::declval<sum_t<Doubles, Doubles>>())), int>);
 static_assert(std::is_same_v<decltype(Chosen::model(std::string())), int>);
+static_assert(std::is_same_v<decltype(Chosen::model("file")), int>);
+static_assert(std::is_same_v<decltype(Chosen::model(std::declval<const nn::Module<float, Cpu>&>())), char>);
 static_assert(!std::is_constructible_v<nn::Module<float, Cpu>, std::string>);
 static_assert(requires(const NetworkCpu& net, TracedCpu& x) { net.forward(x * 2.f); });
 
