@@ -131,6 +131,8 @@ template <class M>
 struct layer_without_members;
 struct list_them_in_void_members_const_auto_visit_const;
 struct formula_of_fuse_names_a_tensor;
+struct formula_of_fuse_takes_other_arguments;
+struct give_it_one_auto_parameter_for_each_tensor;
 struct pass_every_tensor_as_an_argument_of_fuse;
 struct make_one_a_tensor_as_in_full;
 

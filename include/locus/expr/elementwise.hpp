@@ -142,5 +142,14 @@ template <class F, TensorLike... X>
 #define LOCUS_REFUSED_WHY \
   error::not_possible<error::formula_of_fuse_names_a_tensor, error::pass_every_tensor_as_an_argument_of_fuse>
 #include <locus/device/refuse_if.inc>
+#define LOCUS_REFUSED fuse(const F&, const X&...)
+#define LOCUS_REFUSED_TEMPLATE class F, TensorLike... X
+#define LOCUS_REFUSED_IF detail::TogetherInOnePlace<X...> && !detail::Formula<F, X...>
+#define LOCUS_REFUSED_TEXT                                                                                             \
+  "fuse: the formula does not take one argument for each tensor; give it as many parameters as tensors, auto x, auto " \
+  "y, ..."
+#define LOCUS_REFUSED_WHY \
+  error::not_possible<error::formula_of_fuse_takes_other_arguments, error::give_it_one_auto_parameter_for_each_tensor>
+#include <locus/device/refuse_if.inc>
 
 }  // namespace locus::inline LOCUS_ABI

@@ -179,6 +179,13 @@ template <DType T = std::int64_t, detail::IndexOperand I>
   return out;
 }
 
+#define LOCUS_REFUSED one_hot(const R&, std::int64_t)
+#define LOCUS_REFUSED_CALL "one_hot(labels, classes)"
+#define LOCUS_REFUSED_TEMPLATE class R
+#define LOCUS_REFUSED_MISTAKE \
+  detail::FirstMistake<detail::MemoryMistake<R>, detail::IndexTypeMistake<R, error::labels_hold>>
+#define LOCUS_REFUSED_RIGHT "the labels are"
+#include <locus/device/refuse.inc>
 #define LOCUS_REFUSED index_select(const L&, int, const R&)
 #define LOCUS_REFUSED_CALL "index_select(x, axis, indices)"
 #define LOCUS_REFUSED_MISTAKE detail::IndexedMistake<L, R>
