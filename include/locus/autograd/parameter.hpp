@@ -6,8 +6,8 @@
 
 namespace locus::inline LOCUS_ABI {
 
-/// A shared handle: copies of a module share their parameters, as in PyTorch. clone() gives one of its own.
 LOCUS_REFUSALS_BEGIN
+/// A shared handle: copies of a module share their parameters, as in PyTorch. clone() gives one of its own.
 template <class T, class D = Cpu>
 class Parameter {
  public:

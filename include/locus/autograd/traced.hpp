@@ -40,8 +40,8 @@ struct TracedSourceMistake<X, T, D>
     : MistakeOf<Wrong::untraced, error::not_possible<error::source_is_not_traced, error::trace_it_with_trace_x>> {};
 }  // namespace detail
 
-/// A tensor with its place in the graph. Copies share both.
 LOCUS_REFUSALS_BEGIN
+/// A tensor with its place in the graph. Copies share both.
 template <class T, class D>
 class Traced {
  public:

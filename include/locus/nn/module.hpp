@@ -113,11 +113,9 @@ template <class M>
 struct AlsoNamesForward : M, NamesForward {};
 #pragma GCC diagnostic pop
 template <class M>
-    struct MayHaveForward : std::bool_constant < !requires {
-  &AlsoNamesForward<M>::forward;
-} > {};
+concept ForwardIsNoMember = requires { &AlsoNamesForward<M>::forward; };
 template <class M>
-concept HasForward = std::is_class_v<M> && requires { sizeof(M); } && (std::is_final_v<M> || MayHaveForward<M>::value);
+concept HasForward = std::is_class_v<M> && requires { sizeof(M); } && (std::is_final_v<M> || !ForwardIsNoMember<M>);
 
 using NoForward =
     MistakeOf<Wrong::no_forward,
@@ -163,6 +161,7 @@ template <class T, class D, class... M>
 struct NetworkMistake : FirstMistake<LayerMistake<M, T, D>...> {};
 }  // namespace detail
 
+LOCUS_REFUSALS_BEGIN
 /// Base of a layer with parameters of T on D, and of your own modules. A derived class lists its parameters and
 /// children, and computes:
 ///
@@ -174,7 +173,6 @@ struct NetworkMistake : FirstMistake<LayerMistake<M, T, D>...> {};
 ///     };
 ///
 /// Copies share parameters, as in PyTorch.
-LOCUS_REFUSALS_BEGIN
 template <class Derived, class T, class D>
 class Layer {
  public:
@@ -238,42 +236,14 @@ class Layer {
     for (const auto& parameter : parameters()) parameter.zero_grad();
   }
 
-#define LOCUS_REFUSED parameters() const
-#define LOCUS_REFUSED_TEMPLATE class Self = Derived
-#define LOCUS_REFUSED_IF !detail::ListsMembers<Self>
-#define LOCUS_REFUSED_TEXT                                                                                      \
-  "parameters() of a layer that lists no members; write void members(const auto& visit) const, or derive from " \
-  "nn::Stateless"
-#define LOCUS_REFUSED_WHY \
-  error::not_possible<error::layer_without_members<Self>, error::list_them_in_void_members_const_auto_visit_const>
-#include <locus/device/refuse_if.inc>
-#define LOCUS_REFUSED named_parameters() const
-#define LOCUS_REFUSED_TEMPLATE class Self = Derived
-#define LOCUS_REFUSED_IF !detail::ListsMembers<Self>
-#define LOCUS_REFUSED_TEXT                                                                                            \
-  "named_parameters() of a layer that lists no members; write void members(const auto& visit) const, or derive from " \
-  "nn::Stateless"
-#define LOCUS_REFUSED_WHY \
-  error::not_possible<error::layer_without_members<Self>, error::list_them_in_void_members_const_auto_visit_const>
-#include <locus/device/refuse_if.inc>
-#define LOCUS_REFUSED children() const
-#define LOCUS_REFUSED_TEMPLATE class Self = Derived
-#define LOCUS_REFUSED_IF !detail::ListsMembers<Self>
-#define LOCUS_REFUSED_TEXT                                                                                    \
-  "children() of a layer that lists no members; write void members(const auto& visit) const, or derive from " \
-  "nn::Stateless"
-#define LOCUS_REFUSED_WHY \
-  error::not_possible<error::layer_without_members<Self>, error::list_them_in_void_members_const_auto_visit_const>
-#include <locus/device/refuse_if.inc>
-#define LOCUS_REFUSED zero_grad() const
-#define LOCUS_REFUSED_TEMPLATE class Self = Derived
-#define LOCUS_REFUSED_IF !detail::ListsMembers<Self>
-#define LOCUS_REFUSED_TEXT                                                                                     \
-  "zero_grad() of a layer that lists no members; write void members(const auto& visit) const, or derive from " \
-  "nn::Stateless"
-#define LOCUS_REFUSED_WHY \
-  error::not_possible<error::layer_without_members<Self>, error::list_them_in_void_members_const_auto_visit_const>
-#include <locus/device/refuse_if.inc>
+#define LOCUS_REFUSED_FUNCTION parameters
+#include <locus/nn/refuse_without_members.inc>
+#define LOCUS_REFUSED_FUNCTION named_parameters
+#include <locus/nn/refuse_without_members.inc>
+#define LOCUS_REFUSED_FUNCTION children
+#include <locus/nn/refuse_without_members.inc>
+#define LOCUS_REFUSED_FUNCTION zero_grad
+#include <locus/nn/refuse_without_members.inc>
 
  private:
   [[nodiscard]] const Derived& derived() const { return static_cast<const Derived&>(*this); }

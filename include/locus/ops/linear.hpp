@@ -2,7 +2,6 @@
 // A linear layer and its activation as one matrix product.
 
 #include <locus/expr/chosen_activation.hpp>
-#include <locus/ops/index_operands.hpp>
 #include <locus/ops/matmul.hpp>
 
 namespace locus::inline LOCUS_ABI {

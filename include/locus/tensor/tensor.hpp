@@ -70,9 +70,9 @@ struct SourceMistake<X, T, D>
 };
 }  // namespace detail
 
+LOCUS_REFUSALS_BEGIN
 /// Elements of type T on D, of at most eight dimensions. Copying a Tensor copies the handle, as with std::shared_ptr:
 /// both see the same elements, and const does not reach them; .clone() copies the elements.
-LOCUS_REFUSALS_BEGIN
 template <class T, class D>
 class Tensor {
   static_assert(DType<T>, "a Tensor holds float, double, int32, int64, uint8, bool, half or bfloat16");
