@@ -3,7 +3,8 @@
 
 usage: compile_time.py [--runs N] [--compiler gcc|clang|nvcc]... [--json FILE] [SOURCE...]
 
-Without sources: the example examples/mnist.cpp, and the shortest program that trains on every device. Times are
+Without sources: the example examples/mnist.cpp, and the shortest program that trains on every device; each from the
+headers alone, and beside the compiled library (the Meson option `compiled`), which is not compiled again. Times are
 processor time of the compiler and all it starts (-O2; nvcc for sm_90), so that other programs disturb little. Runs take
 turns (empty, header, program, peer, empty, ...), one at a time; a row gives medians. The peer is the same training
 written for the libtorch of the system (Debian: apt-get install libtorch-dev), compiled with g++; it is left out where
@@ -46,6 +47,16 @@ def make_silent(scratch):
     return folder.parents[1]
 
 
+def with_library(compiler, path, scratch):
+    """What a program defines that links the compiled library."""
+    source = scratch / "abi.cpp"
+    source.write_text("#include <locus/core/config.hpp>\nthe name is LOCUS_ABI\n")
+    status, output = common.run([path, *(DEVICE if compiler == "nvcc" else HOST), "-E", source])
+    if status:
+        sys.exit(output)
+    return "-DLOCUS_COMPILED=" + output.split("the name is ")[1].split()[0]
+
+
 def seconds(compiler, path, source, scratch, *first):
     flags = [*first, *(DEVICE if compiler == "nvcc" else HOST)]
     if source == PEER:
@@ -66,20 +77,26 @@ def measure(compiler, path, sources, peers, runs, scratch):
     everything = [empty, header, *sources, *peers]
     seconds(compiler, path, header, scratch)  # brings the headers into the page cache
     silent = f"-I{make_silent(scratch / compiler)}"
-    turns = [[*(seconds(compiler, path, source, scratch) for source in everything),
-              seconds(compiler, path, sources[0], scratch, silent)] for _ in range(runs)]
-    *rest, of_silent = zip(*turns)
-    columns = dict(zip(everything, rest))
+    library = with_library(compiler, path, scratch)
+    runs_of = {source: (source,) for source in everything}
+    runs_of |= {f"{source.name} + library": (source, library) for source in sources}
+    runs_of["silent"] = (sources[0], silent)
+    columns = {name: [] for name in runs_of}
+    for _ in range(runs):
+        for name, (source, *first) in runs_of.items():
+            columns[name].append(seconds(compiler, path, source, scratch, *first))
+    of_silent = columns.pop("silent")
     nothing = statistics.median(columns[empty])
-    for source in everything:
-        median = statistics.median(columns[source])
-        beside = {peer.name: round(statistics.median(map(operator.truediv, columns[source], columns[peer])), 3)
-                  for peer in peers if source in sources}
-        yield {"source": source.stem if source in (empty, header) else source.name, "compiler": compiler, "runs": runs,
-               "seconds": round(median, 3), "over_empty": round(median - nothing, 3),
-               "fastest": round(min(columns[source]), 3), "slowest": round(max(columns[source]), 3), "of_peer": beside,
-               "of_silent": [round(statistics.median(map(operator.truediv, columns[source], of_silent)), 3)]
-               if source == sources[0] else []}
+    for name, column in columns.items():
+        median = statistics.median(column)
+        own = name not in (empty, header, *peers)
+        yield {"source": name if isinstance(name, str) else name.stem if name in (empty, header) else name.name,
+               "compiler": compiler, "runs": runs, "seconds": round(median, 3), "over_empty": round(median - nothing, 3),
+               "fastest": round(min(column), 3), "slowest": round(max(column), 3),
+               "of_peer": {peer.name: round(statistics.median(map(operator.truediv, column, columns[peer])), 3)
+                           for peer in peers if own},
+               "of_silent": [round(statistics.median(map(operator.truediv, column, of_silent)), 3)]
+               if name == sources[0] else []}
 
 
 def main():
@@ -93,7 +110,7 @@ def main():
     peers = [PEER] if TORCH.is_dir() and "gcc" in common.find_compilers() else []
     if not peers:
         print(f"no libtorch in {TORCH}: the peer is left out")
-    print(f"{'compiler':8}  {'source':20} {'seconds':>8} {'over empty':>11} {'of libtorch':>12} {'of silent':>10}")
+    print(f"{'compiler':8}  {'source':28} {'seconds':>8} {'over empty':>11} {'of libtorch':>12} {'of silent':>10}")
     with tempfile.TemporaryDirectory() as scratch:
         for compiler, path in common.find_compilers().items():
             if options.compiler and compiler not in options.compiler:
@@ -102,7 +119,7 @@ def main():
                 rows.append(row)
                 share = "".join(f"{ratio:12.3f}" for ratio in row["of_peer"].values()).ljust(12)
                 share += "".join(f"{ratio:11.3f}" for ratio in row["of_silent"])
-                print(f"{compiler:8}  {row['source']:20} {row['seconds']:8.2f} {row['over_empty']:11.2f} {share}",
+                print(f"{compiler:8}  {row['source']:28} {row['seconds']:8.2f} {row['over_empty']:11.2f} {share}",
                       flush=True)
     if options.json:
         commit = common.run(["git", "-C", ROOT, "describe", "--always", "--dirty"])[1].strip()

@@ -52,3 +52,7 @@
 #include <locus/data/mnist.hpp>
 
 #include <locus/training/fit.hpp>
+
+#ifdef LOCUS_COMPILED
+#include <locus/compiled.hpp>
+#endif

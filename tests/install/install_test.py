@@ -22,10 +22,11 @@ def must(*command, **options):
     return output
 
 
-def install(scratch):
+def install(scratch, *options):
     """Installs into scratch/prefix and returns what pkg-config needs to find it."""
     must("meson", "setup", scratch / "build", common.ROOT, f"--prefix={scratch / 'prefix'}", "-Dtests=disabled",
-         "-Dbenchmarks=disabled", "-Dexamples=disabled", "-Dcuda=" + ("enabled" if common.find_nvcc() else "disabled"))
+         "-Dbenchmarks=disabled", "-Dexamples=disabled", "-Dcuda=" + ("enabled" if common.find_nvcc() else "disabled"),
+         "--libdir=lib", *options)
     must("meson", "install", "-C", scratch / "build", "--quiet")
     return {"PKG_CONFIG_PATH": str(scratch / "prefix" / "share" / "pkgconfig")}
 
@@ -59,6 +60,51 @@ def check_nvcc(scratch, env):
     must(program)
 
 
+def compile_training(compiler, module, env, scratch, *more):
+    """Compiles the program that trains into an object, and returns it and what it is linked with."""
+    flags = must("pkg-config", "--cflags", module, env=env).split()
+    target = scratch / f"{module}.o"
+    must(*compiler, "-std=c++20", "-O1", *flags, *more, "-c", HERE / "outside" / "train.cpp", "-o", target, env=env)
+    return target, must("pkg-config", "--libs", module, env=env).split()
+
+
+def check_little_is_compiled(target):
+    """The object refers to what the library holds, and has neither products nor kernels of its own."""
+    symbols = must("nm", "-C", target).splitlines()
+    defined = [line for line in symbols if " U " not in line]
+    for name in ("multiply_tile", "CrossEntropyRow", "operation::Linear"):
+        if found := [line for line in defined if name in line]:
+            raise Failed(f"compiled again: {found[0]}")
+    if not any(" U " in line and "train_step" in line for line in symbols):
+        raise Failed("train_step is not taken from the library")
+
+
+def check_compiled_host(scratch, env):
+    target, libraries = compile_training(["g++"], "locus", env, scratch)
+    check_little_is_compiled(target)
+    must("g++", target, "-o", scratch / "train", *libraries)
+    must(scratch / "train")
+
+
+def check_compiled_nvcc(scratch, env):
+    nvcc = common.find_nvcc()
+    target, libraries = compile_training([nvcc, "-x", "cu", "-arch=sm_90"], "locus-cuda", env, scratch)
+    check_little_is_compiled(target)
+    must(nvcc, target, "-o", scratch / "train_cuda", *libraries)
+    must(scratch / "train_cuda")
+
+
+def check_other_instructions(scratch, env):
+    """A program for another instruction set than the library's does not compile, and reads why."""
+    try:
+        compile_training(["g++"], "locus", env, scratch, "-mavx2", "-mfma")
+    except Failed as refused:
+        if "the compiled library of Locus for cpu_only_generic" not in str(refused):
+            raise
+    else:
+        raise Failed("a program compiled for AVX2 was given a library for every processor")
+
+
 def check_subproject(scratch):
     project = scratch / "project"
     (project / "subprojects").mkdir(parents=True)
@@ -90,6 +136,14 @@ def check_all(report):
         else:
             report.skip("outside .cu through pkg-config", "no nvcc here")
         attempt("Meson subproject", check_subproject, scratch)
+        compiled = scratch / "compiled"
+        attempt("meson install with the compiled library", install, compiled, "-Dcompiled=true", "-Dnative=false")
+        attempt("outside program with the compiled library", check_compiled_host, scratch, env)
+        attempt("outside program for other instructions than the library's", check_other_instructions, scratch, env)
+        if common.find_nvcc():
+            attempt("outside program with the library compiled by nvcc", check_compiled_nvcc, scratch, env)
+        else:
+            report.skip("outside program with the library compiled by nvcc", "no nvcc here")
     finally:
         shutil.rmtree(scratch)
 

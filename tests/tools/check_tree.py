@@ -115,7 +115,7 @@ def check_tree(root):
     """[(path, problems)] of every file that was looked at."""
     looked = [(path, check_public(root, path)) for path in common.sources("include/locus", root=root)]
     looked += [(path, check_kernels(root, path)) for path in common.sources("cuda_kernels/locus", root=root)]
-    looked += [(path, check_program(path)) for path in common.sources("examples", "benchmarks", root=root)]
+    looked += [(path, check_program(path)) for path in common.sources("compiled", "examples", "benchmarks", root=root)]
     return looked + check_listed(root)
 
 

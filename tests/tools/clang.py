@@ -10,7 +10,7 @@ WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
 
 def check_all(report):
     path = common.find_compilers().get("clang")
-    files = [file for file in common.sources("examples", "benchmarks", suffixes=(".cpp",))
+    files = [file for file in common.sources("compiled", "examples", "benchmarks", suffixes=(".cpp",))
              if not {"peers", "lessons"} & set(file.parts)]  # lessons have a check of their own
     if not path:
         for file in files:

@@ -24,7 +24,7 @@ def check(report):
     if not formatter:
         report.skip("format", "clang-format 16 is not here")
         return
-    files = common.sources("include", "cuda_kernels", "tests", "benchmarks", "examples")
+    files = common.sources("include", "cuda_kernels", "compiled", "tests", "benchmarks", "examples")
     # Not --dry-run, which also reports namespace comments that it would replace by themselves.
     results = common.parallel(lambda path: common.run([formatter, path]), files)
     bad = [str(path.relative_to(common.ROOT)) for path, answer in results if answer != (0, path.read_text())]
@@ -37,5 +37,5 @@ if __name__ == "__main__":
     options = parser.parse_args()
     if options.fix is None:
         common.main(check)
-    files = options.fix or common.sources("include", "cuda_kernels", "tests", "benchmarks", "examples")
+    files = options.fix or common.sources("include", "cuda_kernels", "compiled", "tests", "benchmarks", "examples")
     print(common.run([find_formatter() or "clang-format-16", "-i", *files])[1], end="")

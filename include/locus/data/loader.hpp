@@ -99,15 +99,7 @@ class Epoch : public Counted {
   }
 
  private:
-  [[nodiscard]] Batch<T, D> deliver(Batch<Staged, Place>&& staged) const {
-    if constexpr (std::is_same_v<Place, D>) {
-      return std::move(staged);
-    } else {
-      const auto bytes = staged.images.template to<D>(device_);
-      const Tensor<T, D> images = elementwise(functor::Convert<T>{}, bytes) * (1.0 / 255.0);
-      return {images, staged.labels.template to<D>(device_)};
-    }
-  }
+  [[nodiscard]] Batch<T, D> deliver(Batch<Staged, Place>&& staged) const;
 
   static void work(void* epoch) noexcept {
     auto& self = *static_cast<Epoch*>(epoch);
@@ -178,6 +170,18 @@ class Epoch : public Counted {
   std::exception_ptr failure_;  ///< set before the last batch, which is empty
   Thread worker_;               // last: it uses what stands above
 };
+
+// Outside the class, and so not inline: the compiled library can hold it.
+template <class T, class D>
+Batch<T, D> Epoch<T, D>::deliver(Batch<Staged, Place>&& staged) const {
+  if constexpr (std::is_same_v<Place, D>) {
+    return std::move(staged);
+  } else {
+    const auto bytes = staged.images.template to<D>(device_);
+    const Tensor<T, D> images = elementwise(functor::Convert<T>{}, bytes) * (1.0 / 255.0);
+    return {images, staged.labels.template to<D>(device_)};
+  }
+}
 
 }  // namespace detail
 

@@ -21,49 +21,18 @@ struct CrossEntropy {
   static constexpr const char* name = "cross_entropy";
   CrossEntropyOptions options;
 
+  /// The loss, and for backward the logits (dense around the class axis), the labels, the class weights, two sums per
+  /// row, what the result was divided by, and the shape of the logits.
+  template <class T, class D, class R = compute_t<T>>
+  using Result =
+      Forwarded<Tensor<T, D>, Tensor<T, D>, Tensor<std::int64_t, D>, Tensor<T, D>, Tensor<R, D>, Tensor<R, D>, Shape>;
   template <class T, class D, class... W>
-  auto forward(const Tensor<T, D>& logits, const Tensor<std::int64_t, D>& given, const W&... weights) const {
-    using R = compute_t<T>;
-    require_shapes(logits.shape(), given.shape(), weights.shape()...);
-    detail::require_same_ordinal(name, logits, given, weights...);
-    const int axis = logits.rank() == 1 ? 0 : 1;
-    const auto labels = given.contiguous();
-    const Tensor<T, D> dense_weights = dense(logits, weights...);
-    const auto x = detail::around_axis(logits, axis);
-    const detail::RowCount count(logits.shape(), axis);
-    detail::require_labels(name, labels, count.cols, options.ignore_index);
-    const Tensor<R, D> rows({4, count.rows}, logits.device());
-    const auto losses = rows.select(0, 0), shares = rows.select(0, 1), sums = rows.slice(0, 2);
-    const auto rules = rules_of<T>(labels, dense_weights, count.cols);
-    Backend<D>::for_each_row(logits.device(), count.rows, count.cols,
-                             detail::CrossEntropyRow<T>{detail::rows_of(x), rules, losses.data(), shares.data(),
-                                                        sums.data(), sums.data() + count.rows});
-    Tensor<R, D> result = losses.reshape(given.shape()), total;
-    if (options.reduction != Reduction::none) {
-      const auto pair = fold(losses, shares);
-      result = pair.select(0, 0);
-      total = pair.select(0, 1);
-    }
-    return Forwarded{result.template as<T>(), Tuple(x, labels, dense_weights, sums, total, logits.shape())};
-  }
+  Result<T, D> forward(const Tensor<T, D>& logits, const Tensor<std::int64_t, D>& labels, const W&... weights) const;
 
   template <class T, class D, class R, class... Others>
   void backward(
       const Tuple<Tensor<T, D>, Tensor<std::int64_t, D>, Tensor<T, D>, Tensor<R, D>, Tensor<R, D>, Shape>& saved,
-      const Tensor<T, D>& g, Gradient<T, D>& dx, Others&...) const {
-    if (!dx) return;
-    const auto& [x, labels, weights, sums, total, shape] = saved;
-    const int axis = shape.rank() == 1 ? 0 : 1;
-    const detail::RowCount count(shape, axis);
-    const auto dense_g = g.contiguous();
-    const auto target = dx.open();
-    Backend<D>::for_each_row(g.device(), count.rows, count.cols,
-                             detail::CrossEntropyRowBackward<T>{
-                                 detail::rows_of(x), rules_of<T>(labels, weights, count.cols), sums.data(),
-                                 sums.data() + count.rows, dense_g.data(), options.reduction == Reduction::none ? 1 : 0,
-                                 options.reduction == Reduction::mean ? total.data() : nullptr,
-                                 detail::rows_of(target.out, axis), target.accumulate});
-  }
+      const Tensor<T, D>& g, Gradient<T, D>& dx, Others&...) const;
 
  private:
   template <class... W>
@@ -116,6 +85,52 @@ struct CrossEntropy {
     return pair;
   }
 };
+
+// Outside the class, and so not inline: the compiled library can hold them.
+template <class T, class D, class... W>
+CrossEntropy::Result<T, D> CrossEntropy::forward(const Tensor<T, D>& logits, const Tensor<std::int64_t, D>& given,
+                                                 const W&... weights) const {
+  using R = compute_t<T>;
+  require_shapes(logits.shape(), given.shape(), weights.shape()...);
+  detail::require_same_ordinal(name, logits, given, weights...);
+  const int axis = logits.rank() == 1 ? 0 : 1;
+  const auto labels = given.contiguous();
+  const Tensor<T, D> dense_weights = dense(logits, weights...);
+  const auto x = detail::around_axis(logits, axis);
+  const detail::RowCount count(logits.shape(), axis);
+  detail::require_labels(name, labels, count.cols, options.ignore_index);
+  const Tensor<R, D> rows({4, count.rows}, logits.device());
+  const auto losses = rows.select(0, 0), shares = rows.select(0, 1), sums = rows.slice(0, 2);
+  const auto rules = rules_of<T>(labels, dense_weights, count.cols);
+  Backend<D>::for_each_row(logits.device(), count.rows, count.cols,
+                           detail::CrossEntropyRow<T>{detail::rows_of(x), rules, losses.data(), shares.data(),
+                                                      sums.data(), sums.data() + count.rows});
+  Tensor<R, D> result = losses.reshape(given.shape()), total;
+  if (options.reduction != Reduction::none) {
+    const auto pair = fold(losses, shares);
+    result = pair.select(0, 0);
+    total = pair.select(0, 1);
+  }
+  return Forwarded{result.template as<T>(), Tuple(x, labels, dense_weights, sums, total, logits.shape())};
+}
+
+template <class T, class D, class R, class... Others>
+void CrossEntropy::backward(
+    const Tuple<Tensor<T, D>, Tensor<std::int64_t, D>, Tensor<T, D>, Tensor<R, D>, Tensor<R, D>, Shape>& saved,
+    const Tensor<T, D>& g, Gradient<T, D>& dx, Others&...) const {
+  if (!dx) return;
+  const auto& [x, labels, weights, sums, total, shape] = saved;
+  const int axis = shape.rank() == 1 ? 0 : 1;
+  const detail::RowCount count(shape, axis);
+  const auto dense_g = g.contiguous();
+  const auto target = dx.open();
+  Backend<D>::for_each_row(g.device(), count.rows, count.cols,
+                           detail::CrossEntropyRowBackward<T>{
+                               detail::rows_of(x), rules_of<T>(labels, weights, count.cols), sums.data(),
+                               sums.data() + count.rows, dense_g.data(), options.reduction == Reduction::none ? 1 : 0,
+                               options.reduction == Reduction::mean ? total.data() : nullptr,
+                               detail::rows_of(target.out, axis), target.accumulate});
+}
 
 }  // namespace operation
 

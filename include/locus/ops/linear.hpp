@@ -43,38 +43,15 @@ struct Linear {
   static constexpr const char* name = "linear";
   F activation;
 
+  /// y, and for backward the rows of x, w, and y or what the activation was applied to.
+  template <class T, class D>
+  using Result = Forwarded<Tensor<T, D>, Tensor<T, D>, Tensor<T, D>, Tensor<T, D>>;
   template <class T, class D, class... B>
-  auto forward(const Tensor<T, D>& x, const Tensor<T, D>& w, const B&... b) const {
-    require_shapes(x, w, b...);
-    Shape shape = x.shape();
-    shape[-1] = w.size(0);
-    const auto rows = detail::as_rows(x);
-    Tensor<T, D> y(shape, x.device());
-    Tensor<T, D> kept;
-    if constexpr (keeps_input) {
-      multiply(y, rows, w, functor::Identity{}, b...);
-      kept = y;
-      return Forwarded{detail::mapped(activation, y), Tuple(rows, w, kept)};
-    } else {
-      multiply(y, rows, w, activation, b...);
-      if (!functor::is_identity(activation)) kept = y;
-      return Forwarded{y, Tuple(rows, w, kept)};
-    }
-  }
+  Result<T, D> forward(const Tensor<T, D>& x, const Tensor<T, D>& w, const B&... b) const;
 
   template <class T, class D, class... B>
   void backward(const Tuple<Tensor<T, D>, Tensor<T, D>, Tensor<T, D>>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx,
-                Gradient<T, D>& dw, B&... db) const {
-    const auto& [x, w, kept] = saved;
-    Tensor<T, D> dz = detail::as_rows(g);
-    if (kept.buffer()) dz = detail::mapped(detail::ActivationBackward<F>{activation}, dz, detail::as_rows(kept));
-    (add_rows(dz, db), ...);
-    if (dw) detail::multiply_to(dw, w.shape(), dz.transpose(), x);
-    if (dx) {
-      const auto target = dx.open();
-      detail::multiply_into(detail::as_rows(target.out), dz, w, detail::plain_epilogue<T>(target.accumulate));
-    }
-  }
+                Gradient<T, D>& dw, B&... db) const;
 
  private:
   template <class T, class D, class... B>
@@ -111,6 +88,43 @@ struct Linear {
                         fold::Sum<T>{}, dz);
   }
 };
+
+// Outside the class, and so not inline: the compiled library can hold them.
+template <class F, bool keeps_input>
+template <class T, class D, class... B>
+auto Linear<F, keeps_input>::forward(const Tensor<T, D>& x, const Tensor<T, D>& w, const B&... b) const
+    -> Result<T, D> {
+  require_shapes(x, w, b...);
+  Shape shape = x.shape();
+  shape[-1] = w.size(0);
+  const auto rows = detail::as_rows(x);
+  Tensor<T, D> y(shape, x.device());
+  Tensor<T, D> kept;
+  if constexpr (keeps_input) {
+    multiply(y, rows, w, functor::Identity{}, b...);
+    kept = y;
+    return Forwarded{detail::mapped(activation, y), Tuple(rows, w, kept)};
+  } else {
+    multiply(y, rows, w, activation, b...);
+    if (!functor::is_identity(activation)) kept = y;
+    return Forwarded{y, Tuple(rows, w, kept)};
+  }
+}
+
+template <class F, bool keeps_input>
+template <class T, class D, class... B>
+void Linear<F, keeps_input>::backward(const Tuple<Tensor<T, D>, Tensor<T, D>, Tensor<T, D>>& saved,
+                                      const Tensor<T, D>& g, Gradient<T, D>& dx, Gradient<T, D>& dw, B&... db) const {
+  const auto& [x, w, kept] = saved;
+  Tensor<T, D> dz = detail::as_rows(g);
+  if (kept.buffer()) dz = detail::mapped(detail::ActivationBackward<F>{activation}, dz, detail::as_rows(kept));
+  (add_rows(dz, db), ...);
+  if (dw) detail::multiply_to(dw, w.shape(), dz.transpose(), x);
+  if (dx) {
+    const auto target = dx.open();
+    detail::multiply_into(detail::as_rows(target.out), dz, w, detail::plain_epilogue<T>(target.accumulate));
+  }
+}
 
 }  // namespace operation
 

@@ -59,27 +59,7 @@ class Adam : public Optimizer<T, D> {
 #include <locus/optim/refuse_parameters.inc>
 
   /// Updates every parameter that has a gradient.
-  void step() {
-    using R = compute_t<T>;
-    if (!mean_.buffer()) {
-      mean_ = this->arena_.filled_with_zeros();
-      square_ = this->arena_.filled_with_zeros();
-    }
-    const double lr = this->lr();
-    const auto make = [&](std::int64_t step) {
-      const auto t = static_cast<double>(step);
-      return detail::AdamStep<R>{static_cast<R>(lr / (1.0 - std::pow(options_.beta1, t))),
-                                 static_cast<R>(options_.beta1),
-                                 static_cast<R>(options_.beta2),
-                                 static_cast<R>(1.0 - options_.beta1),
-                                 static_cast<R>(1.0 - options_.beta2),
-                                 static_cast<R>(options_.eps),
-                                 static_cast<R>(decoupled_ ? 0.0 : options_.weight_decay),
-                                 static_cast<R>(decoupled_ ? 1.0 - lr * options_.weight_decay : 1.0),
-                                 static_cast<R>(1.0 / std::sqrt(1.0 - std::pow(options_.beta2, t)))};
-    };
-    this->arena_.update(make, mean_, square_);
-  }
+  void step();
 
  protected:
   Adam(std::vector<Parameter<T, D>> parameters, const AdamOptions& options, bool decoupled)
@@ -90,6 +70,30 @@ class Adam : public Optimizer<T, D> {
   bool decoupled_;
   Tensor<T, D> mean_, square_;
 };
+// Outside the class, and so not inline: the compiled library can hold it.
+template <class T, class D>
+void Adam<T, D>::step() {
+  using R = compute_t<T>;
+  if (!mean_.buffer()) {
+    mean_ = this->arena_.filled_with_zeros();
+    square_ = this->arena_.filled_with_zeros();
+  }
+  const double lr = this->lr();
+  const auto make = [&](std::int64_t step) {
+    const auto t = static_cast<double>(step);
+    return detail::AdamStep<R>{static_cast<R>(lr / (1.0 - std::pow(options_.beta1, t))),
+                               static_cast<R>(options_.beta1),
+                               static_cast<R>(options_.beta2),
+                               static_cast<R>(1.0 - options_.beta1),
+                               static_cast<R>(1.0 - options_.beta2),
+                               static_cast<R>(options_.eps),
+                               static_cast<R>(decoupled_ ? 0.0 : options_.weight_decay),
+                               static_cast<R>(decoupled_ ? 1.0 - lr * options_.weight_decay : 1.0),
+                               static_cast<R>(1.0 / std::sqrt(1.0 - std::pow(options_.beta2, t)))};
+  };
+  this->arena_.update(make, mean_, square_);
+}
+
 template <class T, class D>
 Adam(std::vector<Parameter<T, D>>, AdamOptions = {}) -> Adam<T, D>;
 template <detail::HasParameters M>  // so that its constructor says what is wrong

@@ -53,21 +53,25 @@ class Sgd : public Optimizer<T, D> {
 #include <locus/optim/refuse_parameters.inc>
 
   /// Updates every parameter that has a gradient.
-  void step() {
-    using R = compute_t<T>;
-    if (options_.momentum != 0 && !velocity_.buffer()) velocity_ = this->arena_.filled_with_zeros();
-    const auto make = [&](std::int64_t step) {
-      const double keep = options_.momentum == 0 || step == 1 ? 1.0 : 1.0 - options_.dampening;
-      return detail::SgdStep<R>{static_cast<R>(this->lr()), static_cast<R>(options_.momentum), static_cast<R>(keep),
-                                static_cast<R>(options_.weight_decay), options_.nesterov};
-    };
-    this->arena_.update(make, velocity_);
-  }
+  void step();
 
  private:
   SgdOptions options_;
   Tensor<T, D> velocity_;  ///< empty without momentum
 };
+// Outside the class, and so not inline: the compiled library can hold it.
+template <class T, class D>
+void Sgd<T, D>::step() {
+  using R = compute_t<T>;
+  if (options_.momentum != 0 && !velocity_.buffer()) velocity_ = this->arena_.filled_with_zeros();
+  const auto make = [&](std::int64_t step) {
+    const double keep = options_.momentum == 0 || step == 1 ? 1.0 : 1.0 - options_.dampening;
+    return detail::SgdStep<R>{static_cast<R>(this->lr()), static_cast<R>(options_.momentum), static_cast<R>(keep),
+                              static_cast<R>(options_.weight_decay), options_.nesterov};
+  };
+  this->arena_.update(make, velocity_);
+}
+
 template <class T, class D>
 Sgd(std::vector<Parameter<T, D>>, SgdOptions = {}) -> Sgd<T, D>;
 template <detail::HasParameters M>  // so that its constructor says what is wrong
