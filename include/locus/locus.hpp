@@ -21,6 +21,7 @@
 #include <locus/device/pinned.hpp>
 #include <locus/device/select.hpp>
 
+#include <locus/tensor/copy_async.hpp>
 #include <locus/tensor/factory.hpp>
 #include <locus/tensor/print.hpp>
 #include <locus/tensor/random.hpp>

@@ -18,8 +18,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tools"))
 import common  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent / "simulated"
-DEFAULT = [HERE.parent / "verbs_test.cpp", HERE.parent / "training_test.cpp", HERE / "streams.cpp",
-           HERE / "tables.cpp"]
+DEFAULT = [HERE.parent / "verbs_test.cpp", HERE.parent / "training_test.cpp",
+           HERE.parents[1] / "tensor" / "copy_async_test.cpp", HERE / "streams.cpp", HERE / "tables.cpp"]
 
 
 def toolkit_headers():

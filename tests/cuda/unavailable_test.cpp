@@ -1,5 +1,6 @@
 // What a program meets where no GPU can be used: built without CUDA, without a driver, or with one that is too old.
 #include <locus/device/pinned.hpp>
+#include <locus/tensor/copy_async.hpp>
 
 #include <doctest/doctest.h>
 
@@ -40,6 +41,25 @@ std::string refusal(const F& f) {
     return error.what();
   }
   return "";
+}
+
+TEST_CASE("without a GPU streams and asynchronous copies are refused, and the host's streams are empty") {
+  if (cuda::is_available()) SKIP_TEST("a GPU answers here");
+  CHECK(refusal([] { const Stream<Cuda> stream; }).find("run on Cpu") != std::string::npos);
+  CHECK(refusal([] { (void)Stream<Cuda>::current(); }).find("run on Cpu") != std::string::npos);
+  float memory[] = {1, 2};
+  const Tensor<float, Pinned> x({}, memory, {2}, row_major({2}));
+  CHECK(refusal([&] { (void)copy_async(x); }).find("run on Cpu") != std::string::npos);
+  using ToCuda = Pending<Tensor<float, Cuda>>;
+  using ToHost = Pending<Tensor<float, Pinned>>;
+  CHECK_THROWS_AS((void)ToCuda{}.ordered(), ArgumentError);
+  CHECK_THROWS_AS((void)ToHost{}.wait(), ArgumentError);
+
+  const Stream<Cpu> stream;
+  stream.wait(Stream<Cpu>::current().record());
+  stream.synchronize();
+  CHECK(stream.record().done());
+  CHECK(with_stream(stream, [] { return 7; }) == 7);
 }
 
 TEST_CASE("without a GPU every use of Cuda is refused with the reason, and asking is harmless") {

@@ -14,9 +14,6 @@
 #include <thread>
 #include <vector>
 
-#define NEEDS_CUDA() \
-  if (!cuda::is_available()) SKIP_TEST("no CUDA device answers")
-
 namespace {
 using namespace locus;
 using locus::compute_t;
@@ -736,7 +733,7 @@ TEST_CASE("copies between host, pinned memory and GPU") {
     Transfer<Pinned, Cpu>::copy({}, pinned, {}, result_of_pinned.data(), bytes);
     CHECK(result_of_pinned == original);
     Transfer<Cpu, Pinned>::copy({}, source.data(), {}, pinned, bytes);
-    cuda::copy_async(Pinned{}, pinned, Cuda{}, other, bytes);
+    cuda::copy_async(cuda::Context::current(0), pinned, pinned, other, bytes, cudaMemcpyHostToDevice).wait();
     Transfer<Cuda, Cpu>::copy({}, other, {}, result.data(), bytes);
     CHECK(result == source);
     Backend<Pinned>::deallocate({}, pinned, bytes);

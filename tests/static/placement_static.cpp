@@ -68,6 +68,7 @@ using OnCpu = Tensor<float, Cpu>;
 using OnCuda = Tensor<float, Cuda>;
 using InPinned = Tensor<float, Pinned>;
 using Doubles = Tensor<double, Cpu>;
+using InFlight = Pending<Tensor<float, Cuda>>;
 
 // One place that computes: yes. Two places, or memory alone: no.
 #define LOCUS_CHECK_PLACES(name)                    \
@@ -79,7 +80,9 @@ using Doubles = Tensor<double, Cpu>;
   LOCUS_CHECK_PAIR(name, OnCpu, InPinned, false)    \
   LOCUS_CHECK_PAIR(name, InPinned, OnCpu, false)    \
   LOCUS_CHECK_PAIR(name, OnCuda, InPinned, false)   \
-  LOCUS_CHECK_PAIR(name, InPinned, OnCuda, false)
+  LOCUS_CHECK_PAIR(name, InPinned, OnCuda, false)   \
+  LOCUS_CHECK_PAIR(name, OnCuda, InFlight, false)   \
+  LOCUS_CHECK_PAIR(name, InFlight, OnCuda, false)
 // Nor two element types.
 #define LOCUS_CHECK_OPERANDS(name)              \
   LOCUS_CHECK_PLACES(name)                      \
@@ -333,6 +336,22 @@ concept Differentiable = requires(X& x) { x.backward(); };
 static_assert(Indexable<OnCpu> && Indexable<InPinned> && !Indexable<OnCuda>);
 static_assert(!Iterable<OnCuda>);
 static_assert(Differentiable<TracedCuda> && !Differentiable<OnCuda> && !Differentiable<OnCpu>);
+
+// Asynchronous copies begin or end in page-locked memory, in a stream of the GPU, and are no tensors until ordered.
+template <class X, class... Options>
+concept CopiedAsync = requires(X& x, Options&... options) { copy_async(x, options...); };
+static_assert(CopiedAsync<InPinned> && CopiedAsync<InPinned, Cuda> && CopiedAsync<InPinned, Stream<Cuda>>);
+static_assert(CopiedAsync<OnCuda, Pinned> && CopiedAsync<OnCuda, Pinned, Stream<Cuda>>);
+static_assert(!CopiedAsync<OnCpu> && !CopiedAsync<OnCpu, Cuda> && !CopiedAsync<OnCpu, Stream<Cuda>>);
+static_assert(!CopiedAsync<InPinned, Stream<Cpu>> && !CopiedAsync<OnCuda, Pinned, Stream<Cpu>>);
+static_assert(!CopiedAsync<TracedCuda, Pinned> && !CopiedAsync<InFlight>);
+template <class X, class S>
+concept OrderedOn = requires(X x, S& stream) { std::move(x).ordered(stream); };
+static_assert(OrderedOn<InFlight, Stream<Cuda>> && !OrderedOn<InFlight, Stream<Cpu>>);
+static_assert(!OrderedOn<Pending<InPinned>, Stream<Cuda>>);
+static_assert(!std::is_constructible_v<OnCuda, InFlight> && !std::is_convertible_v<InFlight, OnCuda>);
+static_assert(!std::is_assignable_v<OnCuda&, InFlight>);
+static_assert(!Indexable<Pending<InPinned>> && !Iterable<Pending<InPinned>>);
 
 // Questions that user code may ask.
 static_assert(Device<Cpu> && Device<Cuda> && !Device<Pinned> && MemorySpace<Pinned>);

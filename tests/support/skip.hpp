@@ -14,3 +14,7 @@ void note_skip(const char* reason);
     ::locus_test::note_skip(reason); \
     return;                          \
   } while (false)
+
+/// Skips the test case where there is no GPU. Needs locus/device/cuda.hpp.
+#define NEEDS_CUDA() \
+  if (!::locus::cuda::is_available()) SKIP_TEST("no CUDA device answers")

@@ -48,17 +48,30 @@ class Staging {
 };
 }  // namespace detail
 
-/// From page-locked memory, in stream order: the source must stay as it is until the copy is done.
-inline void copy_async(Pinned, const void* source, Cuda to, void* target, std::size_t bytes) {
-  if (bytes == 0) return;
-  const OrdinalGuard guard(to.ordinal);
-  check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyHostToDevice, stream(to)), "copy from Pinned to Cuda");
+/// Between page-locked memory, of which `block` is the whole, and a GPU, in the order of a context's stream. Returns
+/// the moment when it is done; until then neither side may change, and the block serves no one else, whoever lets go of
+/// it.
+inline Event copy_async(Context& context, void* block, const void* source, void* target, std::size_t bytes,
+                        cudaMemcpyKind direction) {
+  const OrdinalGuard guard(context.ordinal());
+  Event done(context.ordinal()), used(context.ordinal());
+  if (bytes) {
+    check(cudaMemcpyAsync(target, source, bytes, direction, context.stream()),
+          direction == cudaMemcpyHostToDevice ? "copy from Pinned to Cuda" : "copy from Cuda to Pinned");
+    used.record(context.stream());
+    PinnedMemory::instance().used_until(block, std::move(used));
+  }
+  done.record(context.stream());
+  return done;
 }
-/// To page-locked memory, in stream order: the target may be read when the stream got there.
-inline void copy_async(Cuda from, const void* source, Pinned, void* target, std::size_t bytes) {
+
+/// From page-locked memory, which may change when this returns.
+inline void copy_from_pinned(const void* source, Cuda to, void* target, std::size_t bytes) {
   if (bytes == 0) return;
-  const OrdinalGuard guard(from.ordinal);
-  check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToHost, stream(from)), "copy from Cuda to Pinned");
+  Context& context = Context::current(to.ordinal);
+  const OrdinalGuard guard(to.ordinal);
+  check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyHostToDevice, context.stream()), "copy from Pinned to Cuda");
+  context.synchronize();
 }
 
 /// From pageable memory, which may change when this returns.

@@ -3,7 +3,7 @@
 
 #include <locus/core/size_class.hpp>
 #include <locus/core/thread.hpp>
-#include <locus/cuda/ordinal.hpp>
+#include <locus/cuda/event.hpp>
 #include <locus/device/verbs.hpp>
 
 #include <cstdint>
@@ -245,17 +245,27 @@ class PinnedMemory {
     const int size_class = Sizes::of(bytes);
     const std::size_t rounded = Sizes::bytes(size_class);
     const Lock lock(mutex_);
+    collect();
     void* block = unused_.pop(size_class);
     if (!block) block = from_system(bytes, rounded);
     detail::count_allocation(stats_, rounded);
     return block;
   }
 
+  /// A copy from or to the block is done at this moment: until then it serves no one else, whoever lets go of it.
+  void used_until(void* block, Event moment) {
+    const Lock lock(mutex_);
+    collect();
+    uses_.push_back({block, std::move(moment)});
+  }
+
+  /// Reused when the copies that used_until() told of are done.
   void deallocate(void* block, std::size_t bytes) noexcept {
     const int size_class = Sizes::of(bytes);
     const Lock lock(mutex_);
     stats_.allocated_bytes -= static_cast<std::int64_t>(Sizes::bytes(size_class));
-    if (!unused_.push(size_class, block)) release(block, Sizes::bytes(size_class));
+    if (is_in_use(block) && let_wait(block, size_class)) return;
+    make_unused(block, size_class);
   }
 
   [[nodiscard]] MemoryStats stats() {
@@ -290,8 +300,54 @@ class PinnedMemory {
     stats_.reserved_bytes -= static_cast<std::int64_t>(bytes);
   }
 
+  /// A copy that was under way when it was last looked at.
+  struct Use {
+    void* block;
+    Event end;
+  };
+  /// A block that nobody owns any more while copies from or to it are under way.
+  struct Waiting {
+    void* block;
+    int size_class;
+  };
+
+  [[nodiscard]] bool is_in_use(void* block) const noexcept {
+    for (const Use& use : uses_)
+      if (use.block == block && !use.end.done()) return true;
+    return false;
+  }
+  /// False, after the copies are done, where there is no memory to note the block in.
+  [[nodiscard]] bool let_wait(void* block, int size_class) noexcept {
+    try {
+      waiting_.push_back({block, size_class});
+      return true;
+    } catch (const std::bad_alloc&) {
+      while (is_in_use(block)) {}
+      return false;
+    }
+  }
+  void make_unused(void* block, int size_class) noexcept {
+    if (!unused_.push(size_class, block)) release(block, Sizes::bytes(size_class));
+  }
+  /// Forgets the copies that are done, and makes unused what waited for them.
+  void collect() noexcept {
+    for (std::size_t i = uses_.size(); i-- > 0;) {
+      if (!uses_[i].end.done()) continue;
+      std::swap(uses_[i], uses_.back());
+      uses_.pop_back();
+    }
+    for (std::size_t i = waiting_.size(); i-- > 0;) {
+      if (is_in_use(waiting_[i].block)) continue;
+      make_unused(waiting_[i].block, waiting_[i].size_class);
+      waiting_[i] = waiting_.back();
+      waiting_.pop_back();
+    }
+  }
+
   Mutex mutex_;
   FreeBlocks unused_;
+  std::vector<Use> uses_;
+  std::vector<Waiting> waiting_;
   MemoryStats stats_;
 };
 

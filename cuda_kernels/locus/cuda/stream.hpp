@@ -9,36 +9,13 @@ namespace locus::inline LOCUS_ABI::cuda {
 
 inline constexpr int max_devices = 64;
 
-/// A moment in a stream.
-class Event {
- public:
-  explicit Event(int ordinal) {
-    const OrdinalGuard guard(ordinal);
-    check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "cudaEventCreate");
-  }
-  Event(Event&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
-  Event& operator=(Event&& other) noexcept {
-    std::swap(event_, other.event_);
-    return *this;
-  }
-  ~Event() {
-    if (event_) (void)cudaEventDestroy(event_);
-  }
-
-  void record(cudaStream_t stream) { check(cudaEventRecord(event_, stream), "cudaEventRecord"); }
-  /// The stream goes on only after this moment; the host does not wait.
-  void block(cudaStream_t stream) const { check(cudaStreamWaitEvent(stream, event_, 0), "cudaStreamWaitEvent"); }
-  void wait() const { check(cudaEventSynchronize(event_), "cudaEventSynchronize"); }
-
- private:
-  cudaEvent_t event_ = nullptr;
-};
-
 /// One thread's access to one GPU. When the thread ends, the next new thread gets it, with what is still queued in it.
 class Context {
  public:
   /// The calling thread's context. throws CudaUnavailable
   [[nodiscard]] static Context& current(int ordinal);
+  /// One that no thread uses, until it is given back to the registry. throws CudaUnavailable
+  [[nodiscard]] static Context& open(int ordinal);
   /// The same, but null where this thread never used the GPU, or is ending.
   [[nodiscard]] static Context* existing(int ordinal) noexcept;
   /// The context in which this thread queued work on the GPU, if it did, to the thread's very end.
@@ -117,15 +94,16 @@ class ContextRegistry {
     }
     return new Context(ordinal);
   }
+  static void give_back(Context& context) {
+    const Lock lock(instance().mutex_);
+    instance().idle_[static_cast<std::size_t>(context.ordinal())].push_back(&context);
+  }
 
  private:
   struct ThreadEnd {
     ~ThreadEnd() {
-      const Lock lock(instance().mutex_);
-      for (int ordinal = 0; ordinal < max_devices; ++ordinal) {
-        Context* context = std::exchange(of_thread(ordinal), nullptr);
-        if (context) instance().idle_[static_cast<std::size_t>(ordinal)].push_back(context);
-      }
+      for (int ordinal = 0; ordinal < max_devices; ++ordinal)
+        if (Context* const context = std::exchange(of_thread(ordinal), nullptr)) give_back(*context);
     }
   };
 
@@ -138,13 +116,17 @@ class ContextRegistry {
   std::array<std::vector<Context*>, max_devices> idle_;
 };
 
-LOCUS_OUT_OF_LINE inline Context& Context::current(int ordinal) {
-  if (Context* context = existing(ordinal)) return *context;
+LOCUS_OUT_OF_LINE inline Context& Context::open(int ordinal) {
   require_device(ordinal);
   if (ordinal >= max_devices)
     fail<CudaUnavailable>({"cuda:", ordinal, ": at most ", max_devices, " GPUs are supported"});
-  Context* const context = ContextRegistry::acquire(ordinal);
-  return *(ContextRegistry::last_of_thread(ordinal) = ContextRegistry::of_thread(ordinal) = context);
+  return *ContextRegistry::acquire(ordinal);
+}
+LOCUS_OUT_OF_LINE inline Context& Context::current(int ordinal) {
+  if (Context* context = existing(ordinal)) return *context;
+  Context& context = open(ordinal);
+  ContextRegistry::last_of_thread(ordinal) = ContextRegistry::of_thread(ordinal) = &context;
+  return context;
 }
 inline Context* Context::existing(int ordinal) noexcept {
   return ordinal >= 0 && ordinal < max_devices ? ContextRegistry::of_thread(ordinal) : nullptr;
@@ -152,6 +134,25 @@ inline Context* Context::existing(int ordinal) noexcept {
 inline Context* Context::last(int ordinal) noexcept {
   return ordinal >= 0 && ordinal < max_devices ? ContextRegistry::last_of_thread(ordinal) : nullptr;
 }
+
+/// Makes a context the calling thread's, for the time of its life.
+class CurrentContext {
+ public:
+  explicit CurrentContext(Context& context)
+      : ordinal_(context.ordinal()),
+        before_(std::exchange(ContextRegistry::of_thread(ordinal_), &context)),
+        last_before_(std::exchange(ContextRegistry::last_of_thread(ordinal_), &context)) {}
+  ~CurrentContext() {
+    ContextRegistry::of_thread(ordinal_) = before_;
+    ContextRegistry::last_of_thread(ordinal_) = last_before_;
+  }
+  CurrentContext(const CurrentContext&) = delete;
+  CurrentContext& operator=(const CurrentContext&) = delete;
+
+ private:
+  int ordinal_;
+  Context *before_, *last_before_;
+};
 
 /// Device memory for one operation, given back in stream order.
 class Scratch {

@@ -33,7 +33,7 @@ class Parameter {
 #define LOCUS_REFUSED_ELEMENTS "traced tensors and parameters give theirs through their value, x.value()"
 #define LOCUS_REFUSED_ELEMENTS_WHY \
   error::not_possible<error::element_of_a_traced_tensor_or_parameter, error::take_its_value_first_x_value>
-#include <locus/expr/refuse_elements.inc>
+#include <locus/device/refuse_elements.inc>
 
   /// False for an empty handle, such as the bias of a layer without one.
   [[nodiscard]] bool defined() const { return static_cast<bool>(state_); }

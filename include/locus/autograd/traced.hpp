@@ -165,7 +165,7 @@ class Traced {
 #define LOCUS_REFUSED_ELEMENTS "traced tensors and parameters give theirs through their value, x.value()"
 #define LOCUS_REFUSED_ELEMENTS_WHY \
   error::not_possible<error::element_of_a_traced_tensor_or_parameter, error::take_its_value_first_x_value>
-#include <locus/expr/refuse_elements.inc>
+#include <locus/device/refuse_elements.inc>
 
  private:
   Tensor<T, D> value_;
@@ -185,6 +185,12 @@ template <class X>
   return Traced<value_of<X>, device_of<X>>(x.eval());
 }
 
+#define LOCUS_REFUSED trace(const X&)
+#define LOCUS_REFUSED_TEMPLATE detail::InFlight X
+#define LOCUS_REFUSED_TEXT "trace(x): the tensor is still being copied; order it first, std::move(x).ordered()"
+#define LOCUS_REFUSED_WHY \
+  error::not_possible<error::tensor_is_still_being_copied, error::say_std_move_x_ordered_or_wait>
+#include <locus/device/refuse_if.inc>
 #define LOCUS_REFUSED trace(const X&)
 #define LOCUS_REFUSED_TEMPLATE class X
 #define LOCUS_REFUSED_IF detail::IsTraced<X>

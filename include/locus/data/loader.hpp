@@ -1,12 +1,13 @@
 #pragma once
-// Batches of a data set on a device, prepared on another thread while the last ones are used.
+// Batches of a data set on a device, prepared on another thread while the last ones are used. To a GPU, the next batch
+// is copied while this one is used.
 
 #include <locus/core/bounds.hpp>
 #include <locus/core/random.hpp>
 #include <locus/core/thread.hpp>
 #include <locus/data/dataset.hpp>
-#include <locus/device/pinned.hpp>
 #include <locus/expr/operators.hpp>
+#include <locus/tensor/copy_async.hpp>
 
 #include <atomic>
 #include <exception>
@@ -58,19 +59,77 @@ struct ErasedSampler final : AnySampler {
 template <class D>
 using staging_t = std::conditional_t<HostAccessible<D>, D, Pinned>;
 
+/// What is prepared: bytes, which become numbers on the device, or the numbers where the host shares its memory.
+template <class T, class D>
+using StagedBatch = Batch<std::conditional_t<HostAccessible<D>, T, std::uint8_t>, staging_t<D>>;
+
+template <class T, class D>
+[[nodiscard]] Batch<T, D> scaled(const Tensor<std::uint8_t, D>& bytes, Tensor<std::int64_t, D> labels) {
+  return {elementwise(functor::Convert<T>{}, bytes) * (1.0 / 255.0), std::move(labels)};
+}
+
+/// Brings prepared batches to a device. take(staged) waits for the next one and is false at the end; is_ready() tells
+/// whether it would wait.
+template <class T, class D>
+class Delivery {
+ public:
+  explicit Delivery(D device) : device_(device) {}
+
+  template <class Take, class IsReady>
+  [[nodiscard]] bool next(Batch<T, D>& batch, const Take& take, const IsReady&) {
+    StagedBatch<T, D> staged;
+    if (!take(staged)) return false;
+    if constexpr (HostAccessible<D>) batch = std::move(staged);
+    else batch = scaled<T>(staged.images.template to<D>(device_), staged.labels.template to<D>(device_));
+    return true;
+  }
+
+ private:
+  D device_;
+};
+
+/// The next batch is copied to the GPU, in a stream of its own, while this one is used.
+template <class T>
+class Delivery<T, Cuda> {
+ public:
+  explicit Delivery(Cuda device) : copies_(device) {}
+
+  template <class Take, class IsReady>
+  [[nodiscard]] bool next(Batch<T, Cuda>& batch, const Take& take, const IsReady& is_ready) {
+    if (!images_.started() && !send(take)) return false;
+    batch = scaled<T>(std::move(images_).ordered(), std::move(labels_).ordered());
+    if (is_ready()) send(take);
+    return true;
+  }
+
+ private:
+  template <class Take>
+  bool send(const Take& take) {
+    StagedBatch<T, Cuda> staged;
+    if (!take(staged)) return false;
+    images_ = copy_async(staged.images, copies_);
+    labels_ = copy_async(staged.labels, copies_);
+    return true;
+  }
+
+  Stream<Cuda> copies_;
+  Pending<Tensor<std::uint8_t, Cuda>> images_;
+  Pending<Tensor<std::int64_t, Cuda>> labels_;
+};
+
 /// One pass over a data set. A thread of its own prepares batches ahead; they arrive in order.
 template <class T, class D>
 class Epoch : public Counted {
-  using Staged = std::conditional_t<HostAccessible<D>, T, std::uint8_t>;  // bytes travel; they become T on the device
+  using Staged = value_of<decltype(StagedBatch<T, D>::images)>;
   using Place = staging_t<D>;
 
  public:
   Epoch(const LabelledImages& dataset, const LoaderOptions& options, D device, std::vector<std::int64_t> order)
       : dataset_(dataset),
         options_(options),
-        device_(device),
         order_(std::move(order)),
         ring_(static_cast<std::size_t>(options.ahead)),
+        delivery_(device),
         worker_(&work, this) {}
   ~Epoch() {
     stopped_.store(true, std::memory_order_relaxed);
@@ -82,24 +141,27 @@ class Epoch : public Counted {
   /// worker leave through here.
   [[nodiscard]] bool next(Batch<T, D>& batch) {
     batch = {};  // its memory, first
+    const auto take = [this](StagedBatch<T, D>& staged) { return this->take(staged); };
+    const auto is_ready = [this] { return prepared_.load() != taken_.load(std::memory_order_relaxed); };
+    if (delivery_.next(batch, take, is_ready)) return true;
+    if (failure_) std::rethrow_exception(failure_);
+    return false;
+  }
+
+ private:
+  /// Waits for the next prepared batch; false at the end of the epoch, or of the worker.
+  [[nodiscard]] bool take(Batch<Staged, Place>& staged) {
     const std::uint32_t position = taken_.load(std::memory_order_relaxed);
     prepared_.wait(position);
-    Batch<Staged, Place> staged = std::move(ring_[position % ring_.size()]);
-    if (!staged.images.buffer()) {  // the end of the epoch, or of the worker
-      if (failure_) std::rethrow_exception(failure_);
-      return false;
-    }
+    staged = std::move(ring_[position % ring_.size()]);
+    if (!staged.images.buffer()) return false;
     // Sequentially consistent, as in put(): of two threads that each store their number and then read the other's, one
     // sees the other's store. Otherwise both could go to sleep.
     taken_.store(position + 1);
     const std::uint32_t ready = prepared_.load() - (position + 1);
     if (ready == ring_.size() / 2) taken_.notify_one();  // wakes the worker rarely
-    batch = deliver(std::move(staged));
     return true;
   }
-
- private:
-  [[nodiscard]] Batch<T, D> deliver(Batch<Staged, Place>&& staged) const;
 
   static void work(void* epoch) noexcept {
     auto& self = *static_cast<Epoch*>(epoch);
@@ -162,26 +224,14 @@ class Epoch : public Counted {
 
   LabelledImages dataset_;
   LoaderOptions options_;
-  D device_;
   std::vector<std::int64_t> order_;
   std::vector<Batch<Staged, Place>> ring_;
   std::atomic<std::uint32_t> prepared_{0}, taken_{0};  ///< batches so far; those between are in the ring
   std::atomic<bool> stopped_{false};
   std::exception_ptr failure_;  ///< set before the last batch, which is empty
-  Thread worker_;               // last: it uses what stands above
+  Delivery<T, D> delivery_;
+  Thread worker_;  // last: it uses what stands above
 };
-
-// Outside the class, and so not inline: the compiled library can hold it.
-template <class T, class D>
-Batch<T, D> Epoch<T, D>::deliver(Batch<Staged, Place>&& staged) const {
-  if constexpr (std::is_same_v<Place, D>) {
-    return std::move(staged);
-  } else {
-    const auto bytes = staged.images.template to<D>(device_);
-    const Tensor<T, D> images = elementwise(functor::Convert<T>{}, bytes) * (1.0 / 255.0);
-    return {images, staged.labels.template to<D>(device_)};
-  }
-}
 
 }  // namespace detail
 

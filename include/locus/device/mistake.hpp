@@ -134,6 +134,14 @@ struct formula_of_fuse_names_a_tensor;
 struct formula_of_fuse_takes_other_arguments;
 struct give_it_one_auto_parameter_for_each_tensor;
 struct pass_every_tensor_as_an_argument_of_fuse;
+struct tensor_is_still_being_copied;
+struct say_std_move_x_ordered_or_wait;
+struct copy_to_pinned_first_with_to_Pinned;
+template <class D>
+struct copy_is_on;
+template <class D>
+struct stream_is_on;
+struct make_the_stream_for_the_device_of_the_copy;
 struct make_one_a_tensor_as_in_full;
 
 }  // namespace locus::error
@@ -153,6 +161,7 @@ enum class Wrong {
   numbers,
   recorded,
   untraced,
+  in_flight,
   no_forward,
   no_such_forward
 };

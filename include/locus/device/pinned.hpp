@@ -15,20 +15,18 @@ struct Backend<Pinned> {
   [[nodiscard]] static void* allocate(Pinned, std::size_t bytes) {
     return cuda::PinnedMemory::instance().allocate(bytes);
   }
-  /// What still reads or writes the memory must be done: copies from and to it do not keep it.
+  /// It is used again when the asynchronous copies from and to it are done.
   static void deallocate(Pinned, void* data, std::size_t bytes) noexcept {
     if (data) cuda::PinnedMemory::instance().deallocate(data, bytes);
   }
   [[nodiscard]] static MemoryStats memory_stats(Pinned) { return cuda::PinnedMemory::instance().stats(); }
 };
 
-/// Waits until the source may be reused; cuda::copy_async does not.
+/// Waits until the source may change; copy_async (tensor/copy_async.hpp) does not.
 template <>
 struct Transfer<Pinned, Cuda> {
-  static void copy(Pinned from, const void* source, Cuda to, void* target, std::size_t bytes) {
-    if (bytes == 0) return;
-    cuda::copy_async(from, source, to, target, bytes);
-    Backend<Cuda>::synchronize(to);
+  static void copy(Pinned, const void* source, Cuda to, void* target, std::size_t bytes) {
+    cuda::copy_from_pinned(source, to, target, bytes);
   }
 };
 template <>
@@ -39,11 +37,6 @@ struct Transfer<Cuda, Pinned> {
 };
 
 #else  // no CUDA in this build
-
-namespace cuda {
-inline void copy_async(Pinned, const void*, Cuda to, void*, std::size_t) { require_device(to.ordinal); }
-inline void copy_async(Cuda from, const void*, Pinned, void*, std::size_t) { require_device(from.ordinal); }
-}  // namespace cuda
 
 template <>
 struct Backend<Pinned> {

@@ -180,7 +180,7 @@ class Expr {
 #define LOCUS_REFUSED_ELEMENTS "an expression is not computed yet; name it as a Tensor first, Tensor y = ..."
 #define LOCUS_REFUSED_ELEMENTS_WHY \
   error::not_possible<error::element_of_a_pending_expression, error::name_it_as_a_Tensor>
-#include <locus/expr/refuse_elements.inc>
+#include <locus/device/refuse_elements.inc>
 
   [[nodiscard]] bool computed() const { return computed_; }
   [[nodiscard]] const detail::Part<Tree, Handles...>& part() const { return part_; }

@@ -36,6 +36,9 @@ struct MemoryMistake<X>
                                     error::pinned_memory_cannot_compute_move_with_to_Cpu_or_to_Cuda>,
                 device_of<X>> {};
 
+template <InFlight X>
+struct MemoryMistake<X> : InFlightMistake {};
+
 /// What is wrong with an operand alone.
 template <class X>
 struct OperandMistake : MemoryMistake<X> {};
@@ -101,6 +104,9 @@ template <TensorLike L, Scalar R>
 struct Mistake<L, R> : NumberMistake<L, value_of<L>, bare_t<R>, ScalarFits<R, value_of<L>>> {};
 template <Scalar L, TensorLike R>
 struct Mistake<L, R> : NumberMistake<R, bare_t<L>, value_of<R>, ScalarFits<L, value_of<R>>> {};
+template <class L, class R>
+  requires(InFlight<L> || InFlight<R>)
+struct Mistake<L, R> : InFlightMistake {};
 
 /// The first two of several operands, tensors or numbers, that are in two places.
 template <class... X>

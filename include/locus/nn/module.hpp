@@ -187,7 +187,7 @@ class Layer {
   }
 #define LOCUS_REFUSED operator()(const X&) const
 #define LOCUS_REFUSED_CALL "calling a layer"
-#define LOCUS_REFUSED_TEMPLATE TensorLike X, class Self = Derived
+#define LOCUS_REFUSED_TEMPLATE class X, class Self = Derived
 #define LOCUS_REFUSED_MISTAKE detail::CallMistake<Self, X>
 #define LOCUS_REFUSED_LEFT "the model is"
 #define LOCUS_REFUSED_RIGHT "the input is"

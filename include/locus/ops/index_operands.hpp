@@ -16,5 +16,7 @@ template <TensorLike I, template <class> class Hold>
   requires(!std::is_same_v<value_of<I>, std::int64_t>)
 struct IndexTypeMistake<I, Hold>
     : MistakeOf<Wrong::indices, error::dtype_mismatch<Hold<value_of<I>>, error::convert_with_as_std_int64_t>> {};
+template <InFlight I, template <class> class Hold>
+struct IndexTypeMistake<I, Hold> : InFlightMistake {};
 
 }  // namespace locus::inline LOCUS_ABI::detail

@@ -19,7 +19,21 @@ enum class Role {
 template <class T, class D = Cpu>
 class Tensor;
 
+/// What is being copied, and no tensor yet; see tensor/copy_async.hpp.
+template <class X>
+class Pending;
+
 namespace detail {
+template <class X>
+struct IsPendingCopy : std::false_type {};
+template <class X>
+struct IsPendingCopy<Pending<X>> : std::true_type {};
+template <class X>
+concept InFlight = IsPendingCopy<bare_t<X>>::value;
+struct InFlightMistake
+    : MistakeOf<Wrong::in_flight,
+                error::not_possible<error::tensor_is_still_being_copied, error::say_std_move_x_ordered_or_wait>> {};
+
 template <class X>
 struct IsTensor : std::false_type {};
 template <class T, class D>
@@ -51,6 +65,9 @@ template <IsTraced X, class D>
 struct CopyMistake<X, D>
     : MistakeOf<Wrong::recorded, error::not_possible<error::source_records_gradients, error::take_its_value_x_value>> {
 };
+
+template <InFlight X, class D>
+struct CopyMistake<X, D> : InFlightMistake {};
 
 /// A pending expression. It converts to a tensor of its own place, element type and role, and to nothing else where a
 /// function has overloads for several: so constructors that refuse it for its type or role are explicit.
@@ -169,6 +186,11 @@ class Tensor {
     requires detail::WrongTypesUnnamed<detail::SourceMistake<X, T, D>>
   explicit(detail::IsPending<X>) Tensor(const X&)
       LOCUS_UNAVAILABLE("construction: the source holds another element type than the target; convert with .as<T>()");
+  template <class X>
+    requires detail::IsWrong<detail::SourceMistake<X, T, D>, detail::Wrong::in_flight>
+  Tensor(const X&) LOCUS_UNAVAILABLE(
+      "construction: the source is still being copied; say std::move(x).ordered(), or "
+      "std::move(x).wait() where the host reads it");
   template <class X>
     requires detail::IsWrong<detail::SourceMistake<X, T, D>, detail::Wrong::recorded>
   explicit(detail::IsPending<X>) Tensor(const X&)

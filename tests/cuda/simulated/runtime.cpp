@@ -1,4 +1,5 @@
-// The CUDA runtime and cuBLASLt as far as cuda_kernels uses them, on host memory: what is queued happens at once.
+// The CUDA runtime and cuBLASLt as far as cuda_kernels uses them, on host memory: what is queued happens at once, or,
+// of copies where a test asks for it, as late as may be.
 
 #include <cublasLt.h>
 #include <cuda_bf16.h>
@@ -75,29 +76,50 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
   *stream = reinterpret_cast<cudaStream_t>(new simulated::Stream{simulated::current_ordinal});
   return cudaSuccess;
 }
-cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
-cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) {
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  simulated::reach_end(stream);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t handle, unsigned) {
   simulated::start_current();
   ++simulated::waits;
+  const simulated::Event event = *reinterpret_cast<simulated::Event*>(handle);
+  if (!event.stream) return cudaSuccess;
+  const std::lock_guard lock(simulated::queues);
+  auto& queue = *reinterpret_cast<simulated::Stream*>(stream);
+  queue.queued.push_back([event] { simulated::reach(*event.stream, event.position); });
+  if (!simulated::late_copies) simulated::reach_end(stream);
   return cudaSuccess;
 }
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
   simulated::start_current();
-  *event = reinterpret_cast<cudaEvent_t>(new simulated::Stream{simulated::current_ordinal});
+  *event = reinterpret_cast<cudaEvent_t>(new simulated::Event{simulated::current_ordinal});
   return cudaSuccess;
 }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
-  delete reinterpret_cast<simulated::Stream*>(event);
+  delete reinterpret_cast<simulated::Event*>(event);
   return cudaSuccess;
 }
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream) {
   simulated::start_current();
-  if (reinterpret_cast<simulated::Stream*>(event)->ordinal != reinterpret_cast<simulated::Stream*>(stream)->ordinal) {
-    simulated::stop("an event of one GPU recorded on a stream of another");
-  }
+  auto& event = *reinterpret_cast<simulated::Event*>(handle);
+  auto& queue = *reinterpret_cast<simulated::Stream*>(stream);
+  if (event.ordinal != queue.ordinal) simulated::stop("an event of one GPU recorded on a stream of another");
+  const std::lock_guard lock(simulated::queues);
+  event.stream = &queue;
+  event.position = queue.queued.size();
   return cudaSuccess;
 }
-cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaSuccess; }
+cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
+  const auto& event = *reinterpret_cast<simulated::Event*>(handle);
+  if (event.stream) simulated::reach(*event.stream, event.position);
+  return cudaSuccess;
+}
+cudaError_t cudaEventQuery(cudaEvent_t handle) {
+  const std::lock_guard lock(simulated::queues);
+  const auto& event = *reinterpret_cast<simulated::Event*>(handle);
+  return !event.stream || event.stream->done >= event.position ? cudaSuccess : give(cudaErrorNotReady);
+}
 
 cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps*) {
   *pool = reinterpret_cast<cudaMemPool_t>(new char);
@@ -118,7 +140,8 @@ cudaError_t cudaMallocFromPoolAsync(void** block, std::size_t bytes, cudaMemPool
   device_blocks[*block] = bytes;
   return cudaSuccess;
 }
-cudaError_t cudaFreeAsync(void* block, cudaStream_t) {
+cudaError_t cudaFreeAsync(void* block, cudaStream_t stream) {
+  simulated::reach_end(stream);
   const std::lock_guard lock(mutex);
   if (device_blocks.erase(block) == 0) simulated::stop("cudaFreeAsync of what was not allocated");
   std::free(block);
@@ -137,7 +160,9 @@ cudaError_t cudaFreeHost(void* block) {
 cudaError_t cudaMemcpyAsync(void* target, const void* source, std::size_t bytes, cudaMemcpyKind, cudaStream_t stream) {
   simulated::start_current();
   if (!stream) simulated::stop("a copy on the default stream");
-  std::memmove(target, source, bytes);
+  const std::lock_guard lock(simulated::queues);
+  reinterpret_cast<simulated::Stream*>(stream)->queued.push_back([=] { std::memmove(target, source, bytes); });
+  if (!simulated::late_copies) simulated::reach_end(stream);
   return cudaSuccess;
 }
 cudaError_t cudaMemcpyPeerAsync(void* target, int, const void* source, int, std::size_t bytes, cudaStream_t stream) {
@@ -296,6 +321,7 @@ extern "C" cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t 
                                          const cublasLtMatmulAlgo_t* algorithm, void* workspace,
                                          std::size_t workspace_bytes, cudaStream_t stream) {
   if (!stream || !workspace || workspace_bytes < 1000) simulated::stop("a product without stream or workspace");
+  simulated::reach_end(stream);
   const bool is_double = a->data[type_at] == CUDA_R_64F;
   const std::uint64_t size = is_double ? 8 : a->data[type_at] == CUDA_R_32F ? 4 : 2;
   const void* const pointers[] = {a_data, b_data, c_data, c_data};

@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <random>
@@ -29,10 +30,34 @@ namespace simulated {
   std::abort();
 }
 
-/// What a stream handle points to.
+/// What a stream handle points to: what is queued, of which the first `done` happened.
 struct Stream {
   int ordinal;
+  std::vector<std::function<void()>> queued{};
+  std::size_t done = 0;
 };
+/// What an event handle points to: a place in a stream's queue.
+struct Event {
+  int ordinal;
+  Stream* stream = nullptr;
+  std::size_t position = 0;
+};
+/// Whether copies happen as late as the order of streams and events allows; otherwise at once.
+inline std::atomic<bool> late_copies{false};
+inline std::recursive_mutex queues;
+/// Lets happen what a stream holds up to a place.
+inline void reach(Stream& stream, std::size_t position) {
+  const std::lock_guard lock(queues);
+  while (stream.done < position) {
+    const auto next = stream.queued[stream.done];
+    next();
+    ++stream.done;
+  }
+}
+inline void reach_end(cudaStream_t stream) {
+  auto& queue = *reinterpret_cast<Stream*>(stream);
+  reach(queue, queue.queued.size());
+}
 inline thread_local int current_ordinal = 0;
 inline std::atomic<unsigned> started{0};  ///< GPUs that the process uses, one bit for each
 inline std::atomic<int> waits{0};         ///< how often a stream was made to wait for another one
@@ -201,6 +226,7 @@ class Launch {
       : blocks_(blocks), threads_(threads), shared_(shared) {
     if (!stream) stop("a launch on the default stream");
     if (reinterpret_cast<Stream*>(stream)->ordinal != current_ordinal) stop("a launch on a stream of another GPU");
+    reach_end(stream);
     if (blocks == 0 || blocks > 0x7fffffffu) stop("a grid has 1 to 2^31 - 1 blocks");
     if (shared > allowed_shared || shared > most_shared) stop("more shared memory than was allowed");
     allowed_shared = shared_by_default;  // what was allowed counts for one launch: the next kernel may be another one

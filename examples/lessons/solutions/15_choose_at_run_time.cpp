@@ -1,6 +1,4 @@
-// Lesson 13: choose at run time
-//
-// INTENDED TO FAIL. This file does not compile until you have solved the lesson; read the compiler's first error line.
+// Lesson 15: choose at run time
 //
 // Goal: product() computes w * x on the device that is named when the program runs, such as "cpu" or "cuda:1". The
 // weights w are on Cpu, the batch x waits in pinned memory, and the result comes home to Cpu. product_on() does the
@@ -9,6 +7,9 @@
 // In PyTorch a device chosen at run time is a value like any other, and w and x are both CPU tensors. The line below
 // runs without a word: the product is silently computed on the CPU, whatever device is, and then travels. Here
 // with_device() turns the name into a type, and what is not where it is computed does not compile.
+//
+// hint: The compiler offers .to<Cpu>() or .to<Cuda>(). Neither is the device that was chosen.
+// hint: Every operand goes to the chosen device with .to(device); then the product is already there.
 #include <locus/device/pinned.hpp>
 #include <locus/device/select.hpp>
 #include <locus/expr/operators.hpp>
@@ -17,7 +18,7 @@ using namespace locus;
 
 template <Device D>
 Tensor<float, D> product_on(D device, const Tensor<float, Cpu>& w, const Tensor<float, Pinned>& x) {
-  return (w * x).to(device);  // <- mend this
+  return w.to(device) * x.to(device);
 }
 
 Tensor<float, Cpu> product(std::string_view device_name, const Tensor<float, Cpu>& w, const Tensor<float, Pinned>& x) {

@@ -1,4 +1,4 @@
-// Lesson 18: what the compiler cannot check: shapes
+// Lesson 20: what the compiler cannot check: shapes
 //
 // Goal: hits() returns the share of rows of scores, of shape (n, classes), whose largest score is at the label. The
 // labels have the shape (n, 1), as the data set stores them.

@@ -1,4 +1,4 @@
-// Lesson 12: a function for every device
+// Lesson 14: a function for every device
 //
 // Goal: normalized() subtracts the mean color from rows of red, green and blue, on whatever device D the rows are.
 // It is one function for all devices: it makes the mean color where the rows are. Factories take a device as their

@@ -1,4 +1,4 @@
-// Lesson 14: in place keeps its place
+// Lesson 16: in place keeps its place
 //
 // Goal: put_row() writes a row, which came from the GPU and waits in pinned memory, over row i of a table on Cpu.
 // The table keeps its memory and its place, so everyone who holds it sees the new row.

@@ -1,4 +1,4 @@
-// Lesson 15: parameters need an input
+// Lesson 17: parameters need an input
 //
 // INTENDED TO FAIL. This file does not compile until you have solved the lesson; read the compiler's first error line.
 //

@@ -1,4 +1,4 @@
-// Lesson 17: what the compiler cannot check: stale values
+// Lesson 19: what the compiler cannot check: stale values
 //
 // INTENDED TO FAIL. This file compiles, and its check fails when it runs, until you have solved the lesson; read
 // what the check prints.

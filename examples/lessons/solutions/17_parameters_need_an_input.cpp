@@ -1,4 +1,4 @@
-// Lesson 15: parameters need an input
+// Lesson 17: parameters need an input
 //
 // Goal: penalty() returns strength times the sum of the squares of a parameter, to be added to a loss, so that large
 // weights cost something. Its gradient reaches w.

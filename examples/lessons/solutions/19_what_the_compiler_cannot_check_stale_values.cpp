@@ -1,4 +1,4 @@
-// Lesson 17: what the compiler cannot check: stale values
+// Lesson 19: what the compiler cannot check: stale values
 //
 // Goal: update() adds a change to weights in place and returns how large the change was relative to the weights
 // before it: change / weights, with the old weights.

@@ -1,4 +1,4 @@
-// Lesson 12: a function for every device
+// Lesson 14: a function for every device
 //
 // INTENDED TO FAIL. This file does not compile until you have solved the lesson; read the compiler's first error line.
 //

@@ -1,4 +1,4 @@
-// Lesson 18: what the compiler cannot check: shapes
+// Lesson 20: what the compiler cannot check: shapes
 //
 // INTENDED TO FAIL. This file compiles, and its check fails when it runs, until you have solved the lesson; read
 // what the check prints.

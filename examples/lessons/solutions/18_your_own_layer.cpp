@@ -1,6 +1,4 @@
-// Lesson 16: your own layer
-//
-// INTENDED TO FAIL. This file does not compile until you have solved the lesson; read the compiler's first error line.
+// Lesson 18: your own layer
 //
 // Goal: Positioned is a layer of your own, for every device D: a linear layer that adds 0 to its first output, 1 to
 // the second, and so on. These positions are made once, with the layer and where the layer is, so that no batch
@@ -10,6 +8,10 @@
 // when model.to("cuda") moves the parameters, and the first batch on the GPU fails with "RuntimeError: Expected all
 // tensors to be on the same device, but found at least two devices, cuda:0 and cpu!" register_buffer() is the remedy
 // there. Here a member has its device in its type.
+//
+// hint: First give the member the device of the layer, in its type. The next error then says where it is made
+//       elsewhere.
+// hint: arange(), as all functions that make tensors, takes the device as its last argument.
 #include <locus/expr/operators.hpp>
 
 #include <locus/device/cuda.hpp>
@@ -21,10 +23,10 @@ using namespace locus;
 template <Device D>
 struct Positioned : nn::Layer<Positioned<D>, float, D> {
   nn::Linear<float, D> inner;
-  Tensor<float, Cpu> positions;  // <- mend this
+  Tensor<float, D> positions;
 
   explicit Positioned(std::int64_t width, D device = {})
-      : inner{width, width, true, device}, positions{arange(width)} {}  // <- and this
+      : inner{width, width, true, device}, positions{arange(width, device)} {}
 
   template <class X>
   X forward(const X& x) const {

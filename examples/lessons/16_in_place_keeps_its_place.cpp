@@ -1,4 +1,4 @@
-// Lesson 14: in place keeps its place
+// Lesson 16: in place keeps its place
 //
 // INTENDED TO FAIL. This file does not compile until you have solved the lesson; read the compiler's first error line.
 //

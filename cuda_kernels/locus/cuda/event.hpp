@@ -1,0 +1,41 @@
+#pragma once
+// Moments in streams.
+
+#include <locus/cuda/ordinal.hpp>
+
+#include <utility>
+
+namespace locus::inline LOCUS_ABI::cuda {
+
+/// A moment in a stream.
+class Event {
+ public:
+  explicit Event(int ordinal) {
+    const OrdinalGuard guard(ordinal);
+    check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "cudaEventCreate");
+  }
+  Event(Event&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
+  Event& operator=(Event&& other) noexcept {
+    std::swap(event_, other.event_);
+    return *this;
+  }
+  ~Event() {
+    if (event_) (void)cudaEventDestroy(event_);
+  }
+
+  void record(cudaStream_t stream) { check(cudaEventRecord(event_, stream), "cudaEventRecord"); }
+  /// The stream goes on only after this moment; the host does not wait.
+  void block(cudaStream_t stream) const { check(cudaStreamWaitEvent(stream, event_, 0), "cudaStreamWaitEvent"); }
+  void wait() const { check(cudaEventSynchronize(event_), "cudaEventSynchronize"); }
+  /// Whether the stream got there. True also where the GPU no longer answers.
+  [[nodiscard]] bool done() const noexcept {
+    const cudaError_t answer = cudaEventQuery(event_);
+    if (answer != cudaSuccess) (void)cudaGetLastError();
+    return answer != cudaErrorNotReady;
+  }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+}  // namespace locus::inline LOCUS_ABI::cuda

@@ -1,0 +1,207 @@
+#pragma once
+// Copies between page-locked memory and a GPU that run beside the program. What is being copied is no tensor yet, so
+// that it cannot be read too early.
+
+#include <locus/device/stream.hpp>
+#include <locus/tensor/copy.hpp>
+
+namespace locus::inline LOCUS_ABI {
+
+namespace detail {
+/// What is wrong with a stream of E for work on D.
+template <class D, class E>
+struct StreamMistake : NoMistake {};
+template <class D, class E>
+  requires(!std::is_same_v<D, E>)
+struct StreamMistake<D, E> : MistakeOf<Wrong::places,
+                                       error::device_mismatch<error::copy_is_on<D>, error::stream_is_on<E>,
+                                                              error::make_the_stream_for_the_device_of_the_copy>,
+                                       D, E> {};
+template <class X, class D>
+concept On = HasPlace<X> && std::is_same_v<device_of<X>, D>;
+/// A tensor in D, or an expression, that records no gradients.
+template <class X, class D>
+concept UntracedOn = On<X, D> && !IsTraced<X>;
+}  // namespace detail
+
+LOCUS_REFUSALS_BEGIN
+/// A tensor that is being copied. Ordered or waited for, once, it becomes one.
+template <class T, class D>
+class [[nodiscard]] Pending<Tensor<T, D>> {
+  using Source = Tensor<T, std::conditional_t<std::is_same_v<D, Pinned>, Cuda, Pinned>>;
+
+ public:
+  using value_type = T;
+
+  /// Nothing.
+  Pending() = default;
+  Pending(Tensor<T, D> target, Source source, Event<Cuda> copied)
+      : target_(std::move(target)), source_(std::move(source)), copied_(new Moment(std::move(copied))) {}
+  Pending(Pending&&) noexcept = default;
+  Pending& operator=(Pending&& other) noexcept {
+    std::swap(target_, other.target_);
+    std::swap(source_, other.source_);
+    std::swap(copied_, other.copied_);
+    return *this;
+  }
+  ~Pending() { let_go(); }
+
+  /// Whether something is being copied, or was, and has not become a tensor.
+  [[nodiscard]] bool started() const { return static_cast<bool>(copied_); }
+  /// Whether the copy is done. The host does not wait.
+  [[nodiscard]] bool done() const { return !copied_ || copied_->event.done(); }
+
+  /// The tensor; the host waits for the copy.
+  [[nodiscard]] Tensor<T, D> wait() && {
+    require_started("wait");
+    copied_->event.wait();
+    copied_ = {};
+    source_ = {};
+    return std::move(target_);
+  }
+  /// The tensor, for what this thread queues on the device from now on, which comes after the copy. The host does not
+  /// wait.
+  [[nodiscard]] Tensor<T, D> ordered() &&
+        requires Device<D>
+  {
+    require_started("ordered");
+    return std::move(*this).ordered(Stream<D>::current(target_.device()));
+  }
+  /// The same for what is queued in a stream.
+  [[nodiscard]] Tensor<T, D> ordered(const Stream<D>& stream) &&
+        requires Device<D>
+  {
+    require_started("ordered");
+    stream.wait(copied_->event);
+    copied_ = {};
+    source_ = {};
+    return std::move(target_);
+  }
+
+#define LOCUS_REFUSED ordered(const Stream<E>&)&&
+#define LOCUS_REFUSED_CALL "ordered(stream)"
+#define LOCUS_REFUSED_TEMPLATE class E
+#define LOCUS_REFUSED_MISTAKE detail::StreamMistake<D, E>
+#define LOCUS_REFUSED_LEFT "the copy is"
+#define LOCUS_REFUSED_RIGHT "the stream is"
+#define LOCUS_REFUSED_REMEDY(copy, stream) "make the stream for the device of the copy, Stream<" copy ">"
+#include <locus/device/refuse.inc>
+#define LOCUS_REFUSED item() const
+#define LOCUS_REFUSED_RESULT value_type
+#define LOCUS_REFUSED_TEMPLATE class E = value_type
+#define LOCUS_REFUSED_TEXT "reading an element: the tensor is still being copied; wait for it, std::move(x).wait()"
+#define LOCUS_REFUSED_WHY \
+  error::not_possible<error::tensor_is_still_being_copied, error::say_std_move_x_ordered_or_wait>
+#include <locus/device/refuse_if.inc>
+#define LOCUS_REFUSED to() const
+#define LOCUS_REFUSED_TEMPLATE class E
+#define LOCUS_REFUSED_TEXT ".to<D>(): the tensor is still being copied; order it first, std::move(x).ordered()"
+#define LOCUS_REFUSED_WHY \
+  error::not_possible<error::tensor_is_still_being_copied, error::say_std_move_x_ordered_or_wait>
+#include <locus/device/refuse_if.inc>
+#define LOCUS_REFUSED_ELEMENTS "the tensor is still being copied; wait for it, std::move(x).wait()"
+#define LOCUS_REFUSED_ELEMENTS_WHY \
+  error::not_possible<error::tensor_is_still_being_copied, error::say_std_move_x_ordered_or_wait>
+
+#include <locus/device/refuse_elements.inc>
+
+ private:
+  struct Moment : Counted {
+    explicit Moment(Event<Cuda> moment) : event(std::move(moment)) {}
+    Event<Cuda> event;
+  };
+
+  void require_started(const char* what) const {
+    if (!copied_)
+      fail<ArgumentError>({what, "(): there is no copy under way; each is ordered or waited for only once"});
+  }
+  /// Of a copy from a GPU that nobody waited for: what this thread queues next, which may be given the memory that the
+  /// copy still reads, comes after it. (Page-locked memory waits by itself.)
+  void let_go() noexcept {
+    if constexpr (std::is_same_v<D, Pinned>) {
+      if (!copied_) return;
+      try {
+        Stream<Cuda>::current(source_.device()).wait(copied_->event);
+      } catch (const Error&) {  // the GPU does not answer: nothing more will run there
+      }
+    }
+  }
+
+  Tensor<T, D> target_;
+  Source source_;
+  Shared<Moment> copied_;
+};
+LOCUS_REFUSALS_END
+
+/// Starts copying a tensor from page-locked memory to a GPU, in a stream, and goes on. Until the copy is done, the
+/// source must not change; its memory is not reused before, whoever lets go of it. throws ShapeError for a view that is
+/// not dense, OutOfMemory, CudaUnavailable
+///
+///     const Stream<Cuda> copies;
+///     auto arriving = copy_async(batch.to<Pinned>(), copies);   // runs beside what this thread queues
+///     ...
+///     const Tensor<float, Cuda> x = std::move(arriving).ordered();
+template <detail::UntracedOn<Pinned> X>
+Pending<Tensor<value_of<X>, Cuda>> copy_async(const X& source, const Stream<Cuda>& stream) {
+  using T = value_of<X>;
+  const Tensor<T, Pinned> dense = source.eval().value().contiguous();
+  Tensor<T, Cuda> target = with_stream(stream, [&] { return Tensor<T, Cuda>(dense.shape(), stream.device()); });
+  auto copied = stream.copy_to_device(dense.buffer().data(), dense.data(), target.data(),
+                                      static_cast<std::size_t>(dense.elements()) * sizeof(T));
+  return {std::move(target), dense, std::move(copied)};
+}
+/// The same in this thread's own stream.
+template <detail::UntracedOn<Pinned> X>
+Pending<Tensor<value_of<X>, Cuda>> copy_async(const X& source, Cuda device = {}) {
+  return copy_async(source, Stream<Cuda>::current(device));
+}
+
+/// Starts copying a tensor from a GPU to page-locked memory, in a stream, after what this thread has queued, and goes
+/// on. Until the copy is done, the source must not change. throws OutOfMemory, CudaUnavailable
+template <detail::UntracedOn<Cuda> X>
+Pending<Tensor<value_of<X>, Pinned>> copy_async(const X& source, Pinned place, const Stream<Cuda>& stream) {
+  using T = value_of<X>;
+  const Tensor<T, Cuda> dense = detail::dense(source.eval().value());
+  stream.wait(Stream<Cuda>::current(dense.device()).record());
+  Tensor<T, Pinned> target(dense.shape(), place);
+  auto copied = stream.copy_to_pinned(target.buffer().data(), dense.data(), target.data(),
+                                      static_cast<std::size_t>(dense.elements()) * sizeof(T));
+  return {std::move(target), dense, std::move(copied)};
+}
+/// The same in this thread's own stream.
+template <detail::UntracedOn<Cuda> X>
+Pending<Tensor<value_of<X>, Pinned>> copy_async(const X& source, Pinned place) {
+  return copy_async(source, place, Stream<Cuda>::current(source.device()));
+}
+
+#define LOCUS_REFUSED copy_async(const X&, const Options&...)
+#define LOCUS_REFUSED_TEMPLATE class X, class... Options
+#define LOCUS_REFUSED_IF detail::On<X, Cpu>
+#define LOCUS_REFUSED_TEXT \
+  "copy_async(x): x is in pageable memory, which a GPU cannot read beside the program; say x.to<Pinned>() first"
+#define LOCUS_REFUSED_WHY error::not_possible<error::source_is_on<Cpu>, error::copy_to_pinned_first_with_to_Pinned>
+#include <locus/device/refuse_if.inc>
+#define LOCUS_REFUSED copy_async(const X&, const Options&...)
+#define LOCUS_REFUSED_TEMPLATE class X, class... Options
+#define LOCUS_REFUSED_IF detail::IsTraced<X> && !detail::On<X, Cpu>
+#define LOCUS_REFUSED_TEXT "copy_async(x): x records gradients, which would be lost; take its value, x.value()"
+#define LOCUS_REFUSED_WHY error::not_possible<error::source_records_gradients, error::take_its_value_x_value>
+#include <locus/device/refuse_if.inc>
+#define LOCUS_REFUSED copy_async(const X&, const Stream<E>&)
+#define LOCUS_REFUSED_CALL "copy_async(x, stream)"
+#define LOCUS_REFUSED_TEMPLATE detail::UntracedOn<Pinned> X, class E
+#define LOCUS_REFUSED_MISTAKE detail::StreamMistake<Cuda, E>
+#define LOCUS_REFUSED_LEFT "the copy is"
+#define LOCUS_REFUSED_RIGHT "the stream is"
+#define LOCUS_REFUSED_REMEDY(copy, stream) "make the stream for the device of the copy, Stream<" copy ">"
+#include <locus/device/refuse.inc>
+#define LOCUS_REFUSED copy_async(const X&, Pinned, const Stream<E>&)
+#define LOCUS_REFUSED_CALL "copy_async(x, Pinned{}, stream)"
+#define LOCUS_REFUSED_TEMPLATE detail::UntracedOn<Cuda> X, class E
+#define LOCUS_REFUSED_MISTAKE detail::StreamMistake<Cuda, E>
+#define LOCUS_REFUSED_LEFT "the copy is"
+#define LOCUS_REFUSED_RIGHT "the stream is"
+#define LOCUS_REFUSED_REMEDY(copy, stream) "make the stream for the device of the copy, Stream<" copy ">"
+#include <locus/device/refuse.inc>
+
+}  // namespace locus::inline LOCUS_ABI

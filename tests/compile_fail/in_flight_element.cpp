@@ -1,0 +1,16 @@
+// Reading an element of what is still being copied back.
+// because: the host would read what was there before
+// expect-error: tensor_is_still_being_copied|still being copied
+// expect-error: say_std_move_x_ordered_or_wait|std::move\(x\)\.wait\(\)
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+void mistake(const Tensor<float, Cuda>& loss) {
+  auto arriving = copy_async(loss, Pinned{});
+#ifdef LOCUS_MUST_FAIL
+  (void)arriving(0);
+#else
+  (void)std::move(arriving).wait()(0);
+#endif
+}

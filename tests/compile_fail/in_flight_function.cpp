@@ -1,0 +1,15 @@
+// A function of a tensor that is still being copied.
+// because: its elements may not have arrived yet
+// expect-error: tensor_is_still_being_copied|still being copied
+// expect-error: say_std_move_x_ordered_or_wait|say std::move\(x\)\.ordered\(\)
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+auto mistake(Pending<Tensor<float, Cuda>> x) {
+#ifdef LOCUS_MUST_FAIL
+  return exp(x);
+#else
+  return exp(std::move(x).ordered());
+#endif
+}
