@@ -37,7 +37,7 @@ struct Late {
 
 TEST_CASE("a tensor that is ordered after its copy is read after it") {
   NEEDS_CUDA();
-  const Late late;
+  [[maybe_unused]] const Late late;
   const Stream<Cuda> copies;
   const auto x = counted(100000);
   auto arriving = copy_async(x, copies);
@@ -50,7 +50,7 @@ TEST_CASE("a tensor that is ordered after its copy is read after it") {
 
 TEST_CASE("a copy in this thread's own stream, and one in a stream that another waits for") {
   NEEDS_CUDA();
-  const Late late;
+  [[maybe_unused]] const Late late;
   const auto x = counted(1000);
   CHECK(counts((copy_async(x).ordered() + 0.f).eval().to<Cpu>()));
   const Stream<Cuda> copies, work;
@@ -62,7 +62,7 @@ TEST_CASE("a copy in this thread's own stream, and one in a stream that another 
 
 TEST_CASE("waiting, and asking") {
   NEEDS_CUDA();
-  const Late late;
+  [[maybe_unused]] const Late late;
   const Stream<Cuda> copies;
   auto arriving = copy_async(counted(1000), copies);
 #ifdef LOCUS_SIMULATED_CUDA
@@ -77,7 +77,7 @@ TEST_CASE("waiting, and asking") {
 
 TEST_CASE("page-locked memory that a copy reads is not reused before it is done") {
   NEEDS_CUDA();
-  const Late late;
+  [[maybe_unused]] const Late late;
   const Stream<Cuda> copies;
   auto x = counted(5000);
   const float* const place = x.data();
@@ -96,7 +96,7 @@ TEST_CASE("page-locked memory that a copy reads is not reused before it is done"
 
 TEST_CASE("a copy back comes after what was queued, and its source stays until it is done") {
   NEEDS_CUDA();
-  const Late late;
+  [[maybe_unused]] const Late late;
   const Stream<Cuda> copies;
   auto back = [&] {
     const Tensor<float, Cuda> y = copy_async(counted(3000)).ordered() * 3.f;
@@ -153,7 +153,7 @@ TEST_CASE("a stream that is gone serves the next one") {
 
 TEST_CASE("a loader's batches are right, though the next one is copied meanwhile") {
   NEEDS_CUDA();
-  const Late late;
+  [[maybe_unused]] const Late late;
   Tensor<std::uint8_t> images({57, 1, 1, 2});
   Tensor<std::int64_t> labels({57});
   for (std::int64_t i = 0; i < 57; ++i) {

@@ -29,9 +29,9 @@ RULES = [
      "What a training step reads lies where the model is: the batch, the labels, the class weights; and so does the "
      "optimizer's state.",
      ["layer_elsewhere", "network_elsewhere", "model_of_two_devices", "labels_elsewhere", "class_weights_elsewhere",
-      "target_elsewhere", "optimizer_elsewhere", "fit_elsewhere", "fit_with_another_optimizer", "own_layer_mixes"],
+      "target_elsewhere", "optimizer_elsewhere", "model_moved", "fit_elsewhere", "fit_with_another_optimizer", "own_layer_mixes"],
      ["bias_elsewhere", "seen_by_elsewhere", "cotangent_elsewhere", "step_on_a_batch_elsewhere", "validate_elsewhere",
-      "evaluate_elsewhere", "accuracy_elsewhere"]),
+      "evaluate_elsewhere", "accuracy_elsewhere", "generator_elsewhere", "normals_elsewhere"]),
     ("The host does not look into a GPU",
      "Reading an element, iterating and printing need memory that the host can reach.",
      ["element_of_cuda", "iterate_cuda", "print_cuda"],

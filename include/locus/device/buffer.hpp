@@ -26,6 +26,8 @@ class Buffer {
 
   [[nodiscard]] explicit operator bool() const { return static_cast<bool>(block_); }
   [[nodiscard]] void* data() const { return block_ ? block_->data : nullptr; }
+  /// The memory that was asked for as one; of a part, that of the whole.
+  [[nodiscard]] void* whole() const { return !block_ ? nullptr : block_->whole ? block_->whole->data : block_->data; }
   [[nodiscard]] std::size_t bytes() const { return block_ ? block_->bytes : 0; }
   [[nodiscard]] D device() const { return block_ ? block_->device : D{}; }
 

@@ -142,6 +142,11 @@ struct copy_is_on;
 template <class D>
 struct stream_is_on;
 struct make_the_stream_for_the_device_of_the_copy;
+template <class D>
+struct generator_is_on;
+struct make_the_generator_for_the_device_of_the_tensor;
+struct model_moved_to_another_place;
+struct make_it_where_it_lives_as_in_nn_Linear_float_Cuda;
 struct make_one_a_tensor_as_in_full;
 
 }  // namespace locus::error

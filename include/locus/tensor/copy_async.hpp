@@ -27,7 +27,7 @@ concept UntracedOn = On<X, D> && !IsTraced<X>;
 LOCUS_REFUSALS_BEGIN
 /// A tensor that is being copied. Ordered or waited for, once, it becomes one.
 template <class T, class D>
-class [[nodiscard]] Pending<Tensor<T, D>> {
+class Pending<Tensor<T, D>> {
   using Source = Tensor<T, std::conditional_t<std::is_same_v<D, Pinned>, Cuda, Pinned>>;
 
  public:
@@ -142,35 +142,36 @@ LOCUS_REFUSALS_END
 ///     ...
 ///     const Tensor<float, Cuda> x = std::move(arriving).ordered();
 template <detail::UntracedOn<Pinned> X>
-Pending<Tensor<value_of<X>, Cuda>> copy_async(const X& source, const Stream<Cuda>& stream) {
+[[nodiscard]] Pending<Tensor<value_of<X>, Cuda>> copy_async(const X& source, const Stream<Cuda>& stream) {
   using T = value_of<X>;
   const Tensor<T, Pinned> dense = source.eval().value().contiguous();
   Tensor<T, Cuda> target = with_stream(stream, [&] { return Tensor<T, Cuda>(dense.shape(), stream.device()); });
-  auto copied = stream.copy_to_device(dense.buffer().data(), dense.data(), target.data(),
+  auto copied = stream.copy_to_device(dense.buffer().whole(), dense.data(), target.data(),
                                       static_cast<std::size_t>(dense.elements()) * sizeof(T));
   return {std::move(target), dense, std::move(copied)};
 }
 /// The same in this thread's own stream.
 template <detail::UntracedOn<Pinned> X>
-Pending<Tensor<value_of<X>, Cuda>> copy_async(const X& source, Cuda device = {}) {
+[[nodiscard]] Pending<Tensor<value_of<X>, Cuda>> copy_async(const X& source, Cuda device = {}) {
   return copy_async(source, Stream<Cuda>::current(device));
 }
 
 /// Starts copying a tensor from a GPU to page-locked memory, in a stream, after what this thread has queued, and goes
 /// on. Until the copy is done, the source must not change. throws OutOfMemory, CudaUnavailable
 template <detail::UntracedOn<Cuda> X>
-Pending<Tensor<value_of<X>, Pinned>> copy_async(const X& source, Pinned place, const Stream<Cuda>& stream) {
+[[nodiscard]] Pending<Tensor<value_of<X>, Pinned>> copy_async(const X& source, Pinned place,
+                                                              const Stream<Cuda>& stream) {
   using T = value_of<X>;
   const Tensor<T, Cuda> dense = detail::dense(source.eval().value());
   stream.wait(Stream<Cuda>::current(dense.device()).record());
   Tensor<T, Pinned> target(dense.shape(), place);
-  auto copied = stream.copy_to_pinned(target.buffer().data(), dense.data(), target.data(),
+  auto copied = stream.copy_to_pinned(target.buffer().whole(), dense.data(), target.data(),
                                       static_cast<std::size_t>(dense.elements()) * sizeof(T));
   return {std::move(target), dense, std::move(copied)};
 }
 /// The same in this thread's own stream.
 template <detail::UntracedOn<Cuda> X>
-Pending<Tensor<value_of<X>, Pinned>> copy_async(const X& source, Pinned place) {
+[[nodiscard]] Pending<Tensor<value_of<X>, Pinned>> copy_async(const X& source, Pinned place) {
   return copy_async(source, place, Stream<Cuda>::current(source.device()));
 }
 

@@ -63,6 +63,17 @@ struct RandintElement {
   }
 };
 
+/// What is wrong with a generator of E for a tensor that is explicitly on D.
+template <class D, class E>
+struct GeneratorMistake : NoMistake {};
+template <class D, class E>
+  requires(!std::is_void_v<D> && !std::is_same_v<D, E>)
+struct GeneratorMistake<D, E>
+    : MistakeOf<Wrong::places,
+                error::device_mismatch<error::tensor_is_on<D>, error::generator_is_on<E>,
+                                       error::make_the_generator_for_the_device_of_the_tensor>,
+                D, E> {};
+
 }  // namespace detail
 
 /// Uniform in [0, 1).
@@ -138,5 +149,38 @@ template <class T = void, detail::HasPlace X>
 [[nodiscard]] auto randn_like(const X& x) {
   return randn<std::conditional_t<std::is_void_v<T>, value_of<X>, T>>(x.shape(), x.device());
 }
+
+#define LOCUS_REFUSED rand(const Shape&, Generator<E>&, D = {})
+#define LOCUS_REFUSED_CALL "rand(shape, generator)"
+#define LOCUS_REFUSED_TEMPLATE class T = float, class D = void, class E = void
+#define LOCUS_REFUSED_MISTAKE detail::GeneratorMistake<D, E>
+#define LOCUS_REFUSED_LEFT "the tensor is"
+#define LOCUS_REFUSED_RIGHT "the generator is"
+#define LOCUS_REFUSED_REMEDY(tensor, generator) "make the generator for the device of the tensor, Generator<" tensor ">"
+#include <locus/device/refuse.inc>
+#define LOCUS_REFUSED randn(const Shape&, Generator<E>&, D = {})
+#define LOCUS_REFUSED_CALL "randn(shape, generator)"
+#define LOCUS_REFUSED_TEMPLATE class T = float, class D = void, class E = void
+#define LOCUS_REFUSED_MISTAKE detail::GeneratorMistake<D, E>
+#define LOCUS_REFUSED_LEFT "the tensor is"
+#define LOCUS_REFUSED_RIGHT "the generator is"
+#define LOCUS_REFUSED_REMEDY(tensor, generator) "make the generator for the device of the tensor, Generator<" tensor ">"
+#include <locus/device/refuse.inc>
+#define LOCUS_REFUSED randint(std::int64_t, std::int64_t, const Shape&, Generator<E>&, D = {})
+#define LOCUS_REFUSED_CALL "randint(low, high, shape, generator)"
+#define LOCUS_REFUSED_TEMPLATE class T = float, class D = void, class E = void
+#define LOCUS_REFUSED_MISTAKE detail::GeneratorMistake<D, E>
+#define LOCUS_REFUSED_LEFT "the tensor is"
+#define LOCUS_REFUSED_RIGHT "the generator is"
+#define LOCUS_REFUSED_REMEDY(tensor, generator) "make the generator for the device of the tensor, Generator<" tensor ">"
+#include <locus/device/refuse.inc>
+#define LOCUS_REFUSED randperm(std::int64_t, Generator<E>&, D = {})
+#define LOCUS_REFUSED_CALL "randperm(n, generator)"
+#define LOCUS_REFUSED_TEMPLATE class T = float, class D = void, class E = void
+#define LOCUS_REFUSED_MISTAKE detail::GeneratorMistake<D, E>
+#define LOCUS_REFUSED_LEFT "the tensor is"
+#define LOCUS_REFUSED_RIGHT "the generator is"
+#define LOCUS_REFUSED_REMEDY(tensor, generator) "make the generator for the device of the tensor, Generator<" tensor ">"
+#include <locus/device/refuse.inc>
 
 }  // namespace locus::inline LOCUS_ABI
