@@ -112,15 +112,56 @@ TEST_CASE("a copy back comes after what was queued, and its source stays until i
   CHECK_CLOSE(after.slice(0, 0, 2), {9, 9});
 }
 
-#ifdef LOCUS_SIMULATED_CUDA
-TEST_CASE("what a copy reads that nobody waits for is let go only after it") {
+TEST_CASE("a copy back that nobody waits for is done before its memory serves others") {
+  NEEDS_CUDA();
+  [[maybe_unused]] const Late late;
   const Stream<Cuda> copies;
   auto back = copy_async(full<float, Cuda>({1000}, 1.f), Pinned{}, copies);
-  const int before = simulated::waits;
+  const Event<Cuda> copied = copies.record();
   back = {};
-  CHECK(simulated::waits == before + 1);
+  CHECK(copied.done());
 }
-#endif
+
+TEST_CASE("a copy that is moved from is none") {
+  NEEDS_CUDA();
+  const auto x = counted(10), y = counted(10, 5);
+  auto first = copy_async(x), second = copy_async(y);
+  first = std::move(second);
+  CHECK_FALSE(second.started());
+  CHECK(counts(std::move(first).wait().to<Cpu>(), 5));
+}
+
+TEST_CASE("a copy is ordered in a stream of its own GPU alone") {
+  NEEDS_CUDA();
+  if (cuda::device_count() < 2) SKIP_TEST("needs two GPUs");
+  const Stream<Cuda> other(Cuda{1});
+  auto arriving = copy_async(counted(10));
+  CHECK_THROWS_AS((void)std::move(arriving).ordered(other), DeviceError);
+  const auto y = full<float, Cuda>({10}, 1.f);
+  CHECK_THROWS_AS((void)copy_async(y, Pinned{}, other), DeviceError);
+}
+
+TEST_CASE("the next batch is on its way before this one is used, and no more than that") {
+  NEEDS_CUDA();
+  [[maybe_unused]] const Late late;
+  int taken = 0;
+  const auto take = [&](data::detail::StagedBatch<float, Cuda>& staged) {
+    if (taken == 6) return false;
+    ++taken;
+    staged = {Tensor<std::uint8_t, Pinned>({4, 1, 1, 1}), Tensor<std::int64_t, Pinned>({4})};
+    staged.labels.fill_(taken);
+    return true;
+  };
+  data::detail::Delivery<float, Cuda> delivery(Cuda{});
+  data::Batch<float, Cuda> batch;
+  bool ready = true;
+  for (int i = 1; delivery.next(batch, take, [&] { return ready; }); ++i) {
+    CHECK(taken == (ready && i < 6 ? i + 1 : i));
+    CHECK_CLOSE(batch.labels.slice(0, 0, 1), {static_cast<double>(i)});
+    ready = i != 3;  // then the worker is late once
+  }
+  CHECK(taken == 6);
+}
 
 TEST_CASE("operations run in the stream that is current, also after an exception") {
   NEEDS_CUDA();

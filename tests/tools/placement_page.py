@@ -45,7 +45,7 @@ RULES = [
      "from then on; `std::move(x).wait()` has the host wait.",
      ["in_flight_operand", "in_flight_as_tensor", "in_flight_labels", "in_flight_element", "stream_elsewhere"],
      ["in_flight_function", "in_flight_input", "in_flight_assigned", "in_flight_traced", "in_flight_printed",
-      "ordered_elsewhere"]),
+      "in_flight_not_moved", "in_flight_not_moved_to_wait", "in_flight_to_the_host_ordered", "ordered_elsewhere"]),
     ("A kernel gets tensors and numbers",
      "A function of your own is copied to where it runs; the tensors it reads are its operands.",
      ["function_with_a_container"],

@@ -1,5 +1,5 @@
 #pragma once
-// Copies between host and GPU. Only copies to the host wait for the GPU.
+// Copies between host and GPU. Those to the host wait for the GPU, and those from page-locked memory, but copy_async.
 
 #include <locus/cuda/stream.hpp>
 
@@ -58,8 +58,13 @@ inline Event copy_async(Context& context, void* block, const void* source, void*
   if (bytes) {
     check(cudaMemcpyAsync(target, source, bytes, direction, context.stream()),
           direction == cudaMemcpyHostToDevice ? "copy from Pinned to Cuda" : "copy from Cuda to Pinned");
-    used.record(context.stream());
-    PinnedMemory::instance().used_until(block, std::move(used));
+    try {
+      used.record(context.stream());
+      PinnedMemory::instance().used_until(block, std::move(used));
+    } catch (...) {  // nobody would know of the copy: it is done before the error leaves
+      (void)cudaStreamSynchronize(context.stream());
+      throw;
+    }
   }
   done.record(context.stream());
   return done;

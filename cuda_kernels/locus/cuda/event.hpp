@@ -10,17 +10,23 @@ namespace locus::inline LOCUS_ABI::cuda {
 /// A moment in a stream.
 class Event {
  public:
-  explicit Event(int ordinal) {
+  explicit Event(int ordinal) : ordinal_(ordinal) {
     const OrdinalGuard guard(ordinal);
     check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "cudaEventCreate");
   }
-  Event(Event&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
+  Event(Event&& other) noexcept : ordinal_(other.ordinal_), event_(std::exchange(other.event_, nullptr)) {}
   Event& operator=(Event&& other) noexcept {
+    std::swap(ordinal_, other.ordinal_);
     std::swap(event_, other.event_);
     return *this;
   }
   ~Event() {
-    if (event_) (void)cudaEventDestroy(event_);
+    if (!event_) return;
+    try {
+      const OrdinalGuard guard(ordinal_);  // or the call would start the current GPU
+      (void)cudaEventDestroy(event_);
+    } catch (const Error&) {  // the GPU does not answer
+    }
   }
 
   void record(cudaStream_t stream) { check(cudaEventRecord(event_, stream), "cudaEventRecord"); }
@@ -35,6 +41,7 @@ class Event {
   }
 
  private:
+  int ordinal_;
   cudaEvent_t event_ = nullptr;
 };
 

@@ -12,10 +12,10 @@ inline constexpr int max_devices = 64;
 /// One thread's access to one GPU. When the thread ends, the next new thread gets it, with what is still queued in it.
 class Context {
  public:
-  /// The calling thread's context. throws CudaUnavailable
-  [[nodiscard]] static Context& current(int ordinal);
   /// One that no thread uses, until it is given back to the registry. throws CudaUnavailable
   [[nodiscard]] static Context& open(int ordinal);
+  /// The calling thread's context. throws CudaUnavailable
+  [[nodiscard]] static Context& current(int ordinal);
   /// The same, but null where this thread never used the GPU, or is ending.
   [[nodiscard]] static Context* existing(int ordinal) noexcept;
   /// The context in which this thread queued work on the GPU, if it did, to the thread's very end.
@@ -29,7 +29,10 @@ class Context {
 
   [[nodiscard]] void* allocate(std::size_t bytes) { return device_memory_.allocate(memory_, bytes); }
   void deallocate(void* block, std::size_t bytes) noexcept { device_memory_.deallocate(block, bytes, &memory_); }
-  void synchronize() { check(cudaStreamSynchronize(stream()), "cudaStreamSynchronize"); }
+  void synchronize() {
+    const OrdinalGuard guard(ordinal_);  // or the call would start the current GPU
+    check(cudaStreamSynchronize(stream()), "cudaStreamSynchronize");
+  }
 
   /// Largest shared memory of a block, in bytes, for kernels that ask for it.
   [[nodiscard]] std::size_t shared_memory() const { return shared_memory_; }

@@ -10,6 +10,16 @@ static_assert(std::is_same_v<decltype(&brightened), Tensor<float, Cuda> (*)(Pend
               "brightened() takes what is being copied to Cuda and returns a tensor there");
 
 int main() try {
+  if (cuda::is_available()) {
+    Tensor<float, Pinned> batch({2});
+    batch(0) = 3;
+    batch(1) = 4;
+    const auto doubled = brightened(copy_async(batch)).to<Cpu>();
+    if (doubled(0) != 6 || doubled(1) != 8) {
+      std::printf("pixels of 3 and 4 became %g and %g\n", doubled(0), doubled(1));
+      return 1;
+    }
+  }
   (void)brightened({});  // nothing was sent: whoever asks for it is told so, by name
   std::puts("the batch was not asked for");
   return 1;

@@ -107,12 +107,20 @@ class Delivery<T, Cuda> {
   bool send(const Take& take) {
     StagedBatch<T, Cuda> staged;
     if (!take(staged)) return false;
-    images_ = copy_async(staged.images, copies_);
-    labels_ = copy_async(staged.labels, copies_);
+    auto images = copy_async(staged.images, copies_);
+    auto labels = copy_async(staged.labels, copies_);
+    sent_.push_back(copies_.record());
+    images_ = std::move(images);
+    labels_ = std::move(labels);
+    if (sent_.size() > 2) {  // not further ahead than that: page-locked memory is used until a copy is done
+      sent_.front().wait();
+      sent_.erase(sent_.begin());
+    }
     return true;
   }
 
   Stream<Cuda> copies_;
+  std::vector<Event<Cuda>> sent_;  ///< ends of the copies of the last batches
   Pending<Tensor<std::uint8_t, Cuda>> images_;
   Pending<Tensor<std::int64_t, Cuda>> labels_;
 };

@@ -9,7 +9,7 @@
 namespace locus::inline LOCUS_ABI {
 
 /// A shared handle to a block of memory; the last one gives the block back. Copying is cheap and
-/// thread-safe; work that threads have queued on a device is ordered by their synchronize() alone.
+/// thread-safe; work in several streams of a device is ordered by their events alone.
 template <MemorySpace D>
 class Buffer {
  public:
@@ -20,7 +20,7 @@ class Buffer {
   /// A part of this memory that has a version of its own. It keeps the whole alive.
   [[nodiscard]] Buffer part(void* data, std::size_t bytes) const {
     Buffer result;
-    result.block_ = Shared(new Block(device(), bytes, data, block_));
+    result.block_ = Shared(new Block(device(), bytes, data, block_->whole ? block_->whole : block_));
     return result;
   }
 

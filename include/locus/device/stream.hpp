@@ -10,11 +10,12 @@ namespace locus::inline LOCUS_ABI {
 template <class D>
 class Event;
 
-/// A queue of work on D, for one thread at a time. Tensors of one stream are used in another only after the other waits
-/// for an event of the first, and live until the first waits for one of the other in turn, or the host for either.
+/// A queue of work on D, for one thread at a time. Before a stream uses a tensor of another one, it waits for an event
+/// of that; and before the tensor is let go, its own stream waits for an event of the user's, or the host synchronizes.
 ///
 ///     const Stream<Cuda> side;
-///     const Tensor<float, Cuda> y = with_stream(side, [&] { return (x * 2).eval(); });
+///     side.wait(Stream<Cuda>::current().record());   // x was computed here
+///     const Tensor<float, Cuda> y = with_stream(side, [&] { return (x * 2.f).eval(); });
 ///     Stream<Cuda>::current().wait(side.record());   // what follows here comes after it
 template <class D>
 class Stream;
@@ -146,6 +147,10 @@ class Stream<Cuda> {
 /// f(), whose operations on the stream's device are queued in the stream.
 template <class D, class F>
 decltype(auto) with_stream(const Stream<D>& stream, F&& f) {
+  static_assert(
+      !requires { typename std::remove_cvref_t<std::invoke_result_t<F>>::result_type; },
+      "with_stream: the function returns a pending expression, which would be computed later, in the stream "
+      "that is current then; return x.eval()");
   const typename Stream<D>::Current current(stream);
   return std::forward<F>(f)();
 }

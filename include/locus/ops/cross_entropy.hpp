@@ -27,7 +27,7 @@ struct CrossEntropy {
   using Result =
       Forwarded<Tensor<T, D>, Tensor<T, D>, Tensor<std::int64_t, D>, Tensor<T, D>, Tensor<R, D>, Tensor<R, D>, Shape>;
   template <class T, class D, class... W>
-  Result<T, D> forward(const Tensor<T, D>& logits, const Tensor<std::int64_t, D>& labels, const W&... weights) const;
+  Result<T, D> forward(const Tensor<T, D>& logits, const Tensor<std::int64_t, D>& given, const W&... weights) const;
 
   template <class T, class D, class R, class... Others>
   void backward(

@@ -39,9 +39,10 @@ class Pending<Tensor<T, D>> {
       : target_(std::move(target)), source_(std::move(source)), copied_(new Moment(std::move(copied))) {}
   Pending(Pending&&) noexcept = default;
   Pending& operator=(Pending&& other) noexcept {
-    std::swap(target_, other.target_);
-    std::swap(source_, other.source_);
-    std::swap(copied_, other.copied_);
+    Pending taken(std::move(other));
+    std::swap(target_, taken.target_);
+    std::swap(source_, taken.source_);
+    std::swap(copied_, taken.copied_);
     return *this;
   }
   ~Pending() { let_go(); }
@@ -67,11 +68,15 @@ class Pending<Tensor<T, D>> {
     require_started("ordered");
     return std::move(*this).ordered(Stream<D>::current(target_.device()));
   }
-  /// The same for what is queued in a stream.
+  /// The same for what is queued in a stream. throws DeviceError for a stream of another GPU
   [[nodiscard]] Tensor<T, D> ordered(const Stream<D>& stream) &&
         requires Device<D>
   {
     require_started("ordered");
+    if (!(stream.device() == target_.device())) {
+      fail<DeviceError>({"ordered: the tensor is on ", to_string(target_.device()), ", the stream on ",
+                         to_string(stream.device()), "; order it in a stream of its own GPU"});
+    }
     stream.wait(copied_->event);
     copied_ = {};
     source_ = {};
@@ -86,6 +91,27 @@ class Pending<Tensor<T, D>> {
 #define LOCUS_REFUSED_RIGHT "the stream is"
 #define LOCUS_REFUSED_REMEDY(copy, stream) "make the stream for the device of the copy, Stream<" copy ">"
 #include <locus/device/refuse.inc>
+#define LOCUS_REFUSED ordered(const S&...) const&
+#define LOCUS_REFUSED_RESULT Tensor<value_type, D>
+#define LOCUS_REFUSED_TEMPLATE class... S
+#define LOCUS_REFUSED_IF Device<D>
+#define LOCUS_REFUSED_TEXT "x.ordered(): what is ordered is used up; say std::move(x).ordered()"
+#define LOCUS_REFUSED_WHY \
+  error::not_possible<error::copy_is_used_up_when_ordered, error::say_std_move_x_ordered_or_wait>
+#include <locus/device/refuse_if.inc>
+#define LOCUS_REFUSED ordered(const S&...) const
+#define LOCUS_REFUSED_RESULT Tensor<value_type, D>
+#define LOCUS_REFUSED_TEMPLATE class... S
+#define LOCUS_REFUSED_IF !Device<D>
+#define LOCUS_REFUSED_TEXT "x.ordered(): the host reads this memory, and has to wait; say std::move(x).wait()"
+#define LOCUS_REFUSED_WHY error::not_possible<error::page_locked_memory_is_read_by_the_host, error::say_std_move_x_wait>
+#include <locus/device/refuse_if.inc>
+#define LOCUS_REFUSED wait() const&
+#define LOCUS_REFUSED_RESULT Tensor<value_type, D>
+#define LOCUS_REFUSED_TEMPLATE class E = value_type
+#define LOCUS_REFUSED_TEXT "x.wait(): what was waited for is used up; say std::move(x).wait()"
+#define LOCUS_REFUSED_WHY error::not_possible<error::copy_is_used_up_when_waited_for, error::say_std_move_x_wait>
+#include <locus/device/refuse_if.inc>
 #define LOCUS_REFUSED item() const
 #define LOCUS_REFUSED_RESULT value_type
 #define LOCUS_REFUSED_TEMPLATE class E = value_type
@@ -115,14 +141,13 @@ class Pending<Tensor<T, D>> {
     if (!copied_)
       fail<ArgumentError>({what, "(): there is no copy under way; each is ordered or waited for only once"});
   }
-  /// Of a copy from a GPU that nobody waited for: what this thread queues next, which may be given the memory that the
-  /// copy still reads, comes after it. (Page-locked memory waits by itself.)
+  /// A copy from a GPU that nobody waited for still reads its source: the host waits now.
   void let_go() noexcept {
     if constexpr (std::is_same_v<D, Pinned>) {
       if (!copied_) return;
       try {
-        Stream<Cuda>::current(source_.device()).wait(copied_->event);
-      } catch (const Error&) {  // the GPU does not answer: nothing more will run there
+        copied_->event.wait();
+      } catch (...) {  // the GPU does not answer: nothing more will run there
       }
     }
   }
@@ -163,6 +188,10 @@ template <detail::UntracedOn<Cuda> X>
                                                               const Stream<Cuda>& stream) {
   using T = value_of<X>;
   const Tensor<T, Cuda> dense = detail::dense(source.eval().value());
+  if (!(stream.device() == dense.device())) {
+    fail<DeviceError>({"copy_async: the tensor is on ", to_string(dense.device()), ", the stream on ",
+                       to_string(stream.device()), "; copy in a stream of the tensor's own GPU"});
+  }
   stream.wait(Stream<Cuda>::current(dense.device()).record());
   Tensor<T, Pinned> target(dense.shape(), place);
   auto copied = stream.copy_to_pinned(target.buffer().whole(), dense.data(), target.data(),

@@ -77,6 +77,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  simulated::start_current();
   simulated::reach_end(stream);
   return cudaSuccess;
 }
@@ -97,6 +98,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
   return cudaSuccess;
 }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  simulated::start_current();
   delete reinterpret_cast<simulated::Event*>(event);
   return cudaSuccess;
 }
