@@ -105,6 +105,17 @@ def check_other_instructions(scratch, env):
         raise Failed("a program compiled for AVX2 was given a library for every processor")
 
 
+def check_level(scratch):
+    """By default the library is for this processor, but names a level of instructions that others have too."""
+    must("meson", "setup", scratch / "native", common.ROOT, "-Dcompiled=true", "-Dtests=disabled", "-Dexamples=disabled",
+         "-Dbenchmarks=disabled", "-Dcuda=disabled")
+    flags = (scratch / "native" / "meson-private" / "locus.pc").read_text()
+    if "-march=native" in flags:
+        raise Failed(f"locus.pc asks for the processor that happens to compile the program:\n{flags}")
+    if "avx512" in flags.split("-DLOCUS_COMPILED=")[1].split()[0] and "-march=x86-64-v4" not in flags:
+        raise Failed(f"locus.pc does not name the level of AVX-512:\n{flags}")
+
+
 def check_subproject(scratch):
     project = scratch / "project"
     (project / "subprojects").mkdir(parents=True)
@@ -139,6 +150,7 @@ def check_all(report):
         compiled = scratch / "compiled"
         attempt("meson install with the compiled library", install, compiled, "-Dcompiled=true", "-Dnative=false")
         attempt("outside program with the compiled library", check_compiled_host, scratch, env)
+        attempt("level of instructions of the compiled library", check_level, scratch)
         attempt("outside program for other instructions than the library's", check_other_instructions, scratch, env)
         if common.find_nvcc():
             attempt("outside program with the library compiled by nvcc", check_compiled_nvcc, scratch, env)

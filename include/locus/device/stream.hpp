@@ -122,6 +122,10 @@ class Stream<Cuda> {
 template <>
 class Event<Cuda> {
  public:
+  Event() = default;
+  Event(Event&&) noexcept {}  // moved, never copied, as where there is CUDA
+  Event& operator=(Event&&) noexcept { return *this; }
+  ~Event() = default;
   void wait() const {}
   [[nodiscard]] bool done() const { return true; }
 };
