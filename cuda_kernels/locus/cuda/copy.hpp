@@ -51,23 +51,22 @@ class Staging {
 /// Between page-locked memory, of which `block` is the whole, and a GPU, in the order of a context's stream. Returns
 /// the moment when it is done; until then neither side may change, and the block serves no one else, whoever lets go of
 /// it.
-inline Event copy_async(Context& context, void* block, const void* source, void* target, std::size_t bytes,
-                        cudaMemcpyKind direction) {
+[[nodiscard]] inline Shared<const Event> copy_async(Context& context, void* block, const void* source, void* target,
+                                                    std::size_t bytes, cudaMemcpyKind direction) {
   const OrdinalGuard guard(context.ordinal());
-  Event done(context.ordinal()), used(context.ordinal());
+  const Shared<Event> done(new Event(context.ordinal()));
   if (bytes) {
     check(cudaMemcpyAsync(target, source, bytes, direction, context.stream()),
           direction == cudaMemcpyHostToDevice ? "copy from Pinned to Cuda" : "copy from Cuda to Pinned");
-    try {
-      used.record(context.stream());
-      PinnedMemory::instance().used_until(block, std::move(used));
-    } catch (...) {  // nobody would know of the copy: it is done before the error leaves
-      (void)cudaStreamSynchronize(context.stream());
-      throw;
-    }
   }
-  done.record(context.stream());
-  return done;
+  try {
+    done->record(context.stream());
+    if (bytes) PinnedMemory::instance().used_until(block, Shared<const Event>(done.get()));
+  } catch (...) {  // nobody would know of the copy: it is done before the error leaves
+    (void)cudaStreamSynchronize(context.stream());
+    throw;
+  }
+  return Shared<const Event>(done.get());
 }
 
 /// From page-locked memory, which may change when this returns.

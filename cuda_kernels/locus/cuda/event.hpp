@@ -1,27 +1,19 @@
 #pragma once
 // Moments in streams.
 
+#include <locus/core/shared.hpp>
 #include <locus/cuda/ordinal.hpp>
-
-#include <utility>
 
 namespace locus::inline LOCUS_ABI::cuda {
 
 /// A moment in a stream.
-class Event {
+class Event : public Counted {
  public:
   explicit Event(int ordinal) : ordinal_(ordinal) {
     const OrdinalGuard guard(ordinal);
     check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "cudaEventCreate");
   }
-  Event(Event&& other) noexcept : ordinal_(other.ordinal_), event_(std::exchange(other.event_, nullptr)) {}
-  Event& operator=(Event&& other) noexcept {
-    std::swap(ordinal_, other.ordinal_);
-    std::swap(event_, other.event_);
-    return *this;
-  }
   ~Event() {
-    if (!event_) return;
     try {
       const OrdinalGuard guard(ordinal_);  // or the call would start the current GPU
       (void)cudaEventDestroy(event_);

@@ -107,8 +107,8 @@ class BlockOwners {
 
 /// The memory of one GPU. A block belongs to the stream that asked for it: given back there, it is reused in stream
 /// order without waiting; given back by a thread with another stream, the block's own stream first waits for that one.
-/// Only the thread that lets go of a block last is known: threads that share a tensor order their uses by
-/// synchronize().
+/// Only the stream that is current where the last handle is let go is known: other streams that use a tensor order
+/// their uses by events.
 class DeviceMemory {
  public:
   [[nodiscard]] static DeviceMemory& of(int ordinal) {
@@ -253,9 +253,10 @@ class PinnedMemory {
   }
 
   /// A copy from or to the block is done at this moment: until then it serves no one else, whoever lets go of it.
-  void used_until(void* block, Event moment) {
+  void used_until(void* block, Shared<const Event> moment) {
     const Lock lock(mutex_);
     collect();
+    waiting_.reserve(uses_.size() + 1);  // as many may wait as are used: deallocate() asks for no memory
     uses_.push_back({block, std::move(moment)});
   }
 
@@ -264,8 +265,8 @@ class PinnedMemory {
     const int size_class = Sizes::of(bytes);
     const Lock lock(mutex_);
     stats_.allocated_bytes -= static_cast<std::int64_t>(Sizes::bytes(size_class));
-    if (is_in_use(block) && let_wait(block, size_class)) return;
-    make_unused(block, size_class);
+    if (is_in_use(block)) waiting_.push_back({block, size_class});
+    else make_unused(block, size_class);
   }
 
   [[nodiscard]] MemoryStats stats() {
@@ -303,7 +304,7 @@ class PinnedMemory {
   /// A copy that was under way when it was last looked at.
   struct Use {
     void* block;
-    Event end;
+    Shared<const Event> end;
   };
   /// A block that nobody owns any more while copies from or to it are under way.
   struct Waiting {
@@ -313,18 +314,8 @@ class PinnedMemory {
 
   [[nodiscard]] bool is_in_use(void* block) const noexcept {
     for (const Use& use : uses_)
-      if (use.block == block && !use.end.done()) return true;
+      if (use.block == block && !use.end->done()) return true;
     return false;
-  }
-  /// False, after the copies are done, where there is no memory to note the block in.
-  [[nodiscard]] bool let_wait(void* block, int size_class) noexcept {
-    try {
-      waiting_.push_back({block, size_class});
-      return true;
-    } catch (const std::bad_alloc&) {
-      while (is_in_use(block)) {}
-      return false;
-    }
   }
   void make_unused(void* block, int size_class) noexcept {
     if (!unused_.push(size_class, block)) release(block, Sizes::bytes(size_class));
@@ -332,7 +323,7 @@ class PinnedMemory {
   /// Forgets the copies that are done, and makes unused what waited for them.
   void collect() noexcept {
     for (std::size_t i = uses_.size(); i-- > 0;) {
-      if (!uses_[i].end.done()) continue;
+      if (!uses_[i].end->done()) continue;
       std::swap(uses_[i], uses_.back());
       uses_.pop_back();
     }

@@ -109,18 +109,15 @@ class Delivery<T, Cuda> {
     if (!take(staged)) return false;
     auto images = copy_async(staged.images, copies_);
     auto labels = copy_async(staged.labels, copies_);
-    sent_.push_back(copies_.record());
     images_ = std::move(images);
     labels_ = std::move(labels);
-    if (sent_.size() > 2) {  // not further ahead than that: page-locked memory is used until a copy is done
-      sent_.front().wait();
-      sent_.erase(sent_.begin());
-    }
+    before_last_.wait();  // not further ahead than that: page-locked memory is in use until its copy is done
+    before_last_ = std::exchange(last_, copies_.record());
     return true;
   }
 
   Stream<Cuda> copies_;
-  std::vector<Event<Cuda>> sent_;  ///< ends of the copies of the last batches
+  Event<Cuda> last_, before_last_;  ///< when the last two batches that were sent have arrived
   Pending<Tensor<std::uint8_t, Cuda>> images_;
   Pending<Tensor<std::int64_t, Cuda>> labels_;
 };

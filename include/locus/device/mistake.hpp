@@ -137,6 +137,8 @@ struct pass_every_tensor_as_an_argument_of_fuse;
 struct tensor_is_still_being_copied;
 struct say_std_move_x_ordered_or_wait;
 struct copy_to_pinned_first_with_to_Pinned;
+struct function_returns_a_pending_expression;
+struct return_x_eval;
 struct copy_is_used_up_when_ordered;
 struct copy_is_used_up_when_waited_for;
 struct page_locked_memory_is_read_by_the_host;

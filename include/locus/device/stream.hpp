@@ -2,11 +2,12 @@
 // Streams: queues of work on a device. What one queue holds happens in order; two queues run beside each other until an
 // event orders them. Every thread has a current stream of its own on every device, in which its operations are queued.
 
+#include <locus/device/mistake.hpp>
 #include <locus/device/pinned.hpp>
 
 namespace locus::inline LOCUS_ABI {
 
-/// A moment in a stream: when what was queued before it is done.
+/// A moment in a stream: when what was queued before it is done. A shared handle, or none.
 template <class D>
 class Event;
 
@@ -24,6 +25,7 @@ class Stream;
 template <>
 class Event<Cpu> {
  public:
+  [[nodiscard]] explicit operator bool() const { return false; }
   void wait() const {}
   [[nodiscard]] bool done() const { return true; }
 };
@@ -47,14 +49,19 @@ class Stream<Cpu> {
 template <>
 class Event<Cuda> {
  public:
-  explicit Event(cuda::Event event) : event_(std::move(event)) {}
+  /// None: done, and nothing to wait for.
+  Event() = default;
+  [[nodiscard]] explicit operator bool() const { return static_cast<bool>(event_); }
   /// The host waits.
-  void wait() const { event_.wait(); }
-  [[nodiscard]] bool done() const { return event_.done(); }
+  void wait() const {
+    if (event_) event_->wait();
+  }
+  [[nodiscard]] bool done() const { return !event_ || event_->done(); }
 
  private:
   friend class Stream<Cuda>;
-  cuda::Event event_;
+  explicit Event(Shared<const cuda::Event> event) : event_(std::move(event)) {}
+  Shared<const cuda::Event> event_;
 };
 
 template <>
@@ -81,15 +88,16 @@ class Stream<Cuda> {
   [[nodiscard]] Cuda device() const { return {context_->ordinal()}; }
   /// The moment when all is done that is in the queue now.
   [[nodiscard]] Event<Cuda> record() const {
-    cuda::Event event(context_->ordinal());
+    const Shared<cuda::Event> event(new cuda::Event(context_->ordinal()));
     const cuda::OrdinalGuard guard(context_->ordinal());
-    event.record(context_->stream());
-    return Event<Cuda>(std::move(event));
+    event->record(context_->stream());
+    return Event<Cuda>(Shared<const cuda::Event>(event.get()));
   }
   /// What is queued from now on comes after the event. The host does not wait.
   void wait(const Event<Cuda>& event) const {
+    if (!event) return;
     const cuda::OrdinalGuard guard(context_->ordinal());
-    event.event_.block(context_->stream());
+    event.event_->block(context_->stream());
   }
   /// The host waits until the queue is empty.
   void synchronize() const { context_->synchronize(); }
@@ -122,10 +130,7 @@ class Stream<Cuda> {
 template <>
 class Event<Cuda> {
  public:
-  Event() = default;
-  Event(Event&&) noexcept {}  // moved, never copied, as where there is CUDA
-  Event& operator=(Event&&) noexcept { return *this; }
-  ~Event() = default;
+  [[nodiscard]] explicit operator bool() const { return false; }
   void wait() const {}
   [[nodiscard]] bool done() const { return true; }
 };
@@ -148,15 +153,25 @@ class Stream<Cuda> {
 
 #endif
 
+namespace detail {
+/// Whether F returns an expression, which would be computed later, in the stream that is current then.
+template <class F>
+concept ReturnsExpression = requires { typename std::remove_cvref_t<std::invoke_result_t<F>>::result_type; };
+}  // namespace detail
+
 /// f(), whose operations on the stream's device are queued in the stream.
 template <class D, class F>
+  requires(!detail::ReturnsExpression<F>)
 decltype(auto) with_stream(const Stream<D>& stream, F&& f) {
-  static_assert(
-      !requires { typename std::remove_cvref_t<std::invoke_result_t<F>>::result_type; },
-      "with_stream: the function returns a pending expression, which would be computed later, in the stream "
-      "that is current then; return x.eval()");
   const typename Stream<D>::Current current(stream);
   return std::forward<F>(f)();
 }
+#define LOCUS_REFUSED with_stream(const Stream<D>&, const F&)
+#define LOCUS_REFUSED_TEMPLATE class D, class F
+#define LOCUS_REFUSED_IF detail::ReturnsExpression<F>
+#define LOCUS_REFUSED_TEXT \
+  "with_stream: the function returns an expression, which would be computed later, elsewhere; return x.eval()"
+#define LOCUS_REFUSED_WHY error::not_possible<error::function_returns_a_pending_expression, error::return_x_eval>
+#include <locus/device/refuse_if.inc>
 
 }  // namespace locus::inline LOCUS_ABI

@@ -236,17 +236,10 @@ class Layer {
     for (const auto& parameter : parameters()) parameter.zero_grad();
   }
 
-#define LOCUS_REFUSED to() const
-#define LOCUS_REFUSED_TEMPLATE class E
+#define LOCUS_REFUSED to(const E&...) const
+#define LOCUS_REFUSED_TEMPLATE class Place = void, class... E
 #define LOCUS_REFUSED_TEXT \
   ".to<D>() of a model: it is made where it lives, as in nn::Linear<float, Cuda>{784, 10}, and stays there"
-#define LOCUS_REFUSED_WHY \
-  error::not_possible<error::model_moved_to_another_place, error::make_it_where_it_lives_as_in_nn_Linear_float_Cuda>
-#include <locus/device/refuse_if.inc>
-#define LOCUS_REFUSED to(const E&) const
-#define LOCUS_REFUSED_TEMPLATE class E
-#define LOCUS_REFUSED_TEXT \
-  ".to(device) of a model: it is made where it lives, as in nn::Linear<float, Cuda>{784, 10}, and stays there"
 #define LOCUS_REFUSED_WHY \
   error::not_possible<error::model_moved_to_another_place, error::make_it_where_it_lives_as_in_nn_Linear_float_Cuda>
 #include <locus/device/refuse_if.inc>

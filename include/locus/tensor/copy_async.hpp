@@ -35,8 +35,8 @@ class Pending<Tensor<T, D>> {
 
   /// Nothing.
   Pending() = default;
-  Pending(Tensor<T, D> target, Source source, Event<Cuda> copied)
-      : target_(std::move(target)), source_(std::move(source)), copied_(new Moment(std::move(copied))) {}
+  Pending(Tensor<T, D> target, Source source, const Event<Cuda>& copied)
+      : target_(std::move(target)), source_(std::move(source)), copied_(copied) {}
   Pending(Pending&&) noexcept = default;
   Pending& operator=(Pending&& other) noexcept {
     Pending taken(std::move(other));
@@ -50,12 +50,12 @@ class Pending<Tensor<T, D>> {
   /// Whether something is being copied, or was, and has not become a tensor.
   [[nodiscard]] bool started() const { return static_cast<bool>(copied_); }
   /// Whether the copy is done. The host does not wait.
-  [[nodiscard]] bool done() const { return !copied_ || copied_->event.done(); }
+  [[nodiscard]] bool done() const { return copied_.done(); }
 
   /// The tensor; the host waits for the copy.
   [[nodiscard]] Tensor<T, D> wait() && {
     require_started("wait");
-    copied_->event.wait();
+    copied_.wait();
     copied_ = {};
     source_ = {};
     return std::move(target_);
@@ -77,7 +77,7 @@ class Pending<Tensor<T, D>> {
       fail<DeviceError>({"ordered: the tensor is on ", to_string(target_.device()), ", the stream on ",
                          to_string(stream.device()), "; order it in a stream of its own GPU"});
     }
-    stream.wait(copied_->event);
+    stream.wait(copied_);
     copied_ = {};
     source_ = {};
     return std::move(target_);
@@ -132,11 +132,6 @@ class Pending<Tensor<T, D>> {
 #include <locus/device/refuse_elements.inc>
 
  private:
-  struct Moment : Counted {
-    explicit Moment(Event<Cuda> moment) : event(std::move(moment)) {}
-    Event<Cuda> event;
-  };
-
   void require_started(const char* what) const {
     if (!copied_)
       fail<ArgumentError>({what, "(): there is no copy under way; each is ordered or waited for only once"});
@@ -146,7 +141,7 @@ class Pending<Tensor<T, D>> {
     if constexpr (std::is_same_v<D, Pinned>) {
       if (!copied_) return;
       try {
-        copied_->event.wait();
+        copied_.wait();
       } catch (...) {  // the GPU does not answer: nothing more will run there
       }
     }
@@ -154,7 +149,7 @@ class Pending<Tensor<T, D>> {
 
   Tensor<T, D> target_;
   Source source_;
-  Shared<Moment> copied_;
+  Event<Cuda> copied_;
 };
 LOCUS_REFUSALS_END
 
@@ -171,9 +166,9 @@ template <detail::UntracedOn<Pinned> X>
   using T = value_of<X>;
   const Tensor<T, Pinned> dense = source.eval().value().contiguous();
   Tensor<T, Cuda> target = with_stream(stream, [&] { return Tensor<T, Cuda>(dense.shape(), stream.device()); });
-  auto copied = stream.copy_to_device(dense.buffer().whole(), dense.data(), target.data(),
-                                      static_cast<std::size_t>(dense.elements()) * sizeof(T));
-  return {std::move(target), dense, std::move(copied)};
+  const auto copied = stream.copy_to_device(dense.buffer().whole(), dense.data(), target.data(),
+                                            static_cast<std::size_t>(dense.elements()) * sizeof(T));
+  return {std::move(target), dense, copied};
 }
 /// The same in this thread's own stream.
 template <detail::UntracedOn<Pinned> X>
@@ -194,9 +189,9 @@ template <detail::UntracedOn<Cuda> X>
   }
   stream.wait(Stream<Cuda>::current(dense.device()).record());
   Tensor<T, Pinned> target(dense.shape(), place);
-  auto copied = stream.copy_to_pinned(target.buffer().whole(), dense.data(), target.data(),
-                                      static_cast<std::size_t>(dense.elements()) * sizeof(T));
-  return {std::move(target), dense, std::move(copied)};
+  const auto copied = stream.copy_to_pinned(target.buffer().whole(), dense.data(), target.data(),
+                                            static_cast<std::size_t>(dense.elements()) * sizeof(T));
+  return {std::move(target), dense, copied};
 }
 /// The same in this thread's own stream.
 template <detail::UntracedOn<Cuda> X>

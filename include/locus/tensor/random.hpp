@@ -150,37 +150,17 @@ template <class T = void, detail::HasPlace X>
   return randn<std::conditional_t<std::is_void_v<T>, value_of<X>, T>>(x.shape(), x.device());
 }
 
-#define LOCUS_REFUSED rand(const Shape&, Generator<E>&, D = {})
-#define LOCUS_REFUSED_CALL "rand(shape, generator)"
-#define LOCUS_REFUSED_TEMPLATE class T = float, class D = void, class E = void
-#define LOCUS_REFUSED_MISTAKE detail::GeneratorMistake<D, E>
-#define LOCUS_REFUSED_LEFT "the tensor is"
-#define LOCUS_REFUSED_RIGHT "the generator is"
-#define LOCUS_REFUSED_REMEDY(tensor, generator) "make the generator for the device of the tensor, Generator<" tensor ">"
-#include <locus/device/refuse.inc>
-#define LOCUS_REFUSED randn(const Shape&, Generator<E>&, D = {})
-#define LOCUS_REFUSED_CALL "randn(shape, generator)"
-#define LOCUS_REFUSED_TEMPLATE class T = float, class D = void, class E = void
-#define LOCUS_REFUSED_MISTAKE detail::GeneratorMistake<D, E>
-#define LOCUS_REFUSED_LEFT "the tensor is"
-#define LOCUS_REFUSED_RIGHT "the generator is"
-#define LOCUS_REFUSED_REMEDY(tensor, generator) "make the generator for the device of the tensor, Generator<" tensor ">"
-#include <locus/device/refuse.inc>
-#define LOCUS_REFUSED randint(std::int64_t, std::int64_t, const Shape&, Generator<E>&, D = {})
-#define LOCUS_REFUSED_CALL "randint(low, high, shape, generator)"
-#define LOCUS_REFUSED_TEMPLATE class T = float, class D = void, class E = void
-#define LOCUS_REFUSED_MISTAKE detail::GeneratorMistake<D, E>
-#define LOCUS_REFUSED_LEFT "the tensor is"
-#define LOCUS_REFUSED_RIGHT "the generator is"
-#define LOCUS_REFUSED_REMEDY(tensor, generator) "make the generator for the device of the tensor, Generator<" tensor ">"
-#include <locus/device/refuse.inc>
-#define LOCUS_REFUSED randperm(std::int64_t, Generator<E>&, D = {})
-#define LOCUS_REFUSED_CALL "randperm(n, generator)"
-#define LOCUS_REFUSED_TEMPLATE class T = float, class D = void, class E = void
-#define LOCUS_REFUSED_MISTAKE detail::GeneratorMistake<D, E>
-#define LOCUS_REFUSED_LEFT "the tensor is"
-#define LOCUS_REFUSED_RIGHT "the generator is"
-#define LOCUS_REFUSED_REMEDY(tensor, generator) "make the generator for the device of the tensor, Generator<" tensor ">"
-#include <locus/device/refuse.inc>
+#define LOCUS_REFUSED_FUNCTION rand
+#define LOCUS_REFUSED_PARAMETERS const Shape&
+#include <locus/tensor/refuse_generator.inc>
+#define LOCUS_REFUSED_FUNCTION randn
+#define LOCUS_REFUSED_PARAMETERS const Shape&
+#include <locus/tensor/refuse_generator.inc>
+#define LOCUS_REFUSED_FUNCTION randint
+#define LOCUS_REFUSED_PARAMETERS std::int64_t, std::int64_t, const Shape&
+#include <locus/tensor/refuse_generator.inc>
+#define LOCUS_REFUSED_FUNCTION randperm
+#define LOCUS_REFUSED_PARAMETERS std::int64_t
+#include <locus/tensor/refuse_generator.inc>
 
 }  // namespace locus::inline LOCUS_ABI

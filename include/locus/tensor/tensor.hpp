@@ -4,88 +4,10 @@
 
 #include <locus/device/buffer.hpp>
 #include <locus/device/cpu.hpp>
-#include <locus/device/mistake.hpp>
 #include <locus/tensor/layout.hpp>
+#include <locus/tensor/source.hpp>
 
 namespace locus::inline LOCUS_ABI {
-
-/// How a tensor-like value takes part in differentiation.
-enum class Role {
-  plain,      ///< a tensor: nothing is recorded
-  parameter,  ///< acts as whatever it meets
-  traced,     ///< what it meets is recorded
-};
-
-template <class T, class D = Cpu>
-class Tensor;
-
-/// What is being copied, and no tensor yet; see tensor/copy_async.hpp.
-template <class X>
-class Pending;
-
-namespace detail {
-template <class X>
-struct IsPendingCopy : std::false_type {};
-template <class X>
-struct IsPendingCopy<Pending<X>> : std::true_type {};
-template <class X>
-concept InFlight = IsPendingCopy<bare_t<X>>::value;
-struct InFlightMistake
-    : MistakeOf<Wrong::in_flight,
-                error::not_possible<error::tensor_is_still_being_copied, error::say_std_move_x_ordered_or_wait>> {};
-
-template <class X>
-struct IsTensor : std::false_type {};
-template <class T, class D>
-struct IsTensor<Tensor<T, D>> : std::true_type {};
-template <class X, class T, class D>
-concept EvaluatesTo = !IsTensor<X>::value && requires(const X& x) {
-  { x.eval() } -> std::same_as<const Tensor<T, D>&>;
-};
-template <class X>
-concept IsTraced = HasPlace<X> && requires { requires bare_t<X>::role == Role::traced; };
-template <class X>
-concept IsParameterRole = HasPlace<X> && requires { requires bare_t<X>::role == Role::parameter; };
-
-/// What can be copied to where tensors of D are; elements are converted.
-template <class X, class D>
-concept CopySource = HasPlace<X> && std::is_same_v<device_of<X>, D> && Device<D> && !IsTraced<X>;
-
-/// What is wrong with copying X to where tensors of D are.
-template <class X, class D>
-struct CopyMistake : NoMistake {};
-template <HasPlace X, class D>
-  requires(!std::is_same_v<device_of<X>, D>)
-struct CopyMistake<X, D> : MistakeOf<Wrong::places,
-                                     error::device_mismatch<error::source_is_on<device_of<X>>, error::target_is_on<D>,
-                                                            error::copy_with_to_Cpu_or_to_Cuda>,
-                                     device_of<X>, D> {};
-template <IsTraced X, class D>
-  requires std::is_same_v<device_of<X>, D>
-struct CopyMistake<X, D>
-    : MistakeOf<Wrong::recorded, error::not_possible<error::source_records_gradients, error::take_its_value_x_value>> {
-};
-
-template <InFlight X, class D>
-struct CopyMistake<X, D> : InFlightMistake {};
-
-/// A pending expression. It converts to a tensor of its own place, element type and role, and to nothing else where a
-/// function has overloads for several: so constructors that refuse it for its type or role are explicit.
-template <class X>
-concept IsPending = requires { typename X::result_type; };
-
-/// What is wrong with a Tensor<T, D> that is to be made of X.
-template <class X, class T, class D>
-struct SourceMistake : CopyMistake<X, D> {};
-template <class X, class T, class D>
-  requires(SameDevice<X, Tensor<T, D>> && !IsTraced<X> && !std::is_same_v<value_of<X>, T>)
-struct SourceMistake<X, T, D> : TypeMistake<value_of<X>, T> {};
-template <class X, class T, class D>
-  requires(SameDevice<X, Tensor<T, D>> && std::is_same_v<value_of<X>, T> && IsParameterRole<X>)
-struct SourceMistake<X, T, D>
-    : MistakeOf<Wrong::recorded, error::not_possible<error::source_records_gradients, error::take_its_value_x_value>> {
-};
-}  // namespace detail
 
 LOCUS_REFUSALS_BEGIN
 /// Elements of type T on D, of at most eight dimensions. Copying a Tensor copies the handle, as with std::shared_ptr:
@@ -168,23 +90,23 @@ class Tensor {
       LOCUS_UNAVAILABLE("construction: the source is in another place than the target; copy with .to<D>()");
   template <class X>
     requires detail::WrongTypes<detail::SourceMistake<X, T, D>, double, float>
-  explicit(detail::IsPending<X>) Tensor(const X&)
+  explicit(detail::IsPendingExpression<X>) Tensor(const X&)
       LOCUS_UNAVAILABLE("construction: the source holds double, the target float; convert with .as<float>()");
   template <class X>
     requires detail::WrongTypes<detail::SourceMistake<X, T, D>, float, double>
-  explicit(detail::IsPending<X>) Tensor(const X&)
+  explicit(detail::IsPendingExpression<X>) Tensor(const X&)
       LOCUS_UNAVAILABLE("construction: the source holds float, the target double; convert with .as<double>()");
   template <class X>
     requires detail::WrongTypes<detail::SourceMistake<X, T, D>, std::int64_t, float>
-  explicit(detail::IsPending<X>) Tensor(const X&)
+  explicit(detail::IsPendingExpression<X>) Tensor(const X&)
       LOCUS_UNAVAILABLE("construction: the source holds int64, the target float; convert with .as<float>()");
   template <class X>
     requires detail::WrongTypes<detail::SourceMistake<X, T, D>, float, std::int64_t>
-  explicit(detail::IsPending<X>) Tensor(const X&)
+  explicit(detail::IsPendingExpression<X>) Tensor(const X&)
       LOCUS_UNAVAILABLE("construction: the source holds float, the target int64; convert with .as<std::int64_t>()");
   template <class X>
     requires detail::WrongTypesUnnamed<detail::SourceMistake<X, T, D>>
-  explicit(detail::IsPending<X>) Tensor(const X&)
+  explicit(detail::IsPendingExpression<X>) Tensor(const X&)
       LOCUS_UNAVAILABLE("construction: the source holds another element type than the target; convert with .as<T>()");
   template <class X>
     requires detail::IsWrong<detail::SourceMistake<X, T, D>, detail::Wrong::in_flight>
@@ -193,11 +115,11 @@ class Tensor {
       "std::move(x).wait() where the host reads it");
   template <class X>
     requires detail::IsWrong<detail::SourceMistake<X, T, D>, detail::Wrong::recorded>
-  explicit(detail::IsPending<X>) Tensor(const X&)
+  explicit(detail::IsPendingExpression<X>) Tensor(const X&)
       LOCUS_UNAVAILABLE("construction: the source records gradients, which would be lost; take its value, x.value()");
 #else
   template <class X, class why = typename detail::SourceMistake<X, T, D>::why>
-  explicit(detail::IsPending<X> && !detail::IsWrong<detail::SourceMistake<X, T, D>, detail::Wrong::places>)
+  explicit(detail::IsPendingExpression<X> && !detail::IsWrong<detail::SourceMistake<X, T, D>, detail::Wrong::places>)
       Tensor(const X&) = delete;
 #endif
 #define LOCUS_REFUSED operator=(const X&)&&

@@ -1,0 +1,86 @@
+#pragma once
+// What tensors are made of and copied from, and what can be wrong with it.
+
+#include <locus/device/mistake.hpp>
+
+namespace locus::inline LOCUS_ABI {
+
+/// How a tensor-like value takes part in differentiation.
+enum class Role {
+  plain,      ///< a tensor: nothing is recorded
+  parameter,  ///< acts as whatever it meets
+  traced,     ///< what it meets is recorded
+};
+
+template <class T, class D = Cpu>
+class Tensor;
+
+/// What is being copied, and no tensor yet; see tensor/copy_async.hpp.
+template <class X>
+class Pending;
+
+namespace detail {
+template <class X>
+struct IsPendingCopy : std::false_type {};
+template <class X>
+struct IsPendingCopy<Pending<X>> : std::true_type {};
+template <class X>
+concept InFlight = IsPendingCopy<bare_t<X>>::value;
+struct InFlightMistake
+    : MistakeOf<Wrong::in_flight,
+                error::not_possible<error::tensor_is_still_being_copied, error::say_std_move_x_ordered_or_wait>> {};
+
+template <class X>
+struct IsTensor : std::false_type {};
+template <class T, class D>
+struct IsTensor<Tensor<T, D>> : std::true_type {};
+template <class X, class T, class D>
+concept EvaluatesTo = !IsTensor<X>::value && requires(const X& x) {
+  { x.eval() } -> std::same_as<const Tensor<T, D>&>;
+};
+template <class X>
+concept IsTraced = HasPlace<X> && requires { requires bare_t<X>::role == Role::traced; };
+template <class X>
+concept IsParameterRole = HasPlace<X> && requires { requires bare_t<X>::role == Role::parameter; };
+
+/// What can be copied to where tensors of D are; elements are converted.
+template <class X, class D>
+concept CopySource = HasPlace<X> && std::is_same_v<device_of<X>, D> && Device<D> && !IsTraced<X>;
+
+/// What is wrong with copying X to where tensors of D are.
+template <class X, class D>
+struct CopyMistake : NoMistake {};
+template <HasPlace X, class D>
+  requires(!std::is_same_v<device_of<X>, D>)
+struct CopyMistake<X, D> : MistakeOf<Wrong::places,
+                                     error::device_mismatch<error::source_is_on<device_of<X>>, error::target_is_on<D>,
+                                                            error::copy_with_to_Cpu_or_to_Cuda>,
+                                     device_of<X>, D> {};
+template <IsTraced X, class D>
+  requires std::is_same_v<device_of<X>, D>
+struct CopyMistake<X, D>
+    : MistakeOf<Wrong::recorded, error::not_possible<error::source_records_gradients, error::take_its_value_x_value>> {
+};
+
+template <InFlight X, class D>
+struct CopyMistake<X, D> : InFlightMistake {};
+
+/// A pending expression. It converts to a tensor of its own place, element type and role, and to nothing else where a
+/// function has overloads for several: so constructors that refuse it for its type or role are explicit.
+template <class X>
+concept IsPendingExpression = requires { typename X::result_type; };
+
+/// What is wrong with a Tensor<T, D> that is to be made of X.
+template <class X, class T, class D>
+struct SourceMistake : CopyMistake<X, D> {};
+template <class X, class T, class D>
+  requires(SameDevice<X, Tensor<T, D>> && !IsTraced<X> && !std::is_same_v<value_of<X>, T>)
+struct SourceMistake<X, T, D> : TypeMistake<value_of<X>, T> {};
+template <class X, class T, class D>
+  requires(SameDevice<X, Tensor<T, D>> && std::is_same_v<value_of<X>, T> && IsParameterRole<X>)
+struct SourceMistake<X, T, D>
+    : MistakeOf<Wrong::recorded, error::not_possible<error::source_records_gradients, error::take_its_value_x_value>> {
+};
+}  // namespace detail
+
+}  // namespace locus::inline LOCUS_ABI
