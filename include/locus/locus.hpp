@@ -16,6 +16,8 @@
 
 #include <locus/autograd/parameter.hpp>
 
+#include <locus/nn/members.hpp>
+
 #include <locus/nn/module.hpp>
 
 #include <locus/device/pinned.hpp>

@@ -1,6 +1,6 @@
 // Training a layer whose forward takes plain tensors alone.
 // because: a traced input is another type: one forward for both is a template
-// expect-error: forward_does_not_take_this_argument|its forward does not take this argument
+// expect-error: layer_has_no_forward_that_takes_this_argument|it has no forward that takes this argument
 // expect-error: write_auto_forward_const_auto_x_const|write auto forward\(const auto& x\) const
 #include <locus/locus.hpp>
 

@@ -1,7 +1,7 @@
 // Asking a layer for its parameters that lists none.
 // because: its parameters would never be trained: C++ cannot find the members of a class by itself
 // expect-error: layer_without_members<Halved<locus::Cpu> ?>|parameters\(\) of a layer that lists no members
-// expect-error: list_them_in_void_members_const_auto_visit_const|write void members\(const auto& visit\) const
+// expect-error: list_them_in_public_void_members|write a public void members\(const auto& visit\) const
 #include <locus/locus.hpp>
 
 using namespace locus;

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <support/temporary_folder.hpp>
+
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -10,30 +12,12 @@
 #include <unistd.h>
 
 using namespace locus;
+using namespace locus_test;
 namespace fs = std::filesystem;
 
 namespace {
 
 using namespace std::string_literals;
-
-/// A folder of test files that goes away with the test.
-struct TemporaryFolder {
-  fs::path path = fs::temp_directory_path() / join("locus-idx-", getpid(), "-", next());
-  TemporaryFolder() { fs::create_directories(path); }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
-  }
-  static int next() {
-    static int count = 0;
-    return count++;
-  }
-
-  [[nodiscard]] std::string write(const std::string& name, const std::string& content) const {
-    std::ofstream(path / name, std::ios::binary) << content;
-    return path / name;
-  }
-};
 
 std::string extent(std::uint32_t value) {
   std::string text;

@@ -104,6 +104,8 @@ LOCUS_DEVICE_TEST("NaN wins in minimum, maximum, relu and clamp", D) {
   CHECK_CLOSE(maximum(x, y), {NAN, NAN, 2});
   CHECK_CLOSE(minimum(y, x), {NAN, NAN, 1});
   CHECK_CLOSE(max(x, 0.5f), {NAN, 1, 1});
+  CHECK_CLOSE(max(0.5f, x), {NAN, 1, 1});
+  CHECK_CLOSE(min(0.5f, x), {NAN, 0.5, 0.5});
   CHECK_CLOSE(min(x, 0.5f), {NAN, 0.5, 0.5});
   CHECK_CLOSE(relu(x - 2), {NAN, 0, 0});
   CHECK_CLOSE(clamp(x, 0, 0.5), {NAN, 0.5, 0.5});

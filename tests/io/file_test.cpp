@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <support/temporary_folder.hpp>
+
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -11,44 +13,18 @@
 #include <unistd.h>
 
 using namespace locus;
+using namespace locus_test;
 namespace fs = std::filesystem;
-
-namespace {
-
-/// An empty folder that goes away with the test.
-struct TemporaryFolder {
-  fs::path path = fs::temp_directory_path() / join("locus-file-", getpid(), "-", next());
-  TemporaryFolder() { fs::create_directories(path); }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
-  }
-  static int next() {
-    static int count = 0;
-    return count++;
-  }
-  [[nodiscard]] std::size_t entries() const {
-    return static_cast<std::size_t>(std::distance(fs::directory_iterator(path), fs::directory_iterator()));
-  }
-};
-
-std::string content(const fs::path& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
-
-}  // namespace
 
 TEST_CASE("a file is written whole and leaves nothing beside it") {
   const TemporaryFolder folder;
   const auto file = folder.path / "result.json";
   io::write_file_atomically(file, "first");
-  CHECK(content(file) == "first");
+  CHECK(content_of(file) == "first");
   io::write_file_atomically(file, std::string_view("second\0half", 11));
-  CHECK(content(file) == std::string("second\0half", 11));
+  CHECK(content_of(file) == std::string("second\0half", 11));
   io::write_file_atomically(file, "");
-  CHECK(content(file).empty());
+  CHECK(content_of(file).empty());
   CHECK(folder.entries() == 1);
 }
 
@@ -58,7 +34,7 @@ TEST_CASE("a file name without a folder means the working folder") {
   fs::current_path(folder.path);
   io::write_file_atomically("here.txt", "text");
   fs::current_path(before);
-  CHECK(content(folder.path / "here.txt") == "text");
+  CHECK(content_of(folder.path / "here.txt") == "text");
 }
 
 TEST_CASE("replacing a file keeps its permissions and the link that led to it") {
@@ -69,7 +45,7 @@ TEST_CASE("replacing a file keeps its permissions and the link that led to it") 
   fs::create_symlink("real", link);
   io::write_file_atomically(link, "new");
   CHECK(fs::is_symlink(link));
-  CHECK(content(file) == "new");
+  CHECK(content_of(file) == "new");
   CHECK(fs::status(file).permissions() == (fs::perms::owner_read | fs::perms::owner_write));
 }
 
@@ -112,7 +88,7 @@ TEST_CASE("a write that fails half way leaves the old content and no temporary f
   CHECK_THROWS_AS(io::write_file_atomically(file, std::string(100'000, 'x')), DataError);
   setrlimit(RLIMIT_FSIZE, &before);
   std::signal(SIGXFSZ, handler);
-  CHECK(content(file) == "old");
+  CHECK(content_of(file) == "old");
   CHECK(folder.entries() == 1);
 }
 

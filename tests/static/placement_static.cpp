@@ -390,14 +390,16 @@ static_assert(requires(const NetworkCpu& net, TracedCpu& x) { net.forward(x * 2.
 // A tensor is no condition, and says so wherever one is asked for.
 static_assert(!std::is_constructible_v<bool, OnCpu> && !std::is_constructible_v<bool, TracedCuda>);
 static_assert(!std::is_constructible_v<bool, sum_t<OnCpu, OnCpu>>);
+static_assert(!std::is_constructible_v<float, OnCpu> && !std::is_convertible_v<TracedCuda, double>);
 
 // A model may compute in another element type than its input has.
-struct HalfInside : nn::Layer<HalfInside, half, Cpu> {
-  nn::Linear<half, Cpu> inner{4, 4};
+template <Device D>
+struct HalfInside : nn::Layer<HalfInside<D>, half, D> {
+  nn::Linear<half, D> inner{4, 4};
   auto forward(const auto& x) const { return inner(x.template as<half>()).template as<float>(); }
   void members(const auto& visit) const { visit("inner", inner); }
 };
-static_assert(requires(const HalfInside& model, LoaderCpu& batches) { evaluate(model, batches); });
+static_assert(requires(const HalfInside<Cpu>& model, LoaderCpu& batches) { evaluate(model, batches); });
 
 // Layers of no parameters compute where their input is, and not in memory alone.
 LOCUS_CHECK_PAIR(called, nn::ReLU, OnCuda, true)

@@ -161,9 +161,9 @@ def split_errors(output, sources):
 
 def try_together(compiler, path, sources):
     """(whether the controls compile, {source: what is printed about it as it fails}): nvcc takes seconds for a file, and
-    tells every error in all of them by its line."""
-    if compiler == "gcc" or compile_together(compiler, path, sources)[0]:
-        return False, {}  # with g++ each alone, so that none lives from what another one includes
+    tells every error in all of them by its line. (An include that one lacks shows where it fails alone.)"""
+    if compile_together(compiler, path, sources)[0]:
+        return False, {}
     if compiler != "nvcc":
         return True, {}
     _, output = compile_together(compiler, path, sources, "-DLOCUS_MUST_FAIL", "-Xcudafe", "--error_limit=10000")

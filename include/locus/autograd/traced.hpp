@@ -25,6 +25,8 @@ template <class T, class D = Cpu>
 class Traced;
 
 namespace detail {
+template <class X>
+concept PlainExpression = is_expr<X> && bare_t<X>::role != Role::traced;
 /// What is wrong with a Traced<T, D> that is to be made of X without saying trace(x).
 template <class X, class T, class D>
 struct TracedSourceMistake : NoMistake {};
@@ -35,7 +37,7 @@ template <class X, class T, class D>
   requires(std::is_same_v<X, Traced<value_of<X>, D>> && !std::is_same_v<value_of<X>, T>)
 struct TracedSourceMistake<X, T, D> : TypeMistake<value_of<X>, T> {};
 template <class X, class T, class D>
-  requires(std::is_same_v<device_of<X>, D> && (IsTensor<X>::value || IsParameter<X>))
+  requires(std::is_same_v<device_of<X>, D> && (IsTensor<X>::value || IsParameter<X> || PlainExpression<X>))
 struct TracedSourceMistake<X, T, D>
     : MistakeOf<Wrong::untraced, error::not_possible<error::source_is_not_traced, error::trace_it_with_trace_x>> {};
 }  // namespace detail
@@ -71,10 +73,11 @@ class Traced {
   Traced(const X&) LOCUS_UNAVAILABLE("the source holds another element type than the target; convert with .as<T>()");
   template <class X>
     requires detail::IsWrong<detail::TracedSourceMistake<X, T, D>, detail::Wrong::untraced>
-  Traced(const X&) LOCUS_UNAVAILABLE("the source is not traced, so nothing would be recorded; trace it with trace(x)");
+  explicit(detail::is_expr<X>) Traced(const X&)
+      LOCUS_UNAVAILABLE("the source is not traced, so nothing would be recorded; trace it with trace(x)");
 #else
   template <class X, class why = typename detail::TracedSourceMistake<X, T, D>::why>
-  Traced(const X&) = delete;
+  explicit(detail::is_expr<X>) Traced(const X&) = delete;
 #endif
 
   /// The tensor alone: what is computed from it is not recorded.
@@ -160,7 +163,8 @@ class Traced {
   [[nodiscard]] Traced<T, E> to(E target = {}) const {
     return apply(operation::MoveTo<E>{target}, *this);
   }
-#include <locus/device/refuse_bool.inc>
+#include <locus/device/refuse_conversion.inc>
+#include <locus/device/refuse_other_names.inc>
 #include <locus/device/refuse_to.inc>
 #define LOCUS_REFUSED_ELEMENTS "traced tensors and parameters give theirs through their value, x.value()"
 #define LOCUS_REFUSED_ELEMENTS_WHY \
@@ -209,6 +213,12 @@ template <class X>
 }
 
 #define LOCUS_REFUSED variable(const X&)
+#define LOCUS_REFUSED_TEMPLATE detail::InFlight X
+#define LOCUS_REFUSED_TEXT "variable(x): the tensor is still being copied; order it first, std::move(x).ordered()"
+#define LOCUS_REFUSED_WHY \
+  error::not_possible<error::tensor_is_still_being_copied, error::say_std_move_x_ordered_or_wait>
+#include <locus/device/refuse_if.inc>
+#define LOCUS_REFUSED variable(const X&)
 #define LOCUS_REFUSED_TEMPLATE TensorLike X
 #define LOCUS_REFUSED_IF detail::bare_t<X>::role == Role::plain && !FloatingDType<value_of<X>>
 #define LOCUS_REFUSED_TEXT "variable(x): the tensor holds integers, which have no gradient; convert with .as<float>()"
@@ -235,6 +245,12 @@ template <class X>
   const auto& traced = x.eval();
   return Traced<value_of<X>, device_of<X>>(traced.value(), traced.node(), true);
 }
+#define LOCUS_REFUSED frozen(const X&)
+#define LOCUS_REFUSED_TEMPLATE detail::InFlight X
+#define LOCUS_REFUSED_TEXT "frozen(x): the tensor is still being copied; order it first, std::move(x).ordered()"
+#define LOCUS_REFUSED_WHY \
+  error::not_possible<error::tensor_is_still_being_copied, error::say_std_move_x_ordered_or_wait>
+#include <locus/device/refuse_if.inc>
 #define LOCUS_REFUSED frozen(const X&)
 #define LOCUS_REFUSED_TEMPLATE TensorLike X
 #define LOCUS_REFUSED_IF !detail::IsTraced<X>

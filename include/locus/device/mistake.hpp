@@ -101,6 +101,19 @@ struct activation_is_no_function_of_one_number;
 struct give_it_operator_call_and_let_it_hold_numbers_alone;
 struct a_tensor_as_a_condition;
 struct say_all_x_item_or_any_x_item;
+struct a_tensor_as_a_number;
+struct place_is_part_of_the_type;
+struct say_to_Cpu;
+struct say_to_Cuda;
+struct detach_is_called_value;
+struct say_x_value;
+struct reductions_are_functions;
+struct say_sum_x_axis;
+struct say_mean_x_axis;
+struct options_are_named;
+struct say_lr_in_braces;
+struct target_is_not_said;
+struct say_copy_async_x_Pinned;
 struct a_model_instead_of_its_parameters;
 struct pass_model_parameters;
 struct gradient_of_a_plain_tensor;
@@ -121,7 +134,7 @@ struct element_of_a_pending_expression;
 struct indexing_with_brackets;
 struct say_x_i_for_an_element_or_select_for_a_part;
 struct layer_without_forward;
-struct forward_does_not_take_this_argument;
+struct layer_has_no_forward_that_takes_this_argument;
 struct write_auto_forward_const_auto_x_const;
 template <class D>
 struct batches_are_on;
@@ -129,7 +142,18 @@ struct make_the_loader_for_the_device_of_the_model;
 struct make_the_optimizer_for_the_model;
 template <class M>
 struct layer_without_members;
-struct list_them_in_void_members_const_auto_visit_const;
+struct list_them_in_public_void_members_const_auto_visit_const;
+struct members_are_private_or_not_const;
+struct write_public_void_members_const_auto_visit_const;
+template <class D>
+struct member_is_on;
+struct member_is_a_tensor;
+struct member_is_no_parameter_and_no_layer;
+struct list_what_it_holds;
+template <class D>
+struct state_is_on;
+struct load_it_where_the_model_is_or_move_it_with_to_D;
+struct make_it_a_Parameter;
 struct formula_of_fuse_names_a_tensor;
 struct formula_of_fuse_takes_other_arguments;
 struct give_it_one_auto_parameter_for_each_tensor;
@@ -174,7 +198,11 @@ enum class Wrong {
   untraced,
   in_flight,
   no_forward,
-  no_such_forward
+  no_such_forward,
+  hidden_members,
+  no_members,
+  tensor_as_member,
+  other_member
 };
 
 struct NoMistake {
@@ -203,7 +231,7 @@ template <class M, class... Rest>
 struct FirstMistake<M, Rest...> : std::conditional_t<M::wrong != Wrong::nothing, std::type_identity<M>,
                                                      std::type_identity<FirstMistake<Rest...>>>::type {};
 
-/// What nvcc takes the result of a refused call for: a tensor like the first operand that is one.
+/// What nvcc takes the result of a refused call for: the same as the first operand that has a place.
 template <class... X>
 struct RefusedResult {
   using type = void;
@@ -212,7 +240,7 @@ template <class X, class... Rest>
 struct RefusedResult<X, Rest...> : RefusedResult<Rest...> {};
 template <HasPlace X, class... Rest>
 struct RefusedResult<X, Rest...> {
-  using type = Tensor<value_of<X>, device_of<X>>;
+  using type = std::remove_cvref_t<X>;
 };
 template <class... X>
 using refused_t = typename RefusedResult<X...>::type;

@@ -174,7 +174,8 @@ class Expr {
   error::not_possible<error::backward_of_a_plain_tensor, error::trace_the_input_first_with_trace_x>
 #include <locus/device/refuse_if.inc>
 
-#include <locus/device/refuse_bool.inc>
+#include <locus/device/refuse_conversion.inc>
+#include <locus/device/refuse_other_names.inc>
 #include <locus/device/refuse_to.inc>
 
 #define LOCUS_REFUSED_ELEMENTS "an expression is not computed yet; name it as a Tensor first, Tensor y = ..."

@@ -31,32 +31,45 @@ LOCUS_BINARY(maximum, functor::Maximum)
 
 #undef LOCUS_BINARY
 
-#define LOCUS_REFUSED_OPERATOR +
-#include <locus/expr/refuse_operator.inc>
-#define LOCUS_REFUSED_OPERATOR -
-#include <locus/expr/refuse_operator.inc>
-#define LOCUS_REFUSED_OPERATOR *
-#include <locus/expr/refuse_operator.inc>
-#define LOCUS_REFUSED_OPERATOR /
-#include <locus/expr/refuse_operator.inc>
-#define LOCUS_REFUSED_OPERATOR %
-#include <locus/expr/refuse_operator.inc>
-#define LOCUS_REFUSED_OPERATOR ==
-#include <locus/expr/refuse_operator.inc>
-#define LOCUS_REFUSED_OPERATOR !=
-#include <locus/expr/refuse_operator.inc>
-#define LOCUS_REFUSED_OPERATOR <
-#include <locus/expr/refuse_operator.inc>
-#define LOCUS_REFUSED_OPERATOR <=
-#include <locus/expr/refuse_operator.inc>
-#define LOCUS_REFUSED_OPERATOR >
-#include <locus/expr/refuse_operator.inc>
-#define LOCUS_REFUSED_OPERATOR >=
-#include <locus/expr/refuse_operator.inc>
-#define LOCUS_REFUSED_OPERATOR &&
-#include <locus/expr/refuse_operator.inc>
-#define LOCUS_REFUSED_OPERATOR ||
-#include <locus/expr/refuse_operator.inc>
+#define LOCUS_REFUSED operator+(const L&, const R&)
+#define LOCUS_REFUSED_CALL "a + b"
+#include <locus/device/refuse.inc>
+#define LOCUS_REFUSED operator-(const L&, const R&)
+#define LOCUS_REFUSED_CALL "a - b"
+#include <locus/device/refuse.inc>
+#define LOCUS_REFUSED operator*(const L&, const R&)
+#define LOCUS_REFUSED_CALL "a * b"
+#include <locus/device/refuse.inc>
+#define LOCUS_REFUSED operator/(const L&, const R&)
+#define LOCUS_REFUSED_CALL "a / b"
+#include <locus/device/refuse.inc>
+#define LOCUS_REFUSED operator%(const L&, const R&)
+#define LOCUS_REFUSED_CALL "a % b"
+#include <locus/device/refuse.inc>
+#define LOCUS_REFUSED operator==(const L&, const R&)
+#define LOCUS_REFUSED_CALL "a == b"
+#include <locus/device/refuse.inc>
+#define LOCUS_REFUSED operator!=(const L&, const R&)
+#define LOCUS_REFUSED_CALL "a != b"
+#include <locus/device/refuse.inc>
+#define LOCUS_REFUSED operator<(const L&, const R&)
+#define LOCUS_REFUSED_CALL "a < b"
+#include <locus/device/refuse.inc>
+#define LOCUS_REFUSED operator<=(const L&, const R&)
+#define LOCUS_REFUSED_CALL "a <= b"
+#include <locus/device/refuse.inc>
+#define LOCUS_REFUSED operator>(const L&, const R&)
+#define LOCUS_REFUSED_CALL "a > b"
+#include <locus/device/refuse.inc>
+#define LOCUS_REFUSED operator>=(const L&, const R&)
+#define LOCUS_REFUSED_CALL "a >= b"
+#include <locus/device/refuse.inc>
+#define LOCUS_REFUSED operator&&(const L&, const R&)
+#define LOCUS_REFUSED_CALL "a && b"
+#include <locus/device/refuse.inc>
+#define LOCUS_REFUSED operator||(const L&, const R&)
+#define LOCUS_REFUSED_CALL "a || b"
+#include <locus/device/refuse.inc>
 #define LOCUS_REFUSED minimum(const L&, const R&)
 #define LOCUS_REFUSED_CALL "minimum(a, b)"
 #include <locus/device/refuse.inc>
@@ -71,8 +84,8 @@ concept FloatingOrNumber = !TensorLike<X> || FloatingDType<value_of<X>>;
 /// Two tensors that do not belong together. (With a number, min and max of a mistaken operand may be a reduction.)
 template <class L, class R>
 struct ExtremeMistake : NoMistake {};
-template <TensorLike L, class R>
-  requires(!std::is_integral_v<R>)
+template <class L, class R>
+  requires((TensorLike<L> || TensorLike<R>) && !std::is_integral_v<R>)
 struct ExtremeMistake<L, R> : Mistake<L, R> {};
 
 template <class L, class R>
@@ -100,12 +113,12 @@ struct WhereMistake : FirstMistake<PlacesAmong<C, X, Y>, ConditionMistake<C, X, 
 /// Elementwise smaller and larger one, as minimum and maximum. With an integer second argument, min and max reduce over
 /// that axis instead, as in PyTorch; see ops/reduce.hpp.
 template <class L, class R>
-  requires(Combinable<L, R> && TensorLike<L> && !std::is_integral_v<detail::bare_t<R>>)
+  requires(Combinable<L, R> && !std::is_integral_v<detail::bare_t<R>>)
 [[nodiscard]] auto min(L&& left, R&& right) {
   return detail::pending(functor::Minimum{}, std::forward<L>(left), std::forward<R>(right));
 }
 template <class L, class R>
-  requires(Combinable<L, R> && TensorLike<L> && !std::is_integral_v<detail::bare_t<R>>)
+  requires(Combinable<L, R> && !std::is_integral_v<detail::bare_t<R>>)
 [[nodiscard]] auto max(L&& left, R&& right) {
   return detail::pending(functor::Maximum{}, std::forward<L>(left), std::forward<R>(right));
 }
@@ -320,16 +333,21 @@ LOCUS_UPDATE(operator%=, functor::Remainder)
 
 #undef LOCUS_UPDATE
 
-#define LOCUS_REFUSED_OPERATOR +=
-#include <locus/expr/refuse_operator.inc>
-#define LOCUS_REFUSED_OPERATOR -=
-#include <locus/expr/refuse_operator.inc>
-#define LOCUS_REFUSED_OPERATOR *=
-#include <locus/expr/refuse_operator.inc>
-#define LOCUS_REFUSED_OPERATOR /=
-#include <locus/expr/refuse_operator.inc>
-#define LOCUS_REFUSED_OPERATOR %=
-#include <locus/expr/refuse_operator.inc>
+#define LOCUS_REFUSED operator+=(const L&, const R&)
+#define LOCUS_REFUSED_CALL "a += b"
+#include <locus/device/refuse.inc>
+#define LOCUS_REFUSED operator-=(const L&, const R&)
+#define LOCUS_REFUSED_CALL "a -= b"
+#include <locus/device/refuse.inc>
+#define LOCUS_REFUSED operator*=(const L&, const R&)
+#define LOCUS_REFUSED_CALL "a *= b"
+#include <locus/device/refuse.inc>
+#define LOCUS_REFUSED operator/=(const L&, const R&)
+#define LOCUS_REFUSED_CALL "a /= b"
+#include <locus/device/refuse.inc>
+#define LOCUS_REFUSED operator%=(const L&, const R&)
+#define LOCUS_REFUSED_CALL "a %= b"
+#include <locus/device/refuse.inc>
 
 namespace detail {
 /// A target whose elements do not change in place: traced, a parameter, or an expression that is not computed yet.

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -58,8 +59,11 @@ namespace detail {
 }
 
 /// Writes and closes; 0 or the errno of what failed.
-[[nodiscard]] inline int write_and_close(std::FILE* file, std::string_view text, bool to_disk) {
-  int error = std::fwrite(text.data(), 1, text.size(), file) == text.size() && std::fflush(file) == 0 ? 0 : errno;
+[[nodiscard]] inline int write_and_close(std::FILE* file, std::span<const std::string_view> parts, bool to_disk) {
+  int error = 0;
+  for (const auto& part : parts)
+    if (!error && std::fwrite(part.data(), 1, part.size(), file) != part.size()) error = errno;
+  if (!error && std::fflush(file) != 0) error = errno;
   if (!error && to_disk && fsync(fileno(file)) != 0) error = errno;
   if (std::fclose(file) != 0 && !error) error = errno;
   return error;
@@ -75,10 +79,10 @@ inline void require_writable(const std::string& path) {
   if (access(folder.c_str(), W_OK) != 0) detail::fail_to_write(path, errno);
 }
 
-/// Writes `text` to a temporary file beside `path`, then renames it. On failure `path` keeps its old content and
-/// nothing is left behind. A pipe or device such as /dev/stdout is written directly.
-/// throws DataError when the folder does not exist, may not be written, or the disk is full
-inline void write_file_atomically(const std::string& path, std::string_view text) {
+/// Writes the parts, one after the other, to a temporary file beside `path`, then renames it. On failure `path` keeps
+/// its old content and nothing is left behind. A pipe or device such as /dev/stdout is written directly. throws
+/// DataError when the folder does not exist, may not be written, or the disk is full
+inline void write_file_atomically(const std::string& path, std::span<const std::string_view> parts) {
   if (path.empty()) fail<DataError>({"cannot write to a file without a name; expected a path"});
   const std::string target = detail::target_of(path);
   struct stat info {};
@@ -86,7 +90,7 @@ inline void write_file_atomically(const std::string& path, std::string_view text
   if (path.back() == '/' || (exists && S_ISDIR(info.st_mode))) detail::fail_to_write(path, EISDIR);
   if (exists && !S_ISREG(info.st_mode)) {
     std::FILE* device = std::fopen(target.c_str(), "wb");
-    const int error = device ? detail::write_and_close(device, text, false) : errno;
+    const int error = device ? detail::write_and_close(device, parts, false) : errno;
     if (error) detail::fail_to_write(path, error);
     return;
   }
@@ -96,13 +100,16 @@ inline void write_file_atomically(const std::string& path, std::string_view text
       join(target, ".", getpid(), "-", __atomic_fetch_add(&counter, 1u, __ATOMIC_RELAXED), ".tmp");
   std::FILE* file = std::fopen(temporary.c_str(), "wbx");
   if (!file) detail::fail_to_write(path, errno);
-  int error = detail::write_and_close(file, text, true);
+  int error = detail::write_and_close(file, parts, true);
   if (!error && exists) (void)chmod(temporary.c_str(), info.st_mode & 07777);
   if (!error && std::rename(temporary.c_str(), target.c_str()) != 0) error = errno;
   if (error) {
     std::remove(temporary.c_str());
     detail::fail_to_write(path, error);
   }
+}
+inline void write_file_atomically(const std::string& path, std::string_view text) {
+  write_file_atomically(path, std::span(&text, 1));
 }
 
 }  // namespace io

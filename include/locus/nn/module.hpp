@@ -1,15 +1,12 @@
 #pragma once
 // What a layer is, and the type-erased module that networks are composed of at run time.
 
-#include <locus/autograd/parameter.hpp>
 #include <locus/expr/chosen_activation.hpp>
+#include <locus/nn/forward.hpp>
 
 #include <vector>
 
 namespace locus::inline LOCUS_ABI::nn {
-
-template <class T, class D>
-class Module;
 
 using functor::Activation;
 
@@ -20,134 +17,6 @@ struct NamedParameter {
 };
 
 namespace detail {
-using namespace locus::detail;
-
-[[nodiscard]] LOCUS_OUT_OF_LINE inline std::string child_name(const std::string& prefix, std::string_view name) {
-  return prefix.empty() ? std::string(name) : join(prefix, ".", name);
-}
-
-template <class X>
-concept ListOfMembers = requires(const X& list) { list.begin(), list.end(), list.size(); };
-
-/// Calls visit(name, member) for a member, or for those of a list of them, "name.0", "name.1", ...
-template <class X, class Visit>
-void visit_each(std::string_view name, const X& member, const Visit& visit) {
-  if constexpr (ListOfMembers<X>) {
-    std::size_t i = 0;
-    for (const auto& one : member) visit_each(join(name, ".", i++), one, visit);
-  } else {
-    visit(name, member);
-  }
-}
-
-struct VisitNothing {
-  void operator()(std::string_view, const auto&) const {}
-};
-/// Whether a layer lists its parameters and children, itself or through the module it wraps.
-template <class M>
-concept ListsMembers = requires(const M& layer, const VisitNothing& visit) { layer.members(visit); } ||
-                       requires(const M& layer, const VisitNothing& visit) { layer.visit_parameters("", visit); };
-
-/// Calls visit(name, member) for the members that a layer lists. One that has a place has parameters: it must.
-template <class M, class Visit>
-void visit_members(const M& layer, const Visit& visit) {
-  if constexpr (ListsMembers<M>) {
-    layer.members([&](std::string_view name, const auto& member) { visit_each(name, member, visit); });
-  } else {
-    static_assert(!HasPlace<M>,
-                  "a layer lists its parameters and children in void members(const auto& visit) const, or they would "
-                  "not be trained; one that has none derives from nn::Stateless");
-  }
-}
-
-template <class X>
-struct IsParameterType : std::false_type {};
-template <class T, class D>
-struct IsParameterType<Parameter<T, D>> : std::true_type {};
-
-/// Calls visit(full name, parameter) for all parameters of T on D below a layer, depth first.
-template <class T, class D, class M, class Visit>
-void visit_parameters(const M& layer, const std::string& prefix, const Visit& visit) {
-  if constexpr (requires { layer.visit_parameters(prefix, visit); }) {
-    layer.visit_parameters(prefix, visit);
-  } else {
-    visit_members(layer, [&](std::string_view name, const auto& member) {
-      using Member = std::remove_cvref_t<decltype(member)>;
-      if constexpr (std::is_same_v<Member, Parameter<T, D>>) {
-        if (member.defined()) visit(child_name(prefix, name), member);
-      } else {
-        static_assert(!TensorLike<Member> || IsParameterType<Member>::value,
-                      "members() lists a tensor: make it a Parameter, which is trained, or do not list it");
-        static_assert(!IsParameterType<Member>::value,
-                      "a layer's Parameter has another element type or device than the layer that lists it");
-        visit_parameters<T, D>(member, child_name(prefix, name), visit);
-      }
-    });
-  }
-}
-
-/// Calls visit(state, name, module) for the members that are modules themselves.
-template <class T, class D>
-using VisitChild = void (*)(void* state, std::string_view name, const Module<T, D>& module);
-template <class T, class D, class M>
-void visit_children(const M& layer, VisitChild<T, D> visit, void* state) {
-  if constexpr (requires { layer.visit_children(visit, state); }) {
-    layer.visit_children(visit, state);
-  } else {
-    visit_members(layer, [&](std::string_view name, const auto& member) {
-      if constexpr (!IsParameterType<std::remove_cvref_t<decltype(member)>>::value) {
-        visit(state, name, Module<T, D>(member));
-      }
-    });
-  }
-}
-
-/// Whether a class has a member named forward, whatever its parameters: two bases that both have one make the name
-/// ambiguous. (A call would compile the body, and its mistakes be reported here too.) A final class is believed.
-struct NamesForward {
-  int forward;
-};
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wnon-virtual-dtor"
-template <class M>
-struct AlsoNamesForward : M, NamesForward {};
-#pragma GCC diagnostic pop
-template <class M>
-concept ForwardIsNoMember = requires { &AlsoNamesForward<M>::forward; };
-template <class M>
-concept HasForward = std::is_class_v<M> && requires { sizeof(M); } && (std::is_final_v<M> || !ForwardIsNoMember<M>);
-
-using NoForward =
-    MistakeOf<Wrong::no_forward,
-              error::not_possible<error::layer_without_forward, error::write_auto_forward_const_auto_x_const>>;
-
-/// A forward that is no template and does not take X. (Asking a template would compile its body.)
-template <class M, class X>
-struct ArgumentMistake : NoMistake {};
-template <class M, class X>
-  requires(
-      requires { &M::forward; } && !requires(const M& layer, const X& x) { layer.forward(x.eval()); })
-struct ArgumentMistake<M, X>
-    : MistakeOf<Wrong::no_such_forward, error::not_possible<error::forward_does_not_take_this_argument,
-                                                            error::write_auto_forward_const_auto_x_const>> {};
-
-/// Layers that compute in one element type name it as their input_type.
-template <class M, class X>
-struct InputTypeMistake : NoMistake {};
-template <class M, TensorLike X>
-  requires requires {
-    typename M::input_type;
-    requires !std::is_same_v<typename M::input_type, value_of<X>>;
-  }
-struct InputTypeMistake<M, X> : TypeMistake<typename M::input_type, value_of<X>> {};
-
-/// What is wrong with calling a layer M on X.
-template <class M, class X>
-struct CallMistake
-    : FirstMistake<PlaceMistake<M, X, error::model_is_on, error::input_is_on, error::move_the_input_with_to_D>,
-                   OperandMistake<X>, std::conditional_t<HasForward<M>, NoMistake, NoForward>, InputTypeMistake<M, X>,
-                   ArgumentMistake<M, X>> {};
-
 /// What is wrong with a layer M in a network of T on D. (Layers without parameters have neither.)
 template <class M, class T, class D>
 struct LayerMistake : NoMistake {};
@@ -155,8 +24,8 @@ template <HasPlace M, class T, class D>
 struct LayerMistake<M, T, D>
     : FirstMistake<
           PlaceMistake<Tensor<T, D>, M, error::network_is_on, error::layer_is_on, error::make_all_layers_on_one_device>,
-          std::conditional_t<std::is_same_v<value_of<M>, T>, NoMistake, TypeMistake<T, value_of<M>>>,
-          std::conditional_t<HasForward<M>, NoMistake, NoForward>> {};
+          std::conditional_t<std::is_same_v<value_of<M>, T>, NoMistake, TypeMistake<T, value_of<M>>>, ForwardMistake<M>,
+          ArgumentMistake<M, Tensor<T, D>>, ArgumentMistake<M, Traced<T, D>>> {};
 template <class T, class D, class... M>
 struct NetworkMistake : FirstMistake<LayerMistake<M, T, D>...> {};
 }  // namespace detail
@@ -183,6 +52,9 @@ class Layer {
   template <TensorLike X, class Self = Derived>
     requires detail::IsWrong<detail::CallMistake<Self, X>, detail::Wrong::nothing>
   [[nodiscard]] auto operator()(const X& x) const {
+    if constexpr (detail::HasMembers<Self>) {
+      if (false) derived().members(detail::VisitNothing{});  // nvcc warns of what is asked for and not called
+    }
     return derived().forward(x.eval());
   }
 #define LOCUS_REFUSED operator()(const X&) const
@@ -198,6 +70,9 @@ class Layer {
   template <class Self = Derived>
     requires detail::ListsMembers<Self>
   [[nodiscard]] std::vector<NamedParameter<T, D>> named_parameters() const {
+    if constexpr (detail::HasMembers<Self>) {
+      if (false) derived().members(detail::CheckMembers<T, D>{});  // for the compiler alone, as below
+    }
     std::vector<NamedParameter<T, D>> result;
     detail::visit_parameters<T, D>(derived(), "", [&](const std::string& name, const Parameter<T, D>& parameter) {
       for (const auto& known : result)
@@ -209,6 +84,9 @@ class Layer {
   template <class Self = Derived>
     requires detail::ListsMembers<Self>
   [[nodiscard]] std::vector<Parameter<T, D>> parameters() const {
+    if constexpr (detail::HasMembers<Self>) {
+      if (false) derived().members(detail::CheckMembers<T, D>{});  // for the compiler alone, as below
+    }
     std::vector<Parameter<T, D>> result;
     detail::visit_parameters<T, D>(derived(), "", [&](const std::string&, const Parameter<T, D>& parameter) {
       for (const auto& known : result)
@@ -222,6 +100,9 @@ class Layer {
   template <class Self = Derived>
     requires detail::ListsMembers<Self>
   [[nodiscard]] std::vector<std::pair<std::string, Module<T, D>>> children() const {
+    if constexpr (detail::HasMembers<Self>) {
+      if (false) derived().members(detail::CheckMembers<T, D>{});  // for the compiler alone, as below
+    }
     std::vector<std::pair<std::string, Module<T, D>>> result;
     const detail::VisitChild<T, D> add = [](void* list, std::string_view name, const Module<T, D>& module) {
       static_cast<decltype(result)*>(list)->emplace_back(std::string(name), module);
@@ -252,6 +133,16 @@ class Layer {
 #define LOCUS_REFUSED_FUNCTION zero_grad
 #include <locus/nn/refuse_without_members.inc>
 
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wnon-virtual-dtor"
+  /// For detail::Overtaken: here, so that a layer can make Layer its friend and keep its forward private.
+  template <class Self, class Takes>
+  struct Or : Self, Takes {
+    using Self::forward;
+    using Takes::forward;
+  };
+#pragma GCC diagnostic pop
+
  private:
   [[nodiscard]] const Derived& derived() const { return static_cast<const Derived&>(*this); }
 };
@@ -267,8 +158,22 @@ class Module : public Layer<Module<T, D>, T, D> {
   template <class M>
     requires(!std::is_same_v<std::remove_cvref_t<M>, Module> && detail::HasForward<std::remove_cvref_t<M>> &&
              detail::IsWrong<detail::LayerMistake<std::remove_cvref_t<M>, T, D>, detail::Wrong::nothing>)
-  Module(M&& layer)
-      : model_(static_cast<const Interface*>(new Model<std::remove_cvref_t<M>>(std::forward<M>(layer)))) {}
+  Module(M&& layer) {
+    using Given = std::remove_cvref_t<M>;
+    // Named here, the compiler's path from your program to a mistake in its forward is short.
+    using Output [[maybe_unused]] = decltype(std::declval<const Given&>().forward(std::declval<const Tensor<T, D>&>()));
+    if constexpr (detail::Forwards<Given, Tensor<T, D>>) {
+      using Recorded [[maybe_unused]] =
+          decltype(std::declval<const Given&>().forward(std::declval<const Traced<T, D>&>()));
+    }
+    const detail::CheckMembers<T, D> check;
+    if constexpr (requires { layer.members(check); }) {
+      if (false) layer.members(check);
+    }
+    if constexpr (detail::ForwardsAndRecords<Given, T, D>) {
+      model_ = Shared<const Interface>(new Model<Given>(std::forward<M>(layer)));
+    }
+  }
 
 #if LOCUS_CLANG_REFUSES
   template <class M>
@@ -283,6 +188,14 @@ class Module : public Layer<Module<T, D>, T, D> {
   template <class M>
     requires detail::IsWrong<detail::LayerMistake<M, T, D>, detail::Wrong::no_forward>
   Module(const M&) LOCUS_UNAVAILABLE("a layer has no forward; write auto forward(const auto& x) const");
+  template <class M>
+    requires detail::IsWrong<detail::LayerMistake<M, T, D>, detail::Wrong::hidden_members>
+  Module(const M&) LOCUS_UNAVAILABLE(
+      "members(visit) of a layer is private or not const; write public: void members(const auto& visit) const");
+  template <class M>
+    requires detail::IsWrong<detail::LayerMistake<M, T, D>, detail::Wrong::no_such_forward>
+  Module(const M&) LOCUS_UNAVAILABLE(
+      "the forward of a layer does not take plain and traced tensors alike; write auto forward(const auto& x) const");
 #else
   template <class M, class why = typename detail::LayerMistake<M, T, D>::why>
   Module(const M&) = delete;
@@ -348,7 +261,8 @@ class Module : public Layer<Module<T, D>, T, D> {
     Tensor<T, D> forward_with(const Tensor<T, D>& x, Activation next) const override { return with(x, next); }
     Traced<T, D> forward_with(const Traced<T, D>& x, Activation next) const override { return with(x, next); }
     Activation activation() const override {
-      if constexpr (requires { M::activation; }) return M::activation;
+      if constexpr (requires { requires std::is_same_v<decltype(M::activation), const Activation>; })
+        return M::activation;
       else return Activation::none;
     }
     bool absorbs(Activation) const override { return absorbing; }

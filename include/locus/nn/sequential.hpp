@@ -17,7 +17,22 @@ class Sequential : public Layer<Sequential<T, D>, T, D> {
     requires(sizeof...(M) > 0 && (std::is_constructible_v<Module<T, D>, M&&> && ...) &&
              !(sizeof...(M) == 1 && (std::is_same_v<std::remove_cvref_t<M>, Sequential> && ...)))
   explicit(false) Sequential(M&&... modules) {
-    (modules_.push_back(Module<T, D>(std::forward<M>(modules))), ...);
+    // Module asks the same. Asked here first, the compiler's path from your program to a mistake in yours is short.
+    const auto check = [](const auto& layer) {
+      if constexpr (detail::HasMembers<std::remove_cvref_t<decltype(layer)>>) {
+        layer.members(detail::CheckMembers<T, D>{});
+      }
+    };
+    if (false) (check(modules), ...);
+    using Outputs [[maybe_unused]] =
+        void(decltype(std::declval<const std::remove_cvref_t<M>&>().forward(std::declval<const Tensor<T, D>&>()))...);
+    if constexpr ((detail::Forwards<std::remove_cvref_t<M>, Tensor<T, D>> && ...)) {
+      using Recorded [[maybe_unused]] =
+          void(decltype(std::declval<const std::remove_cvref_t<M>&>().forward(std::declval<const Traced<T, D>&>()))...);
+    }
+    if constexpr ((detail::ForwardsAndRecords<std::remove_cvref_t<M>, T, D> && ...)) {
+      (modules_.push_back(Module<T, D>(std::forward<M>(modules))), ...);
+    }
   }
 
 #if LOCUS_CLANG_REFUSES
@@ -34,6 +49,14 @@ class Sequential : public Layer<Sequential<T, D>, T, D> {
   template <class... M>
     requires detail::IsWrong<detail::NetworkMistake<T, D, M...>, detail::Wrong::no_forward>
   Sequential(const M&...) LOCUS_UNAVAILABLE("a layer has no forward; write auto forward(const auto& x) const");
+  template <class... M>
+    requires detail::IsWrong<detail::NetworkMistake<T, D, M...>, detail::Wrong::hidden_members>
+  Sequential(const M&...) LOCUS_UNAVAILABLE(
+      "members(visit) of a layer is private or not const; write public: void members(const auto& visit) const");
+  template <class... M>
+    requires detail::IsWrong<detail::NetworkMistake<T, D, M...>, detail::Wrong::no_such_forward>
+  Sequential(const M&...) LOCUS_UNAVAILABLE(
+      "the forward of a layer does not take plain and traced tensors alike; write auto forward(const auto& x) const");
 #else
   template <class... M, class why = typename detail::NetworkMistake<T, D, M...>::why>
   Sequential(const M&...) = delete;
@@ -68,5 +91,25 @@ class Sequential : public Layer<Sequential<T, D>, T, D> {
 
   std::vector<Module<T, D>> modules_;
 };
+
+namespace detail {
+/// The first of several layers that has a place.
+template <class... M>
+struct FirstWithPlace {};
+template <class M, class... Rest>
+struct FirstWithPlace<M, Rest...> : FirstWithPlace<Rest...> {};
+template <HasPlace M, class... Rest>
+struct FirstWithPlace<M, Rest...> {
+  using type = M;
+};
+template <class... M>
+using first_with_place_t = typename FirstWithPlace<std::remove_cvref_t<M>...>::type;
+}  // namespace detail
+
+/// The network lives where the first of its layers with parameters does.
+template <class M, class... Rest>
+  requires(sizeof...(Rest) > 0)
+Sequential(M&&, Rest&&...)
+    -> Sequential<value_of<detail::first_with_place_t<M, Rest...>>, device_of<detail::first_with_place_t<M, Rest...>>>;
 
 }  // namespace locus::inline LOCUS_ABI::nn

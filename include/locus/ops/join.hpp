@@ -224,6 +224,16 @@ template <class X, class... Rest>
                 unsqueeze(detail::as_met<role>(rest), axis)...);
 }
 
+#define LOCUS_REFUSED concat(const std::vector<X>&, int = 0)
+#define LOCUS_REFUSED_CALL "concat"
+#define LOCUS_REFUSED_TEMPLATE class X
+#define LOCUS_REFUSED_MISTAKE detail::JoinMistake<X>
+#include <locus/device/refuse.inc>
+#define LOCUS_REFUSED stack(const std::vector<X>&, int = 0)
+#define LOCUS_REFUSED_CALL "stack"
+#define LOCUS_REFUSED_TEMPLATE class X
+#define LOCUS_REFUSED_MISTAKE detail::JoinMistake<X>
+#include <locus/device/refuse.inc>
 detail::JoinedTensors concat(const detail::JoinedTensors&, int axis = 0);
 detail::JoinedTensors stack(const detail::JoinedTensors&, int axis = 0);
 #define LOCUS_REFUSED concat(int, const X&, const Rest&...)

@@ -212,6 +212,17 @@ template <detail::UntracedOn<Cuda> X>
 #define LOCUS_REFUSED_TEXT "copy_async(x): x records gradients, which would be lost; take its value, x.value()"
 #define LOCUS_REFUSED_WHY error::not_possible<error::source_records_gradients, error::take_its_value_x_value>
 #include <locus/device/refuse_if.inc>
+#define LOCUS_REFUSED copy_async(const X&)
+#define LOCUS_REFUSED_TEMPLATE detail::UntracedOn<Cuda> X
+#define LOCUS_REFUSED_TEXT "copy_async(x): x is on Cuda; say copy_async(x, Pinned{}), the only place it is copied to"
+#define LOCUS_REFUSED_WHY error::not_possible<error::target_is_not_said, error::say_copy_async_x_Pinned>
+#include <locus/device/refuse_if.inc>
+#define LOCUS_REFUSED copy_async(const X&, const Stream<E>&)
+#define LOCUS_REFUSED_TEMPLATE detail::UntracedOn<Cuda> X, class E
+#define LOCUS_REFUSED_TEXT \
+  "copy_async(x, stream): x is on Cuda; say copy_async(x, Pinned{}, stream), the only place it is copied to"
+#define LOCUS_REFUSED_WHY error::not_possible<error::target_is_not_said, error::say_copy_async_x_Pinned>
+#include <locus/device/refuse_if.inc>
 #define LOCUS_REFUSED copy_async(const X&, const Stream<E>&)
 #define LOCUS_REFUSED_CALL "copy_async(x, stream)"
 #define LOCUS_REFUSED_TEMPLATE detail::UntracedOn<Pinned> X, class E

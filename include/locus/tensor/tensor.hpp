@@ -239,7 +239,8 @@ class Tensor {
   [[nodiscard]] LOCUS_OUT_OF_LINE Tensor<U, D> as() const;  ///< converted; itself if T is U
   template <MemorySpace E>
   [[nodiscard]] LOCUS_OUT_OF_LINE Tensor<T, E> to(E device = {}) const;  ///< on another device; itself if there already
-#include <locus/device/refuse_bool.inc>
+#include <locus/device/refuse_conversion.inc>
+#include <locus/device/refuse_other_names.inc>
 #include <locus/device/refuse_to.inc>
   template <class X>
     requires detail::CopySource<X, D>

@@ -67,46 +67,78 @@ struct OnlyThen : std::conditional_t<First::wrong == Wrong::nothing, Second, NoM
 template <class M, class Optimizer, class T, class D>
   requires detail::Trainable<M, Optimizer, T, D>
 Tensor<T, D> train_step(const M& model, Optimizer& optimizer, const data::Batch<T, D>& batch) {
-  const auto loss = cross_entropy(model(trace(batch.images)), batch.labels);
+  Traced<T, D> logits;
+  if constexpr (nn::detail::HasForward<M>) logits = model.forward(trace(batch.images));  // as in evaluate
+  else logits = model(trace(batch.images));
+  const auto loss = cross_entropy(logits, batch.labels);
   optimizer.zero_grad();
   loss.backward();
   optimizer.step();
   return loss.value();
 }
 
-/// Trains a classifier by cross-entropy and validates it after every epoch; records are added to `history`.
-/// throws ArgumentError for options out of range or loaders without a batch; NumericError when the loss becomes NaN or
-/// infinite (noticed where progress is reported, and at epoch ends)
+namespace detail {
+/// What training for an epoch gave.
+struct Trained {
+  double loss, seconds, images_per_second;
+};
+template <class M, class Optimizer, class T, class D>
+Trained train_epoch(int epoch, const M& model, Optimizer& optimizer, data::Loader<T, D>& train,
+                    const FitOptions& options) {
+  const Stopwatch watch;
+  Tensor<T, D> loss_sum;
+  std::int64_t images = 0, batches = 0;
+  const auto mean_loss = [&] {
+    const double mean = static_cast<double>(loss_sum.item()) / static_cast<double>(batches);
+    require_finite_loss(mean, epoch);
+    return mean;
+  };
+  for (const auto& batch : train) {
+    const Tensor<T, D> loss = train_step(model, optimizer, batch);
+    if (batches == 0) loss_sum = loss;
+    else loss_sum += loss;
+    ++batches;
+    images += batch.labels.elements();
+    if (options.on_progress && (batches % options.report_every == 0 || batches == train.size())) {
+      const double mean = mean_loss();
+      options.on_progress({epoch, batches, train.size(), static_cast<double>(images) / watch.seconds(), mean},
+                          options.state);
+    }
+  }
+  const double mean = mean_loss(), seconds = watch.seconds();
+  return {mean, seconds, static_cast<double>(images) / seconds};
+}
+template <class M, class Optimizer, class T, class D>
+void train(const M& model, Optimizer& optimizer, data::Loader<T, D>& batches, data::Loader<T, D>& valid,
+           History& history, const FitOptions& options) {
+  require_valid(options, batches.size(), valid.size());
+  for (int epoch = options.first_epoch; epoch < options.first_epoch + options.epochs; ++epoch) {
+    const Trained trained = train_epoch(epoch, model, optimizer, batches, options);
+    const Evaluation score = evaluate(model, valid);
+    require_finite_loss(score.loss, epoch, "validation loss");
+    history.add(
+        {epoch, optimizer.lr(), trained.loss, score.loss, score.accuracy, trained.seconds, trained.images_per_second});
+    if (options.on_epoch) options.on_epoch(history.last(), options.state);
+  }
+}
+}  // namespace detail
+
+/// Trains a classifier, a layer or a function, by cross-entropy and validates it after every epoch; records are added
+/// to `history`. throws ArgumentError for options out of range or loaders without a batch; NumericError when the loss
+/// becomes NaN or infinite (noticed where progress is reported, and at epoch ends)
 template <class M, class Optimizer, class T, class D>
   requires detail::Trainable<M, Optimizer, T, D>
 void fit(const M& model, Optimizer& optimizer, data::Loader<T, D>& train, data::Loader<T, D>& valid, History& history,
          const FitOptions& options = {}) {
-  detail::require_valid(options, train.size(), valid.size());
-  for (int epoch = options.first_epoch; epoch < options.first_epoch + options.epochs; ++epoch) {
-    const Stopwatch watch;
-    Tensor<T, D> loss_sum;
-    std::int64_t images = 0, batches = 0;
-    for (const auto& batch : train) {
-      const Tensor<T, D> loss = train_step(model, optimizer, batch);
-      if (batches == 0) loss_sum = loss;
-      else loss_sum += loss;
-      ++batches;
-      images += batch.labels.elements();
-      if (options.on_progress && (batches % options.report_every == 0 || batches == train.size())) {
-        const double mean_loss = static_cast<double>(loss_sum.item()) / static_cast<double>(batches);
-        detail::require_finite_loss(mean_loss, epoch);
-        options.on_progress({epoch, batches, train.size(), static_cast<double>(images) / watch.seconds(), mean_loss},
-                            options.state);
-      }
+  if constexpr (nn::detail::HasForward<M>) {
+    // Named here, the compiler's path from your program to a mistake in its forward is short.
+    using Recorded [[maybe_unused]] = decltype(model.forward(std::declval<const Traced<T, D>&>()));
+    if constexpr (nn::detail::Forwards<M, Traced<T, D>>) {
+      using Output [[maybe_unused]] = decltype(model.forward(std::declval<const Tensor<T, D>&>()));
+      detail::train(model, optimizer, train, valid, history, options);
     }
-    const double mean_loss = static_cast<double>(loss_sum.item()) / static_cast<double>(batches);
-    const double seconds = watch.seconds();
-    detail::require_finite_loss(mean_loss, epoch);
-    const Evaluation score = evaluate(model, valid);
-    detail::require_finite_loss(score.loss, epoch, "validation loss");
-    history.add(
-        {epoch, optimizer.lr(), mean_loss, score.loss, score.accuracy, seconds, static_cast<double>(images) / seconds});
-    if (options.on_epoch) options.on_epoch(history.last(), options.state);
+  } else {
+    detail::train(model, optimizer, train, valid, history, options);
   }
 }
 

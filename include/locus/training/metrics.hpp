@@ -16,9 +16,10 @@ struct AccuracyMistake : FirstMistake<PlaceMistake<L, Y, error::input_is_on, err
 template <class M, class T, class D>
 struct BatchMistake : NoMistake {};
 template <HasPlace M, class T, class D>
-struct BatchMistake<M, T, D> : FirstMistake<PlaceMistake<M, Tensor<T, D>, error::model_is_on, error::batches_are_on,
-                                                         error::make_the_loader_for_the_device_of_the_model>,
-                                            nn::detail::InputTypeMistake<M, Tensor<T, D>>> {};
+struct BatchMistake<M, T, D>
+    : FirstMistake<PlaceMistake<M, Tensor<T, D>, error::model_is_on, error::batches_are_on,
+                                error::make_the_loader_for_the_device_of_the_model>,
+                   nn::detail::ForwardMistake<M>, nn::detail::InputTypeMistake<M, Tensor<T, D>>> {};
 }  // namespace detail
 
 /// How many rows of logits (n, classes) are largest at their label (n). shape: (). cost: two launches
@@ -63,14 +64,16 @@ struct Evaluation {
   double accuracy = 0;  ///< in [0, 1]
 };
 
-/// Loss and accuracy of a model over all batches: plain tensors, so nothing is recorded.
+/// Loss and accuracy of a model, a layer or a function, over all batches: plain tensors, so nothing is recorded.
 /// throws ArgumentError for a loader without a batch
 template <class M, class T, class D>
   requires detail::IsWrong<detail::BatchMistake<M, T, D>, detail::Wrong::nothing>
 [[nodiscard]] Evaluation evaluate(const M& model, data::Loader<T, D>& batches) {
   double loss = 0, hits = 0, samples = 0;
   for (const auto& [images, labels] : batches) {
-    const Tensor<T, D> logits = model(images);
+    Tensor<T, D> logits;
+    if constexpr (nn::detail::HasForward<M>) logits = model.forward(images);  // without a call in between, in errors
+    else logits = model(images);
     loss += static_cast<double>(cross_entropy(logits, labels, {.reduction = Reduction::sum}).item());
     hits += static_cast<double>(correct(logits, labels).item());
     samples += static_cast<double>(labels.elements());

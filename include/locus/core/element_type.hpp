@@ -1,0 +1,52 @@
+#pragma once
+// Element types as values, for what is known only at run time: the contents of files.
+
+#include <locus/core/dtype.hpp>
+
+#include <cstddef>
+
+namespace locus::inline LOCUS_ABI {
+
+enum class ElementType : std::uint8_t { float32, float64, int32, int64, uint8, boolean, float16, bfloat16 };
+
+template <DType T>
+inline constexpr ElementType element_type = std::is_same_v<T, float>          ? ElementType::float32
+                                            : std::is_same_v<T, double>       ? ElementType::float64
+                                            : std::is_same_v<T, std::int32_t> ? ElementType::int32
+                                            : std::is_same_v<T, std::int64_t> ? ElementType::int64
+                                            : std::is_same_v<T, std::uint8_t> ? ElementType::uint8
+                                            : std::is_same_v<T, bool>         ? ElementType::boolean
+                                            : std::is_same_v<T, half>         ? ElementType::float16
+                                                                              : ElementType::bfloat16;
+
+/// In bytes.
+[[nodiscard]] constexpr std::size_t size_of(ElementType type) {
+  switch (type) {
+    case ElementType::float64:
+    case ElementType::int64: return 8;
+    case ElementType::float32:
+    case ElementType::int32: return 4;
+    case ElementType::float16:
+    case ElementType::bfloat16: return 2;
+    case ElementType::uint8:
+    case ElementType::boolean: return 1;
+  }
+  return 0;
+}
+
+/// NumPy's name of the type.
+[[nodiscard]] constexpr std::string_view dtype_name(ElementType type) {
+  switch (type) {
+    case ElementType::float32: return dtype_name<float>();
+    case ElementType::float64: return dtype_name<double>();
+    case ElementType::int32: return dtype_name<std::int32_t>();
+    case ElementType::int64: return dtype_name<std::int64_t>();
+    case ElementType::uint8: return dtype_name<std::uint8_t>();
+    case ElementType::boolean: return dtype_name<bool>();
+    case ElementType::float16: return dtype_name<half>();
+    case ElementType::bfloat16: return dtype_name<bfloat16>();
+  }
+  return "unknown";
+}
+
+}  // namespace locus::inline LOCUS_ABI

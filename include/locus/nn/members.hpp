@@ -1,0 +1,151 @@
+#pragma once
+// The parameters and children that a layer lists in members(visit).
+
+#include <locus/autograd/parameter.hpp>
+
+namespace locus::inline LOCUS_ABI::nn {
+
+template <class T, class D>
+class Module;
+
+namespace detail {
+using namespace locus::detail;
+
+[[nodiscard]] LOCUS_OUT_OF_LINE inline std::string child_name(const std::string& prefix, std::string_view name) {
+  return prefix.empty() ? std::string(name) : join(prefix, ".", name);
+}
+
+template <class X>
+concept ListOfMembers = requires(const X& list) { list.begin(), list.end(), list.size(); };
+
+/// Calls visit(name, member) for a member, or for those of a list of them, "name.0", "name.1", ...
+template <class X, class Visit>
+void visit_each(std::string_view name, const X& member, const Visit& visit) {
+  if constexpr (ListOfMembers<X>) {
+    std::size_t i = 0;
+    for (const auto& one : member) visit_each(join(name, ".", i++), one, visit);
+  } else {
+    visit(name, member);
+  }
+}
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wnon-virtual-dtor"
+/// Whether a class has a member named forward or members, whatever its parameters: two bases that both have one make
+/// the name ambiguous. (A call would compile the body, and its mistakes be reported here too.)
+struct Names {
+  int forward, members;
+};
+template <class M>
+struct AlsoNames : M, Names {};
+#pragma GCC diagnostic pop
+
+/// Whether a layer has a forward. A final class is believed.
+template <class M>
+concept HasForward =
+    std::is_class_v<M> && requires { sizeof(M); } && (std::is_final_v<M> || !requires { &AlsoNames<M>::forward; });
+
+struct VisitNothing {
+  void operator()(std::string_view, const auto&) const {}
+};
+template <class M>
+concept HasMembers = requires(const M& layer, const VisitNothing& visit) { layer.members(visit); };
+/// Whether a layer lists its parameters and children, itself or through the module it wraps.
+template <class M>
+concept ListsMembers =
+    HasMembers<M> || requires(const M& layer, const VisitNothing& visit) { layer.visit_parameters("", visit); };
+/// Whether it has functions of that name that cannot be called.
+template <class M>
+concept HidesMembers = std::is_class_v<M> && !std::is_final_v<M> && !ListsMembers<M> &&
+                       !requires { &AlsoNames<M>::members; } && !requires { &M::members; };
+
+/// What is wrong with listing an X in a layer of T on D. A layer that has no place has no parameters.
+template <class X, class T, class D>
+struct MemberMistake
+    : std::conditional_t<HasForward<X>, NoMistake,
+                         MistakeOf<Wrong::other_member, error::not_possible<error::member_is_no_parameter_and_no_layer,
+                                                                            error::list_what_it_holds>>> {};
+template <ListOfMembers X, class T, class D>
+struct MemberMistake<X, T, D> : MemberMistake<std::remove_cvref_t<decltype(*std::declval<const X&>().begin())>, T, D> {
+};
+template <HasPlace X, class T, class D>
+  requires(!ListOfMembers<X>)
+struct MemberMistake<X, T, D>
+    : FirstMistake<
+          PlaceMistake<Tensor<T, D>, X, error::layer_is_on, error::member_is_on, error::make_all_layers_on_one_device>,
+          std::conditional_t<TensorLike<X> && !IsParameter<X>,
+                             MistakeOf<Wrong::tensor_as_member,
+                                       error::not_possible<error::member_is_a_tensor, error::make_it_a_Parameter>>,
+                             NoMistake>,
+          std::conditional_t<std::is_same_v<value_of<X>, T>, NoMistake, TypeMistake<T, value_of<X>>>,
+          std::conditional_t<
+              TensorLike<X> || ListsMembers<X>, NoMistake,
+              MistakeOf<Wrong::no_members,
+                        error::not_possible<error::layer_without_members<X>,
+                                            error::list_them_in_public_void_members_const_auto_visit_const>>>> {};
+
+LOCUS_REFUSALS_BEGIN
+/// Says at compile time, in the lines of members(visit) that list them, which members of a layer of T on D are none.
+template <class T, class D>
+struct CheckMembers {
+  template <class X>
+    requires IsWrong<MemberMistake<X, T, D>, Wrong::nothing>
+  void operator()(std::string_view name, const X& member) const {
+    if constexpr (ListOfMembers<X>) {
+      for (const auto& one : member) (*this)(name, one);
+    } else if constexpr (HasMembers<X>) {
+      member.members(*this);
+    }
+  }
+#define LOCUS_REFUSED operator()(std::string_view, const X&) const
+#define LOCUS_REFUSED_CALL "visit(name, member)"
+#define LOCUS_REFUSED_TEMPLATE class X
+#define LOCUS_REFUSED_MISTAKE MemberMistake<X, T, D>
+#define LOCUS_REFUSED_LEFT "the layer is"
+#define LOCUS_REFUSED_RIGHT "the member is"
+#define LOCUS_REFUSED_REMEDY(layer, member) "make all layers on one device"
+#include <locus/device/refuse.inc>
+};
+LOCUS_REFUSALS_END
+
+/// Calls visit(name, member) for the members that a layer lists.
+template <class M, class Visit>
+void visit_members(const M& layer, const Visit& visit) {
+  if constexpr (HasMembers<M>) {
+    layer.members([&](std::string_view name, const auto& member) { visit_each(name, member, visit); });
+  }
+}
+
+/// Calls visit(full name, parameter) for all parameters of T on D below a layer, depth first.
+template <class T, class D, class M, class Visit>
+void visit_parameters(const M& layer, const std::string& prefix, const Visit& visit) {
+  if constexpr (requires { layer.visit_parameters(prefix, visit); }) {
+    layer.visit_parameters(prefix, visit);
+  } else {
+    visit_members(layer, [&](std::string_view name, const auto& member) {
+      using Member = std::remove_cvref_t<decltype(member)>;
+      if constexpr (std::is_same_v<Member, Parameter<T, D>>) {
+        if (member.defined()) visit(child_name(prefix, name), member);
+      } else {
+        visit_parameters<T, D>(member, child_name(prefix, name), visit);
+      }
+    });
+  }
+}
+
+/// Calls visit(state, name, module) for the members that are modules themselves.
+template <class T, class D>
+using VisitChild = void (*)(void* state, std::string_view name, const Module<T, D>& module);
+template <class T, class D, class M>
+void visit_children(const M& layer, VisitChild<T, D> visit, void* state) {
+  if constexpr (requires { layer.visit_children(visit, state); }) {
+    layer.visit_children(visit, state);
+  } else {
+    visit_members(layer, [&](std::string_view name, const auto& member) {
+      if constexpr (!IsParameter<std::remove_cvref_t<decltype(member)>>) visit(state, name, Module<T, D>(member));
+    });
+  }
+}
+
+}  // namespace detail
+}  // namespace locus::inline LOCUS_ABI::nn

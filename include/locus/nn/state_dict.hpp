@@ -1,0 +1,186 @@
+#pragma once
+// The parameters of a model by name: what is saved, loaded, and copied from one model into another.
+
+#include <locus/core/element_type.hpp>
+#include <locus/nn/module.hpp>
+#include <locus/tensor/copy.hpp>
+
+#include <map>
+#include <set>
+
+namespace locus::inline LOCUS_ABI::nn {
+
+/// Tensors of one place by name, of any element types, in the order in which they were added. Their memory is shared.
+template <class D = Cpu>
+class StateDict {
+ public:
+  using device_type = D;
+  struct Entry {
+    std::string name;
+    ElementType type;
+    Shape shape;
+    Tensor<std::uint8_t, D> bytes;  ///< the elements, dense and row-major
+  };
+
+  [[nodiscard]] std::size_t size() const { return entries_.size(); }
+  [[nodiscard]] auto begin() const { return entries_.begin(); }
+  [[nodiscard]] auto end() const { return entries_.end(); }
+  [[nodiscard]] bool contains(std::string_view name) const { return positions_.contains(name); }
+
+  /// Adds a tensor under a name. A dense one shares its memory, another is copied.
+  /// throws ArgumentError for a name that is there already
+  template <DType T>
+  void add(std::string name, const Tensor<T, D>& x) {
+    const Tensor<T, D> dense = x.contiguous();
+    const std::int64_t bytes = dense.elements() * static_cast<std::int64_t>(sizeof(T));
+    add({std::move(name), element_type<T>, dense.shape(),
+         Tensor<std::uint8_t, D>(dense.buffer(), reinterpret_cast<std::uint8_t*>(dense.data()), {bytes}, {1})});
+  }
+
+  /// The tensor of a name, whose memory it shares. throws ArgumentError for a name that is not there, or another
+  /// element type
+  template <DType T>
+  [[nodiscard]] Tensor<T, D> get(std::string_view name) const {
+    const auto position = positions_.find(name);
+    if (position == positions_.end())
+      fail<ArgumentError>({"StateDict: there is no tensor '", name, "'; there are ", list_of_names()});
+    const Entry& entry = entries_[position->second];
+    if (entry.type != element_type<T>)
+      fail<ArgumentError>({"StateDict: '", name, "' holds ", dtype_name(entry.type), ", not ", dtype_name<T>(),
+                           "; get it as what it holds and convert with .as<T>()"});
+    return Tensor<T, D>(entry.bytes.buffer(), reinterpret_cast<T*>(entry.bytes.data()), entry.shape,
+                        row_major(entry.shape));
+  }
+
+  /// A copy in another place; itself if there already.
+  template <MemorySpace E>
+  [[nodiscard]] StateDict<E> to(E place = {}) const {
+    StateDict<E> result;
+    for (const Entry& entry : entries_)
+      result.add({entry.name, entry.type, entry.shape, entry.bytes.template to<E>(place)});
+    return result;
+  }
+
+ private:
+  template <class E>
+  friend class StateDict;
+  void add(Entry entry) {
+    if (!positions_.emplace(entry.name, entries_.size()).second)
+      fail<ArgumentError>({"StateDict::add: there is a tensor '", entry.name, "' already"});
+    entries_.push_back(std::move(entry));
+  }
+  [[nodiscard]] std::string list_of_names() const {
+    if (entries_.empty()) return "none";
+    std::string list;
+    for (std::size_t i = 0; i < entries_.size() && i < 8; ++i) list += join(i ? ", '" : "'", entries_[i].name, "'");
+    return entries_.size() > 8 ? join(list, " and ", entries_.size() - 8, " more") : list;
+  }
+
+  std::vector<Entry> entries_;
+  std::map<std::string, std::size_t, std::less<>> positions_;
+};
+
+namespace detail {
+/// Every name of every parameter: those that layers share have several.
+/// throws ArgumentError for two parameters of one name
+template <class M>
+[[nodiscard]] auto all_names(const M& model) {
+  using T = value_of<M>;
+  using D = device_of<M>;
+  std::vector<NamedParameter<T, D>> result;
+  std::set<std::string> names;
+  visit_parameters<T, D>(model, "", [&](const std::string& name, const Parameter<T, D>& parameter) {
+    if (!names.insert(name).second)
+      fail<ArgumentError>({"two parameters of the model have the name '", name, "'; give each its own in members()"});
+    result.push_back({name, parameter});
+  });
+  return result;
+}
+}  // namespace detail
+
+/// The parameters of a model under their full names, such as "0.weight", as PyTorch names them; what layers share under
+/// all of its names. Dense ones share the model's memory: save them, or copy them with .to<D>(), before it changes.
+template <class M>
+  requires detail::ListsMembers<M>
+[[nodiscard]] auto state_dict(const M& model) {
+  StateDict<device_of<M>> state;
+  for (const auto& [name, parameter] : detail::all_names(model)) state.add(name, parameter.value());
+  return state;
+}
+
+struct LoadOptions {
+  bool strict = true;  ///< whether the names must be the model's, all of them and no others
+};
+/// Names that were in the model or in the state alone.
+struct LoadedState {
+  std::vector<std::string> missing, unexpected;
+};
+
+namespace detail {
+/// What is wrong with loading a state of D into a model.
+template <class M, class D>
+struct StateMistake : NoMistake {};
+template <HasPlace M, class D>
+  requires(!std::is_same_v<device_of<M>, D>)
+struct StateMistake<M, D> : MistakeOf<Wrong::places,
+                                      error::device_mismatch<error::model_is_on<device_of<M>>, error::state_is_on<D>,
+                                                             error::load_it_where_the_model_is_or_move_it_with_to_D>,
+                                      device_of<M>, D> {};
+
+[[nodiscard]] inline std::string quoted(const std::vector<std::string>& names) {
+  std::string list;
+  for (const auto& name : names) list += join(list.empty() ? "'" : ", '", name, "'");
+  return list.empty() ? "none" : list;
+}
+}  // namespace detail
+
+/// Copies a state into the parameters of a model, of the same names, shapes and element types. All of it is checked
+/// before anything is copied. A parameter that layers share needs one of its names; of several, the last one counts.
+/// throws ArgumentError for names that do not fit, unless not strict, or another element type; ShapeError for another
+/// shape
+///
+///     load_state_dict(model, io::load<Cuda>("model.safetensors"));
+template <class M, class D>
+  requires(detail::ListsMembers<M> && detail::IsWrong<detail::StateMistake<M, D>, detail::Wrong::nothing>)
+LoadedState load_state_dict(const M& model, const StateDict<D>& state, const LoadOptions& options = {}) {
+  using T = value_of<M>;
+  LoadedState result;
+  const auto parameters = detail::all_names(model);
+  std::vector<std::pair<Parameter<T, D>, Tensor<T, D>>> copies;
+  std::set<std::string_view> names;
+  std::set<const void*> memory, found;
+  for (const auto& [name, parameter] : parameters) {
+    names.insert(name);
+    memory.insert(parameter.value().buffer().whole());
+    if (!state.contains(name)) continue;
+    const auto source = state.template get<T>(name);
+    if (!(source.shape() == parameter.shape()))
+      fail<ShapeError>(
+          {"load_state_dict: '", name, "' has shape ", source.shape(), ", but ", parameter.shape(), " in the model"});
+    found.insert(parameter.node().get());
+    copies.emplace_back(parameter, source);
+  }
+  for (const auto& [name, parameter] : parameters)
+    if (!found.contains(parameter.node().get())) result.missing.push_back(name);
+  for (const auto& entry : state)
+    if (!names.contains(entry.name)) result.unexpected.push_back(entry.name);
+  if (options.strict && !(result.missing.empty() && result.unexpected.empty()))
+    fail<ArgumentError>({"load_state_dict: names that only the model has: ", detail::quoted(result.missing),
+                         "; that only the state has: ", detail::quoted(result.unexpected),
+                         "; to load the others, say {.strict = false}"});
+  for (auto& [parameter, source] : copies)  // a state of this model's own memory is read before that changes
+    if (memory.contains(source.buffer().whole()) && source.data() != parameter.value().data()) source = source.clone();
+  for (const auto& [parameter, source] : copies) parameter.value().copy_(source);
+  return result;
+}
+
+#define LOCUS_REFUSED load_state_dict(const M&, const StateDict<D>&, const LoadOptions& = {})
+#define LOCUS_REFUSED_CALL "load_state_dict(model, state)"
+#define LOCUS_REFUSED_TEMPLATE class M, class D
+#define LOCUS_REFUSED_MISTAKE detail::StateMistake<M, D>
+#define LOCUS_REFUSED_LEFT "the model is"
+#define LOCUS_REFUSED_RIGHT "the state is"
+#define LOCUS_REFUSED_REMEDY(model, state) "load it there, io::load<" model ">(path), or move it with .to<" model ">()"
+#include <locus/device/refuse.inc>
+
+}  // namespace locus::inline LOCUS_ABI::nn

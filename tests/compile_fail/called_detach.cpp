@@ -1,0 +1,14 @@
+// What another library calls `.detach()`.
+// because: whether something is recorded is a type, so this is no copy and no flag but the tensor inside
+// expect-error: detach_is_called_value.*say_x_value|is x\.value\(\)
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+Tensor<float> mistake(const Traced<float>& x) {
+#ifdef LOCUS_MUST_FAIL
+  return x.detach();
+#else
+  return x.value();
+#endif
+}

@@ -1,0 +1,24 @@
+// A layer of your own that computes with a tensor of another device, where a model is evaluated.
+// because: the first line is the one of the layer, not one of the loop that calls it
+// expect-error: left_is_on<locus::Cpu>.*right_is_on<locus::Cuda>|left operand is on Cpu, right operand is on Cuda
+// expect-error: move_one_with_to_Cpu_or_to_Cuda|move one with \.to<Cpu>\(\) or \.to<Cuda>\(\)
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+template <Device D>
+struct Shifted : nn::Layer<Shifted<D>, float, D> {
+  nn::Linear<float, D> inner{4, 4};
+  Tensor<float, Cuda> shift = ones<float, Cuda>({4});
+
+  auto forward(const auto& x) const {
+#ifdef LOCUS_MUST_FAIL
+    return inner(x) + shift;
+#else
+    return inner(x) + shift.to<D>();
+#endif
+  }
+  void members(const auto& visit) const { visit("inner", inner); }
+};
+
+Evaluation mistake(data::Loader<float, Cpu>& batches) { return evaluate(Shifted<Cpu>{}, batches); }

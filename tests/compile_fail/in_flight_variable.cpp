@@ -1,0 +1,15 @@
+// A variable of what is still being copied.
+// because: it is no tensor yet
+// expect-error: tensor_is_still_being_copied|the tensor is still being copied
+// expect-error: say_std_move_x_ordered_or_wait|std::move\(x\)\.ordered\(\)
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+auto mistake(Pending<Tensor<float, Cuda>> x) {
+#ifdef LOCUS_MUST_FAIL
+  return variable(x);
+#else
+  return variable(std::move(x).ordered());
+#endif
+}

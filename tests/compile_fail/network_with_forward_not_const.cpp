@@ -1,0 +1,20 @@
+// A network with a layer whose forward is not const.
+// because: computing does not change a layer; parameters are shared handles, which an optimizer changes
+// expect-error: layer_has_no_forward_that_takes_this_argument|the forward of a layer does not take plain and
+// expect-error: write_auto_forward_const_auto_x_const|write auto forward\(const auto& x\) const
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+template <Device D>
+struct Halved : nn::Layer<Halved<D>, float, D> {
+  nn::Linear<float, D> inner{4, 4};
+#ifdef LOCUS_MUST_FAIL
+  auto forward(const auto& x) { return inner(x) * 0.5f; }
+#else
+  auto forward(const auto& x) const { return inner(x) * 0.5f; }
+#endif
+  void members(const auto& visit) const { visit("inner", inner); }
+};
+
+nn::Sequential<float, Cpu> mistake() { return {nn::ReLU{}, Halved<Cpu>{}}; }

@@ -1,0 +1,24 @@
+// A layer of your own that computes with a tensor of another device, pushed into a network.
+// because: where the layer becomes a part of the network, all of it is compiled
+// expect-error: left_is_on<locus::Cpu>.*right_is_on<locus::Cuda>|left operand is on Cpu, right operand is on Cuda
+// expect-error: move_one_with_to_Cpu_or_to_Cuda|move one with \.to<Cpu>\(\) or \.to<Cuda>\(\)
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+template <Device D>
+struct Shifted : nn::Layer<Shifted<D>, float, D> {
+  nn::Linear<float, D> inner{4, 4};
+  Tensor<float, Cuda> shift = ones<float, Cuda>({4});
+
+  auto forward(const auto& x) const {
+#ifdef LOCUS_MUST_FAIL
+    return inner(x) + shift;
+#else
+    return inner(x) + shift.to<D>();
+#endif
+  }
+  void members(const auto& visit) const { visit("inner", inner); }
+};
+
+void mistake(nn::Sequential<float, Cpu>& network) { network.push_back(Shifted<Cpu>{}); }

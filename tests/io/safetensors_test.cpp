@@ -1,0 +1,298 @@
+#include <locus/io/safetensors.hpp>
+
+#include <locus/nn/linear.hpp>
+#include <locus/nn/sequential.hpp>
+#include <locus/tensor/factory.hpp>
+
+#include <support/device_list.hpp>
+#include <support/reference.hpp>
+#include <support/temporary_folder.hpp>
+
+#include <cstdlib>
+
+#include <sys/stat.h>
+
+using namespace locus;
+using namespace locus_test;
+
+namespace {
+
+std::string golden_file() {
+  const char* const tests = std::getenv("LOCUS_TEST_DIR");
+  return join(tests ? tests : "tests", "/golden/model.safetensors");
+}
+
+/// A file with this header and so many bytes of data.
+std::string file_of(const std::string& header, std::size_t data = 0) {
+  std::string text;
+  for (std::size_t shift = 0; shift < 64; shift += 8) text += static_cast<char>(header.size() >> shift & 0xff);
+  return text + header + std::string(data, '\1');
+}
+
+template <class T>
+std::string one_tensor(const std::string& name, const T& values) {
+  return join("{\"", name, "\":{", values, "}}");
+}
+
+}  // namespace
+
+LOCUS_DEVICE_TEST("what the reference implementation wrote is read, on any device", D) {
+  const auto state = io::load<D>(golden_file());
+  CHECK(state.size() == 10);
+  CHECK_CLOSE(state.template get<float>("0.weight"), Reference({2, 3}, {0, 0.25, 0.5, 0.75, 1, 1.25}));
+  CHECK_CLOSE(state.template get<float>("0.bias"), Reference({2}, {-1.5, 2.5}));
+  CHECK_CLOSE(state.template get<half>("half"), Reference({3}, {1, -2.5, INFINITY}));
+  CHECK_CLOSE(state.template get<bfloat16>("brain"), Reference({2, 1}, {1.5, -3}));
+  CHECK_CLOSE(state.template get<double>("double"), Reference(Shape{}, {0.1}));
+  CHECK_CLOSE(state.template get<std::int64_t>("steps"), Reference({2}, {0x1p40, -1}));
+  CHECK_CLOSE(state.template get<std::int32_t>("small"), Reference({2}, {7, -7}));
+  CHECK_CLOSE(state.template get<std::uint8_t>("pixels"), Reference({1, 2}, {0, 255}));
+  CHECK_CLOSE(state.template get<bool>("mask"), Reference({3}, {1, 0, 1}));
+  CHECK(state.template get<float>("nothing").shape() == Shape{0, 5});
+}
+
+LOCUS_DEVICE_TEST("a model is saved under PyTorch's names, and loaded into another", D) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path / "model.safetensors";
+  const nn::Sequential<float, D> trained{nn::Linear<float, D>{3, 4}, nn::ReLU{}, nn::Linear<float, D>{4, 2}};
+  const nn::Sequential<float, D> model{nn::Linear<float, D>{3, 4}, nn::ReLU{}, nn::Linear<float, D>{4, 2}};
+  const auto x = tensor<float, D>({1, 3}, {1, 2, 3});
+  io::save(path, nn::state_dict(trained));
+  CHECK(folder.entries() == 1);
+
+  const auto state = io::load<D>(path);
+  std::string names;
+  for (const auto& entry : state) names += join(entry.name, " ", entry.shape, " ");
+  CHECK(names == "0.weight (4, 3) 0.bias (4,) 2.weight (2, 4) 2.bias (2,) ");
+  const auto loaded = nn::load_state_dict(model, state);
+  CHECK((loaded.missing.empty() && loaded.unexpected.empty()));
+  CHECK_CLOSE(model(x), reference(trained(x)));
+}
+
+TEST_CASE("every element type comes back bit by bit, aligned, in a header of whole words") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path / "all";
+  nn::StateDict<Cpu> state;
+  state.add("odd", tensor<std::uint8_t, Cpu>({3}, {1, 2, 3}));
+  state.add("b", tensor<bool, Cpu>({2}, {true, false}));
+  state.add("h", tensor<half, Cpu>({1}, {0.1}));
+  state.add("bf", tensor<bfloat16, Cpu>({1}, {-0.1}));
+  state.add("f", tensor<float, Cpu>({2, 1}, {-0.f, NAN}));
+  state.add("i", tensor<std::int32_t, Cpu>({1}, {INT32_MIN}));
+  state.add("d", tensor<double, Cpu>({1}, {5e-324}));
+  state.add("l", tensor<std::int64_t, Cpu>({1}, {INT64_MIN}));
+  state.add("view \"\xc3\xa4\"", arange<float>(6).reshape({2, 3}).transpose());
+  io::save(path, state);
+  const auto back = io::load(path);
+  CHECK(back.size() == state.size());
+  for (const auto& entry : state) {
+    CAPTURE(entry.name);
+    const auto found = std::find_if(back.begin(), back.end(), [&](const auto& e) { return e.name == entry.name; });
+    REQUIRE(found != back.end());
+    CHECK(found->type == entry.type);
+    CHECK(found->shape == entry.shape);
+    CHECK(std::equal(found->bytes.begin(), found->bytes.end(), entry.bytes.begin(), entry.bytes.end()));
+  }
+  CHECK_CLOSE(back.get<float>("view \"\xc3\xa4\""), Reference({3, 2}, {0, 3, 1, 4, 2, 5}));
+
+  const std::string text = content_of(path);
+  std::uint64_t header = 0;
+  std::memcpy(&header, text.data(), sizeof header);
+  CHECK(header % 8 == 0);
+  const auto json = nlohmann::json::parse(text.substr(8, header));
+  for (const auto& [name, entry] : json.items()) {
+    if (name == "__metadata__") continue;
+    const auto [begin, end] = entry["data_offsets"].get<std::pair<std::size_t, std::size_t>>();
+    std::size_t count = 1;
+    for (const std::size_t extent : entry["shape"]) count *= extent;
+    CHECK(begin % ((end - begin) / count) == 0);
+  }
+}
+
+TEST_CASE("a state says what it holds and what it does not") {
+  nn::StateDict<Cpu> state;
+  CHECK_THROWS_WITH_AS((void)state.get<float>("w"), doctest::Contains("there are none"), ArgumentError);
+  state.add("w", ones({2}));
+  CHECK_THROWS_WITH_AS(state.add("w", ones({2})), doctest::Contains("'w' already"), ArgumentError);
+  CHECK_THROWS_WITH_AS((void)state.get<float>("v"), doctest::Contains("there are 'w'"), ArgumentError);
+  CHECK_THROWS_WITH_AS((void)state.get<double>("w"), doctest::Contains("'w' holds float32, not float64"),
+                       ArgumentError);
+  const Tensor<float> shared = state.get<float>("w");
+  shared.fill_(3);
+  CHECK_CLOSE(state.get<float>("w"), {3, 3});
+}
+
+TEST_CASE("a state that does not fit a model changes nothing of it") {
+  const nn::Linear<float, Cpu> model{2, 2};
+  const auto before = reference(model.parameters()[0].value());
+  const auto with = [](const std::string& name, const Tensor<float>& weight) {
+    nn::StateDict<Cpu> state;
+    state.add("weight", weight);
+    state.add(name, ones({2}));
+    return state;
+  };
+  CHECK_THROWS_WITH_AS(
+      nn::load_state_dict(model, with("shift", ones({2, 2}))),
+      doctest::Contains("only the model has: 'bias'; that only the state has: 'shift'; to load the others, say"),
+      ArgumentError);
+  CHECK_THROWS_WITH_AS(nn::load_state_dict(model, with("bias", ones({2, 3}))),
+                       doctest::Contains("'weight' has shape (2, 3), but (2, 2) in the model"), ShapeError);
+  CHECK_CLOSE(model.parameters()[0].value(), before);
+  const auto loaded = nn::load_state_dict(model, with("shift", ones({2, 2})), {.strict = false});
+  CHECK(loaded.missing == std::vector<std::string>{"bias"});
+  CHECK(loaded.unexpected == std::vector<std::string>{"shift"});
+  CHECK_CLOSE(model.parameters()[0].value(), {1, 1, 1, 1});
+}
+
+TEST_CASE("a file that is cut short, at any byte, is refused") {
+  const TemporaryFolder folder;
+  const std::string whole = content_of(golden_file());
+  REQUIRE(whole.size() > 700);
+  for (std::size_t length = 0; length < whole.size(); ++length) {
+    CAPTURE(length);
+    CHECK_THROWS_AS((void)io::load(folder.write("cut", whole.substr(0, length))), DataError);
+  }
+  CHECK_THROWS_WITH_AS((void)io::load(folder.write("long", whole + " ")), doctest::Contains("its tensors have"),
+                       DataError);
+}
+
+TEST_CASE("no byte of a header, changed, makes it read what is not there") {
+  const TemporaryFolder folder;
+  const std::string whole = content_of(golden_file());
+  const std::size_t header = 8 + static_cast<unsigned char>(whole[0]) + 256u * static_cast<unsigned char>(whole[1]);
+  for (std::size_t at = 0; at < header; ++at) {
+    for (const char other : {'\0', '9', '"', '{', '\xff'}) {
+      std::string changed = whole;
+      changed[at] = other;
+      try {
+        for (const auto& entry : io::load(folder.write("changed", changed)))
+          CHECK(entry.bytes.elements() == elements(entry.shape) * static_cast<std::int64_t>(size_of(entry.type)));
+      } catch (const DataError&) {}
+    }
+  }
+}
+
+TEST_CASE("what is wrong with a file is said") {
+  const TemporaryFolder folder;
+  const auto refused = [&](const std::string& file, const char* why) {
+    CAPTURE(why);
+    CHECK_THROWS_WITH_AS((void)io::load(folder.write("file", file)), doctest::Contains(why), DataError);
+  };
+  const auto tensor = [](const std::string& fields, std::size_t data) {
+    return file_of(one_tensor("w", fields), data);
+  };
+  refused("short", "expected at least 8");
+  refused(std::string(8, '\xff'), "its header is said to have 18446744073709551615 bytes");
+  refused(file_of("[]"), "its header is no JSON object");
+  refused(file_of("{"), "its header is no JSON object");
+  refused(file_of(std::string(100000, '[')), "its header is no JSON object");
+  refused(file_of(R"({"w":7})"), "\"w\" has no dtype");
+  refused(tensor(R"("dtype":"F32","shape":[1])", 4), "\"w\" has no data_offsets");
+  refused(tensor(R"("dtype":"F8","shape":[1],"data_offsets":[0,1])", 1), "\"w\" has dtype \"F8\"; expected F32");
+  refused(tensor(R"("dtype":"F32","shape":[1,1,1,1,1,1,1,1,1],"data_offsets":[0,4])", 4), "at most 8 extents");
+  refused(tensor(R"("dtype":"F32","shape":[-1],"data_offsets":[0,4])", 4), "-1 where a number from 0 is expected");
+  refused(tensor(R"("dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,4])", 4), "more than 2^63 bytes");
+  refused(tensor(R"("dtype":"F32","shape":[1],"data_offsets":[0,4,8])", 4), "expected [begin, end]");
+  refused(tensor(R"("dtype":"F32","shape":[2],"data_offsets":[0,4])", 4), "expected 8 bytes");
+  refused(tensor(R"("dtype":"F32","shape":[1],"data_offsets":[4,0])", 4), "lies from byte 4 to 0");
+  refused(tensor(R"("dtype":"F32","shape":[1],"data_offsets":[4,8])", 4), "lies from byte 4 to 8 of 4");
+  refused(tensor(R"("dtype":"F32","shape":[1],"data_offsets":[4,8])", 8), "begins at byte 4");
+  refused(file_of(R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[2],)"
+                  R"("data_offsets":[1,3]}})",
+                  3),
+          "\"b\" begins at byte 1, but the one before it ends at 2");
+  refused(file_of(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"a":{"dtype":"U8","shape":[1],)"
+                  R"("data_offsets":[0,1]}})",
+                  1),
+          "\"a\" is there twice");
+  refused(tensor(R"("dtype":"U8","dtype":"I8","shape":[1],"data_offsets":[0,1])", 1), "\"dtype\" is there twice");
+  refused(file_of(R"({"__metadata__":{"epoch":3}})"),
+          "its __metadata__ is {\"epoch\":3}; expected an object of strings");
+  refused(file_of("{\"a\\u001b[31m\":" + std::string(5000, '[') + std::string(5000, ']') + "}"),
+          "\"a\\u001b[31m\" has no dtype");
+  std::string bools = tensor(R"("dtype":"BOOL","shape":[1],"data_offsets":[0,1])", 1);
+  bools.back() = '\2';
+  refused(bools, "holds other bytes than 0 and 1");
+  CHECK_THROWS_WITH_AS((void)io::load(folder.path / "none"), doctest::Contains("No such file"), DataError);
+  CHECK_THROWS_WITH_AS((void)io::load(folder.path), doctest::Contains("no regular file"), DataError);
+  REQUIRE(mkfifo((folder.path / "pipe").c_str(), 0600) == 0);
+  CHECK_THROWS_WITH_AS((void)io::load(folder.path / "pipe"), doctest::Contains("no regular file"), DataError);
+}
+
+TEST_CASE("a state that cannot be written leaves the old file as it was") {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("model", "old");
+  nn::StateDict<Cpu> state;
+  state.add("bad \xff", ones({2}));
+  CHECK_THROWS_WITH_AS(io::save(path, state), doctest::Contains("not UTF-8"), ArgumentError);
+  nn::StateDict<Cpu> reserved;
+  reserved.add("__metadata__", ones({2}));
+  CHECK_THROWS_AS(io::save(path, reserved), ArgumentError);
+  CHECK(content_of(path) == "old");
+  CHECK_THROWS_WITH_AS(io::save(folder.path / "none" / "m", nn::StateDict<Cpu>()),
+                       doctest::Contains("there is no folder"), DataError);
+  io::save(path, nn::StateDict<Cpu>());
+  CHECK(io::load(path).size() == 0);
+}
+
+namespace {
+/// Two names for one layer, as language models have for their embedding.
+struct Tied : nn::Layer<Tied, float, Cpu> {
+  nn::Linear<float, Cpu> first{2, 2}, second = first;
+  auto forward(const auto& x) const { return second(first(x)); }
+  void members(const auto& visit) const {
+    visit("first", first);
+    visit("second", second);
+  }
+};
+struct Twice : nn::Layer<Twice, float, Cpu> {
+  Parameter<float> a{ones({1})}, b{ones({1})};
+  void members(const auto& visit) const {
+    visit("a", a);
+    visit("a", b);
+  }
+};
+}  // namespace
+
+TEST_CASE("what layers share is saved under all of its names, and loaded from any of them") {
+  const Tied model;
+  const auto state = nn::state_dict(model);
+  CHECK(state.size() == 4);
+  CHECK((state.contains("first.weight") && state.contains("second.weight")));
+  const Tied other;
+  nn::load_state_dict(other, state);
+  CHECK_CLOSE(other.first.parameters()[0].value(), reference(model.first.parameters()[0].value()));
+
+  nn::StateDict<Cpu> half_of_it;
+  half_of_it.add("second.weight", ones({2, 2}));
+  half_of_it.add("first.bias", ones({2}));
+  CHECK(nn::load_state_dict(model, half_of_it).missing.empty());
+  CHECK_CLOSE(model.first.parameters()[0].value(), {1, 1, 1, 1});
+}
+
+TEST_CASE("two parameters of one name are refused") {
+  CHECK_THROWS_WITH_AS((void)nn::state_dict(Twice{}), doctest::Contains("have the name 'a'"), ArgumentError);
+  nn::StateDict<Cpu> state;
+  state.add("a", zeros({1}));
+  CHECK_THROWS_AS(nn::load_state_dict(Twice{}, state), ArgumentError);
+}
+
+TEST_CASE("a state of the model's own memory is read before the model changes") {
+  const nn::Sequential<float, Cpu> model{nn::Linear<float, Cpu>{2, 2}, nn::Linear<float, Cpu>{2, 2}};
+  const auto before = nn::state_dict(model);
+  const auto first = reference(before.get<float>("0.weight")), second = reference(before.get<float>("1.weight"));
+  nn::StateDict<Cpu> swapped;
+  swapped.add("0.weight", before.get<float>("1.weight"));
+  swapped.add("1.weight", before.get<float>("0.weight"));
+  nn::load_state_dict(model, swapped, {.strict = false});
+  CHECK_CLOSE(nn::state_dict(model).get<float>("0.weight"), second);
+  CHECK_CLOSE(nn::state_dict(model).get<float>("1.weight"), first);
+}
+
+TEST_CASE("a file of many tensors is read in the time of its bytes") {
+  const TemporaryFolder folder;
+  nn::StateDict<Cpu> state;
+  for (int i = 0; i < 20000; ++i) state.add(std::to_string(i), Tensor<float>(Shape{0}));
+  io::save(folder.path / "many", state);  // minutes, were it quadratic
+  CHECK(io::load(folder.path / "many").size() == 20000);
+}
