@@ -733,7 +733,7 @@ TEST_CASE("copies between host, pinned memory and GPU") {
     Transfer<Pinned, Cpu>::copy({}, pinned, {}, result_of_pinned.data(), bytes);
     CHECK(result_of_pinned == original);
     Transfer<Cpu, Pinned>::copy({}, source.data(), {}, pinned, bytes);
-    cuda::copy_async(cuda::Context::current(0), pinned, pinned, other, bytes, cudaMemcpyHostToDevice).wait();
+    cuda::copy_async(cuda::Context::current(0), pinned, pinned, other, bytes, cudaMemcpyHostToDevice)->wait();
     Transfer<Cuda, Cpu>::copy({}, other, {}, result.data(), bytes);
     CHECK(result == source);
     Backend<Pinned>::deallocate({}, pinned, bytes);

@@ -171,7 +171,7 @@ LOCUS_OUT_OF_LINE inline void run(Context& context, const MapCall& call, const P
     for (int i = 0; i < piece.operands; ++i) call.operands[i].advance(piece.offset[i]);
     ++locus::detail::launches.map;
     launch_piece(context.stream(), call, piece);
-    check(cudaGetLastError(), "map");
+    context.launched("map", {piece.extent, static_cast<std::size_t>(piece.rank)});
     for (int i = 0; i < piece.operands; ++i) call.operands[i].advance(-piece.offset[i]);
   };
   for_each_part(plan, in_order, launch);

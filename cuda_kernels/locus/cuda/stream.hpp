@@ -1,13 +1,33 @@
 #pragma once
 // What a thread needs to use one GPU: its stream, its memory, its library handles.
 
+#include <locus/core/shape.hpp>
 #include <locus/cuda/memory.hpp>
 
 #include <array>
+#include <atomic>
+#include <cstdlib>
 
 namespace locus::inline LOCUS_ABI::cuda {
 
 inline constexpr int max_devices = 64;
+
+namespace detail {
+[[nodiscard]] LOCUS_OUT_OF_LINE inline std::atomic<bool>& launches_are_awaited() {
+  static std::atomic<bool> awaited{[] {
+    const char* const text = std::getenv("LOCUS_SYNC");
+    return text && std::string_view(text) != "" && std::string_view(text) != "0";
+  }()};
+  return awaited;
+}
+}  // namespace detail
+
+/// Whether the host waits for every launch, so that an error is thrown by the operation that makes it, under its name,
+/// and not by a later one. Slow, for debugging. At first what LOCUS_SYNC in the environment says: 1, or 0 or nothing.
+inline void await_launches(bool awaited) { detail::launches_are_awaited().store(awaited, std::memory_order_relaxed); }
+[[nodiscard]] inline bool launches_are_awaited() {
+  return detail::launches_are_awaited().load(std::memory_order_relaxed);
+}
 
 /// One thread's access to one GPU. When the thread ends, the next new thread gets it, with what is still queued in it.
 class Context {
@@ -32,6 +52,14 @@ class Context {
   void synchronize() {
     const OrdinalGuard guard(ordinal_);  // or the call would start the current GPU
     check(cudaStreamSynchronize(stream()), "cudaStreamSynchronize");
+  }
+
+  /// After each launch. throws what it reports, naming it and what it ran over; with LOCUS_SYNC=1, what it did too
+  void launched(const char* verb, std::span<const std::int64_t> extents) {
+    cudaError_t error = cudaGetLastError();
+    if (error == cudaSuccess && launches_are_awaited()) error = cudaStreamSynchronize(stream());
+    if (error != cudaSuccess) [[unlikely]]
+      detail::raise(error, join(verb, " over ", Shape(extents)).c_str());
   }
 
   /// Largest shared memory of a block, in bytes, for kernels that ask for it.

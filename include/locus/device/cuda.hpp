@@ -135,6 +135,9 @@ namespace cuda {
 /// Whether float32 products may round their inputs to TF32; without a GPU, nothing does.
 inline void allow_tf32(bool) {}
 [[nodiscard]] inline bool tf32_allowed() { return false; }
+/// Whether the host waits for every launch; without a GPU, there is none.
+inline void await_launches(bool) {}
+[[nodiscard]] inline bool launches_are_awaited() { return false; }
 
 [[noreturn]] inline void require_device(int ordinal) {
   fail<CudaUnavailable>({"cuda:", ordinal, ": ", unavailable_reason()});

@@ -79,7 +79,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   simulated::start_current();
   simulated::reach_end(stream);
-  return cudaSuccess;
+  return give(simulated::failure.exchange(cudaSuccess));
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t handle, unsigned) {
   simulated::start_current();

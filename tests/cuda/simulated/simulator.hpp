@@ -42,6 +42,9 @@ struct Event {
   Stream* stream = nullptr;
   std::size_t position = 0;
 };
+/// Whether kernels fail as they run, which is told to whoever waits for them.
+inline std::atomic<bool> kernels_fail{false};
+inline std::atomic<cudaError_t> failure{cudaSuccess};
 /// Whether copies happen as late as the order of streams and events allows; otherwise at once.
 inline std::atomic<bool> late_copies{false};
 inline std::recursive_mutex queues;
@@ -234,6 +237,7 @@ class Launch {
   template <class F>
   void operator()(const F& kernel) const {
     const std::lock_guard lock(one_launch_at_a_time);
+    if (kernels_fail) failure = cudaErrorIllegalAddress;
     gridDim = dim3(blocks_);
     blockDim = dim3(threads_);
     for (unsigned block = 0; block < blocks_; ++block) {

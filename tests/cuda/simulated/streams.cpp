@@ -65,3 +65,21 @@ TEST_CASE("the same holds for what a thread-local object frees, after the thread
   }).join();
   CHECK(simulated::waits == before + 1);
 }
+
+TEST_CASE("what fails while it runs is thrown by whoever waits, or, awaited, by the operation itself") {
+  auto* x = static_cast<float*>(Backend<Cuda>::allocate({}, 8 * sizeof(float)));
+  const auto fill = [&] {
+    Backend<Cuda>::map({}, make_plan<1>(Shape{2, 3}, std::array<Strides, 1>{Strides{4, 1}}), Fill{}, Pack<>{},
+                       Pack<float*>{x});
+  };
+  CHECK_FALSE(cuda::launches_are_awaited());
+  simulated::kernels_fail = true;
+  CHECK_NOTHROW(fill());
+  CHECK_THROWS_WITH_AS(Backend<Cuda>::synchronize({}), doctest::Contains("cudaStreamSynchronize: "), CudaError);
+  cuda::await_launches(true);
+  CHECK_THROWS_WITH_AS(fill(), doctest::Contains("map over (2, 3): "), CudaError);
+  simulated::kernels_fail = false;
+  CHECK_NOTHROW(fill());
+  cuda::await_launches(false);
+  Backend<Cuda>::deallocate({}, x, 8 * sizeof(float));
+}
