@@ -269,7 +269,7 @@ void for_each_row(Context& context, int64_t rows, int64_t cols, const F& f) {
   } else {
     detail::launch_rows_by_block(context, rows, cols, f);
   }
-  context.launched("for_each_row", std::array{rows, cols});
+  context.launched("for_each_row", std::array<std::int64_t, 2>{rows, cols});
 }
 
 }  // namespace locus::inline LOCUS_ABI::cuda

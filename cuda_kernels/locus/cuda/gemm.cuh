@@ -271,7 +271,7 @@ void integer_gemm(Context& context, const GemmBatch& batch, const MatrixRef<cons
   const auto blocks = static_cast<unsigned>(tasks < most_blocks ? tasks : most_blocks);
   ++locus::detail::launches.gemm;
   gemm_by_tiles<T, E><<<blocks, 256, 0, context.stream()>>>(Product{a, b, c, batch, epilogue, epilogue.accumulates()});
-  context.launched("gemm", std::array{batch.count, c.rows, c.cols, a.cols});
+  context.launched("gemm", std::array<std::int64_t, 4>{batch.count, c.rows, c.cols, a.cols});
 }
 }  // namespace detail
 

@@ -146,7 +146,7 @@ class Blas {
                          product.c, &plan.c, product.c, &plan.c, &plan.algorithm, workspace.as<void>(), plan.workspace,
                          context_.stream()),
           "gemm (cublasLtMatmul)");
-    context_.launched("gemm", std::array{product.count, product.m, product.n, product.k});
+    context_.launched("gemm", std::array<std::int64_t, 4>{product.count, product.m, product.n, product.k});
     return true;
   }
 

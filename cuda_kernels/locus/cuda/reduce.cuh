@@ -200,7 +200,7 @@ inline void reduce_piece(Context& context, const ReduceCall& call, const Piece& 
   const auto run = [&] {
     ++locus::detail::launches.reduce;
     call.launch(context.stream(), call.arguments, launch);
-    context.launched("reduce", std::array{kept.elements, launch.reduced.elements});
+    context.launched("reduce", std::array<std::int64_t, 2>{kept.elements, launch.reduced.elements});
   };
   auto* partials = scratch.template as<unsigned char>();
   for_each_summand_piece(call, [&](const Piece& piece) {
