@@ -10,6 +10,7 @@ nvcc): as it stands, which must succeed, and with -DLOCUS_MUST_FAIL, which must 
     // expect-error(gcc): left_is_on         only of this compiler: gcc, clang (any version), clang19 or nvcc
     // compilers: gcc clang clang19          default: all four
     // lines: 10                             what a compiler prints at most; default: 12
+    // flags(clang): -fno-x                  further flags of a compiler
     // because: a copy would be hidden       the reason, in docs/placement.md, which is made of these files
     #include <locus/locus.hpp>
 
@@ -35,7 +36,7 @@ import tempfile
 import common
 import placement_page
 
-DIRECTIVE = re.compile(r"^//\s*(expect-error|compilers|lines|because)(?:\((\w+)\))?:\s*(.*\S)\s*$")
+DIRECTIVE = re.compile(r"^//\s*(expect-error|compilers|lines|flags|because)(?:\((\w+)\))?:\s*(.*\S)\s*$")
 LINES = 12
 FOLDER = common.ROOT / "tests" / "compile_fail"
 COMPILERS = ["gcc", "clang", "clang19", "nvcc"]
@@ -76,6 +77,16 @@ def read_expectations(text):
     if "LOCUS_MUST_FAIL" not in text:
         raise ValueError("no LOCUS_MUST_FAIL branch")
     return wanted, budget
+
+
+def flags_of(source, compiler):
+    """What a file asks of a compiler beside the usual flags."""
+    flags = []
+    for line in source.read_text().splitlines():
+        match = DIRECTIVE.match(line)
+        if match and match[1] == "flags" and compiler.startswith(match[2] or ""):
+            flags += match[3].split()
+    return flags
 
 
 def says(word, line):
@@ -175,7 +186,7 @@ def check_case(compiler, path, source, regexes, budget, control_is_good, said):
     if said:
         return judge(source, 1, said, regexes, budget), said
     with tempfile.TemporaryDirectory() as scratch:
-        build = command(compiler, path, source, scratch)
+        build = [*command(compiler, path, source, scratch), *flags_of(source, compiler)]
         problem = None if control_is_good else control_problem(build)
         if problem:
             return problem, ""

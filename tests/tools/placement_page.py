@@ -83,10 +83,11 @@ HEAD = """# The rules of placement
 
 Where a value lives is part of its type: `Tensor<float, Cuda>` and `Tensor<float, Cpu>` are different types, and these are
 the mistakes that the compiler answers. Every answer is one error in your own file, and its first line says which operand
-is where and what to write instead. It has at most twelve lines; with clang, each further template of yours around the
-mistake adds three. The texts below are what g++ 12 and clang 14 print for exactly this code, with no CUDA
-toolkit installed; nvcc's are g++'s in other words. (g++ says `locus::cpu_only_generic` where it means `locus`: an inline
-namespace that tells how the program is built.)
+is where and what to write instead. It has at most twelve lines. Each further template of yours around the mistake adds
+one with g++ and nvcc, and three with clang, where `-ftemplate-backtrace-limit=1` leaves twelve, however many there are.
+The texts below are what g++ 12 and clang 14 print for exactly this code, with no CUDA toolkit installed; nvcc's are
+g++'s in other words. (g++ says `locus::cpu_only_generic` where it means `locus`: an inline namespace that tells how the
+program is built.)
 
 This page is made of [`tests/compile_fail`](../tests/compile_fail) by `tests/tools/compile_fail.py --write-page`; the test
 suite compares it with the compilers.

@@ -161,6 +161,11 @@ class CompileFail(Scratch):
     def test_too_many_lines(self):
         self.assertIn("2 allowed", self.judge("// lines: 2\n" + self.GOOD))
 
+    def test_flags_of_a_file(self):
+        needs_it = self.GOOD + "#ifndef A_FLAG\n#error a flag is missing\n#endif\n"
+        self.assertEqual(self.judge("// flags(gcc): -DA_FLAG\n" + needs_it), "")
+        self.assertIn("control does not compile", self.judge("// flags(clang): -DA_FLAG\n" + needs_it))
+
     def test_malformed_files(self):
         self.assertIn("no '// expect-error", self.judge("#ifdef LOCUS_MUST_FAIL\nx\n#endif\n"))
         self.assertIn("no LOCUS_MUST_FAIL", self.judge("// expect-error: x\n"))
