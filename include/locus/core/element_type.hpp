@@ -9,15 +9,21 @@ namespace locus::inline LOCUS_ABI {
 
 enum class ElementType : std::uint8_t { float32, float64, int32, int64, uint8, boolean, float16, bfloat16 };
 
+namespace detail {
 template <DType T>
-inline constexpr ElementType element_type = std::is_same_v<T, float>          ? ElementType::float32
-                                            : std::is_same_v<T, double>       ? ElementType::float64
-                                            : std::is_same_v<T, std::int32_t> ? ElementType::int32
-                                            : std::is_same_v<T, std::int64_t> ? ElementType::int64
-                                            : std::is_same_v<T, std::uint8_t> ? ElementType::uint8
-                                            : std::is_same_v<T, bool>         ? ElementType::boolean
-                                            : std::is_same_v<T, half>         ? ElementType::float16
-                                                                              : ElementType::bfloat16;
+[[nodiscard]] consteval ElementType element_type_of() {
+  if (std::is_same_v<T, float>) return ElementType::float32;
+  if (std::is_same_v<T, double>) return ElementType::float64;
+  if (std::is_same_v<T, std::int32_t>) return ElementType::int32;
+  if (std::is_same_v<T, std::int64_t>) return ElementType::int64;
+  if (std::is_same_v<T, std::uint8_t>) return ElementType::uint8;
+  if (std::is_same_v<T, bool>) return ElementType::boolean;
+  if (std::is_same_v<T, half>) return ElementType::float16;
+  if (std::is_same_v<T, bfloat16>) return ElementType::bfloat16;
+}
+}  // namespace detail
+template <DType T>
+inline constexpr ElementType element_type = detail::element_type_of<T>();
 
 /// In bytes.
 [[nodiscard]] constexpr std::size_t size_of(ElementType type) {

@@ -231,19 +231,19 @@ template <class M, class... Rest>
 struct FirstMistake<M, Rest...> : std::conditional_t<M::wrong != Wrong::nothing, std::type_identity<M>,
                                                      std::type_identity<FirstMistake<Rest...>>>::type {};
 
-/// What nvcc takes the result of a refused call for: the same as the first operand that has a place.
+/// The first of several types that has a place, or void.
 template <class... X>
-struct RefusedResult {
+struct FirstWithPlace {
   using type = void;
 };
 template <class X, class... Rest>
-struct RefusedResult<X, Rest...> : RefusedResult<Rest...> {};
+struct FirstWithPlace<X, Rest...> : FirstWithPlace<Rest...> {};
 template <HasPlace X, class... Rest>
-struct RefusedResult<X, Rest...> {
+struct FirstWithPlace<X, Rest...> {
   using type = std::remove_cvref_t<X>;
 };
 template <class... X>
-using refused_t = typename RefusedResult<X...>::type;
+using first_with_place_t = typename FirstWithPlace<X...>::type;
 
 template <class M, Wrong kind>
 concept IsWrong = M::wrong == kind;

@@ -92,20 +92,6 @@ class Sequential : public Layer<Sequential<T, D>, T, D> {
   std::vector<Module<T, D>> modules_;
 };
 
-namespace detail {
-/// The first of several layers that has a place.
-template <class... M>
-struct FirstWithPlace {};
-template <class M, class... Rest>
-struct FirstWithPlace<M, Rest...> : FirstWithPlace<Rest...> {};
-template <HasPlace M, class... Rest>
-struct FirstWithPlace<M, Rest...> {
-  using type = M;
-};
-template <class... M>
-using first_with_place_t = typename FirstWithPlace<std::remove_cvref_t<M>...>::type;
-}  // namespace detail
-
 /// The network lives where the first of its layers with parameters does.
 template <class M, class... Rest>
   requires(sizeof...(Rest) > 0)
