@@ -20,6 +20,7 @@
 
 #include <locus/nn/module.hpp>
 
+#include <locus/device/capture.hpp>
 #include <locus/device/pinned.hpp>
 #include <locus/device/select.hpp>
 

@@ -19,7 +19,8 @@ import common  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent / "simulated"
 DEFAULT = [HERE.parent / "verbs_test.cpp", HERE.parent / "training_test.cpp",
-           HERE.parents[1] / "tensor" / "copy_async_test.cpp", HERE / "streams.cpp", HERE / "tables.cpp"]
+           HERE.parents[1] / "tensor" / "copy_async_test.cpp", HERE / "streams.cpp", HERE / "tables.cpp",
+           HERE.parents[1] / "device" / "capture_test.cpp"]
 
 
 def toolkit_headers():
@@ -44,7 +45,7 @@ def closing(text, start):
 
 
 def rewrite_launches(text):
-    """kernel<<<configuration>>>(arguments) -> simulated::Launch(configuration)([&] { kernel(arguments); })"""
+    """kernel<<<configuration>>>(arguments) -> simulated::Launch(configuration)(a call of the kernel, arguments)"""
     while (at := text.find("<<<")) >= 0:
         begin = max(text.rfind(mark, 0, at) for mark in ";{}") + 1
         begin += len(text[begin:]) - len(text[begin:].lstrip())
@@ -52,7 +53,8 @@ def rewrite_launches(text):
         last = closing(text, end_of_configuration + 3)
         kernel, configuration = text[begin:at], text[at + 3:end_of_configuration]
         arguments = text[end_of_configuration + 4:last]
-        text = (f"{text[:begin]}simulated::Launch({configuration})([&] {{ {kernel}({arguments}); }}){text[last + 1:]}")
+        call = f"[=](const auto&... values) {{ {kernel}(values...); }}"
+        text = f"{text[:begin]}simulated::Launch({configuration})({call}, {arguments}){text[last + 1:]}"
     return text
 
 

@@ -37,9 +37,14 @@ Steps train(const data::Mnist& digits, int count, D device) {
   return steps;
 }
 
-TEST_CASE("100 steps of the digits' perceptron: the losses of Cpu, 12 launches each, no new memory") {
+#ifdef LOCUS_SIMULATED_CUDA
+constexpr int count = 40;  // a GPU simulated on the host takes a while
+#else
+constexpr int count = 100;
+#endif
+
+TEST_CASE("steps of the digits' perceptron: the losses of Cpu, 12 launches each, no new memory") {
   if (!cuda::is_available()) SKIP_TEST("no CUDA device answers");
-  const int count = 100;
   const auto digits = data::Mnist::draw(13000, {.seed = 7});
   const Steps cpu = train(digits, count, Cpu{}), gpu = train(digits, count, Cuda{});
   REQUIRE(gpu.losses.size() == static_cast<std::size_t>(count));
@@ -51,6 +56,60 @@ TEST_CASE("100 steps of the digits' perceptron: the losses of Cpu, 12 launches e
   CHECK(gpu.losses.back() < 0.5f * gpu.losses.front());
   CHECK(gpu.most_launches <= 12);
   CHECK(gpu.system_allocations_after_first == 0);
+}
+
+/// Adds noise from the default generator; and, if it looks, waits for the GPU in between.
+struct Noise {
+  bool looks = false;
+  auto forward(const auto& x) const {
+    const auto y = (x + randn<float, Cuda>(x.shape()) * 0.01f).eval();
+    if (looks) (void)sum(y.value()).item();
+    return y;
+  }
+};
+
+struct Fitted {
+  History history;
+  std::vector<Parameter<float, Cuda>> parameters;
+  std::int64_t launches = 0, replays = 0;
+};
+Fitted fit_digits(const data::Mnist& digits, const Noise& noise, bool capture) {
+  manual_seed(11);
+  const nn::Sequential<float, Cuda> model{nn::Flatten{}, nn::Linear<float, Cuda>{784, 8}, nn::ReLU{}, noise,
+                                          nn::Linear<float, Cuda>{8, 10}};
+  optim::Adam optimizer{model.parameters(), {.lr = 0.01}};
+  auto train = data::loader<Cuda>(digits.train, {.batch_size = 32, .shuffle = true, .seed = 3});
+  auto valid = data::loader<Cuda>(digits.valid, {.batch_size = 50});
+  Fitted fitted;
+  const LaunchLog log;
+  fit(model, optimizer, train, valid, fitted.history, {.epochs = 2, .capture = capture});
+  fitted.launches = log.launches();
+  fitted.replays = log.counts().replay;
+  fitted.parameters = model.parameters();
+  return fitted;
+}
+
+TEST_CASE("fit replays its steps, all but those on smaller batches, and learns the same bit for bit") {
+  if (!cuda::is_available()) SKIP_TEST("no CUDA device answers");
+  const auto digits = data::Mnist::draw(210, {.seed = 7});
+  const std::int64_t batches = (digits.train.size() + 31) / 32;
+  REQUIRE(digits.train.size() % 32 != 0);
+  for (const bool looks : {false, true}) {
+    INFO("looks: ", looks);
+    const Fitted plain = fit_digits(digits, {looks}, false), replayed = fit_digits(digits, {looks}, true);
+    CHECK(plain.replays == 0);
+    CHECK(replayed.replays == (looks ? 0 : 2 * (batches - 1) - 1));
+    if (!looks) CHECK(3 * replayed.launches < 2 * plain.launches);
+    REQUIRE(replayed.history.records().size() == 2);
+    for (std::size_t epoch = 0; epoch < 2; ++epoch) {
+      CHECK(replayed.history.records()[epoch].train_loss == plain.history.records()[epoch].train_loss);
+      CHECK(replayed.history.records()[epoch].valid_loss == plain.history.records()[epoch].valid_loss);
+    }
+    for (std::size_t i = 0; i < plain.parameters.size(); ++i) {
+      const Tensor difference = max(abs(plain.parameters[i].value() - replayed.parameters[i].value()));
+      CHECK(difference.item() == 0.f);
+    }
+  }
 }
 
 }  // namespace

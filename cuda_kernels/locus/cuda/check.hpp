@@ -50,6 +50,11 @@ namespace detail {
               cudaGetErrorString(error), "; check nvidia-smi");
 }
 
+/// Whether a call was refused because a step is being captured.
+[[nodiscard]] inline bool means_uncapturable(cudaError_t error) {
+  return error >= cudaErrorStreamCaptureUnsupported && error <= cudaErrorStreamCaptureWrongThread;
+}
+
 [[nodiscard]] inline const char* remedy(cudaError_t error) {
   switch (error) {
     case cudaErrorNoKernelImageForDevice:
@@ -67,6 +72,10 @@ namespace detail {
   if (means_unavailable(error)) fail<CudaUnavailable>({operation, ": ", explain_unavailable(error)});
   if (error == cudaErrorMemoryAllocation) {
     fail<OutOfMemory>({operation, ": out of GPU memory; use smaller batches or free tensors"});
+  }
+  if (means_uncapturable(error)) {
+    fail<CaptureError>({operation, ": cannot be captured for replay: ", cudaGetErrorName(error), ", ",
+                        cudaGetErrorString(error), "; do it before or after the step"});
   }
   fail<CudaError>({operation, ": ", cudaGetErrorName(error), ", ", cudaGetErrorString(error), remedy(error)});
 }

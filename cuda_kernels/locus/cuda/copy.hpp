@@ -48,11 +48,19 @@ class Staging {
 };
 }  // namespace detail
 
+namespace detail {
+inline void refuse_captured_copy(const Context& context) {
+  context.refuse_capture("a copy from the host to the GPU, which replays would repeat with what the host had then",
+                         "copy before the step, with copy_ into a tensor that the step uses");
+}
+}  // namespace detail
+
 /// Between page-locked memory, of which `block` is the whole, and a GPU, in the order of a context's stream. Returns
 /// the moment when it is done; until then neither side may change, and the block serves no one else, whoever lets go of
 /// it.
 [[nodiscard]] inline Shared<const Event> copy_async(Context& context, void* block, const void* source, void* target,
                                                     std::size_t bytes, cudaMemcpyKind direction) {
+  context.refuse_capture("an asynchronous copy", "copy before the step, and order or await the copy there");
   const OrdinalGuard guard(context.ordinal());
   const Shared<Event> done(new Event(context.ordinal()));
   if (bytes) {
@@ -73,6 +81,7 @@ class Staging {
 inline void copy_from_pinned(const void* source, Cuda to, void* target, std::size_t bytes) {
   if (bytes == 0) return;
   Context& context = Context::current(to.ordinal);
+  detail::refuse_captured_copy(context);
   const OrdinalGuard guard(to.ordinal);
   check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyHostToDevice, context.stream()), "copy from Pinned to Cuda");
   context.synchronize();
@@ -82,6 +91,7 @@ inline void copy_from_pinned(const void* source, Cuda to, void* target, std::siz
 inline void copy_to_device(const void* source, Cuda to, void* target, std::size_t bytes) {
   if (bytes == 0) return;
   Context& context = Context::current(to.ordinal);
+  detail::refuse_captured_copy(context);
   const OrdinalGuard guard(to.ordinal);
   context.state<detail::Staging>(Context::staging)
       .copy_to_device(static_cast<const std::byte*>(source), static_cast<std::byte*>(target), bytes);
@@ -91,6 +101,7 @@ inline void copy_to_device(const void* source, Cuda to, void* target, std::size_
 inline void copy_to_host(Cuda from, const void* source, void* target, std::size_t bytes) {
   if (bytes == 0) return;
   Context& context = Context::current(from.ordinal);
+  context.refuse_captured_wait();
   const OrdinalGuard guard(from.ordinal);
   check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToHost, context.stream()), "copy from Cuda to the host");
   context.synchronize();
@@ -105,6 +116,7 @@ inline void copy_on_device(Cuda from, const void* source, Cuda to, void* target,
     check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToDevice, target_context.stream()), "copy on Cuda");
     return;
   }
+  target_context.refuse_capture("a copy between two GPUs", "do it before or after the step");
   Context& source_context = Context::current(from.ordinal);
   Event source_ready(from.ordinal), copied(to.ordinal);
   source_ready.record(source_context.stream());

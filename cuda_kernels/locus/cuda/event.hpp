@@ -6,6 +6,18 @@
 
 namespace locus::inline LOCUS_ABI::cuda {
 
+/// Lets the calling thread make calls, for the time of its life, that it may not make elsewhere while it captures.
+class UncapturedCalls {
+ public:
+  UncapturedCalls() { (void)cudaThreadExchangeStreamCaptureMode(&mode_); }
+  ~UncapturedCalls() { (void)cudaThreadExchangeStreamCaptureMode(&mode_); }
+  UncapturedCalls(const UncapturedCalls&) = delete;
+  UncapturedCalls& operator=(const UncapturedCalls&) = delete;
+
+ private:
+  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
+};
+
 /// A moment in a stream.
 class Event : public Counted {
  public:
@@ -27,6 +39,7 @@ class Event : public Counted {
   void wait() const { check(cudaEventSynchronize(event_), "cudaEventSynchronize"); }
   /// Whether the stream got there. True also where the GPU no longer answers.
   [[nodiscard]] bool done() const noexcept {
+    const UncapturedCalls anything_goes;
     const cudaError_t answer = cudaEventQuery(event_);
     if (answer != cudaSuccess) (void)cudaGetLastError();
     return answer != cudaErrorNotReady;

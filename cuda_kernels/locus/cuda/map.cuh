@@ -1,7 +1,7 @@
 #pragma once
 // Cuda's map: the kernels load, f maps registers to registers, the kernels store.
 
-#include <locus/cuda/stream.hpp>
+#include <locus/cuda/capture.hpp>
 #include <locus/cuda/vectorize.cuh>
 #include <locus/device/launch_log.hpp>
 
@@ -148,7 +148,8 @@ struct MapCall {
   int inputs;                         ///< operands that are read; the others, which are written, follow
   int width;                          ///< of vectors, in elements
   int per_thread, per_thread_of_one;  ///< vectors, and single elements, that a thread takes
-  void* arguments;
+  void* arguments;                    ///< of the kernel; the functor comes first
+  std::size_t argument_bytes;
   const OperandSlot* operands;  ///< where in the arguments they are
   void (*contiguous)(const MapLaunch& launch, const void* arguments, uint32_t elements, int64_t first_index);
   void (*vectors)(const MapLaunch& launch, const void* arguments, const Piece& piece);
@@ -172,6 +173,8 @@ LOCUS_OUT_OF_LINE inline void run(Context& context, const MapCall& call, const P
     ++locus::detail::launches.map;
     launch_piece(context.stream(), call, piece);
     context.launched("map", {piece.extent, static_cast<std::size_t>(piece.rank)});
+    if (CapturedStep* step = context.captured_step()) [[unlikely]]
+      step->map_launched(call.argument_bytes);
     for (int i = 0; i < piece.operands; ++i) call.operands[i].advance(-piece.offset[i]);
   };
   for_each_part(plan, in_order, launch);
@@ -196,6 +199,7 @@ void map(Context& context, const Plan<static_cast<int>(sizeof...(I) + sizeof...(
                                Kernels::template per_thread<width>,
                                Kernels::template per_thread<1>,
                                &arguments,
+                               sizeof arguments,
                                operands,
                                &Kernels::launch_contiguous,
                                &Kernels::template launch_strided<width>,

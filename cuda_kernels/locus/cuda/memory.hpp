@@ -62,9 +62,20 @@ inline void count_growth(MemoryStats& stats, std::size_t bytes) {
 
 /// A stream and the unused memory whose last use lies in it.
 struct StreamMemory {
+  /// Memory of a tensor that was let go.
+  struct Held {
+    void* block;
+    int size_class;
+  };
+
   cudaStream_t stream = nullptr;
   cudaEvent_t event = nullptr;  ///< to order this stream before another one
   FreeBlocks unused;
+
+  // Of a stream in which steps are captured. Their replays use its memory, unused or not: it goes nowhere else.
+  cudaStream_t aside = nullptr;  ///< asks for memory while the stream is being captured; null: no step is captured here
+  bool capturing = false;
+  std::vector<Held> held;  ///< let go while a step was captured that may use it; belongs to this or to other streams
 };
 
 /// Which stream each block belongs to, in the order of addresses. A block is added or erased where the system is asked
@@ -145,8 +156,32 @@ class DeviceMemory {
     stats_.allocated_bytes -= static_cast<std::int64_t>(rounded);
     StreamMemory* const home = owners_.find(block);
     if (!home) return;
-    if (current && current != home && !wait_for(*current, *home)) return;  // never reused: the GPU does not answer
-    if (!home->unused.push(size_class, block)) release(*home, block, rounded);
+    if (current && current != home) {
+      if (current->capturing || home->capturing) return hold(current->capturing ? *current : *home, block, size_class);
+      if (!wait_for(*current, *home)) return;  // never reused: the GPU does not answer
+    }
+    if (!home->unused.push(size_class, block) && !home->capturing) release(*home, block, rounded);
+  }
+
+  /// From now on the stream's memory is that of captured steps. `aside` is another stream, not captured.
+  void keep_for_capture(StreamMemory& home, cudaStream_t aside) {
+    const Lock lock(mutex_);
+    home.aside = aside;
+  }
+  void set_capturing(StreamMemory& home, bool capturing) noexcept {
+    const Lock lock(mutex_);
+    home.capturing = capturing;
+  }
+  /// No captured step uses the stream's memory after what is in the stream now.
+  void release_from_capture(StreamMemory& home) noexcept {
+    const Lock lock(mutex_);
+    home.aside = nullptr;
+    for (const auto& [block, size_class] : home.held) {
+      StreamMemory* const owner = owners_.find(block);
+      if (!owner || (owner != &home && !wait_for(home, *owner))) continue;
+      if (!owner->unused.push(size_class, block)) release(*owner, block, Sizes::bytes(size_class));
+    }
+    home.held.clear();
   }
 
   [[nodiscard]] MemoryStats stats() {
@@ -178,22 +213,37 @@ class DeviceMemory {
     }
   }
 
+  static void hold(StreamMemory& home, void* block, int size_class) noexcept {
+    try {
+      home.held.push_back({block, size_class});
+    } catch (const std::bad_alloc&) {  // never reused
+    }
+  }
+
+  /// What is captured is not done, so memory for it is asked for elsewhere, and waited for.
+  [[nodiscard]] cudaError_t ask_system(void** block, std::size_t bytes, const StreamMemory& home) {
+    if (!home.capturing) return cudaMallocFromPoolAsync(block, bytes, pool_, home.stream);
+    const cudaError_t error = cudaMallocFromPoolAsync(block, bytes, pool_, home.aside);
+    return error == cudaSuccess ? cudaStreamSynchronize(home.aside) : error;
+  }
+
   [[nodiscard]] void* from_system(StreamMemory& home, std::size_t bytes, std::size_t rounded) {
     void* block = nullptr;
     if (rounded < bytes) out_of_memory(bytes);
     const OrdinalGuard guard(ordinal_);
-    cudaError_t error = cudaMallocFromPoolAsync(&block, rounded, pool_, home.stream);
+    const UncapturedCalls anything_goes;
+    cudaError_t error = ask_system(&block, rounded, home);
     if (error == cudaErrorMemoryAllocation) {
       (void)cudaGetLastError();
       release_unused();
-      error = cudaMallocFromPoolAsync(&block, rounded, pool_, home.stream);
+      error = ask_system(&block, rounded, home);
     }
     if (error == cudaErrorMemoryAllocation) out_of_memory(bytes);
     check(error, "cudaMallocFromPoolAsync");
     try {
       owners_.add(block, &home);
     } catch (...) {
-      (void)cudaFreeAsync(block, home.stream);
+      (void)cudaFreeAsync(block, home.capturing ? home.aside : home.stream);
       throw;
     }
     detail::count_growth(stats_, rounded);
@@ -206,7 +256,8 @@ class DeviceMemory {
     const OrdinalGuard guard(ordinal_);
     (void)cudaMemGetInfo(&unused, &total);
     fail<OutOfMemory>({"out of memory on cuda:", ordinal_, ": ", bytes, " bytes were asked for, tensors hold ",
-                       stats_.allocated_bytes, " bytes, and ", unused, " of ", total,
+                       stats_.allocated_bytes, " bytes, the pool keeps ",
+                       stats_.reserved_bytes - stats_.allocated_bytes, " more, and ", unused, " of ", total,
                        " bytes are free; use smaller batches or free tensors"});
   }
 
@@ -217,6 +268,7 @@ class DeviceMemory {
   }
   void release_unused() noexcept {
     for (StreamMemory* home : homes_) {
+      if (home->aside) continue;
       home->unused.drain([&](void* block, std::size_t bytes) { release(*home, block, bytes); });
       (void)cudaStreamSynchronize(home->stream);
     }
@@ -278,6 +330,7 @@ class PinnedMemory {
   [[nodiscard]] void* from_system(std::size_t bytes, std::size_t rounded) {
     if (!is_available()) fail<CudaUnavailable>({"page-locked memory: ", unavailable_reason()});
     const OrdinalGuard guard(detail::any_in_use());
+    const UncapturedCalls anything_goes;
     void* block = nullptr;
     cudaError_t error =
         rounded < bytes ? cudaErrorMemoryAllocation : cudaHostAlloc(&block, rounded, cudaHostAllocPortable);

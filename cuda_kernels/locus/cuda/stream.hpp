@@ -29,6 +29,8 @@ inline void await_launches(bool awaited) { detail::launches_are_awaited().store(
   return detail::launches_are_awaited().load(std::memory_order_relaxed);
 }
 
+class CapturedStep;
+
 /// One thread's access to one GPU. When the thread ends, the next new thread gets it, with what is still queued in it.
 class Context {
  public:
@@ -50,14 +52,29 @@ class Context {
   [[nodiscard]] void* allocate(std::size_t bytes) { return device_memory_.allocate(memory_, bytes); }
   void deallocate(void* block, std::size_t bytes) noexcept { device_memory_.deallocate(block, bytes, &memory_); }
   void synchronize() {
+    refuse_captured_wait();
     const OrdinalGuard guard(ordinal_);  // or the call would start the current GPU
     check(cudaStreamSynchronize(stream()), "cudaStreamSynchronize");
+  }
+
+  void refuse_captured_wait() const {
+    refuse_capture("waiting for the GPU (item, copies to the host, synchronize)",
+                   "return the tensor from the step, and read it after the step was called");
+  }
+
+  /// The step that is being captured in this context; null: none.
+  [[nodiscard]] CapturedStep* captured_step() const { return captured_step_; }
+  /// throws CaptureError naming the operation if a step is being captured
+  void refuse_capture(const char* operation, const char* remedy) const {
+    if (captured_step_) [[unlikely]] {
+      fail<CaptureError>({"capture: the step cannot be captured for replay, because of ", operation, "; ", remedy});
+    }
   }
 
   /// After each launch. throws what it reports, naming it and what it ran over; with LOCUS_SYNC=1, what it did too
   void launched(const char* verb, std::span<const std::int64_t> extents) {
     cudaError_t error = cudaGetLastError();
-    if (error == cudaSuccess && launches_are_awaited()) error = cudaStreamSynchronize(stream());
+    if (error == cudaSuccess && launches_are_awaited() && !captured_step_) error = cudaStreamSynchronize(stream());
     if (error != cudaSuccess) [[unlikely]]
       detail::raise(error, join(verb, " over ", Shape(extents)).c_str());
   }
@@ -87,9 +104,11 @@ class Context {
   }
 
   friend class ContextRegistry;
+  friend class CapturedStep;
 
   int ordinal_;
   DeviceMemory& device_memory_;
+  CapturedStep* captured_step_ = nullptr;
   StreamMemory memory_;
   std::size_t shared_memory_ = 0;
   int multiprocessors_ = 1;
@@ -102,6 +121,12 @@ class ContextRegistry {
   [[nodiscard]] static Context*& of_thread(int ordinal) {
     static thread_local Context* contexts[max_devices] = {};
     return contexts[ordinal];
+  }
+
+  /// The context in which the thread is capturing a step; null: none.
+  [[nodiscard]] static Context*& capturing_of_thread() {
+    static thread_local Context* context = nullptr;
+    return context;
   }
 
   /// Where the thread queued work last. Thread-local tensors may be destroyed after the thread gave its contexts back:
@@ -154,10 +179,17 @@ LOCUS_OUT_OF_LINE inline Context& Context::open(int ordinal) {
   return *ContextRegistry::acquire(ordinal);
 }
 LOCUS_OUT_OF_LINE inline Context& Context::current(int ordinal) {
-  if (Context* context = existing(ordinal)) return *context;
-  Context& context = open(ordinal);
-  ContextRegistry::last_of_thread(ordinal) = ContextRegistry::of_thread(ordinal) = &context;
-  return context;
+  Context* context = existing(ordinal);
+  if (const Context* capturing = ContextRegistry::capturing_of_thread(); capturing && capturing != context)
+      [[unlikely]] {
+    fail<CaptureError>({"capture: the step cannot be captured for replay, because an operation in it is on cuda:",
+                        ordinal, " in another stream than the step's, which is on cuda:", capturing->ordinal(),
+                        "; do it before or after the step"});
+  }
+  if (context) return *context;
+  context = &open(ordinal);
+  ContextRegistry::last_of_thread(ordinal) = ContextRegistry::of_thread(ordinal) = context;
+  return *context;
 }
 inline Context* Context::existing(int ordinal) noexcept {
   return ordinal >= 0 && ordinal < max_devices ? ContextRegistry::of_thread(ordinal) : nullptr;

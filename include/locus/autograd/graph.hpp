@@ -83,7 +83,7 @@ class TensorNode : public GraphNode {
     if (!accumulate) gradient_ = place_.buffer() ? place_ : Tensor<T, D>(shape_, device_);
     else if (!owned_) gradient_ = gradient_.clone();
     owned_ = has_gradient_ = true;
-    gradient_.changed();
+    gradient_.buffer().changed();
     return accumulate;
   }
 

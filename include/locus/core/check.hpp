@@ -36,6 +36,9 @@ struct CudaUnavailable : Error {
 struct CudaError : Error {
   using Error::Error;
 };  ///< a CUDA, cuBLAS or launch error
+struct CaptureError : Error {
+  using Error::Error;
+};  ///< a step that cannot be captured for replay
 struct OutOfMemory : Error {
   using Error::Error;
 };  ///< an allocation failed; the program may go on

@@ -51,14 +51,37 @@ struct DefaultGenerator {
   std::uint64_t seen = 0;
 };
 
+/// Guarded by the mutex of the global seed.
+template <class D>
+DefaultGenerator<D>& default_generator_state() {
+  static DefaultGenerator<D> state;
+  return state;
+}
+template <class D>
+[[nodiscard]] DefaultGenerator<D> default_generator() {
+  const Lock lock(global_seed().mutex);
+  return default_generator_state<D>();
+}
+template <class D>
+void restore_default_generator(const DefaultGenerator<D>& state) {
+  const Lock lock(global_seed().mutex);
+  default_generator_state<D>() = state;
+}
+
 /// `count` numbers of D's default generator, as a generator that stands at the first of them.
 template <class D>
 [[nodiscard]] Generator<D> draw_from_default(std::int64_t count) {
-  static DefaultGenerator<D> state;
   auto& global = global_seed();
   const Lock lock(global.mutex);
+  auto& state = default_generator_state<D>();
   if (state.seen != global.count) state = {{global.seed}, global.count};
   return {state.generator.seed, state.generator.reserve(count)};
+}
+
+/// The same of a given generator, which must outlive what is returned.
+template <class D>
+[[nodiscard]] auto draw_from(Generator<D>& generator) {
+  return [&generator](std::int64_t count) { return Generator<D>{generator.seed, generator.reserve(count)}; };
 }
 
 }  // namespace detail

@@ -2,7 +2,7 @@
 // Reference-counted memory of one device, with the counter that tells when its contents changed.
 
 #include <locus/core/shared.hpp>
-#include <locus/device/verbs.hpp>
+#include <locus/device/recording.hpp>
 
 #include <atomic>
 
@@ -38,6 +38,12 @@ class Buffer {
   [[nodiscard]] std::uint32_t version() const { return block_ ? block_->version.load(std::memory_order_relaxed) : 0; }
   void changed() const {
     if (block_) block_->version.fetch_add(1, std::memory_order_relaxed);
+  }
+  /// The same; and where a step is being recorded, its replays change the contents too.
+  void changed_by_step() const {
+    changed();
+    if (detail::recording) [[unlikely]]
+      detail::at_replay([buffer = *this] { buffer.changed(); });
   }
   [[nodiscard]] friend bool operator==(const Buffer& a, const Buffer& b) { return a.block_ == b.block_; }
 

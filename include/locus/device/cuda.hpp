@@ -15,6 +15,7 @@
 #include <locus/cuda/reduce.cuh>
 #endif
 #if LOCUS_CUDA
+#include <locus/cuda/capture.hpp>
 #include <locus/cuda/copy.hpp>
 #include <locus/cuda/gemm.hpp>
 #endif
@@ -50,6 +51,17 @@ struct Backend<Cuda> {
     if (plan.elements == 0) return;
     const cuda::OrdinalGuard guard(device.ordinal);
     cuda::map(cuda::Context::current(device.ordinal), plan, f, inputs, outputs);
+  }
+
+  /// See detail::map_anew.
+  template <class Make, class... I, class... O>
+  static void map_anew(Cuda device, const Plan<static_cast<int>(sizeof...(I) + sizeof...(O))>& plan, const Make& make,
+                       const Pack<I...>& inputs, const Pack<O*...>& outputs) {
+    const auto launch = [&] { map(device, plan, make(), inputs, outputs); };
+    cuda::CapturedStep* const step = cuda::Context::current(device.ordinal).captured_step();
+    if (step) [[unlikely]]
+      step->launch_anew(make, launch);
+    else launch();
   }
 
   template <class F>

@@ -7,12 +7,13 @@
 
 namespace locus::inline LOCUS_ABI {
 
-/// Launches of the calling thread, by verb. A copy between devices is not a launch.
+/// Launches of the calling thread, by verb, and replays of captured steps, each of which is one launch whatever it
+/// holds. A copy between devices is not a launch.
 struct LaunchCounts {
-  std::int64_t map = 0, rows = 0, reduce = 0, gemm = 0;
-  [[nodiscard]] constexpr std::int64_t total() const { return map + rows + reduce + gemm; }
+  std::int64_t map = 0, rows = 0, reduce = 0, gemm = 0, replay = 0;
+  [[nodiscard]] constexpr std::int64_t total() const { return map + rows + reduce + gemm + replay; }
   friend constexpr LaunchCounts operator-(const LaunchCounts& a, const LaunchCounts& b) {
-    return {a.map - b.map, a.rows - b.rows, a.reduce - b.reduce, a.gemm - b.gemm};
+    return {a.map - b.map, a.rows - b.rows, a.reduce - b.reduce, a.gemm - b.gemm, a.replay - b.replay};
   }
 };
 

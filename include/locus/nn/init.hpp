@@ -25,12 +25,13 @@ const Tensor<T, D>& uniform_(const Tensor<T, D>& tensor, double low = 0, double 
   using R = compute_t<T>;
   if (!(low <= high)) fail<ArgumentError>({"uniform_: from ", low, " to ", high, "; expected low <= high"});
   tensor.layout().require_distinct_elements("uniform_");
-  auto generator = locus::detail::draw_from_default<D>(tensor.elements());
-  const detail::UniformBetween<T> f{
-      {generator.seed, generator.offset}, static_cast<R>(low), static_cast<R>(high - low)};
+  const auto element = [low, high, count = tensor.elements()] {
+    const auto numbers = locus::detail::draw_from_default<D>(count);
+    return detail::UniformBetween<T>{{numbers.seed, numbers.offset}, static_cast<R>(low), static_cast<R>(high - low)};
+  };
   const Strides index = row_major(tensor.shape());
   const auto plan = make_plan<2>(tensor.shape(), {PlanOperand{nullptr, &index}, locus::detail::operand_of(tensor)});
-  Backend<D>::map(tensor.device(), plan, f, Pack<LinearIndex>(LinearIndex{}), Pack<T*>(tensor.data()));
+  locus::detail::map_anew(tensor.device(), plan, element, Pack<LinearIndex>(LinearIndex{}), Pack<T*>(tensor.data()));
   tensor.changed();
   return tensor;
 }

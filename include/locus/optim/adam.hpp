@@ -78,9 +78,9 @@ void Adam<T, D>::step() {
     mean_ = this->arena_.filled_with_zeros();
     square_ = this->arena_.filled_with_zeros();
   }
-  const double lr = this->lr();
-  const auto make = [&](std::int64_t step) {
+  const auto make = [this](std::int64_t step) {
     const auto t = static_cast<double>(step);
+    const double lr = this->lr();
     return detail::AdamStep<R>{static_cast<R>(lr / (1.0 - std::pow(options_.beta1, t))),
                                static_cast<R>(options_.beta1),
                                static_cast<R>(options_.beta2),

@@ -44,7 +44,8 @@ class Arena {
 
   /// Applies make(t)(value, gradient, state..., value&, state&...) to every parameter that has a gradient, where this
   /// is its t-th step: one launch per stretch of neighbours with equal t, a single one where all get gradients always.
-  /// An empty state reads as zero and is not written. throws ArgumentError if another optimizer took a parameter over
+  /// An empty state reads as zero and is not written. Replays of a recorded step call make again. throws ArgumentError
+  /// if another optimizer took a parameter over
   template <class Make, class... State>
   void update(const Make& make, const State&... state) {
     require_placed();
@@ -54,13 +55,18 @@ class Arena {
         ++first;
         continue;
       }
-      const std::int64_t step = ++steps_[first];
       std::size_t last = first + 1;
-      for (; last < parameters_.size() && parameters_[last].has_grad() && steps_[last] == step - 1; ++last)
-        ++steps_[last];
+      while (last < parameters_.size() && parameters_[last].has_grad() && steps_[last] == steps_[first]) ++last;
+      const auto next_step = [this, make, first, last] {
+        for (std::size_t i = first; i < last; ++i) {
+          ++steps_[i];
+          parameters_[i].value().buffer().changed();
+        }
+        return make(steps_[first]);
+      };
       const std::int64_t begin = offsets_[first];
-      launch(make(step), begin, (last < parameters_.size() ? offsets_[last] : size_) - begin, state...);
-      for (; first < last; ++first) parameters_[first].value().changed();
+      launch(next_step, begin, (last < parameters_.size() ? offsets_[last] : size_) - begin, state...);
+      first = last;
     }
   }
 
@@ -83,15 +89,15 @@ class Arena {
     return Tensor<T, D>(block.buffer().part(data, bytes), data, shape, row_major(shape));
   }
 
-  template <class F, class... State>
-  void launch(const F& f, std::int64_t begin, std::int64_t count, const State&... state) {
+  template <class Make, class... State>
+  void launch(const Make& make, std::int64_t begin, std::int64_t count, const State&... state) {
     constexpr int operands = 3 + 2 * static_cast<int>(sizeof...(State));
     static constexpr Strides dense{1};
     std::array<PlanOperand, operands> dense_operands;
     dense_operands.fill({nullptr, &dense});
     const auto at = [begin](const Tensor<T, D>& tensor) { return tensor.buffer() ? tensor.data() + begin : nullptr; };
-    Backend<D>::map(
-        values_.device(), make_plan<operands>({count}, dense_operands), f,
+    locus::detail::map_anew(
+        values_.device(), make_plan<operands>({count}, dense_operands), make,
         Pack<const T*, const T*, const typename State::value_type*...>(at(values_), at(gradients_), at(state)...),
         Pack<T*, typename State::value_type*...>(at(values_), at(state)...));
   }

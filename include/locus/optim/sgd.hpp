@@ -64,7 +64,7 @@ template <class T, class D>
 void Sgd<T, D>::step() {
   using R = compute_t<T>;
   if (options_.momentum != 0 && !velocity_.buffer()) velocity_ = this->arena_.filled_with_zeros();
-  const auto make = [&](std::int64_t step) {
+  const auto make = [this](std::int64_t step) {
     const double keep = options_.momentum == 0 || step == 1 ? 1.0 : 1.0 - options_.dampening;
     return detail::SgdStep<R>{static_cast<R>(this->lr()), static_cast<R>(options_.momentum), static_cast<R>(keep),
                               static_cast<R>(options_.weight_decay), options_.nesterov};

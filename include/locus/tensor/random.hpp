@@ -20,10 +20,26 @@ template <class T, Device D, class F>
   return out;
 }
 
+/// The same of element(index, out&), which knows the seed and the offset of the numbers that draw(count) gives.
+template <class T, Device D, class Draw, class Element>
+[[nodiscard]] Tensor<T, D> randomly(const Shape& shape, D device, const Draw& draw, Element element) {
+  Tensor<T, D> out(shape, device);
+  const auto plan = make_plan<2>(shape, {operand_of(out), operand_of(out)});
+  const auto advanced = [draw, element, count = out.elements()] {
+    const Generator<D> numbers = draw(count);
+    Element next = element;
+    next.seed = numbers.seed;
+    next.offset = numbers.offset;
+    return next;
+  };
+  map_anew(device, plan, advanced, Pack<LinearIndex>(LinearIndex{}), Pack<T*>(out.data()));
+  return out;
+}
+
 /// Uniform in [0, 1) also after rounding: as many random bits as T has digits.
 template <class T>
 struct UniformElement {
-  std::uint64_t seed, offset;
+  std::uint64_t seed = 0, offset = 0;
   LOCUS_FN void operator()(std::int64_t index, compute_t<T>& out) const {
     const std::uint64_t position = offset + static_cast<std::uint64_t>(index);
     if constexpr (std::is_same_v<T, double>) {
@@ -40,7 +56,7 @@ struct UniformElement {
 
 template <class T>
 struct NormalElement {
-  std::uint64_t seed, offset;
+  std::uint64_t seed = 0, offset = 0;
   LOCUS_FN void operator()(std::int64_t index, compute_t<T>& out) const {
     const std::uint64_t position = offset + static_cast<std::uint64_t>(index);
     if constexpr (std::is_same_v<T, double>) out = normal_double(seed, position, stream_of_double_normals);
@@ -51,9 +67,19 @@ struct NormalElement {
 /// From 64 random bits, so the bias is below (high - low) / 2^64.
 template <class T>
 struct RandintElement {
-  std::uint64_t seed, offset;
+  std::uint64_t seed = 0, offset = 0;
   std::int64_t low;
   std::uint64_t range;
+
+  RandintElement(std::int64_t from, std::int64_t to)
+      : low(from), range(static_cast<std::uint64_t>(to) - static_cast<std::uint64_t>(from)) {
+    if (from < to && static_cast<std::int64_t>(static_cast<T>(from)) == from &&
+        static_cast<std::int64_t>(static_cast<T>(to - 1)) == to - 1) {
+      return;
+    }
+    fail<ArgumentError>(
+        {"randint: from ", from, " to below ", to, "; expected low < high, both within ", dtype_name<T>()});
+  }
   LOCUS_FN void operator()(std::int64_t index, compute_t<T>& out) const {
     const std::uint64_t position = offset + static_cast<std::uint64_t>(index);
     const PhiloxBlock lanes = random_block(seed, position / 2, stream_of_64_bits);
@@ -79,44 +105,34 @@ struct GeneratorMistake<D, E>
 /// Uniform in [0, 1).
 template <FloatingDType T = float, Device D = Cpu>
 [[nodiscard]] Tensor<T, D> rand(const Shape& shape, Generator<D>& generator, D device = {}) {
-  const auto first = generator.reserve(elements(shape));
-  return detail::from_indices<T>(shape, device, detail::UniformElement<T>{generator.seed, first});
+  return detail::randomly<T>(shape, device, detail::draw_from(generator), detail::UniformElement<T>{});
 }
 template <FloatingDType T = float, Device D = Cpu>
 [[nodiscard]] Tensor<T, D> rand(const Shape& shape, D device = {}) {
-  auto generator = detail::draw_from_default<D>(elements(shape));
-  return locus::rand<T>(shape, generator, device);
+  return detail::randomly<T>(shape, device, detail::draw_from_default<D>, detail::UniformElement<T>{});
 }
 
 /// Standard normal.
 template <FloatingDType T = float, Device D = Cpu>
 [[nodiscard]] Tensor<T, D> randn(const Shape& shape, Generator<D>& generator, D device = {}) {
-  const auto first = generator.reserve(elements(shape));
-  return detail::from_indices<T>(shape, device, detail::NormalElement<T>{generator.seed, first});
+  return detail::randomly<T>(shape, device, detail::draw_from(generator), detail::NormalElement<T>{});
 }
 template <FloatingDType T = float, Device D = Cpu>
 [[nodiscard]] Tensor<T, D> randn(const Shape& shape, D device = {}) {
-  auto generator = detail::draw_from_default<D>(elements(shape));
-  return locus::randn<T>(shape, generator, device);
+  return detail::randomly<T>(shape, device, detail::draw_from_default<D>, detail::NormalElement<T>{});
 }
 
 /// Integers, each of low ... high - 1 equally likely. throws ArgumentError unless low < high and both fit T
 template <IntegerDType T = std::int64_t, Device D = Cpu>
 [[nodiscard]] Tensor<T, D> randint(std::int64_t low, std::int64_t high, const Shape& shape, Generator<D>& generator,
                                    D device = {}) {
-  if (low >= high || static_cast<std::int64_t>(static_cast<T>(low)) != low ||
-      static_cast<std::int64_t>(static_cast<T>(high - 1)) != high - 1) {
-    fail<ArgumentError>(
-        {"randint: from ", low, " to below ", high, "; expected low < high, both within ", dtype_name<T>()});
-  }
-  const auto first = generator.reserve(elements(shape));
-  const auto range = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
-  return detail::from_indices<T>(shape, device, detail::RandintElement<T>{generator.seed, first, low, range});
+  const detail::RandintElement<T> element(low, high);
+  return detail::randomly<T>(shape, device, detail::draw_from(generator), element);
 }
 template <IntegerDType T = std::int64_t, Device D = Cpu>
 [[nodiscard]] Tensor<T, D> randint(std::int64_t low, std::int64_t high, const Shape& shape, D device = {}) {
-  auto generator = detail::draw_from_default<D>(elements(shape));
-  return locus::randint<T>(low, high, shape, generator, device);
+  const detail::RandintElement<T> element(low, high);
+  return detail::randomly<T>(shape, device, detail::draw_from_default<D>, element);
 }
 
 /// The numbers 0 ... n - 1 in random order, every order equally likely. Shuffled on the host.

@@ -151,7 +151,7 @@ class Tensor {
 
   /// The first element, in memory of D. Whoever writes through it without an operation calls changed().
   [[nodiscard]] T* data() const { return data_; }
-  void changed() const { buffer_.changed(); }
+  void changed() const { buffer_.changed_by_step(); }
 
   /// Itself: what .value() of a traced tensor gives.
   [[nodiscard]] const Tensor& value() const& { return *this; }

@@ -4,6 +4,7 @@
 #include <locus/core/stopwatch.hpp>
 #include <locus/training/history.hpp>
 #include <locus/training/metrics.hpp>
+#include <locus/training/step.hpp>
 
 namespace locus::inline LOCUS_ABI {
 
@@ -19,6 +20,7 @@ struct Progress {
 struct FitOptions {
   int epochs = 1;
   int first_epoch = 1;             ///< number of the first one, when training goes on
+  bool capture = true;             ///< on Cuda: replay the step on batches of the first one's shape, see capture()
   std::int64_t report_every = 50;  ///< batches between two calls of on_progress, each of which waits for the device
   void (*on_progress)(const Progress&, void*) = nullptr;
   void (*on_epoch)(const EpochRecord&, void*) = nullptr;
@@ -47,44 +49,15 @@ inline void require_valid(const FitOptions& options, std::int64_t batches, std::
 /// What is wrong with training a model on batches of T on D, and validating it on those of U on E.
 template <class M, class T, class D, class U, class E>
 struct LoadersMistake : FirstMistake<BatchMistake<M, T, D>, BatchMistake<M, U, E>> {};
-
-/// What is wrong with an optimizer for a model.
-template <class M, class Optimizer>
-struct OptimizerMistake
-    : PlaceMistake<M, Optimizer, error::model_is_on, error::optimizer_is_on, error::make_the_optimizer_for_the_model> {
-};
-
-/// What is wrong with training a model on batches of T on D.
-template <class M, class Optimizer, class T, class D>
-concept Trainable =
-    IsWrong<BatchMistake<M, T, D>, Wrong::nothing> && IsWrong<OptimizerMistake<M, Optimizer>, Wrong::nothing>;
-/// The second of two mistakes, where the first is none: never both, so that one refusal answers.
-template <class First, class Second>
-struct OnlyThen : std::conditional_t<First::wrong == Wrong::nothing, Second, NoMistake> {};
 }  // namespace detail
-
-/// One step of training on a batch: forward, backward, update. Returns the loss, on the device.
-template <class M, class Optimizer, class T, class D>
-  requires detail::Trainable<M, Optimizer, T, D>
-Tensor<T, D> train_step(const M& model, Optimizer& optimizer, const data::Batch<T, D>& batch) {
-  Traced<T, D> logits;
-  if constexpr (nn::detail::HasForward<M>) logits = model.forward(trace(batch.images));  // as in evaluate
-  else logits = model(trace(batch.images));
-  const auto loss = cross_entropy(logits, batch.labels);
-  optimizer.zero_grad();
-  loss.backward();
-  optimizer.step();
-  return loss.value();
-}
 
 namespace detail {
 /// What training for an epoch gave.
 struct Trained {
   double loss, seconds, images_per_second;
 };
-template <class M, class Optimizer, class T, class D>
-Trained train_epoch(int epoch, const M& model, Optimizer& optimizer, data::Loader<T, D>& train,
-                    const FitOptions& options) {
+template <class Step, class T, class D>
+Trained train_epoch(int epoch, Step& step, data::Loader<T, D>& train, const FitOptions& options) {
   const Stopwatch watch;
   Tensor<T, D> loss_sum;
   std::int64_t images = 0, batches = 0;
@@ -94,8 +67,8 @@ Trained train_epoch(int epoch, const M& model, Optimizer& optimizer, data::Loade
     return mean;
   };
   for (const auto& batch : train) {
-    const Tensor<T, D> loss = train_step(model, optimizer, batch);
-    if (batches == 0) loss_sum = loss;
+    const Tensor<T, D> loss = step(batch);
+    if (batches == 0) loss_sum = loss.clone();
     else loss_sum += loss;
     ++batches;
     images += batch.labels.elements();
@@ -112,8 +85,9 @@ template <class M, class Optimizer, class T, class D>
 void train(const M& model, Optimizer& optimizer, data::Loader<T, D>& batches, data::Loader<T, D>& valid,
            History& history, const FitOptions& options) {
   require_valid(options, batches.size(), valid.size());
+  TrainingStep<M, Optimizer, T, D> step(model, optimizer, options.capture);
   for (int epoch = options.first_epoch; epoch < options.first_epoch + options.epochs; ++epoch) {
-    const Trained trained = train_epoch(epoch, model, optimizer, batches, options);
+    const Trained trained = train_epoch(epoch, step, batches, options);
     const Evaluation score = evaluate(model, valid);
     require_finite_loss(score.loss, epoch, "validation loss");
     history.add(
@@ -142,22 +116,6 @@ void fit(const M& model, Optimizer& optimizer, data::Loader<T, D>& train, data::
   }
 }
 
-#define LOCUS_REFUSED train_step(const M&, Optimizer&, const data::Batch<T, D>&)
-#define LOCUS_REFUSED_CALL "train_step(model, optimizer, batch)"
-#define LOCUS_REFUSED_TEMPLATE class M, class Optimizer, class T, class D
-#define LOCUS_REFUSED_MISTAKE detail::BatchMistake<M, T, D>
-#define LOCUS_REFUSED_LEFT "the model is"
-#define LOCUS_REFUSED_RIGHT "the batches are"
-#define LOCUS_REFUSED_REMEDY(model, batches) "make the loader for the model, data::loader<" model ">(...)"
-#include <locus/device/refuse.inc>
-#define LOCUS_REFUSED train_step(const M&, Optimizer&, const data::Batch<T, D>&)
-#define LOCUS_REFUSED_CALL "train_step(model, optimizer, batch)"
-#define LOCUS_REFUSED_TEMPLATE class M, class Optimizer, class T, class D
-#define LOCUS_REFUSED_MISTAKE detail::OnlyThen<detail::BatchMistake<M, T, D>, detail::OptimizerMistake<M, Optimizer>>
-#define LOCUS_REFUSED_LEFT "the model is"
-#define LOCUS_REFUSED_RIGHT "the optimizer is"
-#define LOCUS_REFUSED_REMEDY(model, optimizer) "make the optimizer of model.parameters()"
-#include <locus/device/refuse.inc>
 #define LOCUS_REFUSED \
   fit(const M&, Optimizer&, data::Loader<T, D>&, data::Loader<U, E>&, History&, const FitOptions& = {})
 #define LOCUS_REFUSED_CALL "fit(model, optimizer, train, valid, history)"

@@ -78,6 +78,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   simulated::start_current();
+  if (simulated::spoils_capture(stream)) return give(cudaErrorStreamCaptureUnsupported);
   simulated::reach_end(stream);
   return give(simulated::failure.exchange(cudaSuccess));
 }
@@ -88,6 +89,11 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t handle, unsigne
   if (!event.stream) return cudaSuccess;
   const std::lock_guard lock(simulated::queues);
   auto& queue = *reinterpret_cast<simulated::Stream*>(stream);
+  if (queue.capture && !event.captured) {
+    queue.invalid = true;
+    return give(cudaErrorStreamCaptureIsolation);
+  }
+  if (event.captured) simulated::stop("a stream that joins a capture: not simulated");
   queue.queued.push_back([event] { simulated::reach(*event.stream, event.position); });
   if (!simulated::late_copies) simulated::reach_end(stream);
   return cudaSuccess;
@@ -110,6 +116,7 @@ cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream) {
   const std::lock_guard lock(simulated::queues);
   event.stream = &queue;
   event.position = queue.queued.size();
+  event.captured = queue.capture != nullptr;
   return cudaSuccess;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
@@ -133,8 +140,9 @@ cudaError_t cudaMemGetInfo(std::size_t* unused, std::size_t* total) {
   *unused = *total = std::size_t{1} << 34;
   return cudaSuccess;
 }
-cudaError_t cudaMallocFromPoolAsync(void** block, std::size_t bytes, cudaMemPool_t, cudaStream_t) {
+cudaError_t cudaMallocFromPoolAsync(void** block, std::size_t bytes, cudaMemPool_t, cudaStream_t stream) {
   simulated::start_current();
+  if (reinterpret_cast<simulated::Stream*>(stream)->capture) simulated::stop("memory asked for within a capture");
   if (bytes > std::size_t{1} << 34) return give(cudaErrorMemoryAllocation);
   *block = std::aligned_alloc(512, (bytes + 511) / 512 * 512);
   std::memset(*block, 0xcd, bytes);
@@ -143,6 +151,7 @@ cudaError_t cudaMallocFromPoolAsync(void** block, std::size_t bytes, cudaMemPool
   return cudaSuccess;
 }
 cudaError_t cudaFreeAsync(void* block, cudaStream_t stream) {
+  if (reinterpret_cast<simulated::Stream*>(stream)->capture) simulated::stop("memory freed within a capture");
   simulated::reach_end(stream);
   const std::lock_guard lock(mutex);
   if (device_blocks.erase(block) == 0) simulated::stop("cudaFreeAsync of what was not allocated");
@@ -159,16 +168,110 @@ cudaError_t cudaFreeHost(void* block) {
   std::free(block);
   return cudaSuccess;
 }
-cudaError_t cudaMemcpyAsync(void* target, const void* source, std::size_t bytes, cudaMemcpyKind, cudaStream_t stream) {
+cudaError_t cudaMemcpyAsync(void* target, const void* source, std::size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream) {
   simulated::start_current();
   if (!stream) simulated::stop("a copy on the default stream");
+  const auto copy = [=] { std::memmove(target, source, bytes); };
+  if (reinterpret_cast<simulated::Stream*>(stream)->capture) {
+    if (kind != cudaMemcpyDeviceToDevice) simulated::stop("a copy from or to the host within a capture");
+    simulated::perform(stream, std::make_shared<simulated::Node>(simulated::Node{copy}));
+    return cudaSuccess;
+  }
   const std::lock_guard lock(simulated::queues);
-  reinterpret_cast<simulated::Stream*>(stream)->queued.push_back([=] { std::memmove(target, source, bytes); });
+  reinterpret_cast<simulated::Stream*>(stream)->queued.push_back(copy);
   if (!simulated::late_copies) simulated::reach_end(stream);
   return cudaSuccess;
 }
 cudaError_t cudaMemcpyPeerAsync(void* target, int, const void* source, int, std::size_t bytes, cudaStream_t stream) {
   return cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToDevice, stream);
+}
+
+// Graphs: a capture takes what is queued in a stream.
+
+cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
+  static thread_local cudaStreamCaptureMode current = cudaStreamCaptureModeGlobal;
+  std::swap(current, *mode);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  simulated::reach_end(stream);
+  delete reinterpret_cast<simulated::Stream*>(stream);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamBeginCapture(cudaStream_t handle, cudaStreamCaptureMode mode) {
+  auto& stream = *reinterpret_cast<simulated::Stream*>(handle);
+  if (mode != cudaStreamCaptureModeThreadLocal) simulated::stop("a capture that other threads' calls would spoil");
+  if (stream.capture) return give(cudaErrorIllegalState);
+  stream.capture = new simulated::Graph;
+  stream.invalid = false;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* graph) {
+  auto& stream = *reinterpret_cast<simulated::Stream*>(handle);
+  simulated::Graph* const captured = std::exchange(stream.capture, nullptr);
+  if (stream.invalid) {
+    delete captured;
+    *graph = nullptr;
+    return give(cudaErrorStreamCaptureInvalidated);
+  }
+  *graph = reinterpret_cast<cudaGraph_t>(captured);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t handle, cudaStreamCaptureStatus* status, unsigned long long*,
+                                     cudaGraph_t*, const cudaGraphNode_t** nodes, const cudaGraphEdgeData**,
+                                     std::size_t* count) {
+  const auto& stream = *reinterpret_cast<simulated::Stream*>(handle);
+  *status = stream.capture ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+  *nodes = stream.capture ? &stream.capture->last : nullptr;
+  *count = stream.capture && stream.capture->last ? 1 : 0;
+  return cudaSuccess;
+}
+/// Arguments are copied where they are set, and only as many as there are.
+cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t handle, cudaKernelNodeParams* launch) {
+  static thread_local std::vector<void*> pointers;
+  auto& node = *reinterpret_cast<simulated::Node*>(handle);
+  if (node.arguments.empty()) simulated::stop("a node that launches no kernel");
+  pointers.clear();
+  for (const auto& argument : node.arguments) pointers.push_back(argument.data);
+  *launch = {};
+  launch->func = &node;
+  launch->kernelParams = pointers.data();
+  return cudaSuccess;
+}
+cudaError_t cudaFuncGetParamInfo(const void* function, std::size_t index, std::size_t* offset, std::size_t* bytes) {
+  const auto& node = *static_cast<const simulated::Node*>(function);
+  if (index >= node.arguments.size()) return give(cudaErrorInvalidValue);
+  *offset = 0;
+  *bytes = node.arguments[index].bytes;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long) {
+  *executable = reinterpret_cast<cudaGraphExec_t>(new simulated::Graph(*reinterpret_cast<simulated::Graph*>(graph)));
+  return cudaSuccess;
+}
+cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t, cudaGraphNode_t handle,
+                                             const cudaKernelNodeParams* launch) {
+  auto& node = *reinterpret_cast<simulated::Node*>(handle);
+  if (launch->func != &node) simulated::stop("another kernel for a node");
+  for (std::size_t i = 0; i < node.arguments.size(); ++i)
+    std::memmove(node.arguments[i].data, launch->kernelParams[i], node.arguments[i].bytes);
+  return cudaSuccess;
+}
+cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
+  simulated::start_current();
+  if (reinterpret_cast<simulated::Stream*>(stream)->capture) simulated::stop("a graph within a capture");
+  simulated::reach_end(stream);
+  for (const auto& node : reinterpret_cast<simulated::Graph*>(executable)->nodes) node->run();
+  return cudaSuccess;
+}
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
+  delete reinterpret_cast<simulated::Graph*>(executable);
+  return cudaSuccess;
+}
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+  delete reinterpret_cast<simulated::Graph*>(graph);
+  return cudaSuccess;
 }
 
 // cuBLASLt: opaque structures hold their attributes as 64-bit numbers.
@@ -323,7 +426,6 @@ extern "C" cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t 
                                          const cublasLtMatmulAlgo_t* algorithm, void* workspace,
                                          std::size_t workspace_bytes, cudaStream_t stream) {
   if (!stream || !workspace || workspace_bytes < 1000) simulated::stop("a product without stream or workspace");
-  simulated::reach_end(stream);
   const bool is_double = a->data[type_at] == CUDA_R_64F;
   const std::uint64_t size = is_double ? 8 : a->data[type_at] == CUDA_R_32F ? 4 : 2;
   const void* const pointers[] = {a_data, b_data, c_data, c_data};
@@ -339,11 +441,14 @@ extern "C" cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t 
   if (one != 1) simulated::stop("a scaled product");
   const double factor =
       is_double ? *static_cast<const double*>(beta) : static_cast<double>(*static_cast<const float*>(beta));
-  switch (a->data[type_at]) {
-    case CUDA_R_32F: multiply<float>(description, factor, a_data, a, b_data, b, c, c_data); break;
-    case CUDA_R_64F: multiply<double>(description, factor, a_data, a, b_data, b, c, c_data); break;
-    case CUDA_R_16F: multiply<__half>(description, factor, a_data, a, b_data, b, c, c_data); break;
-    default: multiply<__nv_bfloat16>(description, factor, a_data, a, b_data, b, c, c_data); break;
-  }
+  const auto product = [=, description = *description, a = *a, b = *b, c = *c]() mutable {
+    switch (a.data[type_at]) {
+      case CUDA_R_32F: multiply<float>(&description, factor, a_data, &a, b_data, &b, &c, c_data); break;
+      case CUDA_R_64F: multiply<double>(&description, factor, a_data, &a, b_data, &b, &c, c_data); break;
+      case CUDA_R_16F: multiply<__half>(&description, factor, a_data, &a, b_data, &b, &c, c_data); break;
+      default: multiply<__nv_bfloat16>(&description, factor, a_data, &a, b_data, &b, &c, c_data); break;
+    }
+  };
+  simulated::perform(stream, std::make_shared<simulated::Node>(simulated::Node{product}));
   return CUBLAS_STATUS_SUCCESS;
 }

@@ -16,6 +16,7 @@
 #include <memory>
 #include <mutex>
 #include <random>
+#include <tuple>
 #include <vector>
 
 #undef __launch_bounds__
@@ -30,17 +31,35 @@ namespace simulated {
   std::abort();
 }
 
+/// What a graph's node handle points to: what is done, and the arguments of a kernel.
+struct Node {
+  struct Argument {
+    void* data;
+    std::size_t bytes;
+  };
+  std::function<void()> run;
+  std::vector<Argument> arguments{};
+};
+/// What a handle of a graph points to.
+struct Graph {
+  std::vector<std::shared_ptr<Node>> nodes{};
+  cudaGraphNode_t last = nullptr;
+};
+
 /// What a stream handle points to: what is queued, of which the first `done` happened.
 struct Stream {
   int ordinal;
   std::vector<std::function<void()>> queued{};
   std::size_t done = 0;
+  Graph* capture = nullptr;  ///< what takes the place of the queue
+  bool invalid = false;      ///< the capture is
 };
 /// What an event handle points to: a place in a stream's queue.
 struct Event {
   int ordinal;
   Stream* stream = nullptr;
   std::size_t position = 0;
+  bool captured = false;
 };
 /// Whether kernels fail as they run, which is told to whoever waits for them.
 inline std::atomic<bool> kernels_fail{false};
@@ -60,6 +79,23 @@ inline void reach(Stream& stream, std::size_t position) {
 inline void reach_end(cudaStream_t stream) {
   auto& queue = *reinterpret_cast<Stream*>(stream);
   reach(queue, queue.queued.size());
+}
+/// Does the work now, after all that the stream holds, or adds it to what the stream captures.
+inline void perform(cudaStream_t handle, std::shared_ptr<Node> node) {
+  auto& stream = *reinterpret_cast<Stream*>(handle);
+  if (stream.capture) {
+    stream.capture->last = reinterpret_cast<cudaGraphNode_t>(node.get());
+    stream.capture->nodes.push_back(std::move(node));
+  } else {
+    reach_end(handle);
+    node->run();
+  }
+}
+/// A call that no capture may hold, such as waiting for it.
+inline bool spoils_capture(cudaStream_t handle) {
+  auto& stream = *reinterpret_cast<Stream*>(handle);
+  if (stream.capture) stream.invalid = true;
+  return stream.capture != nullptr;
 }
 inline thread_local int current_ordinal = 0;
 inline std::atomic<unsigned> started{0};  ///< GPUs that the process uses, one bit for each
@@ -226,16 +262,25 @@ namespace simulated {
 class Launch {
  public:
   Launch(unsigned blocks, unsigned threads, std::size_t shared = 0, cudaStream_t stream = nullptr)
-      : blocks_(blocks), threads_(threads), shared_(shared) {
+      : blocks_(blocks), threads_(threads), shared_(shared), stream_(stream) {
     if (!stream) stop("a launch on the default stream");
     if (reinterpret_cast<Stream*>(stream)->ordinal != current_ordinal) stop("a launch on a stream of another GPU");
-    reach_end(stream);
     if (blocks == 0 || blocks > 0x7fffffffu) stop("a grid has 1 to 2^31 - 1 blocks");
     if (shared > allowed_shared || shared > most_shared) stop("more shared memory than was allowed");
     allowed_shared = shared_by_default;  // what was allowed counts for one launch: the next kernel may be another one
   }
+  template <class Kernel, class... Arguments>
+  void operator()(const Kernel& kernel, const Arguments&... arguments) const {
+    const auto node = std::make_shared<Node>();
+    const auto values = std::make_shared<std::tuple<std::decay_t<Arguments>...>>(arguments...);
+    node->run = [launch = *this, kernel, values] { launch.run([&] { std::apply(kernel, *values); }); };
+    std::apply([&](auto&... value) { node->arguments = {{&value, sizeof value}...}; }, *values);
+    perform(stream_, node);
+  }
+
+ private:
   template <class F>
-  void operator()(const F& kernel) const {
+  void run(const F& kernel) const {
     const std::lock_guard lock(one_launch_at_a_time);
     if (kernels_fail) failure = cudaErrorIllegalAddress;
     gridDim = dim3(blocks_);
@@ -249,9 +294,9 @@ class Launch {
     }
   }
 
- private:
   unsigned blocks_, threads_;
   std::size_t shared_;
+  cudaStream_t stream_;
 };
 
 }  // namespace simulated

@@ -1,0 +1,248 @@
+#pragma once
+// CUDA graphs: the launches of a step, captured once and replayed as one.
+
+#include <locus/cuda/stream.hpp>
+#include <locus/device/launch_log.hpp>
+#include <locus/device/recording.hpp>
+
+namespace locus::inline LOCUS_ABI::cuda {
+
+namespace detail {
+/// A captured launch whose functor is made anew for each replay. The functor is the first thing in the kernel's first
+/// argument.
+class LaunchNode {
+ public:
+  /// The last node that the capture got. `first_bytes`: of the kernel's first argument.
+  LaunchNode(cudaStream_t stream, std::size_t first_bytes) : first_(first_bytes) {
+    const cudaGraphNode_t* nodes = nullptr;
+    std::size_t count = 0;
+    cudaStreamCaptureStatus status{};
+#if CUDART_VERSION >= 13000
+    check(cudaStreamGetCaptureInfo(stream, &status, nullptr, nullptr, &nodes, nullptr, &count), "capture");
+#else
+    check(cudaStreamGetCaptureInfo_v2(stream, &status, nullptr, nullptr, &nodes, &count), "capture");
+#endif
+    if (count != 1) fail<CaptureError>({"capture: ", count, " launches at the end of a stream; expected one"});
+    node_ = nodes[0];
+    check(cudaGraphKernelNodeGetParams(node_, &launch_), "cudaGraphKernelNodeGetParams");
+    std::memcpy(first_.data(), launch_.kernelParams[0], first_bytes);
+    for (std::size_t i = 1; i < max_arguments; ++i) {
+      std::size_t offset = 0, bytes = 0;
+      if (cudaFuncGetParamInfo(launch_.func, i, &offset, &bytes) != cudaSuccess) break;
+      arguments_[i] = launch_.kernelParams[i];
+    }
+    (void)cudaGetLastError();
+  }
+
+  void update(cudaGraphExec_t graph, const void* functor, std::size_t bytes) {
+    std::memcpy(first_.data(), functor, bytes);
+    arguments_[0] = first_.data();
+    launch_.kernelParams = arguments_;
+    check(cudaGraphExecKernelNodeSetParams(graph, node_, &launch_), "cudaGraphExecKernelNodeSetParams");
+  }
+
+ private:
+  static constexpr std::size_t max_arguments = 4;
+  cudaGraphNode_t node_ = nullptr;
+  cudaKernelNodeParams launch_{};
+  std::vector<std::byte> first_;
+  void* arguments_[max_arguments] = {};
+};
+
+/// Launches of one map, whose functor make() returns.
+class LaunchUpdate : public locus::detail::ReplayAction {
+ public:
+  void add(LaunchNode node) { nodes_.push_back(std::move(node)); }
+  void captured(cudaGraphExec_t graph) { graph_ = graph; }
+
+ protected:
+  void update(const void* functor, std::size_t bytes) {
+    for (LaunchNode& node : nodes_) node.update(graph_, functor, bytes);
+  }
+
+ private:
+  std::vector<LaunchNode> nodes_;
+  cudaGraphExec_t graph_ = nullptr;
+};
+template <class Make>
+class LaunchUpdateBy final : public LaunchUpdate {
+ public:
+  explicit LaunchUpdateBy(const Make& make) : make_(make) {}
+  void run() override {
+    const auto functor = make_();
+    update(&functor, sizeof functor);
+  }
+
+ private:
+  Make make_;
+};
+}  // namespace detail
+
+/// A step on one GPU: how it is run in memory of its own, captured, and replayed. Its memory stays where it is, for the
+/// step alone, as long as this lives.
+class CapturedStep final : public locus::detail::Recording {
+ public:
+  /// throws CudaUnavailable
+  explicit CapturedStep(int ordinal) : context_(Context::open(ordinal)) {
+    const OrdinalGuard guard(ordinal);
+    check(cudaStreamCreateWithFlags(&aside_, cudaStreamNonBlocking), "cudaStreamCreate");
+    context_.device_memory_.keep_for_capture(context_.memory_, aside_);
+  }
+  CapturedStep(const CapturedStep&) = delete;
+  CapturedStep& operator=(const CapturedStep&) = delete;
+  ~CapturedStep() {
+    try {
+      const OrdinalGuard guard(context_.ordinal());
+      if (replays_in_) order(replays_in_, context_.stream());
+      forget();
+      context_.device_memory_.release_from_capture(context_.memory_);
+      (void)cudaStreamDestroy(aside_);
+      ContextRegistry::give_back(context_);
+    } catch (const Error&) {  // the GPU does not answer: nothing of it is used again
+    }
+  }
+
+  [[nodiscard]] bool captured() const { return graph_.executable != nullptr; }
+
+  /// step(), which is not captured, in the captured step's memory; after what the caller queued, before what it queues.
+  template <class F>
+  void run(const F& step) {
+    refuse_nested();
+    Context& caller = Context::current(context_.ordinal());
+    order(caller.stream(), context_.stream());
+    {
+      const CurrentContext current(context_);
+      step();
+    }
+    order(context_.stream(), caller.stream());
+  }
+
+  /// Captures what step() launches; nothing of it is done yet. Where it throws, nothing is captured.
+  /// throws CaptureError naming what cannot be captured
+  template <class F>
+  void capture(const F& step) {
+    refuse_nested();
+    const Capturing capturing(*this);
+    step();
+    end_capture();
+  }
+
+  /// Queues the captured launches in the caller's stream; from the second time on, with their functors made anew.
+  void replay() {
+    Context& caller = Context::current(context_.ordinal());
+    caller.refuse_capture("a captured step within it", "capture the outer one alone");
+    const OrdinalGuard guard(context_.ordinal());
+    if (replayed_) {
+      for (const auto& action : actions_) action->run();
+    }
+    replayed_ = true;
+    replays_in_ = caller.stream();
+    check(cudaGraphLaunch(graph_.executable, replays_in_), "replay of a captured step (cudaGraphLaunch)");
+    ++locus::detail::launches.replay;
+    caller.launched("replay of a captured step", {});
+  }
+
+  void at_replay(Shared<locus::detail::ReplayAction> action) override { actions_.push_back(std::move(action)); }
+
+  /// The functor of what `launch` launches is make()'s, now and for each replay.
+  template <class Make, class Launch>
+  void launch_anew(const Make& make, const Launch& launch) {
+    const Shared<detail::LaunchUpdate> update(new detail::LaunchUpdateBy<Make>(make));
+    updates_.push_back(update);
+    actions_.push_back(Shared<locus::detail::ReplayAction>(update.get()));
+    adds_to_ = update.get();
+    launch();
+    adds_to_ = nullptr;
+  }
+  /// After each launch of map.
+  void map_launched(std::size_t argument_bytes) {
+    if (adds_to_) adds_to_->add(detail::LaunchNode(context_.stream(), argument_bytes));
+  }
+
+ private:
+  struct Graph {
+    cudaGraph_t source = nullptr;
+    cudaGraphExec_t executable = nullptr;
+  };
+
+  /// The time of the capture, in which the calling thread's operations are captured.
+  class Capturing {
+   public:
+    explicit Capturing(CapturedStep& step) : step_(step), guard_(step.context_.ordinal()), current_(step.context_) {
+      step_.forget();
+      step_.set_capturing(true);
+      const cudaError_t error = cudaStreamBeginCapture(step_.context_.stream(), cudaStreamCaptureModeThreadLocal);
+      if (error != cudaSuccess) step_.set_capturing(false);
+      check(error, "cudaStreamBeginCapture");
+    }
+    /// Where the step or the end of the capture threw, what was captured is dropped.
+    ~Capturing() {
+      if (step_.captured()) return;
+      step_.stop_capture();
+      step_.forget();
+      (void)cudaGetLastError();
+    }
+    Capturing(const Capturing&) = delete;
+    Capturing& operator=(const Capturing&) = delete;
+
+   private:
+    CapturedStep& step_;
+    OrdinalGuard guard_;
+    CurrentContext current_;
+  };
+
+  void refuse_nested() const {
+    if (const Context* other = ContextRegistry::capturing_of_thread())
+      other->refuse_capture("a captured step within it", "capture the outer one alone");
+  }
+
+  void set_capturing(bool capturing) noexcept {
+    context_.captured_step_ = capturing ? this : nullptr;
+    ContextRegistry::capturing_of_thread() = capturing ? &context_ : nullptr;
+    locus::detail::recording = capturing ? this : nullptr;
+    context_.device_memory_.set_capturing(context_.memory_, capturing);
+  }
+
+  cudaError_t stop_capture() noexcept {
+    if (!context_.captured_step_) return cudaSuccess;
+    const cudaError_t error = cudaStreamEndCapture(context_.stream(), &graph_.source);
+    set_capturing(false);
+    return error;
+  }
+
+  void end_capture() {
+    check(stop_capture(), "capture: the step");
+    check(cudaGraphInstantiate(&graph_.executable, graph_.source, 0), "cudaGraphInstantiate");
+    for (const auto& update : updates_) update->captured(graph_.executable);
+    updates_.clear();
+  }
+
+  /// What is being replayed is still done.
+  void forget() noexcept {
+    if (graph_.executable) (void)cudaGraphExecDestroy(graph_.executable);
+    if (graph_.source) (void)cudaGraphDestroy(graph_.source);
+    graph_ = {};
+    replayed_ = false;
+    actions_.clear();
+    updates_.clear();
+    adds_to_ = nullptr;
+  }
+
+  void order(cudaStream_t first, cudaStream_t second) const {
+    Event event(context_.ordinal());
+    const OrdinalGuard guard(context_.ordinal());
+    event.record(first);
+    event.block(second);
+  }
+
+  Context& context_;
+  cudaStream_t aside_ = nullptr;
+  cudaStream_t replays_in_ = nullptr;  ///< the stream of the last replay
+  Graph graph_;
+  bool replayed_ = false;
+  std::vector<Shared<locus::detail::ReplayAction>> actions_;
+  std::vector<Shared<detail::LaunchUpdate>> updates_;  ///< of the actions, while the step is being captured
+  detail::LaunchUpdate* adds_to_ = nullptr;
+};
+
+}  // namespace locus::inline LOCUS_ABI::cuda

@@ -1,0 +1,16 @@
+// A captured step that computes its result later.
+// because: what is computed outside the step is not captured, and a replay would not compute it
+// expect-error: step_returns_a_pending_expression|the step returns an expression
+// expect-error: return_x_eval|return x\.eval\(\)
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+auto mistake(const Tensor<float, Cuda>& x) {
+#ifdef LOCUS_MUST_FAIL
+  auto step = capture([&] { return x * 2.f; });
+#else
+  auto step = capture([&] { return (x * 2.f).eval(); });
+#endif
+  return step();
+}

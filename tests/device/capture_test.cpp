@@ -1,0 +1,199 @@
+// A captured step does what the step does, bit for bit; what cannot be captured says so.
+
+#include <locus/device/capture.hpp>
+
+#include <locus/locus.hpp>
+
+#include <support/device_list.hpp>
+
+#include <cstring>
+
+namespace {
+using namespace locus;
+using locus_test::note_skip;
+
+template <class T, class D>
+bool same_bits(const Tensor<T, D>& a, const Tensor<T, D>& b) {
+  const auto x = a.template to<Cpu>().contiguous(), y = b.template to<Cpu>().contiguous();
+  return x.shape() == y.shape() &&
+         std::memcmp(x.data(), y.data(), static_cast<std::size_t>(x.elements()) * sizeof(T)) == 0;
+}
+
+/// A small classifier with its optimizer, and noise on its inputs.
+template <class D, class Optimizer>
+struct Training {
+  nn::Sequential<float, D> model;
+  Optimizer optimizer;
+  Generator<D> noise{5};
+  Tensor<float, D> images;
+  Tensor<std::int64_t, D> labels;
+
+  template <class Options>
+  explicit Training(const Options& options)
+      : model(seeded()), optimizer(model.parameters(), options), images({16, 12}), labels({16}) {}
+
+  static nn::Sequential<float, D> seeded() {
+    manual_seed(3);
+    return {nn::Linear<float, D>{12, 9}, nn::ReLU{}, nn::Linear<float, D>{9, 4}};
+  }
+  Tensor<float, D> step() {
+    const auto noisy = (images + rand<float>(images.shape(), noise) * 0.1f).eval();
+    const auto loss = nn::cross_entropy(model(trace(noisy)), labels);
+    optimizer.zero_grad();
+    loss.backward();
+    optim::clip_grad_norm_(model.parameters(), 0.5);
+    optimizer.step();
+    return loss.value();
+  }
+};
+
+/// So many steps, captured and not, on the same batches.
+template <class D, class Optimizer, class Options>
+void check_replays(int steps, const Options& options) {
+  Training<D, Optimizer> plain(options), replayed(options);
+  auto step = capture([&] { return replayed.step(); });
+  Generator<D> numbers{9};
+  std::int64_t reserved = 0;
+  for (int i = 0; i < steps; ++i) {
+    INFO("step ", i);
+    const auto images = rand<float, D>({16, 12}, numbers);
+    const auto labels = randint<std::int64_t, D>(0, 4, {16}, numbers);
+    for (auto* training : {&plain, &replayed}) {
+      training->images.copy_(images);
+      training->labels.copy_(labels);
+      training->optimizer.set_lr(i < 5 ? 0.05 : 0.01);
+    }
+    const LaunchLog log;
+    const Tensor<float, D> loss = step();
+    if (std::is_same_v<D, Cuda> && i >= 2) CHECK(log.launches() == 1);
+    REQUIRE(same_bits(loss, plain.step()));
+    if (i == 3) reserved = Backend<D>::memory_stats(D{}).reserved_bytes;
+  }
+  CHECK(Backend<D>::memory_stats(D{}).reserved_bytes == reserved);
+  const auto expected = plain.model.parameters(), got = replayed.model.parameters();
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    CHECK(same_bits(got[i].value(), expected[i].value()));
+    CHECK(same_bits(got[i].grad(), expected[i].grad()));
+  }
+}
+
+LOCUS_DEVICE_TEST("100 replays of a training step equal 100 steps bit for bit", D) {
+  check_replays<D, optim::Sgd<float, D>>(10, optim::SgdOptions{.lr = 0.05});
+  check_replays<D, optim::Sgd<float, D>>(10, optim::SgdOptions{.lr = 0.05, .momentum = 0.9, .dampening = 0.3});
+  check_replays<D, optim::Adam<float, D>>(100, optim::AdamOptions{.lr = 0.05});
+  check_replays<D, optim::AdamW<float, D>>(10, optim::AdamWOptions{.lr = 0.05, .weight_decay = 0.1});
+}
+
+LOCUS_DEVICE_TEST("numbers of the default generator go on in replays", D) {
+  const auto draw = [] { return (randn<float, D>({5}) + rand<float, D>({5})).eval(); };
+  std::vector<Tensor<float, Cpu>> expected;
+  manual_seed(4);
+  for (int i = 0; i < 6; ++i) expected.push_back(draw().template to<Cpu>().clone());
+  manual_seed(4);
+  auto step = capture(draw);
+  for (int i = 0; i < 6; ++i) CHECK(same_bits(step().template to<Cpu>(), expected[static_cast<std::size_t>(i)]));
+}
+
+LOCUS_DEVICE_TEST("what a step changes in place counts as changed by every replay", D) {
+  const auto x = zeros<float, D>({4});
+  auto step = capture<D>([&] { x += 1.f; });
+  for (int i = 0; i < 5; ++i) {
+    const auto before = x.version();
+    step();
+    CHECK(x.version() > before);
+  }
+  CHECK(same_bits(x, full<float, D>({4}, 5.f)));
+  const auto stale = variable(x);
+  const auto y = sum(stale * stale);
+  step();
+  CHECK_THROWS_AS(y.backward(), StaleError);
+}
+
+LOCUS_DEVICE_TEST("results of several tensors, and of none", D) {
+  const auto x = zeros<float, D>({3});
+  struct Both {
+    Tensor<float, D> sum, square;
+  };
+  auto step = capture<D>([&] {
+    x += 1.f;
+    return Both{sum(x), square(x)};
+  });
+  for (int i = 1; i <= 4; ++i) {
+    const Both& both = step();
+    CHECK(both.sum.item() == static_cast<float>(3 * i));
+    CHECK(same_bits(both.square, full<float, D>({3}, static_cast<float>(i * i))));
+  }
+  auto nothing = capture<D>([] {});
+  for (int i = 0; i < 3; ++i) CHECK_NOTHROW(nothing());
+}
+
+LOCUS_DEVICE_TEST("a step that throws leaves everything as usual, and can be tried again", D) {
+  const auto x = zeros<float, D>({3});
+  int calls = 0;
+  auto step = capture([&] {
+    const auto y = (x + 1.f).eval();
+    if (++calls <= 2) throw std::runtime_error("not yet");
+    return y;
+  });
+  for (int i = 0; i < 2; ++i) CHECK_THROWS_WITH(step(), "not yet");
+  for (int i = 0; i < 4; ++i) CHECK(same_bits(step(), full<float, D>({3}, 1.f)));
+  CHECK(calls == (std::is_same_v<D, Cuda> ? 4 : 6));
+  CHECK(sum(x).item() == 0.f);
+}
+
+LOCUS_DEVICE_TEST("memory that is let go while and after a step is captured", D) {
+  auto x = full<float, D>({1000}, 2.f);
+  Tensor<float, D> kept = full<float, D>({1000}, 3.f);
+  {
+    auto step = capture([&] {
+      const auto y = (x * kept).eval();
+      kept = (y * 0.5f).eval();  // the memory of the old one is read by the captured launches
+      return sum(y);
+    });
+    CHECK(step().item() == 6000.f);
+    CHECK(step().item() == 6000.f);
+    std::vector<Tensor<float, D>> others;
+    for (int i = 0; i < 50; ++i) others.push_back(full<float, D>({1000}, -1.f));  // must find memory of their own
+    const auto first = step();
+    CHECK(first.item() == 6000.f);
+    others.clear();
+    CHECK(step().item() == 6000.f);
+  }
+  const auto reserved = Backend<D>::memory_stats(D{}).reserved_bytes;
+  for (int i = 0; i < 3; ++i) {
+    auto step = capture([&] { return (x * x).eval(); });
+    for (int j = 0; j < 3; ++j) CHECK(sum(step()).item() == 4000.f);
+  }
+  CHECK(Backend<D>::memory_stats(D{}).reserved_bytes <= reserved + 4 * 4096 * 3);
+}
+
+#if LOCUS_CUDA
+template <class Step>
+void check_refused(const Step& body, const char* why) {
+  auto step = capture<Cuda>([&] { body(); });
+  CHECK_NOTHROW(step());
+  CHECK_THROWS_WITH_AS(step(), doctest::Contains(why), CaptureError);
+  CHECK_THROWS_WITH_AS(step(), doctest::Contains("cannot be captured"), CaptureError);
+}
+
+TEST_CASE("what cannot be captured says so") {
+  NEEDS_CUDA();
+  const auto x = full<float, Cuda>({3}, 2.f);
+  const auto on_host = full<float, Cpu>({3}, 1.f);
+  Generator<Cuda> generator{1};
+  check_refused([&] { (void)sum(x).item(); }, "waiting for the GPU");
+  check_refused([&] { (void)x.to<Cpu>(); }, "return the tensor from the step");
+  check_refused([&] { (void)on_host.to<Cuda>(); }, "copy before the step, with copy_");
+  check_refused([&] { (void)randperm<std::int64_t>(5, generator); }, "a copy from the host");
+  check_refused([&] { (void)copy_async(on_host.to<Pinned>()); }, "an asynchronous copy");
+  const Stream<Cuda> side;
+  check_refused([&] { with_stream(side, [&] { return (x + 1.f).eval(); }); }, "in another stream");
+  auto inner = capture([&] { return (x + 1.f).eval(); });
+  (void)inner();
+  check_refused([&] { (void)inner(); }, "a captured step within it");
+  if (cuda::device_count() > 1) check_refused([&] { (void)full<float>({3}, 1.f, Cuda{1}); }, "cuda:1");
+  CHECK(same_bits(inner(), full<float, Cuda>({3}, 3.f)));
+}
+#endif
+
+}  // namespace
