@@ -1,7 +1,7 @@
 #pragma once
 // CUDA graphs: the launches of a step, captured once and replayed as one.
 
-#include <locus/cuda/stream.hpp>
+#include <locus/cuda/trace.hpp>
 #include <locus/device/launch_log.hpp>
 #include <locus/device/recording.hpp>
 
@@ -137,9 +137,13 @@ class CapturedStep final : public locus::detail::Recording {
     }
     replayed_ = true;
     replays_in_ = caller.stream();
+    LaunchTrace trace(caller);
+    if (locus::detail::launches_are_observed()) [[unlikely]]
+      trace.begin({.verb = "replay of a captured step"});
     check(cudaGraphLaunch(graph_.executable, replays_in_), "replay of a captured step (cudaGraphLaunch)");
     ++locus::detail::launches.replay;
     caller.launched("replay of a captured step", {});
+    trace.end();
   }
 
   void at_replay(Shared<locus::detail::ReplayAction> action) override { actions_.push_back(std::move(action)); }

@@ -2,7 +2,7 @@
 // Cuda's for_each_row: a warp per row with its fragments in registers, or a block per row with them in shared memory
 // and, where that is full, in a workspace. The teams have the members of cpu::RowTeam.
 
-#include <locus/cuda/stream.hpp>
+#include <locus/cuda/trace.hpp>
 #include <locus/cuda/warp.cuh>
 #include <locus/device/launch_log.hpp>
 
@@ -223,16 +223,22 @@ __global__ void __launch_bounds__(BlockRowTeam::max_threads)
   }
 }
 
+/// A grid that was launched.
+struct RowLaunch {
+  unsigned blocks = 0, threads = 0;
+};
+
 template <int items, class F>
-void launch_rows_by_warp(Context& context, int64_t rows, int64_t cols, const F& f) {
+RowLaunch launch_rows_by_warp(Context& context, int64_t rows, int64_t cols, const F& f) {
   constexpr int64_t most_blocks = 1 << 20;
   const int64_t wanted = divide_up(rows, warps_per_block);
   const auto blocks = static_cast<unsigned>(wanted < most_blocks ? wanted : most_blocks);
   rows_by_warp<items><<<blocks, warps_per_block * warp_size, 0, context.stream()>>>(f, rows, cols);
+  return {blocks, warps_per_block * warp_size};
 }
 
 template <class F>
-void launch_rows_by_block(Context& context, int64_t rows, int64_t cols, const F& f) {
+RowLaunch launch_rows_by_block(Context& context, int64_t rows, int64_t cols, const F& f) {
   constexpr std::size_t reserved = 4096;  // static shared memory, and what the system takes
   const std::size_t most_shared = context.shared_memory() > reserved ? context.shared_memory() - reserved : 0;
   const std::size_t padding = 16 * static_cast<std::size_t>(F::fragments);
@@ -252,6 +258,7 @@ void launch_rows_by_block(Context& context, int64_t rows, int64_t cols, const F&
   }
   kernel<<<blocks, threads, shared_bytes, context.stream()>>>(f, rows, cols, shared_bytes,
                                                               workspace.template as<unsigned char>(), workspace_bytes);
+  return {blocks, threads};
 }
 }  // namespace detail
 
@@ -262,14 +269,20 @@ void for_each_row(Context& context, int64_t rows, int64_t cols, const F& f) {
                 "pointers only");
   constexpr int most_items = 8;  // in registers, without spilling
   ++locus::detail::launches.rows;
+  LaunchTrace trace(context);
+  if (locus::detail::launches_are_observed()) [[unlikely]]
+    trace.begin(
+        locus::detail::describe_rows(locus::detail::type_text<F>(), rows, cols, locus::detail::row_element_bytes<F>()));
+  detail::RowLaunch grid;
   if (cols <= warp_size) {
-    detail::launch_rows_by_warp<1>(context, rows, cols, f);
+    grid = detail::launch_rows_by_warp<1>(context, rows, cols, f);
   } else if (cols <= warp_size * most_items) {
-    detail::launch_rows_by_warp<most_items>(context, rows, cols, f);
+    grid = detail::launch_rows_by_warp<most_items>(context, rows, cols, f);
   } else {
-    detail::launch_rows_by_block(context, rows, cols, f);
+    grid = detail::launch_rows_by_block(context, rows, cols, f);
   }
   context.launched("for_each_row", std::array<std::int64_t, 2>{rows, cols});
+  trace.end(grid.blocks, grid.threads);
 }
 
 }  // namespace locus::inline LOCUS_ABI::cuda

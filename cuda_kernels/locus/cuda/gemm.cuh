@@ -270,8 +270,13 @@ void integer_gemm(Context& context, const GemmBatch& batch, const MatrixRef<cons
   constexpr int64_t most_blocks = 1 << 20;
   const auto blocks = static_cast<unsigned>(tasks < most_blocks ? tasks : most_blocks);
   ++locus::detail::launches.gemm;
+  LaunchTrace trace(context);
+  if (locus::detail::launches_are_observed()) [[unlikely]]
+    trace.begin(
+        locus::detail::describe_gemm(locus::detail::type_text<E>(), batch.count, c.rows, c.cols, a.cols, sizeof(T)));
   gemm_by_tiles<T, E><<<blocks, 256, 0, context.stream()>>>(Product{a, b, c, batch, epilogue, epilogue.accumulates()});
   context.launched("gemm", std::array<std::int64_t, 4>{batch.count, c.rows, c.cols, a.cols});
+  trace.end(blocks, 256);
 }
 }  // namespace detail
 

@@ -2,7 +2,7 @@
 // Matrix products by cuBLASLt: what it is asked, and a memo of what it answered, so that small products cost little on
 // the host.
 
-#include <locus/cuda/stream.hpp>
+#include <locus/cuda/trace.hpp>
 
 #include <array>
 #include <atomic>
@@ -142,11 +142,16 @@ class Blas {
     const void* beta = is_double ? static_cast<const void*>(product.accumulate ? &double_one : &double_zero)
                                  : (product.accumulate ? &one : &zero);
     const Scratch workspace(context_, plan.workspace);
+    LaunchTrace trace(context_);
+    if (locus::detail::launches_are_observed()) [[unlikely]]
+      trace.begin(locus::detail::describe_gemm(nullptr, product.count, product.m, product.n, product.k,
+                                               detail::bytes_of(product.type)));
     check(cublasLtMatmul(handle_, &plan.description, alpha, product.a.data, &plan.a, product.b.data, &plan.b, beta,
                          product.c, &plan.c, product.c, &plan.c, &plan.algorithm, workspace.as<void>(), plan.workspace,
                          context_.stream()),
           "gemm (cublasLtMatmul)");
     context_.launched("gemm", std::array<std::int64_t, 4>{product.count, product.m, product.n, product.k});
+    trace.end();
     return true;
   }
 

@@ -2,6 +2,7 @@
 // Cuda's map: the kernels load, f maps registers to registers, the kernels store.
 
 #include <locus/cuda/capture.hpp>
+#include <locus/cuda/trace.hpp>
 #include <locus/cuda/vectorize.cuh>
 #include <locus/device/launch_log.hpp>
 
@@ -145,6 +146,7 @@ void MapKernels<F, Pack<I...>, Pack<O*...>, std::integer_sequence<int, i...>,
 
 /// A launch with the types of its functor and operands erased.
 struct MapCall {
+  const char* function;               ///< type_text() of the functor
   int inputs;                         ///< operands that are read; the others, which are written, follow
   int width;                          ///< of vectors, in elements
   int per_thread, per_thread_of_one;  ///< vectors, and single elements, that a thread takes
@@ -157,24 +159,41 @@ struct MapCall {
 };
 
 /// Launches a piece whose indices fit 32 bits; the arguments point to where it begins.
-inline void launch_piece(cudaStream_t stream, const MapCall& call, const Piece& piece) {
+inline MapLaunch launch_piece(cudaStream_t stream, const MapCall& call, const Piece& piece) {
   const Access access = access_of(piece, call.operands, call.inputs, call.width);
   const auto elements = static_cast<uint32_t>(piece.elements);
   const bool single = access == Access::elements;
   const int width = single ? 1 : call.width, per_thread = single ? call.per_thread_of_one : call.per_thread;
   const MapLaunch launch{stream, map_blocks(elements, width, per_thread)};
-  if (access == Access::contiguous) return call.contiguous(launch, call.arguments, elements, piece.first_index);
-  (single ? call.elements : call.vectors)(launch, call.arguments, piece);
+  if (access == Access::contiguous) call.contiguous(launch, call.arguments, elements, piece.first_index);
+  else (single ? call.elements : call.vectors)(launch, call.arguments, piece);
+  return launch;
+}
+
+LOCUS_OUT_OF_LINE inline locus::detail::LaunchDescription describe(const MapCall& call, const Piece& piece) {
+  std::int64_t bytes = 0;
+  for (int i = 0; i < piece.operands; ++i) {
+    if (call.operands[i].data())
+      bytes += locus::detail::touched_bytes(piece.rank, piece.extent, piece.stride[i], call.operands[i].size);
+  }
+  return {.verb = "map",
+          .function = call.function,
+          .extents = Shape({piece.extent, static_cast<std::size_t>(piece.rank)}),
+          .bytes = bytes};
 }
 
 LOCUS_OUT_OF_LINE inline void run(Context& context, const MapCall& call, const Piece& plan, bool in_order) {
   const auto launch = [&](const Piece& piece) {
     for (int i = 0; i < piece.operands; ++i) call.operands[i].advance(piece.offset[i]);
     ++locus::detail::launches.map;
-    launch_piece(context.stream(), call, piece);
+    LaunchTrace trace(context);
+    if (locus::detail::launches_are_observed()) [[unlikely]]
+      trace.begin(describe(call, piece));
+    const MapLaunch grid = launch_piece(context.stream(), call, piece);
     context.launched("map", {piece.extent, static_cast<std::size_t>(piece.rank)});
     if (CapturedStep* step = context.captured_step()) [[unlikely]]
       step->map_launched(call.argument_bytes);
+    trace.end(grid.blocks, map_threads);
     for (int i = 0; i < piece.operands; ++i) call.operands[i].advance(-piece.offset[i]);
   };
   for_each_part(plan, in_order, launch);
@@ -194,7 +213,8 @@ void map(Context& context, const Plan<static_cast<int>(sizeof...(I) + sizeof...(
     constexpr int width = Kernels::width;
     typename Kernels::Arguments arguments{f, inputs, outputs};
     const OperandSlot operands[] = {slot_of(get<i>(arguments.inputs))..., slot_of(get<o>(arguments.outputs))...};
-    const detail::MapCall call{ins,
+    const detail::MapCall call{locus::detail::type_text<F>(),
+                               ins,
                                width,
                                Kernels::template per_thread<width>,
                                Kernels::template per_thread<1>,

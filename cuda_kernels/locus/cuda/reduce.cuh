@@ -2,7 +2,7 @@
 // Cuda's reduce: teams of threads fold chunks of the summands in a fixed order; where one chunk per output would leave
 // the GPU idle, a second launch folds the chunks' results.
 
-#include <locus/cuda/stream.hpp>
+#include <locus/cuda/trace.hpp>
 #include <locus/cuda/vectorize.cuh>
 #include <locus/cuda/warp.cuh>
 #include <locus/device/launch_log.hpp>
@@ -175,6 +175,9 @@ struct ReduceLaunch {
 
 /// A reduction with the types of its functors erased, so that cutting it up is compiled once.
 struct ReduceCall {
+  const char* function;  ///< type_text() of the functor
+  const OperandSlot* inputs;
+  int out_bytes;  ///< of an element
   Piece kept, reduced;
   bool outputs_first;
   bool in_order;  ///< an input reads as its index
@@ -182,6 +185,23 @@ struct ReduceCall {
   const void* arguments;
   void (*launch)(cudaStream_t stream, const void* arguments, const ReduceLaunch& launch);
 };
+
+LOCUS_OUT_OF_LINE inline locus::detail::LaunchDescription describe(const ReduceCall& call, const ReduceLaunch& launch) {
+  const Piece &kept = launch.kept, &reduced = launch.reduced;
+  std::int64_t bytes = kept.elements * call.out_bytes;
+  const auto partials = static_cast<std::int64_t>(call.accumulator_bytes) * kept.elements;
+  for (int i = 0; i < reduced.operands && !launch.folded; ++i) {
+    if (!call.inputs[i].data()) continue;
+    bytes += locus::detail::touched_bytes(kept.rank, kept.extent, kept.stride[i], call.inputs[i].size) *
+             locus::detail::touched_bytes(reduced.rank, reduced.extent, reduced.stride[i], 1);
+  }
+  if (launch.folded) bytes += partials * launch.tiles.summands;
+  else if (launch.partials) bytes += partials * launch.tiles.chunks - kept.elements * call.out_bytes;
+  return {.verb = launch.folded ? "reduce (its chunks)" : "reduce",
+          .function = call.function,
+          .extents = {kept.elements, int64_t{launch.tiles.summands}},
+          .bytes = bytes};
+}
 
 inline void for_each_summand_piece(const ReduceCall& call, const PieceVisitor& visit) {
   if (call.reduced.elements == 0) return visit(call.reduced);
@@ -199,8 +219,12 @@ inline void reduce_piece(Context& context, const ReduceCall& call, const Piece& 
   ReduceLaunch launch{kept, {}, {}};
   const auto run = [&] {
     ++locus::detail::launches.reduce;
+    LaunchTrace trace(context);
+    if (locus::detail::launches_are_observed()) [[unlikely]]
+      trace.begin(describe(call, launch));
     call.launch(context.stream(), call.arguments, launch);
     context.launched("reduce", std::array<std::int64_t, 2>{kept.elements, launch.reduced.elements});
+    trace.end(launch.tiles.blocks(), ReduceTiles::threads);
   };
   auto* partials = scratch.template as<unsigned char>();
   for_each_summand_piece(call, [&](const Piece& piece) {
@@ -234,8 +258,9 @@ struct TypedReduction {
     Arguments arguments{f, op, inputs, {}, {}, {}, previous, out, nullptr, false};
     const auto slots = slots_of(arguments.inputs, std::make_integer_sequence<int, N>{});
     const Piece kept(plan.kept), reduced(plan.reduced);
-    detail::run(context, {kept, reduced, prefers_outputs(kept, reduced, slots.data()),
-                          (std::is_same_v<I, LinearIndex> || ...), sizeof(A), &arguments, &launch});
+    detail::run(context, {locus::detail::type_text<F>(), slots.data(), static_cast<int>(sizeof(T)), kept, reduced,
+                          prefers_outputs(kept, reduced, slots.data()), (std::is_same_v<I, LinearIndex> || ...),
+                          sizeof(A), &arguments, &launch});
   }
 
  private:

@@ -3,10 +3,10 @@
 
 #include <locus/core/shape.hpp>
 #include <locus/cuda/memory.hpp>
+#include <locus/device/launch_trace.hpp>
 
 #include <array>
 #include <atomic>
-#include <cstdlib>
 
 namespace locus::inline LOCUS_ABI::cuda {
 
@@ -14,10 +14,7 @@ inline constexpr int max_devices = 64;
 
 namespace detail {
 [[nodiscard]] LOCUS_OUT_OF_LINE inline std::atomic<bool>& launches_are_awaited() {
-  static std::atomic<bool> awaited{[] {
-    const char* const text = std::getenv("LOCUS_SYNC");
-    return text && std::string_view(text) != "" && std::string_view(text) != "0";
-  }()};
+  static std::atomic<bool> awaited{locus::detail::is_switched_on("LOCUS_SYNC")};
   return awaited;
 }
 }  // namespace detail

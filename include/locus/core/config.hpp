@@ -50,6 +50,8 @@
 /// where at -O2 they would copy and optimize it once for each. (Together these functions took a seventh off the time in
 /// which g++ compiles a training program.)
 #define LOCUS_OUT_OF_LINE [[gnu::noinline]]
+/// The same of what hardly ever runs: it is compiled for size.
+#define LOCUS_COLD [[gnu::noinline, gnu::cold]]
 
 /// Loops that must vectorize at -O2 too. (g++ 12 vectorizes only the cheapest loops there; clang needs no help.) Not
 /// all of -O3: it unrolls short inner loops before they can be vectorized, which made softmax up to twice as slow, and

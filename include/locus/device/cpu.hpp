@@ -4,6 +4,7 @@
 #include <locus/device/cpu/memory.hpp>
 #include <locus/device/cpu/parallel.hpp>
 #include <locus/device/launch_log.hpp>
+#include <locus/device/launch_trace.hpp>
 #include <locus/device/verbs.hpp>
 
 #if LOCUS_DEVICE_PASS
@@ -46,6 +47,9 @@ struct Backend<Cpu> {
                   const Pack<I...>& inputs, const Pack<O*...>& outputs) {
     if (plan.elements == 0) return;
     ++detail::launches.map;
+    detail::HostTrace trace;
+    if (detail::launches_are_observed()) [[unlikely]]
+      trace.begin(detail::describe_map(detail::type_text<F>(), plan, inputs, outputs));
     cpu::map(plan, f, inputs, outputs);
   }
 
@@ -54,6 +58,9 @@ struct Backend<Cpu> {
   static void for_each_row(Cpu, std::int64_t rows, std::int64_t cols, const F& f) {
     if (rows == 0) return;
     ++detail::launches.rows;
+    detail::HostTrace trace;
+    if (detail::launches_are_observed()) [[unlikely]]
+      trace.begin(detail::describe_rows(detail::type_text<F>(), rows, cols, detail::row_element_bytes<F>()));
     cpu::for_each_row(rows, cols, f);
   }
 
@@ -64,6 +71,9 @@ struct Backend<Cpu> {
                      const Pack<I...>& inputs, const T* previous, T* out) {
     if (plan.kept.elements == 0) return;
     ++detail::launches.reduce;
+    detail::HostTrace trace;
+    if (detail::launches_are_observed()) [[unlikely]]
+      trace.begin(detail::describe_reduce(detail::type_text<F>(), plan, inputs, out));
     cpu::reduce(plan, f, op, inputs, previous, out);
   }
 
@@ -73,6 +83,9 @@ struct Backend<Cpu> {
                    const E& epilogue) {
     if (batch.count == 0 || c.rows == 0 || c.cols == 0) return;
     ++detail::launches.gemm;
+    detail::HostTrace trace;
+    if (detail::launches_are_observed()) [[unlikely]]
+      trace.begin(detail::describe_gemm(detail::type_text<E>(), batch.count, c.rows, c.cols, a.cols, sizeof(T)));
     cpu::gemm(batch, a, b, c, epilogue);
   }
 };

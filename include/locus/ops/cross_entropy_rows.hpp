@@ -29,6 +29,7 @@ template <class T>
 struct CrossEntropyRow {
   using R = compute_t<T>;
   static constexpr int fragments = 1;
+  static constexpr std::int64_t bytes_per_element = sizeof(T);
   Rows<const T> logits;
   LabelRules<T> rules;
   R *losses, *shares, *largests, *log_sums;
@@ -73,6 +74,7 @@ template <class T>
 struct CrossEntropyRowBackward {
   using R = compute_t<T>;
   static constexpr int fragments = 1;
+  static constexpr std::int64_t bytes_per_element = 2 * sizeof(T);
   Rows<const T> logits;
   LabelRules<T> rules;
   const R *largests, *log_sums;

@@ -35,6 +35,7 @@ template <class T>
 template <class T>
 struct PickRow {
   static constexpr int fragments = 1;
+  static constexpr std::int64_t bytes_per_element = 2 * sizeof(T);
   const T* x;
   std::int64_t outer_stride, stride, inner_stride;
   const std::int64_t* indices;
@@ -157,6 +158,7 @@ struct CollectElement {
 template <class T>
 struct OneHotRow {
   static constexpr int fragments = 0;
+  static constexpr std::int64_t bytes_per_element = sizeof(T);
   const std::int64_t* labels;
   T* out;
   template <class Team>

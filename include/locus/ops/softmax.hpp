@@ -15,6 +15,7 @@ namespace detail {
 template <class T, bool logarithm>
 struct SoftmaxRow {
   static constexpr int fragments = 1;
+  static constexpr std::int64_t bytes_per_element = 2 * sizeof(T);
   Rows<const T> x;
   Rows<T> y;
   fold::Max<T> larger{};
@@ -46,6 +47,7 @@ struct SoftmaxRow {
 template <class T, bool logarithm>
 struct SoftmaxRowBackward {
   static constexpr int fragments = 2;
+  static constexpr std::int64_t bytes_per_element = 3 * sizeof(T);
   Rows<const T> y, g;
   Rows<T> dx;
   bool accumulate;
@@ -68,6 +70,7 @@ struct SoftmaxRowBackward {
 template <class T>
 struct LogSumExpRow {
   static constexpr int fragments = 1;
+  static constexpr std::int64_t bytes_per_element = sizeof(T);
   Rows<const T> x;
   T* out;
   fold::Max<T> larger{};

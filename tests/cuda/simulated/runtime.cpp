@@ -59,7 +59,10 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
-  *value = attribute == cudaDevAttrMultiProcessorCount ? 4 : static_cast<int>(simulated::most_shared);
+  *value = attribute == cudaDevAttrMultiProcessorCount    ? 4
+           : attribute == cudaDevAttrMemoryClockRate      ? 1'000'000
+           : attribute == cudaDevAttrGlobalMemoryBusWidth ? 4096
+                                                          : static_cast<int>(simulated::most_shared);
   return cudaSuccess;
 }
 cudaError_t cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }
@@ -101,6 +104,11 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t handle, unsigne
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
   simulated::start_current();
   *event = reinterpret_cast<cudaEvent_t>(new simulated::Event{simulated::current_ordinal});
+  return cudaSuccess;
+}
+cudaError_t cudaEventCreate(cudaEvent_t* event) { return cudaEventCreateWithFlags(event, cudaEventDefault); }
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t, cudaEvent_t) {
+  *milliseconds = 0.25f;
   return cudaSuccess;
 }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {

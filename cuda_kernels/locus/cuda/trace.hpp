@@ -1,0 +1,74 @@
+#pragma once
+// What LOCUS_TRACE=1 tells of launches on a GPU.
+
+#include <locus/cuda/stream.hpp>
+#include <locus/device/launch_trace.hpp>
+
+namespace locus::inline LOCUS_ABI::cuda {
+
+/// A launch; from begin() to end(), which waits for it, unless a step is being captured. Costs next to nothing where
+/// launches are not observed.
+class LaunchTrace {
+ public:
+  explicit LaunchTrace(Context& context) : context_(context) {}
+  LaunchTrace(const LaunchTrace&) = delete;
+  LaunchTrace& operator=(const LaunchTrace&) = delete;
+  ~LaunchTrace() {
+    if (launch_) [[unlikely]]
+      leave(launch_);
+  }
+
+  LOCUS_COLD void begin(const locus::detail::LaunchDescription& description) {
+    launch_ = new Launch{description, locus::detail::launch_ranges.load(std::memory_order_relaxed)};
+    if (launch_->ranges) push_range(*launch_->ranges, description);
+    if (!launches_are_traced() || context_.captured_step()) return;
+    for (cudaEvent_t* event : {&launch_->begin, &launch_->end}) check(cudaEventCreate(event), "cudaEventCreate");
+    check(cudaEventRecord(launch_->begin, context_.stream()), "cudaEventRecord");
+  }
+  /// After the launch of `blocks` of `threads`; 0: not known.
+  void end(unsigned blocks = 0, unsigned threads = 0) {
+    if (launch_) [[unlikely]]
+      print(blocks, threads);
+  }
+
+ private:
+  struct Launch {
+    locus::detail::LaunchDescription description;
+    const locus::detail::LaunchRanges* ranges;
+    cudaEvent_t begin = nullptr, end = nullptr;
+  };
+
+  LOCUS_COLD void print(unsigned blocks, unsigned threads) {
+    if (!launches_are_traced()) return;
+    launch_->description.blocks = blocks;
+    launch_->description.threads = threads;
+    float milliseconds = -1;
+    if (launch_->begin) {
+      check(cudaEventRecord(launch_->end, context_.stream()), "cudaEventRecord");
+      check(cudaEventSynchronize(launch_->end), "cudaEventSynchronize");
+      check(cudaEventElapsedTime(&milliseconds, launch_->begin, launch_->end), "cudaEventElapsedTime");
+    }
+    const std::string device = join(to_string(Cuda{context_.ordinal()}), launch_->begin ? "" : " (captured)");
+    locus::detail::print_launch(device.c_str(), launch_->description, static_cast<double>(milliseconds) * 1e-3,
+                                peak_bandwidth());
+  }
+  LOCUS_COLD static void leave(const Launch* launch) noexcept {
+    if (launch->ranges) launch->ranges->pop();
+    for (cudaEvent_t event : {launch->begin, launch->end})
+      if (event) (void)cudaEventDestroy(event);
+    delete launch;
+  }
+
+  /// Bytes per second: two transfers per clock, as in all memories of GPUs that are in use.
+  [[nodiscard]] double peak_bandwidth() const {
+    int kilohertz = 0, bits = 0;
+    check(cudaDeviceGetAttribute(&kilohertz, cudaDevAttrMemoryClockRate, context_.ordinal()), "cudaDeviceGetAttribute");
+    check(cudaDeviceGetAttribute(&bits, cudaDevAttrGlobalMemoryBusWidth, context_.ordinal()), "cudaDeviceGetAttribute");
+    return 2. * 1e3 * static_cast<double>(kilohertz) * static_cast<double>(bits) / 8;
+  }
+
+  Context& context_;
+  Launch* launch_ = nullptr;
+};
+
+}  // namespace locus::inline LOCUS_ABI::cuda

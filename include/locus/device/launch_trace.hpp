@@ -1,0 +1,204 @@
+#pragma once
+// LOCUS_TRACE=1: a line on stderr for every launch, with the expression that it computes.
+
+#include <locus/core/stopwatch.hpp>
+#include <locus/device/expression_text.hpp>
+#include <locus/device/verbs.hpp>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+
+namespace locus::inline LOCUS_ABI {
+
+namespace detail {
+/// A variable of the environment that switches something on: 1, or 0 or nothing.
+[[nodiscard]] LOCUS_COLD inline bool is_switched_on(const char* variable) {
+  const char* const text = std::getenv(variable);
+  return text && std::string_view(text) != "" && std::string_view(text) != "0";
+}
+[[nodiscard]] LOCUS_OUT_OF_LINE inline std::atomic<bool>& tracing() {
+  static std::atomic<bool> traces{is_switched_on("LOCUS_TRACE")};
+  return traces;
+}
+}  // namespace detail
+
+/// Whether every launch waits for its end and then tells on stderr how long it took, the bytes that it has to move at
+/// least and how fast that was, the extents that it ran over, and the expression that it computed; on Cuda, the share
+/// of the peak bandwidth and the grid too. At first what LOCUS_TRACE in the environment says: 1, or 0 or nothing.
+///
+///     locus: cpu  map  0.0210 ms  12 MB  571 GB/s  (1000, 1000)  relu(x0 * x1 + c)
+inline void trace_launches(bool traced) { detail::tracing().store(traced, std::memory_order_relaxed); }
+[[nodiscard]] inline bool launches_are_traced() { return detail::tracing().load(std::memory_order_relaxed); }
+
+namespace detail {
+
+/// What a trace says of a launch.
+struct LaunchDescription {
+  const char* verb = nullptr;
+  const char* function = nullptr;    ///< type_text() of what is computed
+  Shape extents{};                   ///< that it runs over
+  std::int64_t bytes = 0;            ///< that it has to read and write at least; 0: not known
+  double flops = 0;                  ///< of a matrix product
+  unsigned blocks = 0, threads = 0;  ///< of a GPU's grid
+};
+
+/// Told of every launch: for profilers. `name` is the verb and the expression.
+struct LaunchRanges {
+  void (*push)(const char* name);
+  void (*pop)();
+};
+inline std::atomic<const LaunchRanges*> launch_ranges{nullptr};
+
+/// Whether anyone wants to know of launches.
+[[nodiscard]] inline bool launches_are_observed() {
+  return launches_are_traced() || launch_ranges.load(std::memory_order_relaxed) != nullptr;
+}
+
+LOCUS_COLD inline void push_range(const LaunchRanges& ranges, const LaunchDescription& launch) {
+  ShortText name;
+  name.add(launch.verb);
+  name.add(" ");
+  if (launch.function) name.add(expression_text(launch.function).view());
+  ranges.push(name.c_str());
+}
+
+/// "  12.3 Munit", with three digits
+LOCUS_COLD inline void print_scaled(double value, const char* unit) {
+  constexpr char prefixes[] = " kMGTP";
+  int prefix = 0;
+  while (value >= 999.5 && prefix < 5) value /= 1000, ++prefix;
+  std::fprintf(stderr, "  %.3g %.*s%s", value, prefix > 0, prefixes + prefix, unit);
+}
+
+/// A line for a launch that took so long; seconds < 0: not known. `peak`: bytes per second, 0 where not known.
+LOCUS_COLD inline void print_launch(const char* device, const LaunchDescription& launch, double seconds,
+                                    double peak = 0) {
+  const bool product = launch.flops > 0;
+  const double done = product ? launch.flops : static_cast<double>(launch.bytes);
+  flockfile(stderr);  // the line stays together
+  std::fprintf(stderr, "locus: %s  %s", device, launch.verb);
+  if (seconds >= 0) std::fprintf(stderr, "  %.4f ms", seconds * 1e3);
+  if (done > 0) print_scaled(done, product ? "flop" : "B");
+  if (done > 0 && seconds > 0) print_scaled(done / seconds, product ? "flop/s" : "B/s");
+  if (done > 0 && seconds > 0 && peak > 0 && !product)
+    std::fprintf(stderr, "  %.0f %% of peak", 100 * done / seconds / peak);
+  if (launch.blocks > 0) std::fprintf(stderr, "  grid %u x %u", launch.blocks, launch.threads);
+  if (!launch.extents.empty()) std::fprintf(stderr, "  %s", to_string(launch.extents).c_str());
+  if (launch.function) std::fprintf(stderr, "  %s", expression_text(launch.function).c_str());
+  std::fputc('\n', stderr);
+  funlockfile(stderr);
+}
+
+/// Bytes of an operand that a walk over these extents touches; repeated elements count once.
+[[nodiscard]] LOCUS_COLD inline std::int64_t touched_bytes(int rank, const std::int64_t* extent,
+                                                           const std::int64_t* stride, std::int64_t size) {
+  std::int64_t bytes = size;
+  for (int d = 0; d < rank; ++d)
+    if (stride[d] != 0) bytes *= extent[d];
+  return bytes;
+}
+
+/// Bytes of an element of a verb's operand; 0 where it has no memory: null, or its index.
+[[nodiscard]] inline std::int64_t element_bytes(LinearIndex) { return 0; }
+template <class T>
+[[nodiscard]] std::int64_t element_bytes(T* data) {
+  return data ? static_cast<std::int64_t>(sizeof(T)) : 0;
+}
+template <class... X, int... i>
+void get_element_bytes(const Pack<X...>& operands, std::int64_t* bytes, std::integer_sequence<int, i...>) {
+  ((bytes[i] = element_bytes(get<i>(operands))), ...);
+}
+
+// Descriptions of what a Backend is asked. `function`: type_text<F>(), so that they are compiled once for all functors.
+
+[[nodiscard]] LOCUS_COLD inline LaunchDescription describe_map(const char* function, int rank,
+                                                               const std::int64_t* extent,
+                                                               const std::int64_t (*stride)[max_rank],
+                                                               std::span<const std::int64_t> element_bytes) {
+  LaunchDescription launch{"map", function, Shape(std::span(extent, static_cast<std::size_t>(rank)))};
+  for (std::size_t i = 0; i < element_bytes.size(); ++i)
+    launch.bytes += touched_bytes(rank, extent, stride[i], element_bytes[i]);
+  return launch;
+}
+template <class... I, class... O>
+[[nodiscard]] LOCUS_COLD LaunchDescription describe_map(const char* function,
+                                                        const Plan<static_cast<int>(sizeof...(I) + sizeof...(O))>& plan,
+                                                        const Pack<I...>& inputs, const Pack<O*...>& outputs) {
+  std::int64_t bytes[sizeof...(I) + sizeof...(O)];
+  get_element_bytes(inputs, bytes, std::make_integer_sequence<int, sizeof...(I)>{});
+  get_element_bytes(outputs, bytes + sizeof...(I), std::make_integer_sequence<int, sizeof...(O)>{});
+  return describe_map(function, plan.rank, plan.extent, plan.stride, bytes);
+}
+
+template <class... I, class T>
+[[nodiscard]] LOCUS_COLD LaunchDescription describe_reduce(const char* function,
+                                                           const ReducePlan<static_cast<int>(sizeof...(I))>& plan,
+                                                           const Pack<I...>& inputs, const T* out) {
+  const auto& kept = plan.kept;
+  const auto& reduced = plan.reduced;
+  std::int64_t bytes[sizeof...(I) + 1] = {};
+  get_element_bytes(inputs, bytes, std::make_integer_sequence<int, sizeof...(I)>{});
+  LaunchDescription launch{"reduce", function, Shape{kept.elements, reduced.elements}};
+  launch.bytes = touched_bytes(kept.rank, kept.extent, kept.stride[sizeof...(I)], element_bytes(out));
+  for (std::size_t i = 0; i < sizeof...(I); ++i) {
+    launch.bytes += touched_bytes(kept.rank, kept.extent, kept.stride[i], bytes[i]) *
+                    touched_bytes(reduced.rank, reduced.extent, reduced.stride[i], 1);
+  }
+  return launch;
+}
+
+/// Row functors may say how many bytes they move for each element of their rows.
+template <class F>
+[[nodiscard]] constexpr std::int64_t row_element_bytes() {
+  if constexpr (requires { F::bytes_per_element; }) return F::bytes_per_element;
+  else return 0;
+}
+[[nodiscard]] LOCUS_COLD inline LaunchDescription describe_rows(const char* function, std::int64_t rows,
+                                                                std::int64_t cols, std::int64_t element_bytes) {
+  return {"for_each_row", function, Shape{rows, cols}, rows * cols * element_bytes};
+}
+
+/// `count` products (m, k) x (k, n)
+[[nodiscard]] LOCUS_COLD inline LaunchDescription describe_gemm(const char* function, std::int64_t count,
+                                                                std::int64_t m, std::int64_t n, std::int64_t k,
+                                                                std::int64_t element_bytes) {
+  const double products = static_cast<double>(count) * static_cast<double>(m) * static_cast<double>(n);
+  return {"gemm", function, Shape{count, m, n, k}, count * element_bytes * (m * k + k * n + m * n),
+          2. * products * static_cast<double>(k)};
+}
+
+/// A launch on the host; from begin() to the end of its life. Costs next to nothing where begin() is not called.
+class HostTrace {
+ public:
+  HostTrace() = default;
+  HostTrace(const HostTrace&) = delete;
+  HostTrace& operator=(const HostTrace&) = delete;
+  ~HostTrace() {
+    if (launch_) [[unlikely]]
+      end(launch_);
+  }
+  LOCUS_COLD void begin(const LaunchDescription& launch) {
+    const LaunchRanges* const ranges = launch_ranges.load(std::memory_order_relaxed);
+    if (ranges) push_range(*ranges, launch);
+    launch_ = new Launch{launch, ranges, {}};
+  }
+
+ private:
+  struct Launch {
+    LaunchDescription description;
+    const LaunchRanges* ranges;
+    Stopwatch watch;
+  };
+  LOCUS_COLD static void end(const Launch* launch) noexcept {
+    const double seconds = launch->watch.seconds();
+    if (launch->ranges) launch->ranges->pop();
+    if (launches_are_traced()) print_launch("cpu", launch->description, seconds);
+    delete launch;
+  }
+
+  const Launch* launch_ = nullptr;
+};
+
+}  // namespace detail
+}  // namespace locus::inline LOCUS_ABI
