@@ -7,6 +7,7 @@
 #include "support/environment.hpp"
 #include "support/matmul_options.hpp"
 #include "support/matmul_report.hpp"
+#include "support/precision.hpp"
 #include "support/sampling.hpp"
 
 #include <locus/device/select.hpp>
@@ -15,7 +16,6 @@
 #include <locus/tensor/random.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <iostream>
 #include <memory>
@@ -26,47 +26,6 @@
 using namespace locus;
 
 namespace {
-
-/// What one rounding may change: of the sums, relative to the sum of absolute products, and of the result.
-struct Rounding {
-  double sum, result;
-};
-Rounding rounding_of(const std::string& dtype) {
-  if (dtype == "f64") return {8 * 0x1p-53, 0};
-  if (dtype == "tf32") return {0x1p-10, 0};
-  if (dtype == "bf16") return {8 * 0x1p-24, 0x1p-8};
-  return {8 * 0x1p-24, 0};
-}
-
-/// The largest error of some elements of c = a b, corners among them, over what rounding allows. More than 1, or NaN: c
-/// is wrong.
-template <class T>
-double error_of(const Tensor<T, Cpu>& a, const Tensor<T, Cpu>& b, const Tensor<T, Cpu>& c, const Rounding& rounding) {
-  constexpr int samples = 24;
-  const std::int64_t n = a.size(0);
-  Philox random(7, 0);
-  double worst = 0;
-  for (int sample = 0; sample < samples; ++sample) {
-    const std::int64_t i = sample & 1 ? n - 1 : random() % n, j = sample & 2 ? n - 1 : random() % n;
-    double sum = 0, magnitude = 0;
-    for (std::int64_t k = 0; k < n; ++k) {
-      const double product = convert<double>(a(i, k)) * convert<double>(b(k, j));
-      sum += product;
-      magnitude += std::abs(product);
-    }
-    const double allowed = rounding.sum * magnitude + rounding.result * std::abs(sum);
-    const double error = std::abs(convert<double>(c(i, j)) - sum) / allowed;
-    if (!(error <= worst)) worst = error;
-  }
-  return worst;
-}
-
-/// TF32 while it is alive, where asked for.
-class Tf32Guard {
- public:
-  explicit Tf32Guard(bool allowed) { cuda::allow_tf32(allowed); }
-  ~Tf32Guard() { cuda::allow_tf32(false); }
-};
 
 template <class T>
 struct Operands {

@@ -1,22 +1,12 @@
 #include "matmul_options.hpp"
 
+#include "output_file.hpp"
+
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
 
-#include <unistd.h>
-
 namespace {
-
-/// A file that can be made, known before anything is measured.
-std::string check_target(const std::string& path) {
-  const auto slash = path.find_last_of('/');
-  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  if (path.empty() || path.back() == '/') return "expected the name of a file, not of a folder";
-  if (access(folder.c_str(), F_OK) != 0) return "there is no folder '" + folder + "'; create it or choose another";
-  if (access(path.c_str(), F_OK) == 0 && access(path.c_str(), W_OK) != 0) return "'" + path + "' may not be written to";
-  return access(folder.c_str(), W_OK) == 0 ? "" : "the folder '" + folder + "' may not be written to";
-}
 
 std::string check_device(const std::string& device) {
   const bool ordinal = device.starts_with("cuda:") && device.size() > 5 && device.size() <= 8 &&
