@@ -35,6 +35,7 @@ Workloads workloads_on(Scale scale, D device) {
   Workloads all;
   add_products(all, scale, device);
   add_linear(all, scale, device);
+  add_linear_bf16(all, scale, device);
   add_expressions(all, scale, device);
   add_rows(all, scale, device);
   add_reductions(all, scale, device);

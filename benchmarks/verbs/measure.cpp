@@ -62,7 +62,10 @@ void Measurement::try_out(Result& result, double sample_seconds) {
 }
 
 void Measurement::take(int turns) {
-  for (auto& result : results_) result.samples = {};
+  for (auto& result : results_) {
+    result.samples = {};
+    attempt(result, [&] { (void)meter_.wall_seconds(result.variant.run, 1); });  // perhaps another program had its turn
+  }
   for (int turn = 0; turn < turns; ++turn) {
     for (auto& result : results_) {
       attempt(result, [&] { meter_.sample(result.variant.run, result.times, workload_.blocks, result.samples); });

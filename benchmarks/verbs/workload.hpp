@@ -45,6 +45,8 @@ void add_products(Workloads& workloads, Scale scale, D device);
 template <class D>
 void add_linear(Workloads& workloads, Scale scale, D device);
 template <class D>
+void add_linear_bf16(Workloads& workloads, Scale scale, D device);
+template <class D>
 void add_expressions(Workloads& workloads, Scale scale, D device);
 template <class D>
 void add_rows(Workloads& workloads, Scale scale, D device);

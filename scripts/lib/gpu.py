@@ -1,4 +1,4 @@
-"""Runs the device tests, compute-sanitizer, the Cpu-Cuda comparison and the benchmark of one build folder, and writes
+"""Runs the device tests, compute-sanitizer, the Cpu-Cuda comparison and the benchmarks of one build folder, and writes
 one JSON file. Called by scripts/gpu, which says what it does and what its exit status means."""
 
 import argparse
@@ -18,9 +18,14 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "tools"))
 import common  # noqa: E402
 
+import alternate  # noqa: E402
+import dry_run  # noqa: E402
+import targets  # noqa: E402
+
 STEPS = 100
 TOLERANCE = 1e-3
 RACECHECK = ("rows", "reduce")  # programs with these words in their name share memory between threads
+SANITIZER_SHARE = 0.35  # of the time that is left when it begins
 
 
 def run(command, timeout=300):
@@ -74,7 +79,8 @@ def run_tests(programs):
     return results
 
 
-def run_sanitizer(programs):
+def run_sanitizer(programs, deadline):
+    """memcheck and racecheck of the programs, one after the other as long as there is time."""
     sanitizer = shutil.which("compute-sanitizer") or shutil.which("/usr/local/cuda/bin/compute-sanitizer")
     if not sanitizer:
         return {"unavailable": "compute-sanitizer is not here"}
@@ -83,7 +89,10 @@ def run_sanitizer(programs):
 
     def check(job):
         tool, program = job
-        status, output, seconds = run([sanitizer, "--tool", tool, "--error-exitcode", "9", program], timeout=180)
+        left = deadline - time.monotonic()
+        if left < 5:
+            return {"tool": tool, "program": program.name, "verdict": "left out", "seconds": 0.0}
+        status, output, seconds = run([sanitizer, "--tool", tool, "--error-exitcode", "9", program], timeout=min(180, left + 30))
         if "Device not supported" in output:
             verdict = "device not supported"
         else:
@@ -119,15 +128,35 @@ def compare_training(program):
             "agrees": len(pairs) >= STEPS and difference <= TOLERANCE}
 
 
-def run_benchmark(program, quick):
+def run_benchmark(program, options):
     with tempfile.TemporaryDirectory() as scratch:
         out = pathlib.Path(scratch) / "matmul.json"
-        sizes = ["--sizes", "128,256,512,1024,2048"] if quick else []
-        status, output, seconds = run([program, *sizes, "--json", out])
+        status, output, seconds = run([program, *options, "--json", out])
         if status != 0:
             raise RuntimeError(f"matmul ended with {status}:\n{output[-4000:]}")
         print(output)
         return {"seconds": seconds, **as_object(json.loads(out.read_text()))}
+
+
+def run_verbs(program, python, device, *, deadline, tiny=False):
+    """benchmarks/verbs in turns with PyTorch, and what is to be said of the targets."""
+    ours = [program, "--device", device, "--serve", *(["--sizes", "tiny"] if tiny else ["--turns", "5"])]
+    report = alternate.measure(ours, alternate.torch_command(ROOT, python, device, tiny), rounds=2 if tiny else 3,
+                               deadline=deadline, progress=lambda name: print(f"   {name}", file=sys.stderr, flush=True))
+    for work in report["workloads"]:
+        work["targets"] = targets.judge(work) if device != "cpu" else []  # all are a GPU's
+    print(targets.table(report))
+    if "unavailable" in report["peer"]:
+        print(f"PyTorch was not measured: {report['peer']['unavailable']}")
+    return report
+
+
+def print_verdicts(report):
+    print(f"{'met':>5} {'missed':>7} {'unmeasured':>11}  target")
+    for text, met, missed, unmeasured in targets.verdicts(report):
+        print(f"{met:5} {missed:7} {unmeasured:11}  {text}")
+    if report["left_out"]:
+        print("left out, for want of time: " + ", ".join(report["left_out"]))
 
 
 def as_object(value):
@@ -156,12 +185,21 @@ def failures(results):
     if not any(test["passed"] for test in tests):
         lines.append("no device test passed")
     lines += [f"{run['tool']} {run['program']}: {run['verdict']}" for run in results["sanitizer"].get("runs", [])
-              if run["verdict"] not in ("clean", "device not supported")]
-    lines += [f"{part}: {results[part]['error'].splitlines()[0]}" for part in ("tests", "sanitizer", "training", "matmul")
+              if run["verdict"] not in ("clean", "device not supported", "left out")]
+    lines += [f"{part}: {results[part]['error'].splitlines()[0]}" for part in ("tests", "sanitizer", "training", "matmul", "verbs")
               if "error" in results[part]]
+    lines += [f"{work['name']}: {name}: {variant['problem']}" for work in results["verbs"].get("workloads", [])
+              for name, variant in work["variants"].items() if name in targets.ours_of(work) and variant["problem"]]
+    lines += [f"{work['name']}: not measured: {'; '.join(work['problems'])}"
+              for work in results["verbs"].get("workloads", []) if not targets.ours_of(work)]
     if results["training"].get("agrees") is False:
         lines.append(f"losses on Cpu and Cuda differ by {results['training']['largest_difference']:.2e}")
     return lines
+
+
+def share_of(deadline, share):
+    now = time.monotonic()
+    return now + share * max(0.0, deadline - now)
 
 
 def write(path, results):
@@ -176,7 +214,13 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, required=True)
     parser.add_argument("--out", type=pathlib.Path)
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--dry-run", action="store_true")
+    parser.add_argument("--torch", default=sys.executable, help="the Python that has PyTorch")
+    parser.add_argument("--budget", type=float, default=570, help="seconds to be done in")
     options = parser.parse_args()
+    deadline = time.monotonic() + options.budget
+    if options.dry_run:
+        sys.exit(dry_run.main(options, deadline))
     toolkit = "/usr/local/cuda/lib64"
     os.environ["LD_LIBRARY_PATH"] = ":".join(filter(None, [os.environ.get("LD_LIBRARY_PATH"), toolkit]))
 
@@ -185,9 +229,15 @@ def main():
     results = {"date": now.isoformat(timespec="seconds"), **describe_machine()}
     results["tests"] = attempt("device tests", run_tests, programs)
     results["sanitizer"] = {"unavailable": "--quick"} if options.quick else \
-        attempt("compute-sanitizer", run_sanitizer, programs)
+        attempt("compute-sanitizer", run_sanitizer, programs, share_of(deadline, SANITIZER_SHARE))
     results["training"] = attempt("training on Cpu and Cuda", compare_training, options.build / "examples" / "mnist")
-    results["matmul"] = attempt("benchmarks/matmul", run_benchmark, options.build / "benchmarks" / "matmul", options.quick)
+    results["matmul"] = attempt("benchmarks/matmul", run_benchmark, options.build / "benchmarks" / "matmul",
+                                ["--sizes", "128,256,512,1024,2048"] if options.quick else [])
+    results["verbs"] = attempt("benchmarks/verbs beside PyTorch",
+                               lambda: run_verbs(options.build / "benchmarks" / "verbs", options.torch, "cuda",
+                                                 deadline=deadline - 20))
+    if "workloads" in results["verbs"]:
+        print_verdicts(results["verbs"])
     results["failures"] = failures(results)
 
     gpu = results["gpus"][0]["name"] if results["gpus"] else "gpu"

@@ -1,0 +1,431 @@
+#!/usr/bin/env python3
+"""The workloads of ../verbs.cpp in PyTorch, at the best of its settings, for a program that alternates both.
+
+usage: torch_gpu.py --device cpu|cuda [--dry-run]
+
+Says what it is in a line of JSON. Then every line of the input is a workload, as `verbs --serve` lists them, and is
+answered by a line of JSON: samples of each variant, in seconds, after its result was compared with float64. A workload
+stays in memory until another one is asked for. With --dry-run, once each, and nothing is compiled.
+"""
+
+import argparse
+import copy
+import gc
+import itertools
+import json
+import os
+import sys
+import time
+import types
+
+try:
+    import torch
+    from torch.nn import functional as F
+except ImportError as error:
+    torch, missing = None, str(error)
+
+ROUNDING = {"f32": 2e-5, "tf32": 2e-3, "bf16": 2e-2}  # of results, relative to the largest element
+DTYPES = {} if torch is None else {"f32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16}
+
+
+class Device:
+    """Where to measure, and the clock there."""
+
+    def __init__(self, name):
+        self.name, self.on_gpu = name, name.startswith("cuda")
+        self.cycles = 0.0  # of the GPU, a second
+        if self.on_gpu:
+            self.cycles = 1e7 / self.between_events(lambda: torch.cuda._sleep(int(1e7)))
+
+    def synchronize(self):
+        if self.on_gpu:
+            torch.cuda.synchronize()
+
+    def between_events(self, function):
+        first, last = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        first.record()
+        function()
+        last.record()
+        torch.cuda.synchronize()
+        return 1e-3 * first.elapsed_time(last)
+
+    def wall(self, run, times):
+        self.synchronize()
+        start = time.perf_counter()
+        for _ in range(times):
+            run()
+        self.synchronize()
+        return (time.perf_counter() - start) / times
+
+    def sample(self, run, times, blocks, samples):
+        """The stream is held while the host queues the runs, as in ../verbs/gpu.cu."""
+        wall = self.wall(run, times)
+        samples["wall"].append(wall)
+        if not self.on_gpu or blocks:
+            return
+        host = 0.0
+
+        def queue():
+            nonlocal host
+            start = time.perf_counter()
+            for _ in range(times):
+                run()
+            host = (time.perf_counter() - start) / times
+
+        torch.cuda._sleep(int(self.cycles * (min(wall * times, 5e-3) + 3e-5)))
+        samples["gpu"].append(self.between_events(queue) / times)
+        samples["host"].append(host)
+
+
+class Variant:
+    """A way of doing a workload; check() runs it once more and gives the largest error over what is allowed."""
+
+    def __init__(self, run, check):
+        self.run, self.check = run, check
+        self.times, self.problem, self.error = 1, "", 0.0
+
+    def attempt(self, function):
+        if not self.problem:
+            try:
+                function()
+            except Exception as error:
+                self.problem = f"{type(error).__name__}: {error}".splitlines()[0]
+
+    def try_out(self, device, sample_seconds):
+        self.error = float(self.check())
+        if not self.error <= 1:
+            self.problem = f"wrong: off by {self.error:.3g} times what rounding allows"
+            return
+        once = device.wall(self.run, 1)
+        if once < sample_seconds / 20:
+            once = device.wall(self.run, 10)
+        self.times = max(1, min(100, int(sample_seconds / once)))
+
+
+class Peer:
+    """The workloads; a method for each group gives {name: Variant}."""
+
+    def __init__(self, options):
+        self.device, self.compiles = Device(options.device), not options.dry_run
+        self.dry_run = options.dry_run
+        if torch.cuda.is_available():
+            torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = True
+
+    def randn(self, *shape, dtype="f32"):
+        return torch.randn(*shape, device=self.device.name, dtype=DTYPES[dtype])
+
+    def rotation(self, make):
+        """Endless sets of operands, of more memory than three of the GPU's caches; one on the host."""
+        first, count = make(), 1
+        if self.device.on_gpu:
+            size = sum(x.numel() * x.element_size() for x in vars(first).values() if torch.is_tensor(x))
+            cache = torch.cuda.get_device_properties(0).L2_cache_size
+            count = min(512, int(3 * cache / size) + 1)
+        return itertools.cycle([first] + [make() for _ in range(count - 1)])
+
+    def functions(self, sets, functions, check):
+        """Variants that put function(set) into set.y; check(set) compares it."""
+
+        def variant(function):
+            def run():
+                operands = next(sets)
+                operands.y = function(operands)
+                return operands
+
+            return Variant(run, lambda: check(run()))
+
+        return {name: variant(function) for name, function in functions.items()}
+
+    def eager_and_compiled(self, function, mode=None):
+        """The same function both ways."""
+        functions = {"PyTorch eager": function}
+        if self.compiles:
+            functions["PyTorch compile"] = torch.compile(function, dynamic=False, mode=mode)
+        return functions
+
+    def gemm(self, work):
+        (m, n, k), dtype = work["sizes"], work["dtype"]
+        sets = self.rotation(lambda: types.SimpleNamespace(a=self.randn(m, k, dtype=dtype), b=self.randn(k, n, dtype=dtype)))
+
+        def check(s):
+            return off(s.y[:4], s.a[:4].double() @ s.b.double(), dtype)
+
+        return self.functions(sets, {"PyTorch eager": lambda s: s.a @ s.b}, check)
+
+    def linear(self, work):
+        (rows, out, inputs), dtype = work["sizes"], work["dtype"]
+        activation, mode = work["operation"].split()
+        act = F.relu if activation == "relu" else F.gelu
+        training = mode == "training"
+
+        def make():
+            s = types.SimpleNamespace(x=self.randn(rows, inputs, dtype=dtype), w=self.randn(out, inputs, dtype=dtype),
+                                      b=self.randn(out, dtype=dtype), g=self.randn(rows, out, dtype=dtype))
+            s.w /= inputs ** 0.5
+            for operand in (s.x, s.w, s.b):
+                operand.requires_grad_(training)
+            return s
+
+        def layer(x, w, b):
+            return act(F.linear(x, w, b))
+
+        def using(function):
+            def forward(s):
+                return function(s.x, s.w, s.b)
+
+            def step(s):
+                s.x.grad = s.w.grad = s.b.grad = None
+                y = forward(s)
+                y.backward(s.g)
+                return y.detach()
+
+            return step if training else forward
+
+        def check(s):
+            error = off(s.y[:4], layer(s.x[:4].double(), s.w.double(), s.b.double()), dtype)
+            if training and not s.w.grad.isfinite().all():
+                return float("nan")
+            return error
+
+        functions = {name: using(function) for name, function in self.eager_and_compiled(layer).items()}
+        return self.functions(self.rotation(make), functions, check)
+
+    def expression(self, work):
+        operations, elements = work["sizes"]
+        steps = (lambda t, a, b: a + b, lambda t, a, b: t * a, lambda t, a, b: t - b, lambda t, a, b: torch.relu(t),
+                 lambda t, a, b: t * 0.5, lambda t, a, b: t + a, lambda t, a, b: torch.maximum(t, b), lambda t, a, b: t - 1)
+
+        def chain(a, b):
+            t = None
+            for step in steps[:operations]:
+                t = step(t, a, b)
+            return t
+
+        def check(s):
+            return off(s.y[-4096:], chain(s.a[-4096:].double(), s.b[-4096:].double()), "f32")
+
+        sets = self.rotation(lambda: types.SimpleNamespace(a=self.randn(elements), b=self.randn(elements)))
+        functions = {name: lambda s, f=function: f(s.a, s.b) for name, function in self.eager_and_compiled(chain).items()}
+        return self.functions(sets, functions, check)
+
+    def rows(self, work):
+        rows, cols = work["sizes"]
+        function = {"softmax": lambda s: F.softmax(s.x, 1),
+                    "layer_norm": lambda s: F.layer_norm(s.x, (cols,), s.weight, s.bias),
+                    "cross_entropy": lambda s: F.cross_entropy(s.x, s.labels, reduction="none")}[work["operation"]]
+
+        def check(s):
+            part = types.SimpleNamespace(x=s.x[-2:].double(), weight=s.weight.double(), bias=s.bias.double(), labels=s.labels[-2:])
+            return off(s.y[-2:], function(part), "f32")
+
+        sets = self.rotation(lambda: types.SimpleNamespace(
+            x=self.randn(rows, cols), weight=self.randn(cols), bias=self.randn(cols),
+            labels=torch.randint(0, cols, (rows,), device=self.device.name)))
+        return self.functions(sets, self.eager_and_compiled(function), check)
+
+    def reduce(self, work):
+        rows, cols = work["sizes"]
+        axis = {"sum of all": None, "sums of rows": 1, "sums of columns": 0}[work["operation"]]
+
+        def total(x):
+            return x.sum() if axis is None else x.sum(axis)
+
+        sets = self.rotation(lambda: types.SimpleNamespace(x=self.randn(rows, cols)))
+        return self.functions(sets, {"PyTorch eager": lambda s: total(s.x)},
+                              lambda s: off(s.y, total(s.x.double()), "f32", scale=total(s.x.abs().double()).max().item()))
+
+    def optimizer(self, work):
+        """As many steps with one gradient: see ../verbs/optimizer.cpp."""
+        count, = work["sizes"]
+
+        def variant(**settings):
+            p = torch.nn.Parameter(self.randn(count))
+            p.grad = self.randn(count)
+            before, made, adam = p.detach()[-4096:].double(), itertools.count(1), torch.optim.Adam([p], lr=1e-3, **settings)
+            steps = 0
+
+            def run():
+                nonlocal steps
+                steps = next(made)
+                adam.step()
+
+            def check():
+                run()
+                g = p.grad[-4096:].double()
+                return off(p.detach()[-4096:], before - steps * 1e-3 * g / (g.abs() + 1e-8), "f32")
+
+            return Variant(run, check)
+
+        return {"PyTorch fused": variant(fused=True), "PyTorch foreach": variant(foreach=True)}
+
+    def step(self, work):
+        batch, inputs, hidden, classes = work["sizes"]
+        x, labels = self.randn(batch, inputs), torch.randint(0, classes, (batch,), device=self.device.name)
+        initial = torch.nn.Sequential(torch.nn.Linear(inputs, hidden), torch.nn.ReLU(), torch.nn.Linear(hidden, classes))
+
+        def variant(mode=None, graph=False, **settings):
+            model = copy.deepcopy(initial).to(self.device.name)
+            adam = torch.optim.Adam(model.parameters(), lr=1e-3, **settings)
+
+            def loss_of(x, labels):
+                return F.cross_entropy(model(x), labels)
+
+            forward = torch.compile(loss_of, dynamic=False, mode=mode) if mode else loss_of
+            loss = None
+
+            def run():
+                nonlocal loss
+                if mode == "max-autotune":
+                    torch.compiler.cudagraph_mark_step_begin()
+                of_batch = forward(x, labels)
+                of_batch.backward()
+                adam.step()
+                adam.zero_grad(set_to_none=True)
+                loss = of_batch.detach()
+
+            if graph:
+                run = captured(run)
+
+            def check():
+                with torch.no_grad():
+                    expected = F.cross_entropy(copy.deepcopy(model).double()(x.double()), labels)
+                run()
+                return off(loss, expected, "f32")
+
+            return Variant(run, check)
+
+        makers = {"PyTorch eager": lambda: variant(), "PyTorch eager, fused Adam": lambda: variant(fused=True)}
+        if self.device.on_gpu:
+            makers["PyTorch CUDA graph"] = lambda: variant(graph=True, fused=True, capturable=True)
+        if self.compiles:
+            makers["PyTorch compile"] = lambda: variant(mode="max-autotune", fused=True)
+        if self.compiles and self.device.on_gpu:
+            makers["PyTorch compile, CUDA graph"] = \
+                lambda: variant(mode="max-autotune-no-cudagraphs", graph=True, fused=True, capturable=True)
+        return {name: made(maker) for name, maker in makers.items()}
+
+    def small(self, work):
+        side, = work["sizes"]
+        function = {"add": lambda s: s.a + s.b, "sum": lambda s: s.a.sum(), "softmax": lambda s: F.softmax(s.a, 1),
+                    "product": lambda s: s.a @ s.b}[work["operation"]]
+        sets = itertools.cycle([types.SimpleNamespace(a=self.randn(side, side), b=self.randn(side, side))])
+        return self.functions(sets, {"PyTorch eager": function},
+                              lambda s: off(s.y, function(types.SimpleNamespace(a=s.a.double(), b=s.b.double())), "f32", scale=side))
+
+    def transfer(self, work):
+        count, side = work["sizes"][0] // 4, 16 if self.dry_run else 4096
+        host, a, copies = torch.randn(count), self.randn(side, side), torch.cuda.Stream()
+        pinned, here, to_pinned = host.pin_memory(), host.to(self.device.name), torch.empty(count).pin_memory()
+
+        def beside():
+            with torch.cuda.stream(copies):
+                arriving = pinned.to(self.device.name, non_blocking=True)
+            product = a @ a
+            torch.cuda.current_stream().wait_stream(copies)
+            arriving.record_stream(torch.cuda.current_stream())
+            return arriving, product
+
+        run = {"pageable to gpu": lambda: (host.to(self.device.name),), "pageable from gpu": lambda: (here.cpu(),),
+               "pinned to gpu": lambda: (pinned.to(self.device.name),), "pinned from gpu": lambda: (to_pinned.copy_(here),),
+               "pinned beside a product": beside}[work["operation"]]
+        return {"PyTorch eager": Variant(run, lambda: 0.0 if torch.equal(run()[0].cpu(), host) else float("inf"))}
+
+
+def off(result, expected, dtype, scale=None):
+    """The largest error, over what rounding allows of the largest element (or of `scale`)."""
+    largest = scale if scale is not None else expected.abs().max().item()
+    return ((result.double() - expected).abs().max() / (ROUNDING[dtype] * max(largest, 1e-30))).item()
+
+
+def captured(step):
+    """The step as a CUDA graph, after what has to be made at first was made in a stream of its own."""
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            step()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        step()
+    return graph.replay
+
+
+def made(maker):
+    """The variant, or one that says why there is none."""
+    try:
+        return maker()
+    except Exception as error:
+        failed = Variant(None, None)
+        failed.problem = f"{type(error).__name__}: {error}".splitlines()[0]
+        return failed
+
+
+class Server:
+    def __init__(self, peer, turns, sample_seconds):
+        self.peer, self.turns, self.sample_seconds = peer, turns, sample_seconds
+        self.name, self.variants = None, {}
+
+    def prepare(self, work):
+        self.name, self.variants = None, {}
+        gc.collect()
+        if self.peer.compiles:
+            torch._dynamo.reset()
+        if self.peer.device.on_gpu:
+            torch.cuda.empty_cache()
+        torch.set_float32_matmul_precision("high" if work["dtype"] == "tf32" else "highest")
+        self.variants = getattr(self.peer, work["group"])(work)
+        for variant in self.variants.values():
+            variant.attempt(lambda: variant.try_out(self.peer.device, self.sample_seconds))
+        self.name = work["name"]
+
+    def answer(self, work):
+        if self.name != work["name"]:
+            self.prepare(work)
+        samples = {name: {"wall": [], "gpu": [], "host": []} for name in self.variants}
+        gc.disable()
+        for variant in self.variants.values():  # back from the turn of another program
+            variant.attempt(lambda: self.peer.device.wall(variant.run, 1))
+        for _ in range(self.turns):
+            for name, variant in self.variants.items():
+                variant.attempt(lambda: self.peer.device.sample(variant.run, variant.times, work["group"] == "transfer",
+                                                                samples[name]))
+        gc.enable()
+        return {"name": work["name"], "variants": {
+            name: {"runs_per_sample": v.times, "error": v.error, "problem": v.problem,
+                   **({} if v.problem else {measure: found for measure, found in samples[name].items() if found})}
+            for name, v in self.variants.items()}}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", default="cuda", help="cpu or cuda (default)")
+    parser.add_argument("--turns", type=int, help="samples of each variant, which take turns (default 15; dry: 2)")
+    parser.add_argument("--sample-time", type=float, help="seconds of a sample (default 0.02; on a GPU 0.002; dry: none)")
+    parser.add_argument("--dry-run", action="store_true", help="once each; nothing is compiled")
+    options = parser.parse_args()
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # whatever else is printed is no answer
+
+    def say(what):
+        answers.write(json.dumps(what) + "\n")
+        answers.flush()
+
+    if torch is None:
+        return say({"unavailable": missing})
+    if options.device.startswith("cuda") and not torch.cuda.is_available():
+        return say({"unavailable": "PyTorch finds no GPU"})
+    sample_seconds = options.sample_time if options.sample_time is not None else \
+        0.0 if options.dry_run else 0.002 if options.device.startswith("cuda") else 0.02
+    server = Server(Peer(options), options.turns or (2 if options.dry_run else 15), sample_seconds)
+    say({"torch": torch.__version__, "cuda": torch.version.cuda, "threads": torch.get_num_threads()})
+    for line in sys.stdin:
+        work = json.loads(line)
+        try:
+            say(server.answer(work))
+        except Exception as error:
+            say({"name": work["name"], "variants": {}, "problem": f"{type(error).__name__}: {error}".splitlines()[0]})
+
+
+if __name__ == "__main__":
+    main()

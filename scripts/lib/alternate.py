@@ -1,0 +1,168 @@
+"""Ours and theirs in turns: two programs that measure what a line of their input names, on the same machine, never at
+the same time. Each keeps a workload in memory until it is asked for another one."""
+
+import json
+import os
+import queue
+import statistics
+import subprocess
+import threading
+import time
+
+MEASURES = ("wall", "gpu", "host")
+
+
+class Ended(RuntimeError):
+    """A program that no longer answers."""
+
+
+class Server:
+    """A program that says in its first line what it is, and then answers line by line, in JSON."""
+
+    def __init__(self, command, name, patience=60):
+        self.command, self.name, self.patience = [str(part) for part in command], name, patience
+        self.start()
+
+    def start(self):  # whose threads sleep while it is not its turn
+        self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                        text=True, errors="replace", env={**os.environ, "OMP_WAIT_POLICY": "passive"})
+        self.lines, self.complaints = queue.Queue(), []
+        self.readers = [threading.Thread(target=self.read_answers, args=(self.process.stdout, self.lines), daemon=True),
+                        threading.Thread(target=self.read_complaints, args=(self.process.stderr, self.complaints), daemon=True)]
+        for reader in self.readers:
+            reader.start()
+        self.hello = self.answer(self.patience)
+
+    @staticmethod
+    def read_answers(stream, lines):
+        for line in stream:
+            lines.put(line)
+        lines.put(None)
+
+    @staticmethod
+    def read_complaints(stream, complaints):
+        for line in stream:
+            complaints.append(line.rstrip())
+            del complaints[:-20]
+
+    def answer(self, patience):
+        try:
+            line = self.lines.get(timeout=patience)
+        except queue.Empty:
+            raise self.ended(f"did not answer within {patience:.0f} s") from None
+        if line is None:
+            raise self.ended("ended early")
+        try:
+            return json.loads(line)
+        except ValueError:
+            raise self.ended(f"answered {line[:80]!r}, which is no JSON") from None
+
+    def ended(self, why):
+        self.stop()
+        said = f": {self.complaints[-1]}" if self.complaints else ""
+        return Ended(f"{self.name} {why}{said}")
+
+    def ask(self, line, patience):
+        """The answer; starts anew a program that ended. throws Ended"""
+        if self.process.poll() is not None:
+            self.start()
+        try:
+            self.process.stdin.write(line + "\n")
+            self.process.stdin.flush()
+        except OSError:
+            raise self.ended("ended early") from None
+        return self.answer(patience)
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        for reader in self.readers:
+            reader.join(timeout=5)
+
+
+def spread(samples):
+    """What is kept of samples."""
+    if not samples:
+        return None
+    cuts = statistics.quantiles(samples, n=10, method="inclusive") if len(samples) > 1 else [samples[0]] * 9
+    return {"median": statistics.median(samples), "p10": cuts[0], "p90": cuts[-1], "samples": len(samples)}
+
+
+def merge(answers):
+    """Variants of several answers as one: all samples together, and the first problem."""
+    merged = {}
+    for answer in answers:
+        for name, variant in answer["variants"].items():
+            known = merged.setdefault(name, {**variant, **{measure: [] for measure in MEASURES}})
+            known["problem"] = known["problem"] or variant["problem"]
+            for measure in MEASURES:
+                known[measure] = known[measure] + variant.get(measure, [])
+    for variant in merged.values():
+        for measure in MEASURES:
+            samples = [] if variant["problem"] else variant[measure]
+            variant.pop(measure)
+            if samples:
+                variant[measure] = spread(samples)
+    return merged
+
+
+def in_order(workloads):
+    """The first of every group, then the second: where time runs out, something of everything was measured."""
+    place, counts = [], {}
+    for work in workloads:
+        counts[work["group"]] = counts.get(work["group"], 0) + 1
+        place.append((counts[work["group"]], work))
+    return [work for _, work in sorted(place, key=lambda pair: pair[0])]
+
+
+def take_turns(servers, work, rounds, deadline):
+    """The workload with the variants of all servers."""
+    answers = []
+    problems = {}
+    for _ in range(rounds):
+        for server, line in ((servers[0], work["name"]), *((peer, json.dumps(work)) for peer in servers[1:])):
+            if server.name in problems:
+                continue
+            try:
+                answer = server.ask(line, max(10, min(server.patience, deadline - time.monotonic())))
+                answers.append(answer)
+                if answer.get("problem"):
+                    problems[server.name] = answer["problem"]
+            except Ended as error:
+                problems[server.name] = str(error)
+    return {**work, "variants": merge(answers), "problems": list(problems.values())}
+
+
+def measure(ours, peer, *, rounds, deadline, progress=lambda text: None):
+    """Everything that `ours` lists, in turns with `peer`, until the deadline; both are commands. The report says which
+    workloads were left out, and why there is no peer."""
+    servers = [Server(ours, "verbs")]
+    report = {"environment": servers[0].hello["environment"], "workloads": [], "left_out": []}
+    try:
+        try:
+            other = Server(peer, "torch_gpu.py", patience=120)
+            report["peer"] = other.hello
+            if "unavailable" in other.hello:
+                other.stop()
+            else:
+                servers.append(other)
+        except (Ended, OSError) as error:
+            report["peer"] = {"unavailable": str(error)}
+        for work in in_order(servers[0].hello["workloads"]):
+            if time.monotonic() > deadline:
+                report["left_out"].append(work["name"])
+                continue
+            progress(work["name"])
+            report["workloads"].append(take_turns(servers, work, rounds, deadline))
+    finally:
+        for server in servers:
+            server.stop()
+    order = {work["name"]: at for at, work in enumerate(servers[0].hello["workloads"])}
+    report["workloads"].sort(key=lambda work: order[work["name"]])
+    return report
+
+
+def torch_command(root, python, device, dry_run):
+    script = root / "benchmarks" / "peers" / "torch_gpu.py"
+    return [python, script, "--device", device, *(["--dry-run"] if dry_run else ["--turns", "5"])]

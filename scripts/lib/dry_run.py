@@ -1,0 +1,98 @@
+"""The benchmarks on Cpu with tiny sizes, to try everything that scripts/gpu does but for the GPU; and what that leaves
+to be done on one."""
+
+import math
+
+import alternate
+import common
+import gpu
+import targets
+
+CHECKS = ("device tests on Cuda, those of graph replay among them", "compute-sanitizer: memcheck and racecheck",
+          "losses of training on Cuda beside those on Cpu")
+NUMBERS = ("median", "p10", "p90")
+
+
+def problems_of_numbers(measured):
+    if set(measured) != {*NUMBERS, "samples"} or not isinstance(measured["samples"], int) or measured["samples"] < 1:
+        return ["is no median, p10 and p90 of samples"]
+    wrong = [name for name in NUMBERS
+             if not (isinstance(measured[name], (int, float)) and math.isfinite(measured[name]) and measured[name] > 0)]
+    if wrong:
+        return [f"{', '.join(wrong)}: no positive number of seconds"]
+    return [] if measured["p10"] <= measured["median"] <= measured["p90"] else ["p10, median and p90 are in no order"]
+
+
+def problems_of_workload(work):
+    """What is wrong with an entry of the report, one line each."""
+    lines = list(work["problems"])
+    if not isinstance(work.get("name"), str) or not all(isinstance(size, int) and size > 0 for size in work["sizes"]):
+        lines.append("has no name, or sizes that are no numbers")
+    if not work["bytes"] > 0:
+        lines.append("has no bytes to move")
+    if targets.OURS not in work["variants"]:
+        lines.append("was not measured with Locus")
+    for name, variant in work["variants"].items():
+        if variant["problem"]:
+            lines.append(f"{name}: {variant['problem']}")
+            continue
+        if not 0 <= variant["error"] <= 1:
+            lines.append(f"{name}: was not found right")
+        lines += [f"{name}: {problem}" for problem in problems_of_numbers(variant.get("wall", {}))]
+    return lines
+
+
+def problems_of_targets(report):
+    """Targets that hold for nothing that the program lists, or name what nobody measures."""
+    groups = {}
+    for work in report["workloads"]:
+        groups.setdefault(work["group"], set()).update(work["variants"])
+    peers = {targets.EAGER, targets.FUSED_ADAM} if "unavailable" in report["peer"] else set()
+    lines = []
+    for target in targets.TARGETS:
+        if target.group not in groups:
+            lines.append(f"target '{target.text}': no workload is in the group {target.group}")
+            continue
+        known = groups[target.group] | set(targets.ONLY_ON_GPU.get(target.group, ())) | peers
+        lines += [f"target '{target.text}': nothing is called {name}" for name in target.against if name not in known]
+    return lines
+
+
+def awaits_hardware(report):
+    """Every check and workload that was not done on a GPU, one line each: all of them, after a dry run."""
+    lines = list(CHECKS) + ["benchmarks/matmul on Cuda"]
+    theirs = [targets.EAGER] if "unavailable" in report["peer"] else []
+    operations = {}
+    for work in report["workloads"]:
+        operations.setdefault((work["group"], work["operation"]), []).append(work)
+    for (group, operation), works in operations.items():
+        names = sorted({name for work in works for name in work["variants"]}, key=lambda name: (not name.startswith("locus"), name))
+        names += [name for name in theirs + targets.ONLY_ON_GPU.get(group, []) if name not in names]
+        lines.append(f"{group}: {operation}, full sizes ({', '.join(names)})")
+    lines += [f"{group}: all of it" for group in targets.ONLY_ON_GPU_GROUPS]
+    return lines + [f"target: {target.text}" for target in targets.TARGETS]
+
+
+def main(options, deadline):
+    report = common.Report()
+    folder = options.build / "benchmarks"
+    matmul = gpu.attempt("benchmarks/matmul on Cpu", gpu.run_benchmark, folder / "matmul", ["--sizes", "16,33", "--device", "cpu",
+                                                                                         "--min-time", "0.001"])
+    report.add("matmul", matmul.get("error") or (None if matmul.get("products") else "its JSON holds no products"))
+    verbs = gpu.attempt("benchmarks/verbs on Cpu", lambda: gpu.run_verbs(folder / "verbs", options.torch, "cpu", deadline=deadline,
+                                                                         tiny=True))
+    if "error" in verbs:
+        report.fail("verbs", verbs["error"])
+        return report.finish()
+    for work in verbs["workloads"]:
+        report.add(work["name"], "\n".join(problems_of_workload(work)))
+    report.add("targets", "\n".join(problems_of_targets(verbs)))
+    report.add("time", "left out: " + ", ".join(verbs["left_out"]) if verbs["left_out"] else None)
+    if "unavailable" in verbs["peer"]:
+        report.skip("torch_gpu.py", verbs["peer"]["unavailable"])
+    awaiting = awaits_hardware(verbs)
+    gpu.write(options.out or options.build / "dry-run.json",
+              {"dry_run": True, **gpu.describe_machine(), "matmul": matmul, "verbs": verbs, "awaits_hardware": awaiting})
+    print("\nThe numbers above are of tiny sizes on Cpu, and mean nothing. This awaits hardware:")
+    print("".join(f"  {line}\n" for line in awaiting), end="")
+    return report.finish()
