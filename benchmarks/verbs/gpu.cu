@@ -2,8 +2,8 @@
 
 #include "gpu.hpp"
 
-#include <locus/device/cuda.hpp>
 #include <locus/core/stopwatch.hpp>
+#include <locus/device/cuda.hpp>
 
 #include <cub/device/device_reduce.cuh>
 #include <cub/device/device_segmented_reduce.cuh>
@@ -99,7 +99,8 @@ std::int64_t level_2_bytes(int ordinal) {
 std::unique_ptr<Meter> gpu_meter(int ordinal) { return std::make_unique<GpuMeter>(ordinal); }
 
 void copy_on_gpu(int ordinal, void* to, const void* from, std::size_t bytes) {
-  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, locus::cuda::stream(Cuda{ordinal})), "cudaMemcpyAsync");
+  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, locus::cuda::stream(Cuda{ordinal})),
+        "cudaMemcpyAsync");
 }
 
 struct CubSum::State {

@@ -82,9 +82,9 @@ void add_reductions(Workloads& workloads, Scale scale, D device) {
   std::vector<Form> forms{{Axis::all, 5, 100}, {Axis::rows, 5, 100}, {Axis::columns, 5, 100}};
   if (scale == Scale::full) {
     constexpr std::int64_t k = 1024;
-    forms = {{Axis::all, k, 16 * k},          {Axis::all, k, 256 * k},       {Axis::rows, 64 * k, k},
-             {Axis::rows, 64, k * k},         {Axis::rows, 1000003, 31},     {Axis::columns, 64 * k, k},
-             {Axis::columns, 64, k * k},      {Axis::columns, 1000003, 31}};
+    forms = {{Axis::all, k, 16 * k},     {Axis::all, k, 256 * k},     {Axis::rows, 64 * k, k},
+             {Axis::rows, 64, k * k},    {Axis::rows, 1000003, 31},   {Axis::columns, 64 * k, k},
+             {Axis::columns, 64, k * k}, {Axis::columns, 1000003, 31}};
   }
   for (const Form& form : forms) {
     Workload w{"reduce", name_of(form.axis), "f32", {form.rows, form.cols}};

@@ -1,5 +1,5 @@
-// A training step of a perceptron, 784-128-10: forward, cross-entropy, backward, Adam. Sizes: rows of the batch, inputs,
-// hidden, classes.
+// A training step of a perceptron, 784-128-10: forward, cross-entropy, backward, Adam. Sizes: rows of the batch,
+// inputs, hidden, classes.
 
 #include "operands.hpp"
 
@@ -78,8 +78,7 @@ double error_of_step(Training<D>& training) {
   const auto of_bias = on_the_host(training.model.parameters()[3].grad());
   Worst worst;
   worst.add(training.loss.item(), loss / rows, 1e-5 * std::abs(loss / rows));
-  for (std::int64_t c = 0; c < classes; ++c)
-    worst.add(of_bias(c), gradient[static_cast<std::size_t>(c)] / rows, 1e-5);
+  for (std::int64_t c = 0; c < classes; ++c) worst.add(of_bias(c), gradient[static_cast<std::size_t>(c)] / rows, 1e-5);
   return worst.value();
 }
 

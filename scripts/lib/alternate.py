@@ -108,12 +108,15 @@ def merge(answers):
 
 
 def in_order(workloads):
-    """The first of every group, then the second: where time runs out, something of everything was measured."""
-    place, counts = [], {}
+    """Every group advances by the same share of itself: where time runs out, most of each was measured."""
+    sizes, seen = {}, {}
     for work in workloads:
-        counts[work["group"]] = counts.get(work["group"], 0) + 1
-        place.append((counts[work["group"]], work))
-    return [work for _, work in sorted(place, key=lambda pair: pair[0])]
+        sizes[work["group"]] = sizes.get(work["group"], 0) + 1
+    shares = []
+    for work in workloads:
+        seen[work["group"]] = seen.get(work["group"], 0) + 1
+        shares.append((seen[work["group"]] / sizes[work["group"]], work))
+    return [work for _, work in sorted(shares, key=lambda pair: pair[0])]
 
 
 def take_turns(servers, work, rounds, deadline):

@@ -61,8 +61,8 @@ struct BlasLtProduct::State {
           "cublasLtMatmulPreferenceSetAttribute");
     cublasLtMatmulHeuristicResult_t results[most_proposals];
     int found = 0;
-    const auto status = cublasLtMatmulAlgoGetHeuristic(handle, description, a, b, c, c, preference, most_proposals,
-                                                       results, &found);
+    const auto status =
+        cublasLtMatmulAlgoGetHeuristic(handle, description, a, b, c, c, preference, most_proposals, results, &found);
     (void)cublasLtMatmulPreferenceDestroy(preference);
     check(status, "cublasLtMatmulAlgoGetHeuristic");
     for (int i = 0; i < found; ++i)
