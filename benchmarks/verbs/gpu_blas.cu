@@ -12,6 +12,11 @@ namespace bench {
 using locus::Cuda;
 using locus::cuda::check;
 
+/// nvcc 13.0 aborts on a vector of what it holds, whose type has no name of its own.
+struct Proposal {
+  cublasLtMatmulAlgo_t algorithm;
+};
+
 struct BlasLtProduct::State {
   static constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
   static constexpr int most_proposals = 16, tries = 5;
@@ -21,7 +26,7 @@ struct BlasLtProduct::State {
   cublasLtMatmulDesc_t description = nullptr;
   cublasLtMatrixLayout_t a = nullptr, b = nullptr, c = nullptr;
   void* workspace = nullptr;
-  std::vector<cublasLtMatmulAlgo_t> proposals;
+  std::vector<Proposal> proposals;
   std::size_t best = 0;
   bool tuned = false;
 
@@ -66,14 +71,14 @@ struct BlasLtProduct::State {
     (void)cublasLtMatmulPreferenceDestroy(preference);
     check(status, "cublasLtMatmulAlgoGetHeuristic");
     for (int i = 0; i < found; ++i)
-      if (results[i].state == CUBLAS_STATUS_SUCCESS) proposals.push_back(results[i].algo);
+      if (results[i].state == CUBLAS_STATUS_SUCCESS) proposals.push_back({results[i].algo});
     if (proposals.empty()) locus::fail<locus::Error>({"cuBLASLt has no algorithm for this product"});
   }
 
   void multiply(const void* left, const void* right, void* out, std::size_t proposal) const {
     const float one = 1, zero = 0;
-    check(cublasLtMatmul(handle, description, &one, right, a, left, b, &zero, out, c, out, c, &proposals[proposal],
-                         workspace, workspace_bytes, locus::cuda::stream(device)),
+    check(cublasLtMatmul(handle, description, &one, right, a, left, b, &zero, out, c, out, c,
+                         &proposals[proposal].algorithm, workspace, workspace_bytes, locus::cuda::stream(device)),
           "cublasLtMatmul");
   }
 
