@@ -42,11 +42,13 @@ LOCUS_DEVICE_TEST("equal seeds give equal tensors on every device", D) {
   manual_seed(7);
   const auto x = reference(rand<float, D>({100})), z = reference(randn<double, D>({100}));
   const auto k = reference(randint<std::int64_t, D>(-5, 5, {100})), p = reference(randperm<std::int64_t, D>(50));
+  const auto b = reference(bernoulli<half, D>(0.3, {100}));
   manual_seed(7);
   CHECK_CLOSE(rand({100}), x, 0.0);
   CHECK_CLOSE(randn<double>({100}), z, 1e-13);
   CHECK_CLOSE(randint(-5, 5, {100}), k);
   CHECK_CLOSE(randperm(50), p);
+  CHECK_CLOSE(bernoulli<half>(0.3, {100}), b);
   CHECK_FALSE(difference(rand({100}), x).empty());
   manual_seed(8);
   CHECK_FALSE(difference(rand({100}), x).empty());
@@ -90,6 +92,30 @@ LOCUS_DEVICE_TEST("randint takes every value of its range and no other", D) {
   CHECK(reference(randint<std::int64_t, D>(INT64_MIN, INT64_MAX, {2}, generator)).values[0] != 0);
   CHECK_THROWS_AS((void)(randint<std::int64_t, D>(2, 2, {1}, generator)), ArgumentError);
   CHECK_THROWS_AS((void)(randint<std::uint8_t, D>(0, 257, {1}, generator)), ArgumentError);
+}
+
+LOCUS_DEVICE_TEST("bernoulli is 1 as often as it should be, and 0 otherwise", D) {
+  Generator<D> generator{6};
+  for (const double probability : {0.0, 0.001, 0.25, 0.5, 0.9, 1.0}) {
+    const auto x = reference(bernoulli<float, D>(probability, {100, 400}, generator)).values;
+    const auto ones = static_cast<double>(std::count(x.begin(), x.end(), 1.0));
+    CHECK(ones + static_cast<double>(std::count(x.begin(), x.end(), 0.0)) == 40000);
+    CHECK(std::abs(ones - 40000 * probability) <= 4 * std::sqrt(40000 * probability * (1 - probability)));
+  }
+  CHECK(generator.offset == 240000);
+  CHECK_CLOSE((bernoulli<bool, D>(1, {3}, generator)), {1, 1, 1});
+  CHECK_CLOSE((bernoulli<std::uint8_t, D>(0x1p-34, {3}, generator)), {0, 0, 0});
+  LaunchLog log;
+  (void)bernoulli<double, D>(0.5, {2, 3});
+  CHECK(log.launches() == 1);
+}
+
+LOCUS_DEVICE_TEST("bernoulli takes probabilities alone", D) {
+  Generator<D> generator{6};
+  for (const double wrong : {-0.1, 1.1, std::nan("")})
+    CHECK_THROWS_WITH_AS((void)(bernoulli<float, D>(wrong, {2}, generator)), doctest::Contains("expected 0 to 1"),
+                         ArgumentError);
+  CHECK(generator.offset == 0);
 }
 
 LOCUS_DEVICE_TEST("randperm holds every number once", D) {

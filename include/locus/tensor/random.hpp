@@ -89,6 +89,16 @@ struct RandintElement {
   }
 };
 
+/// 1 where 32 random bits, as a number, lie below probability * 2^32.
+template <class T>
+struct BernoulliElement {
+  std::uint64_t seed, offset, below;
+  LOCUS_FN void operator()(std::int64_t index, compute_t<T>& out) const {
+    const std::uint32_t bits = random_bits(seed, offset + static_cast<std::uint64_t>(index), stream_of_32_bits);
+    out = static_cast<compute_t<T>>(bits < below);
+  }
+};
+
 /// What is wrong with a generator of E for a tensor that is explicitly on D.
 template <class D, class E>
 struct GeneratorMistake : NoMistake {};
@@ -135,6 +145,22 @@ template <IntegerDType T = std::int64_t, Device D = Cpu>
   return detail::randomly<T>(shape, device, detail::draw_from_default<D>, element);
 }
 
+/// 1 with the given probability, else 0: exactly equal on every device. The probability is rounded to a multiple of
+/// 2^-32; 0 and 1 are exact. throws ArgumentError unless it is 0 to 1
+template <DType T = float, Device D = Cpu>
+[[nodiscard]] Tensor<T, D> bernoulli(double probability, const Shape& shape, Generator<D>& generator, D device = {}) {
+  if (!(probability >= 0 && probability <= 1))
+    fail<ArgumentError>({"bernoulli: a probability of ", probability, "; expected 0 to 1"});
+  const auto first = generator.reserve(elements(shape));
+  const auto below = static_cast<std::uint64_t>(probability * 0x1p32 + 0.5);
+  return detail::from_indices<T>(shape, device, detail::BernoulliElement<T>{generator.seed, first, below});
+}
+template <DType T = float, Device D = Cpu>
+[[nodiscard]] Tensor<T, D> bernoulli(double probability, const Shape& shape, D device = {}) {
+  auto generator = detail::draw_from_default<D>(elements(shape));
+  return locus::bernoulli<T>(probability, shape, generator, device);
+}
+
 /// The numbers 0 ... n - 1 in random order, every order equally likely. Shuffled on the host.
 template <IntegerDType T = std::int64_t, MemorySpace D = Cpu>
 [[nodiscard]] Tensor<T, D> randperm(std::int64_t n, Generator<D>& generator, D device = {}) {
@@ -174,6 +200,9 @@ template <class T = void, detail::HasPlace X>
 #include <locus/tensor/refuse_generator.inc>
 #define LOCUS_REFUSED_FUNCTION randint
 #define LOCUS_REFUSED_PARAMETERS std::int64_t, std::int64_t, const Shape&
+#include <locus/tensor/refuse_generator.inc>
+#define LOCUS_REFUSED_FUNCTION bernoulli
+#define LOCUS_REFUSED_PARAMETERS double, const Shape&
 #include <locus/tensor/refuse_generator.inc>
 #define LOCUS_REFUSED_FUNCTION randperm
 #define LOCUS_REFUSED_PARAMETERS std::int64_t
