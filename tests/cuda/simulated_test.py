@@ -4,7 +4,8 @@
     simulated_test.py [--sanitize] [test source...]     (default: all that there is)
 
 What it proves: which element every thread touches, barriers and shuffles, launch configurations, plans, epilogues, the
-memory pool. What it cannot: what a GPU's compiler makes of them, the order of concurrent work, cuBLASLt itself.
+memory pool. What it cannot: what a GPU's compiler makes of them, the order of concurrent work, cuBLASLt and CUB
+themselves, which stand-ins in simulated/ replace.
 """
 
 import argparse
@@ -18,7 +19,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tools"))
 import common  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent / "simulated"
-DEFAULT = [HERE.parent / "verbs_test.cpp", HERE.parent / "training_test.cpp",
+DEFAULT = [HERE.parent / "verbs_test.cpp", HERE.parent / "training_test.cpp", HERE.parent / "sorting_test.cpp",
            HERE.parents[1] / "tensor" / "copy_async_test.cpp", HERE / "streams.cpp", HERE / "tables.cpp",
            HERE.parents[1] / "device" / "capture_test.cpp", HERE.parents[1] / "device" / "launch_trace_test.cpp"]
 
@@ -80,7 +81,7 @@ def build(report, source, folder, toolkit, sanitize):
     status, output = common.run(["g++", *common.CXX, *flags, "-DLOCUS_CUDA=1", "-DLOCUS_SIMULATED_CUDA=1",
                                  "-DLOCUS_TEST_DEVICES=locus::Cuda", "-include", HERE / "simulator.hpp",
                                  f"-I{folder / 'include'}", f"-I{folder / 'cuda_kernels'}", f"-I{common.ROOT / 'tests'}",
-                                 "-isystem", toolkit, source, common.ROOT / "tests" / "main.cpp", HERE / "runtime.cpp",
+                                 f"-I{HERE}", "-isystem", toolkit, source, common.ROOT / "tests" / "main.cpp", HERE / "runtime.cpp",
                                  "-lpthread", "-o", program])
     if status:
         report.fail(f"{source.name} (compiling)", "\n".join(output.splitlines()[:40]))

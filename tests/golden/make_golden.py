@@ -110,6 +110,16 @@ def lookups():
     differentiate("stack", torch.stack((a, c), 1), a=a, c=c)
 
 
+def orders():
+    x = leaf("sort_x", 3, 5, 4)
+    differentiate("sort_1", x.sort(1).values, x=x)
+    differentiate("sort_0_descending", x.sort(0, descending=True).values, x=x)
+    differentiate("topk_2", x.topk(2).values, x=x)
+    differentiate("topk_1_smallest", x.topk(3, 1, largest=False).values, x=x)
+    keep("argsort_1", x.argsort(1))
+    keep("topk_2_indices", x.topk(2).indices)
+
+
 def write(path):
     """One line per tensor: its name, its extents, a colon, its elements."""
     lines = [f"# written by {pathlib.Path(sys.argv[0]).name} with PyTorch {torch.__version__.split('+')[0]}"]
@@ -120,6 +130,6 @@ def write(path):
 
 
 if __name__ == "__main__":
-    for make in reductions, cross_entropies, products, lookups:
+    for make in reductions, cross_entropies, products, lookups, orders:
         make()
     write(pathlib.Path(__file__).with_name("ops.txt"))

@@ -17,6 +17,7 @@
 #include <mutex>
 #include <random>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #undef __launch_bounds__
@@ -244,6 +245,10 @@ inline void simulated::Block::select(unsigned thread) { threadIdx.x = thread; }
 inline void __syncthreads() { simulated::Block::instance().synchronize(); }
 inline unsigned __shfl_xor_sync(unsigned, unsigned value, int mask) {
   return simulated::Block::instance().exchange(value, mask);
+}
+template <class T>
+T atomicAdd(T* at, T value) {
+  return std::exchange(*at, *at + value);
 }
 
 template <class... Arguments>

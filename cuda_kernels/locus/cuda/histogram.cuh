@@ -1,0 +1,57 @@
+#pragma once
+// How often numbers occur in a list. Integers alone are added up, so the order in which that happens does not show.
+
+#include <locus/cuda/stream.hpp>
+
+namespace locus::inline LOCUS_ABI::cuda {
+
+namespace detail {
+inline constexpr int count_threads = 512;
+/// Up to so many bins, each block counts for itself first: 32 KiB of its shared memory.
+inline constexpr int64_t most_bins_of_a_block = 8192;
+
+/// With shared memory for bin_count counters, or, without, straight into the result.
+template <class Bin, bool by_block>
+__global__ void __launch_bounds__(count_threads)
+    count_bins(const Bin* bins, int64_t n, unsigned long long* counts, int64_t bin_count) {
+  extern __shared__ __align__(16) unsigned char memory[];
+  unsigned* const own = reinterpret_cast<unsigned*>(memory);
+  if constexpr (by_block) {
+    for (int64_t b = threadIdx.x; b < bin_count; b += count_threads) own[b] = 0;
+    __syncthreads();
+  }
+  const int64_t step = static_cast<int64_t>(gridDim.x) * count_threads;
+  for (int64_t i = static_cast<int64_t>(blockIdx.x) * count_threads + threadIdx.x; i < n; i += step) {
+    const int64_t bin = bins[i];
+    if (bin < 0 || bin >= bin_count) continue;
+    if constexpr (by_block) atomicAdd(own + bin, 1u);
+    else atomicAdd(counts + bin, 1ull);
+  }
+  if constexpr (by_block) {
+    __syncthreads();
+    for (int64_t b = threadIdx.x; b < bin_count; b += count_threads)
+      if (own[b] != 0) atomicAdd(counts + b, static_cast<unsigned long long>(own[b]));
+  }
+}
+}  // namespace detail
+
+/// As Histogram<Cpu>::count. Blocks stay few, so that they add to the result seldom; at 2^32 numbers for each of them,
+/// one more per 2^32 keeps their counters from running over.
+template <class Bin>
+void count(Context& context, const Bin* bins, int64_t n, int64_t* counts, int64_t bin_count) {
+  if (n == 0 || bin_count == 0) return;
+  const int64_t needed = (n + detail::count_threads - 1) / detail::count_threads;
+  const int64_t most = 4 * static_cast<int64_t>(context.multiprocessors()) + (n >> 32);
+  const auto blocks = static_cast<unsigned>(needed < most ? needed : most);
+  auto* const target = reinterpret_cast<unsigned long long*>(counts);
+  if (bin_count <= detail::most_bins_of_a_block) {
+    const std::size_t shared = static_cast<std::size_t>(bin_count) * sizeof(unsigned);
+    detail::count_bins<Bin, true>
+        <<<blocks, detail::count_threads, shared, context.stream()>>>(bins, n, target, bin_count);
+  } else {
+    detail::count_bins<Bin, false><<<blocks, detail::count_threads, 0, context.stream()>>>(bins, n, target, bin_count);
+  }
+  context.launched("count", std::array<std::int64_t, 1>{n});
+}
+
+}  // namespace locus::inline LOCUS_ABI::cuda

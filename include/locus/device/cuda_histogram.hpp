@@ -1,0 +1,32 @@
+#pragma once
+// Counting on NVIDIA GPUs. Type-checks everywhere, as device/cuda.hpp.
+
+#include <locus/device/cuda.hpp>
+#include <locus/device/histogram.hpp>
+
+#if LOCUS_NVCC
+#include <locus/cuda/histogram.cuh>
+#endif
+
+namespace locus::inline LOCUS_ABI {
+
+template <>
+struct Histogram<Cuda> {
+  template <class Bin>
+  static void count(Cuda device, [[maybe_unused]] const Bin* bins, [[maybe_unused]] std::int64_t n,
+                    [[maybe_unused]] std::int64_t* counts, [[maybe_unused]] std::int64_t bin_count) {
+#if LOCUS_NVCC
+    const cuda::OrdinalGuard guard(device.ordinal);
+    cuda::count(cuda::Context::current(device.ordinal), bins, n, counts, bin_count);
+#else
+    static_assert(sizeof(Bin) == 0 || !LOCUS_CUDA,
+                  "counting on Cuda launches a kernel, which only nvcc can compile: compile this file with nvcc (for a "
+                  ".cpp file: nvcc -x cu), or call it through a function that is defined in a file compiled by nvcc");
+    cuda::require_device(device.ordinal);
+#endif
+  }
+};
+
+static_assert(HistogramDevice<Cuda>);
+
+}  // namespace locus::inline LOCUS_ABI

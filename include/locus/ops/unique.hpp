@@ -1,0 +1,163 @@
+#pragma once
+// Distinct elements, and where elements are not zero. Not part of locus/locus.hpp: nvcc takes five seconds more for it.
+//
+// How many there are is known to the device alone, so that these functions wait for it. They cannot be part of a CUDA
+// graph.
+
+// First, so that the compiler's path to what is refused is short.
+#include <locus/expr/operands.hpp>
+
+#include <locus/ops/index.hpp>
+#include <locus/ops/reduce.hpp>
+#include <locus/ops/sort.hpp>
+#include <locus/tensor/random.hpp>
+
+namespace locus::inline LOCUS_ABI {
+
+/// What unique is asked for beside the values.
+struct UniqueOptions {
+  bool return_inverse = false;
+  bool return_counts = false;
+};
+
+/// What unique returns.
+template <class T, class D>
+struct Unique {
+  Tensor<T, D> values;              ///< in ascending order, each once
+  Tensor<std::int64_t, D> inverse;  ///< for every element of x, of its shape, which value it is; empty unless asked for
+  Tensor<std::int64_t, D> counts;   ///< how often each value occurs; empty unless asked for
+};
+
+namespace detail {
+
+/// Whether an element of a sorted list differs from the one before it.
+template <class T>
+struct BeginsRun {
+  using Key = SortKey<T>;
+  const typename Key::Stored* sorted;
+  LOCUS_FN void operator()(std::int64_t at, bool& begins) const {
+    begins = at == 0 || Key::of(sorted[at]) != Key::of(sorted[at - 1]);
+  }
+};
+
+struct LengthOfRun {
+  const std::int64_t* begins;
+  std::int64_t runs, elements;
+  LOCUS_FN void operator()(std::int64_t run, std::int64_t& length) const {
+    length = (run + 1 < runs ? begins[run + 1] : elements) - begins[run];
+  }
+};
+
+/// Which of some sorted values an element is, by bisection.
+template <class T>
+struct FindValue {
+  using Key = SortKey<T>;
+  const typename Key::Stored* values;
+  std::int64_t count;
+  LOCUS_FN void operator()(typename Key::Stored x, std::int64_t& index) const {
+    const sort_key_t<T> key = Key::of(x);
+    std::int64_t low = 0, high = count - 1;
+    while (low < high) {
+      const std::int64_t middle = low + (high - low) / 2;
+      if (Key::of(values[middle]) < key) low = middle + 1;
+      else high = middle;
+    }
+    index = low;
+  }
+};
+
+/// The indices along the dimensions of an element that is given by its place in row-major order.
+struct CoordinateOfElement {
+  std::int64_t stride[max_rank], extent[max_rank];
+  std::int64_t rank;
+  LOCUS_FN void operator()(std::int64_t element, std::int64_t at, std::int64_t& coordinate) const {
+    const std::int64_t d = at % rank;
+    coordinate = element / stride[d] % extent[d];
+  }
+};
+
+/// The elements of a tensor in memory as what launches load to make keys of them.
+template <class T, class D>
+[[nodiscard]] const typename SortKey<T>::Stored* stored(const Tensor<T, D>& x) {
+  return reinterpret_cast<const typename SortKey<T>::Stored*>(x.data());
+}
+
+/// The places in row-major order of the flags that are set. Waits for the device, to know how many there are.
+template <class D>
+[[nodiscard]] Tensor<std::int64_t, D> places_of(const char* name, const Tensor<bool, D>& flags) {
+  const auto count = reduce<std::int64_t>(name, fold::Sum<bool>{}, flags, ReduceAxes{}, false);
+  const Tensor<std::int64_t, D> places({count.item()}, flags.device());
+  if (!places.empty()) Sorting<D>::select(flags.device(), flags.data(), flags.elements(), places.data());
+  return places;
+}
+
+template <class T, class D>
+[[nodiscard]] Tensor<std::int64_t, D> inverse_of_unique(const Tensor<T, D>& x, const Tensor<T, D>& values) {
+  const Tensor<std::int64_t, D> inverse(x.shape(), x.device());
+  const auto plan = make_plan<2>(x.shape(), {operand_of(x), operand_of(inverse)});
+  Backend<D>::map(x.device(), plan, FindValue<T>{stored(values), values.elements()},
+                  Pack<const typename SortKey<T>::Stored*>(stored(x)), Pack<std::int64_t*>(inverse.data()));
+  return inverse;
+}
+
+}  // namespace detail
+
+/// The distinct elements in ascending order; of equal ones the first, so that 0 and -0 are one. All NaN are one value,
+/// the last (as in NumPy; PyTorch keeps each).
+/// shape: (u,)
+/// cost:  that of sort of all elements, and four launches, one more for counts, one for the inverse; waits for the
+///        device once
+/// throws what sort throws
+///
+///     auto found = unique(labels, {.return_counts = true});
+///     found.values, found.counts
+template <detail::SortOperand X>
+[[nodiscard]] auto unique(const X& x, const UniqueOptions& options = {}) {
+  using T = value_of<X>;
+  using D = device_of<X>;
+  const Tensor<T, D> given = x.value();
+  const Tensor<T, D> sorted = sort(given.reshape({given.elements()})).values;
+  const auto begins =
+      detail::from_indices<bool>(sorted.shape(), sorted.device(), detail::BeginsRun<T>{detail::stored(sorted)});
+  const auto places = detail::places_of("unique", begins);
+  Unique<T, D> result{index_select(sorted, 0, places), {}, {}};
+  if (options.return_inverse) result.inverse = detail::inverse_of_unique(given, result.values);
+  if (options.return_counts) {
+    result.counts = detail::from_indices<std::int64_t>(
+        places.shape(), places.device(), detail::LengthOfRun{places.data(), places.elements(), sorted.elements()});
+  }
+  return result;
+}
+
+/// Where elements are not zero (NaN is not), in row-major order: torch.nonzero.
+/// shape: (count, rank of x), of int64
+/// cost:  four launches, for bool three; waits for the device once
+///
+///     auto rows = nonzero(loss > 1.f).select(1, 0);
+template <detail::SortOperand X>
+[[nodiscard]] auto nonzero(const X& x) {
+  using D = device_of<X>;
+  const Tensor<bool, D> flags = x.value().template as<bool>().contiguous();
+  const auto places = detail::places_of("nonzero", flags);
+  const int rank = flags.rank();
+  const Shape shape{places.elements(), rank};
+  const Tensor<std::int64_t, D> coordinates(shape, flags.device());
+  if (coordinates.empty()) return coordinates;
+  detail::CoordinateOfElement f{{}, {}, rank};
+  for (int d = 0; d < rank; ++d) f.stride[d] = flags.strides()[d], f.extent[d] = flags.size(d);
+  const Strides dense = row_major(shape), repeated{1, 0};
+  const auto plan = make_plan<3>(shape, std::array<Strides, 3>{repeated, dense, dense});
+  Backend<D>::map(flags.device(), plan, f, Pack<const std::int64_t*, LinearIndex>(places.data(), LinearIndex{}),
+                  Pack<std::int64_t*>(coordinates.data()));
+  return coordinates;
+}
+
+#define LOCUS_REFUSED_FUNCTION unique
+#define LOCUS_REFUSED_PARAMETERS , const UniqueOptions& = {}
+#define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
+#include <locus/expr/refuse_function.inc>
+#define LOCUS_REFUSED_FUNCTION nonzero
+#define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
+#include <locus/expr/refuse_function.inc>
+
+}  // namespace locus::inline LOCUS_ABI

@@ -1,0 +1,25 @@
+#pragma once
+// What the functions of CUB that stand beside this file share. They take what those of CUB take, and watch that it is
+// used as CUB asks: asked for their working memory first, then run with as much, in a stream.
+
+#include <cuda_runtime_api.h>
+
+namespace simulated {
+
+/// Works on working memory of `bytes`: in the first of the two calls says how much it needs, in the second calls f().
+template <class F>
+cudaError_t in_two_calls(void* memory, std::size_t& bytes, std::size_t needed, cudaStream_t stream, const F& f) {
+  if (!stream) stop("CUB on the default stream");
+  if (!memory) {
+    bytes = needed;
+    return cudaSuccess;
+  }
+  if (bytes < needed) stop("CUB with less working memory than it asked for");
+  if (reinterpret_cast<Stream*>(stream)->ordinal != current_ordinal) stop("CUB on a stream of another GPU");
+  reach_end(stream);
+  std::memset(memory, 0xab, needed);
+  f();
+  return cudaSuccess;
+}
+
+}  // namespace simulated

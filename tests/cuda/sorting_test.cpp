@@ -1,0 +1,55 @@
+// Sorting, selecting and counting on Cuda in one program, because nvcc takes long to read CUB: the tests of the
+// operations, and lists that are cut into parts, which otherwise are too long for a test.
+
+#include <locus/ops/unique.hpp>
+
+// After CUB, which must come before any `using namespace locus`.
+#include "../ops/histogram_test.cpp"
+#include "../ops/sort_test.cpp"
+#include "../ops/unique_test.cpp"
+
+namespace {
+
+/// Numbers on the GPU, as raw memory.
+template <class T>
+Tensor<T, Cuda> on_gpu(const std::vector<double>& numbers) {
+  return locus_test::tensor<T, Cuda>({static_cast<std::int64_t>(numbers.size())}, numbers);
+}
+template <class T>
+std::uint32_t* as_unsigned(const Tensor<T, Cuda>& x) {
+  return reinterpret_cast<std::uint32_t*>(x.data());
+}
+
+}  // namespace
+
+TEST_CASE("rows that are sorted in several parts") {
+  if (!locus::cuda::is_available()) SKIP_TEST("no CUDA device answers");
+  const auto keys = on_gpu<std::int32_t>({5, 2, 9, 1, 1, 0, 3, 8, 7, 4, 4, 2, 6, 5, 5});
+  const auto positions = on_gpu<std::int32_t>({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14});
+  for (const std::int64_t most : {1, 7, 15}) {
+    CAPTURE(most);
+    const auto k = keys.clone(), p = positions.clone();
+    locus::cuda::order(locus::cuda::Context::current(0), as_unsigned(k), as_unsigned(p), 5, 3, 4, most);
+    CHECK_CLOSE(p, {1, 0, 2, 5, 3, 4, 6, 8, 7, 11, 9, 10, 13, 14, 12});
+  }
+}
+
+TEST_CASE("positions that are counted modulo 2^32") {
+  if (!locus::cuda::is_available()) SKIP_TEST("no CUDA device answers");
+  const auto keys = on_gpu<std::int32_t>({3, 1, 2, 1, 2, 0});
+  const auto positions = on_gpu<std::int32_t>({-4, -3, -2, -1, 0, 1});
+  locus::cuda::detail::order_rows(locus::cuda::Context::current(0), as_unsigned(keys), as_unsigned(positions),
+                                  (std::int64_t{1} << 32) / 2 - 2, 3, 2, 2);
+  CHECK_CLOSE(positions, {-3, -4, -1, -2, 1, 0});
+}
+
+TEST_CASE("flags that are read in several parts") {
+  if (!locus::cuda::is_available()) SKIP_TEST("no CUDA device answers");
+  const auto flags = on_gpu<bool>({0, 1, 1, 0, 0, 0, 0, 1, 0, 1, 1});
+  for (const std::int64_t most : {1, 3, 11}) {
+    CAPTURE(most);
+    const Tensor<std::int64_t, Cuda> places({5});
+    locus::cuda::select(locus::cuda::Context::current(0), flags.data(), 11, places.data(), most);
+    CHECK_CLOSE(places, {1, 2, 7, 9, 10});
+  }
+}

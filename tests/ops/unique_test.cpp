@@ -1,0 +1,127 @@
+// unique and nonzero against what the standard library finds.
+
+#include <locus/autograd/expression.hpp>
+#include <locus/ops/unique.hpp>
+
+#include <support/device_list.hpp>
+#include <support/reference.hpp>
+#include <support/sorting.hpp>
+
+#include <map>
+
+using namespace locus;
+using locus_test::not_a_number;
+using locus_test::Reference;
+using locus_test::sample;
+
+namespace {
+
+/// Checks values, counts and inverse of a tensor without NaN.
+template <class T, class D>
+void check_unique(const Tensor<T, D>& x) {
+  CAPTURE(to_string(x.shape()));
+  const auto elements = locus_test::reference(x).values;
+  std::map<double, double> occurrences;
+  for (const double value : elements) ++occurrences[value];
+  std::vector<double> values, counts, inverse;
+  for (const auto& [value, count] : occurrences) values.push_back(value), counts.push_back(count);
+  for (const double value : elements)
+    inverse.push_back(static_cast<double>(std::lower_bound(values.begin(), values.end(), value) - values.begin()));
+  const auto found = unique(x, {.return_inverse = true, .return_counts = true});
+  CHECK_CLOSE(found.values, Reference({static_cast<std::int64_t>(values.size())}, values), 0.0);
+  CHECK_CLOSE(found.counts, Reference({static_cast<std::int64_t>(values.size())}, counts));
+  CHECK_CLOSE(found.inverse, Reference(x.shape(), inverse));
+}
+
+template <class T, class D>
+void check_nonzero(const Tensor<T, D>& x) {
+  CAPTURE(to_string(x.shape()));
+  const auto elements = locus_test::reference(x).values;
+  std::vector<double> expected;
+  std::int64_t count = 0;
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    if (elements[i] == 0) continue;
+    ++count;
+    auto rest = static_cast<std::int64_t>(i), after = x.elements();
+    for (int d = 0; d < x.rank(); ++d) {
+      after /= x.size(d);
+      expected.push_back(static_cast<double>(rest / after));
+      rest %= after;
+    }
+  }
+  CHECK_CLOSE(nonzero(x), Reference({count, x.rank()}, expected));
+}
+
+}  // namespace
+
+LOCUS_DEVICE_TEST("distinct elements of every type, their counts, and which one each element is", D) {
+  check_unique(sample<float, D>({300}, 2));
+  if constexpr (locus_test::all_dtypes<D>) check_unique(sample<half, D>({500}, 7, -0.1, 0.1));
+  if constexpr (HostAccessible<D>) {
+    check_unique(sample<std::int32_t, D>({1000}, 1, -20, 20));
+    check_unique(sample<std::int64_t, D>({7, 9, 3}, 3, -9e15, 9e15));
+    check_unique(sample<std::uint8_t, D>({40, 30}, 4, 0, 255));
+    check_unique(sample<bool, D>({77}, 5));
+    check_unique(sample<double, D>({10, 20}, 6));
+    check_unique(sample<bfloat16, D>({500}, 8, -0.1, 0.1));
+  }
+  check_unique(locus_test::tensor<float, D>({2, 3}, {3, 1, 4, 1, 5, 3}).transpose());
+  check_unique(Tensor<float, D>({100}).fill_(2.f));
+  check_unique(locus_test::tensor<float, D>({}, {4}));
+}
+
+LOCUS_DEVICE_TEST("0 and -0 are one value, and all NaN are one, the last", D) {
+  const auto x = locus_test::tensor<float, D>({7}, {not_a_number, -0., 3, 0., -not_a_number, -2, 3});
+  const auto found = unique(x, {.return_inverse = true, .return_counts = true});
+  CHECK_CLOSE(found.values, {-2, 0, 3, not_a_number});
+  CHECK(std::signbit(locus_test::reference(found.values).values[1]));
+  CHECK_CLOSE(found.counts, {1, 2, 2, 2});
+  CHECK_CLOSE(found.inverse, {3, 1, 2, 1, 3, 0, 2});
+}
+
+LOCUS_DEVICE_TEST("what is not asked for is not computed, and nothing has no distinct elements", D) {
+  const auto x = sample<float, D>({5});
+  const auto found = unique(trace(x) * 2.f);
+  static_assert(std::is_same_v<decltype(found.values), Tensor<float, D>>);
+  CHECK(found.values.elements() == 5);
+  CHECK(found.inverse.empty());
+  CHECK(found.counts.empty());
+  const auto nothing = unique(Tensor<float, D>({3, 0}), {.return_inverse = true, .return_counts = true});
+  CHECK(nothing.values.shape() == Shape{0});
+  CHECK(nothing.counts.shape() == Shape{0});
+  CHECK(nothing.inverse.shape() == Shape{3, 0});
+}
+
+LOCUS_DEVICE_TEST("nonzero elements of every type and of views, in row-major order", D) {
+  check_nonzero(sample<std::int32_t, D>({5, 7, 3}, 1, -1, 1));
+  check_nonzero(sample<bool, D>({2000}, 2));
+  if constexpr (HostAccessible<D>) {
+    check_nonzero(sample<std::uint8_t, D>({6, 4}, 3, 0, 2));
+    check_nonzero(sample<std::int64_t, D>({6, 4, 1, 2}, 4, -1, 1));
+    check_nonzero(sample<float, D>({30}, 5));
+    check_nonzero(sample<half, D>({30}, 5).template as<std::int32_t>().template as<half>());
+  }
+  check_nonzero(sample<std::int32_t, D>({5, 7}, 6, -1, 1).transpose());
+  check_nonzero(sample<std::int32_t, D>({5, 7}, 6, -1, 1).slice(1, 1, to_end, 2));
+  check_nonzero(Tensor<float, D>({20}).fill_(0.f));
+  check_nonzero(Tensor<float, D>({3, 0}));
+  CHECK(nonzero(locus_test::tensor<float, D>({}, {4})).shape() == Shape{1, 0});
+  CHECK(nonzero(locus_test::tensor<float, D>({}, {0})).shape() == Shape{0, 0});
+  CHECK_CLOSE(nonzero(locus_test::tensor<float, D>({4}, {0, not_a_number, -0., 1})), {1, 3});
+  const auto x = locus_test::tensor<float, D>({2, 2}, {1, 5, 7, 2});
+  CHECK_CLOSE(nonzero(x > 2.f), Reference({2, 2}, {0, 1, 1, 0}));
+}
+
+LOCUS_DEVICE_TEST("the launches that are promised", D) {
+  const auto x = sample<float, D>({1, 30}, 1);
+  const auto mask = sample<bool, D>({30}, 1);
+  LaunchLog log;
+  (void)unique(x);
+  CHECK(log.launches() == 5);
+  (void)unique(x, {.return_inverse = true, .return_counts = true});
+  CHECK(log.launches() == 12);
+  (void)nonzero(x);
+  CHECK(log.launches() == 15);
+  (void)nonzero(mask);
+  CHECK(log.launches() == 17);
+}
