@@ -94,3 +94,9 @@ LOCUS_DEVICE_TEST("what bincount does not count is refused by name", D) {
   CHECK_THROWS_AS((void)bincount(x.reshape({3, 1})), ShapeError);
   CHECK_THROWS_AS((void)bincount(x.slice(0, 0, 1), -1), ArgumentError);
 }
+
+#if !LOCUS_CUDA
+TEST_CASE("a program without CUDA says so where it counts on Cuda") {
+  CHECK_THROWS_AS(Histogram<Cuda>::count({}, static_cast<std::int32_t*>(nullptr), 1, nullptr, 1), CudaUnavailable);
+}
+#endif

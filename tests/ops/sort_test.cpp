@@ -124,12 +124,12 @@ LOCUS_DEVICE_TEST("random shapes along random axes, of views", D) {
   Philox random(11);
   for (int round = 0; round < 12; ++round) {
     Shape shape;
-    for (int d = 0; d < 1 + round % 4; ++d) shape.push_back(1 + static_cast<std::int64_t>(random.bounded(9)));
-    const int axis = static_cast<int>(random.bounded(static_cast<std::uint64_t>(shape.rank())));
+    for (int d = 0; d < 1 + round % 4; ++d) shape.push_back(1 + random.bounded(9));
+    const int axis = static_cast<int>(random.bounded(shape.rank()));
     auto x = with_ties<float, D>(shape, static_cast<std::uint64_t>(round));
     if (round % 3 == 1) x = x.transpose(0, -1);
     if (round % 3 == 2) x = x.slice(0, 0, to_end, 2);
-    const auto k = static_cast<std::int64_t>(random.bounded(static_cast<std::uint64_t>(x.size(axis)) + 1));
+    const auto k = random.bounded(x.size(axis) + 1);
     check_order(x, axis, round % 2 == 0, k);
   }
   check_order(with_ties<float, D>({5, 1}, 3).expand({5, 4}), 0, false, 2);
@@ -238,3 +238,12 @@ LOCUS_DEVICE_TEST("what does not fit is refused by name", D) {
   const auto huge = Tensor<float, D>({1}).expand({std::int64_t{1} << 31});
   CHECK_THROWS_WITH_AS((void)sort(huge), doctest::Contains("2147483648 elements along axis 0"), ArgumentError);
 }
+
+#if !LOCUS_CUDA
+TEST_CASE("a program without CUDA says so where it sorts on Cuda") {
+  std::uint32_t* const none = nullptr;
+  CHECK_THROWS_AS(Sorting<Cuda>::order({}, none, none, 1, 1, 32, 1), CudaUnavailable);
+  CHECK_THROWS_AS(Sorting<Cuda>::select({}, static_cast<bool*>(nullptr), 1, nullptr), CudaUnavailable);
+  CHECK_THROWS_AS((void)sort(Tensor<float, Cuda>({3})), CudaUnavailable);
+}
+#endif
