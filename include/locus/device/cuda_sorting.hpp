@@ -2,7 +2,8 @@
 // Sorting and selecting on NVIDIA GPUs, by CUB. Type-checks everywhere, as device/cuda.hpp.
 //
 // For nvcc, this header includes CUB: five seconds of its time, and the namespace ::cuda of NVIDIA's library, beside
-// which `using namespace locus` leaves open which one `cuda::` means; say locus::cuda::is_available().
+// which `using namespace locus` leaves open which one `cuda::` means; say locus::cuda::is_available(). It must come
+// before any such line.
 
 #include <locus/device/cuda.hpp>
 #include <locus/device/sorting.hpp>
