@@ -3,7 +3,7 @@
 
 #include <locus/core/bounds.hpp>
 #include <locus/core/check.hpp>
-#include <locus/io/file.hpp>
+#include <locus/core/file.hpp>
 #include <locus/io/plot_canvas.hpp>
 #include <locus/io/plot_scale.hpp>
 

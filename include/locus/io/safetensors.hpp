@@ -2,7 +2,7 @@
 // States of models as safetensors files, which PyTorch reads and writes with safetensors.torch:
 // https://github.com/huggingface/safetensors. Needs nlohmann-json.
 
-#include <locus/io/file.hpp>
+#include <locus/core/file.hpp>
 #include <locus/nn/state_dict.hpp>
 
 #include <nlohmann/json.hpp>

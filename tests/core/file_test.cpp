@@ -1,4 +1,4 @@
-#include <locus/io/file.hpp>
+#include <locus/core/file.hpp>
 
 #include <doctest/doctest.h>
 
