@@ -8,10 +8,10 @@
 namespace locus::inline LOCUS_ABI::cuda {
 
 /// What of an epilogue cuBLASLt can apply by itself.
-enum class FusedActivation { none, identity, relu };
+enum class FusedActivation { none, identity, relu, gelu };
 
-/// An activation functor says what it is by a static member `is_identity` or `is_relu`; specialize for others'
-/// functors.
+/// An activation functor says what it is by a static member `is_identity`, `is_relu` or `is_gelu_tanh`; specialize for
+/// others' functors.
 template <class Activation>
 inline constexpr FusedActivation epilogue_of = [] {
   if constexpr (requires { Activation::is_identity; }) {
@@ -19,6 +19,9 @@ inline constexpr FusedActivation epilogue_of = [] {
   }
   if constexpr (requires { Activation::is_relu; }) {
     if (Activation::is_relu) return FusedActivation::relu;
+  }
+  if constexpr (requires { Activation::is_gelu_tanh; }) {
+    if (Activation::is_gelu_tanh) return FusedActivation::gelu;
   }
   return FusedActivation::none;
 }();
@@ -120,16 +123,22 @@ struct FusedEpilogue {
   const void* bias = nullptr;
   bool accumulate = false;
 };
+/// cuBLASLt's GELU is the one with tanh, which it may approximate: within the rounding of 16-bit types only.
 template <class T, class Activation>
 [[nodiscard]] FusedEpilogue fuse(const Epilogue<T, Activation>& epilogue) {
   const FusedActivation activation = fused_activation(epilogue.activation);
   const bool bias_fits = reinterpret_cast<std::uintptr_t>(epilogue.bias) % 16 == 0;
+  const bool is_linear = activation == FusedActivation::identity;
   if (activation == FusedActivation::none || !bias_fits) return {};
-  if (activation == FusedActivation::relu) {
-    if (epilogue.accumulate) return {};  // cuBLASLt would add first
-    return {true, epilogue.bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU, epilogue.bias, false};
+  if (activation == FusedActivation::gelu && sizeof(T) != 2) return {};
+  if (epilogue.accumulate && !is_linear) return {};  // cuBLASLt would add first
+  if (is_linear) {
+    return {true, epilogue.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT, epilogue.bias,
+            epilogue.accumulate};
   }
-  return {true, epilogue.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT, epilogue.bias, epilogue.accumulate};
+  const int kind = activation == FusedActivation::relu ? CUBLASLT_EPILOGUE_RELU : CUBLASLT_EPILOGUE_GELU;
+  return {true, static_cast<cublasLtEpilogue_t>(epilogue.bias ? kind | CUBLASLT_EPILOGUE_BIAS : kind), epilogue.bias,
+          false};
 }
 template <class T, class E>
 [[nodiscard]] FusedEpilogue fuse(const E&) {
@@ -169,6 +178,22 @@ struct BlasCall {
   }
 };
 
+/// The product by itself goes where nothing else is needed: to c, or to memory of its own. One launch does the rest.
+template <class T>
+struct ProductAlone {
+  Context& context;
+  const BlasCall<T>& call;
+  Strides strides;  ///< of the product's matrices
+
+  /// For a product that was written to c.
+  static void finish(const void* self, void* c) {
+    const auto& [context, call, strides] = *static_cast<const ProductAlone*>(self);
+    BlasCall<T> there = call;
+    there.c.data = static_cast<T*>(c);
+    there.end(context, there, there.c.data, strides);
+  }
+};
+
 /// Products of at most 65,535 matrices. The row-major c is the column-major transpose of c, so cuBLASLt is asked for
 /// c^T = b^T a^T, of which the bias has one entry per row.
 template <class T>
@@ -189,35 +214,32 @@ void blas_gemm(Context& context, const BlasCall<T>& call) {
   product.b = blas_operand<T>(context, a, batch.count, batch.a_stride, a_copy);
 
   const bool in_place = has_dense_rows(c) && (batch.count == 1 || batch.c_stride > 0);
+  ProductAlone<T> alone{context, call, {batch.c_stride, distance_of_rows(c), 1}};
+  product.c = c.data;
+  product.c_batch_stride = alone.strides[0];
+  product.c_ld = alone.strides[1];
   if (in_place && fused.complete) {
     BlasProduct whole = product;
-    whole.c = c.data;
-    whole.c_ld = distance_of_rows(c);
-    whole.c_batch_stride = batch.c_stride;
     whole.epilogue = fused.kind;
     whole.bias = fused.bias;
     whole.accumulate = fused.accumulate;
-    if (blas.multiply(whole)) {
+    const UnfusedProduct other{product, &ProductAlone<T>::finish, &alone};
+    const bool has_other_way = fused.kind != CUBLASLT_EPILOGUE_DEFAULT && !accumulates;
+    if (blas.multiply(whole, has_other_way ? &other : nullptr)) {
       ++locus::detail::launches.gemm;
       return;
     }
   }
-  // The product by itself, in c where that is not needed otherwise, and one launch for the rest.
-  Strides strides{batch.c_stride, distance_of_rows(c), 1};
-  product.c = c.data;
   if (!in_place || accumulates) {
     own.reserve(static_cast<std::size_t>(elements(shape)) * sizeof(T));
+    alone.strides = row_major(shape);
     product.c = own.template as<void>();
-    strides = row_major(shape);
+    product.c_batch_stride = alone.strides[0];
+    product.c_ld = alone.strides[1];
   }
-  product.c_batch_stride = strides[0];
-  product.c_ld = strides[1];
-  if (!blas.multiply(product)) {
-    fail<CudaError>({"gemm: cuBLASLt has no algorithm for ", batch.count, " products (", c.rows, ", ", a.cols, ") x (",
-                     a.cols, ", ", c.cols, ") of ", dtype_name<T>()});
-  }
+  if (!blas.multiply(product)) blas.refuse(product);
   ++locus::detail::launches.gemm;
-  end(context, call, static_cast<const T*>(product.c), strides);
+  end(context, call, static_cast<const T*>(product.c), alone.strides);
 }
 
 /// Integers are multiplied and added as unsigned numbers, which wrap around.

@@ -147,6 +147,9 @@ namespace cuda {
 /// Whether float32 products may round their inputs to TF32; without a GPU, nothing does.
 inline void allow_tf32(bool) {}
 [[nodiscard]] inline bool tf32_allowed() { return false; }
+/// Whether matrix products of a new form are timed in several ways; without a GPU, none are.
+inline void autotune_gemm(bool) {}
+[[nodiscard]] inline bool gemm_is_autotuned() { return false; }
 /// Whether the host waits for every launch; without a GPU, there is none.
 inline void await_launches(bool) {}
 [[nodiscard]] inline bool launches_are_awaited() { return false; }

@@ -412,6 +412,7 @@ struct Gelu {
 };
 /// The same with Phi(x) approximated by (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2.
 struct GeluTanh {
+  static constexpr bool is_gelu_tanh = true;
   template <class T>
   LOCUS_FN T operator()(T x) const {
     return T(0.5) * x * (T(1) + std::tanh(T(0.7978845608028654) * (x + T(0.044715) * x * x * x)));

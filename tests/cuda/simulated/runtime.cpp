@@ -5,6 +5,8 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <mutex>
 #include <unordered_map>
@@ -65,6 +67,13 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
                                                           : static_cast<int>(simulated::most_shared);
   return cudaSuccess;
 }
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
+  *properties = {};
+  std::snprintf(properties->name, sizeof properties->name, "%s", simulated::gpu_name);
+  properties->major = 9;
+  properties->multiProcessorCount = 4;
+  return cudaSuccess;
+}
 cudaError_t cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }
 const char* cudaGetErrorName(cudaError_t) { return "simulated error"; }
 const char* cudaGetErrorString(cudaError_t) { return "simulated error"; }
@@ -101,16 +110,19 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t handle, unsigne
   if (!simulated::late_copies) simulated::reach_end(stream);
   return cudaSuccess;
 }
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
+  const bool captured = simulated::captured || reinterpret_cast<simulated::Stream*>(stream)->capture;
+  *status = captured ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+  return cudaSuccess;
+}
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
   simulated::start_current();
-  *event = reinterpret_cast<cudaEvent_t>(new simulated::Event{simulated::current_ordinal});
+  auto* const made = new simulated::Event{simulated::current_ordinal};
+  made->is_timed = !(flags & cudaEventDisableTiming);
+  *event = reinterpret_cast<cudaEvent_t>(made);
   return cudaSuccess;
 }
 cudaError_t cudaEventCreate(cudaEvent_t* event) { return cudaEventCreateWithFlags(event, cudaEventDefault); }
-cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t, cudaEvent_t) {
-  *milliseconds = 0.25f;
-  return cudaSuccess;
-}
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
   simulated::start_current();
   delete reinterpret_cast<simulated::Event*>(event);
@@ -125,9 +137,20 @@ cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream) {
   event.stream = &queue;
   event.position = queue.queued.size();
   event.captured = queue.capture != nullptr;
+  event.clock = queue.clock;
+  return cudaSuccess;
+}
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
+  const auto& first = *reinterpret_cast<simulated::Event*>(start);
+  const auto& last = *reinterpret_cast<simulated::Event*>(end);
+  if (!first.is_timed || !last.is_timed || !first.stream || first.stream != last.stream) {
+    simulated::stop("a time between events that have none");
+  }
+  *milliseconds = static_cast<float>(last.clock - first.clock);
   return cudaSuccess;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
+  if (simulated::captured) simulated::stop("the host waits while a stream is captured");
   const auto& event = *reinterpret_cast<simulated::Event*>(handle);
   if (event.stream) simulated::reach(*event.stream, event.position);
   return cudaSuccess;
@@ -151,7 +174,7 @@ cudaError_t cudaMemGetInfo(std::size_t* unused, std::size_t* total) {
 cudaError_t cudaMallocFromPoolAsync(void** block, std::size_t bytes, cudaMemPool_t, cudaStream_t stream) {
   simulated::start_current();
   if (reinterpret_cast<simulated::Stream*>(stream)->capture) simulated::stop("memory asked for within a capture");
-  if (bytes > std::size_t{1} << 34) return give(cudaErrorMemoryAllocation);
+  if (bytes > simulated::most_memory) return give(cudaErrorMemoryAllocation);
   *block = std::aligned_alloc(512, (bytes + 511) / 512 * 512);
   std::memset(*block, 0xcd, bytes);
   const std::lock_guard lock(mutex);
@@ -289,6 +312,7 @@ cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtDestroy(cublasLtHandle_t) { return CUBLAS_STATUS_SUCCESS; }
+std::size_t cublasLtGetVersion() { return simulated::blas.version; }
 const char* cublasLtGetStatusName(cublasStatus_t) { return "simulated status"; }
 const char* cublasLtGetStatusString(cublasStatus_t) { return "simulated status"; }
 
@@ -362,11 +386,13 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
   return CUBLAS_STATUS_SUCCESS;
 }
 
+/// What algorithms say: alignments of a, b, c, d, which one it is, for products of what, and with what epilogue.
+enum { algorithm_at = 4, algorithm_type_at, algorithm_epilogue_at };
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t description,
                                               cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
                                               cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t,
-                                              cublasLtMatmulPreference_t preference, int,
-                                              cublasLtMatmulHeuristicResult_t* result, int* found) {
+                                              cublasLtMatmulPreference_t preference, int most,
+                                              cublasLtMatmulHeuristicResult_t* results, int* found) {
   const bool a_transposed = description->data[a_transposed_at] == CUBLAS_OP_T;
   const bool b_transposed = description->data[b_transposed_at] == CUBLAS_OP_T;
   const bool fits = a->data[a_transposed ? cols_at : rows_at] == c->data[rows_at] &&
@@ -374,16 +400,29 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
                     a->data[a_transposed ? rows_at : cols_at] == b->data[b_transposed ? cols_at : rows_at] &&
                     a->data[count_at] == c->data[count_at] && b->data[count_at] == c->data[count_at];
   if (!fits) simulated::stop("matrices that cannot be multiplied");
+  ++simulated::blas.asked;
   *found = 0;
   // As if there were no fused epilogues in double precision, so that the way without them is taken too.
   if (a->data[type_at] == CUDA_R_64F && description->data[epilogue_at] != CUBLASLT_EPILOGUE_DEFAULT) {
     return CUBLAS_STATUS_NOT_SUPPORTED;
   }
-  *result = {};
-  for (int i = 0; i < 4; ++i) result->algo.data[i] = preference->data[i + 1];
-  result->workspaceSize = 1000;
-  *found = 1;
+  for (; *found < most && *found < simulated::blas.algorithms; ++*found) {
+    auto& result = results[*found] = {};
+    for (int i = 0; i < 4; ++i) result.algo.data[i] = preference->data[i + 1];
+    result.algo.data[algorithm_at] = static_cast<std::uint64_t>(*found);
+    result.algo.data[algorithm_type_at] = a->data[type_at];
+    result.algo.data[algorithm_epilogue_at] = description->data[epilogue_at];
+    result.workspaceSize = static_cast<std::size_t>(1000 + *found);
+  }
   return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t, cublasLtMatmulDesc_t description, cublasLtMatrixLayout_t a,
+                                       cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+                                       const cublasLtMatmulAlgo_t* algorithm, cublasLtMatmulHeuristicResult_t* result) {
+  const bool fits = algorithm->data[algorithm_at] < 8 && algorithm->data[algorithm_type_at] == a->data[type_at] &&
+                    algorithm->data[algorithm_epilogue_at] == description->data[epilogue_at];
+  result->workspaceSize = 1000 + algorithm->data[algorithm_at];
+  return fits ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
 }
 }  // extern "C"
 
@@ -401,8 +440,8 @@ void multiply(const cublasLtMatmulDesc_t description, double beta, const void* a
   const std::uint64_t m = c->data[rows_at], n = c->data[cols_at], k = a->data[a_transposed ? rows_at : cols_at];
   const auto epilogue = static_cast<cublasLtEpilogue_t>(description->data[epilogue_at]);
   const T* const bias = reinterpret_cast<const T*>(description->data[bias_at]);
-  const bool adds_bias = epilogue == CUBLASLT_EPILOGUE_BIAS || epilogue == CUBLASLT_EPILOGUE_RELU_BIAS;
-  const bool rectifies = epilogue == CUBLASLT_EPILOGUE_RELU || epilogue == CUBLASLT_EPILOGUE_RELU_BIAS;
+  const bool adds_bias = epilogue & CUBLASLT_EPILOGUE_BIAS;
+  const bool rectifies = epilogue & CUBLASLT_EPILOGUE_RELU, bends = epilogue & CUBLASLT_EPILOGUE_GELU;
   if (adds_bias && reinterpret_cast<std::uintptr_t>(bias) % 16 != 0) simulated::stop("a misaligned bias");
   for (std::uint64_t batch = 0; batch < c->data[count_at]; ++batch) {
     const T* const x = static_cast<const T*>(a_data) + batch * a->data[stride_at];
@@ -419,6 +458,7 @@ void multiply(const cublasLtMatmulDesc_t description, double beta, const void* a
         if (beta != 0) sum += beta * number(target);
         if (adds_bias) sum += number(bias[i]);
         if (rectifies && sum < 0) sum = 0;
+        if (bends) sum = sum / 2 * (1 + std::tanh(0.7978845608028654 * (sum + 0.044715 * sum * sum * sum)));
         if constexpr (sizeof(T) == 2) target = static_cast<T>(static_cast<float>(sum));
         else target = static_cast<T>(sum);
       }
@@ -433,7 +473,22 @@ extern "C" cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t 
                                          cublasLtMatrixLayout_t, void* c_data, cublasLtMatrixLayout_t c,
                                          const cublasLtMatmulAlgo_t* algorithm, void* workspace,
                                          std::size_t workspace_bytes, cudaStream_t stream) {
-  if (!stream || !workspace || workspace_bytes < 1000) simulated::stop("a product without stream or workspace");
+  const std::uint64_t number = algorithm->data[algorithm_at];
+  if (!stream || !workspace || workspace_bytes < 1000 + number) {
+    simulated::stop("a product without stream or workspace");
+  }
+  if (algorithm->data[algorithm_type_at] != a->data[type_at] ||
+      algorithm->data[algorithm_epilogue_at] != description->data[epilogue_at]) {
+    simulated::stop("an algorithm for other products");
+  }
+  ++simulated::blas.products;
+  if (simulated::blas.status != CUBLAS_STATUS_SUCCESS) return simulated::blas.status;
+  if (simulated::blas.refuses_first && number == 0) return CUBLAS_STATUS_NOT_SUPPORTED;
+  simulated::blas.algorithm = number;
+  simulated::blas.epilogue = static_cast<int>(description->data[epilogue_at]);
+  reinterpret_cast<simulated::Stream*>(stream)->clock += simulated::blas.epilogue == CUBLASLT_EPILOGUE_DEFAULT
+                                                             ? simulated::blas.milliseconds[number]
+                                                             : simulated::blas.fused_milliseconds[number];
   const bool is_double = a->data[type_at] == CUDA_R_64F;
   const std::uint64_t size = is_double ? 8 : a->data[type_at] == CUDA_R_32F ? 4 : 2;
   const void* const pointers[] = {a_data, b_data, c_data, c_data};

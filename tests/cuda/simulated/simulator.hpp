@@ -3,6 +3,7 @@
 // meets the others, in an order drawn anew each time, so that a missing barrier shows. Put before rewritten sources by
 // simulated_test.py, which turns `kernel<<<...>>>(...)` into simulated::launch.
 
+#include <cublasLt.h>
 #include <cuda_runtime_api.h>
 #include <ucontext.h>
 
@@ -54,6 +55,7 @@ struct Stream {
   std::size_t done = 0;
   Graph* capture = nullptr;  ///< what takes the place of the queue
   bool invalid = false;      ///< the capture is
+  double clock = 0;  ///< milliseconds that its kernels and products took
 };
 /// What an event handle points to: a place in a stream's queue.
 struct Event {
@@ -61,7 +63,28 @@ struct Event {
   Stream* stream = nullptr;
   std::size_t position = 0;
   bool captured = false;
+  double clock = 0;
+  bool is_timed = false;
 };
+inline std::atomic<bool> captured{false};                           ///< whether streams are captured into graphs
+inline std::atomic<std::size_t> most_memory{std::size_t{1} << 34};  ///< that can be asked for at once
+
+/// What cuBLASLt does, for tests to say and to see.
+struct Blas {
+  std::size_t version = 130100;
+  int algorithms = 1;                 ///< that it knows for any product; 0 as on a GPU that it does not know
+  double milliseconds[8] = {};        ///< of each of them for a product by itself,
+  double fused_milliseconds[8] = {};  ///< and with an epilogue
+  bool refuses_first = false;         ///< whether the first algorithm fails when it is used
+  cublasStatus_t status = CUBLAS_STATUS_SUCCESS;  ///< of products
+  int asked = 0;                                  ///< how often it was asked for algorithms,
+  int products = 0;                               ///< and for products
+  std::uint64_t algorithm = 0;                    ///< of the last product,
+  int epilogue = 0;                               ///< which had this epilogue
+};
+inline Blas blas;
+inline double kernel_milliseconds = 0;
+inline const char* gpu_name = "Simulated GPU";
 /// Whether kernels fail as they run, which is told to whoever waits for them.
 inline std::atomic<bool> kernels_fail{false};
 inline std::atomic<cudaError_t> failure{cudaSuccess};
@@ -288,6 +311,7 @@ class Launch {
   void run(const F& kernel) const {
     const std::lock_guard lock(one_launch_at_a_time);
     if (kernels_fail) failure = cudaErrorIllegalAddress;
+    reinterpret_cast<Stream*>(stream_)->clock += kernel_milliseconds;
     gridDim = dim3(blocks_);
     blockDim = dim3(threads_);
     for (unsigned block = 0; block < blocks_; ++block) {

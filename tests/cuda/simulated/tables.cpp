@@ -27,7 +27,7 @@ cuda::detail::BlasPlan plan_of(std::int64_t number) {
 
 TEST_CASE("plans are found by their keys, and all are forgotten when the table is full") {
   constexpr std::int64_t most = 4096;
-  cuda::detail::PlanTable table;
+  cuda::detail::PlanTable<cuda::detail::BlasPlan> table;
   CHECK(table.find(key_of(0)) == nullptr);
   for (std::int64_t i = 0; i < most; ++i) REQUIRE(table.add(key_of(i), plan_of(i)).workspace == std::size_t(i));
   std::int64_t found = 0;

@@ -1,0 +1,120 @@
+#pragma once
+// What cuBLASLt is asked about a product, and what it answers.
+
+#include <locus/cuda/gemm_product.hpp>
+
+namespace locus::inline LOCUS_ABI::cuda::detail {
+
+/// A product as cuBLASLt wants it described, and the algorithm that computes it.
+struct BlasPlan {
+  cublasLtMatmulDescOpaque_t description{};
+  cublasLtMatrixLayoutOpaque_t a{}, b{}, c{};
+  cublasLtMatmulAlgo_t algorithm{};
+  std::size_t workspace = 0;
+  bool exists = false;      ///< or else cuBLASLt has no algorithm
+  bool fused = true;        ///< or else the product by itself and a launch after it are faster
+  bool is_settled = false;  ///< for the life of the process; or else cuBLASLt's first answer, until products are timed
+};
+
+inline constexpr std::size_t most_workspace = std::size_t{32} << 20;
+
+/// Sets one attribute of a product's description.
+template <class Value>
+void set(const BlasProduct& p, cublasLtMatmulDescOpaque_t& description, cublasLtMatmulDescAttributes_t attribute,
+         const Value& value) {
+  check(cublasLtMatmulDescSetAttribute(&description, attribute, &value, sizeof value), "cublasLtMatmulDescSetAttribute",
+        p);
+}
+template <class Value>
+void set(const BlasProduct& p, cublasLtMatmulPreferenceOpaque_t& preference,
+         cublasLtMatmulPreferenceAttributes_t attribute, const Value& value) {
+  check(cublasLtMatmulPreferenceSetAttribute(&preference, attribute, &value, sizeof value),
+        "cublasLtMatmulPreferenceSetAttribute", p);
+}
+template <class Value>
+void set(const BlasProduct& p, cublasLtMatrixLayoutOpaque_t& layout, cublasLtMatrixLayoutAttribute_t attribute,
+         const Value& value) {
+  check(cublasLtMatrixLayoutSetAttribute(&layout, attribute, &value, sizeof value), "cublasLtMatrixLayoutSetAttribute",
+        p);
+}
+
+inline void lay_out(cublasLtMatrixLayoutOpaque_t& layout, const BlasProduct& p, std::int64_t rows, std::int64_t cols,
+                    std::int64_t ld, std::int64_t batch_stride) {
+  check(
+      cublasLtMatrixLayoutInit(&layout, p.type, static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(cols), ld),
+      "cublasLtMatrixLayoutInit", p);
+  if (p.count == 1) return;
+  set(p, layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, static_cast<std::int32_t>(p.count));
+  set(p, layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, batch_stride);
+}
+
+/// A plan without an algorithm.
+[[nodiscard]] inline BlasPlan describe(const BlasProduct& p) {
+  BlasPlan plan;
+  cublasComputeType_t compute = CUBLAS_COMPUTE_32F;
+  if (p.type == CUDA_R_64F) compute = CUBLAS_COMPUTE_64F;
+  if (p.type == CUDA_R_32F && tf32_allowed()) compute = CUBLAS_COMPUTE_32F_FAST_TF32;
+  check(cublasLtMatmulDescInit(&plan.description, compute, p.type == CUDA_R_64F ? CUDA_R_64F : CUDA_R_32F),
+        "cublasLtMatmulDescInit", p);
+  set(p, plan.description, CUBLASLT_MATMUL_DESC_TRANSA, p.a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set(p, plan.description, CUBLASLT_MATMUL_DESC_TRANSB, p.b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set(p, plan.description, CUBLASLT_MATMUL_DESC_EPILOGUE, p.epilogue);
+  if (p.bias) set(p, plan.description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);
+  lay_out(plan.a, p, p.a.transposed ? p.k : p.m, p.a.transposed ? p.m : p.k, p.a.ld, p.a.batch_stride);
+  lay_out(plan.b, p, p.b.transposed ? p.n : p.k, p.b.transposed ? p.k : p.n, p.b.ld, p.b.batch_stride);
+  lay_out(plan.c, p, p.m, p.n, p.c_ld, p.c_batch_stride);
+  return plan;
+}
+
+/// Algorithms for a product, the one that cuBLASLt expects to be the fastest first.
+struct Candidates {
+  static constexpr int most = 8;
+  cublasLtMatmulHeuristicResult_t results[most]{};
+  int count = 0;
+};
+/// None where cuBLASLt knows no way on this GPU.
+[[nodiscard]] inline Candidates candidates(cublasLtHandle_t handle, BlasPlan& plan, const BlasProduct& p, int most) {
+  const Alignments alignment(p);
+  cublasLtMatmulPreferenceOpaque_t preference{};
+  check(cublasLtMatmulPreferenceInit(&preference), "cublasLtMatmulPreferenceInit", p);
+  set(p, preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, most_workspace);
+  set(p, preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment.a);
+  set(p, preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment.b);
+  set(p, preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment.c);
+  set(p, preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment.c);
+  if (bytes_of(p.type) == 2) {  // partial sums of split products stay in float
+    set(p, preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+        static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
+  }
+  Candidates answer, usable;
+  const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
+      handle, &plan.description, &plan.a, &plan.b, &plan.c, &plan.c, &preference, most, answer.results, &answer.count);
+  if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE ||
+      status == CUBLAS_STATUS_ARCH_MISMATCH)
+    return {};
+  check(status, "cublasLtMatmulAlgoGetHeuristic", p);
+  for (int i = 0; i < answer.count; ++i)
+    if (answer.results[i].state == CUBLAS_STATUS_SUCCESS) usable.results[usable.count++] = answer.results[i];
+  return usable;
+}
+
+inline void take(BlasPlan& plan, const cublasLtMatmulHeuristicResult_t& candidate) {
+  plan.algorithm = candidate.algo;
+  plan.workspace = candidate.workspaceSize;
+  plan.exists = true;
+}
+
+/// Gives the plan an algorithm that this version of cuBLASLt answered for this form before. False, and nothing
+/// happened, where it does not take it.
+[[nodiscard]] inline bool restore(cublasLtHandle_t handle, BlasPlan& plan, const cublasLtMatmulAlgo_t& algorithm) {
+  cublasLtMatmulHeuristicResult_t result{};
+  if (cublasLtMatmulAlgoCheck(handle, &plan.description, &plan.a, &plan.b, &plan.c, &plan.c, &algorithm, &result) !=
+          CUBLAS_STATUS_SUCCESS ||
+      result.workspaceSize > most_workspace)
+    return false;
+  result.algo = algorithm;
+  take(plan, result);
+  return true;
+}
+
+}  // namespace locus::inline LOCUS_ABI::cuda::detail

@@ -1,0 +1,93 @@
+#pragma once
+// A matrix product in cuBLASLt's terms.
+
+#include <locus/core/dtype.hpp>
+#include <locus/cuda/check.hpp>
+#include <locus/cuda/plan_table.hpp>
+
+#include <atomic>
+
+namespace locus::inline LOCUS_ABI::cuda {
+
+namespace detail {
+inline std::atomic<bool> tf32{false};
+}
+/// Whether float32 products, of all threads, may round their inputs to TF32 (10 bits of mantissa). Off at first.
+inline void allow_tf32(bool allow) { detail::tf32.store(allow, std::memory_order_relaxed); }
+[[nodiscard]] inline bool tf32_allowed() { return detail::tf32.load(std::memory_order_relaxed); }
+
+/// Element types that cuBLASLt multiplies, and how: 16-bit types are summed in float.
+template <class T>
+[[nodiscard]] constexpr cudaDataType_t blas_type() {
+  if constexpr (std::is_same_v<T, float>) return CUDA_R_32F;
+  else if constexpr (std::is_same_v<T, double>) return CUDA_R_64F;
+  else if constexpr (std::is_same_v<T, half>) return CUDA_R_16F;
+  else return CUDA_R_16BF;
+}
+
+/// A factor in cuBLAS's terms: column-major with `ld` between columns, or the transpose of such a matrix.
+struct BlasOperand {
+  const void* data = nullptr;
+  std::int64_t ld = 1;
+  std::int64_t batch_stride = 0;
+  bool transposed = false;
+};
+
+/// c(m, n) = epilogue(a(m, k) b(k, n) (+ c)), column-major, `count` times. The bias has one entry per row of c.
+struct BlasProduct {
+  cudaDataType_t type = CUDA_R_32F;
+  std::int64_t m = 0, n = 0, k = 0, count = 1;
+  BlasOperand a, b;
+  void* c = nullptr;
+  std::int64_t c_ld = 1, c_batch_stride = 0;
+  bool accumulate = false;
+  cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+  const void* bias = nullptr;
+};
+
+namespace detail {
+[[nodiscard]] inline std::int64_t bytes_of(cudaDataType_t type) {
+  return type == CUDA_R_64F ? 8 : type == CUDA_R_32F ? 4 : 2;
+}
+
+/// As its row-major caller sees it: 2 products (m, k) x (k, n) of float32.
+[[nodiscard]] LOCUS_OUT_OF_LINE inline std::string text_of(const BlasProduct& p) {
+  const auto type = p.type == CUDA_R_64F   ? dtype_name<double>()
+                    : p.type == CUDA_R_32F ? dtype_name<float>()
+                    : p.type == CUDA_R_16F ? dtype_name<half>()
+                                           : dtype_name<bfloat16>();
+  return join(p.count, p.count == 1 ? " product (" : " products (", p.n, ", ", p.k, ") x (", p.k, ", ", p.m, ") of ",
+              type);
+}
+
+/// The largest power of two up to 256 that divides the address and, in bytes, the distance between matrices.
+[[nodiscard]] inline std::uint32_t alignment_of(const void* data, std::int64_t batch_bytes) {
+  const auto bits = reinterpret_cast<std::uintptr_t>(data) | static_cast<std::uintptr_t>(batch_bytes) | 256u;
+  return static_cast<std::uint32_t>(bits & (~bits + 1));
+}
+
+/// Alignments of a product's matrices.
+struct Alignments {
+  std::uint32_t a, b, c;
+  explicit Alignments(const BlasProduct& p)
+      : a(alignment_of(p.a.data, p.a.batch_stride * bytes_of(p.type))),
+        b(alignment_of(p.b.data, p.b.batch_stride * bytes_of(p.type))),
+        c(alignment_of(p.c, p.c_batch_stride * bytes_of(p.type))) {}
+};
+
+[[nodiscard]] inline PlanKey key_of(const BlasProduct& p) {
+  const Alignments alignment(p);
+  const std::int64_t alignments = (std::int64_t{alignment.a} * 512 + alignment.b) * 512 + alignment.c;
+  return {{p.type, p.epilogue, tf32_allowed(), p.accumulate, p.m, p.n, p.k, p.count, p.a.ld, p.a.batch_stride,
+           p.a.transposed, p.b.ld, p.b.batch_stride, p.b.transposed, p.c_ld, p.c_batch_stride, alignments,
+           p.bias ? alignment_of(p.bias, 0) : 0}};
+}
+}  // namespace detail
+
+/// throws OutOfMemory or CudaError naming the call and the product, unless the call succeeded
+inline void check(cublasStatus_t status, const char* call, const BlasProduct& p) {
+  if (status != CUBLAS_STATUS_SUCCESS) [[unlikely]]
+    detail::raise(status, join("gemm of ", detail::text_of(p), ": ", call).c_str());
+}
+
+}  // namespace locus::inline LOCUS_ABI::cuda

@@ -1,0 +1,73 @@
+#pragma once
+// What the best way to a matrix product depends on, and tables of ways by it. Needs no toolkit.
+
+#include <locus/core/config.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace locus::inline LOCUS_ABI::cuda::detail {
+
+/// The form of a product: everything that cuBLASLt's choice of an algorithm depends on, besides library and GPU.
+struct PlanKey {
+  static constexpr std::size_t size = 18;
+  std::array<std::int64_t, size> values;
+  [[nodiscard]] bool operator==(const PlanKey& other) const {
+    for (std::size_t i = 0; i < size; ++i)
+      if (values[i] != other.values[i]) return false;
+    return true;
+  }
+  [[nodiscard]] std::size_t hash() const {
+    std::uint64_t hash = 0xcbf29ce484222325u;
+    for (std::int64_t value : values) {
+      hash = (hash ^ static_cast<std::uint64_t>(value)) * 0x9e3779b97f4a7c15u;
+      hash ^= hash >> 32;
+    }
+    return static_cast<std::size_t>(hash);
+  }
+};
+
+/// Plans by their keys; forgets all when it is full.
+template <class Plan>
+class PlanTable {
+ public:
+  static constexpr std::size_t most_plans = 4096;
+  struct Entry {
+    PlanKey key;
+    Plan plan;
+  };
+
+  /// Null where there is none.
+  [[nodiscard]] Plan* find(const PlanKey& key) {
+    if (entries_.empty()) return nullptr;
+    const std::uint32_t index = places_[place_of(key)];
+    return index == none ? nullptr : &entries_[index].plan;
+  }
+  /// For a key that is not there. Valid until the next add.
+  Plan& add(const PlanKey& key, const Plan& plan) {
+    if (entries_.empty() || is_full()) {
+      entries_.clear();
+      places_.assign(2 * most_plans, none);
+    }
+    entries_.push_back({key, plan});
+    places_[place_of(key)] = static_cast<std::uint32_t>(entries_.size() - 1);
+    return entries_.back().plan;
+  }
+  [[nodiscard]] bool is_full() const { return entries_.size() == most_plans; }
+  [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }
+
+ private:
+  static constexpr std::uint32_t none = ~std::uint32_t{0};
+  /// Where the key is, or where it belongs.
+  [[nodiscard]] std::size_t place_of(const PlanKey& key) const {
+    std::size_t place = key.hash() % places_.size();
+    while (places_[place] != none && !(entries_[places_[place]].key == key)) place = (place + 1) % places_.size();
+    return place;
+  }
+  std::vector<Entry> entries_;
+  std::vector<std::uint32_t> places_;  ///< of entries, at the place that the key's hash says, or behind it
+};
+
+}  // namespace locus::inline LOCUS_ABI::cuda::detail

@@ -1,0 +1,67 @@
+#pragma once
+// How long work takes in a stream, for choosing among ways to do it.
+
+#include <locus/cuda/stream.hpp>
+
+#include <limits>
+
+namespace locus::inline LOCUS_ABI::cuda {
+
+/// Times what is queued in a context's stream. The host waits for it.
+class StreamTimer {
+ public:
+  static constexpr float never = std::numeric_limits<float>::infinity();
+
+  explicit StreamTimer(Context& context) : stream_(context.stream()) {
+    check(cudaEventCreate(&start_), "cudaEventCreate");
+    const cudaError_t error = cudaEventCreate(&end_);
+    if (error != cudaSuccess) (void)cudaEventDestroy(start_);
+    check(error, "cudaEventCreate");
+  }
+  ~StreamTimer() {
+    (void)cudaEventDestroy(start_);
+    (void)cudaEventDestroy(end_);
+  }
+  StreamTimer(const StreamTimer&) = delete;
+  StreamTimer& operator=(const StreamTimer&) = delete;
+
+  /// Milliseconds that `queue()` takes, the median of five after one to warm up; short work is repeated, so that its
+  /// time is not that of an event. `never` where queue() answers false, which it may at any time.
+  template <class Queue>
+  [[nodiscard]] float milliseconds(const Queue& queue) const {
+    if (!queue()) return never;
+    const float once = run(1, queue);
+    const int repeats = once * most_repeats < worth_timing ? most_repeats
+                        : once < worth_timing              ? static_cast<int>(worth_timing / once) + 1
+                                                           : 1;
+    float sorted[repetitions];
+    for (int i = 0; i < repetitions; ++i) {
+      const float time = run(repeats, queue);
+      int at = i;
+      for (; at > 0 && sorted[at - 1] > time; --at) sorted[at] = sorted[at - 1];
+      sorted[at] = time;
+    }
+    return sorted[repetitions / 2];
+  }
+
+ private:
+  static constexpr int repetitions = 5, most_repeats = 16;
+  static constexpr float worth_timing = 0.2f;
+
+  template <class Queue>
+  [[nodiscard]] float run(int repeats, const Queue& queue) const {
+    bool queued = true;
+    check(cudaEventRecord(start_, stream_), "cudaEventRecord");
+    for (int i = 0; i < repeats; ++i) queued = queued && queue();
+    check(cudaEventRecord(end_, stream_), "cudaEventRecord");
+    check(cudaEventSynchronize(end_), "cudaEventSynchronize");
+    float time = 0;
+    check(cudaEventElapsedTime(&time, start_, end_), "cudaEventElapsedTime");
+    return queued ? time / static_cast<float>(repeats) : never;
+  }
+
+  cudaStream_t stream_;
+  cudaEvent_t start_ = nullptr, end_ = nullptr;
+};
+
+}  // namespace locus::inline LOCUS_ABI::cuda

@@ -1,0 +1,122 @@
+#pragma once
+// What timing found out about products: shared by all threads of a process, and kept in a file where one is named.
+
+#include <locus/cuda/plan_file.hpp>
+#include <locus/cuda/stream.hpp>
+
+namespace locus::inline LOCUS_ABI::cuda {
+
+namespace detail {
+[[nodiscard]] LOCUS_OUT_OF_LINE inline std::atomic<bool>& gemm_is_autotuned() {
+  static std::atomic<bool> tuned{environment_asks_for("LOCUS_AUTOTUNE")};
+  return tuned;
+}
+}  // namespace detail
+
+/// Whether a matrix product of a form not met before is computed in several ways, timed, and from then on in the
+/// fastest: by up to eight algorithms of cuBLASLt and, where it has an epilogue, with that in a launch of its own. As
+/// torch.backends.cudnn.benchmark for convolutions, for all threads. At first what LOCUS_AUTOTUNE in the environment
+/// says: 1, or 0 or nothing.
+///
+/// A form is type, layout, shape, alignment and epilogue. It keeps its plan while the process lives: a result is the
+/// same each time. From run to run another algorithm may win and round otherwise, unless LOCUS_PLANS=FILE keeps the
+/// plans: they are read whether or not products are timed, and hold for the same GPU model and version of cuBLASLt.
+/// cost: some 50 products per new form, and the time that the host waits for them. None while the stream is captured
+/// into a graph: a new form then takes cuBLASLt's first answer for good, so tune before. None with LOCUS_SYNC=1
+inline void autotune_gemm(bool tuned) { detail::gemm_is_autotuned().store(tuned, std::memory_order_relaxed); }
+[[nodiscard]] inline bool gemm_is_autotuned() { return detail::gemm_is_autotuned().load(std::memory_order_relaxed); }
+
+namespace detail {
+
+/// Library and GPU, as one line: plans hold for both together.
+[[nodiscard]] inline std::string machine_of(int ordinal) {
+  cudaDeviceProp gpu{};
+  check(cudaGetDeviceProperties(&gpu, ordinal), "cudaGetDeviceProperties");
+  std::string text = join("cublasLt ", cublasLtGetVersion(), ", sm_", gpu.major, gpu.minor, ", ",
+                          gpu.multiProcessorCount, " multiprocessors, ", gpu.name);
+  for (char& c : text)
+    if (c < ' ') c = '?';
+  return text;
+}
+
+/// Choices for one GPU model. Full, it learns no more: the rest is computed as cuBLASLt advises.
+class TunedPlans {
+ public:
+  TunedPlans(std::string machine, PlanFile& file) : machine_(std::move(machine)), file_(file) {
+    for (const PlanLine& line : file_.read())
+      if (line.machine == machine_) learn(line.form, {line.choice, true});
+  }
+
+  /// Those of all GPUs like this one.
+  [[nodiscard]] static TunedPlans& of(int ordinal) {
+    static Mutex mutex;
+    static std::array<TunedPlans*, max_devices> plans{};
+    const Lock lock(mutex);
+    TunedPlans*& mine = plans[static_cast<std::size_t>(ordinal)];
+    if (mine) return *mine;
+    std::string machine = machine_of(ordinal);
+    for (TunedPlans* other : plans)
+      if (other && other->machine_ == machine) mine = other;
+    if (!mine) mine = new TunedPlans(std::move(machine), file_of_process());
+    return *mine;
+  }
+  /// Named by LOCUS_PLANS in the environment, or none.
+  [[nodiscard]] LOCUS_OUT_OF_LINE static PlanFile& file_of_process() {
+    static auto* const file = [] {
+      const char* const path = std::getenv("LOCUS_PLANS");
+      return new PlanFile(path ? path : "");
+    }();
+    return *file;
+  }
+
+  /// To hold while ways are timed, so that one thread at a time does, and the first for all.
+  [[nodiscard]] Mutex& timing() { return timing_; }
+
+  /// False where nothing was chosen.
+  [[nodiscard]] bool find(const PlanKey& form, PlanChoice& choice) {
+    const Lock lock(mutex_);
+    const Known* const known = table_.find(form);
+    if (known) choice = known->choice;
+    return known != nullptr;
+  }
+  [[nodiscard]] bool is_full() {
+    const Lock lock(mutex_);
+    return table_.is_full();
+  }
+
+  /// A choice for the life of the process; one that `is_timed` is kept in the file, too.
+  void choose(const PlanKey& form, const PlanChoice& choice, bool is_timed) {
+    const Lock lock(mutex_);
+    learn(form, {choice, is_timed});
+    if (is_timed && file_.is_named()) write();
+  }
+
+ private:
+  struct Known {
+    PlanChoice choice;
+    bool is_timed;
+  };
+
+  void learn(const PlanKey& form, const Known& choice) {
+    if (Known* const known = table_.find(form)) *known = choice;
+    else if (!table_.is_full()) table_.add(form, choice);
+  }
+  void write() {
+    std::vector<PlanLine> lines;
+    for (const auto& [form, known] : table_.entries())
+      if (known.is_timed) lines.push_back({machine_, form, known.choice});
+    file_.update(lines, [&](const PlanLine& line) {
+      const Known* const known = line.machine == machine_ ? table_.find(line.form) : nullptr;
+      return known && known->is_timed;
+    });
+  }
+
+  std::string machine_;
+  PlanFile& file_;
+  Mutex mutex_, timing_;
+  PlanTable<Known> table_;
+};
+
+}  // namespace detail
+
+}  // namespace locus::inline LOCUS_ABI::cuda
