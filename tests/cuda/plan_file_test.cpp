@@ -1,5 +1,5 @@
 // What is kept of matrix products, and what becomes of it when the file is damaged.
-#include "../../cuda_kernels/locus/cuda/plan_file.hpp"
+#include <locus/cuda/plan_file.hpp>
 
 #include <doctest/doctest.h>
 

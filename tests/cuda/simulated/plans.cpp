@@ -1,0 +1,387 @@
+// Which way products are computed, what is kept of that, and what cuBLASLt's refusals become. Every case runs in
+// processes of its own: what a process finds out about a form it keeps for good.
+
+#include <locus/device/cpu.hpp>
+#include <locus/device/cuda.hpp>
+#include <locus/expr/functors.hpp>
+
+#include <doctest/doctest.h>
+
+#include <support/temporary_folder.hpp>
+
+#include <thread>
+
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+using namespace locus;
+using namespace locus_test;
+namespace fs = std::filesystem;
+
+namespace {
+using Environment = std::vector<std::pair<const char*, std::string>>;
+
+/// What a product did.
+struct Seen {
+  int asked = 0, products = 0;  ///< of cuBLASLt: for algorithms, and to compute
+  std::uint64_t algorithm = 0;
+  int epilogue = 0;
+  std::int64_t launches = 0;
+  bool is_right = false;
+};
+
+/// An array of the simulated GPU, filled with small numbers.
+template <class T>
+class Array {
+ public:
+  Array(std::size_t size, int seed)
+      : data_(static_cast<T*>(Backend<Cuda>::allocate({}, size * sizeof(T)))), size_(size) {
+    for (std::size_t i = 0; i < size; ++i)
+      data_[i] = static_cast<T>(static_cast<float>((i * 7 + i / 5 + seed) % 9) - 4);
+  }
+  Array(const Array&) = delete;
+  ~Array() { Backend<Cuda>::deallocate({}, data_, size_ * sizeof(T)); }
+  [[nodiscard]] T* data() const { return data_; }
+  [[nodiscard]] std::vector<T> copy() const { return std::vector<T>(data_, data_ + size_); }
+
+ private:
+  T* data_;
+  std::size_t size_;
+};
+
+/// c(m, n) = activation(a(m, 7) b(7, n) + bias) (+ c), where the rows of c stand `gap` apart, against Cpu's.
+template <class T = float, class Activation = functor::Identity>
+Seen multiply(std::int64_t m, std::int64_t n, bool has_bias = false, bool accumulate = false, std::int64_t gap = 0) {
+  constexpr std::int64_t k = 7;
+  const std::int64_t ld = n + gap;
+  const Array<T> a(m * k, 1), b(k * n, 2), c(m * ld, 3), bias(n, 4);
+  const auto a_data = a.copy(), b_data = b.copy(), bias_data = bias.copy();
+  auto expected = c.copy();
+  const MatrixRef<const T> left{a_data.data(), m, k, k, 1}, right{b_data.data(), k, n, n, 1};
+  Backend<Cpu>::gemm({}, GemmBatch{}, left, right, MatrixRef<T>{expected.data(), m, n, ld, 1},
+                     Epilogue<T, Activation>{has_bias ? bias_data.data() : nullptr, accumulate, {}});
+  const auto before = simulated::blas;
+  const LaunchLog log;
+  Backend<Cuda>::gemm({}, GemmBatch{}, MatrixRef<const T>{a.data(), m, k, k, 1},
+                      MatrixRef<const T>{b.data(), k, n, n, 1}, MatrixRef<T>{c.data(), m, n, ld, 1},
+                      Epilogue<T, Activation>{has_bias ? bias.data() : nullptr, accumulate, {}});
+  const std::int64_t launches = log.launches();
+  bool is_right = true;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    is_right &= std::fabs(static_cast<float>(c.data()[i]) - static_cast<float>(expected[i])) <=
+                (sizeof(T) == 2 ? 0.01f + 0.01f * std::fabs(static_cast<float>(expected[i])) : 0.f);
+  }
+  return {simulated::blas.asked - before.asked,
+          simulated::blas.products - before.products,
+          simulated::blas.algorithm,
+          simulated::blas.epilogue,
+          launches,
+          is_right};
+}
+Seen plain() { return multiply(5, 9); }
+Seen with_relu() { return multiply<float, functor::Relu>(5, 9, true); }
+/// Right at once, in the expected way.
+bool is_untimed(const Seen& seen, std::uint64_t algorithm) {
+  return seen.is_right && seen.products == 1 && seen.algorithm == algorithm;
+}
+bool is_timed(const Seen& seen, std::uint64_t algorithm) {
+  return seen.is_right && seen.products > 8 && seen.algorithm == algorithm;
+}
+
+/// An imaginary GPU, on which the fourth of eight algorithms is the fastest and an epilogue takes no time.
+void fourth_is_fastest() {
+  simulated::blas.algorithms = 8;
+  for (int i = 0; i < 8; ++i) {
+    simulated::blas.milliseconds[i] = simulated::blas.fused_milliseconds[i] = 1 + 0.1 * std::abs(i - 3);
+  }
+  simulated::kernel_milliseconds = 1;
+}
+
+/// What `use` returns in a new process with this environment, where the fourth algorithm is the fastest. `said` is what
+/// it wrote to stderr.
+template <class Use>
+auto in_process(const Environment& environment, const Use& use, std::string* said = nullptr) {
+  using Result = decltype(use());
+  const TemporaryFolder folder;
+  const std::string file = folder.path / "stderr";
+  void* const shared = mmap(nullptr, sizeof(Result), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  auto* const result = new (shared) Result{};
+  const pid_t child = fork();
+  if (child == 0) {
+    unsetenv("LOCUS_AUTOTUNE");
+    unsetenv("LOCUS_PLANS");
+    for (const auto& [name, value] : environment) setenv(name, value.c_str(), 1);
+    if (said && !freopen(file.c_str(), "wb", stderr)) _exit(2);
+    fourth_is_fastest();
+    *result = use();
+    std::fflush(stderr);
+    _exit(0);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  CHECK(status == 0);
+  if (said) *said = content_of(file);
+  const Result copy = *result;
+  munmap(shared, sizeof(Result));
+  return copy;
+}
+const Environment autotuned{{"LOCUS_AUTOTUNE", "1"}};
+Environment kept_in(const std::string& file, bool autotune) {
+  return {{"LOCUS_PLANS", file}, {"LOCUS_AUTOTUNE", autotune ? "1" : "0"}};
+}
+/// How many plans a file holds.
+std::size_t plans_in(const std::string& file) { return cuda::detail::parse_plans(content_of(file)).lines.size(); }
+}  // namespace
+
+TEST_CASE("cuBLASLt's first answer serves, unless products are timed") {
+  CHECK(is_untimed(in_process({}, plain), 0));
+  CHECK(is_untimed(in_process({{"LOCUS_AUTOTUNE", "0"}}, plain), 0));
+  CHECK(is_timed(in_process(autotuned, plain), 3));
+  CHECK(in_process({}, [] {
+    const bool first = is_untimed(plain(), 0) && is_untimed(plain(), 0) && !cuda::gemm_is_autotuned();
+    cuda::autotune_gemm(true);
+    const bool second = is_timed(plain(), 3) && cuda::gemm_is_autotuned();
+    cuda::autotune_gemm(false);
+    return first && second && is_untimed(plain(), 3) && is_untimed(multiply(6, 9), 0);
+  }));
+}
+
+TEST_CASE("a form is timed once, by one thread for all") {
+  CHECK(in_process(autotuned, [] {
+    bool others = true;
+    const bool first = is_timed(plain(), 3) && plain().asked == 0;
+    simulated::blas.milliseconds[0] = 0.5;
+    std::thread([&] { others = is_untimed(plain(), 3) && is_timed(multiply(5, 10), 0); }).join();
+    return first && others && is_untimed(multiply(5, 10), 0);
+  }));
+}
+
+TEST_CASE("of algorithms that are about equal the first is kept; one that fails is passed over") {
+  CHECK(in_process(autotuned, [] {
+    for (int i = 0; i < 8; ++i) simulated::blas.milliseconds[i] = 1 - 0.002 * i;
+    const bool kept = plain().algorithm == 0;
+    simulated::blas.refuses_first = true;
+    const Seen other = multiply(6, 9);
+    return kept && other.is_right && other.algorithm == 1;
+  }));
+}
+
+TEST_CASE("an epilogue is fused where that is faster, and otherwise launched after the product") {
+  const auto both = [](double kernel, double fused) {
+    return in_process(autotuned, [&] {
+      simulated::kernel_milliseconds = kernel;
+      for (double& milliseconds : simulated::blas.fused_milliseconds) milliseconds += fused;
+      const Seen first = with_relu(), second = with_relu();
+      const bool same = first.is_right && second.is_right && first.epilogue == second.epilogue &&
+                        first.launches == second.launches && second.products == 1;
+      return same ? second : Seen{};
+    });
+  };
+  CHECK(both(1, 0.5).launches == 1);
+  CHECK(both(1, 0.5).epilogue == CUBLASLT_EPILOGUE_RELU_BIAS);
+  CHECK(both(1, 1.5).launches == 2);
+  CHECK(both(1, 1.5).epilogue == CUBLASLT_EPILOGUE_DEFAULT);
+  CHECK(both(1, 1.5).algorithm == 3);
+  CHECK(both(1, 1).launches == 1);
+}
+
+TEST_CASE("what is timed changes nothing but the result") {
+  const auto seen = in_process(autotuned, [] {
+    // Added to what was there once; a gap between rows untouched; an epilogue of its own after the product.
+    return std::array<Seen, 5>{multiply(5, 9, false, true), multiply(5, 9, true, true, 3),
+                               multiply(5, 9, true, false, 3), multiply<double, functor::Relu>(5, 9, true),
+                               multiply<float, functor::Tanh>(5, 9, true)};
+  });
+  for (const Seen& one : seen) CHECK(one.is_right);
+  for (int i = 0; i < 3; ++i) CHECK(is_timed(seen[static_cast<std::size_t>(i)], 3));
+  const auto onto_itself = [] {
+    const Array<float> x(64, 1), y(64, 2);
+    const MatrixRef<float> target{x.data(), 8, 8, 8, 1};
+    Backend<Cuda>::gemm({}, GemmBatch{}, MatrixRef<const float>{x.data(), 8, 8, 8, 1},
+                        MatrixRef<const float>{y.data(), 8, 8, 8, 1}, target, Epilogue<float, functor::Identity>{});
+    std::array<float, 64> values;
+    for (std::size_t i = 0; i < 64; ++i) values[i] = x.data()[i];
+    return values;
+  };
+  CHECK(in_process(autotuned, onto_itself) == in_process({}, onto_itself));
+}
+
+TEST_CASE("without memory for a copy the first answer serves for good") {
+  CHECK(in_process(autotuned, [] {
+    (void)multiply(40, 40);  // whose memory serves the next ones
+    (void)plain();
+    simulated::most_memory = 4096;
+    const bool first = is_untimed(multiply(40, 40, false, true), 0);
+    simulated::most_memory = std::size_t{1} << 34;
+    return first && is_untimed(multiply(40, 40, false, true), 0);
+  }));
+}
+
+TEST_CASE("nothing is timed while a stream is captured, nor with LOCUS_SYNC") {
+  CHECK(in_process(autotuned, [] {
+    const bool before = is_timed(plain(), 3);
+    simulated::captured = true;
+    const bool known = is_untimed(plain(), 3), unknown = is_untimed(multiply(6, 9), 0),
+               fused = is_untimed(with_relu(), 0);
+    simulated::captured = false;
+    return before && known && unknown && fused && is_untimed(multiply(6, 9), 0) && is_untimed(with_relu(), 0);
+  }));
+  CHECK(is_untimed(in_process({{"LOCUS_AUTOTUNE", "1"}, {"LOCUS_SYNC", "1"}}, plain), 0));
+}
+
+TEST_CASE("a file keeps what was timed for the next process, which asks nothing") {
+  const TemporaryFolder folder;
+  const std::string file = folder.path / "plans";
+  const auto use = [] {
+    for (double& milliseconds : simulated::blas.fused_milliseconds) milliseconds += 2;
+    return std::array<Seen, 2>{plain(), with_relu()};
+  };
+  const auto first = in_process(kept_in(file, true), use);
+  CHECK(is_timed(first[0], 3));
+  CHECK(first[1].launches == 2);
+  CHECK(plans_in(file) == 2);  // the product before relu is the first one's
+  const std::string written = content_of(file);
+  for (const bool autotune : {false, true}) {
+    const auto second = in_process(kept_in(file, autotune), use);
+    CHECK(is_untimed(second[0], 3));
+    CHECK(second[1].launches == 2);
+    CHECK(second[1].is_right);
+    CHECK(second[0].asked + second[1].asked == 0);
+  }
+  CHECK(content_of(file) == written);
+  CHECK(folder.entries() == 1);
+}
+
+TEST_CASE("plans of other GPUs and libraries are kept, but not used") {
+  const TemporaryFolder folder;
+  const std::string file = folder.path / "plans";
+  (void)in_process(kept_in(file, true), plain);
+  const auto on_another = [](const char* name, std::size_t version) {
+    return [=] {
+      simulated::gpu_name = name;
+      simulated::blas.version = version;
+      return plain();
+    };
+  };
+  CHECK(is_untimed(in_process(kept_in(file, false), on_another("Another GPU", 130100)), 0));
+  CHECK(is_untimed(in_process(kept_in(file, false), on_another("Simulated GPU", 130200)), 0));
+  CHECK(is_timed(in_process(kept_in(file, true), on_another("Another\nGPU", 130100)), 3));
+  CHECK(is_timed(in_process(kept_in(file, true), on_another("Simulated GPU", 130200)), 3));
+  CHECK(plans_in(file) == 3);
+  CHECK(is_untimed(in_process(kept_in(file, false), plain), 3));
+}
+
+TEST_CASE("processes add to a file; one that is deleted meanwhile is written whole") {
+  const TemporaryFolder folder;
+  const std::string file = folder.path / "plans";
+  CHECK(in_process(kept_in(file, true), [&] {
+    (void)plain();  // reads the file, which is not there
+    const bool other = is_timed(in_process(kept_in(file, true), [] { return multiply(6, 9); }), 3);
+    return other && is_timed(multiply(7, 9), 3);
+  }));
+  CHECK(plans_in(file) == 3);
+  CHECK(in_process(kept_in(file, true), [&] {
+    const bool known = is_untimed(plain(), 3) && is_untimed(multiply(6, 9), 3) && is_untimed(multiply(7, 9), 3);
+    fs::remove(file);
+    return known && is_timed(multiply(8, 9), 3);
+  }));
+  CHECK(plans_in(file) == 4);
+}
+
+TEST_CASE("a file that is damaged anywhere costs its plan at most") {
+  const TemporaryFolder folder;
+  const std::string file = folder.path / "plans";
+  (void)in_process(kept_in(file, true), plain);
+  const std::string whole = content_of(file);
+  const std::size_t head = cuda::detail::plan_file_head.size() + 1;
+  for (std::size_t at = 0; at < whole.size(); ++at) {
+    for (const bool is_cut : {true, false}) {
+      std::string damaged = is_cut ? whole.substr(0, at) : whole;
+      if (!is_cut) damaged[at] = static_cast<char>(damaged[at] ^ (1 << at % 8));
+      (void)folder.write("plans", damaged);
+      std::string said;
+      const Seen seen = in_process(kept_in(file, false), plain, &said);
+      INFO((is_cut ? "cut at " : "changed at "), at);
+      const bool survives = is_cut ? at + 1 == whole.size() : at < head - 1;
+      CHECK(is_untimed(seen, survives ? 3 : 0));
+      const bool is_whole = is_cut && (at == 0 || at == head - 1 || at == head || at + 1 == whole.size());
+      CHECK(std::count(said.begin(), said.end(), '\n') == (is_whole ? 0 : 1));
+      CHECK(content_of(file) == damaged);
+    }
+  }
+  (void)folder.write("plans", whole.substr(0, whole.size() / 2));
+  std::string said;
+  CHECK(is_timed(in_process(kept_in(file, true), plain, &said), 3));
+  CHECK(said.find("has 1 damaged lines") != std::string::npos);
+  CHECK(content_of(file) == whole);
+}
+
+TEST_CASE("an algorithm that cuBLASLt does not take is found anew") {
+  const TemporaryFolder folder;
+  const std::string file = folder.path / "plans";
+  (void)in_process(kept_in(file, true), plain);
+  const std::string whole = content_of(file);
+  auto plans = cuda::detail::parse_plans(whole).lines;
+  for (const int wrong : {0, 1}) {
+    auto line = plans.at(0);
+    if (wrong == 0) line.choice.algorithm[4] = 1'000'000;
+    else line.choice.fused = false;  // of a product that has no epilogue
+    (void)folder.write("plans", join(cuda::detail::plan_file_head, "\n", to_text(line)));
+    CHECK(is_untimed(in_process(kept_in(file, false), plain), 0));
+    CHECK(is_timed(in_process(kept_in(file, true), plain), 3));
+    CHECK(content_of(file) == whole);
+  }
+}
+
+TEST_CASE("a file that cannot be written is told of once, and products go on") {
+  const TemporaryFolder folder;
+  std::string said;
+  CHECK(in_process(
+      kept_in(folder.path / "none" / "plans", true), [] { return is_timed(plain(), 3) && is_timed(multiply(6, 9), 3); },
+      &said));
+  CHECK(std::count(said.begin(), said.end(), '\n') == 1);
+  CHECK(said.find("there is no folder") != std::string::npos);
+}
+
+TEST_CASE("a refusal of cuBLASLt names the product") {
+  const auto refusal = [](const auto& prepare) {
+    const auto text = in_process({}, [&] {
+      prepare();
+      std::array<char, 400> what{};
+      try {
+        (void)plain();
+      } catch (const CudaError& error) {
+        std::snprintf(what.data(), what.size(), "CudaError %s", error.what());
+      } catch (const OutOfMemory& error) {
+        std::snprintf(what.data(), what.size(), "OutOfMemory %s", error.what());
+      }
+      return what;
+    });
+    return std::string(text.data());
+  };
+  CHECK(refusal([] { simulated::blas.status = CUBLAS_STATUS_EXECUTION_FAILED; }) ==
+        "CudaError gemm of 1 product (5, 7) x (7, 9) of float32: cublasLtMatmul: simulated status, simulated status");
+  CHECK(refusal([] { simulated::blas.status = CUBLAS_STATUS_ALLOC_FAILED; }) ==
+        "OutOfMemory gemm of 1 product (5, 7) x (7, 9) of float32: cublasLtMatmul: cuBLAS found no GPU memory");
+  const std::string unknown =
+      "CudaError gemm of 1 product (5, 7) x (7, 9) of float32: there is no algorithm for it with cublasLt 130100, "
+      "sm_90, 4 multiprocessors, Simulated GPU; use a CUDA toolkit that knows this GPU, or smaller matrices";
+  CHECK(refusal([] { simulated::blas.algorithms = 0; }) == unknown);
+  CHECK(refusal([] {
+          simulated::blas.algorithms = 0;
+          cuda::autotune_gemm(true);
+        }) == unknown);
+}
+
+TEST_CASE("gelu is fused where cuBLASLt's approximation is as exact as the type") {
+  const auto epilogue = [](const auto& use) {
+    const Seen seen = in_process({}, use);
+    CHECK(seen.is_right);
+    CHECK(seen.launches == (seen.epilogue == CUBLASLT_EPILOGUE_DEFAULT ? 2 : 1));
+    return seen.epilogue;
+  };
+  CHECK(epilogue([] { return multiply<half, functor::GeluTanh>(5, 9); }) == CUBLASLT_EPILOGUE_GELU);
+  CHECK(epilogue([] { return multiply<bfloat16, functor::GeluTanh>(5, 9, true); }) == CUBLASLT_EPILOGUE_GELU_BIAS);
+  CHECK(epilogue([] { return multiply<half, functor::GeluTanh>(5, 9, true, true); }) == CUBLASLT_EPILOGUE_DEFAULT);
+  CHECK(epilogue([] { return multiply<half, functor::Gelu>(5, 9, true); }) == CUBLASLT_EPILOGUE_DEFAULT);
+}
