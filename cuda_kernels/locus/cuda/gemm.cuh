@@ -194,6 +194,19 @@ struct ProductAlone {
   }
 };
 
+/// Queues the product with its epilogue in one launch. False, and nothing happened, where that is not to be.
+template <class T>
+[[nodiscard]] bool multiply_fused(Blas& blas, const BlasProduct& product, const ProductAlone<T>& alone) {
+  const FusedEpilogue& fused = alone.call.fused;
+  BlasProduct whole = product;
+  whole.epilogue = fused.kind;
+  whole.bias = fused.bias;
+  whole.accumulate = fused.accumulate;
+  const UnfusedProduct other{product, &ProductAlone<T>::finish, &alone};
+  const bool has_other_way = fused.kind != CUBLASLT_EPILOGUE_DEFAULT && !fused.accumulate;
+  return blas.multiply(whole, has_other_way ? &other : nullptr);
+}
+
 /// Products of at most 65,535 matrices. The row-major c is the column-major transpose of c, so cuBLASLt is asked for
 /// c^T = b^T a^T, of which the bias has one entry per row.
 template <class T>
@@ -218,17 +231,9 @@ void blas_gemm(Context& context, const BlasCall<T>& call) {
   product.c = c.data;
   product.c_batch_stride = alone.strides[0];
   product.c_ld = alone.strides[1];
-  if (in_place && fused.complete) {
-    BlasProduct whole = product;
-    whole.epilogue = fused.kind;
-    whole.bias = fused.bias;
-    whole.accumulate = fused.accumulate;
-    const UnfusedProduct other{product, &ProductAlone<T>::finish, &alone};
-    const bool has_other_way = fused.kind != CUBLASLT_EPILOGUE_DEFAULT && !accumulates;
-    if (blas.multiply(whole, has_other_way ? &other : nullptr)) {
-      ++locus::detail::launches.gemm;
-      return;
-    }
+  if (in_place && fused.complete && multiply_fused(blas, product, alone)) {
+    ++locus::detail::launches.gemm;
+    return;
   }
   if (!in_place || accumulates) {
     own.reserve(static_cast<std::size_t>(elements(shape)) * sizeof(T));

@@ -145,24 +145,12 @@ class Blas {
 
   /// Where the product may be computed again and again: in c if nothing is lost by that, or in a copy of it.
   [[nodiscard]] void* stage(const BlasProduct& p, Scratch& copy) {
-    const auto bytes = [&](const BlasOperand& x, std::int64_t rows, std::int64_t cols) {
-      return static_cast<std::size_t>((cols - 1) * x.ld + rows + (p.count - 1) * x.batch_stride) *
-             static_cast<std::size_t>(detail::bytes_of(p.type));
-    };
-    const std::size_t size = bytes({p.c, p.c_ld, p.c_batch_stride, false}, p.m, p.n);
-    const auto first = reinterpret_cast<std::uintptr_t>(p.c);
-    const auto meets = [&](const void* data, std::size_t its_size) {
-      const auto its_first = reinterpret_cast<std::uintptr_t>(data);
-      return first < its_first + its_size && its_first < first + size;
-    };
-    const bool is_read = p.accumulate || meets(p.bias, static_cast<std::size_t>(p.m * detail::bytes_of(p.type))) ||
-                         meets(p.a.data, p.a.transposed ? bytes(p.a, p.k, p.m) : bytes(p.a, p.m, p.k)) ||
-                         meets(p.b.data, p.b.transposed ? bytes(p.b, p.n, p.k) : bytes(p.b, p.k, p.n));
-    if (!is_read) return p.c;
-    const std::size_t misaligned = first % 256;  // as the algorithms were asked for
-    copy.reserve(misaligned + size);
+    if (!detail::changes_its_inputs(p)) return p.c;
+    const std::size_t misaligned = reinterpret_cast<std::uintptr_t>(p.c) % 256;  // as the algorithms were asked for
+    copy.reserve(misaligned + detail::span_of_c(p));
     void* const c = copy.as<unsigned char>() + misaligned;
-    check(cudaMemcpyAsync(c, p.c, size, cudaMemcpyDeviceToDevice, context_.stream()), "gemm (cudaMemcpyAsync)");
+    check(cudaMemcpyAsync(c, p.c, detail::span_of_c(p), cudaMemcpyDeviceToDevice, context_.stream()),
+          "gemm (cudaMemcpyAsync)");
     return c;
   }
 

@@ -75,6 +75,29 @@ struct Alignments {
         c(alignment_of(p.c, p.c_batch_stride * bytes_of(p.type))) {}
 };
 
+/// Bytes from the first element of `count` matrices to the end of the last.
+[[nodiscard]] inline std::size_t span_of(const BlasProduct& p, std::int64_t rows, std::int64_t cols, std::int64_t ld,
+                                         std::int64_t batch_stride) {
+  return static_cast<std::size_t>(((cols - 1) * ld + rows + (p.count - 1) * batch_stride) * bytes_of(p.type));
+}
+[[nodiscard]] inline std::size_t span_of_c(const BlasProduct& p) {
+  return span_of(p, p.m, p.n, p.c_ld, p.c_batch_stride);
+}
+/// Whether the product changes what it reads, so that it cannot be computed a second time.
+[[nodiscard]] inline bool changes_its_inputs(const BlasProduct& p) {
+  const auto first = reinterpret_cast<std::uintptr_t>(p.c);
+  const auto meets_c = [&](const void* data, std::size_t size) {
+    const auto its_first = reinterpret_cast<std::uintptr_t>(data);
+    return first < its_first + size && its_first < first + span_of_c(p);
+  };
+  const auto factor_meets_c = [&](const BlasOperand& x, std::int64_t rows, std::int64_t cols) {
+    return meets_c(x.data, x.transposed ? span_of(p, cols, rows, x.ld, x.batch_stride)
+                                        : span_of(p, rows, cols, x.ld, x.batch_stride));
+  };
+  return p.accumulate || factor_meets_c(p.a, p.m, p.k) || factor_meets_c(p.b, p.k, p.n) ||
+         (p.bias && meets_c(p.bias, static_cast<std::size_t>(p.m * bytes_of(p.type))));
+}
+
 [[nodiscard]] inline PlanKey key_of(const BlasProduct& p) {
   const Alignments alignment(p);
   const std::int64_t alignments = (std::int64_t{alignment.a} * 512 + alignment.b) * 512 + alignment.c;

@@ -14,15 +14,17 @@ namespace detail {
 }  // namespace detail
 
 /// Whether a matrix product of a form not met before is computed in several ways, timed, and from then on in the
-/// fastest: by up to eight algorithms of cuBLASLt and, where it has an epilogue, with that in a launch of its own. As
+/// fastest: by up to eight algorithms of cuBLASLt and, where it has an epilogue, with that in a second launch. As
 /// torch.backends.cudnn.benchmark for convolutions, for all threads. At first what LOCUS_AUTOTUNE in the environment
 /// says: 1, or 0 or nothing.
 ///
 /// A form is type, layout, shape, alignment and epilogue. It keeps its plan while the process lives: a result is the
 /// same each time. From run to run another algorithm may win and round otherwise, unless LOCUS_PLANS=FILE keeps the
 /// plans: they are read whether or not products are timed, and hold for the same GPU model and version of cuBLASLt.
-/// cost: some 50 products per new form, and the time that the host waits for them. None while the stream is captured
-/// into a graph: a new form then takes cuBLASLt's first answer for good, so tune before. None with LOCUS_SYNC=1
+/// cost: at the first use of a form the host waits for seven rounds of each way, of one product or, if that is short,
+///       up to 16 that together take 0.2 ms. Memory for another c where the product adds to it. Nothing is timed with
+///       LOCUS_SYNC=1, nor while the stream is captured into a graph: a form that is new there takes cuBLASLt's first
+///       answer, for good, so that the graph computes what the program does. Tune before capturing.
 inline void autotune_gemm(bool tuned) { detail::gemm_is_autotuned().store(tuned, std::memory_order_relaxed); }
 [[nodiscard]] inline bool gemm_is_autotuned() { return detail::gemm_is_autotuned().load(std::memory_order_relaxed); }
 
