@@ -85,7 +85,10 @@ LOCUS_DEVICE_TEST("100 replays of a training step equal 100 steps bit for bit", 
 }
 
 LOCUS_DEVICE_TEST("numbers of the default generator go on in replays", D) {
-  const auto draw = [] { return (randn<float, D>({5}) + rand<float, D>({5})).eval(); };
+  const auto draw = [] {
+    const auto floats = (randn<float, D>({5}) + rand<float, D>({5}) + bernoulli<float, D>(0.5, {5})).eval();
+    return (floats + randint<std::int64_t, D>(0, 9, {5}).template as<float>()).eval();
+  };
   std::vector<Tensor<float, Cpu>> expected;
   manual_seed(4);
   for (int i = 0; i < 6; ++i) expected.push_back(draw().template to<Cpu>().clone());

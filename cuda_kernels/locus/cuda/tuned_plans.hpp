@@ -8,7 +8,7 @@ namespace locus::inline LOCUS_ABI::cuda {
 
 namespace detail {
 [[nodiscard]] LOCUS_OUT_OF_LINE inline std::atomic<bool>& gemm_is_autotuned() {
-  static std::atomic<bool> tuned{environment_asks_for("LOCUS_AUTOTUNE")};
+  static std::atomic<bool> tuned{locus::detail::is_switched_on("LOCUS_AUTOTUNE")};
   return tuned;
 }
 }  // namespace detail

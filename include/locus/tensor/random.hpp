@@ -92,7 +92,13 @@ struct RandintElement {
 /// 1 where 32 random bits, as a number, lie below probability * 2^32.
 template <class T>
 struct BernoulliElement {
-  std::uint64_t seed, offset, below;
+  std::uint64_t seed = 0, offset = 0, below = 0;
+
+  explicit BernoulliElement(double probability) {
+    if (!(probability >= 0 && probability <= 1))
+      fail<ArgumentError>({"bernoulli: a probability of ", probability, "; expected 0 to 1"});
+    below = static_cast<std::uint64_t>(probability * 0x1p32 + 0.5);
+  }
   LOCUS_FN void operator()(std::int64_t index, compute_t<T>& out) const {
     const std::uint32_t bits = random_bits(seed, offset + static_cast<std::uint64_t>(index), stream_of_32_bits);
     out = static_cast<compute_t<T>>(bits < below);
@@ -149,16 +155,13 @@ template <IntegerDType T = std::int64_t, Device D = Cpu>
 /// 2^-32; 0 and 1 are exact. throws ArgumentError unless it is 0 to 1
 template <DType T = float, Device D = Cpu>
 [[nodiscard]] Tensor<T, D> bernoulli(double probability, const Shape& shape, Generator<D>& generator, D device = {}) {
-  if (!(probability >= 0 && probability <= 1))
-    fail<ArgumentError>({"bernoulli: a probability of ", probability, "; expected 0 to 1"});
-  const auto first = generator.reserve(elements(shape));
-  const auto below = static_cast<std::uint64_t>(probability * 0x1p32 + 0.5);
-  return detail::from_indices<T>(shape, device, detail::BernoulliElement<T>{generator.seed, first, below});
+  const detail::BernoulliElement<T> element(probability);
+  return detail::randomly<T>(shape, device, detail::draw_from(generator), element);
 }
 template <DType T = float, Device D = Cpu>
 [[nodiscard]] Tensor<T, D> bernoulli(double probability, const Shape& shape, D device = {}) {
-  auto generator = detail::draw_from_default<D>(elements(shape));
-  return locus::bernoulli<T>(probability, shape, generator, device);
+  const detail::BernoulliElement<T> element(probability);
+  return detail::randomly<T>(shape, device, detail::draw_from_default<D>, element);
 }
 
 /// The numbers 0 ... n - 1 in random order, every order equally likely. Shuffled on the host.

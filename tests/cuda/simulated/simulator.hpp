@@ -55,7 +55,7 @@ struct Stream {
   std::size_t done = 0;
   Graph* capture = nullptr;  ///< what takes the place of the queue
   bool invalid = false;      ///< the capture is
-  double clock = 0;  ///< milliseconds that its kernels and products took
+  double clock = 0;          ///< milliseconds that its kernels and products took
 };
 /// What an event handle points to: a place in a stream's queue.
 struct Event {
