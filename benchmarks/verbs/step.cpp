@@ -1,8 +1,9 @@
-// A training step of a perceptron, 784-128-10: forward, cross-entropy, backward, Adam. Sizes: rows of the batch,
-// inputs, hidden, classes.
+// A training step of a perceptron, 784-128-10: forward, cross-entropy, backward, Adam; on a GPU also captured and
+// replayed. Sizes: rows of the batch, inputs, hidden, classes.
 
 #include "operands.hpp"
 
+#include <locus/device/capture.hpp>
 #include <locus/nn/activation.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/nn/sequential.hpp>
@@ -52,12 +53,12 @@ std::vector<double> layer(const std::vector<double>& a, std::int64_t rows, const
   return out;
 }
 
-/// Makes a step, and compares its loss and the gradient of the last bias.
-template <class D>
-double error_of_step(Training<D>& training) {
+/// Makes a step in this way, and compares its loss and the gradient of the last bias.
+template <class D, class Step>
+double error_of_step(Training<D>& training, Step& step) {
   std::vector<Tensor<float, Cpu>> before;
   for (const auto& parameter : training.model.parameters()) before.push_back(on_the_host(parameter.value()).clone());
-  training.step();
+  step();
   const auto x = on_the_host(training.x);
   const auto labels = on_the_host(training.labels);
   const std::int64_t batch = x.size(0);
@@ -93,7 +94,19 @@ void add_step(Workloads& workloads, Scale scale, D device) {
   w.flops = 6 * weights * static_cast<double>(batch);
   w.prepare = [=]() -> std::vector<Variant> {
     const auto training = std::make_shared<Training<D>>(batch, device);
-    return {{"locus", [=] { training->step(); }, [=] { return error_of_step(*training); }}};
+    const auto step = [=] { training->step(); };
+    std::vector<Variant> ways{{"locus", step, [=] { return error_of_step(*training, step); }}};
+    if constexpr (std::is_same_v<D, locus::Cuda>) {
+      const auto replayed = std::make_shared<Training<D>>(batch, device);
+      const auto body = [=] { replayed->step(); };
+      const auto captured = std::make_shared<locus::Captured<D, decltype(body)>>(body, device);
+      const auto replay = [=] { (*captured)(); };
+      ways.push_back({"locus captured", replay, [=] {
+                        for (int i = 0; i < 2; ++i) replay();  // the first runs as it is, the second is captured
+                        return error_of_step(*replayed, replay);
+                      }});
+    }
+    return ways;
   };
   workloads.push_back(std::move(w));
 }

@@ -7,7 +7,7 @@ OURS = "locus"
 EAGER, COMPILE, GRAPH = "PyTorch eager", "PyTorch compile", "PyTorch CUDA graph"
 BOTH = "PyTorch compile, CUDA graph"
 FUSED_ADAM = "PyTorch fused"
-UNFUSED, COPY = "locus unfused", "copy"
+UNFUSED, CAPTURED, COPY = "locus unfused", "locus captured", "copy"
 
 # Ways of doing a workload that only a GPU has, by group; and those that a dry run leaves out.
 ONLY_ON_GPU = {
@@ -16,7 +16,7 @@ ONLY_ON_GPU = {
     "expression": [COMPILE],
     "rows": [COMPILE],
     "reduce": ["CUB"],
-    "step": [GRAPH, COMPILE, BOTH],
+    "step": [CAPTURED, GRAPH, COMPILE, BOTH],
 }
 ONLY_ON_GPU_GROUPS = ("transfer",)
 

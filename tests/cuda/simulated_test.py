@@ -20,7 +20,7 @@ import common  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent / "simulated"
 DEFAULT = [HERE.parent / "verbs_test.cpp", HERE.parent / "training_test.cpp", HERE.parent / "sorting_test.cpp",
-           HERE.parents[1] / "tensor" / "copy_async_test.cpp", HERE / "streams.cpp", HERE / "tables.cpp", HERE / "plans.cpp",
+           HERE.parents[1] / "tensor" / "copy_async_test.cpp", HERE / "streams.cpp", HERE / "tables.cpp", HERE / "plans.cpp", HERE / "nvtx.cpp",
            HERE.parents[1] / "device" / "capture_test.cpp", HERE.parents[1] / "device" / "launch_trace_test.cpp"]
 
 
