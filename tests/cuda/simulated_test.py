@@ -19,9 +19,11 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tools"))
 import common  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent / "simulated"
-DEFAULT = [HERE.parent / "verbs_test.cpp", HERE.parent / "training_test.cpp", HERE.parent / "sorting_test.cpp",
-           HERE.parents[1] / "tensor" / "copy_async_test.cpp", HERE / "streams.cpp", HERE / "tables.cpp", HERE / "plans.cpp", HERE / "nvtx.cpp",
-           HERE.parents[1] / "device" / "capture_test.cpp", HERE.parents[1] / "device" / "launch_trace_test.cpp"]
+TESTS = HERE.parents[1]
+DEFAULT = [*(TESTS / "cuda" / f"{name}_test.cpp" for name in ("verbs", "training", "sorting")),
+           *(TESTS / "tensor" / f"{name}_test.cpp" for name in ("copy", "copy_async")),
+           *(TESTS / "device" / f"{name}_test.cpp" for name in ("capture", "launch_trace")),
+           *(HERE / f"{name}.cpp" for name in ("streams", "tables", "plans", "nvtx"))]
 
 
 def toolkit_headers():
@@ -73,27 +75,49 @@ def rewrite(text, name):
     return rewrite_launches(text)
 
 
-def build(report, source, folder, toolkit, sanitize):
-    program = folder / source.stem
-    flags = ["-O1", "-g", "-Wno-unknown-pragmas", "-Wno-attributes", "-w"]
-    if sanitize:
-        flags += ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
-    status, output = common.run(["g++", *common.CXX, *flags, "-DLOCUS_CUDA=1", "-DLOCUS_SIMULATED_CUDA=1",
-                                 "-DLOCUS_TEST_DEVICES=locus::Cuda", "-include", HERE / "simulator.hpp",
-                                 f"-I{folder / 'include'}", f"-I{folder / 'cuda_kernels'}", f"-I{common.ROOT / 'tests'}",
-                                 f"-I{HERE}", "-isystem", toolkit, source, common.ROOT / "tests" / "main.cpp", HERE / "runtime.cpp",
-                                 "-lpthread", "-o", program])
-    if status:
-        report.fail(f"{source.name} (compiling)", "\n".join(output.splitlines()[:40]))
+class Simulator:
+    """Builds test programs over rewritten sources, and runs them."""
+
+    def __init__(self, folder, toolkit, sanitize):
+        self.folder = folder
+        flags = ["-O1", "-Wno-unknown-pragmas", "-Wno-attributes", "-w"]
+        if sanitize:
+            flags += ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
+        self.compiler = ["g++", *common.CXX, *flags, "-DLOCUS_CUDA=1", "-DLOCUS_SIMULATED_CUDA=1",
+                         "-DLOCUS_TEST_DEVICES=locus::Cuda", "-include", HERE / "simulator.hpp",
+                         f"-I{folder / 'include'}", f"-I{folder / 'cuda_kernels'}", f"-I{common.ROOT / 'tests'}",
+                         f"-I{HERE}", "-isystem", toolkit]
+        for tree in ("include", "cuda_kernels"):
+            for file in common.sources(tree):
+                target = folder / file.relative_to(common.ROOT)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_text(rewrite(file.read_text(), file.name))
+
+    def build_runtime(self):
+        """What all programs share; returns what is wrong."""
+        self.objects = [self.folder / "main.o", self.folder / "runtime.o"]
+        for source, target in zip((common.ROOT / "tests" / "main.cpp", HERE / "runtime.cpp"), self.objects):
+            status, output = common.run([*self.compiler, "-c", source, "-o", target])
+            if status:
+                return output
         return None
-    return program
+
+    def test(self, source):
+        """[(name, exit status, output)] of the program's runs, or of its compilation where that failed."""
+        program = self.folder / source.stem
+        status, output = common.run([*self.compiler, source, *self.objects, "-lpthread", "-o", program])
+        if status:
+            return [(f"{source.name} (compiling)", status, "\n".join(output.splitlines()[:40]))]
+        # The products of verbs_test have every layout, which has to be timed right, too.
+        modes = [{}, {"LOCUS_AUTOTUNE": "1"}] if source.stem == "verbs_test" else [{}]
+        return [(source.name, *common.run([program], env={"ASAN_OPTIONS": "detect_leaks=0", **mode})) for mode in modes]
 
 
-def run(report, program, environment):
-    status, output = common.run([program], env={"ASAN_OPTIONS": "detect_leaks=0", **environment})
+def count(report, name, status, output):
+    """Adds what a program reports."""
     counts = common.COUNTS.findall(output)
     if not counts:
-        return report.fail(program.name, output[-4000:])
+        return report.fail(name, output[-4000:])
     passed, failed, skipped = map(int, counts[-1])
     report.passed += passed
     report.skipped += skipped
@@ -104,24 +128,16 @@ def run(report, program, environment):
 
 def check(report, options):
     toolkit = toolkit_headers()
-    gcc = shutil.which("g++")
     sources = [pathlib.Path(source).resolve() for source in options.sources or DEFAULT]
-    if not toolkit or not gcc:
+    if not toolkit or not shutil.which("g++"):
         return [report.skip(source.name, "needs g++ and the headers of a CUDA toolkit") for source in sources]
     with tempfile.TemporaryDirectory() as temporary:
-        folder = pathlib.Path(temporary)
-        for tree in ("include", "cuda_kernels"):
-            for file in common.sources(tree):
-                target = folder / file.relative_to(common.ROOT)
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_text(rewrite(file.read_text(), file.name))
-        for source in sources:
-            program = build(report, source, folder, toolkit, options.sanitize)
-            if not program:
-                continue
-            run(report, program, {})
-            if source.stem == "verbs_test":  # whose products have every layout, which has to be timed right, too
-                run(report, program, {"LOCUS_AUTOTUNE": "1"})
+        simulator = Simulator(pathlib.Path(temporary), toolkit, options.sanitize)
+        if problem := simulator.build_runtime():
+            return report.fail("the simulated runtime (compiling)", problem)
+        for _, runs in common.parallel(simulator.test, sources):
+            for run in runs:
+                count(report, *run)
 
 
 if __name__ == "__main__":

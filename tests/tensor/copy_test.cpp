@@ -68,6 +68,32 @@ LOCUS_DEVICE_TEST("contiguous, as and to do nothing where nothing is to be done"
   CHECK(log.launches() == 1);
 }
 
+template <class T, class D>
+void check_copies_across() {
+  CAPTURE(dtype_name<T>());
+  const auto x = (sample<float, D>({2, 37, 33}) * 50.f).eval().template as<T>();
+  for (const auto& view : {x.transpose(), x.permute({1, 2, 0}), x.permute({2, 1, 0}), x.slice(2, 1).transpose(),
+                           x.slice(1, 0, to_end, 2).transpose(), x.select(0, 1).transpose().expand({2, 33, 37})}) {
+    CAPTURE(view.shape());
+    const Reference expected = reference(view.template to<Cpu>());
+    LaunchLog log;
+    const auto copy = view.clone();
+    CHECK(log.launches() == 1);
+    CHECK(copy.is_contiguous());
+    CHECK_CLOSE(copy, expected, 0.0);
+    const auto target = zeros<T, D>({view.size(2), view.size(1), view.size(0)}).permute({2, 1, 0});
+    target.copy_(view);
+    CHECK_CLOSE(target, expected, 0.0);
+  }
+}
+
+LOCUS_DEVICE_TEST("copies between layouts that lie across each other, one launch each", D) {
+  check_copies_across<float, D>();
+  check_copies_across<double, D>();
+  check_copies_across<half, D>();
+  check_copies_across<std::uint8_t, D>();
+}
+
 LOCUS_DEVICE_TEST("to another device and back keeps every element of every layout", D) {
   const auto x = sample<double, Cpu>({4, 6});
   for (const auto& view :

@@ -3,6 +3,7 @@
 
 #include <locus/cuda/capture.hpp>
 #include <locus/cuda/trace.hpp>
+#include <locus/cuda/transpose.cuh>
 #include <locus/cuda/vectorize.cuh>
 #include <locus/device/launch_log.hpp>
 
@@ -200,6 +201,24 @@ LOCUS_OUT_OF_LINE inline void run(Context& context, const MapCall& call, const P
 }
 }  // namespace detail
 
+namespace detail {
+/// An unsigned integer as large as an element.
+template <int bytes>
+using word_t = std::conditional_t<
+    bytes == 1, unsigned char,
+    std::conditional_t<bytes == 2, unsigned short, std::conditional_t<bytes == 4, unsigned int, unsigned long long>>>;
+
+/// A copy through tiles, if it is one that tiles are for.
+template <class T>
+[[nodiscard]] bool copy_by_tiles(Context& context, const Plan<2>& plan, const T* source, T* target) {
+  using Word = word_t<static_cast<int>(sizeof(T))>;
+  const Piece piece(plan);
+  if (!source || !target || !Transposition::fits(piece)) return false;
+  transpose(context, piece, reinterpret_cast<const Word*>(source), reinterpret_cast<Word*>(target));
+  return true;
+}
+}  // namespace detail
+
 template <class F, class... I, class... O>
 void map(Context& context, const Plan<static_cast<int>(sizeof...(I) + sizeof...(O))>& plan, const F& f,
          const Pack<I...>& inputs, const Pack<O*...>& outputs) {
@@ -207,6 +226,9 @@ void map(Context& context, const Plan<static_cast<int>(sizeof...(I) + sizeof...(
       std::is_trivially_copyable_v<F>,
       "map: the functor is copied to the GPU, so it must be trivially copyable: values and device pointers only");
   constexpr int ins = static_cast<int>(sizeof...(I)), outs = static_cast<int>(sizeof...(O));
+  if constexpr ((std::is_same_v<F, locus::detail::ConvertElement<O, O>> && ...) && ins == 1 && outs == 1) {
+    if (detail::copy_by_tiles(context, plan, get<0>(inputs), get<0>(outputs))) return;
+  }
   [&]<int... i, int... o>(std::integer_sequence<int, i...>, std::integer_sequence<int, o...>) {
     using Kernels = detail::MapKernels<F, Pack<I...>, Pack<O*...>, std::integer_sequence<int, i...>,
                                        std::integer_sequence<int, o...>>;

@@ -1,0 +1,50 @@
+#pragma once
+// Copies between operands that lie across each other: through tiles of on-chip memory, so that both are accessed in
+// whole lines.
+
+#include <locus/cuda/trace.hpp>
+#include <locus/cuda/transposition.hpp>
+#include <locus/device/launch_log.hpp>
+
+namespace locus::inline LOCUS_ABI::cuda {
+
+namespace detail {
+
+/// Each block copies a tile. Neighbouring threads read along the source's dense dimension, and write along the
+/// target's.
+template <class Word>
+__global__ void __launch_bounds__(Transposition::threads)
+    transpose_tiles(const __grid_constant__ Transposition t, const Word* source, Word* target) {
+  constexpr uint32_t tile = Transposition::tile, rows = Transposition::rows;
+  __shared__ Word words[tile][tile + 1];  // one more, so that neither way do threads meet in a bank
+  const Transposition::Place place = t.place(blockIdx.x);
+  const uint32_t lane = threadIdx.x % tile, row = threadIdx.x / tile;
+  for (uint32_t b = row; b < tile; b += rows) {
+    if (t.inside(place, lane, b)) words[b][lane] = source[t.source(place, lane, b)];
+  }
+  __syncthreads();
+  for (uint32_t a = row; a < tile; a += rows) {
+    if (t.inside(place, a, lane)) target[t.target(place, a, lane)] = words[lane][a];
+  }
+}
+
+}  // namespace detail
+
+/// Copies a piece for which Transposition::fits. One launch for each part whose indices fit 32 bits.
+template <class Word>
+void transpose(Context& context, const Piece& whole, const Word* source, Word* target) {
+  for_each_part(whole, false, [&](const Piece& piece) {
+    ++locus::detail::launches.map;
+    const Transposition t(piece);
+    const std::span<const int64_t> extents(piece.extent, static_cast<std::size_t>(piece.rank));
+    LaunchTrace trace(context);
+    if (locus::detail::launches_are_observed()) [[unlikely]]
+      trace.begin({"map (transpose)", nullptr, Shape(extents), 2 * piece.elements * int64_t{sizeof(Word)}});
+    detail::transpose_tiles<<<t.blocks(), Transposition::threads, 0, context.stream()>>>(t, source + piece.offset[0],
+                                                                                         target + piece.offset[1]);
+    context.launched("map (transpose)", extents);
+    trace.end(t.blocks(), Transposition::threads);
+  });
+}
+
+}  // namespace locus::inline LOCUS_ABI::cuda

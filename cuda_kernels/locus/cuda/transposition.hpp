@@ -1,0 +1,86 @@
+#pragma once
+// Copies of operands that lie across each other: which element each thread touches. Plain functions of block and
+// thread, so that tests replay them on the host.
+
+#include <locus/cuda/indexing.hpp>
+
+namespace locus::inline LOCUS_ABI::cuda {
+
+/// A copy in which the source is dense along one dimension and the target along another, cut into square tiles of both.
+/// Within a tile, `a` counts along the source's dense dimension and `b` along the target's.
+struct Transposition {
+  static constexpr uint32_t tile = 32, rows = 8, threads = tile * rows;
+  /// Extents from which on tiles are worth it.
+  static constexpr int64_t least = 16;
+
+  uint32_t extent_a = 0, extent_b = 0;
+  int32_t source_b = 0, target_a = 0;  ///< the other strides; those along a and along b are 1
+  Divisor tiles_a, tiles_b;
+  Walk<2> batch;  ///< over the other dimensions: of the source, and of the target
+
+  /// Whether the copy is one; a piece of two operands, the source and the target.
+  [[nodiscard]] static bool fits(const Piece& piece) {
+    const int a = dense_dimension(piece, 0), b = dense_dimension(piece, 1);
+    return a >= 0 && b >= 0 && a != b && piece.extent[a] >= least && piece.extent[b] >= least;
+  }
+
+  /// For such a piece, whose indices and offsets fit 32 bits.
+  explicit Transposition(const Piece& piece) {
+    const int a = dense_dimension(piece, 0), b = dense_dimension(piece, 1);
+    extent_a = static_cast<uint32_t>(piece.extent[a]);
+    extent_b = static_cast<uint32_t>(piece.extent[b]);
+    source_b = static_cast<int32_t>(piece.stride[0][b]);
+    target_a = static_cast<int32_t>(piece.stride[1][a]);
+    tiles_a = Divisor(static_cast<uint32_t>(divide_up(extent_a, tile)));
+    tiles_b = Divisor(static_cast<uint32_t>(divide_up(extent_b, tile)));
+    int64_t stride[2][max_rank] = {};
+    Piece others = piece;
+    others.rank = 0;
+    others.elements = 1;
+    others.stride = stride;
+    for (int d = 0; d < piece.rank; ++d) {
+      if (d == a || d == b) continue;
+      others.extent[others.rank] = piece.extent[d];
+      for (int i = 0; i < 2; ++i) stride[i][others.rank] = piece.stride[i][d];
+      others.elements *= piece.extent[d];
+      ++others.rank;
+    }
+    if (others.rank == 0) others.extent[others.rank++] = 1;
+    batch = Walk<2>(others);
+  }
+
+  [[nodiscard]] uint32_t blocks() const { return batch.elements * tiles_a.value * tiles_b.value; }
+
+  /// Where a block's tile begins.
+  struct Place {
+    uint32_t a, b;
+    int32_t source, target;  ///< offsets of its batch
+  };
+  [[nodiscard]] LOCUS_FN constexpr Place place(uint32_t block) const {
+    const uint32_t row = tiles_a.quotient(block), matrix = tiles_b.quotient(row);
+    int32_t offset[2];
+    batch.offsets(matrix, offset);
+    return {(block - row * tiles_a.value) * tile, (row - matrix * tiles_b.value) * tile, offset[0], offset[1]};
+  }
+  /// Whether there is an element at a and b of the tile.
+  [[nodiscard]] LOCUS_FN constexpr bool inside(const Place& place, uint32_t a, uint32_t b) const {
+    return place.a + a < extent_a && place.b + b < extent_b;
+  }
+  /// Its offset in the source, and in the target.
+  [[nodiscard]] LOCUS_FN constexpr int32_t source(const Place& place, uint32_t a, uint32_t b) const {
+    return place.source + static_cast<int32_t>(place.a + a) + static_cast<int32_t>(place.b + b) * source_b;
+  }
+  [[nodiscard]] LOCUS_FN constexpr int32_t target(const Place& place, uint32_t a, uint32_t b) const {
+    return place.target + static_cast<int32_t>(place.b + b) + static_cast<int32_t>(place.a + a) * target_a;
+  }
+
+ private:
+  /// The innermost dimension along which an operand is dense; -1: none.
+  [[nodiscard]] static int dense_dimension(const Piece& piece, int operand) {
+    int d = piece.rank - 1;
+    while (d >= 0 && (piece.stride[operand][d] != 1 || piece.extent[d] == 1)) --d;
+    return d;
+  }
+};
+
+}  // namespace locus::inline LOCUS_ABI::cuda
