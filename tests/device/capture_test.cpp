@@ -67,9 +67,9 @@ void check_replays(int steps, const Options& options) {
     const Tensor<float, D> loss = step();
     if (std::is_same_v<D, Cuda> && i >= 2) CHECK(log.launches() == 1);
     REQUIRE(same_bits(loss, plain.step()));
-    if (i == 3) reserved = Backend<D>::memory_stats(D{}).reserved_bytes;
+    if (i == 3) reserved = memory_stats(D{}).reserved_bytes;
   }
-  CHECK(Backend<D>::memory_stats(D{}).reserved_bytes == reserved);
+  CHECK(memory_stats(D{}).reserved_bytes == reserved);
   const auto expected = plain.model.parameters(), got = replayed.model.parameters();
   for (std::size_t i = 0; i < expected.size(); ++i) {
     CHECK(same_bits(got[i].value(), expected[i].value()));
@@ -144,6 +144,18 @@ LOCUS_DEVICE_TEST("a step that throws leaves everything as usual, and can be tri
   CHECK(sum(x).item() == 0.f);
 }
 
+LOCUS_DEVICE_TEST("memory that runs out while a step is captured is told, and the step can be tried again", D) {
+  const auto x = zeros<float, D>({3});
+  int calls = 0;
+  auto step = capture([&] {
+    if (++calls == 2) (void)Tensor<float, D>({std::int64_t{1} << 50});
+    return (x + 1.f).eval();
+  });
+  CHECK(same_bits(step(), full<float, D>({3}, 1.f)));
+  CHECK_THROWS_AS(step(), OutOfMemory);
+  for (int i = 0; i < 3; ++i) CHECK(same_bits(step(), full<float, D>({3}, 1.f)));
+}
+
 LOCUS_DEVICE_TEST("memory that is let go while and after a step is captured", D) {
   auto x = full<float, D>({1000}, 2.f);
   Tensor<float, D> kept = full<float, D>({1000}, 3.f);
@@ -162,12 +174,12 @@ LOCUS_DEVICE_TEST("memory that is let go while and after a step is captured", D)
     others.clear();
     CHECK(step().item() == 6000.f);
   }
-  const auto reserved = Backend<D>::memory_stats(D{}).reserved_bytes;
+  const auto reserved = memory_stats(D{}).reserved_bytes;
   for (int i = 0; i < 3; ++i) {
     auto step = capture([&] { return (x * x).eval(); });
     for (int j = 0; j < 3; ++j) CHECK(sum(step()).item() == 4000.f);
   }
-  CHECK(Backend<D>::memory_stats(D{}).reserved_bytes <= reserved + 4 * 4096 * 3);
+  CHECK(memory_stats(D{}).reserved_bytes <= reserved + 4 * 4096 * 3);
 }
 
 #if LOCUS_CUDA

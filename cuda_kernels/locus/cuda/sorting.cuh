@@ -24,8 +24,12 @@ void run_cub(Context& context, const char* operation, int64_t items, const F& ca
   std::size_t bytes = 0;
   check(call(nullptr, bytes), operation);
   const Scratch scratch(context, bytes > 0 ? bytes : 1);  // without memory, it would only answer again
+  LaunchTrace trace(context);
+  if (locus::detail::launches_are_observed()) [[unlikely]]
+    trace.begin({operation, nullptr, Shape{items}});
   check(call(scratch.as<void>(), bytes), operation);
   context.launched(operation, std::array<std::int64_t, 1>{items});
+  trace.end();
 }
 
 /// Stable, by keys below 2^bits. Which of its two buffers holds the result, each pair of buffers knows.

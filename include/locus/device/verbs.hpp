@@ -175,6 +175,14 @@ concept MemorySpace = std::copyable<D> && std::equality_comparable<D> && std::de
                         { to_string(device) } -> std::same_as<std::string>;
                       };
 
+/// What the allocator of a place did so far.
+///
+///     memory_stats(Cuda{}).peak_bytes   // torch.cuda.max_memory_allocated()
+template <MemorySpace D>
+[[nodiscard]] MemoryStats memory_stats(D place = {}) {
+  return Backend<D>::memory_stats(place);
+}
+
 /// A place where tensors can be computed with.
 template <class D>
 concept Device = MemorySpace<D> && requires(D device, Plan<2> plan, ReducePlan<1> reduce_plan, MatrixRef<const float> a,
