@@ -128,7 +128,8 @@ void call_all(const Plain& x, const Layers&... layers) {
   (void)network.parameters();
   (void)network.children();
   const nn::Sequential copy{network};
-  const nn::Sequential<float, Cpu> of_one{ByReference{}};
+  const nn::Sequential of_one{nn::Linear<float, Cpu>{4, 4}};
+  static_assert(std::is_same_v<decltype(of_one), const nn::Sequential<float, Cpu>>);
   static_assert(std::is_same_v<decltype(copy), const nn::Sequential<float, Cpu>>);
 
   const auto flat = [&](const auto& images) { return network(images.reshape({-1, 4})); };

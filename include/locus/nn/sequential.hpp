@@ -92,9 +92,16 @@ class Sequential : public Layer<Sequential<T, D>, T, D> {
   std::vector<Module<T, D>> modules_;
 };
 
-/// The network lives where the first of its layers with parameters does.
+namespace detail {
+template <class M>
+inline constexpr bool is_sequential = false;
+template <class T, class D>
+inline constexpr bool is_sequential<Sequential<T, D>> = true;
+}  // namespace detail
+
+/// The network lives where the first of its layers with parameters does. Of a network alone, it is a copy.
 template <class M, class... Rest>
-  requires(sizeof...(Rest) > 0)
+  requires(sizeof...(Rest) > 0 || !detail::is_sequential<std::remove_cvref_t<M>>)
 Sequential(M&&, Rest&&...)
     -> Sequential<value_of<detail::first_with_place_t<M, Rest...>>, device_of<detail::first_with_place_t<M, Rest...>>>;
 
