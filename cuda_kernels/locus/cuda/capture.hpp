@@ -12,8 +12,9 @@ namespace detail {
 /// argument.
 class LaunchNode {
  public:
-  /// The last node that the capture got. `first_bytes`: of the kernel's first argument.
-  LaunchNode(cudaStream_t stream, std::size_t first_bytes) : first_(first_bytes) {
+  /// The last node that the capture got: a kernel of so many arguments, the first of which has `first_bytes`.
+  LaunchNode(cudaStream_t stream, std::size_t arguments, std::size_t first_bytes)
+      : first_(first_bytes), arguments_(arguments) {
     const cudaGraphNode_t* nodes = nullptr;
     std::size_t count = 0;
     cudaStreamCaptureStatus status{};
@@ -26,27 +27,21 @@ class LaunchNode {
     node_ = nodes[0];
     check(cudaGraphKernelNodeGetParams(node_, &launch_), "cudaGraphKernelNodeGetParams");
     std::memcpy(first_.data(), launch_.kernelParams[0], first_bytes);
-    for (std::size_t i = 1; i < max_arguments; ++i) {
-      std::size_t offset = 0, bytes = 0;
-      if (cudaFuncGetParamInfo(launch_.func, i, &offset, &bytes) != cudaSuccess) break;
-      arguments_[i] = launch_.kernelParams[i];
-    }
-    (void)cudaGetLastError();
+    for (std::size_t i = 1; i < arguments; ++i) arguments_[i] = launch_.kernelParams[i];  // which the node owns
   }
 
   void update(cudaGraphExec_t graph, const void* functor, std::size_t bytes) {
     std::memcpy(first_.data(), functor, bytes);
     arguments_[0] = first_.data();
-    launch_.kernelParams = arguments_;
+    launch_.kernelParams = arguments_.data();
     check(cudaGraphExecKernelNodeSetParams(graph, node_, &launch_), "cudaGraphExecKernelNodeSetParams");
   }
 
  private:
-  static constexpr std::size_t max_arguments = 4;
   cudaGraphNode_t node_ = nullptr;
   cudaKernelNodeParams launch_{};
   std::vector<std::byte> first_;
-  void* arguments_[max_arguments] = {};
+  std::vector<void*> arguments_;
 };
 
 /// Launches of one map, whose functor make() returns.
@@ -158,9 +153,9 @@ class CapturedStep final : public locus::detail::Recording {
     launch();
     adds_to_ = nullptr;
   }
-  /// After each launch of map.
-  void map_launched(std::size_t argument_bytes) {
-    if (adds_to_) adds_to_->add(detail::LaunchNode(context_.stream(), argument_bytes));
+  /// After each launch of map: a kernel of so many arguments, the first of which has `first_bytes`.
+  void map_launched(std::size_t arguments, std::size_t first_bytes) {
+    if (adds_to_) adds_to_->add(detail::LaunchNode(context_.stream(), arguments, first_bytes));
   }
 
  private:

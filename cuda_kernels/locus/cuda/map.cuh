@@ -21,6 +21,7 @@ struct MapArguments {
 struct MapLaunch {
   cudaStream_t stream;
   uint32_t blocks;
+  std::size_t kernel_arguments;
 };
 
 template <class F, class In, class Out, class InputIndices, class OutputIndices>
@@ -165,7 +166,8 @@ inline MapLaunch launch_piece(cudaStream_t stream, const MapCall& call, const Pi
   const auto elements = static_cast<uint32_t>(piece.elements);
   const bool single = access == Access::elements;
   const int width = single ? 1 : call.width, per_thread = single ? call.per_thread_of_one : call.per_thread;
-  const MapLaunch launch{stream, map_blocks(elements, width, per_thread)};
+  const std::size_t kernel_arguments = access == Access::contiguous ? 3 : 2;
+  const MapLaunch launch{stream, map_blocks(elements, width, per_thread), kernel_arguments};
   if (access == Access::contiguous) call.contiguous(launch, call.arguments, elements, piece.first_index);
   else (single ? call.elements : call.vectors)(launch, call.arguments, piece);
   return launch;
@@ -193,7 +195,7 @@ LOCUS_OUT_OF_LINE inline void run(Context& context, const MapCall& call, const P
     const MapLaunch grid = launch_piece(context.stream(), call, piece);
     context.launched("map", {piece.extent, static_cast<std::size_t>(piece.rank)});
     if (CapturedStep* step = context.captured_step()) [[unlikely]]
-      step->map_launched(call.argument_bytes);
+      step->map_launched(grid.kernel_arguments, call.argument_bytes);
     trace.end(grid.blocks, map_threads);
     for (int i = 0; i < piece.operands; ++i) call.operands[i].advance(-piece.offset[i]);
   };

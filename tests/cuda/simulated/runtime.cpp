@@ -270,13 +270,6 @@ cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t handle, cudaKernelNodeP
   launch->kernelParams = pointers.data();
   return cudaSuccess;
 }
-cudaError_t cudaFuncGetParamInfo(const void* function, std::size_t index, std::size_t* offset, std::size_t* bytes) {
-  const auto& node = *static_cast<const simulated::Node*>(function);
-  if (index >= node.arguments.size()) return give(cudaErrorInvalidValue);
-  *offset = 0;
-  *bytes = node.arguments[index].bytes;
-  return cudaSuccess;
-}
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long) {
   *executable = reinterpret_cast<cudaGraphExec_t>(new simulated::Graph(*reinterpret_cast<simulated::Graph*>(graph)));
   return cudaSuccess;
