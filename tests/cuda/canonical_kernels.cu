@@ -1,75 +1,75 @@
-// The kernels that generated_code_test.py inspects: one line per property that the machine code must have.
-#include <locus/device/cuda.hpp>
+// The kernels that generated_code_test.py inspects: what programs launch, through the functions that they call.
+// kernels.txt has a line for each.
+#include <locus/locus.hpp>
 
 namespace canonical {
 using namespace locus;
+using Floats = Tensor<float, Cuda>;
+using Doubles = Tensor<double, Cuda>;
+using Halves = Tensor<half, Cuda>;
+using Brains = Tensor<bfloat16, Cuda>;
+using Longs = Tensor<std::int64_t, Cuda>;
+using Bytes = Tensor<std::uint8_t, Cuda>;
 
-struct AddScaled {
-  float scale;
-  template <class T>
-  LOCUS_HD void operator()(T x, T y, T& out) const {
-    out = x * static_cast<T>(scale) + y;
-  }
-};
-struct Gelu {
-  LOCUS_HD void operator()(float x, float& out) const { out = 0.5f * x * (1.f + erff(x * 0.70710678f)); }
-};
-struct GeluBackward {
-  LOCUS_HD void operator()(float x, float g, float& out) const {
-    out = g * (0.5f * (1.f + erff(x * 0.70710678f)) + x * 0.39894228f * expf(-0.5f * x * x));
-  }
-};
-struct SumOf {
-  using Accumulator = float;
-  LOCUS_FN float identity() const { return 0; }
-  LOCUS_FN float combine(float a, float b) const { return a + b; }
-  LOCUS_FN float finish(float a) const { return a; }
-};
-struct LargestOf {
-  using Accumulator = float;
-  LOCUS_FN float identity() const { return -INFINITY; }
-  LOCUS_FN float combine(float a, float b) const { return a > b ? a : b; }
-  LOCUS_FN float finish(float a) const { return a; }
-};
-struct Square {
-  LOCUS_FN float operator()(float x) const { return x * x; }
-};
-template <class T>
-struct Softmax {
-  static constexpr int fragments = 1;
-  const T* in;
-  T* out;
-  std::int64_t cols;
-
-  template <class Team>
-  LOCUS_HD void operator()(std::int64_t row, Team& team) const {
-    auto x = team.load(RowInput<T>{in + row * cols, 1});
-    const float largest = team.reduce(
-        LargestOf{}, [](float v, std::int64_t) { return v; }, x);
-    team.update([largest](float v, std::int64_t) { return expf(v - largest); }, x);
-    const float scale = 1.f / team.reduce(
-                                  SumOf{}, [](float v, std::int64_t) { return v; }, x);
-    team.store(
-        RowOutput<T>{out + row * cols, 1, false}, [scale](float v, std::int64_t) { return v * scale; }, x);
-  }
-};
-
-template <class F, class... I, class... O>
-void map(const F& f, const Pack<I...>& in, const Pack<O*...>& out) {
-  Backend<Cuda>::map({}, Plan<static_cast<int>(sizeof...(I) + sizeof...(O))>{}, f, in, out);
+void elementwise(const Floats& a, const Floats& b, const Floats& c, const Halves& h, const Brains& g,
+                 const Doubles& d) {
+  Floats y = gelu(a);
+  y = relu(a * b + 1.5f);
+  y = a * b + c * a + b;
+  const auto of_eight = [](auto p, auto q, auto r, auto s, auto t, auto u, auto v, auto w) {
+    return p * q + r * s + t / (u - v) * tanh(w);
+  };
+  y = fuse(of_eight, a, b, c, a, b, c, a, b);
+  y = sigmoid(a) * 2 + exp(b);
+  y += a;
+  const Tensor<bool, Cuda> larger = a > b;
+  y = where(larger, a, b);
+  Halves k = gelu(h);
+  k = relu(h * k + 1.5f);
+  const Brains l = gelu(g);
+  const Doubles e = relu(d * d + 1.5);
 }
 
-void instantiate(const float* x, float* y, const half* h, half* k, const double* d, double* e) {
-  map(AddScaled{2.f}, Pack<const float*, const float*>{x, x}, Pack<float*>{y});
-  map(AddScaled{2.f}, Pack<const double*, const double*>{d, d}, Pack<double*>{e});
-  map(Gelu{}, Pack<const float*>{x}, Pack<float*>{y});
-  map(Gelu{}, Pack<const half*>{h}, Pack<half*>{k});
-  map(GeluBackward{}, Pack<const half*, const half*>{h, h}, Pack<half*>{k});
-  map(GeluBackward{}, Pack<const float*, const float*>{x, x}, Pack<float*>{y});
-  Backend<Cuda>::for_each_row({}, 1, 1, Softmax<float>{x, y, 1});
-  Backend<Cuda>::for_each_row({}, 1, 1, Softmax<half>{h, k, 1});
-  Backend<Cuda>::reduce({}, ReducePlan<1>{}, Square{}, SumOf{}, Pack<const float*>{x},
-                        static_cast<const float*>(nullptr), y);
+void conversions(const Floats& a, const Halves& h, const Brains& g, const Bytes& u, const Longs& n) {
+  const Halves k = a.as<half>();
+  const Floats x = h.as<float>(), y = u.as<float>(), z = n.as<float>();
+  const Brains l = a.as<bfloat16>();
+  const Floats dense = a.transpose().contiguous();
+  const Halves other = h.transpose().contiguous();
+  const Bytes bytes = u.transpose().contiguous();
+}
+
+void gradients(const Floats& a, const Floats& b, const Halves& h) {
+  const auto x = variable(a), y = variable(b);
+  relu(x * y + 1.5f).eval().backward(a);
+  gelu(x).eval().backward(a);
+  gelu(variable(h)).eval().backward(h);
+}
+
+void steps(const std::vector<Parameter<float, Cuda>>& parameters) {
+  optim::Sgd<float, Cuda> sgd(parameters, {.lr = 0.1, .momentum = 0.9});
+  sgd.step();
+  optim::Adam<float, Cuda> adam(parameters, {});
+  adam.step();
+}
+
+void rows(const Floats& a, const Halves& h, const Longs& labels) {
+  softmax(variable(a), -1).backward(a);
+  softmax(variable(h), -1).backward(h);
+  (void)logsumexp(a, -1);
+  cross_entropy(variable(a), labels).backward();
+}
+
+void reductions(const Floats& a, const Floats& b, const Halves& h, const Doubles& d, const Longs& n) {
+  (void)sum(a), (void)sum(a * b), (void)max(a), (void)argmax(a), (void)var(a);
+  (void)sum(h), (void)sum(d), (void)sum(n);
+}
+
+void integer_products(const Longs& n, const Tensor<std::int32_t, Cuda>& m) { (void)matmul(n, n), (void)matmul(m, m); }
+
+void random_numbers() {
+  (void)rand<float, Cuda>({2}), (void)randn<float, Cuda>({2}), (void)randn<half, Cuda>({2});
+  (void)arange<float, Cuda>(3), (void)bernoulli<float, Cuda>(0.5, {2});
 }
 
 }  // namespace canonical

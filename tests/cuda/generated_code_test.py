@@ -1,65 +1,187 @@
 #!/usr/bin/env python3
-"""What nvcc makes of canonical kernels: 128-bit accesses where operands are dense, no local memory anywhere."""
+"""What nvcc makes of the kernels of canonical_kernels.cu, without a GPU: full-width accesses where operands are dense, no
+local memory, no double that nobody asked for, registers within the budgets of kernels.txt, and as many kernels for an
+expression as it costs to compile.
 
+    generated_code_test.py [--write]     writes kernels.txt anew
+"""
+
+import argparse
+import collections
 import pathlib
-import re
 import sys
 import tempfile
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tools"))
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent / "tools"), str(HERE)]
 import common  # noqa: E402
+import kernels  # noqa: E402
 
-SOURCE = pathlib.Path(__file__).resolve().parent / "canonical_kernels.cu"
-VECTOR = r"\.global\.v(?:4\.[bfsu]32|2\.[bfsu]64)"
+SOURCE, RECORD = HERE / "canonical_kernels.cu", HERE / "kernels.txt"
+ARCHITECTURES = ("sm_80", "sm_90")
+REWRITE = "if that is as it should be, tests/cuda/generated_code_test.py --write records it"
+TOLERANCE = 0.1  # of the registers on record, for other patches of a toolkit
 
-
-def bodies(ptx):
-    """{mangled name: body} of every kernel."""
-    return dict(re.findall(r"\.entry (\w+)\((?:.*?)\n\{\n(.*?)\n\}", ptx, re.DOTALL))
-
-
-def check_accesses(report, ptx):
-    contiguous = {name: body for name, body in bodies(ptx).items() if "map_contiguous" in name}
-    report.add("contiguous kernels found", None if len(contiguous) >= 6 else f"{len(contiguous)}, expected 6 or more")
-    for name, body in contiguous.items():
-        loads, stores = len(re.findall("ld" + VECTOR, body)), len(re.findall("st" + VECTOR, body))
-        narrow = len(re.findall(r"ld\.global\.(?!v)", body))
-        problem = None
-        if loads < 1 or stores < 1:
-            problem = f"{loads} 128-bit loads, {stores} 128-bit stores; expected one of each at least"
-        elif narrow > 2:
-            problem = f"{narrow} narrow loads; expected those of one leftover element (one per input) alone"
-        report.add(f"{name}: accesses", problem)
+# What counts in double on purpose, so that the last of a million floats is where it should be.
+COUNTS_IN_DOUBLE = ("ArangeElement",)
 
 
-def check_resources(report, text):
-    """text: what ptxas -v says."""
-    found = re.findall(r"Function properties for (\w+)\s+(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes "
-                       r"spill loads\s+.*?Used (\d+) registers", text)
-    report.add("kernels reported on", None if len(found) >= 20 else f"{len(found)}, expected 20 or more")
-    for name, stack, stores, loads, registers in found:
-        local = int(stack) + int(stores) + int(loads)
-        report.add(f"{name}: local memory",
-                   f"{stack} bytes of stack, {stores} + {loads} bytes spilled, {registers} registers" if local else None)
+def launch_of_map(functor):
+    """Its kernels: for dense operands, for those of which only the innermost dimension is, and for any."""
+    return {f"map {way}: {functor}" for way in ("contiguous", "vectors", "elements")}
 
 
-def check(report):
+def launch_of_rows(functor):
+    """Its kernels: for rows of a column per lane of a warp, of up to eight, and for a block."""
+    return {f"rows {team}: {functor}" for team in ("by warp of 1", "by warp of 8", "by block")}
+
+
+# What an expression of Tensor<float, Cuda> costs to compile: the kernels of the launches that it may make, and no other.
+EXPRESSIONS = {
+    "Floats y = relu(a * b + 2)": launch_of_map("relu(x0 * x1 + c), float"),
+    # All of it in one launch, unless the expression was computed before.
+    "Floats y = sum(a * b)": {"reduce: sum(x0 * x1), float", "reduce: sum(x0), float"} | launch_of_map("x0 * x1, float"),
+    "Floats y = sum(a)": {"reduce: sum(x0), float"},
+    # The copy is of rows that are no view.
+    "Floats y = softmax(a, -1)": launch_of_rows("SoftmaxRow<float, false>") | launch_of_map("copy, float"),
+}
+
+
+def access_problem(kernel, body):
+    """A contiguous kernel takes n vectors of every operand and then one element, and nothing twice."""
+    for kind, operands in (("ld", kernel.inputs), ("st", kernel.outputs)):
+        sizes = [kernels.BYTES[x] for x in operands if x != "index"]
+        found = kernels.accesses(body, kind)
+        expected = []
+        for n in (1, 2, 4, 8):
+            expected.append(collections.Counter())
+            for size in sizes:
+                expected[-1].update({kernel.width * size: n})
+                expected[-1].update({size: int(kernel.width > 1)})
+        if found not in [+counter for counter in expected]:
+            return (f"{kind} of {dict(found)} (bytes: how often); expected of every operand vectors of {kernel.width} elements "
+                    f"and a single one")
+    return None
+
+
+def check_accesses(report, found, ptx):
+    """found: {mangled name: kernel}"""
+    for name, body in ptx.items():
+        kernel = found[name]
+        if kernel.is_contiguous:
+            report.add(f"{kernel.name}: accesses", access_problem(kernel, body))
+        if kernel.has_double or kernel.functor.startswith(COUNTS_IN_DOUBLE):
+            continue
+        doubles = kernels.double_arithmetic(body)
+        report.add(f"{kernel.name}: arithmetic", doubles and f"computes in double: {doubles[0]}")
+
+
+def check_names(report, found):
+    twice = [name for name, count in collections.Counter(x.name for x in found.values()).items() if count > 1]
+    report.add("every kernel has a name of its own", "\n".join(twice))
+
+
+def rows_of(found, ptx, reports):
+    """{name: {column: number}}; reports: {architecture: what ptxas -v says}"""
+    resources = {arch: kernels.resources(text) for arch, text in reports.items()}
+    rows = {}
+    for mangled, kernel in found.items():
+        each = [resources[arch][mangled] for arch in reports]
+        rows[kernel.name] = {arch: of["registers"] for arch, of in zip(reports, each)}
+        rows[kernel.name].update({column: max(of[column] for of in each) for column in ("shared", "stack", "spills")})
+        rows[kernel.name].update(load=max(kernels.accesses(ptx[mangled], "ld"), default=0),
+                                 store=max(kernels.accesses(ptx[mangled], "st"), default=0))
+    return rows
+
+
+def row_problem(row, recorded):
+    """What is wrong with a kernel, given its row of the record."""
+    if row["stack"] or row["spills"]:
+        return f"local memory: {row['stack']} bytes of stack, {row['spills']} bytes spilled"
+    if recorded is None:
+        return f"is not in {RECORD.name}; {REWRITE}"
+    for column in kernels.COLUMNS:
+        if column in ARCHITECTURES:
+            if row[column] > recorded[column] * (1 + TOLERANCE):
+                return f"{row[column]} registers on {column}, {recorded[column]} on record; {REWRITE}"
+        elif row[column] != recorded[column]:
+            return f"{column}: {row[column]} bytes, {recorded[column]} on record; {REWRITE}"
+    return None
+
+
+def check_rows(report, rows, recorded, same_release=True):
+    """Local memory is never right; what another release of nvcc may do otherwise is compared with the same one alone."""
+    for name, row in sorted(rows.items()):
+        report.add(f"{name}: resources", row_problem(row, recorded.get(name) if same_release else row))
+    gone = sorted(set(recorded) - set(rows))
+    report.add("the record has no other kernels", gone and "\n".join(gone) + f"\nare no longer; {REWRITE}")
+
+
+def release_of(nvcc):
+    return common.run([nvcc, "--version"])[1].split("release ")[1].split(",")[0]
+
+
+def compile_ptx(nvcc, source, target, arch):
+    """What nvcc objects to; empty where nothing."""
+    status, output = common.run([nvcc, *common.CXX, f"-arch={arch.replace('sm', 'compute')}", "-O2", "-Werror", "all-warnings",
+                                 *common.INCLUDES, f"-I{common.ROOT / 'cuda_kernels'}", "-DLOCUS_ZLIB=0", "-ptx", source,
+                                 "-o", target])
+    return output or "failed" if status else ""
+
+
+def check_canonical(report, nvcc, folder, write):
+    ptxas = pathlib.Path(nvcc).resolve().parent / "ptxas"
+    reports, ptx = {}, {}
+    for arch in ARCHITECTURES:
+        target = folder / f"{arch}.ptx"
+        if problem := compile_ptx(nvcc, SOURCE, target, arch):
+            return report.fail(f"{SOURCE.name} (nvcc, {arch})", problem)
+        status, reports[arch] = common.run([ptxas, f"-arch={arch}", "-v", target, "-o", folder / "kernels.cubin"])
+        if status:
+            return report.fail(f"{SOURCE.name} (ptxas, {arch})", reports[arch])
+        ptx[arch] = kernels.bodies(target.read_text())
+    found = kernels.demangle(ptx[ARCHITECTURES[0]])
+    check_names(report, found)
+    for arch in ARCHITECTURES:
+        check_accesses(report, found, ptx[arch])
+    rows = rows_of(found, ptx[ARCHITECTURES[-1]], reports)
+    release = release_of(nvcc)
+    if write:
+        RECORD.write_text(kernels.write_record(rows, release))
+    recorded, of_release = kernels.read_record(RECORD.read_text())
+    if release != of_release:
+        report.skip("registers against their budgets", f"{RECORD.name} is of nvcc {of_release}, and this is {release}")
+    check_rows(report, rows, recorded, release == of_release)
+
+
+def check_expressions(report, nvcc, folder):
+    for expression, expected in EXPRESSIONS.items():
+        source, target = folder / "expression.cu", folder / "expression.ptx"
+        source.write_text("#include <locus/locus.hpp>\nusing namespace locus;\nusing Floats = Tensor<float, Cuda>;\n"
+                          f"Floats of(const Floats& a, const Floats& b) {{ (void)a, (void)b; {expression}; return y; }}\n")
+        problem = compile_ptx(nvcc, source, target, ARCHITECTURES[-1])
+        found = {kernel.name for kernel in kernels.demangle(kernels.bodies(target.read_text())).values()} if not problem else ()
+        report.add(expression, problem or kernels_problem(found, expected))
+
+
+def kernels_problem(found, expected):
+    if found == expected:
+        return None
+    return f"{len(found)} kernels, expected {len(expected)}\n" + "\n".join(
+        [f"too many: {name}" for name in sorted(found - expected)] + [f"missing: {name}" for name in sorted(expected - found)])
+
+
+def check(report, write=False):
     nvcc = common.find_nvcc()
     if not nvcc:
         return report.skip(SOURCE.name, "nvcc is not here")
     with tempfile.TemporaryDirectory() as folder:
-        ptx = pathlib.Path(folder) / "kernels.ptx"
-        status, output = common.run([nvcc, *common.CXX, "-arch=sm_90", "-O2", "-Werror", "all-warnings",
-                                     *common.INCLUDES, f"-I{common.ROOT / 'cuda_kernels'}", "-ptx", SOURCE, "-o", ptx])
-        if status:
-            return report.fail(f"{SOURCE.name} (nvcc -ptx)", output)
-        check_accesses(report, ptx.read_text())
-        ptxas = pathlib.Path(nvcc).resolve().parent / "ptxas"
-        status, output = common.run([ptxas, "-arch=sm_90", "-v", ptx, "-o", pathlib.Path(folder) / "kernels.cubin"])
-        if status:
-            return report.fail(f"{SOURCE.name} (ptxas)", output)
-        check_resources(report, output)
+        check_canonical(report, nvcc, pathlib.Path(folder), write)
+        check_expressions(report, nvcc, pathlib.Path(folder))
 
 
 if __name__ == "__main__":
-    common.main(check)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--write", action="store_true")
+    options = parser.parse_args()
+    common.main(lambda report: check(report, options.write))

@@ -18,10 +18,12 @@ import compile_fail
 import readme
 import summary
 
-sys.path[:0] = [str(common.ROOT / "benchmarks"), str(common.ROOT / "scripts" / "lib")]
+sys.path[:0] = [str(common.ROOT / folder) for folder in ("benchmarks", "scripts/lib", "tests/cuda")]
 import diagnostics  # noqa: E402
 import dry_run  # noqa: E402
+import generated_code_test as generated  # noqa: E402
 import gpu  # noqa: E402
+import kernels  # noqa: E402
 import targets  # noqa: E402
 
 
@@ -480,6 +482,80 @@ $ g++ -fsyntax-only wrong.cpp
     def test_messages_of_another_version_are_not_compared(self):
         report, _ = self.problems(self.SESSION % "error: all is lost", {"gcc": 1})
         self.assertEqual((report.failed, report.skipped), (0, 1))
+
+
+class GeneratedCode(unittest.TestCase):
+    """The checks of kernels, shown what compilers might say."""
+    NAME = ("void locus::abi::cuda::detail::map_contiguous<locus::abi::cuda::detail::MapKernels<locus::abi::detail::Forward<"
+            "locus::abi::Apply<locus::abi::functor::Multiply, locus::abi::Apply<locus::abi::functor::Add, locus::abi::Symbol<0>, "
+            "locus::abi::Constant<float> >, locus::abi::Symbol<1> >, float, float, float>, locus::abi::Pack<float const*, float "
+            "const*>, locus::abi::Pack<float*>, std::integer_sequence<int, 0, 1>, std::integer_sequence<int, 0> > >"
+            "(locus::abi::cuda::detail::MapKernels<int>::Arguments, unsigned int, long)")
+    BODY = "".join(f"\t@%p1 ld.global.nc.L1::no_allocate.v4.b32 {{%r1, %r2, %r3, %r4}}, [%rd{i}];\n"
+                   f"\tld.global.b32 %r5, [%rd{i}+4];\n\tld.param.b64 %rd9, [p];\n" for i in range(2)) + \
+           "\tst.global.v4.f32 [%rd3], {%f1, %f2, %f3, %f4};\n\tst.global.b32 [%rd3], %r5;\n"
+    ROW = {"sm_80": 40, "sm_90": 50, "shared": 0, "stack": 0, "spills": 0, "load": 16, "store": 16}
+
+    def problems(self, check, *arguments):
+        report, said = common.Report(), io.StringIO()
+        with contextlib.redirect_stdout(said):
+            check(report, *arguments)
+        self.assertEqual(report.failed, said.getvalue().count("FAILED"))
+        return said.getvalue()
+
+    def accesses(self, body, name=NAME):
+        return self.problems(generated.check_accesses, {"k": kernels.describe(name)}, {"k": body})
+
+    def test_names(self):
+        self.assertEqual(kernels.describe(self.NAME).name, "map contiguous: (x0 + c) * x1, float")
+        self.assertEqual(kernels.describe("void a::rows_by_warp<8, a::SoftmaxRow<__half, false> >(long)").name,
+                         "rows by warp of 8: SoftmaxRow<half, false>")
+        self.assertEqual(kernels.describe("void a::map_strided<a::MapKernels<a::ConvertElement<unsigned char, float>, a::Pack<"
+                                          "unsigned char const*>, a::Pack<float*> >, 1>(int)").name,
+                         "map elements: convert, uint8 -> float")
+
+    def test_full_width_accesses(self):
+        self.assertEqual(self.accesses(self.BODY), "")
+
+    def test_narrow_accesses(self):
+        self.assertIn("vectors of 4 elements", self.accesses(self.BODY.replace(".v4.f32", ".v2.f32")))
+        self.assertIn("vectors of 4 elements", self.accesses(self.BODY.replace("L1::no_allocate.v4.b32", "b32", 1)))
+        self.assertIn("vectors of 4 elements", self.accesses(self.BODY + "\tld.global.b32 %r7, [%rd7];\n"))
+
+    def test_arithmetic_in_double(self):
+        body = self.BODY + "\tcvt.f64.f32 %fd1, %f1;\n"
+        self.assertIn("cvt.f64.f32", self.accesses(body))
+        self.assertNotIn("double", self.accesses(body, self.NAME.replace("Constant<float>", "Constant<double>")))
+        self.assertEqual(self.accesses("\t.reg .f64 %fd<3>;\n" + self.BODY), "")
+
+    def test_what_ptxas_says(self):
+        said = ("ptxas info    : Function properties for k\n    8 bytes stack frame, 4 bytes spill stores, 12 bytes spill loads\n"
+                "ptxas info    : Used 40 registers, used 1 barriers, 8 bytes cumulative stack size, 1024 bytes smem\n")
+        self.assertEqual(kernels.resources(said), {"k": {"registers": 40, "shared": 1024, "stack": 8, "spills": 16}})
+
+    def test_rows_against_the_record(self):
+        recorded, release = kernels.read_record(kernels.write_record({"a kernel": self.ROW}, "13.0"))
+        self.assertEqual((recorded, release), ({"a kernel": self.ROW}, "13.0"))
+        for change, why in (({}, ""), ({"sm_90": 55}, ""), ({"sm_90": 56}, "56 registers on sm_90, 50 on record"),
+                            ({"shared": 16}, "shared: 16"), ({"load": 4}, "load: 4 bytes, 16 on record"),
+                            ({"spills": 8}, "local memory"), ({"stack": 8}, "local memory")):
+            said = self.problems(generated.check_rows, {"a kernel": {**self.ROW, **change}}, recorded)
+            self.assertIn(why, said)
+            self.assertEqual(said == "", why == "", said)
+        self.assertIn("is not in kernels.txt", self.problems(generated.check_rows, {"a kernel": self.ROW, "new": self.ROW}, recorded))
+        self.assertIn("are no longer", self.problems(generated.check_rows, {}, recorded))
+        spilled = {"a kernel": {**self.ROW, "sm_90": 99, "spills": 8}}
+        self.assertIn("local memory", self.problems(generated.check_rows, spilled, recorded, False))
+        self.assertEqual(self.problems(generated.check_rows, {"a kernel": {**self.ROW, "sm_90": 99}}, recorded, False), "")
+
+    def test_two_kernels_of_one_name(self):
+        twice = {"k": kernels.describe(self.NAME), "l": kernels.describe(self.NAME)}
+        self.assertIn("(x0 + c) * x1", self.problems(generated.check_names, twice))
+
+    def test_number_of_kernels(self):
+        self.assertIsNone(generated.kernels_problem({"a"}, {"a"}))
+        self.assertIn("too many: b", generated.kernels_problem({"a", "b"}, {"a"}))
+        self.assertIn("missing: b", generated.kernels_problem({"a"}, {"a", "b"}))
 
 
 class Packages(Scratch):
