@@ -258,18 +258,17 @@ struct IntegerProduct {
   GemmBatch batch;
   E epilogue;
   bool accumulates;
-  static constexpr int tile = 16;
+  ProductTiles tiles;
 };
 
 template <class T, class E>
-__global__ void __launch_bounds__(256) gemm_by_tiles(const __grid_constant__ IntegerProduct<T, E> p) {
+__global__ void __launch_bounds__(ProductTiles::threads) gemm_by_tiles(const __grid_constant__ IntegerProduct<T, E> p) {
   using A = integer_accumulator_t<T>;
-  constexpr int tile = IntegerProduct<T, E>::tile;
+  constexpr int tile = ProductTiles::tile;
   __shared__ A left[tile][tile + 1], right[tile][tile + 1];
   const int x = static_cast<int>(threadIdx.x) % tile, y = static_cast<int>(threadIdx.x) / tile;
-  const int64_t across = divide_up(p.c.cols, tile), down = divide_up(p.c.rows, tile);
-  for (int64_t task = blockIdx.x; task < across * down * p.batch.count; task += gridDim.x) {
-    const int64_t i = task / (across * down), row = task / across % down * tile + y, col = task % across * tile + x;
+  for (int64_t task = blockIdx.x; task < p.tiles.tasks; task += gridDim.x) {
+    const int64_t i = p.tiles.matrix(task), row = p.tiles.row(task) + y, col = p.tiles.col(task) + x;
     const T* const a = p.a.data + i * p.batch.a_stride;
     const T* const b = p.b.data + i * p.batch.b_stride;
     A sum = 0;
@@ -292,18 +291,16 @@ __global__ void __launch_bounds__(256) gemm_by_tiles(const __grid_constant__ Int
 template <class T, class E>
 void integer_gemm(Context& context, const GemmBatch& batch, const MatrixRef<const T>& a, const MatrixRef<const T>& b,
                   const MatrixRef<T>& c, const E& epilogue) {
-  using Product = IntegerProduct<T, E>;
-  const int64_t tasks = divide_up(c.rows, Product::tile) * divide_up(c.cols, Product::tile) * batch.count;
-  constexpr int64_t most_blocks = 1 << 20;
-  const auto blocks = static_cast<unsigned>(tasks < most_blocks ? tasks : most_blocks);
+  const ProductTiles tiles(batch.count, c.rows, c.cols);
   ++locus::detail::launches.gemm;
   LaunchTrace trace(context);
   if (locus::detail::launches_are_observed()) [[unlikely]]
     trace.begin(
         locus::detail::describe_gemm(locus::detail::type_text<E>(), batch.count, c.rows, c.cols, a.cols, sizeof(T)));
-  gemm_by_tiles<T, E><<<blocks, 256, 0, context.stream()>>>(Product{a, b, c, batch, epilogue, epilogue.accumulates()});
+  gemm_by_tiles<T, E><<<tiles.blocks(), ProductTiles::threads, 0, context.stream()>>>(
+      IntegerProduct<T, E>{a, b, c, batch, epilogue, epilogue.accumulates(), tiles});
   context.launched("gemm", std::array<std::int64_t, 4>{batch.count, c.rows, c.cols, a.cols});
-  trace.end(blocks, 256);
+  trace.end(tiles.blocks(), ProductTiles::threads);
 }
 }  // namespace detail
 

@@ -105,28 +105,31 @@ struct Walk {
   }
 };
 
-/// What is done with a piece: a function and what it works on.
-class PieceVisitor {
+/// What is done with every X: a function and what it works on.
+template <class X>
+class Visitor {
  public:
   template <class F>
-    requires(!std::is_same_v<F, PieceVisitor>)
-  PieceVisitor(const F& f) : self_(&f), visit_(&call<F>) {}
-  void operator()(const Piece& piece) const { visit_(self_, piece); }
+    requires(!std::is_same_v<F, Visitor>)
+  Visitor(const F& f) : self_(&f), visit_(&call<F>) {}
+  void operator()(const X& x) const { visit_(self_, x); }
 
  private:
   template <class F>
-  static void call(const void* self, const Piece& piece) {
-    (*static_cast<const F*>(self))(piece);
+  static void call(const void* self, const X& x) {
+    (*static_cast<const F*>(self))(x);
   }
   const void* self_;
-  void (*visit_)(const void* self, const Piece& piece);
+  void (*visit_)(const void* self, const X& x);
 };
+using PieceVisitor = Visitor<Piece>;
 
-namespace detail {
+/// Elements of a part, and how far they may lie apart: indices and offsets fit 32 bits.
 inline constexpr int64_t piece_limit = int64_t{1} << 30;
 
-/// The dimension in which a piece must be halved; -1 where its indices and offsets fit 32 bits.
-[[nodiscard]] inline int dimension_to_split(const Piece& piece) {
+namespace detail {
+/// The dimension in which a piece must be halved; -1 where its indices and offsets keep within the limit.
+[[nodiscard]] inline int dimension_to_split(const Piece& piece, int64_t limit) {
   const auto reach = [&](int i, int d) {
     const int64_t stride = piece.stride[i][d];
     return (piece.extent[d] - 1) * (stride < 0 ? -stride : stride);
@@ -134,7 +137,7 @@ inline constexpr int64_t piece_limit = int64_t{1} << 30;
   int longest = 0;
   for (int d = 1; d < piece.rank; ++d)
     if (piece.extent[d] > piece.extent[longest]) longest = d;
-  if (piece.elements > piece_limit) return longest;
+  if (piece.elements > limit) return longest;
   for (int i = 0; i < piece.operands; ++i) {
     int64_t total = 0;
     int farthest = 0;
@@ -142,7 +145,7 @@ inline constexpr int64_t piece_limit = int64_t{1} << 30;
       total += reach(i, d);
       if (reach(i, d) > reach(i, farthest)) farthest = d;
     }
-    if (total > piece_limit) return farthest;
+    if (total > limit) return farthest;
   }
   return -1;
 }
@@ -157,20 +160,21 @@ inline constexpr int64_t piece_limit = int64_t{1} << 30;
 /// Calls visit(part) for parts whose indices and offsets fit 32 bits. In order: the next part begins at the row-major
 /// index where the last one ended. Otherwise a piece is split where its reach is, so that a transposed operand makes a
 /// few parts and not one per row.
-LOCUS_OUT_OF_LINE inline void for_each_part(const Piece& piece, bool in_order, const PieceVisitor& visit) {
+LOCUS_OUT_OF_LINE inline void for_each_part(const Piece& piece, bool in_order, const PieceVisitor& visit,
+                                            int64_t limit = piece_limit) {
   if (piece.elements == 0) return;
-  int d = detail::dimension_to_split(piece);
+  int d = detail::dimension_to_split(piece, limit);
   if (d < 0) return visit(piece);
   if (in_order) d = detail::first_to_split(piece);
   Piece half = piece;
   half.extent[d] = piece.extent[d] / 2;
   half.elements = piece.elements / piece.extent[d] * half.extent[d];
-  for_each_part(half, in_order, visit);
+  for_each_part(half, in_order, visit, limit);
   for (int i = 0; i < piece.operands; ++i) half.offset[i] += half.extent[d] * piece.stride[i][d];
   if (in_order) half.first_index += half.elements;
   half.extent[d] = piece.extent[d] - half.extent[d];
   half.elements = piece.elements - half.elements;
-  for_each_part(half, in_order, visit);
+  for_each_part(half, in_order, visit, limit);
 }
 
 /// Threads of a block of map.

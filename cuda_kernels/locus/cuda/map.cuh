@@ -21,7 +21,6 @@ struct MapArguments {
 struct MapLaunch {
   cudaStream_t stream;
   uint32_t blocks;
-  std::size_t kernel_arguments;
 };
 
 template <class F, class In, class Out, class InputIndices, class OutputIndices>
@@ -36,13 +35,9 @@ struct MapKernels<F, Pack<I...>, Pack<O*...>, std::integer_sequence<int, i...>, 
   using Inputs = std::integer_sequence<int, i...>;
   using Outputs = std::integer_sequence<int, o...>;
 
-  // Enough bytes in flight per thread, without needless copies of f: every copy is compiled.
   static constexpr int loads = (0 + ... + (std::is_same_v<I, LinearIndex> ? 0 : 1));
-  static constexpr int elements_per_thread = loads == 0 ? 1 : loads <= 2 ? 8 : 4;
   template <int w>
-  static constexpr int per_thread = w == 1                        ? (elements_per_thread + 1) / 2
-                                    : elements_per_thread / w > 1 ? elements_per_thread / w
-                                                                  : 1;
+  static constexpr int per_thread = vectors_per_thread(loads, w);
 
   template <int w>
   struct Vectors {
@@ -148,11 +143,11 @@ void MapKernels<F, Pack<I...>, Pack<O*...>, std::integer_sequence<int, i...>,
 
 /// A launch with the types of its functor and operands erased.
 struct MapCall {
-  const char* function;               ///< type_text() of the functor
-  int inputs;                         ///< operands that are read; the others, which are written, follow
-  int width;                          ///< of vectors, in elements
-  int per_thread, per_thread_of_one;  ///< vectors, and single elements, that a thread takes
-  void* arguments;                    ///< of the kernel; the functor comes first
+  const char* function;  ///< type_text() of the functor
+  int inputs;            ///< operands that are read; the others, which are written, follow
+  int width;             ///< of vectors, in elements
+  int loads;             ///< inputs that are loaded
+  void* arguments;       ///< of the kernel; the functor comes first
   std::size_t argument_bytes;
   const OperandSlot* operands;  ///< where in the arguments they are
   void (*contiguous)(const MapLaunch& launch, const void* arguments, uint32_t elements, int64_t first_index);
@@ -161,16 +156,15 @@ struct MapCall {
 };
 
 /// Launches a piece whose indices fit 32 bits; the arguments point to where it begins.
-inline MapLaunch launch_piece(cudaStream_t stream, const MapCall& call, const Piece& piece) {
-  const Access access = access_of(piece, call.operands, call.inputs, call.width);
-  const auto elements = static_cast<uint32_t>(piece.elements);
-  const bool single = access == Access::elements;
-  const int width = single ? 1 : call.width, per_thread = single ? call.per_thread_of_one : call.per_thread;
-  const std::size_t kernel_arguments = access == Access::contiguous ? 3 : 2;
-  const MapLaunch launch{stream, map_blocks(elements, width, per_thread), kernel_arguments};
-  if (access == Access::contiguous) call.contiguous(launch, call.arguments, elements, piece.first_index);
-  else (single ? call.elements : call.vectors)(launch, call.arguments, piece);
-  return launch;
+inline MapGrid launch_piece(cudaStream_t stream, const MapCall& call, const Piece& piece) {
+  const MapGrid grid(piece, call.operands, call.inputs, call.loads, call.width);
+  const MapLaunch launch{stream, grid.blocks};
+  if (grid.access == Access::contiguous) {
+    call.contiguous(launch, call.arguments, static_cast<uint32_t>(piece.elements), piece.first_index);
+  } else {
+    (grid.access == Access::vectors ? call.vectors : call.elements)(launch, call.arguments, piece);
+  }
+  return grid;
 }
 
 LOCUS_OUT_OF_LINE inline locus::detail::LaunchDescription describe(const MapCall& call, const Piece& piece) {
@@ -192,10 +186,10 @@ LOCUS_OUT_OF_LINE inline void run(Context& context, const MapCall& call, const P
     LaunchTrace trace(context);
     if (locus::detail::launches_are_observed()) [[unlikely]]
       trace.begin(describe(call, piece));
-    const MapLaunch grid = launch_piece(context.stream(), call, piece);
+    const MapGrid grid = launch_piece(context.stream(), call, piece);
     context.launched("map", {piece.extent, static_cast<std::size_t>(piece.rank)});
     if (CapturedStep* step = context.captured_step()) [[unlikely]]
-      step->map_launched(grid.kernel_arguments, call.argument_bytes);
+      step->map_launched(grid.access == Access::contiguous ? 3 : 2, call.argument_bytes);
     trace.end(grid.blocks, map_threads);
     for (int i = 0; i < piece.operands; ++i) call.operands[i].advance(-piece.offset[i]);
   };
@@ -240,8 +234,7 @@ void map(Context& context, const Plan<static_cast<int>(sizeof...(I) + sizeof...(
     const detail::MapCall call{locus::detail::type_text<F>(),
                                ins,
                                width,
-                               Kernels::template per_thread<width>,
-                               Kernels::template per_thread<1>,
+                               Kernels::loads,
                                &arguments,
                                sizeof arguments,
                                operands,

@@ -148,29 +148,11 @@ __global__ void __launch_bounds__(ReduceTiles::threads) reduce_chunks(const __gr
   ReduceKernel<Arguments>::run(a);
 }
 
-/// Blocks that fill any GPU; a reduction is cut into no more chunks than that.
-inline constexpr int64_t most_chunks = 1024;
-
-/// Whether neighbouring outputs lie closer in memory than neighbouring summands.
-[[nodiscard]] inline bool prefers_outputs(const Piece& kept, const Piece& reduced, const OperandSlot* inputs) {
-  const int64_t outputs = kept.extent[kept.rank - 1];
-  if (outputs == 1 || reduced.elements <= 1) return outputs > 1;
-  int along_outputs = 0, along_summands = 0;
-  for (int i = 0; i < reduced.operands; ++i) {
-    if (!inputs[i].data()) continue;
-    along_outputs += kept.inner_stride(i) == 1;
-    along_summands += reduced.inner_stride(i) == 1;
-  }
-  return along_outputs > along_summands;
-}
-
-/// One launch: pieces of a reduction that fit 32 bits.
+/// One launch: a step of folding a piece of the outputs.
 struct ReduceLaunch {
   const Piece& kept;
-  Piece reduced;
-  ReduceTiles tiles;
-  void* partials = nullptr;
-  bool folded = false;
+  const FoldStep& step;
+  void* partials;  ///< what becomes of the step's chunks, or, where it folds those, of all; null: it is the result
 };
 
 /// A reduction with the types of its functors erased, so that cutting it up is compiled once.
@@ -179,7 +161,6 @@ struct ReduceCall {
   const OperandSlot* inputs;
   int out_bytes;  ///< of an element
   Piece kept, reduced;
-  bool outputs_first;
   bool in_order;  ///< an input reads as its index
   std::size_t accumulator_bytes;
   const void* arguments;
@@ -187,63 +168,45 @@ struct ReduceCall {
 };
 
 LOCUS_OUT_OF_LINE inline locus::detail::LaunchDescription describe(const ReduceCall& call, const ReduceLaunch& launch) {
-  const Piece &kept = launch.kept, &reduced = launch.reduced;
+  const Piece &kept = launch.kept, &reduced = launch.step.reduced;
+  const ReduceTiles& tiles = launch.step.tiles;
+  const bool folded = launch.step.folded;
   std::int64_t bytes = kept.elements * call.out_bytes;
   const auto partials = static_cast<std::int64_t>(call.accumulator_bytes) * kept.elements;
-  for (int i = 0; i < reduced.operands && !launch.folded; ++i) {
+  for (int i = 0; i < reduced.operands && !folded; ++i) {
     if (!call.inputs[i].data()) continue;
     bytes += locus::detail::touched_bytes(kept.rank, kept.extent, kept.stride[i], call.inputs[i].size) *
              locus::detail::touched_bytes(reduced.rank, reduced.extent, reduced.stride[i], 1);
   }
-  if (launch.folded) bytes += partials * launch.tiles.summands;
-  else if (launch.partials) bytes += partials * launch.tiles.chunks - kept.elements * call.out_bytes;
-  return {.verb = launch.folded ? "reduce (its chunks)" : "reduce",
+  if (folded) bytes += partials * tiles.summands;
+  else if (launch.partials) bytes += partials * tiles.chunks - kept.elements * call.out_bytes;
+  return {.verb = folded ? "reduce (its chunks)" : "reduce",
           .function = call.function,
-          .extents = {kept.elements, int64_t{launch.tiles.summands}},
+          .extents = {kept.elements, int64_t{tiles.summands}},
           .bytes = bytes};
 }
 
-inline void for_each_summand_piece(const ReduceCall& call, const PieceVisitor& visit) {
-  if (call.reduced.elements == 0) return visit(call.reduced);
-  for_each_part(call.reduced, call.in_order, visit);
-}
-
-inline void reduce_piece(Context& context, const ReduceCall& call, const Piece& kept) {
-  const auto tiles = [&](const Piece& piece) {
-    return ReduceTiles(kept.elements, piece.elements, call.outputs_first, most_chunks);
-  };
-  uint32_t slots = 0;
-  for_each_summand_piece(call, [&](const Piece& piece) { slots += tiles(piece).chunks; });
-  const std::size_t slot_bytes = static_cast<std::size_t>(kept.elements) * call.accumulator_bytes;
-  const Scratch scratch(context, slots > 1 ? slots * slot_bytes : 0);
-  ReduceLaunch launch{kept, {}, {}};
-  const auto run = [&] {
+inline void reduce_piece(Context& context, const ReduceCall& call, const FoldPlan& plan) {
+  const std::size_t slot_bytes = static_cast<std::size_t>(plan.kept.elements) * call.accumulator_bytes;
+  const Scratch scratch(context, plan.slots() * slot_bytes);
+  auto* const partials = scratch.template as<unsigned char>();
+  plan.for_each_step([&](const FoldStep& step) {
+    const ReduceLaunch launch{plan.kept, step, partials ? partials + step.slot * slot_bytes : nullptr};
     ++locus::detail::launches.reduce;
     LaunchTrace trace(context);
     if (locus::detail::launches_are_observed()) [[unlikely]]
       trace.begin(describe(call, launch));
     call.launch(context.stream(), call.arguments, launch);
-    context.launched("reduce", std::array<std::int64_t, 2>{kept.elements, launch.reduced.elements});
-    trace.end(launch.tiles.blocks(), ReduceTiles::threads);
-  };
-  auto* partials = scratch.template as<unsigned char>();
-  for_each_summand_piece(call, [&](const Piece& piece) {
-    launch.reduced = piece;
-    launch.tiles = tiles(piece);
-    launch.partials = partials;
-    run();
-    if (partials) partials += launch.tiles.chunks * slot_bytes;
+    context.launched("reduce", std::array<std::int64_t, 2>{plan.kept.elements, step.reduced.elements});
+    trace.end(step.tiles.blocks(), ReduceTiles::threads);
   });
-  if (slots > 1) {
-    launch.tiles = ReduceTiles(kept.elements, slots, true, 1);
-    launch.partials = scratch.template as<void>();
-    launch.folded = true;
-    run();
-  }
 }
 
 LOCUS_OUT_OF_LINE inline void run(Context& context, const ReduceCall& call) {
-  for_each_part(call.kept, false, [&](const Piece& kept) { reduce_piece(context, call, kept); });
+  const bool outputs_first = prefers_outputs(call.kept, call.reduced, call.inputs);
+  for_each_part(call.kept, false, [&](const Piece& kept) {
+    reduce_piece(context, call, {kept, call.reduced, outputs_first, call.in_order});
+  });
 }
 
 /// What a reduction needs to know of its types.
@@ -259,8 +222,7 @@ struct TypedReduction {
     const auto slots = slots_of(arguments.inputs, std::make_integer_sequence<int, N>{});
     const Piece kept(plan.kept), reduced(plan.reduced);
     detail::run(context, {locus::detail::type_text<F>(), slots.data(), static_cast<int>(sizeof(T)), kept, reduced,
-                          prefers_outputs(kept, reduced, slots.data()), (std::is_same_v<I, LinearIndex> || ...),
-                          sizeof(A), &arguments, &launch});
+                          (std::is_same_v<I, LinearIndex> || ...), sizeof(A), &arguments, &launch});
   }
 
  private:
@@ -270,15 +232,16 @@ struct TypedReduction {
   }
   static void launch(cudaStream_t stream, const void* arguments, const ReduceLaunch& launch) {
     Arguments a = *static_cast<const Arguments*>(arguments);
+    const FoldStep& step = launch.step;
     static_for<N>(
-        [&]<int i> { get<i>(a.inputs) = advance(get<i>(a.inputs), launch.kept.offset[i] + launch.reduced.offset[i]); });
+        [&]<int i> { get<i>(a.inputs) = advance(get<i>(a.inputs), launch.kept.offset[i] + step.reduced.offset[i]); });
     a.previous = advance(a.previous, launch.kept.offset[N]);
     a.out = advance(a.out, launch.kept.offset[N]);
     a.kept = Walk<N + 1>(launch.kept);
-    if (launch.reduced.elements > 0) a.reduced = Walk<N>(launch.reduced);
-    a.tiles = launch.tiles;
+    if (step.reduced.elements > 0) a.reduced = Walk<N>(step.reduced);
+    a.tiles = step.tiles;
     a.partials = static_cast<A*>(launch.partials);
-    a.folded = launch.folded;
+    a.folded = step.folded;
     reduce_chunks<<<a.tiles.blocks(), ReduceTiles::threads, 0, stream>>>(a);
   }
 };

@@ -1,10 +1,8 @@
 #pragma once
 // Operands in registers: `width` neighbouring elements, read and written in one access of up to 16 bytes.
 
-#include <locus/cuda/indexing.hpp>
-#include <locus/device/verbs.hpp>
+#include <locus/cuda/launch_plan.hpp>
 
-#include <cstring>
 #include <utility>
 
 namespace locus::inline LOCUS_ABI::cuda {
@@ -88,68 +86,6 @@ __device__ void apply(const F& f, int j, const Pack<InputVector<I, width>...>& i
   Pack<compute_t<O>...> result;
   f(get<i>(in)[j]..., get<o>(result)...);
   (get<o>(out).set(j, get<o>(result)), ...);
-}
-
-/// The widest vector for which no operand needs more than 16 bytes.
-template <class... X>
-[[nodiscard]] constexpr int vector_width() {
-  int largest = 1;
-  ((largest = !std::is_same_v<X, LinearIndex> && static_cast<int>(sizeof(operand_t<X>)) > largest
-                  ? static_cast<int>(sizeof(operand_t<X>))
-                  : largest),
-   ...);
-  return 16 / largest;
-}
-
-[[nodiscard]] LOCUS_FN LinearIndex advance(LinearIndex index, int64_t) { return index; }
-template <class T>
-[[nodiscard]] LOCUS_FN T* advance(T* data, int64_t offset) {
-  return data ? data + offset : data;
-}
-/// A pointer to an operand in a kernel's arguments, its type erased; none where the operand has no memory.
-struct OperandSlot {
-  void* pointer = nullptr;
-  int size = 1;  ///< bytes per element
-
-  [[nodiscard]] const std::byte* data() const {
-    const std::byte* data = nullptr;
-    if (pointer) std::memcpy(&data, pointer, sizeof data);
-    return data;
-  }
-  void advance(int64_t elements) const {
-    const std::byte* at = data();
-    if (!at) return;
-    at += elements * size;
-    std::memcpy(pointer, &at, sizeof at);
-  }
-};
-[[nodiscard]] inline OperandSlot slot_of(LinearIndex&) { return {}; }
-template <class T>
-[[nodiscard]] OperandSlot slot_of(T*& data) {
-  return {&data, static_cast<int>(sizeof(T))};
-}
-
-/// How a piece can be walked.
-enum class Access { contiguous, vectors, elements };
-
-/// For vectors of `width` elements; the first `inputs` operands may be repeated along the innermost dimension.
-[[nodiscard]] LOCUS_OUT_OF_LINE inline Access access_of(const Piece& piece, const OperandSlot* operands, int inputs,
-                                                        int width) {
-  const int inner = piece.rank - 1;
-  bool dense = piece.rank == 1, vectors = true;
-  for (int i = 0; i < piece.operands; ++i) {
-    const std::byte* const data = operands[i].data();
-    if (!data) continue;
-    const int64_t stride = piece.stride[i][inner];
-    dense &= stride == 1;
-    if (stride == 0 && i < inputs) continue;
-    const auto bytes = static_cast<std::uintptr_t>(operands[i].size * width);
-    vectors &= stride == 1 && reinterpret_cast<std::uintptr_t>(data) % bytes == 0;
-    for (int d = 0; d < inner; ++d) vectors &= piece.stride[i][d] % width == 0;
-  }
-  if (!vectors) return Access::elements;
-  if (dense) return Access::contiguous;
-  return piece.extent[inner] % width == 0 ? Access::vectors : Access::elements;
 }
 
 }  // namespace locus::inline LOCUS_ABI::cuda

@@ -1,0 +1,168 @@
+#pragma once
+// What a launch does, decided on the host: how operands are walked, with how many blocks, in how many steps. Plain
+// functions, so that tests replay every decision without a GPU.
+
+#include <locus/cuda/indexing.hpp>
+
+#include <cstring>
+
+namespace locus::inline LOCUS_ABI::cuda {
+
+/// The widest vector for which no operand needs more than 16 bytes.
+template <class... X>
+[[nodiscard]] constexpr int vector_width() {
+  int largest = 1;
+  ((largest = !std::is_same_v<X, LinearIndex> && static_cast<int>(sizeof(operand_t<X>)) > largest
+                  ? static_cast<int>(sizeof(operand_t<X>))
+                  : largest),
+   ...);
+  return 16 / largest;
+}
+
+[[nodiscard]] LOCUS_FN LinearIndex advance(LinearIndex index, int64_t) { return index; }
+template <class T>
+[[nodiscard]] LOCUS_FN T* advance(T* data, int64_t offset) {
+  return data ? data + offset : data;
+}
+/// A pointer to an operand in a kernel's arguments, its type erased; none where the operand has no memory.
+struct OperandSlot {
+  void* pointer = nullptr;
+  int size = 1;  ///< bytes per element
+
+  [[nodiscard]] const std::byte* data() const {
+    const std::byte* data = nullptr;
+    if (pointer) std::memcpy(&data, pointer, sizeof data);
+    return data;
+  }
+  void advance(int64_t elements) const {
+    const std::byte* at = data();
+    if (!at) return;
+    at += elements * size;
+    std::memcpy(pointer, &at, sizeof at);
+  }
+};
+[[nodiscard]] inline OperandSlot slot_of(LinearIndex&) { return {}; }
+template <class T>
+[[nodiscard]] OperandSlot slot_of(T*& data) {
+  return {&data, static_cast<int>(sizeof(T))};
+}
+
+/// How a piece can be walked.
+enum class Access { contiguous, vectors, elements };
+
+/// For vectors of `width` elements; the first `inputs` operands may be repeated along the innermost dimension.
+[[nodiscard]] LOCUS_OUT_OF_LINE inline Access access_of(const Piece& piece, const OperandSlot* operands, int inputs,
+                                                        int width) {
+  const int inner = piece.rank - 1;
+  bool dense = piece.rank == 1, vectors = true;
+  for (int i = 0; i < piece.operands; ++i) {
+    const std::byte* const data = operands[i].data();
+    if (!data) continue;
+    const int64_t stride = piece.stride[i][inner];
+    dense &= stride == 1;
+    if (stride == 0 && i < inputs) continue;
+    const auto bytes = static_cast<std::uintptr_t>(operands[i].size * width);
+    vectors &= stride == 1 && reinterpret_cast<std::uintptr_t>(data) % bytes == 0;
+    for (int d = 0; d < inner; ++d) vectors &= piece.stride[i][d] % width == 0;
+  }
+  if (!vectors) return Access::elements;
+  if (dense) return Access::contiguous;
+  return piece.extent[inner] % width == 0 ? Access::vectors : Access::elements;
+}
+
+/// Vectors of `width` elements that a thread of map takes, which loads so many inputs: enough bytes in flight, without
+/// needless copies of the function, each of which is compiled.
+[[nodiscard]] constexpr int vectors_per_thread(int loads, int width) {
+  const int elements = loads == 0 ? 1 : loads <= 2 ? 8 : 4;
+  if (width == 1) return (elements + 1) / 2;
+  return elements / width > 1 ? elements / width : 1;
+}
+
+/// How a piece is mapped: the kernel, and what its threads take.
+struct MapGrid {
+  Access access;
+  int width, per_thread;  ///< elements of a vector, vectors of a thread
+  uint32_t blocks;
+
+  MapGrid(const Piece& piece, const OperandSlot* operands, int inputs, int loads, int widest)
+      : access(access_of(piece, operands, inputs, widest)),
+        width(access == Access::elements ? 1 : widest),
+        per_thread(vectors_per_thread(loads, width)),
+        blocks(map_blocks(static_cast<uint32_t>(piece.elements), width, per_thread)) {}
+};
+
+/// Blocks that fill any GPU; a reduction is cut into no more chunks than that.
+inline constexpr int64_t most_chunks = 1024;
+
+/// Whether neighbouring outputs lie closer in memory than neighbouring summands.
+[[nodiscard]] inline bool prefers_outputs(const Piece& kept, const Piece& reduced, const OperandSlot* inputs) {
+  const int64_t outputs = kept.extent[kept.rank - 1];
+  if (outputs == 1 || reduced.elements <= 1) return outputs > 1;
+  int along_outputs = 0, along_summands = 0;
+  for (int i = 0; i < reduced.operands; ++i) {
+    if (!inputs[i].data()) continue;
+    along_outputs += kept.inner_stride(i) == 1;
+    along_summands += reduced.inner_stride(i) == 1;
+  }
+  return along_outputs > along_summands;
+}
+
+/// One launch of a reduction: folds chunks of summands or, where `folded`, what became of the chunks of all others.
+struct FoldStep {
+  Piece reduced;
+  ReduceTiles tiles;
+  uint32_t slot;  ///< where the results of its chunks begin, each one for every output
+  bool folded;
+};
+
+/// The launches that fold one piece of the outputs.
+struct FoldPlan {
+  const Piece &kept, &reduced;
+  bool outputs_first, in_order;
+  int64_t limit = piece_limit;
+
+  /// Results of chunks that need memory, each one for every output; 0 where the only launch has the results.
+  [[nodiscard]] uint32_t slots() const {
+    uint32_t count = 0;
+    for_each_summand_piece([&](const Piece& piece) { count += tiles(piece).chunks; });
+    return count > 1 ? count : 0;
+  }
+  LOCUS_OUT_OF_LINE void for_each_step(const Visitor<FoldStep>& visit) const {
+    uint32_t slot = 0;
+    for_each_summand_piece([&](const Piece& piece) {
+      const FoldStep step{piece, tiles(piece), slot, false};
+      visit(step);
+      slot += step.tiles.chunks;
+    });
+    if (slot > 1) visit({reduced, ReduceTiles(kept.elements, slot, true, 1), 0, true});
+  }
+
+ private:
+  [[nodiscard]] ReduceTiles tiles(const Piece& piece) const {
+    return ReduceTiles(kept.elements, piece.elements, outputs_first, most_chunks);
+  }
+  void for_each_summand_piece(const PieceVisitor& visit) const {
+    if (reduced.elements == 0) return visit(reduced);
+    for_each_part(reduced, in_order, visit, limit);
+  }
+};
+
+/// Integer products: a block computes tiles of the results, a thread an element of each.
+struct ProductTiles {
+  static constexpr int tile = 16, threads = tile * tile;
+  int64_t across, down, tasks;
+
+  ProductTiles(int64_t matrices, int64_t rows, int64_t cols)
+      : across(divide_up(cols, tile)), down(divide_up(rows, tile)), tasks(across * down * matrices) {}
+
+  [[nodiscard]] uint32_t blocks() const {
+    constexpr int64_t most = 1 << 20;
+    return static_cast<uint32_t>(tasks < most ? tasks : most);
+  }
+  [[nodiscard]] LOCUS_FN constexpr int64_t matrix(int64_t task) const { return task / (across * down); }
+  /// Where a tile begins.
+  [[nodiscard]] LOCUS_FN constexpr int64_t row(int64_t task) const { return task / across % down * tile; }
+  [[nodiscard]] LOCUS_FN constexpr int64_t col(int64_t task) const { return task % across * tile; }
+};
+
+}  // namespace locus::inline LOCUS_ABI::cuda
