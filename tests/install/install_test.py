@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Locus as others meet it: installed and found through pkg-config, and as a subproject of a Meson project."""
 
+import os
 import pathlib
 import shutil
 import sys
@@ -116,6 +117,19 @@ def check_level(scratch):
         raise Failed(f"locus.pc does not name the level of AVX-512:\n{flags}")
 
 
+def check_unknown_gpu(scratch):
+    """A GPU that the toolkit does not know leaves CUDA as it is, for the architectures asked for, and is named."""
+    smi = scratch / "smi" / "nvidia-smi"
+    smi.parent.mkdir()
+    smi.write_text("#!/bin/sh\necho 99.7\n")
+    smi.chmod(0o755)
+    said = must("meson", "setup", scratch / "unknown", common.ROOT, "-Dtests=disabled", "-Dexamples=disabled",
+                "-Dbenchmarks=disabled", "-Dcuda=enabled", "-Dgpu_arch=sm_80,sm_90",
+                env={"PATH": f"{smi.parent}:{os.environ['PATH']}"})
+    if "knows no sm_997, the GPU found here" not in said or "(sm_80 sm_90)" not in said:
+        raise Failed(f"of the GPU that the toolkit does not know, meson says\n{said}")
+
+
 def check_subproject(scratch):
     project = scratch / "project"
     (project / "subprojects").mkdir(parents=True)
@@ -144,8 +158,10 @@ def check_all(report):
         attempt("outside program through pkg-config", check_host, scratch, env)
         if common.find_nvcc():
             attempt("outside .cu through pkg-config", check_nvcc, scratch, env)
+            attempt("a GPU that the toolkit does not know", check_unknown_gpu, scratch)
         else:
             report.skip("outside .cu through pkg-config", "no nvcc here")
+            report.skip("a GPU that the toolkit does not know", "no nvcc here")
         attempt("Meson subproject", check_subproject, scratch)
         compiled = scratch / "compiled"
         attempt("meson install with the compiled library", install, compiled, "-Dcompiled=true", "-Dnative=false")

@@ -55,11 +55,26 @@ namespace detail {
   return error >= cudaErrorStreamCaptureUnsupported && error <= cudaErrorStreamCaptureWrongThread;
 }
 
-[[nodiscard]] inline const char* remedy(cudaError_t error) {
+/// For a program that has no code for the GPU at hand: neither its own, nor PTX of an older architecture, from which
+/// the driver would compile it.
+[[nodiscard]] inline std::string explain_architecture() {
+  int ordinal = 0, major = 0, minor = 0;
+  if (cudaGetDevice(&ordinal) != cudaSuccess ||
+      cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, ordinal) != cudaSuccess ||
+      cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, ordinal) != cudaSuccess) {
+    (void)cudaGetLastError();
+    return "; compile for this GPU with nvcc -arch=native";
+  }
+  const std::string arch = join("sm_", major, minor);
+  return join("; this program has no code that cuda:", ordinal, ", of architecture ", arch,
+              ", can run: compile with nvcc -arch=", arch, " (with Meson, -Dgpu_arch=", arch, "), or run on Cpu");
+}
+
+[[nodiscard]] inline std::string remedy(cudaError_t error) {
   switch (error) {
     case cudaErrorNoKernelImageForDevice:
     case cudaErrorInvalidDeviceFunction:
-    case cudaErrorUnsupportedPtxVersion: return "; compile for this GPU with nvcc -arch=native";
+    case cudaErrorUnsupportedPtxVersion: return explain_architecture();
     case cudaErrorIllegalAddress:
     case cudaErrorMisalignedAddress:
     case cudaErrorLaunchFailure: return "; an earlier launch may be the cause: run under compute-sanitizer";

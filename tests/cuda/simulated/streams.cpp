@@ -66,6 +66,16 @@ TEST_CASE("the same holds for what a thread-local object frees, after the thread
   CHECK(simulated::waits == before + 1);
 }
 
+TEST_CASE("a GPU of an architecture that the program was not compiled for is named, with what to compile for") {
+  for (const cudaError_t error : {cudaErrorNoKernelImageForDevice, cudaErrorUnsupportedPtxVersion}) {
+    CHECK_THROWS_WITH_AS(cuda::check(error, "map over (2, 3)"),
+                         doctest::Contains("this program has no code that cuda:0, of architecture sm_90, can run: "
+                                           "compile with nvcc -arch=sm_90"),
+                         CudaError);
+  }
+  CHECK(cudaGetLastError() == cudaSuccess);
+}
+
 TEST_CASE("what fails while it runs is thrown by whoever waits, or, awaited, by the operation itself") {
   auto* x = static_cast<float*>(Backend<Cuda>::allocate({}, 8 * sizeof(float)));
   const auto fill = [&] {
