@@ -21,10 +21,10 @@ class RandomLayouts {
 
   [[nodiscard]] std::int64_t below(std::int64_t n) { return engine_.bounded(n); }
 
-  /// Rank 0 to 5 and about `elements` elements; now and then an extent of 1, or of 0.
-  [[nodiscard]] locus::Shape shape(std::int64_t elements) {
+  /// Rank 0 to `most_rank` and about `elements` elements; now and then an extent of 1, or of 0.
+  [[nodiscard]] locus::Shape shape(std::int64_t elements, int most_rank = 5) {
     locus::Shape result;
-    const std::int64_t rank = below(6);
+    const std::int64_t rank = below(most_rank + 1);
     for (std::int64_t left = rank; left > 0; --left) {
       std::int64_t extent = 1;
       if (below(8) != 0) extent += below(left == 1 ? elements : 1 + std::min<std::int64_t>(elements - 1, 40));
@@ -35,8 +35,9 @@ class RandomLayouts {
     return result;
   }
 
-  /// Dimensions in random order in memory, with gaps; where `repeats`, some extents are broadcast.
-  [[nodiscard]] Layout layout(const locus::Shape& shape, bool repeats) {
+  /// Dimensions in random order in memory, with gaps; where `repeats`, some extents are broadcast, and where
+  /// `backwards`, some are walked from their end.
+  [[nodiscard]] Layout layout(const locus::Shape& shape, bool repeats, bool backwards = false) {
     Layout result{locus::row_major(shape)};
     const bool dense = below(3) == 0;
     std::vector<int> order;
@@ -44,7 +45,7 @@ class RandomLayouts {
     std::int64_t stride = dense || below(2) ? 1 : 1 + below(3);
     for (const int d : order) {
       const bool repeated = repeats && below(6) == 0;
-      result.strides[d] = repeated ? 0 : stride;
+      result.strides[d] = repeated ? 0 : backwards && below(8) == 0 ? -stride : stride;
       if (repeated || shape[d] == 0) continue;
       result.span += (shape[d] - 1) * stride;
       stride = stride * shape[d] + (dense || below(3) ? 0 : below(4));
