@@ -56,6 +56,15 @@ void check_positive() {
 }
 
 template <class T, class D>
+void check_rounding() {
+  CAPTURE(dtype_name<T>());
+  const auto x = tensor<T, D>({8}, {-2.5, -1.5, -0.5, -0.2, 0.5, 1.5, 2.5, 2.6});
+  CHECK_CLOSE(floor(x), {-3, -2, -1, -1, 0, 1, 2, 2});
+  CHECK_CLOSE(ceil(x), {-2, -1, 0, 0, 1, 2, 3, 3});
+  CHECK_CLOSE(round(x), {-2, -2, 0, 0, 0, 2, 2, 3});
+}
+
+template <class T, class D>
 void check_signs() {
   CAPTURE(dtype_name<T>());
   const auto x = tensor<T, D>({7}, {-3, -1.5, -0.5, 0, 0.5, 2.5, 3});
@@ -73,6 +82,7 @@ LOCUS_DEVICE_TEST("functions of any number", D) {
   if constexpr (all_dtypes<D>) {
     check_everywhere<double, D>();
     check_everywhere<half, D>();
+    check_everywhere<bfloat16, D>();
   }
 }
 
@@ -80,6 +90,7 @@ LOCUS_DEVICE_TEST("functions of positive numbers", D) {
   check_positive<float, D>();
   if constexpr (all_dtypes<D>) {
     check_positive<double, D>();
+    check_positive<half, D>();
     check_positive<bfloat16, D>();
   }
 }
@@ -101,10 +112,12 @@ LOCUS_DEVICE_TEST("signs and squares of every signed type", D) {
 }
 
 LOCUS_DEVICE_TEST("rounding goes to the even neighbour from halfway", D) {
-  const auto x = tensor<float, D>({8}, {-2.5, -1.5, -0.5, -0.2, 0.5, 1.5, 2.5, 2.6});
-  CHECK_CLOSE(floor(x), {-3, -2, -1, -1, 0, 1, 2, 2});
-  CHECK_CLOSE(ceil(x), {-2, -1, 0, 0, 1, 2, 3, 3});
-  CHECK_CLOSE(round(x), {-2, -2, 0, 0, 0, 2, 2, 3});
+  check_rounding<float, D>();
+  if constexpr (all_dtypes<D>) {
+    check_rounding<double, D>();
+    check_rounding<half, D>();
+    check_rounding<bfloat16, D>();
+  }
 }
 
 LOCUS_DEVICE_TEST("functions at the ends of their range", D) {
