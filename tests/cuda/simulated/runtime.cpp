@@ -148,7 +148,9 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEve
   if (!first.is_timed || !last.is_timed || !first.stream || first.stream != last.stream) {
     simulated::stop("a time between events that have none");
   }
-  *milliseconds = static_cast<float>(last.clock - first.clock);
+  constexpr float least = 0.001f;  // no GPU measures less, and speeds are quotients
+  const auto passed = static_cast<float>(last.clock - first.clock);
+  *milliseconds = passed < least ? least : passed;
   return cudaSuccess;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
