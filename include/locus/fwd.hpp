@@ -27,6 +27,10 @@ template <class T, class D>
 class Sequential;
 template <class T, class D>
 class Linear;
+template <class T, class D>
+class LayerNorm;
+template <class T, class D>
+class RMSNorm;
 }  // namespace nn
 
 namespace optim {

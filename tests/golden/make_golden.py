@@ -120,6 +120,17 @@ def orders():
     keep("topk_2_indices", x.topk(2).indices)
 
 
+def normalizations():
+    x, w, b = leaf("norm_x", 3, 2, 4, 5), leaf("norm_w", 5), leaf("norm_b", 5)
+    differentiate("layer_norm", F.layer_norm(x, (5,), w, b), x=x, w=w, b=b)
+    differentiate("layer_norm_plain", F.layer_norm(x, (5,), eps=0.5), x=x)
+    differentiate("rms_norm", F.rms_norm(x, (5,), w), x=x, w=w)
+    differentiate("rms_norm_plain", F.rms_norm(x, (5,), eps=0.5), x=x)
+    w, b = leaf("norm_w_45", 4, 5), leaf("norm_b_45", 4, 5)
+    differentiate("layer_norm_45", F.layer_norm(x, (4, 5), w, b, 1e-3), x=x, w=w, b=b)
+    differentiate("rms_norm_45", F.rms_norm(x, (4, 5), w), x=x, w=w)
+
+
 def write(path):
     """One line per tensor: its name, its extents, a colon, its elements."""
     lines = [f"# written by {pathlib.Path(sys.argv[0]).name} with PyTorch {torch.__version__.split('+')[0]}"]
@@ -130,6 +141,6 @@ def write(path):
 
 
 if __name__ == "__main__":
-    for make in reductions, cross_entropies, products, lookups, orders:
+    for make in reductions, cross_entropies, products, lookups, orders, normalizations:
         make()
     write(pathlib.Path(__file__).with_name("ops.txt"))

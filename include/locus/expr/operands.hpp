@@ -108,6 +108,16 @@ template <class L, class R>
   requires(InFlight<L> || InFlight<R>)
 struct Mistake<L, R> : InFlightMistake {};
 
+/// What is wrong with the weights of an input, and with the bias beside them: never both, so that one refusal answers.
+template <class X, class W>
+struct WeightMistake
+    : FirstMistake<PlaceMistake<X, W, error::input_is_on, error::weights_are_on>, Mistake<X, W>, IntegerMistake<X>> {};
+template <class X, class W, class B>
+struct BiasMistake : NoMistake {};
+template <class X, class W, TensorLike B>
+  requires IsWrong<WeightMistake<X, W>, Wrong::nothing>
+struct BiasMistake<X, W, B> : FirstMistake<PlaceMistake<X, B, error::input_is_on, error::bias_is_on>, Mistake<X, B>> {};
+
 /// The first two of several operands, tensors or numbers, that are in two places.
 template <class... X>
 struct PlacesAmong : NoMistake {};

@@ -138,15 +138,6 @@ namespace detail {
 template <class X, class W>
 concept LinearOperands = Multipliable<X, W> && FloatingDType<value_of<X>>;
 
-template <class X, class W>
-struct WeightMistake
-    : FirstMistake<PlaceMistake<X, W, error::input_is_on, error::weights_are_on>, Mistake<X, W>, IntegerMistake<X>> {};
-template <class X, class W, class B>
-struct BiasMistake : NoMistake {};
-template <class X, class W, TensorLike B>
-  requires IsWrong<WeightMistake<X, W>, Wrong::nothing>
-struct BiasMistake<X, W, B> : FirstMistake<PlaceMistake<X, B, error::input_is_on, error::bias_is_on>, Mistake<X, B>> {};
-
 template <class F, class... X>
 using linear_t = operation::Linear<F, joint_role<X::role...> == Role::traced &&
                                           !DerivedByOutput<F, typename CommonValue<X...>::type>>;

@@ -1,0 +1,226 @@
+#pragma once
+// Layer normalization and its form without a mean, RMS normalization, over the last dimensions. Rows are read once and
+// stay on chip.
+
+// First, so that the compiler's path to what is refused is short.
+#include <locus/expr/operands.hpp>
+
+#include <locus/ops/layer_norm_rows.hpp>
+#include <locus/ops/reduction.hpp>
+
+#include <limits>
+
+namespace locus::inline LOCUS_ABI {
+
+namespace detail {
+
+/// A tensor as the rows that its last dimensions make.
+struct NormalizedRows {
+  std::int64_t rows = 1, cols = 1;
+
+  /// throws ShapeError unless `normalized` names the last dimensions of `shape`, ArgumentError for an eps below 0
+  LOCUS_OUT_OF_LINE NormalizedRows(const char* name, const Shape& shape, const Shape& normalized, double eps) {
+    const int leading = shape.rank() - normalized.rank();
+    bool fits = leading >= 0 && normalized.rank() > 0;
+    for (int d = 0; fits && d < shape.rank(); ++d) {
+      (d < leading ? rows : cols) *= shape[d];
+      fits = d < leading || shape[d] == normalized[d - leading];
+    }
+    if (!fits)
+      fail<ShapeError>({name, ": input of shape ", shape, " with normalized shape ", normalized,
+                        "; expected one or more extents, those of the input's last dimensions"});
+    if (!(eps >= 0)) fail<ArgumentError>({name, ": eps is ", eps, "; expected 0 or more"});
+    if (cols == 0) rows = 0;  // no row has a first element
+  }
+
+  /// (rows, cols, 1), as rows_of takes it: a view where the strides allow it, a copy otherwise.
+  template <class T, class D>
+  [[nodiscard]] Tensor<T, D> of(const Tensor<T, D>& x) const {
+    return x.reshape({rows, cols, 1});
+  }
+};
+
+}  // namespace detail
+
+namespace operation {
+
+/// (x - mean) / sqrt(variance + eps) * weight + bias; without `centers`, x / sqrt(mean square + eps) * weight. A weight
+/// or bias without memory is none.
+template <bool centers>
+struct LayerNorm {
+  static constexpr const char* name = centers ? "layer_norm" : "rms_norm";
+  Shape normalized;
+  double eps;
+
+  /// For backward: the rows of x, the weight, and what is known of each row.
+  template <class T, class D, class R>
+  using Saved = Tuple<Tensor<T, D>, Tensor<T, D>, Tensor<R, D>>;
+
+  template <class T, class D>
+  auto forward(const Tensor<T, D>& x) const {
+    return forward(x, Tensor<T, D>{}, Tensor<T, D>{});
+  }
+  template <class T, class D>
+  auto forward(const Tensor<T, D>& x, const Tensor<T, D>& weight) const {
+    return forward(x, weight, Tensor<T, D>{});
+  }
+  template <class T, class D, class R = compute_t<T>>
+  auto forward(const Tensor<T, D>& x, const Tensor<T, D>& given_weight, const Tensor<T, D>& given_bias) const {
+    const detail::NormalizedRows count(name, x.shape(), normalized, eps);
+    require_shape("weight", given_weight);
+    require_shape("bias", given_bias);
+    detail::require_same_ordinal(name, x, given_weight, given_bias);
+    const auto weight = given_weight.contiguous(), bias = given_bias.contiguous();
+    const auto rows = count.of(x);
+    const Tensor<T, D> y(x.shape(), x.device());
+    const Tensor<R, D> moments({centers ? 2 : 1, count.rows, 1, 1}, x.device());
+    Backend<D>::for_each_row(x.device(), count.rows, count.cols,
+                             detail::LayerNormRow<T, centers>{detail::rows_of(rows),
+                                                              {weight.data(), bias.data()},
+                                                              static_cast<R>(eps),
+                                                              detail::moments_of(moments),
+                                                              detail::rows_of(count.of(y), 1)});
+    return Forwarded{y, Tuple(rows, weight, moments)};
+  }
+
+  template <class T, class D, class R>
+  void backward(const Saved<T, D, R>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
+    if (!dx) return;
+    const auto& [x, weight, moments] = saved;
+    const auto dy = g.reshape(x.shape());
+    const auto target = dx.open();
+    const auto out = target.out.reshape(x.shape());
+    Backend<D>::for_each_row(g.device(), x.size(0), x.size(1),
+                             detail::LayerNormRowBackward<T, centers>{detail::rows_of(x),
+                                                                      detail::rows_of(dy),
+                                                                      {weight.data(), nullptr},
+                                                                      detail::moments_of(moments),
+                                                                      detail::rows_of(out, 1),
+                                                                      target.accumulate});
+  }
+  template <class T, class D, class R>
+  void backward(const Saved<T, D, R>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx, Gradient<T, D>& dweight) const {
+    backward(saved, g, dx);
+    if (!dweight) return;
+    const auto& [x, weight, moments] = saved;
+    const auto dy = g.reshape(x.shape());
+    const auto rstd = moments.select(0, 0);
+    if constexpr (centers) {
+      add_rows<detail::TimesNormalized>(dweight, dy, x, rstd, x.slice(1, 0, 1), moments.select(0, 1));
+    } else {
+      add_rows<detail::TimesNormalized>(dweight, dy, x, rstd);
+    }
+  }
+  template <class T, class D, class R>
+  void backward(const Saved<T, D, R>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx, Gradient<T, D>& dweight,
+                Gradient<T, D>& dbias) const {
+    backward(saved, g, dx, dweight);
+    if (dbias) add_rows<functor::Identity>(dbias, g.reshape(get<0>(saved).shape()));
+  }
+
+ private:
+  template <class T, class D>
+  void require_shape(const char* what, const Tensor<T, D>& x) const {
+    if (x.buffer() && !(x.shape() == normalized))
+      fail<ShapeError>(
+          {name, ": ", what, " of shape ", x.shape(), " for normalized shape ", normalized, "; expected ", normalized});
+  }
+
+  /// The sum of f(rows...) over the rows. One launch.
+  template <class F, class T, class D, class... In>
+  static void add_rows(Gradient<T, D>& gradient, const Tensor<T, D>& rows, const Tensor<In, D>&... others) {
+    const auto target = gradient.open();
+    [&]<int... i>(std::integer_sequence<int, i...>) {
+      detail::reduce_into(target.out, target.accumulate, rows.shape(), detail::FoldedAxes(name, rows.shape(), 0),
+                          Apply<F, Symbol<i>...>{}, fold::Sum<T>{}, rows, others...);
+    }(std::make_integer_sequence<int, static_cast<int>(sizeof...(In)) + 1>{});
+  }
+};
+
+}  // namespace operation
+
+namespace detail {
+template <class X, class... W>
+concept NormalizedWith =
+    Computes<X> && FloatingDType<value_of<X>> && (TensorLike<W> && ...) && (Combinable<X, W> && ...);
+
+/// As where nothing is said of it in PyTorch: that of the type in which rows are computed.
+template <class X>
+inline constexpr double rms_eps = std::numeric_limits<compute_t<value_of<X>>>::epsilon();
+}  // namespace detail
+
+/// (x - mean) / sqrt(variance + eps) * weight + bias over the last dimensions (Ba, Kiros and Hinton, 2016), which
+/// `normalized_shape` names; the variance is the population's. Accurate beside an offset common to a row, however
+/// large. shape: x (..., normalized_shape), weight and bias normalized_shape or an empty handle for none -> that of x
+/// gradient: with n = (x - mean) rstd and d = g * weight: rstd (d - mean(d) - n mean(d n)) for x, over the rows
+///        sum(g n) for the weight and sum(g) for the bias
+/// cost:  one launch, which reads x once and writes y once; backward one launch for each gradient that is wanted. Saves
+///        x, the weight and two numbers per row. Dimensions that do not merge into rows cost a copy.
+/// throws ShapeError naming the shapes; ArgumentError unless eps >= 0
+///
+///     auto y = layer_norm(x, {64}, weight, bias);
+template <detail::FloatingOperand X>
+[[nodiscard]] auto layer_norm(const X& x, const Shape& normalized_shape, double eps = 1e-5) {
+  return apply(operation::LayerNorm<true>{normalized_shape, eps}, x);
+}
+template <class X, class W>
+  requires detail::NormalizedWith<X, W>
+[[nodiscard]] auto layer_norm(const X& x, const Shape& normalized_shape, const W& weight, double eps = 1e-5) {
+  return apply(operation::LayerNorm<true>{normalized_shape, eps}, x, weight);
+}
+template <class X, class W, class B>
+  requires detail::NormalizedWith<X, W, B>
+[[nodiscard]] auto layer_norm(const X& x, const Shape& normalized_shape, const W& weight, const B& bias,
+                              double eps = 1e-5) {
+  return apply(operation::LayerNorm<true>{normalized_shape, eps}, x, weight, bias);
+}
+
+/// x / sqrt(mean(x^2) + eps) * weight over the last dimensions (Zhang and Sennrich, 2019), which `normalized_shape`
+/// names. By default eps is the machine epsilon of the type in which x is computed: float for half and bfloat16.
+/// shape, gradient, cost, errors: those of layer_norm, with the mean as 0, one number per row saved, and no bias
+///
+///     auto y = rms_norm(x, {64}, weight);
+template <detail::FloatingOperand X>
+[[nodiscard]] auto rms_norm(const X& x, const Shape& normalized_shape, double eps = detail::rms_eps<X>) {
+  return apply(operation::LayerNorm<false>{normalized_shape, eps}, x);
+}
+template <class X, class W>
+  requires detail::NormalizedWith<X, W>
+[[nodiscard]] auto rms_norm(const X& x, const Shape& normalized_shape, const W& weight,
+                            double eps = detail::rms_eps<X>) {
+  return apply(operation::LayerNorm<false>{normalized_shape, eps}, x, weight);
+}
+
+#define LOCUS_REFUSED_FUNCTION layer_norm
+#define LOCUS_REFUSED_PARAMETERS , const Shape&, double = 0
+#include <locus/expr/refuse_function.inc>
+#define LOCUS_REFUSED layer_norm(const L&, const Shape&, const R&, const auto&...)
+#define LOCUS_REFUSED_CALL "layer_norm(x, shape, weight, bias)"
+#define LOCUS_REFUSED_TEMPLATE class L, detail::HasPlace R
+#define LOCUS_REFUSED_OPERANDS L, R
+#define LOCUS_REFUSED_MISTAKE detail::WeightMistake<L, R>
+#define LOCUS_REFUSED_LEFT "the input is"
+#define LOCUS_REFUSED_RIGHT "the weights are"
+#include <locus/device/refuse.inc>
+#define LOCUS_REFUSED layer_norm(const L&, const Shape&, const R&, const B&, double = 0)
+#define LOCUS_REFUSED_CALL "layer_norm(x, shape, weight, bias)"
+#define LOCUS_REFUSED_TEMPLATE class L, class R, class B
+#define LOCUS_REFUSED_OPERANDS L, R, B
+#define LOCUS_REFUSED_MISTAKE detail::BiasMistake<L, R, B>
+#define LOCUS_REFUSED_LEFT "the input is"
+#define LOCUS_REFUSED_RIGHT "the bias is"
+#include <locus/device/refuse.inc>
+
+#define LOCUS_REFUSED_FUNCTION rms_norm
+#define LOCUS_REFUSED_PARAMETERS , const Shape&, double = 0
+#include <locus/expr/refuse_function.inc>
+#define LOCUS_REFUSED rms_norm(const L&, const Shape&, const R&, double = 0)
+#define LOCUS_REFUSED_CALL "rms_norm(x, shape, weight)"
+#define LOCUS_REFUSED_TEMPLATE class L, detail::HasPlace R
+#define LOCUS_REFUSED_OPERANDS L, R
+#define LOCUS_REFUSED_MISTAKE detail::WeightMistake<L, R>
+#define LOCUS_REFUSED_LEFT "the input is"
+#define LOCUS_REFUSED_RIGHT "the weights are"
+#include <locus/device/refuse.inc>
+
+}  // namespace locus::inline LOCUS_ABI

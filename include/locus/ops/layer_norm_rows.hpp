@@ -1,0 +1,129 @@
+#pragma once
+// The launches of layer_norm and rms_norm: one row per element of the leading dimensions, and the gradients of their
+// weights.
+
+#include <locus/ops/fold.hpp>
+#include <locus/ops/rows.hpp>
+
+namespace locus::inline LOCUS_ABI::detail {
+
+/// How far an element is from the mean of its row. The mean is kept as the row's first element and the distance from
+/// it: a sum of the elements themselves, and the mean itself, would round at the size of an offset common to all.
+template <class R, bool centers>
+struct FromMean {
+  R first, offset;
+  LOCUS_FN R operator()(R v) const {
+    if constexpr (centers) return (v - first) - offset;
+    else return v;
+  }
+};
+
+/// What is known of every row: 1 / sqrt(variance + eps), and for layer_norm the offset of its mean.
+template <class R>
+struct RowMoments {
+  R *rstds, *offsets;
+};
+template <class R, class D>
+[[nodiscard]] RowMoments<R> moments_of(const Tensor<R, D>& moments) {
+  return {moments.data(), moments.data() + moments.size(1)};
+}
+
+/// normalized * weight + bias; null: 1 and 0
+template <class T>
+struct Affine {
+  using R = compute_t<T>;
+  const T *weight, *bias;
+  LOCUS_FN R operator()(R normalized, std::int64_t c) const {
+    const R scaled = weight ? normalized * load_as_register(weight[c]) : normalized;
+    return bias ? scaled + load_as_register(bias[c]) : scaled;
+  }
+};
+
+/// y = (x - mean) * rstd * weight + bias, where the mean of rms_norm is 0
+template <class T, bool centers>
+struct LayerNormRow {
+  using R = compute_t<T>;
+  static constexpr int fragments = 1;
+  static constexpr std::int64_t bytes_per_element = 2 * sizeof(T);
+  Rows<const T> x;
+  Affine<T> affine;
+  R eps;
+  RowMoments<R> moments;
+  Rows<T> y;
+
+  template <class Team>
+  LOCUS_HD void operator()(std::int64_t row, Team& team) const {
+    const auto values = team.load(x.input(row));
+    const R count = static_cast<R>(team.cols());
+    R first = 0, offset = 0;
+    if constexpr (centers) {
+      first = load_as_register(*x.row(row));
+      const R start = first;
+      offset = team.reduce(
+                   fold::Sum<T>{}, [=](R v, std::int64_t) LOCUS_INLINED { return v - start; }, values) /
+               count;
+      team.write(moments.offsets + row, offset);
+    }
+    const FromMean<R, centers> from_mean{first, offset};
+    const R squares = team.reduce(
+        fold::Sum<T>{}, [=](R v, std::int64_t) LOCUS_INLINED { return from_mean(v) * from_mean(v); }, values);
+    const R rstd = R(1) / std::sqrt(squares / count + eps);
+    team.write(moments.rstds + row, rstd);
+    const Affine<T> a = affine;
+    team.store(
+        y.output(row), [=](R v, std::int64_t c) LOCUS_INLINED { return a(from_mean(v) * rstd, c); }, values);
+  }
+};
+
+/// With n the normalized row and d = g * weight: dx = rstd (d - mean(d) - n mean(d n)), for rms_norm without mean(d)
+template <class T, bool centers>
+struct LayerNormRowBackward {
+  using R = compute_t<T>;
+  static constexpr int fragments = 2;
+  static constexpr std::int64_t bytes_per_element = 3 * sizeof(T);
+  Rows<const T> x, g;
+  Affine<T> affine;
+  RowMoments<R> moments;
+  Rows<T> dx;
+  bool accumulate;
+
+  template <class Team>
+  LOCUS_HD void operator()(std::int64_t row, Team& team) const {
+    auto normalized = team.load(x.input(row));
+    auto gradients = team.load(g.input(row));
+    const R count = static_cast<R>(team.cols()), rstd = moments.rstds[row];
+    FromMean<R, centers> from_mean{};
+    if constexpr (centers) from_mean = {load_as_register(*x.row(row)), moments.offsets[row]};
+    team.update([=](R v, std::int64_t) LOCUS_INLINED { return from_mean(v) * rstd; }, normalized);
+    const Affine<T> a = affine;
+    if (a.weight) team.update([=](R dy, std::int64_t c) LOCUS_INLINED { return a(dy, c); }, gradients);
+    const R share =
+        team.reduce(
+            fold::Sum<T>{}, [](R d, R n, std::int64_t) LOCUS_INLINED { return d * n; }, gradients, normalized) /
+        count;
+    R mean = 0;
+    if constexpr (centers) {
+      mean = team.reduce(
+                 fold::Sum<T>{}, [](R d, std::int64_t) LOCUS_INLINED { return d; }, gradients) /
+             count;
+    }
+    const R level = mean;
+    team.store(
+        dx.output(row, accumulate),
+        [=](R d, R n, std::int64_t) LOCUS_INLINED { return rstd * ((d - level) - n * share); }, gradients, normalized);
+  }
+};
+
+/// What a row adds to the gradient of the weight: g times the normalized element.
+struct TimesNormalized {
+  template <class R>
+  LOCUS_FN R operator()(R g, R x, R rstd) const {
+    return g * (x * rstd);
+  }
+  template <class R>
+  LOCUS_FN R operator()(R g, R x, R rstd, R first, R offset) const {
+    return g * (FromMean<R, true>{first, offset}(x)*rstd);
+  }
+};
+
+}  // namespace locus::inline LOCUS_ABI::detail
