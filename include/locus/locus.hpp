@@ -33,6 +33,7 @@
 #include <locus/ops/extreme.hpp>
 #include <locus/ops/index.hpp>
 #include <locus/ops/join.hpp>
+#include <locus/ops/layer_norm.hpp>
 #include <locus/ops/linear.hpp>
 #include <locus/ops/matmul.hpp>
 #include <locus/ops/moments.hpp>
@@ -43,6 +44,7 @@
 #include <locus/autograd/gradcheck.hpp>
 
 #include <locus/nn/activation.hpp>
+#include <locus/nn/layer_norm.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/nn/loss.hpp>
 #include <locus/nn/sequential.hpp>

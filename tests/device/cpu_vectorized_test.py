@@ -15,6 +15,7 @@ MAP = LOOPS / "map.hpp", "for (std::int64_t k = 0; k < n; ++k) {"
 FOLD = LOOPS / "rows.hpp", "for (int lane = 0; lane < lanes; ++lane) partial[lane] = op.combine(partial[lane], map("
 UPDATE = LOOPS / "rows.hpp", "for (std::int64_t c = 0; c < n; ++c) first[c] = f("
 RUN = LOOPS / "reduce.hpp", "for (int lane = 0; lane < lanes; ++lane) partial[lane] = op.combine(partial[lane], f("
+STORE = LOOPS / "rows.hpp", "for (std::int64_t c = 0; c < n; ++c) values[c] = static_cast<V>(f("
 COLUMNS = LOOPS / "reduce.hpp", "for (std::int64_t k = 0; k < n; ++k) totals[k] = op.combine("
 
 # What is computed, and which loops are vectorized for it, each how often.
@@ -31,6 +32,8 @@ CASES = [
     ("softmax(x, 1)", {FOLD: 2, UPDATE: 1}),
     ("log_softmax(x, 1)", {FOLD: 2}),
     ("logsumexp(x, 1)", {FOLD: 2}),
+    ("layer_norm(x, {8}, y, y)", {FOLD: 2, STORE: 4}),
+    ("rms_norm(x, {8}, y)", {FOLD: 1, STORE: 4}),
 ]
 PROCESSORS = [(), ("-mavx512f", "-mavx512dq", "-mavx512vl", "-mavx512bw", "-mavx2", "-mfma")]
 
@@ -49,6 +52,7 @@ def compile_case(case):
     with tempfile.TemporaryDirectory() as folder:
         source = pathlib.Path(folder) / "case.cpp"
         source.write_text(f"""#include <locus/ops/extreme.hpp>
+#include <locus/ops/layer_norm.hpp>
 #include <locus/ops/reduce.hpp>
 #include <locus/ops/softmax.hpp>
 using X = locus::Tensor<float>;
@@ -61,7 +65,7 @@ X f(const X& x, [[maybe_unused]] const X& y) {{ return {expression}; }}
 def check(report):
     if platform.machine() != "x86_64" or "gcc" not in common.find_compilers():
         return report.skip("vectorized loops", "there is no g++ for x86_64")
-    lines = {loop: line_of(loop) for loop in [MAP, FOLD, UPDATE, RUN, COLUMNS]}
+    lines = {loop: line_of(loop) for loop in [MAP, FOLD, UPDATE, STORE, RUN, COLUMNS]}
     cases = [(case, flags) for case in CASES for flags in PROCESSORS]
     for ((expression, loops), flags), (status, output) in common.parallel(compile_case, cases):
         name = " ".join([expression, *flags[:1]])
