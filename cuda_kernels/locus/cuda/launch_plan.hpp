@@ -94,15 +94,18 @@ struct MapGrid {
 /// Blocks that fill any GPU; a reduction is cut into no more chunks than that.
 inline constexpr int64_t most_chunks = 1024;
 
-/// Whether neighbouring outputs lie closer in memory than neighbouring summands.
+/// Whether neighbouring outputs lie closer in memory than neighbouring summands. An input that is repeated along either
+/// is near both ways: it decides where no other does.
 [[nodiscard]] inline bool prefers_outputs(const Piece& kept, const Piece& reduced, const OperandSlot* inputs) {
   const int64_t outputs = kept.extent[kept.rank - 1];
   if (outputs == 1 || reduced.elements <= 1) return outputs > 1;
   int along_outputs = 0, along_summands = 0;
   for (int i = 0; i < reduced.operands; ++i) {
+    const auto output = kept.inner_stride(i), summand = reduced.inner_stride(i);
     if (!inputs[i].data()) continue;
-    along_outputs += kept.inner_stride(i) == 1;
-    along_summands += reduced.inner_stride(i) == 1;
+    const int weight = output == 0 || summand == 0 ? 1 : max_launch_operands + 1;
+    along_outputs += output == 1 ? weight : 0;
+    along_summands += summand == 1 ? weight : 0;
   }
   return along_outputs > along_summands;
 }

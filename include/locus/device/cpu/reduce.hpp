@@ -186,14 +186,17 @@ class Reduction {
     std::byte* data_;
   };
 
-  /// Neighbouring outputs lie closer in memory than neighbouring summands: fold whole rows into a row of totals.
+  /// Neighbouring outputs lie closer in memory than neighbouring summands: fold whole rows into a row of totals. An
+  /// input that is repeated along either is near both ways: it decides where no other does.
   [[nodiscard]] bool prefers_columns() const {
     if (kept_.inner_extent() == 1 || reduced_.elements <= 1) return kept_.inner_extent() > 1;
     int columns = 0, runs = 0;
     for (int i = 0; i < reduced_.operands; ++i) {
+      const std::int64_t column = kept_.inner_stride(i), run = reduced_.inner_stride(i);
       if (!operands_[i].data) continue;
-      columns += kept_.inner_stride(i) == 1;
-      runs += reduced_.inner_stride(i) == 1;
+      const int weight = column == 0 || run == 0 ? 1 : max_operands + 1;
+      columns += column == 1 ? weight : 0;
+      runs += run == 1 ? weight : 0;
     }
     return columns > runs;
   }
