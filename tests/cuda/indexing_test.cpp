@@ -91,20 +91,6 @@ TEST_CASE("map: vectors and leftovers cover a run") {
   }
 }
 
-TEST_CASE("for_each_row: a team covers its columns") {
-  for (const int lanes : {32, 128, 512}) {
-    for (std::int64_t cols = 0; cols < 1500; cols += 7) {
-      std::vector<int> touched(static_cast<std::size_t>(cols));
-      for (int lane = 0; lane < lanes; ++lane) {
-        for (int item = 0; cuda::row_column(lane, lanes, item) < cols; ++item) {
-          ++touched[static_cast<std::size_t>(cuda::row_column(lane, lanes, item))];
-        }
-      }
-      CHECK(std::all_of(touched.begin(), touched.end(), [](int times) { return times == 1; }));
-    }
-  }
-}
-
 TEST_CASE("reduce: teams and chunks cover every summand of every output") {
   RandomLayouts random(4);
   for (int trial = 0; trial < 300; ++trial) {

@@ -452,9 +452,16 @@ struct Rows {
   }
 };
 
+/// How the rows of a test lie in memory: `gap` elements apart, or their elements side by side.
+struct RowLayout {
+  std::int64_t gap = 0;
+  bool transposed = false, has_weight = true;
+};
+
 template <class T>
-void check_rows(Philox& random, std::int64_t rows, std::int64_t cols, bool transposed, bool has_weight) {
-  Array<T> x(rows * cols + 1), out(rows * cols + 1);
+void check_rows(Philox& random, std::int64_t rows, std::int64_t cols, const RowLayout& layout) {
+  const std::int64_t row_stride = layout.transposed ? 1 : cols + layout.gap, col_stride = layout.transposed ? rows : 1;
+  Array<T> x(rows * (cols + layout.gap) + 1), out(rows * cols + 1);
   Array<float> weight(cols + 1);
   Array<double> sums(rows);
   Array<std::int64_t> best(rows);
@@ -463,28 +470,70 @@ void check_rows(Philox& random, std::int64_t rows, std::int64_t cols, bool trans
   fill(weight, random, 4);
   fill(sums, random);
   fill(best, random);
-  const std::int64_t row_stride = transposed ? 1 : cols, col_stride = transposed ? rows : 1;
   const float* const none = nullptr;
   Backend<Cpu>::for_each_row({}, rows, cols,
-                             Rows<T>{x.host(), has_weight ? weight.host() : none, out.host(), sums.host(), best.host(),
-                                     cols, row_stride, col_stride});
+                             Rows<T>{x.host(), layout.has_weight ? weight.host() : none, out.host(), sums.host(),
+                                     best.host(), cols, row_stride, col_stride});
   Backend<Cuda>::for_each_row({}, rows, cols,
-                              Rows<T>{x.device(), has_weight ? weight.device() : none, out.device(), sums.device(),
-                                      best.device(), cols, row_stride, col_stride});
-  INFO("rows ", rows, " cols ", cols);
+                              Rows<T>{x.device(), layout.has_weight ? weight.device() : none, out.device(),
+                                      sums.device(), best.device(), cols, row_stride, col_stride});
+  INFO("rows ", rows, " cols ", cols, " gap ", layout.gap);
   CHECK(first_difference(out) == -1);
   CHECK(first_difference(sums) == -1);
   CHECK(first_difference(best) == -1);
 }
 
-TEST_CASE("for_each_row equals Cpu's: rows in registers, in shared memory, in a workspace") {
+TEST_CASE("for_each_row equals Cpu's: rows of warps and blocks, in registers, in shared memory, in a workspace") {
   NEEDS_CUDA();
+#ifdef LOCUS_SIMULATED_CUDA
+  simulated::architecture = 80;  // a block per row, however long
+#endif
   Philox random(6);
   for (const std::int64_t cols :
-       {0, 1, 10, 31, 32, 33, 100, 128, 129, 500, 512, 513, 1000, 2049, 3050, 6100, 8200, 13000, 30000}) {
-    check_rows<float>(random, cols > 5000 ? 3 : 9, cols, false, true);
-    check_rows<double>(random, 2, cols, true, cols % 2 == 0);
-    if (cols < 1000) check_rows<half>(random, 17, cols, false, true);
+       {0,   1,   8,    10,   31,   32,   33,   64,   100,  128,  129,  255,   256,   257,  500,
+        512, 513, 1000, 1024, 2049, 3050, 4095, 4096, 4097, 6100, 8200, 13000, 30000, 60004}) {
+    check_rows<float>(random, cols > 5000 ? 2 : 9, cols, {});
+    check_rows<double>(random, 2, cols, {.transposed = true, .has_weight = cols % 2 == 0});
+    if (cols >= 9000) continue;
+    check_rows<float>(random, 3, cols, {.gap = 3, .has_weight = cols % 2 == 1});
+    check_rows<double>(random, 2, cols, {.gap = 2});
+    check_rows<half>(random, 5, cols, {.gap = 8 - cols % 8});
+    check_rows<bfloat16>(random, 2, cols, {.gap = 1});
+  }
+  check_rows<float>(random, 700, 24, {});
+  check_rows<half>(random, 130, 264, {});
+#ifdef LOCUS_SIMULATED_CUDA
+  CHECK(simulated::last_cluster == 1);
+  simulated::architecture = 90;
+#endif
+}
+
+TEST_CASE("for_each_row equals Cpu's: a cluster of blocks per row") {
+  NEEDS_CUDA();
+  Philox random(7);
+  for (const auto [rows, cols, cluster] : {std::array<std::int64_t, 3>{2, 4096, 2},
+                                           {3, 4096, 1},
+                                           {1, 8191, 2},
+                                           {1, 8192, 4},
+                                           {7, 8192, 2},
+                                           {2, 8193, 4},
+                                           {2, 16384, 4},
+                                           {2, 20001, 8},
+                                           {1, 32768, 8},
+                                           {2, 32769, 8},
+                                           {1, 65540, 8},
+                                           {2, 131073, 8},
+                                           {1, 300001, 8}}) {
+    check_rows<float>(random, rows, cols, {});
+#ifdef LOCUS_SIMULATED_CUDA
+    CHECK(simulated::last_cluster == cluster);
+#else
+    (void)cluster;
+#endif
+    if (cols > 20001) continue;
+    check_rows<float>(random, rows, cols, {.transposed = true, .has_weight = false});
+    check_rows<double>(random, rows, cols, {.gap = 2});
+    check_rows<half>(random, rows, cols, {});
   }
 }
 

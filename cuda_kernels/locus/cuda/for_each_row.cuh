@@ -1,184 +1,83 @@
 #pragma once
-// Cuda's for_each_row: a warp per row with its fragments in registers, or a block per row with them in shared memory
-// and, where that is full, in a workspace. The teams have the members of cpu::RowTeam.
+// Cuda's for_each_row: a team of a warp, a block or a cluster of blocks per row, with its fragments in registers, or in
+// shared memory and, where that is full, in a workspace. The team has the members of cpu::RowTeam.
 
+#include <locus/cuda/cluster.cuh>
+#include <locus/cuda/row_plan.hpp>
 #include <locus/cuda/trace.hpp>
+#include <locus/cuda/vectorize.cuh>
 #include <locus/cuda/warp.cuh>
 #include <locus/device/launch_log.hpp>
 
 namespace locus::inline LOCUS_ABI::cuda {
 
-/// A row in the registers of a warp: item k of a lane is column row_column(lane, 32, k).
-template <class R, int items>
-struct WarpFragment {
-  R values[items];
+/// What a block has for its rows besides registers.
+struct RowMemory {
+  unsigned char* partials;
+  unsigned char* shared;
+  std::size_t shared_bytes;
+  unsigned char* workspace;
 };
 
-/// A warp and its row of at most 32 * items columns.
-template <int items>
-class WarpRowTeam {
+/// Rows in registers: fragments of `item_count` values per thread.
+template <int item_count>
+class RegisterRows {
  public:
-  LOCUS_FN WarpRowTeam(int64_t cols, int lane) : cols_(static_cast<int>(cols)), lane_(lane) {}
-
-  [[nodiscard]] LOCUS_FN int64_t cols() const { return cols_; }
-
-  template <class T>
-  [[nodiscard]] LOCUS_FN WarpFragment<compute_t<T>, items> load(const RowInput<T>& row) const {
-    WarpFragment<compute_t<T>, items> fragment;
-    for_each_item([&](int k, int64_t) { fragment.values[k] = compute_t<T>(0); },
-                  [&](int k, int64_t c) {
-                    fragment.values[k] = row.data ? load_as_register(row.data[c * row.stride]) : compute_t<T>(0);
-                  });
-    return fragment;
-  }
-
-  template <class Op, class Map, class... R>
-  [[nodiscard]] LOCUS_FN typename Op::Accumulator reduce(const Op& op, const Map& map,
-                                                         const WarpFragment<R, items>&... x) const {
-    typename Op::Accumulator total = op.identity();
-    for_each_item([](int, int64_t) {}, [&](int k, int64_t c) { total = op.combine(total, map(x.values[k]..., c)); });
-    return warp_reduce(op, total, lane_);
-  }
-
-  template <class F, class R, class... Others>
-  LOCUS_FN void update(const F& f, WarpFragment<R, items>& first, const WarpFragment<Others, items>&... others) const {
-    for_each_item([](int, int64_t) {},
-                  [&](int k, int64_t c) { first.values[k] = f(first.values[k], others.values[k]..., c); });
-  }
-
-  template <class T, class F, class... R>
-  LOCUS_FN void store(const RowOutput<T>& row, const F& f, const WarpFragment<R, items>&... x) const {
-    for_each_item([](int, int64_t) {},
-                  [&](int k, int64_t c) {
-                    T& target = row.data[c * row.stride];
-                    const compute_t<T> value = static_cast<compute_t<T>>(f(x.values[k]..., c));
-                    target = from_register<T>(row.accumulate ? load_as_register(target) + value : value);
-                  });
-  }
-
-  template <class T>
-  LOCUS_FN void write(T* target, compute_t<T> value) const {
-    if (lane_ == 0) *target = from_register<T>(value);
-  }
-
- private:
-  template <class Outside, class Inside>
-  LOCUS_FN void for_each_item(const Outside& outside, const Inside& inside) const {
-#if LOCUS_ON_DEVICE
-#pragma unroll
-#endif
-    for (int k = 0; k < items; ++k) {
-      const int64_t c = row_column(lane_, warp_size, k);
-      if (c < cols_) {
-        inside(k, c);
-      } else {
-        outside(k, c);
-      }
-    }
-  }
-
-  int cols_;
-  int lane_;
-};
-
-/// A row in the memory of a block; a thread touches its own columns only: row_column(thread, threads, k).
-template <class R>
-struct BlockFragment {
-  R* values;
-};
-
-/// A block and its row.
-class BlockRowTeam {
- public:
-  static constexpr int max_threads = 512;
-  static constexpr int max_accumulator = 32;  // bytes
-  /// Where the warps' partial results meet: two sets in turn, so that one barrier per reduction suffices.
-  struct Partials {
-    alignas(16) unsigned char bytes[2][max_threads / warp_size][max_accumulator];
-  };
-  /// On-chip memory for fragments, and a workspace of this block for those that do not fit.
-  struct Memory {
-    unsigned char* shared;
-    std::size_t shared_bytes;
-    unsigned char* workspace;
+  static constexpr int items = item_count;
+  template <class R>
+  struct Fragment {
+    R values[items];
   };
 
-  LOCUS_FN BlockRowTeam(int64_t cols, const Memory& memory, Partials& partials, int thread, int threads)
-      : cols_(cols), memory_(memory), partials_(partials), thread_(thread), threads_(threads) {}
+  LOCUS_FN RegisterRows(const RowPlan&, const RowMemory&, int) {}
+  LOCUS_FN void clear() {}
+  template <class Visit>
+  LOCUS_FN void for_each_tile(int64_t cols, int, const Visit& visit) const {
+    visit(RowTile{0, 0, static_cast<int>(cols)});
+  }
+  template <class R>
+  [[nodiscard]] LOCUS_FN Fragment<R> make() {
+    return {};
+  }
+  template <class Values>
+  [[nodiscard]] LOCUS_FN auto& at(Values& fragment, const RowTile&, int k) const {
+    return fragment.values[k];
+  }
+};
 
+/// Rows in the memory of their block of RowPlan::team_threads, where threads beside each other have values beside each
+/// other.
+class MemoryRows {
+ public:
+  static constexpr int items = row_items, threads = RowPlan::team_threads;
+  template <class R>
+  struct Fragment {
+    R* values;
+  };
+
+  LOCUS_FN MemoryRows(const RowPlan& plan, const RowMemory& memory, int thread)
+      : memory_(memory), tiles_(plan.tiles), thread_(thread) {}
   /// Forgets the fragments.
-  LOCUS_FN void next_row() { shared_used_ = workspace_used_ = 0; }
-
-  [[nodiscard]] LOCUS_FN int64_t cols() const { return cols_; }
-
-  template <class T>
-  [[nodiscard]] LOCUS_FN BlockFragment<compute_t<T>> load(const RowInput<T>& row) {
-    using R = compute_t<T>;
-    BlockFragment<R> fragment{static_cast<R*>(take(sizeof(R)))};
-    constexpr int in_flight = 4;
-    for (int64_t c = thread_; c < cols_; c += in_flight * threads_) {
-      R values[in_flight];
+  LOCUS_FN void clear() { shared_used_ = workspace_used_ = 0; }
+  template <class Visit>
+  LOCUS_FN void for_each_tile(int64_t cols, int lanes, const Visit& visit) const {
 #if LOCUS_ON_DEVICE
-#pragma unroll
+#pragma unroll 1
 #endif
-      for (int k = 0; k < in_flight; ++k) {
-        const int64_t at = c + row_column(0, threads_, k);
-        values[k] = row.data && at < cols_ ? load_as_register(row.data[at * row.stride]) : R(0);
-      }
-#if LOCUS_ON_DEVICE
-#pragma unroll
-#endif
-      for (int k = 0; k < in_flight; ++k) {
-        const int64_t at = c + row_column(0, threads_, k);
-        if (at < cols_) fragment.values[at] = values[k];
-      }
-    }
-    return fragment;
+    for (int64_t tile = 0; tile < tiles_; ++tile) visit(RowTile::of(tile, cols, lanes));
   }
-
-  template <class Op, class Map, class... R>
-  [[nodiscard]] LOCUS_FN typename Op::Accumulator reduce(const Op& op, const Map& map, const BlockFragment<R>&... x) {
-    using A = typename Op::Accumulator;
-    static_assert(sizeof(A) <= max_accumulator && alignof(A) <= 16,
-                  "for_each_row: an accumulator has at most 32 bytes");
-    A total = op.identity();
-    for (int64_t c = thread_; c < cols_; c += threads_) total = op.combine(total, map(x.values[c]..., c));
-    total = warp_reduce(op, total, thread_ % warp_size);
-    auto& set = partials_.bytes[turn_];
-    turn_ ^= 1;
-    if (thread_ % warp_size == 0) memcpy(set[thread_ / warp_size], &total, sizeof(A));
-    synchronize_block();
-    memcpy(&total, set[0], sizeof(A));
-    for (int warp = 1; warp < threads_ / warp_size; ++warp) {
-      A other = total;
-      memcpy(&other, set[warp], sizeof(A));
-      total = op.combine(total, other);
-    }
-    return total;
+  template <class R>
+  [[nodiscard]] LOCUS_FN Fragment<R> make() {
+    return {static_cast<R*>(take(sizeof(R))) + thread_};
   }
-
-  template <class F, class R, class... Others>
-  LOCUS_FN void update(const F& f, BlockFragment<R>& first, const BlockFragment<Others>&... others) const {
-    for (int64_t c = thread_; c < cols_; c += threads_) first.values[c] = f(first.values[c], others.values[c]..., c);
-  }
-
-  template <class T, class F, class... R>
-  LOCUS_FN void store(const RowOutput<T>& row, const F& f, const BlockFragment<R>&... x) const {
-    for (int64_t c = thread_; c < cols_; c += threads_) {
-      T& target = row.data[c * row.stride];
-      const compute_t<T> value = static_cast<compute_t<T>>(f(x.values[c]..., c));
-      target = from_register<T>(row.accumulate ? load_as_register(target) + value : value);
-    }
-  }
-
-  template <class T>
-  LOCUS_FN void write(T* target, compute_t<T> value) const {
-    if (thread_ == 0) *target = from_register<T>(value);
+  template <class R>
+  [[nodiscard]] LOCUS_FN R& at(const Fragment<R>& fragment, const RowTile& tile, int k) const {
+    return fragment.values[(tile.number * items + k) * threads];
   }
 
  private:
-  [[nodiscard]] LOCUS_FN void* take(std::size_t bytes_per_column) {
-    const std::size_t bytes = (static_cast<std::size_t>(cols_) * bytes_per_column + 15) / 16 * 16;
+  [[nodiscard]] LOCUS_FN void* take(std::size_t bytes_per_value) {
+    const std::size_t bytes = static_cast<std::size_t>(tiles_ * items * threads) * bytes_per_value;
     if (shared_used_ + bytes <= memory_.shared_bytes) {
       shared_used_ += bytes;
       return memory_.shared + (shared_used_ - bytes);
@@ -187,78 +86,247 @@ class BlockRowTeam {
     return memory_.workspace + (workspace_used_ - bytes);
   }
 
-  int64_t cols_;
-  Memory memory_;
-  Partials& partials_;
-  int thread_, threads_;
+  RowMemory memory_;
+  int64_t tiles_;
+  int thread_;
   std::size_t shared_used_ = 0, workspace_used_ = 0;
+};
+
+/// The threads that share a row, and their part of it. The first row that is loaded decides which columns a thread
+/// has: vectors of neighbours where the row is aligned for them.
+template <class Storage>
+class RowTeam {
+ public:
+  static constexpr int items = Storage::items;
+
+  /// `rank`: number of the block in its cluster
+  LOCUS_FN RowTeam(int64_t cols, const RowPlan& plan, const RowMemory& memory, int thread, int rank)
+      : storage_(plan, memory, thread),
+        cols_(cols),
+        columns_{rank * plan.threads + thread, plan.cluster * plan.threads},
+        threads_(plan.threads),
+        cluster_(plan.cluster),
+        partials_(memory.partials) {}
+
+  LOCUS_FN void next_row() {
+    storage_.clear();
+    arranged_ = false;
+  }
+
+  [[nodiscard]] LOCUS_FN int64_t cols() const { return cols_; }
+
+  template <class T>
+  [[nodiscard]] LOCUS_FN auto load(const RowInput<T>& row) {
+    auto fragment = storage_.template make<compute_t<T>>();
+    if (!arranged_) columns_.arrange(are_vectors(row.data, row.stride) ? (row_vector<T> > 4 ? 8 : 4) : 1);
+    arranged_ = true;
+    const bool vectors = accesses_vectors(row.data, row.stride);
+    storage_.for_each_tile(cols_, columns_.lanes, [&](const RowTile& tile) {
+      compute_t<T> values[items];
+      read(row, vectors, tile, values);
+      for_each_item([&](int k) { storage_.at(fragment, tile, k) = values[k]; });
+    });
+    return fragment;
+  }
+
+  template <class Op, class Map, class... X>
+  [[nodiscard]] LOCUS_FN typename Op::Accumulator reduce(const Op& op, const Map& map, const X&... x) {
+    typename Op::Accumulator total = op.identity();
+    for_each_column(
+        [&](const RowTile& tile, int k, int64_t c) { total = op.combine(total, map(storage_.at(x, tile, k)..., c)); });
+    return fold(op, total);
+  }
+
+  template <class F, class X, class... Others>
+  LOCUS_FN void update(const F& f, X& first, const Others&... others) const {
+    for_each_column([&](const RowTile& tile, int k, int64_t c) {
+      storage_.at(first, tile, k) = f(storage_.at(first, tile, k), storage_.at(others, tile, k)..., c);
+    });
+  }
+
+  template <class T, class F, class... X>
+  LOCUS_FN void store(const RowOutput<T>& row, const F& f, const X&... x) const {
+    using R = compute_t<T>;
+    const bool vectors = accesses_vectors(row.data, row.stride);
+    storage_.for_each_tile(cols_, columns_.lanes, [&](const RowTile& tile) {
+      R values[items];
+      if (row.accumulate) read(RowInput<T>{row.data, row.stride}, vectors, tile, values);
+      for_each_item([&](int k) {
+        if (columns_(k) >= tile.columns) return;
+        const R value = static_cast<R>(f(storage_.at(x, tile, k)..., tile.begin + columns_(k)));
+        values[k] = row.accumulate ? static_cast<R>(values[k] + value) : value;
+      });
+      write(row, vectors, tile, values);
+    });
+  }
+
+  template <class T>
+  LOCUS_FN void write(T* target, compute_t<T> value) const {
+    if (columns_.lane == 0) *target = from_register<T>(value);
+  }
+
+ private:
+  template <class T>
+  static constexpr int width = items < row_vector<T> ? 1 : row_vector<T>;
+
+  template <class Visit>
+  LOCUS_FN static void for_each_item(const Visit& visit) {
+#if LOCUS_ON_DEVICE
+#pragma unroll
+#endif
+    for (int k = 0; k < items; ++k) visit(k);
+  }
+  template <class Visit>
+  LOCUS_FN void for_each_column(const Visit& visit) const {
+    storage_.for_each_tile(cols_, columns_.lanes, [&](const RowTile& tile) {
+      for_each_item([&](int k) {
+        if (columns_(k) < tile.columns) visit(tile, k, tile.begin + columns_(k));
+      });
+    });
+  }
+
+  template <class T>
+  [[nodiscard]] LOCUS_FN static bool are_vectors(const T* data, int64_t stride) {
+    return width<T> > 1 && data && stride == 1 && reinterpret_cast<std::uintptr_t>(data) % (sizeof(T) * width<T>) == 0;
+  }
+  template <class T>
+  [[nodiscard]] LOCUS_FN bool accesses_vectors(const T* data, int64_t stride) const {
+    return columns_.run() >= width<T> && are_vectors(data, stride);
+  }
+  /// The columns of a tile before this one are accessed in vectors, the others one by one.
+  template <class T>
+  [[nodiscard]] LOCUS_FN static int whole_vectors(const RowTile& tile, bool vectors) {
+    return vectors ? tile.columns / width<T> * width<T> : 0;
+  }
+
+  /// What a tile of the row has for this thread; 0 where it has nothing.
+  template <class T>
+  LOCUS_FN void read(const RowInput<T>& row, bool vectors, const RowTile& tile, compute_t<T> (&values)[items]) const {
+    constexpr int w = width<T>;
+    const int whole = whole_vectors<T>(tile, vectors);
+    const T* const data = row.data ? row.data + tile.begin * row.stride : nullptr;
+    InputVector<const T*, w> vector[items / w];
+    for_each_item([&](int k) {
+      if (k % w == 0) vector[k / w].load(columns_(k) < whole ? data : nullptr, columns_(k), 0);
+    });
+    for_each_item([&](int k) { values[k] = vector[k / w][k % w]; });
+    if (whole == tile.columns || !data) return;
+    for_each_item([&](int k) {
+      const int c = columns_(k);
+      if (c >= whole && c < tile.columns) values[k] = load_as_register(data[c * row.stride]);
+    });
+  }
+
+  template <class T>
+  LOCUS_FN void write(const RowOutput<T>& row, bool vectors, const RowTile& tile,
+                      const compute_t<T> (&values)[items]) const {
+    constexpr int w = width<T>;
+    const int whole = whole_vectors<T>(tile, vectors);
+    T* const data = row.data + tile.begin * row.stride;
+    for_each_item([&](int k) {
+      if (k % w != 0 || columns_(k) >= whole) return;
+      OutputVector<T, w> vector;
+      for (int j = 0; j < w; ++j) vector.set(j, values[k + j]);
+      vector.store(data, columns_(k));
+    });
+    if (whole == tile.columns) return;
+    for_each_item([&](int k) {
+      const int c = columns_(k);
+      if (c >= whole && c < tile.columns) data[c * row.stride] = from_register<T>(values[k]);
+    });
+  }
+
+  /// Folds the threads' values; all threads get the same bits.
+  template <class Op, class A>
+  [[nodiscard]] LOCUS_FN A fold(const Op& op, A total) {
+    static_assert(sizeof(A) <= RowPlan::max_accumulator && alignof(A) <= 16,
+                  "for_each_row: an accumulator has at most 32 bytes");
+    const int lane = columns_.lane % warp_size;
+    total = warp_reduce(op, total, lane);
+    const int warps = items == 1 ? 1 : threads_ / warp_size * cluster_;
+    if (warps == 1) return total;
+    unsigned char* const set = partials_ + turn_ * warps * RowPlan::max_accumulator;
+    turn_ ^= 1;
+    unsigned char* const own = set + columns_.lane / warp_size * RowPlan::max_accumulator;
+    if (cluster_ == 1) {
+      if (lane == 0) memcpy(own, &total, sizeof(A));
+      synchronize_block();
+    } else {
+      if (lane < cluster_) memcpy(in_block_of_cluster(own, lane), &total, sizeof(A));
+      synchronize_cluster();
+    }
+    A all = op.identity();
+    for (int warp = lane; warp < warps; warp += warp_size) {
+      A other = total;
+      memcpy(&other, set + warp * RowPlan::max_accumulator, sizeof(A));
+      all = op.combine(all, other);
+    }
+    return warp_reduce(op, all, lane);
+  }
+
+  Storage storage_;
+  int64_t cols_;
+  RowColumns columns_;
+  int threads_, cluster_;
+  unsigned char* partials_;
   int turn_ = 0;
+  bool arranged_ = false;
 };
 
 namespace detail {
-inline constexpr int warps_per_block = 4;
-
-template <int items, class F>
-__global__ void __launch_bounds__(warps_per_block* warp_size)
-    rows_by_warp(const __grid_constant__ F f, int64_t rows, int64_t cols) {
-  const int warp = static_cast<int>(threadIdx.x) / warp_size, lane = static_cast<int>(threadIdx.x) % warp_size;
-  for (int64_t row = int64_t{blockIdx.x} * warps_per_block + warp; row < rows;
-       row += int64_t{gridDim.x} * warps_per_block) {
-    WarpRowTeam<items> team(cols, lane);
-    f(row, team);
-  }
-}
-
-template <class F>
-__global__ void __launch_bounds__(BlockRowTeam::max_threads)
-    rows_by_block(const __grid_constant__ F f, int64_t rows, int64_t cols, std::size_t shared_bytes,
-                  unsigned char* workspace, std::size_t workspace_bytes) {
+template <class Storage, class F>
+__global__ void __launch_bounds__(RowPlan::team_threads, 1)
+    rows_by_team(const __grid_constant__ F f, int64_t rows, int64_t cols, const __grid_constant__ RowPlan plan,
+                 unsigned char* workspace) {
   extern __shared__ __align__(16) unsigned char shared[];
-  __shared__ BlockRowTeam::Partials partials;
-  BlockRowTeam team(cols, {shared, shared_bytes, workspace + blockIdx.x * workspace_bytes}, partials,
-                    static_cast<int>(threadIdx.x), static_cast<int>(blockDim.x));
-  for (int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
+  const RowMemory memory{shared, shared + plan.partial_bytes, plan.fragment_bytes,
+                         workspace + blockIdx.x * plan.workspace_bytes};
+  const int thread = static_cast<int>(threadIdx.x) % plan.threads;
+  RowTeam<Storage> team(cols, plan, memory, thread, static_cast<int>(blockIdx.x) % plan.cluster);
+  if (plan.cluster > 1) synchronize_cluster();  // all blocks are there to be written to
+  const int64_t first = int64_t{blockIdx.x / static_cast<unsigned>(plan.cluster)} * plan.teams;
+  const int64_t step = int64_t{gridDim.x / static_cast<unsigned>(plan.cluster)} * plan.teams;
+  for (int64_t row = first + static_cast<int>(threadIdx.x) / plan.threads; row < rows; row += step) {
     team.next_row();
     f(row, team);
   }
 }
 
-/// A grid that was launched.
-struct RowLaunch {
-  unsigned blocks = 0, threads = 0;
-};
-
-template <int items, class F>
-RowLaunch launch_rows_by_warp(Context& context, int64_t rows, int64_t cols, const F& f) {
-  constexpr int64_t most_blocks = 1 << 20;
-  const int64_t wanted = divide_up(rows, warps_per_block);
-  const auto blocks = static_cast<unsigned>(wanted < most_blocks ? wanted : most_blocks);
-  rows_by_warp<items><<<blocks, warps_per_block * warp_size, 0, context.stream()>>>(f, rows, cols);
-  return {blocks, warps_per_block * warp_size};
+/// What the GPU has for the rows of a functor; clusters, where the kernel was compiled for them.
+template <class F>
+[[nodiscard]] RowDevice row_device(const Context& context, int64_t cols) {
+  RowDevice device{context.multiprocessors(), context.shared_memory(), 1};
+  if (context.has_clusters() && cols >= 2 * RowPlan::columns_worth_block) {
+    cudaFuncAttributes kernel;
+    check(cudaFuncGetAttributes(&kernel, &rows_by_team<MemoryRows, F>), "for_each_row: attributes");
+    if (kernel.ptxVersion >= 90) device.largest_cluster = 8;
+  }
+  return device;
 }
 
-template <class F>
-RowLaunch launch_rows_by_block(Context& context, int64_t rows, int64_t cols, const F& f) {
-  constexpr std::size_t reserved = 4096;  // static shared memory, and what the system takes
-  const std::size_t most_shared = context.shared_memory() > reserved ? context.shared_memory() - reserved : 0;
-  const std::size_t padding = 16 * static_cast<std::size_t>(F::fragments);
-  const std::size_t needed = 8 * static_cast<std::size_t>(F::fragments) * static_cast<std::size_t>(cols) + padding;
-  const bool fits = needed <= most_shared;
-  const std::size_t shared_bytes = fits ? needed : most_shared;
-  const std::size_t workspace_bytes = fits ? 0 : (needed + 15) / 16 * 16;
-  const int64_t most_blocks = fits ? int64_t{1} << 20 : context.multiprocessors();
-  const auto blocks = static_cast<unsigned>(rows < most_blocks ? rows : most_blocks);
-  const unsigned threads = cols <= 2048 ? 128 : cols <= 8192 ? 256 : BlockRowTeam::max_threads;
-  const Scratch workspace(context, blocks * workspace_bytes);
-  const auto kernel = &rows_by_block<F>;
-  if (shared_bytes + sizeof(BlockRowTeam::Partials) > 48 * 1024) {
+template <class Storage, class F>
+void launch_rows(Context& context, int64_t rows, int64_t cols, const F& f, const RowPlan& plan) {
+  const auto kernel = &rows_by_team<Storage, F>;
+  const Scratch workspace(context, plan.blocks * plan.workspace_bytes);
+  if (plan.shared_bytes() > 48 * 1024) {
     // The attribute is the function's, in all threads: always the same value.
-    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(most_shared)),
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               static_cast<int>(context.shared_memory())),
           "for_each_row: shared memory");
   }
-  kernel<<<blocks, threads, shared_bytes, context.stream()>>>(f, rows, cols, shared_bytes,
-                                                              workspace.template as<unsigned char>(), workspace_bytes);
-  return {blocks, threads};
+  cudaLaunchAttribute cluster{};
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim.x = static_cast<unsigned>(plan.cluster);
+  cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+  cudaLaunchConfig_t launch{};
+  launch.gridDim = dim3(plan.blocks);
+  launch.blockDim = dim3(static_cast<unsigned>(plan.threads * plan.teams));
+  launch.dynamicSmemBytes = plan.shared_bytes();
+  launch.stream = context.stream();
+  launch.attrs = &cluster;
+  launch.numAttrs = plan.cluster > 1 ? 1 : 0;
+  // context.launched() sees what it returns.
+  (void)cudaLaunchKernelEx(&launch, kernel, f, rows, cols, plan, workspace.template as<unsigned char>());
 }
 }  // namespace detail
 
@@ -267,22 +335,21 @@ void for_each_row(Context& context, int64_t rows, int64_t cols, const F& f) {
   static_assert(std::is_trivially_copyable_v<F>,
                 "for_each_row: the functor is copied to the GPU, so it must be trivially copyable: values and device "
                 "pointers only");
-  constexpr int most_items = 8;  // in registers, without spilling
   ++locus::detail::launches.rows;
   LaunchTrace trace(context);
   if (locus::detail::launches_are_observed()) [[unlikely]]
     trace.begin(
         locus::detail::describe_rows(locus::detail::type_text<F>(), rows, cols, locus::detail::row_element_bytes<F>()));
-  detail::RowLaunch grid;
-  if (cols <= warp_size) {
-    grid = detail::launch_rows_by_warp<1>(context, rows, cols, f);
-  } else if (cols <= warp_size * most_items) {
-    grid = detail::launch_rows_by_warp<most_items>(context, rows, cols, f);
+  const RowPlan plan = plan_rows(rows, cols, F::fragments, detail::row_device<F>(context, cols));
+  if (plan.storage == RowStorage::one_register) {
+    detail::launch_rows<RegisterRows<1>>(context, rows, cols, f, plan);
+  } else if (plan.storage == RowStorage::registers) {
+    detail::launch_rows<RegisterRows<row_items>>(context, rows, cols, f, plan);
   } else {
-    grid = detail::launch_rows_by_block(context, rows, cols, f);
+    detail::launch_rows<MemoryRows>(context, rows, cols, f, plan);
   }
   context.launched("for_each_row", std::array<std::int64_t, 2>{rows, cols});
-  trace.end(grid.blocks, grid.threads);
+  trace.end(plan.blocks, static_cast<unsigned>(plan.threads * plan.teams));
 }
 
 }  // namespace locus::inline LOCUS_ABI::cuda

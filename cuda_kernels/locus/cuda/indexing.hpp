@@ -206,11 +206,6 @@ struct VectorTiles {
   }
 };
 
-/// for_each_row: lane, and then every `lanes` further.
-[[nodiscard]] LOCUS_FN constexpr int64_t row_column(int lane, int lanes, int item) {
-  return lane + static_cast<int64_t>(item) * lanes;
-}
-
 /// reduce: a block folds one chunk of the summands of `teams` neighbouring outputs, each by `lanes` threads.
 struct ReduceTiles {
   static constexpr uint32_t threads = 256;

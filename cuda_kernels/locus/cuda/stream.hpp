@@ -79,6 +79,8 @@ class Context {
   /// Largest shared memory of a block, in bytes, for kernels that ask for it.
   [[nodiscard]] std::size_t shared_memory() const { return shared_memory_; }
   [[nodiscard]] int multiprocessors() const { return multiprocessors_; }
+  /// Whether blocks can be launched in clusters.
+  [[nodiscard]] bool has_clusters() const { return clusters_ != 0; }
 
   /// State of a library for this context, made at its first use; one type per slot.
   enum Slot { blas, staging, slots };
@@ -96,6 +98,7 @@ class Context {
     int shared = 0;
     check(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, ordinal), "cudaDeviceGetAttribute");
     check(cudaDeviceGetAttribute(&multiprocessors_, cudaDevAttrMultiProcessorCount, ordinal), "cudaDeviceGetAttribute");
+    check(cudaDeviceGetAttribute(&clusters_, cudaDevAttrClusterLaunch, ordinal), "cudaDeviceGetAttribute");
     shared_memory_ = static_cast<std::size_t>(shared);
     device_memory_.add(&memory_);
   }
@@ -108,7 +111,7 @@ class Context {
   CapturedStep* captured_step_ = nullptr;
   StreamMemory memory_;
   std::size_t shared_memory_ = 0;
-  int multiprocessors_ = 1;
+  int multiprocessors_ = 1, clusters_ = 0;
   void* states_[slots] = {};
 };
 

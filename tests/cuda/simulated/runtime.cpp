@@ -66,6 +66,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
            : attribute == cudaDevAttrComputeCapabilityMinor ? 0
            : attribute == cudaDevAttrMemoryClockRate        ? 1'000'000
            : attribute == cudaDevAttrGlobalMemoryBusWidth   ? 4096
+           : attribute == cudaDevAttrClusterLaunch          ? 1
                                                             : static_cast<int>(simulated::most_shared);
   return cudaSuccess;
 }
@@ -79,6 +80,11 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
 cudaError_t cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }
 const char* cudaGetErrorName(cudaError_t) { return "simulated error"; }
 const char* cudaGetErrorString(cudaError_t) { return "simulated error"; }
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void*) {
+  *attributes = {};
+  attributes->ptxVersion = simulated::architecture;
+  return cudaSuccess;
+}
 cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute, int bytes) {
   simulated::allowed_shared = static_cast<std::size_t>(bytes);
   return cudaSuccess;

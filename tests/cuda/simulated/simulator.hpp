@@ -1,7 +1,7 @@
 #pragma once
-// Runs the kernels of cuda_kernels on the host, one block after the other: every thread is a fiber that runs until it
-// meets the others, in an order drawn anew each time, so that a missing barrier shows. Put before rewritten sources by
-// simulated_test.py, which turns `kernel<<<...>>>(...)` into simulated::launch.
+// Runs the kernels of cuda_kernels on the host, one block or cluster of blocks after the other: every thread is a fiber
+// that runs until it meets the others, in an order drawn anew each time, so that a missing barrier shows. Put before
+// rewritten sources by simulated_test.py, which turns `kernel<<<...>>>(...)` into simulated::launch.
 
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
@@ -84,6 +84,8 @@ struct Blas {
 };
 inline Blas blas;
 inline double kernel_milliseconds = 0;
+inline int architecture = 90;      ///< that kernels were compiled for
+inline unsigned last_cluster = 0;  ///< blocks in each cluster of the last launch
 inline const char* gpu_name = "Simulated GPU";
 /// Whether kernels fail as they run, which is told to whoever waits for them.
 inline std::atomic<bool> kernels_fail{false};
@@ -146,20 +148,30 @@ struct Fiber {
   static constexpr std::size_t stack_bytes = 128 * 1024;
 };
 
-class Block {
+/// The blocks that run together: a cluster, or one block.
+class Blocks {
  public:
-  static Block& instance() {
-    static Block block;
-    return block;
+  static Blocks& instance() {
+    static Blocks blocks;
+    return blocks;
   }
 
+  /// From block `first` on; each has its `shared` memory.
   template <class F>
-  void run(unsigned threads, const F& body) {
-    if (threads == 0 || threads > 1024) stop("a block has 1 to 1024 threads");
+  void run(unsigned first, const std::vector<unsigned char*>& shared, unsigned threads_of_block, const F& body) {
+    if (threads_of_block == 0 || threads_of_block > 1024) stop("a block has 1 to 1024 threads");
+    if (shared.size() > 1 && threads_of_block % 32 != 0) stop("a cluster of blocks that end within a warp");
     body_ = [](const void* f) { (*static_cast<const F*>(f))(); };
     argument_ = &body;
+    first_ = first;
+    shared_ = shared;
+    threads_ = threads_of_block;
+    const unsigned threads = threads_ * static_cast<unsigned>(shared.size());
     while (fibers_.size() < threads) fibers_.emplace_back();
-    barrier_ = {threads, 0, 0};
+    barriers_.assign(shared.size(), {threads_, 0, 0});
+    cluster_barrier_ = {threads, 0, 0};
+    alive_.assign(shared.size(), threads_);
+    running_ = threads;
     warps_.assign((threads + 31) / 32, {});
     warp_order_.resize(warps_.size());
     for (unsigned i = 0; i < warps_.size(); ++i) warp_order_[i] = i;
@@ -167,8 +179,7 @@ class Block {
       warps_[i / 32].barrier.size += 1;
       start(fibers_[i]);
     }
-    alive_ = threads;
-    while (alive_ > 0) {
+    while (running_ > 0) {
       shuffle(warp_order_);
       bool progress = false;
       for (const unsigned warp : warp_order_) {  // as far as it gets alone: warps drift apart as much as they may
@@ -183,8 +194,20 @@ class Block {
   }
 
   void synchronize() {
-    if (barrier_.size != alive_) stop("__syncthreads after a thread of the block has returned");
-    wait(barrier_);
+    const unsigned block = self_ / threads_;
+    if (barriers_[block].size != alive_[block]) stop("__syncthreads after a thread of the block has returned");
+    wait(barriers_[block]);
+  }
+  void synchronize_cluster() {
+    if (cluster_barrier_.size != running_) stop("a barrier of a cluster after a thread of it has returned");
+    wait(cluster_barrier_);
+  }
+  /// What block `rank` of the cluster has at the place of an address of this block.
+  void* in_block(const void* address, unsigned rank) const {
+    if (rank >= shared_.size()) stop("shared memory of a block that is not in the cluster");
+    const auto offset = static_cast<const unsigned char*>(address) - shared_[self_ / threads_];
+    if (offset < 0 || static_cast<std::size_t>(offset) >= most_shared) stop("a cluster reads what is not shared");
+    return shared_[rank] + offset;
   }
 
   unsigned exchange(unsigned value, int mask) {
@@ -205,11 +228,12 @@ class Block {
   };
 
   static void enter() {
-    Block& block = instance();
-    block.body_(block.argument_);
-    block.fibers_[block.self_].done = true;
-    block.alive_ -= 1;
-    block.progress_ = true;
+    Blocks& blocks = instance();
+    blocks.body_(blocks.argument_);
+    blocks.fibers_[blocks.self_].done = true;
+    blocks.alive_[blocks.self_ / blocks.threads_] -= 1;
+    blocks.running_ -= 1;
+    blocks.progress_ = true;
   }
   void start(Fiber& fiber) {
     getcontext(&fiber.context);
@@ -217,7 +241,7 @@ class Block {
     fiber.context.uc_stack.ss_size = Fiber::stack_bytes;
     fiber.context.uc_link = &scheduler_;
     fiber.done = false;
-    makecontext(&fiber.context, &Block::enter, 0);
+    makecontext(&fiber.context, &Blocks::enter, 0);
   }
   void wait(Barrier& barrier) {
     const unsigned long generation = barrier.generation;
@@ -245,16 +269,19 @@ class Block {
   void shuffle(std::vector<unsigned>& order) {
     for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random_() % i]);
   }
-  static void select(unsigned thread);
+  void select(unsigned fiber) const;
 
   std::vector<Fiber> fibers_;
   std::vector<unsigned> warp_order_;
   std::vector<Warp> warps_;
-  Barrier barrier_;
+  std::vector<Barrier> barriers_;  ///< one per block
+  Barrier cluster_barrier_;
+  std::vector<unsigned char*> shared_;
+  std::vector<unsigned> alive_;
   ucontext_t scheduler_;
   void (*body_)(const void*) = nullptr;
   const void* argument_ = nullptr;
-  unsigned self_ = 0, alive_ = 0;
+  unsigned first_ = 0, threads_ = 1, self_ = 0, running_ = 0;
   bool progress_ = false;
   std::mt19937 random_{1};
 };
@@ -264,10 +291,19 @@ class Block {
 inline dim3 gridDim, blockDim;
 inline uint3 blockIdx, threadIdx;
 
-inline void simulated::Block::select(unsigned thread) { threadIdx.x = thread; }
-inline void __syncthreads() { simulated::Block::instance().synchronize(); }
+inline void simulated::Blocks::select(unsigned fiber) const {
+  threadIdx.x = fiber % threads_;
+  blockIdx.x = first_ + fiber / threads_;
+  dynamic_shared = shared_[fiber / threads_];
+}
+inline void __syncthreads() { simulated::Blocks::instance().synchronize(); }
+inline void __cluster_barrier_arrive() {}
+inline void __cluster_barrier_wait() { simulated::Blocks::instance().synchronize_cluster(); }
+inline void* __cluster_map_shared_rank(const void* address, unsigned rank) {
+  return simulated::Blocks::instance().in_block(address, rank);
+}
 inline unsigned __shfl_xor_sync(unsigned, unsigned value, int mask) {
-  return simulated::Block::instance().exchange(value, mask);
+  return simulated::Blocks::instance().exchange(value, mask);
 }
 template <class T>
 T atomicAdd(T* at, T value) {
@@ -277,6 +313,10 @@ T atomicAdd(T* at, T value) {
 template <class... Arguments>
 cudaError_t cudaFuncSetAttribute(void (*kernel)(Arguments...), cudaFuncAttribute attribute, int value) {
   return cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), attribute, value);
+}
+template <class... Arguments>
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, void (*kernel)(Arguments...)) {
+  return cudaFuncGetAttributes(attributes, reinterpret_cast<const void*>(kernel));
 }
 
 inline float sinpif(float x) { return static_cast<float>(std::sin(3.14159265358979323846 * static_cast<double>(x))); }
@@ -289,11 +329,14 @@ namespace simulated {
 /// What stands for <<<blocks, threads, shared, stream>>>.
 class Launch {
  public:
-  Launch(unsigned blocks, unsigned threads, std::size_t shared = 0, cudaStream_t stream = nullptr)
-      : blocks_(blocks), threads_(threads), shared_(shared), stream_(stream) {
+  Launch(unsigned blocks, unsigned threads, std::size_t shared = 0, cudaStream_t stream = nullptr, unsigned cluster = 1)
+      : blocks_(blocks), threads_(threads), shared_(shared), stream_(stream), cluster_(cluster) {
     if (!stream) stop("a launch on the default stream");
     if (reinterpret_cast<Stream*>(stream)->ordinal != current_ordinal) stop("a launch on a stream of another GPU");
     if (blocks == 0 || blocks > 0x7fffffffu) stop("a grid has 1 to 2^31 - 1 blocks");
+    if (cluster == 0 || cluster > 8 || blocks % cluster != 0) stop("a grid of whole clusters of 1 to 8 blocks");
+    if (cluster > 1 && architecture < 90) stop("a cluster where there are none");
+    last_cluster = cluster;
     if (shared > allowed_shared || shared > most_shared) stop("more shared memory than was allowed");
     allowed_shared = shared_by_default;  // what was allowed counts for one launch: the next kernel may be another one
   }
@@ -314,18 +357,34 @@ class Launch {
     reinterpret_cast<Stream*>(stream_)->clock += kernel_milliseconds;
     gridDim = dim3(blocks_);
     blockDim = dim3(threads_);
-    for (unsigned block = 0; block < blocks_; ++block) {
-      blockIdx.x = block;
-      const std::unique_ptr<unsigned char[]> shared(new unsigned char[shared_]);
-      std::memset(shared.get(), 0xab, shared_);
-      dynamic_shared = shared.get();
-      Block::instance().run(threads_, kernel);
+    std::vector<std::unique_ptr<unsigned char[]>> memory;
+    std::vector<unsigned char*> shared;
+    for (unsigned i = 0; i < cluster_; ++i) shared.push_back(memory.emplace_back(new unsigned char[shared_]).get());
+    for (unsigned block = 0; block < blocks_; block += cluster_) {
+      for (unsigned char* const bytes : shared) std::memset(bytes, 0xab, shared_);
+      Blocks::instance().run(block, shared, threads_, kernel);
     }
   }
 
   unsigned blocks_, threads_;
   std::size_t shared_;
   cudaStream_t stream_;
+  unsigned cluster_;
 };
 
 }  // namespace simulated
+
+template <class... Expected, class... Arguments>
+cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Expected...),
+                               const Arguments&... arguments) {
+  unsigned cluster = 1;
+  for (unsigned i = 0; i < config->numAttrs; ++i) {
+    if (config->attrs[i].id != cudaLaunchAttributeClusterDimension) simulated::stop("an unknown attribute of a launch");
+    cluster = config->attrs[i].val.clusterDim.x;
+  }
+  const dim3 grid = config->gridDim, block = config->blockDim;
+  if (grid.y * grid.z * block.y * block.z != 1) simulated::stop("a launch in several dimensions");
+  simulated::Launch(grid.x, block.x, config->dynamicSmemBytes, config->stream, cluster)(
+      kernel, static_cast<std::decay_t<Expected>>(arguments)...);
+  return cudaSuccess;
+}

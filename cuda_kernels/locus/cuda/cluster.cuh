@@ -1,0 +1,32 @@
+#pragma once
+// Blocks that run at the same time and see each other's shared memory, on GPUs of compute capability 9.0 and later.
+
+#include <locus/cuda/indexing.hpp>
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+#define LOCUS_CLUSTERS 0
+#else
+#define LOCUS_CLUSTERS LOCUS_ON_DEVICE
+#endif
+
+namespace locus::inline LOCUS_ABI::cuda {
+
+/// Waits for all threads of the cluster; what they wrote before, also to each other's blocks, is seen after.
+LOCUS_FN void synchronize_cluster() {
+#if LOCUS_CLUSTERS
+  __cluster_barrier_arrive();
+  __cluster_barrier_wait();
+#endif
+}
+
+/// Where block `rank` of the cluster has what this block has at an address in shared memory.
+[[nodiscard]] LOCUS_FN unsigned char* in_block_of_cluster(unsigned char* shared, int rank) {
+#if LOCUS_CLUSTERS
+  return static_cast<unsigned char*>(__cluster_map_shared_rank(shared, static_cast<unsigned>(rank)));
+#else
+  (void)rank;
+  return shared;
+#endif
+}
+
+}  // namespace locus::inline LOCUS_ABI::cuda
