@@ -248,17 +248,18 @@ class RowTeam {
     unsigned char* const set = partials_ + turn_ * warps * RowPlan::max_accumulator;
     turn_ ^= 1;
     unsigned char* const own = set + columns_.lane / warp_size * RowPlan::max_accumulator;
+    const auto aligned = [](unsigned char* partial) { return __builtin_assume_aligned(partial, 16); };
     if (cluster_ == 1) {
-      if (lane == 0) memcpy(own, &total, sizeof(A));
+      if (lane == 0) memcpy(aligned(own), &total, sizeof(A));
       synchronize_block();
     } else {
-      if (lane < cluster_) memcpy(in_block_of_cluster(own, lane), &total, sizeof(A));
+      if (lane < cluster_) memcpy(aligned(in_block_of_cluster(own, lane)), &total, sizeof(A));
       synchronize_cluster();
     }
     A all = op.identity();
     for (int warp = lane; warp < warps; warp += warp_size) {
       A other = total;
-      memcpy(&other, set + warp * RowPlan::max_accumulator, sizeof(A));
+      memcpy(&other, aligned(set + warp * RowPlan::max_accumulator), sizeof(A));
       all = op.combine(all, other);
     }
     return warp_reduce(op, all, lane);
