@@ -13,8 +13,8 @@
 #include "support/verbs_options.hpp"
 #include "verbs/measure.hpp"
 
+#include <locus/core/file.hpp>
 #include <locus/device/select.hpp>
-#include <locus/io/file.hpp>
 #include <locus/io/json.hpp>
 
 #include <cstdio>

@@ -32,8 +32,8 @@ def launch_of_map(functor):
 
 
 def launch_of_rows(functor):
-    """Its kernels: for rows of a column per lane of a warp, of up to eight, and for a block."""
-    return {f"rows {team}: {functor}" for team in ("by warp of 1", "by warp of 8", "by block")}
+    """Its kernels: for rows of a column per thread, of up to eight, and for those that no registers hold."""
+    return {f"rows by team: {storage}, {functor}" for storage in ("RegisterRows<1>", "RegisterRows<8>", "MemoryRows")}
 
 
 # What an expression of Tensor<float, Cuda> costs to compile: the kernels of the launches that it may make, and no other.
@@ -43,7 +43,8 @@ EXPRESSIONS = {
     "Floats y = sum(a * b)": {"reduce: sum(x0 * x1), float", "reduce: sum(x0), float"} | launch_of_map("x0 * x1, float"),
     "Floats y = sum(a)": {"reduce: sum(x0), float"},
     # The copy is of rows that are no view.
-    "Floats y = softmax(a, -1)": launch_of_rows("SoftmaxRow<float, false>") | launch_of_map("copy, float"),
+    "Floats y = softmax(a, -1)": launch_of_rows("SoftmaxRow<float, false>") | launch_of_map("copy, float")
+    | {"transpose tiles: unsigned int"},
 }
 
 

@@ -15,7 +15,7 @@ namespace detail {
 /// A variable of the environment that switches something on: 1, or 0 or nothing.
 [[nodiscard]] LOCUS_COLD inline bool is_switched_on(const char* variable) {
   const char* const text = std::getenv(variable);
-  return text && std::string_view(text) != "" && std::string_view(text) != "0";
+  return text && *text != '\0' && std::string_view(text) != "0";
 }
 [[nodiscard]] LOCUS_OUT_OF_LINE inline std::atomic<bool>& tracing() {
   static std::atomic<bool> traces{is_switched_on("LOCUS_TRACE")};

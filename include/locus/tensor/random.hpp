@@ -97,7 +97,7 @@ struct BernoulliElement {
   explicit BernoulliElement(double probability) {
     if (!(probability >= 0 && probability <= 1))
       fail<ArgumentError>({"bernoulli: a probability of ", probability, "; expected 0 to 1"});
-    below = static_cast<std::uint64_t>(probability * 0x1p32 + 0.5);
+    below = static_cast<std::uint64_t>(__builtin_round(probability * 0x1p32));
   }
   LOCUS_FN void operator()(std::int64_t index, compute_t<T>& out) const {
     const std::uint32_t bits = random_bits(seed, offset + static_cast<std::uint64_t>(index), stream_of_32_bits);
