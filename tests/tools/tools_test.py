@@ -14,6 +14,7 @@ import unittest.mock
 
 import check_tree
 import common
+import compile_budget
 import compile_fail
 import readme
 import summary
@@ -556,6 +557,24 @@ class GeneratedCode(unittest.TestCase):
         self.assertIsNone(generated.kernels_problem({"a"}, {"a"}))
         self.assertIn("too many: b", generated.kernels_problem({"a", "b"}, {"a"}))
         self.assertIn("missing: b", generated.kernels_problem({"a"}, {"a", "b"}))
+
+
+class CompileBudget(unittest.TestCase):
+    REPORT = "\n phase parsing  :   0.61 ( 40%)   57M ( 41%)\n TOTAL          :   1.19          1.42          2.77          141M\n"
+
+    def test_the_total_of_a_time_report(self):
+        self.assertEqual(compile_budget.megabytes(self.REPORT), 141)
+        self.assertEqual(compile_budget.megabytes(" TOTAL  :   0.00   0.00   0.01   2099k\n"), 2.1)
+        self.assertIsNone(compile_budget.megabytes("error: no such file"))
+
+    def test_a_program_within_its_budget(self):
+        self.assertIsNone(compile_budget.problem(100, 119))
+
+    def test_a_program_that_needs_a_fifth_more(self):
+        self.assertIn("21 % above", compile_budget.problem(100, 121))
+
+    def test_a_program_that_is_not_on_record(self):
+        self.assertIn("--write", compile_budget.problem(None, 10))
 
 
 class Packages(Scratch):

@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""What g++ needs to compile canonical programs, against the record in compile_budget.json.
+
+usage: compile_budget.py [--write]
+
+The time of one compilation says little on a busy machine. The memory that g++'s front and middle end ask for
+(-ftime-report, the total of the last column) grows with it and is the same in every run. More than a fifth above the
+record fails; --write records what is needed now, for a change that is worth it. benchmarks/compile_time.py measures
+seconds, beside libtorch and with the other compilers.
+"""
+
+import json
+import pathlib
+import re
+import sys
+import tempfile
+
+import common
+
+RECORD = pathlib.Path(__file__).with_suffix(".json")
+TOLERANCE = 0.2
+FLAGS = ["-std=c++20", "-O2", "-pthread", "-DLOCUS_ZLIB=0", *common.INCLUDES]
+TOTAL = re.compile(r"^ TOTAL\s.*?(\d+)([kMG]?)\s*$", re.MULTILINE)
+UNITS = {"": 1e-6, "k": 1e-3, "M": 1, "G": 1e3}
+
+# Name: a program of the repository, or text.
+PROGRAMS = {
+    "fwd.hpp": "#include <locus/fwd.hpp>\n",
+    "locus.hpp": "#include <locus/locus.hpp>\n",
+    "examples/mnist.cpp": None,
+    "benchmarks/support/shortest_mnist.cpp": None,
+    "examples/lessons/solutions/01_a_tensor_has_a_place.cpp": None,
+}
+
+
+def megabytes(report_text):
+    """The total of a time report; None where there is none."""
+    found = TOTAL.search(report_text)
+    return round(float(found[1]) * UNITS[found[2]], 1) if found else None
+
+
+def problem(recorded, needed):
+    """What is wrong with a program that needs so much; None where nothing is."""
+    if recorded is None:
+        return "it is not on record; compile_budget.py --write records it"
+    if needed > recorded * (1 + TOLERANCE):
+        return (f"{needed:.1f} MB, {100 * (needed / recorded - 1):.0f} % above the {recorded:.1f} MB on record: make it cheaper, or "
+                "say in the commit why it is worth that, and run tests/tools/compile_budget.py --write")
+    return None
+
+
+def measure(gcc, name, text, folder):
+    """(megabytes, None), or (None, what is wrong)."""
+    source = common.ROOT / name
+    if text is not None:
+        source = folder / "program.cpp"
+        source.write_text(text)
+    status, output = common.run([gcc, *FLAGS, f"-I{common.ROOT / 'examples'}", "-ftime-report", "-c", source, "-o",
+                                 folder / "program.o"])
+    needed = megabytes(output)
+    return (None, output) if status or needed is None else (needed, None)
+
+
+def check(report):
+    gcc = common.find_compilers().get("gcc")
+    if not gcc:
+        return report.skip("compile budget", "g++ is not here")
+    version = common.run([gcc, "-dumpversion"])[1].strip().split(".")[0]
+    record = json.loads(RECORD.read_text()) if RECORD.exists() else {}
+    write = "--write" in sys.argv[1:]
+    if not write and version != record.get("g++"):
+        return report.skip("compile budget", f"the record is of g++ {record.get('g++')}, and this is g++ {version}")
+    needed = {}
+    with tempfile.TemporaryDirectory() as temporary:
+        for name, text in PROGRAMS.items():
+            needed[name], failure = measure(gcc, name, text, pathlib.Path(temporary))
+            recorded = needed[name] if write else record["megabytes"].get(name)
+            report.add(name, failure or problem(recorded, needed[name]))
+    if write and not report.failed:
+        temporary = RECORD.with_suffix(".tmp")
+        temporary.write_text(json.dumps({"g++": version, "megabytes": needed}, indent=1) + "\n")
+        temporary.rename(RECORD)
+
+
+if __name__ == "__main__":
+    common.main(check)
