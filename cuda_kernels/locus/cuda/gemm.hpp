@@ -4,6 +4,7 @@
 
 #include <locus/cuda/gemm_plan.hpp>
 #include <locus/cuda/stream_timer.hpp>
+#include <locus/cuda/trace.hpp>
 #include <locus/cuda/tuned_plans.hpp>
 #include <locus/device/launch_log.hpp>
 
