@@ -71,7 +71,7 @@ LOCUS_DEVICE_TEST("contiguous, as and to do nothing where nothing is to be done"
 template <class T, class D>
 void check_copies_across() {
   CAPTURE(dtype_name<T>());
-  const auto x = (sample<float, D>({2, 37, 33}) * 50.f).eval().template as<T>();
+  const auto x = (abs(sample<float, D>({2, 37, 33})) * 20.f).eval().template as<T>();
   for (const auto& view : {x.transpose(), x.permute({1, 2, 0}), x.permute({2, 1, 0}), x.slice(2, 1).transpose(),
                            x.slice(1, 0, to_end, 2).transpose(), x.select(0, 1).transpose().expand({2, 33, 37})}) {
     CAPTURE(view.shape());

@@ -105,9 +105,12 @@ class CapturedStep final : public locus::detail::Recording {
     refuse_nested();
     Context& caller = Context::current(context_.ordinal());
     order(caller.stream(), context_.stream());
-    {
+    try {
       const CurrentContext current(context_);
       step();
+    } catch (...) {  // what it queued before is done all the same
+      order(context_.stream(), caller.stream());
+      throw;
     }
     order(context_.stream(), caller.stream());
   }
@@ -129,6 +132,8 @@ class CapturedStep final : public locus::detail::Recording {
     const OrdinalGuard guard(context_.ordinal());
     if (replayed_) {
       for (const auto& action : actions_) action->run();
+    } else {
+      order(context_.stream(), caller.stream());  // which the captured memory was last used in
     }
     replayed_ = true;
     replays_in_ = caller.stream();
@@ -149,9 +154,13 @@ class CapturedStep final : public locus::detail::Recording {
     const Shared<detail::LaunchUpdate> update(new detail::LaunchUpdateBy<Make>(make));
     updates_.push_back(update);
     actions_.push_back(Shared<locus::detail::ReplayAction>(update.get()));
+    struct Adding {
+      detail::LaunchUpdate*& target;
+      ~Adding() { target = nullptr; }
+    };
+    const Adding adding{adds_to_};
     adds_to_ = update.get();
     launch();
-    adds_to_ = nullptr;
   }
   /// After each launch of map: a kernel of so many arguments, the first of which has `first_bytes`.
   void map_launched(std::size_t arguments, std::size_t first_bytes) {

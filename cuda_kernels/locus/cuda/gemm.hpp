@@ -67,7 +67,9 @@ class Blas {
     return plan;
   }
 
-  [[nodiscard]] static bool may_time() { return gemm_is_autotuned() && !launches_are_awaited(); }
+  [[nodiscard]] static bool may_time() {
+    return gemm_is_autotuned() && !launches_are_awaited() && !launches_are_traced();  // which would be timed too
+  }
 
   /// Looks the plan up among those of the process, or adds it there, where products are timed.
   void settle(const detail::PlanKey& key, detail::BlasPlan& plan, const BlasProduct& p, const UnfusedProduct* other) {

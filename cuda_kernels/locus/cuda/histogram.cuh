@@ -1,7 +1,7 @@
 #pragma once
 // How often numbers occur in a list. Integers alone are added up, so the order in which that happens does not show.
 
-#include <locus/cuda/stream.hpp>
+#include <locus/cuda/trace.hpp>
 
 namespace locus::inline LOCUS_ABI::cuda {
 
@@ -44,6 +44,9 @@ void count(Context& context, const Bin* bins, int64_t n, int64_t* counts, int64_
   const int64_t most = 4 * static_cast<int64_t>(context.multiprocessors()) + (n >> 32);
   const auto blocks = static_cast<unsigned>(needed < most ? needed : most);
   auto* const target = reinterpret_cast<unsigned long long*>(counts);
+  LaunchTrace trace(context);
+  if (locus::detail::launches_are_observed()) [[unlikely]]
+    trace.begin({"count", nullptr, Shape{n}, n * int64_t{sizeof(Bin)}});
   if (bin_count <= detail::most_bins_of_a_block) {
     const std::size_t shared = static_cast<std::size_t>(bin_count) * sizeof(unsigned);
     detail::count_bins<Bin, true>
@@ -52,6 +55,7 @@ void count(Context& context, const Bin* bins, int64_t n, int64_t* counts, int64_
     detail::count_bins<Bin, false><<<blocks, detail::count_threads, 0, context.stream()>>>(bins, n, target, bin_count);
   }
   context.launched("count", std::array<std::int64_t, 1>{n});
+  trace.end(blocks, detail::count_threads);
 }
 
 }  // namespace locus::inline LOCUS_ABI::cuda

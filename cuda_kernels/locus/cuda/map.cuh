@@ -198,7 +198,7 @@ LOCUS_OUT_OF_LINE inline void run(Context& context, const MapCall& call, const P
 }  // namespace detail
 
 namespace detail {
-/// An unsigned integer as large as an element.
+/// An unsigned integer as large as an element, of at most 8 bytes.
 template <int bytes>
 using word_t = std::conditional_t<
     bytes == 1, unsigned char,
@@ -208,6 +208,7 @@ using word_t = std::conditional_t<
 template <class T>
 [[nodiscard]] bool copy_by_tiles(Context& context, const Plan<2>& plan, const T* source, T* target) {
   using Word = word_t<static_cast<int>(sizeof(T))>;
+  static_assert(sizeof(Word) == sizeof(T));
   const Piece piece(plan);
   if (!source || !target || !Transposition::fits(piece)) return false;
   transpose(context, piece, reinterpret_cast<const Word*>(source), reinterpret_cast<Word*>(target));

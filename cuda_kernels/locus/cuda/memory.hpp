@@ -75,6 +75,7 @@ struct StreamMemory {
   // Of a stream in which steps are captured. Their replays use its memory, unused or not: it goes nowhere else.
   cudaStream_t aside = nullptr;  ///< asks for memory while the stream is being captured; null: no step is captured here
   bool capturing = false;
+  std::vector<void*> captured;  ///< blocks that the capture asked for; others that it lets go of are read by replays
   std::vector<Held> held;  ///< let go while a step was captured that may use it; belongs to this or to other streams
 };
 
@@ -144,6 +145,7 @@ class DeviceMemory {
     const Lock lock(mutex_);
     void* block = home.unused.pop(size_class);
     if (!block) block = from_system(home, bytes, Sizes::bytes(size_class));
+    if (home.capturing) home.captured.push_back(block);
     detail::count_allocation(stats_, Sizes::bytes(size_class));
     return block;
   }
@@ -159,6 +161,8 @@ class DeviceMemory {
     if (current && current != home) {
       if (current->capturing || home->capturing) return hold(current->capturing ? *current : *home, block, size_class);
       if (!wait_for(*current, *home)) return;  // never reused: the GPU does not answer
+    } else if (home->capturing && !is_captured(*home, block)) {
+      return hold(*home, block, size_class);
     }
     if (!home->unused.push(size_class, block) && !home->capturing) release(*home, block, rounded);
   }
@@ -171,6 +175,7 @@ class DeviceMemory {
   void set_capturing(StreamMemory& home, bool capturing) noexcept {
     const Lock lock(mutex_);
     home.capturing = capturing;
+    home.captured.clear();
   }
   /// No captured step uses the stream's memory after what is in the stream now.
   void release_from_capture(StreamMemory& home) noexcept {
@@ -178,7 +183,8 @@ class DeviceMemory {
     home.aside = nullptr;
     for (const auto& [block, size_class] : home.held) {
       StreamMemory* const owner = owners_.find(block);
-      if (!owner || (owner != &home && !wait_for(home, *owner))) continue;
+      if (owner && owner != &home && owner->capturing) hold(*owner, block, size_class);
+      if (!owner || (owner != &home && (owner->capturing || !wait_for(home, *owner)))) continue;
       if (!owner->unused.push(size_class, block)) release(*owner, block, Sizes::bytes(size_class));
     }
     home.held.clear();
@@ -213,6 +219,11 @@ class DeviceMemory {
     }
   }
 
+  [[nodiscard]] static bool is_captured(const StreamMemory& home, const void* block) noexcept {
+    for (const void* const captured : home.captured)
+      if (captured == block) return true;
+    return false;
+  }
   static void hold(StreamMemory& home, void* block, int size_class) noexcept {
     try {
       home.held.push_back({block, size_class});

@@ -35,7 +35,7 @@ template <class Word>
 void transpose(Context& context, const Piece& whole, const Word* source, Word* target) {
   for_each_part(whole, false, [&](const Piece& piece) {
     ++locus::detail::launches.map;
-    const Transposition t(piece);
+    const Transposition t(whole, piece);
     const std::span<const int64_t> extents(piece.extent, static_cast<std::size_t>(piece.rank));
     LaunchTrace trace(context);
     if (locus::detail::launches_are_observed()) [[unlikely]]

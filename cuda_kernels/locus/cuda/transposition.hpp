@@ -24,9 +24,9 @@ struct Transposition {
     return a >= 0 && b >= 0 && a != b && piece.extent[a] >= least && piece.extent[b] >= least;
   }
 
-  /// For such a piece, whose indices and offsets fit 32 bits.
-  explicit Transposition(const Piece& piece) {
-    const int a = dense_dimension(piece, 0), b = dense_dimension(piece, 1);
+  /// For a part of such a piece, whose indices and offsets fit 32 bits.
+  Transposition(const Piece& whole, const Piece& piece) {
+    const int a = dense_dimension(whole, 0), b = dense_dimension(whole, 1);
     extent_a = static_cast<uint32_t>(piece.extent[a]);
     extent_b = static_cast<uint32_t>(piece.extent[b]);
     source_b = static_cast<int32_t>(piece.stride[0][b]);

@@ -80,6 +80,7 @@ class Slot {
     R* const value = new R(make());
     delete std::exchange(value_, value);
   }
+  void clear() { delete std::exchange(value_, nullptr); }
   [[nodiscard]] bool filled() const { return value_ != nullptr; }
   [[nodiscard]] R& get() const { return *value_; }
 
@@ -117,6 +118,7 @@ class Captured {
   /// throws what the step throws; CaptureError if it cannot be captured, and then it was not done
   std::add_lvalue_reference_t<const detail::step_result_t<Step>> operator()() {
     runner_([this] { result_.set(step_); });
+    if constexpr (requires { result_.get().changed(); }) result_.get().changed();
     return result_.get();
   }
 
@@ -148,8 +150,9 @@ class Captured {
 ///
 /// A step cannot be captured that waits for the GPU (item, copies to the host), copies from the host, makes random
 /// orders (randperm), or uses another stream or GPU: these throw CaptureError saying so. Host code in it runs at the
-/// first two calls only. The tensors, generators and optimizers that it uses must live, and stay where they are, as
-/// long as it is called. cost: the memory that one run of the step needs is kept for it
+/// first two calls only. So what a step keeps for the next one is changed in place (h.copy_(...), x += y), and
+/// zero_grad() stands in the same step as backward(). The tensors, generators and optimizers that it uses must live,
+/// and stay where they are, as long as it is called. cost: the memory that one run of the step needs is kept for it
 template <Device D, class Step>
   requires detail::PlainStep<Step>
 [[nodiscard]] Captured<D, Step> capture(Step step, D device = {}) {

@@ -19,8 +19,10 @@ struct Progress {
 /// What fit calls, if it is not empty, and when.
 struct FitOptions {
   int epochs = 1;
-  int first_epoch = 1;             ///< number of the first one, when training goes on
-  bool capture = true;             ///< on Cuda: replay the step on batches of the first one's shape, see capture()
+  int first_epoch = 1;  ///< number of the first one, when training goes on
+  /// On Cuda, with an optimizer of Locus: replay the step on batches of the first one's shape, see capture(). What the
+  /// model's own host code does (counts, prints, chooses) happens at the first two steps only.
+  bool capture = true;
   std::int64_t report_every = 50;  ///< batches between two calls of on_progress, each of which waits for the device
   void (*on_progress)(const Progress&, void*) = nullptr;
   void (*on_epoch)(const EpochRecord&, void*) = nullptr;

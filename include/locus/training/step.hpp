@@ -2,6 +2,7 @@
 // One step of training.
 
 #include <locus/device/capture.hpp>
+#include <locus/optim/optimizer.hpp>
 #include <locus/training/metrics.hpp>
 
 namespace locus::inline LOCUS_ABI {
@@ -45,8 +46,11 @@ LOCUS_OUT_OF_LINE inline void report_not_captured(const char* reason) {
 template <class M, class Optimizer, class T, class D>
 class TrainingStep {
  public:
+  /// Only what this library's optimizers do is known to go on in replays.
   TrainingStep(const M& model, Optimizer& optimizer, bool capture)
-      : model_(model), optimizer_(optimizer), replays_(capture && StepRunner<D>::captures) {}
+      : model_(model),
+        optimizer_(optimizer),
+        replays_(capture && StepRunner<D>::captures && std::is_base_of_v<optim::Optimizer<T, D>, Optimizer>) {}
 
   /// The loss, which the next call may overwrite.
   [[nodiscard]] Tensor<T, D> operator()(const data::Batch<T, D>& batch) {
@@ -71,9 +75,14 @@ class TrainingStep {
       return loss_;
     } catch (const CaptureError& error) {
       report_not_captured(error.what());
-      replays_ = false;
-      return train_step(model_, optimizer_, batch);
+    } catch (const OutOfMemory& error) {  // replays need memory of their own
+      report_not_captured(error.what());
     }
+    replays_ = false;
+    runner_.clear();
+    batch_ = {};
+    loss_ = {};
+    return train_step(model_, optimizer_, batch);
   }
 
   const M& model_;
