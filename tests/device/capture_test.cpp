@@ -207,6 +207,9 @@ TEST_CASE("what cannot be captured says so") {
   check_refused([&] { (void)randperm<std::int64_t>(5, generator); }, "a copy from the host");
   check_refused([&] { (void)copy_async(on_host.to<Pinned>()); }, "an asynchronous copy");
   const Stream<Cuda> side;
+  const Event<Cuda> event = side.record();
+  check_refused([&] { (void)Stream<Cuda>::current().record(); }, "an event recorded in it");
+  check_refused([&] { Stream<Cuda>::current().wait(event); }, "an event awaited in it");
   check_refused([&] { with_stream(side, [&] { return (x + 1.f).eval(); }); }, "in another stream");
   auto inner = capture([&] { return (x + 1.f).eval(); });
   (void)inner();

@@ -88,6 +88,7 @@ class Stream<Cuda> {
   [[nodiscard]] Cuda device() const { return {context_->ordinal()}; }
   /// The moment when all is done that is in the queue now.
   [[nodiscard]] Event<Cuda> record() const {
+    context_->refuse_capture("an event recorded in it", "record it before or after the step");
     const Shared<cuda::Event> event(new cuda::Event(context_->ordinal()));
     const cuda::OrdinalGuard guard(context_->ordinal());
     event->record(context_->stream());
@@ -96,6 +97,7 @@ class Stream<Cuda> {
   /// What is queued from now on comes after the event. The host does not wait.
   void wait(const Event<Cuda>& event) const {
     if (!event) return;
+    context_->refuse_capture("an event awaited in it", "wait before the step");
     const cuda::OrdinalGuard guard(context_->ordinal());
     event.event_->block(context_->stream());
   }
