@@ -112,6 +112,59 @@ LOCUS_DEVICE_TEST("what a step changes in place counts as changed by every repla
   CHECK_THROWS_AS(y.backward(), StaleError);
 }
 
+/// Two backward passes beside each other, captured and not, whose gradients are cleared outside; with an optimizer,
+/// which keeps them in memory of its own, or without.
+template <class D>
+void check_collected(bool optimized) {
+  const auto x = full<float, D>({2, 3}, 0.5f);
+  const auto layer = [] {
+    manual_seed(6);
+    return nn::Linear<float, D>(3, 4);
+  };
+  const nn::Linear<float, D> plain = layer(), captured = layer();
+  const auto optimizer = [&](const nn::Linear<float, D>& of) { return optim::Sgd{of.parameters(), {.lr = 0.1}}; };
+  std::vector<optim::Sgd<float, D>> optimizers;
+  if (optimized) {
+    optimizers.push_back(optimizer(plain));
+    optimizers.push_back(optimizer(captured));
+  }
+  const auto collect = [&](const nn::Linear<float, D>& of) { sum(square(of(trace(x)))).backward(); };
+  auto step = capture<D>([&] { collect(captured); });
+  for (int i = 0; i < 5; ++i) {
+    INFO("step ", i);
+    for (const auto* of : {&plain, &captured}) of->zero_grad();
+    CHECK_FALSE(captured.weight.has_grad());
+    collect(plain);
+    step();
+    REQUIRE(captured.weight.has_grad());
+    CHECK(same_bits(captured.weight.grad(), plain.weight.grad()));
+    CHECK(same_bits(captured.bias.grad(), plain.bias.grad()));
+    for (auto& each : optimizers) each.step();
+    CHECK(same_bits(captured.weight.value(), plain.weight.value()));
+  }
+}
+
+LOCUS_DEVICE_TEST("gradients are collected by replays as by the steps, where they are cleared outside", D) {
+  check_collected<D>(false);
+  check_collected<D>(true);
+}
+
+LOCUS_DEVICE_TEST("a step that was captured adding to gradients refuses to add to none, and the other way round", D) {
+  const auto x = full<float, D>({2, 3}, 0.5f);
+  const nn::Linear<float, D> layer(3, 4);
+  auto adding = capture<D>([&] { sum(layer(trace(x))).backward(); });
+  for (int i = 1; i <= 4; ++i) {
+    adding();
+    CHECK(layer.bias.grad().template to<Cpu>()(0) == 2.f * static_cast<float>(i));
+  }
+  layer.zero_grad();
+  if constexpr (std::is_same_v<D, Cuda>) {
+    CHECK_THROWS_WITH_AS(adding(), doctest::Contains("zero_grad() within the step"), CaptureError);
+  } else {
+    CHECK_NOTHROW(adding());
+  }
+}
+
 LOCUS_DEVICE_TEST("results of several tensors, and of none", D) {
   const auto x = zeros<float, D>({3});
   struct Both {

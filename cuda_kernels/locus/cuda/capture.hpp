@@ -44,11 +44,11 @@ class LaunchNode {
   std::vector<void*> arguments_;
 };
 
-/// Launches of one map, whose functor make() returns.
+/// Launches of one map, whose functor make() returns. `graph`: where what replays them will stand.
 class LaunchUpdate : public locus::detail::ReplayAction {
  public:
+  explicit LaunchUpdate(const cudaGraphExec_t& graph) : graph_(graph) {}
   void add(LaunchNode node) { nodes_.push_back(std::move(node)); }
-  void captured(cudaGraphExec_t graph) { graph_ = graph; }
 
  protected:
   void update(const void* functor, std::size_t bytes) {
@@ -56,13 +56,13 @@ class LaunchUpdate : public locus::detail::ReplayAction {
   }
 
  private:
+  const cudaGraphExec_t& graph_;
   std::vector<LaunchNode> nodes_;
-  cudaGraphExec_t graph_ = nullptr;
 };
 template <class Make>
 class LaunchUpdateBy final : public LaunchUpdate {
  public:
-  explicit LaunchUpdateBy(const Make& make) : make_(make) {}
+  LaunchUpdateBy(const cudaGraphExec_t& graph, const Make& make) : LaunchUpdate(graph), make_(make) {}
   void run() override {
     const auto functor = make_();
     update(&functor, sizeof functor);
@@ -151,15 +151,14 @@ class CapturedStep final : public locus::detail::Recording {
   /// The functor of what `launch` launches is make()'s, now and for each replay.
   template <class Make, class Launch>
   void launch_anew(const Make& make, const Launch& launch) {
-    const Shared<detail::LaunchUpdate> update(new detail::LaunchUpdateBy<Make>(make));
-    updates_.push_back(update);
-    actions_.push_back(Shared<locus::detail::ReplayAction>(update.get()));
+    detail::LaunchUpdate* const update = new detail::LaunchUpdateBy<Make>(graph_.executable, make);
+    actions_.push_back(Shared<locus::detail::ReplayAction>(update));
     struct Adding {
       detail::LaunchUpdate*& target;
       ~Adding() { target = nullptr; }
     };
     const Adding adding{adds_to_};
-    adds_to_ = update.get();
+    adds_to_ = update;
     launch();
   }
   /// After each launch of map: a kernel of so many arguments, the first of which has `first_bytes`.
@@ -221,8 +220,6 @@ class CapturedStep final : public locus::detail::Recording {
   void end_capture() {
     check(stop_capture(), "capture: the step");
     check(cudaGraphInstantiate(&graph_.executable, graph_.source, 0), "cudaGraphInstantiate");
-    for (const auto& update : updates_) update->captured(graph_.executable);
-    updates_.clear();
   }
 
   /// What is being replayed is still done.
@@ -232,7 +229,6 @@ class CapturedStep final : public locus::detail::Recording {
     graph_ = {};
     replayed_ = false;
     actions_.clear();
-    updates_.clear();
     adds_to_ = nullptr;
   }
 
@@ -249,8 +245,7 @@ class CapturedStep final : public locus::detail::Recording {
   Graph graph_;
   bool replayed_ = false;
   std::vector<Shared<locus::detail::ReplayAction>> actions_;
-  std::vector<Shared<detail::LaunchUpdate>> updates_;  ///< of the actions, while the step is being captured
-  detail::LaunchUpdate* adds_to_ = nullptr;
+  detail::LaunchUpdate* adds_to_ = nullptr;  ///< whose launches are being captured
 };
 
 }  // namespace locus::inline LOCUS_ABI::cuda

@@ -60,7 +60,9 @@ class GraphNode : public Counted {
 template <class T, class D>
 class TensorNode : public GraphNode {
  public:
-  LOCUS_OUT_OF_LINE TensorNode(const Shape& shape, D device) : shape_(shape), device_(device) {}
+  /// `keeps`: its gradient stays after a backward pass, and so is one of replays, too.
+  LOCUS_OUT_OF_LINE TensorNode(const Shape& shape, D device, bool keeps = false)
+      : shape_(shape), device_(device), keeps_(keeps) {}
 
   [[nodiscard]] const Shape& shape() const { return shape_; }
   [[nodiscard]] bool has_gradient() const { return has_gradient_; }
@@ -68,6 +70,7 @@ class TensorNode : public GraphNode {
   LOCUS_OUT_OF_LINE void clear_gradient() final {
     if (!place_.buffer()) gradient_ = {};
     has_gradient_ = false;
+    if (is_recorded()) at_replay([](TensorNode& node) { node.clear_gradient(); });
   }
   /// From now on the gradient is kept in this memory (of the node's shape).
   void place_gradient(Tensor<T, D> place) {
@@ -84,14 +87,16 @@ class TensorNode : public GraphNode {
     else if (!owned_) gradient_ = gradient_.clone();
     owned_ = has_gradient_ = true;
     gradient_.buffer().changed();
+    if (is_recorded()) replays_open(accumulate);
     return accumulate;
   }
 
   /// Makes the gradient a dense tensor that nothing else refers to.
   void own_gradient() {
-    if (!has_gradient_ || owned_) return;
-    if (!gradient_.buffer().unique() || !gradient_.is_contiguous()) gradient_ = gradient_.clone();
+    if (!has_gradient_) return;
+    if (!owned_ && (!gradient_.buffer().unique() || !gradient_.is_contiguous())) gradient_ = gradient_.clone();
     owned_ = true;
+    if (is_recorded()) at_replay([gradient = gradient_](TensorNode& node) { node.gradient_ = gradient; });
   }
 
   LOCUS_OUT_OF_LINE void give(Tensor<T, D> g) {
@@ -102,16 +107,39 @@ class TensorNode : public GraphNode {
       gradient_ = std::move(g);
       owned_ = false;
       has_gradient_ = true;
+      if (is_recorded()) replays_open(false);
     }
   }
 
  private:
+  [[nodiscard]] bool is_recorded() const { return keeps_ && detail::recording; }
+  /// f(*this) before each replay of the step that is being recorded.
+  template <class F>
+  void at_replay(const F& f) {
+    detail::at_replay([node = Shared<TensorNode>(this), f] { f(*node); });
+  }
+  /// Replays write the gradient, or add to it, as the recorded backward pass does.
+  /// They throw CaptureError where there is none to add to, or one would be lost
+  LOCUS_COLD void replays_open(bool accumulate) {
+    at_replay([accumulate](TensorNode& node) {
+      if (node.has_gradient_ != accumulate) {
+        fail<CaptureError>({"capture: the step was captured when it ",
+                            accumulate ? "added to a gradient, and now there is none"
+                                       : "wrote a gradient, and now there is one that would be lost",
+                            "; call zero_grad() within the step, or never between its calls"});
+      }
+      node.owned_ = node.has_gradient_ = true;
+      node.gradient_.buffer().changed();
+    });
+  }
+
   Shape shape_;
   D device_;
   Tensor<T, D> gradient_;
   Tensor<T, D> place_;
   bool has_gradient_ = false;
   bool owned_ = false;
+  bool keeps_;
 };
 
 template <class T, class D>
@@ -148,7 +176,7 @@ class Gradient {
 template <class T, class D>
 class LeafNode final : public TensorNode<T, D> {
  public:
-  using TensorNode<T, D>::TensorNode;
+  LeafNode(const Shape& shape, D device) : TensorNode<T, D>(shape, device, true) {}
   void propagate() override { this->own_gradient(); }
   void visit_inputs(void (*)(GraphNode&, void*), void*) override {}
   void free() override {}

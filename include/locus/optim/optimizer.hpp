@@ -48,7 +48,6 @@ class Arena {
   /// if another optimizer took a parameter over
   template <class Make, class... State>
   void update(const Make& make, const State&... state) {
-    require_placed();
     std::size_t first = 0;
     while (first < parameters_.size()) {
       if (!parameters_[first].has_grad()) {
@@ -58,6 +57,12 @@ class Arena {
       std::size_t last = first + 1;
       while (last < parameters_.size() && parameters_[last].has_grad() && steps_[last] == steps_[first]) ++last;
       const auto next_step = [this, make, first, last] {
+        require_placed();
+        for (std::size_t i = first; i < last; ++i) {
+          if (steps_[i] == steps_[first]) continue;
+          fail<CaptureError>({"capture: the optimizer made ", steps_[first], " steps with parameter ", first, " and ",
+                              steps_[i], " with parameter ", i, ", whose updates were captured as one; capture anew"});
+        }
         for (std::size_t i = first; i < last; ++i) {
           ++steps_[i];
           parameters_[i].value().buffer().changed();
