@@ -196,10 +196,16 @@ TEST_CASE_TEMPLATE("every instruction set that the processor has multiplies righ
     if (!set) continue;
     cpu::detail::kernels_in_use<T>() = set;
     for (std::int64_t m : {1, 2, 3, 5, 6, 7, 12, 13, 14, 15, 29})
-      for (std::int64_t n : {1, 3, 4, 5, 9, 16, 17, 31, 32, 33}) {
-        check<T>({m, n, 21}, Layout::rows, Layout::columns, Layout::rows, true, true, false);
-        check<T>({m, n, 21}, Layout::columns, Layout::rows, Layout::rows, false, false, true);
-      }
+      for (std::int64_t n : {1, 3, 4, 5, 9, 16, 17, 31, 32, 33, 129})
+        for (std::int64_t k : {21, 83}) {
+          check<T>({m, n, k}, Layout::rows, Layout::columns, Layout::rows, true, true, false);
+          check<T>({m, n, k}, Layout::columns, Layout::rows, Layout::rows, false, false, true);
+          check<T>({m, n, k}, Layout::rows, Layout::rows, Layout::padded_rows, false, false, m % 2 == 0);
+          check<T>({m, n, k}, Layout::columns, Layout::columns, Layout::columns, false, false, n % 2 == 0);
+        }
+    for (std::int64_t m : {1, 2, 9})
+      for (std::int64_t n : {1, 2, 9})
+        check<T>({m, n, 90}, Layout::scattered, Layout::scattered, Layout::scattered, false, false, m == n);
     check<T>({130, 150, 1100}, Layout::rows, Layout::rows, Layout::rows, true, false, true);
     check<T>({230, 250, 300}, Layout::columns, Layout::columns, Layout::padded_columns, false, false, false);
   }

@@ -80,7 +80,8 @@ void finish_tile(const GemmCall<T>& call, const SumTile<compute_t<T>>& tile) {
 template <class T>
 void multiply(const GemmCall<T>& call) {
   if constexpr (std::is_same_v<T, compute_t<T>>) {
-    if (is_vector_product(call)) return multiply_by_vector(call);
+    if (is_vector_product(call)) return multiply_by_vectors(call);
+    if (GemmCall<T> exchanged = call; exchange_operands(exchanged)) return multiply(exchanged);
 #if LOCUS_CBLAS
     if (multiply_with_cblas(call)) return;
 #endif

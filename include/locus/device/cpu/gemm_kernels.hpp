@@ -35,6 +35,7 @@ struct TileProduct {
   std::int64_t right_depth;
   T* out;
   std::int64_t out_stride;
+  std::int64_t cols;  ///< of right and out: the tile's width, or less where the set has masks
   bool accumulate;
 };
 
@@ -63,8 +64,10 @@ template <class T>
 struct KernelSet {
   int lanes;     ///< elements of a vector register; a tile is one or two of them wide
   int max_rows;  ///< even, at most 14
+  bool masks;    ///< tiles may end within their last vector
   /// tile[w - 1][r / 2] for tiles of w vectors and r rows, where r is 1 or even.
   void (*tile[2][8])(const TileProduct<T>&);
+  void (*wide_tile[2])(const TileProduct<T>&);  ///< of 8 vectors and 1 row, of 4 vectors and 2 rows
   void (*transpose_block)(const T*, std::int64_t, int, T*, std::int64_t);
   void (*copy_rows)(const RowCopy<T>&);
   void (*multiply_vector)(const RowsTimesVector<T>&);

@@ -1,6 +1,7 @@
 #pragma once
 // Packing: the elements of a matrix in the order in which a matrix product reads them.
 
+#include <locus/core/bounds.hpp>
 #include <locus/core/dtype.hpp>
 #include <locus/device/cpu/gemm_kernels.hpp>
 #include <locus/device/cpu/scratch.hpp>
@@ -9,6 +10,8 @@ namespace locus::inline LOCUS_ABI {
 namespace cpu {
 
 namespace detail {
+using locus::detail::smaller;
+
 /// What one thread needs for a matrix product.
 struct GemmScratch {
   Scratch left, right, sums, tile;
@@ -36,17 +39,21 @@ void pack(const KernelSet<compute_t<T>>& kernels, const PackSource<T>& source, s
       const std::int64_t whole = (source.lanes + kernels.lanes - 1) / kernels.lanes * kernels.lanes;
       const std::int64_t lanes = whole <= source.readable_lanes ? whole : source.lanes;
       kernels.copy_rows({source.data, source.depth_stride, target, width, source.depth, lanes, false});
-      if (lanes >= width) return;
-    } else if (source.depth_stride == 1) {
-      const std::int64_t side = kernels.lanes;
-      for (; first + side <= source.depth; first += side)
+      for (std::int64_t k = 0; lanes < width && k < source.depth; ++k)
+        for (std::int64_t lane = lanes; lane < width; ++lane) target[k * width + lane] = R(0);
+      return;
+    }
+    if (const std::int64_t side = kernels.lanes; source.depth_stride == 1 && source.depth >= side)
+      while (first < source.depth) {
         // Last lanes first: a block writes full vectors, whose end belongs to lanes that come after it.
+        first = smaller(first, source.depth - side);  // the last block repeats a part of the one before it
         for (std::int64_t lane = (source.lanes - 1) / side * side; lane >= 0; lane -= side) {
           const std::int64_t valid = source.lanes - lane;
           kernels.transpose_block(source.data + lane * source.lane_stride + first, source.lane_stride,
                                   static_cast<int>(valid < side ? valid : side), target + first * width + lane, width);
         }
-    }
+        first += side;
+      }
   }
   for (std::int64_t k = first; k < source.depth; ++k) {
     R* const row = target + k * width;

@@ -41,7 +41,6 @@ struct Range {
   [[nodiscard]] constexpr std::int64_t size() const { return end - begin; }
 };
 
-using locus::detail::smaller;
 [[nodiscard]] constexpr std::int64_t ceil_div(std::int64_t x, std::int64_t y) { return (x + y - 1) / y; }
 [[nodiscard]] constexpr std::int64_t round_up(std::int64_t x, std::int64_t y) { return ceil_div(x, y) * y; }
 
@@ -56,7 +55,7 @@ class RowPanels {
   RowPanels(Range rows, std::int64_t max_rows) : rows_(rows), count_(ceil_div(rows.size(), max_rows)) {
     const std::int64_t pairs = (rows.size() + 1) / 2;
     // An odd row is computed with the one before it, so there has to be one.
-    if (rows.begin == 0 && count_ == 1 && rows.size() > 1 && rows.size() % 2 == 1) count_ = 2;
+    if (count_ == 1 && rows.size() > 1 && rows.size() % 2 == 1) count_ = 2;
     low_ = pairs / count_;
     higher_ = pairs % count_;
   }
@@ -105,7 +104,8 @@ class Product {
   void run() const {
     parallel_for(grid_rows_ * grid_cols_, [this](std::int64_t task) {
       const std::int64_t row = task / grid_cols_, col = task % grid_cols_, tiles = ceil_div(n_, tile_cols_);
-      const Range rows{m_ * row / grid_rows_, m_ * (row + 1) / grid_rows_};
+      const auto pairs_before = [this](std::int64_t part) { return (m_ + 1) / 2 * part / grid_rows_; };
+      const Range rows{2 * pairs_before(row), smaller(m_, 2 * pairs_before(row + 1))};
       const Range cols{tiles * col / grid_cols_ * tile_cols_, smaller(n_, tiles * (col + 1) / grid_cols_ * tile_cols_)};
       const std::int64_t height = keeps_sums() ? kept_rows : rows.size();
       for (std::int64_t first = rows.begin; first < rows.end; first += height)
@@ -114,11 +114,11 @@ class Product {
   }
 
  private:
-  static constexpr double direct_work = 8e6;                // multiply-adds below which packing does not pay
-  static constexpr std::int64_t direct_columns = 128;       // columns below which packing a does not pay
-  static constexpr std::int64_t direct_right = 1 << 19;     // elements of b below which four panels do not pay for it
-  static constexpr std::int64_t cached_bytes = 1536 << 10;  // of b in the second-level cache
-  static constexpr std::int64_t kept_rows = 1008;           // rows whose sums are kept apart at a time
+  static constexpr double direct_work = 8e6;               // multiply-adds below which packing does not pay
+  static constexpr std::int64_t direct_columns = 128;      // columns below which packing a does not pay
+  static constexpr std::int64_t direct_right = 1 << 19;    // elements of b below which four panels do not pay for it
+  static constexpr std::int64_t cached_bytes = 768 << 10;  // of b in the second-level cache
+  static constexpr std::int64_t kept_rows = 1008;          // rows whose sums are kept apart at a time
 
   /// A block of the product in work: where its operands are packed and its sums are kept, and its place in the depth.
   struct Block {
@@ -130,11 +130,16 @@ class Product {
 
   /// Sums that neither fit c nor are finished in one block of depth live in scratch memory.
   [[nodiscard]] bool keeps_sums() const { return !sums_in_c_ && depth_block_ < k_; }
-  [[nodiscard]] bool reads_in_place(std::int64_t width) const {
-    return !packs_right_ && (width == tile_cols_ || width == kernels_.lanes);
-  }
+  [[nodiscard]] bool reads_in_place(std::int64_t width) const { return !packs_right_ && fills_tile(width); }
+  /// Whether a tile of this width need not be padded.
+  [[nodiscard]] bool fills_tile(std::int64_t width) const { return kernels_.masks || width == padded(width); }
   [[nodiscard]] std::int64_t padded(std::int64_t width) const {
-    return width > kernels_.lanes ? tile_cols_ : kernels_.lanes;
+    return (width + kernels_.lanes - 1) & -std::int64_t{kernels_.lanes};  // a power of two
+  }
+  /// Of the tile that begins at this column.
+  [[nodiscard]] std::int64_t width_at(std::int64_t col, const Block& block, std::int64_t rows) const {
+    const std::int64_t left = block.cols.end - col, wide = rows > 2 || packs_right_ ? 0 : 8 / rows * kernels_.lanes;
+    return wide > 0 && left >= wide ? wide : smaller(left, tile_cols_);
   }
 
   /// The grid of threads over c for which the largest part is smallest.
@@ -161,7 +166,7 @@ class Product {
     block.sums_stride = round_up(smaller(width, cols.size()), tile_cols_);
     if (packs_left_) block.left = scratch.left.reserve<R>(kernels_.max_rows * depth_block_ + kernels_.lanes);
     block.right = scratch.right.reserve<R>(block.sums_stride * depth_block_);
-    block.tile = scratch.tile.reserve<R>(kernels_.max_rows * tile_cols_);
+    block.tile = scratch.tile.reserve<R>((kernels_.max_rows + 2) * tile_cols_);
     if (keeps_sums()) block.sums = scratch.sums.reserve<R>(rows.size() * block.sums_stride);
     for (std::int64_t col = cols.begin; col < cols.end; col += width) {
       block.cols = {col, smaller(cols.end, col + width)};
@@ -200,8 +205,8 @@ class Product {
     } else if constexpr (!converts) {
       product.left = from, product.left_row = call_.a.row_stride, product.left_depth = call_.a.col_stride;
     }
-    for (std::int64_t col = block.cols.begin; col < block.cols.end; col += tile_cols_) {
-      const std::int64_t width = smaller(tile_cols_, block.cols.end - col);
+    for (std::int64_t col = block.cols.begin, width = 0; col < block.cols.end; col += width) {
+      width = width_at(col, block, panel.rows);
       product.right = block.right + (col - block.cols.begin) * product.depth;
       product.right_depth = padded(width);
       if constexpr (!converts)
@@ -216,25 +221,28 @@ class Product {
   /// Multiplies one tile and adds it to its sums, or, in the last block of depth, runs the epilogue on it.
   void multiply_tile(const Block& block, const RowPanel& panel, TileProduct<R>& product, std::int64_t col,
                      std::int64_t width) const {
-    const auto multiply = kernels_.tile[width > kernels_.lanes][panel.rows / 2];
-    const std::int64_t row = panel.first + panel.done, rows = panel.rows - panel.done;
     const bool first = block.depth.begin == 0, finishes = block.depth.end == k_ && !(sums_in_c_ && call_.plain);
     const bool adds = !first || (call_.plain && call_.accumulates && sums_in_c_);
+    // A row that was done before is done again where that changes nothing.
+    const std::int64_t done = finishes || adds ? panel.done : 0, row = panel.first + done, rows = panel.rows - done;
     R* sums = nullptr;
     std::int64_t stride = block.sums_stride;
     if (block.sums) sums = block.sums + (row - block.rows.begin) * stride + (col - block.cols.begin);
     if constexpr (!converts)
       if (sums_in_c_) sums = call_.c.data + row * call_.c.row_stride + col, stride = call_.c.row_stride;
-    const bool fits = !finishes && panel.done == 0 && (!sums_in_c_ || width == padded(width));
+    const bool fits = !finishes && done == 0 && (!sums_in_c_ || fills_tile(width));
+    const std::int64_t tile_stride = width > tile_cols_ ? width : tile_cols_;
     product.out = fits ? sums : block.tile;
-    product.out_stride = fits ? stride : tile_cols_;
+    product.out_stride = fits ? stride : tile_stride;
+    product.cols = kernels_.masks ? width : padded(width);
     product.accumulate = fits && adds;
-    multiply(product);
+    if (width > tile_cols_) kernels_.wide_tile[panel.rows / 2](product);
+    else kernels_.tile[width > kernels_.lanes][panel.rows / 2](product);
     if (fits) return;
-    R* const tile = block.tile + panel.done * tile_cols_;
-    if (!finishes) return kernels_.copy_rows({tile, tile_cols_, sums, stride, rows, width, adds});
-    if (!first) kernels_.copy_rows({sums, stride, tile, tile_cols_, rows, width, true});
-    call_.finish(call_, {tile, tile_cols_, row, col, rows, width});
+    R* const tile = block.tile + done * tile_stride;
+    if (!finishes) return kernels_.copy_rows({tile, tile_stride, sums, stride, rows, width, adds});
+    if (!first) kernels_.copy_rows({sums, stride, tile, tile_stride, rows, width, true});
+    call_.finish(call_, {tile, tile_stride, row, col, rows, width});
   }
 
   GemmCall<T> call_;
