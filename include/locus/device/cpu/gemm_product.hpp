@@ -93,7 +93,8 @@ class Product {
     if (k_ == 0) call_.a = {&zero, m_, 0, 0, 0}, call_.b = {&zero, 0, n_, 0, 0};
     const double work = work_of(call.c, k_);
     const std::int64_t panels = ceil_div(m_, kernels_.max_rows);
-    const bool small = work <= direct_work || panels == 1 || (panels <= 4 && k_ * n_ <= direct_right);
+    const std::int64_t most_right = panels == 1 ? k_ * n_ : panels <= 4 ? 2 * direct_right : direct_right;
+    const bool small = work <= direct_work || k_ * n_ <= most_right;
     packs_right_ = converts || call_.b.col_stride != 1 || !small;
     packs_left_ = converts || (n_ > direct_columns && !small);
     if (k_ > 0) depth_block_ = ceil_div(k_, ceil_div(k_, packs_left_ ? 512 : 1024));
@@ -114,11 +115,11 @@ class Product {
   }
 
  private:
-  static constexpr double direct_work = 8e6;               // multiply-adds below which packing does not pay
-  static constexpr std::int64_t direct_columns = 128;      // columns below which packing a does not pay
-  static constexpr std::int64_t direct_right = 1 << 19;    // elements of b below which four panels do not pay for it
-  static constexpr std::int64_t cached_bytes = 768 << 10;  // of b in the second-level cache
-  static constexpr std::int64_t kept_rows = 1008;          // rows whose sums are kept apart at a time
+  static constexpr double direct_work = 8e6;                // multiply-adds below which packing does not pay
+  static constexpr std::int64_t direct_columns = 128;       // columns below which packing a does not pay
+  static constexpr std::int64_t direct_right = 1 << 19;     // elements of b below which four panels do not pay for it
+  static constexpr std::int64_t cached_bytes = 1536 << 10;  // of b in the second-level cache
+  static constexpr std::int64_t kept_rows = 1008;           // rows whose sums are kept apart at a time
 
   /// A block of the product in work: where its operands are packed and its sums are kept, and its place in the depth.
   struct Block {
