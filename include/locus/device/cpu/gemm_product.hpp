@@ -42,7 +42,8 @@ struct Range {
 };
 
 [[nodiscard]] constexpr std::int64_t ceil_div(std::int64_t x, std::int64_t y) { return (x + y - 1) / y; }
-[[nodiscard]] constexpr std::int64_t round_up(std::int64_t x, std::int64_t y) { return ceil_div(x, y) * y; }
+/// To a multiple of y, a power of two.
+[[nodiscard]] constexpr std::int64_t round_up(std::int64_t x, std::int64_t y) { return (x + y - 1) & -y; }
 
 /// Rows computed together: 1 or an even number of them. The first `done` were computed before and are dropped.
 struct RowPanel {
@@ -52,12 +53,13 @@ struct RowPanel {
 /// Cuts rows into panels as equal in height as can be.
 class RowPanels {
  public:
-  RowPanels(Range rows, std::int64_t max_rows) : rows_(rows), count_(ceil_div(rows.size(), max_rows)) {
-    const std::int64_t pairs = (rows.size() + 1) / 2;
+  RowPanels(Range rows, std::int64_t max_rows) : rows_(rows), low_((rows.size() + 1) / 2) {
+    if (rows.size() > max_rows) count_ = ceil_div(rows.size(), max_rows);
     // An odd row is computed with the one before it, so there has to be one.
-    if (count_ == 1 && rows.size() > 1 && rows.size() % 2 == 1) count_ = 2;
-    low_ = pairs / count_;
-    higher_ = pairs % count_;
+    else if (rows.size() > 1 && rows.size() % 2 == 1) count_ = 2;
+    if (count_ == 1) return;
+    higher_ = low_ % count_;
+    low_ /= count_;
   }
   [[nodiscard]] std::int64_t count() const { return count_; }
   /// The panel with this index, which begins at this row, the end of the one before it.
@@ -69,7 +71,7 @@ class RowPanels {
 
  private:
   Range rows_;
-  std::int64_t count_, low_, higher_;  // the first `higher_` panels have one more pair of rows than `low_`
+  std::int64_t count_ = 1, low_, higher_ = 0;  // the first `higher_` panels have one more pair of rows than `low_`
 };
 
 /// The loops, from outside in: threads (a grid over c), blocks of columns, blocks of depth, panels of rows, tiles.
@@ -92,25 +94,24 @@ class Product {
     static constexpr T zero{};
     if (k_ == 0) call_.a = {&zero, m_, 0, 0, 0}, call_.b = {&zero, 0, n_, 0, 0};
     const double work = work_of(call.c, k_);
-    const std::int64_t panels = ceil_div(m_, kernels_.max_rows);
-    const std::int64_t most_right = panels == 1 ? k_ * n_ : panels <= 4 ? 2 * direct_right : direct_right;
-    const bool small = work <= direct_work || k_ * n_ <= most_right;
+    const std::int64_t most_right = m_ <= 4 * kernels_.max_rows ? 2 * direct_right : direct_right;
+    const bool small = work <= direct_work || m_ <= kernels_.max_rows || k_ * n_ <= most_right;
     packs_right_ = converts || call_.b.col_stride != 1 || !small;
     packs_left_ = converts || (n_ > direct_columns && !small);
-    if (k_ > 0) depth_block_ = ceil_div(k_, ceil_div(k_, packs_left_ ? 512 : 1024));
+    const std::int64_t most_depth = packs_left_ ? 512 : 1024;
+    depth_block_ = k_ <= most_depth ? k_ : ceil_div(k_, ceil_div(k_, most_depth));
     if constexpr (!converts) sums_in_c_ = call_.c.col_stride == 1 && (call_.plain || !call_.accumulates);
     choose_grid(work);
   }
 
   void run() const {
+    if (grid_rows_ * grid_cols_ == 1) return compute_rows({0, m_}, {0, n_});
     parallel_for(grid_rows_ * grid_cols_, [this](std::int64_t task) {
       const std::int64_t row = task / grid_cols_, col = task % grid_cols_, tiles = ceil_div(n_, tile_cols_);
       const auto pairs_before = [this](std::int64_t part) { return (m_ + 1) / 2 * part / grid_rows_; };
       const Range rows{2 * pairs_before(row), smaller(m_, 2 * pairs_before(row + 1))};
       const Range cols{tiles * col / grid_cols_ * tile_cols_, smaller(n_, tiles * (col + 1) / grid_cols_ * tile_cols_)};
-      const std::int64_t height = keeps_sums() ? kept_rows : rows.size();
-      for (std::int64_t first = rows.begin; first < rows.end; first += height)
-        compute({first, smaller(rows.end, first + height)}, cols);
+      compute_rows(rows, cols);
     });
   }
 
@@ -134,9 +135,7 @@ class Product {
   [[nodiscard]] bool reads_in_place(std::int64_t width) const { return !packs_right_ && fills_tile(width); }
   /// Whether a tile of this width need not be padded.
   [[nodiscard]] bool fills_tile(std::int64_t width) const { return kernels_.masks || width == padded(width); }
-  [[nodiscard]] std::int64_t padded(std::int64_t width) const {
-    return (width + kernels_.lanes - 1) & -std::int64_t{kernels_.lanes};  // a power of two
-  }
+  [[nodiscard]] std::int64_t padded(std::int64_t width) const { return round_up(width, kernels_.lanes); }
   /// Of the tile that begins at this column.
   [[nodiscard]] std::int64_t width_at(std::int64_t col, const Block& block, std::int64_t rows) const {
     const std::int64_t left = block.cols.end - col, wide = rows > 2 || packs_right_ ? 0 : 8 / rows * kernels_.lanes;
@@ -158,9 +157,22 @@ class Product {
     }
   }
 
+  void compute_rows(Range rows, Range cols) const {
+    const std::int64_t height = keeps_sums() ? kept_rows : rows.size();
+    for (std::int64_t first = rows.begin; first < rows.end; first += height)
+      compute({first, smaller(rows.end, first + height)}, cols);
+  }
+
+  /// Columns of b that stay in the second-level cache: whole tiles, or all that there are.
+  [[nodiscard]] std::int64_t cached_columns(Range cols) const {
+    const std::int64_t bytes = (depth_block_ + 1) * static_cast<std::int64_t>(sizeof(R));
+    if (cols.size() * bytes <= cached_bytes) return cols.size();
+    const std::int64_t fitting = cached_bytes / bytes;
+    return fitting < tile_cols_ ? tile_cols_ : fitting / tile_cols_ * tile_cols_;
+  }
+
   void compute(Range rows, Range cols) const {
-    const std::int64_t fitting = cached_bytes / ((depth_block_ + 1) * static_cast<std::int64_t>(sizeof(R)));
-    const std::int64_t width = fitting < tile_cols_ ? tile_cols_ : fitting / tile_cols_ * tile_cols_;
+    const std::int64_t width = cached_columns(cols);
     const RowPanels panels(rows, kernels_.max_rows);
     GemmScratch& scratch = of_this_thread<GemmScratch>();
     Block block{rows, cols, {0, depth_block_}, nullptr, nullptr, nullptr, nullptr, 0};

@@ -7,17 +7,19 @@
 namespace locus::inline LOCUS_ABI {
 namespace cpu::detail {
 
-/// Columns for which b is taken as so many vectors, each a pass over a.
-inline constexpr std::int64_t thin_columns = 4;
+/// For so many vectors, each a pass over the matrix, passes are faster than tiles.
+inline constexpr std::int64_t most_vectors = 4;
 
 /// True where one operand is a few rows or columns and the other has its depth contiguous.
 template <class T>
 [[nodiscard]] bool is_vector_product(const GemmCall<T>& call) {
-  const auto are_few = [&](std::int64_t vectors, std::int64_t rows) {
-    return vectors == 1 || (vectors <= thin_columns && rows >= 8 && call.a.cols >= 4 * kernels_in_use<T>()->lanes);
+  const bool is_deep = call.a.cols >= 4 * kernels_in_use<T>()->lanes;
+  const auto are_few = [&](std::int64_t vectors, std::int64_t stride, std::int64_t rows) {
+    if (vectors == 1 || !is_deep) return vectors == 1;
+    return vectors <= (stride == 1 ? most_vectors : rows >= 32 ? most_vectors - 1 : 1);  // others have to be copied
   };
-  return (call.a.col_stride == 1 && are_few(call.c.cols, call.c.rows)) ||
-         (call.b.row_stride == 1 && are_few(call.c.rows, call.c.cols));
+  return (call.a.col_stride == 1 && are_few(call.c.cols, call.b.row_stride, call.c.rows)) ||
+         (call.b.row_stride == 1 && are_few(call.c.rows, call.a.col_stride, call.c.cols));
 }
 
 template <class T>
@@ -52,15 +54,15 @@ void store_column(const GemmCall<T>& call, const T* sums, std::int64_t row, std:
 template <class T>
 void multiply_by_vectors(const GemmCall<T>& call) {
   const KernelSet<T>& kernels = *kernels_in_use<T>();
-  const bool columns = call.a.col_stride == 1 && call.c.cols <= thin_columns && call.c.cols <= call.c.rows;
+  const bool columns = call.a.col_stride == 1 && call.c.cols <= most_vectors && call.c.cols <= call.c.rows;
   const MatrixRef<const T> matrix = columns ? call.a : transposed(call.b);
   const MatrixRef<const T> vectors = columns ? transposed(call.b) : call.a;
   const std::int64_t depth = matrix.cols, part = 256, parts = ceil_div(matrix.rows, part);
   const T* packed = nullptr;
   if (vectors.col_stride != 1) {
     T* const copy = of_this_thread<GemmScratch>().right.template reserve<T>(vectors.rows * depth);
-    for (std::int64_t k = 0; k < depth; ++k)
-      for (std::int64_t v = 0; v < vectors.rows; ++v)
+    for (std::int64_t v = 0; v < vectors.rows; ++v)
+      for (std::int64_t k = 0; k < depth; ++k)
         copy[v * depth + k] = vectors.data[v * vectors.row_stride + k * vectors.col_stride];
     packed = copy;
   }
