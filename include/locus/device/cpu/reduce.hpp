@@ -38,7 +38,8 @@ template <class F, class Op, class T, class... I>
 class ReduceLoop<F, Op, T, Pack<I...>> {
   using A = typename Op::Accumulator;
   using Positions = std::make_integer_sequence<int, sizeof...(I)>;
-  static constexpr int lanes = std::is_arithmetic_v<A> ? 32 : 1;
+  static constexpr bool is_vectorized = std::is_arithmetic_v<A>;
+  static constexpr int lanes = is_vectorized ? 32 : 1;
   static_assert(sizeof(A) <= 32, "an Accumulator is at most 32 bytes");
 
  public:
@@ -72,15 +73,17 @@ class ReduceLoop<F, Op, T, Pack<I...>> {
   template <int... i>
   void call_run(std::int64_t n, std::int64_t first, const void* const* in, A* total,
                 std::integer_sequence<int, i...>) const {
-    run(f_, op_, n, dense_input_t<I>(in[i], first)..., *total);
+    if constexpr (is_vectorized) Versions<&run>::call(f_, op_, n, dense_input_t<I>(in[i], first)..., *total);
+    else run(f_, op_, n, dense_input_t<I>(in[i], first)..., *total);
   }
   template <int... i>
   void call_columns(std::int64_t n, std::int64_t first, const void* const* in, A* totals,
                     std::integer_sequence<int, i...>) const {
-    columns(f_, op_, n, column_input_t<I>(in[i], first)..., totals);
+    if constexpr (is_vectorized) Versions<&columns>::call(f_, op_, n, column_input_t<I>(in[i], first)..., totals);
+    else columns(f_, op_, n, column_input_t<I>(in[i], first)..., totals);
   }
 
-  LOCUS_VECTORIZED static void run(const F& functor, const Op& op, std::int64_t n, dense_input_t<I>... in, A& total) {
+  LOCUS_FN static void run(const F& functor, const Op& op, std::int64_t n, dense_input_t<I>... in, A& total) {
     const F f = functor;
     A partial[lanes];
     for (int lane = 0; lane < lanes; ++lane) partial[lane] = op.identity();
@@ -96,7 +99,7 @@ class ReduceLoop<F, Op, T, Pack<I...>> {
     total = op.combine(total, partial[0]);
   }
 
-  LOCUS_VECTORIZED static void columns(const F& functor, const Op& op, std::int64_t n, column_input_t<I>... in,
+  LOCUS_FN static void columns(const F& functor, const Op& op, std::int64_t n, column_input_t<I>... in,
                                        A* totals) {
     const F f = functor;
     LOCUS_IVDEP

@@ -38,28 +38,28 @@ class RowTeam {
   [[nodiscard]] LOCUS_HD Fragment<compute_t<T>> load(const RowInput<T>& row) {
     Fragment<compute_t<T>> fragment{reinterpret_cast<compute_t<T>*>(scratch_)};
     scratch_ += fragment_bytes_;
-    copy_in(row.data, row.data ? row.stride : 0, cols_, fragment.values);
+    Versions<&copy_in<T>>::call(row.data, row.data ? row.stride : 0, cols_, fragment.values);
     return fragment;
   }
 
   /// Folds map(x[c]..., c) over the columns.
   template <class Op, class Map, class... R>
   [[nodiscard]] LOCUS_HD typename Op::Accumulator reduce(const Op& op, const Map& map, const Fragment<R>&... x) const {
-    return fold(op, map, cols_, x.values...);
+    return Versions<&fold<Op, Map, R...>>::call(op, map, cols_, x.values...);
   }
 
   /// first[c] = f(first[c], others[c]..., c)
   template <class F, class R, class... Others>
   LOCUS_HD void update(const F& f, Fragment<R>& first, const Fragment<Others>&... others) const {
-    update_values(f, cols_, first.values, others.values...);
+    Versions<&update_values<F, R, Others...>>::call(f, cols_, first.values, others.values...);
   }
 
   /// row[c] = f(x[c]..., c)
   template <class T, class F, class... R>
   LOCUS_HD void store(const RowOutput<T>& row, const F& f, const Fragment<R>&... x) const {
     auto* const values = reinterpret_cast<compute_t<T>*>(results_);
-    compute_values(f, cols_, values, x.values...);
-    copy_out(values, cols_, row);
+    Versions<&compute_values<F, compute_t<T>, R...>>::call(f, cols_, values, x.values...);
+    Versions<&copy_out<T>>::call(values, cols_, row);
   }
 
   /// One value of the whole row.
@@ -70,7 +70,7 @@ class RowTeam {
 
  private:
   template <class T>
-  LOCUS_HD LOCUS_VECTORIZED static void copy_in(const T* row, std::int64_t stride, std::int64_t n,
+  LOCUS_FN static void copy_in(const T* row, std::int64_t stride, std::int64_t n,
                                                 compute_t<T>* values) {
     const T zero{};
     const T* source = row ? row : &zero;
@@ -83,7 +83,7 @@ class RowTeam {
   }
 
   template <class Op, class Map, class... R>
-  LOCUS_HD LOCUS_VECTORIZED static typename Op::Accumulator fold(const Op& op, const Map& map, std::int64_t n,
+  LOCUS_FN static typename Op::Accumulator fold(const Op& op, const Map& map, std::int64_t n,
                                                                  const R*... x) {
     using A = typename Op::Accumulator;
     constexpr int lanes = std::is_arithmetic_v<A> ? row_lanes : 1;
@@ -108,18 +108,18 @@ class RowTeam {
   }
 
   template <class F, class R, class... Others>
-  LOCUS_HD LOCUS_VECTORIZED static void update_values(const F& f, std::int64_t n, R* first, const Others*... others) {
+  LOCUS_FN static void update_values(const F& f, std::int64_t n, R* first, const Others*... others) {
     LOCUS_IVDEP
     for (std::int64_t c = 0; c < n; ++c) first[c] = f(first[c], others[c]..., c);
   }
 
   template <class F, class V, class... R>
-  LOCUS_HD LOCUS_VECTORIZED static void compute_values(const F& f, std::int64_t n, V* values, const R*... x) {
+  LOCUS_FN static void compute_values(const F& f, std::int64_t n, V* values, const R*... x) {
     LOCUS_IVDEP
     for (std::int64_t c = 0; c < n; ++c) values[c] = static_cast<V>(f(x[c]..., c));
   }
   template <class T>
-  LOCUS_HD LOCUS_VECTORIZED static void copy_out(const compute_t<T>* values, std::int64_t n, const RowOutput<T>& row) {
+  LOCUS_FN static void copy_out(const compute_t<T>* values, std::int64_t n, const RowOutput<T>& row) {
     T* const out = row.data;
     const std::int64_t stride = row.stride;
     if (row.accumulate) {

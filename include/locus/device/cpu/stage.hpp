@@ -1,6 +1,7 @@
 #pragma once
 // How operands of any stride reach loops that know only dense arrays: what is not dense passes through a tile in cache.
 
+#include <locus/device/cpu/isa.hpp>
 #include <locus/device/cpu/parallel.hpp>
 #include <locus/device/verbs.hpp>
 
