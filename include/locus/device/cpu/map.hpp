@@ -20,7 +20,8 @@ struct MapLoop<F, Pack<I...>, Pack<O*...>> {
     [&]<int... i, int... o>(std::integer_sequence<int, i...>, std::integer_sequence<int, o...>) {
       using Loops = Versions<&loop<o...>>;
       const F& functor = *static_cast<const F*>(f);
-      if constexpr (reads_memory) Loops::call(functor, n, dense_input_t<I>(in[i], first)..., static_cast<O*>(out[o])...);
+      if constexpr (reads_memory)
+        Loops::call(functor, n, dense_input_t<I>(in[i], first)..., static_cast<O*>(out[o])...);
       else Loops::once(functor, n, dense_input_t<I>(in[i], first)..., static_cast<O*>(out[o])...);
     }(std::make_integer_sequence<int, sizeof...(I)>{}, std::make_integer_sequence<int, sizeof...(O)>{});
   }
