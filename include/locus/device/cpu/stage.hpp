@@ -34,14 +34,21 @@ template <class T>
 
 namespace detail {
 template <class Word>
-void gather_words(void* tile, const std::byte* source, std::int64_t stride, std::int64_t n) {
+LOCUS_FN void gather_words(void* tile, const std::byte* source, std::int64_t stride, std::int64_t n) {
   typedef Word AnyWord __attribute__((may_alias));  // elements of any type are moved as words
   auto* out = static_cast<AnyWord*>(tile);
   const auto* in = reinterpret_cast<const AnyWord*>(source);
-  for (std::int64_t i = 0; i < n; ++i) out[i] = in[i * stride];
+  if (stride == 0) {
+    const Word repeated = *in;
+    LOCUS_IVDEP
+    for (std::int64_t i = 0; i < n; ++i) out[i] = repeated;
+  } else {
+    LOCUS_IVDEP
+    for (std::int64_t i = 0; i < n; ++i) out[i] = in[i * stride];
+  }
 }
 template <class Word>
-void scatter_words(std::byte* target, std::int64_t stride, const void* tile, std::int64_t n) {
+LOCUS_FN void scatter_words(std::byte* target, std::int64_t stride, const void* tile, std::int64_t n) {
   typedef Word AnyWord __attribute__((may_alias));
   auto* out = reinterpret_cast<AnyWord*>(target);
   const auto* in = static_cast<const AnyWord*>(tile);
@@ -52,10 +59,10 @@ void scatter_words(std::byte* target, std::int64_t stride, const void* tile, std
 /// tile[i] = source[i * stride], elements of `size` bytes.
 inline void gather(void* tile, const std::byte* source, std::int64_t stride, std::int64_t n, int size) {
   switch (size) {
-    case 1: return detail::gather_words<std::uint8_t>(tile, source, stride, n);
-    case 2: return detail::gather_words<std::uint16_t>(tile, source, stride, n);
-    case 4: return detail::gather_words<std::uint32_t>(tile, source, stride, n);
-    default: return detail::gather_words<std::uint64_t>(tile, source, stride, n);
+    case 1: return Versions<&detail::gather_words<std::uint8_t>>::once(tile, source, stride, n);
+    case 2: return Versions<&detail::gather_words<std::uint16_t>>::once(tile, source, stride, n);
+    case 4: return Versions<&detail::gather_words<std::uint32_t>>::once(tile, source, stride, n);
+    default: return Versions<&detail::gather_words<std::uint64_t>>::once(tile, source, stride, n);
   }
 }
 
