@@ -60,10 +60,21 @@ struct MapCall {
   const void* f;
 };
 
+/// Large outputs are written around the cache, but for those that are read, too: they are there already.
+[[gnu::noinline]] inline void stream_outputs(const MapCall& call, Stage& stage) {
+  for (int out = call.inputs; out < call.plan.operands; ++out) {
+    const ByteOperand& output = call.operands[out];
+    bool is_read = call.plan.elements * output.size < bytes_worth_streaming();
+    for (int in = 0; in < call.inputs; ++in) is_read |= call.operands[in].data == output.data;
+    if (!is_read) stage.stream_output(out);
+  }
+}
+
 /// Elements [begin, end) of the plan.
 inline void map_range(const MapCall& call, std::int64_t begin, std::int64_t end) {
   const PlanView& plan = call.plan;
   Stage stage(call.operands, plan.operands, plan, LOCUS_STAGE_TILES(plan.operands));
+  stream_outputs(call, stage);
   const std::int64_t length = plan.inner_extent();
   Odometer row(plan, begin / length);
   std::int64_t at = begin % length;
@@ -84,6 +95,7 @@ inline void map_range(const MapCall& call, std::int64_t begin, std::int64_t end)
       row.next();
     }
   }
+  if (stage.streams()) finish_streams();
 }
 
 LOCUS_OUT_OF_LINE inline void map(const MapCall& call) {

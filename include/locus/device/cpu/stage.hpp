@@ -5,6 +5,8 @@
 #include <locus/device/cpu/parallel.hpp>
 #include <locus/device/verbs.hpp>
 
+#include <unistd.h>
+
 #include <cstring>
 
 namespace locus::inline LOCUS_ABI::cpu {
@@ -74,6 +76,47 @@ inline void scatter(std::byte* target, std::int64_t stride, const void* tile, st
     case 4: return detail::scatter_words<std::uint32_t>(target, stride, tile, n);
     default: return detail::scatter_words<std::uint64_t>(target, stride, tile, n);
   }
+}
+
+/// Outputs of as many bytes as the last cache holds are written around it: nobody finds them there later, and memory
+/// need not be read to be overwritten. (A test may set it.)
+[[nodiscard]] LOCUS_OUT_OF_LINE inline std::int64_t& bytes_worth_streaming() {
+  static std::int64_t bytes = [] {
+#if defined(_SC_LEVEL3_CACHE_SIZE)
+    if (const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE); cache > 0) return std::int64_t{cache};
+#endif
+    return std::int64_t{32} << 20;
+  }();
+  return bytes;
+}
+
+/// Copies a tile to memory without reading that, or keeping it in cache. After the last one, finish_streams().
+[[gnu::noinline]] inline void stream(std::byte* target, const std::byte* tile, std::size_t bytes) {
+#if defined(__x86_64__)
+  typedef long long Vector __attribute__((vector_size(16), may_alias));
+  std::size_t begin = (16 - reinterpret_cast<std::uintptr_t>(target) % 16) % 16;
+  if (begin > bytes) begin = bytes;
+  std::memcpy(target, tile, begin);
+  for (; begin + 16 <= bytes; begin += 16) {
+    Vector value;
+    std::memcpy(&value, tile + begin, 16);
+#if defined(__clang__)
+    __builtin_nontemporal_store(value, reinterpret_cast<Vector*>(target + begin));
+#else
+    __builtin_ia32_movntdq(reinterpret_cast<Vector*>(target + begin), value);
+#endif
+  }
+  std::memcpy(target + begin, tile + begin, bytes - begin);
+#else
+  std::memcpy(target, tile, bytes);
+#endif
+}
+
+/// Other threads see what was streamed only from here on.
+inline void finish_streams() {
+#if defined(__x86_64__)
+  __builtin_ia32_sfence();
+#endif
 }
 
 inline constexpr int max_operands = max_launch_operands;
@@ -148,6 +191,14 @@ class Stage {
     }
   }
 
+  /// Output i, where it is dense, is written around the cache.
+  void stream_output(int i) {
+    if (!operands_[i].data || stride_[i] != 1) return;
+    streams_ |= 1u << i;
+    direct_ = false;
+  }
+  [[nodiscard]] bool streams() const { return streams_ != 0; }
+
   /// Elements that one run may have.
   [[nodiscard]] std::int64_t longest_run() const { return direct_ ? INT64_MAX : tile_size; }
 
@@ -166,18 +217,21 @@ class Stage {
 
   /// Where to write output i, and what carries it to its place.
   [[nodiscard]] void* output(int i, std::int64_t offset) {
-    const bool direct = operands_[i].data && stride_[i] == 1;
+    const bool direct = operands_[i].data && stride_[i] == 1 && !(streams_ >> i & 1u);
     return direct ? operands_[i].data + offset * operands_[i].size : tile(i);
   }
   [[gnu::noinline]] void finish(int i, std::int64_t offset, std::int64_t n) {
-    if (!operands_[i].data || stride_[i] == 1) return;
-    scatter(operands_[i].data + offset * operands_[i].size, stride_[i], tile(i), n, operands_[i].size);
+    if (!operands_[i].data) return;
+    std::byte* const target = operands_[i].data + offset * operands_[i].size;
+    if (streams_ >> i & 1u) return stream(target, tile(i), static_cast<std::size_t>(n * operands_[i].size));
+    if (stride_[i] != 1) scatter(target, stride_[i], tile(i), n, operands_[i].size);
   }
 
  private:
   [[nodiscard]] std::byte* tile(int i) { return tiles_ + static_cast<std::size_t>(i) * tile_bytes; }
 
   bool direct_ = true;
+  std::uint32_t streams_ = 0;  ///< one bit for each operand
   ByteOperand operands_[max_operands];
   std::int64_t stride_[max_operands];
   const std::byte* repeated_[max_operands];
