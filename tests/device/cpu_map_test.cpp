@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 #include <support/plans.hpp>
+#include <utility>
 
 using namespace locus;
 using namespace locus_test;
@@ -89,6 +90,27 @@ TEST_CASE("map writes in place, and its result does not depend on the number of 
     CHECK(wrong == 0);
   }
   cpu::set_max_threads(threads);
+}
+
+TEST_CASE("outputs that are written around the cache are the same, wherever they begin and end") {
+  std::int64_t& bytes = cpu::bytes_worth_streaming();
+  const std::int64_t usual = std::exchange(bytes, 0);
+  RandomLayouts random(7);
+  for (const std::int64_t elements : {1, 30, 600, 5000})
+    for (int i = 0; i < 20; ++i) CHECK(mistakes_of_mixed(random, elements) == 0);
+  const auto x = counted(3000, 0.25f);
+  for (const std::int64_t first : {0, 1, 3, 15})
+    for (const std::int64_t n : {1, 2, 5, 16, 511, 513, 1100}) {
+      std::vector<float> y(3000, -1.0f);
+      const Shape shape{n};
+      Backend<Cpu>::map({}, make_plan<2>(shape, {row_major(shape), row_major(shape)}), Scale{2},
+                        Pack<const float*>(x.data()), Pack<float*>(y.data() + first));
+      std::vector<float> expected(3000, -1.0f);
+      for (std::int64_t k = 0; k < n; ++k)
+        expected[static_cast<std::size_t>(first + k)] = 2 * x[static_cast<std::size_t>(k)];
+      CHECK(y == expected);
+    }
+  bytes = usual;
 }
 
 TEST_CASE("map in place through a strided layout touches nothing between the elements") {

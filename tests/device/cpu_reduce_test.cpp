@@ -184,6 +184,28 @@ TEST_CASE("a sum has the same bits for every number of threads") {
   CHECK(std::abs(all[0] - exact) < 1e-3);
 }
 
+TEST_CASE("sums over many short rows are those of float64, and the same for every number of threads") {
+  const int threads = cpu::max_threads();
+  for (const std::int64_t cols : {1, 2, 4, 15, 16, 31, 33, 47, 48, 49, 64, 70})
+    for (const std::int64_t rows : {1, 47, 48, 129, 1500}) {
+      const Shape shape{rows, cols};
+      std::vector<float> x(static_cast<std::size_t>(elements(shape)));
+      for (std::size_t i = 0; i < x.size(); ++i) x[i] = uniform(5, i) - 0.5f;
+      cpu::set_max_threads(1);
+      const auto found = sums(x, shape, 1);
+      cpu::set_max_threads(5);
+      CHECK(sums(x, shape, 1) == found);
+      REQUIRE(found.size() == static_cast<std::size_t>(rows));
+      double largest_error = 0;
+      for (std::size_t row = 0; row < found.size(); ++row) {
+        const auto begin = x.begin() + static_cast<std::ptrdiff_t>(row) * cols;
+        largest_error = std::max(largest_error, std::abs(std::accumulate(begin, begin + cols, 0.0) - found[row]));
+      }
+      CHECK(largest_error < 1e-5);
+    }
+  cpu::set_max_threads(threads);
+}
+
 TEST_CASE("a long sum in float keeps its digits") {
   const std::vector<float> x(std::size_t{1} << 22, 0.1f);
   const auto total = sums(x, {1, std::int64_t{1} << 22}, 1)[0];

@@ -55,14 +55,15 @@
 
 /// Loops that must vectorize at -O2 too. (g++ 12 vectorizes only the cheapest loops there; clang needs no help.) Not
 /// all of -O3: it unrolls short inner loops before they can be vectorized, which made softmax up to twice as slow, and
-/// costs compile time. Where comparisons may trap, g++ keeps branches, and with them a scalar loop.
+/// costs compile time. Where comparisons may trap, g++ keeps branches, and with them a scalar loop; where a square root
+/// may set errno, a call.
 #if defined(__clang__)
 #define LOCUS_VECTORIZED
 #define LOCUS_IVDEP _Pragma("clang loop vectorize(enable) interleave(enable)")
 #else
-#define LOCUS_VECTORIZED \
-  __attribute__((        \
-      optimize("tree-vectorize", "vect-cost-model=dynamic", "peel-loops", "unswitch-loops", "no-trapping-math")))
+#define LOCUS_VECTORIZED                                                                               \
+  __attribute__((optimize("tree-vectorize", "vect-cost-model=dynamic", "peel-loops", "unswitch-loops", \
+                          "no-trapping-math", "no-math-errno")))
 #define LOCUS_IVDEP _Pragma("GCC ivdep")
 #endif
 

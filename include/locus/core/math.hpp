@@ -8,6 +8,12 @@
 #include <cstdint>
 #include <type_traits>
 
+#if !LOCUS_NVCC
+// Without this, compilers believe that the square root of a negative number sets errno, and keep loops scalar.
+extern "C" float sqrtf(float) noexcept __attribute__((const));
+extern "C" double sqrt(double) noexcept __attribute__((const));
+#endif
+
 namespace locus::inline LOCUS_ABI::math {
 
 /// e^x. On the host branch-free, so that loops over it vectorize; error below 2 ulp.
@@ -35,6 +41,9 @@ namespace locus::inline LOCUS_ABI::math {
 #endif
 }
 [[nodiscard]] LOCUS_FN double exp(double x) { return std::exp(x); }
+
+[[nodiscard]] LOCUS_FN float sqrt(float x) { return ::sqrtf(x); }
+[[nodiscard]] LOCUS_FN double sqrt(double x) { return ::sqrt(x); }
 
 /// 1 / (1 + e^-x), to the last digit where e^-x would overflow too
 template <class T>

@@ -1,6 +1,7 @@
 #pragma once
 // The host as a device: the readable specification of every verb, and a fast one.
 
+#include <locus/device/cpu/isa.hpp>
 #include <locus/device/cpu/memory.hpp>
 #include <locus/device/cpu/parallel.hpp>
 #include <locus/device/launch_log.hpp>

@@ -93,11 +93,8 @@ struct OperandValue<LinearIndex> {
 template <class From, class To>
 struct ConvertElement {
   LOCUS_FN void operator()(compute_t<From> in, compute_t<To>& out) const {
-    if constexpr (is_16_bit_float<To> || std::is_same_v<To, bool> || is_16_bit_float<From>) {
-      out = load_as_register(convert<To>(in));
-    } else {
-      out = static_cast<To>(in);
-    }
+    if constexpr (std::is_same_v<To, bool>) out = convert<bool>(in);
+    else out = static_cast<compute_t<To>>(in);
   }
 };
 }  // namespace detail

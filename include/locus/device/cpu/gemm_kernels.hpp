@@ -2,7 +2,7 @@
 // The innermost loops of a matrix product, chosen at run time by what the processor can do: a program built with plain
 // -O2 uses AVX-512 or AVX2 where it runs on them.
 
-#include <locus/core/config.hpp>
+#include <locus/device/cpu/isa.hpp>
 
 #include <array>
 #include <cstdint>
@@ -11,10 +11,8 @@
 
 #if defined(__clang__)
 #define LOCUS_UNROLL _Pragma("clang loop unroll(full)")
-#define LOCUS_WIDE_VECTORS , min_vector_width(512)  // clang otherwise halves them for processors it thinks prefer that
 #else
 #define LOCUS_UNROLL _Pragma("GCC unroll 32")
-#define LOCUS_WIDE_VECTORS
 #endif
 
 #if LOCUS_NVCC
@@ -75,14 +73,14 @@ struct KernelSet {
 
 #if defined(__x86_64__)
 #define LOCUS_KERNEL_SET avx512
-#define LOCUS_KERNEL_TARGET __attribute__((target("avx512f,avx512dq,avx512vl,avx512bw,avx2,fma") LOCUS_WIDE_VECTORS))
+#define LOCUS_KERNEL_TARGET LOCUS_AVX512
 #define LOCUS_KERNEL_BYTES 64
 #define LOCUS_KERNEL_ROWS 14
 #include <locus/device/cpu/gemm_kernel.inc>
 
 #if !(defined(__AVX512F__) && defined(__AVX512DQ__))
 #define LOCUS_KERNEL_SET avx2
-#define LOCUS_KERNEL_TARGET __attribute__((target("avx2,fma")))
+#define LOCUS_KERNEL_TARGET LOCUS_AVX2
 #define LOCUS_KERNEL_BYTES 32
 #define LOCUS_KERNEL_ROWS 6
 #include <locus/device/cpu/gemm_kernel.inc>
@@ -101,33 +99,33 @@ struct KernelSet {
 #include <locus/device/cpu/gemm_kernel.inc>
 #endif
 
-/// The sets that this processor can run, best first; null for the others.
+/// The set of an instruction set; null where this program has none.
 template <class T>
-[[nodiscard]] std::array<const KernelSet<T>*, 3> available_kernels() {
-#if !defined(__x86_64__)
-  return {&portable::kernel_set<T>()};
-#elif defined(__AVX512F__) && defined(__AVX512DQ__)
-  return {&avx512::kernel_set<T>()};
-#else
-  const bool has_avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-                          __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
-  const KernelSet<T>* const wide = has_avx512 ? &avx512::kernel_set<T>() : nullptr;
-#if defined(__AVX2__) && defined(__FMA__)
-  return {wide, &avx2::kernel_set<T>()};
-#else
-  const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  return {wide, has_avx2 ? &avx2::kernel_set<T>() : nullptr, &portable::kernel_set<T>()};
+[[nodiscard]] const KernelSet<T>* kernels_for([[maybe_unused]] Isa isa) {
+#if defined(__x86_64__)
+  if (isa == Isa::avx512) return &avx512::kernel_set<T>();
+#if !(defined(__AVX512F__) && defined(__AVX512DQ__))
+  if (isa == Isa::avx2) return &avx2::kernel_set<T>();
 #endif
+#endif
+#if !(defined(__x86_64__) && defined(__AVX2__) && defined(__FMA__))
+  return &portable::kernel_set<T>();
+#else
+  return nullptr;
 #endif
 }
 
-/// The set in use, at first the best; a test points it elsewhere.
+/// The sets that this processor can run, best first; null for the others.
+template <class T>
+[[nodiscard]] std::array<const KernelSet<T>*, 3> available_kernels() {
+  const auto kernels = [](Isa isa) { return has_isa(isa) ? kernels_for<T>(isa) : nullptr; };
+  return {kernels(Isa::avx512), kernels(Isa::avx2), kernels(Isa::generic)};
+}
+
+/// The set in use, at first that of isa(); a test points it elsewhere.
 template <class T>
 [[nodiscard]] const KernelSet<T>*& kernels_in_use() {
-  static const KernelSet<T>* in_use = [] {
-    const auto sets = available_kernels<T>();
-    return sets[0] ? sets[0] : sets[1] ? sets[1] : sets[2];
-  }();
+  static const KernelSet<T>* in_use = kernels_for<T>(isa());
   return in_use;
 }
 
@@ -138,4 +136,3 @@ template <class T>
 #pragma nv_diagnostic pop
 #endif
 #undef LOCUS_UNROLL
-#undef LOCUS_WIDE_VECTORS

@@ -10,22 +10,27 @@ namespace locus::inline LOCUS_ABI::cpu {
 /// Below this many elements per thread a launch is not split.
 inline constexpr std::int64_t elements_per_thread = 16384;
 
-/// The loop over one dense run. Pointers are separate parameters, or compilers do not vectorize it.
+/// The loop over one dense run. Pointers are separate parameters, or compilers do not vectorize it. What is computed
+/// from no memory, such as constants and random numbers, is compiled for one instruction set.
 template <class F, class In, class Out>
 struct MapLoop;
 template <class F, class... I, class... O>
 struct MapLoop<F, Pack<I...>, Pack<O*...>> {
   static void run(const void* f, std::int64_t n, std::int64_t first, const void* const* in, void* const* out) {
     [&]<int... i, int... o>(std::integer_sequence<int, i...>, std::integer_sequence<int, o...>) {
-      loop(*static_cast<const F*>(f), n, std::integer_sequence<int, o...>{}, dense_input_t<I>(in[i], first)...,
-           static_cast<O*>(out[o])...);
+      using Loops = Versions<&loop<o...>>;
+      const F& functor = *static_cast<const F*>(f);
+      if constexpr (reads_memory)
+        Loops::call(functor, n, dense_input_t<I>(in[i], first)..., static_cast<O*>(out[o])...);
+      else Loops::once(functor, n, dense_input_t<I>(in[i], first)..., static_cast<O*>(out[o])...);
     }(std::make_integer_sequence<int, sizeof...(I)>{}, std::make_integer_sequence<int, sizeof...(O)>{});
   }
 
  private:
+  static constexpr bool reads_memory = (!std::is_same_v<I, LinearIndex> || ...);
+
   template <int... o>
-  LOCUS_VECTORIZED static void loop(const F& functor, std::int64_t n, std::integer_sequence<int, o...>,
-                                    dense_input_t<I>... in, O*... out) {
+  LOCUS_FN static void loop(const F& functor, std::int64_t n, dense_input_t<I>... in, O*... out) {
     const F f = functor;
     LOCUS_IVDEP
     for (std::int64_t k = 0; k < n; ++k) {
@@ -33,6 +38,14 @@ struct MapLoop<F, Pack<I...>, Pack<O*...>> {
       f(in[k]..., get<o>(result)...);
       ((out[k] = from_register<O>(get<o>(result))), ...);
     }
+  }
+};
+
+/// A copy: that of the C library is made for every processor.
+template <class T>
+struct MapLoop<locus::detail::ConvertElement<T, T>, Pack<const T*>, Pack<T*>> {
+  static void run(const void*, std::int64_t n, std::int64_t, const void* const* in, void* const* out) {
+    std::memcpy(out[0], in[0], static_cast<std::size_t>(n) * sizeof(T));
   }
 };
 
@@ -47,10 +60,21 @@ struct MapCall {
   const void* f;
 };
 
+/// Large outputs are written around the cache, but for those that are read, too: they are there already.
+[[gnu::noinline]] inline void stream_outputs(const MapCall& call, Stage& stage) {
+  for (int out = call.inputs; out < call.plan.operands; ++out) {
+    const ByteOperand& output = call.operands[out];
+    bool is_read = call.plan.elements * output.size < bytes_worth_streaming();
+    for (int in = 0; in < call.inputs; ++in) is_read |= call.operands[in].data == output.data;
+    if (!is_read) stage.stream_output(out);
+  }
+}
+
 /// Elements [begin, end) of the plan.
 inline void map_range(const MapCall& call, std::int64_t begin, std::int64_t end) {
   const PlanView& plan = call.plan;
   Stage stage(call.operands, plan.operands, plan, LOCUS_STAGE_TILES(plan.operands));
+  stream_outputs(call, stage);
   const std::int64_t length = plan.inner_extent();
   Odometer row(plan, begin / length);
   std::int64_t at = begin % length;
@@ -71,6 +95,7 @@ inline void map_range(const MapCall& call, std::int64_t begin, std::int64_t end)
       row.next();
     }
   }
+  if (stage.streams()) finish_streams();
 }
 
 LOCUS_OUT_OF_LINE inline void map(const MapCall& call) {

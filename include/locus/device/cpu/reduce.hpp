@@ -38,7 +38,8 @@ template <class F, class Op, class T, class... I>
 class ReduceLoop<F, Op, T, Pack<I...>> {
   using A = typename Op::Accumulator;
   using Positions = std::make_integer_sequence<int, sizeof...(I)>;
-  static constexpr int lanes = std::is_arithmetic_v<A> ? 32 : 1;
+  static constexpr bool is_vectorized = std::is_arithmetic_v<A>;
+  static constexpr int lanes = is_vectorized ? 32 : 1;
   static_assert(sizeof(A) <= 32, "an Accumulator is at most 32 bytes");
 
  public:
@@ -72,15 +73,17 @@ class ReduceLoop<F, Op, T, Pack<I...>> {
   template <int... i>
   void call_run(std::int64_t n, std::int64_t first, const void* const* in, A* total,
                 std::integer_sequence<int, i...>) const {
-    run(f_, op_, n, dense_input_t<I>(in[i], first)..., *total);
+    if constexpr (is_vectorized) Versions<&run>::call(f_, op_, n, dense_input_t<I>(in[i], first)..., *total);
+    else run(f_, op_, n, dense_input_t<I>(in[i], first)..., *total);
   }
   template <int... i>
   void call_columns(std::int64_t n, std::int64_t first, const void* const* in, A* totals,
                     std::integer_sequence<int, i...>) const {
-    columns(f_, op_, n, column_input_t<I>(in[i], first)..., totals);
+    if constexpr (is_vectorized) Versions<&columns>::call(f_, op_, n, column_input_t<I>(in[i], first)..., totals);
+    else columns(f_, op_, n, column_input_t<I>(in[i], first)..., totals);
   }
 
-  LOCUS_VECTORIZED static void run(const F& functor, const Op& op, std::int64_t n, dense_input_t<I>... in, A& total) {
+  LOCUS_FN static void run(const F& functor, const Op& op, std::int64_t n, dense_input_t<I>... in, A& total) {
     const F f = functor;
     A partial[lanes];
     for (int lane = 0; lane < lanes; ++lane) partial[lane] = op.identity();
@@ -89,15 +92,21 @@ class ReduceLoop<F, Op, T, Pack<I...>> {
       LOCUS_IVDEP
       for (int lane = 0; lane < lanes; ++lane) partial[lane] = op.combine(partial[lane], f(in[k + lane]...));
     }
-    for (int lane = 0; k < n; ++k, ++lane) partial[lane] = op.combine(partial[lane], f(in[k]...));
+    if (k < n) {  // what does not fill the lanes
+      A rest[lanes];
+      for (int lane = 0; lane < lanes; ++lane) rest[lane] = op.identity();
+      LOCUS_IVDEP
+      for (std::int64_t lane = 0; lane < n - k; ++lane) rest[lane] = f(in[k + lane]...);
+      LOCUS_IVDEP
+      for (int lane = 0; lane < lanes; ++lane) partial[lane] = op.combine(partial[lane], rest[lane]);
+    }
     for (int width = lanes / 2; width > 0; width /= 2) {
       for (int lane = 0; lane < width; ++lane) partial[lane] = op.combine(partial[lane], partial[lane + width]);
     }
     total = op.combine(total, partial[0]);
   }
 
-  LOCUS_VECTORIZED static void columns(const F& functor, const Op& op, std::int64_t n, column_input_t<I>... in,
-                                       A* totals) {
+  LOCUS_FN static void columns(const F& functor, const Op& op, std::int64_t n, column_input_t<I>... in, A* totals) {
     const F f = functor;
     LOCUS_IVDEP
     for (std::int64_t k = 0; k < n; ++k) totals[k] = op.combine(totals[k], f(in[k]...));
@@ -126,9 +135,11 @@ class Reduction {
   LOCUS_OUT_OF_LINE Reduction(const PlanView& kept, const PlanView& reduced, const ByteOperand* operands,
                               const ReduceLoops& loops, const void* self)
       : kept_(kept), reduced_(reduced), operands_(operands), loops_(loops), self_(self) {
-    by_columns_ = prefers_columns();
+    const bool dense_columns = prefers_columns();
+    by_columns_ = dense_columns || has_short_runs();
     columns_ = by_columns_ ? kept.inner_extent() : 1;
-    width_ = columns_ < tile_size ? columns_ : tile_size;
+    const std::int64_t widest = dense_columns ? tile_size : short_tile;
+    width_ = columns_ < widest ? columns_ : widest;
     tiles_per_row_ = (columns_ + width_ - 1) / width_;
     block_ = by_columns_ ? (reduce_block + width_ - 1) / width_ : reduce_block;
   }
@@ -139,11 +150,8 @@ class Reduction {
     const std::int64_t chunk = (blocks + most_partials - 1) / most_partials;  // blocks that share a partial result
     const std::int64_t chunks = (blocks + chunk - 1) / chunk;
     if (chunks == 1) {
-      return split(groups, [&](std::int64_t group) {
-        alignas(64) std::byte totals[totals_bytes];
-        fold(group, 0, reduced_.elements, totals);
-        write(group, totals);
-      });
+      const std::int64_t tasks = by_columns_ ? groups : locus::detail::smaller(groups, most_row_tasks);
+      return split(tasks, [&](std::int64_t task) { fold_groups(groups * task / tasks, groups * (task + 1) / tasks); });
     }
     const std::size_t part_bytes = static_cast<std::size_t>(width_) * loops_.accumulator_bytes;
     const PartialResults partials(static_cast<std::size_t>(groups * chunks) * part_bytes);
@@ -163,12 +171,15 @@ class Reduction {
       for (std::int64_t c = 1; c < chunks; ++c) {
         loops_.add(self_, outputs_of(group), part(group * chunks), part(group * chunks + c));
       }
-      write(group, part(group * chunks));
+      write(Odometer(kept_, row_of(group)), group, part(group * chunks));
     });
   }
 
  private:
   static constexpr std::int64_t most_partials = 128;  ///< per output
+  static constexpr std::int64_t shortest_run = 48;
+  static constexpr std::int64_t short_tile = 128;      ///< so many short runs stay in the first-level cache
+  static constexpr std::int64_t most_row_tasks = 256;  ///< into which outputs that are folded by runs are grouped
   static constexpr std::size_t totals_bytes = static_cast<std::size_t>(tile_size) * 32;
 
   /// Memory for partial results.
@@ -201,6 +212,11 @@ class Reduction {
     return columns > runs;
   }
 
+  /// Runs that would not fill vectors are folded as columns, too.
+  [[nodiscard]] bool has_short_runs() const {
+    return reduced_.inner_extent() <= shortest_run && kept_.inner_extent() >= shortest_run;
+  }
+
   void split(std::int64_t tasks, TaskRef task) const {
     const std::int64_t work = kept_.elements * (reduced_.elements + 1);
     if (tasks > 1 && parts_for(work, 2 * reduce_block) > 1) return parallel_for(tasks, task);
@@ -219,17 +235,30 @@ class Reduction {
   }
 
   void fold_block(std::int64_t group, std::int64_t block, void* totals) const {
-    fold(group, block * block_, locus::detail::smaller((block + 1) * block_, reduced_.elements), totals);
+    Stage stage(operands_, reduced_.operands, by_columns_ ? kept_ : reduced_, LOCUS_STAGE_TILES(reduced_.operands));
+    const Odometer base(kept_, row_of(group));
+    fold(stage, base, group, block * block_, locus::detail::smaller((block + 1) * block_, reduced_.elements), totals);
   }
 
-  /// Folds summands [first, last) of a group's outputs into totals.
-  void fold(std::int64_t group, std::int64_t first, std::int64_t last, void* totals) const {
+  /// All summands of each of these groups. What is set up for the first serves the others.
+  void fold_groups(std::int64_t first, std::int64_t last) const {
+    alignas(64) std::byte totals[totals_bytes];
+    Stage stage(operands_, reduced_.operands, by_columns_ ? kept_ : reduced_, LOCUS_STAGE_TILES(reduced_.operands));
+    Odometer base(kept_, row_of(first));
+    for (std::int64_t group = first; group < last; ++group) {
+      if (group > first && column_of(group) == 0) base.next();
+      fold(stage, base, group, 0, reduced_.elements, totals);
+      write(base, group, totals);
+    }
+  }
+
+  /// Folds summands [first, last) of a group's outputs into totals; `base` is at the group's row.
+  void fold(Stage& stage, const Odometer& base, std::int64_t group, std::int64_t first, std::int64_t last,
+            void* totals) const {
     const std::int64_t outputs = outputs_of(group);
     loops_.clear(self_, outputs, totals);
     if (first == last) return;
-    const Odometer base(kept_, row_of(group));
     const int count = reduced_.operands;
-    Stage stage(operands_, count, by_columns_ ? kept_ : reduced_, LOCUS_STAGE_TILES(count));
     const std::int64_t length = reduced_.inner_extent();
     Odometer line(reduced_, first / length);
     std::int64_t at = first % length;
@@ -255,8 +284,7 @@ class Reduction {
     }
   }
 
-  void write(std::int64_t group, const void* totals) const {
-    const Odometer base(kept_, row_of(group));
+  void write(const Odometer& base, std::int64_t group, const void* totals) const {
     const int out = kept_.operands - 1;
     loops_.write(self_, outputs_of(group), totals, base.offset[out] + column_of(group) * kept_.inner_stride(out),
                  kept_.inner_stride(out));

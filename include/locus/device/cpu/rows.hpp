@@ -12,10 +12,11 @@ namespace locus::inline LOCUS_ABI::cpu {
 /// Columns computed at a time. A fragment has room for whole multiples of them.
 inline constexpr int row_lanes = 16;
 
-/// A row on chip.
+/// A row as registers see it: in place where it lies dense, in a copy otherwise and once it is updated.
 template <class R>
 struct Fragment {
-  R* values;
+  const R* values;
+  R* room;  ///< for the copy; always has the columns that do not fill vectors, with room for a whole one
 };
 
 /// What a row functor may do with its row. Functors see values and columns, never memory:
@@ -36,30 +37,45 @@ class RowTeam {
 
   template <class T>
   [[nodiscard]] LOCUS_HD Fragment<compute_t<T>> load(const RowInput<T>& row) {
-    Fragment<compute_t<T>> fragment{reinterpret_cast<compute_t<T>*>(scratch_)};
+    auto* const room = reinterpret_cast<compute_t<T>*>(scratch_);
     scratch_ += fragment_bytes_;
-    copy_in(row.data, row.data ? row.stride : 0, cols_, fragment.values);
-    return fragment;
+    if constexpr (std::is_same_v<T, compute_t<T>>) {
+      if (row.data && row.stride == 1) {
+        for (std::int64_t c = cols_ - cols_ % row_lanes; c < cols_; ++c) room[c] = row.data[c];
+        return Fragment<T>{row.data, room};
+      }
+      Versions<&copy_in<T>>::once(row.data, row.data ? row.stride : 0, cols_, room);
+    } else {
+      Versions<&copy_in<T>>::call(row.data, row.data ? row.stride : 0, cols_, room);
+    }
+    return Fragment<compute_t<T>>{room, room};
   }
 
   /// Folds map(x[c]..., c) over the columns.
   template <class Op, class Map, class... R>
   [[nodiscard]] LOCUS_HD typename Op::Accumulator reduce(const Op& op, const Map& map, const Fragment<R>&... x) const {
-    return fold(op, map, cols_, x.values...);
+    return Versions<&fold<Op, Map, R...>>::call(op, map, cols_, x...);
   }
 
   /// first[c] = f(first[c], others[c]..., c)
   template <class F, class R, class... Others>
   LOCUS_HD void update(const F& f, Fragment<R>& first, const Fragment<Others>&... others) const {
-    update_values(f, cols_, first.values, others.values...);
+    Versions<&update_values<F, R, Others...>>::call(f, cols_, first.room, first.values, others.values...);
+    first.values = first.room;
   }
 
   /// row[c] = f(x[c]..., c)
   template <class T, class F, class... R>
   LOCUS_HD void store(const RowOutput<T>& row, const F& f, const Fragment<R>&... x) const {
     auto* const values = reinterpret_cast<compute_t<T>*>(results_);
-    compute_values(f, cols_, values, x.values...);
-    copy_out(values, cols_, row);
+    if constexpr (std::is_same_v<T, compute_t<T>>) {
+      const bool direct = row.stride == 1 && !row.accumulate;
+      Versions<&compute_values<F, T, R...>>::call(f, cols_, direct ? row.data : values, x.values...);
+      if (!direct) Versions<&copy_out<T>>::once(values, cols_, row);
+    } else {
+      Versions<&compute_values<F, compute_t<T>, R...>>::call(f, cols_, values, x.values...);
+      Versions<&copy_out<T>>::call(values, cols_, row);
+    }
   }
 
   /// One value of the whole row.
@@ -70,8 +86,7 @@ class RowTeam {
 
  private:
   template <class T>
-  LOCUS_HD LOCUS_VECTORIZED static void copy_in(const T* row, std::int64_t stride, std::int64_t n,
-                                                compute_t<T>* values) {
+  LOCUS_FN static void copy_in(const T* row, std::int64_t stride, std::int64_t n, compute_t<T>* values) {
     const T zero{};
     const T* source = row ? row : &zero;
     if (stride == 1) {
@@ -83,8 +98,7 @@ class RowTeam {
   }
 
   template <class Op, class Map, class... R>
-  LOCUS_HD LOCUS_VECTORIZED static typename Op::Accumulator fold(const Op& op, const Map& map, std::int64_t n,
-                                                                 const R*... x) {
+  LOCUS_FN static typename Op::Accumulator fold(const Op& op, const Map& map, std::int64_t n, Fragment<R>... x) {
     using A = typename Op::Accumulator;
     constexpr int lanes = std::is_arithmetic_v<A> ? row_lanes : 1;
     A partial[lanes];
@@ -92,12 +106,13 @@ class RowTeam {
     std::int64_t c = 0;
     for (; c + lanes <= n; c += lanes) {
       LOCUS_IVDEP
-      for (int lane = 0; lane < lanes; ++lane) partial[lane] = op.combine(partial[lane], map(x[c + lane]..., c + lane));
+      for (int lane = 0; lane < lanes; ++lane)  // a whole vector
+        partial[lane] = op.combine(partial[lane], map(x.values[c + lane]..., c + lane));
     }
-    if (c < n) {  // a vector that the row does not fill; there is room behind its end
+    if (c < n) {  // a vector that the row does not fill
       LOCUS_IVDEP
       for (int lane = 0; lane < lanes; ++lane) {
-        const A value = op.combine(partial[lane], map(x[c + lane]..., c + lane < n ? c + lane : n - 1));
+        const A value = op.combine(partial[lane], map(x.room[c + lane]..., c + lane < n ? c + lane : n - 1));
         partial[lane] = c + lane < n ? value : partial[lane];
       }
     }
@@ -108,18 +123,18 @@ class RowTeam {
   }
 
   template <class F, class R, class... Others>
-  LOCUS_HD LOCUS_VECTORIZED static void update_values(const F& f, std::int64_t n, R* first, const Others*... others) {
+  LOCUS_FN static void update_values(const F& f, std::int64_t n, R* target, const R* first, const Others*... others) {
     LOCUS_IVDEP
-    for (std::int64_t c = 0; c < n; ++c) first[c] = f(first[c], others[c]..., c);
+    for (std::int64_t c = 0; c < n; ++c) target[c] = f(first[c], others[c]..., c);
   }
 
   template <class F, class V, class... R>
-  LOCUS_HD LOCUS_VECTORIZED static void compute_values(const F& f, std::int64_t n, V* values, const R*... x) {
+  LOCUS_FN static void compute_values(const F& f, std::int64_t n, V* values, const R*... x) {
     LOCUS_IVDEP
     for (std::int64_t c = 0; c < n; ++c) values[c] = static_cast<V>(f(x[c]..., c));
   }
   template <class T>
-  LOCUS_HD LOCUS_VECTORIZED static void copy_out(const compute_t<T>* values, std::int64_t n, const RowOutput<T>& row) {
+  LOCUS_FN static void copy_out(const compute_t<T>* values, std::int64_t n, const RowOutput<T>& row) {
     T* const out = row.data;
     const std::int64_t stride = row.stride;
     if (row.accumulate) {

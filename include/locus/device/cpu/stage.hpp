@@ -1,8 +1,11 @@
 #pragma once
 // How operands of any stride reach loops that know only dense arrays: what is not dense passes through a tile in cache.
 
+#include <locus/device/cpu/isa.hpp>
 #include <locus/device/cpu/parallel.hpp>
 #include <locus/device/verbs.hpp>
+
+#include <unistd.h>
 
 #include <cstring>
 
@@ -33,14 +36,21 @@ template <class T>
 
 namespace detail {
 template <class Word>
-void gather_words(void* tile, const std::byte* source, std::int64_t stride, std::int64_t n) {
+LOCUS_FN void gather_words(void* tile, const std::byte* source, std::int64_t stride, std::int64_t n) {
   typedef Word AnyWord __attribute__((may_alias));  // elements of any type are moved as words
   auto* out = static_cast<AnyWord*>(tile);
   const auto* in = reinterpret_cast<const AnyWord*>(source);
-  for (std::int64_t i = 0; i < n; ++i) out[i] = in[i * stride];
+  if (stride == 0) {
+    const Word repeated = *in;
+    LOCUS_IVDEP
+    for (std::int64_t i = 0; i < n; ++i) out[i] = repeated;
+  } else {
+    LOCUS_IVDEP
+    for (std::int64_t i = 0; i < n; ++i) out[i] = in[i * stride];
+  }
 }
 template <class Word>
-void scatter_words(std::byte* target, std::int64_t stride, const void* tile, std::int64_t n) {
+LOCUS_FN void scatter_words(std::byte* target, std::int64_t stride, const void* tile, std::int64_t n) {
   typedef Word AnyWord __attribute__((may_alias));
   auto* out = reinterpret_cast<AnyWord*>(target);
   const auto* in = static_cast<const AnyWord*>(tile);
@@ -51,10 +61,10 @@ void scatter_words(std::byte* target, std::int64_t stride, const void* tile, std
 /// tile[i] = source[i * stride], elements of `size` bytes.
 inline void gather(void* tile, const std::byte* source, std::int64_t stride, std::int64_t n, int size) {
   switch (size) {
-    case 1: return detail::gather_words<std::uint8_t>(tile, source, stride, n);
-    case 2: return detail::gather_words<std::uint16_t>(tile, source, stride, n);
-    case 4: return detail::gather_words<std::uint32_t>(tile, source, stride, n);
-    default: return detail::gather_words<std::uint64_t>(tile, source, stride, n);
+    case 1: return Versions<&detail::gather_words<std::uint8_t>>::once(tile, source, stride, n);
+    case 2: return Versions<&detail::gather_words<std::uint16_t>>::once(tile, source, stride, n);
+    case 4: return Versions<&detail::gather_words<std::uint32_t>>::once(tile, source, stride, n);
+    default: return Versions<&detail::gather_words<std::uint64_t>>::once(tile, source, stride, n);
   }
 }
 
@@ -66,6 +76,47 @@ inline void scatter(std::byte* target, std::int64_t stride, const void* tile, st
     case 4: return detail::scatter_words<std::uint32_t>(target, stride, tile, n);
     default: return detail::scatter_words<std::uint64_t>(target, stride, tile, n);
   }
+}
+
+/// Outputs of as many bytes as the last cache holds are written around it: nobody finds them there later, and memory
+/// need not be read to be overwritten. (A test may set it.)
+[[nodiscard]] LOCUS_OUT_OF_LINE inline std::int64_t& bytes_worth_streaming() {
+  static std::int64_t bytes = [] {
+#if defined(_SC_LEVEL3_CACHE_SIZE)
+    if (const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE); cache > 0) return std::int64_t{cache};
+#endif
+    return std::int64_t{32} << 20;
+  }();
+  return bytes;
+}
+
+/// Copies a tile to memory without reading that, or keeping it in cache. After the last one, finish_streams().
+[[gnu::noinline]] inline void stream(std::byte* target, const std::byte* tile, std::size_t bytes) {
+#if defined(__x86_64__)
+  typedef long long Vector __attribute__((vector_size(16), may_alias));
+  std::size_t begin = (16 - reinterpret_cast<std::uintptr_t>(target) % 16) % 16;
+  if (begin > bytes) begin = bytes;
+  std::memcpy(target, tile, begin);
+  for (; begin + 16 <= bytes; begin += 16) {
+    Vector value;
+    std::memcpy(&value, tile + begin, 16);
+#if defined(__clang__)
+    __builtin_nontemporal_store(value, reinterpret_cast<Vector*>(target + begin));
+#else
+    __builtin_ia32_movntdq(reinterpret_cast<Vector*>(target + begin), value);
+#endif
+  }
+  std::memcpy(target + begin, tile + begin, bytes - begin);
+#else
+  std::memcpy(target, tile, bytes);
+#endif
+}
+
+/// Other threads see what was streamed only from here on.
+inline void finish_streams() {
+#if defined(__x86_64__)
+  __builtin_ia32_sfence();
+#endif
 }
 
 inline constexpr int max_operands = max_launch_operands;
@@ -140,6 +191,14 @@ class Stage {
     }
   }
 
+  /// Output i, where it is dense, is written around the cache.
+  void stream_output(int i) {
+    if (!operands_[i].data || stride_[i] != 1) return;
+    streams_ |= 1u << i;
+    direct_ = false;
+  }
+  [[nodiscard]] bool streams() const { return streams_ != 0; }
+
   /// Elements that one run may have.
   [[nodiscard]] std::int64_t longest_run() const { return direct_ ? INT64_MAX : tile_size; }
 
@@ -158,18 +217,21 @@ class Stage {
 
   /// Where to write output i, and what carries it to its place.
   [[nodiscard]] void* output(int i, std::int64_t offset) {
-    const bool direct = operands_[i].data && stride_[i] == 1;
+    const bool direct = operands_[i].data && stride_[i] == 1 && !(streams_ >> i & 1u);
     return direct ? operands_[i].data + offset * operands_[i].size : tile(i);
   }
   [[gnu::noinline]] void finish(int i, std::int64_t offset, std::int64_t n) {
-    if (!operands_[i].data || stride_[i] == 1) return;
-    scatter(operands_[i].data + offset * operands_[i].size, stride_[i], tile(i), n, operands_[i].size);
+    if (!operands_[i].data) return;
+    std::byte* const target = operands_[i].data + offset * operands_[i].size;
+    if (streams_ >> i & 1u) return stream(target, tile(i), static_cast<std::size_t>(n * operands_[i].size));
+    if (stride_[i] != 1) scatter(target, stride_[i], tile(i), n, operands_[i].size);
   }
 
  private:
   [[nodiscard]] std::byte* tile(int i) { return tiles_ + static_cast<std::size_t>(i) * tile_bytes; }
 
   bool direct_ = true;
+  std::uint32_t streams_ = 0;  ///< one bit for each operand
   ByteOperand operands_[max_operands];
   std::int64_t stride_[max_operands];
   const std::byte* repeated_[max_operands];

@@ -1,0 +1,148 @@
+#pragma once
+// Instruction sets, chosen at run time: a program built with plain -O2 has its loops for AVX2 and AVX-512, too, and
+// uses the best that the processor can do. A program built for AVX-512 has them once.
+
+#include <locus/core/check.hpp>
+
+#include <atomic>
+#include <cstdlib>
+#include <string_view>
+
+#if defined(__clang__)
+#define LOCUS_WIDE_VECTORS , min_vector_width(512)  // clang otherwise halves them for processors it thinks prefer that
+#else
+#define LOCUS_WIDE_VECTORS
+#endif
+#define LOCUS_AVX512 __attribute__((target("avx512f,avx512dq,avx512vl,avx512bw,avx2,fma") LOCUS_WIDE_VECTORS))
+#define LOCUS_AVX2 __attribute__((target("avx2,fma")))
+
+/// g++ takes the flags of floating-point arithmetic from what is inlined into a function that has none of its own, and
+/// those of the program let comparisons trap: loops with conditionals would stay scalar. So it has some.
+#if defined(__clang__)
+#define LOCUS_OWN_FLOAT
+#else
+#define LOCUS_OWN_FLOAT          \
+  const volatile float zero = 0; \
+  [[maybe_unused]] const float own = zero;
+#endif
+
+namespace locus::inline LOCUS_ABI {
+namespace cpu {
+
+/// Instruction sets of x86-64, each with all of those before it; `generic` is whatever the program is compiled for, and
+/// all there is on other processors.
+enum class Isa : int { generic, avx2, avx512 };
+
+[[nodiscard]] constexpr std::string_view to_string(Isa isa) {
+  return isa == Isa::avx512 ? "avx512" : isa == Isa::avx2 ? "avx2" : "generic";
+}
+
+/// What the program is compiled for: less is not to be had.
+#if defined(__AVX512F__) && defined(__AVX512DQ__)
+inline constexpr Isa lowest_isa = Isa::avx512;
+#elif defined(__AVX2__) && defined(__FMA__)
+inline constexpr Isa lowest_isa = Isa::avx2;
+#else
+inline constexpr Isa lowest_isa = Isa::generic;
+#endif
+
+/// Whether this program can use it on this processor.
+[[nodiscard]] inline bool has_isa(Isa isa) {
+  if (isa <= lowest_isa) return isa == lowest_isa;
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  if (isa == Isa::avx2 || !avx2) return avx2;
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
+#else
+  return false;
+#endif
+}
+
+/// The best of them.
+[[nodiscard]] inline Isa best_isa() {
+  return has_isa(Isa::avx512) ? Isa::avx512 : has_isa(Isa::avx2) ? Isa::avx2 : lowest_isa;
+}
+
+namespace detail {
+inline constexpr int isa_unknown = -1;
+inline std::atomic<int> isa_in_use{isa_unknown};
+
+/// throws ArgumentError unless this program can use it on this processor
+[[nodiscard]] LOCUS_COLD inline Isa checked_isa(std::string_view text) {
+  for (const Isa isa : {Isa::generic, Isa::avx2, Isa::avx512}) {
+    if (text != to_string(isa)) continue;
+    if (has_isa(isa)) return isa;
+    if (isa < lowest_isa)
+      fail<ArgumentError>({"LOCUS_CPU_ISA: ", text, " is less than this program is compiled for; expected ",
+                           to_string(lowest_isa), " or later, or another build"});
+    fail<ArgumentError>({"LOCUS_CPU_ISA: this processor lacks ", text, "; expected ", to_string(best_isa()),
+                         " or less, or no value, which chooses the best"});
+  }
+  fail<ArgumentError>({"LOCUS_CPU_ISA: \"", text, "\"; expected generic, avx2, avx512, or no value"});
+}
+
+LOCUS_COLD inline Isa choose_isa() {
+  const char* const wanted = std::getenv("LOCUS_CPU_ISA");
+  const Isa isa = wanted && *wanted ? checked_isa(wanted) : best_isa();
+  isa_in_use.store(static_cast<int>(isa), std::memory_order_relaxed);
+  return isa;
+}
+}  // namespace detail
+
+/// The instruction set that loops use: the one that the environment variable LOCUS_CPU_ISA names (read at the first
+/// call), otherwise the best. throws ArgumentError where the variable names none that this program can use here
+[[nodiscard]] inline Isa isa() {
+  const int isa = detail::isa_in_use.load(std::memory_order_relaxed);
+  return isa == detail::isa_unknown ? detail::choose_isa() : static_cast<Isa>(isa);
+}
+
+/// From now on, loops use this one. throws ArgumentError unless this program can use it on this processor
+inline void set_isa(Isa isa) {
+  detail::isa_in_use.store(static_cast<int>(detail::checked_isa(to_string(isa))), std::memory_order_relaxed);
+}
+
+LOCUS_LOOPS_BEGIN
+/// A function that is one loop, or few, compiled for each instruction set: Versions<&loop>::call(arguments...). The
+/// loop and what it calls are LOCUS_FN, or they are not compiled for it. The generic version of a program that has
+/// others runs on processors from before 2013: it is left scalar, which spares every loop a compilation.
+template <auto loop>
+struct Versions;
+template <class R, class... A, R (*loop)(A...)>
+struct Versions<loop> {
+  LOCUS_FN static R call(A... a) {
+#if defined(__x86_64__)
+    if constexpr (lowest_isa < Isa::avx512)
+      if (isa() == Isa::avx512) return avx512(a...);
+    if constexpr (lowest_isa < Isa::avx2) {
+      if (isa() == Isa::avx2) return avx2(a...);
+      return scalar(a...);
+    }
+#endif
+    return once(a...);
+  }
+
+  /// The same where other instruction sets would not pay.
+  LOCUS_HD LOCUS_VECTORIZED static R once(A... a) {
+    LOCUS_OWN_FLOAT
+    return loop(a...);
+  }
+
+ private:
+#if defined(__x86_64__)
+  LOCUS_HD LOCUS_VECTORIZED LOCUS_AVX512 static R avx512(A... a) {
+    LOCUS_OWN_FLOAT
+    return loop(a...);
+  }
+  LOCUS_HD LOCUS_VECTORIZED LOCUS_AVX2 static R avx2(A... a) {
+    LOCUS_OWN_FLOAT
+    return loop(a...);
+  }
+  LOCUS_HD [[gnu::noinline]] static R scalar(A... a) { return loop(a...); }
+#endif
+};
+LOCUS_LOOPS_END
+
+}  // namespace cpu
+}  // namespace locus::inline LOCUS_ABI
