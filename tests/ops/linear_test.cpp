@@ -2,6 +2,7 @@
 
 #include <locus/autograd/gradcheck.hpp>
 #include <locus/ops/linear.hpp>
+#include <locus/ops/reduce.hpp>
 
 #include <golden/golden.hpp>
 #include <support/device_list.hpp>
@@ -47,15 +48,16 @@ LOCUS_DEVICE_TEST("linear and its gradients agree with PyTorch", D) {
 }
 
 LOCUS_DEVICE_TEST("linear is one launch, and backward as many as promised", D) {
+  const int for_bias = SumsFactors<D> ? 0 : 1;  // or else the product for the weights sums the gradient's rows, too
   const auto identity = launches<D>(functor::Identity{});
   CHECK(identity.forward == 1);
-  CHECK(identity.backward == 3);
+  CHECK(identity.backward == 2 + for_bias);
   const auto relu = launches<D>(functor::Relu{});
   CHECK(relu.forward == 1);
-  CHECK(relu.backward == 4);
+  CHECK(relu.backward == 3 + for_bias);
   const auto gelu = launches<D>(functor::Gelu{});
   CHECK(gelu.forward == 2);
-  CHECK(gelu.backward == 4);
+  CHECK(gelu.backward == 3 + for_bias);
   const auto x = sample<float, D>({6, 4}, 1), w = sample<float, D>({3, 4}, 2), b = sample<float, D>({3}, 3);
   LaunchLog plain;
   (void)linear(x, w, b, functor::Gelu{});
@@ -69,6 +71,34 @@ LOCUS_DEVICE_TEST("linear computes no gradient that nobody wants", D) {
   LaunchLog log;
   y.backward(g);
   CHECK(log.launches() == 2);
+}
+
+LOCUS_DEVICE_TEST("the gradient of the bias is the sum of rows, written first and then added to", D) {
+  const auto check = [](auto zero, std::int64_t rows, double tolerance) {
+    using T = decltype(zero);
+    const auto w = variable(sample<T, D>({5, 4}, 2)), b = variable(sample<T, D>({5}, 3));
+    const auto x = sample<T, D>({rows, 4}, 1), g = sample<T, D>({rows, 5}, 4);
+    const Tensor exact_g = locus_test::host(g).template as<double>(),
+                 exact_x = locus_test::host(x).template as<double>();
+    const auto back = [&](double w_times, double b_times) {
+      linear(trace(x), w, b).backward(g);
+      CHECK_CLOSE(b.grad(), locus_test::reference(sum(exact_g, 0) * b_times), tolerance);
+      CHECK_CLOSE(w.grad(), locus_test::reference(matmul(exact_g.transpose(), exact_x) * w_times), tolerance);
+    };
+    back(1, 1);
+    back(2, 2);
+    b.zero_grad();
+    back(3, 1);
+    w.zero_grad();
+    back(1, 2);
+  };
+  check(float(), 6, 1e-5);
+  check(float(), 0, 0);
+  check(double(), 33, 1e-10);
+  check(half(), 16, 2e-2);
+  const auto b = variable(sample<float, D>({3}, 3)), w = variable(sample<float, D>({3, 2}, 3));
+  mean(linear(trace(sample<float, D>({4, 2}, 1)), w, b)).backward();  // one number, repeated
+  CHECK_CLOSE(b.grad(), {1. / 3, 1. / 3, 1. / 3}, 1e-6);
 }
 
 LOCUS_DEVICE_TEST("gradients of a second use are added", D) {

@@ -58,6 +58,12 @@ template <class T>
   return m.rows == 1 ? m.cols : m.row_stride;
 }
 
+/// Whether cuBLAS takes a single factor as it is, not copied.
+template <class T>
+[[nodiscard]] bool is_read_in_place(const MatrixRef<T>& x) {
+  return has_dense_rows(x) || has_dense_rows(transposed(x));
+}
+
 /// The factor x in cuBLAS's terms, for a product that is computed transposed: its memory, read column by column, is x's
 /// transpose. Copied to dense memory where neither its rows nor its columns are dense.
 template <class T>
@@ -207,16 +213,12 @@ template <class T>
   return blas.multiply(whole, has_other_way ? &other : nullptr);
 }
 
-/// Products of at most 65,535 matrices. The row-major c is the column-major transpose of c, so cuBLASLt is asked for
-/// c^T = b^T a^T, of which the bias has one entry per row.
+/// The row-major c is the column-major transpose of c, so cuBLASLt is asked for c^T = b^T a^T, of which the bias has
+/// one entry per row.
 template <class T>
-void blas_gemm(Context& context, const BlasCall<T>& call) {
-  const auto& [batch, a, b, c, fused, accumulates, symmetric, epilogue, end] = call;
-  const Shape shape = call.shape();
-  if (a.cols == 0) return end(context, call, nullptr, row_major(shape));
-  if (!has_dense_rows(c) && has_dense_rows(transposed(c)) && symmetric) return blas_gemm(context, call.swapped());
-  Blas& blas = context.state<Blas>(Context::blas);
-  Scratch a_copy(context), b_copy(context), own(context);
+[[nodiscard]] BlasProduct blas_product(Context& context, const GemmBatch& batch, const MatrixRef<const T>& a,
+                                       const MatrixRef<const T>& b, const MatrixRef<T>& c, Scratch& a_copy,
+                                       Scratch& b_copy) {
   BlasProduct product;
   product.type = blas_type<T>();
   product.m = c.cols;
@@ -225,12 +227,25 @@ void blas_gemm(Context& context, const BlasCall<T>& call) {
   product.count = batch.count;
   product.a = blas_operand<T>(context, b, batch.count, batch.b_stride, b_copy);
   product.b = blas_operand<T>(context, a, batch.count, batch.a_stride, a_copy);
+  product.c = c.data;
+  product.c_batch_stride = batch.c_stride;
+  product.c_ld = distance_of_rows(c);
+  return product;
+}
+
+/// Products of at most 65,535 matrices.
+template <class T>
+void blas_gemm(Context& context, const BlasCall<T>& call) {
+  const auto& [batch, a, b, c, fused, accumulates, symmetric, epilogue, end] = call;
+  const Shape shape = call.shape();
+  if (a.cols == 0) return end(context, call, nullptr, row_major(shape));
+  if (!has_dense_rows(c) && has_dense_rows(transposed(c)) && symmetric) return blas_gemm(context, call.swapped());
+  Blas& blas = context.state<Blas>(Context::blas);
+  Scratch a_copy(context), b_copy(context), own(context);
+  BlasProduct product = blas_product(context, batch, a, b, c, a_copy, b_copy);
 
   const bool in_place = has_dense_rows(c) && (batch.count == 1 || batch.c_stride > 0);
   ProductAlone<T> alone{context, call, {batch.c_stride, distance_of_rows(c), 1}};
-  product.c = c.data;
-  product.c_batch_stride = alone.strides[0];
-  product.c_ld = alone.strides[1];
   if (in_place && fused.complete && multiply_fused(blas, product, alone)) {
     ++locus::detail::launches.gemm;
     return;
@@ -245,6 +260,12 @@ void blas_gemm(Context& context, const BlasCall<T>& call) {
   if (!blas.multiply(product)) blas.refuse(product);
   ++locus::detail::launches.gemm;
   end(context, call, static_cast<const T*>(product.c), alone.strides);
+}
+
+/// A factor's sums by themselves, beside a product that is there already.
+template <class Sum>
+void finish_sums(const void* sum, void*) {
+  (*static_cast<const Sum*>(sum))();
 }
 
 /// Integers are multiplied and added as unsigned numbers, which wrap around.
@@ -332,6 +353,23 @@ void gemm(Context& context, const GemmBatch& batch, const MatrixRef<const T>& a,
       detail::blas_gemm(context, call);
     }
   }
+}
+
+/// As SumsFactors says, for a c with dense rows. In cuBLASLt's terms c^T = b^T a^T, and a^T is summed over its rows.
+template <class T, class Sum>
+[[nodiscard]] bool gemm_and_sums(Context& context, const MatrixRef<const T>& a, const MatrixRef<const T>& b,
+                                 const MatrixRef<T>& c, bool accumulate, T* sums, const Sum& sum) {
+  if (a.cols == 0 || c.rows == 0 || c.cols == 0 || reinterpret_cast<std::uintptr_t>(sums) % 16 != 0) return false;
+  if (!detail::is_read_in_place(a) || !detail::is_read_in_place(b)) return false;
+  Scratch a_copy(context), b_copy(context);
+  BlasProduct product = detail::blas_product(context, GemmBatch{}, a, b, c, a_copy, b_copy);
+  product.accumulate = accumulate;
+  const UnfusedProduct other{product, &detail::finish_sums<Sum>, &sum};
+  product.epilogue = CUBLASLT_EPILOGUE_BGRADB;
+  product.bias = sums;
+  const bool is_queued = context.state<Blas>(Context::blas).multiply(product, &other);
+  if (is_queued) ++locus::detail::launches.gemm;
+  return is_queued;
 }
 
 }  // namespace locus::inline LOCUS_ABI::cuda

@@ -10,7 +10,8 @@
 
 namespace locus::inline LOCUS_ABI::cuda {
 
-/// The other way to a product with an epilogue: the product by itself into c, then a launch that finishes c.
+/// The other way to a product with an epilogue: the product by itself into c, then a launch that finishes c, or makes
+/// what the epilogue makes beside c.
 struct UnfusedProduct {
   BlasProduct product;
   void (*finish)(const void* state, void* c) = nullptr;
@@ -127,14 +128,15 @@ class Blas {
       const float time = timer.milliseconds([&] { return succeeded(queue(way, p, c, workspace)); });
       if (time < clearly * best) plan = way, best = time;
     }
+    float time_alone = StreamTimer::never;
     if (alone.exists) {
-      const float time = timer.milliseconds([&] {
+      time_alone = timer.milliseconds([&] {
         const bool queued = succeeded(queue(alone, other->product, c, workspace));
         if (queued) other->finish(other->state, c);
         return queued;
       });
-      plan.fused = !(time < clearly * best);
     }
+    plan.fused = !(time_alone < clearly * best);
     locus::detail::launches = counted;
     return true;
   } catch (const OutOfMemory&) {

@@ -48,9 +48,18 @@ inline void lay_out(cublasLtMatrixLayoutOpaque_t& layout, const BlasProduct& p, 
   set(p, layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, batch_stride);
 }
 
+/// Whether an epilogue pays, as far as can be said without timing. Summing a factor saves a launch, but where that is
+/// little beside the product, what cuBLASLt has for both at once may be slower than its best product.
+[[nodiscard]] inline bool is_worth_fusing(const BlasProduct& p) {
+  constexpr double few_multiply_adds = 1 << 28;
+  return !p.sums_b() ||
+         static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k) <= few_multiply_adds;
+}
+
 /// A plan without an algorithm.
 [[nodiscard]] inline BlasPlan describe(const BlasProduct& p) {
   BlasPlan plan;
+  plan.fused = is_worth_fusing(p);
   cublasComputeType_t compute = CUBLAS_COMPUTE_32F;
   if (p.type == CUDA_R_64F) compute = CUBLAS_COMPUTE_64F;
   if (p.type == CUDA_R_32F && tf32_allowed()) compute = CUBLAS_COMPUTE_32F_FAST_TF32;

@@ -33,7 +33,8 @@ struct BlasOperand {
   bool transposed = false;
 };
 
-/// c(m, n) = epilogue(a(m, k) b(k, n) (+ c)), column-major, `count` times. The bias has one entry per row of c.
+/// c(m, n) = epilogue(a(m, k) b(k, n) (+ c)), column-major, `count` times. The bias has one entry per row of c; where
+/// the epilogue sums b (CUBLASLT_EPILOGUE_BGRADB), it is written, with one entry per column.
 struct BlasProduct {
   cudaDataType_t type = CUDA_R_32F;
   std::int64_t m = 0, n = 0, k = 0, count = 1;
@@ -43,6 +44,8 @@ struct BlasProduct {
   bool accumulate = false;
   cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
   const void* bias = nullptr;
+
+  [[nodiscard]] bool sums_b() const { return epilogue == CUBLASLT_EPILOGUE_BGRADB; }
 };
 
 namespace detail {
@@ -95,7 +98,7 @@ struct Alignments {
                                         : span_of(p, rows, cols, x.ld, x.batch_stride));
   };
   return p.accumulate || factor_meets_c(p.a, p.m, p.k) || factor_meets_c(p.b, p.k, p.n) ||
-         (p.bias && meets_c(p.bias, static_cast<std::size_t>(p.m * bytes_of(p.type))));
+         (p.bias && meets_c(p.bias, static_cast<std::size_t>((p.sums_b() ? p.n : p.m) * bytes_of(p.type))));
 }
 
 [[nodiscard]] inline PlanKey key_of(const BlasProduct& p) {

@@ -86,6 +86,14 @@ struct Backend<Cuda> {
     const cuda::OrdinalGuard guard(device.ordinal);
     cuda::gemm(cuda::Context::current(device.ordinal), batch, a, b, c, epilogue);
   }
+
+  /// See SumsFactors.
+  template <class T, class Sum>
+  [[nodiscard]] static bool gemm_and_sums(Cuda device, MatrixRef<const T> a, MatrixRef<const T> b, MatrixRef<T> c,
+                                          bool accumulate, T* sums, const Sum& sum) {
+    const cuda::OrdinalGuard guard(device.ordinal);
+    return cuda::gemm_and_sums(cuda::Context::current(device.ordinal), a, b, c, accumulate, sums, sum);
+  }
 #else
 #define LOCUS_NEEDS_NVCC(verb, type)                                                                            \
   static_assert(                                                                                                \
@@ -109,6 +117,12 @@ struct Backend<Cuda> {
   template <class T, class E>
   static void gemm(Cuda, const GemmBatch&, MatrixRef<const T>, MatrixRef<const T>, MatrixRef<T>, const E&) {
     LOCUS_NEEDS_NVCC("a matrix product", E);
+  }
+  template <class T, class Sum>
+  [[nodiscard]] static bool gemm_and_sums(Cuda, MatrixRef<const T>, MatrixRef<const T>, MatrixRef<T>, bool, T*,
+                                          const Sum&) {
+    LOCUS_NEEDS_NVCC("a matrix product", Sum);
+    return false;
   }
 #undef LOCUS_NEEDS_NVCC
 #endif

@@ -194,4 +194,15 @@ concept Device = MemorySpace<D> && requires(D device, Plan<2> plan, ReducePlan<1
   Backend<D>::gemm(device, batch, a, a, c, Epilogue<float, detail::ProbeActivation<float>>{});
 };
 
+/// An optional refinement: a device that multiplies, and sums a factor that it reads for that, in one launch.
+///
+///     Backend<D>::gemm_and_sums(device, a, b, c, accumulate, sums, sum)
+///
+/// makes c = a b (+ c where `accumulate`) and sums[i] = sum over k of a(i, k). False, and then nothing happened, where
+/// it cannot, or where sum(), which queues launches that write the sums, and the product by itself are faster.
+template <class D>
+concept SumsFactors = requires(D device, MatrixRef<const float> a, MatrixRef<float> c, void (*sum)()) {
+  { Backend<D>::gemm_and_sums(device, a, a, c, bool{}, c.data, sum) } -> std::same_as<bool>;
+};
+
 }  // namespace locus::inline LOCUS_ABI

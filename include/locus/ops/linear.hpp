@@ -80,12 +80,28 @@ struct Linear {
     detail::multiply_into(detail::as_rows(y), rows, w.transpose(), Epilogue<T, A>{bias, false, a});
   }
 
-  template <class T, class D>
-  static void add_rows(const Tensor<T, D>& dz, Gradient<T, D>& db) {
-    if (!db) return;
-    const auto target = db.open();
-    detail::reduce_into(target.out, target.accumulate, dz.shape(), detail::FoldedAxes(name, dz.shape(), 0), Symbol<0>{},
-                        fold::Sum<T>{}, dz);
+  /// dz^T x for the weights, and the sum of dz's rows for the bias.
+  template <class T, class D, class... B>
+  static void give_weights(const Tensor<T, D>& dz, const Tensor<T, D>& x, Gradient<T, D>& dw, B&... db) {
+    typename Gradient<T, D>::Target bias;
+    ((bias = db ? db.open() : bias), ...);
+    const auto sum_rows = [&] {
+      if (!bias.out.buffer()) return;
+      detail::reduce_into(bias.out, bias.accumulate, dz.shape(), detail::FoldedAxes(name, dz.shape(), 0), Symbol<0>{},
+                          fold::Sum<T>{}, dz);
+    };
+    if (!dw) return sum_rows();
+    const auto weights = dw.open();
+    const auto dz_columns = dz.transpose();
+    if constexpr (SumsFactors<D>) {
+      const MatrixRef<T> c{weights.out.data(), weights.out.size(0), weights.out.size(1), weights.out.size(1), 1};
+      if (bias.out.buffer() && !bias.accumulate &&
+          Backend<D>::gemm_and_sums(dz.device(), detail::matrix(dz_columns), detail::matrix(x), c, weights.accumulate,
+                                    bias.out.data(), sum_rows))
+        return;
+    }
+    sum_rows();
+    detail::multiply_into(weights.out, dz_columns, x, detail::plain_epilogue<T>(weights.accumulate));
   }
 };
 
@@ -118,8 +134,7 @@ void Linear<F, keeps_input>::backward(const Tuple<Tensor<T, D>, Tensor<T, D>, Te
   const auto& [x, w, kept] = saved;
   Tensor<T, D> dz = detail::as_rows(g);
   if (kept.buffer()) dz = detail::mapped(detail::ActivationBackward<F>{activation}, dz, detail::as_rows(kept));
-  (add_rows(dz, db), ...);
-  if (dw) detail::multiply_to(dw, w.shape(), dz.transpose(), x);
+  give_weights(dz, x, dw, db...);
   if (dx) {
     const auto target = dx.open();
     detail::multiply_into(detail::as_rows(target.out), dz, w, detail::plain_epilogue<T>(target.accumulate));
@@ -146,9 +161,10 @@ using linear_t = operation::Linear<F, joint_role<X::role...> == Role::traced &&
 /// activation(x w^T + b), the bias and the activation applied while the product is on chip.
 /// shape: x (..., in), w (out, in), b (out,) or an empty handle for none -> (..., out)
 /// gradient: with dz = g * activation'(z): dz w for x, dz^T x for w, the sum of dz's rows for b
-/// cost:  one launch; backward one product each for x and w, one reduction for b, and one launch for dz unless the
-///        activation is the identity. Traced, an activation whose derivative needs its input (gelu, silu) is a second
-///        launch. Saves x, w and y (or the activation's input).
+/// cost:  one launch; backward one product each for x and w, one reduction for b (on Cuda part of the product for w,
+///        where that is small or was timed to be faster so), and one launch for dz unless the activation is the
+///        identity. Traced, an activation whose derivative needs its input (gelu, silu) is a second launch. Saves x, w
+///        and y (or the activation's input).
 /// throws ShapeError naming the shapes
 ///
 ///     auto h = linear(x, w, b, functor::Relu{});

@@ -436,6 +436,11 @@ double number(T value) {
   else return static_cast<double>(value);
 }
 template <class T>
+void assign(T& target, double value) {
+  if constexpr (sizeof(T) == 2) target = static_cast<T>(static_cast<float>(value));
+  else target = static_cast<T>(value);
+}
+template <class T>
 void multiply(const cublasLtMatmulDesc_t description, double beta, const void* a_data, cublasLtMatrixLayout_t a,
               const void* b_data, cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, void* c_data) {
   const bool a_transposed = description->data[a_transposed_at] == CUBLAS_OP_T;
@@ -445,7 +450,15 @@ void multiply(const cublasLtMatmulDesc_t description, double beta, const void* a
   const T* const bias = reinterpret_cast<const T*>(description->data[bias_at]);
   const bool adds_bias = epilogue & CUBLASLT_EPILOGUE_BIAS;
   const bool rectifies = epilogue & CUBLASLT_EPILOGUE_RELU, bends = epilogue & CUBLASLT_EPILOGUE_GELU;
-  if (adds_bias && reinterpret_cast<std::uintptr_t>(bias) % 16 != 0) simulated::stop("a misaligned bias");
+  if (bias && reinterpret_cast<std::uintptr_t>(bias) % 16 != 0) simulated::stop("a misaligned bias");
+  if (epilogue == CUBLASLT_EPILOGUE_BGRADB) {
+    for (std::uint64_t j = 0; j < n; ++j) {
+      double sum = 0;
+      for (std::uint64_t l = 0; l < k; ++l)
+        sum += number(static_cast<const T*>(b_data)[b_transposed ? j + l * b->data[ld_at] : l + j * b->data[ld_at]]);
+      assign(const_cast<T*>(bias)[j], sum);
+    }
+  }
   for (std::uint64_t batch = 0; batch < c->data[count_at]; ++batch) {
     const T* const x = static_cast<const T*>(a_data) + batch * a->data[stride_at];
     const T* const y = static_cast<const T*>(b_data) + batch * b->data[stride_at];
@@ -462,8 +475,7 @@ void multiply(const cublasLtMatmulDesc_t description, double beta, const void* a
         if (adds_bias) sum += number(bias[i]);
         if (rectifies && sum < 0) sum = 0;
         if (bends) sum = sum / 2 * (1 + std::tanh(0.7978845608028654 * (sum + 0.044715 * sum * sum * sum)));
-        if constexpr (sizeof(T) == 2) target = static_cast<T>(static_cast<float>(sum));
-        else target = static_cast<T>(sum);
+        assign(target, sum);
       }
     }
   }
