@@ -90,6 +90,14 @@ struct EndOfProduct {
     out = static_cast<compute_t<T>>(activation(static_cast<compute_t<T>>(product + bias)) + previous);
   }
 };
+/// c = product * activation'(y)
+template <class T, class Activation>
+struct Derivative {
+  Activation activation;
+  LOCUS_FN void operator()(compute_t<T> product, compute_t<T> y, compute_t<T>& out) const {
+    out = product * activation.by_output(y);
+  }
+};
 /// The same for epilogues of any other type, which are told row and column.
 template <class T, class E>
 struct AnyEndOfProduct {
@@ -111,6 +119,14 @@ void end_product(Context& context, const Shape& shape, const T* product, const S
       Pack<const T*, const T*, const T*>{product, epilogue.bias, epilogue.accumulate ? c.data : nullptr},
       Pack<T*>{c.data});
 }
+template <class T, class Activation>
+void end_product(Context& context, const Shape& shape, const T* product, const Strides& product_strides,
+                 const MatrixRef<T>& c, int64_t batch_stride, const DerivativeEpilogue<T, Activation>& epilogue) {
+  const Strides c_strides{batch_stride, c.row_stride, c.col_stride}, y_strides{0, epilogue.row_stride, 1};
+  const auto plan = make_plan<3>(shape, std::array<Strides, 3>{product_strides, y_strides, c_strides});
+  map(context, plan, Derivative<T, Activation>{epilogue.activation}, Pack<const T*, const T*>{product, epilogue.y},
+      Pack<T*>{c.data});
+}
 template <class T, class E>
 void end_product(Context& context, const Shape& shape, const T* product, const Strides& product_strides,
                  const MatrixRef<T>& c, int64_t batch_stride, const E& epilogue) {
@@ -128,6 +144,7 @@ struct FusedEpilogue {
   cublasLtEpilogue_t kind = CUBLASLT_EPILOGUE_DEFAULT;
   const void* bias = nullptr;
   bool accumulate = false;
+  const void* mask = nullptr;
 };
 /// cuBLASLt's GELU is the one with tanh, which it may approximate: within the rounding of 16-bit types only.
 template <class T, class Activation>
@@ -145,6 +162,11 @@ template <class T, class Activation>
   const int kind = activation == FusedActivation::relu ? CUBLASLT_EPILOGUE_RELU : CUBLASLT_EPILOGUE_GELU;
   return {true, static_cast<cublasLtEpilogue_t>(epilogue.bias ? kind | CUBLASLT_EPILOGUE_BIAS : kind), epilogue.bias,
           false};
+}
+template <class T, class Activation>
+[[nodiscard]] FusedEpilogue fuse(const DerivativeEpilogue<T, Activation>& epilogue) {
+  if (!epilogue.mask) return {};
+  return {true, CUBLASLT_EPILOGUE_DRELU, nullptr, false, epilogue.mask};
 }
 template <class T, class E>
 [[nodiscard]] FusedEpilogue fuse(const E&) {
@@ -208,6 +230,7 @@ template <class T>
   whole.epilogue = fused.kind;
   whole.bias = fused.bias;
   whole.accumulate = fused.accumulate;
+  whole.mask = fused.mask;
   const UnfusedProduct other{product, &ProductAlone<T>::finish, &alone};
   const bool has_other_way = fused.kind != CUBLASLT_EPILOGUE_DEFAULT && !fused.accumulate;
   return blas.multiply(whole, has_other_way ? &other : nullptr);
@@ -353,6 +376,22 @@ void gemm(Context& context, const GemmBatch& batch, const MatrixRef<const T>& a,
       detail::blas_gemm(context, call);
     }
   }
+}
+
+/// As KeepsMasks says, for a c with dense rows.
+template <class T>
+[[nodiscard]] bool gemm_relu(Context& context, const MatrixRef<const T>& a, const MatrixRef<const T>& b,
+                             const MatrixRef<T>& c, const T* bias, void* mask) {
+  if (a.cols == 0 || reinterpret_cast<std::uintptr_t>(bias) % 16 != 0) return false;
+  if (!detail::is_read_in_place(a) || !detail::is_read_in_place(b)) return false;
+  Scratch a_copy(context), b_copy(context);
+  BlasProduct product = detail::blas_product(context, GemmBatch{}, a, b, c, a_copy, b_copy);
+  product.epilogue = bias ? CUBLASLT_EPILOGUE_RELU_AUX_BIAS : CUBLASLT_EPILOGUE_RELU_AUX;
+  product.bias = bias;
+  product.mask = mask;
+  const bool is_queued = context.state<Blas>(Context::blas).multiply(product);
+  if (is_queued) ++locus::detail::launches.gemm;
+  return is_queued;
 }
 
 /// As SumsFactors says, for a c with dense rows. In cuBLASLt's terms c^T = b^T a^T, and a^T is summed over its rows.

@@ -69,6 +69,10 @@ inline void lay_out(cublasLtMatrixLayoutOpaque_t& layout, const BlasProduct& p, 
   set(p, plan.description, CUBLASLT_MATMUL_DESC_TRANSB, p.b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(p, plan.description, CUBLASLT_MATMUL_DESC_EPILOGUE, p.epilogue);
   if (p.bias) set(p, plan.description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);
+  if (p.mask) {
+    set(p, plan.description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, p.mask);
+    set(p, plan.description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, mask_bits(p.m));
+  }
   lay_out(plan.a, p, p.a.transposed ? p.k : p.m, p.a.transposed ? p.m : p.k, p.a.ld, p.a.batch_stride);
   lay_out(plan.b, p, p.b.transposed ? p.n : p.k, p.b.transposed ? p.k : p.n, p.b.ld, p.b.batch_stride);
   lay_out(plan.c, p, p.m, p.n, p.c_ld, p.c_batch_stride);

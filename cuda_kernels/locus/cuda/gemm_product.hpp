@@ -44,9 +44,13 @@ struct BlasProduct {
   bool accumulate = false;
   cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
   const void* bias = nullptr;
+  const void* mask = nullptr;  ///< of c: written with CUBLASLT_EPILOGUE_RELU_AUX, read with CUBLASLT_EPILOGUE_DRELU
 
   [[nodiscard]] bool sums_b() const { return epilogue == CUBLASLT_EPILOGUE_BGRADB; }
 };
+
+/// Bits from one column of a product's mask to the next.
+[[nodiscard]] inline std::int64_t mask_bits(std::int64_t m) { return (m + 127) / 128 * 128; }
 
 namespace detail {
 [[nodiscard]] inline std::int64_t bytes_of(cudaDataType_t type) {

@@ -94,6 +94,17 @@ struct Backend<Cuda> {
     const cuda::OrdinalGuard guard(device.ordinal);
     return cuda::gemm_and_sums(cuda::Context::current(device.ordinal), a, b, c, accumulate, sums, sum);
   }
+
+  /// See KeepsMasks.
+  [[nodiscard]] static std::int64_t mask_bytes(std::int64_t rows, std::int64_t cols) {
+    return rows * cuda::mask_bits(cols) / 8;
+  }
+  template <class T>
+  [[nodiscard]] static bool gemm_relu(Cuda device, MatrixRef<const T> a, MatrixRef<const T> b, MatrixRef<T> c,
+                                      const T* bias, void* mask) {
+    const cuda::OrdinalGuard guard(device.ordinal);
+    return cuda::gemm_relu(cuda::Context::current(device.ordinal), a, b, c, bias, mask);
+  }
 #else
 #define LOCUS_NEEDS_NVCC(verb, type)                                                                            \
   static_assert(                                                                                                \
@@ -122,6 +133,12 @@ struct Backend<Cuda> {
   [[nodiscard]] static bool gemm_and_sums(Cuda, MatrixRef<const T>, MatrixRef<const T>, MatrixRef<T>, bool, T*,
                                           const Sum&) {
     LOCUS_NEEDS_NVCC("a matrix product", Sum);
+    return false;
+  }
+  [[nodiscard]] static std::int64_t mask_bytes(std::int64_t, std::int64_t) { return 0; }
+  template <class T>
+  [[nodiscard]] static bool gemm_relu(Cuda, MatrixRef<const T>, MatrixRef<const T>, MatrixRef<T>, const T*, void*) {
+    LOCUS_NEEDS_NVCC("a matrix product", T);
     return false;
   }
 #undef LOCUS_NEEDS_NVCC

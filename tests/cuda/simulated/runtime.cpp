@@ -344,7 +344,7 @@ cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
   return CUBLAS_STATUS_SUCCESS;
 }
 
-enum { compute_at, scale_at, a_transposed_at, b_transposed_at, epilogue_at, bias_at };
+enum { compute_at, scale_at, a_transposed_at, b_transposed_at, epilogue_at, bias_at, mask_at, mask_ld_at };
 cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t description, std::size_t,
                                                cublasComputeType_t compute, cudaDataType_t scale) {
   *description = {};
@@ -356,12 +356,14 @@ cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t description,
 cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t description,
                                               cublasLtMatmulDescAttributes_t attribute, const void* value,
                                               std::size_t bytes) {
-  const int at = attribute == CUBLASLT_MATMUL_DESC_TRANSA         ? a_transposed_at
-                 : attribute == CUBLASLT_MATMUL_DESC_TRANSB       ? b_transposed_at
-                 : attribute == CUBLASLT_MATMUL_DESC_EPILOGUE     ? epilogue_at
-                 : attribute == CUBLASLT_MATMUL_DESC_BIAS_POINTER ? bias_at
-                                                                  : -1;
-  if (at < 0 || bytes != (at == bias_at ? 8u : 4u)) simulated::stop("a product attribute unknown or of the wrong size");
+  const int at = attribute == CUBLASLT_MATMUL_DESC_TRANSA                 ? a_transposed_at
+                 : attribute == CUBLASLT_MATMUL_DESC_TRANSB               ? b_transposed_at
+                 : attribute == CUBLASLT_MATMUL_DESC_EPILOGUE             ? epilogue_at
+                 : attribute == CUBLASLT_MATMUL_DESC_BIAS_POINTER         ? bias_at
+                 : attribute == CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER ? mask_at
+                 : attribute == CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD      ? mask_ld_at
+                                                                          : -1;
+  if (at < 0 || bytes != (at >= bias_at ? 8u : 4u)) simulated::stop("a product attribute unknown or of the wrong size");
   std::memcpy(&description->data[at], value, bytes);
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -448,6 +450,11 @@ void multiply(const cublasLtMatmulDesc_t description, double beta, const void* a
   const std::uint64_t m = c->data[rows_at], n = c->data[cols_at], k = a->data[a_transposed ? rows_at : cols_at];
   const auto epilogue = static_cast<cublasLtEpilogue_t>(description->data[epilogue_at]);
   const T* const bias = reinterpret_cast<const T*>(description->data[bias_at]);
+  auto* const mask = reinterpret_cast<unsigned char*>(description->data[mask_at]);
+  const std::uint64_t mask_ld = description->data[mask_ld_at];
+  const bool has_mask = epilogue & 128, derives = epilogue == CUBLASLT_EPILOGUE_DRELU;
+  if (has_mask && (!mask || mask_ld % 128 != 0 || mask_ld < m || c->data[count_at] != 1))
+    simulated::stop("a product without the mask that it needs");
   const bool adds_bias = epilogue & CUBLASLT_EPILOGUE_BIAS;
   const bool rectifies = epilogue & CUBLASLT_EPILOGUE_RELU, bends = epilogue & CUBLASLT_EPILOGUE_GELU;
   if (bias && reinterpret_cast<std::uintptr_t>(bias) % 16 != 0) simulated::stop("a misaligned bias");
@@ -473,6 +480,10 @@ void multiply(const cublasLtMatmulDesc_t description, double beta, const void* a
         T& target = z[i + j * c->data[ld_at]];
         if (beta != 0) sum += beta * number(target);
         if (adds_bias) sum += number(bias[i]);
+        unsigned char* const bits = mask + (i + j * mask_ld) / 8;
+        const unsigned bit = 1u << (i % 8);
+        if (derives && !(*bits & bit)) sum = 0;
+        if (rectifies && has_mask) *bits = static_cast<unsigned char>(sum > 0 ? *bits | bit : *bits & ~bit);
         if (rectifies && sum < 0) sum = 0;
         if (bends) sum = sum / 2 * (1 + std::tanh(0.7978845608028654 * (sum + 0.044715 * sum * sum * sum)));
         assign(target, sum);
