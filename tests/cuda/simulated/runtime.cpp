@@ -81,8 +81,19 @@ cudaError_t cudaGetLastError() { return std::exchange(last_error, cudaSuccess); 
 const char* cudaGetErrorName(cudaError_t) { return "simulated error"; }
 const char* cudaGetErrorString(cudaError_t) { return "simulated error"; }
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void*) {
+  ++simulated::asked_kernels;
   *attributes = {};
   attributes->ptxVersion = simulated::architecture;
+  return cudaSuccess;
+}
+cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void*, const cudaLaunchConfig_t* launch) {
+  ++simulated::asked_kernels;
+  if (launch->dynamicSmemBytes > simulated::allowed_shared) return give(cudaErrorInvalidValue);
+  if (launch->numAttrs != 1 || launch->attrs[0].id != cudaLaunchAttributeClusterDimension)
+    simulated::stop("a question about clusters without their size");
+  const auto size = static_cast<int>(launch->attrs[0].val.clusterDim.x);
+  if (size > 2 * simulated::largest_cluster) return give(cudaErrorInvalidClusterSize);
+  *clusters = size <= simulated::largest_cluster ? 1 : 0;
   return cudaSuccess;
 }
 cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute, int bytes) {
