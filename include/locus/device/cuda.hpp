@@ -237,4 +237,19 @@ struct Transfer<Cuda, Cuda> {
 
 static_assert(Device<Cuda>);
 
+#if !LOCUS_NVCC
+namespace detail {
+/// Where an operation on Cuda launches kernels of its own: refuses to compile in a program with CUDA, and throws
+/// CudaUnavailable in one without. T is any type that the operation depends on.
+template <class T>
+void require_kernels(Cuda device) {
+  static_assert(
+      sizeof(T) == 0 || !LOCUS_CUDA,
+      "this operation launches kernels on Cuda, which only nvcc can compile: compile this file with nvcc (for "
+      "a .cpp file: nvcc -x cu), or call it through a function that is defined in a file compiled by nvcc");
+  cuda::require_device(device.ordinal);
+}
+}  // namespace detail
+#endif
+
 }  // namespace locus::inline LOCUS_ABI
