@@ -27,6 +27,7 @@ template <int item_count>
 class RegisterRows {
  public:
   static constexpr int items = item_count;
+  static constexpr bool has_workspace = false;
   template <class R>
   struct Fragment {
     R values[items];
@@ -53,13 +54,15 @@ class RegisterRows {
 class MemoryRows {
  public:
   static constexpr int items = row_items, threads = RowPlan::team_threads;
+  static constexpr bool has_workspace = true;
   template <class R>
   struct Fragment {
     R* values;
   };
 
   LOCUS_FN MemoryRows(const RowPlan& plan, const RowMemory& memory, int thread)
-      : memory_(memory), tiles_(plan.tiles), thread_(thread) {}
+      : memory_(memory), tiles_(plan.tiles), thread_(thread), uses_workspace_(plan.workspace_bytes > 0) {}
+  [[nodiscard]] LOCUS_FN bool uses_workspace() const { return uses_workspace_; }
   /// Forgets the fragments.
   LOCUS_FN void clear() { shared_used_ = workspace_used_ = 0; }
   template <class Visit>
@@ -92,6 +95,7 @@ class MemoryRows {
   RowMemory memory_;
   int64_t tiles_;
   int thread_;
+  bool uses_workspace_;
   std::size_t shared_used_ = 0, workspace_used_ = 0;
 };
 
@@ -117,6 +121,12 @@ class RowTeam {
   }
 
   [[nodiscard]] LOCUS_FN int64_t cols() const { return cols_; }
+  /// Whether rows are kept in the workspace.
+  [[nodiscard]] LOCUS_FN bool leaves_chip() const
+    requires(Storage::has_workspace)
+  {
+    return storage_.uses_workspace();
+  }
 
   template <class T>
   [[nodiscard]] LOCUS_FN auto load(const RowInput<T>& row) {

@@ -87,6 +87,7 @@ inline double kernel_milliseconds = 0;
 inline int architecture = 90;      ///< that kernels were compiled for
 inline unsigned last_cluster = 0;  ///< blocks in each cluster of the last launch
 inline int largest_cluster = 8;    ///< blocks of a cluster that the GPU can host
+inline long block_barriers = 0;    ///< how often the threads of a block waited for each other
 inline int asked_kernels = 0;      ///< how often it was asked what kernels need
 inline const char* gpu_name = "Simulated GPU";
 /// Whether kernels fail as they run, which is told to whoever waits for them.
@@ -198,6 +199,7 @@ class Blocks {
   void synchronize() {
     const unsigned block = self_ / threads_;
     if (barriers_[block].size != alive_[block]) stop("__syncthreads after a thread of the block has returned");
+    if (barriers_[block].arrived + 1 == barriers_[block].size) ++block_barriers;
     wait(barriers_[block]);
   }
   void synchronize_cluster() {
