@@ -23,7 +23,8 @@ TESTS = HERE.parents[1]
 DEFAULT = [*(TESTS / "cuda" / f"{name}_test.cpp" for name in ("verbs", "training", "sorting")),
            *(TESTS / "tensor" / f"{name}_test.cpp" for name in ("copy", "copy_async")),
            *(TESTS / "device" / f"{name}_test.cpp" for name in ("capture", "launch_trace")),
-           *(HERE / f"{name}.cpp" for name in ("streams", "tables", "plans", "norms", "nvtx"))]
+           TESTS / "ops" / "linear_test.cpp",
+           *(HERE / f"{name}.cpp" for name in ("streams", "tables", "plans", "norms", "exponentials", "nvtx"))]
 
 
 def toolkit_headers():

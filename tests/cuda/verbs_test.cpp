@@ -417,7 +417,8 @@ struct Same {
 };
 
 /// Uses all a team can do: two fragments, reductions of several kinds, an update, stores with and without accumulation.
-template <class T>
+/// What a GPU can host of such rows is asked once, so GPUs that differ have types of their own.
+template <class T, int gpu = 0>
 struct Rows {
   [[maybe_unused]] static constexpr int fragments = 2;
   const T* x;
@@ -458,7 +459,7 @@ struct RowLayout {
   bool transposed = false, has_weight = true;
 };
 
-template <class T>
+template <class T, int gpu = 0>
 void check_rows(Philox& random, std::int64_t rows, std::int64_t cols, const RowLayout& layout) {
   const std::int64_t row_stride = layout.transposed ? 1 : cols + layout.gap, col_stride = layout.transposed ? rows : 1;
   Array<T> x(rows * (cols + layout.gap) + 1), out(rows * cols + 1);
@@ -472,11 +473,11 @@ void check_rows(Philox& random, std::int64_t rows, std::int64_t cols, const RowL
   fill(best, random);
   const float* const none = nullptr;
   Backend<Cpu>::for_each_row({}, rows, cols,
-                             Rows<T>{x.host(), layout.has_weight ? weight.host() : none, out.host(), sums.host(),
-                                     best.host(), cols, row_stride, col_stride});
+                             Rows<T, gpu>{x.host(), layout.has_weight ? weight.host() : none, out.host(), sums.host(),
+                                          best.host(), cols, row_stride, col_stride});
   Backend<Cuda>::for_each_row({}, rows, cols,
-                              Rows<T>{x.device(), layout.has_weight ? weight.device() : none, out.device(),
-                                      sums.device(), best.device(), cols, row_stride, col_stride});
+                              Rows<T, gpu>{x.device(), layout.has_weight ? weight.device() : none, out.device(),
+                                           sums.device(), best.device(), cols, row_stride, col_stride});
   INFO("rows ", rows, " cols ", cols, " gap ", layout.gap);
   CHECK(first_difference(out) == -1);
   CHECK(first_difference(sums) == -1);
@@ -492,16 +493,16 @@ TEST_CASE("for_each_row equals Cpu's: rows of warps and blocks, in registers, in
   for (const std::int64_t cols :
        {0,   1,   8,    10,   31,   32,   33,   64,   100,  128,  129,  255,   256,   257,  500,
         512, 513, 1000, 1024, 2049, 3050, 4095, 4096, 4097, 6100, 8200, 13000, 30000, 60004}) {
-    check_rows<float>(random, cols > 5000 ? 2 : 9, cols, {});
-    check_rows<double>(random, 2, cols, {.transposed = true, .has_weight = cols % 2 == 0});
+    check_rows<float, 1>(random, cols > 5000 ? 2 : 9, cols, {});
+    check_rows<double, 1>(random, 2, cols, {.transposed = true, .has_weight = cols % 2 == 0});
     if (cols >= 9000) continue;
-    check_rows<float>(random, 3, cols, {.gap = 3, .has_weight = cols % 2 == 1});
-    check_rows<double>(random, 2, cols, {.gap = 2});
-    check_rows<half>(random, 5, cols, {.gap = 8 - cols % 8});
-    check_rows<bfloat16>(random, 2, cols, {.gap = 1});
+    check_rows<float, 1>(random, 3, cols, {.gap = 3, .has_weight = cols % 2 == 1});
+    check_rows<double, 1>(random, 2, cols, {.gap = 2});
+    check_rows<half, 1>(random, 5, cols, {.gap = 8 - cols % 8});
+    check_rows<bfloat16, 1>(random, 2, cols, {.gap = 1});
   }
-  check_rows<float>(random, 700, 24, {});
-  check_rows<half>(random, 130, 264, {});
+  check_rows<float, 1>(random, 700, 24, {});
+  check_rows<half, 1>(random, 130, 264, {});
 #ifdef LOCUS_SIMULATED_CUDA
   CHECK(simulated::last_cluster == 1);
   simulated::architecture = 90;
@@ -536,6 +537,31 @@ TEST_CASE("for_each_row equals Cpu's: a cluster of blocks per row") {
     check_rows<half>(random, rows, cols, {});
   }
 }
+
+#ifdef LOCUS_SIMULATED_CUDA
+TEST_CASE("for_each_row takes clusters as large as the GPU can host, which it is asked once") {
+  Philox random(8);
+  const auto cluster_of = [&](auto gpu, int largest, std::int64_t cols) {
+    simulated::largest_cluster = largest;
+    check_rows<float, gpu()>(random, 1, cols, {});
+    simulated::largest_cluster = 8;
+    return simulated::last_cluster;
+  };
+  const std::integral_constant<int, 2> a_half{};
+  const std::integral_constant<int, 3> a_quarter{};
+  const std::integral_constant<int, 4> a_seventh{};
+  const int before = simulated::asked_kernels;
+  CHECK(cluster_of(a_half, 4, 65540) == 4);
+  const int asked = simulated::asked_kernels - before;
+  CHECK(asked == 3);  // for its attributes, for clusters of 8, of 4
+  CHECK(cluster_of(a_half, 8, 65540) == 4);
+  CHECK(cluster_of(a_half, 4, 4096) == 2);
+  CHECK(simulated::asked_kernels - before == asked);
+  CHECK(cluster_of(a_quarter, 2, 65540) == 2);
+  CHECK(cluster_of(a_seventh, 1, 65540) == 1);
+  CHECK(cluster_of(a_seventh, 1, 13000) == 1);
+}
+#endif
 
 struct Keep {
   [[maybe_unused]] static constexpr bool is_identity = true;

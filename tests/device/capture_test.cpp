@@ -197,6 +197,33 @@ LOCUS_DEVICE_TEST("a step that throws leaves everything as usual, and can be tri
   CHECK(calls == (std::is_same_v<D, Cuda> ? 4 : 6));
 }
 
+LOCUS_DEVICE_TEST("a capture that is given up uses up no random numbers, and optimizers count no step", D) {
+  const auto start = full<float, D>({4}, 1.f);
+  const auto train = [&](bool interrupted) {
+    const Parameter<float, D> w(start.clone());
+    optim::Adam optimizer({w});
+    Generator<D> numbers{5};
+    int calls = 0;
+    const auto body = [&] {
+      const auto noise = rand<float, D>({4}, numbers) + rand<float, D>({4}, numbers);
+      const auto loss = sum(trace(noise.eval()) * w * w);
+      optimizer.zero_grad();
+      loss.backward();
+      optimizer.step();
+      if (++calls == 2 && interrupted && std::is_same_v<D, Cuda>) throw std::runtime_error("interrupted");
+      return w.value().clone();
+    };
+    auto step = capture(body);
+    Tensor<float, D> last = step();
+    if (interrupted && std::is_same_v<D, Cuda>) CHECK_THROWS_WITH(step(), "interrupted");
+    CHECK(numbers.offset == 8);
+    for (int i = 0; i < 4; ++i) last = step();
+    CHECK(numbers.offset == 40);
+    return last.clone();
+  };
+  CHECK(same_bits(train(true), train(false)));
+}
+
 LOCUS_DEVICE_TEST("memory that runs out while a step is captured is told, and the step can be tried again", D) {
   const auto x = zeros<float, D>({3});
   int calls = 0;
@@ -258,6 +285,7 @@ TEST_CASE("what cannot be captured says so") {
   check_refused([&] { (void)x.to<Cpu>(); }, "return the tensor from the step");
   check_refused([&] { (void)on_host.to<Cuda>(); }, "copy before the step, with copy_");
   check_refused([&] { (void)randperm<std::int64_t>(5, generator); }, "a copy from the host");
+  CHECK(generator.offset == 5);
   check_refused([&] { (void)copy_async(on_host.to<Pinned>()); }, "an asynchronous copy");
   const Stream<Cuda> side;
   const Event<Cuda> event = side.record();

@@ -2,6 +2,7 @@
 
 #include <locus/autograd/gradcheck.hpp>
 #include <locus/ops/linear.hpp>
+#include <locus/ops/reduce.hpp>
 
 #include <golden/golden.hpp>
 #include <support/device_list.hpp>
@@ -47,15 +48,16 @@ LOCUS_DEVICE_TEST("linear and its gradients agree with PyTorch", D) {
 }
 
 LOCUS_DEVICE_TEST("linear is one launch, and backward as many as promised", D) {
+  const int for_bias = SumsFactors<D> ? 0 : 1;  // or else the product for the weights sums the gradient's rows, too
   const auto identity = launches<D>(functor::Identity{});
   CHECK(identity.forward == 1);
-  CHECK(identity.backward == 3);
+  CHECK(identity.backward == 2 + for_bias);
   const auto relu = launches<D>(functor::Relu{});
   CHECK(relu.forward == 1);
-  CHECK(relu.backward == 4);
+  CHECK(relu.backward == 3 + for_bias);
   const auto gelu = launches<D>(functor::Gelu{});
   CHECK(gelu.forward == 2);
-  CHECK(gelu.backward == 4);
+  CHECK(gelu.backward == 3 + for_bias);
   const auto x = sample<float, D>({6, 4}, 1), w = sample<float, D>({3, 4}, 2), b = sample<float, D>({3}, 3);
   LaunchLog plain;
   (void)linear(x, w, b, functor::Gelu{});
@@ -69,6 +71,129 @@ LOCUS_DEVICE_TEST("linear computes no gradient that nobody wants", D) {
   LaunchLog log;
   y.backward(g);
   CHECK(log.launches() == 2);
+}
+
+LOCUS_DEVICE_TEST("the gradient of the bias is the sum of rows, written first and then added to", D) {
+  const auto check = [](auto zero, std::int64_t rows, double tolerance) {
+    using T = decltype(zero);
+    const auto w = variable(sample<T, D>({5, 4}, 2)), b = variable(sample<T, D>({5}, 3));
+    const auto x = sample<T, D>({rows, 4}, 1), g = sample<T, D>({rows, 5}, 4);
+    const Tensor exact_g = locus_test::host(g).template as<double>(),
+                 exact_x = locus_test::host(x).template as<double>();
+    const auto back = [&](double w_times, double b_times) {
+      linear(trace(x), w, b).backward(g);
+      CHECK_CLOSE(b.grad(), locus_test::reference(sum(exact_g, 0) * b_times), tolerance);
+      CHECK_CLOSE(w.grad(), locus_test::reference(matmul(exact_g.transpose(), exact_x) * w_times), tolerance);
+    };
+    back(1, 1);
+    back(2, 2);
+    b.zero_grad();
+    back(3, 1);
+    w.zero_grad();
+    back(1, 2);
+  };
+  check(float(), 6, 1e-5);
+  check(float(), 0, 0);
+  check(double(), 33, 1e-10);
+  check(half(), 16, 2e-2);
+  const auto b = variable(sample<float, D>({3}, 3)), w = variable(sample<float, D>({3, 2}, 3));
+  mean(linear(trace(sample<float, D>({4, 2}, 1)), w, b)).backward();  // one number, repeated
+  CHECK_CLOSE(b.grad(), {1. / 3, 1. / 3, 1. / 3}, 1e-6);
+}
+
+namespace {
+/// Two layers; `between` stands between them.
+template <class T, class D>
+struct TwoLayers {
+  Traced<T, D> w1 = variable(sample<T, D>({5, 4}, 2)), b1 = variable(sample<T, D>({5}, 3));
+  Traced<T, D> w2 = variable(sample<T, D>({3, 5}, 4)), b2 = variable(sample<T, D>({3}, 5));
+  Tensor<T, D> x = sample<T, D>({7, 4}, 1), g = sample<T, D>({7, 3}, 6);
+
+  template <class F, class Between>
+  [[nodiscard]] auto operator()(const F& f, const Between& between) const {
+    return linear(between(linear(trace(x), w1, b1, f)), w2, b2);
+  }
+  /// The launches of a backward pass.
+  template <class F, class Between>
+  LaunchCounts back(const F& f, const Between& between) const {
+    const auto y = (*this)(f, between);
+    const LaunchLog log;
+    y.backward(g);
+    return log.counts();
+  }
+  [[nodiscard]] std::vector<locus_test::Reference> gradients() const {
+    std::vector<locus_test::Reference> all;
+    for (const auto* one : {&w1, &b1, &w2, &b2}) all.push_back(locus_test::reference(one->grad()));
+    return all;
+  }
+};
+const auto directly = [](const auto& x) { return x; };
+const auto as_a_view = [](const auto& x) { return x.reshape(x.shape()); };  // a node between the layers
+
+/// A product that gives a gradient before the activation gives what a product and a launch after it do.
+template <class T, class D, class F>
+void check_derivative(const F& f, double tolerance) {
+  const TwoLayers<T, D> fused, apart;
+  const auto fewer = fused.back(f, directly), more = apart.back(f, as_a_view);
+  const bool in_cublas = KeepsMasks<D> && std::is_same_v<F, functor::Relu> && !std::is_same_v<T, double>;
+  const bool in_one = !KeepsMasks<D> || in_cublas;
+  CHECK(fewer.map == (in_one ? 0 : 1));
+  CHECK(fewer.gemm == 3);
+  CHECK(more.map == 1);
+  CHECK(more.gemm == 3);
+  const auto found = fused.gradients(), expected = apart.gradients();
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    for (std::size_t j = 0; j < found[i].values.size(); ++j)
+      CHECK(found[i].values[j] == doctest::Approx(expected[i].values[j]).epsilon(tolerance).scale(4));
+  }
+}
+}  // namespace
+
+LOCUS_DEVICE_TEST("the product for a layer's input applies the derivative of the activation before it", D) {
+  check_derivative<float, D>(functor::Relu{}, 1e-6);
+  check_derivative<float, D>(functor::Tanh{}, 1e-6);
+  check_derivative<float, D>(functor::Sigmoid{}, 1e-6);
+  check_derivative<float, D>(functor::ChosenActivation{functor::Activation::tanh}, 1e-6);
+  check_derivative<double, D>(functor::Relu{}, 1e-12);
+  check_derivative<half, D>(functor::Relu{}, 2e-3);
+  check_derivative<bfloat16, D>(functor::Tanh{}, 2e-2);
+  const auto three = [](const auto& x, const auto& w, const auto& b) {
+    const auto y = linear(linear(x, w, b, functor::Tanh{}), w, b, functor::Sigmoid{});
+    return linear(y, w, b, functor::Tanh{});
+  };
+  for (const Shape& shape : {Shape{3}, Shape{2, 2, 3}, Shape{0, 3}}) {
+    const auto found =
+        gradcheck(three, sample<double, D>(shape, 1), sample<double, D>({3, 3}, 2), sample<double, D>({3}, 3));
+    CHECK_MESSAGE(found, found.what());
+  }
+}
+
+LOCUS_DEVICE_TEST("that derivative is applied once, and only where nothing else adds to the gradient", D) {
+  const auto check = [](const auto& f, const auto& after) {
+    const auto found =
+        gradcheck([&](const auto& x, const auto& w, const auto& b) { return after(linear(x, w, b, f), w, b); },
+                  sample<double, D>({4, 3}, 1), sample<double, D>({3, 3}, 2), sample<double, D>({3}, 3));
+    CHECK_MESSAGE(found, found.what());
+  };
+  check(functor::Tanh{}, [](const auto& y, const auto& w, const auto& b) { return linear(y, w, b) + linear(y, w); });
+  check(functor::Tanh{}, [](const auto& y, const auto& w, const auto& b) { return linear(y, w, b) * y; });
+  check(functor::Sigmoid{}, [](const auto& y, const auto&, const auto& b) { return linear(y, y.slice(0, 0, 3), b); });
+  check(functor::Gelu{}, [](const auto& y, const auto& w, const auto& b) { return linear(y, w, b); });
+  check(functor::Identity{}, [](const auto& y, const auto& w, const auto& b) { return linear(y, w, b); });
+
+  const TwoLayers<float, D> twice, once;
+  once.back(functor::Relu{}, directly);
+  const auto y = twice(functor::Relu{}, directly);
+  y.backward(twice.g, {.retain_graph = true});
+  y.backward(twice.g);
+  CHECK_CLOSE(twice.b1.grad(), locus_test::reference(once.b1.grad() * 2.f), 1e-6);
+  CHECK_CLOSE(twice.w1.grad(), locus_test::reference(once.w1.grad() * 2.f), 1e-6);
+
+  const TwoLayers<float, D> changed;
+  const auto hidden = linear(trace(changed.x), changed.w1, changed.b1, functor::Relu{});
+  const auto z = linear(hidden, changed.w2, changed.b2);
+  hidden.value().fill_(1);
+  CHECK_THROWS_AS(z.backward(changed.g), StaleError);
 }
 
 LOCUS_DEVICE_TEST("gradients of a second use are added", D) {

@@ -147,6 +147,7 @@ class CapturedStep final : public locus::detail::Recording {
   }
 
   void at_replay(Shared<locus::detail::ReplayAction> action) override { actions_.push_back(std::move(action)); }
+  void at_drop(Shared<locus::detail::ReplayAction> action) override { restores_.push_back(std::move(action)); }
 
   /// The functor of what `launch` launches is make()'s, now and for each replay.
   template <class Make, class Launch>
@@ -186,6 +187,7 @@ class CapturedStep final : public locus::detail::Recording {
     ~Capturing() {
       if (step_.captured()) return;
       step_.stop_capture();
+      step_.restore();
       step_.forget();
       (void)cudaGetLastError();
     }
@@ -220,6 +222,12 @@ class CapturedStep final : public locus::detail::Recording {
   void end_capture() {
     check(stop_capture(), "capture: the step");
     check(cudaGraphInstantiate(&graph_.executable, graph_.source, 0), "cudaGraphInstantiate");
+    restores_.clear();
+  }
+
+  /// Takes back what the host counts as done in a step that was not captured.
+  void restore() {
+    for (std::size_t i = restores_.size(); i-- > 0;) restores_[i]->run();
   }
 
   /// What is being replayed is still done.
@@ -229,6 +237,7 @@ class CapturedStep final : public locus::detail::Recording {
     graph_ = {};
     replayed_ = false;
     actions_.clear();
+    restores_.clear();
     adds_to_ = nullptr;
   }
 
@@ -244,7 +253,7 @@ class CapturedStep final : public locus::detail::Recording {
   cudaStream_t replays_in_ = nullptr;  ///< the stream of the last replay
   Graph graph_;
   bool replayed_ = false;
-  std::vector<Shared<locus::detail::ReplayAction>> actions_;
+  std::vector<Shared<locus::detail::ReplayAction>> actions_, restores_;
   detail::LaunchUpdate* adds_to_ = nullptr;  ///< whose launches are being captured
 };
 

@@ -9,6 +9,9 @@
 #include <locus/cuda/warp.cuh>
 #include <locus/device/launch_log.hpp>
 
+#include <array>
+#include <atomic>
+
 namespace locus::inline LOCUS_ABI::cuda {
 
 /// What a block has for its rows besides registers.
@@ -24,6 +27,7 @@ template <int item_count>
 class RegisterRows {
  public:
   static constexpr int items = item_count;
+  static constexpr bool has_workspace = false;
   template <class R>
   struct Fragment {
     R values[items];
@@ -50,13 +54,15 @@ class RegisterRows {
 class MemoryRows {
  public:
   static constexpr int items = row_items, threads = RowPlan::team_threads;
+  static constexpr bool has_workspace = true;
   template <class R>
   struct Fragment {
     R* values;
   };
 
   LOCUS_FN MemoryRows(const RowPlan& plan, const RowMemory& memory, int thread)
-      : memory_(memory), tiles_(plan.tiles), thread_(thread) {}
+      : memory_(memory), tiles_(plan.tiles), thread_(thread), uses_workspace_(plan.workspace_bytes > 0) {}
+  [[nodiscard]] LOCUS_FN bool uses_workspace() const { return uses_workspace_; }
   /// Forgets the fragments.
   LOCUS_FN void clear() { shared_used_ = workspace_used_ = 0; }
   template <class Visit>
@@ -89,6 +95,7 @@ class MemoryRows {
   RowMemory memory_;
   int64_t tiles_;
   int thread_;
+  bool uses_workspace_;
   std::size_t shared_used_ = 0, workspace_used_ = 0;
 };
 
@@ -114,6 +121,12 @@ class RowTeam {
   }
 
   [[nodiscard]] LOCUS_FN int64_t cols() const { return cols_; }
+  /// Whether rows are kept in the workspace.
+  [[nodiscard]] LOCUS_FN bool leaves_chip() const
+    requires(Storage::has_workspace)
+  {
+    return storage_.uses_workspace();
+  }
 
   template <class T>
   [[nodiscard]] LOCUS_FN auto load(const RowInput<T>& row) {
@@ -293,29 +306,18 @@ __global__ void __launch_bounds__(RowPlan::team_threads, 1)
   }
 }
 
-/// What the GPU has for the rows of a functor; clusters, where the kernel was compiled for them.
-template <class F>
-[[nodiscard]] RowDevice row_device(const Context& context, int64_t cols) {
-  RowDevice device{context.multiprocessors(), context.shared_memory(), 1};
-  if (context.has_clusters() && cols >= 2 * RowPlan::columns_worth_block) {
-    cudaFuncAttributes kernel;
-    check(cudaFuncGetAttributes(&kernel, &rows_by_team<MemoryRows, F>), "for_each_row: attributes");
-    if (kernel.ptxVersion >= 90) device.largest_cluster = 8;
-  }
-  return device;
+/// Lets a kernel have all the shared memory of a block. The attribute is the function's, in all threads: always the
+/// same value.
+template <class Kernel>
+void allow_all_shared_memory(const Context& context, Kernel* kernel) {
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             static_cast<int>(context.shared_memory())),
+        "for_each_row: shared memory");
 }
 
-template <class Storage, class F>
-void launch_rows(Context& context, int64_t rows, int64_t cols, const F& f, const RowPlan& plan) {
-  const auto kernel = &rows_by_team<Storage, F>;
-  const Scratch workspace(context, plan.blocks * plan.workspace_bytes);
-  if (plan.shared_bytes() > 48 * 1024) {
-    // The attribute is the function's, in all threads: always the same value.
-    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               static_cast<int>(context.shared_memory())),
-          "for_each_row: shared memory");
-  }
-  cudaLaunchAttribute cluster{};
+/// A launch of blocks in clusters of plan.cluster; `cluster` holds that as long as the launch is used.
+[[nodiscard]] inline cudaLaunchConfig_t row_launch(const Context& context, const RowPlan& plan,
+                                                   cudaLaunchAttribute& cluster) {
   cluster.id = cudaLaunchAttributeClusterDimension;
   cluster.val.clusterDim.x = static_cast<unsigned>(plan.cluster);
   cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
@@ -326,6 +328,58 @@ void launch_rows(Context& context, int64_t rows, int64_t cols, const F& f, const
   launch.stream = context.stream();
   launch.attrs = &cluster;
   launch.numAttrs = plan.cluster > 1 ? 1 : 0;
+  return launch;
+}
+
+/// Blocks of the largest cluster that the GPU, or the part of it that the process has, can host of a functor's rows
+/// when they take all that a block may have. 1 where the kernel was compiled for no clusters.
+template <class F>
+[[nodiscard]] int ask_largest_cluster(const Context& context) {
+  const auto kernel = &rows_by_team<MemoryRows, F>;
+  cudaFuncAttributes attributes;
+  check(cudaFuncGetAttributes(&attributes, kernel), "for_each_row: attributes");
+  if (attributes.ptxVersion < 90) return 1;
+  allow_all_shared_memory(context, kernel);
+  for (int size = RowPlan::largest_cluster; size > 1; size /= 2) {
+    RowPlan plan;
+    plan.threads = RowPlan::team_threads;
+    plan.cluster = size;
+    plan.blocks = static_cast<std::uint32_t>(size);
+    plan.fragment_bytes = context.shared_memory() - RowPlan::reserved_bytes;
+    cudaLaunchAttribute cluster{};
+    const cudaLaunchConfig_t launch = row_launch(context, plan, cluster);
+    int active = 0;
+    if (cudaOccupancyMaxActiveClusters(&active, kernel, &launch) != cudaSuccess) (void)cudaGetLastError();
+    else if (active > 0) return size;
+  }
+  return 1;
+}
+/// The same, asked once for each functor and GPU.
+template <class F>
+[[nodiscard]] int largest_cluster(const Context& context) {
+  static std::array<std::atomic<int>, max_devices> answers{};
+  std::atomic<int>& answer = answers[static_cast<std::size_t>(context.ordinal())];
+  int largest = answer.load(std::memory_order_relaxed);
+  if (largest == 0) answer.store(largest = ask_largest_cluster<F>(context), std::memory_order_relaxed);
+  return largest;
+}
+
+/// What the GPU has for the rows of a functor.
+template <class F>
+[[nodiscard]] RowDevice row_device(const Context& context, int64_t cols) {
+  RowDevice device{context.multiprocessors(), context.shared_memory(), 1};
+  if (context.has_clusters() && cols >= 2 * RowPlan::columns_worth_block)
+    device.largest_cluster = largest_cluster<F>(context);
+  return device;
+}
+
+template <class Storage, class F>
+void launch_rows(Context& context, int64_t rows, int64_t cols, const F& f, const RowPlan& plan) {
+  const auto kernel = &rows_by_team<Storage, F>;
+  const Scratch workspace(context, plan.blocks * plan.workspace_bytes);
+  if (plan.shared_bytes() > 48 * 1024) allow_all_shared_memory(context, kernel);
+  cudaLaunchAttribute cluster{};
+  const cudaLaunchConfig_t launch = row_launch(context, plan, cluster);
   // context.launched() sees what it returns.
   (void)cudaLaunchKernelEx(&launch, kernel, f, rows, cols, plan, workspace.template as<unsigned char>());
 }

@@ -58,6 +58,12 @@ template <class T>
   return m.rows == 1 ? m.cols : m.row_stride;
 }
 
+/// Whether cuBLAS takes a single factor as it is, not copied.
+template <class T>
+[[nodiscard]] bool is_read_in_place(const MatrixRef<T>& x) {
+  return has_dense_rows(x) || has_dense_rows(transposed(x));
+}
+
 /// The factor x in cuBLAS's terms, for a product that is computed transposed: its memory, read column by column, is x's
 /// transpose. Copied to dense memory where neither its rows nor its columns are dense.
 template <class T>
@@ -84,6 +90,14 @@ struct EndOfProduct {
     out = static_cast<compute_t<T>>(activation(static_cast<compute_t<T>>(product + bias)) + previous);
   }
 };
+/// c = product * activation'(y)
+template <class T, class Activation>
+struct Derivative {
+  Activation activation;
+  LOCUS_FN void operator()(compute_t<T> product, compute_t<T> y, compute_t<T>& out) const {
+    out = product * activation.by_output(y);
+  }
+};
 /// The same for epilogues of any other type, which are told row and column.
 template <class T, class E>
 struct AnyEndOfProduct {
@@ -105,6 +119,14 @@ void end_product(Context& context, const Shape& shape, const T* product, const S
       Pack<const T*, const T*, const T*>{product, epilogue.bias, epilogue.accumulate ? c.data : nullptr},
       Pack<T*>{c.data});
 }
+template <class T, class Activation>
+void end_product(Context& context, const Shape& shape, const T* product, const Strides& product_strides,
+                 const MatrixRef<T>& c, int64_t batch_stride, const DerivativeEpilogue<T, Activation>& epilogue) {
+  const Strides c_strides{batch_stride, c.row_stride, c.col_stride}, y_strides{0, epilogue.row_stride, 1};
+  const auto plan = make_plan<3>(shape, std::array<Strides, 3>{product_strides, y_strides, c_strides});
+  map(context, plan, Derivative<T, Activation>{epilogue.activation}, Pack<const T*, const T*>{product, epilogue.y},
+      Pack<T*>{c.data});
+}
 template <class T, class E>
 void end_product(Context& context, const Shape& shape, const T* product, const Strides& product_strides,
                  const MatrixRef<T>& c, int64_t batch_stride, const E& epilogue) {
@@ -122,6 +144,7 @@ struct FusedEpilogue {
   cublasLtEpilogue_t kind = CUBLASLT_EPILOGUE_DEFAULT;
   const void* bias = nullptr;
   bool accumulate = false;
+  const void* mask = nullptr;
 };
 /// cuBLASLt's GELU is the one with tanh, which it may approximate: within the rounding of 16-bit types only.
 template <class T, class Activation>
@@ -139,6 +162,11 @@ template <class T, class Activation>
   const int kind = activation == FusedActivation::relu ? CUBLASLT_EPILOGUE_RELU : CUBLASLT_EPILOGUE_GELU;
   return {true, static_cast<cublasLtEpilogue_t>(epilogue.bias ? kind | CUBLASLT_EPILOGUE_BIAS : kind), epilogue.bias,
           false};
+}
+template <class T, class Activation>
+[[nodiscard]] FusedEpilogue fuse(const DerivativeEpilogue<T, Activation>& epilogue) {
+  if (!epilogue.mask) return {};
+  return {true, CUBLASLT_EPILOGUE_DRELU, nullptr, false, epilogue.mask};
 }
 template <class T, class E>
 [[nodiscard]] FusedEpilogue fuse(const E&) {
@@ -202,21 +230,18 @@ template <class T>
   whole.epilogue = fused.kind;
   whole.bias = fused.bias;
   whole.accumulate = fused.accumulate;
+  whole.mask = fused.mask;
   const UnfusedProduct other{product, &ProductAlone<T>::finish, &alone};
   const bool has_other_way = fused.kind != CUBLASLT_EPILOGUE_DEFAULT && !fused.accumulate;
   return blas.multiply(whole, has_other_way ? &other : nullptr);
 }
 
-/// Products of at most 65,535 matrices. The row-major c is the column-major transpose of c, so cuBLASLt is asked for
-/// c^T = b^T a^T, of which the bias has one entry per row.
+/// The row-major c is the column-major transpose of c, so cuBLASLt is asked for c^T = b^T a^T, of which the bias has
+/// one entry per row.
 template <class T>
-void blas_gemm(Context& context, const BlasCall<T>& call) {
-  const auto& [batch, a, b, c, fused, accumulates, symmetric, epilogue, end] = call;
-  const Shape shape = call.shape();
-  if (a.cols == 0) return end(context, call, nullptr, row_major(shape));
-  if (!has_dense_rows(c) && has_dense_rows(transposed(c)) && symmetric) return blas_gemm(context, call.swapped());
-  Blas& blas = context.state<Blas>(Context::blas);
-  Scratch a_copy(context), b_copy(context), own(context);
+[[nodiscard]] BlasProduct blas_product(Context& context, const GemmBatch& batch, const MatrixRef<const T>& a,
+                                       const MatrixRef<const T>& b, const MatrixRef<T>& c, Scratch& a_copy,
+                                       Scratch& b_copy) {
   BlasProduct product;
   product.type = blas_type<T>();
   product.m = c.cols;
@@ -225,12 +250,25 @@ void blas_gemm(Context& context, const BlasCall<T>& call) {
   product.count = batch.count;
   product.a = blas_operand<T>(context, b, batch.count, batch.b_stride, b_copy);
   product.b = blas_operand<T>(context, a, batch.count, batch.a_stride, a_copy);
+  product.c = c.data;
+  product.c_batch_stride = batch.c_stride;
+  product.c_ld = distance_of_rows(c);
+  return product;
+}
+
+/// Products of at most 65,535 matrices.
+template <class T>
+void blas_gemm(Context& context, const BlasCall<T>& call) {
+  const auto& [batch, a, b, c, fused, accumulates, symmetric, epilogue, end] = call;
+  const Shape shape = call.shape();
+  if (a.cols == 0) return end(context, call, nullptr, row_major(shape));
+  if (!has_dense_rows(c) && has_dense_rows(transposed(c)) && symmetric) return blas_gemm(context, call.swapped());
+  Blas& blas = context.state<Blas>(Context::blas);
+  Scratch a_copy(context), b_copy(context), own(context);
+  BlasProduct product = blas_product(context, batch, a, b, c, a_copy, b_copy);
 
   const bool in_place = has_dense_rows(c) && (batch.count == 1 || batch.c_stride > 0);
   ProductAlone<T> alone{context, call, {batch.c_stride, distance_of_rows(c), 1}};
-  product.c = c.data;
-  product.c_batch_stride = alone.strides[0];
-  product.c_ld = alone.strides[1];
   if (in_place && fused.complete && multiply_fused(blas, product, alone)) {
     ++locus::detail::launches.gemm;
     return;
@@ -245,6 +283,12 @@ void blas_gemm(Context& context, const BlasCall<T>& call) {
   if (!blas.multiply(product)) blas.refuse(product);
   ++locus::detail::launches.gemm;
   end(context, call, static_cast<const T*>(product.c), alone.strides);
+}
+
+/// A factor's sums by themselves, beside a product that is there already.
+template <class Sum>
+void finish_sums(const void* sum, void*) {
+  (*static_cast<const Sum*>(sum))();
 }
 
 /// Integers are multiplied and added as unsigned numbers, which wrap around.
@@ -332,6 +376,39 @@ void gemm(Context& context, const GemmBatch& batch, const MatrixRef<const T>& a,
       detail::blas_gemm(context, call);
     }
   }
+}
+
+/// As KeepsMasks says, for a c with dense rows.
+template <class T>
+[[nodiscard]] bool gemm_relu(Context& context, const MatrixRef<const T>& a, const MatrixRef<const T>& b,
+                             const MatrixRef<T>& c, const T* bias, void* mask) {
+  if (a.cols == 0 || reinterpret_cast<std::uintptr_t>(bias) % 16 != 0) return false;
+  if (!detail::is_read_in_place(a) || !detail::is_read_in_place(b)) return false;
+  Scratch a_copy(context), b_copy(context);
+  BlasProduct product = detail::blas_product(context, GemmBatch{}, a, b, c, a_copy, b_copy);
+  product.epilogue = bias ? CUBLASLT_EPILOGUE_RELU_AUX_BIAS : CUBLASLT_EPILOGUE_RELU_AUX;
+  product.bias = bias;
+  product.mask = mask;
+  const bool is_queued = context.state<Blas>(Context::blas).multiply(product);
+  if (is_queued) ++locus::detail::launches.gemm;
+  return is_queued;
+}
+
+/// As SumsFactors says, for a c with dense rows. In cuBLASLt's terms c^T = b^T a^T, and a^T is summed over its rows.
+template <class T, class Sum>
+[[nodiscard]] bool gemm_and_sums(Context& context, const MatrixRef<const T>& a, const MatrixRef<const T>& b,
+                                 const MatrixRef<T>& c, bool accumulate, T* sums, const Sum& sum) {
+  if (a.cols == 0 || c.rows == 0 || c.cols == 0 || reinterpret_cast<std::uintptr_t>(sums) % 16 != 0) return false;
+  if (!detail::is_read_in_place(a) || !detail::is_read_in_place(b)) return false;
+  Scratch a_copy(context), b_copy(context);
+  BlasProduct product = detail::blas_product(context, GemmBatch{}, a, b, c, a_copy, b_copy);
+  product.accumulate = accumulate;
+  const UnfusedProduct other{product, &detail::finish_sums<Sum>, &sum};
+  product.epilogue = CUBLASLT_EPILOGUE_BGRADB;
+  product.bias = sums;
+  const bool is_queued = context.state<Blas>(Context::blas).multiply(product, &other);
+  if (is_queued) ++locus::detail::launches.gemm;
+  return is_queued;
 }
 
 }  // namespace locus::inline LOCUS_ABI::cuda

@@ -10,7 +10,8 @@
 
 namespace locus::inline LOCUS_ABI::cuda {
 
-/// The other way to a product with an epilogue: the product by itself into c, then a launch that finishes c.
+/// The other way to a product with an epilogue: the product by itself into c, then a launch that finishes c, or makes
+/// what the epilogue makes beside c.
 struct UnfusedProduct {
   BlasProduct product;
   void (*finish)(const void* state, void* c) = nullptr;
@@ -127,14 +128,15 @@ class Blas {
       const float time = timer.milliseconds([&] { return succeeded(queue(way, p, c, workspace)); });
       if (time < clearly * best) plan = way, best = time;
     }
+    float time_alone = StreamTimer::never;
     if (alone.exists) {
-      const float time = timer.milliseconds([&] {
+      time_alone = timer.milliseconds([&] {
         const bool queued = succeeded(queue(alone, other->product, c, workspace));
         if (queued) other->finish(other->state, c);
         return queued;
       });
-      plan.fused = !(time < clearly * best);
     }
+    plan.fused = !(time_alone < clearly * best);
     locus::detail::launches = counted;
     return true;
   } catch (const OutOfMemory&) {
@@ -159,6 +161,7 @@ class Blas {
 
   [[nodiscard]] cublasStatus_t queue(detail::BlasPlan& plan, const BlasProduct& p, void* c, const Scratch& workspace) {
     if (p.bias) detail::set(p, plan.description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);
+    if (p.mask) detail::set(p, plan.description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, p.mask);
     const float one = 1.f, zero = 0.f;
     const double double_one = 1., double_zero = 0.;
     const bool is_double = p.type == CUDA_R_64F;

@@ -33,7 +33,8 @@ struct BlasOperand {
   bool transposed = false;
 };
 
-/// c(m, n) = epilogue(a(m, k) b(k, n) (+ c)), column-major, `count` times. The bias has one entry per row of c.
+/// c(m, n) = epilogue(a(m, k) b(k, n) (+ c)), column-major, `count` times. The bias has one entry per row of c; where
+/// the epilogue sums b (CUBLASLT_EPILOGUE_BGRADB), it is written, with one entry per column.
 struct BlasProduct {
   cudaDataType_t type = CUDA_R_32F;
   std::int64_t m = 0, n = 0, k = 0, count = 1;
@@ -43,7 +44,13 @@ struct BlasProduct {
   bool accumulate = false;
   cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
   const void* bias = nullptr;
+  const void* mask = nullptr;  ///< of c: written with CUBLASLT_EPILOGUE_RELU_AUX, read with CUBLASLT_EPILOGUE_DRELU
+
+  [[nodiscard]] bool sums_b() const { return epilogue == CUBLASLT_EPILOGUE_BGRADB; }
 };
+
+/// Bits from one column of a product's mask to the next.
+[[nodiscard]] inline std::int64_t mask_bits(std::int64_t m) { return (m + 127) / 128 * 128; }
 
 namespace detail {
 [[nodiscard]] inline std::int64_t bytes_of(cudaDataType_t type) {
@@ -95,7 +102,7 @@ struct Alignments {
                                         : span_of(p, rows, cols, x.ld, x.batch_stride));
   };
   return p.accumulate || factor_meets_c(p.a, p.m, p.k) || factor_meets_c(p.b, p.k, p.n) ||
-         (p.bias && meets_c(p.bias, static_cast<std::size_t>(p.m * bytes_of(p.type))));
+         (p.bias && meets_c(p.bias, static_cast<std::size_t>((p.sums_b() ? p.n : p.m) * bytes_of(p.type))));
 }
 
 [[nodiscard]] inline PlanKey key_of(const BlasProduct& p) {

@@ -109,10 +109,16 @@ struct MapKernels<F, Pack<I...>, Pack<O*...>, std::integer_sequence<int, i...>, 
     }
   }
 
-  static void launch_contiguous(const MapLaunch& l, const void* a, uint32_t elements, int64_t first_index);
+  static std::size_t launch_contiguous(const MapLaunch& l, const void* a, uint32_t elements, int64_t first_index);
   template <int w>
-  static void launch_strided(const MapLaunch& l, const void* a, const Piece& piece);
+  static std::size_t launch_strided(const MapLaunch& l, const void* a, const Piece& piece);
 };
+
+/// Arguments that a kernel takes.
+template <class... A>
+[[nodiscard]] constexpr std::size_t count_arguments(void (*)(A...)) {
+  return sizeof...(A);
+}
 
 template <class Kernels>
 __global__ void __launch_bounds__(map_threads)
@@ -126,19 +132,21 @@ __global__ void __launch_bounds__(map_threads) map_strided(const __grid_constant
 }
 
 template <class F, class... I, class... O, int... i, int... o>
-void MapKernels<F, Pack<I...>, Pack<O*...>, std::integer_sequence<int, i...>,
-                std::integer_sequence<int, o...>>::launch_contiguous(const MapLaunch& l, const void* a,
-                                                                     uint32_t elements, int64_t first_index) {
+std::size_t MapKernels<F, Pack<I...>, Pack<O*...>, std::integer_sequence<int, i...>,
+                       std::integer_sequence<int, o...>>::launch_contiguous(const MapLaunch& l, const void* a,
+                                                                            uint32_t elements, int64_t first_index) {
   map_contiguous<MapKernels>
       <<<l.blocks, map_threads, 0, l.stream>>>(*static_cast<const Arguments*>(a), elements, first_index);
+  return count_arguments(&map_contiguous<MapKernels>);
 }
 template <class F, class... I, class... O, int... i, int... o>
 template <int w>
-void MapKernels<F, Pack<I...>, Pack<O*...>, std::integer_sequence<int, i...>,
-                std::integer_sequence<int, o...>>::launch_strided(const MapLaunch& l, const void* a,
-                                                                  const Piece& piece) {
+std::size_t MapKernels<F, Pack<I...>, Pack<O*...>, std::integer_sequence<int, i...>,
+                       std::integer_sequence<int, o...>>::launch_strided(const MapLaunch& l, const void* a,
+                                                                         const Piece& piece) {
   map_strided<MapKernels, w>
       <<<l.blocks, map_threads, 0, l.stream>>>(*static_cast<const Arguments*>(a), Walk<operands>(piece));
+  return count_arguments(&map_strided<MapKernels, w>);
 }
 
 /// A launch with the types of its functor and operands erased.
@@ -150,21 +158,17 @@ struct MapCall {
   void* arguments;       ///< of the kernel; the functor comes first
   std::size_t argument_bytes;
   const OperandSlot* operands;  ///< where in the arguments they are
-  void (*contiguous)(const MapLaunch& launch, const void* arguments, uint32_t elements, int64_t first_index);
-  void (*vectors)(const MapLaunch& launch, const void* arguments, const Piece& piece);
-  void (*elements)(const MapLaunch& launch, const void* arguments, const Piece& piece);
+  // The kernels; each returns how many arguments it takes.
+  std::size_t (*contiguous)(const MapLaunch& launch, const void* arguments, uint32_t elements, int64_t first_index);
+  std::size_t (*vectors)(const MapLaunch& launch, const void* arguments, const Piece& piece);
+  std::size_t (*elements)(const MapLaunch& launch, const void* arguments, const Piece& piece);
 };
 
-/// Launches a piece whose indices fit 32 bits; the arguments point to where it begins.
-inline MapGrid launch_piece(cudaStream_t stream, const MapCall& call, const Piece& piece) {
-  const MapGrid grid(piece, call.operands, call.inputs, call.loads, call.width);
-  const MapLaunch launch{stream, grid.blocks};
-  if (grid.access == Access::contiguous) {
-    call.contiguous(launch, call.arguments, static_cast<uint32_t>(piece.elements), piece.first_index);
-  } else {
-    (grid.access == Access::vectors ? call.vectors : call.elements)(launch, call.arguments, piece);
-  }
-  return grid;
+/// Launches a piece whose indices fit 32 bits; the arguments point to where it begins. Returns how many there are.
+inline std::size_t launch_piece(const MapLaunch& launch, const MapCall& call, const Piece& piece, Access access) {
+  if (access == Access::contiguous)
+    return call.contiguous(launch, call.arguments, static_cast<uint32_t>(piece.elements), piece.first_index);
+  return (access == Access::vectors ? call.vectors : call.elements)(launch, call.arguments, piece);
 }
 
 LOCUS_OUT_OF_LINE inline locus::detail::LaunchDescription describe(const MapCall& call, const Piece& piece) {
@@ -186,33 +190,15 @@ LOCUS_OUT_OF_LINE inline void run(Context& context, const MapCall& call, const P
     LaunchTrace trace(context);
     if (locus::detail::launches_are_observed()) [[unlikely]]
       trace.begin(describe(call, piece));
-    const MapGrid grid = launch_piece(context.stream(), call, piece);
+    const MapGrid grid(piece, call.operands, call.inputs, call.loads, call.width);
+    const std::size_t arguments = launch_piece({context.stream(), grid.blocks}, call, piece, grid.access);
     context.launched("map", {piece.extent, static_cast<std::size_t>(piece.rank)});
     if (CapturedStep* step = context.captured_step()) [[unlikely]]
-      step->map_launched(grid.access == Access::contiguous ? 3 : 2, call.argument_bytes);
+      step->map_launched(arguments, call.argument_bytes);
     trace.end(grid.blocks, map_threads);
     for (int i = 0; i < piece.operands; ++i) call.operands[i].advance(-piece.offset[i]);
   };
   for_each_part(plan, in_order, launch);
-}
-}  // namespace detail
-
-namespace detail {
-/// An unsigned integer as large as an element, of at most 8 bytes.
-template <int bytes>
-using word_t = std::conditional_t<
-    bytes == 1, unsigned char,
-    std::conditional_t<bytes == 2, unsigned short, std::conditional_t<bytes == 4, unsigned int, unsigned long long>>>;
-
-/// A copy through tiles, if it is one that tiles are for.
-template <class T>
-[[nodiscard]] bool copy_by_tiles(Context& context, const Plan<2>& plan, const T* source, T* target) {
-  using Word = word_t<static_cast<int>(sizeof(T))>;
-  static_assert(sizeof(Word) == sizeof(T));
-  const Piece piece(plan);
-  if (!source || !target || !Transposition::fits(piece)) return false;
-  transpose(context, piece, reinterpret_cast<const Word*>(source), reinterpret_cast<Word*>(target));
-  return true;
 }
 }  // namespace detail
 

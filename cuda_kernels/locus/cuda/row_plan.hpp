@@ -61,6 +61,8 @@ struct RowPlan {
   static constexpr int warps_per_block = 4;                  ///< each with a row
   static constexpr std::int64_t most_blocks = 1 << 20;       ///< that start at once
   static constexpr std::int64_t columns_worth_block = 2048;  ///< of a cluster that only keeps the GPU busy
+  static constexpr int largest_cluster = 8;
+  static constexpr std::size_t reserved_bytes = 2048;  ///< of a block's shared memory, for the system
 
   RowStorage storage = RowStorage::one_register;
   int threads = 32;        ///< of a block, for one row
@@ -100,11 +102,10 @@ constexpr void place_partials(RowPlan& plan) {
 
 /// Fragments may be of double, of which each thread has whole tiles.
 constexpr void place_fragments(RowPlan& plan, std::int64_t cols, int fragments, const RowDevice& device) {
-  constexpr std::size_t reserved = 2048;  // what the system takes
   const std::int64_t tile = std::int64_t{row_items} * plan.threads;
   plan.tiles = divide_up(cols, tile * plan.cluster);
   const std::size_t needed = 8 * static_cast<std::size_t>(fragments) * static_cast<std::size_t>(plan.tiles * tile);
-  const std::size_t taken = plan.partial_bytes + reserved;
+  const std::size_t taken = plan.partial_bytes + RowPlan::reserved_bytes;
   const std::size_t most = device.shared_memory > taken ? (device.shared_memory - taken) / 16 * 16 : 0;
   const bool fits = needed <= most;
   plan.fragment_bytes = fits ? needed : most;

@@ -245,7 +245,8 @@ class Scratch {
   void* data_ = nullptr;
 };
 
-/// The stream in which this thread's operations on the GPU run. throws CudaUnavailable
+/// The stream in which this thread's operations on the GPU run: within a captured step, and in with_stream, another one
+/// than outside. throws CudaUnavailable
 [[nodiscard]] inline cudaStream_t stream(Cuda device = {}) { return Context::current(device.ordinal).stream(); }
 
 }  // namespace locus::inline LOCUS_ABI::cuda

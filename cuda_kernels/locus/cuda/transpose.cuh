@@ -4,6 +4,7 @@
 
 #include <locus/cuda/trace.hpp>
 #include <locus/cuda/transposition.hpp>
+#include <locus/cuda/vectorize.cuh>
 #include <locus/device/launch_log.hpp>
 
 namespace locus::inline LOCUS_ABI::cuda {
@@ -46,5 +47,17 @@ void transpose(Context& context, const Piece& whole, const Word* source, Word* t
     trace.end(t.blocks(), Transposition::threads);
   });
 }
+
+namespace detail {
+/// A copy through tiles, if it is one that tiles are for.
+template <class T>
+[[nodiscard]] bool copy_by_tiles(Context& context, const Plan<2>& plan, const T* source, T* target) {
+  using Bits = typename Word<static_cast<int>(sizeof(T))>::type;
+  const Piece piece(plan);
+  if (!source || !target || !Transposition::fits(piece)) return false;
+  transpose(context, piece, reinterpret_cast<const Bits*>(source), reinterpret_cast<Bits*>(target));
+  return true;
+}
+}  // namespace detail
 
 }  // namespace locus::inline LOCUS_ABI::cuda

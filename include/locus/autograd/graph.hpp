@@ -48,11 +48,16 @@ class GraphNode : public Counted {
     disposing = false;
   }
 
+ protected:
+  /// Whether a backward pass adds to the node's gradient once at most.
+  [[nodiscard]] bool is_used_once() const { return uses_ == 1; }
+
  private:
   friend class BackwardWalk;
 
   std::uint64_t number_ = detail::next_node_number.fetch_add(1, std::memory_order_relaxed);
   std::uint64_t visited_ = 0;
+  std::uint64_t uses_ = 0;  ///< how often the latest walk came here: as many gradients it adds at most
   GraphNode* next_disposed_ = nullptr;
 };
 
@@ -69,7 +74,7 @@ class TensorNode : public GraphNode {
   [[nodiscard]] const Tensor<T, D>& gradient() const { return gradient_; }
   LOCUS_OUT_OF_LINE void clear_gradient() final {
     if (!place_.buffer()) gradient_ = {};
-    has_gradient_ = false;
+    has_gradient_ = is_of_z_ = false;
     if (is_recorded()) at_replay([](TensorNode& node) { node.clear_gradient(); });
   }
   /// From now on the gradient is kept in this memory (of the node's shape).
@@ -99,6 +104,14 @@ class TensorNode : public GraphNode {
     if (is_recorded()) at_replay([gradient = gradient_](TensorNode& node) { node.gradient_ = gradient; });
   }
 
+  /// The activation whose derivative the only one that gives this gradient may apply.
+  [[nodiscard]] LastActivation<T, D> open_activation() const {
+    return this->is_used_once() && !has_gradient_ ? last_activation() : LastActivation<T, D>{};
+  }
+  /// It did: the gradient is that of what the activation was applied to.
+  void close_activation() { is_of_z_ = true; }
+  [[nodiscard]] bool is_of_z() const { return is_of_z_; }
+
   LOCUS_OUT_OF_LINE void give(Tensor<T, D> g) {
     if (has_gradient_ || place_.buffer()) {
       if (open()) gradient_ += g;
@@ -110,6 +123,9 @@ class TensorNode : public GraphNode {
       if (is_recorded()) replays_open(false);
     }
   }
+
+ protected:
+  [[nodiscard]] virtual LastActivation<T, D> last_activation() const { return {}; }
 
  private:
   [[nodiscard]] bool is_recorded() const { return keeps_ && detail::recording; }
@@ -139,6 +155,7 @@ class TensorNode : public GraphNode {
   Tensor<T, D> place_;
   bool has_gradient_ = false;
   bool owned_ = false;
+  bool is_of_z_ = false;
   bool keeps_;
 };
 
@@ -164,6 +181,13 @@ class Gradient {
       fail<ShapeError>({"backward: a gradient of shape ", g.shape(), " for an input of shape ", shape()});
     }
     node_->give(std::move(g));
+  }
+  /// The activation that the input came from last, if its derivative may be applied here; otherwise none.
+  [[nodiscard]] LastActivation<T, D> activation() const { return node_->open_activation(); }
+  /// Memory for the gradient with that derivative applied.
+  [[nodiscard]] Tensor<T, D> open_with_activation() {
+    node_->close_activation();
+    return open().out;
   }
   [[nodiscard]] const TensorNode<T, D>* node() const { return node_; }
 
@@ -283,9 +307,12 @@ class BackwardWalk {
   }
   static void visit_input(GraphNode& node, void* walk) { static_cast<BackwardWalk*>(walk)->visit(node); }
   void visit(GraphNode& node) {
-    if (node.visited_ == mark_) return;
-    node.visited_ = mark_;
-    nodes_.push_back(&node);
+    if (node.visited_ != mark_) {
+      node.visited_ = mark_;
+      node.uses_ = 0;
+      nodes_.push_back(&node);
+    }
+    ++node.uses_;
   }
 
   std::uint64_t mark_ = detail::next_node_number.fetch_add(1, std::memory_order_relaxed);

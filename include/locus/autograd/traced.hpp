@@ -341,12 +341,22 @@ class OperationNode<Op, T, D, Tuple<S...>, X...> final : public RecordedNode<T, 
   }
 
  private:
+  static constexpr bool ends_in_activation =
+      requires(const Op& op, const Tuple<S...>& saved) { op.last_activation(saved); };
+
   template <int... i>
   void go(std::integer_sequence<int, i...>) {
     go(gradient_of<value_of<X>, device_of<X>>(this->inputs_[i])...);
   }
   void go(Gradient<value_of<X>, device_of<X>>... gradients) {
+    if constexpr (ends_in_activation) {
+      if (this->is_of_z()) return op_.backward_of_z(saved_.values(), this->gradient(), gradients...);
+    }
     op_.backward(saved_.values(), this->gradient(), gradients...);
+  }
+  LastActivation<T, D> last_activation() const override {
+    if constexpr (ends_in_activation) return op_.last_activation(saved_.values());
+    else return {};
   }
 
   Op op_;

@@ -78,12 +78,6 @@ template <class D>
   return {state.generator.seed, state.generator.reserve(count)};
 }
 
-/// The same of a given generator, which must outlive what is returned.
-template <class D>
-[[nodiscard]] auto draw_from(Generator<D>& generator) {
-  return [&generator](std::int64_t count) { return Generator<D>{generator.seed, generator.reserve(count)}; };
-}
-
 }  // namespace detail
 
 /// Restarts the default generator of every device: what follows is the same in every run, and on every device.

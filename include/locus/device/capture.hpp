@@ -115,8 +115,8 @@ class Captured {
   Captured& operator=(const Captured&) = delete;
 
   /// The step, once more. The result is what the step returned; the next call writes to the same memory.
-  /// throws what the step throws; CaptureError if it cannot be captured, and then nothing was computed, though the
-  /// step's host code ran: numbers of its own generators are used up, optimizers have counted
+  /// throws what the step throws; CaptureError if it cannot be captured, and then nothing was computed, no random
+  /// numbers are used up and optimizers count no step, though the step's host code ran
   std::add_lvalue_reference_t<const detail::step_result_t<Step>> operator()() {
     runner_([this] { result_.set(step_); });
     if constexpr (requires { result_.get().changed(); }) result_.get().changed();
@@ -151,9 +151,11 @@ class Captured {
 ///
 /// A step cannot be captured that waits for the GPU (item, copies to the host), copies from the host, makes random
 /// orders (randperm), or uses another stream or GPU: these throw CaptureError saying so. Host code in it runs at the
-/// first two calls only. So what a step keeps for the next one is changed in place (h.copy_(...), x += y), and
-/// gradients are cleared in it, or before each call. The tensors, generators and optimizers that it uses must live,
-/// and stay where they are, as long as it is called. cost: the memory that one run of the step needs is kept for it
+/// first two calls only, and so do, unseen, kernels that you launch into a stream taken outside: they belong in the one
+/// that cuda::stream() gives within the step. So what a step keeps for the next one is changed in place (h.copy_(...),
+/// x += y), and gradients are cleared in it, or before each call. The tensors, generators and optimizers that it uses
+/// must live, and stay where they are, as long as it is called. cost: the memory that one run of the step needs is kept
+/// for it
 template <Device D, class Step>
   requires detail::PlainStep<Step>
 [[nodiscard]] Captured<D, Step> capture(Step step, D device = {}) {

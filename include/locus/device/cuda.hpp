@@ -86,6 +86,25 @@ struct Backend<Cuda> {
     const cuda::OrdinalGuard guard(device.ordinal);
     cuda::gemm(cuda::Context::current(device.ordinal), batch, a, b, c, epilogue);
   }
+
+  /// See SumsFactors.
+  template <class T, class Sum>
+  [[nodiscard]] static bool gemm_and_sums(Cuda device, MatrixRef<const T> a, MatrixRef<const T> b, MatrixRef<T> c,
+                                          bool accumulate, T* sums, const Sum& sum) {
+    const cuda::OrdinalGuard guard(device.ordinal);
+    return cuda::gemm_and_sums(cuda::Context::current(device.ordinal), a, b, c, accumulate, sums, sum);
+  }
+
+  /// See KeepsMasks.
+  [[nodiscard]] static std::int64_t mask_bytes(std::int64_t rows, std::int64_t cols) {
+    return rows * cuda::mask_bits(cols) / 8;
+  }
+  template <class T>
+  [[nodiscard]] static bool gemm_relu(Cuda device, MatrixRef<const T> a, MatrixRef<const T> b, MatrixRef<T> c,
+                                      const T* bias, void* mask) {
+    const cuda::OrdinalGuard guard(device.ordinal);
+    return cuda::gemm_relu(cuda::Context::current(device.ordinal), a, b, c, bias, mask);
+  }
 #else
 #define LOCUS_NEEDS_NVCC(verb, type)                                                                            \
   static_assert(                                                                                                \
@@ -109,6 +128,18 @@ struct Backend<Cuda> {
   template <class T, class E>
   static void gemm(Cuda, const GemmBatch&, MatrixRef<const T>, MatrixRef<const T>, MatrixRef<T>, const E&) {
     LOCUS_NEEDS_NVCC("a matrix product", E);
+  }
+  template <class T, class Sum>
+  [[nodiscard]] static bool gemm_and_sums(Cuda, MatrixRef<const T>, MatrixRef<const T>, MatrixRef<T>, bool, T*,
+                                          const Sum&) {
+    LOCUS_NEEDS_NVCC("a matrix product", Sum);
+    return false;
+  }
+  [[nodiscard]] static std::int64_t mask_bytes(std::int64_t, std::int64_t) { return 0; }
+  template <class T>
+  [[nodiscard]] static bool gemm_relu(Cuda, MatrixRef<const T>, MatrixRef<const T>, MatrixRef<T>, const T*, void*) {
+    LOCUS_NEEDS_NVCC("a matrix product", T);
+    return false;
   }
 #undef LOCUS_NEEDS_NVCC
 #endif
@@ -205,5 +236,20 @@ struct Transfer<Cuda, Cuda> {
 #endif
 
 static_assert(Device<Cuda>);
+
+#if !LOCUS_NVCC
+namespace detail {
+/// Where an operation on Cuda launches kernels of its own: refuses to compile in a program with CUDA, and throws
+/// CudaUnavailable in one without. T is any type that the operation depends on.
+template <class T>
+void require_kernels(Cuda device) {
+  static_assert(
+      sizeof(T) == 0 || !LOCUS_CUDA,
+      "this operation launches kernels on Cuda, which only nvcc can compile: compile this file with nvcc (for "
+      "a .cpp file: nvcc -x cu), or call it through a function that is defined in a file compiled by nvcc");
+  cuda::require_device(device.ordinal);
+}
+}  // namespace detail
+#endif
 
 }  // namespace locus::inline LOCUS_ABI

@@ -19,10 +19,7 @@ struct Histogram<Cuda> {
     const cuda::OrdinalGuard guard(device.ordinal);
     cuda::count(cuda::Context::current(device.ordinal), bins, n, counts, bin_count);
 #else
-    static_assert(sizeof(Bin) == 0 || !LOCUS_CUDA,
-                  "counting on Cuda launches a kernel, which only nvcc can compile: compile this file with nvcc (for a "
-                  ".cpp file: nvcc -x cu), or call it through a function that is defined in a file compiled by nvcc");
-    cuda::require_device(device.ordinal);
+    detail::require_kernels<Bin>(device);
 #endif
   }
 };

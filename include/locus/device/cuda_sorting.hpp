@@ -37,20 +37,11 @@ template <>
 struct Sorting<Cuda> {
   template <class Key>
   static void order(Cuda device, Key*, std::uint32_t*, std::int64_t, std::int64_t, int, std::int64_t) {
-    require_kernels<Key>(device);
+    detail::require_kernels<Key>(device);
   }
   template <class Flag>
   static void select(Cuda device, const Flag*, std::int64_t, std::int64_t*) {
-    require_kernels<Flag>(device);
-  }
-
- private:
-  template <class T>
-  static void require_kernels(Cuda device) {
-    static_assert(sizeof(T) == 0 || !LOCUS_CUDA,
-                  "sorting on Cuda launches kernels, which only nvcc can compile: compile this file with nvcc (for a "
-                  ".cpp file: nvcc -x cu), or call it through a function that is defined in a file compiled by nvcc");
-    cuda::require_device(device.ordinal);
+    detail::require_kernels<Flag>(device);
   }
 };
 

@@ -7,11 +7,14 @@
 #if __has_include(<nvtx3/nvToolsExt.h>)
 #include <nvtx3/nvToolsExt.h>
 #define LOCUS_HAS_NVTX 1
+#define LOCUS_NVTX with_toolkit
 #else
 #define LOCUS_HAS_NVTX 0
+#define LOCUS_NVTX without_toolkit
 #endif
 
-namespace locus::inline LOCUS_ABI::nvtx {
+// Files of one program may find other headers: what differs between them has another name.
+namespace locus::inline LOCUS_ABI::nvtx::inline LOCUS_NVTX {
 
 namespace detail {
 inline void push([[maybe_unused]] const char* name) {
@@ -41,6 +44,7 @@ class Range {
   ~Range() { detail::pop(); }
 };
 
-}  // namespace locus::inline LOCUS_ABI::nvtx
+}  // namespace locus::inline LOCUS_ABI::nvtx::inline LOCUS_NVTX
 
+#undef LOCUS_NVTX
 #undef LOCUS_HAS_NVTX

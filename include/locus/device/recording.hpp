@@ -28,6 +28,8 @@ class ReplayActionOf final : public ReplayAction {
 class Recording {
  public:
   virtual void at_replay(Shared<ReplayAction> action) = 0;
+  /// Done where the recording is given up, the last first.
+  virtual void at_drop(Shared<ReplayAction> action) = 0;
 
  protected:
   ~Recording() = default;
@@ -40,6 +42,15 @@ template <class F>
 void at_replay(const F& f) {
   if (recording) [[unlikely]]
     recording->at_replay(Shared<ReplayAction>(new ReplayActionOf<F>(f)));
+}
+
+/// Where a step is being recorded, what is about to change on the host becomes what it is now if the recording is given
+/// up: then what was to count as done was not done. `place` lives as long as the step.
+template <class V>
+void restore_if_dropped(V& place) {
+  const auto restore = [&place, value = place] { place = value; };
+  if (recording) [[unlikely]]
+    recording->at_drop(Shared<ReplayAction>(new ReplayActionOf(restore)));
 }
 
 /// map with the functor that make() returns. Where a step is being recorded, each of its replays calls a copy of `make`

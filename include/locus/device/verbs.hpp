@@ -140,11 +140,36 @@ struct Epilogue {
   bool accumulate = false;
   Activation activation{};
 
+  /// The same with another activation: one of those that `activation` stands for.
+  template <class A>
+  [[nodiscard]] constexpr Epilogue<T, A> with(const A& other) const {
+    return {bias, accumulate, other};
+  }
   [[nodiscard]] constexpr bool accumulates() const { return accumulate; }
   [[nodiscard]] LOCUS_FN compute_t<T> operator()(compute_t<T> product, compute_t<T> previous, std::int64_t,
                                                  std::int64_t col) const {
     const compute_t<T> shifted = bias ? product + load_as_register(bias[col]) : product;
     return activation(shifted) + previous;
+  }
+};
+
+/// The end of the one product that gives the gradient of y = activation(z): c = product * activation'(z), which is
+/// that of z. The derivative follows from y, a matrix like c with dense rows.
+template <class T, class Activation>
+struct DerivativeEpilogue {
+  Activation activation;
+  const T* y;
+  std::int64_t row_stride;
+  const void* mask = nullptr;  ///< of y, where a device that KeepsMasks made one
+
+  template <class A>
+  [[nodiscard]] constexpr DerivativeEpilogue<T, A> with(const A& other) const {
+    return {other, y, row_stride, mask};
+  }
+  [[nodiscard]] constexpr bool accumulates() const { return false; }
+  [[nodiscard]] LOCUS_FN compute_t<T> operator()(compute_t<T> product, compute_t<T>, std::int64_t row,
+                                                 std::int64_t col) const {
+    return product * activation.by_output(load_as_register(y[row * row_stride + col]));
   }
 };
 
@@ -189,6 +214,30 @@ concept Device = MemorySpace<D> && requires(D device, Plan<2> plan, ReducePlan<1
   Backend<D>::for_each_row(device, std::int64_t{}, std::int64_t{}, f);
   Backend<D>::reduce(device, reduce_plan, f, detail::ProbeReduction{}, Pack<const float*>{}, a.data, c.data);
   Backend<D>::gemm(device, batch, a, a, c, Epilogue<float, detail::ProbeActivation<float>>{});
+};
+
+/// An optional refinement: a device that multiplies, and sums a factor that it reads for that, in one launch.
+///
+///     Backend<D>::gemm_and_sums(device, a, b, c, accumulate, sums, sum)
+///
+/// makes c = a b (+ c where `accumulate`) and sums[i] = sum over k of a(i, k). False, and then nothing happened, where
+/// it cannot, or where sum(), which queues launches that write the sums, and the product by itself are faster.
+template <class D>
+concept SumsFactors = requires(D device, MatrixRef<const float> a, MatrixRef<float> c, void (*sum)()) {
+  { Backend<D>::gemm_and_sums(device, a, a, c, bool{}, c.data, sum) } -> std::same_as<bool>;
+};
+
+/// An optional refinement: a device on which relu keeps in bits which elements it let pass, so that a product with a
+/// DerivativeEpilogue can apply its derivative.
+///
+///     Backend<D>::gemm_relu(device, a, b, c, bias, mask)
+///
+/// makes c = relu(a b + bias), where bias may be null, and the mask, of mask_bytes(c.rows, c.cols). False, and then
+/// nothing happened, where it cannot.
+template <class D>
+concept KeepsMasks = requires(D device, MatrixRef<const float> a, MatrixRef<float> c, void* mask) {
+  { Backend<D>::mask_bytes(c.rows, c.cols) } -> std::same_as<std::int64_t>;
+  { Backend<D>::gemm_relu(device, a, a, c, a.data, mask) } -> std::same_as<bool>;
 };
 
 }  // namespace locus::inline LOCUS_ABI

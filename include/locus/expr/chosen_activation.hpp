@@ -36,6 +36,16 @@ struct ChosenActivation {
   }
 };
 
+/// The same activation as one chosen at run time; none where it is not among them.
+template <class F>
+[[nodiscard]] constexpr ChosenActivation chosen(const F& f) {
+  if constexpr (std::is_same_v<F, ChosenActivation>) return f;
+  else if constexpr (std::is_same_v<F, Relu>) return {Activation::relu};
+  else if constexpr (std::is_same_v<F, Tanh>) return {Activation::tanh};
+  else if constexpr (std::is_same_v<F, Sigmoid>) return {Activation::sigmoid};
+  else return {};
+}
+
 /// Whether an activation changes nothing.
 template <class F>
 [[nodiscard]] constexpr bool is_identity(const F& f) {

@@ -48,10 +48,8 @@ struct CrossEntropyRow {
       return;
     }
     const auto values = team.load(logits.input(row));
-    const R largest = team.reduce(
-        larger, [](R v, std::int64_t) LOCUS_INLINED { return v; }, values);
-    const R sum = team.reduce(
-        fold::Sum<T>{}, [=](R v, std::int64_t) LOCUS_INLINED { return math::exp(v - largest); }, values);
+    const auto exponentials = sum_exponentials(team, larger, values);
+    const R largest = exponentials.largest, sum = exponentials.sum;
     const R log_sum = std::log(sum);
     const R share = rules.weight(label);
     R loss = share * ((largest - load_as_register(logits.row(row)[label * logits.stride])) + log_sum);

@@ -110,6 +110,30 @@ struct ArgExtreme {
   LOCUS_FN std::int64_t finish(const Accumulator& a) const { return a.index; }
 };
 
+/// The largest of some numbers, and the sum of their e^(x - largest).
+template <class R>
+struct Exponentials {
+  R largest, sum;
+};
+/// Both by one pass: where a larger number is met, what was summed before is scaled (Milakov and Gimelshein, 2018).
+template <class T>
+struct SumExponentials {
+  using R = compute_t<T>;
+  using Accumulator = Exponentials<R>;
+  R start = lowest<T>();
+  LOCUS_FN Accumulator identity() const { return {start, R(0)}; }
+  LOCUS_FN Accumulator lift(R x) const { return {x, x == start ? R(0) : x - x + R(1)}; }  // NaN for infinity
+  LOCUS_FN Accumulator combine(const Accumulator& a, const Accumulator& b) const {
+    const R largest = functor::Maximum{}(a.largest, b.largest);
+    return {largest, scaled(a, largest) + scaled(b, largest)};
+  }
+
+ private:
+  LOCUS_FN static R scaled(const Accumulator& a, R largest) {
+    return a.largest == largest ? a.sum : a.sum * math::exp(a.largest - largest);
+  }
+};
+
 /// Count, mean and sum of squared deviations, combined by Chan, Golub and LeVeque's formula (1979).
 template <class R>
 struct Moments {

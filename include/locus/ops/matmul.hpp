@@ -16,6 +16,12 @@ template <class T, class D>
   return {x.data(), x.size(-2), x.size(-1), x.strides()[-2], x.strides()[-1]};
 }
 
+/// A tensor in two dimensions, to be written.
+template <class T, class D>
+[[nodiscard]] MatrixRef<T> target(const Tensor<T, D>& x) {
+  return {x.data(), x.size(0), x.size(1), x.strides()[0], x.strides()[1]};
+}
+
 /// All dimensions but the last two.
 [[nodiscard]] inline Shape batch_shape(const Shape& shape) {
   Shape batch = shape;

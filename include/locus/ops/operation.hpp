@@ -10,6 +10,7 @@
 //
 // apply(Softmax{1}, x) computes it, and records it if and only if an operand is traced.
 
+#include <locus/expr/chosen_activation.hpp>
 #include <locus/expr/operators.hpp>
 
 namespace locus::inline LOCUS_ABI {
@@ -38,6 +39,16 @@ Forwarded(Y, Tuple<Saved...>) -> Forwarded<Y, Saved...>;
 /// Where the backward pass of an operation puts the gradient of one input; false where nobody asks for it.
 template <class T, class D>
 class Gradient;
+
+/// The activation that a result y = function(z) is made by last, for the operation that y goes to: where it alone gives
+/// y's gradient, it may apply the derivative, too. An operation with `last_activation(saved)`, which says what it is,
+/// has `backward_of_z` beside `backward`, which is given the gradient of z.
+template <class T, class D>
+struct LastActivation {
+  functor::ChosenActivation function;  ///< none: there is nothing to apply
+  Tensor<T, D> y;                      ///< dense
+  Tensor<T, D> mask;                   ///< memory that a device which KeepsMasks filled, or none
+};
 
 /// Computes an operation, recording it if an operand is traced.
 template <class Op, TensorLike... X>

@@ -1,6 +1,7 @@
 #pragma once
 // A tensor as rows along one of its axes, the way for_each_row's functors address it.
 
+#include <locus/ops/fold.hpp>
 #include <locus/ops/operation.hpp>
 
 /// Written after the parameters of a lambda that a team calls for every element, or g++ would call it, not inline it,
@@ -53,6 +54,36 @@ template <class T, class D>
 [[nodiscard]] Rows<T> rows_of(const Tensor<T, D>& x, int axis) {
   const RowCount count(x.shape(), axis);
   return {x.data(), count.inner, count.cols * count.inner, 1, count.inner};
+}
+
+/// A team whose rows may be in memory that is not on chip, where leaves_chip() says so: there, to read them once less
+/// is worth computing more.
+template <class Team>
+concept MayLeaveChip = requires(const Team& team) {
+  { team.leaves_chip() } -> std::same_as<bool>;
+};
+
+/// The largest element of a row, and the sum of e^(x - largest), by one reduction.
+template <class T, class Team, class Fragment>
+[[nodiscard]] LOCUS_HD auto sum_exponentials_at_once(Team& team, const fold::Max<T>& larger, const Fragment& values) {
+  const fold::SumExponentials<T> both{larger.start};
+  return team.reduce(
+      both, [=](compute_t<T> v, std::int64_t) LOCUS_INLINED { return both.lift(v); }, values);
+}
+
+/// The same, by two where the row is on chip.
+template <class T, class Team, class Fragment>
+[[nodiscard]] LOCUS_HD fold::Exponentials<compute_t<T>> sum_exponentials(Team& team, const fold::Max<T>& larger,
+                                                                         const Fragment& values) {
+  using R = compute_t<T>;
+  if constexpr (MayLeaveChip<Team>) {
+    if (team.leaves_chip()) return sum_exponentials_at_once(team, larger, values);
+  }
+  const R largest = team.reduce(
+      larger, [](R v, std::int64_t) LOCUS_INLINED { return v; }, values);
+  const R sum = team.reduce(
+      fold::Sum<T>{}, [=](R v, std::int64_t) LOCUS_INLINED { return math::exp(v - largest); }, values);
+  return {largest, sum};
 }
 
 }  // namespace locus::inline LOCUS_ABI::detail

@@ -24,15 +24,18 @@ struct SoftmaxRow {
   LOCUS_HD void operator()(std::int64_t row, Team& team) const {
     using R = compute_t<T>;
     auto values = team.load(x.input(row));
-    const R largest = team.reduce(
-        larger, [](R v, std::int64_t) LOCUS_INLINED { return v; }, values);
     if constexpr (logarithm) {
-      const R sum = team.reduce(
-          fold::Sum<T>{}, [=](R v, std::int64_t) LOCUS_INLINED { return math::exp(v - largest); }, values);
-      const R log_sum = std::log(sum);  // subtracted after the largest: their sum would round at the size of x
+      const auto exponentials = sum_exponentials(team, larger, values);
+      // Subtracted after the largest: their sum would round at the size of x.
+      const R largest = exponentials.largest, log_sum = std::log(exponentials.sum);
       team.store(
           y.output(row), [=](R v, std::int64_t) LOCUS_INLINED { return (v - largest) - log_sum; }, values);
     } else {
+      if constexpr (MayLeaveChip<Team>) {
+        if (team.leaves_chip()) return store_at_once(row, team, values);
+      }
+      const R largest = team.reduce(
+          larger, [](R v, std::int64_t) LOCUS_INLINED { return v; }, values);
       team.update([=](R v, std::int64_t) LOCUS_INLINED { return math::exp(v - largest); }, values);
       const R sum = team.reduce(
           fold::Sum<T>{}, [](R v, std::int64_t) LOCUS_INLINED { return v; }, values);
@@ -40,6 +43,16 @@ struct SoftmaxRow {
       team.store(
           y.output(row), [=](R v, std::int64_t) LOCUS_INLINED { return v * scale; }, values);
     }
+  }
+
+ private:
+  template <class Team, class Fragment>
+  LOCUS_HD void store_at_once(std::int64_t row, Team& team, const Fragment& values) const {
+    using R = compute_t<T>;
+    const auto exponentials = sum_exponentials_at_once(team, larger, values);
+    const R largest = exponentials.largest, scale = R(1) / exponentials.sum;
+    team.store(
+        y.output(row), [=](R v, std::int64_t) LOCUS_INLINED { return math::exp(v - largest) * scale; }, values);
   }
 };
 
@@ -79,6 +92,12 @@ struct LogSumExpRow {
   LOCUS_HD void operator()(std::int64_t row, Team& team) const {
     using R = compute_t<T>;
     const auto values = team.load(x.input(row));
+    if constexpr (MayLeaveChip<Team>) {
+      if (team.leaves_chip()) {
+        const auto [largest, sum] = sum_exponentials_at_once(team, larger, values);
+        return team.write(out + row, largest - largest == R(0) ? largest + std::log(sum) : largest);
+      }
+    }
     const R largest = team.reduce(
         larger, [](R v, std::int64_t) LOCUS_INLINED { return v; }, values);
     const R base = largest - largest == R(0) ? largest : R(0);

@@ -20,22 +20,20 @@ template <class D, bool all>
 struct Sort {
   static constexpr const char* name = all ? "sort" : "topk";
   detail::SortedRows wanted;
-  Tensor<std::int64_t, D>* indices;  ///< where forward leaves them
+  Tensor<std::int64_t, D> indices;  ///< which forward writes
 
   template <class T>
   auto forward(const Tensor<T, D>& given) const {
-    const Shape shape = wanted.result(given.shape());
-    const Tensor<T, D> values(shape, given.device());
-    *indices = Tensor<std::int64_t, D>(shape, given.device());
+    const Tensor<T, D> values(indices.shape(), given.device());
     if (values.elements() > 0) {
       const Tensor<T, D> x = detail::around_axis(detail::at_least_a_row(given), wanted.axis);
       const Buffer<D> positions = detail::positions_in_order(x, wanted);
       const auto plan = detail::plan_in_order<4>(x.size(0), x.size(2), x.size(1), wanted.first);
       Backend<D>::map(x.device(), plan, detail::PickInOrder<T>{detail::rows_of(x), x.size(1), wanted.first},
                       Pack<const std::uint32_t*, LinearIndex>(static_cast<const std::uint32_t*>(positions.data()), {}),
-                      Pack<T*, std::int64_t*>(values.data(), indices->data()));
+                      Pack<T*, std::int64_t*>(values.data(), indices.data()));
     }
-    return Forwarded{values, Tuple(*indices)};
+    return Forwarded{values, Tuple(indices)};
   }
 
   template <class T>
@@ -70,9 +68,9 @@ concept SortOperand = Operand<X> && SortingDevice<device_of<X>>;
 template <bool all, class X>
 auto sort_rows(const X& x, const SortedRows& wanted) {
   using D = device_of<X>;
-  Tensor<std::int64_t, D> indices;
-  auto values = apply(operation::Sort<D, all>{wanted, &indices}, x);
-  return Sorted<decltype(values), Tensor<std::int64_t, D>>{std::move(values), std::move(indices)};
+  const Tensor<std::int64_t, D> indices(wanted.result(x.shape()), x.device());
+  auto values = apply(operation::Sort<D, all>{wanted, indices}, x);
+  return Sorted<decltype(values), Tensor<std::int64_t, D>>{std::move(values), indices};
 }
 }  // namespace detail
 

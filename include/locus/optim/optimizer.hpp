@@ -63,6 +63,7 @@ class Arena {
           fail<CaptureError>({"capture: the optimizer made ", steps_[first], " steps with parameter ", first, " and ",
                               steps_[i], " with parameter ", i, ", whose updates were captured as one; capture anew"});
         }
+        locus::detail::restore_if_dropped(steps_);
         for (std::size_t i = first; i < last; ++i) {
           ++steps_[i];
           parameters_[i].value().buffer().changed();

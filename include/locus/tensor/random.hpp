@@ -20,6 +20,15 @@ template <class T, Device D, class F>
   return out;
 }
 
+/// Draws from a given generator, which must outlive what is returned.
+template <class D>
+[[nodiscard]] auto draw_from(Generator<D>& generator) {
+  return [&generator](std::int64_t count) {
+    restore_if_dropped(generator);
+    return Generator<D>{generator.seed, generator.reserve(count)};
+  };
+}
+
 /// The same of element(index, out&), which knows the seed and the offset of the numbers that draw(count) gives.
 template <class T, Device D, class Draw, class Element>
 [[nodiscard]] Tensor<T, D> randomly(const Shape& shape, D device, const Draw& draw, Element element) {
@@ -164,24 +173,32 @@ template <DType T = float, Device D = Cpu>
   return detail::randomly<T>(shape, device, detail::draw_from_default<D>, element);
 }
 
-/// The numbers 0 ... n - 1 in random order, every order equally likely. Shuffled on the host.
-template <IntegerDType T = std::int64_t, MemorySpace D = Cpu>
-[[nodiscard]] Tensor<T, D> randperm(std::int64_t n, Generator<D>& generator, D device = {}) {
+namespace detail {
+/// The numbers 0 ... n - 1 in the order that draw(n) gives.
+template <class T, class D, class Draw>
+[[nodiscard]] Tensor<T, D> randomly_ordered(std::int64_t n, D device, const Draw& draw) {
   if (n < 0 || (n > 0 && static_cast<std::int64_t>(static_cast<T>(n - 1)) != n - 1)) {
     fail<ArgumentError>({"randperm: ", n, " numbers; expected 0 or more, within ", dtype_name<T>()});
   }
   std::vector<std::int64_t> numbers(static_cast<std::size_t>(n));
   for (std::int64_t i = 0; i < n; ++i) numbers[static_cast<std::size_t>(i)] = i;
-  Philox engine(generator.seed, generator.reserve(n), detail::stream_of_orders);
+  const Generator<D> generator = draw(n);
+  Philox engine(generator.seed, generator.offset, stream_of_orders);
   shuffle(numbers, engine);
-  return detail::written_by<T>({n}, device, [&](T* out) {
+  return written_by<T>({n}, device, [&](T* out) {
     for (const auto number : numbers) *out++ = static_cast<T>(number);
   });
 }
+}  // namespace detail
+
+/// The numbers 0 ... n - 1 in random order, every order equally likely. Shuffled on the host.
+template <IntegerDType T = std::int64_t, MemorySpace D = Cpu>
+[[nodiscard]] Tensor<T, D> randperm(std::int64_t n, Generator<D>& generator, D device = {}) {
+  return detail::randomly_ordered<T>(n, device, detail::draw_from(generator));
+}
 template <IntegerDType T = std::int64_t, MemorySpace D = Cpu>
 [[nodiscard]] Tensor<T, D> randperm(std::int64_t n, D device = {}) {
-  auto generator = detail::draw_from_default<D>(n < 0 ? 0 : n);
-  return locus::randperm<T>(n, generator, device);
+  return detail::randomly_ordered<T>(n, device, detail::draw_from_default<D>);
 }
 
 template <class T = void, detail::HasPlace X>

@@ -7,6 +7,9 @@
 
 using namespace locus;
 
+// A file that finds no toolkit has another one.
+static_assert(std::is_same_v<nvtx::Range, nvtx::with_toolkit::Range>);
+
 namespace {
 std::vector<std::string> told;
 int push(const char* name) {

@@ -78,6 +78,40 @@ Seen multiply(std::int64_t m, std::int64_t n, bool has_bias = false, bool accumu
           launches,
           is_right};
 }
+/// c(m, n) = a(m, k) b(k, n) (+ c) with the sums of a's rows, against Cpu's; a is stored transposed, as gradients are.
+/// What happened is seen where cuBLASLt made both; `launches` is 0 where it did not.
+template <class T = float>
+Seen multiply_and_sum(std::int64_t m, std::int64_t k, std::int64_t n, bool accumulate = false, int shift = 0) {
+  const Array<T> a(m * k, 1), b(k * n, 2), c(m * n, 3), sums(m + 1, 4);
+  const auto a_data = a.copy(), b_data = b.copy();
+  auto expected = c.copy();
+  std::vector<T> expected_sums;
+  for (std::int64_t i = 0; i < m; ++i) {
+    float sum = 0;
+    for (std::int64_t l = 0; l < k; ++l) sum += static_cast<float>(a_data[static_cast<std::size_t>(l * m + i)]);
+    expected_sums.push_back(static_cast<T>(sum));
+  }
+  Backend<Cpu>::gemm({}, GemmBatch{}, MatrixRef<const T>{a_data.data(), m, k, 1, m},
+                     MatrixRef<const T>{b_data.data(), k, n, n, 1}, MatrixRef<T>{expected.data(), m, n, n, 1},
+                     Epilogue<T, functor::Identity>{nullptr, accumulate, {}});
+  const auto before = simulated::blas;
+  const LaunchLog log;
+  const auto sum = [&] {  // a launch of its own, on the stream that is timed
+    cuda::Context& context = cuda::Context::current(0);
+    reinterpret_cast<simulated::Stream*>(context.stream())->clock += simulated::kernel_milliseconds;
+  };
+  const bool both = Backend<Cuda>::gemm_and_sums(
+      {}, MatrixRef<const T>{a.data(), m, k, 1, m}, MatrixRef<const T>{b.data(), k, n, n, 1},
+      MatrixRef<T>{c.data(), m, n, n, 1}, accumulate, sums.data() + shift, sum);
+  bool is_right = !both || std::equal(expected_sums.begin(), expected_sums.end(), sums.data() + shift);
+  for (std::size_t i = 0; both && i < expected.size(); ++i) is_right &= c.data()[i] == expected[i];
+  return {simulated::blas.asked - before.asked,
+          simulated::blas.products - before.products,
+          simulated::blas.algorithm,
+          simulated::blas.epilogue,
+          log.launches(),
+          is_right && log.launches() == both};
+}
 Seen plain() { return multiply(5, 9); }
 Seen with_relu() { return multiply<float, functor::Relu>(5, 9, true); }
 /// Right at once, in the expected way.
@@ -384,4 +418,42 @@ TEST_CASE("gelu is fused where cuBLASLt's approximation is as exact as the type"
   CHECK(epilogue([] { return multiply<bfloat16, functor::GeluTanh>(5, 9, true); }) == CUBLASLT_EPILOGUE_GELU_BIAS);
   CHECK(epilogue([] { return multiply<half, functor::GeluTanh>(5, 9, true, true); }) == CUBLASLT_EPILOGUE_DEFAULT);
   CHECK(epilogue([] { return multiply<half, functor::Gelu>(5, 9, true); }) == CUBLASLT_EPILOGUE_DEFAULT);
+}
+
+TEST_CASE("sums of a factor come with the product: in one launch where that pays") {
+  const auto fused = [](const auto& use) {
+    const Seen seen = in_process({}, use);
+    CHECK(seen.is_right);
+    CHECK((seen.launches == 0 || seen.epilogue == CUBLASLT_EPILOGUE_BGRADB));
+    return seen.launches == 1;
+  };
+  CHECK(fused([] { return multiply_and_sum(5, 7, 9); }));
+  CHECK(fused([] { return multiply_and_sum(5, 7, 9, true); }));
+  CHECK(fused([] { return multiply_and_sum<half>(40, 3, 1); }));
+  CHECK(fused([] { return multiply_and_sum<bfloat16>(1, 4, 8); }));
+  CHECK_FALSE(fused([] { return multiply_and_sum<double>(5, 7, 9); }));    // as if cuBLASLt knew no way
+  CHECK_FALSE(fused([] { return multiply_and_sum(5, 7, 9, false, 1); }));  // sums that are not aligned
+  CHECK_FALSE(fused([] { return multiply_and_sum(5, 0, 9); }));
+  CHECK(cuda::detail::is_worth_fusing({.m = 1024, .n = 1024, .k = 256, .epilogue = CUBLASLT_EPILOGUE_BGRADB}));
+  CHECK_FALSE(cuda::detail::is_worth_fusing({.m = 1024, .n = 1024, .k = 257, .epilogue = CUBLASLT_EPILOGUE_BGRADB}));
+  CHECK(cuda::detail::is_worth_fusing({.m = 4096, .n = 4096, .k = 4096, .epilogue = CUBLASLT_EPILOGUE_RELU_BIAS}));
+}
+
+TEST_CASE("sums of a factor are timed against a launch of their own, and what won is kept") {
+  const TemporaryFolder folder;
+  const std::string file = folder.path / "plans";
+  const auto launches = [&](double kernel, double fused) {
+    return in_process(kept_in(file, true), [&] {
+      simulated::kernel_milliseconds = kernel;
+      for (double& milliseconds : simulated::blas.fused_milliseconds) milliseconds += fused;
+      const Seen first = multiply_and_sum(5, 7, 9, true), second = multiply_and_sum(5, 7, 9, true);
+      const bool same = first.is_right && second.is_right && first.launches == second.launches && second.asked == 0;
+      return same ? second.launches : -1;
+    });
+  };
+  CHECK(launches(1, 1.5) == 0);
+  CHECK(launches(1, 0.5) == 0);  // the file says so
+  fs::remove(file);
+  CHECK(launches(1, 0.5) == 1);
+  CHECK(launches(1, 1.5) == 1);
 }

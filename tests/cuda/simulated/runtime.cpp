@@ -81,8 +81,19 @@ cudaError_t cudaGetLastError() { return std::exchange(last_error, cudaSuccess); 
 const char* cudaGetErrorName(cudaError_t) { return "simulated error"; }
 const char* cudaGetErrorString(cudaError_t) { return "simulated error"; }
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void*) {
+  ++simulated::asked_kernels;
   *attributes = {};
   attributes->ptxVersion = simulated::architecture;
+  return cudaSuccess;
+}
+cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void*, const cudaLaunchConfig_t* launch) {
+  ++simulated::asked_kernels;
+  if (launch->dynamicSmemBytes > simulated::allowed_shared) return give(cudaErrorInvalidValue);
+  if (launch->numAttrs != 1 || launch->attrs[0].id != cudaLaunchAttributeClusterDimension)
+    simulated::stop("a question about clusters without their size");
+  const auto size = static_cast<int>(launch->attrs[0].val.clusterDim.x);
+  if (size > 2 * simulated::largest_cluster) return give(cudaErrorInvalidClusterSize);
+  *clusters = size <= simulated::largest_cluster ? 1 : 0;
   return cudaSuccess;
 }
 cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute, int bytes) {
@@ -344,7 +355,7 @@ cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
   return CUBLAS_STATUS_SUCCESS;
 }
 
-enum { compute_at, scale_at, a_transposed_at, b_transposed_at, epilogue_at, bias_at };
+enum { compute_at, scale_at, a_transposed_at, b_transposed_at, epilogue_at, bias_at, mask_at, mask_ld_at };
 cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t description, std::size_t,
                                                cublasComputeType_t compute, cudaDataType_t scale) {
   *description = {};
@@ -356,12 +367,14 @@ cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t description,
 cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t description,
                                               cublasLtMatmulDescAttributes_t attribute, const void* value,
                                               std::size_t bytes) {
-  const int at = attribute == CUBLASLT_MATMUL_DESC_TRANSA         ? a_transposed_at
-                 : attribute == CUBLASLT_MATMUL_DESC_TRANSB       ? b_transposed_at
-                 : attribute == CUBLASLT_MATMUL_DESC_EPILOGUE     ? epilogue_at
-                 : attribute == CUBLASLT_MATMUL_DESC_BIAS_POINTER ? bias_at
-                                                                  : -1;
-  if (at < 0 || bytes != (at == bias_at ? 8u : 4u)) simulated::stop("a product attribute unknown or of the wrong size");
+  const int at = attribute == CUBLASLT_MATMUL_DESC_TRANSA                 ? a_transposed_at
+                 : attribute == CUBLASLT_MATMUL_DESC_TRANSB               ? b_transposed_at
+                 : attribute == CUBLASLT_MATMUL_DESC_EPILOGUE             ? epilogue_at
+                 : attribute == CUBLASLT_MATMUL_DESC_BIAS_POINTER         ? bias_at
+                 : attribute == CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER ? mask_at
+                 : attribute == CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD      ? mask_ld_at
+                                                                          : -1;
+  if (at < 0 || bytes != (at >= bias_at ? 8u : 4u)) simulated::stop("a product attribute unknown or of the wrong size");
   std::memcpy(&description->data[at], value, bytes);
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -436,6 +449,11 @@ double number(T value) {
   else return static_cast<double>(value);
 }
 template <class T>
+void assign(T& target, double value) {
+  if constexpr (sizeof(T) == 2) target = static_cast<T>(static_cast<float>(value));
+  else target = static_cast<T>(value);
+}
+template <class T>
 void multiply(const cublasLtMatmulDesc_t description, double beta, const void* a_data, cublasLtMatrixLayout_t a,
               const void* b_data, cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, void* c_data) {
   const bool a_transposed = description->data[a_transposed_at] == CUBLAS_OP_T;
@@ -443,9 +461,22 @@ void multiply(const cublasLtMatmulDesc_t description, double beta, const void* a
   const std::uint64_t m = c->data[rows_at], n = c->data[cols_at], k = a->data[a_transposed ? rows_at : cols_at];
   const auto epilogue = static_cast<cublasLtEpilogue_t>(description->data[epilogue_at]);
   const T* const bias = reinterpret_cast<const T*>(description->data[bias_at]);
+  auto* const mask = reinterpret_cast<unsigned char*>(description->data[mask_at]);
+  const std::uint64_t mask_ld = description->data[mask_ld_at];
+  const bool has_mask = epilogue & 128, derives = epilogue == CUBLASLT_EPILOGUE_DRELU;
+  if (has_mask && (!mask || mask_ld % 128 != 0 || mask_ld < m || c->data[count_at] != 1))
+    simulated::stop("a product without the mask that it needs");
   const bool adds_bias = epilogue & CUBLASLT_EPILOGUE_BIAS;
   const bool rectifies = epilogue & CUBLASLT_EPILOGUE_RELU, bends = epilogue & CUBLASLT_EPILOGUE_GELU;
-  if (adds_bias && reinterpret_cast<std::uintptr_t>(bias) % 16 != 0) simulated::stop("a misaligned bias");
+  if (bias && reinterpret_cast<std::uintptr_t>(bias) % 16 != 0) simulated::stop("a misaligned bias");
+  if (epilogue == CUBLASLT_EPILOGUE_BGRADB) {
+    for (std::uint64_t j = 0; j < n; ++j) {
+      double sum = 0;
+      for (std::uint64_t l = 0; l < k; ++l)
+        sum += number(static_cast<const T*>(b_data)[b_transposed ? j + l * b->data[ld_at] : l + j * b->data[ld_at]]);
+      assign(const_cast<T*>(bias)[j], sum);
+    }
+  }
   for (std::uint64_t batch = 0; batch < c->data[count_at]; ++batch) {
     const T* const x = static_cast<const T*>(a_data) + batch * a->data[stride_at];
     const T* const y = static_cast<const T*>(b_data) + batch * b->data[stride_at];
@@ -460,10 +491,13 @@ void multiply(const cublasLtMatmulDesc_t description, double beta, const void* a
         T& target = z[i + j * c->data[ld_at]];
         if (beta != 0) sum += beta * number(target);
         if (adds_bias) sum += number(bias[i]);
+        unsigned char* const bits = mask + (i + j * mask_ld) / 8;
+        const unsigned bit = 1u << (i % 8);
+        if (derives && !(*bits & bit)) sum = 0;
+        if (rectifies && has_mask) *bits = static_cast<unsigned char>(sum > 0 ? *bits | bit : *bits & ~bit);
         if (rectifies && sum < 0) sum = 0;
         if (bends) sum = sum / 2 * (1 + std::tanh(0.7978845608028654 * (sum + 0.044715 * sum * sum * sum)));
-        if constexpr (sizeof(T) == 2) target = static_cast<T>(static_cast<float>(sum));
-        else target = static_cast<T>(sum);
+        assign(target, sum);
       }
     }
   }

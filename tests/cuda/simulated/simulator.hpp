@@ -86,6 +86,9 @@ inline Blas blas;
 inline double kernel_milliseconds = 0;
 inline int architecture = 90;      ///< that kernels were compiled for
 inline unsigned last_cluster = 0;  ///< blocks in each cluster of the last launch
+inline int largest_cluster = 8;    ///< blocks of a cluster that the GPU can host
+inline long block_barriers = 0;    ///< how often the threads of a block waited for each other
+inline int asked_kernels = 0;      ///< how often it was asked what kernels need
 inline const char* gpu_name = "Simulated GPU";
 /// Whether kernels fail as they run, which is told to whoever waits for them.
 inline std::atomic<bool> kernels_fail{false};
@@ -196,6 +199,7 @@ class Blocks {
   void synchronize() {
     const unsigned block = self_ / threads_;
     if (barriers_[block].size != alive_[block]) stop("__syncthreads after a thread of the block has returned");
+    if (barriers_[block].arrived + 1 == barriers_[block].size) ++block_barriers;
     wait(barriers_[block]);
   }
   void synchronize_cluster() {
@@ -317,6 +321,12 @@ cudaError_t cudaFuncSetAttribute(void (*kernel)(Arguments...), cudaFuncAttribute
 template <class... Arguments>
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, void (*kernel)(Arguments...)) {
   return cudaFuncGetAttributes(attributes, reinterpret_cast<const void*>(kernel));
+}
+
+template <class... Arguments>
+cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, void (*kernel)(Arguments...),
+                                           const cudaLaunchConfig_t* launch) {
+  return cudaOccupancyMaxActiveClusters(clusters, reinterpret_cast<const void*>(kernel), launch);
 }
 
 inline float sinpif(float x) { return static_cast<float>(std::sin(3.14159265358979323846 * static_cast<double>(x))); }

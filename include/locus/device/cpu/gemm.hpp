@@ -69,9 +69,7 @@ void finish_tile(const GemmCall<T>& call, const SumTile<compute_t<T>>& tile) {
   const E& epilogue = *static_cast<const E*>(call.epilogue);
   if (call.c.col_stride != 1 || call.accumulates) return finish_scattered(call, tile, epilogue);
   if constexpr (requires { epilogue.activation.visit([](auto) {}); }) {
-    epilogue.activation.visit([&](auto activation) {
-      finish_rows<T>(call, tile, Epilogue<T, decltype(activation)>{epilogue.bias, epilogue.accumulate, activation});
-    });
+    epilogue.activation.visit([&](auto activation) { finish_rows<T>(call, tile, epilogue.with(activation)); });
   } else {
     finish_rows<T>(call, tile, epilogue);
   }
