@@ -1,53 +1,74 @@
 #pragma once
-// Scalar mathematics for both sides: on a GPU the toolkit's functions, on the host the standard library's, except where
-// those keep a loop from vectorizing.
+// Scalar mathematics for both sides: on a GPU the toolkit's functions. On the host those of float are branch-free, so
+// that loops over them vectorize, and at most 2 ulp off; those of double are the standard library's, except where these
+// keep a loop from vectorizing.
 
 #include <locus/core/config.hpp>
+#include <locus/core/math/error_function.hpp>
+#include <locus/core/math/exponential.hpp>
+#include <locus/core/math/power.hpp>
+#include <locus/core/math/trigonometric.hpp>
 
 #include <cmath>
 #include <cstdint>
 #include <type_traits>
 
+// Declared once more as functions of nothing but their argument: nobody reads errno after them. Compilers write a call
+// for it otherwise, and no loop with a call vectorizes.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wredundant-decls"
+extern "C" [[gnu::const]] float sqrtf(float) noexcept;
+extern "C" [[gnu::const]] double sqrt(double) noexcept;
+#pragma GCC diagnostic pop
+
 namespace locus::inline LOCUS_ABI::math {
 
-/// e^x. On the host branch-free, so that loops over it vectorize; error below 2 ulp.
-/// Reduction x = n ln 2 + r with |r| <= ln 2 / 2, and the minimax polynomial of Cephes' expf (S. Moshier, 1992).
-[[nodiscard]] LOCUS_FN float exp(float x) {
+[[nodiscard]] LOCUS_FN float sqrt(float x) { return ::sqrtf(x); }
+[[nodiscard]] LOCUS_FN double sqrt(double x) { return ::sqrt(x); }
+
+/// 1 / sqrt(x)
+[[nodiscard]] LOCUS_FN float rsqrt(float x) {
 #if LOCUS_ON_DEVICE
-  return ::expf(x);
+  return ::rsqrtf(x);
 #else
-  const float bounded = x < -104.0f ? -104.0f : x > 89.0f ? 89.0f : x;  // e^-104 is 0, e^89 infinite; NaN stays
-  const float shifted = bounded * 1.44269504f + 12582912.0f;            // 1.5 * 2^23: the low bits hold n
-  const float n = shifted - 12582912.0f;
-  const float r = (bounded - n * 0.693359375f) + n * 2.12194440e-4f;
-  float p = 1.9875691500e-4f;
-  p = p * r + 1.3981999507e-3f;
-  p = p * r + 8.3334519073e-3f;
-  p = p * r + 4.1665795894e-2f;
-  p = p * r + 1.6666665459e-1f;
-  p = p * r + 5.0000001201e-1f;
-  const float mantissa = (p * r) * r + r + 1.0f;
-  const std::uint32_t exponent = __builtin_bit_cast(std::uint32_t, shifted) - 0x4b400000u;
-  const std::uint32_t first = static_cast<std::uint32_t>(static_cast<std::int32_t>(exponent) >> 1);
-  const float scale = __builtin_bit_cast(float, (first + 127u) << 23);  // in two steps: subnormals and infinity
-  const float rest = __builtin_bit_cast(float, (exponent - first + 127u) << 23);
-  return mantissa * scale * rest;
+  return 1.0f / sqrt(x);
 #endif
 }
-[[nodiscard]] LOCUS_FN double exp(double x) { return std::exp(x); }
+[[nodiscard]] LOCUS_FN double rsqrt(double x) { return 1.0 / sqrt(x); }
 
-/// 1 / (1 + e^-x), to the last digit where e^-x would overflow too
-template <class T>
-[[nodiscard]] LOCUS_FN T sigmoid(T x) {
-  const T e = exp(x < T(0) ? x : -x);
-  return (x < T(0) ? e : T(1)) / (T(1) + e);
+/// To the nearest integer, halves to the even one. From 2^23 on, or 2^52, all numbers are integers.
+[[nodiscard]] LOCUS_FN float round(float x) {
+#if LOCUS_ON_DEVICE
+  return ::rintf(x);
+#else
+  const float magnitude = ::fabsf(x), rounded = (magnitude + 0x1p23f) - 0x1p23f;
+  return ::copysignf(magnitude < 0x1p23f ? rounded : magnitude, x);
+#endif
+}
+[[nodiscard]] LOCUS_FN double round(double x) {
+#if LOCUS_ON_DEVICE
+  return ::rint(x);
+#else
+  const double magnitude = ::fabs(x), rounded = (magnitude + 0x1p52) - 0x1p52;
+  return ::copysign(magnitude < 0x1p52 ? rounded : magnitude, x);
+#endif
 }
 
-/// log(1 + e^x) without overflow
+/// To the nearest integer that is not greater.
 template <class T>
-[[nodiscard]] LOCUS_FN T softplus(T x) {
-  const T magnitude = x < T(0) ? -x : x;
-  return (x > T(0) ? x : T(0)) + std::log1p(exp(-magnitude));
+[[nodiscard]] LOCUS_FN T floor(T x) {
+#if LOCUS_ON_DEVICE
+  return ::floor(x);
+#else
+  const T rounded = round(x);
+  return rounded > x ? rounded - T(1) : rounded;
+#endif
+}
+
+/// To the nearest integer that is not less.
+template <class T>
+[[nodiscard]] LOCUS_FN T ceil(T x) {
+  return -floor(-x);
 }
 
 /// Integer arithmetic wraps around, as it does in NumPy and on a GPU; overflow of a signed type is undefined in C++.

@@ -1,6 +1,7 @@
 #pragma once
 // Adam and AdamW, as torch.optim's.
 
+#include <locus/core/math.hpp>
 #include <locus/optim/optimizer.hpp>
 
 #include <cmath>
@@ -31,7 +32,7 @@ struct AdamStep {
     const R g = gradient + penalty * value;
     new_mean = beta1 * mean + share1 * g;
     new_square = beta2 * square + share2 * g * g;
-    new_value = value * decay - step_size * new_mean / (std::sqrt(new_square) * inverse_root_correction + eps);
+    new_value = value * decay - step_size * new_mean / (math::sqrt(new_square) * inverse_root_correction + eps);
   }
 };
 
