@@ -26,11 +26,9 @@ CASES = [
     ("exp(x)", {MAP: 1}),
     ("sigmoid(x)", {MAP: 1}),
     ("silu(x)", {MAP: 1}),
-    *((f"{function}(x)", {MAP: 1}) for function in (
-        "expm1", "log", "log1p", "tanh", "softplus", "erf", "gelu", "gelu<GeluForm::tanh>", "sin", "cos", "sqrt", "rsqrt",
-        "floor", "ceil", "round")),
+    ("gelu(x)", {MAP: 1}),
+    ("floor(tanh(x)) + sqrt(x)", {MAP: 1}),
     ("pow(x, y)", {MAP: 1}),
-    ("gelu(variable(x)).eval().backward(y)", {MAP: 2}),
     ("clamp(x, -1, 1)", {MAP: 1}),
     ("sum(x)", {RUN: 1, COLUMNS: 1}),
     ("max(x)", {RUN: 1, COLUMNS: 1}),

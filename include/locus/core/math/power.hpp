@@ -2,6 +2,7 @@
 // Powers with any exponent.
 
 #include <locus/core/math/exponential.hpp>
+#include <locus/core/math/rounding.hpp>
 
 namespace locus::inline LOCUS_ABI::math {
 
@@ -23,31 +24,27 @@ LOCUS_FN double logarithm_for_float(double x) {
   return e * 0.6931471805599453 + s * p;
 }
 
-/// y >= 0, rounded to an integer; from 2^52 on it is one
-LOCUS_FN double nearest_integer(double y) { return (y + 4503599627370496.0) - 4503599627370496.0; }
-
 }  // namespace detail
 
 [[nodiscard]] LOCUS_FN double pow(double x, double y) { return std::pow(x, y); }
 
-/// x^y as e^(y log |x|), with the sign and the corners of std::pow
+/// x^y as e^(y log |x|), with the sign and the corners of std::pow. Comparisons are of float alone, for g++ 12 does not
+/// vectorize logic of both widths.
 [[nodiscard]] LOCUS_FN float pow(float x, float y) {
 #if LOCUS_ON_DEVICE
   return ::powf(x, y);
 #else
-  const double base = static_cast<double>(::fabsf(x)), exponent = static_cast<double>(y);
-  const double finite = detail::logarithm_for_float(base);
-  const double log = base == 0.0 ? -__builtin_inf() : base < __builtin_inf() ? finite : base;
-  const double power = base == 1.0 || exponent == 0.0 ? 0.0 : exponent * log;
+  const float base = ::fabsf(x), steps = ::fabsf(y), half = 0.5f * steps;
+  const double power = static_cast<double>(y) * detail::logarithm_for_float(static_cast<double>(base));
   const double bounded = power < -110.0 ? -110.0 : power > 95.0 ? 95.0 : power;
-  const float magnitude = static_cast<float>(detail::exponential_for_float(bounded));
-  const double steps = static_cast<double>(::fabsf(y)), half = 0.5 * steps;
-  const bool whole = detail::nearest_integer(steps) == steps;
-  const bool odd = whole && detail::nearest_integer(half) != half;
-  const bool undefined = x < 0.0f && x > -INFINITY && !whole, one = x == 1.0f || y == 0.0f;
-  const float defined = undefined ? NAN : magnitude;
-  const float signed_power = odd ? ::copysignf(defined, x) : defined;
-  return one ? 1.0f : signed_power;
+  const float finite = static_cast<float>(detail::exponential_for_float(bounded));
+  const float of_zero = y < 0.0f ? INFINITY : 0.0f, of_infinity = y < 0.0f ? 0.0f : INFINITY;
+  const float ended = base == 0.0f ? of_zero : base == INFINITY ? of_infinity : base == 1.0f ? 1.0f : finite;
+  const float magnitude = x != x ? x : y != y ? y : ended;
+  const float of_whole = round(half) != half ? ::copysignf(magnitude, x) : magnitude;
+  const float of_fraction = x < 0.0f ? (base == INFINITY ? magnitude : NAN) : magnitude;
+  const float result = round(steps) == steps ? of_whole : of_fraction;
+  return x == 1.0f ? 1.0f : y == 0.0f ? 1.0f : result;
 #endif
 }
 
