@@ -107,7 +107,7 @@ struct Remainder {
   }
   template <class T>
   LOCUS_FN Pack<T, T> by_inputs(T x, T y) const {
-    return {T(1), -std::floor(x / y)};
+    return {T(1), -math::floor(x / y)};
   }
 };
 struct Negate {
@@ -125,12 +125,12 @@ struct Negate {
 struct Power {
   template <class T>
   LOCUS_FN T operator()(T x, T y) const {
-    return std::pow(x, y);
+    return math::pow(x, y);
   }
   template <class T>
   LOCUS_FN Pack<T, T> by_inputs(T x, T y) const {
-    const T base = y == T(0) ? T(0) : y * std::pow(x, y - T(1));
-    const T exponent = x == T(0) && y >= T(0) ? T(0) : std::pow(x, y) * std::log(x);
+    const T base = y == T(0) ? T(0) : y * math::pow(x, y - T(1));
+    const T exponent = x == T(0) && y >= T(0) ? T(0) : math::pow(x, y) * math::log(x);
     return {base, exponent};
   }
 };
@@ -196,7 +196,7 @@ struct Exp {
 struct Expm1 {
   template <class T>
   LOCUS_FN T operator()(T x) const {
-    return std::expm1(x);
+    return math::expm1(x);
   }
   template <class T>
   LOCUS_FN T by_output(T y) const {
@@ -206,7 +206,7 @@ struct Expm1 {
 struct Log {
   template <class T>
   LOCUS_FN T operator()(T x) const {
-    return std::log(x);
+    return math::log(x);
   }
   template <class T>
   LOCUS_FN T by_input(T x) const {
@@ -216,7 +216,7 @@ struct Log {
 struct Log1p {
   template <class T>
   LOCUS_FN T operator()(T x) const {
-    return std::log1p(x);
+    return math::log1p(x);
   }
   template <class T>
   LOCUS_FN T by_input(T x) const {
@@ -226,7 +226,7 @@ struct Log1p {
 struct Sqrt {
   template <class T>
   LOCUS_FN T operator()(T x) const {
-    return std::sqrt(x);
+    return math::sqrt(x);
   }
   template <class T>
   LOCUS_FN T by_output(T y) const {
@@ -236,7 +236,7 @@ struct Sqrt {
 struct Rsqrt {
   template <class T>
   LOCUS_FN T operator()(T x) const {
-    return T(1) / std::sqrt(x);
+    return math::rsqrt(x);
   }
   template <class T>
   LOCUS_FN T by_output(T y) const {
@@ -266,7 +266,7 @@ struct Reciprocal {
 struct Erf {
   template <class T>
   LOCUS_FN T operator()(T x) const {
-    return std::erf(x);
+    return math::erf(x);
   }
   template <class T>
   LOCUS_FN T by_input(T x) const {
@@ -301,7 +301,7 @@ struct Sign {
 struct Floor {
   template <class T>
   LOCUS_FN T operator()(T x) const {
-    return std::floor(x);
+    return math::floor(x);
   }
   template <class T>
   LOCUS_FN T by_input(T) const {
@@ -311,7 +311,7 @@ struct Floor {
 struct Ceil {
   template <class T>
   LOCUS_FN T operator()(T x) const {
-    return std::ceil(x);
+    return math::ceil(x);
   }
   template <class T>
   LOCUS_FN T by_input(T) const {
@@ -322,7 +322,7 @@ struct Ceil {
 struct Round {
   template <class T>
   LOCUS_FN T operator()(T x) const {
-    return std::rint(x);
+    return math::round(x);
   }
   template <class T>
   LOCUS_FN T by_input(T) const {
@@ -335,21 +335,21 @@ struct Round {
 struct Sin {
   template <class T>
   LOCUS_FN T operator()(T x) const {
-    return std::sin(x);
+    return math::sin(x);
   }
   template <class T>
   LOCUS_FN T by_input(T x) const {
-    return std::cos(x);
+    return math::cos(x);
   }
 };
 struct Cos {
   template <class T>
   LOCUS_FN T operator()(T x) const {
-    return std::cos(x);
+    return math::cos(x);
   }
   template <class T>
   LOCUS_FN T by_input(T x) const {
-    return -std::sin(x);
+    return -math::sin(x);
   }
 };
 
@@ -358,7 +358,7 @@ struct Cos {
 struct Tanh {
   template <class T>
   LOCUS_FN T operator()(T x) const {
-    return std::tanh(x);
+    return math::tanh(x);
   }
   template <class T>
   LOCUS_FN T by_output(T y) const {
@@ -402,12 +402,11 @@ struct LeakyRelu {
 struct Gelu {
   template <class T>
   LOCUS_FN T operator()(T x) const {
-    return T(0.5) * x * (T(1) + std::erf(x * T(0.7071067811865476)));
+    return math::gelu(x);
   }
   template <class T>
   LOCUS_FN T by_input(T x) const {
-    const T cdf = T(0.5) * (T(1) + std::erf(x * T(0.7071067811865476)));
-    return cdf + x * T(0.3989422804014327) * math::exp(T(-0.5) * x * x);
+    return math::gelu_slope(x);
   }
 };
 /// The same with Phi(x) approximated by (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2.
@@ -415,19 +414,17 @@ struct GeluTanh {
   static constexpr bool is_gelu_tanh = true;
   template <class T>
   LOCUS_FN T operator()(T x) const {
-    return T(0.5) * x * (T(1) + std::tanh(T(0.7978845608028654) * (x + T(0.044715) * x * x * x)));
+    return math::gelu_tanh(x);
   }
   template <class T>
   LOCUS_FN T by_input(T x) const {
-    const T t = std::tanh(T(0.7978845608028654) * (x + T(0.044715) * x * x * x));
-    const T slope = T(0.7978845608028654) * (T(1) + T(3 * 0.044715) * x * x);
-    return T(0.5) * (T(1) + t) + T(0.5) * x * (T(1) - t * t) * slope;
+    return math::gelu_tanh_slope(x);
   }
 };
 struct Silu {
   template <class T>
   LOCUS_FN T operator()(T x) const {
-    return x * math::sigmoid(x);
+    return math::silu(x);
   }
   template <class T>
   LOCUS_FN T by_input(T x) const {

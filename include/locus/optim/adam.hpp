@@ -1,6 +1,7 @@
 #pragma once
 // Adam and AdamW, as torch.optim's.
 
+#include <locus/core/math.hpp>
 #include <locus/optim/optimizer.hpp>
 
 #include <cmath>

@@ -1,0 +1,45 @@
+#pragma once
+// Rounding to integers, branch-free on the host: before SSE4.1 processors had no instruction for it.
+
+#include <locus/core/config.hpp>
+
+#include <cmath>
+
+namespace locus::inline LOCUS_ABI::math {
+
+/// To the nearest integer, halves to the even one. From 2^23 on, or 2^52, all numbers are integers.
+[[nodiscard]] LOCUS_FN float round(float x) {
+#if LOCUS_ON_DEVICE
+  return ::rintf(x);
+#else
+  const float magnitude = ::fabsf(x), rounded = (magnitude + 0x1p23f) - 0x1p23f;
+  return ::copysignf(magnitude < 0x1p23f ? rounded : magnitude, x);
+#endif
+}
+[[nodiscard]] LOCUS_FN double round(double x) {
+#if LOCUS_ON_DEVICE
+  return ::rint(x);
+#else
+  const double magnitude = ::fabs(x), rounded = (magnitude + 0x1p52) - 0x1p52;
+  return ::copysign(magnitude < 0x1p52 ? rounded : magnitude, x);
+#endif
+}
+
+/// To the nearest integer that is not greater.
+template <class T>
+[[nodiscard]] LOCUS_FN T floor(T x) {
+#if LOCUS_ON_DEVICE
+  return ::floor(x);
+#else
+  const T rounded = round(x);
+  return rounded > x ? rounded - T(1) : rounded;
+#endif
+}
+
+/// To the nearest integer that is not less.
+template <class T>
+[[nodiscard]] LOCUS_FN T ceil(T x) {
+  return -floor(-x);
+}
+
+}  // namespace locus::inline LOCUS_ABI::math

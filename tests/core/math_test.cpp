@@ -1,0 +1,239 @@
+#include <locus/core/math.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <thread>
+#include <vector>
+
+using namespace locus;
+
+namespace {
+
+constexpr int block = 1024;
+constexpr std::uint64_t floats = std::uint64_t{1} << 32;
+
+float float_of(std::uint64_t bits) {
+  const auto word = static_cast<std::uint32_t>(bits);
+  float x = 0;
+  std::memcpy(&x, &word, sizeof x);
+  return x;
+}
+
+/// How many units in the last place of `exact` lie between it and `given`. Infinity is one above the largest float, as
+/// it is for rounding; a zero of the wrong sign and a missing NaN are infinitely far off.
+double units_between(float given, double exact) {
+  if (std::isnan(exact) || std::isnan(given))
+    return std::isnan(exact) && std::isnan(given) ? 0 : std::numeric_limits<double>::infinity();
+  if (given == 0 && static_cast<float>(exact) == 0 && std::signbit(given) != std::signbit(exact))
+    return std::numeric_limits<double>::infinity();
+  const double at = std::clamp(static_cast<double>(given), -0x1p128, 0x1p128),
+               of = std::clamp(exact, -0x1p128, 0x1p128);
+  int exponent = 0;
+  std::frexp(of, &exponent);
+  return std::abs(at - of) / std::ldexp(1.0, std::clamp(exponent - 24, -149, 104));
+}
+
+struct Worst {
+  double units = 0;
+  float x = 0;
+};
+struct Function {
+  const char* name;
+  double allowed;
+  void (*run)(const float* x, float* y);
+  double (*exact)(double x);
+};
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+double sigmoid_of(double x) { return 1 / (1 + std::exp(-x)); }
+double silu_of(double x) { return x == -infinity ? -0.0 : x * sigmoid_of(x); }
+double softplus_of(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
+double gelu_of(double x) { return x == -infinity ? -0.0 : 0.5 * x * std::erfc(-x / std::sqrt(2.0)); }
+double gelu_tanh_of(double x) {
+  const double root = std::sqrt(2 / 3.14159265358979323846);
+  return x == -infinity ? -0.0 : x * sigmoid_of(2 * root * (x + 0.044715 * x * x * x));
+}
+
+/// Each as the loop of a launch, with the exact function.
+#define FUNCTIONS(X)            \
+  X(exp, 2, std::exp)           \
+  X(expm1, 2, std::expm1)       \
+  X(log, 2, std::log)           \
+  X(log1p, 2, std::log1p)       \
+  X(tanh, 2, std::tanh)         \
+  X(sigmoid, 2, sigmoid_of)     \
+  X(silu, 2, silu_of)           \
+  X(softplus, 2, softplus_of)   \
+  X(erf, 1, std::erf)           \
+  X(gelu, 1, gelu_of)           \
+  X(gelu_tanh, 2, gelu_tanh_of) \
+  X(sin, 1, std::sin)           \
+  X(cos, 1, std::cos)           \
+  X(sqrt, 0.5, std::sqrt)       \
+  X(rsqrt, 2, 1 / std::sqrt)    \
+  X(round, 0, std::rint)        \
+  X(floor, 0, std::floor)       \
+  X(ceil, 0, std::ceil)
+
+#define DEFINE_LOOP(name, allowed, exact)                      \
+  LOCUS_VECTORIZED void run_##name(const float* x, float* y) { \
+    LOCUS_IVDEP                                                \
+    for (int k = 0; k < block; ++k) y[k] = math::name(x[k]);   \
+  }
+FUNCTIONS(DEFINE_LOOP)
+#define ENTRY(name, allowed, exact) {#name, allowed, &run_##name, [](double x) -> double { return exact(x); }},
+const Function functions[] = {FUNCTIONS(ENTRY)};
+
+Worst worst_of(const Function& function, const std::vector<float>& numbers) {
+  std::array<float, block> x{}, y{};
+  Worst worst;
+  for (std::size_t begin = 0; begin < numbers.size(); begin += block) {
+    const std::size_t n = std::min(numbers.size() - begin, x.size());
+    std::copy_n(numbers.begin() + static_cast<std::ptrdiff_t>(begin), n, x.begin());
+    function.run(x.data(), y.data());
+    for (std::size_t k = 0; k < n; ++k) {
+      const double units = units_between(y[k], function.exact(static_cast<double>(x[k])));
+      if (units > worst.units) worst = {units, x[k]};
+    }
+  }
+  return worst;
+}
+
+/// Of every step-th float between two bit patterns.
+Worst worst_between(const Function& function, std::uint64_t begin, std::uint64_t end, std::uint64_t step) {
+  Worst worst;
+  std::vector<float> numbers;
+  for (std::uint64_t bits = begin; bits < end;) {
+    numbers.clear();
+    for (; bits < end && numbers.size() < block; bits += step) numbers.push_back(float_of(bits));
+    const Worst here = worst_of(function, numbers);
+    if (here.units > worst.units) worst = here;
+  }
+  return worst;
+}
+
+/// The same with all threads of the machine.
+Worst worst_of_all(const Function& function, std::uint64_t step) {
+  const std::uint64_t parts = std::max(1u, std::thread::hardware_concurrency());
+  std::vector<Worst> worst(parts);
+  std::vector<std::thread> threads;
+  for (std::uint64_t part = 0; part < parts; ++part)
+    threads.emplace_back([&, part] {
+      worst[part] =
+          worst_between(function, floats / parts * part, part + 1 < parts ? floats / parts * (part + 1) : floats, step);
+    });
+  for (std::thread& thread : threads) thread.join();
+  return *std::max_element(worst.begin(), worst.end(), [](Worst a, Worst b) { return a.units < b.units; });
+}
+
+void check_worst(const Function& function, const Worst& worst) {
+  INFO(function.name, " at ", worst.x, " is ", worst.units, " units in the last place off");
+  CHECK(worst.units <= function.allowed);
+}
+
+/// Where functions change how they are computed, and floats around there.
+std::vector<float> corners() {
+  std::vector<float> result;
+  const double centres[] = {0,      1e-45,      1.17549435e-38, 1e-8, 0.34657359, 0.5, 0.625,   0.70710678,
+                            1,      1.41421356, 1.5708,         2,    3.14159265, 12,  14.4,    17,
+                            18,     87.34,      88.7228,        89,   104,        112, 8388608, 0x1p52,
+                            0x1p75, 3e38,       infinity};
+  for (const double centre : centres) {
+    std::uint32_t bits = 0;
+    const float at = static_cast<float>(centre);
+    std::memcpy(&bits, &at, sizeof bits);
+    for (std::uint32_t offset = 0; offset < 2000; ++offset)
+      for (const std::uint32_t sign : {0u, 0x80000000u}) result.push_back(float_of((bits + offset - 1000) ^ sign));
+  }
+  result.push_back(std::numeric_limits<float>::quiet_NaN());
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("functions of float are within two units in the last place") {
+  for (const Function& function : functions) check_worst(function, worst_between(function, 0, floats, 997));
+}
+
+TEST_CASE("functions of float are within two units in the last place around their corners") {
+  const std::vector<float> numbers = corners();
+  for (const Function& function : functions) check_worst(function, worst_of(function, numbers));
+}
+
+// Some minutes: meson test --benchmark 'every float'.
+TEST_CASE("functions of float are within two units in the last place for every float" *
+          doctest::skip(std::getenv("LOCUS_EVERY_FLOAT") == nullptr)) {
+  for (const Function& function : functions) {
+    const Worst worst = worst_of_all(function, 1);
+    std::printf("%-10s %.3f at %.9g\n", function.name, worst.units, static_cast<double>(worst.x));
+    std::fflush(stdout);
+    check_worst(function, worst);
+  }
+}
+
+TEST_CASE("the derivative of gelu is as exact as its terms") {
+  for (std::uint64_t bits = 0; bits < floats; bits += 40009) {
+    const float x = float_of(bits);
+    if (!(std::abs(x) < 14)) continue;
+    const double at = static_cast<double>(x);
+    const double cdf = 0.5 * std::erfc(-at / std::sqrt(2.0)), rest = at * 0.3989422804014327 * std::exp(-0.5 * at * at);
+    const double error = std::abs(static_cast<double>(math::gelu_slope(x)) - (cdf + rest));
+    const double allowed = 0x1p-24 * std::abs(cdf + rest) + 0x1p-27 * (cdf + std::abs(rest)) + 0x1p-149;
+    if (error > allowed) FAIL_CHECK("at ", x, ": ", math::gelu_slope(x), ", exactly ", cdf + rest);
+  }
+}
+
+namespace {
+
+void check_power(float x, float y) {
+  const double exact = std::pow(static_cast<double>(x), static_cast<double>(y));
+  const float given = math::pow(x, y);
+  if (!(units_between(given, exact) <= 1)) FAIL_CHECK("pow(", x, ", ", y, ") is ", given, ", exactly ", exact);
+}
+
+}  // namespace
+
+TEST_CASE("powers of float are within one unit in the last place, and those of std::pow at the corners") {
+  const float inf = std::numeric_limits<float>::infinity();
+  const std::vector<float> special = {
+      0,        1,           2,          3,          4,       5,        0.5f,
+      1.5f,     2.5f,        1e-45f,     1.18e-38f,  3.4e38f, 16777215, 16777216,
+      33554432, 0.99999994f, 1.0000001f, 8388607.5f, 8388609, inf,      std::numeric_limits<float>::quiet_NaN()};
+  for (const float x : special)
+    for (const float y : special)
+      for (const float p : {x, -x})
+        for (const float q : {y, -y}) check_power(p, q);
+  std::mt19937 bits(1);
+  std::uniform_real_distribution<float> base(0, 4), exponent(-60, 60), small(-0.001f, 0.001f);
+  for (int i = 0; i < 200000; ++i) {
+    check_power(float_of(bits()), float_of(bits()));
+    check_power(base(bits), exponent(bits));
+    check_power(1 + small(bits), 1000 * exponent(bits));
+    check_power(float_of(bits() & 0x7fffffffu), exponent(bits) / 16);
+    check_power(-base(bits), std::round(exponent(bits)));
+  }
+}
+
+TEST_CASE("doubles round, halves to the even neighbour") {
+  for (const double x : {0.0, -0.0, 0.5, -0.5, 1.5, 2.5, -2.5, 2.6, -0.2, 0x1p51 + 0.5, -0x1p52 - 1, 0x1p53, 1e300,
+                         infinity, -infinity}) {
+    CAPTURE(x);
+    for (const auto& [given, exact] :
+         {std::pair{math::round(x), std::rint(x)}, std::pair{math::floor(x), std::floor(x)},
+          std::pair{math::ceil(x), std::ceil(x)}}) {
+      CHECK(given == exact);
+      CHECK(std::signbit(given) == std::signbit(exact));
+    }
+  }
+  CHECK(std::isnan(math::floor(std::nan(""))));
+}
