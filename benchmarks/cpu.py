@@ -33,6 +33,7 @@ import cpu_workloads  # noqa: E402
 from cpu_programs import ANYWHERE, OURS, say  # noqa: E402
 
 PARTS = (*cpu_workloads.PARTS, "training")
+LONG, AT_LEAST = 10.0, 3  # a workload whose turns take so many seconds has only so many turns
 
 
 def rounded(seconds):
@@ -131,8 +132,10 @@ def measure(part, programs, works, options):
     results = []
     try:
         for work in works:
-            able = [player for player in players if player.line_for(work)]
+            able, began = [player for player in players if player.line_for(work)], time.monotonic()
             for turn in range(options.turns):
+                if turn >= AT_LEAST and time.monotonic() - began > LONG:
+                    break
                 for player in able if turn % 2 == 0 else reversed(able):
                     player.take_turn(work)
             results.append(result_of(work, able))

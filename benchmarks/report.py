@@ -19,6 +19,7 @@ sys.path[:0] = [str(HERE / "support")]
 import report_plots as plots  # noqa: E402
 from report_plots import OURS  # noqa: E402
 
+SHOWN = 15  # of the losses, without unfolding
 STYLE = (HERE / "support" / "report.css").read_text()
 TITLES = {"gemm": "Products", "elementwise": "Formulas of elements", "rows": "Rows", "reduce": "Folds", "training": "Training"}
 NOTES = {"gemm": "float32. nn, nt, tn: which operand is given transposed; sizes m, n, k, and how many.",
@@ -55,14 +56,15 @@ def fastest_peer(work):
 
 
 def verdict_table(lines):
+    """Of (title of the part, verdict)."""
     rows = []
-    for line in lines:
+    for part, line in lines:
         at_most = line.get("at_most", False)
         state = ("not measured", "missing") if line["median"] is None else ("met", "met") if not line["missed"] else \
             (f"missed by {line['missed']} of {line['met'] + line['missed']}", "missed")
-        rows.append([line["target"], state, ("≤ " if at_most else "≥ ") + f"{line['limit']:g}", ratio(line["median"]),
+        rows.append([part, line["target"], state, ("≤ " if at_most else "≥ ") + f"{line['limit']:g}", ratio(line["median"]),
                      ratio(line["worst"]), (line["worst_workload"] or "", "name")])
-    return table(["target", "", "limit", "median", "worst", ("the worst workload", "name")], rows, 2)
+    return table(["", "target", "", "limit", "median", "worst", ("the worst workload", "name")], rows, 3)
 
 
 def losses(parts):
@@ -76,9 +78,15 @@ def losses(parts):
                 found.append((best[0], [work["name"], plots.label_of(work) if work["what"] else "", (ratio(best[0]), "missed"), (best[1], "name"), plots.duration(mine),
                                         plots.duration(plots.best_time(work, best[1]))]))
     if not found:
-        return "<p>None.</p>"
-    shown = table(["workload", "", "times as fast", ("than", "name"), "ours", "theirs"], [row for _, row in sorted(found, key=lambda pair: pair[0])], 2)
-    return f"<p>{len(found)} workloads, each library at its best number of threads.</p>" + shown
+        return "<p>Nowhere.</p>"
+    rows = [row for _, row in sorted(found, key=lambda pair: pair[0])]
+    columns = ["workload", "", "times as fast", ("than", "name"), "ours", "theirs"]
+    total = sum(len(report["workloads"]) for report in parts.values())
+    blocks = [f"<p>{len(rows)} of {total} workloads, each library at its best number of threads; the worst:</p>",
+              table(columns, rows[:SHOWN], 2)]
+    if rows[SHOWN:]:
+        blocks.append(f"<details><summary>The other {len(rows) - SHOWN}</summary>{table(columns, rows[SHOWN:], 2)}</details>")
+    return "".join(blocks)
 
 
 def numbers(report):
@@ -119,7 +127,7 @@ def accuracies(report):
 def part_of(name, report):
     drawn = plots.drawn(name, report["workloads"])
     problems = [f"{work['name']}: {problem}" for work in report["workloads"] for problem in work["problems"]]
-    blocks = [f"<h2 id={name}>{TITLES[name]}</h2><p>{NOTES[name]}</p>", verdict_table(report["verdicts"]), drawn]
+    blocks = [f"<h2 id={name}>{TITLES[name]}</h2><p>{NOTES[name]}</p>", drawn]
     if name == "training":
         blocks.append(accuracies(report))
     else:
@@ -141,7 +149,7 @@ def compile_time(report):
             lines.append({"target": judged[2], "limit": judged[1], "at_most": True, "median": judged[0], "worst": judged[0],
                           "missed": int(judged[0] > judged[1]), "met": int(judged[0] <= judged[1]), "worst_workload": row["source"]})
     return lines, ("<h2 id=compile>Compile time</h2><p>Processor seconds of the compiler, -O2. “+ library”: beside the compiled library.</p>" +
-                   verdict_table(lines) + table(["source", "compiler", "seconds", "over empty", "of libtorch's"], rows, 2) +
+                   table(["source", "compiler", "seconds", "over empty", "of libtorch's"], rows, 2) +
                    f"<p class=faint>{text(report['date'])}, commit {text(report['commit'])}</p>")
 
 
@@ -156,16 +164,17 @@ def machines(parts):
 
 
 def page(parts, compiled):
-    lines = [line for report in parts.values() for line in report["verdicts"]]
+    lines = [(TITLES[name], line) for name, report in parts.items() for line in report["verdicts"]]
     compile_lines, compile_block = compile_time(compiled) if compiled else ([], "")
-    lines += compile_lines
-    met = sum(line["median"] is not None and not line["missed"] for line in lines)
+    lines += [("Compile time", line) for line in compile_lines]
+    met = sum(line["median"] is not None and not line["missed"] for _, line in lines)
     head = (f"<h1>Locus on the host</h1><p>How many times faster than each peer, in turns on one machine: medians of ratios. "
             f"Above 1, Locus is faster. <b>{met} of {len(lines)} targets met.</b></p>" + plots.legend())
-    blocks = [head, machines(parts), "<h2 id=losses>Where others are faster</h2>", losses(parts)]
+    blocks = [head, verdict_table(lines), "<h2 id=losses>Where others are faster</h2>", losses(parts)]
     blocks += [part_of(name, parts[name]) for name in TITLES if name in parts]
+    machine = "<h2 id=machine>Machine and versions</h2>" + machines(parts)
     return (f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-            f"<title>Locus on the host</title><style>\n{STYLE}</style></head><body>\n" + "\n".join(blocks) + compile_block + "\n</body></html>\n")
+            f"<title>Locus on the host</title><style>\n{STYLE}</style></head><body>\n" + "\n".join(blocks) + compile_block + machine + "\n</body></html>\n")
 
 
 def main():

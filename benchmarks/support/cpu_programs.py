@@ -175,9 +175,10 @@ def environment():
 
 def settings(threads, seed=0):
     """The environment of a program: so many threads, which stay awake while it is its turn and sleep soon after (waiting
-    for less than a millisecond, in OpenMP and in OpenBLAS). OpenBLAS of Debian 12 is told what processor it is on."""
+    for less than a millisecond, in OpenMP and in OpenBLAS). Memory that is freed stays with the process: else results of
+    libtorch larger than 32 MiB would be page faults above all. OpenBLAS of Debian 12 is told what processor it is on."""
     flags = processor()[1]
     core = {"OPENBLAS_CORETYPE": "SkylakeX" if "avx512f" in flags else "Haswell"} if "avx2" in flags else {}
     variables = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "LOCUS_NUM_THREADS")
     return {**core, **dict.fromkeys(variables, str(threads)), "GOMP_SPINCOUNT": "20000", "OPENBLAS_THREAD_TIMEOUT": "20",
-            "BENCHMARK_SEED": str(seed)}
+            "MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40), "BENCHMARK_SEED": str(seed)}

@@ -142,7 +142,7 @@ inline RowValues softmax_row(const std::vector<double>& x, const std::vector<dou
     const double p = std::exp(x[j] - sum);
     if (!backward && logarithm) r.add(x[j] - sum, 32 * epsilon * (std::abs(x[j]) + std::abs(sum)));
     else if (!backward) r.add(p, 256 * epsilon * p);
-    else if (logarithm) r.add(g[j] - p * gradients, 64 * epsilon * (std::abs(g[j]) + p * 100 * std::sqrt(x.size())));
+    else if (logarithm) r.add(g[j] - p * gradients, 64 * epsilon * (std::abs(g[j]) + p * magnitude));
     else r.add(p * (g[j] - gradients), 64 * epsilon * p * (std::abs(g[j]) + 4));
   }
   return r;

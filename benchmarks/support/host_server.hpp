@@ -42,14 +42,16 @@ inline double seconds_of(const std::function<void()>& run, long times) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / static_cast<double>(times);
 }
 
-/// Up to five samples of some milliseconds, as many runs each as it takes. Threads and caches are woken up before.
+/// Three to five samples of some milliseconds, as many runs each as it takes; one of what takes a tenth of a second.
+/// Threads, memory and caches are woken up before.
 inline std::vector<double> samples_of(const std::function<void()>& run, double sample_seconds) {
   double once = seconds_of(run, 1);
   for (double warm = once; warm < sample_seconds; warm += 4 * once) once = seconds_of(run, 4);
+  if (once > sample_seconds && once < 0.3) once = std::min(once, seconds_of(run, 1));
   const long times = std::max(1L, static_cast<long>(sample_seconds / once));
-  const long samples = std::min(5L, std::max(1L, static_cast<long>(8 * sample_seconds / once)));
+  const int samples = once > 0.1 ? 1 : once > sample_seconds ? 3 : 5;
   std::vector<double> seconds;
-  for (long i = 0; i < samples; ++i) seconds.push_back(seconds_of(run, times));
+  for (int i = 0; i < samples; ++i) seconds.push_back(seconds_of(run, times));
   return seconds;
 }
 

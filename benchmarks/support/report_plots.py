@@ -6,7 +6,7 @@ import math
 OURS, ANYWHERE = "Locus", "Locus -O2"
 NO_LIBRARY = (OURS, ANYWHERE, "memcpy")
 PEERS = {"openblas": "OpenBLAS", "eigen": "Eigen", "xtensor": "xtensor", "libtorch": "libtorch", "memcpy": "memcpy"}
-LEFT, WIDTH, RIGHT, ROW = 250, 540, 250, 18
+LEFT, WIDTH, RIGHT, ROW = 215, 520, 305, 18
 LOW, HIGH = 0.25, 16.0
 
 
@@ -92,7 +92,7 @@ def bars(works):
 
 def panel(title, curves, x_of, x_marks, limits, low, high, width=500, height=220):
     """Curves of (x, ratio) by class; dashed lines at the limits."""
-    left, top, inner, tall = 44, 22, width - 54, height - 46
+    left, top, inner, tall = 48, 22, width - 68, height - 46
     y_of = lambda value: round(top + tall - along(value, low, high, tall), 1)  # noqa: E731
     body = f'<text x="{left}" y="13">{html.escape(title)}</text>'
     mark = low
