@@ -46,7 +46,7 @@ def table(columns, rows, numbers_from=1):
 
 
 def ratio(value):
-    return "–" if value is None else f"{value:.2f}"
+    return "–" if value is None else plots.ratio(value)
 
 
 def fastest_peer(work):

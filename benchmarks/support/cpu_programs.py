@@ -98,7 +98,7 @@ def torch_peers(python):
                (BENCHMARKS / "peers" / "torch_mnist.cpp", ("training",)))
     version = pathlib.Path("/usr/include/torch/csrc/api/include/torch/version.h")
     if version.exists():
-        named = re.search(r'TORCH_VERSION "([^"]*)"', version.read_text())
+        named = re.search(r'TORCH_VERSION[\s\\]+"([^"]*)"', version.read_text())
         found += [torch_program(f"libtorch {named.group(1) if named else 'of the system'}", source, parts, None, None, 1, ("c++17",)) for source, parts in sources]
     else:
         missing.append("no libtorch in /usr/include (Debian: libtorch-dev libopenblas0-pthread)")

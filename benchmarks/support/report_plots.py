@@ -7,7 +7,7 @@ OURS, ANYWHERE = "Locus", "Locus -O2"
 NO_LIBRARY = (OURS, ANYWHERE, "memcpy")
 PEERS = {"openblas": "OpenBLAS", "eigen": "Eigen", "xtensor": "xtensor", "libtorch": "libtorch", "memcpy": "memcpy"}
 LEFT, WIDTH, RIGHT, ROW = 215, 520, 305, 18
-LOW, HIGH = 0.25, 16.0
+LOW, HIGH = 1 / 16, 16.0
 
 
 def duration(seconds):
@@ -49,10 +49,19 @@ def at(value):
     return LEFT + along(value, LOW, HIGH, WIDTH)
 
 
+def times(mark):
+    """A power of two, below 1 as a fraction."""
+    return f"{mark:g} ×" if mark >= 1 else f"1/{1 / mark:g}"
+
+
+def ratio(value):
+    return f"{value:.2f}" if value >= 0.1 else f"{value:.2g}"
+
+
 def ratio_axis(height):
-    marks = (0.25, 0.5, 1, 2, 4, 8, 16)
+    marks = [2.0 ** power for power in range(-4, 5)]
     lines = "".join(f'<path class="{"one" if mark == 1 else "axis"}" d="M{at(mark)} 16V{height}"/>' for mark in marks)
-    return lines + "".join(f'<text class="faint" x="{at(mark)}" y="11" text-anchor="middle">{mark:g} ×</text>' for mark in marks)
+    return lines + "".join(f'<text class="faint" x="{at(mark)}" y="11" text-anchor="middle">{times(mark)}</text>' for mark in marks)
 
 
 def label_of(work):
@@ -68,7 +77,7 @@ def bar(work, y):
     fastest = min(libraries or ratios, key=(libraries or ratios).get)
     value, middle = ratios[fastest], y + ROW / 2
     start, end = sorted((at(1), at(value)))
-    said = "; ".join(f"{name} {other:.2f} ×" for name, other in ratios.items())
+    said = "; ".join(f"{name} {ratio(other)} ×" for name, other in ratios.items())
     body = f'<g><title>{html.escape(work["name"])}: {html.escape(said)}</title>'
     body += f'<text x="{LEFT - 10}" y="{y + 13}" text-anchor="end">{html.escape(label_of(work))}</text>'
     body += f'<rect class="{"gain" if value >= 1 else "loss"}" x="{start}" y="{y + 4}" width="{max(1, round(end - start, 1))}" height="{ROW - 8}" opacity="0.45"/>'
@@ -77,7 +86,7 @@ def bar(work, y):
     for name, other in ratios.items():
         body += f'<circle class="{kind_of(name)}" cx="{at(other)}" cy="{middle}" r="3"/>'
     missed = any(target["met"] is False for target in work["targets"])
-    note = f'{duration(best_time(work, OURS))} · {value:.2f} × {fastest.split(" (")[0]}{" · target missed" * missed}'
+    note = f'{duration(best_time(work, OURS))} · {ratio(value)} × {fastest.split(" (")[0]}{" · target missed" * missed}'
     body += f'<text x="{LEFT + WIDTH + 12}" y="{y + 13}"{" class=missed" * missed}>{html.escape(note)}</text></g>'
     return body
 
@@ -98,7 +107,7 @@ def panel(title, curves, x_of, x_marks, limits, low, high, width=500, height=220
     mark = low
     while mark <= high:
         body += f'<path class="{"one" if mark == 1 else "axis"}" d="M{left} {y_of(mark)}h{inner}"/>'
-        body += f'<text class="faint" x="{left - 6}" y="{y_of(mark) + 4}" text-anchor="end">{mark:g} ×</text>'
+        body += f'<text class="faint" x="{left - 6}" y="{y_of(mark) + 4}" text-anchor="end">{times(mark)}</text>'
         mark *= 2
     for limit in limits:
         body += f'<path class="target" d="M{left} {y_of(limit)}h{inner}"><title>target {limit:g}</title></path>'
@@ -122,7 +131,7 @@ def of_threads(works, threads):
         for name, by in work["ratios"].get(OURS, {}).items():
             if name not in NO_LIBRARY and threads in by:
                 value = by[threads]["median"]
-                curves.setdefault(kind_of(name), []).append((work, value, f"{work['name']}: {value:.2f} × {name}"))
+                curves.setdefault(kind_of(name), []).append((work, value, f"{work['name']}: {ratio(value)} × {name}"))
     return curves
 
 
