@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Locus on the host in turns with OpenBLAS, Eigen, xtensor, libtorch and memcpy.
 
-usage: cpu.py [gemm|elementwise|rows|reduce|training]... [--data FOLDER] [--torch-python PYTHON]
+usage: cpu.py [gemm|elementwise|rows|reduce|training]... [--data FOLDER] [--torch-python PYTHON] [--only PATTERN]
 
 Without a part: all of them; training needs --data, a folder with MNIST's IDX files. Each library is a program of its own
 (cpu_PART.cpp, peers/), compiled here and asked for one workload after the other: all of them once, then all again. Their
@@ -10,7 +10,8 @@ median over the turns, and of ratios the median of those turn by turn. Operands 
 script, and the same in all programs; results are compared with float64 before a time counts.
 
 Peers that are not installed are left out, and named. The newest PyTorch: pip install torch, and --torch-python with the
-python that has it. Results go to results/cpu-PART.json; report.py makes a page of them. Close other programs first.
+python that has it. Results go to results/cpu-PART.json, unless --only measured a few of them; report.py makes a page of
+them. Close other programs first.
 """
 
 import argparse
@@ -18,6 +19,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import statistics
 import sys
 import time
@@ -186,6 +188,11 @@ def write(path, report):
     say(f"wrote {path}")
 
 
+def workloads_of(part, options):
+    works = cpu_workloads.TINY[part] if options.dry_run else cpu_workloads.PARTS[part](options.seed)
+    return [work for work in works if re.search(options.only, f"{work.group} {work.line}")]
+
+
 def run_part(part, options, peers, missing):
     """The report of a part, which is written too."""
     began = time.monotonic()
@@ -197,13 +204,13 @@ def run_part(part, options, peers, missing):
     if part == "training":
         works = cpu_training.measure(programs, options)
     else:
-        works = measure(part, programs, cpu_workloads.TINY[part] if options.dry_run else
-                        cpu_workloads.PARTS[part](options.seed), options)
+        works = measure(part, programs, workloads_of(part, options), options)
     lines = cpu_workloads.verdicts([(work["name"], work["targets"]) for work in works])
     if not options.dry_run:
         print_verdicts(lines)
     report = {**head, "seconds": round(time.monotonic() - began), "verdicts": lines, "workloads": works}
-    write(options.out / f"cpu-{part}.json", report)
+    if options.out:
+        write(options.out / f"cpu-{part}.json", report)
     return report
 
 
@@ -215,7 +222,9 @@ def parse():
                         help="whose torch is a peer (default: TORCH_PYTHON, or python3)")
     parser.add_argument("--turns", type=int, default=7, help="of each program at each workload (default 7)")
     parser.add_argument("--seed", type=int, default=None, help="of operands and of the random shapes (default: chosen anew)")
-    parser.add_argument("--out", type=pathlib.Path, default=HERE / "results", metavar="FOLDER", help="where results go")
+    parser.add_argument("--only", default="", metavar="PATTERN", help='workloads in whose group or name this is found, as "random" '
+                        'or "softmax 64"; no results are kept without --out')
+    parser.add_argument("--out", type=pathlib.Path, metavar="FOLDER", help="where results go (default: results, beside this script)")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "cpu", metavar="FOLDER",
                         help="where programs are compiled, anew if they changed (default build/cpu)")
     parser.add_argument("--programs", type=pathlib.Path, metavar="FOLDER", help="that has our programs, in place of compiling them")
@@ -229,6 +238,8 @@ def parse():
         parser.error("training needs --data FOLDER with MNIST's files (train-images-idx3-ubyte, plain or .gz)")
     if options.turns < 1:
         parser.error(f"--turns is {options.turns}; expected 1 or more")
+    if not options.out and not options.only:
+        options.out = HERE / "results"
     options.seed = random.randrange(1 << 20) if options.seed is None else options.seed
     options.threads = [1] if options.dry_run or os.cpu_count() == 1 else [1, 2]
     options.sample_seconds = 0.0005 if options.dry_run else 0.003
@@ -238,7 +249,8 @@ def parse():
 def main():
     options = parse()
     options.build.mkdir(parents=True, exist_ok=True)
-    options.out.mkdir(parents=True, exist_ok=True)
+    if options.out:
+        options.out.mkdir(parents=True, exist_ok=True)
     peers, missing = ([cpu_programs.memcpy()], []) if options.dry_run else cpu_programs.all_peers(options.torch_python)
     for line in missing:
         say(f"left out: {line}")

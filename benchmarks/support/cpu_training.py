@@ -4,6 +4,7 @@ of its settings, which are tried before."""
 import dataclasses
 import json
 import os
+import re
 import statistics
 import subprocess
 
@@ -132,4 +133,5 @@ def measure(programs, options):
                 "apt-get install libopenblas0-pthread")
         elif path:
             paths[program.name] = path
-    return [measure_network(network, paths, options) for network in NETWORKS[:1 if options.dry_run else None]]
+    networks = [network for network in NETWORKS if re.search(options.only, network.line)]
+    return [measure_network(network, paths, options) for network in networks[:1 if options.dry_run else None]]

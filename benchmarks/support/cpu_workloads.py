@@ -120,8 +120,9 @@ def columns(low):
 
 SOFTMAXES = ("softmax", "log_softmax", "softmax_backward", "log_softmax_backward")
 NORMS = ("layer_norm", "layer_norm_backward")
-narrow = lambda work: min(work.sizes[:3]) <= 16  # noqa: E731
-wide = lambda work: not narrow(work)  # noqa: E731
+outputs = lambda work: work.sizes[{"forward": 1, "dw": 0, "dx": 2}[work.group]]  # noqa: E731
+narrow = lambda work: outputs(work) <= 16  # noqa: E731
+skinny = lambda work: 16 < outputs(work) <= 128  # noqa: E731
 million, more_millions = within(1 << 20, 1 << 20), within(1 << 24, 1 << 24)
 layers = lambda text: lambda work: work.operation == text  # noqa: E731
 small_rows = lambda work: work.sizes == [64, 10]  # noqa: E731
@@ -131,10 +132,10 @@ TARGETS = (
     Target(("square",), "squares of 128 to 2048, 1 thread, of Eigen", 1.0, "Eigen", "1", within(128, 2048)),
     Target(("square",), "squares of 128 to 2048, 2 threads, of OpenBLAS", 0.95, "OpenBLAS", "2", within(128, 2048)),
     Target(("square",), "squares of 128 to 2048, 2 threads, of Eigen", 0.95, "Eigen", "2", within(128, 2048)),
-    Target(("forward",), "layers forward, of OpenBLAS", 1.3, "OpenBLAS", when=wide),
-    Target(("dw",), "layers, gradient of the weight, of OpenBLAS", 1.2, "OpenBLAS", when=wide),
-    Target(("dx",), "layers, gradient of the input, of OpenBLAS", 1.15, "OpenBLAS", when=wide),
-    Target(("forward", "dw", "dx"), "layers of 16 outputs or fewer, of OpenBLAS", 1.0, "OpenBLAS", when=narrow),
+    Target(("forward",), "layers of 17 to 128 outputs, forward, of OpenBLAS", 1.3, "OpenBLAS", when=skinny),
+    Target(("dw",), "layers of 17 to 128 outputs, gradient of the weight, of OpenBLAS", 1.2, "OpenBLAS", when=skinny),
+    Target(("dx",), "layers of 17 to 128 outputs, gradient of the input, of OpenBLAS", 1.15, "OpenBLAS", when=skinny),
+    Target(("forward", "dw", "dx"), "layers of up to 16 outputs, of OpenBLAS", 1.0, "OpenBLAS", when=narrow),
     Target(("random",), "random shapes, 1 thread, of OpenBLAS", 0.7, "OpenBLAS", "1"),
     Target(("random",), "random shapes, 1 thread, of Eigen", 0.7, "Eigen", "1"),
     Target(("random",), "random shapes, 2 threads, of OpenBLAS", 0.7, "OpenBLAS", "2"),
