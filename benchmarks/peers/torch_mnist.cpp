@@ -83,7 +83,7 @@ int main(int argc, char** argv) try {
   const std::int64_t images = train.images.size(0);
   const auto ready = [&](torch::Tensor x) { return as_float ? x : x.to(torch::kFloat32).mul_(1.f / 255); };
 
-  const torch::nn::Sequential model = perceptron(argument(4, "784-32-10"));
+  torch::nn::Sequential model = perceptron(argument(4, "784-32-10"));
   torch::optim::SGD optimizer(model->parameters(), torch::optim::SGDOptions(std::stod(argument(6, "0.5"))));
 
   for (std::int64_t epoch = 1; epoch <= epochs; ++epoch) {

@@ -136,13 +136,15 @@ def compiled(program, folder):
     if target.exists() and stamp.exists() and stamp.read_text() == now:
         return target
     say(f"compiling {target.name}")
+    complaints = []
     for standard in program.standards:
         done = subprocess.run([CXX, f"-std={standard}", *program.flags, str(program.source), "-o", str(target), *program.libraries],
                               stderr=subprocess.PIPE, text=True)
         if done.returncode == 0:
             stamp.write_text(now)
             return target
-    say(f"{program.source.name} does not compile for {program.name}:\n" + "\n".join(done.stderr.splitlines()[:10]))
+        complaints += [line for line in done.stderr.splitlines() if "error" in line][:3]
+    say(f"{program.source.name} does not compile for {program.name}:\n" + "\n".join(complaints))
     return None
 
 
