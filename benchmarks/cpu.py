@@ -152,7 +152,7 @@ def measure(part, programs, works, options):
 
 def duration(seconds):
     for factor, unit in ((1e6, "us"), (1e3, "ms"), (1.0, "s")):
-        if seconds * factor < 1000 or unit == "s":
+        if seconds * factor < 999.5 or unit == "s":
             return f"{seconds * factor:.4g} {unit}"
 
 

@@ -12,7 +12,7 @@ LOW, HIGH = 1 / 16, 16.0
 
 def duration(seconds):
     for factor, unit in ((1e9, "ns"), (1e6, "µs"), (1e3, "ms"), (1.0, "s")):
-        if seconds * factor < 1000 or unit == "s":
+        if seconds * factor < 999.5 or unit == "s":
             return f"{seconds * factor:.3g} {unit}"
 
 
@@ -86,7 +86,7 @@ def bar(work, y):
     for name, other in ratios.items():
         body += f'<circle class="{kind_of(name)}" cx="{at(other)}" cy="{middle}" r="3"/>'
     missed = any(target["met"] is False for target in work["targets"])
-    note = f'{duration(best_time(work, OURS))} · {ratio(value)} × {fastest.split(" (")[0]}{" · target missed" * missed}'
+    note = f'{duration(best_time(work, OURS))} · {ratio(value)} × {fastest.split(" (")[0]}{" · missed" * missed}'
     body += f'<text x="{LEFT + WIDTH + 12}" y="{y + 13}"{" class=missed" * missed}>{html.escape(note)}</text></g>'
     return body
 
@@ -167,7 +167,7 @@ def in_order(works, title):
             curves[kind] = [(i, value, said) for i, (_, value, said) in enumerate(points)]
         x_of = lambda i: i / max(1, len(works) - 1)  # noqa: E731
         panels.append(panel(f"{title}, {threads} thread{'s' * (threads != '1')}, in order", curves, x_of,
-                            [(0, "worst"), (len(works) - 1, "best")], limits_of(works, threads), 0.25, 8))
+                            [(0, "worst"), (len(works) - 1, "best")], limits_of(works, threads), 1 / 16, 16))
     return side_by_side(panels)
 
 
