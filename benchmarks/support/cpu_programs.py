@@ -121,7 +121,9 @@ def all_peers(python):
 def fingerprint(program):
     """Changes with the command and with what is compiled."""
     text = hashlib.sha256(repr((CXX, program.flags, program.libraries, program.standards)).encode())
-    files = [program.source, *sorted((BENCHMARKS / "support").glob("host_*.hpp"))]
+    files = [program.source]
+    if "support/host_" in program.source.read_text():
+        files += sorted((BENCHMARKS / "support").glob("host_*.hpp"))
     if program.name in FLAGS:
         files += sorted(path for path in (ROOT / "include").rglob("*") if path.is_file())
     for path in files:
@@ -132,7 +134,7 @@ def fingerprint(program):
 def compiled(program, folder):
     """Its path, compiled anew where something changed, by the first standard that will do; None where none does."""
     target = folder / f"{program.source.stem}-{program.name.replace(', ', '-').replace(' ', '')}"
-    stamp, now = target.with_suffix(".stamp"), fingerprint(program)
+    stamp, now = target.with_name(target.name + ".stamp"), fingerprint(program)
     if target.exists() and stamp.exists() and stamp.read_text() == now:
         return target
     say(f"compiling {target.name}")

@@ -7,6 +7,7 @@ import os
 import re
 import statistics
 import subprocess
+import time
 
 import alternate
 import cpu_programs
@@ -58,15 +59,19 @@ def run(program, environment, network, epochs, seed, data, limit=600):
 
 
 def best_setting(name, program, network, options):
-    """(threads, environment) of the fastest of two epochs; None where none ended in time."""
-    tried = []
+    """(threads, environment) of the fastest of two epochs; None where none ended in time. What takes five times as long
+    as another setting is given up."""
+    tried, limit = [], 120.0
     for threads in options.threads:
         for environment in settings_of(name, threads):
-            result = run(program, environment, network, 2, 0, options.data, limit=60)
+            began = time.monotonic()
+            result = run(program, environment, network, 2, 0, options.data, limit)
+            limit = min(limit, max(10.0, 5 * (time.monotonic() - began)))
             seconds = min(epoch["seconds"] for epoch in result["epochs"]) if result else float("inf")
             tried.append((seconds, len(tried), threads, environment))
             more = ", ".join(environment[key] for key in ("TORCH_STORAGE", "OMP_WAIT_POLICY") if key in environment)
-            say(f"  {name}, {threads} threads{', ' * bool(more)}{more}: {seconds:.4f} s")
+            say(f"  {name}, {threads} thread{'s' * (threads > 1)}{', ' * bool(more)}{more}: " +
+                (f"{seconds:.4f} s" if result else "given up"))
     seconds, _, threads, environment = min(tried)
     return (threads, environment) if seconds < float("inf") else None
 
