@@ -31,10 +31,10 @@ import tempfile
 from typing import NamedTuple
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests" / "tools"))
+sys.path[:0] = [str(ROOT / "tests" / "tools"), str(ROOT / "benchmarks" / "support")]
 import common  # noqa: E402
 import compile_fail  # noqa: E402
-import training  # noqa: E402
+import cpu_programs  # noqa: E402
 
 PROGRAMS = ROOT / "benchmarks" / "peers" / "diagnostics"
 MISTAKES = ["mixed_places", "host_access", "mixed_types", "nested_call"]
@@ -237,7 +237,7 @@ def main():
     rows = [row for _, row in common.parallel(lambda case: measure(*case), chosen)]
     print(table(rows))
     if options.json:
-        environment = {**training.environment(), "compiler": versions, "flags": " ".join([*common.CXX, *WARNINGS])}
+        environment = {**cpu_programs.environment(), "compiler": versions, "flags": " ".join([*common.CXX, *WARNINGS])}
         write(options.json, {"benchmark": "compiler errors of four mistakes", "environment": environment,
                              "libraries": {library.name: library.version for library in libraries}, "rows": rows})
     sys.exit(any(row["outcome"] == "void" for row in rows))

@@ -1,7 +1,7 @@
-// The program of ../training.cpp in libtorch, written for speed: the images lie in memory, a batch is one index_select
-// of a random permutation, there is no data loader in between.
+// The program of ../cpu_training.cpp in libtorch, written for speed: the images lie in memory, a batch is one
+// index_select of a random permutation, there is no data loader in between.
 //
-//   torch_mnist DATA [EPOCHS [SEED [HIDDEN [BATCH]]]]
+//   torch_mnist DATA [EPOCHS [SEED [LAYERS [BATCH [RATE]]]]]
 //
 // TORCH_THREADS: threads within an operation (default: libtorch's own choice).
 // TORCH_STORAGE: float (images converted once; default) or uint8 (each batch converted).
@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -48,12 +49,27 @@ std::string setting(const char* name, const char* otherwise) {
   return value ? value : otherwise;
 }
 
+/// Of extents as 784-32-10.
+torch::nn::Sequential perceptron(const std::string& layers) {
+  torch::nn::Sequential model;
+  std::istringstream extents(layers);
+  char separator = 0;
+  std::int64_t inputs = 0, outputs = 0;
+  for (extents >> inputs; extents >> separator >> outputs; inputs = outputs) {
+    if (!model->is_empty()) model->push_back(torch::nn::ReLU(torch::nn::ReLUOptions(true)));
+    model->push_back(torch::nn::Linear(inputs, outputs));
+  }
+  if (model->is_empty()) throw std::runtime_error("expected layers as 784-32-10, got " + layers);
+  return model;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
-  if (argc < 2 || argc > 6) throw std::runtime_error("usage: torch_mnist DATA [EPOCHS [SEED [HIDDEN [BATCH]]]]");
-  const auto number = [&](int i, std::int64_t otherwise) { return i < argc ? std::stoll(argv[i]) : otherwise; };
-  const std::int64_t epochs = number(2, 5), seed = number(3, 0), hidden = number(4, 32), batch_size = number(5, 100);
+  if (argc < 2 || argc > 7) throw std::runtime_error("usage: torch_mnist DATA [EPOCHS [SEED [LAYERS [BATCH [RATE]]]]]");
+  const auto argument = [&](int i, const char* otherwise) { return std::string(i < argc ? argv[i] : otherwise); };
+  const std::int64_t epochs = std::stoll(argument(2, "5")), seed = std::stoll(argument(3, "0"));
+  const std::int64_t batch_size = std::stoll(argument(5, "100"));
   const bool as_float = setting("TORCH_STORAGE", "float") == "float";
   if (const int threads = std::stoi(setting("TORCH_THREADS", "0"))) at::set_num_threads(threads);
   torch::manual_seed(static_cast<std::uint64_t>(seed));
@@ -67,9 +83,8 @@ int main(int argc, char** argv) try {
   const std::int64_t images = train.images.size(0);
   const auto ready = [&](torch::Tensor x) { return as_float ? x : x.to(torch::kFloat32).mul_(1.f / 255); };
 
-  torch::nn::Sequential model(torch::nn::Linear(784, hidden), torch::nn::ReLU(torch::nn::ReLUOptions(true)),
-                              torch::nn::Linear(hidden, 10));
-  torch::optim::SGD optimizer(model->parameters(), torch::optim::SGDOptions(0.5));
+  torch::nn::Sequential model = perceptron(argument(4, "784-32-10"));
+  torch::optim::SGD optimizer(model->parameters(), torch::optim::SGDOptions(std::stod(argument(6, "0.5"))));
 
   for (std::int64_t epoch = 1; epoch <= epochs; ++epoch) {
     const auto start = std::chrono::steady_clock::now();

@@ -17,15 +17,17 @@ class Ended(RuntimeError):
 
 
 class Server:
-    """A program that says in its first line what it is, and then answers line by line, in JSON."""
+    """A program that says in its first line what it is, and then answers line by line, in JSON. By default its threads
+    sleep while it is not its turn."""
 
-    def __init__(self, command, name, patience=60):
+    def __init__(self, command, name, patience=60, environment=None):
         self.command, self.name, self.patience = [str(part) for part in command], name, patience
+        self.environment = {"OMP_WAIT_POLICY": "passive"} if environment is None else environment
         self.start()
 
-    def start(self):  # whose threads sleep while it is not its turn
+    def start(self):
         self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                        text=True, errors="replace", env={**os.environ, "OMP_WAIT_POLICY": "passive"})
+                                        text=True, errors="replace", env={**os.environ, **self.environment})
         self.lines, self.complaints = queue.Queue(), []
         self.readers = [threading.Thread(target=self.read_answers, args=(self.process.stdout, self.lines), daemon=True),
                         threading.Thread(target=self.read_complaints, args=(self.process.stderr, self.complaints), daemon=True)]

@@ -19,7 +19,9 @@ import compile_fail
 import readme
 import summary
 
-sys.path[:0] = [str(common.ROOT / folder) for folder in ("benchmarks", "scripts/lib", "tests/cuda")]
+sys.path[:0] = [str(common.ROOT / folder) for folder in ("benchmarks", "benchmarks/support", "scripts/lib", "tests/cuda")]
+import cpu_dry_run  # noqa: E402
+import cpu_workloads  # noqa: E402
 import diagnostics  # noqa: E402
 import dry_run  # noqa: E402
 import generated_code_test as generated  # noqa: E402
@@ -426,6 +428,55 @@ for line in sys.stdin:
         status, output, results = self.run_script()
         self.assertEqual((status, results), (77, None), output)
         self.assertIn("no GPU answers", output)
+
+
+class HostBenchmarks(unittest.TestCase):
+    """benchmarks/cpu.py: its targets, and what its dry run finds wrong."""
+
+    @staticmethod
+    def ratios(**medians):
+        return {"Locus": {name.replace("_", " "): {"best": {"median": value}} for name, value in medians.items()}}
+
+    def judged(self, **medians):
+        work = cpu_workloads.Workload("softmax", "softmax 1000 1000")
+        return [(entry["value"], entry["met"]) for entry in cpu_workloads.judge(work, self.ratios(**medians))
+                if "libtorch" in entry["target"]]
+
+    def test_the_faster_peer_is_the_one_to_beat(self):
+        self.assertEqual(self.judged(libtorch_1=2.0, libtorch_2=1.6), [(1.6, True)])
+        self.assertEqual(self.judged(libtorch_1=2.0, libtorch_2=1.4, Eigen=3.0), [(1.4, False)])
+        self.assertEqual(self.judged(Eigen=3.0), [(None, None)])
+
+    def test_only_the_shapes_that_a_target_names(self):
+        judged = lambda line: cpu_workloads.judge(cpu_workloads.Workload("square", line), self.ratios(Eigen=9.0))  # noqa: E731
+        texts = [len([entry for entry in judged(f"gemm_nn {n} {n} {n}") if "squares" in entry["target"]]) for n in (127, 128, 2048, 2049)]
+        self.assertEqual(texts, [0, 4, 4, 0])
+
+    def test_verdicts(self):
+        entry = lambda value, met, **more: {"target": "t", "limit": 1, "value": value, "met": met, **more}  # noqa: E731
+        line, = cpu_workloads.verdicts([("a", [entry(1.5, True)]), ("b", [entry(0.5, False)]), ("c", [entry(None, None)])])
+        self.assertEqual([line[key] for key in ("met", "missed", "unmeasured", "worst", "worst_workload")], [1, 1, 1, 0.5, "b"])
+        line, = cpu_workloads.verdicts([(name, [entry(value, value <= 1, at_most=True)]) for name, value in (("a", 0.1), ("b", 2))])
+        self.assertEqual((line["worst"], line["worst_workload"]), (2, "b"))
+
+    def test_random_shapes_are_those_of_the_seed(self):
+        shapes = cpu_workloads.random_products(3, 50)
+        self.assertEqual(shapes, cpu_workloads.random_products(3, 50))
+        self.assertNotEqual(shapes, cpu_workloads.random_products(4, 50))
+        self.assertTrue(all(2 <= work.flops <= 2 ** 32 for work in shapes))
+
+    def test_faults_in_a_report(self):
+        times = {"median": 2.0, "p10": 1.0, "p90": 3.0, "error": 0.5}
+        problems = lambda problems=(), **programs: cpu_dry_run.problems_of_workload(  # noqa: E731
+            {"programs": programs, "problems": list(problems)}, "Locus")
+        self.assertEqual(problems(Locus={"1": times}), [])
+        self.assertEqual(problems(Eigen={"1": times}), ["was not measured with Locus"])
+        self.assertEqual(problems(["Eigen: wrong"], Locus={"1": times}), ["Eigen: wrong"])
+        self.assertIn("p10, median", problems(Locus={"1": {**times, "p10": 2.5}})[0])
+        self.assertIn("not found right", problems(Locus={"1": {**times, "error": 2}})[0])
+        self.assertEqual(cpu_dry_run.problem_of_page("<p><svg><g/></svg></p>"), None)
+        for page, why in (("<p></p>", "no plot"), ("<p><svg></svg>", "p does not end"), ("<p><svg><g></svg></p>", "no XML"), ("<p><svg></svg></div>", "div ends")):
+            self.assertIn(why, cpu_dry_run.problem_of_page(page) or "")
 
 
 class Readme(Scratch):

@@ -1,0 +1,188 @@
+"""The programs that cpu.py lets take turns: ours twice, for the processor at hand and for any, and those of peers, as far
+as these are installed. Each library is a program of its own: two OpenMP runtimes, or threads of OpenBLAS that spin, in
+one process would disturb one another."""
+
+import dataclasses
+import hashlib
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+
+BENCHMARKS = pathlib.Path(__file__).resolve().parents[1]
+ROOT = BENCHMARKS.parent
+CXX = os.environ.get("CXX", "g++")
+OURS, ANYWHERE = "Locus", "Locus -O2"
+FLAGS = {OURS: ["-O2", "-march=native"], ANYWHERE: ["-O2"]}  # of ours
+PEER_FLAGS = ["-O3", "-march=native"]
+TORCH_MODULE = "import torch; print(torch.__path__[0], torch.__version__, int(torch.compiled_with_cxx11_abi()))"
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+@dataclasses.dataclass(frozen=True)
+class Program:
+    """What to compile, and which parts of the benchmark it serves; in those of `threaded`, with each number of threads."""
+    name: str
+    source: pathlib.Path
+    flags: tuple
+    libraries: tuple = ()
+    standards: tuple = ("c++20",)
+    parts: tuple = ()
+    threaded: tuple = ()
+
+
+def answer_of(command):
+    """What it prints; empty where it fails."""
+    try:
+        done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    except OSError:
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def ours(part):
+    source = BENCHMARKS / f"cpu_{part}.cpp"
+    libraries = ("-lz",) if part == "training" else ()
+    return [Program(name, source, (*flags, "-fopenmp", "-DLOCUS_ZLIB=1", f"-I{ROOT / 'include'}"), libraries,
+                    parts=(part,), threaded=(part,)) for name, flags in FLAGS.items()]
+
+
+def memcpy():
+    kinds = ("elementwise", "rows", "reduce")
+    return Program("memcpy", BENCHMARKS / "peers" / "copy.cpp", (*PEER_FLAGS, "-fopenmp"), standards=("c++17",), parts=kinds,
+                   threaded=kinds)
+
+
+def header_peers():
+    """Those that are found by pkg-config or in /usr/include, and what is not."""
+    folder, found, missing = BENCHMARKS / "peers", [memcpy()], []
+    flags = (*PEER_FLAGS, "-fopenmp")
+    openblas = answer_of(["pkg-config", "--cflags", "--libs", "openblas"]).split()
+    if openblas:
+        found.append(Program("OpenBLAS", folder / "openblas.cpp", flags, tuple(openblas), ("c++17",), ("gemm",), ("gemm",)))
+    else:
+        missing.append("no OpenBLAS (Debian: libopenblas-dev)")
+    eigen = answer_of(["pkg-config", "--cflags-only-I", "eigen3"]).replace("-I", "-isystem").split()
+    if eigen:
+        found.append(Program("Eigen", folder / "eigen.cpp", (*flags, *eigen), (), ("c++17",),
+                             ("gemm", "elementwise", "rows", "reduce"), ("gemm",)))
+    else:
+        missing.append("no Eigen (Debian: libeigen3-dev)")
+    if pathlib.Path("/usr/include/xtensor").is_dir() and pathlib.Path("/usr/include/xsimd").is_dir():
+        found.append(Program("xtensor", folder / "xtensor.cpp", (*flags, "-DXTENSOR_USE_XSIMD", "-DXTENSOR_USE_OPENMP"), (),
+                             ("c++17",), ("elementwise", "rows", "reduce"), ("elementwise",)))
+    else:
+        missing.append("no xtensor (Debian: libxtensor-dev libxsimd-dev)")
+    return found, missing
+
+
+def torch_program(name, source, parts, include, lib, abi, standards):
+    paths = [f"-isystem{include}"] if include else []
+    paths.append(f"-isystem{include or '/usr/include'}/torch/csrc/api/include")
+    libraries = [f"-L{lib}", f"-Wl,-rpath,{lib}"] if lib else []
+    libraries += ["-ltorch", "-ltorch_cpu", "-lc10", *(["-lz"] if "training" in parts else [])]
+    return Program(name, source, ("-O2", "-march=native", f"-D_GLIBCXX_USE_CXX11_ABI={abi}", *paths), tuple(libraries), standards,
+                   parts, parts)
+
+
+def torch_peers(python):
+    """The system's libtorch and that of a Python with torch, and what is not there. Neither is compiled with -fopenmp:
+    each brings its own runtime."""
+    found, missing = [], []
+    sources = ((BENCHMARKS / "peers" / "torch.cpp", ("elementwise", "rows", "reduce")),
+               (BENCHMARKS / "peers" / "torch_mnist.cpp", ("training",)))
+    version = pathlib.Path("/usr/include/torch/csrc/api/include/torch/version.h")
+    if version.exists():
+        named = re.search(r'TORCH_VERSION[\s\\]+"([^"]*)"', version.read_text())
+        found += [torch_program(f"libtorch {named.group(1) if named else 'of the system'}", source, parts, None, None, 1, ("c++17",)) for source, parts in sources]
+    else:
+        missing.append("no libtorch in /usr/include (Debian: libtorch-dev libopenblas0-pthread)")
+    where = answer_of([python, "-c", TORCH_MODULE]).split()
+    if where:
+        package = pathlib.Path(where[0])
+        found += [torch_program(f"libtorch {where[1].split('+')[0]}", source, parts, package / "include", package / "lib", where[2],
+                                ("c++20", "c++17")) for source, parts in sources]
+    else:
+        missing.append(f"{python} imports no torch (name one that does with --torch-python)")
+    return found, missing
+
+
+def all_peers(python):
+    found, missing = header_peers()
+    of_torch, missing_torch = torch_peers(python)
+    return found + of_torch, missing + missing_torch
+
+
+def fingerprint(program):
+    """Changes with the command and with what is compiled."""
+    text = hashlib.sha256(repr((CXX, program.flags, program.libraries, program.standards)).encode())
+    files = [program.source]
+    if "support/host_" in program.source.read_text():
+        files += sorted((BENCHMARKS / "support").glob("host_*.hpp"))
+    if program.name in FLAGS:
+        files += sorted(path for path in (ROOT / "include").rglob("*") if path.is_file())
+    for path in files:
+        text.update(path.read_bytes())
+    return text.hexdigest()
+
+
+def compiled(program, folder):
+    """Its path, compiled anew where something changed, by the first standard that will do; None where none does."""
+    target = folder / f"{program.source.stem}-{program.name.replace(', ', '-').replace(' ', '')}"
+    stamp, now = target.with_name(target.name + ".stamp"), fingerprint(program)
+    if target.exists() and stamp.exists() and stamp.read_text() == now:
+        return target
+    say(f"compiling {target.name}")
+    complaints = []
+    for standard in program.standards:
+        done = subprocess.run([CXX, f"-std={standard}", *program.flags, str(program.source), "-o", str(target), *program.libraries],
+                              stderr=subprocess.PIPE, text=True)
+        if done.returncode == 0:
+            stamp.write_text(now)
+            return target
+        complaints += [line for line in done.stderr.splitlines() if "error" in line][:3]
+    say(f"{program.source.name} does not compile for {program.name}:\n" + "\n".join(complaints))
+    return None
+
+
+def reference_blas(path):
+    """The BLAS that a program is linked with, where that is the reference: it is 20 times slower than any other, and
+    Debian installs it with libtorch unless told otherwise. None where it is another one."""
+    for line in answer_of(["ldd", path]).splitlines():
+        name, _, rest = line.strip().partition(" => ")
+        target = os.path.realpath(rest.split(" ")[0])
+        if name.startswith("libblas.so") and pathlib.Path(target).parent.name == "blas":
+            return target
+    return None
+
+
+def processor():
+    """/proc/cpuinfo's name and flags."""
+    path = pathlib.Path("/proc/cpuinfo")
+    lines = path.read_text().splitlines() if path.exists() else []
+    value = lambda key: next((line.split(": ", 1)[1] for line in lines if line.startswith(key) and ": " in line), "")  # noqa: E731
+    return value("model name"), value("flags").split()
+
+
+def environment():
+    """The machine, the commit and the compiler, as every result names them."""
+    compiler = answer_of([CXX, "--version"]).splitlines()
+    return {"date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            "commit": answer_of(["git", "-C", ROOT, "describe", "--always", "--dirty"]),
+            "compiler": compiler[0] if compiler else "", "cpu": processor()[0], "cores": os.cpu_count()}
+
+
+def settings(threads, seed=0):
+    """The environment of a program: so many threads, which stay awake while it is its turn and sleep soon after (waiting
+    for less than a millisecond, in OpenMP and in OpenBLAS). Memory that is freed stays with the process: else results of
+    libtorch larger than 32 MiB would be page faults above all. OpenBLAS of Debian 12 is told what processor it is on."""
+    flags = processor()[1]
+    core = {"OPENBLAS_CORETYPE": "SkylakeX" if "avx512f" in flags else "Haswell"} if "avx2" in flags else {}
+    variables = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "LOCUS_NUM_THREADS")
+    return {**core, **dict.fromkeys(variables, str(threads)), "GOMP_SPINCOUNT": "20000", "OPENBLAS_THREAD_TIMEOUT": "20",
+            "MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40), "BENCHMARK_SEED": str(seed)}

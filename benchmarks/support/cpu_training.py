@@ -1,0 +1,142 @@
+"""Epochs of perceptrons on MNIST, ours beside those of libtorch: processes that take turns, seed by seed, each at the best
+of its settings, which are tried before."""
+
+import dataclasses
+import json
+import os
+import re
+import statistics
+import subprocess
+import time
+
+import alternate
+import cpu_programs
+import cpu_workloads
+from cpu_programs import ANYWHERE, OURS, say
+
+SEEDS, EPOCHS = 5, 5
+POINTS = 0.3  # by which accuracies may differ
+
+
+@dataclasses.dataclass(frozen=True)
+class Network:
+    layers: str
+    batch: int
+    rate: float
+
+    @property
+    def line(self):
+        return f"{self.layers} batch {self.batch}"
+
+
+NETWORKS = (Network("784-32-10", 100, 0.5), Network("784-128-10", 64, 0.5), Network("784-512-512-10", 128, 0.1))
+
+
+def settings_of(name, threads):
+    """Environments in which a program may be at its best."""
+    base = cpu_programs.settings(threads)
+    for variable in ("GOMP_SPINCOUNT", "OPENBLAS_THREAD_TIMEOUT"):  # no other program waits in memory
+        base.pop(variable)
+    if name in (OURS, ANYWHERE):
+        yield base
+        return
+    for storage in ("float", "uint8"):
+        for wait in ("passive", "active")[:threads]:
+            yield {**base, "TORCH_THREADS": str(threads), "OMP_WAIT_POLICY": wait, "TORCH_STORAGE": storage}
+
+
+def run(program, environment, network, epochs, seed, data, limit=600):
+    """The records of the epochs, and processor seconds of the process; None where it took more than `limit` seconds."""
+    before = os.times()
+    command = [str(program), str(data), str(epochs), str(seed), network.layers, str(network.batch), str(network.rate)]
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=limit, env={**os.environ, **environment}, check=True)
+    except subprocess.TimeoutExpired:
+        return None
+    after = os.times()
+    used = after.children_user + after.children_system - before.children_user - before.children_system
+    return {"epochs": [json.loads(line) for line in done.stdout.splitlines()], "processor_seconds": round(used, 2)}
+
+
+def best_setting(name, program, network, options):
+    """(threads, environment) of the fastest of two epochs; None where none ended in time. What takes five times as long
+    as another setting is given up."""
+    tried, limit = [], 120.0
+    for threads in options.threads:
+        for environment in settings_of(name, threads):
+            began = time.monotonic()
+            result = run(program, environment, network, 2, 0, options.data, limit)
+            limit = min(limit, max(10.0, 5 * (time.monotonic() - began)))
+            seconds = min(epoch["seconds"] for epoch in result["epochs"]) if result else float("inf")
+            tried.append((seconds, len(tried), threads, environment))
+            more = ", ".join(environment[key] for key in ("TORCH_STORAGE", "OMP_WAIT_POLICY") if key in environment)
+            say(f"  {name}, {threads} thread{'s' * (threads > 1)}{', ' * bool(more)}{more}: " +
+                (f"{seconds:.4f} s" if result else "given up"))
+    seconds, _, threads, environment = min(tried)
+    return (threads, environment) if seconds < float("inf") else None
+
+
+def median_epoch(one):
+    return statistics.median(epoch["seconds"] for epoch in one["epochs"])
+
+
+def ratio_of(ours, theirs):
+    spread = alternate.spread([median_epoch(b) / median_epoch(a) for a, b in zip(ours, theirs)])
+    return {"best": {key: float(f"{spread[key]:.4g}") for key in ("median", "p10", "p90")}}
+
+
+def mean_of(runs, key):
+    """Of each epoch, over the runs."""
+    return [round(statistics.mean(values), 5) for values in zip(*([epoch[key] for epoch in one["epochs"]] for one in runs))]
+
+
+def entry_of(runs, threads, environment):
+    """What is kept of a program at a network."""
+    spread = alternate.spread([epoch["seconds"] for one in runs for epoch in one["epochs"]])
+    return {str(threads): {**{key: float(f"{spread[key]:.4g}") for key in ("median", "p10", "p90")},
+                           "accuracy": mean_of(runs, "accuracy"), "loss": mean_of(runs, "loss"),
+                           "accuracy_of_seeds": [one["epochs"][-1]["accuracy"] for one in runs],
+                           "processor_seconds": statistics.median(one["processor_seconds"] for one in runs),
+                           "settings": environment}}
+
+
+def accuracy_targets(runs):
+    """Times of programs that learn something else do not compare."""
+    last = {name: mean_of(of_program, "accuracy")[-1] for name, of_program in runs.items()}
+    for name in last:
+        if name.startswith("libtorch"):
+            points = round(100 * abs(last[name] - last[OURS]), 3)
+            yield {"target": "accuracy, points from libtorch's", "limit": POINTS, "value": points, "met": points <= POINTS,
+                   "at_most": True}
+
+
+def measure_network(network, programs, options):
+    """The entry of a network in the report."""
+    chosen = {}
+    for name, path in programs.items():
+        if best := best_setting(name, path, network, options):
+            chosen[name] = (path, *best)
+    runs = {name: [] for name in chosen}
+    for seed in range(1 if options.dry_run else SEEDS):
+        for name, (path, _, environment) in chosen.items():
+            runs[name].append(run(path, environment, network, 1 if options.dry_run else EPOCHS, seed, options.data))
+        say(f"{network.line}, seed {seed}: " + ", ".join(f"{name} {median_epoch(of[-1]):.4f} s" for name, of in runs.items()))
+    ratios = {own: {name: ratio_of(runs[own], of) for name, of in runs.items() if name != own} for own in (OURS, ANYWHERE) if own in runs}
+    work = cpu_workloads.Workload("training", network.line)
+    return {"name": network.line, "group": "training", "what": f"SGD with rate {network.rate:g}, 48,000 images", "bytes": 0, "flops": 0,
+            "programs": {name: entry_of(of, *chosen[name][1:]) for name, of in runs.items()}, "ratios": ratios,
+            "targets": cpu_workloads.judge(work, ratios) + list(accuracy_targets(runs)), "problems": []}
+
+
+def measure(programs, options):
+    paths = {}
+    for program in programs:
+        path = cpu_programs.compiled(program, options.build)
+        slow = path and cpu_programs.reference_blas(path)
+        if slow:
+            say(f"{program.name} would multiply with the reference BLAS, {slow}: no fair peer, left out; on Debian: "
+                "apt-get install libopenblas0-pthread")
+        elif path:
+            paths[program.name] = path
+    networks = [network for network in NETWORKS if re.search(options.only, network.line)]
+    return [measure_network(network, paths, options) for network in networks[:1 if options.dry_run else None]]

@@ -1,0 +1,139 @@
+#pragma once
+// What the programs that cpu.py runs in turns share, ours and those of peers: a line names a workload, as "softmax 1000
+// 1000"; the answer is a line of JSON with the seconds of one run, in some samples. C++17 without Locus, so that peers
+// are compiled as their users compile.
+//
+//   echo "softmax 1000 1000" | cpu_rows
+//
+// Operands are random and the same in all programs. They are used again in every run: what fits in a cache is found
+// there. Before the first answer the result is compared with float64.
+
+#include "host_reference.hpp"
+#include "host_work.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <exception>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace bench {
+
+/// A workload with its operands in memory: what to time, and what that computed.
+struct Prepared {
+  std::function<void()> run;
+  std::function<std::vector<float>()> result;
+};
+/// By name of the operation: what makes the operands.
+using Operations = std::map<std::string, std::function<Prepared(const Work&)>>;
+
+namespace detail {
+
+inline double seconds_of(const std::function<void()>& run, long times) {
+  const auto start = std::chrono::steady_clock::now();
+  for (long i = 0; i < times; ++i) run();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / static_cast<double>(times);
+}
+
+/// Three to five samples of some milliseconds, as many runs each as it takes; one of what takes a tenth of a second.
+/// Threads, memory and caches are woken up before.
+inline std::vector<double> samples_of(const std::function<void()>& run, double sample_seconds) {
+  double once = seconds_of(run, 1);
+  for (double warm = once; warm < sample_seconds; warm += 4 * once) once = seconds_of(run, 4);
+  if (once > sample_seconds && once < 0.3) once = std::min(once, seconds_of(run, 1));
+  const long times = std::max(1L, static_cast<long>(sample_seconds / once));
+  const int samples = once > 0.1 ? 1 : once > sample_seconds ? 3 : 5;
+  std::vector<double> seconds;
+  for (int i = 0; i < samples; ++i) seconds.push_back(seconds_of(run, times));
+  return seconds;
+}
+
+/// As a string of JSON.
+inline std::string quoted(const std::string& text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') result += '\\';
+    result += c >= ' ' ? c : ' ';
+  }
+  return result + '"';
+}
+
+inline void say_hello(const std::string& library, const Operations& operations) {
+  std::cout << "{\"library\": " << quoted(library) << ", \"operations\": [";
+  const char* separator = "";
+  for (const auto& operation : operations) {
+    std::cout << separator << quoted(operation.first);
+    separator = ", ";
+  }
+  std::cout << "]}" << std::endl;
+}
+
+inline void answer(const std::vector<double>& seconds, double error, const std::string& problem) {
+  std::cout.precision(6);
+  std::cout << "{\"error\": " << (error < 1e30 ? error : 1e30) << ", \"problem\": " << quoted(problem)
+            << ", \"seconds\": [";
+  for (std::size_t i = 0; i < seconds.size(); ++i) std::cout << (i ? ", " : "") << seconds[i];
+  std::cout << "]}" << std::endl;
+}
+
+class Server {
+ public:
+  Server(const Operations& operations, double sample_seconds)
+      : operations_(operations), sample_seconds_(sample_seconds) {}
+
+  /// The last workload stays in memory until there is another one.
+  void serve(const std::string& line) {
+    std::vector<double> seconds;
+    try {
+      if (line != line_) prepare(line);
+      if (problem_.empty() && prepared_.run) seconds = samples_of(prepared_.run, sample_seconds_);
+    } catch (const std::exception& error) {
+      problem_ = error.what();
+    }
+    // Until helping threads sleep, which some let spin for a while: the next turn is another program's.
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    answer(seconds, error_, problem_);
+  }
+
+ private:
+  void prepare(const std::string& line) {
+    line_ = line;
+    prepared_ = {};
+    problem_.clear();
+    error_ = 0;
+    if (line.empty()) return;  // only gives back what the last one had
+    const Work work(line);
+    const auto found = operations_.find(work.operation);
+    if (found == operations_.end()) throw std::invalid_argument("there is no operation " + work.operation);
+    prepared_ = found->second(work);
+    prepared_.run();
+    error_ = error_of(work, prepared_.result());
+    if (!(error_ <= 1)) problem_ = "wrong: off by " + std::to_string(error_) + " times what rounding allows";
+  }
+
+  const Operations& operations_;
+  double sample_seconds_;
+  std::string line_, problem_;
+  Prepared prepared_;
+  double error_ = 0;
+};
+
+}  // namespace detail
+
+/// Answers the lines of the input. BENCHMARK_SAMPLE_SECONDS: of one sample, 0.003 unless set.
+inline int serve(const std::string& library, const Operations& operations) {
+  const char* const text = std::getenv("BENCHMARK_SAMPLE_SECONDS");
+  detail::Server server(operations, text ? std::atof(text) : 0.003);
+  detail::say_hello(library, operations);
+  for (std::string line; std::getline(std::cin, line);) server.serve(line);
+  return 0;
+}
+
+}  // namespace bench
