@@ -6,6 +6,7 @@
 #include <locus/device/cpu/gemm_kernels.hpp>
 #include <locus/device/cpu/scratch.hpp>
 
+LOCUS_LOOPS_BEGIN
 namespace locus::inline LOCUS_ABI {
 namespace cpu {
 
@@ -14,7 +15,7 @@ using locus::detail::smaller;
 
 /// What one thread needs for a matrix product.
 struct GemmScratch {
-  Scratch left, right, sums, tile;
+  Scratch left, right, sums, tile, converted;
 };
 
 /// Vectors to lay side by side: element (lane, k) is data[lane * lane_stride + k * depth_stride].
@@ -26,24 +27,40 @@ struct PackSource {
   std::int64_t depth, depth_stride;
 };
 
+/// to(i, j) = from(i, j), as registers see it; strides are those of the rows.
+template <class T>
+LOCUS_FN void convert_rows(const T* from, std::int64_t from_stride, compute_t<T>* to, std::int64_t to_stride,
+                           std::int64_t rows, std::int64_t cols) {
+  for (std::int64_t i = 0; i < rows; ++i) {
+    LOCUS_IVDEP
+    for (std::int64_t j = 0; j < cols; ++j) to[i * to_stride + j] = load_as_register(from[i * from_stride + j]);
+  }
+}
+
 /// target[k * width + lane] = element (lane, k). Lanes from source.lanes up to width become zero or repeat others.
 /// May write one vector register beyond the end of the target.
 template <class T>
 void pack(const KernelSet<compute_t<T>>& kernels, const PackSource<T>& source, std::int64_t width,
           compute_t<T>* target) {
   using R = compute_t<T>;
+  const std::int64_t side = kernels.lanes;
   std::int64_t first = 0;  // of the depth not yet packed
-  if constexpr (std::is_same_v<T, R>) {
-    if (source.lane_stride == 1) {
+  if (source.lane_stride == 1) {
+    std::int64_t lanes = source.lanes;
+    if constexpr (std::is_same_v<T, R>) {
       // Whole vectors where they may be read: what they write too much, the next row overwrites.
-      const std::int64_t whole = (source.lanes + kernels.lanes - 1) / kernels.lanes * kernels.lanes;
-      const std::int64_t lanes = whole <= source.readable_lanes ? whole : source.lanes;
+      const std::int64_t whole = (lanes + side - 1) / side * side;
+      if (whole <= source.readable_lanes) lanes = whole;
       kernels.copy_rows({source.data, source.depth_stride, target, width, source.depth, lanes, false});
-      for (std::int64_t k = 0; lanes < width && k < source.depth; ++k)
-        for (std::int64_t lane = lanes; lane < width; ++lane) target[k * width + lane] = R(0);
-      return;
+    } else {
+      Versions<&convert_rows<T>>::call(source.data, source.depth_stride, target, width, source.depth, lanes);
     }
-    if (const std::int64_t side = kernels.lanes; source.depth_stride == 1 && source.depth >= side)
+    for (std::int64_t k = 0; lanes < width && k < source.depth; ++k)
+      for (std::int64_t lane = lanes; lane < width; ++lane) target[k * width + lane] = R(0);
+    return;
+  }
+  if (source.depth_stride == 1 && source.depth >= side) {
+    if constexpr (std::is_same_v<T, R>) {
       while (first < source.depth) {
         // Last lanes first: a block writes full vectors, whose end belongs to lanes that come after it.
         first = smaller(first, source.depth - side);  // the last block repeats a part of the one before it
@@ -54,6 +71,11 @@ void pack(const KernelSet<compute_t<T>>& kernels, const PackSource<T>& source, s
         }
         first += side;
       }
+    } else {
+      R* const rows = of_this_thread<GemmScratch>().converted.template reserve<R>(source.lanes * source.depth);
+      Versions<&convert_rows<T>>::call(source.data, source.lane_stride, rows, source.depth, source.lanes, source.depth);
+      return pack<R>(kernels, {rows, source.lanes, source.depth, source.lanes, source.depth, 1}, width, target);
+    }
   }
   for (std::int64_t k = first; k < source.depth; ++k) {
     R* const row = target + k * width;
@@ -67,3 +89,4 @@ void pack(const KernelSet<compute_t<T>>& kernels, const PackSource<T>& source, s
 
 }  // namespace cpu
 }  // namespace locus::inline LOCUS_ABI
+LOCUS_LOOPS_END
