@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#if !LOCUS_NVCC
+#if defined(__GLIBC__) && !LOCUS_NVCC
 // Without this, compilers believe that the square root of a negative number sets errno, and keep loops scalar.
 extern "C" float sqrtf(float) noexcept __attribute__((const));
 extern "C" double sqrt(double) noexcept __attribute__((const));
