@@ -1,6 +1,7 @@
 #pragma once
 // Copies that transpose: by square blocks, so that what is read and what is written both stay in cache.
 
+#include <locus/core/bounds.hpp>
 #include <locus/device/cpu/stage.hpp>
 
 namespace locus::inline LOCUS_ABI::cpu {
