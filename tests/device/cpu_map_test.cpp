@@ -113,6 +113,26 @@ TEST_CASE("outputs that are written around the cache are the same, wherever they
   bytes = usual;
 }
 
+TEST_CASE_TEMPLATE("copies that transpose put every element in its place, and touch no other", T, float, std::int64_t) {
+  const int threads = cpu::max_threads();
+  cpu::set_max_threads(3);
+  for (const std::int64_t rows : {15, 16, 17, 40, 301})
+    for (const std::int64_t cols : {16, 31, 32, 150})
+      for (const std::int64_t gap : {0, 5}) {  // between rows of the output
+        const Shape shape{3, rows, cols};
+        const Strides from{rows * cols, 1, rows}, to{rows * (cols + gap), cols + gap, 1};
+        const auto x = counted(3 * rows * cols, T(1));
+        std::vector<T> y(static_cast<std::size_t>(3 * rows * (cols + gap)), T(-1)), expected = y;
+        for (std::int64_t i = 0; i < elements(shape); ++i)
+          expected[static_cast<std::size_t>(offset_of(shape, to, i))] =
+              x[static_cast<std::size_t>(offset_of(shape, from, i))];
+        Backend<Cpu>::map({}, make_plan<2>(shape, {from, to}), locus::detail::ConvertElement<T, T>{},
+                          Pack<const T*>(x.data()), Pack<T*>(y.data()));
+        CHECK(y == expected);
+      }
+  cpu::set_max_threads(threads);
+}
+
 TEST_CASE("map in place through a strided layout touches nothing between the elements") {
   auto values = counted(3000, 0.0f);
   const auto plan = make_plan<2>({1000}, {Strides{3}, Strides{3}});

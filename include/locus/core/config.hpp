@@ -61,9 +61,9 @@
 #define LOCUS_VECTORIZED
 #define LOCUS_IVDEP _Pragma("clang loop vectorize(enable) interleave(enable)")
 #else
-#define LOCUS_VECTORIZED                                                                               \
-  __attribute__((optimize("tree-vectorize", "vect-cost-model=dynamic", "peel-loops", "unswitch-loops", \
-                          "no-trapping-math", "no-math-errno")))
+#define LOCUS_VECTORIZED                                                                                      \
+  __attribute__((optimize("tree-vectorize", "no-tree-slp-vectorize", "vect-cost-model=dynamic", "peel-loops", \
+                          "unswitch-loops", "no-trapping-math", "no-math-errno")))
 #define LOCUS_IVDEP _Pragma("GCC ivdep")
 #endif
 

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#if defined(__GLIBC__)
 // Declared once more as functions of nothing but their argument: nobody reads errno after them. Compilers write a call
 // for it otherwise, and no loop with a call vectorizes.
 #pragma GCC diagnostic push
@@ -21,6 +22,7 @@
 extern "C" [[gnu::const]] float sqrtf(float) noexcept;
 extern "C" [[gnu::const]] double sqrt(double) noexcept;
 #pragma GCC diagnostic pop
+#endif
 
 namespace locus::inline LOCUS_ABI::math {
 

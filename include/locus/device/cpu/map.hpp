@@ -3,6 +3,7 @@
 
 #include <locus/core/bounds.hpp>
 #include <locus/device/cpu/stage.hpp>
+#include <locus/device/cpu/transpose.hpp>
 
 LOCUS_LOOPS_BEGIN
 namespace locus::inline LOCUS_ABI::cpu {
@@ -49,6 +50,11 @@ struct MapLoop<locus::detail::ConvertElement<T, T>, Pack<const T*>, Pack<T*>> {
   }
 };
 
+template <class F>
+inline constexpr bool is_copy = false;
+template <class T>
+inline constexpr bool is_copy<locus::detail::ConvertElement<T, T>> = true;
+
 using MapRun = void (*)(const void* f, std::int64_t n, std::int64_t first, const void* const* in, void* const* out);
 
 /// A launch with the type of its functor erased.
@@ -58,6 +64,7 @@ struct MapCall {
   const ByteOperand* operands;  ///< inputs, then outputs
   MapRun run;
   const void* f;
+  bool copies;  ///< the only input, unchanged
 };
 
 /// Large outputs are written around the cache, but for those that are read, too: they are there already.
@@ -101,6 +108,13 @@ inline void map_range(const MapCall& call, std::int64_t begin, std::int64_t end)
 LOCUS_OUT_OF_LINE inline void map(const MapCall& call) {
   const std::int64_t elements = call.plan.elements;
   const std::int64_t parts = parts_for(elements, elements_per_thread);
+  if (const TransposingCopy transposing(call.plan, call.operands); call.copies && transposing.applies()) {
+    const auto copy = [&](std::int64_t part) {
+      const std::int64_t strips = transposing.strips();
+      for (std::int64_t i = strips * part / parts; i < strips * (part + 1) / parts; ++i) transposing.copy(i);
+    };
+    return parts <= 1 ? copy(0) : parallel_for(parts, copy);
+  }
   if (parts <= 1) return map_range(call, 0, elements);
   parallel_for(parts,
                [&](std::int64_t part) { map_range(call, elements * part / parts, elements * (part + 1) / parts); });
@@ -111,7 +125,8 @@ void map(const Plan<static_cast<int>(sizeof...(I) + sizeof...(O))>& plan, const 
          const Pack<O*...>& out) {
   [&]<int... i, int... o>(std::integer_sequence<int, i...>, std::integer_sequence<int, o...>) {
     const ByteOperand operands[] = {byte_operand(get<i>(in))..., byte_operand(get<o>(out))...};
-    map(MapCall{plan, static_cast<int>(sizeof...(I)), operands, &MapLoop<F, Pack<I...>, Pack<O*...>>::run, &f});
+    map(MapCall{plan, static_cast<int>(sizeof...(I)), operands, &MapLoop<F, Pack<I...>, Pack<O*...>>::run, &f,
+                is_copy<F>});
   }(std::make_integer_sequence<int, sizeof...(I)>{}, std::make_integer_sequence<int, sizeof...(O)>{});
 }
 

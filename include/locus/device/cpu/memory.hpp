@@ -5,6 +5,9 @@
 #include <locus/core/thread.hpp>
 #include <locus/device/verbs.hpp>
 
+#include <sys/mman.h>
+
+#include <cstdint>
 #include <cstdlib>
 #include <new>
 
@@ -24,6 +27,19 @@ inline void forbid([[maybe_unused]] void* begin, [[maybe_unused]] std::size_t by
 inline void allow([[maybe_unused]] void* begin, [[maybe_unused]] std::size_t bytes) {
 #if LOCUS_ADDRESS_SANITIZER
   __asan_unpoison_memory_region(begin, bytes);
+#endif
+}
+}  // namespace detail
+
+namespace detail {
+/// Asks the system for large pages, which are fewer to set up and to look up.
+inline void use_large_pages([[maybe_unused]] void* block, [[maybe_unused]] std::size_t bytes) {
+#if defined(MADV_HUGEPAGE)
+  constexpr std::size_t worth = std::size_t{8} << 20;
+  constexpr std::uintptr_t page = 4096;
+  if (bytes < worth) return;
+  const std::uintptr_t begin = (reinterpret_cast<std::uintptr_t>(block) + page - 1) / page * page;
+  (void)madvise(reinterpret_cast<void*>(begin), bytes - page, MADV_HUGEPAGE);  // where it is refused, pages stay small
 #endif
 }
 }  // namespace detail
@@ -106,6 +122,7 @@ class MemoryPool {
                          " bytes and the pool ", stats_.reserved_bytes - stats_.allocated_bytes,
                          " more; use smaller batches or free tensors"});
     }
+    detail::use_large_pages(block, rounded);
     stats_.system_allocations += 1;
     stats_.reserved_bytes += static_cast<std::int64_t>(rounded);
     return block;

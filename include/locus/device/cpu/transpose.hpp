@@ -1,0 +1,60 @@
+#pragma once
+// Copies that transpose: by square blocks, so that what is read and what is written both stay in cache.
+
+#include <locus/core/bounds.hpp>
+#include <locus/device/cpu/stage.hpp>
+
+namespace locus::inline LOCUS_ABI::cpu {
+
+/// A copy whose output is dense along the innermost dimension, its input along the one around it.
+class TransposingCopy {
+ public:
+  /// Operands are the input and the output.
+  TransposingCopy(const PlanView& plan, const ByteOperand* operands) : plan_(plan), operands_(operands) {}
+
+  [[nodiscard]] bool applies() const {
+    const int inner = plan_.rank - 1, outer = plan_.rank - 2, size = operands_[0].size;
+    return outer >= 0 && (size == 4 || size == 8) && operands_[0].data && operands_[1].data &&
+           plan_.stride[0][outer] == 1 && plan_.stride[0][inner] != 1 && plan_.stride[1][inner] == 1 &&
+           plan_.extent[inner] >= block && plan_.extent[outer] >= block;
+  }
+
+  /// Strips of `block` rows of the output.
+  [[nodiscard]] std::int64_t strips() const {
+    return plan_.elements / (plan_.inner_extent() * rows()) * ((rows() + block - 1) / block);
+  }
+  void copy(std::int64_t strip) const {
+    const std::int64_t strips_of_matrix = (rows() + block - 1) / block;
+    const std::int64_t first = strip % strips_of_matrix * block;
+    const Odometer at(plan_, strip / strips_of_matrix * rows() + first);
+    const std::int64_t count = locus::detail::smaller(rows() - first, block);
+    if (operands_[0].size == 4) copy_strip<std::uint32_t>(at, count);
+    else copy_strip<std::uint64_t>(at, count);
+  }
+
+ private:
+  static constexpr std::int64_t block = 16;  ///< a line of cache, in words of 4 bytes
+
+  [[nodiscard]] std::int64_t rows() const { return plan_.extent[plan_.rank - 2]; }
+
+  template <class Word>
+  void copy_strip(const Odometer& at, std::int64_t count) const {
+    typedef Word AnyWord __attribute__((may_alias));  // elements of any type are moved as words
+    const auto* const in = reinterpret_cast<const AnyWord*>(operands_[0].data) + at.offset[0];
+    auto* const out = reinterpret_cast<AnyWord*>(operands_[1].data) + at.offset[1];
+    const std::int64_t in_step = plan_.inner_stride(0), out_step = plan_.stride[1][plan_.rank - 2];
+    const std::int64_t cols = plan_.inner_extent();
+    for (std::int64_t first = 0; first < cols; first += block) {
+      const std::int64_t last = locus::detail::smaller(first + block, cols);
+      for (std::int64_t col = last; col < locus::detail::smaller(last + block, cols); ++col)
+        __builtin_prefetch(in + col * in_step);  // too far apart for the processor to see what comes
+      for (std::int64_t row = 0; row < count; ++row)
+        for (std::int64_t col = first; col < last; ++col) out[row * out_step + col] = in[col * in_step + row];
+    }
+  }
+
+  const PlanView& plan_;
+  const ByteOperand* operands_;
+};
+
+}  // namespace locus::inline LOCUS_ABI::cpu
