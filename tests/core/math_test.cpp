@@ -172,7 +172,7 @@ TEST_CASE("functions of float are within two units in the last place around thei
   for (const Function& function : functions) check_worst(function, worst_of(function, numbers));
 }
 
-// Some minutes: meson test --benchmark 'every float'.
+// The better part of an hour: meson test --benchmark 'every float'.
 TEST_CASE("functions of float are within two units in the last place for every float" *
           doctest::skip(std::getenv("LOCUS_EVERY_FLOAT") == nullptr)) {
   for (const Function& function : functions) {
