@@ -102,7 +102,9 @@ Worst worst_of(const Function& function, const std::vector<float>& numbers) {
     std::copy_n(numbers.begin() + static_cast<std::ptrdiff_t>(begin), n, x.begin());
     function.run(x.data(), y.data());
     for (std::size_t k = 0; k < n; ++k) {
-      const double units = units_between(y[k], function.exact(static_cast<double>(x[k])));
+      const double exact = function.exact(static_cast<double>(x[k]));
+      if (y[k] == static_cast<float>(exact) && y[k] != 0) continue;  // at most half a unit off, as any float
+      const double units = units_between(y[k], exact);
       if (units > worst.units) worst = {units, x[k]};
     }
   }
@@ -170,7 +172,7 @@ TEST_CASE("functions of float are within two units in the last place around thei
   for (const Function& function : functions) check_worst(function, worst_of(function, numbers));
 }
 
-// Some minutes: meson test --benchmark 'every float'.
+// The better part of an hour: meson test --benchmark 'every float'.
 TEST_CASE("functions of float are within two units in the last place for every float" *
           doctest::skip(std::getenv("LOCUS_EVERY_FLOAT") == nullptr)) {
   for (const Function& function : functions) {
