@@ -47,7 +47,7 @@ class Player:
 
     def __init__(self, command, name, threads, seed, sample_seconds):
         self.threads = threads
-        self.server = alternate.Server([command], f"{name} with {threads} threads", environment={
+        self.server = alternate.Server([command], f"{name} with {threads} thread{'s' * (threads > 1)}", environment={
             **cpu_programs.settings(threads, seed), "BENCHMARK_SAMPLE_SECONDS": str(sample_seconds)})
         self.name = name if name in (OURS, ANYWHERE) else self.server.hello["library"]
         self.times, self.error, self.problem = [], 0.0, None
