@@ -11,7 +11,7 @@ script, and the same in all programs; results are compared with float64 before a
 
 Peers that are not installed are left out, and named. The newest PyTorch: pip install torch, and --torch-python with the
 python that has it. Results go to results/cpu-PART.json, unless --only measured a few of them; report.py makes a page of
-them. Close other programs first.
+them. Close other programs first; where that cannot be, --processor-time.
 """
 
 import argparse
@@ -45,10 +45,11 @@ def rounded(seconds):
 class Player:
     """A program with a number of threads, and the times of its turns at a workload."""
 
-    def __init__(self, command, name, threads, seed, sample_seconds):
+    def __init__(self, command, name, threads, options):
         self.threads = threads
-        self.server = alternate.Server([command], f"{name} with {threads} threads", environment={
-            **cpu_programs.settings(threads, seed), "BENCHMARK_SAMPLE_SECONDS": str(sample_seconds)})
+        clock = {"BENCHMARK_CLOCK": "processor"} if options.processor_time else {}
+        self.server = alternate.Server([command], f"{name} with {threads} thread{'s' * (threads > 1)}", environment={
+            **cpu_programs.settings(threads, options.seed), **clock, "BENCHMARK_SAMPLE_SECONDS": str(options.sample_seconds)})
         self.name = name if name in (OURS, ANYWHERE) else self.server.hello["library"]
         self.times, self.error, self.problem = [], 0.0, None
 
@@ -121,7 +122,7 @@ def start(programs, part, options):
         for threads in options.threads if part in program.threaded else options.threads[:1]:
             try:
                 if path:
-                    players.append(Player(path, program.name, threads, options.seed, options.sample_seconds))
+                    players.append(Player(path, program.name, threads, options))
             except (alternate.Ended, OSError) as error:
                 say(f"{program.name} is left out: {error}")
                 break
@@ -198,7 +199,7 @@ def run_part(part, options, peers, missing):
     began = time.monotonic()
     head = {"benchmark": f"cpu {part}", "environment": {**cpu_programs.environment(), "flags": {
         **{name: " ".join(flags) for name, flags in cpu_programs.FLAGS.items()}, "peers": " ".join(cpu_programs.PEER_FLAGS)}},
-        "left_out": missing, "settings": cpu_programs.settings(" and ".join(map(str, options.threads)), options.seed)}
+        "left_out": missing, "clock": "processor" if options.processor_time else "wall", "settings": cpu_programs.settings(" and ".join(map(str, options.threads)), options.seed)}
     own = cpu_programs.ours(part)[:1] if options.dry_run else cpu_programs.ours(part)
     programs = own + [peer for peer in peers if part in peer.parts]
     if part == "training":
@@ -228,6 +229,8 @@ def parse():
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "cpu", metavar="FOLDER",
                         help="where programs are compiled, anew if they changed (default build/cpu)")
     parser.add_argument("--programs", type=pathlib.Path, metavar="FOLDER", help="that has our programs, in place of compiling them")
+    parser.add_argument("--processor-time", action="store_true", help="in place of that of the wall, and one thread: for a machine "
+                        "that others use too; no results are kept without --out")
     parser.add_argument("--dry-run", action="store_true", help="tiny sizes beside memcpy alone: tries everything but the speed")
     options = parser.parse_args()
     options.parts = options.parts or [part for part in PARTS if part != "training" or not options.dry_run]
@@ -238,10 +241,12 @@ def parse():
         parser.error("training needs --data FOLDER with MNIST's files (train-images-idx3-ubyte, plain or .gz)")
     if options.turns < 1:
         parser.error(f"--turns is {options.turns}; expected 1 or more")
-    if not options.out and not options.only:
+    if options.processor_time and "training" in options.parts:
+        parser.error("--processor-time is for programs of one thread, and training is of several; name other parts")
+    if not options.out and not options.only and not options.processor_time:
         options.out = HERE / "results"
     options.seed = random.randrange(1 << 20) if options.seed is None else options.seed
-    options.threads = [1] if options.dry_run or os.cpu_count() == 1 else [1, 2]
+    options.threads = [1] if options.dry_run or options.processor_time or os.cpu_count() == 1 else [1, 2]
     options.sample_seconds = 0.0005 if options.dry_run else 0.003
     return options
 

@@ -116,7 +116,7 @@ def accuracies(report):
         rows = []
         for name, by_threads in work["programs"].items():
             for threads, entry in by_threads.items():
-                rows.append([f"{name}, {threads} threads", plots.duration(entry["median"]), plots.duration(entry["p10"]),
+                rows.append([f"{name}, {threads} thread{'s' * (threads != '1')}", plots.duration(entry["median"]), plots.duration(entry["p10"]),
                              plots.duration(entry["p90"]), *(f"{100 * a:.2f} %" for a in entry["accuracy"]), f"{entry['loss'][-1]:.4f}"])
         epochs = max(len(row) for row in rows) - 5
         blocks.append(f"<h3>{text(work['name'])}</h3><p>{text(work['what'])}. Accuracy on 12,000 other images after each epoch, mean of the seeds.</p>" +

@@ -24,6 +24,8 @@
 #include <utility>
 #include <vector>
 
+#include <time.h>
+
 namespace bench {
 
 /// A workload with its operands in memory: what to time, and what that computed.
@@ -36,10 +38,19 @@ using Operations = std::map<std::string, std::function<Prepared(const Work&)>>;
 
 namespace detail {
 
+/// Of the wall, or of the process where BENCHMARK_CLOCK is set: that of one thread stands still while others have its
+/// core.
+inline double now() {
+  static const clockid_t clock = std::getenv("BENCHMARK_CLOCK") ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC;
+  timespec time{};
+  clock_gettime(clock, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
 inline double seconds_of(const std::function<void()>& run, long times) {
-  const auto start = std::chrono::steady_clock::now();
+  const double start = now();
   for (long i = 0; i < times; ++i) run();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / static_cast<double>(times);
+  return (now() - start) / static_cast<double>(times);
 }
 
 /// Three to five samples of some milliseconds, as many runs each as it takes; one of what takes a tenth of a second.
