@@ -17,7 +17,7 @@ struct Fill {
 struct Rows {
   [[maybe_unused]] static constexpr int fragments = 1;
   template <class Team>
-  LOCUS_HD void operator()(std::int64_t, Team&) const {}
+  LOCUS_FN void operator()(std::int64_t, Team&) const {}
 };
 struct Sum {
   using Accumulator = float;

@@ -429,7 +429,7 @@ struct Rows {
   std::int64_t cols, row_stride, col_stride;
 
   template <class Team>
-  LOCUS_HD void operator()(std::int64_t row, Team& team) const {
+  LOCUS_FN void operator()(std::int64_t row, Team& team) const {
     auto values = team.load(RowInput<T>{x + row * row_stride, col_stride});
     const auto weights = team.load(RowInput<float>{weight, 1});
     const auto found = team.reduce(

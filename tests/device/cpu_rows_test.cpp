@@ -33,7 +33,7 @@ struct SoftmaxRow {
   double* totals;
 
   template <class Team>
-  LOCUS_HD void operator()(std::int64_t row, Team& team) const {
+  LOCUS_FN void operator()(std::int64_t row, Team& team) const {
     auto values = team.load(RowInput<float>{x + row * row_stride, stride});
     const float largest = team.reduce(
         Largest{}, [](float v, std::int64_t) { return v; }, values);
@@ -56,7 +56,7 @@ struct CombineRow {
   std::int64_t cols;
 
   template <class Team>
-  LOCUS_HD void operator()(std::int64_t row, Team& team) const {
+  LOCUS_FN void operator()(std::int64_t row, Team& team) const {
     auto left = team.load(RowInput<half>{a + row * cols});
     const auto none = team.load(RowInput<std::int32_t>{nullptr});
     const auto right = team.load(RowInput<std::int32_t>{b + row * cols});

@@ -37,7 +37,7 @@ struct CrossEntropyRow {
   fold::Max<T> larger{};
 
   template <class Team>
-  LOCUS_HD void operator()(std::int64_t row, Team& team) const {
+  LOCUS_FN void operator()(std::int64_t row, Team& team) const {
     const std::int64_t label = rules.labels[row];
     if (rules.ignores(label) || !rules.in_range(label)) {
       const R value = rules.ignores(label) ? R(0) : nan;
@@ -83,7 +83,7 @@ struct CrossEntropyRowBackward {
   bool accumulate;
 
   template <class Team>
-  LOCUS_HD void operator()(std::int64_t row, Team& team) const {
+  LOCUS_FN void operator()(std::int64_t row, Team& team) const {
     const std::int64_t label = rules.labels[row];
     const auto values = team.load(logits.input(row));
     const auto out = dlogits.output(row, accumulate);

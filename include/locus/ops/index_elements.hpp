@@ -44,7 +44,7 @@ struct PickRow {
   compute_t<T> invalid = picked_by_no_index<T>();
 
   template <class Team>
-  LOCUS_HD void operator()(std::int64_t row, Team& team) const {
+  LOCUS_FN void operator()(std::int64_t row, Team& team) const {
     using R = compute_t<T>;
     const std::int64_t outer = row / count, index = indices[row - outer * count];
     const bool valid = index >= 0 && index < extent;
@@ -59,7 +59,7 @@ struct PickRow {
 
 /// The sum of g's rows (outer, j) for the j from `first` on with indices[j] == index, in the order of j.
 template <class T, class Team>
-[[nodiscard]] LOCUS_HD auto sum_rows_of_index(Team& team, const T* g, const std::int64_t* indices, std::int64_t first,
+[[nodiscard]] LOCUS_FN auto sum_rows_of_index(Team& team, const T* g, const std::int64_t* indices, std::int64_t first,
                                               std::int64_t count, std::int64_t index) {
   using R = compute_t<T>;
   auto sum = team.load(RowInput<T>{});
@@ -82,7 +82,7 @@ struct CollectRow {
   bool accumulate;
 
   template <class Team>
-  LOCUS_HD void operator()(std::int64_t row, Team& team) const {
+  LOCUS_FN void operator()(std::int64_t row, Team& team) const {
     const std::int64_t outer = row / extent;
     const auto sum = sum_rows_of_index(team, g + outer * count * team.cols(), indices, 0, count, row - outer * extent);
     team.store(
@@ -101,7 +101,7 @@ struct CollectAtFirst {
   T* dx;
 
   template <class Team>
-  LOCUS_HD void operator()(std::int64_t row, Team& team) const {
+  LOCUS_FN void operator()(std::int64_t row, Team& team) const {
     const std::int64_t outer = row / count, first = row - outer * count, index = indices[first];
     if (index < 0 || index >= extent) return;
     for (std::int64_t j = 0; j < first; ++j)
@@ -162,7 +162,7 @@ struct OneHotRow {
   const std::int64_t* labels;
   T* out;
   template <class Team>
-  LOCUS_HD void operator()(std::int64_t row, Team& team) const {
+  LOCUS_FN void operator()(std::int64_t row, Team& team) const {
     const std::int64_t label = labels[row];
     team.store(RowOutput<T>{out + row * team.cols()},
                [=](std::int64_t c) LOCUS_INLINED { return compute_t<T>(c == label); });

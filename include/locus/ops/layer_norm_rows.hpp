@@ -52,7 +52,7 @@ struct LayerNormRow {
   Rows<T> y;
 
   template <class Team>
-  LOCUS_HD void operator()(std::int64_t row, Team& team) const {
+  LOCUS_FN void operator()(std::int64_t row, Team& team) const {
     const auto values = team.load(x.input(row));
     const R count = static_cast<R>(team.cols());
     R first = 0, offset = 0;
@@ -88,7 +88,7 @@ struct LayerNormRowBackward {
   bool accumulate;
 
   template <class Team>
-  LOCUS_HD void operator()(std::int64_t row, Team& team) const {
+  LOCUS_FN void operator()(std::int64_t row, Team& team) const {
     auto normalized = team.load(x.input(row));
     auto gradients = team.load(g.input(row));
     const R count = static_cast<R>(team.cols()), rstd = moments.rstds[row];

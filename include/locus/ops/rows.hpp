@@ -65,7 +65,7 @@ concept MayLeaveChip = requires(const Team& team) {
 
 /// The largest element of a row, and the sum of e^(x - largest), by one reduction.
 template <class T, class Team, class Fragment>
-[[nodiscard]] LOCUS_HD auto sum_exponentials_at_once(Team& team, const fold::Max<T>& larger, const Fragment& values) {
+[[nodiscard]] LOCUS_FN auto sum_exponentials_at_once(Team& team, const fold::Max<T>& larger, const Fragment& values) {
   const fold::SumExponentials<T> both{larger.start};
   return team.reduce(
       both, [=](compute_t<T> v, std::int64_t) LOCUS_INLINED { return both.lift(v); }, values);
@@ -73,7 +73,7 @@ template <class T, class Team, class Fragment>
 
 /// The same, by two where the row is on chip.
 template <class T, class Team, class Fragment>
-[[nodiscard]] LOCUS_HD fold::Exponentials<compute_t<T>> sum_exponentials(Team& team, const fold::Max<T>& larger,
+[[nodiscard]] LOCUS_FN fold::Exponentials<compute_t<T>> sum_exponentials(Team& team, const fold::Max<T>& larger,
                                                                          const Fragment& values) {
   using R = compute_t<T>;
   if constexpr (MayLeaveChip<Team>) {

@@ -21,7 +21,7 @@ struct SoftmaxRow {
   fold::Max<T> larger{};
 
   template <class Team>
-  LOCUS_HD void operator()(std::int64_t row, Team& team) const {
+  LOCUS_FN void operator()(std::int64_t row, Team& team) const {
     using R = compute_t<T>;
     auto values = team.load(x.input(row));
     if constexpr (logarithm) {
@@ -47,7 +47,7 @@ struct SoftmaxRow {
 
  private:
   template <class Team, class Fragment>
-  LOCUS_HD void store_at_once(std::int64_t row, Team& team, const Fragment& values) const {
+  LOCUS_FN void store_at_once(std::int64_t row, Team& team, const Fragment& values) const {
     using R = compute_t<T>;
     const auto exponentials = sum_exponentials_at_once(team, larger, values);
     const R largest = exponentials.largest, scale = R(1) / exponentials.sum;
@@ -66,7 +66,7 @@ struct SoftmaxRowBackward {
   bool accumulate;
 
   template <class Team>
-  LOCUS_HD void operator()(std::int64_t row, Team& team) const {
+  LOCUS_FN void operator()(std::int64_t row, Team& team) const {
     using R = compute_t<T>;
     const auto outputs = team.load(y.input(row));
     const auto gradients = team.load(g.input(row));
@@ -89,7 +89,7 @@ struct LogSumExpRow {
   fold::Max<T> larger{};
 
   template <class Team>
-  LOCUS_HD void operator()(std::int64_t row, Team& team) const {
+  LOCUS_FN void operator()(std::int64_t row, Team& team) const {
     using R = compute_t<T>;
     const auto values = team.load(x.input(row));
     if constexpr (MayLeaveChip<Team>) {

@@ -26,17 +26,18 @@ struct Fragment {
 ///     team.update([&](float v, std::int64_t) { return exp(v - largest); }, x);
 ///     team.store(RowOutput{out + row * cols}, [](float v, std::int64_t) { return v; }, x);
 ///
-/// (Its members are marked for the device too only because row functors are.)
+/// (Its members are marked for the device too only because row functors are.) A row functor's operator() is LOCUS_FN:
+/// what is not inlined is compiled for one instruction set, not for each.
 /// At most F::fragments rows may be loaded. Every lane of the team gets the result of a reduction.
 class RowTeam {
  public:
   RowTeam(std::int64_t cols, std::byte* scratch, std::size_t fragment_bytes)
       : cols_(cols), results_(scratch), scratch_(scratch + fragment_bytes), fragment_bytes_(fragment_bytes) {}
 
-  [[nodiscard]] LOCUS_HD std::int64_t cols() const { return cols_; }
+  [[nodiscard]] LOCUS_FN std::int64_t cols() const { return cols_; }
 
   template <class T>
-  [[nodiscard]] LOCUS_HD Fragment<compute_t<T>> load(const RowInput<T>& row) {
+  [[nodiscard]] LOCUS_FN Fragment<compute_t<T>> load(const RowInput<T>& row) {
     auto* const room = reinterpret_cast<compute_t<T>*>(scratch_);
     scratch_ += fragment_bytes_;
     if constexpr (std::is_same_v<T, compute_t<T>>) {
@@ -44,43 +45,43 @@ class RowTeam {
         for (std::int64_t c = cols_ - cols_ % row_lanes; c < cols_; ++c) room[c] = row.data[c];
         return Fragment<T>{row.data, room};
       }
-      Versions<&copy_in<T>>::once(row.data, row.data ? row.stride : 0, cols_, room);
+      copy_in<T>(row.data, row.data ? row.stride : 0, cols_, room);
     } else {
-      Versions<&copy_in<T>>::call(row.data, row.data ? row.stride : 0, cols_, room);
+      copy_in<T>(row.data, row.data ? row.stride : 0, cols_, room);
     }
     return Fragment<compute_t<T>>{room, room};
   }
 
   /// Folds map(x[c]..., c) over the columns.
   template <class Op, class Map, class... R>
-  [[nodiscard]] LOCUS_HD typename Op::Accumulator reduce(const Op& op, const Map& map, const Fragment<R>&... x) const {
-    return Versions<&fold<Op, Map, R...>>::call(op, map, cols_, x...);
+  [[nodiscard]] LOCUS_FN typename Op::Accumulator reduce(const Op& op, const Map& map, const Fragment<R>&... x) const {
+    return fold<Op, Map, R...>(op, map, cols_, x...);
   }
 
   /// first[c] = f(first[c], others[c]..., c)
   template <class F, class R, class... Others>
-  LOCUS_HD void update(const F& f, Fragment<R>& first, const Fragment<Others>&... others) const {
-    Versions<&update_values<F, R, Others...>>::call(f, cols_, first.room, first.values, others.values...);
+  LOCUS_FN void update(const F& f, Fragment<R>& first, const Fragment<Others>&... others) const {
+    update_values<F, R, Others...>(f, cols_, first.room, first.values, others.values...);
     first.values = first.room;
   }
 
   /// row[c] = f(x[c]..., c)
   template <class T, class F, class... R>
-  LOCUS_HD void store(const RowOutput<T>& row, const F& f, const Fragment<R>&... x) const {
+  LOCUS_FN void store(const RowOutput<T>& row, const F& f, const Fragment<R>&... x) const {
     auto* const values = reinterpret_cast<compute_t<T>*>(results_);
     if constexpr (std::is_same_v<T, compute_t<T>>) {
       const bool direct = row.stride == 1 && !row.accumulate;
-      Versions<&compute_values<F, T, R...>>::call(f, cols_, direct ? row.data : values, x.values...);
-      if (!direct) Versions<&copy_out<T>>::once(values, cols_, row);
+      compute_values<F, T, R...>(f, cols_, direct ? row.data : values, x.values...);
+      if (!direct) copy_out<T>(values, cols_, row);
     } else {
-      Versions<&compute_values<F, compute_t<T>, R...>>::call(f, cols_, values, x.values...);
-      Versions<&copy_out<T>>::call(values, cols_, row);
+      compute_values<F, compute_t<T>, R...>(f, cols_, values, x.values...);
+      copy_out<T>(values, cols_, row);
     }
   }
 
   /// One value of the whole row.
   template <class T>
-  LOCUS_HD void write(T* target, compute_t<T> value) const {
+  LOCUS_FN void write(T* target, compute_t<T> value) const {
     *target = from_register<T>(value);
   }
 
@@ -100,10 +101,20 @@ class RowTeam {
   template <class Op, class Map, class... R>
   LOCUS_FN static typename Op::Accumulator fold(const Op& op, const Map& map, std::int64_t n, Fragment<R>... x) {
     using A = typename Op::Accumulator;
-    constexpr int lanes = std::is_arithmetic_v<A> ? row_lanes : 1;
-    A partial[lanes];
-    for (int lane = 0; lane < lanes; ++lane) partial[lane] = op.identity();
+    constexpr int lanes = std::is_arithmetic_v<A> ? row_lanes : 1, side_by_side = 4 * lanes;
+    alignas(64) A partial[side_by_side];
     std::int64_t c = 0;
+    if (n >= 2 * side_by_side) {  // four vectors, so that none waits for another
+      for (int lane = 0; lane < side_by_side; ++lane) partial[lane] = op.identity();
+      for (; c + side_by_side <= n; c += side_by_side) {
+        LOCUS_IVDEP
+        for (int lane = 0; lane < side_by_side; ++lane)
+          partial[lane] = op.combine(partial[lane], map(x.values[c + lane]..., c + lane));
+      }
+      halve<2 * lanes, lanes>(op, partial);
+    } else {
+      for (int lane = 0; lane < lanes; ++lane) partial[lane] = op.identity();
+    }
     for (; c + lanes <= n; c += lanes) {
       LOCUS_IVDEP
       for (int lane = 0; lane < lanes; ++lane)  // a whole vector
@@ -116,10 +127,18 @@ class RowTeam {
         partial[lane] = c + lane < n ? value : partial[lane];
       }
     }
-    for (int width = lanes / 2; width > 0; width /= 2) {
-      for (int lane = 0; lane < width; ++lane) partial[lane] = op.combine(partial[lane], partial[lane + width]);
-    }
+    halve<lanes / 2, 1>(op, partial);
     return partial[0];
+  }
+
+  /// Folds pairs that are `width` apart, and then half as far, down to `last`. Loops of a known length vectorize.
+  template <int width, int last, class Op, class A>
+  LOCUS_FN static void halve(const Op& op, A* partial) {
+    if constexpr (width >= last && width > 0) {
+      LOCUS_IVDEP
+      for (int lane = 0; lane < width; ++lane) partial[lane] = op.combine(partial[lane], partial[lane + width]);
+      halve<width / 2, last>(op, partial);
+    }
   }
 
   template <class F, class R, class... Others>
@@ -158,6 +177,19 @@ class RowTeam {
 /// Rows do more work per element than maps do, so they are split earlier.
 inline constexpr std::int64_t elements_per_row_part = 4096;
 
+namespace detail {
+/// f(row, team) for rows [first, last).
+template <class F>
+LOCUS_FN void compute_rows(const F& functor, std::int64_t first, std::int64_t last, std::int64_t cols,
+                           std::byte* scratch, std::size_t fragment_bytes) {
+  const F f = functor;
+  for (std::int64_t row = first; row < last; ++row) {
+    RowTeam team(cols, scratch, fragment_bytes);
+    f(row, team);
+  }
+}
+}  // namespace detail
+
 template <class F>
 void for_each_row(std::int64_t rows, std::int64_t cols, const F& f) {
   const std::int64_t whole_vectors = (cols + row_lanes - 1) / row_lanes * row_lanes;
@@ -166,10 +198,8 @@ void for_each_row(std::int64_t rows, std::int64_t cols, const F& f) {
   parallel_for(parts, [&](std::int64_t part) {
     const auto bytes = static_cast<std::int64_t>(fragment_bytes * (F::fragments + 1));
     auto* const scratch = detail::of_this_thread<detail::Scratch>().reserve<std::byte>(bytes);
-    for (std::int64_t row = rows * part / parts; row < rows * (part + 1) / parts; ++row) {
-      RowTeam team(cols, scratch, fragment_bytes);
-      f(row, team);
-    }
+    Versions<&detail::compute_rows<F>>::call(f, rows * part / parts, rows * (part + 1) / parts, cols, scratch,
+                                             fragment_bytes);
   });
 }
 
