@@ -2,6 +2,7 @@
 // Cpu's reduce: folds what f produces, in blocks of a fixed size, so that results do not depend on the thread count.
 
 #include <locus/core/bounds.hpp>
+#include <locus/device/cpu/lanes.hpp>
 #include <locus/device/cpu/memory.hpp>
 #include <locus/device/cpu/stage.hpp>
 
@@ -39,7 +40,7 @@ class ReduceLoop<F, Op, T, Pack<I...>> {
   using A = typename Op::Accumulator;
   using Positions = std::make_integer_sequence<int, sizeof...(I)>;
   static constexpr bool is_vectorized = std::is_arithmetic_v<A>;
-  static constexpr int lanes = is_vectorized ? 32 : 1;
+  static constexpr int lanes = is_vectorized ? 256 / int{sizeof(A)} : 1;  // four registers of AVX-512
   static_assert(sizeof(A) <= 32, "an Accumulator is at most 32 bytes");
 
  public:
@@ -85,7 +86,7 @@ class ReduceLoop<F, Op, T, Pack<I...>> {
 
   LOCUS_FN static void run(const F& functor, const Op& op, std::int64_t n, dense_input_t<I>... in, A& total) {
     const F f = functor;
-    A partial[lanes];
+    alignas(64) A partial[lanes];
     for (int lane = 0; lane < lanes; ++lane) partial[lane] = op.identity();
     std::int64_t k = 0;
     for (; k + lanes <= n; k += lanes) {
@@ -93,16 +94,14 @@ class ReduceLoop<F, Op, T, Pack<I...>> {
       for (int lane = 0; lane < lanes; ++lane) partial[lane] = op.combine(partial[lane], f(in[k + lane]...));
     }
     if (k < n) {  // what does not fill the lanes
-      A rest[lanes];
+      alignas(64) A rest[lanes];
       for (int lane = 0; lane < lanes; ++lane) rest[lane] = op.identity();
       LOCUS_IVDEP
       for (std::int64_t lane = 0; lane < n - k; ++lane) rest[lane] = f(in[k + lane]...);
       LOCUS_IVDEP
       for (int lane = 0; lane < lanes; ++lane) partial[lane] = op.combine(partial[lane], rest[lane]);
     }
-    for (int width = lanes / 2; width > 0; width /= 2) {
-      for (int lane = 0; lane < width; ++lane) partial[lane] = op.combine(partial[lane], partial[lane + width]);
-    }
+    fold_lanes<lanes / 2, 1>(op, partial);
     total = op.combine(total, partial[0]);
   }
 

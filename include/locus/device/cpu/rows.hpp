@@ -1,6 +1,7 @@
 #pragma once
 // Cpu's for_each_row: a team is one thread, a fragment is the row in cache as registers see it.
 
+#include <locus/device/cpu/lanes.hpp>
 #include <locus/device/cpu/scratch.hpp>
 #include <locus/device/cpu/stage.hpp>
 
@@ -111,7 +112,7 @@ class RowTeam {
         for (int lane = 0; lane < side_by_side; ++lane)
           partial[lane] = op.combine(partial[lane], map(x.values[c + lane]..., c + lane));
       }
-      halve<2 * lanes, lanes>(op, partial);
+      fold_lanes<2 * lanes, lanes>(op, partial);
     } else {
       for (int lane = 0; lane < lanes; ++lane) partial[lane] = op.identity();
     }
@@ -127,18 +128,8 @@ class RowTeam {
         partial[lane] = c + lane < n ? value : partial[lane];
       }
     }
-    halve<lanes / 2, 1>(op, partial);
+    fold_lanes<lanes / 2, 1>(op, partial);
     return partial[0];
-  }
-
-  /// Folds pairs that are `width` apart, and then half as far, down to `last`. Loops of a known length vectorize.
-  template <int width, int last, class Op, class A>
-  LOCUS_FN static void halve(const Op& op, A* partial) {
-    if constexpr (width >= last && width > 0) {
-      LOCUS_IVDEP
-      for (int lane = 0; lane < width; ++lane) partial[lane] = op.combine(partial[lane], partial[lane + width]);
-      halve<width / 2, last>(op, partial);
-    }
   }
 
   template <class F, class R, class... Others>
@@ -153,13 +144,18 @@ class RowTeam {
     for (std::int64_t c = 0; c < n; ++c) values[c] = static_cast<V>(f(x[c]..., c));
   }
   template <class T>
+  LOCUS_FN static T sum_of(T stored, compute_t<T> value) {
+    return from_register<T>(static_cast<compute_t<T>>(load_as_register(stored) + value));
+  }
+  template <class T>
   LOCUS_FN static void copy_out(const compute_t<T>* values, std::int64_t n, const RowOutput<T>& row) {
     T* const out = row.data;
     const std::int64_t stride = row.stride;
-    if (row.accumulate) {
-      for (std::int64_t c = 0; c < n; ++c) {
-        out[c * stride] = from_register<T>(static_cast<compute_t<T>>(load_as_register(out[c * stride]) + values[c]));
-      }
+    if (row.accumulate && stride == 1) {
+      LOCUS_IVDEP
+      for (std::int64_t c = 0; c < n; ++c) out[c] = sum_of(out[c], values[c]);
+    } else if (row.accumulate) {
+      for (std::int64_t c = 0; c < n; ++c) out[c * stride] = sum_of(out[c * stride], values[c]);
     } else if (stride == 1) {
       LOCUS_IVDEP
       for (std::int64_t c = 0; c < n; ++c) out[c] = from_register<T>(values[c]);
