@@ -137,10 +137,11 @@ class Reduction {
     const bool dense_columns = prefers_columns();
     by_columns_ = dense_columns || has_short_runs();
     columns_ = by_columns_ ? kept.inner_extent() : 1;
-    const std::int64_t widest = dense_columns ? tile_size : short_tile;
+    const std::int64_t widest = dense_columns ? widest_columns() : short_tile;
     width_ = columns_ < widest ? columns_ : widest;
     tiles_per_row_ = (columns_ + width_ - 1) / width_;
     block_ = by_columns_ ? (reduce_block + width_ - 1) / width_ : reduce_block;
+    if (by_columns_ && block_ < least_rows) block_ = least_rows;
   }
 
   void run() const {
@@ -177,9 +178,11 @@ class Reduction {
  private:
   static constexpr std::int64_t most_partials = 128;  ///< per output
   static constexpr std::int64_t shortest_run = 48;
+  static constexpr std::int64_t widest_tile = 2048;
+  static constexpr std::int64_t least_rows = 32;       ///< of a block of columns
   static constexpr std::int64_t short_tile = 128;      ///< so many short runs stay in the first-level cache
   static constexpr std::int64_t most_row_tasks = 256;  ///< into which outputs that are folded by runs are grouped
-  static constexpr std::size_t totals_bytes = static_cast<std::size_t>(tile_size) * 32;
+  static constexpr std::size_t totals_bytes = std::size_t{16} << 10;
 
   /// Memory for partial results.
   class PartialResults {
@@ -209,6 +212,18 @@ class Reduction {
       runs += run == 1 ? weight : 0;
     }
     return columns > runs;
+  }
+
+  /// Outputs folded side by side: as many as totals and tiles have room for. The wider, the more of a row is read at
+  /// once.
+  [[nodiscard]] std::int64_t widest_columns() const {
+    std::int64_t widest =
+        locus::detail::smaller(widest_tile, static_cast<std::int64_t>(totals_bytes / loops_.accumulator_bytes));
+    for (int i = 0; i < reduced_.operands; ++i) {
+      const bool is_staged = !operands_[i].is_index && !(operands_[i].data && kept_.inner_stride(i) == 1);
+      if (is_staged) widest = locus::detail::smaller(widest, std::int64_t{Stage::tile_bytes} / operands_[i].size);
+    }
+    return widest;
   }
 
   /// Runs that would not fill vectors are folded as columns, too.
