@@ -5,7 +5,6 @@
 #include <locus/data/sampler.hpp>
 #include <locus/tensor/copy.hpp>
 
-#include <cmath>
 #include <cstring>
 
 namespace locus::inline LOCUS_ABI::data {
@@ -107,7 +106,7 @@ class LabelledImages {
                                                                             double fraction, std::uint64_t seed = 0) {
   const std::int64_t size = dataset.size();
   const bool is_share = fraction > 0 && fraction < 1;
-  const std::int64_t first = is_share ? std::llround(static_cast<double>(size) * fraction) : 0;
+  const std::int64_t first = is_share ? __builtin_llround(static_cast<double>(size) * fraction) : 0;
   if (first < 1 || first >= size) {
     fail<ArgumentError>({"random_split: a fraction of ", fraction, " of ", size,
                          " samples; expected one between 0 and 1 that leaves samples on both sides"});
