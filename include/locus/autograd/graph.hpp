@@ -128,7 +128,7 @@ class TensorNode : public GraphNode {
   [[nodiscard]] virtual LastActivation<T, D> last_activation() const { return {}; }
 
  private:
-  [[nodiscard]] bool is_recorded() const { return keeps_ && detail::recording; }
+  [[nodiscard]] bool is_recorded() const { return keeps_ && detail::is_recording(); }
   /// f(*this) before each replay of the step that is being recorded.
   template <class F>
   void at_replay(const F& f) {

@@ -42,7 +42,7 @@ class Buffer {
   /// The same; and where a step is being recorded, its replays change the contents too.
   void changed_by_step() const {
     changed();
-    if (detail::recording) [[unlikely]]
+    if (detail::is_recording()) [[unlikely]]
       detail::at_replay([buffer = *this] { buffer.changed(); });
   }
   [[nodiscard]] friend bool operator==(const Buffer& a, const Buffer& b) { return a.block_ == b.block_; }

@@ -99,54 +99,7 @@ LOCUS_COLD inline void print_launch(const char* device, const LaunchDescription&
   return bytes;
 }
 
-/// Bytes of an element of a verb's operand; 0 where it has no memory: null, or its index.
-[[nodiscard]] inline std::int64_t element_bytes(LinearIndex) { return 0; }
-template <class T>
-[[nodiscard]] std::int64_t element_bytes(T* data) {
-  return data ? static_cast<std::int64_t>(sizeof(T)) : 0;
-}
-template <class... X, int... i>
-void get_element_bytes(const Pack<X...>& operands, std::int64_t* bytes, std::integer_sequence<int, i...>) {
-  ((bytes[i] = element_bytes(get<i>(operands))), ...);
-}
-
 // Descriptions of what a Backend is asked. `function`: type_text<F>(), so that they are compiled once for all functors.
-
-[[nodiscard]] LOCUS_COLD inline LaunchDescription describe_map(const char* function, int rank,
-                                                               const std::int64_t* extent,
-                                                               const std::int64_t (*stride)[max_rank],
-                                                               std::span<const std::int64_t> element_bytes) {
-  LaunchDescription launch{"map", function, Shape(std::span(extent, static_cast<std::size_t>(rank)))};
-  for (std::size_t i = 0; i < element_bytes.size(); ++i)
-    launch.bytes += touched_bytes(rank, extent, stride[i], element_bytes[i]);
-  return launch;
-}
-template <class... I, class... O>
-[[nodiscard]] LOCUS_COLD LaunchDescription describe_map(const char* function,
-                                                        const Plan<static_cast<int>(sizeof...(I) + sizeof...(O))>& plan,
-                                                        const Pack<I...>& inputs, const Pack<O*...>& outputs) {
-  std::int64_t bytes[sizeof...(I) + sizeof...(O)];
-  get_element_bytes(inputs, bytes, std::make_integer_sequence<int, sizeof...(I)>{});
-  get_element_bytes(outputs, bytes + sizeof...(I), std::make_integer_sequence<int, sizeof...(O)>{});
-  return describe_map(function, plan.rank, plan.extent, plan.stride, bytes);
-}
-
-template <class... I, class T>
-[[nodiscard]] LOCUS_COLD LaunchDescription describe_reduce(const char* function,
-                                                           const ReducePlan<static_cast<int>(sizeof...(I))>& plan,
-                                                           const Pack<I...>& inputs, const T* out) {
-  const auto& kept = plan.kept;
-  const auto& reduced = plan.reduced;
-  std::int64_t bytes[sizeof...(I) + 1] = {};
-  get_element_bytes(inputs, bytes, std::make_integer_sequence<int, sizeof...(I)>{});
-  LaunchDescription launch{"reduce", function, Shape{kept.elements, reduced.elements}};
-  launch.bytes = touched_bytes(kept.rank, kept.extent, kept.stride[sizeof...(I)], element_bytes(out));
-  for (std::size_t i = 0; i < sizeof...(I); ++i) {
-    launch.bytes += touched_bytes(kept.rank, kept.extent, kept.stride[i], bytes[i]) *
-                    touched_bytes(reduced.rank, reduced.extent, reduced.stride[i], 1);
-  }
-  return launch;
-}
 
 /// Row functors may say how many bytes they move for each element of their rows.
 template <class F>
