@@ -223,7 +223,7 @@ template <class X>
 }
 
 /// throws StaleError naming the operation
-LOCUS_OUT_OF_LINE inline void require_unchanged(const char* operation, std::span<const SavedState> values,
+LOCUS_OUT_OF_LINE inline void require_unchanged(const char* operation, Span<const SavedState> values,
                                                 const std::uint32_t* versions) {
   for (const SavedState& value : values) {
     if (value.version == *versions++) continue;

@@ -39,7 +39,7 @@ class LabelledImages {
   }
 
   /// The samples at these positions, sharing the bytes. throws IndexError
-  [[nodiscard]] LabelledImages subset(std::span<const std::int64_t> positions) const {
+  [[nodiscard]] LabelledImages subset(Span<const std::int64_t> positions) const {
     LabelledImages part = *this;
     std::vector<std::int64_t> chosen;
     chosen.reserve(positions.size());
@@ -56,7 +56,7 @@ class LabelledImages {
 
   /// Copies samples to dense memory for positions.size() images, as T = scale * byte. throws IndexError
   template <class T>
-  void gather(std::span<const std::int64_t> positions, T scale, T* images, std::int64_t* labels) const {
+  void gather(Span<const std::int64_t> positions, T scale, T* images, std::int64_t* labels) const {
     const std::int64_t pixels = elements(sample_shape());
     for (std::size_t i = 0; i < positions.size(); ++i) {
       const auto at = stored(positions[i]);
@@ -112,9 +112,9 @@ class LabelledImages {
                          " samples; expected one between 0 and 1 that leaves samples on both sides"});
   }
   const auto order = RandomSampler{size, seed}.order(0);
-  const std::span all(order);
+  const Span<const std::int64_t> all(order);
   return {dataset.subset(all.first(static_cast<std::size_t>(first))),
-          dataset.subset(all.subspan(static_cast<std::size_t>(first)))};
+          dataset.subset(all.from(static_cast<std::size_t>(first)))};
 }
 
 }  // namespace locus::inline LOCUS_ABI::data

@@ -221,7 +221,7 @@ class Epoch : public Counted {
 
   [[nodiscard]] Batch<Staged, Place> prepare(std::int64_t first, std::int64_t count) const {
     Batch<Staged, Place> batch = empty_batch(count);
-    const std::span positions(order_.data() + first, static_cast<std::size_t>(count));
+    const Span<const std::int64_t> positions(order_.data() + first, static_cast<std::size_t>(count));
     constexpr Staged scale = std::is_same_v<Staged, std::uint8_t> ? Staged(1) : Staged(1.0 / 255.0);
     dataset_.gather(positions, scale, batch.images.data(), batch.labels.data());
     return batch;

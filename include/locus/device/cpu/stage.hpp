@@ -142,7 +142,9 @@ struct PlanView {
   [[nodiscard]] std::int64_t inner_extent() const { return extent[rank - 1]; }
   [[nodiscard]] std::int64_t inner_stride(int operand) const { return stride[operand][rank - 1]; }
 
-  [[nodiscard]] Shape extents() const { return Shape(std::span(extent, static_cast<std::size_t>(rank))); }
+  [[nodiscard]] Shape extents() const {
+    return Shape(Span<const std::int64_t>(extent, static_cast<std::size_t>(rank)));
+  }
   /// Bytes of an operand that a walk over the plan reads or writes.
   [[nodiscard]] std::int64_t touched_bytes(int i, const ByteOperand& operand) const {
     return operand.data ? locus::detail::touched_bytes(rank, extent, stride[i], operand.size) : 0;
