@@ -13,7 +13,7 @@ class GraphNode;
 
 namespace detail {
 /// Order of creation, which is an order in which every node comes after its inputs.
-inline std::atomic<std::uint64_t> next_node_number{1};
+inline Atomic<std::uint64_t> next_node_number{1};
 }  // namespace detail
 
 /// A recorded operation, or a leaf that gradients are collected for.
@@ -55,7 +55,7 @@ class GraphNode : public Counted {
  private:
   friend class BackwardWalk;
 
-  std::uint64_t number_ = detail::next_node_number.fetch_add(1, std::memory_order_relaxed);
+  std::uint64_t number_ = detail::next_node_number.fetch_add(1, Order::relaxed);
   std::uint64_t visited_ = 0;
   std::uint64_t uses_ = 0;  ///< how often the latest walk came here: as many gradients it adds at most
   GraphNode* next_disposed_ = nullptr;
@@ -315,7 +315,7 @@ class BackwardWalk {
     ++node.uses_;
   }
 
-  std::uint64_t mark_ = detail::next_node_number.fetch_add(1, std::memory_order_relaxed);
+  std::uint64_t mark_ = detail::next_node_number.fetch_add(1, Order::relaxed);
   std::vector<GraphNode*> nodes_;
 };
 

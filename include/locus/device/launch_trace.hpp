@@ -1,11 +1,11 @@
 #pragma once
 // LOCUS_TRACE=1: a line on stderr for every launch, with the expression that it computes.
 
+#include <locus/core/atomic.hpp>
 #include <locus/core/stopwatch.hpp>
 #include <locus/device/expression_text.hpp>
 #include <locus/device/verbs.hpp>
 
-#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 
@@ -17,8 +17,8 @@ namespace detail {
   const char* const text = std::getenv(variable);
   return text && *text != '\0' && std::string_view(text) != "0";
 }
-[[nodiscard]] LOCUS_OUT_OF_LINE inline std::atomic<bool>& tracing() {
-  static std::atomic<bool> traces{is_switched_on("LOCUS_TRACE")};
+[[nodiscard]] LOCUS_OUT_OF_LINE inline Atomic<bool>& tracing() {
+  static Atomic<bool> traces{is_switched_on("LOCUS_TRACE")};
   return traces;
 }
 }  // namespace detail
@@ -28,8 +28,8 @@ namespace detail {
 /// of the peak bandwidth and the grid too. At first what LOCUS_TRACE in the environment says: 1, or 0 or nothing.
 ///
 ///     locus: cpu  map  0.0210 ms  12 MB  571 GB/s  (1000, 1000)  relu(x0 * x1 + c)
-inline void trace_launches(bool traced) { detail::tracing().store(traced, std::memory_order_relaxed); }
-[[nodiscard]] inline bool launches_are_traced() { return detail::tracing().load(std::memory_order_relaxed); }
+inline void trace_launches(bool traced) { detail::tracing().store(traced, Order::relaxed); }
+[[nodiscard]] inline bool launches_are_traced() { return detail::tracing().load(Order::relaxed); }
 
 namespace detail {
 
@@ -48,11 +48,11 @@ struct LaunchRanges {
   void (*push)(const char* name);
   void (*pop)();
 };
-inline std::atomic<const LaunchRanges*> launch_ranges{nullptr};
+inline Atomic<const LaunchRanges*> launch_ranges{nullptr};
 
 /// Whether anyone wants to know of launches.
 [[nodiscard]] inline bool launches_are_observed() {
-  return launches_are_traced() || launch_ranges.load(std::memory_order_relaxed) != nullptr;
+  return launches_are_traced() || launch_ranges.load(Order::relaxed) != nullptr;
 }
 
 LOCUS_COLD inline void push_range(const LaunchRanges& ranges, const LaunchDescription& launch) {
@@ -132,7 +132,7 @@ class HostTrace {
       end(launch_);
   }
   LOCUS_COLD void begin(const LaunchDescription& launch) {
-    const LaunchRanges* const ranges = launch_ranges.load(std::memory_order_relaxed);
+    const LaunchRanges* const ranges = launch_ranges.load(Order::relaxed);
     if (ranges) push_range(*ranges, launch);
     launch_ = new Launch{launch, ranges, {}};
   }
