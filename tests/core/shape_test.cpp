@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <limits>
 #include <locus/core/shape.hpp>
+#include <span>
 #include <vector>
 
 using namespace locus;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <span>
 
 using namespace locus;
 using data::LabelledImages;

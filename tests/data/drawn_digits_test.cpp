@@ -143,6 +143,8 @@ TEST_CASE("wrong labels and counts are refused") {
   CHECK_THROWS_WITH_AS(data::draw_digit(image, 10, 0, 0), "draw_digit: there is no digit 10; expected 0 to 9",
                        IndexError);
   CHECK_THROWS_AS(data::draw_digit(image, -1, 0, 0), IndexError);
+  CHECK_THROWS_WITH_AS(data::draw_digit({image.data(), 28}, 1, 0, 0),
+                       "draw_digit: room for 28 pixels; expected 28 x 28", ArgumentError);
   CHECK_THROWS_WITH_AS((void)data::draw_digits(-2, 0), "draw_digits: cannot draw -2 digits; expected 0 or more",
                        ArgumentError);
 }

@@ -109,9 +109,9 @@ LOCUS_DEVICE_TEST("profilers are told of every launch", D) {
   static const detail::LaunchRanges ranges{[](const char* name) { told.emplace_back(name); },
                                            [] { told.emplace_back("end"); }};
   const auto x = full<float, D>({100}, 2.f);
-  detail::launch_ranges = &ranges;
+  detail::launch_ranges.store(&ranges);
   const Tensor y = tanh(x);
-  detail::launch_ranges = nullptr;
+  detail::launch_ranges.store(nullptr);
   const Tensor z = tanh(x);
   CHECK(told == std::vector<std::string>{"map tanh(x0)", "end"});
 }

@@ -1,6 +1,7 @@
 #include <locus/optim/sgd.hpp>
 #include <locus/tensor/factory.hpp>
 
+#include <cmath>
 #include <optim/trajectory.hpp>
 
 using namespace locus;

@@ -1,7 +1,9 @@
 #include <locus/tensor/factory.hpp>
 
 #include <array>
+#include <iterator>
 #include <list>
+#include <span>
 #include <sstream>
 #include <support/device_list.hpp>
 #include <support/reference.hpp>

@@ -2,6 +2,7 @@
 #include <locus/tensor/factory.hpp>
 #include <locus/tensor/print.hpp>
 
+#include <cmath>
 #include <sstream>
 #include <support/device_list.hpp>
 

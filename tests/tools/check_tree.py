@@ -23,6 +23,9 @@ COSTLY = {"algorithm": "core/bounds.hpp", "memory": "core/shared.hpp", "function
           "tuple": "core/pack.hpp", "iostream": "<cstdio>", "sstream": "join()", "random": "core/rng.hpp",
           "regex": "code of its own", "chrono": "core/stopwatch.hpp", "thread": "core/thread.hpp",
           "mutex": "core/thread.hpp", "condition_variable": "core/thread.hpp"}
+# And those that cost a plain C++ compiler much, but nvcc, which includes most of them anyway, little.
+COSTLY_WITHOUT_NVCC = COSTLY | {"atomic": "core/atomic.hpp", "cmath": "core/math.hpp or the compiler's builtins",
+                                "iterator": "<string>, which has its concepts", "span": "core/span.hpp"}
 CUDA_BRIDGE = re.compile(r"device/cuda\w*\.hpp")
 
 
@@ -47,8 +50,9 @@ def check_public(root, path):
     if folder is not None and folder not in RANKS:
         problems.append(f"folder {folder} has no rank in check_tree.py")
     for bracket, target in included(text):
-        if target in COSTLY and folder != "io":  # which no program has without asking for it
-            problems.append(f"includes <{target}>, which every program would compile; use {COSTLY[target]}")
+        if target in COSTLY_WITHOUT_NVCC and folder != "io":  # which no program has without asking for it
+            instead = COSTLY_WITHOUT_NVCC[target]
+            problems.append(f"includes <{target}>, which every program would compile; use {instead}")
         if bracket == '"':
             problems.append(f'includes "{target}"; write <locus/...>')
         elif target.startswith("locus/cuda/"):

@@ -69,7 +69,7 @@ class Context {
   }
 
   /// After each launch. throws what it reports, naming it and what it ran over; with LOCUS_SYNC=1, what it did too
-  void launched(const char* verb, std::span<const std::int64_t> extents) {
+  void launched(const char* verb, Span<const std::int64_t> extents) {
     cudaError_t error = cudaGetLastError();
     if (error == cudaSuccess && launches_are_awaited() && !captured_step_) error = cudaStreamSynchronize(stream());
     if (error != cudaSuccess) [[unlikely]]

@@ -19,7 +19,7 @@ class LaunchTrace {
   }
 
   LOCUS_COLD void begin(const locus::detail::LaunchDescription& description) {
-    launch_ = new Launch{description, locus::detail::launch_ranges.load(std::memory_order_relaxed)};
+    launch_ = new Launch{description, locus::detail::launch_ranges.load(locus::Order::relaxed)};
     if (launch_->ranges) push_range(*launch_->ranges, description);
     if (!launches_are_traced() || context_.captured_step()) return;
     for (cudaEvent_t* event : {&launch_->begin, &launch_->end}) check(cudaEventCreate(event), "cudaEventCreate");

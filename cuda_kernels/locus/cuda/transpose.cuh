@@ -37,7 +37,7 @@ void transpose(Context& context, const Piece& whole, const Word* source, Word* t
   for_each_part(whole, false, [&](const Piece& piece) {
     ++locus::detail::launches.map;
     const Transposition t(whole, piece);
-    const std::span<const int64_t> extents(piece.extent, static_cast<std::size_t>(piece.rank));
+    const Span<const int64_t> extents(piece.extent, static_cast<std::size_t>(piece.rank));
     LaunchTrace trace(context);
     if (locus::detail::launches_are_observed()) [[unlikely]]
       trace.begin({"map (transpose)", nullptr, Shape(extents), 2 * piece.elements * int64_t{sizeof(Word)}});

@@ -13,7 +13,7 @@ class GraphNode;
 
 namespace detail {
 /// Order of creation, which is an order in which every node comes after its inputs.
-inline std::atomic<std::uint64_t> next_node_number{1};
+inline Atomic<std::uint64_t> next_node_number{1};
 }  // namespace detail
 
 /// A recorded operation, or a leaf that gradients are collected for.
@@ -55,7 +55,7 @@ class GraphNode : public Counted {
  private:
   friend class BackwardWalk;
 
-  std::uint64_t number_ = detail::next_node_number.fetch_add(1, std::memory_order_relaxed);
+  std::uint64_t number_ = detail::next_node_number.fetch_add(1, Order::relaxed);
   std::uint64_t visited_ = 0;
   std::uint64_t uses_ = 0;  ///< how often the latest walk came here: as many gradients it adds at most
   GraphNode* next_disposed_ = nullptr;
@@ -128,7 +128,7 @@ class TensorNode : public GraphNode {
   [[nodiscard]] virtual LastActivation<T, D> last_activation() const { return {}; }
 
  private:
-  [[nodiscard]] bool is_recorded() const { return keeps_ && detail::recording; }
+  [[nodiscard]] bool is_recorded() const { return keeps_ && detail::is_recording(); }
   /// f(*this) before each replay of the step that is being recorded.
   template <class F>
   void at_replay(const F& f) {
@@ -223,7 +223,7 @@ template <class X>
 }
 
 /// throws StaleError naming the operation
-LOCUS_OUT_OF_LINE inline void require_unchanged(const char* operation, std::span<const SavedState> values,
+LOCUS_OUT_OF_LINE inline void require_unchanged(const char* operation, Span<const SavedState> values,
                                                 const std::uint32_t* versions) {
   for (const SavedState& value : values) {
     if (value.version == *versions++) continue;
@@ -315,7 +315,7 @@ class BackwardWalk {
     ++node.uses_;
   }
 
-  std::uint64_t mark_ = detail::next_node_number.fetch_add(1, std::memory_order_relaxed);
+  std::uint64_t mark_ = detail::next_node_number.fetch_add(1, Order::relaxed);
   std::vector<GraphNode*> nodes_;
 };
 

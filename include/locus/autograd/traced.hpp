@@ -267,7 +267,7 @@ template <class X>
   if constexpr (X::role == Role::plain) return nullptr;
   else return x.node().get();
 }
-[[nodiscard]] inline bool wants_gradient(std::span<GraphNode* const> inputs) {
+[[nodiscard]] inline bool wants_gradient(Span<GraphNode* const> inputs) {
   for (GraphNode* input : inputs)
     if (input) return true;
   return false;

@@ -67,6 +67,14 @@
 #define LOCUS_IVDEP _Pragma("GCC ivdep")
 #endif
 
+/// A function of <math.h>: without nvcc, which includes that anyway, the compiler's builtin. It spares every file the
+/// 0.1 s of <cmath>. (Code for the host alone says __builtin_ itself.)
+#if LOCUS_NVCC
+#define LOCUS_MATH(function) ::function
+#else
+#define LOCUS_MATH(function) __builtin_##function
+#endif
+
 /// Whether the address sanitizer watches this program.
 #if defined(__SANITIZE_ADDRESS__)
 #define LOCUS_ADDRESS_SANITIZER 1

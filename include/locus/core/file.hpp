@@ -2,12 +2,12 @@
 // Writing files so that a reader sees the old content or the new, never half of it.
 
 #include <locus/core/check.hpp>
+#include <locus/core/span.hpp>
 
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -59,7 +59,7 @@ namespace detail {
 }
 
 /// Writes and closes; 0 or the errno of what failed.
-[[nodiscard]] inline int write_and_close(std::FILE* file, std::span<const std::string_view> parts, bool to_disk) {
+[[nodiscard]] inline int write_and_close(std::FILE* file, Span<const std::string_view> parts, bool to_disk) {
   int error = 0;
   for (const auto& part : parts)
     if (!error && std::fwrite(part.data(), 1, part.size(), file) != part.size()) error = errno;
@@ -82,7 +82,7 @@ inline void require_writable(const std::string& path) {
 /// Writes the parts, one after the other, to a temporary file beside `path`, then renames it. On failure `path` keeps
 /// its old content and nothing is left behind. A pipe or device such as /dev/stdout is written directly. throws
 /// DataError when the folder does not exist, may not be written, or the disk is full
-inline void write_file_atomically(const std::string& path, std::span<const std::string_view> parts) {
+inline void write_file_atomically(const std::string& path, Span<const std::string_view> parts) {
   if (path.empty()) fail<DataError>({"cannot write to a file without a name; expected a path"});
   const std::string target = detail::target_of(path);
   struct stat info {};
@@ -109,7 +109,7 @@ inline void write_file_atomically(const std::string& path, std::span<const std::
   }
 }
 inline void write_file_atomically(const std::string& path, std::string_view text) {
-  write_file_atomically(path, std::span(&text, 1));
+  write_file_atomically(path, Span<const std::string_view>(&text, 1));
 }
 
 }  // namespace io

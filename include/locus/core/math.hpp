@@ -10,7 +10,6 @@
 #include <locus/core/math/rounding.hpp>
 #include <locus/core/math/trigonometric.hpp>
 
-#include <cmath>
 #include <cstdint>
 #include <type_traits>
 

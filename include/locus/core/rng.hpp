@@ -2,10 +2,10 @@
 // Counter-based random numbers: number i of a seed is a function of (seed, i), the same on every device, in any order.
 
 #include <locus/core/check.hpp>
+#include <locus/core/span.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <utility>
 
 namespace locus::inline LOCUS_ABI {
@@ -213,7 +213,7 @@ class Philox {
 };
 
 /// Fisher-Yates, every order equally likely, the same for the same engine with every standard library.
-constexpr void shuffle(std::span<std::int64_t> values, Philox& engine) {
+constexpr void shuffle(Span<std::int64_t> values, Philox& engine) {
   for (std::size_t i = values.size(); i > 1; --i) {
     std::swap(values[i - 1], values[static_cast<std::size_t>(engine.bounded(static_cast<std::int64_t>(i)))]);
   }

@@ -2,10 +2,10 @@
 // Extents and strides of up to eight dimensions, kept inline.
 
 #include <locus/core/check.hpp>
+#include <locus/core/span.hpp>
 
 #include <cstdint>
 #include <initializer_list>
-#include <span>
 
 namespace locus::inline LOCUS_ABI {
 
@@ -15,8 +15,9 @@ inline constexpr int max_rank = 8;
 class Dims {
  public:
   constexpr Dims() = default;
-  constexpr Dims(std::initializer_list<std::int64_t> values) : Dims(std::span(values.begin(), values.size())) {}
-  LOCUS_OUT_OF_LINE explicit constexpr Dims(std::span<const std::int64_t> values) {
+  constexpr Dims(std::initializer_list<std::int64_t> values)
+      : Dims(Span<const std::int64_t>(values.begin(), values.size())) {}
+  LOCUS_OUT_OF_LINE explicit constexpr Dims(Span<const std::int64_t> values) {
     for (auto value : values) push_back(value);
   }
   [[nodiscard]] static constexpr Dims filled(int rank, std::int64_t value) {

@@ -5,7 +5,6 @@
 #include <locus/data/sampler.hpp>
 #include <locus/tensor/copy.hpp>
 
-#include <cmath>
 #include <cstring>
 
 namespace locus::inline LOCUS_ABI::data {
@@ -40,7 +39,7 @@ class LabelledImages {
   }
 
   /// The samples at these positions, sharing the bytes. throws IndexError
-  [[nodiscard]] LabelledImages subset(std::span<const std::int64_t> positions) const {
+  [[nodiscard]] LabelledImages subset(Span<const std::int64_t> positions) const {
     LabelledImages part = *this;
     std::vector<std::int64_t> chosen;
     chosen.reserve(positions.size());
@@ -57,7 +56,7 @@ class LabelledImages {
 
   /// Copies samples to dense memory for positions.size() images, as T = scale * byte. throws IndexError
   template <class T>
-  void gather(std::span<const std::int64_t> positions, T scale, T* images, std::int64_t* labels) const {
+  void gather(Span<const std::int64_t> positions, T scale, T* images, std::int64_t* labels) const {
     const std::int64_t pixels = elements(sample_shape());
     for (std::size_t i = 0; i < positions.size(); ++i) {
       const auto at = stored(positions[i]);
@@ -107,15 +106,15 @@ class LabelledImages {
                                                                             double fraction, std::uint64_t seed = 0) {
   const std::int64_t size = dataset.size();
   const bool is_share = fraction > 0 && fraction < 1;
-  const std::int64_t first = is_share ? std::llround(static_cast<double>(size) * fraction) : 0;
+  const std::int64_t first = is_share ? __builtin_llround(static_cast<double>(size) * fraction) : 0;
   if (first < 1 || first >= size) {
     fail<ArgumentError>({"random_split: a fraction of ", fraction, " of ", size,
                          " samples; expected one between 0 and 1 that leaves samples on both sides"});
   }
   const auto order = RandomSampler{size, seed}.order(0);
-  const std::span all(order);
+  const Span<const std::int64_t> all(order);
   return {dataset.subset(all.first(static_cast<std::size_t>(first))),
-          dataset.subset(all.subspan(static_cast<std::size_t>(first)))};
+          dataset.subset(all.from(static_cast<std::size_t>(first)))};
 }
 
 }  // namespace locus::inline LOCUS_ABI::data

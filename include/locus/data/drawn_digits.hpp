@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 namespace locus::inline LOCUS_ABI {
@@ -78,7 +77,7 @@ inline constexpr Pen nine_slanted[] = {{76, 8},  {44, -2}, {16, 16}, {20, 48}, {
 
 struct Glyph {
   int label;
-  std::span<const Pen> pens;
+  Span<const Pen> pens;
 };
 inline constexpr Glyph glyphs[] = {
     {0, zero_oval},     {0, zero_slim},   {1, one_bar},       {1, one_flag},     {1, one_foot},     {2, two_flat},
@@ -191,7 +190,7 @@ class DistanceField {
 };
 
 /// Draws one stroke: between two inner points the curve passes half way, at a point given twice it turns.
-inline void add_stroke(DistanceField& field, std::span<const Pen> pens, const Hand& hand, Philox& random) {
+inline void add_stroke(DistanceField& field, Span<const Pen> pens, const Hand& hand, Philox& random) {
   Point start = hand.place(pens[0], random), control = hand.place(pens[1], random);
   for (std::size_t i = 2; i < pens.size(); ++i) {
     const Point next = pens[i] == pens[i - 1] ? control : hand.place(pens[i], random);
@@ -202,20 +201,22 @@ inline void add_stroke(DistanceField& field, std::span<const Pen> pens, const Ha
   }
 }
 
-inline void add_glyph(DistanceField& field, std::span<const Pen> pens, const Hand& hand, Philox& random) {
+inline void add_glyph(DistanceField& field, Span<const Pen> pens, const Hand& hand, Philox& random) {
   while (!pens.empty()) {
     std::size_t length = 0;
     while (length < pens.size() && !(pens[length] == up)) ++length;
     add_stroke(field, pens.first(length), hand, random);
-    pens = pens.subspan(locus::detail::smaller(length + 1, pens.size()));
+    pens = pens.from(locus::detail::smaller(length + 1, pens.size()));
   }
 }
 
 }  // namespace detail
 
 /// Draws the digit `label` in ink of up to 255 on 0, row by row: the same image for the same (label, seed, index).
-/// cost: about 15 us          throws IndexError unless label is 0 to 9
-inline void draw_digit(std::span<std::uint8_t, 784> image, int label, std::uint64_t seed, std::uint64_t index) {
+/// cost: about 15 us          throws IndexError unless label is 0 to 9, ArgumentError unless image has
+/// 784 pixels
+inline void draw_digit(Span<std::uint8_t> image, int label, std::uint64_t seed, std::uint64_t index) {
+  if (image.size() != 784) fail<ArgumentError>({"draw_digit: room for ", image.size(), " pixels; expected 28 x 28"});
   if (label < 0 || label > 9) fail<IndexError>({"draw_digit: there is no digit ", label, "; expected 0 to 9"});
   Philox random(seed, 4, index);  // numbers 0 to 3 of the stream are for whoever chooses the label
   const detail::Glyph& glyph = detail::pick_glyph(label, random);
@@ -246,8 +247,7 @@ struct DrawnDigits {
   DrawnDigits digits{std::vector<std::uint8_t>(size * 784), std::vector<std::int64_t>(size)};
   for (std::size_t i = 0; i < size; ++i) {
     digits.labels[i] = Philox(seed, 0, i).bounded(10);
-    draw_digit(std::span<std::uint8_t, 784>(digits.images.data() + i * 784, 784), static_cast<int>(digits.labels[i]),
-               seed, i);
+    draw_digit({digits.images.data() + i * 784, 784}, static_cast<int>(digits.labels[i]), seed, i);
   }
   return digits;
 }

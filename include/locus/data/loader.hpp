@@ -2,6 +2,7 @@
 // Batches of a data set on a device, prepared on another thread while the last ones are used. To a GPU, the next batch
 // is copied while this one is used.
 
+#include <locus/core/atomic.hpp>
 #include <locus/core/bounds.hpp>
 #include <locus/core/random.hpp>
 #include <locus/core/thread.hpp>
@@ -9,7 +10,6 @@
 #include <locus/expr/operators.hpp>
 #include <locus/tensor/copy_async.hpp>
 
-#include <atomic>
 #include <exception>
 
 namespace locus::inline LOCUS_ABI::data {
@@ -137,9 +137,9 @@ class Epoch : public Counted {
         delivery_(device),
         worker_(&work, this) {}
   ~Epoch() {
-    stopped_.store(true, std::memory_order_relaxed);
+    stopped_.store(true, Order::relaxed);
     taken_.fetch_add(1);
-    taken_.notify_one();
+    taken_.notify();
   }
 
   /// Puts the next batch into `batch`; false at the end, after which it is not to be asked again. Exceptions of the
@@ -147,7 +147,7 @@ class Epoch : public Counted {
   [[nodiscard]] bool next(Batch<T, D>& batch) {
     batch = {};  // its memory, first
     const auto take = [this](StagedBatch<T, D>& staged) { return this->take(staged); };
-    const auto is_ready = [this] { return prepared_.load() != taken_.load(std::memory_order_relaxed); };
+    const auto is_ready = [this] { return prepared_.load() != taken_.load(Order::relaxed); };
     if (delivery_.next(batch, take, is_ready)) return true;
     if (failure_) std::rethrow_exception(failure_);
     return false;
@@ -156,7 +156,7 @@ class Epoch : public Counted {
  private:
   /// Waits for the next prepared batch; false at the end of the epoch, or of the worker.
   [[nodiscard]] bool take(Batch<Staged, Place>& staged) {
-    const std::uint32_t position = taken_.load(std::memory_order_relaxed);
+    const std::uint32_t position = taken_.load(Order::relaxed);
     prepared_.wait(position);
     staged = std::move(ring_[position % ring_.size()]);
     if (!staged.images.buffer()) return false;
@@ -164,7 +164,7 @@ class Epoch : public Counted {
     // sees the other's store. Otherwise both could go to sleep.
     taken_.store(position + 1);
     const std::uint32_t ready = prepared_.load() - (position + 1);
-    if (ready == ring_.size() / 2) taken_.notify_one();  // wakes the worker rarely
+    if (ready == ring_.size() / 2) taken_.notify();  // wakes the worker rarely
     return true;
   }
 
@@ -190,17 +190,16 @@ class Epoch : public Counted {
 
   /// Waits for room and adds a batch; an empty one ends the epoch. False if the epoch was given up.
   bool put(Batch<Staged, Place> batch) {
-    const std::uint32_t position = prepared_.load(std::memory_order_relaxed);
+    const std::uint32_t position = prepared_.load(Order::relaxed);
     const auto room = static_cast<std::uint32_t>(ring_.size());
     std::uint32_t taken = taken_.load();
     if (position - taken == room) {
-      for (; position - taken > room / 2 && !stopped_.load(std::memory_order_relaxed); taken = taken_.load())
-        taken_.wait(taken);
+      for (; position - taken > room / 2 && !stopped_.load(Order::relaxed); taken = taken_.load()) taken_.wait(taken);
     }
-    if (stopped_.load(std::memory_order_relaxed)) return false;
+    if (stopped_.load(Order::relaxed)) return false;
     ring_[position % room] = std::move(batch);
     prepared_.store(position + 1);
-    prepared_.notify_one();
+    prepared_.notify();
     return true;
   }
 
@@ -221,7 +220,7 @@ class Epoch : public Counted {
 
   [[nodiscard]] Batch<Staged, Place> prepare(std::int64_t first, std::int64_t count) const {
     Batch<Staged, Place> batch = empty_batch(count);
-    const std::span positions(order_.data() + first, static_cast<std::size_t>(count));
+    const Span<const std::int64_t> positions(order_.data() + first, static_cast<std::size_t>(count));
     constexpr Staged scale = std::is_same_v<Staged, std::uint8_t> ? Staged(1) : Staged(1.0 / 255.0);
     dataset_.gather(positions, scale, batch.images.data(), batch.labels.data());
     return batch;
@@ -231,8 +230,8 @@ class Epoch : public Counted {
   LoaderOptions options_;
   std::vector<std::int64_t> order_;
   std::vector<Batch<Staged, Place>> ring_;
-  std::atomic<std::uint32_t> prepared_{0}, taken_{0};  ///< batches so far; those between are in the ring
-  std::atomic<bool> stopped_{false};
+  Signal prepared_{0}, taken_{0};  ///< batches so far; those between are in the ring
+  Atomic<bool> stopped_{false};
   std::exception_ptr failure_;  ///< set before the last batch, which is empty
   Delivery<T, D> delivery_;
   Thread worker_;  // last: it uses what stands above

@@ -11,7 +11,9 @@ namespace locus::inline LOCUS_ABI::data {
 /// Says which samples an epoch visits, and in which order; how many is the same in every epoch. A loader takes the
 /// samplers below or one of your own.
 template <class S>
-concept Sampler = std::copyable<S> && requires(const S& sampler, std::uint64_t epoch) {
+concept Sampler = requires(S& to, const S& sampler, std::uint64_t epoch) {
+  S(sampler);
+  to = sampler;
   { sampler.order(epoch) } -> std::same_as<std::vector<std::int64_t>>;
   { sampler.size() } -> std::same_as<std::int64_t>;
 };

@@ -1,10 +1,9 @@
 #pragma once
 // Reference-counted memory of one device, with the counter that tells when its contents changed.
 
+#include <locus/core/atomic.hpp>
 #include <locus/core/shared.hpp>
 #include <locus/device/recording.hpp>
-
-#include <atomic>
 
 namespace locus::inline LOCUS_ABI {
 
@@ -35,14 +34,14 @@ class Buffer {
   [[nodiscard]] bool unique() const { return block_ && block_->has_one_owner(); }
 
   /// How often the contents were changed in place. Copies of the handle see the same number.
-  [[nodiscard]] std::uint32_t version() const { return block_ ? block_->version.load(std::memory_order_relaxed) : 0; }
+  [[nodiscard]] std::uint32_t version() const { return block_ ? block_->version.load(Order::relaxed) : 0; }
   void changed() const {
-    if (block_) block_->version.fetch_add(1, std::memory_order_relaxed);
+    if (block_) block_->version.fetch_add(1, Order::relaxed);
   }
   /// The same; and where a step is being recorded, its replays change the contents too.
   void changed_by_step() const {
     changed();
-    if (detail::recording) [[unlikely]]
+    if (detail::is_recording()) [[unlikely]]
       detail::at_replay([buffer = *this] { buffer.changed(); });
   }
   [[nodiscard]] friend bool operator==(const Buffer& a, const Buffer& b) { return a.block_ == b.block_; }
@@ -59,7 +58,7 @@ class Buffer {
     std::size_t bytes;
     void* data;
     Shared<Block> whole;  ///< whose part this is
-    std::atomic<std::uint32_t> version{0};
+    Atomic<std::uint32_t> version{0};
   };
 
   Shared<Block> block_;

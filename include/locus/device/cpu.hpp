@@ -48,9 +48,6 @@ struct Backend<Cpu> {
                   const Pack<I...>& inputs, const Pack<O*...>& outputs) {
     if (plan.elements == 0) return;
     ++detail::launches.map;
-    detail::HostTrace trace;
-    if (detail::launches_are_observed()) [[unlikely]]
-      trace.begin(detail::describe_map(detail::type_text<F>(), plan, inputs, outputs));
     cpu::map(plan, f, inputs, outputs);
   }
 
@@ -72,9 +69,6 @@ struct Backend<Cpu> {
                      const Pack<I...>& inputs, const T* previous, T* out) {
     if (plan.kept.elements == 0) return;
     ++detail::launches.reduce;
-    detail::HostTrace trace;
-    if (detail::launches_are_observed()) [[unlikely]]
-      trace.begin(detail::describe_reduce(detail::type_text<F>(), plan, inputs, out));
     cpu::reduce(plan, f, op, inputs, previous, out);
   }
 

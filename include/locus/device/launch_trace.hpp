@@ -1,11 +1,11 @@
 #pragma once
 // LOCUS_TRACE=1: a line on stderr for every launch, with the expression that it computes.
 
+#include <locus/core/atomic.hpp>
 #include <locus/core/stopwatch.hpp>
 #include <locus/device/expression_text.hpp>
 #include <locus/device/verbs.hpp>
 
-#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 
@@ -17,8 +17,8 @@ namespace detail {
   const char* const text = std::getenv(variable);
   return text && *text != '\0' && std::string_view(text) != "0";
 }
-[[nodiscard]] LOCUS_OUT_OF_LINE inline std::atomic<bool>& tracing() {
-  static std::atomic<bool> traces{is_switched_on("LOCUS_TRACE")};
+[[nodiscard]] LOCUS_OUT_OF_LINE inline Atomic<bool>& tracing() {
+  static Atomic<bool> traces{is_switched_on("LOCUS_TRACE")};
   return traces;
 }
 }  // namespace detail
@@ -28,8 +28,8 @@ namespace detail {
 /// of the peak bandwidth and the grid too. At first what LOCUS_TRACE in the environment says: 1, or 0 or nothing.
 ///
 ///     locus: cpu  map  0.0210 ms  12 MB  571 GB/s  (1000, 1000)  relu(x0 * x1 + c)
-inline void trace_launches(bool traced) { detail::tracing().store(traced, std::memory_order_relaxed); }
-[[nodiscard]] inline bool launches_are_traced() { return detail::tracing().load(std::memory_order_relaxed); }
+inline void trace_launches(bool traced) { detail::tracing().store(traced, Order::relaxed); }
+[[nodiscard]] inline bool launches_are_traced() { return detail::tracing().load(Order::relaxed); }
 
 namespace detail {
 
@@ -48,11 +48,11 @@ struct LaunchRanges {
   void (*push)(const char* name);
   void (*pop)();
 };
-inline std::atomic<const LaunchRanges*> launch_ranges{nullptr};
+inline Atomic<const LaunchRanges*> launch_ranges{nullptr};
 
 /// Whether anyone wants to know of launches.
 [[nodiscard]] inline bool launches_are_observed() {
-  return launches_are_traced() || launch_ranges.load(std::memory_order_relaxed) != nullptr;
+  return launches_are_traced() || launch_ranges.load(Order::relaxed) != nullptr;
 }
 
 LOCUS_COLD inline void push_range(const LaunchRanges& ranges, const LaunchDescription& launch) {
@@ -99,54 +99,7 @@ LOCUS_COLD inline void print_launch(const char* device, const LaunchDescription&
   return bytes;
 }
 
-/// Bytes of an element of a verb's operand; 0 where it has no memory: null, or its index.
-[[nodiscard]] inline std::int64_t element_bytes(LinearIndex) { return 0; }
-template <class T>
-[[nodiscard]] std::int64_t element_bytes(T* data) {
-  return data ? static_cast<std::int64_t>(sizeof(T)) : 0;
-}
-template <class... X, int... i>
-void get_element_bytes(const Pack<X...>& operands, std::int64_t* bytes, std::integer_sequence<int, i...>) {
-  ((bytes[i] = element_bytes(get<i>(operands))), ...);
-}
-
 // Descriptions of what a Backend is asked. `function`: type_text<F>(), so that they are compiled once for all functors.
-
-[[nodiscard]] LOCUS_COLD inline LaunchDescription describe_map(const char* function, int rank,
-                                                               const std::int64_t* extent,
-                                                               const std::int64_t (*stride)[max_rank],
-                                                               std::span<const std::int64_t> element_bytes) {
-  LaunchDescription launch{"map", function, Shape(std::span(extent, static_cast<std::size_t>(rank)))};
-  for (std::size_t i = 0; i < element_bytes.size(); ++i)
-    launch.bytes += touched_bytes(rank, extent, stride[i], element_bytes[i]);
-  return launch;
-}
-template <class... I, class... O>
-[[nodiscard]] LOCUS_COLD LaunchDescription describe_map(const char* function,
-                                                        const Plan<static_cast<int>(sizeof...(I) + sizeof...(O))>& plan,
-                                                        const Pack<I...>& inputs, const Pack<O*...>& outputs) {
-  std::int64_t bytes[sizeof...(I) + sizeof...(O)];
-  get_element_bytes(inputs, bytes, std::make_integer_sequence<int, sizeof...(I)>{});
-  get_element_bytes(outputs, bytes + sizeof...(I), std::make_integer_sequence<int, sizeof...(O)>{});
-  return describe_map(function, plan.rank, plan.extent, plan.stride, bytes);
-}
-
-template <class... I, class T>
-[[nodiscard]] LOCUS_COLD LaunchDescription describe_reduce(const char* function,
-                                                           const ReducePlan<static_cast<int>(sizeof...(I))>& plan,
-                                                           const Pack<I...>& inputs, const T* out) {
-  const auto& kept = plan.kept;
-  const auto& reduced = plan.reduced;
-  std::int64_t bytes[sizeof...(I) + 1] = {};
-  get_element_bytes(inputs, bytes, std::make_integer_sequence<int, sizeof...(I)>{});
-  LaunchDescription launch{"reduce", function, Shape{kept.elements, reduced.elements}};
-  launch.bytes = touched_bytes(kept.rank, kept.extent, kept.stride[sizeof...(I)], element_bytes(out));
-  for (std::size_t i = 0; i < sizeof...(I); ++i) {
-    launch.bytes += touched_bytes(kept.rank, kept.extent, kept.stride[i], bytes[i]) *
-                    touched_bytes(reduced.rank, reduced.extent, reduced.stride[i], 1);
-  }
-  return launch;
-}
 
 /// Row functors may say how many bytes they move for each element of their rows.
 template <class F>
@@ -179,7 +132,7 @@ class HostTrace {
       end(launch_);
   }
   LOCUS_COLD void begin(const LaunchDescription& launch) {
-    const LaunchRanges* const ranges = launch_ranges.load(std::memory_order_relaxed);
+    const LaunchRanges* const ranges = launch_ranges.load(Order::relaxed);
     if (ranges) push_range(*ranges, launch);
     launch_ = new Launch{launch, ranges, {}};
   }

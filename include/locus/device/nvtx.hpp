@@ -31,7 +31,7 @@ inline constexpr locus::detail::LaunchRanges launches{&push, &pop};
 }  // namespace detail
 
 /// Whether every launch of the process, on any device, is a range that is named by its verb and expression.
-inline void mark_launches(bool marked) { locus::detail::launch_ranges = marked ? &detail::launches : nullptr; }
+inline void mark_launches(bool marked) { locus::detail::launch_ranges.store(marked ? &detail::launches : nullptr); }
 
 /// A range from its construction to the end of its life, on the calling thread; they nest.
 ///

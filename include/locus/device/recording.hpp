@@ -37,20 +37,25 @@ class Recording {
 /// The one of the calling thread; null: there is none.
 inline thread_local Recording* recording = nullptr;
 
+/// Whether the calling thread records a step. Never without Cuda, which alone records: programs without it are spared
+/// the compilation of what only replays do.
+[[nodiscard]] inline bool is_recording() { return LOCUS_CUDA && recording; }
+
 /// Where a step is being recorded, f() is called before each of its replays.
 template <class F>
-void at_replay(const F& f) {
-  if (recording) [[unlikely]]
-    recording->at_replay(Shared<ReplayAction>(new ReplayActionOf<F>(f)));
+void at_replay([[maybe_unused]] const F& f) {
+  if constexpr (LOCUS_CUDA)
+    if (is_recording()) [[unlikely]]
+      recording->at_replay(Shared<ReplayAction>(new ReplayActionOf<F>(f)));
 }
 
 /// Where a step is being recorded, what is about to change on the host becomes what it is now if the recording is given
 /// up: then what was to count as done was not done. `place` lives as long as the step.
 template <class V>
-void restore_if_dropped(V& place) {
-  const auto restore = [&place, value = place] { place = value; };
-  if (recording) [[unlikely]]
-    recording->at_drop(Shared<ReplayAction>(new ReplayActionOf(restore)));
+void restore_if_dropped([[maybe_unused]] V& place) {
+  if constexpr (LOCUS_CUDA)
+    if (is_recording()) [[unlikely]]
+      recording->at_drop(Shared<ReplayAction>(new ReplayActionOf([&place, value = place] { place = value; })));
 }
 
 /// map with the functor that make() returns. Where a step is being recorded, each of its replays calls a copy of `make`

@@ -101,7 +101,7 @@ struct Remainder {
       const T rest = static_cast<T>(x % y);
       return rest != 0 && ((rest < 0) != (y < 0)) ? static_cast<T>(rest + y) : rest;
     } else {
-      const T rest = std::fmod(x, y);
+      const T rest = math::fmod(x, y);
       return rest != T(0) && ((rest < T(0)) != (y < T(0))) ? rest + y : rest;
     }
   }

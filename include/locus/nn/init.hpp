@@ -1,9 +1,8 @@
 #pragma once
 // Initial values of parameters, as in torch.nn.init.
 
+#include <locus/core/math.hpp>
 #include <locus/tensor/random.hpp>
-
-#include <cmath>
 
 namespace locus::inline LOCUS_ABI::nn::init {
 
@@ -60,7 +59,7 @@ struct Fans {
 template <class T, class D>
 const Tensor<T, D>& kaiming_uniform_(const Tensor<T, D>& weight, double slope = 0) {
   const auto fan_in = static_cast<double>(fans(weight.shape()).in);
-  const double bound = fan_in > 0 ? std::sqrt(6.0 / ((1.0 + slope * slope) * fan_in)) : 0.0;
+  const double bound = fan_in > 0 ? math::sqrt(6.0 / ((1.0 + slope * slope) * fan_in)) : 0.0;
   return uniform_(weight, -bound, bound);
 }
 
@@ -68,7 +67,7 @@ const Tensor<T, D>& kaiming_uniform_(const Tensor<T, D>& weight, double slope = 
 template <class T, class D>
 const Tensor<T, D>& xavier_uniform_(const Tensor<T, D>& weight, double gain = 1) {
   const auto [in, out] = fans(weight.shape());
-  const double bound = in + out > 0 ? gain * std::sqrt(6.0 / static_cast<double>(in + out)) : 0.0;
+  const double bound = in + out > 0 ? gain * math::sqrt(6.0 / static_cast<double>(in + out)) : 0.0;
   return uniform_(weight, -bound, bound);
 }
 

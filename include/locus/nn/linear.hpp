@@ -21,7 +21,7 @@ class Linear final : public Layer<Linear<T, D>, T, D> {
   Linear(std::int64_t in, std::int64_t out, bool with_bias = true, D device = {}) {
     if (in < 1 || out < 1)
       fail<ArgumentError>({"Linear: ", in, " inputs and ", out, " outputs; expected at least 1 of each"});
-    const double bound = 1.0 / std::sqrt(static_cast<double>(in));
+    const double bound = 1.0 / math::sqrt(static_cast<double>(in));
     weight = Parameter<T, D>(init::uniform_(Tensor<T, D>({out, in}, device), -bound, bound));
     if (with_bias) bias = Parameter<T, D>(init::uniform_(Tensor<T, D>({out}, device), -bound, bound));
   }

@@ -50,7 +50,7 @@ struct CrossEntropyRow {
     const auto values = team.load(logits.input(row));
     const auto exponentials = sum_exponentials(team, larger, values);
     const R largest = exponentials.largest, sum = exponentials.sum;
-    const R log_sum = std::log(sum);
+    const R log_sum = math::log(sum);
     const R share = rules.weight(label);
     R loss = share * ((largest - load_as_register(logits.row(row)[label * logits.stride])) + log_sum);
     if (rules.smoothing > R(0)) {

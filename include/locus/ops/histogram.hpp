@@ -7,8 +7,6 @@
 #include <locus/device/cuda_histogram.hpp>
 #include <locus/ops/extreme.hpp>
 
-#include <cmath>
-
 namespace locus::inline LOCUS_ABI {
 
 namespace detail {
@@ -60,7 +58,7 @@ template <detail::CountedOperand X>
   if (bins < 1 || bins > detail::most_bins)
     fail<ArgumentError>({"histogram: ", bins, " bins; expected 1 to ", detail::most_bins});
   const R first = static_cast<R>(low), last = static_cast<R>(high), count = static_cast<R>(bins);
-  if (!(first < last) || !std::isfinite((last - first) * count)) {
+  if (!(first < last) || !__builtin_isfinite((last - first) * count)) {
     fail<ArgumentError>({"histogram: ", bins, " bins from ", low, " to ", high,
                          "; expected low < high, both finite, and their distance times the bins too"});
   }

@@ -5,7 +5,6 @@
 #include <locus/ops/view.hpp>
 
 #include <array>
-#include <span>
 #include <vector>
 
 namespace locus::inline LOCUS_ABI {
@@ -42,7 +41,7 @@ class Joint {
 };
 
 template <class T, class D>
-[[nodiscard]] Tensor<T, D> join_tensors(std::span<const Tensor<T, D>* const> tensors, int axis) {
+[[nodiscard]] Tensor<T, D> join_tensors(Span<const Tensor<T, D>* const> tensors, int axis) {
   Joint joint(tensors[0]->shape(), axis);
   for (const auto* x : tensors) joint.append(x->shape());
   Tensor<T, D> out(joint.shape(), tensors[0]->device());
@@ -101,7 +100,7 @@ struct JoinMistake<X, Rest...> : FirstMistake<PlacesAmong<X, Rest...>, Mistake<X
 
 /// concat of any number of tensors of one type. A traced list becomes operations on up to four tensors.
 template <class X>
-auto join_list(std::span<const X> list, int axis) {
+auto join_list(Span<const X> list, int axis) {
   using T = value_of<X>;
   using D = device_of<X>;
   if (list.empty()) fail<ArgumentError>({"concat: no tensors; expected at least one"});
@@ -118,9 +117,9 @@ auto join_list(std::span<const X> list, int axis) {
     std::vector<Result> quarters;
     for (std::size_t i = 0; i < 4; ++i) {
       const std::size_t begin = list.size() * i / 4, end = list.size() * (i + 1) / 4;
-      quarters.push_back(join_list(list.subspan(begin, end - begin), axis));
+      quarters.push_back(join_list(list.from(begin).first(end - begin), axis));
     }
-    return join_list(std::span<const Result>(quarters), axis);
+    return join_list(Span<const Result>(quarters), axis);
   } else {
     std::vector<const Tensor<T, D>*> tensors;
     for (const X& x : list) tensors.push_back(&x.value());
@@ -129,7 +128,7 @@ auto join_list(std::span<const X> list, int axis) {
 }
 
 template <class X>
-auto stack_list(std::span<const X> list, int axis) {
+auto stack_list(Span<const X> list, int axis) {
   using Result = decltype(unsqueeze(list[0], axis));
   if (list.empty()) fail<ArgumentError>({"stack: no tensors; expected at least one"});
   axis = normalize_axis(axis, list[0].shape().rank() + 1, "stack");
@@ -140,7 +139,7 @@ auto stack_list(std::span<const X> list, int axis) {
     }
     unsqueezed.push_back(unsqueeze(x, axis));
   }
-  return join_list(std::span<const Result>(unsqueezed), axis);
+  return join_list(Span<const Result>(unsqueezed), axis);
 }
 
 }  // namespace detail
@@ -182,12 +181,12 @@ struct JoinedTensors {
 template <class X>
   requires detail::Joinable<X>
 [[nodiscard]] auto concat(std::initializer_list<X> tensors, int axis = 0) {
-  return detail::join_list(std::span<const X>(tensors.begin(), tensors.size()), axis);
+  return detail::join_list(Span<const X>(tensors.begin(), tensors.size()), axis);
 }
 template <class X>
   requires detail::Joinable<X>
 [[nodiscard]] auto concat(const std::vector<X>& tensors, int axis = 0) {
-  return detail::join_list(std::span<const X>(tensors), axis);
+  return detail::join_list(Span<const X>(tensors), axis);
 }
 template <class X, class... Rest>
   requires detail::Joinable<X, Rest...>
@@ -209,12 +208,12 @@ template <Role role, class X>
 template <class X>
   requires detail::Joinable<X>
 [[nodiscard]] auto stack(std::initializer_list<X> tensors, int axis = 0) {
-  return detail::stack_list(std::span<const X>(tensors.begin(), tensors.size()), axis);
+  return detail::stack_list(Span<const X>(tensors.begin(), tensors.size()), axis);
 }
 template <class X>
   requires detail::Joinable<X>
 [[nodiscard]] auto stack(const std::vector<X>& tensors, int axis = 0) {
-  return detail::stack_list(std::span<const X>(tensors), axis);
+  return detail::stack_list(Span<const X>(tensors), axis);
 }
 template <class X, class... Rest>
   requires detail::Joinable<X, Rest...>

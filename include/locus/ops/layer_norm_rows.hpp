@@ -67,7 +67,7 @@ struct LayerNormRow {
     const FromMean<R, centers> from_mean{first, offset};
     const R squares = team.reduce(
         fold::Sum<T>{}, [=](R v, std::int64_t) LOCUS_INLINED { return from_mean(v) * from_mean(v); }, values);
-    const R rstd = R(1) / std::sqrt(squares / count + eps);
+    const R rstd = R(1) / math::sqrt(squares / count + eps);
     team.write(moments.rstds + row, rstd);
     const Affine<T> a = affine;
     team.store(

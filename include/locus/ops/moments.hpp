@@ -24,7 +24,7 @@ struct Norm {
   LOCUS_FN R identity() const { return 0; }
   LOCUS_FN R lift(R x) const { return order == NormOrder::two ? x * x : functor::Abs{}(x); }
   LOCUS_FN R combine(R a, R b) const { return order == NormOrder::infinity ? functor::Maximum{}(a, b) : a + b; }
-  LOCUS_FN R finish(R a) const { return order == NormOrder::two ? std::sqrt(a) : a; }
+  LOCUS_FN R finish(R a) const { return order == NormOrder::two ? math::sqrt(a) : a; }
 };
 }  // namespace fold
 

@@ -27,7 +27,7 @@ struct SoftmaxRow {
     if constexpr (logarithm) {
       const auto exponentials = sum_exponentials(team, larger, values);
       // Subtracted after the largest: their sum would round at the size of x.
-      const R largest = exponentials.largest, log_sum = std::log(exponentials.sum);
+      const R largest = exponentials.largest, log_sum = math::log(exponentials.sum);
       team.store(
           y.output(row), [=](R v, std::int64_t) LOCUS_INLINED { return (v - largest) - log_sum; }, values);
     } else {
@@ -95,7 +95,7 @@ struct LogSumExpRow {
     if constexpr (MayLeaveChip<Team>) {
       if (team.leaves_chip()) {
         const auto [largest, sum] = sum_exponentials_at_once(team, larger, values);
-        return team.write(out + row, largest - largest == R(0) ? largest + std::log(sum) : largest);
+        return team.write(out + row, largest - largest == R(0) ? largest + math::log(sum) : largest);
       }
     }
     const R largest = team.reduce(
@@ -103,7 +103,7 @@ struct LogSumExpRow {
     const R base = largest - largest == R(0) ? largest : R(0);
     const R sum = team.reduce(
         fold::Sum<T>{}, [=](R v, std::int64_t) LOCUS_INLINED { return math::exp(v - base); }, values);
-    team.write(out + row, base + std::log(sum));
+    team.write(out + row, base + math::log(sum));
   }
 };
 

@@ -4,8 +4,6 @@
 #include <locus/core/math.hpp>
 #include <locus/optim/optimizer.hpp>
 
-#include <cmath>
-
 namespace locus::inline LOCUS_ABI::optim {
 
 struct AdamOptions {
@@ -82,7 +80,7 @@ void Adam<T, D>::step() {
   const auto make = [this](std::int64_t step) {
     const auto t = static_cast<double>(step);
     const double lr = this->lr();
-    return detail::AdamStep<R>{static_cast<R>(lr / (1.0 - std::pow(options_.beta1, t))),
+    return detail::AdamStep<R>{static_cast<R>(lr / (1.0 - math::pow(options_.beta1, t))),
                                static_cast<R>(options_.beta1),
                                static_cast<R>(options_.beta2),
                                static_cast<R>(1.0 - options_.beta1),
@@ -90,7 +88,7 @@ void Adam<T, D>::step() {
                                static_cast<R>(options_.eps),
                                static_cast<R>(decoupled_ ? 0.0 : options_.weight_decay),
                                static_cast<R>(decoupled_ ? 1.0 - lr * options_.weight_decay : 1.0),
-                               static_cast<R>(1.0 / std::sqrt(1.0 - std::pow(options_.beta2, t)))};
+                               static_cast<R>(1.0 / math::sqrt(1.0 - math::pow(options_.beta2, t)))};
   };
   this->arena_.update(make, mean_, square_);
 }

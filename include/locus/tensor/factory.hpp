@@ -5,8 +5,6 @@
 #include <locus/tensor/from.hpp>
 #include <locus/tensor/random.hpp>
 
-#include <cmath>
-
 namespace locus::inline LOCUS_ABI {
 
 namespace detail {
@@ -50,7 +48,7 @@ template <class T, class Number>
   if (step == 0) refuse("the step must not be 0");
   if (step > 0 ? end < start : end > start) refuse("the step leads away from the end");
   if constexpr (std::is_same_v<Number, double>) {
-    const double count = std::ceil((end - start) / step);
+    const double count = __builtin_ceil((end - start) / step);
     if (!(count < 0x1p62)) refuse("expected finite numbers, and fewer than 2^62 elements");
     return static_cast<std::int64_t>(count);
   } else {

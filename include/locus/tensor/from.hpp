@@ -5,8 +5,6 @@
 #include <locus/core/number.hpp>
 #include <locus/tensor/copy.hpp>
 
-#include <iterator>
-
 namespace locus::inline LOCUS_ABI {
 
 namespace detail {

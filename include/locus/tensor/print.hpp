@@ -13,7 +13,6 @@
 #include <locus/core/bounds.hpp>
 #include <locus/tensor/copy.hpp>
 
-#include <cmath>
 #include <iosfwd>
 #include <vector>
 
@@ -29,22 +28,22 @@ inline constexpr int print_decimals = 4;
 class NumberFormat {
  public:
   explicit NumberFormat(const std::vector<double>& numbers) {
-    double largest = 0, smallest = INFINITY;
+    double largest = 0, smallest = __builtin_inf();
     for (const double number : numbers) {
-      const double magnitude = std::abs(number);
-      if (!std::isfinite(number) || magnitude == 0) continue;
+      const double magnitude = __builtin_fabs(number);
+      if (!__builtin_isfinite(number) || magnitude == 0) continue;
       largest = magnitude > largest ? magnitude : largest;
       smallest = magnitude < smallest ? magnitude : smallest;
     }
     scientific_ = largest >= 1e8 || (largest > 0 && (smallest < 1e-4 || largest / smallest > 1000));
     for (const double number : numbers) {
-      if (std::isfinite(number)) decimals_ = larger(decimals_, decimals_of(raw(number, print_decimals)));
+      if (__builtin_isfinite(number)) decimals_ = larger(decimals_, decimals_of(raw(number, print_decimals)));
     }
   }
 
   /// Fixed numbers align at the point: decimals that are zero to the end become blanks.
   [[nodiscard]] std::string operator()(double number) const {
-    if (!std::isfinite(number)) return std::isnan(number) ? "nan" : number < 0 ? "-inf" : "inf";
+    if (!__builtin_isfinite(number)) return __builtin_isnan(number) ? "nan" : number < 0 ? "-inf" : "inf";
     std::string text = raw(number, decimals_);
     if (!scientific_) {
       for (auto i = text.size(); i-- > 0 && text[i] == '0';) text[i] = ' ';

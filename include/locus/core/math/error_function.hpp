@@ -35,32 +35,32 @@ LOCUS_FN Normal normal(double distance) {
 
 }  // namespace detail
 
-[[nodiscard]] LOCUS_FN double erf(double x) { return std::erf(x); }
+[[nodiscard]] LOCUS_FN double erf(double x) { return LOCUS_MATH(erf)(x); }
 
 /// For |x| < 1/2, x + x P(x^2): degree 4, error 2^-29.3; beyond, 1 - 2 Phi(-sqrt(2) |x|).
 [[nodiscard]] LOCUS_FN float erf(float x) {
 #if LOCUS_ON_DEVICE
   return ::erff(x);
 #else
-  const float t = ::fabsf(x), z = t * t;
+  const float t = __builtin_fabsf(x), z = t * t;
   float p = 4.719160032e-3f;
   p = p * z - 2.675825916e-2f;
   p = p * z + 1.128285080e-1f;
   p = p * z - 3.761261106e-1f;
   p = p * z + 1.283791661e-1f;
   const double far = 1.0 - 2.0 * detail::normal(1.4142135623730951 * static_cast<double>(t)).tail;
-  return ::copysignf(t < 0.5f ? t + t * p : static_cast<float>(far), x);
+  return __builtin_copysignf(t < 0.5f ? t + t * p : static_cast<float>(far), x);
 #endif
 }
 
 /// x Phi(x), Phi being the normal distribution function. On a GPU, where double is slow, Phi has the error of erf:
 /// below -1 it loses digits, and from -5.5 on it is 0.
-[[nodiscard]] LOCUS_FN double gelu(double x) { return 0.5 * x * std::erfc(-0.7071067811865476 * x); }
+[[nodiscard]] LOCUS_FN double gelu(double x) { return 0.5 * x * LOCUS_MATH(erfc)(-0.7071067811865476 * x); }
 [[nodiscard]] LOCUS_FN float gelu(float x) {
 #if LOCUS_ON_DEVICE
   return 0.5f * x * (1.0f + erf(x * 0.70710678f));
 #else
-  const double tail = detail::normal(static_cast<double>(::fabsf(x))).tail;
+  const double tail = detail::normal(static_cast<double>(__builtin_fabsf(x))).tail;
   const double bounded = static_cast<double>(x < -14.5f ? -14.5f : x);  // where it is -0
   return static_cast<float>(bounded * (x < 0.0f ? tail : 1.0 - tail));
 #endif
@@ -68,13 +68,13 @@ LOCUS_FN Normal normal(double distance) {
 
 /// Phi(x) + x e^(-x^2 / 2) / sqrt(2 pi), the derivative of gelu
 [[nodiscard]] LOCUS_FN double gelu_slope(double x) {
-  return 0.5 * std::erfc(-0.7071067811865476 * x) + x * 0.3989422804014327 * exp(-0.5 * x * x);
+  return 0.5 * LOCUS_MATH(erfc)(-0.7071067811865476 * x) + x * 0.3989422804014327 * exp(-0.5 * x * x);
 }
 [[nodiscard]] LOCUS_FN float gelu_slope(float x) {
 #if LOCUS_ON_DEVICE
   return 0.5f * (1.0f + erf(x * 0.70710678f)) + x * 0.39894228f * exp(-0.5f * x * x);
 #else
-  const detail::Normal n = detail::normal(static_cast<double>(::fabsf(x)));
+  const detail::Normal n = detail::normal(static_cast<double>(__builtin_fabsf(x)));
   const double bounded = static_cast<double>(x < -14.5f ? -14.5f : x > 14.5f ? 14.5f : x);
   return static_cast<float>((x < 0.0f ? n.tail : 1.0 - n.tail) + bounded * 0.3989422804014327 * n.decay);
 #endif

@@ -7,12 +7,13 @@
 
 #include <locus/core/config.hpp>
 
-#include <cmath>
 #include <cstdint>
 
 namespace locus::inline LOCUS_ABI::math {
 
 namespace detail {
+
+inline constexpr float infinity = __builtin_inff(), not_a_number = __builtin_nanf("");
 
 /// e^x = (1 + fraction) * scale * rest, the powers of two in two steps, for subnormals and infinity
 struct Exponential {
@@ -89,11 +90,11 @@ LOCUS_FN float logarithm_of_sum(float x) {
 
 }  // namespace detail
 
-[[nodiscard]] LOCUS_FN double exp(double x) { return std::exp(x); }
-[[nodiscard]] LOCUS_FN double expm1(double x) { return std::expm1(x); }
-[[nodiscard]] LOCUS_FN double log(double x) { return std::log(x); }
-[[nodiscard]] LOCUS_FN double log1p(double x) { return std::log1p(x); }
-[[nodiscard]] LOCUS_FN double tanh(double x) { return std::tanh(x); }
+[[nodiscard]] LOCUS_FN double exp(double x) { return LOCUS_MATH(exp)(x); }
+[[nodiscard]] LOCUS_FN double expm1(double x) { return LOCUS_MATH(expm1)(x); }
+[[nodiscard]] LOCUS_FN double log(double x) { return LOCUS_MATH(log)(x); }
+[[nodiscard]] LOCUS_FN double log1p(double x) { return LOCUS_MATH(log1p)(x); }
+[[nodiscard]] LOCUS_FN double tanh(double x) { return LOCUS_MATH(tanh)(x); }
 
 /// e^x
 [[nodiscard]] LOCUS_FN float exp(float x) {
@@ -114,7 +115,7 @@ LOCUS_FN float logarithm_of_sum(float x) {
   const float bounded = x < -18.0f ? -18.0f : x > 89.0f ? 89.0f : x;
   const detail::Exponential e = detail::exponential(bounded);
   const float sum = (e.fraction * e.scale + (e.scale - 1.0f / e.rest)) * e.rest;
-  return ::fabsf(x) < 1e-8f ? x : sum;  // keeps the sign of zero
+  return __builtin_fabsf(x) < 1e-8f ? x : sum;  // keeps the sign of zero
 #endif
 }
 
@@ -126,7 +127,7 @@ LOCUS_FN float logarithm_of_sum(float x) {
   const bool subnormal = x < 1.17549435e-38f;
   const detail::Binary b = detail::binary(subnormal ? x * 8388608.0f : x);
   const float y = detail::logarithm(b.mantissa - 1.0f, static_cast<float>(b.exponent - (subnormal ? 23 : 0)));
-  return x > 0.0f ? (x < INFINITY ? y : x) : x == 0.0f ? -INFINITY : NAN;
+  return x > 0.0f ? (x < detail::infinity ? y : x) : x == 0.0f ? -detail::infinity : detail::not_a_number;
 #endif
 }
 
@@ -136,8 +137,8 @@ LOCUS_FN float logarithm_of_sum(float x) {
   return ::log1pf(x);
 #else
   const float y = detail::logarithm_of_sum(x);
-  const float usual = ::fabsf(x) < 1e-8f || !(x < INFINITY) ? x : y;  // keeps the sign of zero
-  return x > -1.0f || x != x ? usual : x == -1.0f ? -INFINITY : NAN;
+  const float usual = __builtin_fabsf(x) < 1e-8f || !(x < detail::infinity) ? x : y;  // keeps the sign of zero
+  return x > -1.0f || x != x ? usual : x == -1.0f ? -detail::infinity : detail::not_a_number;
 #endif
 }
 
@@ -146,14 +147,14 @@ LOCUS_FN float logarithm_of_sum(float x) {
 #if LOCUS_ON_DEVICE
   return ::tanhf(x);
 #else
-  const float t = ::fabsf(x), z = t * t;
+  const float t = __builtin_fabsf(x), z = t * t;
   float p = -5.715499166e-3f;
   p = p * z + 2.064910345e-2f;
   p = p * z - 5.374300480e-2f;
   p = p * z + 1.333148479e-1f;
   p = p * z - 3.333328366e-1f;
   const float near = t + t * (z * p), far = 1.0f - 2.0f / (exp(2.0f * t) + 1.0f);
-  return ::copysignf(t < 0.625f ? near : far, x);
+  return __builtin_copysignf(t < 0.625f ? near : far, x);
 #endif
 }
 
@@ -217,7 +218,7 @@ template <class T>
 /// log(1 + e^x) without overflow
 [[nodiscard]] LOCUS_FN double softplus(double x) { return (x > 0.0 ? x : 0.0) + log1p(exp(x > 0.0 ? -x : x)); }
 [[nodiscard]] LOCUS_FN float softplus(float x) {
-  const float e = exp(-::fabsf(x));
+  const float e = exp(-__builtin_fabsf(x));
 #if LOCUS_ON_DEVICE
   const float rest = log1p(e);
 #else

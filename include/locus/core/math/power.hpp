@@ -26,7 +26,7 @@ LOCUS_FN double logarithm_for_float(double x) {
 
 }  // namespace detail
 
-[[nodiscard]] LOCUS_FN double pow(double x, double y) { return std::pow(x, y); }
+[[nodiscard]] LOCUS_FN double pow(double x, double y) { return LOCUS_MATH(pow)(x, y); }
 
 /// x^y as e^(y log |x|), with the sign and the corners of std::pow. Comparisons are of float alone, for g++ 12 does not
 /// vectorize logic of both widths.
@@ -34,15 +34,15 @@ LOCUS_FN double logarithm_for_float(double x) {
 #if LOCUS_ON_DEVICE
   return ::powf(x, y);
 #else
-  const float base = ::fabsf(x), steps = ::fabsf(y), half = 0.5f * steps;
+  const float base = __builtin_fabsf(x), steps = __builtin_fabsf(y), half = 0.5f * steps;
   const double power = static_cast<double>(y) * detail::logarithm_for_float(static_cast<double>(base));
   const double bounded = power < -110.0 ? -110.0 : power > 95.0 ? 95.0 : power;
   const float finite = static_cast<float>(detail::exponential_for_float(bounded));
-  const float of_zero = y < 0.0f ? INFINITY : 0.0f, of_infinity = y < 0.0f ? 0.0f : INFINITY;
-  const float ended = base == 0.0f ? of_zero : base == INFINITY ? of_infinity : base == 1.0f ? 1.0f : finite;
+  const float of_zero = y < 0.0f ? detail::infinity : 0.0f, of_infinity = y < 0.0f ? 0.0f : detail::infinity;
+  const float ended = base == 0.0f ? of_zero : base == detail::infinity ? of_infinity : base == 1.0f ? 1.0f : finite;
   const float magnitude = x != x ? x : y != y ? y : ended;
-  const float of_whole = round(half) != half ? ::copysignf(magnitude, x) : magnitude;
-  const float of_fraction = x < 0.0f ? (base == INFINITY ? magnitude : NAN) : magnitude;
+  const float of_whole = round(half) != half ? __builtin_copysignf(magnitude, x) : magnitude;
+  const float of_fraction = x < 0.0f ? (base == detail::infinity ? magnitude : detail::not_a_number) : magnitude;
   const float result = round(steps) == steps ? of_whole : of_fraction;
   return x == 1.0f ? 1.0f : y == 0.0f ? 1.0f : result;
 #endif

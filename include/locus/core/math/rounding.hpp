@@ -3,8 +3,6 @@
 
 #include <locus/core/config.hpp>
 
-#include <cmath>
-
 namespace locus::inline LOCUS_ABI::math {
 
 /// To the nearest integer, halves to the even one. From 2^23 on, or 2^52, all numbers are integers.
@@ -12,16 +10,16 @@ namespace locus::inline LOCUS_ABI::math {
 #if LOCUS_ON_DEVICE
   return ::rintf(x);
 #else
-  const float magnitude = ::fabsf(x), rounded = (magnitude + 0x1p23f) - 0x1p23f;
-  return ::copysignf(magnitude < 0x1p23f ? rounded : magnitude, x);
+  const float magnitude = __builtin_fabsf(x), rounded = (magnitude + 0x1p23f) - 0x1p23f;
+  return __builtin_copysignf(magnitude < 0x1p23f ? rounded : magnitude, x);
 #endif
 }
 [[nodiscard]] LOCUS_FN double round(double x) {
 #if LOCUS_ON_DEVICE
   return ::rint(x);
 #else
-  const double magnitude = ::fabs(x), rounded = (magnitude + 0x1p52) - 0x1p52;
-  return ::copysign(magnitude < 0x1p52 ? rounded : magnitude, x);
+  const double magnitude = __builtin_fabs(x), rounded = (magnitude + 0x1p52) - 0x1p52;
+  return __builtin_copysign(magnitude < 0x1p52 ? rounded : magnitude, x);
 #endif
 }
 
@@ -41,5 +39,9 @@ template <class T>
 [[nodiscard]] LOCUS_FN T ceil(T x) {
   return -floor(-x);
 }
+
+/// The remainder of x / y, whose quotient is rounded towards zero; exact.
+[[nodiscard]] LOCUS_FN float fmod(float x, float y) { return LOCUS_MATH(fmodf)(x, y); }
+[[nodiscard]] LOCUS_FN double fmod(double x, double y) { return LOCUS_MATH(fmod)(x, y); }
 
 }  // namespace locus::inline LOCUS_ABI::math

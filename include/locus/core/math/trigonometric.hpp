@@ -3,7 +3,6 @@
 
 #include <locus/core/config.hpp>
 
-#include <cmath>
 #include <cstdint>
 
 namespace locus::inline LOCUS_ABI::math {
@@ -14,7 +13,7 @@ namespace detail {
 /// reduce it; from 2^75 on the parts begin after the bits of 1 / pi that make whole turns. The sums are exact wherever
 /// they cancel, since each part has fewer bits after the point than the next.
 LOCUS_FN double sine_of_magnitude(float x, double phase) {
-  const double a = static_cast<double>(::fabsf(x));
+  const double a = static_cast<double>(__builtin_fabsf(x));
   const bool far = a >= 0x1p75;
   const double first = a * (far ? 0x1.529fc26p-53 : 0x1.45f306dp-2);
   const double second = a * (far ? 0x1.57d1f53p-81 : 0x1.9391054p-31);
@@ -36,8 +35,8 @@ LOCUS_FN double sine_of_magnitude(float x, double phase) {
 
 }  // namespace detail
 
-[[nodiscard]] LOCUS_FN double sin(double x) { return std::sin(x); }
-[[nodiscard]] LOCUS_FN double cos(double x) { return std::cos(x); }
+[[nodiscard]] LOCUS_FN double sin(double x) { return LOCUS_MATH(sin)(x); }
+[[nodiscard]] LOCUS_FN double cos(double x) { return LOCUS_MATH(cos)(x); }
 
 [[nodiscard]] LOCUS_FN float sin(float x) {
 #if LOCUS_ON_DEVICE

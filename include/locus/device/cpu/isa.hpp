@@ -2,9 +2,9 @@
 // Instruction sets, chosen at run time: a program built with plain -O2 has its loops for AVX2 and AVX-512, too, and
 // uses the best that the processor can do. A program built for AVX-512 has them once.
 
+#include <locus/core/atomic.hpp>
 #include <locus/core/check.hpp>
 
-#include <atomic>
 #include <cstdlib>
 #include <string_view>
 
@@ -67,7 +67,7 @@ inline constexpr Isa lowest_isa = Isa::generic;
 
 namespace detail {
 inline constexpr int isa_unknown = -1;
-inline std::atomic<int> isa_in_use{isa_unknown};
+inline Atomic<int> isa_in_use{isa_unknown};
 
 /// throws ArgumentError unless this program can use it on this processor
 [[nodiscard]] LOCUS_COLD inline Isa checked_isa(std::string_view text) {
@@ -86,7 +86,7 @@ inline std::atomic<int> isa_in_use{isa_unknown};
 LOCUS_COLD inline Isa choose_isa() {
   const char* const wanted = std::getenv("LOCUS_CPU_ISA");
   const Isa isa = wanted && *wanted ? checked_isa(wanted) : best_isa();
-  isa_in_use.store(static_cast<int>(isa), std::memory_order_relaxed);
+  isa_in_use.store(static_cast<int>(isa), Order::relaxed);
   return isa;
 }
 }  // namespace detail
@@ -94,13 +94,13 @@ LOCUS_COLD inline Isa choose_isa() {
 /// The instruction set that loops use: the one that the environment variable LOCUS_CPU_ISA names (read at the first
 /// call), otherwise the best. throws ArgumentError where the variable names none that this program can use here
 [[nodiscard]] inline Isa isa() {
-  const int isa = detail::isa_in_use.load(std::memory_order_relaxed);
+  const int isa = detail::isa_in_use.load(Order::relaxed);
   return isa == detail::isa_unknown ? detail::choose_isa() : static_cast<Isa>(isa);
 }
 
 /// From now on, loops use this one. throws ArgumentError unless this program can use it on this processor
 inline void set_isa(Isa isa) {
-  detail::isa_in_use.store(static_cast<int>(detail::checked_isa(to_string(isa))), std::memory_order_relaxed);
+  detail::isa_in_use.store(static_cast<int>(detail::checked_isa(to_string(isa))), Order::relaxed);
 }
 
 LOCUS_LOOPS_BEGIN

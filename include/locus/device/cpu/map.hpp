@@ -59,6 +59,7 @@ using MapRun = void (*)(const void* f, std::int64_t n, std::int64_t first, const
 
 /// A launch with the type of its functor erased.
 struct MapCall {
+  const char* function;  ///< type_text<F>()
   PlanView plan;
   int inputs;
   const ByteOperand* operands;  ///< inputs, then outputs
@@ -105,7 +106,17 @@ inline void map_range(const MapCall& call, std::int64_t begin, std::int64_t end)
   if (stage.streams()) finish_streams();
 }
 
+[[nodiscard]] LOCUS_COLD inline locus::detail::LaunchDescription describe(const MapCall& call) {
+  const PlanView& plan = call.plan;
+  locus::detail::LaunchDescription launch{"map", call.function, plan.extents()};
+  for (int i = 0; i < plan.operands; ++i) launch.bytes += plan.touched_bytes(i, call.operands[i]);
+  return launch;
+}
+
 LOCUS_OUT_OF_LINE inline void map(const MapCall& call) {
+  locus::detail::HostTrace trace;
+  if (locus::detail::launches_are_observed()) [[unlikely]]
+    trace.begin(describe(call));
   const std::int64_t elements = call.plan.elements;
   const std::int64_t parts = parts_for(elements, elements_per_thread);
   if (const TransposingCopy transposing(call.plan, call.operands); call.copies && transposing.applies()) {
@@ -125,8 +136,8 @@ void map(const Plan<static_cast<int>(sizeof...(I) + sizeof...(O))>& plan, const 
          const Pack<O*...>& out) {
   [&]<int... i, int... o>(std::integer_sequence<int, i...>, std::integer_sequence<int, o...>) {
     const ByteOperand operands[] = {byte_operand(get<i>(in))..., byte_operand(get<o>(out))...};
-    map(MapCall{plan, static_cast<int>(sizeof...(I)), operands, &MapLoop<F, Pack<I...>, Pack<O*...>>::run, &f,
-                is_copy<F>});
+    map(MapCall{locus::detail::type_text<F>(), plan, static_cast<int>(sizeof...(I)), operands,
+                &MapLoop<F, Pack<I...>, Pack<O*...>>::run, &f, is_copy<F>});
   }(std::make_integer_sequence<int, sizeof...(I)>{}, std::make_integer_sequence<int, sizeof...(O)>{});
 }
 

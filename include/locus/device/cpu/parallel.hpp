@@ -1,11 +1,11 @@
 #pragma once
 // Loops over the processor's cores, in programs compiled with -fopenmp or -pthread; serial in others.
 
+#include <locus/core/atomic.hpp>
 #include <locus/device/cpu/thread_team.hpp>
 
 #include <unistd.h>
 
-#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <exception>
@@ -33,8 +33,8 @@ namespace detail {
   return sysconf(_SC_NPROCESSORS_ONLN);  // also where there are more cores than a cpu_set_t has room for
 }
 
-LOCUS_OUT_OF_LINE inline std::atomic<int>& thread_limit() {
-  static std::atomic<int> limit{[] {
+LOCUS_OUT_OF_LINE inline Atomic<int>& thread_limit() {
+  static Atomic<int> limit{[] {
     for (const char* variable : {"LOCUS_NUM_THREADS", "OMP_NUM_THREADS"})
       if (const long count = threads_from(variable); count > 0) return within_limits(count);
     return within_limits(available_cores());
@@ -46,13 +46,11 @@ LOCUS_OUT_OF_LINE inline std::atomic<int>& thread_limit() {
 /// The number of threads that a loop may use: LOCUS_NUM_THREADS or OMP_NUM_THREADS where they are set (read at the
 /// first call), otherwise as many as there are cores. 1 in a build without threads, and inside a parallel loop.
 [[nodiscard]] inline int max_threads() {
-  return detail::in_parallel_part ? 1 : detail::thread_limit().load(std::memory_order_relaxed);
+  return detail::in_parallel_part ? 1 : detail::thread_limit().load(Order::relaxed);
 }
 
 /// From now on, loops started by any thread use at most `count` threads (at least one, at most 256).
-inline void set_max_threads(int count) {
-  detail::thread_limit().store(detail::within_limits(count), std::memory_order_relaxed);
-}
+inline void set_max_threads(int count) { detail::thread_limit().store(detail::within_limits(count), Order::relaxed); }
 
 /// A function of a task's number, its type erased.
 class TaskRef {
@@ -76,7 +74,7 @@ inline void parallel_for(std::int64_t tasks, TaskRef f) {
   struct Loop {
     TaskRef f;
     std::int64_t tasks, parts;
-    std::atomic<bool> failed{false};
+    Atomic<bool> failed{false};
     std::exception_ptr failure{};
 
     void run(std::int64_t part) noexcept {

@@ -23,6 +23,7 @@ using column_input_t = std::conditional_t<std::is_same_v<X, LinearIndex>, FixedI
 
 /// What a reduction does with accumulators, its types erased; `self` is the ReduceLoop.
 struct ReduceLoops {
+  const char* function;  ///< type_text<F>()
   using Fold = void (*)(const void* self, std::int64_t n, std::int64_t first, const void* const* in, void* totals);
   Fold run;      ///< folds a run of n summands into one accumulator
   Fold columns;  ///< folds summand j of n outputs into accumulator j
@@ -31,6 +32,7 @@ struct ReduceLoops {
   /// Writes n results from element `offset` on, `stride` apart.
   void (*write)(const void* self, std::int64_t n, const void* totals, std::int64_t offset, std::int64_t stride);
   std::size_t accumulator_bytes;
+  int result_bytes;  ///< of one
 };
 
 template <class F, class Op, class T, class In>
@@ -47,7 +49,7 @@ class ReduceLoop<F, Op, T, Pack<I...>> {
   ReduceLoop(const F& f, const Op& op, const T* previous, T* out) : f_(f), op_(op), previous_(previous), out_(out) {}
 
   [[nodiscard]] static constexpr ReduceLoops loops() {
-    return {&fold_run, &fold_columns, &clear, &add, &write, sizeof(A)};
+    return {locus::detail::type_text<F>(), &fold_run, &fold_columns, &clear, &add, &write, sizeof(A), sizeof(T)};
   }
 
  private:
@@ -145,6 +147,9 @@ class Reduction {
   }
 
   void run() const {
+    locus::detail::HostTrace trace;
+    if (locus::detail::launches_are_observed()) [[unlikely]]
+      trace.begin(describe());
     const std::int64_t groups = kept_.elements / columns_ * tiles_per_row_;
     const std::int64_t blocks = reduced_.elements > block_ ? (reduced_.elements + block_ - 1) / block_ : 1;
     const std::int64_t chunk = (blocks + most_partials - 1) / most_partials;  // blocks that share a partial result
@@ -198,6 +203,16 @@ class Reduction {
     std::size_t bytes_;
     std::byte* data_;
   };
+
+  [[nodiscard]] LOCUS_COLD locus::detail::LaunchDescription describe() const {
+    locus::detail::LaunchDescription launch{"reduce", loops_.function, Shape{kept_.elements, reduced_.elements}};
+    for (int i = 0; i < reduced_.operands; ++i)
+      launch.bytes += kept_.touched_bytes(i, operands_[i]) *
+                      locus::detail::touched_bytes(reduced_.rank, reduced_.extent, reduced_.stride[i], 1);
+    launch.bytes +=
+        locus::detail::touched_bytes(kept_.rank, kept_.extent, kept_.stride[kept_.operands - 1], loops_.result_bytes);
+    return launch;
+  }
 
   /// Neighbouring outputs lie closer in memory than neighbouring summands: fold whole rows into a row of totals. An
   /// input that is repeated along either is near both ways: it decides where no other does.

@@ -1,9 +1,9 @@
 #pragma once
 // Working memory of a thread, kept from one launch to the next.
 
+#include <locus/core/atomic.hpp>
 #include <locus/core/check.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -13,7 +13,7 @@ namespace locus::inline LOCUS_ABI {
 namespace cpu {
 
 namespace detail {
-inline std::atomic<std::int64_t> scratch_allocation_count{0};
+inline Atomic<std::int64_t> scratch_allocation_count{0};
 
 /// Aligned memory that grows to the largest request and is kept for the next one.
 class Scratch {
@@ -44,7 +44,7 @@ class Scratch {
     if (!data_)
       fail<OutOfMemory>({"out of host memory: ", bytes, " bytes of working memory were asked for; free tensors"});
     bytes_ = bytes;
-    scratch_allocation_count.fetch_add(1, std::memory_order_relaxed);
+    scratch_allocation_count.fetch_add(1, Order::relaxed);
   }
 
   void* data_ = nullptr;
@@ -70,7 +70,7 @@ template <class S>
 
 /// How often launches had to allocate working memory, in all threads so far.
 [[nodiscard]] inline std::int64_t scratch_allocations() {
-  return detail::scratch_allocation_count.load(std::memory_order_relaxed);
+  return detail::scratch_allocation_count.load(Order::relaxed);
 }
 
 }  // namespace cpu

@@ -3,6 +3,7 @@
 
 #include <locus/device/cpu/isa.hpp>
 #include <locus/device/cpu/parallel.hpp>
+#include <locus/device/launch_trace.hpp>
 #include <locus/device/verbs.hpp>
 
 #include <unistd.h>
@@ -140,6 +141,14 @@ struct PlanView {
   }
   [[nodiscard]] std::int64_t inner_extent() const { return extent[rank - 1]; }
   [[nodiscard]] std::int64_t inner_stride(int operand) const { return stride[operand][rank - 1]; }
+
+  [[nodiscard]] Shape extents() const {
+    return Shape(Span<const std::int64_t>(extent, static_cast<std::size_t>(rank)));
+  }
+  /// Bytes of an operand that a walk over the plan reads or writes.
+  [[nodiscard]] std::int64_t touched_bytes(int i, const ByteOperand& operand) const {
+    return operand.data ? locus::detail::touched_bytes(rank, extent, stride[i], operand.size) : 0;
+  }
 };
 
 /// Steps through the outer dimensions of a plan (all but the innermost), keeping every operand's offset.

@@ -5,12 +5,11 @@
 // say) keeps a core busy, that costs milliseconds per loop. Here the calling thread does whatever no other thread has
 // begun, and waits only for what is under way: threads that are late cost nothing.
 
-#include <locus/core/config.hpp>
+#include <locus/core/atomic.hpp>
 
 #include <pthread.h>
 #include <sched.h>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -34,34 +33,33 @@ class ThreadTeam {
   /// Calls work(context, part), which must not throw, for every part: the first here, the others here or on the thread
   /// that did the same part last time. False, and nothing done, where the team serves another thread.
   [[nodiscard]] bool run(int parts, Work work, void* context) {
-    if (busy_.test_and_set(std::memory_order_acquire)) return false;
+    if (busy_.exchange(true, Order::acquire)) return false;
     hire(parts - 1);
-    const std::uint32_t round = round_.load(std::memory_order_relaxed) + 1;
+    const std::uint32_t round = round_.load(Order::relaxed) + 1;
     work_ = work;
     context_ = context;
-    finished_.store(0, std::memory_order_relaxed);
-    for (int part = 1; part < parts; ++part) tickets_[part].state.store(offered(round), std::memory_order_relaxed);
-    round_.store(round, std::memory_order_release);
-    round_.notify_all();
+    finished_.store(0, Order::relaxed);
+    for (int part = 1; part < parts; ++part) tickets_[part].state.store(offered(round), Order::relaxed);
+    round_.store(round, Order::release);
+    round_.notify();
     work_here(0);
     int here = 1;
     for (int part = parts - 1; part > 0; --part)
       if (take(part, round)) work_here(part), ++here;
-    for (int spins = 0; finished_.load(std::memory_order_acquire) < parts - here; ++spins) relax(spins);
-    busy_.clear(std::memory_order_release);
+    for (int spins = 0; finished_.load(Order::acquire) < parts - here; ++spins) relax(spins);
+    busy_.store(false, Order::release);
     return true;
   }
 
  private:
   /// Who may do a part: offered(round) until someone takes it in that round.
   struct alignas(64) Ticket {
-    std::atomic<std::uint64_t> state{0};
+    Atomic<std::uint64_t> state{0};
   };
   static constexpr std::uint64_t offered(std::uint32_t round) { return 2 * std::uint64_t{round}; }
 
   [[nodiscard]] bool take(int part, std::uint32_t round) {
-    std::uint64_t expected = offered(round);
-    return tickets_[part].state.compare_exchange_strong(expected, expected + 1, std::memory_order_acq_rel);
+    return tickets_[part].state.replace(offered(round), offered(round) + 1);
   }
 
   void work_here(int part) {
@@ -91,19 +89,19 @@ class ThreadTeam {
       round = team.next_round(round);
       if (!team.take(part, round)) continue;
       team.work_here(part);
-      team.finished_.fetch_add(1, std::memory_order_release);
+      team.finished_.fetch_add(1, Order::release);
     }
   }
 
   /// Waits for the next loop: first awake, for that is when most come; at last asleep.
   std::uint32_t next_round(std::uint32_t last) {
     for (int spins = 0; spins < 3 * patience; ++spins) {
-      const std::uint32_t round = round_.load(std::memory_order_acquire);
+      const std::uint32_t round = round_.load(Order::acquire);
       if (round != last) return round;
       relax(spins);
     }
-    round_.wait(last, std::memory_order_acquire);
-    return round_.load(std::memory_order_acquire);
+    round_.wait(last);
+    return round_.load(Order::acquire);
   }
 
   /// Some 50 us of pauses; from then on, other threads of this core go first.
@@ -118,12 +116,12 @@ class ThreadTeam {
   }
 
   Ticket tickets_[max_parts];
-  alignas(64) std::atomic<std::uint32_t> round_{0};
+  alignas(64) Signal round_{0};
   Work work_ = nullptr;
   void* context_ = nullptr;
   int threads_ = 0;
-  alignas(64) std::atomic<int> finished_{0};
-  std::atomic_flag busy_;
+  alignas(64) Atomic<int> finished_{0};
+  Atomic<bool> busy_{false};
 };
 
 }  // namespace cpu::detail

@@ -1,0 +1,88 @@
+#pragma once
+// Values that several threads share. (<atomic> costs every program 0.1 s with g++: its wait() brings mutexes and error
+// categories.)
+
+#include <locus/core/config.hpp>
+
+#include <cstdint>
+
+#if defined(__linux__)
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#endif
+#include <unistd.h>
+
+namespace locus::inline LOCUS_ABI {
+
+/// What an access orders, as std::memory_order does.
+enum class Order : int {
+  relaxed = __ATOMIC_RELAXED,
+  acquire = __ATOMIC_ACQUIRE,
+  release = __ATOMIC_RELEASE,
+  acq_rel = __ATOMIC_ACQ_REL,
+  seq_cst = __ATOMIC_SEQ_CST
+};
+
+/// A number or a pointer, as std::atomic<T>.
+template <class T>
+class Atomic {
+ public:
+  constexpr explicit Atomic(T value) : value_(value) {}
+  Atomic(const Atomic&) = delete;
+  Atomic& operator=(const Atomic&) = delete;
+
+  [[nodiscard]] T load(Order order = Order::seq_cst) const { return __atomic_load_n(&value_, static_cast<int>(order)); }
+  void store(T value, Order order = Order::seq_cst) { __atomic_store_n(&value_, value, static_cast<int>(order)); }
+  T exchange(T value, Order order = Order::seq_cst) {
+    return __atomic_exchange_n(&value_, value, static_cast<int>(order));
+  }
+  /// The value before.
+  T fetch_add(T number, Order order = Order::seq_cst) {
+    return __atomic_fetch_add(&value_, number, static_cast<int>(order));
+  }
+  T fetch_sub(T number, Order order = Order::seq_cst) {
+    return __atomic_fetch_sub(&value_, number, static_cast<int>(order));
+  }
+  /// Becomes `wanted` if it is `expected`. Never fails where it is.
+  [[nodiscard]] bool replace(T expected, T wanted) {
+    return __atomic_compare_exchange_n(&value_, &expected, wanted, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+  }
+
+ protected:
+  T value_;
+};
+
+/// A number whose changes threads wait for: whoever changes it calls notify() afterwards.
+class Signal : public Atomic<std::uint32_t> {
+ public:
+  using Atomic::Atomic;
+
+  /// Sleeps until the number is another; what was written before it became that is seen from here on.
+  LOCUS_OUT_OF_LINE void wait(std::uint32_t number) {
+    while (load() == number) {
+      sleepers_.fetch_add(1);
+      sleep(number);
+      sleepers_.fetch_sub(1);
+    }
+  }
+
+  /// Wakes all who wait; costs next to nothing where nobody does.
+  void notify() {
+    // Either this sees the sleeper, or the sleeper, which counts itself before it looks, sees the new number.
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    if (sleepers_.load() > 0) wake();
+  }
+
+ private:
+#if defined(__linux__)
+  void sleep(std::uint32_t number) { syscall(SYS_futex, &value_, FUTEX_WAIT_PRIVATE, number, nullptr, nullptr, 0); }
+  LOCUS_OUT_OF_LINE void wake() { syscall(SYS_futex, &value_, FUTEX_WAKE_PRIVATE, INT32_MAX, nullptr, nullptr, 0); }
+#else
+  void sleep(std::uint32_t) { usleep(50); }
+  void wake() {}
+#endif
+
+  Atomic<int> sleepers_{0};
+};
+
+}  // namespace locus::inline LOCUS_ABI
