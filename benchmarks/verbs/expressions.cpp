@@ -5,6 +5,8 @@
 #include <locus/expr/elementwise.hpp>
 #include <locus/expr/operators.hpp>
 
+#include <cmath>
+
 namespace bench {
 namespace {
 

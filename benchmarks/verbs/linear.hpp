@@ -8,6 +8,8 @@
 #include <locus/expr/operators.hpp>
 #include <locus/ops/linear.hpp>
 
+#include <cmath>
+
 namespace bench::linear {
 
 using locus::convert;

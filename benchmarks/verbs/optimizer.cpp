@@ -4,6 +4,8 @@
 
 #include <locus/optim/adam.hpp>
 
+#include <cmath>
+
 namespace bench {
 namespace {
 

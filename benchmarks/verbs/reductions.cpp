@@ -4,6 +4,8 @@
 
 #include <locus/ops/reduce.hpp>
 
+#include <cmath>
+
 namespace bench {
 namespace {
 

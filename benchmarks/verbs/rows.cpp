@@ -7,6 +7,8 @@
 #include <locus/ops/layer_norm.hpp>
 #include <locus/ops/softmax.hpp>
 
+#include <cmath>
+
 namespace bench {
 namespace {
 

@@ -8,6 +8,8 @@
 #include <locus/ops/reduce.hpp>
 #include <locus/ops/softmax.hpp>
 
+#include <cmath>
+
 namespace bench {
 namespace {
 

@@ -10,6 +10,8 @@
 #include <locus/ops/cross_entropy.hpp>
 #include <locus/optim/adam.hpp>
 
+#include <cmath>
+
 namespace bench {
 namespace {
 

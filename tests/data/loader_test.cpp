@@ -4,6 +4,7 @@
 #include <support/reference.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <thread>
 

@@ -3,6 +3,8 @@
 #include <support/device_list.hpp>
 #include <support/reference.hpp>
 
+#include <cmath>
+
 using namespace locus;
 using namespace locus_test;
 

@@ -4,6 +4,7 @@
 #include <support/reference.hpp>
 
 #include <algorithm>
+#include <cmath>
 
 using namespace locus;
 using namespace locus_test;

@@ -9,6 +9,7 @@
 #include <support/reference.hpp>
 #include <support/temporary_folder.hpp>
 
+#include <cmath>
 #include <cstdlib>
 
 #include <sys/stat.h>

@@ -9,6 +9,8 @@
 #include <golden/golden.hpp>
 #include <support/device_list.hpp>
 
+#include <cmath>
+
 using namespace locus;
 using namespace locus_test;
 

@@ -9,6 +9,7 @@
 #include <support/device_list.hpp>
 #include <support/reference.hpp>
 
+#include <cmath>
 #include <string>
 
 using namespace locus;

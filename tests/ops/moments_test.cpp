@@ -7,6 +7,7 @@
 #include <support/device_list.hpp>
 #include <support/reference.hpp>
 
+#include <cmath>
 #include <limits>
 
 using namespace locus;

@@ -8,6 +8,8 @@
 #include <support/device_list.hpp>
 #include <support/reference.hpp>
 
+#include <cmath>
+
 using namespace locus;
 using locus_test::Reference;
 using locus_test::sample;

@@ -8,6 +8,7 @@
 #include <support/device_list.hpp>
 #include <support/reference.hpp>
 
+#include <cmath>
 #include <limits>
 
 using namespace locus;

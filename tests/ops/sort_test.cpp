@@ -10,6 +10,8 @@
 #include <support/reference.hpp>
 #include <support/sorting.hpp>
 
+#include <cmath>
+
 using namespace locus;
 using locus_test::infinite;
 using locus_test::not_a_number;

@@ -1,6 +1,7 @@
 #include <locus/tensor/factory.hpp>
 
 #include <array>
+#include <cmath>
 #include <iterator>
 #include <list>
 #include <span>

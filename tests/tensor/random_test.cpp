@@ -1,6 +1,7 @@
 #include <locus/tensor/random.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <support/device_list.hpp>
 #include <support/reference.hpp>
 

@@ -8,6 +8,7 @@
 
 #include <support/reference.hpp>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <sstream>

@@ -4,6 +4,8 @@
 #include <locus/cuda/plan_file.hpp>
 #include <locus/cuda/stream.hpp>
 
+#include <atomic>
+
 namespace locus::inline LOCUS_ABI::cuda {
 
 namespace detail {

@@ -9,6 +9,7 @@
 
 #include <support/temporary_folder.hpp>
 
+#include <cmath>
 #include <thread>
 
 #include <sys/mman.h>
