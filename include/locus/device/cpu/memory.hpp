@@ -29,9 +29,7 @@ inline void allow([[maybe_unused]] void* begin, [[maybe_unused]] std::size_t byt
   __asan_unpoison_memory_region(begin, bytes);
 #endif
 }
-}  // namespace detail
 
-namespace detail {
 /// Asks the system for large pages, which are fewer to set up and to look up.
 inline void use_large_pages([[maybe_unused]] void* block, [[maybe_unused]] std::size_t bytes) {
 #if defined(MADV_HUGEPAGE)
