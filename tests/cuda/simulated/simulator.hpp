@@ -309,6 +309,7 @@ inline void* __cluster_map_shared_rank(const void* address, unsigned rank) {
 inline unsigned __shfl_xor_sync(unsigned, unsigned value, int mask) {
   return simulated::Blocks::instance().exchange(value, mask);
 }
+inline float rsqrtf(float x) { return 1.0f / std::sqrt(x); }
 template <class T>
 T atomicAdd(T* at, T value) {
   return std::exchange(*at, *at + value);

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <exception>
+#include <initializer_list>
 
 namespace locus::inline LOCUS_ABI {
 namespace cpu {
