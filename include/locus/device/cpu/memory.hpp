@@ -36,8 +36,9 @@ inline void use_large_pages([[maybe_unused]] void* block, [[maybe_unused]] std::
   constexpr std::size_t worth = std::size_t{8} << 20;
   constexpr std::uintptr_t page = 4096;
   if (bytes < worth) return;
-  const std::uintptr_t begin = (reinterpret_cast<std::uintptr_t>(block) + page - 1) / page * page;
-  (void)madvise(reinterpret_cast<void*>(begin), bytes - page, MADV_HUGEPAGE);  // where it is refused, pages stay small
+  std::byte* const begin =
+      static_cast<std::byte*>(block) + (page - reinterpret_cast<std::uintptr_t>(block) % page) % page;
+  (void)madvise(begin, bytes - page, MADV_HUGEPAGE);  // where it is refused, pages stay small
 #endif
 }
 }  // namespace detail

@@ -105,7 +105,7 @@ class RowTeam {
     constexpr int lanes = std::is_arithmetic_v<A> ? row_lanes : 1, side_by_side = 4 * lanes;
     alignas(64) A partial[side_by_side];
     std::int64_t c = 0;
-    if (n >= 2 * side_by_side) {  // four vectors, so that none waits for another
+    if (n >= std::int64_t{2} * side_by_side) {  // four vectors, so that none waits for another
       for (int lane = 0; lane < side_by_side; ++lane) partial[lane] = op.identity();
       for (; c + side_by_side <= n; c += side_by_side) {
         LOCUS_IVDEP
