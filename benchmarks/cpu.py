@@ -178,10 +178,16 @@ def print_verdicts(lines):
         print(text + (f"; {line['unmeasured']} not measured" if line["unmeasured"] and line["median"] is not None else ""))
 
 
+def kept(work):
+    """Without what follows from the rest: ratios of our other build, targets that were not measured."""
+    return {**work, "ratios": {OURS: work["ratios"].get(OURS, {})},
+            "targets": [target for target in work["targets"] if target["met"] is not None]}
+
+
 def write(path, report):
     """A workload to a line."""
     head = {key: value for key, value in report.items() if key != "workloads"}
-    lines = ",\n".join("  " + json.dumps(work) for work in report["workloads"])
+    lines = ",\n".join(json.dumps(kept(work), separators=(",", ":")) for work in report["workloads"])
     text = json.dumps(head, indent=1)[:-2] + ',\n "workloads": [\n' + lines + "\n ]\n}\n"
     temporary = path.with_name(path.name + ".tmp")
     temporary.write_text(text)

@@ -42,7 +42,7 @@ class ReduceLoop<F, Op, T, Pack<I...>> {
   using A = typename Op::Accumulator;
   using Positions = std::make_integer_sequence<int, sizeof...(I)>;
   static constexpr bool is_vectorized = std::is_arithmetic_v<A>;
-  static constexpr int lanes = is_vectorized ? 256 / int{sizeof(A)} : 1;  // four registers of AVX-512
+  static constexpr int lanes = !is_vectorized ? 1 : sizeof(A) == 8 ? 32 : 64;  // four registers of AVX-512
   static_assert(sizeof(A) <= 32, "an Accumulator is at most 32 bytes");
 
  public:
