@@ -165,6 +165,26 @@ LOCUS_DEVICE_TEST("a step that was captured adding to gradients refuses to add t
   }
 }
 
+LOCUS_DEVICE_TEST("a captured step refuses an optimizer that has counted its parameters apart since", D) {
+  const auto x = full<float, D>({2, 3}, 0.5f);
+  const nn::Linear<float, D> layer(3, 4);
+  optim::Adam optimizer{layer.parameters(), {.lr = 0.1}};
+  auto step = capture<D>([&] {
+    optimizer.zero_grad();
+    sum(layer(trace(x))).backward();
+    optimizer.step();
+  });
+  for (int i = 0; i < 3; ++i) step();
+  optimizer.zero_grad();
+  sum(square(trace(layer.weight))).backward();
+  optimizer.step();  // of the weight alone
+  if constexpr (std::is_same_v<D, Cuda>) {
+    CHECK_THROWS_WITH_AS(step(), doctest::Contains("capture anew"), CaptureError);
+  } else {
+    CHECK_NOTHROW(step());
+  }
+}
+
 LOCUS_DEVICE_TEST("results of several tensors, and of none", D) {
   const auto x = zeros<float, D>({3});
   struct Both {
