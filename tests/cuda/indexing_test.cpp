@@ -58,20 +58,20 @@ TEST_CASE("a walk finds the offsets that the shape and strides say") {
   }
 }
 
-template <int width, int per_thread>
-void check_tiles(std::uint32_t elements) {
-  using Tiles = cuda::VectorTiles<width, per_thread>;
+template <int width>
+void check_tiles(std::uint32_t elements, std::uint32_t per_thread) {
+  const cuda::VectorTiles<width> tiles{per_thread};
   std::vector<int> touched(elements);
   bool inside = true;
   const auto touch = [&](std::uint32_t at) { at < elements ? void(++touched[at]) : void(inside = false); };
-  for (std::uint32_t block = 0; block < Tiles::blocks(elements); ++block) {
-    for (std::uint32_t thread = 0; thread < Tiles::threads; ++thread) {
-      for (int k = 0; k < per_thread; ++k) {
-        const std::uint32_t vector = Tiles::vector(block, thread, k);
-        if (vector >= Tiles::vectors(elements)) continue;
+  for (std::uint32_t block = 0; block < cuda::map_blocks(elements, width, per_thread); ++block) {
+    for (std::uint32_t thread = 0; thread < tiles.threads; ++thread) {
+      for (std::uint32_t k = 0; k < per_thread; ++k) {
+        const std::uint32_t vector = tiles.vector(block, thread, k);
+        if (vector >= tiles.vectors(elements)) continue;
         for (std::uint32_t j = 0; j < width; ++j) touch(vector * width + j);
       }
-      const std::uint32_t leftover = Tiles::leftover(thread, elements);
+      const std::uint32_t leftover = tiles.leftover(thread, elements);
       if (width > 1 && block == 0 && leftover < elements) touch(leftover);
     }
   }
@@ -83,11 +83,13 @@ TEST_CASE("map: vectors and leftovers cover a run") {
   RandomLayouts random(3);
   for (int trial = 0; trial < 60; ++trial) {
     const auto n = static_cast<std::uint32_t>(trial < 20 ? trial + 1 : 1 + random.below(30000));
-    check_tiles<1, 8>(n);
-    check_tiles<2, 4>(n);
-    check_tiles<4, 2>(n);
-    check_tiles<8, 1>(n);
-    check_tiles<16, 1>(n);
+    for (const std::uint32_t per_thread : {1U, 2U, 3U, 4U}) {
+      check_tiles<1>(n, per_thread);
+      check_tiles<2>(n, per_thread);
+      check_tiles<4>(n, per_thread);
+      check_tiles<8>(n, per_thread);
+      check_tiles<16>(n, per_thread);
+    }
   }
 }
 

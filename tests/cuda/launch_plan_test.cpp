@@ -36,28 +36,27 @@ Operand random_operand(RandomLayouts& random, const Shape& shape, bool repeats) 
   return {random.layout(shape, repeats, true), size, random_address(random, size)};
 }
 
-/// Calls use(VectorTiles<width, per_thread>) for numbers known at run time.
+/// Calls use(VectorTiles<width>) for a width known at run time.
 template <class Use>
-void with_tiles(int width, int per_thread, const Use& use) {
-  const auto with_width = [&](auto n) {
-    constexpr int count = decltype(n)::value;
-    if (width == 1) use(cuda::VectorTiles<1, count>{});
-    if (width == 2) use(cuda::VectorTiles<2, count>{});
-    if (width == 4) use(cuda::VectorTiles<4, count>{});
-    if (width == 8) use(cuda::VectorTiles<8, count>{});
-    if (width == 16) use(cuda::VectorTiles<16, count>{});
-  };
-  if (per_thread == 1) with_width(std::integral_constant<int, 1>{});
-  if (per_thread == 2) with_width(std::integral_constant<int, 2>{});
-  if (per_thread == 4) with_width(std::integral_constant<int, 4>{});
-  if (per_thread == 8) with_width(std::integral_constant<int, 8>{});
+void with_tiles(const cuda::MapGrid& grid, const Use& use) {
+  if (grid.width == 1) use(cuda::VectorTiles<1>{grid.per_thread});
+  if (grid.width == 2) use(cuda::VectorTiles<2>{grid.per_thread});
+  if (grid.width == 4) use(cuda::VectorTiles<4>{grid.per_thread});
+  if (grid.width == 8) use(cuda::VectorTiles<8>{grid.per_thread});
+  if (grid.width == 16) use(cuda::VectorTiles<16>{grid.per_thread});
+}
+
+/// Of any age, and so narrow at times that small plans fill it.
+cuda::GpuWidth random_gpu(RandomLayouts& random) {
+  constexpr int capabilities[] = {80, 90, 100, 120};
+  return {random.below(2) ? 1 : 132, random.below(2) ? 1 : 2048, capabilities[random.below(4)]};
 }
 
 /// What a map of random operands touches. The last operand is written, and no two of its elements lie in one place.
 template <int N>
 class MapReplay {
  public:
-  MapReplay(RandomLayouts& random, const Shape& shape) : shape_(shape) {
+  MapReplay(RandomLayouts& random, const Shape& shape) : shape_(shape), gpu_(random_gpu(random)) {
     for (int i = 0; i < N; ++i) {
       operands_[i] = random_operand(random, shape, i + 1 < N);
       if (i + 1 < N && random.below(8) == 0) operands_[i].data = nullptr;
@@ -109,19 +108,21 @@ class MapReplay {
       data_[i] = static_cast<const std::byte*>(pointers[i]);
     }
     if (part.elements > limit) wrong("a part has too many elements");
-    const cuda::MapGrid grid(part, slots, N - 1, loads, widest);
+    const cuda::MapGrid grid(part, slots, N - 1, loads, widest, gpu_);
+    const int most = cuda::most_vectors_per_thread(loads, grid.width);
+    if (grid.per_thread < 1 || grid.per_thread > static_cast<std::uint32_t>(most)) wrong("vectors the kernel has not");
     ++launches_[static_cast<int>(grid.access)];
-    with_tiles(grid.width, grid.per_thread, [&]<class Tiles>(Tiles) {
+    with_tiles(grid, [&]<class Tiles>(Tiles tiles) {
       const std::int64_t taken = std::int64_t{Tiles::threads} * grid.per_thread * grid.width;
       if (grid.blocks < 1 || (grid.blocks > 1 && taken * (grid.blocks - 1) >= part.elements)) wrong("an idle block");
-      if (grid.access == cuda::Access::contiguous) contiguous(Tiles{}, part, grid);
-      else strided(Tiles{}, part, grid, limit);
+      if (grid.access == cuda::Access::contiguous) contiguous(tiles, part, grid);
+      else strided(tiles, part, grid, limit);
     });
   }
 
   /// The body of map_contiguous.
   template <class Tiles>
-  void contiguous(Tiles, const cuda::Piece& part, const cuda::MapGrid& grid) {
+  void contiguous(Tiles tiles, const cuda::Piece& part, const cuda::MapGrid& grid) {
     const auto elements = static_cast<std::uint32_t>(part.elements);
     std::int64_t same[N];
     const auto take = [&](std::uint32_t at, int width) {
@@ -130,11 +131,11 @@ class MapReplay {
     };
     for (std::uint32_t block = 0; block < grid.blocks; ++block) {
       for (std::uint32_t thread = 0; thread < Tiles::threads; ++thread) {
-        for (int k = 0; k < grid.per_thread; ++k) {
-          const std::uint32_t v = Tiles::vector(block, thread, k);
-          if (v < Tiles::vectors(elements)) take(v * static_cast<std::uint32_t>(grid.width), grid.width);
+        for (std::uint32_t k = 0; k < grid.per_thread; ++k) {
+          const std::uint32_t v = tiles.vector(block, thread, k);
+          if (v < tiles.vectors(elements)) take(v * static_cast<std::uint32_t>(grid.width), grid.width);
         }
-        const std::uint32_t at = Tiles::leftover(thread, elements);
+        const std::uint32_t at = tiles.leftover(thread, elements);
         if (grid.width > 1 && block == 0 && at < elements) take(at, 1);
       }
     }
@@ -142,12 +143,12 @@ class MapReplay {
 
   /// The body of map_strided.
   template <class Tiles>
-  void strided(Tiles, const cuda::Piece& part, const cuda::MapGrid& grid, std::int64_t limit) {
+  void strided(Tiles tiles, const cuda::Piece& part, const cuda::MapGrid& grid, std::int64_t limit) {
     const cuda::Walk<N> walk(part);
     for (std::uint32_t block = 0; block < grid.blocks; ++block) {
       for (std::uint32_t thread = 0; thread < Tiles::threads; ++thread) {
-        for (int k = 0; k < grid.per_thread; ++k) {
-          const std::uint32_t at = Tiles::vector(block, thread, k) * static_cast<std::uint32_t>(grid.width);
+        for (std::uint32_t k = 0; k < grid.per_thread; ++k) {
+          const std::uint32_t at = tiles.vector(block, thread, k) * static_cast<std::uint32_t>(grid.width);
           if (at >= walk.elements) continue;
           std::int32_t offset[N];
           walk.offsets(at, offset);
@@ -188,6 +189,7 @@ class MapReplay {
   }
 
   Shape shape_;
+  cuda::GpuWidth gpu_;
   Operand operands_[N];
   bool reads_index_ = false;
   std::map<std::int64_t, std::int64_t> index_at_;  ///< of the output's elements
@@ -422,6 +424,53 @@ void replay_reductions(int plans, int (&counts)[2]) {
     counts[0] += replay.steps();
     counts[1] += replay.second_stages();
   }
+}
+
+/// How a dense map of `n` elements, from inputs of so many bytes per element to one of four, is shared out.
+cuda::MapGrid dense_grid(std::int64_t n, const std::vector<int>& input_bytes, const cuda::GpuWidth& gpu) {
+  cuda::Piece piece;
+  const std::int64_t strides[max_launch_operands][max_rank] = {{1}, {1}, {1}, {1}, {1}, {1}};
+  piece.operands = static_cast<int>(input_bytes.size()) + 1;
+  piece.elements = piece.extent[0] = n;
+  piece.stride = strides;
+  std::vector<const void*> pointers(input_bytes.size() + 1, reinterpret_cast<const void*>(std::uintptr_t{1} << 40));
+  std::vector<cuda::OperandSlot> slots;
+  int widest = 4;
+  for (std::size_t i = 0; i < input_bytes.size(); ++i) {
+    slots.push_back({&pointers[i], input_bytes[i]});
+    widest = std::min(widest, 16 / input_bytes[i]);
+  }
+  slots.push_back({&pointers.back(), 4});
+  const int inputs = static_cast<int>(input_bytes.size());
+  return {piece, slots.data(), inputs, inputs, widest, gpu};
+}
+
+TEST_CASE("map: half of the threads that a GPU holds keep its memory busy, as far as the kernels go") {
+  constexpr std::int64_t large = std::int64_t{1} << 28;
+  for (const int capability : {80, 86, 90, 100, 120}) {
+    const cuda::GpuWidth gpu{132, 2048, capability};
+    for (const std::vector<int>& bytes :
+         std::vector<std::vector<int>>{{4}, {8}, {4, 4}, {8, 4}, {4, 4, 4}, {8, 8, 8}}) {
+      const cuda::MapGrid grid = dense_grid(large, bytes, gpu);
+      REQUIRE(grid.access == cuda::Access::contiguous);
+      int loaded = 0;
+      for (const int size : bytes) loaded += size * grid.width;
+      const auto in_flight = [&](std::int64_t vectors) { return 1024 * loaded * vectors; };
+      INFO("sm_", capability, " bytes loaded ", loaded, " vectors ", grid.per_thread);
+      const int most = cuda::most_vectors_per_thread(static_cast<int>(bytes.size()), grid.width);
+      CHECK((in_flight(grid.per_thread) >= gpu.bytes_in_flight() || static_cast<int>(grid.per_thread) == most));
+      CHECK((grid.per_thread == 1 || in_flight(grid.per_thread - 1) < gpu.bytes_in_flight()));
+    }
+  }
+  CHECK(dense_grid(large, {4}, {108, 2048, 80}).per_thread == 1);
+  CHECK(dense_grid(large, {4}, {132, 2048, 90}).per_thread == 2);
+}
+
+TEST_CASE("map: a short run is spread over all multiprocessors") {
+  const cuda::GpuWidth gpu{132, 2048, 90};
+  CHECK(dense_grid(1 << 20, {4}, gpu).per_thread == 1);
+  CHECK(dense_grid(1 << 20, {4}, gpu).blocks == (1 << 20) / 4 / cuda::map_threads);
+  CHECK(dense_grid(1 << 22, {4}, gpu).per_thread == 2);
 }
 
 TEST_CASE("4,000 random reductions: every summand reaches its output once, through as much workspace as was reserved") {

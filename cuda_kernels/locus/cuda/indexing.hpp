@@ -181,24 +181,24 @@ LOCUS_OUT_OF_LINE inline void for_each_part(const Piece& piece, bool in_order, c
 inline constexpr uint32_t map_threads = 256;
 
 /// Blocks of map whose threads take `per_thread` vectors of `width` elements each.
-[[nodiscard]] constexpr uint32_t map_blocks(uint32_t elements, int width, int per_thread) {
+[[nodiscard]] constexpr uint32_t map_blocks(uint32_t elements, int width, uint32_t per_thread) {
   const auto needed = divide_up(elements / static_cast<uint32_t>(width), int64_t{map_threads} * per_thread);
   return needed > 0 ? static_cast<uint32_t>(needed) : 1;
 }
 
 /// map: every thread of a block takes `per_thread` vectors of `width` elements, a block apart; what is left of the last
 /// vector is shared out by elements.
-template <int width, int per_thread>
+template <int width>
 struct VectorTiles {
   static constexpr uint32_t threads = map_threads;
+  uint32_t per_thread;
 
   [[nodiscard]] LOCUS_FN static constexpr uint32_t vectors(uint32_t elements) {
     return elements / static_cast<uint32_t>(width);
   }
-  [[nodiscard]] static constexpr uint32_t blocks(uint32_t elements) { return map_blocks(elements, width, per_thread); }
-  /// Vector k of a thread; there is none unless the number is below vectors().
-  [[nodiscard]] LOCUS_FN static constexpr uint32_t vector(uint32_t block, uint32_t thread, int k) {
-    return (block * static_cast<uint32_t>(per_thread) + static_cast<uint32_t>(k)) * threads + thread;
+  /// Vector k of a thread; there is none unless k is below `per_thread` and the number below vectors().
+  [[nodiscard]] LOCUS_FN constexpr uint32_t vector(uint32_t block, uint32_t thread, uint32_t k) const {
+    return (block * per_thread + k) * threads + thread;
   }
   /// The leftover element of a thread of block 0; there is none unless the number is below `elements`.
   [[nodiscard]] LOCUS_FN static constexpr uint32_t leftover(uint32_t thread, uint32_t elements) {

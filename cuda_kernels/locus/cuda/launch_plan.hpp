@@ -70,25 +70,57 @@ enum class Access { contiguous, vectors, elements };
   return piece.extent[inner] % width == 0 ? Access::vectors : Access::elements;
 }
 
-/// Vectors of `width` elements that a thread of map takes, which loads so many inputs: enough bytes in flight, without
-/// needless copies of the function, each of which is compiled.
-[[nodiscard]] constexpr int vectors_per_thread(int loads, int width) {
+/// The most vectors of `width` elements that a thread of map takes, which loads so many inputs: enough bytes in flight
+/// on every GPU, without needless copies of the function, each of which is compiled.
+[[nodiscard]] constexpr int most_vectors_per_thread(int loads, int width) {
   const int elements = loads == 0 ? 1 : loads <= 2 ? 8 : 4;
   if (width == 1) return (elements + 1) / 2;
-  return elements / width > 1 ? elements / width : 1;
+  const int least = loads == 1 ? 2 : 1;
+  return elements / width > least ? elements / width : least;
 }
+
+/// What of a GPU decides how map's work is shared out.
+struct GpuWidth {
+  int multiprocessors;
+  int resident_threads;    ///< that a multiprocessor holds at once
+  int compute_capability;  ///< 10 * major + minor
+
+  /// Bytes that a multiprocessor must have asked for to keep the memory busy: bandwidth times latency (Little's law),
+  /// as measured for CUB's transform on A100 and H200. Newer GPUs have more of both.
+  [[nodiscard]] constexpr int64_t bytes_in_flight() const {
+    constexpr int64_t kib = 1 << 10;
+    return compute_capability < 90 ? 16 * kib : compute_capability < 100 ? 48 * kib : 64 * kib;
+  }
+};
 
 /// How a piece is mapped: the kernel, and what its threads take.
 struct MapGrid {
   Access access;
-  int width, per_thread;  ///< elements of a vector, vectors of a thread
+  int width;            ///< elements of a vector
+  uint32_t per_thread;  ///< vectors of a thread
   uint32_t blocks;
 
-  MapGrid(const Piece& piece, const OperandSlot* operands, int inputs, int loads, int widest)
+  /// The first `inputs` operands are loaded, of which so many at most have memory.
+  MapGrid(const Piece& piece, const OperandSlot* operands, int inputs, int loads, int widest, const GpuWidth& gpu)
       : access(access_of(piece, operands, inputs, widest)),
         width(access == Access::elements ? 1 : widest),
-        per_thread(vectors_per_thread(loads, width)),
+        per_thread(vectors_per_thread(piece.elements, operands, inputs, loads, gpu)),
         blocks(map_blocks(static_cast<uint32_t>(piece.elements), width, per_thread)) {}
+
+ private:
+  /// So many that half of the threads a GPU can hold keep its memory busy (registers may leave room for no more), but
+  /// not so many that a short piece leaves multiprocessors without work.
+  [[nodiscard]] uint32_t vectors_per_thread(int64_t elements, const OperandSlot* operands, int inputs, int loads,
+                                            const GpuWidth& gpu) const {
+    int64_t loaded = 0;  // bytes of one vector of every input
+    for (int i = 0; i < inputs; ++i) loaded += operands[i].data() ? operands[i].size * width : 0;
+    const int64_t threads = int64_t{gpu.resident_threads} * gpu.multiprocessors;
+    const int64_t busy = loaded ? divide_up(2 * gpu.bytes_in_flight(), gpu.resident_threads * loaded) : 1;
+    const int64_t shared = elements / (threads * width);
+    const int64_t most = most_vectors_per_thread(loads, width);
+    const int64_t wanted = busy < shared ? busy : shared;
+    return static_cast<uint32_t>(wanted < 1 ? 1 : wanted < most ? wanted : most);
+  }
 };
 
 /// Blocks that fill any GPU; a reduction is cut into no more chunks than that.

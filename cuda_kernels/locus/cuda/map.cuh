@@ -17,10 +17,10 @@ struct MapArguments {
   Out outputs;
 };
 
-/// How many blocks, in which stream.
+/// How many blocks, in which stream; vectors of each thread.
 struct MapLaunch {
   cudaStream_t stream;
-  uint32_t blocks;
+  uint32_t blocks, per_thread;
 };
 
 template <class F, class In, class Out, class InputIndices, class OutputIndices>
@@ -37,7 +37,7 @@ struct MapKernels<F, Pack<I...>, Pack<O*...>, std::integer_sequence<int, i...>, 
 
   static constexpr int loads = (0 + ... + (std::is_same_v<I, LinearIndex> ? 0 : 1));
   template <int w>
-  static constexpr int per_thread = vectors_per_thread(loads, w);
+  static constexpr uint32_t most_per_thread = static_cast<uint32_t>(most_vectors_per_thread(loads, w));
 
   template <int w>
   struct Vectors {
@@ -54,23 +54,23 @@ struct MapKernels<F, Pack<I...>, Pack<O*...>, std::integer_sequence<int, i...>, 
     }
   };
 
-  __device__ static void contiguous(const Arguments& a, uint32_t elements, int64_t first_index) {
-    constexpr int n = per_thread<width>;
-    using Tiles = VectorTiles<width, n>;
-    const uint32_t vectors = Tiles::vectors(elements);
+  __device__ static void contiguous(const Arguments& a, uint32_t elements, int64_t first_index, uint32_t per_thread) {
+    constexpr uint32_t n = most_per_thread<width>;
+    const VectorTiles<width> tiles{per_thread};
+    const uint32_t vectors = tiles.vectors(elements);
     Vectors<width> vector[n];
 #pragma unroll
-    for (int k = 0; k < n; ++k) {
-      const uint32_t v = Tiles::vector(blockIdx.x, threadIdx.x, k);
-      if (v < vectors) vector[k].load(a, v * width, first_index + v * width);
+    for (uint32_t k = 0; k < n; ++k) {
+      const uint32_t v = tiles.vector(blockIdx.x, threadIdx.x, k);
+      if (k < per_thread && v < vectors) vector[k].load(a, v * width, first_index + v * width);
     }
 #pragma unroll
-    for (int k = 0; k < n; ++k) {
-      const uint32_t v = Tiles::vector(blockIdx.x, threadIdx.x, k);
-      if (v < vectors) vector[k].apply_and_store(a, v * width);
+    for (uint32_t k = 0; k < n; ++k) {
+      const uint32_t v = tiles.vector(blockIdx.x, threadIdx.x, k);
+      if (k < per_thread && v < vectors) vector[k].apply_and_store(a, v * width);
     }
     if constexpr (width > 1) {
-      const uint32_t at = Tiles::leftover(threadIdx.x, elements);
+      const uint32_t at = tiles.leftover(threadIdx.x, elements);
       if (blockIdx.x == 0 && at < elements) {
         Vectors<1> last;
         last.load(a, at, first_index + at);
@@ -82,27 +82,27 @@ struct MapKernels<F, Pack<I...>, Pack<O*...>, std::integer_sequence<int, i...>, 
   /// w == 1: any strides. w > 1: every operand is dense or repeated along the innermost dimension, which is a multiple
   /// of w.
   template <int w>
-  __device__ static void strided(const Arguments& a, const Walk<operands>& walk) {
-    constexpr int n = per_thread<w>;
-    using Tiles = VectorTiles<w, n>;
+  __device__ static void strided(const Arguments& a, const Walk<operands>& walk, uint32_t per_thread) {
+    constexpr uint32_t n = most_per_thread<w>;
+    const VectorTiles<w> tiles{per_thread};
     uint32_t position[n];
     int32_t offset[n][operands];
 #pragma unroll
-    for (int k = 0; k < n; ++k) position[k] = Tiles::vector(blockIdx.x, threadIdx.x, k) * w;
+    for (uint32_t k = 0; k < n; ++k) position[k] = tiles.vector(blockIdx.x, threadIdx.x, k) * w;
     walk.offsets(position, offset);
     Vectors<w> vector[n];
 #pragma unroll
-    for (int k = 0; k < n; ++k) {
-      const uint32_t at = Tiles::vector(blockIdx.x, threadIdx.x, k) * w;
-      if (at >= walk.elements) continue;
+    for (uint32_t k = 0; k < n; ++k) {
+      const uint32_t at = tiles.vector(blockIdx.x, threadIdx.x, k) * w;
+      if (k >= per_thread || at >= walk.elements) continue;
       const int64_t index = walk.first_index + at;
       ((w > 1 && walk.stride[0][i] == 0 ? get<i>(vector[k].in).load_repeated(get<i>(a.inputs), offset[k][i], index)
                                         : get<i>(vector[k].in).load(get<i>(a.inputs), offset[k][i], index)),
        ...);
     }
 #pragma unroll
-    for (int k = 0; k < n; ++k) {
-      if (Tiles::vector(blockIdx.x, threadIdx.x, k) * w >= walk.elements) continue;
+    for (uint32_t k = 0; k < n; ++k) {
+      if (k >= per_thread || tiles.vector(blockIdx.x, threadIdx.x, k) * w >= walk.elements) continue;
 #pragma unroll
       for (int j = 0; j < w; ++j) apply(a.f, j, vector[k].in, vector[k].out, Inputs{}, Outputs{});
       (get<o>(vector[k].out).store(get<o>(a.outputs), offset[k][inputs + o]), ...);
@@ -122,13 +122,15 @@ template <class... A>
 
 template <class Kernels>
 __global__ void __launch_bounds__(map_threads)
-    map_contiguous(const __grid_constant__ typename Kernels::Arguments a, uint32_t elements, int64_t first_index) {
-  Kernels::contiguous(a, elements, first_index);
+    map_contiguous(const __grid_constant__ typename Kernels::Arguments a, uint32_t elements, int64_t first_index,
+                   uint32_t per_thread) {
+  Kernels::contiguous(a, elements, first_index, per_thread);
 }
 template <class Kernels, int width>
-__global__ void __launch_bounds__(map_threads) map_strided(const __grid_constant__ typename Kernels::Arguments a,
-                                                           const __grid_constant__ Walk<Kernels::operands> walk) {
-  Kernels::template strided<width>(a, walk);
+__global__ void __launch_bounds__(map_threads)
+    map_strided(const __grid_constant__ typename Kernels::Arguments a,
+                const __grid_constant__ Walk<Kernels::operands> walk, uint32_t per_thread) {
+  Kernels::template strided<width>(a, walk, per_thread);
 }
 
 template <class F, class... I, class... O, int... i, int... o>
@@ -136,7 +138,7 @@ std::size_t MapKernels<F, Pack<I...>, Pack<O*...>, std::integer_sequence<int, i.
                        std::integer_sequence<int, o...>>::launch_contiguous(const MapLaunch& l, const void* a,
                                                                             uint32_t elements, int64_t first_index) {
   map_contiguous<MapKernels>
-      <<<l.blocks, map_threads, 0, l.stream>>>(*static_cast<const Arguments*>(a), elements, first_index);
+      <<<l.blocks, map_threads, 0, l.stream>>>(*static_cast<const Arguments*>(a), elements, first_index, l.per_thread);
   return count_arguments(&map_contiguous<MapKernels>);
 }
 template <class F, class... I, class... O, int... i, int... o>
@@ -145,7 +147,7 @@ std::size_t MapKernels<F, Pack<I...>, Pack<O*...>, std::integer_sequence<int, i.
                        std::integer_sequence<int, o...>>::launch_strided(const MapLaunch& l, const void* a,
                                                                          const Piece& piece) {
   map_strided<MapKernels, w>
-      <<<l.blocks, map_threads, 0, l.stream>>>(*static_cast<const Arguments*>(a), Walk<operands>(piece));
+      <<<l.blocks, map_threads, 0, l.stream>>>(*static_cast<const Arguments*>(a), Walk<operands>(piece), l.per_thread);
   return count_arguments(&map_strided<MapKernels, w>);
 }
 
@@ -184,14 +186,16 @@ LOCUS_OUT_OF_LINE inline locus::detail::LaunchDescription describe(const MapCall
 }
 
 LOCUS_OUT_OF_LINE inline void run(Context& context, const MapCall& call, const Piece& plan, bool in_order) {
+  const GpuWidth gpu{context.multiprocessors(), context.resident_threads(), context.compute_capability()};
   const auto launch = [&](const Piece& piece) {
     for (int i = 0; i < piece.operands; ++i) call.operands[i].advance(piece.offset[i]);
     ++locus::detail::launches.map;
     LaunchTrace trace(context);
     if (locus::detail::launches_are_observed()) [[unlikely]]
       trace.begin(describe(call, piece));
-    const MapGrid grid(piece, call.operands, call.inputs, call.loads, call.width);
-    const std::size_t arguments = launch_piece({context.stream(), grid.blocks}, call, piece, grid.access);
+    const MapGrid grid(piece, call.operands, call.inputs, call.loads, call.width, gpu);
+    const std::size_t arguments =
+        launch_piece({context.stream(), grid.blocks, grid.per_thread}, call, piece, grid.access);
     context.launched("map", {piece.extent, static_cast<std::size_t>(piece.rank)});
     if (CapturedStep* step = context.captured_step()) [[unlikely]]
       step->map_launched(arguments, call.argument_bytes);

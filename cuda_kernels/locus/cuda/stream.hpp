@@ -76,11 +76,21 @@ class Context {
       detail::raise(error, join(verb, " over ", Shape(extents)).c_str());
   }
 
+  /// What the GPU says of itself.
+  [[nodiscard]] int attribute(cudaDeviceAttr which) const {
+    int value = 0;
+    check(cudaDeviceGetAttribute(&value, which, ordinal_), "cudaDeviceGetAttribute");
+    return value;
+  }
   /// Largest shared memory of a block, in bytes, for kernels that ask for it.
   [[nodiscard]] std::size_t shared_memory() const { return shared_memory_; }
   [[nodiscard]] int multiprocessors() const { return multiprocessors_; }
+  /// Threads that a multiprocessor holds at once.
+  [[nodiscard]] int resident_threads() const { return resident_threads_; }
+  /// 10 * major + minor
+  [[nodiscard]] int compute_capability() const { return compute_capability_; }
   /// Whether blocks can be launched in clusters.
-  [[nodiscard]] bool has_clusters() const { return clusters_ != 0; }
+  [[nodiscard]] bool has_clusters() const { return clusters_; }
 
   /// State of a library for this context, made at its first use; one type per slot.
   enum Slot { blas, staging, slots };
@@ -95,11 +105,12 @@ class Context {
     const OrdinalGuard guard(ordinal);
     check(cudaStreamCreateWithFlags(&memory_.stream, cudaStreamNonBlocking), "cudaStreamCreate");
     check(cudaEventCreateWithFlags(&memory_.event, cudaEventDisableTiming), "cudaEventCreate");
-    int shared = 0;
-    check(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, ordinal), "cudaDeviceGetAttribute");
-    check(cudaDeviceGetAttribute(&multiprocessors_, cudaDevAttrMultiProcessorCount, ordinal), "cudaDeviceGetAttribute");
-    check(cudaDeviceGetAttribute(&clusters_, cudaDevAttrClusterLaunch, ordinal), "cudaDeviceGetAttribute");
-    shared_memory_ = static_cast<std::size_t>(shared);
+    shared_memory_ = static_cast<std::size_t>(attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin));
+    multiprocessors_ = attribute(cudaDevAttrMultiProcessorCount);
+    resident_threads_ = attribute(cudaDevAttrMaxThreadsPerMultiProcessor);
+    compute_capability_ =
+        10 * attribute(cudaDevAttrComputeCapabilityMajor) + attribute(cudaDevAttrComputeCapabilityMinor);
+    clusters_ = attribute(cudaDevAttrClusterLaunch) != 0;
     device_memory_.add(&memory_);
   }
 
@@ -111,7 +122,8 @@ class Context {
   CapturedStep* captured_step_ = nullptr;
   StreamMemory memory_;
   std::size_t shared_memory_ = 0;
-  int multiprocessors_ = 1, clusters_ = 0;
+  int multiprocessors_ = 1, resident_threads_ = 1, compute_capability_ = 0;
+  bool clusters_ = false;
   void* states_[slots] = {};
 };
 

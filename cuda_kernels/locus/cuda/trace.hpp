@@ -61,9 +61,8 @@ class LaunchTrace {
 
   /// Bytes per second: two transfers per clock, as in all memories of GPUs that are in use.
   [[nodiscard]] double peak_bandwidth() const {
-    int kilohertz = 0, bits = 0;
-    check(cudaDeviceGetAttribute(&kilohertz, cudaDevAttrMemoryClockRate, context_.ordinal()), "cudaDeviceGetAttribute");
-    check(cudaDeviceGetAttribute(&bits, cudaDevAttrGlobalMemoryBusWidth, context_.ordinal()), "cudaDeviceGetAttribute");
+    const int kilohertz = context_.attribute(cudaDevAttrMemoryClockRate);
+    const int bits = context_.attribute(cudaDevAttrGlobalMemoryBusWidth);
     return 2. * 1e3 * static_cast<double>(kilohertz) * static_cast<double>(bits) / 8;
   }
 

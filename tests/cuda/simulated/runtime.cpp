@@ -61,13 +61,14 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
-  *value = attribute == cudaDevAttrMultiProcessorCount      ? 4
-           : attribute == cudaDevAttrComputeCapabilityMajor ? 9
-           : attribute == cudaDevAttrComputeCapabilityMinor ? 0
-           : attribute == cudaDevAttrMemoryClockRate        ? 1'000'000
-           : attribute == cudaDevAttrGlobalMemoryBusWidth   ? 4096
-           : attribute == cudaDevAttrClusterLaunch          ? 1
-                                                            : static_cast<int>(simulated::most_shared);
+  *value = attribute == cudaDevAttrMultiProcessorCount           ? 4
+           : attribute == cudaDevAttrComputeCapabilityMajor      ? 9
+           : attribute == cudaDevAttrComputeCapabilityMinor      ? 0
+           : attribute == cudaDevAttrMemoryClockRate             ? 1'000'000
+           : attribute == cudaDevAttrGlobalMemoryBusWidth        ? 4096
+           : attribute == cudaDevAttrClusterLaunch               ? 1
+           : attribute == cudaDevAttrMaxThreadsPerMultiProcessor ? 2048
+                                                                 : static_cast<int>(simulated::most_shared);
   return cudaSuccess;
 }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
