@@ -25,11 +25,11 @@ void check_golden(const std::string& activation, const F& f) {
 struct Launches {
   std::int64_t forward, backward;
 };
-template <class D, class F>
+template <class D, class T = float, class F>
 Launches launches(const F& f) {
-  const auto x = variable(sample<float, D>({6, 4}, 1)), w = variable(sample<float, D>({3, 4}, 2));
-  const auto b = variable(sample<float, D>({3}, 3));
-  const auto g = sample<float, D>({6, 3}, 4);
+  const auto x = variable(sample<T, D>({6, 4}, 1)), w = variable(sample<T, D>({3, 4}, 2));
+  const auto b = variable(sample<T, D>({3}, 3));
+  const auto g = sample<T, D>({6, 3}, 4);
   LaunchLog forward;
   const auto y = linear(x, w, b, f);
   const std::int64_t count = forward.launches();
@@ -58,6 +58,10 @@ LOCUS_DEVICE_TEST("linear is one launch, and backward as many as promised", D) {
   const auto gelu = launches<D>(functor::Gelu{});
   CHECK(gelu.forward == 2);
   CHECK(gelu.backward == 3 + for_bias);
+  CHECK(launches<D>(functor::GeluTanh{}).forward == 2);
+  const auto in_16_bits = launches<D, half>(functor::GeluTanh{});
+  CHECK(in_16_bits.forward == (KeepsForDerivatives<D> ? 1 : 2));  // with what gelu was applied to
+  CHECK(in_16_bits.backward == 3 + for_bias);
   const auto x = sample<float, D>({6, 4}, 1), w = sample<float, D>({3, 4}, 2), b = sample<float, D>({3}, 3);
   LaunchLog plain;
   (void)linear(x, w, b, functor::Gelu{});
@@ -135,16 +139,44 @@ template <class T, class D, class F>
 void check_derivative(const F& f, double tolerance) {
   const TwoLayers<T, D> fused, apart;
   const auto fewer = fused.back(f, directly), more = apart.back(f, as_a_view);
-  const bool in_cublas = KeepsMasks<D> && std::is_same_v<F, functor::Relu> && !std::is_same_v<T, double>;
-  const bool in_one = !KeepsMasks<D> || in_cublas;
+  const bool is_relu = std::is_same_v<F, functor::Relu>, is_gelu_tanh = std::is_same_v<F, functor::GeluTanh>;
+  const bool in_cublas = (is_relu && sizeof(T) < 8) || (is_gelu_tanh && sizeof(T) == 2);
+  const bool in_one = KeepsForDerivatives<D> ? in_cublas : locus::detail::DerivedByOutput<F, compute_t<T>>;
   CHECK(fewer.map == (in_one ? 0 : 1));
   CHECK(fewer.gemm == 3);
+  CHECK(fewer.reduce == (SumsFactors<D> && sizeof(T) < 8 ? 0 : 2));
   CHECK(more.map == 1);
   CHECK(more.gemm == 3);
   const auto found = fused.gradients(), expected = apart.gradients();
   for (std::size_t i = 0; i < found.size(); ++i) {
     for (std::size_t j = 0; j < found[i].values.size(); ++j)
       CHECK(found[i].values[j] == doctest::Approx(expected[i].values[j]).epsilon(tolerance).scale(4));
+  }
+}
+
+/// The gradients of layers of T against those of the same layers in float64, where nothing is fused.
+template <class T, class D, class F>
+void check_against_float64(const F& f, std::int64_t hidden, double tolerance, std::int64_t misaligned = 0) {
+  TwoLayers<T, D> layers;
+  layers.w1 = variable(sample<T, D>({hidden, 4}, 2)), layers.b1 = variable(sample<T, D>({hidden}, 3));
+  layers.w2 = variable(sample<T, D>({3, hidden}, 4));
+  const auto in_double = [](const Tensor<T, D>& x) { return Tensor(locus_test::host(x).template as<double>()); };
+  TwoLayers<double, Cpu> exact;
+  exact.w1 = variable(in_double(layers.w1.value())), exact.b1 = variable(in_double(layers.b1.value()));
+  exact.w2 = variable(in_double(layers.w2.value())), exact.b2 = variable(in_double(layers.b2.value()));
+  exact.x = in_double(layers.x), exact.g = in_double(layers.g);
+  if (misaligned > 0) {
+    const Tensor<T, D> room({hidden + misaligned});
+    layers.b1.node()->place_gradient(room.slice(0, misaligned, hidden + misaligned));
+  }
+  for (const double times : {1., 2.}) {  // written, and then added to
+    layers.back(f, directly);
+    exact.back(f, as_a_view);
+    const auto found = layers.gradients(), expected = exact.gradients();
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      for (std::size_t j = 0; j < found[i].values.size(); ++j)
+        CHECK(found[i].values[j] == doctest::Approx(expected[i].values[j]).epsilon(tolerance * times).scale(4));
+    }
   }
 }
 }  // namespace
@@ -157,6 +189,10 @@ LOCUS_DEVICE_TEST("the product for a layer's input applies the derivative of the
   check_derivative<double, D>(functor::Relu{}, 1e-12);
   check_derivative<half, D>(functor::Relu{}, 2e-3);
   check_derivative<bfloat16, D>(functor::Tanh{}, 2e-2);
+  check_derivative<float, D>(functor::Gelu{}, 1e-6);
+  check_derivative<float, D>(functor::GeluTanh{}, 1e-6);
+  check_derivative<half, D>(functor::GeluTanh{}, 2e-3);
+  check_derivative<float, D>(functor::LeakyRelu<float>{0.1f}, 1e-6);
   const auto three = [](const auto& x, const auto& w, const auto& b) {
     const auto y = linear(linear(x, w, b, functor::Tanh{}), w, b, functor::Sigmoid{});
     return linear(y, w, b, functor::Tanh{});
@@ -165,6 +201,17 @@ LOCUS_DEVICE_TEST("the product for a layer's input applies the derivative of the
     const auto found =
         gradcheck(three, sample<double, D>(shape, 1), sample<double, D>({3, 3}, 2), sample<double, D>({3}, 3));
     CHECK_MESSAGE(found, found.what());
+  }
+}
+
+LOCUS_DEVICE_TEST("gradients through an activation agree with float64, whatever the product keeps for them", D) {
+  for (const std::int64_t hidden : {1, 5, 16, 130}) {  // what is kept has rows of a multiple of 8 or 128
+    check_against_float64<float, D>(functor::Relu{}, hidden, 4e-6);
+    check_against_float64<float, D>(functor::GeluTanh{}, hidden, 4e-6);
+    check_against_float64<half, D>(functor::Relu{}, hidden, 4e-3);
+    check_against_float64<half, D>(functor::GeluTanh{}, hidden, 4e-3);
+    check_against_float64<bfloat16, D>(functor::GeluTanh{}, hidden, 3e-2);
+    check_against_float64<float, D>(functor::Relu{}, hidden, 4e-6, 1);  // where no product writes the bias's gradient
   }
 }
 
@@ -179,6 +226,9 @@ LOCUS_DEVICE_TEST("that derivative is applied once, and only where nothing else 
   check(functor::Tanh{}, [](const auto& y, const auto& w, const auto& b) { return linear(y, w, b) * y; });
   check(functor::Sigmoid{}, [](const auto& y, const auto&, const auto& b) { return linear(y, y.slice(0, 0, 3), b); });
   check(functor::Gelu{}, [](const auto& y, const auto& w, const auto& b) { return linear(y, w, b); });
+  check(functor::GeluTanh{}, [](const auto& y, const auto& w, const auto& b) { return linear(y, w, b); });
+  check(functor::GeluTanh{}, [](const auto& y, const auto& w, const auto&) { return linear(y, w) * y; });
+  check(functor::Silu{}, [](const auto& y, const auto& w, const auto& b) { return linear(y, w, b) + b; });
   check(functor::Identity{}, [](const auto& y, const auto& w, const auto& b) { return linear(y, w, b); });
 
   const TwoLayers<float, D> twice, once;

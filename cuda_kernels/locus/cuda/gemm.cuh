@@ -7,9 +7,6 @@
 
 namespace locus::inline LOCUS_ABI::cuda {
 
-/// What of an epilogue cuBLASLt can apply by itself.
-enum class FusedActivation { none, identity, relu, gelu };
-
 /// An activation functor says what it is by a static member `is_identity`, `is_relu` or `is_gelu_tanh`; specialize for
 /// others' functors.
 template <class Activation>
@@ -90,12 +87,12 @@ struct EndOfProduct {
     out = static_cast<compute_t<T>>(activation(static_cast<compute_t<T>>(product + bias)) + previous);
   }
 };
-/// c = product * activation'(y)
+/// c = product * activation', which follows from y or z
 template <class T, class Activation>
 struct Derivative {
   Activation activation;
-  LOCUS_FN void operator()(compute_t<T> product, compute_t<T> y, compute_t<T>& out) const {
-    out = product * activation.by_output(y);
+  LOCUS_FN void operator()(compute_t<T> product, compute_t<T> value, compute_t<T>& out) const {
+    out = product * locus::detail::derivative(activation, value);
   }
 };
 /// The same for epilogues of any other type, which are told row and column.
@@ -122,9 +119,9 @@ void end_product(Context& context, const Shape& shape, const T* product, const S
 template <class T, class Activation>
 void end_product(Context& context, const Shape& shape, const T* product, const Strides& product_strides,
                  const MatrixRef<T>& c, int64_t batch_stride, const DerivativeEpilogue<T, Activation>& epilogue) {
-  const Strides c_strides{batch_stride, c.row_stride, c.col_stride}, y_strides{0, epilogue.row_stride, 1};
-  const auto plan = make_plan<3>(shape, std::array<Strides, 3>{product_strides, y_strides, c_strides});
-  map(context, plan, Derivative<T, Activation>{epilogue.activation}, Pack<const T*, const T*>{product, epilogue.y},
+  const Strides c_strides{batch_stride, c.row_stride, c.col_stride}, value_strides{0, epilogue.row_stride, 1};
+  const auto plan = make_plan<3>(shape, std::array<Strides, 3>{product_strides, value_strides, c_strides});
+  map(context, plan, Derivative<T, Activation>{epilogue.activation}, Pack<const T*, const T*>{product, epilogue.value},
       Pack<T*>{c.data});
 }
 template <class T, class E>
@@ -144,16 +141,28 @@ struct FusedEpilogue {
   cublasLtEpilogue_t kind = CUBLASLT_EPILOGUE_DEFAULT;
   const void* bias = nullptr;
   bool accumulate = false;
-  const void* mask = nullptr;
+  const void* kept = nullptr;
 };
-/// cuBLASLt's GELU is the one with tanh, which it may approximate: within the rounding of 16-bit types only.
+/// cuBLASLt's GELU is the one with tanh, which it may approximate, as its derivative: within the rounding of 16-bit
+/// types only.
+template <class T>
+inline constexpr bool has_gelu = sizeof(T) == 2;
+
+/// For KeepsForDerivatives.
+template <class T>
+[[nodiscard]] constexpr int64_t kept_columns(FusedActivation activation, int64_t cols) {
+  constexpr int64_t bits = 8 * static_cast<int64_t>(sizeof(T));
+  if (activation == FusedActivation::relu) return kept_ld(activation, cols) / bits;
+  return activation == FusedActivation::gelu && has_gelu<T> ? kept_ld(activation, cols) : 0;
+}
+
 template <class T, class Activation>
 [[nodiscard]] FusedEpilogue fuse(const Epilogue<T, Activation>& epilogue) {
   const FusedActivation activation = fused_activation(epilogue.activation);
   const bool bias_fits = reinterpret_cast<std::uintptr_t>(epilogue.bias) % 16 == 0;
   const bool is_linear = activation == FusedActivation::identity;
   if (activation == FusedActivation::none || !bias_fits) return {};
-  if (activation == FusedActivation::gelu && sizeof(T) != 2) return {};
+  if (activation == FusedActivation::gelu && !has_gelu<T>) return {};
   if (epilogue.accumulate && !is_linear) return {};  // cuBLASLt would add first
   if (is_linear) {
     return {true, epilogue.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT, epilogue.bias,
@@ -165,8 +174,10 @@ template <class T, class Activation>
 }
 template <class T, class Activation>
 [[nodiscard]] FusedEpilogue fuse(const DerivativeEpilogue<T, Activation>& epilogue) {
-  if (!epilogue.mask) return {};
-  return {true, CUBLASLT_EPILOGUE_DRELU, nullptr, false, epilogue.mask};
+  const FusedActivation activation = fused_activation(epilogue.activation);
+  if (!epilogue.kept || kept_columns<T>(activation, 1) == 0) return {};
+  return {true, activation == FusedActivation::relu ? CUBLASLT_EPILOGUE_DRELU : CUBLASLT_EPILOGUE_DGELU, nullptr, false,
+          epilogue.kept};
 }
 template <class T, class E>
 [[nodiscard]] FusedEpilogue fuse(const E&) {
@@ -206,6 +217,16 @@ struct BlasCall {
   }
 };
 
+template <class T, class E>
+[[nodiscard]] BlasCall<T> blas_call(const GemmBatch& batch, const MatrixRef<const T>& a, const MatrixRef<const T>& b,
+                                    const MatrixRef<T>& c, const E& epilogue) {
+  const auto end = [](Context& of, const BlasCall<T>& call, const T* product, const Strides& strides) {
+    end_product<T>(of, call.shape(), product, strides, call.c, call.batch.c_stride,
+                   *static_cast<const E*>(call.epilogue));
+  };
+  return {batch, a, b, c, fuse<T>(epilogue), epilogue.accumulates(), is_symmetric<T>(epilogue), &epilogue, end};
+}
+
 /// The product by itself goes where nothing else is needed: to c, or to memory of its own. One launch does the rest.
 template <class T>
 struct ProductAlone {
@@ -222,18 +243,21 @@ struct ProductAlone {
   }
 };
 
-/// Queues the product with its epilogue in one launch. False, and nothing happened, where that is not to be.
-template <class T>
-[[nodiscard]] bool multiply_fused(Blas& blas, const BlasProduct& product, const ProductAlone<T>& alone) {
-  const FusedEpilogue& fused = alone.call.fused;
+/// Queues the product with its epilogue in one launch. False, and nothing happened, where that is not to be. The other
+/// way ends in finish(state, c).
+[[nodiscard]] inline bool multiply_fused(Blas& blas, const BlasProduct& product, const FusedEpilogue& fused,
+                                         void (*finish)(const void* state, void* c), const void* state) {
   BlasProduct whole = product;
   whole.epilogue = fused.kind;
   whole.bias = fused.bias;
   whole.accumulate = fused.accumulate;
-  whole.mask = fused.mask;
-  const UnfusedProduct other{product, &ProductAlone<T>::finish, &alone};
-  const bool has_other_way = fused.kind != CUBLASLT_EPILOGUE_DEFAULT && !fused.accumulate;
-  return blas.multiply(whole, has_other_way ? &other : nullptr);
+  whole.kept = fused.kept;
+  const UnfusedProduct other{product, finish, state};
+  const bool keeps_bits = (fused.kind & CUBLASLT_EPILOGUE_RELU_AUX) == CUBLASLT_EPILOGUE_RELU_AUX;  // nothing else does
+  const bool has_other_way = fused.kind != CUBLASLT_EPILOGUE_DEFAULT && !fused.accumulate && !keeps_bits;
+  const bool is_queued = blas.multiply(whole, has_other_way ? &other : nullptr);
+  if (is_queued) ++locus::detail::launches.gemm;
+  return is_queued;
 }
 
 /// The row-major c is the column-major transpose of c, so cuBLASLt is asked for c^T = b^T a^T, of which the bias has
@@ -269,10 +293,7 @@ void blas_gemm(Context& context, const BlasCall<T>& call) {
 
   const bool in_place = has_dense_rows(c) && (batch.count == 1 || batch.c_stride > 0);
   ProductAlone<T> alone{context, call, {batch.c_stride, distance_of_rows(c), 1}};
-  if (in_place && fused.complete && multiply_fused(blas, product, alone)) {
-    ++locus::detail::launches.gemm;
-    return;
-  }
+  if (in_place && fused.complete && multiply_fused(blas, product, fused, &ProductAlone<T>::finish, &alone)) return;
   if (!in_place || accumulates) {
     own.reserve(static_cast<std::size_t>(elements(shape)) * sizeof(T));
     alone.strides = row_major(shape);
@@ -283,6 +304,30 @@ void blas_gemm(Context& context, const BlasCall<T>& call) {
   if (!blas.multiply(product)) blas.refuse(product);
   ++locus::detail::launches.gemm;
   end(context, call, static_cast<const T*>(product.c), alone.strides);
+}
+
+/// What has to be done after a product by itself: its epilogue, and then more.
+template <class T, class Then>
+struct EndAndThen {
+  ProductAlone<T> alone;
+  const Then& then;
+  static void finish(const void* self, void* c) {
+    const auto& [alone, then] = *static_cast<const EndAndThen*>(self);
+    ProductAlone<T>::finish(&alone, c);
+    then();
+  }
+};
+
+/// Queues a single product with its epilogue, into dense rows, in one launch. False, and nothing happened, where that
+/// is not to be. The other way ends in then().
+template <class T, class Then>
+[[nodiscard]] bool multiply_at_once(Context& context, const BlasCall<T>& call, const Then& then) {
+  if (call.a.cols == 0 || !call.fused.complete) return false;
+  if (!is_read_in_place(call.a) || !is_read_in_place(call.b)) return false;
+  Scratch a_copy(context), b_copy(context);
+  const BlasProduct product = blas_product(context, call.batch, call.a, call.b, call.c, a_copy, b_copy);
+  const EndAndThen<T, Then> other{{context, call, {0, distance_of_rows(call.c), 1}}, then};
+  return multiply_fused(context.state<Blas>(Context::blas), product, call.fused, &other.finish, &other);
 }
 
 /// A factor's sums by themselves, beside a product that is there already.
@@ -360,13 +405,7 @@ void gemm(Context& context, const GemmBatch& batch, const MatrixRef<const T>& a,
   if constexpr (std::is_integral_v<T>) {
     detail::integer_gemm(context, batch, a, b, c, epilogue);
   } else {
-    const auto end = [](Context& of, const detail::BlasCall<T>& call, const T* product, const Strides& strides) {
-      detail::end_product<T>(of, call.shape(), product, strides, call.c, call.batch.c_stride,
-                             *static_cast<const E*>(call.epilogue));
-    };
-    detail::BlasCall<T> call{
-        batch,     a,  b, c, detail::fuse<T>(epilogue), epilogue.accumulates(), detail::is_symmetric<T>(epilogue),
-        &epilogue, end};
+    auto call = detail::blas_call(batch, a, b, c, epilogue);
     constexpr int64_t most = 65535;  // matrices per launch
     for (int64_t first = 0; first < batch.count; first += most) {
       call.batch.count = batch.count - first < most ? batch.count - first : most;
@@ -378,20 +417,42 @@ void gemm(Context& context, const GemmBatch& batch, const MatrixRef<const T>& a,
   }
 }
 
-/// As KeepsMasks says, for a c with dense rows.
-template <class T>
-[[nodiscard]] bool gemm_relu(Context& context, const MatrixRef<const T>& a, const MatrixRef<const T>& b,
-                             const MatrixRef<T>& c, const T* bias, void* mask) {
-  if (a.cols == 0 || reinterpret_cast<std::uintptr_t>(bias) % 16 != 0) return false;
-  if (!detail::is_read_in_place(a) || !detail::is_read_in_place(b)) return false;
-  Scratch a_copy(context), b_copy(context);
-  BlasProduct product = detail::blas_product(context, GemmBatch{}, a, b, c, a_copy, b_copy);
-  product.epilogue = bias ? CUBLASLT_EPILOGUE_RELU_AUX_BIAS : CUBLASLT_EPILOGUE_RELU_AUX;
-  product.bias = bias;
-  product.mask = mask;
-  const bool is_queued = context.state<Blas>(Context::blas).multiply(product);
-  if (is_queued) ++locus::detail::launches.gemm;
-  return is_queued;
+/// As KeepsForDerivatives says.
+template <class T, class Activation>
+inline constexpr bool keeps_for_derivative = [] {
+  if constexpr (requires(const Activation& activation) { activation.visit(detail::AskActivation{nullptr}); })
+    return true;
+  else return detail::kept_columns<T>(epilogue_of<Activation>, 1) > 0;
+}();
+
+/// The same.
+template <class T, class Activation>
+[[nodiscard]] int64_t kept_columns(const Activation& activation, int64_t cols) {
+  return detail::kept_columns<T>(detail::fused_activation(activation), cols);
+}
+
+/// The same, for a c with dense rows.
+template <class T, class Activation>
+[[nodiscard]] bool gemm_and_keep(Context& context, const MatrixRef<const T>& a, const MatrixRef<const T>& b,
+                                 const MatrixRef<T>& c, const Epilogue<T, Activation>& epilogue, void* kept) {
+  constexpr int keeping = CUBLASLT_EPILOGUE_RELU_AUX & ~CUBLASLT_EPILOGUE_RELU;
+  auto call = detail::blas_call(GemmBatch{}, a, b, c, epilogue);
+  call.fused.kind = static_cast<cublasLtEpilogue_t>(call.fused.kind | keeping);
+  call.fused.kept = kept;
+  return detail::multiply_at_once(context, call, [] {});
+}
+
+/// The same, for a c with dense rows.
+template <class T, class Activation, class Sum>
+[[nodiscard]] bool gemm_and_column_sums(Context& context, const MatrixRef<const T>& a, const MatrixRef<const T>& b,
+                                        const MatrixRef<T>& c, const DerivativeEpilogue<T, Activation>& epilogue,
+                                        T* sums, const Sum& sum) {
+  constexpr int summing = CUBLASLT_EPILOGUE_DRELU_BGRAD & ~CUBLASLT_EPILOGUE_DRELU;
+  if (reinterpret_cast<std::uintptr_t>(sums) % 16 != 0) return false;
+  auto call = detail::blas_call(GemmBatch{}, a, b, c, epilogue);
+  call.fused.kind = static_cast<cublasLtEpilogue_t>(call.fused.kind | summing);
+  call.fused.bias = sums;
+  return detail::multiply_at_once(context, call, sum);
 }
 
 /// As SumsFactors says, for a c with dense rows. In cuBLASLt's terms c^T = b^T a^T, and a^T is summed over its rows.

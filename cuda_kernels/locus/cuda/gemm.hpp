@@ -161,7 +161,7 @@ class Blas {
 
   [[nodiscard]] cublasStatus_t queue(detail::BlasPlan& plan, const BlasProduct& p, void* c, const Scratch& workspace) {
     if (p.bias) detail::set(p, plan.description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);
-    if (p.mask) detail::set(p, plan.description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, p.mask);
+    if (p.kept) detail::set(p, plan.description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, p.kept);
     const float one = 1.f, zero = 0.f;
     const double double_one = 1., double_zero = 0.;
     const bool is_double = p.type == CUDA_R_64F;

@@ -48,11 +48,11 @@ inline void lay_out(cublasLtMatrixLayoutOpaque_t& layout, const BlasProduct& p, 
   set(p, layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, batch_stride);
 }
 
-/// Whether an epilogue pays, as far as can be said without timing. Summing a factor saves a launch, but where that is
+/// Whether an epilogue pays, as far as can be said without timing. Summing a matrix saves a launch, but where that is
 /// little beside the product, what cuBLASLt has for both at once may be slower than its best product.
 [[nodiscard]] inline bool is_worth_fusing(const BlasProduct& p) {
   constexpr double few_multiply_adds = 1 << 28;
-  return !p.sums_b() ||
+  return !(p.sums_b() || p.sums_c()) ||
          static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k) <= few_multiply_adds;
 }
 
@@ -69,9 +69,9 @@ inline void lay_out(cublasLtMatrixLayoutOpaque_t& layout, const BlasProduct& p, 
   set(p, plan.description, CUBLASLT_MATMUL_DESC_TRANSB, p.b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(p, plan.description, CUBLASLT_MATMUL_DESC_EPILOGUE, p.epilogue);
   if (p.bias) set(p, plan.description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);
-  if (p.mask) {
-    set(p, plan.description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, p.mask);
-    set(p, plan.description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, mask_bits(p.m));
+  if (p.kept) {
+    set(p, plan.description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, p.kept);
+    set(p, plan.description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, kept_ld(p));
   }
   lay_out(plan.a, p, p.a.transposed ? p.k : p.m, p.a.transposed ? p.m : p.k, p.a.ld, p.a.batch_stride);
   lay_out(plan.b, p, p.b.transposed ? p.n : p.k, p.b.transposed ? p.k : p.n, p.b.ld, p.b.batch_stride);

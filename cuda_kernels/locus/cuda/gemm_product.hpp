@@ -33,8 +33,9 @@ struct BlasOperand {
   bool transposed = false;
 };
 
-/// c(m, n) = epilogue(a(m, k) b(k, n) (+ c)), column-major, `count` times. The bias has one entry per row of c; where
-/// the epilogue sums b (CUBLASLT_EPILOGUE_BGRADB), it is written, with one entry per column.
+/// c(m, n) = epilogue(a(m, k) b(k, n) (+ c)), column-major, `count` times. The bias has one entry per row of c. Where
+/// the epilogue sums b (CUBLASLT_EPILOGUE_BGRADB), it is written, with one entry per column; where it sums c
+/// (CUBLASLT_EPILOGUE_DRELU_BGRAD, CUBLASLT_EPILOGUE_DGELU_BGRAD), with one per row.
 struct BlasProduct {
   cudaDataType_t type = CUDA_R_32F;
   std::int64_t m = 0, n = 0, k = 0, count = 1;
@@ -44,13 +45,28 @@ struct BlasProduct {
   bool accumulate = false;
   cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
   const void* bias = nullptr;
-  const void* mask = nullptr;  ///< of c: written with CUBLASLT_EPILOGUE_RELU_AUX, read with CUBLASLT_EPILOGUE_DRELU
+  const void* kept = nullptr;  ///< cuBLASLt's auxiliary matrix, of a single product: see FusedActivation
 
   [[nodiscard]] bool sums_b() const { return epilogue == CUBLASLT_EPILOGUE_BGRADB; }
+  [[nodiscard]] bool sums_c() const {
+    return epilogue == CUBLASLT_EPILOGUE_DRELU_BGRAD || epilogue == CUBLASLT_EPILOGUE_DGELU_BGRAD;
+  }
 };
 
-/// Bits from one column of a product's mask to the next.
-[[nodiscard]] inline std::int64_t mask_bits(std::int64_t m) { return (m + 127) / 128 * 128; }
+/// An activation that an epilogue applies, and whose derivative another one does. What the latter needs, the former
+/// writes where it is asked to (its AUX form) to a matrix of one column for each of c: after relu bits of the elements
+/// that it let pass, after gelu what it was applied to.
+enum class FusedActivation { none, identity, relu, gelu };
+
+/// Distance between the columns of that matrix, for a c of m rows: in bits after relu, in elements after gelu.
+[[nodiscard]] constexpr std::int64_t kept_ld(FusedActivation activation, std::int64_t m) {
+  const std::int64_t multiple = activation == FusedActivation::relu ? 128 : 8;
+  return (m + multiple - 1) / multiple * multiple;
+}
+[[nodiscard]] inline std::int64_t kept_ld(const BlasProduct& p) {
+  constexpr int of_gelu = CUBLASLT_EPILOGUE_GELU | (CUBLASLT_EPILOGUE_DGELU & ~CUBLASLT_EPILOGUE_DRELU);
+  return kept_ld(p.epilogue & of_gelu ? FusedActivation::gelu : FusedActivation::relu, p.m);
+}
 
 namespace detail {
 [[nodiscard]] inline std::int64_t bytes_of(cudaDataType_t type) {
@@ -110,7 +126,7 @@ struct Alignments {
   const std::int64_t alignments = (std::int64_t{alignment.a} * 512 + alignment.b) * 512 + alignment.c;
   return {{p.type, p.epilogue, tf32_allowed(), p.accumulate, p.m, p.n, p.k, p.count, p.a.ld, p.a.batch_stride,
            p.a.transposed, p.b.ld, p.b.batch_stride, p.b.transposed, p.c_ld, p.c_batch_stride, alignments,
-           p.bias ? alignment_of(p.bias, 0) : 0}};
+           (p.bias ? alignment_of(p.bias, 0) : 0) + std::int64_t{512} * (p.kept ? alignment_of(p.kept, 0) : 0)}};
 }
 }  // namespace detail
 

@@ -74,7 +74,8 @@ class TensorNode : public GraphNode {
   [[nodiscard]] const Tensor<T, D>& gradient() const { return gradient_; }
   LOCUS_OUT_OF_LINE void clear_gradient() final {
     if (!place_.buffer()) gradient_ = {};
-    has_gradient_ = is_of_z_ = false;
+    has_gradient_ = false;
+    given_ = GivenGradient::none;
     if (is_recorded()) at_replay([](TensorNode& node) { node.clear_gradient(); });
   }
   /// From now on the gradient is kept in this memory (of the node's shape).
@@ -104,13 +105,13 @@ class TensorNode : public GraphNode {
     if (is_recorded()) at_replay([gradient = gradient_](TensorNode& node) { node.gradient_ = gradient; });
   }
 
-  /// The activation whose derivative the only one that gives this gradient may apply.
-  [[nodiscard]] LastActivation<T, D> open_activation() const {
-    return this->is_used_once() && !has_gradient_ ? last_activation() : LastActivation<T, D>{};
+  /// Takes the product a b for the gradient, if nothing else adds to that and the operation makes the product with its
+  /// activation's derivative. False, and nothing happened, otherwise.
+  [[nodiscard]] bool take_product(const Tensor<T, D>& a, const Tensor<T, D>& b) {
+    if (!this->is_used_once() || has_gradient_) return false;
+    given_ = multiply_for_z(a, b);
+    return given_ != GivenGradient::none;
   }
-  /// It did: the gradient is that of what the activation was applied to.
-  void close_activation() { is_of_z_ = true; }
-  [[nodiscard]] bool is_of_z() const { return is_of_z_; }
 
   LOCUS_OUT_OF_LINE void give(Tensor<T, D> g) {
     if (has_gradient_ || place_.buffer()) {
@@ -125,7 +126,11 @@ class TensorNode : public GraphNode {
   }
 
  protected:
-  [[nodiscard]] virtual LastActivation<T, D> last_activation() const { return {}; }
+  /// What take_product() took; gradient() is that of z then.
+  [[nodiscard]] GivenGradient given() const { return given_; }
+  [[nodiscard]] virtual GivenGradient multiply_for_z(const Tensor<T, D>&, const Tensor<T, D>&) {
+    return GivenGradient::none;
+  }
 
  private:
   [[nodiscard]] bool is_recorded() const { return keeps_ && detail::is_recording(); }
@@ -155,7 +160,7 @@ class TensorNode : public GraphNode {
   Tensor<T, D> place_;
   bool has_gradient_ = false;
   bool owned_ = false;
-  bool is_of_z_ = false;
+  GivenGradient given_ = GivenGradient::none;
   bool keeps_;
 };
 
@@ -182,13 +187,13 @@ class Gradient {
     }
     node_->give(std::move(g));
   }
-  /// The activation that the input came from last, if its derivative may be applied here; otherwise none.
-  [[nodiscard]] LastActivation<T, D> activation() const { return node_->open_activation(); }
-  /// Memory for the gradient with that derivative applied.
-  [[nodiscard]] Tensor<T, D> open_with_activation() {
-    node_->close_activation();
-    return open().out;
-  }
+  /// Whether there is one already, to which others are added.
+  [[nodiscard]] bool has_value() const { return node_->has_gradient(); }
+  /// Takes back an open() of a gradient that had no value: nothing was written.
+  void withdraw() { node_->clear_gradient(); }
+  /// Gives the product a b with the derivative of the activation that the input came from last, where that can be.
+  /// False, and nothing happened, otherwise.
+  [[nodiscard]] bool take_product(const Tensor<T, D>& a, const Tensor<T, D>& b) { return node_->take_product(a, b); }
   [[nodiscard]] const TensorNode<T, D>* node() const { return node_; }
 
  private:

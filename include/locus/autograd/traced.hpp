@@ -341,8 +341,7 @@ class OperationNode<Op, T, D, Tuple<S...>, X...> final : public RecordedNode<T, 
   }
 
  private:
-  static constexpr bool ends_in_activation =
-      requires(const Op& op, const Tuple<S...>& saved) { op.last_activation(saved); };
+  static constexpr bool ends_in_activation = requires { Op::ends_in_activation; };
 
   template <int... i>
   void go(std::integer_sequence<int, i...>) {
@@ -350,13 +349,20 @@ class OperationNode<Op, T, D, Tuple<S...>, X...> final : public RecordedNode<T, 
   }
   void go(Gradient<value_of<X>, device_of<X>>... gradients) {
     if constexpr (ends_in_activation) {
-      if (this->is_of_z()) return op_.backward_of_z(saved_.values(), this->gradient(), gradients...);
+      if (this->given() != GivenGradient::none)
+        return op_.backward_of_z(saved_.values(), this->gradient(), this->given(), gradients...);
     }
     op_.backward(saved_.values(), this->gradient(), gradients...);
   }
-  LastActivation<T, D> last_activation() const override {
-    if constexpr (ends_in_activation) return op_.last_activation(saved_.values());
-    else return {};
+  GivenGradient multiply_for_z(const Tensor<T, D>& a, const Tensor<T, D>& b) override {
+    if constexpr (ends_in_activation) {
+      return [&]<int... i>(std::integer_sequence<int, i...>) {
+        return op_.multiply_for_z(saved_.values(), a, b, Gradient<T, D>(this),
+                                  gradient_of<value_of<X>, device_of<X>>(this->inputs_[i])...);
+      }(std::make_integer_sequence<int, sizeof...(X)>{});
+    } else {
+      return GivenGradient::none;
+    }
   }
 
   Op op_;

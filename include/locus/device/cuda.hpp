@@ -95,15 +95,26 @@ struct Backend<Cuda> {
     return cuda::gemm_and_sums(cuda::Context::current(device.ordinal), a, b, c, accumulate, sums, sum);
   }
 
-  /// See KeepsMasks.
-  [[nodiscard]] static std::int64_t mask_bytes(std::int64_t rows, std::int64_t cols) {
-    return rows * cuda::mask_bits(cols) / 8;
+  /// See KeepsForDerivatives.
+  template <class T, class Activation>
+  static constexpr bool keeps = cuda::keeps_for_derivative<T, Activation>;
+  template <class T, class Activation>
+  [[nodiscard]] static std::int64_t kept_columns(const Activation& activation, std::int64_t cols) {
+    return cuda::kept_columns<T>(activation, cols);
   }
-  template <class T>
-  [[nodiscard]] static bool gemm_relu(Cuda device, MatrixRef<const T> a, MatrixRef<const T> b, MatrixRef<T> c,
-                                      const T* bias, void* mask) {
+  template <class T, class Activation>
+  [[nodiscard]] static bool gemm_and_keep(Cuda device, MatrixRef<const T> a, MatrixRef<const T> b, MatrixRef<T> c,
+                                          const Epilogue<T, Activation>& epilogue, void* kept) {
     const cuda::OrdinalGuard guard(device.ordinal);
-    return cuda::gemm_relu(cuda::Context::current(device.ordinal), a, b, c, bias, mask);
+    return cuda::gemm_and_keep(cuda::Context::current(device.ordinal), a, b, c, epilogue, kept);
+  }
+  template <class T, class Activation, class Sum>
+  [[nodiscard]] static bool gemm_and_column_sums(Cuda device, MatrixRef<const T> a, MatrixRef<const T> b,
+                                                 MatrixRef<T> c, const DerivativeEpilogue<T, Activation>& epilogue,
+                                                 T* sums, const Sum& sum) {
+    if (c.rows == 0 || c.cols == 0) return false;
+    const cuda::OrdinalGuard guard(device.ordinal);
+    return cuda::gemm_and_column_sums(cuda::Context::current(device.ordinal), a, b, c, epilogue, sums, sum);
   }
 #else
 #define LOCUS_NEEDS_NVCC(verb, type)                                                                            \
@@ -133,12 +144,6 @@ struct Backend<Cuda> {
   [[nodiscard]] static bool gemm_and_sums(Cuda, MatrixRef<const T>, MatrixRef<const T>, MatrixRef<T>, bool, T*,
                                           const Sum&) {
     LOCUS_NEEDS_NVCC("a matrix product", Sum);
-    return false;
-  }
-  [[nodiscard]] static std::int64_t mask_bytes(std::int64_t, std::int64_t) { return 0; }
-  template <class T>
-  [[nodiscard]] static bool gemm_relu(Cuda, MatrixRef<const T>, MatrixRef<const T>, MatrixRef<T>, const T*, void*) {
-    LOCUS_NEEDS_NVCC("a matrix product", T);
     return false;
   }
 #undef LOCUS_NEEDS_NVCC

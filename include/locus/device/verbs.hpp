@@ -153,23 +153,34 @@ struct Epilogue {
   }
 };
 
+namespace detail {
+template <class F, class R>
+concept DerivedByOutput = requires(const F& f, R y) { f.by_output(y); };
+/// The derivative of an activation, from its output if that tells, or else from its input.
+template <class F, class R>
+[[nodiscard]] LOCUS_FN R derivative(const F& f, R value) {
+  if constexpr (DerivedByOutput<F, R>) return f.by_output(value);
+  else return f.by_input(value);
+}
+}  // namespace detail
+
 /// The end of the one product that gives the gradient of y = activation(z): c = product * activation'(z), which is
-/// that of z. The derivative follows from y, a matrix like c with dense rows.
+/// that of z.
 template <class T, class Activation>
 struct DerivativeEpilogue {
   Activation activation;
-  const T* y;
+  const T* value;  ///< what the derivative follows from, y or z: a matrix like c with dense rows
   std::int64_t row_stride;
-  const void* mask = nullptr;  ///< of y, where a device that KeepsMasks made one
+  const void* kept = nullptr;  ///< what a device that KeepsForDerivatives kept of z
 
   template <class A>
   [[nodiscard]] constexpr DerivativeEpilogue<T, A> with(const A& other) const {
-    return {other, y, row_stride, mask};
+    return {other, value, row_stride, kept};
   }
   [[nodiscard]] constexpr bool accumulates() const { return false; }
   [[nodiscard]] LOCUS_FN compute_t<T> operator()(compute_t<T> product, compute_t<T>, std::int64_t row,
                                                  std::int64_t col) const {
-    return product * activation.by_output(load_as_register(y[row * row_stride + col]));
+    return product * detail::derivative(activation, load_as_register(value[row * row_stride + col]));
   }
 };
 
@@ -230,17 +241,28 @@ concept SumsFactors = requires(D device, MatrixRef<const float> a, MatrixRef<flo
   { Backend<D>::gemm_and_sums(device, a, a, c, bool{}, c.data, sum) } -> std::same_as<bool>;
 };
 
-/// An optional refinement: a device on which relu keeps in bits which elements it let pass, so that a product with a
-/// DerivativeEpilogue can apply its derivative.
+/// An optional refinement: a device whose product with an activation keeps what the activation's derivative needs, and
+/// whose product with a DerivativeEpilogue reads that. What it keeps has as many rows as c, of
 ///
-///     Backend<D>::gemm_relu(device, a, b, c, bias, mask)
+///     Backend<D>::template kept_columns<T>(activation, c.cols)
 ///
-/// makes c = relu(a b + bias), where bias may be null, and the mask, of mask_bytes(c.rows, c.cols). False, and then
-/// nothing happened, where it cannot.
+/// elements, 0 where products apply no such derivative: always, unless Backend<D>::template keeps<T, Activation>. Where
+/// the derivative follows from the activation's input, that is what is kept, at the beginning of each row.
+///
+///     Backend<D>::gemm_and_keep(device, a, b, c, epilogue, kept)          c = activation(a b + bias)
+///     Backend<D>::gemm_and_column_sums(device, a, b, c, derivative_epilogue, sums, sum)
+///
+/// The latter also makes sums[j] = sum over i of c(i, j). False, and then nothing happened, where it cannot, or where
+/// separate launches are faster: of the product, of its epilogue, and of sum(), which writes the sums.
 template <class D>
-concept KeepsMasks = requires(D device, MatrixRef<const float> a, MatrixRef<float> c, void* mask) {
-  { Backend<D>::mask_bytes(c.rows, c.cols) } -> std::same_as<std::int64_t>;
-  { Backend<D>::gemm_relu(device, a, a, c, a.data, mask) } -> std::same_as<bool>;
-};
+concept KeepsForDerivatives =
+    requires(D device, MatrixRef<const float> a, MatrixRef<float> c, void* kept,
+             Epilogue<float, detail::ProbeActivation<float>> epilogue,
+             DerivativeEpilogue<float, detail::ProbeActivation<float>> derivative, void (*sum)()) {
+      { Backend<D>::template keeps<float, detail::ProbeActivation<float>> } -> std::convertible_to<bool>;
+      { Backend<D>::template kept_columns<float>(epilogue.activation, c.cols) } -> std::same_as<std::int64_t>;
+      { Backend<D>::gemm_and_keep(device, a, a, c, epilogue, kept) } -> std::same_as<bool>;
+      { Backend<D>::gemm_and_column_sums(device, a, a, c, derivative, c.data, sum) } -> std::same_as<bool>;
+    };
 
 }  // namespace locus::inline LOCUS_ABI

@@ -8,43 +8,39 @@ namespace locus::inline LOCUS_ABI {
 
 namespace detail {
 
-template <class F, class T>
-concept DerivedByOutput = requires(const F& f, compute_t<T> y) { f.by_output(y); };
 /// g times the activation's derivative, from its output or its input.
 template <class F>
 struct ActivationBackward {
   F f;
   template <class R>
   LOCUS_FN R operator()(R g, R value) const {
-    if constexpr (requires { f.by_output(value); }) return g * f.by_output(value);
-    else return g * f.by_input(value);
+    return g * derivative(f, value);
   }
 };
 
 /// out = f(inputs...). One launch.
 template <class F, class T, class D, class... In>
-[[nodiscard]] Tensor<T, D> mapped(const F& f, const Tensor<T, D>& first, const Tensor<In, D>&... inputs) {
-  Tensor<T, D> out(first.shape(), first.device());
+void map_into(const Tensor<T, D>& out, const F& f, const Tensor<In, D>&... inputs) {
   compute(
       [&]<int... i>(std::integer_sequence<int, i...>) {
         return Apply<F, Symbol<i>...>{f, {Symbol<i>{}...}};
-      }(std::make_integer_sequence<int, static_cast<int>(sizeof...(In)) + 1>{}),
-      out, first, inputs...);
-  return out;
+      }(std::make_integer_sequence<int, static_cast<int>(sizeof...(In))>{}),
+      out, inputs...);
 }
 
 }  // namespace detail
 
 namespace operation {
 
-/// y = activation(x w^T + b). With `keeps_input`, what the activation was applied to is kept for its derivative.
+/// y = activation(x w^T + b) = activation(z). With `keeps_input`, the derivative follows from z, or else from y.
 template <class F, bool keeps_input>
 struct Linear {
   static constexpr const char* name = "linear";
+  static constexpr bool ends_in_activation = true;
   F activation;
   bool is_traced = false;
 
-  /// For backward the rows of x, w, y or what the activation was applied to, and relu's mask where the device made one.
+  /// For backward the rows of x, w, z or y, and what a device that KeepsForDerivatives kept.
   template <class T, class D>
   using Saved = Tuple<Tensor<T, D>, Tensor<T, D>, Tensor<T, D>, Tensor<T, D>>;
   template <class T, class D>
@@ -56,15 +52,24 @@ struct Linear {
   void backward(const Saved<T, D>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx, Gradient<T, D>& dw,
                 B&... db) const;
   template <class T, class D, class... B>
-  void backward_of_z(const Saved<T, D>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx, Gradient<T, D>& dw,
-                     B&... db) const;
-  template <class T, class D>
-  [[nodiscard]] LastActivation<T, D> last_activation(const Saved<T, D>& saved) const {
-    if constexpr (keeps_input) return {};
-    else return {functor::chosen(activation), get<2>(saved), get<3>(saved)};
-  }
+  void backward_of_z(const Saved<T, D>& saved, const Tensor<T, D>& g, GivenGradient given, Gradient<T, D>& dx,
+                     Gradient<T, D>& dw, B&... db) const;
+  template <class T, class D, class... B>
+  GivenGradient multiply_for_z(const Saved<T, D>& saved, const Tensor<T, D>& a, const Tensor<T, D>& b,
+                               Gradient<T, D> dz, Gradient<T, D> dx, Gradient<T, D> dw, B... db) const;
 
  private:
+  /// Whether a product may keep what the derivative needs.
+  template <class T, class D>
+  static constexpr bool is_kept = [] {
+    if constexpr (KeepsForDerivatives<D>) return Backend<D>::template keeps<T, F>;
+    else return false;
+  }();
+  /// Whether a product may apply the derivative. On the host's hot tile those that follow from y cost next to nothing;
+  /// of the others, which take exponentials, a map over all of dz is faster.
+  template <class T, class D>
+  static constexpr bool is_applied = KeepsForDerivatives<D> ? is_kept<T, D> : !keeps_input;
+
   template <class T, class D, class... B>
   static void require_shapes(const Tensor<T, D>& x, const Tensor<T, D>& w, const B&... b) {
     if (w.rank() != 2) fail<ShapeError>({"linear: weights of shape ", w.shape(), "; expected (out, in)"});
@@ -81,62 +86,82 @@ struct Linear {
     (require_bias(b), ...);
   }
 
-  /// Where the device makes one, `mask` becomes that of y.
-  template <class T, class D, class A, class... B>
-  void multiply(const Tensor<T, D>& y, Tensor<T, D>& mask, const Tensor<T, D>& rows, const Tensor<T, D>& w, const A& a,
+  /// The rows y = activation(x w^T + b), and in `kept`, which is empty at first, what the product keeps of z.
+  template <class T, class D, class... B>
+  void multiply(const Tensor<T, D>& y, Tensor<T, D>& kept, const Tensor<T, D>& x, const Tensor<T, D>& w,
                 const B&... b) const {
-    detail::require_same_ordinal("linear", rows, w, b...);
+    detail::require_same_ordinal("linear", x, w, b...);
     const T* bias = nullptr;
     const Tuple<B...> dense{b.contiguous()...};  // kept until the launch
     detail::unpack(dense, [&](const auto&... tensor) { ((bias = tensor.data()), ...); });
-    const auto y_rows = detail::as_rows(y), columns = w.transpose();
-    if constexpr (KeepsMasks<D>) {
-      if (is_traced && functor::chosen(a).kind == functor::Activation::relu && y.elements() > 0) {
-        const std::int64_t bytes = Backend<D>::mask_bytes(y_rows.size(0), y_rows.size(1));
-        mask = Tensor<T, D>({bytes / static_cast<std::int64_t>(sizeof(T))}, y.device());
-        if (Backend<D>::gemm_relu(y.device(), detail::matrix(rows), detail::matrix(columns), detail::target(y_rows),
-                                  bias, mask.data()))
+    const auto columns = w.transpose();
+    if constexpr (is_kept<T, D>) {
+      const std::int64_t width = Backend<D>::template kept_columns<T>(activation, y.size(1));
+      if (is_traced && width > 0 && y.elements() > 0) {
+        kept = Tensor<T, D>({y.size(0), width}, y.device());
+        if (Backend<D>::gemm_and_keep(y.device(), detail::matrix(x), detail::matrix(columns), detail::target(y),
+                                      Epilogue<T, F>{bias, false, activation}, kept.data()))
           return;
-        mask = {};
       }
     }
-    detail::multiply_into(y_rows, rows, columns, Epilogue<T, A>{bias, false, a});
-  }
-
-  /// dz w for the input, with the derivative of the activation that this came from, if that can be done here.
-  template <class T, class D>
-  static void give_input(const Tensor<T, D>& dz, const Tensor<T, D>& w, Gradient<T, D>& dx) {
-    if (!dx) return;
-    const auto [function, y, mask] = dx.activation();
-    if (function.kind == functor::Activation::none) {
-      const auto target = dx.open();
-      detail::multiply_into(detail::as_rows(target.out), dz, w, detail::plain_epilogue<T>(target.accumulate));
+    if constexpr (keeps_input) {
+      if (!kept.buffer()) kept = Tensor<T, D>(y.shape(), y.device());
+      const auto z = kept.slice(1, 0, y.size(1));
+      detail::multiply_into(z, x, columns, Epilogue<T, functor::Identity>{bias, false, {}});
+      detail::map_into(y, activation, z);
     } else {
-      const DerivativeEpilogue<T, functor::ChosenActivation> epilogue{function, y.data(), y.size(-1), mask.data()};
-      detail::multiply_into(detail::as_rows(dx.open_with_activation()), dz, w, epilogue);
+      kept = {};
+      detail::multiply_into(y, x, columns, Epilogue<T, F>{bias, false, activation});
     }
   }
 
-  /// dz^T x for the weights, and the sum of dz's rows for the bias.
+  /// dz w for the input.
+  template <class T, class D>
+  static void give_input(const Tensor<T, D>& dz, const Tensor<T, D>& w, Gradient<T, D>& dx) {
+    if (!dx || dx.take_product(dz, w)) return;
+    const auto target = dx.open();
+    detail::multiply_into(detail::as_rows(target.out), dz, w, detail::plain_epilogue<T>(target.accumulate));
+  }
+
+  /// The sum of dz's rows for the bias.
+  template <class T, class D>
+  static void sum_rows(const typename Gradient<T, D>::Target& bias, const Tensor<T, D>& dz) {
+    if (!bias.out.buffer()) return;
+    detail::reduce_into(bias.out, bias.accumulate, dz.shape(), detail::FoldedAxes(name, dz.shape(), 0), Symbol<0>{},
+                        fold::Sum<T>{}, dz);
+  }
+
+  /// out = epilogue(a b), and the sum of its rows for the bias. False, and nothing happened, where that is not one
+  /// launch.
+  template <class T, class D>
+  [[nodiscard]] static bool multiply_and_sum(const Tensor<T, D>& out, const Tensor<T, D>& a, const Tensor<T, D>& b,
+                                             const DerivativeEpilogue<T, F>& epilogue, Gradient<T, D>& bias) {
+    if (!bias || bias.has_value()) return false;
+    const auto sums = bias.open();
+    const bool is_made =
+        Backend<D>::gemm_and_column_sums(out.device(), detail::matrix(a), detail::matrix(b), detail::target(out),
+                                         epilogue, sums.out.data(), [&] { sum_rows(sums, out); });
+    if (!is_made) bias.withdraw();
+    return is_made;
+  }
+
+  /// dz^T x for the weights, and the sum of dz's rows for the bias, if there is one that has not been given that.
   template <class T, class D, class... B>
-  static void give_weights(const Tensor<T, D>& dz, const Tensor<T, D>& x, Gradient<T, D>& dw, B&... db) {
+  static void give_weights(const Tensor<T, D>& dz, const Tensor<T, D>& x, [[maybe_unused]] bool gives_bias,
+                           Gradient<T, D>& dw, B&... db) {
     typename Gradient<T, D>::Target bias;
-    ((bias = db ? db.open() : bias), ...);
-    const auto sum_rows = [&] {
-      if (!bias.out.buffer()) return;
-      detail::reduce_into(bias.out, bias.accumulate, dz.shape(), detail::FoldedAxes(name, dz.shape(), 0), Symbol<0>{},
-                          fold::Sum<T>{}, dz);
-    };
-    if (!dw) return sum_rows();
+    ((bias = db && gives_bias ? db.open() : bias), ...);
+    const auto sum = [&] { sum_rows(bias, dz); };
+    if (!dw) return sum();
     const auto weights = dw.open();
     const auto dz_columns = dz.transpose();
     if constexpr (SumsFactors<D>) {
       if (bias.out.buffer() && !bias.accumulate &&
           Backend<D>::gemm_and_sums(dz.device(), detail::matrix(dz_columns), detail::matrix(x),
-                                    detail::target(weights.out), weights.accumulate, bias.out.data(), sum_rows))
+                                    detail::target(weights.out), weights.accumulate, bias.out.data(), sum))
         return;
     }
-    sum_rows();
+    sum();
     detail::multiply_into(weights.out, dz_columns, x, detail::plain_epilogue<T>(weights.accumulate));
   }
 };
@@ -150,37 +175,54 @@ auto Linear<F, keeps_input>::forward(const Tensor<T, D>& x, const Tensor<T, D>& 
   Shape shape = x.shape();
   shape[-1] = w.size(0);
   const auto rows = detail::as_rows(x);
-  Tensor<T, D> y(shape, x.device());
-  Tensor<T, D> kept, mask;
-  if constexpr (keeps_input) {
-    multiply(y, mask, rows, w, functor::Identity{}, b...);
-    kept = y;
-    return Forwarded{detail::mapped(activation, y), Tuple(rows, w, kept, mask)};
-  } else {
-    multiply(y, mask, rows, w, activation, b...);
-    if (!functor::is_identity(activation)) kept = y;
-    return Forwarded{y, Tuple(rows, w, kept, mask)};
-  }
+  const Tensor<T, D> y(shape, x.device()), y_rows = detail::as_rows(y);
+  Tensor<T, D> kept, value;
+  multiply(y_rows, kept, rows, w, b...);
+  if constexpr (keeps_input) value = kept.slice(1, 0, w.size(0));
+  else if (!functor::is_identity(activation)) value = y_rows;
+  return Forwarded{y, Tuple(rows, w, value, kept)};
 }
 
 template <class F, bool keeps_input>
 template <class T, class D, class... B>
 void Linear<F, keeps_input>::backward(const Saved<T, D>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx,
                                       Gradient<T, D>& dw, B&... db) const {
-  const auto& kept = get<2>(saved);
+  const auto& value = get<2>(saved);
   Tensor<T, D> dz = detail::as_rows(g);
-  if (kept.buffer()) dz = detail::mapped(detail::ActivationBackward<F>{activation}, dz, detail::as_rows(kept));
-  backward_of_z(saved, dz, dx, dw, db...);
+  if (value.buffer()) {
+    dz = Tensor<T, D>(value.shape(), value.device());
+    detail::map_into(dz, detail::ActivationBackward<F>{activation}, detail::as_rows(g), value);
+  }
+  backward_of_z(saved, dz, GivenGradient::of_z, dx, dw, db...);
 }
 
 template <class F, bool keeps_input>
 template <class T, class D, class... B>
-void Linear<F, keeps_input>::backward_of_z(const Saved<T, D>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx,
-                                           Gradient<T, D>& dw, B&... db) const {
-  const auto& [x, w, kept, mask] = saved;
+void Linear<F, keeps_input>::backward_of_z(const Saved<T, D>& saved, const Tensor<T, D>& g, GivenGradient given,
+                                           Gradient<T, D>& dx, Gradient<T, D>& dw, B&... db) const {
+  const auto& [x, w, value, kept] = saved;
   const auto dz = detail::as_rows(g);
-  give_weights(dz, x, dw, db...);
+  give_weights(dz, x, given != GivenGradient::of_z_and_bias, dw, db...);
   give_input(dz, w, dx);
+}
+
+template <class F, bool keeps_input>
+template <class T, class D, class... B>
+GivenGradient Linear<F, keeps_input>::multiply_for_z(const Saved<T, D>& saved, const Tensor<T, D>& a,
+                                                     const Tensor<T, D>& b, Gradient<T, D> dz, Gradient<T, D>,
+                                                     Gradient<T, D>, B... db) const {
+  const auto& [x, w, value, kept] = saved;
+  if constexpr (!is_applied<T, D>) return GivenGradient::none;
+  else {
+    if (!value.buffer() || (is_kept<T, D> && !kept.buffer())) return GivenGradient::none;
+    const DerivativeEpilogue<T, F> epilogue{activation, value.data(), value.strides()[0], kept.data()};
+    const auto out = detail::as_rows(dz.open().out);
+    if constexpr (is_kept<T, D>) {
+      if ((multiply_and_sum(out, a, b, epilogue, db) || ...)) return GivenGradient::of_z_and_bias;
+    }
+    detail::multiply_into(out, a, b, epilogue);
+    return GivenGradient::of_z;
+  }
 }
 
 }  // namespace operation
@@ -198,7 +240,7 @@ concept LinearOperands = Multipliable<X, W> && FloatingDType<value_of<X>>;
 template <class F, class... X>
 [[nodiscard]] auto linear_operation(const F& activation) {
   constexpr bool is_traced = joint_role<X::role...> == Role::traced;
-  constexpr bool keeps_input = is_traced && !DerivedByOutput<F, typename CommonValue<X...>::type>;
+  constexpr bool keeps_input = is_traced && !DerivedByOutput<F, compute_t<typename CommonValue<X...>::type>>;
   return operation::Linear<F, keeps_input>{activation, is_traced};
 }
 }  // namespace detail
@@ -206,11 +248,12 @@ template <class F, class... X>
 /// activation(x w^T + b), the bias and the activation applied while the product is on chip.
 /// shape: x (..., in), w (out, in), b (out,) or an empty handle for none -> (..., out)
 /// gradient: with dz = g * activation'(z): dz w for x, dz^T x for w, the sum of dz's rows for b
-/// cost:  one launch; backward one product each for x and w, one reduction for b (on Cuda part of the product for w,
-///        where that is small or was timed to be faster so), and one launch for dz unless the activation is the
-///        identity or the gradient comes from a linear layer alone: the product there applies the derivative of relu,
-///        tanh and sigmoid (on Cuda of relu). Traced, an activation whose derivative needs its input (gelu, silu) is a
-///        second launch. Saves x, w and y (or the activation's input), and on Cuda a bit for each element after relu.
+/// cost:  one launch; backward one product each for x and w, one reduction for b (on Cuda part of a product, where that
+///        is small or was timed to be faster so), and one launch for dz unless the activation is the identity or the
+///        gradient comes from a linear layer alone: the product there applies the derivative of relu, tanh and sigmoid
+///        (on Cuda of relu, and of functor::GeluTanh in 16 bits). Traced, an activation whose derivative needs its
+///        input (gelu, silu) is a second launch, except for functor::GeluTanh in 16 bits on Cuda, unless that was timed
+///        to be faster so. Saves x, w and y (or the activation's input), and on Cuda a bit for each element after relu.
 /// throws ShapeError naming the shapes
 ///
 ///     auto h = linear(x, w, b, functor::Relu{});

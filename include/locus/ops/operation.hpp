@@ -40,15 +40,16 @@ Forwarded(Y, Tuple<Saved...>) -> Forwarded<Y, Saved...>;
 template <class T, class D>
 class Gradient;
 
-/// The activation that a result y = function(z) is made by last, for the operation that y goes to: where it alone gives
-/// y's gradient, it may apply the derivative, too. An operation with `last_activation(saved)`, which says what it is,
-/// has `backward_of_z` beside `backward`, which is given the gradient of z.
-template <class T, class D>
-struct LastActivation {
-  functor::ChosenActivation function;  ///< none: there is nothing to apply
-  Tensor<T, D> y;                      ///< dense
-  Tensor<T, D> mask;                   ///< memory that a device which KeepsMasks filled, or none
-};
+/// Of an operation with a result y = activation(z), where z ends in + bias: which gradients were given to it by a
+/// product that alone makes the gradient of y. Such an operation has a member `ends_in_activation` and, beside
+/// `backward`,
+///
+///     multiply_for_z(saved, a, b, Gradient of z, Gradient... of each input) -> GivenGradient
+///     backward_of_z(saved, gradient_of_z, given, Gradient&... of each input)
+///
+/// The first writes the product a b with the activation's derivative applied, unless it answers `none`; the second goes
+/// on from there.
+enum class GivenGradient { none, of_z, of_z_and_bias };
 
 /// Computes an operation, recording it if an operand is traced.
 template <class Op, TensorLike... X>

@@ -3,7 +3,7 @@
 
 #include <locus/device/cpu.hpp>
 #include <locus/device/cuda.hpp>
-#include <locus/expr/functors.hpp>
+#include <locus/expr/chosen_activation.hpp>
 
 #include <doctest/doctest.h>
 
@@ -79,6 +79,11 @@ Seen multiply(std::int64_t m, std::int64_t n, bool has_bias = false, bool accumu
           launches,
           is_right};
 }
+/// A launch on the stream that is timed.
+const auto kernel = [] {
+  cuda::Context& context = cuda::Context::current(0);
+  reinterpret_cast<simulated::Stream*>(context.stream())->clock += simulated::kernel_milliseconds;
+};
 /// c(m, n) = a(m, k) b(k, n) (+ c) with the sums of a's rows, against Cpu's; a is stored transposed, as gradients are.
 /// What happened is seen where cuBLASLt made both; `launches` is 0 where it did not.
 template <class T = float>
@@ -97,13 +102,9 @@ Seen multiply_and_sum(std::int64_t m, std::int64_t k, std::int64_t n, bool accum
                      Epilogue<T, functor::Identity>{nullptr, accumulate, {}});
   const auto before = simulated::blas;
   const LaunchLog log;
-  const auto sum = [&] {  // a launch of its own, on the stream that is timed
-    cuda::Context& context = cuda::Context::current(0);
-    reinterpret_cast<simulated::Stream*>(context.stream())->clock += simulated::kernel_milliseconds;
-  };
   const bool both = Backend<Cuda>::gemm_and_sums(
       {}, MatrixRef<const T>{a.data(), m, k, 1, m}, MatrixRef<const T>{b.data(), k, n, n, 1},
-      MatrixRef<T>{c.data(), m, n, n, 1}, accumulate, sums.data() + shift, sum);
+      MatrixRef<T>{c.data(), m, n, n, 1}, accumulate, sums.data() + shift, kernel);
   bool is_right = !both || std::equal(expected_sums.begin(), expected_sums.end(), sums.data() + shift);
   for (std::size_t i = 0; both && i < expected.size(); ++i) is_right &= c.data()[i] == expected[i];
   return {simulated::blas.asked - before.asked,
@@ -113,6 +114,98 @@ Seen multiply_and_sum(std::int64_t m, std::int64_t k, std::int64_t n, bool accum
           log.launches(),
           is_right && log.launches() == both};
 }
+
+/// y(m, n) = activation(a b + bias), and then dz(m, n) = (g w) activation', with the sums of its columns, through what
+/// the first product kept. Against Cpu's; what happened is that of the second product, and epilogue of both.
+template <class T, class Activation>
+struct ThereAndBack {
+  static constexpr std::int64_t k = 7;
+  std::int64_t m, n;
+  Array<T> a{static_cast<std::size_t>(m * k), 1}, w{static_cast<std::size_t>(k * n), 2},
+      bias{static_cast<std::size_t>(n), 4}, y{static_cast<std::size_t>(m * n), 3},
+      dz{static_cast<std::size_t>(m * n), 5}, sums{static_cast<std::size_t>(n), 6};
+  std::int64_t kept_columns = Backend<Cuda>::kept_columns<T>(Activation{}, n);
+  Array<T> kept{static_cast<std::size_t>(m * kept_columns + 8), 7};
+  std::vector<T> z = std::vector<T>(y.copy()), expected_y = z, expected_dz = z;
+
+  ThereAndBack(std::int64_t rows, std::int64_t cols) : m(rows), n(cols) {
+    const auto a_data = a.copy(), w_data = w.copy(), bias_data = bias.copy();
+    const MatrixRef<const T> host_a{a_data.data(), m, k, k, 1}, host_w{w_data.data(), k, n, n, 1};
+    Backend<Cpu>::gemm({}, {}, host_a, host_w, on_host(z), Epilogue<T, functor::Identity>{bias_data.data(), false, {}});
+    Backend<Cpu>::gemm({}, {}, host_a, host_w, on_host(expected_y),
+                       Epilogue<T, Activation>{bias_data.data(), false, {}});
+    const auto& value = locus::detail::DerivedByOutput<Activation, compute_t<T>> ? expected_y : z;
+    Backend<Cpu>::gemm({}, {}, host_a, host_w, on_host(expected_dz),
+                       DerivativeEpilogue<T, Activation>{{}, value.data(), n});
+  }
+  [[nodiscard]] MatrixRef<T> on_host(std::vector<T>& data) const { return {data.data(), m, n, n, 1}; }
+  [[nodiscard]] static bool are_close(const T* found, const std::vector<T>& expected) {
+    bool is_right = true;
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      is_right &= std::fabs(static_cast<float>(found[i]) - static_cast<float>(expected[i])) <=
+                  (sizeof(T) == 2 ? 0.02f + 0.01f * std::fabs(static_cast<float>(expected[i])) : 1e-4f);
+    }
+    return is_right;
+  }
+
+  /// `launches` is 0 where this is not to be in one launch.
+  Seen there() {
+    const Epilogue<T, Activation> epilogue{bias.data(), false, {}};
+    return seen(
+        [&] {
+          return Backend<Cuda>::gemm_and_keep({}, left(), right(), MatrixRef<T>{y.data(), m, n, n, 1}, epilogue,
+                                              kept.data());
+        },
+        [&] { return are_close(y.data(), expected_y); });
+  }
+  Seen back(int shift = 0) {
+    return seen(
+        [&] {
+          return Backend<Cuda>::gemm_and_column_sums({}, left(), right(), result(), derivative(), sums.data() + shift,
+                                                     kernel);
+        },
+        [&] {
+          std::vector<T> expected;
+          for (std::int64_t j = 0; j < n; ++j) {
+            float sum = 0;
+            for (std::int64_t i = 0; i < m; ++i)
+              sum += static_cast<float>(expected_dz[static_cast<std::size_t>(i * n + j)]);
+            expected.push_back(static_cast<T>(sum));
+          }
+          return are_close(dz.data(), expected_dz) && are_close(sums.data(), expected);
+        });
+  }
+  /// The second product without the sums, in as many launches as it takes.
+  Seen back_without_sums() {
+    const auto multiply = [&] {
+      Backend<Cuda>::gemm({}, GemmBatch{}, left(), right(), result(), derivative());
+      return true;
+    };
+    return seen(multiply, [&] { return are_close(dz.data(), expected_dz); });
+  }
+
+ private:
+  [[nodiscard]] MatrixRef<const T> left() const { return {a.data(), m, k, k, 1}; }
+  [[nodiscard]] MatrixRef<const T> right() const { return {w.data(), k, n, n, 1}; }
+  [[nodiscard]] MatrixRef<T> result() const { return {dz.data(), m, n, n, 1}; }
+  [[nodiscard]] DerivativeEpilogue<T, Activation> derivative() const {
+    if (locus::detail::DerivedByOutput<Activation, compute_t<T>>) return {{}, y.data(), n, kept.data()};
+    return {{}, kept.data(), kept_columns, kept.data()};
+  }
+
+  template <class Use, class Check>
+  static Seen seen(const Use& use, const Check& is_right) {
+    const auto before = simulated::blas;
+    const LaunchLog log;
+    const bool is_made = use();
+    return {simulated::blas.asked - before.asked,
+            simulated::blas.products - before.products,
+            simulated::blas.algorithm,
+            simulated::blas.epilogue,
+            log.launches(),
+            (log.launches() > 0) == is_made && (!is_made || is_right())};
+  }
+};
 Seen plain() { return multiply(5, 9); }
 Seen with_relu() { return multiply<float, functor::Relu>(5, 9, true); }
 /// Right at once, in the expected way.
@@ -457,4 +550,73 @@ TEST_CASE("sums of a factor are timed against a launch of their own, and what wo
   fs::remove(file);
   CHECK(launches(1, 0.5) == 1);
   CHECK(launches(1, 1.5) == 1);
+}
+
+TEST_CASE("a product keeps what the derivative of its activation needs, and another one applies that and sums it") {
+  const auto epilogues = [](const auto& use) {
+    const auto seen = in_process({}, [&] {
+      auto products = use();
+      const Seen there = products.there();
+      return std::array<Seen, 2>{there, products.back()};
+    });
+    for (const Seen& one : seen) CHECK(one.is_right);
+    return std::pair(seen[0].launches ? seen[0].epilogue : 0, seen[1].launches ? seen[1].epilogue : 0);
+  };
+  const std::pair<int, int> relu(CUBLASLT_EPILOGUE_RELU_AUX_BIAS, CUBLASLT_EPILOGUE_DRELU_BGRAD),
+      gelu(CUBLASLT_EPILOGUE_GELU_AUX_BIAS, CUBLASLT_EPILOGUE_DGELU_BGRAD), nothing(0, 0);
+  CHECK(epilogues([] { return ThereAndBack<float, functor::Relu>(5, 9); }) == relu);
+  CHECK(epilogues([] { return ThereAndBack<half, functor::Relu>(40, 130); }) == relu);
+  CHECK(epilogues([] { return ThereAndBack<half, functor::GeluTanh>(5, 9); }) == gelu);
+  CHECK(epilogues([] { return ThereAndBack<bfloat16, functor::GeluTanh>(1, 16); }) == gelu);
+  CHECK(epilogues([] { return ThereAndBack<double, functor::Relu>(5, 9); }) == nothing);  // as if there were no way
+  CHECK(epilogues([] { return ThereAndBack<float, functor::GeluTanh>(5, 9); }) == nothing);
+  CHECK(epilogues([] { return ThereAndBack<half, functor::Gelu>(5, 9); }) == nothing);
+  CHECK(Backend<Cuda>::kept_columns<float>(functor::GeluTanh{}, 9) == 0);
+  CHECK(Backend<Cuda>::kept_columns<half>(functor::GeluTanh{}, 9) == 16);
+  CHECK(Backend<Cuda>::kept_columns<float>(functor::ChosenActivation{functor::Activation::relu}, 129) == 8);
+  CHECK(Backend<Cuda>::kept_columns<float>(functor::ChosenActivation{functor::Activation::tanh}, 129) == 0);
+  CHECK(in_process({}, [] {
+    ThereAndBack<float, functor::Relu> products(5, 9);
+    (void)products.there();
+    const Seen misaligned = products.back(1);
+    return misaligned.is_right && misaligned.launches == 0;
+  }));
+  for (const auto epilogue : {CUBLASLT_EPILOGUE_DRELU_BGRAD, CUBLASLT_EPILOGUE_DGELU_BGRAD}) {
+    CHECK(cuda::detail::is_worth_fusing({.m = 1024, .n = 1024, .k = 256, .epilogue = epilogue}));
+    CHECK_FALSE(cuda::detail::is_worth_fusing({.m = 1024, .n = 1024, .k = 257, .epilogue = epilogue}));
+  }
+}
+
+TEST_CASE("the plan of a product knows how what it keeps is aligned") {
+  alignas(256) static unsigned char memory[512];
+  cuda::BlasProduct one{.m = 8, .n = 8, .k = 8, .epilogue = CUBLASLT_EPILOGUE_GELU_AUX, .kept = memory}, other = one;
+  CHECK(cuda::detail::key_of(one) == cuda::detail::key_of(other));
+  other.kept = memory + 256;
+  CHECK(cuda::detail::key_of(one) == cuda::detail::key_of(other));
+  other.kept = memory + 16;
+  CHECK_FALSE(cuda::detail::key_of(one) == cuda::detail::key_of(other));
+}
+
+TEST_CASE("keeping gelu's input, and a derivative with and without sums, are timed against launches of their own") {
+  const auto launches = [](double kernel_time, double fused) {
+    return in_process(autotuned, [&] {
+      simulated::kernel_milliseconds = kernel_time;
+      for (double& milliseconds : simulated::blas.fused_milliseconds) milliseconds += fused;
+      ThereAndBack<half, functor::GeluTanh> gelu(5, 9);
+      ThereAndBack<float, functor::Relu> relu(5, 9);
+      std::array<int, 6> seen{};
+      for (const bool is_known : {false, true}) {
+        const Seen all[] = {gelu.there(), gelu.back(), gelu.back_without_sums(),
+                            relu.there(), relu.back(), relu.back_without_sums()};
+        for (std::size_t i = 0; i < 6; ++i) {
+          if (!all[i].is_right || (is_known && all[i].asked > 0)) return std::array<int, 6>{};
+          seen[i] = static_cast<int>(all[i].launches);
+        }
+      }
+      return seen;
+    });
+  };
+  CHECK(launches(1, 0.5) == std::array<int, 6>{1, 1, 1, 1, 1, 1});
+  CHECK(launches(1, 1.5) == std::array<int, 6>{0, 1, 2, 1, 1, 2});  // sums spare two launches behind the product
+  CHECK(launches(1, 2.5) == std::array<int, 6>{0, 0, 2, 1, 0, 2});  // nothing else makes relu's bits
 }

@@ -356,7 +356,7 @@ cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
   return CUBLAS_STATUS_SUCCESS;
 }
 
-enum { compute_at, scale_at, a_transposed_at, b_transposed_at, epilogue_at, bias_at, mask_at, mask_ld_at };
+enum { compute_at, scale_at, a_transposed_at, b_transposed_at, epilogue_at, bias_at, kept_at, kept_ld_at };
 cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t description, std::size_t,
                                                cublasComputeType_t compute, cudaDataType_t scale) {
   *description = {};
@@ -372,8 +372,8 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t description,
                  : attribute == CUBLASLT_MATMUL_DESC_TRANSB               ? b_transposed_at
                  : attribute == CUBLASLT_MATMUL_DESC_EPILOGUE             ? epilogue_at
                  : attribute == CUBLASLT_MATMUL_DESC_BIAS_POINTER         ? bias_at
-                 : attribute == CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER ? mask_at
-                 : attribute == CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD      ? mask_ld_at
+                 : attribute == CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER ? kept_at
+                 : attribute == CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD      ? kept_ld_at
                                                                           : -1;
   if (at < 0 || bytes != (at >= bias_at ? 8u : 4u)) simulated::stop("a product attribute unknown or of the wrong size");
   std::memcpy(&description->data[at], value, bytes);
@@ -454,6 +454,40 @@ void assign(T& target, double value) {
   if constexpr (sizeof(T) == 2) target = static_cast<T>(static_cast<float>(value));
   else target = static_cast<T>(value);
 }
+double gelu_argument(double x) { return 0.7978845608028654 * (x + 0.044715 * x * x * x); }
+
+/// What a product keeps, or kept, for the derivative of its activation: bits after relu, or gelu's input.
+template <class T>
+class Kept {
+ public:
+  Kept(const cublasLtMatmulDesc_t description, std::uint64_t m)
+      : data_(reinterpret_cast<unsigned char*>(description->data[kept_at])), ld_(description->data[kept_ld_at]) {
+    const auto epilogue = static_cast<cublasLtEpilogue_t>(description->data[epilogue_at]);
+    is_of_gelu_ = epilogue & (CUBLASLT_EPILOGUE_GELU | 64);
+    if (!(epilogue & 128)) return;
+    if (!data_ || ld_ % (is_of_gelu_ ? 8 : 128) != 0 || ld_ < m || reinterpret_cast<std::uintptr_t>(data_) % 16 != 0)
+      simulated::stop("a product without the room that it needs for what it keeps");
+  }
+  void write(std::uint64_t i, std::uint64_t j, double z) const {
+    if (is_of_gelu_) return assign(reinterpret_cast<T*>(data_)[i + j * ld_], z);
+    unsigned char& bits = byte(i, j);
+    bits = static_cast<unsigned char>(z > 0 ? bits | bit(i) : bits & ~bit(i));
+  }
+  /// The derivative there.
+  [[nodiscard]] double slope(std::uint64_t i, std::uint64_t j) const {
+    if (!is_of_gelu_) return byte(i, j) & bit(i) ? 1 : 0;
+    const double z = number(reinterpret_cast<const T*>(data_)[i + j * ld_]), t = std::tanh(gelu_argument(z));
+    return (1 + t) / 2 + z / 2 * (1 - t * t) * 0.7978845608028654 * (1 + 3 * 0.044715 * z * z);
+  }
+
+ private:
+  [[nodiscard]] static unsigned bit(std::uint64_t i) { return 1u << (i % 8); }
+  [[nodiscard]] unsigned char& byte(std::uint64_t i, std::uint64_t j) const { return data_[(i + j * ld_) / 8]; }
+  unsigned char* data_;
+  std::uint64_t ld_;
+  bool is_of_gelu_ = false;
+};
+
 template <class T>
 void multiply(const cublasLtMatmulDesc_t description, double beta, const void* a_data, cublasLtMatrixLayout_t a,
               const void* b_data, cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, void* c_data) {
@@ -462,13 +496,14 @@ void multiply(const cublasLtMatmulDesc_t description, double beta, const void* a
   const std::uint64_t m = c->data[rows_at], n = c->data[cols_at], k = a->data[a_transposed ? rows_at : cols_at];
   const auto epilogue = static_cast<cublasLtEpilogue_t>(description->data[epilogue_at]);
   const T* const bias = reinterpret_cast<const T*>(description->data[bias_at]);
-  auto* const mask = reinterpret_cast<unsigned char*>(description->data[mask_at]);
-  const std::uint64_t mask_ld = description->data[mask_ld_at];
-  const bool has_mask = epilogue & 128, derives = epilogue == CUBLASLT_EPILOGUE_DRELU;
-  if (has_mask && (!mask || mask_ld % 128 != 0 || mask_ld < m || c->data[count_at] != 1))
-    simulated::stop("a product without the mask that it needs");
+  const Kept<T> kept(description, m);
+  const bool keeps = epilogue & 128,
+             sums_c = epilogue == CUBLASLT_EPILOGUE_DRELU_BGRAD || epilogue == CUBLASLT_EPILOGUE_DGELU_BGRAD;
+  const bool derives = epilogue == CUBLASLT_EPILOGUE_DRELU || epilogue == CUBLASLT_EPILOGUE_DGELU || sums_c;
+  if (keeps && c->data[count_at] != 1) simulated::stop("a batch of products with what they keep");
   const bool adds_bias = epilogue & CUBLASLT_EPILOGUE_BIAS;
   const bool rectifies = epilogue & CUBLASLT_EPILOGUE_RELU, bends = epilogue & CUBLASLT_EPILOGUE_GELU;
+  std::vector<double> sums(m);
   if (bias && reinterpret_cast<std::uintptr_t>(bias) % 16 != 0) simulated::stop("a misaligned bias");
   if (epilogue == CUBLASLT_EPILOGUE_BGRADB) {
     for (std::uint64_t j = 0; j < n; ++j) {
@@ -492,16 +527,16 @@ void multiply(const cublasLtMatmulDesc_t description, double beta, const void* a
         T& target = z[i + j * c->data[ld_at]];
         if (beta != 0) sum += beta * number(target);
         if (adds_bias) sum += number(bias[i]);
-        unsigned char* const bits = mask + (i + j * mask_ld) / 8;
-        const unsigned bit = 1u << (i % 8);
-        if (derives && !(*bits & bit)) sum = 0;
-        if (rectifies && has_mask) *bits = static_cast<unsigned char>(sum > 0 ? *bits | bit : *bits & ~bit);
+        if (derives) sum *= kept.slope(i, j);
+        else if (keeps) kept.write(i, j, sum);
         if (rectifies && sum < 0) sum = 0;
-        if (bends) sum = sum / 2 * (1 + std::tanh(0.7978845608028654 * (sum + 0.044715 * sum * sum * sum)));
+        if (bends) sum = sum / 2 * (1 + std::tanh(gelu_argument(sum)));
+        sums[i] += sum;
         assign(target, sum);
       }
     }
   }
+  for (std::uint64_t i = 0; sums_c && i < m; ++i) assign(const_cast<T*>(bias)[i], sums[i]);
 }
 }  // namespace
 
