@@ -91,10 +91,20 @@ struct LayerNormRowBackward {
   LOCUS_FN void operator()(std::int64_t row, Team& team) const {
     auto normalized = team.load(x.input(row));
     auto gradients = team.load(g.input(row));
-    const R count = static_cast<R>(team.cols()), rstd = moments.rstds[row];
+    normalize(row, team, normalized);
+    store(row, team, normalized, gradients);
+  }
+
+  template <class Team, class Fragment>
+  LOCUS_FN void normalize(std::int64_t row, Team& team, Fragment& values) const {
+    const R rstd = moments.rstds[row];
     FromMean<R, centers> from_mean{};
     if constexpr (centers) from_mean = {load_as_register(*x.row(row)), moments.offsets[row]};
-    team.update([=](R v, std::int64_t) LOCUS_INLINED { return from_mean(v) * rstd; }, normalized);
+    team.update([=](R v, std::int64_t) LOCUS_INLINED { return from_mean(v) * rstd; }, values);
+  }
+  template <class Team, class Fragment>
+  LOCUS_FN void store(std::int64_t row, Team& team, const Fragment& normalized, Fragment& gradients) const {
+    const R count = static_cast<R>(team.cols()), rstd = moments.rstds[row];
     const Affine<T> a = affine;
     if (a.weight) team.update([=](R dy, std::int64_t c) LOCUS_INLINED { return a(dy, c); }, gradients);
     const R share =
@@ -111,6 +121,32 @@ struct LayerNormRowBackward {
     team.store(
         dx.output(row, accumulate),
         [=](R d, R n, std::int64_t) LOCUS_INLINED { return rstd * ((d - level) - n * share); }, gradients, normalized);
+  }
+};
+
+/// The same, where dx has memory, and the gradients of weight and bias on a device that SumsColumns: what the rows sum
+/// of g n and of g.
+template <class T, bool centers>
+struct LayerNormRowGradients {
+  using R = compute_t<T>;
+  static constexpr int fragments = 2, sums = 2;
+  static constexpr std::int64_t bytes_per_element = 3 * sizeof(T);
+  LayerNormRowBackward<T, centers> of_x;
+  bool of_weight, of_bias;
+
+  template <class Team>
+  LOCUS_FN void operator()(std::int64_t row, Team& team) const {
+    auto normalized = team.load(of_x.x.input(row));
+    auto gradients = team.load(of_x.g.input(row));
+    if (of_bias)
+      team.add(
+          1, [](R dy, std::int64_t) LOCUS_INLINED { return dy; }, gradients);
+    if (!of_weight && !of_x.dx.data) return;
+    of_x.normalize(row, team, normalized);
+    if (of_weight)
+      team.add(
+          0, [](R dy, R n, std::int64_t) LOCUS_INLINED { return dy * n; }, gradients, normalized);
+    if (of_x.dx.data) of_x.store(row, team, normalized, gradients);
   }
 };
 
