@@ -15,7 +15,17 @@ using locus_test::sample;
 
 namespace {
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
-}
+
+/// A run as devices offer it, whose elements are a little less the second time.
+struct Rounding {
+  [[nodiscard]] std::int32_t size() const { return 4; }
+  fold::Located<float> operator[](std::int64_t k) const { return {k == 2 ? 3.f : 1.f, k}; }
+  template <class Op, class Map>
+  [[nodiscard]] float fold(const Op&, const Map&) const {
+    return 3.0000002f;
+  }
+};
+}  // namespace
 
 LOCUS_DEVICE_TEST("gradients are shared among ties as in PyTorch", D) {
   const auto x = variable(golden::tensor<double, D>("ties_x")), y = variable(golden::tensor<double, D>("ties_x"));
@@ -80,14 +90,6 @@ LOCUS_DEVICE_TEST("positions in rows of any length: extremes, ties and NaN where
 }
 
 TEST_CASE("a position is found where formulas round otherwise the second time") {
-  struct Rounding {  // a run as devices offer it
-    [[nodiscard]] std::int32_t size() const { return 4; }
-    fold::Located<float> operator[](std::int64_t k) const { return {k == 2 ? 3.f : 1.f, k}; }
-    template <class Op, class Map>
-    [[nodiscard]] float fold(const Op&, const Map&) const {
-      return 3.0000002f;
-    }
-  };
   CHECK(fold::ArgExtreme<float, true>{}.of_run(Rounding{}).index == 2);
 }
 
