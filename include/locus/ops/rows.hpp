@@ -78,7 +78,7 @@ template <class T, class Team, class Fragment>
   const R largest = team.reduce(
       larger, [](R v, std::int64_t) LOCUS_INLINED { return v; }, values);
   const R sum = team.reduce(
-      fold::Sum<T>{}, [=](R v, std::int64_t) LOCUS_INLINED { return math::exp(v - largest); }, values);
+      fold::Sum<T>{}, [=](R v, std::int64_t) LOCUS_INLINED { return math::exp_of_negative(v - largest); }, values);
   return {largest, sum};
 }
 
