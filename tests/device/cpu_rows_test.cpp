@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 using namespace locus;
@@ -157,6 +158,54 @@ TEST_CASE("rows give the same bits for every number of threads") {
     const auto given = softmax(c, x);
     CHECK(given.out == expected.out);
     CHECK(given.totals == expected.totals);
+  }
+  cpu::set_max_threads(threads);
+}
+
+namespace {
+/// Sums every column, and its square where that is wanted.
+struct ColumnsRow {
+  static constexpr int fragments = 1, sums = 2;
+  const float* x;
+  bool squares;
+  template <class Team>
+  LOCUS_FN void operator()(std::int64_t row, Team& team) const {
+    const auto values = team.load(RowInput<float>{x + row * team.cols()});
+    team.add(
+        0, [](float v, std::int64_t c) { return v + static_cast<float>(c); }, values);
+    if (squares)
+      team.add(
+          1, [](float v, std::int64_t) { return v * v; }, values);
+  }
+};
+}  // namespace
+
+TEST_CASE("sums over rows: of any shape, added to what is there or not, the same bits for every number of threads") {
+  const int threads = cpu::max_threads();
+  for (const auto& [rows, cols] :
+       {std::pair<std::int64_t, std::int64_t>{0, 5}, {1, 1}, {9, 33}, {1000, 50}, {40, 3000}}) {
+    const auto n = static_cast<std::size_t>(cols);
+    std::vector<float> x(static_cast<std::size_t>(rows) * n), first;
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = uniform(6, i);
+    std::vector<double> exact(2 * n);
+    for (std::size_t i = 0; i < x.size(); ++i) exact[i % n] += x[i] + static_cast<double>(i % n);
+    for (std::size_t i = 0; i < x.size(); ++i) exact[n + i % n] += static_cast<double>(x[i]) * x[i];
+    for (const int count : {1, 2, 5}) {
+      cpu::set_max_threads(count);
+      std::vector<float> out(2 * n, 3.f);
+      const ColumnSum<float> sums[] = {{out.data(), false}, {out.data() + n, true}};
+      Backend<Cpu>::for_each_row(Cpu{}, rows, cols, ColumnsRow{x.data(), true}, sums);
+      for (std::size_t c = 0; c < 2 * n; ++c) {
+        const double expected = exact[c] + (c < n ? 0 : 3);
+        CHECK(std::abs(out[c] - expected) <= 1e-5 * (1 + std::abs(expected)));
+      }
+      if (first.empty()) first = out;
+      CHECK(out == first);
+      const ColumnSum<float> one[] = {{out.data(), true}, {}};
+      Backend<Cpu>::for_each_row(Cpu{}, rows, cols, ColumnsRow{x.data(), false}, one);
+      CHECK(out[n - 1] == doctest::Approx(2 * exact[n - 1]).epsilon(1e-5));
+      CHECK(out[n] == first[n]);
+    }
   }
   cpu::set_max_threads(threads);
 }

@@ -15,7 +15,7 @@ LOOPS = common.ROOT / "include" / "locus" / "device" / "cpu"
 MAP = LOOPS / "map.hpp", "for (std::int64_t k = 0; k < n; ++k) {"
 FOLD = LOOPS / "rows.hpp", "for (int lane = 0; lane < lanes; ++lane)  // a whole vector"
 UPDATE = LOOPS / "rows.hpp", "for (std::int64_t c = 0; c < n; ++c) target[c] = f("
-RUN = LOOPS / "reduce.hpp", "for (int lane = 0; lane < lanes; ++lane) partial[lane] = op.combine(partial[lane], f("
+RUN = LOOPS / "lanes.hpp", "for (int lane = 0; lane < lanes; ++lane) partial[lane] = op.combine(partial[lane], element(k"
 STORE = LOOPS / "rows.hpp", "for (std::int64_t c = 0; c < n; ++c) values[c] = static_cast<V>(f("
 COLUMNS = LOOPS / "reduce.hpp", "for (std::int64_t k = 0; k < n; ++k) totals[k] = op.combine("
 
@@ -36,6 +36,8 @@ CASES = [
     ("elementwise(Root{}, x)", {MAP: 1}),
     ("sum(x)", {RUN: 1, COLUMNS: 1}),
     ("max(x)", {RUN: 1, COLUMNS: 1}),
+    ("var(x)", {RUN: 2}),
+    ("argmax(x).as<float>()", {RUN: 1}),
     ("softmax(x, 1)", {FOLD: 2, UPDATE: 1}),
     ("log_softmax(x, 1)", {FOLD: 2}),
     ("logsumexp(x, 1)", {FOLD: 2}),
@@ -61,6 +63,7 @@ def compile_case(case):
         source = pathlib.Path(folder) / "case.cpp"
         source.write_text(f"""#include <locus/ops/extreme.hpp>
 #include <locus/ops/layer_norm.hpp>
+#include <locus/ops/moments.hpp>
 #include <locus/ops/reduce.hpp>
 #include <locus/ops/softmax.hpp>
 using X = locus::Tensor<float>;

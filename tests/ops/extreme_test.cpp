@@ -7,6 +7,7 @@
 #include <support/device_list.hpp>
 #include <support/reference.hpp>
 
+#include <cmath>
 #include <limits>
 
 using namespace locus;
@@ -14,7 +15,17 @@ using locus_test::sample;
 
 namespace {
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
-}
+
+/// A run as devices offer it, whose elements are a little less the second time.
+struct Rounding {
+  [[nodiscard]] std::int32_t size() const { return 4; }
+  fold::Located<float> operator[](std::int64_t k) const { return {k == 2 ? 3.f : 1.f, k}; }
+  template <class Op, class Map>
+  [[nodiscard]] float fold(const Op&, const Map&) const {
+    return 3.0000002f;
+  }
+};
+}  // namespace
 
 LOCUS_DEVICE_TEST("gradients are shared among ties as in PyTorch", D) {
   const auto x = variable(golden::tensor<double, D>("ties_x")), y = variable(golden::tensor<double, D>("ties_x"));
@@ -60,6 +71,26 @@ LOCUS_DEVICE_TEST("positions: the first among equals, row-major over all, along 
   CHECK(argmax(big).item() == 77777);
   CHECK_THROWS_AS((void)argmax(x, {0, 1}), ArgumentError);
   static_assert(std::is_same_v<decltype(argmax(variable(x), 1)), Tensor<std::int64_t, D>>);
+}
+
+LOCUS_DEVICE_TEST("positions in rows of any length: extremes, ties and NaN wherever they stand", D) {
+  for (const std::int64_t n : {1, 2, 31, 32, 33, 47, 64, 65, 127, 1000, 8192, 8193, 20000}) {
+    for (const std::int64_t place : {std::int64_t{0}, n / 2, n - 1}) {
+      const auto x = sample<float, D>({3, n}, static_cast<std::uint64_t>(n));
+      x.slice(1, place, place + 1).fill_(5.f), x.slice(1, n - 1, n).fill_(5.f);
+      const auto first = static_cast<double>(place);
+      CHECK_CLOSE(argmax(x, 1), {first, first, first});
+      CHECK_CLOSE(argmin(x * -1.f, 1), {first, first, first});
+      x.slice(1, place, place + 1).fill_(NAN), x.slice(1, n - 1, n).fill_(NAN);
+      CHECK_CLOSE(argmax(x, 1), {first, first, first});
+      CHECK_CLOSE(argmin(x, 1), {first, first, first});
+    }
+    CHECK_CLOSE(argmax(Tensor<float, D>({2, n}).fill_(-std::numeric_limits<float>::infinity()), 1), {0, 0});
+  }
+}
+
+TEST_CASE("a position is found where formulas round otherwise the second time") {
+  CHECK(fold::ArgExtreme<float, true>{}.of_run(Rounding{}).index == 2);
 }
 
 LOCUS_DEVICE_TEST("NaN wins, as in NumPy", D) {

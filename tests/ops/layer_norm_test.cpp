@@ -202,12 +202,13 @@ LOCUS_DEVICE_TEST("no rows, and rows of nothing", D) {
   CHECK(weight.grad().shape() == Shape{0});
 }
 
-LOCUS_DEVICE_TEST("one launch forward, and backward one for each gradient that is wanted", D) {
+LOCUS_DEVICE_TEST("one launch forward, and backward one for each gradient that is wanted, or one for all", D) {
   const auto x = variable(sample<float, D>({2, 3, 7}, 1)), w = variable(sample<float, D>({7}, 2)),
              b = variable(sample<float, D>({7}, 3));
   const auto g = sample<float, D>({2, 3, 7}, 4);
   const auto check = [&](const auto& f, std::int64_t rows, std::int64_t reductions) {
     const Launches found = launches(f, g);
+    if (SumsColumns<D> && reductions > 0) rows = 1, reductions = 0;
     CHECK(found.forward.rows == 1);
     CHECK(found.forward.total() == 1);
     CHECK(found.backward.rows == rows);
@@ -223,6 +224,24 @@ LOCUS_DEVICE_TEST("one launch forward, and backward one for each gradient that i
   check([&] { return layer_norm(trace(x.value()), {7}, w.value(), b); }, 0, 1);
   check([&] { return rms_norm(x, {7}, w); }, 1, 1);
   check([&] { return rms_norm(trace(x.value()), {7}, w); }, 0, 1);
+}
+
+LOCUS_DEVICE_TEST("gradients of weights over few and many rows agree with float64", D) {
+  for (const Shape& shape : {Shape{1, 3}, {7, 10}, {8, 1}, {65, 33}, {300, 100}, {5000, 7}, {3, 20000}}) {
+    const std::int64_t rows = shape[0], cols = shape[1];
+    const auto x = variable(sample<float, D>({rows, cols}, 1, 9, 11)), w = variable(sample<float, D>({cols}, 2)),
+               b = variable(sample<float, D>({cols}, 3));
+    const auto exact = [](const auto& v) { return variable(v.value().template as<double>()); };
+    const auto x2 = exact(x), w2 = exact(w), b2 = exact(b);
+    const auto g = sample<float, D>({rows, cols}, 4);
+    for (int pass = 0; pass < 2; ++pass) {  // the second adds to the first
+      layer_norm(x, {cols}, w, b).backward(g);
+      layer_norm(x2, {cols}, w2, b2).backward(g.template as<double>());
+    }
+    CHECK_CLOSE(x.grad(), reference(x2.grad()), 2e-5);
+    CHECK_CLOSE(w.grad(), reference(w2.grad()), 2e-5);
+    CHECK_CLOSE(b.grad(), reference(b2.grad()), 2e-5);
+  }
 }
 
 LOCUS_DEVICE_TEST("a parameter is what it meets, an empty one is none", D) {

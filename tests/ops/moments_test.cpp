@@ -11,7 +11,7 @@
 #include <limits>
 
 using namespace locus;
-using locus_test::sample;
+using locus_test::reference, locus_test::sample;
 
 namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -34,6 +34,20 @@ LOCUS_DEVICE_TEST("a variance far from zero keeps its digits", D) {
   const double exact = static_cast<double>(var(x.template as<double>()).item());
   CHECK(static_cast<double>(var(x).item()) == doctest::Approx(exact).epsilon(1e-4));
   CHECK(exact == doctest::Approx(1. / 3).epsilon(2e-2));
+}
+
+LOCUS_DEVICE_TEST("variances of rows and columns of any length agree with float64", D) {
+  for (const std::int64_t n : {2, 31, 32, 33, 64, 65, 1000, 8193, 20000}) {
+    const auto x = sample<float, D>({3, n}, static_cast<std::uint64_t>(n), 99, 101);
+    const auto exact = reference(var(x.template as<double>(), 1));
+    double mean = 0, squares = 0;
+    const auto numbers = reference(x).values;
+    for (std::int64_t k = 0; k < n; ++k) mean += numbers[static_cast<std::size_t>(k)] / static_cast<double>(n);
+    for (std::int64_t k = 0; k < n; ++k) squares += std::pow(numbers[static_cast<std::size_t>(k)] - mean, 2);
+    CHECK(exact.values[0] == doctest::Approx(squares / static_cast<double>(n - 1)).epsilon(1e-12));
+    CHECK_CLOSE(var(x, 1), exact, 1e-5);
+    CHECK_CLOSE(var(x.transpose().contiguous(), 0), exact, 1e-5);
+  }
 }
 
 LOCUS_DEVICE_TEST("one launch each, into which temporaries are fused", D) {
@@ -66,6 +80,8 @@ LOCUS_DEVICE_TEST("corner cases", D) {
   CHECK(std::isnan(var(Tensor<float, D>({1}).fill_(3.f)).item()));
   CHECK(var(Tensor<float, D>({1}).fill_(3.f), {}, {.correction = 0}).item() == 0);
   CHECK(std::isnan(var(Tensor<float, D>({0})).item()));
+  CHECK_FALSE(std::isfinite(var(locus_test::tensor<float, D>({3}, {1, infinity, 2})).item()));
+  CHECK(var(Tensor<float, D>({100}).fill_(1e30f)).item() == 0);
   CHECK(norm(Tensor<float, D>({0})).item() == 0);
   CHECK(norm(Tensor<float, D>({0}), infinity).item() == 0);
   const auto zero = variable(Tensor<float, D>({2}).fill_(0.f));

@@ -21,6 +21,7 @@ template <class... X>
 void gemm(const X&...) {}
 }  // namespace locus::inline LOCUS_ABI::cpu
 #else
+#include <locus/device/cpu/column_sums.hpp>
 #include <locus/device/cpu/gemm.hpp>
 #include <locus/device/cpu/map.hpp>
 #include <locus/device/cpu/reduce.hpp>
@@ -60,6 +61,16 @@ struct Backend<Cpu> {
     if (detail::launches_are_observed()) [[unlikely]]
       trace.begin(detail::describe_rows(detail::type_text<F>(), rows, cols, detail::row_element_bytes<F>()));
     cpu::for_each_row(rows, cols, f);
+  }
+
+  /// See SumsColumns.
+  template <class F, class T>
+  static void for_each_row(Cpu, std::int64_t rows, std::int64_t cols, const F& f, const ColumnSum<T>* sums) {
+    ++detail::launches.rows;
+    detail::HostTrace trace;
+    if (detail::launches_are_observed()) [[unlikely]]
+      trace.begin(detail::describe_rows(detail::type_text<F>(), rows, cols, detail::row_element_bytes<F>()));
+    cpu::for_each_row(rows, cols, f, sums);
   }
 
   /// out = op.finish(fold of f(inputs as registers...) with op) (+ previous, unless it is null).

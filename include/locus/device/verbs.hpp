@@ -126,6 +126,14 @@ struct RowOutput {
   bool accumulate = false;
 };
 
+/// What for_each_row sums over the rows, by a functor that asks for it: `out` has an element for each column; null: it
+/// is not wanted. With `accumulate`, sums are added to what is there.
+template <class T>
+struct ColumnSum {
+  T* out = nullptr;
+  bool accumulate = false;
+};
+
 /// How many products one gemm call makes, and how far apart their operands are (0: shared), in elements.
 struct GemmBatch {
   std::int64_t count = 1;
@@ -228,6 +236,17 @@ concept Device = MemorySpace<D> && requires(D device, Plan<2> plan, ReducePlan<1
   Backend<D>::for_each_row(device, std::int64_t{}, std::int64_t{}, f);
   Backend<D>::reduce(device, reduce_plan, f, detail::ProbeReduction{}, Pack<const float*>{}, a.data, c.data);
   Backend<D>::gemm(device, batch, a, a, c, Epilogue<float, detail::ProbeActivation<float>>{});
+};
+
+/// An optional refinement: a device whose for_each_row also sums over the rows, in the same launch.
+///
+///     Backend<D>::for_each_row(device, rows, cols, f, sums)
+///
+/// fills the array of F::sums sums. The team of f(row, team) then has team.add(i, map, x...), which adds map(x[c]...,
+/// c) to element c of sum i. The order of summing depends on rows and cols alone.
+template <class D>
+concept SumsColumns = requires(D device, detail::ProbeFunctor f, const ColumnSum<float>* sums) {
+  Backend<D>::for_each_row(device, std::int64_t{}, std::int64_t{}, f, sums);
 };
 
 /// An optional refinement: a device that multiplies, and sums a factor that it reads for that, in one launch.

@@ -7,7 +7,10 @@
 
 namespace locus::inline LOCUS_ABI {
 
-/// How elements are folded. Each has an Accumulator, identity(), lift(value), combine(a, b) and finish(a).
+/// How elements are folded. Each has an Accumulator, identity(), lift(value), combine(a, b) and finish(a). One whose
+/// Accumulator is a struct may have of_run(run), which folds lifted elements by loops over numbers: run[k] is element
+/// k of run.size(), and run.fold(op, map) folds map(element k, k). A device may use it; it gives what combine gives,
+/// but for rounding.
 namespace fold {
 
 /// Integers are added in 64 bits, 16-bit floats in float.
@@ -107,6 +110,19 @@ struct ArgExtreme {
     if (a_nan || a.value == b.value) return a.index < b.index ? a : b;
     return (a.value > b.value) == largest ? a : b;
   }
+  /// The extreme, and then the first place that has it. Where a fused formula is computed once more, it may round
+  /// otherwise: if no place has it then, they are compared one by one.
+  template <class Run>
+  LOCUS_FN Accumulator of_run(const Run& run) const {
+    using Extreme = std::conditional_t<largest, Max<T>, Min<T>>;
+    const auto value = run.fold(Extreme{}, [](const Accumulator& x, std::int32_t) LOCUS_INLINED { return x.value; });
+    std::int32_t k = 0;
+    while (k < run.size() && (value != value ? run[k].value == run[k].value : run[k].value != value)) ++k;
+    if (k < run.size()) return run[k];
+    Accumulator found = identity();
+    for (k = 0; k < run.size(); ++k) found = combine(found, run[k]);
+    return found;
+  }
   LOCUS_FN std::int64_t finish(const Accumulator& a) const { return a.index; }
 };
 
@@ -147,10 +163,21 @@ struct Variance {
   LOCUS_FN Accumulator identity() const { return {0, 0, 0}; }
   LOCUS_FN Accumulator lift(R x) const { return {1, x, 0}; }
   LOCUS_FN Accumulator combine(const Accumulator& a, const Accumulator& b) const {
-    if (a.count == R(0)) return b;
-    if (b.count == R(0)) return a;
-    const R count = a.count + b.count, delta = b.mean - a.mean, share = b.count / count;
-    return {count, a.mean + delta * share, a.squares + b.squares + delta * delta * a.count * share};
+    const R count = a.count + b.count, delta = b.mean - a.mean;
+    const R share = b.count / (count > R(1) ? count : R(1)), shift = delta * share;  // 0 or delta where one is empty
+    return {count, a.mean + shift, a.squares + b.squares + shift * a.count * delta};
+  }
+  /// The mean, and then the squared distances from it.
+  template <class Run>
+  LOCUS_FN Accumulator of_run(const Run& run) const {
+    const R first = run[0].mean, count = static_cast<R>(run.size());
+    const R offset =
+        run.fold(Sum<R>{}, [=](const Accumulator& x, std::int32_t) LOCUS_INLINED { return x.mean - first; }) / count;
+    const auto square = [=](const Accumulator& x, std::int32_t) LOCUS_INLINED {
+      const R distance = (x.mean - first) - offset;
+      return distance * distance;
+    };
+    return {count, first + offset, run.fold(Sum<R>{}, square)};
   }
   LOCUS_FN R finish(const Accumulator& a) const {
     return a.squares / (a.count > correction ? a.count - correction : R(0));

@@ -85,37 +85,40 @@ struct LayerNorm {
 
   template <class T, class D, class R>
   void backward(const Saved<T, D, R>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
-    if (!dx) return;
-    const auto& [x, weight, moments] = saved;
-    const auto dy = g.reshape(x.shape());
-    const auto target = dx.open();
-    const auto out = target.out.reshape(x.shape());
-    Backend<D>::for_each_row(g.device(), x.size(0), x.size(1),
-                             detail::LayerNormRowBackward<T, centers>{detail::rows_of(x),
-                                                                      detail::rows_of(dy),
-                                                                      {weight.data(), nullptr},
-                                                                      detail::moments_of(moments),
-                                                                      detail::rows_of(out, 1),
-                                                                      target.accumulate});
+    Gradient<T, D> none(nullptr);
+    backward(saved, g, dx, none, none);
   }
   template <class T, class D, class R>
   void backward(const Saved<T, D, R>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx, Gradient<T, D>& dweight) const {
-    backward(saved, g, dx);
-    if (!dweight) return;
-    const auto& [x, weight, moments] = saved;
-    const auto dy = g.reshape(x.shape());
-    const auto rstd = moments.select(0, 0);
-    if constexpr (centers) {
-      add_rows<detail::TimesNormalized>(dweight, dy, x, rstd, x.slice(1, 0, 1), moments.select(0, 1));
-    } else {
-      add_rows<detail::TimesNormalized>(dweight, dy, x, rstd);
-    }
+    Gradient<T, D> none(nullptr);
+    backward(saved, g, dx, dweight, none);
   }
   template <class T, class D, class R>
   void backward(const Saved<T, D, R>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx, Gradient<T, D>& dweight,
                 Gradient<T, D>& dbias) const {
-    backward(saved, g, dx, dweight);
-    if (dbias) add_rows<functor::Identity>(dbias, g.reshape(get<0>(saved).shape()));
+    using Target = typename Gradient<T, D>::Target;
+    const auto& [x, weight, moments] = saved;
+    const auto dy = g.reshape(x.shape());
+    const auto target = dx ? dx.open() : Target{};
+    const auto out = dx ? target.out.reshape(x.shape()) : target.out;
+    const detail::LayerNormRowBackward<T, centers> of_x{detail::rows_of(x),
+                                                        detail::rows_of(dy),
+                                                        {weight.data(), nullptr},
+                                                        detail::moments_of(moments),
+                                                        dx ? detail::rows_of(out, 1) : detail::Rows<T>{},
+                                                        target.accumulate};
+    if constexpr (SumsColumns<D>) {
+      if (dweight || dbias) {
+        const auto to_weight = dweight ? dweight.open() : Target{}, to_bias = dbias ? dbias.open() : Target{};
+        const ColumnSum<T> sums[] = {{to_weight.out.data(), to_weight.accumulate},
+                                     {to_bias.out.data(), to_bias.accumulate}};
+        return Backend<D>::for_each_row(g.device(), x.size(0), x.size(1),
+                                        detail::LayerNormRowGradients<T, centers>{of_x, bool(dweight), bool(dbias)},
+                                        sums);
+      }
+    }
+    if (dx) Backend<D>::for_each_row(g.device(), x.size(0), x.size(1), of_x);
+    if constexpr (!SumsColumns<D>) add_sums(saved, dy, dweight, dbias);
   }
 
  private:
@@ -124,6 +127,22 @@ struct LayerNorm {
     if (x.buffer() && !(x.shape() == normalized))
       fail<ShapeError>(
           {name, ": ", what, " of shape ", x.shape(), " for normalized shape ", normalized, "; expected ", normalized});
+  }
+
+  /// A launch for each of them that is wanted.
+  template <class T, class D, class R>
+  static void add_sums(const Saved<T, D, R>& saved, const Tensor<T, D>& dy, Gradient<T, D>& dweight,
+                       Gradient<T, D>& dbias) {
+    const auto& [x, weight, moments] = saved;
+    const auto rstd = moments.select(0, 0);
+    if (dweight) {
+      if constexpr (centers) {
+        add_rows<detail::TimesNormalized>(dweight, dy, x, rstd, x.slice(1, 0, 1), moments.select(0, 1));
+      } else {
+        add_rows<detail::TimesNormalized>(dweight, dy, x, rstd);
+      }
+    }
+    if (dbias) add_rows<functor::Identity>(dbias, dy);
   }
 
   /// The sum of f(rows...) over the rows. One launch.
@@ -154,8 +173,9 @@ inline constexpr double rms_eps = std::numeric_limits<compute_t<value_of<X>>>::e
 /// large. shape: x (..., normalized_shape), weight and bias normalized_shape or an empty handle for none -> that of x
 /// gradient: with n = (x - mean) rstd and d = g * weight: rstd (d - mean(d) - n mean(d n)) for x, over the rows
 ///        sum(g n) for the weight and sum(g) for the bias
-/// cost:  one launch, which reads x once and writes y once; backward one launch for each gradient that is wanted. Saves
-///        x, the weight and two numbers per row. Dimensions that do not merge into rows cost a copy.
+/// cost:  one launch, which reads x once and writes y once; backward one launch for each gradient that is wanted,
+///        on Cpu one for all. Saves x, the weight and two numbers per row. Dimensions that do not merge into rows cost
+///        a copy.
 /// throws ShapeError naming the shapes; ArgumentError unless eps >= 0
 ///
 ///     auto y = layer_norm(x, {64}, weight, bias);

@@ -89,18 +89,25 @@ struct LayerNormRowBackward {
 
   template <class Team>
   LOCUS_FN void operator()(std::int64_t row, Team& team) const {
-    auto normalized = team.load(x.input(row));
+    const auto values = team.load(x.input(row));
     auto gradients = team.load(g.input(row));
+    store(row, team, values, gradients);
+  }
+
+  [[nodiscard]] LOCUS_FN FromMean<R, centers> from_mean(std::int64_t row) const {
+    if constexpr (centers) return {load_as_register(*x.row(row)), moments.offsets[row]};
+    else return {};
+  }
+  template <class Team, class Fragment>
+  LOCUS_FN void store(std::int64_t row, Team& team, const Fragment& values, Fragment& gradients) const {
     const R count = static_cast<R>(team.cols()), rstd = moments.rstds[row];
-    FromMean<R, centers> from_mean{};
-    if constexpr (centers) from_mean = {load_as_register(*x.row(row)), moments.offsets[row]};
-    team.update([=](R v, std::int64_t) LOCUS_INLINED { return from_mean(v) * rstd; }, normalized);
+    const FromMean<R, centers> centered = from_mean(row);
     const Affine<T> a = affine;
     if (a.weight) team.update([=](R dy, std::int64_t c) LOCUS_INLINED { return a(dy, c); }, gradients);
-    const R share =
-        team.reduce(
-            fold::Sum<T>{}, [](R d, R n, std::int64_t) LOCUS_INLINED { return d * n; }, gradients, normalized) /
-        count;
+    const R share = team.reduce(
+                        fold::Sum<T>{}, [=](R d, R v, std::int64_t) LOCUS_INLINED { return d * (centered(v) * rstd); },
+                        gradients, values) /
+                    count;
     R mean = 0;
     if constexpr (centers) {
       mean = team.reduce(
@@ -110,7 +117,35 @@ struct LayerNormRowBackward {
     const R level = mean;
     team.store(
         dx.output(row, accumulate),
-        [=](R d, R n, std::int64_t) LOCUS_INLINED { return rstd * ((d - level) - n * share); }, gradients, normalized);
+        [=](R d, R v, std::int64_t) LOCUS_INLINED { return rstd * ((d - level) - (centered(v) * rstd) * share); },
+        gradients, values);
+  }
+};
+
+/// The same, where dx has memory, and the gradients of weight and bias on a device that SumsColumns: what the rows sum
+/// of g n and of g.
+template <class T, bool centers>
+struct LayerNormRowGradients {
+  using R = compute_t<T>;
+  static constexpr int fragments = 2, sums = 2;
+  static constexpr std::int64_t bytes_per_element = 3 * sizeof(T);
+  LayerNormRowBackward<T, centers> of_x;
+  bool of_weight, of_bias;
+
+  template <class Team>
+  LOCUS_FN void operator()(std::int64_t row, Team& team) const {
+    const auto values = team.load(of_x.x.input(row));
+    auto gradients = team.load(of_x.g.input(row));
+    if (of_weight) {  // first, since it reads both rows at once
+      const auto centered = of_x.from_mean(row);
+      const R rstd = of_x.moments.rstds[row];
+      team.add(
+          0, [=](R dy, R v, std::int64_t) LOCUS_INLINED { return dy * (centered(v) * rstd); }, gradients, values);
+    }
+    if (of_bias)
+      team.add(
+          1, [](R dy, std::int64_t) LOCUS_INLINED { return dy; }, gradients);
+    if (of_x.dx.data) of_x.store(row, team, values, gradients);
   }
 };
 

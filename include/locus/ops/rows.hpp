@@ -4,10 +4,6 @@
 #include <locus/ops/fold.hpp>
 #include <locus/ops/operation.hpp>
 
-/// Written after the parameters of a lambda that a team calls for every element, or g++ would call it, not inline it,
-/// from loops that are compiled with options of their own, and those loops would not vectorize.
-#define LOCUS_INLINED __attribute__((always_inline))
-
 namespace locus::inline LOCUS_ABI::detail {
 
 /// Rows of memory: row r = outer * inner_count + inner begins at outer * outer_stride + inner * inner_stride.
@@ -82,7 +78,7 @@ template <class T, class Team, class Fragment>
   const R largest = team.reduce(
       larger, [](R v, std::int64_t) LOCUS_INLINED { return v; }, values);
   const R sum = team.reduce(
-      fold::Sum<T>{}, [=](R v, std::int64_t) LOCUS_INLINED { return math::exp(v - largest); }, values);
+      fold::Sum<T>{}, [=](R v, std::int64_t) LOCUS_INLINED { return math::exp_of_negative(v - largest); }, values);
   return {largest, sum};
 }
 

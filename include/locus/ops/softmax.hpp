@@ -36,7 +36,7 @@ struct SoftmaxRow {
       }
       const R largest = team.reduce(
           larger, [](R v, std::int64_t) LOCUS_INLINED { return v; }, values);
-      team.update([=](R v, std::int64_t) LOCUS_INLINED { return math::exp(v - largest); }, values);
+      team.update([=](R v, std::int64_t) LOCUS_INLINED { return math::exp_of_negative(v - largest); }, values);
       const R sum = team.reduce(
           fold::Sum<T>{}, [](R v, std::int64_t) LOCUS_INLINED { return v; }, values);
       const R scale = R(1) / sum;

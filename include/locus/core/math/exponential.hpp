@@ -15,12 +15,18 @@ namespace detail {
 
 inline constexpr float infinity = __builtin_inff(), not_a_number = __builtin_nanf("");
 
-/// e^x = (1 + fraction) * scale * rest, the powers of two in two steps, for subnormals and infinity
+/// e^x = (1 + fraction) * 2^n; the low 9 bits of `steps` hold n.
 struct Exponential {
-  float fraction, scale, rest;
+  float fraction;
+  std::uint32_t steps;
+
+  /// 2^(n + more), where that is a normal number
+  [[nodiscard]] LOCUS_FN float scale(std::uint32_t more) const {
+    return __builtin_bit_cast(float, (steps << 23) + ((more + 127u) << 23));
+  }
 };
 
-/// Of x + tail, for x in [-104, 89] and a tail that is at most its rounding. x = n ln 2 + r with |r| <= ln 2 / 2, and
+/// Of x + tail, for x in [-112, 112] and a tail that is at most its rounding. x = n ln 2 + r with |r| <= ln 2 / 2, and
 /// e^r = 1 + r + r^2 P(r): degree 4, error 2^-26.1 of e^r - 1. ln 2 in two parts as in Cody and Waite (1980).
 LOCUS_FN Exponential exponential(float x, float tail = 0.0f) {
   const float shifted = x * 1.44269504f + 12582912.0f;  // 1.5 * 2^23: the low bits hold n
@@ -31,10 +37,7 @@ LOCUS_FN Exponential exponential(float x, float tail = 0.0f) {
   p = p * r + 4.166640341e-2f;
   p = p * r + 1.666654497e-1f;
   p = p * r + 0.5f;
-  const std::uint32_t exponent = __builtin_bit_cast(std::uint32_t, shifted) - 0x4b400000u;
-  const std::uint32_t first = static_cast<std::uint32_t>(static_cast<std::int32_t>(exponent) >> 1);
-  return {high + ((p * r) * r + low), __builtin_bit_cast(float, (first + 127u) << 23),
-          __builtin_bit_cast(float, (exponent - first + 127u) << 23)};
+  return {high + ((p * r) * r + low), __builtin_bit_cast(std::uint32_t, shifted)};
 }
 
 /// e^x for x in [-700, 700] to 2^-29, for results that are rounded to float: degree 6
@@ -103,7 +106,20 @@ LOCUS_FN float logarithm_of_sum(float x) {
 #else
   const float bounded = x < -104.0f ? -104.0f : x > 89.0f ? 89.0f : x;  // e^-104 is 0, e^89 infinite; NaN stays
   const detail::Exponential e = detail::exponential(bounded);
-  return (1.0f + e.fraction) * e.scale * e.rest;
+  const std::uint32_t n = e.steps - 0x4b400000u, half = static_cast<std::uint32_t>(static_cast<std::int32_t>(n) >> 1);
+  const float first = __builtin_bit_cast(float, (half + 127u) << 23);  // in two steps, for subnormals and infinity
+  return (1.0f + e.fraction) * first * __builtin_bit_cast(float, (n - half + 127u) << 23);
+#endif
+}
+
+/// e^x for x <= 0: exp with fewer operations
+[[nodiscard]] LOCUS_FN double exp_of_negative(double x) { return exp(x); }
+[[nodiscard]] LOCUS_FN float exp_of_negative(float x) {
+#if LOCUS_ON_DEVICE
+  return ::expf(x);
+#else
+  const detail::Exponential e = detail::exponential(x < -104.0f ? -104.0f : x);
+  return (1.0f + e.fraction) * e.scale(64) * 0x1p-64f;
 #endif
 }
 
@@ -114,7 +130,8 @@ LOCUS_FN float logarithm_of_sum(float x) {
 #else
   const float bounded = x < -18.0f ? -18.0f : x > 89.0f ? 89.0f : x;
   const detail::Exponential e = detail::exponential(bounded);
-  const float sum = (e.fraction * e.scale + (e.scale - 1.0f / e.rest)) * e.rest;
+  const float half = e.scale(-1u);  // its double may be infinite
+  const float sum = (e.fraction * half + (half - 0.5f)) * 2.0f;
   return __builtin_fabsf(x) < 1e-8f ? x : sum;  // keeps the sign of zero
 #endif
 }
@@ -153,23 +170,24 @@ LOCUS_FN float logarithm_of_sum(float x) {
   p = p * z - 5.374300480e-2f;
   p = p * z + 1.333148479e-1f;
   p = p * z - 3.333328366e-1f;
-  const float near = t + t * (z * p), far = 1.0f - 2.0f / (exp(2.0f * t) + 1.0f);
-  return __builtin_copysignf(t < 0.625f ? near : far, x);
+  const detail::Exponential e = detail::exponential(2.0f * (t > 9.5f ? 9.5f : t));  // beyond, it is 1
+  const float scale = e.scale(0), far = 1.0f - 2.0f / ((1.0f + scale) + scale * e.fraction);
+  return __builtin_copysignf(t < 0.625f ? t + t * (z * p) : far, x);
 #endif
 }
 
 namespace detail {
 
-/// a / (1 + e^-(x + tail)); below -12 as a (e^x - e^2x). The sum of 1 and e^-x is one of an exact term and a small one,
-/// so it rounds once.
+/// a / (1 + e^-(x + tail)). The sum of 1 and e^-x is one of an exact term and a small one, so it rounds once; below -16
+/// it is a (e^x - e^2x), where the second e^x may be a power of two, 2^64 times as large until the end.
 LOCUS_FN float times_sigmoid(float a, float x, float tail = 0.0f) {
-  const bool small = x < -12.0f;
-  const float above = x < -112.0f ? -112.0f : x, below = x > 104.0f ? -104.0f : -x;
+  const bool small = x < -16.0f;
+  const float above = x < -112.0f ? -112.0f : x, below = x > 80.0f ? -80.0f : -x;
   const Exponential e = exponential(small ? above : below, small ? tail : -tail);
-  const float scale = e.scale * e.rest, mantissa = 1.0f + e.fraction;
-  const float usual = a / ((1.0f + scale) + scale * e.fraction);
-  const float tiny = (a + a * (e.fraction - scale * mantissa * mantissa)) * e.scale * e.rest;
-  return small ? tiny : usual;
+  const float scale = e.scale(small ? 64u : 0u), shrink = small ? 0x1p-64f : 1.0f, power = scale * shrink;
+  const float divisor = (1.0f + scale) + scale * e.fraction;
+  const float quotient = (small ? a + a * (e.fraction - power) : a) / (small ? 1.0f : divisor);
+  return quotient * (small ? scale : 1.0f) * shrink;
 }
 
 }  // namespace detail
@@ -218,7 +236,7 @@ template <class T>
 /// log(1 + e^x) without overflow
 [[nodiscard]] LOCUS_FN double softplus(double x) { return (x > 0.0 ? x : 0.0) + log1p(exp(x > 0.0 ? -x : x)); }
 [[nodiscard]] LOCUS_FN float softplus(float x) {
-  const float e = exp(-__builtin_fabsf(x));
+  const float e = exp_of_negative(-__builtin_fabsf(x));
 #if LOCUS_ON_DEVICE
   const float rest = log1p(e);
 #else

@@ -3,6 +3,9 @@
 
 #include <locus/core/config.hpp>
 
+#include <cstdint>
+#include <type_traits>
+
 LOCUS_LOOPS_BEGIN
 namespace locus::inline LOCUS_ABI::cpu {
 
@@ -16,6 +19,58 @@ LOCUS_FN void fold_lanes(const Op& op, A* partial) {
     fold_lanes<width / 2, last>(op, partial);
   }
 }
+
+/// Folds element(k) for k in [0, n), in as many registers side by side as it is told, so that none waits for another.
+/// What does not fill them is read with what is before it, and masked. The order depends on n alone.
+template <int registers, class Op, class Element>
+[[nodiscard]] LOCUS_FN typename Op::Accumulator fold_elements(const Op& op, std::int64_t n, const Element& element) {
+  using A = typename Op::Accumulator;
+  constexpr int lanes = !std::is_arithmetic_v<A> ? 1 : registers * (sizeof(A) == 8 ? 8 : 16);
+  alignas(64) A partial[lanes];
+  for (int lane = 0; lane < lanes; ++lane) partial[lane] = op.identity();
+  std::int64_t k = 0;
+  for (; k + lanes <= n; k += lanes) {
+    LOCUS_IVDEP
+    for (int lane = 0; lane < lanes; ++lane) partial[lane] = op.combine(partial[lane], element(k + lane));
+  }
+  if (const std::int64_t last = n - lanes; last < 0) {
+    LOCUS_IVDEP
+    for (k = 0; k < n; ++k) partial[k] = op.combine(partial[k], element(k));
+  } else if (k < n) {
+    LOCUS_IVDEP
+    for (int lane = 0; lane < lanes; ++lane) {
+      const A value = op.combine(partial[lane], element(last + lane));
+      partial[lane] = last + lane < k ? partial[lane] : value;
+    }
+  }
+  fold_lanes<lanes / 2, 1>(op, partial);
+  return partial[0];
+}
+
+/// A run of elements in cache, of which an Op that FoldsRuns makes several passes.
+template <class Element>
+class Run {
+ public:
+  LOCUS_FN Run(const Element& element, std::int32_t size) : element_(element), size_(size) {}
+  [[nodiscard]] LOCUS_FN std::int32_t size() const { return size_; }
+  [[nodiscard]] LOCUS_FN auto operator[](std::int64_t k) const { return element_(k); }
+
+  /// Folds map(element k, k).
+  template <class Op, class Map>
+  [[nodiscard]] LOCUS_FN typename Op::Accumulator fold(const Op& op, const Map& map) const {
+    const Element element = element_;
+    return fold_elements<2>(
+        op, size_, [=](std::int64_t k) LOCUS_INLINED { return map(element(k), static_cast<std::int32_t>(k)); });
+  }
+
+ private:
+  Element element_;
+  std::int32_t size_;
+};
+
+template <class Op>
+concept FoldsRuns =
+    requires(const Op& op, const Run<typename Op::Accumulator (*)(std::int64_t)>& run) { op.of_run(run); };
 
 }  // namespace locus::inline LOCUS_ABI::cpu
 LOCUS_LOOPS_END

@@ -139,4 +139,19 @@ class MemoryPool {
   MemoryStats stats_;
 };
 
+/// Memory of the pool for as long as this object lives.
+class PoolMemory {
+ public:
+  explicit PoolMemory(std::size_t bytes)
+      : bytes_(bytes), data_(static_cast<std::byte*>(MemoryPool::instance().allocate(bytes))) {}
+  PoolMemory(const PoolMemory&) = delete;
+  PoolMemory& operator=(const PoolMemory&) = delete;
+  ~PoolMemory() { MemoryPool::instance().deallocate(data_, bytes_); }
+  [[nodiscard]] std::byte* data() const { return data_; }
+
+ private:
+  std::size_t bytes_;
+  std::byte* data_;
+};
+
 }  // namespace locus::inline LOCUS_ABI::cpu

@@ -42,7 +42,6 @@ class ReduceLoop<F, Op, T, Pack<I...>> {
   using A = typename Op::Accumulator;
   using Positions = std::make_integer_sequence<int, sizeof...(I)>;
   static constexpr bool is_vectorized = std::is_arithmetic_v<A>;
-  static constexpr int lanes = !is_vectorized ? 1 : sizeof(A) == 8 ? 32 : 64;  // four registers of AVX-512
   static_assert(sizeof(A) <= 32, "an Accumulator is at most 32 bytes");
 
  public:
@@ -76,7 +75,8 @@ class ReduceLoop<F, Op, T, Pack<I...>> {
   template <int... i>
   void call_run(std::int64_t n, std::int64_t first, const void* const* in, A* total,
                 std::integer_sequence<int, i...>) const {
-    if constexpr (is_vectorized) Versions<&run>::call(f_, op_, n, dense_input_t<I>(in[i], first)..., *total);
+    if constexpr (is_vectorized || FoldsRuns<Op>)
+      Versions<&run>::call(f_, op_, n, dense_input_t<I>(in[i], first)..., *total);
     else run(f_, op_, n, dense_input_t<I>(in[i], first)..., *total);
   }
   template <int... i>
@@ -88,23 +88,9 @@ class ReduceLoop<F, Op, T, Pack<I...>> {
 
   LOCUS_FN static void run(const F& functor, const Op& op, std::int64_t n, dense_input_t<I>... in, A& total) {
     const F f = functor;
-    alignas(64) A partial[lanes];
-    for (int lane = 0; lane < lanes; ++lane) partial[lane] = op.identity();
-    std::int64_t k = 0;
-    for (; k + lanes <= n; k += lanes) {
-      LOCUS_IVDEP
-      for (int lane = 0; lane < lanes; ++lane) partial[lane] = op.combine(partial[lane], f(in[k + lane]...));
-    }
-    if (k < n) {  // what does not fill the lanes
-      alignas(64) A rest[lanes];
-      for (int lane = 0; lane < lanes; ++lane) rest[lane] = op.identity();
-      LOCUS_IVDEP
-      for (std::int64_t lane = 0; lane < n - k; ++lane) rest[lane] = f(in[k + lane]...);
-      LOCUS_IVDEP
-      for (int lane = 0; lane < lanes; ++lane) partial[lane] = op.combine(partial[lane], rest[lane]);
-    }
-    fold_lanes<lanes / 2, 1>(op, partial);
-    total = op.combine(total, partial[0]);
+    const auto element = [=](std::int64_t k) LOCUS_INLINED { return f(in[k]...); };
+    if constexpr (FoldsRuns<Op>) total = op.combine(total, op.of_run(Run(element, static_cast<std::int32_t>(n))));
+    else total = op.combine(total, fold_elements<4>(op, n, element));
   }
 
   LOCUS_FN static void columns(const F& functor, const Op& op, std::int64_t n, column_input_t<I>... in, A* totals) {
@@ -159,7 +145,7 @@ class Reduction {
       return split(tasks, [&](std::int64_t task) { fold_groups(groups * task / tasks, groups * (task + 1) / tasks); });
     }
     const std::size_t part_bytes = static_cast<std::size_t>(width_) * loops_.accumulator_bytes;
-    const PartialResults partials(static_cast<std::size_t>(groups * chunks) * part_bytes);
+    const PoolMemory partials(static_cast<std::size_t>(groups * chunks) * part_bytes);
     const auto part = [&](std::int64_t index) {
       return partials.data() + static_cast<std::size_t>(index) * part_bytes;
     };
@@ -188,21 +174,6 @@ class Reduction {
   static constexpr std::int64_t short_tile = 128;      ///< so many short runs stay in the first-level cache
   static constexpr std::int64_t most_row_tasks = 256;  ///< into which outputs that are folded by runs are grouped
   static constexpr std::size_t totals_bytes = std::size_t{16} << 10;
-
-  /// Memory for partial results.
-  class PartialResults {
-   public:
-    explicit PartialResults(std::size_t bytes)
-        : bytes_(bytes), data_(static_cast<std::byte*>(MemoryPool::instance().allocate(bytes))) {}
-    PartialResults(const PartialResults&) = delete;
-    PartialResults& operator=(const PartialResults&) = delete;
-    ~PartialResults() { MemoryPool::instance().deallocate(data_, bytes_); }
-    [[nodiscard]] std::byte* data() const { return data_; }
-
-   private:
-    std::size_t bytes_;
-    std::byte* data_;
-  };
 
   [[nodiscard]] LOCUS_COLD locus::detail::LaunchDescription describe() const {
     locus::detail::LaunchDescription launch{"reduce", loops_.function, Shape{kept_.elements, reduced_.elements}};

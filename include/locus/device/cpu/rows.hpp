@@ -186,16 +186,23 @@ LOCUS_FN void compute_rows(const F& functor, std::int64_t first, std::int64_t la
 }
 }  // namespace detail
 
+/// What a fragment has room for.
+[[nodiscard]] inline std::size_t bytes_of_fragment(std::int64_t cols) {
+  return static_cast<std::size_t>((cols + row_lanes - 1) / row_lanes * row_lanes) * 8;
+}
+/// This thread's room for so many fragments and a result.
+[[nodiscard]] inline std::byte* row_scratch(std::size_t fragment_bytes, int fragments) {
+  const std::size_t bytes = fragment_bytes * static_cast<std::size_t>(fragments + 1);
+  return detail::of_this_thread<detail::Scratch>().reserve<std::byte>(static_cast<std::int64_t>(bytes));
+}
+
 template <class F>
 void for_each_row(std::int64_t rows, std::int64_t cols, const F& f) {
-  const std::int64_t whole_vectors = (cols + row_lanes - 1) / row_lanes * row_lanes;
-  const auto fragment_bytes = static_cast<std::size_t>(whole_vectors) * 8;
+  const std::size_t fragment_bytes = bytes_of_fragment(cols);
   const std::int64_t parts = parts_for(rows * cols, elements_per_row_part);
   parallel_for(parts, [&](std::int64_t part) {
-    const auto bytes = static_cast<std::int64_t>(fragment_bytes * (F::fragments + 1));
-    auto* const scratch = detail::of_this_thread<detail::Scratch>().reserve<std::byte>(bytes);
-    Versions<&detail::compute_rows<F>>::call(f, rows * part / parts, rows * (part + 1) / parts, cols, scratch,
-                                             fragment_bytes);
+    Versions<&detail::compute_rows<F>>::call(f, rows * part / parts, rows * (part + 1) / parts, cols,
+                                             row_scratch(fragment_bytes, F::fragments), fragment_bytes);
   });
 }
 
