@@ -259,6 +259,32 @@ TEST_CASE("gemm of large and lopsided shapes") {
   check<float>({3000, 40, 1}, Layout::rows, Layout::rows, Layout::rows, false, false, true);
 }
 
+TEST_CASE("gemm of packed operands, with sums kept apart and more rows and columns than fit at a time") {
+  check<float>({131, 1030, 530}, Layout::columns, Layout::rows, Layout::rows, false, false, false);
+  check<float>({131, 1030, 530}, Layout::rows, Layout::columns, Layout::rows, true, true, true);
+  check<float>({85, 1100, 1030}, Layout::padded_columns, Layout::scattered, Layout::scattered, true, true, true);
+  check<bfloat16>({1021, 1030, 515}, Layout::columns, Layout::rows, Layout::rows, true, false, true);
+  check<half>({2021, 35, 5}, Layout::columns, Layout::columns, Layout::rows, false, true, false);
+}
+
+TEST_CASE_TEMPLATE("gemm with few rows or columns, or few beyond those of whole registers", T, float, double) {
+  constexpr Layout dense[] = {Layout::rows, Layout::columns};
+  constexpr std::int64_t few[] = {1, 2, 3, 4, 5, 7, 11, 16, 33, 36};
+  int count = 0;
+  for (std::int64_t size : few)
+    for (std::int64_t depth : {33, 100})
+      for (Layout a : dense)
+        for (Layout b : dense) {
+          const bool relu = count % 3 == 0, accumulate = count / 3 % 2 == 0;
+          check<T>({75, size, depth}, a, b, Layout::rows, relu, relu, accumulate);
+          check<T>({size, 75, depth}, a, b, Layout::rows, relu, relu, accumulate);
+          check<T>({size, 75, depth}, a, b, Layout::padded_columns, relu, relu, !accumulate);
+          ++count;
+        }
+  check<T>({333, 3, 1100}, Layout::columns, Layout::rows, Layout::rows, false, false, true);
+  check<T>({333, 18, 1100}, Layout::columns, Layout::columns, Layout::rows, false, false, true);
+}
+
 TEST_CASE_TEMPLATE("an empty sum is zero, and an empty result is left alone", T, float, half, std::int32_t) {
   check<T>({3, 5, 0}, Layout::rows, Layout::rows, Layout::rows, false, false, false);
   check<T>({3, 5, 0}, Layout::rows, Layout::columns, Layout::scattered, false, false, true);
@@ -315,7 +341,8 @@ TEST_CASE("a batch is its products one by one, operands shared where the stride 
 
 TEST_CASE("the number of threads changes no bit of the result") {
   const int threads = cpu::max_threads();
-  for (const Case shape : {Case{100, 32, 784}, Case{32, 784, 100}, Case{301, 503, 700}, Case{64, 64, 5000}}) {
+  for (const Case shape : {Case{100, 32, 784}, Case{32, 784, 100}, Case{301, 503, 700}, Case{64, 64, 5000},
+                           Case{700, 5, 900}, Case{3, 901, 700}, Case{257, 65, 300}}) {
     Random random;
     Matrix<float> a(shape.m, shape.k, Layout::rows), b(shape.k, shape.n, Layout::columns);
     Matrix<float> one(shape.m, shape.n, Layout::rows), two = one, five = one;

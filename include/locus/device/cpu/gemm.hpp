@@ -76,15 +76,37 @@ void finish_tile(const GemmCall<T>& call, const SumTile<compute_t<T>>& tile) {
 }
 
 template <class T>
+void multiply(const GemmCall<T>& call);
+
+/// The product without its last columns, and these by themselves, where they are so few that a tile of them would waste
+/// most of its registers; false, and nothing done, where that is not faster.
+template <class T>
+[[nodiscard]] bool multiply_apart(const GemmCall<T>& call) {
+  const std::int64_t rest = call.c.cols & (kernels_in_use<T>()->lanes - 1), whole = call.c.cols - rest;
+  if (rest == 0 || rest > most_apart || whole == 0 || !call.plain || call.c.rows * call.a.cols > most_read_twice)
+    return false;
+  GemmCall<T> last = call, others = call;
+  last.b = columns_of(call.b, whole, rest), last.c = columns_of(call.c, whole, rest);
+  if (find_vectors(last) == Vectors::none && !is_narrow(last)) return false;
+  others.b = columns_of(call.b, 0, whole), others.c = columns_of(call.c, 0, whole);
+  multiply(last);
+  multiply(others);
+  return true;
+}
+
+template <class T>
 void multiply(const GemmCall<T>& call) {
   if constexpr (std::is_same_v<T, compute_t<T>>) {
-    if (is_vector_product(call)) return multiply_by_vectors(call);
-    if (GemmCall<T> exchanged = call; exchange_operands(exchanged)) return multiply(exchanged);
+    if (const Vectors vectors = find_vectors(call); vectors != Vectors::none)
+      return multiply_by_vectors(call, vectors == Vectors::columns_of_b);
+    if (is_transposed(call)) return multiply(transposed(call));
 #if LOCUS_CBLAS
     if (multiply_with_cblas(call)) return;
 #endif
+    if (is_narrow(call)) return multiply_by_tiles(transposed(call));
+    if (multiply_apart(call) || multiply_in_place(call)) return;
   }
-  Product<T>(call).run();
+  multiply_by_tiles(call);
 }
 
 template <class T, class E>
@@ -142,6 +164,7 @@ void multiply(const GemmBatch& batch, const GemmCall<T>& call) {
   const double work = work_of(call.c, call.a.cols);
   if (work < shared_work && work * static_cast<double>(batch.count) >= shared_work)
     return parallel_for(batch.count, multiply_one);
+  if (batch.count == 1) return multiply(call);
   for (std::int64_t i = 0; i < batch.count; ++i) multiply_one(i);
 }
 }  // namespace detail

@@ -28,14 +28,12 @@ template <class T>
 struct TileProduct {
   std::int64_t depth;
   const T* left;
-  std::int64_t left_row, left_depth;
-  const T* right;
-  std::int64_t right_depth;
-  T* out;
-  std::int64_t out_stride;
-  std::int64_t cols;  ///< of right and out: the tile's width, or less where the set has masks
+  std::int64_t left_row, left_depth, right_depth, out_stride;
   bool accumulate;
 };
+/// Computes one tile, of so many columns of right and out: as many as it is wide, or fewer where the set has masks.
+template <class T>
+using Tile = void (*)(const TileProduct<T>&, const T* right, T* out, std::int64_t cols);
 
 /// to(i, j) (+)= from(i, j); strides are those of the rows.
 template <class T>
@@ -48,13 +46,17 @@ struct RowCopy {
   bool adds;
 };
 
-/// sums[i] = sum over k < depth of matrix[i * row_stride + k] * vector[k].
+/// out[i * out_row + j * out_vector] (+)= sum over k < depth of matrix[i * row_stride + k] *
+/// vectors[j * vector_stride + k].
 template <class T>
-struct RowsTimesVector {
+struct DotProducts {
   const T* matrix;
   std::int64_t row_stride, rows, depth;
-  const T* vector;
-  T* sums;
+  const T* vectors;
+  std::int64_t vector_stride, count;
+  T* out;
+  std::int64_t out_row, out_vector;
+  bool accumulate;
 };
 
 /// The loops of one instruction set for one element type.
@@ -64,11 +66,11 @@ struct KernelSet {
   int max_rows;  ///< even, at most 14
   bool masks;    ///< tiles may end within their last vector
   /// tile[w - 1][r / 2] for tiles of w vectors and r rows, where r is 1 or even.
-  void (*tile[2][8])(const TileProduct<T>&);
-  void (*wide_tile[2])(const TileProduct<T>&);  ///< of 8 vectors and 1 row, of 4 vectors and 2 rows
+  Tile<T> tile[2][8];
+  Tile<T> wide_tile[2];  ///< of 8 vectors and 1 row, of 4 vectors and 2 rows
   void (*transpose_block)(const T*, std::int64_t, int, T*, std::int64_t);
   void (*copy_rows)(const RowCopy<T>&);
-  void (*multiply_vector)(const RowsTimesVector<T>&);
+  void (*multiply_vectors)(const DotProducts<T>&);
 };
 
 #if defined(__x86_64__)

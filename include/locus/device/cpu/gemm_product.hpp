@@ -36,6 +36,8 @@ template <class T>
 inline constexpr double thread_work = 5e5;              // multiply-adds that are worth a thread
 inline constexpr double shared_work = 2 * thread_work;  // and those that are worth sharing
 
+inline constexpr double in_place_work = 3e5;  // and those that tiles in place are enough for
+
 struct Range {
   std::int64_t begin, end;
   [[nodiscard]] constexpr std::int64_t size() const { return end - begin; }
@@ -74,10 +76,75 @@ class RowPanels {
   std::int64_t count_ = 1, low_, higher_ = 0;  // the first `higher_` panels have one more pair of rows than `low_`
 };
 
-/// The loops, from outside in: threads (a grid over c), blocks of columns, blocks of depth, panels of rows, tiles.
-/// A block of b stays in the second-level cache, a panel of a in the first, a tile of c in registers. The depth is
-/// cut at places that depend on the shape alone, and the sums over its blocks are added in order, so that neither the
-/// number of threads nor the cut of rows and columns changes a bit of the result.
+/// c (+)= the sums, where the columns of c are dense.
+template <class T>
+[[gnu::noinline]] void store_columns(const GemmCall<T>& call, const SumTile<T>& tile) {
+  for (std::int64_t j = 0; j < tile.cols; ++j) {
+    T* const to = call.c.data + tile.row + (tile.col + j) * call.c.col_stride;
+    for (std::int64_t i = 0; i < tile.rows; ++i) {
+      const T sum = tile.data[i * tile.stride + j];
+      to[i] = call.accumulates ? to[i] + sum : sum;
+    }
+  }
+}
+
+/// Tiles side by side that the same kernel computes.
+template <class R>
+struct Strip {
+  std::int64_t width;       ///< all of them
+  std::int64_t tile_width;  ///< the first of them
+  Tile<R> tile;
+
+  /// `next`: from the right operand of a tile to that of the next one.
+  [[gnu::noinline]] void multiply(const TileProduct<R>& product, const R* right, std::int64_t next, R* out,
+                                  std::int64_t cols) const {
+    for (; cols > 0; cols -= tile_width, right += next, out += tile_width)
+      tile(product, right, out, cols < tile_width ? cols : tile_width);
+  }
+};
+
+/// Those of a panel of so many rows that begin `left` columns from the right edge.
+template <class R>
+[[nodiscard]] Strip<R> strip_at(const KernelSet<R>& kernels, std::int64_t left, std::int64_t rows, bool in_place) {
+  const std::int64_t tile_cols = 2 * kernels.lanes, rest = left & (tile_cols - 1);
+  if (rows <= 2 && in_place)
+    if (const std::int64_t wide = 4 * tile_cols >> (rows - 1); left >= wide)
+      return {left & -wide, wide, kernels.wide_tile[rows / 2]};
+  if (left <= kernels.lanes) return {left, kernels.lanes, kernels.tile[0][rows / 2]};
+  const bool joins = rest > kernels.lanes && (kernels.masks || left < tile_cols);
+  return {joins ? left : left - rest, tile_cols, kernels.tile[1][rows / 2]};
+}
+
+/// A small product whose operands are read, and whose sums are written, where they lie; false, and nothing done, where
+/// that cannot be.
+template <class T>
+[[nodiscard]] bool multiply_in_place(const GemmCall<T>& call) {
+  const KernelSet<T>& kernels = *kernels_in_use<T>();
+  const std::int64_t m = call.c.rows, n = call.c.cols, k = call.a.cols;
+  if (!call.plain || call.accumulates || call.b.col_stride != 1 || call.c.col_stride != 1 || !kernels.masks)
+    return false;
+  if (k == 0 || work_of(call.c, k) > in_place_work) return false;
+  const RowPanels panels({0, m}, kernels.max_rows);
+  TileProduct<T> product{k, nullptr, call.a.row_stride, call.a.col_stride, call.b.row_stride, call.c.row_stride, false};
+  for (std::int64_t i = 0, row = 0; i < panels.count(); ++i) {
+    const RowPanel panel = panels.at(i, row);
+    row = panel.first + panel.rows;
+    product.left = call.a.data + panel.first * call.a.row_stride;
+    T* const out = call.c.data + panel.first * call.c.row_stride;
+    for (std::int64_t col = 0, width = 0; col < n; col += width) {
+      const Strip<T> strip = strip_at(kernels, n - col, panel.rows, true);
+      width = strip.width;
+      strip.multiply(product, call.b.data + col, strip.tile_width, out + col, width);
+    }
+  }
+  return true;
+}
+
+/// The loops, from outside in: threads (a grid over c), blocks of depth, blocks of columns, panels of rows, tiles.
+/// A block of b stays in the second-level cache, a panel of a, packed once for all blocks of columns, comes from the
+/// third, a tile of c is held in registers. The depth is cut at places that depend on the shape alone, and the sums
+/// over its blocks are added in order, so that neither the number of threads nor the cut of rows and columns changes a
+/// bit of the result.
 template <class T>
 class Product {
   using R = compute_t<T>;
@@ -105,29 +172,31 @@ class Product {
   }
 
   void run() const {
-    if (grid_rows_ * grid_cols_ == 1) return compute_rows({0, m_}, {0, n_});
+    if (grid_rows_ * grid_cols_ == 1) return compute_part({0, m_}, {0, n_});
     parallel_for(grid_rows_ * grid_cols_, [this](std::int64_t task) {
       const std::int64_t row = task / grid_cols_, col = task % grid_cols_, tiles = ceil_div(n_, tile_cols_);
       const auto pairs_before = [this](std::int64_t part) { return (m_ + 1) / 2 * part / grid_rows_; };
       const Range rows{2 * pairs_before(row), smaller(m_, 2 * pairs_before(row + 1))};
       const Range cols{tiles * col / grid_cols_ * tile_cols_, smaller(n_, tiles * (col + 1) / grid_cols_ * tile_cols_)};
-      compute_rows(rows, cols);
+      compute_part(rows, cols);
     });
   }
 
  private:
-  static constexpr double direct_work = 8e6;                // multiply-adds below which packing does not pay
-  static constexpr std::int64_t direct_columns = 128;       // columns below which packing a does not pay
-  static constexpr std::int64_t direct_right = 1 << 19;     // elements of b below which four panels do not pay for it
-  static constexpr std::int64_t cached_bytes = 1536 << 10;  // of b in the second-level cache
-  static constexpr std::int64_t kept_rows = 1008;           // rows whose sums are kept apart at a time
+  static constexpr double direct_work = 8e6;               // multiply-adds below which packing does not pay
+  static constexpr std::int64_t direct_columns = 128;      // columns below which packing a does not pay
+  static constexpr std::int64_t direct_right = 1 << 19;    // elements of b below which four panels do not pay for it
+  static constexpr std::int64_t cached_bytes = 640 << 10;  // of b in the second-level cache
+  static constexpr std::int64_t packed_together = 6;       // panels of a
+  static constexpr std::int64_t packed_rows = 2016;        // of a, packed at a time
+  static constexpr std::int64_t kept_rows = 1008, kept_columns = 1024;  // of sums that are kept apart at a time
 
   /// A block of the product in work: where its operands are packed and its sums are kept, and its place in the depth.
   struct Block {
     Range rows, cols, depth;
     R *left, *right, *sums;
-    R* tile;  ///< room for one tile that does not fit where its sums belong
-    std::int64_t sums_stride;
+    R* tile;                              ///< room for tiles that do not fit where their sums belong
+    std::int64_t sums_stride, first_col;  ///< of the sums
   };
 
   /// Sums that neither fit c nor are finished in one block of depth live in scratch memory.
@@ -136,11 +205,6 @@ class Product {
   /// Whether a tile of this width need not be padded.
   [[nodiscard]] bool fills_tile(std::int64_t width) const { return kernels_.masks || width == padded(width); }
   [[nodiscard]] std::int64_t padded(std::int64_t width) const { return round_up(width, kernels_.lanes); }
-  /// Of the tile that begins at this column.
-  [[nodiscard]] std::int64_t width_at(std::int64_t col, const Block& block, std::int64_t rows) const {
-    const std::int64_t left = block.cols.end - col, wide = rows > 2 || packs_right_ ? 0 : 8 / rows * kernels_.lanes;
-    return wide > 0 && left >= wide ? wide : smaller(left, tile_cols_);
-  }
 
   /// The grid of threads over c for which the largest part is smallest.
   void choose_grid(double work) {
@@ -157,10 +221,12 @@ class Product {
     }
   }
 
-  void compute_rows(Range rows, Range cols) const {
-    const std::int64_t height = keeps_sums() ? kept_rows : rows.size();
-    for (std::int64_t first = rows.begin; first < rows.end; first += height)
-      compute({first, smaller(rows.end, first + height)}, cols);
+  void compute_part(Range rows, Range cols) const {
+    const std::int64_t height = keeps_sums() ? kept_rows : packs_left_ ? packed_rows : rows.size();
+    const std::int64_t width = keeps_sums() ? kept_columns : cols.size();
+    for (std::int64_t col = cols.begin; col < cols.end; col += width)
+      for (std::int64_t row = rows.begin; row < rows.end; row += height)
+        compute({row, smaller(rows.end, row + height)}, {col, smaller(cols.end, col + width)});
   }
 
   /// Columns of b that stay in the second-level cache: whole tiles, or all that there are.
@@ -175,88 +241,139 @@ class Product {
     const std::int64_t width = cached_columns(cols);
     const RowPanels panels(rows, kernels_.max_rows);
     GemmScratch& scratch = of_this_thread<GemmScratch>();
-    Block block{rows, cols, {0, depth_block_}, nullptr, nullptr, nullptr, nullptr, 0};
-    block.sums_stride = round_up(smaller(width, cols.size()), tile_cols_);
-    if (packs_left_) block.left = scratch.left.reserve<R>(kernels_.max_rows * depth_block_ + kernels_.lanes);
-    block.right = scratch.right.reserve<R>(block.sums_stride * depth_block_);
-    block.tile = scratch.tile.reserve<R>((kernels_.max_rows + 2) * tile_cols_);
+    Block block{rows, cols, {0, depth_block_}, nullptr, nullptr, nullptr, nullptr, 0, cols.begin};
+    block.sums_stride = round_up(cols.size(), tile_cols_);
+    if (packs_left_) block.left = scratch.left.reserve<R>(panels.count() * panel_size());
+    block.right = scratch.right.reserve<R>(round_up(smaller(width, cols.size()), tile_cols_) * depth_block_);
+    block.tile = scratch.tile.reserve<R>(kernels_.max_rows * tile_stride());
     if (keeps_sums()) block.sums = scratch.sums.reserve<R>(rows.size() * block.sums_stride);
-    for (std::int64_t col = cols.begin; col < cols.end; col += width) {
-      block.cols = {col, smaller(cols.end, col + width)};
-      std::int64_t k = 0;
-      do {  // once where the depth is 0
-        block.depth = {k, smaller(k_, k + depth_block_)};
+    std::int64_t k = 0;
+    do {  // once where the depth is 0
+      block.depth = {k, smaller(k_, k + depth_block_)};
+      for (std::int64_t col = cols.begin; col < cols.end; col += width) {
+        block.cols = {col, smaller(cols.end, col + width)};
         pack_right(block);
         for (std::int64_t i = 0, row = rows.begin; i < panels.count(); ++i) {
+          if (packs_left_ && col == cols.begin && i % packed_together == 0) pack_left(block, panels, i, row);
           const RowPanel panel = panels.at(i, row);
-          multiply_panel(block, panel);
+          multiply_panel(block, panel, i);
           row = panel.first + panel.rows;
         }
-        k = block.depth.end;
-      } while (k < k_);
-    }
+      }
+      k = block.depth.end;
+    } while (k < k_);
+  }
+
+  /// Calls pack_strip(strip, first, depth) for all of them. Where the lanes of all lie side by side in memory, strips
+  /// take turns, so that a line or a page is read once.
+  template <class F>
+  static void pack_by_turns(std::int64_t strips, std::int64_t depth, bool side_by_side, const F& pack_strip) {
+    const std::int64_t step = side_by_side ? 8 : depth;
+    for (std::int64_t first = 0; first < depth; first += step)
+      for (std::int64_t strip = 0; strip < strips; ++strip) pack_strip(strip, first, smaller(step, depth - first));
   }
 
   void pack_right(const Block& block) const {
-    for (std::int64_t col = block.cols.begin; col < block.cols.end; col += tile_cols_) {
-      const std::int64_t width = smaller(tile_cols_, block.cols.end - col);
-      if (reads_in_place(width)) continue;
-      const T* const from = call_.b.data + col * call_.b.col_stride + block.depth.begin * call_.b.row_stride;
-      pack<T>(kernels_, {from, width, call_.b.col_stride, n_ - col, block.depth.size(), call_.b.row_stride},
-              padded(width), block.right + (col - block.cols.begin) * block.depth.size());
-    }
+    const std::int64_t width = block.cols.size(), tiles = ceil_div(width, tile_cols_);
+    if (reads_in_place(smaller(width, tile_cols_)) && reads_in_place(width - (tiles - 1) * tile_cols_)) return;
+    pack_by_turns(tiles, block.depth.size(), call_.b.col_stride == 1,
+                  [&](std::int64_t tile, std::int64_t first, std::int64_t depth) {
+                    const std::int64_t col = tile * tile_cols_, lanes = smaller(tile_cols_, width - col);
+                    if (reads_in_place(lanes)) return;
+                    const T* const from = call_.b.data + (block.cols.begin + col) * call_.b.col_stride +
+                                          (block.depth.begin + first) * call_.b.row_stride;
+                    pack<T>(kernels_,
+                            {from, lanes, call_.b.col_stride, n_ - block.cols.begin - col, depth, call_.b.row_stride},
+                            padded(lanes), block.right + col * block.depth.size() + first * padded(lanes));
+                  });
   }
 
-  void multiply_panel(const Block& block, const RowPanel& panel) const {
-    const T* const from = call_.a.data + panel.first * call_.a.row_stride + block.depth.begin * call_.a.col_stride;
+  /// Of a packed panel, with room for what packing writes beyond its end.
+  [[nodiscard]] std::int64_t panel_size() const { return kernels_.max_rows * depth_block_ + kernels_.lanes; }
+
+  /// Packs the panels from this one on, which begins at this row, as many as are packed together.
+  void pack_left(const Block& block, const RowPanels& panels, std::int64_t index, std::int64_t row) const {
+    RowPanel group[packed_together];
+    const std::int64_t count = smaller(packed_together, panels.count() - index);
+    for (std::int64_t i = 0; i < count; ++i) {
+      group[i] = panels.at(index + i, row);
+      row = group[i].first + group[i].rows;
+    }
+    pack_by_turns(count, block.depth.size(), call_.a.row_stride == 1,
+                  [&](std::int64_t i, std::int64_t first, std::int64_t depth) {
+                    const RowPanel& panel = group[i];
+                    const T* const from = call_.a.data + panel.first * call_.a.row_stride +
+                                          (block.depth.begin + first) * call_.a.col_stride;
+                    pack<T>(kernels_,
+                            {from, panel.rows, call_.a.row_stride, m_ - panel.first, depth, call_.a.col_stride},
+                            panel.rows, block.left + (index + i) * panel_size() + first * panel.rows);
+                  });
+  }
+
+  void multiply_panel(const Block& block, const RowPanel& panel, std::int64_t index) const {
     TileProduct<R> product{};
     product.depth = block.depth.size();
     if (packs_left_) {
-      pack<T>(kernels_, {from, panel.rows, call_.a.row_stride, m_ - panel.first, product.depth, call_.a.col_stride},
-              panel.rows, block.left);
-      product.left = block.left, product.left_row = 1, product.left_depth = panel.rows;
+      product.left = block.left + index * panel_size(), product.left_row = 1, product.left_depth = panel.rows;
     } else if constexpr (!converts) {
-      product.left = from, product.left_row = call_.a.row_stride, product.left_depth = call_.a.col_stride;
+      product.left = call_.a.data + panel.first * call_.a.row_stride + block.depth.begin * call_.a.col_stride;
+      product.left_row = call_.a.row_stride, product.left_depth = call_.a.col_stride;
     }
     for (std::int64_t col = block.cols.begin, width = 0; col < block.cols.end; col += width) {
-      width = width_at(col, block, panel.rows);
-      product.right = block.right + (col - block.cols.begin) * product.depth;
-      product.right_depth = padded(width);
+      const Strip<R> strip = strip_at(kernels_, block.cols.end - col, panel.rows, !packs_right_);
+      width = strip.width;
+      const R* right = block.right + (col - block.cols.begin) * product.depth;
+      std::int64_t next = tile_cols_ * product.depth;
+      product.right_depth = smaller(padded(width), tile_cols_);
       if constexpr (!converts)
         if (reads_in_place(width)) {
-          product.right = call_.b.data + col + block.depth.begin * call_.b.row_stride;
-          product.right_depth = call_.b.row_stride;
+          right = call_.b.data + col + block.depth.begin * call_.b.row_stride;
+          next = strip.tile_width, product.right_depth = call_.b.row_stride;
         }
-      multiply_tile(block, panel, product, col, width);
+      multiply_strip(block, panel, product, right, next, col, strip);
     }
   }
 
-  /// Multiplies one tile and adds it to its sums, or, in the last block of depth, runs the epilogue on it.
-  void multiply_tile(const Block& block, const RowPanel& panel, TileProduct<R>& product, std::int64_t col,
-                     std::int64_t width) const {
+  /// Multiplies tiles and adds them to their sums, or, in the last block of depth, runs the epilogue on them.
+  void multiply_strip(const Block& block, const RowPanel& panel, TileProduct<R>& product, const R* right,
+                      std::int64_t next, std::int64_t first_col, const Strip<R>& strip) const {
     const bool first = block.depth.begin == 0, finishes = block.depth.end == k_ && !(sums_in_c_ && call_.plain);
     const bool adds = !first || (call_.plain && call_.accumulates && sums_in_c_);
     // A row that was done before is done again where that changes nothing.
     const std::int64_t done = finishes || adds ? panel.done : 0, row = panel.first + done, rows = panel.rows - done;
+    const bool fits = !finishes && done == 0 && (!sums_in_c_ || fills_tile(strip.width));
     R* sums = nullptr;
     std::int64_t stride = block.sums_stride;
-    if (block.sums) sums = block.sums + (row - block.rows.begin) * stride + (col - block.cols.begin);
+    if (block.sums) sums = block.sums + (row - block.rows.begin) * stride + (first_col - block.first_col);
     if constexpr (!converts)
-      if (sums_in_c_) sums = call_.c.data + row * call_.c.row_stride + col, stride = call_.c.row_stride;
-    const bool fits = !finishes && done == 0 && (!sums_in_c_ || fills_tile(width));
-    const std::int64_t tile_stride = width > tile_cols_ ? width : tile_cols_;
-    product.out = fits ? sums : block.tile;
-    product.out_stride = fits ? stride : tile_stride;
-    product.cols = kernels_.masks ? width : padded(width);
-    product.accumulate = fits && adds;
-    if (width > tile_cols_) kernels_.wide_tile[panel.rows / 2](product);
-    else kernels_.tile[width > kernels_.lanes][panel.rows / 2](product);
-    if (fits) return;
-    R* const tile = block.tile + done * tile_stride;
-    if (!finishes) return kernels_.copy_rows({tile, tile_stride, sums, stride, rows, width, adds});
-    if (!first) kernels_.copy_rows({sums, stride, tile, tile_stride, rows, width, true});
-    call_.finish(call_, {tile, tile_stride, row, col, rows, width});
+      if (sums_in_c_) sums = call_.c.data + row * call_.c.row_stride + first_col, stride = call_.c.row_stride;
+    if (fits) {
+      product.out_stride = stride, product.accumulate = adds;
+      return strip.multiply(product, right, next, sums, kernels_.masks ? strip.width : padded(strip.width));
+    }
+    product.out_stride = tile_stride(), product.accumulate = false;
+    const std::int64_t most = tile_stride() & -strip.tile_width;
+    for (std::int64_t col = 0; col < strip.width; col += most) {
+      const std::int64_t width = smaller(most, strip.width - col);
+      strip.multiply(product, right, next, block.tile, kernels_.masks ? width : padded(width));
+      right += most / strip.tile_width * next;
+      R* const tile = block.tile + done * tile_stride();
+      if (!finishes) {
+        kernels_.copy_rows({tile, tile_stride(), sums + col, stride, rows, width, adds});
+        continue;
+      }
+      if (!first) kernels_.copy_rows({sums + col, stride, tile, tile_stride(), rows, width, true});
+      const SumTile<R> sum{tile, tile_stride(), row, first_col + col, rows, width};
+      if constexpr (!converts)
+        if (call_.plain && call_.c.row_stride == 1) {
+          store_columns(call_, sum);
+          continue;
+        }
+      call_.finish(call_, sum);
+    }
   }
+  /// Of what does not fit where its sums belong; enough for the widest tile.
+  [[nodiscard]] std::int64_t tile_stride() const { return 4 * tile_cols_; }
 
   GemmCall<T> call_;
   const KernelSet<R>& kernels_;
@@ -267,6 +384,11 @@ class Product {
   bool packs_left_, packs_right_;
   bool sums_in_c_ = false;  ///< c can hold the sums between two blocks of depth
 };
+
+template <class T>
+[[gnu::noinline]] void multiply_by_tiles(const GemmCall<T>& call) {
+  Product<T>(call).run();
+}
 
 }  // namespace cpu::detail
 }  // namespace locus::inline LOCUS_ABI

@@ -7,19 +7,34 @@
 namespace locus::inline LOCUS_ABI {
 namespace cpu::detail {
 
-/// For so many vectors, each a pass over the matrix, passes are faster than tiles.
-inline constexpr std::int64_t most_vectors = 4;
+inline constexpr std::int64_t most_apart = 4;             // columns multiplied apart from those of whole registers
+inline constexpr std::int64_t most_read_twice = 1 << 18;  // elements of a, then
 
-/// True where one operand is a few rows or columns and the other has its depth contiguous.
+/// What to multiply as rows of a matrix times a few vectors, both contiguous along the depth.
+enum class Vectors { none, columns_of_b, rows_of_a };
+
+/// Vector registers for so many elements; lanes are a power of two.
+[[nodiscard]] constexpr std::int64_t registers_for(std::int64_t elements, int lanes) {
+  return (elements + lanes - 1) >> __builtin_ctz(static_cast<unsigned>(lanes));
+}
+
+/// What is faster to multiply so than by tiles, by an estimate of the cycles that each takes.
 template <class T>
-[[nodiscard]] bool is_vector_product(const GemmCall<T>& call) {
-  const bool is_deep = call.a.cols >= 4 * kernels_in_use<T>()->lanes;
-  const auto are_few = [&](std::int64_t vectors, std::int64_t stride, std::int64_t rows) {
-    if (vectors == 1 || !is_deep) return vectors == 1;
-    return vectors <= (stride == 1 ? most_vectors : rows >= 32 ? most_vectors - 1 : 1);  // others have to be copied
-  };
-  return (call.a.col_stride == 1 && are_few(call.c.cols, call.b.row_stride, call.c.rows)) ||
-         (call.b.row_stride == 1 && are_few(call.c.rows, call.a.col_stride, call.c.cols));
+[[nodiscard]] Vectors find_vectors(const GemmCall<T>& call) {
+  const KernelSet<T>& kernels = *kernels_in_use<T>();
+  const std::int64_t m = call.c.rows, n = call.c.cols, k = call.a.cols;
+  const bool columns = call.a.col_stride == 1, rows = call.b.row_stride == 1;
+  if (columns && n == 1) return Vectors::columns_of_b;
+  if (rows && m == 1) return Vectors::rows_of_a;
+  const std::int64_t most = k < 2 * kernels.lanes ? 1 : kernels.masks ? 16 : 4;  // sets with masks do four at a time
+  const bool of_b = columns && n <= most && (n <= m || !rows), of_a = !of_b && rows && m <= most;
+  if (!of_b && !of_a) return Vectors::none;
+  const std::int64_t vectors = of_b ? n : m, computed = vectors + (vectors % 4 == 3 ? 1 : 0);
+  const std::int64_t copied = (of_b ? rows : columns) ? 0 : vectors * k;
+  const std::int64_t by_vectors = computed * (of_b ? m : n) * (registers_for(k, kernels.lanes) * 5 / 4 + 5) + copied;
+  const std::int64_t packed = call.b.col_stride == 1 ? 0 : n * k;
+  const std::int64_t by_tiles = m * (registers_for(n, kernels.lanes) * k + 6) + packed;
+  return by_vectors >= by_tiles ? Vectors::none : of_b ? Vectors::columns_of_b : Vectors::rows_of_a;
 }
 
 template <class T>
@@ -27,58 +42,84 @@ template <class T>
   return {x.data, x.cols, x.rows, x.col_stride, x.row_stride};
 }
 
-/// True, and the operands exchanged, where the product's transpose writes the same numbers along rows of memory.
 template <class T>
-bool exchange_operands(GemmCall<T>& call) {
-  if (!call.plain || call.c.rows == 1 || call.c.row_stride != 1) return false;
-  if (call.c.col_stride == 1 && call.c.cols != 1) return false;
-  const auto left = call.a;
-  call.a = transposed(call.b);
-  call.b = transposed(left);
-  call.c = transposed(call.c);
-  return true;
+[[nodiscard]] MatrixRef<T> columns_of(MatrixRef<T> x, std::int64_t first, std::int64_t cols) {
+  return {x.data + first * x.col_stride, x.rows, cols, x.row_stride, x.col_stride};
 }
 
-/// c(row + i, col) (+)= sums[i]
+/// Whether the product's transpose writes the same numbers along rows of memory.
 template <class T>
-void store_column(const GemmCall<T>& call, const T* sums, std::int64_t row, std::int64_t rows, std::int64_t col) {
-  T* const c = call.c.data + row * call.c.row_stride + col * call.c.col_stride;
-  const std::int64_t stride = call.c.row_stride;
-  if (call.accumulates)
-    for (std::int64_t i = 0; i < rows; ++i) c[i * stride] += sums[i];
-  else
-    for (std::int64_t i = 0; i < rows; ++i) c[i * stride] = sums[i];
+[[nodiscard]] bool is_transposed(const GemmCall<T>& call) {
+  if (!call.plain || call.c.rows == 1 || call.c.row_stride != 1) return false;
+  return call.c.col_stride != 1 || call.c.cols == 1;
+}
+
+/// The product that computes the transpose of c.
+template <class T>
+[[nodiscard]] GemmCall<T> transposed(const GemmCall<T>& call) {
+  GemmCall<T> exchanged = call;
+  exchanged.a = transposed(call.b);
+  exchanged.b = transposed(call.a);
+  exchanged.c = transposed(call.c);
+  return exchanged;
 }
 
 /// The matrix, the vectors, and where c takes their products: as columns, or as rows.
 template <class T>
-void multiply_by_vectors(const GemmCall<T>& call) {
+void multiply_by_vectors(const GemmCall<T>& call, bool columns) {
   const KernelSet<T>& kernels = *kernels_in_use<T>();
-  const bool columns = call.a.col_stride == 1 && call.c.cols <= most_vectors && call.c.cols <= call.c.rows;
   const MatrixRef<const T> matrix = columns ? call.a : transposed(call.b);
   const MatrixRef<const T> vectors = columns ? transposed(call.b) : call.a;
-  const std::int64_t depth = matrix.cols, part = 256, parts = ceil_div(matrix.rows, part);
-  const T* packed = nullptr;
+  const std::int64_t depth = matrix.cols, count = vectors.rows;
+  DotProducts<T> all{matrix.data,
+                     matrix.row_stride,
+                     matrix.rows,
+                     depth,
+                     vectors.data,
+                     vectors.row_stride,
+                     count,
+                     call.c.data,
+                     columns ? call.c.row_stride : call.c.col_stride,
+                     columns ? call.c.col_stride : call.c.row_stride,
+                     call.accumulates};
   if (vectors.col_stride != 1) {
-    T* const copy = of_this_thread<GemmScratch>().right.template reserve<T>(vectors.rows * depth);
-    for (std::int64_t v = 0; v < vectors.rows; ++v)
-      for (std::int64_t k = 0; k < depth; ++k)
-        copy[v * depth + k] = vectors.data[v * vectors.row_stride + k * vectors.col_stride];
-    packed = copy;
+    const std::int64_t stride = round_up(depth, kernels.lanes);
+    T* const copy = of_this_thread<GemmScratch>().right.template reserve<T>(count * stride);
+    for (std::int64_t k = 0; k < depth; ++k)
+      for (std::int64_t v = 0; v < count; ++v)
+        copy[v * stride + k] = vectors.data[v * vectors.row_stride + k * vectors.col_stride];
+    all.vectors = copy, all.vector_stride = stride;
   }
+  // Rows that stay in the cache while all vectors are multiplied with them.
+  const std::int64_t fitting = (1 << 16) / (depth + 1) / 8 * 8,
+                     part = fitting < 8 ? 8 : smaller<std::int64_t>(fitting, 256);
   const auto multiply = [&](std::int64_t task) {
-    const std::int64_t first = task * part, count = smaller(part, matrix.rows - first);
-    T* const sums = of_this_thread<GemmScratch>().sums.template reserve<T>(part);
-    for (std::int64_t v = 0; v < vectors.rows; ++v) {
-      kernels.multiply_vector({matrix.data + first * matrix.row_stride, matrix.row_stride, count, depth,
-                               packed ? packed + v * depth : vectors.data + v * vectors.row_stride, sums});
-      if (columns && call.plain) store_column(call, sums, first, count, v);
-      else if (columns) call.finish(call, {sums, 1, first, v, count, 1});
-      else call.finish(call, {sums, 0, v, first, 1, count});
-    }
+    const std::int64_t first = task * part;
+    DotProducts<T> one = all;
+    one.rows = smaller(part, matrix.rows - first);
+    one.matrix += first * matrix.row_stride;
+    one.out += first * all.out_row;
+    if (call.plain) return kernels.multiply_vectors(one);
+    one.out = of_this_thread<GemmScratch>().sums.template reserve<T>(part * count);
+    one.out_row = columns ? count : 1, one.out_vector = columns ? 1 : part;
+    one.accumulate = false;
+    kernels.multiply_vectors(one);
+    if (columns) call.finish(call, {one.out, count, first, 0, one.rows, count});
+    else call.finish(call, {one.out, part, 0, first, count, one.rows});
   };
+  const std::int64_t parts = ceil_div(matrix.rows, part);
   if (work_of(call.c, depth) >= shared_work) return parallel_for(parts, multiply);
   for (std::int64_t i = 0; i < parts; ++i) multiply(i);
+}
+
+/// Whether the transpose of c, whose elements lie apart in memory, is faster to compute than c, because that has few
+/// columns: by an estimate of the cycles.
+template <class T>
+[[nodiscard]] bool is_narrow(const GemmCall<T>& call) {
+  const std::int64_t m = call.c.rows, n = call.c.cols, k = call.a.cols;
+  const int lanes = kernels_in_use<T>()->lanes;
+  if (!call.plain || call.a.row_stride != 1 || n >= 2 * lanes) return false;
+  return n * registers_for(m, lanes) * k + 3 * m * n < m * registers_for(n, lanes) * k + 6 * m;
 }
 
 }  // namespace cpu::detail
