@@ -18,6 +18,7 @@ UPDATE = LOOPS / "rows.hpp", "for (std::int64_t c = 0; c < n; ++c) target[c] = f
 RUN = LOOPS / "lanes.hpp", "for (int lane = 0; lane < lanes; ++lane) partial[lane] = op.combine(partial[lane], element(k"
 STORE = LOOPS / "rows.hpp", "for (std::int64_t c = 0; c < n; ++c) values[c] = static_cast<V>(f("
 COLUMNS = LOOPS / "reduce.hpp", "for (std::int64_t k = 0; k < n; ++k) totals[k] = op.combine("
+ACTIVATE = LOOPS / "gemm.hpp", "for (std::int64_t j = 0; j < tile.cols; ++j) row[j] = from_register<T>(activation("
 
 # What is computed, and which loops are vectorized for it, each how often.
 CASES = [
@@ -43,6 +44,8 @@ CASES = [
     ("logsumexp(x, 1)", {FOLD: 2}),
     ("layer_norm(x, {8}, y, y)", {FOLD: 2, STORE: 4}),
     ("rms_norm(x, {8}, y)", {FOLD: 1, STORE: 4}),
+    ("linear(x, y, locus::functor::Tanh{})", {ACTIVATE: 1}),
+    ("linear(x, y, locus::functor::Gelu{})", {ACTIVATE: 1}),
 ]
 # Flags, and for how many instruction sets each loop is vectorized then.
 PROCESSORS = [((), 2), (("-mavx512f", "-mavx512dq", "-mavx512vl", "-mavx512bw", "-mavx2", "-mfma"), 1)]
@@ -63,6 +66,7 @@ def compile_case(case):
         source = pathlib.Path(folder) / "case.cpp"
         source.write_text(f"""#include <locus/ops/extreme.hpp>
 #include <locus/ops/layer_norm.hpp>
+#include <locus/ops/linear.hpp>
 #include <locus/ops/moments.hpp>
 #include <locus/ops/reduce.hpp>
 #include <locus/ops/softmax.hpp>
@@ -79,7 +83,7 @@ X f(const X& x, [[maybe_unused]] const X& y) {{ return {expression}; }}
 def check(report):
     if platform.machine() != "x86_64" or "gcc" not in common.find_compilers():
         return report.skip("vectorized loops", "there is no g++ for x86_64")
-    lines = {loop: line_of(loop) for loop in [MAP, FOLD, UPDATE, STORE, RUN, COLUMNS]}
+    lines = {loop: line_of(loop) for loop in [MAP, FOLD, UPDATE, STORE, RUN, COLUMNS, ACTIVATE]}
     cases = [(case, processor) for case in CASES for processor in PROCESSORS]
     for ((expression, loops), (flags, versions)), (status, output) in common.parallel(compile_case, cases):
         name = " ".join([expression, *flags[:1]])

@@ -62,6 +62,42 @@ LOCUS_VECTORIZED void finish_rows(const GemmCall<T>& call, const SumTile<compute
   }
 }
 
+/// Whether an activation takes so much longer than a load that its loop is worth compiling for each instruction set.
+template <class A>
+inline constexpr bool is_costly = !requires { A::is_identity; } && !requires { A::is_relu; };
+
+/// sums += bias
+template <class T>
+LOCUS_VECTORIZED [[gnu::noinline]] void add_bias(const SumTile<compute_t<T>>& tile, const T* bias) {
+  for (std::int64_t i = 0; i < tile.rows; ++i) {
+    compute_t<T>* const sums = tile.data + i * tile.stride;
+    LOCUS_NO_OVERLAP
+    for (std::int64_t j = 0; j < tile.cols; ++j) sums[j] += load_as_register(bias[tile.col + j]);
+  }
+}
+/// c = activation(sums) over such a tile
+template <class T, class A>
+LOCUS_FN void activate_rows(T* c, std::int64_t c_stride, const SumTile<compute_t<T>>& tile, A activation) {
+  for (std::int64_t i = 0; i < tile.rows; ++i) {
+    const compute_t<T>* const sums = tile.data + i * tile.stride;
+    T* const row = c + i * c_stride;
+    LOCUS_NO_OVERLAP
+    for (std::int64_t j = 0; j < tile.cols; ++j) row[j] = from_register<T>(activation(sums[j]));
+  }
+}
+
+template <class T, class E>
+void finish_dense(const GemmCall<T>& call, const SumTile<compute_t<T>>& tile, const E& epilogue) {
+  finish_rows<T>(call, tile, epilogue);
+}
+template <class T, class A>
+  requires is_costly<A>
+void finish_dense(const GemmCall<T>& call, const SumTile<compute_t<T>>& tile, const Epilogue<T, A>& epilogue) {
+  if (epilogue.bias) add_bias<T>(tile, epilogue.bias);
+  T* const c = call.c.data + tile.row * call.c.row_stride + tile.col;
+  Versions<&activate_rows<T, A>>::call(c, call.c.row_stride, tile, epilogue.activation);
+}
+
 /// The same with the epilogue's type erased. An activation chosen at run time is chosen here, outside the loops, where
 /// they can be fast.
 template <class T, class E>
@@ -69,9 +105,9 @@ void finish_tile(const GemmCall<T>& call, const SumTile<compute_t<T>>& tile) {
   const E& epilogue = *static_cast<const E*>(call.epilogue);
   if (call.c.col_stride != 1 || call.accumulates) return finish_scattered(call, tile, epilogue);
   if constexpr (requires { epilogue.activation.visit([](auto) {}); }) {
-    epilogue.activation.visit([&](auto activation) { finish_rows<T>(call, tile, epilogue.with(activation)); });
+    epilogue.activation.visit([&](auto activation) { finish_dense<T>(call, tile, epilogue.with(activation)); });
   } else {
-    finish_rows<T>(call, tile, epilogue);
+    finish_dense<T>(call, tile, epilogue);
   }
 }
 

@@ -9,10 +9,10 @@
 namespace locus::inline LOCUS_ABI {
 namespace cpu::detail {
 
-/// A part of the finished sums: element (i, j) of it belongs to c(row + i, col + j).
+/// A part of the finished sums: element (i, j) of it belongs to c(row + i, col + j). It may be overwritten.
 template <class R>
 struct SumTile {
-  const R* data;
+  R* data;
   std::int64_t stride;
   std::int64_t row, col, rows, cols;
 };
