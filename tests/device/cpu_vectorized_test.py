@@ -37,7 +37,7 @@ CASES = [
     ("elementwise(Root{}, x)", {MAP: 1}),
     ("sum(x)", {RUN: 1, COLUMNS: 1}),
     ("max(x)", {RUN: 1, COLUMNS: 1}),
-    ("var(x)", {RUN: 2}),
+    ("var(x)", {RUN: 2, COLUMNS: 1}),
     ("argmax(x).as<float>()", {RUN: 1}),
     ("softmax(x, 1)", {FOLD: 2, UPDATE: 1}),
     ("log_softmax(x, 1)", {FOLD: 2}),

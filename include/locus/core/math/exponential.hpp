@@ -178,15 +178,16 @@ LOCUS_FN float logarithm_of_sum(float x) {
 
 namespace detail {
 
-/// a / (1 + e^-(x + tail)). The sum of 1 and e^-x is one of an exact term and a small one, so it rounds once; below -16
-/// it is a (e^x - e^2x), where the second e^x may be a power of two, 2^64 times as large until the end.
+/// a / (1 + e^-(x + tail)). The sum of 1 and e^-x is one of an exact term and a small one, so it rounds once; below -12
+/// it is a (e^x - e^2x), 2^64 times as large until the end.
 LOCUS_FN float times_sigmoid(float a, float x, float tail = 0.0f) {
-  const bool small = x < -16.0f;
+  const bool small = x < -12.0f;
   const float above = x < -112.0f ? -112.0f : x, below = x > 80.0f ? -80.0f : -x;
   const Exponential e = exponential(small ? above : below, small ? tail : -tail);
   const float scale = e.scale(small ? 64u : 0u), shrink = small ? 0x1p-64f : 1.0f, power = scale * shrink;
-  const float divisor = (1.0f + scale) + scale * e.fraction;
-  const float quotient = (small ? a + a * (e.fraction - power) : a) / (small ? 1.0f : divisor);
+  const float divisor = (1.0f + scale) + scale * e.fraction, mantissa = 1.0f + e.fraction;
+  const float tiny = a + a * (e.fraction - power * mantissa * mantissa);
+  const float quotient = (small ? tiny : a) / (small ? 1.0f : divisor);
   return quotient * (small ? scale : 1.0f) * shrink;
 }
 

@@ -42,6 +42,8 @@ class ReduceLoop<F, Op, T, Pack<I...>> {
   using A = typename Op::Accumulator;
   using Positions = std::make_integer_sequence<int, sizeof...(I)>;
   static constexpr bool is_vectorized = std::is_arithmetic_v<A>;
+  /// Structs of numbers of one type vectorize side by side, too; those with positions do not.
+  static constexpr bool columns_are_vectorized = is_vectorized || (FoldsRuns<Op> && !requires { Op::indexed; });
   static_assert(sizeof(A) <= 32, "an Accumulator is at most 32 bytes");
 
  public:
@@ -82,7 +84,8 @@ class ReduceLoop<F, Op, T, Pack<I...>> {
   template <int... i>
   void call_columns(std::int64_t n, std::int64_t first, const void* const* in, A* totals,
                     std::integer_sequence<int, i...>) const {
-    if constexpr (is_vectorized) Versions<&columns>::call(f_, op_, n, column_input_t<I>(in[i], first)..., totals);
+    if constexpr (columns_are_vectorized)
+      Versions<&columns>::call(f_, op_, n, column_input_t<I>(in[i], first)..., totals);
     else columns(f_, op_, n, column_input_t<I>(in[i], first)..., totals);
   }
 
