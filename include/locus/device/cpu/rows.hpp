@@ -20,6 +20,41 @@ struct Fragment {
   R* room;  ///< for the copy; always has the columns that do not fill vectors, with room for a whole one
 };
 
+namespace detail {
+// What is not computed but moved is the same for all functors: compiled once for each element type.
+
+/// A row that is not dense, or null, as a dense one.
+template <class T>
+LOCUS_OUT_OF_LINE void gather_row(const RowInput<T>& row, std::int64_t n, T* to) {
+  const T zero{};
+  gather(to, reinterpret_cast<const std::byte*>(row.data ? row.data : &zero), row.data ? row.stride : 0, n, sizeof(T));
+}
+
+template <class T>
+LOCUS_FN T sum_of(T stored, compute_t<T> value) {
+  return from_register<T>(static_cast<compute_t<T>>(load_as_register(stored) + value));
+}
+template <class T>
+LOCUS_FN void put_dense(const compute_t<T>* values, std::int64_t n, T* out, bool accumulate) {
+  if (accumulate) {
+    LOCUS_IVDEP
+    for (std::int64_t c = 0; c < n; ++c) out[c] = sum_of(out[c], values[c]);
+  } else {
+    LOCUS_IVDEP
+    for (std::int64_t c = 0; c < n; ++c) out[c] = from_register<T>(values[c]);
+  }
+}
+/// values[c] to column c of a row that is converted, strided, or added to.
+template <class T>
+LOCUS_OUT_OF_LINE void put_row(const compute_t<T>* values, std::int64_t n, const RowOutput<T>& row) {
+  if (row.stride == 1) return Versions<&put_dense<T>>::call(values, n, row.data, row.accumulate);
+  for (std::int64_t c = 0; c < n; ++c) {
+    T& target = row.data[c * row.stride];
+    target = row.accumulate ? sum_of(target, values[c]) : from_register<T>(values[c]);
+  }
+}
+}  // namespace detail
+
 /// What a row functor may do with its row. Functors see values and columns, never memory:
 ///
 ///     auto x = team.load(RowInput{logits + row * cols});
@@ -41,16 +76,18 @@ class RowTeam {
   [[nodiscard]] LOCUS_FN Fragment<compute_t<T>> load(const RowInput<T>& row) {
     auto* const room = reinterpret_cast<compute_t<T>*>(scratch_);
     scratch_ += fragment_bytes_;
+    const T* values = row.data;
     if constexpr (std::is_same_v<T, compute_t<T>>) {
-      if (row.data && row.stride == 1) {
-        for (std::int64_t c = cols_ - cols_ % row_lanes; c < cols_; ++c) room[c] = row.data[c];
-        return Fragment<T>{row.data, room};
-      }
-      copy_in<T>(row.data, row.data ? row.stride : 0, cols_, room);
+      if (!row.data || row.stride != 1) return detail::gather_row(row, cols_, room), Fragment<T>{room, room};
+      for (std::int64_t c = cols_ - cols_ % row_lanes; c < cols_; ++c) room[c] = values[c];
+      return Fragment<T>{values, room};
     } else {
-      copy_in<T>(row.data, row.data ? row.stride : 0, cols_, room);
+      auto* const gathered = reinterpret_cast<T*>(results_);
+      if (!row.data || row.stride != 1) detail::gather_row(row, cols_, gathered), values = gathered;
+      LOCUS_IVDEP
+      for (std::int64_t c = 0; c < cols_; ++c) room[c] = load_as_register(values[c]);
+      return Fragment<compute_t<T>>{room, room};
     }
-    return Fragment<compute_t<T>>{room, room};
   }
 
   /// Folds map(x[c]..., c) over the columns.
@@ -69,15 +106,15 @@ class RowTeam {
   /// row[c] = f(x[c]..., c)
   template <class T, class F, class... R>
   LOCUS_FN void store(const RowOutput<T>& row, const F& f, const Fragment<R>&... x) const {
-    auto* const values = reinterpret_cast<compute_t<T>*>(results_);
-    if constexpr (std::is_same_v<T, compute_t<T>>) {
-      const bool direct = row.stride == 1 && !row.accumulate;
-      compute_values<F, T, R...>(f, cols_, direct ? row.data : values, x.values...);
-      if (!direct) copy_out<T>(values, cols_, row);
-    } else {
-      compute_values<F, compute_t<T>, R...>(f, cols_, values, x.values...);
-      copy_out<T>(values, cols_, row);
+    using V = compute_t<T>;
+    V* values = reinterpret_cast<V*>(results_);
+    bool direct = false;
+    if constexpr (std::is_same_v<T, V>) {
+      direct = row.stride == 1 && !row.accumulate;
+      if (direct) values = row.data;
     }
+    compute_values<F, V, R...>(f, cols_, values, x.values...);
+    if (!direct) detail::put_row(values, cols_, row);
   }
 
   /// One value of the whole row.
@@ -87,18 +124,6 @@ class RowTeam {
   }
 
  private:
-  template <class T>
-  LOCUS_FN static void copy_in(const T* row, std::int64_t stride, std::int64_t n, compute_t<T>* values) {
-    const T zero{};
-    const T* source = row ? row : &zero;
-    if (stride == 1) {
-      LOCUS_IVDEP
-      for (std::int64_t c = 0; c < n; ++c) values[c] = load_as_register(source[c]);
-    } else {
-      for (std::int64_t c = 0; c < n; ++c) values[c] = load_as_register(source[c * stride]);
-    }
-  }
-
   template <class Op, class Map, class... R>
   LOCUS_FN static typename Op::Accumulator fold(const Op& op, const Map& map, std::int64_t n, Fragment<R>... x) {
     using A = typename Op::Accumulator;
@@ -143,27 +168,6 @@ class RowTeam {
     LOCUS_IVDEP
     for (std::int64_t c = 0; c < n; ++c) values[c] = static_cast<V>(f(x[c]..., c));
   }
-  template <class T>
-  LOCUS_FN static T sum_of(T stored, compute_t<T> value) {
-    return from_register<T>(static_cast<compute_t<T>>(load_as_register(stored) + value));
-  }
-  template <class T>
-  LOCUS_FN static void copy_out(const compute_t<T>* values, std::int64_t n, const RowOutput<T>& row) {
-    T* const out = row.data;
-    const std::int64_t stride = row.stride;
-    if (row.accumulate && stride == 1) {
-      LOCUS_IVDEP
-      for (std::int64_t c = 0; c < n; ++c) out[c] = sum_of(out[c], values[c]);
-    } else if (row.accumulate) {
-      for (std::int64_t c = 0; c < n; ++c) out[c * stride] = sum_of(out[c * stride], values[c]);
-    } else if (stride == 1) {
-      LOCUS_IVDEP
-      for (std::int64_t c = 0; c < n; ++c) out[c] = from_register<T>(values[c]);
-    } else {
-      for (std::int64_t c = 0; c < n; ++c) out[c * stride] = from_register<T>(values[c]);
-    }
-  }
-
   std::int64_t cols_;
   std::byte* results_;  ///< what store() computes on its way to memory
   std::byte* scratch_;
