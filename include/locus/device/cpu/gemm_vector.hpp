@@ -118,7 +118,7 @@ template <class T>
 [[nodiscard]] bool is_narrow(const GemmCall<T>& call) {
   const std::int64_t m = call.c.rows, n = call.c.cols, k = call.a.cols;
   const int lanes = kernels_in_use<T>()->lanes;
-  if (!call.plain || call.a.row_stride != 1 || n >= 2 * lanes) return false;
+  if (!call.plain || call.a.row_stride != 1 || n >= std::int64_t{2} * lanes) return false;
   return n * registers_for(m, lanes) * k + 3 * m * n < m * registers_for(n, lanes) * k + 6 * m;
 }
 
