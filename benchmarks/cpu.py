@@ -179,9 +179,16 @@ def print_verdicts(lines):
 
 
 def kept(work):
-    """Without what follows from the rest: ratios of our other build, targets that were not measured."""
-    return {**work, "ratios": {OURS: work["ratios"].get(OURS, {})},
-            "targets": [target for target in work["targets"] if target["met"] is not None]}
+    """Without what follows from the rest: ratios of our other build, spreads of ratios, targets that were not measured and
+    their values. Of the random shapes, which are many, the medians alone."""
+    def entry(of):
+        return {key: value for key, value in of.items() if work["group"] != "random" or key == "median"}
+    return {**work,
+            "programs": {name: {threads: entry(of) for threads, of in by.items()} for name, by in work["programs"].items()},
+            "ratios": {OURS: {peer: {threads: {"median": of["median"]} for threads, of in by.items()}
+                              for peer, by in work["ratios"].get(OURS, {}).items()}},
+            "targets": [{key: value for key, value in target.items() if key != "value"}
+                        for target in work["targets"] if target["met"] is not None]}
 
 
 def write(path, report):
