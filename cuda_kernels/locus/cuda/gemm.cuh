@@ -3,42 +3,12 @@
 // integer products by a tiled kernel.
 
 #include <locus/cuda/gemm.hpp>
-#include <locus/cuda/map.cuh>
+#include <locus/cuda/gemm_epilogue.cuh>
+#include <locus/cuda/gemm_integer.cuh>
 
 namespace locus::inline LOCUS_ABI::cuda {
 
-/// An activation functor says what it is by a static member `is_identity`, `is_relu` or `is_gelu_tanh`; specialize for
-/// others' functors.
-template <class Activation>
-inline constexpr FusedActivation epilogue_of = [] {
-  if constexpr (requires { Activation::is_identity; }) {
-    if (Activation::is_identity) return FusedActivation::identity;
-  }
-  if constexpr (requires { Activation::is_relu; }) {
-    if (Activation::is_relu) return FusedActivation::relu;
-  }
-  if constexpr (requires { Activation::is_gelu_tanh; }) {
-    if (Activation::is_gelu_tanh) return FusedActivation::gelu;
-  }
-  return FusedActivation::none;
-}();
-
 namespace detail {
-struct AskActivation {
-  FusedActivation* answer;
-  template <class Activation>
-  void operator()(const Activation&) const {
-    *answer = epilogue_of<Activation>;
-  }
-};
-/// The same for a functor, which may be one of several chosen at run time: then its visit(use) calls use(that one).
-template <class Activation>
-[[nodiscard]] FusedActivation fused_activation(const Activation& activation) {
-  FusedActivation answer = epilogue_of<Activation>;
-  if constexpr (requires { activation.visit(AskActivation{&answer}); }) activation.visit(AskActivation{&answer});
-  return answer;
-}
-
 template <class T>
 [[nodiscard]] MatrixRef<T> transposed(const MatrixRef<T>& m) {
   return {m.data, m.cols, m.rows, m.col_stride, m.row_stride};
@@ -77,121 +47,6 @@ template <class T>
   const auto plan = make_plan<2>(shape, std::array<Strides, 2>{strides, row_major(shape)});
   map(context, plan, locus::detail::ConvertElement<T, T>{}, Pack<const T*>{x.data}, Pack<T*>{dense});
   return {dense, x.cols, copies == 1 ? 0 : size, false};
-}
-
-/// c = activation(product + bias) + previous
-template <class T, class Activation>
-struct EndOfProduct {
-  Activation activation;
-  LOCUS_FN void operator()(compute_t<T> product, compute_t<T> bias, compute_t<T> previous, compute_t<T>& out) const {
-    out = static_cast<compute_t<T>>(activation(static_cast<compute_t<T>>(product + bias)) + previous);
-  }
-};
-/// c = product * activation', which follows from y or z
-template <class T, class Activation>
-struct Derivative {
-  Activation activation;
-  LOCUS_FN void operator()(compute_t<T> product, compute_t<T> value, compute_t<T>& out) const {
-    out = product * locus::detail::derivative(activation, value);
-  }
-};
-/// The same for epilogues of any other type, which are told row and column.
-template <class T, class E>
-struct AnyEndOfProduct {
-  E epilogue;
-  int64_t rows, cols;
-  LOCUS_FN void operator()(compute_t<T> product, compute_t<T> previous, int64_t index, compute_t<T>& out) const {
-    out = epilogue(product, previous, index / cols % rows, index % cols);
-  }
-};
-
-/// c = epilogue(product) for every element; a null product is zero.
-template <class T, class Activation>
-void end_product(Context& context, const Shape& shape, const T* product, const Strides& product_strides,
-                 const MatrixRef<T>& c, int64_t batch_stride, const Epilogue<T, Activation>& epilogue) {
-  const Strides c_strides{batch_stride, c.row_stride, c.col_stride};
-  const Strides bias_strides{0, 0, 1};
-  const auto plan = make_plan<4>(shape, std::array<Strides, 4>{product_strides, bias_strides, c_strides, c_strides});
-  map(context, plan, EndOfProduct<T, Activation>{epilogue.activation},
-      Pack<const T*, const T*, const T*>{product, epilogue.bias, epilogue.accumulate ? c.data : nullptr},
-      Pack<T*>{c.data});
-}
-template <class T, class Activation>
-void end_product(Context& context, const Shape& shape, const T* product, const Strides& product_strides,
-                 const MatrixRef<T>& c, int64_t batch_stride, const DerivativeEpilogue<T, Activation>& epilogue) {
-  const Strides c_strides{batch_stride, c.row_stride, c.col_stride}, value_strides{0, epilogue.row_stride, 1};
-  const auto plan = make_plan<3>(shape, std::array<Strides, 3>{product_strides, value_strides, c_strides});
-  map(context, plan, Derivative<T, Activation>{epilogue.activation}, Pack<const T*, const T*>{product, epilogue.value},
-      Pack<T*>{c.data});
-}
-template <class T, class E>
-void end_product(Context& context, const Shape& shape, const T* product, const Strides& product_strides,
-                 const MatrixRef<T>& c, int64_t batch_stride, const E& epilogue) {
-  const Strides c_strides{batch_stride, c.row_stride, c.col_stride};
-  const auto plan =
-      make_plan<4>(shape, std::array<Strides, 4>{product_strides, c_strides, row_major(shape), c_strides});
-  map(context, plan, AnyEndOfProduct<T, E>{epilogue, c.rows, c.cols},
-      Pack<const T*, const T*, LinearIndex>{product, epilogue.accumulates() ? c.data : nullptr, LinearIndex{}},
-      Pack<T*>{c.data});
-}
-
-/// How cuBLASLt can apply an epilogue to a product that it writes to its place.
-struct FusedEpilogue {
-  bool complete = false;  ///< nothing is left to do afterwards
-  cublasLtEpilogue_t kind = CUBLASLT_EPILOGUE_DEFAULT;
-  const void* bias = nullptr;
-  bool accumulate = false;
-  const void* kept = nullptr;
-};
-/// cuBLASLt's GELU is the one with tanh, which it may approximate, as its derivative: within the rounding of 16-bit
-/// types only.
-template <class T>
-inline constexpr bool has_gelu = sizeof(T) == 2;
-
-/// For KeepsForDerivatives.
-template <class T>
-[[nodiscard]] constexpr int64_t kept_columns(FusedActivation activation, int64_t cols) {
-  constexpr int64_t bits = 8 * static_cast<int64_t>(sizeof(T));
-  if (activation == FusedActivation::relu) return kept_ld(activation, cols) / bits;
-  return activation == FusedActivation::gelu && has_gelu<T> ? kept_ld(activation, cols) : 0;
-}
-
-template <class T, class Activation>
-[[nodiscard]] FusedEpilogue fuse(const Epilogue<T, Activation>& epilogue) {
-  const FusedActivation activation = fused_activation(epilogue.activation);
-  const bool bias_fits = reinterpret_cast<std::uintptr_t>(epilogue.bias) % 16 == 0;
-  const bool is_linear = activation == FusedActivation::identity;
-  if (activation == FusedActivation::none || !bias_fits) return {};
-  if (activation == FusedActivation::gelu && !has_gelu<T>) return {};
-  if (epilogue.accumulate && !is_linear) return {};  // cuBLASLt would add first
-  if (is_linear) {
-    return {true, epilogue.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT, epilogue.bias,
-            epilogue.accumulate};
-  }
-  const int kind = activation == FusedActivation::relu ? CUBLASLT_EPILOGUE_RELU : CUBLASLT_EPILOGUE_GELU;
-  return {true, static_cast<cublasLtEpilogue_t>(epilogue.bias ? kind | CUBLASLT_EPILOGUE_BIAS : kind), epilogue.bias,
-          false};
-}
-template <class T, class Activation>
-[[nodiscard]] FusedEpilogue fuse(const DerivativeEpilogue<T, Activation>& epilogue) {
-  const FusedActivation activation = fused_activation(epilogue.activation);
-  if (!epilogue.kept || kept_columns<T>(activation, 1) == 0) return {};
-  return {true, activation == FusedActivation::relu ? CUBLASLT_EPILOGUE_DRELU : CUBLASLT_EPILOGUE_DGELU, nullptr, false,
-          epilogue.kept};
-}
-template <class T, class E>
-[[nodiscard]] FusedEpilogue fuse(const E&) {
-  return {};
-}
-
-/// Whether rows and columns are alike to an epilogue.
-template <class T, class Activation>
-[[nodiscard]] bool is_symmetric(const Epilogue<T, Activation>& epilogue) {
-  return epilogue.bias == nullptr;
-}
-template <class T, class E>
-[[nodiscard]] bool is_symmetric(const E&) {
-  return false;
 }
 
 /// A batch of products in floating point with the type of its epilogue erased.
@@ -336,61 +191,6 @@ void finish_sums(const void* sum, void*) {
   (*static_cast<const Sum*>(sum))();
 }
 
-/// Integers are multiplied and added as unsigned numbers, which wrap around.
-template <class T>
-using integer_accumulator_t = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
-
-template <class T, class E>
-struct IntegerProduct {
-  MatrixRef<const T> a, b;
-  MatrixRef<T> c;
-  GemmBatch batch;
-  E epilogue;
-  bool accumulates;
-  ProductTiles tiles;
-};
-
-template <class T, class E>
-__global__ void __launch_bounds__(ProductTiles::threads) gemm_by_tiles(const __grid_constant__ IntegerProduct<T, E> p) {
-  using A = integer_accumulator_t<T>;
-  constexpr int tile = ProductTiles::tile;
-  __shared__ A left[tile][tile + 1], right[tile][tile + 1];
-  const int x = static_cast<int>(threadIdx.x) % tile, y = static_cast<int>(threadIdx.x) / tile;
-  for (int64_t task = blockIdx.x; task < p.tiles.tasks; task += gridDim.x) {
-    const int64_t i = p.tiles.matrix(task), row = p.tiles.row(task) + y, col = p.tiles.col(task) + x;
-    const T* const a = p.a.data + i * p.batch.a_stride;
-    const T* const b = p.b.data + i * p.batch.b_stride;
-    A sum = 0;
-    for (int64_t k = 0; k < p.a.cols; k += tile) {
-      const bool a_inside = row < p.a.rows && k + x < p.a.cols, b_inside = k + y < p.b.rows && col < p.b.cols;
-      left[y][x] = a_inside ? static_cast<A>(a[row * p.a.row_stride + (k + x) * p.a.col_stride]) : A(0);
-      right[y][x] = b_inside ? static_cast<A>(b[(k + y) * p.b.row_stride + col * p.b.col_stride]) : A(0);
-      __syncthreads();
-#pragma unroll
-      for (int j = 0; j < tile; ++j) sum += left[y][j] * right[j][x];
-      __syncthreads();
-    }
-    if (row < p.c.rows && col < p.c.cols) {
-      T& target = p.c.data[i * p.batch.c_stride + row * p.c.row_stride + col * p.c.col_stride];
-      target = static_cast<T>(p.epilogue(static_cast<T>(sum), p.accumulates ? target : T(0), row, col));
-    }
-  }
-}
-
-template <class T, class E>
-void integer_gemm(Context& context, const GemmBatch& batch, const MatrixRef<const T>& a, const MatrixRef<const T>& b,
-                  const MatrixRef<T>& c, const E& epilogue) {
-  const ProductTiles tiles(batch.count, c.rows, c.cols);
-  ++locus::detail::launches.gemm;
-  LaunchTrace trace(context);
-  if (locus::detail::launches_are_observed()) [[unlikely]]
-    trace.begin(
-        locus::detail::describe_gemm(locus::detail::type_text<E>(), batch.count, c.rows, c.cols, a.cols, sizeof(T)));
-  gemm_by_tiles<T, E><<<tiles.blocks(), ProductTiles::threads, 0, context.stream()>>>(
-      IntegerProduct<T, E>{a, b, c, batch, epilogue, epilogue.accumulates(), tiles});
-  context.launched("gemm", std::array<std::int64_t, 4>{batch.count, c.rows, c.cols, a.cols});
-  trace.end(tiles.blocks(), ProductTiles::threads);
-}
 }  // namespace detail
 
 template <class T, class E>
