@@ -1,4 +1,6 @@
 #include <locus/expr/operators.hpp>
+#include <locus/ops/reduce.hpp>
+#include <locus/tensor/factory.hpp>
 
 #include <support/device_list.hpp>
 #include <support/reference.hpp>
@@ -133,4 +135,14 @@ TEST_CASE("updates refuse other places, other types and fractions for integers")
   CHECK_FALSE(Updatable<Ints, float>);
   CHECK_FALSE(Updatable<Floats, Ints>);
   CHECK_FALSE(Updatable<Floats, Tensor<float, Counting>>);
+}
+
+LOCUS_DEVICE_TEST("an update of more elements than a block takes changes each once", D) {
+  const auto dense = full<float, D>({5001}, 1);
+  dense += 2.f;
+  CHECK(sum(dense).item() == 3 * 5001);
+  const auto wide = full<float, D>({60, 200}, 1);
+  wide.slice(1, 0, 100) *= 3.f;  // rows of whole vectors
+  wide.slice(1, 101, 200) += 4.f;
+  CHECK(sum(wide).item() == 60 * (3 * 100 + 1 + 5 * 99));
 }
