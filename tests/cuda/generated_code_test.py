@@ -22,6 +22,10 @@ ARCHITECTURES = ("sm_80", "sm_90")
 REWRITE = "if that is as it should be, tests/cuda/generated_code_test.py --write records it"
 TOLERANCE = 0.1  # of the registers on record, for other patches of a toolkit
 
+# Of cuda_kernels/locus/cuda/launch_plan.hpp and indexing.hpp.
+BYTES_IN_FLIGHT = {"sm_80": 16 << 10, "sm_90": 48 << 10}
+MAP_THREADS = 256
+
 # What counts in double on purpose, so that the last of a million floats is where it should be.
 COUNTS_IN_DOUBLE = ("ArangeElement",)
 
@@ -48,21 +52,40 @@ EXPRESSIONS = {
 }
 
 
-def access_problem(kernel, body):
-    """A contiguous kernel takes n vectors of every operand and then one element, and nothing twice."""
-    for kind, operands in (("ld", kernel.inputs), ("st", kernel.outputs)):
-        sizes = [kernels.BYTES[x] for x in operands if x != "index"]
-        found = kernels.accesses(body, kind)
+def vectors_of_a_thread(kernel, body):
+    """How many vectors of every operand a contiguous kernel takes, and then one element, and nothing twice; 0 where its
+    accesses are others."""
+    found = [kernels.accesses(body, kind) for kind in ("ld", "st")]
+    for n in range(1, 9):
         expected = []
-        for n in (1, 2, 4, 8):
+        for operands in (kernel.inputs, kernel.outputs):
             expected.append(collections.Counter())
-            for size in sizes:
+            for size in kernels.sizes(operands):
                 expected[-1].update({kernel.width * size: n})
                 expected[-1].update({size: int(kernel.width > 1)})
-        if found not in [+counter for counter in expected]:
-            return (f"{kind} of {dict(found)} (bytes: how often); expected of every operand vectors of {kernel.width} elements "
-                    f"and a single one")
-    return None
+        if found == [+counter for counter in expected]:
+            return n
+    return 0
+
+
+def access_problem(kernel, body):
+    if vectors_of_a_thread(kernel, body):
+        return None
+    return (f"loads {dict(kernels.accesses(body, 'ld'))}, stores {dict(kernels.accesses(body, 'st'))} (bytes: how often); "
+            f"expected of every operand as many vectors of {kernel.width} elements, and a single one")
+
+
+def in_flight_problem(kernel, vectors, registers, arch):
+    """The threads that a multiprocessor has registers for must ask for enough to keep its memory busy: copies in bulk
+    through shared memory would do more for a kernel that does not."""
+    loaded, stored = (sum(kernels.sizes(operands)) for operands in (kernel.inputs, kernel.outputs))
+    if not loaded:
+        return None
+    share = min(1, 2 * loaded / (loaded + stored))  # beside a copy, for which BYTES_IN_FLIGHT are said
+    found = kernels.resident_threads(registers, MAP_THREADS) * vectors * kernel.width * loaded
+    if found >= share * BYTES_IN_FLIGHT[arch]:
+        return None
+    return f"{found} bytes in flight in a multiprocessor; its memory is busy from {share * BYTES_IN_FLIGHT[arch]:.0f} on"
 
 
 def check_accesses(report, found, ptx):
@@ -75,6 +98,16 @@ def check_accesses(report, found, ptx):
             continue
         doubles = kernels.double_arithmetic(body)
         report.add(f"{kernel.name}: arithmetic", doubles and f"computes in double: {doubles[0]}")
+
+
+def check_in_flight(report, found, ptx, rows):
+    """ptx: {architecture: {mangled name: body}}"""
+    for arch, bodies in ptx.items():
+        for name, body in bodies.items():
+            kernel = found[name]
+            if kernel.is_contiguous and (vectors := vectors_of_a_thread(kernel, body)):
+                report.add(f"{kernel.name}: bytes in flight on {arch}",
+                           in_flight_problem(kernel, vectors, rows[kernel.name][arch], arch))
 
 
 def check_names(report, found):
@@ -146,6 +179,7 @@ def check_canonical(report, nvcc, folder, write):
     for arch in ARCHITECTURES:
         check_accesses(report, found, ptx[arch])
     rows = rows_of(found, ptx[ARCHITECTURES[-1]], reports)
+    check_in_flight(report, found, ptx, rows)
     release = release_of(nvcc)
     if write:
         RECORD.write_text(kernels.write_record(rows, release))

@@ -98,6 +98,16 @@ def expression(functor):
     return str(functor)
 
 
+def sizes(operands):
+    """Bytes of an element of each operand that has memory."""
+    return [BYTES[x] for x in operands if x != "index"]
+
+
+def resident_threads(registers, block):
+    """Threads of sm_80 and sm_90 that have registers at once: 65,536 in a multiprocessor, in steps of 8 for a thread."""
+    return min(2048 // block, 65536 // (-(-registers // 8) * 8 * block)) * block
+
+
 @dataclasses.dataclass
 class Kernel:
     """What is known of a kernel from its name."""
@@ -114,7 +124,7 @@ class Kernel:
     @property
     def width(self):
         """Elements of a vector."""
-        return 16 // max((BYTES.get(x, 16) for x in self.inputs + self.outputs if x != "index"))
+        return 16 // max(sizes(self.inputs + self.outputs))
 
 
 def describe(demangled):

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <type_traits>
 #include <utility>
 
@@ -94,22 +95,24 @@ class MapReplay {
   void launch(const cuda::Piece& part, std::int64_t limit) {
     const void* pointers[N];
     cuda::OperandSlot slots[N];
-    int loads = 0, widest = 16;
+    cuda::MapTraffic traffic;
+    int widest = 16;
     for (int i = 0; i < N; ++i) {
       const Operand& operand = operands_[i];
       pointers[i] = operand.data;
       if (!operand.is_index) {
         slots[i] = {&pointers[i], operand.size};
         widest = std::min(widest, 16 / operand.size);
-        loads += i + 1 < N;
+        (i + 1 < N ? traffic.loaded : traffic.stored) += operand.size;
+        traffic.loads += i + 1 < N;
       }
       slots[i].advance(part.offset[i]);
       start_[i] = part.offset[i];
       data_[i] = static_cast<const std::byte*>(pointers[i]);
     }
     if (part.elements > limit) wrong("a part has too many elements");
-    const cuda::MapGrid grid(part, slots, N - 1, loads, widest, gpu_);
-    const int most = cuda::most_vectors_per_thread(loads, grid.width);
+    const cuda::MapGrid grid(part, slots, N - 1, traffic, widest, gpu_);
+    const int most = cuda::most_vectors_per_thread(traffic, grid.width);
     if (grid.per_thread < 1 || grid.per_thread > static_cast<std::uint32_t>(most)) wrong("vectors the kernel has not");
     ++launches_[static_cast<int>(grid.access)];
     with_tiles(grid, [&]<class Tiles>(Tiles tiles) {
@@ -426,6 +429,11 @@ void replay_reductions(int plans, int (&counts)[2]) {
   }
 }
 
+cuda::MapTraffic traffic_of(const std::vector<int>& input_bytes, int output_bytes) {
+  return {static_cast<int>(input_bytes.size()), std::accumulate(input_bytes.begin(), input_bytes.end(), 0),
+          output_bytes};
+}
+
 /// How a dense map of `n` elements, from inputs of so many bytes per element to one of four, is shared out.
 cuda::MapGrid dense_grid(std::int64_t n, const std::vector<int>& input_bytes, const cuda::GpuWidth& gpu) {
   cuda::Piece piece;
@@ -442,7 +450,7 @@ cuda::MapGrid dense_grid(std::int64_t n, const std::vector<int>& input_bytes, co
   }
   slots.push_back({&pointers.back(), 4});
   const int inputs = static_cast<int>(input_bytes.size());
-  return {piece, slots.data(), inputs, inputs, widest, gpu};
+  return {piece, slots.data(), inputs, traffic_of(input_bytes, 4), widest, gpu};
 }
 
 TEST_CASE("map: half of the threads that a GPU holds keep its memory busy, as far as the kernels go") {
@@ -457,13 +465,32 @@ TEST_CASE("map: half of the threads that a GPU holds keep its memory busy, as fa
       for (const int size : bytes) loaded += size * grid.width;
       const auto in_flight = [&](std::int64_t vectors) { return 1024 * loaded * vectors; };
       INFO("sm_", capability, " bytes loaded ", loaded, " vectors ", grid.per_thread);
-      const int most = cuda::most_vectors_per_thread(static_cast<int>(bytes.size()), grid.width);
+      const int most = cuda::most_vectors_per_thread(traffic_of(bytes, 4), grid.width);
       CHECK((in_flight(grid.per_thread) >= gpu.bytes_in_flight() || static_cast<int>(grid.per_thread) == most));
       CHECK((grid.per_thread == 1 || in_flight(grid.per_thread - 1) < gpu.bytes_in_flight()));
     }
   }
   CHECK(dense_grid(large, {4}, {108, 2048, 80}).per_thread == 1);
   CHECK(dense_grid(large, {4}, {132, 2048, 90}).per_thread == 2);
+}
+
+TEST_CASE("map: the registers of all threads keep every GPU's memory busy, whatever the operands") {
+  for (int choice = 1; choice < 5 * 5 * 5 * 5; ++choice) {
+    std::vector<int> bytes;
+    for (int rest = choice; rest; rest /= 5)
+      if (rest % 5) bytes.push_back(1 << (rest % 5 - 1));
+    for (const int output : {1, 2, 4, 8}) {
+      const int width = 16 / std::max(output, *std::max_element(bytes.begin(), bytes.end()));
+      const cuda::MapTraffic traffic = traffic_of(bytes, output);
+      const int in_flight = 2048 * cuda::most_vectors_per_thread(traffic, width) * width * traffic.loaded;
+      for (const int capability : {80, 90, 100}) {
+        // Half of what a copy moves is loaded; where it is less, the memory is busy storing.
+        const double share = std::min(1., 2. * traffic.loaded / (traffic.loaded + output));
+        INFO("sm_", capability, " loaded ", traffic.loaded, " stored ", output, " width ", width);
+        CHECK(in_flight >= share * static_cast<double>(cuda::GpuWidth{132, 2048, capability}.bytes_in_flight()));
+      }
+    }
+  }
 }
 
 TEST_CASE("map: a short run is spread over all multiprocessors") {

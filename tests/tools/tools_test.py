@@ -600,6 +600,15 @@ class GeneratedCode(unittest.TestCase):
         self.assertIn("local memory", self.problems(generated.check_rows, spilled, recorded, False))
         self.assertEqual(self.problems(generated.check_rows, {"a kernel": {**self.ROW, "sm_90": 99}}, recorded, False), "")
 
+    def test_bytes_in_flight(self):
+        self.assertEqual([kernels.resident_threads(x, 256) for x in (16, 32, 33, 64, 65, 255)],
+                         [2048, 2048, 1536, 1024, 768, 256])
+        kernel = kernels.describe(self.NAME)  # vectors of 16 bytes of two inputs
+        self.assertIsNone(generated.in_flight_problem(kernel, 1, 40, "sm_90"))
+        self.assertIn(f"{1024 * 32} bytes in flight", generated.in_flight_problem(kernel, 1, 64, "sm_90"))
+        self.assertIsNone(generated.in_flight_problem(kernel, 1, 64, "sm_80"))
+        self.assertIsNone(generated.in_flight_problem(kernel, 2, 64, "sm_90"))
+
     def test_two_kernels_of_one_name(self):
         twice = {"k": kernels.describe(self.NAME), "l": kernels.describe(self.NAME)}
         self.assertIn("(x0 + c) * x1", self.problems(generated.check_names, twice))

@@ -70,13 +70,24 @@ enum class Access { contiguous, vectors, elements };
   return piece.extent[inner] % width == 0 ? Access::vectors : Access::elements;
 }
 
-/// The most vectors of `width` elements that a thread of map takes, which loads so many inputs: enough bytes in flight
-/// on every GPU, without needless copies of the function, each of which is compiled.
-[[nodiscard]] constexpr int most_vectors_per_thread(int loads, int width) {
-  const int elements = loads == 0 ? 1 : loads <= 2 ? 8 : 4;
+/// What a map moves per element.
+struct MapTraffic {
+  int loads = 0;               ///< inputs that have memory
+  int loaded = 0, stored = 0;  ///< bytes, of all inputs and of all outputs
+};
+
+/// The most vectors of `width` elements that a thread of map takes: so many that the threads of a full multiprocessor
+/// ask for 64 KiB where stores take no more of the bandwidth than loads, and for their share of it where they do.
+/// Copies in bulk, which exist to keep as much in flight, have nothing to add to that, and would be one more kernel of
+/// every expression. No more than that: each is a copy of the function, and is compiled.
+[[nodiscard]] constexpr int most_vectors_per_thread(const MapTraffic& bytes, int width) {
+  const int elements = bytes.loads == 0 ? 1 : bytes.loads <= 2 ? 8 : 4;
   if (width == 1) return (elements + 1) / 2;
-  const int least = loads == 1 ? 2 : 1;
-  return elements / width > least ? elements / width : least;
+  if (bytes.loads == 0) return 1;
+  constexpr int wanted = 32;  // bytes of each of 2048 threads
+  const auto share = static_cast<int>(divide_up(2 * wanted * bytes.loaded, bytes.loaded + bytes.stored));
+  const auto busy = static_cast<int>(divide_up(share < wanted ? share : wanted, bytes.loaded * width));
+  return elements / width > busy ? elements / width : busy;
 }
 
 /// What of a GPU decides how map's work is shared out.
@@ -100,24 +111,25 @@ struct MapGrid {
   uint32_t per_thread;  ///< vectors of a thread
   uint32_t blocks;
 
-  /// The first `inputs` operands are loaded, of which so many at most have memory.
-  MapGrid(const Piece& piece, const OperandSlot* operands, int inputs, int loads, int widest, const GpuWidth& gpu)
+  /// The first `inputs` operands are inputs; those of them that are loaded may have no memory.
+  MapGrid(const Piece& piece, const OperandSlot* operands, int inputs, const MapTraffic& traffic, int widest,
+          const GpuWidth& gpu)
       : access(access_of(piece, operands, inputs, widest)),
         width(access == Access::elements ? 1 : widest),
-        per_thread(vectors_per_thread(piece.elements, operands, inputs, loads, gpu)),
+        per_thread(vectors_per_thread(piece.elements, operands, inputs, traffic, gpu)),
         blocks(map_blocks(static_cast<uint32_t>(piece.elements), width, per_thread)) {}
 
  private:
   /// So many that half of the threads a GPU can hold keep its memory busy (registers may leave room for no more), but
   /// not so many that a short piece leaves multiprocessors without work.
-  [[nodiscard]] uint32_t vectors_per_thread(int64_t elements, const OperandSlot* operands, int inputs, int loads,
-                                            const GpuWidth& gpu) const {
+  [[nodiscard]] uint32_t vectors_per_thread(int64_t elements, const OperandSlot* operands, int inputs,
+                                            const MapTraffic& traffic, const GpuWidth& gpu) const {
     int64_t loaded = 0;  // bytes of one vector of every input
     for (int i = 0; i < inputs; ++i) loaded += operands[i].data() ? operands[i].size * width : 0;
     const int64_t threads = int64_t{gpu.resident_threads} * gpu.multiprocessors;
     const int64_t busy = loaded ? divide_up(2 * gpu.bytes_in_flight(), gpu.resident_threads * loaded) : 1;
     const int64_t shared = elements / (threads * width);
-    const int64_t most = most_vectors_per_thread(loads, width);
+    const int64_t most = most_vectors_per_thread(traffic, width);
     const int64_t wanted = busy < shared ? busy : shared;
     return static_cast<uint32_t>(wanted < 1 ? 1 : wanted < most ? wanted : most);
   }

@@ -35,9 +35,11 @@ struct MapKernels<F, Pack<I...>, Pack<O*...>, std::integer_sequence<int, i...>, 
   using Inputs = std::integer_sequence<int, i...>;
   using Outputs = std::integer_sequence<int, o...>;
 
-  static constexpr int loads = (0 + ... + (std::is_same_v<I, LinearIndex> ? 0 : 1));
+  template <class X>
+  static constexpr int bytes = std::is_same_v<X, LinearIndex> ? 0 : static_cast<int>(sizeof(operand_t<X>));
+  static constexpr MapTraffic traffic{(0 + ... + (bytes<I> > 0)), (0 + ... + bytes<I>), (0 + ... + bytes<O*>)};
   template <int w>
-  static constexpr uint32_t most_per_thread = static_cast<uint32_t>(most_vectors_per_thread(loads, w));
+  static constexpr uint32_t most_per_thread = static_cast<uint32_t>(most_vectors_per_thread(traffic, w));
 
   template <int w>
   struct Vectors {
@@ -156,8 +158,8 @@ struct MapCall {
   const char* function;  ///< type_text() of the functor
   int inputs;            ///< operands that are read; the others, which are written, follow
   int width;             ///< of vectors, in elements
-  int loads;             ///< inputs that are loaded
-  void* arguments;       ///< of the kernel; the functor comes first
+  MapTraffic traffic;
+  void* arguments;  ///< of the kernel; the functor comes first
   std::size_t argument_bytes;
   const OperandSlot* operands;  ///< where in the arguments they are
   // The kernels; each returns how many arguments it takes.
@@ -193,7 +195,7 @@ LOCUS_OUT_OF_LINE inline void run(Context& context, const MapCall& call, const P
     LaunchTrace trace(context);
     if (locus::detail::launches_are_observed()) [[unlikely]]
       trace.begin(describe(call, piece));
-    const MapGrid grid(piece, call.operands, call.inputs, call.loads, call.width, gpu);
+    const MapGrid grid(piece, call.operands, call.inputs, call.traffic, call.width, gpu);
     const std::size_t arguments =
         launch_piece({context.stream(), grid.blocks, grid.per_thread}, call, piece, grid.access);
     context.launched("map", {piece.extent, static_cast<std::size_t>(piece.rank)});
@@ -225,7 +227,7 @@ void map(Context& context, const Plan<static_cast<int>(sizeof...(I) + sizeof...(
     const detail::MapCall call{locus::detail::type_text<F>(),
                                ins,
                                width,
-                               Kernels::loads,
+                               Kernels::traffic,
                                &arguments,
                                sizeof arguments,
                                operands,
