@@ -396,17 +396,3 @@ TEST_CASE("products run from several threads at once") {
   for (std::thread& thread : threads) thread.join();
   for (const Matrix<float>& result : results) CHECK(same_bits(result.memory, expected.memory));
 }
-
-TEST_CASE("parallel_for runs every task once, nested loops serially, and passes on an exception") {
-  std::vector<int> runs(1000, 0);
-  cpu::parallel_for(
-      1000, [&](std::int64_t i) { cpu::parallel_for(3, [&](std::int64_t) { ++runs[static_cast<std::size_t>(i)]; }); });
-  CHECK(runs == std::vector<int>(1000, 3));
-  cpu::parallel_for(0, [](std::int64_t) { FAIL("no task to run"); });
-  CHECK_THROWS_AS(cpu::parallel_for(8,
-                                    [](std::int64_t i) {
-                                      if (i == 5) fail<IndexError>({"five"});
-                                    }),
-                  IndexError);
-  CHECK(cpu::max_threads() >= 1);
-}

@@ -60,7 +60,7 @@ class LabelledImages {
     const std::int64_t pixels = elements(sample_shape());
     for (std::size_t i = 0; i < positions.size(); ++i) {
       const auto at = stored(positions[i]);
-      if (i + 1 < positions.size()) prefetch(images_.data() + stored(positions[i + 1]) * pixels, pixels);
+      if (i + ahead < positions.size()) prefetch(images_.data() + stored(positions[i + ahead]) * pixels, pixels);
       copy_image(images_.data() + at * pixels, pixels, scale, images);
       images += pixels;
       *labels++ = labels_.data()[at];
@@ -78,10 +78,12 @@ class LabelledImages {
     return chosen_ ? chosen_->positions[static_cast<std::size_t>(position)] : position;
   }
 
-  /// Images in random order are seldom in cache: the next one is on its way while this one is converted.
+  /// Images in random order are seldom in cache: the next ones are on their way to the second level while this one is
+  /// converted.
+  static constexpr std::size_t ahead = 6;
   static void prefetch(const std::uint8_t* image, std::int64_t bytes) {
     constexpr std::int64_t line = 64, most = 32 * line;  // the processor notices that longer ones go on
-    for (std::int64_t i = 0; i < bytes && i < most; i += line) __builtin_prefetch(image + i);
+    for (std::int64_t i = 0; i < bytes && i < most; i += line) __builtin_prefetch(image + i, 0, 2);
   }
 
   template <class T>

@@ -1,12 +1,12 @@
 #pragma once
-// Batches of a data set on a device, prepared on another thread while the last ones are used. To a GPU, the next batch
+// Batches of a data set on a device, prepared by other threads while the last ones are used. To a GPU, the next batch
 // is copied while this one is used.
 
 #include <locus/core/atomic.hpp>
 #include <locus/core/bounds.hpp>
 #include <locus/core/random.hpp>
-#include <locus/core/thread.hpp>
 #include <locus/data/dataset.hpp>
+#include <locus/device/cpu/thread_team.hpp>
 #include <locus/expr/operators.hpp>
 #include <locus/tensor/copy_async.hpp>
 
@@ -122,11 +122,12 @@ class Delivery<T, Cuda> {
   Pending<Tensor<std::int64_t, Cuda>> labels_;
 };
 
-/// One pass over a data set. A thread of its own prepares batches ahead; they arrive in order.
+/// One pass over a data set. Batches are prepared ahead, by the threads that share loops; they arrive in order.
 template <class T, class D>
-class Epoch : public Counted {
+class Epoch final : public Counted, private cpu::BackgroundWork {
   using Staged = value_of<decltype(StagedBatch<T, D>::images)>;
   using Place = staging_t<D>;
+  using Team = cpu::detail::ThreadTeam;
 
  public:
   Epoch(const LabelledImages& dataset, const LoaderOptions& options, D device, std::vector<std::int64_t> order)
@@ -134,16 +135,13 @@ class Epoch : public Counted {
         options_(options),
         order_(std::move(order)),
         ring_(static_cast<std::size_t>(options.ahead)),
-        delivery_(device),
-        worker_(&work, this) {}
-  ~Epoch() {
-    stopped_.store(true, Order::relaxed);
-    taken_.fetch_add(1);
-    taken_.notify();
+        delivery_(device) {
+    Team::instance().add(*this);
   }
+  ~Epoch() override { Team::instance().remove(*this); }
 
-  /// Puts the next batch into `batch`; false at the end, after which it is not to be asked again. Exceptions of the
-  /// worker leave through here.
+  /// Puts the next batch into `batch`; false at the end, after which it is not to be asked again. What preparing throws
+  /// leaves through here.
   [[nodiscard]] bool next(Batch<T, D>& batch) {
     batch = {};  // its memory, first
     const auto take = [this](StagedBatch<T, D>& staged) { return this->take(staged); };
@@ -154,53 +152,51 @@ class Epoch : public Counted {
   }
 
  private:
-  /// Waits for the next prepared batch; false at the end of the epoch, or of the worker.
+  /// Waits for the next prepared batch, or prepares it; false at the end of the epoch.
   [[nodiscard]] bool take(Batch<Staged, Place>& staged) {
     const std::uint32_t position = taken_.load(Order::relaxed);
-    prepared_.wait(position);
+    while (prepared_.load() == position)
+      if (!help()) prepared_.wait(position);
     staged = std::move(ring_[position % ring_.size()]);
     if (!staged.images.buffer()) return false;
-    // Sequentially consistent, as in put(): of two threads that each store their number and then read the other's, one
-    // sees the other's store. Otherwise both could go to sleep.
     taken_.store(position + 1);
+    Team::instance().offer_steps();
     const std::uint32_t ready = prepared_.load() - (position + 1);
-    if (ready == ring_.size() / 2) taken_.notify();  // wakes the worker rarely
+    if (ready == ring_.size() / 2) Team::instance().wake();  // rarely
     return true;
   }
 
-  static void work(void* epoch) noexcept {
-    auto& self = *static_cast<Epoch*>(epoch);
+  [[nodiscard]] bool has_step() const override {
+    return !ended_.load() && prepared_.load() - taken_.load() < static_cast<std::uint32_t>(ring_.size());
+  }
+  /// Prepares a batch; an empty one ends the epoch.
+  void step() noexcept override {
+    Batch<Staged, Place> batch;
     try {
-      self.prepare_all();
+      batch = prepare();
     } catch (...) {
-      self.failure_ = std::current_exception();
+      failure_ = std::current_exception();
     }
-    self.put({});
-  }
-
-  void prepare_all() {
-    const auto total = static_cast<std::int64_t>(order_.size());
-    const std::int64_t size = locus::detail::smaller(options_.batch_size, total);
-    reserve(size);
-    for (std::int64_t first = 0; first < total; first += size) {
-      const std::int64_t count = locus::detail::smaller(size, total - first);
-      if ((count < options_.batch_size && options_.drop_last) || !put(prepare(first, count))) return;
-    }
-  }
-
-  /// Waits for room and adds a batch; an empty one ends the epoch. False if the epoch was given up.
-  bool put(Batch<Staged, Place> batch) {
+    ended_.store(!batch.images.buffer());
     const std::uint32_t position = prepared_.load(Order::relaxed);
-    const auto room = static_cast<std::uint32_t>(ring_.size());
-    std::uint32_t taken = taken_.load();
-    if (position - taken == room) {
-      for (; position - taken > room / 2 && !stopped_.load(Order::relaxed); taken = taken_.load()) taken_.wait(taken);
-    }
-    if (stopped_.load(Order::relaxed)) return false;
-    ring_[position % room] = std::move(batch);
+    ring_[position % ring_.size()] = std::move(batch);
     prepared_.store(position + 1);
     prepared_.notify();
-    return true;
+  }
+
+  /// The next batch; at the end an empty one.
+  [[nodiscard]] Batch<Staged, Place> prepare() {
+    const auto total = static_cast<std::int64_t>(order_.size());
+    const std::int64_t size = locus::detail::smaller(options_.batch_size, total);
+    const std::int64_t count = locus::detail::smaller(size, total - first_);
+    if (first_ == 0) reserve(size);
+    if (count == 0 || (count < options_.batch_size && options_.drop_last)) return {};
+    Batch<Staged, Place> batch = empty_batch(count);
+    const Span<const std::int64_t> positions(order_.data() + first_, static_cast<std::size_t>(count));
+    constexpr Staged scale = std::is_same_v<Staged, std::uint8_t> ? Staged(1) : Staged(1.0 / 255.0);
+    dataset_.gather(positions, scale, batch.images.data(), batch.labels.data());
+    first_ += count;
+    return batch;
   }
 
   /// Asks for as much memory as ever is in use at once and gives it back: later batches find it in the pool, whether
@@ -218,23 +214,16 @@ class Epoch : public Counted {
     return {Tensor<Staged, Place>(shape), Tensor<std::int64_t, Place>({count})};
   }
 
-  [[nodiscard]] Batch<Staged, Place> prepare(std::int64_t first, std::int64_t count) const {
-    Batch<Staged, Place> batch = empty_batch(count);
-    const Span<const std::int64_t> positions(order_.data() + first, static_cast<std::size_t>(count));
-    constexpr Staged scale = std::is_same_v<Staged, std::uint8_t> ? Staged(1) : Staged(1.0 / 255.0);
-    dataset_.gather(positions, scale, batch.images.data(), batch.labels.data());
-    return batch;
-  }
-
   LabelledImages dataset_;
   LoaderOptions options_;
   std::vector<std::int64_t> order_;
   std::vector<Batch<Staged, Place>> ring_;
-  Signal prepared_{0}, taken_{0};  ///< batches so far; those between are in the ring
-  Atomic<bool> stopped_{false};
+  std::int64_t first_ = 0;          ///< sample of the next batch to prepare
+  Signal prepared_{0};              ///< batches so far, with the empty one
+  Atomic<std::uint32_t> taken_{0};  ///< of them; those between are in the ring
+  Atomic<bool> ended_{false};
   std::exception_ptr failure_;  ///< set before the last batch, which is empty
   Delivery<T, D> delivery_;
-  Thread worker_;  // last: it uses what stands above
 };
 
 }  // namespace detail

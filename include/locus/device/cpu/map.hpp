@@ -8,8 +8,8 @@
 LOCUS_LOOPS_BEGIN
 namespace locus::inline LOCUS_ABI::cpu {
 
-/// Below this many elements per thread a launch is not split.
-inline constexpr std::int64_t elements_per_thread = 16384;
+/// Below this many elements, and bytes of their operands, per thread a launch is not split.
+inline constexpr std::int64_t elements_per_thread = 16384, bytes_per_thread = 128 << 10;
 
 /// The loop over one dense run. Pointers are separate parameters, or compilers do not vectorize it. What is computed
 /// from no memory, such as constants and random numbers, is compiled for one instruction set.
@@ -106,6 +106,14 @@ inline void map_range(const MapCall& call, std::int64_t begin, std::int64_t end)
   if (stage.streams()) finish_streams();
 }
 
+/// How many threads are worth their while.
+[[nodiscard]] inline std::int64_t parts_of(const MapCall& call) {
+  std::int64_t bytes = 0;  // of an element of every operand
+  for (int i = 0; i < call.plan.operands; ++i) bytes += call.operands[i].data ? call.operands[i].size : 0;
+  const std::int64_t fitting = bytes_per_thread / locus::detail::larger<std::int64_t>(bytes, 1);
+  return parts_for(call.plan.elements, locus::detail::smaller(elements_per_thread, fitting));
+}
+
 [[nodiscard]] LOCUS_COLD inline locus::detail::LaunchDescription describe(const MapCall& call) {
   const PlanView& plan = call.plan;
   locus::detail::LaunchDescription launch{"map", call.function, plan.extents()};
@@ -117,8 +125,7 @@ LOCUS_OUT_OF_LINE inline void map(const MapCall& call) {
   locus::detail::HostTrace trace;
   if (locus::detail::launches_are_observed()) [[unlikely]]
     trace.begin(describe(call));
-  const std::int64_t elements = call.plan.elements;
-  const std::int64_t parts = parts_for(elements, elements_per_thread);
+  const std::int64_t elements = call.plan.elements, parts = parts_of(call);
   if (const TransposingCopy transposing(call.plan, call.operands); call.copies && transposing.applies()) {
     const auto copy = [&](std::int64_t part) {
       const std::int64_t strips = transposing.strips();

@@ -1,11 +1,11 @@
 #pragma once
 // The threads that share a loop, made for loops of microseconds.
 //
-// OpenMP's barrier waits for every thread of a team. Where another thread of the program (one that reads data ahead,
-// say) keeps a core busy, that costs milliseconds per loop. Here the calling thread does whatever no other thread has
-// begun, and waits only for what is under way: threads that are late cost nothing.
+// OpenMP's barrier waits for every thread of a team. Where another thread of the program keeps a core busy, that costs
+// milliseconds per loop. Here the calling thread does whatever no other thread has begun, and waits only for what is
+// under way: threads that are late cost nothing.
 
-#include <locus/core/atomic.hpp>
+#include <locus/device/cpu/background.hpp>
 
 #include <pthread.h>
 #include <sched.h>
@@ -51,6 +51,29 @@ class ThreadTeam {
     return true;
   }
 
+  /// From now on, a thread of the team does its steps while no loop needs it; where the system grants no thread, nobody
+  /// does but who calls help().
+  void add(BackgroundWork& work) {
+    if (!busy_.exchange(true, Order::acquire)) {  // otherwise there are threads
+      hire(1);
+      busy_.store(false, Order::release);
+    }
+    background_.add(work);
+    offer_steps();
+    wake();
+  }
+  /// Returns when no thread is at a step of it, nor will be.
+  void remove(BackgroundWork& work) { background_.remove(work); }
+  /// There are steps to do again: threads that are awake see to them.
+  void offer_steps() { steps_offered_.store(true, Order::release); }
+  /// Threads that sleep see to them, too. Where a loop is under way, its threads do once they are done with it.
+  void wake() {
+    if (busy_.exchange(true, Order::acquire)) return;
+    round_.store(round_.load(Order::relaxed) + 1, Order::release);  // a loop that offers no part
+    round_.notify();
+    busy_.store(false, Order::release);
+  }
+
  private:
   /// Who may do a part: offered(round) until someone takes it in that round.
   struct alignas(64) Ticket {
@@ -93,19 +116,32 @@ class ThreadTeam {
     }
   }
 
-  /// Waits for the next loop: first awake, for that is when most come; at last asleep.
+  /// Waits for the next loop: first awake, for that is when most come; at last asleep. Steps in the background are done
+  /// after a loop, which another seldom follows at once, or in a lull: who offers them is often about to begin one.
   std::uint32_t next_round(std::uint32_t last) {
+    int lull = steps_offered_.load(Order::relaxed) ? 0 : longest_lull;
     for (int spins = 0; spins < 3 * patience; ++spins) {
       const std::uint32_t round = round_.load(Order::acquire);
       if (round != last) return round;
-      relax(spins);
+      if (steps_offered_.load(Order::relaxed) && --lull < 0) do_steps(last), lull = longest_lull, spins = 0;
+      else relax(spins);
     }
     round_.wait(last);
     return round_.load(Order::acquire);
   }
 
+  /// Does steps until there are none, or the next loop begins.
+  void do_steps(std::uint32_t last) {
+    if (!steps_offered_.exchange(false)) return;
+    in_parallel_part = true;
+    bool more = true;
+    while (more && round_.load(Order::acquire) == last) more = background_.step();
+    in_parallel_part = false;
+    if (more) offer_steps();
+  }
+
   /// Some 50 us of pauses; from then on, other threads of this core go first.
-  static constexpr int patience = 1500;
+  static constexpr int patience = 1500, longest_lull = 300;
   static void relax(int spins) {
     if (spins >= patience) sched_yield();
 #if defined(__x86_64__)
@@ -122,6 +158,8 @@ class ThreadTeam {
   int threads_ = 0;
   alignas(64) Atomic<int> finished_{0};
   Atomic<bool> busy_{false};
+  BackgroundList background_;
+  Atomic<bool> steps_offered_{false};
 };
 
 }  // namespace cpu::detail

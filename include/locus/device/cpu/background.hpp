@@ -1,0 +1,86 @@
+#pragma once
+// Work that threads do while no loop needs them, a step at a time: batches that are prepared ahead. A thread of its own
+// would be one more than there are cores, and would interrupt the others within their parts of loops.
+
+#include <locus/core/atomic.hpp>
+#include <locus/core/thread.hpp>
+
+namespace locus::inline LOCUS_ABI {
+namespace cpu {
+
+class BackgroundWork {
+ public:
+  BackgroundWork() = default;
+  BackgroundWork(const BackgroundWork&) = delete;
+  BackgroundWork& operator=(const BackgroundWork&) = delete;
+  virtual ~BackgroundWork() = default;
+
+  /// Does a step here, if there is one to do and no other thread is at one. Whether it did. Threads that find the work
+  /// taken by this look for more when some is offered again.
+  bool help() {
+    if (!begin()) return false;
+    step();
+    end();
+    return true;
+  }
+
+ private:
+  friend class BackgroundList;
+
+  /// Whether there is a step to do. Asked by many threads.
+  [[nodiscard]] virtual bool has_step() const = 0;
+  /// Called by one thread at a time, and sees what the last call left; must not throw.
+  virtual void step() noexcept = 0;
+
+  [[nodiscard]] bool begin() {
+    if (!has_step() || under_way_.exchange(true, Order::acquire)) return false;
+    if (has_step()) return true;
+    end();
+    return false;
+  }
+  void end() { under_way_.store(false, Order::release); }
+
+  Atomic<bool> under_way_{false};
+  BackgroundWork* next_ = nullptr;
+};
+
+/// The work that is to be done.
+class BackgroundList {
+ public:
+  void add(BackgroundWork& work) {
+    const Lock lock(mutex_);
+    work.next_ = std::exchange(first_, &work);
+  }
+  /// Returns when no thread is at a step of it, nor will be.
+  void remove(BackgroundWork& work) {
+    {
+      const Lock lock(mutex_);
+      BackgroundWork** at = &first_;
+      while (*at != &work) at = &(*at)->next_;
+      *at = work.next_;
+    }
+    while (work.under_way_.exchange(true, Order::acquire)) sched_yield();
+  }
+  /// Does a step of one of them; false where there is none to do.
+  bool step() {
+    BackgroundWork* const work = begin();
+    if (!work) return false;
+    work->step();
+    work->end();
+    return true;
+  }
+
+ private:
+  [[nodiscard]] BackgroundWork* begin() {
+    const Lock lock(mutex_);  // none is removed between being found and being begun
+    BackgroundWork* work = first_;
+    while (work && !work->begin()) work = work->next_;
+    return work;
+  }
+
+  Mutex mutex_;
+  BackgroundWork* first_ = nullptr;
+};
+
+}  // namespace cpu
+}  // namespace locus::inline LOCUS_ABI
