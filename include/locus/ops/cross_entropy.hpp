@@ -65,9 +65,9 @@ struct CrossEntropy {
     return weights.contiguous();
   }
 
-  template <class T, class D>
-  detail::LabelRules<T> rules_of(const Tensor<std::int64_t, D>& labels, const Tensor<T, D>& weights,
-                                 std::int64_t classes) const {
+  template <bool weighted, class T, class D>
+  detail::LabelRules<T, weighted> rules_of(const Tensor<std::int64_t, D>& labels, const Tensor<T, D>& weights,
+                                           std::int64_t classes) const {
     return {labels.data(), weights.data(), classes, options.ignore_index,
             static_cast<compute_t<T>>(options.label_smoothing)};
   }
@@ -101,10 +101,11 @@ CrossEntropy::Result<T, D> CrossEntropy::forward(const Tensor<T, D>& logits, con
   detail::require_labels(name, labels, count.cols, options.ignore_index);
   const Tensor<R, D> rows({4, count.rows}, logits.device());
   const auto losses = rows.select(0, 0), shares = rows.select(0, 1), sums = rows.slice(0, 2);
-  const auto rules = rules_of<T>(labels, dense_weights, count.cols);
+  constexpr bool weighted = sizeof...(W) > 0;
+  const auto rules = rules_of<weighted>(labels, dense_weights, count.cols);
   Backend<D>::for_each_row(logits.device(), count.rows, count.cols,
-                           detail::CrossEntropyRow<T>{detail::rows_of(x), rules, losses.data(), shares.data(),
-                                                      sums.data(), sums.data() + count.rows});
+                           detail::CrossEntropyRow<T, weighted>{detail::rows_of(x), rules, losses.data(), shares.data(),
+                                                                sums.data(), sums.data() + count.rows});
   Tensor<R, D> result = losses.reshape(given.shape()), total;
   if (options.reduction != Reduction::none) {
     const auto pair = fold(losses, shares);
@@ -124,9 +125,10 @@ void CrossEntropy::backward(
   const detail::RowCount count(shape, axis);
   const auto dense_g = g.contiguous();
   const auto target = dx.open();
+  constexpr bool weighted = sizeof...(Others) > 1;  // the labels, and the weights
   Backend<D>::for_each_row(g.device(), count.rows, count.cols,
-                           detail::CrossEntropyRowBackward<T>{
-                               detail::rows_of(x), rules_of<T>(labels, weights, count.cols), sums.data(),
+                           detail::CrossEntropyRowBackward<T, weighted>{
+                               detail::rows_of(x), rules_of<weighted>(labels, weights, count.cols), sums.data(),
                                sums.data() + count.rows, dense_g.data(), options.reduction == Reduction::none ? 1 : 0,
                                options.reduction == Reduction::mean ? total.data() : nullptr,
                                detail::rows_of(target.out, axis), target.accumulate});

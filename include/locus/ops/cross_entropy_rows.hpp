@@ -9,29 +9,32 @@ namespace locus::inline LOCUS_ABI {
 namespace detail {
 
 /// What an example's loss depends on besides its logits.
-template <class T>
+template <class T, bool weighted>
 struct LabelRules {
   using R = compute_t<T>;
   const std::int64_t* labels;
-  const T* weights;  ///< one per class; null: all are 1
+  const T* weights;  ///< one per class, where weighted
   std::int64_t classes, ignored;
   R smoothing;
 
   [[nodiscard]] LOCUS_FN bool ignores(std::int64_t label) const { return label == ignored; }
   [[nodiscard]] LOCUS_FN bool in_range(std::int64_t label) const { return label >= 0 && label < classes; }
-  [[nodiscard]] LOCUS_FN R weight(std::int64_t c) const { return weights ? load_as_register(weights[c]) : R(1); }
+  [[nodiscard]] LOCUS_FN R weight([[maybe_unused]] std::int64_t c) const {
+    if constexpr (weighted) return load_as_register(weights[c]);
+    else return R(1);
+  }
 };
 
 /// losses[row], shares[row] (the weight of the row's label), largest[row], and log_sums[row]: log(sum(e^(x -
 /// largest))). The last two stay apart, since their sum would round at the size of the logits. An ignored label gives
 /// zeros, one out of range NaN.
-template <class T>
+template <class T, bool weighted>
 struct CrossEntropyRow {
   using R = compute_t<T>;
   static constexpr int fragments = 1;
   static constexpr std::int64_t bytes_per_element = sizeof(T);
   Rows<const T> logits;
-  LabelRules<T> rules;
+  LabelRules<T, weighted> rules;
   R *losses, *shares, *largests, *log_sums;
   R nan = std::numeric_limits<R>::quiet_NaN();
   fold::Max<T> larger{};
@@ -54,7 +57,7 @@ struct CrossEntropyRow {
     const R share = rules.weight(label);
     R loss = share * ((largest - load_as_register(logits.row(row)[label * logits.stride])) + log_sum);
     if (rules.smoothing > R(0)) {
-      const LabelRules<T> r = rules;
+      const auto r = rules;
       const R spread = team.reduce(
           fold::Sum<T>{}, [=](R v, std::int64_t c) LOCUS_INLINED { return r.weight(c) * ((largest - v) + log_sum); },
           values);
@@ -68,13 +71,13 @@ struct CrossEntropyRow {
 };
 
 /// dlogits = scale * ((1 - smoothing) w_label (p - target) + smoothing / classes * (p * sum(w) - w))
-template <class T>
+template <class T, bool weighted>
 struct CrossEntropyRowBackward {
   using R = compute_t<T>;
   static constexpr int fragments = 1;
   static constexpr std::int64_t bytes_per_element = 2 * sizeof(T);
   Rows<const T> logits;
-  LabelRules<T> rules;
+  LabelRules<T, weighted> rules;
   const R *largests, *log_sums;
   const T* g;             ///< gradient of the result
   std::int64_t g_stride;  ///< 0: one for all rows
@@ -94,28 +97,22 @@ struct CrossEntropyRowBackward {
     }
     const R scale = load_as_register(g[row * g_stride]) / (total ? *total : R(1));
     const R largest = largests[row], log_sum = log_sums[row];
-    const R share = scale * (rules.in_range(label) ? rules.weight(label) : R(0));
-    if (rules.smoothing > R(0)) {
-      const LabelRules<T> r = rules;
-      const R weight_sum =
-          r.weights ? team.reduce(
-                          fold::Sum<T>{}, [=](R, std::int64_t c) LOCUS_INLINED { return r.weight(c); }, values)
-                    : static_cast<R>(r.classes);
-      const R hard = (R(1) - r.smoothing) * share, soft = scale * r.smoothing / static_cast<R>(r.classes);
-      team.store(
-          out,
-          [=](R v, std::int64_t c) LOCUS_INLINED {
-            return (hard + soft * weight_sum) * math::exp((v - largest) - log_sum) - (c == label ? hard : R(0)) -
-                   soft * r.weight(c);
-          },
-          values);
-    } else {
-      team.store(
-          out,
-          [=](R v, std::int64_t c)
-              LOCUS_INLINED { return share * math::exp((v - largest) - log_sum) - (c == label ? share : R(0)); },
-          values);
-    }
+    const R hard = (R(1) - rules.smoothing) * scale * (rules.in_range(label) ? rules.weight(label) : R(0));
+    const R soft = rules.smoothing > R(0) ? scale * rules.smoothing / static_cast<R>(rules.classes) : R(0);
+    const auto r = rules;
+    R weight_sum = static_cast<R>(rules.classes);
+    if constexpr (weighted)
+      if (rules.smoothing > R(0))
+        weight_sum = team.reduce(
+            fold::Sum<T>{}, [=](R, std::int64_t c) LOCUS_INLINED { return r.weight(c); }, values);
+    const R share = hard + soft * weight_sum;
+    team.store(
+        out,
+        [=](R v, std::int64_t c) LOCUS_INLINED {
+          return share * math::exp_of_negative((v - largest) - log_sum) - (c == label ? hard : R(0)) -
+                 soft * r.weight(c);
+        },
+        values);
   }
 };
 
