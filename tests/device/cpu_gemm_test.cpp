@@ -1,6 +1,7 @@
 #include <locus/device/cpu/gemm.hpp>
 
 #include <doctest/doctest.h>
+#include <support/skip.hpp>
 
 #include <cmath>
 #include <cstring>
@@ -160,6 +161,57 @@ void check(Case shape, Layout a_layout, Layout b_layout, Layout c_layout, bool w
 }
 
 template <class T>
+using KernelsOf = cpu::detail::KernelSet<compute_t<T>>;
+
+/// Puts other kernels in use, and those that were in use back.
+template <class T>
+struct InUse {
+  const KernelsOf<T>* before = cpu::detail::kernels_in_use<T>();
+  InUse() = default;
+  explicit InUse(const KernelsOf<T>* set) { cpu::detail::kernels_in_use<T>() = set; }
+  InUse(const InUse&) = delete;
+  InUse& operator=(const InUse&) = delete;
+  ~InUse() { cpu::detail::kernels_in_use<T>() = before; }
+};
+
+bool multiplies_pairs(const KernelsOf<bfloat16>& set) { return set.pack_pairs != nullptr; }
+/// Those that multiply pairs of bfloat16; null where the processor does not.
+const KernelsOf<bfloat16>* pairs() {
+  const cpu::Isa isa = cpu::Isa::avx512_bf16;
+  return cpu::has_isa(isa) ? cpu::detail::kernels_for<bfloat16>(isa) : nullptr;
+}
+
+/// Root of the mean square, over some sums of so many random products of bfloat16, of the error before it is rounded to
+/// bfloat16, relative to the sum of the products' sizes.
+double error_of_sums(const KernelsOf<bfloat16>& set, std::int64_t depth) {
+  struct Kept {
+    float* sums;
+    [[nodiscard]] bool accumulates() const { return false; }
+    float operator()(float sum, float, std::int64_t row, std::int64_t col) const { return sums[16 * row + col] = sum; }
+  };
+  const InUse<bfloat16> restored(&set);
+  Random random;
+  Matrix<bfloat16> a(16, depth, Layout::rows), b(depth, 16, Layout::rows), c(16, 16, Layout::rows);
+  fill(a, random);
+  fill(b, random);
+  std::vector<float> sums(256);
+  cpu::gemm(a.view(), b.view(), c.ref, Kept{sums.data()});
+  double squares = 0;
+  for (std::int64_t i = 0; i < 16; ++i)
+    for (std::int64_t j = 0; j < 16; ++j) {
+      double sum = 0, size = 0;
+      for (std::int64_t k = 0; k < depth; ++k) {
+        const double product = static_cast<double>(static_cast<float>(a.at(i, k))) * static_cast<float>(b.at(k, j));
+        sum += product;
+        size += std::abs(product);
+      }
+      const double error = (static_cast<double>(sums[static_cast<std::size_t>(16 * i + j)]) - sum) / size;
+      squares += error * error;
+    }
+  return std::sqrt(squares / 256);
+}
+
+template <class T>
 void check_layouts(Case shape) {
   int count = 0;
   for (Layout a : layouts)
@@ -190,11 +242,12 @@ TEST_CASE_TEMPLATE("gemm equals the sum of products, whatever the layouts", T, f
 }
 
 #if defined(__x86_64__)
-TEST_CASE_TEMPLATE("every instruction set that the processor has multiplies right", T, float, double) {
-  const cpu::detail::KernelSet<T>* const best = cpu::detail::kernels_in_use<T>();
-  for (const cpu::detail::KernelSet<T>* set : cpu::detail::available_kernels<T>()) {
-    if (!set) continue;
-    cpu::detail::kernels_in_use<T>() = set;
+TEST_CASE_TEMPLATE("every instruction set that the processor has multiplies right", T, float, double, bfloat16) {
+  const InUse<T> restored;
+  const KernelsOf<T>* before = nullptr;
+  for (const KernelsOf<T>* set : cpu::detail::available_kernels<T>()) {
+    if (!set || set == before) continue;
+    cpu::detail::kernels_in_use<T>() = before = set;
     for (std::int64_t m : {1, 2, 3, 5, 6, 7, 12, 13, 14, 15, 29})
       for (std::int64_t n : {1, 3, 4, 5, 9, 16, 17, 31, 32, 33, 129})
         for (std::int64_t k : {21, 83}) {
@@ -209,9 +262,106 @@ TEST_CASE_TEMPLATE("every instruction set that the processor has multiplies righ
     check<T>({130, 150, 1100}, Layout::rows, Layout::rows, Layout::rows, true, false, true);
     check<T>({230, 250, 300}, Layout::columns, Layout::columns, Layout::padded_columns, false, false, false);
   }
-  cpu::detail::kernels_in_use<T>() = best;
 }
 #endif
+
+TEST_CASE("the level in use decides whether bfloat16, and no other type, is multiplied in pairs") {
+  if (!pairs()) SKIP_TEST("this processor does not multiply pairs of bfloat16");
+  CHECK((cpu::detail::kernels_in_use<bfloat16>() == pairs()) == (cpu::isa() == cpu::Isa::avx512_bf16));
+  CHECK(multiplies_pairs(*pairs()));
+  CHECK(!multiplies_pairs(*cpu::detail::kernels_for<bfloat16>(cpu::Isa::avx512)));
+  CHECK(!multiplies_pairs(*cpu::detail::kernels_for<half>(cpu::Isa::avx512_bf16)));
+  CHECK(!multiplies_pairs(*cpu::detail::kernels_for<float>(cpu::Isa::avx512_bf16)));
+}
+
+TEST_CASE("pairs of bfloat16: sizes around tiles and vectors, odd depths, blocks of depth") {
+  if (!pairs()) SKIP_TEST("this processor does not multiply pairs of bfloat16");
+  const InUse<bfloat16> restored(pairs());
+  int count = 0;
+  for (std::int64_t m : {1, 2, 13, 14, 15, 16, 28, 29})
+    for (std::int64_t n : {1, 15, 16, 17, 31, 32, 33, 65})
+      for (std::int64_t k : {1, 2, 3, 31, 32, 33, 64, 65}) {
+        check<bfloat16>({m, n, k}, layouts[count % 7], layouts[count / 7 % 7], layouts[count % 5], count % 3 == 0,
+                        count % 2 == 0, count % 5 < 2);
+        ++count;
+      }
+  for (std::int64_t k : {1024, 1025, 2049, 3074})
+    check<bfloat16>({30, 33, k}, layouts[k % 5], layouts[k / 5 % 5], Layout::rows, false, false, k % 2 == 0);
+  check_layouts<bfloat16>({3, 17, 1027});
+  check<bfloat16>({1010, 20, 1027}, Layout::rows, Layout::columns, Layout::rows, true, true, true);
+  check<bfloat16>({20, 1030, 1027}, Layout::columns, Layout::rows, Layout::rows, false, false, false);
+}
+
+TEST_CASE("pairs of bfloat16 are summed as accurately as one by one, but for blocks of depth of twice the length") {
+  if (!pairs()) SKIP_TEST("this processor does not multiply pairs of bfloat16");
+  for (const std::int64_t depth : {100, 1024, 4096, 65536}) {
+    const double one_by_one = error_of_sums(*cpu::detail::kernels_for<bfloat16>(cpu::Isa::avx512), depth);
+    const double in_pairs = error_of_sums(*pairs(), depth);
+    CAPTURE(depth);
+    CHECK(in_pairs > 0);  // both round
+    CHECK(in_pairs <= 2.5 * one_by_one);
+    CHECK(in_pairs <= 0x1p-24);
+  }
+}
+
+TEST_CASE("bfloat16: NaN and infinity reach the sums that they belong to, and no others") {
+  const InUse<bfloat16> restored;
+  const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  for (const KernelsOf<bfloat16>* set : cpu::detail::available_kernels<bfloat16>()) {
+    if (!set) continue;
+    cpu::detail::kernels_in_use<bfloat16>() = set;
+    for (const std::int64_t k : {1, 2, 5, 33, 67})
+      for (const Layout layout : {Layout::rows, Layout::columns, Layout::scattered}) {
+        Matrix<bfloat16> a(17, k, layout), b(k, 35, layout), c(17, 35, Layout::rows);
+        a.memory.assign(a.memory.size(), bfloat16(1.f));
+        b.memory.assign(b.memory.size(), bfloat16(0.25f));
+        a.at(2, k - 1) = bfloat16(nan);
+        a.at(5, 0) = bfloat16(inf);
+        a.at(16, k - 1) = bfloat16(-inf);
+        b.at(0, 34) = bfloat16(-inf);
+        b.at(k - 1, 7) = bfloat16(nan);
+        b.at(k - 1, 8) = bfloat16(0.f);
+        cpu::gemm(a.view(), b.view(), c.ref, Epilogue<bfloat16, Identity>{});
+        bool right = true;
+        for (std::int64_t i = 0; i < 17; ++i)
+          for (std::int64_t j = 0; j < 35; ++j) {
+            float sum = 0;
+            for (std::int64_t at = 0; at < k; ++at)
+              sum += static_cast<float>(a.at(i, at)) * static_cast<float>(b.at(at, j));
+            const float expected = static_cast<float>(bfloat16(sum)), given = static_cast<float>(c.at(i, j));
+            right = right && (std::isnan(expected) ? std::isnan(given) : given == expected);
+          }
+        CAPTURE(k);
+        CHECK(right);
+      }
+  }
+}
+
+TEST_CASE("bfloat16: denormals count, except in pairs, where they are zeros") {
+  const InUse<bfloat16> restored;
+  for (const KernelsOf<bfloat16>* set : cpu::detail::available_kernels<bfloat16>()) {
+    if (!set) continue;
+    cpu::detail::kernels_in_use<bfloat16>() = set;
+    const auto dot = [](float x, float y) {
+      Matrix<bfloat16> a(1, 1, Layout::rows), b(1, 1, Layout::rows), c(1, 1, Layout::rows);
+      a.memory[0] = bfloat16(x), b.memory[0] = bfloat16(y);
+      cpu::gemm(a.view(), b.view(), c.ref, Epilogue<bfloat16, Identity>{});
+      return static_cast<float>(c.memory[0]);
+    };
+    const float inf = std::numeric_limits<float>::infinity();
+    CHECK(dot(0x1p-126f, 0x1p100f) == 0x1p-26f);
+    CHECK(dot(0x1p-60f, 0x1p-66f) == 0x1p-126f);
+    if (multiplies_pairs(*set)) {
+      CHECK(dot(0x1p-127f, 0x1p100f) == 0);
+      CHECK(dot(0x1p-60f, 0x1p-67f) == 0);
+      CHECK(std::isnan(dot(0x1p-127f, inf)));
+    } else {
+      CHECK(dot(0x1p-127f, 0x1p100f) == 0x1p-27f);
+      CHECK(dot(0x1p-60f, 0x1p-67f) == 0x1p-127f);
+      CHECK(dot(0x1p-127f, inf) == inf);
+    }
+  }
+}
 
 TEST_CASE("after the first product of a shape, packing allocates nothing") {
   const int threads = cpu::max_threads();
@@ -321,37 +471,37 @@ TEST_CASE("operands that do not fit are refused by name") {
                        doctest::Contains("(3, 4) x (5, 2) -> (3, 2)"), ShapeError);
 }
 
-TEST_CASE("a batch is its products one by one, operands shared where the stride is 0") {
+TEST_CASE_TEMPLATE("a batch is its products one by one, operands shared where the stride is 0", T, float, bfloat16) {
   Random random;
-  Matrix<float> a(6 * 9, 11, Layout::rows), b(11, 8, Layout::rows), c(6 * 9, 8, Layout::rows), one(9, 8, Layout::rows);
+  Matrix<T> a(6 * 9, 11, Layout::rows), b(11, 8, Layout::rows), c(6 * 9, 8, Layout::rows), one(9, 8, Layout::rows);
   fill(a, random);
   fill(b, random);
-  MatrixRef<const float> a_ref = a.view();
-  MatrixRef<float> c_ref = c.ref;
+  MatrixRef<const T> a_ref = a.view();
+  MatrixRef<T> c_ref = c.ref;
   a_ref.rows = c_ref.rows = 9;
-  cpu::gemm({6, 9 * 11, 0, 9 * 8}, a_ref, b.view(), c_ref, Epilogue<float, Identity>{});
+  cpu::gemm({6, 9 * 11, 0, 9 * 8}, a_ref, b.view(), c_ref, Epilogue<T, Identity>{});
   for (std::int64_t i = 0; i < 6; ++i) {
-    MatrixRef<const float> part = a_ref;
+    MatrixRef<const T> part = a_ref;
     part.data += i * 9 * 11;
-    cpu::gemm(part, b.view(), one.ref, Epilogue<float, Identity>{});
-    CHECK(std::memcmp(one.memory.data(), c.memory.data() + i * 72, sizeof(float) * 72) == 0);
+    cpu::gemm(part, b.view(), one.ref, Epilogue<T, Identity>{});
+    CHECK(std::memcmp(one.memory.data(), c.memory.data() + i * 72, sizeof(T) * 72) == 0);
   }
-  cpu::gemm({0, 0, 0, 0}, a_ref, b.view(), c_ref, Epilogue<float, Identity>{});
+  cpu::gemm({0, 0, 0, 0}, a_ref, b.view(), c_ref, Epilogue<T, Identity>{});
 }
 
-TEST_CASE("the number of threads changes no bit of the result") {
+TEST_CASE_TEMPLATE("the number of threads changes no bit of the result", T, float, bfloat16) {
   const int threads = cpu::max_threads();
   for (const Case shape : {Case{100, 32, 784}, Case{32, 784, 100}, Case{301, 503, 700}, Case{64, 64, 5000},
                            Case{700, 5, 900}, Case{3, 901, 700}, Case{257, 65, 300}}) {
     Random random;
-    Matrix<float> a(shape.m, shape.k, Layout::rows), b(shape.k, shape.n, Layout::columns);
-    Matrix<float> one(shape.m, shape.n, Layout::rows), two = one, five = one;
+    Matrix<T> a(shape.m, shape.k, Layout::rows), b(shape.k, shape.n, Layout::columns);
+    Matrix<T> one(shape.m, shape.n, Layout::rows), two = one, five = one;
     fill(a, random);
     fill(b, random);
-    const auto product = [&](int count, Matrix<float>& c) {
+    const auto product = [&](int count, Matrix<T>& c) {
       c.ref.data = c.memory.data();
       cpu::set_max_threads(count);
-      cpu::gemm(a.view(), b.view(), c.ref, Epilogue<float, Identity>{});
+      cpu::gemm(a.view(), b.view(), c.ref, Epilogue<T, Identity>{});
     };
     product(1, one);
     product(2, two);
@@ -362,17 +512,16 @@ TEST_CASE("the number of threads changes no bit of the result") {
   cpu::set_max_threads(threads);
 }
 
-TEST_CASE("threads share a batch of small products") {
+TEST_CASE_TEMPLATE("threads share a batch of small products", T, float, bfloat16) {
   const int threads = cpu::max_threads();
   Random random;
-  Matrix<float> a(300 * 16, 20, Layout::rows), b(300 * 20, 17, Layout::rows), one(300 * 16, 17, Layout::rows),
-      two = one;
+  Matrix<T> a(300 * 16, 20, Layout::rows), b(300 * 20, 17, Layout::rows), one(300 * 16, 17, Layout::rows), two = one;
   fill(a, random);
   fill(b, random);
-  const auto product = [&](int count, Matrix<float>& c) {
+  const auto product = [&](int count, Matrix<T>& c) {
     cpu::set_max_threads(count);
     cpu::gemm({300, 16 * 20, 20 * 17, 16 * 17}, {a.memory.data(), 16, 20, 20, 1}, {b.memory.data(), 20, 17, 17, 1},
-              MatrixRef<float>{c.memory.data(), 16, 17, 17, 1}, Epilogue<float, Relu>{});
+              MatrixRef<T>{c.memory.data(), 16, 17, 17, 1}, Epilogue<T, Relu>{});
   };
   product(1, one);
   product(3, two);

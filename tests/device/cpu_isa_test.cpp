@@ -13,7 +13,7 @@ namespace {
 /// The instruction sets that this program can use here.
 std::vector<cpu::Isa> available() {
   std::vector<cpu::Isa> found;
-  for (const cpu::Isa isa : {cpu::Isa::generic, cpu::Isa::avx2, cpu::Isa::avx512})
+  for (const cpu::Isa isa : cpu::every_isa)
     if (cpu::has_isa(isa)) found.push_back(isa);
   return found;
 }
@@ -88,9 +88,9 @@ TEST_CASE("the best instruction set that the processor has is in use, or the one
 
 TEST_CASE("an instruction set that is none, or that the program or the processor lacks, is refused") {
   const Restored restored;
-  CHECK(refusal_of("sse9") == "LOCUS_CPU_ISA: \"sse9\"; expected generic, avx2, avx512, or no value");
+  CHECK(refusal_of("sse9") == "LOCUS_CPU_ISA: \"sse9\"; expected generic, avx2, avx512, avx512_bf16, or no value");
   CHECK(cpu::isa() == restored.before);
-  for (const cpu::Isa isa : {cpu::Isa::generic, cpu::Isa::avx2, cpu::Isa::avx512}) {
+  for (const cpu::Isa isa : cpu::every_isa) {
     if (cpu::has_isa(isa)) continue;
     const std::string name(cpu::to_string(isa));
     CHECK(refusal_of(name.c_str()).find(name) != std::string::npos);

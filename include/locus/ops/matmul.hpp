@@ -199,6 +199,8 @@ concept Multipliable = TensorLike<A> && TensorLike<B> && Combinable<A, B> && !st
 /// shape: (..., m, k) x (..., k, n) -> (..., m, n)     gradient: g b^T and a^T g, summed over what was repeated
 /// cost:  one launch, and one for each gradient plus one where a batch was repeated; one per outer index instead where
 ///        batch dimensions do not merge into one, as those of a transposed batch
+/// half and bfloat16 are summed in float. On Cpu with AVX-512 BF16, denormal bfloat16 and denormal sums of products
+/// (below 2^-126) count as zeros, in linear layers, too.
 /// throws ShapeError naming both shapes
 template <class A, class B>
   requires detail::Multipliable<A, B>

@@ -62,9 +62,11 @@ LOCUS_VECTORIZED void finish_rows(const GemmCall<T>& call, const SumTile<compute
   }
 }
 
-/// Whether an activation takes so much longer than a load that its loop is worth compiling for each instruction set.
-template <class A>
-inline constexpr bool is_costly = !requires { A::is_identity; } && !requires { A::is_relu; };
+/// Whether an activation, or the conversion behind it, takes so much longer than a load that its loop is worth
+/// compiling for each instruction set.
+template <class T, class A>
+inline constexpr bool is_costly = is_16_bit_float<T> || (
+                                                            !requires { A::is_identity; } && !requires { A::is_relu; });
 
 /// sums += bias
 template <class T>
@@ -78,11 +80,11 @@ LOCUS_VECTORIZED [[gnu::noinline]] void add_bias(const SumTile<compute_t<T>>& ti
 /// c = activation(sums) over such a tile
 template <class T, class A>
 LOCUS_FN void activate_rows(T* c, std::int64_t c_stride, const SumTile<compute_t<T>>& tile, A activation) {
-  for (std::int64_t i = 0; i < tile.rows; ++i) {
-    const compute_t<T>* const sums = tile.data + i * tile.stride;
-    T* const row = c + i * c_stride;
+  const std::int64_t rows = tile.rows, cols = tile.cols, stride = tile.stride;
+  const compute_t<T>* sums = tile.data;
+  for (std::int64_t i = 0; i < rows; ++i, sums += stride, c += c_stride) {
     LOCUS_NO_OVERLAP
-    for (std::int64_t j = 0; j < tile.cols; ++j) row[j] = from_register<T>(activation(sums[j]));
+    for (std::int64_t j = 0; j < cols; ++j) c[j] = from_register<T>(activation(sums[j]));
   }
 }
 
@@ -91,7 +93,7 @@ void finish_dense(const GemmCall<T>& call, const SumTile<compute_t<T>>& tile, co
   finish_rows<T>(call, tile, epilogue);
 }
 template <class T, class A>
-  requires is_costly<A>
+  requires is_costly<T, A>
 void finish_dense(const GemmCall<T>& call, const SumTile<compute_t<T>>& tile, const Epilogue<T, A>& epilogue) {
   if (epilogue.bias) add_bias<T>(tile, epilogue.bias);
   T* const c = call.c.data + tile.row * call.c.row_stride + tile.col;
@@ -208,7 +210,8 @@ void multiply(const GemmBatch& batch, const GemmCall<T>& call) {
 /// Every product of a batch: c(i, j) = epilogue(sum over k of a(i, k) * b(k, j), previous c(i, j) or 0, i, j); c is
 /// read only where the epilogue accumulates. Operands may have any strides; c must not overlap a or b. An empty k gives
 /// a sum of 0. half and bfloat16 are summed in float, integers wrap around. Results do not depend on the number of
-/// threads. throws ShapeError unless the extents fit
+/// threads. With Isa::avx512_bf16, bfloat16 and sums of theirs below 2^-126 count as zeros.
+/// throws ShapeError unless the extents fit
 template <class T, class E>
 void gemm(const GemmBatch& batch, MatrixRef<const std::type_identity_t<T>> a,
           MatrixRef<const std::type_identity_t<T>> b, MatrixRef<T> c, const E& epilogue) {

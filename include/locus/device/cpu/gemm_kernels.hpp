@@ -2,6 +2,7 @@
 // The innermost loops of a matrix product, chosen at run time by what the processor can do: a program built with plain
 // -O2 uses AVX-512 or AVX2 where it runs on them.
 
+#include <locus/core/dtype.hpp>
 #include <locus/device/cpu/isa.hpp>
 
 #include <array>
@@ -59,7 +60,16 @@ struct DotProducts {
   bool accumulate;
 };
 
-/// The loops of one instruction set for one element type.
+/// Vectors to lay side by side: element (lane, k) is data[lane * lane_stride + k * depth_stride].
+template <class T>
+struct PackSource {
+  const T* data;
+  std::int64_t lanes, lane_stride;
+  std::int64_t readable_lanes;  ///< at least `lanes`; those beyond belong to others
+  std::int64_t depth, depth_stride;
+};
+
+/// The loops of one instruction set for one type of sums.
 template <class T>
 struct KernelSet {
   int lanes;     ///< elements of a vector register; a tile is one or two of them wide
@@ -71,6 +81,9 @@ struct KernelSet {
   void (*transpose_block)(const T*, std::int64_t, int, T*, std::int64_t);
   void (*copy_rows)(const RowCopy<T>&);
   void (*multiply_vectors)(const DotProducts<T>&);
+  /// Where tiles multiply pairs of bfloat16, two elements of the depth that share a lane: packs them so; otherwise
+  /// null.
+  void (*pack_pairs)(const PackSource<bfloat16>&, std::int64_t width, T* target);
 };
 
 #if defined(__x86_64__)
@@ -79,6 +92,7 @@ struct KernelSet {
 #define LOCUS_KERNEL_BYTES 64
 #define LOCUS_KERNEL_ROWS 14
 #include <locus/device/cpu/gemm_kernel.inc>
+#include <locus/device/cpu/gemm_kernel_bfloat16.inc>
 
 #if !(defined(__AVX512F__) && defined(__AVX512DQ__))
 #define LOCUS_KERNEL_SET avx2
@@ -101,33 +115,38 @@ struct KernelSet {
 #include <locus/device/cpu/gemm_kernel.inc>
 #endif
 
-/// The set of an instruction set; null where this program has none.
+/// The set with which an instruction set multiplies elements of type T; null where this program has none.
 template <class T>
-[[nodiscard]] const KernelSet<T>* kernels_for([[maybe_unused]] Isa isa) {
+[[nodiscard]] const KernelSet<compute_t<T>>* kernels_for([[maybe_unused]] Isa isa) {
+  using R = compute_t<T>;
 #if defined(__x86_64__)
-  if (isa == Isa::avx512) return &avx512::kernel_set<T>();
+  if constexpr (std::is_same_v<T, bfloat16>)
+    if (isa == Isa::avx512_bf16) return &avx512_bf16::kernel_set<R>();
+  if (isa >= Isa::avx512) return &avx512::kernel_set<R>();
 #if !(defined(__AVX512F__) && defined(__AVX512DQ__))
-  if (isa == Isa::avx2) return &avx2::kernel_set<T>();
+  if (isa == Isa::avx2) return &avx2::kernel_set<R>();
 #endif
 #endif
 #if !(defined(__x86_64__) && defined(__AVX2__) && defined(__FMA__))
-  return &portable::kernel_set<T>();
+  return &portable::kernel_set<R>();
 #else
   return nullptr;
 #endif
 }
 
-/// The sets that this processor can run, best first; null for the others.
+/// The sets that this processor can run for elements of type T, by instruction set; null for the others.
 template <class T>
-[[nodiscard]] std::array<const KernelSet<T>*, 3> available_kernels() {
-  const auto kernels = [](Isa isa) { return has_isa(isa) ? kernels_for<T>(isa) : nullptr; };
-  return {kernels(Isa::avx512), kernels(Isa::avx2), kernels(Isa::generic)};
+[[nodiscard]] std::array<const KernelSet<compute_t<T>>*, isa_count> available_kernels() {
+  std::array<const KernelSet<compute_t<T>>*, isa_count> kernels{};
+  for (const Isa isa : every_isa)
+    if (has_isa(isa)) kernels[static_cast<std::size_t>(isa)] = kernels_for<T>(isa);
+  return kernels;
 }
 
 /// The set in use, at first that of isa(); a test points it elsewhere.
 template <class T>
-[[nodiscard]] const KernelSet<T>*& kernels_in_use() {
-  static const KernelSet<T>* in_use = kernels_for<T>(isa());
+[[nodiscard]] const KernelSet<compute_t<T>>*& kernels_in_use() {
+  static const KernelSet<compute_t<T>>* in_use = kernels_for<T>(isa());
   return in_use;
 }
 

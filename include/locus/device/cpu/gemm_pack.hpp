@@ -18,15 +18,6 @@ struct GemmScratch {
   Scratch left, right, sums, tile, converted;
 };
 
-/// Vectors to lay side by side: element (lane, k) is data[lane * lane_stride + k * depth_stride].
-template <class T>
-struct PackSource {
-  const T* data;
-  std::int64_t lanes, lane_stride;
-  std::int64_t readable_lanes;  ///< at least `lanes`; those beyond belong to others
-  std::int64_t depth, depth_stride;
-};
-
 /// to(i, j) = from(i, j), as registers see it; strides are those of the rows.
 template <class T>
 LOCUS_FN void convert_rows(const T* from, std::int64_t from_stride, compute_t<T>* to, std::int64_t to_stride,
@@ -37,12 +28,14 @@ LOCUS_FN void convert_rows(const T* from, std::int64_t from_stride, compute_t<T>
   }
 }
 
-/// target[k * width + lane] = element (lane, k). Lanes from source.lanes up to width become zero or repeat others.
-/// May write one vector register beyond the end of the target.
+/// target[k * width + lane] = element (lane, k), or, in pairs, elements (lane, 2 * k) and (lane, 2 * k + 1). Lanes from
+/// source.lanes up to width become zero or repeat others. May write one vector register beyond the end of the target.
 template <class T>
 void pack(const KernelSet<compute_t<T>>& kernels, const PackSource<T>& source, std::int64_t width,
           compute_t<T>* target) {
   using R = compute_t<T>;
+  if constexpr (std::is_same_v<T, bfloat16>)
+    if (kernels.pack_pairs) return kernels.pack_pairs(source, width, target);
   const std::int64_t side = kernels.lanes;
   std::int64_t first = 0;  // of the depth not yet packed
   if (source.lane_stride == 1) {

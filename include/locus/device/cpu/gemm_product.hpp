@@ -153,7 +153,7 @@ class Product {
  public:
   explicit Product(const GemmCall<T>& call)
       : call_(call),
-        kernels_(*kernels_in_use<R>()),
+        kernels_(*kernels_in_use<T>()),
         tile_cols_(2 * kernels_.lanes),
         m_(call.c.rows),
         n_(call.c.cols),
@@ -165,8 +165,8 @@ class Product {
     const bool small = work <= direct_work || m_ <= kernels_.max_rows || k_ * n_ <= most_right;
     packs_right_ = converts || call_.b.col_stride != 1 || !small;
     packs_left_ = converts || (n_ > direct_columns && !small);
-    const std::int64_t most_depth = packs_left_ ? 512 : 1024;
-    depth_block_ = k_ <= most_depth ? k_ : ceil_div(k_, ceil_div(k_, most_depth));
+    const std::int64_t most_depth = packs_left_ ? 512 * per_lane() : 1024;
+    depth_block_ = k_ <= most_depth ? k_ : round_up(ceil_div(k_, ceil_div(k_, most_depth)), per_lane());
     if constexpr (!converts) sums_in_c_ = call_.c.col_stride == 1 && (call_.plain || !call_.accumulates);
     choose_grid(work);
   }
@@ -206,6 +206,14 @@ class Product {
   [[nodiscard]] bool fills_tile(std::int64_t width) const { return kernels_.masks || width == padded(width); }
   [[nodiscard]] std::int64_t padded(std::int64_t width) const { return round_up(width, kernels_.lanes); }
 
+  /// Elements of the depth that share a lane of packed operands.
+  [[nodiscard]] std::int64_t per_lane() const {
+    if constexpr (std::is_same_v<T, bfloat16>) return kernels_.pack_pairs ? 2 : 1;
+    else return 1;
+  }
+  /// Packed lanes for so much of the depth.
+  [[nodiscard]] std::int64_t packed(std::int64_t depth) const { return per_lane() == 1 ? depth : (depth + 1) / 2; }
+
   /// The grid of threads over c for which the largest part is smallest.
   void choose_grid(double work) {
     if (work < shared_work) return;
@@ -231,7 +239,7 @@ class Product {
 
   /// Columns of b that stay in the second-level cache: whole tiles, or all that there are.
   [[nodiscard]] std::int64_t cached_columns(Range cols) const {
-    const std::int64_t bytes = (depth_block_ + 1) * static_cast<std::int64_t>(sizeof(R));
+    const std::int64_t bytes = (packed(depth_block_) + 1) * static_cast<std::int64_t>(sizeof(R));
     if (cols.size() * bytes <= cached_bytes) return cols.size();
     const std::int64_t fitting = cached_bytes / bytes;
     return fitting < tile_cols_ ? tile_cols_ : fitting / tile_cols_ * tile_cols_;
@@ -244,7 +252,7 @@ class Product {
     Block block{rows, cols, {0, depth_block_}, nullptr, nullptr, nullptr, nullptr, 0, cols.begin};
     block.sums_stride = round_up(cols.size(), tile_cols_);
     if (packs_left_) block.left = scratch.left.reserve<R>(panels.count() * panel_size());
-    block.right = scratch.right.reserve<R>(round_up(smaller(width, cols.size()), tile_cols_) * depth_block_);
+    block.right = scratch.right.reserve<R>(round_up(smaller(width, cols.size()), tile_cols_) * packed(depth_block_));
     block.tile = scratch.tile.reserve<R>(kernels_.max_rows * tile_stride());
     if (keeps_sums()) block.sums = scratch.sums.reserve<R>(rows.size() * block.sums_stride);
     std::int64_t k = 0;
@@ -264,8 +272,8 @@ class Product {
     } while (k < k_);
   }
 
-  /// Calls pack_strip(strip, first, depth) for all of them. Where the lanes of all lie side by side in memory, strips
-  /// take turns, so that a line or a page is read once.
+  /// Calls pack_strip(strip, first, depth) for all of them, at an even `first`. Where the lanes of all lie side by side
+  /// in memory, strips take turns, so that a line or a page is read once.
   template <class F>
   static void pack_by_turns(std::int64_t strips, std::int64_t depth, bool side_by_side, const F& pack_strip) {
     const std::int64_t step = side_by_side ? 8 : depth;
@@ -276,20 +284,20 @@ class Product {
   void pack_right(const Block& block) const {
     const std::int64_t width = block.cols.size(), tiles = ceil_div(width, tile_cols_);
     if (reads_in_place(smaller(width, tile_cols_)) && reads_in_place(width - (tiles - 1) * tile_cols_)) return;
-    pack_by_turns(tiles, block.depth.size(), call_.b.col_stride == 1,
-                  [&](std::int64_t tile, std::int64_t first, std::int64_t depth) {
-                    const std::int64_t col = tile * tile_cols_, lanes = smaller(tile_cols_, width - col);
-                    if (reads_in_place(lanes)) return;
-                    const T* const from = call_.b.data + (block.cols.begin + col) * call_.b.col_stride +
-                                          (block.depth.begin + first) * call_.b.row_stride;
-                    pack<T>(kernels_,
-                            {from, lanes, call_.b.col_stride, n_ - block.cols.begin - col, depth, call_.b.row_stride},
-                            padded(lanes), block.right + col * block.depth.size() + first * padded(lanes));
-                  });
+    pack_by_turns(
+        tiles, block.depth.size(), call_.b.col_stride == 1,
+        [&](std::int64_t tile, std::int64_t first, std::int64_t depth) {
+          const std::int64_t col = tile * tile_cols_, lanes = smaller(tile_cols_, width - col);
+          if (reads_in_place(lanes)) return;
+          const T* const from = call_.b.data + (block.cols.begin + col) * call_.b.col_stride +
+                                (block.depth.begin + first) * call_.b.row_stride;
+          pack<T>(kernels_, {from, lanes, call_.b.col_stride, n_ - block.cols.begin - col, depth, call_.b.row_stride},
+                  padded(lanes), block.right + col * packed(block.depth.size()) + packed(first) * padded(lanes));
+        });
   }
 
   /// Of a packed panel, with room for what packing writes beyond its end.
-  [[nodiscard]] std::int64_t panel_size() const { return kernels_.max_rows * depth_block_ + kernels_.lanes; }
+  [[nodiscard]] std::int64_t panel_size() const { return kernels_.max_rows * packed(depth_block_) + kernels_.lanes; }
 
   /// Packs the panels from this one on, which begins at this row, as many as are packed together.
   void pack_left(const Block& block, const RowPanels& panels, std::int64_t index, std::int64_t row) const {
@@ -306,13 +314,13 @@ class Product {
                                           (block.depth.begin + first) * call_.a.col_stride;
                     pack<T>(kernels_,
                             {from, panel.rows, call_.a.row_stride, m_ - panel.first, depth, call_.a.col_stride},
-                            panel.rows, block.left + (index + i) * panel_size() + first * panel.rows);
+                            panel.rows, block.left + (index + i) * panel_size() + packed(first) * panel.rows);
                   });
   }
 
   void multiply_panel(const Block& block, const RowPanel& panel, std::int64_t index) const {
     TileProduct<R> product{};
-    product.depth = block.depth.size();
+    product.depth = packed(block.depth.size());
     if (packs_left_) {
       product.left = block.left + index * panel_size(), product.left_row = 1, product.left_depth = panel.rows;
     } else if constexpr (!converts) {

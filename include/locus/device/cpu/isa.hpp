@@ -1,6 +1,7 @@
 #pragma once
 // Instruction sets, chosen at run time: a program built with plain -O2 has its loops for AVX2 and AVX-512, too, and
-// uses the best that the processor can do. A program built for AVX-512 has them once.
+// uses the best that the processor can do. A program built for AVX-512 has them once. Products of bfloat16 have a level
+// of their own above it, which every program chooses when it runs.
 
 #include <locus/core/atomic.hpp>
 #include <locus/core/check.hpp>
@@ -13,7 +14,9 @@
 #else
 #define LOCUS_WIDE_VECTORS
 #endif
-#define LOCUS_AVX512 __attribute__((target("avx512f,avx512dq,avx512vl,avx512bw,avx2,fma") LOCUS_WIDE_VECTORS))
+#define LOCUS_AVX512_TARGET "avx512f,avx512dq,avx512vl,avx512bw,avx2,fma"
+#define LOCUS_AVX512 __attribute__((target(LOCUS_AVX512_TARGET) LOCUS_WIDE_VECTORS))
+#define LOCUS_AVX512_BF16 __attribute__((target("avx512bf16," LOCUS_AVX512_TARGET) LOCUS_WIDE_VECTORS))
 #define LOCUS_AVX2 __attribute__((target("avx2,fma")))
 
 /// g++ takes the flags of floating-point arithmetic from what is inlined into a function that has none of its own, and
@@ -30,14 +33,18 @@ namespace locus::inline LOCUS_ABI {
 namespace cpu {
 
 /// Instruction sets of x86-64, each with all of those before it; `generic` is whatever the program is compiled for, and
-/// all there is on other processors.
-enum class Isa : int { generic, avx2, avx512 };
+/// all there is on other processors. Loops know of no more than avx512; avx512_bf16 multiplies bfloat16 by an
+/// instruction of its own.
+enum class Isa : int { generic, avx2, avx512, avx512_bf16 };
+inline constexpr int isa_count = 4;
+inline constexpr Isa every_isa[isa_count] = {Isa::generic, Isa::avx2, Isa::avx512, Isa::avx512_bf16};
 
 [[nodiscard]] constexpr std::string_view to_string(Isa isa) {
-  return isa == Isa::avx512 ? "avx512" : isa == Isa::avx2 ? "avx2" : "generic";
+  constexpr std::string_view names[isa_count] = {"generic", "avx2", "avx512", "avx512_bf16"};
+  return names[static_cast<int>(isa)];
 }
 
-/// What the program is compiled for: less is not to be had.
+/// What the program's loops are compiled for: less is not to be had.
 #if defined(__AVX512F__) && defined(__AVX512DQ__)
 inline constexpr Isa lowest_isa = Isa::avx512;
 #elif defined(__AVX2__) && defined(__FMA__)
@@ -53,8 +60,10 @@ inline constexpr Isa lowest_isa = Isa::generic;
   __builtin_cpu_init();
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   if (isa == Isa::avx2 || !avx2) return avx2;
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
+  const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+                      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
+  if (isa == Isa::avx512 || !avx512) return avx512;
+  return __builtin_cpu_supports("avx512bf16");
 #else
   return false;
 #endif
@@ -62,7 +71,10 @@ inline constexpr Isa lowest_isa = Isa::generic;
 
 /// The best of them.
 [[nodiscard]] inline Isa best_isa() {
-  return has_isa(Isa::avx512) ? Isa::avx512 : has_isa(Isa::avx2) ? Isa::avx2 : lowest_isa;
+  Isa best = lowest_isa;
+  for (const Isa isa : every_isa)
+    if (has_isa(isa)) best = isa;
+  return best;
 }
 
 namespace detail {
@@ -71,7 +83,7 @@ inline Atomic<int> isa_in_use{isa_unknown};
 
 /// throws ArgumentError unless this program can use it on this processor
 [[nodiscard]] LOCUS_COLD inline Isa checked_isa(std::string_view text) {
-  for (const Isa isa : {Isa::generic, Isa::avx2, Isa::avx512}) {
+  for (const Isa isa : every_isa) {
     if (text != to_string(isa)) continue;
     if (has_isa(isa)) return isa;
     if (isa < lowest_isa)
@@ -80,7 +92,7 @@ inline Atomic<int> isa_in_use{isa_unknown};
     fail<ArgumentError>({"LOCUS_CPU_ISA: this processor lacks ", text, "; expected ", to_string(best_isa()),
                          " or less, or no value, which chooses the best"});
   }
-  fail<ArgumentError>({"LOCUS_CPU_ISA: \"", text, "\"; expected generic, avx2, avx512, or no value"});
+  fail<ArgumentError>({"LOCUS_CPU_ISA: \"", text, "\"; expected generic, avx2, avx512, avx512_bf16, or no value"});
 }
 
 LOCUS_COLD inline Isa choose_isa() {
@@ -114,7 +126,7 @@ struct Versions<loop> {
   LOCUS_FN static R call(A... a) {
 #if defined(__x86_64__)
     if constexpr (lowest_isa < Isa::avx512)
-      if (isa() == Isa::avx512) return avx512(a...);
+      if (isa() >= Isa::avx512) return avx512(a...);
     if constexpr (lowest_isa < Isa::avx2) {
       if (isa() == Isa::avx2) return avx2(a...);
       return scalar(a...);
