@@ -32,7 +32,7 @@ import cpu_dry_run  # noqa: E402
 import cpu_programs  # noqa: E402
 import cpu_training  # noqa: E402
 import cpu_workloads  # noqa: E402
-from cpu_programs import ANYWHERE, OURS, say  # noqa: E402
+from cpu_programs import ANYWHERE, BY_FLOAT, OURS, say  # noqa: E402
 
 PARTS = (*cpu_workloads.PARTS, "training")
 LONG, AT_LEAST = 10.0, 3  # a workload whose turns take so many seconds has only so many turns
@@ -45,19 +45,19 @@ def rounded(seconds):
 class Player:
     """A program with a number of threads, and the times of its turns at a workload."""
 
-    def __init__(self, command, name, threads, options):
-        self.threads = threads
+    def __init__(self, command, program, threads, options):
+        name, self.threads, self.only = program.name, threads, program.only
         clock = {"BENCHMARK_CLOCK": "processor"} if options.processor_time else {}
         self.server = alternate.Server([command], f"{name} with {threads} thread{'s' * (threads > 1)}", environment={
-            **cpu_programs.settings(threads, options.seed), **clock, "BENCHMARK_SAMPLE_SECONDS": str(options.sample_seconds)})
-        self.name = name if name in (OURS, ANYWHERE) else self.server.hello["library"]
+            **cpu_programs.settings(threads, options.seed), **clock, **dict(program.environment), "BENCHMARK_SAMPLE_SECONDS": str(options.sample_seconds)})
+        self.name = name if name in (OURS, ANYWHERE, BY_FLOAT) else self.server.hello["library"]
         self.times, self.error, self.problem = [], 0.0, None
 
     def line_for(self, work):
         """What to ask it for; None for what it does not do. memcpy moves as many bytes as the workload."""
         if self.name == "memcpy":
             return f"copy {int(work.bytes / 8)}" if work.bytes else None
-        return work.line if work.operation in self.server.hello["operations"] else None
+        return work.line if work.operation in self.server.hello["operations"] and self.only in work.operation else None
 
     def take_turn(self, work):
         line = self.line_for(work)
@@ -117,12 +117,12 @@ def start(programs, part, options):
     """A player for each program of the part and number of threads."""
     players = []
     for program in programs:
-        path = options.programs / f"cpu_{part}" if program.name == OURS and options.programs else \
+        path = options.programs / f"cpu_{part}" if program.name in (OURS, BY_FLOAT) and options.programs else \
             cpu_programs.compiled(program, options.build)
         for threads in options.threads if part in program.threaded else options.threads[:1]:
             try:
                 if path:
-                    players.append(Player(path, program.name, threads, options))
+                    players.append(Player(path, program, threads, options))
             except (alternate.Ended, OSError) as error:
                 say(f"{program.name} is left out: {error}")
                 break

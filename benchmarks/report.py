@@ -22,7 +22,7 @@ from report_plots import OURS  # noqa: E402
 SHOWN = 15  # of the losses, without unfolding
 STYLE = (HERE / "support" / "report.css").read_text()
 TITLES = {"gemm": "Products", "elementwise": "Formulas of elements", "rows": "Rows", "reduce": "Folds", "training": "Training"}
-NOTES = {"gemm": "float32. nn, nt, tn: which operand is given transposed; sizes m, n, k, and how many.",
+NOTES = {"gemm": "float32, bfloat16 where named. nn, nt, tn: which operand is given transposed; sizes m, n, k, and how many.",
          "elementwise": "float32, elements, or rows and columns. memcpy: the copy of as many bytes.",
          "rows": "float32, rows and columns. Backward: gradients of all operands, given that of the result.",
          "reduce": "float32, rows and columns. memcpy: the copy of as many bytes, half of them read.",
@@ -157,7 +157,7 @@ def machines(parts):
     rows = []
     for name, report in parts.items():
         e = report["environment"]
-        libraries = sorted({library for work in report["workloads"] for library in work["programs"]} - {OURS, plots.ANYWHERE, "memcpy"})
+        libraries = sorted({library for work in report["workloads"] for library in work["programs"]} - set(plots.NO_LIBRARY))
         rows.append([TITLES[name], e["date"], e["commit"], f"{e['cpu']}, {e['cores']} cores", e["compiler"], ", ".join(libraries),
                      "; ".join(report["left_out"])])
     return table(["", "date", "commit", "processor", "compiler", "peers", "not there"], rows, 9)

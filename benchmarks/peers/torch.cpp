@@ -50,6 +50,21 @@ auto of_matrix(const F& f) {
   return [=](const Work& w) { return computing([f, x = matrix(w, 0)] { return f(x); }); };
 }
 
+/// Into memory that is there, as ours.
+Prepared short_product(const Work& w, bool a_transposed, bool b_transposed) {
+  const std::int64_t m = w.size(0), n = w.size(1), k = w.size(2);
+  const auto operand = [&](std::uint64_t i, std::int64_t rows, std::int64_t cols, bool transposed) {
+    const Tensor x = tensor(w, i, transposed ? at::IntArrayRef{cols, rows} : at::IntArrayRef{rows, cols});
+    return transposed ? x.to(at::kBFloat16).t() : x.to(at::kBFloat16);
+  };
+  const Tensor a = operand(0, m, k, a_transposed), b = operand(1, k, n, b_transposed);
+  const Tensor c = at::empty({m, n}, at::kBFloat16);
+  return computing([=] {
+    Tensor out = c;
+    return at::mm_out(out, a, b);
+  });
+}
+
 Prepared add_vector(const Work& w, at::IntArrayRef shape) {
   return computing([x = matrix(w, 0), v = tensor(w, 1, shape)] { return at::add(x, v); });
 }
@@ -86,6 +101,9 @@ Prepared cross_entropy(const Work& w) {
 
 bench::Operations operations() {
   bench::Operations all;
+  all["gemm_bfloat16_nn"] = [](const Work& w) { return short_product(w, false, false); };
+  all["gemm_bfloat16_nt"] = [](const Work& w) { return short_product(w, false, true); };
+  all["gemm_bfloat16_tn"] = [](const Work& w) { return short_product(w, true, false); };
   all["chain"] = of_two([](auto& a, auto& b) { return at::relu((a + b) * a - b) * 0.5; });
   all["add"] = of_two([](auto& a, auto& b) { return at::add(a, b); });
   all["scaled_add"] = of_two([](auto& a, auto& b) { return at::add(a, b, 1.5); });

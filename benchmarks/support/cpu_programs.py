@@ -1,5 +1,5 @@
-"""The programs that cpu.py lets take turns: ours twice, for the processor at hand and for any, and those of peers, as far
-as these are installed. Each library is a program of its own: two OpenMP runtimes, or threads of OpenBLAS that spin, in
+"""The programs that cpu.py lets take turns: ours twice, for the processor at hand and for any, where the processor has an
+instruction for bfloat16 a third time without it, and those of peers, as far as these are installed. Each library is a program of its own: two OpenMP runtimes, or threads of OpenBLAS that spin, in
 one process would disturb one another."""
 
 import dataclasses
@@ -14,7 +14,7 @@ import time
 BENCHMARKS = pathlib.Path(__file__).resolve().parents[1]
 ROOT = BENCHMARKS.parent
 CXX = os.environ.get("CXX", "g++")
-OURS, ANYWHERE = "Locus", "Locus -O2"
+OURS, ANYWHERE, BY_FLOAT = "Locus", "Locus -O2", "Locus avx512"
 FLAGS = {OURS: ["-O2", "-march=native"], ANYWHERE: ["-O2"]}  # of ours
 PEER_FLAGS = ["-O3", "-march=native"]
 TORCH_MODULE = "import torch; print(torch.__path__[0], torch.__version__, int(torch.compiled_with_cxx11_abi()))"
@@ -26,7 +26,8 @@ def say(text):
 
 @dataclasses.dataclass(frozen=True)
 class Program:
-    """What to compile, and which parts of the benchmark it serves; in those of `threaded`, with each number of threads."""
+    """What to compile, and which parts of the benchmark it serves; in those of `threaded`, with each number of threads. It is
+    asked for operations in whose name `only` is found."""
     name: str
     source: pathlib.Path
     flags: tuple
@@ -34,6 +35,8 @@ class Program:
     standards: tuple = ("c++20",)
     parts: tuple = ()
     threaded: tuple = ()
+    only: str = ""
+    environment: tuple = ()
 
 
 def answer_of(command):
@@ -48,8 +51,11 @@ def answer_of(command):
 def ours(part):
     source = BENCHMARKS / f"cpu_{part}.cpp"
     libraries = ("-lz",) if part == "training" else ()
-    return [Program(name, source, (*flags, "-fopenmp", "-DLOCUS_ZLIB=1", f"-I{ROOT / 'include'}"), libraries,
-                    parts=(part,), threaded=(part,)) for name, flags in FLAGS.items()]
+    found = [Program(name, source, (*flags, "-fopenmp", "-DLOCUS_ZLIB=1", f"-I{ROOT / 'include'}"), libraries,
+                     parts=(part,), threaded=(part,)) for name, flags in FLAGS.items()]
+    if part == "gemm" and "avx512_bf16" in processor()[1]:
+        found.append(dataclasses.replace(found[0], name=BY_FLOAT, only="bfloat16", environment=(("LOCUS_CPU_ISA", "avx512"),)))
+    return found
 
 
 def memcpy():
@@ -94,7 +100,7 @@ def torch_peers(python):
     """The system's libtorch and that of a Python with torch, and what is not there. Neither is compiled with -fopenmp:
     each brings its own runtime."""
     found, missing = [], []
-    sources = ((BENCHMARKS / "peers" / "torch.cpp", ("elementwise", "rows", "reduce")),
+    sources = ((BENCHMARKS / "peers" / "torch.cpp", ("gemm", "elementwise", "rows", "reduce")),
                (BENCHMARKS / "peers" / "torch_mnist.cpp", ("training",)))
     version = pathlib.Path("/usr/include/torch/csrc/api/include/torch/version.h")
     if version.exists():
@@ -124,7 +130,7 @@ def fingerprint(program):
     files = [program.source]
     if "support/host_" in program.source.read_text():
         files += sorted((BENCHMARKS / "support").glob("host_*.hpp"))
-    if program.name in FLAGS:
+    if program.source.parent == BENCHMARKS:
         files += sorted(path for path in (ROOT / "include").rglob("*") if path.is_file())
     for path in files:
         text.update(path.read_bytes())

@@ -4,7 +4,7 @@ import dataclasses
 import random
 import typing
 
-from cpu_programs import ANYWHERE, OURS
+from cpu_programs import ANYWHERE, BY_FLOAT, OURS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,6 +27,7 @@ class Workload:
 
 SQUARES = (16, 17, 31, 32, 48, 63, 64, 65, 96, 100, 127, 128, 129, 160, 191, 192, 255, 256, 257, 320, 383, 384, 500, 511, 512, 513,
            640, 768, 1000, 1023, 1024, 1025, 1536, 2000, 2047, 2048, 3072, 4096)
+SQUARES_OF_BFLOAT16 = (64, 128, 256, 257, 512, 1000, 1024, 2048)
 LAYERS = ((100, 784, 32), (100, 32, 10), (64, 784, 128), (64, 128, 10), (128, 784, 512), (128, 512, 512), (128, 512, 10),
           (256, 1024, 256))  # batch, inputs, outputs
 BATCHES = ((32, 32, 32, 256), (64, 64, 64, 128), (128, 128, 128, 32), (17, 33, 65, 100), (128, 128, 64, 48), (128, 64, 128, 48))
@@ -59,7 +60,9 @@ def gemm(seed):
     large = [product("transposed", form, n, n, n) for form in ("nt", "tn") for n in (512, 1024)]
     tall = [product("tall", "nt", 4096, 64, 1024), product("tall", "nn", 64, 4096, 1024), product("tall", "nn", 1000, 1, 1000),
             product("tall", "tn", 64, 64, 16384)]
-    return ([product("square", "nn", n, n, n) for n in SQUARES] + [p for layer in LAYERS for p in layer_products(*layer)] +
+    short = [product("bfloat16", "bfloat16_nn", n, n, n) for n in SQUARES_OF_BFLOAT16]
+    short += [product("bfloat16", f"bfloat16_{form}", 1024, 1024, 1024) for form in ("nt", "tn")]
+    return ([product("square", "nn", n, n, n) for n in SQUARES] + short + [p for layer in LAYERS for p in layer_products(*layer)] +
             [product("one image", "nt", 1, 32, 784)] + large + tall + [product("batched", "nn", *b) for b in BATCHES] +
             random_products(seed, RANDOM_SHAPES))
 
@@ -91,7 +94,7 @@ def reduce(_):
 
 
 PARTS = {"gemm": gemm, "elementwise": elementwise, "rows": rows, "reduce": reduce}
-TINY = {"gemm": [product("square", "nn", 33, 33, 33), product("forward", "nt", 10, 6, 7), product("batched", "nn", 5, 6, 7, 3)],
+TINY = {"gemm": [product("square", "nn", 33, 33, 33), product("bfloat16", "bfloat16_tn", 31, 32, 33), product("forward", "nt", 10, 6, 7), product("batched", "nn", 5, 6, 7, 3)],
         "elementwise": [Workload("chain", "chain 1000", bytes=12000), Workload("layout", "transpose 20 30", bytes=4800)],
         "rows": [Workload(name, f"{name} 5 12", bytes=480) for name in ("softmax", "layer_norm", "layer_norm_backward")],
         "reduce": [Workload("fold", f"{name} 7 30", bytes=840) for name in ("sum", "sum_columns", "argmax_rows")]}
@@ -132,6 +135,8 @@ TARGETS = (
     Target(("square",), "squares of 128 to 2048, 1 thread, of Eigen", 1.0, "Eigen", "1", within(128, 2048)),
     Target(("square",), "squares of 128 to 2048, 2 threads, of OpenBLAS", 0.95, "OpenBLAS", "2", within(128, 2048)),
     Target(("square",), "squares of 128 to 2048, 2 threads, of Eigen", 0.95, "Eigen", "2", within(128, 2048)),
+    Target(("bfloat16",), "products of bfloat16, 1 thread, of the same by float", 1.5, BY_FLOAT, "1"),
+    Target(("bfloat16",), "products of bfloat16, 1 thread, of libtorch", 0.95, "libtorch", "1"),
     Target(("forward",), "layers of 17 to 128 outputs, forward, of OpenBLAS", 1.3, "OpenBLAS", when=skinny),
     Target(("dw",), "layers of 17 to 128 outputs, gradient of the weight, of OpenBLAS", 1.2, "OpenBLAS", when=skinny),
     Target(("dx",), "layers of 17 to 128 outputs, gradient of the input, of OpenBLAS", 1.15, "OpenBLAS", when=skinny),

@@ -57,7 +57,10 @@ struct Work {
   [[nodiscard]] std::int64_t cols() const { return size(1); }
   [[nodiscard]] std::int64_t elements() const { return rows() * cols(); }
 
-  /// Operand i: about normal, mean 0, variance 1. BENCHMARK_SEED makes others.
+  [[nodiscard]] bool of_bfloat16() const { return operation.find("bfloat16") != std::string::npos; }
+
+  /// Operand i: about normal, mean 0, variance 1; numbers of bfloat16 for operations on these. BENCHMARK_SEED makes
+  /// others.
   [[nodiscard]] Memory operand(std::uint64_t i, std::int64_t count) const {
     const char* const seed = std::getenv("BENCHMARK_SEED");
     std::uint64_t state = (seed ? std::strtoull(seed, nullptr, 10) : 0) * 1024 + i;
@@ -65,7 +68,9 @@ struct Work {
     for (std::int64_t j = 0; j < count; ++j) {
       const std::uint64_t bits = next(state);  // four numbers below 2^16, whose sum is about normal
       const auto sum = (bits & 0xffff) + (bits >> 16 & 0xffff) + (bits >> 32 & 0xffff) + (bits >> 48);
-      (*numbers)[j] = (static_cast<float>(sum) - 131070.f) * (1 / 37837.f);
+      // Of bfloat16: eight significant bits.
+      (*numbers)[j] = of_bfloat16() ? (static_cast<float>(sum >> 9) - 256.f) * 0x1p-6f
+                                    : (static_cast<float>(sum) - 131070.f) * (1 / 37837.f);
     }
     return numbers;
   }

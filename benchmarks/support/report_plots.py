@@ -3,8 +3,8 @@
 import html
 import math
 
-OURS, ANYWHERE = "Locus", "Locus -O2"
-NO_LIBRARY = (OURS, ANYWHERE, "memcpy")
+OURS, ANYWHERE, BY_FLOAT = "Locus", "Locus -O2", "Locus avx512"
+NO_LIBRARY = (OURS, ANYWHERE, BY_FLOAT, "memcpy")
 PEERS = {"openblas": "OpenBLAS", "eigen": "Eigen", "xtensor": "xtensor", "libtorch": "libtorch", "memcpy": "memcpy"}
 LEFT, WIDTH, RIGHT, ROW = 215, 520, 305, 18
 LOW, HIGH = 1 / 16, 16.0
