@@ -18,7 +18,7 @@ UPDATE = LOOPS / "rows.hpp", "for (std::int64_t c = 0; c < n; ++c) target[c] = f
 RUN = LOOPS / "lanes.hpp", "for (int lane = 0; lane < lanes; ++lane) partial[lane] = op.combine(partial[lane], element(k"
 STORE = LOOPS / "rows.hpp", "for (std::int64_t c = 0; c < n; ++c) values[c] = static_cast<V>(f("
 COLUMNS = LOOPS / "reduce.hpp", "for (std::int64_t k = 0; k < n; ++k) totals[k] = op.combine("
-ACTIVATE = LOOPS / "gemm.hpp", "for (std::int64_t j = 0; j < tile.cols; ++j) row[j] = from_register<T>(activation("
+ACTIVATE = LOOPS / "gemm.hpp", "for (std::int64_t j = 0; j < cols; ++j) c[j] = from_register<T>(activation("
 
 # What is computed, and which loops are vectorized for it, each how often.
 CASES = [
@@ -46,6 +46,7 @@ CASES = [
     ("rms_norm(x, {8}, y)", {FOLD: 1, STORE: 4}),
     ("linear(x, y, locus::functor::Tanh{})", {ACTIVATE: 1}),
     ("linear(x, y, locus::functor::Gelu{})", {ACTIVATE: 1}),
+    ("matmul(x.as<locus::bfloat16>(), y.as<locus::bfloat16>()).as<float>()", {ACTIVATE: 1}),
 ]
 # Flags, and for how many instruction sets each loop is vectorized then.
 PROCESSORS = [((), 2), (("-mavx512f", "-mavx512dq", "-mavx512vl", "-mavx512bw", "-mavx2", "-mfma"), 1)]
