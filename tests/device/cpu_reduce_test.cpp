@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <support/plans.hpp>
 
@@ -22,6 +23,13 @@ struct FloatSum {
   using Accumulator = float;
   float identity() const { return 0; }
   float combine(float a, float b) const { return a + b; }
+  float finish(float a) const { return a; }
+};
+
+struct Largest {
+  using Accumulator = float;
+  float identity() const { return -INFINITY; }
+  float combine(float a, float b) const { return a > b || a != a ? a : b; }
   float finish(float a) const { return a; }
 };
 
@@ -136,15 +144,19 @@ int mistakes_of_argmax(RandomLayouts& random, std::int64_t size) {
   return out != expected;
 }
 
-std::vector<float> sums(const std::vector<float>& x, const Shape& shape, int axis) {
+template <class Op>
+std::vector<float> folded(const std::vector<float>& x, const Shape& shape, int axis) {
   bool reduced[max_rank] = {};
   reduced[axis] = true;
   Strides out = Dims::filled(2, 1);
   std::vector<float> result(static_cast<std::size_t>(shape[1 - axis]));
   const auto plan = locus_test::reduce_plan<1>(shape, {row_major(shape)}, out, reduced);
-  Backend<Cpu>::reduce({}, plan, Same{}, FloatSum{}, Pack<const float*>(x.data()), static_cast<const float*>(nullptr),
+  Backend<Cpu>::reduce({}, plan, Same{}, Op{}, Pack<const float*>(x.data()), static_cast<const float*>(nullptr),
                        result.data());
   return result;
+}
+std::vector<float> sums(const std::vector<float>& x, const Shape& shape, int axis) {
+  return folded<FloatSum>(x, shape, axis);
 }
 
 }  // namespace
@@ -204,6 +216,48 @@ TEST_CASE("sums over many short rows are those of float64, and the same for ever
       CHECK(largest_error < 1e-5);
     }
   cpu::set_max_threads(threads);
+}
+
+TEST_CASE("rows of every length around whole vectors, and columns of every narrow matrix, see each element once") {
+  std::vector<std::int64_t> sizes;
+  for (std::int64_t n = 1; n <= 34; ++n) sizes.push_back(n);
+  for (const std::int64_t n : {47, 48, 49, 63, 64, 65, 79, 80, 81, 127, 128, 129, 143, 511, 512, 513})
+    sizes.push_back(n);
+  for (const std::int64_t others : {1, 3, 17, 70})
+    for (const std::int64_t n : sizes)
+      for (const bool rows : {true, false}) {
+        const Shape shape = rows ? Shape{others, n} : Shape{n, others};
+        std::vector<float> x(static_cast<std::size_t>(others * n));
+        for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 61 + i % 7);  // sums are exact
+        const auto found = sums(x, shape, rows ? 1 : 0);
+        for (std::int64_t k = 0; k < others; ++k) {
+          float sum = 0;
+          for (std::int64_t r = 0; r < n; ++r) sum += x[static_cast<std::size_t>(rows ? k * n + r : r * others + k)];
+          REQUIRE(found[static_cast<std::size_t>(k)] == sum);
+        }
+      }
+}
+
+TEST_CASE("NaN and infinities are found wherever in a row or column they stand") {
+  for (const std::int64_t n : {1, 7, 15, 16, 17, 33, 64, 65, 100, 131})
+    for (const bool rows : {true, false}) {
+      const Shape shape = rows ? Shape{n, n} : Shape{n, 5};
+      const std::int64_t outputs = rows ? n : 5;
+      for (const float extreme : {std::numeric_limits<float>::quiet_NaN(), INFINITY, -INFINITY}) {
+        std::vector<float> x(static_cast<std::size_t>(elements(shape)), -1.f);
+        for (std::int64_t k = 0; k < outputs; ++k) {  // one of each output, at another place
+          const std::int64_t at = k % n;
+          x[static_cast<std::size_t>(rows ? k * n + at : at * 5 + k)] = extreme;
+        }
+        const auto found_sums = folded<FloatSum>(x, shape, rows ? 1 : 0),
+                   largest = folded<Largest>(x, shape, rows ? 1 : 0);
+        for (std::int64_t k = 0; k < outputs; ++k) {
+          const float sum = found_sums[static_cast<std::size_t>(k)], most = largest[static_cast<std::size_t>(k)];
+          REQUIRE((std::isnan(extreme) ? std::isnan(sum) : sum == extreme));
+          REQUIRE((std::isnan(extreme) ? std::isnan(most) : most == (extreme > 0 || n == 1 ? extreme : -1.f)));
+        }
+      }
+    }
 }
 
 TEST_CASE("a long sum in float keeps its digits") {

@@ -24,7 +24,8 @@ struct Sum {
   LOCUS_FN double combine(double a, double b) const { return a + b; }
 };
 
-/// Softmax with everything a team can do: two reductions, an update, a store with a stride, one value per row.
+/// Softmax with everything a team can do: reductions, before an update, with it and after it, a store with a stride,
+/// one value per row.
 struct SoftmaxRow {
   static constexpr int fragments = 1;
   const float* x;
@@ -38,12 +39,13 @@ struct SoftmaxRow {
     auto values = team.load(RowInput<float>{x + row * row_stride, stride});
     const float largest = team.reduce(
         Largest{}, [](float v, std::int64_t) { return v; }, values);
-    team.update([=](float v, std::int64_t) { return math::exp(v - largest); }, values);
-    const double total = team.reduce(
+    const RowOutput<float> target{out.data + row * out_row_stride, out.stride, out.accumulate};
+    const double total = team.update_and_reduce(
+        Sum{}, [=](float v, std::int64_t) { return math::exp(v - largest); }, values, target);
+    const double again = team.reduce(
         Sum{}, [](float v, std::int64_t) { return static_cast<double>(v); }, values);
     team.store(
-        RowOutput<float>{out.data + row * out_row_stride, out.stride, out.accumulate},
-        [=](float v, std::int64_t) { return v / static_cast<float>(total); }, values);
+        target, [=](float v, std::int64_t) { return v / static_cast<float>((total + again) / 2); }, values);
     team.write(totals + row, total);
   }
 };
@@ -117,7 +119,8 @@ void check_softmax(const Case& c) {
 }  // namespace
 
 TEST_CASE("a row functor sees its row: loads, reductions, updates and stores of any stride") {
-  for (const std::int64_t cols : {1, 2, 15, 16, 17, 100, 1000}) {
+  for (const std::int64_t cols : {1, 2, 15, 16, 17, 100, 1000, 1023, 1024, 1025, 1040, 2047, 3001}) {
+    check_softmax({2, cols, cols + 3, 1, 1, false});
     check_softmax({5, cols, cols, 1, 1, false});
     check_softmax({3, cols, cols * 2, 2, 1, true});
     check_softmax({4, cols, 1, 4, 3, false});

@@ -14,10 +14,11 @@ import common  # noqa: E402
 LOOPS = common.ROOT / "include" / "locus" / "device" / "cpu"
 MAP = LOOPS / "map.hpp", "for (std::int64_t k = 0; k < n; ++k) {"
 FOLD = LOOPS / "rows.hpp", "for (int lane = 0; lane < lanes; ++lane)  // a whole vector"
-UPDATE = LOOPS / "rows.hpp", "for (std::int64_t c = 0; c < n; ++c) target[c] = f("
-RUN = LOOPS / "lanes.hpp", "for (int lane = 0; lane < lanes; ++lane) partial[lane] = op.combine(partial[lane], element(k"
+RUN = LOOPS / "lanes.hpp", "for (int lane = 0; lane < side_by_side; ++lane) partial[lane] = op.combine(partial[lane], element(k"
+UPDATE_AND_FOLD = LOOPS / "rows.hpp", "for (int lane = 0; lane < row_lanes; ++lane) {  // a whole vector"
 STORE = LOOPS / "rows.hpp", "for (std::int64_t c = 0; c < n; ++c) values[c] = static_cast<V>(f("
-COLUMNS = LOOPS / "reduce.hpp", "for (std::int64_t k = 0; k < n; ++k) totals[k] = op.combine("
+FOUR = LOOPS / "reduce_loops.hpp", "for (std::int64_t k = 0; k < n; ++k)  // of four rows"
+COLUMNS = LOOPS / "reduce_loops.hpp", "for (std::int64_t k = 0; k < n; ++k) totals[k] = op.combine("
 ACTIVATE = LOOPS / "gemm.hpp", "for (std::int64_t j = 0; j < cols; ++j) c[j] = from_register<T>(activation("
 
 # What is computed, and which loops are vectorized for it, each how often.
@@ -35,11 +36,11 @@ CASES = [
     ("x.as<locus::half>().as<float>()", {MAP: 2}),
     ("x.as<locus::bfloat16>().as<float>()", {MAP: 2}),
     ("elementwise(Root{}, x)", {MAP: 1}),
-    ("sum(x)", {RUN: 1, COLUMNS: 1}),
-    ("max(x)", {RUN: 1, COLUMNS: 1}),
-    ("var(x)", {RUN: 2, COLUMNS: 1}),
+    ("sum(x)", {RUN: 1, COLUMNS: 1, FOUR: 1}),
+    ("max(x)", {RUN: 1, COLUMNS: 1, FOUR: 1}),
+    ("var(x)", {RUN: 2, COLUMNS: 1, FOUR: 1}),
     ("argmax(x).as<float>()", {RUN: 1}),
-    ("softmax(x, 1)", {FOLD: 2, UPDATE: 1}),
+    ("softmax(x, 1)", {FOLD: 1, UPDATE_AND_FOLD: 1}),
     ("log_softmax(x, 1)", {FOLD: 2}),
     ("logsumexp(x, 1)", {FOLD: 2}),
     ("layer_norm(x, {8}, y, y)", {FOLD: 2, STORE: 4}),
@@ -84,7 +85,7 @@ X f(const X& x, [[maybe_unused]] const X& y) {{ return {expression}; }}
 def check(report):
     if platform.machine() != "x86_64" or "gcc" not in common.find_compilers():
         return report.skip("vectorized loops", "there is no g++ for x86_64")
-    lines = {loop: line_of(loop) for loop in [MAP, FOLD, UPDATE, STORE, RUN, COLUMNS, ACTIVATE]}
+    lines = {loop: line_of(loop) for loop in [MAP, FOLD, UPDATE_AND_FOLD, STORE, RUN, COLUMNS, FOUR, ACTIVATE]}
     cases = [(case, processor) for case in CASES for processor in PROCESSORS]
     for ((expression, loops), (flags, versions)), (status, output) in common.parallel(compile_case, cases):
         name = " ".join([expression, *flags[:1]])

@@ -8,8 +8,10 @@
 #include <support/device_list.hpp>
 #include <support/reference.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 using namespace locus;
 using locus_test::sample;
@@ -71,6 +73,57 @@ LOCUS_DEVICE_TEST("large and infinite inputs neither overflow nor turn into NaN"
   const auto infinite = locus_test::tensor<float, D>({3, 2}, {-infinity, -infinity, infinity, 1, -infinity, 0});
   CHECK_CLOSE(logsumexp(infinite, 1), {-infinity, infinity, 0});
   CHECK_CLOSE(softmax(infinite.slice(0, 2), 1), {0, 1});
+}
+
+LOCUS_DEVICE_TEST("rows of every length are those of float64", D) {
+  std::vector<std::int64_t> lengths;
+  for (std::int64_t n = 1; n <= 18; ++n) lengths.push_back(n);
+  for (const std::int64_t n : {31, 33, 63, 64, 65, 127, 129, 1000, 1023, 1024, 1025, 1040, 2047, 2049, 4097, 33001})
+    lengths.push_back(n);
+  for (const std::int64_t n : lengths) {
+    CAPTURE(n);
+    const auto x = sample<float, D>({3, n}, 5, -20, 20);
+    auto p = locus_test::reference(x), logarithms = p;
+    std::vector<double> logs;
+    for (std::int64_t row = 0; row < 3; ++row) {
+      const auto begin = p.values.begin() + row * n;
+      const double largest = *std::max_element(begin, begin + n);
+      const double sum =
+          std::accumulate(begin, begin + n, 0.0, [=](double s, double v) { return s + std::exp(v - largest); });
+      logs.push_back(largest + std::log(sum));
+      for (std::int64_t c = 0; c < n; ++c) {
+        const auto at = static_cast<std::size_t>(row * n + c);
+        logarithms.values[at] -= logs.back();
+        p.values[at] = std::exp(logarithms.values[at]);
+      }
+    }
+    CHECK(locus_test::relative_difference(softmax(x, 1), p, 4e-6) == "");  // v - largest rounds at the size of 40
+    CHECK_CLOSE(log_softmax(x, 1), logarithms);
+    CHECK_CLOSE(logsumexp(x, 1), logs);
+  }
+}
+
+LOCUS_DEVICE_TEST("NaN makes its row NaN, wherever it stands, and no other row", D) {
+  for (const std::int64_t n : {1, 10, 16, 17, 70, 1500})
+    for (const std::int64_t at : {std::int64_t{0}, n / 2, n - 1}) {
+      CAPTURE(n);
+      Tensor<float, Cpu> values({3, n});
+      std::fill_n(values.data(), 3 * n, 1.f);
+      values.data()[n + at] = std::numeric_limits<float>::quiet_NaN();
+      const auto x = values.to<D>();
+      std::vector<double> p(static_cast<std::size_t>(3 * n), 1.0 / static_cast<double>(n)), logs;
+      std::fill_n(p.begin() + n, n, std::nan(""));
+      for (const double v : p) logs.push_back(std::log(v));
+      CHECK_CLOSE(softmax(x, 1), p);
+      CHECK_CLOSE(log_softmax(x, 1), logs);
+      CHECK_CLOSE(logsumexp(x, 1), {1 - logs[0], std::nan(""), 1 - logs[0]});
+    }
+}
+
+LOCUS_DEVICE_TEST("probabilities reach down to subnormal numbers, and 0 where a logit is -infinity", D) {
+  const auto x = locus_test::tensor<float, D>({1, 5}, {0, -80, -90, -150, -infinity});
+  CHECK(locus_test::relative_difference(softmax(x, 1), {1, std::exp(-80.), 8.194e-40, 0, 0}, 1e-4) == "");
+  CHECK_CLOSE(log_softmax(x, 1), {0, -80, -90, -150, -infinity});
 }
 
 LOCUS_DEVICE_TEST("16-bit floats are computed in float", D) {

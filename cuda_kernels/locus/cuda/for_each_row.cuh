@@ -157,6 +157,14 @@ class RowTeam {
     });
   }
 
+  template <class Op, class F, class X, class T>
+  [[nodiscard]] LOCUS_FN typename Op::Accumulator update_and_reduce(const Op& op, const F& f, X& x,
+                                                                    const RowOutput<T>&) {
+    update(f, x);
+    return reduce(
+        op, [](auto value, int64_t) { return value; }, x);
+  }
+
   template <class T, class F, class... X>
   LOCUS_FN void store(const RowOutput<T>& row, const F& f, const X&... x) const {
     using R = compute_t<T>;

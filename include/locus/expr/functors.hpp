@@ -140,7 +140,8 @@ struct Power {
 struct Minimum {
   template <class T>
   LOCUS_FN T operator()(T x, T y) const {
-    return x < y || x != x ? x : y;
+    const T smaller = x < y ? x : y;  // one instruction, also where numbers are compared one by one
+    return x != x ? x : smaller;
   }
   template <class T>
   LOCUS_FN Pack<T, T> pullback(T g, T, T x, T y) const {
@@ -150,7 +151,8 @@ struct Minimum {
 struct Maximum {
   template <class T>
   LOCUS_FN T operator()(T x, T y) const {
-    return x > y || x != x ? x : y;
+    const T larger = x > y ? x : y;
+    return x != x ? x : larger;
   }
   template <class T>
   LOCUS_FN Pack<T, T> pullback(T g, T, T x, T y) const {

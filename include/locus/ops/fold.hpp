@@ -69,6 +69,12 @@ struct Min {
   LOCUS_FN Accumulator combine(Accumulator a, Accumulator b) const { return functor::Minimum{}(a, b); }
   LOCUS_FN Accumulator finish(Accumulator a) const { return a; }
 };
+/// The largest number, where NaN is passed over: one instruction.
+template <class T>
+struct LargestNumber : Max<T> {
+  using Accumulator = compute_t<T>;
+  LOCUS_FN Accumulator combine(Accumulator a, Accumulator b) const { return b > a ? b : a; }
+};
 struct All {
   using Accumulator = bool;
   LOCUS_FN bool identity() const { return true; }

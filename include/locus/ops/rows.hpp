@@ -59,6 +59,13 @@ concept MayLeaveChip = requires(const Team& team) {
   { team.leaves_chip() } -> std::same_as<bool>;
 };
 
+/// The largest number of a row. NaN is passed over, and comes up where something is computed of all elements.
+template <class T, class Team, class Fragment>
+[[nodiscard]] LOCUS_FN compute_t<T> largest_number(Team& team, const fold::Max<T>& larger, const Fragment& values) {
+  return team.reduce(
+      fold::LargestNumber<T>{larger}, [](compute_t<T> v, std::int64_t) LOCUS_INLINED { return v; }, values);
+}
+
 /// The largest element of a row, and the sum of e^(x - largest), by one reduction.
 template <class T, class Team, class Fragment>
 [[nodiscard]] LOCUS_FN auto sum_exponentials_at_once(Team& team, const fold::Max<T>& larger, const Fragment& values) {
@@ -75,8 +82,7 @@ template <class T, class Team, class Fragment>
   if constexpr (MayLeaveChip<Team>) {
     if (team.leaves_chip()) return sum_exponentials_at_once(team, larger, values);
   }
-  const R largest = team.reduce(
-      larger, [](R v, std::int64_t) LOCUS_INLINED { return v; }, values);
+  const R largest = largest_number(team, larger, values);
   const R sum = team.reduce(
       fold::Sum<T>{}, [=](R v, std::int64_t) LOCUS_INLINED { return math::exp_of_negative(v - largest); }, values);
   return {largest, sum};

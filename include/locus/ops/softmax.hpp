@@ -34,11 +34,10 @@ struct SoftmaxRow {
       if constexpr (MayLeaveChip<Team>) {
         if (team.leaves_chip()) return store_at_once(row, team, values);
       }
-      const R largest = team.reduce(
-          larger, [](R v, std::int64_t) LOCUS_INLINED { return v; }, values);
-      team.update([=](R v, std::int64_t) LOCUS_INLINED { return math::exp_of_negative(v - largest); }, values);
-      const R sum = team.reduce(
-          fold::Sum<T>{}, [](R v, std::int64_t) LOCUS_INLINED { return v; }, values);
+      const R largest = largest_number(team, larger, values);
+      const R sum = team.update_and_reduce(
+          fold::Sum<T>{}, [=](R v, std::int64_t) LOCUS_INLINED { return math::exp_of_negative(v - largest); }, values,
+          y.output(row));
       const R scale = R(1) / sum;
       team.store(
           y.output(row), [=](R v, std::int64_t) LOCUS_INLINED { return v * scale; }, values);
@@ -98,8 +97,7 @@ struct LogSumExpRow {
         return team.write(out + row, largest - largest == R(0) ? largest + math::log(sum) : largest);
       }
     }
-    const R largest = team.reduce(
-        larger, [](R v, std::int64_t) LOCUS_INLINED { return v; }, values);
+    const R largest = largest_number(team, larger, values);
     const R base = largest - largest == R(0) ? largest : R(0);
     const R sum = team.reduce(
         fold::Sum<T>{}, [=](R v, std::int64_t) LOCUS_INLINED { return math::exp(v - base); }, values);

@@ -26,18 +26,34 @@ struct Exponential {
   }
 };
 
-/// Of x + tail, for x in [-112, 112] and a tail that is at most its rounding. x = n ln 2 + r with |r| <= ln 2 / 2, and
-/// e^r = 1 + r + r^2 P(r): degree 4, error 2^-26.1 of e^r - 1. ln 2 in two parts as in Cody and Waite (1980).
-LOCUS_FN Exponential exponential(float x, float tail = 0.0f) {
-  const float shifted = x * 1.44269504f + 12582912.0f;  // 1.5 * 2^23: the low bits hold n
-  const float n = shifted - 12582912.0f;
-  const float high = x - n * 0.693359375f, low = n * 2.12194440e-4f + tail, r = high + low;
+/// P(r) in e^r = 1 + r + r^2 P(r) for |r| <= ln 2 / 2: degree 4, error 2^-26.1 of e^r - 1
+LOCUS_FN float exponential_polynomial(float r) {
   float p = 1.394066028e-3f;
   p = p * r + 8.366405964e-3f;
   p = p * r + 4.166640341e-2f;
   p = p * r + 1.666654497e-1f;
-  p = p * r + 0.5f;
-  return {high + ((p * r) * r + low), __builtin_bit_cast(std::uint32_t, shifted)};
+  return p * r + 0.5f;
+}
+
+/// Of x + tail, for x in [-112, 112] and a tail that is at most its rounding. x = n ln 2 + r with |r| <= ln 2 / 2; ln 2
+/// in two parts as in Cody and Waite (1980).
+LOCUS_FN Exponential exponential(float x, float tail = 0.0f) {
+  const float shifted = x * 1.44269504f + 12582912.0f;  // 1.5 * 2^23: the low bits hold n
+  const float n = shifted - 12582912.0f;
+  const float high = x - n * 0.693359375f, low = n * 2.12194440e-4f + tail, r = high + low;
+  return {high + ((exponential_polynomial(r) * r) * r + low), __builtin_bit_cast(std::uint32_t, shifted)};
+}
+
+/// 2^64 e^x for x <= 0: a normal number down to e^-104, whose nearest float is 0. What exponential() keeps apart for
+/// results near 1 is rounded here, which takes fewer operations.
+LOCUS_FN float scaled_exp_of_negative(float x) {
+  const float bounded = x < -104.0f ? -104.0f : x;
+  const float shifted = bounded * 1.44269504f + 12583103.0f;  // 1.5 * 2^23 + 191: the low bits hold n + 64 + 127
+  const float n = shifted - 12583103.0f;
+  const float r = (bounded - n * 0.693359375f) + n * 2.12194440e-4f;
+  const float fraction = (exponential_polynomial(r) * r + 1.0f) * r;
+  const float scale = __builtin_bit_cast(float, __builtin_bit_cast(std::uint32_t, shifted) << 23);  // 2^(n + 64)
+  return fraction * scale + scale;
 }
 
 /// e^x for x in [-700, 700] to 2^-29, for results that are rounded to float: degree 6
@@ -118,8 +134,7 @@ LOCUS_FN float logarithm_of_sum(float x) {
 #if LOCUS_ON_DEVICE
   return ::expf(x);
 #else
-  const detail::Exponential e = detail::exponential(x < -104.0f ? -104.0f : x);
-  return (1.0f + e.fraction) * e.scale(64) * 0x1p-64f;
+  return detail::scaled_exp_of_negative(x) * 0x1p-64f;
 #endif
 }
 

@@ -21,26 +21,41 @@ LOCUS_FN void fold_lanes(const Op& op, A* partial) {
 }
 
 /// Folds element(k) for k in [0, n), in as many registers side by side as it is told, so that none waits for another.
-/// What does not fill them is read with what is before it, and masked. The order depends on n alone.
+/// What does not fill a register is read with what is before it, and masked. The order depends on n alone.
 template <int registers, class Op, class Element>
 [[nodiscard]] LOCUS_FN typename Op::Accumulator fold_elements(const Op& op, std::int64_t n, const Element& element) {
   using A = typename Op::Accumulator;
-  constexpr int lanes = !std::is_arithmetic_v<A> ? 1 : registers * (sizeof(A) == 8 ? 8 : 16);
-  alignas(64) A partial[lanes];
-  for (int lane = 0; lane < lanes; ++lane) partial[lane] = op.identity();
+  using Lane = std::conditional_t<sizeof(A) == 8, std::int64_t, std::int32_t>;
+  constexpr int lanes = !std::is_arithmetic_v<A> ? 1 : sizeof(A) == 8 ? 8 : 16, side_by_side = registers * lanes;
+  const A identity = op.identity();
   std::int64_t k = 0;
+  if (n < lanes) {
+    A total = identity;
+    for (; k < n; ++k) total = op.combine(total, element(k));
+    return total;
+  }
+  alignas(64) A partial[side_by_side];
+  for (int lane = 0; lane < lanes; ++lane) partial[lane] = identity;
+  if constexpr (registers > 1) {
+    if (n >= side_by_side) {
+      for (int lane = lanes; lane < side_by_side; ++lane) partial[lane] = identity;
+      for (; k + side_by_side <= n; k += side_by_side) {
+        LOCUS_IVDEP
+        for (int lane = 0; lane < side_by_side; ++lane) partial[lane] = op.combine(partial[lane], element(k + lane));
+      }
+      fold_lanes<side_by_side / 2, lanes>(op, partial);
+    }
+  }
   for (; k + lanes <= n; k += lanes) {
     LOCUS_IVDEP
     for (int lane = 0; lane < lanes; ++lane) partial[lane] = op.combine(partial[lane], element(k + lane));
   }
-  if (const std::int64_t last = n - lanes; last < 0) {
+  if (k < n) {
+    const Lane folded = static_cast<Lane>(k + lanes - n);
     LOCUS_IVDEP
-    for (k = 0; k < n; ++k) partial[k] = op.combine(partial[k], element(k));
-  } else if (k < n) {
-    LOCUS_IVDEP
-    for (int lane = 0; lane < lanes; ++lane) {
-      const A value = op.combine(partial[lane], element(last + lane));
-      partial[lane] = last + lane < k ? partial[lane] : value;
+    for (Lane lane = 0; lane < lanes; ++lane) {
+      const A value = op.combine(partial[lane], element(n - lanes + lane));
+      partial[lane] = lane < folded ? partial[lane] : value;
     }
   }
   fold_lanes<lanes / 2, 1>(op, partial);

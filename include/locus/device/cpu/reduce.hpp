@@ -2,121 +2,13 @@
 // Cpu's reduce: folds what f produces, in blocks of a fixed size, so that results do not depend on the thread count.
 
 #include <locus/core/bounds.hpp>
-#include <locus/device/cpu/lanes.hpp>
 #include <locus/device/cpu/memory.hpp>
-#include <locus/device/cpu/stage.hpp>
+#include <locus/device/cpu/reduce_loops.hpp>
 
-LOCUS_LOOPS_BEGIN
 namespace locus::inline LOCUS_ABI::cpu {
 
 /// Elements folded before partial results are combined: bounds rounding error and is the unit of parallel work.
 inline constexpr std::int64_t reduce_block = 8192;
-
-/// An index input where outputs, not summands, lie along the run: the same for all of them.
-struct FixedIndexInput {
-  std::int64_t index;
-  FixedIndexInput(const void*, std::int64_t reduced_index) : index(reduced_index) {}
-  LOCUS_FN std::int64_t operator[](std::int64_t) const { return index; }
-};
-template <class X>
-using column_input_t = std::conditional_t<std::is_same_v<X, LinearIndex>, FixedIndexInput, DenseInput<operand_t<X>>>;
-
-/// What a reduction does with accumulators, its types erased; `self` is the ReduceLoop.
-struct ReduceLoops {
-  const char* function;  ///< type_text<F>()
-  using Fold = void (*)(const void* self, std::int64_t n, std::int64_t first, const void* const* in, void* totals);
-  Fold run;      ///< folds a run of n summands into one accumulator
-  Fold columns;  ///< folds summand j of n outputs into accumulator j
-  void (*clear)(const void* self, std::int64_t n, void* totals);
-  void (*add)(const void* self, std::int64_t n, void* totals, const void* others);
-  /// Writes n results from element `offset` on, `stride` apart.
-  void (*write)(const void* self, std::int64_t n, const void* totals, std::int64_t offset, std::int64_t stride);
-  std::size_t accumulator_bytes;
-  int result_bytes;  ///< of one
-};
-
-template <class F, class Op, class T, class In>
-class ReduceLoop;
-template <class F, class Op, class T, class... I>
-class ReduceLoop<F, Op, T, Pack<I...>> {
-  using A = typename Op::Accumulator;
-  using Positions = std::make_integer_sequence<int, sizeof...(I)>;
-  static constexpr bool is_vectorized = std::is_arithmetic_v<A>;
-  /// Structs of numbers of one type vectorize side by side, too; those with positions do not.
-  static constexpr bool columns_are_vectorized = is_vectorized || (FoldsRuns<Op> && !requires { Op::indexed; });
-  static_assert(sizeof(A) <= 32, "an Accumulator is at most 32 bytes");
-
- public:
-  ReduceLoop(const F& f, const Op& op, const T* previous, T* out) : f_(f), op_(op), previous_(previous), out_(out) {}
-
-  [[nodiscard]] static constexpr ReduceLoops loops() {
-    return {locus::detail::type_text<F>(), &fold_run, &fold_columns, &clear, &add, &write, sizeof(A), sizeof(T)};
-  }
-
- private:
-  static void fold_run(const void* self, std::int64_t n, std::int64_t first, const void* const* in, void* totals) {
-    of(self).call_run(n, first, in, static_cast<A*>(totals), Positions{});
-  }
-  static void fold_columns(const void* self, std::int64_t n, std::int64_t first, const void* const* in, void* totals) {
-    of(self).call_columns(n, first, in, static_cast<A*>(totals), Positions{});
-  }
-  static void clear(const void* self, std::int64_t n, void* totals) {
-    const A identity = of(self).op_.identity();
-    for (std::int64_t k = 0; k < n; ++k) static_cast<A*>(totals)[k] = identity;
-  }
-  static void add(const void* self, std::int64_t n, void* totals, const void* others) {
-    const Op& op = of(self).op_;
-    auto* a = static_cast<A*>(totals);
-    for (std::int64_t k = 0; k < n; ++k) a[k] = op.combine(a[k], static_cast<const A*>(others)[k]);
-  }
-  static void write(const void* self, std::int64_t n, const void* totals, std::int64_t offset, std::int64_t stride) {
-    of(self).write_results(n, static_cast<const A*>(totals), offset, stride);
-  }
-  [[nodiscard]] static const ReduceLoop& of(const void* self) { return *static_cast<const ReduceLoop*>(self); }
-
-  template <int... i>
-  void call_run(std::int64_t n, std::int64_t first, const void* const* in, A* total,
-                std::integer_sequence<int, i...>) const {
-    if constexpr (is_vectorized || FoldsRuns<Op>)
-      Versions<&run>::call(f_, op_, n, dense_input_t<I>(in[i], first)..., *total);
-    else run(f_, op_, n, dense_input_t<I>(in[i], first)..., *total);
-  }
-  template <int... i>
-  void call_columns(std::int64_t n, std::int64_t first, const void* const* in, A* totals,
-                    std::integer_sequence<int, i...>) const {
-    if constexpr (columns_are_vectorized)
-      Versions<&columns>::call(f_, op_, n, column_input_t<I>(in[i], first)..., totals);
-    else columns(f_, op_, n, column_input_t<I>(in[i], first)..., totals);
-  }
-
-  LOCUS_FN static void run(const F& functor, const Op& op, std::int64_t n, dense_input_t<I>... in, A& total) {
-    const F f = functor;
-    const auto element = [=](std::int64_t k) LOCUS_INLINED { return f(in[k]...); };
-    if constexpr (FoldsRuns<Op>) total = op.combine(total, op.of_run(Run(element, static_cast<std::int32_t>(n))));
-    else total = op.combine(total, fold_elements<4>(op, n, element));
-  }
-
-  LOCUS_FN static void columns(const F& functor, const Op& op, std::int64_t n, column_input_t<I>... in, A* totals) {
-    const F f = functor;
-    LOCUS_IVDEP
-    for (std::int64_t k = 0; k < n; ++k) totals[k] = op.combine(totals[k], f(in[k]...));
-  }
-
-  void write_results(std::int64_t n, const A* totals, std::int64_t offset, std::int64_t stride) const {
-    for (std::int64_t k = 0; k < n; ++k, offset += stride) {
-      auto value = static_cast<compute_t<T>>(op_.finish(totals[k]));
-      if constexpr (!std::is_same_v<T, bool>) {
-        if (previous_) value = static_cast<compute_t<T>>(value + load_as_register(previous_[offset]));
-      }
-      out_[offset] = from_register<T>(value);
-    }
-  }
-
-  const F& f_;
-  const Op& op_;
-  const T* previous_;
-  T* out_;
-};
 
 /// The walk of one reduction: which outputs are folded together, in which blocks.
 class Reduction {
@@ -127,11 +19,14 @@ class Reduction {
       : kept_(kept), reduced_(reduced), operands_(operands), loops_(loops), self_(self) {
     const bool dense_columns = prefers_columns();
     by_columns_ = dense_columns || has_short_runs();
-    columns_ = by_columns_ ? kept.inner_extent() : 1;
-    const std::int64_t widest = dense_columns ? widest_columns() : short_tile;
+    is_direct_ = all_dense(by_columns_ ? kept : reduced);
+    columns_ = kept.inner_extent();
+    const std::int64_t widest = dense_columns ? widest_columns() : by_columns_ ? short_tile : widest_runs();
     width_ = columns_ < widest ? columns_ : widest;
     tiles_per_row_ = (columns_ + width_ - 1) / width_;
-    block_ = by_columns_ ? (reduce_block + width_ - 1) / width_ : reduce_block;
+    rows_are_outputs_ = !by_columns_ && width_ > 1;
+    spread_ = by_columns_ ? rows_that_join() : blocks_that_join();
+    block_ = by_columns_ ? (reduce_block + width_ - 1) / width_ : spread_ * reduce_block;
     if (by_columns_ && block_ < least_rows) block_ = least_rows;
   }
 
@@ -154,9 +49,10 @@ class Reduction {
     };
     split(groups * chunks, [&](std::int64_t index) {
       const std::int64_t group = index / chunks, first = index % chunks * chunk;
-      fold_block(group, first, part(index));
+      alignas(64) std::byte totals[totals_bytes];
+      fold_block(group, first, totals);
+      std::memcpy(part(index), totals, static_cast<std::size_t>(outputs_of(group)) * loops_.accumulator_bytes);
       for (std::int64_t block = first + 1; block < locus::detail::smaller(first + chunk, blocks); ++block) {
-        alignas(64) std::byte totals[totals_bytes];
         fold_block(group, block, totals);
         loops_.add(self_, outputs_of(group), part(index), totals);
       }
@@ -171,9 +67,11 @@ class Reduction {
 
  private:
   static constexpr std::int64_t most_partials = 128;  ///< per output
-  static constexpr std::int64_t shortest_run = 48;
+  static constexpr std::int64_t shortest_run = 16, shortest_gathered = 48;
   static constexpr std::int64_t widest_tile = 2048;
   static constexpr std::int64_t least_rows = 32;       ///< of a block of columns
+  static constexpr std::int64_t joined_row = 512;      ///< elements of short rows that are folded as one
+  static constexpr std::int64_t joined_blocks = 4;     ///< of a long run, folded by one call
   static constexpr std::int64_t short_tile = 128;      ///< so many short runs stay in the first-level cache
   static constexpr std::int64_t most_row_tasks = 256;  ///< into which outputs that are folded by runs are grouped
   static constexpr std::size_t totals_bytes = std::size_t{16} << 10;
@@ -215,9 +113,41 @@ class Reduction {
     return widest;
   }
 
-  /// Runs that would not fill vectors are folded as columns, too.
+  /// Outputs whose runs are folded by one call: as many as make it long.
+  [[nodiscard]] std::int64_t widest_runs() const {
+    const auto fit = static_cast<std::int64_t>(totals_bytes / loops_.accumulator_bytes);
+    if (!is_direct_ || reduced_.elements == 0) return 1;
+    return locus::detail::larger(std::int64_t{1}, locus::detail::smaller(fit, 2 * reduce_block / reduced_.elements));
+  }
+
+  /// Of every input, neighbouring elements lie side by side in memory.
+  [[nodiscard]] bool all_dense(const PlanView& along) const {
+    for (int i = 0; i < reduced_.operands; ++i)
+      if (!operands_[i].is_index && !(operands_[i].data && along.inner_stride(i) == 1)) return false;
+    return true;
+  }
+
+  /// How many short rows, one behind the other in memory, are folded as one.
+  [[nodiscard]] std::int64_t rows_that_join() const {
+    if (width_ < columns_ || !is_direct_) return 1;
+    for (int i = 0; i < reduced_.operands; ++i)
+      if (operands_[i].is_index || reduced_.inner_stride(i) != columns_) return 1;
+    return between_1_and(joined_row / columns_, reduced_.inner_extent());
+  }
+
+  /// How many blocks of a long run are folded by one call.
+  [[nodiscard]] std::int64_t blocks_that_join() const {
+    return is_direct_ && width_ == 1 ? between_1_and(joined_blocks, reduced_.elements / reduce_block) : 1;
+  }
+
+  [[nodiscard]] static std::int64_t between_1_and(std::int64_t most, std::int64_t wanted) {
+    return locus::detail::larger(std::int64_t{1}, locus::detail::smaller(most, wanted));
+  }
+
+  /// Runs that would not fill vectors, or not be worth a gathering each, are folded as columns, too.
   [[nodiscard]] bool has_short_runs() const {
-    return reduced_.inner_extent() <= shortest_run && kept_.inner_extent() >= shortest_run;
+    const std::int64_t shortest = all_dense(reduced_) ? shortest_run : shortest_gathered;
+    return reduced_.inner_extent() < shortest && kept_.inner_extent() >= shortest;
   }
 
   void split(std::int64_t tasks, TaskRef task) const {
@@ -226,15 +156,11 @@ class Reduction {
     for (std::int64_t i = 0; i < tasks; ++i) task(i);
   }
 
-  // A group is a tile of neighbouring outputs, or one output where runs are folded.
-  [[nodiscard]] std::int64_t row_of(std::int64_t group) const {
-    return by_columns_ ? group / tiles_per_row_ : group / kept_.inner_extent();
-  }
-  [[nodiscard]] std::int64_t column_of(std::int64_t group) const {
-    return by_columns_ ? group % tiles_per_row_ * width_ : group % kept_.inner_extent();
-  }
+  // A group is a tile of neighbouring outputs.
+  [[nodiscard]] std::int64_t row_of(std::int64_t group) const { return group / tiles_per_row_; }
+  [[nodiscard]] std::int64_t column_of(std::int64_t group) const { return group % tiles_per_row_ * width_; }
   [[nodiscard]] std::int64_t outputs_of(std::int64_t group) const {
-    return by_columns_ ? locus::detail::smaller(columns_ - column_of(group), width_) : 1;
+    return locus::detail::smaller(columns_ - column_of(group), width_);
   }
 
   void fold_block(std::int64_t group, std::int64_t block, void* totals) const {
@@ -258,32 +184,51 @@ class Reduction {
   /// Folds summands [first, last) of a group's outputs into totals; `base` is at the group's row.
   void fold(Stage& stage, const Odometer& base, std::int64_t group, std::int64_t first, std::int64_t last,
             void* totals) const {
-    const std::int64_t outputs = outputs_of(group);
-    loops_.clear(self_, outputs, totals);
+    const std::int64_t outputs = outputs_of(group), spread = between_1_and(spread_, last - first);
+    loops_.clear(self_, outputs * spread, totals);
     if (first == last) return;
-    const int count = reduced_.operands;
-    const std::int64_t length = reduced_.inner_extent();
+    const std::int64_t length = reduced_.inner_extent(), longest = by_columns_ ? spread : longest_run();
     Odometer line(reduced_, first / length);
     std::int64_t at = first % length;
     while (first < last) {
-      const std::int64_t summands =
-          by_columns_ ? 1
-                      : locus::detail::smaller(locus::detail::smaller(length - at, last - first), stage.longest_run());
-      const std::int64_t n = by_columns_ ? outputs : summands;
+      const std::int64_t left = locus::detail::smaller(length - at, last - first);
+      const std::int64_t summands = locus::detail::smaller(left, longest);  // of a row
+      const std::int64_t rows = rows_are_outputs_ || !is_direct_ ? 1 : left / summands;
+      const std::int64_t n = by_columns_ ? outputs * summands : summands;
       const void* in[max_operands];
-      for (int i = 0; i < count; ++i) {
-        in[i] = stage.input(
-            i,
-            base.offset[i] + column_of(group) * kept_.inner_stride(i) + line.offset[i] + at * reduced_.inner_stride(i),
-            n);
+      std::int64_t step[max_operands];
+      for (int i = 0; i < reduced_.operands; ++i) {
+        const std::int64_t to_group = base.offset[i] + column_of(group) * kept_.inner_stride(i);
+        in[i] = stage.input(i, to_group + line.offset[i] + at * reduced_.inner_stride(i), n);
+        step[i] = step_of(i, summands);
       }
-      (by_columns_ ? loops_.columns : loops_.run)(self_, n, first, in, totals);
-      first += summands;
-      at += summands;
+      if (by_columns_) loops_.columns(self_, {rows, n, first, step}, in, totals);
+      else loops_.runs(self_, {rows_are_outputs_ ? outputs : rows, n, first, step}, in, totals);
+      first += summands * rows;
+      at += summands * rows;
       if (at == length) {
         at = 0;
         line.next();
       }
+    }
+    join(outputs, spread, totals);
+  }
+
+  [[nodiscard]] std::int64_t longest_run() const { return is_direct_ ? reduce_block : tile_size; }
+
+  /// From a row to the next, which is of the next output or has the next summands.
+  [[nodiscard]] std::int64_t step_of(int i, std::int64_t summands) const {
+    if (rows_are_outputs_) return operands_[i].is_index ? 0 : kept_.inner_stride(i);
+    return summands * (operands_[i].is_index ? 1 : reduced_.inner_stride(i));
+  }
+
+  /// Folds the accumulators over which summands were spread into the first of each output.
+  void join(std::int64_t outputs, std::int64_t spread, void* totals) const {
+    while (spread > 1) {
+      const std::int64_t kept = (spread + 1) / 2;
+      const std::size_t offset = static_cast<std::size_t>(outputs * kept) * loops_.accumulator_bytes;
+      loops_.add(self_, outputs * (spread - kept), totals, static_cast<const std::byte*>(totals) + offset);
+      spread = kept;
     }
   }
 
@@ -297,8 +242,11 @@ class Reduction {
   const ByteOperand* operands_;
   const ReduceLoops& loops_;
   const void* self_;
-  bool by_columns_ = false;
+  bool by_columns_ = false;        ///< a row is a summand of each of a tile's outputs; otherwise a run of summands
+  bool rows_are_outputs_ = false;  ///< rows are runs of the outputs of a tile
+  bool is_direct_ = false;         ///< rows are read in place
   std::int64_t columns_ = 1, width_ = 1, tiles_per_row_ = 1, block_ = 1;
+  std::int64_t spread_ = 1;  ///< accumulators of each output of a tile while a block is folded
 };
 
 template <class F, class Op, class... I, class T>
@@ -314,4 +262,3 @@ void reduce(const ReducePlan<static_cast<int>(sizeof...(I))>& plan, const F& f, 
 }
 
 }  // namespace locus::inline LOCUS_ABI::cpu
-LOCUS_LOOPS_END

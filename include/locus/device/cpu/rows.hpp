@@ -103,6 +103,27 @@ class RowTeam {
     first.values = first.room;
   }
 
+  /// x[c] = f(x[c], c), and what that folds to, by one pass. `out` is where x is stored next, no row that was loaded: a
+  /// long x may lie there already.
+  template <class Op, class F, class R, class T>
+  [[nodiscard]] LOCUS_FN typename Op::Accumulator update_and_reduce(const Op& op, const F& f, Fragment<R>& x,
+                                                                    const RowOutput<T>& out) const {
+    const R* const values = x.values;
+    R* target = x.room;
+    if constexpr (std::is_same_v<T, R>) {
+      if (out.stride == 1 && !out.accumulate && cols_ >= long_row) target = out.data;
+    }
+    x.values = target;
+    typename Op::Accumulator total = op.identity();
+    for (std::int64_t c = 0; c < cols_; c += update_block) {  // blocks bound rounding errors
+      const std::int64_t end = cols_ - c < update_block ? cols_ : c + update_block;
+      total = op.combine(total, update_and_fold<Op, F, R>(op, f, c, end, values, x.room, target));
+    }
+    if (target != x.room)
+      for (std::int64_t c = cols_ - cols_ % row_lanes; c < cols_; ++c) target[c] = x.room[c];
+    return total;
+  }
+
   /// row[c] = f(x[c]..., c)
   template <class T, class F, class... R>
   LOCUS_FN void store(const RowOutput<T>& row, const F& f, const Fragment<R>&... x) const {
@@ -147,13 +168,41 @@ class RowTeam {
         partial[lane] = op.combine(partial[lane], map(x.values[c + lane]..., c + lane));
     }
     if (c < n) {  // a vector that the row does not fill
+      const auto left = static_cast<std::int32_t>(n - c);
       LOCUS_IVDEP
-      for (int lane = 0; lane < lanes; ++lane) {
-        const A value = op.combine(partial[lane], map(x.room[c + lane]..., c + lane < n ? c + lane : n - 1));
-        partial[lane] = c + lane < n ? value : partial[lane];
+      for (std::int32_t lane = 0; lane < lanes; ++lane) {
+        const A value = op.combine(partial[lane], map(x.room[c + lane]..., lane < left ? c + lane : n - 1));
+        partial[lane] = lane < left ? value : partial[lane];
       }
     }
     fold_lanes<lanes / 2, 1>(op, partial);
+    return partial[0];
+  }
+
+  /// One vector after the other: f takes longer than a sum.
+  template <class Op, class F, class R>
+  LOCUS_FN static typename Op::Accumulator update_and_fold(const Op& op, const F& f, std::int64_t c, std::int64_t end,
+                                                           const R* values, R* room, R* target) {
+    alignas(64) typename Op::Accumulator partial[row_lanes];
+    for (int lane = 0; lane < row_lanes; ++lane) partial[lane] = op.identity();
+    for (; c + row_lanes <= end; c += row_lanes) {
+      LOCUS_IVDEP
+      for (int lane = 0; lane < row_lanes; ++lane) {  // a whole vector
+        const R value = f(values[c + lane], c + lane);
+        target[c + lane] = value;
+        partial[lane] = op.combine(partial[lane], value);
+      }
+    }
+    if (c < end) {  // a vector that the row does not fill
+      const auto left = static_cast<std::int32_t>(end - c);
+      LOCUS_IVDEP
+      for (std::int32_t lane = 0; lane < row_lanes; ++lane) {
+        const R value = f(room[c + lane], lane < left ? c + lane : end - 1);
+        room[c + lane] = value;
+        partial[lane] = lane < left ? op.combine(partial[lane], value) : partial[lane];
+      }
+    }
+    fold_lanes<row_lanes / 2, 1>(op, partial);
     return partial[0];
   }
 
@@ -168,6 +217,10 @@ class RowTeam {
     LOCUS_IVDEP
     for (std::int64_t c = 0; c < n; ++c) values[c] = static_cast<V>(f(x[c]..., c));
   }
+
+  static constexpr std::int64_t update_block = 1024;
+  static constexpr std::int64_t long_row = 1024;  ///< its copy would take from what the cache has for the row itself
+
   std::int64_t cols_;
   std::byte* results_;  ///< what store() computes on its way to memory
   std::byte* scratch_;

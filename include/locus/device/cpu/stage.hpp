@@ -254,11 +254,13 @@ struct DenseInput {
   const T* data;
   DenseInput(const void* bytes, std::int64_t) : data(static_cast<const T*>(bytes)) {}
   LOCUS_FN compute_t<T> operator[](std::int64_t k) const { return load_as_register(data[k]); }
+  LOCUS_FN void advance(std::int64_t step) { data += step; }
 };
 struct IndexInput {
   std::int64_t first;
   IndexInput(const void*, std::int64_t first_index) : first(first_index) {}
   LOCUS_FN std::int64_t operator[](std::int64_t k) const { return first + k; }
+  LOCUS_FN void advance(std::int64_t step) { first += step; }
 };
 template <class X>
 using dense_input_t = std::conditional_t<std::is_same_v<X, LinearIndex>, IndexInput, DenseInput<operand_t<X>>>;
