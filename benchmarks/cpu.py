@@ -49,7 +49,8 @@ class Player:
         name, self.threads, self.only = program.name, threads, program.only
         clock = {"BENCHMARK_CLOCK": "processor"} if options.processor_time else {}
         self.server = alternate.Server([command], f"{name} with {threads} thread{'s' * (threads > 1)}", environment={
-            **cpu_programs.settings(threads, options.seed), **clock, **dict(program.environment), "BENCHMARK_SAMPLE_SECONDS": str(options.sample_seconds)})
+            **cpu_programs.settings(threads, options.seed), **clock, **dict(program.environment),
+            "BENCHMARK_SAMPLE_SECONDS": str(options.sample_seconds)})
         self.name = name if name in (OURS, ANYWHERE, BY_FLOAT) else self.server.hello["library"]
         self.times, self.error, self.problem = [], 0.0, None
 

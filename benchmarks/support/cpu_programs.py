@@ -1,6 +1,6 @@
 """The programs that cpu.py lets take turns: ours twice, for the processor at hand and for any, where the processor has an
-instruction for bfloat16 a third time without it, and those of peers, as far as these are installed. Each library is a program of its own: two OpenMP runtimes, or threads of OpenBLAS that spin, in
-one process would disturb one another."""
+instruction for bfloat16 a third time without it, and those of peers, as far as these are installed. Each library is a
+program of its own: two OpenMP runtimes, or threads of OpenBLAS that spin, in one process would disturb one another."""
 
 import dataclasses
 import hashlib

@@ -65,8 +65,8 @@ LOCUS_VECTORIZED void finish_rows(const GemmCall<T>& call, const SumTile<compute
 /// Whether an activation, or the conversion behind it, takes so much longer than a load that its loop is worth
 /// compiling for each instruction set.
 template <class T, class A>
-inline constexpr bool is_costly = is_16_bit_float<T> || (
-                                                            !requires { A::is_identity; } && !requires { A::is_relu; });
+inline constexpr bool is_costly = is_16_bit_float<T> || !(
+                                                            requires { A::is_identity; } || requires { A::is_relu; });
 
 /// sums += bias
 template <class T>
