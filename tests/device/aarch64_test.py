@@ -32,7 +32,7 @@ def doctest_folder():
 def run_suite(folder, suite):
     """(passed, skipped, problem)"""
     program = folder / suite.replace("/", "_")
-    status, said = common.run([COMPILER, *FLAGS, f"-I{folder}", common.ROOT / "tests" / f"{suite}_test.cpp",
+    status, said = common.run([COMPILER, *FLAGS, "-isystem", folder, common.ROOT / "tests" / f"{suite}_test.cpp",
                                common.ROOT / "tests" / "main.cpp", "-o", program])
     if status or said:
         return 0, 0, said or "does not compile"
