@@ -94,7 +94,8 @@ def reduce(_):
 
 
 PARTS = {"gemm": gemm, "elementwise": elementwise, "rows": rows, "reduce": reduce}
-TINY = {"gemm": [product("square", "nn", 33, 33, 33), product("bfloat16", "bfloat16_tn", 31, 32, 33), product("forward", "nt", 10, 6, 7), product("batched", "nn", 5, 6, 7, 3)],
+TINY = {"gemm": [product("square", "nn", 33, 33, 33), product("bfloat16", "bfloat16_tn", 31, 32, 33),
+                 product("forward", "nt", 10, 6, 7), product("batched", "nn", 5, 6, 7, 3)],
         "elementwise": [Workload("chain", "chain 1000", bytes=12000), Workload("layout", "transpose 20 30", bytes=4800)],
         "rows": [Workload(name, f"{name} 5 12", bytes=480) for name in ("softmax", "layer_norm", "layer_norm_backward")],
         "reduce": [Workload("fold", f"{name} 7 30", bytes=840) for name in ("sum", "sum_columns", "argmax_rows")]}

@@ -181,6 +181,19 @@ TEST_CASE("a failure while preparing is thrown where the batch is asked for") {
   CHECK(epoch_of(loader).sizes == Numbers{4});
 }
 
+TEST_CASE("batches are prepared ahead while nobody asks for them") {
+  constexpr int before = 1'000'000;
+  allocations_left = before;
+  data::Loader<float, Scarce> scarce(numbered(42), {.batch_size = 4, .ahead = 3}, Scarce{});
+  const auto first = scarce.begin();
+  CHECK((*first).labels.data()[0] == 0);
+  // Images and labels of the batches in use at once, asked for and given back, of the first one, and of three ahead.
+  constexpr int expected = 2 * (3 + 2 + 1) + 2 * (1 + 3);
+  for (int i = 0; i < 20'000 && before - allocations_left < expected; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  CHECK(before - allocations_left == expected);
+}
+
 TEST_CASE("loaders refuse what makes no sense") {
   CHECK_THROWS_WITH_AS((void)data::loader<Cpu>(data::LabelledImages()), doctest::Contains("empty"), ArgumentError);
   CHECK_THROWS_AS((void)data::loader<Cpu>(numbered(0)), ArgumentError);

@@ -1,3 +1,4 @@
+#include <locus/core/check.hpp>
 #include <locus/device/cpu/parallel.hpp>
 
 #include <doctest/doctest.h>

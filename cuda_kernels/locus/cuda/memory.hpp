@@ -1,8 +1,8 @@
 #pragma once
 // GPU and page-locked memory from pools: what a tensor gives back serves the next one of its size class.
 
+#include <locus/core/mutex.hpp>
 #include <locus/core/size_class.hpp>
-#include <locus/core/thread.hpp>
 #include <locus/cuda/event.hpp>
 #include <locus/device/verbs.hpp>
 

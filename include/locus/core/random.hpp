@@ -1,8 +1,8 @@
 #pragma once
 // Where random tensors take their numbers from: a seed, and how many of its numbers are used up.
 
+#include <locus/core/mutex.hpp>
 #include <locus/core/rng.hpp>
-#include <locus/core/thread.hpp>
 
 namespace locus::inline LOCUS_ABI {
 

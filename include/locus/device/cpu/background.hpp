@@ -3,7 +3,9 @@
 // would be one more than there are cores, and would interrupt the others within their parts of loops.
 
 #include <locus/core/atomic.hpp>
-#include <locus/core/thread.hpp>
+#include <locus/core/mutex.hpp>
+
+#include <sched.h>
 
 namespace locus::inline LOCUS_ABI {
 namespace cpu {
@@ -49,7 +51,8 @@ class BackgroundList {
  public:
   void add(BackgroundWork& work) {
     const Lock lock(mutex_);
-    work.next_ = std::exchange(first_, &work);
+    work.next_ = first_;
+    first_ = &work;
   }
   /// Returns when no thread is at a step of it, nor will be.
   void remove(BackgroundWork& work) {

@@ -1,8 +1,8 @@
 #pragma once
 // Host memory from a pool: what a tensor gives back serves the next one of its size class.
 
+#include <locus/core/mutex.hpp>
 #include <locus/core/size_class.hpp>
-#include <locus/core/thread.hpp>
 #include <locus/device/verbs.hpp>
 
 #include <sys/mman.h>

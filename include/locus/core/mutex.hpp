@@ -1,0 +1,35 @@
+#pragma once
+// Locks, thinly over POSIX: <mutex> brings <chrono> along, and would cost every file that includes Locus 0.1 s with g++
+// and 0.6 s with nvcc.
+
+#include <locus/core/config.hpp>
+
+#include <pthread.h>
+
+namespace locus::inline LOCUS_ABI {
+
+/// A lock that one thread holds at a time.
+class Mutex {
+ public:
+  Mutex() = default;
+  Mutex(const Mutex&) = delete;
+  Mutex& operator=(const Mutex&) = delete;
+
+ private:
+  friend class Lock;
+  pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
+};
+
+/// Holds a mutex while it lives.
+class Lock {
+ public:
+  explicit Lock(Mutex& mutex) : mutex_(mutex.mutex_) { pthread_mutex_lock(&mutex_); }
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+  ~Lock() { pthread_mutex_unlock(&mutex_); }
+
+ private:
+  pthread_mutex_t& mutex_;
+};
+
+}  // namespace locus::inline LOCUS_ABI
