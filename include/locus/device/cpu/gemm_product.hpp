@@ -155,6 +155,7 @@ class Product {
       : call_(call),
         kernels_(*kernels_in_use<T>()),
         tile_cols_(2 * kernels_.lanes),
+        cut_cols_(kernels_.max_rows < latency_rows ? tile_cols_ : kernels_.lanes),
         m_(call.c.rows),
         n_(call.c.cols),
         k_(call.a.cols) {
@@ -174,10 +175,10 @@ class Product {
   void run() const {
     if (grid_rows_ * grid_cols_ == 1) return compute_part({0, m_}, {0, n_});
     parallel_for(grid_rows_ * grid_cols_, [this](std::int64_t task) {
-      const std::int64_t row = task / grid_cols_, col = task % grid_cols_, tiles = ceil_div(n_, tile_cols_);
+      const std::int64_t row = task / grid_cols_, col = task % grid_cols_, strips = ceil_div(n_, cut_cols_);
       const auto pairs_before = [this](std::int64_t part) { return (m_ + 1) / 2 * part / grid_rows_; };
       const Range rows{2 * pairs_before(row), smaller(m_, 2 * pairs_before(row + 1))};
-      const Range cols{tiles * col / grid_cols_ * tile_cols_, smaller(n_, tiles * (col + 1) / grid_cols_ * tile_cols_)};
+      const Range cols{strips * col / grid_cols_ * cut_cols_, smaller(n_, strips * (col + 1) / grid_cols_ * cut_cols_)};
       compute_part(rows, cols);
     });
   }
@@ -188,6 +189,7 @@ class Product {
   static constexpr std::int64_t direct_right = 1 << 19;    // elements of b below which four panels do not pay for it
   static constexpr std::int64_t cached_bytes = 640 << 10;  // of b in the second-level cache
   static constexpr std::int64_t packed_together = 6;       // panels of a
+  static constexpr std::int64_t latency_rows = 8;          // of a tile of one vector that keep the processor busy
   static constexpr std::int64_t packed_rows = 2016;        // of a, packed at a time
   static constexpr std::int64_t kept_rows = 1008, kept_columns = 1024;  // of sums that are kept apart at a time
 
@@ -222,7 +224,7 @@ class Product {
     std::int64_t best = -1;
     for (std::int64_t rows = 1; rows <= threads; ++rows) {
       const std::int64_t cols = threads / rows;
-      const std::int64_t height = ceil_div(m_, rows), width = ceil_div(ceil_div(n_, tile_cols_), cols) * tile_cols_;
+      const std::int64_t height = ceil_div(m_, rows), width = ceil_div(ceil_div(n_, cut_cols_), cols) * cut_cols_;
       // To pack an element costs about as much as to multiply it with eight others.
       const std::int64_t cost = height * width + (packs_right_ ? 8 * width : 0) + (packs_left_ ? 8 * height : 0);
       if (best < 0 || cost < best) best = cost, grid_rows_ = rows, grid_cols_ = cols;
@@ -386,6 +388,7 @@ class Product {
   GemmCall<T> call_;
   const KernelSet<R>& kernels_;
   std::int64_t tile_cols_;
+  std::int64_t cut_cols_;  ///< threads' parts of c are a multiple of so many columns wide
   std::int64_t m_, n_, k_;
   std::int64_t depth_block_ = 0;
   std::int64_t grid_rows_ = 1, grid_cols_ = 1;
