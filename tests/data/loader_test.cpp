@@ -163,6 +163,58 @@ TEST_CASE("batches may be kept after their epoch") {
   for (std::size_t i = 0; i < kept.size(); ++i) CHECK(kept[i].labels(0) == static_cast<std::int64_t>(4 * i));
 }
 
+/// Image i, a quarter of what a loader fetches at a time, has i in every pixel.
+data::LabelledImages large_images(std::int64_t count) {
+  const Tensor<std::uint8_t> images({count, 1, 64, 64});
+  const Tensor<std::int64_t> labels({count});
+  for (std::int64_t i = 0; i < count; ++i) {
+    images.select(0, i).fill_(static_cast<std::uint8_t>(i));
+    labels(i) = i;
+  }
+  return {images, labels, count};
+}
+
+TEST_CASE("batches that are prepared part by part are whole") {
+  auto loader = data::loader<Cpu>(large_images(30), {.batch_size = 13});
+  Numbers sizes;
+  std::int64_t position = 0;
+  for (const auto& [images, labels] : loader) {
+    sizes.push_back(labels.size(0));
+    for (std::int64_t i = 0; i < labels.size(0); ++i, ++position) {
+      CHECK(labels(i) == position);
+      CHECK(images(i, 0, 0, 0) == doctest::Approx(static_cast<double>(position) / 255));
+      CHECK(images(i, 0, 63, 63) == images(i, 0, 0, 0));
+    }
+  }
+  CHECK(sizes == Numbers{13, 13, 4});
+}
+
+TEST_CASE("a failure in a later part of a batch ends the epoch before that batch") {
+  struct Astray {
+    std::vector<std::int64_t> order(std::uint64_t) const {
+      return {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 99};
+    }
+    std::int64_t size() const { return 16; }
+  };
+  auto loader = data::loader<Cpu>(large_images(15), Astray{}, {.batch_size = 8});
+  int batches = 0;
+  const auto run = [&] {
+    for (const auto& batch : loader) batches += batch.labels.size(0) == 8;
+  };
+  CHECK_THROWS_WITH_AS(run(), doctest::Contains("sample 99 of 15"), IndexError);
+  CHECK(batches == 1);
+}
+
+TEST_CASE("images without pixels are loaded") {
+  const Tensor<std::int64_t> labels({3});
+  labels.fill_(0);
+  const data::LabelledImages nothing(Tensor<std::uint8_t>({3, 1, 0, 5}), labels, 1);
+  auto loader = data::loader<Cpu>(nothing, {.batch_size = 2});
+  Numbers sizes;
+  for (const auto& batch : loader) sizes.push_back(batch.images.size(0));
+  CHECK(sizes == Numbers{2, 1});
+}
+
 TEST_CASE("a failure while preparing is thrown where the batch is asked for") {
   allocations_left = 1'000'000;
   auto loader = data::loader<Cpu>(numbered(4));  // another loader runs as ever

@@ -128,6 +128,8 @@ class Epoch final : public Counted, private cpu::BackgroundWork {
   using Staged = value_of<decltype(StagedBatch<T, D>::images)>;
   using Place = staging_t<D>;
   using Team = cpu::detail::ThreadTeam;
+  /// Some 10 us, after which a loop may need the thread.
+  static constexpr std::int64_t pixels_per_step = 1 << 14;
 
  public:
   Epoch(const LabelledImages& dataset, const LoaderOptions& options, D device, std::vector<std::int64_t> order)
@@ -169,34 +171,47 @@ class Epoch final : public Counted, private cpu::BackgroundWork {
   [[nodiscard]] bool has_step() const override {
     return !ended_.load() && prepared_.load() - taken_.load() < static_cast<std::uint32_t>(ring_.size());
   }
-  /// Prepares a batch; an empty one ends the epoch.
+  /// Prepares a part of a batch; an empty batch ends the epoch.
   void step() noexcept override {
-    Batch<Staged, Place> batch;
     try {
-      batch = prepare();
+      if (!continue_batch()) return;
     } catch (...) {
       failure_ = std::current_exception();
+      unfinished_ = {};
     }
-    ended_.store(!batch.images.buffer());
+    ended_.store(!unfinished_.images.buffer());
     const std::uint32_t position = prepared_.load(Order::relaxed);
-    ring_[position % ring_.size()] = std::move(batch);
+    ring_[position % ring_.size()] = std::exchange(unfinished_, {});
+    prepared_samples_ = 0;
     prepared_.store(position + 1);
     prepared_.notify();
   }
 
-  /// The next batch; at the end an empty one.
-  [[nodiscard]] Batch<Staged, Place> prepare() {
+  /// Fetches some more samples of the next batch. Whether it is whole: at the end it is empty.
+  [[nodiscard]] bool continue_batch() {
+    if (prepared_samples_ == 0) unfinished_ = next_batch();
+    if (!unfinished_.images.buffer()) return true;
+    const std::int64_t pixels = elements(dataset_.sample_shape()),
+                       left = unfinished_.labels.elements() - prepared_samples_;
+    const std::int64_t count =
+        locus::detail::smaller(left, 1 + pixels_per_step / locus::detail::larger<std::int64_t>(pixels, 1));
+    const Span<const std::int64_t> positions(order_.data() + first_, static_cast<std::size_t>(count));
+    constexpr Staged scale = std::is_same_v<Staged, std::uint8_t> ? Staged(1) : Staged(1.0 / 255.0);
+    dataset_.gather(positions, scale, unfinished_.images.data() + prepared_samples_ * pixels,
+                    unfinished_.labels.data() + prepared_samples_);
+    first_ += count;
+    prepared_samples_ += count;
+    return count == left;
+  }
+
+  /// Room for the next batch; at the end an empty one.
+  [[nodiscard]] Batch<Staged, Place> next_batch() {
     const auto total = static_cast<std::int64_t>(order_.size());
     const std::int64_t size = locus::detail::smaller(options_.batch_size, total);
     const std::int64_t count = locus::detail::smaller(size, total - first_);
     if (first_ == 0) reserve(size);
     if (count == 0 || (count < options_.batch_size && options_.drop_last)) return {};
-    Batch<Staged, Place> batch = empty_batch(count);
-    const Span<const std::int64_t> positions(order_.data() + first_, static_cast<std::size_t>(count));
-    constexpr Staged scale = std::is_same_v<Staged, std::uint8_t> ? Staged(1) : Staged(1.0 / 255.0);
-    dataset_.gather(positions, scale, batch.images.data(), batch.labels.data());
-    first_ += count;
-    return batch;
+    return empty_batch(count);
   }
 
   /// Asks for as much memory as ever is in use at once and gives it back: later batches find it in the pool, whether
@@ -218,9 +233,11 @@ class Epoch final : public Counted, private cpu::BackgroundWork {
   LoaderOptions options_;
   std::vector<std::int64_t> order_;
   std::vector<Batch<Staged, Place>> ring_;
-  std::int64_t first_ = 0;          ///< sample of the next batch to prepare
-  Signal prepared_{0};              ///< batches so far, with the empty one
-  Atomic<std::uint32_t> taken_{0};  ///< of them; those between are in the ring
+  std::int64_t first_ = 0;  ///< sample to prepare next
+  Batch<Staged, Place> unfinished_;
+  std::int64_t prepared_samples_ = 0;  ///< of it
+  Signal prepared_{0};                 ///< batches so far, with the empty one
+  Atomic<std::uint32_t> taken_{0};     ///< of them; those between are in the ring
   Atomic<bool> ended_{false};
   std::exception_ptr failure_;  ///< set before the last batch, which is empty
   Delivery<T, D> delivery_;

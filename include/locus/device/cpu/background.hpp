@@ -1,6 +1,6 @@
 #pragma once
-// Work that threads do while no loop needs them, a step at a time: batches that are prepared ahead. A thread of its own
-// would be one more than there are cores, and would interrupt the others within their parts of loops.
+// Work that threads do while no loop needs them, a step at a time: parts of batches that are prepared ahead. A thread
+// of its own would be one more than there are cores, and would interrupt the others within their parts of loops.
 
 #include <locus/core/atomic.hpp>
 #include <locus/core/mutex.hpp>

@@ -227,8 +227,9 @@ class RowTeam {
   std::size_t fragment_bytes_;
 };
 
-/// Rows do more work per element than maps do, so they are split earlier.
-inline constexpr std::int64_t elements_per_row_part = 4096;
+/// Rows do more work per element than maps do, so they are split earlier. A short one takes as long as one of
+/// shortest_row elements.
+inline constexpr std::int64_t elements_per_row_part = 4096, shortest_row = 128;
 
 namespace detail {
 /// f(row, team) for rows [first, last).
@@ -256,7 +257,7 @@ LOCUS_FN void compute_rows(const F& functor, std::int64_t first, std::int64_t la
 template <class F>
 void for_each_row(std::int64_t rows, std::int64_t cols, const F& f) {
   const std::size_t fragment_bytes = bytes_of_fragment(cols);
-  const std::int64_t parts = parts_for(rows * cols, elements_per_row_part);
+  const std::int64_t parts = parts_for(rows * locus::detail::larger(cols, shortest_row), elements_per_row_part);
   parallel_for(parts, [&](std::int64_t part) {
     Versions<&detail::compute_rows<F>>::call(f, rows * part / parts, rows * (part + 1) / parts, cols,
                                              row_scratch(fragment_bytes, F::fragments), fragment_bytes);
