@@ -10,6 +10,8 @@
 #include <locus/expr/operators.hpp>
 #include <locus/tensor/copy_async.hpp>
 
+#include <sched.h>
+
 #include <exception>
 
 namespace locus::inline LOCUS_ABI::data {
@@ -154,11 +156,11 @@ class Epoch final : public Counted, private cpu::BackgroundWork {
   }
 
  private:
-  /// Waits for the next prepared batch, or prepares it; false at the end of the epoch.
+  /// Prepares what is missing of the next batch, or waits for the thread that does; false at the end of the epoch.
   [[nodiscard]] bool take(Batch<Staged, Place>& staged) {
     const std::uint32_t position = taken_.load(Order::relaxed);
     while (prepared_.load() == position)
-      if (!help()) prepared_.wait(position);
+      if (!help()) sched_yield();  // a step takes no longer than to fall asleep and to be woken
     staged = std::move(ring_[position % ring_.size()]);
     if (!staged.images.buffer()) return false;
     taken_.store(position + 1);
@@ -184,7 +186,6 @@ class Epoch final : public Counted, private cpu::BackgroundWork {
     ring_[position % ring_.size()] = std::exchange(unfinished_, {});
     prepared_samples_ = 0;
     prepared_.store(position + 1);
-    prepared_.notify();
   }
 
   /// Fetches some more samples of the next batch. Whether it is whole: at the end it is empty.
@@ -236,7 +237,7 @@ class Epoch final : public Counted, private cpu::BackgroundWork {
   std::int64_t first_ = 0;  ///< sample to prepare next
   Batch<Staged, Place> unfinished_;
   std::int64_t prepared_samples_ = 0;  ///< of it
-  Signal prepared_{0};                 ///< batches so far, with the empty one
+  Atomic<std::uint32_t> prepared_{0};  ///< batches so far, with the empty one
   Atomic<std::uint32_t> taken_{0};     ///< of them; those between are in the ring
   Atomic<bool> ended_{false};
   std::exception_ptr failure_;  ///< set before the last batch, which is empty
