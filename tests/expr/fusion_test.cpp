@@ -1,5 +1,6 @@
 #include <locus/expr/operators.hpp>
 #include <locus/ops/reduce.hpp>
+#include <locus/tensor/factory.hpp>
 
 #include <support/device_list.hpp>
 #include <support/reference.hpp>
@@ -159,6 +160,44 @@ LOCUS_DEVICE_TEST("an operand that changed before its expression was computed is
   auto stale = b + 1;
   b *= 2;
   CHECK_THROWS_AS((a += std::move(stale)), StaleError);
+}
+
+LOCUS_DEVICE_TEST("copy_ computes what is not named where it is stored, in one launch", D) {
+  const Four<D> x;
+  const auto wide = zeros<float, D>({6, 10});
+  const auto target = wide.slice(1, 5);
+  const auto version = wide.version();
+  const auto doubles = zeros<double, D>({6, 5});
+  {
+    LaunchLog launches;
+    RequestLog requests;
+    target.copy_(relu(x.a * x.b + x.c) * 2 - x.d);
+    doubles.copy_(x.a * x.d);
+    CHECK(launches.launches() == 2);
+    if constexpr (std::is_same_v<D, Counting>) CHECK(requests.allocations() == 0);
+  }
+  CHECK(wide.version() == version + 1);
+  CHECK_CLOSE(target, x.expected());
+  CHECK_CLOSE(wide.slice(1, 0, 5), reference(zeros<float, D>({6, 5})));
+  CHECK_CLOSE(doubles, reference(x.a * x.d));
+
+  target.copy_(x.c + 1);  // broadcasts
+  CHECK_CLOSE(target.select(0, 3), reference(x.c + 1));
+  CHECK_CLOSE(target.select(0, 5), reference(x.c + 1));
+  auto named = x.a + x.b;
+  target.copy_(named);
+  CHECK(named.computed());
+  target.copy_(std::move(named));
+  CHECK_CLOSE(target, reference(x.a + x.b));
+
+  const auto square = arange<float, D>(9).reshape({3, 3});
+  square.copy_(square.transpose() + 1);
+  CHECK_CLOSE(square, {1, 4, 7, 2, 5, 8, 3, 6, 9});
+  auto stale = square + 1;
+  square.fill_(0);
+  CHECK_THROWS_AS(square.copy_(std::move(stale)), StaleError);
+  CHECK_THROWS_AS(square.copy_(x.a + 1), ShapeError);
+  CHECK_THROWS_AS((zeros<float, D>({3}).expand({3, 3}).copy_(square + 1)), ArgumentError);
 }
 
 LOCUS_DEVICE_TEST("fuse runs a formula once on symbols: one launch, each tensor once", D) {

@@ -100,6 +100,24 @@ void require_fresh(const Leaf<H>& leaf) {
                     "compute the expression first, by assigning it to a Tensor or with .eval()"});
 }
 
+/// The target's elements become those of a part of its shape; through a temporary where a leaf overlaps the target in
+/// another layout.
+template <class T, class D, class Tree, class... H>
+void compute_in_place(std::string_view name, const Part<Tree, H...>& part, const Tensor<T, D>& target) {
+  target.layout().require_distinct_elements(name);
+  unpack(part.leaves, [&](const auto&... leaf) {
+    (require_fresh(leaf), ...);
+    const auto unsafe = [&](const auto& input) {
+      return input.buffer() == target.buffer() && conflicts(input.expand(target.shape()), target);
+    };
+    const bool through_temporary = (unsafe(leaf.handle.value()) || ...);
+    const Tensor<T, D> result = through_temporary ? Tensor<T, D>(target.shape(), target.device()) : target;
+    compute(part.tree, result, leaf.handle.value()...);
+    if (through_temporary) copy_elements(result, target);
+  });
+  target.changed();
+}
+
 }  // namespace detail
 
 /// A pending elementwise expression of element type T on D. It holds its operands, so it never dangles.
@@ -125,6 +143,15 @@ class Expr {
   [[nodiscard]] result_type eval() && {
     if (!computed_) return Materializer::run(part_);
     return std::move(memo_);
+  }
+
+  /// Stores the elements in `target`, converted; see Tensor::copy_.
+  template <DType U>
+    requires(role == Role::plain)
+  void compute_into(const Tensor<U, D>& target) && {
+    if (computed_ || !(part_.shape == target.shape())) target.copy_(eval());
+    else if constexpr (std::is_same_v<T, U>) detail::compute_in_place("copy_", part_, target);
+    else std::move(*this).template as<U>().compute_into(target);
   }
 
   [[nodiscard]] const Shape& shape() const { return part_.shape; }

@@ -287,25 +287,14 @@ template <class C, class X, class Y>
 
 namespace detail {
 
-/// target = part, through a temporary where an input overlaps the target in another layout.
+/// target = part
 template <class T, class D, class P>
 void update(const Tensor<T, D>& target, const P& part) {
   if (!(part.shape == target.shape())) {
     fail<ShapeError>({"in-place operation: an operand of shape ", part.shape,
                       " does not broadcast to the target's shape ", target.shape()});
   }
-  target.layout().require_distinct_elements("in-place operation");
-  unpack(part.leaves, [&](const auto&... leaf) {
-    (require_fresh(leaf), ...);
-    const auto unsafe = [&](const auto& input) {
-      return input.buffer() == target.buffer() && conflicts(input.expand(target.shape()), target);
-    };
-    const bool through_temporary = (unsafe(leaf.handle.value()) || ...);
-    const Tensor<T, D> result = through_temporary ? Tensor<T, D>(target.shape(), target.device()) : target;
-    compute(part.tree, result, leaf.handle.value()...);
-    if (through_temporary) copy_elements(result, target);
-  });
-  target.changed();
+  compute_in_place("in-place operation", part, target);
 }
 
 template <class Y, class T, class D>

@@ -47,6 +47,11 @@ concept IsParameterRole = HasPlace<X> && requires { requires bare_t<X>::role == 
 template <class X, class D>
 concept CopySource = HasPlace<X> && std::is_same_v<device_of<X>, D> && Device<D> && !IsTraced<X>;
 
+/// A temporary that computes its elements where they are to be stored.
+template <class X, class Target>
+concept ComputesInto =
+    std::is_rvalue_reference_v<X&&> && requires(X&& x, const Target& target) { std::move(x).compute_into(target); };
+
 /// What is wrong with copying X to where tensors of D are.
 template <class X, class D>
 struct CopyMistake : NoMistake {};

@@ -245,6 +245,13 @@ class Tensor {
   template <class X>
     requires detail::CopySource<X, D>
   LOCUS_OUT_OF_LINE const Tensor& copy_(const X& source) const;  ///< writes through; the source broadcasts
+  /// The same of an expression that is not named: it is computed here. cost: one launch
+  template <class X>
+    requires detail::ComputesInto<X, Tensor>
+  const Tensor& copy_(X&& source) const {
+    std::move(source).compute_into(*this);
+    return *this;
+  }
 #define LOCUS_REFUSED copy_(const X&) const
 #define LOCUS_REFUSED_CALL "copy_"
 #define LOCUS_REFUSED_TEMPLATE class X
