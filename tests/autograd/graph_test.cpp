@@ -1,5 +1,6 @@
 // What a recorded computation keeps, what backward() frees, and what it refuses.
 #include <locus/autograd/parameter.hpp>
+#include <locus/ops/matmul.hpp>
 #include <locus/ops/reduce.hpp>
 
 #ifndef LOCUS_TEST_DEVICES
@@ -143,6 +144,37 @@ LOCUS_DEVICE_TEST("collected gradients are tensors of their own", D) {
   sum(b).backward();  // a sum hands down one number, expanded
   b.grad() += tensor<float, D>({3}, {0, 1, 2});
   CHECK_CLOSE(b.grad(), {1, 2, 3});
+}
+
+LOCUS_DEVICE_TEST("a gradient that was collected can be the cotangent of the pass that adds to it", D) {
+  const auto w = sample<std::int64_t, D>({64, 64}, 1).template as<double>();
+  const auto seed = sample<std::int64_t, D>({64, 64}, 2).template as<double>();
+  const auto x = variable(seed.clone());
+  matmul(x, w).backward(seed);
+  const Tensor<double, D> first = x.grad().clone();
+  const Tensor<double, D> next = matmul(first, w.transpose());
+  matmul(x, w).backward(x.grad());
+  CHECK_CLOSE(x.grad(), reference(first + next));
+
+  // The same where the gradient has a place of its own, which the pass writes.
+  const Parameter p(x.value());
+  const auto value = x.value().clone(), place = seed.clone();
+  p.place(value, place);
+  matmul(trace(p), w).backward(seed);
+  const auto placed = p.grad();
+  p.zero_grad();
+  matmul(trace(p), w).backward(placed);
+  CHECK_CLOSE(p.grad(), reference(next));
+}
+
+LOCUS_DEVICE_TEST("a gradient that a graph needs is not added to", D) {
+  const auto x = variable(tensor<double, D>({3}, {1, 2, 3}));
+  sum(x * x).backward();
+  const auto y = sum(x * x.grad());
+  CHECK(contains(message_of<StaleError>([&] { y.backward(); }), "clone()"));
+  CHECK_CLOSE(x.grad(), {2, 4, 6});
+  sum(x * x.grad().clone()).backward();
+  CHECK_CLOSE(x.grad(), {4, 8, 12});
 }
 
 LOCUS_DEVICE_TEST("diamonds: every path adds to the gradient, in an order that respects the graph", D) {

@@ -25,6 +25,8 @@ class GraphNode : public Counted {
   virtual void propagate() = 0;
   /// Calls visit(GraphNode&) for every input that wants a gradient.
   virtual void visit_inputs(void (*visit)(GraphNode&, void*), void* state) = 0;
+  /// Counts the change to come of a gradient that is kept, so that whoever reads its memory in the pass notices.
+  virtual void announce() {}
   /// Lets go of saved tensors and of the node's own gradient, which nobody needs any more.
   virtual void free() = 0;
   /// throws GraphError or StaleError unless propagate() can run
@@ -208,6 +210,7 @@ class LeafNode final : public TensorNode<T, D> {
   LeafNode(const Shape& shape, D device) : TensorNode<T, D>(shape, device, true) {}
   void propagate() override { this->own_gradient(); }
   void visit_inputs(void (*)(GraphNode&, void*), void*) override {}
+  void announce() override { this->gradient().buffer().changed(); }
   void free() override {}
   void require_ready() const override {}
 };
@@ -233,7 +236,8 @@ LOCUS_OUT_OF_LINE inline void require_unchanged(const char* operation, Span<cons
   for (const SavedState& value : values) {
     if (value.version == *versions++) continue;
     fail<StaleError>({"backward of ", operation, ": a tensor of shape ", *value.shape,
-                      " that it needs was modified in place after the forward pass; modify a .clone() instead"});
+                      " that it needs was modified in place after the forward pass, or is a gradient that the backward "
+                      "pass writes; use a .clone()"});
   }
 }
 }  // namespace detail
@@ -278,7 +282,8 @@ class BackwardWalk {
       nodes_[explored]->visit_inputs(&visit_input, this);
     // It is pointers that are sorted. NOLINTNEXTLINE(bugprone-sizeof-expression)
     std::qsort(nodes_.data(), nodes_.size(), sizeof(GraphNode*), &latest_first);
-    for (GraphNode* node : nodes_) node->require_ready();
+    for (GraphNode* node : nodes_) node->announce();
+    for (const GraphNode* node : nodes_) node->require_ready();
     // Owned from here on: freeing a node lets go of its inputs.
     for (const GraphNode* node : nodes_) node->retain();
   }

@@ -113,7 +113,8 @@ class Traced {
 
   /// Adds the gradients of this scalar to everything it was computed from that collects one.
   /// Frees the graph unless told to retain it. throws ShapeError unless there is one element; GraphError if the graph
-  /// was freed or nothing in it collects gradients; StaleError if a tensor it needs was modified in place
+  /// was freed or nothing in it collects gradients; StaleError if a tensor it needs was modified in place, or is a
+  /// gradient that it writes
   void backward(const BackwardOptions& options = {}) const
     requires FloatingDType<T>
   {
@@ -136,8 +137,9 @@ class Traced {
           {"backward: nothing this was computed from collects gradients; trace the input of the model rather than "
            "its result, or, for the gradient of x itself, write variable(x) in place of trace(x)"});
     }
+    const auto version = cotangent.version();
     BackwardWalk walk(*node_);
-    node_->give(cotangent);
+    node_->give(cotangent.version() == version ? cotangent : cotangent.clone());  // a gradient that the pass writes
     walk.run(options);
   }
 
