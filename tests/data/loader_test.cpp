@@ -83,6 +83,19 @@ TEST_CASE("batches arrive in order, the last one smaller") {
   CHECK(epoch_of(loader).labels == seen.labels);
 }
 
+TEST_CASE_TEMPLATE("pixels are rounded once, to whatever floating-point type", T, half, bfloat16, float, double) {
+  std::int64_t next = 0;
+  data::Loader<T, Cpu> loader(numbered(256), {.batch_size = 100}, Cpu{});
+  for (const auto& [images, labels] : loader) {
+    for (std::int64_t i = 0; i < labels.size(0); ++i, ++next) {
+      const auto factor = static_cast<compute_t<T>>(1.0 / 255.0);
+      CHECK(convert<double>(images(i, 0, 0, 1)) ==
+            convert<double>(convert<T>(static_cast<compute_t<T>>(next) * factor)));
+    }
+  }
+  CHECK(next == 256);
+}
+
 TEST_CASE("drop_last leaves out the smaller batch, and only that") {
   auto loader = data::loader<Cpu>(numbered(10), {.batch_size = 4, .drop_last = true});
   CHECK(loader.size() == 2);

@@ -56,7 +56,7 @@ class LabelledImages {
 
   /// Copies samples to dense memory for positions.size() images, as T = scale * byte. throws IndexError
   template <class T>
-  void gather(Span<const std::int64_t> positions, T scale, T* images, std::int64_t* labels) const {
+  void gather(Span<const std::int64_t> positions, compute_t<T> scale, T* images, std::int64_t* labels) const {
     const std::int64_t pixels = elements(sample_shape());
     for (std::size_t i = 0; i < positions.size(); ++i) {
       const auto at = stored(positions[i]);
@@ -87,12 +87,12 @@ class LabelledImages {
   }
 
   template <class T>
-  LOCUS_VECTORIZED static void copy_image(const std::uint8_t* from, std::int64_t pixels, T scale, T* to) {
+  LOCUS_VECTORIZED static void copy_image(const std::uint8_t* from, std::int64_t pixels, compute_t<T> scale, T* to) {
     if constexpr (std::is_same_v<T, std::uint8_t>) {
       std::memcpy(to, from, static_cast<std::size_t>(pixels));
     } else {
       LOCUS_IVDEP
-      for (std::int64_t i = 0; i < pixels; ++i) to[i] = static_cast<T>(from[i]) * scale;
+      for (std::int64_t i = 0; i < pixels; ++i) to[i] = from_register<T>(static_cast<compute_t<T>>(from[i]) * scale);
     }
   }
 

@@ -61,7 +61,7 @@ struct Trained {
 template <class Step, class T, class D>
 Trained train_epoch(int epoch, Step& step, data::Loader<T, D>& train, const FitOptions& options) {
   const Stopwatch watch;
-  Tensor<T, D> loss_sum;
+  Tensor<compute_t<T>, D> loss_sum;  // 16 bits are too few for a sum
   std::int64_t images = 0, batches = 0;
   const auto mean_loss = [&] {
     const double mean = static_cast<double>(loss_sum.item()) / static_cast<double>(batches);
@@ -69,7 +69,7 @@ Trained train_epoch(int epoch, Step& step, data::Loader<T, D>& train, const FitO
     return mean;
   };
   for (const auto& batch : train) {
-    const Tensor<T, D> loss = step(batch);
+    const Tensor<compute_t<T>, D> loss = step(batch).template as<compute_t<T>>();
     if (batches == 0) loss_sum = loss.clone();
     else loss_sum += loss;
     ++batches;

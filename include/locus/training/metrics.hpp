@@ -74,7 +74,8 @@ template <class M, class T, class D>
     Tensor<T, D> logits;
     if constexpr (nn::detail::HasForward<M>) logits = model.forward(images);  // without a call in between, in errors
     else logits = model(images);
-    loss += static_cast<double>(cross_entropy(logits, labels, {.reduction = Reduction::sum}).item());
+    const auto wide = logits.template as<compute_t<T>>();  // 16 bits are too few for a sum
+    loss += static_cast<double>(cross_entropy(wide, labels, {.reduction = Reduction::sum}).item());
     hits += static_cast<double>(correct(logits, labels).item());
     samples += static_cast<double>(labels.elements());
   }
