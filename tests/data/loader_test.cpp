@@ -309,6 +309,24 @@ TEST_CASE("a loader visits what its sampler names, in the sampler's order") {
   CHECK(epoch_of(backwards).labels == Numbers{3, 2, 1});
 }
 
+namespace {
+/// Says that it names four samples, whatever it does.
+struct Inconstant {
+  std::vector<std::int64_t> named;
+  [[nodiscard]] std::int64_t size() const { return 4; }
+  [[nodiscard]] std::vector<std::int64_t> order(std::uint64_t) const { return named; }
+};
+}  // namespace
+
+TEST_CASE("a loader refuses the order of a sampler that is not as long as the sampler says") {
+  for (const std::vector<std::int64_t>& named : {Numbers{}, Numbers{1, 2}, Numbers{0, 1, 2, 3, 0}}) {
+    auto loader = data::loader<Cpu>(numbered(4), Inconstant{named});
+    CHECK_THROWS_AS((void)loader.begin(), ArgumentError);
+  }
+  auto loader = data::loader<Cpu>(numbered(4), Inconstant{{3, 3, 0, 1}});
+  CHECK(epoch_of(loader).labels == Numbers{3, 3, 0, 1});
+}
+
 TEST_CASE("a loader refuses samplers that name nothing, or samples that do not exist") {
   CHECK_THROWS_AS((void)data::loader<Cpu>(numbered(4), data::SubsetRandomSampler{}), ArgumentError);
   CHECK_THROWS_AS((void)data::loader<Cpu>(numbered(4), data::RandomSampler{4}, {.shuffle = true}), ArgumentError);

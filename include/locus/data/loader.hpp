@@ -298,11 +298,11 @@ class Loader {
     visit_as(std::move(sampler));
   }
 
-  /// throws IndexError, from the loop over batches, where a sampler names a sample that does not exist
+  /// throws ArgumentError where a sampler names other than size() samples; IndexError, from the loop over batches,
+  /// where it names one that does not exist
   [[nodiscard]] Iterator begin() {
     using Epoch = detail::Epoch<T, D>;
-    if constexpr (is_present<D>)
-      return Iterator(Shared(new Epoch(dataset_, options_, device_, sampler_->order(epoch_++))));
+    if constexpr (is_present<D>) return Iterator(Shared(new Epoch(dataset_, options_, device_, next_order())));
     else Backend<D>::refuse(device_);
   }
   [[nodiscard]] std::default_sentinel_t end() const { return {}; }
@@ -320,6 +320,13 @@ class Loader {
   void visit_as(S sampler) {
     samples_ = sampler.size();
     sampler_ = Shared<const detail::AnySampler>(new detail::ErasedSampler<S>(std::move(sampler)));
+  }
+
+  [[nodiscard]] std::vector<std::int64_t> next_order() {
+    auto order = sampler_->order(epoch_++);
+    if (static_cast<std::int64_t>(order.size()) != samples_)
+      fail<ArgumentError>({"loader: the sampler names ", order.size(), " samples, but its size() is ", samples_});
+    return order;
   }
 
   LabelledImages dataset_;
