@@ -71,6 +71,7 @@ TEST_CASE("elements notices overflow, except where an extent is zero") {
   CHECK_THROWS_AS((void)elements({big, big}), ShapeError);
   CHECK(elements({big, big, 0}) == 0);
   CHECK(elements({0, big, big}) == 0);
+  CHECK_THROWS_AS((void)elements({big, big, 0, -1}), ShapeError);
   CHECK(elements({std::numeric_limits<std::int64_t>::max(), 1}) == std::numeric_limits<std::int64_t>::max());
 }
 
@@ -119,4 +120,6 @@ TEST_CASE("is_contiguous ignores strides that no index uses") {
   CHECK_FALSE(is_contiguous({2, 3}, {1, 2}));
   CHECK_FALSE(is_contiguous({2, 3}, {0, 1}));
   CHECK(is_contiguous({2, 0}, {9, 9}));
+  const std::int64_t big = std::int64_t{1} << 40;  // products of extents beside a zero wrap around
+  CHECK(is_contiguous({0, big, big, big}, row_major({0, big, big, big})));
 }

@@ -48,6 +48,9 @@ LOCUS_DEVICE_TEST("arange counts from start to before end", D) {
   CHECK_CLOSE((arange<half, D>(3)), {0, 1, 2});
   CHECK_CLOSE((arange<std::uint8_t, D>(250, 256)), {250, 251, 252, 253, 254, 255});
   CHECK_CLOSE((arange<std::int64_t, D>((std::int64_t{1} << 40) + 1, (std::int64_t{1} << 40) + 2)), {0x1p40 + 1});
+  const std::int64_t quarter = std::int64_t{1} << 62;
+  CHECK_CLOSE((arange<std::int64_t, D>(INT64_MIN, INT64_MAX, quarter)), {-0x1p63, -0x1p62, 0, 0x1p62});
+  CHECK_CLOSE((arange<std::int64_t, D>(INT64_MAX, INT64_MIN, -quarter)), {0x1p63, 0x1p62, -1, -0x1p62});
   CHECK_CLOSE((arange<float, D>(0)), Reference({0}, {}));
   CHECK_CLOSE((arange<float, D>(3, 3)), Reference({0}, {}));
 }

@@ -266,6 +266,11 @@ LOCUS_DEVICE_TEST("shapes of views", D) {
   CHECK(none.reshape({-1, 3}).shape() == Shape{0, 3});
   CHECK(none.slice(0, 0).is_contiguous());
   CHECK(none.unsqueeze(0).expand({2, 0, 3}).shape() == Shape{2, 0, 3});
+  const std::int64_t big = std::int64_t{1} << 40;
+  const auto huge = none.reshape({0, big, big, big});
+  CHECK(huge.unsqueeze(0).shape() == Shape{1, 0, big, big, big});
+  CHECK(huge.transpose(0, 1).unsqueeze(0).shape() == Shape{1, big, 0, big, big});
+  CHECK(huge.flatten(0, 2).shape() == Shape{0, big});
 }
 
 LOCUS_DEVICE_TEST("impossible views are refused", D) {
@@ -286,6 +291,9 @@ LOCUS_DEVICE_TEST("impossible views are refused", D) {
   CHECK_THROWS_AS((void)x.reshape({-1, std::int64_t{1} << 32, std::int64_t{1} << 32}), ShapeError);
   CHECK_THROWS_AS((void)x.flatten(1, 0), ArgumentError);
   CHECK_THROWS_AS((void)x.flatten(0, 2), IndexError);
+  CHECK_THROWS_AS((void)numbered<D>({}).flatten(1), IndexError);
+  CHECK_THROWS_AS((void)numbered<D>({0}).reshape({std::int64_t{1} << 40, std::int64_t{1} << 40, 0}).flatten(0, 1),
+                  ShapeError);
   CHECK_THROWS_AS((void)x.squeeze(2), IndexError);
   CHECK_THROWS_AS((void)x.unsqueeze(3), IndexError);
   CHECK_THROWS_AS((void)x.expand({3}), ShapeError);

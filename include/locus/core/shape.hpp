@@ -95,27 +95,28 @@ using Axes = Dims;     ///< dimension numbers; negative ones count from the end
 /// Product of the extents; 1 for a scalar. throws ShapeError for a negative extent or a product past 2^63
 [[nodiscard]] LOCUS_OUT_OF_LINE constexpr std::int64_t elements(const Shape& shape) {
   std::int64_t product = 1;
+  bool overflows = false, empty = false;
   for (auto extent : shape) {
     if (extent < 0) fail<ShapeError>({"negative extent in shape ", shape});
-    if (__builtin_mul_overflow(product, extent, &product)) {
-      bool has_zero = false;
-      for (auto other : shape) has_zero |= other == 0;
-      if (has_zero) return 0;
-      fail<ShapeError>({"shape ", shape, " has more than 2^63 elements"});
-    }
+    overflows |= __builtin_mul_overflow(product, extent, &product);
+    empty |= extent == 0;
   }
-  return product;
+  if (overflows && !empty) fail<ShapeError>({"shape ", shape, " has more than 2^63 elements"});
+  return empty ? 0 : product;
 }
 
-/// Strides of a dense row-major tensor. (Where there are no elements, the other extents may be huge: their products
-/// wrap around, and mean nothing.)
+namespace detail {
+/// Of strides: where there are no elements, the other extents may be huge, and products of them mean nothing.
+[[nodiscard]] constexpr std::int64_t wrapping_product(std::int64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
+}
+}  // namespace detail
+
+/// Strides of a dense row-major tensor.
 [[nodiscard]] LOCUS_OUT_OF_LINE constexpr Strides row_major(const Shape& shape) {
   Strides strides = Dims::filled(shape.rank(), 1);
-  for (int i = shape.rank() - 2; i >= 0; --i) {
-    const std::int64_t extent = shape[i + 1] > 1 ? shape[i + 1] : 1;
-    strides[i] =
-        static_cast<std::int64_t>(static_cast<std::uint64_t>(strides[i + 1]) * static_cast<std::uint64_t>(extent));
-  }
+  for (int i = shape.rank() - 2; i >= 0; --i)
+    strides[i] = detail::wrapping_product(strides[i + 1], shape[i + 1] > 1 ? shape[i + 1] : 1);
   return strides;
 }
 
@@ -159,7 +160,7 @@ using Axes = Dims;     ///< dimension numbers; negative ones count from the end
   for (int i = shape.rank() - 1; i >= 0; --i) {
     if (shape[i] == 1) continue;
     if (strides[i] != expected) return shape.rank() > 0 && elements(shape) == 0;
-    expected *= shape[i];
+    expected = detail::wrapping_product(expected, shape[i]);
   }
   return true;
 }

@@ -2,6 +2,7 @@
 // New tensors: filled, counted, random, or from values of the program. T is float and D is Cpu unless said otherwise:
 // zeros({2, 3}), ones<double>({4}), rand<float, Cuda>({8, 8}), arange<std::int64_t>(10), eye<float>(3, Cuda{1}).
 
+#include <locus/core/math.hpp>
 #include <locus/tensor/from.hpp>
 #include <locus/tensor/random.hpp>
 
@@ -9,14 +10,17 @@ namespace locus::inline LOCUS_ABI {
 
 namespace detail {
 
-/// start + index * step: exact for integers; otherwise in double precision, rounded once.
+/// start + index * step: exact for integers, though the product alone may overflow; otherwise in double precision,
+/// rounded once.
 template <class T>
 struct ArangeElement {
   using Number = std::conditional_t<FloatingDType<T>, double, std::int64_t>;
   Number start, step;
-  LOCUS_FN void operator()(std::int64_t index, compute_t<T>& out) const {
-    out = static_cast<compute_t<T>>(start + static_cast<Number>(index) * step);
+  [[nodiscard]] LOCUS_FN Number at(std::int64_t index) const {
+    using W = math::wrapping_t<Number>;
+    return static_cast<Number>(static_cast<W>(start) + static_cast<W>(index) * static_cast<W>(step));
   }
+  LOCUS_FN void operator()(std::int64_t index, compute_t<T>& out) const { out = static_cast<compute_t<T>>(at(index)); }
 };
 
 /// Counted from the nearer end, so that both ends are exact.
@@ -59,7 +63,7 @@ template <class T, class Number>
     const std::uint64_t count = distance / stride + (distance % stride != 0);
     if (count >= std::uint64_t{1} << 62) refuse("expected fewer than 2^62 elements");
     if (count > 0) {
-      const auto last = start + static_cast<std::int64_t>(count - 1) * step;
+      const auto last = ArangeElement<T>{start, step}.at(static_cast<std::int64_t>(count - 1));
       if (static_cast<std::int64_t>(static_cast<T>(start)) != start ||
           static_cast<std::int64_t>(static_cast<T>(last)) != last)
         refuse(join("not every element fits ", dtype_name<T>()));

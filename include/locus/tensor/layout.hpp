@@ -36,16 +36,14 @@ namespace detail {
 
 /// The shape with dimensions [first, last] merged into one.
 [[nodiscard]] LOCUS_OUT_OF_LINE inline Shape flattened(const Shape& shape, int first, int last) {
-  if (shape.rank() == 0) return {1};
-  first = normalize_axis(first, shape.rank(), "flatten");
-  last = normalize_axis(last, shape.rank(), "flatten");
+  const int rank = larger(shape.rank(), 1);  // a scalar counts as one element of one dimension
+  first = normalize_axis(first, rank, "flatten");
+  last = normalize_axis(last, rank, "flatten");
   if (first > last) fail<ArgumentError>({"flatten: first dimension ", first, " comes after the last, ", last});
-  Shape result;
-  std::int64_t merged = 1;
-  for (int d = 0; d < shape.rank(); ++d) {
-    if (d >= first && d <= last) merged *= shape[d];
-    if (d == last) result.push_back(merged);
-    else if (d < first || d > last) result.push_back(shape[d]);
+  Shape result, merged;
+  for (int d = 0; d < rank; ++d) {
+    if (d < shape.rank()) (d >= first && d <= last ? merged : result).push_back(shape[d]);
+    if (d == last) result.push_back(elements(merged));
   }
   return result;
 }
@@ -148,9 +146,8 @@ struct Layout {
 
   LOCUS_OUT_OF_LINE void unsqueeze(int dim) {
     dim = normalize_axis(dim, rank() + 1, "unsqueeze");
-    const std::int64_t stride = dim < rank() ? strides[dim] * shape[dim] : 1;
+    strides.insert(dim, dim < rank() ? detail::wrapping_product(strides[dim], shape[dim]) : 1);
     shape.insert(dim, 1);
-    strides.insert(dim, stride);
   }
 
   LOCUS_OUT_OF_LINE void expand(Shape target) {
