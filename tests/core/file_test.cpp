@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 using namespace locus;
@@ -47,6 +48,39 @@ TEST_CASE("replacing a file keeps its permissions and the link that led to it") 
   CHECK(fs::is_symlink(link));
   CHECK(content_of(file) == "new");
   CHECK(fs::status(file).permissions() == (fs::perms::owner_read | fs::perms::owner_write));
+}
+
+namespace {
+/// Whether f() throws DataError for a user who is not root.
+template <class F>
+bool throws_for_others(const F& f) {
+  const pid_t child = fork();
+  if (child == 0) {
+    (void)!setuid(65534);  // fails for others
+    try {
+      f();
+    } catch (const DataError&) {
+      _exit(1);
+    }
+    _exit(0);
+  }
+  int status = -1;
+  CHECK(waitpid(child, &status, 0) == child);
+  return WEXITSTATUS(status) != 0;
+}
+}  // namespace
+
+TEST_CASE("what could not be written is known beforehand") {
+  const TemporaryFolder folder;
+  const std::string root = folder.path;
+  CHECK_NOTHROW(io::require_writable(root + "/new.json"));
+  CHECK(folder.entries() == 0);
+  for (const std::string& path : {std::string(), root, root + "/", root + "/none/", root + "/none/new.json"}) {
+    CAPTURE(path);
+    CHECK_THROWS_AS(io::require_writable(path), DataError);
+  }
+  CHECK(throws_for_others([] { io::require_writable("/etc/new.json"); }));
+  CHECK_FALSE(throws_for_others([] { io::require_writable("/dev/null"); }));
 }
 
 TEST_CASE("a device is written, not replaced") {
@@ -103,4 +137,10 @@ TEST_CASE("a link to a file that is not there yet leads to the new file") {
   io::write_file_atomically(folder.path / "link", "new");
   CHECK(fs::is_symlink(folder.path / "link"));
   CHECK(fs::file_size(folder.path / "to_be") == 3);
+
+  fs::create_symlink("later", folder.path / "second");
+  fs::create_symlink("second", folder.path / "first");
+  io::write_file_atomically(folder.path / "first", "new");
+  CHECK(fs::is_symlink(folder.path / "second"));
+  CHECK(fs::file_size(folder.path / "later") == 3);
 }

@@ -146,7 +146,7 @@ class PlanFile {
     if (!is_named()) return;
     try {
       const Lock lock(mutex_);
-      const FolderLock alone(io::detail::folder_of(io::detail::target_of(path_)));
+      const FolderLock alone(io::detail::folder_of(io::detail::behind_links(path_)));
       const PlanText before = content();
       if (!before.is_ours) return;
       std::string text(plan_file_head);
