@@ -2,6 +2,7 @@
 // Initial values of parameters, as in torch.nn.init.
 
 #include <locus/core/math.hpp>
+#include <locus/expr/operators.hpp>
 #include <locus/tensor/random.hpp>
 
 namespace locus::inline LOCUS_ABI::nn::init {
@@ -10,10 +11,11 @@ namespace detail {
 template <class T>
 struct UniformBetween {
   locus::detail::UniformElement<T> unit;
-  compute_t<T> low, width;
+  compute_t<T> low, high, width;
   LOCUS_FN void operator()(std::int64_t index, compute_t<T>& out) const {
     unit(index, out);
-    out = low + width * out;
+    out = load_as_register(from_register<T>(low + width * out));
+    out = out < high ? out : low;  // rounding may have made it `high`
   }
 };
 }  // namespace detail
@@ -26,7 +28,8 @@ const Tensor<T, D>& uniform_(const Tensor<T, D>& tensor, double low = 0, double 
   tensor.layout().require_distinct_elements("uniform_");
   const auto element = [low, high, count = tensor.elements()] {
     const auto numbers = locus::detail::draw_from_default<D>(count);
-    return detail::UniformBetween<T>{{numbers.seed, numbers.offset}, static_cast<R>(low), static_cast<R>(high - low)};
+    return detail::UniformBetween<T>{
+        {numbers.seed, numbers.offset}, static_cast<R>(low), static_cast<R>(high), static_cast<R>(high - low)};
   };
   const Strides index = row_major(tensor.shape());
   const auto plan = make_plan<2>(tensor.shape(), {PlanOperand{nullptr, &index}, locus::detail::operand_of(tensor)});
