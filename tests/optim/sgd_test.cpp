@@ -148,6 +148,11 @@ TEST_CASE("optimizers are moved, not copied: copies would share the values and c
   auto second = std::move(first);
   step(second);
   CHECK(w.value()(0) == -2.5f);
+  optim::Sgd third{std::vector{Parameter(zeros({1}))}, {.momentum = 0.5}};
+  second = std::move(third);
+  third.zero_grad();  // it has no parameters any more
+  third.step();
+  CHECK(third.parameters().empty());
 }
 
 TEST_CASE("optimizers refuse options that are no numbers") {

@@ -26,7 +26,7 @@ class Arena {
       size_ += (parameters_[i].elements() + alignment - 1) / alignment * alignment;
     }
     steps_.resize(parameters_.size());
-    values_ = filled_with_zeros();
+    values_ = Tensor<T, D>({size_}, parameters_[0].device()).fill_(T(0));
     gradients_ = filled_with_zeros();
     for (std::size_t i = 0; i < parameters_.size(); ++i) parameters_[i].place(part(values_, i), part(gradients_, i));
   }
@@ -39,7 +39,7 @@ class Arena {
 
   [[nodiscard]] const std::vector<Parameter<T, D>>& parameters() const { return parameters_; }
   [[nodiscard]] LOCUS_OUT_OF_LINE Tensor<T, D> filled_with_zeros() const {
-    return Tensor<T, D>({size_}, parameters_[0].device()).fill_(T(0));
+    return Tensor<T, D>(values_.shape(), values_.device()).fill_(T(0));
   }
 
   /// Applies make(t)(value, gradient, state..., value&, state&...) to every parameter that has a gradient, where this
