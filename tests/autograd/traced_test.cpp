@@ -85,6 +85,7 @@ TEST_CASE("operations on parameters alone do not compile, for they would lose th
   CHECK(refuses([](const auto& w) -> decltype(select(w, 0, 1)) { return select(w, 0, 1); }));
   CHECK(refuses([](const auto& w) -> decltype(flatten(w)) { return flatten(w); }));
   CHECK(refuses([](const auto& w) -> decltype(squeeze(w, 0)) { return squeeze(w, 0); }));
+  CHECK(refuses([](const auto& w) -> decltype(squeeze(w)) { return squeeze(w); }));
   CHECK(refuses([](const auto& w) -> decltype(unsqueeze(w, 0)) { return unsqueeze(w, 0); }));
 }
 
@@ -135,6 +136,7 @@ LOCUS_DEVICE_TEST("gradients of views", D) {
   CHECK_GRADIENTS([](auto v) { return v.slice(0, 0, 2) + v.slice(0, 1, 3); }, x);
   CHECK_GRADIENTS([](auto v) { return square(v.unsqueeze(0).expand({5, 3, 4})); }, x);
   CHECK_GRADIENTS([](auto v) { return v.flatten() * 3; }, z);
+  CHECK_GRADIENTS([](auto v) { return square(v.unsqueeze(0).unsqueeze(-1).squeeze()) * squeeze(v); }, x);
   CHECK_GRADIENTS(
       [](auto v) {
         return square(v.select(0, 0).squeeze(-1)) + v.transpose(0, 1).unsqueeze(1).flatten(0, 1).select(0, 0);

@@ -80,8 +80,8 @@ template <class T, class D>
 /// Whether backward() of f at these inputs agrees with central differences. f takes tensors (plain or traced) and
 /// returns a tensor-like; inputs are best double. cost: two evaluations of f per input element
 ///
-///     CHECK(gradcheck([](auto x, auto w) { return tanh(matmul(x, w)); }, randn<double>({3, 4}), randn<double>({4,
-///     2})));
+///     const auto x = randn<double>({3, 4}), w = randn<double>({4, 2});
+///     CHECK(gradcheck([](auto x, auto w) { return tanh(matmul(x, w)); }, x, w));
 template <class F, FloatingDType... T, Device D>
 [[nodiscard]] GradcheckResult gradcheck(const F& f, const GradcheckOptions& options, const Tensor<T, D>&... inputs) {
   const Tuple variables{variable(inputs.clone())...};

@@ -89,6 +89,7 @@ class Traced {
   [[nodiscard]] int rank() const { return value_.rank(); }
   [[nodiscard]] std::int64_t size(int dim) const { return value_.size(dim); }
   [[nodiscard]] std::int64_t elements() const { return value_.elements(); }
+  [[nodiscard]] bool empty() const { return value_.empty(); }
   [[nodiscard]] D device() const { return value_.device(); }
   [[nodiscard]] T item() const { return value_.item(); }
 
@@ -149,6 +150,7 @@ class Traced {
   [[nodiscard]] Traced transpose(int a = -2, int b = -1) const { return locus::transpose(*this, a, b); }
   [[nodiscard]] Traced permute(const Axes& order) const { return locus::permute(*this, order); }
   [[nodiscard]] Traced expand(const Shape& shape) const { return locus::expand(*this, shape); }
+  [[nodiscard]] Traced squeeze() const { return locus::squeeze(*this); }
   [[nodiscard]] Traced squeeze(int dim) const { return locus::squeeze(*this, dim); }
   [[nodiscard]] Traced unsqueeze(int dim) const { return locus::unsqueeze(*this, dim); }
   [[nodiscard]] Traced select(int dim, std::int64_t index) const { return locus::select(*this, dim, index); }

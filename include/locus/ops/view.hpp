@@ -148,6 +148,12 @@ template <detail::Viewable X>
   return apply(operation::Reshape{x.value().squeeze(dim).shape()}, x);
 }
 
+/// Without any dimension of extent 1.
+template <detail::Viewable X>
+[[nodiscard]] auto squeeze(const X& x) {
+  return apply(operation::Reshape{x.value().squeeze().shape()}, x);
+}
+
 /// With a new dimension of extent 1 at `dim`.
 template <detail::Viewable X>
 [[nodiscard]] auto unsqueeze(const X& x, int dim) {
@@ -183,7 +189,7 @@ template <detail::Viewable X>
 #define LOCUS_REFUSED_MISTAKE detail::ParameterMistake<X>
 #include <locus/expr/refuse_function.inc>
 #define LOCUS_REFUSED_FUNCTION squeeze
-#define LOCUS_REFUSED_PARAMETERS , int
+#define LOCUS_REFUSED_PARAMETERS , int = 0
 #define LOCUS_REFUSED_MISTAKE detail::ParameterMistake<X>
 #include <locus/expr/refuse_function.inc>
 #define LOCUS_REFUSED_FUNCTION unsqueeze
