@@ -24,8 +24,10 @@ TEST_CASE("a file is written whole and leaves nothing beside it") {
   CHECK(content_of(file) == "first");
   io::write_file_atomically(file, std::string_view("second\0half", 11));
   CHECK(content_of(file) == std::string("second\0half", 11));
-  io::write_file_atomically(file, "");
-  CHECK(content_of(file).empty());
+  for (const std::string_view nothing : {std::string_view(""), std::string_view()}) {
+    io::write_file_atomically(file, nothing);
+    CHECK(content_of(file).empty());
+  }
   CHECK(folder.entries() == 1);
 }
 

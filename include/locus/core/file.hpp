@@ -79,7 +79,7 @@ struct Target {
 [[nodiscard]] inline int write_and_close(std::FILE* file, Span<const std::string_view> parts, bool to_disk) {
   int error = 0;
   for (const auto& part : parts)
-    if (!error && std::fwrite(part.data(), 1, part.size(), file) != part.size()) error = errno;
+    if (!error && !part.empty() && std::fwrite(part.data(), 1, part.size(), file) != part.size()) error = errno;
   if (!error && std::fflush(file) != 0) error = errno;
   if (!error && to_disk && fsync(fileno(file)) != 0) error = errno;
   if (std::fclose(file) != 0 && !error) error = errno;
