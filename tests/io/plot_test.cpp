@@ -150,6 +150,30 @@ TEST_CASE("an axis of any magnitude has a handful of ticks") {
   }
 }
 
+TEST_CASE("the ends of the numbers, and spans that whole numbers do not resolve, lie on their axis in order") {
+  const auto check = [](double low, double high, AxisScale::Options options) {
+    CAPTURE(low);
+    CAPTURE(high);
+    const AxisScale axis({low, high}, options);
+    CHECK(axis.position(low) >= 0);
+    CHECK(axis.position(low) <= axis.position(high));
+    CHECK(axis.position(high) <= 1);
+    CHECK(axis.ticks().size() >= 1);
+    CHECK(axis.ticks().size() < 80);
+  };
+  for (auto scale : {Scale::log2, Scale::log10}) {
+    check(1e-200, 1e200, {.scale = scale});
+    check(1e-299, 1e299, {.scale = scale});
+  }
+  for (bool round : {false, true}) {
+    check(-1e299, 1e299, {.round = round});
+    check(0, 1e-310, {.round = round});
+    check(5e-324, 1e-323, {.round = round});
+    check(3, 3 + 1e-7, {.integer = true, .round = round});
+    check(0, 1e-310, {.integer = true, .round = round});
+  }
+}
+
 TEST_CASE("percentages do not pass 100") {
   plot::Figure figure;
   figure.panel("Accuracy", {.label = "epoch"}, {.label = "accuracy", .unit = "%"}).line("", {1}, {99});

@@ -106,6 +106,8 @@ class AxisScale {
   }
 
  private:
+  static constexpr int most_per_label = 6;  // powers for which there are faint lines
+
   [[nodiscard]] bool logarithmic() const { return options_.scale != Scale::linear; }
   [[nodiscard]] bool covers(double value) const {
     const double at = position(value);
@@ -114,8 +116,9 @@ class AxisScale {
 
   void fit_linear(Range data) {
     const double magnitude = locus::detail::larger(std::abs(data.low), std::abs(data.high));
-    if (data.high - data.low <= 1e-9 * magnitude || magnitude == 0) {  // one value: some room around it
-      const double room = options_.integer ? 0.5 : magnitude == 0 ? 1 : 0.1 * magnitude;
+    const bool zero = magnitude < 1e-300;
+    if (data.high - data.low <= 1e-9 * magnitude || zero) {  // one value: some room around it
+      const double room = options_.integer ? 0.5 : zero ? 1 : 0.1 * magnitude;
       data = {data.low - room, locus::detail::smaller(data.high + room, options_.most)};
     }
     if (options_.round && data.low > 0 && data.low < 0.4 * data.high) data.low = 0;
@@ -124,6 +127,7 @@ class AxisScale {
     const double pad = options_.round ? 0 : 0.03 * (data.high - data.low);
     low_ = options_.round ? step * std::floor(data.low / step + 1e-6) : data.low - pad;
     high_ = options_.round ? step * std::ceil(data.high / step - 1e-6) : data.high + pad;
+    if (high_ <= low_) high_ = low_ + step;
     add_linear_ticks(step);
   }
 
@@ -140,9 +144,9 @@ class AxisScale {
 
   void fit_logarithmic(Range data) {
     if (data.high / data.low < 1.001) data = {data.low / 2, data.high * 2};
-    const double pad = std::pow(data.high / data.low, 0.04);
-    low_ = data.low / pad;
-    high_ = data.high * pad;
+    const double pad = std::pow(data.high, 0.04) / std::pow(data.low, 0.04);
+    low_ = locus::detail::larger(data.low / pad, std::numeric_limits<double>::min());
+    high_ = locus::detail::smaller(data.high * pad, std::numeric_limits<double>::max());
     if (options_.scale == Scale::log2) add_powers_of_two();
     else add_decades();
     if (labelled() < 2) {  // less than a step of the scale: ticks like those of a linear axis, placed logarithmically
@@ -164,6 +168,7 @@ class AxisScale {
     for (int exponent = first; exponent <= last; ++exponent) {
       const double value = std::exp2(exponent);
       const bool named = (last - exponent) % step == 0;
+      if (!named && step > most_per_label) continue;
       ticks_.push_back({value, !named ? "" : exponent >= 0 && exponent <= 20 ? fixed(value, 0) : readable(value)});
     }
   }
@@ -178,6 +183,7 @@ class AxisScale {
         const double value = digit * std::pow(10., exponent);
         if (!covers(value)) continue;
         const bool named = digit == 1 ? exponent % step == 0 : narrow && (digit == 2 || digit == 5);
+        if (!named && step > most_per_label) continue;
         ticks_.push_back({value, named ? readable(value) : ""});
       }
     }
