@@ -10,6 +10,7 @@
 #include <support/reference.hpp>
 
 #include <string>
+#include <thread>
 
 using namespace locus;
 using namespace locus_test;
@@ -199,6 +200,19 @@ TEST_CASE("a chain of a million operations is differentiated and released withou
   for (int i = 0; i < 1'000'000; ++i) z = z + 1;
   z = x;  // released unused
   CHECK(z.item() == 1);
+}
+
+TEST_CASE("a thread that ends leaves no memory of its backward passes behind") {
+  const auto bytes = [] { return Backend<Cpu>::memory_stats({}).allocated_bytes; };
+  const auto before = bytes();
+  for (int i = 0; i < 3; ++i) {
+    std::thread([] {
+      const auto x = variable(tensor<float, Cpu>({2}, {1, 2}));
+      sum(x * x).backward();
+      CHECK_CLOSE(x.grad(), {2, 4});
+    }).join();
+  }
+  CHECK(bytes() == before);
 }
 
 TEST_CASE("backward frees what was saved as it goes") {

@@ -11,13 +11,16 @@ namespace detail {
 /// The scalar 1 on a device, where a training step finds it without a launch.
 template <class T, class D>
 [[nodiscard]] LOCUS_OUT_OF_LINE Tensor<T, D> one(D device) {
-  static thread_local auto* const kept = new Tensor<T, D>;  // never destroyed: the device may be gone by then
-  if (!kept->buffer() || !(kept->device() == device) || kept->version() != 0) {
-    const Tensor<T, Cpu> value{Shape{}};
+  if constexpr (HostAccessible<D>) {
+    const Tensor<T, D> value({}, device);
     *value.data() = convert<T>(1);
-    *kept = value.template to<D>(device);
+    return value;
+  } else {
+    static thread_local auto* const kept = new Tensor<T, D>;  // never destroyed: the device may be gone by then
+    if (!kept->buffer() || !(kept->device() == device) || kept->version() != 0)
+      *kept = one<T>(Cpu{}).template to<D>(device);
+    return *kept;
   }
-  return *kept;
 }
 }  // namespace detail
 
