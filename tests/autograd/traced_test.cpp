@@ -124,6 +124,7 @@ LOCUS_DEVICE_TEST("copies of a parameter share it, a clone does not", D) {
   const Parameter<float, D> empty;
   CHECK_FALSE(empty.defined());
   CHECK_FALSE(empty.has_grad());
+  CHECK_FALSE(empty.clone().defined());
 }
 
 LOCUS_DEVICE_TEST("gradients of views", D) {

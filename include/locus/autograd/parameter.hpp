@@ -77,7 +77,7 @@ class Parameter {
     node()->place_gradient(gradient);
   }
 
-  [[nodiscard]] Parameter clone() const { return Parameter(value().clone()); }
+  [[nodiscard]] Parameter clone() const { return defined() ? Parameter(value().clone()) : Parameter(); }
   [[nodiscard]] friend bool operator==(const Parameter& a, const Parameter& b) { return a.state_ == b.state_; }
 
  private:
