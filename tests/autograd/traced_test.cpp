@@ -125,6 +125,9 @@ LOCUS_DEVICE_TEST("copies of a parameter share it, a clone does not", D) {
   CHECK_FALSE(empty.defined());
   CHECK_FALSE(empty.has_grad());
   CHECK_FALSE(empty.clone().defined());
+  CHECK(w.rank() == 1);
+  CHECK(w.size(-1) == 2);
+  CHECK(w.elements() == 2);
 }
 
 LOCUS_DEVICE_TEST("gradients of views", D) {

@@ -42,6 +42,8 @@ class Parameter {
   [[nodiscard]] const Parameter& eval() const { return *this; }
   [[nodiscard]] const Shared<TensorNode<T, D>>& node() const { return state().node; }
   [[nodiscard]] const Shape& shape() const { return value().shape(); }
+  [[nodiscard]] int rank() const { return value().rank(); }
+  [[nodiscard]] std::int64_t size(int dim) const { return value().size(dim); }
   [[nodiscard]] std::int64_t elements() const { return value().elements(); }
   [[nodiscard]] D device() const { return value().device(); }
 

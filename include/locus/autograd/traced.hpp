@@ -116,9 +116,9 @@ class Traced {
   }
 
   /// Adds the gradients of this scalar to everything it was computed from that collects one.
-  /// Frees the graph unless told to retain it. throws ShapeError unless there is one element; GraphError if the graph
-  /// was freed or nothing in it collects gradients; StaleError if a tensor it needs was modified in place, or is a
-  /// gradient that it writes
+  /// Frees the graph unless told to retain it. Not for two threads at once on graphs that share parameters.
+  /// throws ShapeError unless there is one element; GraphError if the graph was freed or nothing in it collects
+  /// gradients; StaleError if a tensor it needs was modified in place, or is a gradient that it writes
   void backward(const BackwardOptions& options = {}) const
     requires FloatingDType<T>
   {
