@@ -116,11 +116,12 @@ struct ProductAlone {
 }
 
 /// The row-major c is the column-major transpose of c, so cuBLASLt is asked for c^T = b^T a^T, of which the bias has
-/// one entry per row.
+/// one entry per row. A single product has no distances between matrices, which would say how those are aligned.
 template <class T>
-[[nodiscard]] BlasProduct blas_product(Context& context, const GemmBatch& batch, const MatrixRef<const T>& a,
+[[nodiscard]] BlasProduct blas_product(Context& context, const GemmBatch& given, const MatrixRef<const T>& a,
                                        const MatrixRef<const T>& b, const MatrixRef<T>& c, Scratch& a_copy,
                                        Scratch& b_copy) {
+  const GemmBatch batch = given.count == 1 ? GemmBatch{} : given;
   BlasProduct product;
   product.type = blas_type<T>();
   product.m = c.cols;
@@ -153,7 +154,7 @@ void blas_gemm(Context& context, const BlasCall<T>& call) {
     own.reserve(static_cast<std::size_t>(elements(shape)) * sizeof(T));
     alone.strides = row_major(shape);
     product.c = own.template as<void>();
-    product.c_batch_stride = alone.strides[0];
+    product.c_batch_stride = batch.count == 1 ? 0 : alone.strides[0];
     product.c_ld = alone.strides[1];
   }
   if (!blas.multiply(product)) blas.refuse(product);

@@ -4,6 +4,7 @@
 #include <locus/device/cpu.hpp>
 #include <locus/device/cuda.hpp>
 #include <locus/expr/chosen_activation.hpp>
+#include <locus/ops/matmul.hpp>
 
 #include <doctest/doctest.h>
 
@@ -595,6 +596,25 @@ TEST_CASE("the plan of a product knows how what it keeps is aligned") {
   CHECK(cuda::detail::key_of(one) == cuda::detail::key_of(other));
   other.kept = memory + 16;
   CHECK_FALSE(cuda::detail::key_of(one) == cuda::detail::key_of(other));
+}
+
+TEST_CASE("how far matrices lie apart says how they are aligned, where there are several") {
+  const auto alignment = [](const Shape& left, const Shape& right) {
+    return in_process({}, [&] {
+      const Tensor<float, Cuda> a(left), b(right);
+      (void)matmul(a, b);
+      return simulated::blas.alignment;
+    });
+  };
+  CHECK(alignment({4, 8}, {8, 16}) == 256);
+  CHECK(alignment({1, 4, 8}, {1, 8, 16}) == 256);
+  CHECK(alignment({3, 4, 8}, {3, 8, 16}) == 4 * 8 * sizeof(float));
+  CHECK(alignment({3, 1, 3}, {3, 3, 16}) == sizeof(float));
+  const auto alignment_of_copy = [] {  // cuBLASLt would add before the activation
+    const Seen seen = multiply<float, functor::Relu>(1, 9, false, true);
+    return seen.is_right ? simulated::blas.alignment : 0;
+  };
+  CHECK(in_process({}, alignment_of_copy) == 256);
 }
 
 TEST_CASE("keeping gelu's input, and a derivative with and without sums, are timed against launches of their own") {

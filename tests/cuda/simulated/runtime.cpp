@@ -559,6 +559,7 @@ extern "C" cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t 
   if (simulated::blas.refuses_first && number == 0) return CUBLAS_STATUS_NOT_SUPPORTED;
   simulated::blas.algorithm = number;
   simulated::blas.epilogue = static_cast<int>(description->data[epilogue_at]);
+  simulated::blas.alignment = *std::min_element(algorithm->data, algorithm->data + 4);
   reinterpret_cast<simulated::Stream*>(stream)->clock += simulated::blas.epilogue == CUBLASLT_EPILOGUE_DEFAULT
                                                              ? simulated::blas.milliseconds[number]
                                                              : simulated::blas.fused_milliseconds[number];

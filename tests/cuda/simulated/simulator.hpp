@@ -80,7 +80,8 @@ struct Blas {
   int asked = 0;                                  ///< how often it was asked for algorithms,
   int products = 0;                               ///< and for products
   std::uint64_t algorithm = 0;                    ///< of the last product,
-  int epilogue = 0;                               ///< which had this epilogue
+  int epilogue = 0;                               ///< which had this epilogue,
+  std::uint64_t alignment = 0;                    ///< and matrices that it took to be aligned so at least
 };
 inline Blas blas;
 inline double kernel_milliseconds = 0;
