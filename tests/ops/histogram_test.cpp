@@ -57,6 +57,20 @@ LOCUS_DEVICE_TEST("the upper end counts in the last bin, what is outside or NaN 
   static_assert(std::is_same_v<decltype(histogram(trace(x), 2, 0, 8)), Tensor<std::int64_t, D>>);
 }
 
+TEST_CASE("as many bins as there may be, which no float says exactly") {
+  const std::int64_t bins = locus::detail::most_bins;
+  const locus::detail::BinOfElement<float> bin_of{0, 1, static_cast<float>(bins), static_cast<std::int32_t>(bins - 1)};
+  const auto bin = [&](float value) {
+    const volatile float x = value;  // or the compiler converts it, which may round where processors do not
+    std::int32_t found = 0;
+    bin_of(x, found);
+    return found;
+  };
+  CHECK(bin(1) == bins - 1);
+  CHECK(bin(0.5f) == 1 << 30);
+  CHECK(bin(0) == 0);
+}
+
 LOCUS_DEVICE_TEST("two launches beside the device's count; ends and bins that make no sense are refused", D) {
   const auto x = sample<float, D>({5});
   LaunchLog log;

@@ -24,8 +24,8 @@ struct BinOfElement {
     const R value = static_cast<R>(x);
     bin = -1;
     if (!(value >= low && value <= high)) return;
-    bin = static_cast<std::int32_t>((value - low) * bins / (high - low));
-    if (bin > last) bin = last;
+    const R place = (value - low) * bins / (high - low);  // may be 2^31
+    bin = place < static_cast<R>(last) ? static_cast<std::int32_t>(place) : last;
   }
 };
 
