@@ -97,28 +97,26 @@ TEST_CASE("dense operands of any rank are one contiguous run") {
   const auto plan = make_plan<2>(shape, dense);
   CHECK(plan.rank == 1);
   CHECK(plan.extent[0] == 24);
-  CHECK(plan.contiguous());
-  CHECK(plan.inner_contiguous());
+  for (const auto& stride : plan.stride) CHECK(stride[0] == 1);
 }
 
 TEST_CASE("a repeated row keeps two dimensions; the inner one is contiguous") {
   const std::array<Strides, 2> strides{Strides{3, 1}, Strides{0, 1}};
   const auto plan = make_plan<2>(Shape{5, 3}, strides);
   CHECK(plan.rank == 2);
-  CHECK_FALSE(plan.contiguous());
-  CHECK(plan.inner_contiguous());
-  const std::array<Strides, 2> column{Strides{3, 1}, Strides{1, 0}};
-  CHECK(make_plan<2>(Shape{5, 3}, column).inner_contiguous());
-  const std::array<Strides, 2> transposed{Strides{3, 1}, Strides{1, 5}};
-  CHECK_FALSE(make_plan<2>(Shape{5, 3}, transposed).inner_contiguous());
+  CHECK(plan.stride[0][0] == 3);
+  CHECK(plan.stride[1][0] == 0);
+  for (const auto& stride : plan.stride) CHECK(stride[1] == 1);
 }
 
 TEST_CASE("a scalar, and extents of one, are one element") {
   const std::array<Strides, 1> none{Strides{}};
   CHECK(make_plan<1>(Shape{}, none).elements == 1);
-  CHECK(make_plan<1>(Shape{}, none).contiguous());
+  CHECK(make_plan<1>(Shape{}, none).rank == 1);
+  CHECK(make_plan<1>(Shape{}, none).extent[0] == 1);
   const std::array<Strides, 1> odd{Strides{7, 0, -3}};
-  CHECK(make_plan<1>(Shape{1, 1, 1}, odd).contiguous());
+  CHECK(make_plan<1>(Shape{1, 1, 1}, odd).rank == 1);
+  CHECK(make_plan<1>(Shape{1, 1, 1}, odd).extent[0] == 1);
 }
 
 TEST_CASE("a reduction's plan pairs every output with its summands") {

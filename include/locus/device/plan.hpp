@@ -18,19 +18,6 @@ struct Plan {
   std::int64_t first_index = 0;  ///< what an input that reads as its index starts with
   std::int64_t extent[max_rank] = {};
   std::int64_t stride[N][max_rank] = {};
-
-  /// Every operand is one dense run.
-  [[nodiscard]] constexpr bool contiguous() const { return rank == 1 && inner_strides_at_most(1, 1); }
-
-  /// Every operand is dense or repeated along the innermost dimension.
-  [[nodiscard]] constexpr bool inner_contiguous() const { return inner_strides_at_most(0, 1); }
-
- private:
-  [[nodiscard]] constexpr bool inner_strides_at_most(std::int64_t low, std::int64_t high) const {
-    for (int i = 0; i < N; ++i)
-      if (stride[i][rank - 1] < low || stride[i][rank - 1] > high) return false;
-    return true;
-  }
 };
 
 namespace detail {
