@@ -4,8 +4,8 @@
     simulated_test.py [--sanitize] [test source...]     (default: all that there is)
 
 What it proves: which element every thread touches, barriers and shuffles, launch configurations, plans, epilogues, the
-memory pool. What it cannot: what a GPU's compiler makes of them, the order of concurrent work, cuBLASLt and CUB
-themselves, which stand-ins in simulated/ replace.
+memory pool, and that streams wait for each other where they have to. What it cannot: what a GPU's compiler makes of
+them, blocks that run at the same time, cuBLASLt and CUB themselves, which stand-ins in simulated/ replace.
 """
 
 import argparse
@@ -111,6 +111,9 @@ class Simulator:
             return [(f"{source.name} (compiling)", status, "\n".join(output.splitlines()[:40]))]
         # The products of verbs_test have every layout, which has to be timed right, too.
         modes = [{}, {"LOCUS_AUTOTUNE": "1"}] if source.stem == "verbs_test" else [{}]
+        # Streams that get on apart: one that should have waited for another one reads what is not there yet.
+        if source.parent != HERE:
+            modes.append({"LOCUS_SIMULATED_CHANCE": "1"})
         return [(source.name, *common.run([program], env={"ASAN_OPTIONS": "detect_leaks=0", **mode})) for mode in modes]
 
 

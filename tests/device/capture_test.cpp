@@ -288,6 +288,30 @@ LOCUS_DEVICE_TEST("memory that is let go while and after a step is captured", D)
 }
 
 #if LOCUS_CUDA
+TEST_CASE("the first replay comes after what other streams still read of its memory") {
+  NEEDS_CUDA();
+  const auto x = full<float, Cuda>({1000}, 2.f);
+  for (int round = 0; round < 10; ++round) {
+    const Stream<Cuda> side;
+    Tensor<float, Cuda> kept;
+    int calls = 0;
+    auto step = capture([&] {
+      if (++calls == 1) kept = (x * 3.f).eval();
+      return (x * 4.f).eval();
+    });
+    (void)step();
+    side.wait(Stream<Cuda>::current().record());
+    const auto y = with_stream(side, [&] {
+      auto doubled = (kept * 2.f).eval();
+      kept = {};  // the second call's result stands where this stood
+      return doubled;
+    });
+    (void)step();
+    Stream<Cuda>::current().wait(side.record());
+    CHECK(same_bits(y, full<float, Cuda>({1000}, 12.f)));
+  }
+}
+
 template <class Step>
 void check_refused(const Step& body, const char* why) {
   auto step = capture<Cuda>([&] { body(); });

@@ -1,5 +1,5 @@
-// Asynchronous copies and streams. Where the GPU is simulated, copies happen as late as streams and events allow, so
-// that a missing order shows.
+// Asynchronous copies and streams. Where the GPU is simulated, it works as late as streams and events allow, so that
+// a missing order shows.
 
 #include <locus/tensor/copy_async.hpp>
 
@@ -26,11 +26,11 @@ bool counts(const Tensor<float, Cpu>& x, float first = 0, float factor = 1) {
   return true;
 }
 
-/// Late copies, for the time of its life, where the GPU is simulated.
+/// Late work, for the time of its life, where the GPU is simulated.
 struct Late {
 #ifdef LOCUS_SIMULATED_CUDA
-  Late() { simulated::late_copies = true; }
-  ~Late() { simulated::late_copies = false; }
+  Late() { simulated::late = true; }
+  ~Late() { simulated::late = false; }
 #endif
 };
 }  // namespace
@@ -120,6 +120,15 @@ TEST_CASE("a copy back that nobody waits for is done before its memory serves ot
   const Event<Cuda> copied = copies.record();
   back = {};
   CHECK(copied.done());
+}
+
+TEST_CASE("pageable memory may change when its copy returns, and travels in more pieces than there are buffers") {
+  NEEDS_CUDA();
+  [[maybe_unused]] const Late late;
+  const Tensor<float, Cpu> x = counted(1'600'000).to<Cpu>();
+  const auto y = x.to<Cuda>();
+  x.fill_(-1);
+  CHECK(counts(y.to<Cpu>()));
 }
 
 TEST_CASE("a copy that is moved from is none") {

@@ -1,5 +1,5 @@
 // The CUDA runtime and cuBLASLt as far as cuda_kernels uses them, on host memory: what is queued happens at once, or,
-// of copies where a test asks for it, as late as may be.
+// where that is asked for, as late as may be.
 
 #include <cublasLt.h>
 #include <cuda_bf16.h>
@@ -21,6 +21,20 @@ thread_local cudaError_t last_error = cudaSuccess;
 cudaError_t give(cudaError_t error) {
   if (error != cudaSuccess) last_error = error;
   return error;
+}
+
+/// What a node's arguments are now.
+std::vector<std::vector<std::byte>> contents(const simulated::Node& node) {
+  std::vector<std::vector<std::byte>> answer;
+  for (const auto& [data, bytes] : node.arguments) {
+    const auto* const first = static_cast<const std::byte*>(data);
+    answer.emplace_back(first, first + bytes);
+  }
+  return answer;
+}
+void assign(const simulated::Node& node, const std::vector<std::vector<std::byte>>& arguments) {
+  for (std::size_t i = 0; i < arguments.size(); ++i)
+    std::memcpy(node.arguments[i].data, arguments[i].data(), arguments[i].size());
 }
 }  // namespace
 
@@ -126,8 +140,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t handle, unsigne
     return give(cudaErrorStreamCaptureIsolation);
   }
   if (event.captured) simulated::stop("a stream that joins a capture: not simulated");
-  queue.queued.push_back([event] { simulated::reach(*event.stream, event.position); });
-  if (!simulated::late_copies) simulated::reach_end(stream);
+  simulated::enqueue(stream, [event] { simulated::reach(*event.stream, event.position); });
   return cudaSuccess;
 }
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
@@ -231,9 +244,7 @@ cudaError_t cudaMemcpyAsync(void* target, const void* source, std::size_t bytes,
     simulated::perform(stream, std::make_shared<simulated::Node>(simulated::Node{copy}));
     return cudaSuccess;
   }
-  const std::lock_guard lock(simulated::queues);
-  reinterpret_cast<simulated::Stream*>(stream)->queued.push_back(copy);
-  if (!simulated::late_copies) simulated::reach_end(stream);
+  simulated::enqueue(stream, copy);
   return cudaSuccess;
 }
 cudaError_t cudaMemcpyPeerAsync(void* target, int, const void* source, int, std::size_t bytes, cudaStream_t stream) {
@@ -307,8 +318,21 @@ cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t, cudaGraphNode_t ha
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
   simulated::start_current();
   if (reinterpret_cast<simulated::Stream*>(stream)->capture) simulated::stop("a graph within a capture");
-  simulated::reach_end(stream);
-  for (const auto& node : reinterpret_cast<simulated::Graph*>(executable)->nodes) node->run();
+  auto& graph = *reinterpret_cast<simulated::Graph*>(executable);
+  auto& queue = *reinterpret_cast<simulated::Stream*>(stream);
+  if (graph.launched_in) {
+    simulated::enqueue(stream, [first = graph.launched_in, end = graph.position] { simulated::reach(*first, end); });
+  }
+  for (const auto& node : graph.nodes) {
+    simulated::enqueue(stream, [node, arguments = contents(*node)] {
+      const auto changed_since = contents(*node);
+      assign(*node, arguments);
+      node->run();
+      assign(*node, changed_since);
+    });
+  }
+  graph.launched_in = &queue;
+  graph.position = queue.queued.size();
   return cudaSuccess;
 }
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {

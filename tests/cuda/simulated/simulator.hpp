@@ -42,10 +42,13 @@ struct Node {
   std::function<void()> run;
   std::vector<Argument> arguments{};
 };
+struct Stream;
 /// What a handle of a graph points to.
 struct Graph {
   std::vector<std::shared_ptr<Node>> nodes{};
   cudaGraphNode_t last = nullptr;
+  Stream* launched_in = nullptr;  ///< where it was launched last,
+  std::size_t position = 0;       ///< and where that launch ends there
 };
 
 /// What a stream handle points to: what is queued, of which the first `done` happened.
@@ -94,14 +97,17 @@ inline const char* gpu_name = "Simulated GPU";
 /// Whether kernels fail as they run, which is told to whoever waits for them.
 inline std::atomic<bool> kernels_fail{false};
 inline std::atomic<cudaError_t> failure{cudaSuccess};
-/// Whether copies happen as late as the order of streams and events allows; otherwise at once.
-inline std::atomic<bool> late_copies{false};
+/// Whether work is done as late as the order of streams and events allows; otherwise at once,
+inline std::atomic<bool> late{false};
+/// or, with LOCUS_SIMULATED_CHANCE in the environment, now or later as chance has it, which differs from stream to
+/// stream.
+inline const bool by_chance = std::getenv("LOCUS_SIMULATED_CHANCE") != nullptr;
 inline std::recursive_mutex queues;
 /// Lets happen what a stream holds up to a place.
 inline void reach(Stream& stream, std::size_t position) {
   const std::lock_guard lock(queues);
   while (stream.done < position) {
-    const auto next = stream.queued[stream.done];
+    const auto next = std::exchange(stream.queued[stream.done], nullptr);
     next();
     ++stream.done;
   }
@@ -110,15 +116,21 @@ inline void reach_end(cudaStream_t stream) {
   auto& queue = *reinterpret_cast<Stream*>(stream);
   reach(queue, queue.queued.size());
 }
-/// Does the work now, after all that the stream holds, or adds it to what the stream captures.
+/// Adds work to what the stream holds.
+inline void enqueue(cudaStream_t stream, std::function<void()> work) {
+  static std::mt19937 random{1};
+  const std::lock_guard lock(queues);
+  reinterpret_cast<Stream*>(stream)->queued.push_back(std::move(work));
+  if (!late && !(by_chance && random() % 2)) reach_end(stream);
+}
+/// The same, or adds it to what the stream captures.
 inline void perform(cudaStream_t handle, std::shared_ptr<Node> node) {
   auto& stream = *reinterpret_cast<Stream*>(handle);
   if (stream.capture) {
     stream.capture->last = reinterpret_cast<cudaGraphNode_t>(node.get());
     stream.capture->nodes.push_back(std::move(node));
   } else {
-    reach_end(handle);
-    node->run();
+    enqueue(handle, [node] { node->run(); });
   }
 }
 /// A call that no capture may hold, such as waiting for it.
