@@ -18,6 +18,13 @@ constexpr int devices = 2;
 std::mutex mutex;
 std::unordered_map<void*, std::size_t> device_blocks;
 thread_local cudaError_t last_error = cudaSuccess;
+thread_local int captures = 0;  ///< that the thread has begun
+thread_local cudaStreamCaptureMode capture_mode = cudaStreamCaptureModeGlobal;
+/// In calls that a capture does not allow, unless the thread says that they have nothing to do with it.
+void require_uncaptured() {
+  if (captures > 0 && capture_mode != cudaStreamCaptureModeRelaxed)
+    simulated::stop("a thread that captures allocates, asks or waits");
+}
 cudaError_t give(cudaError_t error) {
   if (error != cudaSuccess) last_error = error;
   return error;
@@ -185,12 +192,14 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEve
   return cudaSuccess;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
+  require_uncaptured();
   if (simulated::captured) simulated::stop("the host waits while a stream is captured");
   const auto& event = *reinterpret_cast<simulated::Event*>(handle);
   if (event.stream) simulated::reach(*event.stream, event.position);
   return cudaSuccess;
 }
 cudaError_t cudaEventQuery(cudaEvent_t handle) {
+  require_uncaptured();
   const std::lock_guard lock(simulated::queues);
   const auto& event = *reinterpret_cast<simulated::Event*>(handle);
   return !event.stream || event.stream->done >= event.position ? cudaSuccess : give(cudaErrorNotReady);
@@ -207,6 +216,7 @@ cudaError_t cudaMemGetInfo(std::size_t* unused, std::size_t* total) {
   return cudaSuccess;
 }
 cudaError_t cudaMallocFromPoolAsync(void** block, std::size_t bytes, cudaMemPool_t, cudaStream_t stream) {
+  require_uncaptured();
   simulated::start_current();
   if (reinterpret_cast<simulated::Stream*>(stream)->capture) simulated::stop("memory asked for within a capture");
   if (bytes > simulated::most_memory) return give(cudaErrorMemoryAllocation);
@@ -225,12 +235,14 @@ cudaError_t cudaFreeAsync(void* block, cudaStream_t stream) {
   return cudaSuccess;
 }
 cudaError_t cudaHostAlloc(void** block, std::size_t bytes, unsigned) {
+  require_uncaptured();
   simulated::start_current();
   if (bytes > std::size_t{1} << 34) return give(cudaErrorMemoryAllocation);
   *block = std::malloc(bytes);
   return cudaSuccess;
 }
 cudaError_t cudaFreeHost(void* block) {
+  require_uncaptured();
   std::free(block);
   return cudaSuccess;
 }
@@ -254,8 +266,7 @@ cudaError_t cudaMemcpyPeerAsync(void* target, int, const void* source, int, std:
 // Graphs: a capture takes what is queued in a stream.
 
 cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
-  static thread_local cudaStreamCaptureMode current = cudaStreamCaptureModeGlobal;
-  std::swap(current, *mode);
+  std::swap(capture_mode, *mode);
   return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
@@ -267,12 +278,14 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t handle, cudaStreamCaptureMode mo
   auto& stream = *reinterpret_cast<simulated::Stream*>(handle);
   if (mode != cudaStreamCaptureModeThreadLocal) simulated::stop("a capture that other threads' calls would spoil");
   if (stream.capture) return give(cudaErrorIllegalState);
+  ++captures;
   stream.capture = new simulated::Graph;
   stream.invalid = false;
   return cudaSuccess;
 }
 cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* graph) {
   auto& stream = *reinterpret_cast<simulated::Stream*>(handle);
+  --captures;
   simulated::Graph* const captured = std::exchange(stream.capture, nullptr);
   if (stream.invalid) {
     delete captured;
@@ -347,6 +360,7 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
 // cuBLASLt: opaque structures hold their attributes as 64-bit numbers.
 
 cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
+  require_uncaptured();
   *handle = reinterpret_cast<cublasLtHandle_t>(new char);
   return CUBLAS_STATUS_SUCCESS;
 }

@@ -1,7 +1,9 @@
-// What a real GPU would not show: which of them a process starts, and which stream waits for which.
+// What a real GPU would not show: which of them a process starts, and which stream waits for which; what it may not be
+// asked while a step is captured.
 
 #include <locus/device/cuda.hpp>
 #include <locus/device/pinned.hpp>
+#include <locus/expr/functors.hpp>
 
 #include <doctest/doctest.h>
 
@@ -64,6 +66,24 @@ TEST_CASE("the same holds for what a thread-local object frees, after the thread
     late.block = block;
   }).join();
   CHECK(simulated::waits == before + 1);
+}
+
+TEST_CASE("a step that is captured finds memory, and cuBLASLt, which nobody used before") {
+  const auto memory = [] { return static_cast<float*>(Backend<Cuda>::allocate({}, 6 * sizeof(float))); };
+  float* const x = memory();
+  for (int i = 0; i < 6; ++i) x[i] = static_cast<float>(i);
+  float* y = nullptr;
+  cuda::CapturedStep step(0);
+  step.capture([&] {
+    y = memory();
+    const MatrixRef<const float> matrix{x, 2, 3, 3, 1}, transposed{x, 3, 2, 1, 3};
+    Backend<Cuda>::gemm({}, {}, matrix, transposed, MatrixRef<float>{y, 2, 2, 2, 1},
+                        Epilogue<float, functor::Identity>{});
+  });
+  step.replay();
+  const float expected[] = {5, 14, 14, 50};
+  CHECK(std::equal(expected, expected + 4, y));
+  for (float* block : {x, y}) Backend<Cuda>::deallocate({}, block, 6 * sizeof(float));
 }
 
 TEST_CASE("a GPU of an architecture that the program was not compiled for is named, with what to compile for") {
