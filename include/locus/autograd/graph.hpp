@@ -235,9 +235,10 @@ LOCUS_OUT_OF_LINE inline void require_unchanged(const char* operation, Span<cons
                                                 const std::uint32_t* versions) {
   for (const SavedState& value : values) {
     if (value.version == *versions++) continue;
-    fail<StaleError>({"backward of ", operation, ": a tensor of shape ", *value.shape,
-                      " that it needs was modified in place after the forward pass, or is a gradient that the backward "
-                      "pass writes; use a .clone()"});
+    fail<StaleError>(
+        {"backward of ", operation, ": a tensor of shape ", *value.shape,
+         " that it needs was modified in place after the forward pass, or is a gradient that this pass writes; ",
+         "use a .clone()"});
   }
 }
 }  // namespace detail

@@ -54,7 +54,7 @@ namespace detail {
     const auto length = readlink(target.c_str(), link, sizeof link);
     if (length <= 0 || length == static_cast<ssize_t>(sizeof link)) break;
     const std::string next(link, static_cast<std::size_t>(length));
-    target = next[0] == '/' ? next : folder_of(target) + "/" + next;
+    target = next[0] == '/' ? next : join(folder_of(target), "/", next);
   }
   return target;
 }
