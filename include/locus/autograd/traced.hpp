@@ -245,7 +245,7 @@ template <class X>
 #define LOCUS_REFUSED_WHY error::not_possible<error::variable_of_a_parameter, error::use_it_as_it_is>
 #include <locus/device/refuse_if.inc>
 
-/// The same traced tensor, on which layers act as in inference (frozen batch norm, no dropout).
+/// The same traced tensor, on which layers that differ in training and inference act as in inference.
 template <class X>
   requires(TensorLike<X> && detail::bare_t<X>::role == Role::traced)
 [[nodiscard]] auto frozen(const X& x) {
