@@ -14,7 +14,8 @@ struct Rows {
   std::int64_t stride = 1;  ///< between neighbours within a row
 
   [[nodiscard]] LOCUS_FN T* row(std::int64_t r) const {
-    const std::int64_t outer = inner_count == 1 ? r : r / inner_count;
+    if (inner_count == 1) return data + r * outer_stride;  // a division would take as long as a short row
+    const std::int64_t outer = r / inner_count;
     return data + outer * outer_stride + (r - outer * inner_count) * inner_stride;
   }
   [[nodiscard]] LOCUS_FN auto input(std::int64_t r) const { return RowInput<std::remove_const_t<T>>{row(r), stride}; }
