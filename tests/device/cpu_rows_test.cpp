@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
+#include <support/skip.hpp>
 #include <utility>
 #include <vector>
 
@@ -166,51 +168,96 @@ TEST_CASE("rows give the same bits for every number of threads") {
 }
 
 namespace {
-/// Sums every column, and its square where that is wanted.
+/// Sums every column, and its square; every row, and its products with the columns' numbers; and negates.
 struct ColumnsRow {
-  static constexpr int fragments = 1, sums = 2;
+  static constexpr int fragments = 1;
+  static constexpr std::int64_t bytes_per_element = 8;
+  static constexpr bool waits_for_memory = true;
   const float* x;
-  bool squares;
+  float *negative, *totals;
   template <class Team>
   LOCUS_FN void operator()(std::int64_t row, Team& team) const {
     const auto values = team.load(RowInput<float>{x + row * team.cols()});
-    team.add(
-        0, [](float v, std::int64_t c) { return v + static_cast<float>(c); }, values);
-    if (squares)
-      team.add(
-          1, [](float v, std::int64_t) { return v * v; }, values);
+    const auto found = team.add(
+        [](float v, std::int64_t c) {
+          const float by_column = v * static_cast<float>(c);
+          return Addends<float>{{v + static_cast<float>(c), v * v}, {v, by_column}};
+        },
+        values);
+    team.write(totals + 2 * row, found.first);
+    team.write(totals + 2 * row + 1, found.second);
+    team.store(
+        RowOutput<float>{negative + row * team.cols()}, [](float v, std::int64_t) { return -v; }, values);
   }
+};
+
+/// What ColumnsRow computes; the squares are added to 3. `one_wanted`: not the sums of the columns.
+struct ColumnsResult {
+  std::vector<float> sums, negative, totals;
+  ColumnsResult(std::int64_t rows, std::int64_t cols, const std::vector<float>& x, bool one_wanted)
+      : sums(static_cast<std::size_t>(2 * cols), 3.f), negative(x.size()), totals(static_cast<std::size_t>(2 * rows)) {
+    const ColumnSum<float> wanted[] = {{one_wanted ? nullptr : sums.data(), false}, {sums.data() + cols, true}};
+    Backend<Cpu>::for_each_row(Cpu{}, rows, cols, ColumnsRow{x.data(), negative.data(), totals.data()}, wanted);
+  }
+  bool operator==(const ColumnsResult&) const = default;
 };
 }  // namespace
 
 TEST_CASE("sums over rows: of any shape, added to what is there or not, the same bits for every number of threads") {
   const int threads = cpu::max_threads();
   for (const auto& [rows, cols] :
-       {std::pair<std::int64_t, std::int64_t>{0, 5}, {1, 1}, {9, 33}, {1000, 50}, {40, 3000}}) {
+       {std::pair<std::int64_t, std::int64_t>{0, 5}, {1, 1}, {9, 33}, {1000, 50}, {40, 3000}, {3, 1024}, {70, 1025}}) {
     const auto n = static_cast<std::size_t>(cols);
     std::vector<float> x(static_cast<std::size_t>(rows) * n), first;
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = uniform(6, i);
-    std::vector<double> exact(2 * n);
-    for (std::size_t i = 0; i < x.size(); ++i) exact[i % n] += x[i] + static_cast<double>(i % n);
-    for (std::size_t i = 0; i < x.size(); ++i) exact[n + i % n] += static_cast<double>(x[i]) * x[i];
-    for (const int count : {1, 2, 5}) {
+    std::vector<double> exact(2 * n), totals(static_cast<std::size_t>(2 * rows));
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      exact[i % n] += x[i] + static_cast<double>(i % n);
+      exact[n + i % n] += static_cast<double>(x[i]) * x[i];
+      totals[i / n * 2] += x[i];
+      totals[i / n * 2 + 1] += x[i] * static_cast<double>(i % n);
+    }
+    cpu::set_max_threads(1);
+    const ColumnsResult expected(rows, cols, x, false), one(rows, cols, x, true);
+    const auto are_close = [](float given, double wanted) {
+      return std::abs(given - wanted) <= 1e-5 * (1 + std::abs(wanted));
+    };
+    for (std::size_t c = 0; c < 2 * n; ++c) CHECK(are_close(expected.sums[c], exact[c] + (c < n ? 0 : 3)));
+    for (std::size_t i = 0; i < totals.size(); ++i) CHECK(are_close(expected.totals[i], totals[i]));
+    std::int64_t wrong = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) wrong += expected.negative[i] != -x[i];
+    CHECK(wrong == 0);
+    CHECK(one.sums[n - 1] == 3);
+    CHECK(one.sums[n] == expected.sums[n]);
+    for (const int count : {2, 5}) {
       cpu::set_max_threads(count);
-      std::vector<float> out(2 * n, 3.f);
-      const ColumnSum<float> sums[] = {{out.data(), false}, {out.data() + n, true}};
-      Backend<Cpu>::for_each_row(Cpu{}, rows, cols, ColumnsRow{x.data(), true}, sums);
-      for (std::size_t c = 0; c < 2 * n; ++c) {
-        const double expected = exact[c] + (c < n ? 0 : 3);
-        CHECK(std::abs(out[c] - expected) <= 1e-5 * (1 + std::abs(expected)));
-      }
-      if (first.empty()) first = out;
-      CHECK(out == first);
-      const ColumnSum<float> one[] = {{out.data(), true}, {}};
-      Backend<Cpu>::for_each_row(Cpu{}, rows, cols, ColumnsRow{x.data(), false}, one);
-      CHECK(out[n - 1] == doctest::Approx(2 * exact[n - 1]).epsilon(1e-5));
-      CHECK(out[n] == first[n]);
+      CHECK(ColumnsResult(rows, cols, x, false) == expected);
     }
   }
   cpu::set_max_threads(threads);
+}
+
+TEST_CASE("rows that are written around the cache have the same bits, wherever they begin") {
+  std::int64_t& bytes = cpu::bytes_worth_streaming_rows();
+  const std::int64_t before = bytes;
+  for (const std::int64_t cols : {256, 257, 300, 1000, 1024, 2049}) {
+    std::vector<float> x(static_cast<std::size_t>(9 * cols));
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = uniform(6, i);
+    const ColumnsResult expected(9, cols, x, false);
+    bytes = 1;
+    CHECK(cpu::rows_stream<ColumnsRow>(9, cols));
+    CHECK_FALSE(cpu::rows_stream<ColumnsRow>(9, 10));
+    CHECK_FALSE(cpu::rows_stream<SoftmaxRow>(9, cols));
+    CHECK(ColumnsResult(9, cols, x, false) == expected);
+    bytes = before;
+  }
+}
+
+TEST_CASE("the last cache is that of one core, not all of the package's") {
+  std::ifstream file("/sys/devices/system/cpu/cpu0/cache/index3/size");
+  std::int64_t kilobytes = 0;
+  if (!(file >> kilobytes)) SKIP_TEST("the system does not tell its size");
+  CHECK(cpu::last_cache_bytes() == kilobytes * 1024);
 }
 
 TEST_CASE("no rows are no launch; rows without columns reduce to the identity") {

@@ -133,6 +133,15 @@ struct ColumnSum {
   T* out = nullptr;
   bool accumulate = false;
 };
+/// What an element of a row adds to the two sums of its column, and to the two totals of its row.
+template <class R>
+struct Addends {
+  R column[2], row[2];
+};
+template <class R>
+struct RowTotals {
+  R first, second;
+};
 
 /// How many products one gemm call makes, and how far apart their operands are (0: shared), in elements.
 struct GemmBatch {
@@ -242,8 +251,9 @@ concept Device = MemorySpace<D> && requires(D device, Plan<2> plan, ReducePlan<1
 ///
 ///     Backend<D>::for_each_row(device, rows, cols, f, sums)
 ///
-/// fills the array of F::sums sums. The team of f(row, team) then has team.add(i, map, x...), which adds map(x[c]...,
-/// c) to element c of sum i. The order of summing depends on rows and cols alone.
+/// fills the array of two sums. The team of f(row, team) then has team.add(map, x...), which adds the Addends that
+/// map(x[c]..., c) gives to element c of both sums and to the totals of the row, and returns these. The order of
+/// summing depends on rows and cols alone.
 template <class D>
 concept SumsColumns = requires(D device, detail::ProbeFunctor f, const ColumnSum<float>* sums) {
   Backend<D>::for_each_row(device, std::int64_t{}, std::int64_t{}, f, sums);

@@ -108,17 +108,14 @@ struct LayerNorm {
                                                         dx ? detail::rows_of(out, 1) : detail::Rows<T>{},
                                                         target.accumulate};
     if constexpr (SumsColumns<D>) {
-      if (dweight || dbias) {
-        const auto to_weight = dweight ? dweight.open() : Target{}, to_bias = dbias ? dbias.open() : Target{};
-        const ColumnSum<T> sums[] = {{to_weight.out.data(), to_weight.accumulate},
-                                     {to_bias.out.data(), to_bias.accumulate}};
-        return Backend<D>::for_each_row(g.device(), x.size(0), x.size(1),
-                                        detail::LayerNormRowGradients<T, centers>{of_x, bool(dweight), bool(dbias)},
-                                        sums);
-      }
+      const auto to_weight = dweight ? dweight.open() : Target{}, to_bias = dbias ? dbias.open() : Target{};
+      const ColumnSum<T> sums[] = {{to_weight.out.data(), to_weight.accumulate},
+                                   {to_bias.out.data(), to_bias.accumulate}};
+      Backend<D>::for_each_row(g.device(), x.size(0), x.size(1), detail::LayerNormRowGradients<T, centers>{of_x}, sums);
+    } else {
+      if (dx) Backend<D>::for_each_row(g.device(), x.size(0), x.size(1), of_x);
+      add_sums(saved, dy, dweight, dbias);
     }
-    if (dx) Backend<D>::for_each_row(g.device(), x.size(0), x.size(1), of_x);
-    if constexpr (!SumsColumns<D>) add_sums(saved, dy, dweight, dbias);
   }
 
  private:

@@ -91,15 +91,6 @@ struct LayerNormRowBackward {
   LOCUS_FN void operator()(std::int64_t row, Team& team) const {
     const auto values = team.load(x.input(row));
     auto gradients = team.load(g.input(row));
-    store(row, team, values, gradients);
-  }
-
-  [[nodiscard]] LOCUS_FN FromMean<R, centers> from_mean(std::int64_t row) const {
-    if constexpr (centers) return {load_as_register(*x.row(row)), moments.offsets[row]};
-    else return {};
-  }
-  template <class Team, class Fragment>
-  LOCUS_FN void store(std::int64_t row, Team& team, const Fragment& values, Fragment& gradients) const {
     const R count = static_cast<R>(team.cols()), rstd = moments.rstds[row];
     const FromMean<R, centers> centered = from_mean(row);
     const Affine<T> a = affine;
@@ -120,6 +111,11 @@ struct LayerNormRowBackward {
         [=](R d, R v, std::int64_t) LOCUS_INLINED { return rstd * ((d - level) - (centered(v) * rstd) * share); },
         gradients, values);
   }
+
+  [[nodiscard]] LOCUS_FN FromMean<R, centers> from_mean(std::int64_t row) const {
+    if constexpr (centers) return {load_as_register(*x.row(row)), moments.offsets[row]};
+    else return {};
+  }
 };
 
 /// The same, where dx has memory, and the gradients of weight and bias on a device that SumsColumns: what the rows sum
@@ -127,25 +123,32 @@ struct LayerNormRowBackward {
 template <class T, bool centers>
 struct LayerNormRowGradients {
   using R = compute_t<T>;
-  static constexpr int fragments = 2, sums = 2;
+  static constexpr int fragments = 3;
   static constexpr std::int64_t bytes_per_element = 3 * sizeof(T);
+  static constexpr bool waits_for_memory = true;
   LayerNormRowBackward<T, centers> of_x;
-  bool of_weight, of_bias;
 
   template <class Team>
   LOCUS_FN void operator()(std::int64_t row, Team& team) const {
     const auto values = team.load(of_x.x.input(row));
-    auto gradients = team.load(of_x.g.input(row));
-    if (of_weight) {  // first, since it reads both rows at once
-      const auto centered = of_x.from_mean(row);
-      const R rstd = of_x.moments.rstds[row];
-      team.add(
-          0, [=](R dy, R v, std::int64_t) LOCUS_INLINED { return dy * (centered(v) * rstd); }, gradients, values);
-    }
-    if (of_bias)
-      team.add(
-          1, [](R dy, std::int64_t) LOCUS_INLINED { return dy; }, gradients);
-    if (of_x.dx.data) of_x.store(row, team, values, gradients);
+    const auto gradients = team.load(of_x.g.input(row));
+    const R count = static_cast<R>(team.cols()), rstd = of_x.moments.rstds[row];
+    const FromMean<R, centers> centered = of_x.from_mean(row);
+    auto weights = team.load(RowInput<T>{of_x.affine.weight});
+    if (!of_x.affine.weight) team.update([](R, std::int64_t) LOCUS_INLINED { return R(1); }, weights);
+    const auto totals = team.add(
+        [=](R dy, R v, R w, std::int64_t) LOCUS_INLINED {
+          const R n = centered(v) * rstd, d = dy * w;
+          return Addends<R>{{dy * n, dy}, {d * n, d}};
+        },
+        gradients, values, weights);
+    if (!of_x.dx.data) return;
+    const R share = totals.first / count, level = centers ? totals.second / count : R(0);
+    team.store(
+        of_x.dx.output(row, of_x.accumulate),
+        [=](R dy, R v, R w, std::int64_t)
+            LOCUS_INLINED { return rstd * ((dy * w - level) - (centered(v) * rstd) * share); },
+        gradients, values, weights);
   }
 };
 

@@ -14,7 +14,7 @@ struct Rows {
   std::int64_t stride = 1;  ///< between neighbours within a row
 
   [[nodiscard]] LOCUS_FN T* row(std::int64_t r) const {
-    if (inner_count == 1) return data + r * outer_stride;  // a division would take as long as a short row
+    if (inner_count == 1) return data + r * outer_stride;  // dividing takes as long as a short row
     const std::int64_t outer = r / inner_count;
     return data + outer * outer_stride + (r - outer * inner_count) * inner_stride;
   }

@@ -60,6 +60,7 @@ template <class T, bool logarithm>
 struct SoftmaxRowBackward {
   static constexpr int fragments = 2;
   static constexpr std::int64_t bytes_per_element = 3 * sizeof(T);
+  static constexpr bool waits_for_memory = !logarithm;
   Rows<const T> y, g;
   Rows<T> dx;
   bool accumulate;

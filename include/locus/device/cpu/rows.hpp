@@ -1,9 +1,11 @@
 #pragma once
 // Cpu's for_each_row: a team is one thread, a fragment is the row in cache as registers see it.
 
+#include <locus/core/bounds.hpp>
 #include <locus/device/cpu/lanes.hpp>
 #include <locus/device/cpu/scratch.hpp>
 #include <locus/device/cpu/stage.hpp>
+#include <locus/device/cpu/streaming.hpp>
 
 #include <cstddef>
 
@@ -68,7 +70,7 @@ LOCUS_OUT_OF_LINE void put_row(const compute_t<T>* values, std::int64_t n, const
 class RowTeam {
  public:
   RowTeam(std::int64_t cols, std::byte* scratch, std::size_t fragment_bytes)
-      : cols_(cols), results_(scratch), scratch_(scratch + fragment_bytes), fragment_bytes_(fragment_bytes) {}
+      : cols_(cols), scratch_(scratch + fragment_bytes), fragment_bytes_(fragment_bytes), results_(scratch) {}
 
   [[nodiscard]] LOCUS_FN std::int64_t cols() const { return cols_; }
 
@@ -116,7 +118,7 @@ class RowTeam {
     x.values = target;
     typename Op::Accumulator total = op.identity();
     for (std::int64_t c = 0; c < cols_; c += update_block) {  // blocks bound rounding errors
-      const std::int64_t end = cols_ - c < update_block ? cols_ : c + update_block;
+      const std::int64_t end = locus::detail::smaller(c + update_block, cols_);
       total = op.combine(total, update_and_fold<Op, F, R>(op, f, c, end, values, x.room, target));
     }
     if (target != x.room)
@@ -134,7 +136,7 @@ class RowTeam {
       direct = row.stride == 1 && !row.accumulate;
       if (direct) values = row.data;
     }
-    compute_values<F, V, R...>(f, cols_, values, x.values...);
+    compute_values<F, V, R...>(f, 0, cols_, values, x.values...);
     if (!direct) detail::put_row(values, cols_, row);
   }
 
@@ -212,55 +214,115 @@ class RowTeam {
     for (std::int64_t c = 0; c < n; ++c) target[c] = f(first[c], others[c]..., c);
   }
 
-  template <class F, class V, class... R>
-  LOCUS_FN static void compute_values(const F& f, std::int64_t n, V* values, const R*... x) {
-    LOCUS_IVDEP
-    for (std::int64_t c = 0; c < n; ++c) values[c] = static_cast<V>(f(x[c]..., c));
-  }
-
   static constexpr std::int64_t update_block = 1024;
   static constexpr std::int64_t long_row = 1024;  ///< its copy would take from what the cache has for the row itself
 
   std::int64_t cols_;
-  std::byte* results_;  ///< what store() computes on its way to memory
   std::byte* scratch_;
   std::size_t fragment_bytes_;
+
+ protected:
+  /// values[0] is that of column `begin`.
+  template <class F, class V, class... R>
+  LOCUS_FN static void compute_values(const F& f, std::int64_t begin, std::int64_t end, V* values, const R*... x) {
+    LOCUS_IVDEP
+    for (std::int64_t c = begin; c < end; ++c) values[c - begin] = static_cast<V>(f(x[c]..., c));
+  }
+
+  std::byte* results_;  ///< what store() computes on its way to memory
 };
+
+/// One that writes rows around the cache where it is told so; then, finish().
+class StreamingRowTeam : public RowTeam {
+ public:
+  StreamingRowTeam(const RowTeam& team, bool streams) : RowTeam(team), streams_(streams) {}
+
+  void finish() const {
+    if (streams_) finish_streams();
+  }
+
+  /// row[c] = f(x[c]..., c)
+  template <class T, class F, class... R>
+  LOCUS_FN void store(const RowOutput<T>& row, const F& f, const Fragment<R>&... x) const {
+    if constexpr (std::is_same_v<T, compute_t<T>>) {
+      if (streams_ && row.stride == 1 && !row.accumulate) [[unlikely]]
+        return stream_row(row.data, f, x...);
+    }
+    RowTeam::store(row, f, x...);
+  }
+
+ private:
+  template <class T, class F, class... R>
+  LOCUS_FN void stream_row(T* row, const F& f, const Fragment<R>&... x) const {
+    T* const values = reinterpret_cast<T*>(results_);
+    for (std::int64_t c = 0; c < cols(); c += stream_block) {
+      const std::int64_t end = locus::detail::smaller(c + stream_block, cols());
+      compute_values<F, T, R...>(f, c, end, values, x.values...);
+      stream(reinterpret_cast<std::byte*>(row + c), reinterpret_cast<const std::byte*>(values),
+             static_cast<std::size_t>(end - c) * sizeof(T));
+    }
+  }
+
+  static constexpr std::int64_t stream_block = 256;  ///< goes to memory while the next one is computed
+  bool streams_;
+};
+
+/// A functor whose launches move more than they compute says that it `waits_for_memory`.
+template <class F>
+concept WaitsForMemory = requires { requires F::waits_for_memory; };
+
+/// Whether its rows are written around the cache: where a launch moves most of what that holds, the next operation
+/// would find little of them there, and memory need not be read to be overwritten. Short rows would leave many lines
+/// half written.
+template <class F>
+[[nodiscard]] bool rows_stream(std::int64_t rows, std::int64_t cols) {
+  constexpr std::int64_t shortest = 256;
+  if constexpr (WaitsForMemory<F>)
+    return cols >= shortest && rows * cols * F::bytes_per_element >= bytes_worth_streaming_rows();
+  else return false;
+}
 
 /// Rows do more work per element than maps do, so they are split earlier. A short one takes as long as one of
 /// shortest_row elements.
 inline constexpr std::int64_t elements_per_row_part = 4096, shortest_row = 128;
 
+template <class F>
+using RowTeamOf = std::conditional_t<WaitsForMemory<F>, StreamingRowTeam, RowTeam>;
+
 namespace detail {
 /// f(row, team) for rows [first, last).
 template <class F>
-LOCUS_FN void compute_rows(const F& functor, std::int64_t first, std::int64_t last, std::int64_t cols,
-                           std::byte* scratch, std::size_t fragment_bytes) {
+LOCUS_FN void compute_rows(const F& functor, std::int64_t first, std::int64_t last, const RowTeamOf<F>& team_of_all) {
   const F f = functor;
+  const RowTeamOf<F> begin = team_of_all;
   for (std::int64_t row = first; row < last; ++row) {
-    RowTeam team(cols, scratch, fragment_bytes);
+    RowTeamOf<F> team = begin;
     f(row, team);
   }
 }
 }  // namespace detail
 
-/// What a fragment has room for.
-[[nodiscard]] inline std::size_t bytes_of_fragment(std::int64_t cols) {
-  return static_cast<std::size_t>((cols + row_lanes - 1) / row_lanes * row_lanes) * 8;
-}
-/// This thread's room for so many fragments and a result.
-[[nodiscard]] inline std::byte* row_scratch(std::size_t fragment_bytes, int fragments) {
-  const std::size_t bytes = fragment_bytes * static_cast<std::size_t>(fragments + 1);
-  return detail::of_this_thread<detail::Scratch>().reserve<std::byte>(static_cast<std::int64_t>(bytes));
+/// A team of this thread, with room for so many fragments and a result.
+[[nodiscard]] inline RowTeam row_team(std::int64_t cols, int fragments) {
+  const std::size_t bytes = static_cast<std::size_t>((cols + row_lanes - 1) / row_lanes * row_lanes) * 8;
+  const auto all = static_cast<std::int64_t>(bytes) * (fragments + 1);
+  return {cols, detail::of_this_thread<detail::Scratch>().reserve<std::byte>(all), bytes};
 }
 
 template <class F>
 void for_each_row(std::int64_t rows, std::int64_t cols, const F& f) {
-  const std::size_t fragment_bytes = bytes_of_fragment(cols);
   const std::int64_t parts = parts_for(rows * locus::detail::larger(cols, shortest_row), elements_per_row_part);
   parallel_for(parts, [&](std::int64_t part) {
-    Versions<&detail::compute_rows<F>>::call(f, rows * part / parts, rows * (part + 1) / parts, cols,
-                                             row_scratch(fragment_bytes, F::fragments), fragment_bytes);
+    const auto compute = [&](const RowTeamOf<F>& team) {
+      Versions<&detail::compute_rows<F>>::call(f, rows * part / parts, rows * (part + 1) / parts, team);
+    };
+    if constexpr (WaitsForMemory<F>) {
+      const StreamingRowTeam team(row_team(cols, F::fragments), rows_stream<F>(rows, cols));
+      compute(team);
+      team.finish();
+    } else {
+      compute(row_team(cols, F::fragments));
+    }
   });
 }
 

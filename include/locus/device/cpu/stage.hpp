@@ -3,10 +3,9 @@
 
 #include <locus/device/cpu/isa.hpp>
 #include <locus/device/cpu/parallel.hpp>
+#include <locus/device/cpu/streaming.hpp>
 #include <locus/device/launch_trace.hpp>
 #include <locus/device/verbs.hpp>
-
-#include <unistd.h>
 
 #include <cstring>
 
@@ -77,47 +76,6 @@ inline void scatter(std::byte* target, std::int64_t stride, const void* tile, st
     case 4: return detail::scatter_words<std::uint32_t>(target, stride, tile, n);
     default: return detail::scatter_words<std::uint64_t>(target, stride, tile, n);
   }
-}
-
-/// Outputs of as many bytes as the last cache holds are written around it: nobody finds them there later, and memory
-/// need not be read to be overwritten. (A test may set it.)
-[[nodiscard]] LOCUS_OUT_OF_LINE inline std::int64_t& bytes_worth_streaming() {
-  static std::int64_t bytes = [] {
-#if defined(_SC_LEVEL3_CACHE_SIZE)
-    if (const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE); cache > 0) return std::int64_t{cache};
-#endif
-    return std::int64_t{32} << 20;
-  }();
-  return bytes;
-}
-
-/// Copies a tile to memory without reading that, or keeping it in cache. After the last one, finish_streams().
-[[gnu::noinline]] inline void stream(std::byte* target, const std::byte* tile, std::size_t bytes) {
-#if defined(__x86_64__)
-  typedef long long Vector __attribute__((vector_size(16), may_alias));
-  std::size_t begin = (16 - reinterpret_cast<std::uintptr_t>(target) % 16) % 16;
-  if (begin > bytes) begin = bytes;
-  std::memcpy(target, tile, begin);
-  for (; begin + 16 <= bytes; begin += 16) {
-    Vector value;
-    std::memcpy(&value, tile + begin, 16);
-#if defined(__clang__)
-    __builtin_nontemporal_store(value, reinterpret_cast<Vector*>(target + begin));
-#else
-    __builtin_ia32_movntdq(reinterpret_cast<Vector*>(target + begin), value);
-#endif
-  }
-  std::memcpy(target + begin, tile + begin, bytes - begin);
-#else
-  std::memcpy(target, tile, bytes);
-#endif
-}
-
-/// Other threads see what was streamed only from here on.
-inline void finish_streams() {
-#if defined(__x86_64__)
-  __builtin_ia32_sfence();
-#endif
 }
 
 inline constexpr int max_operands = max_launch_operands;
