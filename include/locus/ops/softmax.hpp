@@ -74,7 +74,8 @@ struct SoftmaxRowBackward {
     const R sum = team.reduce(fold::Sum<T>{}, map, gradients, outputs);
     team.store(
         dx.output(row, accumulate),
-        [=](R dy, R v, std::int64_t) LOCUS_INLINED { return logarithm ? dy - math::exp(v) * sum : v * (dy - sum); },
+        [=](R dy, R v, std::int64_t)
+            LOCUS_INLINED { return logarithm ? dy - math::exp_of_negative(v) * sum : v * (dy - sum); },
         gradients, outputs);
   }
 };
