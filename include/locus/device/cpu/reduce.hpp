@@ -69,7 +69,7 @@ class Reduction {
   static constexpr std::int64_t most_partials = 128;  ///< per output
   static constexpr std::int64_t shortest_run = 16, shortest_gathered = 48;
   static constexpr std::int64_t widest_tile = 2048;
-  static constexpr std::int64_t least_rows = 32;       ///< of a block of columns
+  static constexpr std::int64_t least_rows = 64;       ///< of a block of columns
   static constexpr std::int64_t joined_row = 512;      ///< elements of short rows that are folded as one
   static constexpr std::int64_t joined_blocks = 4;     ///< of a long run, folded by one call
   static constexpr std::int64_t short_tile = 128;      ///< so many short runs stay in the first-level cache

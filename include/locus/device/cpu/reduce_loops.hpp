@@ -70,9 +70,7 @@ class ReduceLoop<F, Op, T, Pack<I...>> {
     for (std::int64_t k = 0; k < n; ++k) static_cast<A*>(totals)[k] = identity;
   }
   static void add(const void* self, std::int64_t n, void* totals, const void* others) {
-    const Op& op = of(self).op_;
-    auto* a = static_cast<A*>(totals);
-    for (std::int64_t k = 0; k < n; ++k) a[k] = op.combine(a[k], static_cast<const A*>(others)[k]);
+    Versions<&combine>::once(of(self).op_, n, static_cast<A*>(totals), static_cast<const A*>(others));
   }
   static void write(const void* self, std::int64_t n, const void* totals, std::int64_t offset, std::int64_t stride) {
     of(self).write_results(n, static_cast<const A*>(totals), offset, stride);
@@ -117,6 +115,10 @@ class ReduceLoop<F, Op, T, Pack<I...>> {
       fold_row(f, op, rows.n, in..., totals);
       advance(rows.step, 1, in...);
     }
+  }
+  LOCUS_FN static void combine(const Op& op, std::int64_t n, A* totals, const A* others) {
+    LOCUS_IVDEP
+    for (std::int64_t k = 0; k < n; ++k) totals[k] = op.combine(totals[k], others[k]);
   }
   /// Totals are read and written once for four rows, whose sum is rounded at its own size.
   LOCUS_FN static void fold_four(const F& functor, const Op& op, const FoldedRows& rows, column_input_t<I>... in,
