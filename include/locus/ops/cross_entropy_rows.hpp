@@ -50,13 +50,12 @@ struct CrossEntropyRow {
       team.write(log_sums + row, value);
       return;
     }
-    const auto in = logits.input(row);
-    const auto values = team.load(in);
+    const auto values = team.load(logits.input(row));
     const auto exponentials = sum_exponentials(team, larger, values);
     const R largest = exponentials.largest, sum = exponentials.sum;
     const R log_sum = math::log(sum);
     const R share = rules.weight(label);
-    R loss = share * ((largest - load_as_register(in.data[label * in.stride])) + log_sum);
+    R loss = share * ((largest - load_as_register(logits.row(row)[label * logits.stride])) + log_sum);
     if (rules.smoothing > R(0)) {
       const auto r = rules;
       const R spread = team.reduce(

@@ -14,8 +14,12 @@ struct Rows {
   std::int64_t stride = 1;  ///< between neighbours within a row
 
   [[nodiscard]] LOCUS_FN T* row(std::int64_t r) const {
-    if (inner_count == 1) return data + r * outer_stride;  // dividing takes as long as a short row
-    const std::int64_t outer = r / inner_count;
+#if !LOCUS_ON_DEVICE
+    // Loops over rows are compiled for it. On a GPU it would take registers.
+    if (inner_count == 1) return data + r * outer_stride;
+#endif
+    // Of `inner_count == 1 ? r : ...` compilers make a division, which takes as long as a short row.
+    const std::int64_t outer = inner_count > 1 ? r / inner_count : r;
     return data + outer * outer_stride + (r - outer * inner_count) * inner_stride;
   }
   [[nodiscard]] LOCUS_FN auto input(std::int64_t r) const { return RowInput<std::remove_const_t<T>>{row(r), stride}; }
