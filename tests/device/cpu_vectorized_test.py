@@ -16,9 +16,12 @@ MAP = LOOPS / "map.hpp", "for (std::int64_t k = 0; k < n; ++k) {"
 FOLD = LOOPS / "rows.hpp", "for (int lane = 0; lane < lanes; ++lane)  // a whole vector"
 RUN = LOOPS / "lanes.hpp", "for (int lane = 0; lane < side_by_side; ++lane) partial[lane] = op.combine(partial[lane], element(k"
 UPDATE_AND_FOLD = LOOPS / "rows.hpp", "for (int lane = 0; lane < row_lanes; ++lane) {  // a whole vector"
-STORE = LOOPS / "rows.hpp", "for (std::int64_t c = 0; c < n; ++c) values[c] = static_cast<V>(f("
+STORE = LOOPS / "rows.hpp", "for (std::int64_t c = begin; c < end; ++c) values[c - begin] = static_cast<V>(f("
+SUMS = LOOPS / "column_sums.hpp", "for (int lane = 0; lane < row_lanes; ++lane) {  // a whole vector"
+SUMS_TAIL = LOOPS / "column_sums.hpp", "for (std::int32_t lane = 0; lane < row_lanes; ++lane) {"
+PAIRS = LOOPS / "column_sums.hpp", "for (std::int64_t i = 0; i < n; ++i) sum[i] += other[i];"
 FOUR = LOOPS / "reduce_loops.hpp", "for (std::int64_t k = 0; k < n; ++k)  // of four rows"
-COLUMNS = LOOPS / "reduce_loops.hpp", "for (std::int64_t k = 0; k < n; ++k) totals[k] = op.combine("
+COLUMNS = LOOPS / "reduce_loops.hpp", "for (std::int64_t k = 0; k < n; ++k) totals[k] = op.combine(totals[k], f("
 ACTIVATE = LOOPS / "gemm.hpp", "for (std::int64_t j = 0; j < cols; ++j) c[j] = from_register<T>(activation("
 
 # What is computed, and which loops are vectorized for it, each how often.
@@ -45,6 +48,8 @@ CASES = [
     ("logsumexp(x, 1)", {FOLD: 2}),
     ("layer_norm(x, {8}, y, y)", {FOLD: 2, STORE: 4}),
     ("rms_norm(x, {8}, y)", {FOLD: 1, STORE: 4}),
+    ("gradient(locus::operation::Softmax<true>{1}, x)", {FOLD: 1, STORE: 1}),
+    ("gradient(locus::operation::LayerNorm<true>{{8}, 1e-5}, x)", {SUMS: 1, SUMS_TAIL: 1, PAIRS: 1, STORE: 1}),
     ("linear(x, y, locus::functor::Tanh{})", {ACTIVATE: 1}),
     ("linear(x, y, locus::functor::Gelu{})", {ACTIVATE: 1}),
     ("matmul(x.as<locus::bfloat16>(), y.as<locus::bfloat16>()).as<float>()", {ACTIVATE: 1}),
@@ -66,7 +71,8 @@ def compile_case(case):
     (expression, _), (flags, _) = case
     with tempfile.TemporaryDirectory() as folder:
         source = pathlib.Path(folder) / "case.cpp"
-        source.write_text(f"""#include <locus/ops/extreme.hpp>
+        source.write_text(f"""#include <locus/autograd/graph.hpp>
+#include <locus/ops/extreme.hpp>
 #include <locus/ops/layer_norm.hpp>
 #include <locus/ops/linear.hpp>
 #include <locus/ops/moments.hpp>
@@ -76,6 +82,13 @@ using X = locus::Tensor<float>;
 struct Root {{
   LOCUS_FN float operator()(float v) const {{ return locus::math::sqrt(v); }}
 }};
+template <class Operation>
+X gradient(const Operation& operation, const X& x) {{
+  locus::LeafNode<float, locus::Cpu> node(x.shape(), locus::Cpu{{}});
+  locus::Gradient<float, locus::Cpu> dx(&node);
+  operation.backward(operation.forward(x).saved, x, dx);
+  return node.gradient();
+}}
 X f(const X& x, [[maybe_unused]] const X& y) {{ return {expression}; }}
 """)
         return common.run([common.find_compilers()["gcc"], *common.CXX, "-O2", *flags, *common.INCLUDES,
@@ -85,7 +98,7 @@ X f(const X& x, [[maybe_unused]] const X& y) {{ return {expression}; }}
 def check(report):
     if platform.machine() != "x86_64" or "gcc" not in common.find_compilers():
         return report.skip("vectorized loops", "there is no g++ for x86_64")
-    lines = {loop: line_of(loop) for loop in [MAP, FOLD, UPDATE_AND_FOLD, STORE, RUN, COLUMNS, FOUR, ACTIVATE]}
+    lines = {loop: line_of(loop) for loop in [MAP, FOLD, UPDATE_AND_FOLD, STORE, SUMS, SUMS_TAIL, PAIRS, RUN, COLUMNS, FOUR, ACTIVATE]}
     cases = [(case, processor) for case in CASES for processor in PROCESSORS]
     for ((expression, loops), (flags, versions)), (status, output) in common.parallel(compile_case, cases):
         name = " ".join([expression, *flags[:1]])
