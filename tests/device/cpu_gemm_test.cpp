@@ -265,6 +265,32 @@ TEST_CASE_TEMPLATE("every instruction set that the processor has multiplies righ
 }
 #endif
 
+TEST_CASE_TEMPLATE("small products of every size, and narrow ones, by every instruction set", T, float, double) {
+  constexpr Layout dense[] = {Layout::rows, Layout::columns};
+  const InUse<T> restored;
+  for (const KernelsOf<T>* set : cpu::detail::available_kernels<T>()) {
+    if (!set) continue;
+    cpu::detail::kernels_in_use<T>() = set;
+    int count = 0;
+    const auto check_dense = [&](Case shape) {
+      for (Layout a : dense)
+        for (Layout b : dense) {
+          const Layout c = count % 3 == 0 ? Layout::columns : count % 3 == 1 ? Layout::padded_rows : Layout::rows;
+          check<T>(shape, a, b, c, false, false, count % 5 == 0);
+          ++count;
+        }
+    };
+    for (std::int64_t m = 1; m <= 17; ++m)
+      for (std::int64_t n = 1; n <= 17; ++n)
+        for (const std::int64_t k : {1, 2, 3, 5, 8, 15, 16, 17, 35}) check_dense({m, n, k});
+    for (const std::int64_t many : {31, 100, 133})
+      for (std::int64_t few = 1; few <= 7; ++few)
+        for (const std::int64_t k : {1, 2, 10, 33, 67}) check_dense({many, few, k}), check_dense({few, many, k});
+    for (const std::int64_t m : {23, 57, 100})
+      for (const std::int64_t n : {20, 47, 70}) check_dense({m, n, 10});
+  }
+}
+
 TEST_CASE("the level in use decides whether bfloat16, and no other type, is multiplied in pairs") {
   if (!pairs()) SKIP_TEST("this processor does not multiply pairs of bfloat16");
   CHECK((cpu::detail::kernels_in_use<bfloat16>() == pairs()) == (cpu::isa() == cpu::Isa::avx512_bf16));

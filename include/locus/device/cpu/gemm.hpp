@@ -116,13 +116,53 @@ void finish_tile(const GemmCall<T>& call, const SumTile<compute_t<T>>& tile) {
 template <class T>
 void multiply(const GemmCall<T>& call);
 
+/// c (+)= a b, by one column of tiles.
+template <class T>
+void multiply_column(const KernelSet<T>& kernels, const GemmCall<T>& call) {
+  TileProduct<T> product{call.a.cols,       call.a.data,       call.a.row_stride, call.a.col_stride,
+                         call.b.row_stride, call.c.row_stride, call.accumulates};
+  T* out = call.c.data;
+  for (std::int64_t left = call.c.rows, rows = 0; left > 0; left -= rows) {
+    rows = left == 1 ? 1 : smaller<std::int64_t>(left & -2, kernels.max_rows);
+    kernels.tile[0][rows / 2](product, call.b.data, out, call.c.cols);
+    product.left += rows * call.a.row_stride;
+    out += rows * call.c.row_stride;
+  }
+}
+/// c (+)= a b, one number after the other.
+template <class T>
+void multiply_numbers(const GemmCall<T>& call) {
+  for (std::int64_t i = 0; i < call.c.rows; ++i)
+    for (std::int64_t j = 0; j < call.c.cols; ++j) {
+      const T* left = call.a.data + i * call.a.row_stride;
+      const T* right = call.b.data + j * call.b.col_stride;
+      T sum = 0;
+      for (std::int64_t k = 0; k < call.a.cols; ++k, left += call.a.col_stride, right += call.b.row_stride)
+        sum += *left * *right;
+      T& c = call.c.data[i * call.c.row_stride + j * call.c.col_stride];
+      c = call.accumulates ? c + sum : sum;
+    }
+}
+/// A product so small that to choose how it is cut takes longer than the product; false, and nothing done, for others.
+template <class T>
+[[nodiscard]] bool multiply_tiny(const GemmCall<T>& call) {
+  const KernelSet<T>& kernels = *kernels_in_use<T>();
+  const std::int64_t n = call.c.cols, work = call.c.rows * call.a.cols;
+  if (!call.plain || work > most_tiny_work) return false;
+  if (kernels.masks && n > 2 && n <= kernels.lanes && call.b.col_stride == 1 && call.c.col_stride == 1)
+    return multiply_column(kernels, call), true;
+  return work * n <= most_tiny_work && (multiply_numbers(call), true);
+}
+
 /// The product without its last columns, and these by themselves, where they are so few that a tile of them would waste
 /// most of its registers; false, and nothing done, where that is not faster.
 template <class T>
 [[nodiscard]] bool multiply_apart(const GemmCall<T>& call) {
-  const std::int64_t rest = call.c.cols & (kernels_in_use<T>()->lanes - 1), whole = call.c.cols - rest;
+  const KernelSet<T>& kernels = *kernels_in_use<T>();
+  const std::int64_t rest = call.c.cols & (kernels.lanes - 1), whole = call.c.cols - rest;
   if (rest == 0 || rest > most_apart || whole == 0 || !call.plain || call.c.rows * call.a.cols > most_read_twice)
     return false;
+  if (call.c.rows <= 2 && kernels.masks) return false;
   GemmCall<T> last = call, others = call;
   last.b = columns_of(call.b, whole, rest), last.c = columns_of(call.c, whole, rest);
   if (find_vectors(last) == Vectors::none && !is_narrow(last)) return false;
@@ -135,13 +175,18 @@ template <class T>
 template <class T>
 void multiply(const GemmCall<T>& call) {
   if constexpr (std::is_same_v<T, compute_t<T>>) {
+    if (multiply_tiny(call)) return;
     if (const Vectors vectors = find_vectors(call); vectors != Vectors::none)
       return multiply_by_vectors(call, vectors == Vectors::columns_of_b);
     if (is_transposed(call)) return multiply(transposed(call));
 #if LOCUS_CBLAS
     if (multiply_with_cblas(call)) return;
 #endif
-    if (is_narrow(call)) return multiply_by_tiles(transposed(call));
+    if (is_narrow(call)) {
+      const GemmCall<T> across = transposed(call);
+      if (!multiply_in_place(across)) multiply_by_tiles(across);
+      return;
+    }
     if (multiply_apart(call) || multiply_in_place(call)) return;
   }
   multiply_by_tiles(call);

@@ -80,7 +80,7 @@ struct KernelSet {
   Tile<T> wide_tile[2];  ///< of 8 vectors and 1 row, of 4 vectors and 2 rows
   void (*transpose_block)(const T*, std::int64_t, int, T*, std::int64_t);
   void (*copy_rows)(const RowCopy<T>&);
-  void (*multiply_vectors)(const DotProducts<T>&);
+  void (*multiply_vectors)(const DotProducts<T>&, std::int64_t first_row, std::int64_t end_row);
   /// Where tiles multiply pairs of bfloat16, two elements of the depth that share a lane: packs them so; otherwise
   /// null.
   void (*pack_pairs)(const PackSource<bfloat16>&, std::int64_t width, T* target);

@@ -33,10 +33,11 @@ template <class T>
 [[nodiscard]] double work_of(const MatrixRef<T>& c, std::int64_t depth) {
   return static_cast<double>(c.rows) * static_cast<double>(c.cols) * static_cast<double>(depth);
 }
+inline constexpr std::int64_t most_tiny_work = 32;      // of numbers or vectors, one after the other
 inline constexpr double thread_work = 5e5;              // multiply-adds that are worth a thread
 inline constexpr double shared_work = 2 * thread_work;  // and those that are worth sharing
-
-inline constexpr double in_place_work = 3e5;  // and those that tiles in place are enough for
+/// Of the depth, what is summed at once where nothing is packed: sums of more are less accurate.
+inline constexpr std::int64_t direct_depth = 1024;
 
 struct Range {
   std::int64_t begin, end;
@@ -64,6 +65,8 @@ class RowPanels {
     low_ /= count_;
   }
   [[nodiscard]] std::int64_t count() const { return count_; }
+  /// How many of the same height there are from the first of these on.
+  [[nodiscard]] std::int64_t alike(std::int64_t index) const { return index < higher_ ? higher_ : count_ - index; }
   /// The panel with this index, which begins at this row, the end of the one before it.
   [[nodiscard]] RowPanel at(std::int64_t index, std::int64_t row) const {
     if (rows_.size() == 1) return {row, 1, 0};
@@ -76,16 +79,33 @@ class RowPanels {
   std::int64_t count_ = 1, low_, higher_ = 0;  // the first `higher_` panels have one more pair of rows than `low_`
 };
 
+template <int rows, class T>
+void copy_few_rows(const T* from, std::int64_t from_row, std::int64_t from_col, T* to, std::int64_t to_row,
+                   std::int64_t to_col, std::int64_t cols) {
+  for (std::int64_t j = 0; j < cols; ++j, from += from_col, to += to_col)
+    for (int i = 0; i < rows; ++i) to[i * to_row] = from[i * from_row];
+}
+/// to = from, of few rows, of which those of one matrix are dense and those of the other are not.
+template <class T>
+[[gnu::noinline]] void copy_across(const MatrixRef<const T>& from, const MatrixRef<T>& to) {
+  for (std::int64_t i = 0, left = from.rows, done; left > 0; i += done, left -= done) {
+    done = left >= 4 ? 4 : left >= 2 ? 2 : 1;
+    (done == 4   ? copy_few_rows<4, T>
+     : done == 2 ? copy_few_rows<2, T>
+                 : copy_few_rows<1, T>)(from.data + i * from.row_stride, from.row_stride, from.col_stride,
+                                        to.data + i * to.row_stride, to.row_stride, to.col_stride, from.cols);
+  }
+}
 /// c (+)= the sums, where the columns of c are dense.
 template <class T>
-[[gnu::noinline]] void store_columns(const GemmCall<T>& call, const SumTile<T>& tile) {
-  for (std::int64_t j = 0; j < tile.cols; ++j) {
-    T* const to = call.c.data + tile.row + (tile.col + j) * call.c.col_stride;
-    for (std::int64_t i = 0; i < tile.rows; ++i) {
-      const T sum = tile.data[i * tile.stride + j];
-      to[i] = call.accumulates ? to[i] + sum : sum;
-    }
-  }
+void store_columns(const GemmCall<T>& call, const SumTile<T>& tile) {
+  const MatrixRef<T>& c = call.c;
+  T* const to = c.data + tile.row + tile.col * c.col_stride;
+  if (!call.accumulates)
+    return copy_across<T>({tile.data, tile.rows, tile.cols, tile.stride, 1},
+                          {to, tile.rows, tile.cols, 1, c.col_stride});
+  for (std::int64_t j = 0; j < tile.cols; ++j)
+    for (std::int64_t i = 0; i < tile.rows; ++i) to[i + j * c.col_stride] += tile.data[i * tile.stride + j];
 }
 
 /// Tiles side by side that the same kernel computes.
@@ -115,27 +135,60 @@ template <class R>
   return {joins ? left : left - rest, tile_cols, kernels.tile[1][rows / 2]};
 }
 
+/// Panels of the same height, one after the other; the last one ends where the matrix does.
+struct EqualPanels {
+  std::int64_t first_row, count, rows;
+};
+
+/// Multiplies the columns of a strip, from this one on. Where sums are kept apart, they become columns of c.
+template <class T>
+void multiply_in_place(const GemmCall<T>& call, const Strip<T>& strip, std::int64_t col, const EqualPanels& panels,
+                       TileProduct<T>& product, T* sums) {
+  const MatrixRef<T>& c = call.c;
+  for (const std::int64_t end = col + strip.width; col < end; col += strip.tile_width) {
+    const std::int64_t cols = smaller(strip.tile_width, end - col);
+    for (std::int64_t i = 0; i < panels.count; ++i) {
+      const std::int64_t row = smaller(panels.first_row + i * panels.rows, c.rows - panels.rows);
+      product.left = call.a.data + row * call.a.row_stride;
+      strip.tile(product, call.b.data + col, sums ? sums : c.data + row * c.row_stride + col, cols);
+      if (sums) store_columns<T>(call, {sums, product.out_stride, row, col, panels.rows, cols});
+    }
+  }
+}
+
 /// A small product whose operands are read, and whose sums are written, where they lie; false, and nothing done, where
-/// that cannot be.
+/// that cannot be. Columns of c may be dense, too.
 template <class T>
 [[nodiscard]] bool multiply_in_place(const GemmCall<T>& call) {
   const KernelSet<T>& kernels = *kernels_in_use<T>();
   const std::int64_t m = call.c.rows, n = call.c.cols, k = call.a.cols;
-  if (!call.plain || call.accumulates || call.b.col_stride != 1 || call.c.col_stride != 1 || !kernels.masks)
+  const bool by_rows = call.c.col_stride == 1;
+  if (!kernels.masks || !call.plain || call.accumulates || call.b.col_stride != 1) return false;
+  if (!(by_rows || call.c.row_stride == 1) || k == 0 || k > direct_depth || work_of(call.c, k) > shared_work)
     return false;
-  if (k == 0 || work_of(call.c, k) > in_place_work) return false;
-  const RowPanels panels({0, m}, kernels.max_rows);
   TileProduct<T> product{k, nullptr, call.a.row_stride, call.a.col_stride, call.b.row_stride, call.c.row_stride, false};
-  for (std::int64_t i = 0, row = 0; i < panels.count(); ++i) {
-    const RowPanel panel = panels.at(i, row);
-    row = panel.first + panel.rows;
-    product.left = call.a.data + panel.first * call.a.row_stride;
-    T* const out = call.c.data + panel.first * call.c.row_stride;
+  T* sums = nullptr;
+  if (!by_rows) {
+    product.out_stride = 8 * kernels.lanes;  // of the widest tile
+    sums = of_this_thread<GemmScratch>().tile.template reserve<T>(kernels.max_rows * product.out_stride);
+  }
+  const auto multiply_panels = [&](const EqualPanels& panels) {
     for (std::int64_t col = 0, width = 0; col < n; col += width) {
-      const Strip<T> strip = strip_at(kernels, n - col, panel.rows, true);
+      const Strip<T> strip = strip_at(kernels, n - col, panels.rows, true);
       width = strip.width;
-      strip.multiply(product, call.b.data + col, strip.tile_width, out + col, width);
+      multiply_in_place(call, strip, col, panels, product, sums);
     }
+  };
+  // A wide tile of the last row, where there are an odd number, costs less than to compute the one before it twice.
+  const std::int64_t even = n >= 8 * kernels.lanes ? m & -2 : m;
+  if (even < m) multiply_panels({even, 1, 1});
+  if (even == 0) return true;
+  // While the sums of one tile are written, the processor is at the next: where they are many, in low tiles.
+  const RowPanels panels({0, even}, n > kernels.lanes && k <= 32 ? kernels.max_rows / 2 + 1 : kernels.max_rows);
+  for (std::int64_t i = 0, row = 0, count = 0; i < panels.count(); i += count) {
+    const std::int64_t rows = panels.at(i, row).rows;
+    multiply_panels({row, count = panels.alike(i), rows});
+    row += count * rows;
   }
   return true;
 }
@@ -166,7 +219,7 @@ class Product {
     const bool small = work <= direct_work || m_ <= kernels_.max_rows || k_ * n_ <= most_right;
     packs_right_ = converts || call_.b.col_stride != 1 || !small;
     packs_left_ = converts || (n_ > direct_columns && !small);
-    const std::int64_t most_depth = packs_left_ ? 512 * per_lane() : 1024;
+    const std::int64_t most_depth = packs_left_ ? 512 * per_lane() : direct_depth;
     depth_block_ = k_ <= most_depth ? k_ : round_up(ceil_div(k_, ceil_div(k_, most_depth)), per_lane());
     if constexpr (!converts) sums_in_c_ = call_.c.col_stride == 1 && (call_.plain || !call_.accumulates);
     choose_grid(work);

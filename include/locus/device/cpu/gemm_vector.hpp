@@ -9,6 +9,7 @@ namespace cpu::detail {
 
 inline constexpr std::int64_t most_apart = 4;             // columns multiplied apart from those of whole registers
 inline constexpr std::int64_t most_read_twice = 1 << 18;  // elements of a, then
+inline constexpr std::int64_t rows_together = 1 << 16;    // elements of a matrix that meet one vector after the other
 
 /// What to multiply as rows of a matrix times a few vectors, both contiguous along the depth.
 enum class Vectors { none, columns_of_b, rows_of_a };
@@ -85,30 +86,29 @@ void multiply_by_vectors(const GemmCall<T>& call, bool columns) {
   if (vectors.col_stride != 1) {
     const std::int64_t stride = round_up(depth, kernels.lanes);
     T* const copy = of_this_thread<GemmScratch>().right.template reserve<T>(count * stride);
-    for (std::int64_t k = 0; k < depth; ++k)
-      for (std::int64_t v = 0; v < count; ++v)
-        copy[v * stride + k] = vectors.data[v * vectors.row_stride + k * vectors.col_stride];
+    copy_across<T>(vectors, {copy, count, depth, stride, 1});
     all.vectors = copy, all.vector_stride = stride;
   }
+  const bool shared = work_of(call.c, depth) >= shared_work;
+  if (call.plain && !shared && matrix.rows * depth <= rows_together)
+    return kernels.multiply_vectors(all, 0, matrix.rows);
   // Rows that stay in the cache while all vectors are multiplied with them.
-  const std::int64_t fitting = (1 << 16) / (depth + 1) / 8 * 8,
+  const std::int64_t fitting = rows_together / (depth + 1) / 8 * 8,
                      part = fitting < 8 ? 8 : smaller<std::int64_t>(fitting, 256);
   const auto multiply = [&](std::int64_t task) {
-    const std::int64_t first = task * part;
+    const std::int64_t first = task * part, end = smaller(first + part, matrix.rows), rows = end - first;
+    if (call.plain) return kernels.multiply_vectors(all, first, end);
     DotProducts<T> one = all;
-    one.rows = smaller(part, matrix.rows - first);
     one.matrix += first * matrix.row_stride;
-    one.out += first * all.out_row;
-    if (call.plain) return kernels.multiply_vectors(one);
     one.out = of_this_thread<GemmScratch>().sums.template reserve<T>(part * count);
     one.out_row = columns ? count : 1, one.out_vector = columns ? 1 : part;
     one.accumulate = false;
-    kernels.multiply_vectors(one);
-    if (columns) call.finish(call, {one.out, count, first, 0, one.rows, count});
-    else call.finish(call, {one.out, part, 0, first, count, one.rows});
+    kernels.multiply_vectors(one, 0, rows);
+    if (columns) call.finish(call, {one.out, count, first, 0, rows, count});
+    else call.finish(call, {one.out, part, 0, first, count, rows});
   };
   const std::int64_t parts = ceil_div(matrix.rows, part);
-  if (work_of(call.c, depth) >= shared_work) return parallel_for(parts, multiply);
+  if (shared) return parallel_for(parts, multiply);
   for (std::int64_t i = 0; i < parts; ++i) multiply(i);
 }
 
