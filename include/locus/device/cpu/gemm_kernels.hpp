@@ -78,7 +78,7 @@ struct KernelSet {
   /// tile[w - 1][r / 2] for tiles of w vectors and r rows, where r is 1 or even.
   Tile<T> tile[2][8];
   Tile<T> wide_tile[2];  ///< of 8 vectors and 1 row, of 4 vectors and 2 rows
-  void (*transpose_block)(const T*, std::int64_t, int, T*, std::int64_t);
+  void (*transpose_block)(const T*, std::int64_t, int, int, T*, std::int64_t);
   void (*copy_rows)(const RowCopy<T>&);
   void (*multiply_vectors)(const DotProducts<T>&, std::int64_t first_row, std::int64_t end_row);
   /// Where tiles multiply pairs of bfloat16, two elements of the depth that share a lane: packs them so; otherwise

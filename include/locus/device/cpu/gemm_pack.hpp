@@ -5,6 +5,7 @@
 #include <locus/core/dtype.hpp>
 #include <locus/device/cpu/gemm_kernels.hpp>
 #include <locus/device/cpu/scratch.hpp>
+#include <locus/device/verbs.hpp>
 
 LOCUS_LOOPS_BEGIN
 namespace locus::inline LOCUS_ABI {
@@ -25,6 +26,24 @@ LOCUS_FN void convert_rows(const T* from, std::int64_t from_stride, compute_t<T>
   for (std::int64_t i = 0; i < rows; ++i) {
     LOCUS_IVDEP
     for (std::int64_t j = 0; j < cols; ++j) to[i * to_stride + j] = load_as_register(from[i * from_stride + j]);
+  }
+}
+
+template <int rows, class T>
+void copy_few_rows(const T* from, std::int64_t from_row, std::int64_t from_col, T* to, std::int64_t to_row,
+                   std::int64_t to_col, std::int64_t cols) {
+  for (std::int64_t j = 0; j < cols; ++j, from += from_col, to += to_col)
+    for (int i = 0; i < rows; ++i) to[i * to_row] = from[i * from_row];
+}
+/// to = from, of few rows, of which those of one matrix are dense and those of the other are not.
+template <class T>
+[[gnu::noinline]] void copy_across(const MatrixRef<const T>& from, const MatrixRef<T>& to) {
+  for (std::int64_t i = 0, left = from.rows, done; left > 0; i += done, left -= done) {
+    done = left >= 4 ? 4 : left >= 2 ? 2 : 1;
+    (done == 4   ? copy_few_rows<4, T>
+     : done == 2 ? copy_few_rows<2, T>
+                 : copy_few_rows<1, T>)(from.data + i * from.row_stride, from.row_stride, from.col_stride,
+                                        to.data + i * to.row_stride, to.row_stride, to.col_stride, from.cols);
   }
 }
 
@@ -52,17 +71,20 @@ void pack(const KernelSet<compute_t<T>>& kernels, const PackSource<T>& source, s
       for (std::int64_t lane = lanes; lane < width; ++lane) target[k * width + lane] = R(0);
     return;
   }
-  if (source.depth_stride == 1 && source.depth >= side) {
+  const bool by_blocks = source.depth >= side || (kernels.masks && source.depth > 2);
+  if (source.depth_stride == 1 && by_blocks) {
     if constexpr (std::is_same_v<T, R>) {
+      const std::int64_t depth = smaller(source.depth, side);
       while (first < source.depth) {
         // Last lanes first: a block writes full vectors, whose end belongs to lanes that come after it.
-        first = smaller(first, source.depth - side);  // the last block repeats a part of the one before it
+        first = smaller(first, source.depth - depth);  // the last block repeats a part of the one before it
         for (std::int64_t lane = (source.lanes - 1) / side * side; lane >= 0; lane -= side) {
           const std::int64_t valid = source.lanes - lane;
           kernels.transpose_block(source.data + lane * source.lane_stride + first, source.lane_stride,
-                                  static_cast<int>(valid < side ? valid : side), target + first * width + lane, width);
+                                  static_cast<int>(valid < side ? valid : side), static_cast<int>(depth),
+                                  target + first * width + lane, width);
         }
-        first += side;
+        first += depth;
       }
     } else {
       R* const rows = of_this_thread<GemmScratch>().converted.template reserve<R>(source.lanes * source.depth);
@@ -70,11 +92,16 @@ void pack(const KernelSet<compute_t<T>>& kernels, const PackSource<T>& source, s
       return pack<R>(kernels, {rows, source.lanes, source.depth, source.lanes, source.depth, 1}, width, target);
     }
   }
+  if constexpr (std::is_same_v<T, R>)
+    copy_across<T>({source.data + first * source.depth_stride, source.depth - first, source.lanes, source.depth_stride,
+                    source.lane_stride},
+                   {target + first * width, source.depth - first, source.lanes, width, 1});
   for (std::int64_t k = first; k < source.depth; ++k) {
     R* const row = target + k * width;
     const T* const from = source.data + k * source.depth_stride;
-    for (std::int64_t lane = 0; lane < source.lanes; ++lane)
-      row[lane] = load_as_register(from[lane * source.lane_stride]);
+    if constexpr (!std::is_same_v<T, R>)
+      for (std::int64_t lane = 0; lane < source.lanes; ++lane)
+        row[lane] = load_as_register(from[lane * source.lane_stride]);
     for (std::int64_t lane = source.lanes; lane < width; ++lane) row[lane] = R(0);
   }
 }

@@ -79,23 +79,6 @@ class RowPanels {
   std::int64_t count_ = 1, low_, higher_ = 0;  // the first `higher_` panels have one more pair of rows than `low_`
 };
 
-template <int rows, class T>
-void copy_few_rows(const T* from, std::int64_t from_row, std::int64_t from_col, T* to, std::int64_t to_row,
-                   std::int64_t to_col, std::int64_t cols) {
-  for (std::int64_t j = 0; j < cols; ++j, from += from_col, to += to_col)
-    for (int i = 0; i < rows; ++i) to[i * to_row] = from[i * from_row];
-}
-/// to = from, of few rows, of which those of one matrix are dense and those of the other are not.
-template <class T>
-[[gnu::noinline]] void copy_across(const MatrixRef<const T>& from, const MatrixRef<T>& to) {
-  for (std::int64_t i = 0, left = from.rows, done; left > 0; i += done, left -= done) {
-    done = left >= 4 ? 4 : left >= 2 ? 2 : 1;
-    (done == 4   ? copy_few_rows<4, T>
-     : done == 2 ? copy_few_rows<2, T>
-                 : copy_few_rows<1, T>)(from.data + i * from.row_stride, from.row_stride, from.col_stride,
-                                        to.data + i * to.row_stride, to.row_stride, to.col_stride, from.cols);
-  }
-}
 /// c (+)= the sums, where the columns of c are dense.
 template <class T>
 void store_columns(const GemmCall<T>& call, const SumTile<T>& tile) {

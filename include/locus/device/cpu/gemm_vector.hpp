@@ -25,9 +25,10 @@ template <class T>
   const KernelSet<T>& kernels = *kernels_in_use<T>();
   const std::int64_t m = call.c.rows, n = call.c.cols, k = call.a.cols;
   const bool columns = call.a.col_stride == 1, rows = call.b.row_stride == 1;
+  if (kernels.masks && k <= 4 && (m == 1 || n == 1) && m * n >= 128) return Vectors::none;
   if (columns && n == 1) return Vectors::columns_of_b;
   if (rows && m == 1) return Vectors::rows_of_a;
-  const std::int64_t most = k < 2 * kernels.lanes ? 1 : kernels.masks ? 16 : 4;  // sets with masks do four at a time
+  const std::int64_t most = kernels.masks ? 16 : k < 2 * kernels.lanes ? 1 : 4;  // sets with masks do four at a time
   const bool of_b = columns && n <= most && (n <= m || !rows), of_a = !of_b && rows && m <= most;
   if (!of_b && !of_a) return Vectors::none;
   const std::int64_t vectors = of_b ? n : m, computed = vectors + (vectors % 4 == 3 ? 1 : 0);
