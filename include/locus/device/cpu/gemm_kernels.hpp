@@ -77,7 +77,8 @@ struct KernelSet {
   bool masks;    ///< tiles may end within their last vector
   /// tile[w - 1][r / 2] for tiles of w vectors and r rows, where r is 1 or even.
   Tile<T> tile[2][8];
-  Tile<T> wide_tile[2];  ///< of 8 vectors and 1 row, of 4 vectors and 2 rows
+  Tile<T> wide_tile[2];     ///< of 8 vectors and 1 row, of 4 vectors and 2 rows
+  Tile<T> turning_tile[2];  ///< of 1 vector and 1 or 2 rows, for a long depth, in sets with masks
   void (*transpose_block)(const T*, std::int64_t, int, int, T*, std::int64_t);
   void (*copy_rows)(const RowCopy<T>&);
   void (*multiply_vectors)(const DotProducts<T>&, std::int64_t first_row, std::int64_t end_row);
