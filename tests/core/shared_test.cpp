@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <utility>
+
 namespace {
 
 struct Counting : locus::Counted {

@@ -5,7 +5,6 @@
 #include <locus/core/atomic.hpp>
 
 #include <cstdint>
-#include <utility>
 
 namespace locus::inline LOCUS_ABI {
 
@@ -39,9 +38,11 @@ class Shared {
     if (object_) object_->retain();
   }
   Shared(const Shared& other) noexcept : Shared(other.object_) {}
-  Shared(Shared&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
+  Shared(Shared&& other) noexcept : object_(other.object_) { other.object_ = nullptr; }
   Shared& operator=(Shared other) noexcept {
-    std::swap(object_, other.object_);
+    T* const mine = object_;
+    object_ = other.object_;
+    other.object_ = mine;
     return *this;
   }
   LOCUS_OUT_OF_LINE ~Shared() {

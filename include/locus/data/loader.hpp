@@ -114,7 +114,9 @@ class Delivery<T, Cuda> {
     images_ = std::move(images);
     labels_ = std::move(labels);
     before_last_.wait();  // not further ahead than that: page-locked memory is in use until its copy is done
-    before_last_ = std::exchange(last_, copies_.record());
+    const Event<Cuda> sent = copies_.record();
+    before_last_ = last_;
+    last_ = sent;
     return true;
   }
 

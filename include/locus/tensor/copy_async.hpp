@@ -39,10 +39,10 @@ class Pending<Tensor<T, D>> {
       : target_(std::move(target)), source_(std::move(source)), copied_(copied) {}
   Pending(Pending&&) noexcept = default;
   Pending& operator=(Pending&& other) noexcept {
-    Pending taken(std::move(other));
-    std::swap(target_, taken.target_);
-    std::swap(source_, taken.source_);
-    std::swap(copied_, taken.copied_);
+    let_go();
+    target_ = std::move(other.target_);
+    source_ = std::move(other.source_);
+    copied_ = std::move(other.copied_);
     return *this;
   }
   ~Pending() { let_go(); }

@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <new>
-#include <utility>
 
 namespace locus::inline LOCUS_ABI {
 namespace cpu {
@@ -58,7 +57,11 @@ template <class S>
   static thread_local S* kept = nullptr;  // has no destructor: it can be read until the process is gone
   if (kept) return *kept;
   struct ThreadEnd {
-    ~ThreadEnd() { delete std::exchange(kept, nullptr); }
+    ~ThreadEnd() {
+      S* const last = kept;
+      kept = nullptr;
+      delete last;
+    }
   };
   static thread_local ThreadEnd at_thread_end;
   (void)at_thread_end;
