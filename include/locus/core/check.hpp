@@ -61,26 +61,27 @@ namespace locus::inline LOCUS_ABI {
 
 namespace detail {
 
-/// One part of a message. Its type is erased, so that composing messages is compiled once and not per combination.
+/// One part of a message. Its type is erased, so that composing messages is compiled once and not per combination. Nor
+/// are parts made in place, in every function that can fail, which would be a twentieth of a program's compilation.
 class Text {
  public:
   constexpr Text() : Text(std::string_view()) {}
-  constexpr Text(std::string_view text) : text_(text), append_(&append_text) {}
-  constexpr Text(const char* text) : Text(std::string_view(text)) {}
-  Text(const std::string& text) : Text(std::string_view(text)) {}
+  LOCUS_COLD constexpr Text(std::string_view text) : text_(text), append_(&append_text) {}
+  LOCUS_COLD constexpr Text(const char* text) : Text(std::string_view(text)) {}
+  LOCUS_COLD Text(const std::string& text) : Text(std::string_view(text)) {}
   Text(bool value) : Text(std::string_view(value ? "true" : "false")) {}
   Text(char character) : integer_(character), append_(&append_character) {}
   template <class N>
     requires std::is_integral_v<N>
-  Text(N number)
+  LOCUS_COLD Text(N number)
       : integer_(static_cast<long long>(number)), append_(std::is_unsigned_v<N> ? &append_unsigned : &append_integer) {}
   template <class N>
     requires std::is_floating_point_v<N>
-  Text(N number) : floating_(static_cast<double>(number)), append_(&append_floating) {}
+  LOCUS_COLD Text(N number) : floating_(static_cast<double>(number)), append_(&append_floating) {}
   /// Whatever has a to_string beside it.
   template <class X>
     requires(std::is_class_v<X> && !std::is_convertible_v<const X&, std::string_view>)
-  Text(const X& object) : object_(&object), append_(&append_object<X>) {}
+  LOCUS_COLD Text(const X& object) : object_(&object), append_(&append_object<X>) {}
 
   void append_to(std::string& text) const { append_(text, *this); }
 
