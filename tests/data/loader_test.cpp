@@ -66,6 +66,13 @@ struct Backend<Scarce> {
   static void deallocate(Scarce, void* data, std::size_t bytes) noexcept { Backend<Cpu>::deallocate({}, data, bytes); }
   static MemoryStats memory_stats(Scarce) { return {}; }
 };
+TEST_CASE("without a GPU a loader for Cuda is refused when its epoch begins") {
+  if (cuda::is_available()) SKIP_TEST("a GPU answers here");
+  auto loader = data::loader<Cuda>(numbered(3));
+  CHECK(loader.size() == 1);
+  CHECK_THROWS_AS((void)loader.begin(), CudaUnavailable);
+}
+
 }  // namespace locus::inline LOCUS_ABI
 
 // Two iterators of one epoch would each get some of its batches.

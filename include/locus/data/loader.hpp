@@ -246,6 +246,14 @@ class Epoch final : public Counted, private cpu::BackgroundWork {
   Delivery<T, D> delivery_;
 };
 
+/// On a device that the program is compiled without, no epoch ever begins.
+template <class T, class D>
+  requires(!is_present<D>)
+class Epoch<T, D> final : public Counted {
+ public:
+  [[nodiscard]] bool next(Batch<T, D>&) { return false; }
+};
+
 }  // namespace detail
 
 /// The batches of a data set on D; every begin() starts an epoch.

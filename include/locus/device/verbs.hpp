@@ -58,7 +58,8 @@ template <class D>
 struct Backend;
 
 /// Whether this program can compute on D: false for Cuda in a build without CUDA. What it would do there is checked by
-/// the compiler all the same, but where that needs no code, none is made: Backend<D>::refuse(device) throws instead.
+/// the compiler all the same, but what the library would do for it is not compiled where its type does not depend on
+/// that: Backend<D>::refuse(device) throws instead.
 template <class D>
 inline constexpr bool is_present = !requires { requires Backend<D>::absent; };
 
