@@ -10,6 +10,14 @@ using namespace locus;
 
 namespace {
 
+enum Letter { a_letter };
+enum class Digit { zero };
+union Either {
+  int number;
+};
+template <class... T>
+constexpr bool agree_on_arithmetic = ((Arithmetic<T> == std::is_arithmetic_v<T>)&&...);
+
 half half_of(unsigned bits) { return std::bit_cast<half>(static_cast<std::uint16_t>(bits)); }
 bfloat16 bfloat16_of(unsigned bits) { return std::bit_cast<bfloat16>(static_cast<std::uint16_t>(bits)); }
 template <class T>
@@ -109,5 +117,8 @@ TEST_CASE("types are named as in NumPy and computed in registers wide enough") {
   static_assert(std::is_same_v<locus::compute_t<half>, float> && std::is_same_v<locus::compute_t<bfloat16>, float>);
   static_assert(std::is_same_v<locus::compute_t<double>, double> && std::is_same_v<locus::compute_t<bool>, bool>);
   static_assert(!DType<long double> && !DType<char> && !DType<std::uint32_t> && !DType<const float>);
+  static_assert(agree_on_arithmetic<bool, char, wchar_t, char8_t, signed char, short, unsigned, long, long long, float,
+                                    double, long double, const int, void, void*, std::nullptr_t, int half::*,
+                                    int (half::*)(), int[2], int(), Letter, Digit, half, bfloat16, Either>);
   static_assert(FloatingDType<half> && !FloatingDType<bool> && IntegerDType<std::uint8_t> && !IntegerDType<bool>);
 }

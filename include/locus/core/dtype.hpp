@@ -67,6 +67,10 @@ struct bfloat16 {
 };
 #endif
 
+/// A number of C++. (std::is_arithmetic, of which g++ 12 makes ten classes for each T, is asked about every operand.)
+template <class T>
+concept Arithmetic = !__is_class(T) && !__is_union(T) && !__is_enum(T) && requires(T x) { -x; };
+
 template <class T>
 inline constexpr bool is_16_bit_float = std::is_same_v<T, half> || std::is_same_v<T, bfloat16>;
 

@@ -48,7 +48,7 @@ concept TensorLike = detail::HasPlace<X> && requires {
 
 /// A number that may stand beside a tensor.
 template <class X>
-concept Scalar = std::is_arithmetic_v<detail::bare_t<X>> || is_16_bit_float<detail::bare_t<X>>;
+concept Scalar = Arithmetic<detail::bare_t<X>> || is_16_bit_float<detail::bare_t<X>>;
 
 namespace detail {
 

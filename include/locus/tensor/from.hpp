@@ -11,8 +11,8 @@ namespace detail {
 
 /// Whether a number of type N may be given for an element of T: nothing but bool for bool, no fraction for an integer.
 template <class N, class T>
-concept NumberFor = (std::is_arithmetic_v<N> || is_16_bit_float<N>)&&(FloatingDType<T> || std::is_same_v<N, T> ||
-                                                                      (IntegerDType<T> && std::is_integral_v<N>));
+concept NumberFor = (Arithmetic<N> || is_16_bit_float<N>)&&(FloatingDType<T> || std::is_same_v<N, T> ||
+                                                            (IntegerDType<T> && std::is_integral_v<N>));
 
 }  // namespace detail
 

@@ -26,7 +26,7 @@ template <int registers, class Op, class Element>
 [[nodiscard]] LOCUS_FN typename Op::Accumulator fold_elements(const Op& op, std::int64_t n, const Element& element) {
   using A = typename Op::Accumulator;
   using Lane = std::conditional_t<sizeof(A) == 8, std::int64_t, std::int32_t>;
-  constexpr int lanes = !std::is_arithmetic_v<A> ? 1 : sizeof(A) == 8 ? 8 : 16, side_by_side = registers * lanes;
+  constexpr int lanes = !Arithmetic<A> ? 1 : sizeof(A) == 8 ? 8 : 16, side_by_side = registers * lanes;
   const A identity = op.identity();
   std::int64_t k = 0;
   if (n < lanes) {

@@ -44,7 +44,7 @@ template <class F, class Op, class T, class... I>
 class ReduceLoop<F, Op, T, Pack<I...>> {
   using A = typename Op::Accumulator;
   using Positions = std::make_integer_sequence<int, sizeof...(I)>;
-  static constexpr bool is_vectorized = std::is_arithmetic_v<A>;
+  static constexpr bool is_vectorized = Arithmetic<A>;
   /// Structs of numbers of one type vectorize side by side, too; those with positions do not.
   static constexpr bool columns_are_vectorized = is_vectorized || (FoldsRuns<Op> && !requires { Op::indexed; });
   /// Registers that fold a run. A sum of integers takes a cycle: none waits.

@@ -150,7 +150,7 @@ class RowTeam {
   template <class Op, class Map, class... R>
   LOCUS_FN static typename Op::Accumulator fold(const Op& op, const Map& map, std::int64_t n, Fragment<R>... x) {
     using A = typename Op::Accumulator;
-    constexpr int lanes = std::is_arithmetic_v<A> ? row_lanes : 1, side_by_side = 4 * lanes;
+    constexpr int lanes = Arithmetic<A> ? row_lanes : 1, side_by_side = 4 * lanes;
     alignas(64) A partial[side_by_side];
     std::int64_t c = 0;
     if (n >= std::int64_t{2} * side_by_side) {  // four vectors, so that none waits for another
