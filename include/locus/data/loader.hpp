@@ -185,7 +185,7 @@ class Epoch final : public Counted, private cpu::BackgroundWork {
     }
     ended_.store(!unfinished_.images.buffer());
     const std::uint32_t position = prepared_.load(Order::relaxed);
-    ring_[position % ring_.size()] = std::exchange(unfinished_, {});
+    ring_[position % ring_.size()] = std::move(unfinished_);
     prepared_samples_ = 0;
     prepared_.store(position + 1);
   }
