@@ -1,7 +1,7 @@
 #pragma once
 // Folding what the lanes of vector registers hold.
 
-#include <locus/core/config.hpp>
+#include <locus/core/dtype.hpp>
 
 #include <cstdint>
 #include <type_traits>
