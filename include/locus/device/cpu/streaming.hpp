@@ -12,20 +12,16 @@
 
 namespace locus::inline LOCUS_ABI::cpu {
 
-/// Outputs of as many bytes as the last cache holds are written around it: nobody finds them there later, and memory
-/// need not be read to be overwritten. (A test may set it.)
-[[nodiscard]] LOCUS_OUT_OF_LINE inline std::int64_t& bytes_worth_streaming() {
-  static std::int64_t bytes = [] {
+namespace detail {
+/// Bytes of the last cache as the C library counts them, 0 where it does not know: on AMD's processors some count all
+/// caches of the package.
+[[nodiscard]] inline std::int64_t last_caches_bytes() {
 #if defined(_SC_LEVEL3_CACHE_SIZE)
-    if (const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE); cache > 0) return std::int64_t{cache};
+  if (const long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE); bytes > 0) return bytes;
 #endif
-    return std::int64_t{32} << 20;
-  }();
-  return bytes;
+  return 0;
 }
-
-/// Bytes of the last cache of a core, 0 where neither the kernel nor the C library knows. The kernel is asked first: on
-/// AMD's processors, some C libraries count all caches of the package.
+/// Those of a core's last cache, which the kernel knows better.
 [[nodiscard]] LOCUS_COLD inline std::int64_t last_cache_bytes() {
 #if defined(__linux__)
   if (std::FILE* const file = std::fopen("/sys/devices/system/cpu/cpu0/cache/index3/size", "r")) {
@@ -36,17 +32,26 @@ namespace locus::inline LOCUS_ABI::cpu {
       return std::int64_t{kilobytes} << 10;
   }
 #endif
-#if defined(_SC_LEVEL3_CACHE_SIZE)
-  if (const long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE); bytes > 0) return bytes;
-#endif
-  return 0;
+  return last_caches_bytes();
+}
+inline constexpr std::int64_t usual_cache_bytes = 32 << 20;
+}  // namespace detail
+
+/// Outputs of maps of as many bytes are written around the cache: nobody finds them there later, and memory need not be
+/// read to be overwritten. The kernel's smaller figure made some maps faster and others slower. (A test may set it.)
+[[nodiscard]] LOCUS_OUT_OF_LINE inline std::int64_t& bytes_worth_streaming() {
+  static std::int64_t bytes = [] {
+    const std::int64_t caches = detail::last_caches_bytes();
+    return caches > 0 ? caches : detail::usual_cache_bytes;
+  }();
+  return bytes;
 }
 
 /// Rows whose launch moves as many bytes are written around the cache. (A test may set it.)
 [[nodiscard]] LOCUS_OUT_OF_LINE inline std::int64_t& bytes_worth_streaming_rows() {
   static std::int64_t bytes = [] {
-    const std::int64_t cache = last_cache_bytes();
-    return (cache > 0 ? cache : std::int64_t{32} << 20) / 4 * 3;
+    const std::int64_t cache = detail::last_cache_bytes();
+    return (cache > 0 ? cache : detail::usual_cache_bytes) / 4 * 3;
   }();
   return bytes;
 }
