@@ -58,6 +58,28 @@ TEST_CASE("steps of the digits' perceptron: the losses of Cpu, 12 launches each,
   CHECK(gpu.system_allocations_after_first == 0);
 }
 
+TEST_CASE("after its first batch a delivery takes no memory from the system, whether batches are ready early or late") {
+  if (!cuda::is_available()) SKIP_TEST("no CUDA device answers");
+  for (const bool early : {false, true}) {
+    INFO("the second is ready early: ", early);
+    data::detail::Delivery<float, Cuda> delivery{Cuda{}};
+    const auto take = [early](data::detail::StagedBatch<float, Cuda>& staged) {
+      const std::int64_t count = early ? 5001 : 9001;  // of sizes that nothing else asks for
+      staged.images = zeros<std::uint8_t, Pinned>({count, 1});
+      staged.labels = zeros<std::int64_t, Pinned>({count});
+      return true;
+    };
+    std::int64_t allocations = -1;
+    for (int i = 0; i < 8; ++i) {
+      data::Batch<float, Cuda> batch;
+      REQUIRE(delivery.next(batch, take, [&] { return (i % 2 == 0) == early; }));
+      const std::int64_t now = Backend<Cuda>::memory_stats({}).system_allocations;
+      if (i == 0) allocations = now;
+      CHECK(now == allocations);
+    }
+  }
+}
+
 /// Adds noise from the default generator; and, if it looks, waits for the GPU in between.
 struct Noise {
   bool looks = false;

@@ -111,6 +111,7 @@ class Delivery<T, Cuda> {
     if (!take(staged)) return false;
     auto images = copy_async(staged.images, copies_);
     auto labels = copy_async(staged.labels, copies_);
+    if (!last_) reserve(staged.labels);
     images_ = std::move(images);
     labels_ = std::move(labels);
     before_last_.wait();  // not further ahead than that: page-locked memory is in use until its copy is done
@@ -118,6 +119,11 @@ class Delivery<T, Cuda> {
     before_last_ = last_;
     last_ = sent;
     return true;
+  }
+  /// Asks for memory for the labels that arrive while these are in use, and gives it back: they find it in the pool,
+  /// however early they are sent. Images are in use, as bytes, only one batch at a time.
+  void reserve(const Tensor<std::int64_t, Pinned>& labels) const {
+    with_stream(copies_, [&] { (void)Tensor<std::int64_t, Cuda>(labels.shape(), copies_.device()); });
   }
 
   Stream<Cuda> copies_;
