@@ -288,6 +288,10 @@ TEST_CASE_TEMPLATE("small products of every size, and narrow ones, by every inst
         for (const std::int64_t k : {1, 2, 10, 33, 67}) check_dense({many, few, k}), check_dense({few, many, k});
     for (const std::int64_t m : {23, 57, 100})
       for (const std::int64_t n : {20, 47, 70}) check_dense({m, n, 10});
+    // Rows a multiple of 4 KiB apart, and almost: in lower tiles, where they are not packed.
+    for (const std::int64_t m : {1, 7, 8, 9, 11, 16, 29})
+      for (const std::int64_t k : {512, 1024, 1025}) check_dense({m, 40, k}), check_dense({m, 5, k});
+    check_dense({65, 40, 1024});
   }
 }
 
@@ -517,8 +521,9 @@ TEST_CASE_TEMPLATE("a batch is its products one by one, operands shared where th
 
 TEST_CASE_TEMPLATE("the number of threads changes no bit of the result", T, float, bfloat16) {
   const int threads = cpu::max_threads();
-  for (const Case shape : {Case{100, 32, 784}, Case{100, 48, 784}, Case{32, 784, 100}, Case{301, 503, 700},
-                           Case{64, 64, 5000}, Case{700, 5, 900}, Case{3, 901, 700}, Case{257, 65, 300}}) {
+  for (const Case shape :
+       {Case{100, 32, 784}, Case{100, 48, 784}, Case{32, 784, 100}, Case{301, 503, 700}, Case{64, 64, 5000},
+        Case{100, 48, 1024}, Case{700, 5, 900}, Case{3, 901, 700}, Case{257, 65, 300}}) {
     Random random;
     Matrix<T> a(shape.m, shape.k, Layout::rows), b(shape.k, shape.n, Layout::columns);
     Matrix<T> one(shape.m, shape.n, Layout::rows), two = one, five = one;

@@ -118,6 +118,17 @@ template <class R>
   return {joins ? left : left - rest, tile_cols, kernels.tile[1][rows / 2]};
 }
 
+/// Rows of a that a tile may read where they lie. The first-level cache holds eight lines with the same address within
+/// 4 KiB, which rows have that lie a multiple of that apart: of more, each line is fetched anew for every element.
+template <class T>
+[[nodiscard]] int rows_in_place(const KernelSet<T>& kernels, const MatrixRef<const T>& a) {
+  constexpr std::int64_t line = 64, period = 4096;
+  constexpr int ways = 8;
+  const std::int64_t apart = a.row_stride * static_cast<std::int64_t>(sizeof(T));
+  const bool collide = a.col_stride == 1 && ((apart + line) & (period - 1)) <= 2 * line;
+  return collide ? smaller(ways, kernels.max_rows) : kernels.max_rows;
+}
+
 /// Panels of the same height, one after the other; the last one ends where the matrix does.
 struct EqualPanels {
   std::int64_t first_row, count, rows;
@@ -169,7 +180,8 @@ template <class T>
   if (even < m) multiply_panels({even, 1, 1});
   if (even == 0) return true;
   // While the sums of one tile are written, the processor is at the next: where they are many, in low tiles.
-  const RowPanels panels({0, even}, n > kernels.lanes && k <= 32 ? kernels.max_rows / 2 + 1 : kernels.max_rows);
+  const RowPanels panels({0, even},
+                         n > kernels.lanes && k <= 32 ? kernels.max_rows / 2 + 1 : rows_in_place(kernels, call.a));
   for (std::int64_t i = 0, row = 0, count = 0; i < panels.count(); i += count) {
     const std::int64_t rows = panels.at(i, row).rows;
     multiply_panels({row, count = panels.alike(i), rows});
@@ -204,6 +216,9 @@ class Product {
     const bool small = work <= direct_work || m_ <= kernels_.max_rows || k_ * n_ <= most_right;
     packs_right_ = converts || call_.b.col_stride != 1 || !small;
     packs_left_ = converts || (n_ > direct_columns && !small);
+    panel_rows_ = kernels_.max_rows;
+    if constexpr (!converts)
+      if (!packs_left_) panel_rows_ = rows_in_place(kernels_, call_.a);
     const std::int64_t most_depth = packs_left_ ? 512 * per_lane() : direct_depth;
     depth_block_ = k_ <= most_depth ? k_ : round_up(ceil_div(k_, ceil_div(k_, most_depth)), per_lane());
     if constexpr (!converts) sums_in_c_ = call_.c.col_stride == 1 && (call_.plain || !call_.accumulates);
@@ -287,7 +302,7 @@ class Product {
 
   void compute(Range rows, Range cols) const {
     const std::int64_t width = cached_columns(cols);
-    const RowPanels panels(rows, kernels_.max_rows);
+    const RowPanels panels(rows, panel_rows_);
     GemmScratch& scratch = of_this_thread<GemmScratch>();
     Block block{rows, cols, {0, depth_block_}, nullptr, nullptr, nullptr, nullptr, 0, cols.begin};
     block.sums_stride = round_up(cols.size(), tile_cols_);
@@ -428,6 +443,7 @@ class Product {
   std::int64_t tile_cols_;
   std::int64_t cut_cols_;  ///< threads' parts of c are a multiple of so many columns wide
   std::int64_t m_, n_, k_;
+  std::int64_t panel_rows_;  ///< at most
   std::int64_t depth_block_ = 0;
   std::int64_t grid_rows_ = 1, grid_cols_ = 1;
   bool packs_left_, packs_right_;
