@@ -288,10 +288,12 @@ TEST_CASE_TEMPLATE("small products of every size, and narrow ones, by every inst
         for (const std::int64_t k : {1, 2, 10, 33, 67}) check_dense({many, few, k}), check_dense({few, many, k});
     for (const std::int64_t m : {23, 57, 100})
       for (const std::int64_t n : {20, 47, 70}) check_dense({m, n, 10});
-    // Rows a multiple of 4 KiB apart, and almost: in lower tiles, where they are not packed.
+    // Rows a multiple of 4 KiB apart, and almost, which take lower tiles.
     for (const std::int64_t m : {1, 7, 8, 9, 11, 16, 29})
       for (const std::int64_t k : {512, 1024, 1025}) check_dense({m, 40, k}), check_dense({m, 5, k});
     check_dense({65, 40, 1024});
+    for (const std::int64_t m : {1, 2, 9, 30})
+      for (const std::int64_t k : {1, 2, 4, 5}) check_dense({m, 512, k}), check_dense({m, 1025, k});
   }
 }
 

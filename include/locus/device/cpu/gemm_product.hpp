@@ -118,15 +118,18 @@ template <class R>
   return {joins ? left : left - rest, tile_cols, kernels.tile[1][rows / 2]};
 }
 
+/// Whether rows begin so many bytes apart, or a multiple of it, but for a cache line.
+template <class T>
+[[nodiscard]] bool are_apart(const MatrixRef<T>& rows, std::int64_t bytes) {
+  constexpr std::int64_t line = 64;
+  const std::int64_t apart = rows.row_stride * static_cast<std::int64_t>(sizeof(T));
+  return rows.col_stride == 1 && apart > line && (apart + line) % bytes <= 2 * line;
+}
 /// Rows of a that a tile may read where they lie. The first-level cache holds eight lines with the same address within
-/// 4 KiB, which rows have that lie a multiple of that apart: of more, each line is fetched anew for every element.
+/// 4 KiB: of more rows that are a multiple of that apart, each line is fetched anew for every element.
 template <class T>
 [[nodiscard]] int rows_in_place(const KernelSet<T>& kernels, const MatrixRef<const T>& a) {
-  constexpr std::int64_t line = 64, period = 4096;
-  constexpr int ways = 8;
-  const std::int64_t apart = a.row_stride * static_cast<std::int64_t>(sizeof(T));
-  const bool collide = a.col_stride == 1 && ((apart + line) & (period - 1)) <= 2 * line;
-  return collide ? smaller(ways, kernels.max_rows) : kernels.max_rows;
+  return are_apart(a, 4096) ? smaller(8, kernels.max_rows) : kernels.max_rows;
 }
 
 /// Panels of the same height, one after the other; the last one ends where the matrix does.
@@ -179,9 +182,11 @@ template <class T>
   const std::int64_t even = n >= 8 * kernels.lanes ? m & -2 : m;
   if (even < m) multiply_panels({even, 1, 1});
   if (even == 0) return true;
-  // While the sums of one tile are written, the processor is at the next: where they are many, in low tiles.
-  const RowPanels panels({0, even},
-                         n > kernels.lanes && k <= 32 ? kernels.max_rows / 2 + 1 : rows_in_place(kernels, call.a));
+  const int most = rows_in_place(kernels, call.a);
+  // While the sums of one tile are written, the processor is at the next: where they are many, in low tiles. And where
+  // little else is done, in rows that do not displace each other from the cache.
+  const bool writes_much = n > kernels.lanes && k <= 32, mostly_writes = k <= 4 && are_apart(call.c, 2048);
+  const RowPanels panels({0, even}, mostly_writes ? 2 : writes_much ? kernels.max_rows / 2 + 1 : most);
   for (std::int64_t i = 0, row = 0, count = 0; i < panels.count(); i += count) {
     const std::int64_t rows = panels.at(i, row).rows;
     multiply_panels({row, count = panels.alike(i), rows});
