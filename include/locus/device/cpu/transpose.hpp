@@ -45,11 +45,19 @@ class TransposingCopy {
     const std::int64_t in_step = plan_.inner_stride(0), out_step = plan_.stride[1][plan_.rank - 2];
     const std::int64_t cols = plan_.inner_extent();
     for (std::int64_t first = 0; first < cols; first += block) {
-      const std::int64_t last = locus::detail::smaller(first + block, cols);
-      for (std::int64_t col = last; col < locus::detail::smaller(last + block, cols); ++col)
-        __builtin_prefetch(in + col * in_step);  // too far apart for the processor to see what comes
+      const std::int64_t left = locus::detail::smaller(cols - first, block);
+      // Lines are read once: those far apart may displace each other from the cache.
+      Word lines[block][block];
+      for (std::int64_t col = 0; col < left; ++col) {
+        const AnyWord* const line = in + (first + col) * in_step;
+        if (first + col + block < cols)
+          __builtin_prefetch(line + block * in_step);  // too far apart for the processor to see what comes
+        if (count == block) __builtin_memcpy(lines[col], line, sizeof lines[col]);
+        else
+          for (std::int64_t row = 0; row < count; ++row) lines[col][row] = line[row];
+      }
       for (std::int64_t row = 0; row < count; ++row)
-        for (std::int64_t col = first; col < last; ++col) out[row * out_step + col] = in[col * in_step + row];
+        for (std::int64_t col = 0; col < left; ++col) out[row * out_step + first + col] = lines[col][row];
     }
   }
 
