@@ -23,7 +23,7 @@ TESTS = HERE.parents[1]
 DEFAULT = [*(TESTS / "cuda" / f"{name}_test.cpp" for name in ("verbs", "training", "sorting")),
            *(TESTS / "tensor" / f"{name}_test.cpp" for name in ("copy", "copy_async")),
            *(TESTS / "device" / f"{name}_test.cpp" for name in ("capture", "launch_trace")),
-           TESTS / "ops" / "linear_test.cpp",
+           *(TESTS / "ops" / f"{name}_test.cpp" for name in ("linear", "scan")),
            *(HERE / f"{name}.cpp" for name in ("streams", "tables", "plans", "norms", "exponentials", "nvtx"))]
 
 

@@ -1,11 +1,18 @@
 // Running sums against float64, PyTorch and finite differences, with their promised launches.
 
 #include <locus/autograd/gradcheck.hpp>
+#include <locus/ops/join.hpp>
+#include <locus/ops/reduce.hpp>
 #include <locus/ops/scan.hpp>
+#include <locus/tensor/factory.hpp>
 
 #include <golden/golden.hpp>
 #include <support/device_list.hpp>
 #include <support/reference.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
 
 using namespace locus;
 using locus_test::sample;
@@ -44,4 +51,48 @@ LOCUS_DEVICE_TEST("gradients agree with finite differences", D) {
   const auto f = [](const auto& x) { return cumsum(x * x, 0) * cumsum(x, 1); };
   const auto found = gradcheck(f, sample<double, D>({3, 10}, 4));
   CHECK_MESSAGE(found, found.what());
+}
+
+LOCUS_DEVICE_TEST("running sums of large tensors, along every axis, from both ends", D) {
+  for (const Shape& shape : {Shape{3, 70, 300}, Shape{2, 2000, 130}, Shape{41, 1025, 1}, Shape{1, 20000, 2}}) {
+    CAPTURE(shape);
+    const auto x = sample<std::int32_t, D>(shape, 5, -9, 9);
+    const auto p = sample<float, D>(shape, 6);
+    for (int axis = 0; axis < 3; ++axis) {
+      CAPTURE(axis);
+      std::int64_t inner = 1;
+      for (int d = axis + 1; d < 3; ++d) inner *= shape[d];
+      const auto step = static_cast<std::size_t>(inner), extent = static_cast<std::size_t>(shape[axis]);
+      auto expected = locus_test::reference(x);
+      for (std::size_t i = 0; i < expected.values.size(); ++i)
+        if (i / step % extent > 0) expected.values[i] += expected.values[i - step];
+      CHECK_CLOSE(cumsum(x, axis), expected);
+      // The gradient of the sum of running sums: how many are left.
+      auto left = locus_test::reference(p);
+      for (std::size_t i = 0; i < left.values.size(); ++i)
+        left.values[i] = static_cast<double>(extent - i / step % extent);
+      const auto y = variable(p);
+      sum(cumsum(y, axis)).backward();
+      CHECK_CLOSE(y.grad(), left);
+    }
+  }
+}
+
+LOCUS_DEVICE_TEST("errors of running sums do not grow with their length; infinity stays", D) {
+  const std::int64_t n = 300000;
+  const auto x = rand<double, D>({n});
+  const auto sums = locus_test::reference(cumsum(x, 0)), terms = locus_test::reference(x);
+  long double sum = 0;
+  double worst = 0;
+  for (std::size_t i = 0; i < terms.values.size(); ++i) {
+    sum += static_cast<long double>(terms.values[i]);
+    worst = std::max(worst, static_cast<double>(std::abs((static_cast<long double>(sums.values[i]) - sum) / sum)));
+  }
+  CHECK(worst < 20 * std::numeric_limits<double>::epsilon());
+  const float infinity = std::numeric_limits<float>::infinity();
+  const Tensor<float, D> large =
+      concat({full<float, D>({70}, 1.f), full<float, D>({70}, infinity), full<float, D>({70}, 1.f)}, 0);
+  const auto found = locus_test::reference(cumsum(large, 0));
+  for (std::size_t i = 0; i < 210; ++i)
+    CHECK(found.values[i] == (i < 70 ? static_cast<double>(i + 1) : static_cast<double>(infinity)));
 }

@@ -4,6 +4,7 @@
 // First, so that the compiler's path to what is refused is short.
 #include <locus/expr/operands.hpp>
 
+#include <locus/device/running_sums.hpp>
 #include <locus/ops/reduction.hpp>
 #include <locus/ops/rows.hpp>
 
@@ -33,14 +34,20 @@ template <class T, class D>
 [[nodiscard]] Tensor<T, D> scan(const Tensor<T, D>& x, int axis, bool reverse) {
   const RowCount count(x.shape(), axis);
   Tensor<T, D> from = x.contiguous();
-  for (std::int64_t step = 1; step < count.cols || step == 1; step *= ScanPass<T>::reach) {
-    Tensor<T, D> to(x.shape(), x.device());
-    const auto plan = make_plan<3>(x.shape(), {operand_of(to), operand_of(to), operand_of(to)});
-    Backend<D>::map(x.device(), plan, ScanPass<T>{from.data(), count.cols, count.inner, step, reverse},
-                    Pack<LinearIndex, const T*>(LinearIndex{}, from.data()), Pack<T*>(to.data()));
-    from = to;
+  if constexpr (AddsRunningSums<D>) {
+    const Tensor<T, D> to(x.shape(), x.device());
+    RunningSums<D>::add(x.device(), from.data(), to.data(), count.outer, count.cols, count.inner, reverse);
+    return to;
+  } else {
+    for (std::int64_t step = 1; step < count.cols || step == 1; step *= ScanPass<T>::reach) {
+      Tensor<T, D> to(x.shape(), x.device());
+      const auto plan = make_plan<3>(x.shape(), {operand_of(to), operand_of(to), operand_of(to)});
+      Backend<D>::map(x.device(), plan, ScanPass<T>{from.data(), count.cols, count.inner, step, reverse},
+                      Pack<LinearIndex, const T*>(LinearIndex{}, from.data()), Pack<T*>(to.data()));
+      from = to;
+    }
+    return from;
   }
-  return from;
 }
 
 }  // namespace detail
@@ -65,8 +72,11 @@ struct CumulativeSum {
 
 /// Running sums along an axis: y[i] = x[0] + ... + x[i]. Integers and bool give int64.
 /// shape: that of x     gradient: running sums of g from the end
-/// cost:  ceil(log8(extent)) launches, each of which reads its input up to eight times (from cache) and writes once;
-///        backward the same. Elements are added pairwise in a tree, so the rounding error grows with the logarithm.
+/// cost:  one pass on hosts, where floating-point numbers are added in double and errors do not grow with the extent.
+/// On
+///        Cuda ceil(log8(extent)) launches, each of which reads its input up to eight times (from cache) and writes
+///        once: elements are added pairwise in a tree, so the rounding error grows with the logarithm. Backward the
+///        same
 template <detail::Operand X>
 [[nodiscard]] auto cumsum(const X& x, int axis) {
   return apply(operation::CumulativeSum{axis}, x);
