@@ -60,6 +60,51 @@ LOCUS_DEVICE_TEST("one launch forward and one backward", D) {
   count([](const auto& v) { return logsumexp(v, 0); }, sample<float, D>({7}, 2));
 }
 
+LOCUS_DEVICE_TEST("on hosts, three launches forward and two backward for many rows across memory", D) {
+  const auto x = variable(sample<float, D>({5, 16}, 1));
+  LaunchLog forward;
+  const auto y = softmax(x, 0);
+  CHECK(forward.launches() == (HostAccessible<D> ? 3 : 1));
+  LaunchLog backward;
+  y.backward(sample<float, D>({5, 16}, 2));
+  CHECK(backward.launches() == (HostAccessible<D> ? 2 : 1));
+}
+
+template <class T, class D>
+void check_across() {
+  const auto x = sample<T, D>({4, 9, 33}, 3, -20, 20);
+  for (int axis : {0, 1}) {
+    CAPTURE(axis);
+    const auto across = [&](const auto& f) {
+      return locus_test::reference(f(x.transpose(axis, 2).contiguous(), 2).value().transpose(axis, 2).contiguous());
+    };
+    CHECK_CLOSE(softmax(x, axis), across([](const auto& v, int along) { return softmax(v, along); }));
+    CHECK_CLOSE(log_softmax(x, axis), across([](const auto& v, int along) { return log_softmax(v, along); }));
+    CHECK_CLOSE(logsumexp(x, axis, true), across([](const auto& v, int along) { return logsumexp(v, along, true); }));
+  }
+}
+
+LOCUS_DEVICE_TEST("many rows that lie across memory give what they give along it", D) {
+  check_across<double, D>();
+  check_across<float, D>();
+  check_across<half, D>();
+  for (int axis : {0, 1}) {
+    const auto x = sample<double, D>({3, 4, 17}, 4);
+    const GradcheckResult found[] = {gradcheck([=](const auto& v) { return softmax(v, axis) + v; }, x),
+                                     gradcheck([=](const auto& v) { return log_softmax(v, axis) * v; }, x),
+                                     gradcheck([=](const auto& v) { return logsumexp(v, axis); }, x)};
+    for (const auto& each : found) CHECK_MESSAGE(each, each.what());
+  }
+  const auto one = locus_test::tensor<float, D>({2, 4}, {-infinity, infinity, -infinity, 1000, -infinity, 1, 0, -1000});
+  const auto many = one.reshape({2, 4, 1}).expand({2, 4, 5}).reshape({2, 20});
+  const auto sums = locus_test::reference(logsumexp(many, 0)), parts = locus_test::reference(softmax(many, 0));
+  for (std::size_t i = 0; i < 20; ++i) {
+    CHECK(sums.values[i] == (i < 5 ? -infinity : i < 10 ? infinity : i < 15 ? 0 : 1000));
+    if (i < 10) CHECK(std::isnan(parts.values[i]));
+    else CHECK(parts.values[i] == (i < 15 ? 0 : 1));
+  }
+}
+
 LOCUS_DEVICE_TEST("gradients of a second use are added", D) {
   const auto found = gradcheck([](const auto& v) { return softmax(v, 0) + softmax(v, 1) + logsumexp(v, 1, true); },
                                sample<double, D>({3, 4}, 9));

@@ -18,16 +18,6 @@ struct ActivationBackward {
   }
 };
 
-/// out = f(inputs...). One launch.
-template <class F, class T, class D, class... In>
-void map_into(const Tensor<T, D>& out, const F& f, const Tensor<In, D>&... inputs) {
-  compute(
-      [&]<int... i>(std::integer_sequence<int, i...>) {
-        return Apply<F, Symbol<i>...>{f, {Symbol<i>{}...}};
-      }(std::make_integer_sequence<int, static_cast<int>(sizeof...(In))>{}),
-      out, inputs...);
-}
-
 }  // namespace detail
 
 namespace operation {

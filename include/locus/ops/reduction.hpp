@@ -150,6 +150,16 @@ void sum_to(const Tensor<T, D>& g, Gradient<T, D>& gradient) {
               g);
 }
 
+/// out = f(inputs...), which broadcast to its shape. One launch.
+template <class F, class T, class D, class... In>
+void map_into(const Tensor<T, D>& out, const F& f, const Tensor<In, D>&... inputs) {
+  compute(
+      [&]<int... i>(std::integer_sequence<int, i...>) {
+        return Apply<F, Symbol<i>...>{f, {Symbol<i>{}...}};
+      }(std::make_integer_sequence<int, static_cast<int>(sizeof...(In))>{}),
+      out, inputs...);
+}
+
 /// f(inputs...) + previous
 template <class F, class T, class... In>
 struct AddTo {

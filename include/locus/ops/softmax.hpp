@@ -107,6 +107,58 @@ struct LogSumExpRow {
   }
 };
 
+/// Whether rows along an axis are computed side by side: on hosts those that lie across memory, by launches that fold
+/// and map whole vectors.
+template <class D>
+[[nodiscard]] bool computes_side_by_side(const RowCount& count) {
+  constexpr std::int64_t vector = 16;
+  return HostAccessible<D> && count.inner >= vector;
+}
+
+/// The logarithm of a sum, or its inverse.
+template <class R, bool logarithm>
+struct FoldOfSum : fold::Sum<R> {
+  LOCUS_FN R finish(R sum) const {
+    if constexpr (logarithm) return math::log(sum);
+    else return R(1) / sum;
+  }
+};
+struct ExponentialBelow {
+  template <class R>
+  LOCUS_FN R operator()(R x, R largest) const {
+    return math::exp_of_negative(x - largest);
+  }
+};
+/// The largest number of a row where it is finite, or else 0.
+template <class T>
+struct FiniteLargest : fold::LargestNumber<T> {
+  using R = compute_t<T>;
+  LOCUS_FN R finish(R largest) const { return largest - largest == R(0) ? largest : R(0); }
+};
+struct ExponentialOfDifference {
+  template <class R>
+  LOCUS_FN R operator()(R x, R base) const {
+    return math::exp(x - base);
+  }
+};
+
+template <bool logarithm>
+struct SoftmaxOf {
+  template <class R>
+  LOCUS_FN R operator()(R x, R largest, R of_sum) const {
+    if constexpr (logarithm) return (x - largest) - of_sum;
+    else return math::exp_of_negative(x - largest) * of_sum;
+  }
+};
+template <bool logarithm>
+struct SoftmaxSlope {
+  template <class R>
+  LOCUS_FN R operator()(R g, R y, R sum) const {
+    if constexpr (logarithm) return g - math::exp_of_negative(y) * sum;
+    else return y * (g - sum);
+  }
+};
+
 }  // namespace detail
 
 namespace operation {
@@ -120,8 +172,20 @@ struct Softmax {
   auto forward(const Tensor<T, D>& x) const {
     const int along = normalize_axis(axis, x.rank(), name);
     const detail::RowCount count(x.shape(), along);
-    const auto source = detail::around_axis(x, along);
     Tensor<T, D> y(x.shape(), x.device());
+    if constexpr (HostAccessible<D>) {
+      if (detail::computes_side_by_side<D>(count)) {
+        using R = compute_t<T>;
+        const detail::FoldedAxes axes(name, x.shape(), along);
+        const Tensor<R, D> largest(axes.kept, x.device()), of_sum(axes.kept, x.device());
+        detail::reduce_into(largest, false, x.shape(), axes, Symbol<0>{}, fold::LargestNumber<T>{}, x);
+        detail::reduce_into(of_sum, false, x.shape(), axes, Apply<detail::ExponentialBelow, Symbol<0>, Symbol<1>>{},
+                            detail::FoldOfSum<R, logarithm>{}, x, largest);
+        detail::map_into(y, detail::SoftmaxOf<logarithm>{}, x, largest, of_sum);
+        return Forwarded{y, Tuple(y)};
+      }
+    }
+    const auto source = detail::around_axis(x, along);
     Backend<D>::for_each_row(x.device(), count.rows, count.cols,
                              detail::SoftmaxRow<T, logarithm>{detail::rows_of(source), detail::rows_of(y, along)});
     return Forwarded{y, Tuple(y)};
@@ -130,12 +194,28 @@ struct Softmax {
   void backward(const Tuple<Tensor<T, D>>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
     const int along = normalize_axis(axis, g.rank(), name);
     const detail::RowCount count(g.shape(), along);
+    if constexpr (HostAccessible<D>) {
+      if (detail::computes_side_by_side<D>(count)) return backward_side_by_side(get<0>(saved), g, along, dx);
+    }
     const auto y = detail::around_axis(get<0>(saved), along), dy = detail::around_axis(g, along);
     const auto target = dx.open();
     Backend<D>::for_each_row(
         g.device(), count.rows, count.cols,
         detail::SoftmaxRowBackward<T, logarithm>{detail::rows_of(y), detail::rows_of(dy),
                                                  detail::rows_of(target.out, along), target.accumulate});
+  }
+
+ private:
+  template <class T, class D>
+  static void backward_side_by_side(const Tensor<T, D>& y, const Tensor<T, D>& g, int along, Gradient<T, D>& dx) {
+    using R = compute_t<T>;
+    const detail::FoldedAxes axes(name, g.shape(), along);
+    const Tensor<R, D> sum(axes.kept, g.device());
+    if constexpr (logarithm) detail::reduce_into(sum, false, g.shape(), axes, Symbol<0>{}, fold::Sum<R>{}, g);
+    else
+      detail::reduce_into(sum, false, g.shape(), axes, Apply<functor::Multiply, Symbol<0>, Symbol<1>>{}, fold::Sum<R>{},
+                          g, y);
+    detail::map_to(dx, detail::SoftmaxSlope<logarithm>{}, g, y, sum);
   }
 };
 
@@ -148,8 +228,21 @@ struct LogSumExp {
   auto forward(const Tensor<T, D>& x) const {
     const int along = normalize_axis(axis, x.rank(), name);
     const detail::RowCount count(x.shape(), along);
+    const detail::FoldedAxes axes(name, x.shape(), along);
+    Tensor<T, D> y(axes.result(keepdim), x.device());
+    if constexpr (HostAccessible<D>) {
+      if (detail::computes_side_by_side<D>(count)) {
+        using R = compute_t<T>;
+        const Tensor<R, D> base(axes.kept, x.device()), log_sum(axes.kept, x.device());
+        detail::reduce_into(base, false, x.shape(), axes, Symbol<0>{}, detail::FiniteLargest<T>{}, x);
+        detail::reduce_into(log_sum, false, x.shape(), axes,
+                            Apply<detail::ExponentialOfDifference, Symbol<0>, Symbol<1>>{},
+                            detail::FoldOfSum<R, true>{}, x, base);
+        detail::map_into(y.reshape(axes.kept), functor::Add{}, base, log_sum);
+        return Forwarded{y, Tuple(x, y)};
+      }
+    }
     const auto source = detail::around_axis(x, along);
-    Tensor<T, D> y(detail::FoldedAxes(name, x.shape(), along).result(keepdim), x.device());
     Backend<D>::for_each_row(x.device(), count.rows, count.cols,
                              detail::LogSumExpRow<T>{detail::rows_of(source), y.data()});
     return Forwarded{y, Tuple(x, y)};
@@ -173,7 +266,8 @@ struct LogSumExp {
 
 /// e^x / sum(e^x) along an axis, stable for large inputs.
 /// shape: that of x     gradient: y * (g - sum(g * y))
-/// cost:  one launch, which reads x once and writes y once; backward one     throws IndexError for a bad axis
+/// cost:  one launch, which reads x once and writes y once; backward one. On hosts, along other axes than the last:
+///        three, and two backward     throws IndexError for a bad axis
 ///
 ///     auto p = softmax(logits, 1);   // every row sums to 1
 template <detail::FloatingOperand X>
@@ -181,7 +275,7 @@ template <detail::FloatingOperand X>
   return apply(operation::Softmax<false>{axis}, x);
 }
 
-/// x - logsumexp(x) along an axis.     gradient: g - e^y sum(g)     cost: one launch; backward one
+/// x - logsumexp(x) along an axis.     gradient: g - e^y sum(g)     cost: as softmax
 template <detail::FloatingOperand X>
 [[nodiscard]] auto log_softmax(const X& x, int axis) {
   return apply(operation::Softmax<true>{axis}, x);
@@ -189,7 +283,7 @@ template <detail::FloatingOperand X>
 
 /// log(sum(e^x)) along an axis, stable for large inputs; -infinity over no elements.
 /// shape: the axis disappears, or stays with extent 1 if keepdim     gradient: g * softmax(x)
-/// cost:  one launch; backward one
+/// cost:  one launch, on hosts along other axes than the last three; backward one
 template <detail::FloatingOperand X>
 [[nodiscard]] auto logsumexp(const X& x, int axis, bool keepdim = false) {
   return apply(operation::LogSumExp{axis, keepdim}, x);
