@@ -46,8 +46,8 @@ template <std::uint32_t... Round>
   return c;
 }
 
-// On the host, those of float are the ones that vectorize, and those of double builtins, which spare every file the 0.1 s
-// of <cmath>. Angles are in turns, since a GPU's sinpi needs none of the local memory of its sin.
+// On the host, those of float are the ones that vectorize, and those of double builtins, which spare every file the 0.1
+// s of <cmath>. Angles are in turns, since a GPU's sinpi needs none of the local memory of its sin.
 #if LOCUS_ON_DEVICE
 #define LOCUS_RANDOM_FUNCTION(on_device, on_host) on_device
 #else

@@ -9,6 +9,44 @@
 
 namespace locus::inline LOCUS_ABI {
 
+namespace detail {
+
+/// out = the elements of x, (outer, extent, inner), that indices name along the second extent, `picked` for every outer
+/// and inner, or one list for all where inner is 1. One launch.
+template <class T, class D>
+void pick_by_rows(const Tensor<T, D>& out, const Tensor<T, D>& x, const Tensor<std::int64_t, D>& indices,
+                  std::int64_t picked, bool shares_indices) {
+  const std::int64_t inner = x.size(2), rows_per_outer = inner == 1 ? 1 : picked;
+  const auto rows = rows_of(x);
+  Backend<D>::for_each_row(
+      out.device(), x.size(0) * rows_per_outer, inner == 1 ? picked : inner,
+      PickRowElements<T>{rows.data, rows.outer_stride, rows.stride, inner == 1 ? 0 : rows.inner_stride, indices.data(),
+                         shares_indices ? 0 : 1, rows_per_outer, x.size(1), out.data()});
+}
+
+/// dx = the elements of g added up where indices name them, `picked` along the axis, one after the other; on a host,
+/// rows in parallel. Sums are rounded to T once. One launch, and another where dx cannot hold the sums.
+template <class T, class D>
+void scatter(const Tensor<T, D>& dx, bool accumulate, const Tensor<T, D>& g, const Tensor<std::int64_t, D>& indices,
+             int axis, std::int64_t picked, bool shares_indices) {
+  using R = compute_t<T>;
+  const RowCount count(dx.shape(), axis);
+  const auto add = [&](const Tensor<R, D>& sums, bool adds) {
+    Backend<D>::for_each_row(
+        g.device(), shares_indices ? count.outer : count.rows, shares_indices ? picked * count.inner : picked,
+        ScatterRow<T>{g.data(), indices.data(), picked, count.cols, count.inner, shares_indices, adds, sums.data()});
+  };
+  if constexpr (std::is_same_v<T, R>) {
+    if (dx.is_contiguous()) return add(dx, accumulate);
+  }
+  const Tensor<R, D> sums(dx.shape(), dx.device());
+  add(sums, false);
+  if (accumulate) map_into(dx, functor::Add{}, dx, sums);
+  else map_into(dx, functor::Identity{}, sums);
+}
+
+}  // namespace detail
+
 namespace operation {
 
 /// Rows along an axis, replaced in the shape by the dimensions of the indices.
@@ -29,6 +67,12 @@ struct IndexSelect {
     for (auto extent : indices.shape()) shape.push_back(extent);
     for (int d = along + 1; d < x.rank(); ++d) shape.push_back(x.size(d));
     Tensor<T, D> out(shape, x.device());
+    if constexpr (HostAccessible<D>) {
+      if (source.size(2) == 1) {
+        detail::pick_by_rows(out, source, indices, indices.elements(), true);
+        return Forwarded{out, Tuple(indices)};
+      }
+    }
     const auto rows = detail::rows_of(source);
     Backend<D>::for_each_row(x.device(), source.size(0) * indices.elements(), source.size(2),
                              detail::PickRow<T>{rows.data, rows.outer_stride, rows.stride, rows.inner_stride,
@@ -44,6 +88,11 @@ struct IndexSelect {
     const int along = normalize_axis(axis, target.out.rank(), caller);
     const detail::RowCount count(target.out.shape(), along);
     const std::int64_t picked = indices.elements();
+    if constexpr (HostAccessible<D>) {
+      if (count.inner < shortest_row || picked > most_compared) {
+        return detail::scatter(target.out, target.accumulate, dense, indices, along, picked, true);
+      }
+    }
     if (picked < count.cols) {
       if (!target.accumulate) target.out.fill_(T(0));
       Backend<D>::for_each_row(
@@ -55,6 +104,10 @@ struct IndexSelect {
                                                      target.out.data(), target.accumulate});
     }
   }
+
+ private:
+  static constexpr std::int64_t shortest_row = 16;     ///< that is worth comparing indices for
+  static constexpr std::int64_t most_compared = 1024;  ///< of more indices, each would be compared with too many others
 };
 
 struct Gather {
@@ -70,11 +123,15 @@ struct Gather {
     detail::require_indices(name, dense, x.size(along));
     const auto source = detail::around_axis(within(x, index.shape(), along), along);
     Tensor<T, D> out(index.shape(), x.device());
-    const auto plan =
-        make_plan<3>(out.shape(), {detail::operand_of(dense), detail::operand_of(out), detail::operand_of(out)});
-    Backend<D>::map(x.device(), plan,
-                    detail::GatherElement<T>{detail::rows_of(source), x.size(along), index.size(along)},
-                    Pack<const std::int64_t*, LinearIndex>(dense.data(), LinearIndex{}), Pack<T*>(out.data()));
+    if constexpr (HostAccessible<D>) {
+      detail::pick_by_rows(out, source, dense, index.size(along), false);
+    } else {
+      const auto plan =
+          make_plan<3>(out.shape(), {detail::operand_of(dense), detail::operand_of(out), detail::operand_of(out)});
+      Backend<D>::map(x.device(), plan,
+                      detail::GatherElement<T>{detail::rows_of(source), x.size(along), index.size(along)},
+                      Pack<const std::int64_t*, LinearIndex>(dense.data(), LinearIndex{}), Pack<T*>(out.data()));
+    }
     return Forwarded{out, Tuple(dense)};
   }
   template <class T, class D, class I>
@@ -86,6 +143,9 @@ struct Gather {
     const int along = normalize_axis(axis, index.rank(), name);
     const auto part = within(target.out, index.shape(), along);
     if (!target.accumulate && !(part.shape() == target.out.shape())) target.out.fill_(T(0));
+    if constexpr (HostAccessible<D>) {
+      return detail::scatter(part, target.accumulate, dense, index, along, index.size(along), false);
+    }
     const Strides index_strides = row_major(part.shape());
     const auto plan = make_plan<3>(
         part.shape(), {PlanOperand{nullptr, &index_strides}, detail::operand_of(part), detail::operand_of(part)});
@@ -128,8 +188,8 @@ struct IndexedMistake : FirstMistake<PlaceMistake<X, I, error::tensor_is_on, err
 /// The slices of x along an axis that a list of indices names, repetitions included.
 /// shape:    (..., n, ...), (m,) -> (..., m, ...)
 /// gradient: slices of g added up where they came from, in a fixed order
-/// cost:     one launch; backward one pass over g, after min(n * m, m * m / 2) comparisons of indices: one launch, and
-///           one to clear a gradient of more slices than indices
+/// cost:     one launch; backward one pass over g, on Cuda, and for few indices of long slices, after min(n * m,
+///           m * m / 2) comparisons of indices: one launch, and one to clear a gradient of more slices than indices
 /// throws ShapeError unless the indices are a list; IndexError, see the top of the file
 template <class X, class I>
   requires detail::IndexedOperands<X, I>
@@ -143,8 +203,8 @@ template <class X, class I>
 /// out[i][j][k] = x[index[i][j][k]][j][k] for axis 0, and likewise for others: torch.gather.
 /// shape: that of the index, which has the dimensions of x, no larger except along the axis
 /// gradient: g added up where it came from, in a fixed order
-/// cost:  one launch; backward one, which compares every element of x with all indices along the axis (and one to clear
-///        what a smaller index does not cover)
+/// cost:  one launch; backward one, which on Cuda compares every element of x with all indices along the axis (and one
+///        to clear what a smaller index does not cover)
 /// throws ShapeError; IndexError, see the top of the file
 template <class X, class I>
   requires detail::IndexedOperands<X, I>

@@ -138,6 +138,32 @@ struct GatherElement {
   }
 };
 
+/// The same by rows of the indices' last extent: no position is divided for every element.
+template <class T>
+struct PickRowElements {
+  static constexpr int fragments = 0;
+  static constexpr std::int64_t bytes_per_element = 2 * sizeof(T) + sizeof(std::int64_t);
+  const T* x;
+  std::int64_t outer_stride, stride, inner_stride;
+  const std::int64_t* indices;
+  std::int64_t lists;  ///< 1 where each row has a list of indices of its own, 0 where all share one
+  std::int64_t rows_per_outer, extent;
+  T* out;
+  compute_t<T> invalid = picked_by_no_index<T>();
+
+  template <class Team>
+  LOCUS_FN void operator()(std::int64_t row, Team& team) const {
+    const T* const from = x + row / rows_per_outer * outer_stride;
+    const std::int64_t* const index = indices + row * lists * team.cols();
+    const std::int64_t step = inner_stride, along = stride, end = extent;
+    const compute_t<T> otherwise = invalid;
+    team.store(RowOutput<T>{out + row * team.cols()}, [=](std::int64_t c) LOCUS_INLINED {
+      const std::int64_t i = index[c];
+      return i >= 0 && i < end ? load_as_register(from[c * step + i * along]) : otherwise;
+    });
+  }
+};
+
 /// dx(outer, v, inner) = previous + sum of g(outer, j, inner) with index(outer, j, inner) == v, in the order of j
 template <class T>
 struct CollectElement {
@@ -152,6 +178,34 @@ struct CollectElement {
       if (indices[source] == p.along) sum += load_as_register(g[source]);
     }
     out = sum;
+  }
+};
+
+/// dx(outer, v, inner) = previous + the g(outer, j, inner) whose index is v, one j after the other. One row of work for
+/// every row along the axis, or, where all have the same list of indices, for every `outer`.
+template <class T>
+struct ScatterRow {
+  static constexpr int fragments = 0;
+  const T* g;
+  const std::int64_t* indices;
+  std::int64_t count, extent, inner;
+  bool shares_indices, accumulate;
+  compute_t<T>* dx;
+
+  template <class Team>
+  LOCUS_FN void operator()(std::int64_t row, Team&) const {
+    const std::int64_t width = shares_indices ? inner : 1, outer = shares_indices ? row : row / inner;
+    const std::int64_t first = shares_indices ? 0 : row - outer * inner, next = shares_indices ? 1 : inner;
+    const T* from = g + outer * count * inner + first;
+    const std::int64_t* index = shares_indices ? indices : indices + outer * count * inner + first;
+    compute_t<T>* const to = dx + outer * extent * inner + first;
+    for (std::int64_t v = 0; v < extent && !accumulate; ++v)
+      for (std::int64_t c = 0; c < width; ++c) to[v * inner + c] = 0;
+    for (std::int64_t j = 0; j < count; ++j, from += inner, index += next) {
+      if (*index < 0 || *index >= extent) continue;
+      compute_t<T>* const target = to + *index * inner;
+      for (std::int64_t c = 0; c < width; ++c) target[c] = functor::Add{}(target[c], load_as_register(from[c]));
+    }
   }
 };
 
