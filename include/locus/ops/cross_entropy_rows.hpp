@@ -59,8 +59,8 @@ struct CrossEntropyRow {
     if (rules.smoothing > R(0)) {
       const auto r = rules;
       const R spread = team.reduce(
-          fold::Sum<T>{}, [=](R v, std::int64_t c) LOCUS_INLINED { return r.weight(c) * ((largest - v) + log_sum); },
-          values);
+          fold::SumOfSlow<T>{},
+          [=](R v, std::int64_t c) LOCUS_INLINED { return r.weight(c) * ((largest - v) + log_sum); }, values);
       loss = (R(1) - r.smoothing) * loss + r.smoothing / static_cast<R>(r.classes) * spread;
     }
     team.write(losses + row, loss);
@@ -104,7 +104,7 @@ struct CrossEntropyRowBackward {
     if constexpr (weighted)
       if (rules.smoothing > R(0))
         weight_sum = team.reduce(
-            fold::Sum<T>{}, [=](R, std::int64_t c) LOCUS_INLINED { return r.weight(c); }, values);
+            fold::SumOfSlow<T>{}, [=](R, std::int64_t c) LOCUS_INLINED { return r.weight(c); }, values);
     const R share = hard + soft * weight_sum;
     team.store(
         out,

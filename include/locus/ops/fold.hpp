@@ -25,6 +25,11 @@ struct Sum {
   LOCUS_FN Accumulator combine(Accumulator a, Accumulator b) const { return functor::Add{}(a, b); }
   LOCUS_FN Accumulator finish(Accumulator a) const { return a; }
 };
+/// Of terms that take longer to compute than to add, so that sums need not be kept side by side.
+template <class T>
+struct SumOfSlow : Sum<T> {
+  static constexpr bool adds_slow_terms = true;
+};
 template <class T>
 struct Mean : Sum<T> {
   compute_t<T> count;

@@ -89,7 +89,8 @@ template <class T, class Team, class Fragment>
   }
   const R largest = largest_number(team, larger, values);
   const R sum = team.reduce(
-      fold::Sum<T>{}, [=](R v, std::int64_t) LOCUS_INLINED { return math::exp_of_negative(v - largest); }, values);
+      fold::SumOfSlow<T>{}, [=](R v, std::int64_t) LOCUS_INLINED { return math::exp_of_negative(v - largest); },
+      values);
   return {largest, sum};
 }
 

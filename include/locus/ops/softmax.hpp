@@ -102,7 +102,7 @@ struct LogSumExpRow {
     const R largest = largest_number(team, larger, values);
     const R base = largest - largest == R(0) ? largest : R(0);
     const R sum = team.reduce(
-        fold::Sum<T>{}, [=](R v, std::int64_t) LOCUS_INLINED { return math::exp(v - base); }, values);
+        fold::SumOfSlow<T>{}, [=](R v, std::int64_t) LOCUS_INLINED { return math::exp(v - base); }, values);
     team.write(out + row, base + math::log(sum));
   }
 };

@@ -57,12 +57,12 @@ class SummingTeam : public StreamingRowTeam {
       const auto left = static_cast<std::int32_t>(end - c);
       LOCUS_IVDEP
       for (std::int32_t lane = 0; lane < row_lanes; ++lane) {
-        const Addends<R> value = map(x.room[c + lane]..., lane < left ? c + lane : end - 1);
-        first[c + lane] += value.column[0];  // of no column from `left` on
+        Addends<R> value{};
+        if (lane < left) value = map(x.values[c + lane]..., c + lane);
+        first[c + lane] += value.column[0];
         second[c + lane] += value.column[1];
-        const R more = one[lane] + value.row[0], other_more = other[lane] + value.row[1];
-        one[lane] = lane < left ? more : one[lane];
-        other[lane] = lane < left ? other_more : other[lane];
+        one[lane] += value.row[0];
+        other[lane] += value.row[1];
       }
     }
     fold_lanes<row_lanes / 2, 1>(Sum{}, one);

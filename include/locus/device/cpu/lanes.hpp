@@ -21,21 +21,16 @@ LOCUS_FN void fold_lanes(const Op& op, A* partial) {
 }
 
 /// Folds element(k) for k in [0, n), in as many registers side by side as it is told, so that none waits for another.
-/// What does not fill a register is read with what is before it, and masked. The order depends on n alone.
+/// What does not fill a register is masked. The order depends on n alone.
 template <int registers, class Op, class Element>
 [[nodiscard]] LOCUS_FN typename Op::Accumulator fold_elements(const Op& op, std::int64_t n, const Element& element) {
   using A = typename Op::Accumulator;
   using Lane = std::conditional_t<sizeof(A) == 8, std::int64_t, std::int32_t>;
   constexpr int lanes = !Arithmetic<A> ? 1 : sizeof(A) == 8 ? 8 : 16, side_by_side = registers * lanes;
   const A identity = op.identity();
-  std::int64_t k = 0;
-  if (n < lanes) {
-    A total = identity;
-    for (; k < n; ++k) total = op.combine(total, element(k));
-    return total;
-  }
   alignas(64) A partial[side_by_side];
   for (int lane = 0; lane < lanes; ++lane) partial[lane] = identity;
+  std::int64_t k = 0;
   if constexpr (registers > 1) {
     if (n >= side_by_side) {
       for (int lane = lanes; lane < side_by_side; ++lane) partial[lane] = identity;
@@ -48,14 +43,16 @@ template <int registers, class Op, class Element>
   }
   for (; k + lanes <= n; k += lanes) {
     LOCUS_IVDEP
-    for (int lane = 0; lane < lanes; ++lane) partial[lane] = op.combine(partial[lane], element(k + lane));
+    for (int lane = 0; lane < lanes; ++lane)  // a whole register
+      partial[lane] = op.combine(partial[lane], element(k + lane));
   }
   if (k < n) {
-    const Lane folded = static_cast<Lane>(k + lanes - n);
+    const Lane left = static_cast<Lane>(n - k);
     LOCUS_IVDEP
     for (Lane lane = 0; lane < lanes; ++lane) {
-      const A value = op.combine(partial[lane], element(n - lanes + lane));
-      partial[lane] = lane < folded ? partial[lane] : value;
+      A value = partial[lane];
+      if (lane < left) value = op.combine(value, element(k + lane));
+      partial[lane] = value;
     }
   }
   fold_lanes<lanes / 2, 1>(op, partial);

@@ -19,7 +19,7 @@ inline constexpr int row_lanes = 16;
 template <class R>
 struct Fragment {
   const R* values;
-  R* room;  ///< for the copy; always has the columns that do not fill vectors, with room for a whole one
+  R* room;  ///< for the copy; that of a whole number of vectors
 };
 
 namespace detail {
@@ -81,7 +81,6 @@ class RowTeam {
     const T* values = row.data;
     if constexpr (std::is_same_v<T, compute_t<T>>) {
       if (!row.data || row.stride != 1) return detail::gather_row(row, cols_, room), Fragment<T>{room, room};
-      for (std::int64_t c = cols_ - cols_ % row_lanes; c < cols_; ++c) room[c] = values[c];
       return Fragment<T>{values, room};
     } else {
       auto* const gathered = reinterpret_cast<T*>(results_);
@@ -95,7 +94,16 @@ class RowTeam {
   /// Folds map(x[c]..., c) over the columns.
   template <class Op, class Map, class... R>
   [[nodiscard]] LOCUS_FN typename Op::Accumulator reduce(const Op& op, const Map& map, const Fragment<R>&... x) const {
-    return fold<Op, Map, R...>(op, map, cols_, x...);
+    if constexpr (requires { Op::adds_slow_terms; }) {
+      typename Op::Accumulator total = op.identity();
+      for (std::int64_t c = 0; c < cols_; c += fold_block) {
+        const std::int64_t end = locus::detail::smaller(c + fold_block, cols_);
+        total = op.combine(total, fold<1, Op, Map, R...>(op, map, c, end, x.values...));
+      }
+      return total;
+    } else {
+      return fold<4, Op, Map, R...>(op, map, 0, cols_, x.values...);
+    }
   }
 
   /// first[c] = f(first[c], others[c]..., c)
@@ -117,8 +125,8 @@ class RowTeam {
     }
     x.values = target;
     typename Op::Accumulator total = op.identity();
-    for (std::int64_t c = 0; c < cols_; c += update_block) {  // blocks bound rounding errors
-      const std::int64_t end = locus::detail::smaller(c + update_block, cols_);
+    for (std::int64_t c = 0; c < cols_; c += fold_block) {
+      const std::int64_t end = locus::detail::smaller(c + fold_block, cols_);
       total = op.combine(total, update_and_fold<Op, F, R>(op, f, c, end, values, x.room, target));
     }
     if (target != x.room)
@@ -147,38 +155,11 @@ class RowTeam {
   }
 
  private:
-  template <class Op, class Map, class... R>
-  LOCUS_FN static typename Op::Accumulator fold(const Op& op, const Map& map, std::int64_t n, Fragment<R>... x) {
-    using A = typename Op::Accumulator;
-    constexpr int lanes = Arithmetic<A> ? row_lanes : 1, side_by_side = 4 * lanes;
-    alignas(64) A partial[side_by_side];
-    std::int64_t c = 0;
-    if (n >= std::int64_t{2} * side_by_side) {  // four vectors, so that none waits for another
-      for (int lane = 0; lane < side_by_side; ++lane) partial[lane] = op.identity();
-      for (; c + side_by_side <= n; c += side_by_side) {
-        LOCUS_IVDEP
-        for (int lane = 0; lane < side_by_side; ++lane)
-          partial[lane] = op.combine(partial[lane], map(x.values[c + lane]..., c + lane));
-      }
-      fold_lanes<2 * lanes, lanes>(op, partial);
-    } else {
-      for (int lane = 0; lane < lanes; ++lane) partial[lane] = op.identity();
-    }
-    for (; c + lanes <= n; c += lanes) {
-      LOCUS_IVDEP
-      for (int lane = 0; lane < lanes; ++lane)  // a whole vector
-        partial[lane] = op.combine(partial[lane], map(x.values[c + lane]..., c + lane));
-    }
-    if (c < n) {  // a vector that the row does not fill
-      const auto left = static_cast<std::int32_t>(n - c);
-      LOCUS_IVDEP
-      for (std::int32_t lane = 0; lane < lanes; ++lane) {
-        const A value = op.combine(partial[lane], map(x.room[c + lane]..., lane < left ? c + lane : n - 1));
-        partial[lane] = lane < left ? value : partial[lane];
-      }
-    }
-    fold_lanes<lanes / 2, 1>(op, partial);
-    return partial[0];
+  template <int registers, class Op, class Map, class... R>
+  LOCUS_FN static typename Op::Accumulator fold(const Op& op, const Map& map, std::int64_t first, std::int64_t end,
+                                                const R*... x) {
+    const auto element = [=](std::int64_t k) LOCUS_INLINED { return map(x[first + k]..., first + k); };
+    return fold_elements<registers>(op, end - first, element);
   }
 
   /// One vector after the other: f takes longer than a sum.
@@ -199,9 +180,14 @@ class RowTeam {
       const auto left = static_cast<std::int32_t>(end - c);
       LOCUS_IVDEP
       for (std::int32_t lane = 0; lane < row_lanes; ++lane) {
-        const R value = f(room[c + lane], lane < left ? c + lane : end - 1);
+        R value = 0;
+        auto total = partial[lane];
+        if (lane < left) {
+          value = f(values[c + lane], c + lane);
+          total = op.combine(total, value);
+        }
         room[c + lane] = value;
-        partial[lane] = lane < left ? op.combine(partial[lane], value) : partial[lane];
+        partial[lane] = total;
       }
     }
     fold_lanes<row_lanes / 2, 1>(op, partial);
@@ -214,8 +200,8 @@ class RowTeam {
     for (std::int64_t c = 0; c < n; ++c) target[c] = f(first[c], others[c]..., c);
   }
 
-  static constexpr std::int64_t update_block = 1024;
-  static constexpr std::int64_t long_row = 1024;  ///< its copy would take from what the cache has for the row itself
+  static constexpr std::int64_t fold_block = 1024;  ///< bounds rounding errors
+  static constexpr std::int64_t long_row = 1024;    ///< its copy would take from what the cache has for the row itself
 
   std::int64_t cols_;
   std::byte* scratch_;
