@@ -116,25 +116,29 @@ struct ArgExtreme {
   LOCUS_FN Accumulator combine(const Accumulator& a, const Accumulator& b) const {
     if (a.index < 0) return b;
     if (b.index < 0) return a;
-    const bool a_nan = a.value != a.value, b_nan = b.value != b.value;
-    if (a_nan != b_nan) return a_nan ? a : b;
-    if (a_nan || a.value == b.value) return a.index < b.index ? a : b;
-    return (a.value > b.value) == largest ? a : b;
+    if (is_ahead(b.value, a.value)) return b;
+    return is_ahead(a.value, b.value) || a.index < b.index ? a : b;
   }
-  /// The extreme, and then the first place that has it. Where a fused formula is computed once more, it may round
-  /// otherwise: if no place has it then, they are compared one by one.
+  /// The extreme, and then the first place that has it. Where that is NaN, or where no place has it since a fused
+  /// formula is computed once more and rounds otherwise, elements are compared one by one.
   template <class Run>
   LOCUS_FN Accumulator of_run(const Run& run) const {
     using Extreme = std::conditional_t<largest, Max<T>, Min<T>>;
     const auto value = run.fold(Extreme{}, [](const Accumulator& x, std::int32_t) LOCUS_INLINED { return x.value; });
     std::int32_t k = 0;
-    while (k < run.size() && (value != value ? run[k].value == run[k].value : run[k].value != value)) ++k;
-    if (k < run.size()) return run[k];
-    Accumulator found = identity();
-    for (k = 0; k < run.size(); ++k) found = combine(found, run[k]);
+    while (k < run.size() && (largest ? run[k].value < value : run[k].value > value)) ++k;
+    if (k < run.size() && value == value) return run[k];
+    Accumulator found = run[0];
+    for (k = 1; k < run.size(); ++k) {
+      if (is_ahead(run[k].value, found.value)) found = run[k];
+    }
     return found;
   }
   LOCUS_FN std::int64_t finish(const Accumulator& a) const { return a.index; }
+
+ private:
+  /// Whether x wins over y wherever they stand.
+  LOCUS_FN static bool is_ahead(compute_t<T> x, compute_t<T> y) { return y == y && !(largest ? x <= y : x >= y); }
 };
 
 /// The largest of some numbers, and the sum of their e^(x - largest).

@@ -135,6 +135,17 @@ struct Versions<loop> {
     return once(a...);
   }
 
+  /// The same where wider registers than those of AVX2 would not pay.
+  LOCUS_FN static R narrow(A... a) {
+#if defined(__x86_64__)
+    if constexpr (lowest_isa < Isa::avx2) {
+      if (isa() >= Isa::avx2) return avx2(a...);
+      return scalar(a...);
+    }
+#endif
+    return once(a...);
+  }
+
   /// The same where other instruction sets would not pay.
   LOCUS_HD LOCUS_VECTORIZED static R once(A... a) {
     LOCUS_OWN_FLOAT

@@ -47,6 +47,8 @@ class ReduceLoop<F, Op, T, Pack<I...>> {
   static constexpr bool is_vectorized = Arithmetic<A>;
   /// Structs of numbers of one type vectorize side by side, too; those with positions do not.
   static constexpr bool columns_are_vectorized = is_vectorized || (FoldsRuns<Op> && !requires { Op::indexed; });
+  /// Sums of integers in 64 bits wait for memory, and positions are looked for one by one.
+  static constexpr bool is_narrow = std::is_integral_v<A> || requires { Op::indexed; };
   /// Registers that fold a run. A sum of integers takes a cycle: none waits.
   static constexpr int side_by_side = std::is_same_v<A, std::int64_t> ? 1 : 4;
   static_assert(sizeof(A) <= 32, "an Accumulator is at most 32 bytes");
@@ -79,13 +81,16 @@ class ReduceLoop<F, Op, T, Pack<I...>> {
 
   template <int... i>
   void call_runs(const FoldedRows& rows, const void* const* in, A* totals, std::integer_sequence<int, i...>) const {
-    if constexpr (is_vectorized || FoldsRuns<Op>)
+    if constexpr (is_narrow) Versions<&runs>::narrow(f_, op_, rows, dense_input_t<I>(in[i], rows.first)..., totals);
+    else if constexpr (is_vectorized || FoldsRuns<Op>)
       Versions<&runs>::call(f_, op_, rows, dense_input_t<I>(in[i], rows.first)..., totals);
     else runs(f_, op_, rows, dense_input_t<I>(in[i], rows.first)..., totals);
   }
   template <int... i>
   void call_columns(const FoldedRows& rows, const void* const* in, A* totals, std::integer_sequence<int, i...>) const {
-    if constexpr (columns_are_vectorized)
+    if constexpr (columns_are_vectorized && is_narrow)
+      Versions<&columns>::narrow(f_, op_, rows, column_input_t<I>(in[i], rows.first)..., totals);
+    else if constexpr (columns_are_vectorized)
       Versions<&columns>::call(f_, op_, rows, column_input_t<I>(in[i], rows.first)..., totals);
     else columns(f_, op_, rows, column_input_t<I>(in[i], rows.first)..., totals);
   }
