@@ -20,13 +20,20 @@ LOCUS_FN void fold_lanes(const Op& op, A* partial) {
   }
 }
 
+/// Accumulators that the widest register holds.
+template <class A>
+inline constexpr int lanes_of = Arithmetic<A> ? sizeof(A) == 8 ? 8 : 16 : 1;
+
+/// How elements that do not fill a register are read: under a mask, or, where there are enough, with some before them.
+enum class Tail { masked, overlapping };
+
 /// Folds element(k) for k in [0, n), in as many registers side by side as it is told, so that none waits for another.
-/// What does not fill a register is masked. The order depends on n alone.
-template <int registers, class Op, class Element>
+/// The order depends on n alone.
+template <int registers, Tail tail, class Op, class Element>
 [[nodiscard]] LOCUS_FN typename Op::Accumulator fold_elements(const Op& op, std::int64_t n, const Element& element) {
   using A = typename Op::Accumulator;
   using Lane = std::conditional_t<sizeof(A) == 8, std::int64_t, std::int32_t>;
-  constexpr int lanes = !Arithmetic<A> ? 1 : sizeof(A) == 8 ? 8 : 16, side_by_side = registers * lanes;
+  constexpr int lanes = lanes_of<A>, side_by_side = registers * lanes;
   const A identity = op.identity();
   alignas(64) A partial[side_by_side];
   for (int lane = 0; lane < lanes; ++lane) partial[lane] = identity;
@@ -47,12 +54,17 @@ template <int registers, class Op, class Element>
       partial[lane] = op.combine(partial[lane], element(k + lane));
   }
   if (k < n) {
-    const Lane left = static_cast<Lane>(n - k);
+    [[maybe_unused]] const Lane left = static_cast<Lane>(n - k), folded = static_cast<Lane>(k + lanes - n);
     LOCUS_IVDEP
     for (Lane lane = 0; lane < lanes; ++lane) {
-      A value = partial[lane];
-      if (lane < left) value = op.combine(value, element(k + lane));
-      partial[lane] = value;
+      if constexpr (tail == Tail::masked) {
+        A value = partial[lane];
+        if (lane < left) value = op.combine(value, element(k + lane));
+        partial[lane] = value;
+      } else {
+        const A value = op.combine(partial[lane], element(n - lanes + lane));
+        partial[lane] = lane < folded ? partial[lane] : value;
+      }
     }
   }
   fold_lanes<lanes / 2, 1>(op, partial);
@@ -71,7 +83,7 @@ class Run {
   template <class Op, class Map>
   [[nodiscard]] LOCUS_FN typename Op::Accumulator fold(const Op& op, const Map& map) const {
     const Element element = element_;
-    return fold_elements<2>(
+    return fold_elements<2, Tail::masked>(
         op, size_, [=](std::int64_t k) LOCUS_INLINED { return map(element(k), static_cast<std::int32_t>(k)); });
   }
 

@@ -121,7 +121,7 @@ class Reduction {
   }
 
   /// Of every input, neighbouring elements lie side by side in memory.
-  [[nodiscard]] bool all_dense(const PlanView& along) const {
+  [[nodiscard]] LOCUS_OUT_OF_LINE bool all_dense(const PlanView& along) const {
     for (int i = 0; i < reduced_.operands; ++i)
       if (!operands_[i].is_index && !(operands_[i].data && along.inner_stride(i) == 1)) return false;
     return true;

@@ -104,8 +104,14 @@ class ReduceLoop<F, Op, T, Pack<I...>> {
   LOCUS_FN static A folded_run(const F& functor, const Op& op, std::int64_t n, dense_input_t<I>... in) {
     const F f = functor;
     const auto element = [=](std::int64_t k) LOCUS_INLINED { return f(in[k]...); };
-    if constexpr (FoldsRuns<Op>) return op.of_run(Run(element, static_cast<std::int32_t>(n)));
-    else return fold_elements<side_by_side>(op, n, element);
+    if constexpr (FoldsRuns<Op>) {
+      return op.of_run(Run(element, static_cast<std::int32_t>(n)));
+    } else {
+      if (n >= lanes_of<A>) return fold_elements<side_by_side, Tail::overlapping>(op, n, element);
+      A total = op.identity();
+      for (std::int64_t k = 0; k < n; ++k) total = op.combine(total, element(k));
+      return total;
+    }
   }
 
   LOCUS_FN static void columns(const F& f, const Op& op, const FoldedRows& rows, column_input_t<I>... in, A* totals) {

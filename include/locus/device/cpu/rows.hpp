@@ -38,7 +38,7 @@ LOCUS_FN T sum_of(T stored, compute_t<T> value) {
 }
 template <class T>
 LOCUS_FN void put_dense(const compute_t<T>* values, std::int64_t n, T* out, bool accumulate) {
-  if (accumulate) {
+  if (std::is_same_v<T, compute_t<T>> || accumulate) {
     LOCUS_IVDEP
     for (std::int64_t c = 0; c < n; ++c) out[c] = sum_of(out[c], values[c]);
   } else {
@@ -49,7 +49,7 @@ LOCUS_FN void put_dense(const compute_t<T>* values, std::int64_t n, T* out, bool
 /// values[c] to column c of a row that is converted, strided, or added to.
 template <class T>
 LOCUS_OUT_OF_LINE void put_row(const compute_t<T>* values, std::int64_t n, const RowOutput<T>& row) {
-  if (row.stride == 1) return Versions<&put_dense<T>>::call(values, n, row.data, row.accumulate);
+  if (row.stride == 1) return Versions<&put_dense<T>>::narrow(values, n, row.data, row.accumulate);
   for (std::int64_t c = 0; c < n; ++c) {
     T& target = row.data[c * row.stride];
     target = row.accumulate ? sum_of(target, values[c]) : from_register<T>(values[c]);
@@ -159,7 +159,7 @@ class RowTeam {
   LOCUS_FN static typename Op::Accumulator fold(const Op& op, const Map& map, std::int64_t first, std::int64_t end,
                                                 const R*... x) {
     const auto element = [=](std::int64_t k) LOCUS_INLINED { return map(x[first + k]..., first + k); };
-    return fold_elements<registers>(op, end - first, element);
+    return fold_elements<registers, Tail::masked>(op, end - first, element);
   }
 
   /// One vector after the other: f takes longer than a sum.

@@ -112,7 +112,7 @@ struct PlanView {
 /// Steps through the outer dimensions of a plan (all but the innermost), keeping every operand's offset.
 class Odometer {
  public:
-  Odometer(const PlanView& plan, std::int64_t row) : plan_(plan) {
+  LOCUS_OUT_OF_LINE Odometer(const PlanView& plan, std::int64_t row) : plan_(plan) {
     for (int i = 0; i < plan.operands; ++i) offset[i] = 0;
     for (int d = plan.rank - 2; d >= 0; --d) {
       position_[d] = row % plan.extent[d];
