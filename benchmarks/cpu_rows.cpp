@@ -6,6 +6,7 @@
 #include <locus/autograd/graph.hpp>
 #include <locus/ops/cross_entropy.hpp>
 #include <locus/ops/layer_norm.hpp>
+#include <locus/ops/scan.hpp>
 #include <locus/ops/softmax.hpp>
 #include <locus/tensor/from.hpp>
 
@@ -71,5 +72,10 @@ int main() {
        {"log_softmax_backward", softmax_backward<true>},
        {"layer_norm", layer_norm},
        {"layer_norm_backward", layer_norm_backward},
-       {"cross_entropy", cross_entropy}});
+       {"cross_entropy", cross_entropy},
+       {"softmax_columns", [](const Work& w) { return computing([x = matrix(w, 0)] { return softmax(x, 0); }); }},
+       {"log_softmax_columns",
+        [](const Work& w) { return computing([x = matrix(w, 0)] { return log_softmax(x, 0); }); }},
+       {"cumsum", [](const Work& w) { return computing([x = matrix(w, 0)] { return cumsum(x, 1); }); }},
+       {"cumsum_columns", [](const Work& w) { return computing([x = matrix(w, 0)] { return cumsum(x, 0); }); }}});
 }

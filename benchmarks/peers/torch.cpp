@@ -117,6 +117,10 @@ bench::Operations operations() {
   all["transpose"] = of_matrix([](auto& x) { return x.t().contiguous(); });
   all["softmax"] = of_matrix([](auto& x) { return at::softmax(x, 1); });
   all["log_softmax"] = of_matrix([](auto& x) { return at::log_softmax(x, 1); });
+  all["softmax_columns"] = of_matrix([](auto& x) { return at::softmax(x, 0); });
+  all["log_softmax_columns"] = of_matrix([](auto& x) { return at::log_softmax(x, 0); });
+  all["cumsum"] = of_matrix([](auto& x) { return at::cumsum(x, 1); });
+  all["cumsum_columns"] = of_matrix([](auto& x) { return at::cumsum(x, 0); });
   all["softmax_backward"] = softmax_backward;
   all["log_softmax_backward"] = log_softmax_backward;
   all["layer_norm"] = layer_norm;

@@ -75,7 +75,7 @@ def elementwise(_):
                 for name in ("chain", "add", "scaled_add", "relu", "exp", "tanh", "sigmoid", "gelu")
                 for n in sizes.get(name, (m,))]
     layouts = [Workload("layout", f"{name} {rows} {cols}", bytes=8.0 * rows * cols)
-               for name in ("add_row", "add_column", "transpose") for rows, cols in ((1000, 1000), (4096, 4096))]
+               for name in ("add_row", "add_column", "transpose") for rows, cols in ((1000, 1000), (1024, 1024), (4096, 4096))]
     return formulas + layouts
 
 
@@ -83,7 +83,9 @@ def rows(_):
     operands = {"softmax_backward": 3, "log_softmax_backward": 3, "layer_norm_backward": 3, "cross_entropy": 1}
     names = ("softmax", "log_softmax", "layer_norm", "softmax_backward", "log_softmax_backward", "layer_norm_backward", "cross_entropy")
     shapes = ((64, 10), (100, 10), (1024, 64), (1000, 1000), (4096, 1024), (256, 4096), (64, 32768))
-    return [Workload(name, f"{name} {m} {n}", bytes=4.0 * operands.get(name, 2) * m * n) for name in names for m, n in shapes]
+    along = [Workload(name, f"{name} {m} {n}", bytes=4.0 * operands.get(name, 2) * m * n) for name in names for m, n in shapes]
+    others = ("softmax_columns", "log_softmax_columns", "cumsum", "cumsum_columns")
+    return along + [Workload("across", f"{name} {m} {n}", bytes=8.0 * m * n) for name in others for m, n in ((1000, 1000), (4096, 1024))]
 
 
 def reduce(_):
@@ -97,7 +99,7 @@ PARTS = {"gemm": gemm, "elementwise": elementwise, "rows": rows, "reduce": reduc
 TINY = {"gemm": [product("square", "nn", 33, 33, 33), product("bfloat16", "bfloat16_tn", 31, 32, 33),
                  product("forward", "nt", 10, 6, 7), product("batched", "nn", 5, 6, 7, 3)],
         "elementwise": [Workload("chain", "chain 1000", bytes=12000), Workload("layout", "transpose 20 30", bytes=4800)],
-        "rows": [Workload(name, f"{name} 5 12", bytes=480) for name in ("softmax", "layer_norm", "layer_norm_backward")],
+        "rows": [Workload(name, f"{name} 5 12", bytes=480) for name in ("softmax", "softmax_columns", "cumsum", "layer_norm", "layer_norm_backward")],
         "reduce": [Workload("fold", f"{name} 7 30", bytes=840) for name in ("sum", "sum_columns", "argmax_rows")]}
 
 

@@ -175,20 +175,39 @@ inline RowValues layer_norm_row(const std::vector<double>& x, const std::vector<
   return r;
 }
 
+/// Sums so far.
+inline RowValues cumsum_row(const std::vector<double>& x) {
+  RowValues r;
+  double sum = 0, magnitude = 0;
+  for (const double v : x) {
+    sum += v, magnitude += std::abs(v);
+    r.add(sum, 8 * epsilon * magnitude);
+  }
+  return r;
+}
+
+/// Of rows, or of columns ("softmax_columns").
 inline double error_of_rows(const Work& w, const Result& y) {
+  const bool across = w.operation.find("_columns") != std::string::npos;
+  const std::int64_t count = across ? w.cols() : w.rows(), length = across ? w.rows() : w.cols();
+  const std::int64_t apart = across ? 1 : w.cols(), step = across ? w.cols() : 1;
   const bool backward = w.operation.find("_backward") != std::string::npos;
   const Memory x = w.operand(0, w.elements()), g = w.operand(1, w.elements());
   const Memory weight = w.operand(2, w.cols()), bias = w.operand(3, w.cols());
   Worst worst;
-  for (const std::int64_t i : some_of(w.rows(), 3)) {
-    const float* const of_x = x->data() + i * w.cols();
-    const float* const of_g = g->data() + i * w.cols();
-    const std::vector<double> p(of_x, of_x + w.cols()), q(of_g, of_g + w.cols());
-    const RowValues row = w.operation.find("layer_norm") == 0
+  for (const std::int64_t i : some_of(count, 3)) {
+    std::vector<double> p, q;
+    for (std::int64_t j = 0; j < length; ++j) {
+      p.push_back((*x)[i * apart + j * step]);
+      q.push_back((*g)[i * apart + j * step]);
+    }
+    const RowValues row = w.operation.find("cumsum") == 0 ? cumsum_row(p)
+                          : w.operation.find("layer_norm") == 0
                               ? layer_norm_row(p, q, weight, bias, backward)
                               : softmax_row(p, q, w.operation.find("log_softmax") == 0, backward);
     for (std::size_t j = 0; j < row.y.size(); ++j)
-      worst.add(y.at(static_cast<std::size_t>(i * w.cols()) + j), row.y[j], row.allowed[j]);
+      worst.add(y.at(static_cast<std::size_t>(i * apart + static_cast<std::int64_t>(j) * step)), row.y[j],
+                row.allowed[j]);
   }
   return worst.value();
 }
@@ -265,7 +284,7 @@ inline double error_of(const Work& w, const std::vector<float>& result) {
   if (name == "add_row" || name == "add_column" || name == "transpose") return detail::error_of_layout(w, result);
   if (name == "cross_entropy") return detail::error_of_cross_entropy(w, result);
   if (name == "squared_distance") return detail::error_of_squared_distance(w, result);
-  if (name.find("softmax") != std::string::npos || name.find("layer_norm") == 0)
+  if (name.find("softmax") != std::string::npos || name.find("layer_norm") == 0 || name.find("cumsum") == 0)
     return detail::error_of_rows(w, result);
   return detail::error_of_fold(w, result);
 }
