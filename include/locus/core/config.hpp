@@ -60,14 +60,15 @@
 /// Loops that must vectorize at -O2 too. (g++ 12 vectorizes only the cheapest loops there; clang needs no help.) Not
 /// all of -O3: it unrolls short inner loops before they can be vectorized, which made softmax up to twice as slow, and
 /// costs compile time. Where comparisons may trap, g++ keeps branches, and with them a scalar loop; where a square root
-/// may set errno, a call.
+/// may set errno, a call. Partial redundancy elimination copies what follows a choice with a constant into its
+/// branches, as the logarithm of pow(abs(x), y): 13 ns an element instead of 2.
 #if defined(__clang__)
 #define LOCUS_VECTORIZED
 #define LOCUS_IVDEP _Pragma("clang loop vectorize(enable) interleave(enable)")
 #else
 #define LOCUS_VECTORIZED                                                                                      \
   __attribute__((optimize("tree-vectorize", "no-tree-slp-vectorize", "vect-cost-model=dynamic", "peel-loops", \
-                          "unswitch-loops", "no-trapping-math", "no-math-errno")))
+                          "unswitch-loops", "no-tree-pre", "no-trapping-math", "no-math-errno")))
 #define LOCUS_IVDEP _Pragma("GCC ivdep")
 #endif
 

@@ -120,11 +120,11 @@ LOCUS_FN float logarithm_of_sum(float x) {
 #if LOCUS_ON_DEVICE
   return ::expf(x);
 #else
-  const float bounded = x < -104.0f ? -104.0f : x > 89.0f ? 89.0f : x;  // e^-104 is 0, e^89 infinite; NaN stays
-  const detail::Exponential e = detail::exponential(bounded);
+  const detail::Exponential e = detail::exponential(x);
   const std::uint32_t n = e.steps - 0x4b400000u, half = static_cast<std::uint32_t>(static_cast<std::int32_t>(n) >> 1);
   const float first = __builtin_bit_cast(float, (half + 127u) << 23);  // in two steps, for subnormals and infinity
-  return (1.0f + e.fraction) * first * __builtin_bit_cast(float, (n - half + 127u) << 23);
+  const float y = (1.0f + e.fraction) * first * __builtin_bit_cast(float, (n - half + 127u) << 23);
+  return x < -104.0f ? 0.0f : x > 89.0f ? detail::infinity : y;
 #endif
 }
 
