@@ -52,6 +52,7 @@ CASES = [
     ("log_softmax(x, 1)", {FOLD: 2, FOLD_TAIL: 2}),
     ("logsumexp(x, 1)", {FOLD: 2, FOLD_TAIL: 2}),
     ("layer_norm(x, {8}, y, y)", {RUN: 2, FOLD_TAIL: 2, STORE: 4}),
+    ("layer_norm(x.as<locus::half>(), {8}).as<float>()", {RUN: 2, FOLD_TAIL: 2, STORE: 4}),
     ("rms_norm(x, {8}, y)", {RUN: 1, FOLD_TAIL: 1, STORE: 4}),
     ("gradient(locus::operation::Softmax<true>{1}, x)", {RUN: 1, FOLD_TAIL: 1, STORE: 1}),
     ("gradient(locus::operation::LayerNorm<true>{{8}, 1e-5}, x)", {SUMS: 1, SUMS_TAIL: 1, PAIRS: 1, STORE: 1}),

@@ -37,6 +37,22 @@ struct Affine {
     const R scaled = weight ? normalized * load_as_register(weight[c]) : normalized;
     return bias ? scaled + load_as_register(bias[c]) : scaled;
   }
+
+  /// use(f), where f is *this without what is null: on the host a loop for each case, for g++ does not divide one that
+  /// converts halves.
+  template <class Use>
+  LOCUS_FN void choose(const Use& use) const {
+#if LOCUS_ON_DEVICE
+    use(*this);
+#else
+    const T *const w = weight, *const b = bias;
+    if (w && b)
+      use([=](R v, std::int64_t c) LOCUS_INLINED { return v * load_as_register(w[c]) + load_as_register(b[c]); });
+    else if (w) use([=](R v, std::int64_t c) LOCUS_INLINED { return v * load_as_register(w[c]); });
+    else if (b) use([=](R v, std::int64_t c) LOCUS_INLINED { return v + load_as_register(b[c]); });
+    else use([](R v, std::int64_t) LOCUS_INLINED { return v; });
+#endif
+  }
 };
 
 /// y = (x - mean) * rstd * weight + bias, where the mean of rms_norm is 0
@@ -69,9 +85,11 @@ struct LayerNormRow {
         fold::Sum<T>{}, [=](R v, std::int64_t) LOCUS_INLINED { return from_mean(v) * from_mean(v); }, values);
     const R rstd = R(1) / math::sqrt(squares / count + eps);
     team.write(moments.rstds + row, rstd);
-    const Affine<T> a = affine;
-    team.store(
-        y.output(row), [=](R v, std::int64_t c) LOCUS_INLINED { return a(from_mean(v) * rstd, c); }, values);
+    affine.choose([&](const auto& scaled) LOCUS_INLINED {
+      const auto f = scaled;
+      team.store(
+          y.output(row), [=](R v, std::int64_t c) LOCUS_INLINED { return f(from_mean(v) * rstd, c); }, values);
+    });
   }
 };
 
