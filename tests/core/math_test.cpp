@@ -231,6 +231,53 @@ TEST_CASE("powers of float are within one unit in the last place, and those of s
   }
 }
 
+namespace {
+
+LOCUS_VECTORIZED void run_exp_of_double(const double* x, double* y) {
+  LOCUS_IVDEP
+  for (int k = 0; k < block; ++k) y[k] = math::exp(x[k]);
+}
+
+/// In units in the last place of doubles; `exact` has more digits.
+double units_between(double given, long double exact) {
+  if (std::isnan(exact)) return std::isnan(given) ? 0 : infinity;
+  const long double largest = std::numeric_limits<double>::max(), past = 0x1p1024L;
+  if (exact > largest && std::isinf(given)) return 0;
+  int exponent = -1074;
+  if (exact > 0) std::frexp(exact, &exponent);
+  const long double at = std::isinf(given) ? past : static_cast<long double>(given);
+  return static_cast<double>(std::abs(at - exact) / std::ldexp(1.0L, std::max(exponent - 53, -1074)));
+}
+
+}  // namespace
+
+TEST_CASE("exponentials of double are within one unit in the last place") {
+  static_assert(std::numeric_limits<long double>::digits > 60, "the exact value needs more digits");
+  std::vector<double> numbers = {0.0, -0.0, infinity, -infinity, std::nan(""), 1e-320, -1e-320, 1e300, -1e300};
+  for (const double end : {709.782712893384, -745.1332191019412, -708.3964185322641, -744.4400719213812, 0.34657359028})
+    for (int i = -500; i < 500; ++i) numbers.push_back(end + i * std::abs(end) * 0x1p-52);
+  std::mt19937_64 bits(1);
+  std::uniform_real_distribution<double> every(-750, 715), small(-1, 1);
+  for (int i = 0; i < 300000; ++i) {
+    numbers.push_back(every(bits));
+    numbers.push_back(small(bits));
+    const std::uint64_t word = bits();
+    double any = 0;
+    std::memcpy(&any, &word, sizeof any);
+    numbers.push_back(any);
+  }
+  numbers.resize((numbers.size() + block - 1) / block * block);
+  std::array<double, block> y{};
+  for (std::size_t begin = 0; begin < numbers.size(); begin += block) {
+    run_exp_of_double(&numbers[begin], y.data());
+    for (std::size_t k = 0; k < block; ++k) {
+      const double x = numbers[begin + k];
+      const double units = units_between(y[k], std::exp(static_cast<long double>(x)));
+      if (!(units <= 1)) FAIL_CHECK("exp(", x, ") is ", y[k], ", ", units, " units in the last place off");
+    }
+  }
+}
+
 TEST_CASE("doubles round, halves to the even neighbour") {
   for (const double x : {0.0, -0.0, 0.5, -0.5, 1.5, 2.5, -2.5, 2.6, -0.2, 0x1p51 + 0.5, -0x1p52 - 1, 0x1p53, 1e300,
                          infinity, -infinity}) {

@@ -14,7 +14,8 @@ import common  # noqa: E402
 OF_FLOAT = ["exp(x)", "expm1(x)", "log(x)", "log1p(x)", "tanh(x)", "sigmoid(x)", "silu(x)", "softplus(x)", "erf(x)",
             "gelu(x)", "gelu_slope(x)", "gelu_tanh(x)", "gelu_tanh_slope(x)", "sin(x)", "cos(x)", "pow(x, y)", "sqrt(x)",
             "rsqrt(x)", "round(x)", "floor(x)", "ceil(x)"]
-OF_DOUBLE = ["sqrt(x)", "rsqrt(x)", "round(x)", "floor(x)", "ceil(x)"]
+OF_DOUBLE = ["exp(x)", "sigmoid(x)", "silu(x)", "sqrt(x)", "rsqrt(x)", "round(x)",
+             "floor(x)", "ceil(x)"]
 CASES = [("float", call) for call in OF_FLOAT] + [("double", call) for call in OF_DOUBLE]
 PROCESSORS = [(), ("-mavx2", "-mfma"), ("-mavx512f", "-mavx512dq", "-mavx512vl", "-mavx512bw", "-mavx2", "-mfma")]
 REPORTS = {"gcc": ("-fopt-info-vec", "optimized: loop vectorized"),
