@@ -63,6 +63,25 @@ int mistakes_of_mixed(RandomLayouts& random, std::int64_t elements_wanted) {
   return (sums != expected_sums) + (lows != expected_lows);
 }
 
+/// Elements that a copy between two layouts leaves or makes different from what its definition says.
+template <class T>
+std::int64_t mistakes_of_copy(const Shape& shape, const Strides& from, const Strides& to) {
+  const auto span = [&](const Strides& strides) {
+    return static_cast<std::size_t>(offset_of(shape, strides, elements(shape) - 1) + 1);
+  };
+  std::vector<T> x(span(from)), y(span(to) + 1, T(200));
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = T(static_cast<float>(i * 7 % 199));
+  auto expected = y;
+  for (std::int64_t i = 0; i < elements(shape); ++i)
+    expected[static_cast<std::size_t>(offset_of(shape, to, i))] =
+        x[static_cast<std::size_t>(offset_of(shape, from, i))];
+  Backend<Cpu>::map({}, make_plan<2>(shape, {from, to}), locus::detail::ConvertElement<T, T>{},
+                    Pack<const T*>(x.data()), Pack<T*>(y.data()));
+  std::int64_t mistakes = 0;
+  for (std::size_t i = 0; i < y.size(); ++i) mistakes += static_cast<float>(y[i]) != static_cast<float>(expected[i]);
+  return mistakes;
+}
+
 }  // namespace
 
 TEST_CASE("map gives what its definition says, for random shapes, layouts, types and null operands") {
@@ -117,20 +136,34 @@ TEST_CASE_TEMPLATE("copies that transpose put every element in its place, and to
   const int threads = cpu::max_threads();
   cpu::set_max_threads(3);
   for (const std::int64_t rows : {15, 16, 17, 40, 301})
-    for (const std::int64_t cols : {16, 31, 32, 150})
+    for (const std::int64_t cols : {2, 3, 16, 31, 32, 150})
       for (const std::int64_t gap : {0, 5}) {  // between rows of the output
-        const Shape shape{3, rows, cols};
-        const Strides from{rows * cols, 1, rows}, to{rows * (cols + gap), cols + gap, 1};
-        const auto x = counted(3 * rows * cols, T(1));
-        std::vector<T> y(static_cast<std::size_t>(3 * rows * (cols + gap)), T(-1)), expected = y;
-        for (std::int64_t i = 0; i < elements(shape); ++i)
-          expected[static_cast<std::size_t>(offset_of(shape, to, i))] =
-              x[static_cast<std::size_t>(offset_of(shape, from, i))];
-        Backend<Cpu>::map({}, make_plan<2>(shape, {from, to}), locus::detail::ConvertElement<T, T>{},
-                          Pack<const T*>(x.data()), Pack<T*>(y.data()));
-        CHECK(y == expected);
+        const std::int64_t row = cols + gap;
+        CHECK(mistakes_of_copy<T>({3, rows, cols}, {rows * cols, 1, rows}, {rows * row, row, 1}) == 0);
+        CHECK(mistakes_of_copy<T>({rows, 3, cols}, {1, rows, 3 * rows}, {3 * row, row, 1}) == 0);
+        CHECK(mistakes_of_copy<T>({2, rows, 3, cols}, {3 * rows, 1, rows, 6 * rows},
+                                  {3 * rows * row, 3 * row, row, 1}) == 0);
       }
   cpu::set_max_threads(threads);
+}
+
+TEST_CASE_TEMPLATE("copies of rows put every element in its place, and touch no other", T, std::uint8_t, half, float,
+                   double) {
+  const int threads = cpu::max_threads();
+  std::int64_t& bytes = cpu::bytes_worth_streaming();
+  const std::int64_t usual = bytes;
+  for (const int count : {1, 3})
+    for (const std::int64_t streamed : {usual, std::int64_t{0}})
+      for (const std::int64_t cols : {1, 2, 7, 100, 700})
+        for (const std::int64_t step : {0, 1, 2, 3})
+          for (const std::int64_t gap : {0, 5}) {
+            cpu::set_max_threads(count);
+            bytes = streamed;
+            const std::int64_t row = cols + gap, from = cols * step + 1;
+            CHECK(mistakes_of_copy<T>({90, 4, cols}, {from, 90 * from, step}, {4 * row, row, 1}) == 0);
+          }
+  cpu::set_max_threads(threads);
+  bytes = usual;
 }
 
 TEST_CASE("map in place through a strided layout touches nothing between the elements") {

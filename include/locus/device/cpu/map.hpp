@@ -106,6 +106,28 @@ inline void map_range(const MapCall& call, std::int64_t begin, std::int64_t end)
   if (stage.streams()) finish_streams();
 }
 
+/// Copies elements [begin, end) to a dense output, each to its place at once.
+inline void copy_range(const MapCall& call, std::int64_t begin, std::int64_t end) {
+  const PlanView& plan = call.plan;
+  const int size = call.operands[0].size;
+  const std::int64_t length = plan.inner_extent(), stride = plan.inner_stride(0);
+  Odometer row(plan, begin / length);
+  for (std::int64_t at = begin % length; begin < end; at = 0, row.next()) {
+    const std::int64_t n = locus::detail::smaller(length - at, end - begin);
+    const std::byte* const in = call.operands[0].data + (row.offset[0] + at * stride) * size;
+    std::byte* const out = call.operands[1].data + (row.offset[1] + at) * size;
+    if (stride == 1) std::memcpy(out, in, static_cast<std::size_t>(n * size));
+    else gather(out, in, stride, n, size);
+    begin += n;
+  }
+}
+
+/// Whether copy_range() does it: not where the output is worth writing around the cache.
+[[nodiscard]] inline bool copies_in_place(const MapCall& call) {
+  return call.copies && call.operands[0].data && call.operands[1].data && call.plan.inner_stride(1) == 1 &&
+         call.plan.elements * call.operands[1].size < bytes_worth_streaming();
+}
+
 /// How many threads are worth their while.
 [[nodiscard]] inline std::int64_t parts_of(const MapCall& call) {
   std::int64_t bytes = 0;  // of an element of every operand
@@ -126,16 +148,18 @@ LOCUS_OUT_OF_LINE inline void map(const MapCall& call) {
   if (locus::detail::launches_are_observed()) [[unlikely]]
     trace.begin(describe(call));
   const std::int64_t elements = call.plan.elements, parts = parts_of(call);
-  if (const TransposingCopy transposing(call.plan, call.operands); call.copies && transposing.applies()) {
-    const auto copy = [&](std::int64_t part) {
-      const std::int64_t strips = transposing.strips();
-      for (std::int64_t i = strips * part / parts; i < strips * (part + 1) / parts; ++i) transposing.copy(i);
-    };
-    return parts <= 1 ? copy(0) : parallel_for(parts, copy);
+  if (call.copies) {
+    if (const TransposingCopy transposing(call.plan, call.operands); transposing.applies()) {
+      const auto copy = [&](std::int64_t part) {
+        const std::int64_t strips = transposing.strips();
+        for (std::int64_t i = strips * part / parts; i < strips * (part + 1) / parts; ++i) transposing.copy(i);
+      };
+      return parts <= 1 ? copy(0) : parallel_for(parts, copy);
+    }
   }
-  if (parts <= 1) return map_range(call, 0, elements);
-  parallel_for(parts,
-               [&](std::int64_t part) { map_range(call, elements * part / parts, elements * (part + 1) / parts); });
+  auto* const range = copies_in_place(call) ? &copy_range : &map_range;
+  if (parts <= 1) return range(call, 0, elements);
+  parallel_for(parts, [&](std::int64_t part) { range(call, elements * part / parts, elements * (part + 1) / parts); });
 }
 
 template <class F, class... I, class... O>

@@ -6,18 +6,56 @@
 
 namespace locus::inline LOCUS_ABI::cpu {
 
-/// A copy whose output is dense along the innermost dimension, its input along the one around it.
+namespace detail {
+/// out[j][i] = in[i][j] for a square as wide as a vector of 16 bytes; rows are so many elements apart.
+inline void transpose_square(const std::uint32_t* in, std::int64_t in_step, std::byte* out, std::int64_t out_step) {
+  typedef std::uint32_t Vector __attribute__((vector_size(16)));
+  Vector a, b, c, d;
+  __builtin_memcpy(&a, in, 16);
+  __builtin_memcpy(&b, in + in_step, 16);
+  __builtin_memcpy(&c, in + 2 * in_step, 16);
+  __builtin_memcpy(&d, in + 3 * in_step, 16);
+  const Vector even = __builtin_shufflevector(a, c, 0, 4, 1, 5), odd = __builtin_shufflevector(b, d, 0, 4, 1, 5);
+  const Vector even_2 = __builtin_shufflevector(a, c, 2, 6, 3, 7), odd_2 = __builtin_shufflevector(b, d, 2, 6, 3, 7);
+  a = __builtin_shufflevector(even, odd, 0, 4, 1, 5);
+  b = __builtin_shufflevector(even, odd, 2, 6, 3, 7);
+  c = __builtin_shufflevector(even_2, odd_2, 0, 4, 1, 5);
+  d = __builtin_shufflevector(even_2, odd_2, 2, 6, 3, 7);
+  __builtin_memcpy(out, &a, 16);
+  __builtin_memcpy(out + out_step * 4, &b, 16);
+  __builtin_memcpy(out + out_step * 8, &c, 16);
+  __builtin_memcpy(out + out_step * 12, &d, 16);
+}
+inline void transpose_square(const std::uint64_t* in, std::int64_t in_step, std::byte* out, std::int64_t out_step) {
+  typedef std::uint64_t Vector __attribute__((vector_size(16)));
+  Vector a, b;
+  __builtin_memcpy(&a, in, 16);
+  __builtin_memcpy(&b, in + in_step, 16);
+  const Vector first = __builtin_shufflevector(a, b, 0, 2), second = __builtin_shufflevector(a, b, 1, 3);
+  __builtin_memcpy(out, &first, 16);
+  __builtin_memcpy(out + out_step * 8, &second, 16);
+}
+}  // namespace detail
+
+/// A copy whose output is dense along the innermost dimension, its input along another.
 class TransposingCopy {
  public:
   /// Operands are the input and the output.
-  TransposingCopy(const PlanView& plan, const ByteOperand* operands) : plan_(plan), operands_(operands) {}
-
-  [[nodiscard]] bool applies() const {
-    const int inner = plan_.rank - 1, outer = plan_.rank - 2, size = operands_[0].size;
-    return outer >= 0 && (size == 4 || size == 8) && operands_[0].data && operands_[1].data &&
-           plan_.stride[0][outer] == 1 && plan_.stride[0][inner] != 1 && plan_.stride[1][inner] == 1 &&
-           plan_.extent[inner] >= block && plan_.extent[outer] >= block;
+  LOCUS_OUT_OF_LINE TransposingCopy(const PlanView& plan, const ByteOperand* operands)
+      : plan_(plan), operands_(operands) {
+    const int inner = plan.rank - 1, outer = plan.rank - 2, size = operands[0].size;
+    if (outer < 0 || (size != 4 && size != 8) || !operands[0].data || !operands[1].data || plan.stride[0][inner] == 1 ||
+        plan.stride[0][inner] == 0 || plan.stride[1][inner] != 1)
+      return;
+    int along = outer;
+    while (along >= 0 && plan.stride[0][along] != 1) --along;
+    applies_ = along >= 0 && plan.extent[along] >= block && plan.extent[inner] > 1;
+    if (applies_) turn(along);
   }
+  TransposingCopy(const TransposingCopy&) = delete;
+  TransposingCopy& operator=(const TransposingCopy&) = delete;
+
+  [[nodiscard]] bool applies() const { return applies_; }
 
   /// Strips of `block` rows of the output.
   [[nodiscard]] std::int64_t strips() const {
@@ -36,6 +74,17 @@ class TransposingCopy {
   static constexpr std::int64_t block = 16;  ///< a line of cache, in words of 4 bytes
 
   [[nodiscard]] std::int64_t rows() const { return plan_.extent[plan_.rank - 2]; }
+
+  /// Makes dimension `along` the one around the innermost.
+  void turn(int along) {
+    for (int d = 0; d < plan_.rank; ++d) {
+      const int from = d < along || d == plan_.rank - 1 ? d : d == plan_.rank - 2 ? along : d + 1;
+      extent_[d] = plan_.extent[from];
+      for (int i = 0; i < 2; ++i) stride_[i][d] = plan_.stride[i][from];
+    }
+    plan_.extent = extent_;
+    plan_.stride = stride_;
+  }
 
   template <class Word>
   void copy_strip(const Odometer& at, std::int64_t count) const {
@@ -56,13 +105,24 @@ class TransposingCopy {
         else
           for (std::int64_t row = 0; row < count; ++row) lines[col][row] = line[row];
       }
-      for (std::int64_t row = 0; row < count; ++row)
-        for (std::int64_t col = 0; col < left; ++col) out[row * out_step + first + col] = lines[col][row];
+      if (count == block && left == block) {
+        constexpr int side = 16 / sizeof(Word);
+        for (int row = 0; row < block; row += side)
+          for (int col = 0; col < block; col += side)
+            detail::transpose_square(&lines[col][row], block,
+                                     reinterpret_cast<std::byte*>(out + row * out_step + first + col), out_step);
+      } else {
+        for (std::int64_t row = 0; row < count; ++row)
+          for (std::int64_t col = 0; col < left; ++col) out[row * out_step + first + col] = lines[col][row];
+      }
     }
   }
 
-  const PlanView& plan_;
+  PlanView plan_;
   const ByteOperand* operands_;
+  bool applies_ = false;
+  std::int64_t extent_[max_rank];
+  std::int64_t stride_[2][max_rank];
 };
 
 }  // namespace locus::inline LOCUS_ABI::cpu
