@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <numeric>
 #include <support/plans.hpp>
 #include <utility>
@@ -23,6 +25,13 @@ struct Mixed {
 struct Scale {
   float factor;
   void operator()(float x, float& y) const { y = factor * x; }
+};
+
+struct MixedHalf {
+  void operator()(float a, std::int32_t b, std::int64_t index, std::uint8_t& low, float& sum) const {
+    sum = a + static_cast<float>(b) + static_cast<float>(index % 3);
+    low = static_cast<std::uint8_t>(index % 200);
+  }
 };
 
 struct WidenHalf {
@@ -195,6 +204,75 @@ TEST_CASE("map loads and stores 16-bit elements as floats") {
   int wrong = 0;
   for (const auto result : results) wrong += static_cast<float>(result) != 1.5f;
   CHECK(wrong == 0);
+}
+
+TEST_CASE("maps convert halves as single conversions do, on every instruction set") {
+  const auto bits_of = [](const auto& value) {
+    std::conditional_t<sizeof value == 2, std::uint16_t, std::uint32_t> bits;
+    std::memcpy(&bits, &value, sizeof bits);
+    return bits;
+  };
+  std::vector<half> halves(65536);
+  for (std::uint32_t i = 0; i < 65536; ++i) {
+    const auto bits = static_cast<std::uint16_t>(i);
+    std::memcpy(static_cast<void*>(&halves[i]), &bits, sizeof bits);
+  }
+  std::vector<float> floats;  // every half, what lies between it and the next, and what that rounds apart from
+  for (const half value : halves) {
+    const float x = static_cast<float>(value);
+    const std::uint32_t bits = bits_of(x);
+    for (const std::uint32_t next : {0u, 1u, 0xfffu, 0x1000u, 0x1001u, 0x1fffu}) {
+      const std::uint32_t neighbour = bits + next;
+      std::memcpy(&floats.emplace_back(), &neighbour, sizeof neighbour);
+    }
+  }
+  for (int i = 0; i < 400; ++i) floats.push_back(std::ldexp(1.2345f, i / 2 - 140) * (i % 2 ? 1.0f : -1.0f));
+  const auto same = [&](const auto& a, const auto& b) {  // any NaN is as good as another
+    const auto x = static_cast<float>(a), y = static_cast<float>(b);
+    return (x != x && y != y) || bits_of(a) == bits_of(b);
+  };
+  const cpu::Isa usual = cpu::isa();
+  for (const cpu::Isa isa : cpu::every_isa) {
+    if (!cpu::has_isa(isa)) continue;
+    cpu::set_isa(isa);
+    std::vector<float> widened(halves.size());
+    Backend<Cpu>::map({}, make_plan<2>({65536}, {Strides{1}, Strides{1}}), locus::detail::ConvertElement<half, float>{},
+                      Pack<const half*>(halves.data()), Pack<float*>(widened.data()));
+    int wrong = 0;
+    for (std::size_t i = 0; i < halves.size(); ++i) wrong += !same(widened[i], static_cast<float>(halves[i]));
+    const auto n = static_cast<std::int64_t>(floats.size());
+    std::vector<half> narrowed(floats.size());
+    Backend<Cpu>::map({}, make_plan<2>({n}, {Strides{1}, Strides{1}}), locus::detail::ConvertElement<float, half>{},
+                      Pack<const float*>(floats.data()), Pack<half*>(narrowed.data()));
+    for (std::size_t i = 0; i < floats.size(); ++i) wrong += !same(narrowed[i], half(floats[i]));
+    CHECK(wrong == 0);
+  }
+  cpu::set_isa(usual);
+}
+
+TEST_CASE("maps of halves mix with other types, are in place, and touch nothing past their ends") {
+  for (const std::int64_t n : {1, 7, 8, 9, 255, 256, 257, 700}) {
+    std::vector<half> a(static_cast<std::size_t>(n) + 9, half(3.0f));
+    std::vector<std::uint8_t> low(a.size(), 9);
+    std::vector<std::int32_t> b(a.size());
+    for (std::int64_t i = 0; i < n; ++i) {
+      a[static_cast<std::size_t>(i)] = half(static_cast<float>(i) / 4);
+      b[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(i % 5);
+    }
+    const Strides dense{1};
+    Backend<Cpu>::map({}, make_plan<5>({n}, {dense, dense, dense, dense, dense}), MixedHalf{},
+                      Pack<const half*, const std::int32_t*, LinearIndex>(a.data(), b.data(), LinearIndex{}),
+                      Pack<std::uint8_t*, half*>(low.data(), a.data()));
+    int wrong = 0;
+    for (std::int64_t i = 0; i < n; ++i) {
+      const half expected(static_cast<float>(i) / 4 + static_cast<float>(i % 5) + static_cast<float>(i % 3));
+      wrong += static_cast<float>(a[static_cast<std::size_t>(i)]) != static_cast<float>(expected);
+      wrong += low[static_cast<std::size_t>(i)] != i % 200;
+    }
+    for (std::size_t i = static_cast<std::size_t>(n); i < a.size(); ++i)
+      wrong += static_cast<float>(a[i]) != 3.0f || low[i] != 9;
+    CHECK(wrong == 0);
+  }
 }
 
 TEST_CASE("map over no elements is no launch") {

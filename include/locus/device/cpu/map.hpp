@@ -2,6 +2,7 @@
 // Cpu's map: f maps registers to registers over dense runs; the plan's walk around it is compiled once per arity.
 
 #include <locus/core/bounds.hpp>
+#include <locus/device/cpu/half_tiles.hpp>
 #include <locus/device/cpu/stage.hpp>
 #include <locus/device/cpu/transpose.hpp>
 
@@ -55,7 +56,27 @@ inline constexpr bool is_copy = false;
 template <class T>
 inline constexpr bool is_copy<locus::detail::ConvertElement<T, T>> = true;
 
-using MapRun = void (*)(const void* f, std::int64_t n, std::int64_t first, const void* const* in, void* const* out);
+/// Halves: the loop over floats, by tiles.
+template <class F, class In, class Out>
+struct WidenedLoop;
+template <class F, class... I, class... O>
+struct WidenedLoop<F, Pack<I...>, Pack<O*...>> {
+  static void run(const void* f, std::int64_t n, std::int64_t first, const void* const* in, void* const* out) {
+    static constexpr MaybeHalves operands[] = {{sizeof(operand_t<I>), Widened<I>::is_half}...,
+                                               {sizeof(O), Widened<O*>::is_half}...};
+    using Floats = MapLoop<F, Pack<typename Widened<I>::type...>, Pack<typename Widened<O*>::type...>>;
+    run_widened(&Floats::run, operands, sizeof...(I), sizeof...(O), f, n, first, in, out);
+  }
+};
+
+template <class F, class In, class Out>
+struct MapLoopFor;
+template <class F, class... I, class... O>
+struct MapLoopFor<F, Pack<I...>, Pack<O...>> {
+  static constexpr bool has_halves = (Widened<I>::is_half || ...) || (Widened<O>::is_half || ...);
+  using type = std::conditional_t<has_halves && !is_copy<F>, WidenedLoop<F, Pack<I...>, Pack<O...>>,
+                                  MapLoop<F, Pack<I...>, Pack<O...>>>;
+};
 
 /// A launch with the type of its functor erased.
 struct MapCall {
@@ -168,7 +189,7 @@ void map(const Plan<static_cast<int>(sizeof...(I) + sizeof...(O))>& plan, const 
   [&]<int... i, int... o>(std::integer_sequence<int, i...>, std::integer_sequence<int, o...>) {
     const ByteOperand operands[] = {byte_operand(get<i>(in))..., byte_operand(get<o>(out))...};
     map(MapCall{locus::detail::type_text<F>(), plan, static_cast<int>(sizeof...(I)), operands,
-                &MapLoop<F, Pack<I...>, Pack<O*...>>::run, &f, is_copy<F>});
+                &MapLoopFor<F, Pack<I...>, Pack<O*...>>::type::run, &f, is_copy<F>});
   }(std::make_integer_sequence<int, sizeof...(I)>{}, std::make_integer_sequence<int, sizeof...(O)>{});
 }
 
