@@ -6,11 +6,11 @@
 namespace locus::inline LOCUS_ABI::detail {
 
 template <class X>
-[[nodiscard]] constexpr X smaller(X a, X b) {
+[[nodiscard]] LOCUS_FN constexpr X smaller(X a, X b) {
   return b < a ? b : a;
 }
 template <class X>
-[[nodiscard]] constexpr X larger(X a, X b) {
+[[nodiscard]] LOCUS_FN constexpr X larger(X a, X b) {
   return a < b ? b : a;
 }
 /// The number in [low, high] that is nearest to x.

@@ -24,16 +24,18 @@ void pick_by_rows(const Tensor<T, D>& out, const Tensor<T, D>& x, const Tensor<s
                          shares_indices ? 0 : 1, rows_per_outer, x.size(1), out.data()});
 }
 
-/// dx = the elements of g added up where indices name them, `picked` along the axis, one after the other; on a host,
-/// rows in parallel. Sums are rounded to T once. One launch, and another where dx cannot hold the sums.
+/// dx = the elements of g added up where indices name them, `picked` along the axis, one after the other; on a host, in
+/// parallel by what lies around the axis. Sums are rounded to T once. One launch, and another where dx cannot hold the
+/// sums.
 template <class T, class D>
 void scatter(const Tensor<T, D>& dx, bool accumulate, const Tensor<T, D>& g, const Tensor<std::int64_t, D>& indices,
              int axis, std::int64_t picked, bool shares_indices) {
   using R = compute_t<T>;
   const RowCount count(dx.shape(), axis);
   const auto add = [&](const Tensor<R, D>& sums, bool adds) {
+    constexpr std::int64_t cols = 1;  // a team would keep room for more, and is not asked for any
     Backend<D>::for_each_row(
-        g.device(), shares_indices ? count.outer : count.rows, shares_indices ? picked * count.inner : picked,
+        g.device(), shares_indices ? count.outer : count.rows, cols,
         ScatterRow<T>{g.data(), indices.data(), picked, count.cols, count.inner, shares_indices, adds, sums.data()});
   };
   if constexpr (std::is_same_v<T, R>) {
@@ -144,16 +146,17 @@ struct Gather {
     const auto part = within(target.out, index.shape(), along);
     if (!target.accumulate && !(part.shape() == target.out.shape())) target.out.fill_(T(0));
     if constexpr (HostAccessible<D>) {
-      return detail::scatter(part, target.accumulate, dense, index, along, index.size(along), false);
+      detail::scatter(part, target.accumulate, dense, index, along, index.size(along), false);
+    } else {
+      const Strides index_strides = row_major(part.shape());
+      const auto plan = make_plan<3>(
+          part.shape(), {PlanOperand{nullptr, &index_strides}, detail::operand_of(part), detail::operand_of(part)});
+      const detail::RowCount count(part.shape(), along);
+      Backend<D>::map(g.device(), plan,
+                      detail::CollectElement<T>{dense.data(), index.data(), count.cols, index.size(along), count.inner},
+                      Pack<LinearIndex, const T*>(LinearIndex{}, target.accumulate ? part.data() : nullptr),
+                      Pack<T*>(part.data()));
     }
-    const Strides index_strides = row_major(part.shape());
-    const auto plan = make_plan<3>(
-        part.shape(), {PlanOperand{nullptr, &index_strides}, detail::operand_of(part), detail::operand_of(part)});
-    const detail::RowCount count(part.shape(), along);
-    Backend<D>::map(g.device(), plan,
-                    detail::CollectElement<T>{dense.data(), index.data(), count.cols, index.size(along), count.inner},
-                    Pack<LinearIndex, const T*>(LinearIndex{}, target.accumulate ? part.data() : nullptr),
-                    Pack<T*>(part.data()));
   }
 
  private:
@@ -188,8 +191,10 @@ struct IndexedMistake : FirstMistake<PlaceMistake<X, I, error::tensor_is_on, err
 /// The slices of x along an axis that a list of indices names, repetitions included.
 /// shape:    (..., n, ...), (m,) -> (..., m, ...)
 /// gradient: slices of g added up where they came from, in a fixed order
-/// cost:     one launch; backward one pass over g, on Cuda, and for few indices of long slices, after min(n * m,
-///           m * m / 2) comparisons of indices: one launch, and one to clear a gradient of more slices than indices
+/// cost:     one launch; backward one pass over g: on hosts mostly one launch, and one more for sums of 16-bit numbers.
+/// On
+///           Cuda, and for few indices of long slices, after min(n * m, m * m / 2) comparisons of indices: one launch,
+///           and one to clear a gradient of more slices than indices
 /// throws ShapeError unless the indices are a list; IndexError, see the top of the file
 template <class X, class I>
   requires detail::IndexedOperands<X, I>

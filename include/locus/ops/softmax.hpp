@@ -266,8 +266,9 @@ struct LogSumExp {
 
 /// e^x / sum(e^x) along an axis, stable for large inputs.
 /// shape: that of x     gradient: y * (g - sum(g * y))
-/// cost:  one launch, which reads x once and writes y once; backward one. On hosts, along other axes than the last:
-///        three, and two backward     throws IndexError for a bad axis
+/// cost:  one launch, which reads x once and writes y once; backward one. On hosts, along an axis with 16 or more
+/// elements behind
+///        it: three, and two backward     throws IndexError for a bad axis
 ///
 ///     auto p = softmax(logits, 1);   // every row sums to 1
 template <detail::FloatingOperand X>
@@ -283,7 +284,7 @@ template <detail::FloatingOperand X>
 
 /// log(sum(e^x)) along an axis, stable for large inputs; -infinity over no elements.
 /// shape: the axis disappears, or stays with extent 1 if keepdim     gradient: g * softmax(x)
-/// cost:  one launch, on hosts along other axes than the last three; backward one
+/// cost:  one launch, on hosts along an axis with 16 or more elements behind it three; backward one
 template <detail::FloatingOperand X>
 [[nodiscard]] auto logsumexp(const X& x, int axis, bool keepdim = false) {
   return apply(operation::LogSumExp{axis, keepdim}, x);

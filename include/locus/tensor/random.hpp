@@ -65,6 +65,7 @@ struct UniformElement {
 
 template <class T>
 struct NormalElement {
+  static constexpr bool takes_long = true;
   std::uint64_t seed = 0, offset = 0;
   LOCUS_FN void operator()(std::int64_t index, compute_t<T>& out) const {
     const std::uint64_t position = offset + static_cast<std::uint64_t>(index);

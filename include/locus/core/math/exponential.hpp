@@ -35,8 +35,8 @@ LOCUS_FN float exponential_polynomial(float r) {
   return p * r + 0.5f;
 }
 
-/// Of x + tail, for x in [-112, 112] and a tail that is at most its rounding. x = n ln 2 + r with |r| <= ln 2 / 2; ln 2
-/// in two parts as in Cody and Waite (1980).
+/// Of x + tail, for x in [-112, 112] (any number of others) and a tail that is at most its rounding. x = n ln 2 + r
+/// with |r| <= ln 2 / 2; ln 2 in two parts as in Cody and Waite (1980).
 LOCUS_FN Exponential exponential(float x, float tail = 0.0f) {
   const float shifted = x * 1.44269504f + 12582912.0f;  // 1.5 * 2^23: the low bits hold n
   const float n = shifted - 12582912.0f;

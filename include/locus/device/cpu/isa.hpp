@@ -115,6 +115,13 @@ inline void set_isa(Isa isa) {
   detail::isa_in_use.store(static_cast<int>(detail::checked_isa(to_string(isa))), Order::relaxed);
 }
 
+/// Before a function that hosts alone call, marked for the device because what calls it is: nvcc is not to check it.
+#if LOCUS_NVCC
+#define LOCUS_HOST_ALONE _Pragma("nv_exec_check_disable")
+#else
+#define LOCUS_HOST_ALONE
+#endif
+
 LOCUS_LOOPS_BEGIN
 /// A function that is one loop, or few, compiled for each instruction set: Versions<&loop>::call(arguments...). The
 /// loop and what it calls are LOCUS_FN, or they are not compiled for it. The generic version of a program that has
@@ -123,7 +130,7 @@ template <auto loop>
 struct Versions;
 template <class R, class... A, R (*loop)(A...)>
 struct Versions<loop> {
-  LOCUS_FN static R call(A... a) {
+  LOCUS_HOST_ALONE LOCUS_FN static R call(A... a) {
 #if defined(__x86_64__)
     if constexpr (lowest_isa < Isa::avx512)
       if (isa() >= Isa::avx512) return avx512(a...);
@@ -136,7 +143,7 @@ struct Versions<loop> {
   }
 
   /// The same where wider registers than those of AVX2 would not pay.
-  LOCUS_FN static R narrow(A... a) {
+  LOCUS_HOST_ALONE LOCUS_FN static R narrow(A... a) {
 #if defined(__x86_64__)
     if constexpr (lowest_isa < Isa::avx2) {
       if (isa() >= Isa::avx2) return avx2(a...);
@@ -166,6 +173,7 @@ struct Versions<loop> {
 #endif
 };
 LOCUS_LOOPS_END
+#undef LOCUS_HOST_ALONE
 
 }  // namespace cpu
 }  // namespace locus::inline LOCUS_ABI

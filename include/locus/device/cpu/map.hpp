@@ -13,7 +13,8 @@ namespace locus::inline LOCUS_ABI::cpu {
 inline constexpr std::int64_t elements_per_thread = 16384, bytes_per_thread = 128 << 10;
 
 /// The loop over one dense run. Pointers are separate parameters, or compilers do not vectorize it. What is computed
-/// from no memory, such as constants and random numbers, is compiled for one instruction set.
+/// from no memory, such as constants and random numbers, is compiled for one instruction set, unless its functor says
+/// that it `takes_long`.
 template <class F, class In, class Out>
 struct MapLoop;
 template <class F, class... I, class... O>
@@ -22,14 +23,14 @@ struct MapLoop<F, Pack<I...>, Pack<O*...>> {
     [&]<int... i, int... o>(std::integer_sequence<int, i...>, std::integer_sequence<int, o...>) {
       using Loops = Versions<&loop<o...>>;
       const F& functor = *static_cast<const F*>(f);
-      if constexpr (reads_memory)
+      if constexpr (has_versions)
         Loops::call(functor, n, dense_input_t<I>(in[i], first)..., static_cast<O*>(out[o])...);
       else Loops::once(functor, n, dense_input_t<I>(in[i], first)..., static_cast<O*>(out[o])...);
     }(std::make_integer_sequence<int, sizeof...(I)>{}, std::make_integer_sequence<int, sizeof...(O)>{});
   }
 
  private:
-  static constexpr bool reads_memory = (!std::is_same_v<I, LinearIndex> || ...);
+  static constexpr bool has_versions = (!std::is_same_v<I, LinearIndex> || ...) || requires { requires F::takes_long; };
 
   template <int... o>
   LOCUS_FN static void loop(const F& functor, std::int64_t n, dense_input_t<I>... in, O*... out) {
@@ -56,12 +57,14 @@ inline constexpr bool is_copy = false;
 template <class T>
 inline constexpr bool is_copy<locus::detail::ConvertElement<T, T>> = true;
 
-/// Halves: the loop over floats, by tiles.
+/// Halves: the loop over floats, by tiles, where a run is long enough.
 template <class F, class In, class Out>
 struct WidenedLoop;
 template <class F, class... I, class... O>
 struct WidenedLoop<F, Pack<I...>, Pack<O*...>> {
   static void run(const void* f, std::int64_t n, std::int64_t first, const void* const* in, void* const* out) {
+    constexpr std::int64_t shortest_run = 64;
+    if (n < shortest_run) return MapLoop<F, Pack<I...>, Pack<O*...>>::run(f, n, first, in, out);
     static constexpr MaybeHalves operands[] = {{sizeof(operand_t<I>), Widened<I>::is_half}...,
                                                {sizeof(O), Widened<O*>::is_half}...};
     using Floats = MapLoop<F, Pack<typename Widened<I>::type...>, Pack<typename Widened<O*>::type...>>;

@@ -36,6 +36,7 @@ template <class T>
 LOCUS_FN T sum_of(T stored, compute_t<T> value) {
   return from_register<T>(static_cast<compute_t<T>>(load_as_register(stored) + value));
 }
+/// Rows of registers come here only to be added: others are computed where they belong.
 template <class T>
 LOCUS_FN void put_dense(const compute_t<T>* values, std::int64_t n, T* out, bool accumulate) {
   if (std::is_same_v<T, compute_t<T>> || accumulate) {

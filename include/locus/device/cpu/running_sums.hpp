@@ -65,23 +65,28 @@ LOCUS_FN void add_running(const T* in, T* out, std::int64_t cols, std::int64_t s
 /// out = the running sums of in along the second extent of (outer, cols, inner), both dense; from the end in reverse.
 template <class T>
 void running_sums(const T* in, T* out, std::int64_t outer, std::int64_t cols, std::int64_t inner, bool reverse) {
-  constexpr int many = 128, few = 4;
+  constexpr int many = 128, some = 16, few = 4;
   constexpr std::int64_t elements_per_part = 16384;
   if (outer == 0 || cols == 0 || inner == 0) return;
-  const std::int64_t at_once = inner == 1 ? few : many, of_inner = inner == 1 ? 1 : (inner + many - 1) / many;
-  const std::int64_t tasks = inner == 1 ? (outer + few - 1) / few : outer * of_inner;
-  const std::int64_t first = reverse ? (cols - 1) * inner : 0, step = reverse ? -inner : inner;
+  in += reverse ? (cols - 1) * inner : 0, out += reverse ? (cols - 1) * inner : 0;
+  const std::int64_t step = reverse ? -inner : inner;
+  // Rows along memory, some of them at once; or, of those across it, the ones side by side.
+  const std::int64_t blocks = inner == 1 ? 1 : (inner + many - 1) / many;
+  const std::int64_t tasks = inner == 1 ? (outer + few - 1) / few : outer * blocks;
   const auto add = [&](std::int64_t task) {
-    if (inner > 1) {
-      const std::int64_t begin = task % of_inner * at_once, at = task / of_inner * cols * inner + first + begin;
-      return Versions<&detail::add_running<T, many>>::call(in + at, out + at, cols, step,
-                                                           locus::detail::smaller(at_once, inner - begin), 1);
+    if (inner == 1) {
+      std::int64_t row = task * few;
+      const T* const from = in + row * cols;
+      T* const to = out + row * cols;
+      if (row + few <= outer) detail::add_running<T, few>(from, to, cols, step, few, cols);
+      else
+        for (; row < outer; ++row) detail::add_running<T, 1>(in + row * cols, out + row * cols, cols, step, 1, cols);
+      return;
     }
-    std::int64_t row = task * few;
-    if (row + few <= outer)
-      return detail::add_running<T, few>(in + row * cols + first, out + row * cols + first, cols, step, few, cols);
-    for (; row < outer; ++row)
-      detail::add_running<T, 1>(in + row * cols + first, out + row * cols + first, cols, step, 1, cols);
+    const std::int64_t begin = task % blocks * many, at = task / blocks * cols * inner + begin;
+    const std::int64_t rows = locus::detail::smaller<std::int64_t>(many, inner - begin);
+    if (rows <= some) Versions<&detail::add_running<T, some>>::call(in + at, out + at, cols, step, rows, 1);
+    else Versions<&detail::add_running<T, many>>::call(in + at, out + at, cols, step, rows, 1);
   };
   const std::int64_t parts = locus::detail::smaller(tasks, parts_for(outer * cols * inner, elements_per_part));
   parallel_for(parts, [&](std::int64_t part) {
