@@ -151,7 +151,8 @@ LOCUS_FN float logarithm_of_sum(float x) {
   const std::uint32_t n = e.steps - 0x4b400000u, half = static_cast<std::uint32_t>(static_cast<std::int32_t>(n) >> 1);
   const float first = __builtin_bit_cast(float, (half + 127u) << 23);  // in two steps, for subnormals and infinity
   const float y = (1.0f + e.fraction) * first * __builtin_bit_cast(float, (n - half + 127u) << 23);
-  return x < -104.0f ? 0.0f : x > 89.0f ? detail::infinity : y;
+  const float finite_or_not = x > 89.0f ? detail::infinity : y;  // NOLINT(bugprone-narrowing-conversions): of none
+  return x < -104.0f ? 0.0f : finite_or_not;
 #endif
 }
 
