@@ -4,6 +4,8 @@
 #include <locus/core/check.hpp>
 #include <locus/core/math.hpp>
 #include <locus/device/cpu/gemm_cblas.hpp>
+#include <locus/device/cpu/gemm_in_place.hpp>
+#include <locus/device/cpu/gemm_product.hpp>
 #include <locus/device/cpu/gemm_vector.hpp>
 #include <locus/device/verbs.hpp>
 

@@ -2,7 +2,7 @@
 // Matrix products by a CBLAS library, in programs built with one (-DLOCUS_CBLAS=1; Meson: -Dblas=openblas).
 
 #if LOCUS_CBLAS
-#include <locus/device/cpu/gemm_product.hpp>
+#include <locus/device/cpu/gemm_tiles.hpp>
 
 #include <climits>
 #include <cstdio>

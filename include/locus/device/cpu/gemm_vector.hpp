@@ -2,7 +2,8 @@
 // Products with one vector or a few, which read the elements of the matrix in order: nothing to pack, nothing to keep
 // in tiles.
 
-#include <locus/device/cpu/gemm_product.hpp>
+#include <locus/device/cpu/gemm_tiles.hpp>
+#include <locus/device/cpu/parallel.hpp>
 
 namespace locus::inline LOCUS_ABI {
 namespace cpu::detail {

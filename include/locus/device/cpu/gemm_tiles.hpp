@@ -1,0 +1,135 @@
+#pragma once
+// A matrix product as its kernels see it: tiles of c, in panels of rows and strips of columns.
+
+#include <locus/core/bounds.hpp>
+#include <locus/device/cpu/gemm_pack.hpp>
+#include <locus/device/verbs.hpp>
+
+namespace locus::inline LOCUS_ABI {
+namespace cpu::detail {
+
+/// A part of the finished sums: element (i, j) of it belongs to c(row + i, col + j). It may be overwritten.
+template <class R>
+struct SumTile {
+  R* data;
+  std::int64_t stride;
+  std::int64_t row, col, rows, cols;
+};
+
+/// A product whose epilogue is known only as a function on tiles, so that all epilogues share the code below.
+template <class T>
+struct GemmCall {
+  MatrixRef<const T> a, b;
+  MatrixRef<T> c;
+  bool accumulates;  ///< the previous c is read
+  bool plain;        ///< c (+)= sum, nothing else
+  void (*finish)(const GemmCall&, const SumTile<compute_t<T>>&);
+  const void* epilogue;
+};
+
+/// Multiply-adds of a product.
+template <class T>
+[[nodiscard]] double work_of(const MatrixRef<T>& c, std::int64_t depth) {
+  return static_cast<double>(c.rows) * static_cast<double>(c.cols) * static_cast<double>(depth);
+}
+inline constexpr std::int64_t most_tiny_work = 32;      // of numbers or vectors, one after the other
+inline constexpr double thread_work = 5e5;              // multiply-adds that are worth a thread
+inline constexpr double shared_work = 2 * thread_work;  // and those that are worth sharing
+/// Of the depth, what is summed at once where nothing is packed: sums of more are less accurate.
+inline constexpr std::int64_t direct_depth = 1024;
+
+struct Range {
+  std::int64_t begin, end;
+  [[nodiscard]] constexpr std::int64_t size() const { return end - begin; }
+};
+
+[[nodiscard]] constexpr std::int64_t ceil_div(std::int64_t x, std::int64_t y) { return (x + y - 1) / y; }
+/// To a multiple of y, a power of two.
+[[nodiscard]] constexpr std::int64_t round_up(std::int64_t x, std::int64_t y) { return (x + y - 1) & -y; }
+
+/// Rows computed together: 1 or an even number of them. The first `done` were computed before and are dropped.
+struct RowPanel {
+  std::int64_t first, rows, done;
+};
+
+/// Cuts rows into panels as equal in height as can be.
+class RowPanels {
+ public:
+  RowPanels(Range rows, std::int64_t max_rows) : rows_(rows), low_((rows.size() + 1) / 2) {
+    if (rows.size() > max_rows) count_ = ceil_div(rows.size(), max_rows);
+    // An odd row is computed with the one before it, so there has to be one.
+    else if (rows.size() > 1 && rows.size() % 2 == 1) count_ = 2;
+    if (count_ == 1) return;
+    higher_ = low_ % count_;
+    low_ /= count_;
+  }
+  [[nodiscard]] std::int64_t count() const { return count_; }
+  /// How many of the same height there are from the first of these on.
+  [[nodiscard]] std::int64_t alike(std::int64_t index) const { return index < higher_ ? higher_ : count_ - index; }
+  /// The panel with this index, which begins at this row, the end of the one before it.
+  [[nodiscard]] RowPanel at(std::int64_t index, std::int64_t row) const {
+    if (rows_.size() == 1) return {row, 1, 0};
+    const std::int64_t height = 2 * (low_ + (index < higher_ ? 1 : 0)), overlap = row + height > rows_.end ? 1 : 0;
+    return {row - overlap, height, overlap};
+  }
+
+ private:
+  Range rows_;
+  std::int64_t count_ = 1, low_, higher_ = 0;  // the first `higher_` panels have one more pair of rows than `low_`
+};
+
+/// c (+)= the sums, where the columns of c are dense.
+template <class T>
+void store_columns(const GemmCall<T>& call, const SumTile<T>& tile) {
+  const MatrixRef<T>& c = call.c;
+  T* const to = c.data + tile.row + tile.col * c.col_stride;
+  if (!call.accumulates)
+    return copy_across<T>({tile.data, tile.rows, tile.cols, tile.stride, 1},
+                          {to, tile.rows, tile.cols, 1, c.col_stride});
+  for (std::int64_t j = 0; j < tile.cols; ++j)
+    for (std::int64_t i = 0; i < tile.rows; ++i) to[i + j * c.col_stride] += tile.data[i * tile.stride + j];
+}
+
+/// Tiles side by side that the same kernel computes.
+template <class R>
+struct Strip {
+  std::int64_t width;       ///< all of them
+  std::int64_t tile_width;  ///< the first of them
+  Tile<R> tile;
+
+  /// `next`: from the right operand of a tile to that of the next one.
+  [[gnu::noinline]] void multiply(const TileProduct<R>& product, const R* right, std::int64_t next, R* out,
+                                  std::int64_t cols) const {
+    for (; cols > 0; cols -= tile_width, right += next, out += tile_width)
+      tile(product, right, out, cols < tile_width ? cols : tile_width);
+  }
+};
+
+/// Those of a panel of so many rows that begin `left` columns from the right edge.
+template <class R>
+[[nodiscard]] Strip<R> strip_at(const KernelSet<R>& kernels, std::int64_t left, std::int64_t rows, bool in_place) {
+  const std::int64_t tile_cols = 2 * kernels.lanes, rest = left & (tile_cols - 1);
+  if (rows <= 2 && in_place)
+    if (const std::int64_t wide = 4 * tile_cols >> (rows - 1); left >= wide)
+      return {left & -wide, wide, kernels.wide_tile[rows / 2]};
+  if (left <= kernels.lanes) return {left, kernels.lanes, kernels.tile[0][rows / 2]};
+  const bool joins = rest > kernels.lanes && (kernels.masks || left < tile_cols);
+  return {joins ? left : left - rest, tile_cols, kernels.tile[1][rows / 2]};
+}
+
+/// Whether rows begin so many bytes apart, or a multiple of it, but for a cache line.
+template <class T>
+[[nodiscard]] bool are_apart(const MatrixRef<T>& rows, std::int64_t bytes) {
+  constexpr std::int64_t line = 64;
+  const std::int64_t apart = rows.row_stride * static_cast<std::int64_t>(sizeof(T));
+  return rows.col_stride == 1 && apart > line && (apart + line) % bytes <= 2 * line;
+}
+/// Rows of a that a tile may read where they lie. The first-level cache holds eight lines with the same address within
+/// 4 KiB: of more rows that are a multiple of that apart, each line is fetched anew for every element.
+template <class T>
+[[nodiscard]] int rows_in_place(const KernelSet<T>& kernels, const MatrixRef<const T>& a) {
+  return are_apart(a, 4096) ? smaller(8, kernels.max_rows) : kernels.max_rows;
+}
+
+}  // namespace cpu::detail
+}  // namespace locus::inline LOCUS_ABI
