@@ -15,6 +15,10 @@ struct RunningSums<Cpu> {
   /// out = the running sums of in along the second extent of (outer, cols, inner), both dense; from the end in reverse.
   template <class T>
   static void add(Cpu, const T* in, T* out, std::int64_t outer, std::int64_t cols, std::int64_t inner, bool reverse) {
+    ++detail::launches.rows;
+    detail::HostTrace trace;
+    if (detail::launches_are_observed()) [[unlikely]]
+      trace.begin(detail::describe_rows("running sums", outer * inner, cols, 2 * sizeof(T)));
     cpu::running_sums(in, out, outer, cols, inner, reverse);
   }
 };

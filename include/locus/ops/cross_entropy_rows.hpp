@@ -104,7 +104,7 @@ struct CrossEntropyRowBackward {
     if constexpr (weighted)
       if (rules.smoothing > R(0))
         weight_sum = team.reduce(
-            fold::SumOfSlow<T>{}, [=](R, std::int64_t c) LOCUS_INLINED { return r.weight(c); }, values);
+            fold::Sum<T>{}, [=](R, std::int64_t c) LOCUS_INLINED { return r.weight(c); }, values);
     const R share = hard + soft * weight_sum;
     team.store(
         out,

@@ -10,7 +10,7 @@ namespace locus::inline LOCUS_ABI {
 /// How elements are folded. Each has an Accumulator, identity(), lift(value), combine(a, b) and finish(a). One whose
 /// Accumulator is a struct may have of_run(run), which folds lifted elements by loops over numbers: run[k] is element
 /// k of run.size(), and run.fold(op, map) folds map(element k, k). A device may use it; it gives what combine gives,
-/// but for rounding.
+/// but for rounding. One that `adds_slow_terms` needs no sums side by side for additions not to wait.
 namespace fold {
 
 /// Integers are added in 64 bits, 16-bit floats in float.

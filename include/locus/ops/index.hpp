@@ -21,15 +21,15 @@ void pick_by_rows(const Tensor<T, D>& out, const Tensor<T, D>& x, const Tensor<s
   Backend<D>::for_each_row(
       out.device(), x.size(0) * rows_per_outer, inner == 1 ? picked : inner,
       PickRowElements<T>{rows.data, rows.outer_stride, rows.stride, inner == 1 ? 0 : rows.inner_stride, indices.data(),
-                         shares_indices ? 0 : 1, rows_per_outer, x.size(1), out.data()});
+                         shares_indices, rows_per_outer, x.size(1), out.data()});
 }
 
 /// dx = the elements of g added up where indices name them, `picked` along the axis, one after the other; on a host, in
 /// parallel by what lies around the axis. Sums are rounded to T once. One launch, and another where dx cannot hold the
 /// sums.
 template <class T, class D>
-void scatter(const Tensor<T, D>& dx, bool accumulate, const Tensor<T, D>& g, const Tensor<std::int64_t, D>& indices,
-             int axis, std::int64_t picked, bool shares_indices) {
+void scatter_add(const Tensor<T, D>& dx, bool accumulate, const Tensor<T, D>& g, const Tensor<std::int64_t, D>& indices,
+                 int axis, std::int64_t picked, bool shares_indices) {
   using R = compute_t<T>;
   const RowCount count(dx.shape(), axis);
   const auto add = [&](const Tensor<R, D>& sums, bool adds) {
@@ -92,7 +92,7 @@ struct IndexSelect {
     const std::int64_t picked = indices.elements();
     if constexpr (HostAccessible<D>) {
       if (count.inner < shortest_row || picked > most_compared) {
-        return detail::scatter(target.out, target.accumulate, dense, indices, along, picked, true);
+        return detail::scatter_add(target.out, target.accumulate, dense, indices, along, picked, true);
       }
     }
     if (picked < count.cols) {
@@ -146,7 +146,7 @@ struct Gather {
     const auto part = within(target.out, index.shape(), along);
     if (!target.accumulate && !(part.shape() == target.out.shape())) target.out.fill_(T(0));
     if constexpr (HostAccessible<D>) {
-      detail::scatter(part, target.accumulate, dense, index, along, index.size(along), false);
+      detail::scatter_add(part, target.accumulate, dense, index, along, index.size(along), false);
     } else {
       const Strides index_strides = row_major(part.shape());
       const auto plan = make_plan<3>(

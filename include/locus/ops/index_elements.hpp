@@ -146,7 +146,7 @@ struct PickRowElements {
   const T* x;
   std::int64_t outer_stride, stride, inner_stride;
   const std::int64_t* indices;
-  std::int64_t lists;  ///< 1 where each row has a list of indices of its own, 0 where all share one
+  bool shares_indices;  ///< one list for all rows
   std::int64_t rows_per_outer, extent;
   T* out;
   compute_t<T> invalid = picked_by_no_index<T>();
@@ -154,7 +154,7 @@ struct PickRowElements {
   template <class Team>
   LOCUS_FN void operator()(std::int64_t row, Team& team) const {
     const T* const from = x + row / rows_per_outer * outer_stride;
-    const std::int64_t* const index = indices + row * lists * team.cols();
+    const std::int64_t* const index = indices + (shares_indices ? 0 : row * team.cols());
     const std::int64_t step = inner_stride, along = stride, end = extent;
     const compute_t<T> otherwise = invalid;
     team.store(RowOutput<T>{out + row * team.cols()}, [=](std::int64_t c) LOCUS_INLINED {
