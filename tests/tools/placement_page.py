@@ -152,7 +152,11 @@ def fixed_lines(text):
 
 
 def message(line):
-    return re.sub(r"\bcpu_only_\w+", "cpu_only_generic", re.sub(r"^.*?\berror: ", "", line))
+    """What a line says, in whatever build, and however many parameters called auto stand in the headers: g++ counts them
+    through the whole program, the page in one message."""
+    said = re.sub(r"\bcpu_only_\w+", "cpu_only_generic", re.sub(r"^.*?\berror: ", "", line))
+    counted = list(dict.fromkeys(re.findall(r"\bauto:\d+", said)))
+    return re.sub(r"\bauto:\d+", lambda parameter: f"auto:{counted.index(parameter[0]) + 1}", said)
 
 
 def shown(folder, name, first_lines):

@@ -16,6 +16,7 @@ import check_tree
 import common
 import compile_budget
 import compile_fail
+import placement_page
 import readme
 import summary
 
@@ -177,6 +178,13 @@ class CompileFail(Scratch):
     def test_malformed_files(self):
         self.assertIn("no '// expect-error", self.judge("#ifdef LOCUS_MUST_FAIL\nx\n#endif\n"))
         self.assertIn("no LOCUS_MUST_FAIL", self.judge("// expect-error: x\n"))
+
+
+class PlacementPage(unittest.TestCase):
+    def test_a_message_is_the_same_in_every_build(self):
+        for build, first in (("generic", 52), ("v4", 7)):
+            said = f"/a/b.cpp:3:4: error: <lambda(auto:{first}, auto:{first + 1}, auto:{first})> of locus::cpu_only_{build}::f"
+            self.assertEqual(placement_page.message(said), "<lambda(auto:1, auto:2, auto:1)> of locus::cpu_only_generic::f")
 
 
 class CompileTogether(Scratch):
