@@ -60,6 +60,22 @@ struct DotProducts {
   bool accumulate;
 };
 
+/// Stores groups of `size` sums, or adds them to what is there; the last groups, and the last of each, may be missing.
+template <class T>
+LOCUS_OUT_OF_LINE void store_scattered_groups(const T* sums, std::int64_t size, T* out, std::int64_t groups,
+                                              std::int64_t group_stride, std::int64_t valid, std::int64_t stride,
+                                              bool adds) {
+  for (; groups > 0; --groups, sums += size, out += group_stride)
+    for (std::int64_t i = 0; i < valid; ++i) out[i * stride] = adds ? out[i * stride] + sums[i] : sums[i];
+}
+template <int size, class T>
+inline void store_groups(const T* sums, T* out, std::int64_t groups, std::int64_t group_stride, std::int64_t valid,
+                         std::int64_t stride, bool adds) {
+  if (valid != size || stride != 1 || adds)
+    return store_scattered_groups(sums, size, out, groups, group_stride, valid, stride, adds);
+  for (; groups > 0; --groups, sums += size, out += group_stride) __builtin_memcpy(out, sums, size * sizeof(T));
+}
+
 /// Vectors to lay side by side: element (lane, k) is data[lane * lane_stride + k * depth_stride].
 template <class T>
 struct PackSource {
