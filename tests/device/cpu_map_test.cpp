@@ -14,10 +14,11 @@ using namespace locus_test;
 
 namespace {
 
-/// Two results of three inputs of different types.
+/// Two results of three inputs of different types; sums of halves arrive in registers of floats.
 struct Mixed {
-  void operator()(float a, std::int32_t b, std::int64_t index, double& sum, std::uint8_t& low) const {
-    sum = static_cast<double>(a) + 2.0 * b + static_cast<double>(index);
+  template <class R>
+  void operator()(float a, std::int32_t b, std::int64_t index, R& sum, std::uint8_t& low) const {
+    sum = static_cast<R>(a) + static_cast<R>(2 * b) + static_cast<R>(index);
     low = static_cast<std::uint8_t>(b ^ static_cast<std::int32_t>(index & 127));
   }
 };
@@ -45,31 +46,35 @@ std::vector<T> counted(std::int64_t n, T first) {
   return values;
 }
 
-/// Elements of the outputs that differ from what the definition of map says, for one random plan.
+/// Outputs, of element types Sum and std::uint8_t, that differ from what the definition of map says, for one random
+/// plan.
+template <class A, class Sum>
 int mistakes_of_mixed(RandomLayouts& random, std::int64_t elements_wanted) {
   const Shape shape = random.shape(elements_wanted);
   const auto a = random.layout(shape, true), b = random.layout(shape, true), dense = Layout{row_major(shape)};
   const auto sum = random.layout(shape, false), low = random.layout(shape, false);
-  const auto a_values = counted(a.span, 0.5f);
+  std::vector<A> a_values;
+  for (std::int64_t i = 0; i < a.span; ++i) a_values.emplace_back(static_cast<float>(i % 999) + 0.5f);
   const auto b_values = counted<std::int32_t>(b.span, -7);
-  std::vector<double> sums(static_cast<std::size_t>(sum.span), -1), expected_sums = sums;
+  std::vector<Sum> sums(static_cast<std::size_t>(sum.span), Sum(-1.0f)), expected_sums = sums;
   std::vector<std::uint8_t> lows(static_cast<std::size_t>(low.span), 9), expected_lows = lows;
   const bool null_a = random.below(6) == 0, null_sum = random.below(6) == 0;
 
   for (std::int64_t i = 0; i < elements(shape); ++i) {
-    double s;
+    compute_t<Sum> s;
     std::uint8_t l;
-    Mixed{}(null_a ? 0 : a_values[static_cast<std::size_t>(offset_of(shape, a.strides, i))],
+    Mixed{}(null_a ? 0 : static_cast<float>(a_values[static_cast<std::size_t>(offset_of(shape, a.strides, i))]),
             b_values[static_cast<std::size_t>(offset_of(shape, b.strides, i))], i, s, l);
-    if (!null_sum) expected_sums[static_cast<std::size_t>(offset_of(shape, sum.strides, i))] = s;
+    if (!null_sum) expected_sums[static_cast<std::size_t>(offset_of(shape, sum.strides, i))] = Sum(s);
     expected_lows[static_cast<std::size_t>(offset_of(shape, low.strides, i))] = l;
   }
   const auto plan = make_plan<5>(shape, {a.strides, b.strides, dense.strides, sum.strides, low.strides});
   Backend<Cpu>::map({}, plan, Mixed{},
-                    Pack<const float*, const std::int32_t*, LinearIndex>(null_a ? nullptr : a_values.data(),
-                                                                         b_values.data(), LinearIndex{}),
-                    Pack<double*, std::uint8_t*>(null_sum ? nullptr : sums.data(), lows.data()));
-  return (sums != expected_sums) + (lows != expected_lows);
+                    Pack<const A*, const std::int32_t*, LinearIndex>(null_a ? nullptr : a_values.data(),
+                                                                     b_values.data(), LinearIndex{}),
+                    Pack<Sum*, std::uint8_t*>(null_sum ? nullptr : sums.data(), lows.data()));
+  const auto same = [](Sum found, Sum expected) { return convert<double>(found) == convert<double>(expected); };
+  return !std::equal(sums.begin(), sums.end(), expected_sums.begin(), same) + (lows != expected_lows);
 }
 
 /// Elements that a copy between two layouts leaves or makes different from what its definition says.
@@ -95,10 +100,15 @@ std::int64_t mistakes_of_copy(const Shape& shape, const Strides& from, const Str
 
 TEST_CASE("map gives what its definition says, for random shapes, layouts, types and null operands") {
   RandomLayouts random(20);
-  int mistakes = 0;
-  for (int round = 0; round < 3000; ++round) mistakes += mistakes_of_mixed(random, 1 + random.below(600));
-  for (int round = 0; round < 60; ++round) mistakes += mistakes_of_mixed(random, 40000);
-  CHECK(mistakes == 0);
+  const auto mistakes = [&](auto mistakes_of_one) {
+    int count = 0;
+    for (int round = 0; round < 3000; ++round) count += mistakes_of_one(random, 1 + random.below(600));
+    for (int round = 0; round < 60; ++round) count += mistakes_of_one(random, 40000);
+    return count;
+  };
+  CHECK(mistakes(mistakes_of_mixed<float, double>) == 0);
+  CHECK(mistakes(mistakes_of_mixed<half, half>) == 0);
+  CHECK(mistakes(mistakes_of_mixed<float, half>) == 0);
 }
 
 TEST_CASE("map writes in place, and its result does not depend on the number of threads") {
@@ -124,8 +134,12 @@ TEST_CASE("outputs that are written around the cache are the same, wherever they
   std::int64_t& bytes = cpu::bytes_worth_streaming();
   const std::int64_t usual = std::exchange(bytes, 0);
   RandomLayouts random(7);
-  for (const std::int64_t elements : {1, 30, 600, 5000})
-    for (int i = 0; i < 20; ++i) CHECK(mistakes_of_mixed(random, elements) == 0);
+  for (const std::int64_t wanted : {1, 30, 600, 5000}) {
+    for (int i = 0; i < 20; ++i) {
+      CHECK(mistakes_of_mixed<float, double>(random, wanted) == 0);
+      CHECK(mistakes_of_mixed<half, half>(random, wanted) == 0);
+    }
+  }
   const auto x = counted(3000, 0.25f);
   for (const std::int64_t first : {0, 1, 3, 15})
     for (const std::int64_t n : {1, 2, 5, 16, 511, 513, 1100}) {

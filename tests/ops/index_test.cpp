@@ -3,6 +3,7 @@
 #include <locus/autograd/gradcheck.hpp>
 #include <locus/ops/index.hpp>
 #include <locus/ops/reduce.hpp>
+#include <locus/tensor/factory.hpp>
 
 #include <golden/golden.hpp>
 #include <support/device_list.hpp>
@@ -98,6 +99,24 @@ LOCUS_DEVICE_TEST("one launch forward; one backward, and one to clear a gradient
   LaunchLog many;
   all.backward(k);
   CHECK(many.launches() == 1);
+}
+
+LOCUS_DEVICE_TEST("gradients of 16-bit lookups are added up as floats", D) {
+  const auto check = [](auto one) {  // one and one and so on stops at 2048 as half, at 256 as bfloat16
+    using T = decltype(one);
+    const std::int64_t picked = 3000;
+    const std::vector<double> second(static_cast<std::size_t>(picked), 1.);
+    const auto rows = variable(sample<T, D>({3, 20}, 1)), elements = variable(sample<T, D>({1, 3}, 1));
+    sum(rows).backward();
+    index_select(rows, 0, indices<D>({picked}, second)).backward(full<T, D>({picked, 20}, one));
+    auto expected = locus_test::reference(rows.value());
+    for (std::size_t i = 0; i < 60; ++i) expected.values[i] = i / 20 == 1 ? 3001. : 1.;
+    CHECK_CLOSE(rows.grad(), expected);
+    gather(elements, 1, indices<D>({1, picked}, second)).backward(full<T, D>({1, picked}, one));
+    CHECK_CLOSE(elements.grad(), {0, 3000, 0});
+  };
+  check(half(1.f));
+  check(bfloat16(1.f));
 }
 
 LOCUS_DEVICE_TEST("lookups of many indices and of views, and their gradients, along every axis", D) {

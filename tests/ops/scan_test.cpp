@@ -55,7 +55,8 @@ LOCUS_DEVICE_TEST("gradients agree with finite differences", D) {
 }
 
 LOCUS_DEVICE_TEST("running sums of large tensors, along every axis, from both ends", D) {
-  for (const Shape& shape : {Shape{3, 70, 300}, Shape{2, 2000, 130}, Shape{41, 1025, 1}, Shape{1, 20000, 2}}) {
+  for (const Shape& shape : {Shape{3, 70, 300}, Shape{2, 2000, 130}, Shape{41, 1025, 1}, Shape{1, 20000, 2},
+                             Shape{50, 70, 7}, Shape{3, 0, 5}}) {
     CAPTURE(shape);
     const auto x = sample<std::int32_t, D>(shape, 5, -9, 9);
     const auto p = sample<float, D>(shape, 6);

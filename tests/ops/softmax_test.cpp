@@ -88,6 +88,7 @@ LOCUS_DEVICE_TEST("many rows that lie across memory give what they give along it
   check_across<double, D>();
   check_across<float, D>();
   check_across<half, D>();
+  check_across<bfloat16, D>();
   for (int axis : {0, 1}) {
     const auto x = sample<double, D>({3, 4, 17}, 4);
     const GradcheckResult found[] = {gradcheck([=](const auto& v) { return softmax(v, axis) + v; }, x),
@@ -103,6 +104,12 @@ LOCUS_DEVICE_TEST("many rows that lie across memory give what they give along it
     if (i < 10) CHECK(std::isnan(parts.values[i]));
     else CHECK(parts.values[i] == (i < 15 ? 0 : 1));
   }
+  const auto none = variable(Tensor<float, D>({0, 20}));
+  const auto of_none = softmax(none, 0);
+  of_none.backward(Tensor<float, D>({0, 20}));
+  CHECK(none.grad().shape() == Shape{0, 20});
+  const auto empty_sums = locus_test::reference(logsumexp(none.value(), 0));
+  CHECK(std::all_of(empty_sums.values.begin(), empty_sums.values.end(), [](double sum) { return sum == -infinity; }));
 }
 
 LOCUS_DEVICE_TEST("gradients of a second use are added", D) {

@@ -25,7 +25,7 @@ LOCUS_FN void floats_to_halves_loop(half* out, const float* in, std::int64_t n) 
 LOCUS_LOOPS_END
 
 #if defined(__x86_64__)
-/// F16C: every processor that has AVX2 has it.
+/// F16C, which Isa::avx2 includes.
 #define LOCUS_F16C __attribute__((target("f16c,avx2,fma")))
 typedef short EightHalves __attribute__((vector_size(16)));
 typedef float EightFloats __attribute__((vector_size(32)));

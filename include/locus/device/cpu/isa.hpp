@@ -53,12 +53,24 @@ inline constexpr Isa lowest_isa = Isa::avx2;
 inline constexpr Isa lowest_isa = Isa::generic;
 #endif
 
+#if defined(__x86_64__)
+namespace detail {
+/// Whether the processor converts halves: CPUID's leaf 1, bit 29 of ecx. (clang 14's __builtin_cpu_supports has no word
+/// for it.)
+[[nodiscard]] inline bool has_f16c() {
+  unsigned leaf = 1, ecx = 0;
+  __asm__("cpuid" : "+a"(leaf), "+c"(ecx) : : "rbx", "rdx");
+  return (ecx >> 29 & 1) != 0;
+}
+}  // namespace detail
+#endif
+
 /// Whether this program can use it on this processor.
 [[nodiscard]] inline bool has_isa(Isa isa) {
   if (isa <= lowest_isa) return isa == lowest_isa;
 #if defined(__x86_64__)
   __builtin_cpu_init();
-  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && detail::has_f16c();
   if (isa == Isa::avx2 || !avx2) return avx2;
   const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
                       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
