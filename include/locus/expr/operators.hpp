@@ -131,8 +131,8 @@ template <class L, class R>
 #define LOCUS_REFUSED_MISTAKE detail::ExtremeMistake<L, R>
 #include <locus/device/refuse.inc>
 
-/// x^y for floating element types: an exponential and a logarithm of every element, whatever the exponent. x^2, x^-1 and
-/// x^(1/2) are square(x), 1 / x and sqrt(x), which cost a tenth of it.
+/// x^y for floating element types: an exponential and a logarithm of every element, whatever the exponent. x^2, x^-1
+/// and x^(1/2) are square(x), 1 / x and sqrt(x), which cost a tenth of it.
 template <class L, class R>
   requires(Combinable<L, R> && detail::FloatingOrNumber<L> && detail::FloatingOrNumber<R>)
 [[nodiscard]] auto pow(L&& base, R&& exponent) {
