@@ -25,8 +25,8 @@ class Reduction {
     width_ = columns_ < widest ? columns_ : widest;
     tiles_per_row_ = (columns_ + width_ - 1) / width_;
     rows_are_outputs_ = !by_columns_ && width_ > 1;
-    spread_ = by_columns_ ? rows_that_join() : blocks_that_join();
-    block_ = by_columns_ ? (reduce_block + width_ - 1) / width_ : spread_ * reduce_block;
+    spread_ = by_columns_ ? rows_that_join() : runs_that_join();
+    block_ = by_columns_ ? (reduce_block + width_ - 1) / width_ : spread_ > 1 ? spread_ * run_length : reduce_block;
     if (by_columns_ && block_ < least_rows) block_ = least_rows;
   }
 
@@ -58,9 +58,9 @@ class Reduction {
       }
     });
     split(groups, [&](std::int64_t group) {
-      for (std::int64_t c = 1; c < chunks; ++c) {
-        loops_.add(self_, outputs_of(group), part(group * chunks), part(group * chunks + c));
-      }
+      for (std::int64_t left = chunks; left > 1; left = (left + 1) / 2)  // pairwise
+        for (std::int64_t c = (left + 1) / 2; c < left; ++c)
+          loops_.add(self_, outputs_of(group), part(group * chunks + c - (left + 1) / 2), part(group * chunks + c));
       write(Odometer(kept_, row_of(group)), group, part(group * chunks));
     });
   }
@@ -69,9 +69,11 @@ class Reduction {
   static constexpr std::int64_t most_partials = 128;  ///< per output
   static constexpr std::int64_t shortest_run = 16, shortest_gathered = 48;
   static constexpr std::int64_t widest_tile = 2048;
-  static constexpr std::int64_t least_rows = 64;       ///< of a block of columns
-  static constexpr std::int64_t joined_row = 512;      ///< elements of short rows that are folded as one
-  static constexpr std::int64_t joined_blocks = 4;     ///< of a long run, folded by one call
+  static constexpr std::int64_t least_rows = 64;   ///< of a block of columns
+  static constexpr std::int64_t joined_row = 512;  ///< elements of short rows that are folded as one
+  static constexpr std::int64_t run_length =
+      4096;  ///< of a long run, folded in vector registers before that is added to others
+  static constexpr std::int64_t joined_runs = 8;       ///< of a long run, folded by one call
   static constexpr std::int64_t short_tile = 128;      ///< so many short runs stay in the first-level cache
   static constexpr std::int64_t most_row_tasks = 256;  ///< into which outputs that are folded by runs are grouped
   static constexpr std::size_t totals_bytes = std::size_t{16} << 10;
@@ -135,9 +137,9 @@ class Reduction {
     return between_1_and(joined_row / columns_, reduced_.inner_extent());
   }
 
-  /// How many blocks of a long run are folded by one call.
-  [[nodiscard]] std::int64_t blocks_that_join() const {
-    return is_direct_ && width_ == 1 ? between_1_and(joined_blocks, reduced_.elements / reduce_block) : 1;
+  /// How many parts of a long run are folded by one call.
+  [[nodiscard]] std::int64_t runs_that_join() const {
+    return is_direct_ && width_ == 1 ? between_1_and(joined_runs, reduced_.elements / run_length) : 1;
   }
 
   [[nodiscard]] static std::int64_t between_1_and(std::int64_t most, std::int64_t wanted) {
@@ -214,7 +216,9 @@ class Reduction {
     join(outputs, spread, totals);
   }
 
-  [[nodiscard]] std::int64_t longest_run() const { return is_direct_ ? reduce_block : tile_size; }
+  [[nodiscard]] std::int64_t longest_run() const {
+    return !is_direct_ ? tile_size : rows_are_outputs_ ? reduce_block : run_length;
+  }
 
   /// From a row to the next, which is of the next output or has the next summands.
   [[nodiscard]] std::int64_t step_of(int i, std::int64_t summands) const {
