@@ -16,33 +16,37 @@ namespace detail {
 template <class T, class D>
 void pick_by_rows(const Tensor<T, D>& out, const Tensor<T, D>& x, const Tensor<std::int64_t, D>& indices,
                   std::int64_t picked, bool shares_indices) {
-  const std::int64_t inner = x.size(2), rows_per_outer = inner == 1 ? 1 : picked;
+  const std::int64_t inner = x.size(2), cols = inner == 1 ? picked : inner, rows_per_outer = inner == 1 ? 1 : picked;
   const auto rows = rows_of(x);
-  Backend<D>::for_each_row(
-      out.device(), x.size(0) * rows_per_outer, inner == 1 ? picked : inner,
-      PickRowElements<T>{rows.data, rows.outer_stride, rows.stride, inner == 1 ? 0 : rows.inner_stride, indices.data(),
-                         shares_indices, rows_per_outer, x.size(1), out.data()});
+  const PickRowElements<T> pick{rows.data,      rows.outer_stride, rows.stride, inner == 1 ? 0 : rows.inner_stride,
+                                indices.data(), shares_indices,    cols,        rows_per_outer,
+                                x.size(1),      out.data()};
+  Backend<D>::for_each_row(out.device(), x.size(0) * rows_per_outer * pick.pieces_per_row(), smaller(cols, pick.piece),
+                           pick);
 }
 
 /// dx = the elements of g added up where indices name them, `picked` along the axis, one after the other; on a host, in
-/// parallel by what lies around the axis. Sums are rounded to T once. One launch, and another where dx cannot hold the
-/// sums.
+/// parallel by what lies around the axis. Sums are rounded to T once. One launch; one more to clear dx unless
+/// accumulated, or, where dx cannot hold the sums, to clear these and to round them.
 template <class T, class D>
 void scatter_add(const Tensor<T, D>& dx, bool accumulate, const Tensor<T, D>& g, const Tensor<std::int64_t, D>& indices,
                  int axis, std::int64_t picked, bool shares_indices) {
   using R = compute_t<T>;
   const RowCount count(dx.shape(), axis);
-  const auto add = [&](const Tensor<R, D>& sums, bool adds) {
+  const auto add = [&](const Tensor<R, D>& sums) {
     constexpr std::int64_t cols = 1;  // a team would keep room for more, and is not asked for any
-    Backend<D>::for_each_row(
-        g.device(), shares_indices ? count.outer : count.rows, cols,
-        ScatterRow<T>{g.data(), indices.data(), picked, count.cols, count.inner, shares_indices, adds, sums.data()});
+    const ScatterRow<T> scatter{g.data(), indices.data(), picked, count.cols, count.inner, shares_indices, sums.data()};
+    Backend<D>::for_each_row(g.device(), count.outer * scatter.rows_per_outer(), cols, scatter);
   };
   if constexpr (std::is_same_v<T, R>) {
-    if (dx.is_contiguous()) return add(dx, accumulate);
+    if (dx.is_contiguous()) {
+      if (!accumulate) dx.fill_(T(0));
+      return add(dx);
+    }
   }
   const Tensor<R, D> sums(dx.shape(), dx.device());
-  add(sums, false);
+  sums.fill_(R(0));
+  add(sums);
   if (accumulate) map_into(dx, functor::Add{}, dx, sums);
   else map_into(dx, functor::Identity{}, sums);
 }
@@ -144,9 +148,10 @@ struct Gather {
     const auto target = dx.open();
     const int along = normalize_axis(axis, index.rank(), name);
     const auto part = within(target.out, index.shape(), along);
-    if (!target.accumulate && !(part.shape() == target.out.shape())) target.out.fill_(T(0));
+    const bool covers_all = part.shape() == target.out.shape();
+    if (!target.accumulate && !covers_all) target.out.fill_(T(0));
     if constexpr (HostAccessible<D>) {
-      detail::scatter_add(part, target.accumulate, dense, index, along, index.size(along), false);
+      detail::scatter_add(part, target.accumulate || !covers_all, dense, index, along, index.size(along), false);
     } else {
       const Strides index_strides = row_major(part.shape());
       const auto plan = make_plan<3>(
@@ -191,10 +196,10 @@ struct IndexedMistake : FirstMistake<PlaceMistake<X, I, error::tensor_is_on, err
 /// The slices of x along an axis that a list of indices names, repetitions included.
 /// shape:    (..., n, ...), (m,) -> (..., m, ...)
 /// gradient: slices of g added up where they came from, in a fixed order
-/// cost:     one launch; backward one pass over g: on hosts mostly one launch, and one more for sums of 16-bit numbers.
-/// On
-///           Cuda, and for few indices of long slices, after min(n * m, m * m / 2) comparisons of indices: one launch,
-///           and one to clear a gradient of more slices than indices
+/// cost:     one launch; backward one pass over g, one launch, and one to clear the gradient, unless it is added to; 16
+///           bits are summed in floats, which are rounded by one more. On Cuda, and for few indices of long slices,
+///           after min(n * m, m * m / 2) comparisons of indices, and cleared only where there are more slices than
+///           indices
 /// throws ShapeError unless the indices are a list; IndexError, see the top of the file
 template <class X, class I>
   requires detail::IndexedOperands<X, I>
@@ -208,8 +213,9 @@ template <class X, class I>
 /// out[i][j][k] = x[index[i][j][k]][j][k] for axis 0, and likewise for others: torch.gather.
 /// shape: that of the index, which has the dimensions of x, no larger except along the axis
 /// gradient: g added up where it came from, in a fixed order
-/// cost:  one launch; backward one, which on Cuda compares every element of x with all indices along the axis (and one
-///        to clear what a smaller index does not cover)
+/// cost:  one launch; backward on hosts as index_select; on Cuda one, which compares every element of x with all
+/// indices
+///        along the axis, and one to clear what a smaller index does not cover
 /// throws ShapeError; IndexError, see the top of the file
 template <class X, class I>
   requires detail::IndexedOperands<X, I>

@@ -1,6 +1,7 @@
 #pragma once
 // The launches of lookups by index: what is picked, and gradients collected where they came from.
 
+#include <locus/core/bounds.hpp>
 #include <locus/ops/rows.hpp>
 
 #include <limits>
@@ -138,29 +139,35 @@ struct GatherElement {
   }
 };
 
-/// The same by rows of the indices' last extent: no position is divided for every element.
+/// The same by rows of indices, of which each piece is a row of work: no position is divided for every element.
 template <class T>
 struct PickRowElements {
   static constexpr int fragments = 0;
   static constexpr std::int64_t bytes_per_element = 2 * sizeof(T) + sizeof(std::int64_t);
+  static constexpr std::int64_t piece = 4096;
   const T* x;
   std::int64_t outer_stride, stride, inner_stride;
   const std::int64_t* indices;
-  bool shares_indices;  ///< one list for all rows
-  std::int64_t rows_per_outer, extent;
+  bool shares_indices;  ///< one row for all
+  std::int64_t cols, rows_per_outer, extent;
   T* out;
-  compute_t<T> invalid = picked_by_no_index<T>();
+  T invalid = from_register<T>(picked_by_no_index<T>());
 
+  [[nodiscard]] LOCUS_FN std::int64_t pieces_per_row() const { return (cols + piece - 1) / piece; }
   template <class Team>
-  LOCUS_FN void operator()(std::int64_t row, Team& team) const {
+  LOCUS_FN void operator()(std::int64_t at, Team&) const {
+    const std::int64_t row = cols <= piece ? at : at / pieces_per_row(), first = (at - row * pieces_per_row()) * piece;
+    const std::int64_t last = smaller(first + piece, cols);
     const T* const from = x + row / rows_per_outer * outer_stride;
-    const std::int64_t* const index = indices + (shares_indices ? 0 : row * team.cols());
+    const std::int64_t* const index = indices + (shares_indices ? 0 : row * cols);
+    T* const to = out + row * cols;
     const std::int64_t step = inner_stride, along = stride, end = extent;
-    const compute_t<T> otherwise = invalid;
-    team.store(RowOutput<T>{out + row * team.cols()}, [=](std::int64_t c) LOCUS_INLINED {
+    const T otherwise = invalid;
+    LOCUS_IVDEP
+    for (std::int64_t c = first; c < last; ++c) {
       const std::int64_t i = index[c];
-      return i >= 0 && i < end ? load_as_register(from[c * step + i * along]) : otherwise;
-    });
+      to[c] = i >= 0 && i < end ? from[c * step + i * along] : otherwise;
+    }
   }
 };
 
@@ -181,31 +188,41 @@ struct CollectElement {
   }
 };
 
-/// dx(outer, v, inner) = previous + the g(outer, j, inner) whose index is v, one j after the other. One row of work for
-/// every row along the axis, or, where all have the same list of indices, for every `outer`.
+/// dx(outer, index(outer, j, inner), inner) += g(outer, j, inner), one j after the other: by rows of work that share no
+/// element of dx, for every `outer` and, where each inner has indices of its own, for every few of those.
 template <class T>
 struct ScatterRow {
   static constexpr int fragments = 0;
+  static constexpr std::int64_t side_by_side = 16;  ///< of inner, whose elements share lines of the cache
   const T* g;
   const std::int64_t* indices;
   std::int64_t count, extent, inner;
-  bool shares_indices, accumulate;
+  bool shares_indices;
   compute_t<T>* dx;
 
+  [[nodiscard]] LOCUS_FN std::int64_t rows_per_outer() const {
+    return shares_indices ? 1 : (inner + side_by_side - 1) / side_by_side;
+  }
   template <class Team>
   LOCUS_FN void operator()(std::int64_t row, Team&) const {
-    const std::int64_t width = shares_indices ? inner : 1, outer = shares_indices ? row : row / inner;
-    const std::int64_t first = shares_indices ? 0 : row - outer * inner, next = shares_indices ? 1 : inner;
+    const std::int64_t outer = row / rows_per_outer(), first = row % rows_per_outer() * side_by_side;
+    const std::int64_t width = shares_indices ? inner : smaller(inner - first, side_by_side);
     const T* from = g + outer * count * inner + first;
     const std::int64_t* index = shares_indices ? indices : indices + outer * count * inner + first;
     compute_t<T>* const to = dx + outer * extent * inner + first;
-    for (std::int64_t v = 0; v < extent && !accumulate; ++v)
-      for (std::int64_t c = 0; c < width; ++c) to[v * inner + c] = 0;
-    for (std::int64_t j = 0; j < count; ++j, from += inner, index += next) {
-      if (*index < 0 || *index >= extent) continue;
-      compute_t<T>* const target = to + *index * inner;
-      for (std::int64_t c = 0; c < width; ++c) target[c] = functor::Add{}(target[c], load_as_register(from[c]));
+    for (std::int64_t j = 0; j < count; ++j, from += inner, index += shares_indices ? 1 : inner) {
+      if (shares_indices) {
+        if (*index >= 0 && *index < extent) add(to + *index * inner, from, width);
+      } else {
+        for (std::int64_t c = 0; c < width; ++c)
+          if (index[c] >= 0 && index[c] < extent) add(to + index[c] * inner + c, from + c, 1);
+      }
     }
+  }
+
+ private:
+  LOCUS_FN static void add(compute_t<T>* to, const T* from, std::int64_t n) {
+    for (std::int64_t c = 0; c < n; ++c) to[c] = functor::Add{}(to[c], load_as_register(from[c]));
   }
 };
 
