@@ -1,5 +1,6 @@
 #pragma once
-// Counter-based random numbers: number i of a seed is a function of (seed, i), the same on every device, in any order.
+// Counter-based random numbers: number i of a seed is a function of (seed, i), the same on every device, in any order
+// (normal numbers up to rounding, which instruction sets do differently).
 
 #include <locus/core/check.hpp>
 #include <locus/core/math.hpp>

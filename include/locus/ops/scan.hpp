@@ -72,10 +72,10 @@ struct CumulativeSum {
 
 /// Running sums along an axis: y[i] = x[0] + ... + x[i]. Integers and bool give int64.
 /// shape: that of x     gradient: running sums of g from the end
-/// cost:  on hosts one pass, where floating-point numbers are added in double and errors do not grow with the extent;
-/// on
-///        Cuda ceil(log8(extent)) launches, each of which reads its input up to eight times (from cache) and writes
-///        once, where elements are added pairwise in a tree and errors grow with the logarithm. Backward the same
+/// cost:  on hosts one pass, where floating-point numbers are added in double, so that errors do not grow with the
+///        extent; on Cuda ceil(log8(extent)) launches, each of which reads its input up to eight times (from cache) and
+///        writes once, where elements are added pairwise in a tree and errors grow with the logarithm. Backward the
+///        same
 template <detail::Operand X>
 [[nodiscard]] auto cumsum(const X& x, int axis) {
   return apply(operation::CumulativeSum{axis}, x);

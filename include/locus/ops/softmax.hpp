@@ -108,11 +108,11 @@ struct LogSumExpRow {
 };
 
 /// Whether rows along an axis are computed side by side: on hosts those that lie across memory, by launches that fold
-/// and map whole vectors.
-template <class D>
+/// and map whole vectors. Short rows are worth it sooner.
+template <class T, class D>
 [[nodiscard]] bool computes_side_by_side(const RowCount& count) {
-  constexpr std::int64_t vector = 16;
-  return HostAccessible<D> && count.inner >= vector;
+  constexpr std::int64_t vector = 16, long_row = 16, vectors = sizeof(T) == 2 ? 32 : 24;
+  return HostAccessible<D> && count.inner >= (count.cols < long_row ? vector : vectors);
 }
 
 /// The logarithm of a sum, or its inverse.
@@ -174,7 +174,7 @@ struct Softmax {
     const detail::RowCount count(x.shape(), along);
     Tensor<T, D> y(x.shape(), x.device());
     if constexpr (HostAccessible<D>) {
-      if (detail::computes_side_by_side<D>(count)) {
+      if (detail::computes_side_by_side<T, D>(count)) {
         using R = compute_t<T>;
         const detail::FoldedAxes axes(name, x.shape(), along);
         const Tensor<R, D> largest(axes.kept, x.device()), of_sum(axes.kept, x.device());
@@ -195,7 +195,7 @@ struct Softmax {
     const int along = normalize_axis(axis, g.rank(), name);
     const detail::RowCount count(g.shape(), along);
     if constexpr (HostAccessible<D>) {
-      if (detail::computes_side_by_side<D>(count)) return backward_side_by_side(get<0>(saved), g, along, dx);
+      if (detail::computes_side_by_side<T, D>(count)) return backward_side_by_side(get<0>(saved), g, along, dx);
     }
     const auto y = detail::around_axis(get<0>(saved), along), dy = detail::around_axis(g, along);
     const auto target = dx.open();
@@ -231,7 +231,7 @@ struct LogSumExp {
     const detail::FoldedAxes axes(name, x.shape(), along);
     Tensor<T, D> y(axes.result(keepdim), x.device());
     if constexpr (HostAccessible<D>) {
-      if (detail::computes_side_by_side<D>(count)) {
+      if (detail::computes_side_by_side<T, D>(count)) {
         using R = compute_t<T>;
         const Tensor<R, D> base(axes.kept, x.device()), log_sum(axes.kept, x.device());
         detail::reduce_into(base, false, x.shape(), axes, Symbol<0>{}, detail::FiniteLargest<T>{}, x);
@@ -266,9 +266,8 @@ struct LogSumExp {
 
 /// e^x / sum(e^x) along an axis, stable for large inputs.
 /// shape: that of x     gradient: y * (g - sum(g * y))
-/// cost:  one launch, which reads x once and writes y once; backward one. On hosts, along an axis with 16 or more
-/// elements behind
-///        it: three, and two backward     throws IndexError for a bad axis
+/// cost:  one launch, which reads x once and writes y once; backward one. On hosts, along an axis with many elements
+///        behind it (16 to 32): three, and two backward     throws IndexError for a bad axis
 ///
 ///     auto p = softmax(logits, 1);   // every row sums to 1
 template <detail::FloatingOperand X>
@@ -284,7 +283,7 @@ template <detail::FloatingOperand X>
 
 /// log(sum(e^x)) along an axis, stable for large inputs; -infinity over no elements.
 /// shape: the axis disappears, or stays with extent 1 if keepdim     gradient: g * softmax(x)
-/// cost:  one launch, on hosts along an axis with 16 or more elements behind it three; backward one
+/// cost:  one launch, on hosts along an axis with many elements behind it (16 to 32) three; backward one
 template <detail::FloatingOperand X>
 [[nodiscard]] auto logsumexp(const X& x, int axis, bool keepdim = false) {
   return apply(operation::LogSumExp{axis, keepdim}, x);

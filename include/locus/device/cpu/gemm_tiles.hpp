@@ -124,8 +124,9 @@ template <class T>
   const std::int64_t apart = rows.row_stride * static_cast<std::int64_t>(sizeof(T));
   return rows.col_stride == 1 && apart > line && (apart + line) % bytes <= 2 * line;
 }
-/// Rows of a that a tile may read where they lie. The first-level cache holds eight lines with the same address within
-/// 4 KiB: of more rows that are a multiple of that apart, each line is fetched anew for every element.
+/// Rows of a that a tile may read where they lie. A first-level cache of 32 KiB holds eight lines with the same address
+/// within 4 KiB (one of 48 KiB twelve): of more rows that are a multiple of that apart, each line is fetched anew for
+/// every element.
 template <class T>
 [[nodiscard]] int rows_in_place(const KernelSet<T>& kernels, const MatrixRef<const T>& a) {
   return are_apart(a, 4096) ? smaller(8, kernels.max_rows) : kernels.max_rows;

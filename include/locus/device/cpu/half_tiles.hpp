@@ -26,7 +26,7 @@ LOCUS_LOOPS_END
 
 #if defined(__x86_64__)
 /// F16C, which Isa::avx2 includes.
-#define LOCUS_F16C __attribute__((target("f16c,avx2,fma")))
+#define LOCUS_F16C __attribute__((target("f16c,avx2")))
 typedef short EightHalves __attribute__((vector_size(16)));
 typedef float EightFloats __attribute__((vector_size(32)));
 
@@ -98,7 +98,7 @@ using MapRun = void (*)(const void* f, std::int64_t n, std::int64_t first, const
 
 /// One operand of a map that has halves.
 struct MaybeHalves {
-  int size;  ///< bytes per element
+  int size;  ///< bytes per element; 0 for indices, which are not read
   bool is_half;
 };
 
@@ -108,7 +108,7 @@ LOCUS_OUT_OF_LINE inline void run_widened(MapRun run, const MaybeHalves* operand
                                           void* const* out) {
   constexpr std::int64_t floats_per_tile = 256;
   using Tile = float[floats_per_tile];
-  // On the stack, which may be small: no more than they need.
+  // On the stack, which may be small: a tile for each operand there is.
   auto* const tiles =
       static_cast<Tile*>(__builtin_alloca_with_align(static_cast<std::size_t>(inputs + outputs) * sizeof(Tile), 512));
   for (std::int64_t at = 0; at < n; at += floats_per_tile) {

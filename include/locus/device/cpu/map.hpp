@@ -65,8 +65,9 @@ struct WidenedLoop<F, Pack<I...>, Pack<O*...>> {
   static void run(const void* f, std::int64_t n, std::int64_t first, const void* const* in, void* const* out) {
     constexpr std::int64_t shortest_run = 64;
     if (n < shortest_run) return MapLoop<F, Pack<I...>, Pack<O*...>>::run(f, n, first, in, out);
-    static constexpr MaybeHalves operands[] = {{sizeof(operand_t<I>), Widened<I>::is_half}...,
-                                               {sizeof(O), Widened<O*>::is_half}...};
+    static constexpr MaybeHalves operands[] = {
+        {std::is_same_v<I, LinearIndex> ? 0 : sizeof(operand_t<I>), Widened<I>::is_half}...,
+        {sizeof(O), Widened<O*>::is_half}...};
     using Floats = MapLoop<F, Pack<typename Widened<I>::type...>, Pack<typename Widened<O*>::type...>>;
     run_widened(&Floats::run, operands, sizeof...(I), sizeof...(O), f, n, first, in, out);
   }

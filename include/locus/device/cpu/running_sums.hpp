@@ -1,5 +1,6 @@
 #pragma once
-// Running sums on the host: one pass, a few rows at a time, none of which waits for its own last addition.
+// Running sums on the host: one pass, four rows at a time where there are as many, so that additions need not wait for
+// each other.
 
 #include <locus/core/bounds.hpp>
 #include <locus/core/dtype.hpp>
@@ -15,7 +16,7 @@ namespace detail {
 /// The sums of rows so far. Integers wrap around. Floating-point numbers are added in double: a block of them, and
 /// blocks with what rounding takes from their sum, so that errors do not grow with the length of a row.
 template <class T, int most>
-struct RunningSums {
+struct SumsOfRows {
   using R = compute_t<T>;
   static constexpr bool rounds = std::is_floating_point_v<R>;
   using Sum = std::conditional_t<rounds, double, math::wrapping_t<R>>;
@@ -47,7 +48,7 @@ LOCUS_FN void add_running(const T* in, T* out, std::int64_t cols, std::int64_t s
                           std::int64_t apart_if_few) {
   constexpr bool many = most > 4;
   const std::int64_t rows = many ? rows_at_hand : most, apart = many ? 1 : apart_if_few;
-  using Sums = RunningSums<T, most>;
+  using Sums = SumsOfRows<T, most>;
   Sums sums;
   for (std::int64_t col = 0; col < cols; col += Sums::block) {
     const std::int64_t end = locus::detail::smaller(col + Sums::block, cols);

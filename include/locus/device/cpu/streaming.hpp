@@ -15,14 +15,14 @@ namespace locus::inline LOCUS_ABI::cpu {
 namespace detail {
 /// Bytes of the last cache as the C library counts them, 0 where it does not know: on AMD's processors some count all
 /// caches of the package.
-[[nodiscard]] inline std::int64_t last_caches_bytes() {
+[[nodiscard]] inline std::int64_t package_cache_bytes() {
 #if defined(_SC_LEVEL3_CACHE_SIZE)
   if (const long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE); bytes > 0) return bytes;
 #endif
   return 0;
 }
 /// Those of a core's last cache, which the kernel knows better.
-[[nodiscard]] LOCUS_COLD inline std::int64_t last_cache_bytes() {
+[[nodiscard]] LOCUS_COLD inline std::int64_t core_cache_bytes() {
 #if defined(__linux__)
   if (std::FILE* const file = std::fopen("/sys/devices/system/cpu/cpu0/cache/index3/size", "r")) {
     char text[32];  // as "32768K"
@@ -32,7 +32,7 @@ namespace detail {
       return std::int64_t{kilobytes} << 10;
   }
 #endif
-  return last_caches_bytes();
+  return package_cache_bytes();
 }
 inline constexpr std::int64_t usual_cache_bytes = 32 << 20;
 }  // namespace detail
@@ -41,7 +41,7 @@ inline constexpr std::int64_t usual_cache_bytes = 32 << 20;
 /// read to be overwritten. The kernel's smaller figure made some maps faster and others slower. (A test may set it.)
 [[nodiscard]] LOCUS_OUT_OF_LINE inline std::int64_t& bytes_worth_streaming() {
   static std::int64_t bytes = [] {
-    const std::int64_t caches = detail::last_caches_bytes();
+    const std::int64_t caches = detail::package_cache_bytes();
     return caches > 0 ? caches : detail::usual_cache_bytes;
   }();
   return bytes;
@@ -50,7 +50,7 @@ inline constexpr std::int64_t usual_cache_bytes = 32 << 20;
 /// Rows whose launch moves as many bytes are written around the cache. (A test may set it.)
 [[nodiscard]] LOCUS_OUT_OF_LINE inline std::int64_t& bytes_worth_streaming_rows() {
   static std::int64_t bytes = [] {
-    const std::int64_t cache = detail::last_cache_bytes();
+    const std::int64_t cache = detail::core_cache_bytes();
     return (cache > 0 ? cache : detail::usual_cache_bytes) / 4 * 3;
   }();
   return bytes;
