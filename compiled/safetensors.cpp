@@ -1,0 +1,15 @@
+// Reading and writing safetensors files, for programs that define LOCUS_COMPILED_SAFETENSORS: they need no
+// nlohmann-json.
+
+#include <locus/io/safetensors.hpp>
+
+#ifdef LOCUS_COMPILED_SAFETENSORS
+#error "the compiled library is compiled without -DLOCUS_COMPILED_SAFETENSORS"
+#endif
+
+namespace locus::inline LOCUS_ABI {
+
+template nn::StateDict<Cpu> io::detail::read_safetensors(const std::string&);
+template void io::detail::write_safetensors(const std::string&, const nn::StateDict<Cpu>&);
+
+}  // namespace locus::inline LOCUS_ABI
