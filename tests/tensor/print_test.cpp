@@ -37,6 +37,13 @@ TEST_CASE("a tensor is written as NumPy writes it, and says what and where it is
   CHECK(to_string(Tensor<double>()) == "[]\nTensor<float64, cpu> (0,)");
 }
 
+TEST_CASE("16-bit numbers are written to streams as floats are") {
+  std::ostringstream text;
+  text.precision(3);
+  text << full<half>({}, 1.5).item() << " " << bfloat16(-3.14159f);
+  CHECK(text.str() == "1.5 -3.14");
+}
+
 TEST_CASE("numbers have as many decimals as they need, at most four") {
   CHECK(elements_of(from({1, 2, 3})) == "[1. 2. 3.]");
   CHECK(elements_of(from<double>({0.1, 0.123456, 10})) == "[ 0.1     0.1235 10.    ]");

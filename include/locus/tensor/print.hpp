@@ -190,7 +190,12 @@ std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& o
   return out << to_string(x);
 }
 
-// Memory that the host cannot read is not printed: the copy would be hidden.
+/// A 16-bit number, as the float that it is.
+template <class Traits, class T>
+  requires(std::is_same_v<T, half> || std::is_same_v<T, bfloat16>)
+std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& out, T x) {
+  return out << static_cast<float>(x);
+}
 
 /// A shape, as to_string gives it.
 template <class Traits>
@@ -198,6 +203,7 @@ std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& o
   return out << to_string(dims);
 }
 
+// Memory that the host cannot read is not printed: the copy would be hidden.
 #define LOCUS_REFUSED to_string(const X&)
 #define LOCUS_REFUSED_TEMPLATE detail::PrintableElsewhere X
 #define LOCUS_REFUSED_TEXT \
