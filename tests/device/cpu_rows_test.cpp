@@ -257,7 +257,7 @@ TEST_CASE("the last cache is that of one core, not all of the package's") {
   std::ifstream file("/sys/devices/system/cpu/cpu0/cache/index3/size");
   std::int64_t kilobytes = 0;
   if (!(file >> kilobytes)) SKIP_TEST("the system does not tell its size");
-  CHECK(cpu::detail::last_cache_bytes() == kilobytes * 1024);
+  CHECK(cpu::detail::core_cache_bytes() == kilobytes * 1024);
 }
 
 TEST_CASE("no rows are no launch; rows without columns reduce to the identity") {
