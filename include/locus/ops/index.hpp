@@ -21,8 +21,7 @@ void pick_by_rows(const Tensor<T, D>& out, const Tensor<T, D>& x, const Tensor<s
   const PickRowElements<T> pick{rows.data,      rows.outer_stride, rows.stride, inner == 1 ? 0 : rows.inner_stride,
                                 indices.data(), shares_indices,    cols,        rows_per_outer,
                                 x.size(1),      out.data()};
-  Backend<D>::for_each_row(out.device(), x.size(0) * rows_per_outer * pick.pieces_per_row(), smaller(cols, pick.piece),
-                           pick);
+  Backend<D>::for_each_row(out.device(), x.size(0) * rows_per_outer * pick.pieces_per_row(), pick.piece(), pick);
 }
 
 /// dx = the elements of g added up where indices name them, `picked` along the axis, one after the other; on a host, in
@@ -213,9 +212,8 @@ template <class X, class I>
 /// out[i][j][k] = x[index[i][j][k]][j][k] for axis 0, and likewise for others: torch.gather.
 /// shape: that of the index, which has the dimensions of x, no larger except along the axis
 /// gradient: g added up where it came from, in a fixed order
-/// cost:  one launch; backward on hosts as index_select; on Cuda one, which compares every element of x with all
-/// indices
-///        along the axis, and one to clear what a smaller index does not cover
+/// cost:  one launch; backward on hosts as index_select. On Cuda one, which compares every element of x with all the
+///        indices along the axis, and one to clear what a smaller index does not cover
 /// throws ShapeError; IndexError, see the top of the file
 template <class X, class I>
   requires detail::IndexedOperands<X, I>

@@ -144,7 +144,7 @@ template <class T>
 struct PickRowElements {
   static constexpr int fragments = 0;
   static constexpr std::int64_t bytes_per_element = 2 * sizeof(T) + sizeof(std::int64_t);
-  static constexpr std::int64_t piece = 4096;
+  static constexpr std::int64_t longest_piece = 4096;
   const T* x;
   std::int64_t outer_stride, stride, inner_stride;
   const std::int64_t* indices;
@@ -153,11 +153,15 @@ struct PickRowElements {
   T* out;
   T invalid = from_register<T>(picked_by_no_index<T>());
 
-  [[nodiscard]] LOCUS_FN std::int64_t pieces_per_row() const { return (cols + piece - 1) / piece; }
+  [[nodiscard]] LOCUS_FN std::int64_t pieces_per_row() const { return (cols + longest_piece - 1) / longest_piece; }
+  /// Elements of a piece, all but the last: as equal as may be.
+  [[nodiscard]] LOCUS_FN std::int64_t piece() const {
+    return cols <= longest_piece ? cols : (cols + pieces_per_row() - 1) / pieces_per_row();
+  }
   template <class Team>
-  LOCUS_FN void operator()(std::int64_t at, Team&) const {
-    const std::int64_t row = cols <= piece ? at : at / pieces_per_row(), first = (at - row * pieces_per_row()) * piece;
-    const std::int64_t last = smaller(first + piece, cols);
+  LOCUS_FN void operator()(std::int64_t at, Team& team) const {
+    const std::int64_t row = cols <= longest_piece ? at : at / pieces_per_row();
+    const std::int64_t first = (at - row * pieces_per_row()) * team.cols(), last = smaller(first + team.cols(), cols);
     const T* const from = x + row / rows_per_outer * outer_stride;
     const std::int64_t* const index = indices + (shares_indices ? 0 : row * cols);
     T* const to = out + row * cols;

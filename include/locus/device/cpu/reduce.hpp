@@ -7,7 +7,8 @@
 
 namespace locus::inline LOCUS_ABI::cpu {
 
-/// Elements folded before partial results are combined: bounds rounding error and is the unit of parallel work.
+/// Elements folded before partial results are combined (of a long run, half as many): bounds rounding error and is the
+/// unit of parallel work.
 inline constexpr std::int64_t reduce_block = 8192;
 
 /// The walk of one reduction: which outputs are folded together, in which blocks.
@@ -69,11 +70,10 @@ class Reduction {
   static constexpr std::int64_t most_partials = 128;  ///< per output
   static constexpr std::int64_t shortest_run = 16, shortest_gathered = 48;
   static constexpr std::int64_t widest_tile = 2048;
-  static constexpr std::int64_t least_rows = 64;   ///< of a block of columns
-  static constexpr std::int64_t joined_row = 512;  ///< elements of short rows that are folded as one
-  static constexpr std::int64_t run_length =
-      4096;  ///< of a long run, folded in vector registers before that is added to others
-  static constexpr std::int64_t joined_runs = 8;       ///< of a long run, folded by one call
+  static constexpr std::int64_t least_rows = 64;       ///< of a block of columns
+  static constexpr std::int64_t joined_row = 512;      ///< elements of short rows that are folded as one
+  static constexpr std::int64_t run_length = 4096;     ///< of the parts of a long run
+  static constexpr std::int64_t joined_runs = 8;       ///< parts of a long run that one call folds
   static constexpr std::int64_t short_tile = 128;      ///< so many short runs stay in the first-level cache
   static constexpr std::int64_t most_row_tasks = 256;  ///< into which outputs that are folded by runs are grouped
   static constexpr std::size_t totals_bytes = std::size_t{16} << 10;
