@@ -463,6 +463,11 @@ TEST_CASE_TEMPLATE("gemm with few rows or columns, or few beyond those of whole 
           check<T>({size, 75, depth}, a, b, Layout::padded_columns, relu, relu, !accumulate);
           ++count;
         }
+  // Along the depth of both operands, up to the most vectors at once, and beyond.
+  for (std::int64_t vectors : {17, 40, 63, 64, 65}) {
+    check<T>({70, vectors, 400}, Layout::rows, Layout::columns, Layout::rows, false, false, vectors % 2 == 0);
+    check<T>({vectors, 70, 400}, Layout::rows, Layout::columns, Layout::rows, true, true, vectors % 2 == 0);
+  }
   check<T>({333, 3, 1100}, Layout::columns, Layout::rows, Layout::rows, false, false, true);
   check<T>({333, 18, 1100}, Layout::columns, Layout::columns, Layout::rows, false, false, true);
 }

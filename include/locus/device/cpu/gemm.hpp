@@ -118,15 +118,25 @@ void finish_tile(const GemmCall<T>& call, const SumTile<compute_t<T>>& tile) {
 template <class T>
 void multiply(const GemmCall<T>& call);
 
-/// c (+)= a b, by one column of tiles.
+/// c (+)= a b, tile by tile, where the operands lie.
 template <class T>
-void multiply_column(const KernelSet<T>& kernels, const GemmCall<T>& call) {
+void multiply_few_tiles(const KernelSet<T>& kernels, const GemmCall<T>& call) {
   TileProduct<T> product{call.a.cols,       call.a.data,       call.a.row_stride, call.a.col_stride,
                          call.b.row_stride, call.c.row_stride, call.accumulates};
+  const std::int64_t n = call.c.cols;
   T* out = call.c.data;
   for (std::int64_t left = call.c.rows, rows = 0; left > 0; left -= rows) {
     rows = left == 1 ? 1 : smaller<std::int64_t>(left & -2, kernels.max_rows);
-    kernels.tile[0][rows / 2](product, call.b.data, out, call.c.cols);
+    if (n <= kernels.lanes) {
+      const bool turns = rows <= 2 && product.depth >= least_turning_depth && !call.accumulates;
+      (turns ? kernels.turning_tile : kernels.tile[0])[rows / 2](product, call.b.data, out, n);
+    } else {
+      for (std::int64_t col = 0, width = 0; col < n; col += width) {
+        const Strip<T> strip = strip_at(kernels, n - col, rows, true);
+        width = strip.width;
+        strip.multiply(product, call.b.data + col, strip.tile_width, out + col, width);
+      }
+    }
     product.left += rows * call.a.row_stride;
     out += rows * call.c.row_stride;
   }
@@ -145,15 +155,22 @@ void multiply_numbers(const GemmCall<T>& call) {
       c = call.accumulates ? c + sum : sum;
     }
 }
+/// Whether so few tiles take less time than to choose how the product is cut. Of a few columns, dot products do.
+template <class T>
+[[nodiscard]] bool has_few_tiles(const KernelSet<T>& kernels, const GemmCall<T>& call) {
+  const std::int64_t m = call.c.rows, n = call.c.cols, k = call.a.cols;
+  if (!kernels.masks || call.b.col_stride != 1 || call.c.col_stride != 1 || k > direct_depth) return false;
+  if (n < 2 || (n == 2 && m > 2 && k > 8)) return false;
+  return m * k * registers_for(n, kernels.lanes) <= (n <= 4 && m > 2 ? most_narrow_work : most_small_work);
+}
 /// A product so small that to choose how it is cut takes longer than the product; false, and nothing done, for others.
 template <class T>
-[[nodiscard]] bool multiply_tiny(const GemmCall<T>& call) {
+[[nodiscard]] bool multiply_small(const GemmCall<T>& call) {
   const KernelSet<T>& kernels = *kernels_in_use<T>();
-  const std::int64_t n = call.c.cols, work = call.c.rows * call.a.cols;
-  if (!call.plain || work > most_tiny_work) return false;
-  if (kernels.masks && n > 2 && n <= kernels.lanes && call.b.col_stride == 1 && call.c.col_stride == 1)
-    return multiply_column(kernels, call), true;
-  return work * n <= most_tiny_work && (multiply_numbers(call), true);
+  const std::int64_t work = call.c.rows * call.a.cols;
+  if (!call.plain || work > most_small_work) return false;
+  if (has_few_tiles(kernels, call)) return multiply_few_tiles(kernels, call), true;
+  return work * call.c.cols <= most_tiny_work && (multiply_numbers(call), true);
 }
 
 /// The product without its last columns, and these by themselves, where they are so few that a tile of them would waste
@@ -177,7 +194,7 @@ template <class T>
 template <class T>
 void multiply(const GemmCall<T>& call) {
   if constexpr (std::is_same_v<T, compute_t<T>>) {
-    if (multiply_tiny(call)) return;
+    if (multiply_small(call)) return;
     if (const Vectors vectors = find_vectors(call); vectors != Vectors::none)
       return multiply_by_vectors(call, vectors == Vectors::columns_of_b);
     if (is_transposed(call)) return multiply(transposed(call));

@@ -47,7 +47,7 @@ template <class T>
   const auto multiply_panels = [&](const EqualPanels& panels) {
     for (std::int64_t col = 0, width = 0; col < n; col += width) {
       Strip<T> strip = strip_at(kernels, n - col, panels.rows, true);
-      if (strip.width <= kernels.lanes && panels.rows <= 2 && k >= 16)
+      if (strip.width <= kernels.lanes && panels.rows <= 2 && k >= least_turning_depth)
         strip.tile = kernels.turning_tile[panels.rows / 2];
       width = strip.width;
       multiply_in_place(call, strip, col, panels, product, sums);

@@ -32,9 +32,12 @@ template <class T>
 [[nodiscard]] double work_of(const MatrixRef<T>& c, std::int64_t depth) {
   return static_cast<double>(c.rows) * static_cast<double>(c.cols) * static_cast<double>(depth);
 }
-inline constexpr std::int64_t most_tiny_work = 32;      // of numbers or vectors, one after the other
-inline constexpr double thread_work = 5e5;              // multiply-adds that are worth a thread
-inline constexpr double shared_work = 2 * thread_work;  // and those that are worth sharing
+inline constexpr std::int64_t most_tiny_work = 32;       // multiply-adds done one after the other
+inline constexpr std::int64_t most_small_work = 2048;    // of vectors, in tiles that no one arranges
+inline constexpr std::int64_t most_narrow_work = 512;    // and in tiles of a few columns
+inline constexpr double thread_work = 5e5;               // multiply-adds that are worth a thread
+inline constexpr double shared_work = 2 * thread_work;   // and those that are worth sharing
+inline constexpr std::int64_t least_turning_depth = 16;  // for tiles that sum in turns
 /// Of the depth, what is summed at once where nothing is packed: sums of more are less accurate.
 inline constexpr std::int64_t direct_depth = 1024;
 

@@ -29,7 +29,7 @@ template <class T>
   if (kernels.masks && k <= 4 && (m == 1 || n == 1) && m * n >= 128) return Vectors::none;
   if (columns && n == 1) return Vectors::columns_of_b;
   if (rows && m == 1) return Vectors::rows_of_a;
-  const std::int64_t most = kernels.masks ? 16 : k < 2 * kernels.lanes ? 1 : 4;  // sets with masks do four at a time
+  const std::int64_t most = kernels.masks ? 64 : k < 2 * kernels.lanes ? 1 : 4;  // sets with masks do four at a time
   const bool of_b = columns && n <= most && (n <= m || !rows), of_a = !of_b && rows && m <= most;
   if (!of_b && !of_a) return Vectors::none;
   const std::int64_t vectors = of_b ? n : m, computed = vectors + (vectors % 4 == 3 ? 1 : 0);
