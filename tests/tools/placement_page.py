@@ -81,6 +81,10 @@ RULES = [
      "What other libraries have as members are functions here, which take tensors, traced tensors and expressions alike.",
      ["called_sum"],
      ["called_mean"]),
+    ("A shape is one argument",
+     "Shapes and lists of axes stand in braces; what follows them, as a value or a device, is no extent.",
+     ["shape_without_braces"],
+     ["full_without_braces", "reshape_without_braces", "permute_without_braces", "concat_of_an_expression_in_braces"]),
 ]
 
 HEAD = """# The rules of placement

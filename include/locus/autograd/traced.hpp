@@ -171,6 +171,7 @@ class Traced {
     return apply(operation::MoveTo<E>{target}, *this);
   }
 #include <locus/device/refuse_conversion.inc>
+#include <locus/device/refuse_extents.inc>
 #include <locus/device/refuse_other_names.inc>
 #include <locus/device/refuse_to.inc>
 #define LOCUS_REFUSED_ELEMENTS "traced tensors and parameters give theirs through their value, x.value()"

@@ -202,6 +202,7 @@ class Expr {
 #include <locus/device/refuse_if.inc>
 
 #include <locus/device/refuse_conversion.inc>
+#include <locus/device/refuse_extents.inc>
 #include <locus/device/refuse_other_names.inc>
 #include <locus/device/refuse_to.inc>
 

@@ -153,4 +153,15 @@ template <class T = void, detail::HasPlace X, class N>
 [[nodiscard]] auto full_like(const X& x, N value) {
   return full<std::conditional_t<std::is_void_v<T>, value_of<X>, T>>(x.shape(), value, x.device());
 }
+
+#define LOCUS_REFUSED_FUNCTION empty
+#include <locus/tensor/refuse_shape.inc>
+#define LOCUS_REFUSED_FUNCTION full
+#define LOCUS_REFUSED_REST ", value"
+#include <locus/tensor/refuse_shape.inc>
+#define LOCUS_REFUSED_FUNCTION zeros
+#include <locus/tensor/refuse_shape.inc>
+#define LOCUS_REFUSED_FUNCTION ones
+#include <locus/tensor/refuse_shape.inc>
+
 }  // namespace locus::inline LOCUS_ABI

@@ -240,6 +240,7 @@ class Tensor {
   template <MemorySpace E>
   [[nodiscard]] LOCUS_OUT_OF_LINE Tensor<T, E> to(E device = {}) const;  ///< on another device; itself if there already
 #include <locus/device/refuse_conversion.inc>
+#include <locus/device/refuse_extents.inc>
 #include <locus/device/refuse_other_names.inc>
 #include <locus/device/refuse_to.inc>
   template <class X>
