@@ -20,7 +20,8 @@ import placement_page
 import readme
 import summary
 
-sys.path[:0] = [str(common.ROOT / folder) for folder in ("benchmarks", "benchmarks/support", "scripts/lib", "tests/cuda")]
+sys.path[:0] = [str(common.ROOT / folder) for folder in ("benchmarks", "benchmarks/support", "scripts/lib", "tests/cuda",
+                                                          "tests/docs")]
 import cpu_dry_run  # noqa: E402
 import cpu_workloads  # noqa: E402
 import diagnostics  # noqa: E402
@@ -28,6 +29,7 @@ import dry_run  # noqa: E402
 import generated_code_test as generated  # noqa: E402
 import gpu  # noqa: E402
 import kernels  # noqa: E402
+import reference_page  # noqa: E402
 import targets  # noqa: E402
 
 
@@ -185,6 +187,28 @@ class PlacementPage(unittest.TestCase):
         for build, first in (("generic", 52), ("v4", 7)):
             said = f"/a/b.cpp:3:4: error: <lambda(auto:{first}, auto:{first + 1}, auto:{first})> of locus::cpu_only_{build}::f"
             self.assertEqual(placement_page.message(said), "<lambda(auto:1, auto:2, auto:1)> of locus::cpu_only_generic::f")
+
+
+class ReferencePage(unittest.TestCase):
+    def test_labels_are_a_list_and_examples_are_code(self):
+        comment = """/// The sum
+/// of x<T>.
+/// shape: ()     gradient: g
+/// cost:  one launch, which
+///        reads x once
+///
+///     auto s = sum<T>(x);
+/// Not for integers."""
+        self.assertEqual(reference_page.prose(comment), "The sum of x&lt;T>.\n\n- shape: ()\n- gradient: g\n"
+                         "- cost:  one launch, which reads x once\n\n```cpp\nauto s = sum<T>(x);\n```\n\nNot for integers.")
+
+    def test_a_page_that_lags_behind_the_headers_is_reported(self):
+        report = common.Report()
+        with unittest.mock.patch.multiple(reference_page, cindex=object(), page=lambda: "another"), \
+                contextlib.redirect_stdout(io.StringIO()) as said:
+            reference_page.check(report)
+        self.assertEqual((report.passed, report.failed), (0, 1))
+        self.assertIn("--write", said.getvalue())
 
 
 class CompileTogether(Scratch):

@@ -1,0 +1,216 @@
+#!/usr/bin/env python3
+"""docs/reference.md: what a program can call, with the comments of the headers, from which libclang makes it.
+
+usage: reference_page.py [--write]
+
+Without --write it compares the page with the headers.
+"""
+
+import argparse
+import pathlib
+import re
+import sys
+
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "tools"))
+import common
+
+try:
+    from clang import cindex
+except ImportError:
+    cindex = None
+
+PAGE = common.ROOT / "docs" / "reference.md"
+INCLUDE = common.ROOT / "include" / "locus"
+# Headings in reading order, and the headers of include/locus that they show.
+SECTIONS = [
+    ("Tensors", ["tensor/tensor.hpp"]),
+    ("New tensors", ["tensor/from.hpp", "tensor/factory.hpp", "tensor/random.hpp"]),
+    ("Copies that do not wait", ["tensor/copy_async.hpp"]),
+    ("Elementwise", ["expr/operators.hpp", "expr/elementwise.hpp"]),
+    ("Products", ["ops/matmul.hpp", "ops/linear.hpp"]),
+    ("Reductions", ["ops/reduce.hpp", "ops/extreme.hpp", "ops/moments.hpp", "ops/scan.hpp", "ops/histogram.hpp"]),
+    ("Normalization and losses", ["ops/softmax.hpp", "ops/cross_entropy.hpp", "ops/layer_norm.hpp", "nn/loss.hpp"]),
+    ("Views", ["ops/view.hpp"]),
+    ("Lookups, joins and order", ["ops/index.hpp", "ops/join.hpp", "ops/sort.hpp", "ops/unique.hpp"]),
+    ("Gradients", ["autograd/traced.hpp", "autograd/parameter.hpp", "autograd/gradcheck.hpp"]),
+    ("Layers", ["nn/module.hpp", "nn/linear.hpp", "nn/layer_norm.hpp", "nn/activation.hpp", "nn/sequential.hpp", "nn/init.hpp",
+                "nn/state_dict.hpp"]),
+    ("Optimizers", ["optim/optimizer.hpp", "optim/sgd.hpp", "optim/adam.hpp", "optim/clip.hpp"]),
+    ("Data", ["data/mnist.hpp", "data/dataset.hpp", "data/sampler.hpp", "data/loader.hpp"]),
+    ("Training", ["training/step.hpp", "training/fit.hpp", "training/metrics.hpp", "training/history.hpp"]),
+    ("Files", ["io/safetensors.hpp", "io/plot.hpp"]),
+]
+HEAD = """# Reference
+
+What a program calls, by subject, with what the headers say of it. What stands in `<...>` may be given; other template
+parameters follow from the arguments. An operand `x` is a tensor, a traced tensor, a parameter or an expression, unless the
+text says otherwise. Everything is in namespace `locus`.
+
+Made from the headers by `tests/docs/reference_page.py --write`.
+"""
+PRIVATE = {"detail", "operation", "functor", "fold", "cpu", "cuda", "error", "math"}
+LABEL = re.compile(r"(?:shape|gradient|cost|source):|throws ")
+
+
+def source_of(cursor):
+    extent = cursor.extent
+    return (INCLUDE.parent / extent.start.file.name).read_bytes()[extent.start.offset:extent.end.offset].decode()
+
+
+def with_default(cursor):
+    """`keepdim = false`, `rest...`, `{tensors...}`; a parameter without a name by its type."""
+    text = " ".join(source_of(cursor).split())
+    name = cursor.spelling + ("..." if "..." in text else "") if cursor.spelling else cursor.type.spelling
+    if "initializer_list" in cursor.type.spelling:
+        name = "{" + name + "...}"
+    default = re.search(rf"\b{cursor.spelling} = (.*)", text) if cursor.spelling else None
+    return f"{name} = {default[1]}" if default else name
+
+
+def given_parameters(cursor):
+    """Template parameters that do not follow from the arguments: `<T = float>`."""
+    kinds = (cindex.CursorKind.TEMPLATE_TYPE_PARAMETER, cindex.CursorKind.TEMPLATE_NON_TYPE_PARAMETER)
+    deduced = " ".join(p.type.spelling for p in parameters(cursor) if not source_of(p).endswith("= {}"))
+    given = []
+    for parameter in cursor.get_children():
+        if parameter.kind not in kinds or parameter.spelling == "Self":
+            continue
+        _, _, default = " ".join(source_of(parameter).split()).partition(" = ")
+        # Lists in braces give no type to what has one by default.
+        from_arguments = re.sub(r"std::initializer_list<.*?>+", "", deduced) if default else deduced
+        if not re.search(rf"\b{parameter.spelling}\b(?!::)", from_arguments):
+            given.append(parameter.spelling + (f" = {default}" if re.fullmatch(r"[\w:]+", default) else ""))
+    return f"<{', '.join(given)}>" if given else ""
+
+
+def parameters(cursor):
+    return [c for c in cursor.get_children() if c.kind == cindex.CursorKind.PARM_DECL]
+
+
+def call(cursor, scope=""):
+    name = cursor.spelling.split("<")[0]
+    return f"{scope}{name}{given_parameters(cursor)}({', '.join(map(with_default, parameters(cursor)))})"
+
+
+def is_callable(cursor):
+    """Functions that a program names. Without a name are parameters of copies and of refusals."""
+    kinds = (cindex.CursorKind.FUNCTION_DECL, cindex.CursorKind.FUNCTION_TEMPLATE, cindex.CursorKind.CXX_METHOD,
+             cindex.CursorKind.CONSTRUCTOR)
+    return (cursor.kind in kinds and cursor.availability == cindex.AvailabilityKind.AVAILABLE and
+            not re.match(r"operator\W|operator (bool|N)|<", cursor.spelling) and
+            not any(not p.spelling and re.search(rf"\b{cursor.spelling.split('<')[0]}\b|detail::", p.type.spelling)
+                    for p in parameters(cursor)))
+
+
+def is_public(cursor):
+    return cursor.access_specifier in (cindex.AccessSpecifier.PUBLIC, cindex.AccessSpecifier.INVALID)
+
+
+def is_class(cursor):
+    """Of a class without a comment the options of a function are worth showing."""
+    kinds = (cindex.CursorKind.CLASS_TEMPLATE, cindex.CursorKind.CLASS_DECL, cindex.CursorKind.STRUCT_DECL)
+    return (cursor.kind in kinds and cursor.is_definition() and
+            (cursor.raw_comment is not None or cursor.spelling.endswith("Options")))
+
+
+def from_header(cursor):
+    return cursor.location.file is not None and cursor.location.file.name.endswith(".hpp")
+
+
+def prose(comment):
+    """Markdown of a comment: its text, its labels as a list, its examples, which follow an empty line, as code."""
+    parts, code = [], False
+    for line in (part.strip()[3:] for part in comment.splitlines()):
+        if line.startswith("     ") and (code or parts[-1:] == [""]):
+            parts += [] if code else ["```cpp"]
+            parts.append(line[5:])
+            code = True
+            continue
+        if code:
+            parts += ["```", ""]
+            code = False
+        for item in re.split(r"\s{4,}", line.strip().replace("<", "&lt;")):
+            if LABEL.match(item):
+                parts += ["- " + item] if parts and parts[-1].startswith("- ") else ["", "- " + item]
+            elif item and parts and parts[-1] not in ("", "```"):
+                parts[-1] += " " + item
+            else:
+                parts.append(item)
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(parts + (["```"] if code else []))).strip()
+
+
+def described(functions, scope=""):
+    """What is said of them, overloads without a comment under the one before; then those of which nothing is."""
+    groups, silent = [], []
+    for cursor in functions:
+        if cursor.raw_comment:
+            groups.append((cursor.spelling, prose(cursor.raw_comment), [call(cursor, scope)]))
+        elif groups and groups[-1][0] == cursor.spelling:
+            groups[-1][2].append(call(cursor, scope))
+        else:
+            silent.append(call(cursor, scope))
+    parts = ["\n" + "  \n".join(f"**`{name}`**" for name in dict.fromkeys(names)) + f"\n\n{text}\n" for _, text, names in groups]
+    if silent:
+        parts.append("\n" + ("And " if groups else "") + ", ".join(f"`{name}`" for name in dict.fromkeys(silent)) + ".\n")
+    return "".join(parts)
+
+
+def described_class(cursor, scope):
+    members = [c for c in cursor.get_children() if is_public(c) and from_header(c)]
+    fields = [with_default(c) for c in members if c.kind == cindex.CursorKind.FIELD_DECL]
+    return (f"\n### `{scope}{cursor.displayname}`\n" + (f"\n{prose(cursor.raw_comment)}\n" if cursor.raw_comment else "") +
+            (f"\nFields: {', '.join(f'`{field}`' for field in fields)}.\n" if fields else "") +
+            described([c for c in members if is_callable(c)]))
+
+
+def declarations(cursor, scope, found):
+    """Appends (header, line, scope, cursor) for what is in public namespaces."""
+    for child in cursor.get_children():
+        if child.kind == cindex.CursorKind.NAMESPACE and child.spelling not in PRIVATE:
+            inline = re.match(r"(cpu_only|cuda)_", child.spelling)
+            declarations(child, scope if inline else f"{scope}{child.spelling}::", found)
+        elif ((is_callable(child) or is_class(child)) and from_header(child) and
+              child.semantic_parent.kind == cindex.CursorKind.NAMESPACE):
+            found.append((child.location.file.name, child.location.line, scope, child))
+
+
+def page():
+    headers = [header for _, headers in SECTIONS for header in headers]
+    program = "".join(f"#include <locus/{header}>\n" for header in headers)
+    unit = cindex.Index.create().parse("page.cpp", [*common.CXX, f"-I{INCLUDE.parent}"], [("page.cpp", program)],
+                                       cindex.TranslationUnit.PARSE_SKIP_FUNCTION_BODIES)
+    problems = [str(problem) for problem in unit.diagnostics if problem.severity >= cindex.Diagnostic.Error]
+    if problems:
+        raise RuntimeError("\n".join(problems))
+    found = []
+    for child in unit.cursor.get_children():
+        if child.kind == cindex.CursorKind.NAMESPACE and child.spelling == "locus":
+            declarations(child, "", found)
+    parts = [HEAD]
+    for title, headers in SECTIONS:
+        parts.append(f"\n## {title}\n")
+        for header in headers:
+            path = INCLUDE / header
+            here = [(scope, cursor) for name, _, scope, cursor in sorted(found, key=lambda each: each[1]) if name == str(path)]
+            intro = re.match(r"#pragma once\n((?://.*\n)*)", path.read_text())[1]
+            parts.append(f"\nIn [`locus/{header}`](../include/locus/{header}): " +
+                         " ".join(line[2:].strip() for line in intro.splitlines()).replace("<", "&lt;") + "\n")
+            scope = here[0][0] if here else ""
+            parts.append(described([cursor for _, cursor in here if is_callable(cursor)], scope))
+            parts += [described_class(cursor, scope) for scope, cursor in here if is_class(cursor)]
+    return "".join(parts)
+
+
+def check(report):
+    if not cindex:
+        return report.skip("docs/reference.md", "Python has no clang.cindex here (Debian's package python3-clang-14)")
+    same = PAGE.exists() and PAGE.read_text() == page()
+    report.add("docs/reference.md", None if same else "is not what the headers say: run tests/docs/reference_page.py --write")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--write", action="store_true", help="write the page anew")
+    if parser.parse_args().write:
+        PAGE.write_text(page())
+    common.main(check)
