@@ -34,7 +34,7 @@ template <class T>
   if (!of_b && !of_a) return Vectors::none;
   const std::int64_t vectors = of_b ? n : m, computed = vectors + (vectors % 4 == 3 ? 1 : 0);
   const std::int64_t copied = (of_b ? rows : columns) ? 0 : vectors * k;
-  const std::int64_t by_vectors = computed * (of_b ? m : n) * (registers_for(k, kernels.lanes) * 5 / 4 + 5) + copied;
+  const std::int64_t by_vectors = computed * (of_b ? m : n) * (registers_for(k, kernels.lanes) + 5) + copied;
   const std::int64_t packed = call.b.col_stride == 1 ? 0 : n * k;
   const std::int64_t by_tiles = m * (registers_for(n, kernels.lanes) * k + 6) + packed;
   return by_vectors >= by_tiles ? Vectors::none : of_b ? Vectors::columns_of_b : Vectors::rows_of_a;
