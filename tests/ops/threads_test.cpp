@@ -1,0 +1,111 @@
+// The number of threads changes no bit of what operations compute, forward and backward, where they share their work.
+
+#include <locus/locus.hpp>
+#include <locus/ops/sort.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+
+namespace {
+using namespace locus;
+
+template <class T>
+bool same_bits(const Tensor<T>& a, const Tensor<T>& b) {
+  const Tensor<T> x = a.contiguous(), y = b.contiguous();
+  return x.shape() == y.shape() &&
+         std::memcmp(x.data(), y.data(), static_cast<std::size_t>(x.elements()) * sizeof(T)) == 0;
+}
+
+/// Whether compute() gives the same bits with any number of threads. More of them than cores are threads nevertheless.
+template <class F>
+bool same_for_all_threads(const F& compute) {
+  const int threads = cpu::max_threads();
+  cpu::set_max_threads(1);
+  const auto alone = compute();
+  bool same = true;
+  for (const int count : {2, 3, 5}) {
+    cpu::set_max_threads(count);
+    same = same && same_bits(compute(), alone);
+  }
+  cpu::set_max_threads(threads);
+  return same;
+}
+
+template <class T>
+Tensor<T> numbers(const Shape& shape) {
+  Generator<Cpu> generator{11};
+  return randn<float>(shape, generator).template as<T>();
+}
+
+/// The same of f(x) and of its gradient.
+template <class T, class F>
+bool same_with_gradient(const Tensor<T>& x, const F& f) {
+  const auto gradient = [&] {
+    const auto input = variable(x);
+    const auto y = f(input);
+    Generator<Cpu> generator{12};
+    y.backward(randn<float>(y.shape(), generator).template as<T>().eval());
+    return input.grad().clone();
+  };
+  return same_for_all_threads([&] { return f(x).eval(); }) && same_for_all_threads(gradient);
+}
+}  // namespace
+
+TEST_CASE_TEMPLATE("softmax and running sums, along every axis", T, float, bfloat16, double) {
+  for (const Shape& shape : {Shape{700, 300}, Shape{3, 70'000}, Shape{40'000, 5}, Shape{30, 90, 80}}) {
+    const auto x = numbers<T>(shape);
+    for (int axis = 0; axis < shape.rank(); ++axis) {
+      CAPTURE(shape);
+      CAPTURE(axis);
+      CHECK(same_with_gradient(x, [&](const auto& v) { return softmax(v, axis); }));
+      CHECK(same_with_gradient(x, [&](const auto& v) { return log_softmax(v, axis); }));
+      CHECK(same_with_gradient(x, [&](const auto& v) { return logsumexp(v, axis); }));
+      CHECK(same_with_gradient(x, [&](const auto& v) { return cumsum(v, axis); }));
+    }
+  }
+}
+
+TEST_CASE_TEMPLATE("reductions and normalization", T, float, bfloat16) {
+  for (const Shape& shape : {Shape{700, 300}, Shape{3, 70'000}, Shape{40'000, 5}}) {
+    const auto x = numbers<T>(shape);
+    CAPTURE(shape);
+    for (const Axes& axes : {Axes{}, Axes{0}, Axes{1}}) {
+      CHECK(same_with_gradient(x, [&](const auto& v) { return sum(v, axes); }));
+      CHECK(same_with_gradient(x, [&](const auto& v) { return var(v, axes); }));
+      CHECK(same_with_gradient(x, [&](const auto& v) { return max(v, axes); }));
+      CHECK(same_with_gradient(x, [&](const auto& v) { return norm(v, 2, axes); }));
+    }
+    CHECK(same_for_all_threads([&] { return argmax(x, 0); }));
+    CHECK(same_for_all_threads([&] { return argmax(x, 1); }));
+    const Shape columns{shape[1]};
+    const auto weight = numbers<T>(columns), bias = numbers<T>(columns);
+    CHECK(same_with_gradient(x, [&](const auto& v) { return layer_norm(v, columns, weight, bias); }));
+    CHECK(same_with_gradient(weight, [&](const auto& w) { return layer_norm(x, columns, w, bias); }));
+  }
+}
+
+TEST_CASE_TEMPLATE("lookups, whose gradients meet where indices repeat", T, float, bfloat16) {
+  Generator<Cpu> generator{13};
+  const auto indices = randint(0, 700, {2000}, generator);
+  const auto x = numbers<T>({700, 300});
+  CHECK(same_with_gradient(x, [&](const auto& v) { return index_select(v, 0, indices); }));
+  CHECK(same_with_gradient(x.transpose(), [&](const auto& v) { return index_select(v, 1, indices); }));
+  CHECK(same_with_gradient(x, [&](const auto& v) { return embedding(v, indices); }));
+  const auto places = randint(0, 300, {700, 400}, generator);
+  CHECK(same_with_gradient(x, [&](const auto& v) { return gather(v, 1, places); }));
+  const auto rows = randint(0, 700, {900, 300}, generator);
+  CHECK(same_with_gradient(x, [&](const auto& v) { return gather(v, 0, rows); }));
+  CHECK(same_for_all_threads([&] { return sort(x, 0).values; }));
+  CHECK(same_for_all_threads([&] { return sort(x, 1).indices; }));
+}
+
+TEST_CASE_TEMPLATE("linear layers and cross-entropy", T, float, bfloat16) {
+  const auto x = numbers<T>({500, 300}), w = numbers<T>({200, 300}), b = numbers<T>({200});
+  Generator<Cpu> generator{14};
+  const auto labels = randint(0, 200, {500}, generator);
+  CHECK(same_with_gradient(x, [&](const auto& v) { return linear(v, w, b, functor::Relu{}); }));
+  CHECK(same_with_gradient(w, [&](const auto& v) { return linear(x, v, b, functor::Tanh{}); }));
+  CHECK(same_with_gradient(b, [&](const auto& v) { return linear(x, w, v); }));
+  CHECK(same_with_gradient(linear(x, w, b), [&](const auto& v) { return cross_entropy(v, labels); }));
+}
