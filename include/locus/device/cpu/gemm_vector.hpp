@@ -11,6 +11,8 @@ namespace cpu::detail {
 inline constexpr std::int64_t most_apart = 4;             // columns multiplied apart from those of whole registers
 inline constexpr std::int64_t most_read_twice = 1 << 18;  // elements of a, then
 inline constexpr std::int64_t rows_together = 1 << 16;    // elements of a matrix that meet one vector after the other
+inline constexpr std::int64_t few_vectors = 16;           // of any depth; more are read again for every few rows,
+inline constexpr std::int64_t most_read_again = 1 << 21;  // and have so many elements at most
 
 /// What to multiply as rows of a matrix times a few vectors, both contiguous along the depth.
 enum class Vectors { none, columns_of_b, rows_of_a };
@@ -33,6 +35,7 @@ template <class T>
   const bool of_b = columns && n <= most && (n <= m || !rows), of_a = !of_b && rows && m <= most;
   if (!of_b && !of_a) return Vectors::none;
   const std::int64_t vectors = of_b ? n : m, computed = vectors + (vectors % 4 == 3 ? 1 : 0);
+  if (vectors > few_vectors && vectors * k > most_read_again) return Vectors::none;
   const std::int64_t copied = (of_b ? rows : columns) ? 0 : vectors * k;
   const std::int64_t by_vectors = computed * (of_b ? m : n) * (registers_for(k, kernels.lanes) + 5) + copied;
   const std::int64_t packed = call.b.col_stride == 1 ? 0 : n * k;
