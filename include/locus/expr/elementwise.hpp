@@ -107,8 +107,9 @@ concept FormulaAlone = Formula<F, X...> && is_formula<bare_t<formula_t<F, X...>>
 }  // namespace detail
 
 /// The formula as one expression: the function runs once on symbols, so that each tensor is loaded once however often
-/// the formula names it.   fuse([](auto x, auto b) { return relu(x * 2.f + b); }, x, b)
-/// At most about eight tensors fit the registers well.
+/// the formula names it. At most about eight tensors fit the registers well.
+///
+///     auto y = fuse([](auto x, auto b) { return relu(x * 2.f + b); }, x, b);
 template <class F, TensorLike... X>
   requires(detail::TogetherInOnePlace<X...> && detail::FormulaAlone<F, X...>)
 [[nodiscard]] auto fuse(const F& formula, X&&... x) {

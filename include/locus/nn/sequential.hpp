@@ -6,7 +6,9 @@
 namespace locus::inline LOCUS_ABI::nn {
 
 /// Applies its modules in order; their names are "0", "1", ... An activation after a layer that can compute it in its
-/// own launch costs none:   nn::Sequential<float, D> net{nn::Linear<float, D>{784, 32}, nn::ReLU{}, ...};
+/// own launch costs none.
+///
+///     nn::Sequential<float, D> net{nn::Linear<float, D>{784, 32}, nn::ReLU{}, ...};
 template <class T, class D>
 class Sequential : public Layer<Sequential<T, D>, T, D> {
  public:

@@ -74,7 +74,8 @@ template <detail::CountedOperand X>
 /// torch.bincount, as int64.
 /// shape: (n,) -> (max(x) + 1 or minlength,)
 /// cost:  four launches, for int32 three, and the device's count; waits for the device, so it cannot be part of a CUDA
-/// graph throws ShapeError unless x is a list; ArgumentError for a negative element, one of 2^31 - 2 or more, or
+///        graph
+/// throws ShapeError unless x is a list; ArgumentError for a negative element, one of 2^31 - 2 or more, or
 /// minlength < 0
 template <detail::IntegerOperand X>
 [[nodiscard]] auto bincount(const X& x, std::int64_t minlength = 0) {
