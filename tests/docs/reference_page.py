@@ -24,7 +24,8 @@ INCLUDE = common.ROOT / "include" / "locus"
 # Headings in reading order, and the headers of include/locus that they show.
 SECTIONS = [
     ("Tensors", ["tensor/tensor.hpp"]),
-    ("New tensors", ["tensor/from.hpp", "tensor/factory.hpp", "tensor/random.hpp"]),
+    ("New tensors", ["tensor/from.hpp", "tensor/factory.hpp", "tensor/random.hpp", "core/random.hpp"]),
+    ("Devices and streams", ["device/select.hpp", "device/stream.hpp", "device/capture.hpp"]),
     ("Copies that do not wait", ["tensor/copy_async.hpp"]),
     ("Elementwise", ["expr/operators.hpp", "expr/elementwise.hpp"]),
     ("Products", ["ops/matmul.hpp", "ops/linear.hpp"]),
@@ -38,7 +39,7 @@ SECTIONS = [
     ("Optimizers", ["optim/optimizer.hpp", "optim/sgd.hpp", "optim/adam.hpp", "optim/clip.hpp"]),
     ("Data", ["data/mnist.hpp", "data/dataset.hpp", "data/sampler.hpp", "data/loader.hpp"]),
     ("Training", ["training/step.hpp", "training/fit.hpp", "training/metrics.hpp", "training/history.hpp"]),
-    ("Files", ["io/safetensors.hpp", "io/plot.hpp"]),
+    ("Files", ["io/safetensors.hpp", "io/history.hpp", "io/plot.hpp"]),
 ]
 HEAD = """# Reference
 
@@ -106,11 +107,24 @@ def is_public(cursor):
     return cursor.access_specifier in (cindex.AccessSpecifier.PUBLIC, cindex.AccessSpecifier.INVALID)
 
 
-def is_class(cursor):
-    """Of a class without a comment the options of a function are worth showing."""
+def is_any_class(cursor):
+    """A class, or a template of which there are specializations alone, which are not shown."""
     kinds = (cindex.CursorKind.CLASS_TEMPLATE, cindex.CursorKind.CLASS_DECL, cindex.CursorKind.STRUCT_DECL)
-    return (cursor.kind in kinds and cursor.is_definition() and
-            (cursor.raw_comment is not None or cursor.spelling.endswith("Options")))
+    if cursor.kind not in kinds or "<locus::" in cursor.displayname:
+        return False
+    return cursor.is_definition() or (cursor.kind == kinds[0] and cursor.raw_comment is not None and
+                                      cursor.get_definition() is None)
+
+
+def is_class(cursor):
+    """One of which there is more to show than its name: a comment or fields."""
+    return is_any_class(cursor) and (cursor.raw_comment is not None or
+                                               any(c.kind == cindex.CursorKind.FIELD_DECL and is_public(c)
+                                                   for c in cursor.get_children()))
+
+
+def is_silent_class(cursor):
+    return is_any_class(cursor) and not is_class(cursor)
 
 
 def from_header(cursor):
@@ -169,7 +183,7 @@ def declarations(cursor, scope, found):
         if child.kind == cindex.CursorKind.NAMESPACE and child.spelling not in PRIVATE:
             inline = re.match(r"(cpu_only|cuda)_", child.spelling)
             declarations(child, scope if inline else f"{scope}{child.spelling}::", found)
-        elif ((is_callable(child) or is_class(child)) and from_header(child) and
+        elif ((is_callable(child) or is_any_class(child)) and from_header(child) and
               child.semantic_parent.kind == cindex.CursorKind.NAMESPACE):
             found.append((child.location.file.name, child.location.line, scope, child))
 
@@ -198,6 +212,8 @@ def page():
             scope = here[0][0] if here else ""
             parts.append(described([cursor for _, cursor in here if is_callable(cursor)], scope))
             parts += [described_class(cursor, scope) for scope, cursor in here if is_class(cursor)]
+            silent = [scope + cursor.displayname for scope, cursor in here if is_silent_class(cursor)]
+            parts.append("\nClasses: " + ", ".join(f"`{name}`" for name in dict.fromkeys(silent)) + ".\n" if silent else "")
     return "".join(parts)
 
 
