@@ -103,6 +103,21 @@ def is_callable(cursor):
                     for p in parameters(cursor)))
 
 
+def is_operator(cursor):
+    kinds = (cindex.CursorKind.FUNCTION_DECL, cindex.CursorKind.FUNCTION_TEMPLATE, cindex.CursorKind.CXX_METHOD)
+    return (cursor.kind in kinds and cursor.availability == cindex.AvailabilityKind.AVAILABLE and
+            re.fullmatch(r"operator(?!=$)\W+", cursor.spelling) is not None)
+
+
+def operators(cursors):
+    """`+`, and of what is called or indexed what it takes, as `(index...)`."""
+    names = []
+    for cursor in filter(is_operator, cursors):
+        name, taken = cursor.spelling.removeprefix("operator"), ", ".join(map(with_default, parameters(cursor)))
+        names.append(name[0] + taken + name[1] if name in ("()", "[]") else name)
+    return f"\nOperators: {', '.join(f'`{name}`' for name in dict.fromkeys(names))}.\n" if names else ""
+
+
 def is_public(cursor):
     return cursor.access_specifier in (cindex.AccessSpecifier.PUBLIC, cindex.AccessSpecifier.INVALID)
 
@@ -174,7 +189,7 @@ def described_class(cursor, scope):
     fields = [with_default(c) for c in members if c.kind == cindex.CursorKind.FIELD_DECL]
     return (f"\n### `{scope}{cursor.displayname}`\n" + (f"\n{prose(cursor.raw_comment)}\n" if cursor.raw_comment else "") +
             (f"\nFields: {', '.join(f'`{field}`' for field in fields)}.\n" if fields else "") +
-            described([c for c in members if is_callable(c)]))
+            described([c for c in members if is_callable(c)]) + operators(members))
 
 
 def declarations(cursor, scope, found):
@@ -183,7 +198,7 @@ def declarations(cursor, scope, found):
         if child.kind == cindex.CursorKind.NAMESPACE and child.spelling not in PRIVATE:
             inline = re.match(r"(cpu_only|cuda)_", child.spelling)
             declarations(child, scope if inline else f"{scope}{child.spelling}::", found)
-        elif ((is_callable(child) or is_any_class(child)) and from_header(child) and
+        elif ((is_callable(child) or is_operator(child) or is_any_class(child)) and from_header(child) and
               child.semantic_parent.kind == cindex.CursorKind.NAMESPACE):
             found.append((child.location.file.name, child.location.line, scope, child))
 
@@ -211,6 +226,7 @@ def page():
                          " ".join(line[2:].strip() for line in intro.splitlines()).replace("<", "&lt;") + "\n")
             scope = here[0][0] if here else ""
             parts.append(described([cursor for _, cursor in here if is_callable(cursor)], scope))
+            parts.append(operators(cursor for _, cursor in here))
             parts += [described_class(cursor, scope) for scope, cursor in here if is_class(cursor)]
             silent = [scope + cursor.displayname for scope, cursor in here if is_silent_class(cursor)]
             parts.append("\nClasses: " + ", ".join(f"`{name}`" for name in dict.fromkeys(silent)) + ".\n" if silent else "")
