@@ -58,6 +58,16 @@ def source_of(cursor):
     return (INCLUDE.parent / extent.start.file.name).read_bytes()[extent.start.offset:extent.end.offset].decode()
 
 
+def comment_of(cursor):
+    """The comment before a function, or the one behind it, which libclang leaves out."""
+    end = cursor.extent.end
+    if cursor.raw_comment or end.file is None:
+        return cursor.raw_comment
+    line = (INCLUDE.parent / end.file.name).read_bytes()[end.offset:].partition(b"\n")[0].decode()
+    behind = line.partition("///<")[2].strip()
+    return f"/// {behind[0].upper()}{behind[1:]}" if behind else None
+
+
 def with_default(cursor):
     """`keepdim = false`, `rest...`, `{tensors...}`; a parameter without a name by its type."""
     text = " ".join(source_of(cursor).split())
@@ -172,8 +182,9 @@ def described(functions, scope=""):
     """What is said of them, overloads without a comment under the one before; then those of which nothing is."""
     groups, silent = [], []
     for cursor in functions:
-        if cursor.raw_comment:
-            groups.append((cursor.spelling, prose(cursor.raw_comment), [call(cursor, scope)]))
+        comment = comment_of(cursor)
+        if comment:
+            groups.append((cursor.spelling, prose(comment), [call(cursor, scope)]))
         elif groups and groups[-1][0] == cursor.spelling:
             groups[-1][2].append(call(cursor, scope))
         else:
