@@ -1,6 +1,6 @@
 // A list in braces of a tensor and an expression.
 // because: a list in braces has one type, and an expression that is not computed yet has its own
-// expect-error: a_list_of_tensors_and_expressions|tensors and expressions differ
+// expect-error: a_list_of_different_types|a list in braces has one type
 // expect-error: write_the_axis_first_without_braces_as_in_concat_0_x_y|as in concat\(0, x, y\)
 #include <locus/locus.hpp>
 

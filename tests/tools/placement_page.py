@@ -84,7 +84,8 @@ RULES = [
     ("A shape is one argument",
      "Shapes and lists of axes stand in braces; what follows them, as a value or a device, is no extent.",
      ["shape_without_braces"],
-     ["full_without_braces", "reshape_without_braces", "permute_without_braces", "concat_of_an_expression_in_braces"]),
+     ["shape_without_braces_on_a_device", "reshape_without_braces", "expand_without_braces", "permute_without_braces",
+      "concat_of_an_expression_in_braces", "stack_of_plain_and_traced_in_braces"]),
 ]
 
 HEAD = """# The rules of placement

@@ -135,7 +135,7 @@ struct a_shape_without_braces;
 struct write_it_in_braces_as_in_2_3;
 struct axes_without_braces;
 struct write_them_in_braces_as_in_1_0;
-struct a_list_of_tensors_and_expressions;
+struct a_list_of_different_types;
 struct write_the_axis_first_without_braces_as_in_concat_0_x_y;
 struct indexing_with_brackets;
 struct say_x_i_for_an_element_or_select_for_a_part;

@@ -167,13 +167,12 @@ struct JoinedTensors {
   template <class X, class... Rest>
     requires Joinable<X, Rest...>
   JoinedTensors(const X&, const Rest&...) LOCUS_UNAVAILABLE(
-      "a list in braces has one type, tensors and expressions differ; write the axis first, without braces, as in "
-      "concat(0, x, y)");
+      "a list in braces has one type, and these differ; write the axis first, without braces, as in concat(0, x, y)");
 #else
   template <class X, class... Rest, class why = typename JoinMistake<X, Rest...>::why>
   JoinedTensors(const X&, const Rest&...) = delete;
   template <class X, class... Rest,
-            class why = error::not_possible<error::a_list_of_tensors_and_expressions,
+            class why = error::not_possible<error::a_list_of_different_types,
                                             error::write_the_axis_first_without_braces_as_in_concat_0_x_y>>
     requires Joinable<X, Rest...>
   JoinedTensors(const X&, const Rest&...) = delete;

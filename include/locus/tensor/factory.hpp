@@ -154,11 +154,7 @@ template <class T = void, detail::HasPlace X, class N>
   return full<std::conditional_t<std::is_void_v<T>, value_of<X>, T>>(x.shape(), value, x.device());
 }
 
-#define LOCUS_REFUSED_FUNCTION empty
-#include <locus/tensor/refuse_shape.inc>
-#define LOCUS_REFUSED_FUNCTION full
-#define LOCUS_REFUSED_REST ", value"
-#include <locus/tensor/refuse_shape.inc>
+// Not `empty` and `full`, nor `rand`: programs may have functions of these names, and numbers for them.
 #define LOCUS_REFUSED_FUNCTION zeros
 #include <locus/tensor/refuse_shape.inc>
 #define LOCUS_REFUSED_FUNCTION ones

@@ -228,8 +228,6 @@ template <class T = void, detail::HasPlace X>
 #define LOCUS_REFUSED_FUNCTION randperm
 #define LOCUS_REFUSED_PARAMETERS std::int64_t
 #include <locus/tensor/refuse_generator.inc>
-#define LOCUS_REFUSED_FUNCTION rand
-#include <locus/tensor/refuse_shape.inc>
 #define LOCUS_REFUSED_FUNCTION randn
 #include <locus/tensor/refuse_shape.inc>
 

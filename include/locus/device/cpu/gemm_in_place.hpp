@@ -36,8 +36,7 @@ template <class T>
   const std::int64_t m = call.c.rows, n = call.c.cols, k = call.a.cols;
   const bool by_rows = call.c.col_stride == 1;
   if (!kernels.masks || !call.plain || call.accumulates || call.b.col_stride != 1) return false;
-  if (!(by_rows || call.c.row_stride == 1) || k == 0 || k > direct_depth || work_of(call.c, k) > shared_work)
-    return false;
+  if (!(by_rows || call.c.row_stride == 1) || k > direct_depth || work_of(call.c, k) > shared_work) return false;
   TileProduct<T> product{k, nullptr, call.a.row_stride, call.a.col_stride, call.b.row_stride, call.c.row_stride, false};
   T* sums = nullptr;
   if (!by_rows) {

@@ -1,0 +1,15 @@
+// A shape to expand to without braces.
+// because: a shape is one argument everywhere
+// expect-error: a_shape_without_braces|a shape is one argument
+// expect-error: write_it_in_braces_as_in_2_3|write it in braces, as in x\.expand\(\{2, 3\}\)
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+auto mistake(const Tensor<float, Cuda>& x) {
+#ifdef LOCUS_MUST_FAIL
+  return x.expand(4, -1);
+#else
+  return x.expand({4, -1});
+#endif
+}
