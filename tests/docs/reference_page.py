@@ -195,12 +195,21 @@ def described(functions, scope=""):
     return "".join(parts)
 
 
+def described_fields(members):
+    """As a sentence, or as a list where something is said of one of them."""
+    fields = [c for c in members if c.kind == cindex.CursorKind.FIELD_DECL]
+    said = [" ".join(line.strip().lstrip("/<").strip() for line in (c.raw_comment or "").splitlines()).replace("<", "&lt;")
+            for c in fields]
+    if any(said):
+        return "\nFields:\n\n" + "".join(f"- `{with_default(field)}`" + (f": {text}\n" if text else "\n")
+                                         for field, text in zip(fields, said))
+    return f"\nFields: {', '.join(f'`{with_default(field)}`' for field in fields)}.\n" if fields else ""
+
+
 def described_class(cursor, scope):
     members = [c for c in cursor.get_children() if is_public(c) and from_header(c)]
-    fields = [with_default(c) for c in members if c.kind == cindex.CursorKind.FIELD_DECL]
     return (f"\n### `{scope}{cursor.displayname}`\n" + (f"\n{prose(cursor.raw_comment)}\n" if cursor.raw_comment else "") +
-            (f"\nFields: {', '.join(f'`{field}`' for field in fields)}.\n" if fields else "") +
-            described([c for c in members if is_callable(c)]) + operators(members))
+            described_fields(members) + described([c for c in members if is_callable(c)]) + operators(members))
 
 
 def declarations(cursor, scope, found):
@@ -226,7 +235,7 @@ def page():
     for child in unit.cursor.get_children():
         if child.kind == cindex.CursorKind.NAMESPACE and child.spelling == "locus":
             declarations(child, "", found)
-    parts = [HEAD]
+    parts = [HEAD, "\n" + ",\n".join(f"[{title}](#{title.lower().replace(',', '').replace(' ', '-')})" for title, _ in SECTIONS), "\n"]
     for title, headers in SECTIONS:
         parts.append(f"\n## {title}\n")
         for header in headers:
