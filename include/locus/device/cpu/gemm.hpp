@@ -128,10 +128,7 @@ void multiply_few_tiles(const KernelSet<T>& kernels, const GemmCall<T>& call) {
   for (std::int64_t left = call.c.rows, rows = 0; left > 0; left -= rows) {
     rows = left == 1 ? 1 : smaller<std::int64_t>(left & -2, kernels.max_rows);
     if (n <= kernels.lanes) {
-      const bool turns = rows <= 2 && product.depth >= least_turning_depth && !call.accumulates;
-      // Not (turns ? ... : ...)[rows / 2], in which g++ 12 with -fsanitize=bounds takes a wrong index.
-      const Tile<T>* const tiles = turns ? kernels.turning_tile : kernels.tile[0];
-      tiles[rows / 2](product, call.b.data, out, n);
+      narrow_tile(kernels, rows, product)(product, call.b.data, out, n);
     } else {
       for (std::int64_t col = 0, width = 0; col < n; col += width) {
         const Strip<T> strip = strip_at(kernels, n - col, rows, true);

@@ -46,8 +46,7 @@ template <class T>
   const auto multiply_panels = [&](const EqualPanels& panels) {
     for (std::int64_t col = 0, width = 0; col < n; col += width) {
       Strip<T> strip = strip_at(kernels, n - col, panels.rows, true);
-      if (strip.width <= kernels.lanes && panels.rows <= 2 && k >= least_turning_depth)
-        strip.tile = kernels.turning_tile[panels.rows / 2];
+      if (strip.width <= kernels.lanes) strip.tile = narrow_tile(kernels, panels.rows, product);
       width = strip.width;
       multiply_in_place(call, strip, col, panels, product, sums);
     }

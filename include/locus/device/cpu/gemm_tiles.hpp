@@ -32,12 +32,11 @@ template <class T>
 [[nodiscard]] double work_of(const MatrixRef<T>& c, std::int64_t depth) {
   return static_cast<double>(c.rows) * static_cast<double>(c.cols) * static_cast<double>(depth);
 }
-inline constexpr std::int64_t most_tiny_work = 32;       // multiply-adds done one after the other
-inline constexpr std::int64_t most_small_work = 2048;    // of vectors, in tiles that no one arranges
-inline constexpr std::int64_t most_narrow_work = 512;    // and in tiles of a few columns
-inline constexpr double thread_work = 5e5;               // multiply-adds that are worth a thread
-inline constexpr double shared_work = 2 * thread_work;   // and those that are worth sharing
-inline constexpr std::int64_t least_turning_depth = 16;  // for tiles that sum in turns
+inline constexpr std::int64_t most_tiny_work = 32;      // multiply-adds done one after the other
+inline constexpr std::int64_t most_small_work = 2048;   // those of vectors, in a product that is not worth cutting,
+inline constexpr std::int64_t most_narrow_work = 512;   // and where it has a few columns
+inline constexpr double thread_work = 5e5;              // multiply-adds that are worth a thread
+inline constexpr double shared_work = 2 * thread_work;  // and those that are worth sharing
 /// Of the depth, what is summed at once where nothing is packed: sums of more are less accurate.
 inline constexpr std::int64_t direct_depth = 1024;
 
@@ -118,6 +117,15 @@ template <class R>
   if (left <= kernels.lanes) return {left, kernels.lanes, kernels.tile[0][rows / 2]};
   const bool joins = rest > kernels.lanes && (kernels.masks || left < tile_cols);
   return {joins ? left : left - rest, tile_cols, kernels.tile[1][rows / 2]};
+}
+
+/// The tile of one vector for so many rows, in sets with masks: of few rows and a long depth one that sums in turns.
+template <class R>
+[[nodiscard]] Tile<R> narrow_tile(const KernelSet<R>& kernels, std::int64_t rows, const TileProduct<R>& product) {
+  constexpr std::int64_t long_depth = 16;
+  // Not (turns ? ... : ...)[rows / 2], in which g++ 12 with -fsanitize=bounds takes a wrong index.
+  if (rows <= 2 && product.depth >= long_depth && !product.accumulate) return kernels.turning_tile[rows / 2];
+  return kernels.tile[0][rows / 2];
 }
 
 /// Whether rows begin so many bytes apart, or a multiple of it, but for a cache line.
