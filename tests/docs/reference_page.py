@@ -23,24 +23,32 @@ PAGE = common.ROOT / "docs" / "reference.md"
 INCLUDE = common.ROOT / "include" / "locus"
 # Headings in reading order, and the headers of include/locus that they show.
 SECTIONS = [
-    ("Tensors", ["tensor/tensor.hpp"]),
+    ("Tensors", ["tensor/tensor.hpp", "core/shape.hpp", "core/dtype.hpp", "tensor/print.hpp"]),
     ("New tensors", ["tensor/from.hpp", "tensor/factory.hpp", "tensor/random.hpp", "core/random.hpp"]),
-    ("Devices and streams", ["device/select.hpp", "device/stream.hpp", "device/capture.hpp"]),
-    ("Copies that do not wait", ["tensor/copy_async.hpp"]),
-    ("Elementwise", ["expr/operators.hpp", "expr/elementwise.hpp"]),
+    ("Devices and streams", ["device/verbs.hpp", "device/select.hpp", "device/stream.hpp", "device/capture.hpp", "device/launch_log.hpp",
+                             "device/launch_trace.hpp"]),
+    ("Copies that do not wait", ["tensor/copy_async.hpp", "tensor/source.hpp"]),
+    ("Elementwise", ["expr/operators.hpp", "expr/elementwise.hpp", "expr/expr.hpp"]),
     ("Products", ["ops/matmul.hpp", "ops/linear.hpp"]),
     ("Reductions", ["ops/reduce.hpp", "ops/extreme.hpp", "ops/moments.hpp", "ops/scan.hpp", "ops/histogram.hpp"]),
     ("Normalization and losses", ["ops/softmax.hpp", "ops/cross_entropy.hpp", "ops/layer_norm.hpp", "nn/loss.hpp"]),
     ("Views", ["ops/view.hpp"]),
     ("Lookups, joins and order", ["ops/index.hpp", "ops/join.hpp", "ops/sort.hpp", "ops/unique.hpp"]),
-    ("Gradients", ["autograd/traced.hpp", "autograd/parameter.hpp", "autograd/gradcheck.hpp"]),
+    ("Gradients", ["autograd/traced.hpp", "autograd/parameter.hpp", "autograd/gradcheck.hpp", "autograd/graph.hpp", "ops/operation.hpp"]),
     ("Layers", ["nn/module.hpp", "nn/linear.hpp", "nn/layer_norm.hpp", "nn/activation.hpp", "nn/sequential.hpp", "nn/init.hpp",
                 "nn/state_dict.hpp"]),
     ("Optimizers", ["optim/optimizer.hpp", "optim/sgd.hpp", "optim/adam.hpp", "optim/clip.hpp"]),
-    ("Data", ["data/mnist.hpp", "data/dataset.hpp", "data/sampler.hpp", "data/loader.hpp"]),
+    ("Data", ["data/mnist.hpp", "data/dataset.hpp", "data/sampler.hpp", "data/loader.hpp", "data/idx.hpp",
+              "data/drawn_digits.hpp"]),
     ("Training", ["training/step.hpp", "training/fit.hpp", "training/metrics.hpp", "training/history.hpp"]),
     ("Files", ["io/safetensors.hpp", "io/history.hpp", "io/plot.hpp"]),
+    ("Errors", ["core/check.hpp"]),
 ]
+# What headers declare for other headers, or only beside a CUDA toolkit. Every header with something public stands here or above.
+INTERNAL = {"core/atomic.hpp", "core/element_type.hpp", "core/file.hpp", "core/mutex.hpp", "core/pack.hpp", "core/rng.hpp",
+            "core/shared.hpp", "core/size_class.hpp", "core/span.hpp", "core/stopwatch.hpp", "device/buffer.hpp",
+            "device/histogram.hpp", "device/nvtx.hpp", "device/plan.hpp", "device/running_sums.hpp", "device/sorting.hpp", "expr/node.hpp",
+            "io/json.hpp", "io/utf8.hpp", "ops/reduction.hpp", "tensor/layout.hpp"}
 HEAD = """# Reference
 
 What a program calls, by subject, with what the headers say of it. What stands in `<...>` may be given; other template
@@ -223,9 +231,9 @@ def declarations(cursor, scope, found):
             found.append((child.location.file.name, child.location.line, scope, child))
 
 
-def page():
-    headers = [header for _, headers in SECTIONS for header in headers]
-    program = "".join(f"#include <locus/{header}>\n" for header in headers)
+def public_declarations():
+    """[(header, line, scope, cursor)] of all headers. raises RuntimeError for a header in neither list above"""
+    program = "".join(f"#include <locus/{path.relative_to(INCLUDE)}>\n" for path in sorted(INCLUDE.rglob("*.hpp")))
     unit = cindex.Index.create().parse("page.cpp", [*common.CXX, f"-I{INCLUDE.parent}"], [("page.cpp", program)],
                                        cindex.TranslationUnit.PARSE_SKIP_FUNCTION_BODIES)
     problems = [str(problem) for problem in unit.diagnostics if problem.severity >= cindex.Diagnostic.Error]
@@ -235,29 +243,46 @@ def page():
     for child in unit.cursor.get_children():
         if child.kind == cindex.CursorKind.NAMESPACE and child.spelling == "locus":
             declarations(child, "", found)
-    parts = [HEAD, "\n" + ",\n".join(f"[{title}](#{title.lower().replace(',', '').replace(' ', '-')})" for title, _ in SECTIONS), "\n"]
+    found = [(name.removeprefix(f"{INCLUDE}/"), *rest) for name, *rest in found]
+    unlisted = {header for header, *_ in found} - {header for _, headers in SECTIONS for header in headers} - INTERNAL
+    if unlisted:
+        raise RuntimeError(f"add to SECTIONS or INTERNAL: {', '.join(sorted(unlisted))}")
+    return found
+
+
+def described_header(header, here):
+    """here: [(scope, cursor)] of its declarations, in order."""
+    intro = re.match(r"#pragma once\n((?://.*\n)*)", (INCLUDE / header).read_text())[1]
+    text = " ".join(line[2:].strip() for line in intro.splitlines()).replace("<", "&lt;")
+    scope = here[0][0] if here else ""
+    silent = dict.fromkeys(f"`{scope}{cursor.displayname}`" for scope, cursor in here if is_silent_class(cursor))
+    return "".join([f"\nIn [`locus/{header}`](../include/locus/{header}): {text}\n",
+                    described([cursor for _, cursor in here if is_callable(cursor)], scope),
+                    operators(cursor for _, cursor in here),
+                    *(described_class(cursor, scope) for scope, cursor in here if is_class(cursor)),
+                    f"\nClasses: {', '.join(silent)}.\n" if silent else ""])
+
+
+def page():
+    found = sorted(public_declarations(), key=lambda each: each[:2])
+    contents = ",\n".join(f"[{title}](#{title.lower().replace(',', '').replace(' ', '-')})" for title, _ in SECTIONS)
+    parts = [HEAD, "\n", contents, "\n"]
     for title, headers in SECTIONS:
         parts.append(f"\n## {title}\n")
         for header in headers:
-            path = INCLUDE / header
-            here = [(scope, cursor) for name, _, scope, cursor in sorted(found, key=lambda each: each[1]) if name == str(path)]
-            intro = re.match(r"#pragma once\n((?://.*\n)*)", path.read_text())[1]
-            parts.append(f"\nIn [`locus/{header}`](../include/locus/{header}): " +
-                         " ".join(line[2:].strip() for line in intro.splitlines()).replace("<", "&lt;") + "\n")
-            scope = here[0][0] if here else ""
-            parts.append(described([cursor for _, cursor in here if is_callable(cursor)], scope))
-            parts.append(operators(cursor for _, cursor in here))
-            parts += [described_class(cursor, scope) for scope, cursor in here if is_class(cursor)]
-            silent = [scope + cursor.displayname for scope, cursor in here if is_silent_class(cursor)]
-            parts.append("\nClasses: " + ", ".join(f"`{name}`" for name in dict.fromkeys(silent)) + ".\n" if silent else "")
+            parts.append(described_header(header, [(scope, cursor) for name, _, scope, cursor in found if name == header]))
     return "".join(parts)
 
 
 def check(report):
     if not cindex:
         return report.skip("docs/reference.md", "Python has no clang.cindex here (Debian's package python3-clang-14)")
-    same = PAGE.exists() and PAGE.read_text() == page()
-    report.add("docs/reference.md", None if same else "is not what the headers say: run tests/docs/reference_page.py --write")
+    try:
+        problem = None if PAGE.exists() and PAGE.read_text() == page() else (
+            "is not what the headers say: run tests/docs/reference_page.py --write")
+    except RuntimeError as error:
+        problem = error
+    report.add("docs/reference.md", problem)
 
 
 if __name__ == "__main__":
