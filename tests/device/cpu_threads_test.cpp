@@ -66,6 +66,21 @@ TEST_CASE("parallel_for runs every task once, nested loops serially, and passes 
   CHECK(cpu::max_threads() >= 1);
 }
 
+TEST_CASE("a thread that is held up keeps only the task that it is at") {
+  const int threads = cpu::max_threads();
+  cpu::set_max_threads(2);
+  for (const std::int64_t slow : {0, 3, 4, 7}) {
+    Atomic<int> others{0};
+    bool others_came = false;
+    cpu::parallel_for(8, [&](std::int64_t i) {
+      if (i == slow) others_came = comes_true([&] { return others.load() == 7; });
+      else others.fetch_add(1);
+    });
+    CHECK(others_came);
+  }
+  cpu::set_max_threads(threads);
+}
+
 TEST_CASE("threads do what there is to do in the background, also after they slept, and beside loops") {
   Steps steps(1000), more(500);
   CHECK(comes_true([&] { return steps.done.load() == 1000 && more.done.load() == 500; }));

@@ -17,7 +17,7 @@ namespace cpu {
 namespace detail {
 [[nodiscard]] inline int within_limits(long threads) {
   if (!LOCUS_THREADS || threads < 1) return 1;
-  return threads < ThreadTeam::max_parts ? static_cast<int>(threads) : ThreadTeam::max_parts;
+  return threads < ThreadTeam::most_threads ? static_cast<int>(threads) : ThreadTeam::most_threads;
 }
 
 /// The number that an environment variable holds; 0 where it holds none.
@@ -67,10 +67,13 @@ class TaskRef {
   void (*call_)(const void*, std::int64_t);
 };
 
-/// Calls f(task) for every task in [0, tasks), in contiguous ranges fixed by the number of tasks and threads, each
-/// range mostly on the same thread. Nested loops, and those of a second thread at the same time, run serially.
-/// The first exception of a task leaves through here, after all threads are done.
-/// cost: under 1 us where threads share the work, none where one thread does
+/// Of the tasks of a loop, where there are so many: the last of them are what one thread may wait for.
+inline constexpr int ranges_per_thread = 4;
+
+/// Calls f(task) for every task in [0, tasks), in contiguous ranges fixed by the number of tasks and threads. Each
+/// range is mostly done by the same thread: threads that are done take some of those that others have not begun. Nested
+/// loops, and those of a second thread at the same time, run serially. The first exception of a task leaves through
+/// here, after all threads are done. cost: under 1 us where threads share the work, none where one thread does
 inline void parallel_for(std::int64_t tasks, TaskRef f) {
   struct Loop {
     TaskRef f;
@@ -86,11 +89,12 @@ inline void parallel_for(std::int64_t tasks, TaskRef f) {
       }
     }
   };
-  const std::int64_t limit = tasks > 1 ? max_threads() : 1;
-  if (limit > 1) {
-    Loop loop{f, tasks, tasks < limit ? tasks : limit};
+  const auto at_most = [tasks](int count) { return tasks < count ? static_cast<int>(tasks) : count; };
+  const int threads = tasks > 1 ? at_most(max_threads()) : 1;
+  if (threads > 1) {
+    Loop loop{f, tasks, at_most(ranges_per_thread * threads)};
     const auto run = [](void* context, int part) { static_cast<Loop*>(context)->run(part); };
-    if (detail::ThreadTeam::instance().run(static_cast<int>(loop.parts), run, &loop)) {
+    if (detail::ThreadTeam::instance().run(static_cast<int>(loop.parts), threads, run, &loop)) {
       if (loop.failure) std::rethrow_exception(loop.failure);
       return;
     }

@@ -2,8 +2,8 @@
 // The threads that share a loop, made for loops of microseconds.
 //
 // OpenMP's barrier waits for every thread of a team. Where another thread of the program keeps a core busy, that costs
-// milliseconds per loop. Here the calling thread does whatever no other thread has begun, and waits only for what is
-// under way: threads that are late cost nothing.
+// milliseconds per loop. Here threads that are done go on with what no other thread has begun, and the calling one
+// waits only for what is under way: threads that are late, or slower, cost little.
 
 #include <locus/device/cpu/background.hpp>
 
@@ -21,7 +21,7 @@ inline thread_local bool in_parallel_part = false;
 
 class ThreadTeam {
  public:
-  static constexpr int max_parts = 256;
+  static constexpr int most_threads = 256, most_parts = 65535;
   using Work = void (*)(void* context, int part);
 
   /// Never destroyed, so that loops run in destructors of static objects too.
@@ -30,22 +30,23 @@ class ThreadTeam {
     return *team;
   }
 
-  /// Calls work(context, part), which must not throw, for every part: the first here, the others here or on the thread
-  /// that did the same part last time. False, and nothing done, where the team serves another thread.
-  [[nodiscard]] bool run(int parts, Work work, void* context) {
+  /// Calls work(context, part), which must not throw, for every part, here and on other threads, `threads` in all. Each
+  /// has parts of its own, the same whenever both numbers are the same, and does the last ones of others after them.
+  /// False, and nothing done, where the team serves another thread.
+  [[nodiscard]] bool run(int parts, int threads, Work work, void* context) {
     if (busy_.exchange(true, Order::acquire)) return false;
-    hire(parts - 1);
+    hire(threads - 1);
     const std::uint32_t round = round_.load(Order::relaxed) + 1;
     work_ = work;
     context_ = context;
+    sharing_.store(threads, Order::relaxed);
     finished_.store(0, Order::relaxed);
-    for (int part = 1; part < parts; ++part) tickets_[part].state.store(offered(round), Order::relaxed);
+    for (int thread = 0; thread < threads; ++thread)
+      shares_[thread].state.store(share_of(round, parts * thread / threads, parts * (thread + 1) / threads),
+                                  Order::relaxed);
     round_.store(round, Order::release);
     round_.notify();
-    work_here(0);
-    int here = 1;
-    for (int part = parts - 1; part > 0; --part)
-      if (take(part, round)) work_here(part), ++here;
+    const int here = do_parts(0, round);
     for (int spins = 0; finished_.load(Order::acquire) < parts - here; ++spins) relax(spins);
     busy_.store(false, Order::release);
     return true;
@@ -75,14 +76,35 @@ class ThreadTeam {
   }
 
  private:
-  /// Who may do a part: offered(round) until someone takes it in that round.
-  struct alignas(64) Ticket {
+  /// The parts [begin, end) of a thread that nobody has begun in a round.
+  struct alignas(64) Share {
     Atomic<std::uint64_t> state{0};
   };
-  static constexpr std::uint64_t offered(std::uint32_t round) { return 2 * std::uint64_t{round}; }
+  static constexpr std::uint64_t share_of(std::uint32_t round, int begin, int end) {
+    return std::uint64_t{round} << 32 | static_cast<std::uint64_t>(begin) << 16 | static_cast<std::uint64_t>(end);
+  }
 
-  [[nodiscard]] bool take(int part, std::uint32_t round) {
-    return tickets_[part].state.replace(offered(round), offered(round) + 1);
+  /// Begins a part of this share: its first for the thread itself, its last for another. -1 where none is left.
+  [[nodiscard]] int take(Share& share, std::uint32_t round, bool own) {
+    for (;;) {
+      const std::uint64_t state = share.state.load(Order::acquire);
+      const int begin = static_cast<int>(state >> 16 & most_parts), end = static_cast<int>(state & most_parts);
+      if (state >> 32 != round || begin == end) return -1;
+      if (own && share.state.replace(state, share_of(round, begin + 1, end))) return begin;
+      if (!own && share.state.replace(state, share_of(round, begin, end - 1))) return end - 1;
+    }
+  }
+
+  /// Does this thread's parts, and then what the others have not begun. How many it did.
+  int do_parts(int thread, std::uint32_t round) {
+    const int threads = sharing_.load(Order::relaxed);
+    int done = 0;
+    for (int i = 0, of = thread; i < threads; ++i, of = of + 1 < threads ? of + 1 : 0)
+      for (int part; (part = take(shares_[of], round, i == 0)) >= 0; ++done) {
+        work_here(part);
+        if (thread != 0) finished_.fetch_add(1, Order::release);
+      }
+    return done;
   }
 
   void work_here(int part) {
@@ -101,18 +123,16 @@ class ThreadTeam {
     pthread_attr_setstacksize(&attributes, stack_bytes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_t thread;
-    while (threads_ < threads && pthread_create(&thread, &attributes, serve, &tickets_[threads_ + 1]) == 0) ++threads_;
+    while (threads_ < threads && pthread_create(&thread, &attributes, serve, &shares_[threads_ + 1]) == 0) ++threads_;
     pthread_attr_destroy(&attributes);
   }
 
-  static void* serve(void* ticket) {
+  static void* serve(void* share) {
     ThreadTeam& team = instance();
-    const int part = static_cast<int>(static_cast<Ticket*>(ticket) - team.tickets_);
+    const int thread = static_cast<int>(static_cast<Share*>(share) - team.shares_);
     for (std::uint32_t round = 0;;) {
       round = team.next_round(round);
-      if (!team.take(part, round)) continue;
-      team.work_here(part);
-      team.finished_.fetch_add(1, Order::release);
+      if (thread < team.sharing_.load(Order::relaxed)) team.do_parts(thread, round);
     }
   }
 
@@ -151,11 +171,12 @@ class ThreadTeam {
 #endif
   }
 
-  Ticket tickets_[max_parts];
+  Share shares_[most_threads];
   alignas(64) Signal round_{0};
   Work work_ = nullptr;
   void* context_ = nullptr;
   int threads_ = 0;
+  Atomic<int> sharing_{0};  ///< threads that share the loop
   alignas(64) Atomic<int> finished_{0};
   Atomic<bool> busy_{false};
   BackgroundList background_;
