@@ -54,13 +54,15 @@ class LabelledImages {
     return {images_.select(0, at), labels_(at)};
   }
 
-  /// Copies samples to dense memory for positions.size() images, as T = scale * byte. throws IndexError
+  /// Copies the first `count` of the samples to dense memory for as many images, as T = scale * byte; the others are to
+  /// be next. throws IndexError
   template <class T>
-  void gather(Span<const std::int64_t> positions, compute_t<T> scale, T* images, std::int64_t* labels) const {
+  void gather(Span<const std::int64_t> positions, std::size_t count, compute_t<T> scale, T* images,
+              std::int64_t* labels) const {
     const std::int64_t pixels = elements(sample_shape());
-    for (std::size_t i = 0; i < positions.size(); ++i) {
+    for (std::size_t i = 0; i < count; ++i) {
       const auto at = stored(positions[i]);
-      if (i + ahead < positions.size()) prefetch(images_.data() + stored(positions[i + ahead]) * pixels, pixels);
+      if (i + ahead < positions.size()) prefetch(positions[i + ahead], pixels);
       copy_image(images_.data() + at * pixels, pixels, scale, images);
       images += pixels;
       *labels++ = labels_.data()[at];
@@ -81,9 +83,11 @@ class LabelledImages {
   /// Images in random order are seldom in cache: the next ones are on their way to the second level while this one is
   /// converted.
   static constexpr std::size_t ahead = 6;
-  static void prefetch(const std::uint8_t* image, std::int64_t bytes) {
+  void prefetch(std::int64_t position, std::int64_t pixels) const {
+    if (position < 0 || position >= size()) return;  // whoever copies it says so
+    const std::uint8_t* const image = images_.data() + stored(position) * pixels;
     constexpr std::int64_t line = 64, most = 32 * line;  // the processor notices that longer ones go on
-    for (std::int64_t i = 0; i < bytes && i < most; i += line) __builtin_prefetch(image + i, 0, 2);
+    for (std::int64_t i = 0; i < pixels && i < most; i += line) __builtin_prefetch(image + i, 0, 2);
   }
 
   template <class T>
