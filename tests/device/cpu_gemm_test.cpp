@@ -487,9 +487,12 @@ TEST_CASE("an epilogue sees every element once, with its row and column") {
       return product + previous + static_cast<float>(1000 * row + col);
     }
   };
-  for (const Case shape : {Case{45, 71, 9}, Case{33, 70, 1200}, Case{3, 5, 0}, Case{250, 300, 150}})
+  const int threads = cpu::max_threads();
+  cpu::set_max_threads(5);
+  for (const Case shape : {Case{45, 71, 9}, Case{33, 70, 1200}, Case{3, 5, 0}, Case{250, 300, 150}, Case{99, 41, 784}})
     for (const Layout layout : {Layout::rows, Layout::columns, Layout::scattered}) {
-      Matrix<float> a(shape.m, shape.k, Layout::rows), b(shape.k, shape.n, Layout::rows), c(shape.m, shape.n, layout);
+      const Layout of_b = layout == Layout::columns ? Layout::columns : Layout::rows;
+      Matrix<float> a(shape.m, shape.k, Layout::rows), b(shape.k, shape.n, of_b), c(shape.m, shape.n, layout);
       a.memory.assign(a.memory.size(), 1);
       b.memory.assign(b.memory.size(), 1);
       c.memory.assign(c.memory.size(), 7);
@@ -500,6 +503,7 @@ TEST_CASE("an epilogue sees every element once, with its row and column") {
           right = right && c.at(i, j) == static_cast<float>(shape.k + 7 + 1000 * i + j);
       CHECK(right);
     }
+  cpu::set_max_threads(threads);
 }
 
 TEST_CASE("operands that do not fit are refused by name") {
@@ -529,7 +533,7 @@ TEST_CASE_TEMPLATE("a batch is its products one by one, operands shared where th
 TEST_CASE_TEMPLATE("the number of threads changes no bit of the result", T, float, bfloat16) {
   const int threads = cpu::max_threads();
   for (const Case shape :
-       {Case{100, 32, 784}, Case{100, 48, 784}, Case{32, 784, 100}, Case{301, 503, 700}, Case{64, 64, 5000},
+       {Case{100, 32, 784}, Case{99, 41, 784}, Case{32, 784, 100}, Case{301, 503, 700}, Case{64, 64, 5000},
         Case{100, 48, 1024}, Case{700, 5, 900}, Case{3, 901, 700}, Case{257, 65, 300}}) {
     Random random;
     Matrix<T> a(shape.m, shape.k, Layout::rows), b(shape.k, shape.n, Layout::columns);
@@ -548,6 +552,19 @@ TEST_CASE_TEMPLATE("the number of threads changes no bit of the result", T, floa
     CHECK(same_bits(one.memory, five.memory));
   }
   cpu::set_max_threads(threads);
+}
+
+TEST_CASE("tasks of dot products: enough for the threads, and rows that stay in the cache") {
+  namespace gemm = cpu::detail;
+  for (const std::int64_t rows : {1, 7, 64, 100, 128, 1000})
+    for (const std::int64_t depth : {16, 784, 100'000})
+      for (const std::int64_t vectors : {1, 10, 64})
+        for (const std::int64_t tasks : {1, 2, 8, 20}) {
+          const std::int64_t part = gemm::rows_per_task(rows, depth, vectors, tasks), at_once = vectors == 1 ? 8 : 4;
+          CHECK(part % at_once == 0);
+          CHECK((part == at_once || part * (depth + 1) <= gemm::rows_together));
+          CHECK((part == at_once || gemm::ceil_div(rows, part) >= tasks));
+        }
 }
 
 TEST_CASE_TEMPLATE("threads share a batch of small products", T, float, bfloat16) {

@@ -3,7 +3,6 @@
 
 #include <locus/core/bounds.hpp>
 #include <locus/device/cpu/gemm_tiles.hpp>
-#include <locus/device/cpu/parallel.hpp>
 
 namespace locus::inline LOCUS_ABI {
 namespace cpu::detail {
@@ -87,11 +86,11 @@ class Product {
   /// Packed lanes for so much of the depth.
   [[nodiscard]] std::int64_t packed(std::int64_t depth) const { return per_lane() == 1 ? depth : (depth + 1) / 2; }
 
-  /// The grid of threads over c for which the largest part is smallest.
+  /// The grid of threads over c for which the largest part is smallest. Where they pack nothing, each has several tasks
+  /// side by side.
   void choose_grid(double work) {
-    if (work < shared_work) return;
-    const std::int64_t threads = smaller<std::int64_t>(
-        max_threads(), static_cast<std::int64_t>(work / thread_work < 1e6 ? work / thread_work : 1e6));
+    const std::int64_t threads = threads_for(work);
+    if (threads == 1) return;
     std::int64_t best = -1;
     for (std::int64_t rows = 1; rows <= threads; ++rows) {
       const std::int64_t cols = threads / rows;
@@ -100,6 +99,9 @@ class Product {
       const std::int64_t cost = height * width + (packs_right_ ? 8 * width : 0) + (packs_left_ ? 8 * height : 0);
       if (best < 0 || cost < best) best = cost, grid_rows_ = rows, grid_cols_ = cols;
     }
+    if (packs_left_ || packs_right_) return;
+    const std::int64_t tasks = tasks_for(work) / (grid_rows_ * grid_cols_), strips = ceil_div(n_, tile_cols_);
+    grid_cols_ *= locus::detail::within<std::int64_t>(strips / grid_cols_, 1, tasks);
   }
 
   void compute_part(Range rows, Range cols) const {

@@ -3,7 +3,6 @@
 // in tiles.
 
 #include <locus/device/cpu/gemm_tiles.hpp>
-#include <locus/device/cpu/parallel.hpp>
 
 namespace locus::inline LOCUS_ABI {
 namespace cpu::detail {
@@ -13,6 +12,7 @@ inline constexpr std::int64_t most_read_twice = 1 << 18;  // elements of a, then
 inline constexpr std::int64_t rows_together = 1 << 16;    // elements of a matrix that meet one vector after the other
 inline constexpr std::int64_t few_vectors = 16;           // of any depth; more are read again for every few rows,
 inline constexpr std::int64_t most_read_again = 1 << 21;  // and have so many elements at most
+inline constexpr std::int64_t fewest_for_thread = 8;      // vectors
 
 /// What to multiply as rows of a matrix times a few vectors, both contiguous along the depth.
 enum class Vectors { none, columns_of_b, rows_of_a };
@@ -70,7 +70,17 @@ template <class T>
   return exchanged;
 }
 
-/// The matrix, the vectors, and where c takes their products: as columns, or as rows.
+/// Rows of a matrix that are a task: they stay in the cache while all of so many vectors are multiplied with them, and
+/// there are at least `tasks` of them, unless they would be fewer rows than the kernels do at once.
+[[nodiscard]] constexpr std::int64_t rows_per_task(std::int64_t rows, std::int64_t depth, std::int64_t vectors,
+                                                   std::int64_t tasks) {
+  const std::int64_t at_once = vectors == 1 ? 8 : 4;
+  const std::int64_t fitting = locus::detail::within<std::int64_t>(rows_together / (depth + 1), at_once, 256);
+  return smaller(fitting / at_once, locus::detail::larger<std::int64_t>(1, rows / (tasks * at_once))) * at_once;
+}
+
+/// The matrix, the vectors, and where c takes their products: as columns, or as rows. Threads share the columns of b,
+/// where there are enough: as weights, these come from where the same thread has updated them.
 template <class T>
 void multiply_by_vectors(const GemmCall<T>& call, bool columns) {
   const KernelSet<T>& kernels = *kernels_in_use<T>();
@@ -94,27 +104,32 @@ void multiply_by_vectors(const GemmCall<T>& call, bool columns) {
     copy_across<T>(vectors, {copy, count, depth, stride, 1});
     all.vectors = copy, all.vector_stride = stride;
   }
-  const bool shared = work_of(call.c, depth) >= shared_work;
-  if (call.plain && !shared && matrix.rows * depth <= rows_together)
+  const double work = work_of(call.c, depth);
+  const std::int64_t tasks = tasks_for(work), threads = threads_for(work);
+  if (call.plain && tasks == 1 && matrix.rows * depth <= rows_together)
     return kernels.multiply_vectors(all, 0, matrix.rows);
-  // Rows that stay in the cache while all vectors are multiplied with them.
-  const std::int64_t fitting = rows_together / (depth + 1) / 8 * 8,
-                     part = fitting < 8 ? 8 : smaller<std::int64_t>(fitting, 256);
+  const bool shares_vectors = columns && count >= fewest_for_thread * threads;
+  const std::int64_t group = shares_vectors ? round_up(ceil_div(count, threads), 4) : count;
+  const std::int64_t groups = ceil_div(count, group);
+  const std::int64_t part = rows_per_task(matrix.rows, depth, count, ceil_div(tasks, groups));
+  const std::int64_t parts = ceil_div(matrix.rows, part);
   const auto multiply = [&](std::int64_t task) {
-    const std::int64_t first = task * part, end = smaller(first + part, matrix.rows), rows = end - first;
-    if (call.plain) return kernels.multiply_vectors(all, first, end);
+    const std::int64_t first = task % parts * part, end = smaller(first + part, matrix.rows), rows = end - first;
+    const std::int64_t vector = task / parts * group;
     DotProducts<T> one = all;
+    one.count = smaller(group, count - vector);
+    one.vectors += vector * all.vector_stride, one.out += vector * all.out_vector;
+    if (call.plain) return kernels.multiply_vectors(one, first, end);
     one.matrix += first * matrix.row_stride;
-    one.out = of_this_thread<GemmScratch>().sums.template reserve<T>(part * count);
-    one.out_row = columns ? count : 1, one.out_vector = columns ? 1 : part;
+    one.out = of_this_thread<GemmScratch>().sums.template reserve<T>(part * group);
+    one.out_row = columns ? group : 1, one.out_vector = columns ? 1 : part;
     one.accumulate = false;
     kernels.multiply_vectors(one, 0, rows);
-    if (columns) call.finish(call, {one.out, count, first, 0, rows, count});
-    else call.finish(call, {one.out, part, 0, first, count, rows});
+    if (columns) call.finish(call, {one.out, group, first, vector, rows, one.count});
+    else call.finish(call, {one.out, part, vector, first, one.count, rows});
   };
-  const std::int64_t parts = ceil_div(matrix.rows, part);
-  if (shared) return parallel_for(parts, multiply);
-  for (std::int64_t i = 0; i < parts; ++i) multiply(i);
+  if (tasks > 1) return parallel_for(groups * parts, multiply);
+  for (std::int64_t i = 0; i < groups * parts; ++i) multiply(i);
 }
 
 /// Whether the transpose of c, whose elements lie apart in memory, is faster to compute than c, because that has few
