@@ -58,9 +58,9 @@ def run(program, environment, network, epochs, seed, data, limit=600):
     return {"epochs": [json.loads(line) for line in done.stdout.splitlines()], "processor_seconds": round(used, 2)}
 
 
-def best_setting(name, program, network, options):
-    """(threads, environment) of the fastest of two epochs, all tried twice in turns; None where none ended in time. What
-    takes five times as long as another setting is given up."""
+def best_settings(name, program, network, options):
+    """By number of threads, the environment of the fastest of two epochs; all are tried twice in turns. What takes five
+    times as long as another is given up."""
     tried = [(threads, environment) for threads in options.threads for environment in settings_of(name, threads)]
     best, limit = [float("inf")] * len(tried), 120.0
     for turn in range(2):
@@ -71,16 +71,20 @@ def best_setting(name, program, network, options):
             if result := run(program, environment, network, 2, 0, options.data, limit):
                 best[i] = min(best[i], *(epoch["seconds"] for epoch in result["epochs"]))
             limit = min(limit, max(10.0, 5 * (time.monotonic() - began)))
-    for (threads, environment), seconds in zip(tried, best):
+    fastest = {}
+    for seconds, i in sorted(zip(best, range(len(tried))), reverse=True):
+        threads, environment = tried[i]
         more = "".join(f", {environment[key]}" for key in ("TORCH_STORAGE", "OMP_WAIT_POLICY") if key in environment)
         say(f"  {name}, {threads} thread{'s' * (threads > 1)}{more}: " +
             (f"{seconds:.4f} s" if seconds < float("inf") else "given up"))
-    return tried[best.index(min(best))] if min(best) < float("inf") else None
+        if seconds < float("inf"):
+            fastest[threads] = environment
+    return fastest
 
 
 def core_distance(options):
-    """Nanoseconds that a cache line takes from one core to another. A virtual machine's cores may share a cache one minute and not the next;
-    threads that share microseconds of work take twice as long then, in every library."""
+    """Nanoseconds that a cache line takes from one core to another. A virtual machine's cores may share a cache one minute
+    and not the next; threads that share microseconds of work take twice as long then, in every library."""
     program = cpu_programs.Program("any", cpu_programs.BENCHMARKS / "support" / "core_distance.cpp", ("-O2", "-pthread"))
     return int(cpu_programs.answer_of([cpu_programs.compiled(program, options.build)]))
 
@@ -99,14 +103,13 @@ def mean_of(runs, key):
     return [round(statistics.mean(values), 5) for values in zip(*([epoch[key] for epoch in one["epochs"]] for one in runs))]
 
 
-def entry_of(runs, threads, environment):
-    """What is kept of a program at a network."""
+def entry_of(runs, environment):
+    """What is kept of a program at a network with so many threads."""
     spread = alternate.spread([epoch["seconds"] for one in runs for epoch in one["epochs"]])
-    return {str(threads): {**{key: float(f"{spread[key]:.4g}") for key in ("median", "p10", "p90")},
-                           "accuracy": mean_of(runs, "accuracy"), "loss": mean_of(runs, "loss"),
-                           "accuracy_of_seeds": [one["epochs"][-1]["accuracy"] for one in runs],
-                           "processor_seconds": statistics.median(one["processor_seconds"] for one in runs),
-                           "settings": environment}}
+    return {**{key: float(f"{spread[key]:.4g}") for key in ("median", "p10", "p90")},
+            "accuracy": mean_of(runs, "accuracy"), "loss": mean_of(runs, "loss"),
+            "accuracy_of_seeds": [one["epochs"][-1]["accuracy"] for one in runs],
+            "processor_seconds": statistics.median(one["processor_seconds"] for one in runs), "settings": environment}
 
 
 def accuracy_targets(runs):
@@ -120,23 +123,28 @@ def accuracy_targets(runs):
 
 
 def measure_network(network, programs, options):
-    """The entry of a network in the report."""
-    chosen = {}
-    for name, path in programs.items():
-        if best := best_setting(name, path, network, options):
-            chosen[name] = (path, *best)
-    runs, distances = {name: [] for name in chosen}, []
+    """The entry of a network in the report. Programs compare at their better number of threads."""
+    settings = {name: best_settings(name, path, network, options) for name, path in programs.items()}
+    runs = {name: {threads: [] for threads in by_threads} for name, by_threads in settings.items() if by_threads}
+    distances = []
     for seed in range(1 if options.dry_run else SEEDS):
         if max(options.threads) > 1:
             distances.append(core_distance(options))
-        for name, (path, _, environment) in chosen.items():
-            runs[name].append(run(path, environment, network, 1 if options.dry_run else EPOCHS, seed, options.data))
-        say(f"{network.line}, seed {seed}, cores {distances[-1:]} ns apart: " + ", ".join(f"{name} {median_epoch(of[-1]):.4f} s" for name, of in runs.items()))
-    ratios = {own: {name: ratio_of(runs[own], of) for name, of in runs.items() if name != own} for own in (OURS, ANYWHERE) if own in runs}
+        for name, by_threads in runs.items():
+            for threads, done in by_threads.items():
+                done.append(run(programs[name], settings[name][threads], network, 1 if options.dry_run else EPOCHS, seed, options.data))
+        say(f"{network.line}, seed {seed}, seconds with {' or '.join(map(str, options.threads))} threads: " + ", ".join(
+            f"{name} " + " ".join(f"{median_epoch(by_threads[threads][-1]):.4f}" for threads in sorted(by_threads))
+            for name, by_threads in runs.items()))
+    best = {name: min(by_threads.values(), key=lambda done: statistics.median(map(median_epoch, done)))
+            for name, by_threads in runs.items()}
+    ratios = {own: {name: ratio_of(best[own], of) for name, of in best.items() if name != own} for own in (OURS, ANYWHERE) if own in best}
     work = cpu_workloads.Workload("training", network.line)
     return {"name": network.line, "group": "training", "what": f"SGD with rate {network.rate:g}, 48,000 images", "bytes": 0, "flops": 0,
-            "core_distances": distances, "programs": {name: entry_of(of, *chosen[name][1:]) for name, of in runs.items()}, "ratios": ratios,
-            "targets": cpu_workloads.judge(work, ratios) + list(accuracy_targets(runs)), "problems": []}
+            "core_distances": distances, "ratios": ratios,
+            "programs": {name: {str(threads): entry_of(by_threads[threads], settings[name][threads]) for threads in sorted(by_threads)}
+                         for name, by_threads in runs.items()},
+            "targets": cpu_workloads.judge(work, ratios) + list(accuracy_targets(best)), "problems": []}
 
 
 def measure(programs, options):
