@@ -86,7 +86,9 @@ def core_distance(options):
     """Nanoseconds that a cache line takes from one core to another. A virtual machine's cores may share a cache one minute
     and not the next; threads that share microseconds of work take twice as long then, in every library."""
     program = cpu_programs.Program("any", cpu_programs.BENCHMARKS / "support" / "core_distance.cpp", ("-O2", "-pthread"))
-    return int(cpu_programs.answer_of([cpu_programs.compiled(program, options.build)]))
+    path = cpu_programs.compiled(program, options.build)
+    answer = cpu_programs.answer_of([path]) if path else ""
+    return int(answer) if answer else None
 
 
 def median_epoch(one):

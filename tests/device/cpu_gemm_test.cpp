@@ -488,20 +488,23 @@ TEST_CASE("an epilogue sees every element once, with its row and column") {
     }
   };
   const int threads = cpu::max_threads();
-  cpu::set_max_threads(5);
-  for (const Case shape : {Case{45, 71, 9}, Case{33, 70, 1200}, Case{3, 5, 0}, Case{250, 300, 150}, Case{99, 41, 784}})
+  for (const Case shape : {Case{45, 71, 9}, Case{33, 70, 1200}, Case{3, 5, 0}, Case{250, 300, 150}, Case{99, 41, 784},
+                           Case{1500, 40, 200}})
     for (const Layout layout : {Layout::rows, Layout::columns, Layout::scattered}) {
       const Layout of_b = layout == Layout::columns ? Layout::columns : Layout::rows;
       Matrix<float> a(shape.m, shape.k, Layout::rows), b(shape.k, shape.n, of_b), c(shape.m, shape.n, layout);
       a.memory.assign(a.memory.size(), 1);
       b.memory.assign(b.memory.size(), 1);
-      c.memory.assign(c.memory.size(), 7);
-      cpu::gemm(a.view(), b.view(), c.ref, RowTimesColumn{});
-      bool right = true;
-      for (std::int64_t i = 0; i < shape.m; ++i)
-        for (std::int64_t j = 0; j < shape.n; ++j)
-          right = right && c.at(i, j) == static_cast<float>(shape.k + 7 + 1000 * i + j);
-      CHECK(right);
+      for (const int count : {1, 2, 5}) {
+        cpu::set_max_threads(count);
+        c.memory.assign(c.memory.size(), 7);
+        cpu::gemm(a.view(), b.view(), c.ref, RowTimesColumn{});
+        bool right = true;
+        for (std::int64_t i = 0; i < shape.m; ++i)
+          for (std::int64_t j = 0; j < shape.n; ++j)
+            right = right && c.at(i, j) == static_cast<float>(shape.k + 7 + 1000 * i + j);
+        CHECK(right);
+      }
     }
   cpu::set_max_threads(threads);
 }
@@ -532,9 +535,9 @@ TEST_CASE_TEMPLATE("a batch is its products one by one, operands shared where th
 
 TEST_CASE_TEMPLATE("the number of threads changes no bit of the result", T, float, bfloat16) {
   const int threads = cpu::max_threads();
-  for (const Case shape :
-       {Case{100, 32, 784}, Case{99, 41, 784}, Case{32, 784, 100}, Case{301, 503, 700}, Case{64, 64, 5000},
-        Case{100, 48, 1024}, Case{700, 5, 900}, Case{3, 901, 700}, Case{257, 65, 300}}) {
+  for (const Case shape : {Case{100, 32, 784}, Case{99, 41, 784}, Case{99, 64, 784}, Case{1500, 40, 200},
+                           Case{32, 784, 100}, Case{301, 503, 700}, Case{64, 64, 5000}, Case{100, 48, 1024},
+                           Case{700, 5, 900}, Case{3, 901, 700}, Case{257, 65, 300}}) {
     Random random;
     Matrix<T> a(shape.m, shape.k, Layout::rows), b(shape.k, shape.n, Layout::columns);
     Matrix<T> one(shape.m, shape.n, Layout::rows), two = one, five = one;
@@ -558,12 +561,16 @@ TEST_CASE("tasks of dot products: enough for the threads, and rows that stay in 
   namespace gemm = cpu::detail;
   for (const std::int64_t rows : {1, 7, 64, 100, 128, 1000})
     for (const std::int64_t depth : {16, 784, 100'000})
-      for (const std::int64_t vectors : {1, 10, 64})
+      for (const std::int64_t at_once : {4, 8})
         for (const std::int64_t tasks : {1, 2, 8, 20}) {
-          const std::int64_t part = gemm::rows_per_task(rows, depth, vectors, tasks), at_once = vectors == 1 ? 8 : 4;
+          const std::int64_t part = gemm::rows_per_task(rows, depth, at_once, tasks);
+          const auto does = [&](std::int64_t size) {
+            return size * (depth + 1) <= gemm::rows_together && size <= 256 &&
+                   (tasks == 1 ? size < rows + at_once : size * tasks <= rows);
+          };
           CHECK(part % at_once == 0);
-          CHECK((part == at_once || part * (depth + 1) <= gemm::rows_together));
-          CHECK((part == at_once || gemm::ceil_div(rows, part) >= tasks));
+          CHECK((part == at_once || does(part)));
+          CHECK_FALSE(does(part + at_once));
         }
 }
 

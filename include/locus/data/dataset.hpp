@@ -54,15 +54,16 @@ class LabelledImages {
     return {images_.select(0, at), labels_(at)};
   }
 
-  /// Copies the first `count` of the samples to dense memory for as many images, as T = scale * byte; the others are to
-  /// be next. throws IndexError
+  /// Copies samples to dense memory for positions.size() images, as T = scale * byte. Those in `next`, which may be
+  /// empty, are expected to be asked for afterwards: the first of them are fetched from memory. throws IndexError
   template <class T>
-  void gather(Span<const std::int64_t> positions, std::size_t count, compute_t<T> scale, T* images,
+  void gather(Span<const std::int64_t> positions, Span<const std::int64_t> next, compute_t<T> scale, T* images,
               std::int64_t* labels) const {
     const std::int64_t pixels = elements(sample_shape());
-    for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t i = 0; i < positions.size(); ++i) {
       const auto at = stored(positions[i]);
       if (i + ahead < positions.size()) prefetch(positions[i + ahead], pixels);
+      else if (i + ahead - positions.size() < next.size()) prefetch(next[i + ahead - positions.size()], pixels);
       copy_image(images_.data() + at * pixels, pixels, scale, images);
       images += pixels;
       *labels++ = labels_.data()[at];

@@ -204,10 +204,10 @@ class Epoch final : public Counted, private cpu::BackgroundWork {
                        left = unfinished_.labels.elements() - prepared_samples_;
     const std::int64_t count =
         locus::detail::smaller(left, 1 + pixels_per_step / locus::detail::larger<std::int64_t>(pixels, 1));
-    const Span<const std::int64_t> positions(order_.data() + first_, order_.size() - static_cast<std::size_t>(first_));
+    const Span<const std::int64_t> to_come(order_.data() + first_, order_.size() - static_cast<std::size_t>(first_));
     constexpr auto scale = static_cast<compute_t<Staged>>(std::is_same_v<Staged, std::uint8_t> ? 1.0 : 1.0 / 255.0);
-    dataset_.gather(positions, static_cast<std::size_t>(count), scale,
-                    unfinished_.images.data() + prepared_samples_ * pixels,
+    dataset_.gather(to_come.first(static_cast<std::size_t>(count)), to_come.from(static_cast<std::size_t>(count)),
+                    scale, unfinished_.images.data() + prepared_samples_ * pixels,
                     unfinished_.labels.data() + prepared_samples_);
     first_ += count;
     prepared_samples_ += count;

@@ -86,8 +86,8 @@ class Product {
   /// Packed lanes for so much of the depth.
   [[nodiscard]] std::int64_t packed(std::int64_t depth) const { return per_lane() == 1 ? depth : (depth + 1) / 2; }
 
-  /// The grid of threads over c for which the largest part is smallest. Where they pack nothing, each has several tasks
-  /// side by side.
+  /// The grid of threads over c for which the largest part is smallest. Where they pack nothing, each has several
+  /// tasks, which read the smaller operand again.
   void choose_grid(double work) {
     const std::int64_t threads = threads_for(work);
     if (threads == 1) return;
@@ -100,8 +100,11 @@ class Product {
       if (best < 0 || cost < best) best = cost, grid_rows_ = rows, grid_cols_ = cols;
     }
     if (packs_left_ || packs_right_) return;
-    const std::int64_t tasks = tasks_for(work) / (grid_rows_ * grid_cols_), strips = ceil_div(n_, tile_cols_);
-    grid_cols_ *= locus::detail::within<std::int64_t>(strips / grid_cols_, 1, tasks);
+    const auto several = [tasks = tasks_for(work) / (grid_rows_ * grid_cols_)](std::int64_t most) {
+      return locus::detail::within<std::int64_t>(most, 1, tasks);
+    };
+    if (m_ > n_) grid_rows_ *= several(m_ / (grid_rows_ * kernels_.max_rows));
+    else grid_cols_ *= several(n_ / (grid_cols_ * tile_cols_));
   }
 
   void compute_part(Range rows, Range cols) const {

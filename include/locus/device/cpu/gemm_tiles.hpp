@@ -37,17 +37,18 @@ inline constexpr std::int64_t most_tiny_work = 32;      // multiply-adds done on
 inline constexpr std::int64_t most_small_work = 2048;   // those of vectors, in a product that is not worth cutting,
 inline constexpr std::int64_t most_narrow_work = 512;   // and where it has a few columns
 inline constexpr double thread_work = 5e5;              // multiply-adds that are worth a thread
-inline constexpr double task_work = thread_work / 2;    // are one of several tasks of a thread,
-inline constexpr double shared_work = 2 * thread_work;  // and are worth sharing
+inline constexpr double shared_work = 2 * thread_work;  // and those that are worth sharing
+inline constexpr double task_work = thread_work / 2;    // of a task, where threads have several
 /// Of the depth, what is summed at once where nothing is packed: sums of more are less accurate.
 inline constexpr std::int64_t direct_depth = 1024;
 
-/// Threads that share so many multiply-adds, and tasks for them, where it costs little to cut these finer.
+/// Threads that share so many multiply-adds.
 [[nodiscard]] inline std::int64_t threads_for(double work) {
   if (work < shared_work) return 1;
   const int threads = max_threads();
   return work / thread_work < threads ? static_cast<std::int64_t>(work / thread_work) : threads;
 }
+/// Tasks for them, where it costs little to cut the work finer: a thread that is late then holds up little of it.
 [[nodiscard]] inline std::int64_t tasks_for(double work) {
   const std::int64_t threads = threads_for(work), most = threads * ranges_per_thread;
   if (threads == 1) return 1;

@@ -7,12 +7,13 @@
 namespace locus::inline LOCUS_ABI {
 namespace cpu::detail {
 
-inline constexpr std::int64_t most_apart = 4;             // columns multiplied apart from those of whole registers
-inline constexpr std::int64_t most_read_twice = 1 << 18;  // elements of a, then
-inline constexpr std::int64_t rows_together = 1 << 16;    // elements of a matrix that meet one vector after the other
-inline constexpr std::int64_t few_vectors = 16;           // of any depth; more are read again for every few rows,
-inline constexpr std::int64_t most_read_again = 1 << 21;  // and have so many elements at most
-inline constexpr std::int64_t fewest_for_thread = 8;      // vectors
+inline constexpr std::int64_t most_apart = 4;              // columns multiplied apart from those of whole registers
+inline constexpr std::int64_t most_read_twice = 1 << 18;   // elements of a, then
+inline constexpr std::int64_t rows_together = 1 << 16;     // elements of a matrix that meet one vector after the other
+inline constexpr std::int64_t few_vectors = 16;            // of any depth; more are read again for every few rows,
+inline constexpr std::int64_t most_read_again = 1 << 21;   // and have so many elements at most
+inline constexpr std::int64_t fewest_for_thread = 16;      // vectors, where each thread reads the whole matrix,
+inline constexpr std::int64_t most_read_by_all = 1 << 17;  // and elements of that, which then stay in its cache
 
 /// What to multiply as rows of a matrix times a few vectors, both contiguous along the depth.
 enum class Vectors { none, columns_of_b, rows_of_a };
@@ -70,13 +71,13 @@ template <class T>
   return exchanged;
 }
 
-/// Rows of a matrix that are a task: they stay in the cache while all of so many vectors are multiplied with them, and
-/// there are at least `tasks` of them, unless they would be fewer rows than the kernels do at once.
-[[nodiscard]] constexpr std::int64_t rows_per_task(std::int64_t rows, std::int64_t depth, std::int64_t vectors,
+/// Rows of a matrix that are a task: they stay in the cache while all vectors are multiplied with them. There are at
+/// least `tasks` of these, unless each would be fewer rows than the kernels do at once.
+[[nodiscard]] constexpr std::int64_t rows_per_task(std::int64_t rows, std::int64_t depth, std::int64_t at_once,
                                                    std::int64_t tasks) {
-  const std::int64_t at_once = vectors == 1 ? 8 : 4;
-  const std::int64_t fitting = locus::detail::within<std::int64_t>(rows_together / (depth + 1), at_once, 256);
-  return smaller(fitting / at_once, locus::detail::larger<std::int64_t>(1, rows / (tasks * at_once))) * at_once;
+  const std::int64_t fitting = smaller<std::int64_t>(rows_together / (depth + 1), 256) / at_once;
+  const std::int64_t share = tasks == 1 ? ceil_div(rows, at_once) : rows / (tasks * at_once);
+  return locus::detail::within<std::int64_t>(share, 1, locus::detail::larger<std::int64_t>(fitting, 1)) * at_once;
 }
 
 /// The matrix, the vectors, and where c takes their products: as columns, or as rows. Threads share the columns of b,
@@ -108,10 +109,11 @@ void multiply_by_vectors(const GemmCall<T>& call, bool columns) {
   const std::int64_t tasks = tasks_for(work), threads = threads_for(work);
   if (call.plain && tasks == 1 && matrix.rows * depth <= rows_together)
     return kernels.multiply_vectors(all, 0, matrix.rows);
-  const bool shares_vectors = columns && count >= fewest_for_thread * threads;
+  const bool shares_vectors =
+      columns && threads > 1 && count >= fewest_for_thread * threads && matrix.rows * depth <= most_read_by_all;
   const std::int64_t group = shares_vectors ? round_up(ceil_div(count, threads), 4) : count;
-  const std::int64_t groups = ceil_div(count, group);
-  const std::int64_t part = rows_per_task(matrix.rows, depth, count, ceil_div(tasks, groups));
+  const std::int64_t groups = ceil_div(count, group), at_once = kernels.masks && count > 1 ? 4 : 8;
+  const std::int64_t part = rows_per_task(matrix.rows, depth, at_once, ceil_div(tasks, groups));
   const std::int64_t parts = ceil_div(matrix.rows, part);
   const auto multiply = [&](std::int64_t task) {
     const std::int64_t first = task % parts * part, end = smaller(first + part, matrix.rows), rows = end - first;

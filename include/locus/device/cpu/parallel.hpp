@@ -67,8 +67,10 @@ class TaskRef {
   void (*call_)(const void*, std::int64_t);
 };
 
-/// Of the tasks of a loop, where there are so many: the last of them are what one thread may wait for.
+/// Ranges for each thread into which the tasks of a loop are cut, where there are so many: one of them is all that the
+/// others may wait for.
 inline constexpr int ranges_per_thread = 4;
+static_assert(ranges_per_thread * detail::ThreadTeam::most_threads <= detail::ThreadTeam::most_parts);
 
 /// Calls f(task) for every task in [0, tasks), in contiguous ranges fixed by the number of tasks and threads. Each
 /// range is mostly done by the same thread: threads that are done take some of those that others have not begun. Nested

@@ -21,7 +21,7 @@ inline thread_local bool in_parallel_part = false;
 
 class ThreadTeam {
  public:
-  static constexpr int most_threads = 256, most_parts = 65535;
+  static constexpr int most_threads = 256, most_parts = 65535;  // a mask of 16 bits
   using Work = void (*)(void* context, int part);
 
   /// Never destroyed, so that loops run in destructors of static objects too.
@@ -99,11 +99,12 @@ class ThreadTeam {
   int do_parts(int thread, std::uint32_t round) {
     const int threads = sharing_.load(Order::relaxed);
     int done = 0;
-    for (int i = 0, of = thread; i < threads; ++i, of = of + 1 < threads ? of + 1 : 0)
-      for (int part; (part = take(shares_[of], round, i == 0)) >= 0; ++done) {
-        work_here(part);
-        if (thread != 0) finished_.fetch_add(1, Order::release);
-      }
+    for (int i = 0, of = thread; i < threads; ++i, of = of + 1 < threads ? of + 1 : 0) {
+      int of_share = 0;
+      for (int part; (part = take(shares_[of], round, i == 0)) >= 0; ++of_share) work_here(part);
+      if (thread != 0 && of_share > 0) finished_.fetch_add(of_share, Order::release);
+      done += of_share;
+    }
     return done;
   }
 
