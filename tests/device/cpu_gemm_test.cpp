@@ -557,6 +557,18 @@ TEST_CASE_TEMPLATE("the number of threads changes no bit of the result", T, floa
   cpu::set_max_threads(threads);
 }
 
+TEST_CASE("threads have columns apart only where rows begin cache lines, and then whole lines") {
+  alignas(64) float c[4 * 64];
+  const auto can_cut = [&](std::int64_t first, std::int64_t row_stride, std::int64_t columns) {
+    return cpu::detail::can_cut(MatrixRef<float>{c + first, 4, 32, row_stride, 1}, columns);
+  };
+  CHECK(can_cut(0, 32, 16));
+  CHECK(can_cut(16, 64, 32));
+  CHECK_FALSE(can_cut(1, 32, 16));
+  CHECK_FALSE(can_cut(0, 40, 16));
+  CHECK_FALSE(can_cut(0, 32, 8));
+}
+
 TEST_CASE("tasks of dot products: enough for the threads, and rows that stay in the cache") {
   namespace gemm = cpu::detail;
   for (const std::int64_t rows : {1, 7, 64, 100, 128, 1000})

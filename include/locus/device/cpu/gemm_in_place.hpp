@@ -7,6 +7,8 @@
 namespace locus::inline LOCUS_ABI {
 namespace cpu::detail {
 
+inline constexpr double most_in_place = 1e6;  // multiply-adds
+
 /// Panels of the same height, one after the other; the last one ends where the matrix does.
 struct EqualPanels {
   std::int64_t first_row, count, rows;
@@ -36,7 +38,9 @@ template <class T>
   const std::int64_t m = call.c.rows, n = call.c.cols, k = call.a.cols;
   const bool by_rows = call.c.col_stride == 1;
   if (!kernels.masks || !call.plain || call.accumulates || call.b.col_stride != 1) return false;
-  if (!(by_rows || call.c.row_stride == 1) || k > direct_depth || work_of(call.c, k) > shared_work) return false;
+  const double work = work_of(call.c, k);
+  if (!(by_rows || call.c.row_stride == 1) || k > direct_depth || work > most_in_place || threads_for(work) > 1)
+    return false;
   TileProduct<T> product{k, nullptr, call.a.row_stride, call.a.col_stride, call.b.row_stride, call.c.row_stride, false};
   T* sums = nullptr;
   if (!by_rows) {

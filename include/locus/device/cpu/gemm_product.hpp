@@ -55,6 +55,7 @@ class Product {
 
  private:
   static constexpr double direct_work = 8e6;               // multiply-adds below which packing does not pay
+  static constexpr std::int64_t line_work = 6000;          // multiply-adds while a line goes to another core
   static constexpr std::int64_t direct_columns = 128;      // columns below which packing a does not pay
   static constexpr std::int64_t direct_right = 1 << 19;    // elements of b below which four panels do not pay for it
   static constexpr std::int64_t cached_bytes = 640 << 10;  // of b in the second-level cache
@@ -91,12 +92,14 @@ class Product {
   void choose_grid(double work) {
     const std::int64_t threads = threads_for(work);
     if (threads == 1) return;
+    const std::int64_t torn = can_cut(call_.c, cut_cols_) ? 0 : line_work / (k_ + 1);
     std::int64_t best = -1;
     for (std::int64_t rows = 1; rows <= threads; ++rows) {
       const std::int64_t cols = threads / rows;
       const std::int64_t height = ceil_div(m_, rows), width = ceil_div(ceil_div(n_, cut_cols_), cols) * cut_cols_;
       // To pack an element costs about as much as to multiply it with eight others.
-      const std::int64_t cost = height * width + (packs_right_ ? 8 * width : 0) + (packs_left_ ? 8 * height : 0);
+      const std::int64_t cost =
+          height * (width + (packs_left_ ? 8 : 0) + (cols > 1 ? torn : 0)) + (packs_right_ ? 8 * width : 0);
       if (best < 0 || cost < best) best = cost, grid_rows_ = rows, grid_cols_ = cols;
     }
     if (packs_left_ || packs_right_) return;

@@ -36,7 +36,7 @@ template <class T>
 inline constexpr std::int64_t most_tiny_work = 32;      // multiply-adds done one after the other
 inline constexpr std::int64_t most_small_work = 2048;   // those of vectors, in a product that is not worth cutting,
 inline constexpr std::int64_t most_narrow_work = 512;   // and where it has a few columns
-inline constexpr double thread_work = 5e5;              // multiply-adds that are worth a thread
+inline constexpr double thread_work = 3e5;              // multiply-adds that are worth a thread
 inline constexpr double shared_work = 2 * thread_work;  // and those that are worth sharing
 inline constexpr double task_work = thread_work / 2;    // of a task, where threads have several
 /// Of the depth, what is summed at once where nothing is packed: sums of more are less accurate.
@@ -141,6 +141,14 @@ template <class R>
   // Not (turns ? ... : ...)[rows / 2], in which g++ 12 with -fsanitize=bounds takes a wrong index.
   if (rows <= 2 && product.depth >= long_depth && !product.accumulate) return kernels.turning_tile[rows / 2];
   return kernels.tile[0][rows / 2];
+}
+
+/// Whether threads may each have a multiple of so many columns of c without sharing a cache line of every row, which
+/// would go from core to core.
+template <class T>
+[[nodiscard]] bool can_cut(const MatrixRef<T>& c, std::int64_t columns) {
+  constexpr std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(T));
+  return columns % line == 0 && c.row_stride % line == 0 && reinterpret_cast<std::uintptr_t>(c.data) % 64 == 0;
 }
 
 /// Whether rows begin so many bytes apart, or a multiple of it, but for a cache line.

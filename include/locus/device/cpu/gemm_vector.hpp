@@ -109,9 +109,9 @@ void multiply_by_vectors(const GemmCall<T>& call, bool columns) {
   const std::int64_t tasks = tasks_for(work), threads = threads_for(work);
   if (call.plain && tasks == 1 && matrix.rows * depth <= rows_together)
     return kernels.multiply_vectors(all, 0, matrix.rows);
-  const bool shares_vectors =
-      columns && threads > 1 && count >= fewest_for_thread * threads && matrix.rows * depth <= most_read_by_all;
-  const std::int64_t group = shares_vectors ? round_up(ceil_div(count, threads), 4) : count;
+  const bool shares_vectors = columns && threads > 1 && count >= fewest_for_thread * threads &&
+                              matrix.rows * depth <= most_read_by_all && can_cut(call.c, fewest_for_thread);
+  const std::int64_t group = shares_vectors ? round_up(ceil_div(count, threads), fewest_for_thread) : count;
   const std::int64_t groups = ceil_div(count, group), at_once = kernels.masks && count > 1 ? 4 : 8;
   const std::int64_t part = rows_per_task(matrix.rows, depth, at_once, ceil_div(tasks, groups));
   const std::int64_t parts = ceil_div(matrix.rows, part);
