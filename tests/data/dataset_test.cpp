@@ -47,16 +47,16 @@ TEST_CASE("labelled images: sizes, elements, and the bytes as numbers") {
   float pixels[8];
   std::int64_t labels[2];
   const std::int64_t positions[] = {3, 1};
-  dataset.gather<float>(positions, {}, 0.5f, pixels, labels);
+  dataset.gather<float>(positions, 0.5f, pixels, labels);
   CHECK(pixels[0] == 1.5f);
   CHECK(pixels[7] == 0.5f);
   CHECK(labels[0] == 0);
   CHECK(labels[1] == 1);
   std::uint8_t bytes[4];
-  dataset.gather<std::uint8_t>(std::span(positions).first(1), std::span(positions).last(1), 1, bytes, labels);
+  dataset.gather<std::uint8_t>(std::span(positions).first(1), 1, bytes, labels, std::span(positions).last(1));
   CHECK(bytes[3] == 3);
   const std::int64_t outside[] = {7};
-  CHECK_THROWS_AS(dataset.gather<float>(outside, {}, 1.f, pixels, labels), IndexError);
+  CHECK_THROWS_AS(dataset.gather<float>(outside, 1.f, pixels, labels), IndexError);
 }
 
 TEST_CASE("labelled images refuse labels and shapes that do not fit") {

@@ -54,11 +54,11 @@ class LabelledImages {
     return {images_.select(0, at), labels_(at)};
   }
 
-  /// Copies samples to dense memory for positions.size() images, as T = scale * byte. Those in `next`, which may be
-  /// empty, are expected to be asked for afterwards: the first of them are fetched from memory. throws IndexError
+  /// Copies samples to dense memory for positions.size() images, as T = scale * byte. Those in `next` are expected
+  /// to be asked for afterwards: the first of them are fetched from memory. throws IndexError
   template <class T>
-  void gather(Span<const std::int64_t> positions, Span<const std::int64_t> next, compute_t<T> scale, T* images,
-              std::int64_t* labels) const {
+  void gather(Span<const std::int64_t> positions, compute_t<T> scale, T* images, std::int64_t* labels,
+              Span<const std::int64_t> next = {}) const {
     const std::int64_t pixels = elements(sample_shape());
     for (std::size_t i = 0; i < positions.size(); ++i) {
       const auto at = stored(positions[i]);

@@ -206,9 +206,9 @@ class Epoch final : public Counted, private cpu::BackgroundWork {
         locus::detail::smaller(left, 1 + pixels_per_step / locus::detail::larger<std::int64_t>(pixels, 1));
     const Span<const std::int64_t> to_come(order_.data() + first_, order_.size() - static_cast<std::size_t>(first_));
     constexpr auto scale = static_cast<compute_t<Staged>>(std::is_same_v<Staged, std::uint8_t> ? 1.0 : 1.0 / 255.0);
-    dataset_.gather(to_come.first(static_cast<std::size_t>(count)), to_come.from(static_cast<std::size_t>(count)),
-                    scale, unfinished_.images.data() + prepared_samples_ * pixels,
-                    unfinished_.labels.data() + prepared_samples_);
+    dataset_.gather(to_come.first(static_cast<std::size_t>(count)), scale,
+                    unfinished_.images.data() + prepared_samples_ * pixels,
+                    unfinished_.labels.data() + prepared_samples_, to_come.from(static_cast<std::size_t>(count)));
     first_ += count;
     prepared_samples_ += count;
     return count == left;
