@@ -59,7 +59,8 @@ def random_products(seed, count):
 def gemm(seed):
     large = [product("transposed", form, n, n, n) for form in ("nt", "tn") for n in (512, 1024)]
     tall = [product("tall", "nt", 4096, 64, 1024), product("tall", "nn", 64, 4096, 1024), product("tall", "nn", 1000, 1, 1000),
-            product("tall", "tn", 64, 64, 16384), product("tall", "nn", 14, 1351, 1810), product("tall", "nt", 25, 28, 1867)]
+            product("tall", "tn", 64, 64, 16384), product("tall", "nn", 14, 1351, 1810), product("tall", "nt", 25, 28, 1867),
+            product("tall", "nt", 368, 939, 5), product("tall", "nn", 64, 64, 200)]
     short = [product("bfloat16", "bfloat16_nn", n, n, n) for n in SQUARES_OF_BFLOAT16]
     short += [product("bfloat16", f"bfloat16_{form}", 1024, 1024, 1024) for form in ("nt", "tn")]
     return ([product("square", "nn", n, n, n) for n in SQUARES] + short + [p for layer in LAYERS for p in layer_products(*layer)] +

@@ -87,8 +87,8 @@ class Product {
   /// Packed lanes for so much of the depth.
   [[nodiscard]] std::int64_t packed(std::int64_t depth) const { return per_lane() == 1 ? depth : (depth + 1) / 2; }
 
-  /// The grid of threads over c for which the largest part is smallest. Where they pack nothing, each has several
-  /// tasks, which read the smaller operand again.
+  /// The grid of threads over c whose largest part costs least. Where they pack nothing, each has several tasks, which
+  /// read the smaller operand again.
   void choose_grid(double work) {
     const std::int64_t threads = threads_for(work);
     if (threads == 1) return;
