@@ -5,6 +5,7 @@
 #include <locus/core/dtype.hpp>
 #include <locus/device/cpu/gemm_kernels.hpp>
 #include <locus/device/cpu/scratch.hpp>
+#include <locus/device/cpu/squares.hpp>
 #include <locus/device/verbs.hpp>
 
 LOCUS_LOOPS_BEGIN
@@ -29,22 +30,39 @@ LOCUS_FN void convert_rows(const T* from, std::int64_t from_stride, compute_t<T>
   }
 }
 
+/// The same of so few rows, by squares where these stay within both matrices.
 template <int rows, class T>
-void copy_few_rows(const T* from, std::int64_t from_row, std::int64_t from_col, T* to, std::int64_t to_row,
-                   std::int64_t to_col, std::int64_t cols) {
-  for (std::int64_t j = 0; j < cols; ++j, from += from_col, to += to_col)
-    for (int i = 0; i < rows; ++i) to[i * to_row] = from[i * from_row];
+void copy_few_rows(const MatrixRef<const T>& from, const MatrixRef<T>& to, std::int64_t first) {
+  const T* in = from.data + first * from.row_stride;
+  T* out = to.data + first * to.row_stride;
+  constexpr int side = square_side<T>;
+  // Lines of fewer elements than a square has are read and written along with the beginning of the next one.
+  constexpr bool is_square = rows == side;
+  constexpr std::int64_t behind = is_square ? 0 : 1;
+  std::int64_t left = from.cols;
+  if constexpr (rows > 1) {
+    if (from.row_stride == 1 && to.col_stride == 1 && (is_square || from.col_stride == rows))
+      for (; left >= side + behind; left -= side, in += side * from.col_stride, out += side)
+        transpose_square<side, rows>(in, from.col_stride, out, to.row_stride);
+    else if (from.col_stride == 1 && to.row_stride == 1 && (is_square || to.col_stride == rows))
+      for (; left >= side + behind; left -= side, in += side, out += side * to.col_stride)
+        transpose_square<rows, side>(in, from.row_stride, out, to.col_stride);
+  }
+  for (; left > 0; --left, in += from.col_stride, out += to.col_stride)
+    for (int i = 0; i < rows; ++i) out[i * to.row_stride] = in[i * from.row_stride];
 }
 /// to = from, of few rows, of which those of one matrix are dense and those of the other are not.
 template <class T>
 [[gnu::noinline]] void copy_across(const MatrixRef<const T>& from, const MatrixRef<T>& to) {
-  for (std::int64_t i = 0, left = from.rows, done; left > 0; i += done, left -= done) {
-    done = left >= 4 ? 4 : left >= 2 ? 2 : 1;
-    (done == 4   ? copy_few_rows<4, T>
-     : done == 2 ? copy_few_rows<2, T>
-                 : copy_few_rows<1, T>)(from.data + i * from.row_stride, from.row_stride, from.col_stride,
-                                        to.data + i * to.row_stride, to.row_stride, to.col_stride, from.cols);
+  constexpr int side = square_side<T>;
+  const std::int64_t rows = from.rows;
+  if constexpr (side > 2) {
+    if (rows == 3) return copy_few_rows<3>(from, to, 0);
+    if (rows == 2) return copy_few_rows<2>(from, to, 0);
   }
+  if (rows == 1) return copy_few_rows<1>(from, to, 0);
+  // The last rows may be copied twice.
+  for (std::int64_t i = 0; i < rows; i += side) copy_few_rows<side>(from, to, smaller(i, rows - side));
 }
 
 /// target[k * width + lane] = element (lane, k), or, in pairs, elements (lane, 2 * k) and (lane, 2 * k + 1). Lanes from

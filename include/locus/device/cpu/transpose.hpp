@@ -2,40 +2,10 @@
 // Copies that transpose: by square blocks, so that what is read and what is written both stay in cache.
 
 #include <locus/core/bounds.hpp>
+#include <locus/device/cpu/squares.hpp>
 #include <locus/device/cpu/stage.hpp>
 
 namespace locus::inline LOCUS_ABI::cpu {
-
-namespace detail {
-/// out[j][i] = in[i][j] for a square as wide as a vector of 16 bytes; rows are so many elements apart.
-inline void transpose_square(const std::uint32_t* in, std::int64_t in_step, std::byte* out, std::int64_t out_step) {
-  typedef std::uint32_t Vector __attribute__((vector_size(16)));
-  Vector a, b, c, d;
-  __builtin_memcpy(&a, in, 16);
-  __builtin_memcpy(&b, in + in_step, 16);
-  __builtin_memcpy(&c, in + 2 * in_step, 16);
-  __builtin_memcpy(&d, in + 3 * in_step, 16);
-  const Vector even = __builtin_shufflevector(a, c, 0, 4, 1, 5), odd = __builtin_shufflevector(b, d, 0, 4, 1, 5);
-  const Vector even_2 = __builtin_shufflevector(a, c, 2, 6, 3, 7), odd_2 = __builtin_shufflevector(b, d, 2, 6, 3, 7);
-  a = __builtin_shufflevector(even, odd, 0, 4, 1, 5);
-  b = __builtin_shufflevector(even, odd, 2, 6, 3, 7);
-  c = __builtin_shufflevector(even_2, odd_2, 0, 4, 1, 5);
-  d = __builtin_shufflevector(even_2, odd_2, 2, 6, 3, 7);
-  __builtin_memcpy(out, &a, 16);
-  __builtin_memcpy(out + out_step * 4, &b, 16);
-  __builtin_memcpy(out + out_step * 8, &c, 16);
-  __builtin_memcpy(out + out_step * 12, &d, 16);
-}
-inline void transpose_square(const std::uint64_t* in, std::int64_t in_step, std::byte* out, std::int64_t out_step) {
-  typedef std::uint64_t Vector __attribute__((vector_size(16)));
-  Vector a, b;
-  __builtin_memcpy(&a, in, 16);
-  __builtin_memcpy(&b, in + in_step, 16);
-  const Vector first = __builtin_shufflevector(a, b, 0, 2), second = __builtin_shufflevector(a, b, 1, 3);
-  __builtin_memcpy(out, &first, 16);
-  __builtin_memcpy(out + out_step * 8, &second, 16);
-}
-}  // namespace detail
 
 /// A copy whose output is dense along the innermost dimension, its input along another.
 class TransposingCopy {
@@ -106,11 +76,11 @@ class TransposingCopy {
           for (std::int64_t row = 0; row < count; ++row) lines[col][row] = line[row];
       }
       if (count == block && left == block) {
-        constexpr int side = 16 / sizeof(Word);
+        constexpr int side = detail::square_side<Word>;
         for (int row = 0; row < block; row += side)
           for (int col = 0; col < block; col += side)
-            detail::transpose_square(&lines[col][row], block,
-                                     reinterpret_cast<std::byte*>(out + row * out_step + first + col), out_step);
+            detail::transpose_square<side, side, Word>(&lines[col][row], block, out + row * out_step + first + col,
+                                                       out_step);
       } else {
         for (std::int64_t row = 0; row < count; ++row)
           for (std::int64_t col = 0; col < left; ++col) out[row * out_step + first + col] = lines[col][row];
