@@ -284,7 +284,7 @@ TEST_CASE_TEMPLATE("small products of every size, and narrow ones, by every inst
       for (std::int64_t n = 1; n <= 17; ++n)
         for (const std::int64_t k : {1, 2, 3, 5, 8, 15, 16, 17, 35}) check_dense({m, n, k});
     for (const std::int64_t many : {31, 100, 133})
-      for (std::int64_t few = 1; few <= 7; ++few)
+      for (std::int64_t few = 1; few <= 8; ++few)
         for (const std::int64_t k : {1, 2, 10, 33, 67}) check_dense({many, few, k}), check_dense({few, many, k});
     for (const std::int64_t m : {23, 57, 100})
       for (const std::int64_t n : {20, 47, 70}) check_dense({m, n, 10});
@@ -535,11 +535,20 @@ TEST_CASE_TEMPLATE("a batch is its products one by one, operands shared where th
 
 TEST_CASE_TEMPLATE("the number of threads changes no bit of the result", T, float, bfloat16) {
   const int threads = cpu::max_threads();
-  for (const Case shape : {Case{100, 32, 784}, Case{99, 41, 784}, Case{99, 64, 784}, Case{1500, 40, 200},
-                           Case{32, 784, 100}, Case{301, 503, 700}, Case{64, 64, 5000}, Case{100, 48, 1024},
-                           Case{700, 5, 900}, Case{3, 901, 700}, Case{257, 65, 300}}) {
+  struct Given {
+    Case shape;
+    Layout a = Layout::rows, b = Layout::columns;
+  };
+  for (const Given& given :
+       {Given{{100, 32, 784}}, Given{{99, 41, 784}}, Given{{99, 64, 784}}, Given{{1500, 40, 200}},
+        Given{{32, 784, 100}}, Given{{301, 503, 700}}, Given{{64, 64, 5000}}, Given{{100, 48, 1024}},
+        Given{{700, 5, 900}}, Given{{3, 901, 700}}, Given{{257, 65, 300}}, Given{{10, 221, 362}}, Given{{2, 400, 900}},
+        Given{{1, 1034, 600}, Layout::rows, Layout::rows}, Given{{43, 304, 68}, Layout::rows, Layout::rows},
+        Given{{2, 10, 40000}, Layout::rows, Layout::rows}, Given{{1400, 7, 90}, Layout::rows, Layout::rows},
+        Given{{548, 2, 839}, Layout::columns, Layout::rows}}) {
+    const Case& shape = given.shape;
     Random random;
-    Matrix<T> a(shape.m, shape.k, Layout::rows), b(shape.k, shape.n, Layout::columns);
+    Matrix<T> a(shape.m, shape.k, given.a), b(shape.k, shape.n, given.b);
     Matrix<T> one(shape.m, shape.n, Layout::rows), two = one, five = one;
     fill(a, random);
     fill(b, random);

@@ -50,7 +50,9 @@ template <class T>
   const auto multiply_panels = [&](const EqualPanels& panels) {
     for (std::int64_t col = 0, width = 0; col < n; col += width) {
       Strip<T> strip = strip_at(kernels, n - col, panels.rows, true);
-      if (strip.width <= kernels.lanes) strip.tile = narrow_tile(kernels, panels.rows, product);
+      // Not in a part of what threads may share: they would sum it in another order.
+      if (work < shared_work ? strip.width <= kernels.lanes : m <= 2 && n <= kernels.lanes)
+        strip.tile = narrow_tile(kernels, panels.rows, product);
       width = strip.width;
       multiply_in_place(call, strip, col, panels, product, sums);
     }

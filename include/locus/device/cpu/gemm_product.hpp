@@ -209,8 +209,10 @@ class Product {
       product.left_row = call_.a.row_stride, product.left_depth = call_.a.col_stride;
     }
     for (std::int64_t col = block.cols.begin, width = 0; col < block.cols.end; col += width) {
-      const Strip<R> strip = strip_at(kernels_, block.cols.end - col, panel.rows, !packs_right_);
+      Strip<R> strip = strip_at(kernels_, block.cols.end - col, panel.rows, !packs_right_);
       width = strip.width;
+      // By the shape of c, not of the strip, which depends on the number of threads.
+      if (kernels_.masks && m_ <= 2 && n_ <= kernels_.lanes) strip.tile = narrow_tile(kernels_, m_, product);
       const R* right = block.right + (col - block.cols.begin) * product.depth;
       std::int64_t next = tile_cols_ * product.depth;
       product.right_depth = smaller(padded(width), tile_cols_);
