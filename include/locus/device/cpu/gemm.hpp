@@ -5,6 +5,7 @@
 #include <locus/core/math.hpp>
 #include <locus/device/cpu/gemm_cblas.hpp>
 #include <locus/device/cpu/gemm_in_place.hpp>
+#include <locus/device/cpu/gemm_narrow.hpp>
 #include <locus/device/cpu/gemm_product.hpp>
 #include <locus/device/cpu/gemm_vector.hpp>
 #include <locus/device/verbs.hpp>
@@ -140,19 +141,24 @@ void multiply_few_tiles(const KernelSet<T>& kernels, const GemmCall<T>& call) {
     out += rows * call.c.row_stride;
   }
 }
-/// c (+)= a b, one number after the other.
+/// c (+)= a b, one number after the other, along the longer side of c.
 template <class T>
 void multiply_numbers(const GemmCall<T>& call) {
-  for (std::int64_t i = 0; i < call.c.rows; ++i)
-    for (std::int64_t j = 0; j < call.c.cols; ++j) {
-      const T* left = call.a.data + i * call.a.row_stride;
-      const T* right = call.b.data + j * call.b.col_stride;
+  const bool by_columns = call.c.cols < call.c.rows;
+  const MatrixRef<const T> left = by_columns ? transposed(call.b) : call.a,
+                           right = by_columns ? transposed(call.a) : call.b;
+  const MatrixRef<T> c = by_columns ? transposed(call.c) : call.c;
+  const bool adds = call.accumulates;
+  for (std::int64_t i = 0; i < c.rows; ++i) {
+    const T* const row = left.data + i * left.row_stride;
+    const T* column = right.data;
+    T* out = c.data + i * c.row_stride;
+    for (std::int64_t j = c.cols; j > 0; --j, column += right.col_stride, out += c.col_stride) {
       T sum = 0;
-      for (std::int64_t k = 0; k < call.a.cols; ++k, left += call.a.col_stride, right += call.b.row_stride)
-        sum += *left * *right;
-      T& c = call.c.data[i * call.c.row_stride + j * call.c.col_stride];
-      c = call.accumulates ? c + sum : sum;
+      for (std::int64_t k = 0; k < left.cols; ++k) sum += row[k * left.col_stride] * column[k * right.row_stride];
+      *out = adds ? *out + sum : sum;
     }
+  }
 }
 /// Whether so few tiles take less time than to choose how the product is cut. Of a few columns, dot products do.
 template <class T>
@@ -165,11 +171,15 @@ template <class T>
 /// A product so small that to choose how it is cut takes longer than the product; false, and nothing done, for others.
 template <class T>
 [[nodiscard]] bool multiply_small(const GemmCall<T>& call) {
-  const KernelSet<T>& kernels = *kernels_in_use<T>();
   const std::int64_t work = call.c.rows * call.a.cols;
   if (!call.plain || work > most_small_work) return false;
+  if (call.c.rows * call.c.cols <= fewest_sums && work * call.c.cols <= fewest_work)
+    return multiply_numbers(call), true;
+  const KernelSet<T>& kernels = *kernels_in_use<T>();
+  if (call.a.cols <= most_shallow_depth && !is_faster_transposed(call) && multiply_narrow(call)) return true;
   if (has_few_tiles(kernels, call)) return multiply_few_tiles(kernels, call), true;
-  return work * call.c.cols <= most_tiny_work && (multiply_numbers(call), true);
+  const std::int64_t most = call.a.cols > 2 && call.a.row_stride != 1 ? most_tiny_work : most_shallow_work;
+  return work * call.c.cols <= most && (multiply_numbers(call), true);
 }
 
 /// The product without its last columns, and these by themselves, where they are so few that a tile of them would waste
@@ -183,7 +193,7 @@ template <class T>
   if (call.c.rows <= 2 && kernels.masks) return false;
   GemmCall<T> last = call, others = call;
   last.b = columns_of(call.b, whole, rest), last.c = columns_of(call.c, whole, rest);
-  if (find_vectors(last) == Vectors::none && !is_narrow(last)) return false;
+  if (find_vectors(last) == Vectors::none && !is_faster_transposed(last)) return false;
   others.b = columns_of(call.b, 0, whole), others.c = columns_of(call.c, 0, whole);
   multiply(last);
   multiply(others);
@@ -200,12 +210,12 @@ void multiply(const GemmCall<T>& call) {
 #if LOCUS_CBLAS
     if (multiply_with_cblas(call)) return;
 #endif
-    if (is_narrow(call)) {
+    if (is_faster_transposed(call)) {
       const GemmCall<T> across = transposed(call);
       if (!multiply_in_place(across)) multiply_by_tiles(across);
       return;
     }
-    if (multiply_apart(call) || multiply_in_place(call)) return;
+    if (multiply_narrow(call) || multiply_apart(call) || multiply_in_place(call)) return;
   }
   multiply_by_tiles(call);
 }
@@ -255,6 +265,7 @@ template <class T>
 /// Threads share each product where it is large, the batch where its products are small.
 template <class T>
 void multiply(const GemmBatch& batch, const GemmCall<T>& call) {
+  if (batch.count == 1) return multiply(call);
   const auto multiply_one = [&](std::int64_t i) {
     GemmCall<T> one = call;
     one.a = advanced(call.a, i * batch.a_stride);
@@ -265,7 +276,6 @@ void multiply(const GemmBatch& batch, const GemmCall<T>& call) {
   const double work = work_of(call.c, call.a.cols);
   if (work < shared_work && work * static_cast<double>(batch.count) >= shared_work)
     return parallel_for(batch.count, multiply_one);
-  if (batch.count == 1) return multiply(call);
   for (std::int64_t i = 0; i < batch.count; ++i) multiply_one(i);
 }
 }  // namespace detail

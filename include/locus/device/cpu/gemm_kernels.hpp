@@ -95,6 +95,9 @@ struct KernelSet {
   Tile<T> tile[2][8];
   Tile<T> wide_tile[2];     ///< of 8 vectors and 1 row, of 4 vectors and 2 rows
   Tile<T> turning_tile[2];  ///< of 1 vector and 1 or 2 rows, for a long depth, in sets with masks
+  /// Rows of at most half a vector, of which there are at least `least_narrow_rows`; null in sets without masks.
+  void (*multiply_narrow)(const TileProduct<T>&, const T* right, T* out, std::int64_t rows, std::int64_t cols);
+  static constexpr std::int64_t least_narrow_rows = 8;
   void (*transpose_block)(const T*, std::int64_t, int, int, T*, std::int64_t);
   void (*copy_rows)(const RowCopy<T>&);
   void (*multiply_vectors)(const DotProducts<T>&, std::int64_t first_row, std::int64_t end_row);

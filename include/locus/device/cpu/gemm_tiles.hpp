@@ -28,17 +28,48 @@ struct GemmCall {
   const void* epilogue;
 };
 
+template <class T>
+[[nodiscard]] MatrixRef<T> transposed(const MatrixRef<T>& x) {
+  return {x.data, x.cols, x.rows, x.col_stride, x.row_stride};
+}
+
+template <class T>
+[[nodiscard]] MatrixRef<T> columns_of(MatrixRef<T> x, std::int64_t first, std::int64_t cols) {
+  return {x.data + first * x.col_stride, x.rows, cols, x.row_stride, x.col_stride};
+}
+
+/// Whether the product's transpose writes the same numbers along rows of memory.
+template <class T>
+[[nodiscard]] bool is_transposed(const GemmCall<T>& call) {
+  if (!call.plain || call.c.rows == 1 || call.c.row_stride != 1) return false;
+  return call.c.col_stride != 1 || call.c.cols == 1;
+}
+
+/// The product that computes the transpose of c.
+template <class T>
+[[nodiscard]] GemmCall<T> transposed(const GemmCall<T>& call) {
+  GemmCall<T> exchanged = call;
+  exchanged.a = transposed(call.b);
+  exchanged.b = transposed(call.a);
+  exchanged.c = transposed(call.c);
+  return exchanged;
+}
+
 /// Multiply-adds of a product.
 template <class T>
 [[nodiscard]] double work_of(const MatrixRef<T>& c, std::int64_t depth) {
   return static_cast<double>(c.rows) * static_cast<double>(c.cols) * static_cast<double>(depth);
 }
-inline constexpr std::int64_t most_tiny_work = 32;      // multiply-adds done one after the other
+inline constexpr std::int64_t fewest_work = 16;         // multiply-adds done one after the other,
+inline constexpr std::int64_t fewest_sums = 6;          // of so few sums, in any case,
+inline constexpr std::int64_t most_tiny_work = 64;      // and those where no few tiles hold the sums,
+inline constexpr std::int64_t most_shallow_work = 32;   // or each sum has one or two
 inline constexpr std::int64_t most_small_work = 2048;   // those of vectors, in a product that is not worth cutting,
 inline constexpr std::int64_t most_narrow_work = 512;   // and where it has a few columns
 inline constexpr double thread_work = 3e5;              // multiply-adds that are worth a thread
 inline constexpr double shared_work = 2 * thread_work;  // and those that are worth sharing
 inline constexpr double task_work = thread_work / 2;    // of a task, where threads have several
+inline constexpr std::int64_t most_shallow_depth = 8;   // for which a few columns are not worth dot products
 /// Of the depth, what is summed at once where nothing is packed: sums of more are less accurate.
 inline constexpr std::int64_t direct_depth = 1024;
 
@@ -139,7 +170,7 @@ template <class R>
 [[nodiscard]] Tile<R> narrow_tile(const KernelSet<R>& kernels, std::int64_t rows, const TileProduct<R>& product) {
   constexpr std::int64_t long_depth = 16;
   // Not (turns ? ... : ...)[rows / 2], in which g++ 12 with -fsanitize=bounds takes a wrong index.
-  if (rows <= 2 && product.depth >= long_depth && !product.accumulate) return kernels.turning_tile[rows / 2];
+  if (rows <= 2 && product.depth >= long_depth) return kernels.turning_tile[rows / 2];
   return kernels.tile[0][rows / 2];
 }
 

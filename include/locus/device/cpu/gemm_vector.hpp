@@ -2,6 +2,7 @@
 // Products with one vector or a few, which read the elements of the matrix in order: nothing to pack, nothing to keep
 // in tiles.
 
+#include <locus/device/cpu/gemm_narrow.hpp>
 #include <locus/device/cpu/gemm_tiles.hpp>
 
 namespace locus::inline LOCUS_ABI {
@@ -37,38 +38,19 @@ template <class T>
   if (!of_b && !of_a) return Vectors::none;
   const std::int64_t vectors = of_b ? n : m, computed = vectors + (vectors % 4 == 3 ? 1 : 0);
   if (vectors > few_vectors && vectors * k > most_read_again) return Vectors::none;
-  const std::int64_t copied = (of_b ? rows : columns) ? 0 : vectors * k;
-  const std::int64_t by_vectors = computed * (of_b ? m : n) * (registers_for(k, kernels.lanes) + 5) + copied;
-  const std::int64_t packed = call.b.col_stride == 1 ? 0 : n * k;
-  const std::int64_t by_tiles = m * (registers_for(n, kernels.lanes) * k + 6) + packed;
+  const std::int64_t copied = (of_b ? rows : columns) ? 0 : vectors * k / 2;
+  const std::int64_t by_vectors = computed * (of_b ? m : n) * (registers_for(k, kernels.lanes) + 4) + copied;
+  // Tiles compute the transpose where that is dense along rows. Of few rows and one register, each sum in them waits
+  // for the one before it.
+  const bool exchanged = is_transposed(call);
+  const std::int64_t height = exchanged ? n : m, width = exchanged ? m : n;
+  const std::int64_t packed = (exchanged ? call.a.row_stride : call.b.col_stride) == 1 ? 0 : width * k;
+  const std::int64_t waited_for = width > kernels.lanes || (kernels.masks && height <= 2) ? 0 : height % 2 == 0 ? 4 : 8;
+  const std::int64_t by_tiles =
+      is_narrow(kernels, call)
+          ? narrow_cycles(call)
+          : locus::detail::larger(height, waited_for) * (registers_for(width, kernels.lanes) * k + 6) + packed;
   return by_vectors >= by_tiles ? Vectors::none : of_b ? Vectors::columns_of_b : Vectors::rows_of_a;
-}
-
-template <class T>
-[[nodiscard]] MatrixRef<T> transposed(const MatrixRef<T>& x) {
-  return {x.data, x.cols, x.rows, x.col_stride, x.row_stride};
-}
-
-template <class T>
-[[nodiscard]] MatrixRef<T> columns_of(MatrixRef<T> x, std::int64_t first, std::int64_t cols) {
-  return {x.data + first * x.col_stride, x.rows, cols, x.row_stride, x.col_stride};
-}
-
-/// Whether the product's transpose writes the same numbers along rows of memory.
-template <class T>
-[[nodiscard]] bool is_transposed(const GemmCall<T>& call) {
-  if (!call.plain || call.c.rows == 1 || call.c.row_stride != 1) return false;
-  return call.c.col_stride != 1 || call.c.cols == 1;
-}
-
-/// The product that computes the transpose of c.
-template <class T>
-[[nodiscard]] GemmCall<T> transposed(const GemmCall<T>& call) {
-  GemmCall<T> exchanged = call;
-  exchanged.a = transposed(call.b);
-  exchanged.b = transposed(call.a);
-  exchanged.c = transposed(call.c);
-  return exchanged;
 }
 
 /// Rows of a matrix that are a task: they stay in the cache while all vectors are multiplied with them. There are at
@@ -137,11 +119,13 @@ void multiply_by_vectors(const GemmCall<T>& call, bool columns) {
 /// Whether the transpose of c, whose elements lie apart in memory, is faster to compute than c, because that has few
 /// columns: by an estimate of the cycles.
 template <class T>
-[[nodiscard]] bool is_narrow(const GemmCall<T>& call) {
+[[nodiscard]] bool is_faster_transposed(const GemmCall<T>& call) {
   const std::int64_t m = call.c.rows, n = call.c.cols, k = call.a.cols;
-  const int lanes = kernels_in_use<T>()->lanes;
+  const KernelSet<T>& kernels = *kernels_in_use<T>();
+  const int lanes = kernels.lanes;
   if (!call.plain || call.a.row_stride != 1 || n >= std::int64_t{2} * lanes) return false;
-  return n * registers_for(m, lanes) * k + 3 * m * n < m * registers_for(n, lanes) * k + 6 * m;
+  const std::int64_t by_rows = is_narrow(kernels, call) ? narrow_cycles(call) : m * registers_for(n, lanes) * k + 6 * m;
+  return n * registers_for(m, lanes) * k + 2 * m * n < by_rows;
 }
 
 }  // namespace cpu::detail
