@@ -175,10 +175,12 @@ struct InUse {
 };
 
 bool multiplies_pairs(const KernelsOf<bfloat16>& set) { return set.pack_pairs != nullptr; }
-/// Those that multiply pairs of bfloat16; null where the processor does not.
-const KernelsOf<bfloat16>* pairs() {
-  const cpu::Isa isa = cpu::Isa::avx512_bf16;
-  return cpu::has_isa(isa) ? cpu::detail::kernels_for<bfloat16>(isa) : nullptr;
+/// Those that multiply pairs of bfloat16, as far as the processor does.
+std::vector<const KernelsOf<bfloat16>*> sets_of_pairs() {
+  std::vector<const KernelsOf<bfloat16>*> found;
+  for (const KernelsOf<bfloat16>* set : cpu::detail::available_kernels<bfloat16>())
+    if (set && multiplies_pairs(*set)) found.push_back(set);
+  return found;
 }
 
 /// Root of the mean square, over some sums of so many random products of bfloat16, of the error before it is rounded to
@@ -298,42 +300,58 @@ TEST_CASE_TEMPLATE("small products of every size, and narrow ones, by every inst
 }
 
 TEST_CASE("the level in use decides whether bfloat16, and no other type, is multiplied in pairs") {
-  if (!pairs()) SKIP_TEST("this processor does not multiply pairs of bfloat16");
-  CHECK((cpu::detail::kernels_in_use<bfloat16>() == pairs()) == (cpu::isa() == cpu::Isa::avx512_bf16));
-  CHECK(multiplies_pairs(*pairs()));
+  const auto sets = sets_of_pairs();
+  if (sets.empty()) SKIP_TEST("this processor does not multiply pairs of bfloat16");
+  const bool has_tiles = cpu::has_isa(cpu::Isa::amx_bf16) && cpu::detail::amx_bf16::may_use_tiles();
+  CHECK(sets.size() == (has_tiles ? 2 : 1));
+  CHECK(cpu::detail::kernels_for<bfloat16>(cpu::Isa::avx512_bf16) == sets[0]);
+  if (has_tiles) CHECK(cpu::detail::kernels_for<bfloat16>(cpu::Isa::amx_bf16) == sets[1]);
   CHECK(!multiplies_pairs(*cpu::detail::kernels_for<bfloat16>(cpu::Isa::avx512)));
-  CHECK(!multiplies_pairs(*cpu::detail::kernels_for<half>(cpu::Isa::avx512_bf16)));
-  CHECK(!multiplies_pairs(*cpu::detail::kernels_for<float>(cpu::Isa::avx512_bf16)));
+  const cpu::Isa best = has_tiles ? cpu::Isa::amx_bf16 : cpu::Isa::avx512_bf16;
+  CHECK(multiplies_pairs(*cpu::detail::kernels_in_use<bfloat16>()) ==
+        (cpu::isa() == best || cpu::isa() == cpu::Isa::avx512_bf16));
+  for (const cpu::Isa isa : cpu::every_isa) {
+    if (!cpu::has_isa(isa)) continue;
+    CHECK(!multiplies_pairs(*cpu::detail::kernels_for<half>(isa)));
+    CHECK(!multiplies_pairs(*cpu::detail::kernels_for<float>(isa)));
+  }
 }
 
 TEST_CASE("pairs of bfloat16: sizes around tiles and vectors, odd depths, blocks of depth") {
-  if (!pairs()) SKIP_TEST("this processor does not multiply pairs of bfloat16");
-  const InUse<bfloat16> restored(pairs());
-  int count = 0;
-  for (std::int64_t m : {1, 2, 13, 14, 15, 16, 28, 29})
-    for (std::int64_t n : {1, 15, 16, 17, 31, 32, 33, 65})
-      for (std::int64_t k : {1, 2, 3, 31, 32, 33, 64, 65}) {
-        check<bfloat16>({m, n, k}, layouts[count % 7], layouts[count / 7 % 7], layouts[count % 5], count % 3 == 0,
-                        count % 2 == 0, count % 5 < 2);
-        ++count;
-      }
-  for (std::int64_t k : {1024, 1025, 2049, 3074})
-    check<bfloat16>({30, 33, k}, layouts[k % 5], layouts[k / 5 % 5], Layout::rows, false, false, k % 2 == 0);
-  check_layouts<bfloat16>({3, 17, 1027});
-  check<bfloat16>({1010, 20, 1027}, Layout::rows, Layout::columns, Layout::rows, true, true, true);
-  check<bfloat16>({20, 1030, 1027}, Layout::columns, Layout::rows, Layout::rows, false, false, false);
+  const InUse<bfloat16> restored;
+  const auto sets = sets_of_pairs();
+  if (sets.empty()) SKIP_TEST("this processor does not multiply pairs of bfloat16");
+  for (const KernelsOf<bfloat16>* set : sets) {
+    cpu::detail::kernels_in_use<bfloat16>() = set;
+    int count = 0;
+    for (std::int64_t m : {1, 2, 13, 14, 15, 16, 17, 18, 28, 29, 32, 33, 34, 65})
+      for (std::int64_t n : {1, 15, 16, 17, 31, 32, 33, 65})
+        for (std::int64_t k : {1, 2, 3, 31, 32, 33, 64, 65}) {
+          check<bfloat16>({m, n, k}, layouts[count % 7], layouts[count / 7 % 7], layouts[count % 5], count % 3 == 0,
+                          count % 2 == 0, count % 5 < 2);
+          ++count;
+        }
+    for (std::int64_t k : {1024, 1025, 2049, 3074})
+      check<bfloat16>({30, 33, k}, layouts[k % 5], layouts[k / 5 % 5], Layout::rows, false, false, k % 2 == 0);
+    check_layouts<bfloat16>({3, 17, 1027});
+    check_layouts<bfloat16>({40, 17, 45});
+    check<bfloat16>({1010, 20, 1027}, Layout::rows, Layout::columns, Layout::rows, true, true, true);
+    check<bfloat16>({20, 1030, 1027}, Layout::columns, Layout::rows, Layout::rows, false, false, false);
+  }
 }
 
 TEST_CASE("pairs of bfloat16 are summed as accurately as one by one, but for blocks of depth of twice the length") {
-  if (!pairs()) SKIP_TEST("this processor does not multiply pairs of bfloat16");
-  for (const std::int64_t depth : {100, 1024, 4096, 65536}) {
-    const double one_by_one = error_of_sums(*cpu::detail::kernels_for<bfloat16>(cpu::Isa::avx512), depth);
-    const double in_pairs = error_of_sums(*pairs(), depth);
-    CAPTURE(depth);
-    CHECK(in_pairs > 0);  // both round
-    CHECK(in_pairs <= 2.5 * one_by_one);
-    CHECK(in_pairs <= 0x1p-24);
-  }
+  const auto sets = sets_of_pairs();
+  if (sets.empty()) SKIP_TEST("this processor does not multiply pairs of bfloat16");
+  for (const KernelsOf<bfloat16>* set : sets)
+    for (const std::int64_t depth : {100, 1024, 4096, 65536}) {
+      const double one_by_one = error_of_sums(*cpu::detail::kernels_for<bfloat16>(cpu::Isa::avx512), depth);
+      const double in_pairs = error_of_sums(*set, depth);
+      CAPTURE(depth);
+      CHECK(in_pairs > 0);  // both round
+      CHECK(in_pairs <= 2.5 * one_by_one);
+      CHECK(in_pairs <= 0x1p-24);
+    }
 }
 
 TEST_CASE("bfloat16: NaN and infinity reach the sums that they belong to, and no others") {

@@ -88,7 +88,8 @@ TEST_CASE("the best instruction set that the processor has is in use, or the one
 
 TEST_CASE("an instruction set that is none, or that the program or the processor lacks, is refused") {
   const Restored restored;
-  CHECK(refusal_of("sse9") == "LOCUS_CPU_ISA: \"sse9\"; expected generic, avx2, avx512, avx512_bf16, or no value");
+  CHECK(refusal_of("sse9") ==
+        "LOCUS_CPU_ISA: \"sse9\"; expected generic, avx2, avx512, avx512_bf16, amx_bf16, or no value");
   CHECK(cpu::isa() == restored.before);
   for (const cpu::Isa isa : cpu::every_isa) {
     if (cpu::has_isa(isa)) continue;

@@ -196,8 +196,8 @@ concept Multipliable = TensorLike<A> && TensorLike<B> && Combinable<A, B> && !st
 
 /// Matrix product with torch.matmul's rules: a vector on the left is a row and on the right a column, and disappears
 /// from the result; dimensions before the last two are a batch and broadcast. Transposed operands are not copied.
-/// half and bfloat16 are summed in float. On Cpu with AVX-512 BF16, denormal bfloat16 and denormal sums of products
-/// (below 2^-126) count as zeros, in linear layers, too.
+/// half and bfloat16 are summed in float. On Cpu with AVX-512 BF16 or AMX, denormal bfloat16 and denormal sums of
+/// products (below 2^-126) count as zeros, in linear layers, too.
 /// shape: (..., m, k) x (..., k, n) -> (..., m, n)     gradient: g b^T and a^T g, summed over what was repeated
 /// cost:  one launch, and one for each gradient plus one where a batch was repeated; one per outer index instead where
 ///        batch dimensions do not merge into one, as those of a transposed batch

@@ -283,7 +283,7 @@ void multiply(const GemmBatch& batch, const GemmCall<T>& call) {
 /// Every product of a batch: c(i, j) = epilogue(sum over k of a(i, k) * b(k, j), previous c(i, j) or 0, i, j); c is
 /// read only where the epilogue accumulates. Operands may have any strides; c must not overlap a or b. An empty k gives
 /// a sum of 0. half and bfloat16 are summed in float, integers wrap around. Results do not depend on the number of
-/// threads. With Isa::avx512_bf16, bfloat16 and sums of theirs below 2^-126 count as zeros.
+/// threads. With Isa::avx512_bf16 and later, bfloat16 and sums of theirs below 2^-126 count as zeros.
 /// throws ShapeError unless the extents fit
 template <class T, class E>
 void gemm(const GemmBatch& batch, MatrixRef<const std::type_identity_t<T>> a,

@@ -5,6 +5,11 @@
 #include <locus/core/dtype.hpp>
 #include <locus/device/cpu/isa.hpp>
 
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 #include <array>
 #include <cstdint>
 #include <type_traits>
@@ -85,14 +90,18 @@ struct PackSource {
   std::int64_t depth, depth_stride;
 };
 
+/// That of the left operand are its rows, that of the right one its columns.
+enum class Operand { left, right };
+
 /// The loops of one instruction set for one type of sums.
 template <class T>
 struct KernelSet {
+  static constexpr int most_rows = 32;
   int lanes;     ///< elements of a vector register; a tile is one or two of them wide
-  int max_rows;  ///< even, at most 14
+  int max_rows;  ///< even, at most most_rows
   bool masks;    ///< tiles may end within their last vector
   /// tile[w - 1][r / 2] for tiles of w vectors and r rows, where r is 1 or even.
-  Tile<T> tile[2][8];
+  Tile<T> tile[2][most_rows / 2 + 1];
   Tile<T> wide_tile[2];     ///< of 8 vectors and 1 row, of 4 vectors and 2 rows
   Tile<T> turning_tile[2];  ///< of 1 vector and 1 or 2 rows, for a long depth, in sets with masks
   /// Rows of at most half a vector, of which there are at least `least_narrow_rows`; null in sets without masks.
@@ -101,9 +110,11 @@ struct KernelSet {
   void (*transpose_block)(const T*, std::int64_t, int, int, T*, std::int64_t);
   void (*copy_rows)(const RowCopy<T>&);
   void (*multiply_vectors)(const DotProducts<T>&, std::int64_t first_row, std::int64_t end_row);
-  /// Where tiles multiply pairs of bfloat16, two elements of the depth that share a lane: packs them so; otherwise
-  /// null.
-  void (*pack_pairs)(const PackSource<bfloat16>&, std::int64_t width, T* target);
+  /// Where tiles multiply pairs of bfloat16, two elements of the depth that share a lane: packs them so, with zeros up
+  /// to a depth that is a multiple of depth_unit; otherwise null.
+  void (*pack_pairs)(Operand, const PackSource<bfloat16>&, std::int64_t width, T* target);
+  int depth_unit;
+  int tiles_together;  ///< of two vectors, computed by one call where the right operand is packed
 };
 
 #if defined(__x86_64__)
@@ -113,6 +124,7 @@ struct KernelSet {
 #define LOCUS_KERNEL_ROWS 14
 #include <locus/device/cpu/gemm_kernel.inc>
 #include <locus/device/cpu/gemm_kernel_bfloat16.inc>
+#include <locus/device/cpu/gemm_kernel_bfloat16_tiles.inc>
 
 #if !(defined(__AVX512F__) && defined(__AVX512DQ__))
 #define LOCUS_KERNEL_SET avx2
@@ -140,8 +152,11 @@ template <class T>
 [[nodiscard]] const KernelSet<compute_t<T>>* kernels_for([[maybe_unused]] Isa isa) {
   using R = compute_t<T>;
 #if defined(__x86_64__)
-  if constexpr (std::is_same_v<T, bfloat16>)
+  if constexpr (std::is_same_v<T, bfloat16>) {
+    // Processors with tiles multiply floats faster than pairs without them.
+    if (isa == Isa::amx_bf16 && amx_bf16::may_use_tiles()) return &amx_bf16::kernel_set<R>();
     if (isa == Isa::avx512_bf16) return &avx512_bf16::kernel_set<R>();
+  }
   if (isa >= Isa::avx512) return &avx512::kernel_set<R>();
 #if !(defined(__AVX512F__) && defined(__AVX512DQ__))
   if (isa == Isa::avx2) return &avx2::kernel_set<R>();

@@ -65,14 +65,15 @@ template <class T>
   for (std::int64_t i = 0; i < rows; i += side) copy_few_rows<side>(from, to, smaller(i, rows - side));
 }
 
-/// target[k * width + lane] = element (lane, k), or, in pairs, elements (lane, 2 * k) and (lane, 2 * k + 1). Lanes from
-/// source.lanes up to width become zero or repeat others. May write one vector register beyond the end of the target.
+/// target[k * width + lane] = element (lane, k), or pairs in the order in which the kernels read those of this operand.
+/// Lanes from source.lanes up to width become zero or repeat others. May write one vector register beyond the end of
+/// the target.
 template <class T>
-void pack(const KernelSet<compute_t<T>>& kernels, const PackSource<T>& source, std::int64_t width,
+void pack(const KernelSet<compute_t<T>>& kernels, Operand operand, const PackSource<T>& source, std::int64_t width,
           compute_t<T>* target) {
   using R = compute_t<T>;
   if constexpr (std::is_same_v<T, bfloat16>)
-    if (kernels.pack_pairs) return kernels.pack_pairs(source, width, target);
+    if (kernels.pack_pairs) return kernels.pack_pairs(operand, source, width, target);
   const std::int64_t side = kernels.lanes;
   std::int64_t first = 0;  // of the depth not yet packed
   if (source.lane_stride == 1) {
@@ -107,7 +108,8 @@ void pack(const KernelSet<compute_t<T>>& kernels, const PackSource<T>& source, s
     } else {
       R* const rows = of_this_thread<GemmScratch>().converted.template reserve<R>(source.lanes * source.depth);
       Versions<&convert_rows<T>>::call(source.data, source.lane_stride, rows, source.depth, source.lanes, source.depth);
-      return pack<R>(kernels, {rows, source.lanes, source.depth, source.lanes, source.depth, 1}, width, target);
+      return pack<R>(kernels, operand, {rows, source.lanes, source.depth, source.lanes, source.depth, 1}, width,
+                     target);
     }
   }
   if constexpr (std::is_same_v<T, R>)

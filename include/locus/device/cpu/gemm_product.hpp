@@ -37,7 +37,7 @@ class Product {
     if constexpr (!converts)
       if (!packs_left_) panel_rows_ = rows_in_place(kernels_, call_.a);
     const std::int64_t most_depth = packs_left_ ? 512 * per_lane() : direct_depth;
-    depth_block_ = k_ <= most_depth ? k_ : round_up(ceil_div(k_, ceil_div(k_, most_depth)), per_lane());
+    depth_block_ = k_ <= most_depth ? k_ : round_up(ceil_div(k_, ceil_div(k_, most_depth)), depth_unit());
     if constexpr (!converts) sums_in_c_ = call_.c.col_stride == 1 && (call_.plain || !call_.accumulates);
     choose_grid(work);
   }
@@ -79,13 +79,15 @@ class Product {
   [[nodiscard]] bool fills_tile(std::int64_t width) const { return kernels_.masks || width == padded(width); }
   [[nodiscard]] std::int64_t padded(std::int64_t width) const { return round_up(width, kernels_.lanes); }
 
-  /// Elements of the depth that share a lane of packed operands.
-  [[nodiscard]] std::int64_t per_lane() const {
-    if constexpr (std::is_same_v<T, bfloat16>) return kernels_.pack_pairs ? 2 : 1;
+  /// Elements of the depth that are packed together.
+  [[nodiscard]] std::int64_t depth_unit() const {
+    if constexpr (std::is_same_v<T, bfloat16>) return kernels_.depth_unit;
     else return 1;
   }
+  /// Those that share a lane.
+  [[nodiscard]] std::int64_t per_lane() const { return smaller<std::int64_t>(depth_unit(), 2); }
   /// Packed lanes for so much of the depth.
-  [[nodiscard]] std::int64_t packed(std::int64_t depth) const { return per_lane() == 1 ? depth : (depth + 1) / 2; }
+  [[nodiscard]] std::int64_t packed(std::int64_t depth) const { return round_up(depth, depth_unit()) / per_lane(); }
 
   /// The grid of threads over c whose largest part costs least. Where they pack nothing, each has several tasks, which
   /// read the smaller operand again.
@@ -153,11 +155,11 @@ class Product {
     } while (k < k_);
   }
 
-  /// Calls pack_strip(strip, first, depth) for all of them, at an even `first`. Where the lanes of all lie side by side
-  /// in memory, strips take turns, so that a line or a page is read once.
+  /// Calls pack_strip(strip, first, depth) for all of them, at a `first` that is a multiple of depth_unit(). Where the
+  /// lanes of all lie side by side in memory, strips take turns, so that a line or a page is read once.
   template <class F>
-  static void pack_by_turns(std::int64_t strips, std::int64_t depth, bool side_by_side, const F& pack_strip) {
-    const std::int64_t step = side_by_side ? 8 : depth;
+  void pack_by_turns(std::int64_t strips, std::int64_t depth, bool side_by_side, const F& pack_strip) const {
+    const std::int64_t step = side_by_side ? locus::detail::larger<std::int64_t>(8, depth_unit()) : depth;
     for (std::int64_t first = 0; first < depth; first += step)
       for (std::int64_t strip = 0; strip < strips; ++strip) pack_strip(strip, first, smaller(step, depth - first));
   }
@@ -165,16 +167,17 @@ class Product {
   void pack_right(const Block& block) const {
     const std::int64_t width = block.cols.size(), tiles = ceil_div(width, tile_cols_);
     if (reads_in_place(smaller(width, tile_cols_)) && reads_in_place(width - (tiles - 1) * tile_cols_)) return;
-    pack_by_turns(
-        tiles, block.depth.size(), call_.b.col_stride == 1,
-        [&](std::int64_t tile, std::int64_t first, std::int64_t depth) {
-          const std::int64_t col = tile * tile_cols_, lanes = smaller(tile_cols_, width - col);
-          if (reads_in_place(lanes)) return;
-          const T* const from = call_.b.data + (block.cols.begin + col) * call_.b.col_stride +
-                                (block.depth.begin + first) * call_.b.row_stride;
-          pack<T>(kernels_, {from, lanes, call_.b.col_stride, n_ - block.cols.begin - col, depth, call_.b.row_stride},
-                  padded(lanes), block.right + col * packed(block.depth.size()) + packed(first) * padded(lanes));
-        });
+    pack_by_turns(tiles, block.depth.size(), call_.b.col_stride == 1,
+                  [&](std::int64_t tile, std::int64_t first, std::int64_t depth) {
+                    const std::int64_t col = tile * tile_cols_, lanes = smaller(tile_cols_, width - col);
+                    if (reads_in_place(lanes)) return;
+                    const T* const from = call_.b.data + (block.cols.begin + col) * call_.b.col_stride +
+                                          (block.depth.begin + first) * call_.b.row_stride;
+                    pack<T>(kernels_, Operand::right,
+                            {from, lanes, call_.b.col_stride, n_ - block.cols.begin - col, depth, call_.b.row_stride},
+                            padded(lanes),
+                            block.right + col * packed(block.depth.size()) + packed(first) * padded(lanes));
+                  });
   }
 
   /// Of a packed panel, with room for what packing writes beyond its end.
@@ -193,7 +196,7 @@ class Product {
                     const RowPanel& panel = group[i];
                     const T* const from = call_.a.data + panel.first * call_.a.row_stride +
                                           (block.depth.begin + first) * call_.a.col_stride;
-                    pack<T>(kernels_,
+                    pack<T>(kernels_, Operand::left,
                             {from, panel.rows, call_.a.row_stride, m_ - panel.first, depth, call_.a.col_stride},
                             panel.rows, block.left + (index + i) * panel_size() + packed(first) * panel.rows);
                   });
@@ -214,7 +217,7 @@ class Product {
       // By the shape of c, not of the strip, which depends on the number of threads.
       if (kernels_.masks && m_ <= 2 && n_ <= kernels_.lanes) strip.tile = narrow_tile(kernels_, m_, product);
       const R* right = block.right + (col - block.cols.begin) * product.depth;
-      std::int64_t next = tile_cols_ * product.depth;
+      std::int64_t next = strip.tile_width * product.depth;
       product.right_depth = smaller(padded(width), tile_cols_);
       if constexpr (!converts)
         if (reads_in_place(width)) {

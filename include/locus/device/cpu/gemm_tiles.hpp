@@ -162,7 +162,8 @@ template <class R>
       return {left & -wide, wide, kernels.wide_tile[rows / 2]};
   if (left <= kernels.lanes) return {left, kernels.lanes, kernels.tile[0][rows / 2]};
   const bool joins = rest > kernels.lanes && (kernels.masks || left < tile_cols);
-  return {joins ? left : left - rest, tile_cols, kernels.tile[1][rows / 2]};
+  const std::int64_t together = in_place ? 1 : kernels.tiles_together;
+  return {joins ? left : left - rest, tile_cols * together, kernels.tile[1][rows / 2]};
 }
 
 /// The tile of one vector for so many rows, in sets with masks: of few rows and a long depth one that sums in turns.

@@ -1,7 +1,7 @@
 #pragma once
 // Instruction sets, chosen at run time: a program built with plain -O2 has its loops for AVX2 and AVX-512, too, and
-// uses the best that the processor can do. A program built for AVX-512 has them once. Products of bfloat16 have a level
-// of their own above it, which every program chooses when it runs.
+// uses the best that the processor can do. A program built for AVX-512 has them once. Products of bfloat16 have levels
+// of their own above it, between which every program chooses when it runs.
 
 #include <locus/core/atomic.hpp>
 #include <locus/core/check.hpp>
@@ -33,14 +33,14 @@ namespace locus::inline LOCUS_ABI {
 namespace cpu {
 
 /// Instruction sets of x86-64, each with all of those before it; `generic` is whatever the program is compiled for, and
-/// all there is on other processors. Loops know of no more than avx512; avx512_bf16 multiplies bfloat16 by an
-/// instruction of its own.
-enum class Isa : int { generic, avx2, avx512, avx512_bf16 };
-inline constexpr int isa_count = 4;
-inline constexpr Isa every_isa[isa_count] = {Isa::generic, Isa::avx2, Isa::avx512, Isa::avx512_bf16};
+/// all there is on other processors. Loops know of no more than avx512; the others multiply bfloat16 by instructions of
+/// their own, those of amx_bf16 tiles of 16 rows of 32.
+enum class Isa : int { generic, avx2, avx512, avx512_bf16, amx_bf16 };
+inline constexpr int isa_count = 5;
+inline constexpr Isa every_isa[isa_count] = {Isa::generic, Isa::avx2, Isa::avx512, Isa::avx512_bf16, Isa::amx_bf16};
 
 [[nodiscard]] constexpr std::string_view to_string(Isa isa) {
-  constexpr std::string_view names[isa_count] = {"generic", "avx2", "avx512", "avx512_bf16"};
+  constexpr std::string_view names[isa_count] = {"generic", "avx2", "avx512", "avx512_bf16", "amx_bf16"};
   return names[static_cast<int>(isa)];
 }
 
@@ -55,12 +55,28 @@ inline constexpr Isa lowest_isa = Isa::generic;
 
 #if defined(__x86_64__)
 namespace detail {
-/// Whether the processor converts halves: CPUID's leaf 1, bit 29 of ecx. (clang 14's __builtin_cpu_supports has no word
-/// for it.)
-[[nodiscard]] inline bool has_f16c() {
-  unsigned leaf = 1, ecx = 0;
-  __asm__("cpuid" : "+a"(leaf), "+c"(ecx) : : "rbx", "rdx");
-  return (ecx >> 29 & 1) != 0;
+/// Bits of CPUID's leaves, for what clang 14's __builtin_cpu_supports has no word.
+struct Cpuid {
+  unsigned ecx, edx;
+};
+[[nodiscard]] inline Cpuid cpuid(unsigned leaf) {
+  unsigned ecx = 0, edx = 0;
+  __asm__("cpuid" : "+a"(leaf), "+c"(ecx), "=d"(edx) : : "rbx");
+  return {ecx, edx};
+}
+/// Whether the processor converts halves.
+[[nodiscard]] inline bool has_f16c() { return (cpuid(1).ecx >> 29 & 1) != 0; }
+/// Whether the processor multiplies tiles of bfloat16, and the system saves the registers that hold them.
+[[nodiscard]] inline bool has_amx_bf16() {
+#if defined(__linux__)  // elsewhere, no one knows how to ask for their use
+  constexpr unsigned bf16 = 1u << 22, tile = 1u << 24, saved = 3u << 17;
+  unsigned state = 0;
+  if ((cpuid(7).edx & (bf16 | tile)) != (bf16 | tile)) return false;
+  __asm__("xgetbv" : "=a"(state) : "c"(0) : "edx");
+  return (state & saved) == saved;
+#else
+  return false;
+#endif
 }
 }  // namespace detail
 #endif
@@ -75,7 +91,8 @@ namespace detail {
   const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
                       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
   if (isa == Isa::avx512 || !avx512) return avx512;
-  return __builtin_cpu_supports("avx512bf16");
+  const bool pairs = __builtin_cpu_supports("avx512bf16");
+  return isa == Isa::avx512_bf16 || !pairs ? pairs : detail::has_amx_bf16();
 #else
   return false;
 #endif
@@ -104,7 +121,9 @@ inline Atomic<int> isa_in_use{isa_unknown};
     fail<ArgumentError>({"LOCUS_CPU_ISA: this processor lacks ", text, "; expected ", to_string(best_isa()),
                          " or less, or no value, which chooses the best"});
   }
-  fail<ArgumentError>({"LOCUS_CPU_ISA: \"", text, "\"; expected generic, avx2, avx512, avx512_bf16, or no value"});
+  fail<ArgumentError>({"LOCUS_CPU_ISA: \"", text,
+                       "\"; expected generic, avx2, avx512, avx512_bf16, amx_bf16, or no "
+                       "value"});
 }
 
 LOCUS_COLD inline Isa choose_isa() {
