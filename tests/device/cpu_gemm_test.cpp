@@ -1,11 +1,14 @@
 #include <locus/device/cpu/gemm.hpp>
 
 #include <doctest/doctest.h>
+#include <support/amx_emulator.hpp>
 #include <support/skip.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -175,13 +178,33 @@ struct InUse {
 };
 
 bool multiplies_pairs(const KernelsOf<bfloat16>& set) { return set.pack_pairs != nullptr; }
-/// Those that multiply pairs of bfloat16, as far as the processor does.
-std::vector<const KernelsOf<bfloat16>*> sets_of_pairs() {
-  std::vector<const KernelsOf<bfloat16>*> found;
-  for (const KernelsOf<bfloat16>* set : cpu::detail::available_kernels<bfloat16>())
-    if (set && multiplies_pairs(*set)) found.push_back(set);
-  return found;
-}
+
+/// The sets of kernels that this processor can run, each once. Those of tiles run on every processor that multiplies
+/// pairs of bfloat16: where it has no tiles, these are emulated as long as this object lives.
+template <class T>
+struct EverySet : std::vector<const KernelsOf<T>*> {
+  EverySet() {
+    for (const KernelsOf<T>* set : cpu::detail::available_kernels<T>())
+      if (set && std::find(this->begin(), this->end(), set) == this->end()) this->push_back(set);
+#if defined(__x86_64__) && defined(__linux__)
+    if constexpr (std::is_same_v<T, bfloat16>)
+      if (cpu::has_isa(cpu::Isa::avx512_bf16) && !cpu::has_isa(cpu::Isa::amx_bf16)) {
+        emulator.emplace();
+        this->push_back(&cpu::detail::amx_bf16::kernel_set<float>());
+      }
+#endif
+  }
+
+ private:
+#if defined(__x86_64__) && defined(__linux__)
+  std::optional<locus_test::AmxEmulator> emulator;
+#endif
+};
+struct SetsOfPairs : EverySet<bfloat16> {
+  SetsOfPairs() {
+    std::erase_if(*this, [](const auto* set) { return !multiplies_pairs(*set); });
+  }
+};
 
 /// Root of the mean square, over some sums of so many random products of bfloat16, of the error before it is rounded to
 /// bfloat16, relative to the sum of the products' sizes.
@@ -246,10 +269,8 @@ TEST_CASE_TEMPLATE("gemm equals the sum of products, whatever the layouts", T, f
 #if defined(__x86_64__)
 TEST_CASE_TEMPLATE("every instruction set that the processor has multiplies right", T, float, double, bfloat16) {
   const InUse<T> restored;
-  const KernelsOf<T>* before = nullptr;
-  for (const KernelsOf<T>* set : cpu::detail::available_kernels<T>()) {
-    if (!set || set == before) continue;
-    cpu::detail::kernels_in_use<T>() = before = set;
+  for (const KernelsOf<T>* set : EverySet<T>()) {
+    cpu::detail::kernels_in_use<T>() = set;
     for (std::int64_t m : {1, 2, 3, 5, 6, 7, 12, 13, 14, 15, 29})
       for (std::int64_t n : {1, 3, 4, 5, 9, 16, 17, 31, 32, 33, 129})
         for (std::int64_t k : {21, 83}) {
@@ -270,8 +291,7 @@ TEST_CASE_TEMPLATE("every instruction set that the processor has multiplies righ
 TEST_CASE_TEMPLATE("small products of every size, and narrow ones, by every instruction set", T, float, double) {
   constexpr Layout dense[] = {Layout::rows, Layout::columns};
   const InUse<T> restored;
-  for (const KernelsOf<T>* set : cpu::detail::available_kernels<T>()) {
-    if (!set) continue;
+  for (const KernelsOf<T>* set : EverySet<T>()) {
     cpu::detail::kernels_in_use<T>() = set;
     int count = 0;
     const auto check_dense = [&](Case shape) {
@@ -300,12 +320,14 @@ TEST_CASE_TEMPLATE("small products of every size, and narrow ones, by every inst
 }
 
 TEST_CASE("the level in use decides whether bfloat16, and no other type, is multiplied in pairs") {
-  const auto sets = sets_of_pairs();
-  if (sets.empty()) SKIP_TEST("this processor does not multiply pairs of bfloat16");
+  if (!cpu::has_isa(cpu::Isa::avx512_bf16)) SKIP_TEST("this processor does not multiply pairs of bfloat16");
   const bool has_tiles = cpu::has_isa(cpu::Isa::amx_bf16) && cpu::detail::amx_bf16::may_use_tiles();
-  CHECK(sets.size() == (has_tiles ? 2 : 1));
-  CHECK(cpu::detail::kernels_for<bfloat16>(cpu::Isa::avx512_bf16) == sets[0]);
-  if (has_tiles) CHECK(cpu::detail::kernels_for<bfloat16>(cpu::Isa::amx_bf16) == sets[1]);
+  const auto* const pairs = cpu::detail::kernels_for<bfloat16>(cpu::Isa::avx512_bf16);
+  CHECK(multiplies_pairs(*pairs));
+  if (has_tiles) {
+    CHECK(multiplies_pairs(*cpu::detail::kernels_for<bfloat16>(cpu::Isa::amx_bf16)));
+    CHECK(cpu::detail::kernels_for<bfloat16>(cpu::Isa::amx_bf16) != pairs);
+  }
   CHECK(!multiplies_pairs(*cpu::detail::kernels_for<bfloat16>(cpu::Isa::avx512)));
   const cpu::Isa best = has_tiles ? cpu::Isa::amx_bf16 : cpu::Isa::avx512_bf16;
   CHECK(multiplies_pairs(*cpu::detail::kernels_in_use<bfloat16>()) ==
@@ -319,7 +341,7 @@ TEST_CASE("the level in use decides whether bfloat16, and no other type, is mult
 
 TEST_CASE("pairs of bfloat16: sizes around tiles and vectors, odd depths, blocks of depth") {
   const InUse<bfloat16> restored;
-  const auto sets = sets_of_pairs();
+  const SetsOfPairs sets;
   if (sets.empty()) SKIP_TEST("this processor does not multiply pairs of bfloat16");
   for (const KernelsOf<bfloat16>* set : sets) {
     cpu::detail::kernels_in_use<bfloat16>() = set;
@@ -341,7 +363,7 @@ TEST_CASE("pairs of bfloat16: sizes around tiles and vectors, odd depths, blocks
 }
 
 TEST_CASE("pairs of bfloat16 are summed as accurately as one by one, but for blocks of depth of twice the length") {
-  const auto sets = sets_of_pairs();
+  const SetsOfPairs sets;
   if (sets.empty()) SKIP_TEST("this processor does not multiply pairs of bfloat16");
   for (const KernelsOf<bfloat16>* set : sets)
     for (const std::int64_t depth : {100, 1024, 4096, 65536}) {
@@ -357,8 +379,7 @@ TEST_CASE("pairs of bfloat16 are summed as accurately as one by one, but for blo
 TEST_CASE("bfloat16: NaN and infinity reach the sums that they belong to, and no others") {
   const InUse<bfloat16> restored;
   const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
-  for (const KernelsOf<bfloat16>* set : cpu::detail::available_kernels<bfloat16>()) {
-    if (!set) continue;
+  for (const KernelsOf<bfloat16>* set : EverySet<bfloat16>()) {
     cpu::detail::kernels_in_use<bfloat16>() = set;
     for (const std::int64_t k : {1, 2, 5, 33, 67})
       for (const Layout layout : {Layout::rows, Layout::columns, Layout::scattered}) {
@@ -389,8 +410,7 @@ TEST_CASE("bfloat16: NaN and infinity reach the sums that they belong to, and no
 
 TEST_CASE("bfloat16: denormals count, except in pairs, where they are zeros") {
   const InUse<bfloat16> restored;
-  for (const KernelsOf<bfloat16>* set : cpu::detail::available_kernels<bfloat16>()) {
-    if (!set) continue;
+  for (const KernelsOf<bfloat16>* set : EverySet<bfloat16>()) {
     cpu::detail::kernels_in_use<bfloat16>() = set;
     const auto dot = [](float x, float y) {
       Matrix<bfloat16> a(1, 1, Layout::rows), b(1, 1, Layout::rows), c(1, 1, Layout::rows);
