@@ -319,6 +319,7 @@ TEST_CASE_TEMPLATE("small products of every size, and narrow ones, by every inst
   }
 }
 
+#if defined(__x86_64__)
 TEST_CASE("the level in use decides whether bfloat16, and no other type, is multiplied in pairs") {
   if (!cpu::has_isa(cpu::Isa::avx512_bf16)) SKIP_TEST("this processor does not multiply pairs of bfloat16");
   const bool has_tiles = cpu::has_isa(cpu::Isa::amx_bf16) && cpu::detail::amx_bf16::may_use_tiles();
@@ -338,6 +339,7 @@ TEST_CASE("the level in use decides whether bfloat16, and no other type, is mult
     CHECK(!multiplies_pairs(*cpu::detail::kernels_for<float>(isa)));
   }
 }
+#endif
 
 TEST_CASE("pairs of bfloat16: sizes around tiles and vectors, odd depths, blocks of depth") {
   const InUse<bfloat16> restored;
