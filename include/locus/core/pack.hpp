@@ -43,13 +43,17 @@ template <int I, class T>
   return item.value;
 }
 
+/// Says that each item of a tuple is made where it stays, of one source.
+struct FromEach {};
+
 namespace detail {
 template <class Indices, class... T>
 struct TupleItems;
 template <int... I, class... T>
 struct TupleItems<std::integer_sequence<int, I...>, T...> : PackItem<I, T>... {
   TupleItems() = default;
-  constexpr explicit TupleItems(int, T&&... values) : PackItem<I, T>{static_cast<T&&>(values)}... {}
+  template <class... U>
+  constexpr explicit TupleItems(FromEach, U&&... sources) : PackItem<I, T>{T(static_cast<U&&>(sources))}... {}
 };
 template <class... T>
 using tuple_items_t = TupleItems<std::make_integer_sequence<int, static_cast<int>(sizeof...(T))>, T...>;
@@ -62,7 +66,10 @@ struct Tuple : detail::tuple_items_t<T...> {
   Tuple() = default;
   constexpr Tuple(T... values)
     requires(sizeof...(T) > 0)
-      : detail::tuple_items_t<T...>(0, static_cast<T&&>(values)...) {}
+      : detail::tuple_items_t<T...>(FromEach{}, static_cast<T&&>(values)...) {}
+  template <class... U>
+  constexpr explicit Tuple(FromEach each, U&&... sources)
+      : detail::tuple_items_t<T...>(each, static_cast<U&&>(sources)...) {}
 };
 
 namespace detail {
@@ -74,18 +81,23 @@ decltype(auto) unpack(const Tuple<T...>& tuple, const F& f) {
   }(std::make_integer_sequence<int, static_cast<int>(sizeof...(T))>{});
 }
 
-/// The items of one tuple, then those of the next.
+/// The items of one tuple, then those of the next. Each is moved once where there are two, and not at all where there
+/// is one.
 template <class... T>
-Tuple<T...> join_tuples(Tuple<T...>&& only) {
+Tuple<T...>&& join_tuples(Tuple<T...>&& only) {
   return static_cast<Tuple<T...>&&>(only);
+}
+template <class... A, class... B>
+auto join_tuples(Tuple<A...>&& a, Tuple<B...>&& b) {
+  return [&]<int... I, int... J>(std::integer_sequence<int, I...>, std::integer_sequence<int, J...>) {
+    return Tuple<A..., B...>(FromEach{}, static_cast<A&&>(get<I>(a))..., static_cast<B&&>(get<J>(b))...);
+  }(std::make_integer_sequence<int, static_cast<int>(sizeof...(A))>{},
+         std::make_integer_sequence<int, static_cast<int>(sizeof...(B))>{});
 }
 template <class... A, class... B, class... Rest>
 auto join_tuples(Tuple<A...>&& a, Tuple<B...>&& b, Rest&&... rest) {
-  return [&]<int... I, int... J>(std::integer_sequence<int, I...>, std::integer_sequence<int, J...>) {
-    return join_tuples(Tuple<A..., B...>(static_cast<A&&>(get<I>(a))..., static_cast<B&&>(get<J>(b))...),
-                       static_cast<Rest&&>(rest)...);
-  }(std::make_integer_sequence<int, static_cast<int>(sizeof...(A))>{},
-         std::make_integer_sequence<int, static_cast<int>(sizeof...(B))>{});
+  return join_tuples(join_tuples(static_cast<Tuple<A...>&&>(a), static_cast<Tuple<B...>&&>(b)),
+                     static_cast<Rest&&>(rest)...);
 }
 
 }  // namespace detail

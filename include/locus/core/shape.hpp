@@ -131,6 +131,7 @@ namespace detail {
 
 /// NumPy's broadcasting: align at the last dimension; extents must be equal or 1. throws ShapeError naming both
 [[nodiscard]] LOCUS_OUT_OF_LINE constexpr Shape broadcast(const Shape& a, const Shape& b) {
+  if (b.empty() || a == b) return a;
   const int rank = a.rank() > b.rank() ? a.rank() : b.rank();
   Shape result = Dims::filled(rank, 1);
   for (int i = 1; i <= rank; ++i) {

@@ -57,7 +57,8 @@ template <class H>
 struct Leaf {
   H handle;
   std::uint32_t version;
-  explicit Leaf(H h) : handle(std::move(h)), version(handle.value().version()) {}
+  explicit Leaf(const H& h) : handle(h), version(handle.value().version()) {}
+  explicit Leaf(H&& h) : handle(std::move(h)), version(handle.value().version()) {}
 };
 
 /// A tree with the handles that its symbols stand for, and its broadcast shape.
@@ -67,6 +68,40 @@ struct Part {
   Tuple<Leaf<H>...> leaves;
   Shape shape;
 };
+
+/// A part with these leaves.
+template <class Tree, class Leaves>
+struct PartWith;
+template <class Tree, class... H>
+struct PartWith<Tree, Tuple<Leaf<H>...>> {
+  using type = Part<Tree, H...>;
+};
+
+/// How many leaves the first `count` of some parts have.
+template <class... P>
+[[nodiscard]] constexpr int leaves_before(int count) {
+  int sum = 0, position = 0;
+  ((sum += position++ < count ? decltype(P::leaves)::size : 0), ...);
+  return sum;
+}
+
+template <class... S>
+[[nodiscard]] Shape joint_shape(const Shape& first, const S&... others) {
+  Shape shape = first;
+  ((shape = broadcast(shape, others)), ...);
+  return shape;
+}
+
+/// f applied to the parts: their leaves one after the other, their trees renumbered.
+template <class F, class... P>
+[[nodiscard]] auto join_parts(const F& f, P&&... parts) {
+  return [&]<int... i>(std::integer_sequence<int, i...>) {
+    using Tree = Apply<F, shifted_t<leaves_before<bare_t<P>...>(i), decltype(parts.tree)>...>;
+    using Leaves = bare_t<decltype(join_tuples(std::move(parts.leaves)...))>;
+    return typename PartWith<Tree, Leaves>::type{Tree{f, {shift<leaves_before<bare_t<P>...>(i)>(parts.tree)...}},
+                                                 join_tuples(std::move(parts.leaves)...), joint_shape(parts.shape...)};
+  }(std::make_integer_sequence<int, sizeof...(P)>{});
+}
 
 /// How an expression of some role is computed: to a Tensor here; autograd adds the traced one.
 template <Role role, class T, class D>
@@ -134,6 +169,10 @@ class Expr {
   using result_type = typename Materializer::type;
 
   explicit Expr(detail::Part<Tree, Handles...> part) : part_(std::move(part)) {}
+  /// f applied to parts, whose leaves are moved here.
+  template <class F, class... P>
+    requires(sizeof...(P) > 0)
+  explicit Expr(const F& f, P&&... parts) : part_(detail::join_parts(f, std::move(parts)...)) {}
 
   /// The computed tensor (traced, if an operand is). throws StaleError if an operand changed since
   [[nodiscard]] const result_type& eval() const& {
@@ -213,7 +252,7 @@ class Expr {
 
   [[nodiscard]] bool computed() const { return computed_; }
   [[nodiscard]] const detail::Part<Tree, Handles...>& part() const { return part_; }
-  [[nodiscard]] detail::Part<Tree, Handles...> take() && { return std::move(part_); }
+  [[nodiscard]] detail::Part<Tree, Handles...>&& take() && { return std::move(part_); }
 
  private:
   detail::Part<Tree, Handles...> part_;
@@ -239,10 +278,10 @@ struct Materialize<Role::plain, T, D> {
   }
 };
 
-/// Any operand as a part: a temporary expression with its tree, everything else as one symbol, a number as a constant.
+/// Any operand as a part: that of a temporary expression, everything else as one symbol, a number as a constant.
 /// T is the element type that numbers are converted to.
 template <class T, class X>
-auto as_part(X&& x) {
+decltype(auto) as_part(X&& x) {
   if constexpr (Scalar<X>) {
     require_fits<T>(x);
     return Part<Constant<T>>{{static_cast<compute_t<T>>(x)}, {}, {}};
@@ -252,33 +291,8 @@ auto as_part(X&& x) {
   } else {
     using Handle = bare_t<X>;
     const Shape shape = x.value().shape();
-    return Part<Symbol<0>, Handle>{{}, {Leaf<Handle>(std::forward<X>(x))}, shape};
+    return Part<Symbol<0>, Handle>{{}, Tuple<Leaf<Handle>>(FromEach{}, std::forward<X>(x)), shape};
   }
-}
-
-/// How many leaves the first `count` of some parts have.
-template <class... P>
-[[nodiscard]] constexpr int leaves_before(int count) {
-  int sum = 0, position = 0;
-  ((sum += position++ < count ? decltype(P::leaves)::size : 0), ...);
-  return sum;
-}
-
-template <class Tree, class... H>
-Part<Tree, H...> part_of(const Tree& tree, Tuple<Leaf<H>...>&& leaves, const Shape& shape) {
-  return {tree, std::move(leaves), shape};
-}
-
-/// f applied to the parts: their leaves one after the other, their trees renumbered.
-template <class F, class... P>
-auto join_parts(const F& f, P&&... parts) {
-  return [&]<int... i>(std::integer_sequence<int, i...>) {
-    auto tree = Apply<F, shifted_t<leaves_before<bare_t<P>...>(i), decltype(parts.tree)>...>{
-        f, {shift<leaves_before<bare_t<P>...>(i)>(parts.tree)...}};
-    Shape shape;
-    ((shape = broadcast(shape, parts.shape)), ...);
-    return part_of(tree, join_tuples(std::move(parts.leaves)...), shape);
-  }(std::make_integer_sequence<int, sizeof...(P)>{});
 }
 
 /// Element type among tensors and numbers: that of the last tensor (where's condition comes first).
@@ -361,6 +375,13 @@ template <class X>
   else return std::forward<X>(x);
 }
 
+template <class V, class D, class P>
+struct ExprOf;
+template <class V, class D, class Tree, class... H>
+struct ExprOf<V, D, Part<Tree, H...>> {
+  using type = Expr<V, D, Tree, H...>;
+};
+
 /// A scalar function of operands that belong together, pending. Where together they are made of more tensors than one
 /// launch takes, they are computed first. throws ShapeError naming both shapes
 template <class F, class... X>
@@ -373,10 +394,8 @@ template <class F, class... X>
   } else if constexpr ((is_symbolic<X> || ...)) {
     return Symbolic<V, D, Apply<F, decltype(as_tree<T>(x))...>>{{f, {as_tree<T>(x)...}}};
   } else {
-    auto part = join_parts(f, as_part<T>(std::forward<X>(x))...);
-    return [&]<class Tree, class... H>(Part<Tree, H...>& joined) {
-      return Expr<V, D, Tree, H...>(std::move(joined));
-    }(part);
+    using Joined = decltype(join_parts(f, as_part<T>(std::forward<X>(x))...));
+    return typename ExprOf<V, D, Joined>::type(f, as_part<T>(std::forward<X>(x))...);
   }
 }
 }  // namespace detail

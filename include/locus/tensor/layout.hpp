@@ -78,8 +78,8 @@ namespace detail {
 /// Extents and strides. Each view changes them, and returns by how many elements the first one moves; what the
 /// parameters mean, tensor.hpp says.
 struct Layout {
-  Shape shape{0};
-  Strides strides{1};
+  Shape shape = Dims::filled(1, 0);
+  Strides strides = Dims::filled(1, 1);
 
   [[nodiscard]] int rank() const { return shape.rank(); }
   [[nodiscard]] bool is_contiguous() const { return locus::is_contiguous(shape, strides); }

@@ -1,0 +1,42 @@
+#include <locus/core/pack.hpp>
+
+#include <doctest/doctest.h>
+
+namespace {
+using namespace locus;
+
+/// Counts how often it was moved; it is never copied.
+struct Moved {
+  int id, times = 0;
+  explicit Moved(int number) : id(number) {}
+  Moved(Moved&& other) : id(other.id), times(other.times + 1) {}
+};
+using Two = Tuple<Moved, Moved>;
+}  // namespace
+
+TEST_CASE("the items of a tuple are made where they stay, each of its source") {
+  const Two made(FromEach{}, 1, 2);
+  CHECK(get<0>(made).id == 1);
+  CHECK(get<1>(made).id == 2);
+  CHECK(get<1>(made).times == 0);
+  const Two given(Moved(3), Moved(4));
+  CHECK(get<1>(given).id == 4);
+  CHECK(get<1>(given).times == 1);
+}
+
+TEST_CASE("tuples are joined in order: of two, every item is moved once, of one, none") {
+  Two one(FromEach{}, 1, 2);
+  Two&& same = detail::join_tuples(std::move(one));
+  CHECK(&same == &one);
+  const auto joined = detail::join_tuples(std::move(one), Two(FromEach{}, 3, 4));
+  static_assert(joined.size == 4);
+  CHECK(get<0>(joined).id == 1);
+  CHECK(get<3>(joined).id == 4);
+  CHECK(get<0>(joined).times == 1);
+  CHECK(get<3>(joined).times == 1);
+  const auto three =
+      detail::join_tuples(Two(FromEach{}, 1, 2), Tuple<Moved>(FromEach{}, 3), Tuple<>(), Tuple<Moved>(FromEach{}, 4));
+  static_assert(three.size == 4);
+  CHECK(get<2>(three).id == 3);
+  CHECK(get<3>(three).id == 4);
+}
