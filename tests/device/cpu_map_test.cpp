@@ -28,6 +28,16 @@ struct Scale {
   void operator()(float x, float& y) const { y = factor * x; }
 };
 
+struct SumAndDifference {
+  void operator()(float x, double y, float z, float& sum, double& difference) const {
+    sum = x + static_cast<float>(y) + z;
+    difference = static_cast<double>(x) - y;
+  }
+};
+struct PlusIndex {
+  void operator()(float x, std::int64_t index, float& y) const { y = x + static_cast<float>(index); }
+};
+
 struct MixedHalf {
   void operator()(float a, std::int32_t b, std::int64_t index, std::uint8_t& low, float& sum) const {
     sum = a + static_cast<float>(b) + static_cast<float>(index % 3);
@@ -44,6 +54,39 @@ std::vector<T> counted(std::int64_t n, T first) {
   std::vector<T> values(static_cast<std::size_t>(n));
   std::iota(values.begin(), values.end(), first);
   return values;
+}
+
+/// Results that are wrong, of `matrices` matrices of which two inputs lie dense by columns, the second with a gap
+/// between these, the third as its strides say (null: zeros); rows of the outputs are `gap` elements apart.
+int mistakes_of_transposed(std::int64_t matrices, std::int64_t rows, std::int64_t cols, const Strides& of_third,
+                           bool has_third, std::int64_t gap) {
+  const std::int64_t height = rows + 3, row = cols + gap, all = matrices * rows * row;
+  const auto x = counted(matrices * rows * cols, 1.0f), z = counted(matrices * rows * cols + 1, -500.0f);
+  const auto y = counted(matrices * height * cols, 0.25);
+  std::vector<float> sums(static_cast<std::size_t>(all), -1.0f), expected_sums = sums;
+  std::vector<double> differences(static_cast<std::size_t>(all), -1.0), expected_differences = differences;
+  const Strides out{rows * row, row, 1};
+  const auto plan = make_plan<5>(
+      {matrices, rows, cols}, {Strides{rows * cols, 1, rows}, Strides{height * cols, 1, height}, of_third, out, out});
+  Backend<Cpu>::map({}, plan, SumAndDifference{},
+                    Pack<const float*, const double*, const float*>(x.data(), y.data(), has_third ? z.data() : nullptr),
+                    Pack<float*, double*>(sums.data(), has_third ? differences.data() : nullptr));
+  for (std::int64_t m = 0; m < matrices; ++m)
+    for (std::int64_t i = 0; i < rows; ++i)
+      for (std::int64_t j = 0; j < cols; ++j) {
+        const auto at = [&](const auto& values, std::int64_t a, std::int64_t b, std::int64_t c) {
+          return values[static_cast<std::size_t>(m * a + i * b + j * c)];
+        };
+        const auto to = static_cast<std::size_t>(m * out[0] + i * row + j);
+        SumAndDifference{}(at(x, rows * cols, 1, rows), at(y, height * cols, 1, height),
+                           has_third ? at(z, of_third[0], of_third[1], of_third[2]) : 0.0f, expected_sums[to],
+                           expected_differences[to]);
+        if (!has_third) expected_differences[to] = -1;
+      }
+  int mistakes = 0;
+  for (std::size_t i = 0; i < sums.size(); ++i)
+    mistakes += sums[i] != expected_sums[i] || differences[i] != expected_differences[i];
+  return mistakes;
 }
 
 /// Outputs, of element types Sum and std::uint8_t, that differ from what the definition of map says, for one random
@@ -187,6 +230,40 @@ TEST_CASE_TEMPLATE("copies of rows put every element in its place, and touch no 
           }
   cpu::set_max_threads(threads);
   bytes = usual;
+}
+
+TEST_CASE("maps of transposed inputs, alone and beside others, give what map's definition says") {
+  const int threads = cpu::max_threads();
+  std::int64_t& bytes = cpu::bytes_worth_streaming();
+  const std::int64_t usual = bytes;
+  cpu::set_max_threads(3);
+  for (const std::int64_t streamed : {usual, std::int64_t{0}}) {
+    bytes = streamed;
+    for (const std::int64_t rows : {15, 16, 17, 40})
+      for (const std::int64_t cols : {1, 2, 16, 31, 255, 256, 257, 600})
+        for (const std::int64_t gap : {0, 5}) {
+          CHECK(mistakes_of_transposed(3, rows, cols, {rows * cols, cols, 1}, true, gap) == 0);
+          CHECK(mistakes_of_transposed(2, rows, cols, {0, 1, 0}, true, gap) == 0);
+          CHECK(mistakes_of_transposed(1, rows, cols, {0, 0, 1}, true, gap) == 0);
+          CHECK(mistakes_of_transposed(2, rows, cols, {0, 0, 0}, false, gap) == 0);
+        }
+    CHECK(mistakes_of_transposed(1, 500, 700, {0, 700, 1}, true, 0) == 0);
+  }
+  cpu::set_max_threads(threads);
+  bytes = usual;
+}
+
+TEST_CASE("beside a transposed input, the index of an element is that of the whole") {
+  const auto x = counted(40 * 300, 0.0f);
+  std::vector<float> y(40 * 300);
+  const Strides dense{300, 1};
+  Backend<Cpu>::map({}, make_plan<3>({40, 300}, {Strides{1, 40}, dense, dense}), PlusIndex{},
+                    Pack<const float*, LinearIndex>(x.data(), LinearIndex{}), Pack<float*>(y.data()));
+  int wrong = 0;
+  for (std::int64_t i = 0; i < 40; ++i)
+    for (std::int64_t j = 0; j < 300; ++j)
+      wrong += y[static_cast<std::size_t>(300 * i + j)] != static_cast<float>(i + 40 * j + 300 * i + j);
+  CHECK(wrong == 0);
 }
 
 TEST_CASE("map in place through a strided layout touches nothing between the elements") {

@@ -3,6 +3,7 @@
 
 #include <locus/core/bounds.hpp>
 #include <locus/device/cpu/half_tiles.hpp>
+#include <locus/device/cpu/scratch.hpp>
 #include <locus/device/cpu/stage.hpp>
 #include <locus/device/cpu/transpose.hpp>
 
@@ -85,7 +86,8 @@ struct MapLoopFor<F, Pack<I...>, Pack<O...>> {
 /// A launch with the type of its functor erased.
 struct MapCall {
   const char* function;  ///< type_text<F>()
-  PlanView plan;
+  std::int64_t elements;
+  PlanView plan;  ///< of all elements, or of a part of them
   int inputs;
   const ByteOperand* operands;  ///< inputs, then outputs
   MapRun run;
@@ -97,7 +99,7 @@ struct MapCall {
 [[gnu::noinline]] inline void stream_outputs(const MapCall& call, Stage& stage) {
   for (int out = call.inputs; out < call.plan.operands; ++out) {
     const ByteOperand& output = call.operands[out];
-    bool is_read = call.plan.elements * output.size < bytes_worth_streaming();
+    bool is_read = call.elements * output.size < bytes_worth_streaming();
     for (int in = 0; in < call.inputs; ++in) is_read |= call.operands[in].data == output.data;
     if (!is_read) stage.stream_output(out);
   }
@@ -129,6 +131,60 @@ inline void map_range(const MapCall& call, std::int64_t begin, std::int64_t end)
     }
   }
   if (stage.streams()) finish_streams();
+}
+
+/// Inputs that are dense from row to row instead of within a row, one bit for each. Elements keep their order only
+/// within strips of rows, so that none are found beside an index.
+[[nodiscard]] inline unsigned transposed_inputs(const MapCall& call) {
+  const PlanView& plan = call.plan;
+  const int row = plan.rank - 2;
+  unsigned found = 0;
+  if (row < 0 || plan.extent[row] < transposed_rows) return found;
+  for (int i = 0; i < call.inputs; ++i) {
+    const ByteOperand& operand = call.operands[i];
+    if (operand.is_index) return 0;
+    const std::int64_t step = plan.inner_stride(i);
+    if (operand.data && operand.size >= 4 && step != 0 && step != 1 && plan.stride[i][row] == 1) found |= 1u << i;
+  }
+  return found;
+}
+
+struct TransposedInputs {
+  detail::Scratch tiles;
+};
+
+/// A strip of rows, by blocks of columns: of transposed inputs, such a block is made dense first.
+inline void map_strip(const MapCall& call, unsigned transposed, std::int64_t number) {
+  constexpr std::int64_t block_cols = 256;
+  const PlanView& plan = call.plan;
+  const Strip strip(plan, number);
+  const Odometer at(plan, strip.row);
+  std::int64_t extent[2] = {strip.count, 0}, stride[max_operands][max_rank];
+  ByteOperand operands[max_operands];
+  MapCall block = call;
+  block.plan.rank = 2;
+  block.plan.extent = extent;
+  block.plan.stride = stride;
+  block.operands = operands;
+  for (std::int64_t col = 0; col < plan.inner_extent(); col += block_cols) {
+    extent[1] = locus::detail::smaller(plan.inner_extent() - col, block_cols);
+    block.plan.elements = extent[0] * extent[1];
+    std::byte* tile = detail::of_this_thread<TransposedInputs>().tiles.reserve<std::byte>(
+        __builtin_popcount(transposed) * transposed_rows * block_cols * 8);
+    for (int i = 0; i < plan.operands; ++i) {
+      ByteOperand& operand = operands[i] = call.operands[i];
+      stride[i][0] = plan.stride[i][plan.rank - 2];
+      stride[i][1] = plan.inner_stride(i);
+      if (operand.data) operand.data += (at.offset[i] + col * stride[i][1]) * operand.size;
+      if ((transposed >> i & 1u) == 0) continue;
+      transpose_strip(operand.size, operand.data, stride[i][1], tile, block_cols, extent[0], extent[1]);
+      operand.data = tile;
+      stride[i][0] = block_cols;
+      stride[i][1] = 1;
+      tile += transposed_rows * block_cols * 8;
+    }
+    map_range(block, 0, block.plan.elements);
+  }
 }
 
 /// Copies elements [begin, end) to a dense output, each to its place at once.
@@ -182,6 +238,13 @@ LOCUS_OUT_OF_LINE inline void map(const MapCall& call) {
       return parts <= 1 ? copy(0) : parallel_for(parts, copy);
     }
   }
+  if (const unsigned transposed = transposed_inputs(call)) {
+    const auto map_part = [&](std::int64_t part) {
+      const std::int64_t strips = strips_of(call.plan);
+      for (std::int64_t i = strips * part / parts; i < strips * (part + 1) / parts; ++i) map_strip(call, transposed, i);
+    };
+    return parts <= 1 ? map_part(0) : parallel_for(parts, map_part);
+  }
   auto* const range = copies_in_place(call) ? &copy_range : &map_range;
   if (parts <= 1) return range(call, 0, elements);
   parallel_for(parts, [&](std::int64_t part) { range(call, elements * part / parts, elements * (part + 1) / parts); });
@@ -192,7 +255,7 @@ void map(const Plan<static_cast<int>(sizeof...(I) + sizeof...(O))>& plan, const 
          const Pack<O*...>& out) {
   [&]<int... i, int... o>(std::integer_sequence<int, i...>, std::integer_sequence<int, o...>) {
     const ByteOperand operands[] = {byte_operand(get<i>(in))..., byte_operand(get<o>(out))...};
-    map(MapCall{locus::detail::type_text<F>(), plan, static_cast<int>(sizeof...(I)), operands,
+    map(MapCall{locus::detail::type_text<F>(), plan.elements, plan, static_cast<int>(sizeof...(I)), operands,
                 &MapLoopFor<F, Pack<I...>, Pack<O*...>>::type::run, &f, is_copy<F>});
   }(std::make_integer_sequence<int, sizeof...(I)>{}, std::make_integer_sequence<int, sizeof...(O)>{});
 }

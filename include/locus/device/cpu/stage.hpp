@@ -153,7 +153,9 @@ class Stage {
       operands_[i] = operands[i];
       stride_[i] = along.inner_stride(i);
       repeated_[i] = nullptr;
-      direct_ &= operands[i].is_index || (operands[i].data && stride_[i] == 1);
+      if (operands[i].data && stride_[i] == 1) continue;
+      elsewhere_ |= 1u << i;
+      direct_ &= operands[i].is_index;
       if (!operands[i].data && !operands[i].is_index) std::memset(tile(i), 0, tile_bytes);
     }
   }
@@ -162,6 +164,7 @@ class Stage {
   void stream_output(int i) {
     if (!operands_[i].data || stride_[i] != 1) return;
     streams_ |= 1u << i;
+    elsewhere_ |= 1u << i;
     direct_ = false;
   }
   [[nodiscard]] bool streams() const { return streams_ != 0; }
@@ -170,35 +173,43 @@ class Stage {
   [[nodiscard]] std::int64_t longest_run() const { return direct_ ? INT64_MAX : tile_size; }
 
   /// Input i: n consecutive elements from `offset` (in elements).
-  [[nodiscard]] [[gnu::noinline]] const void* input(int i, std::int64_t offset, std::int64_t n) {
-    const ByteOperand& operand = operands_[i];
-    if (!operand.data) return tile(i);
-    const std::byte* source = operand.data + offset * operand.size;
-    if (stride_[i] == 1) return source;
-    if (stride_[i] == 0 && source == repeated_[i] && n <= filled_[i]) return tile(i);
-    gather(tile(i), source, stride_[i], n, operand.size);
-    repeated_[i] = source;
-    filled_[i] = n;
-    return tile(i);
+  [[nodiscard]] const void* input(int i, std::int64_t offset, std::int64_t n) {
+    return is_elsewhere(i) ? staged(i, offset, n) : address(i, offset);
   }
 
   /// Where to write output i, and what carries it to its place.
-  [[nodiscard]] void* output(int i, std::int64_t offset) {
-    const bool direct = operands_[i].data && stride_[i] == 1 && !(streams_ >> i & 1u);
-    return direct ? operands_[i].data + offset * operands_[i].size : tile(i);
-  }
-  [[gnu::noinline]] void finish(int i, std::int64_t offset, std::int64_t n) {
-    if (!operands_[i].data) return;
-    std::byte* const target = operands_[i].data + offset * operands_[i].size;
-    if (streams_ >> i & 1u) return stream(target, tile(i), static_cast<std::size_t>(n * operands_[i].size));
-    if (stride_[i] != 1) scatter(target, stride_[i], tile(i), n, operands_[i].size);
+  [[nodiscard]] void* output(int i, std::int64_t offset) { return is_elsewhere(i) ? tile(i) : address(i, offset); }
+  void finish(int i, std::int64_t offset, std::int64_t n) {
+    if (is_elsewhere(i)) carry(i, offset, n);
   }
 
  private:
   [[nodiscard]] std::byte* tile(int i) { return tiles_ + static_cast<std::size_t>(i) * tile_bytes; }
+  [[nodiscard]] bool is_elsewhere(int i) const { return (elsewhere_ >> i & 1u) != 0; }
+  [[nodiscard]] std::byte* address(int i, std::int64_t offset) const {
+    return operands_[i].data + offset * operands_[i].size;
+  }
+
+  [[nodiscard]] [[gnu::noinline]] const void* staged(int i, std::int64_t offset, std::int64_t n) {
+    if (!operands_[i].data) return tile(i);
+    const std::byte* const source = address(i, offset);
+    if (stride_[i] == 0 && source == repeated_[i] && n <= filled_[i]) return tile(i);
+    gather(tile(i), source, stride_[i], n, operands_[i].size);
+    repeated_[i] = source;
+    filled_[i] = n;
+    return tile(i);
+  }
+  [[gnu::noinline]] void carry(int i, std::int64_t offset, std::int64_t n) {
+    if (!operands_[i].data) return;
+    const int size = operands_[i].size;
+    if (streams_ >> i & 1u) return stream(address(i, offset), tile(i), static_cast<std::size_t>(n * size));
+    scatter(address(i, offset), stride_[i], tile(i), n, size);
+  }
 
   bool direct_ = true;
-  std::uint32_t streams_ = 0;  ///< one bit for each operand
+  // One bit for each operand:
+  std::uint32_t elsewhere_ = 0;  ///< loops find it in its tile, or do not need it
+  std::uint32_t streams_ = 0;
   ByteOperand operands_[max_operands];
   std::int64_t stride_[max_operands];
   const std::byte* repeated_[max_operands];

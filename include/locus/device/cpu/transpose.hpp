@@ -1,11 +1,75 @@
 #pragma once
-// Copies that transpose: by square blocks, so that what is read and what is written both stay in cache.
+// Matrices whose columns are dense, read by rows: by square blocks, so that what is read and what is written both stay
+// in cache.
 
 #include <locus/core/bounds.hpp>
 #include <locus/device/cpu/squares.hpp>
 #include <locus/device/cpu/stage.hpp>
 
 namespace locus::inline LOCUS_ABI::cpu {
+
+/// Rows that are read together: a line of cache, in words of 4 bytes.
+inline constexpr std::int64_t transposed_rows = 16;
+
+namespace detail {
+/// out(row, col) = in(row, col), of at most transposed_rows rows. Elements of a column lie side by side in `in`,
+/// columns in_step apart, those of a row side by side in `out`, rows out_step apart.
+template <class Word>
+void transpose_strip(const std::byte* from, std::int64_t in_step, std::byte* to, std::int64_t out_step,
+                     std::int64_t rows, std::int64_t cols) {
+  typedef Word AnyWord __attribute__((may_alias));  // elements of any type are moved as words
+  constexpr std::int64_t block = transposed_rows;
+  const auto* const in = reinterpret_cast<const AnyWord*>(from);
+  auto* const out = reinterpret_cast<AnyWord*>(to);
+  for (std::int64_t first = 0; first < cols; first += block) {
+    const std::int64_t left = smaller(cols - first, block);
+    // Lines are read once: those far apart may displace each other from the cache.
+    Word lines[block][block];
+    for (std::int64_t col = 0; col < left; ++col) {
+      const AnyWord* const line = in + (first + col) * in_step;
+      if (first + col + block < cols)
+        __builtin_prefetch(line + block * in_step);  // too far apart for the processor to see what comes
+      if (rows == block) __builtin_memcpy(lines[col], line, sizeof lines[col]);
+      else
+        for (std::int64_t row = 0; row < rows; ++row) lines[col][row] = line[row];
+    }
+    if (rows == block && left == block) {
+      constexpr int side = square_side<Word>;
+      for (int row = 0; row < block; row += side)
+        for (int col = 0; col < block; col += side)
+          transpose_square<side, side, Word>(&lines[col][row], block, out + row * out_step + first + col, out_step);
+    } else {
+      for (std::int64_t row = 0; row < rows; ++row)
+        for (std::int64_t col = 0; col < left; ++col) out[row * out_step + first + col] = lines[col][row];
+    }
+  }
+}
+}  // namespace detail
+
+/// The same of elements of `size` bytes: 4 or 8.
+inline void transpose_strip(int size, const std::byte* in, std::int64_t in_step, std::byte* out, std::int64_t out_step,
+                            std::int64_t rows, std::int64_t cols) {
+  if (size == 4) detail::transpose_strip<std::uint32_t>(in, in_step, out, out_step, rows, cols);
+  else detail::transpose_strip<std::uint64_t>(in, in_step, out, out_step, rows, cols);
+}
+
+/// Strips of transposed_rows or fewer rows of the plan's innermost two dimensions.
+[[nodiscard]] inline std::int64_t strips_of_matrix(const PlanView& plan) {
+  return (plan.extent[plan.rank - 2] + transposed_rows - 1) / transposed_rows;
+}
+[[nodiscard]] inline std::int64_t strips_of(const PlanView& plan) {
+  return plan.elements / (plan.inner_extent() * plan.extent[plan.rank - 2]) * strips_of_matrix(plan);
+}
+/// The rows of one of them.
+struct Strip {
+  std::int64_t row, count;  ///< the first, counted through all matrices
+  Strip(const PlanView& plan, std::int64_t number) {
+    const std::int64_t of_matrix = strips_of_matrix(plan), rows = plan.extent[plan.rank - 2];
+    const std::int64_t first = number % of_matrix * transposed_rows;
+    row = number / of_matrix * rows + first;
+    count = locus::detail::smaller(rows - first, transposed_rows);
+  }
+};
 
 /// A copy whose output is dense along the innermost dimension, its input along another.
 class TransposingCopy {
@@ -19,7 +83,7 @@ class TransposingCopy {
       return;
     int along = outer;
     while (along >= 0 && plan.stride[0][along] != 1) --along;
-    applies_ = along >= 0 && plan.extent[along] >= block && plan.extent[inner] > 1;
+    applies_ = along >= 0 && plan.extent[along] >= transposed_rows && plan.extent[inner] > 1;
     if (applies_) turn(along);
   }
   TransposingCopy(const TransposingCopy&) = delete;
@@ -27,24 +91,17 @@ class TransposingCopy {
 
   [[nodiscard]] bool applies() const { return applies_; }
 
-  /// Strips of `block` rows of the output.
-  [[nodiscard]] std::int64_t strips() const {
-    return plan_.elements / (plan_.inner_extent() * rows()) * ((rows() + block - 1) / block);
-  }
-  void copy(std::int64_t strip) const {
-    const std::int64_t strips_of_matrix = (rows() + block - 1) / block;
-    const std::int64_t first = strip % strips_of_matrix * block;
-    const Odometer at(plan_, strip / strips_of_matrix * rows() + first);
-    const std::int64_t count = locus::detail::smaller(rows() - first, block);
-    if (operands_[0].size == 4) copy_strip<std::uint32_t>(at, count);
-    else copy_strip<std::uint64_t>(at, count);
+  [[nodiscard]] std::int64_t strips() const { return strips_of(plan_); }
+  void copy(std::int64_t number) const {
+    const Strip strip(plan_, number);
+    const Odometer at(plan_, strip.row);
+    const int size = operands_[0].size;
+    transpose_strip(size, operands_[0].data + at.offset[0] * size, plan_.inner_stride(0),
+                    operands_[1].data + at.offset[1] * size, plan_.stride[1][plan_.rank - 2], strip.count,
+                    plan_.inner_extent());
   }
 
  private:
-  static constexpr std::int64_t block = 16;  ///< a line of cache, in words of 4 bytes
-
-  [[nodiscard]] std::int64_t rows() const { return plan_.extent[plan_.rank - 2]; }
-
   /// Makes dimension `along` the one around the innermost.
   void turn(int along) {
     for (int d = 0; d < plan_.rank; ++d) {
@@ -54,38 +111,6 @@ class TransposingCopy {
     }
     plan_.extent = extent_;
     plan_.stride = stride_;
-  }
-
-  template <class Word>
-  void copy_strip(const Odometer& at, std::int64_t count) const {
-    typedef Word AnyWord __attribute__((may_alias));  // elements of any type are moved as words
-    const auto* const in = reinterpret_cast<const AnyWord*>(operands_[0].data) + at.offset[0];
-    auto* const out = reinterpret_cast<AnyWord*>(operands_[1].data) + at.offset[1];
-    const std::int64_t in_step = plan_.inner_stride(0), out_step = plan_.stride[1][plan_.rank - 2];
-    const std::int64_t cols = plan_.inner_extent();
-    for (std::int64_t first = 0; first < cols; first += block) {
-      const std::int64_t left = locus::detail::smaller(cols - first, block);
-      // Lines are read once: those far apart may displace each other from the cache.
-      Word lines[block][block];
-      for (std::int64_t col = 0; col < left; ++col) {
-        const AnyWord* const line = in + (first + col) * in_step;
-        if (first + col + block < cols)
-          __builtin_prefetch(line + block * in_step);  // too far apart for the processor to see what comes
-        if (count == block) __builtin_memcpy(lines[col], line, sizeof lines[col]);
-        else
-          for (std::int64_t row = 0; row < count; ++row) lines[col][row] = line[row];
-      }
-      if (count == block && left == block) {
-        constexpr int side = detail::square_side<Word>;
-        for (int row = 0; row < block; row += side)
-          for (int col = 0; col < block; col += side)
-            detail::transpose_square<side, side, Word>(&lines[col][row], block, out + row * out_step + first + col,
-                                                       out_step);
-      } else {
-        for (std::int64_t row = 0; row < count; ++row)
-          for (std::int64_t col = 0; col < left; ++col) out[row * out_step + first + col] = lines[col][row];
-      }
-    }
   }
 
   PlanView plan_;
