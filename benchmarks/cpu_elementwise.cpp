@@ -46,6 +46,12 @@ int main() {
                                  [](const Work& w) {
                                    return add_vector(w, {w.rows(), 1});
                                  }},
+                                {"add_transposed",
+                                 [](const Work& w) {
+                                   const auto x = tensor(w, 0, {w.rows(), w.cols()});
+                                   const auto z = tensor(w, 1, {w.cols(), w.rows()});
+                                   return computing([=] { return bench::Tensor(x + z.transpose()); });
+                                 }},
                                 {"transpose", [](const Work& w) {
                                    const auto x = tensor(w, 0, {w.rows(), w.cols()});
                                    return computing([=] { return x.transpose().contiguous(); });

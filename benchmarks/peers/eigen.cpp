@@ -179,6 +179,13 @@ bench::Operations operations() {
     const auto x = w.operand(0, w.elements()), v = w.operand(1, w.rows());
     return writing(w.elements(), [=](const Memory& y) { rows(y, w) = rows(x, w).colwise() + array(v); });
   };
+  all["add_transposed"] = [](const Work& w) {
+    const auto x = w.operand(0, w.elements()), z = w.operand(1, w.elements());
+    return writing(w.elements(), [=](const Memory& y) {
+      MatrixMap(y->data(), w.rows(), w.cols()) =
+          MatrixMap(x->data(), w.rows(), w.cols()) + MatrixMap(z->data(), w.cols(), w.rows()).transpose();
+    });
+  };
   all["transpose"] = [](const Work& w) {
     const auto x = w.operand(0, w.elements());
     return writing(w.elements(), [=](const Memory& y) {

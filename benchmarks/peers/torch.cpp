@@ -114,6 +114,9 @@ bench::Operations operations() {
   all["gelu"] = of_one([](auto& a) { return at::gelu(a); });
   all["add_row"] = [](const Work& w) { return add_vector(w, {w.cols()}); };
   all["add_column"] = [](const Work& w) { return add_vector(w, {w.rows(), 1}); };
+  all["add_transposed"] = [](const Work& w) {
+    return computing([x = matrix(w, 0), z = tensor(w, 1, {w.cols(), w.rows()})] { return at::add(x, z.t()); });
+  };
   all["transpose"] = of_matrix([](auto& x) { return x.t().contiguous(); });
   all["softmax"] = of_matrix([](auto& x) { return at::softmax(x, 1); });
   all["log_softmax"] = of_matrix([](auto& x) { return at::log_softmax(x, 1); });

@@ -32,12 +32,13 @@ std::shared_ptr<Vector> vector(const Work& w, std::uint64_t operand, std::int64_
 std::shared_ptr<Matrix> matrix(std::int64_t rows, std::int64_t cols) {
   return std::make_shared<Matrix>(Matrix::from_shape({static_cast<std::size_t>(rows), static_cast<std::size_t>(cols)}));
 }
-std::shared_ptr<Matrix> matrix(const Work& w, std::uint64_t operand) {
+std::shared_ptr<Matrix> matrix(const Work& w, std::uint64_t operand, std::int64_t rows, std::int64_t cols) {
   const auto numbers = w.operand(operand, w.elements());
-  auto x = matrix(w.rows(), w.cols());
+  auto x = matrix(rows, cols);
   std::copy_n(numbers->data(), w.elements(), x->data());
   return x;
 }
+std::shared_ptr<Matrix> matrix(const Work& w, std::uint64_t operand) { return matrix(w, operand, w.rows(), w.cols()); }
 
 std::array<std::size_t, 1> along(std::size_t axis) { return {axis}; }
 
@@ -88,6 +89,10 @@ Prepared add_column(const Work& w) {
   const auto v = vector(w, 1, w.rows());
   return writing(matrix(w.rows(), w.cols()),
                  [=](Matrix& y) { xt::noalias(y) = *x + xt::view(*v, xt::all(), xt::newaxis()); });
+}
+Prepared add_transposed(const Work& w) {
+  const auto x = matrix(w, 0), z = matrix(w, 1, w.cols(), w.rows());
+  return writing(matrix(w.rows(), w.cols()), [=](Matrix& y) { xt::noalias(y) = *x + xt::transpose(*z); });
 }
 Prepared transpose(const Work& w) {
   const auto x = matrix(w, 0);
@@ -143,6 +148,7 @@ bench::Operations operations() {
   all["gelu"] = of_one([](auto& a) { return 0.5f * a * (1.f + xt::erf(a * 0.70710678f)); });
   all["add_row"] = add_row;
   all["add_column"] = add_column;
+  all["add_transposed"] = add_transposed;
   all["transpose"] = transpose;
   all["softmax"] = softmax<false>;
   all["log_softmax"] = softmax<true>;

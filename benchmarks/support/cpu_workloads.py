@@ -71,12 +71,12 @@ def gemm(seed):
 def elementwise(_):
     k, m = 1024, 1 << 20
     sizes = {"chain": (k, 10 * k, 100 * k, m, 16 * m), "add": (k, 100 * k, m, 16 * m), "exp": (k, 100 * k, m, 16 * m)}
-    operands = {"chain": 3, "add": 3, "scaled_add": 3}
+    operands = {"chain": 3, "add": 3, "scaled_add": 3, "add_transposed": 3}
     formulas = [Workload("chain" if name == "chain" else "formula", f"{name} {n}", bytes=4.0 * operands.get(name, 2) * n)
                 for name in ("chain", "add", "scaled_add", "relu", "exp", "tanh", "sigmoid", "gelu")
                 for n in sizes.get(name, (m,))]
-    layouts = [Workload("layout", f"{name} {rows} {cols}", bytes=8.0 * rows * cols)
-               for name in ("add_row", "add_column", "transpose") for rows, cols in ((1000, 1000), (1024, 1024), (4096, 4096))]
+    layouts = [Workload("layout", f"{name} {rows} {cols}", bytes=4.0 * operands.get(name, 2) * rows * cols)
+               for name in ("add_row", "add_column", "add_transposed", "transpose") for rows, cols in ((1000, 1000), (1024, 1024), (4096, 4096))]
     return formulas + layouts
 
 

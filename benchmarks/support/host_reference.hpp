@@ -99,17 +99,18 @@ inline double error_of_elements(const Work& w, const Result& y, const Formula& f
   return worst.value();
 }
 
-/// A matrix and a vector along one of its sides, or the matrix transposed.
+/// A matrix and a vector along one of its sides, or another matrix transposed, or the matrix transposed.
 inline double error_of_layout(const Work& w, const Result& y) {
   const std::int64_t rows = w.rows(), cols = w.cols();
-  const Memory x = w.operand(0, rows * cols), v = w.operand(1, w.operation == "add_row" ? cols : rows);
+  const bool adds_transposed = w.operation == "add_transposed", adds_row = w.operation == "add_row";
+  const Memory x = w.operand(0, rows * cols), v = w.operand(1, adds_transposed ? rows * cols : adds_row ? cols : rows);
   Worst worst;
   for (const std::int64_t at : some_of(rows * cols, 20011)) {
     const std::int64_t i = at / cols, j = at % cols;
     if (w.operation == "transpose") {
       worst.add(y.at(static_cast<std::size_t>(j * rows + i)), (*x)[at], 0);
     } else {
-      const double p = (*x)[at], q = (*v)[w.operation == "add_row" ? j : i];
+      const double p = (*x)[at], q = (*v)[adds_transposed ? j * rows + i : adds_row ? j : i];
       worst.add(y.at(static_cast<std::size_t>(at)), p + q, 4 * epsilon * (std::abs(p) + std::abs(q)));
     }
   }
@@ -281,7 +282,8 @@ inline double error_of(const Work& w, const std::vector<float>& result) {
   if (name.find("gemm_") == 0) return detail::error_of_product(w, result);
   const auto formula = detail::formulas().find(name);
   if (formula != detail::formulas().end()) return detail::error_of_elements(w, result, formula->second);
-  if (name == "add_row" || name == "add_column" || name == "transpose") return detail::error_of_layout(w, result);
+  if (name == "add_row" || name == "add_column" || name == "add_transposed" || name == "transpose")
+    return detail::error_of_layout(w, result);
   if (name == "cross_entropy") return detail::error_of_cross_entropy(w, result);
   if (name == "squared_distance") return detail::error_of_squared_distance(w, result);
   if (name.find("softmax") != std::string::npos || name.find("layer_norm") == 0 || name.find("cumsum") == 0)

@@ -169,7 +169,7 @@ class Expr {
   using result_type = typename Materializer::type;
 
   explicit Expr(detail::Part<Tree, Handles...> part) : part_(std::move(part)) {}
-  /// f applied to parts, whose leaves are moved here.
+  // f applied to parts, whose leaves are moved here: what operators make.
   template <class F, class... P>
     requires(sizeof...(P) > 0)
   explicit Expr(const F& f, P&&... parts) : part_(detail::join_parts(f, std::move(parts)...)) {}
