@@ -98,8 +98,9 @@ template <class F, class... P>
   return [&]<int... i>(std::integer_sequence<int, i...>) {
     using Tree = Apply<F, shifted_t<leaves_before<bare_t<P>...>(i), decltype(parts.tree)>...>;
     using Leaves = bare_t<decltype(join_tuples(std::move(parts.leaves)...))>;
+    const Shape shape = joint_shape(parts.shape...);  // throws before anything is moved
     return typename PartWith<Tree, Leaves>::type{Tree{f, {shift<leaves_before<bare_t<P>...>(i)>(parts.tree)...}},
-                                                 join_tuples(std::move(parts.leaves)...), joint_shape(parts.shape...)};
+                                                 join_tuples(std::move(parts.leaves)...), shape};
   }(std::make_integer_sequence<int, sizeof...(P)>{});
 }
 
