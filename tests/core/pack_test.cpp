@@ -2,8 +2,11 @@
 
 #include <doctest/doctest.h>
 
+#include <type_traits>
+
 namespace {
 using namespace locus;
+using locus::detail::FromEach;
 
 /// Counts how often it was moved; it is never copied.
 struct Moved {
@@ -15,7 +18,7 @@ using Two = Tuple<Moved, Moved>;
 }  // namespace
 
 TEST_CASE("the items of a tuple are made where they stay, each of its source") {
-  const Two made(FromEach{}, 1, 2);
+  const Two made(FromEach(), 1, 2);
   CHECK(get<0>(made).id == 1);
   CHECK(get<1>(made).id == 2);
   CHECK(get<1>(made).times == 0);
@@ -24,18 +27,29 @@ TEST_CASE("the items of a tuple are made where they stay, each of its source") {
   CHECK(get<1>(given).times == 1);
 }
 
+TEST_CASE("a tuple is made of as many values as it has items, and braces may stand for one") {
+  struct Braced {
+    int value;
+  };
+  const Tuple<Braced, double> given({}, 1);
+  CHECK(get<0>(given).value == 0);
+  CHECK(get<1>(given) == 1);
+  static_assert(!std::is_constructible_v<Two, FromEach, int>);
+  static_assert(!std::is_constructible_v<Two, FromEach, int, int, int>);
+}
+
 TEST_CASE("tuples are joined in order: of two, every item is moved once, of one, none") {
-  Two one(FromEach{}, 1, 2);
+  Two one(FromEach(), 1, 2);
   Two&& same = detail::join_tuples(std::move(one));
   CHECK(&same == &one);
-  const auto joined = detail::join_tuples(std::move(one), Two(FromEach{}, 3, 4));
+  const auto joined = detail::join_tuples(std::move(one), Two(FromEach(), 3, 4));
   static_assert(joined.size == 4);
   CHECK(get<0>(joined).id == 1);
   CHECK(get<3>(joined).id == 4);
   CHECK(get<0>(joined).times == 1);
   CHECK(get<3>(joined).times == 1);
   const auto three =
-      detail::join_tuples(Two(FromEach{}, 1, 2), Tuple<Moved>(FromEach{}, 3), Tuple<>(), Tuple<Moved>(FromEach{}, 4));
+      detail::join_tuples(Two(FromEach(), 1, 2), Tuple<Moved>(FromEach(), 3), Tuple<>(), Tuple<Moved>(FromEach(), 4));
   static_assert(three.size == 4);
   CHECK(get<2>(three).id == 3);
   CHECK(get<3>(three).id == 4);

@@ -180,18 +180,21 @@ struct InUse {
 bool multiplies_pairs(const KernelsOf<bfloat16>& set) { return set.pack_pairs != nullptr; }
 
 /// The sets of kernels that this processor can run, each once. Those of tiles run on every processor that multiplies
-/// pairs of bfloat16: where it has no tiles, these are emulated as long as this object lives.
+/// pairs of bfloat16: where there are no tiles, or the system withholds them, these are emulated as long as this object
+/// lives.
 template <class T>
 struct EverySet : std::vector<const KernelsOf<T>*> {
   EverySet() {
     for (const KernelsOf<T>* set : cpu::detail::available_kernels<T>())
       if (set && std::find(this->begin(), this->end(), set) == this->end()) this->push_back(set);
 #if defined(__x86_64__) && defined(__linux__)
-    if constexpr (std::is_same_v<T, bfloat16>)
-      if (cpu::has_isa(cpu::Isa::avx512_bf16) && !cpu::has_isa(cpu::Isa::amx_bf16)) {
+    if constexpr (std::is_same_v<T, bfloat16>) {
+      const KernelsOf<T>* const tiles = &cpu::detail::amx_bf16::kernel_set<float>();
+      if (cpu::has_isa(cpu::Isa::avx512_bf16) && std::find(this->begin(), this->end(), tiles) == this->end()) {
         emulator.emplace();
-        this->push_back(&cpu::detail::amx_bf16::kernel_set<float>());
+        this->push_back(tiles);
       }
+    }
 #endif
   }
 

@@ -35,7 +35,10 @@ struct SumAndDifference {
   }
 };
 struct PlusIndex {
-  void operator()(float x, std::int64_t index, float& y) const { y = x + static_cast<float>(index); }
+  template <class Index>
+  void operator()(float x, Index index, float& y) const {
+    y = x + static_cast<float>(index);
+  }
 };
 
 struct MixedHalf {
@@ -248,9 +251,45 @@ TEST_CASE("maps of transposed inputs, alone and beside others, give what map's d
           CHECK(mistakes_of_transposed(2, rows, cols, {0, 0, 0}, false, gap) == 0);
         }
     CHECK(mistakes_of_transposed(1, 500, 700, {0, 700, 1}, true, 0) == 0);
+    for (const std::int64_t cols : {1, 2, 3, 7, 17}) {  // more rows than one block has
+      CHECK(mistakes_of_transposed(2, 4100, cols, {0, cols, 1}, true, 0) == 0);
+      CHECK(mistakes_of_transposed(2, 4100, cols, {0, 0, 1}, true, 0) == 0);
+      CHECK(mistakes_of_transposed(2, 4100, cols, {0, 0, 0}, false, 0) == 0);
+    }
+    CHECK(mistakes_of_transposed(1, 16, 5000, {0, 0, 1}, true, 0) == 0);
   }
   cpu::set_max_threads(threads);
   bytes = usual;
+}
+
+TEST_CASE("maps of transposed inputs are in place, and mix with halves") {
+  constexpr std::int64_t rows = 70, cols = 600;
+  const Strides dense{cols, 1}, across{1, rows};
+  std::vector<half> halves;
+  for (std::int64_t i = 0; i < rows * cols; ++i) halves.emplace_back(static_cast<float>(i % 512));
+  const auto x = counted(rows * cols, 0.0f);
+  auto in_place = counted(rows * cols, 5.0f), both_across = in_place;
+  std::vector<half> sums(halves.size());
+  const auto add = [](auto& to, const Strides& of_to, auto& with, const Strides& of_with, auto& out) {
+    using A = std::remove_cvref_t<decltype(to[0])>;
+    using B = std::remove_cvref_t<decltype(with[0])>;
+    using O = std::remove_cvref_t<decltype(out[0])>;
+    Backend<Cpu>::map({}, make_plan<3>({rows, cols}, {of_to, of_with, of_to}), PlusIndex{},
+                      Pack<const A*, const B*>(to.data(), with.data()), Pack<O*>(out.data()));
+  };
+  add(in_place, dense, x, across, in_place);
+  add(both_across, across, x, across, both_across);
+  add(halves, dense, x, across, sums);
+  int wrong = 0;
+  for (std::int64_t i = 0; i < rows; ++i)
+    for (std::int64_t j = 0; j < cols; ++j) {
+      const auto at = static_cast<std::size_t>(cols * i + j), turned = static_cast<std::size_t>(i + rows * j);
+      wrong += in_place[at] != static_cast<float>(at) + 5.0f + static_cast<float>(turned);
+      wrong += both_across[turned] != 2.0f * static_cast<float>(turned) + 5.0f;
+      wrong += !(convert<float>(sums[at]) ==
+                 convert<float>(half(static_cast<float>(at % 512) + static_cast<float>(turned))));
+    }
+  CHECK(wrong == 0);
 }
 
 TEST_CASE("beside a transposed input, the index of an element is that of the whole") {

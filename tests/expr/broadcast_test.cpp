@@ -78,6 +78,13 @@ LOCUS_DEVICE_TEST("scalars and tensors without elements are operands like others
   CHECK(log.launches() == 0);
 }
 
+LOCUS_DEVICE_TEST("an expression that was given away to a shape that does not fit still has its operands", D) {
+  const auto a = sample<float, D>({2, 3}, 1), b = sample<float, D>({2, 3}, 2), other = sample<float, D>({4}, 3);
+  auto sum = a + b;
+  CHECK_THROWS_AS((void)(std::move(sum) + other), ShapeError);
+  CHECK_CLOSE(sum.eval(), reference_map(added, reference(a), reference(b)));
+}
+
 LOCUS_DEVICE_TEST("shapes that do not broadcast throw when the expression is written, naming both", D) {
   const auto x = sample<float, D>({2, 3}), y = sample<float, D>({4}), none = sample<float, D>({0});
   LaunchLog log;

@@ -9,6 +9,7 @@
 #if defined(__x86_64__) && defined(__linux__)
 #include <sys/ucontext.h>
 
+#include <cmath>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
@@ -54,14 +55,10 @@ class AmxEmulator {
     if (!holds) stop(rule);
   }
 
-  static std::uint64_t& general_register(mcontext_t& machine, int number) {
+  static std::uint64_t general_register(const mcontext_t& machine, int number) {
     constexpr int at[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
                             REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
-    return reinterpret_cast<std::uint64_t&>(machine.gregs[at[number]]);
-  }
-
-  static std::uint64_t& instruction_pointer(mcontext_t& machine) {
-    return reinterpret_cast<std::uint64_t&>(machine.gregs[REG_RIP]);
+    return static_cast<std::uint64_t>(machine.gregs[at[number]]);
   }
 
   /// An instruction of VEX's three-byte form, taken apart.
@@ -78,8 +75,8 @@ class AmxEmulator {
     if (bytes == 4) std::memcpy(&wide, at, 4);
     return wide;
   }
-  static Instruction decode(mcontext_t& machine) {
-    const std::uint64_t begin = instruction_pointer(machine);
+  static Instruction decode(const mcontext_t& machine) {
+    const auto begin = static_cast<std::uint64_t>(machine.gregs[REG_RIP]);
     const auto* code = reinterpret_cast<const std::uint8_t*>(begin);
     require(code[0] == 0xC4 && (code[1] & 0x1F) == 2 && (code[2] & 0x84) == 0,
             "an illegal instruction that is no tile's");
@@ -112,13 +109,14 @@ class AmxEmulator {
   }
   static void configure(State& tiles, const std::uint8_t* from) {
     require(from[0] == 1, "ldtilecfg: expected palette 1");
-    for (int i = 2; i < 16; ++i) require(from[i] == 0, "ldtilecfg: expected zeros in reserved bytes");
+    for (int i = 1; i < 16; ++i) require(from[i] == 0, "ldtilecfg: expected to begin at row 0, and no reserved bytes");
     for (int t = 0; t < 8; ++t) {
       std::uint16_t row_bytes = 0;
       std::memcpy(&row_bytes, from + 16 + 2 * t, 2);
       tiles.rows[t] = from[48 + t];
       tiles.row_bytes[t] = row_bytes;
       require(tiles.rows[t] <= 16 && row_bytes <= 64, "ldtilecfg: expected at most 16 rows of 64 bytes");
+      require(row_bytes % 4 == 0, "ldtilecfg: expected rows of whole words, which tdpbf16ps needs");
       require((tiles.rows[t] == 0) == (row_bytes == 0), "ldtilecfg: a tile of rows without bytes, or of no rows");
     }
     for (int i = 32; i < 48; ++i) require(from[i] == 0, "ldtilecfg: expected no more than 8 tiles");
@@ -146,9 +144,7 @@ class AmxEmulator {
         }
     }
   };
-  static float multiply_add(float x, float y, float sum) {
-    return flushed(static_cast<float>(static_cast<double>(x) * y + sum));
-  }
+  static float multiply_add(float x, float y, float sum) { return flushed(std::fma(x, y, sum)); }
   static void multiply(State& tiles, int sums, int left, int right) {
     for (const int tile : {sums, left, right}) require_form(tiles, tile);
     require(sums != left && sums != right && left != right, "tdpbf16ps: expected three tiles");
@@ -173,10 +169,12 @@ class AmxEmulator {
 
   static void execute(State& tiles, const Instruction& read) {
     enum { none, p66, f3, f2 };
+    const bool multiplies = read.opcode == 0x5C;
+    require(multiplies ? read.other < 8 : read.other == 0, "a third operand that the instruction has not");
     auto* const memory = reinterpret_cast<std::uint8_t*>(read.address);
     const auto row = [&](int i) { return memory + i * read.stride; };
     if (read.opcode == 0x49 && read.prefix == none) {
-      if (!read.in_registers) configure(tiles, row(1));
+      if (!read.in_registers) configure(tiles, memory + read.stride);
       else tiles.configured = false;  // tilerelease
     } else if (read.opcode == 0x49 && read.prefix == f2 && read.in_registers) {
       require_form(tiles, read.reg);
@@ -190,7 +188,7 @@ class AmxEmulator {
         if (read.prefix == f2) std::memcpy(tile.bytes[i], row(i), bytes);
         else std::memcpy(row(i), tile.bytes[i], bytes);
       }
-    } else if (read.opcode == 0x5C && read.prefix == f3 && read.in_registers) {
+    } else if (multiplies && read.prefix == f3 && read.in_registers) {
       multiply(tiles, read.reg, read.rm, read.other);
     } else {
       stop("an illegal instruction that is no tile's, or one that is not emulated");
@@ -201,7 +199,7 @@ class AmxEmulator {
     mcontext_t& machine = static_cast<ucontext_t*>(context)->uc_mcontext;
     const Instruction read = decode(machine);
     execute(state(), read);
-    instruction_pointer(machine) += static_cast<std::uint64_t>(read.length);
+    machine.gregs[REG_RIP] += read.length;
   }
 };
 

@@ -43,17 +43,21 @@ template <int I, class T>
   return item.value;
 }
 
-/// Says that each item of a tuple is made where it stays, of one source.
-struct FromEach {};
-
 namespace detail {
+/// Says that each item of a tuple is made where it stays, of one source.
+struct FromEach {
+  explicit FromEach() = default;
+};
+
 template <class Indices, class... T>
 struct TupleItems;
 template <int... I, class... T>
 struct TupleItems<std::integer_sequence<int, I...>, T...> : PackItem<I, T>... {
   TupleItems() = default;
   template <class... U>
-  constexpr explicit TupleItems(FromEach, U&&... sources) : PackItem<I, T>{T(static_cast<U&&>(sources))}... {}
+    requires(sizeof...(U) == sizeof...(T))
+  constexpr explicit TupleItems(FromEach, U&&... sources)
+      : PackItem<I, T>{static_cast<T>(static_cast<U&&>(sources))}... {}
 };
 template <class... T>
 using tuple_items_t = TupleItems<std::make_integer_sequence<int, static_cast<int>(sizeof...(T))>, T...>;
@@ -66,9 +70,10 @@ struct Tuple : detail::tuple_items_t<T...> {
   Tuple() = default;
   constexpr Tuple(T... values)
     requires(sizeof...(T) > 0)
-      : detail::tuple_items_t<T...>(FromEach{}, static_cast<T&&>(values)...) {}
+      : detail::tuple_items_t<T...>(detail::FromEach(), static_cast<T&&>(values)...) {}
   template <class... U>
-  constexpr explicit Tuple(FromEach each, U&&... sources)
+    requires(sizeof...(U) == sizeof...(T))
+  constexpr explicit Tuple(detail::FromEach each, U&&... sources)
       : detail::tuple_items_t<T...>(each, static_cast<U&&>(sources)...) {}
 };
 
@@ -90,7 +95,7 @@ Tuple<T...>&& join_tuples(Tuple<T...>&& only) {
 template <class... A, class... B>
 auto join_tuples(Tuple<A...>&& a, Tuple<B...>&& b) {
   return [&]<int... I, int... J>(std::integer_sequence<int, I...>, std::integer_sequence<int, J...>) {
-    return Tuple<A..., B...>(FromEach{}, static_cast<A&&>(get<I>(a))..., static_cast<B&&>(get<J>(b))...);
+    return Tuple<A..., B...>(FromEach(), static_cast<A&&>(get<I>(a))..., static_cast<B&&>(get<J>(b))...);
   }(std::make_integer_sequence<int, static_cast<int>(sizeof...(A))>{},
          std::make_integer_sequence<int, static_cast<int>(sizeof...(B))>{});
 }

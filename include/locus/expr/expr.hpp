@@ -98,11 +98,23 @@ template <class F, class... P>
   return [&]<int... i>(std::integer_sequence<int, i...>) {
     using Tree = Apply<F, shifted_t<leaves_before<bare_t<P>...>(i), decltype(parts.tree)>...>;
     using Leaves = bare_t<decltype(join_tuples(std::move(parts.leaves)...))>;
-    const Shape shape = joint_shape(parts.shape...);  // throws before anything is moved
+    const Shape shape = joint_shape(parts.shape...);  // throws before leaves of an expression are moved
     return typename PartWith<Tree, Leaves>::type{Tree{f, {shift<leaves_before<bare_t<P>...>(i)>(parts.tree)...}},
                                                  join_tuples(std::move(parts.leaves)...), shape};
   }(std::make_integer_sequence<int, sizeof...(P)>{});
 }
+
+/// The expression of element type T on D that holds a part.
+template <class T, class D, class P>
+struct ExprOf;
+template <class T, class D, class Tree, class... H>
+struct ExprOf<T, D, Part<Tree, H...>> {
+  /// f applied to parts, whose leaves are moved to their place in the result.
+  template <class F, class... P>
+  static Expr<T, D, Tree, H...> join(const F& f, P&&... parts) {
+    return Expr<T, D, Tree, H...>(f, std::forward<P>(parts)...);
+  }
+};
 
 /// How an expression of some role is computed: to a Tensor here; autograd adds the traced one.
 template <Role role, class T, class D>
@@ -148,10 +160,10 @@ void compute_in_place(std::string_view name, const Part<Tree, H...>& part, const
     };
     const bool through_temporary = (unsafe(leaf.handle.value()) || ...);
     const Tensor<T, D> result = through_temporary ? Tensor<T, D>(target.shape(), target.device()) : target;
+    target.changed();  // first: what throws below may have written a part of it
     compute(part.tree, result, leaf.handle.value()...);
     if (through_temporary) copy_elements(result, target);
   });
-  target.changed();
 }
 
 }  // namespace detail
@@ -170,11 +182,6 @@ class Expr {
   using result_type = typename Materializer::type;
 
   explicit Expr(detail::Part<Tree, Handles...> part) : part_(std::move(part)) {}
-  // f applied to parts, whose leaves are moved here: what operators make.
-  template <class F, class... P>
-    requires(sizeof...(P) > 0)
-  explicit Expr(const F& f, P&&... parts) : part_(detail::join_parts(f, std::move(parts)...)) {}
-
   /// The computed tensor (traced, if an operand is). throws StaleError if an operand changed since
   [[nodiscard]] const result_type& eval() const& {
     if (!computed_) memo_ = Materializer::run(part_), computed_ = true;
@@ -256,6 +263,11 @@ class Expr {
   [[nodiscard]] detail::Part<Tree, Handles...>&& take() && { return std::move(part_); }
 
  private:
+  friend detail::ExprOf<T, D, detail::Part<Tree, Handles...>>;
+  template <class F, class... P>
+    requires(sizeof...(P) > 0)
+  explicit Expr(const F& f, P&&... parts) : part_(detail::join_parts(f, std::move(parts)...)) {}
+
   detail::Part<Tree, Handles...> part_;
   mutable result_type memo_;
   mutable bool computed_ = false;
@@ -292,7 +304,7 @@ decltype(auto) as_part(X&& x) {
   } else {
     using Handle = bare_t<X>;
     const Shape shape = x.value().shape();
-    return Part<Symbol<0>, Handle>{{}, Tuple<Leaf<Handle>>(FromEach{}, std::forward<X>(x)), shape};
+    return Part<Symbol<0>, Handle>{{}, Tuple<Leaf<Handle>>(FromEach(), std::forward<X>(x)), shape};
   }
 }
 
@@ -376,13 +388,6 @@ template <class X>
   else return std::forward<X>(x);
 }
 
-template <class V, class D, class P>
-struct ExprOf;
-template <class V, class D, class Tree, class... H>
-struct ExprOf<V, D, Part<Tree, H...>> {
-  using type = Expr<V, D, Tree, H...>;
-};
-
 /// A scalar function of operands that belong together, pending. Where together they are made of more tensors than one
 /// launch takes, they are computed first. throws ShapeError naming both shapes
 template <class F, class... X>
@@ -396,7 +401,7 @@ template <class F, class... X>
     return Symbolic<V, D, Apply<F, decltype(as_tree<T>(x))...>>{{f, {as_tree<T>(x)...}}};
   } else {
     using Joined = decltype(join_parts(f, as_part<T>(std::forward<X>(x))...));
-    return typename ExprOf<V, D, Joined>::type(f, as_part<T>(std::forward<X>(x))...);
+    return ExprOf<V, D, Joined>::join(f, as_part<T>(std::forward<X>(x))...);
   }
 }
 }  // namespace detail

@@ -25,6 +25,13 @@ class Scratch {
   /// Room for `count` elements, with undefined content; valid until the next call. throws OutOfMemory
   template <class T>
   [[nodiscard]] T* reserve(std::int64_t count) {
+    T* const room = try_reserve<T>(count);
+    if (!room && count > 0) refuse(static_cast<std::size_t>(count) * sizeof(T));
+    return room;
+  }
+  /// The same; null where there is no memory.
+  template <class T>
+  [[nodiscard]] T* try_reserve(std::int64_t count) {
     const auto bytes = static_cast<std::size_t>(count) * sizeof(T);
     if (bytes > bytes_) grow(bytes);
     return static_cast<T*>(data_);
@@ -40,10 +47,12 @@ class Scratch {
     release();
     bytes_ = 0;
     data_ = ::operator new(bytes, alignment, std::nothrow);
-    if (!data_)
-      fail<OutOfMemory>({"out of host memory: ", bytes, " bytes of working memory were asked for; free tensors"});
+    if (!data_) return;
     bytes_ = bytes;
     scratch_allocation_count.fetch_add(1, Order::relaxed);
+  }
+  [[noreturn]] LOCUS_COLD static void refuse(std::size_t bytes) {
+    fail<OutOfMemory>({"out of host memory: ", bytes, " bytes of working memory were asked for; free tensors"});
   }
 
   void* data_ = nullptr;

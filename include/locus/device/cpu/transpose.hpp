@@ -22,7 +22,7 @@ void transpose_strip(const std::byte* from, std::int64_t in_step, std::byte* to,
   const auto* const in = reinterpret_cast<const AnyWord*>(from);
   auto* const out = reinterpret_cast<AnyWord*>(to);
   for (std::int64_t first = 0; first < cols; first += block) {
-    const std::int64_t left = smaller(cols - first, block);
+    const std::int64_t left = locus::detail::smaller(cols - first, block);
     // Lines are read once: those far apart may displace each other from the cache.
     Word lines[block][block];
     for (std::int64_t col = 0; col < left; ++col) {
@@ -53,24 +53,6 @@ inline void transpose_strip(int size, const std::byte* in, std::int64_t in_step,
   else detail::transpose_strip<std::uint64_t>(in, in_step, out, out_step, rows, cols);
 }
 
-/// Strips of transposed_rows or fewer rows of the plan's innermost two dimensions.
-[[nodiscard]] inline std::int64_t strips_of_matrix(const PlanView& plan) {
-  return (plan.extent[plan.rank - 2] + transposed_rows - 1) / transposed_rows;
-}
-[[nodiscard]] inline std::int64_t strips_of(const PlanView& plan) {
-  return plan.elements / (plan.inner_extent() * plan.extent[plan.rank - 2]) * strips_of_matrix(plan);
-}
-/// The rows of one of them.
-struct Strip {
-  std::int64_t row, count;  ///< the first, counted through all matrices
-  Strip(const PlanView& plan, std::int64_t number) {
-    const std::int64_t of_matrix = strips_of_matrix(plan), rows = plan.extent[plan.rank - 2];
-    const std::int64_t first = number % of_matrix * transposed_rows;
-    row = number / of_matrix * rows + first;
-    count = locus::detail::smaller(rows - first, transposed_rows);
-  }
-};
-
 /// A copy whose output is dense along the innermost dimension, its input along another.
 class TransposingCopy {
  public:
@@ -91,17 +73,23 @@ class TransposingCopy {
 
   [[nodiscard]] bool applies() const { return applies_; }
 
-  [[nodiscard]] std::int64_t strips() const { return strips_of(plan_); }
-  void copy(std::int64_t number) const {
-    const Strip strip(plan_, number);
-    const Odometer at(plan_, strip.row);
+  /// Strips of transposed_rows rows of the output.
+  [[nodiscard]] std::int64_t strips() const {
+    return plan_.elements / (plan_.inner_extent() * rows()) * strips_of_matrix();
+  }
+  void copy(std::int64_t strip) const {
+    const std::int64_t first = strip % strips_of_matrix() * transposed_rows;
+    const Odometer at(plan_, strip / strips_of_matrix() * rows() + first);
     const int size = operands_[0].size;
     transpose_strip(size, operands_[0].data + at.offset[0] * size, plan_.inner_stride(0),
-                    operands_[1].data + at.offset[1] * size, plan_.stride[1][plan_.rank - 2], strip.count,
-                    plan_.inner_extent());
+                    operands_[1].data + at.offset[1] * size, plan_.stride[1][plan_.rank - 2],
+                    locus::detail::smaller(rows() - first, transposed_rows), plan_.inner_extent());
   }
 
  private:
+  [[nodiscard]] std::int64_t rows() const { return plan_.extent[plan_.rank - 2]; }
+  [[nodiscard]] std::int64_t strips_of_matrix() const { return (rows() + transposed_rows - 1) / transposed_rows; }
+
   /// Makes dimension `along` the one around the innermost.
   void turn(int along) {
     for (int d = 0; d < plan_.rank; ++d) {
