@@ -12,6 +12,15 @@ namespace {
 
 double added(double a, double b) { return a + b; }
 
+/// Fails at an element of a launch, when others are stored already.
+struct FailsAtSeven {
+  template <class T>
+  T operator()(T x) const {
+    if (x == T(7)) fail<ArgumentError>({"seven"});
+    return x;
+  }
+};
+
 template <class T, class D>
 void check_updates() {
   CAPTURE(dtype_name<T>());
@@ -145,4 +154,11 @@ LOCUS_DEVICE_TEST("an update of more elements than a block takes changes each on
   wide.slice(1, 0, 100) *= 3.f;  // rows of whole vectors
   wide.slice(1, 101, 200) += 4.f;
   CHECK(sum(wide).item() == 60 * (3 * 100 + 1 + 5 * 99));
+}
+
+TEST_CASE("what a failed update may have written counts as changed: an expression of it is stale") {
+  const auto x = zeros({16}), y = arange(16);
+  const auto pending = x + 1;
+  CHECK_THROWS_AS((void)(x += elementwise(FailsAtSeven{}, y)), ArgumentError);
+  CHECK_THROWS_AS((void)pending.eval(), StaleError);
 }
