@@ -10,9 +10,9 @@ namespace locus::inline LOCUS_ABI::cpu {
 
 /// A launch with the type of its functor erased.
 struct MapCall {
-  const char* function;  ///< type_text<F>()
-  std::int64_t elements;
-  PlanView plan;  ///< of all elements, or of a part of them
+  const char* function;   ///< type_text<F>()
+  std::int64_t elements;  ///< of the launch
+  PlanView plan;          ///< of all of them, or of a block
   int inputs;
   const ByteOperand* operands;  ///< inputs, then outputs
   MapRun run;

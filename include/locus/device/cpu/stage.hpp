@@ -9,6 +9,7 @@
 
 #include <cstring>
 
+LOCUS_LOOPS_BEGIN
 namespace locus::inline LOCUS_ABI::cpu {
 
 /// Into how many parts work of `elements` is split so that each has at least `per_part`; at most one per thread.
@@ -235,3 +236,4 @@ template <class X>
 using dense_input_t = std::conditional_t<std::is_same_v<X, LinearIndex>, IndexInput, DenseInput<operand_t<X>>>;
 
 }  // namespace locus::inline LOCUS_ABI::cpu
+LOCUS_LOOPS_END
