@@ -9,6 +9,7 @@
 #include <locus/device/cuda.hpp>
 #include <locus/device/pinned.hpp>
 #include <numeric>
+#include <support/launches.hpp>
 #include <support/plans.hpp>
 #include <support/skip.hpp>
 #include <thread>
@@ -676,6 +677,9 @@ TEST_CASE("gemm equals Cpu's: every layout, batches, epilogues") {
   NEEDS_CUDA();
   Philox random(7);
   check_gemms<float>(random, 20);
+  cuda::allow_fused_relu(true);
+  check_gemms<float>(random, 6);
+  cuda::allow_fused_relu(false);
   check_gemms<double>(random, 8);
   check_gemms<half>(random, 8);
   check_gemms<bfloat16>(random, 8);
@@ -699,13 +703,23 @@ TEST_CASE("launches are counted as they happen") {
     Backend<Cuda>::gemm({}, GemmBatch{}, a, a, c, epilogue);
     return log.counts();
   };
-  CHECK(count(Epilogue<float, Keep>{bias.device(), false, {}}).total() == 1);
-  CHECK(count(Epilogue<float, Rectify>{bias.device(), false, {}}).total() == 1);
-  CHECK(count(Epilogue<float, TwicePlusOne>{bias.device(), false, {}}).map == 1);
-  CHECK(count(Epilogue<float, TwicePlusOne>{bias.device(), false, {}}).gemm == 1);
-  CHECK(count(Epilogue<float, Chosen>{bias.device(), false, {true}}).total() == 1);
-  CHECK(count(Epilogue<float, Chosen>{bias.device(), true, {false}}).total() == 1);
-  CHECK(count(Epilogue<float, Chosen>{bias.device(), true, {true}}).total() == 2);
+  const auto check = [&](const char* what, const auto& epilogue, int expected) {
+    const LaunchCounts counts = count(epilogue);
+    locus_test::check_launches<Cuda>(what, counts.total(), expected, 2);
+    CHECK(counts.gemm == 1);
+    CHECK(counts.map <= 1);
+  };
+  check("a bias", Epilogue<float, Keep>{bias.device(), false, {}}, 1);
+  check("a bias and relu", Epilogue<float, Rectify>{bias.device(), false, {}}, 2);
+  check("another activation", Epilogue<float, TwicePlusOne>{bias.device(), false, {}}, 2);
+  check("relu, chosen", Epilogue<float, Chosen>{bias.device(), false, {true}}, 2);
+  check("a bias, added", Epilogue<float, Chosen>{bias.device(), true, {false}}, 1);
+  check("relu, added", Epilogue<float, Chosen>{bias.device(), true, {true}}, 2);
+  cuda::allow_fused_relu(true);
+  check("a bias and relu in one", Epilogue<float, Rectify>{bias.device(), false, {}}, 1);
+  check("relu in one, chosen", Epilogue<float, Chosen>{bias.device(), false, {true}}, 1);
+  check("relu, added all the same", Epilogue<float, Chosen>{bias.device(), true, {true}}, 2);
+  cuda::allow_fused_relu(false);
   const LaunchLog log;
   const std::array<Strides, 1> dense{Strides{1}};
   Backend<Cuda>::map({}, make_plan<1>(Shape{0}, dense), Fill{1.f}, Pack<>{}, Pack<float*>{x.device()});

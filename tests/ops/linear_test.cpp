@@ -1,14 +1,21 @@
 // linear against PyTorch and finite differences, with its promised launches.
 
 #include <locus/autograd/gradcheck.hpp>
+#include <locus/device/cuda.hpp>
 #include <locus/ops/linear.hpp>
 #include <locus/ops/reduce.hpp>
+#include <locus/tensor/factory.hpp>
 
+#include <cmath>
 #include <golden/golden.hpp>
+#include <limits>
 #include <support/device_list.hpp>
+#include <support/launches.hpp>
 #include <support/reference.hpp>
 
 using namespace locus;
+using locus_test::check_launches;
+using locus_test::most_of_product;
 using locus_test::sample;
 
 namespace {
@@ -21,6 +28,13 @@ void check_golden(const std::string& activation, const F& f) {
   CHECK_GOLDEN(name, linear(x, w, b, f), ({"x", "w", "b"}), x, w, b);
   CHECK_CLOSE(linear(x.value(), w.value(), b.value(), f), golden::reference(name), 1e-10);
 }
+
+/// Lets relu be an epilogue of cuBLASLt.
+struct FusedRelu {
+  explicit FusedRelu(bool allowed = true) { cuda::allow_fused_relu(allowed); }
+  FusedRelu(const FusedRelu&) = delete;
+  ~FusedRelu() { cuda::allow_fused_relu(false); }
+};
 
 struct Launches {
   std::int64_t forward, backward;
@@ -48,24 +62,62 @@ LOCUS_DEVICE_TEST("linear and its gradients agree with PyTorch", D) {
 }
 
 LOCUS_DEVICE_TEST("linear is one launch, and backward as many as promised", D) {
+  constexpr bool is_cuda = std::is_same_v<D, Cuda>;
   const int for_bias = SumsFactors<D> ? 0 : 1;  // or else the product for the weights sums the gradient's rows, too
-  const auto identity = launches<D>(functor::Identity{});
-  CHECK(identity.forward == 1);
-  CHECK(identity.backward == 2 + for_bias);
-  const auto relu = launches<D>(functor::Relu{});
-  CHECK(relu.forward == 1);
-  CHECK(relu.backward == 3 + for_bias);
-  const auto gelu = launches<D>(functor::Gelu{});
-  CHECK(gelu.forward == 2);
-  CHECK(gelu.backward == 3 + for_bias);
-  CHECK(launches<D>(functor::GeluTanh{}).forward == 2);
-  const auto in_16_bits = launches<D, half>(functor::GeluTanh{});
-  CHECK(in_16_bits.forward == (KeepsForDerivatives<D> ? 1 : 2));  // with what gelu was applied to
-  CHECK(in_16_bits.backward == 3 + for_bias);
+  const auto check = [&](const char* name, const Launches& found, int forward, int backward) {
+    CAPTURE(name);
+    check_launches<D>("forward", found.forward, forward, most_of_product + 1);
+    check_launches<D>("backward", found.backward, backward + for_bias, 2 * most_of_product + 2);
+  };
+  check("identity", launches<D>(functor::Identity{}), 1, 2);
+  check("relu", launches<D>(functor::Relu{}), is_cuda ? 2 : 1, 3);
+  check("gelu", launches<D>(functor::Gelu{}), 2, 3);
+  check("gelu with tanh", launches<D>(functor::GeluTanh{}), 2, 3);
+  check("gelu with tanh, float16", launches<D, half>(functor::GeluTanh{}), KeepsForDerivatives<D> ? 1 : 2, 3);
+  {
+    const FusedRelu fused;
+    check("relu, fused", launches<D>(functor::Relu{}), 1, 3);
+  }
   const auto x = sample<float, D>({6, 4}, 1), w = sample<float, D>({3, 4}, 2), b = sample<float, D>({3}, 3);
   LaunchLog plain;
   (void)linear(x, w, b, functor::Gelu{});
-  CHECK(plain.launches() == (std::is_same_v<D, Cuda> ? 2 : 1));  // cuBLASLt fuses no gelu of this form
+  check_launches<D>("gelu, untraced", plain.launches(), is_cuda ? 2 : 1, most_of_product);  // cuBLASLt has none of it
+}
+
+LOCUS_DEVICE_TEST("relu after a product keeps NaN, and its slope at 0 is 0", D) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const auto check = [&](auto zero, const auto& f) {
+    using T = decltype(zero);
+    const auto b = variable(from<T, D>({T(0.f), T(nan), T(3.f), T(-2.f)}));
+    const auto y = linear(trace(zeros<T, D>({1, 2})), zeros<T, D>({4, 2}), b, f);
+    const auto host = locus_test::host(y.value());
+    CHECK(convert<double>(host.data()[0]) == 0);
+    CHECK(std::isnan(convert<double>(host.data()[1])));
+    CHECK(convert<double>(host.data()[2]) == 3);
+    CHECK(convert<double>(host.data()[3]) == 0);
+    y.backward(full<T, D>({1, 4}, T(1.f)));
+    CHECK_CLOSE(b.grad(), {0, 1, 1, 0}, 0);
+    b.zero_grad();
+    linear(linear(trace(zeros<T, D>({1, 2})), zeros<T, D>({4, 2}), b, f), full<T, D>({2, 4}, T(1.f)))
+        .backward(full<T, D>({1, 2}, T(1.f)));
+    CHECK_CLOSE(b.grad(), {0, 2, 2, 0}, 0);
+  };
+  check(float(), functor::Relu{});
+  check(half(), functor::Relu{});
+  check(double(), functor::Relu{});
+  check(float(), functor::ChosenActivation{functor::Activation::relu});
+}
+
+LOCUS_DEVICE_TEST("gelu after a product keeps NaN, in its gradient too", D) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const auto b = variable(from<half, D>({half(0.f), half(nan)}));
+  const auto y = linear(trace(zeros<half, D>({1, 2})), zeros<half, D>({2, 2}), b, functor::GeluTanh{});
+  linear(y, full<half, D>({2, 2}, half(1.f))).backward(full<half, D>({1, 2}, half(1.f)));
+  const auto value = locus_test::host(y.value()), gradient = locus_test::host(b.grad());
+  CHECK(convert<double>(value.data()[0]) == 0);
+  CHECK(std::isnan(convert<double>(value.data()[1])));
+  CHECK(convert<double>(gradient.data()[0]) == 1);
+  CHECK(std::isnan(convert<double>(gradient.data()[1])));
 }
 
 LOCUS_DEVICE_TEST("linear computes no gradient that nobody wants", D) {
@@ -74,7 +126,7 @@ LOCUS_DEVICE_TEST("linear computes no gradient that nobody wants", D) {
   const auto g = sample<float, D>({6, 3}, 4);
   LaunchLog log;
   y.backward(g);
-  CHECK(log.launches() == 2);
+  check_launches<D>("backward for the weights alone", log.launches(), 2, 1 + most_of_product);
 }
 
 LOCUS_DEVICE_TEST("the gradient of the bias is the sum of rows, written first and then added to", D) {
@@ -140,12 +192,12 @@ void check_derivative(const F& f, double tolerance) {
   const TwoLayers<T, D> fused, apart;
   const auto fewer = fused.back(f, directly), more = apart.back(f, as_a_view);
   const bool is_relu = std::is_same_v<F, functor::Relu>, is_gelu_tanh = std::is_same_v<F, functor::GeluTanh>;
-  const bool in_cublas = (is_relu && sizeof(T) < 8) || (is_gelu_tanh && sizeof(T) == 2);
+  const bool in_cublas = (is_relu && sizeof(T) < 8 && cuda::fused_relu_allowed()) || (is_gelu_tanh && sizeof(T) == 2);
   const bool in_one = KeepsForDerivatives<D> ? in_cublas : locus::detail::DerivedByOutput<F, compute_t<T>>;
-  CHECK(fewer.map == (in_one ? 0 : 1));
+  check_launches<D>("maps, with the derivative in a product", fewer.map, in_one ? 0 : 1, 3 * most_of_product - 2);
+  check_launches<D>("maps, without", more.map, 1, 3 * most_of_product - 2);
+  check_launches<D>("sums for biases", fewer.reduce, SumsFactors<D> && sizeof(T) < 8 ? 0 : 2, 2);
   CHECK(fewer.gemm == 3);
-  CHECK(fewer.reduce == (SumsFactors<D> && sizeof(T) < 8 ? 0 : 2));
-  CHECK(more.map == 1);
   CHECK(more.gemm == 3);
   const auto found = fused.gradients(), expected = apart.gradients();
   for (std::size_t i = 0; i < found.size(); ++i) {
@@ -156,10 +208,12 @@ void check_derivative(const F& f, double tolerance) {
 
 /// The gradients of layers of T against those of the same layers in float64, where nothing is fused.
 template <class T, class D, class F>
-void check_against_float64(const F& f, std::int64_t hidden, double tolerance, std::int64_t misaligned = 0) {
+void check_against_float64(const F& f, std::int64_t hidden, double tolerance, std::int64_t misaligned = 0,
+                           std::int64_t outputs = 3, std::int64_t rows = 7) {
   TwoLayers<T, D> layers;
   layers.w1 = variable(sample<T, D>({hidden, 4}, 2)), layers.b1 = variable(sample<T, D>({hidden}, 3));
-  layers.w2 = variable(sample<T, D>({3, hidden}, 4));
+  layers.w2 = variable(sample<T, D>({outputs, hidden}, 4)), layers.b2 = variable(sample<T, D>({outputs}, 5));
+  layers.x = sample<T, D>({rows, 4}, 1), layers.g = sample<T, D>({rows, outputs}, 6);
   const auto in_double = [](const Tensor<T, D>& x) { return Tensor(locus_test::host(x).template as<double>()); };
   TwoLayers<double, Cpu> exact;
   exact.w1 = variable(in_double(layers.w1.value())), exact.b1 = variable(in_double(layers.b1.value()));
@@ -188,6 +242,12 @@ LOCUS_DEVICE_TEST("the product for a layer's input applies the derivative of the
   check_derivative<float, D>(functor::ChosenActivation{functor::Activation::tanh}, 1e-6);
   check_derivative<double, D>(functor::Relu{}, 1e-12);
   check_derivative<half, D>(functor::Relu{}, 2e-3);
+  {
+    const FusedRelu fused;
+    check_derivative<float, D>(functor::Relu{}, 1e-6);
+    check_derivative<double, D>(functor::Relu{}, 1e-12);
+    check_derivative<half, D>(functor::Relu{}, 2e-3);
+  }
   check_derivative<bfloat16, D>(functor::Tanh{}, 2e-2);
   check_derivative<float, D>(functor::Gelu{}, 1e-6);
   check_derivative<float, D>(functor::GeluTanh{}, 1e-6);
@@ -205,6 +265,7 @@ LOCUS_DEVICE_TEST("the product for a layer's input applies the derivative of the
 }
 
 LOCUS_DEVICE_TEST("gradients through an activation agree with float64, whatever the product keeps for them", D) {
+  const FusedRelu fused;
   for (const std::int64_t hidden : {1, 5, 16, 130}) {  // what is kept has rows of a multiple of 8 or 128
     check_against_float64<float, D>(functor::Relu{}, hidden, 4e-6);
     check_against_float64<float, D>(functor::GeluTanh{}, hidden, 4e-6);
@@ -212,6 +273,22 @@ LOCUS_DEVICE_TEST("gradients through an activation agree with float64, whatever 
     check_against_float64<half, D>(functor::GeluTanh{}, hidden, 4e-3);
     check_against_float64<bfloat16, D>(functor::GeluTanh{}, hidden, 3e-2);
     check_against_float64<float, D>(functor::Relu{}, hidden, 4e-6, 1);  // where no product writes the bias's gradient
+  }
+}
+
+LOCUS_DEVICE_TEST("gradients of layers of one output, one row or one hidden value agree with float64", D) {
+  for (const bool is_fused : {false, true}) {
+    const FusedRelu fused(is_fused);
+    for (const auto [hidden, outputs, rows] :
+         {std::array<std::int64_t, 3>{5, 1, 7}, {16, 1, 1}, {1, 1, 6}, {1, 3, 1}, {8, 2, 1}}) {
+      CAPTURE(hidden);
+      CAPTURE(outputs);
+      CAPTURE(rows);
+      check_against_float64<float, D>(functor::Relu{}, hidden, 4e-6, 0, outputs, rows);
+      check_against_float64<half, D>(functor::Relu{}, hidden, 4e-3, 0, outputs, rows);
+      check_against_float64<half, D>(functor::GeluTanh{}, hidden, 4e-3, 0, outputs, rows);
+      check_against_float64<float, D>(functor::Tanh{}, hidden, 4e-6, 0, outputs, rows);
+    }
   }
 }
 

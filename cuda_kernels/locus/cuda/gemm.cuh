@@ -31,22 +31,35 @@ template <class T>
   return has_dense_rows(x) || has_dense_rows(transposed(x));
 }
 
+/// Distance between rows of so many elements in scratch memory: all begin at a multiple of 16 bytes, the most that
+/// cuBLASLt's algorithms ask for.
+template <class T>
+[[nodiscard]] constexpr int64_t aligned_distance(int64_t cols) {
+  return divide_up(cols, 16 / int64_t{sizeof(T)}) * (16 / int64_t{sizeof(T)});
+}
+
+/// A copy of the factor x with dense, aligned rows, in cuBLAS's terms, for a product that is computed transposed.
+template <class T>
+[[nodiscard]] BlasOperand copied_operand(Context& context, MatrixRef<const T> x, int64_t count, int64_t batch_stride,
+                                         Scratch& copy) {
+  const int64_t copies = batch_stride == 0 ? 1 : count, ld = aligned_distance<T>(x.cols), size = x.rows * ld;
+  copy.reserve(static_cast<std::size_t>(copies * size) * sizeof(T));
+  T* const target = copy.template as<T>();
+  const std::array<Strides, 2> strides{Strides{batch_stride, x.row_stride, x.col_stride}, Strides{size, ld, 1}};
+  const auto plan = make_plan<2>(Shape{copies, x.rows, x.cols}, strides);
+  map(context, plan, locus::detail::ConvertElement<T, T>{}, Pack<const T*>{x.data}, Pack<T*>{target});
+  return {target, ld, copies == 1 ? 0 : size, false};
+}
+
 /// The factor x in cuBLAS's terms, for a product that is computed transposed: its memory, read column by column, is x's
-/// transpose. Copied to dense memory where neither its rows nor its columns are dense.
+/// transpose. Copied where neither its rows nor its columns are dense.
 template <class T>
 [[nodiscard]] BlasOperand blas_operand(Context& context, MatrixRef<const T> x, int64_t count, int64_t batch_stride,
                                        Scratch& copy) {
   const bool batch_fits = count == 1 || batch_stride >= 0;
   if (batch_fits && has_dense_rows(x)) return {x.data, distance_of_rows(x), batch_stride, false};
   if (batch_fits && has_dense_rows(transposed(x))) return {x.data, distance_of_rows(transposed(x)), batch_stride, true};
-  const int64_t copies = batch_stride == 0 ? 1 : count, size = x.rows * x.cols;
-  copy.reserve(static_cast<std::size_t>(copies * size) * sizeof(T));
-  T* const dense = copy.template as<T>();
-  const Shape shape{copies, x.rows, x.cols};
-  const Strides strides{batch_stride, x.row_stride, x.col_stride};
-  const auto plan = make_plan<2>(shape, std::array<Strides, 2>{strides, row_major(shape)});
-  map(context, plan, locus::detail::ConvertElement<T, T>{}, Pack<const T*>{x.data}, Pack<T*>{dense});
-  return {dense, x.cols, copies == 1 ? 0 : size, false};
+  return copied_operand(context, x, count, batch_stride, copy);
 }
 
 /// A batch of products in floating point with the type of its epilogue erased.
@@ -107,6 +120,7 @@ struct ProductAlone {
   whole.bias = fused.bias;
   whole.accumulate = fused.accumulate;
   whole.kept = fused.kept;
+  if (whole.applies_derivative() && product.k == 1) return false;  // an illegal access in some versions of cuBLASLt
   const UnfusedProduct other{product, finish, state};
   const bool keeps_bits = (fused.kind & CUBLASLT_EPILOGUE_RELU_AUX) == CUBLASLT_EPILOGUE_RELU_AUX;  // nothing else does
   const bool has_other_way = fused.kind != CUBLASLT_EPILOGUE_DEFAULT && !fused.accumulate && !keeps_bits;
@@ -116,24 +130,51 @@ struct ProductAlone {
 }
 
 /// The row-major c is the column-major transpose of c, so cuBLASLt is asked for c^T = b^T a^T, of which the bias has
-/// one entry per row. A single product has no distances between matrices, which would say how those are aligned.
+/// one entry per row. The factors are left to say.
 template <class T>
-[[nodiscard]] BlasProduct blas_product(Context& context, const GemmBatch& given, const MatrixRef<const T>& a,
-                                       const MatrixRef<const T>& b, const MatrixRef<T>& c, Scratch& a_copy,
-                                       Scratch& b_copy) {
-  const GemmBatch batch = given.count == 1 ? GemmBatch{} : given;
+[[nodiscard]] BlasProduct blas_shape(int64_t count, const MatrixRef<const T>& a, const MatrixRef<T>& c) {
   BlasProduct product;
   product.type = blas_type<T>();
   product.m = c.cols;
   product.n = c.rows;
   product.k = a.cols;
-  product.count = batch.count;
+  product.count = count;
+  return product;
+}
+
+/// The product in cuBLAS's terms. A single one has no distances between matrices, which would say how those are
+/// aligned.
+template <class T>
+[[nodiscard]] BlasProduct blas_product(Context& context, const GemmBatch& given, const MatrixRef<const T>& a,
+                                       const MatrixRef<const T>& b, const MatrixRef<T>& c, Scratch& a_copy,
+                                       Scratch& b_copy) {
+  const GemmBatch batch = given.count == 1 ? GemmBatch{} : given;
+  BlasProduct product = blas_shape<T>(batch.count, a, c);
   product.a = blas_operand<T>(context, b, batch.count, batch.b_stride, b_copy);
   product.b = blas_operand<T>(context, a, batch.count, batch.a_stride, a_copy);
   product.c = c.data;
   product.c_batch_stride = batch.c_stride;
   product.c_ld = distance_of_rows(c);
   return product;
+}
+
+/// The product of copies of its factors, in memory of its own, which every algorithm takes. False, and then nothing
+/// happened, where there is none.
+template <class T>
+[[nodiscard]] bool multiply_copies(Context& context, const BlasCall<T>& call) {
+  const GemmBatch& batch = call.batch;
+  Scratch a_copy(context), b_copy(context), own(context);
+  BlasProduct product = blas_shape<T>(batch.count, call.a, call.c);
+  product.a = copied_operand<T>(context, call.b, batch.count, batch.b_stride, b_copy);
+  product.b = copied_operand<T>(context, call.a, batch.count, batch.a_stride, a_copy);
+  product.c_ld = aligned_distance<T>(call.c.cols);
+  product.c_batch_stride = batch.count == 1 ? 0 : call.c.rows * product.c_ld;
+  own.reserve(static_cast<std::size_t>(batch.count * call.c.rows * product.c_ld) * sizeof(T));
+  product.c = own.template as<void>();
+  if (!context.state<Blas>(Context::blas).multiply(product)) return false;
+  ++locus::detail::launches.gemm;
+  call.end(context, call, own.template as<T>(), {product.c_batch_stride, product.c_ld, 1});
+  return true;
 }
 
 /// Products of at most 65,535 matrices.
@@ -157,7 +198,10 @@ void blas_gemm(Context& context, const BlasCall<T>& call) {
     product.c_batch_stride = batch.count == 1 ? 0 : alone.strides[0];
     product.c_ld = alone.strides[1];
   }
-  if (!blas.multiply(product)) blas.refuse(product);
+  if (!blas.multiply(product)) {
+    if (!multiply_copies(context, call)) blas.refuse(product);
+    return;
+  }
   ++locus::detail::launches.gemm;
   end(context, call, static_cast<const T*>(product.c), alone.strides);
 }
@@ -223,7 +267,7 @@ template <class T, class Activation>
 inline constexpr bool keeps_for_derivative = [] {
   if constexpr (requires(const Activation& activation) { activation.visit(detail::AskActivation{nullptr}); })
     return true;
-  else return detail::kept_columns<T>(epilogue_of<Activation>, 1) > 0;
+  else return detail::has_derivative<T>(epilogue_of<Activation>);
 }();
 
 /// The same.
@@ -256,7 +300,8 @@ template <class T, class Activation, class Sum>
   return detail::multiply_at_once(context, call, sum);
 }
 
-/// As SumsFactors says, for a c with dense rows. In cuBLASLt's terms c^T = b^T a^T, and a^T is summed over its rows.
+/// As SumsFactors says, for a c with dense rows. In cuBLASLt's terms c^T = b^T a^T, and a^T is summed over its rows;
+/// cuBLASLt sums a second factor that is stored transposed.
 template <class T, class Sum>
 [[nodiscard]] bool gemm_and_sums(Context& context, const MatrixRef<const T>& a, const MatrixRef<const T>& b,
                                  const MatrixRef<T>& c, bool accumulate, T* sums, const Sum& sum) {
@@ -264,6 +309,8 @@ template <class T, class Sum>
   if (!detail::is_read_in_place(a) || !detail::is_read_in_place(b)) return false;
   Scratch a_copy(context), b_copy(context);
   BlasProduct product = detail::blas_product(context, GemmBatch{}, a, b, c, a_copy, b_copy);
+  if (const auto stored = detail::transposed(a); detail::has_dense_rows(stored))
+    product.b = {a.data, detail::distance_of_rows(stored), 0, true};
   product.accumulate = accumulate;
   const UnfusedProduct other{product, &detail::finish_sums<Sum>, &sum};
   product.epilogue = CUBLASLT_EPILOGUE_BGRADB;

@@ -29,19 +29,15 @@ class Blas {
   Blas(const Blas&) = delete;
   Blas& operator=(const Blas&) = delete;
 
-  /// Queues the product. False, and then nothing happened, where cuBLASLt has no algorithm for it, or where timing
-  /// found the other way to be faster.
+  /// Queues the product. False, and then nothing happened, where cuBLASLt has no algorithm for it, or refuses those
+  /// that it answered, or where timing found the other way to be faster.
   [[nodiscard]] bool multiply(const BlasProduct& p, const UnfusedProduct* other = nullptr) {
     detail::BlasPlan& plan = plan_for(p, other);
-    if (!plan.exists || !plan.fused) return false;
-    const Scratch workspace(context_, plan.workspace);
-    LaunchTrace trace(context_);
-    if (locus::detail::launches_are_observed()) [[unlikely]]
-      trace.begin(locus::detail::describe_gemm(nullptr, p.count, p.n, p.m, p.k, detail::bytes_of(p.type)));
-    check(queue(plan, p, p.c, workspace), "cublasLtMatmul", p);
-    context_.launched("gemm", std::array<std::int64_t, 4>{p.count, p.n, p.m, p.k});
-    trace.end();
-    return true;
+    while (plan.exists && plan.fused) {
+      if (launch(plan, p)) return true;
+      take_next(plan, p);
+    }
+    return false;
   }
 
   /// For a product that has no algorithm and no other way.
@@ -52,6 +48,30 @@ class Blas {
   }
 
  private:
+  /// False, and then nothing happened, where cuBLASLt refuses the plan's algorithm.
+  [[nodiscard]] bool launch(detail::BlasPlan& plan, const BlasProduct& p) {
+    const Scratch workspace(context_, plan.workspace);
+    LaunchTrace trace(context_);
+    if (locus::detail::launches_are_observed()) [[unlikely]]
+      trace.begin(locus::detail::describe_gemm(nullptr, p.count, p.n, p.m, p.k, detail::bytes_of(p.type)));
+    const cublasStatus_t status = queue(plan, p, p.c, workspace);
+    if (detail::means_refused(status)) {
+      (void)cudaGetLastError();           // of this call,
+      check(cudaGetLastError(), "gemm");  // but one that stays is of an earlier launch
+      return false;
+    }
+    check(status, "cublasLtMatmul", p);
+    context_.launched("gemm", std::array<std::int64_t, 4>{p.count, p.n, p.m, p.k});
+    trace.end();
+    return true;
+  }
+  /// Gives the plan cuBLASLt's next answer; where it has no more, the plan does not exist from now on.
+  void take_next(detail::BlasPlan& plan, const BlasProduct& p) {
+    const detail::Candidates found = detail::candidates(handle_, plan, p, detail::Candidates::most);
+    plan.exists = plan.tried < found.count;
+    if (plan.exists) detail::take(plan, found.results[plan.tried++]);
+  }
+
   [[nodiscard]] detail::BlasPlan& plan_for(const BlasProduct& p, const UnfusedProduct* other) {
     const detail::PlanKey key = detail::key_of(p);
     if (detail::BlasPlan* const known = plans_.find(key); known && (known->is_settled || !may_time())) return *known;
@@ -67,7 +87,7 @@ class Blas {
     if (may_time() || detail::TunedPlans::file_of_process().is_named()) settle(key, plan, p, other);
     if (plan.is_settled) return plan;
     const detail::Candidates found = detail::candidates(handle_, plan, p, 1);
-    if (found.count > 0) detail::take(plan, found.results[0]);
+    if (found.count > 0) detail::take(plan, found.results[plan.tried++]);
     return plan;
   }
 
@@ -89,6 +109,7 @@ class Blas {
     plan.is_settled = true;
     if (found.count == 0 || tuned.is_full()) return;
     const bool is_timed = !is_captured && choose_fastest(plan, found, p, alone, other);
+    if (!plan.exists) return;
     detail::PlanChoice choice{{}, plan.fused};
     static_assert(sizeof choice.algorithm == sizeof plan.algorithm);
     std::memcpy(choice.algorithm.data(), &plan.algorithm, sizeof plan.algorithm);
@@ -113,8 +134,9 @@ class Blas {
     return status != cudaStreamCaptureStatusNone;
   }
 
-  /// Computes the product in every way and gives the plan the fastest; the earlier of two that are about equal. False,
-  /// and the plan as it was, where there is no memory for that.
+  /// Computes the product in every way and gives the plan the fastest; the earlier of two that are about equal. The
+  /// plan does not exist where cuBLASLt refuses every way. False, and the plan as it was, where there is no memory for
+  /// that.
   [[nodiscard]] bool choose_fastest(detail::BlasPlan& plan, const detail::Candidates& found, const BlasProduct& p,
                                     detail::BlasPlan& alone, const UnfusedProduct* other) try {
     constexpr float clearly = 0.98f;
@@ -140,6 +162,7 @@ class Blas {
       });
     }
     plan.fused = !(time_alone < clearly * best);
+    plan.exists = best < StreamTimer::never || time_alone < StreamTimer::never;
     locus::detail::launches = counted;
     return true;
   } catch (const OutOfMemory&) {

@@ -107,12 +107,19 @@ struct FusedEpilogue {
 template <class T>
 inline constexpr bool has_gelu = sizeof(T) == 2;
 
+/// Whether cuBLASLt has an epilogue that applies the activation's derivative.
+template <class T>
+[[nodiscard]] constexpr bool has_derivative(FusedActivation activation) {
+  return activation == FusedActivation::relu || (activation == FusedActivation::gelu && has_gelu<T>);
+}
+
 /// For KeepsForDerivatives.
 template <class T>
-[[nodiscard]] constexpr int64_t kept_columns(FusedActivation activation, int64_t cols) {
+[[nodiscard]] int64_t kept_columns(FusedActivation activation, int64_t cols) {
   constexpr int64_t bits = 8 * static_cast<int64_t>(sizeof(T));
-  if (activation == FusedActivation::relu) return kept_ld(activation, cols) / bits;
-  return activation == FusedActivation::gelu && has_gelu<T> ? kept_ld(activation, cols) : 0;
+  if (!has_derivative<T>(activation)) return 0;
+  if (activation == FusedActivation::gelu) return kept_ld(activation, cols);
+  return fused_relu_allowed() ? kept_ld(activation, cols) / bits : 0;
 }
 
 template <class T, class Activation>
@@ -122,6 +129,7 @@ template <class T, class Activation>
   const bool is_linear = activation == FusedActivation::identity;
   if (activation == FusedActivation::none || !bias_fits) return {};
   if (activation == FusedActivation::gelu && !has_gelu<T>) return {};
+  if (activation == FusedActivation::relu && !fused_relu_allowed()) return {};
   if (epilogue.accumulate && !is_linear) return {};  // cuBLASLt would add first
   if (is_linear) {
     return {true, epilogue.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT, epilogue.bias,
@@ -134,7 +142,7 @@ template <class T, class Activation>
 template <class T, class Activation>
 [[nodiscard]] FusedEpilogue fuse(const DerivativeEpilogue<T, Activation>& epilogue) {
   const FusedActivation activation = fused_activation(epilogue.activation);
-  if (!epilogue.kept || kept_columns<T>(activation, 1) == 0) return {};
+  if (!epilogue.kept || !has_derivative<T>(activation)) return {};
   return {true, activation == FusedActivation::relu ? CUBLASLT_EPILOGUE_DRELU : CUBLASLT_EPILOGUE_DGELU, nullptr, false,
           epilogue.kept};
 }

@@ -11,7 +11,8 @@ struct BlasPlan {
   cublasLtMatrixLayoutOpaque_t a{}, b{}, c{};
   cublasLtMatmulAlgo_t algorithm{};
   std::size_t workspace = 0;
-  bool exists = false;      ///< or else cuBLASLt has no algorithm
+  int tried = 0;            ///< of cuBLASLt's answers
+  bool exists = false;      ///< or else cuBLASLt has no algorithm, or refused all
   bool fused = true;        ///< or else the product by itself and a launch after it are faster
   bool is_settled = false;  ///< for the life of the process; or else cuBLASLt's first answer, until products are timed
 };
@@ -79,6 +80,12 @@ inline void lay_out(cublasLtMatrixLayoutOpaque_t& layout, const BlasProduct& p, 
   return plan;
 }
 
+/// Whether the answer to a call says that cuBLASLt does not compute this product, or not in this way.
+[[nodiscard]] inline bool means_refused(cublasStatus_t status) {
+  return status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE ||
+         status == CUBLAS_STATUS_ARCH_MISMATCH || status == CUBLAS_STATUS_INTERNAL_ERROR;
+}
+
 /// Algorithms for a product, the one that cuBLASLt expects to be the fastest first.
 struct Candidates {
   static constexpr int most = 8;
@@ -102,9 +109,7 @@ struct Candidates {
   Candidates answer, usable;
   const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
       handle, &plan.description, &plan.a, &plan.b, &plan.c, &plan.c, &preference, most, answer.results, &answer.count);
-  if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE ||
-      status == CUBLAS_STATUS_ARCH_MISMATCH)
-    return {};
+  if (means_refused(status)) return {};
   check(status, "cublasLtMatmulAlgoGetHeuristic", p);
   for (int i = 0; i < answer.count; ++i)
     if (answer.results[i].state == CUBLAS_STATUS_SUCCESS) usable.results[usable.count++] = answer.results[i];

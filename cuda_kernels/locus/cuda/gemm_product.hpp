@@ -10,11 +10,17 @@
 namespace locus::inline LOCUS_ABI::cuda {
 
 namespace detail {
-inline std::atomic<bool> tf32{false};
+inline std::atomic<bool> tf32{false}, fused_relu{false};
 }
 /// Whether float32 products, of all threads, may round their inputs to TF32 (10 bits of mantissa). Off at first.
 inline void allow_tf32(bool allow) { detail::tf32.store(allow, std::memory_order_relaxed); }
 [[nodiscard]] inline bool tf32_allowed() { return detail::tf32.load(std::memory_order_relaxed); }
+
+/// Whether relu after a product, of all threads, may be an epilogue of cuBLASLt, which spares a launch. That epilogue
+/// turns NaN into 0, so that a network that diverges looks healthy, and its derivative at 0 is 1. Off at first: relu is
+/// a launch after the product, keeps NaN, and has the derivative 0 there.
+inline void allow_fused_relu(bool allow) { detail::fused_relu.store(allow, std::memory_order_relaxed); }
+[[nodiscard]] inline bool fused_relu_allowed() { return detail::fused_relu.load(std::memory_order_relaxed); }
 
 /// Element types that cuBLASLt multiplies, and how: 16-bit types are summed in float.
 template <class T>
@@ -50,6 +56,9 @@ struct BlasProduct {
   [[nodiscard]] bool sums_b() const { return epilogue == CUBLASLT_EPILOGUE_BGRADB; }
   [[nodiscard]] bool sums_c() const {
     return epilogue == CUBLASLT_EPILOGUE_DRELU_BGRAD || epilogue == CUBLASLT_EPILOGUE_DGELU_BGRAD;
+  }
+  [[nodiscard]] bool applies_derivative() const {
+    return sums_c() || epilogue == CUBLASLT_EPILOGUE_DRELU || epilogue == CUBLASLT_EPILOGUE_DGELU;
   }
 };
 

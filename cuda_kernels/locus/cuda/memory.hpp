@@ -1,9 +1,9 @@
 #pragma once
-// GPU and page-locked memory from pools: what a tensor gives back serves the next one of its size class.
+// GPU and page-locked memory: what a tensor gives back serves the next one of its size class.
 
 #include <locus/core/mutex.hpp>
 #include <locus/core/size_class.hpp>
-#include <locus/cuda/event.hpp>
+#include <locus/cuda/system_memory.hpp>
 #include <locus/device/verbs.hpp>
 
 #include <cstdint>
@@ -120,7 +120,7 @@ class BlockOwners {
 /// The memory of one GPU. A block belongs to the stream that asked for it: given back there, it is reused in stream
 /// order without waiting; given back by a thread with another stream, the block's own stream first waits for that one.
 /// Only the stream that is current where the last handle is let go is known: other streams that use a tensor order
-/// their uses by events.
+/// their uses by events. With LOCUS_CUDA_POOL=0 no block is reused, and each has the size that was asked for.
 class DeviceMemory {
  public:
   [[nodiscard]] static DeviceMemory& of(int ordinal) {
@@ -144,7 +144,7 @@ class DeviceMemory {
     const int size_class = Sizes::of(bytes);
     const Lock lock(mutex_);
     void* block = home.unused.pop(size_class);
-    if (!block) block = from_system(home, bytes, Sizes::bytes(size_class));
+    if (!block) block = from_system(home, bytes, size_class);
     if (home.capturing) home.captured.push_back(block);
     detail::count_allocation(stats_, Sizes::bytes(size_class));
     return block;
@@ -153,9 +153,8 @@ class DeviceMemory {
   /// `current` is the stream memory of the calling thread; null where it never used this GPU.
   void deallocate(void* block, std::size_t bytes, StreamMemory* current) noexcept {
     const int size_class = Sizes::of(bytes);
-    const std::size_t rounded = Sizes::bytes(size_class);
     const Lock lock(mutex_);
-    stats_.allocated_bytes -= static_cast<std::int64_t>(rounded);
+    stats_.allocated_bytes -= static_cast<std::int64_t>(Sizes::bytes(size_class));
     StreamMemory* const home = owners_.find(block);
     if (!home) return;
     if (current && current != home) {
@@ -164,7 +163,7 @@ class DeviceMemory {
     } else if (home->capturing && !is_captured(*home, block)) {
       return hold(*home, block, size_class);
     }
-    if (!home->unused.push(size_class, block) && !home->capturing) release(*home, block, rounded);
+    give_back(*home, block, size_class);
   }
 
   /// From now on the stream's memory is that of captured steps. `aside` is another stream, not captured.
@@ -185,7 +184,7 @@ class DeviceMemory {
       StreamMemory* const owner = owners_.find(block);
       if (owner && owner != &home && owner->capturing) hold(*owner, block, size_class);
       if (!owner || (owner != &home && (owner->capturing || !wait_for(home, *owner)))) continue;
-      if (!owner->unused.push(size_class, block)) release(*owner, block, Sizes::bytes(size_class));
+      give_back(*owner, block, size_class);
     }
     home.held.clear();
   }
@@ -196,16 +195,8 @@ class DeviceMemory {
   }
 
  private:
-  explicit DeviceMemory(int ordinal) : ordinal_(ordinal) {
-    cudaMemPoolProps properties{};
-    properties.allocType = cudaMemAllocationTypePinned;
-    properties.location.type = cudaMemLocationTypeDevice;
-    properties.location.id = ordinal;
-    const OrdinalGuard guard(ordinal);
-    check(cudaMemPoolCreate(&pool_, &properties), "cudaMemPoolCreate");
-    unsigned long long keep_everything = ~0ull;
-    check(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &keep_everything), "cudaMemPoolSetAttribute");
-  }
+  explicit DeviceMemory(int ordinal)
+      : ordinal_(ordinal), reuses_blocks_(detail::pools_memory()), system_(ordinal, reuses_blocks_) {}
 
   /// The later stream goes on only after what is in the earlier one now. False where that could not be arranged.
   [[nodiscard]] bool wait_for(StreamMemory& earlier, StreamMemory& later) noexcept {
@@ -231,30 +222,40 @@ class DeviceMemory {
     }
   }
 
+  /// A block that no tensor has any more and that its own stream may use: for whoever asks next, or for the system.
+  /// What captured steps use stays while they live.
+  void give_back(StreamMemory& home, void* block, int size_class) noexcept {
+    if (!reuses_blocks_ && home.aside) return hold(home, block, size_class);
+    if (reuses_blocks_ && (home.unused.push(size_class, block) || home.capturing)) return;
+    release(home, block, Sizes::bytes(size_class));
+  }
+
   /// What is captured is not done, so memory for it is asked for elsewhere, and waited for.
   [[nodiscard]] cudaError_t ask_system(void** block, std::size_t bytes, const StreamMemory& home) {
-    if (!home.capturing) return cudaMallocFromPoolAsync(block, bytes, pool_, home.stream);
-    const cudaError_t error = cudaMallocFromPoolAsync(block, bytes, pool_, home.aside);
+    if (!home.capturing) return system_.allocate(block, bytes, home.stream);
+    const cudaError_t error = system_.allocate(block, bytes, home.aside);
     return error == cudaSuccess ? cudaStreamSynchronize(home.aside) : error;
   }
 
-  [[nodiscard]] void* from_system(StreamMemory& home, std::size_t bytes, std::size_t rounded) {
+  [[nodiscard]] void* from_system(StreamMemory& home, std::size_t bytes, int size_class) {
     void* block = nullptr;
+    const std::size_t rounded = Sizes::bytes(size_class);
     if (rounded < bytes) out_of_memory(bytes);
+    const std::size_t size = reuses_blocks_ ? rounded : bytes > 0 ? bytes : 1;
     const OrdinalGuard guard(ordinal_);
     const UncapturedCalls anything_goes;
-    cudaError_t error = ask_system(&block, rounded, home);
-    if (error == cudaErrorMemoryAllocation) {
+    cudaError_t error = ask_system(&block, size, home);
+    if (detail::means_out_of_memory(error)) {
       (void)cudaGetLastError();
       release_unused();
-      error = ask_system(&block, rounded, home);
+      error = ask_system(&block, size, home);
     }
-    if (error == cudaErrorMemoryAllocation) out_of_memory(bytes);
-    check(error, "cudaMallocFromPoolAsync");
+    if (detail::means_out_of_memory(error)) out_of_memory(bytes);
+    check(error, "memory of a GPU");
     try {
       owners_.add(block, &home);
     } catch (...) {
-      (void)cudaFreeAsync(block, home.capturing ? home.aside : home.stream);
+      system_.free(block, home.capturing ? home.aside : home.stream);
       throw;
     }
     detail::count_growth(stats_, rounded);
@@ -273,7 +274,7 @@ class DeviceMemory {
   }
 
   void release(StreamMemory& home, void* block, std::size_t bytes) noexcept {
-    (void)cudaFreeAsync(block, home.stream);
+    system_.free(block, home.stream);
     owners_.erase(block);
     stats_.reserved_bytes -= static_cast<std::int64_t>(bytes);
   }
@@ -283,12 +284,13 @@ class DeviceMemory {
       home->unused.drain([&](void* block, std::size_t bytes) { release(*home, block, bytes); });
       (void)cudaStreamSynchronize(home->stream);
     }
-    (void)cudaMemPoolTrimTo(pool_, 0);
+    system_.trim();
     (void)cudaGetLastError();
   }
 
   int ordinal_;
-  cudaMemPool_t pool_ = nullptr;
+  bool reuses_blocks_;
+  SystemMemory system_;
   Mutex mutex_;
   BlockOwners owners_;
   std::vector<StreamMemory*> homes_;
@@ -345,12 +347,12 @@ class PinnedMemory {
     void* block = nullptr;
     cudaError_t error =
         rounded < bytes ? cudaErrorMemoryAllocation : cudaHostAlloc(&block, rounded, cudaHostAllocPortable);
-    if (error == cudaErrorMemoryAllocation && rounded >= bytes) {
+    if (detail::means_out_of_memory(error) && rounded >= bytes) {
       (void)cudaGetLastError();
       unused_.drain([&](void* cached, std::size_t cached_bytes) { release(cached, cached_bytes); });
       error = cudaHostAlloc(&block, rounded, cudaHostAllocPortable);
     }
-    if (error == cudaErrorMemoryAllocation) {
+    if (detail::means_out_of_memory(error)) {
       (void)cudaGetLastError();
       fail<OutOfMemory>({"out of page-locked memory: ", bytes, " bytes were asked for, tensors hold ",
                          stats_.allocated_bytes, "; use Cpu tensors, smaller batches, or raise the limit (ulimit -l)"});

@@ -183,6 +183,9 @@ namespace cuda {
 /// Whether float32 products may round their inputs to TF32; without a GPU, nothing does.
 inline void allow_tf32(bool) {}
 [[nodiscard]] inline bool tf32_allowed() { return false; }
+/// Whether relu may be an epilogue of cuBLASLt; without a GPU, there is none.
+inline void allow_fused_relu(bool) {}
+[[nodiscard]] inline bool fused_relu_allowed() { return false; }
 /// Whether matrix products of a new form are timed in several ways; without a GPU, none are.
 inline void autotune_gemm(bool) {}
 [[nodiscard]] inline bool gemm_is_autotuned() { return false; }

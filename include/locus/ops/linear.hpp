@@ -241,9 +241,9 @@ template <class F, class... X>
 /// cost:  one launch; backward one product each for x and w, one reduction for b (on Cuda part of a product, where that
 ///        is small or was timed to be faster so), and one launch for dz unless the activation is the identity or the
 ///        gradient comes from a linear layer alone: the product there applies the derivative of relu, tanh and sigmoid
-///        (on Cuda of relu, and of functor::GeluTanh in 16 bits). Traced, an activation whose derivative needs its
-///        input (gelu, silu) is a second launch, except for functor::GeluTanh in 16 bits on Cuda, unless that was timed
-///        to be faster so. Saves x, w and y (or the activation's input), and on Cuda a bit for each element after relu.
+///        (on Cuda of functor::GeluTanh in 16 bits, and of relu after cuda::allow_fused_relu(true)). On Cuda, other
+///        activations are a second launch; so is, traced, one whose derivative needs its input (gelu, silu) elsewhere.
+///        Saves x, w and y (or the activation's input), and where relu is fused a bit for each element.
 /// throws ShapeError naming the shapes
 ///
 ///     auto h = linear(x, w, b, functor::Relu{});

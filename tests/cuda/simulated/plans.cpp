@@ -1,28 +1,26 @@
 // Which way products are computed, what is kept of that, and what cuBLASLt's refusals become. Every case runs in
 // processes of its own: what a process finds out about a form it keeps for good.
 
+#include <locus/autograd/traced.hpp>
 #include <locus/device/cpu.hpp>
 #include <locus/device/cuda.hpp>
-#include <locus/expr/chosen_activation.hpp>
-#include <locus/ops/matmul.hpp>
+#include <locus/ops/linear.hpp>
+#include <locus/tensor/factory.hpp>
 
 #include <doctest/doctest.h>
-
-#include <support/temporary_folder.hpp>
 
 #include <cmath>
 #include <thread>
 
-#include <sys/mman.h>
-#include <sys/wait.h>
+#include "process.hpp"
 
 using namespace locus;
 using namespace locus_test;
+using simulated::Environment;
+using simulated::in_new_process;
 namespace fs = std::filesystem;
 
 namespace {
-using Environment = std::vector<std::pair<const char*, std::string>>;
-
 /// What a product did.
 struct Seen {
   int asked = 0, products = 0;  ///< of cuBLASLt: for algorithms, and to compute
@@ -118,9 +116,8 @@ Seen multiply_and_sum(std::int64_t m, std::int64_t k, std::int64_t n, bool accum
 
 /// y(m, n) = activation(a b + bias), and then dz(m, n) = (g w) activation', with the sums of its columns, through what
 /// the first product kept. Against Cpu's; what happened is that of the second product, and epilogue of both.
-template <class T, class Activation>
+template <class T, class Activation, std::int64_t k = 7>
 struct ThereAndBack {
-  static constexpr std::int64_t k = 7;
   std::int64_t m, n;
   Array<T> a{static_cast<std::size_t>(m * k), 1}, w{static_cast<std::size_t>(k * n), 2},
       bias{static_cast<std::size_t>(n), 4}, y{static_cast<std::size_t>(m * n), 3},
@@ -226,33 +223,16 @@ void fourth_is_fastest() {
   simulated::kernel_milliseconds = 1;
 }
 
-/// What `use` returns in a new process with this environment, where the fourth algorithm is the fastest. `said` is what
-/// it wrote to stderr.
+/// What `use` returns in a new process with this environment, where the fourth algorithm is the fastest and relu may be
+/// an epilogue.
 template <class Use>
 auto in_process(const Environment& environment, const Use& use, std::string* said = nullptr) {
-  using Result = decltype(use());
-  const TemporaryFolder folder;
-  const std::string file = folder.path / "stderr";
-  void* const shared = mmap(nullptr, sizeof(Result), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  auto* const result = new (shared) Result{};
-  const pid_t child = fork();
-  if (child == 0) {
-    unsetenv("LOCUS_AUTOTUNE");
-    unsetenv("LOCUS_PLANS");
-    for (const auto& [name, value] : environment) setenv(name, value.c_str(), 1);
-    if (said && !freopen(file.c_str(), "wb", stderr)) _exit(2);
+  const auto prepared = [&] {
     fourth_is_fastest();
-    *result = use();
-    std::fflush(stderr);
-    _exit(0);
-  }
-  int status = -1;
-  waitpid(child, &status, 0);
-  CHECK(status == 0);
-  if (said) *said = content_of(file);
-  const Result copy = *result;
-  munmap(shared, sizeof(Result));
-  return copy;
+    cuda::allow_fused_relu(true);
+    return use();
+  };
+  return in_new_process(environment, prepared, said);
 }
 const Environment autotuned{{"LOCUS_AUTOTUNE", "1"}};
 Environment kept_in(const std::string& file, bool autotune) {
@@ -289,7 +269,7 @@ TEST_CASE("of algorithms that are about equal the first is kept; one that fails 
   CHECK(in_process(autotuned, [] {
     for (int i = 0; i < 8; ++i) simulated::blas.milliseconds[i] = 1 - 0.002 * i;
     const bool kept = plain().algorithm == 0;
-    simulated::blas.refuses_first = true;
+    simulated::blas.refused = 1;
     const Seen other = multiply(6, 9);
     return kept && other.is_right && other.algorithm == 1;
   }));
@@ -472,22 +452,166 @@ TEST_CASE("a file that cannot be written is told of once, and products go on") {
   CHECK(said.find("there is no folder") != std::string::npos);
 }
 
-TEST_CASE("a refusal of cuBLASLt names the product") {
-  const auto refusal = [](const auto& prepare) {
-    const auto text = in_process({}, [&] {
-      prepare();
-      std::array<char, 400> what{};
-      try {
-        (void)plain();
-      } catch (const CudaError& error) {
-        std::snprintf(what.data(), what.size(), "CudaError %s", error.what());
-      } catch (const OutOfMemory& error) {
-        std::snprintf(what.data(), what.size(), "OutOfMemory %s", error.what());
+namespace {
+/// What a product throws in a process so prepared.
+template <class Prepare>
+std::string refusal(const Prepare& prepare) {
+  const auto text = in_process({}, [&] {
+    prepare();
+    std::array<char, 400> what{};
+    try {
+      (void)plain();
+    } catch (const CudaError& error) {
+      std::snprintf(what.data(), what.size(), "CudaError %s", error.what());
+    } catch (const OutOfMemory& error) {
+      std::snprintf(what.data(), what.size(), "OutOfMemory %s", error.what());
+    }
+    return what;
+  });
+  return std::string(text.data());
+}
+}  // namespace
+
+TEST_CASE("an algorithm that is refused when it is used is not used again: the next one is") {
+  for (const cublasStatus_t status : {CUBLAS_STATUS_NOT_SUPPORTED, CUBLAS_STATUS_INVALID_VALUE,
+                                      CUBLAS_STATUS_ARCH_MISMATCH, CUBLAS_STATUS_INTERNAL_ERROR}) {
+    CHECK(in_process({}, [&] {
+      simulated::blas.refusal = status;
+      simulated::blas.refused = 0b1011;
+      const Seen first = plain();
+      return first.is_right && first.algorithm == 2 && first.products == 3 && cudaGetLastError() == cudaSuccess &&
+             is_untimed(plain(), 2) && plain().asked == 0;
+    }));
+  }
+}
+
+TEST_CASE("an epilogue that is refused when it is used is a launch of its own from then on") {
+  for (const Environment& environment : {Environment{}, autotuned}) {
+    CHECK(in_process(environment, [] {
+      simulated::blas.refuses_epilogues = true;
+      const Seen first = with_relu(), second = with_relu();
+      bool is_right = first.is_right && first.launches == 2 && is_untimed(second, second.algorithm) &&
+                      second.launches == 2 && second.asked == 0;
+      for (int i = 0; i < 2; ++i) {
+        ThereAndBack<half, functor::GeluTanh> products(5, 9);
+        const Seen there = products.there(), back = products.back(), sums = multiply_and_sum(5, 7, 9);
+        for (const Seen& one : {there, back, sums}) is_right &= one.is_right && one.launches == 0;
       }
-      return what;
+      return is_right;
+    }));
+  }
+}
+
+TEST_CASE("with products timed, algorithms and ways that are refused are passed over, and nothing of them is kept") {
+  const TemporaryFolder folder;
+  const std::string file = folder.path / "plans";
+  CHECK(in_process(kept_in(file, true), [] {
+    simulated::blas.refused = 0b1001;
+    const Seen first = plain();
+    return first.is_right && first.algorithm == 2 && is_untimed(plain(), 2);
+  }));
+  CHECK(plans_in(file) == 1);
+  CHECK(in_process(kept_in(file, false), [] {  // what the file says is refused here
+    simulated::blas.refused = 0b111;
+    const Seen first = plain();
+    return first.is_right && first.algorithm == 3 && is_untimed(plain(), 3);
+  }));
+  fs::remove(file);
+  CHECK(in_process(kept_in(file, true), [] {
+    simulated::blas.refused = 0xff;
+    bool is_refused = false;
+    try {
+      (void)plain();
+    } catch (const CudaError&) {
+      is_refused = true;
+    }
+    return is_refused;
+  }));
+  CHECK(content_of(file).empty());
+}
+
+TEST_CASE("matrices for which cuBLASLt has no algorithm as they lie are copied to rows that are aligned") {
+  for (const Environment& environment : {Environment{}, autotuned}) {
+    const auto seen = in_process(environment, [] {
+      simulated::blas.least_alignment = 16;
+      return std::array<Seen, 6>{multiply(5, 9),
+                                 multiply<half>(5, 9, true),
+                                 multiply<bfloat16, functor::Tanh>(5, 3, true, true, 1),
+                                 multiply<float, functor::Relu>(6, 9, true),
+                                 multiply<double>(1, 1, false, true),
+                                 multiply(5, 9)};
     });
-    return std::string(text.data());
+    for (const Seen& one : seen) {
+      CHECK(one.is_right);
+      CHECK(one.launches <= 4);  // two copies, the product, and its end
+      CHECK(one.launches >= 2);
+    }
+    CHECK(seen[5].asked == 0);
+    CHECK(seen[5].products == 1);
+  }
+  const auto batch = in_process({}, [] {
+    simulated::blas.least_alignment = 16;
+    const auto number = [](const auto& shape, auto device) {
+      return arange<float, decltype(device)>(elements(shape)).reshape(shape);
+    };
+    const Shape left{3, 2, 5}, right{5, 7};
+    const Tensor expected = matmul(number(left, Cpu{}), number(right, Cpu{}));
+    const Tensor found = matmul(number(left, Cuda{}), number(right, Cuda{})).to<Cpu>();
+    return std::equal(found.data(), found.data() + found.elements(), expected.data());
+  });
+  CHECK(batch);
+}
+
+TEST_CASE("an error that an earlier launch left is not taken for a refusal") {
+  CHECK(refusal([] {
+          simulated::blas.refused = 0xff;
+          simulated::lasting_error = cudaErrorIllegalAddress;
+        }).find("CudaError gemm: simulated error, simulated error; an earlier launch may be the cause") == 0);
+}
+
+TEST_CASE("cuBLASLt's relu makes NaN 0 and has slope 1 at 0; Locus's keeps NaN and has slope 0 there") {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const auto there_and_back = [&](bool fused) {
+    return in_process({}, [&] {
+      cuda::allow_fused_relu(fused);
+      const Tensor<float, Cuda> w({3, 2}), v({2, 3});  // v: more than one output
+      w.fill_(0);
+      v.fill_(1);
+      const auto x = variable(from<float, Cuda>({1, 2}).reshape({1, 2})), b = variable(from<float, Cuda>({0, nan, 3}));
+      const auto y = linear(x, w, b, functor::Relu{});
+      const auto z = linear(y, v);
+      z.backward(full<float, Cuda>({1, 2}, 1));
+      std::array<float, 6> answer;
+      for (int i = 0; i < 3; ++i) {
+        answer[static_cast<std::size_t>(i)] = y.value().data()[i];
+        answer[static_cast<std::size_t>(3 + i)] = b.grad().data()[i];
+      }
+      return answer;
+    });
   };
+  CHECK(there_and_back(true) == std::array<float, 6>{0, 0, 3, 2, 0, 2});
+  const auto own = there_and_back(false);
+  CHECK(std::isnan(own[1]));
+  CHECK(own[0] == 0);
+  CHECK(own[2] == 3);
+  CHECK(own[3] == 0);
+  CHECK(own[4] == 2);
+  CHECK(own[5] == 2);
+}
+
+TEST_CASE("a derivative is no epilogue of a product over one element") {
+  const auto seen = in_process({}, [] {
+    ThereAndBack<half, functor::GeluTanh, 1> gelu(5, 9);
+    ThereAndBack<float, functor::Relu, 1> relu(5, 9);
+    return std::array<Seen, 6>{gelu.there(), gelu.back(), gelu.back_without_sums(),
+                               relu.there(), relu.back(), relu.back_without_sums()};
+  });
+  for (const Seen& one : seen) CHECK(one.is_right);
+  for (const std::size_t i : {1, 4}) CHECK(seen[i].launches == 0);
+  for (const std::size_t i : {2, 5}) CHECK(seen[i].launches == 2);
+}
+
+TEST_CASE("a refusal of cuBLASLt names the product") {
   CHECK(refusal([] { simulated::blas.status = CUBLAS_STATUS_EXECUTION_FAILED; }) ==
         "CudaError gemm of 1 product (5, 7) x (7, 9) of float32: cublasLtMatmul: simulated status, simulated status");
   CHECK(refusal([] { simulated::blas.status = CUBLAS_STATUS_ALLOC_FAILED; }) ==
@@ -525,7 +649,9 @@ TEST_CASE("sums of a factor come with the product: in one launch where that pays
   CHECK(fused([] { return multiply_and_sum(5, 7, 9); }));
   CHECK(fused([] { return multiply_and_sum(5, 7, 9, true); }));
   CHECK(fused([] { return multiply_and_sum<half>(40, 3, 1); }));
-  CHECK(fused([] { return multiply_and_sum<bfloat16>(1, 4, 8); }));
+  CHECK(fused([] { return multiply_and_sum<bfloat16>(1, 4, 8); }));  // cuBLASLt sums what is stored transposed,
+  CHECK(fused([] { return multiply_and_sum(9, 1, 8); }));            // as a row or a column is
+  CHECK(fused([] { return multiply_and_sum(1, 1, 1); }));
   CHECK_FALSE(fused([] { return multiply_and_sum<double>(5, 7, 9); }));    // as if cuBLASLt knew no way
   CHECK_FALSE(fused([] { return multiply_and_sum(5, 7, 9, false, 1); }));  // sums that are not aligned
   CHECK_FALSE(fused([] { return multiply_and_sum(5, 0, 9); }));
@@ -574,7 +700,10 @@ TEST_CASE("a product keeps what the derivative of its activation needs, and anot
   CHECK(epilogues([] { return ThereAndBack<half, functor::Gelu>(5, 9); }) == nothing);
   CHECK(Backend<Cuda>::kept_columns<float>(functor::GeluTanh{}, 9) == 0);
   CHECK(Backend<Cuda>::kept_columns<half>(functor::GeluTanh{}, 9) == 16);
+  CHECK(Backend<Cuda>::kept_columns<float>(functor::ChosenActivation{functor::Activation::relu}, 129) == 0);
+  cuda::allow_fused_relu(true);
   CHECK(Backend<Cuda>::kept_columns<float>(functor::ChosenActivation{functor::Activation::relu}, 129) == 8);
+  cuda::allow_fused_relu(false);
   CHECK(Backend<Cuda>::kept_columns<float>(functor::ChosenActivation{functor::Activation::tanh}, 129) == 0);
   CHECK(in_process({}, [] {
     ThereAndBack<float, functor::Relu> products(5, 9);

@@ -29,6 +29,24 @@ cudaError_t give(cudaError_t error) {
   if (error != cudaSuccess) last_error = error;
   return error;
 }
+/// As drivers do, refuses sizes beyond any address as another kind of mistake.
+cudaError_t refusal_of(std::size_t bytes) {
+  if (bytes > std::size_t{1} << 48) return cudaErrorInvalidValue;
+  return bytes > simulated::most_memory ? cudaErrorMemoryAllocation : cudaSuccess;
+}
+cudaError_t allocate(void** block, std::size_t bytes) {
+  if (const cudaError_t refusal = refusal_of(bytes); refusal != cudaSuccess) return refusal;
+  *block = std::aligned_alloc(512, (bytes + 511) / 512 * 512);
+  std::memset(*block, 0xcd, bytes);
+  const std::lock_guard lock(mutex);
+  device_blocks[*block] = bytes;
+  return cudaSuccess;
+}
+void release(void* block) {
+  const std::lock_guard lock(mutex);
+  if (device_blocks.erase(block) == 0) simulated::stop("a block is freed that was not allocated");
+  std::free(block);
+}
 
 /// What a node's arguments are now.
 std::vector<std::vector<std::byte>> contents(const simulated::Node& node) {
@@ -88,6 +106,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
            : attribute == cudaDevAttrMemoryClockRate             ? 1'000'000
            : attribute == cudaDevAttrGlobalMemoryBusWidth        ? 4096
            : attribute == cudaDevAttrClusterLaunch               ? 1
+           : attribute == cudaDevAttrMemoryPoolsSupported        ? int{simulated::has_pools}
            : attribute == cudaDevAttrMaxThreadsPerMultiProcessor ? 2048
                                                                  : static_cast<int>(simulated::most_shared);
   return cudaSuccess;
@@ -99,7 +118,10 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   properties->multiProcessorCount = 4;
   return cudaSuccess;
 }
-cudaError_t cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }
+cudaError_t cudaGetLastError() {
+  if (simulated::lasting_error != cudaSuccess) return simulated::lasting_error;
+  return std::exchange(last_error, cudaSuccess);
+}
 const char* cudaGetErrorName(cudaError_t) { return "simulated error"; }
 const char* cudaGetErrorString(cudaError_t) { return "simulated error"; }
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void*) {
@@ -206,6 +228,7 @@ cudaError_t cudaEventQuery(cudaEvent_t handle) {
 }
 
 cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps*) {
+  if (simulated::refuses_pools) return give(cudaErrorNotSupported);
   *pool = reinterpret_cast<cudaMemPool_t>(new char);
   return cudaSuccess;
 }
@@ -219,25 +242,33 @@ cudaError_t cudaMallocFromPoolAsync(void** block, std::size_t bytes, cudaMemPool
   require_uncaptured();
   simulated::start_current();
   if (reinterpret_cast<simulated::Stream*>(stream)->capture) simulated::stop("memory asked for within a capture");
-  if (bytes > simulated::most_memory) return give(cudaErrorMemoryAllocation);
-  *block = std::aligned_alloc(512, (bytes + 511) / 512 * 512);
-  std::memset(*block, 0xcd, bytes);
-  const std::lock_guard lock(mutex);
-  device_blocks[*block] = bytes;
-  return cudaSuccess;
+  if (!simulated::has_pools) simulated::stop("memory from a pool of a driver that has none");
+  return give(allocate(block, bytes));
+}
+cudaError_t cudaMalloc(void** block, std::size_t bytes) {
+  require_uncaptured();
+  simulated::start_current();
+  ++simulated::mallocs;
+  return give(allocate(block, bytes));
 }
 cudaError_t cudaFreeAsync(void* block, cudaStream_t stream) {
   if (reinterpret_cast<simulated::Stream*>(stream)->capture) simulated::stop("memory freed within a capture");
   simulated::reach_end(stream);
-  const std::lock_guard lock(mutex);
-  if (device_blocks.erase(block) == 0) simulated::stop("cudaFreeAsync of what was not allocated");
-  std::free(block);
+  release(block);
+  return cudaSuccess;
+}
+/// What is queued may still use the block: a GPU would wait for all of it, but no program is told so.
+cudaError_t cudaFree(void* block) {
+  require_uncaptured();
+  simulated::start_current();
+  ++simulated::frees;
+  release(block);
   return cudaSuccess;
 }
 cudaError_t cudaHostAlloc(void** block, std::size_t bytes, unsigned) {
   require_uncaptured();
   simulated::start_current();
-  if (bytes > std::size_t{1} << 34) return give(cudaErrorMemoryAllocation);
+  if (const cudaError_t refusal = refusal_of(bytes); refusal != cudaSuccess) return give(refusal);
   *block = std::malloc(bytes);
   return cudaSuccess;
 }
@@ -441,6 +472,13 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
   return CUBLAS_STATUS_SUCCESS;
 }
 
+std::uint64_t bytes_of(cublasLtMatrixLayout_t matrix) {
+  return matrix->data[type_at] == CUDA_R_64F ? 8 : matrix->data[type_at] == CUDA_R_32F ? 4 : 2;
+}
+bool is_summing(std::uint64_t epilogue) {
+  return epilogue == CUBLASLT_EPILOGUE_BGRADB || epilogue == CUBLASLT_EPILOGUE_DRELU_BGRAD ||
+         epilogue == CUBLASLT_EPILOGUE_DGELU_BGRAD;
+}
 /// What algorithms say: alignments of a, b, c, d, which one it is, for products of what, and with what epilogue.
 enum { algorithm_at = 4, algorithm_type_at, algorithm_epilogue_at };
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t description,
@@ -457,10 +495,15 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
   if (!fits) simulated::stop("matrices that cannot be multiplied");
   ++simulated::blas.asked;
   *found = 0;
+  const auto epilogue = description->data[epilogue_at];
   // As if there were no fused epilogues in double precision, so that the way without them is taken too.
-  if (a->data[type_at] == CUDA_R_64F && description->data[epilogue_at] != CUBLASLT_EPILOGUE_DEFAULT) {
-    return CUBLAS_STATUS_NOT_SUPPORTED;
-  }
+  if (a->data[type_at] == CUDA_R_64F && epilogue != CUBLASLT_EPILOGUE_DEFAULT) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (epilogue == CUBLASLT_EPILOGUE_BGRADB && !b_transposed) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (is_summing(epilogue) && !simulated::blas.has_sums) return CUBLAS_STATUS_NOT_SUPPORTED;
+  for (auto* const matrix : {a, b, c})
+    if (matrix->data[ld_at] * bytes_of(matrix) % simulated::blas.least_alignment != 0) return CUBLAS_STATUS_SUCCESS;
+  for (int i = 1; i <= 4; ++i)
+    if (preference->data[i] < simulated::blas.least_alignment) return CUBLAS_STATUS_SUCCESS;
   for (; *found < most && *found < simulated::blas.algorithms; ++*found) {
     auto& result = results[*found] = {};
     for (int i = 0; i < 4; ++i) result.algo.data[i] = preference->data[i + 1];
@@ -494,7 +537,8 @@ void assign(T& target, double value) {
 }
 double gelu_argument(double x) { return 0.7978845608028654 * (x + 0.044715 * x * x * x); }
 
-/// What a product keeps, or kept, for the derivative of its activation: bits after relu, or gelu's input.
+/// What a product keeps, or kept, for the derivative of its activation: bits after relu, set at 0 and not for NaN, or
+/// gelu's input.
 template <class T>
 class Kept {
  public:
@@ -509,7 +553,7 @@ class Kept {
   void write(std::uint64_t i, std::uint64_t j, double z) const {
     if (is_of_gelu_) return assign(reinterpret_cast<T*>(data_)[i + j * ld_], z);
     unsigned char& bits = byte(i, j);
-    bits = static_cast<unsigned char>(z > 0 ? bits | bit(i) : bits & ~bit(i));
+    bits = static_cast<unsigned char>(z >= 0 ? bits | bit(i) : bits & ~bit(i));
   }
   /// The derivative there.
   [[nodiscard]] double slope(std::uint64_t i, std::uint64_t j) const {
@@ -538,6 +582,7 @@ void multiply(const cublasLtMatmulDesc_t description, double beta, const void* a
   const bool keeps = epilogue & 128,
              sums_c = epilogue == CUBLASLT_EPILOGUE_DRELU_BGRAD || epilogue == CUBLASLT_EPILOGUE_DGELU_BGRAD;
   const bool derives = epilogue == CUBLASLT_EPILOGUE_DRELU || epilogue == CUBLASLT_EPILOGUE_DGELU || sums_c;
+  if (derives && k == 1) simulated::stop("a derivative as the epilogue of a product over one element: illegal access");
   if (keeps && c->data[count_at] != 1) simulated::stop("a batch of products with what they keep");
   const bool adds_bias = epilogue & CUBLASLT_EPILOGUE_BIAS;
   const bool rectifies = epilogue & CUBLASLT_EPILOGUE_RELU, bends = epilogue & CUBLASLT_EPILOGUE_GELU;
@@ -567,7 +612,7 @@ void multiply(const cublasLtMatmulDesc_t description, double beta, const void* a
         if (adds_bias) sum += number(bias[i]);
         if (derives) sum *= kept.slope(i, j);
         else if (keeps) kept.write(i, j, sum);
-        if (rectifies && sum < 0) sum = 0;
+        if (rectifies && !(sum > 0)) sum = 0;  // NaN, too
         if (bends) sum = sum / 2 * (1 + std::tanh(gelu_argument(sum)));
         sums[i] += sum;
         assign(target, sum);
@@ -594,7 +639,11 @@ extern "C" cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t 
   }
   ++simulated::blas.products;
   if (simulated::blas.status != CUBLAS_STATUS_SUCCESS) return simulated::blas.status;
-  if (simulated::blas.refuses_first && number == 0) return CUBLAS_STATUS_NOT_SUPPORTED;
+  const bool has_epilogue = description->data[epilogue_at] != CUBLASLT_EPILOGUE_DEFAULT;
+  if (simulated::blas.refused >> number & 1u || (has_epilogue && simulated::blas.refuses_epilogues)) {
+    last_error = cudaErrorInvalidValue;  // of a launch that failed
+    return simulated::blas.refusal;
+  }
   simulated::blas.algorithm = number;
   simulated::blas.epilogue = static_cast<int>(description->data[epilogue_at]);
   simulated::blas.alignment = *std::min_element(algorithm->data, algorithm->data + 4);
@@ -602,7 +651,7 @@ extern "C" cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t 
                                                              ? simulated::blas.milliseconds[number]
                                                              : simulated::blas.fused_milliseconds[number];
   const bool is_double = a->data[type_at] == CUDA_R_64F;
-  const std::uint64_t size = is_double ? 8 : a->data[type_at] == CUDA_R_32F ? 4 : 2;
+  const std::uint64_t size = bytes_of(a);
   const void* const pointers[] = {a_data, b_data, c_data, c_data};
   const cublasLtMatrixLayout_t layouts[] = {a, b, c, c};
   for (int i = 0; i < 4; ++i) {

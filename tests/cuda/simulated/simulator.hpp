@@ -71,20 +71,34 @@ struct Event {
 };
 inline std::atomic<bool> captured{false};                           ///< whether streams are captured into graphs
 inline std::atomic<std::size_t> most_memory{std::size_t{1} << 34};  ///< that can be asked for at once
+/// Whether the driver has memory pools: unless LOCUS_SIMULATED_POOLS=0 is in the environment.
+inline const bool has_pools = [] {
+  const char* const text = std::getenv("LOCUS_SIMULATED_POOLS");
+  return !text || *text != '0';
+}();
+inline std::atomic<bool> refuses_pools{!has_pools};  ///< whether it makes none, though it says that it has them
+inline std::atomic<int> mallocs{0}, frees{0};        ///< calls of cudaMalloc and cudaFree
 
-/// What cuBLASLt does, for tests to say and to see.
+/// What cuBLASLt does, for tests to say and to see. With LOCUS_SIMULATED_REFUSALS in the environment it refuses what it
+/// may refuse: it has no algorithm for what is not aligned to 16 bytes, nor for sums beside products, and does not take
+/// its own first answer.
 struct Blas {
+  inline static const bool refuses = std::getenv("LOCUS_SIMULATED_REFUSALS") != nullptr;
   std::size_t version = 130100;
-  int algorithms = 1;                 ///< that it knows for any product; 0 as on a GPU that it does not know
+  int algorithms = refuses ? 2 : 1;   ///< that it knows for any product; 0 as on a GPU that it does not know
   double milliseconds[8] = {};        ///< of each of them for a product by itself,
   double fused_milliseconds[8] = {};  ///< and with an epilogue
-  bool refuses_first = false;         ///< whether the first algorithm fails when it is used
-  cublasStatus_t status = CUBLAS_STATUS_SUCCESS;  ///< of products
-  int asked = 0;                                  ///< how often it was asked for algorithms,
-  int products = 0;                               ///< and for products
-  std::uint64_t algorithm = 0;                    ///< of the last product,
-  int epilogue = 0;                               ///< which had this epilogue,
-  std::uint64_t alignment = 0;                    ///< and matrices that it took to be aligned so at least
+  std::uint64_t least_alignment = refuses ? 16 : 1;      ///< of matrices and their columns, in bytes
+  bool has_sums = !refuses;                              ///< whether it knows algorithms that sum a matrix, too
+  unsigned refused = refuses ? 1 : 0;                    ///< algorithms that fail when they are used, one bit for each
+  bool refuses_epilogues = false;                        ///< whether products with an epilogue do, too
+  cublasStatus_t refusal = CUBLAS_STATUS_NOT_SUPPORTED;  ///< and how
+  cublasStatus_t status = CUBLAS_STATUS_SUCCESS;         ///< of all products
+  int asked = 0;                                         ///< how often it was asked for algorithms,
+  int products = 0;                                      ///< and for products
+  std::uint64_t algorithm = 0;                           ///< of the last product,
+  int epilogue = 0;                                      ///< which had this epilogue,
+  std::uint64_t alignment = 0;                           ///< and matrices that it took to be aligned so at least
 };
 inline Blas blas;
 inline double kernel_milliseconds = 0;
@@ -97,6 +111,8 @@ inline const char* gpu_name = "Simulated GPU";
 /// Whether kernels fail as they run, which is told to whoever waits for them.
 inline std::atomic<bool> kernels_fail{false};
 inline std::atomic<cudaError_t> failure{cudaSuccess};
+/// What calls report from now on, as after an illegal access.
+inline std::atomic<cudaError_t> lasting_error{cudaSuccess};
 /// Whether work is done as late as the order of streams and events allows; otherwise at once,
 inline std::atomic<bool> late{false};
 /// or, with LOCUS_SIMULATED_CHANCE in the environment, now or later as chance has it, which differs from stream to

@@ -1,0 +1,87 @@
+#pragma once
+// Where the memory of a GPU comes from: a stream-ordered pool of the driver, or cudaMalloc.
+
+#include <locus/cuda/event.hpp>
+
+#include <cstdlib>
+#include <string_view>
+
+namespace locus::inline LOCUS_ABI::cuda {
+
+namespace detail {
+/// What LOCUS_CUDA_POOL in the environment says; see README.md. throws ArgumentError
+[[nodiscard]] LOCUS_COLD inline bool pools_memory() {
+  const char* const text = std::getenv("LOCUS_CUDA_POOL");
+  const std::string_view value = text ? text : "";
+  if (value.empty() || value == "1") return true;
+  if (value == "0") return false;
+  fail<ArgumentError>({"LOCUS_CUDA_POOL=", value, ": expected 1, or nothing, for memory from a pool, or 0 for a ",
+                       "cudaMalloc of its own for each allocation, as compute-sanitizer needs it"});
+}
+
+/// Whether an allocation failed for want of memory. Sizes beyond any GPU's are invalid values to some drivers.
+[[nodiscard]] inline bool means_out_of_memory(cudaError_t error) {
+  return error == cudaErrorMemoryAllocation || error == cudaErrorInvalidValue;
+}
+}  // namespace detail
+
+/// Blocks of one GPU's memory, from the system. Without pools, be they not wanted or not supported, each is a
+/// cudaMalloc.
+class SystemMemory {
+ public:
+  SystemMemory(int ordinal, bool pooled) : ordinal_(ordinal) {
+    const OrdinalGuard guard(ordinal);
+    int has_pools = 0;
+    if (pooled) check(cudaDeviceGetAttribute(&has_pools, cudaDevAttrMemoryPoolsSupported, ordinal), "memory pools");
+    if (has_pools == 0 || !create_pool()) return;
+    unsigned long long keep_everything = ~0ull;
+    check(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &keep_everything), "cudaMemPoolSetAttribute");
+  }
+  SystemMemory(const SystemMemory&) = delete;
+  SystemMemory& operator=(const SystemMemory&) = delete;
+
+  /// For what is queued in the stream from now on. The GPU has to be the current one.
+  [[nodiscard]] cudaError_t allocate(void** block, std::size_t bytes, cudaStream_t stream) const {
+    return pool_ ? cudaMallocFromPoolAsync(block, bytes, pool_, stream) : cudaMalloc(block, bytes);
+  }
+  /// After what is in the stream, for which the host waits where there is no pool.
+  void free(void* block, cudaStream_t stream) const noexcept {
+    if (pool_) {
+      (void)cudaFreeAsync(block, stream);
+      return;
+    }
+    try {
+      const OrdinalGuard guard(ordinal_);
+      const UncapturedCalls anything_goes;
+      (void)cudaStreamSynchronize(stream);
+      (void)cudaFree(block);
+    } catch (const Error&) {  // the GPU does not answer
+    }
+  }
+  /// Gives back what the pool keeps.
+  void trim() const noexcept {
+    if (pool_) (void)cudaMemPoolTrimTo(pool_, 0);
+  }
+
+ private:
+  /// False where the driver has no such pool.
+  [[nodiscard]] bool create_pool() {
+    cudaMemPoolProps properties{};
+    properties.allocType = cudaMemAllocationTypePinned;
+    properties.location.type = cudaMemLocationTypeDevice;
+    properties.location.id = ordinal_;
+    const cudaError_t error = cudaMemPoolCreate(&pool_, &properties);
+    if (error == cudaErrorNotSupported) {
+      (void)cudaGetLastError();
+      pool_ = nullptr;
+      return false;
+    }
+    check(error, "cudaMemPoolCreate");
+    return true;
+  }
+
+  int ordinal_;
+  cudaMemPool_t pool_ = nullptr;
+};
+
+}  // namespace locus::inline LOCUS_ABI::cuda
