@@ -29,7 +29,13 @@ auto in_new_process(const Environment& environment, const Use& use, std::string*
     for (const char* const variable : {"LOCUS_AUTOTUNE", "LOCUS_PLANS", "LOCUS_CUDA_POOL"}) unsetenv(variable);
     for (const auto& [name, value] : environment) setenv(name, value.c_str(), 1);
     if (said && !freopen(file.c_str(), "wb", stderr)) _exit(2);
-    *result = use();
+    try {
+      *result = use();
+    } catch (const std::exception& error) {  // or else this process would go on with the next case
+      std::fprintf(stderr, "%s\n", error.what());
+      std::fflush(stderr);
+      _exit(3);
+    }
     std::fflush(stderr);
 #ifdef LOCUS_SIMULATED_COVERAGE
     __gcov_dump();  // the process ends without the exit handlers

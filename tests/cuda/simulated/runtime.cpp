@@ -36,9 +36,12 @@ cudaError_t refusal_of(std::size_t bytes) {
 }
 cudaError_t allocate(void** block, std::size_t bytes) {
   if (const cudaError_t refusal = refusal_of(bytes); refusal != cudaSuccess) return refusal;
+  std::size_t used = 0;
+  const std::lock_guard lock(mutex);
+  for (const auto& [other, size] : device_blocks) used += size;
+  if (used + bytes > simulated::total_memory) return cudaErrorMemoryAllocation;
   *block = std::aligned_alloc(512, (bytes + 511) / 512 * 512);
   std::memset(*block, 0xcd, bytes);
-  const std::lock_guard lock(mutex);
   device_blocks[*block] = bytes;
   return cudaSuccess;
 }
@@ -62,6 +65,12 @@ void assign(const simulated::Node& node, const std::vector<std::vector<std::byte
     std::memcpy(node.arguments[i].data, arguments[i].data(), arguments[i].size());
 }
 }  // namespace
+
+std::size_t simulated::size_of(void* block) {
+  const std::lock_guard lock(mutex);
+  const auto known = device_blocks.find(block);
+  return known == device_blocks.end() ? 0 : known->second;
+}
 
 extern "C" {
 

@@ -70,7 +70,10 @@ struct Event {
   bool is_timed = false;
 };
 inline std::atomic<bool> captured{false};                           ///< whether streams are captured into graphs
-inline std::atomic<std::size_t> most_memory{std::size_t{1} << 34};  ///< that can be asked for at once
+inline std::atomic<std::size_t> most_memory{std::size_t{1} << 34};   ///< that can be asked for at once,
+inline std::atomic<std::size_t> total_memory{std::size_t{1} << 40};  ///< and that there is
+/// Bytes of the block of a GPU's memory that begins there; 0: there is none.
+std::size_t size_of(void* block);
 /// Whether the driver has memory pools: unless LOCUS_SIMULATED_POOLS=0 is in the environment.
 inline const bool has_pools = [] {
   const char* const text = std::getenv("LOCUS_SIMULATED_POOLS");

@@ -1,0 +1,172 @@
+// Where memory of a GPU comes from: a pool, blocks of their own, or what a driver without pools has. Every case runs in
+// a process of its own, which decides once.
+
+#include <locus/autograd/traced.hpp>
+#include <locus/device/capture.hpp>
+#include <locus/device/cuda.hpp>
+#include <locus/device/pinned.hpp>
+#include <locus/ops/linear.hpp>
+#include <locus/tensor/factory.hpp>
+
+#include <thread>
+
+#include "process.hpp"
+
+using namespace locus;
+using simulated::Environment;
+using simulated::in_new_process;
+
+namespace {
+const Environment unpooled{{"LOCUS_CUDA_POOL", "0"}};
+
+/// How often the system was asked for memory and given it back since.
+struct Calls {
+  int mallocs = simulated::mallocs, frees = simulated::frees;
+  [[nodiscard]] std::array<int, 2> until_now() const {
+    return {simulated::mallocs - mallocs, simulated::frees - frees};
+  }
+};
+void* allocate(std::size_t bytes) { return Backend<Cuda>::allocate({}, bytes); }
+void deallocate(void* block, std::size_t bytes) { Backend<Cuda>::deallocate({}, block, bytes); }
+[[nodiscard]] std::int64_t reserved() { return Backend<Cuda>::memory_stats({}).reserved_bytes; }
+[[nodiscard]] simulated::Stream& stream() {
+  return *reinterpret_cast<simulated::Stream*>(cuda::Context::current(0).stream());
+}
+struct Fill {
+  LOCUS_FN void operator()(float& out) const { out = 3; }
+};
+void fill(void* block) {
+  Backend<Cuda>::map({}, make_plan<1>(Shape{256}, std::array<Strides, 1>{Strides{1}}), Fill{}, Pack<>{},
+                     Pack<float*>{static_cast<float*>(block)});
+}
+/// A network's gradients, which take all kinds of memory.
+[[nodiscard]] std::array<float, 6> gradients() {
+  const auto w = variable(full<float, Cuda>({3, 2}, 2)), b = variable(full<float, Cuda>({3}, 1));
+  linear(trace(full<float, Cuda>({5, 2}, 3)), w, b, functor::Relu{}).backward(full<float, Cuda>({5, 3}, 1));
+  const Tensor<float, Cpu> found = w.grad().to<Cpu>();
+  std::array<float, 6> values;
+  std::copy(found.data(), found.data() + 6, values.begin());
+  return values;
+}
+constexpr std::array<float, 6> expected_gradients{15, 15, 15, 15, 15, 15};
+
+/// A step that is run, captured and replayed; what it made then.
+[[nodiscard]] float replayed() {
+  float value = 0;
+  {
+    const auto x = full<float, Cuda>({256}, 1);
+    auto step = capture<Cuda>([&] {
+      const Tensor y = (x * 2 + 1).eval();
+      const Tensor z = (y * y).eval();
+      x.copy_(z - 7);
+    });
+    for (int i = 0; i < 4; ++i) step();
+    value = x.to<Cpu>().data()[255];
+  }
+  return value;
+}
+}  // namespace
+
+TEST_CASE("without a pool every allocation is a cudaMalloc of its size, and freed once its stream is done") {
+  CHECK(in_new_process(unpooled, [] {
+    cuda::Context::current(0);
+    const Calls calls;
+    void* const first = allocate(1024);
+    void* const second = allocate(1000);
+    bool is_right = calls.until_now() == std::array{2, 0} && simulated::size_of(first) == 1024 &&
+                    simulated::size_of(second) == 1000;
+    simulated::late = true;
+    fill(first);
+    is_right &= stream().done < stream().queued.size();
+    deallocate(first, 1024);
+    is_right &= stream().done == stream().queued.size() && calls.until_now() == std::array{2, 1};
+    void* const third = allocate(1024);
+    is_right &= calls.until_now() == std::array{3, 1};
+    fill(third);
+    std::thread([&] {  // another stream lets go of it
+      Backend<Cuda>::synchronize({});
+      deallocate(third, 1024);
+    })
+        .join();
+    is_right &= stream().done == stream().queued.size() && calls.until_now() == std::array{3, 2};
+    simulated::late = false;
+    deallocate(second, 1000);
+    void* const nothing = allocate(0);
+    deallocate(nothing, 0);
+    return is_right && calls.until_now() == std::array{4, 4} && reserved() == 0 && simulated::size_of(first) == 0;
+  }));
+}
+
+TEST_CASE("without a pool networks and captured steps compute the same, and give all back") {
+  for (const Environment& environment : {Environment{}, unpooled}) {
+    CHECK(in_new_process(environment, gradients) == expected_gradients);
+    CHECK(in_new_process(environment, replayed) == in_new_process({}, replayed));
+  }
+  CHECK(in_new_process(unpooled, [] {
+    (void)gradients();
+    (void)replayed();
+    return Backend<Cuda>::memory_stats({}).allocated_bytes == 0 && simulated::mallocs == simulated::frees;
+  }));
+}
+
+TEST_CASE("LOCUS_CUDA_POOL is 0 or 1, and anything else is named") {
+  const auto said = [](const char* value) {
+    const auto text = in_new_process({{"LOCUS_CUDA_POOL", value}}, [] {
+      std::array<char, 300> what{};
+      try {
+        deallocate(allocate(64), 64);
+      } catch (const ArgumentError& error) {
+        std::snprintf(what.data(), what.size(), "%s", error.what());
+      }
+      return what;
+    });
+    return std::string(text.data());
+  };
+  CHECK(said("0").empty());
+  CHECK(said("1").empty());
+  CHECK(said("").empty());
+  CHECK(said("off").find("LOCUS_CUDA_POOL=off: expected 1, or nothing, for memory from a pool, or 0") == 0);
+  CHECK(said("2").find("LOCUS_CUDA_POOL=2: ") == 0);
+}
+
+TEST_CASE("a driver without pools is asked for blocks, which are used again") {
+  CHECK(in_new_process({}, [] {
+    simulated::refuses_pools = true;
+    cuda::Context::current(0);
+    const Calls calls;
+    void* const first = allocate(4096);
+    deallocate(first, 4096);
+    void* const second = allocate(4000);
+    const bool is_right = second == first && calls.until_now() == std::array{1, 0};
+    deallocate(second, 4000);
+    return is_right && gradients() == expected_gradients && cudaGetLastError() == cudaSuccess;
+  }));
+}
+
+TEST_CASE("what the pool keeps is given back where memory runs short, and asked for again") {
+  for (const bool has_pools : {true, false}) {
+    CHECK(in_new_process({}, [&] {
+      simulated::refuses_pools = !has_pools;
+      void* const kept = allocate(1 << 20);
+      deallocate(kept, 1 << 20);
+      const bool is_kept = reserved() == 1 << 20;
+      simulated::total_memory = 3 << 19;
+      void* const other = allocate(5 << 18);
+      const bool is_given_back = reserved() == 5 << 18;
+      deallocate(other, 5 << 18);
+      return is_kept && is_given_back;
+    }));
+  }
+}
+
+TEST_CASE("sizes beyond any memory are out of memory, whatever the driver calls that") {
+  for (const int bits : {40, 52, 62}) {
+    CAPTURE(bits);
+    const std::size_t bytes = std::size_t{1} << bits;
+    CHECK_THROWS_AS((void)allocate(bytes), OutOfMemory);
+    CHECK_THROWS_AS((void)Backend<Pinned>::allocate({}, bytes), OutOfMemory);
+    CHECK(cudaGetLastError() == cudaSuccess);
+  }
+  CHECK_THROWS_AS((void)allocate(~std::size_t{0}), OutOfMemory);
+  CHECK_THROWS_AS((void)Backend<Pinned>::allocate({}, ~std::size_t{0}), OutOfMemory);
+}
