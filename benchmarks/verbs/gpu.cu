@@ -115,7 +115,9 @@ struct CubSum::State {
     for (std::int64_t i = 0; i <= segments; ++i) begins.push_back(i * length);
     const std::size_t bytes = begins.size() * sizeof begins[0];
     check(cudaMalloc(&offsets, bytes), "cudaMalloc");
-    check(cudaMemcpy(offsets, begins.data(), bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
+    const cudaStream_t stream = locus::cuda::stream(device);  // which reads them, and waits for no other
+    check(cudaMemcpyAsync(offsets, begins.data(), bytes, cudaMemcpyHostToDevice, stream), "cudaMemcpyAsync");
+    check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
     sum(nullptr, nullptr);
     check(cudaMalloc(&scratch, scratch_bytes), "cudaMalloc");
   }
