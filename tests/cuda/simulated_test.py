@@ -6,9 +6,13 @@
 What it proves: which element every thread touches, barriers and shuffles, launch configurations, plans, epilogues, the
 memory pool, and that streams wait for each other where they have to. What it cannot: what a GPU's compiler makes of
 them, blocks that run at the same time, cuBLASLt and CUB themselves, which stand-ins in simulated/ replace.
+
+All programs together must execute 97 % of the lines of cuda_kernels that they compile; the others are named.
 """
 
 import argparse
+import collections
+import json
 import pathlib
 import re
 import shutil
@@ -20,11 +24,26 @@ import common  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent / "simulated"
 TESTS = HERE.parents[1]
+# The longest first, so that no processor is left alone with one.
 DEFAULT = [*(TESTS / "cuda" / f"{name}_test.cpp" for name in ("verbs", "training", "sorting")),
            *(TESTS / "tensor" / f"{name}_test.cpp" for name in ("copy", "copy_async")),
            *(TESTS / "device" / f"{name}_test.cpp" for name in ("capture", "launch_trace")),
            *(TESTS / "ops" / f"{name}_test.cpp" for name in ("linear", "scan")),
-           *(HERE / f"{name}.cpp" for name in ("streams", "tables", "plans", "norms", "exponentials", "nvtx"))]
+           *(HERE / f"{name}.cpp" for name in ("plans", "memory", "streams", "tables", "norms", "exponentials", "nvtx"))]
+LEAST_COVERAGE = 97  # % of lines
+
+# What a program does besides its plain run: its arguments, and the environment.
+ONLY_PRODUCTS = ["--test-case=*gemm*"]
+CHANCE = {"LOCUS_SIMULATED_CHANCE": "1"}  # streams get on apart: what should have waited reads what is not there yet
+NO_POOLS = {"LOCUS_SIMULATED_POOLS": "0"}
+REFUSALS = {"LOCUS_SIMULATED_REFUSALS": "1"}
+MODES = {
+    # Its products have every layout, which has to be timed right, too, and computed where cuBLASLt is choosy.
+    "verbs_test": [([], {"LOCUS_AUTOTUNE": "1", **NO_POOLS}), (ONLY_PRODUCTS, REFUSALS), ([], CHANCE)],
+    "linear_test": [([], REFUSALS), ([], {**CHANCE, **NO_POOLS})],
+    "capture_test": [([], {**CHANCE, **NO_POOLS})],
+    "copy_test": [([], {**CHANCE, "LOCUS_CUDA_POOL": "0"})],
+}
 
 
 def toolkit_headers():
@@ -81,10 +100,11 @@ class Simulator:
 
     def __init__(self, folder, toolkit, sanitize):
         self.folder = folder
-        flags = ["-O1", "-Wno-unknown-pragmas", "-Wno-attributes", "-w"]
+        # Optimizing takes longer than it saves. Only what is in cuda_kernels is counted, which is cheap.
+        self.flags = ["-O0", "--coverage", "-fprofile-filter-files=.*/cuda_kernels/.*", "-DLOCUS_SIMULATED_COVERAGE=1"]
         if sanitize:
-            flags += ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
-        self.compiler = ["g++", *common.CXX, *flags, "-DLOCUS_CUDA=1", "-DLOCUS_SIMULATED_CUDA=1",
+            self.flags = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
+        self.compiler = ["g++", *common.CXX, "-w", *self.flags, "-DLOCUS_CUDA=1", "-DLOCUS_SIMULATED_CUDA=1",
                          "-DLOCUS_TEST_DEVICES=locus::Cuda", "-include", HERE / "simulator.hpp",
                          f"-I{folder / 'include'}", f"-I{folder / 'cuda_kernels'}", f"-I{common.ROOT / 'tests'}",
                          f"-I{HERE}", "-isystem", toolkit]
@@ -105,16 +125,56 @@ class Simulator:
 
     def test(self, source):
         """[(name, exit status, output)] of the program's runs, or of its compilation where that failed."""
-        program = self.folder / source.stem
-        status, output = common.run([*self.compiler, source, *self.objects, "-lpthread", "-o", program])
+        program, object_file = self.folder / source.stem, self.folder / f"{source.stem}.o"
+        status, output = common.run([*self.compiler, "-c", source, "-o", object_file])
+        if not status:
+            status, output = common.run(["g++", *self.flags, object_file, *self.objects, "-lpthread", "-o", program])
         if status:
             return [(f"{source.name} (compiling)", status, "\n".join(output.splitlines()[:40]))]
-        # The products of verbs_test have every layout, which has to be timed right, too.
-        modes = [{}, {"LOCUS_AUTOTUNE": "1"}] if source.stem == "verbs_test" else [{}]
-        # Streams that get on apart: one that should have waited for another one reads what is not there yet.
-        if source.parent != HERE:
-            modes.append({"LOCUS_SIMULATED_CHANCE": "1"})
-        return [(source.name, *common.run([program], env={"ASAN_OPTIONS": "detect_leaks=0", **mode})) for mode in modes]
+        modes = [([], {}), *MODES.get(source.stem, [([], CHANCE)] if source.parent != HERE else [])]
+        return [(source.name, *common.run([program, *arguments], env={"ASAN_OPTIONS": "detect_leaks=0", **mode}))
+                for arguments, mode in modes]
+
+    def coverage(self):
+        """{file of cuda_kernels: {line: whether any instantiation of any program executed it}}"""
+        lines = collections.defaultdict(lambda: collections.defaultdict(bool))
+        kernels = self.folder / "cuda_kernels"
+        for data in sorted(self.folder.glob("*.gcda")):
+            status, output = common.run(["gcov", "--json-format", "--stdout", data], cwd=self.folder)
+            if status:
+                raise RuntimeError(f"gcov {data.name}: {output[:1000]}")
+            for text in output.splitlines():
+                if not text.startswith("{"):
+                    continue
+                for file in json.loads(text)["files"]:
+                    path = pathlib.Path(self.folder, file["file"]).resolve()
+                    if not path.is_relative_to(kernels):
+                        continue
+                    for line in file["lines"]:
+                        lines[path.relative_to(kernels)][line["line_number"]] |= line["count"] > 0
+        return lines
+
+
+def ranges(numbers):
+    """[1, 2, 3, 7] -> 1-3, 7"""
+    parts = []
+    for number in sorted(numbers):
+        if parts and parts[-1][1] == number - 1:
+            parts[-1][1] = number
+        else:
+            parts.append([number, number])
+    return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in parts)
+
+
+def check_coverage(report, lines):
+    total = sum(len(executed) for executed in lines.values())
+    executed = sum(sum(of_file.values()) for of_file in lines.values())
+    share = 100 * executed / total if total else 0
+    print(f"{executed} of {total} lines of cuda_kernels are executed, {share:.1f} %; not:")
+    for file, of_file in sorted(lines.items()):
+        if missed := [number for number, is_executed in of_file.items() if not is_executed]:
+            print(f"    {file}: {ranges(missed)}")
+    report.add("coverage", None if share >= LEAST_COVERAGE else f"{share:.1f} %; expected {LEAST_COVERAGE}")
 
 
 def count(report, name, status, output):
@@ -136,12 +196,17 @@ def check(report, options):
     if not toolkit or not shutil.which("g++"):
         return [report.skip(source.name, "needs g++ and the headers of a CUDA toolkit") for source in sources]
     with tempfile.TemporaryDirectory() as temporary:
-        simulator = Simulator(pathlib.Path(temporary), toolkit, options.sanitize)
+        simulator = Simulator(pathlib.Path(temporary).resolve(), toolkit, options.sanitize)
         if problem := simulator.build_runtime():
             return report.fail("the simulated runtime (compiling)", problem)
         for _, runs in common.parallel(simulator.test, sources):
             for run in runs:
                 count(report, *run)
+        if options.sanitize or options.sources:
+            return
+        if not shutil.which("gcov"):
+            return report.skip("coverage", "needs gcov, which comes with g++")
+        check_coverage(report, simulator.coverage())
 
 
 if __name__ == "__main__":
