@@ -33,16 +33,20 @@ DEFAULT = [*(TESTS / "cuda" / f"{name}_test.cpp" for name in ("verbs", "training
 LEAST_COVERAGE = 97  # % of lines
 
 # What a program does besides its plain run: its arguments, and the environment.
-ONLY_PRODUCTS = ["--test-case=*gemm*"]
+ONLY_PRODUCTS, ONLY_MEMORY = ["--test-case=*gemm*"], ["--test-case=*memory*,*copies*,*second GPU*"]
 CHANCE = {"LOCUS_SIMULATED_CHANCE": "1"}  # streams get on apart: what should have waited reads what is not there yet
 NO_POOLS = {"LOCUS_SIMULATED_POOLS": "0"}
+NO_POOL = {"LOCUS_CUDA_POOL": "0"}
 REFUSALS = {"LOCUS_SIMULATED_REFUSALS": "1"}
 MODES = {
     # Its products have every layout, which has to be timed right, too, and computed where cuBLASLt is choosy.
-    "verbs_test": [([], {"LOCUS_AUTOTUNE": "1", **NO_POOLS}), (ONLY_PRODUCTS, REFUSALS), ([], CHANCE)],
+    "verbs_test": [([], {"LOCUS_AUTOTUNE": "1", **NO_POOLS}), (ONLY_PRODUCTS, REFUSALS), ([], CHANCE),
+                   (ONLY_MEMORY, NO_POOL)],
+    "training_test": [([], {**CHANCE, **NO_POOL})],
     "linear_test": [([], REFUSALS), ([], {**CHANCE, **NO_POOLS})],
-    "capture_test": [([], {**CHANCE, **NO_POOLS})],
-    "copy_test": [([], {**CHANCE, "LOCUS_CUDA_POOL": "0"})],
+    "capture_test": [([], {**CHANCE, **NO_POOLS}), ([], NO_POOL)],
+    "copy_test": [([], {**CHANCE, **NO_POOL})],
+    "copy_async_test": [([], {**CHANCE, **NO_POOL})],
 }
 
 

@@ -728,6 +728,7 @@ TEST_CASE("launches are counted as they happen") {
 
 TEST_CASE("memory comes from the pool, and one stream's blocks go back to it") {
   NEEDS_CUDA();
+  if (!locus_test::memory_is_pooled()) SKIP_TEST("LOCUS_CUDA_POOL=0: no block is used again");
   for (const int size : {0, 1, 512, 513, 4096, 4097, 100000, 1 << 20, (1 << 20) + 1}) {
     const auto bytes = static_cast<std::size_t>(size);
     void* first = Backend<Cuda>::allocate({}, bytes);
@@ -748,9 +749,17 @@ TEST_CASE("memory comes from the pool, and one stream's blocks go back to it") {
     CHECK(after.allocated_bytes == before.allocated_bytes);
     CHECK(after.reserved_bytes == before.reserved_bytes);
   }
-  const std::size_t impossible = std::size_t{1} << 62;
-  for (const char* part : {"bytes were asked for", "tensors hold", "the pool keeps", "bytes are free"})
-    CHECK_THROWS_WITH_AS((void)Backend<Cuda>::allocate({}, impossible), doctest::Contains(part), OutOfMemory);
+}
+
+TEST_CASE("more memory than there is: the error says how much was asked for, is held and is free") {
+  NEEDS_CUDA();
+  for (const int bits : {52, 62}) {
+    for (const char* part : {"bytes were asked for", "tensors hold", "the pool keeps", "bytes are free"}) {
+      CHECK_THROWS_WITH_AS((void)Backend<Cuda>::allocate({}, std::size_t{1} << bits), doctest::Contains(part),
+                           OutOfMemory);
+    }
+    CHECK_THROWS_AS((void)Backend<Pinned>::allocate({}, std::size_t{1} << bits), OutOfMemory);
+  }
   CHECK_THROWS_AS((void)Backend<Cuda>::allocate(Cuda{99}, 1), CudaUnavailable);
 }
 

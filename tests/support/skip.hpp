@@ -1,10 +1,19 @@
 #pragma once
 // A test that cannot run here says why and counts as skipped, neither passed nor failed.
 
+#include <cstdlib>
+#include <string_view>
+
 namespace locus_test {
 
 /// Marks the running test case as skipped. Defined in main.cpp.
 void note_skip(const char* reason);
+
+/// Whether blocks of a GPU's memory are used again: not under compute-sanitizer, for which LOCUS_CUDA_POOL=0 is set.
+[[nodiscard]] inline bool memory_is_pooled() {
+  const char* const text = std::getenv("LOCUS_CUDA_POOL");
+  return !text || std::string_view(text) != "0";
+}
 
 }  // namespace locus_test
 
