@@ -29,7 +29,7 @@ DEFAULT = [*(TESTS / "cuda" / f"{name}_test.cpp" for name in ("verbs", "training
            *(TESTS / "tensor" / f"{name}_test.cpp" for name in ("copy", "copy_async")),
            *(TESTS / "device" / f"{name}_test.cpp" for name in ("capture", "launch_trace")),
            *(TESTS / "ops" / f"{name}_test.cpp" for name in ("linear", "scan")),
-           *(HERE / f"{name}.cpp" for name in ("plans", "memory", "streams", "tables", "norms", "exponentials", "nvtx"))]
+           *(HERE / f"{name}.cpp" for name in ("plans", "errors", "memory", "streams", "tables", "norms", "exponentials", "nvtx"))]
 LEAST_COVERAGE = 97  # % of lines
 
 # What a program does besides its plain run: its arguments, and the environment.

@@ -53,8 +53,8 @@ class SystemMemory {
     try {
       const OrdinalGuard guard(ordinal_);
       const UncapturedCalls anything_goes;
-      (void)cudaStreamSynchronize(stream);
-      (void)cudaFree(block);
+      const cudaError_t waited = cudaStreamSynchronize(stream), freed = cudaFree(block);
+      if (waited != cudaSuccess || freed != cudaSuccess) (void)cudaGetLastError();  // of no launch
     } catch (const Error&) {  // the GPU does not answer
     }
   }

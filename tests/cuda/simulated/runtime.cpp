@@ -14,7 +14,6 @@
 #include "simulator.hpp"
 
 namespace {
-constexpr int devices = 2;
 std::mutex mutex;
 std::unordered_map<void*, std::size_t> device_blocks;
 thread_local cudaError_t last_error = cudaSuccess;
@@ -75,11 +74,11 @@ std::size_t simulated::size_of(void* block) {
 extern "C" {
 
 cudaError_t cudaGetDeviceCount(int* count) {
-  *count = devices;
-  return cudaSuccess;
+  *count = simulated::devices;
+  return simulated::devices > 0 ? cudaSuccess : give(simulated::unavailable);
 }
 cudaError_t cudaDriverGetVersion(int* version) {
-  *version = CUDART_VERSION;
+  *version = simulated::driver_version;
   return cudaSuccess;
 }
 cudaError_t cudaRuntimeGetVersion(int* version) {
@@ -91,7 +90,8 @@ cudaError_t cudaGetDevice(int* ordinal) {
   return cudaSuccess;
 }
 cudaError_t cudaSetDevice(int ordinal) {
-  if (ordinal < 0 || ordinal >= devices) return give(cudaErrorInvalidDevice);
+  if (simulated::fails()) return give(cudaErrorUnknown);
+  if (ordinal < 0 || ordinal >= simulated::devices) return give(cudaErrorInvalidDevice);
   simulated::current_ordinal = ordinal;
   simulated::start_current();
   return cudaSuccess;
@@ -109,6 +109,7 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
+  if (simulated::fails()) return give(cudaErrorUnknown);
   *value = attribute == cudaDevAttrMultiProcessorCount           ? 4
            : attribute == cudaDevAttrComputeCapabilityMajor      ? 9
            : attribute == cudaDevAttrComputeCapabilityMinor      ? 0
@@ -121,6 +122,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
   return cudaSuccess;
 }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
+  if (simulated::fails()) return give(cudaErrorUnknown);
   *properties = {};
   std::snprintf(properties->name, sizeof properties->name, "%s", simulated::gpu_name);
   properties->major = 9;
@@ -134,12 +136,14 @@ cudaError_t cudaGetLastError() {
 const char* cudaGetErrorName(cudaError_t) { return "simulated error"; }
 const char* cudaGetErrorString(cudaError_t) { return "simulated error"; }
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void*) {
+  if (simulated::fails()) return give(cudaErrorUnknown);
   ++simulated::asked_kernels;
   *attributes = {};
   attributes->ptxVersion = simulated::architecture;
   return cudaSuccess;
 }
 cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void*, const cudaLaunchConfig_t* launch) {
+  if (simulated::fails()) return give(cudaErrorUnknown);
   ++simulated::asked_kernels;
   if (launch->dynamicSmemBytes > simulated::allowed_shared) return give(cudaErrorInvalidValue);
   if (launch->numAttrs != 1 || launch->attrs[0].id != cudaLaunchAttributeClusterDimension)
@@ -150,23 +154,27 @@ cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void*, const cud
   return cudaSuccess;
 }
 cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute, int bytes) {
+  if (simulated::fails()) return give(cudaErrorUnknown);
   simulated::allowed_shared = static_cast<std::size_t>(bytes);
   return cudaSuccess;
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
+  if (simulated::fails()) return give(cudaErrorUnknown);
   simulated::start_current();
   if (flags != cudaStreamNonBlocking) simulated::stop("a stream that waits for the default stream");
   *stream = reinterpret_cast<cudaStream_t>(new simulated::Stream{simulated::current_ordinal});
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  if (simulated::fails()) return give(cudaErrorUnknown);
   simulated::start_current();
   if (simulated::spoils_capture(stream)) return give(cudaErrorStreamCaptureUnsupported);
   simulated::reach_end(stream);
   return give(simulated::failure.exchange(cudaSuccess));
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t handle, unsigned) {
+  if (simulated::fails()) return give(cudaErrorUnknown);
   simulated::start_current();
   ++simulated::waits;
   const simulated::Event event = *reinterpret_cast<simulated::Event*>(handle);
@@ -182,11 +190,13 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t handle, unsigne
   return cudaSuccess;
 }
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
+  if (simulated::fails()) return give(cudaErrorUnknown);
   const bool captured = simulated::captured || reinterpret_cast<simulated::Stream*>(stream)->capture;
   *status = captured ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
   return cudaSuccess;
 }
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
+  if (simulated::fails()) return give(cudaErrorUnknown);
   simulated::start_current();
   auto* const made = new simulated::Event{simulated::current_ordinal};
   made->is_timed = !(flags & cudaEventDisableTiming);
@@ -200,6 +210,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
   return cudaSuccess;
 }
 cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream) {
+  if (simulated::fails()) return give(cudaErrorUnknown);
   simulated::start_current();
   auto& event = *reinterpret_cast<simulated::Event*>(handle);
   auto& queue = *reinterpret_cast<simulated::Stream*>(stream);
@@ -212,6 +223,7 @@ cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream) {
   return cudaSuccess;
 }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
+  if (simulated::fails()) return give(cudaErrorUnknown);
   const auto& first = *reinterpret_cast<simulated::Event*>(start);
   const auto& last = *reinterpret_cast<simulated::Event*>(end);
   if (!first.is_timed || !last.is_timed || !first.stream || first.stream != last.stream) {
@@ -223,6 +235,7 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEve
   return cudaSuccess;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
+  if (simulated::fails()) return give(cudaErrorUnknown);
   require_uncaptured();
   if (simulated::captured) simulated::stop("the host waits while a stream is captured");
   const auto& event = *reinterpret_cast<simulated::Event*>(handle);
@@ -237,6 +250,7 @@ cudaError_t cudaEventQuery(cudaEvent_t handle) {
 }
 
 cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps*) {
+  if (simulated::fails()) return give(cudaErrorUnknown);
   if (simulated::refuses_pools) return give(cudaErrorNotSupported);
   *pool = reinterpret_cast<cudaMemPool_t>(new char);
   return cudaSuccess;
@@ -248,6 +262,7 @@ cudaError_t cudaMemGetInfo(std::size_t* unused, std::size_t* total) {
   return cudaSuccess;
 }
 cudaError_t cudaMallocFromPoolAsync(void** block, std::size_t bytes, cudaMemPool_t, cudaStream_t stream) {
+  if (simulated::fails()) return give(cudaErrorUnknown);
   require_uncaptured();
   simulated::start_current();
   if (reinterpret_cast<simulated::Stream*>(stream)->capture) simulated::stop("memory asked for within a capture");
@@ -255,6 +270,7 @@ cudaError_t cudaMallocFromPoolAsync(void** block, std::size_t bytes, cudaMemPool
   return give(allocate(block, bytes));
 }
 cudaError_t cudaMalloc(void** block, std::size_t bytes) {
+  if (simulated::fails()) return give(cudaErrorUnknown);
   require_uncaptured();
   simulated::start_current();
   ++simulated::mallocs;
@@ -275,6 +291,7 @@ cudaError_t cudaFree(void* block) {
   return cudaSuccess;
 }
 cudaError_t cudaHostAlloc(void** block, std::size_t bytes, unsigned) {
+  if (simulated::fails()) return give(cudaErrorUnknown);
   require_uncaptured();
   simulated::start_current();
   if (const cudaError_t refusal = refusal_of(bytes); refusal != cudaSuccess) return give(refusal);
@@ -288,6 +305,7 @@ cudaError_t cudaFreeHost(void* block) {
 }
 cudaError_t cudaMemcpyAsync(void* target, const void* source, std::size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream) {
+  if (simulated::fails()) return give(cudaErrorUnknown);
   simulated::start_current();
   if (!stream) simulated::stop("a copy on the default stream");
   const auto copy = [=] { std::memmove(target, source, bytes); };
@@ -315,6 +333,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return cudaSuccess;
 }
 cudaError_t cudaStreamBeginCapture(cudaStream_t handle, cudaStreamCaptureMode mode) {
+  if (simulated::fails()) return give(cudaErrorUnknown);
   auto& stream = *reinterpret_cast<simulated::Stream*>(handle);
   if (mode != cudaStreamCaptureModeThreadLocal) simulated::stop("a capture that other threads' calls would spoil");
   if (stream.capture) return give(cudaErrorIllegalState);
@@ -338,6 +357,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* graph) {
 cudaError_t cudaStreamGetCaptureInfo(cudaStream_t handle, cudaStreamCaptureStatus* status, unsigned long long*,
                                      cudaGraph_t*, const cudaGraphNode_t** nodes, const cudaGraphEdgeData**,
                                      std::size_t* count) {
+  if (simulated::fails()) return give(cudaErrorUnknown);
   const auto& stream = *reinterpret_cast<simulated::Stream*>(handle);
   *status = stream.capture ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
   *nodes = stream.capture ? &stream.capture->last : nullptr;
@@ -346,6 +366,7 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t handle, cudaStreamCaptureStatu
 }
 /// Arguments are copied where they are set, and only as many as there are.
 cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t handle, cudaKernelNodeParams* launch) {
+  if (simulated::fails()) return give(cudaErrorUnknown);
   static thread_local std::vector<void*> pointers;
   auto& node = *reinterpret_cast<simulated::Node*>(handle);
   if (node.arguments.empty()) simulated::stop("a node that launches no kernel");
@@ -357,11 +378,13 @@ cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t handle, cudaKernelNodeP
   return cudaSuccess;
 }
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long) {
+  if (simulated::fails()) return give(cudaErrorUnknown);
   *executable = reinterpret_cast<cudaGraphExec_t>(new simulated::Graph(*reinterpret_cast<simulated::Graph*>(graph)));
   return cudaSuccess;
 }
 cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t, cudaGraphNode_t handle,
                                              const cudaKernelNodeParams* launch) {
+  if (simulated::fails()) return give(cudaErrorUnknown);
   auto& node = *reinterpret_cast<simulated::Node*>(handle);
   if (launch->func != &node) simulated::stop("another kernel for a node");
   for (std::size_t i = 0; i < node.arguments.size(); ++i)
@@ -369,6 +392,7 @@ cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t, cudaGraphNode_t ha
   return cudaSuccess;
 }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
+  if (simulated::fails()) return give(cudaErrorUnknown);
   simulated::start_current();
   if (reinterpret_cast<simulated::Stream*>(stream)->capture) simulated::stop("a graph within a capture");
   auto& graph = *reinterpret_cast<simulated::Graph*>(executable);

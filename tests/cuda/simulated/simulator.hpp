@@ -69,7 +69,7 @@ struct Event {
   double clock = 0;
   bool is_timed = false;
 };
-inline std::atomic<bool> captured{false};                           ///< whether streams are captured into graphs
+inline std::atomic<bool> captured{false};                            ///< whether streams are captured into graphs
 inline std::atomic<std::size_t> most_memory{std::size_t{1} << 34};   ///< that can be asked for at once,
 inline std::atomic<std::size_t> total_memory{std::size_t{1} << 40};  ///< and that there is
 /// Bytes of the block of a GPU's memory that begins there; 0: there is none.
@@ -81,6 +81,14 @@ inline const bool has_pools = [] {
 }();
 inline std::atomic<bool> refuses_pools{!has_pools};  ///< whether it makes none, though it says that it has them
 inline std::atomic<int> mallocs{0}, frees{0};        ///< calls of cudaMalloc and cudaFree
+
+inline int devices = 2;  ///< GPUs that there are; 0: why, says `unavailable`
+inline cudaError_t unavailable = cudaErrorNoDevice;
+inline int driver_version = CUDART_VERSION;
+
+/// How many calls from now the runtime fails once; 0: none.
+inline std::atomic<int> calls_until_failure{0};
+inline bool fails() { return calls_until_failure > 0 && --calls_until_failure == 0; }
 
 /// What cuBLASLt does, for tests to say and to see. With LOCUS_SIMULATED_REFUSALS in the environment it refuses what it
 /// may refuse: it has no algorithm for what is not aligned to 16 bytes, nor for sums beside products, and does not take
