@@ -49,10 +49,12 @@ extern "C" {
 
 cudaError_t cudaGetDeviceCount(int* count) {
   *count = devices;
+  if (simulated::has_fault("no_device")) return give(cudaErrorNoDevice);
+  if (simulated::has_fault("no_driver") || simulated::has_fault("old_driver")) return give(cudaErrorInsufficientDriver);
   return cudaSuccess;
 }
 cudaError_t cudaDriverGetVersion(int* version) {
-  *version = CUDART_VERSION;
+  *version = simulated::has_fault("no_driver") ? 0 : simulated::has_fault("old_driver") ? 11080 : CUDART_VERSION;
   return cudaSuccess;
 }
 cudaError_t cudaRuntimeGetVersion(int* version) {
@@ -83,7 +85,7 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
   *value = attribute == cudaDevAttrMultiProcessorCount           ? 4
-           : attribute == cudaDevAttrComputeCapabilityMajor      ? 9
+           : attribute == cudaDevAttrComputeCapabilityMajor      ? simulated::has_fault("no_code") ? 7 : 9
            : attribute == cudaDevAttrComputeCapabilityMinor      ? 0
            : attribute == cudaDevAttrMemoryClockRate             ? 1'000'000
            : attribute == cudaDevAttrGlobalMemoryBusWidth        ? 4096
@@ -95,12 +97,24 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   *properties = {};
   std::snprintf(properties->name, sizeof properties->name, "%s", simulated::gpu_name);
-  properties->major = 9;
+  properties->major = simulated::has_fault("no_code") ? 7 : 9;
   properties->multiProcessorCount = 4;
   return cudaSuccess;
 }
-cudaError_t cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }
-const char* cudaGetErrorName(cudaError_t) { return "simulated error"; }
+cudaError_t cudaGetLastError() {
+  if (std::exchange(simulated::refused_launch, false)) return cudaErrorNoKernelImageForDevice;
+  return std::exchange(last_error, cudaSuccess);
+}
+const char* cudaGetErrorName(cudaError_t error) {
+  switch (error) {
+    case cudaErrorMemoryAllocation: return "cudaErrorMemoryAllocation";
+    case cudaErrorNoDevice: return "cudaErrorNoDevice";
+    case cudaErrorInsufficientDriver: return "cudaErrorInsufficientDriver";
+    case cudaErrorNoKernelImageForDevice: return "cudaErrorNoKernelImageForDevice";
+    case cudaErrorIllegalAddress: return "cudaErrorIllegalAddress";
+    default: return "simulated error";
+  }
+}
 const char* cudaGetErrorString(cudaError_t) { return "simulated error"; }
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void*) {
   ++simulated::asked_kernels;
@@ -133,6 +147,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   simulated::start_current();
   if (simulated::spoils_capture(stream)) return give(cudaErrorStreamCaptureUnsupported);
   simulated::reach_end(stream);
+  if (simulated::has_fault("illegal_address")) return give(simulated::failure);  // which outlasts its cause
   return give(simulated::failure.exchange(cudaSuccess));
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t handle, unsigned) {
@@ -568,6 +583,7 @@ void multiply(const cublasLtMatmulDesc_t description, double beta, const void* a
         if (derives) sum *= kept.slope(i, j);
         else if (keeps) kept.write(i, j, sum);
         if (rectifies && sum < 0) sum = 0;
+        if (simulated::has_fault("wrong_product")) sum += 1;
         if (bends) sum = sum / 2 * (1 + std::tanh(gelu_argument(sum)));
         sums[i] += sum;
         assign(target, sum);
