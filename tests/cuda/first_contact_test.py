@@ -42,7 +42,7 @@ FAULTS = {
                                  r"^1 part failed: cuda:0"]),
     "no_device": (NO_GPU, [r"\Acuda:0: none; ", r"no usable GPU: cuda:0: the NVIDIA driver \(CUDA .*\) shows no GPU to this "
                            r"program: check nvidia-smi and CUDA_VISIBLE_DEVICES"]),
-    "no_driver": (NO_GPU, [r"no NVIDIA driver answers .*needs one for CUDA \d+\.\d or newer: install it, or run on Cpu"]),
+    "no_driver": (NO_GPU, [r"\Acuda:0: none; driver ", r"no NVIDIA driver answers .*needs one for CUDA \d+\.\d or newer: install it, or run on Cpu"]),
     "old_driver": (NO_GPU, [r"driver .*, for CUDA 11\.8$", r"the NVIDIA driver is for CUDA 11\.8 and this program for CUDA "
                             r"(\d+\.\d): update the driver to one for CUDA \1 or newer"]),
     "no_code": (NO_GPU, [r"\Acuda:0: Simulated GPU, sm_70; ", part("copy", "ok "), part("map, contiguous", "not possible$"),
@@ -127,6 +127,13 @@ def check_first_run(report, program):
         ends = [experiment["end"] for experiment in json.loads(file.read_text())["experiments"]]
         right = status == 1 and ends == [end, "answered"] and f"=> FAULT: {end}" in output
         report.add(f"first_run, broken: {fault}", None if right else f"status {status}, {ends}\n{output}")
+    # After an error that outlasts its cause, the rest of a table is answered all the same.
+    status, output = common.run([program, "--json", file, "blas_float32"],
+                                env={"LOCUS_SIMULATED_FAULT": "illegal_product"})
+    answers = json.loads(file.read_text())["experiments"][0]["answers"]
+    right = (status == 0 and len(answers) == 48 and "cudaErrorIllegalAddress" in answers["DRELU, odd columns"]
+             and re.search("error .*, sums", answers["BGRADB, odd address"]))
+    report.add("first_run, broken: a row of a table", None if right else f"status {status}\n{output}")
     status, output = common.run([program], env={"LOCUS_SIMULATED_FAULT": "no_device"})
     says_why = "first_run: no usable GPU: the NVIDIA driver" in output
     report.add("first_run without a GPU", None if status == NO_GPU and says_why else f"status {status}\n{output}")

@@ -2,7 +2,8 @@
 //
 //     cuda_first_run [--json FILE] [--seconds N] [EXPERIMENT...]   all, or these; each in a process of its own
 //     cuda_first_run --list                                        their names and questions
-//     cuda_first_run --here EXPERIMENT                             in this process, for a debugger
+//     cuda_first_run --here EXPERIMENT [--row N]                   in this process, for a debugger; from row N of its
+//     table
 //
 // docs/first-gpu-run.md says how to read the answers. Exits with 0 where all experiments answered, 1 where one ended
 // that should not have, 2 for wrong arguments, and 77 where no GPU can be used.
@@ -32,6 +33,7 @@ constexpr int answered = 0, failed = 1, wrong_arguments = 2, threw = 3, no_gpu =
 
 struct Options {
   std::string json, here;
+  int row = 0;       ///< of the table, where the experiment `here` begins
   int seconds = 60;  ///< for an experiment
   bool list = false;
   std::vector<std::string> names;
@@ -51,6 +53,13 @@ const Experiment& find(const std::vector<Experiment>& all, const std::string& na
   fail<ArgumentError>({"'", name, "' is no experiment; cuda_first_run --list names them"});
 }
 
+int number_of(const std::string& option, const std::string& text, int least) {
+  const bool is_number = !text.empty() && text.size() < 7 && text.find_first_not_of("0123456789") == std::string::npos;
+  if (!is_number || std::atoi(text.c_str()) < least)
+    fail<ArgumentError>({option, " ", text, ": expected a whole number of at least ", least});
+  return std::atoi(text.c_str());
+}
+
 /// throws ArgumentError
 Options parse(int argc, char** argv) {
   Options options;
@@ -62,12 +71,10 @@ Options parse(int argc, char** argv) {
     };
     if (argument == "--json") options.json = value();
     else if (argument == "--here") options.here = value();
+    else if (argument == "--row") options.row = number_of(argument, value(), 0);
     else if (argument == "--list") options.list = true;
-    else if (argument == "--seconds") {
-      const std::string text = value();
-      options.seconds = std::atoi(text.c_str());
-      if (options.seconds < 1) fail<ArgumentError>({"--seconds ", text, ": expected a whole number of at least 1"});
-    } else if (argument.starts_with("-")) {
+    else if (argument == "--seconds") options.seconds = number_of(argument, value(), 1);
+    else if (argument.starts_with("-")) {
       fail<ArgumentError>({argument, ": unknown; expected --json FILE, --seconds N, --list, --here NAME, or names"});
     } else {
       options.names.push_back(argument);
@@ -76,6 +83,8 @@ Options parse(int argc, char** argv) {
   if (!options.json.empty()) io::require_writable(options.json);
   return options;
 }
+
+Options options_of_process;
 
 /// How an experiment ended, and what it wrote.
 struct Outcome {
@@ -187,8 +196,15 @@ int run_all(const Options& options, const std::vector<Experiment>& all) {
 
 }  // namespace
 
+int first_run::first_row() { return options_of_process.row; }
+void first_run::start_again_at(int row) {
+  execl("/proc/self/exe", "cuda_first_run", "--here", options_of_process.here.c_str(), "--row",
+        std::to_string(row).c_str(), static_cast<char*>(nullptr));
+  fail<Error>({"could not start again: ", std::strerror(errno)});
+}
+
 int main(int argc, char** argv) try {
-  const Options options = parse(argc, argv);
+  const Options& options = options_of_process = parse(argc, argv);
   const std::vector<Experiment> all = all_experiments();
   if (options.list) {
     for (const Experiment& experiment : all)

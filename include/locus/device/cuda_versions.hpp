@@ -10,11 +10,11 @@ namespace locus::inline LOCUS_ABI::cuda {
 
 #if LOCUS_CUDA
 namespace detail {
-/// "580.65.06, for CUDA 13.0". The kernel module alone knows its own version.
+/// "580.65.06, for CUDA 13.0", or "none". The kernel module alone knows its own version.
 [[nodiscard]] inline std::string driver_text() {
   int cuda_version = 0;
   if (cudaDriverGetVersion(&cuda_version) != cudaSuccess) cuda_version = 0;
-  char version[64] = "of unknown version";
+  char version[64] = "";
   if (std::FILE* const file = std::fopen("/proc/driver/nvidia/version", "r")) {
     char line[512] = "";
     if (std::fgets(line, sizeof line, file)) {
@@ -25,7 +25,9 @@ namespace detail {
     }
     (void)std::fclose(file);
   }
-  return join(version, cuda_version ? join(", for CUDA ", version_text(cuda_version)) : ", which does not answer");
+  if (version[0] == '\0' && cuda_version == 0) return "none";
+  return join(version[0] ? version : "of unknown version", cuda_version ? ", for CUDA " : ", which does not answer",
+              cuda_version ? version_text(cuda_version) : "");
 }
 /// 130100 -> "13.1.0"
 [[nodiscard]] inline std::string blas_version_text(std::size_t version) {

@@ -181,14 +181,15 @@ constexpr NamedEpilogue epilogues[] = {
 /// Every epilogue with matrices that are aligned, whose columns are not, and that are not at all.
 template <class T>
 void tabulate(bool tf32) {
+  Rows rows;
   for (const auto& [name, epilogue] : epilogues) {
     Form form{.epilogue = epilogue, .tf32 = tf32};
     form.b_transposed = form.sums_b();  // as the documentation wants it
-    note(join(name, ", aligned"), text_of(measure<T>(form)));
+    rows.add(join(name, ", aligned"), [&] { return text_of(measure<T>(form)); });
     form.padding = 1;
-    note(join(name, ", odd columns"), text_of(measure<T>(form)));
+    rows.add(join(name, ", odd columns"), [&] { return text_of(measure<T>(form)); });
     form.offset = 1;
-    note(join(name, ", odd address"), text_of(measure<T>(form)));
+    rows.add(join(name, ", odd address"), [&] { return text_of(measure<T>(form)); });
   }
 }
 
@@ -248,13 +249,14 @@ void try_bias_gradients() {
     std::int64_t m, n, k;
   } shapes[] = {
       {"many", 64, 48, 40}, {"one row of c", 1, 48, 40}, {"one column of c", 64, 1, 40}, {"k of one", 64, 48, 1}};
+  Rows rows;
   for (const auto& [epilogue_name, epilogue] : {epilogues[14], epilogues[15]})
     for (const auto& [name, m, n, k] : shapes)
       for (const bool a : {false, true})
         for (const bool b : {false, true}) {
           const Form form{.epilogue = epilogue, .m = m, .n = n, .k = k, .a_transposed = a, .b_transposed = b};
-          note(join(epilogue_name, ", op(A) ", a ? "T" : "N", ", op(B) ", b ? "T" : "N", ", ", name),
-               text_of(measure<T>(form)));
+          rows.add(join(epilogue_name, ", op(A) ", a ? "T" : "N", ", op(B) ", b ? "T" : "N", ", ", name),
+                   [&] { return text_of(measure<T>(form)); });
         }
 }
 

@@ -22,6 +22,30 @@ inline void note(const std::string& what, const std::string& answer) {
   std::fflush(stdout);
 }
 
+/// The row of the experiment's table from which this process answers.
+[[nodiscard]] int first_row();
+/// Goes on with the experiment in this process started anew, where the GPU answers again. throws Error
+[[noreturn]] void start_again_at(int row);
+
+/// The rows of a table, each an answer. One that fails is named, and the next ones follow.
+class Rows {
+ public:
+  template <class F>
+  void add(const std::string& what, const F& answer) {
+    const int row = next_++;
+    if (row < first_row()) return;
+    try {
+      note(what, answer());
+    } catch (const locus::Error& error) {
+      note(what, error.what());
+      start_again_at(row + 1);
+    }
+  }
+
+ private:
+  int next_ = 0;
+};
+
 /// In the order in which they are run.
 [[nodiscard]] std::vector<Experiment> machine_experiments();
 [[nodiscard]] std::vector<Experiment> blas_experiments();

@@ -632,6 +632,8 @@ extern "C" cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t 
   if (one != 1) simulated::stop("a scaled product");
   const double factor =
       is_double ? *static_cast<const double*>(beta) : static_cast<double>(*static_cast<const float*>(beta));
+  if (simulated::has_fault("illegal_product") && description->data[epilogue_at] == CUBLASLT_EPILOGUE_DRELU)
+    simulated::failure = cudaErrorIllegalAddress;
   const auto product = [=, description = *description, a = *a, b = *b, c = *c]() mutable {
     switch (a.data[type_at]) {
       case CUDA_R_32F: multiply<float>(&description, factor, a_data, &a, b_data, &b, &c, c_data); break;

@@ -40,7 +40,7 @@ namespace simulated {
 ///   no_device, no_driver, old_driver    the runtime finds no GPU
 ///   no_code                             the program has no code for the GPU
 ///   lost_shuffle                        the lanes of a warp do not see each other's values
-///   wrong_product                       cuBLASLt's products are wrong
+///   wrong_product, illegal_product      cuBLASLt's products are; of the latter, those with the derivative of relu
 ///   illegal_address, crash, hang        what the first kernel does
 [[nodiscard]] inline bool has_fault(const char* name) {
   static const char* const fault = std::getenv("LOCUS_SIMULATED_FAULT");
