@@ -30,11 +30,12 @@ STAND_INS = {
     "nvidia-smi": """
         [ "$MACHINE_GPU" ] || { echo "NVIDIA-SMI has failed"; exit 9; }
         case $* in
-          *--query-gpu=*) printf '%s\\n' "$MACHINE_GPU" ;;
+          -L) printf '%s\\n' "$MACHINE_GPU" | sed 's/^\\(.*\\), \\(.*\\)$/GPU 0: \\1 (UUID: GPU-1)/' ;;
+          *--query-gpu=compute_cap*) printf '%s\\n' "$MACHINE_GPU" | sed 's/.*, //' ;;
           *) echo "| NVIDIA-SMI 535.1    Driver Version: 535.1    CUDA Version: $MACHINE_DRIVER     |" ;;
         esac""",
 }
-H100 = "NVIDIA H100, 9.0, 580.65.06"
+H100 = "NVIDIA H100, 9.0"
 TOOLKIT = "    CUDA : 13.0 (sm_80 sm_90)"
 WITHOUT = "    CUDA : no"
 PASSES = "echo 'cuda:0: NVIDIA H100, sm_90'; echo all parts passed"
@@ -64,13 +65,15 @@ STATES = {
         {"GPU": H100, "DRIVER": "12.8", "SUMMARY": TOOLKIT},
         r"driver is for CUDA 12\.8, .*: update the driver, or install CUDA toolkit 12\.8", False),
     "a GPU without code for its architecture": (
-        {"GPU": "Tesla V100, 7.0, 580.65.06", "SUMMARY": TOOLKIT},
+        {"GPU": "Tesla V100, 7.0", "SUMMARY": TOOLKIT},
         r"the GPU Tesla V100 is of architecture sm_70, and CUDA toolkit 13\.0 compiles for sm_80 and sm_90 alone, which it "
         r"cannot run: install a toolkit that knows sm_70 \(CUDA 12 knows", False),
     "a GPU that is older than another one": (
-        {"GPU": f"Tesla V100, 7.0, 580.65.06\n{H100}", "SUMMARY": TOOLKIT}, r"The self-check passed: cuda:0: NVIDIA H100", True),
+        {"GPU": f"Tesla V100, 7.0\n{H100}", "SUMMARY": TOOLKIT}, r"The self-check passed: cuda:0: NVIDIA H100", True),
     "a GPU that is newer than the architectures": (
-        {"GPU": "NVIDIA B200, 10.0, 590.1", "SUMMARY": TOOLKIT}, r"The self-check passed: cuda:0: NVIDIA H100, sm_90", True),
+        {"GPU": "NVIDIA B200, 10.0", "SUMMARY": TOOLKIT}, r"The self-check passed: cuda:0: NVIDIA H100, sm_90", True),
+    "an nvidia-smi that is too old to know architectures": (
+        {"GPU": "Tesla V100, Field \"compute_cap\" is not a valid field to query."}, r"The self-check passed: ", True),
     "a GPU that computes right": ({"GPU": H100}, r"The self-check passed: cuda:0: NVIDIA H100, sm_90", True),
     "a GPU that computes wrong": (
         {"GPU": H100, "SELF_CHECK": FAILS}, r"(?s)driver 580\.65\.06, for CUDA 13\.0\n.*gemm, float32    FAILED  error 3\.0.*"

@@ -1,14 +1,15 @@
 # Whether this machine's GPU can be used by programs built here, and if not, why. Sourced after common.sh, not run.
 
-# list_gpus: a line "NAME, CAPABILITY, DRIVER" for each GPU that nvidia-smi shows.
-list_gpus() {
-  nvidia-smi --query-gpu=name,compute_cap,driver_version --format=csv,noheader 2>/dev/null | grep -E '^.+, *[0-9]+\.[0-9]+, ' || true
-}
+# gpu_names: a line for each GPU that nvidia-smi shows.
+gpu_names() { nvidia-smi -L 2>/dev/null | sed -nE 's/^GPU [0-9]+: (.*) \(UUID.*/\1/p' || true; }
+
+# gpu_capabilities: a line such as 9.0 for each; nothing where nvidia-smi is too old to know.
+gpu_capabilities() { nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | grep -E '^[0-9]+\.[0-9]+$' || true; }
 
 # has_gpu: whether there is one, usable or not. Where nvidia-smi is not installed, the driver's device files tell.
 has_gpu() {
   if command -v nvidia-smi >/dev/null; then
-    [ -n "$(list_gpus)" ]
+    [ -n "$(gpu_names)" ]
   else
     compgen -G '/dev/nvidia[0-9]*' >/dev/null
   fi
@@ -33,9 +34,8 @@ architectures_of() { sed -nE 's/^ *CUDA *: *[0-9.]+ *\((.*)\).*/\1/p' "$1/config
 
 # gpu_problem BUILD: why no program of this configured folder can use a GPU, and what to do; nothing where one may.
 gpu_problem() {
-  local build=$1 gpus name toolkit reason
-  gpus=$(list_gpus)
-  name=$(head -n 1 <<<"$gpus" | cut -d , -f 1)
+  local build=$1 name toolkit reason
+  name=$(gpu_names | head -n 1)
   toolkit=$(toolkit_of "$build")
   if ! has_gpu; then
     if [ -n "$toolkit" ]; then
@@ -46,9 +46,9 @@ gpu_problem() {
   elif [ -z "$toolkit" ]; then
     reason=$(sed -nE 's/^.*CUDA off: (toolkit .*[^:]):?$/CUDA \1/p' "$build/configure.log" | head -n 1)
     echo "the GPU ${name:-of this machine} is here, but ${reason:-no CUDA toolkit (nvcc) was found}: install CUDA toolkit 12.4 or newer, and put its nvcc on PATH or its folder in CUDA_HOME"
-  elif [ -n "$gpus" ]; then
+  else
     reason=$(driver_problem "$toolkit")
-    [ -n "$reason" ] || reason=$(architecture_problem "$gpus" "$toolkit" "$(architectures_of "$build")")
+    [ -n "$reason" ] || reason=$(architecture_problem "$name" "$toolkit" "$(architectures_of "$build")")
     [ -z "$reason" ] || echo "$reason"
   fi
 }
@@ -62,18 +62,18 @@ driver_problem() {
   echo "NVIDIA's driver is for CUDA $driver, and CUDA toolkit $toolkit needs one for CUDA ${toolkit%%.*}.0 or newer: update the driver$instead"
 }
 
-# architecture_problem GPUS TOOLKIT ARCHITECTURES: programs run on the architectures that they are compiled for and,
-# from the PTX in them, on newer ones.
+# architecture_problem NAME TOOLKIT ARCHITECTURES: programs run on the architectures that they are compiled for and, from
+# the PTX in them, on newer ones.
 architecture_problem() {
-  local gpus=$1 toolkit=$2 architectures=$3 line capability architecture
-  while IFS= read -r line; do
-    capability=$(cut -d , -f 2 <<<"$line" | tr -d ' .')
+  local name=$1 toolkit=$2 architectures=$3 capability= architecture
+  for capability in $(gpu_capabilities | tr -d .); do
     for architecture in $architectures; do
       architecture=${architecture#sm_}
       [ "${architecture%%[a-z]*}" -gt "$capability" ] || return 0
     done
-  done <<<"$gpus"
-  echo "the GPU $(head -n 1 <<<"$gpus" | cut -d , -f 1) is of architecture sm_$capability, and CUDA toolkit $toolkit compiles for ${architectures// / and } alone, which it cannot run: install a toolkit that knows sm_$capability (CUDA 12 knows sm_50 to sm_72, which CUDA 13 does not)"
+  done
+  [ -n "$capability" ] || return 0
+  echo "the GPU $name is of architecture sm_$capability, and CUDA toolkit $toolkit compiles for ${architectures// / and } alone, which it cannot run: install a toolkit that knows sm_$capability (CUDA 12 knows sm_50 to sm_72, which CUDA 13 does not)"
 }
 
 # self_check_problem PROGRAM DEVICE LOG: runs the self-check, whose output goes to LOG; how it failed, or nothing.
