@@ -30,6 +30,13 @@ namespace detail {
 
 inline constexpr int oldest_toolkit = 12040;  ///< that Locus builds with
 
+[[nodiscard]] inline std::string explain_old_driver(int driver, int runtime) {
+  return join("the NVIDIA driver is for CUDA ", version_text(driver), " and this program for CUDA ",
+              version_text(runtime), ": update the driver to one for CUDA ", version_text(runtime), " or newer, ",
+              driver >= oldest_toolkit ? join("build with CUDA toolkit ", version_text(driver), ", ") : "",
+              "or run on Cpu");
+}
+
 /// Why the runtime reached no device: the versions it saw, and what to do.
 [[nodiscard]] inline std::string explain_unavailable(cudaError_t error) {
   int driver = 0, runtime = 0;
@@ -41,10 +48,7 @@ inline constexpr int oldest_toolkit = 12040;  ///< that Locus builds with
                 version_text(runtime), " or newer: install it, or run on Cpu");
   }
   if (driver / 1000 < runtime / 1000 || error == cudaErrorInsufficientDriver) {
-    return join("the NVIDIA driver is for CUDA ", version_text(driver), " and this program for CUDA ",
-                version_text(runtime), ": update the driver to one for CUDA ", version_text(runtime), " or newer, ",
-                driver >= oldest_toolkit ? join("build with CUDA toolkit ", version_text(driver), ", ") : "",
-                "or run on Cpu");
+    return explain_old_driver(driver, runtime);
   }
   if (error == cudaErrorNoDevice) {
     return join("the NVIDIA driver (CUDA ", version_text(driver),

@@ -104,6 +104,13 @@ TEST_CASE("a driver that cannot compile the program's PTX is named, with what to
                        CudaUnavailable);
 }
 
+TEST_CASE("a driver that is too old is told by how much, and which toolkit would do if Locus builds with that") {
+  CHECK(cuda::detail::explain_old_driver(12080, 13000) ==
+        "the NVIDIA driver is for CUDA 12.8 and this program for CUDA 13.0: update the driver to one for CUDA 13.0 or "
+        "newer, build with CUDA toolkit 12.8, or run on Cpu");
+  CHECK(cuda::detail::explain_old_driver(11080, 13000).find("or newer, or run on Cpu") != std::string::npos);
+}
+
 TEST_CASE("for a GPU that the toolkit no longer knows, an older toolkit is named") {
   CHECK(cuda::detail::how_to_compile_for(75).find("compile with nvcc -arch=sm_75") == 0);
 #if CUDART_VERSION >= 13000
