@@ -1,4 +1,5 @@
 // What a program meets where no GPU can be used: built without CUDA, without a driver, or with one that is too old.
+#include <locus/device/cuda_versions.hpp>
 #include <locus/device/pinned.hpp>
 #include <locus/tensor/copy_async.hpp>
 
@@ -67,6 +68,7 @@ TEST_CASE("without a GPU every use of Cuda is refused with the reason, and askin
   CHECK(cuda::device_count() == 0);
   const std::string reason = cuda::unavailable_reason();
   CHECK(reason.find("run on Cpu") != std::string::npos);
+  CHECK(cuda::versions(3).find("cuda:3: none") == 0);
 
   float value = 0;
   Plan<1> plan;

@@ -28,6 +28,15 @@ namespace detail {
   }
 }
 
+inline constexpr int oldest_toolkit = 12040;  ///< that Locus builds with
+
+[[nodiscard]] inline std::string explain_old_driver(int driver, int runtime) {
+  return join("the NVIDIA driver is for CUDA ", version_text(driver), " and this program for CUDA ",
+              version_text(runtime), ": update the driver to one for CUDA ", version_text(runtime), " or newer, ",
+              driver >= oldest_toolkit ? join("build with CUDA toolkit ", version_text(driver), ", ") : "",
+              "or run on Cpu");
+}
+
 /// Why the runtime reached no device: the versions it saw, and what to do.
 [[nodiscard]] inline std::string explain_unavailable(cudaError_t error) {
   int driver = 0, runtime = 0;
@@ -39,8 +48,7 @@ namespace detail {
                 version_text(runtime), " or newer: install it, or run on Cpu");
   }
   if (driver / 1000 < runtime / 1000 || error == cudaErrorInsufficientDriver) {
-    return join("the NVIDIA driver is for CUDA ", version_text(driver), " and this program for CUDA ",
-                version_text(runtime), ": update the driver, or build with CUDA toolkit ", version_text(driver));
+    return explain_old_driver(driver, runtime);
   }
   if (error == cudaErrorNoDevice) {
     return join("the NVIDIA driver (CUDA ", version_text(driver),
@@ -55,26 +63,42 @@ namespace detail {
   return error >= cudaErrorStreamCaptureUnsupported && error <= cudaErrorStreamCaptureWrongThread;
 }
 
-/// For a program that has no code for the GPU at hand: neither its own, nor PTX of an older architecture, from which
-/// the driver would compile it.
-[[nodiscard]] inline std::string explain_architecture() {
-  int ordinal = 0, major = 0, minor = 0;
-  if (cudaGetDevice(&ordinal) != cudaSuccess ||
+/// Whether a launch was refused because the program has no code for the GPU at hand: neither its own, nor PTX of an
+/// older architecture, from which the driver would compile it.
+[[nodiscard]] inline bool means_no_code(cudaError_t error) {
+  return error == cudaErrorNoKernelImageForDevice || error == cudaErrorInvalidDeviceFunction ||
+         error == cudaErrorUnsupportedPtxVersion;
+}
+
+/// How to compile for an architecture, given as 10 * major + minor.
+[[nodiscard]] inline std::string how_to_compile_for(int architecture) {
+  constexpr int oldest_of_cuda_13 = 75;
+  const bool is_dropped = CUDART_VERSION >= 13000 && architecture < oldest_of_cuda_13;
+  return join("compile with ", is_dropped ? "a CUDA toolkit of version 12, which still knows it, and " : "",
+              "nvcc -arch=sm_", architecture, " (with Meson, -Dgpu_arch=sm_", architecture, ")");
+}
+
+[[nodiscard]] inline std::string explain_no_code(cudaError_t error) {
+  int ordinal = 0, major = 0, minor = 0, driver = 0;
+  if (cudaGetDevice(&ordinal) != cudaSuccess || cudaDriverGetVersion(&driver) != cudaSuccess ||
       cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, ordinal) != cudaSuccess ||
       cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, ordinal) != cudaSuccess) {
     (void)cudaGetLastError();
-    return "; compile for this GPU with nvcc -arch=native";
+    return "this program has no code that this GPU can run: compile it with nvcc -arch=native, or run on Cpu";
   }
-  const std::string arch = join("sm_", major, minor);
-  return join("; this program has no code that cuda:", ordinal, ", of architecture ", arch,
-              ", can run: compile with nvcc -arch=", arch, " (with Meson, -Dgpu_arch=", arch, "), or run on Cpu");
+  const int architecture = 10 * major + minor;
+  const std::string gpu = join("cuda:", ordinal, ", of architecture sm_", architecture);
+  if (error == cudaErrorUnsupportedPtxVersion) {
+    return join("for ", gpu, ", this program has only PTX of CUDA ", version_text(CUDART_VERSION),
+                ", which the NVIDIA driver (CUDA ", version_text(driver),
+                ") is too old to compile: ", how_to_compile_for(architecture), ", update the driver, or run on Cpu");
+  }
+  return join("this program has no code that ", gpu, ", can run: ", how_to_compile_for(architecture),
+              ", or run on Cpu");
 }
 
 [[nodiscard]] inline std::string remedy(cudaError_t error) {
   switch (error) {
-    case cudaErrorNoKernelImageForDevice:
-    case cudaErrorInvalidDeviceFunction:
-    case cudaErrorUnsupportedPtxVersion: return explain_architecture();
     case cudaErrorIllegalAddress:
     case cudaErrorMisalignedAddress:
     case cudaErrorLaunchFailure: return "; an earlier launch may be the cause: run under compute-sanitizer";
@@ -85,6 +109,8 @@ namespace detail {
 [[noreturn]] [[gnu::cold]] inline void raise(cudaError_t error, const char* operation) {
   (void)cudaGetLastError();  // what can be recovered from must not be reported a second time
   if (means_unavailable(error)) fail<CudaUnavailable>({operation, ": ", explain_unavailable(error)});
+  if (means_no_code(error))
+    fail<CudaUnavailable>({operation, ": ", cudaGetErrorName(error), ": ", explain_no_code(error)});
   if (error == cudaErrorMemoryAllocation) {
     fail<OutOfMemory>({operation, ": out of GPU memory; use smaller batches or free tensors"});
   }

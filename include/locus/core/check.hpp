@@ -32,7 +32,7 @@ struct DeviceError : Error {
 };  ///< tensors on two ordinals of one device kind
 struct CudaUnavailable : Error {
   using Error::Error;
-};  ///< no toolkit in this build, no driver, or no GPU
+};  ///< no toolkit in this build, no driver, no GPU, or no code for it
 struct CudaError : Error {
   using Error::Error;
 };  ///< a CUDA, cuBLAS or launch error

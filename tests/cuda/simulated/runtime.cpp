@@ -75,10 +75,14 @@ extern "C" {
 
 cudaError_t cudaGetDeviceCount(int* count) {
   *count = simulated::devices;
+  if (simulated::has_fault("no_device")) return give(cudaErrorNoDevice);
+  if (simulated::has_fault("no_driver") || simulated::has_fault("old_driver")) return give(cudaErrorInsufficientDriver);
   return simulated::devices > 0 ? cudaSuccess : give(simulated::unavailable);
 }
 cudaError_t cudaDriverGetVersion(int* version) {
-  *version = simulated::driver_version;
+  *version = simulated::has_fault("no_driver")    ? 0
+             : simulated::has_fault("old_driver") ? 11080
+                                                  : simulated::driver_version;
   return cudaSuccess;
 }
 cudaError_t cudaRuntimeGetVersion(int* version) {
@@ -111,7 +115,7 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
   if (simulated::fails()) return give(cudaErrorUnknown);
   *value = attribute == cudaDevAttrMultiProcessorCount           ? 4
-           : attribute == cudaDevAttrComputeCapabilityMajor      ? 9
+           : attribute == cudaDevAttrComputeCapabilityMajor      ? simulated::has_fault("no_code") ? 7 : 9
            : attribute == cudaDevAttrComputeCapabilityMinor      ? 0
            : attribute == cudaDevAttrMemoryClockRate             ? 1'000'000
            : attribute == cudaDevAttrGlobalMemoryBusWidth        ? 4096
@@ -125,15 +129,25 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   if (simulated::fails()) return give(cudaErrorUnknown);
   *properties = {};
   std::snprintf(properties->name, sizeof properties->name, "%s", simulated::gpu_name);
-  properties->major = 9;
+  properties->major = simulated::has_fault("no_code") ? 7 : 9;
   properties->multiProcessorCount = 4;
   return cudaSuccess;
 }
 cudaError_t cudaGetLastError() {
   if (simulated::lasting_error != cudaSuccess) return simulated::lasting_error;
+  if (std::exchange(simulated::refused_launch, false)) return cudaErrorNoKernelImageForDevice;
   return std::exchange(last_error, cudaSuccess);
 }
-const char* cudaGetErrorName(cudaError_t) { return "simulated error"; }
+const char* cudaGetErrorName(cudaError_t error) {
+  switch (error) {
+    case cudaErrorMemoryAllocation: return "cudaErrorMemoryAllocation";
+    case cudaErrorNoDevice: return "cudaErrorNoDevice";
+    case cudaErrorInsufficientDriver: return "cudaErrorInsufficientDriver";
+    case cudaErrorNoKernelImageForDevice: return "cudaErrorNoKernelImageForDevice";
+    case cudaErrorIllegalAddress: return "cudaErrorIllegalAddress";
+    default: return "simulated error";
+  }
+}
 const char* cudaGetErrorString(cudaError_t) { return "simulated error"; }
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void*) {
   if (simulated::fails()) return give(cudaErrorUnknown);
@@ -171,6 +185,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   simulated::start_current();
   if (simulated::spoils_capture(stream)) return give(cudaErrorStreamCaptureUnsupported);
   simulated::reach_end(stream);
+  if (simulated::has_fault("illegal_address")) return give(simulated::failure);  // which outlasts its cause
   return give(simulated::failure.exchange(cudaSuccess));
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t handle, unsigned) {
@@ -646,6 +661,7 @@ void multiply(const cublasLtMatmulDesc_t description, double beta, const void* a
         if (derives) sum *= kept.slope(i, j);
         else if (keeps) kept.write(i, j, sum);
         if (rectifies && !(sum > 0)) sum = 0;  // NaN, too
+        if (simulated::has_fault("wrong_product")) sum += 1;
         if (bends) sum = sum / 2 * (1 + std::tanh(gelu_argument(sum)));
         sums[i] += sum;
         assign(target, sum);
@@ -698,6 +714,8 @@ extern "C" cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t 
   if (one != 1) simulated::stop("a scaled product");
   const double factor =
       is_double ? *static_cast<const double*>(beta) : static_cast<double>(*static_cast<const float*>(beta));
+  if (simulated::has_fault("illegal_product") && description->data[epilogue_at] == CUBLASLT_EPILOGUE_DRELU)
+    simulated::failure = cudaErrorIllegalAddress;
   const auto product = [=, description = *description, a = *a, b = *b, c = *c]() mutable {
     switch (a.data[type_at]) {
       case CUDA_R_32F: multiply<float>(&description, factor, a_data, &a, b_data, &b, &c, c_data); break;

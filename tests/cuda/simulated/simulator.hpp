@@ -9,7 +9,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -17,6 +19,7 @@
 #include <memory>
 #include <mutex>
 #include <random>
+#include <thread>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -31,6 +34,17 @@ namespace simulated {
 [[noreturn]] inline void stop(const char* what) {
   std::fprintf(stderr, "simulated GPU: %s\n", what);
   std::abort();
+}
+
+/// Whether this is broken, as LOCUS_SIMULATED_FAULT in the environment asks for, for tests of what reports faults:
+///   no_device, no_driver, old_driver    the runtime finds no GPU
+///   no_code                             the program has no code for the GPU
+///   lost_shuffle                        the lanes of a warp do not see each other's values
+///   wrong_product, illegal_product      cuBLASLt's products are; of the latter, those with the derivative of relu
+///   illegal_address, crash, hang        what the first kernel does
+[[nodiscard]] inline bool has_fault(const char* name) {
+  static const char* const fault = std::getenv("LOCUS_SIMULATED_FAULT");
+  return fault && std::strcmp(fault, name) == 0;
 }
 
 /// What a graph's node handle points to: what is done, and the arguments of a kernel.
@@ -120,10 +134,11 @@ inline long block_barriers = 0;    ///< how often the threads of a block waited 
 inline int asked_kernels = 0;      ///< how often it was asked what kernels need
 inline const char* gpu_name = "Simulated GPU";
 /// Whether kernels fail as they run, which is told to whoever waits for them.
-inline std::atomic<bool> kernels_fail{false};
+inline std::atomic<bool> kernels_fail{has_fault("illegal_address")};
 inline std::atomic<cudaError_t> failure{cudaSuccess};
 /// What calls report from now on, as after an illegal access.
 inline std::atomic<cudaError_t> lasting_error{cudaSuccess};
+inline thread_local bool refused_launch = false;  ///< for want of code for the GPU
 /// Whether work is done as late as the order of streams and events allows; otherwise at once,
 inline std::atomic<bool> late{false};
 /// or, with LOCUS_SIMULATED_CHANCE in the environment, now or later as chance has it, which differs from stream to
@@ -262,7 +277,7 @@ class Blocks {
     wait(warp.barrier);
     const unsigned partner = lane ^ static_cast<unsigned>(mask);
     if (partner >= warp.barrier.size) stop("a shuffle with a lane that does not exist");
-    return warp.values[turn][partner];
+    return has_fault("lost_shuffle") ? value : warp.values[turn][partner];
   }
 
  private:
@@ -393,6 +408,10 @@ class Launch {
   }
   template <class Kernel, class... Arguments>
   void operator()(const Kernel& kernel, const Arguments&... arguments) const {
+    if (has_fault("no_code")) {
+      refused_launch = true;
+      return;
+    }
     const auto node = std::make_shared<Node>();
     const auto values = std::make_shared<std::tuple<std::decay_t<Arguments>...>>(arguments...);
     node->run = [launch = *this, kernel, values] { launch.run([&] { std::apply(kernel, *values); }); };
@@ -405,6 +424,8 @@ class Launch {
   void run(const F& kernel) const {
     const std::lock_guard lock(one_launch_at_a_time);
     if (kernels_fail) failure = cudaErrorIllegalAddress;
+    if (has_fault("crash")) std::raise(SIGSEGV);
+    while (has_fault("hang")) std::this_thread::sleep_for(std::chrono::seconds(1));
     reinterpret_cast<Stream*>(stream_)->clock += kernel_milliseconds;
     gridDim = dim3(blocks_);
     blockDim = dim3(threads_);

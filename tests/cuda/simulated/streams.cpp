@@ -87,13 +87,35 @@ TEST_CASE("a step that is captured finds memory, and cuBLASLt, which nobody used
 }
 
 TEST_CASE("a GPU of an architecture that the program was not compiled for is named, with what to compile for") {
-  for (const cudaError_t error : {cudaErrorNoKernelImageForDevice, cudaErrorUnsupportedPtxVersion}) {
+  for (const cudaError_t error : {cudaErrorNoKernelImageForDevice, cudaErrorInvalidDeviceFunction}) {
     CHECK_THROWS_WITH_AS(cuda::check(error, "map over (2, 3)"),
                          doctest::Contains("this program has no code that cuda:0, of architecture sm_90, can run: "
-                                           "compile with nvcc -arch=sm_90"),
-                         CudaError);
+                                           "compile with nvcc -arch=sm_90 (with Meson, -Dgpu_arch=sm_90), or run on "
+                                           "Cpu"),
+                         CudaUnavailable);
   }
   CHECK(cudaGetLastError() == cudaSuccess);
+}
+
+TEST_CASE("a driver that cannot compile the program's PTX is named, with what to compile for") {
+  CHECK_THROWS_WITH_AS(cuda::check(cudaErrorUnsupportedPtxVersion, "map over (2, 3)"),
+                       doctest::Contains("too old to compile: compile with nvcc -arch=sm_90 (with Meson, "
+                                         "-Dgpu_arch=sm_90), update the driver, or run on Cpu"),
+                       CudaUnavailable);
+}
+
+TEST_CASE("a driver that is too old is told by how much, and which toolkit would do if Locus builds with that") {
+  CHECK(cuda::detail::explain_old_driver(12080, 13000) ==
+        "the NVIDIA driver is for CUDA 12.8 and this program for CUDA 13.0: update the driver to one for CUDA 13.0 or "
+        "newer, build with CUDA toolkit 12.8, or run on Cpu");
+  CHECK(cuda::detail::explain_old_driver(11080, 13000).find("or newer, or run on Cpu") != std::string::npos);
+}
+
+TEST_CASE("for a GPU that the toolkit no longer knows, an older toolkit is named") {
+  CHECK(cuda::detail::how_to_compile_for(75).find("compile with nvcc -arch=sm_75") == 0);
+#if CUDART_VERSION >= 13000
+  CHECK(cuda::detail::how_to_compile_for(70).find("a CUDA toolkit of version 12") != std::string::npos);
+#endif
 }
 
 TEST_CASE("what fails while it runs is thrown by whoever waits, or, awaited, by the operation itself") {

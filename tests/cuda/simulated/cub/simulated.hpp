@@ -6,7 +6,8 @@
 
 namespace simulated {
 
-/// Works on working memory of `bytes`: in the first of the two calls says how much it needs, in the second calls f().
+/// Works on working memory of `bytes`: in the first of the two calls says how much it needs, in the second queues f(),
+/// or adds it to what the stream captures.
 template <class F>
 cudaError_t in_two_calls(void* memory, std::size_t& bytes, std::size_t needed, cudaStream_t stream, const F& f) {
   if (!stream) stop("CUB on the default stream");
@@ -16,9 +17,10 @@ cudaError_t in_two_calls(void* memory, std::size_t& bytes, std::size_t needed, c
   }
   if (bytes < needed) stop("CUB with less working memory than it asked for");
   if (reinterpret_cast<Stream*>(stream)->ordinal != current_ordinal) stop("CUB on a stream of another GPU");
-  reach_end(stream);
-  std::memset(memory, 0xab, needed);
-  f();
+  perform(stream, std::make_shared<Node>(Node{[=] {
+            std::memset(memory, 0xab, needed);
+            f();
+          }}));
   return cudaSuccess;
 }
 

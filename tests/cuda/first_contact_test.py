@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+"""What meets a GPU first, on the simulated Cuda device: examples/self_check passes there, and says what is wrong where
+something is; the experiments of first_run answer, each for itself.
+
+The device is that of simulated_test.py; what is broken on purpose, LOCUS_SIMULATED_FAULT names. Takes about 60 seconds.
+"""
+
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import simulated_test  # noqa: E402
+import common  # noqa: E402  (simulated_test says where it is)
+
+PASSED, FAILED, NO_GPU = 0, 1, 77
+PARTS = 17
+VERSIONS = r"cuda:0: Simulated GPU, sm_90; driver .*, for CUDA \d+\.\d\nCUDA runtime \d+\.\d+; cuBLASLt \d+\.\d+\.\d+\n"
+
+
+def part(name, state):
+    """A line of the program's report, as an expression."""
+    return rf"^{re.escape(name)} +{state}"
+
+
+# What is broken: (exit status, what the report says).
+FAULTS = {
+    "": (PASSED, [rf"\A{VERSIONS}", part("map, contiguous", "ok "), part("a captured training step, replayed", "ok "),
+                  r"^all parts passed$"]),
+    "lost_shuffle": (FAILED, [rf"\A{VERSIONS}", part("map, contiguous", "ok "),
+                              part("for_each_row, short rows", r"FAILED  error \S+; at most 1e-05 was expected"),
+                              r"parts failed: cuda:0 does not compute what the host computes$"]),
+    "wrong_product": (FAILED, [part("map, contiguous", "ok "), part("gemm, float32", "FAILED  error "),
+                               part("gemm, bfloat16", "FAILED "), part("sort", "ok "),
+                               part("linear layers, forward and backward", "FAILED ")]),
+    "illegal_address": (FAILED, [rf"\A{VERSIONS}", part("map, contiguous", "FAILED .*cudaErrorIllegalAddress.*compute-sanitizer"),
+                                 r"^The GPU no longer answers this program: the parts after this one did not run\.$",
+                                 r"^1 part failed: cuda:0"]),
+    "no_device": (NO_GPU, [r"\Acuda:0: none; ", r"no usable GPU: cuda:0: the NVIDIA driver \(CUDA .*\) shows no GPU to this "
+                           r"program: check nvidia-smi and CUDA_VISIBLE_DEVICES"]),
+    "no_driver": (NO_GPU, [r"\Acuda:0: none; driver ", r"no NVIDIA driver answers .*needs one for CUDA \d+\.\d or newer: install it, or run on Cpu"]),
+    "old_driver": (NO_GPU, [r"driver .*, for CUDA 11\.8$", r"the NVIDIA driver is for CUDA 11\.8 and this program for CUDA "
+                            r"(\d+\.\d): update the driver to one for CUDA \1 or newer"]),
+    "no_code": (NO_GPU, [r"\Acuda:0: Simulated GPU, sm_70; ", part("copy", "ok "), part("map, contiguous", "not possible$"),
+                         r"no usable GPU: .*this program has no code that cuda:0, of architecture sm_70, can run: compile "
+                         r"with .*nvcc -arch=sm_70 .*, or run on Cpu"]),
+}
+
+
+def problem_of(program, fault, expected):
+    """What is wrong with the report of a run; None: nothing."""
+    wanted_status, wanted = expected
+    status, output = common.run([program], env={"LOCUS_SIMULATED_FAULT": fault, "ASAN_OPTIONS": "detect_leaks=0"})
+    missing = [text for text in wanted if not re.search(text, output, re.MULTILINE)]
+    if status == wanted_status and not missing and (fault or output.count(" ok ") == PARTS):
+        return None
+    return f"status {status}, expected {wanted_status}; not found: {missing}\n{output}"
+
+
+def last_part(program, fault, seconds):
+    """(exit status or None where it ran out of time, the last line) of a program that ends, or does not, in a part."""
+    with open(program.parent / f"{fault}.log", "w+") as log:
+        try:
+            status = subprocess.run([program], env={"LOCUS_SIMULATED_FAULT": fault}, stdout=log, stderr=log,
+                                    timeout=seconds).returncode
+        except subprocess.TimeoutExpired:
+            status = None
+        log.seek(0)
+        return status, log.read().splitlines()[-1].strip()
+
+
+def check_self_check(report, program):
+    for fault, problem in common.parallel(lambda item: problem_of(program, *item), FAULTS.items()):
+        report.add(f"self-check, broken: {fault[0] or 'nothing'}", problem)
+    # What ends the program, or keeps it from ending, is the last thing that it names.
+    for fault, wanted in {"crash": -11, "hang": None}.items():
+        found = last_part(program, fault, 5)
+        report.add(f"self-check, broken: {fault}", None if found == (wanted, "map, contiguous") else f"{found}")
+
+
+# Experiments of first_run: (how it ends, some of its answers).
+EXPERIMENTS = {
+    "machine": ("answered", {"multiprocessors": "4", "libraries": r"CUDA runtime .*; cuBLASLt .*"}),
+    "memory_pools": ("answered", {"cudaMemPoolCreate": ".+"}),
+    "memory_sizes": ("answered", {"2^52 bytes by cudaMalloc": "cudaErrorMemoryAllocation",
+                                  "2^62 bytes by cudaHostAlloc": "cudaErrorMemoryAllocation"}),
+    "blas_float32": ("answered", {"RELU_AUX_BIAS, aligned": r"\d candidates, first .*, error \d\S*e-0[678], kept 0$",
+                                  "DRELU_BGRAD, odd columns": r".*, error \d\S*e-0[678], sums \d\S*e-0[678]",
+                                  "DEFAULT, odd address": r".*, error \d\S*e-0[678]"}),
+    "blas_bfloat16": ("answered", {"GELU_AUX, aligned": r".*, error 0\.00\d+, kept 0\.00\d+",
+                                   "DGELU, aligned": r".*, error 0\.00\d+",
+                                   "BGRADB, aligned": r".*, sums 0\.00\d+"}),
+    "bias_gradients_float32": ("answered", {"BGRADB, op(A) N, op(B) T, one column of c": r".*, sums \d\S*e-\d+"}),
+    "relu_values_float32": ("answered", {"RELU_AUX, 1": "1, bit 1", "RELU_AUX, -1": "0, bit 0",
+                                         "DRELU of those bits, 1": "1", "DRELU of those bits, -1": "0"}),
+    "clusters": ("answered", {"rows of 32768": r"error \d\S*e-0\d; .*: 8 blocks of 512 threads, registers, .*",
+                              "rows of 400000": r"error \d\S*e-0\d; .*: 8 blocks of 512 threads, shared memory, .*"}),
+    "capture_in_flight": ("answered", {"round 2": "right"}),
+    "cub_in_a_capture": ("answered", {"call 3 (a replay)": "right"}),
+}
+
+
+def experiment_problem(experiment):
+    """What is wrong with an experiment in the report; None: nothing."""
+    end, answers = EXPERIMENTS[experiment["name"]]
+    wrong = [f"{name}: {experiment['answers'].get(name)}, expected {wanted}" for name, wanted in answers.items()
+             if not re.match(wanted, experiment["answers"].get(name, ""))]
+    return "\n".join(wrong) or (None if experiment["end"] == end else f"{experiment}")
+
+
+def check_first_run(report, program):
+    file = program.parent / "report.json"
+    status, output = common.run([program, "--json", file, *EXPERIMENTS])
+    experiments = json.loads(file.read_text())["experiments"] if file.exists() else []
+    found = [experiment["name"] for experiment in experiments]
+    report.add("first_run", None if status == 0 and found == list(EXPERIMENTS) else f"status {status}\n{output[-4000:]}")
+    for experiment in experiments:
+        report.add(f"first_run {experiment['name']}", experiment_problem(experiment))
+    # What one experiment does to its process, the next one does not see, and the report has both.
+    for fault, end in {"crash": "ended by signal 11, Segmentation fault", "hang": "did not end within 2 seconds"}.items():
+        status, output = common.run([program, "--seconds", "2", "--json", file, "cub_in_a_capture", "machine"],
+                                    env={"LOCUS_SIMULATED_FAULT": fault})
+        ends = [experiment["end"] for experiment in json.loads(file.read_text())["experiments"]]
+        right = status == 1 and ends == [end, "answered"] and f"=> FAULT: {end}" in output
+        report.add(f"first_run, broken: {fault}", None if right else f"status {status}, {ends}\n{output}")
+    # After an error that outlasts its cause, the rest of a table is answered all the same.
+    status, output = common.run([program, "--json", file, "blas_float32"],
+                                env={"LOCUS_SIMULATED_FAULT": "illegal_product"})
+    answers = json.loads(file.read_text())["experiments"][0]["answers"]
+    right = (status == 0 and len(answers) == 48 and "cudaErrorIllegalAddress" in answers["DRELU, odd columns"]
+             and re.search("error .*, sums", answers["BGRADB, odd address"]))
+    report.add("first_run, broken: a row of a table", None if right else f"status {status}\n{output}")
+    status, output = common.run([program], env={"LOCUS_SIMULATED_FAULT": "no_device"})
+    says_why = "first_run: no usable GPU: the NVIDIA driver" in output
+    report.add("first_run without a GPU", None if status == NO_GPU and says_why else f"status {status}\n{output}")
+    for arguments, said in {("--json",): "--json: expected a value", ("nothing",): "'nothing' is no experiment",
+                            ("--seconds", "x"): "--seconds x: expected a whole number",
+                            ("--json", "/no/such/folder/x"): "there is no folder"}.items():
+        status, output = common.run([program, *arguments])
+        report.add(f"first_run {' '.join(arguments)}", None if status == 2 and said in output else f"{status}\n{output}")
+
+
+# Programs, their sources, and what is checked of them.
+PROGRAMS = {
+    "self_check": (["examples/self_check.cpp"], check_self_check),
+    "first_run": (["tests/cuda/first_run.cpp", "tests/cuda/simulated/allocations.cpp",
+                   *(f"tests/cuda/first_run/{name}.cpp" for name in ("machine", "blas", "kernels"))], check_first_run),
+}
+
+
+def check(report):
+    toolkit = simulated_test.toolkit_headers()
+    if not toolkit or not shutil.which("g++"):
+        return [report.skip(program, "needs g++ and the headers of a CUDA toolkit") for program in PROGRAMS]
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = pathlib.Path(temporary)
+        simulator = simulated_test.Simulator(folder, toolkit, sanitize=False)
+
+        def compiled(source):
+            return common.run([*simulator.compiler, "-c", source, "-o", folder / f"{source.stem}.o"])
+
+        runtime = simulated_test.HERE / "runtime.cpp"
+        sources = {name: [common.ROOT / source for source in listed] for name, (listed, _) in PROGRAMS.items()}
+        results = common.parallel(compiled, [runtime, *(source for listed in sources.values() for source in listed)])
+        for source, (status, output) in results:
+            if status:
+                return report.fail(f"{source.name} (compiling)", "\n".join(output.splitlines()[:40]))
+        for name, (_, check_program) in PROGRAMS.items():
+            objects = [folder / f"{source.stem}.o" for source in (runtime, *sources[name])]
+            program = folder / name
+            status, output = common.run(["g++", *objects, "-lpthread", "-lz", "-o", program])
+            if status:
+                report.fail(f"{name} (linking)", output)
+            else:
+                check_program(report, program)
+
+
+if __name__ == "__main__":
+    common.main(check)

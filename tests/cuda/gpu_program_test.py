@@ -1,0 +1,35 @@
+#!/usr/bin/env python3
+"""A program that needs a GPU: where there is one, it has to end well; where there is none, it exits with 77 and says so.
+
+    gpu_program_test.py PROGRAM [ARGUMENT...]
+"""
+
+import pathlib
+import re
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tools"))
+import common  # noqa: E402
+
+NO_GPU = 77
+
+
+def has_gpu():
+    try:
+        status, output = common.run(["nvidia-smi", "-L"])
+    except FileNotFoundError:
+        return False
+    return status == 0 and output.startswith("GPU ")
+
+
+def problem_of(command):
+    """What is wrong with how the program ended; None: nothing."""
+    status, output = common.run(command)
+    says_why = re.search(r"^\w+: no usable GPU: .*(install|update|compile|check|run on Cpu)", output, re.MULTILINE)
+    if status == 0 and has_gpu() or status == NO_GPU and says_why and not has_gpu():
+        return None
+    return f"ended with status {status} on a machine {'with' if has_gpu() else 'without'} a GPU\n{output[-6000:]}"
+
+
+if __name__ == "__main__":
+    common.main(lambda report: report.add(pathlib.Path(sys.argv[1]).name, problem_of(sys.argv[1:])))
