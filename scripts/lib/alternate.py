@@ -139,10 +139,10 @@ def take_turns(servers, work, rounds, deadline):
     return {**work, "variants": merge(answers), "problems": list(problems.values())}
 
 
-def measure(ours, peer, *, rounds, deadline, progress=lambda text: None):
-    """Everything that `ours` lists, in turns with `peer`, until the deadline; both are commands. The report says which
-    workloads were left out, and why there is no peer."""
-    servers = [Server(ours, "verbs")]
+def measure(ours, peer, *, rounds, deadline, environment=None, progress=lambda text: None, measured=lambda report: None):
+    """Everything that `ours` lists, in turns with `peer`, until the deadline; both are commands, and `environment` is of
+    ours. The report says which workloads were left out, and why there is no peer; `measured` sees it after each."""
+    servers = [Server(ours, "verbs", environment={"OMP_WAIT_POLICY": "passive", **(environment or {})})]
     report = {"environment": servers[0].hello["environment"], "workloads": [], "left_out": []}
     try:
         try:
@@ -160,6 +160,7 @@ def measure(ours, peer, *, rounds, deadline, progress=lambda text: None):
                 continue
             progress(work["name"])
             report["workloads"].append(take_turns(servers, work, rounds, deadline))
+            measured(report)
     finally:
         for server in servers:
             server.stop()

@@ -1,0 +1,221 @@
+"""The programs that check Locus on a GPU, each source of tests by itself; and the same under compute-sanitizer."""
+
+import dataclasses
+import html
+import os
+import pathlib
+import re
+import shutil
+import threading
+import time
+import typing
+from concurrent.futures import ThreadPoolExecutor
+
+import common
+import processes
+import record
+
+# Programs that run before the device tests, where the build has them: their name, arguments ({out}: the folder of the
+# results) and seconds.
+FIRST = (
+    ("self_check", (), 60),
+    ("cuda_first_run", (), 120),
+)
+TESTS = "*_cuda_test"
+FOLDERS = ("tests", "tools", "examples", "benchmarks")  # of a build, that have programs
+
+TEST_ENVIRONMENT = {"OMP_NUM_THREADS": "2", "OMP_WAIT_POLICY": "passive"}  # as tests/meson.build has it
+TIMEOUT = 60  # seconds for the tests of one source
+SHORT_TIMEOUT = 15  # the same, once PATIENCE of them ran out of it
+PATIENCE = 2
+
+# Sources of tests whose kernels share memory between threads.
+RACECHECK = ("cuda/verbs", "ops/cross_entropy", "ops/layer_norm", "ops/reduce", "ops/softmax")
+SANITIZER_ERRORS = 9  # the exit status that compute-sanitizer is told to have where it finds something
+SANITIZER_OPTIONS = {"memcheck": ["--report-api-errors", "no"],  # tests ask for more memory than there is on purpose
+                     "racecheck": []}
+SANITIZER_ENVIRONMENT = {"memcheck": {"LOCUS_CUDA_POOL": "0"},  # every tensor is an allocation that memcheck sees
+                         "racecheck": {}}
+SLOWER = {"memcheck": 10, "racecheck": 30}  # than without, about
+UNSUPPORTED = "Device not supported"
+WORKERS = 4
+
+
+def find_program(build, name):
+    """The program of that name, or None."""
+    paths = (build / folder / name for folder in FOLDERS)
+    return next((path for path in paths if path.is_file()), None)
+
+
+def test_programs(build):
+    return sorted(path for path in build.glob(f"tests/{TESTS}") if path.is_file())
+
+
+@dataclasses.dataclass(frozen=True)
+class Unit:
+    """The tests of one source in a program; file: None for all that the program has."""
+    program: pathlib.Path
+    source: str
+    file: typing.Optional[str] = None
+
+    @property
+    def command(self):
+        return [self.program, *([f"--source-file={self.file}"] if self.file else [])]
+
+    @property
+    def entry(self):
+        return {"program": self.program.name, "source": self.source}
+
+
+def source_name(file):
+    """tests/ops/softmax_test.cpp -> ops/softmax"""
+    path = pathlib.PurePosixPath(file)
+    return f"{path.parent.name}/{path.stem.removesuffix('_test')}"
+
+
+def units_of(program, environment):
+    """One for each source whose tests the program holds; one of the whole program where it does not list them."""
+    done = processes.run([program, "--list-test-cases", "--reporters=xml"], 60, environment)
+    files = dict.fromkeys(map(html.unescape, re.findall(r'<TestCase .*? filename="([^"]+)"', done.output)))
+    if len(files) > 1:
+        return [Unit(program, source_name(file), file) for file in files]
+    return [Unit(program, source_name(file)) for file in files] or [Unit(program, "")]
+
+
+def judge(done):
+    """What is recorded of a program that ended: counts, verdict, reasons of what it skipped."""
+    found = common.COUNTS.findall(done.output)
+    passed, failed, skipped = map(int, found[-1]) if found else (0, 0, 0)
+    reasons = list(dict.fromkeys(re.findall(r"^skipped: (.*)", done.output, re.MULTILINE)))
+    if done.status == 0 and found and not failed:
+        verdict = "passed" if passed else "skipped"
+        if not passed and not skipped:
+            failed, verdict = 1, "has no test"
+    elif done.status == 77 and not failed:
+        skipped, verdict = max(skipped, 1), "skipped"
+    elif done.status == 1 and failed:
+        verdict = f"{failed} failed"
+    else:
+        failed = max(failed, 1)
+        verdict = done.ending if done.status != 0 else "counted no test" if not found else f"{failed} failed"
+    return {"passed": passed, "failed": failed, "skipped": skipped, "seconds": done.seconds, "verdict": verdict,
+            "reasons": reasons}
+
+
+def not_run(why):
+    return {"passed": 0, "failed": 0, "skipped": 1, "seconds": 0.0, "verdict": f"{record.NOT_RUN}: {why}", "reasons": []}
+
+
+def tell(session, part, entry, output=""):
+    """Records the entry, and says it in a line; of a failure, also the end of its output."""
+    session.record.note(f"---- {record.name_of(entry)}\n{output}")
+    counts = f"{entry['passed']} passed, {entry['failed']} failed, {entry['skipped']} skipped"
+    session.record.say(f"   {record.name_of(entry)}: {counts} in {entry['seconds']:.1f} s: {entry['verdict']}")
+    if entry["failed"]:
+        print(output[-4000:], flush=True)
+    session.record.add(part, entry)
+
+
+def run_first(session):
+    """The programs that come before the tests; whatever becomes of one, the others follow."""
+    for name, arguments, seconds in FIRST:
+        program = find_program(session.build, name)
+        if not program:
+            continue
+        command = [program, *(argument.format(out=session.out) for argument in arguments)]
+        done = processes.run(command, min(seconds, session.left()), session.environment)
+        tell(session, "first", {"program": name, **judge(done)}, done.output)
+
+
+def run_tests(session):
+    """The tests of every source, one after another: they measure launches and memory of the one GPU."""
+    session.units = [unit for program in test_programs(session.build)
+                     for unit in units_of(program, session.environment)]
+    late = 0
+    for unit in session.units:
+        seconds = min(TIMEOUT if late < PATIENCE else SHORT_TIMEOUT, session.left())
+        if seconds < 1:
+            tell(session, "tests", {**unit.entry, **not_run("out of time")})
+            continue
+        done = processes.run(unit.command, seconds, {**TEST_ENVIRONMENT, **session.environment})
+        late += done.status is None
+        tell(session, "tests", {**unit.entry, **judge(done)}, done.output)
+    if not session.units:
+        raise RuntimeError(f"{session.build / 'tests'} has no device test")
+    if session.gpu and not any(entry["passed"] for entry in session.record.results["tests"]):
+        raise RuntimeError("no device test passed")
+
+
+def note_not_run(session, why):
+    """Records the tests that the end of the run came before."""
+    done = {(entry["program"], entry["source"]) for entry in session.record.results.get("tests", [])}
+    for unit in session.units:
+        if (unit.program.name, unit.source) not in done:
+            session.record.add("tests", {**unit.entry, **not_run(why)})
+
+
+def find_sanitizer():
+    homes = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
+    paths = [pathlib.Path(home) / "bin" / "compute-sanitizer" for home in homes if home]
+    return next(filter(None, map(shutil.which, ["compute-sanitizer", *map(str, paths)])), None)
+
+
+class Sanitizer:
+    """memcheck and racecheck of those tests that passed, the quick ones first, as long as there is time."""
+
+    def __init__(self, session, program):
+        self.session, self.program = session, program
+        self.unsupported = set()
+        self.lock = threading.Lock()
+
+    def jobs(self):
+        """[(tool, unit)], the quickest first."""
+        entries = {(entry["program"], entry["source"]): entry for entry in self.session.record.results["tests"]}
+        jobs = []
+        for unit in self.session.units:
+            entry = entries.get((unit.program.name, unit.source))
+            if entry and entry["passed"] and not entry["failed"]:
+                tools = ["memcheck"] + (["racecheck"] if unit.source in RACECHECK else [])
+                jobs += [(SLOWER[tool] * entry["seconds"], tool, unit) for tool in tools]
+        return [job[1:] for job in sorted(jobs, key=lambda job: job[0])]
+
+    def run(self, job):
+        tool, unit = job
+        left = self.session.left()
+        if tool in self.unsupported:
+            return not_run(f"{UNSUPPORTED} by {tool}"), ""
+        if left < 3:
+            return not_run("out of time"), ""
+        command = [self.program, "--tool", tool, *SANITIZER_OPTIONS[tool], "--error-exitcode", SANITIZER_ERRORS, *unit.command]
+        done = processes.run(command, left, {**TEST_ENVIRONMENT, **self.session.environment, **SANITIZER_ENVIRONMENT[tool]})
+        if UNSUPPORTED in done.output:
+            self.unsupported.add(tool)
+            return not_run(f"{UNSUPPORTED} by {tool}"), done.output
+        if done.status is None:
+            return not_run("out of time"), done.output
+        verdict = {0: "clean", SANITIZER_ERRORS: "errors"}.get(done.status, done.ending)
+        return {"passed": int(done.status == 0), "failed": int(done.status != 0), "skipped": 0, "seconds": done.seconds,
+                "verdict": verdict, "reasons": []}, done.output
+
+    def check(self, job):
+        entry, output = self.run(job)
+        with self.lock:
+            if not processes.stopped:
+                tell(self.session, "sanitizer_runs", {"tool": job[0], **job[1].entry, **entry}, output)
+
+    def run_all(self):
+        known = {unit.source for unit in self.session.units}
+        for name in sorted(set(RACECHECK) - known):
+            entry = not_run("the build has no such test")
+            tell(self.session, "sanitizer_runs", {"tool": "racecheck", "program": "", "source": name, **entry})
+        with ThreadPoolExecutor(WORKERS) as pool:
+            list(pool.map(self.check, self.jobs()))
+
+
+def run_sanitizer(session):
+    program = find_sanitizer()
+    if session.quick or not session.gpu or not program:
+        why = "--quick" if session.quick else "compute-sanitizer is not here" if session.gpu else session.no_gpu
+        session.record.put("sanitizer", {"unavailable": why})
+    else:
+        Sanitizer(session, program).run_all()
