@@ -19,12 +19,13 @@ import record
 # results) and seconds.
 FIRST = (
     ("self_check", (), 60),
-    ("cuda_first_run", (), 120),
+    ("cuda_first_run", ("--json", "{out}/first-run.json", "--seconds", "20"), 150),
 )
 TESTS = "*_cuda_test"
 FOLDERS = ("tests", "tools", "examples", "benchmarks")  # of a build, that have programs
 
 TEST_ENVIRONMENT = {"OMP_NUM_THREADS": "2", "OMP_WAIT_POLICY": "passive"}  # as tests/meson.build has it
+NO_DEVICE = "no CUDA device answers"  # why tests skip themselves: tests/support/skip.hpp
 TIMEOUT = 60  # seconds for the tests of one source
 SHORT_TIMEOUT = 15  # the same, once PATIENCE of them ran out of it
 PATIENCE = 2
@@ -82,24 +83,29 @@ def units_of(program, environment):
     return [Unit(program, source_name(file)) for file in files] or [Unit(program, "")]
 
 
-def judge(done):
-    """What is recorded of a program that ended: counts, verdict, reasons of what it skipped."""
+def judge(done, counts=True):
+    """What is recorded of a program that ended: counts, verdict, reasons of what it skipped. `counts`: it has to say how
+    many of its cases passed; otherwise it may be a case itself."""
     found = common.COUNTS.findall(done.output)
     passed, failed, skipped = map(int, found[-1]) if found else (0, 0, 0)
     reasons = list(dict.fromkeys(re.findall(r"^skipped: (.*)", done.output, re.MULTILINE)))
-    if done.status == 0 and found and not failed:
+    if done.status == 0 and not found and not counts:
+        passed, verdict = 1, "passed"
+    elif done.status == 0 and found and not failed:
         verdict = "passed" if passed else "skipped"
         if not passed and not skipped:
             failed, verdict = 1, "has no test"
     elif done.status == 77 and not failed:
-        skipped, verdict = max(skipped, 1), "skipped"
+        skipped, verdict, reasons = max(skipped, 1), "skipped", reasons or [processes.last_line(done.output)]
     elif done.status == 1 and failed:
         verdict = f"{failed} failed"
     else:
+        verdict = done.ending if done.status != 0 else f"{failed} failed" if failed else "counted no test"
         failed = max(failed, 1)
-        verdict = done.ending if done.status != 0 else "counted no test" if not found else f"{failed} failed"
+        if not found and done.status is not None and done.status > 0:
+            verdict = f"{verdict}: {processes.last_line(done.output)}"
     return {"passed": passed, "failed": failed, "skipped": skipped, "seconds": done.seconds, "verdict": verdict,
-            "reasons": reasons}
+            "reasons": reasons, **({"output": done.output[-4000:]} if failed else {})}
 
 
 def not_run(why):
@@ -124,7 +130,7 @@ def run_first(session):
             continue
         command = [program, *(argument.format(out=session.out) for argument in arguments)]
         done = processes.run(command, min(seconds, session.left()), session.environment)
-        tell(session, "first", {"program": name, **judge(done)}, done.output)
+        tell(session, "first", {"program": name, **judge(done, counts=False)}, done.output)
 
 
 def run_tests(session):
@@ -142,8 +148,9 @@ def run_tests(session):
         tell(session, "tests", {**unit.entry, **judge(done)}, done.output)
     if not session.units:
         raise RuntimeError(f"{session.build / 'tests'} has no device test")
-    if session.gpu and not any(entry["passed"] for entry in session.record.results["tests"]):
-        raise RuntimeError("no device test passed")
+    if session.gpu and any(NO_DEVICE in entry["reasons"] for entry in session.record.results["tests"]):
+        raise RuntimeError(f"{session.record.results['gpus'][0]['name']} is here, but tests were skipped: {NO_DEVICE}; "
+                           "cuda/unavailable says why")
 
 
 def note_not_run(session, why):
@@ -194,8 +201,9 @@ class Sanitizer:
         if done.status is None:
             return not_run("out of time"), done.output
         verdict = {0: "clean", SANITIZER_ERRORS: "errors"}.get(done.status, done.ending)
-        return {"passed": int(done.status == 0), "failed": int(done.status != 0), "skipped": 0, "seconds": done.seconds,
-                "verdict": verdict, "reasons": []}, done.output
+        failed = int(done.status != 0)
+        return {"passed": 1 - failed, "failed": failed, "skipped": 0, "seconds": done.seconds, "verdict": verdict,
+                "reasons": [], **({"output": done.output[-4000:]} if failed else {})}, done.output
 
     def check(self, job):
         entry, output = self.run(job)

@@ -56,9 +56,23 @@ def run_verbs(session):
     return report
 
 
+def find_libraries(session):
+    """What the programs need beyond libc."""
+    programs = [path for folder in device_tests.FOLDERS for path in session.build.glob(f"{folder}/*")
+                if path.is_file() and os.access(path, os.X_OK)]
+    environment, found, problem = machine.library_environment(programs, session.torch)
+    session.environment.update(environment)
+    for library, path in found.items():
+        session.record.say(f"   {library}: {path}")
+    if problem:
+        raise FileNotFoundError(problem)
+    return {"found": found}
+
+
 # What is run, in this order: its name in the results, how, and the share of the time left that it may take. Correctness
 # comes first, and what is measured last, until the deadline.
 PARTS = (
+    ("libraries", find_libraries, 0.2),
     ("first programs", device_tests.run_first, 0.35),
     ("device tests", device_tests.run_tests, 0.6),
     ("training", on_gpu(measurements.compare_training), 0.3),
@@ -66,17 +80,6 @@ PARTS = (
     ("matmul", on_gpu(run_matmul), 0.4),
     ("verbs", on_gpu(run_verbs), 0.95),
 )
-
-
-def find_libraries(session):
-    """What the programs need beyond libc; without it, none of them starts."""
-    programs = [path for folder in device_tests.FOLDERS for path in session.build.glob(f"{folder}/*")
-                if path.is_file() and os.access(path, os.X_OK)]
-    environment, found = machine.library_environment(programs, session.torch)
-    session.environment.update(environment)
-    for library, path in found.items():
-        session.record.say(f"   {library}: {path}")
-    return found
 
 
 def run_parts(session, preparations):
@@ -106,7 +109,7 @@ def run(session, preparations=()):
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, cut_off)
     try:
-        state = run_parts(session, (*preparations, ("libraries", find_libraries)))
+        state = run_parts(session, preparations)
     except CutOff as signal_name:
         state = f"cut off by {signal_name}"
     if state != "complete":

@@ -124,22 +124,25 @@ def find_libraries(names, folders):
     return found, looked
 
 
+def missing_libraries(missing, looked):
+    return "\n    ".join([
+        f"{', '.join(missing)}: not found. Programs that need it will not start. Looked", *looked,
+        "To mend it: LD_LIBRARY_PATH=FOLDER with the folder that holds it, CUDA_HOME=FOLDER of a toolkit of the same major "
+        "version, or --torch PYTHON of an environment that has it (pip install nvidia-cublas)"])
+
+
 def library_environment(programs, python):
-    """({"LD_LIBRARY_PATH": ...} with which the programs find what they need, {library: path}). Throws FileNotFoundError."""
+    """({"LD_LIBRARY_PATH": ...} with which the programs find what they need, {library: path}, what is missing or None)."""
     names = cuda_needs(programs)
     found, looked = find_libraries(names, cuda_folders(python))
     missing = [name for name in names if name not in found]
-    if missing:
-        raise FileNotFoundError("\n    ".join([
-            f"{', '.join(missing)}: not found. The programs need it. Looked", *looked,
-            "To mend it: LD_LIBRARY_PATH=FOLDER with the folder that holds it, CUDA_HOME=FOLDER of a toolkit of the same "
-            "major version, or --torch PYTHON of an environment that has it (pip install nvidia-cublas)"]))
     folders = [os.path.dirname(path) for path in found.values()]
     driver = driver_library()
     if driver and os.path.dirname(driver) in DRIVER_FOLDERS[:2]:
         folders.append(os.path.dirname(driver))
     folders += filter(None, [os.environ.get("LD_LIBRARY_PATH")])
-    return {"LD_LIBRARY_PATH": ":".join(dict.fromkeys(folders))} if folders else {}, found
+    return {"LD_LIBRARY_PATH": ":".join(dict.fromkeys(folders))} if folders else {}, found, (
+        missing_libraries(missing, looked) if missing else None)
 
 
 def driver_library():
@@ -154,7 +157,8 @@ def describe_gpus():
     gpus = [dict(zip(names, (part.strip() for part in line.split(",")))) for line in answer.splitlines() if line.count(",") >= 4]
     driver = driver_library()
     if not driver:
-        return {"gpus": gpus, **({} if gpus else {"no_gpu": "nvidia-smi lists none, and there is no libcuda.so.1"})}
+        why = "there is no libcuda.so.1, the library of the driver"
+        return {"gpus": gpus, **({"driver_problem": why} if gpus else {"no_gpu": f"nvidia-smi lists none, and {why}"})}
     done = processes.run([sys.executable, "-c", ASK_DRIVER, driver], timeout=60)
     if done.status != 0:
         why = (done.output.strip().splitlines() or [done.ending])[-1]

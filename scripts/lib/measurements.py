@@ -10,6 +10,7 @@ import alternate
 import processes
 import record
 import targets
+from processes import last_line
 
 STEPS = 100
 TOLERANCE = 1e-3
@@ -24,7 +25,7 @@ def train(session, program, device, scratch):
         session.record.note(f"---- mnist --device {device}\n{done.output}")
         seconds += done.seconds
         if done.status != 0:
-            raise RuntimeError(f"mnist --device {device} {done.ending}:\n{done.output[-4000:]}")
+            raise RuntimeError(f"mnist --device {device} {done.ending}: {last_line(done.output)}")
     return {"losses": json.loads(steps.read_text()), "history": json.loads(history.read_text()),
             "seconds": round(seconds, 3)}
 
@@ -48,7 +49,8 @@ def run_matmul(session, options):
         if done.status is None:
             return {"unavailable": f"{record.NOT_RUN}: out of time"}
         if done.status != 0:
-            raise RuntimeError(f"matmul {done.ending}:\n{done.output[-4000:]}")
+            session.record.note(done.output)
+            raise RuntimeError(f"matmul {done.ending}: {last_line(done.output)}")
         session.record.say(done.output)
         return {"seconds": done.seconds, **json.loads(out.read_text())}
 

@@ -95,6 +95,10 @@ def run(command, timeout=300, environment=None):
         return Done(status, text_of(output), round(time.monotonic() - started, 3))
 
 
+def last_line(text):
+    return (text.strip().splitlines() or ["it printed nothing"])[-1][:200]
+
+
 def read(command):
     """What the command printed; None where it failed."""
     done = run(command, timeout=30)
