@@ -146,7 +146,7 @@ def measure(ours, peer, *, rounds, deadline, environment=None, progress=lambda t
     report = {"environment": servers[0].hello["environment"], "workloads": [], "left_out": []}
     try:
         try:
-            other = Server(peer, "torch_gpu.py", patience=120)
+            other = Server(peer, "torch_gpu.py", patience=max(10, min(120, deadline - time.monotonic())))
             report["peer"] = other.hello
             if "unavailable" in other.hello:
                 other.stop()

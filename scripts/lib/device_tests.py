@@ -12,6 +12,7 @@ import typing
 from concurrent.futures import ThreadPoolExecutor
 
 import common
+import machine
 import processes
 import record
 
@@ -50,6 +51,19 @@ def find_program(build, name):
 
 def test_programs(build):
     return sorted(path for path in build.glob(f"tests/{TESTS}") if path.is_file())
+
+
+def find_libraries(session):
+    """What the programs need beyond libc."""
+    programs = [path for folder in FOLDERS for path in session.build.glob(f"{folder}/*")
+                if path.is_file() and os.access(path, os.X_OK)]
+    environment, found, problem = machine.library_environment(programs, session.torch)
+    session.environment.update(environment)
+    for library, path in found.items():
+        session.record.say(f"   {library}: {path}")
+    if problem:
+        raise FileNotFoundError(problem)
+    return {"found": found}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -118,7 +132,7 @@ def tell(session, part, entry, output=""):
     counts = f"{entry['passed']} passed, {entry['failed']} failed, {entry['skipped']} skipped"
     session.record.say(f"   {record.name_of(entry)}: {counts} in {entry['seconds']:.1f} s: {entry['verdict']}")
     if entry["failed"]:
-        print(output[-4000:], flush=True)
+        session.record.show(output[-4000:])
     session.record.add(part, entry)
 
 

@@ -5,6 +5,7 @@ import math
 
 import alternate
 import common
+import device_tests
 import measurements
 import targets
 
@@ -76,6 +77,7 @@ def awaits_hardware(report):
 def run(session):
     """The exit status."""
     report = common.Report()
+    session.attempt("libraries", device_tests.find_libraries, session)
     sizes = ["--sizes", "16,33", "--device", "cpu", "--min-time", "0.001"]
     matmul = session.attempt("matmul", measurements.run_matmul, session, sizes)
     matmul = session.record.results["matmul"] if matmul is None else matmul

@@ -3,7 +3,6 @@ one JSON file. Called by scripts/gpu and by a pack, which say what it does and w
 
 import argparse
 import datetime
-import os
 import pathlib
 import re
 import signal
@@ -56,23 +55,10 @@ def run_verbs(session):
     return report
 
 
-def find_libraries(session):
-    """What the programs need beyond libc."""
-    programs = [path for folder in device_tests.FOLDERS for path in session.build.glob(f"{folder}/*")
-                if path.is_file() and os.access(path, os.X_OK)]
-    environment, found, problem = machine.library_environment(programs, session.torch)
-    session.environment.update(environment)
-    for library, path in found.items():
-        session.record.say(f"   {library}: {path}")
-    if problem:
-        raise FileNotFoundError(problem)
-    return {"found": found}
-
-
 # What is run, in this order: its name in the results, how, and the share of the time left that it may take. Correctness
 # comes first, and what is measured last, until the deadline.
 PARTS = (
-    ("libraries", find_libraries, 0.2),
+    ("libraries", device_tests.find_libraries, 0.2),
     ("first programs", device_tests.run_first, 0.35),
     ("device tests", device_tests.run_tests, 0.6),
     ("training", on_gpu(measurements.compare_training), 0.3),
@@ -101,7 +87,8 @@ def note_not_run(session, why):
     device_tests.note_not_run(session, why)
     for name, *_ in PARTS:
         if name not in session.record.results["seconds"]:
-            session.record.put(name, {"unavailable": f"{NOT_RUN}: {why}"})
+            to_its_end = " to its end" if name in session.record.begun else ""
+            session.record.extend(name, unavailable=f"{NOT_RUN}{to_its_end}: {why}")
 
 
 def run(session, preparations=()):
@@ -120,6 +107,7 @@ def run(session, preparations=()):
 
 def start(options, facts, path, log):
     """The session, with its output files open."""
+    sys.stdout.reconfigure(errors="replace")
     record = Record(path, log, {"date": options.date.isoformat(timespec="seconds"), **facts})
     return Session(root=ROOT, build=options.build, out=path.parent, record=record,
                    torch=options.torch or machine.python_with("torch") or sys.executable, deadline=options.deadline,

@@ -3,7 +3,6 @@ with PyTorch."""
 
 import json
 import pathlib
-import sys
 import tempfile
 
 import alternate
@@ -67,7 +66,7 @@ def run_verbs(session, device, tiny=False):
 
     report = alternate.measure(ours, alternate.torch_command(session.root, session.torch, device, tiny),
                                environment=session.environment, rounds=2 if tiny else 3, deadline=session.deadline,
-                               progress=lambda name: print(f"   {name}", file=sys.stderr, flush=True), measured=measured)
+                               progress=lambda name: session.record.show(f"   {name}"), measured=measured)
     session.record.say(targets.table(report))
     if "unavailable" in report["peer"]:
         session.record.say(f"PyTorch was not measured: {report['peer']['unavailable']}")

@@ -33,15 +33,23 @@ class Record:
     def __init__(self, path, log, head):
         self.path, self.results = path, {**head, "state": "cut off", "seconds": {}}
         log.parent.mkdir(parents=True, exist_ok=True)
-        self.log = open(log, "w", errors="replace")
+        self.log = open(log, "w", encoding="utf-8", errors="replace")
         self.logged = 0
+        self.begun = set()  # parts
         self.write()
 
     def write(self):
         write(self.path, self.results)
 
+    def show(self, text):
+        """On the terminal alone. Where nobody reads it any more, the files still get everything."""
+        try:
+            print(text, flush=True)
+        except OSError:
+            pass
+
     def say(self, text):
-        print(text, flush=True)
+        self.show(text)
         self.note(text)
 
     def note(self, text):
@@ -57,6 +65,10 @@ class Record:
     def put(self, part, value):
         self.results[part] = value
         self.write()
+
+    def extend(self, part, **found):
+        """Adds to what was recorded of the part."""
+        self.put(part, {**self.results.get(part, {}), **found})
 
     def add(self, part, entry):
         self.results.setdefault(part, []).append(entry)

@@ -44,12 +44,12 @@ class Session:
         """The function's result, or None where it failed, which is recorded: the parts that follow are not hindered."""
         self.record.say(f"-- {name}")
         started = time.monotonic()
+        self.record.begun.add(name)
         try:
-            return function(*arguments)
+            found = function(*arguments)
         except Exception as error:
             self.record.say(f"FAILED {name}: {error}")
-            known = self.record.results.get(name, {})  # what had been found before
-            self.record.put(name, {**known, "error": str(error) or type(error).__name__})
-            return None
-        finally:
-            self.record.results["seconds"][name] = round(time.monotonic() - started, 1)
+            self.record.extend(name, error=str(error) or type(error).__name__)
+            found = None
+        self.record.results["seconds"][name] = round(time.monotonic() - started, 1)
+        return found

@@ -394,8 +394,9 @@ class Packs(Pretended):
         self.assertEqual({entry["source"]: entry["verdict"] for entry in results["tests"]},
                          {"ops/softmax": "passed", "ops/a": "passed", "ops/b": "not run: cut off by SIGTERM",
                           "ops/c": "not run: cut off by SIGTERM"})
+        self.assertEqual(results["device tests"]["unavailable"], "not run to its end: cut off by SIGTERM")
         self.assertEqual(results["matmul"]["unavailable"], "not run: cut off by SIGTERM")
-        self.assertEqual(output.splitlines()[-1], "6 passed, 0 failed, 8 skipped")
+        self.assertEqual(output.splitlines()[-1], "6 passed, 0 failed, 9 skipped")
         self.assertEqual(list(self.root.glob("locus-pack-*")), [])
 
     def test_a_damaged_pack(self):
@@ -455,6 +456,14 @@ class Packs(Pretended):
         (self.root / "build/tests/device_cuda_test").unlink()
         with self.assertRaisesRegex(pack.Refused, r"has no verbs, \*_cuda_test"):
             self.make()
+
+
+    def test_a_reader_that_left(self):
+        process = subprocess.Popen([str(part) for part in self.command(self.make())], stdout=subprocess.PIPE,
+                                   stderr=subprocess.DEVNULL, env={**os.environ, **self.environment()})
+        process.stdout.close()
+        process.wait(timeout=60)
+        self.assertEqual(json.loads((self.root / "out" / "results.json").read_text())["state"], "complete")
 
 
 class Libraries(Pretended):
