@@ -73,8 +73,9 @@ def make_root(root, pack):
     shutil.copytree(pack, root / "pack")
 
 
-def find_library(name):
-    """Of the toolkit here."""
+def find_library(needs):
+    """The one library that a pack needs, of the toolkit here."""
+    name = needs[0]
     nvcc = common.find_nvcc()
     homes = [pathlib.Path(nvcc).parents[1]] if nvcc else []
     paths = (home / folder / name for home in homes for folder in ("lib64", "lib", "targets/x86_64-linux/lib"))
@@ -119,10 +120,10 @@ def check_results(report, options, manifest, results, status, output):
 
 def check(options, report):
     manifest = json.loads((options.pack / "manifest.json").read_text())
-    library = None if options.without_libraries else find_library(manifest["needs"][0])
+    library = None if options.without_libraries or not manifest["needs"] else find_library(manifest["needs"])
     if os.geteuid() != 0 or common.run(["unshare", "--mount", "true"])[0] != 0:
         return report.skip("bare machine", "needs root, and the right to unshare")
-    if not library and not options.without_libraries:
+    if manifest["needs"] and not library and not options.without_libraries:
         return report.skip("bare machine", f"no {manifest['needs'][0]} beside nvcc")
     with tempfile.TemporaryDirectory() as scratch:
         root = pathlib.Path(scratch)

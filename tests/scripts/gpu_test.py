@@ -365,6 +365,14 @@ class Packs(Pretended):
         for part in ("training", "sanitizer", "matmul", "verbs"):
             self.assertIn("nvidia-smi lists none", results[part]["unavailable"])
 
+    def test_on_a_bare_machine(self):
+        self.sources("device", ops_softmax="echo skipped: no CUDA device answers; echo 0 passed, 0 failed, 4 skipped")
+        status, output = common.run([sys.executable, pathlib.Path(__file__).with_name("bare_machine.py"), self.make()])
+        if "skipped bare machine" in output:
+            self.skipTest(output)
+        self.assertEqual(status, 0, output)
+        self.assertIn("skipped training: nvidia-smi lists none, and there is no libcuda.so.1", output)
+
     def cut_off(self, number):
         """A pack whose second source hangs, ended by a signal; (status, output, results, whether the test ended)."""
         self.sources("many", ops_a=GOOD, ops_b=f"echo $$ > {self.root}/pid; sleep 60", ops_c=GOOD)
