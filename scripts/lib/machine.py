@@ -11,7 +11,7 @@ import sys
 
 import processes
 
-SYSTEM = re.compile(r"(libc|libm|libdl|librt|libpthread|ld-linux-x86-64|linux-vdso)\.so(\.\d+)?")
+OF_CUDA = re.compile(r"lib(cublas|cublasLt|cudart)\.so\.\d+")
 # Where the driver's library may be where the loader does not look.
 DRIVER_FOLDERS = ("/usr/local/nvidia/lib64", "/usr/lib/wsl/lib", "/usr/lib/x86_64-linux-gnu", "/usr/lib64",
                   "/usr/lib/x86_64-linux-gnu/nvidia/current", "/run/opengl-driver/lib")
@@ -56,8 +56,23 @@ def elf_names(path, tags=(NEEDED,)):
 
 
 def cuda_needs(programs):
-    """Names of the shared libraries beyond libc's that the programs need."""
-    return sorted({name for program in programs for name in elf_names(program) if not SYSTEM.fullmatch(name)})
+    """Names of CUDA's shared libraries that the programs need."""
+    return sorted({name for program in programs for name in elf_names(program) if OF_CUDA.fullmatch(name)})
+
+
+def elf_kind(path):
+    """For which processors an ELF file is; None of another file."""
+    with open(path, "rb") as file:
+        head = file.read(20)
+    return (head[4:6], head[18:20]) if head[:4] == b"\x7fELF" else None
+
+
+def is_library(path):
+    """Whether the file can be loaded by programs like this Python: not one of 32 bits."""
+    try:
+        return elf_kind(path) == elf_kind("/proc/self/exe")
+    except OSError:
+        return False
 
 
 def pythons(given=None):
@@ -120,7 +135,7 @@ def find_libraries(names, folders):
         looked.append(f"{where}: {', '.join(candidates) or 'no such folder'}")
         for name in missing:
             paths = (os.path.join(folder, name) for folder in candidates)
-            found.update({name: path for path in paths if name not in found and os.path.isfile(path)})
+            found.update({name: path for path in paths if name not in found and is_library(path)})
     return found, looked
 
 

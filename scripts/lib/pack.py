@@ -30,7 +30,7 @@ import record  # noqa: E402
 
 LARGEST = 48 << 20  # bytes of all files
 GLIBC = 36  # of version 2: the newest that programs may need
-OF_CUDA = re.compile(r"lib(cublas|cublasLt|cudart)\.so\.\d+")
+OF_GLIBC = re.compile(r"(libc|libm|libdl|librt|libpthread|ld-linux-x86-64|linux-vdso)\.so(\.\d+)?")
 REQUIRED = ("mnist", "matmul", "verbs")
 WANTED = (device_tests.TESTS, *(name for name, *_ in device_tests.FIRST), *REQUIRED)
 # What goes along as it is, from the root of the sources.
@@ -82,7 +82,7 @@ def newest_glibc(path):
 
 def check_portable(program):
     strange = [name for name in machine.elf_names(program)
-               if not machine.SYSTEM.fullmatch(name) and not OF_CUDA.fullmatch(name)]
+               if not OF_GLIBC.fullmatch(name) and not machine.OF_CUDA.fullmatch(name)]
     folders = machine.elf_names(program, (machine.RPATH, machine.RUNPATH))
     problems = [f"needs {', '.join(strange)}"] if strange else []
     problems += [f"looks for libraries in {folder}" for folder in folders]

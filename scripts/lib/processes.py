@@ -12,7 +12,7 @@ import typing
 
 KEPT = 1 << 20  # characters of an output; of a longer one, its two ends
 DEATH_SIGNAL = 1  # prctl's PR_SET_PDEATHSIG
-libc = ctypes.CDLL(None)
+prctl = ctypes.PyDLL(None).prctl  # looked up here, since the child of a process with threads may lock nothing
 running = set()
 stopped = False
 
@@ -81,7 +81,7 @@ def run(command, timeout=300, environment=None):
             process = subprocess.Popen([str(part) for part in command], stdin=subprocess.DEVNULL, stdout=output,
                                        stderr=subprocess.STDOUT, env={**os.environ, **(environment or {})},
                                        start_new_session=True,
-                                       preexec_fn=lambda: libc.prctl(DEATH_SIGNAL, signal.SIGKILL))
+                                       preexec_fn=lambda: prctl(DEATH_SIGNAL, signal.SIGKILL))
         except (OSError, subprocess.SubprocessError) as error:
             return Done(127, str(error), 0.0)
         running.add(process)

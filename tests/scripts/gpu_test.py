@@ -452,8 +452,7 @@ class Packs(Pretended):
         self.assertTrue((self.root / "earlier" / "run").exists())
 
     def test_a_program_that_needs_more(self):
-        shutil.copy(sys.executable if machine.cuda_needs([pathlib.Path(sys.executable)]) else shutil.which("git"),
-                    self.root / "build/tests/linked_cuda_test")
+        shutil.copy(shutil.which("git"), self.root / "build/tests/linked_cuda_test")
         with self.assertRaisesRegex(pack.Refused, r"linked_cuda_test: needs lib"):
             self.make()
         with unittest.mock.patch.object(pack, "GLIBC", 2), self.assertRaisesRegex(pack.Refused, r"needs glibc 2\.\d+; expected"):
@@ -479,27 +478,40 @@ class Libraries(Pretended):
         names = machine.elf_names(pathlib.Path(shutil.which("ls")))
         self.assertIn("libc.so.6", names)
         self.assertEqual(machine.elf_names(self.write("text", "text")), [])
+        self.assertEqual(machine.cuda_needs([pathlib.Path(shutil.which("git"))]), [])  # which needs others
+
+    def library(self, path):
+        """What looks like a library of this machine."""
+        with open("/proc/self/exe", "rb") as program:
+            self.write(path, "").write_bytes(program.read(64))
+        return self.root / path
 
     def test_in_the_packages_of_a_python(self):
-        library = self.write("site/nvidia/cu13/lib/libfor_this_test.so.13", "")
+        library = self.library("site/nvidia/cu13/lib/libfor_this_test.so.13")
         self.program("bin/python3.99", f"echo '[\"{self.root}/site\"]'\n")
-        names = ["libfor_this_test.so.13"]
-        found, looked = machine.find_libraries(names, machine.cuda_folders(str(self.root / "bin" / "python3.99")))
-        self.assertEqual(found, {names[0]: str(library)})
+        found, looked = machine.find_libraries([library.name], machine.cuda_folders(str(self.root / "bin" / "python3.99")))
+        self.assertEqual(found, {library.name: str(library)})
         self.assertEqual(len(looked), 3)
 
     def test_a_toolkit_comes_first(self):
-        toolkit = self.write("cuda/lib64/libfor_this_test.so.13", "")
+        toolkit = self.library("cuda/lib64/libfor_this_test.so.13")
         with unittest.mock.patch.dict(os.environ, {"CUDA_HOME": str(self.root / "cuda")}):
-            found, _ = machine.find_libraries(["libfor_this_test.so.13"], machine.cuda_folders(None))
-        self.assertEqual(found, {"libfor_this_test.so.13": str(toolkit)})
+            found, _ = machine.find_libraries([toolkit.name], machine.cuda_folders(None))
+        self.assertEqual(found, {toolkit.name: str(toolkit)})
 
     def test_where_the_loader_is_told_to_look(self):
-        library = self.write("loader/libfor_this_test.so.13", "")
+        library = self.library("loader/libfor_this_test.so.13")
         with unittest.mock.patch.dict(os.environ, {"LD_LIBRARY_PATH": str(library.parent)}), \
                 unittest.mock.patch.object(machine, "cuda_needs", lambda programs: [library.name]):
             environment, found, problem = machine.library_environment([], None)
-        self.assertEqual((environment, found, problem), ({"LD_LIBRARY_PATH": str(library.parent)}, {library.name: str(library)}, None))
+        self.assertEqual((environment, found, problem),
+                         ({"LD_LIBRARY_PATH": str(library.parent)}, {library.name: str(library)}, None))
+
+    def test_one_for_other_processors_is_passed_over(self):
+        library, other = self.library("b/libfor_this_test.so.13"), self.library("a/libfor_this_test.so.13")
+        other.write_bytes(other.read_bytes()[:4] + b"\x01" + other.read_bytes()[5:])
+        found, _ = machine.find_libraries([library.name], [("here", [str(self.root / "a"), str(self.root / "b")])])
+        self.assertEqual(found, {library.name: str(library)})
 
     def test_one_that_is_nowhere(self):
         with unittest.mock.patch.object(machine, "cuda_needs", lambda programs: ["libnowhere.so.13"]):
