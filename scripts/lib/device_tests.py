@@ -53,14 +53,14 @@ def test_programs(build):
     return sorted(path for path in build.glob(f"tests/{TESTS}") if path.is_file())
 
 
-def find_libraries(session):
+def find_libraries(context):
     """What the programs need beyond libc."""
-    programs = [path for folder in FOLDERS for path in session.build.glob(f"{folder}/*")
+    programs = [path for folder in FOLDERS for path in context.build.glob(f"{folder}/*")
                 if path.is_file() and os.access(path, os.X_OK)]
-    environment, found, problem = machine.library_environment(programs, session.torch)
-    session.environment.update(environment)
+    environment, found, problem = machine.library_environment(programs, context.torch)
+    context.environment.update(environment)
     for library, path in found.items():
-        session.record.say(f"   {library}: {path}")
+        context.record.say(f"   {library}: {path}")
     if problem:
         raise FileNotFoundError(problem)
     return {"found": found}
@@ -126,53 +126,53 @@ def not_run(why):
     return {"passed": 0, "failed": 0, "skipped": 1, "seconds": 0.0, "verdict": f"{record.NOT_RUN}: {why}", "reasons": []}
 
 
-def tell(session, part, entry, output=""):
+def tell(context, part, entry, output=""):
     """Records the entry, and says it in a line; of a failure, also the end of its output."""
-    session.record.note(f"---- {record.name_of(entry)}\n{output}")
+    context.record.note(f"---- {record.name_of(entry)}\n{output}")
     counts = f"{entry['passed']} passed, {entry['failed']} failed, {entry['skipped']} skipped"
-    session.record.say(f"   {record.name_of(entry)}: {counts} in {entry['seconds']:.1f} s: {entry['verdict']}")
+    context.record.say(f"   {record.name_of(entry)}: {counts} in {entry['seconds']:.1f} s: {entry['verdict']}")
     if entry["failed"]:
-        session.record.show(output[-4000:])
-    session.record.add(part, entry)
+        context.record.show(output[-4000:])
+    context.record.add(part, entry)
 
 
-def run_first(session):
+def run_first(context):
     """The programs that come before the tests; whatever becomes of one, the others follow."""
     for name, arguments, seconds in FIRST:
-        program = find_program(session.build, name)
+        program = find_program(context.build, name)
         if not program:
             continue
-        command = [program, *(argument.format(out=session.out) for argument in arguments)]
-        done = processes.run(command, min(seconds, session.left()), session.environment)
-        tell(session, "first", {"program": name, **judge(done, counts=False)}, done.output)
+        command = [program, *(argument.format(out=context.out) for argument in arguments)]
+        done = processes.run(command, min(seconds, context.left()), context.environment)
+        tell(context, "first", {"program": name, **judge(done, counts=False)}, done.output)
 
 
-def run_tests(session):
+def run_tests(context):
     """The tests of every source, one after another: they measure launches and memory of the one GPU."""
-    session.units = [unit for program in test_programs(session.build)
-                     for unit in units_of(program, session.environment)]
+    context.units = [unit for program in test_programs(context.build)
+                     for unit in units_of(program, context.environment)]
     late = 0
-    for unit in session.units:
-        seconds = min(TIMEOUT if late < PATIENCE else SHORT_TIMEOUT, session.left())
+    for unit in context.units:
+        seconds = min(TIMEOUT if late < PATIENCE else SHORT_TIMEOUT, context.left())
         if seconds < 1:
-            tell(session, "tests", {**unit.entry, **not_run("out of time")})
+            tell(context, "tests", {**unit.entry, **not_run("out of time")})
             continue
-        done = processes.run(unit.command, seconds, {**TEST_ENVIRONMENT, **session.environment})
+        done = processes.run(unit.command, seconds, {**TEST_ENVIRONMENT, **context.environment})
         late += done.status is None
-        tell(session, "tests", {**unit.entry, **judge(done)}, done.output)
-    if not session.units:
-        raise RuntimeError(f"{session.build / 'tests'} has no device test")
-    if session.gpu and any(NO_DEVICE in entry["reasons"] for entry in session.record.results["tests"]):
-        raise RuntimeError(f"{session.record.results['gpus'][0]['name']} is here, but tests were skipped: {NO_DEVICE}; "
+        tell(context, "tests", {**unit.entry, **judge(done)}, done.output)
+    if not context.units:
+        raise RuntimeError(f"{context.build / 'tests'} has no device test")
+    if context.gpu and any(NO_DEVICE in entry["reasons"] for entry in context.record.results["tests"]):
+        raise RuntimeError(f"{context.record.results['gpus'][0]['name']} is here, but tests were skipped: {NO_DEVICE}; "
                            "cuda/unavailable says why")
 
 
-def note_not_run(session, why):
+def note_not_run(context, why):
     """Records the tests that the end of the run came before."""
-    done = {(entry["program"], entry["source"]) for entry in session.record.results.get("tests", [])}
-    for unit in session.units:
+    done = {(entry["program"], entry["source"]) for entry in context.record.results.get("tests", [])}
+    for unit in context.units:
         if (unit.program.name, unit.source) not in done:
-            session.record.add("tests", {**unit.entry, **not_run(why)})
+            context.record.add("tests", {**unit.entry, **not_run(why)})
 
 
 def find_sanitizer():
@@ -184,16 +184,16 @@ def find_sanitizer():
 class Sanitizer:
     """memcheck and racecheck of those tests that passed, the quick ones first, as long as there is time."""
 
-    def __init__(self, session, program):
-        self.session, self.program = session, program
+    def __init__(self, context, program):
+        self.context, self.program = context, program
         self.unsupported = set()
         self.lock = threading.Lock()
 
     def jobs(self):
         """[(tool, unit)], the quickest first."""
-        entries = {(entry["program"], entry["source"]): entry for entry in self.session.record.results["tests"]}
+        entries = {(entry["program"], entry["source"]): entry for entry in self.context.record.results["tests"]}
         jobs = []
-        for unit in self.session.units:
+        for unit in self.context.units:
             entry = entries.get((unit.program.name, unit.source))
             if entry and entry["passed"] and not entry["failed"]:
                 tools = ["memcheck"] + (["racecheck"] if unit.source in RACECHECK else [])
@@ -202,13 +202,13 @@ class Sanitizer:
 
     def run(self, job):
         tool, unit = job
-        left = self.session.left()
+        left = self.context.left()
         if tool in self.unsupported:
             return not_run(f"{UNSUPPORTED} by {tool}"), ""
         if left < 3:
             return not_run("out of time"), ""
         command = [self.program, "--tool", tool, *SANITIZER_OPTIONS[tool], "--error-exitcode", SANITIZER_ERRORS, *unit.command]
-        done = processes.run(command, left, {**TEST_ENVIRONMENT, **self.session.environment, **SANITIZER_ENVIRONMENT[tool]})
+        done = processes.run(command, left, {**TEST_ENVIRONMENT, **self.context.environment, **SANITIZER_ENVIRONMENT[tool]})
         if UNSUPPORTED in done.output:
             self.unsupported.add(tool)
             return not_run(f"{UNSUPPORTED} by {tool}"), done.output
@@ -223,21 +223,21 @@ class Sanitizer:
         entry, output = self.run(job)
         with self.lock:
             if not processes.stopped:
-                tell(self.session, "sanitizer_runs", {"tool": job[0], **job[1].entry, **entry}, output)
+                tell(self.context, "sanitizer_runs", {"tool": job[0], **job[1].entry, **entry}, output)
 
     def run_all(self):
-        known = {unit.source for unit in self.session.units}
+        known = {unit.source for unit in self.context.units}
         for name in sorted(set(RACECHECK) - known):
             entry = not_run("the build has no such test")
-            tell(self.session, "sanitizer_runs", {"tool": "racecheck", "program": "", "source": name, **entry})
+            tell(self.context, "sanitizer_runs", {"tool": "racecheck", "program": "", "source": name, **entry})
         with ThreadPoolExecutor(WORKERS) as pool:
             list(pool.map(self.check, self.jobs()))
 
 
-def run_sanitizer(session):
+def run_sanitizer(context):
     program = find_sanitizer()
-    if session.quick or not session.gpu or not program:
-        why = "--quick" if session.quick else "compute-sanitizer is not here" if session.gpu else session.no_gpu
-        session.record.put("sanitizer", {"unavailable": why})
+    if context.quick or not context.gpu or not program:
+        why = "--quick" if context.quick else "compute-sanitizer is not here" if context.gpu else context.no_gpu
+        context.record.put("sanitizer", {"unavailable": why})
     else:
-        Sanitizer(session, program).run_all()
+        Sanitizer(context, program).run_all()

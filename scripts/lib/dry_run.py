@@ -74,18 +74,18 @@ def awaits_hardware(report):
     return lines + [f"target: {target.text}" for target in targets.TARGETS]
 
 
-def run(session):
+def run(context):
     """The exit status."""
     report = common.Report()
-    session.attempt("libraries", device_tests.find_libraries, session)
+    context.attempt("libraries", device_tests.find_libraries, context)
     sizes = ["--sizes", "16,33", "--device", "cpu", "--min-time", "0.001"]
-    matmul = session.attempt("matmul", measurements.run_matmul, session, sizes)
-    matmul = session.record.results["matmul"] if matmul is None else matmul
-    session.record.put("matmul", matmul)
+    matmul = context.attempt("matmul", measurements.run_matmul, context, sizes)
+    matmul = context.record.results["matmul"] if matmul is None else matmul
+    context.record.put("matmul", matmul)
     report.add("matmul", None if matmul.get("products") else matmul.get("error", "its JSON holds no products"))
-    verbs = session.attempt("verbs", measurements.run_verbs, session, "cpu", True)
+    verbs = context.attempt("verbs", measurements.run_verbs, context, "cpu", True)
     if not verbs:
-        report.fail("verbs", session.record.results["verbs"]["error"])
+        report.fail("verbs", context.record.results["verbs"]["error"])
         return report.finish()
     for work in verbs["workloads"]:
         report.add(work["name"], "\n".join(problems_of_workload(work)))
@@ -94,8 +94,8 @@ def run(session):
     if "unavailable" in verbs["peer"]:
         report.skip("torch_gpu.py", verbs["peer"]["unavailable"])
     awaiting = awaits_hardware(verbs)
-    session.record.results.update(dry_run=True, verbs=verbs, awaits_hardware=awaiting, state="complete")
-    session.record.write()
+    context.record.results.update(dry_run=True, verbs=verbs, awaits_hardware=awaiting, state="complete")
+    context.record.write()
     print("\nThe numbers above are of tiny sizes on Cpu, and mean nothing. This awaits hardware:")
     print("".join(f"  {line}\n" for line in awaiting), end="")
     return report.finish()

@@ -19,7 +19,7 @@ import machine  # noqa: E402
 import measurements  # noqa: E402
 import processes  # noqa: E402
 from record import NOT_RUN, Record  # noqa: E402
-from session import Session  # noqa: E402
+from context import Context  # noqa: E402
 
 NO_GPU = 77  # exit status
 
@@ -37,21 +37,21 @@ def cut_off(number, _):
 def on_gpu(function):
     """A part that needs a GPU, and time."""
 
-    def part(session):
-        if not session.gpu:
-            return {"unavailable": session.no_gpu}
-        return function(session) if session.left() > 2 else {"unavailable": f"{NOT_RUN}: out of time"}
+    def part(context):
+        if not context.gpu:
+            return {"unavailable": context.no_gpu}
+        return function(context) if context.left() > 2 else {"unavailable": f"{NOT_RUN}: out of time"}
 
     return part
 
 
-def run_matmul(session):
-    return measurements.run_matmul(session, ["--sizes", "128,256,512,1024,2048"] if session.quick else [])
+def run_matmul(context):
+    return measurements.run_matmul(context, ["--sizes", "128,256,512,1024,2048"] if context.quick else [])
 
 
-def run_verbs(session):
-    report = measurements.run_verbs(session, "cuda")
-    session.record.say(measurements.verdicts(report))
+def run_verbs(context):
+    report = measurements.run_verbs(context, "cuda")
+    context.record.say(measurements.verdicts(report))
     return report
 
 
@@ -68,49 +68,50 @@ PARTS = (
 )
 
 
-def run_parts(session, preparations):
+def run_parts(context, preparations):
     """All parts; what a preparation does not bring ends the run. Returns how it ended."""
     for name, function in preparations:
-        found = session.attempt(name, function, session)
+        found = context.attempt(name, function, context)
         if found is None:
             return f"ended early: {name}"
-        session.record.put(name, found)
+        context.record.put(name, found)
     for name, function, share in PARTS:
-        with session.share(share):
-            found = session.attempt(name, function, session)
+        with context.share(share):
+            found = context.attempt(name, function, context)
         if found is not None:
-            session.record.put(name, found)
+            context.record.put(name, found)
     return "complete"
 
 
-def note_not_run(session, why):
-    device_tests.note_not_run(session, why)
+def note_not_run(context, why):
+    device_tests.note_not_run(context, why)
     for name, *_ in PARTS:
-        if name not in session.record.results["seconds"]:
-            to_its_end = " to its end" if name in session.record.begun else ""
-            session.record.extend(name, unavailable=f"{NOT_RUN}{to_its_end}: {why}")
+        if name not in context.record.results["seconds"]:
+            to_its_end = " to its end" if name in context.record.begun else ""
+            context.record.extend(name, unavailable=f"{NOT_RUN}{to_its_end}: {why}")
 
 
-def run(session, preparations=()):
+def run(context, preparations=()):
     """Everything; the exit status."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, cut_off)
     try:
-        state = run_parts(session, preparations)
+        state = run_parts(context, preparations)
     except CutOff as signal_name:
         state = f"cut off by {signal_name}"
     if state != "complete":
-        note_not_run(session, state)
-    counts = session.record.finish(state)
-    return 1 if counts["failed"] or state != "complete" else 0 if session.gpu else NO_GPU
+        note_not_run(context, state)
+    counts = context.record.finish(state)
+    return 1 if counts["failed"] or state != "complete" else 0 if context.gpu else NO_GPU
 
 
 def start(options, facts, path, log):
-    """The session, with its output files open."""
+    """The context, with its output files open."""
     sys.stdout.reconfigure(errors="replace")
     record = Record(path, log, {"date": options.date.isoformat(timespec="seconds"), **facts})
-    return Session(root=ROOT, build=options.build, out=path.parent, record=record,
-                   torch=options.torch or machine.python_with("torch") or sys.executable, deadline=options.deadline,
+    return Context(root=ROOT, build=options.build, out=path.parent, record=record,
+                   torch=options.torch or machine.python_with("torch") or sys.executable,
+                   deadline=options.deadline,
                    environment={"LOCUS_TEST_DIR": str(ROOT / "tests")}, no_gpu=facts.get("no_gpu"), quick=options.quick)
 
 
@@ -145,7 +146,8 @@ def main():
     options = parse(known)
     facts = machine.describe(ROOT, common.find_nvcc())
     if options.dry_run:
-        return dry_run.run(start(options, facts, options.out or options.build / "dry-run.json", options.build / "dry-run.log"))
+        path = options.out or options.build / "dry-run.json"
+        return dry_run.run(start(options, facts, path, options.build / "dry-run.log"))
     return run(start(options, facts, options.out or result_path(options, facts), options.build / "gpu.log"))
 
 

@@ -124,7 +124,8 @@ def write_archive(build, programs, path):
     with tempfile.TemporaryDirectory() as scratch, lzma.open(path, "wb", preset=9) as stream, \
             tarfile.open(fileobj=stream, mode="w", format=tarfile.USTAR_FORMAT) as archive:
         for program in programs:
-            add_file(archive, program.relative_to(build).as_posix(), stripped(program, pathlib.Path(scratch)).read_bytes(), 0o755)
+            data = stripped(program, pathlib.Path(scratch)).read_bytes()
+            add_file(archive, program.relative_to(build).as_posix(), data, 0o755)
 
 
 def digest(path):
@@ -169,8 +170,8 @@ def check_size(folder):
     size = size_of(folder)
     if size > LARGEST:
         largest = max((path for path in folder.rglob("*") if path.is_file()), key=lambda path: path.stat().st_size)
-        raise Refused(f"the pack has {mebibytes(size)}, {largest.name} alone {mebibytes(largest.stat().st_size)}; expected at "
-                      f"most {mebibytes(LARGEST)}. Build for fewer architectures (-Dgpu_arch)")
+        raise Refused(f"the pack has {mebibytes(size)}, {largest.name} alone {mebibytes(largest.stat().st_size)}; "
+                      f"expected at most {mebibytes(LARGEST)}. Build for fewer architectures (-Dgpu_arch)")
 
 
 def make(build, folder, facts):
@@ -189,6 +190,8 @@ def make(build, folder, facts):
 
 def facts_of(build):
     """What the manifest says of sources and build; the date is that of the commit, so that packs can be compared."""
+    if not (build / "meson-info").is_dir():
+        raise Refused(f"{build} is no build folder of Meson, which would say for which GPUs its programs are")
     options = json.loads(subprocess.check_output(["meson", "introspect", "--buildoptions", str(build)]))
     architectures = next(option["value"] for option in options if option["name"] == "gpu_arch")
     known = machine.describe(ROOT, shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc")
@@ -209,6 +212,7 @@ def main():
         elif options.targets:
             print("\n".join(targets(options.targets)))
         else:
+            programs_of(options.build)
             make(options.build, options.out, facts_of(options.build))
             manifest = json.loads((options.out / "manifest.json").read_text())
             print(f"{options.out}: {len(manifest['programs'])} programs, {mebibytes(size_of(options.out))}")

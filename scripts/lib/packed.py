@@ -34,7 +34,8 @@ def decompressed(path):
         return lzma.open(path)
     except ImportError:
         if not shutil.which("xz"):
-            raise RuntimeError(f"{sys.executable} has no module lzma, and there is no xz; put a Python that has it first in PATH")
+            raise RuntimeError(f"{sys.executable} has no module lzma, and there is no xz; put a Python that has it first "
+                               "in PATH")
         return subprocess.Popen(["xz", "-dc", str(path)], stdout=subprocess.PIPE).stdout
 
 
@@ -106,8 +107,8 @@ def main():
         facts["pack"] = {key: value for key, value in manifest.items() if key not in ("files", "programs")}
         facts.update({key: manifest[key] for key in ("commit", "modified", "toolkit")})
         out = options.out.resolve()
-        session = gpu.start(options, facts, out / "results.json", out / "results.log")
-        return gpu.run(session, [("programs", lambda session: unpack(gpu.ROOT, manifest, session.build))])
+        context = gpu.start(options, facts, out / "results.json", out / "results.log")
+        return gpu.run(context, [("programs", lambda context: unpack(gpu.ROOT, manifest, context.build))])
     finally:
         shutil.rmtree(options.build, ignore_errors=True)
 

@@ -10,7 +10,7 @@ import record
 
 
 @dataclasses.dataclass
-class Session:
+class Context:
     root: pathlib.Path  # of the sources, or of a pack
     build: pathlib.Path  # where the programs are
     out: pathlib.Path  # the folder of the results
