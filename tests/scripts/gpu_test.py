@@ -373,9 +373,12 @@ class Packs(Pretended):
         self.assertEqual(status, 0, output)
         self.assertIn("skipped training: nvidia-smi lists none, and there is no libcuda.so.1", output)
 
+    def hangs(self):
+        """What a program does that notes its process, and hangs."""
+        return f"echo $$ > {self.root}/pid; sleep 60"
+
     def cut_off(self, number):
-        """A pack whose second source hangs, ended by a signal; (status, output, results, whether the test ended)."""
-        self.sources("many", ops_a=GOOD, ops_b=f"echo $$ > {self.root}/pid; sleep 60", ops_c=GOOD)
+        """A pack of which a program hangs, ended by a signal; (status, output, results, whether the program ended)."""
         with subprocess.Popen([str(part) for part in self.command(self.make())], stdout=subprocess.PIPE, text=True,
                               env={**os.environ, **self.environment()}) as process:
             for _ in range(300):
@@ -389,6 +392,7 @@ class Packs(Pretended):
         return process.returncode, output, json.loads((self.root / "out" / "results.json").read_text()), not is_alive(pid)
 
     def test_killed(self):
+        self.sources("many", ops_a=GOOD, ops_b=self.hangs(), ops_c=GOOD)
         status, output, results, ended = self.cut_off(signal.SIGKILL)
         self.assertEqual((status, results["state"]), (-signal.SIGKILL, "cut off"))
         self.assertEqual([entry["verdict"] for entry in results["tests"]], ["passed", "passed"])
@@ -396,6 +400,7 @@ class Packs(Pretended):
         self.assertIn("ops/a", (self.root / "out" / "results.log").read_text())
 
     def test_terminated(self):
+        self.sources("many", ops_a=GOOD, ops_b=self.hangs(), ops_c=GOOD)
         status, output, results, ended = self.cut_off(signal.SIGTERM)
         self.assertEqual((status, results["state"]), (1, "cut off by SIGTERM"), output)
         self.assertTrue(ended, "the test outlived the run")
@@ -406,6 +411,21 @@ class Packs(Pretended):
         self.assertEqual(results["matmul"]["unavailable"], "not run: cut off by SIGTERM")
         self.assertEqual(output.splitlines()[-1], "6 passed, 0 failed, 9 skipped")
         self.assertEqual(list(self.root.glob("locus-pack-*")), [])
+
+    def test_terminated_under_the_sanitizer(self):
+        self.sanitizer(self.hangs())
+        status, output, results, ended = self.cut_off(signal.SIGTERM)
+        self.assertEqual((status, results["state"], ended), (1, "cut off by SIGTERM", True), output)
+        self.assertEqual(results["sanitizer"]["unavailable"], "not run to its end: cut off by SIGTERM")
+        self.assertTrue(results["training"]["agrees"])
+
+    def test_terminated_while_it_measures(self):
+        self.verbs({}, f"if 'linear' in line: open('{self.root}/pid', 'w').write(str(__import__('os').getpid())); "
+                       "__import__('time').sleep(60)")
+        status, output, results, ended = self.cut_off(signal.SIGTERM)
+        self.assertEqual((status, results["state"], ended), (1, "cut off by SIGTERM", True), output)
+        self.assertEqual([work["name"] for work in results["verbs"]["workloads"]], ["gemm x"])
+        self.assertEqual(results["verbs"]["unavailable"], "not run to its end: cut off by SIGTERM")
 
     def test_a_damaged_pack(self):
         folder = self.make()
