@@ -332,7 +332,7 @@ class Packs(Pretended):
         return [folder / "run", "--out", self.root / "out", "--torch", self.root / "bin" / "torch", *options]
 
     def environment(self):
-        return {"PATH": f"{self.root / 'bin'}:/usr/bin:/bin", "TMPDIR": str(self.root)}
+        return {"PATH": f"{self.root / 'bin'}:/usr/bin:/bin", "TMPDIR": str(self.root), "PYTHONDONTWRITEBYTECODE": ""}
 
     def run_pack(self, folder, *options):
         status, output = common.run(self.command(folder, *options), env=self.environment(), cwd="/")
