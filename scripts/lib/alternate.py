@@ -139,14 +139,14 @@ def take_turns(servers, work, rounds, deadline):
     return {**work, "variants": merge(answers), "problems": list(problems.values())}
 
 
-def measure(ours, peer, *, rounds, deadline, progress=lambda text: None):
-    """Everything that `ours` lists, in turns with `peer`, until the deadline; both are commands. The report says which
-    workloads were left out, and why there is no peer."""
-    servers = [Server(ours, "verbs")]
+def measure(ours, peer, *, rounds, deadline, environment=None, progress=lambda text: None, measured=lambda report: None):
+    """Everything that `ours` lists, in turns with `peer`, until the deadline; both are commands, and `environment` is of
+    ours. The report says which workloads were left out, and why there is no peer; `measured` sees it after each."""
+    servers = [Server(ours, "verbs", environment={"OMP_WAIT_POLICY": "passive", **(environment or {})})]
     report = {"environment": servers[0].hello["environment"], "workloads": [], "left_out": []}
     try:
         try:
-            other = Server(peer, "torch_gpu.py", patience=120)
+            other = Server(peer, "torch_gpu.py", patience=max(10, min(120, deadline - time.monotonic())))
             report["peer"] = other.hello
             if "unavailable" in other.hello:
                 other.stop()
@@ -160,6 +160,7 @@ def measure(ours, peer, *, rounds, deadline, progress=lambda text: None):
                 continue
             progress(work["name"])
             report["workloads"].append(take_turns(servers, work, rounds, deadline))
+            measured(report)
     finally:
         for server in servers:
             server.stop()

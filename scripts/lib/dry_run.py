@@ -5,7 +5,8 @@ import math
 
 import alternate
 import common
-import gpu
+import device_tests
+import measurements
 import targets
 
 CHECKS = ("device tests on Cuda, those of graph replay among them", "compute-sanitizer: memcheck and racecheck",
@@ -73,16 +74,18 @@ def awaits_hardware(report):
     return lines + [f"target: {target.text}" for target in targets.TARGETS]
 
 
-def main(options, deadline):
+def run(context):
+    """The exit status."""
     report = common.Report()
-    folder = options.build / "benchmarks"
-    matmul = gpu.attempt("benchmarks/matmul on Cpu", gpu.run_benchmark, folder / "matmul", ["--sizes", "16,33", "--device", "cpu",
-                                                                                         "--min-time", "0.001"])
-    report.add("matmul", matmul.get("error") or (None if matmul.get("products") else "its JSON holds no products"))
-    verbs = gpu.attempt("benchmarks/verbs on Cpu", lambda: gpu.run_verbs(folder / "verbs", options.torch, "cpu", deadline=deadline,
-                                                                         tiny=True))
-    if "error" in verbs:
-        report.fail("verbs", verbs["error"])
+    context.attempt("libraries", device_tests.find_libraries, context)
+    sizes = ["--sizes", "16,33", "--device", "cpu", "--min-time", "0.001"]
+    matmul = context.attempt("matmul", measurements.run_matmul, context, sizes)
+    matmul = context.record.results["matmul"] if matmul is None else matmul
+    context.record.put("matmul", matmul)
+    report.add("matmul", None if matmul.get("products") else matmul.get("error", "its JSON holds no products"))
+    verbs = context.attempt("verbs", measurements.run_verbs, context, "cpu", True)
+    if not verbs:
+        report.fail("verbs", context.record.results["verbs"]["error"])
         return report.finish()
     for work in verbs["workloads"]:
         report.add(work["name"], "\n".join(problems_of_workload(work)))
@@ -91,8 +94,8 @@ def main(options, deadline):
     if "unavailable" in verbs["peer"]:
         report.skip("torch_gpu.py", verbs["peer"]["unavailable"])
     awaiting = awaits_hardware(verbs)
-    gpu.write(options.out or options.build / "dry-run.json",
-              {"dry_run": True, **gpu.describe_machine(), "matmul": matmul, "verbs": verbs, "awaits_hardware": awaiting})
+    context.record.results.update(dry_run=True, verbs=verbs, awaits_hardware=awaiting, state="complete")
+    context.record.write()
     print("\nThe numbers above are of tiny sizes on Cpu, and mean nothing. This awaits hardware:")
     print("".join(f"  {line}\n" for line in awaiting), end="")
     return report.finish()

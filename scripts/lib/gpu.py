@@ -1,253 +1,154 @@
-"""Runs the device tests, compute-sanitizer, the Cpu-Cuda comparison and the benchmarks of one build folder, and writes
-one JSON file. Called by scripts/gpu, which says what it does and what its exit status means."""
+"""Runs the device tests, the Cpu-Cuda comparison, compute-sanitizer and the benchmarks of one build folder, and writes
+one JSON file. Called by scripts/gpu and by a pack, which say what it does and what its exit status means."""
 
 import argparse
 import datetime
-import json
-import os
 import pathlib
 import re
-import shutil
-import subprocess
+import signal
 import sys
-import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "tools"))
 import common  # noqa: E402
 
-import alternate  # noqa: E402
+import device_tests  # noqa: E402
 import dry_run  # noqa: E402
-import targets  # noqa: E402
+import machine  # noqa: E402
+import measurements  # noqa: E402
+import processes  # noqa: E402
+from record import NOT_RUN, Record  # noqa: E402
+from context import Context  # noqa: E402
 
-STEPS = 100
-TOLERANCE = 1e-3
-RACECHECK = ("rows", "reduce")  # programs with these words in their name share memory between threads
-SANITIZER_SHARE = 0.35  # of the time that is left when it begins
-
-
-def run(command, timeout=300):
-    """(exit status or None after a time-out, output, seconds)."""
-    started = time.monotonic()
-    try:
-        done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              text=True, errors="replace", timeout=timeout)
-        status, output = done.returncode, done.stdout
-    except subprocess.TimeoutExpired as late:
-        status, output = None, (late.stdout or b"").decode(errors="replace")
-    except OSError as error:
-        status, output = 127, str(error)
-    return status, output, round(time.monotonic() - started, 3)
+NO_GPU = 77  # exit status
 
 
-def read(command):
-    status, output, _ = run(command, timeout=30)
-    return output.strip() if status == 0 else None
+class CutOff(BaseException):
+    """A signal that ends the run: what was found so far is written."""
 
 
-def describe_machine():
-    names = ("name", "driver_version", "compute_cap", "memory.total", "clocks.max.sm")
-    answer = read(["nvidia-smi", f"--query-gpu={','.join(names)}", "--format=csv,noheader"]) or ""
-    gpus = [dict(zip(names, (part.strip() for part in line.split(",")))) for line in answer.splitlines()]
-    processor = re.search(r"model name\s*:\s*(.*)", pathlib.Path("/proc/cpuinfo").read_text())
-    nvcc = common.find_nvcc()
-    release = re.search(r"release (\S+?),", read([nvcc, "--version"]) or "") if nvcc else None
-    return {
-        "gpus": gpus,
-        "processor": processor.group(1) if processor else None,
-        "processors": os.cpu_count(),
-        "toolkit": release.group(1) if release else None,
-        "commit": read(["git", "-C", ROOT, "rev-parse", "HEAD"]),
-        "modified": bool(read(["git", "-C", ROOT, "status", "--porcelain", "--untracked-files=no"])),
-    }
+def cut_off(number, _):
+    signal.signal(number, signal.SIG_IGN)
+    processes.end_all()
+    raise CutOff(signal.Signals(number).name)
 
 
-def run_tests(programs):
-    """Every device test, one after another: they measure launches and memory of the one GPU."""
-    results = []
-    for program in programs:
-        status, output, seconds = run([program])
-        found = common.COUNTS.findall(output)
-        passed, failed, skipped = map(int, found[-1]) if found else (0, 0, 0)
-        good = status == 0 and failed == 0 and found
-        results.append({"program": program.name, "passed": passed, "failed": failed if good else max(failed, 1),
-                        "skipped": skipped, "seconds": seconds})
-        if not good:
-            print(f"FAILED {program.name} (status {status})\n{output[-4000:]}")
-    return results
+def on_gpu(function):
+    """A part that needs a GPU, and time."""
+
+    def part(context):
+        if not context.gpu:
+            return {"unavailable": context.no_gpu}
+        return function(context) if context.left() > 2 else {"unavailable": f"{NOT_RUN}: out of time"}
+
+    return part
 
 
-def run_sanitizer(programs, deadline):
-    """memcheck and racecheck of the programs, one after the other as long as there is time."""
-    sanitizer = shutil.which("compute-sanitizer") or shutil.which("/usr/local/cuda/bin/compute-sanitizer")
-    if not sanitizer:
-        return {"unavailable": "compute-sanitizer is not here"}
-    jobs = [("memcheck", program) for program in programs]
-    jobs += [("racecheck", program) for program in programs if any(word in program.name for word in RACECHECK)]
-
-    def check(job):
-        tool, program = job
-        left = deadline - time.monotonic()
-        if left < 5:
-            return {"tool": tool, "program": program.name, "verdict": "left out", "seconds": 0.0}
-        status, output, seconds = run([sanitizer, "--tool", tool, "--error-exitcode", "9", program], timeout=min(180, left + 30))
-        if "Device not supported" in output:
-            verdict = "device not supported"
-        else:
-            verdict = {0: "clean", None: "ran out of time"}.get(status, "errors")
-        if verdict == "errors":
-            print(f"FAILED {tool} {program.name}\n{output[-4000:]}")
-        return {"tool": tool, "program": program.name, "verdict": verdict, "seconds": seconds}
-
-    with ThreadPoolExecutor(4) as pool:
-        return {"runs": list(pool.map(check, jobs))}
+def run_matmul(context):
+    return measurements.run_matmul(context, ["--sizes", "128,256,512,1024,2048"] if context.quick else [])
 
 
-def train(program, device, scratch):
-    """On the digits that Locus draws: the losses of the first steps, and the history of a whole training."""
-    history, steps = scratch / f"{device}-history.json", scratch / f"{device}-steps.json"
-    seconds = 0.0
-    for options in (["--steps", STEPS, "--steps-log", steps], ["--history", history]):
-        status, output, taken = run([program, "--device", device, "--seed", "1", *options])
-        seconds += taken
-        if status != 0:
-            raise RuntimeError(f"mnist --device {device} ended with {status}:\n{output[-4000:]}")
-    return {"losses": json.loads(steps.read_text()), "history": json.loads(history.read_text()),
-            "seconds": round(seconds, 3)}
-
-
-def compare_training(program):
-    """Losses on Cuda and on Cpu, step by step; the largest difference is relative where a loss exceeds 1."""
-    with tempfile.TemporaryDirectory() as scratch:
-        runs = {device: train(program, device, pathlib.Path(scratch)) for device in ("cpu", "cuda")}
-    pairs = list(zip(runs["cpu"]["losses"], runs["cuda"]["losses"]))
-    difference = max(abs(a - b) / max(1.0, abs(a)) for a, b in pairs)
-    return {**runs, "steps": len(pairs), "largest_difference": difference, "tolerance": TOLERANCE,
-            "agrees": len(pairs) >= STEPS and difference <= TOLERANCE}
-
-
-def run_benchmark(program, options):
-    with tempfile.TemporaryDirectory() as scratch:
-        out = pathlib.Path(scratch) / "matmul.json"
-        status, output, seconds = run([program, *options, "--json", out])
-        if status != 0:
-            raise RuntimeError(f"matmul ended with {status}:\n{output[-4000:]}")
-        print(output)
-        return {"seconds": seconds, **as_object(json.loads(out.read_text()))}
-
-
-def run_verbs(program, python, device, *, deadline, tiny=False):
-    """benchmarks/verbs in turns with PyTorch, and what is to be said of the targets."""
-    ours = [program, "--device", device, "--serve", *(["--sizes", "tiny"] if tiny else ["--turns", "5"])]
-    report = alternate.measure(ours, alternate.torch_command(ROOT, python, device, tiny), rounds=2 if tiny else 3,
-                               deadline=deadline, progress=lambda name: print(f"   {name}", file=sys.stderr, flush=True))
-    for work in report["workloads"]:
-        work["targets"] = targets.judge(work) if device != "cpu" else []  # all are a GPU's
-    print(targets.table(report))
-    if "unavailable" in report["peer"]:
-        print(f"PyTorch was not measured: {report['peer']['unavailable']}")
+def run_verbs(context):
+    report = measurements.run_verbs(context, "cuda")
+    context.record.say(measurements.verdicts(report))
     return report
 
 
-def print_verdicts(report):
-    print(f"{'met':>5} {'missed':>7} {'unmeasured':>11}  target")
-    for text, met, missed, unmeasured in targets.verdicts(report):
-        print(f"{met:5} {missed:7} {unmeasured:11}  {text}")
-    if report["left_out"]:
-        print("left out, for want of time: " + ", ".join(report["left_out"]))
+# What is run, in this order: its name in the results, how, and the share of the time left that it may take. Correctness
+# comes first, and what is measured last, until the deadline.
+PARTS = (
+    ("libraries", device_tests.find_libraries, 0.2),
+    ("first programs", device_tests.run_first, 0.35),
+    ("device tests", device_tests.run_tests, 0.6),
+    ("training", on_gpu(measurements.compare_training), 0.3),
+    ("sanitizer", device_tests.run_sanitizer, 0.35),
+    ("matmul", on_gpu(run_matmul), 0.4),
+    ("verbs", on_gpu(run_verbs), 0.95),
+)
 
 
-def as_object(value):
-    return value if isinstance(value, dict) else {"results": value}
+def run_parts(context, preparations):
+    """All parts; what a preparation does not bring ends the run. Returns how it ended."""
+    for name, function in preparations:
+        found = context.attempt(name, function, context)
+        if found is None:
+            return f"ended early: {name}"
+        context.record.put(name, found)
+    for name, function, share in PARTS:
+        with context.share(share):
+            found = context.attempt(name, function, context)
+        if found is not None:
+            context.record.put(name, found)
+    return "complete"
 
 
-def attempt(name, function, *arguments):
-    """The function's result, or {"error": ...}, so that one failing part leaves the others their place in the file."""
-    print(f"-- {name}", flush=True)
+def note_not_run(context, why):
+    device_tests.note_not_run(context, why)
+    for name, *_ in PARTS:
+        if name not in context.record.results["seconds"]:
+            to_its_end = " to its end" if name in context.record.begun else ""
+            context.record.extend(name, unavailable=f"{NOT_RUN}{to_its_end}: {why}")
+
+
+def run(context, preparations=()):
+    """Everything; the exit status."""
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, cut_off)
     try:
-        return function(*arguments)
-    except Exception as error:
-        print(f"FAILED {name}: {error}")
-        return {"error": str(error) or type(error).__name__}
+        state = run_parts(context, preparations)
+    except CutOff as signal_name:
+        state = f"cut off by {signal_name}"
+    if state != "complete":
+        note_not_run(context, state)
+    counts = context.record.finish(state)
+    return 1 if counts["failed"] or state != "complete" else 0 if context.gpu else NO_GPU
 
 
-def tests_of(results):
-    """What the device tests reported; none where they could not be run."""
-    return results["tests"] if isinstance(results["tests"], list) else []
+def start(options, facts, path, log):
+    """The context, with its output files open."""
+    sys.stdout.reconfigure(errors="replace")
+    record = Record(path, log, {"date": options.date.isoformat(timespec="seconds"), **facts})
+    return Context(root=ROOT, build=options.build, out=path.parent, record=record,
+                   torch=options.torch or machine.python_with("torch") or sys.executable,
+                   deadline=options.deadline,
+                   environment={"LOCUS_TEST_DIR": str(ROOT / "tests")}, no_gpu=facts.get("no_gpu"), quick=options.quick)
 
 
-def failures(results):
-    """What went wrong, one line each."""
-    tests = tests_of(results)
-    lines = [f"{test['program']}: {test['failed']} failed" for test in tests if test["failed"]]
-    if not any(test["passed"] for test in tests):
-        lines.append("no device test passed")
-    lines += [f"{run['tool']} {run['program']}: {run['verdict']}" for run in results["sanitizer"].get("runs", [])
-              if run["verdict"] not in ("clean", "device not supported", "left out")]
-    lines += [f"{part}: {results[part]['error'].splitlines()[0]}" for part in ("tests", "sanitizer", "training", "matmul", "verbs")
-              if "error" in results[part]]
-    lines += [f"{work['name']}: {name}: {variant['problem']}" for work in results["verbs"].get("workloads", [])
-              for name, variant in work["variants"].items() if name in targets.ours_of(work) and variant["problem"]]
-    lines += [f"{work['name']}: not measured: {'; '.join(work['problems'])}"
-              for work in results["verbs"].get("workloads", []) if not targets.ours_of(work)]
-    if results["training"].get("agrees") is False:
-        lines.append(f"losses on Cpu and Cuda differ by {results['training']['largest_difference']:.2e}")
-    return lines
+def result_path(options, facts):
+    gpu = facts["gpus"][0]["name"] if facts["gpus"] else "gpu"
+    name = re.sub(r"[^a-z0-9]+", "-", gpu.lower()).strip("-")
+    return ROOT / "benchmarks" / "results" / f"{options.date:%Y-%m-%d}-{name}.json"
 
 
-def share_of(deadline, share):
-    now = time.monotonic()
-    return now + share * max(0.0, deadline - now)
+def parser():
+    """The options that a pack has, too."""
+    options = argparse.ArgumentParser(formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--torch", metavar="PYTHON", help="the Python that has PyTorch; default: the first one that has")
+    options.add_argument("--quick", action="store_true", help="no compute-sanitizer, and matrices up to 2048 only")
+    options.add_argument("--budget", type=float, default=570, metavar="SECONDS", help="be done within so many; default: %(default)g")
+    return options
 
 
-def write(path, results):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(path.name + ".tmp")
-    temporary.write_text(json.dumps(results, indent=1) + "\n")
-    temporary.rename(path)
+def parse(options, arguments=None):
+    started = time.monotonic()
+    options = options.parse_args(arguments)
+    options.deadline = started + options.budget
+    options.date = datetime.datetime.now(datetime.timezone.utc)
+    return options
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--build", type=pathlib.Path, required=True)
-    parser.add_argument("--out", type=pathlib.Path)
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--dry-run", action="store_true")
-    parser.add_argument("--torch", default=sys.executable, help="the Python that has PyTorch")
-    parser.add_argument("--budget", type=float, default=570, help="seconds to be done in")
-    options = parser.parse_args()
-    deadline = time.monotonic() + options.budget
+    known = parser()
+    known.add_argument("--build", type=pathlib.Path, required=True)
+    known.add_argument("--out", type=pathlib.Path)
+    known.add_argument("--dry-run", action="store_true")
+    options = parse(known)
+    facts = machine.describe(ROOT, common.find_nvcc())
     if options.dry_run:
-        sys.exit(dry_run.main(options, deadline))
-    toolkit = "/usr/local/cuda/lib64"
-    os.environ["LD_LIBRARY_PATH"] = ":".join(filter(None, [os.environ.get("LD_LIBRARY_PATH"), toolkit]))
-
-    now = datetime.datetime.now(datetime.timezone.utc)
-    programs = sorted(options.build.glob("tests/*_cuda_test"))
-    results = {"date": now.isoformat(timespec="seconds"), **describe_machine()}
-    results["tests"] = attempt("device tests", run_tests, programs)
-    results["sanitizer"] = {"unavailable": "--quick"} if options.quick else \
-        attempt("compute-sanitizer", run_sanitizer, programs, share_of(deadline, SANITIZER_SHARE))
-    results["training"] = attempt("training on Cpu and Cuda", compare_training, options.build / "examples" / "mnist")
-    results["matmul"] = attempt("benchmarks/matmul", run_benchmark, options.build / "benchmarks" / "matmul",
-                                ["--sizes", "128,256,512,1024,2048"] if options.quick else [])
-    results["verbs"] = attempt("benchmarks/verbs beside PyTorch",
-                               lambda: run_verbs(options.build / "benchmarks" / "verbs", options.torch, "cuda",
-                                                 deadline=deadline - 20))
-    if "workloads" in results["verbs"]:
-        print_verdicts(results["verbs"])
-    results["failures"] = failures(results)
-
-    gpu = results["gpus"][0]["name"] if results["gpus"] else "gpu"
-    name = f"{now:%Y-%m-%d}-{re.sub(r'[^a-z0-9]+', '-', gpu.lower()).strip('-')}.json"
-    path = options.out or ROOT / "benchmarks" / "results" / name
-    write(path, results)
-    counts = [sum(test[key] for test in tests_of(results)) for key in ("passed", "failed", "skipped")]
-    print("\n".join([*results["failures"], f"results in {path}",
-                     f"{counts[0]} passed, {counts[1]} failed, {counts[2]} skipped"]))
-    return 1 if results["failures"] else 0
+        path = options.out or options.build / "dry-run.json"
+        return dry_run.run(start(options, facts, path, options.build / "dry-run.log"))
+    return run(start(options, facts, options.out or result_path(options, facts), options.build / "gpu.log"))
 
 
 if __name__ == "__main__":

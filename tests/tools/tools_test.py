@@ -4,14 +4,13 @@
 import contextlib
 import io
 import json
-import pathlib
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 import unittest.mock
 
+import cases
 import check_tree
 import common
 import compile_budget
@@ -19,30 +18,16 @@ import compile_fail
 import placement_page
 import readme
 import summary
+from cases import Scratch
 
 sys.path[:0] = [str(common.ROOT / folder) for folder in ("benchmarks", "benchmarks/support", "scripts/lib", "tests/cuda",
                                                           "tests/docs")]
 import cpu_dry_run  # noqa: E402
 import cpu_workloads  # noqa: E402
 import diagnostics  # noqa: E402
-import dry_run  # noqa: E402
 import generated_code_test as generated  # noqa: E402
-import gpu  # noqa: E402
 import kernels  # noqa: E402
 import reference_page  # noqa: E402
-import targets  # noqa: E402
-
-
-class Scratch(unittest.TestCase):
-    def setUp(self):
-        self.root = pathlib.Path(tempfile.mkdtemp())
-        self.addCleanup(shutil.rmtree, self.root)
-
-    def write(self, path, text):
-        target = self.root / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text)
-        return target
 
 
 class Layering(Scratch):
@@ -321,147 +306,6 @@ class Summary(Scratch):
         self.assertIn("FAILED b", "\n".join(lines))
 
 
-class GpuScript(Scratch):
-    """scripts/gpu on an invented machine: nvidia-smi, test programs and the example are shell scripts."""
-
-    def program(self, path, body):
-        self.write(path, "#!/bin/sh\n" + body).chmod(0o755)
-
-    def setUp(self):
-        super().setUp()
-        self.program("bin/nvidia-smi", 'case "$*" in -L) echo "GPU 0: Pretend";; *) echo "Pretend 1, 1.2, 9.0, 1, 1";; esac\n')
-        self.program("bin/compute-sanitizer", 'shift 4; exec "$@"\n')
-        self.program("build/tests/device_rows_cuda_test", 'echo "3 passed, 0 failed, 1 skipped"\n')
-        self.train({"cpu": 0.5, "cuda": 0.5})
-        self.program("build/benchmarks/matmul", 'while [ "$1" != --json ]; do shift; done; echo \'{"products": [1]}\' > "$2"\n')
-        self.program("bin/torch", 'echo \'{"unavailable": "not here"}\'\n')
-        self.verbs({})
-
-    def verbs(self, change, ending=""):
-        """benchmarks/verbs, with a workload in every group; the first one answers with `change`."""
-        works = [{"name": f"{group} x", "group": group, "operation": "product", "dtype": "f32", "sizes": [8, 8], "bytes": 256,
-                  "flops": 0} for group in dict.fromkeys(target.group for target in targets.TARGETS)]
-        good = {"problem": "", "error": 0.5, "bytes": 256, "wall": [2e-6, 3e-6], "gpu": [1e-6, 1e-6], "host": [1e-6]}
-        answers = {work["name"]: {name: good for name in ("locus", "locus unfused", "copy")} for work in works}
-        answers[works[0]["name"]] = {"locus": {**good, **change}}
-        self.write("build/benchmarks/verbs", f"""#!/usr/bin/env python3
-import json, sys
-print(json.dumps({{"environment": {{}}, "workloads": {works}}}), flush=True)
-for line in sys.stdin:
-    {ending or "pass"}
-    print(json.dumps({{"name": line.strip(), "variants": {answers}[line.strip()]}}), flush=True)
-""").chmod(0o755)
-
-    def train(self, losses):
-        steps = "".join(f'{device}) loss={loss};; ' for device, loss in losses.items())
-        self.program("build/examples/mnist",
-                     f'case $2 in {steps} esac\nwhile [ $# -gt 1 ]; do case $1 in --history) echo "[]" > "$2";; '
-                     '--steps-log) { printf "[%s" $loss; for i in $(seq 100); do printf ",%s" $loss; done; echo "]"; }'
-                     ' > "$2";; esac; shift; done\n')
-
-    def run_script(self, *options):
-        out = self.root / "out.json"
-        path = f"{self.root / 'bin'}:/usr/bin:/bin"
-        status, output = common.run([common.ROOT / "scripts" / "gpu", "--prebuilt", self.root / "build", "--out", out,
-                                     "--torch", self.root / "bin" / "torch", *options], env={"PATH": path})
-        return status, output, json.loads(out.read_text()) if out.exists() else None
-
-    def test_a_good_machine(self):
-        status, output, results = self.run_script()
-        self.assertEqual(status, 0, output)
-        self.assertEqual(output.splitlines()[-1], "3 passed, 0 failed, 1 skipped")
-        self.assertEqual(results["gpus"][0]["name"], "Pretend 1")
-        self.assertEqual([run["tool"] for run in results["sanitizer"]["runs"]], ["memcheck", "racecheck"])
-        self.assertTrue(results["training"]["agrees"])
-        self.assertEqual(results["matmul"]["products"], [1])
-        first = results["verbs"]["workloads"][0]
-        self.assertEqual(first["variants"]["locus"]["gpu"], {"median": 1e-6, "p10": 1e-6, "p90": 1e-6, "samples": 6})
-        self.assertEqual(results["verbs"]["peer"], {"unavailable": "not here"})
-
-    def test_failures_are_told_and_the_file_is_written_all_the_same(self):
-        self.program("build/tests/device_map_cuda_test", 'echo "1 passed, 2 failed, 0 skipped"; exit 1\n')
-        self.program("build/benchmarks/matmul", "exit 3\n")
-        self.train({"cpu": 0.5, "cuda": 0.502})
-        status, output, results = self.run_script("--quick")
-        self.assertEqual(status, 1, output)
-        self.assertEqual(len(results["failures"]), 3, results["failures"])
-        self.assertFalse(results["training"]["agrees"])
-
-    def test_a_sanitizer_that_finds_nothing_because_it_could_not_run(self):
-        self.program("bin/compute-sanitizer", "exit 4\n")
-        status, output, results = self.run_script()
-        self.assertEqual(status, 1, output)
-        self.assertEqual(len(results["failures"]), 2, results["failures"])
-        results["sanitizer"] = {"runs": [{"tool": "racecheck", "program": "x", "verdict": "ran out of time"}]}
-        self.assertEqual(gpu.failures(results), ["racecheck x: ran out of time"])
-        results.update(sanitizer={"error": "boom"}, tests={"error": "bang"})
-        self.assertEqual(gpu.failures(results), ["no device test passed", "tests: bang", "sanitizer: boom"])
-
-    def test_a_wrong_result_voids_its_time(self):
-        self.verbs({"problem": "wrong: off by 7 times"})
-        status, output, results = self.run_script()
-        self.assertEqual((status, results["failures"]), (1, ["gemm x: locus: wrong: off by 7 times"]), output)
-        self.assertNotIn("gpu", results["verbs"]["workloads"][0]["variants"]["locus"])
-
-    def test_no_time_left(self):
-        status, output = common.run([sys.executable, common.ROOT / "scripts" / "lib" / "gpu.py", "--dry-run", "--budget", "0",
-                                     "--build", self.root / "build", "--torch", self.root / "bin" / "torch"])
-        self.assertEqual(status, 1, output)
-        self.assertIn("left out: gemm x, ", output)
-
-    def test_dry_run(self):
-        self.program("bin/nvidia-smi", "exit 9\n")
-        status, output, results = self.run_script("--dry-run")
-        self.assertEqual(status, 0, output)
-        self.assertEqual(output.splitlines()[-1], f"{len(results['verbs']['workloads']) + 3} passed, 0 failed, 1 skipped")
-        for line in ("transfer: all of it", "gemm: product, full sizes (locus, PyTorch eager, cuBLASLt)",
-                     "target: Adam, at least 0.93 x copy"):
-            self.assertIn(line, results["awaits_hardware"])
-            self.assertIn(line, output)
-
-    def test_a_dry_run_finds_faults(self):
-        for change, ending, why in (({"problem": "wrong: off by 7 times"}, "", "wrong: off by 7 times"),
-                                    ({"error": 2}, "", "was not found right"),
-                                    ({"wall": [0.0, 0.0]}, "", "no positive number of seconds"),
-                                    ({"wall": []}, "", "is no median"),
-                                    ({}, "if 'gemm' in line: sys.exit('broken')", "verbs ended early: broken"),
-                                    ({}, "if 'gemm' in line: print('what?')", "which is no JSON")):
-            self.verbs(change, ending)
-            status, output, results = self.run_script("--dry-run")
-            self.assertEqual((status, results["verbs"]["workloads"][0]["name"]), (1, "gemm x"), output)
-            self.assertIn(why, output)
-            self.assertRegex(output.splitlines()[-1], r"\d+ passed, 1 failed, 1 skipped")
-
-    def test_a_target_that_nothing_is_held_against(self):
-        report = {"peer": {"torch": "2"}, "workloads": [{"group": target.group, "variants": {"locus": {}}}
-                                                        for target in targets.TARGETS if target.group != "rows"]}
-        lines = "\n".join(dry_run.problems_of_targets(report))
-        self.assertIn("no workload is in the group rows", lines)
-        self.assertIn("nothing is called copy", lines)
-
-    def test_targets(self):
-        def work(**seconds):
-            return {"name": "x", "group": "optimizer", "operation": "adam", "sizes": [1], "bytes": 28,
-                    "variants": {name.replace("_", " "): {"bytes": {"copy": 14}.get(name, 28), "gpu": {"median": time}}
-                                 for name, time in seconds.items()}}
-
-        def verdicts(**seconds):
-            return [entry["met"] for entry in targets.judge(work(**seconds))]
-
-        self.assertEqual(verdicts(locus=1.0, copy=0.5, PyTorch_fused=1.2), [True, True])
-        self.assertEqual(verdicts(locus=1.0, copy=0.45, PyTorch_fused=1.0), [False, False])
-        self.assertEqual(verdicts(locus=1.0), [None, None])
-        self.assertEqual(targets.byte_ratio({"sizes": [5, 1]}), 13 / 3)
-        at_most = targets.Target("optimizer", "fast", 2.0)
-        self.assertEqual([targets.judge(work(locus=time), (at_most,))[0]["met"] for time in (1.0, 3.0)], [True, False])
-
-    def test_no_gpu(self):
-        self.program("bin/nvidia-smi", "exit 9\n")
-        status, output, results = self.run_script()
-        self.assertEqual((status, results), (77, None), output)
-        self.assertIn("no GPU answers", output)
-
-
 class HostBenchmarks(unittest.TestCase):
     """benchmarks/cpu.py: its targets, and what its dry run finds wrong."""
 
@@ -680,21 +524,5 @@ class Packages(Scratch):
         self.assertIn("apt-get update && apt-get install -y --no-install-recommends one two", output)
 
 
-def check(report):
-    class Result(unittest.TestResult):
-        def addSuccess(self, test):
-            report.ok(test.id())
-
-        def addFailure(self, test, error):
-            report.fail(test.id(), self._exc_info_to_string(error, test))
-
-        addError = addFailure
-
-        def addSkip(self, test, reason):
-            report.skip(test.id(), reason)
-
-    unittest.defaultTestLoader.loadTestsFromModule(__import__("__main__")).run(Result())
-
-
 if __name__ == "__main__":
-    common.main(check)
+    common.main(cases.check)

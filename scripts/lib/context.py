@@ -1,0 +1,55 @@
+"""What every part of a run on a GPU is given."""
+
+import contextlib
+import dataclasses
+import pathlib
+import time
+import typing
+
+import record
+
+
+@dataclasses.dataclass
+class Context:
+    root: pathlib.Path  # of the sources, or of a pack
+    build: pathlib.Path  # where the programs are
+    out: pathlib.Path  # the folder of the results
+    record: record.Record
+    deadline: float  # of the part that runs
+    torch: str  # the Python that has PyTorch
+    environment: dict = dataclasses.field(default_factory=dict)  # of our programs
+    no_gpu: typing.Optional[str] = None  # why none is here
+    quick: bool = False
+    units: list = dataclasses.field(default_factory=list)  # the device tests, by source
+
+    @property
+    def gpu(self):
+        return self.no_gpu is None
+
+    def left(self):
+        """Seconds until the deadline."""
+        return self.deadline - time.monotonic()
+
+    @contextlib.contextmanager
+    def share(self, part):
+        """Within it, the deadline is nearer: so much of the time that is left."""
+        whole = self.deadline
+        self.deadline = time.monotonic() + part * max(0.0, self.left())
+        try:
+            yield
+        finally:
+            self.deadline = whole
+
+    def attempt(self, name, function, *arguments):
+        """The function's result, or None where it failed, which is recorded: the parts that follow are not hindered."""
+        self.record.say(f"-- {name}")
+        started = time.monotonic()
+        self.record.begun.add(name)
+        try:
+            found = function(*arguments)
+        except Exception as error:
+            self.record.say(f"FAILED {name}: {error}")
+            self.record.extend(name, error=str(error) or type(error).__name__)
+            found = None
+        self.record.results["seconds"][name] = round(time.monotonic() - started, 1)
+        return found

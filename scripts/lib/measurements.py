@@ -1,0 +1,82 @@
+"""What scripts/gpu measures: training on Cuda beside training on Cpu, benchmarks/matmul, and benchmarks/verbs in turns
+with PyTorch."""
+
+import json
+import pathlib
+import tempfile
+
+import alternate
+import processes
+import record
+import targets
+from processes import last_line
+
+STEPS = 100
+TOLERANCE = 1e-3
+
+
+def train(context, program, device, scratch):
+    """On the digits that Locus draws: the losses of the first steps, and the history of a whole training."""
+    history, steps = scratch / f"{device}-history.json", scratch / f"{device}-steps.json"
+    seconds = 0.0
+    for options in (["--steps", STEPS, "--steps-log", steps], ["--history", history]):
+        done = processes.run([program, "--device", device, "--seed", "1", *options], context.left(), context.environment)
+        context.record.note(f"---- mnist --device {device}\n{done.output}")
+        seconds += done.seconds
+        if done.status != 0:
+            raise RuntimeError(f"mnist --device {device} {done.ending}: {last_line(done.output)}")
+    return {"losses": json.loads(steps.read_text()), "history": json.loads(history.read_text()),
+            "seconds": round(seconds, 3)}
+
+
+def compare_training(context):
+    """Losses on Cuda and on Cpu, step by step; the largest difference is relative where a loss exceeds 1."""
+    program = context.build / "examples" / "mnist"
+    with tempfile.TemporaryDirectory() as scratch:
+        runs = {device: train(context, program, device, pathlib.Path(scratch)) for device in ("cpu", "cuda")}
+    pairs = list(zip(runs["cpu"]["losses"], runs["cuda"]["losses"]))
+    difference = max(abs(a - b) / max(1.0, abs(a)) for a, b in pairs)
+    return {**runs, "steps": len(pairs), "largest_difference": difference, "tolerance": TOLERANCE,
+            "agrees": len(pairs) >= STEPS and difference <= TOLERANCE}
+
+
+def run_matmul(context, options):
+    with tempfile.TemporaryDirectory() as scratch:
+        out = pathlib.Path(scratch) / "matmul.json"
+        done = processes.run([context.build / "benchmarks" / "matmul", *options, "--json", out], context.left(),
+                             context.environment)
+        if done.status is None:
+            return {"unavailable": f"{record.NOT_RUN}: out of time"}
+        if done.status != 0:
+            context.record.note(done.output)
+            raise RuntimeError(f"matmul {done.ending}: {last_line(done.output)}")
+        context.record.say(done.output)
+        return {"seconds": done.seconds, **json.loads(out.read_text())}
+
+
+def run_verbs(context, device, tiny=False):
+    """benchmarks/verbs in turns with PyTorch, and what is to be said of the targets."""
+    ours = [context.build / "benchmarks" / "verbs", "--device", device, "--serve",
+            *(["--sizes", "tiny"] if tiny else ["--turns", "5"])]
+
+    def measured(report):
+        work = report["workloads"][-1]
+        work["targets"] = targets.judge(work) if device != "cpu" else []  # all are a GPU's
+        context.record.put("verbs", report)
+
+    report = alternate.measure(ours, alternate.torch_command(context.root, context.torch, device, tiny),
+                               environment=context.environment, rounds=2 if tiny else 3, deadline=context.deadline,
+                               progress=lambda name: context.record.show(f"   {name}"), measured=measured)
+    context.record.say(targets.table(report))
+    if "unavailable" in report["peer"]:
+        context.record.say(f"PyTorch was not measured: {report['peer']['unavailable']}")
+    return report
+
+
+def verdicts(report):
+    """Of how many workloads each target was met, as a table."""
+    lines = [f"{'met':>5} {'missed':>7} {'unmeasured':>11}  target"]
+    lines += [f"{met:5} {missed:7} {unmeasured:11}  {text}" for text, met, missed, unmeasured in targets.verdicts(report)]
+    if report["left_out"]:
+        lines.append("left out, for want of time: " + ", ".join(report["left_out"]))
+    return "\n".join(lines)

@@ -1,0 +1,117 @@
+"""The other end of scripts/gpu --pack: checks the files of a pack, unpacks its programs and runs them.
+
+Runs the programs of this pack on a machine with a GPU, where nothing has to be installed: the device tests first, each
+source of tests by itself; then training on Cuda beside training on Cpu; compute-sanitizer, where it is there, as time
+allows; and last the benchmarks, in turns with PyTorch where a Python has it.
+
+DIR/results.json is written anew after every result, and DIR/results.log has the output of the programs: a run that is
+cut off leaves what it had. The last line is `N passed, N failed, N skipped`.
+
+Exits with 0 where all went well, 1 where something failed or the run was cut off, 77 where no GPU answers and nothing
+failed.
+"""
+
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+
+KIND = "programs of Locus for a GPU"
+ARCHIVE = "programs.tar.xz"
+BUDGET = 540  # seconds; where a command may take ten minutes, this leaves it time to end
+PLACES = ("/tmp", "/var/tmp", "/dev/shm")
+
+
+def decompressed(path):
+    """The archive as a stream, by Python's lzma or by xz."""
+    try:
+        import lzma
+        return lzma.open(path)
+    except ImportError:
+        if not shutil.which("xz"):
+            raise RuntimeError(f"{sys.executable} has no module lzma, and there is no xz; put a Python that has it first "
+                               "in PATH")
+        return subprocess.Popen(["xz", "-dc", str(path)], stdout=subprocess.PIPE).stdout
+
+
+def damaged(root, files):
+    """Files of the pack that are not as they were made."""
+    def good(name, digest):
+        path = root / name
+        return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == digest
+    return [name for name, digest in files.items() if not good(name, digest)]
+
+
+def runs_programs(folder):
+    """Whether programs may be run from there."""
+    probe = pathlib.Path(folder) / "probe"
+    probe.write_text("#!/bin/sh\nexit 0\n")
+    probe.chmod(0o755)
+    try:
+        return subprocess.run([str(probe)]).returncode == 0
+    except OSError:
+        return False
+    finally:
+        probe.unlink()
+
+
+def work_folder(given):
+    """A new folder to unpack into: below the one that was given, or below the first that will do."""
+    tried = []
+    for place in [given] if given else dict.fromkeys([tempfile.gettempdir(), *PLACES, os.path.expanduser("~")]):
+        try:
+            folder = tempfile.mkdtemp(prefix="locus-pack-", dir=place)
+        except OSError as error:
+            tried.append(f"{place}: {error.strerror}")
+            continue
+        if runs_programs(folder):
+            return pathlib.Path(folder)
+        os.rmdir(folder)
+        tried.append(f"{place}: programs may not be run there")
+    raise RuntimeError(f"found no folder to unpack into; {'; '.join(tried)}. Name one: --work DIR")
+
+
+def unpack(root, manifest, folder):
+    """The programs of the pack, in the folder. Throws RuntimeError where a file is not as it was made."""
+    wrong = damaged(root, manifest["files"])
+    if wrong:
+        raise RuntimeError(f"{', '.join(wrong)}: damaged or missing; copy the pack again")
+    with decompressed(root / ARCHIVE) as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
+        archive.extractall(folder, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
+    return {"unpacked": len(manifest["programs"])}
+
+
+def main():
+    import gpu  # which needs what stands beside it in a pack
+    import machine
+
+    known = gpu.parser()
+    known.description, known.prog = __doc__.partition("\n\n")[2], "run"
+    known.set_defaults(budget=BUDGET)
+    known.add_argument("--out", type=pathlib.Path, metavar="DIR", default=pathlib.Path("locus-results"),
+                       help="write the results there; default: locus-results")
+    known.add_argument("--work", metavar="DIR", help="unpack below this folder; default: a temporary one")
+    options = gpu.parse(known)
+    manifest = json.loads((gpu.ROOT / "manifest.json").read_text())
+    try:
+        options.build = work_folder(options.work)
+    except RuntimeError as error:
+        sys.exit(f"run: {error}")
+    try:
+        facts = machine.describe(gpu.ROOT, None)
+        facts["pack"] = {key: value for key, value in manifest.items() if key not in ("files", "programs")}
+        facts.update({key: manifest[key] for key in ("commit", "modified", "toolkit")})
+        out = options.out.resolve()
+        context = gpu.start(options, facts, out / "results.json", out / "results.log")
+        return gpu.run(context, [("programs", lambda context: unpack(gpu.ROOT, manifest, context.build))])
+    finally:
+        shutil.rmtree(options.build, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
