@@ -4,9 +4,9 @@
 #include <locus/ops/unique.hpp>
 
 // After CUB, which must come before any `using namespace locus`.
-#include "../ops/histogram_test.cpp"
-#include "../ops/sort_test.cpp"
-#include "../ops/unique_test.cpp"
+#include <ops/histogram_test.cpp>
+#include <ops/sort_test.cpp>
+#include <ops/unique_test.cpp>
 
 namespace {
 

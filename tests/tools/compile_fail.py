@@ -25,7 +25,10 @@ nvcc): as it stands, which must succeed, and with -DLOCUS_MUST_FAIL, which must 
 The first error line is the first with "error:" in it. It must point into the file itself, not into a header.
 A compiler that is present and named, yet has nothing to match, is an error of the file.
 
-usage: compile_fail.py [--dir DIR] [--write-page] [NAME...]
+Most cases of a compiler are compiled in one translation unit, each in a namespace of its own; what is printed about a
+case is then judged as if it stood alone, and where that is not content, the case is compiled alone.
+
+usage: compile_fail.py [--dir DIR] [--alone] [--write-page] [NAME...]
 """
 
 import argparse
@@ -35,6 +38,7 @@ import tempfile
 
 import common
 import placement_page
+import together
 
 DIRECTIVE = re.compile(r"^//\s*(expect-error|compilers|lines|flags|because)(?:\((\w+)\))?:\s*(.*\S)\s*$")
 LINES = 12
@@ -129,7 +133,9 @@ def judge(source, status, output, regexes, budget):
     return None
 
 
-INCLUDE = re.compile(r"^[ \t]*#\s*include\b(?!.*\.inc>).*$", re.MULTILINE)
+EVERY_ERROR = {"gcc": ["-fmax-errors=0"], "clang": ["-ferror-limit=0"], "clang19": ["-ferror-limit=0"],
+               "nvcc": ["-Xcudafe", "--error_limit=10000"]}
+CONTEXT = re.compile(r"In file included from|\s+from \S+:\d+|\S+: (?:In|At) |\S+:\d+:(?:\d+:)?\s+(?:required|recursively)")
 
 
 def control_problem(build):
@@ -137,54 +143,67 @@ def control_problem(build):
     return f"the control does not compile:\n{output}" if status else None
 
 
-def in_one_file(sources):
-    """The files as namespaces of one, each line with its own place."""
-    texts = [source.read_text() for source in sources]
-    includes = sorted({line for text in texts for line in INCLUDE.findall(text)})
-    spaces = [f'namespace of_{i} {{\n#line 1 "{source}"\n{INCLUDE.sub("", text)}\n}}'
-              for i, (source, text) in enumerate(zip(sources, texts))]
-    return "\n".join([*includes, *spaces, ""])
-
-
-def compile_together(compiler, path, sources, *options):
+def compile_together(compiler, path, sources, options=()):
     """(status, output) for all of them as namespaces of one file: most of each one's time goes into the same headers."""
     with tempfile.TemporaryDirectory() as scratch:
-        together = pathlib.Path(scratch) / "together.cpp"
-        together.write_text(in_one_file(sources))
-        return common.run([*command(compiler, path, together, scratch), *options])
+        unit = pathlib.Path(scratch) / "together.cpp"
+        unit.write_text(together.in_one_file(sources))
+        return common.run([*command(compiler, path, unit, scratch), *options])
 
 
 def split_errors(output, sources):
-    """{source: what was printed about it}, or None where an error belongs to none of them."""
+    """{source: what was printed about it}: every error goes to the file that its line points into, with the lines of
+    context before it and the notes after it. An error that points into none of them goes to nobody."""
     said = {source: [] for source in sources}
-    of = None
+    of, context = None, []
     for line in re.sub(r"\bof_\d+::", "", output).splitlines():
         if SUMMARY.fullmatch(line):
             break
         if says("error", line) or says("warning", line):
             of = next((source for source in sources if points_into(source, line)), None)
-            if of is None:
-                return None
+        elif CONTEXT.match(line):
+            context.append(line)
+            continue
         if of is not None:
-            said[of].append(line)
+            said[of] += [*context, line]
+        context = []
     return {source: "\n".join(lines) for source, lines in said.items()}
 
 
-def try_together(compiler, path, sources):
-    """(whether the controls compile, {source: what is printed about it as it fails}): nvcc takes seconds for a file, and
-    tells every error in all of them by its line. (An include that one lacks shows where it fails alone.)"""
-    if compile_together(compiler, path, sources)[0]:
-        return False, {}
-    if compiler != "nvcc":
-        return True, {}
-    _, output = compile_together(compiler, path, sources, "-DLOCUS_MUST_FAIL", "-Xcudafe", "--error_limit=10000")
-    return True, split_errors(output, sources) or {}
+def batches(cases):
+    """[(compiler, path, sources, flags)]: the cases that one translation unit can hold. Files with other includes are
+    apart, so that none borrows what another includes; but not for nvcc, which takes seconds for every file."""
+    found = {}
+    for compiler, path, source, *_ in cases:
+        includes = () if compiler == "nvcc" else tuple(sorted(together.INCLUDE.findall(source.read_text())))
+        found.setdefault((compiler, path, includes, tuple(flags_of(source, compiler))), []).append(source)
+    return [(compiler, path, sources, flags) for (compiler, path, _, flags), sources in found.items() if len(sources) > 1]
+
+
+def try_together(cases):
+    """({(compiler, source)} whose controls compile, {(compiler, source): what is printed about it as it fails}): each
+    compiler tells every error of a file by its line, and what it says of each case is judged as if it stood alone."""
+    jobs = [(batch, must_fail) for batch in batches(cases) for must_fail in (True, False)]
+
+    def compile_batch(job):
+        (compiler, path, sources, flags), must_fail = job
+        more = ["-DLOCUS_MUST_FAIL", *EVERY_ERROR[compiler]] if must_fail else []
+        return compile_together(compiler, path, sources, [*flags, *more])
+
+    good, said = set(), {}
+    for ((compiler, _, sources, _), must_fail), (status, output) in common.parallel(compile_batch, jobs):
+        if must_fail:
+            said.update({(compiler, source): text for source, text in split_errors(output, sources).items()})
+        elif status == 0:
+            good.update((compiler, source) for source in sources)
+    return good, said
 
 
 def check_case(compiler, path, source, regexes, budget, control_is_good, said):
-    """(what is wrong, what the compiler printed), which may be known already."""
-    if said:
-        return judge(source, 1, said, regexes, budget), said
+    """(what is wrong, what the compiler printed). What was said of it among others is enough where nothing is wrong
+    with that; else the case is compiled alone."""
+    if control_is_good and said and judge(source, 1, said, regexes, budget) is None:
+        return None, said
     with tempfile.TemporaryDirectory() as scratch:
         build = [*command(compiler, path, source, scratch), *flags_of(source, compiler)]
         problem = None if control_is_good else control_problem(build)
@@ -217,7 +236,7 @@ def check_page(folder, results, report, write):
     report.add("docs/placement.md", placement_page.problem(folder, first_lines))
 
 
-def check_folder(folder, report, names=(), compilers=None):
+def check_folder(folder, report, names=(), compilers=None, alone=False):
     compilers = common.find_compilers(every=True) if compilers is None else compilers
     cases = []
     for source in sorted(pathlib.Path(folder).glob("*.cpp")):
@@ -233,13 +252,10 @@ def check_folder(folder, report, names=(), compilers=None):
                 cases.append([name, compilers[name], source, regexes, budget])
             else:
                 report.skip(f"{source.stem} ({name})", f"{name} is not here")
-    together = {}
-    for name in {case[0] for case in cases}:
-        sources = [case[2] for case in cases if case[0] == name]
-        together[name] = try_together(name, compilers[name], sources) if len(sources) > 2 else (False, {})
+    good, said = (set(), {}) if alone else try_together(cases)
     for case in cases:
-        good, said = together[case[0]]
-        case += [good, said.get(case[2])]
+        key = case[0], case[2]
+        case += [key in good, said.get(key)]
     results = {}
     for case, (problem, output) in common.parallel(lambda case: check_case(*case), cases):
         results[case[2].stem, case[0]] = problem, output
@@ -248,7 +264,7 @@ def check_folder(folder, report, names=(), compilers=None):
 
 
 def check_all(options, report):
-    results = check_folder(options.dir, report, options.names)
+    results = check_folder(options.dir, report, options.names, alone=options.alone or options.write_page)
     if results:
         print_table(results)
     if not options.names and options.dir == FOLDER:
@@ -258,7 +274,8 @@ def check_all(options, report):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dir", type=pathlib.Path, default=FOLDER)
-    parser.add_argument("--write-page", action="store_true", help="write docs/placement.md anew")
+    parser.add_argument("--alone", action="store_true", help="compile every case by itself, not many in one file")
+    parser.add_argument("--write-page", action="store_true", help="write docs/placement.md anew, from cases compiled alone")
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these files, without .cpp")
     options = parser.parse_args()
     common.main(lambda report: check_all(options, report))

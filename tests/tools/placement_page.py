@@ -199,11 +199,17 @@ def unlisted(folder):
     return sorted(listed ^ {path.stem for path in folder.glob("*.cpp")})
 
 
+def one_spelling(page):
+    """The page with Tensor<T> for Tensor<T, locus::Cpu>: g++ spells the type as the translation unit did first, which is
+    another one where many mistakes share a translation unit."""
+    return re.sub(r"(\bTensor<[\w: ]+), locus::Cpu>", r"\1>", page)
+
+
 def problem(folder, first_lines):
     """None, or what is wrong with the page."""
     strays = unlisted(folder)
     if strays:
         return f"placement_page.py and tests/compile_fail differ in: {', '.join(strays)}"
-    if not PAGE.exists() or PAGE.read_text() != render(folder, first_lines):
+    if not PAGE.exists() or one_spelling(PAGE.read_text()) != one_spelling(render(folder, first_lines)):
         return f"{PAGE.name} is not what the compilers say now: run tests/tools/compile_fail.py --write-page"
     return None

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Sums the cases of every test that `meson test` ran, says which failed or were skipped, and ends with the plain line
-`N passed, N failed, N skipped`. A test that ended without its own last line, or with an exit status that its line does
+`N passed, N failed, N skipped`. Before it stand the slowest tests and steps of the builds, with their seconds. A test that ended without its own last line, or with an exit status that its line does
 not explain, counts as one failure. Exits with 1 unless nothing failed and something passed.
 
 usage: summary.py [--note TEXT]... BUILD_DIR...
@@ -35,6 +35,22 @@ def read_log(build):
     return [json.loads(line) for line in log.read_text().splitlines() if line.strip()]
 
 
+def seconds_of_steps(build):
+    """[(seconds, what was built)] of the last time that ninja built each of its targets."""
+    log = pathlib.Path(build) / ".ninja_log"
+    rows = [line.split("\t") for line in log.read_text().splitlines() if not line.startswith("#")] if log.exists() else []
+    last = {row[3]: (int(row[1]) - int(row[0])) / 1000 for row in rows if len(row) > 3}
+    return [(seconds, f"building {target} in {build}") for target, seconds in last.items()]
+
+
+def slowest(builds, most=10):
+    """Lines that name what took longest, of the tests and of the builds."""
+    found = [timed for build in builds for timed in seconds_of_steps(build)]
+    found += [(test.get("duration", 0), f"{test['name']} in {build}") for build in builds for test in read_log(build)]
+    lines = [f"{seconds:7.1f} s  {name}" for seconds, name in sorted(found, reverse=True)[:most]]
+    return ["Slowest:", *lines] if lines else []
+
+
 def summarize(builds):
     """([passed, failed, skipped], lines to print)."""
     totals, lines = [0, 0, 0], []
@@ -57,6 +73,6 @@ if __name__ == "__main__":
     parser.add_argument("--note", action="append", default=[], help="printed before the last line")
     options = parser.parse_args()
     (passed, failed, skipped), lines = summarize(options.builds)
-    print("\n".join([*lines, *options.note]))
+    print("\n".join([*lines, *slowest(options.builds), *options.note]))
     print(f"{passed} passed, {failed} failed, {skipped} skipped")
     sys.exit(0 if passed and not failed else 1)

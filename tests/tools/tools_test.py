@@ -18,6 +18,7 @@ import compile_fail
 import placement_page
 import readme
 import summary
+import together
 from cases import Scratch
 
 sys.path[:0] = [str(common.ROOT / folder) for folder in ("benchmarks", "benchmarks/support", "scripts/lib", "tests/cuda",
@@ -203,11 +204,23 @@ class CompileTogether(Scratch):
         return [self.write(f"case_{i}.cpp", text) for i, text in enumerate(texts)]
 
     def test_each_line_keeps_its_place_and_each_file_its_names(self):
-        text = compile_fail.in_one_file(self.sources("#include <vector>\nint x = 1;\n", "int x = 2;\n#include <a.inc>\n"))
-        self.assertTrue(text.startswith("#include <vector>\n"))
-        self.assertEqual(text.count("#include <vector>"), 1)
+        text = together.in_one_file(self.sources("#ifdef A\n#include <vector>\n#endif\nint x = 1;\n", "int x = 2;\n#include <a.inc>\n"))
+        self.assertTrue(text.startswith(f'#line 1 "{self.root / "case_0.cpp"}"\n#ifdef A\n#include <vector>\n#endif\n'))
         self.assertIn(f'#line 1 "{self.root / "case_1.cpp"}"\nint x = 2;\n#include <a.inc>', text)
+        self.assertIn(f'#line 4 "{self.root / "case_0.cpp"}"\nint x = 1;\n', text)
         self.assertRegex(text, r"namespace of_0 \{[^{}]*int x = 1;[^{}]*\}\s*namespace of_1 \{[^{}]*int x = 2;")
+
+    def test_sources_that_include_sources_are_not_joined(self):
+        sources = self.sources("#include <ops/sort_test.cpp>\n", "")
+        with self.assertRaisesRegex(ValueError, "case_0.cpp: includes sources"):
+            together.in_one_file(sources)
+        self.assertIn("sort_test", together.in_one_file(sources[:1]))
+
+    def test_sources_of_several_devices_are_not_joined(self):
+        sources = self.sources("#define LOCUS_TEST_DEVICES A\n#include <x>\n", "#include <x>\n")
+        with self.assertRaisesRegex(ValueError, "case_0.cpp, case_1.cpp: not all"):
+            together.in_one_file(sources)
+        self.assertIn("#include <x>", together.in_one_file(sources, devices_given=True))
 
     def test_errors_are_told_by_their_file(self):
         first, second, third = self.sources("", "", "")
@@ -218,7 +231,25 @@ class CompileTogether(Scratch):
         self.assertEqual(said[third].strip(), f"{third}(2): error: locus::error::x [with why=A]\n  code")
         self.assertIn("detected during", said[first])
         self.assertEqual(said[second], "")
-        self.assertIsNone(compile_fail.split_errors("/lib/header.hpp(1): error: c\n", [first]))
+
+    def test_an_error_elsewhere_is_nobodys(self):
+        first, second = self.sources("", "")
+        said = compile_fail.split_errors(f"{first}:1:1: error: a\n  code\n/lib/header.hpp:1:1: error: c\n  its code\n",
+                                         [first, second])
+        self.assertEqual(said, {first: f"{first}:1:1: error: a\n  code", second: ""})
+
+    def test_context_goes_to_the_error_after_it(self):
+        first, second = self.sources("", "")
+        context = f"{second}: In function 'void of_1::f()':\n{second}:3:4:   required from here\n"
+        said = compile_fail.split_errors(f"{first}:1:1: error: a\n{context}{second}:3:4: error: b\n", [first, second])
+        self.assertEqual(said[first], f"{first}:1:1: error: a")
+        self.assertEqual(said[second], context.replace("of_1::", "") + f"{second}:3:4: error: b")
+
+    def test_files_with_other_includes_are_compiled_apart(self):
+        sources = self.sources("#include <a>\n", "#include <b>\n", "#include <a>\n")
+        of = lambda name: [batch[2] for batch in compile_fail.batches([[name, "", source] for source in sources])]
+        self.assertEqual(of("gcc"), [[sources[0], sources[2]]])
+        self.assertEqual(of("nvcc"), [sources])
 
     def test_one_bad_control_among_good_ones(self):
         clang = common.find_compilers().get("clang")
@@ -304,6 +335,14 @@ class Summary(Scratch):
         totals, lines = summary.summarize([self.root / "a", self.root / "b"])
         self.assertEqual(totals, [5, 1, 1])
         self.assertIn("FAILED b", "\n".join(lines))
+
+    def test_the_slowest_are_named(self):
+        records = [{"name": f"t{i}", "result": "OK", "duration": i / 2} for i in range(20)]
+        self.write("a/meson-logs/testlog.json", "".join(json.dumps(record) + "\n" for record in records))
+        self.write("a/.ninja_log", "# ninja log v5\n0\t90000\t1\tx.o\tf\n0\t8200\t1\tx.o\tf\n0\t1\t1\ty.o\tf\n")
+        lines = [line.replace(str(self.root), "") for line in summary.slowest([self.root / "a"], most=4)]
+        self.assertEqual([line.strip() for line in lines],
+                         ["Slowest:", "9.5 s  t19 in /a", "9.0 s  t18 in /a", "8.5 s  t17 in /a", "8.2 s  building x.o in /a"])
 
 
 class HostBenchmarks(unittest.TestCase):

@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""Several sources as one translation unit, each in a namespace of its own: most of the time of each goes into the same
+headers and templates. What compilers say names each source and its lines.
+
+A source's head, which is all up to its last #include, stands before the namespaces of all. Sources that choose their
+devices (LOCUS_TEST_DEVICES) are refused beside others, which would be tested on those alone; so are sources that include
+sources, whose cases bear other names than the file that the program is asked for.
+
+usage: together.py [--devices-given] OUTPUT SOURCE...     (given: by the command line of the compiler)
+"""
+
+import pathlib
+import re
+import sys
+
+INCLUDE = re.compile(r"^[ \t]*#\s*include\b(?!.*\.inc>).*$", re.MULTILINE)
+DEVICES = re.compile(r"^#\s*define LOCUS_TEST_DEVICES\b.*$", re.MULTILINE)
+
+
+def lines_of_head(lines):
+    """How many lines there are up to the last #include, and to the #endif of the condition that it stands in."""
+    last = max((i for i, line in enumerate(lines) if INCLUDE.match(line)), default=-1)
+    depth = 0
+    for i, line in enumerate(lines):
+        depth += bool(re.match(r"\s*#\s*if", line)) - bool(re.match(r"\s*#\s*endif", line))
+        if i >= last and depth == 0:
+            return i + 1 if last >= 0 else 0
+    return len(lines)
+
+
+def in_one_file(sources, devices_given=False):
+    """The text of the translation unit. raises ValueError where the sources would disturb each other"""
+    holders = [source.name for source in sources if re.search(r"^#include .*\.cpp[>\"]", source.read_text(), re.MULTILINE)]
+    if holders and len(sources) > 1:
+        raise ValueError(f"{', '.join(holders)}: includes sources, and has to be a translation unit of its own")
+    choices = {tuple(DEVICES.findall(source.read_text())) for source in sources}
+    if len(choices) > 1 and not devices_given:
+        raise ValueError(f"{', '.join(source.name for source in sources)}: not all of them choose the same devices")
+    heads, spaces = [], []
+    for i, source in enumerate(sources):
+        lines = source.read_text().splitlines()
+        end = lines_of_head(lines)
+        heads += [f'#line 1 "{source}"', *lines[:end]]
+        spaces += [f"namespace of_{i} {{", f'#line {end + 1} "{source}"', *lines[end:], "}"]
+    return "\n".join([*heads, *spaces, ""])
+
+
+if __name__ == "__main__":
+    devices_given = sys.argv[1] == "--devices-given"
+    output, *names = sys.argv[1 + devices_given:]
+    try:
+        text = in_one_file([pathlib.Path(name).resolve() for name in names], devices_given)
+    except (OSError, ValueError) as error:
+        sys.exit(f"together.py: {error}")
+    pathlib.Path(output).write_text(text)
