@@ -1,5 +1,5 @@
 // Replays what every thread of every block would touch: each element exactly once, and nothing else.
-#include "../../cuda_kernels/locus/cuda/indexing.hpp"
+#include <locus/cuda/indexing.hpp>
 
 #include <doctest/doctest.h>
 

@@ -279,8 +279,8 @@ LOCUS_DEVICE_TEST("gradients through an activation agree with float64, whatever 
 LOCUS_DEVICE_TEST("gradients of layers of one output, one row or one hidden value agree with float64", D) {
   for (const bool is_fused : {false, true}) {
     const FusedRelu fused(is_fused);
-    for (const auto [hidden, outputs, rows] :
-         {std::array<std::int64_t, 3>{5, 1, 7}, {16, 1, 1}, {1, 1, 6}, {1, 3, 1}, {8, 2, 1}}) {
+    for (const auto& sizes : {std::array<std::int64_t, 3>{5, 1, 7}, {16, 1, 1}, {1, 1, 6}, {1, 3, 1}, {8, 2, 1}}) {
+      const std::int64_t hidden = sizes[0], outputs = sizes[1], rows = sizes[2];
       CAPTURE(hidden);
       CAPTURE(outputs);
       CAPTURE(rows);

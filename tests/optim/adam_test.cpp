@@ -7,15 +7,6 @@
 using namespace locus;
 using namespace locus_test;
 
-template <>
-struct locus_test::OptionsOf<optim::Adam> {
-  using type = optim::AdamOptions;
-};
-template <>
-struct locus_test::OptionsOf<optim::AdamW> {
-  using type = optim::AdamWOptions;
-};
-
 LOCUS_DEVICE_TEST("Adam and AdamW follow PyTorch's", D) {
   using optim::Adam, optim::AdamW;
   check_trajectory<double, D, Adam>("adam", {.lr = 0.05});

@@ -7,11 +7,6 @@
 using namespace locus;
 using namespace locus_test;
 
-template <>
-struct locus_test::OptionsOf<optim::Sgd> {
-  using type = optim::SgdOptions;
-};
-
 LOCUS_DEVICE_TEST("SGD follows PyTorch's", D) {
   using optim::Sgd;
   check_trajectory<double, D, Sgd>("sgd", {.lr = 0.1});

@@ -3,6 +3,8 @@
 
 #include <locus/device/launch_log.hpp>
 #include <locus/ops/reduce.hpp>
+#include <locus/optim/adam.hpp>
+#include <locus/optim/sgd.hpp>
 
 #ifndef LOCUS_TEST_DEVICES
 #define LOCUS_TEST_DEVICES locus_test::Counting
@@ -34,8 +36,21 @@ void check_trajectory_with(const std::string& name, const Options& options, int 
   }
 }
 
+/// The options that each optimizer takes.
 template <template <class, class> class Optimizer>
 struct OptionsOf;
+template <>
+struct OptionsOf<locus::optim::Sgd> {
+  using type = locus::optim::SgdOptions;
+};
+template <>
+struct OptionsOf<locus::optim::Adam> {
+  using type = locus::optim::AdamOptions;
+};
+template <>
+struct OptionsOf<locus::optim::AdamW> {
+  using type = locus::optim::AdamWOptions;
+};
 
 template <class T, class D, template <class, class> class Optimizer>
 void check_trajectory(const std::string& name, const typename OptionsOf<Optimizer>::type& options,
