@@ -55,7 +55,7 @@ class SystemMemory {
       const UncapturedCalls anything_goes;
       const cudaError_t waited = cudaStreamSynchronize(stream), freed = cudaFree(block);
       if (waited != cudaSuccess || freed != cudaSuccess) (void)cudaGetLastError();  // of no launch
-    } catch (const Error&) {  // the GPU does not answer
+    } catch (const Error&) {                                                        // the GPU does not answer
     }
   }
   /// Gives back what the pool keeps.
