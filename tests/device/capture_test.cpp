@@ -69,7 +69,10 @@ void check_replays(int steps, const Options& options) {
     REQUIRE(same_bits(loss, plain.step()));
     if (i == 3) reserved = memory_stats(D{}).reserved_bytes;
   }
-  CHECK(memory_stats(D{}).reserved_bytes == reserved);
+  const bool is_pooled =
+      !std::is_same_v<D, Cuda> || locus_test::memory_is_pooled();  // or what tensors hold is all that there is
+  if (is_pooled) CHECK(memory_stats(D{}).reserved_bytes == reserved);
+  else CHECK(memory_stats(D{}).reserved_bytes <= reserved);
   const auto expected = plain.model.parameters(), got = replayed.model.parameters();
   for (std::size_t i = 0; i < expected.size(); ++i) {
     CHECK(same_bits(got[i].value(), expected[i].value()));

@@ -279,11 +279,14 @@ LOCUS_DEVICE_TEST("gradients through an activation agree with float64, whatever 
 LOCUS_DEVICE_TEST("gradients of layers of one output, one row or one hidden value agree with float64", D) {
   for (const bool is_fused : {false, true}) {
     const FusedRelu fused(is_fused);
-    for (const auto& sizes : {std::array<std::int64_t, 3>{5, 1, 7}, {16, 1, 1}, {1, 1, 6}, {1, 3, 1}, {8, 2, 1}}) {
-      const std::int64_t hidden = sizes[0], outputs = sizes[1], rows = sizes[2];
-      CAPTURE(hidden);
-      CAPTURE(outputs);
-      CAPTURE(rows);
+    struct Extents {
+      std::int64_t hidden, outputs, rows;
+    };
+    for (const Extents& layers : {Extents{5, 1, 7}, {16, 1, 1}, {1, 1, 6}, {1, 3, 1}, {8, 2, 1}}) {
+      const auto& [hidden, outputs, rows] = layers;
+      CAPTURE(layers.hidden);
+      CAPTURE(layers.outputs);
+      CAPTURE(layers.rows);
       check_against_float64<float, D>(functor::Relu{}, hidden, 4e-6, 0, outputs, rows);
       check_against_float64<half, D>(functor::Relu{}, hidden, 4e-3, 0, outputs, rows);
       check_against_float64<half, D>(functor::GeluTanh{}, hidden, 4e-3, 0, outputs, rows);

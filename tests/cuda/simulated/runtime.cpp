@@ -65,11 +65,144 @@ void assign(const simulated::Node& node, const std::vector<std::vector<std::byte
 }
 }  // namespace
 
-std::size_t simulated::size_of(void* block) {
+namespace simulated {
+
+void Blocks::run(unsigned first, const std::vector<unsigned char*>& shared, unsigned threads_of_block,
+                 void (*body)(const void*), const void* argument) {
+  if (threads_of_block == 0 || threads_of_block > 1024) stop("a block has 1 to 1024 threads");
+  if (shared.size() > 1 && threads_of_block % 32 != 0) stop("a cluster of blocks that end within a warp");
+  body_ = body;
+  argument_ = argument;
+  first_ = first;
+  shared_ = shared;
+  threads_ = threads_of_block;
+  const unsigned threads = threads_ * static_cast<unsigned>(shared.size());
+  while (fibers_.size() < threads) start(fibers_.emplace_back());
+  barriers_.assign(shared.size(), {threads_, 0, 0});
+  cluster_barrier_ = {threads, 0, 0};
+  alive_.assign(shared.size(), threads_);
+  running_ = threads;
+  warps_.assign((threads + 31) / 32, {});
+  warp_order_.resize(warps_.size());
+  for (unsigned i = 0; i < warps_.size(); ++i) warp_order_[i] = i;
+  for (unsigned i = 0; i < threads; ++i) {
+    warps_[i / 32].barrier.size += 1;
+    fibers_[i].done = false;
+  }
+  while (running_ > 0) {
+    shuffle(warp_order_);
+    bool progress = false;
+    for (const unsigned warp : warp_order_) {  // as far as it gets alone: warps drift apart as much as they may
+      do {
+        progress_ = false;
+        run_warp(warp, threads);
+        progress |= progress_;
+      } while (progress_);
+    }
+    if (!progress) stop("threads wait for each other, or for one that has returned");
+  }
+}
+
+void Blocks::synchronize() {
+  const unsigned block = self_ / threads_;
+  if (barriers_[block].size != alive_[block]) stop("__syncthreads after a thread of the block has returned");
+  if (barriers_[block].arrived + 1 == barriers_[block].size) ++block_barriers;
+  wait(barriers_[block]);
+}
+void Blocks::synchronize_cluster() {
+  if (cluster_barrier_.size != running_) stop("a barrier of a cluster after a thread of it has returned");
+  wait(cluster_barrier_);
+}
+void* Blocks::in_block(const void* address, unsigned rank) const {
+  if (rank >= shared_.size()) stop("shared memory of a block that is not in the cluster");
+  const auto offset = static_cast<const unsigned char*>(address) - shared_[self_ / threads_];
+  if (offset < 0 || static_cast<std::size_t>(offset) >= most_shared) stop("a cluster reads what is not shared");
+  return shared_[rank] + offset;
+}
+
+unsigned Blocks::exchange(unsigned value, int mask) {
+  Warp& warp = warps_[self_ / 32];
+  const unsigned lane = self_ % 32;
+  const unsigned long turn = warp.barrier.generation % 2;
+  warp.values[turn][lane] = value;
+  wait(warp.barrier);
+  const unsigned partner = lane ^ static_cast<unsigned>(mask);
+  if (partner >= warp.barrier.size) stop("a shuffle with a lane that does not exist");
+  return has_fault("lost_shuffle") ? value : warp.values[turn][partner];
+}
+
+/// What a fiber does: its thread of one block after the other.
+void Blocks::live() {
+  Blocks& blocks = instance();
+  Fiber& self = blocks.fibers_[blocks.self_];
+  for (;;) {
+    blocks.body_(blocks.argument_);
+    self.done = true;
+    blocks.alive_[blocks.self_ / blocks.threads_] -= 1;
+    blocks.running_ -= 1;
+    blocks.progress_ = true;
+    blocks.leave(self);
+  }
+}
+void Blocks::start(Fiber& fiber) {
+  getcontext(&fiber.context);
+  fiber.context.uc_stack.ss_sp = fiber.stack.get();
+  fiber.context.uc_stack.ss_size = Fiber::stack_bytes;
+  fiber.context.uc_link = nullptr;
+  makecontext(&fiber.context, &Blocks::live, 0);
+}
+
+#ifdef __SANITIZE_ADDRESS__  // which takes a long jump for the end of the functions in between
+void Blocks::enter(Fiber& fiber) { swapcontext(&scheduler_, &fiber.context); }
+void Blocks::leave(Fiber& fiber) { swapcontext(&fiber.context, &scheduler_); }
+#else
+void Blocks::enter(Fiber& fiber) {
+  if (_setjmp(scheduler_place_) != 0) return;
+  if (std::exchange(fiber.is_started, true)) _longjmp(fiber.place, 1);
+  setcontext(&fiber.context);
+}
+void Blocks::leave(Fiber& fiber) {
+  if (_setjmp(fiber.place) == 0) _longjmp(scheduler_place_, 1);
+}
+#endif
+
+void Blocks::wait(Barrier& barrier) {
+  const unsigned long generation = barrier.generation;
+  if (++barrier.arrived == barrier.size) {
+    barrier.arrived = 0;
+    ++barrier.generation;
+    progress_ = true;
+    return;
+  }
+  Fiber& self = fibers_[self_];
+  while (barrier.generation == generation) leave(self);
+}
+void Blocks::run_warp(unsigned warp, unsigned threads) {
+  const unsigned first = random_() % 32;  // any order will do, as long as it changes
+  for (unsigned k = 0; k < 32; ++k) {
+    const unsigned i = warp * 32 + ((first + k * 13) % 32);
+    if (i >= threads || fibers_[i].done) continue;
+    self_ = i;
+    select(i);
+    enter(fibers_[i]);
+  }
+}
+void Blocks::shuffle(std::vector<unsigned>& order) {
+  for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random_() % i]);
+}
+void Blocks::select(unsigned fiber) const {
+  threadIdx.x = fiber % threads_;
+  blockIdx.x = first_ + fiber / threads_;
+  dynamic_shared = shared_[fiber / threads_];
+}
+
+std::size_t size_of(void* block) {
   const std::lock_guard lock(mutex);
   const auto known = device_blocks.find(block);
   return known == device_blocks.end() ? 0 : known->second;
 }
+
+}  // namespace simulated
 
 extern "C" {
 

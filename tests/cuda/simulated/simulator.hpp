@@ -11,10 +11,12 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <csetjmp>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -199,11 +201,14 @@ struct Barrier {
   unsigned long generation = 0;
 };
 
+/// A thread of a kernel. It lives on, to be that thread of other blocks.
 struct Fiber {
-  ucontext_t context;
-  std::unique_ptr<char[]> stack{new char[stack_bytes]};
-  bool done = true;
   static constexpr std::size_t stack_bytes = 128 * 1024;
+  std::unique_ptr<char[]> stack{new char[stack_bytes]};
+  ucontext_t context;  ///< where it begins; where it was left, too, if that cannot be said by `place`
+  std::jmp_buf place;  ///< where it was left; unlike contexts, without a call of the system
+  bool is_started = false;
+  bool done = true;
 };
 
 /// The blocks that run together: a cluster, or one block.
@@ -217,68 +222,14 @@ class Blocks {
   /// From block `first` on; each has its `shared` memory.
   template <class F>
   void run(unsigned first, const std::vector<unsigned char*>& shared, unsigned threads_of_block, const F& body) {
-    if (threads_of_block == 0 || threads_of_block > 1024) stop("a block has 1 to 1024 threads");
-    if (shared.size() > 1 && threads_of_block % 32 != 0) stop("a cluster of blocks that end within a warp");
-    body_ = [](const void* f) { (*static_cast<const F*>(f))(); };
-    argument_ = &body;
-    first_ = first;
-    shared_ = shared;
-    threads_ = threads_of_block;
-    const unsigned threads = threads_ * static_cast<unsigned>(shared.size());
-    while (fibers_.size() < threads) fibers_.emplace_back();
-    barriers_.assign(shared.size(), {threads_, 0, 0});
-    cluster_barrier_ = {threads, 0, 0};
-    alive_.assign(shared.size(), threads_);
-    running_ = threads;
-    warps_.assign((threads + 31) / 32, {});
-    warp_order_.resize(warps_.size());
-    for (unsigned i = 0; i < warps_.size(); ++i) warp_order_[i] = i;
-    for (unsigned i = 0; i < threads; ++i) {
-      warps_[i / 32].barrier.size += 1;
-      start(fibers_[i]);
-    }
-    while (running_ > 0) {
-      shuffle(warp_order_);
-      bool progress = false;
-      for (const unsigned warp : warp_order_) {  // as far as it gets alone: warps drift apart as much as they may
-        do {
-          progress_ = false;
-          run_warp(warp, threads);
-          progress |= progress_;
-        } while (progress_);
-      }
-      if (!progress) stop("threads wait for each other, or for one that has returned");
-    }
+    run(
+        first, shared, threads_of_block, [](const void* f) { (*static_cast<const F*>(f))(); }, &body);
   }
-
-  void synchronize() {
-    const unsigned block = self_ / threads_;
-    if (barriers_[block].size != alive_[block]) stop("__syncthreads after a thread of the block has returned");
-    if (barriers_[block].arrived + 1 == barriers_[block].size) ++block_barriers;
-    wait(barriers_[block]);
-  }
-  void synchronize_cluster() {
-    if (cluster_barrier_.size != running_) stop("a barrier of a cluster after a thread of it has returned");
-    wait(cluster_barrier_);
-  }
+  void synchronize();
+  void synchronize_cluster();
   /// What block `rank` of the cluster has at the place of an address of this block.
-  void* in_block(const void* address, unsigned rank) const {
-    if (rank >= shared_.size()) stop("shared memory of a block that is not in the cluster");
-    const auto offset = static_cast<const unsigned char*>(address) - shared_[self_ / threads_];
-    if (offset < 0 || static_cast<std::size_t>(offset) >= most_shared) stop("a cluster reads what is not shared");
-    return shared_[rank] + offset;
-  }
-
-  unsigned exchange(unsigned value, int mask) {
-    Warp& warp = warps_[self_ / 32];
-    const unsigned lane = self_ % 32;
-    const unsigned long turn = warp.barrier.generation % 2;
-    warp.values[turn][lane] = value;
-    wait(warp.barrier);
-    const unsigned partner = lane ^ static_cast<unsigned>(mask);
-    if (partner >= warp.barrier.size) stop("a shuffle with a lane that does not exist");
-    return has_fault("lost_shuffle") ? value : warp.values[turn][partner];
-  }
+  void* in_block(const void* address, unsigned rank) const;
+  unsigned exchange(unsigned value, int mask);
 
  private:
   struct Warp {
@@ -286,51 +237,18 @@ class Blocks {
     unsigned values[2][32];
   };
 
-  static void enter() {
-    Blocks& blocks = instance();
-    blocks.body_(blocks.argument_);
-    blocks.fibers_[blocks.self_].done = true;
-    blocks.alive_[blocks.self_ / blocks.threads_] -= 1;
-    blocks.running_ -= 1;
-    blocks.progress_ = true;
-  }
-  void start(Fiber& fiber) {
-    getcontext(&fiber.context);
-    fiber.context.uc_stack.ss_sp = fiber.stack.get();
-    fiber.context.uc_stack.ss_size = Fiber::stack_bytes;
-    fiber.context.uc_link = &scheduler_;
-    fiber.done = false;
-    makecontext(&fiber.context, &Blocks::enter, 0);
-  }
-  void wait(Barrier& barrier) {
-    const unsigned long generation = barrier.generation;
-    if (++barrier.arrived == barrier.size) {
-      barrier.arrived = 0;
-      ++barrier.generation;
-      progress_ = true;
-      return;
-    }
-    const unsigned self = self_;
-    while (barrier.generation == generation) {
-      swapcontext(&fibers_[self].context, &scheduler_);
-    }
-  }
-  void run_warp(unsigned warp, unsigned threads) {
-    const unsigned first = random_() % 32;  // any order will do, as long as it changes
-    for (unsigned k = 0; k < 32; ++k) {
-      const unsigned i = warp * 32 + ((first + k * 13) % 32);
-      if (i >= threads || fibers_[i].done) continue;
-      self_ = i;
-      select(i);
-      swapcontext(&scheduler_, &fibers_[i].context);
-    }
-  }
-  void shuffle(std::vector<unsigned>& order) {
-    for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random_() % i]);
-  }
+  void run(unsigned first, const std::vector<unsigned char*>& shared, unsigned threads_of_block,
+           void (*body)(const void*), const void* argument);
+  static void live();
+  void start(Fiber& fiber);
+  void enter(Fiber& fiber);
+  void leave(Fiber& fiber);
+  void wait(Barrier& barrier);
+  void run_warp(unsigned warp, unsigned threads);
+  void shuffle(std::vector<unsigned>& order);
   void select(unsigned fiber) const;
 
-  std::vector<Fiber> fibers_;
+  std::deque<Fiber> fibers_;
   std::vector<unsigned> warp_order_;
   std::vector<Warp> warps_;
   std::vector<Barrier> barriers_;  ///< one per block
@@ -338,6 +256,7 @@ class Blocks {
   std::vector<unsigned char*> shared_;
   std::vector<unsigned> alive_;
   ucontext_t scheduler_;
+  std::jmp_buf scheduler_place_;
   void (*body_)(const void*) = nullptr;
   const void* argument_ = nullptr;
   unsigned first_ = 0, threads_ = 1, self_ = 0, running_ = 0;
@@ -350,11 +269,6 @@ class Blocks {
 inline dim3 gridDim, blockDim;
 inline uint3 blockIdx, threadIdx;
 
-inline void simulated::Blocks::select(unsigned fiber) const {
-  threadIdx.x = fiber % threads_;
-  blockIdx.x = first_ + fiber / threads_;
-  dynamic_shared = shared_[fiber / threads_];
-}
 inline void __syncthreads() { simulated::Blocks::instance().synchronize(); }
 inline void __cluster_barrier_arrive() {}
 inline void __cluster_barrier_wait() { simulated::Blocks::instance().synchronize_cluster(); }
