@@ -124,10 +124,11 @@ TEST_CASE("a program without a usable GPU is told why, and what to do") {
   };
   const std::string own = cuda::detail::version_text(CUDART_VERSION);
   CHECK(reason(cudaErrorInsufficientDriver, 0) ==
-        "no NVIDIA driver answers (simulated error); this program needs one for CUDA " + own +
+        "no NVIDIA driver answers (cudaErrorInsufficientDriver); this program needs one for CUDA " + own +
             " or newer: install it, or run on Cpu");
   CHECK(reason(cudaErrorInsufficientDriver, 11040) == "the NVIDIA driver is for CUDA 11.4 and this program for CUDA " +
-                                                          own + ": update the driver, or build with CUDA toolkit 11.4");
+                                                          own + ": update the driver to one for CUDA " + own +
+                                                          " or newer, or run on Cpu");
   CHECK(reason(cudaErrorNoDevice, CUDART_VERSION) ==
         "the NVIDIA driver (CUDA " + own + ") shows no GPU to this program: check nvidia-smi and CUDA_VISIBLE_DEVICES");
   CHECK(reason(cudaErrorSystemNotReady, CUDART_VERSION) ==

@@ -566,7 +566,7 @@ TEST_CASE("an error that an earlier launch left is not taken for a refusal") {
   CHECK(refusal([] {
           simulated::blas.refused = 0xff;
           simulated::lasting_error = cudaErrorIllegalAddress;
-        }).find("CudaError gemm: simulated error, simulated error; an earlier launch may be the cause") == 0);
+        }).find("CudaError gemm: cudaErrorIllegalAddress, simulated error; an earlier launch may be the cause") == 0);
 }
 
 TEST_CASE("cuBLASLt's relu makes NaN 0 and has slope 1 at 0; Locus's keeps NaN and has slope 0 there") {
