@@ -29,11 +29,12 @@ void check_golden(const std::string& activation, const F& f) {
   CHECK_CLOSE(linear(x.value(), w.value(), b.value(), f), golden::reference(name), 1e-10);
 }
 
-/// Lets relu be an epilogue of cuBLASLt.
+/// Lets relu be an epilogue of cuBLASLt, for the time of its life.
 struct FusedRelu {
+  bool before = cuda::fused_relu_allowed();
   explicit FusedRelu(bool allowed = true) { cuda::allow_fused_relu(allowed); }
   FusedRelu(const FusedRelu&) = delete;
-  ~FusedRelu() { cuda::allow_fused_relu(false); }
+  ~FusedRelu() { cuda::allow_fused_relu(before); }
 };
 
 struct Launches {
