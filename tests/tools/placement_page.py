@@ -200,9 +200,9 @@ def unlisted(folder):
 
 
 def one_spelling(page):
-    """The page with Tensor<T> for Tensor<T, locus::Cpu>: g++ spells the type as the translation unit did first, which is
+    """The page with Tensor<T> for Tensor<T, locus::Cpu>, and so on: g++ spells the type as the translation unit did first, which is
     another one where many mistakes share a translation unit."""
-    return re.sub(r"(\bTensor<[\w: ]+), locus::Cpu>", r"\1>", page)
+    return re.sub(r"(\b(?:Tensor|Traced|Parameter)<[\w: ]+), locus::Cpu>", r"\1>", page)
 
 
 def problem(folder, first_lines):
