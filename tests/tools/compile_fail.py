@@ -153,7 +153,7 @@ def compile_together(compiler, path, sources, options=()):
 
 def split_errors(output, sources):
     """{source: what was printed about it}: every error goes to the file that its line points into, with the lines of
-    context before it and the notes after it. An error that points into none of them goes to nobody."""
+    context before it and the notes after it. Nothing where an error points into none of them: it may be any one's first."""
     said = {source: [] for source in sources}
     of, context = None, []
     for line in re.sub(r"\bof_\d+::", "", output).splitlines():
@@ -161,6 +161,8 @@ def split_errors(output, sources):
             break
         if says("error", line) or says("warning", line):
             of = next((source for source in sources if points_into(source, line)), None)
+            if of is None:
+                return {}
         elif CONTEXT.match(line):
             context.append(line)
             continue
