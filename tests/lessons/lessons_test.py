@@ -27,7 +27,7 @@ sys.path[:0] = [str(ROOT / "tests" / "tools"), str(ROOT / "scripts" / "lib")]
 import common
 import course
 import verify_course
-from tools_test import Scratch, check as run_cases
+from cases import Scratch, check as run_cases
 
 HEAD = """// Lesson {number}: {title}
 //
