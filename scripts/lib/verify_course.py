@@ -20,6 +20,7 @@ def form_problems(lesson, number):
     head = course.TITLE.fullmatch(lesson.paragraphs[0][0]) if lesson.paragraphs else None
     starts = [" ".join(lines) for lines in lesson.paragraphs]
     kept, hints = course.split_hints(course.comment_paragraphs(course.read(lesson.solution)))
+    includes = re.findall(r"^#include (\S+)", course.read(lesson.check), re.M)
     rules = {
         f"is not lesson {number}, which comes next": lesson.number == number,
         "does not begin with '// Lesson N: title'": head and int(head.group(1)) == lesson.number,
@@ -29,7 +30,7 @@ def form_problems(lesson, number):
         f"has no '// {MEND}'": f"// {MEND}" in course.read(lesson.exercise),
         "differs from its solution in the first comment": kept == lesson.paragraphs[:1] + lesson.story(),
         "has a solution without '// hint: '": hints,
-        "has a check without '#include LESSON'": re.search(r"^#include LESSON\b", course.read(lesson.check), re.M),
+        "has a check whose first include is not '#include LESSON'": includes[:1] == ["LESSON"],
     }
     return [problem for problem, holds in rules.items() if not holds]
 
@@ -70,7 +71,7 @@ def judge_shipped(lesson, name, path, status, output, wanted):
 
 def judge_output(lesson, path):
     """None, or what is wrong with how an exercise that compiles fails when it runs."""
-    tried = course.attempt(lesson, lesson.exercise, [path])
+    tried = course.attempt_check(lesson, lesson.exercise, [path])
     if tried.solved:
         return "passes its check as shipped"
     if not tried.ran:
@@ -82,8 +83,8 @@ def judge_output(lesson, path):
 
 
 def judge_solution(lesson, path):
-    """(problem or None, seconds)"""
-    tried = course.attempt(lesson, lesson.solution, [path])
+    """(problem or None, seconds). The check includes the solution first, which shows that it compiles by itself."""
+    tried = course.attempt_check(lesson, lesson.solution, [path])
     return None if tried.solved else f"{tried.verdict}\n{tried.whole}", tried.seconds
 
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Every public header compiles alone, twice in a row, with every compiler present and all warnings on.
 
-Headers of include/ are for g++ and clang++, which need no CUDA toolkit; those of cuda_kernels/ are for nvcc.
+Headers of include/ are for g++ and clang++, which need no CUDA toolkit. Those of cuda_kernels/ need one: .hpp are for g++,
+too, .cuh for nvcc, which parses the host's part and translates the GPU's.
 """
 
 import pathlib
@@ -9,20 +10,30 @@ import tempfile
 
 import common
 
+KERNELS = common.ROOT / "cuda_kernels"
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
 
 
+def command(compiler, path, header, unit):
+    if compiler == "nvcc":
+        return [path, "-x", "cu", "-arch=sm_90", "-Werror", "all-warnings", "-ptx", "-o", unit.with_suffix(".ptx")]
+    of_cuda = [f"-idirafter{toolkit(common.find_nvcc())}"] if header.is_relative_to(KERNELS) else []
+    return [path, *WARNINGS, "-fsyntax-only", *of_cuda]
+
+
+def toolkit(nvcc):
+    """The folder of the toolkit's headers."""
+    return pathlib.Path(nvcc).resolve().parents[1] / "include"
+
+
 def check(header, compiler, path):
-    include = header.relative_to(common.ROOT / ("cuda_kernels" if compiler == "nvcc" else "include"))
+    folder = KERNELS if header.is_relative_to(KERNELS) else common.ROOT / "include"
+    include = header.relative_to(folder)
     with tempfile.TemporaryDirectory() as scratch:
         unit = pathlib.Path(scratch) / "unit.cpp"
         unit.write_text(f"#include <{include}>\n#include <{include}>\n")
-        if compiler == "nvcc":
-            command = [path, "-x", "cu", "-arch=sm_90", "-Werror", "all-warnings", "-Xcompiler=-Wall,-Wextra,-Werror",
-                       f"-I{common.ROOT / 'cuda_kernels'}", "-c", "-o", unit.with_suffix(".o")]
-        else:
-            command = [path, *WARNINGS, "-fsyntax-only"]
-        status, output = common.run([*command, *common.CXX, *common.INCLUDES, unit])
+        status, output = common.run([*command(compiler, path, header, unit), *common.CXX, *common.INCLUDES, f"-I{folder}",
+                                     unit])
         return output if status else None
 
 
@@ -31,11 +42,13 @@ def check_all(report):
     nvcc = compilers.pop("nvcc", None)
     cases = [(header, name, path) for header in common.sources("include", suffixes=(".hpp",))
              for name, path in compilers.items()]
-    for header in common.sources("cuda_kernels", suffixes=(".hpp", ".cuh")):
-        if nvcc:
-            cases.append((header, "nvcc", nvcc))
-        else:
-            report.skip(header.name, "no nvcc here")
+    for suffix, name in ((".hpp", "gcc"), (".cuh", "nvcc")):
+        for header in common.sources("cuda_kernels", suffixes=(suffix,)):
+            path = nvcc if name == "nvcc" else compilers.get(name)
+            if nvcc and path:
+                cases.append((header, name, path))
+            else:
+                report.skip(header.name, "no nvcc here")
     for name in {"gcc", "clang"} - set(compilers):
         report.skip(f"headers ({name})", f"{name} is not here")
     for (header, name, _), problem in common.parallel(lambda case: check(*case), cases):
