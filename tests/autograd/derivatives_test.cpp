@@ -111,6 +111,7 @@ TEST_CASE("derivatives of activations") {
   check_unary("relu", functor::Relu{}, anywhere);
   check_unary("leaky_relu", functor::LeakyRelu<double>{0.1}, anywhere);
   check_unary("gelu", functor::Gelu{}, anywhere);
+  check_unary("gelu (exact)", functor::GeluExact{}, anywhere);
   check_unary("gelu (tanh)", functor::GeluTanh{}, anywhere);
   check_unary("silu", functor::Silu{}, anywhere);
   check_unary("softplus", functor::Softplus{}, anywhere);

@@ -74,8 +74,8 @@ double gelu_tanh_of(double x) {
   X(sigmoid, 2, sigmoid_of)     \
   X(silu, 2, silu_of)           \
   X(softplus, 2, softplus_of)   \
-  X(erf, 1, std::erf)           \
-  X(gelu, 1, gelu_of)           \
+  X(erf, 2, std::erf)           \
+  X(gelu_exact, 2, gelu_of)     \
   X(gelu_tanh, 2, gelu_tanh_of) \
   X(sin, 1, std::sin)           \
   X(cos, 1, std::cos)           \
@@ -151,10 +151,11 @@ void check_worst(const Function& function, const Worst& worst) {
 /// Where functions change how they are computed, and floats around there.
 std::vector<float> corners() {
   std::vector<float> result;
-  const double centres[] = {0,      1e-45,      1.17549435e-38, 1e-8, 0.34657359, 0.5, 0.625,   0.70710678,
-                            1,      1.41421356, 1.5708,         2,    3.14159265, 12,  14.4,    17,
-                            18,     87.34,      88.7228,        89,   104,        112, 8388608, 0x1p52,
-                            0x1p75, 3e38,       infinity};
+  const double centres[] = {
+      0,    1e-45,      1.17549435e-38, 1e-8,    0.26,       0.34657359, 0.5, 0.625, 0.70710678, 0.75,   0.9,
+      1,    1.41421356, 1.5708,         2,       3.14159265, 3.95,       9.5, 12,    14.4,       17,     18,
+      60,   69,         87.34,          88.7228, 89,         104,        112, 113,   8388608,    0x1p52, 0x1p75,
+      3e38, infinity};
   for (const double centre : centres) {
     std::uint32_t bits = 0;
     const float at = static_cast<float>(centre);
@@ -188,6 +189,24 @@ TEST_CASE("functions of float are within two units in the last place for every f
   }
 }
 
+TEST_CASE(
+    "the usual gelu is off by at most 1.8e-7 max(1, |x|), and by 1.6e-6 of the result down to -5, 8.2e-6 beyond") {
+  for (std::uint64_t bits = 0; bits < floats; bits += 997) {
+    const float x = float_of(bits), y = math::gelu(x);
+    const double at = static_cast<double>(x), exact = gelu_of(at);
+    if (!(std::abs(at) < infinity)) continue;
+    const double error = std::abs(static_cast<double>(y) - exact);
+    if (error > 1.8e-7 * std::max(1.0, std::abs(at))) FAIL_CHECK("at ", x, ": ", y, ", exactly ", exact);
+    if (error > (at > -5 ? 1.6e-6 : 8.2e-6) * std::abs(exact) + 0x1p-148)
+      FAIL_CHECK("at ", x, ": ", y, ", exactly ", exact);
+  }
+  const float inf = std::numeric_limits<float>::infinity();
+  CHECK(math::gelu(inf) == inf);
+  CHECK((math::gelu(-inf) == 0 && std::signbit(math::gelu(-inf))));
+  CHECK(std::isnan(math::gelu(std::nanf(""))));
+  CHECK(std::signbit(math::gelu(-0.0f)));
+}
+
 TEST_CASE("the derivative of gelu is as exact as its terms") {
   for (std::uint64_t bits = 0; bits < floats; bits += 40009) {
     const float x = float_of(bits);
@@ -195,8 +214,8 @@ TEST_CASE("the derivative of gelu is as exact as its terms") {
     const double at = static_cast<double>(x);
     const double cdf = 0.5 * std::erfc(-at / std::sqrt(2.0)), rest = at * 0.3989422804014327 * std::exp(-0.5 * at * at);
     const double error = std::abs(static_cast<double>(math::gelu_slope(x)) - (cdf + rest));
-    const double allowed = 0x1p-24 * std::abs(cdf + rest) + 0x1p-27 * (cdf + std::abs(rest)) + 0x1p-149;
-    if (error > allowed) FAIL_CHECK("at ", x, ": ", math::gelu_slope(x), ", exactly ", cdf + rest);
+    const double allowed = 8e-6 * (cdf + std::abs(rest)) + 0x1p-149;
+    if (error > std::min(allowed, 5e-7)) FAIL_CHECK("at ", x, ": ", math::gelu_slope(x), ", exactly ", cdf + rest);
   }
 }
 

@@ -35,6 +35,7 @@ void check_everywhere() {
   CHECK_CLOSE(silu(x), reference_map([](double v) { return v * sigmoid_of(v); }, a), allowed);
   CHECK_CLOSE(softplus(x), reference_map(softplus_of, a), allowed);
   CHECK_CLOSE(gelu(x), reference_map(gelu_of, a), allowed);
+  CHECK_CLOSE(gelu<GeluForm::exact>(x), reference_map(gelu_of, a), allowed);
   CHECK_CLOSE(gelu<GeluForm::tanh>(x), reference_map(gelu_tanh_of, a), allowed);
   CHECK_CLOSE(leaky_relu(x, 0.25), reference_map([](double v) { return v < 0 ? 0.25 * v : v; }, a), allowed);
   CHECK_CLOSE(pow(2, x), reference_map([](double v) { return std::pow(2, v); }, a), allowed);

@@ -169,6 +169,7 @@ LOCUS_DEVICE_TEST("activations and Flatten on plain and traced tensors, whole or
   CHECK_CLOSE(nn::Sigmoid{}(x), reference(sigmoid(x)));
   CHECK_CLOSE(nn::Tanh{}(x), reference(tanh(x)));
   CHECK_CLOSE(nn::GELU<>{}(x), reference(gelu(x)));
+  CHECK_CLOSE(nn::GELU<GeluForm::exact>{}(x), reference(gelu<GeluForm::exact>(x)));
   CHECK_CLOSE(nn::GELU<GeluForm::tanh>{}(x), reference(gelu<GeluForm::tanh>(x)));
   CHECK_CLOSE(nn::SiLU{}(x), reference(silu(x)));
   CHECK_CLOSE(nn::Softplus{}(x), reference(softplus(x)));

@@ -244,13 +244,17 @@ template <detail::FloatingOperand X>
   return detail::pending(functor::LeakyRelu<R>{static_cast<R>(slope)}, std::forward<X>(x));
 }
 
-/// How gelu computes the normal distribution function: by erf, or by PyTorch's approximate="tanh".
-enum class GeluForm { exact, tanh };
+/// How gelu computes the normal distribution function. Of float on the CPU:
+///   fast   errors are at most 1.8e-7 max(1, |x|), and at most 8.2e-6 of the result: smaller than PyTorch's
+///   exact  at most 2 ulp everywhere, in about 1.6 times the time
+///   tanh   PyTorch's approximate="tanh", which is up to 5e-4 off
+enum class GeluForm { fast, exact, tanh };
 
 /// x times the normal distribution function at x.
-template <GeluForm form = GeluForm::exact, detail::FloatingOperand X>
+template <GeluForm form = GeluForm::fast, detail::FloatingOperand X>
 [[nodiscard]] auto gelu(X&& x) {
-  using F = std::conditional_t<form == GeluForm::exact, functor::Gelu, functor::GeluTanh>;
+  using Precise = std::conditional_t<form == GeluForm::exact, functor::GeluExact, functor::Gelu>;
+  using F = std::conditional_t<form == GeluForm::tanh, functor::GeluTanh, Precise>;
   return detail::pending(F{}, std::forward<X>(x));
 }
 

@@ -36,7 +36,7 @@ struct LeakyReLU final : Stateless<LeakyReLU> {
   explicit LeakyReLU(double negative_slope = 0.01) : slope(negative_slope) {}
   [[nodiscard]] auto forward(const auto& x) const { return leaky_relu(x, slope); }
 };
-template <GeluForm form = GeluForm::exact>
+template <GeluForm form = GeluForm::fast>
 struct GELU final : Stateless<GELU<form>> {
   [[nodiscard]] auto forward(const auto& x) const { return gelu<form>(x); }
 };

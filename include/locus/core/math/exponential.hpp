@@ -15,16 +15,23 @@ namespace detail {
 
 inline constexpr float infinity = __builtin_inff(), not_a_number = __builtin_nanf("");
 
-/// e^x = (1 + fraction) * 2^n; the low 9 bits of `steps` hold n.
-struct Exponential {
-  float fraction;
-  std::uint32_t steps;
+LOCUS_FN std::uint32_t bits_of(float x) { return __builtin_bit_cast(std::uint32_t, x); }
+LOCUS_FN float float_of(std::uint32_t bits) { return __builtin_bit_cast(float, bits); }
 
-  /// 2^(n + more), where that is a normal number
-  [[nodiscard]] LOCUS_FN float scale(std::uint32_t more) const {
-    return __builtin_bit_cast(float, (steps << 23) + ((more + 127u) << 23));
-  }
-};
+/// x limited to [low, high], low < 0 < high; NaN stays. By minima of the bits as integers: of comparisons of floats g++
+/// 12 makes no minimum, but as many comparisons and blends.
+LOCUS_FN float bounded(float x, float low, float high) {
+  const std::uint32_t above = bits_of(x) < bits_of(low) ? bits_of(x) : bits_of(low);
+  const std::int32_t limit = static_cast<std::int32_t>(bits_of(high)), at = static_cast<std::int32_t>(above);
+  const float within = float_of(static_cast<std::uint32_t>(at < limit ? at : limit));
+  return x == x ? within : x;
+}
+
+/// |x|, at most `high`, which NaN becomes, too
+LOCUS_FN float bounded_magnitude(float x, float high) {
+  const std::uint32_t magnitude = bits_of(x) & 0x7fffffffu;
+  return float_of(magnitude < bits_of(high) ? magnitude : bits_of(high));
+}
 
 /// P(r) in e^r = 1 + r + r^2 P(r) for |r| <= ln 2 / 2: degree 4, error 2^-26.1 of e^r - 1
 LOCUS_FN float exponential_polynomial(float r) {
@@ -35,24 +42,26 @@ LOCUS_FN float exponential_polynomial(float r) {
   return p * r + 0.5f;
 }
 
-/// Of x + tail, for x in [-112, 112] (any number of others) and a tail that is at most its rounding. x = n ln 2 + r
-/// with |r| <= ln 2 / 2; ln 2 in two parts as in Cody and Waite (1980).
-LOCUS_FN Exponential exponential(float x, float tail = 0.0f) {
-  const float shifted = x * 1.44269504f + 12582912.0f;  // 1.5 * 2^23: the low bits hold n
-  const float n = shifted - 12582912.0f;
-  const float high = x - n * 0.693359375f, low = n * 2.12194440e-4f + tail, r = high + low;
-  return {high + ((exponential_polynomial(r) * r) * r + low), __builtin_bit_cast(std::uint32_t, shifted)};
+/// (e^r - 1) / r for |r| <= ln 2: degree 6, error 2^-26.0 of e^r
+LOCUS_FN float growth_by_argument(float r) {
+  float p = 1.963020622e-4f;
+  p = p * r + 1.410544734e-3f;
+  p = p * r + 8.335966617e-3f;
+  p = p * r + 4.166119918e-2f;
+  p = p * r + 1.666661650e-1f;
+  p = p * r + 5.000003576e-1f;
+  return p * r + 1.0f;
 }
 
-/// 2^64 e^x for x <= 0: a normal number down to e^-104, whose nearest float is 0. What exponential() keeps apart for
-/// results near 1 is rounded here, which takes fewer operations.
+/// 2^64 e^x for x <= 0: a normal number down to e^-104, whose nearest float is 0. What expm1 keeps apart for
+/// results near 1 is rounded here, which takes fewer operations. ln 2 in two parts as in Cody and Waite (1980).
 LOCUS_FN float scaled_exp_of_negative(float x) {
   const float bounded = x < -104.0f ? -104.0f : x;
   const float shifted = bounded * 1.44269504f + 12583103.0f;  // 1.5 * 2^23 + 191: the low bits hold n + 64 + 127
   const float n = shifted - 12583103.0f;
   const float r = (bounded - n * 0.693359375f) + n * 2.12194440e-4f;
   const float fraction = (exponential_polynomial(r) * r + 1.0f) * r;
-  const float scale = __builtin_bit_cast(float, __builtin_bit_cast(std::uint32_t, shifted) << 23);  // 2^(n + 64)
+  const float scale = float_of(bits_of(shifted) << 23);  // 2^(n + 64)
   return fraction * scale + scale;
 }
 
@@ -142,17 +151,17 @@ LOCUS_FN float logarithm_of_sum(float x) {
 [[nodiscard]] LOCUS_FN double log1p(double x) { return LOCUS_MATH(log1p)(x); }
 [[nodiscard]] LOCUS_FN double tanh(double x) { return LOCUS_MATH(tanh)(x); }
 
-/// e^x
+/// e^x = (2^n)^2 e^r with x = 2 n ln 2 + r, |r| <= ln 2
 [[nodiscard]] LOCUS_FN float exp(float x) {
 #if LOCUS_ON_DEVICE
   return ::expf(x);
 #else
-  const detail::Exponential e = detail::exponential(x);
-  const std::uint32_t n = e.steps - 0x4b400000u, half = static_cast<std::uint32_t>(static_cast<std::int32_t>(n) >> 1);
-  const float first = __builtin_bit_cast(float, (half + 127u) << 23);  // in two steps, for subnormals and infinity
-  const float y = (1.0f + e.fraction) * first * __builtin_bit_cast(float, (n - half + 127u) << 23);
-  const float finite_or_not = x > 89.0f ? detail::infinity : y;  // NOLINT(bugprone-narrowing-conversions): of none
-  return x < -104.0f ? 0.0f : finite_or_not;
+  const float at = detail::bounded(x, -104.0f, 89.0f);
+  const float shifted = at * 0.721347520f + 12583039.0f;  // 1.5 * 2^23 + 127: the low bits hold n + 127
+  const float n = shifted - 12583039.0f, r = (at - n * 1.38671875f) + n * 4.24388880e-4f;
+  const float root =
+      detail::float_of(detail::bits_of(shifted) << 23);  // 2^n, whose square may be subnormal or infinite
+  return ((detail::growth_by_argument(r) * r + 1.0f) * root) * root;
 #endif
 }
 
@@ -166,15 +175,18 @@ LOCUS_FN float logarithm_of_sum(float x) {
 #endif
 }
 
-/// e^x - 1, to the last digits near 0 too
+/// e^x - 1, to the last digits near 0 too: x = n ln 2 + r with |r| <= ln 2 / 2
 [[nodiscard]] LOCUS_FN float expm1(float x) {
 #if LOCUS_ON_DEVICE
   return ::expm1f(x);
 #else
   const float bounded = x < -18.0f ? -18.0f : x > 89.0f ? 89.0f : x;
-  const detail::Exponential e = detail::exponential(bounded);
-  const float half = e.scale(-1u);  // its double may be infinite
-  const float sum = (e.fraction * half + (half - 0.5f)) * 2.0f;
+  const float shifted = bounded * 1.44269504f + 12583038.0f;  // 1.5 * 2^23 + 126: the low bits hold n - 1 + 127
+  const float n = shifted - 12583038.0f;
+  const float high = bounded - n * 0.693359375f, low = n * 2.12194440e-4f, r = high + low;
+  const float fraction = high + ((detail::exponential_polynomial(r) * r) * r + low);
+  const float half = detail::float_of(detail::bits_of(shifted) << 23);  // 2^(n - 1): its double may be infinite
+  const float sum = (fraction * half + (half - 0.5f)) * 2.0f;
   return __builtin_fabsf(x) < 1e-8f ? x : sum;  // keeps the sign of zero
 #endif
 }
@@ -202,36 +214,50 @@ LOCUS_FN float logarithm_of_sum(float x) {
 #endif
 }
 
-/// For |x| < 0.625, x + x^3 P(x^2): degree 4, error 2^-27.8; beyond, 1 - 2 / (e^2x + 1).
+/// m / (m + 1) with m = (e^2t - 1) / 2 for t = |x|; for t < 0.26, t + t^3 P(t^2), degree 2, error 2^-27.9. 2 t = n ln 2
+/// + 2 r with |r| <= ln 2 / 4, and (e^2r - 1) / 2 = r + r^2 Q(r): degree 4, error 2^-26.1.
 [[nodiscard]] LOCUS_FN float tanh(float x) {
 #if LOCUS_ON_DEVICE
   return ::tanhf(x);
 #else
-  const float t = __builtin_fabsf(x), z = t * t;
-  float p = -5.715499166e-3f;
-  p = p * z + 2.064910345e-2f;
-  p = p * z - 5.374300480e-2f;
-  p = p * z + 1.333148479e-1f;
-  p = p * z - 3.333328366e-1f;
-  const detail::Exponential e = detail::exponential(2.0f * (t > 9.5f ? 9.5f : t));  // beyond, it is 1
-  const float scale = e.scale(0), far = 1.0f - 2.0f / ((1.0f + scale) + scale * e.fraction);
-  return __builtin_copysignf(t < 0.625f ? t + t * (z * p) : far, x);
+  const float magnitude = __builtin_fabsf(x), t = magnitude > 9.5f ? 9.5f : magnitude;  // beyond, it is 1
+  const float shifted = t * 2.88539008f + 12583039.0f, n = shifted - 12583039.0f;       // 1.5 * 2^23 + 127
+  const float r = t - n * 0.346573591f, scale = detail::float_of(detail::bits_of(shifted) << 23);
+  float q = 4.438610375e-2f;
+  q = q * r + 1.338601857e-1f;
+  q = q * r + 3.333394825e-1f;
+  q = q * r + 6.666618586e-1f;
+  q = q * r + 9.999999404e-1f;
+  const float m = ((r * r) * q + r) * scale + (0.5f * scale - 0.5f), z = t * t;
+  float p = -5.122704059e-2f;
+  p = p * z + 1.332269758e-1f;
+  p = p * z - 3.333321512e-1f;
+  const float near = (t * z) * p + t, far = m / (m + 1.0f);
+  return __builtin_copysignf(t < 0.26f ? near : far, x);
 #endif
 }
 
 namespace detail {
 
-/// a / (1 + e^-(x + tail)). The sum of 1 and e^-x is one of an exact term and a small one, so it rounds once; below -12
-/// it is a (e^x - e^2x), 2^64 times as large until the end.
+/// e^-r - 1 for |r| <= ln 2 / 2: degree 6, error 2^-28.2 of e^-r
+LOCUS_FN float decay_less_one(float r) {
+  float p = 1.382073388e-3f * r - 8.368677460e-3f;
+  p = p * r + 4.166826606e-2f;
+  p = p * r - 1.666652113e-1f;
+  p = p * r + 4.999999404e-1f;
+  p = p * r - 1.0f;
+  return p * r;
+}
+
+/// a / (1 + e^-(x + tail)) as a K / (K + K e^-x) with K = 2^-36: K e^-x overflows nowhere in [-113, 60]. a K may
+/// be subnormal only for an a near an x near 0, where the result is a / 2.
 LOCUS_FN float times_sigmoid(float a, float x, float tail = 0.0f) {
-  const bool small = x < -12.0f;
-  const float above = x < -112.0f ? -112.0f : x, below = x > 80.0f ? -80.0f : -x;
-  const Exponential e = exponential(small ? above : below, small ? tail : -tail);
-  const float scale = e.scale(small ? 64u : 0u), shrink = small ? 0x1p-64f : 1.0f, power = scale * shrink;
-  const float divisor = (1.0f + scale) + scale * e.fraction, mantissa = 1.0f + e.fraction;
-  const float tiny = a + a * (e.fraction - power * mantissa * mantissa);
-  const float quotient = (small ? tiny : a) / (small ? 1.0f : divisor);
-  return quotient * (small ? scale : 1.0f) * shrink;
+  const float at = bounded(x, -113.0f, 60.0f);
+  const float shifted = at * -1.44269504f + 12583003.0f, n = shifted - 12583003.0f;  // 1.5 * 2^23 + 127 - 36
+  const float r = (at + n * 0.693359375f) - (n * 2.12194440e-4f - tail);
+  const float scale = float_of(bits_of(shifted) << 23);
+  const float quotient = (a * 0x1p-36f) / ((decay_less_one(r) * scale + 0x1p-36f) + scale);
+  return __builtin_fabsf(x) < 0x1p-25f ? 0.5f * a : quotient;
 }
 
 }  // namespace detail
@@ -241,12 +267,18 @@ LOCUS_FN float times_sigmoid(float a, float x, float tail = 0.0f) {
   const double e = exp(x < 0.0 ? x : -x);
   return (x < 0.0 ? e : 1.0) / (1.0 + e);
 }
-[[nodiscard]] LOCUS_FN float sigmoid(float x) { return detail::times_sigmoid(1.0f, x); }
+[[nodiscard]] LOCUS_FN float sigmoid(float x) {
+  const float at = detail::bounded(x, -104.0f, 69.0f);  // as in times_sigmoid, with K = 2^-24
+  const float shifted = at * -1.44269504f + 12583015.0f, n = shifted - 12583015.0f;  // 1.5 * 2^23 + 127 - 24
+  const float r = (at + n * 0.693359375f) - n * 2.12194440e-4f;
+  const float scale = detail::float_of(detail::bits_of(shifted) << 23);
+  return 0x1p-24f / ((detail::decay_less_one(r) * scale + 0x1p-24f) + scale);
+}
 
 /// x / (1 + e^-x)
 [[nodiscard]] LOCUS_FN double silu(double x) { return x * sigmoid(x); }
 [[nodiscard]] LOCUS_FN float silu(float x) {
-  const float bounded = x < -112.0f ? -112.0f : x;  // where it is -0
+  const float bounded = x < -113.0f ? -113.0f : x;  // where it is -0
   return detail::times_sigmoid(bounded, bounded);
 }
 
