@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """Runs the Cuda device on the host: the real kernels, rewritten so that a C++ compiler takes them, on simulated threads.
 
-    simulated_test.py [--sanitize] [test source...]     (default: all that there is)
+    simulated_test.py [--sanitize | --threads] [test source...]     (default: all that there is)
 
 What it proves: which element every thread touches, barriers and shuffles, launch configurations, plans, epilogues, the
 memory pool, and that streams wait for each other where they have to. What it cannot: what a GPU's compiler makes of
 them, blocks that run at the same time, cuBLASLt and CUB themselves, which stand-ins in simulated/ replace.
+
+--sanitize is for memory and undefined behaviour, --threads for what threads share (by default of simulated/threads.cpp and
+tests of streams).
 
 All programs together must execute 97 % of the lines of cuda_kernels that they compile; the others are named.
 """
@@ -29,7 +32,9 @@ DEFAULT = [*(TESTS / "cuda" / f"{name}_test.cpp" for name in ("verbs", "training
            *(TESTS / "tensor" / f"{name}_test.cpp" for name in ("copy", "copy_async")),
            *(TESTS / "device" / f"{name}_test.cpp" for name in ("capture", "launch_trace")),
            *(TESTS / "ops" / f"{name}_test.cpp" for name in ("linear", "scan")),
-           *(HERE / f"{name}.cpp" for name in ("plans", "errors", "memory", "streams", "tables", "norms", "exponentials", "nvtx"))]
+           *(HERE / f"{name}.cpp" for name in ("plans", "errors", "memory", "streams", "tables", "norms", "exponentials", "nvtx",
+                                         "threads"))]
+WITH_THREADS = [HERE / "threads.cpp", TESTS / "tensor" / "copy_async_test.cpp", HERE / "streams.cpp"]
 LEAST_COVERAGE = 97  # % of lines
 
 # What a program does besides its plain run: its arguments, and the environment.
@@ -102,12 +107,14 @@ def rewrite(text, name):
 class Simulator:
     """Builds test programs over rewritten sources, and runs them."""
 
-    def __init__(self, folder, toolkit, sanitize):
+    def __init__(self, folder, toolkit, options):
         self.folder = folder
         # Optimizing takes longer than it saves. Only what is in cuda_kernels is counted, which is cheap.
         self.flags = ["-O0", "--coverage", "-fprofile-filter-files=.*/cuda_kernels/.*", "-DLOCUS_SIMULATED_COVERAGE=1"]
-        if sanitize:
+        if options.sanitize:
             self.flags = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
+        if options.threads:
+            self.flags = ["-O0", "-g", "-fsanitize=thread"]
         self.compiler = ["g++", *common.CXX, "-w", *self.flags, "-DLOCUS_CUDA=1", "-DLOCUS_SIMULATED_CUDA=1",
                          "-DLOCUS_TEST_DEVICES=locus::Cuda", "-include", HERE / "simulator.hpp",
                          f"-I{folder / 'include'}", f"-I{folder / 'cuda_kernels'}", f"-I{common.ROOT / 'tests'}",
@@ -196,17 +203,18 @@ def count(report, name, status, output):
 
 def check(report, options):
     toolkit = toolkit_headers()
-    sources = [pathlib.Path(source).resolve() for source in options.sources or DEFAULT]
+    usual = WITH_THREADS if options.threads else DEFAULT
+    sources = [pathlib.Path(source).resolve() for source in options.sources or usual]
     if not toolkit or not shutil.which("g++"):
         return [report.skip(source.name, "needs g++ and the headers of a CUDA toolkit") for source in sources]
     with tempfile.TemporaryDirectory() as temporary:
-        simulator = Simulator(pathlib.Path(temporary).resolve(), toolkit, options.sanitize)
+        simulator = Simulator(pathlib.Path(temporary).resolve(), toolkit, options)
         if problem := simulator.build_runtime():
             return report.fail("the simulated runtime (compiling)", problem)
         for _, runs in common.parallel(simulator.test, sources):
             for run in runs:
                 count(report, *run)
-        if options.sanitize or options.sources:
+        if options.sanitize or options.threads or options.sources:
             return
         if not shutil.which("gcov"):
             return report.skip("coverage", "needs gcov, which comes with g++")
@@ -215,7 +223,9 @@ def check(report, options):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    parser.add_argument("--sanitize", action="store_true")
+    instrumented = parser.add_mutually_exclusive_group()
+    instrumented.add_argument("--sanitize", action="store_true")
+    instrumented.add_argument("--threads", action="store_true")
     parser.add_argument("sources", nargs="*")
     options = parser.parse_args()
     common.main(lambda report: check(report, options))

@@ -13,6 +13,10 @@
 
 #include "simulator.hpp"
 
+#ifdef __SANITIZE_THREAD__
+#include <sanitizer/tsan_interface.h>
+#endif
+
 namespace {
 std::mutex mutex;
 std::unordered_map<void*, std::size_t> device_blocks;
@@ -152,7 +156,18 @@ void Blocks::start(Fiber& fiber) {
   makecontext(&fiber.context, &Blocks::live, 0);
 }
 
-#ifdef __SANITIZE_ADDRESS__  // which takes a long jump for the end of the functions in between
+#if defined(__SANITIZE_THREAD__)  // which is told of every switch
+void Blocks::enter(Fiber& fiber) {
+  if (!fiber.seen_by_sanitizer) fiber.seen_by_sanitizer = __tsan_create_fiber(0);
+  scheduler_seen_by_sanitizer_ = __tsan_get_current_fiber();
+  __tsan_switch_to_fiber(fiber.seen_by_sanitizer, 0);
+  swapcontext(&scheduler_, &fiber.context);
+}
+void Blocks::leave(Fiber& fiber) {
+  __tsan_switch_to_fiber(scheduler_seen_by_sanitizer_, 0);
+  swapcontext(&fiber.context, &scheduler_);
+}
+#elif defined(__SANITIZE_ADDRESS__)  // which takes a long jump for the end of the functions in between
 void Blocks::enter(Fiber& fiber) { swapcontext(&scheduler_, &fiber.context); }
 void Blocks::leave(Fiber& fiber) { swapcontext(&fiber.context, &scheduler_); }
 #else
@@ -675,7 +690,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
                     a->data[a_transposed ? rows_at : cols_at] == b->data[b_transposed ? cols_at : rows_at] &&
                     a->data[count_at] == c->data[count_at] && b->data[count_at] == c->data[count_at];
   if (!fits) simulated::stop("matrices that cannot be multiplied");
-  ++simulated::blas.asked;
+  simulated::count(simulated::blas.asked);
   *found = 0;
   const auto epilogue = description->data[epilogue_at];
   // As if there were no fused epilogues in double precision, so that the way without them is taken too.
@@ -820,19 +835,18 @@ extern "C" cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t 
       algorithm->data[algorithm_epilogue_at] != description->data[epilogue_at]) {
     simulated::stop("an algorithm for other products");
   }
-  ++simulated::blas.products;
+  simulated::count(simulated::blas.products);
   if (simulated::blas.status != CUBLAS_STATUS_SUCCESS) return simulated::blas.status;
   const bool has_epilogue = description->data[epilogue_at] != CUBLASLT_EPILOGUE_DEFAULT;
   if (simulated::blas.refused >> number & 1u || (has_epilogue && simulated::blas.refuses_epilogues)) {
     last_error = cudaErrorInvalidValue;  // of a launch that failed
     return simulated::blas.refusal;
   }
-  simulated::blas.algorithm = number;
-  simulated::blas.epilogue = static_cast<int>(description->data[epilogue_at]);
-  simulated::blas.alignment = *std::min_element(algorithm->data, algorithm->data + 4);
-  reinterpret_cast<simulated::Stream*>(stream)->clock += simulated::blas.epilogue == CUBLASLT_EPILOGUE_DEFAULT
-                                                             ? simulated::blas.milliseconds[number]
-                                                             : simulated::blas.fused_milliseconds[number];
+  simulated::note(simulated::blas.algorithm, number);
+  simulated::note(simulated::blas.epilogue, static_cast<int>(description->data[epilogue_at]));
+  simulated::note(simulated::blas.alignment, *std::min_element(algorithm->data, algorithm->data + 4));
+  reinterpret_cast<simulated::Stream*>(stream)->clock +=
+      has_epilogue ? simulated::blas.fused_milliseconds[number] : simulated::blas.milliseconds[number];
   const bool is_double = a->data[type_at] == CUDA_R_64F;
   const std::uint64_t size = bytes_of(a);
   const void* const pointers[] = {a_data, b_data, c_data, c_data};

@@ -106,6 +106,16 @@ inline int driver_version = CUDART_VERSION;
 inline std::atomic<int> calls_until_failure{0};
 inline bool fails() { return calls_until_failure > 0 && --calls_until_failure == 0; }
 
+/// Notes something for tests to see. Threads may do so at once, which puts nothing into an order.
+template <class T>
+void note(T& seen, T value) {
+  std::atomic_ref(seen).store(value, std::memory_order_relaxed);
+}
+template <class T>
+void count(T& seen) {
+  std::atomic_ref(seen).fetch_add(1, std::memory_order_relaxed);
+}
+
 /// What cuBLASLt does, for tests to say and to see. With LOCUS_SIMULATED_REFUSALS in the environment it refuses what it
 /// may refuse: it has no algorithm for what is not aligned to 16 bytes, nor for sums beside products, and does not take
 /// its own first answer.
@@ -158,6 +168,7 @@ inline void reach(Stream& stream, std::size_t position) {
 }
 inline void reach_end(cudaStream_t stream) {
   auto& queue = *reinterpret_cast<Stream*>(stream);
+  const std::lock_guard lock(queues);
   reach(queue, queue.queued.size());
 }
 /// Adds work to what the stream holds.
@@ -205,8 +216,9 @@ struct Barrier {
 struct Fiber {
   static constexpr std::size_t stack_bytes = 128 * 1024;
   std::unique_ptr<char[]> stack{new char[stack_bytes]};
-  ucontext_t context;  ///< where it begins; where it was left, too, if that cannot be said by `place`
-  std::jmp_buf place;  ///< where it was left; unlike contexts, without a call of the system
+  ucontext_t context;                 ///< where it begins; where it was left, too, if that cannot be said by `place`
+  std::jmp_buf place;                 ///< where it was left; unlike contexts, without a call of the system
+  void* seen_by_sanitizer = nullptr;  ///< by ThreadSanitizer
   bool is_started = false;
   bool done = true;
 };
@@ -257,6 +269,7 @@ class Blocks {
   std::vector<unsigned> alive_;
   ucontext_t scheduler_;
   std::jmp_buf scheduler_place_;
+  void* scheduler_seen_by_sanitizer_ = nullptr;
   void (*body_)(const void*) = nullptr;
   const void* argument_ = nullptr;
   unsigned first_ = 0, threads_ = 1, self_ = 0, running_ = 0;
@@ -316,7 +329,7 @@ class Launch {
     if (blocks == 0 || blocks > 0x7fffffffu) stop("a grid has 1 to 2^31 - 1 blocks");
     if (cluster == 0 || cluster > 8 || blocks % cluster != 0) stop("a grid of whole clusters of 1 to 8 blocks");
     if (cluster > 1 && architecture < 90) stop("a cluster where there are none");
-    last_cluster = cluster;
+    note(last_cluster, cluster);
     if (shared > allowed_shared || shared > most_shared) stop("more shared memory than was allowed");
     allowed_shared = shared_by_default;  // what was allowed counts for one launch: the next kernel may be another one
   }
