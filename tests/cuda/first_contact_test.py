@@ -147,7 +147,7 @@ def check_first_run(report, program):
 # Programs, their sources, and what is checked of them.
 PROGRAMS = {
     "self_check": (["examples/self_check.cpp"], check_self_check),
-    "first_run": (["tests/cuda/first_run.cpp", "tests/cuda/simulated/allocations.cpp",
+    "first_run": (["tests/cuda/first_run.cpp",
                    *(f"tests/cuda/first_run/{name}.cpp" for name in ("machine", "blas", "kernels"))], check_first_run),
 }
 

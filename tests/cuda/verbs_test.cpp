@@ -9,6 +9,7 @@
 #include <locus/device/cuda.hpp>
 #include <locus/device/pinned.hpp>
 #include <numeric>
+#include <support/fused_relu.hpp>
 #include <support/launches.hpp>
 #include <support/plans.hpp>
 #include <support/skip.hpp>
@@ -677,9 +678,10 @@ TEST_CASE("gemm equals Cpu's: every layout, batches, epilogues") {
   NEEDS_CUDA();
   Philox random(7);
   check_gemms<float>(random, 20);
-  cuda::allow_fused_relu(true);
-  check_gemms<float>(random, 6);
-  cuda::allow_fused_relu(false);
+  {
+    const locus_test::FusedRelu fused;
+    check_gemms<float>(random, 6);
+  }
   check_gemms<double>(random, 8);
   check_gemms<half>(random, 8);
   check_gemms<bfloat16>(random, 8);
@@ -715,11 +717,12 @@ TEST_CASE("launches are counted as they happen") {
   check("relu, chosen", Epilogue<float, Chosen>{bias.device(), false, {true}}, 2);
   check("a bias, added", Epilogue<float, Chosen>{bias.device(), true, {false}}, 1);
   check("relu, added", Epilogue<float, Chosen>{bias.device(), true, {true}}, 2);
-  cuda::allow_fused_relu(true);
-  check("a bias and relu in one", Epilogue<float, Rectify>{bias.device(), false, {}}, 1);
-  check("relu in one, chosen", Epilogue<float, Chosen>{bias.device(), false, {true}}, 1);
-  check("relu, added all the same", Epilogue<float, Chosen>{bias.device(), true, {true}}, 2);
-  cuda::allow_fused_relu(false);
+  {
+    const locus_test::FusedRelu fused;
+    check("a bias and relu in one", Epilogue<float, Rectify>{bias.device(), false, {}}, 1);
+    check("relu in one, chosen", Epilogue<float, Chosen>{bias.device(), false, {true}}, 1);
+    check("relu, added all the same", Epilogue<float, Chosen>{bias.device(), true, {true}}, 2);
+  }
   const LaunchLog log;
   const std::array<Strides, 1> dense{Strides{1}};
   Backend<Cuda>::map({}, make_plan<1>(Shape{0}, dense), Fill{1.f}, Pack<>{}, Pack<float*>{x.device()});

@@ -10,6 +10,7 @@
 #include <golden/golden.hpp>
 #include <limits>
 #include <support/device_list.hpp>
+#include <support/fused_relu.hpp>
 #include <support/launches.hpp>
 #include <support/reference.hpp>
 
@@ -28,14 +29,6 @@ void check_golden(const std::string& activation, const F& f) {
   CHECK_GOLDEN(name, linear(x, w, b, f), ({"x", "w", "b"}), x, w, b);
   CHECK_CLOSE(linear(x.value(), w.value(), b.value(), f), golden::reference(name), 1e-10);
 }
-
-/// Lets relu be an epilogue of cuBLASLt, for the time of its life.
-struct FusedRelu {
-  bool before = cuda::fused_relu_allowed();
-  explicit FusedRelu(bool allowed = true) { cuda::allow_fused_relu(allowed); }
-  FusedRelu(const FusedRelu&) = delete;
-  ~FusedRelu() { cuda::allow_fused_relu(before); }
-};
 
 struct Launches {
   std::int64_t forward, backward;

@@ -91,7 +91,7 @@ class CapturedStep final : public locus::detail::Recording {
       if (replays_in_) order(replays_in_, context_.stream());
       forget();
       context_.device_memory_.release_from_capture(context_.memory_);
-      (void)cudaStreamDestroy(aside_);
+      disregard(cudaStreamDestroy(aside_));
       ContextRegistry::give_back(context_);
     } catch (const Error&) {  // the GPU does not answer: nothing of it is used again
     }
@@ -232,8 +232,8 @@ class CapturedStep final : public locus::detail::Recording {
 
   /// What is being replayed is still done.
   void forget() noexcept {
-    if (graph_.executable) (void)cudaGraphExecDestroy(graph_.executable);
-    if (graph_.source) (void)cudaGraphDestroy(graph_.source);
+    if (graph_.executable) disregard(cudaGraphExecDestroy(graph_.executable));
+    if (graph_.source) disregard(cudaGraphDestroy(graph_.source));
     graph_ = {};
     replayed_ = false;
     actions_.clear();

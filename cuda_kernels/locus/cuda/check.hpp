@@ -126,6 +126,10 @@ inline constexpr int oldest_toolkit = 12040;  ///< that Locus builds with
 }
 }  // namespace detail
 
+/// Clears the error of a call whose failure changes nothing, as in destructors, so that no later launch reports it.
+inline void disregard(cudaError_t error) noexcept {
+  if (error != cudaSuccess) (void)cudaGetLastError();
+}
 /// throws CudaUnavailable, OutOfMemory or CudaError naming the operation, unless the call succeeded
 inline void check(cudaError_t error, const char* operation) {
   if (error != cudaSuccess) detail::raise(error, operation);

@@ -71,7 +71,7 @@ inline void refuse_captured_copy(const Context& context) {
     done->record(context.stream());
     if (bytes) PinnedMemory::instance().used_until(block, Shared<const Event>(done.get()));
   } catch (...) {  // nobody would know of the copy: it is done before the error leaves
-    (void)cudaStreamSynchronize(context.stream());
+    disregard(cudaStreamSynchronize(context.stream()));
     throw;
   }
   return Shared<const Event>(done.get());

@@ -28,7 +28,7 @@ class Event : public Counted {
   ~Event() {
     try {
       const OrdinalGuard guard(ordinal_);  // or the call would start the current GPU
-      (void)cudaEventDestroy(event_);
+      disregard(cudaEventDestroy(event_));
     } catch (const Error&) {  // the GPU does not answer
     }
   }
@@ -41,7 +41,7 @@ class Event : public Counted {
   [[nodiscard]] bool done() const noexcept {
     const UncapturedCalls anything_goes;
     const cudaError_t answer = cudaEventQuery(event_);
-    if (answer != cudaSuccess) (void)cudaGetLastError();
+    disregard(answer);
     return answer != cudaErrorNotReady;
   }
 

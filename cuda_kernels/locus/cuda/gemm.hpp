@@ -42,8 +42,10 @@ class Blas {
 
   /// For a product that has no algorithm and no other way.
   [[noreturn]] void refuse(const BlasProduct& p) const {
+    const bool has_reason = refusal_ != CUBLAS_STATUS_SUCCESS;
     fail<CudaError>({"gemm of ", detail::text_of(p), ": there is no algorithm for it with ",
-                     detail::machine_of(context_.ordinal()),
+                     detail::machine_of(context_.ordinal()), has_reason ? " (" : "",
+                     has_reason ? cublasLtGetStatusName(refusal_) : "", has_reason ? ")" : "",
                      "; use a CUDA toolkit that knows this GPU, or smaller matrices"});
   }
 
@@ -56,8 +58,9 @@ class Blas {
       trace.begin(locus::detail::describe_gemm(nullptr, p.count, p.n, p.m, p.k, detail::bytes_of(p.type)));
     const cublasStatus_t status = queue(plan, p, p.c, workspace);
     if (detail::means_refused(status)) {
-      (void)cudaGetLastError();           // of this call,
-      check(cudaGetLastError(), "gemm");  // but one that stays is of an earlier launch
+      refusal_ = status;
+      (void)cudaGetLastError();           // Clears this call's error.
+      check(cudaGetLastError(), "gemm");  // A sticky error is an earlier launch's.
       return false;
     }
     check(status, "cublasLtMatmul", p);
@@ -65,9 +68,14 @@ class Blas {
     trace.end();
     return true;
   }
+  [[nodiscard]] detail::Candidates candidates(detail::BlasPlan& plan, const BlasProduct& p, int most) {
+    const detail::Candidates found = detail::candidates(handle_, plan, p, most);
+    if (found.status != CUBLAS_STATUS_SUCCESS) refusal_ = found.status;
+    return found;
+  }
   /// Gives the plan cuBLASLt's next answer; where it has no more, the plan does not exist from now on.
   void take_next(detail::BlasPlan& plan, const BlasProduct& p) {
-    const detail::Candidates found = detail::candidates(handle_, plan, p, detail::Candidates::most);
+    const detail::Candidates found = candidates(plan, p, detail::Candidates::most);
     plan.exists = plan.tried < found.count;
     if (plan.exists) detail::take(plan, found.results[plan.tried++]);
   }
@@ -86,7 +94,7 @@ class Blas {
     detail::BlasPlan plan = detail::describe(p);
     if (may_time() || detail::TunedPlans::file_of_process().is_named()) settle(key, plan, p, other);
     if (plan.is_settled) return plan;
-    const detail::Candidates found = detail::candidates(handle_, plan, p, 1);
+    const detail::Candidates found = candidates(plan, p, 1);
     if (found.count > 0) detail::take(plan, found.results[plan.tried++]);
     return plan;
   }
@@ -100,7 +108,7 @@ class Blas {
     detail::TunedPlans& tuned = detail::TunedPlans::of(context_.ordinal());
     if (adopt(tuned, key, plan, p) || !may_time()) return;
     const bool is_captured = this->is_captured();
-    const detail::Candidates found = detail::candidates(handle_, plan, p, detail::Candidates::most);
+    const detail::Candidates found = candidates(plan, p, detail::Candidates::most);
     detail::BlasPlan alone;
     if (other && !is_captured) alone = plan_for(other->product, nullptr);
     const Lock one_at_a_time(tuned.timing());
@@ -200,6 +208,7 @@ class Blas {
 
   Context& context_;
   cublasLtHandle_t handle_ = nullptr;
+  cublasStatus_t refusal_ = CUBLAS_STATUS_SUCCESS;  ///< cuBLASLt's last
   detail::PlanTable<detail::BlasPlan> plans_;
 };
 

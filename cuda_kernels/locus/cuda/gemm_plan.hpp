@@ -91,6 +91,7 @@ struct Candidates {
   static constexpr int most = 8;
   cublasLtMatmulHeuristicResult_t results[most]{};
   int count = 0;
+  cublasStatus_t status = CUBLAS_STATUS_SUCCESS;  ///< why there are none, where cuBLASLt says so
 };
 /// None where cuBLASLt knows no way on this GPU.
 [[nodiscard]] inline Candidates candidates(cublasLtHandle_t handle, BlasPlan& plan, const BlasProduct& p, int most) {
@@ -109,7 +110,10 @@ struct Candidates {
   Candidates answer, usable;
   const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
       handle, &plan.description, &plan.a, &plan.b, &plan.c, &plan.c, &preference, most, answer.results, &answer.count);
-  if (means_refused(status)) return {};
+  if (means_refused(status)) {
+    usable.status = status;
+    return usable;
+  }
   check(status, "cublasLtMatmulAlgoGetHeuristic", p);
   for (int i = 0; i < answer.count; ++i)
     if (answer.results[i].state == CUBLAS_STATUS_SUCCESS) usable.results[usable.count++] = answer.results[i];

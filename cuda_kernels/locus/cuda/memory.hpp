@@ -266,7 +266,7 @@ class DeviceMemory {
     (void)cudaGetLastError();
     std::size_t unused = 0, total = 0;
     const OrdinalGuard guard(ordinal_);
-    (void)cudaMemGetInfo(&unused, &total);
+    disregard(cudaMemGetInfo(&unused, &total));
     fail<OutOfMemory>({"out of memory on cuda:", ordinal_, ": ", bytes, " bytes were asked for, tensors hold ",
                        stats_.allocated_bytes, " bytes, the pool keeps ",
                        stats_.reserved_bytes - stats_.allocated_bytes, " more, and ", unused, " of ", total,
@@ -282,7 +282,7 @@ class DeviceMemory {
     for (StreamMemory* home : homes_) {
       if (home->aside) continue;
       home->unused.drain([&](void* block, std::size_t bytes) { release(*home, block, bytes); });
-      (void)cudaStreamSynchronize(home->stream);
+      disregard(cudaStreamSynchronize(home->stream));
     }
     system_.trim();
     (void)cudaGetLastError();
@@ -363,7 +363,7 @@ class PinnedMemory {
   }
 
   void release(void* block, std::size_t bytes) noexcept {
-    (void)cudaFreeHost(block);
+    disregard(cudaFreeHost(block));
     stats_.reserved_bytes -= static_cast<std::int64_t>(bytes);
   }
 

@@ -15,12 +15,12 @@ class StreamTimer {
   explicit StreamTimer(Context& context) : stream_(context.stream()) {
     check(cudaEventCreate(&start_), "cudaEventCreate");
     const cudaError_t error = cudaEventCreate(&end_);
-    if (error != cudaSuccess) (void)cudaEventDestroy(start_);
+    if (error != cudaSuccess) disregard(cudaEventDestroy(start_));
     check(error, "cudaEventCreate");
   }
   ~StreamTimer() {
-    (void)cudaEventDestroy(start_);
-    (void)cudaEventDestroy(end_);
+    disregard(cudaEventDestroy(start_));
+    disregard(cudaEventDestroy(end_));
   }
   StreamTimer(const StreamTimer&) = delete;
   StreamTimer& operator=(const StreamTimer&) = delete;

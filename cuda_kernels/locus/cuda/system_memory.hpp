@@ -47,20 +47,20 @@ class SystemMemory {
   /// After what is in the stream, for which the host waits where there is no pool.
   void free(void* block, cudaStream_t stream) const noexcept {
     if (pool_) {
-      (void)cudaFreeAsync(block, stream);
+      disregard(cudaFreeAsync(block, stream));
       return;
     }
     try {
       const OrdinalGuard guard(ordinal_);
       const UncapturedCalls anything_goes;
-      const cudaError_t waited = cudaStreamSynchronize(stream), freed = cudaFree(block);
-      if (waited != cudaSuccess || freed != cudaSuccess) (void)cudaGetLastError();  // of no launch
-    } catch (const Error&) {                                                        // the GPU does not answer
+      disregard(cudaStreamSynchronize(stream));
+      disregard(cudaFree(block));
+    } catch (const Error&) {  // the GPU does not answer
     }
   }
   /// Gives back what the pool keeps.
   void trim() const noexcept {
-    if (pool_) (void)cudaMemPoolTrimTo(pool_, 0);
+    if (pool_) disregard(cudaMemPoolTrimTo(pool_, 0));
   }
 
  private:

@@ -55,7 +55,7 @@ class LaunchTrace {
   LOCUS_COLD static void leave(const Launch* launch) noexcept {
     if (launch->ranges) launch->ranges->pop();
     for (cudaEvent_t event : {launch->begin, launch->end})
-      if (event) (void)cudaEventDestroy(event);
+      if (event) disregard(cudaEventDestroy(event));
     delete launch;
   }
 

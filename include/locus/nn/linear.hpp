@@ -8,7 +8,7 @@
 namespace locus::inline LOCUS_ABI::nn {
 
 /// y = x W^T + b. shape: (..., in) -> (..., out). Parameters: weight (out, in), bias (out), both initialized uniformly
-/// in +-1/sqrt(in), as in PyTorch. cost: one launch, on Cpu with the activation after it in a Sequential too
+/// in +-1/sqrt(in), as in PyTorch. cost: one launch; in a Sequential on Cpu it includes the activation after it
 template <class T, class D>
 class Linear final : public Layer<Linear<T, D>, T, D> {
  public:

@@ -10,6 +10,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <support/fused_relu.hpp>
 #include <thread>
 
 #include "process.hpp"
@@ -624,6 +625,11 @@ TEST_CASE("a refusal of cuBLASLt names the product") {
           simulated::blas.algorithms = 0;
           cuda::autotune_gemm(true);
         }) == unknown);
+  CHECK(
+      refusal([] { simulated::blas.refuses_all = true; }) ==
+      "CudaError gemm of 1 product (5, 7) x (7, 9) of float32: there is no algorithm for it with cublasLt 130100, "
+      "sm_90, 4 multiprocessors, Simulated GPU (simulated status); use a CUDA toolkit that knows this GPU, or smaller "
+      "matrices");
 }
 
 TEST_CASE("gelu is fused where cuBLASLt's approximation is as exact as the type") {
@@ -701,9 +707,10 @@ TEST_CASE("a product keeps what the derivative of its activation needs, and anot
   CHECK(Backend<Cuda>::kept_columns<float>(functor::GeluTanh{}, 9) == 0);
   CHECK(Backend<Cuda>::kept_columns<half>(functor::GeluTanh{}, 9) == 16);
   CHECK(Backend<Cuda>::kept_columns<float>(functor::ChosenActivation{functor::Activation::relu}, 129) == 0);
-  cuda::allow_fused_relu(true);
-  CHECK(Backend<Cuda>::kept_columns<float>(functor::ChosenActivation{functor::Activation::relu}, 129) == 8);
-  cuda::allow_fused_relu(false);
+  {
+    const locus_test::FusedRelu fused;
+    CHECK(Backend<Cuda>::kept_columns<float>(functor::ChosenActivation{functor::Activation::relu}, 129) == 8);
+  }
   CHECK(Backend<Cuda>::kept_columns<float>(functor::ChosenActivation{functor::Activation::tanh}, 129) == 0);
   CHECK(in_process({}, [] {
     ThereAndBack<float, functor::Relu> products(5, 9);

@@ -228,16 +228,19 @@ cudaError_t cudaGetDeviceCount(int* count) {
   return simulated::devices > 0 ? cudaSuccess : give(simulated::unavailable);
 }
 cudaError_t cudaDriverGetVersion(int* version) {
+  if (simulated::fails()) return give(cudaErrorUnknown);
   *version = simulated::has_fault("no_driver")    ? 0
              : simulated::has_fault("old_driver") ? 11080
                                                   : simulated::driver_version;
   return cudaSuccess;
 }
 cudaError_t cudaRuntimeGetVersion(int* version) {
+  if (simulated::fails()) return give(cudaErrorUnknown);
   *version = CUDART_VERSION;
   return cudaSuccess;
 }
 cudaError_t cudaGetDevice(int* ordinal) {
+  if (simulated::fails()) return give(cudaErrorUnknown);
   *ordinal = simulated::current_ordinal;
   return cudaSuccess;
 }
@@ -369,6 +372,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
 }
 cudaError_t cudaEventCreate(cudaEvent_t* event) { return cudaEventCreateWithFlags(event, cudaEventDefault); }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  if (simulated::fails()) return give(cudaErrorUnknown);
   simulated::start_current();
   delete reinterpret_cast<simulated::Event*>(event);
   return cudaSuccess;
@@ -407,6 +411,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
   return cudaSuccess;
 }
 cudaError_t cudaEventQuery(cudaEvent_t handle) {
+  if (simulated::fails()) return give(cudaErrorUnknown);
   require_uncaptured();
   const std::lock_guard lock(simulated::queues);
   const auto& event = *reinterpret_cast<simulated::Event*>(handle);
@@ -419,9 +424,14 @@ cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps*) {
   *pool = reinterpret_cast<cudaMemPool_t>(new char);
   return cudaSuccess;
 }
-cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) { return cudaSuccess; }
-cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, std::size_t) { return cudaSuccess; }
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) {
+  return simulated::fails() ? give(cudaErrorUnknown) : cudaSuccess;
+}
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, std::size_t) {
+  return simulated::fails() ? give(cudaErrorUnknown) : cudaSuccess;
+}
 cudaError_t cudaMemGetInfo(std::size_t* unused, std::size_t* total) {
+  if (simulated::fails()) return give(cudaErrorUnknown);
   *unused = *total = std::size_t{1} << 34;
   return cudaSuccess;
 }
@@ -440,7 +450,11 @@ cudaError_t cudaMalloc(void** block, std::size_t bytes) {
   ++simulated::mallocs;
   return give(allocate(block, bytes));
 }
+cudaError_t cudaMallocAsync(void** block, std::size_t bytes, cudaStream_t stream) {
+  return cudaMallocFromPoolAsync(block, bytes, nullptr, stream);
+}
 cudaError_t cudaFreeAsync(void* block, cudaStream_t stream) {
+  if (simulated::fails()) return give(cudaErrorUnknown);
   if (reinterpret_cast<simulated::Stream*>(stream)->capture) simulated::stop("memory freed within a capture");
   simulated::reach_end(stream);
   release(block);
@@ -448,6 +462,7 @@ cudaError_t cudaFreeAsync(void* block, cudaStream_t stream) {
 }
 /// What is queued may still use the block: a GPU would wait for all of it, but no program is told so.
 cudaError_t cudaFree(void* block) {
+  if (simulated::fails()) return give(cudaErrorUnknown);
   require_uncaptured();
   simulated::start_current();
   ++simulated::frees;
@@ -463,6 +478,7 @@ cudaError_t cudaHostAlloc(void** block, std::size_t bytes, unsigned) {
   return cudaSuccess;
 }
 cudaError_t cudaFreeHost(void* block) {
+  if (simulated::fails()) return give(cudaErrorUnknown);
   require_uncaptured();
   std::free(block);
   return cudaSuccess;
@@ -492,6 +508,7 @@ cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
   return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  if (simulated::fails()) return give(cudaErrorUnknown);
   simulated::reach_end(stream);
   delete reinterpret_cast<simulated::Stream*>(stream);
   return cudaSuccess;
@@ -510,10 +527,11 @@ cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* graph) {
   auto& stream = *reinterpret_cast<simulated::Stream*>(handle);
   --captures;
   simulated::Graph* const captured = std::exchange(stream.capture, nullptr);
-  if (stream.invalid) {
+  const bool fails = simulated::fails();
+  if (stream.invalid || fails) {
     delete captured;
     *graph = nullptr;
-    return give(cudaErrorStreamCaptureInvalidated);
+    return give(fails ? cudaErrorUnknown : cudaErrorStreamCaptureInvalidated);
   }
   *graph = reinterpret_cast<cudaGraph_t>(captured);
   return cudaSuccess;
@@ -577,10 +595,12 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
   return cudaSuccess;
 }
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
+  if (simulated::fails()) return give(cudaErrorUnknown);
   delete reinterpret_cast<simulated::Graph*>(executable);
   return cudaSuccess;
 }
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+  if (simulated::fails()) return give(cudaErrorUnknown);
   delete reinterpret_cast<simulated::Graph*>(graph);
   return cudaSuccess;
 }
@@ -692,6 +712,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
   if (!fits) simulated::stop("matrices that cannot be multiplied");
   simulated::count(simulated::blas.asked);
   *found = 0;
+  if (simulated::blas.refuses_all) return CUBLAS_STATUS_INVALID_VALUE;
   const auto epilogue = description->data[epilogue_at];
   // As if there were no fused epilogues in double precision, so that the way without them is taken too.
   if (a->data[type_at] == CUDA_R_64F && epilogue != CUBLASLT_EPILOGUE_DEFAULT) return CUBLAS_STATUS_NOT_SUPPORTED;

@@ -129,6 +129,7 @@ struct Blas {
   bool has_sums = !refuses;                              ///< whether it knows algorithms that sum a matrix, too
   unsigned refused = refuses ? 1 : 0;                    ///< algorithms that fail when they are used, one bit for each
   bool refuses_epilogues = false;                        ///< whether products with an epilogue do, too
+  bool refuses_all = false;                              ///< whether it names no algorithm for want of a valid question
   cublasStatus_t refusal = CUBLAS_STATUS_NOT_SUPPORTED;  ///< and how
   cublasStatus_t status = CUBLAS_STATUS_SUCCESS;         ///< of all products
   int asked = 0;                                         ///< how often it was asked for algorithms,

@@ -1,0 +1,17 @@
+#pragma once
+// Tests with and without the relu that is an epilogue of cuBLASLt.
+
+#include <locus/device/cuda.hpp>
+
+namespace locus_test {
+
+/// Lets relu be an epilogue of cuBLASLt, for the time of its life.
+struct FusedRelu {
+  bool before = locus::cuda::fused_relu_allowed();
+  explicit FusedRelu(bool allowed = true) { locus::cuda::allow_fused_relu(allowed); }
+  FusedRelu(const FusedRelu&) = delete;
+  FusedRelu& operator=(const FusedRelu&) = delete;
+  ~FusedRelu() { locus::cuda::allow_fused_relu(before); }
+};
+
+}  // namespace locus_test
