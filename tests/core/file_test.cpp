@@ -276,7 +276,7 @@ TEST_CASE("a name that is taken is not used, and another one is") {
   std::uint64_t next = 0;
   const auto same_twice = [&] { return next++ / 2; };
   {
-    const io::detail::TemporaryFile first(file, same_twice);  // 0
+    const io::detail::TemporaryFile first(file, same_twice);   // 0
     const io::detail::TemporaryFile second(file, same_twice);  // 0 is taken, then 1
     CHECK(first.path() == file + ".locus-0000000000000000.tmp");
     CHECK(second.path() == file + ".locus-0000000000000001.tmp");
@@ -290,8 +290,9 @@ TEST_CASE("a name that is taken is not used, and another one is") {
 
 TEST_CASE("files of others that look alike are not removed") {
   const TemporaryFolder folder;
-  for (const char* name : {"file.tmp", "file.locus-.tmp", "file.locus-0123456789abcde.tmp", "file.locus-0123456789abcdeF.tmp",
-                           "file.locus-0123456789abcdef.tmp.bak", "file-0123456789abcdef.tmp", ".tmp"})
+  for (const char* name :
+       {"file.tmp", "file.locus-.tmp", "file.locus-0123456789abcde.tmp", "file.locus-0123456789abcdeF.tmp",
+        "file.locus-0123456789abcdef.tmp.bak", "file-0123456789abcdef.tmp", ".tmp"})
     (void)folder.write(name, "kept");
   fs::create_directory(folder.path / "folder.locus-0123456789abcdef.tmp");
   fs::create_symlink("file.tmp", folder.path / "link.locus-0123456789abcdef.tmp");
@@ -338,7 +339,8 @@ TEST_CASE("symbolic links that lead in a circle are not replaced") {
   fs::create_symlink("self", folder.path / "self");
   for (const char* name : {"a", "b", "self", "self/new"}) {
     const std::string path = folder.path / name;
-    CHECK_THROWS_WITH_AS(io::write_file_atomically(path, "text"), doctest::Contains("links lead in a circle"), DataError);
+    CHECK_THROWS_WITH_AS(io::write_file_atomically(path, "text"), doctest::Contains("links lead in a circle"),
+                         DataError);
     CHECK_THROWS_WITH_AS(io::require_writable(path), doctest::Contains("links lead in a circle"), DataError);
   }
   CHECK(fs::is_symlink(folder.path / "a"));
@@ -357,7 +359,8 @@ TEST_CASE("a path with a zero byte is refused, not cut off") {
 TEST_CASE("many parts, large and empty ones among them, are written in order") {
   const TemporaryFolder folder;
   std::vector<std::string> texts;
-  for (int i = 0; i < 300; ++i) texts.push_back(std::string(i % 3 == 0 ? 0 : static_cast<std::size_t>(i * 37), static_cast<char>('a' + i % 26)));
+  for (int i = 0; i < 300; ++i)
+    texts.push_back(std::string(i % 3 == 0 ? 0 : static_cast<std::size_t>(i * 37), static_cast<char>('a' + i % 26)));
   const std::vector<std::string_view> parts(texts.begin(), texts.end());
   std::string whole;
   for (const auto& text : texts) whole += text;

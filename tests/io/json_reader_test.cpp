@@ -30,8 +30,9 @@ std::string verdict(std::string_view text) {
 }  // namespace
 
 TEST_CASE("values of every kind are gone over as wholes") {
-  for (const char* text : {"0", "-0", "12", "-1.5e+10", "1E5", "0.25", "true", "false", "null", "\"\"", "[]", "{}", " [ 1 , [ ] , { } ] ",
-                           R"({"a":[1,{"b":null}],"c":"}]"})", "\"\\u00e4\\ud83d\\ude00\\\"\\\\\\/\\b\\f\\n\\r\\t\"", "\"\xc3\xa4\""})
+  for (const char* text :
+       {"0", "-0", "12", "-1.5e+10", "1E5", "0.25", "true", "false", "null", "\"\"", "[]", "{}", " [ 1 , [ ] , { } ] ",
+        R"({"a":[1,{"b":null}],"c":"}]"})", "\"\\u00e4\\ud83d\\ude00\\\"\\\\\\/\\b\\f\\n\\r\\t\"", "\"\xc3\xa4\""})
     CHECK_MESSAGE(verdict(text) == "JSON", text);
   JsonReader json(R"( {"a" : [1, 2] , "b":-3e2} rest)", "text");
   std::string members;
@@ -103,7 +104,9 @@ TEST_CASE("it accepts what another reader of JSON accepts, and decodes the same"
   constexpr std::string_view seed =
       R"({"__metadata__":{"format":"pt"},"a\u00e4\n":{"dtype":"F32","shape":[2,30,-1.5e+3],"x":[[],{}],)"
       "\"data_offsets\":[0,24]},\"\xc3\xa4 \xe2\x82\xac\":[true,false,null,\"\\ud83d\\ude00\"]}";
-  constexpr std::string_view bytes = "\"\\/{}[]:,0123456789-+.eEtrufalsn \n\t\xc3\xa4\xff\x7f\x01\xed\xa0\x80" "bd8DcU";
+  constexpr std::string_view bytes =
+      "\"\\/{}[]:,0123456789-+.eEtrufalsn \n\t\xc3\xa4\xff\x7f\x01\xed\xa0\x80"
+      "bd8DcU";
   Philox random(1, 2);
   int accepted = 0;
   for (int run = 0; run < 20'000; ++run) {

@@ -189,7 +189,8 @@ TEST_CASE("what is wrong with a file is said") {
   refused(file_of(R"({"w":7})"), "\"w\" has no dtype");
   refused(tensor(R"("dtype":"F32","shape":[1])", 4), "\"w\" has no data_offsets");
   refused(tensor(R"("dtype":8,"shape":[1],"data_offsets":[0,1])", 1), "\"w\" has dtype 8; expected a string");
-  refused(tensor(R"("dtype":"F32","shape":7,"data_offsets":[0,4])", 4), "\"w\" has shape 7; expected a list of extents");
+  refused(tensor(R"("dtype":"F32","shape":7,"data_offsets":[0,4])", 4),
+          "\"w\" has shape 7; expected a list of extents");
   refused(tensor(R"("dtype":"I16","shape":[3],"data_offsets":[0,4])", 4), "expected 6 bytes");
   refused(tensor(R"("dtype":"F99","shape":[3],"data_offsets":[0,5])", 4), "lies from byte 0 to 5 of 4");
   refused(tensor(R"("dtype":"F32","shape":[-1],"data_offsets":[0,4])", 4), "-1 where a number from 0 is expected");
@@ -243,14 +244,13 @@ TEST_CASE("whatever a file holds, however deep, the message about it is short") 
     for (std::size_t i = 0; i < depth; ++i) objects += "{\"a\":";
     objects += "1" + std::string(depth, '}');
     for (const std::string& deep : {lists, objects, "\"" + std::string(depth, 'x') + "\""}) {
-      for (const std::string& header :
-           {one_tensor("w", "\"dtype\":" + deep + R"(,"shape":[1],"data_offsets":[0,8])"),
-            one_tensor("w", R"("dtype":"F32","data_offsets":[0,4],"shape":)" + deep),
-            one_tensor("w", R"("dtype":"F32","data_offsets":[0,4],"shape":[)" + deep + "]"),
-            one_tensor("w", R"("dtype":"F32","shape":[1],"data_offsets":)" + deep),
-            one_tensor("w", R"("dtype":"F32","shape":[1],"data_offsets":[0,)" + deep + "]"),
-            "{\"w\":" + deep + "}", "{\"__metadata__\":" + deep + "}", "{\"__metadata__\":{\"a\":[" + deep + "]}}", deep,
-            deep.substr(0, depth)}) {
+      for (const std::string& header : {one_tensor("w", "\"dtype\":" + deep + R"(,"shape":[1],"data_offsets":[0,8])"),
+                                        one_tensor("w", R"("dtype":"F32","data_offsets":[0,4],"shape":)" + deep),
+                                        one_tensor("w", R"("dtype":"F32","data_offsets":[0,4],"shape":[)" + deep + "]"),
+                                        one_tensor("w", R"("dtype":"F32","shape":[1],"data_offsets":)" + deep),
+                                        one_tensor("w", R"("dtype":"F32","shape":[1],"data_offsets":[0,)" + deep + "]"),
+                                        "{\"w\":" + deep + "}", "{\"__metadata__\":" + deep + "}",
+                                        "{\"__metadata__\":{\"a\":[" + deep + "]}}", deep, deep.substr(0, depth)}) {
         const std::string complaint = complaint_of(folder.write("file", file_of(header, 4)));
         CAPTURE(complaint);
         CHECK(complaint.find("cannot read") == 0);
@@ -268,7 +268,8 @@ TEST_CASE("whatever a file holds, however deep, the message about it is short") 
 TEST_CASE("names that a file made up do not make messages long, or send codes to a terminal") {
   const TemporaryFolder folder;
   const std::string endless = std::string(100'000, 'n') + "\\u001b[2J";
-  const auto state = io::load(folder.write("file", file_of(one_tensor(endless, R"("dtype":"U8","shape":[1],"data_offsets":[0,1])"), 1)));
+  const auto state = io::load(
+      folder.write("file", file_of(one_tensor(endless, R"("dtype":"U8","shape":[1],"data_offsets":[0,1])"), 1)));
   const nn::Linear<float, Cpu> model{1, 1};
   const auto short_and_plain = [](const auto& call) {
     try {
@@ -294,14 +295,14 @@ TEST_CASE("names that a file made up do not make messages long, or send codes to
 
 TEST_CASE("tensors that Locus cannot hold leave the others readable, and are named when they are asked for") {
   const TemporaryFolder folder;
-  const std::string path = folder.write(
-      "mixed", file_of(R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},)"
-                       R"("quantized":{"dtype":"I16","shape":[2,1],"data_offsets":[2,6]},)"
-                       R"("waves":{"dtype":"C64","shape":[1],"data_offsets":[6,14]},)"
-                       R"("newer":{"dtype":"F4","shape":[3],"data_offsets":[14,16]},)"
-                       R"("deep":{"dtype":"U8","shape":[1,1,1,1,1,1,1,1,1],"data_offsets":[16,17]},)"
-                       R"("z":{"dtype":"BOOL","shape":[],"data_offsets":[17,18]}})",
-                       18));
+  const std::string path =
+      folder.write("mixed", file_of(R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},)"
+                                    R"("quantized":{"dtype":"I16","shape":[2,1],"data_offsets":[2,6]},)"
+                                    R"("waves":{"dtype":"C64","shape":[1],"data_offsets":[6,14]},)"
+                                    R"("newer":{"dtype":"F4","shape":[3],"data_offsets":[14,16]},)"
+                                    R"("deep":{"dtype":"U8","shape":[1,1,1,1,1,1,1,1,1],"data_offsets":[16,17]},)"
+                                    R"("z":{"dtype":"BOOL","shape":[],"data_offsets":[17,18]}})",
+                                    18));
   const auto state = io::load(path);
   CHECK(state.size() == 2);
   CHECK_CLOSE(state.get<std::uint8_t>("a"), {1, 1});
@@ -309,12 +310,14 @@ TEST_CASE("tensors that Locus cannot hold leave the others readable, and are nam
   CHECK_FALSE(state.contains("waves"));
   REQUIRE(state.unread().size() == 4);
   CHECK(state.unread()[0].name == "quantized");
-  CHECK_THROWS_WITH_AS((void)state.get<float>("quantized"),
-                       doctest::Contains("'quantized' was not read: the file holds I16 of shape [2,1]; expected float32"),
-                       ArgumentError);
+  CHECK_THROWS_WITH_AS(
+      (void)state.get<float>("quantized"),
+      doctest::Contains("'quantized' was not read: the file holds I16 of shape [2,1]; expected float32"),
+      ArgumentError);
   CHECK_THROWS_WITH_AS((void)state.get<float>("waves"), doctest::Contains("C64 of shape [1]"), ArgumentError);
   CHECK_THROWS_WITH_AS((void)state.get<float>("newer"), doctest::Contains("F4 of shape [3]"), ArgumentError);
-  CHECK_THROWS_WITH_AS((void)state.get<std::uint8_t>("deep"), doctest::Contains("of up to 8 dimensions"), ArgumentError);
+  CHECK_THROWS_WITH_AS((void)state.get<std::uint8_t>("deep"), doctest::Contains("of up to 8 dimensions"),
+                       ArgumentError);
 
   // They stay named in copies, and nothing is saved without them unless that is asked for.
   CHECK_THROWS_WITH_AS((void)state.clone().to<Cpu>().get<float>("waves"), doctest::Contains("C64"), ArgumentError);
@@ -332,20 +335,22 @@ TEST_CASE("tensors that Locus cannot hold leave the others readable, and are nam
 
 TEST_CASE("a model whose weight a file has in another type is told which") {
   const TemporaryFolder folder;
-  const auto state = io::load(folder.write(
-      "quantized", file_of(R"({"weight":{"dtype":"I8","shape":[1,1],"data_offsets":[0,1]},)"
-                           R"("scales":{"dtype":"I16","shape":[1],"data_offsets":[1,3]}})",
-                           3)));
+  const auto state =
+      io::load(folder.write("quantized", file_of(R"({"weight":{"dtype":"I8","shape":[1,1],"data_offsets":[0,1]},)"
+                                                 R"("scales":{"dtype":"I16","shape":[1],"data_offsets":[1,3]}})",
+                                                 3)));
   const nn::Linear<float, Cpu> model{1, 1};
   CHECK_THROWS_WITH_AS(nn::load_state_dict(model, state, {.strict = false}),
                        doctest::Contains("'weight' was not read: the file holds I8 of shape [1,1]"), ArgumentError);
   auto rest = state;
   rest.erase("weight");
-  CHECK_THROWS_WITH_AS(nn::load_state_dict(model, rest), doctest::Contains("only the state has: 'scales'"), ArgumentError);
+  CHECK_THROWS_WITH_AS(nn::load_state_dict(model, rest), doctest::Contains("only the state has: 'scales'"),
+                       ArgumentError);
   CHECK(nn::load_state_dict(model, rest, {.strict = false}).unexpected == std::vector<std::string>{"scales"});
 }
 
-LOCUS_DEVICE_TEST("a clone of a state keeps the weights while training goes on; what .to its own place gives does not", D) {
+LOCUS_DEVICE_TEST("a clone of a state keeps the weights while training goes on; what .to its own place gives does not",
+                  D) {
   const nn::Sequential<float, D> model{nn::Linear<float, D>{3, 2}};
   optim::Sgd optimizer{model.parameters(), {.lr = 0.1f}};
   const auto best = nn::state_dict(model).clone();

@@ -36,7 +36,8 @@ namespace detail {
   fail<DataError>({"cannot write '", path, "': ", std::strerror(error), which, advice});
 }
 
-/// The file behind symbolic links, so that replacing it leaves the links in place. throws DataError for a circle of them
+/// The file behind symbolic links, so that replacing it leaves the links in place. throws DataError for a circle of
+/// them
 [[nodiscard]] inline std::string behind_links(const std::string& path) {
   std::string target = path;
   constexpr int most_links = 40;  // as the kernel follows

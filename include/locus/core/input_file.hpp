@@ -22,7 +22,8 @@ class InputFile {
     if (!file_ || fstat(file_.number(), &info) != 0)
       fail<DataError>({"cannot read '", path_, "': ", std::strerror(errno), "; expected ", expected_});
     if (!S_ISREG(info.st_mode))
-      fail<DataError>({"'", path_, "' is a ", S_ISDIR(info.st_mode) ? "folder" : "pipe or device", "; expected ", expected_});
+      fail<DataError>(
+          {"'", path_, "' is a ", S_ISDIR(info.st_mode) ? "folder" : "pipe or device", "; expected ", expected_});
     bytes_ = static_cast<std::uint64_t>(info.st_size);
   }
 
@@ -34,8 +35,8 @@ class InputFile {
     constexpr std::size_t most_at_once = std::size_t{1} << 30;
     std::size_t done = 0;
     while (done < count) {
-      const auto got = ::read(file_.number(), static_cast<char*>(out) + done,
-                              locus::detail::smaller(count - done, most_at_once));
+      const auto got =
+          ::read(file_.number(), static_cast<char*>(out) + done, locus::detail::smaller(count - done, most_at_once));
       if (got == 0) break;
       if (got > 0) done += static_cast<std::size_t>(got);
       else if (errno != EINTR)

@@ -30,8 +30,7 @@ auto or_out_of_memory(std::initializer_list<Text> parts, const F& f) {
   try {
     return f();
   } catch (const std::bad_alloc&) {
-  } catch (const std::length_error&) {
-  }
+  } catch (const std::length_error&) {}
   fail_out_of_memory(parts);
 }
 

@@ -111,7 +111,8 @@ class TemporaryFile {
 /// Removes a temporary file that nobody has locked.
 inline void remove_if_abandoned(int folder, const char* name) noexcept {
   const Descriptor file(openat(folder, name, O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
-  struct stat locked {}, named {};
+  struct stat locked {
+  }, named{};
   if (file && fstat(file.number(), &locked) == 0 && S_ISREG(locked.st_mode) &&
       flock(file.number(), LOCK_EX | LOCK_NB) == 0 && fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
       named.st_dev == locked.st_dev && named.st_ino == locked.st_ino)  // it may have been renamed before the lock

@@ -121,21 +121,16 @@ inline void read_idx_header_bytes(ByteSource& source, const std::string& path, s
   return static_cast<std::size_t>(product);
 }
 
-}  // namespace detail
-
-/// Reads an IDX file of unsigned bytes, plain or gzip, of `rank` dimensions (0: any number from 1 to 8). Reads and
-/// decompresses at most one byte more than the header promises, and allocates no more than the file's size allows.
-/// throws DataError for a file that is missing, damaged, truncated, too long, or of another kind; OutOfMemory
-[[nodiscard]] inline IdxFile read_idx(const std::string& path, int rank = 0) {
-  detail::ByteSource source(path);
+[[nodiscard]] inline IdxFile read_whole_idx(const std::string& path, int rank) {
+  ByteSource source(path);
   std::array<std::uint8_t, 4> magic{};
-  detail::read_idx_header_bytes(source, path, magic.data(), magic.size(), true);
-  const Dims extents = detail::read_idx_extents(source, path, detail::idx_rank(magic, path, rank));
-  const std::size_t promised = detail::promised_bytes(extents, source, path);
+  read_idx_header_bytes(source, path, magic.data(), magic.size(), true);
+  const Dims extents = read_idx_extents(source, path, idx_rank(magic, path, rank));
+  const std::size_t promised = promised_bytes(extents, source, path);
 
-  IdxFile file{extents, locus::detail::or_out_of_memory(
-                            {"'", path, "': no memory for its ", promised, " bytes; expected a smaller file or more memory"},
-                            [&] { return std::vector<std::uint8_t>(promised); })};
+  IdxFile file{extents, locus::detail::or_out_of_memory({"'", path, "': no memory for its ", promised,
+                                                         " bytes; expected a smaller file or more memory"},
+                                                        [&] { return std::vector<std::uint8_t>(promised); })};
   const std::size_t got = source.read(file.bytes.data(), promised);
   if (got < promised) {
     fail<DataError>({"'", path, "' promises ", extents, " elements, ", promised, " bytes, but holds ", got,
@@ -147,6 +142,16 @@ inline void read_idx_header_bytes(ByteSource& source, const std::string& path, s
                      "; it is damaged: copy or download it again"});
   }
   return file;
+}
+
+}  // namespace detail
+
+/// Reads an IDX file of unsigned bytes, plain or gzip, of `rank` dimensions (0: any number from 1 to 8). Reads and
+/// decompresses at most one byte more than the header promises, and allocates no more than the file's size allows.
+/// throws DataError for a file that is missing, damaged, truncated, too long, or of another kind; OutOfMemory
+[[nodiscard]] inline IdxFile read_idx(const std::string& path, int rank = 0) {
+  return locus::detail::or_out_of_memory({"cannot read '", path, "': out of memory"},
+                                         [&] { return detail::read_whole_idx(path, rank); });
 }
 
 /// The path of an IDX file in a folder by its usual name, `train-images-idx3-ubyte`: as it is, with .gz, and the same

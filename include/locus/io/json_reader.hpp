@@ -11,12 +11,12 @@
 
 namespace locus::inline LOCUS_ABI::io::detail {
 
-/// Goes over a text from front to back: whoever calls says what is expected next, or takes any value as a whole. Nothing
-/// is recursive, so that no nesting overflows the stack, and no memory is asked for but that of strings and a byte for
-/// each bracket that is open.
+/// Goes over a text from front to back: whoever calls says what is expected next, or takes any value as a whole.
+/// Nothing is recursive, so that no nesting overflows the stack, and no memory is asked for but that of strings and a
+/// byte for each bracket that is open.
 ///
-/// Strict: no comments, no commas at the end, no numbers such as 01 or NaN, strings of valid UTF-8. What is wrong throws
-/// DataError, which begins with `what`: "...: at byte 7 is '}'; expected ..."
+/// Strict: no comments, no commas at the end, no numbers such as 01 or NaN, strings of valid UTF-8. What is wrong
+/// throws DataError, which begins with `what`: "...: at byte 7 is '}'; expected ..."
 class JsonReader {
  public:
   /// Both texts must outlive the reader.
@@ -95,7 +95,8 @@ class JsonReader {
   [[nodiscard]] char here() const { return at_ < text_.size() ? text_[at_] : '\0'; }
 
   [[noreturn]] LOCUS_COLD void refuse(std::string_view expected) const {
-    const std::string found = at_ < text_.size() ? join("'", locus::detail::shown(text_.substr(at_), 20), "'") : "its end";
+    const std::string found =
+        at_ < text_.size() ? join("'", locus::detail::shown(text_.substr(at_), 20), "'") : "its end";
     fail<DataError>({what_, ": at byte ", at_, " is ", found, "; expected ", expected});
   }
 
@@ -173,7 +174,10 @@ class JsonReader {
     ++at_;
     for (int i = 0; i < 4; ++i, ++at_) {
       const char c = here();
-      const int digit = is_digit(c) ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+      const int digit = is_digit(c)            ? c - '0'
+                        : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                        : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                               : -1;
       if (digit < 0) refuse("four hexadecimal digits");
       code = code * 16 + static_cast<std::uint32_t>(digit);
     }

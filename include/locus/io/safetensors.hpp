@@ -24,8 +24,8 @@ extern template void write_safetensors(const std::string&, const nn::StateDict<C
 
 namespace locus::inline LOCUS_ABI::io {
 
-/// Reads a safetensors file into the memory of D. Tensors of types that Locus lacks, as int16 and complex ones, and those
-/// of more than eight dimensions are not read: .unread() of the state names them, and asking for one is an error.
+/// Reads a safetensors file into the memory of D. Tensors of types that Locus lacks, as int16 and complex ones, and
+/// those of more than eight dimensions are not read: .unread() of the state names them, and asking for one is an error.
 /// throws DataError, which names what is wrong, for a file that is missing, truncated or malformed; OutOfMemory,
 /// CudaUnavailable
 ///

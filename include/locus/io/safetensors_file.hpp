@@ -56,8 +56,8 @@ nn::StateDict<D> read_safetensors(const std::string& path) {
   read_all(file, &length, sizeof length);
   const std::uint64_t rest = file.bytes() - sizeof length;
   if (length > rest || length > most)
-    fail<DataError>({what, ": its header is said to have ", length, " bytes; it has ", rest, ", and at most ", most,
-                     " are read"});
+    fail<DataError>(
+        {what, ": its header is said to have ", length, " bytes; it has ", rest, ", and at most ", most, " are read"});
   std::string text(length, ' ');
   read_all(file, text.data(), text.size());
 
@@ -77,13 +77,15 @@ template <class D>
 void write_safetensors(const std::string& path, const nn::StateDict<D>& state) {
   if (!state.unread().empty()) {
     const auto& [name, type] = state.unread().front();
-    fail<ArgumentError>({"save: '", locus::detail::shown(name), "' would be lost: the state was read without it, as it is ",
-                         type, "; to save the others alone, say state.erase(name) for each of state.unread()"});
+    fail<ArgumentError>({"save: '", locus::detail::shown(name),
+                         "' would be lost: the state was read without it, as it is ", type,
+                         "; to save the others alone, say state.erase(name) for each of state.unread()"});
   }
   std::vector<const typename nn::StateDict<D>::Entry*> entries;
   for (const auto& entry : state) entries.push_back(&entry);
-  std::sort(entries.begin(), entries.end(),  // so that every tensor is aligned
-            [](const auto* a, const auto* b) { return std::pair(size_of(b->type), a) < std::pair(size_of(a->type), b); });
+  std::sort(
+      entries.begin(), entries.end(),  // so that every tensor is aligned
+      [](const auto* a, const auto* b) { return std::pair(size_of(b->type), a) < std::pair(size_of(a->type), b); });
   HeaderWriter header;
   for (const auto* entry : entries)
     header.add(entry->name, entry->type, entry->shape, static_cast<std::uint64_t>(entry->bytes.elements()));

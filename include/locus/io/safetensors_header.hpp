@@ -18,16 +18,23 @@ struct SafetensorsType {
   bool is_known;
   ElementType type;
 };
-inline constexpr SafetensorsType safetensors_types[] = {
-    {"F32", 4, true, ElementType::float32},  {"F64", 8, true, ElementType::float64},
-    {"I32", 4, true, ElementType::int32},    {"I64", 8, true, ElementType::int64},
-    {"U8", 1, true, ElementType::uint8},     {"BOOL", 1, true, ElementType::boolean},
-    {"F16", 2, true, ElementType::float16},  {"BF16", 2, true, ElementType::bfloat16},
-    {"I8", 1, false, {}},                    {"I16", 2, false, {}},
-    {"U16", 2, false, {}},                   {"U32", 4, false, {}},
-    {"U64", 8, false, {}},                   {"C64", 8, false, {}},
-    {"F8_E4M3", 1, false, {}},               {"F8_E5M2", 1, false, {}},
-    {"F8_E8M0", 1, false, {}}};
+inline constexpr SafetensorsType safetensors_types[] = {{"F32", 4, true, ElementType::float32},
+                                                        {"F64", 8, true, ElementType::float64},
+                                                        {"I32", 4, true, ElementType::int32},
+                                                        {"I64", 8, true, ElementType::int64},
+                                                        {"U8", 1, true, ElementType::uint8},
+                                                        {"BOOL", 1, true, ElementType::boolean},
+                                                        {"F16", 2, true, ElementType::float16},
+                                                        {"BF16", 2, true, ElementType::bfloat16},
+                                                        {"I8", 1, false, {}},
+                                                        {"I16", 2, false, {}},
+                                                        {"U16", 2, false, {}},
+                                                        {"U32", 4, false, {}},
+                                                        {"U64", 8, false, {}},
+                                                        {"C64", 8, false, {}},
+                                                        {"F8_E4M3", 1, false, {}},
+                                                        {"F8_E5M2", 1, false, {}},
+                                                        {"F8_E8M0", 1, false, {}}};
 
 /// A tensor as a header describes it; begin and end in bytes from the end of the header.
 struct Placed {
@@ -42,7 +49,10 @@ class HeaderReader {
  public:
   /// what: how messages begin, "cannot read 'model' as safetensors"
   HeaderReader(std::string_view text, std::string what, std::uint64_t available)
-      : text_(text), what_(std::move(what)), json_what_(what_ + ": its header is no JSON object"), available_(available) {}
+      : text_(text),
+        what_(std::move(what)),
+        json_what_(what_ + ": its header is no JSON object"),
+        available_(available) {}
 
   /// The tensors in the order of their bytes, which are all of the file. throws DataError
   [[nodiscard]] std::vector<Placed> read() {
@@ -71,7 +81,9 @@ class HeaderReader {
   [[noreturn]] void refuse(const Text&... why) const {
     fail<DataError>({what_, ": ", why...});
   }
-  [[nodiscard]] static std::string quoted(std::string_view name) { return join("\"", locus::detail::shown(name), "\""); }
+  [[nodiscard]] static std::string quoted(std::string_view name) {
+    return join("\"", locus::detail::shown(name), "\"");
+  }
 
   void check_once(std::vector<std::string>& names) const {
     std::sort(names.begin(), names.end());
@@ -126,7 +138,11 @@ class HeaderReader {
       result.unread = join(locus::detail::shown(type_name, 20), " of shape ", locus::detail::shown(shape));
 
     std::vector<std::uint64_t> ends;
-    if (!read_numbers(name, offsets, [&](std::uint64_t end) { ends.push_back(end); return ends.size() < 3; }) ||
+    if (!read_numbers(name, offsets,
+                      [&](std::uint64_t end) {
+                        ends.push_back(end);
+                        return ends.size() < 3;
+                      }) ||
         ends.size() != 2)
       refuse(quoted(name), " has data_offsets ", locus::detail::shown(offsets), "; expected [begin, end]");
     result.begin = ends[0];
@@ -148,8 +164,7 @@ class HeaderReader {
       if (!overflows && !is_deep) result.push_back(static_cast<std::int64_t>(extent));
       return true;
     });
-    if (!is_list)
-      refuse(quoted(name), " has shape ", locus::detail::shown(text), "; expected a list of extents");
+    if (!is_list) refuse(quoted(name), " has shape ", locus::detail::shown(text), "; expected a list of extents");
     if (overflows) refuse(quoted(name), " of shape ", locus::detail::shown(text), " has more than 2^63 bytes");
     return is_deep;
   }

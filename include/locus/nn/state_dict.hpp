@@ -101,7 +101,8 @@ class StateDict {
   template <class E>
   friend class StateDict;
   void add(Entry entry) {
-    if (entries_.size() == entries_.capacity()) entries_.reserve(2 * entries_.size() + 1);  // so that push_back cannot fail
+    if (entries_.size() == entries_.capacity())
+      entries_.reserve(2 * entries_.size() + 1);  // so that push_back cannot fail
     if (!positions_.emplace(entry.name, entries_.size()).second)
       fail<ArgumentError>({"StateDict::add: there is a tensor '", locus::detail::shown(entry.name), "' already"});
     entries_.push_back(std::move(entry));
@@ -179,8 +180,8 @@ struct StateMistake<M, D> : MistakeOf<Wrong::places,
 
 /// Copies a state into the parameters of a model, of the same names, shapes and element types. All of it is checked
 /// before anything is copied. A parameter that layers share needs one of its names; of several, the last one counts.
-/// throws ArgumentError for names that do not fit, unless not strict, or another element type, those included that Locus
-/// lacks; ShapeError for another shape
+/// throws ArgumentError for names that do not fit, unless not strict, or another element type, those included that
+/// Locus lacks; ShapeError for another shape
 ///
 ///     load_state_dict(model, io::load<Cuda>("model.safetensors"));
 template <class M, class D>
