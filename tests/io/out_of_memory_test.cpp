@@ -43,7 +43,8 @@ End with_failure(std::int64_t number, bool and_all_after, const F& f) {
 /// unharmed: called after each failure.
 template <class F>
 void check_every_failure(const F& f, const std::function<bool()>& unharmed) {
-  for (int i = 0; i < 3; ++i) REQUIRE(with_failure(-1, false, f) == End::done);  // what is kept for later calls is there
+  for (int i = 0; i < 3; ++i)
+    REQUIRE(with_failure(-1, false, f) == End::done);  // what is kept for later calls is there
   const std::int64_t count = allocations.count;
   const std::int64_t kept = allocations.living;
   CHECK(count >= 3);
@@ -81,7 +82,8 @@ TEST_CASE("a save that runs out of memory anywhere throws OutOfMemory and leaves
   const auto state = some_state();
   io::save(path, state);
   const std::string before = content_of(path);
-  check_every_failure([&] { io::save(path, state); }, [&] { return content_of(path) == before && folder.entries() == 1; });
+  check_every_failure([&] { io::save(path, state); },
+                      [&] { return content_of(path) == before && folder.entries() == 1; });
 }
 
 TEST_CASE("a load that runs out of memory anywhere throws OutOfMemory, and loses no memory") {

@@ -1,7 +1,7 @@
 #pragma once
-// A program in which chosen allocations fail: include it in one source of a program of its own. Without a sanitizer, which
-// has an allocator itself, malloc and its kin are replaced, and with them what the C library and zlib ask for; with one,
-// operator new alone.
+// A program in which chosen allocations fail: include it in one source of a program of its own. Without a sanitizer,
+// which has an allocator itself, malloc and its kin are replaced, and with them what the C library and zlib ask for;
+// with one, operator new alone.
 
 #include <locus/core/config.hpp>
 
@@ -16,10 +16,10 @@ namespace locus_test {
 /// What is asked for on this thread while it is `on`.
 struct Allocations {
   bool on = false;
-  std::int64_t count = 0;       ///< allocations so far
-  std::int64_t fails_at = -1;   ///< the number of the one that fails, from 0; none below that
+  std::int64_t count = 0;         ///< allocations so far
+  std::int64_t fails_at = -1;     ///< the number of the one that fails, from 0; none below that
   bool fails_from_there = false;  ///< and all after it
-  std::int64_t living = 0;      ///< allocated and not freed, in all times when it was on
+  std::int64_t living = 0;        ///< allocated and not freed, in all times when it was on
 
   /// Whether the next one is to fail.
   [[nodiscard]] bool next_fails() {
