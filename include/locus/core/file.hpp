@@ -20,7 +20,8 @@ namespace detail {
   const std::string folder = folder_of(path);
   struct stat info {};
   if (error == ELOOP) {
-    fail<DataError>({"cannot write '", path, "': its symbolic links lead in a circle; remove one of them"});
+    fail<DataError>({"cannot write '", path,
+                     "': it is behind too many symbolic links, or they lead in a circle; remove one of them"});
   }
   if (stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) {
     fail<DataError>({"cannot write '", path, "': it is a folder; expected the name of a file"});
