@@ -27,12 +27,12 @@ def remove_abandoned(folder):
                 os.close(descriptor)
 
 
-def create(path):
+def create(path, mode):
     """(an open, locked file, its name), beside `path`."""
     while True:
         name = f"{path}.locus-{secrets.token_hex(8)}.tmp"
         try:
-            descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+            descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
         except FileExistsError:
             continue
         try:
@@ -52,14 +52,19 @@ def write(path, data):
     path = pathlib.Path(path)
     with contextlib.suppress(OSError):
         remove_abandoned(path.parent)
-    file, temporary = create(path)
+    try:
+        mode = path.stat().st_mode & 0o7777
+    except OSError:
+        mode = None
+    file, temporary = create(path, 0o666 if mode is None else mode & 0o777 | 0o600)
     with file:
         try:
             file.write(data.encode() if isinstance(data, str) else data)
             file.flush()
-            with contextlib.suppress(OSError):
-                os.fchmod(file.fileno(), path.stat().st_mode & 0o7777)
             os.fsync(file.fileno())
+            if mode is not None:
+                with contextlib.suppress(OSError):
+                    os.fchmod(file.fileno(), mode)
             os.replace(temporary, path)
         except BaseException:
             with contextlib.suppress(OSError):

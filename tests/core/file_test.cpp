@@ -252,6 +252,24 @@ TEST_CASE("what another process is writing is left alone") {
   for (const int end : {at_it[0], at_it[1], go_on[0], go_on[1]}) close(end);
 }
 
+TEST_CASE("a private file is private while it is written, and one that may not be written can be replaced again") {
+  const TemporaryFolder folder;
+  const auto file = folder.path / "file";
+  io::write_file_atomically(file, "old");
+  for (const unsigned mode : {0600u, 0640u, 0444u, 0755u}) {
+    fs::permissions(file, static_cast<fs::perms>(mode));
+    unsigned while_written = 0;
+    at_sync = [&](const std::string& name) {
+      if (name.ends_with(".tmp")) while_written = static_cast<unsigned>(fs::status(name).permissions());
+    };
+    io::write_file_atomically(file, "new");
+    at_sync = nullptr;
+    CHECK((while_written & 077 & ~mode) == 0);
+    CHECK((while_written & 0600) == 0600);
+    CHECK(static_cast<unsigned>(fs::status(file).permissions()) == mode);
+  }
+}
+
 TEST_CASE("a temporary file that somebody removes is written again, some times") {
   const TemporaryFolder folder;
   const std::string file = folder.path / "file";
@@ -276,12 +294,12 @@ TEST_CASE("a name that is taken is not used, and another one is") {
   std::uint64_t next = 0;
   const auto same_twice = [&] { return next++ / 2; };
   {
-    const io::detail::TemporaryFile first(file, same_twice);   // 0
-    const io::detail::TemporaryFile second(file, same_twice);  // 0 is taken, then 1
+    const io::detail::TemporaryFile first(file, 0666, same_twice);   // 0
+    const io::detail::TemporaryFile second(file, 0666, same_twice);  // 0 is taken, then 1
     CHECK(first.path() == file + ".locus-0000000000000000.tmp");
     CHECK(second.path() == file + ".locus-0000000000000001.tmp");
     CHECK((first.error() == 0 && second.error() == 0));
-    const io::detail::TemporaryFile none(file, [] { return std::uint64_t{1}; });
+    const io::detail::TemporaryFile none(file, 0666, [] { return std::uint64_t{1}; });
     CHECK(none.error() == EEXIST);
     CHECK(folder.entries() == 2);
   }

@@ -104,8 +104,8 @@ struct Target {
 [[nodiscard]] inline int replace(const Target& target, TemporaryFile& temporary, Span<const std::string_view> parts) {
   if (temporary.error()) return temporary.error();
   if (const int error = write_parts(temporary.file(), parts)) return error;
-  if (target.exists) (void)fchmod(temporary.file().number(), target.mode & 07777);
   if (fsync(temporary.file().number()) != 0 && errno != EINVAL) return errno;  // EINVAL: there is no such thing here
+  if (target.exists) (void)fchmod(temporary.file().number(), target.mode & 07777);
   return temporary.rename_to(target.path);
 }
 
@@ -132,10 +132,12 @@ inline void write_file_atomically(const std::string& path, Span<const std::strin
     }
     const std::string folder = detail::folder_of(target.path);
     detail::remove_abandoned(folder);
+    // What only some may read is never shown to others; whoever removes it when it is abandoned may open it.
+    const mode_t mode = target.exists ? (target.mode & 0777) | 0600 : 0666;
     // Where another machine's locks do not reach this one, it can take a temporary file for abandoned.
     int error = ENOENT;
     for (int attempt = 0; error == ENOENT && attempt < 5; ++attempt) {
-      detail::TemporaryFile temporary(target.path);
+      detail::TemporaryFile temporary(target.path, mode);
       error = detail::replace(target, temporary, parts);
       if (error && error != ENOENT) detail::fail_to_write(path, error, temporary.path());
     }

@@ -61,13 +61,13 @@ inline constexpr std::size_t temporary_digits = 16;
 /// A new file beside `target`, removed at the end unless it was renamed.
 class TemporaryFile {
  public:
-  /// draw: what gives numbers for its name, others where that is taken.
+  /// mode: its permissions, as open() takes them. draw: what gives numbers for its name, others where that is taken.
   template <class Draw = std::uint64_t (*)()>
-  explicit TemporaryFile(const std::string& target, Draw draw = &random_number) {
+  explicit TemporaryFile(const std::string& target, mode_t mode = 0666, Draw draw = &random_number) {
     constexpr int most_attempts = 100;
     for (int i = 0; i < most_attempts && !file_; ++i) {
       path_ = temporary_name(target, draw());
-      error_ = create();
+      error_ = create(mode);
       if (error_ != EEXIST) return;
     }
   }
@@ -91,8 +91,8 @@ class TemporaryFile {
 
  private:
   /// EEXIST where the name is taken, or was given up as a process that removes what is abandoned had it first.
-  [[nodiscard]] int create() {
-    file_ = Descriptor(open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  [[nodiscard]] int create(mode_t mode) {
+    file_ = Descriptor(open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
     if (!file_) return errno;
     struct stat info {};
     if ((flock(file_.number(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) ||
