@@ -25,8 +25,9 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests" / "tools"))
+sys.path[:0] = [str(ROOT / "tests" / "tools"), str(ROOT / "scripts" / "lib")]
 import common  # noqa: E402
+import whole_file  # noqa: E402
 
 HOST = ["-std=c++20", "-O2", "-fopenmp", f"-I{ROOT / 'include'}"]
 DEVICE = ["-x", "cu", "-std=c++20", "-O2", "-arch=sm_90", "-Xcompiler=-fopenmp", f"-I{ROOT / 'include'}",
@@ -125,9 +126,7 @@ def main():
         commit = common.run(["git", "-C", ROOT, "describe", "--always", "--dirty"])[1].strip()
         result = {"benchmark": "compile time, processor seconds", "commit": commit, "rows": rows,
                   "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
-        temporary = options.json.with_name(options.json.name + ".tmp")
-        temporary.write_text(json.dumps(result, indent=1) + "\n")
-        os.replace(temporary, options.json)
+        whole_file.write(options.json, json.dumps(result, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -32,6 +32,7 @@ import cpu_dry_run  # noqa: E402
 import cpu_programs  # noqa: E402
 import cpu_training  # noqa: E402
 import cpu_workloads  # noqa: E402
+import whole_file  # noqa: E402
 from cpu_programs import ANYWHERE, BY_FLOAT, OURS, say  # noqa: E402
 
 PARTS = (*cpu_workloads.PARTS, "training")
@@ -197,9 +198,7 @@ def write(path, report):
     head = {key: value for key, value in report.items() if key != "workloads"}
     lines = ",\n".join(json.dumps(kept(work), separators=(",", ":")) for work in report["workloads"])
     text = json.dumps(head, indent=1)[:-2] + ',\n "workloads": [\n' + lines + "\n ]\n}\n"
-    temporary = path.with_name(path.name + ".tmp")
-    temporary.write_text(text)
-    os.replace(temporary, path)
+    whole_file.write(path, text)
     say(f"wrote {path}")
 
 

@@ -23,7 +23,6 @@ without for the others), Thrust is in the CUDA toolkit, Eigen in Debian's libeig
 
 import argparse
 import json
-import os
 import pathlib
 import re
 import sys
@@ -31,10 +30,11 @@ import tempfile
 from typing import NamedTuple
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "tests" / "tools"), str(ROOT / "benchmarks" / "support")]
+sys.path[:0] = [str(ROOT / "tests" / "tools"), str(ROOT / "benchmarks" / "support"), str(ROOT / "scripts" / "lib")]
 import common  # noqa: E402
 import compile_fail  # noqa: E402
 import cpu_programs  # noqa: E402
+import whole_file  # noqa: E402
 
 PROGRAMS = ROOT / "benchmarks" / "peers" / "diagnostics"
 MISTAKES = ["mixed_places", "host_access", "mixed_types", "nested_call"]
@@ -207,9 +207,7 @@ def version_of(path):
 
 
 def write(path, result):
-    temporary = path.with_name(path.name + ".tmp")
-    temporary.write_text(json.dumps(result, indent=1) + "\n")
-    os.replace(temporary, path)
+    whole_file.write(path, json.dumps(result, indent=1) + "\n")
 
 
 def main():

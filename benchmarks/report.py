@@ -10,13 +10,13 @@ beside this script), and writes an HTML file (default build/report.html) that ne
 import argparse
 import html
 import json
-import os
 import pathlib
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE / "support")]
+sys.path[:0] = [str(HERE / "support"), str(HERE.parent / "scripts" / "lib")]
 import report_plots as plots  # noqa: E402
+import whole_file  # noqa: E402
 from report_plots import OURS  # noqa: E402
 
 SHOWN = 15  # of the losses, without unfolding
@@ -187,9 +187,7 @@ def main():
     if not parts:
         sys.exit(f"report.py: {options.results} holds no cpu-PART.json; run cpu.py first")
     options.out.parent.mkdir(parents=True, exist_ok=True)
-    temporary = options.out.with_name(options.out.name + ".tmp")
-    temporary.write_text(page(parts, json.loads(compiled[-1].read_text()) if compiled else None))
-    os.replace(temporary, options.out)
+    whole_file.write(options.out, page(parts, json.loads(compiled[-1].read_text()) if compiled else None))
     print(f"wrote {options.out}")
 
 

@@ -1,10 +1,9 @@
-// Reading and writing safetensors files, for programs that define LOCUS_COMPILED_SAFETENSORS: they need no
-// nlohmann-json.
+// Reading and writing safetensors files, for programs that define LOCUS_COMPILED.
 
 #include <locus/io/safetensors.hpp>
 
-#ifdef LOCUS_COMPILED_SAFETENSORS
-#error "the compiled library is compiled without -DLOCUS_COMPILED_SAFETENSORS"
+#ifdef LOCUS_COMPILED
+#error "the compiled library is compiled without -DLOCUS_COMPILED"
 #endif
 
 namespace locus::inline LOCUS_ABI {

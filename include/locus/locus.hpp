@@ -1,6 +1,7 @@
 #pragma once
-// Everything but files: tensors, operations, differentiation, networks, optimizers, data, training.
-// Histories as JSON and plots are in locus/io/. Each header also stands alone.
+// Everything but files: tensors, operations, differentiation, networks and their states, optimizers, data, training.
+// Files of weights, histories as JSON and plots are in locus/io/; sorting and histograms in headers of their own.
+// docs/reference.md names the header of every function. Each header also stands alone.
 
 // First, so that the compiler's path to what is refused is short.
 #include <locus/tensor/tensor.hpp>
@@ -48,6 +49,7 @@
 #include <locus/nn/linear.hpp>
 #include <locus/nn/loss.hpp>
 #include <locus/nn/sequential.hpp>
+#include <locus/nn/state_dict.hpp>
 
 #include <locus/optim/sgd.hpp>
 

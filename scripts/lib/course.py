@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "tools"))
 import common
+import whole_file
 
 SHIPPED = common.ROOT / "examples" / "lessons"
 FOLDER = common.ROOT / "build" / "lessons"
@@ -138,15 +139,12 @@ def unused(path):
     return pathlib.Path(next(name for name in names if not os.path.lexists(name)))
 
 
-def write_whole(path, data):
-    """Under a temporary name, then renamed: a reader never sees half of it."""
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_bytes(data)
-        os.replace(temporary, path)
-    finally:
-        if temporary.exists():
-            temporary.unlink()
+def shown(names):
+    """Names that a file holds, for a message: some of them, printable, and not too long."""
+    names = sorted(names)
+    texts = [ascii(name)[1:-1] for name in names[:5]]
+    texts = [text if len(text) <= 40 else text[:40] + "..." for text in texts]
+    return ", ".join(texts) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
 class Folder:
@@ -159,7 +157,7 @@ class Folder:
         self.progress = self.load()
         unknown = {self.progress.current, *self.progress.solved} - {"", *(lesson.name for lesson in lessons)}
         if unknown:
-            self.warning = (f"{self.record} names {', '.join(sorted(unknown))}, which this course does not have. That"
+            self.warning = (f"{self.record} names {shown(unknown)}, which this course does not have. That"
                             " is kept until --reset all.")
 
     def load(self):
@@ -193,7 +191,7 @@ class Folder:
         self.guard(lambda: self.path.mkdir(parents=True, exist_ok=True))
         for lesson in self.lessons:
             if not os.path.lexists(self.file(lesson)):
-                self.guard(lambda: write_whole(self.file(lesson), lesson.exercise.read_bytes()))
+                self.guard(lambda: whole_file.write(self.file(lesson), lesson.exercise.read_bytes()))
 
     def file(self, lesson):
         return self.path / lesson.exercise.name
@@ -263,7 +261,7 @@ class Folder:
             if os.path.lexists(file) and (not file.is_file() or file.read_bytes() != shipped):
                 kept = unused(file)
                 os.replace(file, kept)
-            write_whole(file, shipped)
+            whole_file.write(file, shipped)
 
         self.guard(replace)
         if lesson.name in self.progress.solved:
@@ -281,7 +279,7 @@ class Folder:
         self.progress = self.load()
         change(self.progress)
         data = json.dumps({"current": self.progress.current, "solved": self.progress.solved}, indent=2) + "\n"
-        self.guard(lambda: write_whole(self.record, data.encode()))
+        self.guard(lambda: whole_file.write(self.record, data))
 
 
 # ---- an attempt

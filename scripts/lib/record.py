@@ -3,6 +3,8 @@ run, they have what had ended before."""
 
 import json
 
+import whole_file
+
 LARGEST_LOG = 8 << 20  # bytes; what is said later goes to the terminal alone
 NOT_RUN = "not run"
 PARTS = ("programs", "libraries", "first programs", "device tests", "training", "sanitizer", "matmul", "verbs")
@@ -10,9 +12,7 @@ PARTS = ("programs", "libraries", "first programs", "device tests", "training", 
 
 def write(path, results):
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(path.name + ".tmp")
-    temporary.write_text(json.dumps(results, indent=1) + "\n")
-    temporary.replace(path)
+    whole_file.write(path, json.dumps(results, indent=1) + "\n")
 
 
 def name_of(entry):

@@ -149,6 +149,13 @@ TEST_CASE("wrong labels and counts are refused") {
                        ArgumentError);
 }
 
+TEST_CASE("more digits than there can be memory for are out of memory") {
+  // The pixels of the last three, counted in 64 bits, are none.
+  for (const std::int64_t count : {INT64_MAX, std::int64_t{1} << 62, std::int64_t{1} << 61, std::int64_t{1} << 60})
+    CHECK_THROWS_WITH_AS((void)data::draw_digits(count, 0),
+                         doctest::Contains(join("draw_digits: no memory for ", count, " digits").c_str()), OutOfMemory);
+}
+
 TEST_CASE("the last seeds and indices are as good as the first") {
   const auto most = std::numeric_limits<std::uint64_t>::max();
   CHECK(inked(drawn(8, most, most)) > 12);

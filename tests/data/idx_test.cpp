@@ -111,6 +111,16 @@ TEST_CASE("every header that is cut short is refused") {
   }
 }
 
+TEST_CASE("a path with a zero byte is refused, not cut off") {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("f", idx({24}, payload));
+  CHECK(contains(complaint(path + ".gz\0"s), "f.gz\\x00': a path cannot hold a zero byte"));
+  CHECK(contains(complaint(path + "\0.gz"s), "a path cannot hold a zero byte"));
+  CHECK(contains(complaint(""), "cannot read a file without a name"));
+  CHECK_THROWS_WITH_AS((void)data::find_idx(folder.path.string() + "\0"s, "a-idx1-ubyte"),
+                       doctest::Contains("a path cannot hold a zero byte"), DataError);
+}
+
 TEST_CASE("a wrong magic number is shown") {
   const TemporaryFolder folder;
   CHECK(contains(complaint(folder.write("zip", "PK\x03\x04" + payload)),
@@ -202,6 +212,27 @@ TEST_CASE("a gzip file reads like the plain one, whatever its name") {
   CHECK(file.extents == Dims{2, 3, 4});
   CHECK(std::string(file.bytes.begin(), file.bytes.end()) == payload);
   CHECK(data::read_idx(folder.write("plain.gz", idx({24}, payload))).extents == Dims{24});
+}
+
+TEST_CASE("what follows a gzip file is another one, or padding of zeros, or refused") {
+  const TemporaryFolder folder;
+  const auto whole = gzip(idx({2, 3, 4}, payload));
+  for (const std::string& rest :
+       {"garbage"s, "\x1f"s, "\x1f\x8b"s, "\0\0x"s, whole.substr(0, 9), std::string(200'000, '\0') + "x"}) {
+    const auto text = complaint(folder.write("f.gz", whole + rest));
+    CHECK_MESSAGE(contains(text, "is damaged: "), text);
+  }
+  CHECK(contains(complaint(folder.write("f.gz", whole + "garbage")),
+                 "it goes on after its gzip stream with something else"));
+  CHECK(contains(complaint(folder.write("f.gz", whole + whole)), "goes on after the 24 bytes"));
+  CHECK(contains(complaint(folder.write("f.gz", whole + '\0' + whole)), "goes on after the 24 bytes"));
+  const std::string header = idx({2, 3, 4}, "");
+  for (const std::string& good :
+       {whole + std::string(512, '\0'), whole + std::string(300'000, '\0'), whole + gzip(""),
+        gzip(header) + gzip(payload), gzip(header + payload.substr(0, 7)) + "\0\0"s + gzip(payload.substr(7))}) {
+    const auto file = data::read_idx(folder.write("f.gz", good));
+    CHECK(std::string(file.bytes.begin(), file.bytes.end()) == payload);
+  }
 }
 
 TEST_CASE("every gzip file that is cut short is refused") {

@@ -53,3 +53,12 @@ TEST_CASE("every place is equally likely for every sample") {
   for (const auto& place : seen)
     for (const int count : place) CHECK(std::abs(count - epochs / n) < 150);  // more than five standard deviations
 }
+
+TEST_CASE("more samples than there can be memory for are out of memory, and less than none no number") {
+  for (const std::int64_t count : {INT64_MAX, INT64_MAX / 4, std::int64_t{1} << 60}) {
+    CHECK_THROWS_WITH_AS((void)data::SequentialSampler{count}.order(0),
+                         doctest::Contains(join("sampler: no memory for ", count, " samples").c_str()), OutOfMemory);
+    CHECK_THROWS_AS((void)data::RandomSampler{count}.order(0), OutOfMemory);
+  }
+  CHECK_THROWS_WITH_AS((void)data::RandomSampler{-1}.order(0), doctest::Contains("-1 samples"), ArgumentError);
+}

@@ -53,7 +53,8 @@ HEAD = """# Reference
 
 What a program calls, by subject, with what the headers say of it. What stands in `<...>` may be given; other template
 parameters follow from the arguments. An operand `x` is a tensor, a traced tensor, a parameter or an expression, unless the
-text says otherwise. Everything is in namespace `locus`.
+text says otherwise. Everything is in namespace `locus`. `#include <locus/locus.hpp>` brings all of it but the headers of which
+an own `#include` is named; the [index](#index) has the header of every name.
 
 Made from the headers by `tests/docs/reference_page.py --write`.
 """
@@ -250,27 +251,58 @@ def public_declarations():
     return found
 
 
-def described_header(header, here):
-    """here: [(scope, cursor)] of its declarations, in order."""
+def brought_by(header, seen):
+    """Adds to `seen` the headers of Locus that a header includes, itself among them."""
+    if header not in seen:
+        seen.add(header)
+        for included in re.findall(r"^#include <locus/(.*\.hpp)>", (INCLUDE / header).read_text(), re.MULTILINE):
+            if (INCLUDE / included).exists():
+                brought_by(included, seen)
+    return seen
+
+
+def described_header(header, here, together):
+    """here: [(scope, cursor)] of its declarations, in order. together: headers of which locus.hpp is made"""
     intro = re.match(r"#pragma once\n((?://.*\n)*)", (INCLUDE / header).read_text())[1]
     text = " ".join(line[2:].strip() for line in intro.splitlines()).replace("<", "&lt;")
     scope = here[0][0] if here else ""
     silent = dict.fromkeys(f"`{scope}{cursor.displayname}`" for scope, cursor in here if is_silent_class(cursor))
-    return "".join([f"\nIn [`locus/{header}`](../include/locus/{header}): {text}\n",
+    own = "" if header in together else f"\nIts own include: `#include <locus/{header}>`.\n"
+    return "".join([f"\nIn [`locus/{header}`](../include/locus/{header}): {text}\n", own,
                     described([cursor for _, cursor in here if is_callable(cursor)], scope),
                     operators(cursor for _, cursor in here),
                     *(described_class(cursor, scope) for scope, cursor in here if is_class(cursor)),
                     f"\nClasses: {', '.join(silent)}.\n" if silent else ""])
 
 
+def index(found, together):
+    """Every name of the sections with the header to include."""
+    shown = {header for _, headers in SECTIONS for header in headers}
+    headers = {}
+    for header, _, scope, cursor in found:
+        if header in shown and not is_operator(cursor):
+            headers.setdefault(scope + re.sub(r"<.*", "", cursor.spelling), []).append(header)
+    rows = []
+    for name in sorted(headers, key=lambda name: (name.rpartition("::")[2].lower(), name)):
+        includes = [f"`{'locus.hpp' if header in together else header}`" for header in dict.fromkeys(headers[name])]
+        links = [f"[`{header}`](../include/locus/{header})" for header in dict.fromkeys(headers[name])]
+        rows.append(f"| `{name}` | {', '.join(dict.fromkeys(includes))} | {', '.join(links)} |\n")
+    return "".join(["\n## Index\n\nWhat stands in `locus.hpp` is also had from the header that declares it alone; both are below `locus/`.\n\n",
+                    "| name | include | declared in |\n|---|---|---|\n", *rows])
+
+
 def page():
     found = sorted(public_declarations(), key=lambda each: each[:2])
-    contents = ",\n".join(f"[{title}](#{title.lower().replace(',', '').replace(' ', '-')})" for title, _ in SECTIONS)
+    together = brought_by("locus.hpp", set())
+    titles = [*(title for title, _ in SECTIONS), "Index"]
+    contents = ",\n".join(f"[{title}](#{title.lower().replace(',', '').replace(' ', '-')})" for title in titles)
     parts = [HEAD, "\n", contents, "\n"]
     for title, headers in SECTIONS:
         parts.append(f"\n## {title}\n")
         for header in headers:
-            parts.append(described_header(header, [(scope, cursor) for name, _, scope, cursor in found if name == header]))
+            here = [(scope, cursor) for name, _, scope, cursor in found if name == header]
+            parts.append(described_header(header, here, together))
+    parts.append(index(found, together))
     return "".join(parts)
 
 

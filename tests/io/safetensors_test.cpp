@@ -2,7 +2,9 @@
 
 #include <locus/core/stopwatch.hpp>
 #include <locus/nn/linear.hpp>
+#include <locus/nn/loss.hpp>
 #include <locus/nn/sequential.hpp>
+#include <locus/optim/sgd.hpp>
 #include <locus/tensor/factory.hpp>
 
 #include <support/device_list.hpp>
@@ -101,13 +103,9 @@ TEST_CASE("every element type comes back bit by bit, aligned, in a header of who
   std::uint64_t header = 0;
   std::memcpy(&header, text.data(), sizeof header);
   CHECK(header % 8 == 0);
-  const auto json = nlohmann::json::parse(text.substr(8, header));
-  for (const auto& [name, entry] : json.items()) {
-    if (name == "__metadata__") continue;
-    const auto [begin, end] = entry["data_offsets"].get<std::pair<std::size_t, std::size_t>>();
-    std::size_t count = 1;
-    for (const std::size_t extent : entry["shape"]) count *= extent;
-    CHECK(begin % ((end - begin) / count) == 0);
+  for (const auto& tensor : io::detail::HeaderReader(text.substr(8, header), "test", text.size() - 8 - header).read()) {
+    CAPTURE(tensor.name);
+    CHECK(tensor.begin % size_of(tensor.type) == 0);
   }
 }
 
@@ -190,8 +188,11 @@ TEST_CASE("what is wrong with a file is said") {
   refused(file_of(std::string(100000, '[')), "its header is no JSON object");
   refused(file_of(R"({"w":7})"), "\"w\" has no dtype");
   refused(tensor(R"("dtype":"F32","shape":[1])", 4), "\"w\" has no data_offsets");
-  refused(tensor(R"("dtype":"F8","shape":[1],"data_offsets":[0,1])", 1), "\"w\" has dtype \"F8\"; expected F32");
-  refused(tensor(R"("dtype":"F32","shape":[1,1,1,1,1,1,1,1,1],"data_offsets":[0,4])", 4), "at most 8 extents");
+  refused(tensor(R"("dtype":8,"shape":[1],"data_offsets":[0,1])", 1), "\"w\" has dtype 8; expected a string");
+  refused(tensor(R"("dtype":"F32","shape":7,"data_offsets":[0,4])", 4),
+          "\"w\" has shape 7; expected a list of extents");
+  refused(tensor(R"("dtype":"I16","shape":[3],"data_offsets":[0,4])", 4), "expected 6 bytes");
+  refused(tensor(R"("dtype":"F99","shape":[3],"data_offsets":[0,5])", 4), "lies from byte 0 to 5 of 4");
   refused(tensor(R"("dtype":"F32","shape":[-1],"data_offsets":[0,4])", 4), "-1 where a number from 0 is expected");
   refused(tensor(R"("dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,4])", 4), "more than 2^63 bytes");
   refused(tensor(R"("dtype":"F32","shape":[1],"data_offsets":[0,4,8])", 4), "expected [begin, end]");
@@ -211,14 +212,164 @@ TEST_CASE("what is wrong with a file is said") {
   refused(file_of(R"({"__metadata__":{"epoch":3}})"),
           "its __metadata__ is {\"epoch\":3}; expected an object of strings");
   refused(file_of("{\"a\\u001b[31m\":" + std::string(5000, '[') + std::string(5000, ']') + "}"),
-          "\"a\\u001b[31m\" has no dtype");
+          "\"a\\x1b[31m\" has no dtype");
   std::string bools = tensor(R"("dtype":"BOOL","shape":[1],"data_offsets":[0,1])", 1);
   bools.back() = '\2';
   refused(bools, "holds other bytes than 0 and 1");
   CHECK_THROWS_WITH_AS((void)io::load(folder.path / "none"), doctest::Contains("No such file"), DataError);
-  CHECK_THROWS_WITH_AS((void)io::load(folder.path), doctest::Contains("no regular file"), DataError);
+  CHECK_THROWS_WITH_AS((void)io::load(folder.path), doctest::Contains("is a folder"), DataError);
   REQUIRE(mkfifo((folder.path / "pipe").c_str(), 0600) == 0);
-  CHECK_THROWS_WITH_AS((void)io::load(folder.path / "pipe"), doctest::Contains("no regular file"), DataError);
+  CHECK_THROWS_WITH_AS((void)io::load(folder.path / "pipe"), doctest::Contains("is a pipe or device"), DataError);
+  CHECK_THROWS_WITH_AS((void)io::load(folder.write("m", "old") + std::string("\0.new", 5)),
+                       doctest::Contains("m\\x00.new': a path cannot hold a zero byte"), DataError);
+}
+
+namespace {
+/// What loading the file says is wrong with it.
+std::string complaint_of(const std::string& path) {
+  try {
+    (void)io::load(path);
+  } catch (const DataError& error) {
+    return error.what();
+  }
+  return "read";
+}
+}  // namespace
+
+TEST_CASE("whatever a file holds, however deep, the message about it is short") {
+  const TemporaryFolder folder;
+  for (const std::size_t depth : {std::size_t{80'000}, std::size_t{2'000'000}}) {
+    const std::string lists = std::string(depth, '[') + std::string(depth, ']');
+    std::string objects;
+    for (std::size_t i = 0; i < depth; ++i) objects += "{\"a\":";
+    objects += "1" + std::string(depth, '}');
+    for (const std::string& deep : {lists, objects, "\"" + std::string(depth, 'x') + "\""}) {
+      for (const std::string& header : {one_tensor("w", "\"dtype\":" + deep + R"(,"shape":[1],"data_offsets":[0,8])"),
+                                        one_tensor("w", R"("dtype":"F32","data_offsets":[0,4],"shape":)" + deep),
+                                        one_tensor("w", R"("dtype":"F32","data_offsets":[0,4],"shape":[)" + deep + "]"),
+                                        one_tensor("w", R"("dtype":"F32","shape":[1],"data_offsets":)" + deep),
+                                        one_tensor("w", R"("dtype":"F32","shape":[1],"data_offsets":[0,)" + deep + "]"),
+                                        "{\"w\":" + deep + "}", "{\"__metadata__\":" + deep + "}",
+                                        "{\"__metadata__\":{\"a\":[" + deep + "]}}", deep, deep.substr(0, depth)}) {
+        const std::string complaint = complaint_of(folder.write("file", file_of(header, 4)));
+        CAPTURE(complaint);
+        CHECK(complaint.find("cannot read") == 0);
+        CHECK(complaint.size() < 500);
+      }
+    }
+    // What the format does not know is passed over.
+    CHECK(io::load(folder.write("file", file_of(one_tensor("w", R"("dtype":"F32","shape":[1],"x":)" + lists +
+                                                                    R"(,"data_offsets":[0,4])"),
+                                                4)))
+              .size() == 1);
+  }
+}
+
+TEST_CASE("names that a file made up do not make messages long, or send codes to a terminal") {
+  const TemporaryFolder folder;
+  const std::string endless = std::string(100'000, 'n') + "\\u001b[2J";
+  const auto state = io::load(
+      folder.write("file", file_of(one_tensor(endless, R"("dtype":"U8","shape":[1],"data_offsets":[0,1])"), 1)));
+  const nn::Linear<float, Cpu> model{1, 1};
+  const auto short_and_plain = [](const auto& call) {
+    try {
+      call();
+    } catch (const Error& error) {
+      const std::string text = error.what();
+      CAPTURE(text);
+      CHECK(text.size() < 1500);
+      CHECK(text.find('\x1b') == std::string::npos);
+      return;
+    }
+    FAIL("nothing was thrown");
+  };
+  short_and_plain([&] { (void)state.get<float>("w"); });
+  short_and_plain([&] { (void)state.get<float>((*state.begin()).name); });
+  short_and_plain([&] { nn::load_state_dict(model, state); });
+  short_and_plain([&] { nn::StateDict<Cpu>(state).add((*state.begin()).name, ones({1})); });
+  nn::StateDict<Cpu> many;
+  for (int i = 0; i < 10'000; ++i) many.add(join("name ", i), ones({1}));
+  short_and_plain([&] { nn::load_state_dict(model, many); });
+  CHECK_THROWS_WITH_AS(nn::load_state_dict(model, many), doctest::Contains("'name 7' and 9992 more"), ArgumentError);
+}
+
+TEST_CASE("tensors that Locus cannot hold leave the others readable, and are named when they are asked for") {
+  const TemporaryFolder folder;
+  std::string content = file_of(R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},)"
+                                R"("quantized":{"dtype":"I16","shape":[2,1],"data_offsets":[2,6]},)"
+                                R"("waves":{"dtype":"C64","shape":[1],"data_offsets":[6,14]},)"
+                                R"("newer":{"dtype":"F4","shape":[3],"data_offsets":[14,16]},)"
+                                R"("deep":{"dtype":"U8","shape":[1,1,1,1,1,1,1,1,1],"data_offsets":[16,17]},)"
+                                R"("z":{"dtype":"BOOL","shape":[],"data_offsets":[17,18]}})",
+                                18);
+  content.replace(content.size() - 16, 15, 15, '\7');  // no bools
+  const std::string path = folder.write("mixed", content);
+  const auto state = io::load(path);
+  CHECK(state.size() == 2);
+  CHECK_CLOSE(state.get<std::uint8_t>("a"), {1, 1});
+  CHECK(state.get<bool>("z").item());
+  CHECK_FALSE(state.contains("waves"));
+  REQUIRE(state.unread().size() == 4);
+  CHECK(state.unread()[0].name == "quantized");
+  CHECK_THROWS_WITH_AS(
+      (void)state.get<float>("quantized"),
+      doctest::Contains("'quantized' was not read: the file holds I16 of shape [2,1]; expected float32"),
+      ArgumentError);
+  CHECK_THROWS_WITH_AS((void)state.get<float>("waves"), doctest::Contains("C64 of shape [1]"), ArgumentError);
+  CHECK_THROWS_WITH_AS((void)state.get<float>("newer"), doctest::Contains("F4 of shape [3]"), ArgumentError);
+  CHECK_THROWS_WITH_AS((void)state.get<std::uint8_t>("deep"), doctest::Contains("of up to 8 dimensions"),
+                       ArgumentError);
+
+  // They stay named in copies, and nothing is saved without them unless that is asked for.
+  CHECK_THROWS_WITH_AS((void)state.clone().to<Cpu>().get<float>("waves"), doctest::Contains("C64"), ArgumentError);
+  CHECK_THROWS_WITH_AS(io::save(path, state), doctest::Contains("'quantized' would be lost"), ArgumentError);
+  auto others = state;
+  for (const char* name : {"quantized", "deep", "newer"}) CHECK(others.erase(name));
+  CHECK_THROWS_WITH_AS(io::save(path, others), doctest::Contains("'waves' would be lost"), ArgumentError);
+  CHECK(others.erase(others.unread().front().name));
+  CHECK(others.erase("a"));
+  CHECK_FALSE(others.erase("a"));
+  CHECK(others.get<bool>("z").item());
+  io::save(path, others);
+  CHECK(io::load(path).size() == 1);
+}
+
+TEST_CASE("a model whose weight a file has in another type is told which") {
+  const TemporaryFolder folder;
+  const auto state =
+      io::load(folder.write("quantized", file_of(R"({"weight":{"dtype":"I8","shape":[1,1],"data_offsets":[0,1]},)"
+                                                 R"("scales":{"dtype":"I16","shape":[1],"data_offsets":[1,3]}})",
+                                                 3)));
+  const nn::Linear<float, Cpu> model{1, 1};
+  CHECK_THROWS_WITH_AS(nn::load_state_dict(model, state, {.strict = false}),
+                       doctest::Contains("'weight' was not read: the file holds I8 of shape [1,1]"), ArgumentError);
+  auto rest = state;
+  rest.erase("weight");
+  CHECK_THROWS_WITH_AS(nn::load_state_dict(model, rest), doctest::Contains("only the state has: 'scales'"),
+                       ArgumentError);
+  CHECK(nn::load_state_dict(model, rest, {.strict = false}).unexpected == std::vector<std::string>{"scales"});
+}
+
+LOCUS_DEVICE_TEST("a clone of a state keeps the weights while training goes on; what .to its own place gives does not",
+                  D) {
+  const nn::Sequential<float, D> model{nn::Linear<float, D>{3, 2}};
+  optim::Sgd optimizer{model.parameters(), {.lr = 0.1f}};
+  const auto best = nn::state_dict(model).clone();
+  const auto same = nn::state_dict(model).template to<D>();
+  const auto before = reference(nn::state_dict(model).template get<float>("0.weight"));
+  const auto x = tensor<float, D>({2, 3}, {1, 2, 3, 4, 5, 6}), y = tensor<float, D>({2, 2}, {1, 0, 0, 1});
+  for (int step = 0; step < 3; ++step) {
+    optimizer.zero_grad();
+    nn::mse_loss(model(trace(x)), y).backward();
+    optimizer.step();
+  }
+  const auto after = reference(nn::state_dict(model).template get<float>("0.weight"));
+  CHECK(after.values != before.values);
+  CHECK_CLOSE(best.template get<float>("0.weight"), before);
+  CHECK_CLOSE(same.template get<float>("0.weight"), after);
+  CHECK(best.size() == 2);
+  nn::load_state_dict(model, best);
+  CHECK_CLOSE(nn::state_dict(model).template get<float>("0.weight"), before);
 }
 
 TEST_CASE("a state that cannot be written leaves the old file as it was") {

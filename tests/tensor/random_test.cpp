@@ -133,6 +133,17 @@ LOCUS_DEVICE_TEST("randperm holds every number once", D) {
   CHECK_THROWS_AS((void)(randperm<std::uint8_t, D>(257)), ArgumentError);
 }
 
+LOCUS_DEVICE_TEST("randperm of more numbers than there can be memory for is out of memory, and uses no numbers up", D) {
+  for (const std::int64_t count : {INT64_MAX, std::int64_t{1} << 60}) {
+    Generator<D> generator{5};
+    CHECK_THROWS_WITH_AS((void)randperm<std::int64_t>(count, generator),
+                         doctest::Contains(join("randperm: no memory for ", count, " numbers").c_str()), OutOfMemory);
+    CHECK(generator.offset == 0);
+    CHECK_THROWS_AS((void)(randperm<std::int64_t, D>(count)), OutOfMemory);
+  }
+  CHECK_THROWS_AS((void)(randperm<std::int64_t, D>(-1)), ArgumentError);
+}
+
 LOCUS_DEVICE_TEST("numbers drawn one after the other are not repeated", D) {
   Generator<D> generator{5};
   const auto first = reference(rand<float, D>({1000}, generator)).values;

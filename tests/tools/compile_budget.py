@@ -17,6 +17,9 @@ import tempfile
 
 import common
 
+sys.path.append(str(common.ROOT / "scripts" / "lib"))
+import whole_file  # noqa: E402
+
 RECORD = pathlib.Path(__file__).with_suffix(".json")
 TOLERANCE = 0.2
 FLAGS = ["-std=c++20", "-O2", "-pthread", "-DLOCUS_ZLIB=0", *common.INCLUDES]
@@ -77,9 +80,7 @@ def check(report):
             recorded = needed[name] if write else record["megabytes"].get(name)
             report.add(name, failure or problem(recorded, needed[name]))
     if write and not report.failed:
-        temporary = RECORD.with_suffix(".tmp")
-        temporary.write_text(json.dumps({"g++": version, "megabytes": needed}, indent=1) + "\n")
-        temporary.rename(RECORD)
+        whole_file.write(RECORD, json.dumps({"g++": version, "megabytes": needed}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,18 +1,13 @@
 #pragma once
 // Writing files so that a reader sees the old content or the new, never half of it.
 
-#include <locus/core/check.hpp>
+#include <locus/core/out_of_memory.hpp>
 #include <locus/core/span.hpp>
+#include <locus/core/temporary_file.hpp>
 
-#include <cerrno>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <string_view>
-
-#include <sys/stat.h>
-#include <unistd.h>
 
 namespace locus::inline LOCUS_ABI {
 
@@ -20,16 +15,14 @@ namespace io {
 
 namespace detail {
 
-/// The folder part of a path; "." where it has none.
-[[nodiscard]] inline std::string folder_of(const std::string& path) {
-  const auto slash = path.find_last_of('/');
-  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
-}
-
-/// Throws the DataError that explains why `path` cannot be written.
-[[noreturn]] inline void fail_to_write(const std::string& path, int error) {
+/// Throws the DataError that explains why `path` cannot be written; `temporary` is the file beside it that failed.
+[[noreturn]] inline void fail_to_write(const std::string& path, int error, const std::string& temporary = {}) {
   const std::string folder = folder_of(path);
   struct stat info {};
+  if (error == ELOOP) {
+    fail<DataError>({"cannot write '", path,
+                     "': it is behind too many symbolic links, or they lead in a circle; remove one of them"});
+  }
   if (stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) {
     fail<DataError>({"cannot write '", path, "': it is a folder; expected the name of a file"});
   }
@@ -40,23 +33,24 @@ namespace detail {
   const auto advice = error == EACCES || error == EROFS ? "; expected a place that you may write to"
                       : error == ENOSPC                 ? "; free some space or choose another disk"
                                                         : "";
-  fail<DataError>({"cannot write '", path, "': ", std::strerror(error), advice});
+  const std::string which = temporary.empty() ? "" : join(" (of the temporary file '", temporary, "')");
+  fail<DataError>({"cannot write '", path, "': ", std::strerror(error), which, advice});
 }
 
-/// The file behind symbolic links, so that replacing it leaves the links in place.
+/// The file behind symbolic links, so that replacing it leaves the links in place. throws DataError for a circle of
+/// them
 [[nodiscard]] inline std::string behind_links(const std::string& path) {
-  char* const resolved = realpath(path.c_str(), nullptr);
-  std::string target = resolved ? resolved : path;
-  std::free(resolved);
-  constexpr int most_links = 40;          // as the kernel follows
-  for (int i = 0; i < most_links; ++i) {  // those that lead to a new file
-    char link[4096];
+  std::string target = path;
+  constexpr int most_links = 40;  // as the kernel follows
+  for (int i = 0; i <= most_links; ++i) {
+    char link[4096];  // longer than any can be
     const auto length = readlink(target.c_str(), link, sizeof link);
-    if (length <= 0 || length == static_cast<ssize_t>(sizeof link)) break;
+    if (length < 0 && errno == ELOOP) break;
+    if (length < 0) return target;
     const std::string next(link, static_cast<std::size_t>(length));
     target = next[0] == '/' ? next : join(folder_of(target), "/", next);
   }
-  return target;
+  fail_to_write(path, ELOOP);
 }
 
 /// What a path to write to leads to.
@@ -65,25 +59,54 @@ struct Target {
   bool exists, is_replaced;  ///< pipes and devices are written, not replaced
   mode_t mode;
 };
-/// throws DataError for a folder or an empty path
+/// throws DataError for a folder, an empty path, and what the system refuses to look at
 [[nodiscard]] inline Target target_of(const std::string& path) {
-  if (path.empty()) fail<DataError>({"cannot write to a file without a name; expected a path"});
+  require_path("write to", path);
   std::string target = behind_links(path);
   struct stat info {};
   const bool exists = stat(target.c_str(), &info) == 0;
+  if (!exists && errno != ENOENT) fail_to_write(path, errno);
   if (path.back() == '/' || (exists && S_ISDIR(info.st_mode))) fail_to_write(path, EISDIR);
   return {std::move(target), exists, !exists || S_ISREG(info.st_mode), info.st_mode};
 }
 
-/// Writes and closes; 0 or the errno of what failed.
-[[nodiscard]] inline int write_and_close(std::FILE* file, Span<const std::string_view> parts, bool to_disk) {
-  int error = 0;
-  for (const auto& part : parts)
-    if (!error && !part.empty() && std::fwrite(part.data(), 1, part.size(), file) != part.size()) error = errno;
-  if (!error && std::fflush(file) != 0) error = errno;
-  if (!error && to_disk && fsync(fileno(file)) != 0) error = errno;
-  if (std::fclose(file) != 0 && !error) error = errno;
-  return error;
+/// Writes all parts; 0 or the errno of what failed.
+[[nodiscard]] inline int write_parts(const Descriptor& file, Span<const std::string_view> parts) {
+  constexpr std::size_t at_once = 64;
+  std::size_t whole = 0, begun = 0;  // parts that are written, and bytes of the next one
+  while (whole < parts.size()) {
+    iovec blocks[at_once];
+    std::size_t count = 0;
+    for (; count < at_once && whole + count < parts.size(); ++count) {
+      const auto part = parts[whole + count].substr(count == 0 ? begun : 0);
+      blocks[count] = {const_cast<char*>(part.data()), part.size()};
+    }
+    const auto written = writev(file.number(), blocks, static_cast<int>(count));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return errno;
+    const std::size_t before = whole;
+    begun += static_cast<std::size_t>(written);
+    for (; whole < parts.size() && begun >= parts[whole].size(); ++whole) begun -= parts[whole].size();
+    if (written == 0 && whole == before) return EIO;
+  }
+  return 0;
+}
+
+/// Writes what is no regular file; 0 or the errno of what failed.
+[[nodiscard]] inline int write_directly(const std::string& path, Span<const std::string_view> parts) {
+  Descriptor device(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (!device) return errno;
+  const int error = write_parts(device, parts);
+  return error ? error : device.close();
+}
+
+/// Writes a temporary file and gives it the target's name; 0 or the errno of what failed.
+[[nodiscard]] inline int replace(const Target& target, TemporaryFile& temporary, Span<const std::string_view> parts) {
+  if (temporary.error()) return temporary.error();
+  if (const int error = write_parts(temporary.file(), parts)) return error;
+  if (fsync(temporary.file().number()) != 0 && errno != EINVAL) return errno;  // EINVAL: there is no such thing here
+  if (target.exists) (void)fchmod(temporary.file().number(), target.mode & 07777);
+  return temporary.rename_to(target.path);
 }
 
 }  // namespace detail
@@ -96,29 +119,31 @@ inline void require_writable(const std::string& path) {
 }
 
 /// Writes the parts, one after the other, to a temporary file beside `path`, then renames it. On failure `path` keeps
-/// its old content and nothing is left behind. A pipe or device such as /dev/stdout is written directly. throws
-/// DataError when the folder does not exist, may not be written, or the disk is full
+/// its old content and nothing is left behind; after a loss of power it has the old content or the new. A process that
+/// is killed leaves its temporary file, `path` with .locus-, sixteen digits and .tmp behind it: whoever writes in that
+/// folder next removes it. A pipe or device such as /dev/stdout is written directly. throws DataError when the folder
+/// does not exist, may not be written, or the disk is full; OutOfMemory
 inline void write_file_atomically(const std::string& path, Span<const std::string_view> parts) {
-  const detail::Target target = detail::target_of(path);
-  if (!target.is_replaced) {
-    std::FILE* device = std::fopen(target.path.c_str(), "wb");
-    const int error = device ? detail::write_and_close(device, parts, false) : errno;
+  locus::detail::or_out_of_memory({"cannot write '", path, "': out of memory"}, [&] {
+    const detail::Target target = detail::target_of(path);
+    if (!target.is_replaced) {
+      if (const int error = detail::write_directly(target.path, parts)) detail::fail_to_write(path, error);
+      return;
+    }
+    const std::string folder = detail::folder_of(target.path);
+    detail::remove_abandoned(folder);
+    // What only some may read is never shown to others; whoever removes it when it is abandoned may open it.
+    const mode_t mode = target.exists ? (target.mode & 0777) | 0600 : 0666;
+    // Where another machine's locks do not reach this one, it can take a temporary file for abandoned.
+    int error = ENOENT;
+    for (int attempt = 0; error == ENOENT && attempt < 5; ++attempt) {
+      detail::TemporaryFile temporary(target.path, mode);
+      error = detail::replace(target, temporary, parts);
+      if (error && error != ENOENT) detail::fail_to_write(path, error, temporary.path());
+    }
     if (error) detail::fail_to_write(path, error);
-    return;
-  }
-
-  static unsigned counter = 0;
-  const std::string temporary =
-      join(target.path, ".", getpid(), "-", __atomic_fetch_add(&counter, 1u, __ATOMIC_RELAXED), ".tmp");
-  std::FILE* file = std::fopen(temporary.c_str(), "wbx");
-  if (!file) detail::fail_to_write(path, errno);
-  int error = detail::write_and_close(file, parts, true);
-  if (!error && target.exists) (void)chmod(temporary.c_str(), target.mode & 07777);
-  if (!error && std::rename(temporary.c_str(), target.path.c_str()) != 0) error = errno;
-  if (error) {
-    std::remove(temporary.c_str());
-    detail::fail_to_write(path, error);
-  }
+    detail::sync_folder(folder);
+  });
 }
 inline void write_file_atomically(const std::string& path, std::string_view text) {
   write_file_atomically(path, Span<const std::string_view>(&text, 1));

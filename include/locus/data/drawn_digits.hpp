@@ -2,6 +2,7 @@
 // Digits that Locus draws itself: a data set of the size and kind of MNIST that needs neither a file nor a network.
 
 #include <locus/core/bounds.hpp>
+#include <locus/core/out_of_memory.hpp>
 #include <locus/core/rng.hpp>
 
 #include <cstddef>
@@ -240,11 +241,12 @@ struct DrawnDigits {
 };
 
 /// `count` digits of random labels; number i depends on (seed, i) alone. cost: about 15 us each
-/// throws ArgumentError for a negative count
+/// throws ArgumentError for a negative count, OutOfMemory
 [[nodiscard]] inline DrawnDigits draw_digits(std::int64_t count, std::uint64_t seed) {
   if (count < 0) fail<ArgumentError>({"draw_digits: cannot draw ", count, " digits; expected 0 or more"});
   const auto size = static_cast<std::size_t>(count);
-  DrawnDigits digits{std::vector<std::uint8_t>(size * 784), std::vector<std::int64_t>(size)};
+  DrawnDigits digits{{}, locus::detail::vector_of<std::int64_t>(count, "draw_digits", "digits")};
+  digits.images = locus::detail::vector_of<std::uint8_t>(count * 784, "draw_digits", "pixels");  // fits: labels did
   for (std::size_t i = 0; i < size; ++i) {
     digits.labels[i] = Philox(seed, 0, i).bounded(10);
     draw_digit({digits.images.data() + i * 784, 784}, static_cast<int>(digits.labels[i]), seed, i);

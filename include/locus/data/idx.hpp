@@ -2,23 +2,14 @@
 // Reading IDX files, the format of MNIST: two zero bytes, the element type, the number of dimensions, one big-endian
 // 32-bit extent each, then the elements, last dimension fastest.
 
-#include <locus/core/bounds.hpp>
+#include <locus/core/input_file.hpp>
 #include <locus/core/shape.hpp>
+#include <locus/data/gzip.hpp>
 
 #include <array>
-#include <cerrno>
 #include <cstdint>
-#include <cstdio>
-#include <cstring>
-#include <exception>
 #include <string>
 #include <vector>
-
-#include <sys/stat.h>
-
-#if LOCUS_ZLIB
-#include <zlib.h>
-#endif
 
 namespace locus::inline LOCUS_ABI {
 
@@ -34,93 +25,25 @@ namespace detail {
 /// The bytes of a file, decompressed where it is gzip; which it is, its first two bytes say.
 class ByteSource {
  public:
-  explicit ByteSource(const std::string& path) : path_(path) {
-    struct stat info {};
-    if (stat(path.c_str(), &info) != 0) fail_to_open(errno);
-    if (!S_ISREG(info.st_mode)) {
-      fail<DataError>({"'", path, "' is a ", S_ISDIR(info.st_mode) ? "folder" : "pipe or device",
-                       "; expected an IDX file, plain or .gz"});
-    }
-    size_ = static_cast<std::uint64_t>(info.st_size);
-    plain_ = std::fopen(path.c_str(), "rb");
-    if (!plain_) fail_to_open(errno);
+  explicit ByteSource(const std::string& path) : file_(path, "an IDX file, plain or .gz") {
     unsigned char magic[2] = {};
-    compressed_ = std::fread(magic, 1, 2, plain_) == 2 && magic[0] == 0x1f && magic[1] == 0x8b;
-    std::rewind(plain_);
-    if (compressed_) open_compressed();
+    is_compressed_ = file_.read(magic, 2) == 2 && magic[0] == 0x1f && magic[1] == 0x8b;
+    file_.go_to(0);
+    if (is_compressed_) decompressed_.begin(file_);
   }
-  ByteSource(const ByteSource&) = delete;
-  ByteSource& operator=(const ByteSource&) = delete;
-  ~ByteSource() { close(); }
 
   /// Reads up to `count` bytes; fewer only at the end. throws DataError for a damaged or unreadable file
   std::size_t read(std::uint8_t* out, std::size_t count) {
-    return compressed_ ? read_compressed(out, count) : read_plain(out, count);
+    return is_compressed_ ? decompressed_.read(file_, out, count) : file_.read(out, count);
   }
 
   /// An upper bound of what can be read: deflate shrinks a byte to no less than 1/1032.
-  [[nodiscard]] std::uint64_t most_bytes() const { return compressed_ ? size_ * 1032 : size_; }
+  [[nodiscard]] std::uint64_t most_bytes() const { return is_compressed_ ? file_.bytes() * 1032 : file_.bytes(); }
 
  private:
-  std::size_t read_plain(std::uint8_t* out, std::size_t count) {
-    const std::size_t got = std::fread(out, 1, count, plain_);
-    if (std::ferror(plain_)) fail<DataError>({"cannot read '", path_, "': ", std::strerror(errno), "; check the disk"});
-    return got;
-  }
-
-#if LOCUS_ZLIB
-  void open_compressed() {
-    std::fclose(plain_);
-    plain_ = nullptr;
-    inflated_ = gzopen(path_.c_str(), "rb");
-    if (!inflated_) fail_to_open(errno);
-    gzbuffer(inflated_, 1u << 17);
-  }
-  std::size_t read_compressed(std::uint8_t* out, std::size_t count) {
-    constexpr std::size_t most_at_once = 1u << 30;
-    std::size_t done = 0;
-    while (done < count) {
-      const auto wanted = static_cast<unsigned>(locus::detail::smaller(count - done, most_at_once));
-      const int got = gzread(inflated_, out + done, wanted);
-      check_compressed();
-      if (got <= 0) break;
-      done += static_cast<std::size_t>(got);
-    }
-    return done;
-  }
-  void check_compressed() const {
-    int error = Z_OK;
-    std::string reason = gzerror(inflated_, &error);
-    if (error == Z_OK) return;
-    if (reason.starts_with(path_ + ": ")) reason.erase(0, path_.size() + 2);
-    fail<DataError>({"'", path_, "' is damaged: ", error == Z_BUF_ERROR ? "its gzip stream ends early" : reason,
-                     "; copy or download it again"});
-  }
-  void close() {
-    if (plain_) std::fclose(plain_);
-    if (inflated_) gzclose_r(inflated_);
-  }
-  gzFile inflated_ = nullptr;
-#else
-  [[noreturn]] void open_compressed() {
-    close();
-    fail<DataError>({"'", path_, "' is compressed, and this program was built without zlib; install zlib1g-dev and ",
-                     "build again, or decompress the file (gunzip)"});
-  }
-  std::size_t read_compressed(std::uint8_t*, std::size_t) { return 0; }
-  void close() {
-    if (plain_) std::fclose(plain_);
-  }
-#endif
-
-  [[noreturn]] void fail_to_open(int error) const {
-    fail<DataError>({"cannot read '", path_, "': ", std::strerror(error), "; expected an IDX file, plain or .gz"});
-  }
-
-  std::string path_;
-  std::uint64_t size_ = 0;
-  std::FILE* plain_ = nullptr;
-  bool compressed_ = false;
+  io::detail::InputFile file_;
+  bool is_compressed_ = false;
+  Gunzip decompressed_;
 };
 
 [[nodiscard]] inline const char* idx_type_name(unsigned code) {
@@ -198,24 +121,16 @@ inline void read_idx_header_bytes(ByteSource& source, const std::string& path, s
   return static_cast<std::size_t>(product);
 }
 
-}  // namespace detail
-
-/// Reads an IDX file of unsigned bytes, plain or gzip, of `rank` dimensions (0: any number from 1 to 8). Reads and
-/// decompresses at most one byte more than the header promises, and allocates no more than the file's size allows.
-/// throws DataError for a file that is missing, damaged, truncated, too long, or of another kind; OutOfMemory
-[[nodiscard]] inline IdxFile read_idx(const std::string& path, int rank = 0) {
-  detail::ByteSource source(path);
+[[nodiscard]] inline IdxFile read_whole_idx(const std::string& path, int rank) {
+  ByteSource source(path);
   std::array<std::uint8_t, 4> magic{};
-  detail::read_idx_header_bytes(source, path, magic.data(), magic.size(), true);
-  const Dims extents = detail::read_idx_extents(source, path, detail::idx_rank(magic, path, rank));
-  const std::size_t promised = detail::promised_bytes(extents, source, path);
+  read_idx_header_bytes(source, path, magic.data(), magic.size(), true);
+  const Dims extents = read_idx_extents(source, path, idx_rank(magic, path, rank));
+  const std::size_t promised = promised_bytes(extents, source, path);
 
-  IdxFile file{extents, {}};
-  try {
-    file.bytes.resize(promised);
-  } catch (const std::exception&) {
-    fail<OutOfMemory>({"'", path, "': no memory for its ", promised, " bytes; expected a smaller file or more memory"});
-  }
+  IdxFile file{extents, locus::detail::or_out_of_memory({"'", path, "': no memory for its ", promised,
+                                                         " bytes; expected a smaller file or more memory"},
+                                                        [&] { return std::vector<std::uint8_t>(promised); })};
   const std::size_t got = source.read(file.bytes.data(), promised);
   if (got < promised) {
     fail<DataError>({"'", path, "' promises ", extents, " elements, ", promised, " bytes, but holds ", got,
@@ -229,9 +144,20 @@ inline void read_idx_header_bytes(ByteSource& source, const std::string& path, s
   return file;
 }
 
+}  // namespace detail
+
+/// Reads an IDX file of unsigned bytes, plain or gzip, of `rank` dimensions (0: any number from 1 to 8). Reads and
+/// decompresses at most one byte more than the header promises, and allocates no more than the file's size allows.
+/// throws DataError for a file that is missing, damaged, truncated, too long, or of another kind; OutOfMemory
+[[nodiscard]] inline IdxFile read_idx(const std::string& path, int rank = 0) {
+  return locus::detail::or_out_of_memory({"cannot read '", path, "': out of memory"},
+                                         [&] { return detail::read_whole_idx(path, rank); });
+}
+
 /// The path of an IDX file in a folder by its usual name, `train-images-idx3-ubyte`: as it is, with .gz, and the same
 /// for `train-images.idx3-ubyte`. throws DataError naming the folder and what was looked for
 [[nodiscard]] inline std::string find_idx(const std::string& folder, const std::string& name) {
+  io::detail::require_path("read", folder);
   struct stat info {};
   if (stat(folder.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) {
     fail<DataError>({"there is no folder '", folder, "'; expected one that holds ", name, " (or ", name, ".gz)"});

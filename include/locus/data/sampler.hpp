@@ -1,6 +1,7 @@
 #pragma once
 // In which order a loader visits the samples of a data set.
 
+#include <locus/core/out_of_memory.hpp>
 #include <locus/core/rng.hpp>
 
 #include <concepts>
@@ -22,10 +23,10 @@ concept Sampler = requires(S& to, const S& sampler, std::uint64_t epoch) {
 struct SequentialSampler {
   std::int64_t count;
   [[nodiscard]] std::int64_t size() const { return count; }
-  /// throws ArgumentError for a negative count
+  /// throws ArgumentError for a negative count, OutOfMemory
   [[nodiscard]] std::vector<std::int64_t> order(std::uint64_t /*epoch*/) const {
     if (count < 0) fail<ArgumentError>({"sampler: ", count, " samples; expected 0 or more"});
-    std::vector<std::int64_t> indices(static_cast<std::size_t>(count));
+    auto indices = locus::detail::vector_of<std::int64_t>(count, "sampler", "samples");
     for (std::int64_t i = 0; i < count; ++i) indices[static_cast<std::size_t>(i)] = i;
     return indices;
   }
@@ -50,7 +51,10 @@ struct RandomSampler {
   std::uint64_t seed = 0;
   [[nodiscard]] std::int64_t size() const { return count; }
   [[nodiscard]] std::vector<std::int64_t> order(std::uint64_t epoch) const {
-    return SubsetRandomSampler{SequentialSampler{count}.order(0), seed}.order(epoch);
+    auto shuffled = SequentialSampler{count}.order(0);
+    Philox engine(seed, 0, epoch);
+    shuffle(shuffled, engine);
+    return shuffled;
   }
 };
 

@@ -26,6 +26,9 @@ namespace io {
 /// throws ArgumentError for a call that would not give a JSON document: a value without its key, an unmatched end
 class JsonWriter {
  public:
+  enum class Form { lines, compact };  ///< one value in a line, indented, or all in one line without spaces
+  explicit JsonWriter(Form form = Form::lines) : form_(form) {}
+
   JsonWriter& begin_object() { return open('{'); }
   JsonWriter& end_object() { return close('{', '}'); }
   JsonWriter& begin_array() { return open('['); }
@@ -39,7 +42,7 @@ class JsonWriter {
     }
     separate();
     append_string(name);
-    text_ += ": ";
+    text_ += form_ == Form::compact ? ":" : ": ";
     after_key_ = true;
     return *this;
   }
@@ -118,6 +121,7 @@ class JsonWriter {
     break_line();
   }
   void break_line() {
+    if (form_ == Form::compact) return;
     text_ += '\n';
     text_.append(2 * nesting_.size(), ' ');
   }
@@ -147,6 +151,7 @@ class JsonWriter {
     else (text_ += c < 0x10 ? "\\u000" : "\\u001") += "0123456789abcdef"[c % 16];
   }
 
+  Form form_;
   std::string text_;
   std::string nesting_;  // the open brackets, outermost first
   bool first_ = true;    // nothing stands in the innermost bracket yet

@@ -1,7 +1,8 @@
 #pragma once
 // States of models as safetensors files, which PyTorch reads and writes with safetensors.torch:
-// https://github.com/huggingface/safetensors. Needs nlohmann-json, unless the compiled library holds what does.
+// https://github.com/huggingface/safetensors
 
+#include <locus/core/out_of_memory.hpp>
 #include <locus/nn/state_dict.hpp>
 
 namespace locus::inline LOCUS_ABI::io::detail {
@@ -12,7 +13,7 @@ template <class D>
 void write_safetensors(const std::string& path, const nn::StateDict<D>& state);
 }  // namespace locus::inline LOCUS_ABI::io::detail
 
-#ifdef LOCUS_COMPILED_SAFETENSORS
+#ifdef LOCUS_COMPILED
 namespace locus::inline LOCUS_ABI::io::detail {
 extern template nn::StateDict<Cpu> read_safetensors(const std::string&);
 extern template void write_safetensors(const std::string&, const nn::StateDict<Cpu>&);
@@ -23,8 +24,10 @@ extern template void write_safetensors(const std::string&, const nn::StateDict<C
 
 namespace locus::inline LOCUS_ABI::io {
 
-/// Reads a safetensors file into the memory of D. throws DataError, which names what is wrong, for a file that is
-/// missing, truncated or malformed, or holds other element types than Locus has; OutOfMemory, CudaUnavailable
+/// Reads a safetensors file into the memory of D. Tensors of types that Locus lacks, as int16 and complex ones, and
+/// those of more than eight dimensions are not read: .unread() of the state names them, and asking for one is an error.
+/// throws DataError, which names what is wrong, for a file that is missing, truncated or malformed; OutOfMemory,
+/// CudaUnavailable
 ///
 ///     auto state = io::load<Cuda>("model.safetensors");
 ///     auto weight = state.get<float>("fc.weight");   // Tensor<float, Cuda>
@@ -32,18 +35,22 @@ template <class D = Cpu>
 [[nodiscard]] nn::StateDict<D> load(const std::string& path, D place = {}) {
   static_assert(MemorySpace<D>,
                 "load<D>: D is a place; for Cuda, #include <locus/device/cuda.hpp> (or <locus/locus.hpp>)");
-  nn::StateDict<Cpu> state = detail::read_safetensors<Cpu>(path);
-  if constexpr (std::is_same_v<D, Cpu>) return state;
-  else return state.template to<D>(place);
+  return locus::detail::or_out_of_memory({"cannot read '", path, "': out of memory"}, [&] {
+    nn::StateDict<Cpu> state = detail::read_safetensors<Cpu>(path);
+    if constexpr (std::is_same_v<D, Cpu>) return state;
+    else return state.template to<D>(place);
+  });
 }
 
 /// Writes a state as a safetensors file: into a temporary one beside it, which is then renamed. throws DataError if it
-/// cannot be written; ArgumentError for a name that is not UTF-8
+/// cannot be written; ArgumentError for a name that is not UTF-8, and for a state that was read without some tensors;
+/// OutOfMemory
 ///
 ///     io::save("model.safetensors", nn::state_dict(model));
 template <class D>
 void save(const std::string& path, const nn::StateDict<D>& state) {
-  detail::write_safetensors<Cpu>(path, state.template to<Cpu>());
+  locus::detail::or_out_of_memory({"cannot write '", path, "': out of memory"},
+                                  [&] { detail::write_safetensors<Cpu>(path, state.template to<Cpu>()); });
 }
 
 }  // namespace locus::inline LOCUS_ABI::io

@@ -30,6 +30,15 @@ inline constexpr std::string_view replacement_character = "\xEF\xBF\xBD";  ///< 
   return 0;
 }
 
+[[nodiscard]] constexpr bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
 }  // namespace io
 
 }  // namespace locus::inline LOCUS_ABI

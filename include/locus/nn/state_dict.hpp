@@ -2,6 +2,7 @@
 // The parameters of a model by name: what is saved, loaded, and copied from one model into another.
 
 #include <locus/core/element_type.hpp>
+#include <locus/core/quote.hpp>
 #include <locus/nn/module.hpp>
 #include <locus/tensor/copy.hpp>
 
@@ -21,11 +22,17 @@ class StateDict {
     Shape shape;
     Tensor<std::uint8_t, D> bytes;  ///< the elements, dense and row-major
   };
+  /// What a file had beside the tensors, and Locus has no tensors for.
+  struct Unread {
+    std::string name, type;  ///< type: with the shape, as the file says, "I16 of shape [2,3]"
+  };
 
   [[nodiscard]] std::size_t size() const { return entries_.size(); }
   [[nodiscard]] auto begin() const { return entries_.begin(); }
   [[nodiscard]] auto end() const { return entries_.end(); }
   [[nodiscard]] bool contains(std::string_view name) const { return positions_.contains(name); }
+  /// What io::load found in the file and could not read: other element types, more than eight dimensions.
+  [[nodiscard]] const std::vector<Unread>& unread() const { return unread_; }
 
   /// Adds a tensor under a name. A dense one shares its memory, another is copied.
   /// throws ArgumentError for a name that is there already
@@ -37,27 +44,56 @@ class StateDict {
          Tensor<std::uint8_t, D>(dense.buffer(), reinterpret_cast<std::uint8_t*>(dense.data()), {bytes}, {1})});
   }
 
+  /// Notes what a file has under a name and Locus cannot read.
+  void add_unread(std::string name, std::string type) { unread_.push_back({std::move(name), std::move(type)}); }
+
+  /// Takes out the tensor of a name, or what is noted of an unread one. Whether there was one.
+  bool erase(std::string_view name) {
+    for (auto each = unread_.begin(); each != unread_.end(); ++each) {
+      if (each->name != name) continue;
+      unread_.erase(each);
+      return true;
+    }
+    const auto found = positions_.find(name);
+    if (found == positions_.end()) return false;
+    const std::size_t position = found->second;
+    positions_.erase(found);
+    entries_.erase(entries_.begin() + static_cast<std::ptrdiff_t>(position));
+    for (auto& [other, at] : positions_) at -= at > position;
+    return true;
+  }
+
   /// The tensor of a name, whose memory it shares. throws ArgumentError for a name that is not there, or another
   /// element type
   template <DType T>
   [[nodiscard]] Tensor<T, D> get(std::string_view name) const {
     const auto position = positions_.find(name);
-    if (position == positions_.end())
-      fail<ArgumentError>({"StateDict: there is no tensor '", name, "'; there are ", list_of_names()});
+    if (position == positions_.end()) fail_to_get(name);
     const Entry& entry = entries_[position->second];
     if (entry.type != element_type<T>)
-      fail<ArgumentError>({"StateDict: '", name, "' holds ", dtype_name(entry.type), ", not ", dtype_name<T>(),
-                           "; get it as what it holds and convert with .as<T>()"});
+      fail<ArgumentError>({"StateDict: '", locus::detail::shown(name), "' holds ", dtype_name(entry.type), ", not ",
+                           dtype_name<T>(), "; get it as what it holds and convert with .as<T>()"});
     return Tensor<T, D>(entry.bytes.buffer(), reinterpret_cast<T*>(entry.bytes.data()), entry.shape,
                         row_major(entry.shape));
   }
 
-  /// A copy in another place; itself if there already.
+  /// The same tensors in another place. Where they are there already it is the state itself, as of tensors: the memory
+  /// is shared, also that with a model. For a copy say clone().
   template <MemorySpace E>
   [[nodiscard]] StateDict<E> to(E place = {}) const {
     StateDict<E> result;
     for (const Entry& entry : entries_)
       result.add({entry.name, entry.type, entry.shape, entry.bytes.template to<E>(place)});
+    for (const Unread& each : unread_) result.add_unread(each.name, each.type);
+    return result;
+  }
+
+  /// A copy with memory of its own, which stays as it is whatever becomes of a model: the best weights so far.
+  ///
+  ///     auto best = nn::state_dict(model).clone();
+  [[nodiscard]] StateDict clone() const {
+    StateDict result = *this;
+    for (Entry& entry : result.entries_) entry.bytes = entry.bytes.clone();
     return result;
   }
 
@@ -65,18 +101,26 @@ class StateDict {
   template <class E>
   friend class StateDict;
   void add(Entry entry) {
+    if (entries_.size() == entries_.capacity())
+      entries_.reserve(2 * entries_.size() + 1);  // so that push_back cannot fail
     if (!positions_.emplace(entry.name, entries_.size()).second)
-      fail<ArgumentError>({"StateDict::add: there is a tensor '", entry.name, "' already"});
+      fail<ArgumentError>({"StateDict::add: there is a tensor '", locus::detail::shown(entry.name), "' already"});
     entries_.push_back(std::move(entry));
   }
-  [[nodiscard]] std::string list_of_names() const {
-    if (entries_.empty()) return "none";
-    std::string list;
-    for (std::size_t i = 0; i < entries_.size() && i < 8; ++i) list += join(i ? ", '" : "'", entries_[i].name, "'");
-    return entries_.size() > 8 ? join(list, " and ", entries_.size() - 8, " more") : list;
+  [[noreturn]] void fail_to_get(std::string_view name) const {
+    const std::string shown = locus::detail::shown(name);
+    for (const Unread& each : unread_)
+      if (each.name == name)
+        fail<ArgumentError>({"StateDict: '", shown, "' was not read: the file holds ", each.type,
+                             "; expected float32, float64, int32, int64, uint8, bool, float16 or bfloat16 of up to ",
+                             max_rank, " dimensions: convert it where the file is written"});
+    locus::detail::ShownNames names;
+    for (const Entry& entry : entries_) names.add(entry.name);
+    fail<ArgumentError>({"StateDict: there is no tensor '", shown, "'; there are ", names.text()});
   }
 
   std::vector<Entry> entries_;
+  std::vector<Unread> unread_;
   std::map<std::string, std::size_t, std::less<>> positions_;
 };
 
@@ -99,7 +143,7 @@ template <class M>
 }  // namespace detail
 
 /// The parameters of a model under their full names, such as "0.weight", as PyTorch names them; what layers share under
-/// all of its names. Dense ones share the model's memory: save them, or copy them with .to<D>(), before it changes.
+/// all of its names. Dense ones share the model's memory: save them, or copy them with .clone(), before it changes.
 template <class M>
   requires detail::ListsMembers<M>
 [[nodiscard]] auto state_dict(const M& model) {
@@ -127,17 +171,17 @@ struct StateMistake<M, D> : MistakeOf<Wrong::places,
                                                              error::load_it_where_the_model_is_or_move_it_with_to_D>,
                                       device_of<M>, D> {};
 
-[[nodiscard]] inline std::string quoted(const std::vector<std::string>& names) {
-  std::string list;
-  for (const auto& name : names) list += join(list.empty() ? "'" : ", '", name, "'");
-  return list.empty() ? "none" : list;
+[[nodiscard]] inline std::string shown_names(const std::vector<std::string>& names) {
+  locus::detail::ShownNames shown;
+  for (const auto& name : names) shown.add(name);
+  return shown.text();
 }
 }  // namespace detail
 
 /// Copies a state into the parameters of a model, of the same names, shapes and element types. All of it is checked
 /// before anything is copied. A parameter that layers share needs one of its names; of several, the last one counts.
-/// throws ArgumentError for names that do not fit, unless not strict, or another element type; ShapeError for another
-/// shape
+/// throws ArgumentError for names that do not fit, unless not strict, or another element type, those included that
+/// Locus lacks; ShapeError for another shape
 ///
 ///     load_state_dict(model, io::load<Cuda>("model.safetensors"));
 template <class M, class D>
@@ -147,12 +191,13 @@ LoadedState load_state_dict(const M& model, const StateDict<D>& state, const Loa
   LoadedState result;
   const auto parameters = detail::all_names(model);
   std::vector<std::pair<Parameter<T, D>, Tensor<T, D>>> copies;
-  std::set<std::string_view> names;
+  std::set<std::string_view> names, unread;
+  for (const auto& each : state.unread()) unread.insert(each.name);
   std::set<const void*> memory, found;
   for (const auto& [name, parameter] : parameters) {
     names.insert(name);
     memory.insert(parameter.value().buffer().whole());
-    if (!state.contains(name)) continue;
+    if (!state.contains(name) && !unread.contains(name)) continue;
     const auto source = state.template get<T>(name);
     if (!(source.shape() == parameter.shape()))
       fail<ShapeError>(
@@ -164,9 +209,11 @@ LoadedState load_state_dict(const M& model, const StateDict<D>& state, const Loa
     if (!found.contains(parameter.node().get())) result.missing.push_back(name);
   for (const auto& entry : state)
     if (!names.contains(entry.name)) result.unexpected.push_back(entry.name);
+  for (const auto& each : state.unread())
+    if (!names.contains(each.name)) result.unexpected.push_back(each.name);
   if (options.strict && !(result.missing.empty() && result.unexpected.empty()))
-    fail<ArgumentError>({"load_state_dict: names that only the model has: ", detail::quoted(result.missing),
-                         "; that only the state has: ", detail::quoted(result.unexpected),
+    fail<ArgumentError>({"load_state_dict: names that only the model has: ", detail::shown_names(result.missing),
+                         "; that only the state has: ", detail::shown_names(result.unexpected),
                          "; to load the others, say {.strict = false}"});
   for (auto& [parameter, source] : copies)  // a state of this model's own memory is read before that changes
     if (memory.contains(source.buffer().whole()) && source.data() != parameter.value().data()) source = source.clone();

@@ -2,6 +2,7 @@
 // Random tensors. Element i depends on (seed, offset + i) alone, so equal seeds give equal tensors on every device
 // (randn: to rounding). Without a generator they draw from the device's default one; see manual_seed.
 
+#include <locus/core/out_of_memory.hpp>
 #include <locus/core/random.hpp>
 #include <locus/tensor/from.hpp>
 
@@ -181,7 +182,7 @@ template <class T, class D, class Draw>
   if (n < 0 || (n > 0 && static_cast<std::int64_t>(static_cast<T>(n - 1)) != n - 1)) {
     fail<ArgumentError>({"randperm: ", n, " numbers; expected 0 or more, within ", dtype_name<T>()});
   }
-  std::vector<std::int64_t> numbers(static_cast<std::size_t>(n));
+  auto numbers = vector_of<std::int64_t>(n, "randperm", "numbers");
   for (std::int64_t i = 0; i < n; ++i) numbers[static_cast<std::size_t>(i)] = i;
   const Generator<D> generator = draw(n);
   Philox engine(generator.seed, generator.offset, stream_of_orders);
@@ -193,6 +194,7 @@ template <class T, class D, class Draw>
 }  // namespace detail
 
 /// The numbers 0 ... n - 1 in random order, every order equally likely. Shuffled on the host.
+/// throws ArgumentError for a negative n, and one whose numbers do not fit T; OutOfMemory
 template <IntegerDType T = std::int64_t, MemorySpace D = Cpu>
 [[nodiscard]] Tensor<T, D> randperm(std::int64_t n, Generator<D>& generator, D device = {}) {
   return detail::randomly_ordered<T>(n, device, detail::draw_from(generator));

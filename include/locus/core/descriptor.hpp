@@ -1,0 +1,48 @@
+#pragma once
+// Files as the system has them: descriptors that close themselves, and paths that it would not cut off.
+
+#include <locus/core/check.hpp>
+#include <locus/core/quote.hpp>
+
+#include <cerrno>
+#include <string>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace locus::inline LOCUS_ABI::io::detail {
+
+/// throws DataError for a path without characters, or with a NUL among them, at which the system would take it to end
+inline void require_path(const char* verb, const std::string& path) {
+  if (path.empty()) fail<DataError>({"cannot ", verb, " a file without a name; expected a path"});
+  if (path.find('\0') != std::string::npos)
+    fail<DataError>({"cannot ", verb, " '", locus::detail::shown(path, 200),
+                     "': a path cannot hold a zero byte; expected one without"});
+}
+
+/// Owns a file descriptor, or none.
+class Descriptor {
+ public:
+  explicit Descriptor(int number = -1) : number_(number) {}
+  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
+  ~Descriptor() { (void)close(); }
+
+  [[nodiscard]] explicit operator bool() const { return number_ >= 0; }
+  [[nodiscard]] int number() const { return number_; }
+  /// 0 or an errno.
+  int close() {
+    const int number = std::exchange(number_, -1);
+    return number >= 0 && ::close(number) != 0 && errno != EINTR ? errno : 0;
+  }
+
+ private:
+  int number_;
+};
+
+}  // namespace locus::inline LOCUS_ABI::io::detail

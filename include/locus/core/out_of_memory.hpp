@@ -1,0 +1,44 @@
+#pragma once
+// Where memory for more than tensors runs out: OutOfMemory instead of the standard library's exceptions.
+
+#include <locus/core/check.hpp>
+
+#include <new>
+#include <vector>
+
+namespace locus::inline LOCUS_ABI::detail {
+
+/// An OutOfMemory that needs no memory itself.
+struct BareOutOfMemory final : OutOfMemory {
+  BareOutOfMemory() : OutOfMemory("") {}
+  [[nodiscard]] const char* what() const noexcept override { return "out of memory"; }
+};
+
+/// Throws OutOfMemory with the parts joined or, where there is no memory for that either, without them.
+[[noreturn]] LOCUS_COLD inline void fail_out_of_memory(std::initializer_list<Text> parts) {
+  try {
+    fail<OutOfMemory>(parts);
+  } catch (const std::bad_alloc&) {
+    throw BareOutOfMemory();
+  }
+}
+
+/// f(); where the standard library finds no memory in it, or is asked for more than there can be, OutOfMemory with the
+/// parts joined.
+template <class F>
+auto or_out_of_memory(std::initializer_list<Text> parts, const F& f) {
+  try {
+    return f();
+  } catch (const std::bad_alloc&) {
+  } catch (const std::length_error&) {}
+  fail_out_of_memory(parts);
+}
+
+/// `count` elements of zero. throws OutOfMemory that names what they are, as "randperm: 10 numbers"
+template <class T>
+[[nodiscard]] std::vector<T> vector_of(std::int64_t count, const char* function, const char* elements) {
+  return or_out_of_memory({function, ": no memory for ", count, " ", elements, "; ask for fewer"},
+                          [&] { return std::vector<T>(static_cast<std::size_t>(count)); });
+}
+
+}  // namespace locus::inline LOCUS_ABI::detail

@@ -1,0 +1,45 @@
+#pragma once
+// What comes from outside the program, such as the contents of a file, as it may stand in a message.
+
+#include <locus/core/config.hpp>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace locus::inline LOCUS_ABI::detail {
+
+/// The front of a text, at most about `most` characters, in printable ASCII: control characters become \n, \t or \x1b,
+/// bytes of others \xc3. "..." stands for what is left out.
+[[nodiscard]] inline std::string shown(std::string_view text, std::size_t most = 80) {
+  constexpr const char* digits = "0123456789abcdef";
+  std::string result;
+  for (const char c : text) {
+    if (result.size() >= most) return result += "...";
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte < 0x7f) result += c;
+    else if (c == '\n') result += "\\n";
+    else if (c == '\t') result += "\\t";
+    else ((result += "\\x") += digits[byte / 16]) += digits[byte % 16];
+  }
+  return result;
+}
+
+/// Collects a list for a message: the first eight names in quotation marks, and how many more there are.
+class ShownNames {
+ public:
+  void add(std::string_view name) {
+    if (++count_ <= most) text_ += (count_ > 1 ? ", '" : "'") + shown(name) + "'";
+  }
+  [[nodiscard]] std::string text() const {
+    if (count_ == 0) return "none";
+    return count_ <= most ? text_ : text_ + " and " + std::to_string(count_ - most) + " more";
+  }
+
+ private:
+  static constexpr std::size_t most = 8;
+  std::string text_;
+  std::size_t count_ = 0;
+};
+
+}  // namespace locus::inline LOCUS_ABI::detail

@@ -1,0 +1,227 @@
+#pragma once
+// Headers of safetensors files: which tensors there are, and where. https://github.com/huggingface/safetensors
+
+#include <locus/core/element_type.hpp>
+#include <locus/core/shape.hpp>
+#include <locus/io/json.hpp>
+#include <locus/io/json_reader.hpp>
+
+#include <algorithm>
+#include <vector>
+
+namespace locus::inline LOCUS_ABI::io::detail {
+
+/// A type of the format by its name, and in bytes; those that are not of ElementType cannot be read.
+struct SafetensorsType {
+  std::string_view name;
+  std::uint64_t bytes;
+  bool is_known;
+  ElementType type;
+};
+inline constexpr SafetensorsType safetensors_types[] = {{"F32", 4, true, ElementType::float32},
+                                                        {"F64", 8, true, ElementType::float64},
+                                                        {"I32", 4, true, ElementType::int32},
+                                                        {"I64", 8, true, ElementType::int64},
+                                                        {"U8", 1, true, ElementType::uint8},
+                                                        {"BOOL", 1, true, ElementType::boolean},
+                                                        {"F16", 2, true, ElementType::float16},
+                                                        {"BF16", 2, true, ElementType::bfloat16},
+                                                        {"I8", 1, false, {}},
+                                                        {"I16", 2, false, {}},
+                                                        {"U16", 2, false, {}},
+                                                        {"U32", 4, false, {}},
+                                                        {"U64", 8, false, {}},
+                                                        {"C64", 8, false, {}},
+                                                        {"F8_E4M3", 1, false, {}},
+                                                        {"F8_E5M2", 1, false, {}},
+                                                        {"F8_E8M0", 1, false, {}}};
+
+/// A tensor as a header describes it; begin and end in bytes from the end of the header.
+struct Placed {
+  std::string name, unread;  ///< unread: where it cannot be read, its type and shape for messages
+  ElementType type;
+  Shape shape;
+  std::uint64_t begin, end;
+};
+
+/// Reads the header of a file that has `available` bytes after it.
+class HeaderReader {
+ public:
+  /// what: how messages begin, "cannot read 'model' as safetensors"
+  HeaderReader(std::string_view text, std::string what, std::uint64_t available)
+      : text_(text),
+        what_(std::move(what)),
+        json_what_(what_ + ": its header is no JSON object"),
+        available_(available) {}
+
+  /// The tensors in the order of their bytes, which are all of the file. throws DataError
+  [[nodiscard]] std::vector<Placed> read() {
+    JsonReader json(text_, json_what_);
+    json.object([&](const std::string& name) {
+      if (name == "__metadata__") check_metadata(json.value());
+      else tensors_.push_back(placed(name, json));
+      names_.push_back(name);
+    });
+    json.expect_end();
+    check_once(names_);
+    std::sort(tensors_.begin(), tensors_.end(),
+              [](const Placed& a, const Placed& b) { return std::pair(a.begin, a.end) < std::pair(b.begin, b.end); });
+    std::uint64_t end = 0;
+    for (const Placed& tensor : tensors_) {
+      if (tensor.begin != end)
+        refuse(quoted(tensor.name), " begins at byte ", tensor.begin, ", but the one before it ends at ", end);
+      end = tensor.end;
+    }
+    if (end != available_) refuse("its tensors have ", end, " bytes; it has ", available_);
+    return std::move(tensors_);
+  }
+
+ private:
+  template <class... Text>
+  [[noreturn]] void refuse(const Text&... why) const {
+    fail<DataError>({what_, ": ", why...});
+  }
+  [[nodiscard]] static std::string quoted(std::string_view name) {
+    return join("\"", locus::detail::shown(name), "\"");
+  }
+
+  void check_once(std::vector<std::string>& names) const {
+    std::sort(names.begin(), names.end());
+    const auto twice = std::adjacent_find(names.begin(), names.end());
+    if (twice != names.end()) refuse(quoted(*twice), " is there twice");
+  }
+
+  void check_metadata(std::string_view text) const {
+    std::vector<std::string> keys;
+    JsonReader json(text, json_what_);
+    const auto refuse_it = [&] {
+      refuse("its __metadata__ is ", locus::detail::shown(text), "; expected an object of strings");
+    };
+    if (json.next() != '{') refuse_it();
+    json.object([&](const std::string& key) {
+      if (json.value().front() != '"') refuse_it();
+      keys.push_back(key);
+    });
+    check_once(keys);
+  }
+
+  /// The value that is next in `json`.
+  [[nodiscard]] Placed placed(const std::string& name, JsonReader& json) const {
+    constexpr std::string_view keys[] = {"dtype", "shape", "data_offsets"};
+    std::string_view values[3];
+    if (json.next() != '{') refuse(quoted(name), " has no dtype");
+    json.object([&](const std::string& key) {
+      const std::string_view value = json.value();
+      for (std::size_t i = 0; i < 3; ++i) {
+        if (key != keys[i]) continue;
+        if (!values[i].empty()) refuse(quoted(key), " is there twice, in ", quoted(name));
+        values[i] = value;
+      }
+    });
+    for (std::size_t i = 0; i < 3; ++i)
+      if (values[i].empty()) refuse(quoted(name), " has no ", keys[i]);
+    return placed(name, values[0], values[1], values[2]);
+  }
+
+  [[nodiscard]] Placed placed(const std::string& name, std::string_view dtype, std::string_view shape,
+                              std::string_view offsets) const {
+    if (dtype.front() != '"')
+      refuse(quoted(name), " has dtype ", locus::detail::shown(dtype), "; expected a string such as F32");
+    const std::string type_name = JsonReader(dtype, json_what_).string();
+    const auto* const known = std::find_if(std::begin(safetensors_types), std::end(safetensors_types),
+                                           [&](const auto& each) { return each.name == type_name; });
+    const bool is_sized = known != std::end(safetensors_types);
+    Placed result{name, {}, is_sized ? known->type : ElementType{}, {}, 0, 0};
+    std::uint64_t bytes = is_sized ? known->bytes : 0;
+    const bool is_deep = read_shape(name, shape, result.shape, bytes);
+    if (!is_sized || !known->is_known || is_deep)
+      result.unread = join(locus::detail::shown(type_name, 20), " of shape ", locus::detail::shown(shape));
+
+    std::vector<std::uint64_t> ends;
+    if (!read_numbers(name, offsets,
+                      [&](std::uint64_t end) {
+                        ends.push_back(end);
+                        return ends.size() < 3;
+                      }) ||
+        ends.size() != 2)
+      refuse(quoted(name), " has data_offsets ", locus::detail::shown(offsets), "; expected [begin, end]");
+    result.begin = ends[0];
+    result.end = ends[1];
+    if (result.begin > result.end || result.end > available_ || (is_sized && result.end - result.begin != bytes))
+      refuse(quoted(name), " of ", locus::detail::shown(type_name, 20), " and shape ", locus::detail::shown(shape),
+             " lies from byte ", result.begin, " to ", result.end, " of ", available_, "; expected ",
+             is_sized ? join(bytes, " bytes") : "bytes of the file");
+    return result;
+  }
+
+  /// Multiplies `bytes` by the extents. True for more of them than a shape of Locus has; then `result` is of no use.
+  [[nodiscard]] bool read_shape(const std::string& name, std::string_view text, Shape& result,
+                                std::uint64_t& bytes) const {
+    bool is_deep = false, overflows = false;
+    const bool is_list = read_numbers(name, text, [&](std::uint64_t extent) {
+      overflows |= extent > INT64_MAX || __builtin_mul_overflow(bytes, extent, &bytes) || bytes > INT64_MAX;
+      is_deep |= result.rank() == max_rank;
+      if (!overflows && !is_deep) result.push_back(static_cast<std::int64_t>(extent));
+      return true;
+    });
+    if (!is_list) refuse(quoted(name), " has shape ", locus::detail::shown(text), "; expected a list of extents");
+    if (overflows) refuse(quoted(name), " of shape ", locus::detail::shown(text), " has more than 2^63 bytes");
+    return is_deep;
+  }
+
+  /// Calls take(number) for each of a list until it returns false; false where the text is no list.
+  template <class F>
+  [[nodiscard]] bool read_numbers(const std::string& name, std::string_view text, const F& take) const {
+    JsonReader json(text, json_what_);
+    if (!json.take('[')) return false;
+    if (json.take(']')) return true;
+    do {
+      const std::string_view value = json.value();
+      std::uint64_t number = 0;
+      if (!natural_number(value, number))
+        refuse(quoted(name), " has ", locus::detail::shown(value), " where a number from 0 is expected");
+      if (!take(number)) return true;
+    } while (json.take(','));
+    return true;
+  }
+
+  std::string_view text_;
+  std::string what_, json_what_;
+  std::uint64_t available_;
+  std::vector<Placed> tensors_;
+  std::vector<std::string> names_;
+};
+
+/// Writes headers, as files begin with them: their length, and the text, padded so that the data is aligned.
+class HeaderWriter {
+ public:
+  HeaderWriter() { json_.begin_object().key("__metadata__").begin_object().member("format", "pt").end_object(); }
+
+  /// The next tensor. throws ArgumentError for a name that cannot be written
+  void add(const std::string& name, ElementType type, const Shape& shape, std::uint64_t bytes) {
+    if (name == "__metadata__") fail<ArgumentError>({"save: no tensor can have the name '__metadata__'"});
+    if (!is_utf8(name))
+      fail<ArgumentError>({"save: the name of a tensor, '", locus::detail::shown(name), "', is not UTF-8"});
+    const auto* const known = std::find_if(std::begin(safetensors_types), std::end(safetensors_types),
+                                           [&](const auto& each) { return each.is_known && each.type == type; });
+    json_.key(name).begin_object().member("dtype", known->name).key("shape").begin_array();
+    for (const std::int64_t extent : shape) json_.value(extent);
+    json_.end_array().key("data_offsets").begin_array().value(offset_).value(offset_ + bytes).end_array().end_object();
+    offset_ += bytes;
+  }
+
+  [[nodiscard]] std::string text() {
+    std::string text = json_.end_object().text();
+    text.back() = ' ';  // for the end of the line
+    while (text.size() % 8) text += ' ';
+    std::string whole;
+    for (std::size_t i = 0; i < 8; ++i) whole += static_cast<char>(text.size() >> 8 * i & 0xff);
+    return whole + text;
+  }
+
+ private:
+  JsonWriter json_{JsonWriter::Form::compact};
+  std::uint64_t offset_ = 0;
+};
+
+}  // namespace locus::inline LOCUS_ABI::io::detail

@@ -1,0 +1,124 @@
+// io::save and io::load where any one of their allocations fails, or all from any one on.
+
+#include <locus/data/idx.hpp>
+#include <locus/io/safetensors.hpp>
+#include <locus/tensor/factory.hpp>
+
+#include <doctest/doctest.h>
+
+#include <support/failing_allocations.hpp>
+#include <support/temporary_folder.hpp>
+
+#include <functional>
+
+#if LOCUS_ZLIB
+#include <zlib.h>
+#endif
+
+using namespace locus;
+using namespace locus_test;
+
+namespace {
+
+enum class End { done, out_of_memory, other_error };
+
+/// Calls f with the allocation of this number failing.
+template <class F>
+End with_failure(std::int64_t number, bool and_all_after, const F& f) {
+  End end = End::done;
+  allocations = {.fails_at = number, .fails_from_there = and_all_after, .living = allocations.living};
+  allocations.on = true;
+  try {
+    f();
+  } catch (const OutOfMemory&) {
+    end = End::out_of_memory;
+  } catch (...) {
+    end = End::other_error;
+  }
+  allocations.on = false;
+  return end;
+}
+
+/// f with every allocation failing that it makes, by itself and with all after it: OutOfMemory, or it goes on without.
+/// unharmed: called after each failure.
+template <class F>
+void check_every_failure(const F& f, const std::function<bool()>& unharmed) {
+  for (int i = 0; i < 3; ++i)
+    REQUIRE(with_failure(-1, false, f) == End::done);  // what is kept for later calls is there
+  const std::int64_t count = allocations.count;
+  const std::int64_t kept = allocations.living;
+  CHECK(count >= 3);
+  std::int64_t failures = 0;
+  for (const bool and_all_after : {false, true}) {
+    for (std::int64_t number = 0; number < count; ++number) {
+      const End end = with_failure(number, and_all_after, f);
+      CAPTURE(number);
+      CAPTURE(and_all_after);
+      CHECK(end != End::other_error);
+      failures += end == End::out_of_memory;
+      CHECK(unharmed());
+      // The pool gives what it keeps back to the system before it gives up, and keeps it again after the next call.
+      CHECK(with_failure(-1, false, f) == End::done);
+      CHECK(allocations.living == kept);
+    }
+  }
+  CHECK(failures > count);
+}
+
+nn::StateDict<Cpu> some_state() {
+  nn::StateDict<Cpu> state;
+  state.add("a weight with a name that does not fit into a string itself", ones({3, 4}));
+  state.add("bias", ones<double>({5}));
+  state.add("mask", from({true, false}));
+  state.add("transposed, so that it is copied", zeros<std::int64_t>({4, 2}).transpose());
+  return state;
+}
+
+}  // namespace
+
+TEST_CASE("a save that runs out of memory anywhere throws OutOfMemory and leaves the old file, and nothing beside it") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path / "model with a long name.safetensors";
+  const auto state = some_state();
+  io::save(path, state);
+  const std::string before = content_of(path);
+  check_every_failure([&] { io::save(path, state); },
+                      [&] { return content_of(path) == before && folder.entries() == 1; });
+}
+
+TEST_CASE("a load that runs out of memory anywhere throws OutOfMemory, and loses no memory") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path / "model with a long name.safetensors";
+  io::save(path, some_state());
+  std::size_t size = 0;
+  check_every_failure([&] { size = io::load(path).size(); }, [] { return true; });
+  CHECK(size == 4);
+}
+
+TEST_CASE("a file that is refused while memory runs out throws one of the two errors") {
+  const TemporaryFolder folder;
+  const std::string header = R"({"a weight with a long name of its own":{"dtype":[[[[[[[[]]]]]]]],"shape":[1]}})";
+  std::string text(1, static_cast<char>(header.size()));
+  const std::string path = folder.write("file", text + std::string(7, '\0') + header);
+  const auto load = [&] {
+    try {
+      (void)io::load(path);
+    } catch (const DataError&) {}
+  };
+  check_every_failure(load, [] { return true; });
+}
+
+#if LOCUS_ZLIB && LOCUS_TEST_MALLOC
+TEST_CASE("reading a compressed data set that runs out of memory anywhere throws OutOfMemory") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path / "images with a long name of their own.gz";
+  std::string idx("\0\0\x08\x01\0\x01\0\0", 8);
+  idx += std::string(65536, 'x');
+  gzFile file = gzopen(path.c_str(), "wb");
+  REQUIRE(gzwrite(file, idx.data(), static_cast<unsigned>(idx.size())) == static_cast<int>(idx.size()));
+  REQUIRE(gzclose(file) == Z_OK);
+  std::size_t size = 0;
+  check_every_failure([&] { size = data::read_idx(path, 1).bytes.size(); }, [] { return true; });
+  CHECK(size == 65536);
+}
+#endif
