@@ -6,6 +6,8 @@
 #include <locus/training/metrics.hpp>
 #include <locus/training/step.hpp>
 
+#include <climits>
+
 namespace locus::inline LOCUS_ABI {
 
 /// Where training stands after a batch.
@@ -19,7 +21,7 @@ struct Progress {
 /// What fit calls, if it is not empty, and when.
 struct FitOptions {
   int epochs = 1;
-  int first_epoch = 1;  ///< number of the first one, when training goes on
+  int first_epoch = 1;  ///< number of the first one, when training goes on: 1 or more
   /// On Cuda, with an optimizer of Locus: replay the step on batches of the first one's shape, see capture(). What the
   /// model's own host code does (counts, prints, chooses) happens at the first two steps only.
   bool capture = true;
@@ -39,6 +41,10 @@ LOCUS_OUT_OF_LINE inline void require_finite_loss(double loss, int epoch, const 
 /// throws ArgumentError for options out of range
 inline void require_valid(const FitOptions& options, std::int64_t batches, std::int64_t valid_batches) {
   if (options.epochs < 0) fail<ArgumentError>({"fit: epochs is ", options.epochs, "; expected 0 or more"});
+  if (options.first_epoch < 1 || options.epochs > INT_MAX - options.first_epoch) {
+    fail<ArgumentError>({"fit: first_epoch is ", options.first_epoch, ", with ", options.epochs,
+                         " epochs; expected 1 or more, and a last epoch below ", INT_MAX});
+  }
   if (options.report_every < 1) {
     fail<ArgumentError>({"fit: report_every is ", options.report_every, "; expected 1 or more"});
   }

@@ -23,7 +23,8 @@ struct BatchMistake<M, T, D>
 }  // namespace detail
 
 /// How many rows of logits (n, classes) are largest at their label (n). shape: (). cost: two launches
-/// throws ShapeError unless the shapes are these: broadcasting would count rows several times
+/// throws ShapeError unless the shapes are these: broadcasting would count rows several times; IndexError for a label
+/// that is not a class, if the host can read it (elsewhere its row does not count)
 template <class L, class Y>
   requires(TensorLike<L> && TensorLike<Y> && detail::IsWrong<detail::AccuracyMistake<L, Y>, detail::Wrong::nothing>)
 [[nodiscard]] auto correct(const L& given_logits, const Y& given_labels) {
@@ -33,11 +34,12 @@ template <class L, class Y>
     fail<ShapeError>({"accuracy: logits of shape ", logits.shape(), " and labels of shape ", labels.shape(),
                       "; expected (n, classes) and (n,)"});
   }
+  detail::require_labels("accuracy", labels.contiguous(), logits.size(1), 0);
   return detail::count_equal(argmax(logits, -1), labels);
 }
 
 /// Share of rows of logits (n, classes) that are largest at their label (n). Waits for the device.
-/// throws ShapeError unless the shapes are these; ArgumentError where there are no rows
+/// throws ShapeError unless the shapes are these; ArgumentError where there are no rows; IndexError as correct() does
 template <class L, class Y>
   requires(TensorLike<L> && TensorLike<Y> && detail::IsWrong<detail::AccuracyMistake<L, Y>, detail::Wrong::nothing>)
 [[nodiscard]] double accuracy(const L& logits, const Y& given_labels) {
