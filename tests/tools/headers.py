@@ -9,7 +9,7 @@ import tempfile
 
 import common
 
-WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
+WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
 
 
 def check(header, compiler, path):
@@ -18,7 +18,7 @@ def check(header, compiler, path):
         unit = pathlib.Path(scratch) / "unit.cpp"
         unit.write_text(f"#include <{include}>\n#include <{include}>\n")
         if compiler == "nvcc":
-            command = [path, "-x", "cu", "-arch=sm_90", "-Werror", "all-warnings", "-Xcompiler=-Wall,-Wextra,-Werror",
+            command = [path, "-x", "cu", "-arch=sm_90", "-Werror", "all-warnings", "-Xcompiler=-Wall,-Wextra,-Wshadow,-Werror",
                        f"-I{common.ROOT / 'cuda_kernels'}", "-c", "-o", unit.with_suffix(".o")]
         else:
             command = [path, *WARNINGS, "-fsyntax-only"]

@@ -54,6 +54,10 @@ inline void require_valid(const FitOptions& options, std::int64_t batches, std::
     fail<ArgumentError>({"fit: the validation loader has no batch; use a smaller batch_size, or no drop_last"});
 }
 
+template <class X>
+inline constexpr bool is_named_loader =
+    std::is_lvalue_reference_v<X> && !std::is_const_v<std::remove_reference_t<X>> && is_loader<std::remove_cvref_t<X>>;
+
 /// What is wrong with training a model on batches of T on D, and validating it on those of U on E.
 template <class M, class T, class D, class U, class E>
 struct LoadersMistake : FirstMistake<BatchMistake<M, T, D>, BatchMistake<M, U, E>> {};
@@ -143,5 +147,16 @@ void fit(const M& model, Optimizer& optimizer, data::Loader<T, D>& train, data::
 #define LOCUS_REFUSED_RIGHT "the optimizer is"
 #define LOCUS_REFUSED_REMEDY(model, optimizer) "make the optimizer of model.parameters()"
 #include <locus/device/refuse.inc>
+
+#define LOCUS_REFUSED fit(const M&, Optimizer&, X&&, Y&&, History&, const FitOptions& = {})
+#define LOCUS_REFUSED_TEMPLATE class M, class Optimizer, class X, class Y
+#define LOCUS_REFUSED_IF !detail::is_named_loader<X> || !detail::is_named_loader<Y>
+#define LOCUS_REFUSED_TEXT                                                                                           \
+  "fit(model, optimizer, train, valid, history) with something else than loaders that have a name; make one first, " \
+  "auto train = data::loader<D>(images, options)"
+#define LOCUS_REFUSED_WHY                                                \
+  error::not_possible<error::fit_with_something_else_than_named_loaders, \
+                      error::make_a_loader_with_data_loader_and_name_it>
+#include <locus/device/refuse_if.inc>
 
 }  // namespace locus::inline LOCUS_ABI
