@@ -97,6 +97,7 @@ class ThreadTeam {
     for (Share& share : shares_) share.state.store(0, Order::relaxed);
     sharing_.store(0, Order::relaxed);
     busy_.store(false, Order::relaxed);
+    round_.forget_sleepers();
     background_.let_go();
   }
 
