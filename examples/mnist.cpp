@@ -40,9 +40,10 @@ void train(const data::Mnist& digits, const CommandLine& options, D device) {
   fit_options.first_epoch = fast + 1;
   fit(model, optimizer, train, valid, history, fit_options);
 
-  print(history, evaluate(model, digits.test, device));
+  const Evaluation test = evaluate(model, digits.test, device);
+  print(history, test);
   write_history(options.history, history);
-  write_curves(options.plot, history);
+  write_curves(options, history, test);
 }
 
 /// The losses of the first steps alone, to compare devices with.

@@ -39,8 +39,12 @@ void write_history(const std::string& path, const History& history) {
   if (!path.empty()) io::write_history(path, history);
 }
 
-void write_curves(const std::string& path, const History& history) {
-  if (!path.empty()) io::plot_history(path, history, "Handwritten digits");
+void write_curves(const CommandLine& options, const History& history, const Evaluation& test) {
+  if (options.plot.empty()) return;
+  io::plot_history(options.plot, history, "Handwritten digits",
+                   {.data = options.data.empty() ? "drawn digits" : "MNIST",
+                    .model = join("784-", options.hidden, "-10"),
+                    .test_accuracy = test.accuracy});
 }
 
 void write_losses(const std::string& path, const std::vector<double>& losses) {

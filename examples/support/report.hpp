@@ -27,5 +27,5 @@ void require_writable(const CommandLine& options);
 
 /// Each is written unless its path is empty. throws locus::DataError if it cannot be
 void write_history(const std::string& path, const locus::History& history);
-void write_curves(const std::string& path, const locus::History& history);
+void write_curves(const CommandLine& options, const locus::History& history, const locus::Evaluation& test);
 void write_losses(const std::string& path, const std::vector<double>& losses);

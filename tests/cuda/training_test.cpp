@@ -65,9 +65,9 @@ TEST_CASE("after its first batch a delivery takes no memory from the system, whe
     INFO("the second is ready early: ", early);
     data::detail::Delivery<float, Cuda> delivery{Cuda{}};
     const auto take = [early](data::detail::StagedBatch<float, Cuda>& staged) {
-      const std::int64_t count = early ? 5001 : 9001;  // of sizes that nothing else asks for
-      staged.images = zeros<std::uint8_t, Pinned>({count, 1});
-      staged.labels = zeros<std::int64_t, Pinned>({count});
+      const std::int64_t samples = early ? 5001 : 9001;  // of sizes that nothing else asks for
+      staged.images = zeros<std::uint8_t, Pinned>({samples, 1});
+      staged.labels = zeros<std::int64_t, Pinned>({samples});
       return true;
     };
     std::int64_t allocations = -1;

@@ -11,7 +11,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tools"))
 import common  # noqa: E402
 
 COMPILER, DISASSEMBLER, EMULATOR = "aarch64-linux-gnu-g++", "aarch64-linux-gnu-objdump", "qemu-aarch64-static"
-FLAGS = [*common.CXX, "-O2", "-fopenmp", "-static", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror",
+FLAGS = [*common.CXX, "-O2", "-fopenmp", "-static", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror",
          *common.INCLUDES, f"-I{common.ROOT / 'cuda_kernels'}", f"-I{common.ROOT / 'tests'}", "-DLOCUS_ZLIB=0"]
 
 # Emulated, all products would take a minute.

@@ -18,7 +18,7 @@ cpu::detail::ThreadTeam& team() { return cpu::detail::ThreadTeam::instance(); }
 /// Steps up to a limit that may be raised.
 class Steps : public cpu::BackgroundWork {
  public:
-  explicit Steps(int limit, milliseconds each = {}) : limit(limit), each_(each) { team().add(*this); }
+  explicit Steps(int most, milliseconds each = {}) : limit(most), each_(each) { team().add(*this); }
   ~Steps() override { stop(); }
   void stop() {
     if (!stopped_) team().remove(*this);

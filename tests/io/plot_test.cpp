@@ -224,6 +224,28 @@ TEST_CASE("a line runs from left to right and up, whatever the size of its numbe
   CHECK(y[1] - y[0] == doctest::Approx(y[2] - y[1]).epsilon(0.001));
 }
 
+TEST_CASE("the highest marker stays clear of the frame, and marks name what changed") {
+  plot::Figure figure;
+  figure.panel("Accuracy", {.label = "epoch", .integer = true}, {.label = "accuracy", .unit = "%"})
+      .line("validation", {1, 2, 3, 4}, {60, 80, 100, 100})
+      .mark(2, "lr 0.1")
+      .mark(3, "lr 0.01");
+  const auto svg = figure.svg();
+  CHECK(well_formed(svg));
+  CHECK(count(svg, ">lr 0.1<") == 1);
+  CHECK(count(svg, ">lr 0.01<") == 1);
+  CHECK(count(svg, "class=\"level\"") == 2);
+  double x = 0, frame = 0, marker = 1e9;
+  const std::string grid = "class=\"level\" d=\"M", dot = "class=\"dot\"";
+  REQUIRE(std::sscanf(svg.c_str() + svg.find(grid) + grid.size(), "%lf %lf", &x, &frame) == 2);
+  for (auto at = svg.find(dot, svg.find(grid)); at != std::string::npos; at = svg.find(dot, at + 1)) {
+    double y = 0;
+    REQUIRE(std::sscanf(svg.c_str() + svg.find(" d=\"M", at) + 5, "%lf %lf", &x, &y) == 2);
+    marker = std::min(marker, y);
+  }
+  CHECK(marker - 5 > frame);
+}
+
 TEST_CASE("points that cannot be shown leave a gap") {
   CHECK(count(curve_of({1, 2, 3, 4, 5}, {1, 2, gap, 4, 5}), "M") == 2);
   CHECK(count(curve_of({1, 2, 3, 4, 5}, {1, 2, gap, 4, 5}), "L") == 2);

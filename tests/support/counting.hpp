@@ -22,18 +22,18 @@ struct Requests {
   std::int64_t copies = 0;                               ///< transfers to, from and within the device
   [[nodiscard]] std::int64_t launches() const { return map + rows + reduce + gemm; }
 };
-inline Requests requests;
+inline Requests all_requests;
 
 /// What Counting was asked for since this object was created.
 class RequestLog {
  public:
-  [[nodiscard]] std::int64_t launches() const { return requests.launches() - start_.launches(); }
-  [[nodiscard]] std::int64_t maps() const { return requests.map - start_.map; }
-  [[nodiscard]] std::int64_t allocations() const { return requests.allocations - start_.allocations; }
-  [[nodiscard]] std::int64_t copies() const { return requests.copies - start_.copies; }
+  [[nodiscard]] std::int64_t launches() const { return all_requests.launches() - start_.launches(); }
+  [[nodiscard]] std::int64_t maps() const { return all_requests.map - start_.map; }
+  [[nodiscard]] std::int64_t allocations() const { return all_requests.allocations - start_.allocations; }
+  [[nodiscard]] std::int64_t copies() const { return all_requests.copies - start_.copies; }
 
  private:
-  Requests start_ = requests;
+  Requests start_ = all_requests;
 };
 
 /// Bytes that tensors on Counting hold now.
@@ -49,7 +49,7 @@ struct Backend<locus_test::Counting> {
   using Host = Backend<Cpu>;
 
   [[nodiscard]] static void* allocate(Self, std::size_t bytes) {
-    ++locus_test::requests.allocations;
+    ++locus_test::all_requests.allocations;
     void* data = Host::allocate({}, bytes);
     locus_test::counting_bytes += static_cast<std::int64_t>(bytes);
     return data;
@@ -60,7 +60,7 @@ struct Backend<locus_test::Counting> {
   }
   [[nodiscard]] static MemoryStats memory_stats(Self) {
     MemoryStats stats;
-    stats.requests = locus_test::requests.allocations;
+    stats.requests = locus_test::all_requests.allocations;
     stats.allocated_bytes = locus_test::counting_bytes;
     return stats;
   }
@@ -69,24 +69,24 @@ struct Backend<locus_test::Counting> {
   template <class F, class... I, class... O>
   static void map(Self, const Plan<static_cast<int>(sizeof...(I) + sizeof...(O))>& plan, const F& f,
                   const Pack<I...>& inputs, const Pack<O*...>& outputs) {
-    locus_test::requests.map += plan.elements != 0;
+    locus_test::all_requests.map += plan.elements != 0;
     Host::map({}, plan, f, inputs, outputs);
   }
   template <class F>
   static void for_each_row(Self, std::int64_t rows, std::int64_t cols, const F& f) {
-    locus_test::requests.rows += rows != 0;
+    locus_test::all_requests.rows += rows != 0;
     Host::for_each_row({}, rows, cols, f);
   }
   template <class F, class Op, class... I, class T>
   static void reduce(Self, const ReducePlan<static_cast<int>(sizeof...(I))>& plan, const F& f, const Op& op,
                      const Pack<I...>& inputs, const T* previous, T* out) {
-    locus_test::requests.reduce += plan.kept.elements != 0;
+    locus_test::all_requests.reduce += plan.kept.elements != 0;
     Host::reduce({}, plan, f, op, inputs, previous, out);
   }
   template <class T, class E>
   static void gemm(Self, const GemmBatch& batch, MatrixRef<const T> a, MatrixRef<const T> b, MatrixRef<T> c,
                    const E& epilogue) {
-    locus_test::requests.gemm += batch.count != 0 && c.rows != 0 && c.cols != 0;
+    locus_test::all_requests.gemm += batch.count != 0 && c.rows != 0 && c.cols != 0;
     Host::gemm({}, batch, a, b, c, epilogue);
   }
 };
@@ -94,7 +94,7 @@ struct Backend<locus_test::Counting> {
 namespace detail {
 struct CountedCopy {
   static void run(const void* source, void* target, std::size_t bytes) {
-    ++locus_test::requests.copies;
+    ++locus_test::all_requests.copies;
     Transfer<Cpu, Cpu>::copy({}, source, {}, target, bytes);
   }
 };

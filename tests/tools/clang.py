@@ -5,7 +5,7 @@ clang++ compiles them, in the sanitizer build.)
 
 import common
 
-WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
+WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
 
 
 def check_all(report):

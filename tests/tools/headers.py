@@ -11,7 +11,7 @@ import tempfile
 import common
 
 KERNELS = common.ROOT / "cuda_kernels"
-WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
+WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
 
 
 def command(compiler, path, header, unit):

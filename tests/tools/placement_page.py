@@ -86,6 +86,11 @@ RULES = [
      ["shape_without_braces"],
      ["shape_without_braces_on_a_device", "reshape_without_braces", "expand_without_braces", "permute_without_braces",
       "concat_of_an_expression_in_braces", "stack_of_plain_and_traced_in_braces"]),
+    ("Training reads labelled images",
+     "A loader makes batches of `data::LabelledImages`; `fit`, `evaluate` and `train_step` take them from loaders.",
+     ["loader_of_a_tensor", "evaluate_on_a_tensor", "fit_on_tensors"],
+     ["loader_of_a_data_set_with_parts", "evaluate_a_function_on_images", "fit_with_a_temporary_loader",
+      "train_step_on_a_tensor"]),
 ]
 
 HEAD = """# The rules of placement

@@ -27,7 +27,7 @@ PROGRAM = re.compile(r"// (\w+\.cpp)\n")
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
 VERSIONS = {"gcc": 12, "clang": 14}
 COMPILERS = {"g++": "gcc", "clang++": "clang"}
-BUILD = ["-std=c++20", "-O1", "-pthread", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", "-Iinclude"]
+BUILD = ["-std=c++20", "-O1", "-pthread", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror", "-Iinclude"]
 
 
 def programs(text):

@@ -8,6 +8,7 @@
 
 #include <support/reference.hpp>
 
+#include <climits>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -139,12 +140,31 @@ TEST_CASE("fit and evaluate refuse loaders without a batch, and options that mak
   CHECK_THROWS_AS((void)evaluate(s.model, nothing), ArgumentError);
   CHECK_THROWS_AS(fit(s.model, s.optimizer, s.train, s.valid, s.history, {.epochs = -1}), ArgumentError);
   CHECK_THROWS_AS(fit(s.model, s.optimizer, s.train, s.valid, s.history, {.report_every = 0}), ArgumentError);
+  for (const int first : {INT_MAX, INT_MAX - 1, 0, INT_MIN})
+    CHECK_THROWS_AS(fit(s.model, s.optimizer, s.train, s.valid, s.history, {.epochs = 2, .first_epoch = first}),
+                    ArgumentError);
+  CHECK(s.history.empty());
+  fit(s.model, s.optimizer, s.train, s.valid, s.history, {.epochs = 2, .first_epoch = INT_MAX - 2});
+  CHECK(s.history.records().size() == 2);
+  CHECK(s.history.last().epoch == INT_MAX - 1);
 }
 
 TEST_CASE("accuracy counts rows whose largest logit stands at the label") {
   const auto logits = tensor<float, Cpu>({4, 3}, {5, 1, 2, 0, 1, 2, 0, 3, 2, 9, 8, 7});
   CHECK(correct(logits, tensor<std::int64_t, Cpu>({4}, {0, 2, 1, 1})).item() == 3);
   CHECK(accuracy(logits, tensor<std::int64_t, Cpu>({4}, {0, 2, 1, 1})) == 0.75);
+}
+
+TEST_CASE("accuracy refuses labels that are no class") {
+  const auto logits = zeros({3, 4});
+  for (const int label : {-1, 4, -100, INT_MIN, INT_MAX}) {
+    CAPTURE(label);
+    const auto labels = tensor<std::int64_t, Cpu>({3}, {0, static_cast<double>(label), 3});
+    CHECK_THROWS_WITH_AS((void)accuracy(logits, labels),
+                         join("accuracy: label ", label, " at position 1 is not a class; expected 0 to 3").c_str(),
+                         IndexError);
+    CHECK_THROWS_AS((void)correct(logits, labels), IndexError);
+  }
 }
 
 TEST_CASE("evaluate weighs samples, not batches, and records nothing") {
@@ -196,8 +216,39 @@ TEST_CASE("a history as a table, as JSON and as curves") {
   CHECK(svg.find("<svg") != std::string::npos);
   CHECK(svg.find("Digits") != std::string::npos);
   CHECK(svg.find("81.25") != std::string::npos);
+  CHECK(svg.find(">lr 0.1<") != std::string::npos);
+  io::plot_history(folder / "named.svg", history, "Digits",
+                   {.data = "drawn digits", .model = "784-32-10", .test_accuracy = 0.79});
+  CHECK(text_of(folder / "named.svg")
+            .find(">784-32-10 on drawn digits · test accuracy 79.00 % · final validation accuracy 81.25 %<") !=
+        std::string::npos);
   io::plot_history(folder / "empty.svg", History(), "Nothing yet");
   CHECK_THROWS_AS(io::write_history(folder / "nowhere" / "history.json", history), DataError);
+  std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("the columns of a table stay in line when training diverges") {
+  History history;
+  history.add({1, 0.5, 1.25, 1.5, 0.625, 2.0, 24000});
+  history.add({2, 1.234e-5, 1.5e31, -2.5e300, 0.1, 1e7, 123456789012.});
+  history.add({12345, 1e-300, 123456.75, std::nan(""), 0, 99999.994, 1});
+  const std::string table = history.table();
+  CHECK(table ==
+        "epoch      lr   train loss   valid loss   valid accuracy   seconds   images/s\n"
+        "    1     0.5       1.2500       1.5000           62.50%      2.00      24000\n"
+        "    2 1.2e-05      1.5e+31    -2.5e+300           10.00%     1e+07  1.235e+11\n"
+        "12345  1e-300  123456.7500          nan            0.00%  99999.99          1\n");
+}
+
+TEST_CASE("learning rates of a schedule that are too many to be read are not marked") {
+  const auto folder = std::filesystem::temp_directory_path() / join("locus-schedule-", getpid());
+  std::filesystem::create_directories(folder);
+  History history;
+  for (int epoch = 1; epoch <= 10; ++epoch) history.add({epoch, 1.0 / epoch, 1, 1, 0.5, 1, 1});
+  io::plot_history(folder / "history.svg", history, "Digits", {.data = "MNIST"});
+  const std::string svg = text_of(folder / "history.svg");
+  CHECK(svg.find(">lr ") == std::string::npos);
+  CHECK(svg.find(">MNIST · final validation accuracy 50.00 %<") != std::string::npos);
   std::filesystem::remove_all(folder);
 }
 

@@ -2,6 +2,7 @@
 // What a thread needs to use one GPU: its stream, its memory, its library handles.
 
 #include <locus/core/shape.hpp>
+#include <locus/core/thread_end.hpp>
 #include <locus/cuda/memory.hpp>
 #include <locus/device/launch_trace.hpp>
 
@@ -149,8 +150,9 @@ class ContextRegistry {
   }
 
   [[nodiscard]] static Context* acquire(int ordinal) {
-    static thread_local ThreadEnd at_thread_end;
-    (void)at_thread_end;
+    static const locus::detail::ThreadEnd at_thread_end(give_back_all);
+    if (!at_thread_end.note(&instance()))
+      fail<OutOfMemory>({"out of host memory: none for a thread's stream; free tensors, or use fewer threads"});
     {
       const Lock lock(instance().mutex_);
       auto& idle = instance().idle_[static_cast<std::size_t>(ordinal)];
@@ -168,12 +170,10 @@ class ContextRegistry {
   }
 
  private:
-  struct ThreadEnd {
-    ~ThreadEnd() {
-      for (int ordinal = 0; ordinal < max_devices; ++ordinal)
-        if (Context* const context = std::exchange(of_thread(ordinal), nullptr)) give_back(*context);
-    }
-  };
+  static void give_back_all(void*) {
+    for (int ordinal = 0; ordinal < max_devices; ++ordinal)
+      if (Context* const context = std::exchange(of_thread(ordinal), nullptr)) give_back(*context);
+  }
 
   [[nodiscard]] LOCUS_OUT_OF_LINE static ContextRegistry& instance() {
     static auto* registry = new ContextRegistry;

@@ -27,6 +27,14 @@ class GradcheckResult {
 
 namespace detail {
 
+/// throws ArgumentError for numbers with which nothing would be checked
+LOCUS_OUT_OF_LINE inline void require_valid(const GradcheckOptions& options) {
+  require_not_negative("gradcheck", "step", options.step);
+  if (options.step == 0) fail<ArgumentError>({"gradcheck: step is 0; expected a positive number"});
+  require_not_negative("gradcheck", "absolute", options.absolute);
+  require_not_negative("gradcheck", "relative", options.relative);
+}
+
 /// sum(output * cotangent) on the host, in double.
 template <class U, class D>
 [[nodiscard]] double weighted_sum(const Tensor<U, D>& output, const Tensor<U, Cpu>& cotangent) {
@@ -84,6 +92,7 @@ template <class T, class D>
 ///     CHECK(gradcheck([](auto x, auto w) { return tanh(matmul(x, w)); }, x, w));
 template <class F, FloatingDType... T, Device D>
 [[nodiscard]] GradcheckResult gradcheck(const F& f, const GradcheckOptions& options, const Tensor<T, D>&... inputs) {
+  detail::require_valid(options);
   const Tuple variables{variable(inputs.clone())...};
   const auto output = detail::unpack(variables, [&](const auto&... x) { return Traced(f(x...).eval()); });
   Generator<D> generator{options.seed};

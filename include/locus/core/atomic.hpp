@@ -72,6 +72,8 @@ class Signal : public Atomic<std::uint32_t> {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     if (sleepers_.load() > 0) wake();
   }
+  /// For a child of fork(), which has no other threads.
+  void forget_sleepers() { sleepers_.store(0); }
 
  private:
 #if defined(__linux__)

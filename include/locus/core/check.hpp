@@ -137,4 +137,17 @@ template <class E>
   throw E(detail::join_texts(parts.begin(), parts.size()));
 }
 
+namespace detail {
+[[nodiscard]] constexpr bool is_finite(double x) { return x - x == 0; }
+/// throws ArgumentError naming the option, for NaN and infinity
+LOCUS_OUT_OF_LINE inline void require_finite(std::string_view caller, const char* option, double given) {
+  if (!is_finite(given)) fail<ArgumentError>({caller, ": ", option, " is ", given, "; expected a finite number"});
+}
+/// The same, and for a number below 0.
+LOCUS_OUT_OF_LINE inline void require_not_negative(std::string_view caller, const char* option, double given) {
+  if (!is_finite(given) || given < 0)
+    fail<ArgumentError>({caller, ": ", option, " is ", given, "; expected a finite number of 0 or more"});
+}
+}  // namespace detail
+
 }  // namespace locus::inline LOCUS_ABI

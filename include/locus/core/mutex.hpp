@@ -15,6 +15,10 @@ class Mutex {
   Mutex(const Mutex&) = delete;
   Mutex& operator=(const Mutex&) = delete;
 
+  /// For fork(), which copies a mutex as it is: held before it, it is free in both processes after it.
+  void hold() { pthread_mutex_lock(&mutex_); }
+  void let_go() { pthread_mutex_unlock(&mutex_); }
+
  private:
   friend class Lock;
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
@@ -31,5 +35,14 @@ class Lock {
  private:
   pthread_mutex_t& mutex_;
 };
+
+namespace detail {
+/// From now on, fork() waits for the mutex that `of` gives, which is free in the child then, whichever thread held it.
+template <Mutex& (*of)()>
+void wait_at_fork() {
+  const auto let_go = [] { of().let_go(); };
+  pthread_atfork([] { of().hold(); }, let_go, let_go);
+}
+}  // namespace detail
 
 }  // namespace locus::inline LOCUS_ABI

@@ -40,8 +40,12 @@ struct GlobalSeed {
   std::uint64_t seed = initial_seed;
   std::uint64_t count = 0;
 };
+inline GlobalSeed& global_seed();
+inline Mutex& mutex_of_global_seed() { return global_seed().mutex; }
 inline GlobalSeed& global_seed() {
   static GlobalSeed seed;
+  static const bool forks = (wait_at_fork<&mutex_of_global_seed>(), true);
+  (void)forks;
   return seed;
 }
 

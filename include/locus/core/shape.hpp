@@ -110,6 +110,12 @@ namespace detail {
 [[nodiscard]] constexpr std::int64_t wrapping_product(std::int64_t a, std::int64_t b) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
 }
+/// Whether an extent is 0.
+[[nodiscard]] constexpr bool is_empty(const Shape& shape) {
+  for (auto extent : shape)
+    if (extent == 0) return true;
+  return false;
+}
 }  // namespace detail
 
 /// Strides of a dense row-major tensor.

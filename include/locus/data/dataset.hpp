@@ -107,6 +107,11 @@ class LabelledImages {
   Shared<const Chosen> chosen_;  ///< null: all, in order
 };
 
+namespace detail {
+template <class X>
+concept GivesLabelledImages = std::is_convertible_v<const X&, LabelledImages>;
+}  // namespace detail
+
 /// Two parts drawn at random: `fraction` of the samples, and the rest. The same for the same seed.
 /// throws ArgumentError unless 0 < fraction < 1 leaves a sample on both sides
 [[nodiscard]] inline std::pair<LabelledImages, LabelledImages> random_split(const LabelledImages& dataset,

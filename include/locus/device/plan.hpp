@@ -28,9 +28,9 @@ namespace detail {
   for (int d = 0; d < rank; ++d) {
     if (extent[d] == 1) continue;
     bool merges = kept > 0;
-    for (int i = 0; i < count && merges; ++i) merges = stride[i][kept - 1] == stride[i][d] * extent[d];
+    for (int i = 0; i < count && merges; ++i) merges = stride[i][kept - 1] == wrapping_product(stride[i][d], extent[d]);
     const int target = merges ? kept - 1 : kept++;
-    extent[target] = merges ? extent[target] * extent[d] : extent[d];
+    extent[target] = merges ? wrapping_product(extent[target], extent[d]) : extent[d];
     for (int i = 0; i < count; ++i) stride[i][target] = stride[i][d];
   }
   if (kept > 0) return kept;
@@ -61,14 +61,15 @@ LOCUS_OUT_OF_LINE constexpr std::int64_t fill_plan(const Shape& shape, unsigned 
                                                    int count, int& rank, std::int64_t* extent,
                                                    std::int64_t (*stride)[max_rank]) {
   for (int d = 0; d < shape.rank(); ++d) {
-    // No product of the other extents, which may be huge.
+    // No product of the other extents, which may be huge. Where a dimension that is left out has an extent of 0, there
+    // is nothing to walk, and the product may wrap.
     if ((dimensions >> d & 1u) != 0 && shape.begin()[d] == 0) return rank = 1, extent[0] = 0;
   }
   std::int64_t product = 1;
   int kept = 0;
   for (int d = 0; d < shape.rank(); ++d) {
     if ((dimensions >> d & 1u) == 0) continue;
-    product *= extent[kept] = shape.begin()[d];
+    product = wrapping_product(product, extent[kept] = shape.begin()[d]);
     for (int i = 0; i < count; ++i) stride[i][kept] = operands[i].stride(d, shape.rank());
     ++kept;
   }

@@ -1,6 +1,7 @@
 #pragma once
 // Pending elementwise expressions: what you name is computed once; what you do not name is fused.
 
+#include <locus/core/memo.hpp>
 #include <locus/core/number.hpp>
 #include <locus/expr/node.hpp>
 #include <locus/tensor/copy.hpp>
@@ -182,21 +183,21 @@ class Expr {
   using result_type = typename Materializer::type;
 
   explicit Expr(detail::Part<Tree, Handles...> part) : part_(std::move(part)) {}
-  /// The computed tensor (traced, if an operand is). throws StaleError if an operand changed since
+  /// The computed tensor (traced, if an operand is). Of several threads that read one expression, the first computes it
+  /// and the others wait. throws StaleError if an operand changed since
   [[nodiscard]] const result_type& eval() const& {
-    if (!computed_) memo_ = Materializer::run(part_), computed_ = true;
-    return memo_;
+    return memo_.get([this] { return Materializer::run(part_); });
   }
   [[nodiscard]] result_type eval() && {
-    if (!computed_) return Materializer::run(part_);
-    return std::move(memo_);
+    if (!computed()) return Materializer::run(part_);
+    return std::move(memo_.value());
   }
 
   /// Stores the elements in `target`, converted; see Tensor::copy_.
   template <DType U>
     requires(role == Role::plain)
   void compute_into(const Tensor<U, D>& target) && {
-    if (computed_ || !(part_.shape == target.shape())) target.copy_(eval());
+    if (computed() || !(part_.shape == target.shape())) target.copy_(eval());
     else if constexpr (std::is_same_v<T, U>) detail::compute_in_place("copy_", part_, target);
     else std::move(*this).template as<U>().compute_into(target);
   }
@@ -258,7 +259,7 @@ class Expr {
   error::not_possible<error::element_of_a_pending_expression, error::name_it_as_a_Tensor>
 #include <locus/device/refuse_elements.inc>
 
-  [[nodiscard]] bool computed() const { return computed_; }
+  [[nodiscard]] bool computed() const { return memo_.known(); }
   [[nodiscard]] const detail::Part<Tree, Handles...>& part() const { return part_; }
   [[nodiscard]] detail::Part<Tree, Handles...>&& take() && { return std::move(part_); }
 
@@ -269,8 +270,7 @@ class Expr {
   explicit Expr(const F& f, P&&... parts) : part_(detail::join_parts(f, std::move(parts)...)) {}
 
   detail::Part<Tree, Handles...> part_;
-  mutable result_type memo_;
-  mutable bool computed_ = false;
+  mutable detail::Memo<result_type> memo_;
 };
 LOCUS_REFUSALS_END
 

@@ -237,10 +237,11 @@ LOCUS_UNARY(isfinite, functor::IsFinite, FloatingOperand)
 #define LOCUS_REFUSED_FUNCTION gelu
 #include <locus/expr/refuse_function.inc>
 
-/// x where x > 0, slope * x elsewhere.
+/// x where x > 0, slope * x elsewhere. throws ArgumentError unless the slope is finite
 template <detail::FloatingOperand X>
 [[nodiscard]] auto leaky_relu(X&& x, double slope = 0.01) {
   using R = compute_t<value_of<X>>;
+  detail::require_finite("leaky_relu", "slope", slope);
   return detail::pending(functor::LeakyRelu<R>{static_cast<R>(slope)}, std::forward<X>(x));
 }
 

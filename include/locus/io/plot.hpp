@@ -51,6 +51,11 @@ class Panel {
     levels_.push_back({y, std::move(label)});
     return *this;
   }
+  /// Adds a labelled mark across the panel at one x: where something changed.
+  Panel& mark(double x, std::string label) {
+    marks_.push_back({x, std::move(label)});
+    return *this;
+  }
 
  private:
   friend class detail::PanelPainter;
@@ -63,11 +68,16 @@ class Panel {
     double y;
     std::string label;
   };
+  struct Mark {
+    double x;
+    std::string label;
+  };
 
   std::string title_;
   Axis x_, y_;
   std::vector<Series> lines_;
   std::vector<Level> levels_;
+  std::vector<Mark> marks_;
 };
 
 namespace detail {
@@ -76,6 +86,7 @@ namespace detail {
 class PanelPainter {
  public:
   static constexpr double side = 24, row = 20;  // margin; height of a row of the legend
+  static constexpr double room_above = 8;       // of the highest value, for its marker
 
   PanelPainter(Canvas& canvas, const Panel& panel, Box frame, double legend_height)
       : canvas_(canvas), panel_(panel), frame_(frame), x_(x_scale(panel)), y_(y_scale(panel)) {
@@ -90,6 +101,7 @@ class PanelPainter {
     draw_legend();
     draw_axes();
     for (const auto& level : panel_.levels_) draw_level(level);
+    draw_marks();
     for (std::size_t i = 0; i < panel_.lines_.size(); ++i) draw_line(i);
   }
 
@@ -111,6 +123,8 @@ class PanelPainter {
         if (shown(panel, line, i)) range.include(line.x[i]);
       }
     }
+    for (const auto& mark : panel.marks_)
+      if (AxisScale::shows(mark.x, panel.x_.scale)) range.include(mark.x);
     const bool few = panel.x_.integer && range.high - range.low <= 12;
     return {range, {.scale = panel.x_.scale, .integer = panel.x_.integer, .wanted = few ? 12 : 6}};
   }
@@ -178,6 +192,19 @@ class PanelPainter {
     canvas_.label(plot_.right() - 4, y - 5, "end quiet", level.label);
   }
 
+  /// The labels stand beside the title of the axis, each clear of what is left of it where there is room.
+  void draw_marks() {
+    double free_from = frame_.left + side + text_width(axis_title(panel_.y_), 12) + 8;
+    for (const auto& mark : panel_.marks_) {
+      if (!AxisScale::shows(mark.x, panel_.x_.scale)) continue;
+      const double x = x_at(mark.x), width = text_width(mark.label, 12);
+      canvas_.line(x, plot_.top, x, plot_.bottom(), "level");
+      const double left = locus::detail::larger(free_from, x - width / 2);
+      canvas_.label(left, plot_.top - 12, "quiet", mark.label);
+      free_from = left + width + 8;
+    }
+  }
+
   void draw_line(std::size_t index) {
     const auto& line = panel_.lines_[index];
     std::string path;
@@ -211,7 +238,9 @@ class PanelPainter {
                 axis.scale == Scale::linear ? "" : ", logarithmic");
   }
   [[nodiscard]] double x_at(double value) const { return plot_.left + plot_.width * x_.position(value); }
-  [[nodiscard]] double y_at(double value) const { return plot_.bottom() - plot_.height * y_.position(value); }
+  [[nodiscard]] double y_at(double value) const {
+    return plot_.bottom() - (plot_.height - room_above) * y_.position(value);
+  }
 
   Canvas& canvas_;
   const Panel& panel_;

@@ -33,7 +33,10 @@ struct Sigmoid final : Stateless<Sigmoid> {
 };
 struct LeakyReLU final : Stateless<LeakyReLU> {
   double slope = 0.01;
-  explicit LeakyReLU(double negative_slope = 0.01) : slope(negative_slope) {}
+  /// throws ArgumentError unless the slope is finite
+  explicit LeakyReLU(double negative_slope = 0.01) : slope(negative_slope) {
+    locus::detail::require_finite("LeakyReLU", "slope", slope);
+  }
   [[nodiscard]] auto forward(const auto& x) const { return leaky_relu(x, slope); }
 };
 template <GeluForm form = GeluForm::fast>

@@ -20,11 +20,12 @@ struct UniformBetween {
 };
 }  // namespace detail
 
-/// Uniform in [low, high). One launch. throws ArgumentError unless low <= high, or for an expanded tensor
+/// Uniform in [low, high). One launch. throws ArgumentError unless low <= high, both finite, or for an expanded tensor
 template <class T, class D>
 const Tensor<T, D>& uniform_(const Tensor<T, D>& tensor, double low = 0, double high = 1) {
   using R = compute_t<T>;
-  if (!(low <= high)) fail<ArgumentError>({"uniform_: from ", low, " to ", high, "; expected low <= high"});
+  if (!(low <= high) || !locus::detail::is_finite(high - low))
+    fail<ArgumentError>({"uniform_: from ", low, " to ", high, "; expected low <= high, both finite"});
   tensor.layout().require_distinct_elements("uniform_");
   const auto element = [low, high, count = tensor.elements()] {
     const auto numbers = locus::detail::draw_from_default<D>(count);
@@ -38,11 +39,12 @@ const Tensor<T, D>& uniform_(const Tensor<T, D>& tensor, double low = 0, double 
   return tensor;
 }
 
-/// Normal. throws ArgumentError for a negative deviation
+/// Normal. throws ArgumentError for a negative deviation, and for NaN or infinity
 template <class T, class D>
 const Tensor<T, D>& normal_(const Tensor<T, D>& tensor, double mean = 0, double deviation = 1) {
   using R = compute_t<T>;
-  if (!(deviation >= 0)) fail<ArgumentError>({"normal_: deviation is ", deviation, "; expected 0 or more"});
+  locus::detail::require_finite("normal_", "mean", mean);
+  locus::detail::require_not_negative("normal_", "deviation", deviation);
   return tensor.copy_(locus::randn<T>(tensor.shape(), tensor.device()) * static_cast<R>(deviation) +
                       static_cast<R>(mean));
 }
@@ -61,6 +63,7 @@ struct Fans {
 /// Uniform in +-sqrt(6 / ((1 + slope^2) fan_in)) (He et al., 2015). PyTorch's layers use slope = sqrt(5).
 template <class T, class D>
 const Tensor<T, D>& kaiming_uniform_(const Tensor<T, D>& weight, double slope = 0) {
+  locus::detail::require_finite("kaiming_uniform_", "slope", slope);
   const auto fan_in = static_cast<double>(fans(weight.shape()).in);
   const double bound = fan_in > 0 ? math::sqrt(6.0 / ((1.0 + slope * slope) * fan_in)) : 0.0;
   return uniform_(weight, -bound, bound);
@@ -69,6 +72,7 @@ const Tensor<T, D>& kaiming_uniform_(const Tensor<T, D>& weight, double slope = 
 /// Uniform in +-gain sqrt(6 / (fan_in + fan_out)) (Glorot and Bengio, 2010).
 template <class T, class D>
 const Tensor<T, D>& xavier_uniform_(const Tensor<T, D>& weight, double gain = 1) {
+  locus::detail::require_not_negative("xavier_uniform_", "gain", gain);
   const auto [in, out] = fans(weight.shape());
   const double bound = in + out > 0 ? gain * math::sqrt(6.0 / static_cast<double>(in + out)) : 0.0;
   return uniform_(weight, -bound, bound);

@@ -8,12 +8,13 @@
 namespace locus::inline LOCUS_ABI::nn {
 
 namespace detail {
-/// throws ArgumentError unless there is something to normalize
-LOCUS_OUT_OF_LINE inline const Shape& require_normalizable(const char* layer, const Shape& shape) {
+/// throws ArgumentError unless there is something to normalize, with a number for eps
+LOCUS_OUT_OF_LINE inline const Shape& require_normalizable(const char* layer, const Shape& shape, double eps) {
   bool positive = shape.rank() > 0;
   for (const auto extent : shape) positive = positive && extent > 0;
   if (!positive)
     fail<ArgumentError>({layer, ": normalized shape ", shape, "; expected one or more extents of at least 1"});
+  locus::detail::require_not_negative(layer, "eps", eps);
   return shape;
 }
 }  // namespace detail
@@ -31,10 +32,10 @@ class LayerNorm final : public Layer<LayerNorm<T, D>, T, D> {
   Parameter<T, D> weight;  ///< empty without `elementwise_affine`
   Parameter<T, D> bias;    ///< empty without it, or if the layer has none
 
-  /// throws ArgumentError unless every extent is positive
+  /// throws ArgumentError unless every extent is positive and eps finite and not below 0
   explicit LayerNorm(const Shape& normalized_shape, double eps = 1e-5, bool elementwise_affine = true,
                      bool with_bias = true, D device = {})
-      : normalized_shape_(detail::require_normalizable("LayerNorm", normalized_shape)), eps_(eps) {
+      : normalized_shape_(detail::require_normalizable("LayerNorm", normalized_shape, eps)), eps_(eps) {
     if (!elementwise_affine) return;
     weight = Parameter<T, D>(ones<T>(normalized_shape, device));
     if (with_bias) bias = Parameter<T, D>(zeros<T>(normalized_shape, device));
@@ -69,10 +70,10 @@ class RMSNorm final : public Layer<RMSNorm<T, D>, T, D> {
 
   Parameter<T, D> weight;  ///< empty without `elementwise_affine`
 
-  /// throws ArgumentError unless every extent is positive
+  /// throws ArgumentError unless every extent is positive and eps finite and not below 0
   explicit RMSNorm(const Shape& normalized_shape, double eps = default_eps, bool elementwise_affine = true,
                    D device = {})
-      : normalized_shape_(detail::require_normalizable("RMSNorm", normalized_shape)), eps_(eps) {
+      : normalized_shape_(detail::require_normalizable("RMSNorm", normalized_shape, eps)), eps_(eps) {
     if (elementwise_affine) weight = Parameter<T, D>(ones<T>(normalized_shape, device));
   }
   /// Over the last dimension.

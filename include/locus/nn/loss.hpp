@@ -60,7 +60,8 @@ template <class P, class Y>
 [[nodiscard]] auto huber_loss(const P& prediction, const Y& target, double delta = 1.0,
                               Reduction reduction = Reduction::mean) {
   detail::require_same_shape("huber_loss", prediction, target);
-  if (!(delta > 0)) fail<ArgumentError>({"huber_loss: delta is ", delta, "; expected a positive number"});
+  if (!(delta > 0) || !locus::detail::is_finite(delta))
+    fail<ArgumentError>({"huber_loss: delta is ", delta, "; expected a finite, positive number"});
   const auto bound = static_cast<compute_t<value_of<P>>>(delta);
   const auto formula = [bound](auto p, auto y) {
     auto d = abs(p - y);

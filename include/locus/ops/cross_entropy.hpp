@@ -126,7 +126,7 @@ void CrossEntropy::backward(
   const auto dense_g = g.contiguous();
   const auto target = dx.open();
   constexpr bool weighted = sizeof...(Others) > 1;  // the labels, and the weights
-  Backend<D>::for_each_row(g.device(), count.rows, count.cols,
+  Backend<D>::for_each_row(g.device(), count.filled(), count.cols,
                            detail::CrossEntropyRowBackward<T, weighted>{
                                detail::rows_of(x), rules_of<weighted>(labels, weights, count.cols), sums.data(),
                                sums.data() + count.rows, dense_g.data(), options.reduction == Reduction::none ? 1 : 0,

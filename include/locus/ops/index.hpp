@@ -72,6 +72,7 @@ struct IndexSelect {
     for (auto extent : indices.shape()) shape.push_back(extent);
     for (int d = along + 1; d < x.rank(); ++d) shape.push_back(x.size(d));
     Tensor<T, D> out(shape, x.device());
+    if (out.empty()) return Forwarded{out, Tuple(indices)};
     if constexpr (HostAccessible<D>) {
       if (source.size(2) == 1) {
         detail::pick_by_rows(out, source, indices, indices.elements(), true);
@@ -90,6 +91,7 @@ struct IndexSelect {
     const auto& indices = get<0>(saved);
     const auto target = dx.open();
     const auto dense = g.contiguous();
+    if (target.out.empty()) return;
     const int along = normalize_axis(axis, target.out.rank(), caller);
     const detail::RowCount count(target.out.shape(), along);
     const std::int64_t picked = indices.elements();
@@ -128,6 +130,7 @@ struct Gather {
     detail::require_indices(name, dense, x.size(along));
     const auto source = detail::around_axis(within(x, index.shape(), along), along);
     Tensor<T, D> out(index.shape(), x.device());
+    if (out.empty()) return Forwarded{out, Tuple(dense)};
     if constexpr (HostAccessible<D>) {
       detail::pick_by_rows(out, source, dense, index.size(along), false);
     } else {
@@ -145,6 +148,7 @@ struct Gather {
     const auto& index = get<0>(saved);
     const auto dense = g.contiguous();
     const auto target = dx.open();
+    if (target.out.empty()) return;
     const int along = normalize_axis(axis, index.rank(), name);
     const auto part = within(target.out, index.shape(), along);
     const bool covers_all = part.shape() == target.out.shape();

@@ -29,7 +29,8 @@ class Joint {
           {"concat: a tensor of shape ", shape, " does not fit; expected ", expected, ", where -1 is any extent"});
     }
     const std::int64_t begin = shape_[axis_];
-    shape_[axis_] += shape[axis_];
+    if (__builtin_add_overflow(begin, shape[axis_], &shape_[axis_]))
+      fail<ShapeError>({"concat: the extents along axis ", axis_, " add up to more than 2^63"});
     return begin;
   }
   [[nodiscard]] int axis() const { return axis_; }

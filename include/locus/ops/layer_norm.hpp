@@ -18,18 +18,20 @@ namespace detail {
 struct NormalizedRows {
   std::int64_t rows = 1, cols = 1;
 
-  /// throws ShapeError unless `normalized` names the last dimensions of `shape`, ArgumentError for an eps below 0
+  /// throws ShapeError unless `normalized` names the last dimensions of `shape`, ArgumentError for an eps below 0, NaN
+  /// or infinite
   LOCUS_OUT_OF_LINE NormalizedRows(const char* name, const Shape& shape, const Shape& normalized, double eps) {
     const int leading = shape.rank() - normalized.rank();
     bool fits = leading >= 0 && normalized.rank() > 0;
     for (int d = 0; fits && d < shape.rank(); ++d) {
-      (d < leading ? rows : cols) *= shape[d];
+      std::int64_t& product = d < leading ? rows : cols;
+      product = product_or_most(product, shape[d]);
       fits = d < leading || shape[d] == normalized[d - leading];
     }
     if (!fits)
       fail<ShapeError>({name, ": input of shape ", shape, " with normalized shape ", normalized,
                         "; expected one or more extents, those of the input's last dimensions"});
-    if (!(eps >= 0)) fail<ArgumentError>({name, ": eps is ", eps, "; expected 0 or more"});
+    require_not_negative(name, "eps", eps);
     if (cols == 0) rows = 0;  // no row has a first element
   }
 

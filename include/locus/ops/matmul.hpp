@@ -83,14 +83,14 @@ template <class T>
 template <class T, class D>
 [[nodiscard]] Tensor<T, D> as_rows(const Tensor<T, D>& x) {
   std::int64_t rows = 1;
-  for (int d = 0; d + 1 < x.rank(); ++d) rows *= x.size(d);
+  for (int d = 0; d + 1 < x.rank(); ++d) rows = product_or_most(rows, x.size(d));
   return x.reshape({rows, x.size(-1)});
 }
 
 /// Whether as_rows is a view.
 [[nodiscard]] inline bool merges_into_rows(const Shape& shape, const Strides& strides) {
   std::int64_t rows = 1;
-  for (int d = 0; d + 1 < shape.rank(); ++d) rows *= shape[d];
+  for (int d = 0; d + 1 < shape.rank(); ++d) rows = product_or_most(rows, shape[d]);
   Strides merged;
   return view_strides(shape, strides, {rows, shape[-1]}, merged);
 }

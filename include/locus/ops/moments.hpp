@@ -119,6 +119,7 @@ struct Norm {
 ///     auto v = var(x, 0, {.correction = 0});
 template <detail::FloatingOperand X>
 [[nodiscard]] auto var(X&& x, const ReduceAxes& axes = {}, const VarOptions& options = {}) {
+  detail::require_finite("var", "correction", options.correction);
   return detail::reduce_or_record(operation::Variance{axes, options}, std::forward<X>(x));
 }
 

@@ -32,6 +32,7 @@ struct FoldedAxes {
   std::int64_t count = 1;  ///< elements folded into each element of the result
 
   FoldedAxes(std::string_view name, const Shape& shape, const ReduceAxes& axes) {
+    (void)elements(shape);  // throws where operands of a fused expression broadcast to more than there can be
     for (auto axis : axes.list()) {
       const int d = normalize_axis(axis, shape.rank(), name);
       if (folds(d)) fail<ArgumentError>({name, ": axis ", d, " is named twice in ", axes.list()});
@@ -41,7 +42,7 @@ struct FoldedAxes {
     for (int d = 0; d < shape.rank(); ++d) {
       kept.push_back(folds(d) ? 1 : shape[d]);
       if (!folds(d)) squeezed.push_back(shape[d]);
-      else count *= shape[d];
+      else count = wrapping_product(count, shape[d]);
     }
   }
 
@@ -56,7 +57,7 @@ struct FoldedAxes {
     for (int d = shape.rank() - 1; d >= 0; --d) {
       if (!folds(d)) continue;
       strides[d] = next;
-      next *= shape[d];
+      next = wrapping_product(next, shape[d]);
     }
     return strides;
   }

@@ -1,6 +1,7 @@
 #pragma once
 // A tensor as rows along one of its axes, the way for_each_row's functors address it.
 
+#include <locus/core/bounds.hpp>
 #include <locus/ops/fold.hpp>
 #include <locus/ops/operation.hpp>
 
@@ -28,14 +29,20 @@ struct Rows {
   }
 };
 
-/// How many rows a shape has along an axis, and how long they are.
+/// How many rows a shape has along an axis, and how long they are. (Where these are empty, there may be more rows than
+/// can be counted. Who makes something of each row fails to allocate it; who does not has nothing to do.)
 struct RowCount {
   std::int64_t rows = 1, cols = 1, outer = 1, inner = 1;
   LOCUS_OUT_OF_LINE RowCount(const Shape& shape, int axis) : cols(shape[axis]) {
     for (int d = 0; d < shape.rank(); ++d)
-      if (d != axis) (d < axis ? outer : inner) *= shape[d];
-    rows = outer * inner;
+      if (d != axis) multiply(d < axis ? outer : inner, shape[d]);
+    multiply(rows = outer, inner);
   }
+  /// Of the rows, those that have elements.
+  [[nodiscard]] std::int64_t filled() const { return cols == 0 ? 0 : rows; }
+
+ private:
+  static void multiply(std::int64_t& product, std::int64_t extent) { product = product_or_most(product, extent); }
 };
 
 /// x as (outer, cols, inner): a view where the strides allow it, a copy otherwise.
@@ -54,7 +61,7 @@ template <class T, class D>
 template <class T, class D>
 [[nodiscard]] Rows<T> rows_of(const Tensor<T, D>& x, int axis) {
   const RowCount count(x.shape(), axis);
-  return {x.data(), count.inner, count.cols * count.inner, 1, count.inner};
+  return {x.data(), count.inner, product_or_most(count.cols, count.inner), 1, count.inner};
 }
 
 /// A team whose rows may be in memory that is not on chip, where leaves_chip() says so: there, to read them once less

@@ -186,7 +186,7 @@ struct Softmax {
       }
     }
     const auto source = detail::around_axis(x, along);
-    Backend<D>::for_each_row(x.device(), count.rows, count.cols,
+    Backend<D>::for_each_row(x.device(), count.filled(), count.cols,
                              detail::SoftmaxRow<T, logarithm>{detail::rows_of(source), detail::rows_of(y, along)});
     return Forwarded{y, Tuple(y)};
   }
@@ -200,7 +200,7 @@ struct Softmax {
     const auto y = detail::around_axis(get<0>(saved), along), dy = detail::around_axis(g, along);
     const auto target = dx.open();
     Backend<D>::for_each_row(
-        g.device(), count.rows, count.cols,
+        g.device(), count.filled(), count.cols,
         detail::SoftmaxRowBackward<T, logarithm>{detail::rows_of(y), detail::rows_of(dy),
                                                  detail::rows_of(target.out, along), target.accumulate});
   }

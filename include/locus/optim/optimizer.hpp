@@ -121,7 +121,7 @@ LOCUS_OUT_OF_LINE inline void require_option(bool valid, const char* option, dou
   if (!valid) fail<ArgumentError>({"optimizer: ", option, " is ", given, "; expected ", expected});
 }
 inline void require_not_negative(const char* option, double given) {
-  require_option(given >= 0 && given - given == 0, option, given, "a finite number of 0 or more");
+  locus::detail::require_not_negative("optimizer", option, given);
 }
 
 template <class D, class E>

@@ -31,7 +31,7 @@ struct SgdStep {
   require_not_negative("learning rate", options.lr);
   require_not_negative("momentum", options.momentum);
   require_not_negative("weight_decay", options.weight_decay);
-  require_option(options.dampening - options.dampening == 0, "dampening", options.dampening, "a finite number");
+  locus::detail::require_finite("optimizer", "dampening", options.dampening);
   if (options.nesterov && (options.momentum <= 0 || options.dampening != 0)) {
     fail<ArgumentError>({"optimizer: Nesterov momentum needs momentum > 0 and dampening 0; got momentum ",
                          options.momentum, " and dampening ", options.dampening});

@@ -90,9 +90,9 @@ struct Layout {
     const std::int64_t extent = shape[dim];
     start = detail::within(start < 0 ? start + extent : start, std::int64_t{0}, extent);
     end = detail::within(end < 0 ? end + extent : end, std::int64_t{0}, extent);
-    const std::int64_t offset = start * strides[dim];
+    const std::int64_t offset = detail::is_empty(shape) ? 0 : start * strides[dim];
     shape[dim] = end > start ? (end - start - 1) / step + 1 : 0;
-    if (shape[dim] > 1) strides[dim] *= step;
+    if (shape[dim] > 1) strides[dim] = detail::wrapping_product(strides[dim], step);
     return offset;
   }
 
@@ -102,7 +102,7 @@ struct Layout {
     if (index < -extent || index >= extent) {
       fail<IndexError>({"select: index ", index, " is out of range for dimension ", dim, " of ", shape});
     }
-    const std::int64_t offset = (index < 0 ? index + extent : index) * strides[dim];
+    const std::int64_t offset = detail::is_empty(shape) ? 0 : (index < 0 ? index + extent : index) * strides[dim];
     erase(dim);
     return offset;
   }
@@ -159,6 +159,7 @@ struct Layout {
         fail<ShapeError>({"expand: ", shape, " to ", target, ": a new dimension needs an extent of 0 or more"});
     }
     if (!(broadcast(shape, target) == target)) fail<ShapeError>({"expand: ", shape, " cannot be repeated to ", target});
+    (void)elements(target);  // throws where there would be too many
     strides = broadcast_strides(shape, strides, target);
     shape = target;
   }
@@ -167,7 +168,7 @@ struct Layout {
   [[nodiscard]] std::int64_t offset_of(int dim, std::int64_t index) const {
     const std::int64_t extent = shape.begin()[dim];
     if (index < -extent || index >= extent) refuse_index(dim, index);
-    return (index < 0 ? index + extent : index) * strides.begin()[dim];
+    return detail::wrapping_product(index < 0 ? index + extent : index, strides.begin()[dim]);
   }
 
   /// Whether every element lies where `other` has it.

@@ -273,10 +273,10 @@ class Tensor {
     if (static_cast<int>(sizeof...(I)) != rank()) {
       fail<IndexError>({"a tensor of shape ", shape(), " is indexed with ", rank(), " numbers, not ", sizeof...(I)});
     }
-    T* at = data_;
+    std::uint64_t at = 0;  // unsigned: before an index of an extent of 0 is refused, the others may count far
     int dim = 0;
-    ((at += layout_.offset_of(dim++, static_cast<std::int64_t>(index))), ...);
-    return *at;
+    ((at += static_cast<std::uint64_t>(layout_.offset_of(dim++, static_cast<std::int64_t>(index)))), ...);
+    return data_[static_cast<std::int64_t>(at)];
   }
 #define LOCUS_REFUSED operator()(I...) const
 #define LOCUS_REFUSED_RESULT T

@@ -6,6 +6,8 @@
 #include <locus/training/metrics.hpp>
 #include <locus/training/step.hpp>
 
+#include <climits>
+
 namespace locus::inline LOCUS_ABI {
 
 /// Where training stands after a batch.
@@ -19,7 +21,7 @@ struct Progress {
 /// What fit calls, if it is not empty, and when.
 struct FitOptions {
   int epochs = 1;
-  int first_epoch = 1;  ///< number of the first one, when training goes on
+  int first_epoch = 1;  ///< number of the first one, when training goes on: 1 or more
   /// On Cuda, with an optimizer of Locus: replay the step on batches of the first one's shape, see capture(). What the
   /// model's own host code does (counts, prints, chooses) happens at the first two steps only.
   bool capture = true;
@@ -39,6 +41,10 @@ LOCUS_OUT_OF_LINE inline void require_finite_loss(double loss, int epoch, const 
 /// throws ArgumentError for options out of range
 inline void require_valid(const FitOptions& options, std::int64_t batches, std::int64_t valid_batches) {
   if (options.epochs < 0) fail<ArgumentError>({"fit: epochs is ", options.epochs, "; expected 0 or more"});
+  if (options.first_epoch < 1 || options.epochs > INT_MAX - options.first_epoch) {
+    fail<ArgumentError>({"fit: first_epoch is ", options.first_epoch, ", with ", options.epochs,
+                         " epochs; expected 1 or more, and a last epoch below ", INT_MAX});
+  }
   if (options.report_every < 1) {
     fail<ArgumentError>({"fit: report_every is ", options.report_every, "; expected 1 or more"});
   }
@@ -47,6 +53,10 @@ inline void require_valid(const FitOptions& options, std::int64_t batches, std::
   if (valid_batches < 1)
     fail<ArgumentError>({"fit: the validation loader has no batch; use a smaller batch_size, or no drop_last"});
 }
+
+template <class X>
+inline constexpr bool is_named_loader =
+    std::is_lvalue_reference_v<X> && !std::is_const_v<std::remove_reference_t<X>> && is_loader<std::remove_cvref_t<X>>;
 
 /// What is wrong with training a model on batches of T on D, and validating it on those of U on E.
 template <class M, class T, class D, class U, class E>
@@ -137,5 +147,16 @@ void fit(const M& model, Optimizer& optimizer, data::Loader<T, D>& train, data::
 #define LOCUS_REFUSED_RIGHT "the optimizer is"
 #define LOCUS_REFUSED_REMEDY(model, optimizer) "make the optimizer of model.parameters()"
 #include <locus/device/refuse.inc>
+
+#define LOCUS_REFUSED fit(const M&, Optimizer&, X&&, Y&&, History&, const FitOptions& = {})
+#define LOCUS_REFUSED_TEMPLATE class M, class Optimizer, class X, class Y
+#define LOCUS_REFUSED_IF !detail::is_named_loader<X> || !detail::is_named_loader<Y>
+#define LOCUS_REFUSED_TEXT                                                                                           \
+  "fit(model, optimizer, train, valid, history) with something else than loaders that have a name; make one first, " \
+  "auto train = data::loader<D>(images, options)"
+#define LOCUS_REFUSED_WHY                                                \
+  error::not_possible<error::fit_with_something_else_than_named_loaders, \
+                      error::make_a_loader_with_data_loader_and_name_it>
+#include <locus/device/refuse_if.inc>
 
 }  // namespace locus::inline LOCUS_ABI

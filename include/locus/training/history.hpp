@@ -31,20 +31,35 @@ class History {
     return records_.back();
   }
 
-  /// A line per epoch under a heading.
+  /// A line per epoch under a heading. Numbers too long for their column are rounded and written as powers of ten.
   [[nodiscard]] std::string table() const {
     std::string text = "epoch      lr   train loss   valid loss   valid accuracy   seconds   images/s\n";
     for (const auto& r : records_) {
-      char line[512];  // room for any numbers
-      std::snprintf(line, sizeof line, "%5d  %6.3g   %10.4f   %10.4f   %13.2f%%   %7.2f   %8.0f\n", r.epoch,
-                    r.learning_rate, r.train_loss, r.valid_loss, 100 * r.valid_accuracy, r.seconds,
-                    r.images_per_second);
-      text += line;
+      char epoch[16];
+      std::snprintf(epoch, sizeof epoch, "%5d", r.epoch);
+      text += join(epoch, general(r.learning_rate, 8, 3), fixed(r.train_loss, 13, 4), fixed(r.valid_loss, 13, 4),
+                   fixed(100 * r.valid_accuracy, 16, 2), "%", fixed(r.seconds, 10, 2),
+                   fixed(r.images_per_second, 11, 0), "\n");
     }
     return text;
   }
 
  private:
+  /// Right-aligned in a column, with at least a space before it and so many digits after the point.
+  [[nodiscard]] static std::string fixed(double number, int width, int digits) {
+    char text[400];  // room for any number
+    const int length = std::snprintf(text, sizeof text, "%*.*f", width, digits, number);
+    return length > width || text[0] != ' ' ? general(number, width, 4) : text;
+  }
+  /// The same with so many significant digits, or with fewer where these do not fit.
+  [[nodiscard]] static std::string general(double number, int width, int digits) {
+    char text[64];
+    int length = std::snprintf(text, sizeof text, "%*.*g", width, digits, number);
+    for (; digits > 1 && (length > width || text[0] != ' ');)
+      length = std::snprintf(text, sizeof text, "%*.*g", width, --digits, number);
+    return text;
+  }
+
   std::vector<EpochRecord> records_;
 };
 

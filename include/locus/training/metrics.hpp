@@ -20,10 +20,16 @@ struct BatchMistake<M, T, D>
     : FirstMistake<PlaceMistake<M, Tensor<T, D>, error::model_is_on, error::batches_are_on,
                                 error::make_the_loader_for_the_device_of_the_model>,
                    nn::detail::ForwardMistake<M>, nn::detail::InputTypeMistake<M, Tensor<T, D>>> {};
+
+template <class X>
+inline constexpr bool is_loader = false;
+template <class T, class D>
+inline constexpr bool is_loader<data::Loader<T, D>> = true;
 }  // namespace detail
 
 /// How many rows of logits (n, classes) are largest at their label (n). shape: (). cost: two launches
-/// throws ShapeError unless the shapes are these: broadcasting would count rows several times
+/// throws ShapeError unless the shapes are these: broadcasting would count rows several times; IndexError for a label
+/// that is not a class, if the host can read it (elsewhere its row does not count)
 template <class L, class Y>
   requires(TensorLike<L> && TensorLike<Y> && detail::IsWrong<detail::AccuracyMistake<L, Y>, detail::Wrong::nothing>)
 [[nodiscard]] auto correct(const L& given_logits, const Y& given_labels) {
@@ -33,11 +39,12 @@ template <class L, class Y>
     fail<ShapeError>({"accuracy: logits of shape ", logits.shape(), " and labels of shape ", labels.shape(),
                       "; expected (n, classes) and (n,)"});
   }
+  detail::require_labels("accuracy", labels.contiguous(), logits.size(1), 0);
   return detail::count_equal(argmax(logits, -1), labels);
 }
 
 /// Share of rows of logits (n, classes) that are largest at their label (n). Waits for the device.
-/// throws ShapeError unless the shapes are these; ArgumentError where there are no rows
+/// throws ShapeError unless the shapes are these; ArgumentError where there are no rows; IndexError as correct() does
 template <class L, class Y>
   requires(TensorLike<L> && TensorLike<Y> && detail::IsWrong<detail::AccuracyMistake<L, Y>, detail::Wrong::nothing>)
 [[nodiscard]] double accuracy(const L& logits, const Y& given_labels) {
@@ -102,5 +109,24 @@ template <class M>
 [[nodiscard]] Evaluation evaluate(const M& model, const data::LabelledImages& dataset, device_of<M> device = {}) {
   return evaluate(model, data::loader(dataset, {.batch_size = 1000, .ahead = 2}, device));
 }
+
+#define LOCUS_REFUSED evaluate(const M&, const X&)
+#define LOCUS_REFUSED_TEMPLATE class M, class X
+#define LOCUS_REFUSED_IF !detail::is_loader<X> && !data::detail::GivesLabelledImages<X>
+#define LOCUS_REFUSED_TEXT                                                                                       \
+  "evaluate(model, data) on something else than a loader or labelled images; make data::LabelledImages{images, " \
+  "labels, classes}"
+#define LOCUS_REFUSED_WHY                                                                 \
+  error::not_possible<error::evaluate_on_something_else_than_a_loader_or_labelled_images, \
+                      error::make_LabelledImages_of_images_labels_and_classes>
+#include <locus/device/refuse_if.inc>
+#define LOCUS_REFUSED evaluate(const M&, const data::LabelledImages&)
+#define LOCUS_REFUSED_TEMPLATE class M
+#define LOCUS_REFUSED_IF !detail::HasPlace<M>
+#define LOCUS_REFUSED_TEXT \
+  "evaluate(model, images) of a model without a device; pass a loader for its device, data::loader<D>(images)"
+#define LOCUS_REFUSED_WHY \
+  error::not_possible<error::evaluate_a_function_without_a_device_on_images, error::pass_a_loader_for_its_device>
+#include <locus/device/refuse_if.inc>
 
 }  // namespace locus::inline LOCUS_ABI

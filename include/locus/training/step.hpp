@@ -8,6 +8,11 @@
 namespace locus::inline LOCUS_ABI {
 
 namespace detail {
+template <class X>
+inline constexpr bool is_batch = false;
+template <class T, class D>
+inline constexpr bool is_batch<data::Batch<T, D>> = true;
+
 /// What is wrong with an optimizer for a model.
 template <class M, class Optimizer>
 struct OptimizerMistake
@@ -110,4 +115,14 @@ class TrainingStep {
 #define LOCUS_REFUSED_RIGHT "the optimizer is"
 #define LOCUS_REFUSED_REMEDY(model, optimizer) "make the optimizer of model.parameters()"
 #include <locus/device/refuse.inc>
+#define LOCUS_REFUSED train_step(const M&, Optimizer&, const X&)
+#define LOCUS_REFUSED_TEMPLATE class M, class Optimizer, class X
+#define LOCUS_REFUSED_IF !detail::is_batch<X>
+#define LOCUS_REFUSED_TEXT                                                                                         \
+  "train_step(model, optimizer, batch) on something else than a batch; take one from a loader, for (auto batch : " \
+  "data::loader<D>(images))"
+#define LOCUS_REFUSED_WHY \
+  error::not_possible<error::train_step_on_something_else_than_a_batch, error::take_it_from_a_loader_in_a_range_for>
+#include <locus/device/refuse_if.inc>
+
 }  // namespace locus::inline LOCUS_ABI

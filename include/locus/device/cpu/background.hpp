@@ -64,6 +64,16 @@ class BackgroundList {
     }
     while (work.under_way_.exchange(true, Order::acquire)) sched_yield();
   }
+  /// Returns when no thread is at a step of any work, and none begins one until let_go().
+  void hold() {
+    mutex_.hold();
+    for (BackgroundWork* work = first_; work; work = work->next_)
+      while (work->under_way_.exchange(true, Order::acquire)) sched_yield();
+  }
+  void let_go() {
+    for (BackgroundWork* work = first_; work; work = work->next_) work->end();
+    mutex_.let_go();
+  }
   /// Does a step of one of them; false where there is none to do.
   bool step() {
     BackgroundWork* const work = begin();

@@ -127,6 +127,7 @@ void write_sum(const ColumnSum<T>& sum, std::int64_t begin, std::int64_t end, co
 template <class F, class T>
 void for_each_row(std::int64_t rows, std::int64_t cols, const F& f, const ColumnSum<T>* sums) {
   using R = compute_t<T>;
+  if (rows == 0 && !sums[0].out && !sums[1].out) return;  // whatever the number of columns
   const RowBlocks blocks(rows, cols);
   const std::int64_t count = blocks.count() > 0 ? blocks.count() : 1, padded = SummingTeam<R>::padded(cols);
   const std::int64_t length = 2 * padded;

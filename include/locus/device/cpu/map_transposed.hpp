@@ -49,8 +49,9 @@ class TransposedMap {
     const std::int64_t rows_here = locus::detail::smaller(rows() - first_row, block_rows_);
     const std::int64_t cols = locus::detail::smaller(plan.inner_extent() - first_col, block_cols_);
     // Where there is no memory for tiles, the walk does without.
-    std::byte* tile = detail::of_this_thread<MapScratch>().tiles.try_reserve<std::byte>(
-        __builtin_popcount(transposed_) * block_bytes);
+    MapScratch* const scratch = detail::try_of_this_thread<MapScratch>();
+    std::byte* tile =
+        scratch ? scratch->tiles.try_reserve<std::byte>(__builtin_popcount(transposed_) * block_bytes) : nullptr;
     ByteOperand operands[max_operands];
     std::int64_t extent[2] = {rows_here, cols}, stride[max_operands][max_rank];
     bool is_one_run = true;  // a row begins where the one before it ends

@@ -51,7 +51,12 @@ class MemoryPool {
   static constexpr std::size_t cache_limit = std::size_t{2} << 30;
 
   [[nodiscard]] LOCUS_OUT_OF_LINE static MemoryPool& instance() {
-    static auto* pool = new MemoryPool;  // never destroyed: tensors of static storage duration outlive it otherwise
+    // Never destroyed: tensors of static storage duration outlive it otherwise.
+    static auto* pool = [] {
+      auto* const made = new MemoryPool;
+      locus::detail::wait_at_fork<&mutex_of_instance>();
+      return made;
+    }();
     return *pool;
   }
 
@@ -87,6 +92,8 @@ class MemoryPool {
 
  private:
   using Sizes = SizeClass<alignment>;
+
+  [[nodiscard]] static Mutex& mutex_of_instance() { return instance().mutex_; }
 
   [[nodiscard]] void* pop(int size_class) {
     void* const block = unused_[size_class];

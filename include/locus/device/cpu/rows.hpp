@@ -291,14 +291,17 @@ LOCUS_FN void compute_rows(const F& functor, std::int64_t first, std::int64_t la
 
 /// A team of this thread, with room for so many fragments and a result.
 [[nodiscard]] inline RowTeam row_team(std::int64_t cols, int fragments) {
-  const std::size_t bytes = static_cast<std::size_t>((cols + row_lanes - 1) / row_lanes * row_lanes) * 8;
-  const auto all = static_cast<std::int64_t>(bytes) * (fragments + 1);
-  return {cols, detail::of_this_thread<detail::Scratch>().reserve<std::byte>(all), bytes};
+  using Word = double;  // the widest element
+  std::int64_t words = 0;
+  if (__builtin_mul_overflow(cols / row_lanes + 1, row_lanes * (fragments + 1), &words)) words = INT64_MAX;
+  auto* const room = detail::of_this_thread<detail::Scratch>().reserve<Word>(words);
+  return {cols, reinterpret_cast<std::byte*>(room), static_cast<std::size_t>(words / (fragments + 1)) * sizeof(Word)};
 }
 
 template <class F>
 void for_each_row(std::int64_t rows, std::int64_t cols, const F& f) {
-  const std::int64_t parts = parts_for(rows * locus::detail::larger(cols, shortest_row), elements_per_row_part);
+  const std::int64_t parts =
+      parts_for(locus::detail::product_or_most(rows, locus::detail::larger(cols, shortest_row)), elements_per_row_part);
   parallel_for(parts, [&](std::int64_t part) {
     const auto compute = [&](const RowTeamOf<F>& team) {
       Versions<&detail::compute_rows<F>>::call(f, rows * part / parts, rows * (part + 1) / parts, team);

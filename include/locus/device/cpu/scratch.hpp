@@ -3,6 +3,7 @@
 
 #include <locus/core/atomic.hpp>
 #include <locus/core/check.hpp>
+#include <locus/core/thread_end.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -26,13 +27,14 @@ class Scratch {
   template <class T>
   [[nodiscard]] T* reserve(std::int64_t count) {
     T* const room = try_reserve<T>(count);
-    if (!room && count > 0) refuse(static_cast<std::size_t>(count) * sizeof(T));
+    if (!room && count > 0) refuse(count, sizeof(T));
     return room;
   }
   /// The same; null where there is no memory.
   template <class T>
   [[nodiscard]] T* try_reserve(std::int64_t count) {
-    const auto bytes = static_cast<std::size_t>(count) * sizeof(T);
+    std::size_t bytes = 0;
+    if (__builtin_mul_overflow(count, sizeof(T), &bytes)) return nullptr;
     if (bytes > bytes_) grow(bytes);
     return static_cast<T*>(data_);
   }
@@ -51,31 +53,39 @@ class Scratch {
     bytes_ = bytes;
     scratch_allocation_count.fetch_add(1, Order::relaxed);
   }
-  [[noreturn]] LOCUS_COLD static void refuse(std::size_t bytes) {
-    fail<OutOfMemory>({"out of host memory: ", bytes, " bytes of working memory were asked for; free tensors"});
+  [[noreturn]] LOCUS_COLD static void refuse(std::int64_t count, std::size_t size) {
+    fail<OutOfMemory>({"out of host memory: working memory for ", count, " elements of ", size,
+                       " bytes was asked for; free tensors"});
   }
 
   void* data_ = nullptr;
   std::size_t bytes_ = 0;
 };
 
-/// This thread's object of class S, freed at the thread's end. Destructors of static objects, which run later, get
-/// another one, which stays.
+/// This thread's object of class S, freed at the thread's end; null where there is no memory for it. What runs after
+/// that, at the end of the same thread, gets another one, which is freed too.
+template <class S>
+[[nodiscard]] S* try_of_this_thread() {
+  static thread_local S* kept = nullptr;
+  if (kept) [[likely]]
+    return kept;
+  static const locus::detail::ThreadEnd at_thread_end([](void* object) {
+    kept = nullptr;
+    delete static_cast<S*>(object);
+  });
+  S* const made = new (std::nothrow) S;
+  if (made && !at_thread_end.note(made)) delete made;
+  else kept = made;
+  return kept;
+}
+
+/// The same. throws OutOfMemory
 template <class S>
 [[nodiscard]] S& of_this_thread() {
-  static thread_local S* kept = nullptr;  // has no destructor: it can be read until the process is gone
-  if (kept) return *kept;
-  struct ThreadEnd {
-    ~ThreadEnd() {
-      S* const last = kept;
-      kept = nullptr;
-      delete last;
-    }
-  };
-  static thread_local ThreadEnd at_thread_end;
-  (void)at_thread_end;
-  kept = new S;
-  return *kept;
+  if (S* const kept = try_of_this_thread<S>()) [[likely]]
+    return *kept;
+  fail<OutOfMemory>(
+      {"out of host memory: none for the working memory of a thread; free tensors, or use fewer threads"});
 }
 
 }  // namespace detail

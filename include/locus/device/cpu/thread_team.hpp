@@ -6,6 +6,7 @@
 // waits only for what is under way: threads that are late, or slower, cost little.
 
 #include <locus/device/cpu/background.hpp>
+#include <locus/device/cpu/memory.hpp>
 
 #include <pthread.h>
 #include <sched.h>
@@ -24,9 +25,16 @@ class ThreadTeam {
   static constexpr int most_threads = 256, most_parts = 65535;  // a mask of 16 bits
   using Work = void (*)(void* context, int part);
 
-  /// Never destroyed, so that loops run in destructors of static objects too.
+  /// Never destroyed, so that loops run in destructors of static objects too. After fork(), the child has a team
+  /// without threads, which it hires anew; work in the background is as it was between two steps.
   static ThreadTeam& instance() {
-    static ThreadTeam* const team = new ThreadTeam;
+    static ThreadTeam* const team = [] {
+      (void)MemoryPool::instance();  // registered first, so that steps can end before its lock is taken
+      auto* const made = new ThreadTeam;
+      pthread_atfork([] { instance().before_fork(); }, [] { instance().after_fork(); },
+                     [] { instance().begin_as_child(); });
+      return made;
+    }();
     return *team;
   }
 
@@ -55,10 +63,6 @@ class ThreadTeam {
   /// From now on, a thread of the team does its steps while no loop needs it; where the system grants no thread, nobody
   /// does but who calls help().
   void add(BackgroundWork& work) {
-    if (!busy_.exchange(true, Order::acquire)) {  // otherwise there are threads
-      hire(1);
-      busy_.store(false, Order::release);
-    }
     background_.add(work);
     offer_steps();
     wake();
@@ -67,15 +71,36 @@ class ThreadTeam {
   void remove(BackgroundWork& work) { background_.remove(work); }
   /// There are steps to do again: threads that are awake see to them.
   void offer_steps() { steps_offered_.store(true, Order::release); }
-  /// Threads that sleep see to them, too. Where a loop is under way, its threads do once they are done with it.
+  /// Threads that sleep see to them, too; the first one is hired. Where a loop is under way, its threads do once they
+  /// are done with it.
   void wake() {
     if (busy_.exchange(true, Order::acquire)) return;
+    hire(1);
     round_.store(round_.load(Order::relaxed) + 1, Order::release);  // a loop that offers no part
     round_.notify();
     busy_.store(false, Order::release);
   }
 
  private:
+  /// Within a part of a loop nothing is waited for, which may wait for this thread: a child forked there has but to
+  /// call exec or exit.
+  void before_fork() {
+    if (!in_parallel_part) background_.hold();
+  }
+  void after_fork() {
+    if (!in_parallel_part) background_.let_go();
+  }
+  /// The only thread of the child is this one. What others were at is not to be gone on with.
+  void begin_as_child() {
+    threads_ = 0;
+    if (in_parallel_part) return;
+    for (Share& share : shares_) share.state.store(0, Order::relaxed);
+    sharing_.store(0, Order::relaxed);
+    busy_.store(false, Order::relaxed);
+    round_.forget_sleepers();
+    background_.let_go();
+  }
+
   /// The parts [begin, end) of a thread that nobody has begun in a round.
   struct alignas(64) Share {
     Atomic<std::uint64_t> state{0};

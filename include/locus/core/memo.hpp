@@ -1,0 +1,111 @@
+#pragma once
+// A value that is computed at its first use and remembered, also where several threads use it first at once.
+
+#include <locus/core/atomic.hpp>
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <new>
+
+namespace locus::inline LOCUS_ABI::detail {
+
+/// Which thread computes, apart from the type of the value, so that it is compiled once.
+class MemoState {
+ public:
+  /// Computes for as long as it lives; the value is unknown again if it ends without done().
+  class Turn {
+   public:
+    explicit Turn(MemoState& state) : state_(state), mine_(state.begin()) {}
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+    ~Turn() {
+      if (mine_) state_.state_.store(unknown, Order::release);
+    }
+    /// False where another thread has computed the value meanwhile.
+    [[nodiscard]] explicit operator bool() const { return mine_; }
+    void done() {
+      state_.state_.store(known_, Order::release);
+      mine_ = false;
+    }
+
+   private:
+    MemoState& state_;
+    bool mine_;
+  };
+
+  [[nodiscard]] bool known() const { return state_.load(Order::acquire) == known_; }
+  /// Of a state that only this thread can reach.
+  void set_known(bool known) { state_.store(known ? known_ : unknown, Order::relaxed); }
+
+ private:
+  static constexpr std::uint32_t unknown = 0, computing = 1, known_ = 2;
+
+  [[nodiscard]] bool begin() { return state_.replace(unknown, computing) || wait(); }
+  /// Sleeps a little at a time rather than until it is woken: waking would cost the thread that computes, which almost
+  /// always is the only one.
+  [[gnu::cold]] LOCUS_OUT_OF_LINE bool wait() {
+    for (int rounds = 0;; ++rounds) {
+      if (known()) return false;
+      if (state_.replace(unknown, computing)) return true;  // the other thread's attempt threw
+      if (rounds < 100) sched_yield();
+      else usleep(50);
+    }
+  }
+
+  Atomic<std::uint32_t> state_{unknown};
+};
+
+/// Room for an R, which is constructed when it is known. Copies of one whose value is being computed do not know it.
+template <class R>
+class Memo {
+ public:
+  Memo() {}
+  Memo(const Memo& other) { copy(other); }
+  Memo(Memo&& other) noexcept { move(other); }
+  Memo& operator=(const Memo& other) {
+    if (this == &other) return *this;
+    clear();
+    copy(other);
+    return *this;
+  }
+  Memo& operator=(Memo&& other) noexcept {
+    if (this == &other) return *this;
+    clear();
+    move(other);
+    return *this;
+  }
+  ~Memo() { clear(); }
+
+  [[nodiscard]] bool known() const { return state_.known(); }
+  /// The value, from compute() at the first call. Of several threads one computes and the others wait. What compute()
+  /// throws leaves through here, and the next call computes.
+  template <class Compute>
+  [[nodiscard]] R& get(const Compute& compute) {
+    if (!known()) {
+      if (MemoState::Turn turn{state_}; turn) new (&value_) R(compute()), turn.done();
+    }
+    return value_;
+  }
+  /// Of one that is known.
+  [[nodiscard]] R& value() { return value_; }
+
+ private:
+  void copy(const Memo& other) {
+    if (other.known()) new (&value_) R(other.value_), state_.set_known(true);
+  }
+  void move(Memo& other) noexcept {
+    if (other.known()) new (&value_) R(static_cast<R&&>(other.value_)), state_.set_known(true);
+  }
+  void clear() {
+    if (known()) state_.set_known(false), value_.~R();
+  }
+
+  MemoState state_;
+  union {
+    R value_;
+  };
+};
+
+}  // namespace locus::inline LOCUS_ABI::detail

@@ -1,0 +1,16 @@
+// Evaluating a function, which has no device, on images.
+// because: nothing says where the batches are to be
+// expect-error: evaluate_a_function_without_a_device_on_images|evaluate\(model, images\) of a model without a device
+// expect-error: pass_a_loader_for_its_device|pass a loader for its device, data::loader<D>\(images\)
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+void mistake(const data::LabelledImages& digits) {
+  const auto model = [](const auto& images) { return sum(images, {2, 3}).reshape({-1, 1}); };
+#ifdef LOCUS_MUST_FAIL
+  (void)evaluate(model, digits);
+#else
+  (void)evaluate(model, data::loader<Cpu>(digits));
+#endif
+}

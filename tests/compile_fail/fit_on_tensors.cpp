@@ -1,0 +1,17 @@
+// Training on tensors in place of batches.
+// because: fit goes over batches of images and labels, epoch by epoch
+// expect-error: fit_with_something_else_than_named_loaders|with something else than loaders
+// expect-error: make_a_loader_with_data_loader|make one first, auto train =
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+void mistake(const nn::Sequential<float, Cpu>& model, optim::Sgd<float, Cpu>& optimizer, const Tensor<float>& images,
+             const Tensor<std::int64_t>& labels, data::Loader<float, Cpu>& batches, History& history) {
+#ifdef LOCUS_MUST_FAIL
+  fit(model, optimizer, images, labels, history, {.epochs = 2});
+#else
+  (void)images, (void)labels;
+  fit(model, optimizer, batches, batches, history, {.epochs = 2});
+#endif
+}

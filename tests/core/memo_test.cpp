@@ -1,0 +1,77 @@
+#include <locus/core/check.hpp>
+#include <locus/core/memo.hpp>
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+using namespace locus;
+using locus::detail::Memo;
+
+TEST_CASE("a value is computed once, and again after a failure") {
+  Memo<std::string> memo;
+  int calls = 0;
+  const auto fails = [&]() -> std::string {
+    ++calls;
+    fail<DataError>({"no"});
+  };
+  CHECK_FALSE(memo.known());
+  CHECK_THROWS_AS((void)memo.get(fails), DataError);
+  CHECK_FALSE(memo.known());
+  const auto gives = [&] { return ++calls, std::string("value"); };
+  CHECK(memo.get(gives) == "value");
+  CHECK(memo.get(gives) == "value");
+  CHECK(calls == 2);
+}
+
+TEST_CASE("copies have the value where it is known, and compute their own where it is not") {
+  Memo<std::string> empty, memo;
+  (void)memo.get([] { return std::string("value"); });
+  Memo<std::string> copy = memo, of_empty = empty;
+  CHECK(copy.known());
+  CHECK(copy.value() == "value");
+  CHECK_FALSE(of_empty.known());
+  CHECK(of_empty.get([] { return std::string("other"); }) == "other");
+  Memo<std::string> moved = std::move(copy);
+  CHECK(moved.value() == "value");
+  moved = empty;
+  CHECK_FALSE(moved.known());
+  moved = std::move(of_empty);
+  CHECK(moved.value() == "other");
+}
+
+TEST_CASE("of several threads one computes, and all see what it computed; where it fails, another one does") {
+  constexpr int count = 4;
+  for (int trial = 0; trial < 300; ++trial) {
+    Memo<std::vector<int>> memo;
+    Atomic<int> calls{0}, failures{0}, right{0}, arrived{0};
+    const bool first_fails = trial % 3 == 0;
+    const auto compute = [&] {
+      if (calls.fetch_add(1) == 0 && first_fails) fail<DataError>({"the first attempt"});
+      return std::vector<int>(100, 1);
+    };
+    const auto read = [&] {
+      arrived.fetch_add(1);
+      while (arrived.load() < count) sched_yield();
+      for (bool again = true; again;) {
+        try {
+          int sum = 0;
+          for (const int x : memo.get(compute)) sum += x;
+          right.fetch_add(sum == 100);
+          again = false;
+        } catch (const DataError&) {
+          failures.fetch_add(1);
+        }
+      }
+    };
+    std::vector<std::thread> threads;
+    for (int i = 0; i < count; ++i) threads.emplace_back(read);
+    for (auto& thread : threads) thread.join();
+    CHECK(right.load() == count);
+    CHECK(calls.load() == 1 + first_fails);
+    CHECK(failures.load() == first_fails);
+  }
+}

@@ -1,0 +1,131 @@
+// Children of fork(), made while other threads prepare batches and share loops.
+
+#include <locus/locus.hpp>
+
+#include <doctest/doctest.h>
+
+#include <sys/wait.h>
+#include <unistd.h>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <support/skip.hpp>
+#include <thread>
+#include <vector>
+
+namespace {
+using namespace locus;
+
+constexpr int forks = 100, threads = 4;
+
+data::LabelledImages some_images() {
+  Generator<Cpu> generator{7};
+  const Tensor images = randint<std::uint8_t>(0, 256, {640, 1, 28, 28}, generator);
+  return {images, randint(0, 10, {640}, generator), 10};
+}
+
+/// The labels of the batches that are left.
+template <class Iterator>
+std::vector<std::int64_t> labels_of_rest(Iterator& at) {
+  std::vector<std::int64_t> labels;
+  for (; at != std::default_sentinel; ++at) {
+    const auto& batch = *at;
+    labels.insert(labels.end(), batch.labels.data(), batch.labels.data() + batch.labels.elements());
+    if (batch.images.shape() != Shape{batch.labels.elements(), 1, 28, 28}) return {};
+  }
+  return labels;
+}
+
+/// Whether tasks of one loop meet, which takes as many threads.
+bool loops_have_threads() {
+  Atomic<int> arrived{0};
+  cpu::parallel_for(2, [&](std::int64_t) {
+    arrived.fetch_add(1);
+    for (int i = 0; i < 20'000 && arrived.load() < 2; ++i) usleep(500);
+  });
+  return arrived.load() == 2 && max(full({1 << 20}, 1.f) + 1.f).item() == 2.f;
+}
+
+/// What a child leaves with when in_child() is true; 99: it did not end.
+template <class F>
+int status_of_child(const F& in_child) {
+  std::fflush(nullptr);  // or a child that exits prints it, too
+  const pid_t child = fork();
+  if (child == 0) in_child();
+  for (int i = 0; i < 20'000; ++i) {
+    int status = 0;
+    if (waitpid(child, &status, WNOHANG) == child) return WIFEXITED(status) ? WEXITSTATUS(status) : 98;
+    usleep(1000);
+  }
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  return 99;
+}
+
+struct MoreThreads {
+  int before = cpu::max_threads();
+  MoreThreads() { cpu::set_max_threads(threads); }
+  ~MoreThreads() { cpu::set_max_threads(before); }
+};
+
+}  // namespace
+
+TEST_CASE("a child that is forked while batches are prepared goes on with them, lets go of them, or exits") {
+  const MoreThreads more;
+  if (cpu::max_threads() < 2) SKIP_TEST("the program is compiled without threads");
+  const auto images = some_images();
+  auto loader = data::loader<Cpu>(images, {.batch_size = 16, .shuffle = true, .seed = 3, .ahead = 4});
+  const auto same_again = [&] { return data::loader<Cpu>(images, {.batch_size = 16, .shuffle = true, .seed = 3}); };
+  auto copy = same_again();
+  std::vector<std::int64_t> expected;
+  for (int round = 0; round < forks;) {
+    CAPTURE(round);
+    {
+      auto at = copy.begin();
+      expected = labels_of_rest(at);
+    }
+    auto at = loader.begin();
+    for (std::size_t begin = 0; at != std::default_sentinel && round < forks; ++at, begin += 16) {
+      if (begin % 80 != 0) continue;  // other batches, to be in the middle of preparing
+      const std::vector<std::int64_t> rest(expected.begin() + static_cast<std::ptrdiff_t>(begin), expected.end());
+      const int status = status_of_child([&] {
+        if (round % 3 == 0) _exit(labels_of_rest(at) == rest && loops_have_threads() ? 0 : 1);
+        if (round % 3 == 1) {
+          {
+            auto gone = std::move(at);
+          }
+          auto mine = same_again();
+          auto first = mine.begin();
+          _exit(loops_have_threads() && labels_of_rest(first).size() == 640 ? 0 : 1);
+        }
+        std::exit(0);
+      });
+      REQUIRE(status == 0);
+      ++round;
+    }
+  }
+}
+
+TEST_CASE("a child is forked while other threads share loops, allocate and draw random numbers") {
+  const MoreThreads more;
+  if (cpu::max_threads() < 2) SKIP_TEST("the program is compiled without threads");
+  Atomic<bool> stop{false};
+  std::vector<std::thread> busy;
+  for (int i = 0; i < 2; ++i) {
+    busy.emplace_back([&] {
+      while (!stop.load()) (void)sum(rand({1 << 15}) + 1.f);
+    });
+  }
+  for (int round = 0; round < forks; ++round) {
+    CAPTURE(round);
+    const int status = status_of_child([] {
+      const bool right = sum(full({1 << 16}, 2.f)).item() == float{1 << 17} && loops_have_threads();
+      const Tensor drawn = rand({1000});
+      _exit(right && max(drawn).item() < 1.f ? 0 : 1);
+    });
+    CHECK(status == 0);
+    if (status != 0) break;
+  }
+  stop.store(true);
+  for (auto& thread : busy) thread.join();
+}

@@ -1,0 +1,244 @@
+// Training with an allocation that fails, for every allocation there is: what is thrown is std::bad_alloc or an
+// exception of Locus, nothing is lost, and the program may go on.
+//
+// LOCUS_FUZZ_COUNT says how many allocations, evenly spread, are tried in each case; -1: all. A failure names the
+// number of the allocation, which LOCUS_FUZZ_SEED tries alone.
+
+#include <locus/locus.hpp>
+#include <locus/ops/sort.hpp>
+
+#include <doctest/doctest.h>
+
+#include <sys/wait.h>
+#include <unistd.h>
+#include <new>
+#include <support/failing_memory.hpp>
+#include <support/fuzz.hpp>
+#include <support/skip.hpp>
+#include <thread>
+#include <vector>
+
+namespace {
+using namespace locus;
+using namespace locus_test;
+
+constexpr std::uint64_t all_of_them = ~std::uint64_t{0};
+
+data::LabelledImages some_images() {
+  Generator<Cpu> generator{3};
+  const Tensor images = randint<std::uint8_t>(0, 256, {20, 1, 3, 4}, generator);
+  return {images, randint(0, 3, {20}, generator), 3};
+}
+
+nn::Sequential<float, Cpu> some_model() {
+  return {nn::Flatten{}, nn::Linear<float, Cpu>{12, 8}, nn::LayerNorm<float, Cpu>{8}, nn::ReLU{},
+          nn::Linear<float, Cpu>{8, 3}};
+}
+
+/// Loops that threads share, which have working memory of their own: products, rows, transposed copies, sorting.
+double of_operations() {
+  Generator<Cpu> generator{4};
+  const auto x = variable(randn({400, 130}, generator)), w = variable(randn({70, 130}, generator));
+  const auto y = softmax(linear(x, w), 1);
+  const auto joined = concat({y.transpose(0, 1), y.transpose(0, 1)}, 1);
+  const auto loss = sum(joined * joined) + mean(cumsum(x, 0)) + logsumexp(x.reshape({-1}), 0) + norm(w);
+  loss.backward();
+  const auto sorted = sort(x.grad().transpose(), 1);
+  const auto found = index_select(sorted.values, 0, from<std::int64_t>({3, 5, 3}));
+  return static_cast<double>(loss.value().item()) + static_cast<double>(sum(found + w.grad()(0, 0)).item());
+}
+
+/// An epoch of training on another thread, with its loader; what it computes is the same in every run.
+std::vector<double> train() {
+  manual_seed(5);
+  const auto model = some_model();
+  optim::Adam optimizer{model.parameters(), {.lr = 0.01}};
+  auto batches = data::loader<Cpu>(some_images(), {.batch_size = 4, .shuffle = true, .seed = 2, .ahead = 2});
+  std::vector<double> values;
+  for (const auto& batch : batches) values.push_back(static_cast<double>(train_step(model, optimizer, batch).item()));
+  (void)optim::clip_grad_norm_(model.parameters(), 1);
+  values.push_back(evaluate(model, batches).loss);
+  values.push_back(of_operations());
+  return values;
+}
+
+/// In a thread of its own, whose first use of everything it is.
+std::vector<double> train_in_thread() {
+  std::vector<double> values;
+  std::exception_ptr failure;
+  std::thread([&] {
+    try {
+      values = train();
+    } catch (...) {
+      failure = std::current_exception();
+    }
+  }).join();
+  if (failure) std::rethrow_exception(failure);
+  return values;
+}
+
+enum class Outcome { done, out_of_memory, wrong };
+
+/// f(), which may run out of memory.
+template <class F>
+Outcome outcome_of(const F& f) {
+  try {
+    f();
+    return Outcome::done;
+  } catch (const OutOfMemory&) {
+    return Outcome::out_of_memory;
+  } catch (const std::bad_alloc&) {
+    return Outcome::out_of_memory;
+  } catch (const std::system_error&) {  // of std::thread, which is not Locus's
+    return Outcome::out_of_memory;
+  } catch (...) {
+    return Outcome::wrong;
+  }
+}
+
+/// Calls try_one(n, once) for allocations 0, 1, ... until one returns false, because f makes no more than n: all of
+/// them, some of them, or the one that LOCUS_FUZZ_SEED names.
+template <class F>
+void for_each_allocation(std::int64_t wanted, std::int64_t total, const F& try_one) {
+  const std::uint64_t only = fuzz_seed(all_of_them);
+  const std::int64_t count = fuzz_count(wanted);
+  const std::int64_t step = count < 0 || count >= total ? 1 : total / count;
+  for (const bool once : {true, false}) {
+    CAPTURE(once);
+    if (only != all_of_them) {
+      (void)try_one(static_cast<std::int64_t>(only), once);
+      continue;
+    }
+    for (std::int64_t n = 0; try_one(n, once); n += step) {}
+  }
+}
+
+/// How many allocations f makes.
+template <class F>
+std::int64_t allocations_of(const F& f) {
+  const MemoryFailure counting(INT64_MAX / 2, true);
+  f();
+  return INT64_MAX / 2 - failing_memory.left.load();
+}
+
+std::int64_t tensor_bytes() { return Backend<Cpu>::memory_stats({}).allocated_bytes; }
+
+struct TwoThreads {
+  int before = cpu::max_threads();
+  TwoThreads() { cpu::set_max_threads(2); }
+  ~TwoThreads() { cpu::set_max_threads(before); }
+};
+
+}  // namespace
+
+TEST_CASE("training meets an allocation that fails, lets go of everything, and goes on") {
+  if (!LOCUS_TEST_FAILING_MEMORY) SKIP_TEST("the allocator is a sanitizer's");
+  const TwoThreads two;
+  const auto expected = train_in_thread();
+  REQUIRE(train_in_thread() == expected);
+  const std::int64_t total = allocations_of(train_in_thread), bytes = tensor_bytes();
+  std::int64_t alive[3] = {}, failures = 0;
+  // What stays allocated after all failures is the same the next time: nothing leaks.
+  for (std::int64_t& left : alive) {
+    for_each_allocation(150, total, [&](std::int64_t n, bool once) {
+      CAPTURE(n);
+      bool happened = false;
+      const Outcome outcome = outcome_of([&] {
+        const MemoryFailure failure(n, once);
+        std::vector<double> values;
+        try {
+          values = train_in_thread();
+        } catch (...) {
+          happened = MemoryFailure::happened();
+          MemoryFailure::end();
+          throw;
+        }
+        happened = MemoryFailure::happened();
+        if (!values.empty() && values != expected) throw "another result";
+      });
+      CHECK(outcome != Outcome::wrong);
+      CHECK((happened || outcome == Outcome::done));
+      CHECK(tensor_bytes() == bytes);
+      failures += outcome == Outcome::out_of_memory;
+      return happened;
+    });
+    CHECK(train_in_thread() == expected);
+    left = failing_memory.alive.load();
+  }
+  CHECK(failures > 0);
+  CHECK(alive[2] == alive[1]);
+}
+
+TEST_CASE("a model whose step ran out of memory makes the next one") {
+  if (!LOCUS_TEST_FAILING_MEMORY) SKIP_TEST("the allocator is a sanitizer's");
+  const auto model = some_model();
+  optim::Sgd optimizer{model.parameters(), {.lr = 0.01, .momentum = 0.9}};
+  const auto images = some_images();
+  auto batches = data::loader<Cpu>(images, {.batch_size = 20});
+  const auto batch = *batches.begin();
+  const auto step = [&] { (void)train_step(model, optimizer, batch); };
+  step();
+  const std::int64_t total = allocations_of(step);
+  for_each_allocation(-1, total, [&](std::int64_t n, bool once) {
+    CAPTURE(n);
+    bool happened = false;
+    const Outcome outcome = outcome_of([&] {
+      const MemoryFailure failure(n, once);
+      try {
+        step();
+      } catch (...) {
+        happened = MemoryFailure::happened();
+        MemoryFailure::end();
+        throw;
+      }
+      happened = MemoryFailure::happened();
+    });
+    CHECK(outcome != Outcome::wrong);
+    CHECK_NOTHROW(step());
+    return happened;
+  });
+  const double loss = evaluate(model, images).loss;
+  CHECK(loss - loss == 0);
+}
+
+TEST_CASE("the first use of everything meets an allocation that fails") {
+  if (!LOCUS_TEST_FAILING_MEMORY) SKIP_TEST("the allocator is a sanitizer's");
+  // In a process of its own for each: this one's pools and threads are there already, so it has a child whose are not.
+  const char* const program = "/proc/self/exe";
+  std::int64_t last = 0;
+  for_each_allocation(60, 6000, [&](std::int64_t n, bool once) {
+    CAPTURE(n);
+    std::fflush(nullptr);
+    const pid_t child = fork();
+    if (child == 0) {
+      setenv("LOCUS_TEST_FAILS_AT", join(once ? "" : "-", n + 1).c_str(), 1);
+      execl(program, program, "--test-case=*fails as the environment says*", "--no-skip", nullptr);
+      _exit(9);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    CHECK(WIFEXITED(status));
+    const int code = WEXITSTATUS(status);
+    CHECK_MESSAGE((code == 40 || code == 41 || code == 42), "exit status ", code);
+    last = n;
+    return code != 40;
+  });
+  CHECK(last > 0);
+}
+
+/// 40: no allocation failed; 41: training was done nevertheless; 42: it ran out of memory.
+TEST_CASE("an allocation fails as the environment says" * doctest::skip()) {
+  const char* const text = std::getenv("LOCUS_TEST_FAILS_AT");
+  if (!text) return;
+  const std::int64_t n = std::strtoll(text, nullptr, 10);
+  cpu::set_max_threads(2);
+  Outcome outcome{};
+  {
+    const MemoryFailure failure((n < 0 ? -n : n) - 1, n > 0);
+    outcome = outcome_of([] { (void)train(); });
+    MemoryFailure::end();
+  }
+  const bool happened = MemoryFailure::happened();
+  if (outcome == Outcome::wrong || outcome_of([] { (void)train(); }) != Outcome::done) _exit(43);
+  _exit(!happened ? 40 : outcome == Outcome::done ? 41 : 42);
+}

@@ -1,0 +1,98 @@
+#pragma once
+// Allocations that fail on purpose. Include it in one source of a program: it defines malloc and its like, in terms of
+// the C library's own, so that operator new, containers, threads and the C library itself meet the failures.
+
+#include <locus/core/config.hpp>
+
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+
+#if defined(__GLIBC__) && !LOCUS_ADDRESS_SANITIZER && !defined(__SANITIZE_THREAD__)
+#define LOCUS_TEST_FAILING_MEMORY 1
+#else  // sanitizers have an allocator of their own
+#define LOCUS_TEST_FAILING_MEMORY 0
+#endif
+
+namespace locus_test {
+
+/// When allocations fail, of all threads together.
+struct FailingMemory {
+  std::atomic<std::int64_t> left{INT64_MAX};  ///< allocations until the first that fails
+  std::atomic<bool> once{true};               ///< that one alone, or all from there on
+  std::atomic<std::int64_t> failed{0};        ///< so far
+  std::atomic<std::int64_t> alive{0};         ///< blocks that are allocated
+
+  [[nodiscard]] bool fails() noexcept {
+    if (left.load(std::memory_order_relaxed) == INT64_MAX) return false;
+    const std::int64_t before = left.fetch_sub(1);
+    if (before > 0 || (once.load() && before < 0)) return false;
+    failed.fetch_add(1);
+    return true;
+  }
+};
+inline FailingMemory failing_memory;
+
+/// While it lives, the allocation after `successes` more fails, `once` or with all after it.
+class MemoryFailure {
+ public:
+  MemoryFailure(std::int64_t successes, bool once) {
+    failing_memory.failed.store(0);
+    failing_memory.once.store(once);
+    failing_memory.left.store(successes);
+  }
+  MemoryFailure(const MemoryFailure&) = delete;
+  MemoryFailure& operator=(const MemoryFailure&) = delete;
+  ~MemoryFailure() { end(); }
+  /// Whether any failed.
+  static bool happened() { return failing_memory.failed.load() > 0; }
+  static void end() { failing_memory.left.store(INT64_MAX); }
+};
+
+}  // namespace locus_test
+
+#if LOCUS_TEST_FAILING_MEMORY
+extern "C" {
+void* __libc_malloc(std::size_t);
+void* __libc_calloc(std::size_t, std::size_t);
+void* __libc_realloc(void*, std::size_t);
+void* __libc_memalign(std::size_t, std::size_t);
+void __libc_free(void*);
+}
+
+namespace locus_test {
+inline void* counted(void* block) noexcept {
+  if (block) failing_memory.alive.fetch_add(1, std::memory_order_relaxed);
+  else errno = ENOMEM;
+  return block;
+}
+}  // namespace locus_test
+
+extern "C" {
+void* malloc(std::size_t bytes) noexcept {
+  return locus_test::counted(locus_test::failing_memory.fails() ? nullptr : __libc_malloc(bytes));
+}
+void* calloc(std::size_t count, std::size_t bytes) noexcept {
+  return locus_test::counted(locus_test::failing_memory.fails() ? nullptr : __libc_calloc(count, bytes));
+}
+void* memalign(std::size_t alignment, std::size_t bytes) noexcept {
+  return locus_test::counted(locus_test::failing_memory.fails() ? nullptr : __libc_memalign(alignment, bytes));
+}
+void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexcept { return memalign(alignment, bytes); }
+int posix_memalign(void** block, std::size_t alignment, std::size_t bytes) noexcept {
+  *block = memalign(alignment, bytes);
+  return *block ? 0 : ENOMEM;
+}
+void* realloc(void* block, std::size_t bytes) noexcept {
+  if (!block) return malloc(bytes);
+  if (locus_test::failing_memory.fails()) return errno = ENOMEM, nullptr;
+  return __libc_realloc(block, bytes);
+}
+void free(void* block) noexcept {
+  if (block) locus_test::failing_memory.alive.fetch_sub(1, std::memory_order_relaxed);
+  __libc_free(block);
+}
+}
+#endif
