@@ -407,4 +407,19 @@ LOCUS_CHECK_PAIR(called, nn::ReLU, InPinned, false)
 LOCUS_CHECK_PAIR(called, nn::ReLU, WeightCpu, false)
 LOCUS_CHECK_PAIR(called, LinearCuda, WeightCuda, false)
 
+// Loaders, evaluation and training read labelled images, and nothing else.
+LOCUS_OPERATION(loaded, data::loader<B>(std::declval<const A&>()))
+LOCUS_CHECK_PAIR(loaded, data::LabelledImages, Cpu, true)
+LOCUS_CHECK_PAIR(loaded, OnCpu, Cpu, false)
+LOCUS_CHECK_PAIR(evaluated, NetworkCpu, OnCpu, false)
+LOCUS_CHECK_PAIR(evaluated, NetworkCpu, data::LabelledImages, true)
+struct Function {
+  Tensor<float> operator()(const Tensor<float>& x) const;
+};
+LOCUS_CHECK_PAIR(evaluated, Function, data::LabelledImages, false)
+LOCUS_CHECK_PAIR(evaluated, Function, LoaderCpu, true)
+static_assert(Fits<NetworkCpu, optim::Sgd<float, Cpu>, LoaderCpu, LoaderCpu>);
+static_assert(!Fits<NetworkCpu, optim::Sgd<float, Cpu>, OnCpu, OnCpu>);
+static_assert(!Fits<NetworkCpu, optim::Sgd<float, Cpu>, LoaderCpu, const LoaderCpu>);
+
 }  // namespace
