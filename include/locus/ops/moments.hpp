@@ -48,7 +48,7 @@ struct Variance {
   template <class R>
   struct Deviation {
     R scale;
-    LOCUS_FN R operator()(R g, R x, R mean) const { return g * scale * (x - mean); }
+    LOCUS_FN R operator()(R g, R x, R mean) const { return detail::times_slope<Deviation>(g * scale, x - mean); }
   };
   template <class T, class D>
   void backward(const Tuple<Tensor<T, D>>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
@@ -79,8 +79,8 @@ struct Norm {
   struct Slope {
     template <class R>
     LOCUS_FN R operator()(R g, R x, R y) const {
-      if constexpr (order == fold::NormOrder::two) return y == R(0) ? R(0) : g * x / y;
-      else return g * functor::Sign{}(x);
+      if constexpr (order == fold::NormOrder::two) return y == R(0) ? R(0) : detail::times_slope<Slope>(g, x / y);
+      else return detail::times_slope<Slope>(g, functor::Sign{}(x));
     }
   };
   struct Attains {
@@ -93,7 +93,7 @@ struct Norm {
   struct Share {
     template <class R>
     LOCUS_FN R operator()(R g, R x, R y, std::int64_t ties) const {
-      return Attains{}(x, y) ? g * functor::Sign{}(x) / static_cast<R>(ties) : R(0);
+      return Attains{}(x, y) ? detail::times_slope<Share>(g, functor::Sign{}(x)) / static_cast<R>(ties) : R(0);
     }
   };
   template <class T, class D>

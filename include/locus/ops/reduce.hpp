@@ -72,7 +72,7 @@ struct Product {
     template <class R>
     LOCUS_FN R operator()(R g, R x, R nonzero, std::int64_t zeros) const {
       if (zeros > (x == R(0) ? 1 : 0)) return R(0);
-      return g * (x == R(0) ? nonzero : nonzero / x);
+      return detail::times_slope<Others>(g, x == R(0) ? nonzero : nonzero / x);
     }
   };
   template <class T, class D>
