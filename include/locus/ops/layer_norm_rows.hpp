@@ -83,7 +83,13 @@ struct LayerNormRow {
     const FromMean<R, centers> from_mean{first, offset};
     const R squares = team.reduce(
         fold::Sum<T>{}, [=](R v, std::int64_t) LOCUS_INLINED { return from_mean(v) * from_mean(v); }, values);
-    const R rstd = R(1) / math::sqrt(squares / count + eps);
+    R rstd = R(1) / math::sqrt(squares / count + eps);
+    if (!fold::SquareScales<R>::fits(squares / count + eps)) [[unlikely]] {  // all threads of the team agree
+      const R scale = fold::SquareScales<R>::for_squares(squares);
+      const auto scaled = [=](R v, std::int64_t)
+                              LOCUS_INLINED { return (from_mean(v) * scale) * (from_mean(v) * scale); };
+      rstd = scale / math::sqrt(team.reduce(fold::Sum<T>{}, scaled, values) / count + eps * scale * scale);
+    }
     team.write(moments.rstds + row, rstd);
     affine.choose([&](const auto& scaled) LOCUS_INLINED {
       const auto f = scaled;
