@@ -3,8 +3,11 @@
 #include <locus/autograd/expression.hpp>
 #include <locus/expr/elementwise.hpp>
 #include <locus/nn/activation.hpp>
+#include <locus/ops/cross_entropy.hpp>
+#include <locus/ops/layer_norm.hpp>
 #include <locus/ops/linear.hpp>
 #include <locus/ops/moments.hpp>
+#include <locus/ops/softmax.hpp>
 #include <locus/tensor/factory.hpp>
 
 #include <support/device_list.hpp>
@@ -202,4 +205,48 @@ LOCUS_DEVICE_TEST("nor by way of a layer's own activation", D) {
   const auto hidden = linear(huge, w, b, functor::Gelu{});
   where(hidden < 5, hidden, 0).backward(ones<float, D>({2, 1}));
   CHECK_CLOSE(huge.grad(), {0, 1.0833154}, 1e-5);
+}
+
+LOCUS_DEVICE_TEST("nor by way of a row operation, whatever the rows hold that are left out", D) {
+  constexpr std::int64_t rows = 40;  // side by side, where they lie across memory
+  for (const std::int64_t cols : {4, 40}) {
+    CAPTURE(cols);
+    const Shape shape{rows, cols};
+    Tensor<float, Cpu> good = sample<float, Cpu>(shape, 1), bad = good.clone();
+    for (std::int64_t c = 0; c < cols; ++c) {
+      bad(0, c) = -static_cast<float>(infinity);  // a row that is masked altogether
+      bad(1, c) = c == 2 ? static_cast<float>(not_a_number) : 1;
+    }
+    std::vector<double> kept(rows, 1);
+    kept[0] = kept[1] = 0;
+    const auto keep = tensor<float, D>({rows, 1}, kept);
+    const auto w = variable(sample<float, D>({cols}, 2)), b = variable(sample<float, D>({cols}, 3));
+    const auto cotangent = sample<float, D>(shape, 4);
+    const auto check = [&](const auto& f) {
+      // The gradients are those of rows that hold numbers.
+      const auto x = variable(bad.template to<D>()), y = variable(good.template to<D>());
+      where(keep > 0, f(y), 0).backward(cotangent);
+      const auto of_weight = w.node()->has_gradient() ? reference(w.grad()) : Reference{};
+      const auto of_bias = b.node()->has_gradient() ? reference(b.grad()) : Reference{};
+      w.zero_grad(), b.zero_grad();
+      where(keep > 0, f(x), 0).backward(cotangent);
+      CHECK_CLOSE(x.grad(), reference(y.grad()));
+      if (!of_weight.values.empty()) CHECK_CLOSE(w.grad(), of_weight);
+      if (!of_bias.values.empty()) CHECK_CLOSE(b.grad(), of_bias);
+      w.zero_grad(), b.zero_grad();
+    };
+    check([](auto& x) { return softmax(x, 1); });
+    check([](auto& x) { return log_softmax(x, 1); });
+    check([](auto& x) { return softmax(x.transpose(), 0).transpose(); });
+    check([](auto& x) { return log_softmax(x.transpose(), 0).transpose(); });
+    check([](auto& x) { return logsumexp(x, 1, true).expand({rows, x.size(1)}); });
+    check([&](auto& x) { return layer_norm(x, {cols}, w, b); });
+    check([&](auto& x) { return rms_norm(x, {cols}, w); });
+    check([&](auto& x) { return layer_norm(x, {cols}); });
+    const auto labels = Tensor<std::int64_t, D>({rows}).fill_(1);
+    check([&](auto& x) {
+      const auto losses = cross_entropy(x, labels, {.reduction = Reduction::none});
+      return losses.unsqueeze(1).expand({rows, cols});
+    });
+  }
 }
