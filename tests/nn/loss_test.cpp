@@ -10,6 +10,7 @@
 #include <support/device_list.hpp>
 
 #include <cmath>
+#include <limits>
 
 using namespace locus;
 using namespace locus_test;
@@ -97,4 +98,28 @@ LOCUS_DEVICE_TEST("the loss of a nearly certain logit keeps its digits", D) {
   const auto loss = nn::binary_cross_entropy_with_logits(x, target, Reduction::none);
   CHECK(relative_difference(loss, {std::log1p(std::exp(-5.0)), std::log1p(std::exp(-10.0)), std::log1p(std::exp(-15.0)),
                                    std::log1p(std::exp(-20.0))}) == "");
+}
+
+namespace {
+template <class T, class D>
+void check_infinite_logits() {
+  CAPTURE(dtype_name<T>());
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const auto x = variable(tensor<T, D>({6}, {-infinity, infinity, -infinity, infinity, 0, 2}));
+  const auto y = tensor<T, D>({6}, {0, 1, 1, 0, 0.25, 0.5});
+  const auto loss = nn::binary_cross_entropy_with_logits(x, y, Reduction::none);
+  CHECK_CLOSE(loss, {0, 0, infinity, infinity, std::log(2.), 1.126928011042972});
+  loss.backward(tensor<T, D>({6}, {1, 1, 1, 1, 1, 1}));
+  CHECK_CLOSE(x.grad(), {0, 0, -1, 1, 0.25, 0.3807970779778824});
+  CHECK_CLOSE(nn::binary_cross_entropy_with_logits(tensor<T, D>({2}, {infinity, std::nan("")}),
+                                                   tensor<T, D>({2}, {0.5, 1}), Reduction::none),
+              {infinity, std::nan("")});
+}
+}  // namespace
+
+LOCUS_DEVICE_TEST("infinite logits cost nothing where they are right, and infinity elsewhere", D) {
+  check_infinite_logits<double, D>();
+  check_infinite_logits<float, D>();
+  check_infinite_logits<half, D>();
+  check_infinite_logits<bfloat16, D>();
 }

@@ -333,3 +333,49 @@ TEST_CASE("weights and biases of another place or type are refused at compile ti
   CHECK_FALSE((layer(integers) || layer(integers, integers) || layer(integers, 1e-5) || layer(w) || layer(w, w)));
   CHECK_FALSE((rms(x, elsewhere) || rms(x, other) || rms(x, w, w) || rms(integers) || rms(integers, integers)));
 }
+
+namespace {
+/// Rows that differ by their size alone are normalized to the same, and gradients are divided by it.
+template <class T, class D, class F>
+void check_sizes(const F& f, const std::vector<double>& sizes, double eps, double allowed) {
+  CAPTURE(dtype_name<T>());
+  for (const std::int64_t cols : {2, 8, 600}) {
+    CAPTURE(cols);
+    const auto rows = static_cast<std::int64_t>(sizes.size());
+    std::vector<double> numbers, expected, cotangents;
+    for (const double size : sizes) {
+      for (std::int64_t c = 0; c < cols; ++c) {
+        const double sign = c % 2 == 0 ? 1 : -1;
+        numbers.push_back(sign * size);
+        expected.push_back(sign);
+        cotangents.push_back(c == 0 ? 1 : 0);
+      }
+    }
+    const auto x = variable(locus_test::tensor<T, D>({rows, cols}, numbers));
+    const auto y = f(x, Shape{cols}, eps);
+    CHECK_CLOSE(y, Reference(expected), allowed);
+    y.backward(locus_test::tensor<T, D>({rows, cols}, cotangents));
+    const auto g = reference(x.grad());
+    const auto unit = variable(locus_test::tensor<double, Cpu>({1, cols}, {expected.begin(), expected.begin() + cols}));
+    f(unit, Shape{cols}, 0)
+        .backward(locus_test::tensor<double, Cpu>({1, cols}, {cotangents.begin(), cotangents.begin() + cols}));
+    const auto of_unit = reference(unit.grad());
+    for (std::size_t i = 0; i < g.values.size(); ++i) {
+      const double slope = of_unit.values[i % static_cast<std::size_t>(cols)];
+      CHECK(std::abs(g.values[i] * sizes[i / static_cast<std::size_t>(cols)] - slope) <= allowed);
+    }
+  }
+}
+}  // namespace
+
+LOCUS_DEVICE_TEST("rows are normalized where their squares overflow, or vanish and eps is 0", D) {
+  const auto rms = [](const auto& x, const Shape& shape, double eps) { return rms_norm(x, shape, eps); };
+  const auto layer = [](const auto& x, const Shape& shape, double eps) { return layer_norm(x, shape, eps); };
+  check_sizes<float, D>(rms, {1e19, 1e18, 3, 1e30, 1e37}, 1e-7, 2e-6);
+  check_sizes<float, D>(layer, {1e19, 1e18, 30, 1e30, 1e35}, 1e-7, 2e-6);
+  check_sizes<float, D>(rms, {1e19, 1e-25, 1e-18, 1e-15, 1}, 0, 2e-6);
+  check_sizes<float, D>(layer, {1e19, 1e-25, 1e-18, 1e-15, 1}, 0, 2e-6);
+  check_sizes<double, D>(rms, {1e200, 1e-200, 1}, 0, 1e-13);
+  check_sizes<double, D>(layer, {1e200, 1e-200, 1}, 0, 1e-13);
+  check_sizes<bfloat16, D>(rms, {1e19, 1}, 1e-7, 1e-2);
+}

@@ -96,3 +96,71 @@ LOCUS_DEVICE_TEST("the gradient of the largest magnitude goes to a NaN that is i
   CHECK(std::isnan(locus_test::reference(x.grad()).values[1]));
   CHECK(locus_test::reference(x.grad()).values[0] == 0);
 }
+
+LOCUS_DEVICE_TEST("norms are right where squares overflow or vanish", D) {
+  const auto check = [](const auto& x, std::int64_t rows, double expected, double allowed) {
+    using T = value_of<std::remove_cvref_t<decltype(x)>>;
+    locus_test::check_empty(locus_test::relative_difference(norm(x), {expected * std::sqrt(rows)}, allowed), __FILE__,
+                            __LINE__);
+    const std::vector<double> each(static_cast<std::size_t>(rows), expected);
+    const Tensor<T, D> columns = x.transpose().contiguous();
+    locus_test::check_empty(locus_test::relative_difference(norm(x, 2, 1), each, allowed), __FILE__, __LINE__);
+    locus_test::check_empty(locus_test::relative_difference(norm(columns, 2, 0), each, allowed), __FILE__, __LINE__);
+  };
+  const auto filled = [](auto number, const Shape& shape) { return Tensor<decltype(number), D>(shape).fill_(number); };
+  const double root = std::sqrt(512.);
+  for (const std::int64_t rows : {1, 3, 40}) {
+    CAPTURE(rows);
+    check(filled(1e19f, {rows, 512}), rows, root * static_cast<double>(1e19f), 1e-6);
+    check(filled(-1e-25f, {rows, 512}), rows, root * static_cast<double>(1e-25f), 1e-6);
+    check(filled(1e-42f, {rows, 512}), rows, root * static_cast<double>(1e-42f), 1e-3);
+    check(filled(1e200, {rows, 512}), rows, root * 1e200, 1e-14);
+    check(filled(1e-300, {rows, 512}), rows, root * 1e-300, 1e-13);
+    check(filled(convert<bfloat16>(1e19), {rows, 512}), rows, root * convert<double>(convert<bfloat16>(1e19)), 4e-3);
+    check(filled(convert<half>(2e-7), {rows, 512}), rows, root * convert<double>(convert<half>(2e-7)), 1e-1);
+  }
+  CHECK(norm(Tensor<float, D>({512}).fill_(1e19f)).item() == doctest::Approx(2.2627417e20));
+
+  // Beside what is lost, other rows, zeros and what is not finite stay what they are.
+  const auto mixed = locus_test::tensor<float, D>(
+      {7, 3},
+      {3e19, 4e19, 1, 3, 4, 0, 0, 0, 0, 3e-25, 4e-25, 0, 1, infinity, 0, 1, std::nan(""), 0, 3e19, 4e19, 1e-30});
+  CHECK_CLOSE(norm(mixed, 2, 1), {5e19, 5, 0, 5e-25, infinity, std::nan(""), 5e19}, 1e-6);
+  CHECK(norm(mixed.select(0, 3)).item() == doctest::Approx(5e-25));
+  CHECK_CLOSE(norm(locus_test::tensor<float, D>({2}, {3, 4}) * 1e19f), {5e19}, 1e-6);  // fused
+  CHECK(norm(Tensor<float, D>(Shape{0})).item() == 0);
+}
+
+LOCUS_DEVICE_TEST("gradients of norms are right where squares overflow or vanish", D) {
+  for (const double size : {1e19, 1e-25}) {
+    const auto x = variable(locus_test::tensor<float, D>({2}, {3 * size, -4 * size}));
+    norm(x).backward();
+    CHECK_CLOSE(x.grad(), {0.6, -0.8}, 1e-6);
+    x.zero_grad();
+    norm(x).backward(locus_test::tensor<float, D>({}, {1e25}));
+    CHECK_CLOSE(x.grad(), {0.6e25, -0.8e25}, 1e-6);
+  }
+}
+
+LOCUS_DEVICE_TEST("variances are right where their sum would overflow", D) {
+  for (const std::int64_t n : {2, 40, 5000, 20000}) {
+    CAPTURE(n);
+    std::vector<double> numbers;
+    for (std::int64_t i = 0; i < 3 * n; ++i) numbers.push_back(i % 2 == 0 ? 1e19 : 2e19);
+    const auto x = locus_test::tensor<float, D>({3, n}, numbers);
+    const auto exact = reference(var(x.template as<double>(), 1));
+    CHECK(exact.values[0] == doctest::Approx(0.25e38 * static_cast<double>(n) / static_cast<double>(n - 1)));
+    CHECK_CLOSE(var(x, 1), exact, 1e-5);
+    CHECK_CLOSE(var(x.transpose().contiguous(), 0), exact, 1e-5);
+    CHECK_CLOSE(var(x), reference(var(x.template as<double>())), 1e-5);
+    CHECK_CLOSE(var(x, 1, {.correction = 0}), reference(var(x.template as<double>(), 1, {.correction = 0})), 1e-5);
+    const auto v = variable(x);
+    var(v, 1).backward(locus_test::tensor<float, D>({3}, {1, 2, 3}));
+    const auto v2 = variable(x.template as<double>().eval());
+    var(v2, 1).backward(locus_test::tensor<double, D>({3}, {1, 2, 3}));
+    CHECK_CLOSE(v.grad(), reference(v2.grad()), 1e-5);
+  }
+  const auto rows = locus_test::tensor<float, D>({3, 2}, {1e19, 2e19, 2e19, 2e19, -1e38, 1e38});
+  CHECK_CLOSE(var(rows, 1), {0.5e38, 0, infinity}, 1e-6);
+  CHECK_CLOSE(var(locus_test::tensor<bfloat16, D>({2, 2}, {1e19, 2e19, 1, 2}), 1), {0.5e38, 0.5}, 2e-2);
+}

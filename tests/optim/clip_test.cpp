@@ -66,3 +66,29 @@ LOCUS_DEVICE_TEST("the joint norm of halves is summed in float", D) {
   CHECK(static_cast<float>(optim::clip_grad_norm_(std::vector{w}, 1).item()) == 400);
   CHECK_CLOSE(w.grad(), {0.5, 0.5, 0.5, 0.5});
 }
+
+namespace {
+/// Gradients of `size`, clipped to a norm of 1.
+template <class T, class D>
+void check_sizes(double size, double limit, double norm, double clipped, double allowed) {
+  CAPTURE(dtype_name<T>());
+  CAPTURE(size);
+  std::vector<Parameter<T, D>> parameters;
+  for (int i = 0; i < 4; ++i) {
+    parameters.emplace_back(Tensor<T, D>({5, 5}).fill_(convert<T>(0)));
+    Traced(trace(parameters.back()) * convert<T>(1)).backward(Tensor<T, D>({5, 5}).fill_(convert<T>(size)));
+  }
+  check_empty(relative_difference(optim::clip_grad_norm_(parameters, limit), {norm}, allowed), __FILE__, __LINE__);
+  const std::vector<double> all(25, clipped);
+  for (const auto& p : parameters) check_empty(relative_difference(p.grad(), all, allowed), __FILE__, __LINE__);
+}
+}  // namespace
+
+LOCUS_DEVICE_TEST("gradients whose squares overflow or vanish are clipped, too", D) {
+  check_sizes<float, D>(1e20, 1, 1e21, 0.1, 1e-6);
+  check_sizes<float, D>(1e-25, 1, 1e-24, 1e-25, 1e-6);
+  check_sizes<double, D>(1e200, 1, 1e201, 0.1, 1e-13);
+  check_sizes<double, D>(1e-250, 1, 1e-249, 1e-250, 1e-13);
+  check_sizes<bfloat16, D>(1e20, 1, 1e21, 0.1, 1e-2);
+  check_sizes<half, D>(60000, 0.5, std::numeric_limits<double>::infinity(), 0.05, 2e-3);  // half ends at 65504
+}

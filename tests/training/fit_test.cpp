@@ -270,3 +270,18 @@ TEST_CASE("a validation loss that is no number ends the training, and is not rec
   CHECK_THROWS_AS(fit(small.model, small.optimizer, whole, small.valid, small.history, {.epochs = 1}), NumericError);
   CHECK(small.history.empty());
 }
+
+TEST_CASE("the loss of an epoch is the mean over samples, whatever the last batch holds") {
+  Small s;
+  s.optimizer.set_lr(0);  // the model stays what it is
+  Calls calls;
+  s.model.parameters()[0].value().copy_(tensor<float, Cpu>({2, 2}, {3, 1, 0, 0}));
+  s.model.parameters()[1].value().fill_(0);
+  auto uneven = data::loader<Cpu>(dots(9), {.batch_size = 8});  // the ninth, of class 0, is a batch of its own
+  fit(s.model, s.optimizer, uneven, s.valid, s.history,
+      {.report_every = 1, .on_progress = Calls::on_progress, .state = &calls});
+  const double mean = evaluate(s.model, uneven).loss;
+  CHECK(s.history.last().train_loss == doctest::Approx(mean).epsilon(1e-6));
+  CHECK(calls.progress.back().loss == doctest::Approx(mean).epsilon(1e-6));
+  CHECK(calls.progress.front().loss != doctest::Approx(mean).epsilon(1e-3));
+}

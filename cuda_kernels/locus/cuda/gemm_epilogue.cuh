@@ -51,7 +51,7 @@ template <class T, class Activation>
 struct Derivative {
   Activation activation;
   LOCUS_FN void operator()(compute_t<T> product, compute_t<T> value, compute_t<T>& out) const {
-    out = product * locus::detail::derivative(activation, value);
+    out = locus::detail::times_derivative(product, activation, value);
   }
 };
 /// The same for epilogues of any other type, which are told row and column.

@@ -11,6 +11,7 @@
 //
 // device/cpu.hpp reads as the specification of each verb.
 
+#include <locus/core/chain_rule.hpp>
 #include <locus/core/dtype.hpp>
 #include <locus/core/pack.hpp>
 #include <locus/device/plan.hpp>
@@ -174,11 +175,11 @@ struct Epilogue {
 namespace detail {
 template <class F, class R>
 concept DerivedByOutput = requires(const F& f, R y) { f.by_output(y); };
-/// The derivative of an activation, from its output if that tells, or else from its input.
+/// An adjoint times the derivative of an activation, from its output if that tells, or else from its input.
 template <class F, class R>
-[[nodiscard]] LOCUS_FN R derivative(const F& f, R value) {
-  if constexpr (DerivedByOutput<F, R>) return f.by_output(value);
-  else return f.by_input(value);
+[[nodiscard]] LOCUS_FN R times_derivative(R adjoint, const F& f, R value) {
+  if constexpr (DerivedByOutput<F, R>) return times_slope<F>(adjoint, f.by_output(value));
+  else return times_slope<F>(adjoint, f.by_input(value));
 }
 }  // namespace detail
 
@@ -198,7 +199,7 @@ struct DerivativeEpilogue {
   [[nodiscard]] constexpr bool accumulates() const { return false; }
   [[nodiscard]] LOCUS_FN compute_t<T> operator()(compute_t<T> product, compute_t<T>, std::int64_t row,
                                                  std::int64_t col) const {
-    return product * detail::derivative(activation, load_as_register(value[row * row_stride + col]));
+    return detail::times_derivative(product, activation, load_as_register(value[row * row_stride + col]));
   }
 };
 

@@ -8,6 +8,9 @@
 //   by_inputs(x...)       Pack of dy/dx_i; `reads(i)` says, as a bit mask, which arguments the i-th one looks at
 //   pullback(g, y, x...)  Pack of g * dy/dx_i, for derivatives that select rather than multiply
 //
+// Where g is exactly 0, what it is multiplied by does not matter: the gradient is 0, also by an infinite slope or NaN.
+// `selects = true` says that by itself the derivative gives exactly 0 to what the function leaves out.
+//
 // A derivative of zero everywhere is by_input returning 0; `differentiable = false` ends the backward pass
 // (comparisons). Your own function is one such class and `elementwise(YourFunction{}, x)`.
 
@@ -138,6 +141,7 @@ struct Power {
 // Selection. NaN wins, as in NumPy; where two arguments tie, each takes half of the gradient.
 
 struct Minimum {
+  static constexpr bool selects = true;
   template <class T>
   LOCUS_FN T operator()(T x, T y) const {
     const T smaller = x < y ? x : y;  // one instruction, also where numbers are compared one by one
@@ -149,6 +153,7 @@ struct Minimum {
   }
 };
 struct Maximum {
+  static constexpr bool selects = true;
   template <class T>
   LOCUS_FN T operator()(T x, T y) const {
     const T larger = x > y ? x : y;
@@ -160,6 +165,7 @@ struct Maximum {
   }
 };
 struct Clamp {
+  static constexpr bool selects = true;
   template <class T>
   LOCUS_FN T operator()(T x, T low, T high) const {
     const T raised = x < low || low != low ? low : x;
@@ -172,6 +178,7 @@ struct Clamp {
   }
 };
 struct Where {
+  static constexpr bool selects = true;
   static constexpr unsigned reads(int) { return 1u; }
   template <class T>
   LOCUS_FN T operator()(bool condition, T x, T y) const {
@@ -379,6 +386,7 @@ struct Sigmoid {
 };
 struct Relu {
   static constexpr bool is_relu = true;
+  static constexpr bool selects = true;
   template <class T>
   LOCUS_FN T operator()(T x) const {
     return x < T(0) ? T(0) : x;
@@ -523,6 +531,7 @@ struct IsFinite : Predicate {
 template <class To>
 struct Convert {
   using gives = To;
+  static constexpr bool selects = true;
   static constexpr bool differentiable = FloatingDType<To>;
   static constexpr unsigned reads(int) { return 0; }
   template <class T>

@@ -1,6 +1,7 @@
 #pragma once
 // Expression trees as kernels see them: symbols, constants and applications of scalar functions. No tensors, no memory.
 
+#include <locus/core/chain_rule.hpp>
 #include <locus/expr/functors.hpp>
 
 #include <concepts>
@@ -218,11 +219,12 @@ struct Evaluator<Apply<F, C...>, In, wanted> {
   template <class G, class... X>
   LOCUS_FN auto pull(const F& f, const G& g, const X&... x) const {
     if constexpr (requires { f.pullback(g, value, x...); }) {
-      return f.pullback(g, value, x...);
+      if constexpr (selects<F>) return f.pullback(g, value, x...);
+      else return unless_zero(g, f.pullback(g, value, x...), Positions{});
     } else if constexpr (requires { f.by_output(value); }) {
-      return Pack<G>(g * f.by_output(value));
+      return Pack<G>(scaled<0>(g, f.by_output(value)));
     } else if constexpr (requires { f.by_input(x...); }) {
-      return Pack<G>(g * f.by_input(x...));
+      return Pack<G>(scaled<0>(g, f.by_input(x...)));
     } else {
       static_assert(
           requires { f.by_inputs(x...); },
@@ -233,7 +235,17 @@ struct Evaluator<Apply<F, C...>, In, wanted> {
   }
   template <class G, class... P, int... i>
   LOCUS_FN static Pack<P...> scale(const G& g, const Pack<P...>& partials, std::integer_sequence<int, i...>) {
-    return {static_cast<P>(g * get<i>(partials))...};
+    return {static_cast<P>(scaled<i>(g, get<i>(partials)))...};
+  }
+  /// The adjoint of argument `input`. A slope that depends on no argument is finite.
+  template <int input, class G, class S>
+  LOCUS_FN static G scaled(const G& g, const S& slope) {
+    if constexpr (reads<F>(input) == 0) return static_cast<G>(g * slope);
+    else return times_slope<F>(g, slope);
+  }
+  template <class G, class... P, int... i>
+  LOCUS_FN static Pack<P...> unless_zero(const G& g, const Pack<P...>& adjoints, std::integer_sequence<int, i...>) {
+    return {(g == G(0) ? P(0) : get<i>(adjoints))...};
   }
 };
 

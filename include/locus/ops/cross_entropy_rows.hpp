@@ -90,12 +90,9 @@ struct CrossEntropyRowBackward {
     const std::int64_t label = rules.labels[row];
     const auto values = team.load(logits.input(row));
     const auto out = dlogits.output(row, accumulate);
-    if (rules.ignores(label)) {
-      team.store(
-          out, [](R, std::int64_t) LOCUS_INLINED { return R(0); }, values);
-      return;
-    }
-    const R scale = load_as_register(g[row * g_stride]) / (total ? *total : R(1));
+    const R adjoint = load_as_register(g[row * g_stride]);
+    if (rules.ignores(label) || adjoint == R(0)) return store_nothing(team, out, values);
+    const R scale = adjoint / (total ? *total : R(1));
     const R largest = largests[row], log_sum = log_sums[row];
     const R hard = (R(1) - rules.smoothing) * scale * (rules.in_range(label) ? rules.weight(label) : R(0));
     const R soft = rules.smoothing > R(0) ? scale * rules.smoothing / static_cast<R>(rules.classes) : R(0);

@@ -165,7 +165,59 @@ struct SumExponentials {
   }
 };
 
-/// Count, mean and sum of squared deviations, combined by Chan, Golub and LeVeque's formula (1979).
+/// Powers of two by which numbers are scaled where their squares overflow, or vanish. Which it is, their sum tells: it
+/// is infinite, or so small that squares may be missing from it. The scaled squares are exact, but for those that are
+/// too small to count; of up to 2^32 numbers the sum is finite.
+template <class R>
+struct SquareScales {
+  static constexpr int exponents = std::numeric_limits<R>::max_exponent;  // 128 or 1024
+  static constexpr R power(int exponent) {
+    R result = 1;
+    for (int i = 0; i < (exponent < 0 ? -exponent : exponent); ++i) result *= exponent < 0 ? R(0.5) : R(2);
+    return result;
+  }
+  static constexpr R down = power(-exponents / 8 * 5), up = power(exponents / 8 * 6);
+  static constexpr R least = power(-exponents / 16 * 11), most = std::numeric_limits<R>::max();
+  /// Whether a sum of squares is exact without a scale.
+  static constexpr LOCUS_FN bool fits(R squares) { return squares >= least && squares <= most; }
+  /// By what to scale numbers of which this is the sum of squares.
+  static constexpr LOCUS_FN R for_squares(R squares) { return squares < least ? up : down; }
+};
+
+/// Sums of squares as they are, scaled down and scaled up.
+template <class R>
+struct ScaledSquares {
+  R plain, lowered, raised;
+};
+/// sqrt(sum x^2), also where squares overflow or vanish.
+template <class T>
+struct ScaledNorm {
+  using R = compute_t<T>;
+  using Scales = SquareScales<R>;
+  using Accumulator = ScaledSquares<R>;
+  LOCUS_FN Accumulator identity() const { return {0, 0, 0}; }
+  LOCUS_FN Accumulator lift(R x) const {
+    const R lowered = x * Scales::down, raised = x * Scales::up;
+    return {x * x, lowered * lowered, raised * raised};
+  }
+  LOCUS_FN Accumulator combine(const Accumulator& a, const Accumulator& b) const {
+    return {a.plain + b.plain, a.lowered + b.lowered, a.raised + b.raised};
+  }
+  template <class Run>
+  LOCUS_FN Accumulator of_run(const Run& run) const {
+    const auto sum = [&](R Accumulator::*of) LOCUS_INLINED {
+      return run.fold(Sum<R>{}, [=](const Accumulator& x, std::int32_t) LOCUS_INLINED { return x.*of; });
+    };
+    return {sum(&Accumulator::plain), sum(&Accumulator::lowered), sum(&Accumulator::raised)};
+  }
+  LOCUS_FN R finish(const Accumulator& a) const {
+    if (Scales::fits(a.plain)) return math::sqrt(a.plain);
+    return a.plain < Scales::least ? math::sqrt(a.raised) / Scales::up : math::sqrt(a.lowered) / Scales::down;
+  }
+};
+
+/// Count, mean and mean of the squared deviations, combined by Chan, Golub and LeVeque's formula (1979). A sum of the
+/// squares would overflow long before their mean.
 template <class R>
 struct Moments {
   R count, mean, squares;
@@ -180,7 +232,7 @@ struct Variance {
   LOCUS_FN Accumulator combine(const Accumulator& a, const Accumulator& b) const {
     const R count = a.count + b.count, delta = b.mean - a.mean;
     const R share = b.count / (count > R(1) ? count : R(1)), shift = delta * share;  // 0 or delta where one is empty
-    return {count, a.mean + shift, a.squares + b.squares + shift * a.count * delta};
+    return {count, a.mean + shift, a.squares * (R(1) - share) + b.squares * share + shift * (delta - shift)};
   }
   /// The mean, and then the squared distances from it.
   template <class Run>
@@ -192,11 +244,20 @@ struct Variance {
       const R distance = (x.mean - first) - offset;
       return distance * distance;
     };
-    return {count, first + offset, run.fold(Sum<R>{}, square)};
+    const R squares = run.fold(Sum<R>{}, square) / count;
+    if (squares <= std::numeric_limits<R>::max()) return {count, first + offset, squares};
+    const auto lowered = [=](const Accumulator& x, std::int32_t) LOCUS_INLINED {
+      const R distance = ((x.mean - first) - offset) * down;
+      return distance * distance;
+    };
+    return {count, first + offset, run.fold(Sum<R>{}, lowered) / count / down / down};
   }
   LOCUS_FN R finish(const Accumulator& a) const {
-    return a.squares / (a.count > correction ? a.count - correction : R(0));
+    return a.squares * (a.count / (a.count > correction ? a.count - correction : R(0)));
   }
+
+ private:
+  static constexpr R down = SquareScales<R>::down;
 };
 
 }  // namespace fold

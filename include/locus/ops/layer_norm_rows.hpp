@@ -83,7 +83,13 @@ struct LayerNormRow {
     const FromMean<R, centers> from_mean{first, offset};
     const R squares = team.reduce(
         fold::Sum<T>{}, [=](R v, std::int64_t) LOCUS_INLINED { return from_mean(v) * from_mean(v); }, values);
-    const R rstd = R(1) / math::sqrt(squares / count + eps);
+    R rstd = R(1) / math::sqrt(squares / count + eps);
+    if (!fold::SquareScales<R>::fits(squares / count + eps)) [[unlikely]] {  // all threads of the team agree
+      const R scale = fold::SquareScales<R>::for_squares(squares);
+      const auto scaled = [=](R v, std::int64_t)
+                              LOCUS_INLINED { return (from_mean(v) * scale) * (from_mean(v) * scale); };
+      rstd = scale / math::sqrt(team.reduce(fold::Sum<T>{}, scaled, values) / count + eps * scale * scale);
+    }
     team.write(moments.rstds + row, rstd);
     affine.choose([&](const auto& scaled) LOCUS_INLINED {
       const auto f = scaled;
@@ -117,6 +123,9 @@ struct LayerNormRowBackward {
                         fold::Sum<T>{}, [=](R d, R v, std::int64_t) LOCUS_INLINED { return d * (centered(v) * rstd); },
                         gradients, values) /
                     count;
+    if (share != share) [[unlikely]] {
+      if (is_unwanted<T>(team, gradients)) return store_nothing(team, dx.output(row, accumulate), gradients);
+    }
     R mean = 0;
     if constexpr (centers) {
       mean = team.reduce(
@@ -157,11 +166,15 @@ struct LayerNormRowGradients {
     const auto totals = team.add(
         [=](R dy, R v, R w, std::int64_t) LOCUS_INLINED {
           const R n = centered(v) * rstd, d = dy * w;
-          return Addends<R>{{dy * n, dy}, {d * n, d}};
+          return Addends<R>{{times_slope<LayerNormRowGradients>(dy, n), dy}, {d * n, d}};
         },
         gradients, values, weights);
     if (!of_x.dx.data) return;
     const R share = totals.first / count, level = centers ? totals.second / count : R(0);
+    if (share != share) [[unlikely]] {
+      const auto out = of_x.dx.output(row, of_x.accumulate);
+      if (is_unwanted<T>(team, gradients)) return store_nothing(team, out, gradients);
+    }
     team.store(
         of_x.dx.output(row, of_x.accumulate),
         [=](R dy, R v, R w, std::int64_t)
@@ -174,11 +187,11 @@ struct LayerNormRowGradients {
 struct TimesNormalized {
   template <class R>
   LOCUS_FN R operator()(R g, R x, R rstd) const {
-    return g * (x * rstd);
+    return times_slope<TimesNormalized>(g, x * rstd);
   }
   template <class R>
   LOCUS_FN R operator()(R g, R x, R rstd, R first, R offset) const {
-    return g * (FromMean<R, true>{first, offset}(x)*rstd);
+    return times_slope<TimesNormalized>(g, FromMean<R, true>{first, offset}(x)*rstd);
   }
 };
 

@@ -14,7 +14,7 @@ struct ActivationBackward {
   F f;
   template <class R>
   LOCUS_FN R operator()(R g, R value) const {
-    return g * derivative(f, value);
+    return times_derivative(g, f, value);
   }
 };
 

@@ -28,6 +28,33 @@ struct Norm {
 };
 }  // namespace fold
 
+namespace detail {
+/// Whether no square overflowed or vanished in the sums of which these are the roots.
+template <class T, class D>
+[[nodiscard]] bool all_fit(const Tensor<T, D>& norms) {
+  using R = compute_t<T>;
+  using Scales = fold::SquareScales<R>;
+  const R least = math::sqrt(Scales::least), most = std::numeric_limits<R>::max();
+  std::int64_t lost = 0;
+  for (std::int64_t i = 0; i < norms.elements(); ++i) {
+    const R norm = load_as_register(norms.data()[i]);
+    lost += !(norm >= least && norm <= most);
+  }
+  return lost == 0;
+}
+
+/// Euclidean norms as fold(op) gives them: by sums of squares, or, where these overflow or vanish, by scaled ones. The
+/// host looks at the norms and folds again; other devices always add both kinds, so that nothing waits for them.
+template <class T, class D, class Fold>
+[[nodiscard]] Tensor<T, D> euclidean(const Fold& fold) {
+  if constexpr (HostAccessible<D>) {
+    const Tensor<T, D> norms = fold(fold::Norm<T, fold::NormOrder::two>{});
+    if (std::is_same_v<T, half> || all_fit(norms)) return norms;  // no square of a half is lost in float
+  }
+  return fold(fold::ScaledNorm<T>{});
+}
+}  // namespace detail
+
 namespace operation {
 
 struct Variance {
@@ -48,7 +75,7 @@ struct Variance {
   template <class R>
   struct Deviation {
     R scale;
-    LOCUS_FN R operator()(R g, R x, R mean) const { return g * scale * (x - mean); }
+    LOCUS_FN R operator()(R g, R x, R mean) const { return detail::times_slope<Deviation>(g * scale, x - mean); }
   };
   template <class T, class D>
   void backward(const Tuple<Tensor<T, D>>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
@@ -68,7 +95,12 @@ struct Norm {
   template <class X>
   auto compute(X&& x) const {
     using T = value_of<X>;
-    return detail::reduce<T>(name, fold::Norm<T, order>{}, std::forward<X>(x), axes, keepdim);
+    if constexpr (order == fold::NormOrder::two) {
+      return detail::euclidean<T, device_of<X>>(
+          [&](const auto& op) { return detail::reduce<T>(name, op, static_cast<X&&>(x), axes, keepdim); });
+    } else {
+      return detail::reduce<T>(name, fold::Norm<T, order>{}, std::forward<X>(x), axes, keepdim);
+    }
   }
   template <class T, class D>
   auto forward(const Tensor<T, D>& x) const {
@@ -79,8 +111,8 @@ struct Norm {
   struct Slope {
     template <class R>
     LOCUS_FN R operator()(R g, R x, R y) const {
-      if constexpr (order == fold::NormOrder::two) return y == R(0) ? R(0) : g * x / y;
-      else return g * functor::Sign{}(x);
+      if constexpr (order == fold::NormOrder::two) return y == R(0) ? R(0) : detail::times_slope<Slope>(g, x / y);
+      else return detail::times_slope<Slope>(g, functor::Sign{}(x));
     }
   };
   struct Attains {
@@ -93,7 +125,7 @@ struct Norm {
   struct Share {
     template <class R>
     LOCUS_FN R operator()(R g, R x, R y, std::int64_t ties) const {
-      return Attains{}(x, y) ? g * functor::Sign{}(x) / static_cast<R>(ties) : R(0);
+      return Attains{}(x, y) ? detail::times_slope<Share>(g, functor::Sign{}(x)) / static_cast<R>(ties) : R(0);
     }
   };
   template <class T, class D>
@@ -112,7 +144,8 @@ struct Norm {
 
 }  // namespace operation
 
-/// Variance over axes (all of them by default), by a numerically stable fold; NaN over too few elements.
+/// Variance over axes (all of them by default), by a numerically stable fold, also where the sum of squares would
+/// overflow; NaN over too few elements.
 /// gradient: 2 g (x - mean) / (count - correction)
 /// cost: one launch, into which a temporary expression is fused; backward two
 ///
@@ -124,8 +157,10 @@ template <detail::FloatingOperand X>
 }
 
 /// Vector norm over axes (all of them by default): p = 1 sums magnitudes, p = 2 is Euclid's, p = infinity the largest.
+/// Euclid's is right wherever it is a number of the type, also where squares overflow or vanish.
 /// gradient: g sign(x), g x / norm (0 where the norm is 0), and g sign(x) in equal parts to the largest
-/// cost: one launch, into which a temporary expression is fused; backward one, two for p = infinity
+/// cost: one launch, into which a temporary expression is fused, and on Cpu another one where squares overflow or
+///       vanish, as those of zeros; backward one, two for p = infinity
 /// throws ArgumentError for another p
 template <detail::FloatingOperand X>
 [[nodiscard]] auto norm(X&& x, double p = 2, const ReduceAxes& axes = {}, bool keepdim = false) {

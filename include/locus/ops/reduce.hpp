@@ -72,7 +72,7 @@ struct Product {
     template <class R>
     LOCUS_FN R operator()(R g, R x, R nonzero, std::int64_t zeros) const {
       if (zeros > (x == R(0) ? 1 : 0)) return R(0);
-      return g * (x == R(0) ? nonzero : nonzero / x);
+      return detail::times_slope<Others>(g, x == R(0) ? nonzero : nonzero / x);
     }
   };
   template <class T, class D>
@@ -87,6 +87,8 @@ struct Product {
 }  // namespace operation
 
 /// Sum over axes (all of them by default). Integers and bool are added in 64 bits and give int64.
+/// The order of adding follows the memory of the operands: that of a fused temporary may differ in its last digits from
+/// that of the same formula computed first, as one that is named or traced is. The same program gives the same digits.
 /// shape: the folded axes disappear, or stay with extent 1 if keepdim     gradient: g repeated
 /// cost: one launch, into which a temporary expression is fused; its gradient is a view
 ///
@@ -96,7 +98,8 @@ template <detail::Operand X>
   return detail::reduce_or_record(operation::Sum{axes, keepdim}, std::forward<X>(x));
 }
 
-/// Mean over axes (all of them by default); NaN over no elements.     gradient: g / count repeated
+/// Mean over axes (all of them by default), added in the order of sum; NaN over no elements.
+/// gradient: g / count repeated
 /// cost: one launch, into which a temporary expression is fused; backward one of the result's size
 template <detail::FloatingOperand X>
 [[nodiscard]] auto mean(X&& x, const ReduceAxes& axes = {}, bool keepdim = false) {

@@ -72,6 +72,9 @@ struct SoftmaxRowBackward {
     const auto gradients = team.load(g.input(row));
     const auto map = [](R dy, R v, std::int64_t) LOCUS_INLINED { return logarithm ? dy : dy * v; };
     const R sum = team.reduce(fold::Sum<T>{}, map, gradients, outputs);
+    if (sum != sum || (logarithm && sum == R(0))) [[unlikely]] {
+      if (is_unwanted<T>(team, gradients)) return store_nothing(team, dx.output(row, accumulate), gradients);
+    }
     team.store(
         dx.output(row, accumulate),
         [=](R dy, R v, std::int64_t)
@@ -150,12 +153,18 @@ struct SoftmaxOf {
     else return math::exp_of_negative(x - largest) * of_sum;
   }
 };
+struct TimesSlope {
+  template <class R>
+  LOCUS_FN R operator()(R g, R y) const {
+    return times_slope<TimesSlope>(g, y);
+  }
+};
 template <bool logarithm>
 struct SoftmaxSlope {
   template <class R>
   LOCUS_FN R operator()(R g, R y, R sum) const {
-    if constexpr (logarithm) return g - math::exp_of_negative(y) * sum;
-    else return y * (g - sum);
+    if constexpr (logarithm) return g - times_slope<SoftmaxSlope>(sum, math::exp_of_negative(y));
+    else return times_slope<SoftmaxSlope>(g - sum, y);
   }
 };
 
@@ -213,8 +222,8 @@ struct Softmax {
     const Tensor<R, D> sum(axes.kept, g.device());
     if constexpr (logarithm) detail::reduce_into(sum, false, g.shape(), axes, Symbol<0>{}, fold::Sum<R>{}, g);
     else
-      detail::reduce_into(sum, false, g.shape(), axes, Apply<functor::Multiply, Symbol<0>, Symbol<1>>{}, fold::Sum<R>{},
-                          g, y);
+      detail::reduce_into(sum, false, g.shape(), axes, Apply<detail::TimesSlope, Symbol<0>, Symbol<1>>{},
+                          fold::Sum<R>{}, g, y);
     detail::map_to(dx, detail::SoftmaxSlope<logarithm>{}, g, y, sum);
   }
 };
@@ -251,7 +260,7 @@ struct LogSumExp {
   struct Slope {
     template <class R>
     LOCUS_FN R operator()(R g, R x, R y) const {
-      return g * math::exp(x - y);
+      return detail::times_slope<Slope>(g, math::exp(x - y));
     }
   };
   template <class T, class D>

@@ -15,7 +15,7 @@ struct Progress {
   int epoch;                    ///< counted from 1
   std::int64_t batch, batches;  ///< done, of the epoch
   double images_per_second;
-  double loss;  ///< mean over the epoch so far; read from the device only every `report_every` batches
+  double loss;  ///< mean over the samples of the epoch so far; read from the device only every `report_every` batches
 };
 
 /// What fit calls, if it is not empty, and when.
@@ -74,16 +74,17 @@ Trained train_epoch(int epoch, Step& step, data::Loader<T, D>& train, const FitO
   Tensor<compute_t<T>, D> loss_sum;  // 16 bits are too few for a sum
   std::int64_t images = 0, batches = 0;
   const auto mean_loss = [&] {
-    const double mean = static_cast<double>(loss_sum.item()) / static_cast<double>(batches);
+    const double mean = static_cast<double>(loss_sum.item()) / static_cast<double>(images);
     require_finite_loss(mean, epoch);
     return mean;
   };
   for (const auto& batch : train) {
-    const Tensor<compute_t<T>, D> loss = step(batch).template as<compute_t<T>>();
-    if (batches == 0) loss_sum = loss.clone();
+    const std::int64_t size = batch.labels.elements();
+    const Tensor<compute_t<T>, D> loss = step(batch).template as<compute_t<T>>() * static_cast<compute_t<T>>(size);
+    if (batches == 0) loss_sum = loss;
     else loss_sum += loss;
     ++batches;
-    images += batch.labels.elements();
+    images += size;
     if (options.on_progress && (batches % options.report_every == 0 || batches == train.size())) {
       const double mean = mean_loss();
       options.on_progress({epoch, batches, train.size(), static_cast<double>(images) / watch.seconds(), mean},

@@ -13,7 +13,7 @@ namespace locus::inline LOCUS_ABI {
 struct EpochRecord {
   int epoch = 0;  ///< counted from 1
   double learning_rate = 0;
-  double train_loss = 0;  ///< mean over the batches while they were trained on
+  double train_loss = 0;  ///< mean over the samples while they were trained on
   double valid_loss = 0;
   double valid_accuracy = 0;  ///< in [0, 1]
   double seconds = 0;         ///< of training; validation not included
