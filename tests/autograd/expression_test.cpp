@@ -1,6 +1,8 @@
 #include <locus/autograd/gradcheck.hpp>
+#include <locus/autograd/parameter.hpp>
 #include <locus/device/launch_log.hpp>
 #include <locus/ops/reduce.hpp>
+#include <locus/tensor/factory.hpp>
 
 // Counting computes as Cpu does; one device on the host is enough to compile all of these formulas for.
 #ifndef LOCUS_TEST_DEVICES
@@ -176,6 +178,58 @@ LOCUS_DEVICE_TEST("fuse loads each operand once and differentiates as the operat
   CHECK(log.launches() == 1);
   y.backward(random<D>({3, 4}, 3));
   CHECK(log.launches() == 3);
+}
+
+namespace {
+template <class U, class D>
+void check_converted_symbol() {
+  CAPTURE(dtype_name<U>());
+  const auto x = tensor<float, D>({3}, {0.5, -2, 4}), weights = tensor<float, D>({3}, {1, 2, -3});
+  const auto u = variable(x), v = variable(weights.template as<U>());
+  LaunchLog log;
+  const Traced y = fuse([](auto s, auto t) { return s.template as<U>() * t + s.template as<U>(); }, u, v);
+  static_assert(std::is_same_v<decltype(y), const Traced<U, D>>);
+  CHECK(log.launches() == 1);
+  CHECK_CLOSE(y, {1, -6, -8});
+  y.backward(ones<U, D>({3}));
+  CHECK(log.launches() == 3);
+  CHECK_CLOSE(u.grad(), {2, 3, -2});
+  CHECK_CLOSE(v.grad(), {0.5, -2, 4});
+}
+template <class U, class D>
+void check_ending_symbol() {
+  CAPTURE(dtype_name<U>());
+  const auto u = variable(tensor<float, D>({3}, {0, 1, 2}));
+  sum(fuse([](auto s) { return s.template as<U>().template as<float>() * s + s; }, u)).backward();
+  CHECK_CLOSE(u.grad(), reference(u.value().template as<U>().template as<float>() + 1));
+}
+}  // namespace
+
+LOCUS_DEVICE_TEST("gradients of converted symbols are converted back, and integers give none", D) {
+  check_converted_symbol<float, D>();
+  check_converted_symbol<double, D>();
+  check_converted_symbol<half, D>();
+  check_converted_symbol<bfloat16, D>();
+  check_ending_symbol<std::int32_t, D>();
+  check_ending_symbol<std::int64_t, D>();
+  check_ending_symbol<std::uint8_t, D>();
+  check_ending_symbol<bool, D>();
+}
+
+LOCUS_DEVICE_TEST("choices and limits record where one of their operands is traced, beside parameters alone", D) {
+  const auto two = tensor<float, D>({2, 2}, {-1, 2, -3, 4});
+  const Parameter low{zeros<float, D>({2, 2})}, other{ones<float, D>({2})};
+  const auto x = variable(two);
+  const Traced chosen = where(x > 0, low, other);
+  CHECK_CLOSE(chosen, Reference({2, 2}, {1, 0, 1, 0}));
+  sum(chosen).backward();
+  CHECK_CLOSE(low.grad(), Reference({2, 2}, {0, 1, 0, 1}));
+  CHECK_CLOSE(other.grad(), {2, 0});
+  low.zero_grad(), other.zero_grad();
+  sum(clamp(low, other, x)).backward();  // low below both bounds, other the larger one where x is above it
+  CHECK_CLOSE(other.grad(), {0, 2});
+  CHECK_CLOSE(x.grad(), Reference({2, 2}, {1, 0, 1, 0}));
+  CHECK_CLOSE(low.grad(), Reference({2, 2}, {0, 0, 0, 0}));
 }
 
 LOCUS_DEVICE_TEST("a scalar function of the user's own, with its derivative", D) {

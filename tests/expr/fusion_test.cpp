@@ -225,6 +225,44 @@ LOCUS_DEVICE_TEST("fuse takes expressions, conditions, numbers and whole formula
   CHECK_CLOSE(fused + fused * 2, {3, 0.75, 12});
 }
 
+namespace {
+template <class To, class From, class D>
+void check_symbol_converts(const Tensor<From, D>& x) {
+  CAPTURE(dtype_name<From>());
+  CAPTURE(dtype_name<To>());
+  LaunchLog log;
+  Tensor y = fuse([](auto a) { return a.template as<To>(); }, x);
+  CHECK(log.launches() == 1);
+  static_assert(std::is_same_v<decltype(y), Tensor<To, D>>);
+  CHECK_CLOSE(y, reference(x.template as<To>()));
+}
+template <class From, class D, class... To>
+void check_symbols_convert() {
+  const auto x = tensor<float, D>({2, 3}, {0, 1, 0.3f, 2.6f, 77, 3}).template as<From>();
+  (check_symbol_converts<To>(x), ...);
+}
+}  // namespace
+
+LOCUS_DEVICE_TEST("a symbol of fuse converts as a tensor does", D) {
+  check_symbols_convert<float, D, float, double, std::int32_t, std::int64_t, std::uint8_t, bool, half, bfloat16>();
+  if constexpr (all_dtypes<D>) {
+    check_symbols_convert<double, D, float>();
+    check_symbols_convert<std::int32_t, D, float>();
+    check_symbols_convert<std::int64_t, D, float>();
+    check_symbols_convert<std::uint8_t, D, float>();
+    check_symbols_convert<bool, D, float>();
+    check_symbols_convert<half, D, double>();
+    check_symbols_convert<bfloat16, D, half>();
+  }
+  const auto x = tensor<float, D>({3}, {0.1f, -2, 3}), y = tensor<float, D>({3}, {3, 4, 5});
+  LaunchLog log;
+  Tensor z = fuse([](auto a, auto b, auto c) { return (a + b.template as<float>()).template as<double>() * c; }, x,
+                  (y > 3.5f).eval(), y.template as<double>());
+  CHECK(log.launches() == 3);
+  CHECK_CLOSE(z, {0.3, -4, 20}, 1e-6);
+  CHECK_CLOSE(fuse([](auto a) { return where(a.template as<bool>(), a, -1); }, x - 3), {-2.9, -5, -1}, 1e-6);
+}
+
 LOCUS_DEVICE_TEST("eight operands fit one launch", D) {
   std::vector<Tensor<float, D>> x;
   for (int i = 0; i < 8; ++i) x.push_back(tensor<float, D>({2}, {i + 1.0, 10.0 * i}));

@@ -86,6 +86,8 @@ struct assignment_to_a_temporary_view;
 struct write_through_a_view_with_copy_;
 struct in_place_on_a_traced_tensor;
 struct change_its_value_x_value;
+struct class_weights_collect_no_gradient;
+struct take_their_value_x_value;
 struct source_records_gradients;
 struct take_its_value_x_value;
 struct source_is_not_traced;

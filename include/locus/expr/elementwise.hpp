@@ -28,13 +28,6 @@ concept LosesGradient =
 template <class F>
 concept Travels = std::is_trivially_copyable_v<F>;
 
-/// Parameters and numbers alone.
-template <class... X>
-struct ParametersMistake : NoMistake {};
-template <class... X>
-  requires((IsParameter<X> || ...) && ((IsParameter<X> || !TensorLike<X>)&&...))
-struct ParametersMistake<X...> : FirstMistake<ParameterMistake<X>...> {};
-
 /// What is wrong with tensors and numbers for one expression, whatever their element types.
 template <class... X>
 struct ExpressionMistake : FirstMistake<PlacesAmong<X...>, MemoryMistake<X>..., ParametersMistake<X...>> {};

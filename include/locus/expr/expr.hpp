@@ -18,6 +18,11 @@ struct Symbolic {
   using device_type = D;
   static constexpr Role role = Role::plain;
   Tree tree;
+
+  /// Converted element by element, with the gradient converted back, as Tensor::as. In a lambda of `auto` parameters it
+  /// is x.template as<double>().
+  template <DType U>
+  [[nodiscard]] auto as() const;
 };
 
 namespace detail {
@@ -406,6 +411,11 @@ template <class F, class... X>
 }
 }  // namespace detail
 
+template <class T, class D, class Tree>
+template <DType U>
+auto Symbolic<T, D, Tree>::as() const {
+  return detail::pending(functor::Convert<U>{}, *this);
+}
 template <class T, class D, class Tree, class... H>
 template <DType U>
 auto Expr<T, D, Tree, H...>::as() const& {

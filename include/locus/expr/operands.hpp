@@ -108,15 +108,39 @@ template <class L, class R>
   requires(InFlight<L> || InFlight<R>)
 struct Mistake<L, R> : InFlightMistake {};
 
+/// Parameters and numbers alone, of however many operands.
+template <class... X>
+struct ParametersMistake : NoMistake {};
+template <class... X>
+  requires((IsParameter<X> || ...) && ((IsParameter<X> || !TensorLike<X>)&&...))
+struct ParametersMistake<X...> : FirstMistake<ParameterMistake<X>...> {};
+
+/// A parameter as the tensor that it is beside another operand: whether one is there, ParametersMistake asks of all.
+template <class X>
+struct BesideOthers {
+  using type = X;
+};
+template <IsParameter X>
+struct BesideOthers<X> {
+  using type = Tensor<value_of<X>, device_of<X>>;
+};
+template <class X>
+using beside_others_t = typename BesideOthers<bare_t<X>>::type;
+
+/// What is wrong with two of several operands.
+template <class L, class R>
+struct PairMistake : Mistake<beside_others_t<L>, beside_others_t<R>> {};
+
 /// What is wrong with the weights of an input, and with the bias beside them: never both, so that one refusal answers.
-template <class X, class W>
-struct WeightMistake
-    : FirstMistake<PlaceMistake<X, W, error::input_is_on, error::weights_are_on>, Mistake<X, W>, IntegerMistake<X>> {};
+template <class X, class W, class... Others>
+struct WeightMistake : FirstMistake<PlaceMistake<X, W, error::input_is_on, error::weights_are_on>, MemoryMistake<X>,
+                                    ParametersMistake<X, W, Others...>, PairMistake<X, W>, IntegerMistake<X>> {};
 template <class X, class W, class B>
 struct BiasMistake : NoMistake {};
 template <class X, class W, TensorLike B>
-  requires IsWrong<WeightMistake<X, W>, Wrong::nothing>
-struct BiasMistake<X, W, B> : FirstMistake<PlaceMistake<X, B, error::input_is_on, error::bias_is_on>, Mistake<X, B>> {};
+  requires IsWrong<WeightMistake<X, W, B>, Wrong::nothing>
+struct BiasMistake<X, W, B>
+    : FirstMistake<PlaceMistake<X, B, error::input_is_on, error::bias_is_on>, PairMistake<X, B>> {};
 
 /// The first two of several operands, tensors or numbers, that are in two places.
 template <class... X>
@@ -152,6 +176,12 @@ template <class X>
 concept Operand = TensorLike<X> && (OperandMistake<X>::wrong == Wrong::nothing);
 template <class X>
 concept FloatingOperand = Operand<X> && FloatingDType<value_of<X>>;
+
+/// Of an operation with several operands: that two of them may meet, and that one of all records or is plain.
+template <class L, class R>
+concept CombinablePair = Combinable<beside_others_t<L>, beside_others_t<R>>;
+template <class... X>
+concept NotParametersAlone = IsWrong<ParametersMistake<bare_t<X>...>, Wrong::nothing>;
 
 }  // namespace detail
 }  // namespace locus::inline LOCUS_ABI

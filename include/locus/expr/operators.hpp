@@ -92,7 +92,8 @@ template <class L, class R>
 struct PowerMistake : FirstMistake<Mistake<L, R>, IntegerMistake<L>, IntegerMistake<R>> {};
 
 template <class X, class Low, class High>
-struct ClampMistake : FirstMistake<PlacesAmong<X, Low, High>, OperandMistake<X>, Mistake<X, Low>, Mistake<X, High>> {};
+struct ClampMistake : FirstMistake<PlacesAmong<X, Low, High>, MemoryMistake<X>, ParametersMistake<X, Low, High>,
+                                   PairMistake<X, Low>, PairMistake<X, High>> {};
 
 /// A condition of `where` that holds no bool, or numbers for both of its choices.
 template <class C, class X, class Y>
@@ -107,7 +108,8 @@ template <TensorLike C, Scalar X, Scalar Y>
 struct ConditionMistake<C, X, Y>
     : MistakeOf<Wrong::numbers, error::not_possible<error::numbers_alone, error::make_one_a_tensor_as_in_full>> {};
 template <class C, class X, class Y>
-struct WhereMistake : FirstMistake<PlacesAmong<C, X, Y>, ConditionMistake<C, X, Y>, Mistake<X, Y>> {};
+struct WhereMistake
+    : FirstMistake<PlacesAmong<C, X, Y>, ConditionMistake<C, X, Y>, ParametersMistake<C, X, Y>, PairMistake<X, Y>> {};
 }  // namespace detail
 
 /// Elementwise smaller and larger one, as minimum and maximum. With an integer second argument, min and max reduce over
@@ -260,16 +262,18 @@ template <GeluForm form = GeluForm::fast, detail::FloatingOperand X>
 }
 
 /// x limited to [low, high]; each bound a number or a tensor. Where low > high the result is high, as in PyTorch.
-template <class X, class Low, class High>
-  requires(detail::Operand<X> && Combinable<X, Low> && Combinable<X, High>)
+template <TensorLike X, class Low, class High>
+  requires(detail::CombinablePair<X, Low> && detail::CombinablePair<X, High> &&
+           detail::NotParametersAlone<X, Low, High>)
 [[nodiscard]] auto clamp(X&& x, Low&& low, High&& high) {
   return detail::pending(functor::Clamp{}, std::forward<X>(x), std::forward<Low>(low), std::forward<High>(high));
 }
 
 /// x where the condition holds, y elsewhere. The condition is a bool tensor; x or y may be a number.
 template <class C, class X, class Y>
-  requires(TensorLike<C> && std::is_same_v<value_of<C>, bool> && Combinable<X, Y> &&
-           (!TensorLike<X> || SameDevice<C, X>) && (!TensorLike<Y> || SameDevice<C, Y>))
+  requires(TensorLike<C> && std::is_same_v<value_of<C>, bool> && detail::CombinablePair<X, Y> &&
+           detail::NotParametersAlone<C, X, Y> && (!TensorLike<X> || SameDevice<C, X>) &&
+           (!TensorLike<Y> || SameDevice<C, Y>))
 [[nodiscard]] auto where(C&& condition, X&& x, Y&& y) {
   return detail::pending(functor::Where{}, std::forward<C>(condition), std::forward<X>(x), std::forward<Y>(y));
 }

@@ -138,14 +138,16 @@ void CrossEntropy::backward(
 
 namespace detail {
 template <class L, class Y>
-concept LossOperands = FloatingOperand<L> && IndexOperand<Y> && SameDevice<L, Y>;
+concept LossOperands =
+    Computes<L> && FloatingDType<value_of<L>> && IndexOperand<Y> && SameDevice<L, Y> && NotParametersAlone<L, Y>;
 template <class L, class Y, class W>
 concept WeightedLossOperands = LossOperands<L, Y> && TensorLike<W> && bare_t<W>::role == Role::plain &&
                                SameDevice<L, W> && std::is_same_v<value_of<L>, value_of<W>>;
 
 template <class L, class Y>
-struct EntropyMistake : FirstMistake<PlaceMistake<L, Y, error::input_is_on, error::labels_are_on>, FloatingMistake<L>,
-                                     IndexTypeMistake<Y, error::labels_hold>> {};
+struct EntropyMistake
+    : FirstMistake<PlaceMistake<L, Y, error::input_is_on, error::labels_are_on>, MemoryMistake<L>,
+                   ParametersMistake<L, Y>, IntegerMistake<L>, IndexTypeMistake<Y, error::labels_hold>> {};
 /// With weights, which may be wrong too: never both, so that one refusal answers.
 template <class L, class Y, class W>
 struct WeightedLabelsMistake : NoMistake {};
@@ -156,7 +158,11 @@ struct WeightsMistake : NoMistake {};
 template <class L, class Y, TensorLike W>
   requires IsWrong<EntropyMistake<L, Y>, Wrong::nothing>
 struct WeightsMistake<L, Y, W>
-    : FirstMistake<PlaceMistake<L, W, error::input_is_on, error::weights_are_on>, Mistake<L, W>> {};
+    : FirstMistake<PlaceMistake<L, W, error::input_is_on, error::weights_are_on>, PairMistake<L, W>> {};
+/// Weights with which nothing is wrong but that they are traced, or a parameter.
+template <class L, class Y, class W>
+concept CollectingWeights = bare_t<W>::role != Role::plain && IsWrong<WeightedLabelsMistake<L, Y, W>, Wrong::nothing> &&
+                            IsWrong<WeightsMistake<L, Y, W>, Wrong::nothing>;
 }  // namespace detail
 
 /// Cross-entropy of logits and int64 class labels, as torch.nn.functional.cross_entropy.
@@ -174,7 +180,8 @@ template <class L, class Y>
   return apply(operation::CrossEntropy{options}, logits, labels);
 }
 
-/// The same with a weight per class, a plain tensor of shape (classes,) on the same device.
+/// The same with a weight per class, a plain tensor of shape (classes,) on the same device: as in PyTorch, class
+/// weights collect no gradient.
 template <class L, class Y, class W>
   requires detail::WeightedLossOperands<L, Y, W>
 [[nodiscard]] auto cross_entropy(const L& logits, const Y& labels, const W& weights,
@@ -202,5 +209,13 @@ template <class L, class Y, class W>
 #define LOCUS_REFUSED_LEFT "the logits are"
 #define LOCUS_REFUSED_RIGHT "the class weights are"
 #include <locus/device/refuse.inc>
+
+#define LOCUS_REFUSED cross_entropy(const L&, const Y&, const W&, const CrossEntropyOptions& = {})
+#define LOCUS_REFUSED_TEMPLATE class L, class Y, TensorLike W
+#define LOCUS_REFUSED_IF detail::CollectingWeights<L, Y, W>
+#define LOCUS_REFUSED_TEXT \
+  "cross_entropy(logits, labels, weights): class weights collect no gradient; take their value, weights.value()"
+#define LOCUS_REFUSED_WHY error::not_possible<error::class_weights_collect_no_gradient, error::take_their_value_x_value>
+#include <locus/device/refuse_if.inc>
 
 }  // namespace locus::inline LOCUS_ABI

@@ -97,7 +97,9 @@ template <class X, class... Rest>
 struct JoinMistake : NoMistake {};
 template <TensorLike X, class... Rest>
   requires(!Joinable<X, Rest...>)
-struct JoinMistake<X, Rest...> : FirstMistake<PlacesAmong<X, Rest...>, Mistake<X, Rest>..., OperandMistake<X>> {};
+struct JoinMistake<X, Rest...>
+    : FirstMistake<PlacesAmong<X, Rest...>, MemoryMistake<X>, ParametersMistake<X, Rest...>, PairMistake<X, Rest>...> {
+};
 
 /// concat of any number of tensors of one type. A traced list becomes operations on up to four tensors.
 template <class X>

@@ -159,8 +159,8 @@ struct LayerNorm {
 
 namespace detail {
 template <class X, class... W>
-concept NormalizedWith =
-    Computes<X> && FloatingDType<value_of<X>> && (TensorLike<W> && ...) && (Combinable<X, W> && ...);
+concept NormalizedWith = Computes<X> && FloatingDType<value_of<X>> && (TensorLike<W> && ...) &&
+                         (CombinablePair<X, W> && ...) && NotParametersAlone<X, W...>;
 
 /// As where nothing is said of it in PyTorch: that of the type in which rows are computed.
 template <class X>
@@ -213,11 +213,11 @@ template <class X, class W>
 #define LOCUS_REFUSED_FUNCTION layer_norm
 #define LOCUS_REFUSED_PARAMETERS , const Shape&, double = 0
 #include <locus/expr/refuse_function.inc>
-#define LOCUS_REFUSED layer_norm(const L&, const Shape&, const R&, const auto&...)
+#define LOCUS_REFUSED layer_norm(const L&, const Shape&, const R&, const Others&...)
 #define LOCUS_REFUSED_CALL "layer_norm(x, shape, weight, bias)"
-#define LOCUS_REFUSED_TEMPLATE class L, detail::HasPlace R
+#define LOCUS_REFUSED_TEMPLATE class L, detail::HasPlace R, class... Others
 #define LOCUS_REFUSED_OPERANDS L, R
-#define LOCUS_REFUSED_MISTAKE detail::WeightMistake<L, R>
+#define LOCUS_REFUSED_MISTAKE detail::WeightMistake<L, R, Others...>
 #define LOCUS_REFUSED_LEFT "the input is"
 #define LOCUS_REFUSED_RIGHT "the weights are"
 #include <locus/device/refuse.inc>

@@ -224,8 +224,9 @@ concept ActivationFor = !TensorLike<F> && std::is_trivially_copyable_v<F> && req
 };
 
 namespace detail {
-template <class X, class W>
-concept LinearOperands = Multipliable<X, W> && FloatingDType<value_of<X>>;
+template <class X, class... W>
+concept LinearOperands = TensorLike<X> && (TensorLike<W> && ...) && FloatingDType<value_of<X>> &&
+                         (CombinablePair<X, W> && ...) && NotParametersAlone<X, W...>;
 
 template <class F, class... X>
 [[nodiscard]] auto linear_operation(const F& activation) {
@@ -250,7 +251,7 @@ template <class F, class... X>
 ///
 ///     auto h = linear(x, w, b, functor::Relu{});
 template <class X, class W, class B, class F = functor::Identity>
-  requires(detail::LinearOperands<X, W> && detail::LinearOperands<X, B> && ActivationFor<F, value_of<X>>)
+  requires(detail::LinearOperands<X, W, B> && ActivationFor<F, value_of<X>>)
 [[nodiscard]] auto linear(const X& x, const W& w, const B& b, const F& activation = {}) {
   return apply(detail::linear_operation<F, X, W, B>(activation), x, w, b);
 }
@@ -262,9 +263,11 @@ template <class X, class W, class F = functor::Identity>
   return apply(detail::linear_operation<F, X, W>(activation), x, w);
 }
 
-#define LOCUS_REFUSED linear(const L&, const R&, const auto&...)
+#define LOCUS_REFUSED linear(const L&, const R&, const Others&...)
 #define LOCUS_REFUSED_CALL "linear(x, w, b)"
-#define LOCUS_REFUSED_MISTAKE detail::WeightMistake<L, R>
+#define LOCUS_REFUSED_TEMPLATE class L, class R, class... Others
+#define LOCUS_REFUSED_OPERANDS L, R
+#define LOCUS_REFUSED_MISTAKE detail::WeightMistake<L, R, Others...>
 #define LOCUS_REFUSED_LEFT "the input is"
 #define LOCUS_REFUSED_RIGHT "the weights are"
 #include <locus/device/refuse.inc>
@@ -290,8 +293,8 @@ template <class X, class W, class F = functor::Identity>
 #include <locus/device/refuse_if.inc>
 #define LOCUS_REFUSED linear(const X&, const W&, const B&, const F&)
 #define LOCUS_REFUSED_TEMPLATE TensorLike X, TensorLike W, TensorLike B, class F
-#define LOCUS_REFUSED_IF                                                                                  \
-  !ActivationFor<F, value_of<X>>&& detail::IsWrong<detail::WeightMistake<X, W>, detail::Wrong::nothing>&& \
+#define LOCUS_REFUSED_IF                                                                                     \
+  !ActivationFor<F, value_of<X>>&& detail::IsWrong<detail::WeightMistake<X, W, B>, detail::Wrong::nothing>&& \
       detail::IsWrong<detail::BiasMistake<X, W, B>, detail::Wrong::nothing>
 #define LOCUS_REFUSED_TEXT                                                                                        \
   "linear(x, w, b, activation): the activation is no function of one number that travels to a kernel; give it T " \
