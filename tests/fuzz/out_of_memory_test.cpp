@@ -9,6 +9,7 @@
 
 #include <doctest/doctest.h>
 
+#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <new>
@@ -21,6 +22,14 @@
 namespace {
 using namespace locus;
 using namespace locus_test;
+
+/// Of a thread's keys, the C library allocates memory for all but the first 32: Locus's are to be among those.
+[[maybe_unused]] const int first_keys = [] {
+  pthread_key_t key{};
+  int made = 0;
+  while (made < 32 && pthread_key_create(&key, nullptr) == 0) ++made;
+  return made;
+}();
 
 constexpr std::uint64_t all_of_them = ~std::uint64_t{0};
 
