@@ -50,9 +50,8 @@ struct Backward<Tree, wanted, T, Pack<In...>, Pack<W...>> {
   LOCUS_FN void merge_one(Pack<compute_t<In>...>& gradients) const {
     auto& target = get<set_bit_v<wanted, earlier>>(gradients);
     const auto& source = get<set_bit_v<wanted, later>>(gradients);
-    using R = std::remove_cvref_t<decltype(target)>;
-    if constexpr (std::is_same_v<R, std::remove_cvref_t<decltype(source)>>) {
-      target += merged_into[later] == earlier ? source : R(0);
+    if constexpr (std::is_same_v<decltype(target), std::remove_cvref_t<decltype(source)>&>) {
+      target += kept_if(merged_into[later] == earlier, source);
     }
   }
 };

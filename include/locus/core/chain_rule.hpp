@@ -3,6 +3,9 @@
 
 #include <locus/core/config.hpp>
 
+#include <cstdint>
+#include <type_traits>
+
 namespace locus::inline LOCUS_ABI {
 
 namespace detail {
@@ -11,13 +14,26 @@ namespace detail {
 template <class F>
 inline constexpr bool selects = requires { requires F::selects; };
 
+/// x, or exactly 0. On the host by a mask of bits: of a choice g++ makes branches where another choice follows, and
+/// loops over those do not vectorize.
+template <class R>
+[[nodiscard]] LOCUS_FN R kept_if(bool keep, R x) {
+#if !LOCUS_ON_DEVICE
+  if constexpr (std::is_same_v<R, float> || std::is_same_v<R, double>) {
+    using Bits = std::conditional_t<sizeof(R) == 4, std::uint32_t, std::uint64_t>;
+    return __builtin_bit_cast(R, __builtin_bit_cast(Bits, x) & (Bits(0) - static_cast<Bits>(keep)));
+  }
+#endif
+  return keep ? x : R(0);
+}
+
 /// adjoint * slope of F. An adjoint of exactly 0, as a branch that is not taken gets, contributes exactly 0, also by a
 /// slope that is infinite or NaN; and so does any adjoint to what F leaves out.
 template <class F, class G, class S>
 [[nodiscard]] LOCUS_FN G times_slope(G adjoint, S slope) {
-  const auto product = static_cast<G>(adjoint * slope);  // without branches, for loops over it to vectorize
-  if constexpr (selects<F>) return (adjoint == G(0)) | (slope == S(0)) ? G(0) : product;
-  else return adjoint == G(0) ? G(0) : product;
+  const auto product = static_cast<G>(adjoint * slope);
+  if constexpr (selects<F>) return kept_if(slope != S(0), product);
+  else return kept_if(adjoint != G(0), product);
 }
 
 }  // namespace detail

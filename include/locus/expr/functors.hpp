@@ -14,6 +14,7 @@
 // A derivative of zero everywhere is by_input returning 0; `differentiable = false` ends the backward pass
 // (comparisons). Your own function is one such class and `elementwise(YourFunction{}, x)`.
 
+#include <locus/core/chain_rule.hpp>
 #include <locus/core/dtype.hpp>
 #include <locus/core/math.hpp>
 #include <locus/core/pack.hpp>
@@ -149,7 +150,8 @@ struct Minimum {
   }
   template <class T>
   LOCUS_FN Pack<T, T> pullback(T g, T, T x, T y) const {
-    return {x > y ? T(0) : x == y ? g * T(0.5) : g, y > x ? T(0) : x == y ? g * T(0.5) : g};
+    const T share = x == y ? g * T(0.5) : g;
+    return {detail::kept_if(!(x > y), share), detail::kept_if(!(y > x), share)};
   }
 };
 struct Maximum {
@@ -161,7 +163,8 @@ struct Maximum {
   }
   template <class T>
   LOCUS_FN Pack<T, T> pullback(T g, T, T x, T y) const {
-    return {x < y ? T(0) : x == y ? g * T(0.5) : g, y < x ? T(0) : x == y ? g * T(0.5) : g};
+    const T share = x == y ? g * T(0.5) : g;
+    return {detail::kept_if(!(x < y), share), detail::kept_if(!(y < x), share)};
   }
 };
 struct Clamp {
@@ -174,7 +177,8 @@ struct Clamp {
   template <class T>
   LOCUS_FN Pack<T, T, T> pullback(T g, T, T x, T low, T high) const {
     const bool below = x<low, above = x> high;
-    return {below || above ? T(0) : g, below && low <= high ? g : T(0), above || (below && low > high) ? g : T(0)};
+    return {detail::kept_if(!(below | above), g), detail::kept_if(below & (low <= high), g),
+            detail::kept_if(above | (below & (low > high)), g)};
   }
 };
 struct Where {
@@ -186,7 +190,7 @@ struct Where {
   }
   template <class T>
   LOCUS_FN Pack<bool, T, T> pullback(T g, T, bool condition, T, T) const {
-    return {false, condition ? g : T(0), condition ? T(0) : g};
+    return {false, detail::kept_if(condition, g), detail::kept_if(!condition, g)};
   }
 };
 

@@ -1,6 +1,7 @@
 #pragma once
 // The ways of folding elements that reductions and row operations are made of.
 
+#include <locus/core/atomic.hpp>
 #include <locus/expr/functors.hpp>
 
 #include <limits>
@@ -184,6 +185,14 @@ struct SquareScales {
   static constexpr LOCUS_FN R for_squares(R squares) { return squares < least ? up : down; }
 };
 
+/// Says that a fold lost what it was to add, on a host that looks.
+LOCUS_FN void note_loss([[maybe_unused]] Atomic<int>* lost) {
+#if !LOCUS_ON_DEVICE
+  if (lost) [[unlikely]]
+    lost->store(1, Order::relaxed);
+#endif
+}
+
 /// Sums of squares as they are, scaled down and scaled up.
 template <class R>
 struct ScaledSquares {
@@ -216,8 +225,7 @@ struct ScaledNorm {
   }
 };
 
-/// Count, mean and mean of the squared deviations, combined by Chan, Golub and LeVeque's formula (1979). A sum of the
-/// squares would overflow long before their mean.
+/// Count, mean and sum of squared deviations, combined by Chan, Golub and LeVeque's formula (1979).
 template <class R>
 struct Moments {
   R count, mean, squares;
@@ -226,13 +234,14 @@ template <class T>
 struct Variance {
   using R = compute_t<T>;
   using Accumulator = Moments<R>;
-  R correction;  ///< 1 for the sample variance, 0 for the population's
+  R correction;                 ///< 1 for the sample variance, 0 for the population's
+  Atomic<int>* lost = nullptr;  ///< counts sums that overflow, if it is not null
   LOCUS_FN Accumulator identity() const { return {0, 0, 0}; }
   LOCUS_FN Accumulator lift(R x) const { return {1, x, 0}; }
   LOCUS_FN Accumulator combine(const Accumulator& a, const Accumulator& b) const {
     const R count = a.count + b.count, delta = b.mean - a.mean;
     const R share = b.count / (count > R(1) ? count : R(1)), shift = delta * share;  // 0 or delta where one is empty
-    return {count, a.mean + shift, a.squares * (R(1) - share) + b.squares * share + shift * (delta - shift)};
+    return {count, a.mean + shift, a.squares + b.squares + shift * a.count * delta};
   }
   /// The mean, and then the squared distances from it.
   template <class Run>
@@ -244,20 +253,29 @@ struct Variance {
       const R distance = (x.mean - first) - offset;
       return distance * distance;
     };
-    const R squares = run.fold(Sum<R>{}, square) / count;
-    if (squares <= std::numeric_limits<R>::max()) return {count, first + offset, squares};
-    const auto lowered = [=](const Accumulator& x, std::int32_t) LOCUS_INLINED {
-      const R distance = ((x.mean - first) - offset) * down;
-      return distance * distance;
-    };
-    return {count, first + offset, run.fold(Sum<R>{}, lowered) / count / down / down};
+    return {count, first + offset, run.fold(Sum<R>{}, square)};
+  }
+  LOCUS_FN R finish(const Accumulator& a) const {
+    if (!(a.squares <= std::numeric_limits<R>::max())) note_loss(lost);
+    return a.squares / (a.count > correction ? a.count - correction : R(0));
+  }
+};
+/// The same by means of the squared deviations, which overflow only where the variance does.
+template <class T>
+struct MeanVariance {
+  using R = compute_t<T>;
+  using Accumulator = Moments<R>;  // with the mean for the sum
+  R correction;
+  LOCUS_FN Accumulator identity() const { return {0, 0, 0}; }
+  LOCUS_FN Accumulator lift(R x) const { return {1, x, 0}; }
+  LOCUS_FN Accumulator combine(const Accumulator& a, const Accumulator& b) const {
+    const R count = a.count + b.count, delta = b.mean - a.mean;
+    const R share = b.count / (count > R(1) ? count : R(1)), shift = delta * share;
+    return {count, a.mean + shift, a.squares * (R(1) - share) + b.squares * share + shift * (delta - shift)};
   }
   LOCUS_FN R finish(const Accumulator& a) const {
     return a.squares * (a.count / (a.count > correction ? a.count - correction : R(0)));
   }
-
- private:
-  static constexpr R down = SquareScales<R>::down;
 };
 
 }  // namespace fold

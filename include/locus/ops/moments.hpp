@@ -21,37 +21,35 @@ template <class T, NormOrder order>
 struct Norm {
   using R = compute_t<T>;
   using Accumulator = R;
+  Atomic<int>* lost = nullptr;  ///< of sums of squares: counts those that miss some, if it is not null
   LOCUS_FN R identity() const { return 0; }
   LOCUS_FN R lift(R x) const { return order == NormOrder::two ? x * x : functor::Abs{}(x); }
   LOCUS_FN R combine(R a, R b) const { return order == NormOrder::infinity ? functor::Maximum{}(a, b) : a + b; }
-  LOCUS_FN R finish(R a) const { return order == NormOrder::two ? math::sqrt(a) : a; }
+  LOCUS_FN R finish(R a) const {
+    if constexpr (order != NormOrder::two) return a;
+    if (!SquareScales<R>::fits(a)) note_loss(lost);
+    return math::sqrt(a);
+  }
 };
 }  // namespace fold
 
 namespace detail {
-/// Whether no square overflowed or vanished in the sums of which these are the roots.
-template <class T, class D>
-[[nodiscard]] bool all_fit(const Tensor<T, D>& norms) {
-  using R = compute_t<T>;
-  using Scales = fold::SquareScales<R>;
-  const R least = math::sqrt(Scales::least), most = std::numeric_limits<R>::max();
-  std::int64_t lost = 0;
-  for (std::int64_t i = 0; i < norms.elements(); ++i) {
-    const R norm = load_as_register(norms.data()[i]);
-    lost += !(norm >= least && norm <= most);
+/// fold(fast), which says where it lost what it was to add, and fold(safe) if it did. The host looks and folds again;
+/// on other devices fold(safe) at once, so that nothing waits for them.
+template <class T, class D, class Fold, class Fast, class Safe>
+[[nodiscard]] Tensor<T, D> fold_safely(const Fold& fold, [[maybe_unused]] Fast fast, const Safe& safe) {
+  if constexpr (HostAccessible<D>) {
+    Atomic<int> lost{0};
+    fast.lost = &lost;
+    const Tensor<T, D> result = fold(fast);
+    if (lost.load(Order::relaxed) == 0) return result;
   }
-  return lost == 0;
+  return fold(safe);
 }
-
-/// Euclidean norms as fold(op) gives them: by sums of squares, or, where these overflow or vanish, by scaled ones. The
-/// host looks at the norms and folds again; other devices always add both kinds, so that nothing waits for them.
+/// Euclidean norms, by sums of squares, or by scaled ones where squares overflow or vanish.
 template <class T, class D, class Fold>
 [[nodiscard]] Tensor<T, D> euclidean(const Fold& fold) {
-  if constexpr (HostAccessible<D>) {
-    const Tensor<T, D> norms = fold(fold::Norm<T, fold::NormOrder::two>{});
-    if (std::is_same_v<T, half> || all_fit(norms)) return norms;  // no square of a half is lost in float
-  }
-  return fold(fold::ScaledNorm<T>{});
+  return fold_safely<T, D>(fold, fold::Norm<T, fold::NormOrder::two>{}, fold::ScaledNorm<T>{});
 }
 }  // namespace detail
 
@@ -64,8 +62,10 @@ struct Variance {
   template <class X>
   auto compute(X&& x) const {
     using T = value_of<X>;
-    return detail::reduce<T>(name, fold::Variance<T>{static_cast<compute_t<T>>(options.correction)}, std::forward<X>(x),
-                             axes, options.keepdim);
+    const auto correction = static_cast<compute_t<T>>(options.correction);
+    return detail::fold_safely<T, device_of<X>>(
+        [&](const auto& op) { return detail::reduce<T>(name, op, static_cast<X&&>(x), axes, options.keepdim); },
+        fold::Variance<T>{correction}, fold::MeanVariance<T>{correction});
   }
   template <class T, class D>
   auto forward(const Tensor<T, D>& x) const {
@@ -147,7 +147,8 @@ struct Norm {
 /// Variance over axes (all of them by default), by a numerically stable fold, also where the sum of squares would
 /// overflow; NaN over too few elements.
 /// gradient: 2 g (x - mean) / (count - correction)
-/// cost: one launch, into which a temporary expression is fused; backward two
+/// cost: one launch, into which a temporary expression is fused, and on Cpu another one where that sum overflows;
+///       backward two
 ///
 ///     auto v = var(x, 0, {.correction = 0});
 template <detail::FloatingOperand X>
