@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """That g++ vectorizes the loops of Cpu, for every instruction set of a program built with plain -O2 and for the one of
-another program: what it says of each loop."""
+another program: what it says of each loop. And that a program that is compiled or tuned for a processor has loops as wide
+as those that a plain one chooses when it runs: the registers that their instructions name."""
 
 import pathlib
 import platform
@@ -65,6 +66,17 @@ NARROW = {"argmax(x).as<float>()"}
 # Flags, and for how many instruction sets each loop is vectorized then.
 PROCESSORS = [((), 2), (("-mavx512f", "-mavx512dq", "-mavx512vl", "-mavx512bw", "-mavx2", "-mfma"), 1)]
 
+# Compilers, and flags with which they halve vectors of AVX-512 where nothing tells them not to.
+TUNED = [("gcc", ("-march=sapphirerapids",)), ("gcc", ("-march=icelake-server",)), ("gcc", ("-mtune=sapphirerapids",)),
+         ("gcc", ("-march=sapphirerapids", "-mprefer-vector-width=256")),
+         ("clang", ("-march=sapphirerapids",)), ("clang", ("-march=icelake-server",)),
+         ("clang", ("-mtune=sapphirerapids",))]
+# argmax has a loop for registers no wider than those of AVX2.
+WIDTHS = """#include <locus/ops/extreme.hpp>
+auto wide(const locus::Tensor<float>& x) { return (exp(x) + tanh(x)).eval(); }
+auto narrow(const locus::Tensor<float>& x) { return argmax(x); }
+"""
+
 
 def line_of(loop):
     path, text = loop
@@ -103,6 +115,50 @@ X f(const X& x, [[maybe_unused]] const X& y) {{ return {expression}; }}
                            "-fopt-info-vec", "-c", source, "-o", source.with_suffix(".o")])
 
 
+def registers_of(job):
+    """Of the loops for AVX-512 and for AVX2 by name: how many instructions name registers of 512 bits, and of 256."""
+    compiler, flags = job
+    with tempfile.TemporaryDirectory() as folder:
+        source = pathlib.Path(folder) / "widths.cpp"
+        source.write_text(WIDTHS)
+        target = source.with_suffix(".s")
+        status, output = common.run([common.find_compilers()[compiler], *common.CXX, "-O2", *flags, *common.INCLUDES, "-S",
+                                     source, "-o", target])
+        if status:
+            return None, output
+        counts = {"avx512": [0, 0], "avx2": [0, 0]}
+        version = None
+        for line in target.read_text().splitlines():
+            if label := re.match(r"(_Z\w+)[.\w]*:", line):
+                found = re.search(r"8Versions.*\d(avx512|avx2)E", label[1])
+                version = found and found[1]
+            elif version:
+                counts[version][0] += "%zmm" in line
+                counts[version][1] += "%ymm" in line
+        return counts, output
+
+
+def check_widths(report):
+    compilers = common.find_compilers()
+    tuned = [job for job in TUNED if job[0] in compilers]
+    plain = [(compiler, ()) for compiler in dict(tuned)]
+    counts = dict(common.parallel(registers_of, plain + tuned))
+    for job in plain + tuned:
+        name = " ".join(["widths:", job[0], "-O2", *job[1]])
+        found, output = counts[job]
+        chosen, _ = counts[job[0], ()]
+        if not found or not chosen:
+            report.fail(name, output)
+            continue
+        wide, narrow = found["avx512"][0], found["avx2"]
+        problem = None
+        if wide < 0.9 * chosen["avx512"][0] or not wide:
+            problem = f"{wide} instructions of 512 bits; a plain build has {chosen['avx512'][0]}"
+        elif narrow[0] or not narrow[1]:
+            problem = f"loops for AVX2 have {narrow[0]} instructions of 512 bits and {narrow[1]} of 256"
+        report.add(name, problem)
+
+
 def check(report):
     if platform.machine() != "x86_64" or "gcc" not in common.find_compilers():
         return report.skip("vectorized loops", "there is no g++ for x86_64")
@@ -119,6 +175,7 @@ def check(report):
             expected = count * (1 if expression in NARROW else versions)
             report.add(f"{name} ({place})",
                        f"{found} loops vectorized; expected {expected}" if found < expected else None)
+    check_widths(report)
 
 
 if __name__ == "__main__":

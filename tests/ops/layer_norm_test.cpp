@@ -258,6 +258,20 @@ LOCUS_DEVICE_TEST("a parameter is what it meets, an empty one is none", D) {
   CHECK_FALSE(w.has_grad());
 }
 
+LOCUS_DEVICE_TEST("a traced weight records, beside parameters alone", D) {
+  const Parameter x{sample<double, D>({4, 3}, 1)}, bias{sample<double, D>({3}, 2)};
+  const auto u = variable(x.value()), w = variable(sample<double, D>({3}, 3)), b = variable(bias.value());
+  const auto weight = variable(w.value());
+  const auto g = sample<double, D>({4, 3}, 4);
+  layer_norm(u, {3}, w, b).backward(g);
+  const Traced y = layer_norm(x, {3}, weight, bias);
+  CHECK_CLOSE(y, reference(layer_norm(u.value(), {3}, w.value(), b.value())), 1e-12);
+  y.backward(g);
+  CHECK_CLOSE(x.grad(), reference(u.grad()), 1e-12);
+  CHECK_CLOSE(weight.grad(), reference(w.grad()), 1e-12);
+  CHECK_CLOSE(bias.grad(), reference(b.grad()), 1e-12);
+}
+
 LOCUS_DEVICE_TEST("what backward needs may not change in between", D) {
   const auto x = variable(sample<float, D>({3, 4}, 1));
   const auto w = sample<float, D>({4}, 2), g = sample<float, D>({3, 4}, 3);

@@ -1,6 +1,7 @@
 // linear against PyTorch and finite differences, with its promised launches.
 
 #include <locus/autograd/gradcheck.hpp>
+#include <locus/autograd/parameter.hpp>
 #include <locus/device/cuda.hpp>
 #include <locus/ops/linear.hpp>
 #include <locus/ops/reduce.hpp>
@@ -318,6 +319,25 @@ LOCUS_DEVICE_TEST("that derivative is applied once, and only where nothing else 
   const auto z = linear(hidden, changed.w2, changed.b2);
   hidden.value().fill_(1);
   CHECK_THROWS_AS(z.backward(changed.g), StaleError);
+}
+
+LOCUS_DEVICE_TEST("a layer with one traced operand records, beside parameters alone", D) {
+  const Parameter x{sample<double, D>({2, 3}, 1)}, w{sample<double, D>({4, 3}, 2)}, b{sample<double, D>({4}, 3)};
+  const auto of = [](const auto& one) { return variable(one.value()); };
+  const auto u = of(x), v = of(w), c = of(b);
+  const auto g = sample<double, D>({2, 4}, 4);
+  linear(u, v, c).backward(g);
+  const auto check = [&](const auto& y, const auto& first, const auto& second, const auto& third) {
+    CHECK_CLOSE(y, locus_test::reference(linear(u.value(), v.value(), c.value())), 1e-12);
+    y.backward(g);
+    CHECK_CLOSE(first.grad(), locus_test::reference(u.grad()), 1e-12);
+    CHECK_CLOSE(second.grad(), locus_test::reference(v.grad()), 1e-12);
+    CHECK_CLOSE(third.grad(), locus_test::reference(c.grad()), 1e-12);
+    x.zero_grad(), w.zero_grad(), b.zero_grad();
+  };
+  const auto weights = of(w), bias = of(b);
+  check(linear(x, weights, b), x, weights, b);
+  check(linear(x, w, bias), x, w, bias);
 }
 
 LOCUS_DEVICE_TEST("gradients of a second use are added", D) {

@@ -25,6 +25,7 @@ sys.path[:0] = [str(common.ROOT / folder) for folder in ("benchmarks", "benchmar
                                                           "tests/docs")]
 import cpu_dry_run  # noqa: E402
 import cpu_workloads  # noqa: E402
+import report  # noqa: E402
 import diagnostics  # noqa: E402
 import generated_code_test as generated  # noqa: E402
 import kernels  # noqa: E402
@@ -361,6 +362,30 @@ class HostBenchmarks(unittest.TestCase):
         self.assertEqual(self.judged(libtorch_1=2.0, libtorch_2=1.6), [(1.6, True)])
         self.assertEqual(self.judged(libtorch_1=2.0, libtorch_2=1.4, Eigen=3.0), [(1.4, False)])
         self.assertEqual(self.judged(Eigen=3.0), [(None, None)])
+
+    def test_rows_bound_by_memory_are_held_against_the_copy(self):
+        def judged(line, **medians):
+            entries = cpu_workloads.judge(cpu_workloads.Workload(line.split()[0], line), self.ratios(**medians))
+            return [(entry["value"], entry["limit"], entry["met"]) for entry in entries if "1000 columns" in entry["target"]]
+        self.assertEqual(judged("softmax 1000 1000", libtorch_1=1.1, memcpy=0.95), [(0.95, 0.9, True)])
+        self.assertEqual(judged("softmax 1000 1000", libtorch_1=1.1, memcpy=0.8), [(0.8, 0.9, False)])
+        self.assertEqual(judged("softmax 1000 1000", libtorch_1=1.4, memcpy=0.5), [(1.4, 1.5, False)])
+        self.assertEqual(judged("layer_norm 1000 1000", libtorch_1=1.35, memcpy=0.8), [(1.35, 1.3, True)])
+        self.assertEqual(judged("layer_norm 1000 1000", memcpy=0.95), [(None, 1.3, None)])
+        bound = cpu_workloads.judge(cpu_workloads.Workload("softmax", "softmax 1000 1000"), self.ratios(libtorch_1=1.1, memcpy=0.95))
+        self.assertIn("bound by memory, of copy bandwidth", [entry["target"] for entry in bound][0])
+
+    def test_programs_are_held_against_half_and_a_fifth_of_the_peers_compile_time(self):
+        row = lambda source, ratio: {"source": source, "compiler": "gcc", "seconds": 1.0, "over_empty": 0.9,  # noqa: E731
+                                     "of_peer": {"torch_mnist.cpp": ratio}}
+        lines, _ = report.compile_time({"rows": [row("mnist.cpp", 0.47), row("mnist.cpp + library", 0.21)], "date": "", "commit": ""})
+        self.assertEqual([(line["limit"], line["met"], line["missed"]) for line in lines], [(0.5, 1, 0), (0.2, 0, 1)])
+
+    def test_programs_of_either_build_are_held_against_the_other(self):
+        judged = {entry["target"]: entry["met"] for entry in cpu_workloads.judge(
+            cpu_workloads.Workload("chain", "chain 1024"),
+            {**self.ratios(**{"Locus_-O2": 0.8}), "Locus -O2": {"Locus": {"best": {"median": 1.25}}}})}
+        self.assertEqual(judged, {"plain -O2, of -march=native": True, "-march=native, of plain -O2": False})
 
     def test_only_the_shapes_that_a_target_names(self):
         judged = lambda line: cpu_workloads.judge(cpu_workloads.Workload("square", line), self.ratios(Eigen=9.0))  # noqa: E731
