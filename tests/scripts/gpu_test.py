@@ -127,9 +127,10 @@ class GpuScript(Pretended):
                                                        "racecheck device_cuda_test ops/softmax: ended with status 4"])
 
     def test_parts_that_fail(self):
-        results = {"sanitizer": {"error": "boom"}, "device tests": {"error": "bang\nmore"}}
-        self.assertEqual(record.failures(results), ["device tests: bang", "sanitizer: boom"])
-        self.assertEqual(record.count(results), {"passed": 0, "failed": 2, "skipped": 0})
+        results = {"seconds": {"device tests": 1.0, "something new": 1.0, "sanitizer": None}, "something new": {"error": "new"},
+                   "sanitizer": {"error": "boom"}, "device tests": {"error": "bang\nmore"}}
+        self.assertEqual(record.failures(results), ["device tests: bang", "something new: new", "sanitizer: boom"])
+        self.assertEqual(record.count(results), {"passed": 0, "failed": 3, "skipped": 0})
 
     def test_a_wrong_result_voids_its_time(self):
         self.verbs({"problem": "wrong: off by 7 times"})
@@ -141,7 +142,7 @@ class GpuScript(Pretended):
         status, output = common.run([sys.executable, common.ROOT / "scripts" / "lib" / "gpu.py", "--dry-run", "--budget", "0",
                                      "--build", self.root / "build", "--torch", self.root / "bin" / "torch"])
         self.assertEqual(status, 1, output)
-        self.assertIn("left out: gemm x, ", output)
+        self.assertIn("FAILED verbs\n    not run: out of time", output)
 
     def test_dry_run(self):
         self.program("bin/nvidia-smi", "exit 9\n")
@@ -266,6 +267,50 @@ class DeviceTests(Driven):
         self.assertEqual([entry["verdict"] for entry in results["tests"]], ["passed"])
 
 
+    def test_a_spent_budget_starts_nothing(self):
+        name = device_tests.FIRST[0][0]
+        self.program(f"build/examples/{name}", f"touch {self.root}/started; echo 1 passed, 0 failed, 0 skipped\n")
+        self.sources("device", ops_softmax=f"touch {self.root}/started; {GOOD}")
+        status, output, results = self.run_gpu(budget=-5)
+        self.assertEqual((status, results["failures"]), (0, []), output)
+        self.assertFalse((self.root / "started").exists(), output)
+        self.assertEqual([entry["verdict"] for entry in results["first"] + results["tests"]], ["not run: out of time"] * 2)
+
+    def test_what_the_budget_cuts_off_did_not_fail(self):
+        self.program(f"build/examples/{device_tests.FIRST[0][0]}", "sleep 60\n")
+        self.sources("device", ops_softmax="sleep 60")
+        self.program("build/examples/mnist", "sleep 60\n")
+        self.program("build/benchmarks/matmul", "sleep 60\n")
+        self.verbs({}, "__import__('time').sleep(60)")
+        begun = time.monotonic()
+        status, output, results = self.run_gpu(budget=15, timeout=60)
+        self.assertLess(time.monotonic() - begun, 20)
+        self.assertEqual((status, results["failures"]), (0, []), output)
+        self.assertEqual([entry["verdict"] for entry in results["first"] + results["tests"]], ["not run: out of time"] * 2)
+        self.assertEqual([results[part]["unavailable"] for part in ("training", "matmul")], ["not run: out of time"] * 2)
+        self.assertEqual((results["verbs"]["workloads"], results["verbs"]["left_out"][0]), ([], "gemm x"))
+
+    def test_benchmarks_that_say_nothing_until_the_end(self):
+        self.program("build/benchmarks/verbs", "sleep 60\n")
+        begun = time.monotonic()
+        status, output, results = self.run_gpu("--quick", budget=6)
+        self.assertLess(time.monotonic() - begun, 10)
+        self.assertEqual((status, results["verbs"]), (0, {"unavailable": "not run: out of time"}), output)
+
+    def test_a_report_of_a_first_program(self):
+        report = """while [ $# -gt 1 ]; do case $1 in --json) echo '{"experiments": [1]}' > "$2";; esac; shift; done"""
+        self.program("build/tests/cuda_first_run", f"{report}; exit 1\n")
+        status, output, results = self.run_gpu("--quick")
+        self.assertEqual(results["first"][0]["report"], {"experiments": [1]}, output)
+        self.assertEqual([path.name for path in self.root.rglob("*.json")], ["out.json"])
+
+    def test_a_build_without_device_tests(self):
+        (self.root / "build/tests/device_cuda_test").unlink()
+        status, output, results = self.run_gpu()
+        self.assertIn("no device test ran", results["sanitizer"]["unavailable"])
+        self.assertEqual((status, len(results["failures"])), (1, 1), output)
+
+
 class Sanitizing(Driven):
     def calls(self):
         return (self.root / "sanitized").read_text().splitlines()
@@ -317,7 +362,8 @@ class Sanitizing(Driven):
     def test_the_tests_that_racecheck_runs_are_in_the_build(self):
         programs = device_tests.test_programs(BUILD)
         environment, _, _ = machine.library_environment(programs, None)
-        known = {unit.source for program in programs for unit in device_tests.units_of(program, environment)}
+        known = {unit.source for program in programs for unit in device_tests.units_of(
+            program, lambda command, seconds: processes.run(command, seconds, environment))}
         self.assertLessEqual(set(device_tests.RACECHECK), known)
 
 
@@ -374,11 +420,12 @@ class Packs(Pretended):
         self.assertIn("skipped training: nvidia-smi lists none, and there is no libcuda.so.1", output)
 
     def hangs(self):
-        """What a program does that notes its process, and hangs."""
-        return f"echo $$ > {self.root}/pid; sleep 60"
+        """What a program does that notes its process and one that it starts, and hangs."""
+        return f"sleep 60 & echo $$ $! > {self.root}/pid; wait"
 
     def cut_off(self, number):
-        """A pack of which a program hangs, ended by a signal; (status, output, results, whether the program ended)."""
+        """A pack of which a program hangs, ended by a signal; (status, output, results, whether the program ended, and
+        what it started)."""
         with subprocess.Popen([str(part) for part in self.command(self.make())], stdout=subprocess.PIPE, text=True,
                               env={**os.environ, **self.environment()}) as process:
             for _ in range(300):
@@ -387,9 +434,10 @@ class Packs(Pretended):
                 time.sleep(0.1)
             process.send_signal(number)
             output = process.communicate(timeout=30)[0]
-        pid = int((self.root / "pid").read_text())
+        pids = (self.root / "pid").read_text().split()
         time.sleep(0.2)
-        return process.returncode, output, json.loads((self.root / "out" / "results.json").read_text()), not is_alive(pid)
+        return (process.returncode, output, json.loads((self.root / "out" / "results.json").read_text()),
+                not any(map(is_alive, pids)))
 
     def test_killed(self):
         self.sources("many", ops_a=GOOD, ops_b=self.hangs(), ops_c=GOOD)
@@ -420,8 +468,7 @@ class Packs(Pretended):
         self.assertTrue(results["training"]["agrees"])
 
     def test_terminated_while_it_measures(self):
-        self.verbs({}, f"if 'linear' in line: open('{self.root}/pid', 'w').write(str(__import__('os').getpid())); "
-                       "__import__('time').sleep(60)")
+        self.verbs({}, f"if 'linear' in line: __import__('os').system('{self.hangs()}')")
         status, output, results, ended = self.cut_off(signal.SIGTERM)
         self.assertEqual((status, results["state"], ended), (1, "cut off by SIGTERM", True), output)
         self.assertEqual([work["name"] for work in results["verbs"]["workloads"]], ["gemm x"])
@@ -546,6 +593,22 @@ class Processes(cases.Scratch):
         self.assertRegex(done.ending, "timed out after [01] s")
         time.sleep(0.2)
         self.assertFalse(is_alive(int((self.root / "pid").read_text())))
+
+    def test_a_program_that_starts_while_all_are_ended(self):
+        begun = subprocess.Popen
+
+        def late(command, **options):
+            process = begun(command, **options)
+            if command[0] == "sleep":
+                self.pid = process.pid
+                processes.end_all()
+            return process
+
+        self.addCleanup(setattr, processes, "stopped", False)
+        with unittest.mock.patch.object(subprocess, "Popen", late):
+            done = processes.run(["sleep", "60"], timeout=3)
+        self.assertEqual((done.status, done.output), (127, "not started: this run was ended"))
+        self.assertFalse(is_alive(self.pid))
 
     def test_a_long_output_keeps_its_ends(self):
         with unittest.mock.patch.object(processes, "KEPT", 20):
