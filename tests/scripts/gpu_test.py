@@ -17,13 +17,16 @@ import time
 import unittest
 import unittest.mock
 
-sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[2] / folder) for folder in ("tests/tools", "scripts/lib")]
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[2] / folder) for folder in ("tests/tools", "scripts/lib",
+                                                                                         "tests/cuda")]
 import cases  # noqa: E402
 import common  # noqa: E402
 import device_tests  # noqa: E402
 import dry_run  # noqa: E402
+import gpu_program_test  # noqa: E402
 import machine  # noqa: E402
 import pack  # noqa: E402
+import packed  # noqa: E402
 import processes  # noqa: E402
 import record  # noqa: E402
 import targets  # noqa: E402
@@ -31,6 +34,15 @@ import targets  # noqa: E402
 BUILD = pathlib.Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else None
 LISTING = '<TestCase name="a&lt;locus::Cuda>" filename="../tests/{}_test.cpp" line="1"/>'
 GOOD = 'echo "3 passed, 0 failed, 1 skipped"'
+DRIVER = """
+#include <cstdlib>
+#include <cstring>
+extern "C" int cuInit(unsigned) { return 0; }
+extern "C" int cuDriverGetVersion(int* version) { return *version = 13000, 0; }
+extern "C" int cuDeviceGetCount(int* count) { return *count = std::atoi(std::getenv("GPUS")), 0; }
+extern "C" int cuDeviceGetName(char* name, int, int) { return std::strcpy(name, "Pretend 2"), 0; }
+extern "C" int cuDeviceGetAttribute(int* value, int, int) { return *value = 9, 0; }
+"""
 
 
 class Pretended(cases.Scratch):
@@ -60,6 +72,15 @@ esac
         self.program("build/benchmarks/matmul", 'while [ "$1" != --json ]; do shift; done; echo \'{"products": [1]}\' > "$2"\n')
         self.program("bin/torch", 'echo \'{"unavailable": "not here"}\'\n')
         self.verbs({})
+
+    def driver(self, gpus):
+        """The environment in which libcuda.so.1, be there another one on this machine or not, shows so many GPUs, and
+        nvidia-smi is not there."""
+        (self.root / "bin/nvidia-smi").unlink(missing_ok=True)
+        self.write("driver.cpp", DRIVER)
+        status, output = common.run(["g++", "-shared", "-fPIC", self.root / "driver.cpp", "-o", self.root / "libcuda.so.1"])
+        self.assertEqual(status, 0, output)
+        return {"LD_LIBRARY_PATH": str(self.root), "GPUS": str(gpus)}
 
     def sanitizer(self, body):
         """compute-sanitizer, which notes how it was called, does `body` and runs the program."""
@@ -91,11 +112,11 @@ for line in sys.stdin:
 
 
 class GpuScript(Pretended):
-    def run_script(self, *options):
+    def run_script(self, *options, env={}):
         out = self.root / "out.json"
         path = f"{self.root / 'bin'}:/usr/bin:/bin"
         status, output = common.run([common.ROOT / "scripts" / "gpu", "--prebuilt", self.root / "build", "--out", out,
-                                     "--torch", self.root / "bin" / "torch", *options], env={"PATH": path})
+                                     "--torch", self.root / "bin" / "torch", *options], env={"PATH": path, **env})
         return status, output, json.loads(out.read_text()) if out.exists() else None
 
     def test_a_good_machine(self):
@@ -191,10 +212,29 @@ class GpuScript(Pretended):
         self.assertEqual([targets.judge(work(locus=time), (at_most,))[0]["met"] for time in (1.0, 3.0)], [True, False])
 
     def test_no_gpu(self):
-        self.program("bin/nvidia-smi", "exit 9\n")
-        status, output, results = self.run_script()
+        status, output, results = self.run_script(env=self.driver(0))
         self.assertEqual((status, results), (77, None), output)
-        self.assertIn("no GPU answers", output)
+        self.assertIn(f"no GPU answers ({self.root}/libcuda.so.1 lists no GPU); nothing was built", output)
+
+    def test_a_gpu_that_the_driver_alone_shows(self):
+        """Where nvidia-smi is not installed."""
+        status, output, results = self.run_script("--quick", env=self.driver(1))
+        self.assertEqual((status, results["gpus"]), (0, [{"name": "Pretend 2", "compute_cap": "9.9"}]), output)
+
+    def test_programs_that_need_a_gpu_know_whether_there_is_one(self):
+        with unittest.mock.patch.dict(os.environ, self.driver(1)):
+            self.assertTrue(gpu_program_test.has_gpu())
+            os.environ["GPUS"] = "0"
+            self.assertFalse(gpu_program_test.has_gpu())
+
+    def test_a_build_that_lists_no_program(self):
+        self.program("bin/meson", "case $1 in --version) echo 1.3.0;; introspect) echo '[]';; esac\n")
+        for name in ("ninja", "dpkg-query"):
+            self.program(f"bin/{name}", "echo installed\n")
+        path = f"{self.root / 'bin'}:/usr/bin:/bin"
+        status, output = common.run([common.ROOT / "scripts" / "gpu", "--build-dir", self.root / "build"], env={"PATH": path})
+        self.assertEqual(status, 1, output)
+        self.assertIn(f"meson lists no program of {self.root}/build that a run on a GPU needs", output)
 
 
 class Driven(Pretended):
@@ -380,8 +420,8 @@ class Packs(Pretended):
     def environment(self):
         return {"PATH": f"{self.root / 'bin'}:/usr/bin:/bin", "TMPDIR": str(self.root), "PYTHONDONTWRITEBYTECODE": ""}
 
-    def run_pack(self, folder, *options):
-        status, output = common.run(self.command(folder, *options), env=self.environment(), cwd="/")
+    def run_pack(self, folder, *options, env={}):
+        status, output = common.run(self.command(folder, *options), env={**self.environment(), **env}, cwd="/")
         results = self.root / "out" / "results.json"
         return status, output, json.loads(results.read_text()) if results.exists() else None
 
@@ -401,15 +441,13 @@ class Packs(Pretended):
         self.assertEqual(list(moved.rglob("__pycache__")), [])
 
     def test_a_machine_without_a_gpu(self):
-        self.program("bin/nvidia-smi", "exit 9\n")
         self.sources("device", ops_softmax="echo skipped: no CUDA device answers; echo 0 passed, 0 failed, 4 skipped")
-        with unittest.mock.patch.object(machine, "DRIVER_FOLDERS", ()):
-            status, output, results = self.run_pack(self.make())
+        status, output, results = self.run_pack(self.make(), env=self.driver(0))
         self.assertEqual(status, 77, output)
         self.assertEqual(output.splitlines()[-1], "0 passed, 0 failed, 8 skipped")
         self.assertIn("skipped device_cuda_test ops/softmax: 4 skipped: no CUDA device answers", output)
         for part in ("training", "sanitizer", "matmul", "verbs"):
-            self.assertIn("nvidia-smi lists none", results[part]["unavailable"])
+            self.assertIn("libcuda.so.1 lists no GPU", results[part]["unavailable"])
 
     def test_on_a_bare_machine(self):
         self.sources("device", ops_softmax="echo skipped: no CUDA device answers; echo 0 passed, 0 failed, 4 skipped")
@@ -482,6 +520,41 @@ class Packs(Pretended):
         self.assertEqual((status, results["state"]), (1, "ended early: programs"), output)
         self.assertIn("programs.tar.xz: damaged or missing; copy the pack again", output)
 
+    def test_programs_are_as_they_were_packed(self):
+        """Those are stripped ones."""
+        shutil.copy(shutil.which("true"), self.root / "build/tests/unstripped_cuda_test")
+        section = ["objcopy", "--add-section", f".note.x={__file__}", self.root / "build/tests/unstripped_cuda_test"]
+        self.assertEqual(common.run(section)[0], 0)
+        folder = self.make()
+        manifest = json.loads((folder / "manifest.json").read_text())
+        (self.root / "work").mkdir()
+        packed.unpack(folder, manifest, self.root / "work")
+        self.assertEqual(len(manifest["programs"]), 5)
+        name = "tests/unstripped_cuda_test"
+        manifest["programs"][name] = manifest["programs"]["tests/device_cuda_test"]
+        with self.assertRaisesRegex(RuntimeError, f"{name}: not in .*/work as packed; free some space"):
+            packed.unpack(folder, manifest, self.root / "work")
+
+    def test_a_python_that_is_too_old(self):
+        folder = self.make()
+        self.program("bin/python3", 'case "$*" in *version_info*) exit 1;; --version) echo Python 3.8.10;; *) exit 5;; esac\n')
+        status, output, _ = self.run_pack(folder)
+        self.assertEqual(status, 1)
+        self.assertIn("bin/python3 is Python 3.8.10; 3.9 or newer is needed. Put the folder of one first in PATH: ", output)
+
+    def test_the_toolkit_is_that_of_the_build(self):
+        """nvcc is looked for where Meson looks: in PATH, in CUDA_HOME, in /usr/local/cuda."""
+        self.program("home/bin/nvcc", "echo Cuda compilation tools, release 12.9, V12.9.1\n")
+        self.program("bin/meson", """echo '[{"name": "gpu_arch", "value": ["sm_90"]}]'\n""")
+        (self.root / "build/meson-info").mkdir()
+        place = {"PATH": f"{self.root / 'bin'}:/usr/bin:/bin", "CUDA_HOME": str(self.root / "home")}
+        with unittest.mock.patch.dict(os.environ, place):
+            os.environ.pop("LOCUS_NVCC", None)
+            self.assertEqual(pack.facts_of(self.root / "build")["toolkit"], "12.9")
+            os.environ["CUDA_HOME"] = "/nowhere"
+            if os.access("/usr/local/cuda/bin/nvcc", os.X_OK):
+                self.assertEqual(common.find_nvcc(), "/usr/local/cuda/bin/nvcc")
+
     def test_a_work_folder_that_is_not_there(self):
         status, output, results = self.run_pack(self.make(), "--work", "/nowhere")
         self.assertEqual((status, results), (1, None))
@@ -492,6 +565,9 @@ class Packs(Pretended):
         self.assertEqual(status, 0)
         for word in ("--out DIR", "--torch PYTHON", "--budget SECONDS", "Exits with 0"):
             self.assertIn(word, output)
+        order = [name for name, *_ in device_tests.FIRST] + ["device tests", "training", "compute-sanitizer", "benchmarks"]
+        self.assertEqual(sorted(order, key=output.index), order)
+        self.assertIn("DIR/cuda_first_run.json", output)
 
     def test_the_same_programs_give_the_same_pack(self):
         first, second = self.make("first"), self.make("second")
@@ -573,6 +649,41 @@ class Libraries(Pretended):
             environment, found, problem = machine.library_environment([], None)
         self.assertEqual((environment, found, problem),
                          ({"LD_LIBRARY_PATH": str(library.parent)}, {library.name: str(library)}, None))
+
+    def linked(self, name, *options):
+        """A program that needs libcublasLt.so.13, which is in own/."""
+        self.write("own/library.cpp", 'extern "C" int f() { return 0; }\n')
+        self.write("program.cpp", 'extern "C" int f(); int main() { return f(); }\n')
+        library, program = self.root / "own/libcublasLt.so.13", self.root / name
+        soname = ["-shared", "-fPIC", "-Wl,-soname,libcublasLt.so.13"]
+        for command in (["g++", *soname, self.root / "own/library.cpp", "-o", library],
+                        ["g++", self.root / "program.cpp", library, *options, "-o", program]):
+            status, output = common.run(command)
+            self.assertEqual(status, 0, output)
+        return program
+
+    def found_for(self, programs, **environment):
+        environment = {"LD_LIBRARY_PATH": "", **environment}
+        with unittest.mock.patch.dict(os.environ, environment), \
+                unittest.mock.patch.object(machine, "driver_library", lambda: None), \
+                unittest.mock.patch.object(machine, "cuda_folders", lambda _: [("here", [str(self.root / "other")])]):
+            return machine.library_environment(programs, None)
+
+    def test_where_the_program_itself_looks(self):
+        self.library("other/libcublasLt.so.13")
+        own = str(self.root / "own" / "libcublasLt.so.13")
+        for at, options in enumerate((["-Wl,--enable-new-dtags,-rpath,$ORIGIN/own"], ["-Wl,--disable-new-dtags,-rpath,/x:"
+                                                                                   f"{self.root}/own"])):
+            program = self.linked(f"with{at}", *options)
+            self.assertEqual(self.found_for([program]), ({}, {"libcublasLt.so.13": own}, None))
+        other = str(self.root / "other" / "libcublasLt.so.13")
+        # As the loader does: LD_LIBRARY_PATH comes before RUNPATH, and after RPATH.
+        told = {"LD_LIBRARY_PATH": f"/x:{self.root}/other"}
+        self.assertEqual(self.found_for([self.root / "with0"], **told), ({}, {"libcublasLt.so.13": other}, None))
+        self.assertEqual(self.found_for([self.root / "with1"], **told), ({}, {"libcublasLt.so.13": own}, None))
+        without = self.linked("without")
+        self.assertEqual(self.found_for([self.root / "with1", without]),
+                         ({"LD_LIBRARY_PATH": f"{self.root}/other"}, {"libcublasLt.so.13": other}, None))
 
     def test_one_for_other_processors_is_passed_over(self):
         library, other = self.library("b/libfor_this_test.so.13"), self.library("a/libfor_this_test.so.13")
