@@ -5,6 +5,7 @@ build folder, where one is given.
 usage: gpu_test.py [BUILD_DIR]
 """
 
+import ast
 import contextlib
 import json
 import os
@@ -226,6 +227,11 @@ class GpuScript(Pretended):
             self.assertTrue(gpu_program_test.has_gpu())
             os.environ["GPUS"] = "0"
             self.assertFalse(gpu_program_test.has_gpu())
+
+    def test_a_build_that_takes_all_the_time(self):
+        status, output, results = self.run_script(env={"SECONDS": "600"})  # with which bash begins to count
+        self.assertEqual((status, results), (1, None), output)
+        self.assertRegex(output, r"gpu: building took 6\d\d s, .*Run this again: what is built stays")
 
     def test_a_build_that_lists_no_program(self):
         self.program("bin/meson", "case $1 in --version) echo 1.3.0;; introspect) echo '[]';; esac\n")
@@ -534,6 +540,10 @@ class Packs(Pretended):
         manifest["programs"][name] = manifest["programs"]["tests/device_cuda_test"]
         with self.assertRaisesRegex(RuntimeError, f"{name}: not in .*/work as packed; free some space"):
             packed.unpack(folder, manifest, self.root / "work")
+
+    def test_its_python_is_understood_by_3_9(self):
+        for path in self.make().rglob("*.py"):
+            ast.parse(path.read_text(), feature_version=(3, 9))
 
     def test_a_python_that_is_too_old(self):
         folder = self.make()
