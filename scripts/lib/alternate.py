@@ -2,12 +2,15 @@
 the same time. Each keeps a workload in memory until it is asked for another one."""
 
 import json
-import os
+import math
 import queue
 import statistics
 import subprocess
 import threading
 import time
+
+import processes
+from processes import OutOfTime
 
 MEASURES = ("wall", "gpu", "host")
 
@@ -18,16 +21,18 @@ class Ended(RuntimeError):
 
 class Server:
     """A program that says in its first line what it is, and then answers line by line, in JSON. By default its threads
-    sleep while it is not its turn."""
+    sleep while it is not its turn. It is waited for until the deadline, but never longer than `patience` seconds."""
 
-    def __init__(self, command, name, patience=60, environment=None):
-        self.command, self.name, self.patience = [str(part) for part in command], name, patience
+    def __init__(self, command, name, patience=60, environment=None, deadline=math.inf):
+        self.command, self.name, self.patience, self.deadline = command, name, patience, deadline
         self.environment = {"OMP_WAIT_POLICY": "passive"} if environment is None else environment
         self.start()
 
     def start(self):
-        self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                        text=True, errors="replace", env={**os.environ, **self.environment})
+        if self.deadline - time.monotonic() < processes.SHORTEST:
+            raise OutOfTime
+        self.process = processes.start(self.command, self.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                       stderr=subprocess.PIPE, text=True, errors="replace")
         self.lines, self.complaints = queue.Queue(), []
         self.readers = [threading.Thread(target=self.read_answers, args=(self.process.stdout, self.lines), daemon=True),
                         threading.Thread(target=self.read_complaints, args=(self.process.stderr, self.complaints), daemon=True)]
@@ -48,9 +53,13 @@ class Server:
             del complaints[:-20]
 
     def answer(self, patience):
+        left = self.deadline - time.monotonic()
         try:
-            line = self.lines.get(timeout=patience)
+            line = self.lines.get(timeout=max(0.1, min(patience, left)))
         except queue.Empty:
+            if left < patience:
+                self.stop()
+                raise OutOfTime from None
             raise self.ended(f"did not answer within {patience:.0f} s") from None
         if line is None:
             raise self.ended("ended early")
@@ -65,7 +74,9 @@ class Server:
         return Ended(f"{self.name} {why}{said}")
 
     def ask(self, line, patience):
-        """The answer; starts anew a program that ended. throws Ended"""
+        """The answer; starts anew a program that ended. throws Ended, OutOfTime"""
+        if self.deadline - time.monotonic() < processes.SHORTEST:
+            raise OutOfTime
         if self.process.poll() is not None:
             self.start()
         try:
@@ -76,9 +87,7 @@ class Server:
         return self.answer(patience)
 
     def stop(self):
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait()
+        processes.end(self.process)
         for reader in self.readers:
             reader.join(timeout=5)
 
@@ -121,8 +130,8 @@ def in_order(workloads):
     return [work for _, work in sorted(shares, key=lambda pair: pair[0])]
 
 
-def take_turns(servers, work, rounds, deadline):
-    """The workload with the variants of all servers."""
+def take_turns(servers, work, rounds):
+    """The workload with the variants of all servers. throws OutOfTime"""
     answers = []
     problems = {}
     for _ in range(rounds):
@@ -130,7 +139,7 @@ def take_turns(servers, work, rounds, deadline):
             if server.name in problems:
                 continue
             try:
-                answer = server.ask(line, max(10, min(server.patience, deadline - time.monotonic())))
+                answer = server.ask(line, server.patience)
                 answers.append(answer)
                 if answer.get("problem"):
                     problems[server.name] = answer["problem"]
@@ -141,26 +150,27 @@ def take_turns(servers, work, rounds, deadline):
 
 def measure(ours, peer, *, rounds, deadline, environment=None, progress=lambda text: None, measured=lambda report: None):
     """Everything that `ours` lists, in turns with `peer`, until the deadline; both are commands, and `environment` is of
-    ours. The report says which workloads were left out, and why there is no peer; `measured` sees it after each."""
-    servers = [Server(ours, "verbs", environment={"OMP_WAIT_POLICY": "passive", **(environment or {})})]
+    ours. The report says which workloads were left out, and why there is no peer; `measured` sees it after each.
+    throws Ended, OutOfTime: before ours has listed anything"""
+    servers = [Server(ours, "verbs", environment={"OMP_WAIT_POLICY": "passive", **(environment or {})}, deadline=deadline)]
     report = {"environment": servers[0].hello["environment"], "workloads": [], "left_out": []}
     try:
         try:
-            other = Server(peer, "torch_gpu.py", patience=max(10, min(120, deadline - time.monotonic())))
+            other = Server(peer, "torch_gpu.py", patience=120, deadline=deadline)
             report["peer"] = other.hello
             if "unavailable" in other.hello:
                 other.stop()
             else:
                 servers.append(other)
-        except (Ended, OSError) as error:
+        except (Ended, OSError, OutOfTime) as error:
             report["peer"] = {"unavailable": str(error)}
         for work in in_order(servers[0].hello["workloads"]):
-            if time.monotonic() > deadline:
-                report["left_out"].append(work["name"])
-                continue
             progress(work["name"])
-            report["workloads"].append(take_turns(servers, work, rounds, deadline))
-            measured(report)
+            try:
+                report["workloads"].append(take_turns(servers, work, rounds))
+                measured(report)
+            except OutOfTime:
+                report["left_out"].append(work["name"])
     finally:
         for server in servers:
             server.stop()

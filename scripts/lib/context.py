@@ -6,6 +6,7 @@ import pathlib
 import time
 import typing
 
+import processes
 import record
 
 
@@ -13,7 +14,7 @@ import record
 class Context:
     root: pathlib.Path  # of the sources, or of a pack
     build: pathlib.Path  # where the programs are
-    out: pathlib.Path  # the folder of the results
+    out: pathlib.Path  # a folder for what programs write, beside the log
     record: record.Record
     deadline: float  # of the part that runs
     torch: str  # the Python that has PyTorch
@@ -30,6 +31,11 @@ class Context:
         """Seconds until the deadline."""
         return self.deadline - time.monotonic()
 
+    def run(self, command, limit=None, environment=None):
+        """A program of ours, for at most `limit` seconds, if there is one, and until the deadline. Throws
+        processes.OutOfTime where that comes first."""
+        return processes.run_until(self.deadline, command, limit, {**(environment or {}), **self.environment})
+
     @contextlib.contextmanager
     def share(self, part):
         """Within it, the deadline is nearer: so much of the time that is left."""
@@ -41,12 +47,17 @@ class Context:
             self.deadline = whole
 
     def attempt(self, name, function, *arguments):
-        """The function's result, or None where it failed, which is recorded: the parts that follow are not hindered."""
+        """The function's result, or None where it failed or ran out of time, which is recorded: the parts that follow are
+        not hindered."""
         self.record.say(f"-- {name}")
         started = time.monotonic()
-        self.record.begun.add(name)
+        self.record.results["seconds"][name] = None  # until its end
         try:
             found = function(*arguments)
+        except processes.OutOfTime as error:
+            self.record.note(error.output)
+            self.record.extend(name, unavailable=f"{record.NOT_RUN}: {error}")
+            found = None
         except Exception as error:
             self.record.say(f"FAILED {name}: {error}")
             self.record.extend(name, error=str(error) or type(error).__name__)

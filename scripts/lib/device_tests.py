@@ -2,6 +2,7 @@
 
 import dataclasses
 import html
+import json
 import os
 import pathlib
 import re
@@ -16,11 +17,11 @@ import machine
 import processes
 import record
 
-# Programs that run before the device tests, where the build has them: their name, arguments ({out}: the folder of the
-# results) and seconds.
+# Programs that run before the device tests, where the build has them: their name, arguments ({report}: a file of JSON,
+# which becomes part of the results) and seconds.
 FIRST = (
     ("self_check", (), 60),
-    ("cuda_first_run", ("--json", "{out}/first-run.json", "--seconds", "20"), 150),
+    ("cuda_first_run", ("--json", "{report}", "--seconds", "20"), 150),
 )
 TESTS = "*_cuda_test"
 FOLDERS = ("tests", "tools", "examples", "benchmarks")  # of a build, that have programs
@@ -88,9 +89,13 @@ def source_name(file):
     return f"{path.parent.name}/{path.stem.removesuffix('_test')}"
 
 
-def units_of(program, environment):
-    """One for each source whose tests the program holds; one of the whole program where it does not list them."""
-    done = processes.run([program, "--list-test-cases", "--reporters=xml"], 60, environment)
+def units_of(program, run):
+    """One for each source whose tests the program holds; one of the whole program where it does not list them, or where
+    run(command, seconds), which is to ask it, throws OutOfTime."""
+    try:
+        done = run([program, "--list-test-cases", "--reporters=xml"], 60)
+    except processes.OutOfTime:
+        return [Unit(program, "")]
     files = dict.fromkeys(map(html.unescape, re.findall(r'<TestCase .*? filename="([^"]+)"', done.output)))
     if len(files) > 1:
         return [Unit(program, source_name(file), file) for file in files]
@@ -119,11 +124,12 @@ def judge(done, counts=True):
         if not found and done.status is not None and done.status > 0:
             verdict = f"{verdict}: {processes.last_line(done.output)}"
     return {"passed": passed, "failed": failed, "skipped": skipped, "seconds": done.seconds, "verdict": verdict,
-            "reasons": reasons, **({"output": done.output[-4000:]} if failed else {})}
+            "timed_out": done.status is None, "reasons": reasons, **({"output": done.output[-4000:]} if failed else {})}
 
 
 def not_run(why):
-    return {"passed": 0, "failed": 0, "skipped": 1, "seconds": 0.0, "verdict": f"{record.NOT_RUN}: {why}", "reasons": []}
+    return {"passed": 0, "failed": 0, "skipped": 1, "seconds": 0.0, "verdict": f"{record.NOT_RUN}: {why}",
+            "timed_out": False, "reasons": []}
 
 
 def tell(context, part, entry, output=""):
@@ -142,24 +148,41 @@ def run_first(context):
         program = find_program(context.build, name)
         if not program:
             continue
-        command = [program, *(argument.format(out=context.out) for argument in arguments)]
-        done = processes.run(command, min(seconds, context.left()), context.environment)
-        tell(context, "first", {"program": name, **judge(done, counts=False)}, done.output)
+        report = context.out / f"{name}.json"  # what is cut off leaves it there
+        report.unlink(missing_ok=True)
+        command = [program, *(argument.format(report=report) for argument in arguments)]
+        entry, output = run_judged(context, command, seconds, {}, counts=False)
+        tell(context, "first", {"program": name, **entry, **take_report(report)}, output)
+
+
+def take_report(path):
+    """{"report": what the file holds}, which is then removed; {}: there is none."""
+    try:
+        found = {"report": json.loads(path.read_text())}
+    except (OSError, ValueError):
+        return {}
+    path.unlink()
+    return found
+
+
+def run_judged(context, command, seconds, environment, counts=True):
+    """(what is recorded of it, its output)"""
+    try:
+        done = context.run(command, seconds, environment)
+    except processes.OutOfTime as error:
+        return not_run(str(error)), error.output
+    return judge(done, counts), done.output
 
 
 def run_tests(context):
     """The tests of every source, one after another: they measure launches and memory of the one GPU."""
-    context.units = [unit for program in test_programs(context.build)
-                     for unit in units_of(program, context.environment)]
+    context.units = [unit for program in test_programs(context.build) for unit in units_of(program, context.run)]
     late = 0
     for unit in context.units:
-        seconds = min(TIMEOUT if late < PATIENCE else SHORT_TIMEOUT, context.left())
-        if seconds < 1:
-            tell(context, "tests", {**unit.entry, **not_run("out of time")})
-            continue
-        done = processes.run(unit.command, seconds, {**TEST_ENVIRONMENT, **context.environment})
-        late += done.status is None
-        tell(context, "tests", {**unit.entry, **judge(done)}, done.output)
+        seconds = TIMEOUT if late < PATIENCE else SHORT_TIMEOUT
+        entry, output = run_judged(context, unit.command, seconds, TEST_ENVIRONMENT)
+        late += entry["timed_out"]
+        tell(context, "tests", {**unit.entry, **entry}, output)
     if not context.units:
         raise RuntimeError(f"{context.build / 'tests'} has no device test")
     if context.gpu and any(NO_DEVICE in entry["reasons"] for entry in context.record.results["tests"]):
@@ -191,7 +214,7 @@ class Sanitizer:
 
     def jobs(self):
         """[(tool, unit)], the quickest first."""
-        entries = {(entry["program"], entry["source"]): entry for entry in self.context.record.results["tests"]}
+        entries = {(entry["program"], entry["source"]): entry for entry in self.context.record.results.get("tests", [])}
         jobs = []
         for unit in self.context.units:
             entry = entries.get((unit.program.name, unit.source))
@@ -202,18 +225,16 @@ class Sanitizer:
 
     def run(self, job):
         tool, unit = job
-        left = self.context.left()
         if tool in self.unsupported:
             return not_run(f"{UNSUPPORTED} by {tool}"), ""
-        if left < 3:
-            return not_run("out of time"), ""
         command = [self.program, "--tool", tool, *SANITIZER_OPTIONS[tool], "--error-exitcode", SANITIZER_ERRORS, *unit.command]
-        done = processes.run(command, left, {**TEST_ENVIRONMENT, **self.context.environment, **SANITIZER_ENVIRONMENT[tool]})
+        try:
+            done = self.context.run(command, environment={**TEST_ENVIRONMENT, **SANITIZER_ENVIRONMENT[tool]})
+        except processes.OutOfTime as error:
+            return not_run(str(error)), error.output
         if UNSUPPORTED in done.output:
             self.unsupported.add(tool)
             return not_run(f"{UNSUPPORTED} by {tool}"), done.output
-        if done.status is None:
-            return not_run("out of time"), done.output
         verdict = {0: "clean", SANITIZER_ERRORS: "errors"}.get(done.status, done.ending)
         failed = int(done.status != 0)
         return {"passed": 1 - failed, "failed": failed, "skipped": 0, "seconds": done.seconds, "verdict": verdict,
@@ -239,5 +260,7 @@ def run_sanitizer(context):
     if context.quick or not context.gpu or not program:
         why = "--quick" if context.quick else "compute-sanitizer is not here" if context.gpu else context.no_gpu
         context.record.put("sanitizer", {"unavailable": why})
+    elif not context.record.results.get("tests"):
+        context.record.put("sanitizer", {"unavailable": "no device test ran before it, which it would repeat"})
     else:
         Sanitizer(context, program).run_all()

@@ -74,6 +74,11 @@ def awaits_hardware(report):
     return lines + [f"target: {target.text}" for target in targets.TARGETS]
 
 
+def why(part, otherwise="nothing was measured"):
+    """What kept a part from its results."""
+    return part.get("error") or part.get("unavailable") or otherwise
+
+
 def run(context):
     """The exit status."""
     report = common.Report()
@@ -82,10 +87,10 @@ def run(context):
     matmul = context.attempt("matmul", measurements.run_matmul, context, sizes)
     matmul = context.record.results["matmul"] if matmul is None else matmul
     context.record.put("matmul", matmul)
-    report.add("matmul", None if matmul.get("products") else matmul.get("error", "its JSON holds no products"))
+    report.add("matmul", None if matmul.get("products") else why(matmul, "its JSON holds no products"))
     verbs = context.attempt("verbs", measurements.run_verbs, context, "cpu", True)
     if not verbs:
-        report.fail("verbs", context.record.results["verbs"]["error"])
+        report.fail("verbs", why(context.record.results["verbs"]))
         return report.finish()
     for work in verbs["workloads"]:
         report.add(work["name"], "\n".join(problems_of_workload(work)))

@@ -86,8 +86,10 @@ def run_parts(context, preparations):
 def note_not_run(context, why):
     device_tests.note_not_run(context, why)
     for name, *_ in PARTS:
-        if name not in context.record.results["seconds"]:
-            to_its_end = " to its end" if name in context.record.begun else ""
+        seconds = context.record.results["seconds"]
+        if seconds.get(name) is None:
+            to_its_end = " to its end" if name in seconds else ""
+            seconds[name] = None
             context.record.extend(name, unavailable=f"{NOT_RUN}{to_its_end}: {why}")
 
 
@@ -109,7 +111,7 @@ def start(options, facts, path, log):
     """The context, with its output files open."""
     sys.stdout.reconfigure(errors="replace")
     record = Record(path, log, {"date": options.date.isoformat(timespec="seconds"), **facts})
-    return Context(root=ROOT, build=options.build, out=path.parent, record=record,
+    return Context(root=ROOT, build=options.build, out=log.parent, record=record,
                    torch=options.torch or machine.python_with("torch") or sys.executable,
                    deadline=options.deadline,
                    environment={"LOCUS_TEST_DIR": str(ROOT / "tests")}, no_gpu=facts.get("no_gpu"), quick=options.quick)

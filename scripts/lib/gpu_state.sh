@@ -78,15 +78,17 @@ architecture_problem() {
 
 # self_check_problem PROGRAM DEVICE LOG: runs the self-check, whose output goes to LOG; how it failed, or nothing.
 self_check_problem() {
-  local program=$1 device=$2 log=$3 status=0 seconds=${LOCUS_SELF_CHECK_SECONDS:-180} last
+  local program=$1 device=$2 log=$3 status=0 seconds=${LOCUS_SELF_CHECK_SECONDS:-180} started=$SECONDS last
   [ "$device" != auto ] || device=cuda
   timeout --kill-after=5 "$seconds" "$program" --device "$device" >"$log" 2>&1 </dev/null || status=$?
+  # timeout ends with 137 after its own signal 9, and after one of others, such as that of a kernel without memory.
+  [ $status -ne 137 ] || [ $((SECONDS - started)) -lt "$seconds" ] || status=124
   last=$(grep -v '^timeout: ' "$log" | tail -n 1 | sed -E 's/ +$//')
   case $status in
     0) ;;
     1) echo "the self-check of the GPU failed in: $(sed -nE 's/ +FAILED .*//p' "$log" | paste -sd ';' | sed 's/;/; /g')" ;;
     77) echo "${last#self_check: }" ;;
-    124 | 137) echo "the self-check of the GPU did not end within $seconds seconds; it was in: $last" ;;
+    124) echo "the self-check of the GPU did not end within $seconds seconds; it was in: $last" ;;
     12[5-7]) echo "the self-check of the GPU could not be started: $last" ;;
     *)
       if [ $status -gt 128 ]; then

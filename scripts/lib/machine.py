@@ -1,4 +1,7 @@
-"""What there is on this machine: GPUs, driver, processor, toolkit, Pythons and the shared libraries of CUDA."""
+"""What there is on this machine: GPUs, driver, processor, toolkit, Pythons and the shared libraries of CUDA.
+
+usage: machine.py     names the GPUs; where none answers, says why, and exits with 77
+"""
 
 import glob
 import json
@@ -58,6 +61,25 @@ def elf_names(path, tags=(NEEDED,)):
 def cuda_needs(programs):
     """Names of CUDA's shared libraries that the programs need."""
     return sorted({name for program in programs for name in elf_names(program) if OF_CUDA.fullmatch(name)})
+
+
+def folders_of(program):
+    """Where the loader looks for what a program needs before it looks where every program's libraries are."""
+    def named(tag):
+        return [folder.replace("${ORIGIN}", "$ORIGIN").replace("$ORIGIN", str(program.resolve().parent))
+                for folders in elf_names(program, (tag,)) for folder in folders.split(":") if folder]
+    told = [folder for folder in os.environ.get("LD_LIBRARY_PATH", "").split(":") if folder]
+    return told + named(RUNPATH) if named(RUNPATH) else named(RPATH) + told
+
+
+def own_libraries(programs):
+    """{name: its path} of CUDA's libraries that each program which needs it finds in folders of its own."""
+    found = {}
+    for program in programs:
+        for name in cuda_needs([program]):
+            paths = [os.path.join(folder, name) for folder in folders_of(program)]
+            found.setdefault(name, []).append(next(filter(is_library, paths), None))
+    return {name: paths[0] for name, paths in found.items() if all(paths)}
 
 
 def elf_kind(path):
@@ -147,17 +169,20 @@ def missing_libraries(missing, looked):
 
 
 def library_environment(programs, python):
-    """({"LD_LIBRARY_PATH": ...} with which the programs find what they need, {library: path}, what is missing or None)."""
-    names = cuda_needs(programs)
-    found, looked = find_libraries(names, cuda_folders(python))
-    missing = [name for name in names if name not in found]
-    folders = [os.path.dirname(path) for path in found.values()]
+    """({"LD_LIBRARY_PATH": ...} with which the programs find what they need, {library: path}, what is missing or None).
+    What they find without it is not looked for elsewhere: another library might be measured than the one they were linked
+    with."""
+    own = own_libraries(programs)
+    names = [name for name in cuda_needs(programs) if name not in own]
+    elsewhere, looked = find_libraries(names, cuda_folders(python))
+    missing = [name for name in names if name not in elsewhere]
+    folders = [os.path.dirname(path) for path in elsewhere.values()]
     driver = driver_library()
     if driver and os.path.dirname(driver) in DRIVER_FOLDERS[:2]:
         folders.append(os.path.dirname(driver))
-    folders += filter(None, [os.environ.get("LD_LIBRARY_PATH")])
-    return {"LD_LIBRARY_PATH": ":".join(dict.fromkeys(folders))} if folders else {}, found, (
-        missing_libraries(missing, looked) if missing else None)
+    told = [folder for folder in os.environ.get("LD_LIBRARY_PATH", "").split(":") if folder]
+    environment = {"LD_LIBRARY_PATH": ":".join(dict.fromkeys(folders + told))} if folders else {}
+    return environment, {**own, **elsewhere}, missing_libraries(missing, looked) if missing else None
 
 
 def driver_library():
@@ -201,3 +226,16 @@ def describe(root, nvcc):
         "commit": processes.read(["git", "-C", root, "rev-parse", "HEAD"]),
         "modified": bool(processes.read(["git", "-C", root, "status", "--porcelain", "--untracked-files=no"])),
     }
+
+
+def main():
+    facts = describe_gpus()
+    if "no_gpu" in facts:
+        print(facts["no_gpu"])
+        return 77
+    print("\n".join(gpu["name"] for gpu in facts["gpus"]))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

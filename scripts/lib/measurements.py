@@ -6,8 +6,6 @@ import pathlib
 import tempfile
 
 import alternate
-import processes
-import record
 import targets
 from processes import last_line
 
@@ -20,7 +18,7 @@ def train(context, program, device, scratch):
     history, steps = scratch / f"{device}-history.json", scratch / f"{device}-steps.json"
     seconds = 0.0
     for options in (["--steps", STEPS, "--steps-log", steps], ["--history", history]):
-        done = processes.run([program, "--device", device, "--seed", "1", *options], context.left(), context.environment)
+        done = context.run([program, "--device", device, "--seed", "1", *options])
         context.record.note(f"---- mnist --device {device}\n{done.output}")
         seconds += done.seconds
         if done.status != 0:
@@ -43,10 +41,7 @@ def compare_training(context):
 def run_matmul(context, options):
     with tempfile.TemporaryDirectory() as scratch:
         out = pathlib.Path(scratch) / "matmul.json"
-        done = processes.run([context.build / "benchmarks" / "matmul", *options, "--json", out], context.left(),
-                             context.environment)
-        if done.status is None:
-            return {"unavailable": f"{record.NOT_RUN}: out of time"}
+        done = context.run([context.build / "benchmarks" / "matmul", *options, "--json", out])
         if done.status != 0:
             context.record.note(done.output)
             raise RuntimeError(f"matmul {done.ending}: {last_line(done.output)}")

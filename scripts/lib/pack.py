@@ -22,6 +22,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "tools"))
 
+import common  # noqa: E402
 import device_tests  # noqa: E402
 import machine  # noqa: E402
 import packed  # noqa: E402
@@ -40,6 +41,11 @@ RUN = """#!/bin/sh
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
 command -v python3 >/dev/null || {
   echo "run: python3 not found; it alone is needed. Put the folder of one into PATH: PATH=/opt/conda/bin:\\$PATH $0" >&2
+  exit 1
+}
+python3 -c 'import sys; sys.exit(sys.version_info < (3, 9))' || {
+  echo "run: $(command -v python3) is $(python3 --version 2>&1); 3.9 or newer is needed. Put the folder of one first in" \\
+    "PATH: PATH=/opt/conda/bin:\\$PATH $0" >&2
   exit 1
 }
 PYTHONDONTWRITEBYTECODE=1 exec python3 "$here/scripts/lib/packed.py" "$@"
@@ -120,12 +126,15 @@ def add_file(archive, name, data, mode):
 
 
 def write_archive(build, programs, path):
-    """The programs, stripped. The same programs give the same bytes."""
+    """The programs, stripped. The same programs give the same bytes. Returns {name in the archive: digest}."""
+    digests = {}
     with tempfile.TemporaryDirectory() as scratch, lzma.open(path, "wb", preset=9) as stream, \
             tarfile.open(fileobj=stream, mode="w", format=tarfile.USTAR_FORMAT) as archive:
         for program in programs:
-            data = stripped(program, pathlib.Path(scratch)).read_bytes()
-            add_file(archive, program.relative_to(build).as_posix(), data, 0o755)
+            file, name = stripped(program, pathlib.Path(scratch)), program.relative_to(build).as_posix()
+            add_file(archive, name, file.read_bytes(), 0o755)
+            digests[name] = digest(file)
+    return digests
 
 
 def digest(path):
@@ -150,11 +159,11 @@ def write_pack(build, folder, facts):
     copy_beside(ROOT, folder)
     (folder / "run").write_text(RUN)
     (folder / "run").chmod(0o755)
-    write_archive(build, programs, folder / packed.ARCHIVE)
+    digests = write_archive(build, programs, folder / packed.ARCHIVE)
     files = {path.relative_to(folder).as_posix(): digest(path) for path in sorted(folder.rglob("*")) if path.is_file()}
     manifest = {"pack": packed.KIND, **facts, "glibc": f"2.{max(map(newest_glibc, programs))}",
                 "needs": machine.cuda_needs(programs), "files": files,
-                "programs": {path.relative_to(build).as_posix(): digest(path) for path in programs}}
+                "programs": digests}
     record.write(folder / "manifest.json", manifest)
 
 
@@ -194,7 +203,7 @@ def facts_of(build):
         raise Refused(f"{build} is no build folder of Meson, which would say for which GPUs its programs are")
     options = json.loads(subprocess.check_output(["meson", "introspect", "--buildoptions", str(build)]))
     architectures = next(option["value"] for option in options if option["name"] == "gpu_arch")
-    known = machine.describe(ROOT, shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc")
+    known = machine.describe(ROOT, common.find_nvcc())
     return {"commit": known["commit"], "modified": known["modified"], "toolkit": known["toolkit"],
             "date": processes.read(["git", "-C", ROOT, "log", "-1", "--format=%cI"]), "architectures": architectures}
 
@@ -210,7 +219,10 @@ def main():
         if options.check:
             check_folder(options.check)
         elif options.targets:
-            print("\n".join(targets(options.targets)))
+            found = targets(options.targets)
+            if not found:
+                raise Refused(f"meson lists no program of {options.targets} that a run on a GPU needs")
+            print("\n".join(found))
         else:
             programs_of(options.build)
             make(options.build, options.out, facts_of(options.build))

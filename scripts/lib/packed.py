@@ -1,11 +1,14 @@
 """The other end of scripts/gpu --pack: checks the files of a pack, unpacks its programs and runs them.
 
-Runs the programs of this pack on a machine with a GPU, where nothing has to be installed: the device tests first, each
-source of tests by itself; then training on Cuda beside training on Cpu; compute-sanitizer, where it is there, as time
-allows; and last the benchmarks, in turns with PyTorch where a Python has it.
+Runs the programs of this pack on a machine with a GPU, where nothing but Python 3.9 has to be installed: first, where
+they are in the pack, self_check, which compares every kind of work with the host, and cuda_first_run, the experiments of
+docs/first-gpu-run.md; then the device tests, each source of tests by itself; training on Cuda beside training on Cpu;
+compute-sanitizer, where it is there, as time allows; and last the benchmarks, in turns with PyTorch where a Python has
+it.
 
 DIR/results.json is written anew after every result, and DIR/results.log has the output of the programs: a run that is
-cut off leaves what it had. The last line is `N passed, N failed, N skipped`.
+cut off leaves what it had, and, while cuda_first_run runs, its answers so far in DIR/cuda_first_run.json, which become
+part of the results. The last line is `N passed, N failed, N skipped`.
 
 Exits with 0 where all went well, 1 where something failed or the run was cut off, 77 where no GPU answers and nothing
 failed.
@@ -77,12 +80,15 @@ def work_folder(given):
 
 
 def unpack(root, manifest, folder):
-    """The programs of the pack, in the folder. Throws RuntimeError where a file is not as it was made."""
+    """The programs of the pack, in the folder. Throws RuntimeError where a file is not as it was made or packed."""
     wrong = damaged(root, manifest["files"])
     if wrong:
         raise RuntimeError(f"{', '.join(wrong)}: damaged or missing; copy the pack again")
     with decompressed(root / ARCHIVE) as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
         archive.extractall(folder, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
+    wrong = damaged(folder, manifest["programs"])
+    if wrong:
+        raise RuntimeError(f"{', '.join(wrong)}: not in {folder} as packed; free some space there, or name another: --work DIR")
     return {"unpacked": len(manifest["programs"])}
 
 

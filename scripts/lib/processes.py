@@ -1,20 +1,48 @@
-"""Programs run by themselves: each with a time-out, in a process group that ends as a whole, and none that outlives this
-process."""
+"""Programs run by themselves: each in a process group of its own, with a time-out, which ends as a whole: with the
+program, with its time, and with this process, however that one ends. Only what leaves its group (setsid) is not found.
+
+When this process is killed, the kernel kills the programs that it started, and a guard, which then reads the end of its
+input, what those started in turn.
+"""
 
 import ctypes
 import dataclasses
 import os
 import signal
 import subprocess
+import sys
 import tempfile
+import threading
 import time
 import typing
 
 KEPT = 1 << 20  # characters of an output; of a longer one, its two ends
+SHORTEST = 1  # seconds; with less time left no program is started
 DEATH_SIGNAL = 1  # prctl's PR_SET_PDEATHSIG
+GUARD = """
+import os, signal, sys
+groups = set()
+for line in sys.stdin:
+    (groups.add if line[0] == "+" else groups.discard)(int(line[1:]))
+for group in groups:
+    try:
+        os.killpg(group, signal.SIGKILL)
+    except OSError:
+        pass
+"""
 prctl = ctypes.PyDLL(None).prctl  # looked up here, since the child of a process with threads may lock nothing
 running = set()
 stopped = False
+guard = None
+guard_lock = threading.Lock()
+
+
+class OutOfTime(Exception):
+    """The run's time, and not a program's own limit, ended the program or kept it from starting."""
+
+    def __init__(self, output=""):
+        super().__init__("out of time")
+        self.output = output
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,6 +65,17 @@ class Done:
         return f"ended with status {self.status}"
 
 
+def input_of_guard():
+    """The descriptor into which "+PID" says that the group of that program is to end with this process, "-PID" that it
+    ended."""
+    global guard
+    with guard_lock:
+        if guard is None or guard.poll() is not None:
+            guard = subprocess.Popen([sys.executable, "-I", "-S", "-c", GUARD], stdin=subprocess.PIPE,
+                                     start_new_session=True)
+        return guard.stdin.fileno()
+
+
 def kill(process):
     """Kills the program and what it started."""
     try:
@@ -45,13 +84,36 @@ def kill(process):
         pass
 
 
+def start(command, environment=None, **options):
+    """The program, with `environment` on top of this process's; end() has to follow. Throws OSError."""
+    if stopped:
+        raise OSError("not started: this run was ended")
+    to_guard = input_of_guard()
+
+    def begin():  # in the program itself: whatever becomes of this process now, the guard knows
+        prctl(DEATH_SIGNAL, signal.SIGKILL)
+        os.write(to_guard, b"+%d\n" % os.getpid())
+
+    process = subprocess.Popen([str(part) for part in command], env={**os.environ, **(environment or {})},
+                               start_new_session=True, preexec_fn=begin, **options)
+    running.add(process)
+    if stopped:  # since this was asked above: end_all() may not have seen the program
+        end(process)
+        raise OSError("not started: this run was ended")
+    return process
+
+
 def end(process):
-    """Kills the program, and waits for its end. One that the kernel does not give back is left behind."""
+    """Kills the program and what it started, and waits for its end. One that the kernel does not give back is left
+    behind."""
     kill(process)
     try:
         process.wait(timeout=5)
     except subprocess.TimeoutExpired:
         pass
+    if process in running:
+        running.discard(process)
+        os.write(input_of_guard(), b"-%d\n" % process.pid)
 
 
 def end_all():
@@ -75,24 +137,29 @@ def run(command, timeout=300, environment=None):
     """Runs the command, with `environment` on top of this process's, for at most `timeout` seconds."""
     started = time.monotonic()
     with tempfile.TemporaryFile() as output:
-        if stopped:
-            return Done(127, "not started: this run was ended", 0.0)
         try:
-            process = subprocess.Popen([str(part) for part in command], stdin=subprocess.DEVNULL, stdout=output,
-                                       stderr=subprocess.STDOUT, env={**os.environ, **(environment or {})},
-                                       start_new_session=True,
-                                       preexec_fn=lambda: prctl(DEATH_SIGNAL, signal.SIGKILL))
+            process = start(command, environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
         except (OSError, subprocess.SubprocessError) as error:
             return Done(127, str(error), 0.0)
-        running.add(process)
         try:
             status = process.wait(timeout=max(0.1, timeout))
         except subprocess.TimeoutExpired:
             status = None
         finally:
             end(process)
-            running.discard(process)
         return Done(status, text_of(output), round(time.monotonic() - started, 3))
+
+
+def run_until(deadline, command, limit=None, environment=None):
+    """The same for at most `limit` seconds, if there is one, and until the deadline. Throws OutOfTime where that comes
+    first, or is near."""
+    left = deadline - time.monotonic()
+    if left < SHORTEST:
+        raise OutOfTime
+    done = run(command, left if limit is None else min(limit, left), environment)
+    if done.status is None and (limit is None or left < limit):
+        raise OutOfTime(done.output)
+    return done
 
 
 def last_line(text):

@@ -7,7 +7,6 @@ import whole_file
 
 LARGEST_LOG = 8 << 20  # bytes; what is said later goes to the terminal alone
 NOT_RUN = "not run"
-PARTS = ("programs", "libraries", "first programs", "device tests", "training", "sanitizer", "matmul", "verbs")
 
 
 def write(path, results):
@@ -35,7 +34,6 @@ class Record:
         log.parent.mkdir(parents=True, exist_ok=True)
         self.log = open(log, "w", encoding="utf-8", errors="replace")
         self.logged = 0
-        self.begun = set()  # parts
         self.write()
 
     def write(self):
@@ -98,8 +96,9 @@ def reason_of(entry):
 
 
 def parts_of(results):
-    """[(name, what is recorded of it)] of the parts that are an object each."""
-    return [(name, results[name]) for name in PARTS if name in results]
+    """[(name, what is recorded of it)] of the parts that were attempted, or should have been: results["seconds"] names
+    them, with None for one that did not end."""
+    return [(name, results[name]) for name in results["seconds"] if name in results]
 
 
 def failures(results):

@@ -97,6 +97,8 @@ EXPERIMENTS = {
     "bias_gradients_float32": ("answered", {"BGRADB, op(A) N, op(B) T, one column of c": r".*, sums \d\S*e-\d+"}),
     "relu_values_float32": ("answered", {"RELU_AUX, 1": "1, bit 1", "RELU_AUX, -1": "0, bit 0",
                                          "DRELU of those bits, 1": "1", "DRELU of those bits, -1": "0"}),
+    "relu_values_float16": ("answered", {"RELU_AUX, 1": "1, bit 1", "DRELU of those bits, -1": "0"}),
+    "k1_GELU_AUX_float32": ("answered", {"GELU_AUX, k = 1": r"\d candidates, first .*, error \d\S*e-0[678], kept"}),
     "clusters": ("answered", {"rows of 32768": r"error \d\S*e-0\d; .*: 8 blocks of 512 threads, registers, .*",
                               "rows of 400000": r"error \d\S*e-0\d; .*: 8 blocks of 512 threads, shared memory, .*"}),
     "capture_in_flight": ("answered", {"round 2": "right"}),
@@ -112,6 +114,87 @@ def experiment_problem(experiment):
     return "\n".join(wrong) or (None if experiment["end"] == end else f"{experiment}")
 
 
+def answers_of(program, file, name, fault):
+    """(exit status, answers) of one experiment."""
+    file.unlink(missing_ok=True)
+    status, _ = common.run([program, "--json", file, name], env={"LOCUS_SIMULATED_FAULT": fault})
+    return status, json.loads(file.read_text())["experiments"][0]["answers"]
+
+
+def check_special_values(report, program, file):
+    """That a row named -0 is -0 where cuBLASLt sums in float, and that nothing is said of bits that nobody kept."""
+    for name, expected in {"relu_values_float32": "-0", "relu_values_bfloat16": "-0", "relu_values_float16": None}.items():
+        _, answers = answers_of(program, file, name, "float_sums")
+        found = (answers.get("product, -0"), answers["product, 0"], answers["RELU_AUX, 1"])
+        report.add(f"first_run {name}, -0", None if found == (expected, "0", "1, bit 1") else f"{answers}")
+    status, answers = answers_of(program, file, "relu_values_float32", "no_relu_aux")
+    of_bits = {name: answer for name, answer in answers.items() if name.startswith("DRELU")}
+    right = status == 0 and of_bits == {"DRELU of those bits": "not asked: RELU_AUX left none"}
+    report.add("first_run without bits of relu", None if right else f"status {status}, {answers}")
+
+
+# Calls of the system that fail once, or always: the first that is named in FAILING, and that often.
+FAILING_CALLS = """
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <poll.h>
+#include <unistd.h>
+#include <sys/syscall.h>
+
+static bool fails(const char* call) {
+  static int left = std::getenv("FAILING_TIMES") ? std::atoi(std::getenv("FAILING_TIMES")) : 0;
+  const char* const failing = std::getenv("FAILING");
+  return failing && std::strcmp(failing, call) == 0 && left-- > 0;
+}
+extern "C" int poll(pollfd* files, nfds_t count, int milliseconds) {
+  if (fails("poll")) return errno = EINTR, -1;
+  const timespec time{milliseconds / 1000, milliseconds % 1000 * 1000000L};
+  return static_cast<int>(syscall(SYS_ppoll, files, count, milliseconds < 0 ? nullptr : &time, nullptr, 0));
+}
+extern "C" pid_t fork() noexcept {
+  if (fails("fork")) return errno = EAGAIN, -1;
+  return static_cast<pid_t>(syscall(SYS_clone, 17 /* SIGCHLD */, nullptr, nullptr, nullptr, nullptr));
+}
+extern "C" int rename(const char* from, const char* to) noexcept {
+  if (fails("rename")) return errno = ENOSPC, -1;
+  return static_cast<int>(syscall(SYS_renameat2, -100 /* AT_FDCWD */, from, -100, to, 0));
+}
+"""
+
+
+def check_faults_of_the_system(report, program, file):
+    """What keeps one experiment from being started, awaited or written keeps no other from it."""
+    library = program.parent / "failing.so"
+    source = program.parent / "failing.cpp"
+    source.write_text(FAILING_CALLS)
+    status, output = common.run(["g++", "-shared", "-fPIC", source, "-o", library])
+    if status:
+        return report.fail("first_run where calls of the system fail", output)
+
+    def tried(call, times, *arguments, fault=""):
+        file.unlink(missing_ok=True)
+        env = [f"LD_PRELOAD={library}", f"FAILING={call}", f"FAILING_TIMES={times}", f"LOCUS_SIMULATED_FAULT={fault}"]
+        status, output = common.run(["timeout", "-s", "KILL", "20", "env", *env, program, "--json", file, *arguments])
+        ends = [one["end"] for one in json.loads(file.read_text())["experiments"]] if file.exists() else None
+        return status, ends, output
+
+    cases = {
+        "poll is interrupted": (("poll", 3, "machine"), "", (0, ["answered"]), "1 experiments, 0 of which"),
+        "poll is interrupted, and the program hangs": (
+            ("poll", 1, "--seconds", "1", "cub_in_a_capture"), "hang", (1, ["did not end within 1 seconds"]), "=> FAULT: did not"),
+        "fork fails once": (("fork", 1, "memory_pools", "machine"), "", (1, [
+            "could not be started: fork: Resource temporarily unavailable", "answered"]), "=> FAULT: could not be started"),
+        "the disk is full once": (("rename", 1, "memory_pools", "machine"), "", (0, ["answered", "answered"]),
+                                  "No space left on device; free some space"),
+        "the disk is full": (("rename", 9, "memory_pools", "machine"), "", (1, None), "2 experiments, 0 of which"),
+    }
+    for name, (arguments, fault, expected, said) in cases.items():
+        status, ends, output = tried(*arguments, fault=fault)
+        right = (status, ends) == expected and said in output
+        report.add(f"first_run where {name}", None if right else f"status {status}, {ends}\n{output}")
+
+
 def check_first_run(report, program):
     file = program.parent / "report.json"
     status, output = common.run([program, "--json", file, *EXPERIMENTS])
@@ -120,6 +203,8 @@ def check_first_run(report, program):
     report.add("first_run", None if status == 0 and found == list(EXPERIMENTS) else f"status {status}\n{output[-4000:]}")
     for experiment in experiments:
         report.add(f"first_run {experiment['name']}", experiment_problem(experiment))
+    check_special_values(report, program, file)
+    check_faults_of_the_system(report, program, file)
     # What one experiment does to its process, the next one does not see, and the report has both.
     for fault, end in {"crash": "ended by signal 11, Segmentation fault", "hang": "did not end within 2 seconds"}.items():
         status, output = common.run([program, "--seconds", "2", "--json", file, "cub_in_a_capture", "machine"],

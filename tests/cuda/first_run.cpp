@@ -6,7 +6,7 @@
 //     table
 //
 // docs/first-gpu-run.md says how to read the answers. Exits with 0 where all experiments answered, 1 where one ended
-// that should not have, 2 for wrong arguments, and 77 where no GPU can be used.
+// that should not have or FILE could not be written, 2 for wrong arguments, and 77 where no GPU can be used.
 
 #include <locus/core/file.hpp>
 #include <locus/device/cuda_versions.hpp>
@@ -80,7 +80,11 @@ Options parse(int argc, char** argv) {
       options.names.push_back(argument);
     }
   }
-  if (!options.json.empty()) io::require_writable(options.json);
+  try {
+    if (!options.json.empty()) io::require_writable(options.json);
+  } catch (const DataError& error) {
+    fail<ArgumentError>({"--json ", options.json, ": ", error.what()});
+  }
   return options;
 }
 
@@ -94,12 +98,17 @@ struct Outcome {
   bool is_fault = false;
 };
 
-/// This program, as it would be started by hand, with its output in a pipe.
+/// This program, as it would be started by hand, with its output in a pipe. throws Error where the system has no room
 pid_t start(const std::string& name, int& output) {
   int ends[2];
   if (pipe(ends) != 0) fail<Error>({"pipe: ", std::strerror(errno)});
   const pid_t child = fork();
-  if (child < 0) fail<Error>({"fork: ", std::strerror(errno)});
+  if (child < 0) {
+    const int error = errno;
+    close(ends[0]);
+    close(ends[1]);
+    fail<Error>({"fork: ", std::strerror(error)});
+  }
   if (child == 0) {
     dup2(ends[1], 1);
     dup2(ends[1], 2);
@@ -113,37 +122,48 @@ pid_t start(const std::string& name, int& output) {
   return child;
 }
 
-/// What the child writes until it ends; false where its time runs out.
-bool collect(int output, int seconds, std::string& text) {
+/// What the child writes until it ends. Returns why that was not awaited, or nothing.
+std::string collect(int output, int seconds, std::string& text) {
   const auto last = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
   for (;;) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(last - std::chrono::steady_clock::now());
+    if (left.count() <= 0) return join("did not end within ", seconds, " seconds");
     pollfd waited{output, POLLIN, 0};
-    if (left.count() <= 0 || poll(&waited, 1, static_cast<int>(left.count())) == 0) return false;
+    const int ready = poll(&waited, 1, static_cast<int>(left.count()));
+    if (ready == 0) continue;  // its time is over
     char bytes[4096];
-    const ssize_t count = read(output, bytes, sizeof bytes);
-    if (count <= 0) return true;
+    const ssize_t count = ready < 0 ? -1 : read(output, bytes, sizeof bytes);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return join("could not be read: ", std::strerror(errno));
+    if (count == 0) return "";
     text.append(bytes, static_cast<std::size_t>(count));
   }
+}
+
+/// How a child that was awaited ended.
+std::string end_of(int status) {
+  if (WIFSIGNALED(status)) return join("ended by signal ", WTERMSIG(status), ", ", strsignal(WTERMSIG(status)));
+  if (WEXITSTATUS(status) == threw) return "threw";
+  return WEXITSTATUS(status) == answered ? "answered" : join("ended with status ", WEXITSTATUS(status));
 }
 
 Outcome run_apart(const Experiment& experiment, int seconds) {
   Outcome outcome{&experiment, "", "", 0, false};
   const auto begin = std::chrono::steady_clock::now();
-  int output = -1, status = 0;
-  const pid_t child = start(experiment.name, output);
-  const bool in_time = collect(output, seconds, outcome.text);
-  if (!in_time) kill(child, SIGKILL);
-  close(output);
-  waitpid(child, &status, 0);
+  try {
+    int output = -1, status = 0;
+    const pid_t child = start(experiment.name, output);
+    outcome.end = collect(output, seconds, outcome.text);
+    if (!outcome.end.empty()) kill(child, SIGKILL);
+    close(output);
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+    if (outcome.end.empty()) outcome.end = end_of(status);
+    outcome.is_fault = outcome.end != "answered" && !experiment.may_end_process;
+  } catch (const Error& error) {  // the next one may have more luck
+    outcome.end = join("could not be started: ", error.what());
+    outcome.is_fault = true;
+  }
   outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  if (!in_time) outcome.end = join("did not end within ", seconds, " seconds");
-  else if (WIFSIGNALED(status))
-    outcome.end = join("ended by signal ", WTERMSIG(status), ", ", strsignal(WTERMSIG(status)));
-  else if (WEXITSTATUS(status) == threw) outcome.end = "threw";
-  else if (WEXITSTATUS(status) != answered) outcome.end = join("ended with status ", WEXITSTATUS(status));
-  else outcome.end = "answered";
-  outcome.is_fault = outcome.end != "answered" && !experiment.may_end_process;
   return outcome;
 }
 
@@ -171,6 +191,15 @@ void write_json(const std::string& path, const std::vector<Outcome>& outcomes) {
   io::write_file_atomically(path, json.text());
 }
 
+/// The same; false, and a warning, where the file cannot be written: the terminal has the answers, too.
+bool save(const std::string& path, const std::vector<Outcome>& outcomes) try {
+  if (!path.empty()) write_json(path, outcomes);
+  return true;
+} catch (const Error& error) {
+  std::fprintf(stderr, "first_run: %s\n", error.what());
+  return false;
+}
+
 int run_all(const Options& options, const std::vector<Experiment>& all) {
   std::vector<const Experiment*> wanted;
   for (const std::string& name : options.names) wanted.push_back(&find(all, name));
@@ -179,6 +208,7 @@ int run_all(const Options& options, const std::vector<Experiment>& all) {
   std::printf("%s\n", locus::cuda::versions().c_str());
   std::vector<Outcome> outcomes;
   int faults = 0;
+  bool is_saved = true;
   for (const Experiment* const experiment : wanted) {
     std::printf("\n%s: %s\n", experiment->name.c_str(), experiment->question.c_str());
     std::fflush(stdout);
@@ -188,10 +218,10 @@ int run_all(const Options& options, const std::vector<Experiment>& all) {
     std::printf("%s=> %s%s, %.1f s\n", outcome.text.c_str(), outcome.is_fault ? "FAULT: " : "", outcome.end.c_str(),
                 outcome.seconds);
     std::fflush(stdout);
-    if (!options.json.empty()) write_json(options.json, outcomes);  // each time: what is cut off leaves what it had
+    is_saved = save(options.json, outcomes);  // each time: what is cut off leaves what it had
   }
   std::printf("\n%zu experiments, %d of which ended as they should not have\n", outcomes.size(), faults);
-  return faults ? failed : answered;
+  return faults || !is_saved ? failed : answered;
 }
 
 }  // namespace
@@ -224,7 +254,10 @@ int main(int argc, char** argv) try {
     return threw;
   }
   return answered;
-} catch (const Error& error) {
+} catch (const ArgumentError& error) {
   std::fprintf(stderr, "first_run: %s\n", error.what());
   return wrong_arguments;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "first_run: %s\n", error.what());
+  return failed;
 }

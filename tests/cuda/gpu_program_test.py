@@ -8,18 +8,15 @@ import pathlib
 import re
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tools"))
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[2] / folder) for folder in ("tests/tools", "scripts/lib")]
 import common  # noqa: E402
+import machine  # noqa: E402
 
 NO_GPU = 77
 
 
 def has_gpu():
-    try:
-        status, output = common.run(["nvidia-smi", "-L"])
-    except FileNotFoundError:
-        return False
-    return status == 0 and output.startswith("GPU ")
+    return "no_gpu" not in machine.describe_gpus()
 
 
 def problem_of(command):

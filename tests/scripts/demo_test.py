@@ -2,7 +2,7 @@
 """What scripts/demo does with a GPU in each state that a machine may be in, and what it says.
 
 Stand-ins for nvidia-smi, the toolkit, Meson, ninja and the programs that they build make up the machine, in a copy of
-scripts/. One case is configured by the Meson that is here, with a stand-in for nvcc. Takes about 5 seconds.
+scripts/. One case is configured by the Meson that is here, with a stand-in for nvcc. Takes about 15 seconds.
 """
 
 import os
@@ -19,11 +19,13 @@ STAND_INS = {
     "dpkg-query": "echo installed",
     "meson": """
         [ "$1" != --version ] || { echo 1.3.0; exit 0; }
+        [ "$2" = --reconfigure ] || echo "$2" >> "$MACHINE/configured"
+        for word; do case $word in "$MACHINE"/build/*) mkdir -p "$word/meson-private"; touch "$word/meson-private/coredata.dat" ;; esac; done
         case " $* " in *" -Dcuda=disabled "*) echo '    CUDA : no' ;; *) printf '%s\\n' "$MACHINE_SUMMARY" ;; esac""",
     "ninja": """
         [ "$1" != --version ] || { echo 1.11.1; exit 0; }
         build=$2 && mkdir -p "$build/examples" && shift 4
-        case " $* $MACHINE_BUILD " in *" examples/self_check fails "*) echo 'nvcc: no such luck'; exit 1 ;; esac
+        [ "$MACHINE_BUILD" != fails ] || ! grep -q 'CUDA : 13' "$build/configure.log" || { echo 'nvcc: no such luck'; exit 1; }
         for program; do cp "$MACHINE/${program##*/}" "$build/$program"; done""",
     "mnist": 'echo "trained with $*"',
     "self_check": 'eval "$MACHINE_SELF_CHECK"',
@@ -87,6 +89,9 @@ STATES = {
     "a self-check that hangs": (
         {"GPU": H100, "SELF_CHECK": STARTS + "sleep 60"}, r"(?s)for CUDA 13\.0\n.*the self-check of the GPU did not end within "
         r"1 seconds; it was in: map, contiguous\b", False),
+    "a self-check that a kernel without memory ends": (
+        {"GPU": H100, "SELF_CHECK": STARTS + "kill -KILL $$"}, r"the self-check of the GPU was ended by signal 9 \(KILL\) in: "
+        r"map, contiguous\b", False),
     "a self-check that does not start": (
         {"GPU": H100, "SELF_CHECK": "echo 'libcublasLt.so.13: cannot open shared object file' >&2; exit 127"},
         r"the self-check of the GPU could not be started: libcublasLt\.so\.13: cannot open", False),
@@ -108,10 +113,11 @@ class Machine:
             target.write_text(f"#!/bin/bash\n{script}\n")
             target.chmod(0o755)
 
-    def run(self, device, **state):
-        """(exit status, output) of scripts/demo."""
+    def run(self, device, *, anew=True, **state):
+        """(exit status, output) of scripts/demo; anew: without what an earlier run left."""
         state = {"GPU": "", "DRIVER": "13.0", "SUMMARY": TOOLKIT, "SELF_CHECK": PASSES, "BUILD": "", **state}
-        shutil.rmtree(self.folder / "build", ignore_errors=True)
+        if anew:
+            shutil.rmtree(self.folder / "build", ignore_errors=True)
         env = {"PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}", "MACHINE": str(self.folder),
                "LOCUS_SELF_CHECK_SECONDS": "1", **{f"MACHINE_{name}": value for name, value in state.items()}}
         return common.run([self.demo, "--device", device, "--epochs", "3"], env=env)
@@ -133,15 +139,31 @@ def problem_of(machine, state, said, is_used):
 
 
 def check_cpu(machine):
-    """Whoever asks for the CPU is not told of GPUs."""
-    status, output = machine.run("cpu", GPU=H100, SELF_CHECK=FAILS)
+    """Whoever asks for the CPU is not told of GPUs, and needs no toolkit that works."""
+    status, output = machine.run("cpu", GPU=H100, SELF_CHECK=FAILS, BUILD="fails")
     return None if status == 0 and "trained with --device cpu" in output and "GPU" not in output else output
+
+
+def check_stubborn(machine):
+    """What ignores the signal of a time-out is ended by signal 9, too, but for another reason."""
+    status, output = machine.run("auto", GPU=H100, SELF_CHECK=STARTS + "trap '' TERM; while :; do sleep 0.1; done")
+    said = "did not end within 1 seconds; it was in: map, contiguous"
+    return None if status == 0 and said in output and "trained with --device cpu" in output else output
+
+
+def check_broken_toolkit(machine, state):
+    """Where nvcc cannot compile, the CPU trains all the same; and a second run finds everything as it is."""
+    configured = machine.folder / "configured"
+    for anew in (True, False):
+        configured.unlink(missing_ok=True)
+        status, output = machine.run("auto", anew=anew, BUILD="fails", **state)
+        if status or "trained with --device cpu" not in output:
+            return f"status {status}\n{output}"
+    return f"the second run configured {configured.read_text()}" if configured.exists() else None
 
 
 def check_old_toolkit(machine):
     """With the Meson that is here and an nvcc that is too old."""
-    if not shutil.which("meson"):
-        return None
     (machine.folder / "bin" / "meson").unlink()
     nvcc = machine.folder / "bin" / "nvcc"
     nvcc.write_text("#!/bin/sh\necho 'Cuda compilation tools, release 11.8, V11.8.89'\n")
@@ -160,7 +182,15 @@ def check(report):
         for name, (state, said, is_used) in STATES.items():
             report.add(f"scripts/demo on {name}", problem_of(machine, state, said, is_used))
         report.add("scripts/demo --device cpu", check_cpu(machine))
-        report.add("scripts/demo with a toolkit that is too old", check_old_toolkit(machine))
+        report.add("scripts/demo on a self-check that no signal but 9 ends", check_stubborn(machine))
+        for name, state in {"a GPU": {"GPU": H100}, "an old driver": {"GPU": H100, "DRIVER": "12.8"}, "no GPU": {},
+                            "a GPU that computes wrong": {"GPU": H100, "SELF_CHECK": FAILS}}.items():
+            report.add(f"scripts/demo with a broken toolkit and {name}", check_broken_toolkit(machine, state))
+        name = "scripts/demo with a toolkit that is too old"
+        if shutil.which("meson"):
+            report.add(name, check_old_toolkit(machine))
+        else:
+            report.skip(name, "needs Meson")
 
 
 if __name__ == "__main__":

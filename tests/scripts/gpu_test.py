@@ -5,6 +5,7 @@ build folder, where one is given.
 usage: gpu_test.py [BUILD_DIR]
 """
 
+import ast
 import contextlib
 import json
 import os
@@ -17,13 +18,16 @@ import time
 import unittest
 import unittest.mock
 
-sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[2] / folder) for folder in ("tests/tools", "scripts/lib")]
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[2] / folder) for folder in ("tests/tools", "scripts/lib",
+                                                                                         "tests/cuda")]
 import cases  # noqa: E402
 import common  # noqa: E402
 import device_tests  # noqa: E402
 import dry_run  # noqa: E402
+import gpu_program_test  # noqa: E402
 import machine  # noqa: E402
 import pack  # noqa: E402
+import packed  # noqa: E402
 import processes  # noqa: E402
 import record  # noqa: E402
 import targets  # noqa: E402
@@ -31,6 +35,15 @@ import targets  # noqa: E402
 BUILD = pathlib.Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else None
 LISTING = '<TestCase name="a&lt;locus::Cuda>" filename="../tests/{}_test.cpp" line="1"/>'
 GOOD = 'echo "3 passed, 0 failed, 1 skipped"'
+DRIVER = """
+#include <cstdlib>
+#include <cstring>
+extern "C" int cuInit(unsigned) { return 0; }
+extern "C" int cuDriverGetVersion(int* version) { return *version = 13000, 0; }
+extern "C" int cuDeviceGetCount(int* count) { return *count = std::atoi(std::getenv("GPUS")), 0; }
+extern "C" int cuDeviceGetName(char* name, int, int) { return std::strcpy(name, "Pretend 2"), 0; }
+extern "C" int cuDeviceGetAttribute(int* value, int, int) { return *value = 9, 0; }
+"""
 
 
 class Pretended(cases.Scratch):
@@ -60,6 +73,15 @@ esac
         self.program("build/benchmarks/matmul", 'while [ "$1" != --json ]; do shift; done; echo \'{"products": [1]}\' > "$2"\n')
         self.program("bin/torch", 'echo \'{"unavailable": "not here"}\'\n')
         self.verbs({})
+
+    def driver(self, gpus):
+        """The environment in which libcuda.so.1, be there another one on this machine or not, shows so many GPUs, and
+        nvidia-smi is not there."""
+        (self.root / "bin/nvidia-smi").unlink(missing_ok=True)
+        self.write("driver.cpp", DRIVER)
+        status, output = common.run(["g++", "-shared", "-fPIC", self.root / "driver.cpp", "-o", self.root / "libcuda.so.1"])
+        self.assertEqual(status, 0, output)
+        return {"LD_LIBRARY_PATH": str(self.root), "GPUS": str(gpus)}
 
     def sanitizer(self, body):
         """compute-sanitizer, which notes how it was called, does `body` and runs the program."""
@@ -91,11 +113,11 @@ for line in sys.stdin:
 
 
 class GpuScript(Pretended):
-    def run_script(self, *options):
+    def run_script(self, *options, env={}):
         out = self.root / "out.json"
         path = f"{self.root / 'bin'}:/usr/bin:/bin"
         status, output = common.run([common.ROOT / "scripts" / "gpu", "--prebuilt", self.root / "build", "--out", out,
-                                     "--torch", self.root / "bin" / "torch", *options], env={"PATH": path})
+                                     "--torch", self.root / "bin" / "torch", *options], env={"PATH": path, **env})
         return status, output, json.loads(out.read_text()) if out.exists() else None
 
     def test_a_good_machine(self):
@@ -127,9 +149,10 @@ class GpuScript(Pretended):
                                                        "racecheck device_cuda_test ops/softmax: ended with status 4"])
 
     def test_parts_that_fail(self):
-        results = {"sanitizer": {"error": "boom"}, "device tests": {"error": "bang\nmore"}}
-        self.assertEqual(record.failures(results), ["device tests: bang", "sanitizer: boom"])
-        self.assertEqual(record.count(results), {"passed": 0, "failed": 2, "skipped": 0})
+        results = {"seconds": {"device tests": 1.0, "something new": 1.0, "sanitizer": None}, "something new": {"error": "new"},
+                   "sanitizer": {"error": "boom"}, "device tests": {"error": "bang\nmore"}}
+        self.assertEqual(record.failures(results), ["device tests: bang", "something new: new", "sanitizer: boom"])
+        self.assertEqual(record.count(results), {"passed": 0, "failed": 3, "skipped": 0})
 
     def test_a_wrong_result_voids_its_time(self):
         self.verbs({"problem": "wrong: off by 7 times"})
@@ -141,7 +164,7 @@ class GpuScript(Pretended):
         status, output = common.run([sys.executable, common.ROOT / "scripts" / "lib" / "gpu.py", "--dry-run", "--budget", "0",
                                      "--build", self.root / "build", "--torch", self.root / "bin" / "torch"])
         self.assertEqual(status, 1, output)
-        self.assertIn("left out: gemm x, ", output)
+        self.assertIn("FAILED verbs\n    not run: out of time", output)
 
     def test_dry_run(self):
         self.program("bin/nvidia-smi", "exit 9\n")
@@ -190,10 +213,34 @@ class GpuScript(Pretended):
         self.assertEqual([targets.judge(work(locus=time), (at_most,))[0]["met"] for time in (1.0, 3.0)], [True, False])
 
     def test_no_gpu(self):
-        self.program("bin/nvidia-smi", "exit 9\n")
-        status, output, results = self.run_script()
+        status, output, results = self.run_script(env=self.driver(0))
         self.assertEqual((status, results), (77, None), output)
-        self.assertIn("no GPU answers", output)
+        self.assertIn(f"no GPU answers ({self.root}/libcuda.so.1 lists no GPU); nothing was built", output)
+
+    def test_a_gpu_that_the_driver_alone_shows(self):
+        """Where nvidia-smi is not installed."""
+        status, output, results = self.run_script("--quick", env=self.driver(1))
+        self.assertEqual((status, results["gpus"]), (0, [{"name": "Pretend 2", "compute_cap": "9.9"}]), output)
+
+    def test_programs_that_need_a_gpu_know_whether_there_is_one(self):
+        with unittest.mock.patch.dict(os.environ, self.driver(1)):
+            self.assertTrue(gpu_program_test.has_gpu())
+            os.environ["GPUS"] = "0"
+            self.assertFalse(gpu_program_test.has_gpu())
+
+    def test_a_build_that_takes_all_the_time(self):
+        status, output, results = self.run_script(env={"SECONDS": "600"})  # with which bash begins to count
+        self.assertEqual((status, results), (1, None), output)
+        self.assertRegex(output, r"gpu: building took 6\d\d s, .*Run this again: what is built stays")
+
+    def test_a_build_that_lists_no_program(self):
+        self.program("bin/meson", "case $1 in --version) echo 1.3.0;; introspect) echo '[]';; esac\n")
+        for name in ("ninja", "dpkg-query"):
+            self.program(f"bin/{name}", "echo installed\n")
+        path = f"{self.root / 'bin'}:/usr/bin:/bin"
+        status, output = common.run([common.ROOT / "scripts" / "gpu", "--build-dir", self.root / "build"], env={"PATH": path})
+        self.assertEqual(status, 1, output)
+        self.assertIn(f"meson lists no program of {self.root}/build that a run on a GPU needs", output)
 
 
 class Driven(Pretended):
@@ -266,6 +313,50 @@ class DeviceTests(Driven):
         self.assertEqual([entry["verdict"] for entry in results["tests"]], ["passed"])
 
 
+    def test_a_spent_budget_starts_nothing(self):
+        name = device_tests.FIRST[0][0]
+        self.program(f"build/examples/{name}", f"touch {self.root}/started; echo 1 passed, 0 failed, 0 skipped\n")
+        self.sources("device", ops_softmax=f"touch {self.root}/started; {GOOD}")
+        status, output, results = self.run_gpu(budget=-5)
+        self.assertEqual((status, results["failures"]), (0, []), output)
+        self.assertFalse((self.root / "started").exists(), output)
+        self.assertEqual([entry["verdict"] for entry in results["first"] + results["tests"]], ["not run: out of time"] * 2)
+
+    def test_what_the_budget_cuts_off_did_not_fail(self):
+        self.program(f"build/examples/{device_tests.FIRST[0][0]}", "sleep 60\n")
+        self.sources("device", ops_softmax="sleep 60")
+        self.program("build/examples/mnist", "sleep 60\n")
+        self.program("build/benchmarks/matmul", "sleep 60\n")
+        self.verbs({}, "__import__('time').sleep(60)")
+        begun = time.monotonic()
+        status, output, results = self.run_gpu(budget=15, timeout=60)
+        self.assertLess(time.monotonic() - begun, 20)
+        self.assertEqual((status, results["failures"]), (0, []), output)
+        self.assertEqual([entry["verdict"] for entry in results["first"] + results["tests"]], ["not run: out of time"] * 2)
+        self.assertEqual([results[part]["unavailable"] for part in ("training", "matmul")], ["not run: out of time"] * 2)
+        self.assertEqual((results["verbs"]["workloads"], results["verbs"]["left_out"][0]), ([], "gemm x"))
+
+    def test_benchmarks_that_say_nothing_until_the_end(self):
+        self.program("build/benchmarks/verbs", "sleep 60\n")
+        begun = time.monotonic()
+        status, output, results = self.run_gpu("--quick", budget=6)
+        self.assertLess(time.monotonic() - begun, 10)
+        self.assertEqual((status, results["verbs"]), (0, {"unavailable": "not run: out of time"}), output)
+
+    def test_a_report_of_a_first_program(self):
+        report = """while [ $# -gt 1 ]; do case $1 in --json) echo '{"experiments": [1]}' > "$2";; esac; shift; done"""
+        self.program("build/tests/cuda_first_run", f"{report}; exit 1\n")
+        status, output, results = self.run_gpu("--quick")
+        self.assertEqual(results["first"][0]["report"], {"experiments": [1]}, output)
+        self.assertEqual([path.name for path in self.root.rglob("*.json")], ["out.json"])
+
+    def test_a_build_without_device_tests(self):
+        (self.root / "build/tests/device_cuda_test").unlink()
+        status, output, results = self.run_gpu()
+        self.assertIn("no device test ran", results["sanitizer"]["unavailable"])
+        self.assertEqual((status, len(results["failures"])), (1, 1), output)
+
+
 class Sanitizing(Driven):
     def calls(self):
         return (self.root / "sanitized").read_text().splitlines()
@@ -317,7 +408,8 @@ class Sanitizing(Driven):
     def test_the_tests_that_racecheck_runs_are_in_the_build(self):
         programs = device_tests.test_programs(BUILD)
         environment, _, _ = machine.library_environment(programs, None)
-        known = {unit.source for program in programs for unit in device_tests.units_of(program, environment)}
+        known = {unit.source for program in programs for unit in device_tests.units_of(
+            program, lambda command, seconds: processes.run(command, seconds, environment))}
         self.assertLessEqual(set(device_tests.RACECHECK), known)
 
 
@@ -334,8 +426,8 @@ class Packs(Pretended):
     def environment(self):
         return {"PATH": f"{self.root / 'bin'}:/usr/bin:/bin", "TMPDIR": str(self.root), "PYTHONDONTWRITEBYTECODE": ""}
 
-    def run_pack(self, folder, *options):
-        status, output = common.run(self.command(folder, *options), env=self.environment(), cwd="/")
+    def run_pack(self, folder, *options, env={}):
+        status, output = common.run(self.command(folder, *options), env={**self.environment(), **env}, cwd="/")
         results = self.root / "out" / "results.json"
         return status, output, json.loads(results.read_text()) if results.exists() else None
 
@@ -355,15 +447,13 @@ class Packs(Pretended):
         self.assertEqual(list(moved.rglob("__pycache__")), [])
 
     def test_a_machine_without_a_gpu(self):
-        self.program("bin/nvidia-smi", "exit 9\n")
         self.sources("device", ops_softmax="echo skipped: no CUDA device answers; echo 0 passed, 0 failed, 4 skipped")
-        with unittest.mock.patch.object(machine, "DRIVER_FOLDERS", ()):
-            status, output, results = self.run_pack(self.make())
+        status, output, results = self.run_pack(self.make(), env=self.driver(0))
         self.assertEqual(status, 77, output)
         self.assertEqual(output.splitlines()[-1], "0 passed, 0 failed, 8 skipped")
         self.assertIn("skipped device_cuda_test ops/softmax: 4 skipped: no CUDA device answers", output)
         for part in ("training", "sanitizer", "matmul", "verbs"):
-            self.assertIn("nvidia-smi lists none", results[part]["unavailable"])
+            self.assertIn("libcuda.so.1 lists no GPU", results[part]["unavailable"])
 
     def test_on_a_bare_machine(self):
         self.sources("device", ops_softmax="echo skipped: no CUDA device answers; echo 0 passed, 0 failed, 4 skipped")
@@ -374,11 +464,12 @@ class Packs(Pretended):
         self.assertIn("skipped training: nvidia-smi lists none, and there is no libcuda.so.1", output)
 
     def hangs(self):
-        """What a program does that notes its process, and hangs."""
-        return f"echo $$ > {self.root}/pid; sleep 60"
+        """What a program does that notes its process and one that it starts, and hangs."""
+        return f"sleep 60 & echo $$ $! > {self.root}/pid; wait"
 
     def cut_off(self, number):
-        """A pack of which a program hangs, ended by a signal; (status, output, results, whether the program ended)."""
+        """A pack of which a program hangs, ended by a signal; (status, output, results, whether the program ended, and
+        what it started)."""
         with subprocess.Popen([str(part) for part in self.command(self.make())], stdout=subprocess.PIPE, text=True,
                               env={**os.environ, **self.environment()}) as process:
             for _ in range(300):
@@ -387,9 +478,10 @@ class Packs(Pretended):
                 time.sleep(0.1)
             process.send_signal(number)
             output = process.communicate(timeout=30)[0]
-        pid = int((self.root / "pid").read_text())
+        pids = (self.root / "pid").read_text().split()
         time.sleep(0.2)
-        return process.returncode, output, json.loads((self.root / "out" / "results.json").read_text()), not is_alive(pid)
+        return (process.returncode, output, json.loads((self.root / "out" / "results.json").read_text()),
+                not any(map(is_alive, pids)))
 
     def test_killed(self):
         self.sources("many", ops_a=GOOD, ops_b=self.hangs(), ops_c=GOOD)
@@ -420,8 +512,7 @@ class Packs(Pretended):
         self.assertTrue(results["training"]["agrees"])
 
     def test_terminated_while_it_measures(self):
-        self.verbs({}, f"if 'linear' in line: open('{self.root}/pid', 'w').write(str(__import__('os').getpid())); "
-                       "__import__('time').sleep(60)")
+        self.verbs({}, f"if 'linear' in line: __import__('os').system('{self.hangs()}')")
         status, output, results, ended = self.cut_off(signal.SIGTERM)
         self.assertEqual((status, results["state"], ended), (1, "cut off by SIGTERM", True), output)
         self.assertEqual([work["name"] for work in results["verbs"]["workloads"]], ["gemm x"])
@@ -435,6 +526,45 @@ class Packs(Pretended):
         self.assertEqual((status, results["state"]), (1, "ended early: programs"), output)
         self.assertIn("programs.tar.xz: damaged or missing; copy the pack again", output)
 
+    def test_programs_are_as_they_were_packed(self):
+        """Those are stripped ones."""
+        shutil.copy(shutil.which("true"), self.root / "build/tests/unstripped_cuda_test")
+        section = ["objcopy", "--add-section", f".note.x={__file__}", self.root / "build/tests/unstripped_cuda_test"]
+        self.assertEqual(common.run(section)[0], 0)
+        folder = self.make()
+        manifest = json.loads((folder / "manifest.json").read_text())
+        (self.root / "work").mkdir()
+        packed.unpack(folder, manifest, self.root / "work")
+        self.assertEqual(len(manifest["programs"]), 5)
+        name = "tests/unstripped_cuda_test"
+        manifest["programs"][name] = manifest["programs"]["tests/device_cuda_test"]
+        with self.assertRaisesRegex(RuntimeError, f"{name}: not in .*/work as packed; free some space"):
+            packed.unpack(folder, manifest, self.root / "work")
+
+    def test_its_python_is_understood_by_3_9(self):
+        for path in self.make().rglob("*.py"):
+            ast.parse(path.read_text(), feature_version=(3, 9))
+
+    def test_a_python_that_is_too_old(self):
+        folder = self.make()
+        self.program("bin/python3", 'case "$*" in *version_info*) exit 1;; --version) echo Python 3.8.10;; *) exit 5;; esac\n')
+        status, output, _ = self.run_pack(folder)
+        self.assertEqual(status, 1)
+        self.assertIn("bin/python3 is Python 3.8.10; 3.9 or newer is needed. Put the folder of one first in PATH: ", output)
+
+    def test_the_toolkit_is_that_of_the_build(self):
+        """nvcc is looked for where Meson looks: in PATH, in CUDA_HOME, in /usr/local/cuda."""
+        self.program("home/bin/nvcc", "echo Cuda compilation tools, release 12.9, V12.9.1\n")
+        self.program("bin/meson", """echo '[{"name": "gpu_arch", "value": ["sm_90"]}]'\n""")
+        (self.root / "build/meson-info").mkdir()
+        place = {"PATH": f"{self.root / 'bin'}:/usr/bin:/bin", "CUDA_HOME": str(self.root / "home")}
+        with unittest.mock.patch.dict(os.environ, place):
+            os.environ.pop("LOCUS_NVCC", None)
+            self.assertEqual(pack.facts_of(self.root / "build")["toolkit"], "12.9")
+            os.environ["CUDA_HOME"] = "/nowhere"
+            if os.access("/usr/local/cuda/bin/nvcc", os.X_OK):
+                self.assertEqual(common.find_nvcc(), "/usr/local/cuda/bin/nvcc")
+
     def test_a_work_folder_that_is_not_there(self):
         status, output, results = self.run_pack(self.make(), "--work", "/nowhere")
         self.assertEqual((status, results), (1, None))
@@ -445,6 +575,9 @@ class Packs(Pretended):
         self.assertEqual(status, 0)
         for word in ("--out DIR", "--torch PYTHON", "--budget SECONDS", "Exits with 0"):
             self.assertIn(word, output)
+        order = [name for name, *_ in device_tests.FIRST] + ["device tests", "training", "compute-sanitizer", "benchmarks"]
+        self.assertEqual(sorted(order, key=output.index), order)
+        self.assertIn("DIR/cuda_first_run.json", output)
 
     def test_the_same_programs_give_the_same_pack(self):
         first, second = self.make("first"), self.make("second")
@@ -527,6 +660,41 @@ class Libraries(Pretended):
         self.assertEqual((environment, found, problem),
                          ({"LD_LIBRARY_PATH": str(library.parent)}, {library.name: str(library)}, None))
 
+    def linked(self, name, *options):
+        """A program that needs libcublasLt.so.13, which is in own/."""
+        self.write("own/library.cpp", 'extern "C" int f() { return 0; }\n')
+        self.write("program.cpp", 'extern "C" int f(); int main() { return f(); }\n')
+        library, program = self.root / "own/libcublasLt.so.13", self.root / name
+        soname = ["-shared", "-fPIC", "-Wl,-soname,libcublasLt.so.13"]
+        for command in (["g++", *soname, self.root / "own/library.cpp", "-o", library],
+                        ["g++", self.root / "program.cpp", library, *options, "-o", program]):
+            status, output = common.run(command)
+            self.assertEqual(status, 0, output)
+        return program
+
+    def found_for(self, programs, **environment):
+        environment = {"LD_LIBRARY_PATH": "", **environment}
+        with unittest.mock.patch.dict(os.environ, environment), \
+                unittest.mock.patch.object(machine, "driver_library", lambda: None), \
+                unittest.mock.patch.object(machine, "cuda_folders", lambda _: [("here", [str(self.root / "other")])]):
+            return machine.library_environment(programs, None)
+
+    def test_where_the_program_itself_looks(self):
+        self.library("other/libcublasLt.so.13")
+        own = str(self.root / "own" / "libcublasLt.so.13")
+        for at, options in enumerate((["-Wl,--enable-new-dtags,-rpath,$ORIGIN/own"], ["-Wl,--disable-new-dtags,-rpath,/x:"
+                                                                                   f"{self.root}/own"])):
+            program = self.linked(f"with{at}", *options)
+            self.assertEqual(self.found_for([program]), ({}, {"libcublasLt.so.13": own}, None))
+        other = str(self.root / "other" / "libcublasLt.so.13")
+        # As the loader does: LD_LIBRARY_PATH comes before RUNPATH, and after RPATH.
+        told = {"LD_LIBRARY_PATH": f"/x:{self.root}/other"}
+        self.assertEqual(self.found_for([self.root / "with0"], **told), ({}, {"libcublasLt.so.13": other}, None))
+        self.assertEqual(self.found_for([self.root / "with1"], **told), ({}, {"libcublasLt.so.13": own}, None))
+        without = self.linked("without")
+        self.assertEqual(self.found_for([self.root / "with1", without]),
+                         ({"LD_LIBRARY_PATH": f"{self.root}/other"}, {"libcublasLt.so.13": other}, None))
+
     def test_one_for_other_processors_is_passed_over(self):
         library, other = self.library("b/libfor_this_test.so.13"), self.library("a/libfor_this_test.so.13")
         other.write_bytes(other.read_bytes()[:4] + b"\x01" + other.read_bytes()[5:])
@@ -546,6 +714,22 @@ class Processes(cases.Scratch):
         self.assertRegex(done.ending, "timed out after [01] s")
         time.sleep(0.2)
         self.assertFalse(is_alive(int((self.root / "pid").read_text())))
+
+    def test_a_program_that_starts_while_all_are_ended(self):
+        begun = subprocess.Popen
+
+        def late(command, **options):
+            process = begun(command, **options)
+            if command[0] == "sleep":
+                self.pid = process.pid
+                processes.end_all()
+            return process
+
+        self.addCleanup(setattr, processes, "stopped", False)
+        with unittest.mock.patch.object(subprocess, "Popen", late):
+            done = processes.run(["sleep", "60"], timeout=3)
+        self.assertEqual((done.status, done.output), (127, "not started: this run was ended"))
+        self.assertFalse(is_alive(self.pid))
 
     def test_a_long_output_keeps_its_ends(self):
         with unittest.mock.patch.object(processes, "KEPT", 20):

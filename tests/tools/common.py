@@ -56,8 +56,9 @@ def find_nvcc():
     """The build's own answer where it gave one (empty: none), else where toolkits usually are."""
     if "LOCUS_NVCC" in os.environ:
         return os.environ["LOCUS_NVCC"] or None
-    home = os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH") or "/usr/local/cuda"
-    return shutil.which("nvcc") or shutil.which(str(pathlib.Path(home) / "bin" / "nvcc"))
+    homes = [os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
+    paths = [str(pathlib.Path(home) / "bin" / "nvcc") for home in homes if home]
+    return next(filter(None, map(shutil.which, ["nvcc", *paths])), None)
 
 
 def told(options):

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """Sums the cases of every test that `meson test` ran, says which failed or were skipped, and ends with the plain line
-`N passed, N failed, N skipped`. Before it stand the slowest tests and steps of the builds, with their seconds. A test that ended without its own last line, or with an exit status that its line does
-not explain, counts as one failure. Exits with 1 unless nothing failed and something passed.
+`N passed, N failed, N skipped`. Before it stand the slowest tests and steps of the builds, with their seconds. A test
+that ended without its own last line, or with an exit status that its line does not explain, counts as one failure. Exits
+with 1 unless nothing failed and something passed.
 
-usage: summary.py [--note TEXT]... BUILD_DIR...
+usage: summary.py [--note TEXT]... [--since FILE] BUILD_DIR...
+
+  --since FILE   name only those steps that were built after the file was written: ninja's log has those of earlier runs
 """
 
 import argparse
@@ -35,17 +38,24 @@ def read_log(build):
     return [json.loads(line) for line in log.read_text().splitlines() if line.strip()]
 
 
-def seconds_of_steps(build):
-    """[(seconds, what was built)] of the last time that ninja built each of its targets."""
+def is_newer(path, since):
+    """Whether the file is there, and no older than the time; without one, it may be anything."""
+    return since is None or path.exists() and path.stat().st_mtime_ns >= since
+
+
+def seconds_of_steps(build, since=None):
+    """[(seconds, what was built)] of the last time that ninja built each of its targets; of those only that are no older
+    than `since`, in nanoseconds."""
     log = pathlib.Path(build) / ".ninja_log"
     rows = [line.split("\t") for line in log.read_text().splitlines() if not line.startswith("#")] if log.exists() else []
     last = {row[3]: (int(row[1]) - int(row[0])) / 1000 for row in rows if len(row) > 3}
-    return [(seconds, f"building {target} in {build}") for target, seconds in last.items()]
+    return [(seconds, f"building {target} in {build}") for target, seconds in last.items()
+            if is_newer(pathlib.Path(build) / target, since)]
 
 
-def slowest(builds, most=10):
+def slowest(builds, most=10, since=None):
     """Lines that name what took longest, of the tests and of the builds."""
-    found = [timed for build in builds for timed in seconds_of_steps(build)]
+    found = [timed for build in builds for timed in seconds_of_steps(build, since)]
     found += [(test.get("duration", 0), f"{test['name']} in {build}") for build in builds for test in read_log(build)]
     lines = [f"{seconds:7.1f} s  {name}" for seconds, name in sorted(found, reverse=True)[:most]]
     return ["Slowest:", *lines] if lines else []
@@ -71,8 +81,10 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("builds", nargs="+", metavar="BUILD_DIR")
     parser.add_argument("--note", action="append", default=[], help="printed before the last line")
+    parser.add_argument("--since", type=pathlib.Path, metavar="FILE", help="name only steps that were built after it was written")
     options = parser.parse_args()
+    since = options.since.stat().st_mtime_ns if options.since else None
     (passed, failed, skipped), lines = summarize(options.builds)
-    print("\n".join([*lines, *slowest(options.builds), *options.note]))
+    print("\n".join([*lines, *slowest(options.builds, since=since), *options.note]))
     print(f"{passed} passed, {failed} failed, {skipped} skipped")
     sys.exit(0 if passed and not failed else 1)

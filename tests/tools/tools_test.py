@@ -4,6 +4,7 @@
 import contextlib
 import io
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -344,6 +345,16 @@ class Summary(Scratch):
         lines = [line.replace(str(self.root), "") for line in summary.slowest([self.root / "a"], most=4)]
         self.assertEqual([line.strip() for line in lines],
                          ["Slowest:", "9.5 s  t19 in /a", "9.0 s  t18 in /a", "8.5 s  t17 in /a", "8.2 s  building x.o in /a"])
+
+    def test_steps_of_an_earlier_run_are_not_named(self):
+        self.write("a/meson-logs/testlog.json", json.dumps({"name": "t", "result": "OK", "stdout": "1 passed, 0 failed, 0 skipped"}))
+        self.write("a/.ninja_log", "# ninja log v5\n0\t9000\t1\told.o\tf\n0\t8000\t1\tnew.o\tf\n0\t7000\t1\tgone.o\tf\n")
+        for name, seconds in {"a/old.o": 100, "started": 200, "a/new.o": 200}.items():
+            os.utime(self.write(name, ""), (seconds, seconds))
+        _, output = common.run([sys.executable, common.ROOT / "tests/tools/summary.py", "--since", self.root / "started",
+                                self.root / "a"])
+        self.assertEqual([line for line in output.splitlines() if " building " in line],
+                         [f"    8.0 s  building new.o in {self.root}/a"])
 
 
 class HostBenchmarks(unittest.TestCase):

@@ -717,6 +717,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
   // As if there were no fused epilogues in double precision, so that the way without them is taken too.
   if (a->data[type_at] == CUDA_R_64F && epilogue != CUBLASLT_EPILOGUE_DEFAULT) return CUBLAS_STATUS_NOT_SUPPORTED;
   if (epilogue == CUBLASLT_EPILOGUE_BGRADB && !b_transposed) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (epilogue == CUBLASLT_EPILOGUE_RELU_AUX && simulated::has_fault("no_relu_aux")) return CUBLAS_STATUS_NOT_SUPPORTED;
   if (is_summing(epilogue) && !simulated::blas.has_sums) return CUBLAS_STATUS_NOT_SUPPORTED;
   for (auto* const matrix : {a, b, c})
     if (matrix->data[ld_at] * bytes_of(matrix) % simulated::blas.least_alignment != 0) return CUBLAS_STATUS_SUCCESS;
@@ -804,6 +805,7 @@ void multiply(const cublasLtMatmulDesc_t description, double beta, const void* a
   if (keeps && c->data[count_at] != 1) simulated::stop("a batch of products with what they keep");
   const bool adds_bias = epilogue & CUBLASLT_EPILOGUE_BIAS;
   const bool rectifies = epilogue & CUBLASLT_EPILOGUE_RELU, bends = epilogue & CUBLASLT_EPILOGUE_GELU;
+  const bool is_exact = !simulated::has_fault("float_sums");
   std::vector<double> sums(m);
   if (bias && reinterpret_cast<std::uintptr_t>(bias) % 16 != 0) simulated::stop("a misaligned bias");
   if (epilogue == CUBLASLT_EPILOGUE_BGRADB) {
@@ -822,8 +824,12 @@ void multiply(const cublasLtMatmulDesc_t description, double beta, const void* a
       for (std::uint64_t i = 0; i < m; ++i) {
         double sum = 0;
         for (std::uint64_t l = 0; l < k; ++l) {
-          sum += number(x[a_transposed ? l + i * a->data[ld_at] : i + l * a->data[ld_at]]) *
-                 number(y[b_transposed ? j + l * b->data[ld_at] : l + j * b->data[ld_at]]);
+          const double left = number(x[a_transposed ? l + i * a->data[ld_at] : i + l * a->data[ld_at]]);
+          const double right = number(y[b_transposed ? j + l * b->data[ld_at] : l + j * b->data[ld_at]]);
+          if (is_exact) sum += left * right;
+          else
+            sum = static_cast<double>(
+                std::fma(static_cast<float>(left), static_cast<float>(right), static_cast<float>(sum)));
         }
         T& target = z[i + j * c->data[ld_at]];
         if (beta != 0) sum += beta * number(target);

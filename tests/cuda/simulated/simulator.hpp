@@ -43,6 +43,8 @@ namespace simulated {
 ///   no_code                             the program has no code for the GPU
 ///   lost_shuffle                        the lanes of a warp do not see each other's values
 ///   wrong_product, illegal_product      cuBLASLt's products are; of the latter, those with the derivative of relu
+///   float_sums                          cuBLASLt sums in float, as a GPU does, which is less exact than the simulation
+///   no_relu_aux                         cuBLASLt has no products that keep the bits of relu
 ///   illegal_address, crash, hang        what the first kernel does
 [[nodiscard]] inline bool has_fault(const char* name) {
   static const char* const fault = std::getenv("LOCUS_SIMULATED_FAULT");
