@@ -120,12 +120,11 @@ struct LayerNormRowBackward {
     const Affine<T> a = affine;
     if (a.weight) team.update([=](R dy, std::int64_t c) LOCUS_INLINED { return a(dy, c); }, gradients);
     const R share = team.reduce(
-                        fold::Sum<T>{}, [=](R d, R v, std::int64_t) LOCUS_INLINED { return d * (centered(v) * rstd); },
+                        fold::Sum<T>{},
+                        [=](R d, R v, std::int64_t)
+                            LOCUS_INLINED { return times_slope<LayerNormRowBackward>(d, centered(v) * rstd); },
                         gradients, values) /
                     count;
-    if (share != share) [[unlikely]] {
-      if (is_unwanted<T>(team, gradients)) return store_nothing(team, dx.output(row, accumulate), gradients);
-    }
     R mean = 0;
     if constexpr (centers) {
       mean = team.reduce(
@@ -135,10 +134,14 @@ struct LayerNormRowBackward {
     const R level = mean;
     team.store(
         dx.output(row, accumulate),
-        [=](R d, R v, std::int64_t) LOCUS_INLINED { return rstd * ((d - level) - (centered(v) * rstd) * share); },
+        [=](R d, R v, std::int64_t) LOCUS_INLINED { return of_element(d - level, centered(v) * rstd, rstd, share); },
         gradients, values);
   }
 
+  /// A row whose adjoint is 0 throughout has share and level 0, and contributes nothing whatever it holds.
+  [[nodiscard]] LOCUS_FN static R of_element(R from_level, R normalized, R rstd, R share) {
+    return times_slope<LayerNormRowBackward>(from_level - times_slope<LayerNormRowBackward>(share, normalized), rstd);
+  }
   [[nodiscard]] LOCUS_FN FromMean<R, centers> from_mean(std::int64_t row) const {
     if constexpr (centers) return {load_as_register(*x.row(row)), moments.offsets[row]};
     else return {};
@@ -153,7 +156,8 @@ struct LayerNormRowGradients {
   static constexpr int fragments = 3;
   static constexpr std::int64_t bytes_per_element = 3 * sizeof(T);
   static constexpr bool waits_for_memory = true;
-  LayerNormRowBackward<T, centers> of_x;
+  using Backward = LayerNormRowBackward<T, centers>;
+  Backward of_x;
 
   template <class Team>
   LOCUS_FN void operator()(std::int64_t row, Team& team) const {
@@ -166,19 +170,16 @@ struct LayerNormRowGradients {
     const auto totals = team.add(
         [=](R dy, R v, R w, std::int64_t) LOCUS_INLINED {
           const R n = centered(v) * rstd, d = dy * w;
-          return Addends<R>{{times_slope<LayerNormRowGradients>(dy, n), dy}, {d * n, d}};
+          return Addends<R>{{times_slope<LayerNormRowGradients>(dy, n), dy},
+                            {times_slope<LayerNormRowGradients>(d, n), d}};
         },
         gradients, values, weights);
     if (!of_x.dx.data) return;
     const R share = totals.first / count, level = centers ? totals.second / count : R(0);
-    if (share != share) [[unlikely]] {
-      const auto out = of_x.dx.output(row, of_x.accumulate);
-      if (is_unwanted<T>(team, gradients)) return store_nothing(team, out, gradients);
-    }
     team.store(
         of_x.dx.output(row, of_x.accumulate),
         [=](R dy, R v, R w, std::int64_t)
-            LOCUS_INLINED { return rstd * ((dy * w - level) - (centered(v) * rstd) * share); },
+            LOCUS_INLINED { return Backward::of_element(dy * w - level, centered(v) * rstd, rstd, share); },
         gradients, values, weights);
   }
 };

@@ -71,15 +71,7 @@ concept MayLeaveChip = requires(const Team& team) {
   { team.leaves_chip() } -> std::same_as<bool>;
 };
 
-/// Whether the adjoint of a row is exactly 0 throughout, as that of rows in a branch that is not taken is.
-template <class T, class Team, class Fragment>
-[[nodiscard]] LOCUS_FN bool is_unwanted(Team& team, const Fragment& gradients) {
-  using R = compute_t<T>;
-  return team.reduce(
-             fold::Sum<T>{}, [](R g, std::int64_t) LOCUS_INLINED { return g == R(0) ? R(0) : R(1); }, gradients) ==
-         R(0);
-}
-/// What such a row contributes, whatever is in it.
+/// The gradient of a row whose adjoint is 0, whatever is in it.
 template <class Team, class T, class Fragment>
 LOCUS_FN void store_nothing(Team& team, const RowOutput<T>& out, const Fragment& gradients) {
   using R = compute_t<T>;

@@ -70,16 +70,25 @@ struct SoftmaxRowBackward {
     using R = compute_t<T>;
     const auto outputs = team.load(y.input(row));
     const auto gradients = team.load(g.input(row));
-    const auto map = [](R dy, R v, std::int64_t) LOCUS_INLINED { return logarithm ? dy : dy * v; };
-    const R sum = team.reduce(fold::Sum<T>{}, map, gradients, outputs);
-    if (sum != sum || (logarithm && sum == R(0))) [[unlikely]] {
-      if (is_unwanted<T>(team, gradients)) return store_nothing(team, dx.output(row, accumulate), gradients);
+    if constexpr (logarithm) {
+      const R sum = team.reduce(
+          fold::Sum<T>{}, [](R dy, std::int64_t) LOCUS_INLINED { return dy; }, gradients);
+      if (sum == R(0)) {  // times whatever
+        return team.store(
+            dx.output(row, accumulate), [](R dy, std::int64_t) LOCUS_INLINED { return dy; }, gradients);
+      }
+      team.store(
+          dx.output(row, accumulate),
+          [=](R dy, R v, std::int64_t) LOCUS_INLINED { return dy - math::exp_of_negative(v) * sum; }, gradients,
+          outputs);
+    } else {
+      const auto product = [](R dy, R v, std::int64_t) LOCUS_INLINED { return times_slope<SoftmaxRowBackward>(dy, v); };
+      const R sum = team.reduce(fold::Sum<T>{}, product, gradients, outputs);
+      team.store(
+          dx.output(row, accumulate),
+          [=](R dy, R v, std::int64_t) LOCUS_INLINED { return times_slope<SoftmaxRowBackward>(dy - sum, v); },
+          gradients, outputs);
     }
-    team.store(
-        dx.output(row, accumulate),
-        [=](R dy, R v, std::int64_t)
-            LOCUS_INLINED { return logarithm ? dy - math::exp_of_negative(v) * sum : v * (dy - sum); },
-        gradients, outputs);
   }
 };
 
