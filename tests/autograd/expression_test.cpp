@@ -185,7 +185,8 @@ template <class U, class D>
 void check_converted_symbol() {
   CAPTURE(dtype_name<U>());
   const auto x = tensor<float, D>({3}, {0.5, -2, 4}), weights = tensor<float, D>({3}, {1, 2, -3});
-  const auto u = variable(x), v = variable(weights.template as<U>());
+  const auto u = variable(x);
+  const auto v = variable(weights.template as<U>());
   LaunchLog log;
   const Traced y = fuse([](auto s, auto t) { return s.template as<U>() * t + s.template as<U>(); }, u, v);
   static_assert(std::is_same_v<decltype(y), const Traced<U, D>>);

@@ -107,7 +107,7 @@ Expected expected_of(const Op& op, const Tensor<T>&... x) {
 
 /// Whether values and gradients are right, and collected by whatever is traced and by parameters beside it alone.
 template <class Result, class... X>
-void check_result(const std::string& mix, const Expected& expected, const Result& result, const X&... x) {
+void check_result(const Expected& expected, const Result& result, const X&... x) {
   constexpr bool is_traced = ((X::role == Role::traced) || ...);
   CHECK(largest_difference(numbers_of(result.value()), expected.values) == 0);
   CHECK((Result::role == Role::traced) == is_traced);
@@ -141,7 +141,7 @@ void check_mix(const char* name, const Op& op, const Expected& expected, std::in
       constexpr bool is_taken = std::is_invocable_v<const Op&, decltype(operands)...>;
       INFO(text);
       CHECK(is_taken == is_mixed);
-      if constexpr (is_taken && is_mixed) check_result(text, expected, op(operands...), operands...);
+      if constexpr (is_taken && is_mixed) check_result(expected, op(operands...), operands...);
     };
     with(as_role<role_in(mix, i)>(x)...);
   }
@@ -265,6 +265,30 @@ TEST_CASE("lookups and joins take every mix of plain tensors, parameters and tra
   check_mixes("embedding(a, b)", OF_TWO(embedding(a, b)), w, picked);
   check_mixes("concat(0, a, b, c)", OF_THREE(concat(0, a, b, c)), x, y, w);
   check_mixes("stack(0, a, b, c)", OF_THREE(stack(0, a, b, c)), x, y, z);
+}
+
+/// What writes to a tensor takes whatever is not traced: a traced operand would lose its gradient.
+template <class X>
+concept Written = requires(const Tensor<double>& target, const X& operand) {
+  target += operand, target -= operand, target *= operand, target /= operand, target %= operand, target.copy_(operand);
+};
+template <class X>
+concept WrittenSomehow = requires(const Tensor<double>& target, const X& operand) { target += operand; } ||
+                         requires(const Tensor<double>& target, const X& operand) { target -= operand; } ||
+                         requires(const Tensor<double>& target, const X& operand) { target *= operand; } ||
+                         requires(const Tensor<double>& target, const X& operand) { target /= operand; } ||
+                         requires(const Tensor<double>& target, const X& operand) { target %= operand; } ||
+                         requires(const Tensor<double>& target, const X& operand) { target.copy_(operand); };
+static_assert(Written<Tensor<double>> && Written<Parameter<double>> && !WrittenSomehow<Traced<double>>);
+
+TEST_CASE("what writes to a tensor takes plain tensors and parameters") {
+  const auto write = [](const auto& operand) {
+    const auto target = some({2, 3}, 9);
+    (((target += operand) *= operand) -= operand) /= operand;
+    target.slice(0, 0, 1).copy_(operand);
+    return numbers_of(target);
+  };
+  CHECK(write(row) == write(Parameter(row.clone())));
 }
 
 }  // namespace

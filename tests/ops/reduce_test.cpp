@@ -177,6 +177,15 @@ LOCUS_DEVICE_TEST("a named expression is computed once, also by a reduction", D)
   CHECK(log.counts().reduce == 2);
 }
 
+LOCUS_DEVICE_TEST("an expression that is traced sums in the order of one that is named, bit for bit", D) {
+  const auto x = sample<double, D>({7, 33, 129}, 1);
+  const Tensor<double, D> named = x.permute({2, 1, 0}) * 1.0;
+  const auto equal = [](const Tensor<double, D>& a, const Tensor<double, D>& b) { return all(a == b).item(); };
+  CHECK(equal(mean(trace(x).permute({2, 1, 0}) * 1.0).value(), mean(named)));
+  CHECK(equal(mean(trace(x).permute({2, 1, 0}) * 1.0, 0).value(), mean(named, 0)));
+  CHECK_CLOSE(mean(x.permute({2, 1, 0}) * 1.0), locus_test::reference(mean(named)), 1e-14);
+}
+
 LOCUS_DEVICE_TEST("the mean of ones is one", D) {
   for (const std::int64_t count : {41, 47, 49, 55, 61, 1000}) {
     CHECK(mean(locus::ones<double, D>({count})).item() == 1);

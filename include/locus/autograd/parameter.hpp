@@ -1,6 +1,6 @@
 #pragma once
-// Parameter<T, D>: a tensor that an optimizer changes. It acts as what it meets: beside a plain tensor it is one,
-// beside a traced one its gradient is collected.
+// Parameter<T, D>: a tensor that an optimizer changes. It acts as what it meets: where an operand is traced, whichever,
+// its gradient is collected; otherwise it is a plain tensor. Parameters alone meet nothing: see trace and seen_by.
 
 #include <locus/autograd/expression.hpp>
 

@@ -100,7 +100,8 @@ concept FormulaAlone = Formula<F, X...> && is_formula<bare_t<formula_t<F, X...>>
 }  // namespace detail
 
 /// The formula as one expression: the function runs once on symbols, so that each tensor is loaded once however often
-/// the formula names it. At most about eight tensors fit the registers well.
+/// the formula names it. At most about eight tensors fit the registers well. A symbol converts as a tensor does:
+/// x.template as<double>().
 ///
 ///     auto y = fuse([](auto x, auto b) { return relu(x * 2.f + b); }, x, b);
 template <class F, TensorLike... X>

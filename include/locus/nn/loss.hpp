@@ -1,5 +1,5 @@
 #pragma once
-// Losses. Predictions may be traced, targets are plain; both in one place.
+// Losses. Predictions and targets are in one place; either may be traced, or a parameter beside the other.
 
 #include <locus/ops/cross_entropy.hpp>
 #include <locus/ops/reduce.hpp>

@@ -1,5 +1,8 @@
 #pragma once
 // Reductions over any axes. An expression given as a temporary is fused into the reduction: sum(a * b) is one launch.
+// The order in which elements are added follows from the layout of what is read, and is the same in every run. An
+// expression that is traced, or has a name, is computed first, into dense memory: where its operands are permuted or
+// transposed, the order is then another than in the fused form, and the last digits of floating-point sums may differ.
 
 // First, so that the compiler's path to what is refused is short.
 #include <locus/expr/operands.hpp>
