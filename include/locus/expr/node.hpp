@@ -107,6 +107,10 @@ constexpr unsigned reads(int input) {
   else return ~0u;
 }
 
+/// Whether that derivative looks at nothing: a number of the program text, and finite.
+template <class F, int input>
+inline constexpr bool has_constant_slope = reads<F>(input) == 0;
+
 /// What the backward pass has to know of a tree. Masks have one bit per input.
 template <class Tree>
 struct TreeTraits;
@@ -240,7 +244,7 @@ struct Evaluator<Apply<F, C...>, In, wanted> {
   /// The adjoint of argument `input`. A slope that depends on no argument is finite.
   template <int input, class G, class S>
   LOCUS_FN static G scaled(const G& g, const S& slope) {
-    if constexpr (reads<F>(input) == 0) return static_cast<G>(g * slope);
+    if constexpr (has_constant_slope<F, input>) return static_cast<G>(g * slope);
     else return times_slope<F>(g, slope);
   }
   template <class G, class... P, int... i>

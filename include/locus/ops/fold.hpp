@@ -256,7 +256,7 @@ struct Variance {
     return {count, first + offset, run.fold(Sum<R>{}, square)};
   }
   LOCUS_FN R finish(const Accumulator& a) const {
-    if (!(a.squares <= std::numeric_limits<R>::max())) note_loss(lost);
+    if (!(a.squares <= SquareScales<R>::most)) note_loss(lost);
     return a.squares / (a.count > correction ? a.count - correction : R(0));
   }
 };
