@@ -17,6 +17,7 @@
 
 using namespace locus;
 using locus_test::check_launches;
+using locus_test::FusedRelu;
 using locus_test::most_of_product;
 using locus_test::sample;
 

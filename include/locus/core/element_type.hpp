@@ -7,7 +7,10 @@
 
 namespace locus::inline LOCUS_ABI {
 
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"  // g++ behind nvcc takes an enumerator for one of the scope around it
 enum class ElementType : std::uint8_t { float32, float64, int32, int64, uint8, boolean, float16, bfloat16 };
+#pragma GCC diagnostic pop
 
 namespace detail {
 template <DType T>

@@ -83,12 +83,12 @@ class Memory {
 template <class T>
 class Matrix {
  public:
-  Matrix(std::int64_t rows, std::int64_t cols, std::int64_t padding, std::int64_t offset)
-      : rows(rows),
-        cols(cols),
-        ld(rows + padding),
+  Matrix(std::int64_t height, std::int64_t width, std::int64_t padding, std::int64_t offset)
+      : rows(height),
+        cols(width),
+        ld(height + padding),
         offset_(offset),
-        memory_(sizeof(T) * static_cast<std::size_t>(offset + ld * cols)) {}
+        memory_(sizeof(T) * static_cast<std::size_t>(offset + ld * width)) {}
   [[nodiscard]] T& operator()(std::int64_t i, std::int64_t j) {
     return memory_.template host<T>()[offset_ + i + j * ld];
   }
@@ -113,8 +113,8 @@ class Product {
  public:
   static constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
 
-  explicit Product(const Form& form)
-      : form(form),
+  explicit Product(const Form& of)
+      : form(of),
         a(form.a_transposed ? form.k : form.m, form.a_transposed ? form.m : form.k, form.padding, form.offset),
         b(form.b_transposed ? form.n : form.k, form.b_transposed ? form.k : form.n, form.padding, form.offset),
         c(form.m, form.n, form.padding, form.offset),
