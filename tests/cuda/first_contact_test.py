@@ -186,7 +186,7 @@ def check_faults_of_the_system(report, program, file):
         "fork fails once": (("fork", 1, "memory_pools", "machine"), "", (1, [
             "could not be started: fork: Resource temporarily unavailable", "answered"]), "=> FAULT: could not be started"),
         "the disk is full once": (("rename", 1, "memory_pools", "machine"), "", (0, ["answered", "answered"]),
-                                  "No space left on device; free some space"),
+                                  "free some space or choose another disk"),
         "the disk is full": (("rename", 9, "memory_pools", "machine"), "", (1, None), "2 experiments, 0 of which"),
     }
     for name, (arguments, fault, expected, said) in cases.items():
@@ -243,7 +243,7 @@ def check(report):
         return [report.skip(program, "needs g++ and the headers of a CUDA toolkit") for program in PROGRAMS]
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
-        simulator = simulated_test.Simulator(folder, toolkit, sanitize=False)
+        simulator = simulated_test.Simulator(folder, toolkit)
 
         def compiled(source):
             return common.run([*simulator.compiler, "-c", source, "-o", folder / f"{source.stem}.o"])

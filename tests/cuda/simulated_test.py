@@ -107,13 +107,13 @@ def rewrite(text, name):
 class Simulator:
     """Builds test programs over rewritten sources, and runs them."""
 
-    def __init__(self, folder, toolkit, options):
+    def __init__(self, folder, toolkit, *, sanitize=False, threads=False):
         self.folder = folder
         # Optimizing takes longer than it saves. Only what is in cuda_kernels is counted, which is cheap.
         self.flags = ["-O0", "--coverage", "-fprofile-filter-files=.*/cuda_kernels/.*", "-DLOCUS_SIMULATED_COVERAGE=1"]
-        if options.sanitize:
+        if sanitize:
             self.flags = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
-        if options.threads:
+        if threads:
             self.flags = ["-O0", "-g", "-fsanitize=thread"]
         self.compiler = ["g++", *common.CXX, "-w", *self.flags, "-DLOCUS_CUDA=1", "-DLOCUS_SIMULATED_CUDA=1",
                          "-DLOCUS_TEST_DEVICES=locus::Cuda", "-include", HERE / "simulator.hpp",
@@ -208,7 +208,8 @@ def check(report, options):
     if not toolkit or not shutil.which("g++"):
         return [report.skip(source.name, "needs g++ and the headers of a CUDA toolkit") for source in sources]
     with tempfile.TemporaryDirectory() as temporary:
-        simulator = Simulator(pathlib.Path(temporary).resolve(), toolkit, options)
+        simulator = Simulator(pathlib.Path(temporary).resolve(), toolkit, sanitize=options.sanitize,
+                              threads=options.threads)
         if problem := simulator.build_runtime():
             return report.fail("the simulated runtime (compiling)", problem)
         for _, runs in common.parallel(simulator.test, sources):
