@@ -663,7 +663,7 @@ class Verification(Course):
                 ("solutions/01_units.cpp", "converts feet", "converts", "differs from its solution"),
                 ("solutions/01_units.cpp", "// hint:", "//", "without '// hint: '"),
                 ("checks/01_units.cpp", "// expect-error", "// expected", "no '// expect-error"),
-                ("checks/01_units.cpp", "#include LESSON", "", "without '#include LESSON'")]:
+                ("checks/01_units.cpp", "#include LESSON", "", "whose first include is not '#include LESSON'")]:
             before = (self.course / path).read_text()
             self.edit(f"course/{path}", *replacement)
             self.assert_fault("01_units (comments)", said)
