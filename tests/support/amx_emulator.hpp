@@ -171,10 +171,12 @@ class AmxEmulator {
     enum { none, p66, f3, f2 };
     const bool multiplies = read.opcode == 0x5C;
     require(multiplies ? read.other < 8 : read.other == 0, "a third operand that the instruction has not");
-    auto* const memory = reinterpret_cast<std::uint8_t*>(read.address);
-    const auto row = [&](int i) { return memory + i * read.stride; };
+    // An address without a base is 0 and an index: sums of integers, which a null pointer does not take.
+    const auto row = [&](std::int64_t i) {
+      return reinterpret_cast<std::uint8_t*>(read.address + static_cast<std::uint64_t>(i * read.stride));
+    };
     if (read.opcode == 0x49 && read.prefix == none) {
-      if (!read.in_registers) configure(tiles, memory + read.stride);
+      if (!read.in_registers) configure(tiles, row(1));
       else tiles.configured = false;  // tilerelease
     } else if (read.opcode == 0x49 && read.prefix == f2 && read.in_registers) {
       require_form(tiles, read.reg);
