@@ -122,14 +122,6 @@ void for_each_allocation(std::int64_t wanted, std::int64_t total, const F& try_o
   }
 }
 
-/// How many allocations f makes.
-template <class F>
-std::int64_t allocations_of(const F& f) {
-  const MemoryFailure counting(INT64_MAX / 2, true);
-  f();
-  return INT64_MAX / 2 - failing_memory.left.load();
-}
-
 std::int64_t tensor_bytes() { return Backend<Cpu>::memory_stats({}).allocated_bytes; }
 
 struct TwoThreads {
@@ -141,7 +133,7 @@ struct TwoThreads {
 }  // namespace
 
 TEST_CASE("training meets an allocation that fails, lets go of everything, and goes on") {
-  if (!LOCUS_TEST_FAILING_MEMORY) SKIP_TEST("the allocator is a sanitizer's");
+  if (!LOCUS_TEST_FAILING_MALLOC) SKIP_TEST("the allocator is a sanitizer's");
   const TwoThreads two;
   const auto expected = train_in_thread();
   REQUIRE(train_in_thread() == expected);
@@ -179,7 +171,7 @@ TEST_CASE("training meets an allocation that fails, lets go of everything, and g
 }
 
 TEST_CASE("a model whose step ran out of memory makes the next one") {
-  if (!LOCUS_TEST_FAILING_MEMORY) SKIP_TEST("the allocator is a sanitizer's");
+  if (!LOCUS_TEST_FAILING_MALLOC) SKIP_TEST("the allocator is a sanitizer's");
   const auto model = some_model();
   optim::Sgd optimizer{model.parameters(), {.lr = 0.01, .momentum = 0.9}};
   const auto images = some_images();
@@ -211,7 +203,7 @@ TEST_CASE("a model whose step ran out of memory makes the next one") {
 }
 
 TEST_CASE("the first use of everything meets an allocation that fails") {
-  if (!LOCUS_TEST_FAILING_MEMORY) SKIP_TEST("the allocator is a sanitizer's");
+  if (!LOCUS_TEST_FAILING_MALLOC) SKIP_TEST("the allocator is a sanitizer's");
   // In a process of its own for each: this one's pools and threads are there already, so it has a child whose are not.
   const char* const program = "/proc/self/exe";
   std::int64_t last = 0;

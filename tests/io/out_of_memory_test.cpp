@@ -6,7 +6,7 @@
 
 #include <doctest/doctest.h>
 
-#include <support/failing_allocations.hpp>
+#include <support/failing_memory.hpp>
 #include <support/temporary_folder.hpp>
 
 #include <functional>
@@ -22,44 +22,52 @@ namespace {
 
 enum class End { done, out_of_memory, other_error };
 
-/// Calls f with the allocation of this number failing.
+/// Blocks that calls of f left allocated.
+std::int64_t kept_blocks = 0;
+
+/// Calls f with the allocation of this number failing, or all from that one on.
 template <class F>
-End with_failure(std::int64_t number, bool and_all_after, const F& f) {
+End with_failure(std::int64_t number, bool once, const F& f) {
   End end = End::done;
-  allocations = {.fails_at = number, .fails_from_there = and_all_after, .living = allocations.living};
-  allocations.on = true;
-  try {
-    f();
-  } catch (const OutOfMemory&) {
-    end = End::out_of_memory;
-  } catch (...) {
-    end = End::other_error;
+  const std::int64_t before = failing_memory.alive.load();
+  {
+    const MemoryFailure failure(number, once);
+    try {
+      f();
+    } catch (const OutOfMemory&) {
+      end = End::out_of_memory;
+    } catch (...) {
+      end = End::other_error;
+    }
   }
-  allocations.on = false;
+  kept_blocks += failing_memory.alive.load() - before;
   return end;
+}
+template <class F>
+End without_failure(const F& f) {
+  return with_failure(INT64_MAX, true, f);
 }
 
 /// f with every allocation failing that it makes, by itself and with all after it: OutOfMemory, or it goes on without.
 /// unharmed: called after each failure.
 template <class F>
 void check_every_failure(const F& f, const std::function<bool()>& unharmed) {
-  for (int i = 0; i < 3; ++i)
-    REQUIRE(with_failure(-1, false, f) == End::done);  // what is kept for later calls is there
-  const std::int64_t count = allocations.count;
-  const std::int64_t kept = allocations.living;
+  for (int i = 0; i < 3; ++i) REQUIRE(without_failure(f) == End::done);  // what is kept for later calls is there
+  const std::int64_t count = allocations_of(f);
+  const std::int64_t kept = kept_blocks;
   CHECK(count >= 3);
   std::int64_t failures = 0;
-  for (const bool and_all_after : {false, true}) {
+  for (const bool once : {true, false}) {
     for (std::int64_t number = 0; number < count; ++number) {
-      const End end = with_failure(number, and_all_after, f);
+      const End end = with_failure(number, once, f);
       CAPTURE(number);
-      CAPTURE(and_all_after);
+      CAPTURE(once);
       CHECK(end != End::other_error);
       failures += end == End::out_of_memory;
       CHECK(unharmed());
       // The pool gives what it keeps back to the system before it gives up, and keeps it again after the next call.
-      CHECK(with_failure(-1, false, f) == End::done);
-      CHECK(allocations.living == kept);
+      CHECK(without_failure(f) == End::done);
+      CHECK(kept_blocks == kept);
     }
   }
   CHECK(failures > count);
@@ -108,7 +116,7 @@ TEST_CASE("a file that is refused while memory runs out throws one of the two er
   check_every_failure(load, [] { return true; });
 }
 
-#if LOCUS_ZLIB && LOCUS_TEST_MALLOC
+#if LOCUS_ZLIB && LOCUS_TEST_FAILING_MALLOC
 TEST_CASE("reading a compressed data set that runs out of memory anywhere throws OutOfMemory") {
   const TemporaryFolder folder;
   const std::string path = folder.path / "images with a long name of their own.gz";

@@ -1,6 +1,7 @@
 #pragma once
-// Allocations that fail on purpose. Include it in one source of a program: it defines malloc and its like, in terms of
-// the C library's own, so that operator new, containers, threads and the C library itself meet the failures.
+// Allocations that fail on purpose. Include it in one source of a program. Without a sanitizer it defines malloc and its
+// like, in terms of the C library's own, so that operator new, containers, threads, zlib and the C library itself meet
+// the failures. A sanitizer has an allocator of its own: there it defines operator new alone.
 
 #include <locus/core/config.hpp>
 
@@ -9,11 +10,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <new>
 
+/// Whether malloc fails, too.
 #if defined(__GLIBC__) && !LOCUS_ADDRESS_SANITIZER && !defined(__SANITIZE_THREAD__)
-#define LOCUS_TEST_FAILING_MEMORY 1
-#else  // sanitizers have an allocator of their own
-#define LOCUS_TEST_FAILING_MEMORY 0
+#define LOCUS_TEST_FAILING_MALLOC 1
+#else
+#define LOCUS_TEST_FAILING_MALLOC 0
 #endif
 
 namespace locus_test {
@@ -51,34 +54,45 @@ class MemoryFailure {
   static void end() { failing_memory.left.store(INT64_MAX); }
 };
 
+/// How many allocations f makes, on all threads together.
+template <class F>
+std::int64_t allocations_of(const F& f) {
+  const MemoryFailure counting(INT64_MAX / 2, true);
+  f();
+  return INT64_MAX / 2 - failing_memory.left.load();
+}
+
+inline void* counted(void* block) noexcept {
+  if (block) failing_memory.alive.fetch_add(1, std::memory_order_relaxed);
+  else errno = ENOMEM;
+  return block;
+}
+inline void uncounted(const void* block) noexcept {
+  if (block) failing_memory.alive.fetch_sub(1, std::memory_order_relaxed);
+}
+/// allocate(), or null if it is to fail
+template <class Allocate>
+void* allocate_or_fail(const Allocate& allocate) noexcept {
+  return counted(failing_memory.fails() ? nullptr : allocate());
+}
 }  // namespace locus_test
 
-#if LOCUS_TEST_FAILING_MEMORY
+#if LOCUS_TEST_FAILING_MALLOC
 extern "C" {
 void* __libc_malloc(std::size_t);
 void* __libc_calloc(std::size_t, std::size_t);
 void* __libc_realloc(void*, std::size_t);
 void* __libc_memalign(std::size_t, std::size_t);
 void __libc_free(void*);
-}
 
-namespace locus_test {
-inline void* counted(void* block) noexcept {
-  if (block) failing_memory.alive.fetch_add(1, std::memory_order_relaxed);
-  else errno = ENOMEM;
-  return block;
-}
-}  // namespace locus_test
-
-extern "C" {
 void* malloc(std::size_t bytes) noexcept {
-  return locus_test::counted(locus_test::failing_memory.fails() ? nullptr : __libc_malloc(bytes));
+  return locus_test::allocate_or_fail([&] { return __libc_malloc(bytes); });
 }
 void* calloc(std::size_t count, std::size_t bytes) noexcept {
-  return locus_test::counted(locus_test::failing_memory.fails() ? nullptr : __libc_calloc(count, bytes));
+  return locus_test::allocate_or_fail([&] { return __libc_calloc(count, bytes); });
 }
 void* memalign(std::size_t alignment, std::size_t bytes) noexcept {
-  return locus_test::counted(locus_test::failing_memory.fails() ? nullptr : __libc_memalign(alignment, bytes));
+  return locus_test::allocate_or_fail([&] { return __libc_memalign(alignment, bytes); });
 }
 void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexcept { return memalign(alignment, bytes); }
 int posix_memalign(void** block, std::size_t alignment, std::size_t bytes) noexcept {
@@ -91,8 +105,27 @@ void* realloc(void* block, std::size_t bytes) noexcept {
   return __libc_realloc(block, bytes);
 }
 void free(void* block) noexcept {
-  if (block) locus_test::failing_memory.alive.fetch_sub(1, std::memory_order_relaxed);
+  locus_test::uncounted(block);
   __libc_free(block);
 }
 }
+
+#else
+void* operator new(std::size_t bytes) {
+  if (void* const block = locus_test::allocate_or_fail([&] { return std::malloc(bytes ? bytes : 1); })) return block;
+  throw std::bad_alloc();
+}
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  const auto unit = static_cast<std::size_t>(alignment);
+  const auto whole = [&] { return std::aligned_alloc(unit, (bytes + unit - 1) / unit * unit); };
+  if (void* const block = locus_test::allocate_or_fail(whole)) return block;
+  throw std::bad_alloc();
+}
+void operator delete(void* block) noexcept {
+  locus_test::uncounted(block);
+  std::free(block);
+}
+void operator delete(void* block, std::size_t) noexcept { operator delete(block); }
+void operator delete(void* block, std::align_val_t) noexcept { operator delete(block); }
+void operator delete(void* block, std::size_t, std::align_val_t) noexcept { operator delete(block); }
 #endif

@@ -249,14 +249,19 @@ LOCUS_FN float decay_less_one(float r) {
   return p * r;
 }
 
-/// a / (1 + e^-(x + tail)) as a K / (K + K e^-x) with K = 2^-36: K e^-x overflows nowhere in [-113, 60]. a K may
-/// be subnormal only for an a near an x near 0, where the result is a / 2.
-LOCUS_FN float times_sigmoid(float a, float x, float tail = 0.0f) {
-  const float at = bounded(x, -113.0f, 60.0f);
-  const float shifted = at * -1.44269504f + 12583003.0f, n = shifted - 12583003.0f;  // 1.5 * 2^23 + 127 - 36
-  const float r = (at + n * 0.693359375f) - (n * 2.12194440e-4f - tail);
+/// K (1 + e^-(x + tail)) with K = 2^-k, which is normal for x in [-(127 + k) ln 2, (126 - k) ln 2].
+template <int k>
+LOCUS_FN float scaled_one_and_decay(float x, float tail) {
+  constexpr float one = 1.0f / static_cast<float>(1ll << k), shift = 12583039.0f - k;  // 1.5 * 2^23 + 127 - k
+  const float shifted = x * -1.44269504f + shift, n = shifted - shift;
+  const float r = (x + n * 0.693359375f) - (n * 2.12194440e-4f - tail);
   const float scale = float_of(bits_of(shifted) << 23);
-  const float quotient = (a * 0x1p-36f) / ((decay_less_one(r) * scale + 0x1p-36f) + scale);
+  return (decay_less_one(r) * scale + one) + scale;
+}
+
+/// a / (1 + e^-(x + tail)). a 2^-36 may be subnormal only for an a near an x near 0, where the result is a / 2.
+LOCUS_FN float times_sigmoid(float a, float x, float tail = 0.0f) {
+  const float quotient = (a * 0x1p-36f) / scaled_one_and_decay<36>(bounded(x, -113.0f, 60.0f), tail);
   return __builtin_fabsf(x) < 0x1p-25f ? 0.5f * a : quotient;
 }
 
@@ -268,11 +273,7 @@ LOCUS_FN float times_sigmoid(float a, float x, float tail = 0.0f) {
   return (x < 0.0 ? e : 1.0) / (1.0 + e);
 }
 [[nodiscard]] LOCUS_FN float sigmoid(float x) {
-  const float at = detail::bounded(x, -104.0f, 69.0f);  // as in times_sigmoid, with K = 2^-24
-  const float shifted = at * -1.44269504f + 12583015.0f, n = shifted - 12583015.0f;  // 1.5 * 2^23 + 127 - 24
-  const float r = (at + n * 0.693359375f) - n * 2.12194440e-4f;
-  const float scale = detail::float_of(detail::bits_of(shifted) << 23);
-  return 0x1p-24f / ((detail::decay_less_one(r) * scale + 0x1p-24f) + scale);
+  return 0x1p-24f / detail::scaled_one_and_decay<24>(detail::bounded(x, -104.0f, 69.0f), 0.0f);
 }
 
 /// x / (1 + e^-x)
