@@ -132,15 +132,25 @@ struct LayerNormRowBackward {
              count;
     }
     const R level = mean;
-    team.store(
-        dx.output(row, accumulate),
-        [=](R d, R v, std::int64_t) LOCUS_INLINED { return of_element(d - level, centered(v) * rstd, rstd, share); },
-        gradients, values);
+    choose(rstd, share, [&](const auto& of_element) LOCUS_INLINED {
+      const auto f = of_element;
+      team.store(
+          dx.output(row, accumulate),
+          [=](R d, R v, std::int64_t) LOCUS_INLINED { return f(d - level, centered(v) * rstd); }, gradients, values);
+    });
   }
 
-  /// A row whose adjoint is 0 throughout has share and level 0, and contributes nothing whatever it holds.
-  [[nodiscard]] LOCUS_FN static R of_element(R from_level, R normalized, R rstd, R share) {
-    return times_slope<LayerNormRowBackward>(from_level - times_slope<LayerNormRowBackward>(share, normalized), rstd);
+  /// use(f), where f(d - mean(d), n) is an element of dx. A row whose adjoint is 0 throughout has share and mean 0, and
+  /// contributes nothing whatever it holds. With another share the plain formula is the same, bit for bit: an infinite
+  /// rstd makes n NaN, and with it dx. So the host spares that case the comparisons.
+  template <class Use>
+  LOCUS_FN static void choose(R rstd, R share, const Use& use) {
+#if !LOCUS_ON_DEVICE
+    if (share != R(0)) return use([=](R from_level, R n) LOCUS_INLINED { return (from_level - share * n) * rstd; });
+#endif
+    use([=](R from_level, R n) LOCUS_INLINED {
+      return times_slope<LayerNormRowBackward>(from_level - times_slope<LayerNormRowBackward>(share, n), rstd);
+    });
   }
   [[nodiscard]] LOCUS_FN FromMean<R, centers> from_mean(std::int64_t row) const {
     if constexpr (centers) return {load_as_register(*x.row(row)), moments.offsets[row]};
@@ -176,11 +186,13 @@ struct LayerNormRowGradients {
         gradients, values, weights);
     if (!of_x.dx.data) return;
     const R share = totals.first / count, level = centers ? totals.second / count : R(0);
-    team.store(
-        of_x.dx.output(row, of_x.accumulate),
-        [=](R dy, R v, R w, std::int64_t)
-            LOCUS_INLINED { return Backward::of_element(dy * w - level, centered(v) * rstd, rstd, share); },
-        gradients, values, weights);
+    Backward::choose(rstd, share, [&](const auto& of_element) LOCUS_INLINED {
+      const auto f = of_element;
+      team.store(
+          of_x.dx.output(row, of_x.accumulate),
+          [=](R dy, R v, R w, std::int64_t) LOCUS_INLINED { return f(dy * w - level, centered(v) * rstd); }, gradients,
+          values, weights);
+    });
   }
 };
 
