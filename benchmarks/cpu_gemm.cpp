@@ -4,7 +4,7 @@
 
 #include "support/host_server.hpp"
 
-#include <locus/device/cpu/gemm.hpp>
+#include <locus/cpu/gemm/gemm.hpp>
 
 namespace {
 using namespace locus;

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <locus/core/rng.hpp>
-#include <locus/device/cpu.hpp>
+#include <locus/cpu/backend.hpp>
 #include <locus/device/cuda.hpp>
 #include <locus/device/pinned.hpp>
 #include <numeric>

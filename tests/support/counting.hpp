@@ -2,7 +2,7 @@
 // A device that exists only in the tests: it computes as Cpu does, counts what is asked of it, and the host may not
 // touch its memory. Everything written in terms of the verbs must run on it unchanged.
 
-#include <locus/device/cpu.hpp>
+#include <locus/cpu/backend.hpp>
 
 #include <atomic>
 

@@ -6,7 +6,7 @@
 #include <locus/core/bounds.hpp>
 #include <locus/core/random.hpp>
 #include <locus/data/dataset.hpp>
-#include <locus/device/cpu/thread_team.hpp>
+#include <locus/cpu/threads/thread_team.hpp>
 #include <locus/expr/operators.hpp>
 #include <locus/tensor/copy_async.hpp>
 

@@ -2,7 +2,7 @@
 // How often numbers occur in a list: what a device may do beside its verbs. Optional: operations that need it ask for
 // HistogramDevice.
 
-#include <locus/device/cpu.hpp>
+#include <locus/cpu/backend.hpp>
 
 namespace locus::inline LOCUS_ABI {
 

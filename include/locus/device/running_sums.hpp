@@ -1,8 +1,8 @@
 #pragma once
 // Running sums: what a device may do by one pass beside its verbs. Optional: where there is none, maps do it.
 
-#include <locus/device/cpu.hpp>
-#include <locus/device/cpu/running_sums.hpp>
+#include <locus/cpu/backend.hpp>
+#include <locus/cpu/reduce/running_sums.hpp>
 
 namespace locus::inline LOCUS_ABI {
 

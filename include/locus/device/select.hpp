@@ -1,7 +1,7 @@
 #pragma once
 // The run-time choice of a device, turned into a type.
 
-#include <locus/device/cpu.hpp>
+#include <locus/cpu/backend.hpp>
 #include <locus/device/cuda.hpp>
 #include <locus/device/mistake.hpp>
 

@@ -1,8 +1,8 @@
 #pragma once
 // What a device may do with whole lists beside its verbs. Optional: operations that need it ask for SortingDevice.
 
-#include <locus/device/cpu.hpp>
-#include <locus/device/cpu/sorting.hpp>
+#include <locus/cpu/backend.hpp>
+#include <locus/cpu/sorting.hpp>
 
 namespace locus::inline LOCUS_ABI {
 

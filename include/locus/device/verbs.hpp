@@ -9,7 +9,7 @@
 //   reduce        folds what f produces over any axes, deterministically
 //   gemm          matrix product with an epilogue on the hot tile
 //
-// device/cpu.hpp reads as the specification of each verb.
+// cpu/backend.hpp reads as the specification of each verb.
 
 #include <locus/core/chain_rule.hpp>
 #include <locus/core/dtype.hpp>

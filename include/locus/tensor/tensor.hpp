@@ -3,7 +3,7 @@
 // unless .to<E>() says so.
 
 #include <locus/device/buffer.hpp>
-#include <locus/device/cpu.hpp>
+#include <locus/cpu/backend.hpp>
 #include <locus/tensor/layout.hpp>
 #include <locus/tensor/source.hpp>
 

@@ -2,7 +2,7 @@
 // processes of its own: what a process finds out about a form it keeps for good.
 
 #include <locus/autograd/traced.hpp>
-#include <locus/device/cpu.hpp>
+#include <locus/cpu/backend.hpp>
 #include <locus/device/cuda.hpp>
 #include <locus/ops/linear.hpp>
 #include <locus/tensor/factory.hpp>

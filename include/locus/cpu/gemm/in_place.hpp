@@ -1,0 +1,78 @@
+#pragma once
+// Small matrix products, whose operands are read and whose sums are written where they lie.
+
+#include <locus/core/bounds.hpp>
+#include <locus/cpu/gemm/tiles.hpp>
+
+namespace locus::inline LOCUS_ABI {
+namespace cpu::detail {
+
+inline constexpr double most_in_place = 1e6;  // multiply-adds
+
+/// Panels of the same height, one after the other; the last one ends where the matrix does.
+struct EqualPanels {
+  std::int64_t first_row, count, rows;
+};
+
+/// Multiplies the columns of a strip, from this one on. Where sums are kept apart, they become columns of c.
+template <class T>
+void multiply_in_place(const GemmCall<T>& call, const Strip<T>& strip, std::int64_t col, const EqualPanels& panels,
+                       TileProduct<T>& product, T* sums) {
+  const MatrixRef<T>& c = call.c;
+  for (const std::int64_t end = col + strip.width; col < end; col += strip.tile_width) {
+    const std::int64_t cols = smaller(strip.tile_width, end - col);
+    for (std::int64_t i = 0; i < panels.count; ++i) {
+      const std::int64_t row = smaller(panels.first_row + i * panels.rows, c.rows - panels.rows);
+      product.left = call.a.data + row * call.a.row_stride;
+      strip.tile(product, call.b.data + col, sums ? sums : c.data + row * c.row_stride + col, cols);
+      if (sums) store_columns<T>(call, {sums, product.out_stride, row, col, panels.rows, cols});
+    }
+  }
+}
+
+/// A small product whose operands are read, and whose sums are written, where they lie; false, and nothing done, where
+/// that cannot be. Columns of c may be dense, too.
+template <class T>
+[[nodiscard]] bool multiply_in_place(const GemmCall<T>& call) {
+  const KernelSet<T>& kernels = *kernels_in_use<T>();
+  const std::int64_t m = call.c.rows, n = call.c.cols, k = call.a.cols;
+  const bool by_rows = call.c.col_stride == 1;
+  if (!kernels.masks || !call.plain || call.accumulates || call.b.col_stride != 1) return false;
+  const double work = work_of(call.c, k);
+  if (!(by_rows || call.c.row_stride == 1) || k > direct_depth || work > most_in_place || threads_for(work) > 1)
+    return false;
+  TileProduct<T> product{k, nullptr, call.a.row_stride, call.a.col_stride, call.b.row_stride, call.c.row_stride, false};
+  T* sums = nullptr;
+  if (!by_rows) {
+    product.out_stride = 8 * kernels.lanes;  // of the widest tile
+    sums = of_this_thread<GemmScratch>().tile.template reserve<T>(kernels.max_rows * product.out_stride);
+  }
+  const auto multiply_panels = [&](const EqualPanels& panels) {
+    for (std::int64_t col = 0, width = 0; col < n; col += width) {
+      Strip<T> strip = strip_at(kernels, n - col, panels.rows, true);
+      // Not in a part of what threads may share: they would sum it in another order.
+      if (work < shared_work ? strip.width <= kernels.lanes : m <= 2 && n <= kernels.lanes)
+        strip.tile = narrow_tile(kernels, panels.rows, product);
+      width = strip.width;
+      multiply_in_place(call, strip, col, panels, product, sums);
+    }
+  };
+  // A wide tile of the last row, where there are an odd number, costs less than to compute the one before it twice.
+  const std::int64_t even = n >= 8 * kernels.lanes ? m & -2 : m;
+  if (even < m) multiply_panels({even, 1, 1});
+  if (even == 0) return true;
+  const int most = rows_in_place(kernels, call.a);
+  // While the sums of one tile are written, the processor is at the next: where they are many, in low tiles. And where
+  // little else is done, in rows that do not displace each other from the cache.
+  const bool writes_much = n > kernels.lanes && k <= 32, mostly_writes = k <= 4 && are_apart(call.c, 2048);
+  const RowPanels panels({0, even}, mostly_writes ? 2 : writes_much ? kernels.max_rows / 2 + 1 : most);
+  for (std::int64_t i = 0, row = 0, count = 0; i < panels.count(); i += count) {
+    const std::int64_t rows = panels.at(i, row).rows;
+    multiply_panels({row, count = panels.alike(i), rows});
+    row += count * rows;
+  }
+  return true;
+}
+
+}  // namespace cpu::detail
+}  // namespace locus::inline LOCUS_ABI

@@ -1,0 +1,202 @@
+#pragma once
+// A matrix product as its kernels see it: tiles of c, in panels of rows and strips of columns.
+
+#include <locus/core/bounds.hpp>
+#include <locus/cpu/gemm/pack.hpp>
+#include <locus/cpu/threads/parallel.hpp>
+#include <locus/device/verbs.hpp>
+
+namespace locus::inline LOCUS_ABI {
+namespace cpu::detail {
+
+/// A part of the finished sums: element (i, j) of it belongs to c(row + i, col + j). It may be overwritten.
+template <class R>
+struct SumTile {
+  R* data;
+  std::int64_t stride;
+  std::int64_t row, col, rows, cols;
+};
+
+/// A product whose epilogue is known only as a function on tiles, so that all epilogues share the code below.
+template <class T>
+struct GemmCall {
+  MatrixRef<const T> a, b;
+  MatrixRef<T> c;
+  bool accumulates;  ///< the previous c is read
+  bool plain;        ///< c (+)= sum, nothing else
+  void (*finish)(const GemmCall&, const SumTile<compute_t<T>>&);
+  const void* epilogue;
+};
+
+template <class T>
+[[nodiscard]] MatrixRef<T> transposed(const MatrixRef<T>& x) {
+  return {x.data, x.cols, x.rows, x.col_stride, x.row_stride};
+}
+
+template <class T>
+[[nodiscard]] MatrixRef<T> columns_of(MatrixRef<T> x, std::int64_t first, std::int64_t cols) {
+  return {x.data + first * x.col_stride, x.rows, cols, x.row_stride, x.col_stride};
+}
+
+/// Whether the product's transpose writes the same numbers along rows of memory.
+template <class T>
+[[nodiscard]] bool is_transposed(const GemmCall<T>& call) {
+  if (!call.plain || call.c.rows == 1 || call.c.row_stride != 1) return false;
+  return call.c.col_stride != 1 || call.c.cols == 1;
+}
+
+/// The product that computes the transpose of c.
+template <class T>
+[[nodiscard]] GemmCall<T> transposed(const GemmCall<T>& call) {
+  GemmCall<T> exchanged = call;
+  exchanged.a = transposed(call.b);
+  exchanged.b = transposed(call.a);
+  exchanged.c = transposed(call.c);
+  return exchanged;
+}
+
+/// Multiply-adds of a product.
+template <class T>
+[[nodiscard]] double work_of(const MatrixRef<T>& c, std::int64_t depth) {
+  return static_cast<double>(c.rows) * static_cast<double>(c.cols) * static_cast<double>(depth);
+}
+inline constexpr std::int64_t fewest_work = 16;         // multiply-adds done one after the other,
+inline constexpr std::int64_t fewest_sums = 6;          // of so few sums, in any case,
+inline constexpr std::int64_t most_tiny_work = 64;      // and those where no few tiles hold the sums,
+inline constexpr std::int64_t most_shallow_work = 32;   // or each sum has one or two
+inline constexpr std::int64_t most_small_work = 2048;   // those of vectors, in a product that is not worth cutting,
+inline constexpr std::int64_t most_narrow_work = 512;   // and where it has a few columns
+inline constexpr double thread_work = 3e5;              // multiply-adds that are worth a thread
+inline constexpr double shared_work = 2 * thread_work;  // and those that are worth sharing
+inline constexpr double task_work = thread_work / 2;    // of a task, where threads have several
+inline constexpr std::int64_t most_shallow_depth = 8;   // for which a few columns are not worth dot products
+/// Of the depth, what is summed at once where nothing is packed: sums of more are less accurate.
+inline constexpr std::int64_t direct_depth = 1024;
+
+/// Threads that share so many multiply-adds.
+[[nodiscard]] inline std::int64_t threads_for(double work) {
+  if (work < shared_work) return 1;
+  const int threads = max_threads();
+  return work / thread_work < threads ? static_cast<std::int64_t>(work / thread_work) : threads;
+}
+/// Tasks for them, where it costs little to cut the work finer: a thread that is late then holds up little of it.
+[[nodiscard]] inline std::int64_t tasks_for(double work) {
+  const std::int64_t threads = threads_for(work), most = threads * ranges_per_thread;
+  if (threads == 1) return 1;
+  return work / task_work < static_cast<double>(most) ? static_cast<std::int64_t>(work / task_work) : most;
+}
+
+struct Range {
+  std::int64_t begin, end;
+  [[nodiscard]] constexpr std::int64_t size() const { return end - begin; }
+};
+
+[[nodiscard]] constexpr std::int64_t ceil_div(std::int64_t x, std::int64_t y) { return (x + y - 1) / y; }
+/// To a multiple of y, a power of two.
+[[nodiscard]] constexpr std::int64_t round_up(std::int64_t x, std::int64_t y) { return (x + y - 1) & -y; }
+
+/// Rows computed together: 1 or an even number of them. The first `done` were computed before and are dropped.
+struct RowPanel {
+  std::int64_t first, rows, done;
+};
+
+/// Cuts rows into panels as equal in height as can be.
+class RowPanels {
+ public:
+  RowPanels(Range rows, std::int64_t max_rows) : rows_(rows), low_((rows.size() + 1) / 2) {
+    if (rows.size() > max_rows) count_ = ceil_div(rows.size(), max_rows);
+    // An odd row is computed with the one before it, so there has to be one.
+    else if (rows.size() > 1 && rows.size() % 2 == 1) count_ = 2;
+    if (count_ == 1) return;
+    higher_ = low_ % count_;
+    low_ /= count_;
+  }
+  [[nodiscard]] std::int64_t count() const { return count_; }
+  /// How many of the same height there are from the first of these on.
+  [[nodiscard]] std::int64_t alike(std::int64_t index) const { return index < higher_ ? higher_ : count_ - index; }
+  /// The panel with this index, which begins at this row, the end of the one before it.
+  [[nodiscard]] RowPanel at(std::int64_t index, std::int64_t row) const {
+    if (rows_.size() == 1) return {row, 1, 0};
+    const std::int64_t height = 2 * (low_ + (index < higher_ ? 1 : 0)), overlap = row + height > rows_.end ? 1 : 0;
+    return {row - overlap, height, overlap};
+  }
+
+ private:
+  Range rows_;
+  std::int64_t count_ = 1, low_, higher_ = 0;  // the first `higher_` panels have one more pair of rows than `low_`
+};
+
+/// c (+)= the sums, where the columns of c are dense.
+template <class T>
+void store_columns(const GemmCall<T>& call, const SumTile<T>& tile) {
+  const MatrixRef<T>& c = call.c;
+  T* const to = c.data + tile.row + tile.col * c.col_stride;
+  if (!call.accumulates)
+    return copy_across<T>({tile.data, tile.rows, tile.cols, tile.stride, 1},
+                          {to, tile.rows, tile.cols, 1, c.col_stride});
+  for (std::int64_t j = 0; j < tile.cols; ++j)
+    for (std::int64_t i = 0; i < tile.rows; ++i) to[i + j * c.col_stride] += tile.data[i * tile.stride + j];
+}
+
+/// Tiles side by side that the same kernel computes.
+template <class R>
+struct Strip {
+  std::int64_t width;       ///< all of them
+  std::int64_t tile_width;  ///< the first of them
+  Tile<R> tile;
+
+  /// `next`: from the right operand of a tile to that of the next one.
+  [[gnu::noinline]] void multiply(const TileProduct<R>& product, const R* right, std::int64_t next, R* out,
+                                  std::int64_t cols) const {
+    for (; cols > 0; cols -= tile_width, right += next, out += tile_width)
+      tile(product, right, out, cols < tile_width ? cols : tile_width);
+  }
+};
+
+/// Those of a panel of so many rows that begin `left` columns from the right edge.
+template <class R>
+[[nodiscard]] Strip<R> strip_at(const KernelSet<R>& kernels, std::int64_t left, std::int64_t rows, bool in_place) {
+  const std::int64_t tile_cols = 2 * kernels.lanes, rest = left & (tile_cols - 1);
+  if (rows <= 2 && in_place)
+    if (const std::int64_t wide = 4 * tile_cols >> (rows - 1); left >= wide)
+      return {left & -wide, wide, kernels.wide_tile[rows / 2]};
+  if (left <= kernels.lanes) return {left, kernels.lanes, kernels.tile[0][rows / 2]};
+  const bool joins = rest > kernels.lanes && (kernels.masks || left < tile_cols);
+  const std::int64_t together = in_place ? 1 : kernels.tiles_together;
+  return {joins ? left : left - rest, tile_cols * together, kernels.tile[1][rows / 2]};
+}
+
+/// The tile of one vector for so many rows, in sets with masks: of few rows and a long depth one that sums in turns.
+template <class R>
+[[nodiscard]] Tile<R> narrow_tile(const KernelSet<R>& kernels, std::int64_t rows, const TileProduct<R>& product) {
+  constexpr std::int64_t long_depth = 16;
+  // Not (turns ? ... : ...)[rows / 2], in which g++ 12 with -fsanitize=bounds takes a wrong index.
+  if (rows <= 2 && product.depth >= long_depth) return kernels.turning_tile[rows / 2];
+  return kernels.tile[0][rows / 2];
+}
+
+/// Whether threads may each have a multiple of so many columns of c without sharing a cache line of every row, which
+/// would go from core to core.
+template <class T>
+[[nodiscard]] bool can_cut(const MatrixRef<T>& c, std::int64_t columns) {
+  constexpr std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(T));
+  return columns % line == 0 && c.row_stride % line == 0 && reinterpret_cast<std::uintptr_t>(c.data) % 64 == 0;
+}
+
+/// Whether rows begin so many bytes apart, or a multiple of it, but for a cache line.
+template <class T>
+[[nodiscard]] bool are_apart(const MatrixRef<T>& rows, std::int64_t bytes) {
+  constexpr std::int64_t line = 64;
+  const std::int64_t apart = rows.row_stride * static_cast<std::int64_t>(sizeof(T));
+  return rows.col_stride == 1 && apart > line && (apart + line) % bytes <= 2 * line;
+}
+/// Rows of a that a tile may read where they lie. A first-level cache of 32 KiB holds eight lines with the same address
+/// within 4 KiB (one of 48 KiB twelve): of more rows that are a multiple of that apart, each line is fetched anew for
+/// every element.
+template <class T>
+[[nodiscard]] int rows_in_place(const KernelSet<T>& kernels, const MatrixRef<const T>& a) {
+  return are_apart(a, 4096) ? smaller(8, kernels.max_rows) : kernels.max_rows;
+}
+
+}  // namespace cpu::detail
+}  // namespace locus::inline LOCUS_ABI

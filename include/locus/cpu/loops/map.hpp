@@ -1,0 +1,129 @@
+#pragma once
+// Cpu's map: f maps registers to registers over dense runs; the walk around them knows nothing of f.
+
+#include <locus/cpu/loops/map_transposed.hpp>
+
+LOCUS_LOOPS_BEGIN
+namespace locus::inline LOCUS_ABI::cpu {
+
+/// Below this many elements, and bytes of their operands, per thread a launch is not split.
+inline constexpr std::int64_t elements_per_thread = 16384, bytes_per_thread = 128 << 10;
+
+/// The loop over one dense run. Pointers are separate parameters, or compilers do not vectorize it. What is computed
+/// from no memory, such as constants and random numbers, is compiled for one instruction set, unless its functor says
+/// that it `takes_long`.
+template <class F, class In, class Out>
+struct MapLoop;
+template <class F, class... I, class... O>
+struct MapLoop<F, Pack<I...>, Pack<O*...>> {
+  static void run(const void* f, std::int64_t n, std::int64_t first, const void* const* in, void* const* out) {
+    [&]<int... i, int... o>(std::integer_sequence<int, i...>, std::integer_sequence<int, o...>) {
+      using Loops = Versions<&loop<o...>>;
+      const F& functor = *static_cast<const F*>(f);
+      if constexpr (has_versions)
+        Loops::call(functor, n, dense_input_t<I>(in[i], first)..., static_cast<O*>(out[o])...);
+      else Loops::once(functor, n, dense_input_t<I>(in[i], first)..., static_cast<O*>(out[o])...);
+    }(std::make_integer_sequence<int, sizeof...(I)>{}, std::make_integer_sequence<int, sizeof...(O)>{});
+  }
+
+ private:
+  static constexpr bool has_versions = (!std::is_same_v<I, LinearIndex> || ...) || requires { requires F::takes_long; };
+
+  template <int... o>
+  LOCUS_FN static void loop(const F& functor, std::int64_t n, dense_input_t<I>... in, O*... out) {
+    const F f = functor;
+    LOCUS_IVDEP
+    for (std::int64_t k = 0; k < n; ++k) {
+      Pack<compute_t<O>...> result;
+      f(in[k]..., get<o>(result)...);
+      ((out[k] = from_register<O>(get<o>(result))), ...);
+    }
+  }
+};
+
+/// A copy: that of the C library is made for every processor.
+template <class T>
+struct MapLoop<locus::detail::ConvertElement<T, T>, Pack<const T*>, Pack<T*>> {
+  static void run(const void*, std::int64_t n, std::int64_t, const void* const* in, void* const* out) {
+    std::memcpy(out[0], in[0], static_cast<std::size_t>(n) * sizeof(T));
+  }
+};
+
+template <class F>
+inline constexpr bool is_copy = false;
+template <class T>
+inline constexpr bool is_copy<locus::detail::ConvertElement<T, T>> = true;
+
+/// Halves: the loop over floats, by tiles, where a run is long enough.
+template <class F, class In, class Out>
+struct WidenedLoop;
+template <class F, class... I, class... O>
+struct WidenedLoop<F, Pack<I...>, Pack<O*...>> {
+  static void run(const void* f, std::int64_t n, std::int64_t first, const void* const* in, void* const* out) {
+    constexpr std::int64_t shortest_run = 64;
+    if (n < shortest_run) return MapLoop<F, Pack<I...>, Pack<O*...>>::run(f, n, first, in, out);
+    static constexpr MaybeHalves operands[] = {
+        {std::is_same_v<I, LinearIndex> ? 0 : sizeof(operand_t<I>), Widened<I>::is_half}...,
+        {sizeof(O), Widened<O*>::is_half}...};
+    using Floats = MapLoop<F, Pack<typename Widened<I>::type...>, Pack<typename Widened<O*>::type...>>;
+    run_widened(&Floats::run, operands, sizeof...(I), sizeof...(O), f, n, first, in, out);
+  }
+};
+
+template <class F, class In, class Out>
+struct MapLoopFor;
+template <class F, class... I, class... O>
+struct MapLoopFor<F, Pack<I...>, Pack<O...>> {
+  static constexpr bool has_halves = (Widened<I>::is_half || ...) || (Widened<O>::is_half || ...);
+  using type = std::conditional_t<has_halves && !is_copy<F>, WidenedLoop<F, Pack<I...>, Pack<O...>>,
+                                  MapLoop<F, Pack<I...>, Pack<O...>>>;
+};
+
+/// How many threads are worth their while.
+[[nodiscard]] inline std::int64_t parts_of(const MapCall& call) {
+  std::int64_t bytes = 0;  // of an element of every operand
+  for (int i = 0; i < call.plan.operands; ++i) bytes += call.operands[i].data ? call.operands[i].size : 0;
+  const std::int64_t fitting = bytes_per_thread / locus::detail::larger<std::int64_t>(bytes, 1);
+  return parts_for(call.plan.elements, locus::detail::smaller(elements_per_thread, fitting));
+}
+
+[[nodiscard]] LOCUS_COLD inline locus::detail::LaunchDescription describe(const MapCall& call) {
+  const PlanView& plan = call.plan;
+  locus::detail::LaunchDescription launch{"map", call.function, plan.extents()};
+  for (int i = 0; i < plan.operands; ++i) launch.bytes += plan.touched_bytes(i, call.operands[i]);
+  return launch;
+}
+
+LOCUS_OUT_OF_LINE inline void map(const MapCall& call) {
+  locus::detail::HostTrace trace;
+  if (locus::detail::launches_are_observed()) [[unlikely]]
+    trace.begin(describe(call));
+  const std::int64_t elements = call.plan.elements, parts = parts_of(call);
+  const auto run_all = [&](std::int64_t count, const auto& run) {
+    parallel_for(parts, [&](std::int64_t part) {
+      for (std::int64_t i = count * part / parts; i < count * (part + 1) / parts; ++i) run(i);
+    });
+  };
+  if (call.copies) {
+    if (const TransposingCopy copy(call.plan, call.operands); copy.applies())
+      return run_all(copy.strips(), [&](std::int64_t strip) { copy.copy(strip); });
+  }
+  if (const TransposedMap map(call); map.applies())
+    return run_all(map.blocks(), [&](std::int64_t block) { map.run(block); });
+  auto* const range = copies_in_place(call) ? &copy_range : &map_range;
+  if (parts <= 1) return range(call, 0, elements);
+  parallel_for(parts, [&](std::int64_t part) { range(call, elements * part / parts, elements * (part + 1) / parts); });
+}
+
+template <class F, class... I, class... O>
+void map(const Plan<static_cast<int>(sizeof...(I) + sizeof...(O))>& plan, const F& f, const Pack<I...>& in,
+         const Pack<O*...>& out) {
+  [&]<int... i, int... o>(std::integer_sequence<int, i...>, std::integer_sequence<int, o...>) {
+    const ByteOperand operands[] = {byte_operand(get<i>(in))..., byte_operand(get<o>(out))...};
+    map(MapCall{locus::detail::type_text<F>(), plan.elements, plan, static_cast<int>(sizeof...(I)), operands,
+                &MapLoopFor<F, Pack<I...>, Pack<O*...>>::type::run, &f, is_copy<F>});
+  }(std::make_integer_sequence<int, sizeof...(I)>{}, std::make_integer_sequence<int, sizeof...(O)>{});
+}
+
+}  // namespace locus::inline LOCUS_ABI::cpu
+LOCUS_LOOPS_END

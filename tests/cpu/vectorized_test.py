@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+"""That g++ vectorizes the loops of Cpu, for every instruction set of a program built with plain -O2 and for the one of
+another program: what it says of each loop. And that a program that is compiled or tuned for a processor has loops as wide
+as those that a plain one chooses when it runs: the registers that their instructions name."""
+
+import pathlib
+import platform
+import re
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tools"))
+import common  # noqa: E402
+
+CPU = common.ROOT / "include" / "locus" / "cpu"
+MAP = CPU / "loops" / "map.hpp", "for (std::int64_t k = 0; k < n; ++k) {"
+FOLD = CPU / "reduce" / "lanes.hpp", "for (int lane = 0; lane < lanes; ++lane)  // a whole register"
+FOLD_TAIL = CPU / "reduce" / "lanes.hpp", "for (Lane lane = 0; lane < lanes; ++lane) {"
+RUN = CPU / "reduce" / "lanes.hpp", "for (int lane = 0; lane < side_by_side; ++lane) partial[lane] = op.combine(partial[lane], element(k"
+UPDATE_AND_FOLD = CPU / "reduce" / "rows.hpp", "for (int lane = 0; lane < row_lanes; ++lane) {  // a whole vector"
+UPDATE_TAIL = CPU / "reduce" / "rows.hpp", "for (std::int32_t lane = 0; lane < row_lanes; ++lane) {"
+STORE = CPU / "reduce" / "rows.hpp", "for (std::int64_t c = begin; c < end; ++c) values[c - begin] = static_cast<V>(f("
+SUMS = CPU / "reduce" / "column_sums.hpp", "for (int lane = 0; lane < row_lanes; ++lane) {  // a whole vector"
+SUMS_TAIL = CPU / "reduce" / "column_sums.hpp", "for (std::int32_t lane = 0; lane < row_lanes; ++lane) {"
+PAIRS = CPU / "reduce" / "column_sums.hpp", "for (std::int64_t i = 0; i < n; ++i) sum[i] += other[i];"
+FOUR = CPU / "reduce" / "reduce_loops.hpp", "for (std::int64_t k = 0; k < n; ++k)  // of four rows"
+COLUMNS = CPU / "reduce" / "reduce_loops.hpp", "for (std::int64_t k = 0; k < n; ++k) totals[k] = op.combine(totals[k], f("
+ACTIVATE = CPU / "gemm" / "gemm.hpp", "for (std::int64_t j = 0; j < cols; ++j) c[j] = from_register<T>(activation("
+
+# What is computed, and which loops are vectorized for it, each how often.
+CASES = [
+    ("x + y", {MAP: 1}),
+    ("relu(x * y) - 1.f", {MAP: 1}),
+    ("where(x > y, x, y)", {MAP: 1}),
+    ("exp(x)", {MAP: 1}),
+    ("sigmoid(x)", {MAP: 1}),
+    ("silu(x)", {MAP: 1}),
+    ("gelu(x)", {MAP: 1}),
+    ("floor(tanh(x)) + sqrt(x)", {MAP: 1}),
+    ("pow(x, y)", {MAP: 1}),
+    ("pow(abs(x), y)", {MAP: 1}),
+    ("pow(exp(x), y)", {MAP: 1}),
+    ("clamp(x, -1, 1)", {MAP: 1}),
+    ("x.as<locus::half>().as<float>()", {MAP: 2}),
+    ("x.as<locus::bfloat16>().as<float>()", {MAP: 2}),
+    ("elementwise(Root{}, x)", {MAP: 1}),
+    ("sum(x)", {RUN: 1, FOLD_TAIL: 1, COLUMNS: 1, FOUR: 1}),
+    ("max(x)", {RUN: 1, FOLD_TAIL: 1, COLUMNS: 1, FOUR: 1}),
+    ("gradient(locus::operation::Extreme<true>{{1}, true}, x)", {RUN: 1, COLUMNS: 1, MAP: 2}),
+    ("var(x)", {RUN: 2, COLUMNS: 1, FOUR: 1}),
+    ("argmax(x).as<float>()", {RUN: 1}),
+    ("softmax(x, 1)", {RUN: 1, FOLD_TAIL: 1, UPDATE_AND_FOLD: 1, UPDATE_TAIL: 1}),
+    ("log_softmax(x, 1)", {FOLD: 2, FOLD_TAIL: 2}),
+    ("logsumexp(x, 1)", {FOLD: 2, FOLD_TAIL: 2}),
+    ("layer_norm(x, {8}, y, y)", {RUN: 2, FOLD_TAIL: 2, STORE: 4}),
+    ("layer_norm(x.as<locus::half>(), {8}).as<float>()", {RUN: 2, FOLD_TAIL: 2, STORE: 4}),
+    ("rms_norm(x, {8}, y)", {RUN: 1, FOLD_TAIL: 1, STORE: 4}),
+    ("gradient(locus::operation::Softmax<true>{1}, x)", {RUN: 1, FOLD_TAIL: 1, STORE: 1}),
+    ("gradient(locus::operation::LayerNorm<true>{{8}, 1e-5}, x)", {SUMS: 1, SUMS_TAIL: 1, PAIRS: 1, STORE: 1}),
+    ("linear(x, y, locus::functor::Tanh{})", {ACTIVATE: 1}),
+    ("linear(x, y, locus::functor::Gelu{})", {ACTIVATE: 1}),
+    ("matmul(x.as<locus::bfloat16>(), y.as<locus::bfloat16>()).as<float>()", {ACTIVATE: 1}),
+]
+# What is computed with registers no wider than those of AVX2.
+NARROW = {"argmax(x).as<float>()"}
+# Flags, and for how many instruction sets each loop is vectorized then.
+PROCESSORS = [((), 2), (("-mavx512f", "-mavx512dq", "-mavx512vl", "-mavx512bw", "-mavx2", "-mfma"), 1)]
+
+# Compilers, and flags with which they halve vectors of AVX-512 where nothing tells them not to.
+TUNED = [("gcc", ("-march=sapphirerapids",)), ("gcc", ("-march=icelake-server",)), ("gcc", ("-mtune=sapphirerapids",)),
+         ("gcc", ("-march=sapphirerapids", "-mprefer-vector-width=256")),
+         ("clang", ("-march=sapphirerapids",)), ("clang", ("-march=icelake-server",)),
+         ("clang", ("-mtune=sapphirerapids",))]
+# argmax has a loop for registers no wider than those of AVX2.
+WIDTHS = """#include <locus/ops/extreme.hpp>
+auto wide(const locus::Tensor<float>& x) { return (exp(x) + tanh(x)).eval(); }
+auto narrow(const locus::Tensor<float>& x) { return argmax(x); }
+"""
+
+
+def line_of(loop):
+    path, text = loop
+    found = [number for number, line in enumerate(path.read_text().splitlines(), 1) if text in line]
+    if len(found) != 1:
+        raise ValueError(f"{path.name} has {len(found)} lines with '{text}'; expected one")
+    return found[0]
+
+
+def compile_case(case):
+    """What g++ says of a file that computes it."""
+    (expression, _), (flags, _) = case
+    with tempfile.TemporaryDirectory() as folder:
+        source = pathlib.Path(folder) / "case.cpp"
+        source.write_text(f"""#include <locus/autograd/graph.hpp>
+#include <locus/ops/extreme.hpp>
+#include <locus/ops/layer_norm.hpp>
+#include <locus/ops/linear.hpp>
+#include <locus/ops/moments.hpp>
+#include <locus/ops/reduce.hpp>
+#include <locus/ops/softmax.hpp>
+using X = locus::Tensor<float>;
+struct Root {{
+  LOCUS_FN float operator()(float v) const {{ return locus::math::sqrt(v); }}
+}};
+template <class Operation>
+X gradient(const Operation& operation, const X& x) {{
+  locus::LeafNode<float, locus::Cpu> node(x.shape(), locus::Cpu{{}});
+  locus::Gradient<float, locus::Cpu> dx(&node);
+  operation.backward(operation.forward(x).saved, x, dx);
+  return node.gradient();
+}}
+X f(const X& x, [[maybe_unused]] const X& y) {{ return {expression}; }}
+""")
+        return common.run([common.find_compilers()["gcc"], *common.CXX, "-O2", *flags, *common.INCLUDES,
+                           "-fopt-info-vec", "-c", source, "-o", source.with_suffix(".o")])
+
+
+def registers_of(job):
+    """Of the loops for AVX-512 and for AVX2 by name: how many instructions name registers of 512 bits, and of 256."""
+    compiler, flags = job
+    with tempfile.TemporaryDirectory() as folder:
+        source = pathlib.Path(folder) / "widths.cpp"
+        source.write_text(WIDTHS)
+        target = source.with_suffix(".s")
+        status, output = common.run([common.find_compilers()[compiler], *common.CXX, "-O2", *flags, *common.INCLUDES, "-S",
+                                     source, "-o", target])
+        if status:
+            return None, output
+        counts = {"avx512": [0, 0], "avx2": [0, 0]}
+        version = None
+        for line in target.read_text().splitlines():
+            if label := re.match(r"(_Z\w+)[.\w]*:", line):
+                found = re.search(r"8Versions.*\d(avx512|avx2)E", label[1])
+                version = found and found[1]
+            elif version:
+                counts[version][0] += "%zmm" in line
+                counts[version][1] += "%ymm" in line
+        return counts, output
+
+
+def check_widths(report):
+    compilers = common.find_compilers()
+    tuned = [job for job in TUNED if job[0] in compilers]
+    plain = [(compiler, ()) for compiler in dict(tuned)]
+    counts = dict(common.parallel(registers_of, plain + tuned))
+    for job in plain + tuned:
+        name = " ".join(["widths:", job[0], "-O2", *job[1]])
+        found, output = counts[job]
+        chosen, _ = counts[job[0], ()]
+        if not found or not chosen:
+            report.fail(name, output)
+            continue
+        wide, narrow = found["avx512"][0], found["avx2"]
+        problem = None
+        if wide < 0.9 * chosen["avx512"][0] or not wide:
+            problem = f"{wide} instructions of 512 bits; a plain build has {chosen['avx512'][0]}"
+        elif narrow[0] or not narrow[1]:
+            problem = f"loops for AVX2 have {narrow[0]} instructions of 512 bits and {narrow[1]} of 256"
+        report.add(name, problem)
+
+
+def check(report):
+    if platform.machine() != "x86_64" or "gcc" not in common.find_compilers():
+        return report.skip("vectorized loops", "there is no g++ for x86_64")
+    lines = {loop: line_of(loop) for _, loops in CASES for loop in loops}
+    cases = [(case, processor) for case in CASES for processor in PROCESSORS]
+    for ((expression, loops), (flags, versions)), (status, output) in common.parallel(compile_case, cases):
+        name = " ".join([expression, *flags[:1]])
+        if status:
+            report.fail(name, output)
+            continue
+        for loop, count in loops.items():
+            place = f"{loop[0]}:{lines[loop]}"
+            found = len(re.findall(rf"{re.escape(place)}:\d+: optimized: loop vectorized", output))
+            expected = count * (1 if expression in NARROW else versions)
+            report.add(f"{name} ({place})",
+                       f"{found} loops vectorized; expected {expected}" if found < expected else None)
+    check_widths(report)
+
+
+if __name__ == "__main__":
+    common.main(check)
