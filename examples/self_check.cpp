@@ -6,7 +6,7 @@
 // driver and the libraries. Exits with 0 where all parts passed, 1 where one failed, 2 for wrong arguments, and 77
 // where this program can use no GPU.
 
-#include <locus/device/cuda_versions.hpp>
+#include <locus/cuda/versions.hpp>
 #include <locus/locus.hpp>
 #include <locus/ops/sort.hpp>
 #include <locus/tensor/copy_async.hpp>

@@ -2,7 +2,7 @@
 // Matrix products: in which precision they are computed, and whether they are right.
 
 #include <locus/core/rng.hpp>
-#include <locus/device/cuda.hpp>
+#include <locus/cuda/backend.hpp>
 #include <locus/tensor/tensor.hpp>
 
 #include <cmath>

@@ -3,7 +3,7 @@
 #include "gpu.hpp"
 
 #include <locus/core/stopwatch.hpp>
-#include <locus/device/cuda.hpp>
+#include <locus/cuda/backend.hpp>
 
 #include <cub/device/device_reduce.cuh>
 #include <cub/device/device_segmented_reduce.cuh>

@@ -2,7 +2,7 @@
 
 #include "gpu.hpp"
 
-#include <locus/device/cuda.hpp>
+#include <locus/cuda/backend.hpp>
 
 #include <limits>
 #include <vector>

@@ -4,7 +4,7 @@
 
 #include "gpu.hpp"
 
-#include <locus/device/cuda.hpp>
+#include <locus/cuda/backend.hpp>
 #include <locus/tensor/copy.hpp>
 #include <locus/tensor/factory.hpp>
 #include <locus/tensor/random.hpp>

@@ -11,7 +11,7 @@
 // How to read the error: clang says it in a sentence. g++ prints one long line; the answer stands after "why =": what
 // is where, and then what to write. copy_with_to_Cpu_or_to_Cuda means .to<Cpu>() or .to<Cuda>(), for a name can hold
 // neither dots nor brackets. cpu_only_generic only says how the program is built.
-#include <locus/device/cuda.hpp>
+#include <locus/cuda/backend.hpp>
 #include <locus/tensor/copy.hpp>
 
 using namespace locus;

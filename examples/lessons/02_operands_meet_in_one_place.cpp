@@ -8,7 +8,7 @@
 // In PyTorch this would be an error when the line runs: RuntimeError: Expected all tensors to be on the same device,
 // but found at least two devices, cuda:0 and cpu! Which operand it was, you find out yourself. A CPU tensor without
 // dimensions is let through.
-#include <locus/device/cuda.hpp>
+#include <locus/cuda/backend.hpp>
 #include <locus/expr/operators.hpp>
 
 using namespace locus;

@@ -9,7 +9,7 @@
 // but got mat1 is on cpu, different from other tensors on cuda:0 (when checking argument in method wrapper_CUDA_addmm).
 // The traceback ends in the first layer, not at the call that passed the batch, and mat1 is what the layer calls it.
 // Older versions say that they found at least two devices, cpu and cuda:0!
-#include <locus/device/cuda.hpp>
+#include <locus/cuda/backend.hpp>
 #include <locus/nn/sequential.hpp>
 #include <locus/ops/softmax.hpp>
 

@@ -7,7 +7,7 @@
 // In PyTorch this would be an error when the line runs: RuntimeError: Expected all tensors to be on the same device,
 // but got target is on cpu, different from other tensors on cuda:0 (when checking argument in method
 // wrapper_CUDA_nll_loss_forward). It comes after the whole forward pass; older versions word it differently.
-#include <locus/device/cuda.hpp>
+#include <locus/cuda/backend.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/nn/loss.hpp>
 

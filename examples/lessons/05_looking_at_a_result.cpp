@@ -7,7 +7,7 @@
 // In PyTorch this would work: `for loss in losses: print(loss.item())`. It is silently slow, for each turn of the loop
 // waits for the GPU and copies one number. Here .item() does the same and says so; a loop does not compile until the
 // losses are on the host.
-#include <locus/device/cuda.hpp>
+#include <locus/cuda/backend.hpp>
 #include <locus/ops/reduce.hpp>
 #include <locus/tensor/copy.hpp>
 

@@ -8,7 +8,7 @@
 // Int. Long is int64. Older versions say on the GPU that "nll_loss_forward_reduce_cuda_kernel_2d_index" is not
 // implemented for 'Int', which names neither the labels nor the type that they should have. Here that type is int64
 // alone, and the compiler names it.
-#include <locus/device/cuda.hpp>
+#include <locus/cuda/backend.hpp>
 #include <locus/ops/cross_entropy.hpp>
 
 using namespace locus;

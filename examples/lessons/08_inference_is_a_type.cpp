@@ -10,7 +10,7 @@
 // is inference, and training is what you ask for.
 #include <locus/tensor/tensor.hpp>
 
-#include <locus/device/cuda.hpp>
+#include <locus/cuda/backend.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/nn/loss.hpp>
 #include <locus/optim/sgd.hpp>

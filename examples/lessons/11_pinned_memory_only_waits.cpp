@@ -8,7 +8,7 @@
 // In PyTorch pixels / 255 works, since a pinned tensor is a CPU tensor there. The result is in ordinary memory: that
 // it was pinned is silently lost, and a later .to("cuda", non_blocking=True) from it silently makes the program wait
 // longer. Here Pinned is a place of its own. It holds what is to be copied, and computes nothing.
-#include <locus/device/pinned.hpp>
+#include <locus/cuda/pinned.hpp>
 #include <locus/expr/operators.hpp>
 
 using namespace locus;

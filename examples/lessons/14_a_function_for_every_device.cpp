@@ -10,7 +10,7 @@
 // function works in every test on a laptop and fails on the first GPU, with "RuntimeError: Expected all tensors to
 // be on the same device, but found at least two devices, cuda:0 and cpu!" Here the compiler tries every device that
 // the program asks for, also where there is no GPU.
-#include <locus/device/cuda.hpp>
+#include <locus/cuda/backend.hpp>
 #include <locus/expr/operators.hpp>
 #include <locus/tensor/factory.hpp>
 

@@ -9,7 +9,7 @@
 // In PyTorch a device chosen at run time is a value like any other, and w and x are both CPU tensors. The line below
 // runs without a word: the product is silently computed on the CPU, whatever device is, and then travels. Here
 // with_device() turns the name into a type, and what is not where it is computed does not compile.
-#include <locus/device/pinned.hpp>
+#include <locus/cuda/pinned.hpp>
 #include <locus/device/select.hpp>
 #include <locus/expr/operators.hpp>
 

@@ -9,7 +9,7 @@
 // would silently wait for the GPU. With a name in between, view = table[i] and then view = row, the name gets
 // another tensor and the table silently keeps its old row. Here a temporary view is not assigned to, and what writes
 // in place never moves anything between places.
-#include <locus/device/pinned.hpp>
+#include <locus/cuda/pinned.hpp>
 #include <locus/tensor/copy.hpp>
 
 using namespace locus;

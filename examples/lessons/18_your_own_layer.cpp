@@ -12,7 +12,7 @@
 // there. Here a member has its device in its type.
 #include <locus/expr/operators.hpp>
 
-#include <locus/device/cuda.hpp>
+#include <locus/cuda/backend.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/tensor/factory.hpp>
 

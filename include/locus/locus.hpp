@@ -22,7 +22,7 @@
 #include <locus/nn/module.hpp>
 
 #include <locus/device/capture.hpp>
-#include <locus/device/pinned.hpp>
+#include <locus/cuda/pinned.hpp>
 #include <locus/device/select.hpp>
 
 #include <locus/tensor/copy_async.hpp>

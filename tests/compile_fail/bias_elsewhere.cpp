@@ -3,7 +3,7 @@
 // expect-error(gcc): input_is_on<locus::Cpu>.*bias_is_on<locus::Cuda>
 // expect-error(clang): the input is on Cpu, the bias is on Cuda
 // expect-error(nvcc): bias_is_on<locus::Cuda>
-#include <locus/device/cuda.hpp>
+#include <locus/cuda/backend.hpp>
 #include <locus/ops/linear.hpp>
 
 using namespace locus;

@@ -3,7 +3,7 @@
 // expect-error(gcc): input_is_on<locus::Cpu>.*weights_are_on<locus::Cuda>
 // expect-error(clang): logits are on Cpu, the class weights are on Cuda
 // expect-error(nvcc): weights_are_on<locus::Cuda>
-#include <locus/device/cuda.hpp>
+#include <locus/cuda/backend.hpp>
 #include <locus/ops/cross_entropy.hpp>
 
 using namespace locus;

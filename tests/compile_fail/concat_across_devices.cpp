@@ -3,7 +3,7 @@
 // expect-error(gcc): left_is_on<locus::Cpu>.*right_is_on<locus::Cuda>
 // expect-error(clang): one tensor is on Cpu, another on Cuda; move one
 // expect-error(nvcc): right_is_on<locus::Cuda>
-#include <locus/device/cuda.hpp>
+#include <locus/cuda/backend.hpp>
 #include <locus/ops/join.hpp>
 
 using namespace locus;

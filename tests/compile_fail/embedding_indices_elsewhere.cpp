@@ -3,7 +3,7 @@
 // expect-error(gcc): tensor_is_on<locus::Cuda>.*indices_are_on<locus::Cpu>
 // expect-error(clang): the table is on Cuda, the indices are on Cpu
 // expect-error(nvcc): indices_are_on<locus::Cpu>
-#include <locus/device/cuda.hpp>
+#include <locus/cuda/backend.hpp>
 #include <locus/ops/index.hpp>
 
 using namespace locus;

@@ -3,7 +3,7 @@
 // expect-error(gcc): labels_hold<int>.*convert_with_as_std_int64_t
 // expect-error(clang): the labels are not int64; convert with \.as<std::int64_t>\(\)
 // expect-error(nvcc): convert_with_as_std_int64_t
-#include <locus/device/cuda.hpp>
+#include <locus/cuda/backend.hpp>
 #include <locus/ops/cross_entropy.hpp>
 
 using namespace locus;

@@ -3,7 +3,7 @@
 // expect-error(gcc): input_is_on<locus::Cpu>.*weights_are_on<locus::Cuda>
 // expect-error(clang): the input is on Cpu, the weights are on Cuda
 // expect-error(nvcc): weights_are_on<locus::Cuda>
-#include <locus/device/cuda.hpp>
+#include <locus/cuda/backend.hpp>
 #include <locus/ops/layer_norm.hpp>
 
 using namespace locus;

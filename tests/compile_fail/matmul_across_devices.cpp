@@ -3,7 +3,7 @@
 // expect-error(gcc): left_is_on<locus::Cpu>.*right_is_on<locus::Cuda>.*move_one_with_to_Cpu_or_to_Cuda
 // expect-error(clang): left operand is on Cpu, right operand is on Cuda; move one with \.to<Cpu>\(\) or \.to<Cuda>\(\)
 // expect-error(nvcc): right_is_on<locus::Cuda>
-#include <locus/device/cuda.hpp>
+#include <locus/cuda/backend.hpp>
 #include <locus/ops/matmul.hpp>
 
 using namespace locus;

@@ -1,7 +1,7 @@
 // What a plain C++ compiler makes of a file of a CUDA program: tensors on the GPU are held, and copied there and back.
 #include <locus/tensor/copy.hpp>
 
-#include <locus/device/cuda.hpp>
+#include <locus/cuda/backend.hpp>
 
 using namespace locus;
 

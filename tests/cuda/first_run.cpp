@@ -9,7 +9,7 @@
 // that should not have or FILE could not be written, 2 for wrong arguments, and 77 where no GPU can be used.
 
 #include <locus/core/file.hpp>
-#include <locus/device/cuda_versions.hpp>
+#include <locus/cuda/versions.hpp>
 #include <locus/io/json.hpp>
 
 #include <chrono>

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <locus/core/rng.hpp>
 #include <locus/cpu/backend.hpp>
-#include <locus/device/cuda.hpp>
-#include <locus/device/pinned.hpp>
+#include <locus/cuda/backend.hpp>
+#include <locus/cuda/pinned.hpp>
 #include <numeric>
 #include <support/fused_relu.hpp>
 #include <support/launches.hpp>

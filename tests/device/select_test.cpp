@@ -1,4 +1,4 @@
-#include <locus/device/pinned.hpp>
+#include <locus/cuda/pinned.hpp>
 #include <locus/device/select.hpp>
 #include <locus/tensor/copy.hpp>
 

@@ -2,7 +2,7 @@
 
 #include <locus/autograd/gradcheck.hpp>
 #include <locus/autograd/parameter.hpp>
-#include <locus/device/cuda.hpp>
+#include <locus/cuda/backend.hpp>
 #include <locus/ops/linear.hpp>
 #include <locus/ops/reduce.hpp>
 #include <locus/tensor/factory.hpp>

@@ -11,7 +11,7 @@
 #include <support/skip.hpp>
 
 #if LOCUS_CUDA
-#include <locus/device/cuda.hpp>
+#include <locus/cuda/backend.hpp>
 #endif
 
 /// A file compiled by nvcc is stamped with -DLOCUS_TEST_DEVICES=locus::Cuda.

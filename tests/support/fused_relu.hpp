@@ -1,7 +1,7 @@
 #pragma once
 // Tests with and without the relu that is an epilogue of cuBLASLt.
 
-#include <locus/device/cuda.hpp>
+#include <locus/cuda/backend.hpp>
 
 namespace locus_test {
 

@@ -24,6 +24,6 @@ void note_skip(const char* reason);
     return;                          \
   } while (false)
 
-/// Skips the test case where there is no GPU. Needs locus/device/cuda.hpp.
+/// Skips the test case where there is no GPU. Needs locus/cuda/backend.hpp.
 #define NEEDS_CUDA() \
   if (!::locus::cuda::is_available()) SKIP_TEST("no CUDA device answers")

@@ -45,7 +45,7 @@ class Layering(Scratch):
 
     def test_a_clean_tree(self):
         self.write("include/locus/core/config.hpp", "#pragma once\n#if defined(__CUDACC__)\n#endif\n")
-        self.write("include/locus/device/cuda.hpp", "#pragma once\n#include <locus/cuda/map.cuh>\n")
+        self.write("include/locus/cuda/backend.hpp", "#pragma once\n#include <locus/cuda/map.cuh>\n")
         self.write("include/locus/nn/linear.hpp",
                    '#pragma once\n// "nn/x.hpp" <<<1>>> __CUDACC__\n#include <locus/core/config.hpp>\n'
                    '#include <locus/nn/module.hpp>\n#include <vector>\n')

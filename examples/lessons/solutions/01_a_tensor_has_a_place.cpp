@@ -12,7 +12,7 @@
 //
 // hint: A copy between devices costs time, so Locus never makes one that you did not write.
 // hint: It is a member function of the tensor, with the device as its template argument: to<...>().
-#include <locus/device/cuda.hpp>
+#include <locus/cuda/backend.hpp>
 #include <locus/tensor/copy.hpp>
 
 using namespace locus;

@@ -9,7 +9,7 @@
 //
 // hint: The error points at one operator and names the place of its left and of its right side.
 // hint: Move the side that is not where the result shall be.
-#include <locus/device/cuda.hpp>
+#include <locus/cuda/backend.hpp>
 #include <locus/expr/operators.hpp>
 
 using namespace locus;

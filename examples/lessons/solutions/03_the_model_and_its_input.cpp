@@ -10,7 +10,7 @@
 //
 // hint: The batch travels to the model.
 // hint: Moving the model to every batch would copy all its weights each time.
-#include <locus/device/cuda.hpp>
+#include <locus/cuda/backend.hpp>
 #include <locus/nn/sequential.hpp>
 #include <locus/ops/softmax.hpp>
 

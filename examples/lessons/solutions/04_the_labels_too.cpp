@@ -7,7 +7,7 @@
 // wrapper_CUDA_nll_loss_forward). It comes after the whole forward pass; older versions word it differently.
 //
 // hint: Who moves the images of a batch moves its labels too.
-#include <locus/device/cuda.hpp>
+#include <locus/cuda/backend.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/nn/loss.hpp>
 

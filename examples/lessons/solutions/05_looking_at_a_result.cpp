@@ -8,7 +8,7 @@
 //
 // hint: The host can look at memory of the host only.
 // hint: Copy all losses there, once, before the loop looks at them.
-#include <locus/device/cuda.hpp>
+#include <locus/cuda/backend.hpp>
 #include <locus/ops/reduce.hpp>
 #include <locus/tensor/copy.hpp>
 

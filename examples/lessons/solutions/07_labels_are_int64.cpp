@@ -8,7 +8,7 @@
 // alone, and the compiler names it.
 //
 // hint: The labels are in the right place and hold the wrong type. .as<T>() converts where the tensor is.
-#include <locus/device/cuda.hpp>
+#include <locus/cuda/backend.hpp>
 #include <locus/ops/cross_entropy.hpp>
 
 using namespace locus;

@@ -11,7 +11,7 @@
 // hint: One word around the input of the model changes that.
 #include <locus/tensor/tensor.hpp>
 
-#include <locus/device/cuda.hpp>
+#include <locus/cuda/backend.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/nn/loss.hpp>
 #include <locus/optim/sgd.hpp>

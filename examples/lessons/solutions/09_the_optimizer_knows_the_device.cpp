@@ -8,7 +8,7 @@
 //
 // hint: The optimizer works where the parameters are.
 // hint: Say so, or say nothing: without arguments in angle brackets, the type follows from the parameters.
-#include <locus/device/cuda.hpp>
+#include <locus/cuda/backend.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/nn/loss.hpp>
 #include <locus/optim/sgd.hpp>

@@ -9,7 +9,7 @@
 //
 // hint: A network has one device, and takes only layers whose parameters live there.
 // hint: Activations and Flatten have no parameters, so they have no device.
-#include <locus/device/cuda.hpp>
+#include <locus/cuda/backend.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/nn/sequential.hpp>
 

@@ -8,7 +8,7 @@
 // longer. Here Pinned is a place of its own. It holds what is to be copied, and computes nothing.
 //
 // hint: Pinned memory can be filled and copied. Copy the batch to a device that computes, then compute there.
-#include <locus/device/pinned.hpp>
+#include <locus/cuda/pinned.hpp>
 #include <locus/expr/operators.hpp>
 
 using namespace locus;

@@ -12,7 +12,7 @@
 // hint: The mistake is found only when D becomes Cuda: read the error as 'in normalized(), for this D'.
 // hint: Functions that make tensors take the device as their last argument, and every tensor knows its device().
 // hint: D{} is GPU 0; colors.device() is the one that the rows are on.
-#include <locus/device/cuda.hpp>
+#include <locus/cuda/backend.hpp>
 #include <locus/expr/operators.hpp>
 #include <locus/tensor/factory.hpp>
 

@@ -10,7 +10,7 @@
 //
 // hint: A view shares the table's memory. To write through it, copy_() into it.
 // hint: The next error is about places: the row must first come to where the table is.
-#include <locus/device/pinned.hpp>
+#include <locus/cuda/pinned.hpp>
 #include <locus/tensor/copy.hpp>
 
 using namespace locus;

@@ -14,7 +14,7 @@
 // hint: arange(), as all functions that make tensors, takes the device as its last argument.
 #include <locus/expr/operators.hpp>
 
-#include <locus/device/cuda.hpp>
+#include <locus/cuda/backend.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/tensor/factory.hpp>
 

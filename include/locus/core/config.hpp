@@ -1,5 +1,5 @@
 #pragma once
-// What the compiler is, and what follows from it. The only place besides device/cuda.hpp that asks for __CUDACC__.
+// What the compiler is, and what follows from it. The only place besides cuda/backend.hpp that asks for __CUDACC__.
 
 #if __cplusplus < 202002L
 #error "Locus needs C++20: compile with -std=c++20 or newer"

@@ -2,7 +2,7 @@
 // The run-time choice of a device, turned into a type.
 
 #include <locus/cpu/backend.hpp>
-#include <locus/device/cuda.hpp>
+#include <locus/cuda/backend.hpp>
 #include <locus/device/mistake.hpp>
 
 namespace locus::inline LOCUS_ABI {

@@ -3,7 +3,7 @@
 // event orders them. Every thread has a current stream of its own on every device, in which its operations are queued.
 
 #include <locus/device/mistake.hpp>
-#include <locus/device/pinned.hpp>
+#include <locus/cuda/pinned.hpp>
 
 namespace locus::inline LOCUS_ABI {
 

@@ -34,7 +34,7 @@ namespace locus::inline LOCUS_ABI::io {
 template <class D = Cpu>
 [[nodiscard]] nn::StateDict<D> load(const std::string& path, D place = {}) {
   static_assert(MemorySpace<D>,
-                "load<D>: D is a place; for Cuda, #include <locus/device/cuda.hpp> (or <locus/locus.hpp>)");
+                "load<D>: D is a place; for Cuda, #include <locus/cuda/backend.hpp> (or <locus/locus.hpp>)");
   return locus::detail::or_out_of_memory({"cannot read '", path, "': out of memory"}, [&] {
     nn::StateDict<Cpu> state = detail::read_safetensors<Cpu>(path);
     if constexpr (std::is_same_v<D, Cpu>) return state;

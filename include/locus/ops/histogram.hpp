@@ -4,7 +4,7 @@
 // First, so that the compiler's path to what is refused is short.
 #include <locus/expr/operands.hpp>
 
-#include <locus/device/cuda_histogram.hpp>
+#include <locus/cuda/histogram.hpp>
 #include <locus/ops/extreme.hpp>
 
 namespace locus::inline LOCUS_ABI {

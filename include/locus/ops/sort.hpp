@@ -1,6 +1,6 @@
 #pragma once
 // Elements in order: sort, argsort, topk. Not part of locus/locus.hpp: nvcc takes five seconds more for it,
-// and in its files `cuda::` must be written locus::cuda:: (see device/cuda_sorting.hpp).
+// and in its files `cuda::` must be written locus::cuda:: (see cuda/sorting.hpp).
 //
 // Ascending order is that of the numbers, with NaN, of any sign, after infinity; false comes before true. Elements that
 // are equal, such as 0 and -0 or two NaN, stay in the order in which they were, also in descending order. So the result

@@ -1,6 +1,6 @@
 #pragma once
 // Distinct elements, and where elements are not zero. Not part of locus/locus.hpp: nvcc takes five seconds more for it,
-// and in its files `cuda::` must be written locus::cuda:: (see device/cuda_sorting.hpp).
+// and in its files `cuda::` must be written locus::cuda:: (see cuda/sorting.hpp).
 //
 // How many there are is known to the device alone, so that these functions wait for it. They cannot be part of a CUDA
 // graph.

@@ -16,9 +16,9 @@ template <class T, class D>
 class Tensor {
   static_assert(DType<T>, "a Tensor holds float, double, int32, int64, uint8, bool, half or bfloat16");
   static_assert(!std::is_same_v<D, Cuda> || MemorySpace<D>,
-                "Tensor<T, Cuda> needs #include <locus/device/cuda.hpp> (or <locus/locus.hpp>)");
+                "Tensor<T, Cuda> needs #include <locus/cuda/backend.hpp> (or <locus/locus.hpp>)");
   static_assert(!std::is_same_v<D, Pinned> || MemorySpace<D>,
-                "Tensor<T, Pinned> needs #include <locus/device/pinned.hpp> (or <locus/locus.hpp>)");
+                "Tensor<T, Pinned> needs #include <locus/cuda/pinned.hpp> (or <locus/locus.hpp>)");
   static_assert(MemorySpace<D>, "the second parameter of Tensor is a place: Cpu, Cuda, Pinned, or one of your own");
 
  public:

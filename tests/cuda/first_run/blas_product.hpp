@@ -1,7 +1,7 @@
 #pragma once
 // One product by cuBLASLt with any epilogue, and what it should be, in float64. Column-major, as cuBLASLt's own terms.
 
-#include <locus/device/cuda.hpp>
+#include <locus/cuda/backend.hpp>
 #include <locus/tensor/random.hpp>
 
 #include <cmath>

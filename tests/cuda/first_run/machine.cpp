@@ -1,7 +1,7 @@
 // What the machine is, and what it answers to requests for memory.
 
 #include <locus/cuda/memory.hpp>
-#include <locus/device/cuda_versions.hpp>
+#include <locus/cuda/versions.hpp>
 
 #include "experiment.hpp"
 

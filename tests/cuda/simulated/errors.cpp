@@ -3,7 +3,7 @@
 
 #include <locus/autograd/traced.hpp>
 #include <locus/device/capture.hpp>
-#include <locus/device/cuda.hpp>
+#include <locus/cuda/backend.hpp>
 #include <locus/ops/linear.hpp>
 #include <locus/ops/softmax.hpp>
 #include <locus/tensor/copy_async.hpp>

@@ -1,7 +1,7 @@
 // Sums of exponentials over rows that no block holds: one reduction, and what two give.
 
 #include <locus/autograd/traced.hpp>
-#include <locus/device/cuda.hpp>
+#include <locus/cuda/backend.hpp>
 #include <locus/ops/cross_entropy.hpp>
 #include <locus/ops/softmax.hpp>
 

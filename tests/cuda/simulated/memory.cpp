@@ -3,8 +3,8 @@
 
 #include <locus/autograd/traced.hpp>
 #include <locus/device/capture.hpp>
-#include <locus/device/cuda.hpp>
-#include <locus/device/pinned.hpp>
+#include <locus/cuda/backend.hpp>
+#include <locus/cuda/pinned.hpp>
 #include <locus/ops/linear.hpp>
 #include <locus/tensor/factory.hpp>
 

@@ -2,7 +2,7 @@
 // it.
 
 #include <locus/autograd/traced.hpp>
-#include <locus/device/cuda.hpp>
+#include <locus/cuda/backend.hpp>
 #include <locus/ops/layer_norm.hpp>
 
 #include <support/reference.hpp>

@@ -1,6 +1,6 @@
 // What a profiler is told, by one that is linked into the program.
 
-#include <locus/device/nvtx.hpp>
+#include <locus/cuda/nvtx.hpp>
 #include <locus/locus.hpp>
 
 #include <doctest/doctest.h>

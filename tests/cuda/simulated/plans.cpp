@@ -3,7 +3,7 @@
 
 #include <locus/autograd/traced.hpp>
 #include <locus/cpu/backend.hpp>
-#include <locus/device/cuda.hpp>
+#include <locus/cuda/backend.hpp>
 #include <locus/ops/linear.hpp>
 #include <locus/tensor/factory.hpp>
 

@@ -1,8 +1,8 @@
 // What a real GPU would not show: which of them a process starts, and which stream waits for which; what it may not be
 // asked while a step is captured.
 
-#include <locus/device/cuda.hpp>
-#include <locus/device/pinned.hpp>
+#include <locus/cuda/backend.hpp>
+#include <locus/cuda/pinned.hpp>
 #include <locus/expr/functors.hpp>
 
 #include <doctest/doctest.h>

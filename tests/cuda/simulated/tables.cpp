@@ -1,7 +1,7 @@
 // What the Cuda device keeps on the host: plans of products, and the owners of blocks of memory.
 
 #include <locus/core/rng.hpp>
-#include <locus/device/cuda.hpp>
+#include <locus/cuda/backend.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,11 +1,11 @@
 #pragma once
-// Sorting and selecting on NVIDIA GPUs, by CUB. Type-checks everywhere, as device/cuda.hpp.
+// Sorting and selecting on NVIDIA GPUs, by CUB. Type-checks everywhere, as cuda/backend.hpp.
 //
 // For nvcc, this header includes CUB: five seconds of its time, and the namespace ::cuda of NVIDIA's library, beside
 // which `using namespace locus` leaves open which one `cuda::` means; say locus::cuda::is_available(). It must come
 // before any such line.
 
-#include <locus/device/cuda.hpp>
+#include <locus/cuda/backend.hpp>
 #include <locus/device/sorting.hpp>
 
 #if LOCUS_NVCC

@@ -1,7 +1,7 @@
 #pragma once
-// Counting on NVIDIA GPUs. Type-checks everywhere, as device/cuda.hpp.
+// Counting on NVIDIA GPUs. Type-checks everywhere, as cuda/backend.hpp.
 
-#include <locus/device/cuda.hpp>
+#include <locus/cuda/backend.hpp>
 #include <locus/device/histogram.hpp>
 
 #if LOCUS_NVCC

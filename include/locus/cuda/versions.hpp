@@ -1,8 +1,8 @@
 #pragma once
 // What a report of a fault names: the GPU, its driver, and the libraries of the program. Type-checks everywhere, as
-// device/cuda.hpp.
+// cuda/backend.hpp.
 
-#include <locus/device/cuda.hpp>
+#include <locus/cuda/backend.hpp>
 
 #include <cstdio>
 

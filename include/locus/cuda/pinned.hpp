@@ -1,7 +1,7 @@
 #pragma once
 // Page-locked host memory: what an asynchronous copy to a GPU reads from. Nothing computes there.
 
-#include <locus/device/cuda.hpp>
+#include <locus/cuda/backend.hpp>
 
 #include <cstring>
 
