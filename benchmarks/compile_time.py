@@ -10,7 +10,7 @@ turns (empty, header, program, peer, empty, ...), one at a time; a row gives med
 written for the libtorch of the system (Debian: apt-get install libtorch-dev), compiled with g++; it is left out where
 there is none. Machines differ, and one machine from hour to hour: compare the ratios to the peer.
 
-"silent" is the first source against a library that refuses nothing (its refuse.inc declare no overloads): the last
+"silent" is the first source against a library that refuses nothing (its refuse/operands.inc and if.inc declare no overloads): the last
 column is what the refusing overloads cost a program that makes no mistake. (Object files are the same.)
 """
 
@@ -40,10 +40,10 @@ PEER_FLAGS = ["-std=c++17", "-O2", "-fopenmp", f"-isystem{TORCH}"]
 
 def make_silent(scratch):
     """A folder of includes in which nothing is refused."""
-    folder = scratch / "silent" / "locus" / "device"
+    folder = scratch / "silent" / "locus" / "refuse"
     folder.mkdir(parents=True)
-    for name in ("refuse.inc", "refuse_if.inc"):
-        lines = (ROOT / "include" / "locus" / "device" / name).read_text().splitlines()
+    for name in ("operands.inc", "if.inc"):
+        lines = (ROOT / "include" / "locus" / "refuse" / name).read_text().splitlines()
         (folder / name).write_text("\n".join(line for line in lines if line.startswith("#undef")) + "\n")
     return folder.parents[1]
 

@@ -10,7 +10,7 @@
 #include "support/precision.hpp"
 #include "support/sampling.hpp"
 
-#include <locus/device/select.hpp>
+#include <locus/select.hpp>
 #include <locus/ops/matmul.hpp>
 #include <locus/tensor/copy.hpp>
 #include <locus/tensor/random.hpp>

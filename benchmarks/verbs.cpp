@@ -14,7 +14,7 @@
 #include "verbs/measure.hpp"
 
 #include <locus/core/file.hpp>
-#include <locus/device/select.hpp>
+#include <locus/select.hpp>
 #include <locus/io/json.hpp>
 
 #include <cstdio>

@@ -12,7 +12,7 @@ auto blend(const X& x, const Y& y) {
 }
 #define LOCUS_REFUSED blend(const L&, const R&)
 #define LOCUS_REFUSED_CALL "blend(x, y)"
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 
 template <class X, class Y>
 locus::Tensor<float> blend_twice(const X& x, const Y& y) {

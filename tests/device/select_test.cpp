@@ -1,5 +1,5 @@
 #include <locus/cuda/pinned.hpp>
-#include <locus/device/select.hpp>
+#include <locus/select.hpp>
 #include <locus/tensor/copy.hpp>
 
 #include <doctest/doctest.h>

@@ -25,7 +25,7 @@ INCLUDE = common.ROOT / "include" / "locus"
 SECTIONS = [
     ("Tensors", ["tensor/tensor.hpp", "core/shape.hpp", "core/dtype.hpp", "tensor/print.hpp"]),
     ("New tensors", ["tensor/from.hpp", "tensor/factory.hpp", "tensor/random.hpp", "core/random.hpp"]),
-    ("Devices and streams", ["device/verbs.hpp", "device/select.hpp", "device/stream.hpp", "device/capture.hpp", "device/launch_log.hpp",
+    ("Devices and streams", ["core/place.hpp", "device/verbs.hpp", "select.hpp", "device/stream.hpp", "device/capture.hpp", "device/launch_log.hpp",
                              "device/launch_trace.hpp"]),
     ("Copies that do not wait", ["tensor/copy_async.hpp", "tensor/source.hpp"]),
     ("Elementwise", ["expr/operators.hpp", "expr/elementwise.hpp", "expr/expr.hpp"]),

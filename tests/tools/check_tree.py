@@ -11,11 +11,11 @@ import re
 import common
 
 # A header may include its own folder and folders of a lower rank. io writes out whatever the others make.
-RANKS = {"core": 0, "device": 1, "tensor": 2, "expr": 3, "ops": 4, "autograd": 5, "nn": 6, "optim": 6, "data": 7,
-         "dist": 7, "training": 8, "io": 9}
+RANKS = {"core": 0, "refuse": 1, "device": 2, "cpu": 3, "cuda": 3, "tensor": 4, "expr": 5, "ops": 6, "autograd": 7, "nn": 8,
+         "optim": 8, "data": 9, "training": 10, "io": 11}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 COMMENT_OR_TEXT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
-SEES_NVCC = re.compile(r"core/config\.hpp|device/cuda\w*\.hpp")
+SEES_NVCC = re.compile(r"core/config\.hpp|cuda/\w+\.hpp")
 BELOW_KERNELS = {"locus/device/verbs.hpp", "locus/device/plan.hpp", "locus/device/launch_log.hpp",
                  "locus/device/launch_trace.hpp", "locus/device/recording.hpp"}
 # Long headers that every program would compile, and what Locus has in their place.
@@ -26,7 +26,6 @@ COSTLY = {"algorithm": "core/bounds.hpp", "memory": "core/shared.hpp", "function
 # And those that cost a plain C++ compiler much, but nvcc, which includes most of them anyway, little.
 COSTLY_WITHOUT_NVCC = COSTLY | {"atomic": "core/atomic.hpp", "cmath": "core/math.hpp or the compiler's builtins",
                                 "iterator": "<string>, which has its concepts", "span": "core/span.hpp"}
-CUDA_BRIDGE = re.compile(r"device/cuda\w*\.hpp")
 
 
 def included(text):
@@ -55,14 +54,14 @@ def check_public(root, path):
             problems.append(f"includes <{target}>, which every program would compile; use {instead}")
         if bracket == '"':
             problems.append(f'includes "{target}"; write <locus/...>')
-        elif target.startswith("locus/cuda/"):
-            if not CUDA_BRIDGE.fullmatch(name):
-                problems.append(f"includes <{target}>; only device/cuda*.hpp may")
+        elif (root / "cuda_kernels" / target).exists():
+            if folder != "cuda":
+                problems.append(f"includes <{target}>; only cuda/ may")
         elif target.startswith("locus/"):
             problems += check_direction(name, folder, target.removeprefix("locus/"))
     words = code(text)
     if "__CUDACC__" in words and not SEES_NVCC.fullmatch(name):
-        problems.append("asks for __CUDACC__; only core/config.hpp and device/cuda*.hpp may")
+        problems.append("asks for __CUDACC__; only core/config.hpp and cuda/ may")
     if "__CUDA_ARCH__" in words and name != "core/config.hpp":
         problems.append("asks for __CUDA_ARCH__; only core/config.hpp may, as LOCUS_DEVICE_PASS and LOCUS_ON_DEVICE")
     if "<<<" in words:
@@ -92,11 +91,11 @@ def check_kernels(root, path):
     for _, target in included(text):
         if target in COSTLY:
             problems.append(f"includes <{target}>, which every program would compile; use {COSTLY[target]}")
-        below = target.startswith(("locus/cuda/", "locus/core/")) or target in BELOW_KERNELS
+        below = (root / "cuda_kernels" / target).exists() or target.startswith("locus/core/") or target in BELOW_KERNELS
         if target.startswith("locus/") and not below:
             problems.append(f"includes <{target}>; kernels may include only core and device's contracts")
     if "__CUDACC__" in code(text):
-        problems.append("asks for __CUDACC__; only core/config.hpp and device/cuda*.hpp may")
+        problems.append("asks for __CUDACC__; only core/config.hpp and cuda/ may")
     return problems
 
 

@@ -123,7 +123,7 @@ All of it can be asked at compile time. An operation that is refused is not ther
 | concept `Device<D>` | `D` computes; `Pinned` is only a `MemorySpace` |
 | concept `Combinable<A, B>` | two operands may meet in one operation: place, element type, and not both parameters |
 
-A function of your own answers in the same words if it requires `Combinable`, and has `refuse.inc` beside it, as `blend`
+A function of your own answers in the same words if it requires `Combinable`, and has `refuse/operands.inc` beside it, as `blend`
 above.
 
 ## What the compiler cannot check

@@ -33,7 +33,7 @@ class Parameter {
 #define LOCUS_REFUSED_ELEMENTS "traced tensors and parameters give theirs through their value, x.value()"
 #define LOCUS_REFUSED_ELEMENTS_WHY \
   error::not_possible<error::element_of_a_traced_tensor_or_parameter, error::take_its_value_first_x_value>
-#include <locus/device/refuse_elements.inc>
+#include <locus/refuse/elements.inc>
 
   /// False for an empty handle, such as the bias of a layer without one.
   [[nodiscard]] bool defined() const { return static_cast<bool>(state_); }
@@ -112,7 +112,7 @@ template <TensorLike X, class T, class D>
 #define LOCUS_REFUSED_MISTAKE detail::PlaceMistake<L, R, error::input_is_on, error::weights_are_on>
 #define LOCUS_REFUSED_LEFT "the input is"
 #define LOCUS_REFUSED_RIGHT "the parameter is"
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 
 /// w as a traced tensor whose gradient is collected: for a penalty on weights.
 template <class T, class D>

@@ -170,14 +170,14 @@ class Traced {
   [[nodiscard]] Traced<T, E> to(E target = {}) const {
     return apply(operation::MoveTo<E>{target}, *this);
   }
-#include <locus/device/refuse_conversion.inc>
-#include <locus/device/refuse_extents.inc>
-#include <locus/device/refuse_other_names.inc>
-#include <locus/device/refuse_to.inc>
+#include <locus/refuse/conversion.inc>
+#include <locus/refuse/extents.inc>
+#include <locus/refuse/other_names.inc>
+#include <locus/refuse/to.inc>
 #define LOCUS_REFUSED_ELEMENTS "traced tensors and parameters give theirs through their value, x.value()"
 #define LOCUS_REFUSED_ELEMENTS_WHY \
   error::not_possible<error::element_of_a_traced_tensor_or_parameter, error::take_its_value_first_x_value>
-#include <locus/device/refuse_elements.inc>
+#include <locus/refuse/elements.inc>
 
  private:
   Tensor<T, D> value_;
@@ -202,13 +202,13 @@ template <class X>
 #define LOCUS_REFUSED_TEXT "trace(x): the tensor is still being copied; order it first, std::move(x).ordered()"
 #define LOCUS_REFUSED_WHY \
   error::not_possible<error::tensor_is_still_being_copied, error::say_std_move_x_ordered_or_wait>
-#include <locus/device/refuse_if.inc>
+#include <locus/refuse/if.inc>
 #define LOCUS_REFUSED trace(const X&)
 #define LOCUS_REFUSED_TEMPLATE class X
 #define LOCUS_REFUSED_IF detail::IsTraced<X>
 #define LOCUS_REFUSED_TEXT "trace(x): x is traced already; use it as it is"
 #define LOCUS_REFUSED_WHY error::not_possible<error::trace_of_a_traced_tensor, error::use_it_as_it_is>
-#include <locus/device/refuse_if.inc>
+#include <locus/refuse/if.inc>
 
 /// Records what is computed from x, and collects its gradient: x.grad() after backward().
 template <class X>
@@ -225,26 +225,26 @@ template <class X>
 #define LOCUS_REFUSED_TEXT "variable(x): the tensor is still being copied; order it first, std::move(x).ordered()"
 #define LOCUS_REFUSED_WHY \
   error::not_possible<error::tensor_is_still_being_copied, error::say_std_move_x_ordered_or_wait>
-#include <locus/device/refuse_if.inc>
+#include <locus/refuse/if.inc>
 #define LOCUS_REFUSED variable(const X&)
 #define LOCUS_REFUSED_TEMPLATE TensorLike X
 #define LOCUS_REFUSED_IF detail::bare_t<X>::role == Role::plain && !FloatingDType<value_of<X>>
 #define LOCUS_REFUSED_TEXT "variable(x): the tensor holds integers, which have no gradient; convert with .as<float>()"
 #define LOCUS_REFUSED_WHY error::dtype_mismatch<error::tensor_holds<value_of<X>>, error::convert_with_as_float>
-#include <locus/device/refuse_if.inc>
+#include <locus/refuse/if.inc>
 #define LOCUS_REFUSED variable(const X&)
 #define LOCUS_REFUSED_TEMPLATE class X
 #define LOCUS_REFUSED_IF detail::IsTraced<X>
 #define LOCUS_REFUSED_TEXT "variable(x): x is traced already; make its value a variable, x.value()"
 #define LOCUS_REFUSED_WHY error::not_possible<error::variable_of_a_traced_tensor, error::take_its_value_x_value>
-#include <locus/device/refuse_if.inc>
+#include <locus/refuse/if.inc>
 
 #define LOCUS_REFUSED variable(const X&)
 #define LOCUS_REFUSED_TEMPLATE class X
 #define LOCUS_REFUSED_IF detail::IsParameter<X>
 #define LOCUS_REFUSED_TEXT "variable(w): a parameter collects its gradient already; use it as it is, or trace(w) alone"
 #define LOCUS_REFUSED_WHY error::not_possible<error::variable_of_a_parameter, error::use_it_as_it_is>
-#include <locus/device/refuse_if.inc>
+#include <locus/refuse/if.inc>
 
 /// The same traced tensor, on which layers that differ in training and inference act as in inference.
 template <class X>
@@ -258,14 +258,14 @@ template <class X>
 #define LOCUS_REFUSED_TEXT "frozen(x): the tensor is still being copied; order it first, std::move(x).ordered()"
 #define LOCUS_REFUSED_WHY \
   error::not_possible<error::tensor_is_still_being_copied, error::say_std_move_x_ordered_or_wait>
-#include <locus/device/refuse_if.inc>
+#include <locus/refuse/if.inc>
 #define LOCUS_REFUSED frozen(const X&)
 #define LOCUS_REFUSED_TEMPLATE TensorLike X
 #define LOCUS_REFUSED_IF !detail::IsTraced<X>
 #define LOCUS_REFUSED_TEXT \
   "frozen(x): x is not traced, so layers act as in inference anyway; trace it first, with trace(x), to record"
 #define LOCUS_REFUSED_WHY error::not_possible<error::frozen_of_a_plain_tensor, error::trace_it_with_trace_x>
-#include <locus/device/refuse_if.inc>
+#include <locus/refuse/if.inc>
 
 namespace detail {
 

@@ -374,7 +374,7 @@ template <Device D, Sampler S>
 #define LOCUS_REFUSED_WHY                                                   \
   error::not_possible<error::loader_of_something_else_than_labelled_images, \
                       error::make_LabelledImages_of_images_labels_and_classes>
-#include <locus/device/refuse_if.inc>
+#include <locus/refuse/if.inc>
 #define LOCUS_REFUSED loader(const X&, S, const LoaderOptions& = {}, D = {})
 #define LOCUS_REFUSED_TEMPLATE class D, class X, class S
 #define LOCUS_REFUSED_IF !detail::GivesLabelledImages<X>&& Sampler<S>
@@ -384,6 +384,6 @@ template <Device D, Sampler S>
 #define LOCUS_REFUSED_WHY                                                   \
   error::not_possible<error::loader_of_something_else_than_labelled_images, \
                       error::make_LabelledImages_of_images_labels_and_classes>
-#include <locus/device/refuse_if.inc>
+#include <locus/refuse/if.inc>
 
 }  // namespace locus::inline LOCUS_ABI::data

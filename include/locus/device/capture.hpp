@@ -12,6 +12,8 @@ namespace detail {
 /// How often-repeated steps run on D. By default every time from the start: on the host there is nothing to capture.
 template <class D>
 class StepRunner {
+  static_assert(!std::is_same_v<D, Cuda>, "capture on Cuda needs #include <locus/cuda/step_runner.hpp>");
+
  public:
   static constexpr bool captures = false;
   explicit StepRunner(D) {}
@@ -20,51 +22,6 @@ class StepRunner {
     step();
   }
 };
-
-#if LOCUS_CUDA
-/// The first time the step runs as it is: then its memory is there, and what is made at a first use. The second time it
-/// is captured, and from then on replayed.
-template <>
-class StepRunner<Cuda> {
- public:
-  static constexpr bool captures = true;
-  explicit StepRunner(Cuda device) : step_(device.ordinal) {}
-  template <class F>
-  void operator()(const F& step) {
-    if (!ran_) {
-      step_.run(step);
-      ran_ = true;
-      return;
-    }
-    if (!step_.captured()) capture(step);
-    step_.replay();
-  }
-
- private:
-  template <class F>
-  void capture(const F& step) {
-    const auto numbers = default_generator<Cuda>();
-    try {
-      step_.capture(step);
-    } catch (...) {  // what was not done used up no numbers
-      restore_default_generator(numbers);
-      throw;
-    }
-  }
-
-  cuda::CapturedStep step_;
-  bool ran_ = false;
-};
-#else
-template <>
-class StepRunner<Cuda> {
- public:
-  static constexpr bool captures = false;
-  explicit StepRunner(Cuda device) { cuda::require_device(device.ordinal); }
-  template <class F>
-  void operator()(const F&) {}
-};
-#endif
 
 /// Memory for one R, which need not be there.
 template <class R>
@@ -174,13 +131,13 @@ template <class Step>
 #define LOCUS_REFUSED_TEXT \
   "capture: the step returns no tensor, which would tell the device; say it, capture<Cuda>(step), or return one"
 #define LOCUS_REFUSED_WHY error::not_possible<error::step_returns_no_tensor, error::say_the_device_capture_Cuda_step>
-#include <locus/device/refuse_if.inc>
+#include <locus/refuse/if.inc>
 #define LOCUS_REFUSED capture(const Step&)
 #define LOCUS_REFUSED_TEMPLATE class Step
 #define LOCUS_REFUSED_IF detail::ReturnsExpression<Step&>
 #define LOCUS_REFUSED_TEXT \
   "capture: the step returns an expression, which would be computed later, outside the step; return x.eval()"
 #define LOCUS_REFUSED_WHY error::not_possible<error::step_returns_a_pending_expression, error::return_x_eval>
-#include <locus/device/refuse_if.inc>
+#include <locus/refuse/if.inc>
 
 }  // namespace locus::inline LOCUS_ABI

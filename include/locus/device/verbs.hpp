@@ -14,36 +14,12 @@
 #include <locus/core/chain_rule.hpp>
 #include <locus/core/dtype.hpp>
 #include <locus/core/pack.hpp>
+#include <locus/core/place.hpp>
 #include <locus/device/plan.hpp>
 
-#include <concepts>
 #include <cstddef>
 
-namespace locus {
-
-/// The host's memory and processor.
-struct Cpu {
-  friend constexpr bool operator==(Cpu, Cpu) = default;
-};
-
-/// An NVIDIA GPU, by ordinal: Cuda{} is the first, Cuda{1} the second.
-struct Cuda {
-  int ordinal = 0;
-  friend constexpr bool operator==(Cuda, Cuda) = default;
-};
-
-/// Page-locked host memory: the only source of an asynchronous copy to a GPU. Memory only: nothing computes there.
-struct Pinned {
-  friend constexpr bool operator==(Pinned, Pinned) = default;
-};
-
-}  // namespace locus
-
 namespace locus::inline LOCUS_ABI {
-
-[[nodiscard]] inline std::string to_string(Cpu) { return "cpu"; }
-[[nodiscard]] inline std::string to_string(Cuda device) { return join("cuda:", device.ordinal); }
-[[nodiscard]] inline std::string to_string(Pinned) { return "pinned"; }
 
 /// What an allocator did so far; bytes.
 struct MemoryStats {

@@ -50,7 +50,7 @@ template <class F, class... X>
 #define LOCUS_REFUSED_MISTAKE detail::ExpressionMistake<X...>
 #define LOCUS_REFUSED_LEFT "one operand is"
 #define LOCUS_REFUSED_RIGHT "another"
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 
 #define LOCUS_REFUSED elementwise(const F&, const X&...)
 #define LOCUS_REFUSED_TEMPLATE class F, class... X
@@ -61,7 +61,7 @@ template <class F, class... X>
 #define LOCUS_REFUSED_WHY                                                        \
   error::not_possible<error::function_holds_what_does_not_travel_to_a_kernel<F>, \
                       error::hold_numbers_and_pass_tensors_as_operands>
-#include <locus/device/refuse_if.inc>
+#include <locus/refuse/if.inc>
 
 #define LOCUS_REFUSED elementwise(const F&, const X&...)
 #define LOCUS_REFUSED_TEMPLATE class F, class... X
@@ -72,7 +72,7 @@ template <class F, class... X>
 #define LOCUS_REFUSED_WHY                                             \
   error::not_possible<error::scalar_function_without_a_derivative<F>, \
                       error::give_it_by_output_or_by_input_or_by_inputs_or_pullback>
-#include <locus/device/refuse_if.inc>
+#include <locus/refuse/if.inc>
 
 namespace detail {
 /// What a formula makes of symbols for tensors X, on D.
@@ -127,7 +127,7 @@ template <class F, TensorLike... X>
 #define LOCUS_REFUSED_MISTAKE detail::ExpressionMistake<X...>
 #define LOCUS_REFUSED_LEFT "one tensor is"
 #define LOCUS_REFUSED_RIGHT "another"
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 #define LOCUS_REFUSED fuse(const F&, const X&...)
 #define LOCUS_REFUSED_TEMPLATE class F, TensorLike... X
 #define LOCUS_REFUSED_IF detail::TogetherInOnePlace<X...>&& detail::Formula<F, X...> && !detail::FormulaAlone<F, X...>
@@ -135,7 +135,7 @@ template <class F, TensorLike... X>
   "fuse: the formula is not made of its arguments alone; pass every tensor as an argument of fuse"
 #define LOCUS_REFUSED_WHY \
   error::not_possible<error::formula_of_fuse_names_a_tensor, error::pass_every_tensor_as_an_argument_of_fuse>
-#include <locus/device/refuse_if.inc>
+#include <locus/refuse/if.inc>
 #define LOCUS_REFUSED fuse(const F&, const X&...)
 #define LOCUS_REFUSED_TEMPLATE class F, TensorLike... X
 #define LOCUS_REFUSED_IF detail::TogetherInOnePlace<X...> && !detail::Formula<F, X...>
@@ -144,6 +144,6 @@ template <class F, TensorLike... X>
   "y, ..."
 #define LOCUS_REFUSED_WHY \
   error::not_possible<error::formula_of_fuse_takes_other_arguments, error::give_it_one_auto_parameter_for_each_tensor>
-#include <locus/device/refuse_if.inc>
+#include <locus/refuse/if.inc>
 
 }  // namespace locus::inline LOCUS_ABI

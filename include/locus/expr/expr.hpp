@@ -252,17 +252,17 @@ class Expr {
   "backward() of a plain expression: nothing was recorded; trace the input first, with trace(x)"
 #define LOCUS_REFUSED_WHY \
   error::not_possible<error::backward_of_a_plain_tensor, error::trace_the_input_first_with_trace_x>
-#include <locus/device/refuse_if.inc>
+#include <locus/refuse/if.inc>
 
-#include <locus/device/refuse_conversion.inc>
-#include <locus/device/refuse_extents.inc>
-#include <locus/device/refuse_other_names.inc>
-#include <locus/device/refuse_to.inc>
+#include <locus/refuse/conversion.inc>
+#include <locus/refuse/extents.inc>
+#include <locus/refuse/other_names.inc>
+#include <locus/refuse/to.inc>
 
 #define LOCUS_REFUSED_ELEMENTS "an expression is not computed yet; name it as a Tensor first, Tensor y = ..."
 #define LOCUS_REFUSED_ELEMENTS_WHY \
   error::not_possible<error::element_of_a_pending_expression, error::name_it_as_a_Tensor>
-#include <locus/device/refuse_elements.inc>
+#include <locus/refuse/elements.inc>
 
   [[nodiscard]] bool computed() const { return memo_.known(); }
   [[nodiscard]] const detail::Part<Tree, Handles...>& part() const { return part_; }

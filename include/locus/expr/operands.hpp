@@ -163,7 +163,7 @@ namespace locus::inline LOCUS_ABI {
 ///
 ///     #define LOCUS_REFUSED blend(const L&, const R&)
 ///     #define LOCUS_REFUSED_CALL "blend(x, y)"
-///     #include <locus/device/refuse.inc>
+///     #include <locus/refuse/operands.inc>
 ///
 /// The last three lines answer a call with other operands as the library's own operators do.
 template <class L, class R>

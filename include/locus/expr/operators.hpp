@@ -33,49 +33,49 @@ LOCUS_BINARY(maximum, functor::Maximum)
 
 #define LOCUS_REFUSED operator+(const L&, const R&)
 #define LOCUS_REFUSED_CALL "a + b"
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 #define LOCUS_REFUSED operator-(const L&, const R&)
 #define LOCUS_REFUSED_CALL "a - b"
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 #define LOCUS_REFUSED operator*(const L&, const R&)
 #define LOCUS_REFUSED_CALL "a * b"
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 #define LOCUS_REFUSED operator/(const L&, const R&)
 #define LOCUS_REFUSED_CALL "a / b"
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 #define LOCUS_REFUSED operator%(const L&, const R&)
 #define LOCUS_REFUSED_CALL "a % b"
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 #define LOCUS_REFUSED operator==(const L&, const R&)
 #define LOCUS_REFUSED_CALL "a == b"
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 #define LOCUS_REFUSED operator!=(const L&, const R&)
 #define LOCUS_REFUSED_CALL "a != b"
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 #define LOCUS_REFUSED operator<(const L&, const R&)
 #define LOCUS_REFUSED_CALL "a < b"
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 #define LOCUS_REFUSED operator<=(const L&, const R&)
 #define LOCUS_REFUSED_CALL "a <= b"
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 #define LOCUS_REFUSED operator>(const L&, const R&)
 #define LOCUS_REFUSED_CALL "a > b"
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 #define LOCUS_REFUSED operator>=(const L&, const R&)
 #define LOCUS_REFUSED_CALL "a >= b"
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 #define LOCUS_REFUSED operator&&(const L&, const R&)
 #define LOCUS_REFUSED_CALL "a && b"
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 #define LOCUS_REFUSED operator||(const L&, const R&)
 #define LOCUS_REFUSED_CALL "a || b"
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 #define LOCUS_REFUSED minimum(const L&, const R&)
 #define LOCUS_REFUSED_CALL "minimum(a, b)"
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 #define LOCUS_REFUSED maximum(const L&, const R&)
 #define LOCUS_REFUSED_CALL "maximum(a, b)"
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 
 namespace detail {
 template <class X>
@@ -127,11 +127,11 @@ template <class L, class R>
 #define LOCUS_REFUSED min(const L&, const R&)
 #define LOCUS_REFUSED_CALL "min(a, b)"
 #define LOCUS_REFUSED_MISTAKE detail::ExtremeMistake<L, R>
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 #define LOCUS_REFUSED max(const L&, const R&)
 #define LOCUS_REFUSED_CALL "max(a, b)"
 #define LOCUS_REFUSED_MISTAKE detail::ExtremeMistake<L, R>
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 
 /// x^y for floating element types: an exponential and a logarithm of every element, whatever the exponent. x^2, x^-1
 /// and x^(1/2) are square(x), 1 / x and sqrt(x), which cost a tenth of it.
@@ -143,7 +143,7 @@ template <class L, class R>
 #define LOCUS_REFUSED pow(const L&, const R&)
 #define LOCUS_REFUSED_CALL "pow(a, b)"
 #define LOCUS_REFUSED_MISTAKE detail::PowerMistake<L, R>
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 
 #define LOCUS_UNARY(name, Functor, kind)                   \
   template <class X>                                       \
@@ -181,63 +181,63 @@ LOCUS_UNARY(isfinite, functor::IsFinite, FloatingOperand)
 
 #define LOCUS_REFUSED_FUNCTION operator-
 #define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 #define LOCUS_REFUSED_FUNCTION operator!
 #define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 #define LOCUS_REFUSED_FUNCTION abs
 #define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 #define LOCUS_REFUSED_FUNCTION sign
 #define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 #define LOCUS_REFUSED_FUNCTION square
 #define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 #define LOCUS_REFUSED_FUNCTION relu
 #define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 #define LOCUS_REFUSED_FUNCTION exp
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 #define LOCUS_REFUSED_FUNCTION expm1
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 #define LOCUS_REFUSED_FUNCTION log
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 #define LOCUS_REFUSED_FUNCTION log1p
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 #define LOCUS_REFUSED_FUNCTION sqrt
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 #define LOCUS_REFUSED_FUNCTION rsqrt
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 #define LOCUS_REFUSED_FUNCTION reciprocal
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 #define LOCUS_REFUSED_FUNCTION sin
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 #define LOCUS_REFUSED_FUNCTION cos
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 #define LOCUS_REFUSED_FUNCTION tanh
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 #define LOCUS_REFUSED_FUNCTION erf
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 #define LOCUS_REFUSED_FUNCTION floor
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 #define LOCUS_REFUSED_FUNCTION ceil
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 #define LOCUS_REFUSED_FUNCTION round
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 #define LOCUS_REFUSED_FUNCTION sigmoid
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 #define LOCUS_REFUSED_FUNCTION silu
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 #define LOCUS_REFUSED_FUNCTION softplus
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 #define LOCUS_REFUSED_FUNCTION isfinite
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 #define LOCUS_REFUSED_FUNCTION leaky_relu
 #define LOCUS_REFUSED_PARAMETERS , double = 0.01
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 #define LOCUS_REFUSED_FUNCTION gelu
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 
 /// x where x > 0, slope * x elsewhere. throws ArgumentError unless the slope is finite
 template <detail::FloatingOperand X>
@@ -285,7 +285,7 @@ template <class C, class X, class Y>
 #define LOCUS_REFUSED_MISTAKE detail::ClampMistake<X, Low, High>
 #define LOCUS_REFUSED_LEFT "one operand is"
 #define LOCUS_REFUSED_RIGHT "another"
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 #define LOCUS_REFUSED where(const C&, const X&, const Y&)
 #define LOCUS_REFUSED_CALL "where(condition, x, y)"
 #define LOCUS_REFUSED_TEMPLATE class C, class X, class Y
@@ -293,7 +293,7 @@ template <class C, class X, class Y>
 #define LOCUS_REFUSED_MISTAKE detail::WhereMistake<C, X, Y>
 #define LOCUS_REFUSED_LEFT "one operand is"
 #define LOCUS_REFUSED_RIGHT "another"
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 
 namespace detail {
 
@@ -334,19 +334,19 @@ LOCUS_UPDATE(operator%=, functor::Remainder)
 
 #define LOCUS_REFUSED operator+=(const L&, const R&)
 #define LOCUS_REFUSED_CALL "a += b"
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 #define LOCUS_REFUSED operator-=(const L&, const R&)
 #define LOCUS_REFUSED_CALL "a -= b"
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 #define LOCUS_REFUSED operator*=(const L&, const R&)
 #define LOCUS_REFUSED_CALL "a *= b"
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 #define LOCUS_REFUSED operator/=(const L&, const R&)
 #define LOCUS_REFUSED_CALL "a /= b"
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 #define LOCUS_REFUSED operator%=(const L&, const R&)
 #define LOCUS_REFUSED_CALL "a %= b"
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 
 namespace detail {
 /// A target whose elements do not change in place: traced, a parameter, or an expression that is not computed yet.
@@ -362,14 +362,14 @@ concept UpdatesParameter = IsParameter<X> && !is_expr<X> && IsWrong<Mistake<X, Y
 }  // namespace detail
 
 #define LOCUS_REFUSED_OPERATOR +=
-#include <locus/expr/refuse_update.inc>
+#include <locus/refuse/update.inc>
 #define LOCUS_REFUSED_OPERATOR -=
-#include <locus/expr/refuse_update.inc>
+#include <locus/refuse/update.inc>
 #define LOCUS_REFUSED_OPERATOR *=
-#include <locus/expr/refuse_update.inc>
+#include <locus/refuse/update.inc>
 #define LOCUS_REFUSED_OPERATOR /=
-#include <locus/expr/refuse_update.inc>
+#include <locus/refuse/update.inc>
 #define LOCUS_REFUSED_OPERATOR %=
-#include <locus/expr/refuse_update.inc>
+#include <locus/refuse/update.inc>
 
 }  // namespace locus::inline LOCUS_ABI

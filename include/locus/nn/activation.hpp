@@ -16,7 +16,7 @@ struct Stateless {
 #define LOCUS_REFUSED_CALL "calling a layer"
 #define LOCUS_REFUSED_TEMPLATE class X
 #define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 };
 
 struct ReLU final : Stateless<ReLU> {

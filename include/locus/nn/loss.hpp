@@ -100,18 +100,18 @@ template <class P, class Y>
 #define LOCUS_REFUSED mse_loss(const L&, const R&, Reduction = Reduction::mean)
 #define LOCUS_REFUSED_CALL "mse_loss(prediction, target)"
 #define LOCUS_REFUSED_MISTAKE detail::LossMistake<L, R>
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 #define LOCUS_REFUSED l1_loss(const L&, const R&, Reduction = Reduction::mean)
 #define LOCUS_REFUSED_CALL "l1_loss(prediction, target)"
 #define LOCUS_REFUSED_MISTAKE detail::LossMistake<L, R>
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 #define LOCUS_REFUSED huber_loss(const L&, const R&, double = 1.0, Reduction = Reduction::mean)
 #define LOCUS_REFUSED_CALL "huber_loss(prediction, target)"
 #define LOCUS_REFUSED_MISTAKE detail::LossMistake<L, R>
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 #define LOCUS_REFUSED binary_cross_entropy_with_logits(const L&, const R&, Reduction = Reduction::mean)
 #define LOCUS_REFUSED_CALL "binary_cross_entropy_with_logits(logits, target)"
 #define LOCUS_REFUSED_MISTAKE detail::LossMistake<L, R>
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 
 }  // namespace locus::inline LOCUS_ABI::nn

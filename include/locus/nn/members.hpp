@@ -104,7 +104,7 @@ struct CheckMembers {
 #define LOCUS_REFUSED_LEFT "the layer is"
 #define LOCUS_REFUSED_RIGHT "the member is"
 #define LOCUS_REFUSED_REMEDY(layer, member) "make all layers on one device"
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 };
 LOCUS_REFUSALS_END
 

@@ -64,7 +64,7 @@ class Layer {
 #define LOCUS_REFUSED_LEFT "the model is"
 #define LOCUS_REFUSED_RIGHT "the input is"
 #define LOCUS_REFUSED_REMEDY(model, input) "move the input with .to<" model ">()"
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 
   /// Parameters with their full names, such as "0.weight"; each once.
   template <class Self = Derived>
@@ -123,15 +123,15 @@ class Layer {
   ".to<D>() of a model: it is made where it lives, as in nn::Linear<float, Cuda>{784, 10}, and stays there"
 #define LOCUS_REFUSED_WHY \
   error::not_possible<error::model_moved_to_another_place, error::make_it_where_it_lives_as_in_nn_Linear_float_Cuda>
-#include <locus/device/refuse_if.inc>
+#include <locus/refuse/if.inc>
 #define LOCUS_REFUSED_FUNCTION parameters
-#include <locus/nn/refuse_without_members.inc>
+#include <locus/refuse/without_members.inc>
 #define LOCUS_REFUSED_FUNCTION named_parameters
-#include <locus/nn/refuse_without_members.inc>
+#include <locus/refuse/without_members.inc>
 #define LOCUS_REFUSED_FUNCTION children
-#include <locus/nn/refuse_without_members.inc>
+#include <locus/refuse/without_members.inc>
 #define LOCUS_REFUSED_FUNCTION zero_grad
-#include <locus/nn/refuse_without_members.inc>
+#include <locus/refuse/without_members.inc>
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wnon-virtual-dtor"

@@ -228,6 +228,6 @@ LoadedState load_state_dict(const M& model, const StateDict<D>& state, const Loa
 #define LOCUS_REFUSED_LEFT "the model is"
 #define LOCUS_REFUSED_RIGHT "the state is"
 #define LOCUS_REFUSED_REMEDY(model, state) "load it there, io::load<" model ">(path), or move it with .to<" model ">()"
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 
 }  // namespace locus::inline LOCUS_ABI::nn

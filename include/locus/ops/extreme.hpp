@@ -107,18 +107,18 @@ template <detail::Operand X>
 #define LOCUS_REFUSED_FUNCTION max
 #define LOCUS_REFUSED_PARAMETERS , const ReduceAxes& = {}, bool = false
 #define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 #define LOCUS_REFUSED_FUNCTION min
 #define LOCUS_REFUSED_PARAMETERS , const ReduceAxes& = {}, bool = false
 #define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 #define LOCUS_REFUSED_FUNCTION argmax
 #define LOCUS_REFUSED_PARAMETERS , const ReduceAxes& = {}, bool = false
 #define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 #define LOCUS_REFUSED_FUNCTION argmin
 #define LOCUS_REFUSED_PARAMETERS , const ReduceAxes& = {}, bool = false
 #define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 
 }  // namespace locus::inline LOCUS_ABI

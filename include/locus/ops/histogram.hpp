@@ -4,6 +4,7 @@
 // First, so that the compiler's path to what is refused is short.
 #include <locus/expr/operands.hpp>
 
+#include <locus/cpu/histogram.hpp>
 #include <locus/cuda/histogram.hpp>
 #include <locus/ops/extreme.hpp>
 
@@ -99,10 +100,10 @@ template <detail::IntegerOperand X>
 #define LOCUS_REFUSED_FUNCTION histogram
 #define LOCUS_REFUSED_PARAMETERS , std::int64_t, double, double
 #define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 #define LOCUS_REFUSED_FUNCTION bincount
 #define LOCUS_REFUSED_PARAMETERS , std::int64_t = 0
 #define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 
 }  // namespace locus::inline LOCUS_ABI

@@ -239,12 +239,12 @@ template <class X, class... Rest>
 #define LOCUS_REFUSED_CALL "concat"
 #define LOCUS_REFUSED_TEMPLATE class X
 #define LOCUS_REFUSED_MISTAKE detail::JoinMistake<X>
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 #define LOCUS_REFUSED stack(const std::vector<X>&, int = 0)
 #define LOCUS_REFUSED_CALL "stack"
 #define LOCUS_REFUSED_TEMPLATE class X
 #define LOCUS_REFUSED_MISTAKE detail::JoinMistake<X>
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 detail::JoinedTensors concat(const detail::JoinedTensors&, int axis = 0);
 detail::JoinedTensors stack(const detail::JoinedTensors&, int axis = 0);
 #define LOCUS_REFUSED concat(int, const X&, const Rest&...)
@@ -254,7 +254,7 @@ detail::JoinedTensors stack(const detail::JoinedTensors&, int axis = 0);
 #define LOCUS_REFUSED_MISTAKE detail::JoinMistake<X, Rest...>
 #define LOCUS_REFUSED_LEFT "one tensor is"
 #define LOCUS_REFUSED_RIGHT "another"
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 #define LOCUS_REFUSED stack(int, const X&, const Rest&...)
 #define LOCUS_REFUSED_CALL "stack"
 #define LOCUS_REFUSED_TEMPLATE class X, class... Rest
@@ -262,6 +262,6 @@ detail::JoinedTensors stack(const detail::JoinedTensors&, int axis = 0);
 #define LOCUS_REFUSED_MISTAKE detail::JoinMistake<X, Rest...>
 #define LOCUS_REFUSED_LEFT "one tensor is"
 #define LOCUS_REFUSED_RIGHT "another"
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 
 }  // namespace locus::inline LOCUS_ABI

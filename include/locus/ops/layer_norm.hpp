@@ -212,7 +212,7 @@ template <class X, class W>
 
 #define LOCUS_REFUSED_FUNCTION layer_norm
 #define LOCUS_REFUSED_PARAMETERS , const Shape&, double = 0
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 #define LOCUS_REFUSED layer_norm(const L&, const Shape&, const R&, const Others&...)
 #define LOCUS_REFUSED_CALL "layer_norm(x, shape, weight, bias)"
 #define LOCUS_REFUSED_TEMPLATE class L, detail::HasPlace R, class... Others
@@ -220,7 +220,7 @@ template <class X, class W>
 #define LOCUS_REFUSED_MISTAKE detail::WeightMistake<L, R, Others...>
 #define LOCUS_REFUSED_LEFT "the input is"
 #define LOCUS_REFUSED_RIGHT "the weights are"
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 #define LOCUS_REFUSED layer_norm(const L&, const Shape&, const R&, const B&, double = 0)
 #define LOCUS_REFUSED_CALL "layer_norm(x, shape, weight, bias)"
 #define LOCUS_REFUSED_TEMPLATE class L, class R, class B
@@ -228,11 +228,11 @@ template <class X, class W>
 #define LOCUS_REFUSED_MISTAKE detail::BiasMistake<L, R, B>
 #define LOCUS_REFUSED_LEFT "the input is"
 #define LOCUS_REFUSED_RIGHT "the bias is"
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 
 #define LOCUS_REFUSED_FUNCTION rms_norm
 #define LOCUS_REFUSED_PARAMETERS , const Shape&, double = 0
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 #define LOCUS_REFUSED rms_norm(const L&, const Shape&, const R&, double = 0)
 #define LOCUS_REFUSED_CALL "rms_norm(x, shape, weight)"
 #define LOCUS_REFUSED_TEMPLATE class L, detail::HasPlace R
@@ -240,6 +240,6 @@ template <class X, class W>
 #define LOCUS_REFUSED_MISTAKE detail::WeightMistake<L, R>
 #define LOCUS_REFUSED_LEFT "the input is"
 #define LOCUS_REFUSED_RIGHT "the weights are"
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 
 }  // namespace locus::inline LOCUS_ABI

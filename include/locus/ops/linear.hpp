@@ -270,14 +270,14 @@ template <class X, class W, class F = functor::Identity>
 #define LOCUS_REFUSED_MISTAKE detail::WeightMistake<L, R, Others...>
 #define LOCUS_REFUSED_LEFT "the input is"
 #define LOCUS_REFUSED_RIGHT "the weights are"
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 #define LOCUS_REFUSED linear(const L&, const R&, const B&, const auto&...)
 #define LOCUS_REFUSED_CALL "linear(x, w, b)"
 #define LOCUS_REFUSED_TEMPLATE class L, class R, class B
 #define LOCUS_REFUSED_MISTAKE detail::BiasMistake<L, R, B>
 #define LOCUS_REFUSED_LEFT "the input is"
 #define LOCUS_REFUSED_RIGHT "the bias is"
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 
 #define LOCUS_REFUSED linear(const X&, const W&, const F&)
 #define LOCUS_REFUSED_TEMPLATE TensorLike X, TensorLike W, class F
@@ -290,7 +290,7 @@ template <class X, class W, class F = functor::Identity>
 #define LOCUS_REFUSED_WHY                                                \
   error::not_possible<error::activation_is_no_function_of_one_number<F>, \
                       error::give_it_operator_call_and_let_it_hold_numbers_alone>
-#include <locus/device/refuse_if.inc>
+#include <locus/refuse/if.inc>
 #define LOCUS_REFUSED linear(const X&, const W&, const B&, const F&)
 #define LOCUS_REFUSED_TEMPLATE TensorLike X, TensorLike W, TensorLike B, class F
 #define LOCUS_REFUSED_IF                                                                                     \
@@ -302,6 +302,6 @@ template <class X, class W, class F = functor::Identity>
 #define LOCUS_REFUSED_WHY                                                \
   error::not_possible<error::activation_is_no_function_of_one_number<F>, \
                       error::give_it_operator_call_and_let_it_hold_numbers_alone>
-#include <locus/device/refuse_if.inc>
+#include <locus/refuse/if.inc>
 
 }  // namespace locus::inline LOCUS_ABI

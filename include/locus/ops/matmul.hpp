@@ -209,6 +209,6 @@ template <class A, class B>
 }
 #define LOCUS_REFUSED matmul(const L&, const R&)
 #define LOCUS_REFUSED_CALL "matmul(a, b)"
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 
 }  // namespace locus::inline LOCUS_ABI

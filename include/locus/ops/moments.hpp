@@ -175,9 +175,9 @@ template <detail::FloatingOperand X>
 
 #define LOCUS_REFUSED_FUNCTION var
 #define LOCUS_REFUSED_PARAMETERS , const ReduceAxes& = {}, const VarOptions& = {}
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 #define LOCUS_REFUSED_FUNCTION norm
 #define LOCUS_REFUSED_PARAMETERS , double = 2, const ReduceAxes& = {}, bool = false
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 
 }  // namespace locus::inline LOCUS_ABI

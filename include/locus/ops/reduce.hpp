@@ -130,21 +130,21 @@ template <detail::Operand X>
 #define LOCUS_REFUSED_FUNCTION sum
 #define LOCUS_REFUSED_PARAMETERS , const ReduceAxes& = {}, bool = false
 #define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 #define LOCUS_REFUSED_FUNCTION mean
 #define LOCUS_REFUSED_PARAMETERS , const ReduceAxes& = {}, bool = false
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 #define LOCUS_REFUSED_FUNCTION prod
 #define LOCUS_REFUSED_PARAMETERS , const ReduceAxes& = {}, bool = false
 #define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 #define LOCUS_REFUSED_FUNCTION all
 #define LOCUS_REFUSED_PARAMETERS , const ReduceAxes& = {}, bool = false
 #define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 #define LOCUS_REFUSED_FUNCTION any
 #define LOCUS_REFUSED_PARAMETERS , const ReduceAxes& = {}, bool = false
 #define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 
 }  // namespace locus::inline LOCUS_ABI

@@ -4,7 +4,7 @@
 // First, so that the compiler's path to what is refused is short.
 #include <locus/expr/operands.hpp>
 
-#include <locus/device/running_sums.hpp>
+#include <locus/cpu/reduce/running_sums.hpp>
 #include <locus/ops/reduction.hpp>
 #include <locus/ops/rows.hpp>
 
@@ -83,6 +83,6 @@ template <detail::Operand X>
 #define LOCUS_REFUSED_FUNCTION cumsum
 #define LOCUS_REFUSED_PARAMETERS , int
 #define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 
 }  // namespace locus::inline LOCUS_ABI

@@ -309,12 +309,12 @@ template <detail::FloatingOperand X>
 
 #define LOCUS_REFUSED_FUNCTION softmax
 #define LOCUS_REFUSED_PARAMETERS , int
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 #define LOCUS_REFUSED_FUNCTION log_softmax
 #define LOCUS_REFUSED_PARAMETERS , int
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 #define LOCUS_REFUSED_FUNCTION logsumexp
 #define LOCUS_REFUSED_PARAMETERS , int, bool = false
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 
 }  // namespace locus::inline LOCUS_ABI

@@ -124,14 +124,14 @@ template <detail::SortOperand X>
 #define LOCUS_REFUSED_FUNCTION sort
 #define LOCUS_REFUSED_PARAMETERS , int = -1, bool = false
 #define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 #define LOCUS_REFUSED_FUNCTION argsort
 #define LOCUS_REFUSED_PARAMETERS , int = -1, bool = false
 #define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 #define LOCUS_REFUSED_FUNCTION topk
 #define LOCUS_REFUSED_PARAMETERS , std::int64_t, int = -1, bool = true
 #define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 
 }  // namespace locus::inline LOCUS_ABI

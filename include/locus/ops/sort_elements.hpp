@@ -1,6 +1,7 @@
 #pragma once
 // The launches around a device's sort: keys of elements, and elements picked in the order that was found.
 
+#include <locus/cpu/sorting.hpp>
 #include <locus/cuda/sorting.hpp>
 #include <locus/ops/rows.hpp>
 

@@ -156,9 +156,9 @@ template <detail::SortOperand X>
 #define LOCUS_REFUSED_FUNCTION unique
 #define LOCUS_REFUSED_PARAMETERS , const UniqueOptions& = {}
 #define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 #define LOCUS_REFUSED_FUNCTION nonzero
 #define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 
 }  // namespace locus::inline LOCUS_ABI

@@ -163,38 +163,38 @@ template <detail::Viewable X>
 #define LOCUS_REFUSED_FUNCTION reshape
 #define LOCUS_REFUSED_PARAMETERS , const Shape&
 #define LOCUS_REFUSED_MISTAKE detail::ParameterMistake<X>
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 #define LOCUS_REFUSED_FUNCTION permute
 #define LOCUS_REFUSED_PARAMETERS , const Axes&
 #define LOCUS_REFUSED_MISTAKE detail::ParameterMistake<X>
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 #define LOCUS_REFUSED_FUNCTION transpose
 #define LOCUS_REFUSED_PARAMETERS , int = 0, int = 0
 #define LOCUS_REFUSED_MISTAKE detail::ParameterMistake<X>
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 #define LOCUS_REFUSED_FUNCTION expand
 #define LOCUS_REFUSED_PARAMETERS , const Shape&
 #define LOCUS_REFUSED_MISTAKE detail::ParameterMistake<X>
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 #define LOCUS_REFUSED_FUNCTION slice
 #define LOCUS_REFUSED_PARAMETERS , int, std::int64_t, std::int64_t = 0, std::int64_t = 0
 #define LOCUS_REFUSED_MISTAKE detail::ParameterMistake<X>
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 #define LOCUS_REFUSED_FUNCTION select
 #define LOCUS_REFUSED_PARAMETERS , int, std::int64_t
 #define LOCUS_REFUSED_MISTAKE detail::ParameterMistake<X>
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 #define LOCUS_REFUSED_FUNCTION flatten
 #define LOCUS_REFUSED_PARAMETERS , int = 0, int = 0
 #define LOCUS_REFUSED_MISTAKE detail::ParameterMistake<X>
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 #define LOCUS_REFUSED_FUNCTION squeeze
 #define LOCUS_REFUSED_PARAMETERS , int = 0
 #define LOCUS_REFUSED_MISTAKE detail::ParameterMistake<X>
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 #define LOCUS_REFUSED_FUNCTION unsqueeze
 #define LOCUS_REFUSED_PARAMETERS , int
 #define LOCUS_REFUSED_MISTAKE detail::ParameterMistake<X>
-#include <locus/expr/refuse_function.inc>
+#include <locus/refuse/function.inc>
 
 }  // namespace locus::inline LOCUS_ABI

@@ -55,7 +55,7 @@ class Adam : public Optimizer<T, D> {
       : Adam(std::move(parameters), options, false) {}
 #define LOCUS_REFUSED_OPTIMIZER Adam
 #define LOCUS_REFUSED_OPTIONS AdamOptions
-#include <locus/optim/refuse_parameters.inc>
+#include <locus/refuse/parameters.inc>
 
   /// Updates every parameter that has a gradient.
   void step();
@@ -108,7 +108,7 @@ class AdamW : public Adam<T, D> {
       : Adam<T, D>(std::move(parameters), {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay}, true) {}
 #define LOCUS_REFUSED_OPTIMIZER AdamW
 #define LOCUS_REFUSED_OPTIONS AdamWOptions
-#include <locus/optim/refuse_parameters.inc>
+#include <locus/refuse/parameters.inc>
 };
 template <class T, class D>
 AdamW(std::vector<Parameter<T, D>>, AdamWOptions = {}) -> AdamW<T, D>;

@@ -50,7 +50,7 @@ class Sgd : public Optimizer<T, D> {
       : Optimizer<T, D>(std::move(parameters), detail::checked(options).lr), options_(options) {}
 #define LOCUS_REFUSED_OPTIMIZER Sgd
 #define LOCUS_REFUSED_OPTIONS SgdOptions
-#include <locus/optim/refuse_parameters.inc>
+#include <locus/refuse/parameters.inc>
 
   /// Updates every parameter that has a gradient.
   void step();

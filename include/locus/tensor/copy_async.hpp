@@ -2,7 +2,8 @@
 // Copies between page-locked memory and a GPU that run beside the program. What is being copied is no tensor yet, so
 // that it cannot be read too early.
 
-#include <locus/device/stream.hpp>
+#include <locus/cpu/streams.hpp>
+#include <locus/cuda/streams.hpp>
 #include <locus/tensor/copy.hpp>
 
 namespace locus::inline LOCUS_ABI {
@@ -90,7 +91,7 @@ class Pending<Tensor<T, D>> {
 #define LOCUS_REFUSED_LEFT "the copy is"
 #define LOCUS_REFUSED_RIGHT "the stream is"
 #define LOCUS_REFUSED_REMEDY(copy, stream) "make the stream for the device of the copy, Stream<" copy ">"
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 #define LOCUS_REFUSED ordered(const S&...) const&
 #define LOCUS_REFUSED_RESULT Tensor<value_type, D>
 #define LOCUS_REFUSED_TEMPLATE class... S
@@ -98,38 +99,38 @@ class Pending<Tensor<T, D>> {
 #define LOCUS_REFUSED_TEXT "x.ordered(): what is ordered is used up; say std::move(x).ordered()"
 #define LOCUS_REFUSED_WHY \
   error::not_possible<error::copy_is_used_up_when_ordered, error::say_std_move_x_ordered_or_wait>
-#include <locus/device/refuse_if.inc>
+#include <locus/refuse/if.inc>
 #define LOCUS_REFUSED ordered(const S&...) const
 #define LOCUS_REFUSED_RESULT Tensor<value_type, D>
 #define LOCUS_REFUSED_TEMPLATE class... S
 #define LOCUS_REFUSED_IF !Device<D>
 #define LOCUS_REFUSED_TEXT "x.ordered(): the host reads this memory, and has to wait; say std::move(x).wait()"
 #define LOCUS_REFUSED_WHY error::not_possible<error::page_locked_memory_is_read_by_the_host, error::say_std_move_x_wait>
-#include <locus/device/refuse_if.inc>
+#include <locus/refuse/if.inc>
 #define LOCUS_REFUSED wait() const&
 #define LOCUS_REFUSED_RESULT Tensor<value_type, D>
 #define LOCUS_REFUSED_TEMPLATE class E = value_type
 #define LOCUS_REFUSED_TEXT "x.wait(): what was waited for is used up; say std::move(x).wait()"
 #define LOCUS_REFUSED_WHY error::not_possible<error::copy_is_used_up_when_waited_for, error::say_std_move_x_wait>
-#include <locus/device/refuse_if.inc>
+#include <locus/refuse/if.inc>
 #define LOCUS_REFUSED item() const
 #define LOCUS_REFUSED_RESULT value_type
 #define LOCUS_REFUSED_TEMPLATE class E = value_type
 #define LOCUS_REFUSED_TEXT "reading an element: the tensor is still being copied; wait for it, std::move(x).wait()"
 #define LOCUS_REFUSED_WHY \
   error::not_possible<error::tensor_is_still_being_copied, error::say_std_move_x_ordered_or_wait>
-#include <locus/device/refuse_if.inc>
+#include <locus/refuse/if.inc>
 #define LOCUS_REFUSED to() const
 #define LOCUS_REFUSED_TEMPLATE class E
 #define LOCUS_REFUSED_TEXT ".to<D>(): the tensor is still being copied; order it first, std::move(x).ordered()"
 #define LOCUS_REFUSED_WHY \
   error::not_possible<error::tensor_is_still_being_copied, error::say_std_move_x_ordered_or_wait>
-#include <locus/device/refuse_if.inc>
+#include <locus/refuse/if.inc>
 #define LOCUS_REFUSED_ELEMENTS "the tensor is still being copied; wait for it, std::move(x).wait()"
 #define LOCUS_REFUSED_ELEMENTS_WHY \
   error::not_possible<error::tensor_is_still_being_copied, error::say_std_move_x_ordered_or_wait>
 
-#include <locus/device/refuse_elements.inc>
+#include <locus/refuse/elements.inc>
 
  private:
   void require_started(const char* what) const {
@@ -205,24 +206,24 @@ template <detail::UntracedOn<Cuda> X>
 #define LOCUS_REFUSED_TEXT \
   "copy_async(x): x is in pageable memory, which a GPU cannot read beside the program; say x.to<Pinned>() first"
 #define LOCUS_REFUSED_WHY error::not_possible<error::source_is_on<Cpu>, error::copy_to_pinned_first_with_to_Pinned>
-#include <locus/device/refuse_if.inc>
+#include <locus/refuse/if.inc>
 #define LOCUS_REFUSED copy_async(const X&, const Options&...)
 #define LOCUS_REFUSED_TEMPLATE class X, class... Options
 #define LOCUS_REFUSED_IF detail::IsTraced<X> && !detail::On<X, Cpu>
 #define LOCUS_REFUSED_TEXT "copy_async(x): x records gradients, which would be lost; take its value, x.value()"
 #define LOCUS_REFUSED_WHY error::not_possible<error::source_records_gradients, error::take_its_value_x_value>
-#include <locus/device/refuse_if.inc>
+#include <locus/refuse/if.inc>
 #define LOCUS_REFUSED copy_async(const X&)
 #define LOCUS_REFUSED_TEMPLATE detail::UntracedOn<Cuda> X
 #define LOCUS_REFUSED_TEXT "copy_async(x): x is on Cuda; say copy_async(x, Pinned{}), the only place it is copied to"
 #define LOCUS_REFUSED_WHY error::not_possible<error::target_is_not_said, error::say_copy_async_x_Pinned>
-#include <locus/device/refuse_if.inc>
+#include <locus/refuse/if.inc>
 #define LOCUS_REFUSED copy_async(const X&, const Stream<E>&)
 #define LOCUS_REFUSED_TEMPLATE detail::UntracedOn<Cuda> X, class E
 #define LOCUS_REFUSED_TEXT \
   "copy_async(x, stream): x is on Cuda; say copy_async(x, Pinned{}, stream), the only place it is copied to"
 #define LOCUS_REFUSED_WHY error::not_possible<error::target_is_not_said, error::say_copy_async_x_Pinned>
-#include <locus/device/refuse_if.inc>
+#include <locus/refuse/if.inc>
 #define LOCUS_REFUSED copy_async(const X&, const Stream<E>&)
 #define LOCUS_REFUSED_CALL "copy_async(x, stream)"
 #define LOCUS_REFUSED_TEMPLATE detail::UntracedOn<Pinned> X, class E
@@ -230,7 +231,7 @@ template <detail::UntracedOn<Cuda> X>
 #define LOCUS_REFUSED_LEFT "the copy is"
 #define LOCUS_REFUSED_RIGHT "the stream is"
 #define LOCUS_REFUSED_REMEDY(copy, stream) "make the stream for the device of the copy, Stream<" copy ">"
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 #define LOCUS_REFUSED copy_async(const X&, Pinned, const Stream<E>&)
 #define LOCUS_REFUSED_CALL "copy_async(x, Pinned{}, stream)"
 #define LOCUS_REFUSED_TEMPLATE detail::UntracedOn<Cuda> X, class E
@@ -238,6 +239,6 @@ template <detail::UntracedOn<Cuda> X>
 #define LOCUS_REFUSED_LEFT "the copy is"
 #define LOCUS_REFUSED_RIGHT "the stream is"
 #define LOCUS_REFUSED_REMEDY(copy, stream) "make the stream for the device of the copy, Stream<" copy ">"
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 
 }  // namespace locus::inline LOCUS_ABI

@@ -156,8 +156,8 @@ template <class T = void, detail::HasPlace X, class N>
 
 // Not `empty` and `full`, nor `rand`: programs may have functions of these names, and numbers for them.
 #define LOCUS_REFUSED_FUNCTION zeros
-#include <locus/tensor/refuse_shape.inc>
+#include <locus/refuse/shape.inc>
 #define LOCUS_REFUSED_FUNCTION ones
-#include <locus/tensor/refuse_shape.inc>
+#include <locus/refuse/shape.inc>
 
 }  // namespace locus::inline LOCUS_ABI

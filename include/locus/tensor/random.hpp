@@ -217,20 +217,20 @@ template <class T = void, detail::HasPlace X>
 
 #define LOCUS_REFUSED_FUNCTION rand
 #define LOCUS_REFUSED_PARAMETERS const Shape&
-#include <locus/tensor/refuse_generator.inc>
+#include <locus/refuse/generator.inc>
 #define LOCUS_REFUSED_FUNCTION randn
 #define LOCUS_REFUSED_PARAMETERS const Shape&
-#include <locus/tensor/refuse_generator.inc>
+#include <locus/refuse/generator.inc>
 #define LOCUS_REFUSED_FUNCTION randint
 #define LOCUS_REFUSED_PARAMETERS std::int64_t, std::int64_t, const Shape&
-#include <locus/tensor/refuse_generator.inc>
+#include <locus/refuse/generator.inc>
 #define LOCUS_REFUSED_FUNCTION bernoulli
 #define LOCUS_REFUSED_PARAMETERS double, const Shape&
-#include <locus/tensor/refuse_generator.inc>
+#include <locus/refuse/generator.inc>
 #define LOCUS_REFUSED_FUNCTION randperm
 #define LOCUS_REFUSED_PARAMETERS std::int64_t
-#include <locus/tensor/refuse_generator.inc>
+#include <locus/refuse/generator.inc>
 #define LOCUS_REFUSED_FUNCTION randn
-#include <locus/tensor/refuse_shape.inc>
+#include <locus/refuse/shape.inc>
 
 }  // namespace locus::inline LOCUS_ABI

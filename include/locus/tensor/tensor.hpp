@@ -127,7 +127,7 @@ class Tensor {
 #define LOCUS_REFUSED_TEXT "assigning to a temporary view: write through it with copy_()"
 #define LOCUS_REFUSED_WHY \
   error::not_possible<error::assignment_to_a_temporary_view, error::write_through_a_view_with_copy_>
-#include <locus/device/refuse_if.inc>
+#include <locus/refuse/if.inc>
 #define LOCUS_REFUSED operator=(const X&)&
 #define LOCUS_REFUSED_CALL "assignment"
 #define LOCUS_REFUSED_TEMPLATE class X
@@ -135,7 +135,7 @@ class Tensor {
 #define LOCUS_REFUSED_LEFT "the source is"
 #define LOCUS_REFUSED_RIGHT "the target is"
 #define LOCUS_REFUSED_REMEDY(source, target) "copy with .to<" target ">()"
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 
   [[nodiscard]] const Shape& shape() const { return layout_.shape; }
   [[nodiscard]] const Strides& strides() const { return layout_.strides; }
@@ -239,10 +239,10 @@ class Tensor {
   [[nodiscard]] LOCUS_OUT_OF_LINE Tensor<U, D> as() const;  ///< converted; itself if T is U
   template <MemorySpace E>
   [[nodiscard]] LOCUS_OUT_OF_LINE Tensor<T, E> to(E device = {}) const;  ///< on another device; itself if there already
-#include <locus/device/refuse_conversion.inc>
-#include <locus/device/refuse_extents.inc>
-#include <locus/device/refuse_other_names.inc>
-#include <locus/device/refuse_to.inc>
+#include <locus/refuse/conversion.inc>
+#include <locus/refuse/extents.inc>
+#include <locus/refuse/other_names.inc>
+#include <locus/refuse/to.inc>
   template <class X>
     requires detail::CopySource<X, D>
   LOCUS_OUT_OF_LINE const Tensor& copy_(const X& source) const;  ///< writes through; the source broadcasts
@@ -260,7 +260,7 @@ class Tensor {
 #define LOCUS_REFUSED_LEFT "the source is"
 #define LOCUS_REFUSED_RIGHT "the target is"
 #define LOCUS_REFUSED_REMEDY(source, target) "copy with .to<" target ">()"
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
   LOCUS_OUT_OF_LINE const Tensor& fill_(T value) const;  ///< every element becomes `value`
 
   // Elements, where the host can reach them.
@@ -286,7 +286,7 @@ class Tensor {
   "reading an element: the tensor is on a device whose memory the host cannot read (Cuda); copy it first with " \
   ".to<Cpu>()"
 #define LOCUS_REFUSED_WHY error::not_possible<error::tensor_is_on<D>, error::copy_to_host_first_with_to_Cpu>
-#include <locus/device/refuse_if.inc>
+#include <locus/refuse/if.inc>
 #define LOCUS_REFUSED begin() const
 #define LOCUS_REFUSED_RESULT const T*
 #define LOCUS_REFUSED_TEMPLATE class E = T
@@ -294,7 +294,7 @@ class Tensor {
 #define LOCUS_REFUSED_TEXT \
   "iterating: the tensor is on a device whose memory the host cannot read (Cuda); copy it first with .to<Cpu>()"
 #define LOCUS_REFUSED_WHY error::not_possible<error::tensor_is_on<D>, error::copy_to_host_first_with_to_Cpu>
-#include <locus/device/refuse_if.inc>
+#include <locus/refuse/if.inc>
   const T* end() const
     requires(!HostAccessible<D>);
 #define LOCUS_REFUSED operator[](I) const
@@ -303,7 +303,7 @@ class Tensor {
 #define LOCUS_REFUSED_TEXT "x[i]: say x(i) for an element, or x.select(0, i) for a part of a tensor"
 #define LOCUS_REFUSED_WHY \
   error::not_possible<error::indexing_with_brackets, error::say_x_i_for_an_element_or_select_for_a_part>
-#include <locus/device/refuse_if.inc>
+#include <locus/refuse/if.inc>
 
   /// The elements of a tensor of one dimension, to write too. throws ShapeError for another rank
   [[nodiscard]] auto begin() const
@@ -325,12 +325,12 @@ class Tensor {
 #define LOCUS_REFUSED_TEXT "backward() of a plain tensor: nothing was recorded; trace the input first, with trace(x)"
 #define LOCUS_REFUSED_WHY \
   error::not_possible<error::backward_of_a_plain_tensor, error::trace_the_input_first_with_trace_x>
-#include <locus/device/refuse_if.inc>
+#include <locus/refuse/if.inc>
 #define LOCUS_REFUSED grad() const
 #define LOCUS_REFUSED_TEMPLATE class E = T
 #define LOCUS_REFUSED_TEXT "grad() of a plain tensor: only a variable(x) or a parameter collects one"
 #define LOCUS_REFUSED_WHY error::not_possible<error::gradient_of_a_plain_tensor, error::make_it_a_variable_x>
-#include <locus/device/refuse_if.inc>
+#include <locus/refuse/if.inc>
 
   /// The only element. Waits for the device. throws ShapeError unless there is exactly one
   [[nodiscard]] T item() const;

@@ -137,7 +137,7 @@ void fit(const M& model, Optimizer& optimizer, data::Loader<T, D>& train, data::
 #define LOCUS_REFUSED_LEFT "the model is"
 #define LOCUS_REFUSED_RIGHT "the batches are"
 #define LOCUS_REFUSED_REMEDY(model, batches) "make the loader for the model, data::loader<" model ">(...)"
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 #define LOCUS_REFUSED \
   fit(const M&, Optimizer&, data::Loader<T, D>&, data::Loader<U, E>&, History&, const FitOptions& = {})
 #define LOCUS_REFUSED_CALL "fit(model, optimizer, train, valid, history)"
@@ -147,7 +147,7 @@ void fit(const M& model, Optimizer& optimizer, data::Loader<T, D>& train, data::
 #define LOCUS_REFUSED_LEFT "the model is"
 #define LOCUS_REFUSED_RIGHT "the optimizer is"
 #define LOCUS_REFUSED_REMEDY(model, optimizer) "make the optimizer of model.parameters()"
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 
 #define LOCUS_REFUSED fit(const M&, Optimizer&, X&&, Y&&, History&, const FitOptions& = {})
 #define LOCUS_REFUSED_TEMPLATE class M, class Optimizer, class X, class Y
@@ -158,6 +158,6 @@ void fit(const M& model, Optimizer& optimizer, data::Loader<T, D>& train, data::
 #define LOCUS_REFUSED_WHY                                                \
   error::not_possible<error::fit_with_something_else_than_named_loaders, \
                       error::make_a_loader_with_data_loader_and_name_it>
-#include <locus/device/refuse_if.inc>
+#include <locus/refuse/if.inc>
 
 }  // namespace locus::inline LOCUS_ABI

@@ -58,13 +58,13 @@ template <class L, class Y>
 #define LOCUS_REFUSED_MISTAKE detail::AccuracyMistake<L, R>
 #define LOCUS_REFUSED_LEFT "the logits are"
 #define LOCUS_REFUSED_RIGHT "the labels are"
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 #define LOCUS_REFUSED accuracy(const L&, const R&)
 #define LOCUS_REFUSED_CALL "accuracy(logits, labels)"
 #define LOCUS_REFUSED_MISTAKE detail::AccuracyMistake<L, R>
 #define LOCUS_REFUSED_LEFT "the logits are"
 #define LOCUS_REFUSED_RIGHT "the labels are"
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 
 struct Evaluation {
   double loss = 0;      ///< mean cross-entropy per sample
@@ -102,7 +102,7 @@ template <class M, class T, class D>
 #define LOCUS_REFUSED_LEFT "the model is"
 #define LOCUS_REFUSED_RIGHT "the batches are"
 #define LOCUS_REFUSED_REMEDY(model, batches) "make the loader for the model, data::loader<" model ">(...)"
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 
 /// The same over a data set, in batches of 1000 on `device`, where the model is.
 template <class M>
@@ -119,7 +119,7 @@ template <class M>
 #define LOCUS_REFUSED_WHY                                                                 \
   error::not_possible<error::evaluate_on_something_else_than_a_loader_or_labelled_images, \
                       error::make_LabelledImages_of_images_labels_and_classes>
-#include <locus/device/refuse_if.inc>
+#include <locus/refuse/if.inc>
 #define LOCUS_REFUSED evaluate(const M&, const data::LabelledImages&)
 #define LOCUS_REFUSED_TEMPLATE class M
 #define LOCUS_REFUSED_IF !detail::HasPlace<M>
@@ -127,6 +127,6 @@ template <class M>
   "evaluate(model, images) of a model without a device; pass a loader for its device, data::loader<D>(images)"
 #define LOCUS_REFUSED_WHY \
   error::not_possible<error::evaluate_a_function_without_a_device_on_images, error::pass_a_loader_for_its_device>
-#include <locus/device/refuse_if.inc>
+#include <locus/refuse/if.inc>
 
 }  // namespace locus::inline LOCUS_ABI

@@ -1,6 +1,7 @@
 #pragma once
 // One step of training.
 
+#include <locus/cuda/step_runner.hpp>
 #include <locus/device/capture.hpp>
 #include <locus/optim/optimizer.hpp>
 #include <locus/training/metrics.hpp>
@@ -106,7 +107,7 @@ class TrainingStep {
 #define LOCUS_REFUSED_LEFT "the model is"
 #define LOCUS_REFUSED_RIGHT "the batches are"
 #define LOCUS_REFUSED_REMEDY(model, batches) "make the loader for the model, data::loader<" model ">(...)"
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 #define LOCUS_REFUSED train_step(const M&, Optimizer&, const data::Batch<T, D>&)
 #define LOCUS_REFUSED_CALL "train_step(model, optimizer, batch)"
 #define LOCUS_REFUSED_TEMPLATE class M, class Optimizer, class T, class D
@@ -114,7 +115,7 @@ class TrainingStep {
 #define LOCUS_REFUSED_LEFT "the model is"
 #define LOCUS_REFUSED_RIGHT "the optimizer is"
 #define LOCUS_REFUSED_REMEDY(model, optimizer) "make the optimizer of model.parameters()"
-#include <locus/device/refuse.inc>
+#include <locus/refuse/operands.inc>
 #define LOCUS_REFUSED train_step(const M&, Optimizer&, const X&)
 #define LOCUS_REFUSED_TEMPLATE class M, class Optimizer, class X
 #define LOCUS_REFUSED_IF !detail::is_batch<X>
@@ -123,6 +124,6 @@ class TrainingStep {
   "data::loader<D>(images))"
 #define LOCUS_REFUSED_WHY \
   error::not_possible<error::train_step_on_something_else_than_a_batch, error::take_it_from_a_loader_in_a_range_for>
-#include <locus/device/refuse_if.inc>
+#include <locus/refuse/if.inc>
 
 }  // namespace locus::inline LOCUS_ABI

@@ -5,8 +5,10 @@
 #include <locus/core/bounds.hpp>
 #include <locus/core/dtype.hpp>
 #include <locus/core/math.hpp>
+#include <locus/cpu/backend.hpp>
 #include <locus/cpu/isa.hpp>
 #include <locus/cpu/loops/stage.hpp>
+#include <locus/device/running_sums.hpp>
 
 LOCUS_LOOPS_BEGIN
 namespace locus::inline LOCUS_ABI::cpu {
@@ -97,3 +99,22 @@ void running_sums(const T* in, T* out, std::int64_t outer, std::int64_t cols, st
 
 }  // namespace locus::inline LOCUS_ABI::cpu
 LOCUS_LOOPS_END
+
+namespace locus::inline LOCUS_ABI {
+
+template <>
+struct RunningSums<Cpu> {
+  /// out = the running sums of in along the second extent of (outer, cols, inner), both dense; from the end in reverse.
+  template <class T>
+  static void add(Cpu, const T* in, T* out, std::int64_t outer, std::int64_t cols, std::int64_t inner, bool reverse) {
+    ++detail::launches.rows;
+    detail::HostTrace trace;
+    if (detail::launches_are_observed()) [[unlikely]]
+      trace.begin(detail::describe_rows("running sums", outer * inner, cols, 2 * sizeof(T)));
+    cpu::running_sums(in, out, outer, cols, inner, reverse);
+  }
+};
+
+static_assert(AddsRunningSums<Cpu>);
+
+}  // namespace locus::inline LOCUS_ABI

@@ -3,7 +3,7 @@
 
 #include <locus/cpu/backend.hpp>
 #include <locus/cuda/backend.hpp>
-#include <locus/device/mistake.hpp>
+#include <locus/refuse/mistake.hpp>
 
 namespace locus::inline LOCUS_ABI {
 
@@ -91,6 +91,6 @@ decltype(auto) with_device(const AnyDevice& device, F&& f) {
   "with_device: the result has another type on Cpu than on Cuda; return one type, as after .to<Cpu>()"
 #define LOCUS_REFUSED_WHY \
   error::not_possible<error::result_type_depends_on_the_device, error::return_one_type_for_every_device>
-#include <locus/device/refuse_if.inc>
+#include <locus/refuse/if.inc>
 
 }  // namespace locus::inline LOCUS_ABI

@@ -1,7 +1,7 @@
 #pragma once
 // What can be wrong with a call, and the words in which the compiler says so; refuse.inc declares who says them.
 
-#include <locus/device/place.hpp>
+#include <locus/core/place.hpp>
 
 /// The vocabulary of compile errors: never defined, only read. The name of a deleted function's `why` says what is
 /// wrong, which argument is where, and what to write instead.

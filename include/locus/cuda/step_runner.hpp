@@ -1,0 +1,54 @@
+#pragma once
+// Steps that are captured in a CUDA graph and replayed. Type-checks everywhere, as cuda/backend.hpp.
+
+#include <locus/cuda/backend.hpp>
+#include <locus/device/capture.hpp>
+
+namespace locus::inline LOCUS_ABI::detail {
+
+#if LOCUS_CUDA
+/// The first time the step runs as it is: then its memory is there, and what is made at a first use. The second time it
+/// is captured, and from then on replayed.
+template <>
+class StepRunner<Cuda> {
+ public:
+  static constexpr bool captures = true;
+  explicit StepRunner(Cuda device) : step_(device.ordinal) {}
+  template <class F>
+  void operator()(const F& step) {
+    if (!ran_) {
+      step_.run(step);
+      ran_ = true;
+      return;
+    }
+    if (!step_.captured()) capture(step);
+    step_.replay();
+  }
+
+ private:
+  template <class F>
+  void capture(const F& step) {
+    const auto numbers = default_generator<Cuda>();
+    try {
+      step_.capture(step);
+    } catch (...) {  // what was not done used up no numbers
+      restore_default_generator(numbers);
+      throw;
+    }
+  }
+
+  cuda::CapturedStep step_;
+  bool ran_ = false;
+};
+#else
+template <>
+class StepRunner<Cuda> {
+ public:
+  static constexpr bool captures = false;
+  explicit StepRunner(Cuda device) { cuda::require_device(device.ordinal); }
+  template <class F>
+  void operator()(const F&) {}
+};
+#endif
+
+}  // namespace locus::inline LOCUS_ABI::detail

@@ -1,0 +1,120 @@
+#pragma once
+// Streams of NVIDIA GPUs. Type-checks everywhere, as cuda/backend.hpp.
+
+#include <locus/cuda/pinned.hpp>
+#include <locus/device/stream.hpp>
+
+namespace locus::inline LOCUS_ABI {
+
+#if LOCUS_CUDA
+
+template <>
+class Event<Cuda> {
+ public:
+  /// None: done, and nothing to wait for.
+  Event() = default;
+  [[nodiscard]] explicit operator bool() const { return static_cast<bool>(event_); }
+  /// The host waits.
+  void wait() const {
+    if (event_) event_->wait();
+  }
+  [[nodiscard]] bool done() const { return !event_ || event_->done(); }
+
+ private:
+  friend class Stream<Cuda>;
+  explicit Event(Shared<const cuda::Event> event) : event_(std::move(event)) {}
+  Shared<const cuda::Event> event_;
+};
+
+template <>
+class Stream<Cuda> {
+ public:
+  using device_type = Cuda;
+
+  /// A queue beside those of all threads. throws CudaUnavailable
+  explicit Stream(Cuda device = {}) : context_(&cuda::Context::open(device.ordinal)), owned_(true) {}
+  /// The one in which the calling thread's operations are queued. throws CudaUnavailable
+  [[nodiscard]] static Stream current(Cuda device = {}) { return Stream(cuda::Context::current(device.ordinal)); }
+  Stream(Stream&& other) noexcept
+      : context_(std::exchange(other.context_, nullptr)), owned_(std::exchange(other.owned_, false)) {}
+  Stream& operator=(Stream&& other) noexcept {
+    std::swap(context_, other.context_);
+    std::swap(owned_, other.owned_);
+    return *this;
+  }
+  /// What is queued is still done.
+  ~Stream() {
+    if (owned_) cuda::ContextRegistry::give_back(*context_);
+  }
+
+  [[nodiscard]] Cuda device() const { return {context_->ordinal()}; }
+  /// The moment when all is done that is in the queue now.
+  [[nodiscard]] Event<Cuda> record() const {
+    context_->refuse_capture("an event recorded in it", "record it before or after the step");
+    const Shared<cuda::Event> event(new cuda::Event(context_->ordinal()));
+    const cuda::OrdinalGuard guard(context_->ordinal());
+    event->record(context_->stream());
+    return Event<Cuda>(Shared<const cuda::Event>(event.get()));
+  }
+  /// What is queued from now on comes after the event. The host does not wait.
+  void wait(const Event<Cuda>& event) const {
+    if (!event) return;
+    context_->refuse_capture("an event awaited in it", "wait before the step");
+    const cuda::OrdinalGuard guard(context_->ordinal());
+    event.event_->block(context_->stream());
+  }
+  /// The host waits until the queue is empty.
+  void synchronize() const { context_->synchronize(); }
+
+  /// Makes the stream the calling thread's current one, for the time of its life.
+  class Current {
+   public:
+    explicit Current(const Stream& stream) : current_(*stream.context_) {}
+
+   private:
+    cuda::CurrentContext current_;
+  };
+
+  /// See copy_async. `block` is the whole of the page-locked memory.
+  [[nodiscard]] Event<Cuda> copy_to_device(void* block, const void* source, void* target, std::size_t bytes) const {
+    return Event<Cuda>(cuda::copy_async(*context_, block, source, target, bytes, cudaMemcpyHostToDevice));
+  }
+  [[nodiscard]] Event<Cuda> copy_to_pinned(void* block, const void* source, void* target, std::size_t bytes) const {
+    return Event<Cuda>(cuda::copy_async(*context_, block, source, target, bytes, cudaMemcpyDeviceToHost));
+  }
+
+ private:
+  explicit Stream(cuda::Context& context) : context_(&context) {}
+  cuda::Context* context_;
+  bool owned_ = false;
+};
+
+#else  // no CUDA in this build: there is never a stream
+
+template <>
+class Event<Cuda> {
+ public:
+  [[nodiscard]] explicit operator bool() const { return false; }
+  void wait() const {}
+  [[nodiscard]] bool done() const { return true; }
+};
+template <>
+class Stream<Cuda> {
+ public:
+  using device_type = Cuda;
+  struct Current {
+    explicit Current(const Stream&) {}
+  };
+  explicit Stream(Cuda device = {}) { cuda::require_device(device.ordinal); }
+  [[nodiscard]] static Stream current(Cuda device = {}) { return Stream(device); }
+  [[nodiscard]] Cuda device() const { return {}; }
+  [[nodiscard]] Event<Cuda> record() const { return {}; }
+  void wait(const Event<Cuda>&) const {}
+  void synchronize() const {}
+  [[nodiscard]] Event<Cuda> copy_to_device(void*, const void*, void*, std::size_t) const { return {}; }
+  [[nodiscard]] Event<Cuda> copy_to_pinned(void*, const void*, void*, std::size_t) const { return {}; }
+};
+
+#endif
+
+}  // namespace locus::inline LOCUS_ABI
