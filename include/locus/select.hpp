@@ -84,13 +84,6 @@ decltype(auto) with_device(const AnyDevice& device, F&& f) {
 #endif
 }
 
-#define LOCUS_REFUSED with_device(const AnyDevice&, F&&)
-#define LOCUS_REFUSED_TEMPLATE class F
-#define LOCUS_REFUSED_IF detail::ForEveryDevice<F> && !detail::SameForEveryDevice<F>
-#define LOCUS_REFUSED_TEXT \
-  "with_device: the result has another type on Cpu than on Cuda; return one type, as after .to<Cpu>()"
-#define LOCUS_REFUSED_WHY \
-  error::not_possible<error::result_type_depends_on_the_device, error::return_one_type_for_every_device>
-#include <locus/refuse/if.inc>
+#include <locus/refuse/select.inc>
 
 }  // namespace locus::inline LOCUS_ABI

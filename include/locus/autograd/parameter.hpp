@@ -18,22 +18,7 @@ class Parameter {
   Parameter() = default;
   LOCUS_OUT_OF_LINE explicit Parameter(Tensor<T, D> value) : state_(new State(std::move(value))) {}
 
-#if LOCUS_CLANG_REFUSES
-  template <class X>
-    requires detail::WrongPlaces<detail::CopyMistake<X, D>, Cpu, Cuda>
-  Parameter(const X&) LOCUS_UNAVAILABLE("the source is on Cpu, the target is on Cuda; copy with x.value().to<Cuda>()");
-  template <class X>
-    requires detail::WrongPlaces<detail::CopyMistake<X, D>, Cuda, Cpu>
-  Parameter(const X&) LOCUS_UNAVAILABLE("the source is on Cuda, the target is on Cpu; copy with x.value().to<Cpu>()");
-#else
-  template <class X, class why = typename detail::CopyMistake<X, D>::why>
-    requires(!std::is_same_v<device_of<X>, D>)
-  Parameter(const X&) = delete;
-#endif
-#define LOCUS_REFUSED_ELEMENTS "traced tensors and parameters give theirs through their value, x.value()"
-#define LOCUS_REFUSED_ELEMENTS_WHY \
-  error::not_possible<error::element_of_a_traced_tensor_or_parameter, error::take_its_value_first_x_value>
-#include <locus/refuse/elements.inc>
+#include <locus/refuse/autograd/parameter_class.inc>
 
   /// False for an empty handle, such as the bias of a layer without one.
   [[nodiscard]] bool defined() const { return static_cast<bool>(state_); }
@@ -107,12 +92,7 @@ template <TensorLike X, class T, class D>
   else return w.value();
 }
 
-#define LOCUS_REFUSED seen_by(const L&, const R&)
-#define LOCUS_REFUSED_CALL "seen_by(x, w)"
-#define LOCUS_REFUSED_MISTAKE detail::PlaceMistake<L, R, error::input_is_on, error::weights_are_on>
-#define LOCUS_REFUSED_LEFT "the input is"
-#define LOCUS_REFUSED_RIGHT "the parameter is"
-#include <locus/refuse/operands.inc>
+#include <locus/refuse/autograd/parameter.inc>
 
 /// w as a traced tensor whose gradient is collected: for a penalty on weights.
 template <class T, class D>

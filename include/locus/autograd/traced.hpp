@@ -61,27 +61,7 @@ class Traced {
   template <class E>
     requires(detail::is_expr<E> && std::is_same_v<typename E::result_type, Traced>)
   Traced(const E& expression) : Traced(expression.eval()) {}
-#if LOCUS_CLANG_REFUSES
-  template <class X>
-    requires detail::WrongPlaces<detail::TracedSourceMistake<X, T, D>, Cpu, Cuda>
-  Traced(const X&) LOCUS_UNAVAILABLE("the source is on Cpu, the target is on Cuda; copy with .to<Cuda>()");
-  template <class X>
-    requires detail::WrongPlaces<detail::TracedSourceMistake<X, T, D>, Cuda, Cpu>
-  Traced(const X&) LOCUS_UNAVAILABLE("the source is on Cuda, the target is on Cpu; copy with .to<Cpu>()");
-  template <class X>
-    requires detail::WrongPlacesElsewhere<detail::TracedSourceMistake<X, T, D>>
-  Traced(const X&) LOCUS_UNAVAILABLE("the source is in another place than the target; copy with .to<D>()");
-  template <class X>
-    requires detail::IsWrong<detail::TracedSourceMistake<X, T, D>, detail::Wrong::types>
-  Traced(const X&) LOCUS_UNAVAILABLE("the source holds another element type than the target; convert with .as<T>()");
-  template <class X>
-    requires detail::IsWrong<detail::TracedSourceMistake<X, T, D>, detail::Wrong::untraced>
-  explicit(detail::is_expr<X>) Traced(const X&)
-      LOCUS_UNAVAILABLE("the source is not traced, so nothing would be recorded; trace it with trace(x)");
-#else
-  template <class X, class why = typename detail::TracedSourceMistake<X, T, D>::why>
-  explicit(detail::is_expr<X>) Traced(const X&) = delete;
-#endif
+#include <locus/refuse/autograd/traced_class.inc>
 
   /// The tensor alone: what is computed from it is not recorded.
   [[nodiscard]] const Tensor<T, D>& value() const& { return value_; }
@@ -174,10 +154,6 @@ class Traced {
 #include <locus/refuse/extents.inc>
 #include <locus/refuse/other_names.inc>
 #include <locus/refuse/to.inc>
-#define LOCUS_REFUSED_ELEMENTS "traced tensors and parameters give theirs through their value, x.value()"
-#define LOCUS_REFUSED_ELEMENTS_WHY \
-  error::not_possible<error::element_of_a_traced_tensor_or_parameter, error::take_its_value_first_x_value>
-#include <locus/refuse/elements.inc>
 
  private:
   Tensor<T, D> value_;
@@ -197,19 +173,6 @@ template <class X>
   return Traced<value_of<X>, device_of<X>>(x.eval());
 }
 
-#define LOCUS_REFUSED trace(const X&)
-#define LOCUS_REFUSED_TEMPLATE detail::InFlight X
-#define LOCUS_REFUSED_TEXT "trace(x): the tensor is still being copied; order it first, std::move(x).ordered()"
-#define LOCUS_REFUSED_WHY \
-  error::not_possible<error::tensor_is_still_being_copied, error::say_std_move_x_ordered_or_wait>
-#include <locus/refuse/if.inc>
-#define LOCUS_REFUSED trace(const X&)
-#define LOCUS_REFUSED_TEMPLATE class X
-#define LOCUS_REFUSED_IF detail::IsTraced<X>
-#define LOCUS_REFUSED_TEXT "trace(x): x is traced already; use it as it is"
-#define LOCUS_REFUSED_WHY error::not_possible<error::trace_of_a_traced_tensor, error::use_it_as_it_is>
-#include <locus/refuse/if.inc>
-
 /// Records what is computed from x, and collects its gradient: x.grad() after backward().
 template <class X>
   requires(TensorLike<X> && detail::bare_t<X>::role == Role::plain && FloatingDType<value_of<X>>)
@@ -220,32 +183,6 @@ template <class X>
   return Traced<T, D>(value, Shared<TensorNode<T, D>>(new LeafNode<T, D>(value.shape(), value.device())));
 }
 
-#define LOCUS_REFUSED variable(const X&)
-#define LOCUS_REFUSED_TEMPLATE detail::InFlight X
-#define LOCUS_REFUSED_TEXT "variable(x): the tensor is still being copied; order it first, std::move(x).ordered()"
-#define LOCUS_REFUSED_WHY \
-  error::not_possible<error::tensor_is_still_being_copied, error::say_std_move_x_ordered_or_wait>
-#include <locus/refuse/if.inc>
-#define LOCUS_REFUSED variable(const X&)
-#define LOCUS_REFUSED_TEMPLATE TensorLike X
-#define LOCUS_REFUSED_IF detail::bare_t<X>::role == Role::plain && !FloatingDType<value_of<X>>
-#define LOCUS_REFUSED_TEXT "variable(x): the tensor holds integers, which have no gradient; convert with .as<float>()"
-#define LOCUS_REFUSED_WHY error::dtype_mismatch<error::tensor_holds<value_of<X>>, error::convert_with_as_float>
-#include <locus/refuse/if.inc>
-#define LOCUS_REFUSED variable(const X&)
-#define LOCUS_REFUSED_TEMPLATE class X
-#define LOCUS_REFUSED_IF detail::IsTraced<X>
-#define LOCUS_REFUSED_TEXT "variable(x): x is traced already; make its value a variable, x.value()"
-#define LOCUS_REFUSED_WHY error::not_possible<error::variable_of_a_traced_tensor, error::take_its_value_x_value>
-#include <locus/refuse/if.inc>
-
-#define LOCUS_REFUSED variable(const X&)
-#define LOCUS_REFUSED_TEMPLATE class X
-#define LOCUS_REFUSED_IF detail::IsParameter<X>
-#define LOCUS_REFUSED_TEXT "variable(w): a parameter collects its gradient already; use it as it is, or trace(w) alone"
-#define LOCUS_REFUSED_WHY error::not_possible<error::variable_of_a_parameter, error::use_it_as_it_is>
-#include <locus/refuse/if.inc>
-
 /// The same traced tensor, on which layers that differ in training and inference act as in inference.
 template <class X>
   requires(TensorLike<X> && detail::bare_t<X>::role == Role::traced)
@@ -253,19 +190,7 @@ template <class X>
   const auto& traced = x.eval();
   return Traced<value_of<X>, device_of<X>>(traced.value(), traced.node(), true);
 }
-#define LOCUS_REFUSED frozen(const X&)
-#define LOCUS_REFUSED_TEMPLATE detail::InFlight X
-#define LOCUS_REFUSED_TEXT "frozen(x): the tensor is still being copied; order it first, std::move(x).ordered()"
-#define LOCUS_REFUSED_WHY \
-  error::not_possible<error::tensor_is_still_being_copied, error::say_std_move_x_ordered_or_wait>
-#include <locus/refuse/if.inc>
-#define LOCUS_REFUSED frozen(const X&)
-#define LOCUS_REFUSED_TEMPLATE TensorLike X
-#define LOCUS_REFUSED_IF !detail::IsTraced<X>
-#define LOCUS_REFUSED_TEXT \
-  "frozen(x): x is not traced, so layers act as in inference anyway; trace it first, with trace(x), to record"
-#define LOCUS_REFUSED_WHY error::not_possible<error::frozen_of_a_plain_tensor, error::trace_it_with_trace_x>
-#include <locus/refuse/if.inc>
+#include <locus/refuse/autograd/traced.inc>
 
 namespace detail {
 

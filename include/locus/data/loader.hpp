@@ -366,24 +366,6 @@ template <Device D, Sampler S>
   return Loader<float, D>(dataset, std::move(sampler), options, device);
 }
 
-#define LOCUS_REFUSED loader(const X&, const LoaderOptions& = {}, D = {})
-#define LOCUS_REFUSED_TEMPLATE class D, class X
-#define LOCUS_REFUSED_IF !detail::GivesLabelledImages<X>
-#define LOCUS_REFUSED_TEXT \
-  "loader(data, options) of something else than labelled images; make data::LabelledImages{images, labels, classes}"
-#define LOCUS_REFUSED_WHY                                                   \
-  error::not_possible<error::loader_of_something_else_than_labelled_images, \
-                      error::make_LabelledImages_of_images_labels_and_classes>
-#include <locus/refuse/if.inc>
-#define LOCUS_REFUSED loader(const X&, S, const LoaderOptions& = {}, D = {})
-#define LOCUS_REFUSED_TEMPLATE class D, class X, class S
-#define LOCUS_REFUSED_IF !detail::GivesLabelledImages<X>&& Sampler<S>
-#define LOCUS_REFUSED_TEXT                                                                                            \
-  "loader(data, sampler, options) of something else than labelled images; make data::LabelledImages{images, labels, " \
-  "classes}"
-#define LOCUS_REFUSED_WHY                                                   \
-  error::not_possible<error::loader_of_something_else_than_labelled_images, \
-                      error::make_LabelledImages_of_images_labels_and_classes>
-#include <locus/refuse/if.inc>
+#include <locus/refuse/data/loader.inc>
 
 }  // namespace locus::inline LOCUS_ABI::data

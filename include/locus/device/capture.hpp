@@ -125,19 +125,6 @@ template <class Step>
   return Captured<device_of<detail::step_result_t<Step>>, Step>(std::move(step), {});
 }
 
-#define LOCUS_REFUSED capture(const Step&)
-#define LOCUS_REFUSED_TEMPLATE class Step
-#define LOCUS_REFUSED_IF detail::PlainStep<Step> && !detail::StepWithPlace<Step>
-#define LOCUS_REFUSED_TEXT \
-  "capture: the step returns no tensor, which would tell the device; say it, capture<Cuda>(step), or return one"
-#define LOCUS_REFUSED_WHY error::not_possible<error::step_returns_no_tensor, error::say_the_device_capture_Cuda_step>
-#include <locus/refuse/if.inc>
-#define LOCUS_REFUSED capture(const Step&)
-#define LOCUS_REFUSED_TEMPLATE class Step
-#define LOCUS_REFUSED_IF detail::ReturnsExpression<Step&>
-#define LOCUS_REFUSED_TEXT \
-  "capture: the step returns an expression, which would be computed later, outside the step; return x.eval()"
-#define LOCUS_REFUSED_WHY error::not_possible<error::step_returns_a_pending_expression, error::return_x_eval>
-#include <locus/refuse/if.inc>
+#include <locus/refuse/device/capture.inc>
 
 }  // namespace locus::inline LOCUS_ABI

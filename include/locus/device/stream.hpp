@@ -33,12 +33,6 @@ decltype(auto) with_stream(const Stream<D>& stream, F&& f) {
   const typename Stream<D>::Current current(stream);
   return std::forward<F>(f)();
 }
-#define LOCUS_REFUSED with_stream(const Stream<D>&, const F&)
-#define LOCUS_REFUSED_TEMPLATE class D, class F
-#define LOCUS_REFUSED_IF detail::ReturnsExpression<F>
-#define LOCUS_REFUSED_TEXT \
-  "with_stream: the function returns an expression, which would be computed later, elsewhere; return x.eval()"
-#define LOCUS_REFUSED_WHY error::not_possible<error::function_returns_a_pending_expression, error::return_x_eval>
-#include <locus/refuse/if.inc>
+#include <locus/refuse/device/stream.inc>
 
 }  // namespace locus::inline LOCUS_ABI

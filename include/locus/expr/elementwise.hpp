@@ -43,36 +43,6 @@ template <class F, class... X>
 [[nodiscard]] auto elementwise(const F& f, X&&... x) {
   return detail::pending(f, std::forward<X>(x)...);
 }
-#define LOCUS_REFUSED elementwise(const F&, const X&...)
-#define LOCUS_REFUSED_CALL "elementwise"
-#define LOCUS_REFUSED_TEMPLATE class F, class... X
-#define LOCUS_REFUSED_OPERANDS X...
-#define LOCUS_REFUSED_MISTAKE detail::ExpressionMistake<X...>
-#define LOCUS_REFUSED_LEFT "one operand is"
-#define LOCUS_REFUSED_RIGHT "another"
-#include <locus/refuse/operands.inc>
-
-#define LOCUS_REFUSED elementwise(const F&, const X&...)
-#define LOCUS_REFUSED_TEMPLATE class F, class... X
-#define LOCUS_REFUSED_IF detail::TogetherInOnePlace<X...> && !detail::Travels<F>
-#define LOCUS_REFUSED_TEXT                                                                                            \
-  "elementwise: the function holds what does not travel to a kernel, such as a container or a tensor; hold numbers, " \
-  "and pass tensors as operands"
-#define LOCUS_REFUSED_WHY                                                        \
-  error::not_possible<error::function_holds_what_does_not_travel_to_a_kernel<F>, \
-                      error::hold_numbers_and_pass_tensors_as_operands>
-#include <locus/refuse/if.inc>
-
-#define LOCUS_REFUSED elementwise(const F&, const X&...)
-#define LOCUS_REFUSED_TEMPLATE class F, class... X
-#define LOCUS_REFUSED_IF detail::TogetherInOnePlace<X...>&& detail::LosesGradient<F, X...>
-#define LOCUS_REFUSED_TEXT                                                                                       \
-  "elementwise: this scalar function has no derivative, and an operand is traced; give its class by_output(y), " \
-  "by_input(x), by_inputs(x...) or pullback(g, y, x...)"
-#define LOCUS_REFUSED_WHY                                             \
-  error::not_possible<error::scalar_function_without_a_derivative<F>, \
-                      error::give_it_by_output_or_by_input_or_by_inputs_or_pullback>
-#include <locus/refuse/if.inc>
 
 namespace detail {
 /// What a formula makes of symbols for tensors X, on D.
@@ -120,30 +90,6 @@ template <class F, TensorLike... X>
   return Expr<typename Result::value_type, D, decltype(symbolic.tree), detail::bare_t<decltype(handle(x))>...>(
       {symbolic.tree, {detail::Leaf(handle(x))...}, shape});
 }
-#define LOCUS_REFUSED fuse(const F&, const X&...)
-#define LOCUS_REFUSED_CALL "fuse"
-#define LOCUS_REFUSED_TEMPLATE class F, class... X
-#define LOCUS_REFUSED_OPERANDS X...
-#define LOCUS_REFUSED_MISTAKE detail::ExpressionMistake<X...>
-#define LOCUS_REFUSED_LEFT "one tensor is"
-#define LOCUS_REFUSED_RIGHT "another"
-#include <locus/refuse/operands.inc>
-#define LOCUS_REFUSED fuse(const F&, const X&...)
-#define LOCUS_REFUSED_TEMPLATE class F, TensorLike... X
-#define LOCUS_REFUSED_IF detail::TogetherInOnePlace<X...>&& detail::Formula<F, X...> && !detail::FormulaAlone<F, X...>
-#define LOCUS_REFUSED_TEXT \
-  "fuse: the formula is not made of its arguments alone; pass every tensor as an argument of fuse"
-#define LOCUS_REFUSED_WHY \
-  error::not_possible<error::formula_of_fuse_names_a_tensor, error::pass_every_tensor_as_an_argument_of_fuse>
-#include <locus/refuse/if.inc>
-#define LOCUS_REFUSED fuse(const F&, const X&...)
-#define LOCUS_REFUSED_TEMPLATE class F, TensorLike... X
-#define LOCUS_REFUSED_IF detail::TogetherInOnePlace<X...> && !detail::Formula<F, X...>
-#define LOCUS_REFUSED_TEXT                                                                                             \
-  "fuse: the formula does not take one argument for each tensor; give it as many parameters as tensors, auto x, auto " \
-  "y, ..."
-#define LOCUS_REFUSED_WHY \
-  error::not_possible<error::formula_of_fuse_takes_other_arguments, error::give_it_one_auto_parameter_for_each_tensor>
-#include <locus/refuse/if.inc>
+#include <locus/refuse/expr/elementwise.inc>
 
 }  // namespace locus::inline LOCUS_ABI

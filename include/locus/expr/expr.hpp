@@ -245,24 +245,12 @@ class Expr {
   void backward(const Arguments&... arguments) const {
     eval().backward(arguments...);
   }
-#define LOCUS_REFUSED backward(const Arguments&...) const
-#define LOCUS_REFUSED_TEMPLATE class... Arguments
-#define LOCUS_REFUSED_IF role != Role::traced
-#define LOCUS_REFUSED_TEXT \
-  "backward() of a plain expression: nothing was recorded; trace the input first, with trace(x)"
-#define LOCUS_REFUSED_WHY \
-  error::not_possible<error::backward_of_a_plain_tensor, error::trace_the_input_first_with_trace_x>
-#include <locus/refuse/if.inc>
+#include <locus/refuse/expr/expr.inc>
 
 #include <locus/refuse/conversion.inc>
 #include <locus/refuse/extents.inc>
 #include <locus/refuse/other_names.inc>
 #include <locus/refuse/to.inc>
-
-#define LOCUS_REFUSED_ELEMENTS "an expression is not computed yet; name it as a Tensor first, Tensor y = ..."
-#define LOCUS_REFUSED_ELEMENTS_WHY \
-  error::not_possible<error::element_of_a_pending_expression, error::name_it_as_a_Tensor>
-#include <locus/refuse/elements.inc>
 
   [[nodiscard]] bool computed() const { return memo_.known(); }
   [[nodiscard]] const detail::Part<Tree, Handles...>& part() const { return part_; }

@@ -31,85 +31,9 @@ LOCUS_BINARY(maximum, functor::Maximum)
 
 #undef LOCUS_BINARY
 
-#define LOCUS_REFUSED operator+(const L&, const R&)
-#define LOCUS_REFUSED_CALL "a + b"
-#include <locus/refuse/operands.inc>
-#define LOCUS_REFUSED operator-(const L&, const R&)
-#define LOCUS_REFUSED_CALL "a - b"
-#include <locus/refuse/operands.inc>
-#define LOCUS_REFUSED operator*(const L&, const R&)
-#define LOCUS_REFUSED_CALL "a * b"
-#include <locus/refuse/operands.inc>
-#define LOCUS_REFUSED operator/(const L&, const R&)
-#define LOCUS_REFUSED_CALL "a / b"
-#include <locus/refuse/operands.inc>
-#define LOCUS_REFUSED operator%(const L&, const R&)
-#define LOCUS_REFUSED_CALL "a % b"
-#include <locus/refuse/operands.inc>
-#define LOCUS_REFUSED operator==(const L&, const R&)
-#define LOCUS_REFUSED_CALL "a == b"
-#include <locus/refuse/operands.inc>
-#define LOCUS_REFUSED operator!=(const L&, const R&)
-#define LOCUS_REFUSED_CALL "a != b"
-#include <locus/refuse/operands.inc>
-#define LOCUS_REFUSED operator<(const L&, const R&)
-#define LOCUS_REFUSED_CALL "a < b"
-#include <locus/refuse/operands.inc>
-#define LOCUS_REFUSED operator<=(const L&, const R&)
-#define LOCUS_REFUSED_CALL "a <= b"
-#include <locus/refuse/operands.inc>
-#define LOCUS_REFUSED operator>(const L&, const R&)
-#define LOCUS_REFUSED_CALL "a > b"
-#include <locus/refuse/operands.inc>
-#define LOCUS_REFUSED operator>=(const L&, const R&)
-#define LOCUS_REFUSED_CALL "a >= b"
-#include <locus/refuse/operands.inc>
-#define LOCUS_REFUSED operator&&(const L&, const R&)
-#define LOCUS_REFUSED_CALL "a && b"
-#include <locus/refuse/operands.inc>
-#define LOCUS_REFUSED operator||(const L&, const R&)
-#define LOCUS_REFUSED_CALL "a || b"
-#include <locus/refuse/operands.inc>
-#define LOCUS_REFUSED minimum(const L&, const R&)
-#define LOCUS_REFUSED_CALL "minimum(a, b)"
-#include <locus/refuse/operands.inc>
-#define LOCUS_REFUSED maximum(const L&, const R&)
-#define LOCUS_REFUSED_CALL "maximum(a, b)"
-#include <locus/refuse/operands.inc>
-
 namespace detail {
 template <class X>
 concept FloatingOrNumber = !TensorLike<X> || FloatingDType<value_of<X>>;
-
-/// Two tensors that do not belong together. (With a number, min and max of a mistaken operand may be a reduction.)
-template <class L, class R>
-struct ExtremeMistake : NoMistake {};
-template <class L, class R>
-  requires((TensorLike<L> || TensorLike<R>) && !std::is_integral_v<R>)
-struct ExtremeMistake<L, R> : Mistake<L, R> {};
-
-template <class L, class R>
-struct PowerMistake : FirstMistake<Mistake<L, R>, IntegerMistake<L>, IntegerMistake<R>> {};
-
-template <class X, class Low, class High>
-struct ClampMistake : FirstMistake<PlacesAmong<X, Low, High>, MemoryMistake<X>, ParametersMistake<X, Low, High>,
-                                   PairMistake<X, Low>, PairMistake<X, High>> {};
-
-/// A condition of `where` that holds no bool, or numbers for both of its choices.
-template <class C, class X, class Y>
-struct ConditionMistake : NoMistake {};
-template <TensorLike C, class X, class Y>
-  requires(!std::is_same_v<value_of<C>, bool>)
-struct ConditionMistake<C, X, Y>
-    : MistakeOf<Wrong::condition,
-                error::dtype_mismatch<error::condition_holds<value_of<C>>, error::compare_first_as_in_x_greater_0>> {};
-template <TensorLike C, Scalar X, Scalar Y>
-  requires std::is_same_v<value_of<C>, bool>
-struct ConditionMistake<C, X, Y>
-    : MistakeOf<Wrong::numbers, error::not_possible<error::numbers_alone, error::make_one_a_tensor_as_in_full>> {};
-template <class C, class X, class Y>
-struct WhereMistake
-    : FirstMistake<PlacesAmong<C, X, Y>, ConditionMistake<C, X, Y>, ParametersMistake<C, X, Y>, PairMistake<X, Y>> {};
 }  // namespace detail
 
 /// Elementwise smaller and larger one, as minimum and maximum. With an integer second argument, min and max reduce over
@@ -124,14 +48,6 @@ template <class L, class R>
 [[nodiscard]] auto max(L&& left, R&& right) {
   return detail::pending(functor::Maximum{}, std::forward<L>(left), std::forward<R>(right));
 }
-#define LOCUS_REFUSED min(const L&, const R&)
-#define LOCUS_REFUSED_CALL "min(a, b)"
-#define LOCUS_REFUSED_MISTAKE detail::ExtremeMistake<L, R>
-#include <locus/refuse/operands.inc>
-#define LOCUS_REFUSED max(const L&, const R&)
-#define LOCUS_REFUSED_CALL "max(a, b)"
-#define LOCUS_REFUSED_MISTAKE detail::ExtremeMistake<L, R>
-#include <locus/refuse/operands.inc>
 
 /// x^y for floating element types: an exponential and a logarithm of every element, whatever the exponent. x^2, x^-1
 /// and x^(1/2) are square(x), 1 / x and sqrt(x), which cost a tenth of it.
@@ -140,10 +56,6 @@ template <class L, class R>
 [[nodiscard]] auto pow(L&& base, R&& exponent) {
   return detail::pending(functor::Power{}, std::forward<L>(base), std::forward<R>(exponent));
 }
-#define LOCUS_REFUSED pow(const L&, const R&)
-#define LOCUS_REFUSED_CALL "pow(a, b)"
-#define LOCUS_REFUSED_MISTAKE detail::PowerMistake<L, R>
-#include <locus/refuse/operands.inc>
 
 #define LOCUS_UNARY(name, Functor, kind)                   \
   template <class X>                                       \
@@ -178,66 +90,6 @@ LOCUS_UNARY(softplus, functor::Softplus, FloatingOperand)
 LOCUS_UNARY(isfinite, functor::IsFinite, FloatingOperand)
 
 #undef LOCUS_UNARY
-
-#define LOCUS_REFUSED_FUNCTION operator-
-#define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
-#include <locus/refuse/function.inc>
-#define LOCUS_REFUSED_FUNCTION operator!
-#define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
-#include <locus/refuse/function.inc>
-#define LOCUS_REFUSED_FUNCTION abs
-#define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
-#include <locus/refuse/function.inc>
-#define LOCUS_REFUSED_FUNCTION sign
-#define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
-#include <locus/refuse/function.inc>
-#define LOCUS_REFUSED_FUNCTION square
-#define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
-#include <locus/refuse/function.inc>
-#define LOCUS_REFUSED_FUNCTION relu
-#define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
-#include <locus/refuse/function.inc>
-#define LOCUS_REFUSED_FUNCTION exp
-#include <locus/refuse/function.inc>
-#define LOCUS_REFUSED_FUNCTION expm1
-#include <locus/refuse/function.inc>
-#define LOCUS_REFUSED_FUNCTION log
-#include <locus/refuse/function.inc>
-#define LOCUS_REFUSED_FUNCTION log1p
-#include <locus/refuse/function.inc>
-#define LOCUS_REFUSED_FUNCTION sqrt
-#include <locus/refuse/function.inc>
-#define LOCUS_REFUSED_FUNCTION rsqrt
-#include <locus/refuse/function.inc>
-#define LOCUS_REFUSED_FUNCTION reciprocal
-#include <locus/refuse/function.inc>
-#define LOCUS_REFUSED_FUNCTION sin
-#include <locus/refuse/function.inc>
-#define LOCUS_REFUSED_FUNCTION cos
-#include <locus/refuse/function.inc>
-#define LOCUS_REFUSED_FUNCTION tanh
-#include <locus/refuse/function.inc>
-#define LOCUS_REFUSED_FUNCTION erf
-#include <locus/refuse/function.inc>
-#define LOCUS_REFUSED_FUNCTION floor
-#include <locus/refuse/function.inc>
-#define LOCUS_REFUSED_FUNCTION ceil
-#include <locus/refuse/function.inc>
-#define LOCUS_REFUSED_FUNCTION round
-#include <locus/refuse/function.inc>
-#define LOCUS_REFUSED_FUNCTION sigmoid
-#include <locus/refuse/function.inc>
-#define LOCUS_REFUSED_FUNCTION silu
-#include <locus/refuse/function.inc>
-#define LOCUS_REFUSED_FUNCTION softplus
-#include <locus/refuse/function.inc>
-#define LOCUS_REFUSED_FUNCTION isfinite
-#include <locus/refuse/function.inc>
-#define LOCUS_REFUSED_FUNCTION leaky_relu
-#define LOCUS_REFUSED_PARAMETERS , double = 0.01
-#include <locus/refuse/function.inc>
-#define LOCUS_REFUSED_FUNCTION gelu
-#include <locus/refuse/function.inc>
 
 /// x where x > 0, slope * x elsewhere. throws ArgumentError unless the slope is finite
 template <detail::FloatingOperand X>
@@ -278,23 +130,6 @@ template <class C, class X, class Y>
   return detail::pending(functor::Where{}, std::forward<C>(condition), std::forward<X>(x), std::forward<Y>(y));
 }
 
-#define LOCUS_REFUSED clamp(const X&, const Low&, const High&)
-#define LOCUS_REFUSED_CALL "clamp(x, low, high)"
-#define LOCUS_REFUSED_TEMPLATE class X, class Low, class High
-#define LOCUS_REFUSED_OPERANDS X, Low, High
-#define LOCUS_REFUSED_MISTAKE detail::ClampMistake<X, Low, High>
-#define LOCUS_REFUSED_LEFT "one operand is"
-#define LOCUS_REFUSED_RIGHT "another"
-#include <locus/refuse/operands.inc>
-#define LOCUS_REFUSED where(const C&, const X&, const Y&)
-#define LOCUS_REFUSED_CALL "where(condition, x, y)"
-#define LOCUS_REFUSED_TEMPLATE class C, class X, class Y
-#define LOCUS_REFUSED_OPERANDS C, X, Y
-#define LOCUS_REFUSED_MISTAKE detail::WhereMistake<C, X, Y>
-#define LOCUS_REFUSED_LEFT "one operand is"
-#define LOCUS_REFUSED_RIGHT "another"
-#include <locus/refuse/operands.inc>
-
 namespace detail {
 
 /// target = part
@@ -332,44 +167,6 @@ LOCUS_UPDATE(operator%=, functor::Remainder)
 
 #undef LOCUS_UPDATE
 
-#define LOCUS_REFUSED operator+=(const L&, const R&)
-#define LOCUS_REFUSED_CALL "a += b"
-#include <locus/refuse/operands.inc>
-#define LOCUS_REFUSED operator-=(const L&, const R&)
-#define LOCUS_REFUSED_CALL "a -= b"
-#include <locus/refuse/operands.inc>
-#define LOCUS_REFUSED operator*=(const L&, const R&)
-#define LOCUS_REFUSED_CALL "a *= b"
-#include <locus/refuse/operands.inc>
-#define LOCUS_REFUSED operator/=(const L&, const R&)
-#define LOCUS_REFUSED_CALL "a /= b"
-#include <locus/refuse/operands.inc>
-#define LOCUS_REFUSED operator%=(const L&, const R&)
-#define LOCUS_REFUSED_CALL "a %= b"
-#include <locus/refuse/operands.inc>
-
-namespace detail {
-/// A target whose elements do not change in place: traced, a parameter, or an expression that is not computed yet.
-template <class X, class Y>
-concept UpdatesTraced = TensorLike<X> && bare_t<X>::role == Role::traced && IsWrong<Mistake<X, Y>, Wrong::nothing>;
-template <class X, class Y>
-concept UpdatesByTraced = TensorLike<X> && bare_t<X>::role == Role::plain && !is_expr<X> && TensorLike<Y> &&
-                          bare_t<Y>::role == Role::traced && IsWrong<Mistake<X, Y>, Wrong::nothing>;
-template <class X, class Y>
-concept UpdatesPending = is_expr<X> && bare_t<X>::role != Role::traced && IsWrong<Mistake<X, Y>, Wrong::nothing>;
-template <class X, class Y>
-concept UpdatesParameter = IsParameter<X> && !is_expr<X> && IsWrong<Mistake<X, Y>, Wrong::nothing>;
-}  // namespace detail
-
-#define LOCUS_REFUSED_OPERATOR +=
-#include <locus/refuse/update.inc>
-#define LOCUS_REFUSED_OPERATOR -=
-#include <locus/refuse/update.inc>
-#define LOCUS_REFUSED_OPERATOR *=
-#include <locus/refuse/update.inc>
-#define LOCUS_REFUSED_OPERATOR /=
-#include <locus/refuse/update.inc>
-#define LOCUS_REFUSED_OPERATOR %=
-#include <locus/refuse/update.inc>
+#include <locus/refuse/expr/operators.inc>
 
 }  // namespace locus::inline LOCUS_ABI

@@ -12,11 +12,7 @@ struct Stateless {
   [[nodiscard]] auto operator()(const X& x) const {
     return static_cast<const Derived&>(*this).forward(x.eval());
   }
-#define LOCUS_REFUSED operator()(const X&) const
-#define LOCUS_REFUSED_CALL "calling a layer"
-#define LOCUS_REFUSED_TEMPLATE class X
-#define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
-#include <locus/refuse/operands.inc>
+#include <locus/refuse/nn/activation.inc>
 };
 
 struct ReLU final : Stateless<ReLU> {

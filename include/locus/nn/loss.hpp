@@ -97,21 +97,6 @@ template <class P, class Y>
   return detail::reduced(elementwise(detail::LogisticLoss{}, logits, target), reduction);
 }
 
-#define LOCUS_REFUSED mse_loss(const L&, const R&, Reduction = Reduction::mean)
-#define LOCUS_REFUSED_CALL "mse_loss(prediction, target)"
-#define LOCUS_REFUSED_MISTAKE detail::LossMistake<L, R>
-#include <locus/refuse/operands.inc>
-#define LOCUS_REFUSED l1_loss(const L&, const R&, Reduction = Reduction::mean)
-#define LOCUS_REFUSED_CALL "l1_loss(prediction, target)"
-#define LOCUS_REFUSED_MISTAKE detail::LossMistake<L, R>
-#include <locus/refuse/operands.inc>
-#define LOCUS_REFUSED huber_loss(const L&, const R&, double = 1.0, Reduction = Reduction::mean)
-#define LOCUS_REFUSED_CALL "huber_loss(prediction, target)"
-#define LOCUS_REFUSED_MISTAKE detail::LossMistake<L, R>
-#include <locus/refuse/operands.inc>
-#define LOCUS_REFUSED binary_cross_entropy_with_logits(const L&, const R&, Reduction = Reduction::mean)
-#define LOCUS_REFUSED_CALL "binary_cross_entropy_with_logits(logits, target)"
-#define LOCUS_REFUSED_MISTAKE detail::LossMistake<L, R>
-#include <locus/refuse/operands.inc>
+#include <locus/refuse/nn/loss.inc>
 
 }  // namespace locus::inline LOCUS_ABI::nn

@@ -97,14 +97,7 @@ struct CheckMembers {
       member.members(*this);
     }
   }
-#define LOCUS_REFUSED operator()(std::string_view, const X&) const
-#define LOCUS_REFUSED_CALL "visit(name, member)"
-#define LOCUS_REFUSED_TEMPLATE class X
-#define LOCUS_REFUSED_MISTAKE MemberMistake<X, T, D>
-#define LOCUS_REFUSED_LEFT "the layer is"
-#define LOCUS_REFUSED_RIGHT "the member is"
-#define LOCUS_REFUSED_REMEDY(layer, member) "make all layers on one device"
-#include <locus/refuse/operands.inc>
+#include <locus/refuse/nn/members.inc>
 };
 LOCUS_REFUSALS_END
 

@@ -57,14 +57,7 @@ class Layer {
     }
     return derived().forward(x.eval());
   }
-#define LOCUS_REFUSED operator()(const X&) const
-#define LOCUS_REFUSED_CALL "calling a layer"
-#define LOCUS_REFUSED_TEMPLATE class X, class Self = Derived
-#define LOCUS_REFUSED_MISTAKE detail::CallMistake<Self, X>
-#define LOCUS_REFUSED_LEFT "the model is"
-#define LOCUS_REFUSED_RIGHT "the input is"
-#define LOCUS_REFUSED_REMEDY(model, input) "move the input with .to<" model ">()"
-#include <locus/refuse/operands.inc>
+#include <locus/refuse/nn/module_layer.inc>
 
   /// Parameters with their full names, such as "0.weight"; each once.
   template <class Self = Derived>
@@ -117,22 +110,6 @@ class Layer {
     for (const auto& parameter : parameters()) parameter.zero_grad();
   }
 
-#define LOCUS_REFUSED to(const E&...) const
-#define LOCUS_REFUSED_TEMPLATE class Place = void, class... E
-#define LOCUS_REFUSED_TEXT \
-  ".to<D>() of a model: it is made where it lives, as in nn::Linear<float, Cuda>{784, 10}, and stays there"
-#define LOCUS_REFUSED_WHY \
-  error::not_possible<error::model_moved_to_another_place, error::make_it_where_it_lives_as_in_nn_Linear_float_Cuda>
-#include <locus/refuse/if.inc>
-#define LOCUS_REFUSED_FUNCTION parameters
-#include <locus/refuse/without_members.inc>
-#define LOCUS_REFUSED_FUNCTION named_parameters
-#include <locus/refuse/without_members.inc>
-#define LOCUS_REFUSED_FUNCTION children
-#include <locus/refuse/without_members.inc>
-#define LOCUS_REFUSED_FUNCTION zero_grad
-#include <locus/refuse/without_members.inc>
-
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wnon-virtual-dtor"
   /// For detail::Overtaken: here, so that a layer can make Layer its friend and keep its forward private.
@@ -175,31 +152,7 @@ class Module : public Layer<Module<T, D>, T, D> {
     }
   }
 
-#if LOCUS_CLANG_REFUSES
-  template <class M>
-    requires detail::WrongPlaces<detail::LayerMistake<M, T, D>, Cpu, Cuda>
-  Module(const M&) LOCUS_UNAVAILABLE("the network is on Cpu, a layer is on Cuda; make all layers on one device");
-  template <class M>
-    requires detail::WrongPlaces<detail::LayerMistake<M, T, D>, Cuda, Cpu>
-  Module(const M&) LOCUS_UNAVAILABLE("the network is on Cuda, a layer is on Cpu; make all layers on one device");
-  template <class M>
-    requires detail::IsWrong<detail::LayerMistake<M, T, D>, detail::Wrong::types>
-  Module(const M&) LOCUS_UNAVAILABLE("a layer holds another element type than the network; make all layers of one");
-  template <class M>
-    requires detail::IsWrong<detail::LayerMistake<M, T, D>, detail::Wrong::no_forward>
-  Module(const M&) LOCUS_UNAVAILABLE("a layer has no forward; write auto forward(const auto& x) const");
-  template <class M>
-    requires detail::IsWrong<detail::LayerMistake<M, T, D>, detail::Wrong::hidden_members>
-  Module(const M&) LOCUS_UNAVAILABLE(
-      "members(visit) of a layer is private or not const; write public: void members(const auto& visit) const");
-  template <class M>
-    requires detail::IsWrong<detail::LayerMistake<M, T, D>, detail::Wrong::no_such_forward>
-  Module(const M&) LOCUS_UNAVAILABLE(
-      "the forward of a layer does not take plain and traced tensors alike; write auto forward(const auto& x) const");
-#else
-  template <class M, class why = typename detail::LayerMistake<M, T, D>::why>
-  Module(const M&) = delete;
-#endif
+#include <locus/refuse/nn/module.inc>
 
   [[nodiscard]] Tensor<T, D> forward(const Tensor<T, D>& x) const { return model_->forward(x); }
   [[nodiscard]] Traced<T, D> forward(const Traced<T, D>& x) const { return model_->forward(x); }

@@ -37,32 +37,7 @@ class Sequential : public Layer<Sequential<T, D>, T, D> {
     }
   }
 
-#if LOCUS_CLANG_REFUSES
-  template <class... M>
-    requires detail::WrongPlaces<detail::NetworkMistake<T, D, M...>, Cpu, Cuda>
-  Sequential(const M&...) LOCUS_UNAVAILABLE("the network is on Cpu, a layer is on Cuda; make all layers on one device");
-  template <class... M>
-    requires detail::WrongPlaces<detail::NetworkMistake<T, D, M...>, Cuda, Cpu>
-  Sequential(const M&...) LOCUS_UNAVAILABLE("the network is on Cuda, a layer is on Cpu; make all layers on one device");
-  template <class... M>
-    requires detail::IsWrong<detail::NetworkMistake<T, D, M...>, detail::Wrong::types>
-  Sequential(const M&...)
-      LOCUS_UNAVAILABLE("a layer holds another element type than the network; make all layers of one");
-  template <class... M>
-    requires detail::IsWrong<detail::NetworkMistake<T, D, M...>, detail::Wrong::no_forward>
-  Sequential(const M&...) LOCUS_UNAVAILABLE("a layer has no forward; write auto forward(const auto& x) const");
-  template <class... M>
-    requires detail::IsWrong<detail::NetworkMistake<T, D, M...>, detail::Wrong::hidden_members>
-  Sequential(const M&...) LOCUS_UNAVAILABLE(
-      "members(visit) of a layer is private or not const; write public: void members(const auto& visit) const");
-  template <class... M>
-    requires detail::IsWrong<detail::NetworkMistake<T, D, M...>, detail::Wrong::no_such_forward>
-  Sequential(const M&...) LOCUS_UNAVAILABLE(
-      "the forward of a layer does not take plain and traced tensors alike; write auto forward(const auto& x) const");
-#else
-  template <class... M, class why = typename detail::NetworkMistake<T, D, M...>::why>
-  Sequential(const M&...) = delete;
-#endif
+#include <locus/refuse/nn/sequential.inc>
 
   /// Appends a module, which is shared, not copied.
   void push_back(Module<T, D> module) { modules_.push_back(std::move(module)); }

@@ -221,13 +221,6 @@ LoadedState load_state_dict(const M& model, const StateDict<D>& state, const Loa
   return result;
 }
 
-#define LOCUS_REFUSED load_state_dict(const M&, const StateDict<D>&, const LoadOptions& = {})
-#define LOCUS_REFUSED_CALL "load_state_dict(model, state)"
-#define LOCUS_REFUSED_TEMPLATE class M, class D
-#define LOCUS_REFUSED_MISTAKE detail::StateMistake<M, D>
-#define LOCUS_REFUSED_LEFT "the model is"
-#define LOCUS_REFUSED_RIGHT "the state is"
-#define LOCUS_REFUSED_REMEDY(model, state) "load it there, io::load<" model ">(path), or move it with .to<" model ">()"
-#include <locus/refuse/operands.inc>
+#include <locus/refuse/nn/state_dict.inc>
 
 }  // namespace locus::inline LOCUS_ABI::nn

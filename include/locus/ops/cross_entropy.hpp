@@ -189,33 +189,6 @@ template <class L, class Y, class W>
   return apply(operation::CrossEntropy{options}, logits, labels, weights);
 }
 
-#define LOCUS_REFUSED cross_entropy(const L&, const R&, const CrossEntropyOptions& = {})
-#define LOCUS_REFUSED_CALL "cross_entropy(logits, labels)"
-#define LOCUS_REFUSED_MISTAKE detail::EntropyMistake<L, R>
-#define LOCUS_REFUSED_LEFT "the logits are"
-#define LOCUS_REFUSED_RIGHT "the labels are"
-#include <locus/refuse/operands.inc>
-#define LOCUS_REFUSED cross_entropy(const L&, const R&, const W&, const CrossEntropyOptions& = {})
-#define LOCUS_REFUSED_CALL "cross_entropy(logits, labels, weights)"
-#define LOCUS_REFUSED_TEMPLATE class L, class R, class W
-#define LOCUS_REFUSED_MISTAKE detail::WeightedLabelsMistake<L, R, W>
-#define LOCUS_REFUSED_LEFT "the logits are"
-#define LOCUS_REFUSED_RIGHT "the labels are"
-#include <locus/refuse/operands.inc>
-#define LOCUS_REFUSED cross_entropy(const L&, const R&, const W&, const CrossEntropyOptions& = {})
-#define LOCUS_REFUSED_CALL "cross_entropy(logits, labels, weights)"
-#define LOCUS_REFUSED_TEMPLATE class L, class R, class W
-#define LOCUS_REFUSED_MISTAKE detail::WeightsMistake<L, R, W>
-#define LOCUS_REFUSED_LEFT "the logits are"
-#define LOCUS_REFUSED_RIGHT "the class weights are"
-#include <locus/refuse/operands.inc>
-
-#define LOCUS_REFUSED cross_entropy(const L&, const Y&, const W&, const CrossEntropyOptions& = {})
-#define LOCUS_REFUSED_TEMPLATE class L, class Y, TensorLike W
-#define LOCUS_REFUSED_IF detail::CollectingWeights<L, Y, W>
-#define LOCUS_REFUSED_TEXT \
-  "cross_entropy(logits, labels, weights): class weights collect no gradient; take their value, weights.value()"
-#define LOCUS_REFUSED_WHY error::not_possible<error::class_weights_collect_no_gradient, error::take_their_value_x_value>
-#include <locus/refuse/if.inc>
+#include <locus/refuse/ops/cross_entropy.inc>
 
 }  // namespace locus::inline LOCUS_ABI

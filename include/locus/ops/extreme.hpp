@@ -104,21 +104,6 @@ template <detail::Operand X>
   return detail::locate<false>("argmin", std::forward<X>(x), axis, keepdim);
 }
 
-#define LOCUS_REFUSED_FUNCTION max
-#define LOCUS_REFUSED_PARAMETERS , const ReduceAxes& = {}, bool = false
-#define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
-#include <locus/refuse/function.inc>
-#define LOCUS_REFUSED_FUNCTION min
-#define LOCUS_REFUSED_PARAMETERS , const ReduceAxes& = {}, bool = false
-#define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
-#include <locus/refuse/function.inc>
-#define LOCUS_REFUSED_FUNCTION argmax
-#define LOCUS_REFUSED_PARAMETERS , const ReduceAxes& = {}, bool = false
-#define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
-#include <locus/refuse/function.inc>
-#define LOCUS_REFUSED_FUNCTION argmin
-#define LOCUS_REFUSED_PARAMETERS , const ReduceAxes& = {}, bool = false
-#define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
-#include <locus/refuse/function.inc>
+#include <locus/refuse/ops/extreme.inc>
 
 }  // namespace locus::inline LOCUS_ABI

@@ -97,13 +97,6 @@ template <detail::IntegerOperand X>
   return detail::count_bins(given.template as<std::int32_t>().contiguous(), count);
 }
 
-#define LOCUS_REFUSED_FUNCTION histogram
-#define LOCUS_REFUSED_PARAMETERS , std::int64_t, double, double
-#define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
-#include <locus/refuse/function.inc>
-#define LOCUS_REFUSED_FUNCTION bincount
-#define LOCUS_REFUSED_PARAMETERS , std::int64_t = 0
-#define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
-#include <locus/refuse/function.inc>
+#include <locus/refuse/ops/histogram.inc>
 
 }  // namespace locus::inline LOCUS_ABI

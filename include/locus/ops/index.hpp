@@ -252,30 +252,6 @@ template <DType T = std::int64_t, detail::IndexOperand I>
   return out;
 }
 
-#define LOCUS_REFUSED one_hot(const R&, std::int64_t)
-#define LOCUS_REFUSED_CALL "one_hot(labels, classes)"
-#define LOCUS_REFUSED_TEMPLATE class R
-#define LOCUS_REFUSED_MISTAKE \
-  detail::FirstMistake<detail::MemoryMistake<R>, detail::IndexTypeMistake<R, error::labels_hold>>
-#define LOCUS_REFUSED_RIGHT "the labels are"
-#include <locus/refuse/operands.inc>
-#define LOCUS_REFUSED index_select(const L&, int, const R&)
-#define LOCUS_REFUSED_CALL "index_select(x, axis, indices)"
-#define LOCUS_REFUSED_MISTAKE detail::IndexedMistake<L, R>
-#define LOCUS_REFUSED_LEFT "the tensor is"
-#define LOCUS_REFUSED_RIGHT "the indices are"
-#include <locus/refuse/operands.inc>
-#define LOCUS_REFUSED gather(const L&, int, const R&)
-#define LOCUS_REFUSED_CALL "gather(x, axis, index)"
-#define LOCUS_REFUSED_MISTAKE detail::IndexedMistake<L, R>
-#define LOCUS_REFUSED_LEFT "the tensor is"
-#define LOCUS_REFUSED_RIGHT "the indices are"
-#include <locus/refuse/operands.inc>
-#define LOCUS_REFUSED embedding(const L&, const R&)
-#define LOCUS_REFUSED_CALL "embedding(table, indices)"
-#define LOCUS_REFUSED_MISTAKE detail::IndexedMistake<L, R>
-#define LOCUS_REFUSED_LEFT "the table is"
-#define LOCUS_REFUSED_RIGHT "the indices are"
-#include <locus/refuse/operands.inc>
+#include <locus/refuse/ops/index.inc>
 
 }  // namespace locus::inline LOCUS_ABI

@@ -150,36 +150,7 @@ auto stack_list(Span<const X> list, int axis) {
 namespace detail {
 /// Tensors in braces that do not join: making this of them says why.
 struct JoinedTensors {
-#if LOCUS_CLANG_REFUSES
-  template <class X, class... Rest>
-    requires WrongPlaces<JoinMistake<X, Rest...>, Cpu, Cuda>
-  JoinedTensors(const X&, const Rest&...)
-      LOCUS_UNAVAILABLE("one tensor is on Cpu, another on Cuda; move one with .to<Cpu>() or .to<Cuda>()");
-  template <class X, class... Rest>
-    requires WrongPlaces<JoinMistake<X, Rest...>, Cuda, Cpu>
-  JoinedTensors(const X&, const Rest&...)
-      LOCUS_UNAVAILABLE("one tensor is on Cuda, another on Cpu; move one with .to<Cpu>() or .to<Cuda>()");
-  template <class X, class... Rest>
-    requires WrongPlacesElsewhere<JoinMistake<X, Rest...>>
-  JoinedTensors(const X&, const Rest&...)
-      LOCUS_UNAVAILABLE("the tensors are in different places; move them with .to<D>()");
-  template <class X, class... Rest>
-    requires IsWrong<JoinMistake<X, Rest...>, Wrong::types>
-  JoinedTensors(const X&, const Rest&...)
-      LOCUS_UNAVAILABLE("the tensors hold different element types; convert one with .as<T>()");
-  template <class X, class... Rest>
-    requires Joinable<X, Rest...>
-  JoinedTensors(const X&, const Rest&...) LOCUS_UNAVAILABLE(
-      "a list in braces has one type, and these differ; write the axis first, without braces, as in concat(0, x, y)");
-#else
-  template <class X, class... Rest, class why = typename JoinMistake<X, Rest...>::why>
-  JoinedTensors(const X&, const Rest&...) = delete;
-  template <class X, class... Rest,
-            class why = error::not_possible<error::a_list_of_different_types,
-                                            error::write_the_axis_first_without_braces_as_in_concat_0_x_y>>
-    requires Joinable<X, Rest...>
-  JoinedTensors(const X&, const Rest&...) = delete;
-#endif
+#include <locus/refuse/ops/join_list.inc>
 };
 }  // namespace detail
 
@@ -235,33 +206,8 @@ template <class X, class... Rest>
                 unsqueeze(detail::as_met<role>(rest), axis)...);
 }
 
-#define LOCUS_REFUSED concat(const std::vector<X>&, int = 0)
-#define LOCUS_REFUSED_CALL "concat"
-#define LOCUS_REFUSED_TEMPLATE class X
-#define LOCUS_REFUSED_MISTAKE detail::JoinMistake<X>
-#include <locus/refuse/operands.inc>
-#define LOCUS_REFUSED stack(const std::vector<X>&, int = 0)
-#define LOCUS_REFUSED_CALL "stack"
-#define LOCUS_REFUSED_TEMPLATE class X
-#define LOCUS_REFUSED_MISTAKE detail::JoinMistake<X>
-#include <locus/refuse/operands.inc>
 detail::JoinedTensors concat(const detail::JoinedTensors&, int axis = 0);
 detail::JoinedTensors stack(const detail::JoinedTensors&, int axis = 0);
-#define LOCUS_REFUSED concat(int, const X&, const Rest&...)
-#define LOCUS_REFUSED_CALL "concat"
-#define LOCUS_REFUSED_TEMPLATE class X, class... Rest
-#define LOCUS_REFUSED_OPERANDS X, Rest...
-#define LOCUS_REFUSED_MISTAKE detail::JoinMistake<X, Rest...>
-#define LOCUS_REFUSED_LEFT "one tensor is"
-#define LOCUS_REFUSED_RIGHT "another"
-#include <locus/refuse/operands.inc>
-#define LOCUS_REFUSED stack(int, const X&, const Rest&...)
-#define LOCUS_REFUSED_CALL "stack"
-#define LOCUS_REFUSED_TEMPLATE class X, class... Rest
-#define LOCUS_REFUSED_OPERANDS X, Rest...
-#define LOCUS_REFUSED_MISTAKE detail::JoinMistake<X, Rest...>
-#define LOCUS_REFUSED_LEFT "one tensor is"
-#define LOCUS_REFUSED_RIGHT "another"
-#include <locus/refuse/operands.inc>
+#include <locus/refuse/ops/join.inc>
 
 }  // namespace locus::inline LOCUS_ABI

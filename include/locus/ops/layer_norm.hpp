@@ -210,36 +210,6 @@ template <class X, class W>
   return apply(operation::LayerNorm<false>{normalized_shape, eps}, x, weight);
 }
 
-#define LOCUS_REFUSED_FUNCTION layer_norm
-#define LOCUS_REFUSED_PARAMETERS , const Shape&, double = 0
-#include <locus/refuse/function.inc>
-#define LOCUS_REFUSED layer_norm(const L&, const Shape&, const R&, const Others&...)
-#define LOCUS_REFUSED_CALL "layer_norm(x, shape, weight, bias)"
-#define LOCUS_REFUSED_TEMPLATE class L, detail::HasPlace R, class... Others
-#define LOCUS_REFUSED_OPERANDS L, R
-#define LOCUS_REFUSED_MISTAKE detail::WeightMistake<L, R, Others...>
-#define LOCUS_REFUSED_LEFT "the input is"
-#define LOCUS_REFUSED_RIGHT "the weights are"
-#include <locus/refuse/operands.inc>
-#define LOCUS_REFUSED layer_norm(const L&, const Shape&, const R&, const B&, double = 0)
-#define LOCUS_REFUSED_CALL "layer_norm(x, shape, weight, bias)"
-#define LOCUS_REFUSED_TEMPLATE class L, class R, class B
-#define LOCUS_REFUSED_OPERANDS L, R, B
-#define LOCUS_REFUSED_MISTAKE detail::BiasMistake<L, R, B>
-#define LOCUS_REFUSED_LEFT "the input is"
-#define LOCUS_REFUSED_RIGHT "the bias is"
-#include <locus/refuse/operands.inc>
-
-#define LOCUS_REFUSED_FUNCTION rms_norm
-#define LOCUS_REFUSED_PARAMETERS , const Shape&, double = 0
-#include <locus/refuse/function.inc>
-#define LOCUS_REFUSED rms_norm(const L&, const Shape&, const R&, double = 0)
-#define LOCUS_REFUSED_CALL "rms_norm(x, shape, weight)"
-#define LOCUS_REFUSED_TEMPLATE class L, detail::HasPlace R
-#define LOCUS_REFUSED_OPERANDS L, R
-#define LOCUS_REFUSED_MISTAKE detail::WeightMistake<L, R>
-#define LOCUS_REFUSED_LEFT "the input is"
-#define LOCUS_REFUSED_RIGHT "the weights are"
-#include <locus/refuse/operands.inc>
+#include <locus/refuse/ops/layer_norm.inc>
 
 }  // namespace locus::inline LOCUS_ABI

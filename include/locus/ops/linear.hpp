@@ -263,45 +263,6 @@ template <class X, class W, class F = functor::Identity>
   return apply(detail::linear_operation<F, X, W>(activation), x, w);
 }
 
-#define LOCUS_REFUSED linear(const L&, const R&, const Others&...)
-#define LOCUS_REFUSED_CALL "linear(x, w, b)"
-#define LOCUS_REFUSED_TEMPLATE class L, class R, class... Others
-#define LOCUS_REFUSED_OPERANDS L, R
-#define LOCUS_REFUSED_MISTAKE detail::WeightMistake<L, R, Others...>
-#define LOCUS_REFUSED_LEFT "the input is"
-#define LOCUS_REFUSED_RIGHT "the weights are"
-#include <locus/refuse/operands.inc>
-#define LOCUS_REFUSED linear(const L&, const R&, const B&, const auto&...)
-#define LOCUS_REFUSED_CALL "linear(x, w, b)"
-#define LOCUS_REFUSED_TEMPLATE class L, class R, class B
-#define LOCUS_REFUSED_MISTAKE detail::BiasMistake<L, R, B>
-#define LOCUS_REFUSED_LEFT "the input is"
-#define LOCUS_REFUSED_RIGHT "the bias is"
-#include <locus/refuse/operands.inc>
-
-#define LOCUS_REFUSED linear(const X&, const W&, const F&)
-#define LOCUS_REFUSED_TEMPLATE TensorLike X, TensorLike W, class F
-#define LOCUS_REFUSED_IF                              \
-  !TensorLike<F> && !ActivationFor<F, value_of<X>> && \
-      detail::IsWrong<detail::WeightMistake<X, W>, detail::Wrong::nothing>
-#define LOCUS_REFUSED_TEXT                                                                                     \
-  "linear(x, w, activation): the activation is no function of one number that travels to a kernel; give it T " \
-  "operator()(T) const, and let it hold numbers alone"
-#define LOCUS_REFUSED_WHY                                                \
-  error::not_possible<error::activation_is_no_function_of_one_number<F>, \
-                      error::give_it_operator_call_and_let_it_hold_numbers_alone>
-#include <locus/refuse/if.inc>
-#define LOCUS_REFUSED linear(const X&, const W&, const B&, const F&)
-#define LOCUS_REFUSED_TEMPLATE TensorLike X, TensorLike W, TensorLike B, class F
-#define LOCUS_REFUSED_IF                                                                                     \
-  !ActivationFor<F, value_of<X>>&& detail::IsWrong<detail::WeightMistake<X, W, B>, detail::Wrong::nothing>&& \
-      detail::IsWrong<detail::BiasMistake<X, W, B>, detail::Wrong::nothing>
-#define LOCUS_REFUSED_TEXT                                                                                        \
-  "linear(x, w, b, activation): the activation is no function of one number that travels to a kernel; give it T " \
-  "operator()(T) const, and let it hold numbers alone"
-#define LOCUS_REFUSED_WHY                                                \
-  error::not_possible<error::activation_is_no_function_of_one_number<F>, \
-                      error::give_it_operator_call_and_let_it_hold_numbers_alone>
-#include <locus/refuse/if.inc>
+#include <locus/refuse/ops/linear.inc>
 
 }  // namespace locus::inline LOCUS_ABI

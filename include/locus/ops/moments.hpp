@@ -173,11 +173,6 @@ template <detail::FloatingOperand X>
   return detail::reduce_or_record(operation::Norm<NormOrder::infinity>{axes, keepdim}, std::forward<X>(x));
 }
 
-#define LOCUS_REFUSED_FUNCTION var
-#define LOCUS_REFUSED_PARAMETERS , const ReduceAxes& = {}, const VarOptions& = {}
-#include <locus/refuse/function.inc>
-#define LOCUS_REFUSED_FUNCTION norm
-#define LOCUS_REFUSED_PARAMETERS , double = 2, const ReduceAxes& = {}, bool = false
-#include <locus/refuse/function.inc>
+#include <locus/refuse/ops/moments.inc>
 
 }  // namespace locus::inline LOCUS_ABI

@@ -127,24 +127,6 @@ template <detail::Operand X>
   return detail::reduce<bool>("any", fold::Any{}, std::forward<X>(x), axes, keepdim);
 }
 
-#define LOCUS_REFUSED_FUNCTION sum
-#define LOCUS_REFUSED_PARAMETERS , const ReduceAxes& = {}, bool = false
-#define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
-#include <locus/refuse/function.inc>
-#define LOCUS_REFUSED_FUNCTION mean
-#define LOCUS_REFUSED_PARAMETERS , const ReduceAxes& = {}, bool = false
-#include <locus/refuse/function.inc>
-#define LOCUS_REFUSED_FUNCTION prod
-#define LOCUS_REFUSED_PARAMETERS , const ReduceAxes& = {}, bool = false
-#define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
-#include <locus/refuse/function.inc>
-#define LOCUS_REFUSED_FUNCTION all
-#define LOCUS_REFUSED_PARAMETERS , const ReduceAxes& = {}, bool = false
-#define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
-#include <locus/refuse/function.inc>
-#define LOCUS_REFUSED_FUNCTION any
-#define LOCUS_REFUSED_PARAMETERS , const ReduceAxes& = {}, bool = false
-#define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
-#include <locus/refuse/function.inc>
+#include <locus/refuse/ops/reduce.inc>
 
 }  // namespace locus::inline LOCUS_ABI

@@ -307,14 +307,6 @@ template <detail::FloatingOperand X>
   return apply(operation::LogSumExp{axis, keepdim}, x);
 }
 
-#define LOCUS_REFUSED_FUNCTION softmax
-#define LOCUS_REFUSED_PARAMETERS , int
-#include <locus/refuse/function.inc>
-#define LOCUS_REFUSED_FUNCTION log_softmax
-#define LOCUS_REFUSED_PARAMETERS , int
-#include <locus/refuse/function.inc>
-#define LOCUS_REFUSED_FUNCTION logsumexp
-#define LOCUS_REFUSED_PARAMETERS , int, bool = false
-#include <locus/refuse/function.inc>
+#include <locus/refuse/ops/softmax.inc>
 
 }  // namespace locus::inline LOCUS_ABI

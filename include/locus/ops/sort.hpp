@@ -121,17 +121,6 @@ template <detail::SortOperand X>
   return detail::sort_rows<false>(x, wanted);
 }
 
-#define LOCUS_REFUSED_FUNCTION sort
-#define LOCUS_REFUSED_PARAMETERS , int = -1, bool = false
-#define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
-#include <locus/refuse/function.inc>
-#define LOCUS_REFUSED_FUNCTION argsort
-#define LOCUS_REFUSED_PARAMETERS , int = -1, bool = false
-#define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
-#include <locus/refuse/function.inc>
-#define LOCUS_REFUSED_FUNCTION topk
-#define LOCUS_REFUSED_PARAMETERS , std::int64_t, int = -1, bool = true
-#define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
-#include <locus/refuse/function.inc>
+#include <locus/refuse/ops/sort.inc>
 
 }  // namespace locus::inline LOCUS_ABI

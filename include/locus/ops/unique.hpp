@@ -153,12 +153,6 @@ template <detail::SortOperand X>
   return coordinates;
 }
 
-#define LOCUS_REFUSED_FUNCTION unique
-#define LOCUS_REFUSED_PARAMETERS , const UniqueOptions& = {}
-#define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
-#include <locus/refuse/function.inc>
-#define LOCUS_REFUSED_FUNCTION nonzero
-#define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
-#include <locus/refuse/function.inc>
+#include <locus/refuse/ops/unique.inc>
 
 }  // namespace locus::inline LOCUS_ABI

@@ -160,41 +160,6 @@ template <detail::Viewable X>
   return apply(operation::Reshape{x.value().unsqueeze(dim).shape()}, x);
 }
 
-#define LOCUS_REFUSED_FUNCTION reshape
-#define LOCUS_REFUSED_PARAMETERS , const Shape&
-#define LOCUS_REFUSED_MISTAKE detail::ParameterMistake<X>
-#include <locus/refuse/function.inc>
-#define LOCUS_REFUSED_FUNCTION permute
-#define LOCUS_REFUSED_PARAMETERS , const Axes&
-#define LOCUS_REFUSED_MISTAKE detail::ParameterMistake<X>
-#include <locus/refuse/function.inc>
-#define LOCUS_REFUSED_FUNCTION transpose
-#define LOCUS_REFUSED_PARAMETERS , int = 0, int = 0
-#define LOCUS_REFUSED_MISTAKE detail::ParameterMistake<X>
-#include <locus/refuse/function.inc>
-#define LOCUS_REFUSED_FUNCTION expand
-#define LOCUS_REFUSED_PARAMETERS , const Shape&
-#define LOCUS_REFUSED_MISTAKE detail::ParameterMistake<X>
-#include <locus/refuse/function.inc>
-#define LOCUS_REFUSED_FUNCTION slice
-#define LOCUS_REFUSED_PARAMETERS , int, std::int64_t, std::int64_t = 0, std::int64_t = 0
-#define LOCUS_REFUSED_MISTAKE detail::ParameterMistake<X>
-#include <locus/refuse/function.inc>
-#define LOCUS_REFUSED_FUNCTION select
-#define LOCUS_REFUSED_PARAMETERS , int, std::int64_t
-#define LOCUS_REFUSED_MISTAKE detail::ParameterMistake<X>
-#include <locus/refuse/function.inc>
-#define LOCUS_REFUSED_FUNCTION flatten
-#define LOCUS_REFUSED_PARAMETERS , int = 0, int = 0
-#define LOCUS_REFUSED_MISTAKE detail::ParameterMistake<X>
-#include <locus/refuse/function.inc>
-#define LOCUS_REFUSED_FUNCTION squeeze
-#define LOCUS_REFUSED_PARAMETERS , int = 0
-#define LOCUS_REFUSED_MISTAKE detail::ParameterMistake<X>
-#include <locus/refuse/function.inc>
-#define LOCUS_REFUSED_FUNCTION unsqueeze
-#define LOCUS_REFUSED_PARAMETERS , int
-#define LOCUS_REFUSED_MISTAKE detail::ParameterMistake<X>
-#include <locus/refuse/function.inc>
+#include <locus/refuse/ops/view.inc>
 
 }  // namespace locus::inline LOCUS_ABI

@@ -58,20 +58,7 @@ void clip_grad_value_(const std::vector<Parameter<T, D>>& parameters, double lim
     if (parameter.has_grad()) parameter.grad().copy_(clamp(parameter.grad(), -limit, limit));
 }
 
-#define LOCUS_REFUSED clip_grad_norm_(const M&, double)
-#define LOCUS_REFUSED_TEMPLATE class M
-#define LOCUS_REFUSED_IF \
-  requires(const M& model) { model.parameters(); }
-#define LOCUS_REFUSED_TEXT "clip_grad_norm_: a model was given instead of its parameters; pass model.parameters()"
-#define LOCUS_REFUSED_WHY error::not_possible<error::a_model_instead_of_its_parameters, error::pass_model_parameters>
-#include <locus/refuse/if.inc>
-#define LOCUS_REFUSED clip_grad_value_(const M&, double)
-#define LOCUS_REFUSED_TEMPLATE class M
-#define LOCUS_REFUSED_IF \
-  requires(const M& model) { model.parameters(); }
-#define LOCUS_REFUSED_TEXT "clip_grad_value_: a model was given instead of its parameters; pass model.parameters()"
-#define LOCUS_REFUSED_WHY error::not_possible<error::a_model_instead_of_its_parameters, error::pass_model_parameters>
-#include <locus/refuse/if.inc>
+#include <locus/refuse/optim/clip.inc>
 
 }  // namespace optim
 

@@ -84,53 +84,7 @@ class Pending<Tensor<T, D>> {
     return std::move(target_);
   }
 
-#define LOCUS_REFUSED ordered(const Stream<E>&)&&
-#define LOCUS_REFUSED_CALL "ordered(stream)"
-#define LOCUS_REFUSED_TEMPLATE class E
-#define LOCUS_REFUSED_MISTAKE detail::StreamMistake<D, E>
-#define LOCUS_REFUSED_LEFT "the copy is"
-#define LOCUS_REFUSED_RIGHT "the stream is"
-#define LOCUS_REFUSED_REMEDY(copy, stream) "make the stream for the device of the copy, Stream<" copy ">"
-#include <locus/refuse/operands.inc>
-#define LOCUS_REFUSED ordered(const S&...) const&
-#define LOCUS_REFUSED_RESULT Tensor<value_type, D>
-#define LOCUS_REFUSED_TEMPLATE class... S
-#define LOCUS_REFUSED_IF Device<D>
-#define LOCUS_REFUSED_TEXT "x.ordered(): what is ordered is used up; say std::move(x).ordered()"
-#define LOCUS_REFUSED_WHY \
-  error::not_possible<error::copy_is_used_up_when_ordered, error::say_std_move_x_ordered_or_wait>
-#include <locus/refuse/if.inc>
-#define LOCUS_REFUSED ordered(const S&...) const
-#define LOCUS_REFUSED_RESULT Tensor<value_type, D>
-#define LOCUS_REFUSED_TEMPLATE class... S
-#define LOCUS_REFUSED_IF !Device<D>
-#define LOCUS_REFUSED_TEXT "x.ordered(): the host reads this memory, and has to wait; say std::move(x).wait()"
-#define LOCUS_REFUSED_WHY error::not_possible<error::page_locked_memory_is_read_by_the_host, error::say_std_move_x_wait>
-#include <locus/refuse/if.inc>
-#define LOCUS_REFUSED wait() const&
-#define LOCUS_REFUSED_RESULT Tensor<value_type, D>
-#define LOCUS_REFUSED_TEMPLATE class E = value_type
-#define LOCUS_REFUSED_TEXT "x.wait(): what was waited for is used up; say std::move(x).wait()"
-#define LOCUS_REFUSED_WHY error::not_possible<error::copy_is_used_up_when_waited_for, error::say_std_move_x_wait>
-#include <locus/refuse/if.inc>
-#define LOCUS_REFUSED item() const
-#define LOCUS_REFUSED_RESULT value_type
-#define LOCUS_REFUSED_TEMPLATE class E = value_type
-#define LOCUS_REFUSED_TEXT "reading an element: the tensor is still being copied; wait for it, std::move(x).wait()"
-#define LOCUS_REFUSED_WHY \
-  error::not_possible<error::tensor_is_still_being_copied, error::say_std_move_x_ordered_or_wait>
-#include <locus/refuse/if.inc>
-#define LOCUS_REFUSED to() const
-#define LOCUS_REFUSED_TEMPLATE class E
-#define LOCUS_REFUSED_TEXT ".to<D>(): the tensor is still being copied; order it first, std::move(x).ordered()"
-#define LOCUS_REFUSED_WHY \
-  error::not_possible<error::tensor_is_still_being_copied, error::say_std_move_x_ordered_or_wait>
-#include <locus/refuse/if.inc>
-#define LOCUS_REFUSED_ELEMENTS "the tensor is still being copied; wait for it, std::move(x).wait()"
-#define LOCUS_REFUSED_ELEMENTS_WHY \
-  error::not_possible<error::tensor_is_still_being_copied, error::say_std_move_x_ordered_or_wait>
-
-#include <locus/refuse/elements.inc>
+#include <locus/refuse/tensor/copy_async_pending.inc>
 
  private:
   void require_started(const char* what) const {
@@ -200,45 +154,6 @@ template <detail::UntracedOn<Cuda> X>
   return copy_async(source, place, Stream<Cuda>::current(source.device()));
 }
 
-#define LOCUS_REFUSED copy_async(const X&, const Options&...)
-#define LOCUS_REFUSED_TEMPLATE class X, class... Options
-#define LOCUS_REFUSED_IF detail::On<X, Cpu>
-#define LOCUS_REFUSED_TEXT \
-  "copy_async(x): x is in pageable memory, which a GPU cannot read beside the program; say x.to<Pinned>() first"
-#define LOCUS_REFUSED_WHY error::not_possible<error::source_is_on<Cpu>, error::copy_to_pinned_first_with_to_Pinned>
-#include <locus/refuse/if.inc>
-#define LOCUS_REFUSED copy_async(const X&, const Options&...)
-#define LOCUS_REFUSED_TEMPLATE class X, class... Options
-#define LOCUS_REFUSED_IF detail::IsTraced<X> && !detail::On<X, Cpu>
-#define LOCUS_REFUSED_TEXT "copy_async(x): x records gradients, which would be lost; take its value, x.value()"
-#define LOCUS_REFUSED_WHY error::not_possible<error::source_records_gradients, error::take_its_value_x_value>
-#include <locus/refuse/if.inc>
-#define LOCUS_REFUSED copy_async(const X&)
-#define LOCUS_REFUSED_TEMPLATE detail::UntracedOn<Cuda> X
-#define LOCUS_REFUSED_TEXT "copy_async(x): x is on Cuda; say copy_async(x, Pinned{}), the only place it is copied to"
-#define LOCUS_REFUSED_WHY error::not_possible<error::target_is_not_said, error::say_copy_async_x_Pinned>
-#include <locus/refuse/if.inc>
-#define LOCUS_REFUSED copy_async(const X&, const Stream<E>&)
-#define LOCUS_REFUSED_TEMPLATE detail::UntracedOn<Cuda> X, class E
-#define LOCUS_REFUSED_TEXT \
-  "copy_async(x, stream): x is on Cuda; say copy_async(x, Pinned{}, stream), the only place it is copied to"
-#define LOCUS_REFUSED_WHY error::not_possible<error::target_is_not_said, error::say_copy_async_x_Pinned>
-#include <locus/refuse/if.inc>
-#define LOCUS_REFUSED copy_async(const X&, const Stream<E>&)
-#define LOCUS_REFUSED_CALL "copy_async(x, stream)"
-#define LOCUS_REFUSED_TEMPLATE detail::UntracedOn<Pinned> X, class E
-#define LOCUS_REFUSED_MISTAKE detail::StreamMistake<Cuda, E>
-#define LOCUS_REFUSED_LEFT "the copy is"
-#define LOCUS_REFUSED_RIGHT "the stream is"
-#define LOCUS_REFUSED_REMEDY(copy, stream) "make the stream for the device of the copy, Stream<" copy ">"
-#include <locus/refuse/operands.inc>
-#define LOCUS_REFUSED copy_async(const X&, Pinned, const Stream<E>&)
-#define LOCUS_REFUSED_CALL "copy_async(x, Pinned{}, stream)"
-#define LOCUS_REFUSED_TEMPLATE detail::UntracedOn<Cuda> X, class E
-#define LOCUS_REFUSED_MISTAKE detail::StreamMistake<Cuda, E>
-#define LOCUS_REFUSED_LEFT "the copy is"
-#define LOCUS_REFUSED_RIGHT "the stream is"
-#define LOCUS_REFUSED_REMEDY(copy, stream) "make the stream for the device of the copy, Stream<" copy ">"
-#include <locus/refuse/operands.inc>
+#include <locus/refuse/tensor/copy_async.inc>
 
 }  // namespace locus::inline LOCUS_ABI

@@ -204,23 +204,6 @@ std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& o
 }
 
 // Memory that the host cannot read is not printed: the copy would be hidden.
-#define LOCUS_REFUSED to_string(const X&)
-#define LOCUS_REFUSED_TEMPLATE detail::PrintableElsewhere X
-#define LOCUS_REFUSED_TEXT \
-  "printing: the tensor is on a device whose memory the host cannot read (Cuda); copy it first with .to<Cpu>()"
-#define LOCUS_REFUSED_WHY error::not_possible<error::tensor_is_on<device_of<X>>, error::copy_to_host_first_with_to_Cpu>
-#include <locus/refuse/if.inc>
-#define LOCUS_REFUSED operator<<(std::basic_ostream<char, Traits>&, const X&)
-#define LOCUS_REFUSED_TEMPLATE class Traits, detail::InFlight X
-#define LOCUS_REFUSED_TEXT "printing: the tensor is still being copied; wait for it, std::move(x).wait()"
-#define LOCUS_REFUSED_WHY \
-  error::not_possible<error::tensor_is_still_being_copied, error::say_std_move_x_ordered_or_wait>
-#include <locus/refuse/if.inc>
-#define LOCUS_REFUSED operator<<(std::basic_ostream<char, Traits>&, const X&)
-#define LOCUS_REFUSED_TEMPLATE class Traits, detail::PrintableElsewhere X
-#define LOCUS_REFUSED_TEXT \
-  "printing: the tensor is on a device whose memory the host cannot read (Cuda); copy it first with .to<Cpu>()"
-#define LOCUS_REFUSED_WHY error::not_possible<error::tensor_is_on<device_of<X>>, error::copy_to_host_first_with_to_Cpu>
-#include <locus/refuse/if.inc>
+#include <locus/refuse/tensor/print.inc>
 
 }  // namespace locus::inline LOCUS_ABI

@@ -215,22 +215,6 @@ template <class T = void, detail::HasPlace X>
   return randn<std::conditional_t<std::is_void_v<T>, value_of<X>, T>>(x.shape(), x.device());
 }
 
-#define LOCUS_REFUSED_FUNCTION rand
-#define LOCUS_REFUSED_PARAMETERS const Shape&
-#include <locus/refuse/generator.inc>
-#define LOCUS_REFUSED_FUNCTION randn
-#define LOCUS_REFUSED_PARAMETERS const Shape&
-#include <locus/refuse/generator.inc>
-#define LOCUS_REFUSED_FUNCTION randint
-#define LOCUS_REFUSED_PARAMETERS std::int64_t, std::int64_t, const Shape&
-#include <locus/refuse/generator.inc>
-#define LOCUS_REFUSED_FUNCTION bernoulli
-#define LOCUS_REFUSED_PARAMETERS double, const Shape&
-#include <locus/refuse/generator.inc>
-#define LOCUS_REFUSED_FUNCTION randperm
-#define LOCUS_REFUSED_PARAMETERS std::int64_t
-#include <locus/refuse/generator.inc>
-#define LOCUS_REFUSED_FUNCTION randn
-#include <locus/refuse/shape.inc>
+#include <locus/refuse/tensor/random.inc>
 
 }  // namespace locus::inline LOCUS_ABI

@@ -60,82 +60,7 @@ class Tensor {
     return *this;
   }
 
-#if LOCUS_CLANG_REFUSES
-  template <class X>
-    requires detail::WrongPlaces<detail::SourceMistake<X, T, D>, Cpu, Cuda>
-  Tensor(const X&)
-      LOCUS_UNAVAILABLE("construction: the source is on Cpu, the target is on Cuda; copy with .to<Cuda>()");
-  template <class X>
-    requires detail::WrongPlaces<detail::SourceMistake<X, T, D>, Cuda, Cpu>
-  Tensor(const X&) LOCUS_UNAVAILABLE("construction: the source is on Cuda, the target is on Cpu; copy with .to<Cpu>()");
-  template <class X>
-    requires detail::WrongPlaces<detail::SourceMistake<X, T, D>, Cpu, Pinned>
-  Tensor(const X&)
-      LOCUS_UNAVAILABLE("construction: the source is on Cpu, the target is on Pinned; copy with .to<Pinned>()");
-  template <class X>
-    requires detail::WrongPlaces<detail::SourceMistake<X, T, D>, Pinned, Cpu>
-  Tensor(const X&)
-      LOCUS_UNAVAILABLE("construction: the source is on Pinned, the target is on Cpu; copy with .to<Cpu>()");
-  template <class X>
-    requires detail::WrongPlaces<detail::SourceMistake<X, T, D>, Cuda, Pinned>
-  Tensor(const X&)
-      LOCUS_UNAVAILABLE("construction: the source is on Cuda, the target is on Pinned; copy with .to<Pinned>()");
-  template <class X>
-    requires detail::WrongPlaces<detail::SourceMistake<X, T, D>, Pinned, Cuda>
-  Tensor(const X&)
-      LOCUS_UNAVAILABLE("construction: the source is on Pinned, the target is on Cuda; copy with .to<Cuda>()");
-  template <class X>
-    requires detail::WrongPlacesOfYours<detail::SourceMistake<X, T, D>>
-  Tensor(const X&)
-      LOCUS_UNAVAILABLE("construction: the source is in another place than the target; copy with .to<D>()");
-  template <class X>
-    requires detail::WrongTypes<detail::SourceMistake<X, T, D>, double, float>
-  explicit(detail::IsPendingExpression<X>) Tensor(const X&)
-      LOCUS_UNAVAILABLE("construction: the source holds double, the target float; convert with .as<float>()");
-  template <class X>
-    requires detail::WrongTypes<detail::SourceMistake<X, T, D>, float, double>
-  explicit(detail::IsPendingExpression<X>) Tensor(const X&)
-      LOCUS_UNAVAILABLE("construction: the source holds float, the target double; convert with .as<double>()");
-  template <class X>
-    requires detail::WrongTypes<detail::SourceMistake<X, T, D>, std::int64_t, float>
-  explicit(detail::IsPendingExpression<X>) Tensor(const X&)
-      LOCUS_UNAVAILABLE("construction: the source holds int64, the target float; convert with .as<float>()");
-  template <class X>
-    requires detail::WrongTypes<detail::SourceMistake<X, T, D>, float, std::int64_t>
-  explicit(detail::IsPendingExpression<X>) Tensor(const X&)
-      LOCUS_UNAVAILABLE("construction: the source holds float, the target int64; convert with .as<std::int64_t>()");
-  template <class X>
-    requires detail::WrongTypesUnnamed<detail::SourceMistake<X, T, D>>
-  explicit(detail::IsPendingExpression<X>) Tensor(const X&)
-      LOCUS_UNAVAILABLE("construction: the source holds another element type than the target; convert with .as<T>()");
-  template <class X>
-    requires detail::IsWrong<detail::SourceMistake<X, T, D>, detail::Wrong::in_flight>
-  Tensor(const X&) LOCUS_UNAVAILABLE(
-      "construction: the source is still being copied; say std::move(x).ordered(), or "
-      "std::move(x).wait() where the host reads it");
-  template <class X>
-    requires detail::IsWrong<detail::SourceMistake<X, T, D>, detail::Wrong::recorded>
-  explicit(detail::IsPendingExpression<X>) Tensor(const X&)
-      LOCUS_UNAVAILABLE("construction: the source records gradients, which would be lost; take its value, x.value()");
-#else
-  template <class X, class why = typename detail::SourceMistake<X, T, D>::why>
-  explicit(detail::IsPendingExpression<X> && !detail::IsWrong<detail::SourceMistake<X, T, D>, detail::Wrong::places>)
-      Tensor(const X&) = delete;
-#endif
-#define LOCUS_REFUSED operator=(const X&)&&
-#define LOCUS_REFUSED_TEMPLATE class X
-#define LOCUS_REFUSED_TEXT "assigning to a temporary view: write through it with copy_()"
-#define LOCUS_REFUSED_WHY \
-  error::not_possible<error::assignment_to_a_temporary_view, error::write_through_a_view_with_copy_>
-#include <locus/refuse/if.inc>
-#define LOCUS_REFUSED operator=(const X&)&
-#define LOCUS_REFUSED_CALL "assignment"
-#define LOCUS_REFUSED_TEMPLATE class X
-#define LOCUS_REFUSED_MISTAKE locus::detail::SourceMistake<X, T, D>
-#define LOCUS_REFUSED_LEFT "the source is"
-#define LOCUS_REFUSED_RIGHT "the target is"
-#define LOCUS_REFUSED_REMEDY(source, target) "copy with .to<" target ">()"
-#include <locus/refuse/operands.inc>
+#include <locus/refuse/tensor/tensor.inc>
 
   [[nodiscard]] const Shape& shape() const { return layout_.shape; }
   [[nodiscard]] const Strides& strides() const { return layout_.strides; }
@@ -253,14 +178,6 @@ class Tensor {
     std::move(source).compute_into(*this);
     return *this;
   }
-#define LOCUS_REFUSED copy_(const X&) const
-#define LOCUS_REFUSED_CALL "copy_"
-#define LOCUS_REFUSED_TEMPLATE class X
-#define LOCUS_REFUSED_MISTAKE locus::detail::CopyMistake<X, D>
-#define LOCUS_REFUSED_LEFT "the source is"
-#define LOCUS_REFUSED_RIGHT "the target is"
-#define LOCUS_REFUSED_REMEDY(source, target) "copy with .to<" target ">()"
-#include <locus/refuse/operands.inc>
   LOCUS_OUT_OF_LINE const Tensor& fill_(T value) const;  ///< every element becomes `value`
 
   // Elements, where the host can reach them.
@@ -278,32 +195,8 @@ class Tensor {
     ((at += static_cast<std::uint64_t>(layout_.offset_of(dim++, static_cast<std::int64_t>(index)))), ...);
     return data_[static_cast<std::int64_t>(at)];
   }
-#define LOCUS_REFUSED operator()(I...) const
-#define LOCUS_REFUSED_RESULT T
-#define LOCUS_REFUSED_TEMPLATE std::integral... I
-#define LOCUS_REFUSED_IF !HostAccessible<D>
-#define LOCUS_REFUSED_TEXT                                                                                      \
-  "reading an element: the tensor is on a device whose memory the host cannot read (Cuda); copy it first with " \
-  ".to<Cpu>()"
-#define LOCUS_REFUSED_WHY error::not_possible<error::tensor_is_on<D>, error::copy_to_host_first_with_to_Cpu>
-#include <locus/refuse/if.inc>
-#define LOCUS_REFUSED begin() const
-#define LOCUS_REFUSED_RESULT const T*
-#define LOCUS_REFUSED_TEMPLATE class E = T
-#define LOCUS_REFUSED_IF !HostAccessible<D>
-#define LOCUS_REFUSED_TEXT \
-  "iterating: the tensor is on a device whose memory the host cannot read (Cuda); copy it first with .to<Cpu>()"
-#define LOCUS_REFUSED_WHY error::not_possible<error::tensor_is_on<D>, error::copy_to_host_first_with_to_Cpu>
-#include <locus/refuse/if.inc>
   const T* end() const
     requires(!HostAccessible<D>);
-#define LOCUS_REFUSED operator[](I) const
-#define LOCUS_REFUSED_RESULT Tensor
-#define LOCUS_REFUSED_TEMPLATE std::integral I
-#define LOCUS_REFUSED_TEXT "x[i]: say x(i) for an element, or x.select(0, i) for a part of a tensor"
-#define LOCUS_REFUSED_WHY \
-  error::not_possible<error::indexing_with_brackets, error::say_x_i_for_an_element_or_select_for_a_part>
-#include <locus/refuse/if.inc>
 
   /// The elements of a tensor of one dimension, to write too. throws ShapeError for another rank
   [[nodiscard]] auto begin() const
@@ -319,18 +212,6 @@ class Tensor {
   {
     return rank() == 1 ? Iterator{data_, strides()[0], size(0)} : Iterator{};
   }
-
-#define LOCUS_REFUSED backward(const Arguments&...) const
-#define LOCUS_REFUSED_TEMPLATE class... Arguments
-#define LOCUS_REFUSED_TEXT "backward() of a plain tensor: nothing was recorded; trace the input first, with trace(x)"
-#define LOCUS_REFUSED_WHY \
-  error::not_possible<error::backward_of_a_plain_tensor, error::trace_the_input_first_with_trace_x>
-#include <locus/refuse/if.inc>
-#define LOCUS_REFUSED grad() const
-#define LOCUS_REFUSED_TEMPLATE class E = T
-#define LOCUS_REFUSED_TEXT "grad() of a plain tensor: only a variable(x) or a parameter collects one"
-#define LOCUS_REFUSED_WHY error::not_possible<error::gradient_of_a_plain_tensor, error::make_it_a_variable_x>
-#include <locus/refuse/if.inc>
 
   /// The only element. Waits for the device. throws ShapeError unless there is exactly one
   [[nodiscard]] T item() const;

@@ -129,35 +129,6 @@ void fit(const M& model, Optimizer& optimizer, data::Loader<T, D>& train, data::
   }
 }
 
-#define LOCUS_REFUSED \
-  fit(const M&, Optimizer&, data::Loader<T, D>&, data::Loader<U, E>&, History&, const FitOptions& = {})
-#define LOCUS_REFUSED_CALL "fit(model, optimizer, train, valid, history)"
-#define LOCUS_REFUSED_TEMPLATE class M, class Optimizer, class T, class D, class U, class E
-#define LOCUS_REFUSED_MISTAKE detail::LoadersMistake<M, T, D, U, E>
-#define LOCUS_REFUSED_LEFT "the model is"
-#define LOCUS_REFUSED_RIGHT "the batches are"
-#define LOCUS_REFUSED_REMEDY(model, batches) "make the loader for the model, data::loader<" model ">(...)"
-#include <locus/refuse/operands.inc>
-#define LOCUS_REFUSED \
-  fit(const M&, Optimizer&, data::Loader<T, D>&, data::Loader<U, E>&, History&, const FitOptions& = {})
-#define LOCUS_REFUSED_CALL "fit(model, optimizer, train, valid, history)"
-#define LOCUS_REFUSED_TEMPLATE class M, class Optimizer, class T, class D, class U, class E
-#define LOCUS_REFUSED_MISTAKE \
-  detail::OnlyThen<detail::LoadersMistake<M, T, D, U, E>, detail::OptimizerMistake<M, Optimizer>>
-#define LOCUS_REFUSED_LEFT "the model is"
-#define LOCUS_REFUSED_RIGHT "the optimizer is"
-#define LOCUS_REFUSED_REMEDY(model, optimizer) "make the optimizer of model.parameters()"
-#include <locus/refuse/operands.inc>
-
-#define LOCUS_REFUSED fit(const M&, Optimizer&, X&&, Y&&, History&, const FitOptions& = {})
-#define LOCUS_REFUSED_TEMPLATE class M, class Optimizer, class X, class Y
-#define LOCUS_REFUSED_IF !detail::is_named_loader<X> || !detail::is_named_loader<Y>
-#define LOCUS_REFUSED_TEXT                                                                                           \
-  "fit(model, optimizer, train, valid, history) with something else than loaders that have a name; make one first, " \
-  "auto train = data::loader<D>(images, options)"
-#define LOCUS_REFUSED_WHY                                                \
-  error::not_possible<error::fit_with_something_else_than_named_loaders, \
-                      error::make_a_loader_with_data_loader_and_name_it>
-#include <locus/refuse/if.inc>
+#include <locus/refuse/training/fit.inc>
 
 }  // namespace locus::inline LOCUS_ABI

@@ -53,19 +53,6 @@ template <class L, class Y>
   return static_cast<double>(correct(logits, labels).item()) / static_cast<double>(labels.elements());
 }
 
-#define LOCUS_REFUSED correct(const L&, const R&)
-#define LOCUS_REFUSED_CALL "correct(logits, labels)"
-#define LOCUS_REFUSED_MISTAKE detail::AccuracyMistake<L, R>
-#define LOCUS_REFUSED_LEFT "the logits are"
-#define LOCUS_REFUSED_RIGHT "the labels are"
-#include <locus/refuse/operands.inc>
-#define LOCUS_REFUSED accuracy(const L&, const R&)
-#define LOCUS_REFUSED_CALL "accuracy(logits, labels)"
-#define LOCUS_REFUSED_MISTAKE detail::AccuracyMistake<L, R>
-#define LOCUS_REFUSED_LEFT "the logits are"
-#define LOCUS_REFUSED_RIGHT "the labels are"
-#include <locus/refuse/operands.inc>
-
 struct Evaluation {
   double loss = 0;      ///< mean cross-entropy per sample
   double accuracy = 0;  ///< in [0, 1]
@@ -95,14 +82,6 @@ template <class M, class T, class D>
 [[nodiscard]] Evaluation evaluate(const M& model, data::Loader<T, D>&& batches) {
   return evaluate(model, batches);
 }
-#define LOCUS_REFUSED evaluate(const M&, const data::Loader<T, D>&)
-#define LOCUS_REFUSED_CALL "evaluate(model, batches)"
-#define LOCUS_REFUSED_TEMPLATE class M, class T, class D
-#define LOCUS_REFUSED_MISTAKE detail::BatchMistake<M, T, D>
-#define LOCUS_REFUSED_LEFT "the model is"
-#define LOCUS_REFUSED_RIGHT "the batches are"
-#define LOCUS_REFUSED_REMEDY(model, batches) "make the loader for the model, data::loader<" model ">(...)"
-#include <locus/refuse/operands.inc>
 
 /// The same over a data set, in batches of 1000 on `device`, where the model is.
 template <class M>
@@ -110,23 +89,6 @@ template <class M>
   return evaluate(model, data::loader(dataset, {.batch_size = 1000, .ahead = 2}, device));
 }
 
-#define LOCUS_REFUSED evaluate(const M&, const X&)
-#define LOCUS_REFUSED_TEMPLATE class M, class X
-#define LOCUS_REFUSED_IF !detail::is_loader<X> && !data::detail::GivesLabelledImages<X>
-#define LOCUS_REFUSED_TEXT                                                                                       \
-  "evaluate(model, data) on something else than a loader or labelled images; make data::LabelledImages{images, " \
-  "labels, classes}"
-#define LOCUS_REFUSED_WHY                                                                 \
-  error::not_possible<error::evaluate_on_something_else_than_a_loader_or_labelled_images, \
-                      error::make_LabelledImages_of_images_labels_and_classes>
-#include <locus/refuse/if.inc>
-#define LOCUS_REFUSED evaluate(const M&, const data::LabelledImages&)
-#define LOCUS_REFUSED_TEMPLATE class M
-#define LOCUS_REFUSED_IF !detail::HasPlace<M>
-#define LOCUS_REFUSED_TEXT \
-  "evaluate(model, images) of a model without a device; pass a loader for its device, data::loader<D>(images)"
-#define LOCUS_REFUSED_WHY \
-  error::not_possible<error::evaluate_a_function_without_a_device_on_images, error::pass_a_loader_for_its_device>
-#include <locus/refuse/if.inc>
+#include <locus/refuse/training/metrics.inc>
 
 }  // namespace locus::inline LOCUS_ABI

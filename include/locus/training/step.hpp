@@ -100,30 +100,6 @@ class TrainingStep {
 };
 }  // namespace detail
 
-#define LOCUS_REFUSED train_step(const M&, Optimizer&, const data::Batch<T, D>&)
-#define LOCUS_REFUSED_CALL "train_step(model, optimizer, batch)"
-#define LOCUS_REFUSED_TEMPLATE class M, class Optimizer, class T, class D
-#define LOCUS_REFUSED_MISTAKE detail::BatchMistake<M, T, D>
-#define LOCUS_REFUSED_LEFT "the model is"
-#define LOCUS_REFUSED_RIGHT "the batches are"
-#define LOCUS_REFUSED_REMEDY(model, batches) "make the loader for the model, data::loader<" model ">(...)"
-#include <locus/refuse/operands.inc>
-#define LOCUS_REFUSED train_step(const M&, Optimizer&, const data::Batch<T, D>&)
-#define LOCUS_REFUSED_CALL "train_step(model, optimizer, batch)"
-#define LOCUS_REFUSED_TEMPLATE class M, class Optimizer, class T, class D
-#define LOCUS_REFUSED_MISTAKE detail::OnlyThen<detail::BatchMistake<M, T, D>, detail::OptimizerMistake<M, Optimizer>>
-#define LOCUS_REFUSED_LEFT "the model is"
-#define LOCUS_REFUSED_RIGHT "the optimizer is"
-#define LOCUS_REFUSED_REMEDY(model, optimizer) "make the optimizer of model.parameters()"
-#include <locus/refuse/operands.inc>
-#define LOCUS_REFUSED train_step(const M&, Optimizer&, const X&)
-#define LOCUS_REFUSED_TEMPLATE class M, class Optimizer, class X
-#define LOCUS_REFUSED_IF !detail::is_batch<X>
-#define LOCUS_REFUSED_TEXT                                                                                         \
-  "train_step(model, optimizer, batch) on something else than a batch; take one from a loader, for (auto batch : " \
-  "data::loader<D>(images))"
-#define LOCUS_REFUSED_WHY \
-  error::not_possible<error::train_step_on_something_else_than_a_batch, error::take_it_from_a_loader_in_a_range_for>
-#include <locus/refuse/if.inc>
+#include <locus/refuse/training/step.inc>
 
 }  // namespace locus::inline LOCUS_ABI
