@@ -21,8 +21,8 @@ BELOW_KERNELS = {"locus/device/verbs.hpp", "locus/device/plan.hpp", "locus/devic
 # Long headers that every program would compile, and what Locus has in their place.
 COSTLY = {"algorithm": "core/bounds.hpp", "memory": "core/shared.hpp", "functional": "a function pointer and its state",
           "tuple": "core/pack.hpp", "iostream": "<cstdio>", "sstream": "join()", "random": "core/rng.hpp",
-          "regex": "code of its own", "chrono": "core/stopwatch.hpp", "thread": "cpu/threads/thread_team.hpp",
-          "mutex": "core/mutex.hpp", "condition_variable": "core/atomic.hpp"}
+          "regex": "code of its own", "chrono": "core/posix.hpp", "thread": "cpu/threads/thread_team.hpp",
+          "mutex": "core/posix.hpp", "condition_variable": "core/atomic.hpp"}
 # And those that cost a plain C++ compiler much, but nvcc, which includes most of them anyway, little.
 COSTLY_WITHOUT_NVCC = COSTLY | {"atomic": "core/atomic.hpp", "cmath": "core/math.hpp or the compiler's builtins",
                                 "iterator": "<string>, which has its concepts", "span": "core/span.hpp"}

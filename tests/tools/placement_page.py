@@ -117,8 +117,8 @@ All of it can be asked at compile time. An operation that is refused is not ther
 | question | means |
 |---|---|
 | `can_access<Exec, Mem>` | code that runs on `Exec` may dereference memory of `Mem` |
-| `can_copy<From, To>` | `.to<To>()` brings a tensor from `From` there |
-| `same_device<A, B>`, concept `SameDevice` | two tensor-like types live in one place |
+| concept `CopyableTo<From, To>` | `.to<To>()` brings a tensor from `From` there |
+| concept `SameDevice<A, B>` | two tensor-like types live in one place |
 | concept `HostAccessible<D>` | the host may read and write elements in memory of `D` |
 | concept `Device<D>` | `D` computes; `Pinned` is only a `MemorySpace` |
 | concept `Combinable<A, B>` | two operands may meet in one operation: place, element type, and not both parameters |

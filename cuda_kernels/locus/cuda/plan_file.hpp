@@ -6,7 +6,7 @@
 //   CHECKSUM WORD ... WORD MACHINE      18 words of the form, 1 for fused or not, 8 of the algorithm; all hexadecimal
 
 #include <locus/core/file.hpp>
-#include <locus/core/mutex.hpp>
+#include <locus/core/posix.hpp>
 #include <locus/cuda/plan_table.hpp>
 
 #include <ctime>

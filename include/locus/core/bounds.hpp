@@ -1,9 +1,13 @@
 #pragma once
-// The smaller and the larger of two numbers. (<algorithm> has them too, and costs every program 0.1 s with g++.)
+// Bounds of numbers: the smaller and the larger of two (<algorithm> has them too, and costs every program 0.1 s with
+// g++), and whether a type holds one.
 
-#include <locus/core/config.hpp>
+#include <locus/core/check.hpp>
+#include <locus/core/dtype.hpp>
 
 #include <cstdint>
+#include <limits>
+#include <utility>
 
 namespace locus::inline LOCUS_ABI::detail {
 
@@ -25,6 +29,17 @@ template <class X>
 [[nodiscard]] constexpr std::int64_t product_or_most(std::int64_t a, std::int64_t b) {
   std::int64_t product = 0;
   return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
+}
+
+/// throws ArgumentError for an integer that T, an integer type, cannot hold: it would wrap around silently
+template <class T, class N>
+constexpr void require_fits([[maybe_unused]] const N& number) {
+  if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool> && std::is_integral_v<N> && !std::is_same_v<T, N>) {
+    if (!std::in_range<T>(+number)) {
+      fail<ArgumentError>({number, " is no value of ", dtype_name<T>(), "; expected ", std::numeric_limits<T>::min(),
+                           " to ", std::numeric_limits<T>::max()});
+    }
+  }
 }
 
 }  // namespace locus::inline LOCUS_ABI::detail

@@ -57,7 +57,5 @@ using value_of = typename detail::bare_t<X>::value_type;
 /// Whether two tensor-like types live in the same place.
 template <class A, class B>
 concept SameDevice = detail::HasPlace<A> && detail::HasPlace<B> && std::is_same_v<device_of<A>, device_of<B>>;
-template <class A, class B>
-inline constexpr bool same_device = SameDevice<A, B>;
 
 }  // namespace locus::inline LOCUS_ABI

@@ -1,7 +1,7 @@
 #pragma once
 // Where random tensors take their numbers from: a seed, and how many of its numbers are used up.
 
-#include <locus/core/mutex.hpp>
+#include <locus/core/posix.hpp>
 #include <locus/core/rng.hpp>
 
 namespace locus::inline LOCUS_ABI {

@@ -2,7 +2,7 @@
 // LOCUS_TRACE=1: a line on stderr for every launch, with the expression that it computes.
 
 #include <locus/core/atomic.hpp>
-#include <locus/core/stopwatch.hpp>
+#include <locus/core/posix.hpp>
 #include <locus/device/expression_text.hpp>
 #include <locus/device/verbs.hpp>
 

@@ -21,7 +21,5 @@ concept HostAccessible = MemorySpace<D> && can_access<Cpu, D>;
 template <class From, class To>
 concept CopyableTo =
     requires(From from, To to, void* data) { Transfer<From, To>::copy(from, data, to, data, std::size_t{}); };
-template <class From, class To>
-inline constexpr bool can_copy = CopyableTo<From, To>;
 
 }  // namespace locus::inline LOCUS_ABI

@@ -54,7 +54,7 @@ struct FormulaOf<F, D, std::integer_sequence<int, i...>, X...> {
   using type = decltype(std::declval<const F&>()(Symbolic<value_of<X>, D, Symbol<i>>{}...));
 };
 template <class F, class... X>
-using formula_t = typename FormulaOf<F, typename FirstPlace<bare_t<X>...>::type,
+using formula_t = typename FormulaOf<F, device_of<first_with_place_t<X...>>,
                                      std::make_integer_sequence<int, sizeof...(X)>, bare_t<X>...>::type;
 
 template <class X>
@@ -77,7 +77,7 @@ concept FormulaAlone = Formula<F, X...> && is_formula<bare_t<formula_t<F, X...>>
 template <class F, TensorLike... X>
   requires(detail::TogetherInOnePlace<X...> && detail::FormulaAlone<F, X...>)
 [[nodiscard]] auto fuse(const F& formula, X&&... x) {
-  using D = typename detail::FirstPlace<detail::bare_t<X>...>::type;
+  using D = device_of<detail::first_with_place_t<X...>>;
   const auto symbolic = [&]<int... i>(std::integer_sequence<int, i...>) {
     return formula(Symbolic<value_of<X>, D, Symbol<i>>{}...);
   }(std::make_integer_sequence<int, sizeof...(X)>{});

@@ -2,7 +2,7 @@
 // Pending elementwise expressions: what you name is computed once; what you do not name is fused.
 
 #include <locus/core/memo.hpp>
-#include <locus/core/number.hpp>
+#include <locus/core/bounds.hpp>
 #include <locus/expr/node.hpp>
 #include <locus/tensor/copy.hpp>
 
@@ -321,12 +321,6 @@ template <>
 struct CommonValue<> {
   using type = void;
 };
-template <class X, class... Rest>
-struct FirstPlace : FirstPlace<Rest...> {};
-template <HasPlace X, class... Rest>
-struct FirstPlace<X, Rest...> {
-  using type = device_of<X>;
-};
 
 /// What stands in a formula of `fuse` for a tensor that is not among its arguments: fuse refuses it.
 struct Stranger {};
@@ -386,7 +380,7 @@ template <class X>
 template <class F, class... X>
 [[nodiscard]] auto pending(const F& f, X&&... x) {
   using T = typename CommonValue<bare_t<X>...>::type;
-  using D = typename FirstPlace<bare_t<X>...>::type;
+  using D = device_of<first_with_place_t<X...>>;
   using V = typename ResultValue<F, typename CommonValue<Tensor<T, D>, bare_t<X>>::type...>::type;
   if constexpr (too_many_leaves<X...> && (stands_alone<X> || ...)) {
     return pending(f, computed_if_alone(std::forward<X>(x))...);

@@ -14,9 +14,6 @@ template <class S, class T>
 concept ScalarFits = Scalar<S> && (FloatingDType<T> || (IntegerDType<T> && std::is_integral_v<bare_t<S>>) ||
                                    (std::is_same_v<T, bool> && std::is_same_v<bare_t<S>, bool>));
 
-template <class X>
-concept IsParameter = TensorLike<X> && bare_t<X>::role == Role::parameter;
-
 /// A parameter that met nothing: its gradient would be lost.
 template <class X>
 struct ParameterMistake : NoMistake {};

@@ -41,7 +41,7 @@ concept EvaluatesTo = !IsTensor<X>::value && requires(const X& x) {
 template <class X>
 concept IsTraced = HasPlace<X> && requires { requires bare_t<X>::role == Role::traced; };
 template <class X>
-concept IsParameterRole = HasPlace<X> && requires { requires bare_t<X>::role == Role::parameter; };
+concept IsParameter = HasPlace<X> && requires { requires bare_t<X>::role == Role::parameter; };
 
 /// What can be copied to where tensors of D are; elements are converted.
 template <class X, class D>
@@ -82,7 +82,7 @@ template <class X, class T, class D>
   requires(SameDevice<X, Tensor<T, D>> && !IsTraced<X> && !std::is_same_v<value_of<X>, T>)
 struct SourceMistake<X, T, D> : TypeMistake<value_of<X>, T> {};
 template <class X, class T, class D>
-  requires(SameDevice<X, Tensor<T, D>> && std::is_same_v<value_of<X>, T> && IsParameterRole<X>)
+  requires(SameDevice<X, Tensor<T, D>> && std::is_same_v<value_of<X>, T> && IsParameter<X>)
 struct SourceMistake<X, T, D>
     : MistakeOf<Wrong::recorded, error::not_possible<error::source_records_gradients, error::take_its_value_x_value>> {
 };

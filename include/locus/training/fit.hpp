@@ -1,7 +1,7 @@
 #pragma once
 // The training loop.
 
-#include <locus/core/stopwatch.hpp>
+#include <locus/core/posix.hpp>
 #include <locus/training/history.hpp>
 #include <locus/training/metrics.hpp>
 #include <locus/training/step.hpp>

@@ -3,7 +3,7 @@
 // of its own would be one more than there are cores, and would interrupt the others within their parts of loops.
 
 #include <locus/core/atomic.hpp>
-#include <locus/core/mutex.hpp>
+#include <locus/core/posix.hpp>
 
 #include <sched.h>
 
