@@ -10,8 +10,8 @@
 #include "support/precision.hpp"
 #include "support/sampling.hpp"
 
-#include <locus/select.hpp>
 #include <locus/ops/matmul.hpp>
+#include <locus/select.hpp>
 #include <locus/tensor/copy.hpp>
 #include <locus/tensor/random.hpp>
 

@@ -14,8 +14,8 @@
 #include "verbs/measure.hpp"
 
 #include <locus/core/file.hpp>
-#include <locus/select.hpp>
 #include <locus/io/json.hpp>
+#include <locus/select.hpp>
 
 #include <cstdio>
 #include <iostream>

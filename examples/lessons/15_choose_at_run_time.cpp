@@ -10,8 +10,8 @@
 // runs without a word: the product is silently computed on the CPU, whatever device is, and then travels. Here
 // with_device() turns the name into a type, and what is not where it is computed does not compile.
 #include <locus/cuda/pinned.hpp>
-#include <locus/select.hpp>
 #include <locus/expr/operators.hpp>
+#include <locus/select.hpp>
 
 using namespace locus;
 

@@ -21,9 +21,9 @@
 
 #include <locus/nn/module.hpp>
 
+#include <locus/cuda/pinned.hpp>
 #include <locus/cuda/step_runner.hpp>
 #include <locus/device/capture.hpp>
-#include <locus/cuda/pinned.hpp>
 #include <locus/select.hpp>
 
 #include <locus/tensor/copy_async.hpp>

@@ -1,6 +1,6 @@
 // What a program meets where no GPU can be used: built without CUDA, without a driver, or with one that is too old.
-#include <locus/cuda/versions.hpp>
 #include <locus/cuda/pinned.hpp>
+#include <locus/cuda/versions.hpp>
 #include <locus/tensor/copy_async.hpp>
 
 #include <doctest/doctest.h>

@@ -1,7 +1,7 @@
 #pragma once
-// Allocations that fail on purpose. Include it in one source of a program. Without a sanitizer it defines malloc and its
-// like, in terms of the C library's own, so that operator new, containers, threads, zlib and the C library itself meet
-// the failures. A sanitizer has an allocator of its own: there it defines operator new alone.
+// Allocations that fail on purpose. Include it in one source of a program. Without a sanitizer it defines malloc and
+// its like, in terms of the C library's own, so that operator new, containers, threads, zlib and the C library itself
+// meet the failures. A sanitizer has an allocator of its own: there it defines operator new alone.
 
 #include <locus/core/config.hpp>
 

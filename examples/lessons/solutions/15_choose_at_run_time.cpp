@@ -11,8 +11,8 @@
 // hint: The compiler offers .to<Cpu>() or .to<Cuda>(). Neither is the device that was chosen.
 // hint: Every operand goes to the chosen device with .to(device); then the product is already there.
 #include <locus/cuda/pinned.hpp>
-#include <locus/select.hpp>
 #include <locus/expr/operators.hpp>
+#include <locus/select.hpp>
 
 using namespace locus;
 

@@ -21,9 +21,9 @@ template <class... X>
 void gemm(const X&...) {}
 }  // namespace locus::inline LOCUS_ABI::cpu
 #else
-#include <locus/cpu/reduce/column_sums.hpp>
 #include <locus/cpu/gemm/gemm.hpp>
 #include <locus/cpu/loops/map.hpp>
+#include <locus/cpu/reduce/column_sums.hpp>
 #include <locus/cpu/reduce/reduce.hpp>
 #include <locus/cpu/reduce/rows.hpp>
 #endif

@@ -1,5 +1,6 @@
 #pragma once
-// NVIDIA GPUs as a device. The verbs themselves are in cuda_kernels/locus/cuda; what they must do, cpu/backend.hpp says.
+// NVIDIA GPUs as a device. The verbs themselves are in cuda_kernels/locus/cuda; what they must do, cpu/backend.hpp
+// says.
 //
 // Everything here type-checks everywhere:
 //   a plain compiler, no toolkit            every function throws CudaUnavailable

@@ -5,8 +5,8 @@
 #include <locus/core/atomic.hpp>
 #include <locus/core/bounds.hpp>
 #include <locus/core/random.hpp>
-#include <locus/data/dataset.hpp>
 #include <locus/cpu/threads/thread_team.hpp>
+#include <locus/data/dataset.hpp>
 #include <locus/expr/operators.hpp>
 #include <locus/tensor/copy_async.hpp>
 

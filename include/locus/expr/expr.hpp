@@ -1,8 +1,8 @@
 #pragma once
 // Pending elementwise expressions: what you name is computed once; what you do not name is fused.
 
-#include <locus/core/memo.hpp>
 #include <locus/core/bounds.hpp>
+#include <locus/core/memo.hpp>
 #include <locus/expr/node.hpp>
 #include <locus/tensor/copy.hpp>
 

@@ -2,8 +2,8 @@
 // Tensor<T, D>: a handle to elements of type T that live on D. Views share memory; nothing is copied between places
 // unless .to<E>() says so.
 
-#include <locus/device/buffer.hpp>
 #include <locus/cpu/backend.hpp>
+#include <locus/device/buffer.hpp>
 #include <locus/tensor/layout.hpp>
 #include <locus/tensor/source.hpp>
 

@@ -2,8 +2,8 @@
 // runs in processes of its own.
 
 #include <locus/autograd/traced.hpp>
-#include <locus/device/capture.hpp>
 #include <locus/cuda/backend.hpp>
+#include <locus/device/capture.hpp>
 #include <locus/ops/linear.hpp>
 #include <locus/ops/softmax.hpp>
 #include <locus/tensor/copy_async.hpp>

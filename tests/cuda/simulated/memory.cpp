@@ -2,9 +2,9 @@
 // a process of its own, which decides once.
 
 #include <locus/autograd/traced.hpp>
-#include <locus/device/capture.hpp>
 #include <locus/cuda/backend.hpp>
 #include <locus/cuda/pinned.hpp>
+#include <locus/device/capture.hpp>
 #include <locus/ops/linear.hpp>
 #include <locus/tensor/factory.hpp>
 

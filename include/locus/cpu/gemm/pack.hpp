@@ -4,8 +4,8 @@
 #include <locus/core/bounds.hpp>
 #include <locus/core/dtype.hpp>
 #include <locus/cpu/gemm/kernels.hpp>
-#include <locus/cpu/threads/scratch.hpp>
 #include <locus/cpu/loops/squares.hpp>
+#include <locus/cpu/threads/scratch.hpp>
 #include <locus/device/verbs.hpp>
 
 LOCUS_LOOPS_BEGIN

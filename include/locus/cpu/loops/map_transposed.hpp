@@ -2,8 +2,8 @@
 // Maps of inputs that are dense from row to row instead of within a row, as x.transpose() in x.transpose() + y.
 
 #include <locus/cpu/loops/map_walk.hpp>
-#include <locus/cpu/threads/scratch.hpp>
 #include <locus/cpu/loops/transpose.hpp>
+#include <locus/cpu/threads/scratch.hpp>
 
 namespace locus::inline LOCUS_ABI::cpu {
 

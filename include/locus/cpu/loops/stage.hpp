@@ -2,8 +2,8 @@
 // How operands of any stride reach loops that know only dense arrays: what is not dense passes through a tile in cache.
 
 #include <locus/cpu/isa.hpp>
-#include <locus/cpu/threads/parallel.hpp>
 #include <locus/cpu/loops/streaming.hpp>
+#include <locus/cpu/threads/parallel.hpp>
 #include <locus/device/launch_trace.hpp>
 #include <locus/device/verbs.hpp>
 

@@ -1,8 +1,8 @@
 #pragma once
 // What a reduction on Cpu does with elements: loops over dense rows of them, compiled for each functor.
 
-#include <locus/cpu/reduce/lanes.hpp>
 #include <locus/cpu/loops/stage.hpp>
+#include <locus/cpu/reduce/lanes.hpp>
 
 LOCUS_LOOPS_BEGIN
 namespace locus::inline LOCUS_ABI::cpu {

@@ -5,8 +5,8 @@
 // milliseconds per loop. Here threads that are done go on with what no other thread has begun, and the calling one
 // waits only for what is under way: threads that are late, or slower, cost little.
 
-#include <locus/cpu/threads/background.hpp>
 #include <locus/cpu/memory.hpp>
+#include <locus/cpu/threads/background.hpp>
 
 #include <pthread.h>
 #include <sched.h>

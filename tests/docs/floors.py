@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""docs/floors.svg, the floors of include/locus: which folder includes which. Made from the includes, without those that
+follow from others; fails where the picture in the repository is another.
+
+usage: floors.py [--write]
+"""
+
+import argparse
+import html
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tools"))
+import check_tree  # noqa: E402
+import common  # noqa: E402
+
+PICTURE = common.ROOT / "docs" / "floors.svg"
+WHAT = {"core": "shapes, types, mathematics, files", "refuse": "the words of compile errors",
+        "device": "contracts: what a device must do", "cpu": "the host: gemm, loops, reduce, threads",
+        "cuda": "NVIDIA GPUs, as a C++ compiler sees them", "kernels": "cuda_kernels: what nvcc compiles",
+        "tensor": "handles, copies, random numbers", "expr": "fused formulas", "ops": "reductions, products, rows, views",
+        "autograd": "what is recorded, gradients", "nn": "layers, losses, states", "optim": "SGD, Adam, clipping",
+        "data": "files of images, loaders", "training": "fit, evaluate, history", "io": "safetensors, JSON, plots"}
+WIDTH, HEIGHT, GAP, FLOOR = 250, 44, 24, 78
+
+
+def includes():
+    """{folder: folders that its headers include}, cuda_kernels as `kernels`."""
+    found = {folder: set() for folder in [*check_tree.RANKS, "kernels"]}
+    for path in common.sources("include/locus", "cuda_kernels/locus"):
+        parts = path.relative_to(common.ROOT).parts
+        of = "kernels" if parts[0] == "cuda_kernels" else parts[2] if len(parts) > 3 else None
+        if of is None:
+            continue
+        for _, target in check_tree.included(path.read_text()):
+            if target.startswith("locus/") and target.count("/") > 1:
+                kernel = (common.ROOT / "cuda_kernels" / target).exists()
+                found[of].add("kernels" if kernel else target.split("/")[1])
+        found[of].discard(of)
+    return found
+
+
+def without_what_follows(graph):
+    """The graph without edges that a longer way implies."""
+    def reaches(start, end, seen=()):
+        return start == end or any(reaches(next_, end, (*seen, start)) for next_ in graph[start] if next_ not in seen)
+    return {of: {to for to in targets if not any(reaches(via, to) for via in targets - {to})} for of, targets in graph.items()}
+
+
+def floors():
+    """Rows of folders from the top down. cuda_kernels stand on the floor below cuda, beside the contracts."""
+    rows = {}
+    for folder, rank in check_tree.RANKS.items():
+        rows.setdefault(rank, []).append(folder)
+    rows[check_tree.RANKS["device"]].append("kernels")
+    return [rows[rank] for rank in sorted(rows, reverse=True)]
+
+
+def picture():
+    rows = floors()
+    width = max(len(row) for row in rows) * (WIDTH + GAP) + GAP
+    height = len(rows) * FLOOR + GAP
+    place = {folder: ((width - len(row) * (WIDTH + GAP) + GAP) // 2 + column * (WIDTH + GAP), GAP // 2 + line * FLOOR)
+             for line, row in enumerate(rows) for column, folder in enumerate(row)}
+    lines = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" role="img">',
+             "<title>Which folder of Locus includes which</title>", '<rect width="100%" height="100%" fill="#fff"/>']
+    for of, targets in without_what_follows(includes()).items():
+        for to in sorted(targets):
+            (x1, y1), (x2, y2) = place[of], place[to]
+            start, end = (x1 + WIDTH // 2, y1 + HEIGHT), (x2 + WIDTH // 2, y2)
+            lines.append(f'<path d="M{start[0]} {start[1]} C{start[0]} {start[1] + 30} {end[0]} {end[1] - 30} {end[0]} {end[1]}" '
+                         'fill="none" stroke="#888" stroke-width="1.5"/>')
+    for folder, (x, y) in place.items():
+        name = "cuda_kernels" if folder == "kernels" else folder
+        text = WHAT[folder].removeprefix("cuda_kernels: ")
+        lines += [f'<rect x="{x}" y="{y}" width="{WIDTH}" height="{HEIGHT}" rx="4" fill="#eef3fa" stroke="#456"/>',
+                  f'<text x="{x + 10}" y="{y + 18}" font-size="14" font-weight="bold" fill="#123">{name}/</text>',
+                  f'<text x="{x + 10}" y="{y + 35}" font-size="11" fill="#345">{html.escape(text)}</text>']
+    return "\n".join([*lines, "</svg>", ""])
+
+
+def check(report):
+    same = PICTURE.exists() and PICTURE.read_text() == picture()
+    report.add("floors of the library", "" if same else "docs/floors.svg shows other includes; tests/docs/floors.py --write")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", action="store_true", help="make the picture anew")
+    if parser.parse_args().write:
+        PICTURE.write_text(picture())
+    common.main(check)
