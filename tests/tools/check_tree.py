@@ -28,6 +28,22 @@ COSTLY_WITHOUT_NVCC = COSTLY | {"atomic": "core/atomic.hpp", "cmath": "core/math
                                 "iterator": "<string>, which has its concepts", "span": "core/span.hpp"}
 
 
+# What only refuses, in a header of functions: at most this share of its lines. The rest stands in refuse/.
+REFUSAL = re.compile(r"#\s*define LOCUS_REFUSED|LOCUS_UNAVAILABLE|LOCUS_CLANG_REFUSES|struct \w*Mistake\b|class why\b")
+MOST_REFUSALS = 0.12
+
+
+def share_of_refusals(text):
+    """The share of lines that declare refusals, with the lines that continue them."""
+    lines = text.splitlines()
+    refusals, continues = 0, False
+    for line in lines:
+        refuses = continues or bool(REFUSAL.search(line))
+        refusals += refuses
+        continues = refuses and line.endswith("\\")
+    return refusals / max(len(lines), 1)
+
+
 def included(text):
     """[(bracket, path)] of every include directive."""
     return INCLUDE.findall(re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.DOTALL))
@@ -46,6 +62,8 @@ def check_public(root, path):
     problems = []
     if path.suffix == ".hpp" and not text.startswith("#pragma once\n"):
         problems.append("does not begin with #pragma once")
+    if folder != "refuse" and share_of_refusals(text) > MOST_REFUSALS:
+        problems.append(f"{share_of_refusals(text):.0%} of its lines are refusals; move them to refuse/{name.removesuffix('.hpp')}.inc")
     if folder is not None and folder not in RANKS:
         problems.append(f"folder {folder} has no rank in check_tree.py")
     for bracket, target in included(text):

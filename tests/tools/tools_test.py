@@ -83,6 +83,14 @@ class Layering(Scratch):
         self.write("include/locus/ops/reduce.hpp", "#pragma once\n#include <locus/cuda/map.cuh>\n")
         self.assert_only_problem("ops/reduce.hpp", "only cuda/ may")
 
+    def test_header_of_refusals(self):
+        refusals = "#define LOCUS_REFUSED f(const L&)\n#include <locus/refuse/operands.inc>\n"
+        self.write("include/locus/refuse/operands.inc", "")
+        self.write("include/locus/ops/reduce.hpp", "#pragma once\n" + "void g();\n" * 20 + refusals)
+        self.assertEqual(self.problems(), [])
+        self.write("include/locus/ops/reduce.hpp", "#pragma once\n" + "void g();\n" * 2 + refusals)
+        self.assert_only_problem("ops/reduce.hpp", "20% of its lines are refusals; move them to refuse/ops/reduce.inc")
+
     def test_cudacc_elsewhere(self):
         self.write("include/locus/ops/reduce.hpp", "#pragma once\n#ifdef __CUDACC__\n#endif\n")
         self.assert_only_problem("ops/reduce.hpp", "__CUDACC__")

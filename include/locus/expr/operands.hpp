@@ -1,6 +1,6 @@
 #pragma once
-// What can be wrong with operands: a mistake is a type, computed before the operation's own result type, and refuse.inc
-// says it in the compiler's first line.
+// Which operands may meet in one operation. What is wrong with others is a type, a mistake, which is computed before
+// the operation's own result type; refuse/operands.inc says it in the compiler's first line.
 
 #include <locus/expr/expr.hpp>
 
@@ -14,104 +14,6 @@ template <class S, class T>
 concept ScalarFits = Scalar<S> && (FloatingDType<T> || (IntegerDType<T> && std::is_integral_v<bare_t<S>>) ||
                                    (std::is_same_v<T, bool> && std::is_same_v<bare_t<S>, bool>));
 
-/// A parameter that met nothing: its gradient would be lost.
-template <class X>
-struct ParameterMistake : NoMistake {};
-template <IsParameter X>
-struct ParameterMistake<X>
-    : MistakeOf<Wrong::parameters, error::not_possible<error::operation_on_parameters_alone,
-                                                       error::say_trace_w_or_w_value_or_seen_by_x_w>> {};
-
-/// A tensor in memory that computes nothing.
-template <class X>
-struct MemoryMistake : NoMistake {};
-template <TensorLike X>
-  requires(!Computes<X>)
-struct MemoryMistake<X>
-    : MistakeOf<Wrong::memory,
-                error::not_possible<error::tensor_is_on<device_of<X>>,
-                                    error::pinned_memory_cannot_compute_move_with_to_Cpu_or_to_Cuda>,
-                device_of<X>> {};
-
-template <InFlight X>
-struct MemoryMistake<X> : InFlightMistake {};
-
-/// What is wrong with an operand alone.
-template <class X>
-struct OperandMistake : MemoryMistake<X> {};
-template <IsParameter X>
-  requires Computes<X>
-struct OperandMistake<X> : ParameterMistake<X> {};
-
-/// A tensor of integers or bool where floating-point numbers are needed.
-template <class X>
-struct IntegerMistake : NoMistake {};
-template <TensorLike X>
-  requires(!FloatingDType<value_of<X>>)
-struct IntegerMistake<X>
-    : MistakeOf<Wrong::integers,
-                error::dtype_mismatch<error::tensor_holds<value_of<X>>, error::convert_with_as_float>> {};
-
-/// What is wrong with the operand of a function of floating-point numbers.
-template <class X>
-struct FloatingMistake : FirstMistake<OperandMistake<X>, IntegerMistake<X>> {};
-
-/// Two operands in two places. LeftOn and RightOn are how g++ and nvcc call them, as in error::left_is_on<Cpu>.
-template <class L, class R, template <class> class LeftOn = error::left_is_on,
-          template <class> class RightOn = error::right_is_on, class Remedy = error::move_one_with_to_Cpu_or_to_Cuda>
-struct PlaceMistake : NoMistake {};
-template <HasPlace L, HasPlace R, template <class> class LeftOn, template <class> class RightOn, class Remedy>
-  requires(!SameDevice<L, R>)
-struct PlaceMistake<L, R, LeftOn, RightOn, Remedy>
-    : MistakeOf<Wrong::places, error::device_mismatch<LeftOn<device_of<L>>, RightOn<device_of<R>>, Remedy>,
-                device_of<L>, device_of<R>> {};
-
-/// What is wrong with two tensors together.
-template <class L, class R>
-[[nodiscard]] consteval Wrong wrong_pair() {
-  if (!SameDevice<L, R>) return Wrong::places;
-  if (!Computes<L>) return Wrong::memory;
-  if (IsParameter<L> && IsParameter<R>) return Wrong::parameters;
-  return std::is_same_v<value_of<L>, value_of<R>> ? Wrong::nothing : Wrong::types;
-}
-template <class L, class R, Wrong = wrong_pair<L, R>()>
-struct TensorsMistake : NoMistake {};
-template <class L, class R>
-struct TensorsMistake<L, R, Wrong::places> : PlaceMistake<L, R> {};
-template <class L, class R>
-struct TensorsMistake<L, R, Wrong::memory> : MemoryMistake<L> {};
-template <class L, class R>
-struct TensorsMistake<L, R, Wrong::parameters> : ParameterMistake<L> {};
-template <class L, class R>
-struct TensorsMistake<L, R, Wrong::types> : TypeMistake<value_of<L>, value_of<R>> {};
-
-/// What is wrong with a tensor and a number, of which L and R are the element types.
-template <class X, class L, class R, bool fits>
-struct NumberMistake : OperandMistake<X> {};
-template <class X, class L, class R>
-  requires IsWrong<OperandMistake<X>, Wrong::nothing>
-struct NumberMistake<X, L, R, false> : TypeMistake<L, R> {};
-
-/// What is wrong with two operands together, tensors or numbers.
-template <class L, class R>
-struct Mistake : NoMistake {};
-template <TensorLike L, TensorLike R>
-struct Mistake<L, R> : TensorsMistake<L, R> {};
-template <TensorLike L, Scalar R>
-struct Mistake<L, R> : NumberMistake<L, value_of<L>, bare_t<R>, ScalarFits<R, value_of<L>>> {};
-template <Scalar L, TensorLike R>
-struct Mistake<L, R> : NumberMistake<R, bare_t<L>, value_of<R>, ScalarFits<L, value_of<R>>> {};
-template <class L, class R>
-  requires(InFlight<L> || InFlight<R>)
-struct Mistake<L, R> : InFlightMistake {};
-
-/// Parameters and numbers alone, of however many operands.
-template <class... X>
-struct ParametersMistake : NoMistake {};
-template <class... X>
-  requires((IsParameter<X> || ...) && ((IsParameter<X> || !TensorLike<X>)&&...))
-struct ParametersMistake<X...> : FirstMistake<ParameterMistake<X>...> {};
-
 /// A parameter as the tensor that it is beside another operand: whether one is there, ParametersMistake asks of all.
 template <class X>
 struct BesideOthers {
@@ -124,28 +26,11 @@ struct BesideOthers<X> {
 template <class X>
 using beside_others_t = typename BesideOthers<bare_t<X>>::type;
 
-/// What is wrong with two of several operands.
-template <class L, class R>
-struct PairMistake : Mistake<beside_others_t<L>, beside_others_t<R>> {};
+/// A tensor-like operand of indices or labels: of int64, on a device that computes.
+template <class X>
+concept IndexOperand = TensorLike<X> && std::is_same_v<value_of<X>, std::int64_t> && Computes<X>;
 
-/// What is wrong with the weights of an input, and with the bias beside them: never both, so that one refusal answers.
-template <class X, class W, class... Others>
-struct WeightMistake : FirstMistake<PlaceMistake<X, W, error::input_is_on, error::weights_are_on>, MemoryMistake<X>,
-                                    ParametersMistake<X, W, Others...>, PairMistake<X, W>, IntegerMistake<X>> {};
-template <class X, class W, class B>
-struct BiasMistake : NoMistake {};
-template <class X, class W, TensorLike B>
-  requires IsWrong<WeightMistake<X, W, B>, Wrong::nothing>
-struct BiasMistake<X, W, B>
-    : FirstMistake<PlaceMistake<X, B, error::input_is_on, error::bias_is_on>, PairMistake<X, B>> {};
-
-/// The first two of several operands, tensors or numbers, that are in two places.
-template <class... X>
-struct PlacesAmong : NoMistake {};
-template <class X, class... Rest>
-struct PlacesAmong<X, Rest...> : PlacesAmong<Rest...> {};
-template <TensorLike X, class... Rest>
-struct PlacesAmong<X, Rest...> : FirstMistake<PlaceMistake<X, Rest>...> {};
+#include <locus/refuse/expr/operands_mistakes.inc>
 
 }  // namespace locus::inline LOCUS_ABI::detail
 

@@ -35,20 +35,6 @@ concept Forwards = requires(const M& layer, const X& x) { layer.forward(x); };
 template <class M, class T, class D>
 concept ForwardsAndRecords = Forwards<M, Tensor<T, D>> && Forwards<M, Traced<T, D>>;
 
-/// What keeps M from being called on anything.
-template <class M>
-struct ForwardMistake : NoMistake {};
-template <class M>
-  requires(!HasForward<M>)
-struct ForwardMistake<M>
-    : MistakeOf<Wrong::no_forward,
-                error::not_possible<error::layer_without_forward, error::write_auto_forward_const_auto_x_const>> {};
-template <HidesMembers M>
-  requires HasForward<M>
-struct ForwardMistake<M>
-    : MistakeOf<Wrong::hidden_members, error::not_possible<error::members_are_private_or_not_const,
-                                                           error::write_public_void_members_const_auto_visit_const>> {};
-
 /// Whether one of them is called in place of M::forward, which M lets Layer see.
 template <class M, class X, class Takes>
 concept Overtaken = requires(const typename M::template Or<M, Takes>& layer, const X& x) {
@@ -61,29 +47,6 @@ concept RefusesArgument = (Overtaken<M, X, TakesConst> && Overtaken<M, X, TakesF
                            Overtaken<M, X, TakesManyConst> && Overtaken<M, X, TakesManyForwarded>);
 template <class M>
 concept AnswersCalls = std::is_final_v<M> || requires { &M::forward; };
-template <class M, class X>
-struct ArgumentMistake : NoMistake {};
-template <class M, class X>
-  requires(AnswersCalls<M> && !Forwards<M, decltype(std::declval<const X&>().eval())>) ||
-          (!AnswersCalls<M> && RefusesArgument<M, X>)
-struct ArgumentMistake<M, X>
-    : MistakeOf<Wrong::no_such_forward, error::not_possible<error::layer_has_no_forward_that_takes_this_argument,
-                                                            error::write_auto_forward_const_auto_x_const>> {};
-
-/// Layers that compute in one element type name it as their input_type.
-template <class M, class X>
-struct InputTypeMistake : NoMistake {};
-template <class M, TensorLike X>
-  requires requires {
-    typename M::input_type;
-    requires !std::is_same_v<typename M::input_type, value_of<X>>;
-  }
-struct InputTypeMistake<M, X> : TypeMistake<typename M::input_type, value_of<X>> {};
-
-/// What is wrong with calling a layer M on X.
-template <class M, class X>
-struct CallMistake
-    : FirstMistake<PlaceMistake<M, X, error::model_is_on, error::input_is_on, error::move_the_input_with_to_D>,
-                   OperandMistake<X>, ForwardMistake<M>, InputTypeMistake<M, X>, ArgumentMistake<M, X>> {};
+#include <locus/refuse/nn/forward_mistakes.inc>
 
 }  // namespace locus::inline LOCUS_ABI::nn::detail

@@ -59,30 +59,7 @@ template <class M>
 concept HidesMembers = std::is_class_v<M> && !std::is_final_v<M> && !ListsMembers<M> &&
                        !requires { &AlsoNames<M>::members; } && !requires { &M::members; };
 
-/// What is wrong with listing an X in a layer of T on D. A layer that has no place has no parameters.
-template <class X, class T, class D>
-struct MemberMistake
-    : std::conditional_t<HasForward<X>, NoMistake,
-                         MistakeOf<Wrong::other_member, error::not_possible<error::member_is_no_parameter_and_no_layer,
-                                                                            error::list_what_it_holds>>> {};
-template <ListOfMembers X, class T, class D>
-struct MemberMistake<X, T, D> : MemberMistake<std::remove_cvref_t<decltype(*std::declval<const X&>().begin())>, T, D> {
-};
-template <HasPlace X, class T, class D>
-  requires(!ListOfMembers<X>)
-struct MemberMistake<X, T, D>
-    : FirstMistake<
-          PlaceMistake<Tensor<T, D>, X, error::layer_is_on, error::member_is_on, error::make_all_layers_on_one_device>,
-          std::conditional_t<TensorLike<X> && !IsParameter<X>,
-                             MistakeOf<Wrong::tensor_as_member,
-                                       error::not_possible<error::member_is_a_tensor, error::make_it_a_Parameter>>,
-                             NoMistake>,
-          std::conditional_t<std::is_same_v<value_of<X>, T>, NoMistake, TypeMistake<T, value_of<X>>>,
-          std::conditional_t<
-              TensorLike<X> || ListsMembers<X>, NoMistake,
-              MistakeOf<Wrong::no_members,
-                        error::not_possible<error::layer_without_members<X>,
-                                            error::list_them_in_public_void_members_const_auto_visit_const>>>> {};
+#include <locus/refuse/nn/members_mistakes.inc>
 
 LOCUS_REFUSALS_BEGIN
 /// Says at compile time, in the lines of members(visit) that list them, which members of a layer of T on D are none.

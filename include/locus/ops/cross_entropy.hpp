@@ -1,8 +1,8 @@
 #pragma once
 // Cross-entropy of logits and class labels, fused: the probabilities are never stored.
 
+#include <locus/expr/operands.hpp>
 #include <locus/ops/cross_entropy_rows.hpp>
-#include <locus/ops/index_operands.hpp>
 
 namespace locus::inline LOCUS_ABI {
 

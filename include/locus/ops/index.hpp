@@ -4,8 +4,8 @@
 // An index out of range throws IndexError where the host can read the indices. On a device whose memory it cannot read,
 // nothing out of range is touched: what such an index picks is NaN (0 for integers), and its gradient goes nowhere.
 
+#include <locus/expr/operands.hpp>
 #include <locus/ops/index_elements.hpp>
-#include <locus/ops/index_operands.hpp>
 
 namespace locus::inline LOCUS_ABI {
 

@@ -53,40 +53,13 @@ template <class X, class Target>
 concept ComputesInto =
     std::is_rvalue_reference_v<X&&> && requires(X&& x, const Target& target) { std::move(x).compute_into(target); };
 
-/// What is wrong with copying X to where tensors of D are.
-template <class X, class D>
-struct CopyMistake : NoMistake {};
-template <HasPlace X, class D>
-  requires(!std::is_same_v<device_of<X>, D>)
-struct CopyMistake<X, D> : MistakeOf<Wrong::places,
-                                     error::device_mismatch<error::source_is_on<device_of<X>>, error::target_is_on<D>,
-                                                            error::copy_with_to_Cpu_or_to_Cuda>,
-                                     device_of<X>, D> {};
-template <IsTraced X, class D>
-  requires std::is_same_v<device_of<X>, D>
-struct CopyMistake<X, D>
-    : MistakeOf<Wrong::recorded, error::not_possible<error::source_records_gradients, error::take_its_value_x_value>> {
-};
-
-template <InFlight X, class D>
-struct CopyMistake<X, D> : InFlightMistake {};
-
 /// A pending expression. It converts to a tensor of its own place, element type and role, and to nothing else where a
 /// function has overloads for several: so constructors that refuse it for its type or role are explicit.
 template <class X>
 concept IsPendingExpression = requires { typename X::result_type; };
 
-/// What is wrong with a Tensor<T, D> that is to be made of X.
-template <class X, class T, class D>
-struct SourceMistake : CopyMistake<X, D> {};
-template <class X, class T, class D>
-  requires(SameDevice<X, Tensor<T, D>> && !IsTraced<X> && !std::is_same_v<value_of<X>, T>)
-struct SourceMistake<X, T, D> : TypeMistake<value_of<X>, T> {};
-template <class X, class T, class D>
-  requires(SameDevice<X, Tensor<T, D>> && std::is_same_v<value_of<X>, T> && IsParameter<X>)
-struct SourceMistake<X, T, D>
-    : MistakeOf<Wrong::recorded, error::not_possible<error::source_records_gradients, error::take_its_value_x_value>> {
-};
+#include <locus/refuse/tensor/source_mistakes.inc>
+
 }  // namespace detail
 
 }  // namespace locus::inline LOCUS_ABI

@@ -9,17 +9,7 @@
 namespace locus::inline LOCUS_ABI {
 
 namespace detail {
-template <class L, class Y>
-struct AccuracyMistake : FirstMistake<PlaceMistake<L, Y, error::input_is_on, error::labels_are_on>, OperandMistake<L>,
-                                      IndexTypeMistake<Y, error::labels_hold>> {};
-/// What is wrong with a model that is to work on batches of T on D. (A model may be a function without a place.)
-template <class M, class T, class D>
-struct BatchMistake : NoMistake {};
-template <HasPlace M, class T, class D>
-struct BatchMistake<M, T, D>
-    : FirstMistake<PlaceMistake<M, Tensor<T, D>, error::model_is_on, error::batches_are_on,
-                                error::make_the_loader_for_the_device_of_the_model>,
-                   nn::detail::ForwardMistake<M>, nn::detail::InputTypeMistake<M, Tensor<T, D>>> {};
+#include <locus/refuse/training/metrics_mistakes.inc>
 
 template <class X>
 inline constexpr bool is_loader = false;
