@@ -20,6 +20,7 @@ import placement_page
 import readme
 import summary
 import together
+import unchanged
 from cases import Scratch
 
 sys.path[:0] = [str(common.ROOT / folder) for folder in ("benchmarks", "benchmarks/support", "scripts/lib", "tests/cuda",
@@ -123,6 +124,46 @@ class Layering(Scratch):
         self.assertEqual(self.problems(), [])
         self.write("tests/core/check_test.cpp", "")
         self.assert_only_problem("tests/core/check_test.cpp", "no list")
+
+
+class Unchanged(Scratch):
+    def setUp(self):
+        super().setUp()
+        self.write("build/tests/one_test", "")
+        self.write("build/tests/two_test", "")
+        self.build = self.root / "build"
+        self.tests = {name: (["fast"], [str(self.build / "tests" / f"{name}_test")]) for name in ("one", "two")}
+        self.tests["a check"] = (["fast"], [sys.executable])
+        self.tests["slow"] = (["slow"], [sys.executable])
+        patched = unittest.mock.patch.object(unchanged, "tests_of", lambda build: self.tests)
+        patched.start()
+        self.addCleanup(patched.stop)
+
+    def run_with(self, **results):
+        lines = [json.dumps({"name": f"locus:fast / {name}", "result": "OK" if good else "FAIL", "returncode": 0 if good else 1,
+                             "stdout": "1 passed, 0 failed, 0 skipped" if good else "0 passed, 1 failed, 0 skipped"})
+                 for name, good in results.items()]
+        self.write("build/meson-logs/testlog.json", "\n".join(lines))
+        unchanged.record(self.build)
+
+    def test_all_run_at_first(self):
+        self.assertEqual(unchanged.choose(self.build, "fast"), (0, ["one", "two", "a check"]))
+
+    def test_what_passed_is_left_out_until_it_is_built(self):
+        self.run_with(one=True, two=False)
+        self.assertEqual(unchanged.choose(self.build, "fast"), (1, ["two", "a check"]))
+        program = self.build / "tests" / "one_test"
+        os.utime(program, ns=(0, program.stat().st_mtime_ns + 1))
+        self.assertEqual(unchanged.choose(self.build, "fast"), (0, ["one", "two", "a check"]))
+
+    def test_what_failed_later_runs_again(self):
+        self.run_with(one=True)
+        self.run_with(one=False)
+        self.assertEqual(unchanged.choose(self.build, "fast")[1], ["one", "two", "a check"])
+
+    def test_a_record_that_is_damaged(self):
+        self.write("build/passed.json", "{")
+        self.assertEqual(unchanged.choose(self.build, "fast")[0], 0)
 
 
 class CompileFail(Scratch):
