@@ -3,6 +3,7 @@
 
 #include "operands.hpp"
 
+#include <locus/cuda/step_runner.hpp>
 #include <locus/device/capture.hpp>
 #include <locus/nn/activation.hpp>
 #include <locus/nn/linear.hpp>

@@ -1,5 +1,6 @@
 // A captured step does what the step does, bit for bit; what cannot be captured says so.
 
+#include <locus/cuda/step_runner.hpp>
 #include <locus/device/capture.hpp>
 
 #include <locus/locus.hpp>

@@ -2,8 +2,8 @@
 // What tests of sorting share: the numbers that are no numbers, and the device that exists only in the tests,
 // which sorts and counts as Cpu does.
 
-#include <locus/device/histogram.hpp>
-#include <locus/device/sorting.hpp>
+#include <locus/cpu/histogram.hpp>
+#include <locus/cpu/sorting.hpp>
 
 #include <support/counting.hpp>
 

@@ -1,5 +1,6 @@
 // What Locus's own kernels meet on a GPU for the first time: clusters, captured steps, CUB.
 
+#include <locus/cuda/step_runner.hpp>
 #include <locus/device/capture.hpp>
 #include <locus/locus.hpp>
 #include <locus/ops/sort.hpp>

@@ -3,6 +3,7 @@
 
 #include <locus/autograd/traced.hpp>
 #include <locus/cuda/backend.hpp>
+#include <locus/cuda/step_runner.hpp>
 #include <locus/device/capture.hpp>
 #include <locus/ops/linear.hpp>
 #include <locus/ops/softmax.hpp>
