@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The documents keep their word: what README.md and CONTRIBUTING.md show is what compilers make of it.
+"""The documents keep their word: what README.md, CONTRIBUTING.md and the pages of docs show is what compilers make of it.
 
 A ```cpp block that begins with `// NAME.cpp` is a complete program. g++ builds it, clang++ accepts it, and it prints
 the ```text block that comes right after it, if one does.
@@ -8,11 +8,15 @@ A ```console block with `$ g++ ...` or `$ clang++ ...` in it runs in a folder th
 what the block says. Messages are those of g++ 12 and clang 14; other versions are not asked. A program that such a block
 shows failing is not built otherwise. Other console blocks are left alone.
 
-In expected output, `...` stands for anything. Links to files of the repository must lead somewhere.
+In expected output, `...` stands for anything. Links to files of the repository, and to headings of pages, must lead
+somewhere. A ```python block must parse.
+
+README.md stays short, and quotes rows of tables that stand in docs. It links to every page of docs, as docs/README.md does.
 
 usage: readme.py [DOCUMENT...]
 """
 
+import ast
 import pathlib
 import re
 import shlex
@@ -24,9 +28,15 @@ import common
 
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PROGRAM = re.compile(r"// (\w+\.cpp)\n")
-LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
+LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)")
+INLINE_CODE = re.compile(r"`[^`\n]*`")
+HEADING = re.compile(r"^#{1,6} (.+)$", re.MULTILINE)
+SECTION = r"^## %s\n(.*?)(?=^## |\Z)"
+ROW = re.compile(r"^\|(?!---).*\|$", re.MULTILINE)
 VERSIONS = {"gcc": 12, "clang": 14}
 COMPILERS = {"g++": "gcc", "clang++": "clang"}
+LINES, CHARACTERS = 220, 14_000  # of README.md, at most
+CODE_LINES = 10  # of the program in its section "Ten lines"
 BUILD = ["-std=c++20", "-O1", "-pthread", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror", "-Iinclude"]
 
 
@@ -100,12 +110,67 @@ def check_session(command, expected, folder, compilers):
     return differing(expected, common.run([compilers[COMPILERS[words[0]]], *words[1:]], cwd=folder)[1])
 
 
+def anchors(text):
+    """What GitHub calls the headings of a page in links."""
+    plain = [re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading) for heading in HEADING.findall(BLOCK.sub("", text))]
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in plain}
+
+
+def problem_of_link(path, target, anchor):
+    page = path.parent / target if target else path
+    if not page.exists():
+        return "leads nowhere"
+    return "no heading of this name" if anchor and anchor not in anchors(page.read_text()) else None
+
+
+def problem_of_python(source):
+    try:
+        ast.parse(source)
+    except SyntaxError as error:
+        return str(error)
+    return None
+
+
+def section(text, heading):
+    found = re.search(SECTION % heading, text, re.MULTILINE | re.DOTALL)
+    return found[1] if found else ""
+
+
+def links_of(path):
+    """The files that a page links to."""
+    return {(path.parent / target).resolve() for target, _ in LINK.findall(BLOCK.sub("", path.read_text())) if target}
+
+
+def check_overview(root, report):
+    """What README.md promises as a whole, and that each page of docs is found from it and from docs/README.md."""
+    readme, index = root / "README.md", root / "docs" / "README.md"
+    text = readme.read_text()
+    lines, characters = text.count("\n"), len(text)
+    report.add("README.md: its size", f"{lines} lines and {characters} characters; at most {LINES} and {CHARACTERS}: "
+               "move something to a page of docs" if lines > LINES or characters > CHARACTERS else None)
+    ten = [source.count("\n") for _, source, _ in programs(section(text, "Ten lines"))]
+    report.add("README.md: ten lines", None if ten == [CODE_LINES] else f"programs of {ten} lines under that heading")
+    pages = [page for page in sorted((root / "docs").glob("*.md")) if page != index]
+    for source in (readme, index):
+        missing = [page.name for page in pages if page.resolve() not in links_of(source)]
+        report.add(f"{source.relative_to(root)}: pages of docs", f"no link to {missing}" if missing else None)
+    measured = {row for page in pages for row in ROW.findall(page.read_text())}
+    quoted = ROW.findall(section(text, "Benchmarks"))
+    report.add("README.md: its figures", None if quoted else "no table under Benchmarks")
+    for row in quoted:
+        report.add(f"README.md: {row}", None if row in measured else "is in no table of docs; quote docs/performance.md")
+
+
 def check_document(path, report, compilers=None):
     compilers = common.find_compilers() if compilers is None else compilers
     text = path.read_text()
     dialogue = sessions(text)
-    for target in LINK.findall(BLOCK.sub("", text)):
-        report.add(f"{path.name}: link to {target}", None if (path.parent / target).exists() else "leads nowhere")
+    named = path.relative_to(common.ROOT) if path.is_relative_to(common.ROOT) else path.name
+    for target, anchor in LINK.findall(INLINE_CODE.sub("", BLOCK.sub("", text))):
+        report.add(f"{named}: link to {target}#{anchor}", problem_of_link(path, target, anchor))
+    for block in BLOCK.finditer(text):
+        if block[1] == "python":
+            report.add(f"{named}: a block of Python", problem_of_python(block[2]))
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
         (folder / "include").symlink_to(common.ROOT / "include")
@@ -114,16 +179,23 @@ def check_document(path, report, compilers=None):
             (folder / name).write_text(source)
         sound = [(name, output) for name, _, output in shown if not fails(name, dialogue)]
         for (name, _), problem in common.parallel(lambda case: check_program(*case, folder, compilers), sound):
-            report.add(f"{path.name}: {name}", problem)
+            report.add(f"{named}: {name}", problem)
         for command, output in dialogue:
             compiler = COMPILERS[command.split()[0]]
             if compiler in compilers and major_version(compilers[compiler]) == VERSIONS[compiler]:
-                report.add(f"{path.name}: {command}", check_session(command, output, folder, compilers))
+                report.add(f"{named}: {command}", check_session(command, output, folder, compilers))
             else:
-                report.skip(f"{path.name}: {command}", f"{compiler} {VERSIONS[compiler]} is not here")
+                report.skip(f"{named}: {command}", f"{compiler} {VERSIONS[compiler]} is not here")
+
+
+def check(report, documents):
+    if not documents:
+        check_overview(common.ROOT, report)
+        documents = [common.ROOT / name for name in ("README.md", "CONTRIBUTING.md", "benchmarks/README.md", "examples/lessons/README.md")]
+        documents += sorted((common.ROOT / "docs").glob("*.md"))
+    for path in documents:
+        check_document(path, report)
 
 
 if __name__ == "__main__":
-    documents = [pathlib.Path(name).resolve() for name in sys.argv[1:]]
-    documents = documents or [common.ROOT / "README.md", common.ROOT / "CONTRIBUTING.md"]
-    common.main(lambda report: [check_document(path, report) for path in documents])
+    common.main(lambda report: check(report, [pathlib.Path(name).resolve() for name in sys.argv[1:]]))

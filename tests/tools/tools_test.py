@@ -532,6 +532,42 @@ $ g++ -fsyntax-only wrong.cpp
     def test_a_link_that_leads_nowhere(self):
         self.assert_one_failure("[there](docs/nothing.md)", "leads nowhere")
 
+    def test_links_to_headings(self):
+        text = "# A `x.y()`, and b\n\n```text\n# no heading\n```\n\n[here](#a-xy-and-b) [again](README.md#a-xy-and-b)\n"
+        self.assertEqual(self.problems(text)[0].failed, 0)
+        self.assert_one_failure(text + "[there](#no-heading)", "no heading of this name")
+        self.assert_one_failure(text + "[there](README.md#a-x-y)", "no heading of this name")
+
+    def test_python_that_does_not_parse(self):
+        self.assert_one_failure("```python\nfor x in y\n```\n", "FAILED README.md: a block of Python")
+
+    TEN_LINES = "## Ten lines\n\n```cpp\n// ten.cpp\n" + 9 * "//\n" + "```\n\n"
+    FIGURES = "| what | EPYC |\n|---|---|\n| sums | 1.5 |\n"
+    OVERVIEW = TEN_LINES + "## Benchmarks\n\n" + FIGURES + "\n## Pages\n\n[figures](docs/figures.md)\n"
+
+    def overview(self, text=OVERVIEW, index="[figures](figures.md)\n", figures=FIGURES):
+        self.write("README.md", text), self.write("docs/README.md", index)
+        page, report, said = self.write("docs/figures.md", figures + "| rows | 2.5 |\n"), common.Report(), io.StringIO()
+        with contextlib.redirect_stdout(said):
+            readme.check_overview(page.parents[1], report)
+        return report.failed, said.getvalue()
+
+    def test_the_readme_as_a_whole(self):
+        self.assertEqual(self.overview(), (0, ""))
+        for change, why in (
+                ({"text": self.OVERVIEW + 220 * "\n"}, "at most 220"),
+                ({"text": self.OVERVIEW + 14000 * "x"}, "at most 220 and 14000"),
+                ({"text": self.OVERVIEW.replace("//\n", "", 1)}, "programs of [9] lines"),
+                ({"text": self.OVERVIEW.replace("Ten lines", "Lines")}, "programs of [] lines"),
+                ({"text": self.OVERVIEW.replace("[figures](docs/figures.md)", "")}, "README.md: pages of docs\n    no link to ['figures.md']"),
+                ({"index": ""}, "docs/README.md: pages of docs\n    no link to ['figures.md']"),
+                ({"figures": self.FIGURES.replace("1.5", "1.4")}, "FAILED README.md: | sums | 1.5 |"),
+                ({"text": self.OVERVIEW.replace("EPYC", "Xeon")}, "FAILED README.md: | what | Xeon |"),
+                ({"text": self.OVERVIEW.replace(self.FIGURES, "")}, "no table under Benchmarks")):
+            failed, said = self.overview(**change)
+            self.assertEqual(failed, 1, said)
+            self.assertIn(why, said)
+
     def test_messages_of_another_version_are_not_compared(self):
         report, _ = self.problems(self.SESSION % "error: all is lost", {"gcc": 1})
         self.assertEqual((report.failed, report.skipped), (0, 1))

@@ -9,7 +9,7 @@
 namespace locus::inline LOCUS_ABI::cuda {
 
 namespace detail {
-/// What LOCUS_CUDA_POOL in the environment says; see README.md. throws ArgumentError
+/// What LOCUS_CUDA_POOL in the environment says; see docs/build-options.md. throws ArgumentError
 [[nodiscard]] LOCUS_COLD inline bool pools_memory() {
   const char* const text = std::getenv("LOCUS_CUDA_POOL");
   const std::string_view value = text ? text : "";
