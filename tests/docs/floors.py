@@ -17,7 +17,7 @@ import common  # noqa: E402
 PICTURE = common.ROOT / "docs" / "floors.svg"
 WHAT = {"core": "shapes, types, mathematics, files", "refuse": "the words of compile errors",
         "device": "contracts: what a device must do", "cpu": "the host: gemm, loops, reduce, threads",
-        "cuda": "NVIDIA GPUs, as a C++ compiler sees them", "kernels": "cuda_kernels: what nvcc compiles",
+        "cuda": "GPUs, as a C++ compiler sees them", "kernels": "cuda_kernels: what nvcc compiles",
         "tensor": "handles, copies, random numbers", "expr": "fused formulas", "ops": "reductions, products, rows, views",
         "autograd": "what is recorded, gradients", "nn": "layers, losses, states", "optim": "SGD, Adam, clipping",
         "data": "files of images, loaders", "training": "fit, evaluate, history", "io": "safetensors, JSON, plots"}
@@ -48,11 +48,11 @@ def without_what_follows(graph):
 
 
 def floors():
-    """Rows of folders from the top down. cuda_kernels stand on the floor below cuda, beside the contracts."""
+    """Rows of folders from the top down. cuda_kernels stand between cuda and the contracts, below cuda alone."""
     rows = {}
     for folder, rank in check_tree.RANKS.items():
         rows.setdefault(rank, []).append(folder)
-    rows[check_tree.RANKS["device"]].append("kernels")
+    rows[check_tree.RANKS["device"] + 0.5] = [None, "kernels"]
     return [rows[rank] for rank in sorted(rows, reverse=True)]
 
 
@@ -61,7 +61,7 @@ def picture():
     width = max(len(row) for row in rows) * (WIDTH + GAP) + GAP
     height = len(rows) * FLOOR + GAP
     place = {folder: ((width - len(row) * (WIDTH + GAP) + GAP) // 2 + column * (WIDTH + GAP), GAP // 2 + line * FLOOR)
-             for line, row in enumerate(rows) for column, folder in enumerate(row)}
+             for line, row in enumerate(rows) for column, folder in enumerate(row) if folder}
     lines = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" role="img">',
              "<title>Which folder of Locus includes which</title>", '<rect width="100%" height="100%" fill="#fff"/>']
     for of, targets in without_what_follows(includes()).items():
