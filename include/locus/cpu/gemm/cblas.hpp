@@ -50,12 +50,17 @@ template <class T>
   return {cblas_as_it_is, 0};
 }
 
-/// False, and nothing done, where the operands are not what CBLAS takes.
+/// Whether the operands are what CBLAS takes.
 template <class T>
-[[nodiscard]] bool multiply_with_cblas(const GemmCall<T>& call) {
+[[nodiscard]] bool library_takes(const GemmCall<T>& call) {
+  const CblasOperand c = cblas_operand(call.c);
+  if (!cblas_operand(call.a).stride || !cblas_operand(call.b).stride || !c.stride || c.transposition != cblas_as_it_is)
+    return false;
+  return call.c.rows <= INT_MAX && (call.plain || !call.accumulates);
+}
+template <class T>
+void multiply_by_library(const GemmCall<T>& call) {
   const CblasOperand a = cblas_operand(call.a), b = cblas_operand(call.b), c = cblas_operand(call.c);
-  if (!a.stride || !b.stride || !c.stride || c.transposition != cblas_as_it_is) return false;
-  if (call.c.rows > INT_MAX || (call.accumulates && !call.plain)) return false;
   [[maybe_unused]] static const bool warned = (warn_of_slow_openblas(), true);
   const int m = static_cast<int>(call.c.rows), n = static_cast<int>(call.c.cols), k = static_cast<int>(call.a.cols);
   const T kept = call.accumulates ? T(1) : T(0);
@@ -66,7 +71,6 @@ template <class T>
   product(cblas_row_major, a.transposition, b.transposition, m, n, k, T(1), call.a.data, a.stride, call.b.data,
           b.stride, kept, call.c.data, c.stride);
   if (!call.plain) call.finish(call, {call.c.data, call.c.row_stride, 0, 0, call.c.rows, call.c.cols});
-  return true;
 }
 
 }  // namespace cpu::detail

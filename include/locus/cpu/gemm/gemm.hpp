@@ -3,10 +3,11 @@
 
 #include <locus/core/check.hpp>
 #include <locus/core/math.hpp>
-#include <locus/cpu/gemm/cblas.hpp>
 #include <locus/cpu/gemm/in_place.hpp>
 #include <locus/cpu/gemm/narrow.hpp>
 #include <locus/cpu/gemm/product.hpp>
+#include <locus/cpu/gemm/small.hpp>
+#include <locus/cpu/gemm/strategy.hpp>
 #include <locus/cpu/gemm/vector.hpp>
 #include <locus/device/verbs.hpp>
 
@@ -117,105 +118,30 @@ void finish_tile(const GemmCall<T>& call, const SumTile<compute_t<T>>& tile) {
 }
 
 template <class T>
-void multiply(const GemmCall<T>& call);
-
-/// c (+)= a b, tile by tile, where the operands lie.
-template <class T>
-void multiply_few_tiles(const KernelSet<T>& kernels, const GemmCall<T>& call) {
-  TileProduct<T> product{call.a.cols,       call.a.data,       call.a.row_stride, call.a.col_stride,
-                         call.b.row_stride, call.c.row_stride, call.accumulates};
-  const std::int64_t n = call.c.cols;
-  T* out = call.c.data;
-  for (std::int64_t left = call.c.rows, rows = 0; left > 0; left -= rows) {
-    rows = left == 1 ? 1 : smaller<std::int64_t>(left & -2, kernels.max_rows);
-    if (n <= kernels.lanes) {
-      narrow_tile(kernels, rows, product)(product, call.b.data, out, n);
-    } else {
-      for (std::int64_t col = 0, width = 0; col < n; col += width) {
-        const Strip<T> strip = strip_at(kernels, n - col, rows, true);
-        width = strip.width;
-        strip.multiply(product, call.b.data + col, strip.tile_width, out + col, width);
-      }
-    }
-    product.left += rows * call.a.row_stride;
-    out += rows * call.c.row_stride;
-  }
-}
-/// c (+)= a b, one number after the other, along the longer side of c.
-template <class T>
-void multiply_numbers(const GemmCall<T>& call) {
-  const bool by_columns = call.c.cols < call.c.rows;
-  const MatrixRef<const T> left = by_columns ? transposed(call.b) : call.a,
-                           right = by_columns ? transposed(call.a) : call.b;
-  const MatrixRef<T> c = by_columns ? transposed(call.c) : call.c;
-  const bool adds = call.accumulates;
-  for (std::int64_t i = 0; i < c.rows; ++i) {
-    const T* const row = left.data + i * left.row_stride;
-    const T* column = right.data;
-    T* out = c.data + i * c.row_stride;
-    for (std::int64_t j = c.cols; j > 0; --j, column += right.col_stride, out += c.col_stride) {
-      T sum = 0;
-      for (std::int64_t k = 0; k < left.cols; ++k) sum += row[k * left.col_stride] * column[k * right.row_stride];
-      *out = adds ? *out + sum : sum;
-    }
-  }
-}
-/// Whether so few tiles take less time than to choose how the product is cut. Of a few columns, dot products do.
-template <class T>
-[[nodiscard]] bool has_few_tiles(const KernelSet<T>& kernels, const GemmCall<T>& call) {
-  const std::int64_t m = call.c.rows, n = call.c.cols, k = call.a.cols;
-  if (!kernels.masks || call.b.col_stride != 1 || call.c.col_stride != 1 || k > direct_depth) return false;
-  if (n < 2 || (n == 2 && m > 2 && k > 8)) return false;
-  return m * k * registers_for(n, kernels.lanes) <= (n <= 4 && m > 2 ? most_narrow_work : most_small_work);
-}
-/// A product so small that to choose how it is cut takes longer than the product; false, and nothing done, for others.
-template <class T>
-[[nodiscard]] bool multiply_small(const GemmCall<T>& call) {
-  const std::int64_t work = call.c.rows * call.a.cols;
-  if (!call.plain || work > most_small_work) return false;
-  if (call.c.rows * call.c.cols <= fewest_sums && work * call.c.cols <= fewest_work)
-    return multiply_numbers(call), true;
-  const KernelSet<T>& kernels = *kernels_in_use<T>();
-  if (call.a.cols <= most_shallow_depth && !is_faster_transposed(call) && multiply_narrow(call)) return true;
-  if (has_few_tiles(kernels, call)) return multiply_few_tiles(kernels, call), true;
-  const std::int64_t most = call.a.cols > 2 && call.a.row_stride != 1 ? most_tiny_work : most_shallow_work;
-  return work * call.c.cols <= most && (multiply_numbers(call), true);
-}
-
-/// The product without its last columns, and these by themselves, where they are so few that a tile of them would waste
-/// most of its registers; false, and nothing done, where that is not faster.
-template <class T>
-[[nodiscard]] bool multiply_apart(const GemmCall<T>& call) {
-  const KernelSet<T>& kernels = *kernels_in_use<T>();
-  const std::int64_t rest = call.c.cols & (kernels.lanes - 1), whole = call.c.cols - rest;
-  if (rest == 0 || rest > most_apart || whole == 0 || !call.plain || call.c.rows * call.a.cols > most_read_twice)
-    return false;
-  if (call.c.rows <= 2 && kernels.masks) return false;
-  GemmCall<T> last = call, others = call;
-  last.b = columns_of(call.b, whole, rest), last.c = columns_of(call.c, whole, rest);
-  if (find_vectors(last) == Vectors::none && !is_faster_transposed(last)) return false;
-  others.b = columns_of(call.b, 0, whole), others.c = columns_of(call.c, 0, whole);
-  multiply(last);
-  multiply(others);
-  return true;
-}
-
-template <class T>
 void multiply(const GemmCall<T>& call) {
   if constexpr (std::is_same_v<T, compute_t<T>>) {
-    if (multiply_small(call)) return;
-    if (const Vectors vectors = find_vectors(call); vectors != Vectors::none)
-      return multiply_by_vectors(call, vectors == Vectors::columns_of_b);
-    if (is_transposed(call)) return multiply(transposed(call));
+    const KernelSet<T>& kernels = *kernels_in_use<T>();
+    switch (strategy_of(kernels, call)) {
+      case GemmStrategy::numbers: return multiply_numbers(call);
+      case GemmStrategy::few_tiles: return multiply_few_tiles(kernels, call);
+      case GemmStrategy::narrow: return multiply_narrow(kernels, call);
+      case GemmStrategy::columns_of_b: return multiply_by_vectors(kernels, call, true);
+      case GemmStrategy::rows_of_a: return multiply_by_vectors(kernels, call, false);
+      case GemmStrategy::transposed: return multiply(transposed(call));
+      case GemmStrategy::transposed_in_place: return multiply_in_place(kernels, transposed(call));
+      case GemmStrategy::transposed_tiles: return multiply_by_tiles(transposed(call));
+      case GemmStrategy::in_place: return multiply_in_place(kernels, call);
+      case GemmStrategy::apart: {
+        const std::int64_t whole = whole_columns(kernels, call);
+        multiply(with_columns(call, whole, call.c.cols - whole));
+        return multiply(with_columns(call, 0, whole));
+      }
+      case GemmStrategy::library:
 #if LOCUS_CBLAS
-    if (multiply_with_cblas(call)) return;
+        return multiply_by_library(call);
 #endif
-    if (is_faster_transposed(call)) {
-      const GemmCall<T> across = transposed(call);
-      if (!multiply_in_place(across)) multiply_by_tiles(across);
-      return;
+      case GemmStrategy::tiles: break;
     }
-    if (multiply_narrow(call) || multiply_apart(call) || multiply_in_place(call)) return;
   }
   multiply_by_tiles(call);
 }

@@ -2,12 +2,10 @@
 // Small matrix products, whose operands are read and whose sums are written where they lie.
 
 #include <locus/core/bounds.hpp>
-#include <locus/cpu/gemm/tiles.hpp>
+#include <locus/cpu/gemm/strategy.hpp>
 
 namespace locus::inline LOCUS_ABI {
 namespace cpu::detail {
-
-inline constexpr double most_in_place = 1e6;  // multiply-adds
 
 /// Panels of the same height, one after the other; the last one ends where the matrix does.
 struct EqualPanels {
@@ -30,17 +28,12 @@ void multiply_in_place(const GemmCall<T>& call, const Strip<T>& strip, std::int6
   }
 }
 
-/// A small product whose operands are read, and whose sums are written, where they lie; false, and nothing done, where
-/// that cannot be. Columns of c may be dense, too.
+/// A small product whose operands are read, and whose sums are written, where they lie: one that fits_in_place.
 template <class T>
-[[nodiscard]] bool multiply_in_place(const GemmCall<T>& call) {
-  const KernelSet<T>& kernels = *kernels_in_use<T>();
+void multiply_in_place(const KernelSet<T>& kernels, const GemmCall<T>& call) {
   const std::int64_t m = call.c.rows, n = call.c.cols, k = call.a.cols;
   const bool by_rows = call.c.col_stride == 1;
-  if (!kernels.masks || !call.plain || call.accumulates || call.b.col_stride != 1) return false;
   const double work = work_of(call.c, k);
-  if (!(by_rows || call.c.row_stride == 1) || k > direct_depth || work > most_in_place || threads_for(work) > 1)
-    return false;
   TileProduct<T> product{k, nullptr, call.a.row_stride, call.a.col_stride, call.b.row_stride, call.c.row_stride, false};
   T* sums = nullptr;
   if (!by_rows) {
@@ -60,7 +53,7 @@ template <class T>
   // A wide tile of the last row, where there are an odd number, costs less than to compute the one before it twice.
   const std::int64_t even = n >= 8 * kernels.lanes ? m & -2 : m;
   if (even < m) multiply_panels({even, 1, 1});
-  if (even == 0) return true;
+  if (even == 0) return;
   const int most = rows_in_place(kernels, call.a);
   // While the sums of one tile are written, the processor is at the next: where they are many, in low tiles. And where
   // little else is done, in rows that do not displace each other from the cache.
@@ -71,7 +64,6 @@ template <class T>
     multiply_panels({row, count = panels.alike(i), rows});
     row += count * rows;
   }
-  return true;
 }
 
 }  // namespace cpu::detail

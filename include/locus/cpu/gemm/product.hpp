@@ -54,16 +54,6 @@ class Product {
   }
 
  private:
-  static constexpr double direct_work = 8e6;               // multiply-adds below which packing does not pay
-  static constexpr std::int64_t line_work = 6000;          // multiply-adds while a line goes to another core
-  static constexpr std::int64_t direct_columns = 128;      // columns below which packing a does not pay
-  static constexpr std::int64_t direct_right = 1 << 19;    // elements of b below which four panels do not pay for it
-  static constexpr std::int64_t cached_bytes = 640 << 10;  // of b in the second-level cache
-  static constexpr std::int64_t packed_together = 6;       // panels of a
-  static constexpr std::int64_t latency_rows = 8;          // of a tile of one vector that keep the processor busy
-  static constexpr std::int64_t packed_rows = 2016;        // of a, packed at a time
-  static constexpr std::int64_t kept_rows = 1008, kept_columns = 1024;  // of sums that are kept apart at a time
-
   /// A block of the product in work: where its operands are packed and its sums are kept, and its place in the depth.
   struct Block {
     Range rows, cols, depth;

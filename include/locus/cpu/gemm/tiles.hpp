@@ -4,6 +4,7 @@
 #include <locus/core/bounds.hpp>
 #include <locus/cpu/gemm/pack.hpp>
 #include <locus/cpu/threads/parallel.hpp>
+#include <locus/cpu/tuning.hpp>
 #include <locus/device/verbs.hpp>
 
 namespace locus::inline LOCUS_ABI {
@@ -60,18 +61,6 @@ template <class T>
 [[nodiscard]] double work_of(const MatrixRef<T>& c, std::int64_t depth) {
   return static_cast<double>(c.rows) * static_cast<double>(c.cols) * static_cast<double>(depth);
 }
-inline constexpr std::int64_t fewest_work = 16;         // multiply-adds done one after the other,
-inline constexpr std::int64_t fewest_sums = 6;          // of so few sums, in any case,
-inline constexpr std::int64_t most_tiny_work = 64;      // and those where no few tiles hold the sums,
-inline constexpr std::int64_t most_shallow_work = 32;   // or each sum has one or two
-inline constexpr std::int64_t most_small_work = 2048;   // those of vectors, in a product that is not worth cutting,
-inline constexpr std::int64_t most_narrow_work = 512;   // and where it has a few columns
-inline constexpr double thread_work = 3e5;              // multiply-adds that are worth a thread
-inline constexpr double shared_work = 2 * thread_work;  // and those that are worth sharing
-inline constexpr double task_work = thread_work / 2;    // of a task, where threads have several
-inline constexpr std::int64_t most_shallow_depth = 8;   // for which a few columns are not worth dot products
-/// Of the depth, what is summed at once where nothing is packed: sums of more are less accurate.
-inline constexpr std::int64_t direct_depth = 1024;
 
 /// Threads that share so many multiply-adds.
 [[nodiscard]] inline std::int64_t threads_for(double work) {

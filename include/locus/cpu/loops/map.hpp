@@ -2,12 +2,10 @@
 // Cpu's map: f maps registers to registers over dense runs; the walk around them knows nothing of f.
 
 #include <locus/cpu/loops/map_transposed.hpp>
+#include <locus/cpu/tuning.hpp>
 
 LOCUS_LOOPS_BEGIN
 namespace locus::inline LOCUS_ABI::cpu {
-
-/// Below this many elements, and bytes of their operands, per thread a launch is not split.
-inline constexpr std::int64_t elements_per_thread = 16384, bytes_per_thread = 128 << 10;
 
 /// The loop over one dense run. Pointers are separate parameters, or compilers do not vectorize it. What is computed
 /// from no memory, such as constants and random numbers, is compiled for one instruction set, unless its functor says
@@ -60,8 +58,8 @@ struct WidenedLoop;
 template <class F, class... I, class... O>
 struct WidenedLoop<F, Pack<I...>, Pack<O*...>> {
   static void run(const void* f, std::int64_t n, std::int64_t first, const void* const* in, void* const* out) {
-    constexpr std::int64_t shortest_run = 64;
-    if (n < shortest_run) return MapLoop<F, Pack<I...>, Pack<O*...>>::run(f, n, first, in, out);
+    constexpr std::int64_t shortest = 64;
+    if (n < shortest) return MapLoop<F, Pack<I...>, Pack<O*...>>::run(f, n, first, in, out);
     static constexpr MaybeHalves operands[] = {
         {std::is_same_v<I, LinearIndex> ? 0 : sizeof(operand_t<I>), Widened<I>::is_half}...,
         {sizeof(O), Widened<O*>::is_half}...};

@@ -4,12 +4,9 @@
 #include <locus/core/bounds.hpp>
 #include <locus/cpu/memory.hpp>
 #include <locus/cpu/reduce/reduce_loops.hpp>
+#include <locus/cpu/tuning.hpp>
 
 namespace locus::inline LOCUS_ABI::cpu {
-
-/// Elements folded before partial results are combined (of a long run, half as many): bounds rounding error and is the
-/// unit of parallel work.
-inline constexpr std::int64_t reduce_block = 8192;
 
 /// The walk of one reduction: which outputs are folded together, in which blocks.
 class Reduction {
@@ -67,17 +64,6 @@ class Reduction {
   }
 
  private:
-  static constexpr std::int64_t most_partials = 128;  ///< per output
-  static constexpr std::int64_t shortest_run = 16, shortest_gathered = 48;
-  static constexpr std::int64_t widest_tile = 2048;
-  static constexpr std::int64_t least_rows = 64;       ///< of a block of columns
-  static constexpr std::int64_t joined_row = 512;      ///< elements of short rows that are folded as one
-  static constexpr std::int64_t run_length = 4096;     ///< of the parts of a long run
-  static constexpr std::int64_t joined_runs = 8;       ///< parts of a long run that one call folds
-  static constexpr std::int64_t short_tile = 128;      ///< so many short runs stay in the first-level cache
-  static constexpr std::int64_t most_row_tasks = 256;  ///< into which outputs that are folded by runs are grouped
-  static constexpr std::size_t totals_bytes = std::size_t{16} << 10;
-
   [[nodiscard]] LOCUS_COLD locus::detail::LaunchDescription describe() const {
     locus::detail::LaunchDescription launch{"reduce", loops_.function, Shape{kept_.elements, reduced_.elements}};
     for (int i = 0; i < reduced_.operands; ++i)

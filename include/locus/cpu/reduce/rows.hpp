@@ -6,6 +6,7 @@
 #include <locus/cpu/loops/streaming.hpp>
 #include <locus/cpu/reduce/lanes.hpp>
 #include <locus/cpu/threads/scratch.hpp>
+#include <locus/cpu/tuning.hpp>
 
 #include <cstddef>
 
@@ -201,9 +202,6 @@ class RowTeam {
     for (std::int64_t c = 0; c < n; ++c) target[c] = f(first[c], others[c]..., c);
   }
 
-  static constexpr std::int64_t fold_block = 1024;  ///< bounds rounding errors
-  static constexpr std::int64_t long_row = 1024;    ///< its copy would take from what the cache has for the row itself
-
   std::int64_t cols_;
   std::byte* scratch_;
   std::size_t fragment_bytes_;
@@ -250,7 +248,6 @@ class StreamingRowTeam : public RowTeam {
     }
   }
 
-  static constexpr std::int64_t stream_block = 256;  ///< goes to memory while the next one is computed
   bool streams_;
 };
 
@@ -268,10 +265,6 @@ template <class F>
     return cols >= shortest && rows * cols * F::bytes_per_element >= bytes_worth_streaming_rows();
   else return false;
 }
-
-/// Rows do more work per element than maps do, so they are split earlier. A short one takes as long as one of
-/// shortest_row elements.
-inline constexpr std::int64_t elements_per_row_part = 4096, shortest_row = 128;
 
 template <class F>
 using RowTeamOf = std::conditional_t<WaitsForMemory<F>, StreamingRowTeam, RowTeam>;

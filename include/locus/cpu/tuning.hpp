@@ -1,0 +1,82 @@
+#pragma once
+// Sizes from which the host computes in another way. They were measured on x86-64 with AVX2 and AVX-512; another
+// processor changes them here alone.
+
+#include <locus/core/config.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace locus::inline LOCUS_ABI::cpu {
+
+// Loops over elements and rows.
+
+/// Below this many elements, and bytes of their operands, per thread a launch is not split.
+inline constexpr std::int64_t elements_per_thread = 16384, bytes_per_thread = 128 << 10;
+
+/// Rows do more work per element than maps do, so they are split earlier. A short one takes as long as one of
+/// shortest_row elements.
+inline constexpr std::int64_t elements_per_row_part = 4096, shortest_row = 128;
+
+/// Elements folded before partial results are combined (of a long run, half as many): bounds rounding error and is the
+/// unit of parallel work.
+inline constexpr std::int64_t reduce_block = 8192;
+
+// Folds.
+
+inline constexpr std::int64_t most_partials = 128;  ///< per output
+inline constexpr std::int64_t shortest_run = 16, shortest_gathered = 48;
+inline constexpr std::int64_t widest_tile = 2048;
+inline constexpr std::int64_t least_rows = 64;       ///< of a block of columns
+inline constexpr std::int64_t joined_row = 512;      ///< elements of short rows that are folded as one
+inline constexpr std::int64_t run_length = 4096;     ///< of the parts of a long run
+inline constexpr std::int64_t joined_runs = 8;       ///< parts of a long run that one call folds
+inline constexpr std::int64_t short_tile = 128;      ///< so many short runs stay in the first-level cache
+inline constexpr std::int64_t most_row_tasks = 256;  ///< into which outputs that are folded by runs are grouped
+inline constexpr std::size_t totals_bytes = std::size_t{16} << 10;
+
+// Rows.
+
+inline constexpr std::int64_t fold_block = 1024;   ///< elements that are folded at once: bounds rounding errors
+inline constexpr std::int64_t long_row = 1024;     ///< its copy would take from what the cache has for the row itself
+inline constexpr std::int64_t stream_block = 256;  ///< elements that go to memory while the next ones are computed
+
+namespace detail {
+
+// Matrix products: which strategy computes them (gemm/strategy.hpp), and how many threads share them.
+
+inline constexpr std::int64_t fewest_work = 16;         ///< multiply-adds done one after the other,
+inline constexpr std::int64_t fewest_sums = 6;          ///< of so few sums, in any case,
+inline constexpr std::int64_t most_tiny_work = 64;      ///< and those where no few tiles hold the sums,
+inline constexpr std::int64_t most_shallow_work = 32;   ///< or each sum has one or two
+inline constexpr std::int64_t most_small_work = 2048;   ///< those of vectors, in a product that is not worth cutting,
+inline constexpr std::int64_t most_narrow_work = 512;   ///< and where it has a few columns
+inline constexpr double thread_work = 3e5;              ///< multiply-adds that are worth a thread
+inline constexpr double shared_work = 2 * thread_work;  ///< and those that are worth sharing
+inline constexpr double task_work = thread_work / 2;    ///< of a task, where threads have several
+inline constexpr std::int64_t most_shallow_depth = 8;   ///< for which a few columns are not worth dot products
+/// Of the depth, what is summed at once where nothing is packed: sums of more are less accurate.
+inline constexpr std::int64_t direct_depth = 1024;
+inline constexpr double most_in_place = 1e6;   ///< multiply-adds of a product whose operands stay where they lie
+inline constexpr std::int64_t most_apart = 4;  ///< columns multiplied apart from those of whole registers
+inline constexpr std::int64_t most_read_twice = 1 << 18;  ///< elements of a, then
+inline constexpr std::int64_t rows_together = 1 << 16;    ///< elements of a matrix that meet one vector after the other
+inline constexpr std::int64_t few_vectors = 16;           ///< of any depth; more are read again for every few rows,
+inline constexpr std::int64_t most_read_again = 1 << 21;  ///< and have so many elements at most
+inline constexpr std::int64_t fewest_for_thread = 16;     ///< vectors, where each thread reads the whole matrix,
+inline constexpr std::int64_t most_read_by_all = 1 << 17;  ///< and elements of that, which then stay in its cache
+
+// Matrix products: how large ones are packed and cut (gemm/product.hpp).
+
+inline constexpr double direct_work = 8e6;               ///< multiply-adds below which packing does not pay
+inline constexpr std::int64_t line_work = 6000;          ///< multiply-adds while a line goes to another core
+inline constexpr std::int64_t direct_columns = 128;      ///< columns below which packing a does not pay
+inline constexpr std::int64_t direct_right = 1 << 19;    ///< elements of b below which four panels do not pay for it
+inline constexpr std::int64_t cached_bytes = 640 << 10;  ///< of b in the second-level cache
+inline constexpr std::int64_t packed_together = 6;       ///< panels of a
+inline constexpr std::int64_t latency_rows = 8;          ///< of a tile of one vector that keep the processor busy
+inline constexpr std::int64_t packed_rows = 2016;        ///< of a, packed at a time
+inline constexpr std::int64_t kept_rows = 1008, kept_columns = 1024;  ///< of sums that are kept apart at a time
+
+}  // namespace detail
+}  // namespace locus::inline LOCUS_ABI::cpu
