@@ -73,7 +73,7 @@ struct IndexSelect {
     for (int d = along + 1; d < x.rank(); ++d) shape.push_back(x.size(d));
     Tensor<T, D> out(shape, x.device());
     if (out.empty()) return Forwarded{out, Tuple(indices)};
-    if constexpr (HostAccessible<D>) {
+    if constexpr (CostModel<D>::follows_indices) {
       if (source.size(2) == 1) {
         detail::pick_by_rows(out, source, indices, indices.elements(), true);
         return Forwarded{out, Tuple(indices)};
@@ -95,7 +95,7 @@ struct IndexSelect {
     const int along = normalize_axis(axis, target.out.rank(), caller);
     const detail::RowCount count(target.out.shape(), along);
     const std::int64_t picked = indices.elements();
-    if constexpr (HostAccessible<D>) {
+    if constexpr (CostModel<D>::follows_indices) {
       if (count.inner < shortest_row || picked > most_compared) {
         return detail::scatter_add(target.out, target.accumulate, dense, indices, along, picked, true);
       }
@@ -131,7 +131,7 @@ struct Gather {
     const auto source = detail::around_axis(within(x, index.shape(), along), along);
     Tensor<T, D> out(index.shape(), x.device());
     if (out.empty()) return Forwarded{out, Tuple(dense)};
-    if constexpr (HostAccessible<D>) {
+    if constexpr (CostModel<D>::follows_indices) {
       detail::pick_by_rows(out, source, dense, index.size(along), false);
     } else {
       const auto plan =
@@ -153,7 +153,7 @@ struct Gather {
     const auto part = within(target.out, index.shape(), along);
     const bool covers_all = part.shape() == target.out.shape();
     if (!target.accumulate && !covers_all) target.out.fill_(T(0));
-    if constexpr (HostAccessible<D>) {
+    if constexpr (CostModel<D>::follows_indices) {
       detail::scatter_add(part, target.accumulate || !covers_all, dense, index, along, index.size(along), false);
     } else {
       const Strides index_strides = row_major(part.shape());

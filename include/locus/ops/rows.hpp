@@ -2,6 +2,7 @@
 // A tensor as rows along one of its axes, the way for_each_row's functors address it.
 
 #include <locus/core/bounds.hpp>
+#include <locus/device/cost_model.hpp>
 #include <locus/ops/fold.hpp>
 #include <locus/ops/operation.hpp>
 

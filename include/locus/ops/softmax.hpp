@@ -119,12 +119,12 @@ struct LogSumExpRow {
   }
 };
 
-/// Whether rows along an axis are computed side by side: on hosts those that lie across memory, by launches that fold
-/// and map whole vectors. Short rows are worth it sooner.
+/// Whether rows along an axis are computed side by side: those that lie across memory, where the device's cost model
+/// says so. Short rows are worth it sooner.
 template <class T, class D>
 [[nodiscard]] bool computes_side_by_side(const RowCount& count) {
   constexpr std::int64_t vector = 16, long_row = 16, vectors = sizeof(T) == 2 ? 32 : 24;
-  return HostAccessible<D> && count.inner >= (count.cols < long_row ? vector : vectors);
+  return CostModel<D>::folds_across_memory && count.inner >= (count.cols < long_row ? vector : vectors);
 }
 
 /// The logarithm of a sum, or its inverse.
@@ -191,7 +191,7 @@ struct Softmax {
     const int along = normalize_axis(axis, x.rank(), name);
     const detail::RowCount count(x.shape(), along);
     Tensor<T, D> y(x.shape(), x.device());
-    if constexpr (HostAccessible<D>) {
+    if constexpr (CostModel<D>::folds_across_memory) {
       if (detail::computes_side_by_side<T, D>(count)) {
         using R = compute_t<T>;
         const detail::FoldedAxes axes(name, x.shape(), along);
@@ -212,7 +212,7 @@ struct Softmax {
   void backward(const Tuple<Tensor<T, D>>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
     const int along = normalize_axis(axis, g.rank(), name);
     const detail::RowCount count(g.shape(), along);
-    if constexpr (HostAccessible<D>) {
+    if constexpr (CostModel<D>::folds_across_memory) {
       if (detail::computes_side_by_side<T, D>(count)) return backward_side_by_side(get<0>(saved), g, along, dx);
     }
     const auto y = detail::around_axis(get<0>(saved), along), dy = detail::around_axis(g, along);
@@ -248,7 +248,7 @@ struct LogSumExp {
     const detail::RowCount count(x.shape(), along);
     const detail::FoldedAxes axes(name, x.shape(), along);
     Tensor<T, D> y(axes.result(keepdim), x.device());
-    if constexpr (HostAccessible<D>) {
+    if constexpr (CostModel<D>::folds_across_memory) {
       if (detail::computes_side_by_side<T, D>(count)) {
         using R = compute_t<T>;
         const Tensor<R, D> base(axes.kept, x.device()), log_sum(axes.kept, x.device());

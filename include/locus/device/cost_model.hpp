@@ -1,0 +1,18 @@
+#pragma once
+// Which of two ways an operation takes on a device, where both are right.
+
+#include <locus/device/place.hpp>
+
+namespace locus::inline LOCUS_ABI {
+
+/// By default, what is fast on the host where the host can reach the memory. Specialize it for a device of your own.
+template <class D>
+struct CostModel {
+  /// Softmax and its like along an axis across memory: folds and maps over whole vectors that lie side by side, in
+  /// place of a team for each row.
+  static constexpr bool folds_across_memory = HostAccessible<D>;
+  /// Elements picked by indices: loops on the host that follow the indices, in place of launches over all elements.
+  static constexpr bool follows_indices = HostAccessible<D>;
+};
+
+}  // namespace locus::inline LOCUS_ABI
