@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""docs/floors.svg, the floors of include/locus: which folder includes which. Made from the includes, without those that
-follow from others; fails where the picture in the repository is another.
+"""docs/architecture.md and its picture, docs/floors.svg: which folder of include/locus includes which. The picture is made
+from the includes, without those that follow from others; this fails where the one in the repository is another, and where
+the page names a file or folder that does not exist.
 
 usage: floors.py [--write]
 """
@@ -8,6 +9,7 @@ usage: floors.py [--write]
 import argparse
 import html
 import pathlib
+import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tools"))
@@ -15,6 +17,11 @@ import check_tree  # noqa: E402
 import common  # noqa: E402
 
 PICTURE = common.ROOT / "docs" / "floors.svg"
+PAGE = common.ROOT / "docs" / "architecture.md"
+FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+# What the page means by a path: code with a slash in it, or with the ending of a file of this repository.
+PATH = re.compile(r"`([\w.-]+(?:/[\w.-]+)*(?:/|\.(?:hpp|cuh|cu|cpp|inc|py|md|svg|txt|build)))`|`([\w.-]+(?:/[\w.-]+)+)`")
+LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
 WHAT = {"core": "shapes, types, mathematics, files", "refuse": "the words of compile errors",
         "device": "contracts: what a device must do", "cpu": "the host: gemm, loops, reduce, threads",
         "cuda": "GPUs, as a C++ compiler sees them", "kernels": "cuda_kernels: what nvcc compiles",
@@ -79,7 +86,17 @@ def picture():
     return "\n".join([*lines, "</svg>", ""])
 
 
+def missing_paths(text, root=common.ROOT):
+    """What the page names and the repository lacks. Code is below the root or below include/locus, links are below docs."""
+    text = FENCED.sub("", text)
+    named = {(name, (root, root / "include" / "locus")) for pair in PATH.findall(text) for name in pair if name}
+    named |= {(name, (root / "docs",)) for name in LINK.findall(text)}
+    return sorted(name for name, folders in named if not any((folder / name).exists() for folder in folders))
+
+
 def check(report):
+    missing = missing_paths(PAGE.read_text())
+    report.add("paths of the page", missing and f"docs/architecture.md names what is not there: {', '.join(missing)}")
     same = PICTURE.exists() and PICTURE.read_text() == picture()
     report.add("floors of the library", "" if same else "docs/floors.svg shows other includes; tests/docs/floors.py --write")
 

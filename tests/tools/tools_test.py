@@ -29,6 +29,7 @@ import cpu_dry_run  # noqa: E402
 import cpu_workloads  # noqa: E402
 import report  # noqa: E402
 import diagnostics  # noqa: E402
+import floors  # noqa: E402
 import generated_code_test as generated  # noqa: E402
 import kernels  # noqa: E402
 import reference_page  # noqa: E402
@@ -247,6 +248,18 @@ class ReferencePage(unittest.TestCase):
             reference_page.check(report)
         self.assertEqual((report.passed, report.failed), (0, 1))
         self.assertIn("--write", said.getvalue())
+
+
+class ArchitecturePage(Scratch):
+    def test_paths_that_lead_nowhere_are_named(self):
+        for path in ("include/locus/expr/expr.hpp", "cuda_kernels/locus/cuda/map.cuh", "docs/floors.svg", "tests/ops/softmax_test.cpp"):
+            self.write(path, "")
+        text = ("`expr/expr.hpp`, `expr/`, `cuda_kernels/locus/cuda/map.cuh`, `tests/ops`, ![floors](floors.svg), [above](#above)\n"
+                "`h / k`, `.cpp`, `relu(a * b + c)`, *ops/pool.hpp*\n```cpp\n// `gone/within_code.hpp`\n```\n")
+        self.assertEqual(floors.missing_paths(text, self.root), [])
+        text += "`expr/nowhere.hpp`, `gone/`, `cuda/map.cuh`, `tests/gone`, `bare.hpp`, [there](nothing.md)"
+        self.assertEqual(floors.missing_paths(text, self.root),
+                         ["bare.hpp", "cuda/map.cuh", "expr/nowhere.hpp", "gone/", "nothing.md", "tests/gone"])
 
 
 class CompileTogether(Scratch):

@@ -3,7 +3,7 @@
 
 #include <locus/cuda/trace.hpp>
 #include <locus/device/launch_log.hpp>
-#include <locus/device/recording.hpp>
+#include <locus/device/replay.hpp>
 
 namespace locus::inline LOCUS_ABI::cuda {
 
@@ -75,7 +75,7 @@ class LaunchUpdateBy final : public LaunchUpdate {
 
 /// A step on one GPU: how it is run in memory of its own, captured, and replayed. Its memory stays where it is, for the
 /// step alone, as long as this lives.
-class CapturedStep final : public locus::detail::Recording {
+class CapturedStep final : public locus::detail::StepCapture {
  public:
   /// throws CudaUnavailable
   explicit CapturedStep(int ordinal) : context_(Context::open(ordinal)) {
@@ -147,7 +147,7 @@ class CapturedStep final : public locus::detail::Recording {
   }
 
   void at_replay(Shared<locus::detail::ReplayAction> action) override { actions_.push_back(std::move(action)); }
-  void at_drop(Shared<locus::detail::ReplayAction> action) override { restores_.push_back(std::move(action)); }
+  void at_abandon(Shared<locus::detail::ReplayAction> action) override { restores_.push_back(std::move(action)); }
 
   /// The functor of what `launch` launches is make()'s, now and for each replay.
   template <class Make, class Launch>
@@ -208,7 +208,7 @@ class CapturedStep final : public locus::detail::Recording {
   void set_capturing(bool capturing) noexcept {
     context_.captured_step_ = capturing ? this : nullptr;
     ContextRegistry::capturing_of_thread() = capturing ? &context_ : nullptr;
-    locus::detail::recording = capturing ? this : nullptr;
+    locus::detail::step_capture = capturing ? this : nullptr;
     context_.device_memory_.set_capturing(context_.memory_, capturing);
   }
 

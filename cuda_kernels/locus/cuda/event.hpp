@@ -1,5 +1,5 @@
 #pragma once
-// Moments in streams.
+// Events in streams.
 
 #include <locus/core/shared.hpp>
 #include <locus/cuda/ordinal.hpp>
@@ -18,7 +18,7 @@ class UncapturedCalls {
   cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
 };
 
-/// A moment in a stream.
+/// An event in a stream, as a shared handle.
 class Event : public Counted {
  public:
   explicit Event(int ordinal) : ordinal_(ordinal) {
@@ -34,10 +34,10 @@ class Event : public Counted {
   }
 
   void record(cudaStream_t stream) { check(cudaEventRecord(event_, stream), "cudaEventRecord"); }
-  /// The stream goes on only after this moment; the host does not wait.
+  /// The stream waits for the event; the host does not.
   void block(cudaStream_t stream) const { check(cudaStreamWaitEvent(stream, event_, 0), "cudaStreamWaitEvent"); }
   void wait() const { check(cudaEventSynchronize(event_), "cudaEventSynchronize"); }
-  /// Whether the stream got there. True also where the GPU no longer answers.
+  /// Whether the event has completed. True also where the GPU no longer answers.
   [[nodiscard]] bool done() const noexcept {
     const UncapturedCalls anything_goes;
     const cudaError_t answer = cudaEventQuery(event_);

@@ -5,7 +5,7 @@
 #include <locus/cuda/gemm_plan.hpp>
 #include <locus/cuda/stream_timer.hpp>
 #include <locus/cuda/trace.hpp>
-#include <locus/cuda/tuned_plans.hpp>
+#include <locus/cuda/tuned_gemm_plans.hpp>
 #include <locus/device/launch_log.hpp>
 
 namespace locus::inline LOCUS_ABI::cuda {
@@ -32,7 +32,7 @@ class Blas {
   /// Queues the product. False, and then nothing happened, where cuBLASLt has no algorithm for it, or refuses those
   /// that it answered, or where timing found the other way to be faster.
   [[nodiscard]] bool multiply(const BlasProduct& p, const UnfusedProduct* other = nullptr) {
-    detail::BlasPlan& plan = plan_for(p, other);
+    detail::GemmPlan& plan = plan_for(p, other);
     while (plan.exists && plan.fused) {
       if (launch(plan, p)) return true;
       take_next(plan, p);
@@ -51,7 +51,7 @@ class Blas {
 
  private:
   /// False, and then nothing happened, where cuBLASLt refuses the plan's algorithm.
-  [[nodiscard]] bool launch(detail::BlasPlan& plan, const BlasProduct& p) {
+  [[nodiscard]] bool launch(detail::GemmPlan& plan, const BlasProduct& p) {
     const Scratch workspace(context_, plan.workspace);
     LaunchTrace trace(context_);
     if (locus::detail::launches_are_observed()) [[unlikely]]
@@ -68,31 +68,31 @@ class Blas {
     trace.end();
     return true;
   }
-  [[nodiscard]] detail::Candidates candidates(detail::BlasPlan& plan, const BlasProduct& p, int most) {
+  [[nodiscard]] detail::Candidates candidates(detail::GemmPlan& plan, const BlasProduct& p, int most) {
     const detail::Candidates found = detail::candidates(handle_, plan, p, most);
     if (found.status != CUBLAS_STATUS_SUCCESS) refusal_ = found.status;
     return found;
   }
   /// Gives the plan cuBLASLt's next answer; where it has no more, the plan does not exist from now on.
-  void take_next(detail::BlasPlan& plan, const BlasProduct& p) {
+  void take_next(detail::GemmPlan& plan, const BlasProduct& p) {
     const detail::Candidates found = candidates(plan, p, detail::Candidates::most);
     plan.exists = plan.tried < found.count;
     if (plan.exists) detail::take(plan, found.results[plan.tried++]);
   }
 
-  [[nodiscard]] detail::BlasPlan& plan_for(const BlasProduct& p, const UnfusedProduct* other) {
-    const detail::PlanKey key = detail::key_of(p);
-    if (detail::BlasPlan* const known = plans_.find(key); known && (known->is_settled || !may_time())) return *known;
-    const detail::BlasPlan plan = make_plan(key, p, other);  // which may add another one
-    if (detail::BlasPlan* const known = plans_.find(key)) return *known = plan;
+  [[nodiscard]] detail::GemmPlan& plan_for(const BlasProduct& p, const UnfusedProduct* other) {
+    const detail::GemmPlanKey key = detail::key_of(p);
+    if (detail::GemmPlan* const known = plans_.find(key); known && (known->is_settled || !may_time())) return *known;
+    const detail::GemmPlan plan = make_plan(key, p, other);  // which may add another one
+    if (detail::GemmPlan* const known = plans_.find(key)) return *known = plan;
     return plans_.add(key, plan);
   }
 
   /// With the known choice, or the fastest where products are timed, or cuBLASLt's first answer.
-  [[nodiscard]] detail::BlasPlan make_plan(const detail::PlanKey& key, const BlasProduct& p,
+  [[nodiscard]] detail::GemmPlan make_plan(const detail::GemmPlanKey& key, const BlasProduct& p,
                                            const UnfusedProduct* other) {
-    detail::BlasPlan plan = detail::describe(p);
-    if (may_time() || detail::TunedPlans::file_of_process().is_named()) settle(key, plan, p, other);
+    detail::GemmPlan plan = detail::describe(p);
+    if (may_time() || detail::TunedGemmPlans::file_of_process().is_named()) settle(key, plan, p, other);
     if (plan.is_settled) return plan;
     const detail::Candidates found = candidates(plan, p, 1);
     if (found.count > 0) detail::take(plan, found.results[plan.tried++]);
@@ -104,12 +104,13 @@ class Blas {
   }
 
   /// Looks the plan up among those of the process, or adds it there, where products are timed.
-  void settle(const detail::PlanKey& key, detail::BlasPlan& plan, const BlasProduct& p, const UnfusedProduct* other) {
-    detail::TunedPlans& tuned = detail::TunedPlans::of(context_.ordinal());
+  void settle(const detail::GemmPlanKey& key, detail::GemmPlan& plan, const BlasProduct& p,
+              const UnfusedProduct* other) {
+    detail::TunedGemmPlans& tuned = detail::TunedGemmPlans::of(context_.ordinal());
     if (adopt(tuned, key, plan, p) || !may_time()) return;
     const bool is_captured = this->is_captured();
     const detail::Candidates found = candidates(plan, p, detail::Candidates::most);
-    detail::BlasPlan alone;
+    detail::GemmPlan alone;
     if (other && !is_captured) alone = plan_for(other->product, nullptr);
     const Lock one_at_a_time(tuned.timing());
     if (adopt(tuned, key, plan, p)) return;
@@ -118,16 +119,16 @@ class Blas {
     if (found.count == 0 || tuned.is_full()) return;
     const bool is_timed = !is_captured && choose_fastest(plan, found, p, alone, other);
     if (!plan.exists) return;
-    detail::PlanChoice choice{{}, plan.fused};
+    detail::GemmPlanChoice choice{{}, plan.fused};
     static_assert(sizeof choice.algorithm == sizeof plan.algorithm);
     std::memcpy(choice.algorithm.data(), &plan.algorithm, sizeof plan.algorithm);
     tuned.choose(key, choice, is_timed);
   }
 
   /// Takes over what is known of the form. False where it is nothing, or nothing that cuBLASLt accepts.
-  [[nodiscard]] bool adopt(detail::TunedPlans& tuned, const detail::PlanKey& key, detail::BlasPlan& plan,
+  [[nodiscard]] bool adopt(detail::TunedGemmPlans& tuned, const detail::GemmPlanKey& key, detail::GemmPlan& plan,
                            const BlasProduct& p) const {
-    detail::PlanChoice choice;
+    detail::GemmPlanChoice choice;
     if (!tuned.find(key, choice) || (!choice.fused && p.epilogue == CUBLASLT_EPILOGUE_DEFAULT)) return false;
     cublasLtMatmulAlgo_t algorithm;
     std::memcpy(&algorithm, choice.algorithm.data(), sizeof algorithm);
@@ -145,8 +146,8 @@ class Blas {
   /// Computes the product in every way and gives the plan the fastest; the earlier of two that are about equal. The
   /// plan does not exist where cuBLASLt refuses every way. False, and the plan as it was, where there is no memory for
   /// that.
-  [[nodiscard]] bool choose_fastest(detail::BlasPlan& plan, const detail::Candidates& found, const BlasProduct& p,
-                                    detail::BlasPlan& alone, const UnfusedProduct* other) try {
+  [[nodiscard]] bool choose_fastest(detail::GemmPlan& plan, const detail::Candidates& found, const BlasProduct& p,
+                                    detail::GemmPlan& alone, const UnfusedProduct* other) try {
     constexpr float clearly = 0.98f;
     const auto counted = locus::detail::launches;  // what is timed is no part of what the caller asked for
     std::size_t most = alone.workspace;
@@ -156,7 +157,7 @@ class Blas {
     const StreamTimer timer(context_);
     float best = StreamTimer::never;
     for (int i = 0; i < found.count; ++i) {
-      detail::BlasPlan way = plan;
+      detail::GemmPlan way = plan;
       detail::take(way, found.results[i]);
       const float time = timer.milliseconds([&] { return succeeded(queue(way, p, c, workspace)); });
       if (time < clearly * best) plan = way, best = time;
@@ -193,7 +194,7 @@ class Blas {
     return c;
   }
 
-  [[nodiscard]] cublasStatus_t queue(detail::BlasPlan& plan, const BlasProduct& p, void* c, const Scratch& workspace) {
+  [[nodiscard]] cublasStatus_t queue(detail::GemmPlan& plan, const BlasProduct& p, void* c, const Scratch& workspace) {
     if (p.bias) detail::set(p, plan.description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);
     if (p.kept) detail::set(p, plan.description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, p.kept);
     const float one = 1.f, zero = 0.f;
@@ -209,7 +210,7 @@ class Blas {
   Context& context_;
   cublasLtHandle_t handle_ = nullptr;
   cublasStatus_t refusal_ = CUBLAS_STATUS_SUCCESS;  ///< cuBLASLt's last
-  detail::PlanTable<detail::BlasPlan> plans_;
+  detail::GemmPlanTable<detail::GemmPlan> plans_;
 };
 
 }  // namespace locus::inline LOCUS_ABI::cuda

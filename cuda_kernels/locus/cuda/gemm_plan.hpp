@@ -6,7 +6,7 @@
 namespace locus::inline LOCUS_ABI::cuda::detail {
 
 /// A product as cuBLASLt wants it described, and the algorithm that computes it.
-struct BlasPlan {
+struct GemmPlan {
   cublasLtMatmulDescOpaque_t description{};
   cublasLtMatrixLayoutOpaque_t a{}, b{}, c{};
   cublasLtMatmulAlgo_t algorithm{};
@@ -58,8 +58,8 @@ inline void lay_out(cublasLtMatrixLayoutOpaque_t& layout, const BlasProduct& p, 
 }
 
 /// A plan without an algorithm.
-[[nodiscard]] inline BlasPlan describe(const BlasProduct& p) {
-  BlasPlan plan;
+[[nodiscard]] inline GemmPlan describe(const BlasProduct& p) {
+  GemmPlan plan;
   plan.fused = is_worth_fusing(p);
   cublasComputeType_t compute = CUBLAS_COMPUTE_32F;
   if (p.type == CUDA_R_64F) compute = CUBLAS_COMPUTE_64F;
@@ -94,7 +94,7 @@ struct Candidates {
   cublasStatus_t status = CUBLAS_STATUS_SUCCESS;  ///< why there are none, where cuBLASLt says so
 };
 /// None where cuBLASLt knows no way on this GPU.
-[[nodiscard]] inline Candidates candidates(cublasLtHandle_t handle, BlasPlan& plan, const BlasProduct& p, int most) {
+[[nodiscard]] inline Candidates candidates(cublasLtHandle_t handle, GemmPlan& plan, const BlasProduct& p, int most) {
   const Alignments alignment(p);
   cublasLtMatmulPreferenceOpaque_t preference{};
   check(cublasLtMatmulPreferenceInit(&preference), "cublasLtMatmulPreferenceInit", p);
@@ -120,7 +120,7 @@ struct Candidates {
   return usable;
 }
 
-inline void take(BlasPlan& plan, const cublasLtMatmulHeuristicResult_t& candidate) {
+inline void take(GemmPlan& plan, const cublasLtMatmulHeuristicResult_t& candidate) {
   plan.algorithm = candidate.algo;
   plan.workspace = candidate.workspaceSize;
   plan.exists = true;
@@ -128,7 +128,7 @@ inline void take(BlasPlan& plan, const cublasLtMatmulHeuristicResult_t& candidat
 
 /// Gives the plan an algorithm that this version of cuBLASLt answered for this form before. False, and nothing
 /// happened, where it does not take it.
-[[nodiscard]] inline bool restore(cublasLtHandle_t handle, BlasPlan& plan, const cublasLtMatmulAlgo_t& algorithm) {
+[[nodiscard]] inline bool restore(cublasLtHandle_t handle, GemmPlan& plan, const cublasLtMatmulAlgo_t& algorithm) {
   cublasLtMatmulHeuristicResult_t result{};
   if (cublasLtMatmulAlgoCheck(handle, &plan.description, &plan.a, &plan.b, &plan.c, &plan.c, &algorithm, &result) !=
           CUBLAS_STATUS_SUCCESS ||

@@ -3,7 +3,7 @@
 
 #include <locus/core/dtype.hpp>
 #include <locus/cuda/check.hpp>
-#include <locus/cuda/plan_table.hpp>
+#include <locus/cuda/gemm_plan_table.hpp>
 
 #include <atomic>
 
@@ -130,7 +130,7 @@ struct Alignments {
          (p.bias && meets_c(p.bias, static_cast<std::size_t>((p.sums_b() ? p.n : p.m) * bytes_of(p.type))));
 }
 
-[[nodiscard]] inline PlanKey key_of(const BlasProduct& p) {
+[[nodiscard]] inline GemmPlanKey key_of(const BlasProduct& p) {
   const Alignments alignment(p);
   const std::int64_t alignments = (std::int64_t{alignment.a} * 512 + alignment.b) * 512 + alignment.c;
   return {{p.type, p.epilogue, tf32_allowed(), p.accumulate, p.m, p.n, p.k, p.count, p.a.ld, p.a.batch_stride,

@@ -186,8 +186,8 @@ inline constexpr uint32_t map_threads = 256;
   return needed > 0 ? static_cast<uint32_t>(needed) : 1;
 }
 
-/// map: every thread of a block takes `per_thread` vectors of `width` elements, a block apart; what is left of the last
-/// vector is shared out by elements.
+/// map: every thread of a block takes `per_thread` vectors of `width` elements, a block apart; the tail, shorter than a
+/// vector, is shared out by elements.
 template <int width>
 struct VectorTiles {
   static constexpr uint32_t threads = map_threads;

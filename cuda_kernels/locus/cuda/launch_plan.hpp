@@ -76,10 +76,10 @@ struct MapTraffic {
   int loaded = 0, stored = 0;  ///< bytes, of all inputs and of all outputs
 };
 
-/// The most vectors of `width` elements that a thread of map takes: so many that the threads of a full multiprocessor
-/// ask for 64 KiB where stores take no more of the bandwidth than loads, and for their share of it where they do.
-/// Copies in bulk, which exist to keep as much in flight, have nothing to add to that, and would be one more kernel of
-/// every expression. No more than that: each is a copy of the function, and is compiled.
+/// The most vectors of `width` elements that a thread of map takes. Loads of a full multiprocessor then have 64 KiB in
+/// flight, or, where stores take more of the bandwidth than loads, the loads' share of that. Bulk copies
+/// (cp.async.bulk) would keep no more in flight and cost every expression one more kernel. More vectors are not worth
+/// their compile time: each is an unrolled copy of the functor.
 [[nodiscard]] constexpr int most_vectors_per_thread(const MapTraffic& bytes, int width) {
   const int elements = bytes.loads == 0 ? 1 : bytes.loads <= 2 ? 8 : 4;
   if (width == 1) return (elements + 1) / 2;
@@ -120,8 +120,8 @@ struct MapGrid {
         blocks(map_blocks(static_cast<uint32_t>(piece.elements), width, per_thread)) {}
 
  private:
-  /// So many that half of the threads a GPU can hold keep its memory busy (registers may leave room for no more), but
-  /// not so many that a short piece leaves multiprocessors without work.
+  /// Enough that at half occupancy (registers may allow no more) the loads saturate memory, but not so many that a
+  /// short piece leaves multiprocessors without work.
   [[nodiscard]] uint32_t vectors_per_thread(int64_t elements, const OperandSlot* operands, int inputs,
                                             const MapTraffic& traffic, const GpuWidth& gpu) const {
     int64_t loaded = 0;  // bytes of one vector of every input

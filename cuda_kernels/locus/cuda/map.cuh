@@ -17,7 +17,7 @@ struct MapArguments {
   Out outputs;
 };
 
-/// How many blocks, in which stream; vectors of each thread.
+/// The grid of a launch, its stream, and how many vectors each thread takes.
 struct MapLaunch {
   cudaStream_t stream;
   uint32_t blocks, per_thread;
@@ -168,7 +168,8 @@ struct MapCall {
   std::size_t (*elements)(const MapLaunch& launch, const void* arguments, const Piece& piece);
 };
 
-/// Launches a piece whose indices fit 32 bits; the arguments point to where it begins. Returns how many there are.
+/// Launches a piece whose indices fit 32 bits; the operands in the arguments point to where it begins. Returns how many
+/// arguments the kernel takes.
 inline std::size_t launch_piece(const MapLaunch& launch, const MapCall& call, const Piece& piece, Access access) {
   if (access == Access::contiguous)
     return call.contiguous(launch, call.arguments, static_cast<uint32_t>(piece.elements), piece.first_index);

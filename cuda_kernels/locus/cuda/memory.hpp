@@ -367,12 +367,12 @@ class PinnedMemory {
     stats_.reserved_bytes -= static_cast<std::int64_t>(bytes);
   }
 
-  /// A copy that was under way when it was last looked at.
+  /// A copy that was in flight when last asked.
   struct Use {
     void* block;
     Shared<const Event> end;
   };
-  /// A block that nobody owns any more while copies from or to it are under way.
+  /// A block that nobody owns any more while copies from or to it are in flight.
   struct Waiting {
     void* block;
     int size_class;

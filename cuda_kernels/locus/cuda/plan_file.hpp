@@ -7,7 +7,7 @@
 
 #include <locus/core/file.hpp>
 #include <locus/core/posix.hpp>
-#include <locus/cuda/plan_table.hpp>
+#include <locus/cuda/gemm_plan_table.hpp>
 
 #include <ctime>
 
@@ -17,7 +17,7 @@
 namespace locus::inline LOCUS_ABI::cuda::detail {
 
 /// How a product is computed: by an algorithm in cuBLASLt's own words, which another version does not understand.
-struct PlanChoice {
+struct GemmPlanChoice {
   std::array<std::uint64_t, 8> algorithm{};
   bool fused = true;  ///< or else the product by itself, and its epilogue in a launch after it
 };
@@ -25,8 +25,8 @@ struct PlanChoice {
 /// One line of the file.
 struct PlanLine {
   std::string machine;  ///< library and GPU: what it says holds for this one alone
-  PlanKey form{};
-  PlanChoice choice;
+  GemmPlanKey form{};
+  GemmPlanChoice choice;
 };
 
 /// FNV-1a. A change of one byte always changes it.

@@ -13,8 +13,8 @@ namespace detail {
 template <class F, class Op, class T, class In>
 struct ReduceArguments;
 
-/// What the kernel knows. `partials` are unfinished results, [slot][output]: where they are `folded`, it is they that
-/// are folded, otherwise the chunks' results go there unless it is null.
+/// The kernel's arguments. `partials[slot][output]` are accumulators of chunks: the input if `folded`, else the output;
+/// null writes the final result.
 template <class F, class Op, class T, class... I>
 struct ReduceArguments<F, Op, T, Pack<I...>> {
   static constexpr int N = static_cast<int>(sizeof...(I));
@@ -211,7 +211,7 @@ LOCUS_OUT_OF_LINE inline void run(Context& context, const ReduceCall& call) {
 
 /// What a reduction needs to know of its types.
 template <class F, class Op, class T, class... I>
-struct TypedReduction {
+struct TypedReduce {
   static constexpr int N = static_cast<int>(sizeof...(I));
   using Arguments = ReduceArguments<F, Op, T, Pack<I...>>;
   using A = typename Op::Accumulator;
@@ -254,7 +254,7 @@ void reduce(Context& context, const ReducePlan<static_cast<int>(sizeof...(I))>& 
       std::is_trivially_copyable_v<F> && std::is_trivially_copyable_v<Op>,
       "reduce: functors are copied to the GPU, so they must be trivially copyable: values and device pointers "
       "only");
-  detail::TypedReduction<F, Op, T, I...>::run(context, plan, f, op, inputs, previous, out);
+  detail::TypedReduce<F, Op, T, I...>::run(context, plan, f, op, inputs, previous, out);
 }
 
 }  // namespace locus::inline LOCUS_ABI::cuda

@@ -16,8 +16,9 @@ namespace detail {
 template <unsigned mask, int n>
 inline constexpr int set_bit_v = set_bit(mask, n);
 
-/// Inputs of the backward kernel: the operands' values, the gradient of the result, and what each wanted gradient is
-/// added to (null: nothing). Outputs: the wanted gradients (null: not wanted after all).
+/// The functor of an expression's backward pass. Inputs: the operands' values, the gradient of the result, and what
+/// each wanted gradient is added to (null: zero). Outputs: the wanted gradients (null: discarded). Which operands can
+/// want one is known at compile time, which do at run time.
 template <class Tree, unsigned wanted, class T, class In, class Wanted>
 struct Backward;
 template <class Tree, unsigned wanted, class T, class... In, class... W>
@@ -97,7 +98,7 @@ class ExpressionNode final : public RecordedNode<T, D, sizeof...(H)> {
   template <int n>
   using input_value = value_of<std::tuple_element_t<n, Tuple<H...>>>;
 
-  /// The operands whose values the backward pass looks at; the others stay empty.
+  /// Saves the operands whose values the backward pass reads; the others stay empty.
   template <int... i>
   static Tuple<Tensor<value_of<H>, D>...> keep(const Part<Tree, H...>& part, std::integer_sequence<int, i...>) {
     return {((needed >> i & 1u) != 0 ? get<i>(part.leaves).handle.value() : Tensor<value_of<H>, D>())...};
@@ -123,7 +124,8 @@ class ExpressionNode final : public RecordedNode<T, D, sizeof...(H)> {
     (finish<i>(get<i>(routes)), ...);
   }
 
-  /// Only sums lead to the operands: their gradients are the result's own, shared or reduced, without a launch of map.
+  /// Where only additions lead to the operands, their gradients are the result's own: shared, or summed over broadcast
+  /// dimensions, without a launch of map.
   template <int... i>
   [[nodiscard]] bool all_pass_unchanged(std::integer_sequence<int, i...>) {
     return (((wanted >> i & 1u) == 0 || Traits::passes_unchanged(i) || !this->inputs_[i]) && ...);
@@ -135,7 +137,7 @@ class ExpressionNode final : public RecordedNode<T, D, sizeof...(H)> {
     }
   }
 
-  /// The position of the first operand with the same sink, if that is an earlier one; otherwise -1.
+  /// The position of an earlier operand with the same node, whose gradient this one adds to; -1 if there is none.
   [[nodiscard]] int first_occurrence(int later) const {
     for (int earlier = 0; earlier < later; ++earlier) {
       const bool counts = (wanted >> earlier & 1u) != 0 && this->inputs_[later];

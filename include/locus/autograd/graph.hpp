@@ -21,13 +21,13 @@ class GraphNode : public Counted {
  public:
   virtual ~GraphNode() = default;
 
-  /// Adds what the node's own gradient means for its inputs to theirs.
+  /// Adds the node's contribution to the gradients of its inputs (vector-Jacobian product).
   virtual void propagate() = 0;
   /// Calls visit(GraphNode&) for every input that wants a gradient.
   virtual void visit_inputs(void (*visit)(GraphNode&, void*), void* state) = 0;
-  /// Counts the change to come of a gradient that is kept, so that whoever reads its memory in the pass notices.
+  /// Of a leaf: bumps the version of its gradient before the pass, so that saved aliases fail the stale check.
   virtual void announce() {}
-  /// Lets go of saved tensors and of the node's own gradient, which nobody needs any more.
+  /// Releases the saved tensors, the inputs and the node's own gradient.
   virtual void free() = 0;
   /// throws GraphError or StaleError unless propagate() can run
   virtual void require_ready() const = 0;
@@ -59,7 +59,7 @@ class GraphNode : public Counted {
 
   std::uint64_t number_ = detail::next_node_number.fetch_add(1, Order::relaxed);
   std::uint64_t visited_ = 0;
-  std::uint64_t uses_ = 0;  ///< how often the latest walk came here: as many gradients it adds at most
+  std::uint64_t uses_ = 0;  ///< edges by which the latest walk reached it: the most gradients that it adds
   GraphNode* next_disposed_ = nullptr;
 };
 
@@ -67,7 +67,7 @@ class GraphNode : public Counted {
 template <class T, class D>
 class TensorNode : public GraphNode {
  public:
-  /// `keeps`: its gradient stays after a backward pass, and so is one of replays, too.
+  /// `keeps`: the gradient stays after a backward pass; so replays of a captured step have to write it too.
   LOCUS_OUT_OF_LINE TensorNode(const Shape& shape, D device, bool keeps = false)
       : shape_(shape), device_(device), keeps_(keeps) {}
 
@@ -78,7 +78,7 @@ class TensorNode : public GraphNode {
     if (!place_.buffer()) gradient_ = {};
     has_gradient_ = false;
     given_ = GivenGradient::none;
-    if (is_recorded()) at_replay([](TensorNode& node) { node.clear_gradient(); });
+    if (is_captured()) at_replay([](TensorNode& node) { node.clear_gradient(); });
   }
   /// From now on the gradient is kept in this memory (of the node's shape).
   void place_gradient(Tensor<T, D> place) {
@@ -95,7 +95,7 @@ class TensorNode : public GraphNode {
     else if (!owned_) gradient_ = gradient_.clone();
     owned_ = has_gradient_ = true;
     gradient_.buffer().changed();
-    if (is_recorded()) replays_open(accumulate);
+    if (is_captured()) replays_open(accumulate);
     return accumulate;
   }
 
@@ -104,11 +104,11 @@ class TensorNode : public GraphNode {
     if (!has_gradient_) return;
     if (!owned_ && (!gradient_.buffer().unique() || !gradient_.is_contiguous())) gradient_ = gradient_.clone();
     owned_ = true;
-    if (is_recorded()) at_replay([gradient = gradient_](TensorNode& node) { node.gradient_ = gradient; });
+    if (is_captured()) at_replay([gradient = gradient_](TensorNode& node) { node.gradient_ = gradient; });
   }
 
-  /// Takes the product a b for the gradient, if nothing else adds to that and the operation makes the product with its
-  /// activation's derivative. False, and nothing happened, otherwise.
+  /// Makes the product a b, of which this gradient consists, with the activation's derivative as its epilogue. False,
+  /// and nothing happened, where other uses add to the gradient or the operation has no such epilogue.
   [[nodiscard]] bool take_product(const Tensor<T, D>& a, const Tensor<T, D>& b) {
     if (!this->is_used_once() || has_gradient_) return false;
     given_ = multiply_for_z(a, b);
@@ -123,25 +123,25 @@ class TensorNode : public GraphNode {
       gradient_ = std::move(g);
       owned_ = false;
       has_gradient_ = true;
-      if (is_recorded()) replays_open(false);
+      if (is_captured()) replays_open(false);
     }
   }
 
  protected:
-  /// What take_product() took; gradient() is that of z then.
+  /// What take_product() made; unless `none`, gradient() is the gradient of z.
   [[nodiscard]] GivenGradient given() const { return given_; }
   [[nodiscard]] virtual GivenGradient multiply_for_z(const Tensor<T, D>&, const Tensor<T, D>&) {
     return GivenGradient::none;
   }
 
  private:
-  [[nodiscard]] bool is_recorded() const { return keeps_ && detail::is_recording(); }
-  /// f(*this) before each replay of the step that is being recorded.
+  [[nodiscard]] bool is_captured() const { return keeps_ && detail::is_capturing(); }
+  /// f(*this) before each replay of the step that is being captured.
   template <class F>
   void at_replay(const F& f) {
     detail::at_replay([node = Shared<TensorNode>(this), f] { f(*node); });
   }
-  /// Replays write the gradient, or add to it, as the recorded backward pass does.
+  /// Replays write the gradient, or add to it, as the captured backward pass does.
   /// They throw CaptureError where there is none to add to, or one would be lost
   LOCUS_COLD void replays_open(bool accumulate) {
     at_replay([accumulate](TensorNode& node) {
@@ -189,12 +189,11 @@ class Gradient {
     }
     node_->give(std::move(g));
   }
-  /// Whether there is one already, to which others are added.
+  /// Whether another use has contributed already.
   [[nodiscard]] bool has_value() const { return node_->has_gradient(); }
   /// Takes back an open() of a gradient that had no value: nothing was written.
   void withdraw() { node_->clear_gradient(); }
-  /// Gives the product a b with the derivative of the activation that the input came from last, where that can be.
-  /// False, and nothing happened, otherwise.
+  /// See TensorNode::take_product.
   [[nodiscard]] bool take_product(const Tensor<T, D>& a, const Tensor<T, D>& b) { return node_->take_product(a, b); }
   [[nodiscard]] const TensorNode<T, D>* node() const { return node_; }
 
@@ -202,8 +201,8 @@ class Gradient {
   TensorNode<T, D>* node_;
 };
 
-/// A leaf: collects its gradient and keeps it. It comes last in a backward pass, when those who shared what they handed
-/// down have let go of it.
+/// A leaf: collects its gradient and keeps it. It comes last in a backward pass, after nodes that shared the tensor
+/// with it have released theirs.
 template <class T, class D>
 class LeafNode final : public TensorNode<T, D> {
  public:
@@ -216,7 +215,7 @@ class LeafNode final : public TensorNode<T, D> {
 };
 
 namespace detail {
-/// What tells whether a saved value is still what it was; only tensors can change.
+/// The version of a saved value, by which the stale check compares; shapes and numbers have none.
 struct SavedState {
   const Shape* shape = nullptr;
   std::uint32_t version = 0;
@@ -243,7 +242,7 @@ LOCUS_OUT_OF_LINE inline void require_unchanged(const char* operation, Span<cons
 }
 }  // namespace detail
 
-/// What waits for the backward pass: tensors, guarded against modification in between, and shapes.
+/// What an operation saved for its backward pass: tensors, guarded against modification in between, and shapes.
 template <class... S>
 class SavedValues {
  public:
@@ -275,8 +274,8 @@ struct BackwardOptions {
 /// One backward pass from a node.
 class BackwardWalk {
  public:
-  /// Collects what the node was computed from. throws GraphError or StaleError if a part of that cannot run; then no
-  /// gradient was touched
+  /// Collects the nodes below `root`. throws GraphError or StaleError if one of them cannot run; then no gradient was
+  /// touched
   explicit BackwardWalk(GraphNode& root) {
     visit(root);
     for (std::size_t explored = 0; explored < nodes_.size(); ++explored)
@@ -295,8 +294,8 @@ class BackwardWalk {
       if (node->release()) GraphNode::dispose(node);
   }
 
-  /// Brings the gradient that the node was given to everything below it. Where that fails (out of memory, say), no
-  /// gradient is left half made: all below the node are forgotten.
+  /// Propagates the root's gradient to all nodes below it, latest first. If a node throws (out of memory, say), the
+  /// gradients of all these nodes are cleared, so that none is left half made.
   void run(const BackwardOptions& options) {
     try {
       for (GraphNode* node : nodes_) {

@@ -8,7 +8,7 @@
 namespace locus::inline LOCUS_ABI {
 
 namespace detail {
-/// The scalar 1 on a device, where a training step finds it without a launch.
+/// The scalar 1 on a device: the adjoint of a loss. Kept, so that a training step needs no launch for it.
 template <class T, class D>
 [[nodiscard]] LOCUS_OUT_OF_LINE Tensor<T, D> one(D device) {
   if constexpr (HostAccessible<D>) {
@@ -217,7 +217,7 @@ template <class T, class D>
   return Gradient<T, D>(static_cast<TensorNode<T, D>*>(sink.get()));
 }
 
-/// What all recorded operations share: `n` inputs, null where nobody asks for a gradient, and being freed.
+/// What all recorded operations share: `n` inputs, null where no gradient is wanted, and being freed.
 template <class T, class D, int n>
 class RecordedNode : public TensorNode<T, D> {
  public:

@@ -1,5 +1,5 @@
 #pragma once
-// How an adjoint meets a slope.
+// The chain rule in registers: an adjoint times a derivative.
 
 #include <locus/core/config.hpp>
 
@@ -10,12 +10,12 @@ namespace locus::inline LOCUS_ABI {
 
 namespace detail {
 
-/// Whether the derivative of F chooses which arguments get the adjoint, and gives exactly 0 to the others.
+/// Whether the derivative of F passes the adjoint to some arguments and exactly 0 to the others.
 template <class F>
 inline constexpr bool selects = requires { requires F::selects; };
 
-/// x, or exactly 0. On the host by a mask of bits: of a choice g++ makes branches where another choice follows, and
-/// loops over those do not vectorize.
+/// x, or exactly 0. On the host by a bit mask: of two selects in a row g++ makes branches, which keep loops from
+/// vectorizing.
 template <class R>
 [[nodiscard]] LOCUS_FN R kept_if(bool keep, R x) {
 #if !LOCUS_ON_DEVICE

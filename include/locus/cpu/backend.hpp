@@ -1,5 +1,5 @@
 #pragma once
-// The host as a device: the readable specification of every verb, and a fast one.
+// The host as a device: the contract of every verb, and a fast implementation.
 
 #include <locus/cpu/isa.hpp>
 #include <locus/cpu/memory.hpp>

@@ -158,7 +158,7 @@ inline void set_isa(Isa isa) {
   detail::isa_in_use.store(static_cast<int>(detail::checked_isa(to_string(isa))), Order::relaxed);
 }
 
-/// Before a function that hosts alone call, marked for the device because what calls it is: nvcc is not to check it.
+/// Before a function that is host-only, though marked `__device__` because its callers are: silences nvcc's check.
 #if LOCUS_NVCC
 #define LOCUS_HOST_ALONE _Pragma("nv_exec_check_disable")
 #else

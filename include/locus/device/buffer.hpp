@@ -3,7 +3,7 @@
 
 #include <locus/core/atomic.hpp>
 #include <locus/core/shared.hpp>
-#include <locus/device/recording.hpp>
+#include <locus/device/replay.hpp>
 
 namespace locus::inline LOCUS_ABI {
 
@@ -38,10 +38,10 @@ class Buffer {
   void changed() const {
     if (block_) block_->version.fetch_add(1, Order::relaxed);
   }
-  /// The same; and where a step is being recorded, its replays change the contents too.
+  /// The same; where a step is being captured, each of its replays counts a change too.
   void changed_by_step() const {
     changed();
-    if (detail::is_recording()) [[unlikely]]
+    if (detail::is_capturing()) [[unlikely]]
       detail::at_replay([buffer = *this] { buffer.changed(); });
   }
   [[nodiscard]] friend bool operator==(const Buffer& a, const Buffer& b) { return a.block_ == b.block_; }

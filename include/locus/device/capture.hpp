@@ -3,13 +3,13 @@
 // for each of its launches, most of which a replay saves.
 
 #include <locus/core/random.hpp>
-#include <locus/device/recording.hpp>
+#include <locus/device/replay.hpp>
 #include <locus/device/stream.hpp>
 
 namespace locus::inline LOCUS_ABI {
 
 namespace detail {
-/// How often-repeated steps run on D. By default every time from the start: on the host there is nothing to capture.
+/// How a captured step runs on D. By default each call runs it anew: on the host there is nothing to capture.
 template <class D>
 class StepRunner {
   static_assert(!std::is_same_v<D, Cuda>, "capture on Cuda needs #include <locus/cuda/step_runner.hpp>");

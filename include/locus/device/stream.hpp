@@ -1,12 +1,12 @@
 #pragma once
-// Streams: queues of work on a device. What one queue holds happens in order; two queues run beside each other until an
+// Streams: queues of work on a device. The work of one stream runs in order; two streams run concurrently until an
 // event orders them. Every thread has a current stream of its own on every device, in which its operations are queued.
 
 #include <locus/refuse/mistake.hpp>
 
 namespace locus::inline LOCUS_ABI {
 
-/// A moment in a stream: when what was queued before it is done. A shared handle, or none.
+/// An event: a point in a stream, complete when the work queued before it is done. A shared handle, or none.
 template <class D>
 class Event;
 

@@ -34,9 +34,9 @@ struct MemoryStats {
 template <class D>
 struct Backend;
 
-/// Whether this program can compute on D: false for Cuda in a build without CUDA. What it would do there is checked by
-/// the compiler all the same, but what the library would do for it is not compiled where its type does not depend on
-/// that: Backend<D>::refuse(device) throws instead.
+/// Whether this program can compute on D: false for Cuda in a build without CUDA. There, calls are type-checked and
+/// throw at run time, by Backend<D>::refuse(device); code of the library that does not affect their types is not
+/// compiled.
 template <class D>
 inline constexpr bool is_present = !requires { requires Backend<D>::absent; };
 
@@ -127,7 +127,7 @@ struct GemmBatch {
   std::int64_t a_stride = 0, b_stride = 0, c_stride = 0;
 };
 
-/// The end of a matrix product: c = activation(product + bias[col]) (+ c where `accumulate`).
+/// The epilogue of a matrix product: c = activation(product + bias[col]) (+ c where `accumulate`).
 /// A null bias adds nothing. Applied while the product is in registers or cache.
 template <class T, class Activation>
 struct Epilogue {
@@ -135,7 +135,7 @@ struct Epilogue {
   bool accumulate = false;
   Activation activation{};
 
-  /// The same with another activation: one of those that `activation` stands for.
+  /// The same with another activation: the one that a run-time choice stands for.
   template <class A>
   [[nodiscard]] constexpr Epilogue<T, A> with(const A& other) const {
     return {bias, accumulate, other};
@@ -159,12 +159,12 @@ template <class F, class R>
 }
 }  // namespace detail
 
-/// The end of the one product that gives the gradient of y = activation(z): c = product * activation'(z), which is
-/// that of z.
+/// The epilogue of the product that is the gradient of y = activation(z): c = product * activation'(z), the gradient of
+/// z.
 template <class T, class Activation>
 struct DerivativeEpilogue {
   Activation activation;
-  const T* value;  ///< what the derivative follows from, y or z: a matrix like c with dense rows
+  const T* value;  ///< y or z, whichever the derivative is a function of: a matrix like c with dense rows
   std::int64_t row_stride;
   const void* kept = nullptr;  ///< what a device that KeepsForDerivatives kept of z
 
@@ -237,12 +237,12 @@ concept SumsColumns = requires(D device, detail::ProbeFunctor f, const ColumnSum
   Backend<D>::for_each_row(device, std::int64_t{}, std::int64_t{}, f, sums);
 };
 
-/// An optional refinement: a device that multiplies, and sums a factor that it reads for that, in one launch.
+/// An optional refinement: a device whose product also sums the rows of its left factor, in one launch.
 ///
 ///     Backend<D>::gemm_and_sums(device, a, b, c, accumulate, sums, sum)
 ///
 /// makes c = a b (+ c where `accumulate`) and sums[i] = sum over k of a(i, k). False, and then nothing happened, where
-/// it cannot, or where sum(), which queues launches that write the sums, and the product by itself are faster.
+/// it cannot, or where the product alone and sum(), which launches what writes the sums, are faster.
 template <class D>
 concept SumsFactors = requires(D device, MatrixRef<const float> a, MatrixRef<float> c, void (*sum)()) {
   { Backend<D>::gemm_and_sums(device, a, a, c, bool{}, c.data, sum) } -> std::same_as<bool>;

@@ -122,11 +122,11 @@ struct ExprOf<T, D, Part<Tree, H...>> {
   }
 };
 
-/// How an expression of some role is computed: to a Tensor here; autograd adds the traced one.
+/// Computes an expression of some role. Plain ones are specialized here, traced ones in autograd/expression.hpp.
 template <Role role, class T, class D>
 struct Materialize;
 
-/// output = tree(inputs)
+/// The functor of an expression's forward pass: output = tree(inputs).
 template <class Tree, class Out, class... In>
 struct Forward {
   Tree tree;
@@ -166,7 +166,7 @@ void compute_in_place(std::string_view name, const Part<Tree, H...>& part, const
     };
     const bool through_temporary = (unsafe(leaf.handle.value()) || ...);
     const Tensor<T, D> result = through_temporary ? Tensor<T, D>(target.shape(), target.device()) : target;
-    target.changed();  // first: what throws below may have written a part of it
+    target.changed();  // before the launch, which may throw after it has written a part of the target
     compute(part.tree, result, leaf.handle.value()...);
     if (through_temporary) copy_elements(result, target);
   });
@@ -322,7 +322,7 @@ struct CommonValue<> {
   using type = void;
 };
 
-/// What stands in a formula of `fuse` for a tensor that is not among its arguments: fuse refuses it.
+/// Stands in a formula of `fuse` for a tensor that is not among its arguments; fuse refuses such a formula.
 struct Stranger {};
 template <class Tree>
 inline constexpr bool has_stranger = std::is_same_v<Tree, Stranger>;
@@ -353,15 +353,15 @@ inline constexpr bool brings_traced = false;
 template <TensorLike X>
 inline constexpr bool brings_traced<X> = bare_t<X>::role == Role::traced;
 
-/// Whether operands are made of more tensors than one launch takes. The backward pass of a traced expression is one
-/// launch too: it reads every tensor and the gradient, and reads and writes the gradient of every tensor.
+/// Whether operands have more leaves than one launch takes. The backward pass of a traced expression is one launch too:
+/// it reads every leaf and the gradient of the result, and reads and writes the gradient of every leaf.
 template <class... X>
 inline constexpr bool too_many_leaves = (0 + ... + leaf_count<X>) > ((false || ... || brings_traced<X>)
                                                                          ? (max_launch_operands - 1) / 3
                                                                          : max_launch_operands - 1);
 
-/// Whether an operand is a temporary expression of several tensors that means the same when it is computed first. One
-/// of plain tensors and parameters may not: the parameters would miss what is traced around it.
+/// Whether an operand is a temporary expression of several leaves that may be computed first. One of plain tensors and
+/// parameters may not: computed alone it is plain, and its parameters would lose their gradient in a traced expression.
 template <class X>
 inline constexpr bool stands_alone = false;
 template <class T, class D, class Tree, class... H>
@@ -375,8 +375,8 @@ template <class X>
   else return std::forward<X>(x);
 }
 
-/// A scalar function of operands that belong together, pending. Where together they are made of more tensors than one
-/// launch takes, they are computed first. throws ShapeError naming both shapes
+/// The pending expression f(x...) of operands that may meet. Where they have more leaves than one launch takes, those
+/// that are temporary expressions are computed first. throws ShapeError naming both shapes
 template <class F, class... X>
 [[nodiscard]] auto pending(const F& f, X&&... x) {
   using T = typename CommonValue<bare_t<X>...>::type;

@@ -17,7 +17,7 @@ struct Symbol {
   }
 };
 
-/// A scalar of the program text, as an element of T.
+/// A number of the program text, converted to T.
 template <class T>
 struct Constant {
   compute_t<T> value;
@@ -71,7 +71,7 @@ struct ResultValue<F, T...> {
   using type = typename F::gives;
 };
 
-// Renumbering: the inputs of a tree that is joined to another come after that one's.
+// Renumbering: where trees are joined, the inputs of each come after those of the trees before it.
 
 template <int offset, int I>
 constexpr Symbol<I + offset> shift(const Symbol<I>&) {
@@ -100,18 +100,18 @@ constexpr auto shift(const Apply<F, C...>& node) {
 template <class F>
 inline constexpr bool ends_backward = requires { requires !F::differentiable; };
 
-/// Which arguments the derivative of F by argument `input` looks at, as a bit mask.
+/// Which arguments the partial derivative of F by argument `input` reads, as a bit mask.
 template <class F>
 constexpr unsigned reads(int input) {
   if constexpr (requires { F::reads(0); }) return F::reads(input);
   else return ~0u;
 }
 
-/// Whether that derivative looks at nothing: a number of the program text, and finite.
+/// Whether that partial derivative reads no argument: it is a finite constant.
 template <class F, int input>
 inline constexpr bool has_constant_slope = reads<F>(input) == 0;
 
-/// What the backward pass has to know of a tree. Masks have one bit per input.
+/// What the backward pass asks of a tree at compile time. Masks have one bit per input.
 template <class Tree>
 struct TreeTraits;
 template <int I>
@@ -131,11 +131,11 @@ struct TreeTraits<Constant<T>> {
 template <class F, class... C>
 struct TreeTraits<Apply<F, C...>> {
   static constexpr unsigned inputs = (0u | ... | TreeTraits<C>::inputs);
-  /// Whether a derivative by one of the wanted inputs leads through here.
+  /// Whether the adjoint of this node contributes to one of the wanted inputs.
   static constexpr bool reaches(unsigned wanted) {
     return !ends_backward<F> && (false || ... || TreeTraits<C>::reaches(wanted));
   }
-  /// The inputs whose values the backward pass looks at.
+  /// The inputs whose values the backward pass reads.
   static constexpr unsigned needed(unsigned wanted) {
     const unsigned below[] = {TreeTraits<C>::inputs...};
     unsigned result = 0;
@@ -151,7 +151,7 @@ struct TreeTraits<Apply<F, C...>> {
     if (reaches(wanted)) (visit(TreeTraits<C>::reaches(wanted), TreeTraits<C>::needed(wanted)), ...);
     return result;
   }
-  /// Whether the derivative by this input is one: only sums lead to it, and only once.
+  /// Whether the derivative by this input is 1: on the way to it there are additions alone, and it occurs once.
   static constexpr bool passes_unchanged(int input) {
     if constexpr (std::is_same_v<F, functor::Add>) {
       const int times = (0 + ... + (TreeTraits<C>::inputs >> input & 1u ? 1 : 0));
@@ -163,7 +163,7 @@ struct TreeTraits<Apply<F, C...>> {
 };
 
 /// Holds the value of every node: construction is the forward pass, back() the backward pass, both in registers.
-/// `wanted` masks the inputs whose gradients are asked for; other subtrees are pruned.
+/// `wanted` masks the inputs whose gradients are asked for; subtrees without any are pruned at compile time.
 template <class Tree, class In, unsigned wanted>
 struct Evaluator;
 

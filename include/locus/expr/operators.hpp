@@ -1,6 +1,6 @@
 #pragma once
 // The elementwise operators and functions. Operands are tensors of one place and element type, or numbers; shapes
-// broadcast as in NumPy. All of them are pending: see expr.hpp for when they are computed.
+// broadcast as in NumPy. All of them return pending expressions; expr.hpp says when those are computed.
 
 #include <locus/expr/elementwise.hpp>
 

@@ -6,15 +6,15 @@
 
 namespace locus::inline LOCUS_ABI::nn::detail {
 
-/// Beside the forward of a layer, one that takes anything, as well as a template does: it answers a call where the
-/// layer's own does not; where both would, the call is ambiguous, and no body is compiled. (Four kinds, or one of the
-/// two would be the better match. A template of the layer's own that is more special than these is compiled after all.)
+/// Catch-all overloads that probe overload resolution without instantiating the layer's `forward`: ambiguity means that
+/// the layer accepts the argument. Four kinds, so that one of them matches as well as a template of the layer's own; a
+/// more specialized template wins, and is instantiated after all.
 struct NoSuchForward {};
 struct TakesConst {
   template <class X>
   NoSuchForward forward(const X& x, int = 0) const;
 };
-struct TakesForwarded {
+struct TakesReference {
   template <class X>
   NoSuchForward forward(X&& x, int = 0) const;
 };
@@ -22,7 +22,7 @@ struct TakesManyConst {
   template <class... X>
   NoSuchForward forward(const X&... x) const;
 };
-struct TakesManyForwarded {
+struct TakesManyReferences {
   template <class... X>
   NoSuchForward forward(X&&... x) const;
 };
@@ -43,8 +43,8 @@ concept Overtaken = requires(const typename M::template Or<M, Takes>& layer, con
 /// Whether the forward of M, which has one, does not take a `const X&`, or is not const. A call answers where there is
 /// only one and no template, or where the class is final.
 template <class M, class X>
-concept RefusesArgument = (Overtaken<M, X, TakesConst> && Overtaken<M, X, TakesForwarded> &&
-                           Overtaken<M, X, TakesManyConst> && Overtaken<M, X, TakesManyForwarded>);
+concept RefusesArgument = (Overtaken<M, X, TakesConst> && Overtaken<M, X, TakesReference> &&
+                           Overtaken<M, X, TakesManyConst> && Overtaken<M, X, TakesManyReferences>);
 template <class M>
 concept AnswersCalls = std::is_final_v<M> || requires { &M::forward; };
 #include <locus/refuse/nn/forward_mistakes.inc>

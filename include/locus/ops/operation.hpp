@@ -36,19 +36,18 @@ struct Forwarded {
 template <class Y, class... Saved>
 Forwarded(Y, Tuple<Saved...>) -> Forwarded<Y, Saved...>;
 
-/// Where the backward pass of an operation puts the gradient of one input; false where nobody asks for it.
+/// Where the backward pass of an operation puts the gradient of one input; false where none is wanted.
 template <class T, class D>
 class Gradient;
 
-/// Of an operation with a result y = activation(z), where z ends in + bias: which gradients were given to it by a
-/// product that alone makes the gradient of y. Such an operation has a member `ends_in_activation` and, beside
-/// `backward`,
+/// Of an operation y = activation(z), where z ends in + bias: which gradients the downstream product already computed
+/// in its epilogue. Such an operation has a member `ends_in_activation` and, beside `backward`,
 ///
 ///     multiply_for_z(saved, a, b, Gradient of z, Gradient... of each input) -> GivenGradient
 ///     backward_of_z(saved, gradient_of_z, given, Gradient&... of each input)
 ///
-/// The first writes the product a b with the activation's derivative applied, unless it answers `none`; the second goes
-/// on from there.
+/// The first makes the product a b, the gradient of y, with the activation's derivative as its epilogue, unless it
+/// returns `none`. The second computes the other gradients from that of z.
 enum class GivenGradient { none, of_z, of_z_and_bias };
 
 /// Computes an operation, recording it if an operand is traced.

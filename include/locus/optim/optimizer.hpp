@@ -44,7 +44,7 @@ class Arena {
 
   /// Applies make(t)(value, gradient, state..., value&, state&...) to every parameter that has a gradient, where this
   /// is its t-th step: one launch per stretch of neighbours with equal t, a single one where all get gradients always.
-  /// An empty state reads as zero and is not written. Replays of a recorded step call make again. throws ArgumentError
+  /// An empty state reads as zero and is not written. Replays of a captured step call make again. throws ArgumentError
   /// if another optimizer took a parameter over
   template <class Make, class... State>
   void update(const Make& make, const State&... state) {
@@ -63,7 +63,7 @@ class Arena {
           fail<CaptureError>({"capture: the optimizer made ", steps_[first], " steps with parameter ", first, " and ",
                               steps_[i], " with parameter ", i, ", whose updates were captured as one; capture anew"});
         }
-        locus::detail::restore_if_dropped(steps_);
+        locus::detail::restore_if_abandoned(steps_);
         for (std::size_t i = first; i < last; ++i) {
           ++steps_[i];
           parameters_[i].value().buffer().changed();

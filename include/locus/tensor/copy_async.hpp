@@ -1,6 +1,6 @@
 #pragma once
-// Copies between page-locked memory and a GPU that run beside the program. What is being copied is no tensor yet, so
-// that it cannot be read too early.
+// Asynchronous copies between page-locked memory and a GPU. copy_async returns a handle to a copy in flight; ordered()
+// or wait() turns it into a tensor, so that it cannot be read too early.
 
 #include <locus/cpu/streams.hpp>
 #include <locus/cuda/streams.hpp>
@@ -26,7 +26,7 @@ concept UntracedOn = On<X, D> && !IsTraced<X>;
 }  // namespace detail
 
 LOCUS_REFUSALS_BEGIN
-/// A tensor that is being copied. Ordered or waited for, once, it becomes one.
+/// A handle to a copy in flight. ordered() or wait(), once, turns it into a tensor.
 template <class T, class D>
 class Pending<Tensor<T, D>> {
   using Source = Tensor<T, std::conditional_t<std::is_same_v<D, Pinned>, Cuda, Pinned>>;
@@ -48,7 +48,7 @@ class Pending<Tensor<T, D>> {
   }
   ~Pending() { let_go(); }
 
-  /// Whether something is being copied, or was, and has not become a tensor.
+  /// Whether it holds a copy, in flight or done, that has not become a tensor.
   [[nodiscard]] bool started() const { return static_cast<bool>(copied_); }
   /// Whether the copy is done. The host does not wait.
   [[nodiscard]] bool done() const { return copied_.done(); }
@@ -91,7 +91,7 @@ class Pending<Tensor<T, D>> {
     if (!copied_)
       fail<ArgumentError>({what, "(): there is no copy under way; each is ordered or waited for only once"});
   }
-  /// A copy from a GPU that nobody waited for still reads its source: the host waits now.
+  /// Copies from a GPU that nobody waited for: the host waits now, since target and source must outlive them.
   void let_go() noexcept {
     if constexpr (std::is_same_v<D, Pinned>) {
       if (!copied_) return;

@@ -25,7 +25,7 @@ template <class T, Device D, class F>
 template <class D>
 [[nodiscard]] auto draw_from(Generator<D>& generator) {
   return [&generator](std::int64_t count) {
-    restore_if_dropped(generator);
+    restore_if_abandoned(generator);
     return Generator<D>{generator.seed, generator.reserve(count)};
   };
 }

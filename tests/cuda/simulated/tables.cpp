@@ -13,13 +13,13 @@ using namespace locus;
 
 namespace {
 /// Neighbouring keys differ in one value only, which is not always the same one.
-cuda::detail::PlanKey key_of(std::int64_t number) {
-  cuda::detail::PlanKey key{};
+cuda::detail::GemmPlanKey key_of(std::int64_t number) {
+  cuda::detail::GemmPlanKey key{};
   key.values[static_cast<std::size_t>(number % 18)] = 1 + number / 18;
   return key;
 }
-cuda::detail::BlasPlan plan_of(std::int64_t number) {
-  cuda::detail::BlasPlan plan;
+cuda::detail::GemmPlan plan_of(std::int64_t number) {
+  cuda::detail::GemmPlan plan;
   plan.workspace = static_cast<std::size_t>(number);
   return plan;
 }
@@ -27,7 +27,7 @@ cuda::detail::BlasPlan plan_of(std::int64_t number) {
 
 TEST_CASE("plans are found by their keys, and all are forgotten when the table is full") {
   constexpr std::int64_t most = 4096;
-  cuda::detail::PlanTable<cuda::detail::BlasPlan> table;
+  cuda::detail::GemmPlanTable<cuda::detail::GemmPlan> table;
   CHECK(table.find(key_of(0)) == nullptr);
   for (std::int64_t i = 0; i < most; ++i) REQUIRE(table.add(key_of(i), plan_of(i)).workspace == std::size_t(i));
   std::int64_t found = 0;

@@ -39,7 +39,7 @@ struct MapLoop<F, Pack<I...>, Pack<O*...>> {
   }
 };
 
-/// A copy: that of the C library is made for every processor.
+/// A copy is memcpy, which the C library tunes for each processor.
 template <class T>
 struct MapLoop<locus::detail::ConvertElement<T, T>, Pack<const T*>, Pack<T*>> {
   static void run(const void*, std::int64_t n, std::int64_t, const void* const* in, void* const* out) {
@@ -52,7 +52,7 @@ inline constexpr bool is_copy = false;
 template <class T>
 inline constexpr bool is_copy<locus::detail::ConvertElement<T, T>> = true;
 
-/// Halves: the loop over floats, by tiles, where a run is long enough.
+/// 16-bit floats: runs that are long enough are widened to float by tiles, and the loop over floats runs on those.
 template <class F, class In, class Out>
 struct WidenedLoop;
 template <class F, class... I, class... O>
@@ -77,7 +77,7 @@ struct MapLoopFor<F, Pack<I...>, Pack<O...>> {
                                   MapLoop<F, Pack<I...>, Pack<O...>>>;
 };
 
-/// How many threads are worth their while.
+/// Into how many parts a launch is split.
 [[nodiscard]] inline std::int64_t parts_of(const MapCall& call) {
   std::int64_t bytes = 0;  // of an element of every operand
   for (int i = 0; i < call.plan.operands; ++i) bytes += call.operands[i].data ? call.operands[i].size : 0;

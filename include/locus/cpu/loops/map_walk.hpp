@@ -1,6 +1,6 @@
 #pragma once
-// The walk of Cpu's map over a plan, in runs that its loop finds dense. It knows nothing of what the loop computes, so
-// that it is compiled once.
+// The walk of Cpu's map over a plan, in runs that are dense for the loop. It does not depend on the functor, so that it
+// is compiled once.
 
 #include <locus/core/bounds.hpp>
 #include <locus/cpu/loops/half_tiles.hpp>
@@ -20,7 +20,7 @@ struct MapCall {
   bool copies;  ///< the only input, unchanged
 };
 
-/// Large outputs are written around the cache, but for those that are read, too: they are there already.
+/// Large outputs are written by non-temporal stores, except those that are inputs too: they are in cache already.
 [[gnu::noinline]] inline void stream_outputs(const MapCall& call, Stage& stage) {
   for (int out = call.inputs; out < call.plan.operands; ++out) {
     const ByteOperand& output = call.operands[out];
@@ -74,7 +74,7 @@ inline void copy_range(const MapCall& call, std::int64_t begin, std::int64_t end
   }
 }
 
-/// Whether copy_range() does it: not where the output is worth writing around the cache.
+/// Whether copy_range() applies: not where the output is worth non-temporal stores.
 [[nodiscard]] inline bool copies_in_place(const MapCall& call) {
   return call.copies && call.operands[0].data && call.operands[1].data && call.plan.inner_stride(1) == 1 &&
          call.plan.elements * call.operands[1].size < bytes_worth_streaming();

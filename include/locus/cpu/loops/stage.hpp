@@ -1,5 +1,6 @@
 #pragma once
-// How operands of any stride reach loops that know only dense arrays: what is not dense passes through a tile in cache.
+// Operands of any stride, for loops over dense arrays: what is not dense is gathered into, or scattered from, a tile in
+// cache.
 
 #include <locus/cpu/isa.hpp>
 #include <locus/cpu/loops/streaming.hpp>
@@ -161,7 +162,7 @@ class Stage {
     }
   }
 
-  /// Output i, where it is dense, is written around the cache.
+  /// Output i, where it is dense, is written by non-temporal stores.
   void stream_output(int i) {
     if (!operands_[i].data || stride_[i] != 1) return;
     streams_ |= 1u << i;
@@ -178,7 +179,7 @@ class Stage {
     return is_elsewhere(i) ? staged(i, offset, n) : address(i, offset);
   }
 
-  /// Where to write output i, and what carries it to its place.
+  /// Where the loop writes output i; finish() scatters it, or streams it, to its place.
   [[nodiscard]] void* output(int i, std::int64_t offset) { return is_elsewhere(i) ? tile(i) : address(i, offset); }
   void finish(int i, std::int64_t offset, std::int64_t n) {
     if (is_elsewhere(i)) carry(i, offset, n);

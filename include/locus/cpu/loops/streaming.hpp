@@ -1,5 +1,5 @@
 #pragma once
-// Writing to memory around the cache: what is written is not read before, and does not take the place of other things.
+// Non-temporal (streaming) stores: lines that are written are neither read first nor kept in cache.
 
 #include <locus/cpu/isa.hpp>
 
@@ -37,8 +37,8 @@ namespace detail {
 inline constexpr std::int64_t usual_cache_bytes = 32 << 20;
 }  // namespace detail
 
-/// Outputs of maps of as many bytes are written around the cache: nobody finds them there later, and memory need not be
-/// read to be overwritten. The kernel's smaller figure made some maps faster and others slower. (A test may set it.)
+/// Outputs of maps of as many bytes are written by non-temporal stores: they would not stay in cache, and their lines
+/// need not be read first. The kernel's smaller figure made some maps faster and others slower. (A test may set it.)
 [[nodiscard]] LOCUS_OUT_OF_LINE inline std::int64_t& bytes_worth_streaming() {
   static std::int64_t bytes = [] {
     const std::int64_t caches = detail::package_cache_bytes();
@@ -47,7 +47,7 @@ inline constexpr std::int64_t usual_cache_bytes = 32 << 20;
   return bytes;
 }
 
-/// Rows whose launch moves as many bytes are written around the cache. (A test may set it.)
+/// Rows whose launch moves as many bytes are written by non-temporal stores. (A test may set it.)
 [[nodiscard]] LOCUS_OUT_OF_LINE inline std::int64_t& bytes_worth_streaming_rows() {
   static std::int64_t bytes = [] {
     const std::int64_t cache = detail::core_cache_bytes();
@@ -81,8 +81,8 @@ LOCUS_AVX2 LOCUS_STREAM_LINES(stream_lines_avx2, 32, __builtin_ia32_movntdq256) 
 }  // namespace detail
 #endif
 
-/// Copies a tile to memory without reading that, or keeping it in cache, but for lines that it does not fill. After the
-/// last one, finish_streams().
+/// Copies a tile to memory by non-temporal stores; lines that it fills only in part are written through the cache.
+/// After the last one, finish_streams().
 [[gnu::noinline]] inline void stream(std::byte* target, const std::byte* tile, std::size_t bytes) {
 #if defined(__x86_64__)
   constexpr std::size_t line = 64;
@@ -99,7 +99,7 @@ LOCUS_AVX2 LOCUS_STREAM_LINES(stream_lines_avx2, 32, __builtin_ia32_movntdq256) 
 #endif
 }
 
-/// Other threads see what was streamed only from here on.
+/// A store fence: other threads see the non-temporal stores only after it.
 inline void finish_streams() {
 #if defined(__x86_64__)
   __builtin_ia32_sfence();

@@ -1,5 +1,5 @@
 #pragma once
-// Cpu's reduce: folds what f produces, in blocks of a fixed size, so that results do not depend on the thread count.
+// Cpu's reduce: folds the values of f in blocks of a fixed size, so that results do not depend on the thread count.
 
 #include <locus/core/bounds.hpp>
 #include <locus/cpu/memory.hpp>
@@ -8,12 +8,12 @@
 
 namespace locus::inline LOCUS_ABI::cpu {
 
-/// The walk of one reduction: which outputs are folded together, in which blocks.
-class Reduction {
+/// The walk of one reduce launch: which outputs are folded together, in which blocks.
+class FoldWalk {
  public:
   /// The last operand of `kept` is the output.
-  LOCUS_OUT_OF_LINE Reduction(const PlanView& kept, const PlanView& reduced, const ByteOperand* operands,
-                              const ReduceLoops& loops, const void* self)
+  LOCUS_OUT_OF_LINE FoldWalk(const PlanView& kept, const PlanView& reduced, const ByteOperand* operands,
+                             const ReduceLoops& loops, const void* self)
       : kept_(kept), reduced_(reduced), operands_(operands), loops_(loops), self_(self) {
     const bool dense_columns = prefers_columns();
     by_columns_ = dense_columns || has_short_runs();
@@ -247,7 +247,7 @@ void reduce(const ReducePlan<static_cast<int>(sizeof...(I))>& plan, const F& f, 
   const Loop loop(f, op, previous, out);
   [&]<int... i>(std::integer_sequence<int, i...>) {
     const ByteOperand operands[] = {byte_operand(get<i>(in))...};
-    Reduction(plan.kept, plan.reduced, operands, loops, &loop).run();
+    FoldWalk(plan.kept, plan.reduced, operands, loops, &loop).run();
   }(std::make_integer_sequence<int, sizeof...(I)>{});
 }
 

@@ -217,7 +217,7 @@ class RowTeam {
   std::byte* results_;  ///< what store() computes on its way to memory
 };
 
-/// One that writes rows around the cache where it is told so; then, finish().
+/// A team that writes rows by non-temporal stores where `streams`; finish() after the last one.
 class StreamingRowTeam : public RowTeam {
  public:
   StreamingRowTeam(const RowTeam& team, bool streams) : RowTeam(team), streams_(streams) {}
@@ -255,9 +255,9 @@ class StreamingRowTeam : public RowTeam {
 template <class F>
 concept WaitsForMemory = requires { requires F::waits_for_memory; };
 
-/// Whether its rows are written around the cache: where a launch moves most of what that holds, the next operation
-/// would find little of them there, and memory need not be read to be overwritten. Short rows would leave many lines
-/// half written.
+/// Whether rows are written by non-temporal stores: where a launch moves most of what the cache holds, little of the
+/// output would stay there for the next operation, and its lines need not be read first. Short rows would leave many
+/// lines half written.
 template <class F>
 [[nodiscard]] bool rows_stream(std::int64_t rows, std::int64_t cols) {
   constexpr std::int64_t shortest = 256;

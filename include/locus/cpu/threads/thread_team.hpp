@@ -2,8 +2,8 @@
 // The threads that share a loop, made for loops of microseconds.
 //
 // OpenMP's barrier waits for every thread of a team. Where another thread of the program keeps a core busy, that costs
-// milliseconds per loop. Here threads that are done go on with what no other thread has begun, and the calling one
-// waits only for what is under way: threads that are late, or slower, cost little.
+// milliseconds per loop. Here threads that are done steal parts that no other thread has begun, and the calling one
+// waits only for parts that have begun: threads that are late, or slower, cost little.
 
 #include <locus/cpu/memory.hpp>
 #include <locus/cpu/threads/background.hpp>
@@ -162,8 +162,8 @@ class ThreadTeam {
     }
   }
 
-  /// Waits for the next loop: first awake, for that is when most come; at last asleep. Steps in the background are done
-  /// after a loop, which another seldom follows at once, or in a lull: who offers them is often about to begin one.
+  /// Waits for the next loop: first spinning, since most loops follow soon, at last asleep. Background steps run after
+  /// a loop or when idle; the thread that offers them often starts a loop next.
   std::uint32_t next_round(std::uint32_t last) {
     int lull = steps_offered_.load(Order::relaxed) ? 0 : longest_lull;
     for (int spins = 0; spins < 3 * patience; ++spins) {

@@ -11,10 +11,10 @@
 namespace locus::inline LOCUS_ABI::cuda::detail {
 
 /// The form of a product: everything that cuBLASLt's choice of an algorithm depends on, besides library and GPU.
-struct PlanKey {
+struct GemmPlanKey {
   static constexpr std::size_t size = 18;
   std::array<std::int64_t, size> values;
-  [[nodiscard]] bool operator==(const PlanKey& other) const {
+  [[nodiscard]] bool operator==(const GemmPlanKey& other) const {
     for (std::size_t i = 0; i < size; ++i)
       if (values[i] != other.values[i]) return false;
     return true;
@@ -31,22 +31,22 @@ struct PlanKey {
 
 /// Plans by their keys; forgets all when it is full.
 template <class Plan>
-class PlanTable {
+class GemmPlanTable {
  public:
   static constexpr std::size_t most_plans = 4096;
   struct Entry {
-    PlanKey key;
+    GemmPlanKey key;
     Plan plan;
   };
 
   /// Null where there is none.
-  [[nodiscard]] Plan* find(const PlanKey& key) {
+  [[nodiscard]] Plan* find(const GemmPlanKey& key) {
     if (entries_.empty()) return nullptr;
     const std::uint32_t index = places_[place_of(key)];
     return index == none ? nullptr : &entries_[index].plan;
   }
   /// For a key that is not there. Valid until the next add.
-  Plan& add(const PlanKey& key, const Plan& plan) {
+  Plan& add(const GemmPlanKey& key, const Plan& plan) {
     if (entries_.empty() || is_full()) {
       entries_.clear();
       places_.assign(2 * most_plans, none);
@@ -61,7 +61,7 @@ class PlanTable {
  private:
   static constexpr std::uint32_t none = ~std::uint32_t{0};
   /// Where the key is, or where it belongs.
-  [[nodiscard]] std::size_t place_of(const PlanKey& key) const {
+  [[nodiscard]] std::size_t place_of(const GemmPlanKey& key) const {
     std::size_t place = key.hash() % places_.size();
     while (places_[place] != none && !(entries_[places_[place]].key == key)) place = (place + 1) % places_.size();
     return place;

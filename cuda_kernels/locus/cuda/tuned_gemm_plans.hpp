@@ -44,24 +44,24 @@ namespace detail {
 }
 
 /// Choices for one GPU model. Full, it learns no more: the rest is computed as cuBLASLt advises.
-class TunedPlans {
+class TunedGemmPlans {
  public:
-  TunedPlans(std::string machine, PlanFile& file) : machine_(std::move(machine)), file_(file) {
+  TunedGemmPlans(std::string machine, PlanFile& file) : machine_(std::move(machine)), file_(file) {
     for (const PlanLine& line : file_.read())
       if (line.machine == machine_) learn(line.form, {line.choice, true});
   }
 
   /// Those of all GPUs like this one.
-  [[nodiscard]] static TunedPlans& of(int ordinal) {
+  [[nodiscard]] static TunedGemmPlans& of(int ordinal) {
     static Mutex mutex;
-    static std::array<TunedPlans*, max_devices> plans{};
+    static std::array<TunedGemmPlans*, max_devices> plans{};
     const Lock lock(mutex);
-    TunedPlans*& mine = plans[static_cast<std::size_t>(ordinal)];
+    TunedGemmPlans*& mine = plans[static_cast<std::size_t>(ordinal)];
     if (mine) return *mine;
     std::string machine = machine_of(ordinal);
-    for (TunedPlans* other : plans)
+    for (TunedGemmPlans* other : plans)
       if (other && other->machine_ == machine) mine = other;
-    if (!mine) mine = new TunedPlans(std::move(machine), file_of_process());
+    if (!mine) mine = new TunedGemmPlans(std::move(machine), file_of_process());
     return *mine;
   }
   /// Named by LOCUS_PLANS in the environment, or none.
@@ -77,7 +77,7 @@ class TunedPlans {
   [[nodiscard]] Mutex& timing() { return timing_; }
 
   /// False where nothing was chosen.
-  [[nodiscard]] bool find(const PlanKey& form, PlanChoice& choice) {
+  [[nodiscard]] bool find(const GemmPlanKey& form, GemmPlanChoice& choice) {
     const Lock lock(mutex_);
     const Known* const known = table_.find(form);
     if (known) choice = known->choice;
@@ -89,7 +89,7 @@ class TunedPlans {
   }
 
   /// A choice for the life of the process; one that `is_timed` is kept in the file, too.
-  void choose(const PlanKey& form, const PlanChoice& choice, bool is_timed) {
+  void choose(const GemmPlanKey& form, const GemmPlanChoice& choice, bool is_timed) {
     const Lock lock(mutex_);
     learn(form, {choice, is_timed});
     if (is_timed && file_.is_named()) write();
@@ -97,11 +97,11 @@ class TunedPlans {
 
  private:
   struct Known {
-    PlanChoice choice;
+    GemmPlanChoice choice;
     bool is_timed;
   };
 
-  void learn(const PlanKey& form, const Known& choice) {
+  void learn(const GemmPlanKey& form, const Known& choice) {
     if (Known* const known = table_.find(form)) *known = choice;
     else if (!table_.is_full()) table_.add(form, choice);
   }
@@ -118,7 +118,7 @@ class TunedPlans {
   std::string machine_;
   PlanFile& file_;
   Mutex mutex_, timing_;
-  PlanTable<Known> table_;
+  GemmPlanTable<Known> table_;
 };
 
 }  // namespace detail
