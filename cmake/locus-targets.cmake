@@ -28,6 +28,11 @@ if(NOT TARGET locus::cuda)
   find_package(CUDAToolkit 12.4 QUIET)
   if(CUDAToolkit_FOUND AND TARGET CUDA::cublasLt)
     add_library(locus::cuda INTERFACE IMPORTED ${locus_scope})
+    if(CMAKE_VERSION VERSION_LESS 3.26)  # which does not know that nvcc has C++20
+      target_compile_options(locus::cuda INTERFACE "$<$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>:-std=c++20>")
+    else()
+      target_compile_features(locus::cuda INTERFACE cuda_std_20)
+    endif()
     target_compile_definitions(locus::cuda INTERFACE LOCUS_CUDA=1)
     # The runtime that CMake links for the language CUDA, or one program would have two of them.
     set(locus_cuda_libraries CUDA::cublasLt

@@ -4,7 +4,7 @@ import re
 import shutil
 import tempfile
 
-from commands import HERE, Failed, common, must, refused
+from commands import HERE, Failed, check_little_is_compiled, common, must, refused
 
 VERSION = re.search(r"^  version: '(.*)',$", (common.ROOT / "meson.build").read_text(), re.M)[1]
 
@@ -15,8 +15,9 @@ def configure(folder, languages="CXX", **settings):
             *(f"-D{name}={value}" for name, value in settings.items())]
 
 
-def build(folder):
-    must("cmake", "--build", folder)
+def build(folder, *programs):
+    """Builds these programs, or all."""
+    must("cmake", "--build", folder, *(["--target", *programs] if programs else []))
 
 
 def check_moved(scratch):
@@ -41,10 +42,11 @@ def check_moved(scratch):
 def check_compiled(scratch):
     """With the compiled library, programs with and without Cuda tensors compile little, and each links its own library."""
     folder = scratch / "found"
-    must(*configure(folder, CMAKE_PREFIX_PATH=scratch / "prefix", WANTED="COMPONENTS;compiled",
-                    CMAKE_BUILD_TYPE="Release"))
-    build(folder)
-    for program in ("train", *(("train_beside_cuda",) if common.find_nvcc() else ())):
+    must(*configure(folder, CMAKE_PREFIX_PATH=scratch / "prefix", WANTED="COMPONENTS;compiled"))
+    programs = ("train", *(("train_beside_cuda",) if common.find_nvcc() else ()))
+    build(folder, *programs)
+    for program in programs:
+        check_little_is_compiled(next((folder / "CMakeFiles" / f"{program}.dir").rglob("train.cpp.o")))
         must(folder / program, scratch / "weights.safetensors")
 
 

@@ -25,3 +25,14 @@ def refused(*command, **options):
     if status == 0:
         raise Failed(f"{' '.join(map(str, command))} succeeded\n{output}")
     return output
+
+
+def check_little_is_compiled(target):
+    """The object refers to what the library holds, and has neither products nor kernels nor a reader of JSON of its own."""
+    symbols = must("nm", "-C", target).splitlines()
+    defined = [line for line in symbols if " U " not in line]
+    for name in ("multiply_tile", "CrossEntropyRow", "operation::Linear", "JsonReader"):
+        if found := [line for line in defined if name in line]:
+            raise Failed(f"compiled again: {found[0]}")
+    if not any(" U " in line and "train_step" in line for line in symbols):
+        raise Failed("train_step is not taken from the library")

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 
 import cmake_projects
-from commands import HERE, Failed, common, must
+from commands import HERE, Failed, check_little_is_compiled, common, must
 
 
 def install(scratch, *options):
@@ -54,17 +54,6 @@ def compile_training(compiler, module, env, scratch, *more):
     target = scratch / f"{module}.o"
     must(*compiler, "-std=c++20", "-O1", *flags, *more, "-c", HERE / "outside" / "train.cpp", "-o", target, env=env)
     return target, must("pkg-config", "--libs", module, env=env).split()
-
-
-def check_little_is_compiled(target):
-    """The object refers to what the library holds, and has neither products nor kernels nor a reader of JSON of its own."""
-    symbols = must("nm", "-C", target).splitlines()
-    defined = [line for line in symbols if " U " not in line]
-    for name in ("multiply_tile", "CrossEntropyRow", "operation::Linear", "JsonReader"):
-        if found := [line for line in defined if name in line]:
-            raise Failed(f"compiled again: {found[0]}")
-    if not any(" U " in line and "train_step" in line for line in symbols):
-        raise Failed("train_step is not taken from the library")
 
 
 def check_compiled_host(scratch, env):
