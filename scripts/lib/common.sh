@@ -28,7 +28,7 @@ require_packages() {
 # A tool counts however it was installed.
 is_installed() {
   case $1 in
-    meson | pkg-config | python3 | g++) command -v "$1" >/dev/null && return ;;
+    meson | pkg-config | python3 | g++ | cmake) command -v "$1" >/dev/null && return ;;
     ninja-build) command -v ninja >/dev/null && return ;;
   esac
   [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]

@@ -1,11 +1,15 @@
-"""What every part of a run on a GPU is given."""
+"""What every part of a run on a GPU is given, and the options that say it."""
 
+import argparse
 import contextlib
 import dataclasses
+import datetime
 import pathlib
+import sys
 import time
 import typing
 
+import machine
 import processes
 import record
 
@@ -64,3 +68,38 @@ class Context:
             found = None
         self.record.results["seconds"][name] = round(time.monotonic() - started, 1)
         return found
+
+
+def parser():
+    """The options that a pack has, too."""
+    options = argparse.ArgumentParser(formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--torch", metavar="PYTHON", help="the Python that has PyTorch; default: the first one that has")
+    options.add_argument("--quick", action="store_true", help="no compute-sanitizer, and matrices up to 2048 only")
+    options.add_argument("--budget", type=float, default=570, metavar="SECONDS", help="be done within so many; default: %(default)g")
+    return options
+
+
+def parser_of_build():
+    """The options of a run of what was built here."""
+    options = parser()
+    options.add_argument("--build", type=pathlib.Path, required=True)
+    options.add_argument("--out", type=pathlib.Path)
+    return options
+
+
+def parse(options, arguments=None):
+    started = time.monotonic()
+    options = options.parse_args(arguments)
+    options.deadline = started + options.budget
+    options.date = datetime.datetime.now(datetime.timezone.utc)
+    return options
+
+
+def start(root, options, facts, path, log):
+    """The context, with its output files open."""
+    sys.stdout.reconfigure(errors="replace")
+    results = record.Record(path, log, {"date": options.date.isoformat(timespec="seconds"), **facts})
+    return Context(root=root, build=options.build, out=log.parent, record=results,
+                   torch=options.torch or machine.python_with("torch") or sys.executable,
+                   deadline=options.deadline,
+                   environment={"LOCUS_TEST_DIR": str(root / "tests")}, no_gpu=facts.get("no_gpu"), quick=options.quick)

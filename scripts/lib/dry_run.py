@@ -1,13 +1,20 @@
 """The benchmarks on Cpu with tiny sizes, to try everything that scripts/gpu does but for the GPU; and what that leaves
-to be done on one."""
+to be done on one. Called by scripts/gpu --dry-run."""
 
 import math
+import pathlib
+import sys
 
-import alternate
-import common
-import device_tests
-import measurements
-import targets
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "tools"))
+import common  # noqa: E402
+
+import alternate  # noqa: E402
+import device_tests  # noqa: E402
+import machine  # noqa: E402
+import measurements  # noqa: E402
+import targets  # noqa: E402
+from context import parse, parser_of_build, start  # noqa: E402
 
 CHECKS = ("device tests on Cuda, those of graph replay among them", "compute-sanitizer: memcheck and racecheck",
           "losses of training on Cuda beside those on Cpu")
@@ -104,3 +111,14 @@ def run(context):
     print("\nThe numbers above are of tiny sizes on Cpu, and mean nothing. This awaits hardware:")
     print("".join(f"  {line}\n" for line in awaiting), end="")
     return report.finish()
+
+
+def main():
+    options = parse(parser_of_build())
+    facts = machine.describe(ROOT, common.find_nvcc())
+    path = options.out or options.build / "dry-run.json"
+    return run(start(ROOT, options, facts, path, options.build / "dry-run.log"))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

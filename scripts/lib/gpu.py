@@ -1,25 +1,21 @@
 """Runs the device tests, the Cpu-Cuda comparison, compute-sanitizer and the benchmarks of one build folder, and writes
 one JSON file. Called by scripts/gpu and by a pack, which say what it does and what its exit status means."""
 
-import argparse
-import datetime
 import pathlib
 import re
 import signal
 import sys
-import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "tools"))
 import common  # noqa: E402
 
 import device_tests  # noqa: E402
-import dry_run  # noqa: E402
 import machine  # noqa: E402
 import measurements  # noqa: E402
 import processes  # noqa: E402
-from record import NOT_RUN, Record  # noqa: E402
-from context import Context  # noqa: E402
+from context import parse, parser_of_build, start  # noqa: E402
+from record import NOT_RUN  # noqa: E402
 
 NO_GPU = 77  # exit status
 
@@ -107,50 +103,16 @@ def run(context, preparations=()):
     return 1 if counts["failed"] or state != "complete" else 0 if context.gpu else NO_GPU
 
 
-def start(options, facts, path, log):
-    """The context, with its output files open."""
-    sys.stdout.reconfigure(errors="replace")
-    record = Record(path, log, {"date": options.date.isoformat(timespec="seconds"), **facts})
-    return Context(root=ROOT, build=options.build, out=log.parent, record=record,
-                   torch=options.torch or machine.python_with("torch") or sys.executable,
-                   deadline=options.deadline,
-                   environment={"LOCUS_TEST_DIR": str(ROOT / "tests")}, no_gpu=facts.get("no_gpu"), quick=options.quick)
-
-
 def result_path(options, facts):
     gpu = facts["gpus"][0]["name"] if facts["gpus"] else "gpu"
     name = re.sub(r"[^a-z0-9]+", "-", gpu.lower()).strip("-")
     return ROOT / "benchmarks" / "results" / f"{options.date:%Y-%m-%d}-{name}.json"
 
 
-def parser():
-    """The options that a pack has, too."""
-    options = argparse.ArgumentParser(formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--torch", metavar="PYTHON", help="the Python that has PyTorch; default: the first one that has")
-    options.add_argument("--quick", action="store_true", help="no compute-sanitizer, and matrices up to 2048 only")
-    options.add_argument("--budget", type=float, default=570, metavar="SECONDS", help="be done within so many; default: %(default)g")
-    return options
-
-
-def parse(options, arguments=None):
-    started = time.monotonic()
-    options = options.parse_args(arguments)
-    options.deadline = started + options.budget
-    options.date = datetime.datetime.now(datetime.timezone.utc)
-    return options
-
-
 def main():
-    known = parser()
-    known.add_argument("--build", type=pathlib.Path, required=True)
-    known.add_argument("--out", type=pathlib.Path)
-    known.add_argument("--dry-run", action="store_true")
-    options = parse(known)
+    options = parse(parser_of_build())
     facts = machine.describe(ROOT, common.find_nvcc())
-    if options.dry_run:
-        path = options.out or options.build / "dry-run.json"
-        return dry_run.run(start(options, facts, path, options.build / "dry-run.log"))
-    return run(start(options, facts, options.out or result_path(options, facts), options.build / "gpu.log"))
+    return run(start(ROOT, options, facts, options.out or result_path(options, facts), options.build / "gpu.log"))
 
 
 if __name__ == "__main__":

@@ -93,16 +93,17 @@ def unpack(root, manifest, folder):
 
 
 def main():
-    import gpu  # which needs what stands beside it in a pack
+    import context  # these need what stands beside them in a pack
+    import gpu
     import machine
 
-    known = gpu.parser()
+    known = context.parser()
     known.description, known.prog = __doc__.partition("\n\n")[2], "run"
     known.set_defaults(budget=BUDGET)
     known.add_argument("--out", type=pathlib.Path, metavar="DIR", default=pathlib.Path("locus-results"),
                        help="write the results there; default: locus-results")
     known.add_argument("--work", metavar="DIR", help="unpack below this folder; default: a temporary one")
-    options = gpu.parse(known)
+    options = context.parse(known)
     manifest = json.loads((gpu.ROOT / "manifest.json").read_text())
     try:
         options.build = work_folder(options.work)
@@ -113,8 +114,8 @@ def main():
         facts["pack"] = {key: value for key, value in manifest.items() if key not in ("files", "programs")}
         facts.update({key: manifest[key] for key in ("commit", "modified", "toolkit")})
         out = options.out.resolve()
-        context = gpu.start(options, facts, out / "results.json", out / "results.log")
-        return gpu.run(context, [("programs", lambda context: unpack(gpu.ROOT, manifest, context.build))])
+        started = context.start(gpu.ROOT, options, facts, out / "results.json", out / "results.log")
+        return gpu.run(started, [("programs", lambda context: unpack(gpu.ROOT, manifest, context.build))])
     finally:
         shutil.rmtree(options.build, ignore_errors=True)
 

@@ -1,26 +1,13 @@
 #!/usr/bin/env python3
-"""Locus as others meet it: installed and found through pkg-config, and as a subproject of a Meson project."""
+"""Locus as others meet it: installed and found through pkg-config and CMake, and as a part of a Meson or CMake project."""
 
 import os
 import pathlib
 import shutil
-import sys
 import tempfile
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "tools"))
-import common  # noqa: E402
-
-
-class Failed(Exception):
-    pass
-
-
-def must(*command, **options):
-    status, output = common.run(command, **options)
-    if status:
-        raise Failed(f"{' '.join(map(str, command))}\n{output}")
-    return output
+import cmake_projects
+from commands import HERE, Failed, check_little_is_compiled, common, must
 
 
 def install(scratch, *options):
@@ -67,17 +54,6 @@ def compile_training(compiler, module, env, scratch, *more):
     target = scratch / f"{module}.o"
     must(*compiler, "-std=c++20", "-O1", *flags, *more, "-c", HERE / "outside" / "train.cpp", "-o", target, env=env)
     return target, must("pkg-config", "--libs", module, env=env).split()
-
-
-def check_little_is_compiled(target):
-    """The object refers to what the library holds, and has neither products nor kernels nor a reader of JSON of its own."""
-    symbols = must("nm", "-C", target).splitlines()
-    defined = [line for line in symbols if " U " not in line]
-    for name in ("multiply_tile", "CrossEntropyRow", "operation::Linear", "JsonReader"):
-        if found := [line for line in defined if name in line]:
-            raise Failed(f"compiled again: {found[0]}")
-    if not any(" U " in line and "train_step" in line for line in symbols):
-        raise Failed("train_step is not taken from the library")
 
 
 def check_compiled_host(scratch, env):
@@ -152,6 +128,9 @@ def check_all(report):
         except Failed as problem:
             report.fail(name, problem)
 
+    def attempt_cmake(name, check, *arguments):
+        attempt(name, check, *arguments) if shutil.which("cmake") else report.skip(name, "no cmake here")
+
     try:
         attempt("meson install", install, scratch)
         attempt("installed tree", check_tree, scratch)
@@ -163,9 +142,13 @@ def check_all(report):
             report.skip("outside .cu through pkg-config", "no nvcc here")
             report.skip("a GPU that the toolkit does not know", "no nvcc here")
         attempt("Meson subproject", check_subproject, scratch)
+        attempt_cmake("find_package of an installation that was moved", cmake_projects.check_moved, scratch)
+        attempt_cmake("find_package that finds no match", cmake_projects.check_refusals, scratch / "prefix")
+        attempt_cmake("CMake's add_subdirectory", cmake_projects.check_subdirectory, scratch)
         compiled = scratch / "compiled"
         attempt("meson install with the compiled library", install, compiled, "-Dcompiled=true", "-Dnative=false")
         attempt("outside program with the compiled library", check_compiled_host, scratch, env)
+        attempt_cmake("find_package of the compiled library", cmake_projects.check_compiled, compiled)
         attempt("level of instructions of the compiled library", check_level, scratch)
         attempt("outside program for other instructions than the library's", check_other_instructions, scratch, env)
         if common.find_nvcc():

@@ -161,8 +161,8 @@ class GpuScript(Pretended):
         self.assertNotIn("gpu", results["verbs"]["workloads"][0]["variants"]["locus"])
 
     def test_no_time_left(self):
-        status, output = common.run([sys.executable, common.ROOT / "scripts" / "lib" / "gpu.py", "--dry-run", "--budget", "0",
-                                     "--build", self.root / "build", "--torch", self.root / "bin" / "torch"])
+        status, output = common.run([sys.executable, common.ROOT / "scripts" / "lib" / "dry_run.py", "--budget", "0", "--build",
+                                     self.root / "build", "--torch", self.root / "bin" / "torch"])
         self.assertEqual(status, 1, output)
         self.assertIn("FAILED verbs\n    not run: out of time", output)
 

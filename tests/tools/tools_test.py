@@ -12,6 +12,7 @@ import unittest
 import unittest.mock
 
 import cases
+import check_imports
 import check_tree
 import common
 import compile_budget
@@ -33,6 +34,36 @@ import floors  # noqa: E402
 import generated_code_test as generated  # noqa: E402
 import kernels  # noqa: E402
 import reference_page  # noqa: E402
+
+
+class Imports(Scratch):
+    def circles(self):
+        return check_imports.circles(check_imports.graph(self.root))
+
+    def test_a_clean_tree(self):
+        self.write("scripts/lib/run.py", "import options\nimport lessons.course\n")
+        self.write("scripts/lib/options.py", "import json\n")
+        self.write("scripts/lib/lessons/__init__.py", "")
+        self.write("scripts/lib/lessons/course.py", "from . import folder\n")
+        self.write("scripts/lib/lessons/folder.py", "import options\n")
+        self.assertEqual(self.circles(), [])
+
+    def test_circles(self):
+        self.write("scripts/lib/run.py", "import dry\n")
+        self.write("scripts/lib/dry.py", "import options\n")
+        self.write("scripts/lib/options.py", "def parse():\n    from run import start\n")
+        self.assertEqual(self.circles(), [["dry", "options", "run", "dry"]])
+        self.write("scripts/lib/options.py", "")
+        self.write("tests/lessons/__init__.py", "")
+        self.write("tests/lessons/course.py", "from .folder import Folder\n")
+        self.write("tests/lessons/folder.py", "from . import course\n")
+        self.assertEqual(self.circles(), [["lessons.course", "lessons.folder", "lessons.course"]])
+
+    def test_one_name_for_two(self):
+        self.write("scripts/lib/options.py", "")
+        self.write("benchmarks/options.py", "")
+        with self.assertRaisesRegex(ValueError, "options.py have the same name"):
+            self.circles()
 
 
 class Layering(Scratch):

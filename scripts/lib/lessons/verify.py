@@ -4,10 +4,10 @@ import pathlib
 import re
 import tempfile
 
-import course
-from course import common
-
+import common
 import compile_fail
+
+from . import attempts, course
 
 MEND = "<- mend this"
 
@@ -53,7 +53,7 @@ def judge_exercise(lesson, name, path, wanted):
         if name == "nvcc":
             command = compile_fail.command(name, path, lesson.exercise, scratch)
         else:
-            command = course.syntax_command([path], lesson.exercise)
+            command = attempts.syntax_command([path], lesson.exercise)
         status, output, seconds = common.run_timed(command)
     return judge_shipped(lesson, name, path, status, output, wanted), count_lines(output), seconds
 
@@ -71,7 +71,7 @@ def judge_shipped(lesson, name, path, status, output, wanted):
 
 def judge_output(lesson, path):
     """None, or what is wrong with how an exercise that compiles fails when it runs."""
-    tried = course.attempt_check(lesson, lesson.exercise, [path])
+    tried = attempts.attempt_check(lesson, lesson.exercise, [path])
     if tried.solved:
         return "passes its check as shipped"
     if not tried.ran:
@@ -84,7 +84,7 @@ def judge_output(lesson, path):
 
 def judge_solution(lesson, path):
     """(problem or None, seconds). The check includes the solution first, which shows that it compiles by itself."""
-    tried = course.attempt_check(lesson, lesson.solution, [path])
+    tried = attempts.attempt_check(lesson, lesson.solution, [path])
     return None if tried.solved else f"{tried.verdict}\n{tried.whole}", tried.seconds
 
 
@@ -102,7 +102,7 @@ def judge_deletion(lesson, path):
     with tempfile.TemporaryDirectory() as scratch:
         file = pathlib.Path(scratch) / lesson.exercise.name
         file.write_text(without_the_mistake(course.read(lesson.exercise)))
-        solved = course.attempt_check(lesson, file, [path]).solved
+        solved = attempts.attempt_check(lesson, file, [path]).solved
     return "counts as solved when the marked line is deleted" if solved else None
 
 

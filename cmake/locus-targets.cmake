@@ -1,0 +1,44 @@
+# Defines locus::locus and, where the CUDA toolkit is found, locus::cuda. Included by CMakeLists.txt and by the installed
+# locus-config.cmake, which say what differs between them:
+#
+#   locus_include_dirs  the folders of the headers
+#   locus_threads       1 or 0: whether operations on Cpu use several threads
+#   locus_definitions   macros of every program
+#   locus_libraries     libraries of every program
+#   locus_scope         GLOBAL for targets that the whole project sees; nothing for the folder at hand
+#
+# The targets are imported, so that compilers take the headers for those of a system and do not warn about them.
+
+if(NOT TARGET locus::locus)
+  add_library(locus::locus INTERFACE IMPORTED ${locus_scope})
+  target_include_directories(locus::locus INTERFACE ${locus_include_dirs})
+  target_compile_features(locus::locus INTERFACE cxx_std_20)
+  target_compile_definitions(locus::locus INTERFACE ${locus_definitions})
+  target_link_libraries(locus::locus INTERFACE ${locus_libraries})
+  if(locus_threads)
+    # Not Threads::Threads, which leaves -pthread out where the C library has the functions. The headers look at what it
+    # defines.
+    target_compile_options(locus::locus INTERFACE
+      "$<IF:$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>,-Xcompiler=-pthread,-pthread>")
+    target_link_options(locus::locus INTERFACE "$<HOST_LINK:-pthread>")
+  endif()
+endif()
+
+if(NOT TARGET locus::cuda)
+  find_package(CUDAToolkit 12.4 QUIET)
+  if(CUDAToolkit_FOUND AND TARGET CUDA::cublasLt)
+    add_library(locus::cuda INTERFACE IMPORTED ${locus_scope})
+    if(CMAKE_VERSION VERSION_LESS 3.26)  # which does not know that nvcc has C++20
+      target_compile_options(locus::cuda INTERFACE "$<$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>:-std=c++20>")
+    else()
+      target_compile_features(locus::cuda INTERFACE cuda_std_20)
+    endif()
+    target_compile_definitions(locus::cuda INTERFACE LOCUS_CUDA=1)
+    # The runtime that CMake links for the language CUDA, or one program would have two of them.
+    set(locus_cuda_libraries CUDA::cublasLt
+      "$<IF:$<STREQUAL:$<LOWER_CASE:$<TARGET_PROPERTY:CUDA_RUNTIME_LIBRARY>>,shared>,CUDA::cudart,CUDA::cudart_static>")
+    target_link_libraries(locus::cuda INTERFACE locus::locus ${locus_cuda_libraries})
+    # Tells locus::compiled which of its two libraries a program is for.
+    set_target_properties(locus::cuda PROPERTIES INTERFACE_LOCUS_CUDA ON COMPATIBLE_INTERFACE_BOOL LOCUS_CUDA)
+  endif()
+endif()

@@ -1,0 +1,16 @@
+"""scripts/lessons: the course at the terminal.
+
+    course    the lessons as shipped, in examples/lessons
+    attempts  compiling and checking what a learner wrote
+    folder    the learner's files, and which lessons are solved
+    screen    what is shown
+    session   one learner at one terminal
+    command   the options of scripts/lessons
+    verify    for maintainers: every lesson fails as intended, and its solution passes
+"""
+
+import pathlib
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path[:0] = [str(ROOT / folder) for folder in ("scripts/lib", "tests/tools")]  # whole_file; common and compile_fail
