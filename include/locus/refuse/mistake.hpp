@@ -3,8 +3,8 @@
 //
 // refuse/ is the room of all refusals. operands.inc and if.inc declare the overloads that a compiler refuses, the other
 // files here do it for functions of one kind. A folder beside them has the name of the headers that it serves: what
-// ops/join.hpp refuses stands in refuse/ops/join.inc, which that header includes. *_mistakes.inc hold the types that say
-// what is wrong, *_CLASS.inc what is refused inside a class.
+// ops/join.hpp refuses stands in refuse/ops/join.inc, which that header includes. *_mistakes.inc hold the types that
+// say what is wrong, *_CLASS.inc what is refused inside a class.
 
 #include <locus/core/place.hpp>
 
