@@ -44,7 +44,7 @@ class LaunchNode {
   std::vector<void*> arguments_;
 };
 
-/// Launches of one map, whose functor make() returns. `graph`: where what replays them will stand.
+/// Launches of one map, whose functor make() returns. `graph` is filled in when the capture ends.
 class LaunchUpdate : public locus::detail::ReplayAction {
  public:
   explicit LaunchUpdate(const cudaGraphExec_t& graph) : graph_(graph) {}
@@ -99,7 +99,8 @@ class CapturedStep final : public locus::detail::StepCapture {
 
   [[nodiscard]] bool captured() const { return graph_.executable != nullptr; }
 
-  /// step(), which is not captured, in the captured step's memory; after what the caller queued, before what it queues.
+  /// Runs step() without capturing it, in the captured step's memory: after the caller's earlier work, before its later
+  /// work.
   template <class F>
   void run(const F& step) {
     refuse_nested();
@@ -108,7 +109,7 @@ class CapturedStep final : public locus::detail::StepCapture {
     try {
       const CurrentContext current(context_);
       step();
-    } catch (...) {  // what it queued before is done all the same
+    } catch (...) {  // what it queued before runs all the same
       order(context_.stream(), caller.stream());
       throw;
     }
@@ -149,7 +150,7 @@ class CapturedStep final : public locus::detail::StepCapture {
   void at_replay(Shared<locus::detail::ReplayAction> action) override { actions_.push_back(std::move(action)); }
   void at_abandon(Shared<locus::detail::ReplayAction> action) override { restores_.push_back(std::move(action)); }
 
-  /// The functor of what `launch` launches is make()'s, now and for each replay.
+  /// Calls launch(), whose maps have the functor that make() returns, and makes it anew for each replay.
   template <class Make, class Launch>
   void launch_anew(const Make& make, const Launch& launch) {
     detail::LaunchUpdate* const update = new detail::LaunchUpdateBy<Make>(graph_.executable, make);
@@ -173,7 +174,7 @@ class CapturedStep final : public locus::detail::StepCapture {
     cudaGraphExec_t executable = nullptr;
   };
 
-  /// The time of the capture, in which the calling thread's operations are captured.
+  /// While it lives, the calling thread's operations are captured.
   class Capturing {
    public:
     explicit Capturing(CapturedStep& step) : step_(step), guard_(step.context_.ordinal()), current_(step.context_) {
@@ -183,7 +184,7 @@ class CapturedStep final : public locus::detail::StepCapture {
       if (error != cudaSuccess) step_.set_capturing(false);
       check(error, "cudaStreamBeginCapture");
     }
-    /// Where the step or the end of the capture threw, what was captured is dropped.
+    /// If the step or the end of the capture threw, the capture is abandoned.
     ~Capturing() {
       if (step_.captured()) return;
       step_.stop_capture();
@@ -225,12 +226,12 @@ class CapturedStep final : public locus::detail::StepCapture {
     restores_.clear();
   }
 
-  /// Takes back what the host counts as done in a step that was not captured.
+  /// Restores the snapshots that the step took on the host, the last first.
   void restore() {
     for (std::size_t i = restores_.size(); i-- > 0;) restores_[i]->run();
   }
 
-  /// What is being replayed is still done.
+  /// Destroys the graph. Replays in flight complete.
   void forget() noexcept {
     if (graph_.executable) disregard(cudaGraphExecDestroy(graph_.executable));
     if (graph_.source) disregard(cudaGraphDestroy(graph_.source));

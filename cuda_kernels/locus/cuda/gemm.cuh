@@ -95,7 +95,8 @@ template <class T, class E>
   return {batch, a, b, c, fuse<T>(epilogue), epilogue.accumulates(), is_symmetric<T>(epilogue), &epilogue, end};
 }
 
-/// The product by itself goes where nothing else is needed: to c, or to memory of its own. One launch does the rest.
+/// A product without its epilogue, written to c or, where the epilogue needs c, to memory of its own; one launch of map
+/// applies the epilogue.
 template <class T>
 struct ProductAlone {
   Context& context;
@@ -206,7 +207,7 @@ void blas_gemm(Context& context, const BlasCall<T>& call) {
   end(context, call, static_cast<const T*>(product.c), alone.strides);
 }
 
-/// What has to be done after a product by itself: its epilogue, and then more.
+/// What follows a product without its epilogue: the epilogue, and then more.
 template <class T, class Then>
 struct EndAndThen {
   ProductAlone<T> alone;

@@ -96,7 +96,7 @@ void end_product(Context& context, const Shape& shape, const T* product, const S
 
 /// How cuBLASLt can apply an epilogue to a product that it writes to its place.
 struct FusedEpilogue {
-  bool complete = false;  ///< nothing is left to do afterwards
+  bool complete = false;  ///< no launch is needed afterwards
   cublasLtEpilogue_t kind = CUBLASLT_EPILOGUE_DEFAULT;
   const void* bias = nullptr;
   bool accumulate = false;

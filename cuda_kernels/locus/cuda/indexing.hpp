@@ -105,7 +105,7 @@ struct Walk {
   }
 };
 
-/// What is done with every X: a function and what it works on.
+/// A reference to a function of X, its type erased.
 template <class X>
 class Visitor {
  public:
@@ -158,8 +158,8 @@ namespace detail {
 }  // namespace detail
 
 /// Calls visit(part) for parts whose indices and offsets fit 32 bits. In order: the next part begins at the row-major
-/// index where the last one ended. Otherwise a piece is split where its reach is, so that a transposed operand makes a
-/// few parts and not one per row.
+/// index where the last one ended. Otherwise a piece is split in the dimension of the largest reach, so that a
+/// transposed operand makes a few parts and not one per row.
 LOCUS_OUT_OF_LINE inline void for_each_part(const Piece& piece, bool in_order, const PieceVisitor& visit,
                                             int64_t limit = piece_limit) {
   if (piece.elements == 0) return;

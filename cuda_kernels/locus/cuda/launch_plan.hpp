@@ -96,8 +96,8 @@ struct GpuWidth {
   int resident_threads;    ///< that a multiprocessor holds at once
   int compute_capability;  ///< 10 * major + minor
 
-  /// Bytes that a multiprocessor must have asked for to keep the memory busy: bandwidth times latency (Little's law),
-  /// as measured for CUB's transform on A100 and H200. Newer GPUs have more of both.
+  /// Bytes that a multiprocessor must have in flight to saturate memory: bandwidth times latency (Little's law), as
+  /// measured for CUB's transform on A100 and H200. Newer GPUs have more of both.
   [[nodiscard]] constexpr int64_t bytes_in_flight() const {
     constexpr int64_t kib = 1 << 10;
     return compute_capability < 90 ? 16 * kib : compute_capability < 100 ? 48 * kib : 64 * kib;
@@ -135,11 +135,11 @@ struct MapGrid {
   }
 };
 
-/// Blocks that fill any GPU; a reduction is cut into no more chunks than that.
+/// Enough blocks to fill any GPU: the most chunks of a reduction.
 inline constexpr int64_t most_chunks = 1024;
 
 /// Whether neighbouring outputs lie closer in memory than neighbouring summands. An input that is repeated along either
-/// is near both ways: it decides where no other does.
+/// counts for both, and decides only where no other input does.
 [[nodiscard]] inline bool prefers_outputs(const Piece& kept, const Piece& reduced, const OperandSlot* inputs) {
   const int64_t outputs = kept.extent[kept.rank - 1];
   if (outputs == 1 || reduced.elements <= 1) return outputs > 1;
@@ -154,11 +154,11 @@ inline constexpr int64_t most_chunks = 1024;
   return along_outputs > along_summands;
 }
 
-/// One launch of a reduction: folds chunks of summands or, where `folded`, what became of the chunks of all others.
+/// One launch of a reduction: folds chunks of summands or, if `folded`, the accumulators of the chunks of all others.
 struct FoldStep {
   Piece reduced;
   ReduceTiles tiles;
-  uint32_t slot;  ///< where the results of its chunks begin, each one for every output
+  uint32_t slot;  ///< of its first chunk in `partials`, which hold an accumulator for every output
   bool folded;
 };
 
@@ -168,7 +168,7 @@ struct FoldPlan {
   bool outputs_first, in_order;
   int64_t limit = piece_limit;
 
-  /// Results of chunks that need memory, each one for every output; 0 where the only launch has the results.
+  /// Slots of `partials`, each an accumulator for every output; 0 where the only launch writes the results.
   [[nodiscard]] uint32_t slots() const {
     uint32_t count = 0;
     for_each_summand_piece([&](const Piece& piece) { count += tiles(piece).chunks; });

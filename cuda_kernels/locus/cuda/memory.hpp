@@ -198,7 +198,7 @@ class DeviceMemory {
   explicit DeviceMemory(int ordinal)
       : ordinal_(ordinal), reuses_blocks_(detail::pools_memory()), system_(ordinal, reuses_blocks_) {}
 
-  /// The later stream goes on only after what is in the earlier one now. False where that could not be arranged.
+  /// The later stream waits, by an event, for the work that is in the earlier one now. False if that failed.
   [[nodiscard]] bool wait_for(StreamMemory& earlier, StreamMemory& later) noexcept {
     try {
       const OrdinalGuard guard(ordinal_);
@@ -230,7 +230,7 @@ class DeviceMemory {
     release(home, block, Sizes::bytes(size_class));
   }
 
-  /// What is captured is not done, so memory for it is asked for elsewhere, and waited for.
+  /// Captured work does not run yet, so memory for it is allocated in the stream `aside`, and the host waits for it.
   [[nodiscard]] cudaError_t ask_system(void** block, std::size_t bytes, const StreamMemory& home) {
     if (!home.capturing) return system_.allocate(block, bytes, home.stream);
     const cudaError_t error = system_.allocate(block, bytes, home.aside);
@@ -317,7 +317,7 @@ class PinnedMemory {
     return block;
   }
 
-  /// A copy from or to the block is done at this moment: until then it serves no one else, whoever lets go of it.
+  /// A copy from or to the block completes at this event: until then the block is not reused, whoever frees it.
   void used_until(void* block, Shared<const Event> moment) {
     const Lock lock(mutex_);
     collect();
@@ -386,7 +386,7 @@ class PinnedMemory {
   void make_unused(void* block, int size_class) noexcept {
     if (!unused_.push(size_class, block)) release(block, Sizes::bytes(size_class));
   }
-  /// Forgets the copies that are done, and makes unused what waited for them.
+  /// Drops copies that have completed, and frees the blocks that waited for them.
   void collect() noexcept {
     for (std::size_t i = uses_.size(); i-- > 0;) {
       if (!uses_[i].end->done()) continue;

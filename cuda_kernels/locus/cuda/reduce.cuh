@@ -73,7 +73,7 @@ __device__ typename Op::Accumulator fold_chunk(const ReduceArguments<F, Op, T, P
   return total;
 }
 
-/// The same for results of chunks.
+/// The same for accumulators of chunks.
 template <class F, class Op, class T, class In>
 __device__ typename Op::Accumulator fold_partials(const ReduceArguments<F, Op, T, In>& a, uint32_t output) {
   constexpr int in_flight = ReduceTiles::in_flight;
@@ -152,7 +152,8 @@ __global__ void __launch_bounds__(ReduceTiles::threads) reduce_chunks(const __gr
 struct ReduceLaunch {
   const Piece& kept;
   const FoldStep& step;
-  void* partials;  ///< what becomes of the step's chunks, or, where it folds those, of all; null: it is the result
+  void*
+      partials;  ///< accumulators of the step's chunks, or of all chunks where it folds those; null: the result itself
 };
 
 /// A reduction with the types of its functors erased, so that cutting it up is compiled once.

@@ -69,7 +69,8 @@ class Context {
     }
   }
 
-  /// After each launch. throws what it reports, naming it and what it ran over; with LOCUS_SYNC=1, what it did too
+  /// After each launch. throws the launch's error, naming it and its extents; with LOCUS_SYNC=1 the error of its run
+  /// too
   void launched(const char* verb, Span<const std::int64_t> extents) {
     cudaError_t error = cudaGetLastError();
     if (error == cudaSuccess && launches_are_awaited() && !captured_step_) error = cudaStreamSynchronize(stream());
@@ -210,7 +211,7 @@ inline Context* Context::last(int ordinal) noexcept {
   return ordinal >= 0 && ordinal < max_devices ? ContextRegistry::last_of_thread(ordinal) : nullptr;
 }
 
-/// Makes a context the calling thread's, for the time of its life.
+/// Makes a context the calling thread's while it lives.
 class CurrentContext {
  public:
   explicit CurrentContext(Context& context)

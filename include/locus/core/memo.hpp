@@ -11,7 +11,7 @@
 
 namespace locus::inline LOCUS_ABI::detail {
 
-/// Which thread computes, apart from the type of the value, so that it is compiled once.
+/// Which thread computes. Does not depend on the type of the value, so that it is compiled once.
 class MemoState {
  public:
   /// Computes for as long as it lives; the value is unknown again if it ends without done().
@@ -43,8 +43,7 @@ class MemoState {
   static constexpr std::uint32_t unknown = 0, computing = 1, known_ = 2;
 
   [[nodiscard]] bool begin() { return state_.replace(unknown, computing) || wait(); }
-  /// Sleeps a little at a time rather than until it is woken: waking would cost the thread that computes, which almost
-  /// always is the only one.
+  /// Polls with short sleeps. Waking waiters would cost the thread that computes, which almost always is the only one.
   [[gnu::cold]] LOCUS_OUT_OF_LINE bool wait() {
     for (int rounds = 0;; ++rounds) {
       if (known()) return false;

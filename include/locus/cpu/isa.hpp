@@ -56,7 +56,7 @@ inline constexpr Isa every_isa[isa_count] = {Isa::generic, Isa::avx2, Isa::avx51
   return names[static_cast<int>(isa)];
 }
 
-/// What the program's loops are compiled for: less is not to be had.
+/// What the program itself is compiled for: the lowest choice.
 #if defined(__AVX512F__) && defined(__AVX512DQ__)
 inline constexpr Isa lowest_isa = Isa::avx512;
 #elif defined(__AVX2__) && defined(__FMA__)
@@ -186,7 +186,7 @@ struct Versions<loop> {
 #endif
   }
 
-  /// The same where wider registers than those of AVX2 would not pay.
+  /// The same for AVX2 at most, where wider registers do not pay.
   LOCUS_HOST_ALONE LOCUS_FN static R narrow(A... a) {
 #if defined(__x86_64__)
     if constexpr (lowest_isa >= Isa::avx2) {
@@ -200,7 +200,7 @@ struct Versions<loop> {
 #endif
   }
 
-  /// The same where other instruction sets would not pay.
+  /// One version alone, where other instruction sets do not pay.
   LOCUS_HD LOCUS_VECTORIZED static R once(A... a) {
     LOCUS_OWN_FLOAT
     return loop(a...);

@@ -18,7 +18,7 @@
 namespace locus::inline LOCUS_ABI::cpu {
 
 namespace detail {
-// Memory of the pool that no tensor may touch, for the address sanitizer, which would not know.
+// Tells the address sanitizer which memory of the pool belongs to no tensor.
 inline void forbid([[maybe_unused]] void* begin, [[maybe_unused]] std::size_t bytes) {
 #if LOCUS_ADDRESS_SANITIZER
   __asan_poison_memory_region(begin, bytes);
@@ -30,7 +30,7 @@ inline void allow([[maybe_unused]] void* begin, [[maybe_unused]] std::size_t byt
 #endif
 }
 
-/// Asks the system for large pages, which are fewer to set up and to look up.
+/// Asks the system for huge pages: fewer page faults and TLB misses.
 inline void use_large_pages([[maybe_unused]] void* block, [[maybe_unused]] std::size_t bytes) {
 #if defined(MADV_HUGEPAGE)
   constexpr std::size_t worth = std::size_t{8} << 20;
@@ -38,7 +38,7 @@ inline void use_large_pages([[maybe_unused]] void* block, [[maybe_unused]] std::
   if (bytes < worth) return;
   std::byte* const begin =
       static_cast<std::byte*>(block) + (page - reinterpret_cast<std::uintptr_t>(block) % page) % page;
-  (void)madvise(begin, bytes - page, MADV_HUGEPAGE);  // where it is refused, pages stay small
+  (void)madvise(begin, bytes - page, MADV_HUGEPAGE);  // if refused, pages stay small
 #endif
 }
 }  // namespace detail

@@ -38,8 +38,8 @@ inline constexpr std::size_t totals_bytes = std::size_t{16} << 10;
 // Rows.
 
 inline constexpr std::int64_t fold_block = 1024;   ///< elements that are folded at once: bounds rounding errors
-inline constexpr std::int64_t long_row = 1024;     ///< its copy would take from what the cache has for the row itself
-inline constexpr std::int64_t stream_block = 256;  ///< elements that go to memory while the next ones are computed
+inline constexpr std::int64_t long_row = 1024;     ///< from here on a copy would displace the row itself from cache
+inline constexpr std::int64_t stream_block = 256;  ///< elements streamed to memory while the next block is computed
 
 namespace detail {
 

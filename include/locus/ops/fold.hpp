@@ -1,5 +1,5 @@
 #pragma once
-// The ways of folding elements that reductions and row operations are made of.
+// Folds: the ways of combining elements, for reductions and row operations.
 
 #include <locus/core/atomic.hpp>
 #include <locus/expr/functors.hpp>
@@ -26,7 +26,7 @@ struct Sum {
   LOCUS_FN Accumulator combine(Accumulator a, Accumulator b) const { return functor::Add{}(a, b); }
   LOCUS_FN Accumulator finish(Accumulator a) const { return a; }
 };
-/// Of terms that take longer to compute than to add, so that sums need not be kept side by side.
+/// Sums of terms that take longer to compute than to add: several accumulators would hide no latency.
 template <class T>
 struct SumOfSlow : Sum<T> {
   static constexpr bool adds_slow_terms = true;
@@ -185,7 +185,7 @@ struct SquareScales {
   static constexpr LOCUS_FN R for_squares(R squares) { return squares < least ? up : down; }
 };
 
-/// Says that a fold lost what it was to add, on a host that looks.
+/// Counts a fold that lost terms to overflow or underflow, for a host that checks.
 LOCUS_FN void note_loss([[maybe_unused]] Atomic<int>* lost) {
 #if !LOCUS_ON_DEVICE
   if (lost) [[unlikely]]

@@ -30,8 +30,8 @@ struct Rows {
   }
 };
 
-/// How many rows a shape has along an axis, and how long they are. (Where these are empty, there may be more rows than
-/// can be counted. Who makes something of each row fails to allocate it; who does not has nothing to do.)
+/// How many rows a shape has along an axis, and how long they are. If rows are empty, their number saturates at
+/// INT64_MAX: an operation with a result for each row then fails to allocate it, and others have nothing to do.
 struct RowCount {
   std::int64_t rows = 1, cols = 1, outer = 1, inner = 1;
   LOCUS_OUT_OF_LINE RowCount(const Shape& shape, int axis) : cols(shape[axis]) {
@@ -65,8 +65,7 @@ template <class T, class D>
   return {x.data(), count.inner, product_or_most(count.cols, count.inner), 1, count.inner};
 }
 
-/// A team whose rows may be in memory that is not on chip, where leaves_chip() says so: there, to read them once less
-/// is worth computing more.
+/// A team whose rows may be off chip: where leaves_chip() says so, one read less is worth more arithmetic.
 template <class Team>
 concept MayLeaveChip = requires(const Team& team) {
   { team.leaves_chip() } -> std::same_as<bool>;
@@ -80,7 +79,7 @@ LOCUS_FN void store_nothing(Team& team, const RowOutput<T>& out, const Fragment&
       out, [](R, std::int64_t) LOCUS_INLINED { return R(0); }, gradients);
 }
 
-/// The largest number of a row. NaN is passed over, and comes up where something is computed of all elements.
+/// The largest number of a row. NaN is passed over; it reaches the result where all elements enter it.
 template <class T, class Team, class Fragment>
 [[nodiscard]] LOCUS_FN compute_t<T> largest_number(Team& team, const fold::Max<T>& larger, const Fragment& values) {
   return team.reduce(

@@ -74,8 +74,8 @@ template <class T, class U, class D>
   return source.buffer() == target.buffer() && conflicts(placed_elements(source), placed_elements(target));
 }
 
-/// The elements in row-major order, to be copied to another device. In a file that the plain compiler makes of a CUDA
-/// program there is no kernel to order them with.
+/// The elements in row-major order, to be copied to another device. In a plain .cpp of a CUDA program no kernel can
+/// make them dense.
 template <class T, class D>
 [[nodiscard]] Tensor<T, D> dense(const Tensor<T, D>& tensor) {
   constexpr bool without_kernels = std::is_same_v<D, Cuda> && LOCUS_CUDA && !LOCUS_NVCC;

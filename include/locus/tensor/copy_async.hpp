@@ -89,7 +89,7 @@ class Pending<Tensor<T, D>> {
  private:
   void require_started(const char* what) const {
     if (!copied_)
-      fail<ArgumentError>({what, "(): there is no copy under way; each is ordered or waited for only once"});
+      fail<ArgumentError>({what, "(): there is no copy in flight; each is ordered or waited for only once"});
   }
   /// Copies from a GPU that nobody waited for: the host waits now, since target and source must outlive them.
   void let_go() noexcept {

@@ -1,6 +1,6 @@
 #pragma once
-// Halves for loops that know only floats: AVX2's processors convert eight by one instruction, which no loop over single
-// elements takes.
+// 16-bit floats for loops over floats: AVX2's processors convert eight of them by one instruction, which compilers do
+// not use in loops over single elements.
 
 #include <locus/core/bounds.hpp>
 #include <locus/core/dtype.hpp>

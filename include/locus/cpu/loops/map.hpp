@@ -1,5 +1,5 @@
 #pragma once
-// Cpu's map: f maps registers to registers over dense runs; the walk around them knows nothing of f.
+// Cpu's map: f maps registers to registers over dense runs; the walk around them does not depend on f.
 
 #include <locus/cpu/loops/map_transposed.hpp>
 #include <locus/cpu/tuning.hpp>

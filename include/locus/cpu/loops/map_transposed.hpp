@@ -11,9 +11,9 @@ struct MapScratch {
   detail::Scratch tiles;
 };
 
-/// By blocks of rows and columns, of which such inputs are made dense before the loop reads them. Elements of 4 or 8
-/// bytes; others, and all beside an index, since a block's elements do not follow each other in the whole, are left to
-/// the walk alone.
+/// A map by blocks of rows and columns: transposed inputs are made dense in tiles before the loop reads them. For
+/// elements of 4 or 8 bytes. Others are left to the walk alone, and so are launches with an index, since the elements
+/// of a block are not consecutive.
 class TransposedMap {
  public:
   LOCUS_OUT_OF_LINE explicit TransposedMap(const MapCall& call) : call_(call) {
@@ -48,7 +48,7 @@ class TransposedMap {
     const Odometer at(plan, strip / down_ * rows() + first_row);
     const std::int64_t rows_here = locus::detail::smaller(rows() - first_row, block_rows_);
     const std::int64_t cols = locus::detail::smaller(plan.inner_extent() - first_col, block_cols_);
-    // Where there is no memory for tiles, the walk does without.
+    // If there is no memory for tiles, the walk gathers the strided input itself.
     MapScratch* const scratch = detail::try_of_this_thread<MapScratch>();
     std::byte* tile =
         scratch ? scratch->tiles.try_reserve<std::byte>(__builtin_popcount(transposed_) * block_bytes) : nullptr;

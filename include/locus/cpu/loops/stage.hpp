@@ -138,8 +138,8 @@ class Odometer {
   std::int64_t position_[max_rank];
 };
 
-/// Room for the tiles of `operands` operands, on the stack of the function that names it: no more than they need, since
-/// stacks of threads may be as small as 128 KiB.
+/// The tiles of `operands` operands, on the stack of the calling function: no more than they need, since stacks of
+/// threads may be as small as 128 KiB.
 #define LOCUS_STAGE_TILES(operands) \
   static_cast<std::byte*>(__builtin_alloca_with_align(static_cast<std::size_t>(operands) * Stage::tile_bytes, 512))
 
@@ -210,7 +210,7 @@ class Stage {
 
   bool direct_ = true;
   // One bit for each operand:
-  std::uint32_t elsewhere_ = 0;  ///< loops find it in its tile, or do not need it
+  std::uint32_t elsewhere_ = 0;  ///< staged in its tile, or not read at all
   std::uint32_t streams_ = 0;
   ByteOperand operands_[max_operands];
   std::int64_t stride_[max_operands];

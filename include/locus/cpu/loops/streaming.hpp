@@ -21,7 +21,7 @@ namespace detail {
 #endif
   return 0;
 }
-/// Those of a core's last cache, which the kernel knows better.
+/// Bytes of a core's last cache, from Linux, which knows them better.
 [[nodiscard]] LOCUS_COLD inline std::int64_t core_cache_bytes() {
 #if defined(__linux__)
   if (std::FILE* const file = std::fopen("/sys/devices/system/cpu/cpu0/cache/index3/size", "r")) {
@@ -58,7 +58,7 @@ inline constexpr std::int64_t usual_cache_bytes = 32 << 20;
 
 #if defined(__x86_64__)
 namespace detail {
-/// Whole lines. A wide store takes one place of the queue, where narrow ones would hold up what follows.
+/// Whole cache lines. A wide store takes one entry of the store buffer; narrow ones would fill it.
 #if defined(__clang__)
 #define LOCUS_STREAM(builtin, value, target) __builtin_nontemporal_store(value, target)
 #else

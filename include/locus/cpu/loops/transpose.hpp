@@ -1,6 +1,6 @@
 #pragma once
-// Matrices whose columns are dense, read by rows: by square blocks, so that what is read and what is written both stay
-// in cache.
+// Transposition: matrices whose columns are dense, read by rows. By square blocks, so that the lines that are read and
+// those that are written both stay in cache.
 
 #include <locus/core/bounds.hpp>
 #include <locus/cpu/loops/squares.hpp>
@@ -28,7 +28,7 @@ void transpose_strip(const std::byte* from, std::int64_t in_step, std::byte* to,
     for (std::int64_t col = 0; col < left; ++col) {
       const AnyWord* const line = in + (first + col) * in_step;
       if (first + col + block < cols)
-        __builtin_prefetch(line + block * in_step);  // too far apart for the processor to see what comes
+        __builtin_prefetch(line + block * in_step);  // too far apart for the hardware prefetcher
       if (rows == block) __builtin_memcpy(lines[col], line, sizeof lines[col]);
       else
         for (std::int64_t row = 0; row < rows; ++row) lines[col][row] = line[row];

@@ -74,8 +74,8 @@ class FoldWalk {
     return launch;
   }
 
-  /// Neighbouring outputs lie closer in memory than neighbouring summands: fold whole rows into a row of totals. An
-  /// input that is repeated along either is near both ways: it decides where no other does.
+  /// Whether neighbouring outputs lie closer in memory than neighbouring summands: then whole rows are folded into a
+  /// row of totals. An input that is repeated along either counts for both, and decides only where no other input does.
   [[nodiscard]] bool prefers_columns() const {
     if (kept_.inner_extent() == 1 || reduced_.elements <= 1) return kept_.inner_extent() > 1;
     int columns = 0, runs = 0;
@@ -89,8 +89,7 @@ class FoldWalk {
     return columns > runs;
   }
 
-  /// Outputs folded side by side: as many as totals and tiles have room for. The wider, the more of a row is read at
-  /// once.
+  /// Outputs folded side by side: as many as totals and tiles have room for. Wider tiles read longer parts of a row.
   [[nodiscard]] std::int64_t widest_columns() const {
     std::int64_t widest =
         locus::detail::smaller(widest_tile, static_cast<std::int64_t>(totals_bytes / loops_.accumulator_bytes));
@@ -101,7 +100,7 @@ class FoldWalk {
     return widest;
   }
 
-  /// Outputs whose runs are folded by one call: as many as make it long.
+  /// Outputs whose runs one call folds: enough to make the call long.
   [[nodiscard]] std::int64_t widest_runs() const {
     const auto fit = static_cast<std::int64_t>(totals_bytes / loops_.accumulator_bytes);
     if (!is_direct_ || reduced_.elements == 0) return 1;
@@ -132,7 +131,7 @@ class FoldWalk {
     return locus::detail::larger(std::int64_t{1}, locus::detail::smaller(most, wanted));
   }
 
-  /// Runs that would not fill vectors, or not be worth a gathering each, are folded as columns, too.
+  /// Whether runs are too short to fill vectors, or to be worth gathering: they are folded as columns, too.
   [[nodiscard]] bool has_short_runs() const {
     const std::int64_t shortest = all_dense(reduced_) ? shortest_run : shortest_gathered;
     return reduced_.inner_extent() < shortest && kept_.inner_extent() >= shortest;
@@ -157,7 +156,7 @@ class FoldWalk {
     fold(stage, base, group, block * block_, locus::detail::smaller((block + 1) * block_, reduced_.elements), totals);
   }
 
-  /// All summands of each of these groups. What is set up for the first serves the others.
+  /// Folds all summands of each of these groups, which share one set-up.
   void fold_groups(std::int64_t first, std::int64_t last) const {
     alignas(64) std::byte totals[totals_bytes];
     Stage stage(operands_, reduced_.operands, by_columns_ ? kept_ : reduced_, LOCUS_STAGE_TILES(reduced_.operands));

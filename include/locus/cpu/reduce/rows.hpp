@@ -24,7 +24,7 @@ struct Fragment {
 };
 
 namespace detail {
-// What is not computed but moved is the same for all functors: compiled once for each element type.
+// Moving rows does not depend on the functor: compiled once for each element type.
 
 /// A row that is not dense, or null, as a dense one.
 template <class T>
@@ -115,8 +115,8 @@ class RowTeam {
     first.values = first.room;
   }
 
-  /// x[c] = f(x[c], c), and what that folds to, by one pass. `out` is where x is stored next, no row that was loaded: a
-  /// long x may lie there already.
+  /// x[c] = f(x[c], c), and the fold of the new x, in one pass. `out` is where x is stored next, and no row that was
+  /// loaded: a long x is written there at once.
   template <class Op, class F, class R, class T>
   [[nodiscard]] LOCUS_FN typename Op::Accumulator update_and_reduce(const Op& op, const F& f, Fragment<R>& x,
                                                                     const RowOutput<T>& out) const {
@@ -164,7 +164,7 @@ class RowTeam {
     return fold_elements<registers, Tail::masked>(op, end - first, element);
   }
 
-  /// One vector after the other: f takes longer than a sum.
+  /// One vector at a time, since f takes longer than an addition.
   template <class Op, class F, class R>
   LOCUS_FN static typename Op::Accumulator update_and_fold(const Op& op, const F& f, std::int64_t c, std::int64_t end,
                                                            const R* values, R* room, R* target) {
@@ -214,7 +214,7 @@ class RowTeam {
     for (std::int64_t c = begin; c < end; ++c) values[c - begin] = static_cast<V>(f(x[c]..., c));
   }
 
-  std::byte* results_;  ///< what store() computes on its way to memory
+  std::byte* results_;  ///< staging for store()
 };
 
 /// A team that writes rows by non-temporal stores where `streams`; finish() after the last one.
@@ -251,7 +251,7 @@ class StreamingRowTeam : public RowTeam {
   bool streams_;
 };
 
-/// A functor whose launches move more than they compute says that it `waits_for_memory`.
+/// A functor whose launches are bound by memory says that it `waits_for_memory`.
 template <class F>
 concept WaitsForMemory = requires { requires F::waits_for_memory; };
 

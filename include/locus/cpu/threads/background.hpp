@@ -17,8 +17,8 @@ class BackgroundWork {
   BackgroundWork& operator=(const BackgroundWork&) = delete;
   virtual ~BackgroundWork() = default;
 
-  /// Does a step here, if there is one to do and no other thread is at one. Whether it did. Threads that find the work
-  /// taken by this look for more when some is offered again.
+  /// Runs a step on this thread, if there is one and no other thread runs one. Returns whether it did. Threads that
+  /// find the work busy look again when some is offered.
   bool help() {
     if (!begin()) return false;
     step();
@@ -46,7 +46,7 @@ class BackgroundWork {
   BackgroundWork* next_ = nullptr;
 };
 
-/// The work that is to be done.
+/// The list of background work.
 class BackgroundList {
  public:
   void add(BackgroundWork& work) {
@@ -54,7 +54,7 @@ class BackgroundList {
     work.next_ = first_;
     first_ = &work;
   }
-  /// Returns when no thread is at a step of it, nor will be.
+  /// Returns when no thread runs a step of it, nor will.
   void remove(BackgroundWork& work) {
     {
       const Lock lock(mutex_);
@@ -64,7 +64,7 @@ class BackgroundList {
     }
     while (work.under_way_.exchange(true, Order::acquire)) sched_yield();
   }
-  /// Returns when no thread is at a step of any work, and none begins one until let_go().
+  /// Returns when no thread runs a step of any work; none begins one until let_go().
   void hold() {
     mutex_.hold();
     for (BackgroundWork* work = first_; work; work = work->next_)
@@ -74,7 +74,7 @@ class BackgroundList {
     for (BackgroundWork* work = first_; work; work = work->next_) work->end();
     mutex_.let_go();
   }
-  /// Does a step of one of them; false where there is none to do.
+  /// Runs a step of one of them; false if there is none.
   bool step() {
     BackgroundWork* const work = begin();
     if (!work) return false;

@@ -67,15 +67,15 @@ class TaskRef {
   void (*call_)(const void*, std::int64_t);
 };
 
-/// Ranges for each thread into which the tasks of a loop are cut, where there are so many: one of them is all that the
-/// others may wait for.
+/// Into how many ranges per thread the tasks of a loop are cut, where there are so many. A thread waits at the end for
+/// one range of another at most.
 inline constexpr int ranges_per_thread = 4;
 static_assert(ranges_per_thread * detail::ThreadTeam::most_threads <= detail::ThreadTeam::most_parts);
 
-/// Calls f(task) for every task in [0, tasks), in contiguous ranges fixed by the number of tasks and threads. Each
-/// range is mostly done by the same thread: threads that are done take some of those that others have not begun. Nested
-/// loops, and those of a second thread at the same time, run serially. The first exception of a task leaves through
-/// here, after all threads are done. cost: under 1 us where threads share the work, none where one thread does
+/// Calls f(task) for every task in [0, tasks), in contiguous ranges fixed by the number of tasks and threads. A range
+/// mostly runs on the same thread; threads that are done steal ranges that others have not begun. Nested loops, and
+/// those of a second thread at the same time, run serially. The first exception of a task is rethrown here, after all
+/// threads are done. cost: under 1 us where threads share the work, none where one thread does
 inline void parallel_for(std::int64_t tasks, TaskRef f) {
   struct Loop {
     TaskRef f;

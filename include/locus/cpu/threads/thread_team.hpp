@@ -38,9 +38,9 @@ class ThreadTeam {
     return *team;
   }
 
-  /// Calls work(context, part), which must not throw, for every part, here and on other threads, `threads` in all. Each
-  /// has parts of its own, the same whenever both numbers are the same, and does the last ones of others after them.
-  /// False, and nothing done, where the team serves another thread.
+  /// Calls work(context, part), which must not throw, for every part, on `threads` threads, this one included. Each has
+  /// a share of its own, which both numbers determine, and then steals the last parts of other shares. False, and
+  /// nothing done, where the team serves another thread.
   [[nodiscard]] bool run(int parts, int threads, Work work, void* context) {
     if (busy_.exchange(true, Order::acquire)) return false;
     hire(threads - 1);
@@ -60,19 +60,19 @@ class ThreadTeam {
     return true;
   }
 
-  /// From now on, a thread of the team does its steps while no loop needs it; where the system grants no thread, nobody
-  /// does but who calls help().
+  /// From now on, idle threads of the team run the work's steps. If no thread can be created, only help() makes
+  /// progress.
   void add(BackgroundWork& work) {
     background_.add(work);
     offer_steps();
     wake();
   }
-  /// Returns when no thread is at a step of it, nor will be.
+  /// Returns when no thread runs a step of it, nor will.
   void remove(BackgroundWork& work) { background_.remove(work); }
-  /// There are steps to do again: threads that are awake see to them.
+  /// There are steps to run again: threads that are awake run them.
   void offer_steps() { steps_offered_.store(true, Order::release); }
-  /// Threads that sleep see to them, too; the first one is hired. Where a loop is under way, its threads do once they
-  /// are done with it.
+  /// The same, and wakes sleeping threads; creates the first one if there is none. Threads that run a loop follow after
+  /// it.
   void wake() {
     if (busy_.exchange(true, Order::acquire)) return;
     hire(1);
@@ -82,15 +82,15 @@ class ThreadTeam {
   }
 
  private:
-  /// Within a part of a loop nothing is waited for, which may wait for this thread: a child forked there has but to
-  /// call exec or exit.
+  /// A fork within a part of a loop waits for nothing, since the loop waits for this thread: the child may only call
+  /// exec or exit.
   void before_fork() {
     if (!in_parallel_part) background_.hold();
   }
   void after_fork() {
     if (!in_parallel_part) background_.let_go();
   }
-  /// The only thread of the child is this one. What others were at is not to be gone on with.
+  /// The child has this thread alone; parts and steps that other threads had begun are abandoned.
   void begin_as_child() {
     threads_ = 0;
     if (in_parallel_part) return;
@@ -101,7 +101,7 @@ class ThreadTeam {
     background_.let_go();
   }
 
-  /// The parts [begin, end) of a thread that nobody has begun in a round.
+  /// The parts [begin, end) of a thread that have not begun in a round. On a cache line of its own: no false sharing.
   struct alignas(64) Share {
     Atomic<std::uint64_t> state{0};
   };
@@ -109,7 +109,8 @@ class ThreadTeam {
     return std::uint64_t{round} << 32 | static_cast<std::uint64_t>(begin) << 16 | static_cast<std::uint64_t>(end);
   }
 
-  /// Begins a part of this share: its first for the thread itself, its last for another. -1 where none is left.
+  /// Takes a part of this share: the first for its own thread, the last for another, which steals it. -1 if none is
+  /// left.
   [[nodiscard]] int take(Share& share, std::uint32_t round, bool own) {
     for (;;) {
       const std::uint64_t state = share.state.load(Order::acquire);
@@ -120,7 +121,7 @@ class ThreadTeam {
     }
   }
 
-  /// Does this thread's parts, and then what the others have not begun. How many it did.
+  /// Runs this thread's parts, then steals from the other shares. Returns how many parts it ran.
   int do_parts(int thread, std::uint32_t round) {
     const int threads = sharing_.load(Order::relaxed);
     int done = 0;
@@ -141,7 +142,7 @@ class ThreadTeam {
 
   static constexpr std::size_t stack_bytes = std::size_t{1} << 20;  ///< some C libraries give too little
 
-  /// Where the system grants no more threads, the calling thread does their parts.
+  /// Creates threads. If the system grants no more, the others run their parts.
   void hire(int threads) {
     if (threads_ >= threads) return;
     pthread_attr_t attributes;
@@ -176,7 +177,7 @@ class ThreadTeam {
     return round_.load(Order::acquire);
   }
 
-  /// Does steps until there are none, or the next loop begins.
+  /// Runs background steps until there are none or the next loop begins.
   void do_steps(std::uint32_t last) {
     if (!steps_offered_.exchange(false)) return;
     in_parallel_part = true;
@@ -186,7 +187,7 @@ class ThreadTeam {
     if (more) offer_steps();
   }
 
-  /// Some 50 us of pauses; from then on, other threads of this core go first.
+  /// Spins for some 50 us; from then on yields to other threads of this core.
   static constexpr int patience = 1500, longest_lull = 300;
   static void relax(int spins) {
     if (spins >= patience) sched_yield();
