@@ -394,3 +394,9 @@ LOCUS_DEVICE_TEST("rows are normalized where their squares overflow, or vanish a
   check_sizes<double, D>(layer, {1e200, 1e-200, 3e-107, 1}, 0, 1e-13);
   check_sizes<bfloat16, D>(rms, {1e19, 1}, 1e-7, 1e-2);
 }
+
+TEST_CASE("an eps that is infinite in the type of the elements is refused") {
+  const auto x = Tensor<float>({2, 2}).fill_(1);
+  CHECK_THROWS_WITH_AS((void)layer_norm(x, {2}, 1e39), doctest::Contains("eps is 1e+39"), ArgumentError);
+  CHECK_THROWS_WITH_AS((void)rms_norm(x, {2}, 1e39), doctest::Contains("eps is 1e+39"), ArgumentError);
+}

@@ -188,3 +188,8 @@ LOCUS_DEVICE_TEST("what one row holds changes no digit of the others", D) {
     }
   }
 }
+
+TEST_CASE("var refuses a correction that is infinite in the type of its elements") {
+  CHECK_THROWS_WITH_AS((void)var(Tensor<float>({2}).fill_(1), {}, {.correction = 1e39}),
+                       doctest::Contains("correction is 1e+39"), ArgumentError);
+}

@@ -83,7 +83,7 @@ struct Variance {
   template <class X>
   auto compute(X&& x) const {
     using T = value_of<X>;
-    const auto correction = static_cast<compute_t<T>>(options.correction);
+    const auto correction = detail::finite_as<compute_t<T>>("var", "correction", options.correction);
     return detail::fold_safely<T, device_of<X>>(
         [&](const auto& op) { return detail::reduce<T>(name, op, static_cast<X&&>(x), axes, options.keepdim); },
         fold::Variance<T>{correction}, fold::MeanVariance<T>{correction});
@@ -174,7 +174,6 @@ struct Norm {
 ///     auto v = var(x, 0, {.correction = 0});
 template <detail::FloatingOperand X>
 [[nodiscard]] auto var(X&& x, const ReduceAxes& axes = {}, const VarOptions& options = {}) {
-  detail::require_finite("var", "correction", options.correction);
   return detail::reduce_or_record(operation::Variance{axes, options}, std::forward<X>(x));
 }
 
