@@ -250,3 +250,23 @@ LOCUS_DEVICE_TEST("nor by way of a row operation, whatever the rows hold that ar
     });
   }
 }
+
+LOCUS_DEVICE_TEST("nor by way of an activation that is chosen at run time, however it is chosen", D) {
+  using functor::Activation;
+  const auto w = tensor<float, D>({1, 2}, {1, -1}), b = zeros<float, D>({1});
+  const auto data = tensor<float, D>({2, 2}, {infinity, infinity, 0.5, 0.25});
+  const auto keep = tensor<float, D>({2, 1}, {0, 1});
+  for (const auto kind : {Activation::none, Activation::relu, Activation::tanh, Activation::sigmoid}) {
+    CAPTURE(static_cast<int>(kind));
+    const functor::ChosenActivation activation{kind};
+    const auto x = variable(data);
+    where(keep > 0, linear(x, w, b, activation), 0).backward(ones<float, D>({2, 1}));
+    const double y = activation(0.25), slope = activation.by_output(y);
+    CHECK_CLOSE(x.grad(), Reference({2, 2}, {0, 0, slope, -slope}), 1e-6);
+  }
+  // And relu leaves out an adjoint that is infinite.
+  const auto x = variable(tensor<float, D>({1, 2}, {1, 2}));
+  const auto y = linear(x, w, b, functor::ChosenActivation{Activation::relu});
+  sqrt(y).backward(ones<float, D>({1, 1}));
+  CHECK_CLOSE(x.grad(), {0, 0});
+}

@@ -393,3 +393,36 @@ TEST_CASE("many parts, large and empty ones among them, are written in order") {
   io::write_file_atomically(folder.path / "file", parts);
   CHECK(content_of(folder.path / "file") == whole);
 }
+
+TEST_CASE("a pipe is written, whichever name of its descriptor leads to it") {
+  if (!fs::exists("/dev/fd/0") && !fs::exists("/proc/self/fd")) SKIP_TEST("the system has no names of descriptors");
+  const TemporaryFolder folder;
+  int ends[2];
+  REQUIRE(pipe(ends) == 0);
+  fs::create_symlink(join("/proc/self/fd/", ends[1]), folder.path / "link");
+  for (const std::string& name :
+       {join("/dev/fd/", ends[1]), join("/proc/", getpid(), "/fd/", ends[1]), (folder.path / "link").string()}) {
+    CAPTURE(name);
+    io::require_writable(name);
+    io::write_file_atomically(name, "text");
+    char got[5] = {};
+    REQUIRE(read(ends[0], got, 4) == 4);
+    CHECK(got == std::string("text"));
+  }
+  CHECK(folder.entries() == 1);
+  (void)close(ends[0]), (void)close(ends[1]);
+}
+
+TEST_CASE("a file that is open in this process keeps what is written before and after") {
+  if (!fs::exists("/proc/self/fd")) SKIP_TEST("the system has no names of descriptors");
+  const TemporaryFolder folder;
+  const std::string path = folder.path / "file";
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT, 0600);
+  REQUIRE(file >= 0);
+  REQUIRE(write(file, "first ", 6) == 6);
+  io::write_file_atomically(join("/dev/fd/", file), "text");
+  REQUIRE(write(file, " last", 5) == 5);
+  (void)close(file);
+  CHECK(content_of(path) == "first text last");
+  CHECK(folder.entries() == 1);
+}

@@ -3,7 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <sys/wait.h>
 #include <unistd.h>
+#include <csignal>
 #include <string>
 #include <thread>
 #include <utility>
@@ -75,4 +77,40 @@ TEST_CASE("of several threads one computes, and all see what it computed; where 
     CHECK(calls.load() == 1 + first_fails);
     CHECK(failures.load() == first_fails);
   }
+}
+
+namespace {
+/// What a child leaves with that calls in_child(); 99: it did not end.
+template <class F>
+int status_of_child(const F& in_child) {
+  const pid_t child = fork();
+  if (child == 0) _exit(in_child());
+  for (int i = 0; i < 5'000; ++i) {
+    int status = 0;
+    if (waitpid(child, &status, WNOHANG) == child) return WIFEXITED(status) ? WEXITSTATUS(status) : 98;
+    usleep(1000);
+  }
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  return 99;
+}
+}  // namespace
+
+TEST_CASE("a child that is forked while another thread computes the value computes its own, and so does its child") {
+  Memo<int> memo;
+  Atomic<bool> begun{false}, forked{false};
+  std::thread computes([&] {
+    (void)memo.get([&] {
+      begun.store(true);
+      while (!forked.load()) sched_yield();
+      return 1;
+    });
+  });
+  while (!begun.load()) sched_yield();
+  const auto own = [&] { return memo.get([] { return 2; }); };
+  CHECK(status_of_child(own) == 2);
+  CHECK(status_of_child([&] { return status_of_child(own); }) == 2);
+  forked.store(true);
+  computes.join();
+  CHECK(own() == 1);
 }

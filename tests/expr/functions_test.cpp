@@ -169,3 +169,9 @@ TEST_CASE("functions of floating-point numbers refuse integers") {
   CHECK_FALSE(HasPow<Tensor<std::int32_t>, Tensor<std::int32_t>>);
   CHECK_FALSE(HasPow<Tensor<float>, Tensor<double>>);
 }
+
+TEST_CASE("leaky_relu refuses a slope that is infinite in the type of its elements") {
+  const auto x = Tensor<float>({2}).fill_(0);
+  CHECK_THROWS_WITH_AS((void)leaky_relu(x, -1e39), doctest::Contains("slope is -1e+39"), ArgumentError);
+  (void)leaky_relu(Tensor<double>({2}).fill_(0), -1e39);
+}

@@ -105,3 +105,16 @@ TEST_CASE("initial values refuse bounds, deviations and shapes that make no sens
   CHECK_THROWS_WITH_AS(nn::init::kaiming_uniform_(x), doctest::Contains("got (2,)"), ShapeError);
   CHECK_THROWS_AS(nn::init::xavier_uniform_(x), ShapeError);
 }
+
+TEST_CASE("initial values refuse numbers that are finite as double alone, and name them") {
+  const Tensor<float> x({2});
+  const auto refuses = [](const auto& f, const char* words) {
+    CHECK_THROWS_WITH_AS(f(), doctest::Contains(words), ArgumentError);
+  };
+  refuses([&] { nn::init::uniform_(x, 0, 1e39); }, "uniform_: high is 1e+39; expected a finite number of float32");
+  refuses([&] { nn::init::uniform_(x, -3e38, 3e38); }, "uniform_: high - low is 6e+38");
+  refuses([&] { nn::init::uniform_(Tensor<double>({2}), -1e308, 1e308); }, "uniform_: high - low is inf");
+  refuses([&] { nn::init::normal_(x, -1e39, 1); }, "normal_: mean is -1e+39");
+  refuses([&] { nn::init::normal_(x, 0, 1e39); }, "normal_: deviation is 1e+39");
+  nn::init::uniform_(Tensor<double>({2}), 0, 1e39);
+}

@@ -123,3 +123,9 @@ LOCUS_DEVICE_TEST("infinite logits cost nothing where they are right, and infini
   check_infinite_logits<half, D>();
   check_infinite_logits<bfloat16, D>();
 }
+
+TEST_CASE("huber_loss refuses a delta that is none in the type of the losses") {
+  const auto x = Tensor<float>({2}).fill_(1);
+  CHECK_THROWS_WITH_AS((void)nn::huber_loss(x, x, 1e39), doctest::Contains("delta is 1e+39"), ArgumentError);
+  CHECK_THROWS_WITH_AS((void)nn::huber_loss(x, x, 1e-60), doctest::Contains("delta is 1e-60"), ArgumentError);
+}

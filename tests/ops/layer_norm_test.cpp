@@ -387,9 +387,16 @@ LOCUS_DEVICE_TEST("rows are normalized where their squares overflow, or vanish a
   const auto layer = [](const auto& x, const Shape& shape, double eps) { return layer_norm(x, shape, eps); };
   check_sizes<float, D>(rms, {1e19, 1e18, 3, 1e30, 1e37}, 1e-7, 2e-6);
   check_sizes<float, D>(layer, {1e19, 1e18, 30, 1e30, 1e35}, 1e-7, 2e-6);
-  check_sizes<float, D>(rms, {1e19, 1e-25, 1e-18, 1e-15, 1}, 0, 2e-6);
-  check_sizes<float, D>(layer, {1e19, 1e-25, 1e-18, 1e-15, 1}, 0, 2e-6);
-  check_sizes<double, D>(rms, {1e200, 1e-200, 1}, 0, 1e-13);
-  check_sizes<double, D>(layer, {1e200, 1e-200, 1}, 0, 1e-13);
+  // 3e-14 and 3e-107: one square is too small for a plain sum, the sum of 8 or 600 is not.
+  check_sizes<float, D>(rms, {1e19, 1e-25, 1e-18, 1e-15, 3e-14, 1}, 0, 2e-6);
+  check_sizes<float, D>(layer, {1e19, 1e-25, 1e-18, 1e-15, 3e-14, 1}, 0, 2e-6);
+  check_sizes<double, D>(rms, {1e200, 1e-200, 3e-107, 1}, 0, 1e-13);
+  check_sizes<double, D>(layer, {1e200, 1e-200, 3e-107, 1}, 0, 1e-13);
   check_sizes<bfloat16, D>(rms, {1e19, 1}, 1e-7, 1e-2);
+}
+
+TEST_CASE("an eps that is infinite in the type of the elements is refused") {
+  const auto x = Tensor<float>({2, 2}).fill_(1);
+  CHECK_THROWS_WITH_AS((void)layer_norm(x, {2}, 1e39), doctest::Contains("eps is 1e+39"), ArgumentError);
+  CHECK_THROWS_WITH_AS((void)rms_norm(x, {2}, 1e39), doctest::Contains("eps is 1e+39"), ArgumentError);
 }

@@ -164,3 +164,32 @@ LOCUS_DEVICE_TEST("variances are right where their sum would overflow", D) {
   CHECK_CLOSE(var(rows, 1), {0.5e38, 0, infinity}, 1e-6);
   CHECK_CLOSE(var(locus_test::tensor<bfloat16, D>({2, 2}, {1e19, 2e19, 1, 2}), 1), {0.5e38, 0.5}, 2e-2);
 }
+
+LOCUS_DEVICE_TEST("what one row holds changes no digit of the others", D) {
+  const auto check = [](const auto& f, int axis, std::int64_t length, double factor) {
+    CAPTURE(axis);
+    CAPTURE(length);
+    constexpr std::int64_t rows = 64;
+    auto numbers = locus_test::sample<float, Cpu>(axis == 1 ? Shape{rows, length} : Shape{length, rows}, 1);
+    const auto before = reference(f(numbers.template to<D>(), axis));
+    const Tensor<float, Cpu> last = numbers.select(1 - axis, rows - 1);
+    last.copy_((last * static_cast<float>(factor)).eval());
+    const auto after = reference(f(numbers.template to<D>(), axis));
+    int others_that_differ = 0;
+    for (std::size_t i = 0; i + 1 < rows; ++i) others_that_differ += before.values[i] != after.values[i];
+    CHECK(others_that_differ == 0);
+    CHECK(before.values[rows - 1] != after.values[rows - 1]);
+  };
+  for (const std::int64_t length : {100, 1000, 5000}) {
+    for (const int axis : {0, 1}) {
+      check([](const auto& x, int a) { return norm(x, 2, a); }, axis, length, 0);
+      check([](const auto& x, int a) { return norm(x, 2, a); }, axis, length, 1e20);
+      check([](const auto& x, int a) { return var(x, a); }, axis, length, 1e20);
+    }
+  }
+}
+
+TEST_CASE("var refuses a correction that is infinite in the type of its elements") {
+  CHECK_THROWS_WITH_AS((void)var(Tensor<float>({2}).fill_(1), {}, {.correction = 1e39}),
+                       doctest::Contains("correction is 1e+39"), ArgumentError);
+}

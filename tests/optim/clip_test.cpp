@@ -92,3 +92,20 @@ LOCUS_DEVICE_TEST("gradients whose squares overflow or vanish are clipped, too",
   check_sizes<bfloat16, D>(1e20, 1, 1e21, 0.1, 1e-2);
   check_sizes<half, D>(60000, 0.5, std::numeric_limits<double>::infinity(), 0.05, 2e-3);  // half ends at 65504
 }
+
+TEST_CASE("clipping takes the promised launches, one more on Cpu for a gradient of zeros") {
+  std::vector<Parameter<float>> parameters;
+  const auto launches_with = [&](float last) {
+    parameters.clear();
+    for (const float size : {3.f, 4.f, last}) {
+      parameters.emplace_back(Tensor<float>({5}).fill_(0));
+      Traced(trace(parameters.back()) * 1.f).backward(Tensor<float>({5}).fill_(size));
+    }
+    const LaunchLog log;
+    (void)optim::clip_grad_norm_(parameters, 1);
+    return log.launches();
+  };
+  CHECK(launches_with(5) == 2 * 3 + 2);
+  CHECK(launches_with(0) == 2 * 3 + 2 + 1);
+  CHECK_CLOSE(parameters[2].grad(), {0, 0, 0, 0, 0});
+}

@@ -31,6 +31,16 @@ template <class X>
   return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
 }
 
+/// An option as R, in which it is used. throws ArgumentError for NaN, infinity, and what R cannot hold
+template <class R>
+[[nodiscard]] R finite_as(std::string_view caller, const char* option, double given) {
+  constexpr double most = std::numeric_limits<R>::max();
+  if (!(given >= -most && given <= most))
+    fail<ArgumentError>(
+        {caller, ": ", option, " is ", given, "; expected a finite number of ", dtype_name<R>(), ", up to ", most});
+  return static_cast<R>(given);
+}
+
 /// throws ArgumentError for an integer that T, an integer type, cannot hold: it would wrap around silently
 template <class T, class N>
 constexpr void require_fits([[maybe_unused]] const N& number) {

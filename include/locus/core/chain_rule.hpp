@@ -13,6 +13,9 @@ namespace detail {
 /// Whether the derivative of F passes the adjoint to some arguments and exactly 0 to the others.
 template <class F>
 inline constexpr bool selects = requires { requires F::selects; };
+/// Whether F may be such a function, which is known only at run time.
+template <class F>
+inline constexpr bool may_select = requires { requires F::may_select; };
 
 /// x, or exactly 0. On the host by a bit mask: of two selects in a row g++ makes branches, which keep loops from
 /// vectorizing.
@@ -33,6 +36,7 @@ template <class F, class G, class S>
 [[nodiscard]] LOCUS_FN G times_slope(G adjoint, S slope) {
   const auto product = static_cast<G>(adjoint * slope);
   if constexpr (selects<F>) return kept_if(slope != S(0), product);
+  else if constexpr (may_select<F>) return kept_if((slope != S(0)) & (adjoint != G(0)), product);
   else return kept_if(adjoint != G(0), product);
 }
 

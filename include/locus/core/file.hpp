@@ -5,9 +5,13 @@
 #include <locus/core/span.hpp>
 #include <locus/core/temporary_file.hpp>
 
+#include <climits>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <string_view>
+
+#include <sys/uio.h>
 
 namespace locus::inline LOCUS_ABI {
 
@@ -37,8 +41,15 @@ namespace detail {
   fail<DataError>({"cannot write '", path, "': ", std::strerror(error), which, advice});
 }
 
-/// The file behind symbolic links, so that replacing it leaves the links in place. throws DataError for a circle of
-/// them
+/// The folder part of a path without symbolic links; "" where there is no such folder.
+[[nodiscard]] inline std::string real_folder_of(const std::string& path) {
+  char real[PATH_MAX];
+  return realpath(folder_of(path).c_str(), real) ? real : "";
+}
+
+/// The file behind symbolic links, so that replacing it leaves the links in place. Those of /proc are not followed:
+/// they stand for what a process has open, and their texts may name nothing, as "pipe:[123]". throws DataError for a
+/// circle of links
 [[nodiscard]] inline std::string behind_links(const std::string& path) {
   std::string target = path;
   constexpr int most_links = 40;  // as the kernel follows
@@ -46,7 +57,7 @@ namespace detail {
     char link[4096];  // longer than any can be
     const auto length = readlink(target.c_str(), link, sizeof link);
     if (length < 0 && errno == ELOOP) break;
-    if (length < 0) return target;
+    if (length < 0 || real_folder_of(target).starts_with("/proc/")) return target;
     const std::string next(link, static_cast<std::size_t>(length));
     target = next[0] == '/' ? next : join(folder_of(target), "/", next);
   }
@@ -56,7 +67,7 @@ namespace detail {
 /// What a path to write to leads to.
 struct Target {
   std::string path;
-  bool exists, is_replaced;  ///< pipes and devices are written, not replaced
+  bool exists, is_replaced;  ///< pipes, devices and what a process has open are written, not replaced
   mode_t mode;
 };
 /// throws DataError for a folder, an empty path, and what the system refuses to look at
@@ -67,7 +78,9 @@ struct Target {
   const bool exists = stat(target.c_str(), &info) == 0;
   if (!exists && errno != ENOENT) fail_to_write(path, errno);
   if (path.back() == '/' || (exists && S_ISDIR(info.st_mode))) fail_to_write(path, EISDIR);
-  return {std::move(target), exists, !exists || S_ISREG(info.st_mode), info.st_mode};
+  struct stat itself {};
+  const bool is_link = lstat(target.c_str(), &itself) == 0 && S_ISLNK(itself.st_mode);
+  return {std::move(target), exists, !exists || (S_ISREG(info.st_mode) && !is_link), info.st_mode};
 }
 
 /// Writes all parts; 0 or the errno of what failed.
@@ -92,9 +105,18 @@ struct Target {
   return 0;
 }
 
-/// Writes what is no regular file; 0 or the errno of what failed.
+/// Opens what is not replaced. What this process has open goes on where it is, as others may write there, too.
+[[nodiscard]] inline Descriptor open_directly(const std::string& path) {
+  const std::string name = path.substr(path.find_last_of('/') + 1);
+  if (name.find_first_not_of("0123456789") == std::string::npos &&
+      real_folder_of(path) == join("/proc/", getpid(), "/fd"))
+    return Descriptor(fcntl(std::atoi(name.c_str()), F_DUPFD_CLOEXEC, 0));
+  return Descriptor(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+}
+
+/// Writes what is not replaced; 0 or the errno of what failed.
 [[nodiscard]] inline int write_directly(const std::string& path, Span<const std::string_view> parts) {
-  Descriptor device(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  Descriptor device = open_directly(path);
   if (!device) return errno;
   const int error = write_parts(device, parts);
   return error ? error : device.close();
@@ -121,8 +143,9 @@ inline void require_writable(const std::string& path) {
 /// Writes the parts, one after the other, to a temporary file beside `path`, then renames it. On failure `path` keeps
 /// its old content and nothing is left behind; after a loss of power it has the old content or the new. A process that
 /// is killed leaves its temporary file, `path` with .locus-, sixteen digits and .tmp behind it: whoever writes in that
-/// folder next removes it. A pipe or device such as /dev/stdout is written directly. throws DataError when the folder
-/// does not exist, may not be written, or the disk is full; OutOfMemory
+/// folder next removes it, unless it comes after 10,000 others there. A pipe or device is written directly, and so is
+/// what the process has open, as /dev/stdout, also where that is a file. throws DataError when the folder does not
+/// exist, may not be written, or the disk is full; OutOfMemory
 inline void write_file_atomically(const std::string& path, Span<const std::string_view> parts) {
   locus::detail::or_out_of_memory({"cannot write '", path, "': out of memory"}, [&] {
     const detail::Target target = detail::target_of(path);

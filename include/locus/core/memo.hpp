@@ -2,6 +2,7 @@
 // A value that is computed at its first use and remembered, also where several threads use it first at once.
 
 #include <locus/core/atomic.hpp>
+#include <locus/core/posix.hpp>
 
 #include <sched.h>
 #include <unistd.h>
@@ -26,7 +27,7 @@ class MemoState {
     /// False where another thread has computed the value meanwhile.
     [[nodiscard]] explicit operator bool() const { return mine_; }
     void done() {
-      state_.state_.store(known_, Order::release);
+      state_.state_.store(computed, Order::release);
       mine_ = false;
     }
 
@@ -35,19 +36,24 @@ class MemoState {
     bool mine_;
   };
 
-  [[nodiscard]] bool known() const { return state_.load(Order::acquire) == known_; }
+  [[nodiscard]] bool known() const { return state_.load(Order::acquire) == computed; }
   /// Of a state that only this thread can reach.
-  void set_known(bool known) { state_.store(known ? known_ : unknown, Order::relaxed); }
+  void set_known(bool known) { state_.store(known ? computed : unknown, Order::relaxed); }
 
  private:
-  static constexpr std::uint32_t unknown = 0, computing = 1, known_ = 2;
+  /// `computing` is added to the number of forks of the process whose thread computes.
+  static constexpr std::uint32_t unknown = 0, computed = 1, computing = std::uint32_t{1} << 31;
 
-  [[nodiscard]] bool begin() { return state_.replace(unknown, computing) || wait(); }
+  [[nodiscard]] static std::uint32_t computing_here() { return computing + fork_count(); }
+  [[nodiscard]] bool begin() { return state_.replace(unknown, computing_here()) || wait(); }
   /// Polls with short sleeps. Waking waiters would cost the thread that computes, which almost always is the only one.
+  /// A child of fork() takes over from a thread of its parent.
   [[gnu::cold]] LOCUS_OUT_OF_LINE bool wait() {
     for (int rounds = 0;; ++rounds) {
-      if (known()) return false;
-      if (state_.replace(unknown, computing)) return true;  // the other thread's attempt threw
+      const std::uint32_t state = state_.load(Order::acquire), here = computing_here();
+      if (state == computed) return false;
+      // Unknown again: the other thread's attempt threw.
+      if (state != here && state_.replace(state, here)) return true;
       if (rounds < 100) sched_yield();
       else usleep(50);
     }

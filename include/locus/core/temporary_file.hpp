@@ -1,9 +1,9 @@
 #pragma once
 // Files that are written beside another and then take its name, and what is left of them by processes that were killed.
 //
-// Their names are random, and they are locked (flock) while they are written. A lock ends with its process: what can be
-// locked by another has nobody who will go on with it. So neither numbers of processes, which are the same in every
-// container, nor the age of a file decide.
+// Their names are random, and they are locked (flock) while they are written. A lock ends when the last process closes
+// the file, the one that opened it or a child forked meanwhile: what can be locked by another has nobody who will go on
+// with it. So neither numbers of processes, which are the same in every container, nor the age of a file decide.
 
 #include <locus/core/bounds.hpp>
 #include <locus/core/descriptor.hpp>
@@ -17,7 +17,6 @@
 
 #include <dirent.h>
 #include <sys/file.h>
-#include <sys/uio.h>
 
 namespace locus::inline LOCUS_ABI::io::detail {
 
@@ -119,7 +118,8 @@ inline void remove_if_abandoned(int folder, const char* name) noexcept {
     (void)unlinkat(folder, name, 0);
 }
 
-/// Removes the temporary files of processes that are no more. Looks at 10,000 files, about a millisecond.
+/// Removes the temporary files of processes that are no more, among the first 10,000 entries of the folder, which takes
+/// about a millisecond.
 inline void remove_abandoned(const std::string& folder) noexcept {
   DIR* const files = opendir(folder.c_str());
   if (!files) return;

@@ -11,7 +11,7 @@ enum class Activation { none, relu, tanh, sigmoid };
 
 /// One of them, chosen at run time, so that one kernel serves all. Its derivative needs the output alone.
 struct ChosenActivation {
-  static constexpr bool selects = true;  // relu does
+  static constexpr bool may_select = true;  // relu selects
   Activation kind = Activation::none;
   template <class T>
   LOCUS_FN T operator()(T x) const {

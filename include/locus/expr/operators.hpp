@@ -2,6 +2,7 @@
 // The elementwise operators and functions. Operands are tensors of one place and element type, or numbers; shapes
 // broadcast as in NumPy. All of them return pending expressions; expr.hpp says when those are computed.
 
+#include <locus/core/bounds.hpp>
 #include <locus/expr/elementwise.hpp>
 
 namespace locus::inline LOCUS_ABI {
@@ -91,12 +92,12 @@ LOCUS_UNARY(isfinite, functor::IsFinite, FloatingOperand)
 
 #undef LOCUS_UNARY
 
-/// x where x > 0, slope * x elsewhere. throws ArgumentError unless the slope is finite
+/// x where x > 0, slope * x elsewhere. throws ArgumentError unless the slope is finite, also as a number of the
+/// type in which x is computed
 template <detail::FloatingOperand X>
 [[nodiscard]] auto leaky_relu(X&& x, double slope = 0.01) {
   using R = compute_t<value_of<X>>;
-  detail::require_finite("leaky_relu", "slope", slope);
-  return detail::pending(functor::LeakyRelu<R>{static_cast<R>(slope)}, std::forward<X>(x));
+  return detail::pending(functor::LeakyRelu<R>{detail::finite_as<R>("leaky_relu", "slope", slope)}, std::forward<X>(x));
 }
 
 /// How gelu computes the normal distribution function. Of float on the CPU:

@@ -79,7 +79,7 @@ void write_safetensors(const std::string& path, const nn::StateDict<D>& state) {
     const auto& [name, type] = state.unread().front();
     fail<ArgumentError>({"save: '", locus::detail::shown(name),
                          "' would be lost: the state was read without it, as it is ", type,
-                         "; to save the others alone, say state.erase(name) for each of state.unread()"});
+                         "; to save the others alone, say state.drop_unread() first"});
   }
   std::vector<const typename nn::StateDict<D>::Entry*> entries;
   for (const auto& entry : state) entries.push_back(&entry);

@@ -157,15 +157,19 @@ class HeaderReader {
   /// Multiplies `bytes` by the extents. True for more of them than a shape of Locus has; then `result` is of no use.
   [[nodiscard]] bool read_shape(const std::string& name, std::string_view text, Shape& result,
                                 std::uint64_t& bytes) const {
-    bool is_deep = false, overflows = false;
+    bool is_deep = false, is_empty = false, is_beyond = false, overflows = false;
     const bool is_list = read_numbers(name, text, [&](std::uint64_t extent) {
-      overflows |= extent > INT64_MAX || __builtin_mul_overflow(bytes, extent, &bytes) || bytes > INT64_MAX;
+      is_empty |= extent == 0;
+      is_beyond |= extent > INT64_MAX;
+      overflows |= __builtin_mul_overflow(bytes, extent, &bytes) || bytes > INT64_MAX;
       is_deep |= result.rank() == max_rank;
-      if (!overflows && !is_deep) result.push_back(static_cast<std::int64_t>(extent));
+      if (!is_beyond && !is_deep) result.push_back(static_cast<std::int64_t>(extent));
       return true;
     });
     if (!is_list) refuse(quoted(name), " has shape ", locus::detail::shown(text), "; expected a list of extents");
-    if (overflows) refuse(quoted(name), " of shape ", locus::detail::shown(text), " has more than 2^63 bytes");
+    if (is_beyond || (overflows && !is_empty))
+      refuse(quoted(name), " of shape ", locus::detail::shown(text), " has more than 2^63 bytes");
+    if (is_empty) bytes = 0;
     return is_deep;
   }
 
@@ -212,7 +216,7 @@ class HeaderWriter {
 
   [[nodiscard]] std::string text() {
     std::string text = json_.end_object().text();
-    text.back() = ' ';  // for the end of the line
+    text.back() = ' ';  // Replaces the final newline, so that the padding is spaces.
     while (text.size() % 8) text += ' ';
     std::string whole;
     for (std::size_t i = 0; i < 8; ++i) whole += static_cast<char>(text.size() >> 8 * i & 0xff);

@@ -1,6 +1,7 @@
 #pragma once
 // Initial values of parameters, as in torch.nn.init.
 
+#include <locus/core/bounds.hpp>
 #include <locus/core/math.hpp>
 #include <locus/expr/operators.hpp>
 #include <locus/tensor/random.hpp>
@@ -20,17 +21,19 @@ struct UniformBetween {
 };
 }  // namespace detail
 
-/// Uniform in [low, high). One launch. throws ArgumentError unless low <= high, both finite, or for an expanded tensor
+/// Uniform in [low, high). One launch. throws ArgumentError unless low <= high, both and high - low finite numbers of
+/// the type in which T is computed, or for an expanded tensor
 template <class T, class D>
 const Tensor<T, D>& uniform_(const Tensor<T, D>& tensor, double low = 0, double high = 1) {
   using R = compute_t<T>;
-  if (!(low <= high) || !locus::detail::is_finite(high - low))
-    fail<ArgumentError>({"uniform_: from ", low, " to ", high, "; expected low <= high, both finite"});
+  if (!(low <= high)) fail<ArgumentError>({"uniform_: from ", low, " to ", high, "; expected low <= high"});
+  const R begin = locus::detail::finite_as<R>("uniform_", "low", low);
+  const R end = locus::detail::finite_as<R>("uniform_", "high", high);
+  const R width = locus::detail::finite_as<R>("uniform_", "high - low", high - low);
   tensor.layout().require_distinct_elements("uniform_");
-  const auto element = [low, high, count = tensor.elements()] {
+  const auto element = [begin, end, width, count = tensor.elements()] {
     const auto numbers = locus::detail::draw_from_default<D>(count);
-    return detail::UniformBetween<T>{
-        {numbers.seed, numbers.offset}, static_cast<R>(low), static_cast<R>(high), static_cast<R>(high - low)};
+    return detail::UniformBetween<T>{{numbers.seed, numbers.offset}, begin, end, width};
   };
   const Strides index = row_major(tensor.shape());
   const auto plan = make_plan<2>(tensor.shape(), {PlanOperand{nullptr, &index}, locus::detail::operand_of(tensor)});
@@ -39,14 +42,15 @@ const Tensor<T, D>& uniform_(const Tensor<T, D>& tensor, double low = 0, double 
   return tensor;
 }
 
-/// Normal. throws ArgumentError for a negative deviation, and for NaN or infinity
+/// Normal. throws ArgumentError for a negative deviation, and for what is no finite number of the type in which T is
+/// computed
 template <class T, class D>
 const Tensor<T, D>& normal_(const Tensor<T, D>& tensor, double mean = 0, double deviation = 1) {
   using R = compute_t<T>;
-  locus::detail::require_finite("normal_", "mean", mean);
   locus::detail::require_not_negative("normal_", "deviation", deviation);
-  return tensor.copy_(locus::randn<T>(tensor.shape(), tensor.device()) * static_cast<R>(deviation) +
-                      static_cast<R>(mean));
+  const R factor = locus::detail::finite_as<R>("normal_", "deviation", deviation);
+  const R shift = locus::detail::finite_as<R>("normal_", "mean", mean);
+  return tensor.copy_(locus::randn<T>(tensor.shape(), tensor.device()) * factor + shift);
 }
 
 struct Fans {

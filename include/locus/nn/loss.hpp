@@ -1,6 +1,7 @@
 #pragma once
 // Losses. Predictions and targets are in one place; either may be traced, or a parameter beside the other.
 
+#include <locus/core/bounds.hpp>
 #include <locus/ops/cross_entropy.hpp>
 #include <locus/ops/reduce.hpp>
 
@@ -70,18 +71,19 @@ template <class P, class Y>
 }
 
 /// Huber's loss: d^2 / 2 where d = |prediction - target| < delta, delta (d - delta / 2) elsewhere.
-/// throws ArgumentError unless delta > 0
+/// throws ArgumentError unless delta is finite and above 0, also as a number of the type in which losses are computed
 template <class P, class Y>
   requires detail::LossOperands<P, Y>
 [[nodiscard]] auto huber_loss(const P& prediction, const Y& target, double delta = 1.0,
                               Reduction reduction = Reduction::mean) {
   detail::require_same_shape("huber_loss", prediction, target);
-  if (!(delta > 0) || !locus::detail::is_finite(delta))
-    fail<ArgumentError>({"huber_loss: delta is ", delta, "; expected a finite, positive number"});
-  const auto bound = static_cast<compute_t<value_of<P>>>(delta);
+  using R = compute_t<value_of<P>>;
+  const R bound = locus::detail::finite_as<R>("huber_loss", "delta", delta);
+  if (!(bound > 0))
+    fail<ArgumentError>({"huber_loss: delta is ", delta, "; expected a positive number of ", dtype_name<R>()});
   const auto formula = [bound](auto p, auto y) {
     auto d = abs(p - y);
-    return where(d < bound, square(d) * compute_t<value_of<P>>(0.5), (d - bound / 2) * bound);
+    return where(d < bound, square(d) * R(0.5), (d - bound / 2) * bound);
   };
   return detail::reduced(fuse(formula, prediction, target), reduction);
 }

@@ -47,13 +47,11 @@ class StateDict {
   /// Notes what a file has under a name and Locus cannot read.
   void add_unread(std::string name, std::string type) { unread_.push_back({std::move(name), std::move(type)}); }
 
-  /// Takes out the tensor of a name, or what is noted of an unread one. Whether there was one.
+  /// Forgets what the file had and Locus could not read, so that the others can be saved.
+  void drop_unread() { unread_.clear(); }
+
+  /// Takes out the tensor of a name. Whether there was one.
   bool erase(std::string_view name) {
-    for (auto each = unread_.begin(); each != unread_.end(); ++each) {
-      if (each->name != name) continue;
-      unread_.erase(each);
-      return true;
-    }
     const auto found = positions_.find(name);
     if (found == positions_.end()) return false;
     const std::size_t position = found->second;

@@ -166,9 +166,9 @@ struct SumExponentials {
   }
 };
 
-/// Powers of two by which numbers are scaled where their squares overflow, or vanish. Which it is, their sum tells: it
-/// is infinite, or so small that squares may be missing from it. The scaled squares are exact, but for those that are
-/// too small to count; of up to 2^32 numbers the sum is finite.
+/// Powers of two by which numbers are scaled where their squares overflow, or vanish. The sum of squares tells which:
+/// it is infinite, or below `least`, so that squares may be missing from it. The scaled squares are exact, but for
+/// those that are too small to count; of up to 2^32 numbers the sum is finite.
 template <class R>
 struct SquareScales {
   static constexpr int exponents = std::numeric_limits<R>::max_exponent;  // 128 or 1024
@@ -179,17 +179,18 @@ struct SquareScales {
   }
   static constexpr R down = power(-exponents / 8 * 5), up = power(exponents / 8 * 6);
   static constexpr R least = power(-exponents / 16 * 11), most = std::numeric_limits<R>::max();
+  static constexpr R least_root = power(-exponents / 32 * 11);
   /// Whether a sum of squares is exact without a scale.
   static constexpr LOCUS_FN bool fits(R squares) { return squares >= least && squares <= most; }
   /// By what to scale numbers of which this is the sum of squares.
   static constexpr LOCUS_FN R for_squares(R squares) { return squares < least ? up : down; }
 };
 
-/// Counts a fold that lost terms to overflow or underflow, for a host that checks.
-LOCUS_FN void note_loss([[maybe_unused]] Atomic<int>* lost) {
+/// Notes that a fold lost terms to overflow or underflow, for a host that checks.
+LOCUS_FN void note_loss([[maybe_unused]] Atomic<bool>* lost) {
 #if !LOCUS_ON_DEVICE
   if (lost) [[unlikely]]
-    lost->store(1, Order::relaxed);
+    lost->store(true, Order::relaxed);
 #endif
 }
 
@@ -234,8 +235,8 @@ template <class T>
 struct Variance {
   using R = compute_t<T>;
   using Accumulator = Moments<R>;
-  R correction;                 ///< 1 for the sample variance, 0 for the population's
-  Atomic<int>* lost = nullptr;  ///< counts sums that overflow, if it is not null
+  R correction;                  ///< 1 for the sample variance, 0 for the population's
+  Atomic<bool>* lost = nullptr;  ///< set if a sum overflows, unless it is null
   LOCUS_FN Accumulator identity() const { return {0, 0, 0}; }
   LOCUS_FN Accumulator lift(R x) const { return {1, x, 0}; }
   LOCUS_FN Accumulator combine(const Accumulator& a, const Accumulator& b) const {
@@ -256,15 +257,17 @@ struct Variance {
     return {count, first + offset, run.fold(Sum<R>{}, square)};
   }
   LOCUS_FN R finish(const Accumulator& a) const {
-    if (!(a.squares <= SquareScales<R>::most)) note_loss(lost);
+    if (!is_whole(a.squares)) note_loss(lost);
     return a.squares / (a.count > correction ? a.count - correction : R(0));
   }
+  /// Whether neither the sum of squares nor the variance is infinite or NaN.
+  LOCUS_FN static bool is_whole(R squares) { return squares <= SquareScales<R>::most; }
 };
-/// The same by means of the squared deviations, which overflow only where the variance does.
+/// The same, where `squares` holds the mean of the squared deviations, which overflows only where the variance does.
 template <class T>
 struct MeanVariance {
   using R = compute_t<T>;
-  using Accumulator = Moments<R>;  // with the mean for the sum
+  using Accumulator = Moments<R>;
   R correction;
   LOCUS_FN Accumulator identity() const { return {0, 0, 0}; }
   LOCUS_FN Accumulator lift(R x) const { return {1, x, 0}; }

@@ -79,7 +79,7 @@ struct LayerNorm {
     Backend<D>::for_each_row(x.device(), count.rows, count.cols,
                              detail::LayerNormRow<T, centers>{detail::rows_of(rows),
                                                               {weight.data(), bias.data()},
-                                                              static_cast<R>(eps),
+                                                              detail::finite_as<R>(name, "eps", eps),
                                                               detail::moments_of(moments),
                                                               detail::rows_of(count.of(y), 1)});
     return Forwarded{y, Tuple(rows, weight, moments)};

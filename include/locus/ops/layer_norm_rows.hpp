@@ -83,9 +83,10 @@ struct LayerNormRow {
     const FromMean<R, centers> from_mean{first, offset};
     const R squares = team.reduce(
         fold::Sum<T>{}, [=](R v, std::int64_t) LOCUS_INLINED { return from_mean(v) * from_mean(v); }, values);
-    R rstd = R(1) / math::sqrt(squares / count + eps);
-    if (!fold::SquareScales<R>::fits(squares / count + eps)) [[unlikely]] {  // all threads of the team agree
-      const R scale = fold::SquareScales<R>::for_squares(squares);
+    const R variance = squares / count + eps;
+    R rstd = R(1) / math::sqrt(variance);
+    if (!fold::SquareScales<R>::fits(variance)) [[unlikely]] {  // all threads of the team agree
+      const R scale = fold::SquareScales<R>::for_squares(variance);
       const auto scaled = [=](R v, std::int64_t)
                               LOCUS_INLINED { return (from_mean(v) * scale) * (from_mean(v) * scale); };
       rstd = scale / math::sqrt(team.reduce(fold::Sum<T>{}, scaled, values) / count + eps * scale * scale);
@@ -141,8 +142,8 @@ struct LayerNormRowBackward {
   }
 
   /// use(f), where f(d - mean(d), n) is an element of dx. A row whose adjoint is 0 throughout has share and mean 0, and
-  /// contributes nothing whatever it holds. With another share the plain formula is the same, bit for bit: an infinite
-  /// rstd makes n NaN, and with it dx. So the host spares that case the comparisons.
+  /// contributes nothing whatever it holds. With another share the plain formula gives an equal result (only the sign
+  /// of a zero may differ): an infinite rstd makes n NaN, and with it dx. So the host spares that case the comparisons.
   template <class Use>
   LOCUS_FN static void choose(R rstd, R share, const Use& use) {
 #if !LOCUS_ON_DEVICE

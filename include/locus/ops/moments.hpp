@@ -16,33 +16,54 @@ struct VarOptions {
 namespace fold {
 enum class NormOrder { one, two, infinity };
 
-/// sum |x|, sqrt(sum x^2) or max |x|
+/// sum |x| or max |x|
 template <class T, NormOrder order>
 struct Norm {
   using R = compute_t<T>;
   using Accumulator = R;
-  Atomic<int>* lost = nullptr;  ///< of sums of squares: counts those that miss some, if it is not null
   LOCUS_FN R identity() const { return 0; }
-  LOCUS_FN R lift(R x) const { return order == NormOrder::two ? x * x : functor::Abs{}(x); }
+  LOCUS_FN R lift(R x) const { return functor::Abs{}(x); }
   LOCUS_FN R combine(R a, R b) const { return order == NormOrder::infinity ? functor::Maximum{}(a, b) : a + b; }
+  LOCUS_FN R finish(R a) const { return a; }
+};
+/// sqrt(sum x^2)
+template <class T>
+struct Norm<T, NormOrder::two> {
+  using R = compute_t<T>;
+  using Accumulator = R;
+  Atomic<bool>* lost = nullptr;  ///< set if squares overflow or vanish, unless it is null
+  LOCUS_FN R identity() const { return 0; }
+  LOCUS_FN R lift(R x) const { return x * x; }
+  LOCUS_FN R combine(R a, R b) const { return a + b; }
   LOCUS_FN R finish(R a) const {
-    if constexpr (order != NormOrder::two) return a;
-    if (!SquareScales<R>::fits(a)) note_loss(lost);
-    return math::sqrt(a);
+    const R norm = math::sqrt(a);
+    if (!is_whole(norm)) note_loss(lost);
+    return norm;
   }
+  /// Whether all squares count in this norm.
+  LOCUS_FN static bool is_whole(R norm) { return norm >= SquareScales<R>::least_root && norm <= SquareScales<R>::most; }
 };
 }  // namespace fold
 
 namespace detail {
-/// fold(fast), which says where it lost what it was to add, and fold(safe) if it did. The host looks and folds again;
-/// on other devices fold(safe) at once, so that nothing waits for them.
+/// What Fast computed, or what is safe where Fast lost what it was to add.
+template <class Fast>
+struct UnlessLost {
+  template <class R>
+  LOCUS_FN R operator()(R fast, R safe) const {
+    return Fast::is_whole(fast) ? fast : safe;
+  }
+};
+/// fold(fast), and in the places where it lost what it was to add fold(safe), so that no place depends on what others
+/// hold. The host looks and folds again if it must; other devices fold(safe) at once, so that nothing waits for them.
 template <class T, class D, class Fold, class Fast, class Safe>
 [[nodiscard]] Tensor<T, D> fold_safely(const Fold& fold, [[maybe_unused]] Fast fast, const Safe& safe) {
   if constexpr (HostAccessible<D>) {
-    Atomic<int> lost{0};
+    Atomic<bool> lost{false};
     fast.lost = &lost;
     const Tensor<T, D> result = fold(fast);
-    if (lost.load(Order::relaxed) == 0) return result;
+    if (!lost.load(Order::relaxed)) return result;
+    if (result.elements() > 1) return elementwise(UnlessLost<Fast>{}, result, fold(safe));
   }
   return fold(safe);
 }
@@ -62,7 +83,7 @@ struct Variance {
   template <class X>
   auto compute(X&& x) const {
     using T = value_of<X>;
-    const auto correction = static_cast<compute_t<T>>(options.correction);
+    const auto correction = detail::finite_as<compute_t<T>>("var", "correction", options.correction);
     return detail::fold_safely<T, device_of<X>>(
         [&](const auto& op) { return detail::reduce<T>(name, op, static_cast<X&&>(x), axes, options.keepdim); },
         fold::Variance<T>{correction}, fold::MeanVariance<T>{correction});
@@ -147,20 +168,19 @@ struct Norm {
 /// Variance over axes (all of them by default), by a numerically stable fold, also where the sum of squares would
 /// overflow; NaN over too few elements.
 /// gradient: 2 g (x - mean) / (count - correction)
-/// cost: one launch, into which a temporary expression is fused, and on Cpu another one where that sum overflows;
+/// cost: one launch, into which a temporary expression is fused, and on Cpu two more where that sum overflows;
 ///       backward two
 ///
 ///     auto v = var(x, 0, {.correction = 0});
 template <detail::FloatingOperand X>
 [[nodiscard]] auto var(X&& x, const ReduceAxes& axes = {}, const VarOptions& options = {}) {
-  detail::require_finite("var", "correction", options.correction);
   return detail::reduce_or_record(operation::Variance{axes, options}, std::forward<X>(x));
 }
 
 /// Vector norm over axes (all of them by default): p = 1 sums magnitudes, p = 2 is Euclid's, p = infinity the largest.
 /// Euclid's is right wherever it is a number of the type, also where squares overflow or vanish.
 /// gradient: g sign(x), g x / norm (0 where the norm is 0), and g sign(x) in equal parts to the largest
-/// cost: one launch, into which a temporary expression is fused, and on Cpu another one where squares overflow or
+/// cost: one launch, into which a temporary expression is fused, and on Cpu two more where squares overflow or
 ///       vanish, as those of zeros; backward one, two for p = infinity
 /// throws ArgumentError for another p
 template <detail::FloatingOperand X>
