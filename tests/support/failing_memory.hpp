@@ -1,7 +1,7 @@
 #pragma once
-// Allocations that fail on purpose. Include it in one source of a program. Without a sanitizer it defines malloc and its
-// like, in terms of the C library's own, so that operator new, containers, threads, zlib and the C library itself meet
-// the failures. A sanitizer has an allocator of its own: there it defines operator new alone.
+// Allocations that fail on purpose. Include it in one source of a program. Without a sanitizer it defines malloc and
+// its like, in terms of the C library's own, so that operator new, containers, threads, zlib and the C library itself
+// meet the failures. A sanitizer has an allocator of its own: there it defines operator new alone.
 
 #include <locus/core/config.hpp>
 
@@ -111,14 +111,19 @@ void free(void* block) noexcept {
 }
 
 #else
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  return locus_test::allocate_or_fail([&] { return std::malloc(bytes ? bytes : 1); });
+}
+void* operator new(std::size_t bytes, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  const auto unit = static_cast<std::size_t>(alignment);
+  return locus_test::allocate_or_fail([&] { return std::aligned_alloc(unit, (bytes + unit - 1) / unit * unit); });
+}
 void* operator new(std::size_t bytes) {
-  if (void* const block = locus_test::allocate_or_fail([&] { return std::malloc(bytes ? bytes : 1); })) return block;
+  if (void* const block = operator new(bytes, std::nothrow)) return block;
   throw std::bad_alloc();
 }
 void* operator new(std::size_t bytes, std::align_val_t alignment) {
-  const auto unit = static_cast<std::size_t>(alignment);
-  const auto whole = [&] { return std::aligned_alloc(unit, (bytes + unit - 1) / unit * unit); };
-  if (void* const block = locus_test::allocate_or_fail(whole)) return block;
+  if (void* const block = operator new(bytes, alignment, std::nothrow)) return block;
   throw std::bad_alloc();
 }
 void operator delete(void* block) noexcept {
