@@ -11,7 +11,9 @@
 #include <support/device_list.hpp>
 #include <support/reference.hpp>
 
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
 using namespace locus;
 using namespace locus_test;
@@ -289,4 +291,33 @@ LOCUS_DEVICE_TEST("a formula of any length compiles: what one launch cannot take
   CHECK(log.launches() <= 4);
   CHECK(sum(abs(z.value() - y)).item() < 1e-12);
   CHECK(gradcheck([&](auto t) { return series(t); }, x));
+}
+
+LOCUS_DEVICE_TEST("what a selection leaves out has no gradient, in whole vectors and in the rest", D) {
+  const auto check = [](const auto& f, double low, double (*value)(double), double (*slope)(double)) {
+    std::vector<double> points, values, slopes;
+    for (int i = 0; i < 70; ++i) {
+      points.push_back(i % 3 == 0 ? 0 : (i % 3 == 1 ? low : 1) * (i + 0.5));
+      values.push_back(value(points.back()));
+      slopes.push_back(slope(points.back()));
+    }
+    const auto x = variable(locus_test::tensor<float, D>({70}, points));
+    const auto y = Traced(f(x));
+    CHECK_CLOSE(y, Reference(values));
+    y.backward(ones<float, D>({70}));
+    CHECK_CLOSE(x.grad(), Reference(slopes));
+  };
+  const auto value = [](double x) { return x > 0 ? std::sqrt(x) : x; };
+  const auto slope = [](double x) { return x > 0 ? 0.5 / std::sqrt(x) : 1; };
+  check([](auto& x) { return where(x > 0, sqrt(x), x); }, -1, value, slope);
+  check(
+      [](auto& x) {
+        auto s = sqrt(x);
+        return where(x > 0, s, x);
+      },
+      -1, value, slope);
+  check([](auto& x) { return sqrt(relu(x)); }, -1, [](double x) { return std::sqrt(std::max(x, 0.0)); },
+        [](double x) { return x > 0 ? 0.5 / std::sqrt(x) : 0; });
+  check([](auto& x) { return clamp(sqrt(x), 1, 3); }, 1, [](double x) { return std::clamp(std::sqrt(x), 1.0, 3.0); },
+        [](double x) { return x > 1 && x < 9 ? 0.5 / std::sqrt(x) : 0; });
 }

@@ -2,33 +2,19 @@
 // is a line of the table at the end.
 #include <locus/locus.hpp>
 
+#include <support/reference.hpp>
+
 #include <doctest/doctest.h>
 
-#include <cmath>
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
 using namespace locus;
+using locus_test::Reference, locus_test::reference;
 
 namespace {
-
-using Numbers = std::vector<double>;
-
-template <class T>
-Numbers numbers_of(const Tensor<T>& given) {
-  const auto dense = given.contiguous();
-  Numbers numbers(static_cast<std::size_t>(dense.elements()));
-  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = convert<double>(dense.data()[i]);
-  return numbers;
-}
-
-double largest_difference(const Numbers& a, const Numbers& b) {
-  if (a.size() != b.size()) return INFINITY;
-  double largest = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) largest = std::fmax(largest, std::fabs(a[i] - b[i]));
-  return largest;
-}
 
 constexpr const char* name_of(Role role) {
   return role == Role::plain ? "plain" : role == Role::parameter ? "parameter" : "traced";
@@ -51,12 +37,14 @@ auto as_role(const Tensor<T>& x) {
   else return trace(x);
 }
 
+using Numbers = std::vector<double>;
+
 /// The gradient that an operand has collected; empty where it has none.
 template <class X>
-Numbers gradient_of(const X& x) {
+Reference gradient_of(const X& x) {
   if constexpr (X::role == Role::plain || !FloatingDType<value_of<X>>) return {};
-  else if constexpr (X::role == Role::parameter) return x.has_grad() ? numbers_of(x.grad()) : Numbers{};
-  else return x.node()->has_gradient() ? numbers_of(x.grad()) : Numbers{};
+  else if constexpr (X::role == Role::parameter) return x.has_grad() ? reference(x.grad()) : Reference{};
+  else return x.node()->has_gradient() ? reference(x.grad()) : Reference{};
 }
 
 /// What an operation gives for plain tensors, a cotangent, and the gradients that finite differences say.
@@ -68,7 +56,7 @@ struct Expected {
 template <class Op, class... T>
 double weighted_sum(const Op& op, const Numbers& weights, const Tensor<T>&... x) {
   const auto result = op(x...);
-  const Numbers values = numbers_of(result.value());
+  const Numbers values = reference(result.value()).values;
   double sum = 0;
   for (std::size_t i = 0; i < values.size(); ++i) sum += values[i] * weights[i];
   return sum;
@@ -97,7 +85,7 @@ Numbers differences(const Op& op, const Numbers& weights, const Tensor<U>& moved
 template <class Op, class... T>
 Expected expected_of(const Op& op, const Tensor<T>&... x) {
   const auto result = op(x...);
-  Expected expected{numbers_of(result.value()), {}, {}};
+  Expected expected{reference(result.value()).values, {}, {}};
   for (std::size_t i = 0; i < expected.values.size(); ++i)
     expected.cotangent.push_back(0.5 + 0.25 * static_cast<double>(i % 5));
   if constexpr (FloatingDType<value_of<decltype(result)>>)
@@ -105,46 +93,77 @@ Expected expected_of(const Op& op, const Tensor<T>&... x) {
   return expected;
 }
 
-/// Whether values and gradients are right, and collected by whatever is traced and by parameters beside it alone.
-template <class Result, class... X>
-void check_result(const Expected& expected, const Result& result, const X&... x) {
-  constexpr bool is_traced = ((X::role == Role::traced) || ...);
-  CHECK(largest_difference(numbers_of(result.value()), expected.values) == 0);
-  CHECK((Result::role == Role::traced) == is_traced);
-  if constexpr (is_traced && FloatingDType<value_of<Result>>) {
-    const auto traced = result.eval();
-    CHECK(traced.requires_gradient() == ((FloatingDType<value_of<X>> && X::role != Role::plain) || ...));
-    if (traced.requires_gradient()) traced.backward(from(expected.cotangent).reshape(traced.shape()));
+struct Operand {
+  Role role;
+  bool is_floating;
+};
+
+/// What an operation did with one mix of operands.
+struct Outcome {
+  bool is_taken = false, is_traced = false, requires_gradient = false;
+  Reference values{};
+  std::vector<Reference> gradients{};
+};
+
+template <class Op, class... X>
+Outcome outcome_of(const Op& op, const Numbers& cotangent, const X&... x) {
+  Outcome outcome;
+  if constexpr (std::is_invocable_v<const Op&, const X&...>) {
+    const auto result = op(x...);
+    outcome = {true, result.role == Role::traced, false, reference(result.value()), {}};
+    if constexpr (result.role == Role::traced && FloatingDType<value_of<decltype(result)>>) {
+      const auto traced = result.eval();
+      outcome.requires_gradient = traced.requires_gradient();
+      if (outcome.requires_gradient) traced.backward(from(cotangent).reshape(traced.shape()));
+    }
+    outcome.gradients = {gradient_of(x)...};
   }
-  int operand = 0;
-  const auto check_gradient = [&](const auto& one) {
-    using One = std::remove_cvref_t<decltype(one)>;
-    const bool collects = is_traced && One::role != Role::plain && !expected.gradients.empty();
-    const Numbers wanted = collects ? expected.gradients[static_cast<std::size_t>(operand)] : Numbers{};
-    ++operand;
-    INFO("the gradient of operand ", operand);
-    CHECK(largest_difference(gradient_of(one), wanted) < 1e-7);
-  };
-  (check_gradient(x), ...);
+  return outcome;
 }
 
-/// One mix. It is refused where all tensors are parameters, and taken everywhere else; no parameter holds indices or
-/// bool.
+/// What is wrong with an outcome, if anything: a mix is refused where all tensors are parameters, and taken everywhere
+/// else; values and gradients are right, and collected by whatever is traced and by parameters beside it alone.
+std::string problem_of(const std::vector<Operand>& operands, const Expected& expected, const Outcome& outcome) {
+  const auto any = [&](const auto& is) { return std::any_of(operands.begin(), operands.end(), is); };
+  const bool is_mixed = any([](Operand x) { return x.role != Role::parameter; });
+  const bool is_traced = any([](Operand x) { return x.role == Role::traced; });
+  if (outcome.is_taken != is_mixed) return outcome.is_taken ? "is taken" : "is refused";
+  if (!is_mixed) return {};
+  if (outcome.is_traced != is_traced) return outcome.is_traced ? "is traced" : "is not traced";
+  std::string problem = locus_test::difference_of(outcome.values, expected.values, 0);
+  const bool has_gradients = is_traced && !expected.gradients.empty();
+  if (outcome.requires_gradient !=
+      (has_gradients && any([](Operand x) { return x.is_floating && x.role != Role::plain; })))
+    problem += outcome.requires_gradient ? " requires a gradient" : " requires no gradient";
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const bool collects = has_gradients && operands[i].role != Role::plain;
+    const Numbers wanted = collects ? expected.gradients[i] : Numbers{};
+    const std::string different = locus_test::difference_of(outcome.gradients[i], wanted, 1e-7);
+    if (!different.empty()) problem += join(" the gradient of operand ", i, ": ", different);
+  }
+  return problem;
+}
+
+/// Not in a template, as there are hundreds of mixes to compile.
+[[gnu::noinline]] void report(const char* name, const std::vector<Operand>& operands, const Expected& expected,
+                              const Outcome& outcome) {
+  std::string problem = problem_of(operands, expected, outcome);
+  if (!problem.empty()) {
+    std::string text = name;
+    for (const Operand& operand : operands)
+      text += join(&operand == &operands[0] ? " of " : ", ", name_of(operand.role));
+    problem = join(text, ": ", problem);
+  }
+  locus_test::check_empty(problem, __FILE__, __LINE__);
+}
+
+/// One mix of roles. No parameter holds indices or bool.
 template <int mix, class Op, int... i, class... T>
 void check_mix(const char* name, const Op& op, const Expected& expected, std::integer_sequence<int, i...>,
                const Tensor<T>&... x) {
-  constexpr bool is_mixed = !((role_in(mix, i) == Role::parameter) && ...);
-  if constexpr (!((role_in(mix, i) == Role::parameter && !FloatingDType<T>) || ...)) {
-    const auto with = [&](const auto&... operands) {
-      std::string text = name;
-      ((text += std::string(i == 0 ? " of " : ", ") + name_of(role_in(mix, i))), ...);
-      constexpr bool is_taken = std::is_invocable_v<const Op&, decltype(operands)...>;
-      INFO(text);
-      CHECK(is_taken == is_mixed);
-      if constexpr (is_taken && is_mixed) check_result(expected, op(operands...), operands...);
-    };
-    with(as_role<role_in(mix, i)>(x)...);
-  }
+  if constexpr (!((role_in(mix, i) == Role::parameter && !FloatingDType<T>) || ...))
+    report(name, {Operand{role_in(mix, i), FloatingDType<T>}...}, expected,
+           outcome_of(op, expected.cotangent, as_role<role_in(mix, i)>(x)...));
 }
 
 template <class Op, class... T>
@@ -286,7 +305,7 @@ TEST_CASE("what writes to a tensor takes plain tensors and parameters") {
     const auto target = some({2, 3}, 9);
     (((target += operand) *= operand) -= operand) /= operand;
     target.slice(0, 0, 1).copy_(operand);
-    return numbers_of(target);
+    return reference(target).values;
   };
   CHECK(write(row) == write(Parameter(row.clone())));
 }

@@ -23,16 +23,20 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity(),
                  not_a_number = std::numeric_limits<double>::quiet_NaN();
 
+/// Values of y, and gradients of x, of which it is a function.
+template <class T, class D>
+[[gnu::noinline]] void check_traced(const Traced<T, D>& x, const Traced<T, D>& y, const std::vector<double>& values,
+                                    const std::vector<double>& slopes) {
+  CHECK_CLOSE(y, Reference(values));
+  y.backward(ones<T, D>(x.shape()));
+  CHECK_CLOSE(x.grad(), Reference(slopes));
+}
 /// Values and gradients of f at the given points, where f gets a variable.
 template <class T, class D, class F>
 void check_at(const std::vector<double>& points, const F& f, const std::vector<double>& values,
               const std::vector<double>& slopes) {
-  const Shape shape{static_cast<std::int64_t>(points.size())};
-  const auto x = variable(tensor<T, D>(shape, points));
-  const auto y = Traced(f(x));
-  CHECK_CLOSE(y, Reference(values));
-  y.backward(ones<T, D>(shape));
-  CHECK_CLOSE(x.grad(), Reference(slopes));
+  const auto x = variable(tensor<T, D>({static_cast<std::int64_t>(points.size())}, points));
+  check_traced<T, D>(x, Traced(f(x)), values, slopes);
 }
 
 /// A cusp, whose pullback multiplies without a look at what comes down.
@@ -135,7 +139,7 @@ void check_selections() {
 }  // namespace
 
 LOCUS_DEVICE_TEST("what a selection leaves out has no gradient", D) {
-  check_selections<double, D>();
+  if constexpr (all_dtypes<D>) check_selections<double, D>();
   check_selections<float, D>();
 }
 

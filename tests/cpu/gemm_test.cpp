@@ -88,7 +88,65 @@ bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
   return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
 }
 
-/// The largest error of c, in units of what rounding allows; 0 or infinity for integers.
+/// What sums are computed in that are compared: as exactly as can be.
+template <class T>
+using Exact = std::conditional_t<std::is_integral_v<T>, std::uint64_t, double>;
+
+template <class T>
+Exact<T> exact(T x) {
+  if constexpr (std::is_integral_v<T>) return static_cast<Exact<T>>(x);
+  else return static_cast<double>(static_cast<locus::compute_t<T>>(x));
+}
+
+double size_of(double x) { return std::abs(x); }
+std::uint64_t size_of(std::uint64_t x) { return x; }
+
+/// The elements of columns `begin` to `end`, row by row; beyond the last column they are 0.
+template <class T>
+std::vector<Exact<T>> dense(Matrix<T>& matrix, std::int64_t begin, std::int64_t end) {
+  std::vector<Exact<T>> elements;
+  elements.reserve(static_cast<std::size_t>(matrix.ref.rows * (end - begin)));
+  for (std::int64_t i = 0; i < matrix.ref.rows; ++i)
+    for (std::int64_t j = begin; j < end; ++j) elements.push_back(j < matrix.ref.cols ? exact(matrix.at(i, j)) : 0);
+  return elements;
+}
+
+/// Sums of products, from first to last, side by side: compilers are to keep them in registers without optimizing much.
+constexpr int side_by_side = 8;
+template <class X>
+struct Sums {
+  typedef X Lanes __attribute__((vector_size(sizeof(X) * side_by_side), aligned(8), may_alias));
+  typedef std::int64_t Bits __attribute__((vector_size(sizeof(X) * side_by_side)));
+  X sums[side_by_side], sizes[side_by_side];
+
+  /// Adds a[k] b[k][lane] for all k, and their sizes.
+  void add_products(const X* a, const X* b, std::int64_t depth) {
+    Lanes sum = *reinterpret_cast<const Lanes*>(sums), size = *reinterpret_cast<const Lanes*>(sizes);
+    for (std::int64_t k = 0; k < depth; ++k) {
+      const Lanes product = a[k] * *reinterpret_cast<const Lanes*>(b + k * side_by_side);
+      sum += product;
+      if constexpr (std::is_floating_point_v<X>) size += (Lanes)((Bits)product & INT64_MAX);
+    }
+    *reinterpret_cast<Lanes*>(sums) = sum;
+    *reinterpret_cast<Lanes*>(sizes) = size;
+  }
+};
+
+/// How far off an element of T is from a sum of so many products of together this size, in units of what rounding
+/// allows; 0 or infinity for integers.
+template <class T>
+double error_of(T given, Exact<T> sum, Exact<T> size, double roundings) {
+  if constexpr (std::is_integral_v<T>) {
+    return static_cast<T>(sum) == given ? 0 : std::numeric_limits<double>::infinity();
+  } else {
+    const double sum_error =
+        static_cast<double>(std::numeric_limits<locus::compute_t<T>>::epsilon()) * roundings * (size + 1);
+    const double storage = std::is_same_v<T, half> ? 0x1p-11 : std::is_same_v<T, bfloat16> ? 0x1p-8 : 0;
+    return std::abs(exact(given) - sum) / (sum_error + storage * (std::abs(sum) + 0x1p-13));
+  }
+}
+
+/// The largest error of c.
 template <class T>
 double error_of(Matrix<T>& a, Matrix<T>& b, Matrix<T>& before, Matrix<T>& c, const T* bias, bool relu,
                 bool accumulate) {
@@ -96,32 +154,26 @@ double error_of(Matrix<T>& a, Matrix<T>& b, Matrix<T>& before, Matrix<T>& c, con
   // Equal products err in one direction, so that errors add up; others err at random.
   const bool repeats = a.ref.col_stride == 0 || b.ref.row_stride == 0;
   const double depth = static_cast<double>(a.ref.cols), roundings = 8 + (repeats ? depth / 2 : 2 * std::sqrt(depth));
-  for (std::int64_t i = 0; i < c.ref.rows; ++i)
-    for (std::int64_t j = 0; j < c.ref.cols; ++j) {
-      if constexpr (std::is_integral_v<T>) {
-        std::uint64_t sum = accumulate ? static_cast<std::uint64_t>(before.at(i, j)) : 0;
-        for (std::int64_t k = 0; k < a.ref.cols; ++k)
-          sum += static_cast<std::uint64_t>(a.at(i, k)) * static_cast<std::uint64_t>(b.at(k, j));
-        if (static_cast<T>(sum) != c.at(i, j)) worst = std::numeric_limits<double>::infinity();
-      } else {
-        double sum = bias ? static_cast<double>(static_cast<locus::compute_t<T>>(bias[j])) : 0;
-        double size = std::abs(sum);
-        for (std::int64_t k = 0; k < a.ref.cols; ++k) {
-          const double product = static_cast<double>(static_cast<locus::compute_t<T>>(a.at(i, k))) *
-                                 static_cast<double>(static_cast<locus::compute_t<T>>(b.at(k, j)));
-          sum += product;
-          size += std::abs(product);
-        }
-        if (relu && sum < 0) sum = 0;
-        if (accumulate) sum += static_cast<double>(static_cast<locus::compute_t<T>>(before.at(i, j)));
-        const double sum_error =
-            static_cast<double>(std::numeric_limits<locus::compute_t<T>>::epsilon()) * roundings * (size + 1);
-        const double storage = std::is_same_v<T, half> ? 0x1p-11 : std::is_same_v<T, bfloat16> ? 0x1p-8 : 0;
-        const double given = static_cast<double>(static_cast<locus::compute_t<T>>(c.at(i, j)));
-        const double error = std::abs(given - sum) / (sum_error + storage * (std::abs(sum) + 0x1p-13));
+  const auto of_a = dense(a, 0, a.ref.cols);
+  for (std::int64_t begin = 0; begin < c.ref.cols; begin += side_by_side) {
+    const auto of_b = dense(b, begin, begin + side_by_side);
+    const std::int64_t lanes = std::min<std::int64_t>(side_by_side, c.ref.cols - begin);
+    for (std::int64_t i = 0; i < c.ref.rows; ++i) {
+      Sums<Exact<T>> row{};
+      for (std::int64_t lane = 0; lane < lanes && bias; ++lane) {
+        row.sums[lane] = exact(bias[begin + lane]);
+        row.sizes[lane] = size_of(row.sums[lane]);
+      }
+      row.add_products(of_a.data() + i * a.ref.cols, of_b.data(), a.ref.cols);
+      for (std::int64_t lane = 0; lane < lanes; ++lane) {
+        Exact<T> sum = row.sums[lane];
+        if (relu && sum != size_of(sum)) sum = 0;
+        if (accumulate) sum += exact(before.at(i, begin + lane));
+        const double error = error_of(c.at(i, begin + lane), sum, row.sizes[lane], roundings);
         if (!(error <= worst)) worst = error;  // NaN is the worst of all
       }
     }
+  }
   return worst;
 }
 

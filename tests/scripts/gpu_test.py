@@ -7,6 +7,7 @@ usage: gpu_test.py [BUILD_DIR]
 
 import ast
 import contextlib
+import functools
 import json
 import os
 import pathlib
@@ -14,6 +15,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 import unittest.mock
@@ -44,6 +46,18 @@ extern "C" int cuDeviceGetCount(int* count) { return *count = std::atoi(std::get
 extern "C" int cuDeviceGetName(char* name, int, int) { return std::strcpy(name, "Pretend 2"), 0; }
 extern "C" int cuDeviceGetAttribute(int* value, int, int) { return *value = 9, 0; }
 """
+
+
+@functools.cache
+def driver_library():
+    """The bytes of a libcuda.so.1 that shows as many GPUs as the environment says. It is compiled once."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, library = pathlib.Path(folder) / "driver.cpp", pathlib.Path(folder) / "libcuda.so.1"
+        source.write_text(DRIVER)
+        status, output = common.run(["g++", "-shared", "-fPIC", source, "-o", library])
+        if status:
+            raise RuntimeError(output)
+        return library.read_bytes()
 
 
 class Pretended(cases.Scratch):
@@ -78,9 +92,7 @@ esac
         """The environment in which libcuda.so.1, be there another one on this machine or not, shows so many GPUs, and
         nvidia-smi is not there."""
         (self.root / "bin/nvidia-smi").unlink(missing_ok=True)
-        self.write("driver.cpp", DRIVER)
-        status, output = common.run(["g++", "-shared", "-fPIC", self.root / "driver.cpp", "-o", self.root / "libcuda.so.1"])
-        self.assertEqual(status, 0, output)
+        (self.root / "libcuda.so.1").write_bytes(driver_library())
         return {"LD_LIBRARY_PATH": str(self.root), "GPUS": str(gpus)}
 
     def sanitizer(self, body):
@@ -245,9 +257,9 @@ class GpuScript(Pretended):
 
 class Driven(Pretended):
     def run_gpu(self, *options, budget=60, timeout=1):
-        """scripts/lib/gpu.py, with little patience."""
+        """scripts/lib/gpu.py, with little patience: also what is cut off soon is started."""
         driver = (f"import sys, device_tests; device_tests.TIMEOUT, device_tests.SHORT_TIMEOUT = {timeout}, {timeout / 4};"
-                  "import gpu; sys.exit(gpu.main())")
+                  "import processes; processes.SHORTEST = 0.3; import gpu; sys.exit(gpu.main())")
         out = self.root / "out.json"
         command = [sys.executable, "-c", driver, "--build", self.root / "build", "--out", out, "--budget", budget,
                    "--torch", self.root / "bin" / "torch", *options]
@@ -329,7 +341,7 @@ class DeviceTests(Driven):
         self.program("build/benchmarks/matmul", "sleep 60\n")
         self.verbs({}, "__import__('time').sleep(60)")
         begun = time.monotonic()
-        status, output, results = self.run_gpu(budget=15, timeout=60)
+        status, output, results = self.run_gpu(budget=10, timeout=60)
         self.assertLess(time.monotonic() - begun, 20)
         self.assertEqual((status, results["failures"]), (0, []), output)
         self.assertEqual([entry["verdict"] for entry in results["first"] + results["tests"]], ["not run: out of time"] * 2)
@@ -339,7 +351,7 @@ class DeviceTests(Driven):
     def test_benchmarks_that_say_nothing_until_the_end(self):
         self.program("build/benchmarks/verbs", "sleep 60\n")
         begun = time.monotonic()
-        status, output, results = self.run_gpu("--quick", budget=6)
+        status, output, results = self.run_gpu("--quick", budget=3)
         self.assertLess(time.monotonic() - begun, 10)
         self.assertEqual((status, results["verbs"]), (0, {"unavailable": "not run: out of time"}), output)
 
@@ -387,7 +399,7 @@ class Sanitizing(Driven):
 
     def test_out_of_time_is_not_run(self):
         self.sanitizer("sleep 60")
-        status, output, results = self.run_gpu(budget=10)
+        status, output, results = self.run_gpu(budget=5)
         self.assertEqual(self.verdicts(results, "memcheck"), {"ops/softmax": "not run: out of time"}, output)
         self.assertEqual((status, results["failures"]), (0, []), output)
 

@@ -6,12 +6,12 @@ import pathlib
 import signal
 import subprocess
 import sys
-import tempfile
 import unittest.mock
 
 HERE = pathlib.Path(__file__).resolve()
 LIBRARY = HERE.parents[2] / "scripts" / "lib"
 sys.path[:0] = [str(HERE.parents[1] / "tools"), str(LIBRARY)]
+import cases  # noqa: E402
 import common  # noqa: E402
 import whole_file  # noqa: E402
 
@@ -30,96 +30,82 @@ whole_file.write(sys.argv[1], "of another process")
 """
 
 
-def names(folder):
-    return sorted(path.name for path in folder.iterdir())
+class WholeFile(cases.Scratch):
+    def setUp(self):
+        super().setUp()
+        self.file = self.root / "file"
 
+    def assert_names(self, *names):
+        self.assertEqual(sorted(path.name for path in self.root.iterdir()), list(names))
 
-def check_replaced(folder):
-    file = folder / "file"
-    for data, mode in (("text \u00e4", 0o640), (b"\x00\xff", 0o640), ("", 0o600)):
-        whole_file.write(file, data)
-        assert file.read_bytes() == (data.encode() if isinstance(data, str) else data)
-        assert names(folder) == ["file"]
-        file.chmod(mode)
-        whole_file.write(file, "more")
-        assert file.stat().st_mode & 0o777 == mode
+    def count(self):
+        return len(list(self.root.iterdir()))
 
+    def test_a_file_is_replaced_and_keeps_its_mode(self):
+        for data, mode in (("text \u00e4", 0o640), (b"\x00\xff", 0o640), ("", 0o600)):
+            whole_file.write(self.file, data)
+            self.assertEqual(self.file.read_bytes(), data.encode() if isinstance(data, str) else data)
+            self.assert_names("file")
+            self.file.chmod(mode)
+            whole_file.write(self.file, "more")
+            self.assertEqual(self.file.stat().st_mode & 0o777, mode)
 
-def check_synced(folder):
-    calls = []
-    real = {name: getattr(os, name) for name in ("fsync", "replace")}
+    def test_file_and_folder_are_synced(self):
+        calls = []
+        real = {name: getattr(os, name) for name in ("fsync", "replace")}
 
-    def log(name):
-        def call(*arguments):
-            target = os.readlink(f"/proc/self/fd/{arguments[0]}") if name == "fsync" else arguments[1].name
-            calls.append((name, os.path.basename(target)))
-            return real[name](*arguments)
-        return unittest.mock.patch(f"os.{name}", side_effect=call)
+        def log(name):
+            def call(*arguments):
+                target = os.readlink(f"/proc/self/fd/{arguments[0]}") if name == "fsync" else arguments[1].name
+                calls.append((name, os.path.basename(target)))
+                return real[name](*arguments)
+            return unittest.mock.patch(f"os.{name}", side_effect=call)
 
-    with log("fsync"), log("replace"):
-        whole_file.write(folder / "file", "text")
-    assert [name for name, _ in calls] == ["fsync", "replace", "fsync"], calls
-    assert whole_file.TEMPORARY.search(calls[0][1]) and calls[2][1] == folder.name, calls
+        with log("fsync"), log("replace"):
+            whole_file.write(self.file, "text")
+        self.assertEqual([name for name, _ in calls], ["fsync", "replace", "fsync"])
+        self.assertRegex(calls[0][1], whole_file.TEMPORARY)
+        self.assertEqual(calls[2][1], self.root.name)
 
+    def test_what_fails_leaves_the_old_file(self):
+        whole_file.write(self.file, "old")
+        for faulty in ("os.fsync", "os.replace"):
+            with unittest.mock.patch(faulty, side_effect=OSError(28, "No space left on device")), \
+                    self.assertRaisesRegex(OSError, "No space left"):
+                whole_file.write(self.file, "new")
+            self.assertEqual(self.file.read_text(), "old")
+            self.assert_names("file")
 
-def check_failed(folder):
-    file = folder / "file"
-    whole_file.write(file, "old")
-    for faulty in ("os.fsync", "os.replace"):
-        with unittest.mock.patch(faulty, side_effect=OSError(28, "No space left on device")):
-            try:
-                whole_file.write(file, "new")
-            except OSError as error:
-                assert error.errno == 28
-            else:
-                raise AssertionError(f"{faulty} failed, and nothing was said")
-        assert file.read_text() == "old" and names(folder) == ["file"]
+    def test_what_killed_processes_left_is_removed(self):
+        whole_file.write(self.file, "old")
+        for _ in range(3):
+            status = subprocess.run([sys.executable, "-c", WRITER, self.file, "die"]).returncode
+            self.assertEqual(status, -signal.SIGKILL)
+            self.assertEqual((self.file.read_text(), self.count()), ("old", 2))
+        (self.root / "notes.tmp").write_text("of somebody")
+        whole_file.write(self.file, "new")
+        self.assertEqual(self.file.read_text(), "new")
+        self.assert_names("file", "notes.tmp")
 
+    def test_two_at_once(self):
+        with subprocess.Popen([sys.executable, "-c", WRITER, self.file, "wait"], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True) as writer:
+            self.addCleanup(writer.kill)
+            self.assertEqual(writer.stdout.readline(), "at it\n")
+            whole_file.write(self.file, "mine")
+            self.assertEqual((self.file.read_text(), self.count()), ("mine", 2))
+            writer.communicate("\n\n\n")
+        self.assertEqual((writer.returncode, self.file.read_text()), (0, "of another process"))
+        self.assert_names("file")
 
-def check_killed(folder):
-    file = folder / "file"
-    whole_file.write(file, "old")
-    for _ in range(3):
-        status = subprocess.run([sys.executable, "-c", WRITER, file, "die"]).returncode
-        assert status == -signal.SIGKILL, status
-        assert file.read_text() == "old" and len(names(folder)) == 2, names(folder)
-    (folder / "notes.tmp").write_text("of somebody")
-    whole_file.write(file, "new")
-    assert file.read_text() == "new" and names(folder) == ["file", "notes.tmp"], names(folder)
-
-
-def check_two_at_once(folder):
-    file = folder / "file"
-    writer = subprocess.Popen([sys.executable, "-c", WRITER, file, "wait"], stdin=subprocess.PIPE,
-                              stdout=subprocess.PIPE, text=True)
-    assert writer.stdout.readline() == "at it\n"
-    whole_file.write(file, "mine")
-    assert file.read_text() == "mine" and len(names(folder)) == 2, names(folder)
-    writer.communicate("\n\n\n")
-    assert writer.returncode == 0 and file.read_text() == "of another process" and names(folder) == ["file"]
-
-
-def check_taken(folder):
-    (folder / "file.locus-aa.tmp").write_text("kept")
-    with open(folder / "file.locus-0000000000000000.tmp", "w") as taken:
-        whole_file.fcntl.flock(taken, whole_file.fcntl.LOCK_EX)
-        with unittest.mock.patch("secrets.token_hex", side_effect=["0" * 16, "0" * 16, "1" * 16]):
-            whole_file.write(folder / "file", "text")
-    assert (folder / "file").read_text() == "text" and len(names(folder)) == 3, names(folder)
-
-
-def check(report):
-    for name, test in list(globals().items()):
-        if not name.startswith("check_"):
-            continue
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                test(pathlib.Path(folder))
-            except AssertionError as error:
-                report.add(name, f"{error or 'failed'} at line {error.__traceback__.tb_next.tb_lineno}")
-            else:
-                report.add(name, None)
+    def test_a_name_that_is_taken_is_left_alone(self):
+        (self.root / "file.locus-aa.tmp").write_text("kept")
+        with open(self.root / "file.locus-0000000000000000.tmp", "w") as taken:
+            whole_file.fcntl.flock(taken, whole_file.fcntl.LOCK_EX)
+            with unittest.mock.patch("secrets.token_hex", side_effect=["0" * 16, "0" * 16, "1" * 16]):
+                whole_file.write(self.file, "text")
+        self.assertEqual((self.file.read_text(), self.count()), ("text", 3))
 
 
 if __name__ == "__main__":
-    common.main(check)
+    common.main(cases.check)

@@ -111,14 +111,19 @@ void free(void* block) noexcept {
 }
 
 #else
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  return locus_test::allocate_or_fail([&] { return std::malloc(bytes ? bytes : 1); });
+}
+void* operator new(std::size_t bytes, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  const auto unit = static_cast<std::size_t>(alignment);
+  return locus_test::allocate_or_fail([&] { return std::aligned_alloc(unit, (bytes + unit - 1) / unit * unit); });
+}
 void* operator new(std::size_t bytes) {
-  if (void* const block = locus_test::allocate_or_fail([&] { return std::malloc(bytes ? bytes : 1); })) return block;
+  if (void* const block = operator new(bytes, std::nothrow)) return block;
   throw std::bad_alloc();
 }
 void* operator new(std::size_t bytes, std::align_val_t alignment) {
-  const auto unit = static_cast<std::size_t>(alignment);
-  const auto whole = [&] { return std::aligned_alloc(unit, (bytes + unit - 1) / unit * unit); };
-  if (void* const block = locus_test::allocate_or_fail(whole)) return block;
+  if (void* const block = operator new(bytes, alignment, std::nothrow)) return block;
   throw std::bad_alloc();
 }
 void operator delete(void* block) noexcept {
