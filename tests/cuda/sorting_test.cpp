@@ -7,6 +7,7 @@
 #include <ops/histogram_test.cpp>
 #include <ops/sort_test.cpp>
 #include <ops/unique_test.cpp>
+#include <support/compare_capabilities.hpp>
 
 namespace {
 
@@ -21,6 +22,11 @@ std::uint32_t* as_unsigned(const Tensor<T, Cuda>& x) {
 }
 
 }  // namespace
+
+TEST_CASE("sorting, selecting and counting are those of the reference device") {
+  if (!locus::cuda::is_available()) SKIP_TEST("no CUDA device answers");
+  CHECK(locus_test::compare_lists<Cuda>(7) == "");
+}
 
 TEST_CASE("rows that are sorted in several parts") {
   if (!locus::cuda::is_available()) SKIP_TEST("no CUDA device answers");

@@ -14,7 +14,8 @@
 #include <locus/cuda/backend.hpp>
 #endif
 
-/// A file compiled by nvcc is stamped with -DLOCUS_TEST_DEVICES=locus::Cuda.
+/// A file compiled by nvcc is stamped with -DLOCUS_TEST_DEVICES=locus::Cuda, and tests of operations once more for the
+/// reference device.
 #ifndef LOCUS_TEST_DEVICES
 #define LOCUS_TEST_DEVICES locus::Cpu, locus_test::Counting
 #endif

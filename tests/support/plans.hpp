@@ -12,7 +12,8 @@ namespace locus_test {
 /// How one operand of a random shape lies in memory.
 struct Layout {
   locus::Strides strides;
-  std::int64_t span = 1;  ///< elements from the first to the last
+  std::int64_t span = 1;   ///< elements from the first to the last
+  std::int64_t first = 0;  ///< how many of them lie before that at which all indices are 0
 };
 
 class RandomLayouts {
@@ -44,10 +45,11 @@ class RandomLayouts {
     for (int d = 0; d < shape.rank(); ++d) order.insert(order.begin() + (dense ? 0 : below(d + 1)), d);
     std::int64_t stride = dense || below(2) ? 1 : 1 + below(3);
     for (const int d : order) {
-      const bool repeated = repeats && below(6) == 0;
-      result.strides[d] = repeated ? 0 : backwards && below(8) == 0 ? -stride : stride;
+      const bool repeated = repeats && below(6) == 0, reversed = !repeated && backwards && below(8) == 0;
+      result.strides[d] = repeated ? 0 : reversed ? -stride : stride;
       if (repeated || shape[d] == 0) continue;
       result.span += (shape[d] - 1) * stride;
+      if (reversed) result.first += (shape[d] - 1) * stride;
       stride = stride * shape[d] + (dense || below(3) ? 0 : below(4));
     }
     return result;

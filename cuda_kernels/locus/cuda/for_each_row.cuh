@@ -1,6 +1,6 @@
 #pragma once
 // Cuda's for_each_row: a team of a warp, a block or a cluster of blocks per row, with its fragments in registers, or in
-// shared memory and, where that is full, in a workspace. The team has the members of cpu::RowTeam.
+// shared memory and, where that is full, in a workspace. The team is a RowTeam of device/row_team.hpp.
 
 #include <locus/cuda/cluster.cuh>
 #include <locus/cuda/row_plan.hpp>

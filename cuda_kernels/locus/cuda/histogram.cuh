@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(count_threads)
 }
 }  // namespace detail
 
-/// As Histogram<Cpu>::count. Blocks stay few, so that they add to the result seldom; at 2^32 numbers for each of them,
+/// As HistogramDevice says. Blocks stay few, so that they add to the result seldom; at 2^32 numbers for each of them,
 /// one more per 2^32 keeps their counters from running over.
 template <class Bin>
 void count(Context& context, const Bin* bins, int64_t n, int64_t* counts, int64_t bin_count) {

@@ -88,7 +88,7 @@ struct CountedFrom {
 
 }  // namespace detail
 
-/// As Sorting<Cpu>::order, for all of each row; at most `most` items at a time, or a row.
+/// As SortingDevice says of order, for all of each row; at most `most` items at a time, or a row.
 template <class Key>
 void order(Context& context, Key* keys, std::uint32_t* positions, int64_t rows, int64_t cols, int bits,
            int64_t most = most_items) {
@@ -99,7 +99,7 @@ void order(Context& context, Key* keys, std::uint32_t* positions, int64_t rows, 
   }
 }
 
-/// As Sorting<Cpu>::select. Waits for the GPU where the list is cut, to know where the next part goes.
+/// As SortingDevice says of select. Waits for the GPU where the list is cut, to know where the next part goes.
 template <class Flag>
 void select(Context& context, const Flag* flags, int64_t n, int64_t* positions, int64_t most = most_items) {
   const Scratch found(context, sizeof(int64_t));

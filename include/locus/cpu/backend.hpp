@@ -1,5 +1,5 @@
 #pragma once
-// The host as a device: the contract of every verb, and a fast implementation.
+// The host as a device. What its verbs do, device/verbs.hpp says.
 
 #include <locus/cpu/isa.hpp>
 #include <locus/cpu/memory.hpp>
@@ -41,9 +41,6 @@ struct Backend<Cpu> {
   /// Everything on Cpu is done when its call returns.
   static void synchronize(Cpu) {}
 
-  /// f(inputs as registers..., outputs as registers&...) for every element of the plan, whose operands are the inputs
-  /// and then the outputs. A null input reads as zero, a null output is discarded. An output may be an input, provided
-  /// that both have the same strides.
   template <class F, class... I, class... O>
   static void map(Cpu, const Plan<static_cast<int>(sizeof...(I) + sizeof...(O))>& plan, const F& f,
                   const Pack<I...>& inputs, const Pack<O*...>& outputs) {
@@ -52,8 +49,7 @@ struct Backend<Cpu> {
     cpu::map(plan, f, inputs, outputs);
   }
 
-  /// f(row, team) for every row; see cpu::RowTeam for what a team can do.
-  template <class F>
+  template <RowFunctor F>
   static void for_each_row(Cpu, std::int64_t rows, std::int64_t cols, const F& f) {
     if (rows == 0) return;
     ++detail::launches.rows;
@@ -64,7 +60,7 @@ struct Backend<Cpu> {
   }
 
   /// See SumsColumns.
-  template <class F, class T>
+  template <RowFunctor F, class T>
   static void for_each_row(Cpu, std::int64_t rows, std::int64_t cols, const F& f, const ColumnSum<T>* sums) {
     ++detail::launches.rows;
     detail::HostTrace trace;
@@ -73,8 +69,6 @@ struct Backend<Cpu> {
     cpu::for_each_row(rows, cols, f, sums);
   }
 
-  /// out = op.finish(fold of f(inputs as registers...) with op) (+ previous, unless it is null).
-  /// op: Accumulator, identity(), combine(a, b), finish(a). The order of folding depends on the plan alone.
   template <class F, class Op, class... I, class T>
   static void reduce(Cpu, const ReducePlan<static_cast<int>(sizeof...(I))>& plan, const F& f, const Op& op,
                      const Pack<I...>& inputs, const T* previous, T* out) {
@@ -83,7 +77,6 @@ struct Backend<Cpu> {
     cpu::reduce(plan, f, op, inputs, previous, out);
   }
 
-  /// C = epilogue(A B), `batch.count` times.
   template <class T, class E>
   static void gemm(Cpu, const GemmBatch& batch, MatrixRef<const T> a, MatrixRef<const T> b, MatrixRef<T> c,
                    const E& epilogue) {

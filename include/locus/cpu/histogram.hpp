@@ -2,13 +2,12 @@
 // Counting on the host.
 
 #include <locus/cpu/backend.hpp>
-#include <locus/device/histogram.hpp>
+#include <locus/device/capabilities.hpp>
 
 namespace locus::inline LOCUS_ABI {
 
 template <>
 struct Histogram<Cpu> {
-  /// counts[b] += how many of n numbers are b, for b from 0 to bin_count - 1. Others are left out.
   template <class Bin>
   static void count(Cpu, const Bin* bins, std::int64_t n, std::int64_t* counts, std::int64_t bin_count) {
     for (std::int64_t i = 0; i < n; ++i)

@@ -4,7 +4,7 @@
 #include <locus/cpu/backend.hpp>
 #include <locus/cpu/loops/map.hpp>
 #include <locus/cpu/threads/scratch.hpp>
-#include <locus/device/sorting.hpp>
+#include <locus/device/capabilities.hpp>
 
 namespace locus::inline LOCUS_ABI::cpu {
 
@@ -126,17 +126,12 @@ namespace locus::inline LOCUS_ABI {
 
 template <>
 struct Sorting<Cpu> {
-  /// Sorts every row of a dense (rows, cols) matrix of unsigned keys below 2^bits. `positions` holds 0, 1, 2, ... (of
-  /// all rows together, modulo 2^32) and is moved with the keys: afterwards the first `first` positions of a row are
-  /// those of its smallest keys, in order, equal ones in the order in which they were. The others, and the keys, are
-  /// left in any order. first: 1 to cols, which is at most most_sorted
   template <class Key>
   static void order(Cpu, Key* keys, std::uint32_t* positions, std::int64_t rows, std::int64_t cols, int bits,
                     std::int64_t first) {
     cpu::order(keys, positions, rows, cols, bits, first);
   }
 
-  /// Writes the positions of all flags that are set, of which there are as many as there is room for.
   template <class Flag>
   static void select(Cpu, const Flag* flags, std::int64_t n, std::int64_t* positions) {
     cpu::select(flags, n, positions);

@@ -1,5 +1,5 @@
 #pragma once
-// NVIDIA GPUs as a device. The verbs themselves are in cuda_kernels/locus/cuda; what they must do, cpu/backend.hpp
+// NVIDIA GPUs as a device. The verbs themselves are in cuda_kernels/locus/cuda; what they must do, device/verbs.hpp
 // says.
 //
 // Everything here type-checks everywhere:
@@ -65,7 +65,7 @@ struct Backend<Cuda> {
     else launch();
   }
 
-  template <class F>
+  template <RowFunctor F>
   static void for_each_row(Cuda device, std::int64_t rows, std::int64_t cols, const F& f) {
     if (rows == 0) return;
     const cuda::OrdinalGuard guard(device.ordinal);
@@ -128,7 +128,7 @@ struct Backend<Cuda> {
                   const Pack<O*...>&) {
     LOCUS_NEEDS_NVCC("an elementwise operation", F);
   }
-  template <class F>
+  template <RowFunctor F>
   static void for_each_row(Cuda, std::int64_t, std::int64_t, const F&) {
     LOCUS_NEEDS_NVCC("an operation on rows", F);
   }
@@ -214,7 +214,7 @@ struct Backend<Cuda> {
                   const Pack<O*...>&) {
     cuda::require_device(device.ordinal);
   }
-  template <class F>
+  template <RowFunctor F>
   static void for_each_row(Cuda device, std::int64_t, std::int64_t, const F&) {
     cuda::require_device(device.ordinal);
   }

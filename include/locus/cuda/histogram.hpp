@@ -2,7 +2,7 @@
 // Counting on NVIDIA GPUs. Type-checks everywhere, as cuda/backend.hpp.
 
 #include <locus/cuda/backend.hpp>
-#include <locus/device/histogram.hpp>
+#include <locus/device/capabilities.hpp>
 
 #if LOCUS_NVCC
 #include <locus/cuda/histogram.cuh>

@@ -6,7 +6,7 @@
 // before any such line.
 
 #include <locus/cuda/backend.hpp>
-#include <locus/device/sorting.hpp>
+#include <locus/device/capabilities.hpp>
 
 #if LOCUS_NVCC
 #include <locus/cuda/sorting.cuh>

@@ -3,6 +3,7 @@
 // for each of its launches, most of which a replay saves.
 
 #include <locus/core/random.hpp>
+#include <locus/device/capabilities.hpp>
 #include <locus/device/replay.hpp>
 #include <locus/device/stream.hpp>
 

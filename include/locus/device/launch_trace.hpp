@@ -101,10 +101,9 @@ LOCUS_COLD inline void print_launch(const char* device, const LaunchDescription&
 
 // Descriptions of what a Backend is asked. `function`: type_text<F>(), so that they are compiled once for all functors.
 
-/// Row functors may say how many bytes they move for each element of their rows.
 template <class F>
 [[nodiscard]] constexpr std::int64_t row_element_bytes() {
-  if constexpr (requires { F::bytes_per_element; }) return F::bytes_per_element;
+  if constexpr (CountsBytes<F>) return F::bytes_per_element;
   else return 0;
 }
 [[nodiscard]] LOCUS_COLD inline LaunchDescription describe_rows(const char* function, std::int64_t rows,

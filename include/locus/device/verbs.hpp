@@ -9,13 +9,16 @@
 //   reduce        folds what f produces over any axes, deterministically
 //   gemm          matrix product with an epilogue on the hot tile
 //
-// cpu/backend.hpp reads as the specification of each verb.
+// The concept Device says what each verb does, row_team.hpp what happens on rows, capabilities.hpp what a device may
+// have besides. tests/support/reference_device.hpp is all of that as code: plain loops, with which fast devices are
+// compared.
 
 #include <locus/core/chain_rule.hpp>
 #include <locus/core/dtype.hpp>
 #include <locus/core/pack.hpp>
 #include <locus/core/place.hpp>
 #include <locus/device/plan.hpp>
+#include <locus/device/row_team.hpp>
 
 #include <cstddef>
 
@@ -89,38 +92,6 @@ struct MatrixRef {
   std::int64_t row_stride = 0, col_stride = 0;
 };
 
-/// A row as for_each_row's teams read it; stride in elements. A null row reads as zero.
-template <class T>
-struct RowInput {
-  const T* data = nullptr;
-  std::int64_t stride = 1;
-};
-
-/// A row as for_each_row's teams write it. With `accumulate`, values are added to what is there.
-template <class T>
-struct RowOutput {
-  T* data = nullptr;
-  std::int64_t stride = 1;
-  bool accumulate = false;
-};
-
-/// What for_each_row sums over the rows, by a functor that asks for it: `out` has an element for each column; null: it
-/// is not wanted. With `accumulate`, sums are added to what is there.
-template <class T>
-struct ColumnSum {
-  T* out = nullptr;
-  bool accumulate = false;
-};
-/// What an element of a row adds to the two sums of its column, and to the two totals of its row.
-template <class R>
-struct Addends {
-  R column[2], row[2];
-};
-template <class R>
-struct RowTotals {
-  R first, second;
-};
-
 /// How many products one gemm call makes, and how far apart their operands are (0: shared), in elements.
 struct GemmBatch {
   std::int64_t count = 1;
@@ -184,6 +155,9 @@ struct ProbeFunctor {
   template <class... X>
   void operator()(X&&...) const;
 };
+struct ProbeRows : ProbeFunctor {
+  static constexpr int fragments = 0;
+};
 struct ProbeReduction {
   using Accumulator = float;
 };
@@ -214,62 +188,42 @@ template <MemorySpace D>
   return Backend<D>::memory_stats(place);
 }
 
-/// A place where tensors can be computed with.
+/// A place where tensors can be computed with. Its verbs, all of Backend<D>:
+///
+///     synchronize(device)
+///
+/// returns when all is done that was asked of the device before.
+///
+///     map(device, plan, f, inputs, outputs)
+///
+/// calls f(inputs as registers..., outputs as registers&...) for every element of the plan, whose operands are the
+/// inputs and then the outputs. A null input reads as zero, a null output is discarded. An output may be an input,
+/// provided that both have the same strides.
+///
+///     for_each_row(device, rows, cols, f)
+///
+/// calls f(row, team) for every row; see RowFunctor and RowTeam.
+///
+///     reduce(device, plan, f, op, inputs, previous, out)
+///
+/// makes out = op.finish(fold of f(inputs as registers...) with op) (+ previous, unless it is null) for every element
+/// of the kept part of the plan. op has an Accumulator, identity(), combine(a, b), and finish(a). The order of folding
+/// depends on the plan alone.
+///
+///     gemm(device, batch, a, b, c, epilogue)
+///
+/// makes c(i, j) = epilogue(sum over k of a(i, k) b(k, j), previous c(i, j) or 0, i, j), `batch.count` times; c is read
+/// only where epilogue.accumulates(). Operands may have any strides; c must not overlap a or b. 16-bit floats are
+/// summed in float at least, integers wrap around. throws ShapeError unless the extents fit
 template <class D>
-concept Device = MemorySpace<D> && requires(D device, Plan<2> plan, ReducePlan<1> reduce_plan, MatrixRef<const float> a,
-                                            MatrixRef<float> c, GemmBatch batch, detail::ProbeFunctor f) {
-  Backend<D>::synchronize(device);
-  Backend<D>::map(device, plan, f, Pack<const float*>{}, Pack<float*>{});
-  Backend<D>::for_each_row(device, std::int64_t{}, std::int64_t{}, f);
-  Backend<D>::reduce(device, reduce_plan, f, detail::ProbeReduction{}, Pack<const float*>{}, a.data, c.data);
-  Backend<D>::gemm(device, batch, a, a, c, Epilogue<float, detail::ProbeActivation<float>>{});
-};
-
-/// An optional refinement: a device whose for_each_row also sums over the rows, in the same launch.
-///
-///     Backend<D>::for_each_row(device, rows, cols, f, sums)
-///
-/// fills the array of two sums. The team of f(row, team) then has team.add(map, x...), which adds the Addends that
-/// map(x[c]..., c) gives to element c of both sums and to the totals of the row, and returns these. The order of
-/// summing depends on rows and cols alone.
-template <class D>
-concept SumsColumns = requires(D device, detail::ProbeFunctor f, const ColumnSum<float>* sums) {
-  Backend<D>::for_each_row(device, std::int64_t{}, std::int64_t{}, f, sums);
-};
-
-/// An optional refinement: a device whose product also sums the rows of its left factor, in one launch.
-///
-///     Backend<D>::gemm_and_sums(device, a, b, c, accumulate, sums, sum)
-///
-/// makes c = a b (+ c where `accumulate`) and sums[i] = sum over k of a(i, k). False, and then nothing happened, where
-/// it cannot, or where the product alone and sum(), which launches what writes the sums, are faster.
-template <class D>
-concept SumsFactors = requires(D device, MatrixRef<const float> a, MatrixRef<float> c, void (*sum)()) {
-  { Backend<D>::gemm_and_sums(device, a, a, c, bool{}, c.data, sum) } -> std::same_as<bool>;
-};
-
-/// An optional refinement: a device whose product with an activation keeps what the activation's derivative needs, and
-/// whose product with a DerivativeEpilogue reads that. What it keeps has as many rows as c, of
-///
-///     Backend<D>::template kept_columns<T>(activation, c.cols)
-///
-/// elements, 0 where products apply no such derivative: always, unless Backend<D>::template keeps<T, Activation>. Where
-/// the derivative follows from the activation's input, that is what is kept, at the beginning of each row.
-///
-///     Backend<D>::gemm_and_keep(device, a, b, c, epilogue, kept)          c = activation(a b + bias)
-///     Backend<D>::gemm_and_column_sums(device, a, b, c, derivative_epilogue, sums, sum)
-///
-/// The latter also makes sums[j] = sum over i of c(i, j). False, and then nothing happened, where it cannot, or where
-/// separate launches are faster: of the product, of its epilogue, and of sum(), which writes the sums.
-template <class D>
-concept KeepsForDerivatives =
-    requires(D device, MatrixRef<const float> a, MatrixRef<float> c, void* kept,
-             Epilogue<float, detail::ProbeActivation<float>> epilogue,
-             DerivativeEpilogue<float, detail::ProbeActivation<float>> derivative, void (*sum)()) {
-      { Backend<D>::template keeps<float, detail::ProbeActivation<float>> } -> std::convertible_to<bool>;
-      { Backend<D>::template kept_columns<float>(epilogue.activation, c.cols) } -> std::same_as<std::int64_t>;
-      { Backend<D>::gemm_and_keep(device, a, a, c, epilogue, kept) } -> std::same_as<bool>;
-      { Backend<D>::gemm_and_column_sums(device, a, a, c, derivative, c.data, sum) } -> std::same_as<bool>;
+concept Device =
+    MemorySpace<D> && requires(D device, Plan<2> plan, ReducePlan<1> reduce_plan, MatrixRef<const float> a,
+                               MatrixRef<float> c, GemmBatch batch, detail::ProbeFunctor f, detail::ProbeRows on_rows) {
+      Backend<D>::synchronize(device);
+      Backend<D>::map(device, plan, f, Pack<const float*>{}, Pack<float*>{});
+      Backend<D>::for_each_row(device, std::int64_t{}, std::int64_t{}, on_rows);
+      Backend<D>::reduce(device, reduce_plan, f, detail::ProbeReduction{}, Pack<const float*>{}, a.data, c.data);
+      Backend<D>::gemm(device, batch, a, a, c, Epilogue<float, detail::ProbeActivation<float>>{});
     };
 
 }  // namespace locus::inline LOCUS_ABI

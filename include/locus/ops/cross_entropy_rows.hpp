@@ -39,7 +39,7 @@ struct CrossEntropyRow {
   R nan = std::numeric_limits<R>::quiet_NaN();
   fold::Max<T> larger{};
 
-  template <class Team>
+  template <RowTeam Team>
   LOCUS_FN void operator()(std::int64_t row, Team& team) const {
     const std::int64_t label = rules.labels[row];
     if (rules.ignores(label) || !rules.in_range(label)) {
@@ -85,7 +85,7 @@ struct CrossEntropyRowBackward {
   Rows<T> dlogits;
   bool accumulate;
 
-  template <class Team>
+  template <RowTeam Team>
   LOCUS_FN void operator()(std::int64_t row, Team& team) const {
     const std::int64_t label = rules.labels[row];
     const auto values = team.load(logits.input(row));

@@ -44,7 +44,7 @@ struct PickRow {
   T* out;
   compute_t<T> invalid = picked_by_no_index<T>();
 
-  template <class Team>
+  template <RowTeam Team>
   LOCUS_FN void operator()(std::int64_t row, Team& team) const {
     using R = compute_t<T>;
     const std::int64_t outer = row / count, index = indices[row - outer * count];
@@ -82,7 +82,7 @@ struct CollectRow {
   T* dx;
   bool accumulate;
 
-  template <class Team>
+  template <RowTeam Team>
   LOCUS_FN void operator()(std::int64_t row, Team& team) const {
     const std::int64_t outer = row / extent;
     const auto sum = sum_rows_of_index(team, g + outer * count * team.cols(), indices, 0, count, row - outer * extent);
@@ -101,7 +101,7 @@ struct CollectAtFirst {
   std::int64_t count, extent;
   T* dx;
 
-  template <class Team>
+  template <RowTeam Team>
   LOCUS_FN void operator()(std::int64_t row, Team& team) const {
     const std::int64_t outer = row / count, first = row - outer * count, index = indices[first];
     if (index < 0 || index >= extent) return;
@@ -158,7 +158,7 @@ struct PickRowElements {
   [[nodiscard]] LOCUS_FN std::int64_t piece() const {
     return cols <= longest_piece ? cols : (cols + pieces_per_row() - 1) / pieces_per_row();
   }
-  template <class Team>
+  template <RowTeam Team>
   LOCUS_FN void operator()(std::int64_t at, Team& team) const {
     const std::int64_t row = cols <= longest_piece ? at : at / pieces_per_row();
     const std::int64_t first = (at - row * pieces_per_row()) * team.cols(), last = smaller(first + team.cols(), cols);
@@ -207,7 +207,7 @@ struct ScatterRow {
   [[nodiscard]] LOCUS_FN std::int64_t rows_per_outer() const {
     return shares_indices ? 1 : (inner + side_by_side - 1) / side_by_side;
   }
-  template <class Team>
+  template <RowTeam Team>
   LOCUS_FN void operator()(std::int64_t row, Team&) const {
     const std::int64_t outer = row / rows_per_outer(), first = row % rows_per_outer() * side_by_side;
     const std::int64_t width = shares_indices ? inner : smaller(inner - first, side_by_side);
@@ -236,7 +236,7 @@ struct OneHotRow {
   static constexpr std::int64_t bytes_per_element = sizeof(T);
   const std::int64_t* labels;
   T* out;
-  template <class Team>
+  template <RowTeam Team>
   LOCUS_FN void operator()(std::int64_t row, Team& team) const {
     const std::int64_t label = labels[row];
     team.store(RowOutput<T>{out + row * team.cols()},

@@ -5,6 +5,7 @@
 // First, so that the compiler's path to what is refused is short.
 #include <locus/expr/operands.hpp>
 
+#include <locus/device/capabilities.hpp>
 #include <locus/ops/layer_norm_rows.hpp>
 #include <locus/ops/reduction.hpp>
 

@@ -67,7 +67,7 @@ struct LayerNormRow {
   RowMoments<R> moments;
   Rows<T> y;
 
-  template <class Team>
+  template <RowTeam Team>
   LOCUS_FN void operator()(std::int64_t row, Team& team) const {
     const auto values = team.load(x.input(row));
     const R count = static_cast<R>(team.cols());
@@ -112,7 +112,7 @@ struct LayerNormRowBackward {
   Rows<T> dx;
   bool accumulate;
 
-  template <class Team>
+  template <RowTeam Team>
   LOCUS_FN void operator()(std::int64_t row, Team& team) const {
     const auto values = team.load(x.input(row));
     auto gradients = team.load(g.input(row));
@@ -170,7 +170,7 @@ struct LayerNormRowGradients {
   using Backward = LayerNormRowBackward<T, centers>;
   Backward of_x;
 
-  template <class Team>
+  template <RowTeam Team>
   LOCUS_FN void operator()(std::int64_t row, Team& team) const {
     const auto values = team.load(of_x.x.input(row));
     const auto gradients = team.load(of_x.g.input(row));

@@ -1,6 +1,7 @@
 #pragma once
 // A linear layer and its activation as one matrix product.
 
+#include <locus/device/capabilities.hpp>
 #include <locus/expr/chosen_activation.hpp>
 #include <locus/ops/matmul.hpp>
 

@@ -65,12 +65,6 @@ template <class T, class D>
   return {x.data(), count.inner, product_or_most(count.cols, count.inner), 1, count.inner};
 }
 
-/// A team whose rows may be off chip: where leaves_chip() says so, one read less is worth more arithmetic.
-template <class Team>
-concept MayLeaveChip = requires(const Team& team) {
-  { team.leaves_chip() } -> std::same_as<bool>;
-};
-
 /// The gradient of a row whose adjoint is 0, whatever is in it.
 template <class Team, class T, class Fragment>
 LOCUS_FN void store_nothing(Team& team, const RowOutput<T>& out, const Fragment& gradients) {

@@ -20,7 +20,7 @@ struct SoftmaxRow {
   Rows<T> y;
   fold::Max<T> larger{};
 
-  template <class Team>
+  template <RowTeam Team>
   LOCUS_FN void operator()(std::int64_t row, Team& team) const {
     using R = compute_t<T>;
     auto values = team.load(x.input(row));
@@ -65,7 +65,7 @@ struct SoftmaxRowBackward {
   Rows<T> dx;
   bool accumulate;
 
-  template <class Team>
+  template <RowTeam Team>
   LOCUS_FN void operator()(std::int64_t row, Team& team) const {
     using R = compute_t<T>;
     const auto outputs = team.load(y.input(row));
@@ -101,7 +101,7 @@ struct LogSumExpRow {
   T* out;
   fold::Max<T> larger{};
 
-  template <class Team>
+  template <RowTeam Team>
   LOCUS_FN void operator()(std::int64_t row, Team& team) const {
     using R = compute_t<T>;
     const auto values = team.load(x.input(row));

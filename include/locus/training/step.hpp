@@ -56,11 +56,11 @@ class TrainingStep {
   TrainingStep(const M& model, Optimizer& optimizer, bool capture)
       : model_(model),
         optimizer_(optimizer),
-        replays_(capture && StepRunner<D>::captures && std::is_base_of_v<optim::Optimizer<T, D>, Optimizer>) {}
+        replays_(capture && CapturingDevice<D> && std::is_base_of_v<optim::Optimizer<T, D>, Optimizer>) {}
 
   /// The loss, which the next call may overwrite.
   [[nodiscard]] Tensor<T, D> operator()(const data::Batch<T, D>& batch) {
-    if constexpr (StepRunner<D>::captures) {
+    if constexpr (CapturingDevice<D>) {
       if (replays_ && !runner_.filled()) begin(batch);
       if (replays_ && batch.images.shape() == batch_.images.shape()) return replay(batch);
     }

@@ -7,6 +7,7 @@
 #include <locus/cpu/reduce/lanes.hpp>
 #include <locus/cpu/threads/scratch.hpp>
 #include <locus/cpu/tuning.hpp>
+#include <locus/device/row_team.hpp>
 
 #include <cstddef>
 
@@ -59,16 +60,7 @@ LOCUS_OUT_OF_LINE void put_row(const compute_t<T>* values, std::int64_t n, const
 }
 }  // namespace detail
 
-/// What a row functor may do with its row. Functors see values and columns, never memory:
-///
-///     auto x = team.load(RowInput{logits + row * cols});
-///     auto largest = team.reduce(Max<float>{}, [](float v, std::int64_t) { return v; }, x);
-///     team.update([&](float v, std::int64_t) { return exp(v - largest); }, x);
-///     team.store(RowOutput{out + row * cols}, [](float v, std::int64_t) { return v; }, x);
-///
-/// (Its members are marked for the device too only because row functors are.) A row functor's operator() is LOCUS_FN:
-/// what is not inlined is compiled for one instruction set, not for each.
-/// At most F::fragments rows may be loaded. Every lane of the team gets the result of a reduction.
+/// See the concept RowTeam. (Its members are marked for the device too only because row functors are.)
 class RowTeam {
  public:
   RowTeam(std::int64_t cols, std::byte* scratch, std::size_t fragment_bytes)
@@ -250,10 +242,6 @@ class StreamingRowTeam : public RowTeam {
 
   bool streams_;
 };
-
-/// A functor whose launches are bound by memory says that it `waits_for_memory`.
-template <class F>
-concept WaitsForMemory = requires { requires F::waits_for_memory; };
 
 /// Whether rows are written by non-temporal stores: where a launch moves most of what the cache holds, little of the
 /// output would stay there for the next operation, and its lines need not be read first. Short rows would leave many

@@ -8,7 +8,7 @@
 #include <locus/cpu/backend.hpp>
 #include <locus/cpu/isa.hpp>
 #include <locus/cpu/loops/stage.hpp>
-#include <locus/device/running_sums.hpp>
+#include <locus/device/capabilities.hpp>
 
 LOCUS_LOOPS_BEGIN
 namespace locus::inline LOCUS_ABI::cpu {
@@ -104,7 +104,6 @@ namespace locus::inline LOCUS_ABI {
 
 template <>
 struct RunningSums<Cpu> {
-  /// out = the running sums of in along the second extent of (outer, cols, inner), both dense; from the end in reverse.
   template <class T>
   static void add(Cpu, const T* in, T* out, std::int64_t outer, std::int64_t cols, std::int64_t inner, bool reverse) {
     ++detail::launches.rows;
