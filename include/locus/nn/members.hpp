@@ -112,7 +112,10 @@ void visit_children(const M& layer, VisitChild<T, D> visit, void* state) {
     layer.visit_children(visit, state);
   } else {
     visit_members(layer, [&](std::string_view name, const auto& member) {
-      if constexpr (!IsParameter<std::remove_cvref_t<decltype(member)>>) visit(state, name, Module<T, D>(member));
+      using Member = std::remove_cvref_t<decltype(member)>;
+      // What is no member was refused where it is listed.
+      if constexpr (!IsParameter<Member> && IsWrong<MemberMistake<Member, T, D>, Wrong::nothing>)
+        visit(state, name, Module<T, D>(member));
     });
   }
 }

@@ -25,7 +25,7 @@ struct LayerMistake<M, T, D>
     : FirstMistake<
           PlaceMistake<Tensor<T, D>, M, error::network_is_on, error::layer_is_on, error::make_all_layers_on_one_device>,
           std::conditional_t<std::is_same_v<value_of<M>, T>, NoMistake, TypeMistake<T, value_of<M>>>, ForwardMistake<M>,
-          ArgumentMistake<M, Tensor<T, D>>, ArgumentMistake<M, Traced<T, D>>> {};
+          NoMembersMistake<M>, ArgumentMistake<M, Tensor<T, D>>, ArgumentMistake<M, Traced<T, D>>> {};
 template <class T, class D, class... M>
 struct NetworkMistake : FirstMistake<LayerMistake<M, T, D>...> {};
 }  // namespace detail
