@@ -63,7 +63,9 @@ TEST_CASE("elements multiplies the extents") {
   CHECK(elements({}) == 1);
   CHECK(elements({2, 3, 4}) == 24);
   CHECK(elements({2, 0, 4}) == 0);
-  CHECK_THROWS_WITH_AS((void)elements({2, -1}), "negative extent in shape (2, -1)", ShapeError);
+  CHECK_THROWS_WITH_AS(
+      (void)elements({2, -1}),
+      "shape (2, -1) has a negative extent; expected 0 or more, and -1 in reshape alone, which infers it", ShapeError);
 }
 
 TEST_CASE("elements notices overflow, except where an extent is zero") {

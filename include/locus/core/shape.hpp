@@ -97,7 +97,9 @@ using Axes = Dims;     ///< dimension numbers; negative ones count from the end
   std::int64_t product = 1;
   bool overflows = false, empty = false;
   for (auto extent : shape) {
-    if (extent < 0) fail<ShapeError>({"negative extent in shape ", shape});
+    if (extent < 0)
+      fail<ShapeError>(
+          {"shape ", shape, " has a negative extent; expected 0 or more, and -1 in reshape alone, which infers it"});
     overflows |= __builtin_mul_overflow(product, extent, &product);
     empty |= extent == 0;
   }

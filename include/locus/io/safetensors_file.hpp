@@ -56,8 +56,8 @@ nn::StateDict<D> read_safetensors(const std::string& path) {
   read_all(file, &length, sizeof length);
   const std::uint64_t rest = file.bytes() - sizeof length;
   if (length > rest || length > most)
-    fail<DataError>(
-        {what, ": its header is said to have ", length, " bytes; it has ", rest, ", and at most ", most, " are read"});
+    fail<DataError>({what, ": it is no safetensors file, or cut off. Its first 8 bytes promise a header of ", length,
+                     " bytes; it has ", rest, ", and at most ", most, " are read"});
   std::string text(length, ' ');
   read_all(file, text.data(), text.size());
 

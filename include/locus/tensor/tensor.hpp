@@ -188,7 +188,7 @@ class Tensor {
     requires HostAccessible<D>
   [[nodiscard]] T& operator()(I... index) const {
     if (static_cast<int>(sizeof...(I)) != rank()) {
-      fail<IndexError>({"a tensor of shape ", shape(), " is indexed with ", rank(), " numbers, not ", sizeof...(I)});
+      fail<IndexError>({"an element of shape ", shape(), " by ", sizeof...(I), " indices; expected ", rank()});
     }
     std::uint64_t at = 0;  // unsigned: before an index of an extent of 0 is refused, the others may count far
     int dim = 0;
