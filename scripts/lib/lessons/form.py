@@ -9,6 +9,10 @@ from . import course
 MEND = "<- mend this"
 
 
+def includes_of(file):
+    return re.findall(r"^#include (\S+)", course.read(file), re.M)
+
+
 def form_problems(lesson, number):
     """What is wrong with the comments of a lesson's three files."""
     missing = [path for path in (lesson.solution, lesson.check) if not path.is_file()]
@@ -17,7 +21,6 @@ def form_problems(lesson, number):
     head = course.TITLE.fullmatch(lesson.paragraphs[0][0]) if lesson.paragraphs else None
     starts = [" ".join(lines) for lines in lesson.paragraphs]
     kept, hints = course.split_hints(course.comment_paragraphs(course.read(lesson.solution)))
-    includes = re.findall(r"^#include (\S+)", course.read(lesson.check), re.M)
     rules = {
         f"is not lesson {number}, which comes next": lesson.number == number,
         "does not begin with '// Lesson N: title'": head and int(head.group(1)) == lesson.number,
@@ -27,7 +30,8 @@ def form_problems(lesson, number):
         f"has no '// {MEND}'": f"// {MEND}" in course.read(lesson.exercise),
         "differs from its solution in the first comment": kept == lesson.paragraphs[:1] + lesson.story(),
         "has a solution without '// hint: '": hints,
-        "has a check whose first include is not '#include LESSON'": includes[:1] == ["LESSON"],
+        "includes other headers than its solution": includes_of(lesson.exercise) == includes_of(lesson.solution),
+        "has a check whose first include is not '#include LESSON'": includes_of(lesson.check)[:1] == ["LESSON"],
     }
     return [problem for problem, holds in rules.items() if not holds]
 

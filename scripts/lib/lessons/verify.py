@@ -91,11 +91,19 @@ def judge_programs(name, path, programs, alone):
     return {(lesson, kind): judge(lesson, file, problem_of) for lesson, kind, file, problem_of in programs}
 
 
+def judge_by_itself(name, path, lesson):
+    """Whether the solution, and the check below it, include what they use: in one file with others they might borrow it."""
+    command = [*attempts.check_flags([path]), f'-DLESSON="{lesson.solution.absolute()}"', "-fsyntax-only", lesson.check]
+    status, output = common.run(command)
+    return {(lesson, "by itself"): (output if status else None, None)}
+
+
 def judge_by_nvcc(path, programs):
     """The same by nvcc, which takes seconds for each: whether they compile, all of them as one file, or each where that
     fails. It leaves host code to g++, so that running them would say nothing new."""
     sources = [file for _, _, file, _ in programs]
-    together = len(sources) > 1 and compile_fail.compile_together("nvcc", path, sources)[0] == 0
+    host = ["-Xcompiler=-fsyntax-only"]  # all of the device's code, and of the host's what may be wrong with it
+    together = len(sources) > 1 and compile_fail.compile_together("nvcc", path, sources, host)[0] == 0
 
     def judge(source):
         with tempfile.TemporaryDirectory() as scratch:
@@ -106,9 +114,10 @@ def judge_by_nvcc(path, programs):
 
 # ---- all of them
 
-def jobs_of(name, path, good, deleted, alone):
+def jobs_of(name, path, good, deleted, alone, by_itself):
     """Functions that return {(lesson, kind): (problem, seconds)} or, of exercises that must not compile,
-    {lesson: (problem, lines, seconds)}. good: [(lesson, ({compiler: [regex]}, line budget))]"""
+    {lesson: (problem, lines, seconds)}. good: [(lesson, ({compiler: [regex]}, line budget))]. by_itself: this compiler
+    shows that no lesson needs the others in the file; it prints more of an error where it says it for the first time."""
     exercises = [(lesson, (regexes[name], budget)) for lesson, (regexes, budget) in good if name in regexes]
     programs = [(lesson, "solved", lesson.solution, problem_of_solution) for lesson, _ in good]
     programs += [(lesson, "as shipped", lesson.exercise, problem_of_run) for lesson, (regexes, _) in good if not regexes]
@@ -116,9 +125,13 @@ def jobs_of(name, path, good, deleted, alone):
     if name == "nvcc":
         return [lambda: judge_exercises(name, path, exercises), lambda: judge_by_nvcc(path, programs)]
     jobs = [lambda: judge_programs(name, path, deletions, alone=False)]
-    if not alone:
-        return [*jobs, lambda: judge_programs(name, path, programs, alone=False), lambda: judge_exercises(name, path, exercises)]
-    jobs += [lambda program=program: judge_programs(name, path, [program], alone=True) for program in programs]
+    if alone:
+        jobs += [lambda program=program: judge_programs(name, path, [program], alone=True) for program in programs]
+    else:
+        jobs.append(lambda: judge_programs(name, path, programs, alone=False))
+        jobs += [lambda lesson=lesson: judge_by_itself(name, path, lesson) for lesson, _ in good if by_itself]
+    if not alone and not by_itself:
+        return [*jobs, lambda: judge_exercises(name, path, exercises)]
     return jobs + [lambda lesson=lesson, wanted=wanted: {lesson: judge_exercise(lesson, name, path, wanted)}
                    for lesson, wanted in exercises]
 
@@ -130,8 +143,9 @@ def judge_all(good, names, present, alone):
         deleted = {lesson: pathlib.Path(scratch) / lesson.exercise.name for lesson, _ in good}
         for lesson, file in deleted.items():
             file.write_text(without_the_mistake(course.read(lesson.exercise)))
-        jobs = [(name, job) for name in sorted(names, key=lambda name: name in alone) if name in present
-                for job in jobs_of(name, present[name], good, deleted, name in alone)]
+        one = next((name for name in ("gcc", "clang", "clang19") if name in present and name in names), None)
+        jobs = [(name, job) for name in reversed(names) if name in present
+                for job in jobs_of(name, present[name], good, deleted, alone, name == one)]
         for (name, _), found in common.parallel(lambda job: job[1](), jobs):
             for key, result in found.items():
                 lesson, kind = key if isinstance(key, tuple) else (key, "as shipped")
@@ -139,19 +153,19 @@ def judge_all(good, names, present, alone):
     return judged
 
 
-def verify(lessons, names, report, alone=None):
-    """Every case of these compilers, reported; returns tables of the lines printed and of the time it took. alone: the
-    compilers that take each lesson by itself, as a learner's does; default: all. Others take many in one file."""
+def verify(lessons, names, report, alone=True):
+    """Every case of these compilers, reported; returns tables of the lines printed and of the time it took. alone: whether
+    each lesson is compiled by itself, as a learner's is; else, in a third of the time, many are compiled in one file."""
     present = common.find_compilers(every=True)
     good = form.well_formed(lessons, report)
-    judged = judge_all(good, names, present, names if alone is None else alone)
+    judged = judge_all(good, names, present, alone)
     lines, until_error, until_solved = {}, {}, {}
     for lesson, (regexes, _) in good:
         for name in names:
             if name not in present:
                 report.skip(f"{lesson.name} ({name})", f"{name} is not here")
                 continue
-            for kind in ("as shipped", "solved", "deleted"):
+            for kind in ("as shipped", "solved", "by itself", "deleted"):
                 case = f"{lesson.name} {kind} ({name})"
                 if (lesson, kind, name) in judged:
                     report.add(case, judged[lesson, kind, name][0])
