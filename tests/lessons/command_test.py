@@ -156,7 +156,7 @@ class Runner(Calls):
         program = self.write("endless", "#!/bin/sh\nexec sleep 60\n")
         program.chmod(0o755)
         with unittest.mock.patch.object(attempts, "PATIENCE", 0.2):
-            self.assertEqual(attempts.run_check(program), (1, "still running after 0.2 s, and stopped\n"))
+            self.assertEqual(attempts.run_check([program]), (1, "still running after 0.2 s, and stopped\n"))
 
     def test_list_hint_and_another_lesson(self):
         self.expect(0, "current  units", "open     twice", options=["--list"])

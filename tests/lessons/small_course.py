@@ -56,7 +56,7 @@ TWICE_CHECK = """// expect-output: twice 2 is 4
 
 #include <cstdio>
 
-static_assert(sizeof(twice(0)) == sizeof(int));
+static_assert(sizeof(::twice(0)) == sizeof(int));
 
 int main() {
   if (twice(2) == 4) return 0;

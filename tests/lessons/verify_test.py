@@ -9,30 +9,59 @@ import unittest.mock
 from small_course import MENDED, Course, common
 
 import cases
-from lessons import course, verify
+from lessons import batch, course, verify
 
 
 @unittest.skipUnless(shutil.which("g++"), "no g++ here")
 class Verification(Course):
-    """A course with a known fault must be reported."""
+    """A course with a known fault must be reported, be its lessons compiled alone or in one file."""
 
-    def faults(self, names=("gcc",)):
+    def faults(self, names=("gcc",), alone=True):
         report, said = common.Report(), io.StringIO()
         with contextlib.redirect_stdout(said):
-            table = verify.verify(course.read_course(self.course), list(names), report)
+            table = verify.verify(course.read_course(self.course), list(names), report, alone)
         return report, said.getvalue() + table
 
-    def assert_fault(self, *texts, names=("gcc",)):
-        report, said = self.faults(names)
-        self.assertGreater(report.failed, 0, said)
-        for text in texts:
-            self.assertIn(text, said)
+    def assert_fault(self, *texts, names=("gcc",), modes=(True, False)):
+        for alone in modes:
+            report, said = self.faults(names, alone)
+            self.assertGreater(report.failed, 0, said)
+            for text in texts:
+                self.assertIn(text, said)
 
     def test_a_good_course(self):
+        report, said = self.faults(alone=False)
+        self.assertEqual((report.passed, report.failed, report.skipped), (10, 0, 0), said)
+        self.assertRegex(said, r"01_units +\d+\n02_twice +runs$")
         report, said = self.faults()
         self.assertEqual((report.passed, report.failed, report.skipped), (8, 0, 0), said)
         self.assertRegex(said, r"01_units +\d+\n02_twice +runs\n")
         self.assertRegex(said, r"01_units +\d\.\d \d\.\d\n02_twice +\d\.\d \d\.\d\nslowest to its error: 0")
+
+    def test_checks_in_one_program(self):
+        units, twice = course.read_course(self.course)
+        deleted = self.write("deleted/01_units.cpp", "struct Metres { double value; };\nstruct Feet { double value; };\n"
+                             "Metres length(Feet) {}\n")
+        cases = {(units, units.exercise): "error", (units, units.solution): True, (units, deleted): "error",
+                 (twice, twice.exercise): "twice 2 is 4\n", (twice, twice.solution): True}
+        found = batch.outcomes(list(cases), "gcc", shutil.which("g++"))
+        for case, expected in cases.items():
+            self.assertEqual(found[case].solved, expected is True, found[case])
+            self.assertIn(expected if isinstance(expected, str) else "", found[case].whole)
+
+    def test_what_is_wrong_with_none_of_them(self):
+        units, twice = course.read_course(self.course)
+        self.write("course/checks/02_twice.cpp", "#include <no_such_header>\n#include LESSON\nint main() { return 0; }\n")
+        cases = [(units, units.solution), (twice, twice.solution)]
+        self.assertEqual(batch.outcomes(cases, "gcc", shutil.which("g++")), {})
+
+    def test_a_header_that_another_lesson_includes(self):
+        for path in ("01_units.cpp", "solutions/01_units.cpp"):
+            self.edit(f"course/{path}", "struct Metres {", "std::vector<int> borrowed;\nstruct Metres {")
+        for path in ("02_twice.cpp", "solutions/02_twice.cpp"):
+            self.edit(f"course/{path}", "inline int", "#include <vector>\ninline int")
+        self.assert_fault("01_units solved (gcc)", modes=[True])
+        self.assert_fault("01_units by itself (gcc)", modes=[False])
 
     def test_a_compiler_that_is_not_here(self):
         with unittest.mock.patch.object(common, "find_compilers", return_value={}):
@@ -80,6 +109,7 @@ class Verification(Course):
                 ("01_units.cpp", "PyTorch", "NumPy", "no paragraph about PyTorch"),
                 ("01_units.cpp", "// <- mend this", "", "has no '// <- mend this'"),
                 ("solutions/01_units.cpp", "converts feet", "converts", "differs from its solution"),
+                ("01_units.cpp", "struct Metres", "#include <vector>\nstruct Metres", "includes other headers than its solution"),
                 ("solutions/01_units.cpp", "// hint:", "//", "without '// hint: '"),
                 ("checks/01_units.cpp", "// expect-error", "// expected", "no '// expect-error"),
                 ("checks/01_units.cpp", "#include LESSON", "", "whose first include is not '#include LESSON'")]:

@@ -1,6 +1,5 @@
 // expect-error: source.*Cpu.*target.*Cuda
 // expect-error: copy_with_to_Cpu_or_to_Cuda|copy with \.to<Cuda>\(\)
-#pragma GCC diagnostic error "-Wreturn-type"
 #include LESSON
 
 #include <locus/tensor/from.hpp>

@@ -1,6 +1,5 @@
 // expect-error: left.*Cuda.*right.*Cpu
 // expect-error: move_one_with_to_Cpu_or_to_Cuda|move one with \.to<Cpu>\(\) or \.to<Cuda>\(\)
-#pragma GCC diagnostic error "-Wreturn-type"
 #include LESSON
 
 #include <locus/tensor/from.hpp>

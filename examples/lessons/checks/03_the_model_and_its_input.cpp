@@ -1,6 +1,5 @@
 // expect-error: model.*Cuda.*input.*Cpu
 // expect-error: move_the_input_with_to_D|move the input with \.to<Cuda>\(\)
-#pragma GCC diagnostic error "-Wreturn-type"
 #include LESSON
 
 #include <locus/nn/linear.hpp>

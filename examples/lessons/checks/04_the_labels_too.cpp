@@ -1,7 +1,6 @@
 // expect-error(gcc): input_is_on<locus::Cuda>.*labels_are_on<locus::Cpu>.*move_one_with_to_Cpu_or_to_Cuda
 // expect-error(clang): logits are on Cuda, the labels are on Cpu; move one with \.to<Cpu>\(\) or \.to<Cuda>\(\)
 // expect-error(nvcc): labels_are_on<locus::Cpu>
-#pragma GCC diagnostic error "-Wreturn-type"
 #include LESSON
 
 #include <locus/tensor/random.hpp>

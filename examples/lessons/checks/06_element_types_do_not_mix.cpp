@@ -2,7 +2,6 @@
 // expect-error(nvcc): left_holds<double>.*right_holds<float>
 // expect-error(clang): different element types
 // expect-error: convert_one_with_as_T|convert one with \.as<T>\(\)
-#pragma GCC diagnostic error "-Wreturn-type"
 #include LESSON
 
 #include <locus/tensor/from.hpp>

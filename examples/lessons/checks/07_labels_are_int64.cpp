@@ -1,7 +1,6 @@
 // expect-error(gcc): labels_hold<int>.*convert_with_as_std_int64_t
 // expect-error(clang): the labels are not int64; convert with \.as<std::int64_t>\(\)
 // expect-error(nvcc): convert_with_as_std_int64_t
-#pragma GCC diagnostic error "-Wreturn-type"
 #include LESSON
 
 #include <locus/tensor/from.hpp>

@@ -6,7 +6,8 @@
     screen    what is shown
     session   one learner at one terminal
     command   the options of scripts/lessons
-    verify    for maintainers: every lesson fails as intended, and its solution passes
+    verify    for maintainers: every lesson fails as intended, and its solution passes; with form, which looks at the
+              comments, and batch, which compiles many checks at once
 """
 
 import pathlib

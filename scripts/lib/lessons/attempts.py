@@ -14,6 +14,7 @@ import common
 
 from .course import Trouble
 
+WARNINGS = ["-Wall", "-Wextra"]
 BRIEF = 12  # lines that are shown at once
 PATIENCE = 20  # seconds until a check program is stopped
 ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|\x1b\]8;.*?(?:\x1b\\|\x07)")
@@ -38,15 +39,20 @@ def find_compiler(asked):
 
 
 def base(compiler):
-    return [*compiler, *common.CXX, "-Wall", "-Wextra", *common.INCLUDES]
+    return [*compiler, *common.CXX, *WARNINGS, *common.INCLUDES]
 
 
 def syntax_command(compiler, file):
     return [*base(compiler), "-fsyntax-only", file]
 
 
+def check_flags(compiler):
+    """A function that no longer returns would do what it likes, with each compiler something else: it is an error."""
+    return [*base(compiler), "-Werror=return-type"]
+
+
 def check_command(compiler, lesson, file, program):
-    return [*base(compiler), f'-DLESSON="{file.absolute()}"', lesson.check, "-o", program]
+    return [*check_flags(compiler), f'-DLESSON="{file.absolute()}"', lesson.check, "-o", program]
 
 
 @dataclass
@@ -85,17 +91,24 @@ def attempt_check(lesson, file, compiler):
             verdict = "It compiles by itself, but not where the check uses it:" if by_itself else \
                 "It compiles, but it does not do what the lesson asks for:"
             return Attempt(False, verdict, brief, output, seconds=seconds)
-        status, output = run_check(program)
+        tried = attempt_run([program])
+    tried.seconds = seconds
+    return tried
+
+
+def attempt_run(command):
+    """Runs the program of a check."""
+    status, output = run_check(command)
     if status:
         verdict = "It compiles, but its check fails when it runs:"
-        return Attempt(False, verdict, output.splitlines()[:BRIEF], output, ran=True, seconds=seconds)
-    return Attempt(True, "Solved: it compiles, and the check of the lesson passes.", seconds=seconds)
+        return Attempt(False, verdict, output.splitlines()[:BRIEF], output, ran=True)
+    return Attempt(True, "Solved: it compiles, and the check of the lesson passes.")
 
 
-def run_check(program):
+def run_check(command):
     """(exit status, what the program printed and how it ended)"""
     try:
-        status, output = common.run([program], timeout=PATIENCE, stdin=subprocess.DEVNULL)
+        status, output = common.run(command, timeout=PATIENCE, stdin=subprocess.DEVNULL)
     except subprocess.TimeoutExpired:
         return 1, f"still running after {PATIENCE} s, and stopped\n"
     if status < 0:

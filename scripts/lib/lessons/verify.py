@@ -7,183 +7,174 @@ import tempfile
 import common
 import compile_fail
 
-from . import attempts, course
-
-MEND = "<- mend this"
-
-
-def form_problems(lesson, number):
-    """What is wrong with the comments of a lesson's three files."""
-    missing = [path for path in (lesson.solution, lesson.check) if not path.is_file()]
-    if missing:
-        return [f"{path} is missing" for path in missing]
-    head = course.TITLE.fullmatch(lesson.paragraphs[0][0]) if lesson.paragraphs else None
-    starts = [" ".join(lines) for lines in lesson.paragraphs]
-    kept, hints = course.split_hints(course.comment_paragraphs(course.read(lesson.solution)))
-    includes = re.findall(r"^#include (\S+)", course.read(lesson.check), re.M)
-    rules = {
-        f"is not lesson {number}, which comes next": lesson.number == number,
-        "does not begin with '// Lesson N: title'": head and int(head.group(1)) == lesson.number,
-        f"has no paragraph '{course.BANNER}'": any(text.startswith(course.BANNER) for text in starts),
-        "has no paragraph 'Goal:'": any(text.startswith("Goal:") for text in starts),
-        "has no paragraph about PyTorch": any("PyTorch" in text for text in starts if not text.startswith("Goal:")),
-        f"has no '// {MEND}'": f"// {MEND}" in course.read(lesson.exercise),
-        "differs from its solution in the first comment": kept == lesson.paragraphs[:1] + lesson.story(),
-        "has a solution without '// hint: '": hints,
-        "has a check whose first include is not '#include LESSON'": includes[:1] == ["LESSON"],
-    }
-    return [problem for problem, holds in rules.items() if not holds]
-
-
-def expectations(lesson):
-    """({compiler: [regex]}, line budget) of an exercise that does not compile, {} of one that does."""
-    if lesson.expected_output():
-        return {}, 0
-    # A lesson is such a program in two files: its check is the passing half, the exercise the branch that must fail.
-    return compile_fail.read_expectations(course.read(lesson.check) + "// LOCUS_MUST_FAIL")
+from . import attempts, batch, course, form
 
 
 def count_lines(output):
     return sum(1 for line in output.splitlines() if line.strip())
 
 
+# ---- exercises as shipped
+
 def judge_exercise(lesson, name, path, wanted):
-    """(problem or None, lines printed, seconds) of the exercise as shipped."""
+    """(problem or None, lines printed, seconds) of an exercise that must not compile."""
     with tempfile.TemporaryDirectory() as scratch:
         if name == "nvcc":
             command = compile_fail.command(name, path, lesson.exercise, scratch)
         else:
             command = attempts.syntax_command([path], lesson.exercise)
         status, output, seconds = common.run_timed(command)
-    return judge_shipped(lesson, name, path, status, output, wanted), count_lines(output), seconds
+    problem = "compiles as shipped" if status == 0 else compile_fail.judge(lesson.exercise, status, output, *wanted)
+    return problem, count_lines(output), seconds
 
 
-def judge_shipped(lesson, name, path, status, output, wanted):
-    regexes, budget = wanted
-    if not lesson.expected_output():
-        if status == 0:
-            return "compiles as shipped"
-        return compile_fail.judge(lesson.exercise, status, output, regexes, budget)
-    if status:
-        return f"its check has '// expect-output', but it does not compile:\n{output}"
-    return None if name == "nvcc" else judge_output(lesson, path)
+def judge_exercises(name, path, cases):
+    """{lesson: (problem or None, lines printed, None)}, of exercises in one file. What is said of each is judged as if it
+    stood alone; where that is not content, it is compiled alone."""
+    options = [*compile_fail.EVERY_ERROR[name], *([] if name == "nvcc" else attempts.WARNINGS)]
+    sources = [lesson.exercise for lesson, _ in cases]
+    said = compile_fail.split_errors(compile_fail.compile_together(name, path, sources, options)[1], sources)
+
+    def judge(lesson, wanted):
+        text = said.get(lesson.exercise)
+        if text and compile_fail.judge(lesson.exercise, 1, text, *wanted) is None:
+            return None, count_lines(text), None
+        return *judge_exercise(lesson, name, path, wanted)[:2], None
+
+    return {lesson: judge(lesson, wanted) for lesson, wanted in cases}
 
 
-def judge_output(lesson, path):
+# ---- programs: solutions, exercises that compile as shipped, and exercises without the line to be mended
+
+def problem_of_solution(tried, _):
+    return None if tried.solved else f"{tried.verdict}\n{tried.whole}"
+
+
+def problem_of_run(tried, lesson):
     """None, or what is wrong with how an exercise that compiles fails when it runs."""
-    tried = attempts.attempt_check(lesson, lesson.exercise, [path])
     if tried.solved:
         return "passes its check as shipped"
     if not tried.ran:
-        return f"its check does not compile with it:\n{tried.whole}"
+        return f"its check has '// expect-output', but it does not compile:\n{tried.whole}"
     for regex in lesson.expected_output():
         if not re.search(regex, tried.whole):
             return f"the check does not print '{regex}':\n{tried.whole}"
     return None
 
 
-def judge_solution(lesson, path):
-    """(problem or None, seconds). The check includes the solution first, which shows that it compiles by itself."""
-    tried = attempts.attempt_check(lesson, lesson.solution, [path])
-    return None if tried.solved else f"{tried.verdict}\n{tried.whole}", tried.seconds
+def problem_of_deletion(tried, _):
+    return "counts as solved when the marked line is deleted" if tried.solved else None
 
 
 def without_the_mistake(text):
     """The exercise of a learner who deletes what is to be mended: the marked line, or the one below the mark."""
     lines = text.splitlines(keepends=True)
-    at = next(i for i, line in enumerate(lines) if MEND in line)
+    at = next(i for i, line in enumerate(lines) if form.MEND in line)
     if lines[at].lstrip().startswith("//"):
         at += 1
     return "".join(lines[:at] + lines[at + 1:])
 
 
-def judge_deletion(lesson, path):
-    """None where that learner is not let through."""
-    with tempfile.TemporaryDirectory() as scratch:
-        file = pathlib.Path(scratch) / lesson.exercise.name
-        file.write_text(without_the_mistake(course.read(lesson.exercise)))
-        solved = attempts.attempt_check(lesson, file, [path]).solved
-    return "counts as solved when the marked line is deleted" if solved else None
+def judge_programs(name, path, programs, alone):
+    """{(lesson, kind): (problem or None, seconds or None)} of programs [(lesson, kind, file, problem_of)]. A problem is
+    always that of a program compiled alone."""
+    cases = [(lesson, file) for lesson, _, file, _ in programs]
+    found = {} if alone or len(cases) < 2 else batch.outcomes(cases, name, path)
+
+    def judge(lesson, file, problem_of):
+        tried = found.get((lesson, file))
+        if tried and problem_of(tried, lesson) is None:
+            return None, None
+        tried = attempts.attempt_check(lesson, file, [path])
+        return problem_of(tried, lesson), tried.seconds
+
+    return {(lesson, kind): judge(lesson, file, problem_of) for lesson, kind, file, problem_of in programs}
 
 
-def nvcc_problems(path, sources):
-    """{source: problem or None} of sources that must compile: all of them as one file, or each where that fails."""
-    if len(sources) > 1 and compile_fail.compile_together("nvcc", path, sources)[0] == 0:
-        return dict.fromkeys(sources)
+def judge_by_itself(name, path, lesson):
+    """Whether the solution, and the check below it, include what they use: in one file with others they might borrow it."""
+    command = [*attempts.check_flags([path]), f'-DLESSON="{lesson.solution.absolute()}"', "-fsyntax-only", lesson.check]
+    status, output = common.run(command)
+    return {(lesson, "by itself"): (output if status else None, None)}
 
-    def alone(source):
+
+def judge_by_nvcc(path, programs):
+    """The same by nvcc, which takes seconds for each: whether they compile, all of them as one file, or each where that
+    fails. It leaves host code to g++, so that running them would say nothing new."""
+    sources = [file for _, _, file, _ in programs]
+    host = ["-Xcompiler=-fsyntax-only"]  # all of the device's code, and of the host's what may be wrong with it
+    together = len(sources) > 1 and compile_fail.compile_together("nvcc", path, sources, host)[0] == 0
+
+    def judge(source):
         with tempfile.TemporaryDirectory() as scratch:
             return compile_fail.control_problem(compile_fail.command("nvcc", path, source, scratch))
 
-    return dict(common.parallel(alone, sources))
+    return {(lesson, kind): (None if together else judge(file), None) for lesson, kind, file, _ in programs}
 
 
-def stray_files(folder, lessons):
-    known = {lesson.exercise.name for lesson in lessons}
-    return [path for part in ("solutions", "checks") for path in sorted((folder / part).glob("*.cpp"))
-            if path.name not in known]
+# ---- all of them
+
+def jobs_of(name, path, good, deleted, alone, by_itself):
+    """Functions that return {(lesson, kind): (problem, seconds)} or, of exercises that must not compile,
+    {lesson: (problem, lines, seconds)}. good: [(lesson, ({compiler: [regex]}, line budget))]. by_itself: this compiler
+    shows that no lesson needs the others in the file; it prints more of an error where it says it for the first time."""
+    exercises = [(lesson, (regexes[name], budget)) for lesson, (regexes, budget) in good if name in regexes]
+    programs = [(lesson, "solved", lesson.solution, problem_of_solution) for lesson, _ in good]
+    programs += [(lesson, "as shipped", lesson.exercise, problem_of_run) for lesson, (regexes, _) in good if not regexes]
+    deletions = [(lesson, "deleted", deleted[lesson], problem_of_deletion) for lesson, _ in good]
+    if name == "nvcc":
+        return [lambda: judge_exercises(name, path, exercises), lambda: judge_by_nvcc(path, programs)]
+    jobs = [lambda: judge_programs(name, path, deletions, alone=False)]
+    if alone:
+        jobs += [lambda program=program: judge_programs(name, path, [program], alone=True) for program in programs]
+    else:
+        jobs.append(lambda: judge_programs(name, path, programs, alone=False))
+        jobs += [lambda lesson=lesson: judge_by_itself(name, path, lesson) for lesson, _ in good if by_itself]
+    if not alone and not by_itself:
+        return [*jobs, lambda: judge_exercises(name, path, exercises)]
+    return jobs + [lambda lesson=lesson, wanted=wanted: {lesson: judge_exercise(lesson, name, path, wanted)}
+                   for lesson, wanted in exercises]
 
 
-def well_formed(lessons, report):
-    """[(lesson, wanted)] of the lessons whose files are in order; the others are reported."""
-    good = []
-    for number, lesson in enumerate(lessons, 1):
-        problems = form_problems(lesson, number)
-        try:
-            wanted = None if problems else expectations(lesson)
-        except (ValueError, re.error) as error:
-            problems.append(str(error))
-        report.add(f"{lesson.name} (comments)", "\n".join(problems))
-        if not problems:
-            good.append((lesson, wanted))
-    for path in stray_files(lessons[0].exercise.parent, lessons):
-        report.fail(path.name, f"{path} belongs to no lesson")
-    return good
+def judge_all(good, names, present, alone):
+    """{(lesson, kind, compiler): (problem, lines printed or None, seconds or None)}"""
+    judged = {}
+    with tempfile.TemporaryDirectory() as scratch:
+        deleted = {lesson: pathlib.Path(scratch) / lesson.exercise.name for lesson, _ in good}
+        for lesson, file in deleted.items():
+            file.write_text(without_the_mistake(course.read(lesson.exercise)))
+        one = next((name for name in ("gcc", "clang", "clang19") if name in present and name in names), None)
+        jobs = [(name, job) for name in reversed(names) if name in present
+                for job in jobs_of(name, present[name], good, deleted, alone, name == one)]
+        for (name, _), found in common.parallel(lambda job: job[1](), jobs):
+            for key, result in found.items():
+                lesson, kind = key if isinstance(key, tuple) else (key, "as shipped")
+                judged[lesson, kind, name] = result if len(result) == 3 else (result[0], None, result[1])
+    return judged
 
 
-def cases(lessons, names, present, report):
-    """[(lesson, name, path, wanted)] of the exercises as shipped, [(lesson, name, path)] of the solutions; compilers
-    that are not here are reported."""
-    exercises, solutions = [], []
-    for lesson, (regexes, budget) in well_formed(lessons, report):
+def verify(lessons, names, report, alone=True):
+    """Every case of these compilers, reported; returns tables of the lines printed and of the time it took. alone: whether
+    each lesson is compiled by itself, as a learner's is; else, in a third of the time, many are compiled in one file."""
+    present = common.find_compilers(every=True)
+    good = form.well_formed(lessons, report)
+    judged = judge_all(good, names, present, alone)
+    lines, until_error, until_solved = {}, {}, {}
+    for lesson, (regexes, _) in good:
         for name in names:
             if name not in present:
                 report.skip(f"{lesson.name} ({name})", f"{name} is not here")
                 continue
-            if regexes and name not in regexes:  # the check says '// compilers:'
-                report.skip(f"{lesson.name} as shipped ({name})", "not a compiler of this lesson")
-            else:
-                exercises.append((lesson, name, present[name], (regexes.get(name, []), budget)))
-            solutions.append((lesson, name, present[name]))
-    return exercises, solutions
-
-
-def verify(lessons, names, report):
-    """Every case of these compilers, reported; returns tables of the lines printed and of the time it took."""
-    present = common.find_compilers(every=True)
-    lines, until_error, until_solved = {}, {}, {}
-    exercises, solutions = cases(lessons, names, present, report)
-    for (lesson, name, *_), found in common.parallel(lambda case: judge_exercise(*case), exercises):
-        problem, printed, until_error[lesson.name, name] = found
-        report.add(f"{lesson.name} as shipped ({name})", problem)
-        lines[lesson.name, name] = "FAILED" if problem else "runs" if lesson.expected_output() else str(printed)
-    must_compile = [lesson.solution for lesson, name, _ in solutions if name == "nvcc"]
-    by_nvcc = nvcc_problems(present["nvcc"], must_compile) if must_compile else {}
-
-    def judge_solved(case):
-        lesson, name, path = case
-        return (by_nvcc[lesson.solution], None) if name == "nvcc" else judge_solution(lesson, path)
-
-    for (lesson, name, _), (problem, seconds) in common.parallel(judge_solved, solutions):
-        report.add(f"{lesson.name} solved ({name})", problem)
-        until_solved[lesson.name, name] = seconds
-        if problem:
-            lines[lesson.name, name] = "FAILED"
-    # A function that no longer returns does what it likes, with each compiler something else. nvcc, which takes seconds
-    # for each and leaves host code to g++, would say nothing new.
-    deletions = [(lesson, name, path) for lesson, name, path in solutions if name != "nvcc"]
-    for (lesson, name, _), problem in common.parallel(lambda case: judge_deletion(case[0], case[2]), deletions):
-        report.add(f"{lesson.name} deleted ({name})", problem)
+            for kind in ("as shipped", "solved", "by itself", "deleted"):
+                case = f"{lesson.name} {kind} ({name})"
+                if (lesson, kind, name) in judged:
+                    report.add(case, judged[lesson, kind, name][0])
+                elif kind == "as shipped":  # the check says '// compilers:'
+                    report.skip(case, "not a compiler of this lesson")
+            problem, printed, until_error[lesson.name, name] = judged.get((lesson, "as shipped", name), (None, "-", None))
+            failed = problem or judged[lesson, "solved", name][0]
+            lines[lesson.name, name] = "FAILED" if failed else "runs" if printed is None else str(printed)
+            until_solved[lesson.name, name] = judged[lesson, "solved", name][2]
     return table("lines printed", lessons, names, lines) + times(lessons, names, until_error, until_solved)
 
 
@@ -192,7 +183,7 @@ def times(lessons, names, until_error, until_solved):
     names = [name for name in names if name != "nvcc"]
     shown = {(lesson.name, name): f"{until_error[lesson.name, name]:.1f} {until_solved[lesson.name, name]:.1f}"
              for lesson in lessons for name in names
-             if (lesson.name, name) in until_error and until_solved.get((lesson.name, name))}
+             if until_error.get((lesson.name, name)) and until_solved.get((lesson.name, name))}
     if not shown:
         return ""
     text = "\n\n" + table("seconds to error, to solved", lessons, names, shown)
