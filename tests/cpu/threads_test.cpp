@@ -1,5 +1,6 @@
 #include <locus/core/check.hpp>
 #include <locus/cpu/threads/parallel.hpp>
+#include <locus/cpu/threads/scratch.hpp>
 
 #include <doctest/doctest.h>
 #include <support/skip.hpp>
@@ -127,4 +128,21 @@ TEST_CASE("who needs a step may do it, unless another thread is at it") {
   CHECK_FALSE(steps.overlapped.load());
   CHECK(steps.done.load() > mine);
   CHECK_FALSE(steps.help());
+}
+
+namespace {
+struct WorkingMemory {
+  int number = 0;
+};
+}  // namespace
+
+TEST_CASE("working memory of a thread needs none of the thread-specific keys, which a program may have used up") {
+  std::vector<pthread_key_t> keys;
+  for (pthread_key_t key; keys.size() < 1'000'000 && pthread_key_create(&key, nullptr) == 0;) keys.push_back(key);
+  REQUIRE(keys.size() < 1'000'000);
+  auto* const mine = cpu::detail::try_of_this_thread<WorkingMemory>();
+  for (const pthread_key_t key : keys) (void)pthread_key_delete(key);
+  REQUIRE(mine != nullptr);
+  mine->number = 7;
+  CHECK(cpu::detail::of_this_thread<WorkingMemory>().number == 7);
 }

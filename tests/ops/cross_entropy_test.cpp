@@ -159,3 +159,14 @@ TEST_CASE("class weights that would lose a gradient are refused") {
   static_assert(Weighs<Tensor<float>>);
   static_assert(!Weighs<Traced<float>>);
 }
+
+TEST_CASE("a label that is no class is refused with the ignore_index, also where that is a class") {
+  const Tensor<float> logits({2, 3});
+  logits.fill_(0);
+  const auto refuses = [&](std::int64_t ignored, const char* words) {
+    CHECK_THROWS_WITH_AS((void)cross_entropy(logits, from<std::int64_t>({0, 5}), {.ignore_index = ignored}),
+                         doctest::Contains(words), IndexError);
+  };
+  refuses(-100, "expected 0 to 2, or ignore_index -100");
+  refuses(1, "expected 0 to 2, or ignore_index 1");
+}

@@ -285,3 +285,16 @@ TEST_CASE("the loss of an epoch is the mean over samples, whatever the last batc
   CHECK(calls.progress.back().loss == doctest::Approx(mean).epsilon(1e-6));
   CHECK(calls.progress.front().loss != doctest::Approx(mean).epsilon(1e-3));
 }
+
+TEST_CASE("the mean loss of an epoch takes one launch for each batch") {
+  auto batches = data::loader<Cpu>(dots(50), {.batch_size = 8});
+  const LaunchLog of_loader;
+  for (const auto& batch : batches) CHECK(batch.labels.elements() > 0);
+  REQUIRE(of_loader.launches() == 0);
+  const Tensor<float> loss(Shape{});
+  loss.fill_(2);
+  auto gives_loss = [&](const data::Batch<float, Cpu>&) { return loss; };
+  const LaunchLog log;
+  CHECK(locus::detail::train_epoch(1, gives_loss, batches, {}).loss == 2);
+  CHECK(log.launches() == batches.size());
+}

@@ -114,3 +114,11 @@ LOCUS_DEVICE_TEST("twenty steps follow PyTorch's", D) {
     CHECK_CLOSE(parameter.value(), golden::reference("run_trained_" + name), 1e-9);
   }
 }
+
+LOCUS_DEVICE_TEST("correct() takes two launches, also for strided labels where the host cannot read them", D) {
+  const auto logits = tensor<float, D>({2, 3}, {0, 1, 2, 2, 1, 0});
+  const auto labels = tensor<std::int64_t, D>({2, 2}, {2, 9, 1, 9}).select(1, 0);
+  const LaunchLog log;
+  CHECK(correct(logits, labels).item() == 1);
+  CHECK(log.launches() == 2 + HostAccessible<D>);  // a copy, to check them
+}

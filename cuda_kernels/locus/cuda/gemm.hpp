@@ -41,11 +41,12 @@ class Blas {
   }
 
   /// For a product that has no algorithm and no other way.
-  [[noreturn]] void refuse(const BlasProduct& p) const {
-    const bool has_reason = refusal_ != CUBLAS_STATUS_SUCCESS;
+  [[noreturn]] void refuse(const BlasProduct& p) {
+    const detail::BlasPlan* const plan = plans_.find(detail::key_of(p));
+    const bool has_reason = plan && plan->refusal != CUBLAS_STATUS_SUCCESS;
     fail<CudaError>({"gemm of ", detail::text_of(p), ": there is no algorithm for it with ",
                      detail::machine_of(context_.ordinal()), has_reason ? " (" : "",
-                     has_reason ? cublasLtGetStatusName(refusal_) : "", has_reason ? ")" : "",
+                     has_reason ? cublasLtGetStatusName(plan->refusal) : "", has_reason ? ")" : "",
                      "; use a CUDA toolkit that knows this GPU, or smaller matrices"});
   }
 
@@ -58,7 +59,7 @@ class Blas {
       trace.begin(locus::detail::describe_gemm(nullptr, p.count, p.n, p.m, p.k, detail::bytes_of(p.type)));
     const cublasStatus_t status = queue(plan, p, p.c, workspace);
     if (detail::means_refused(status)) {
-      refusal_ = status;
+      plan.refusal = status;
       (void)cudaGetLastError();           // Clears this call's error.
       check(cudaGetLastError(), "gemm");  // A sticky error is an earlier launch's.
       return false;
@@ -70,7 +71,7 @@ class Blas {
   }
   [[nodiscard]] detail::Candidates candidates(detail::GemmPlan& plan, const BlasProduct& p, int most) {
     const detail::Candidates found = detail::candidates(handle_, plan, p, most);
-    if (found.status != CUBLAS_STATUS_SUCCESS) refusal_ = found.status;
+    if (found.status != CUBLAS_STATUS_SUCCESS) plan.refusal = found.status;
     return found;
   }
   /// Gives the plan cuBLASLt's next answer; where it has no more, the plan does not exist from now on.
@@ -209,7 +210,6 @@ class Blas {
 
   Context& context_;
   cublasLtHandle_t handle_ = nullptr;
-  cublasStatus_t refusal_ = CUBLAS_STATUS_SUCCESS;  ///< cuBLASLt's last
   detail::GemmPlanTable<detail::GemmPlan> plans_;
 };
 

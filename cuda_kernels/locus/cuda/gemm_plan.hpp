@@ -11,9 +11,10 @@ struct GemmPlan {
   cublasLtMatrixLayoutOpaque_t a{}, b{}, c{};
   cublasLtMatmulAlgo_t algorithm{};
   std::size_t workspace = 0;
-  int tried = 0;            ///< of cuBLASLt's answers
-  bool exists = false;      ///< or else cuBLASLt has no algorithm, or refused all
-  bool fused = true;        ///< or else the product by itself and a launch after it are faster
+  int tried = 0;                                   ///< of cuBLASLt's answers
+  bool exists = false;                             ///< or else cuBLASLt has no algorithm, or refused all
+  cublasStatus_t refusal = CUBLAS_STATUS_SUCCESS;  ///< cuBLASLt's last
+  bool fused = true;                               ///< or else the product by itself and a launch after it are faster
   bool is_settled = false;  ///< for the life of the process; or else cuBLASLt's first answer, until products are timed
 };
 

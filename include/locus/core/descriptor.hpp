@@ -2,7 +2,7 @@
 // Files as the system has them: descriptors that close themselves, and paths that it would not cut off.
 
 #include <locus/core/check.hpp>
-#include <locus/core/quote.hpp>
+#include <locus/core/shown.hpp>
 
 #include <cerrno>
 #include <string>

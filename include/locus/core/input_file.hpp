@@ -14,16 +14,16 @@ class InputFile {
  public:
   /// expected: what the file should be, for messages, such as "an IDX file". throws DataError that names the path for
   /// what is missing, may not be read or is no regular file
-  InputFile(const std::string& path, const char* expected) : path_(path), expected_(expected) {
+  InputFile(const std::string& path, const char* expected) : path_(path) {
     require_path("read", path);
     // A pipe would otherwise wait for somebody to write to it.
     file_ = Descriptor(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
     struct stat info {};
     if (!file_ || fstat(file_.number(), &info) != 0)
-      fail<DataError>({"cannot read '", path_, "': ", std::strerror(errno), "; expected ", expected_});
+      fail<DataError>({"cannot read '", path_, "': ", std::strerror(errno), "; expected ", expected});
     if (!S_ISREG(info.st_mode))
       fail<DataError>(
-          {"'", path_, "' is a ", S_ISDIR(info.st_mode) ? "folder" : "pipe or device", "; expected ", expected_});
+          {"'", path_, "' is a ", S_ISDIR(info.st_mode) ? "folder" : "pipe or device", "; expected ", expected});
     bytes_ = static_cast<std::uint64_t>(info.st_size);
   }
 
@@ -52,7 +52,6 @@ class InputFile {
 
  private:
   std::string path_;
-  const char* expected_;
   Descriptor file_;
   std::uint64_t bytes_ = 0;
 };

@@ -1,7 +1,7 @@
 #pragma once
 // Scalar mathematics for both sides: on a GPU the toolkit's functions. On the host those of float are branch-free, so
-// that loops over them vectorize, and at most 2 ulp off, except gelu, whose error is an absolute one. Those of double
-// are the standard library's, except for exp and where these keep a loop from vectorizing.
+// that loops over them vectorize, and at most 2 ulp off, except gelu and gelu_slope, whose errors are absolute ones.
+// Those of double are the standard library's, except for exp and where these keep a loop from vectorizing.
 
 #include <locus/core/config.hpp>
 #include <locus/core/math/error_function.hpp>

@@ -32,16 +32,23 @@ struct SequentialSampler {
   }
 };
 
+namespace detail {
+/// The samples in an order that depends on (seed, epoch) alone.
+[[nodiscard]] inline std::vector<std::int64_t> shuffled(std::vector<std::int64_t> samples, std::uint64_t seed,
+                                                        std::uint64_t epoch) {
+  Philox engine(seed, 0, epoch);
+  shuffle(samples, engine);
+  return samples;
+}
+}  // namespace detail
+
 /// The given samples, in a new order every epoch that depends on (seed, epoch) alone.
 struct SubsetRandomSampler {
   std::vector<std::int64_t> indices;
   std::uint64_t seed = 0;
   [[nodiscard]] std::int64_t size() const { return static_cast<std::int64_t>(indices.size()); }
   [[nodiscard]] std::vector<std::int64_t> order(std::uint64_t epoch) const {
-    auto shuffled = indices;
-    Philox engine(seed, 0, epoch);
-    shuffle(shuffled, engine);
-    return shuffled;
+    return detail::shuffled(indices, seed, epoch);
   }
 };
 
@@ -51,10 +58,7 @@ struct RandomSampler {
   std::uint64_t seed = 0;
   [[nodiscard]] std::int64_t size() const { return count; }
   [[nodiscard]] std::vector<std::int64_t> order(std::uint64_t epoch) const {
-    auto shuffled = SequentialSampler{count}.order(0);
-    Philox engine(seed, 0, epoch);
-    shuffle(shuffled, engine);
-    return shuffled;
+    return detail::shuffled(SequentialSampler{count}.order(0), seed, epoch);
   }
 };
 

@@ -14,7 +14,8 @@ template <class S, class T>
 concept ScalarFits = Scalar<S> && (FloatingDType<T> || (IntegerDType<T> && std::is_integral_v<bare_t<S>>) ||
                                    (std::is_same_v<T, bool> && std::is_same_v<bare_t<S>, bool>));
 
-/// A parameter as the tensor that it is beside another operand: whether one is there, ParametersMistake asks of all.
+/// The type as which an operand is combined with others: a parameter is a plain tensor there. (ParametersMistake
+/// refuses parameters alone.)
 template <class X>
 struct BesideOthers {
   using type = X;

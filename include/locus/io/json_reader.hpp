@@ -2,7 +2,7 @@
 // A reader of JSON texts of a known form, such as the headers of files of weights.
 
 #include <locus/core/check.hpp>
-#include <locus/core/quote.hpp>
+#include <locus/core/shown.hpp>
 #include <locus/io/utf8.hpp>
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 #pragma once
-// Telling valid UTF-8 from other bytes, for the writers of text formats.
+// Telling valid UTF-8 from other bytes, for the reader and the writers of text formats.
 
 #include <locus/core/config.hpp>
 

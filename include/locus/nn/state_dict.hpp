@@ -2,7 +2,7 @@
 // The parameters of a model by name: what is saved, loaded, and copied from one model into another.
 
 #include <locus/core/element_type.hpp>
-#include <locus/core/quote.hpp>
+#include <locus/core/shown.hpp>
 #include <locus/nn/module.hpp>
 #include <locus/tensor/copy.hpp>
 

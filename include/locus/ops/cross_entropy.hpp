@@ -98,7 +98,7 @@ CrossEntropy::Result<T, D> CrossEntropy::forward(const Tensor<T, D>& logits, con
   const Tensor<T, D> dense_weights = dense(logits, weights...);
   const auto x = detail::around_axis(logits, axis);
   const detail::RowCount count(logits.shape(), axis);
-  detail::require_labels(name, labels, count.cols, options.ignore_index);
+  detail::require_labels(name, labels, count.cols, &options.ignore_index);
   const Tensor<R, D> rows({4, count.rows}, logits.device());
   const auto losses = rows.select(0, 0), shares = rows.select(0, 1), sums = rows.slice(0, 2);
   constexpr bool weighted = sizeof...(W) > 0;

@@ -131,19 +131,18 @@ struct FoldLosses {
   LOCUS_FN Accumulator finish(const Accumulator& a) const { return {divides ? a.loss / a.weight : a.loss, a.weight}; }
 };
 
-/// throws IndexError for a label that is neither a class nor ignored (a class: no other label is). On memory that the
+/// throws IndexError for a label that is neither a class nor `*ignored` (null: none is ignored). On memory that the
 /// host cannot read, nothing is checked here.
 template <class D>
 void require_labels(std::string_view name, const Tensor<std::int64_t, D>& labels, std::int64_t classes,
-                    std::int64_t ignored) {
+                    const std::int64_t* ignored = nullptr) {
   if constexpr (HostAccessible<D>) {
-    const std::int64_t* const label = labels.data();
-    for (std::int64_t i = 0, count = labels.elements(); i < count; ++i) {
-      if ((label[i] < 0 || label[i] >= classes) && label[i] != ignored) {
-        const bool ignores = ignored < 0 || ignored >= classes;
+    const Tensor<std::int64_t, D> dense = labels.contiguous();
+    const std::int64_t* const label = dense.data();
+    for (std::int64_t i = 0, count = dense.elements(); i < count; ++i) {
+      if ((label[i] < 0 || label[i] >= classes) && !(ignored && label[i] == *ignored))
         fail<IndexError>({name, ": label ", label[i], " at position ", i, " is not a class; expected 0 to ",
-                          classes - 1, ignores ? join(", or ignore_index ", ignored) : ""});
-      }
+                          classes - 1, ignored ? join(", or ignore_index ", *ignored) : ""});
     }
   }
 }

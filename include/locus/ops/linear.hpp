@@ -241,12 +241,11 @@ template <class F, class... X>
 /// shape: x (..., in), w (out, in), b (out,) or an empty handle for none -> (..., out)
 /// gradient: with dz = g * activation'(z): dz w for x, dz^T x for w, the sum of dz's rows for b
 /// cost:  on Cpu one launch, two for a traced activation whose derivative needs its input (gelu, silu); on Cuda two
-/// with
-///        an activation, one for functor::GeluTanh in 16 bits and for relu after cuda::allow_fused_relu(true).
-///        Backward one product each for x and w, one reduction for b (on Cuda part of a product, where that
-///        is small or was timed to be faster so), and one launch for dz unless the activation is the identity or the
-///        gradient comes from a linear layer alone: the product there applies the derivative of relu, tanh and sigmoid
-///        (on Cuda of functor::GeluTanh in 16 bits, and of relu after cuda::allow_fused_relu(true)).
+///        with an activation, one for functor::GeluTanh in 16 bits and for relu after cuda::allow_fused_relu(true).
+///        Backward one product each for x and w, one reduction for b (on Cuda part of a product, where that is small or
+///        was timed to be faster so), and one launch for dz unless the activation is the identity or the gradient comes
+///        from a linear layer alone: the product there applies the derivative of relu, tanh and sigmoid (on Cuda of
+///        functor::GeluTanh in 16 bits, and of relu after cuda::allow_fused_relu(true)).
 ///        Saves x, w and y (or the activation's input), and where relu is fused a bit for each element.
 /// throws ShapeError naming the shapes
 ///

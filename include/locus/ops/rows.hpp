@@ -35,15 +35,12 @@ struct Rows {
 struct RowCount {
   std::int64_t rows = 1, cols = 1, outer = 1, inner = 1;
   LOCUS_OUT_OF_LINE RowCount(const Shape& shape, int axis) : cols(shape[axis]) {
-    for (int d = 0; d < shape.rank(); ++d)
-      if (d != axis) multiply(d < axis ? outer : inner, shape[d]);
-    multiply(rows = outer, inner);
+    for (int d = 0; d < axis; ++d) outer = product_or_most(outer, shape[d]);
+    for (int d = axis + 1; d < shape.rank(); ++d) inner = product_or_most(inner, shape[d]);
+    rows = product_or_most(outer, inner);
   }
   /// Of the rows, those that have elements.
   [[nodiscard]] std::int64_t filled() const { return cols == 0 ? 0 : rows; }
-
- private:
-  static void multiply(std::int64_t& product, std::int64_t extent) { product = product_or_most(product, extent); }
 };
 
 /// x as (outer, cols, inner): a view where the strides allow it, a copy otherwise.

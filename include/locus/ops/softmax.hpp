@@ -73,7 +73,7 @@ struct SoftmaxRowBackward {
     if constexpr (logarithm) {
       const R sum = team.reduce(
           fold::Sum<T>{}, [](R dy, std::int64_t) LOCUS_INLINED { return dy; }, gradients);
-      if (sum == R(0)) {  // times whatever
+      if (sum == R(0)) {  // which contributes nothing, whatever the outputs are
         return team.store(
             dx.output(row, accumulate), [](R dy, std::int64_t) LOCUS_INLINED { return dy; }, gradients);
       }

@@ -80,9 +80,9 @@ Trained train_epoch(int epoch, Step& step, data::Loader<T, D>& train, const FitO
   };
   for (const auto& batch : train) {
     const std::int64_t size = batch.labels.elements();
-    const Tensor<compute_t<T>, D> loss = step(batch).template as<compute_t<T>>() * static_cast<compute_t<T>>(size);
-    if (batches == 0) loss_sum = loss;
-    else loss_sum += loss;
+    const auto loss = step(batch);
+    if (batches == 0) loss_sum = loss.template as<compute_t<T>>() * static_cast<compute_t<T>>(size);
+    else loss_sum += loss.template as<compute_t<T>>() * static_cast<compute_t<T>>(size);
     ++batches;
     images += size;
     if (options.on_progress && (batches % options.report_every == 0 || batches == train.size())) {

@@ -55,7 +55,7 @@ class History {
   [[nodiscard]] static std::string general(double number, int width, int digits) {
     char text[64];
     int length = std::snprintf(text, sizeof text, "%*.*g", width, digits, number);
-    for (; digits > 1 && (length > width || text[0] != ' ');)
+    while (digits > 1 && (length > width || text[0] != ' '))
       length = std::snprintf(text, sizeof text, "%*.*g", width, --digits, number);
     return text;
   }

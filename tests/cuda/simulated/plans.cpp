@@ -776,3 +776,16 @@ TEST_CASE("keeping gelu's input, and a derivative with and without sums, are tim
   CHECK(launches(1, 1.5) == std::array<int, 6>{0, 1, 2, 1, 1, 2});  // sums spare two launches behind the product
   CHECK(launches(1, 2.5) == std::array<int, 6>{0, 0, 2, 1, 0, 2});  // nothing else makes relu's bits
 }
+
+TEST_CASE("a product that has no algorithm is not refused for the reason of another one") {
+  const std::string text = refusal([] {
+    simulated::blas.refuses_all = true;
+    const Tensor<float, Cuda> other({3, 3});
+    other.fill_(1);
+    CHECK_THROWS_WITH_AS((void)matmul(other, other), doctest::Contains("(simulated status)"), CudaError);
+    simulated::blas.refuses_all = false;
+    simulated::blas.algorithms = 0;
+  });
+  CHECK(text.find("there is no algorithm for it") != std::string::npos);
+  CHECK(text.find("simulated status") == std::string::npos);
+}

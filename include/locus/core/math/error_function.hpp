@@ -68,9 +68,11 @@ LOCUS_FN Normal normal(float t) {
 #endif
 }
 
-/// x Phi(x), Phi being the normal distribution function, within 2 ulp. On a GPU to the accuracy of erfc.
+/// x Phi(x), Phi being the normal distribution function. Of double, to the accuracy of erfc of a rounded argument,
+/// whose error grows as x^2 below 0: 28 ulp at -8, 206 at -30.
 [[nodiscard]] LOCUS_FN double gelu_exact(double x) { return 0.5 * x * LOCUS_MATH(erfc)(-0.7071067811865476 * x); }
 
+/// Of float, within 2 ulp on the host; on a GPU as of double.
 /// For |x| < 0.75, x / 2 + x^2 P(x^2): degree 4, error 2^-28.1; beyond, max(x, 0) - t Phi(-t) for t = |x|, with t^2 in
 /// two parts. t Phi(-t) = e^(-t^2 / 2) Q(v) with v = (t - 1.5) / (t + 1.5): degree 10, error 2^-26.7. From 14.5 on t
 /// Phi(-t) rounds to 0.
