@@ -73,7 +73,11 @@ TUNED = [("gcc", ("-march=sapphirerapids",)), ("gcc", ("-march=icelake-server",)
          ("clang", ("-mtune=sapphirerapids",))]
 # argmax has a loop for registers no wider than those of AVX2.
 WIDTHS = """#include <locus/ops/extreme.hpp>
+#include <locus/ops/layer_norm.hpp>
+#include <locus/ops/softmax.hpp>
 auto wide(const locus::Tensor<float>& x) { return (exp(x) + tanh(x)).eval(); }
+auto rows(const locus::Tensor<float>& x) { return softmax(x, 1); }
+auto normalized(const locus::Tensor<float>& x) { return layer_norm(x, {8}); }
 auto narrow(const locus::Tensor<float>& x) { return argmax(x); }
 """
 
@@ -86,18 +90,16 @@ def line_of(loop):
     return found[0]
 
 
-def compile_case(case):
-    """What g++ says of a file that computes it."""
-    (expression, _), (flags, _) = case
-    with tempfile.TemporaryDirectory() as folder:
-        source = pathlib.Path(folder) / "case.cpp"
-        source.write_text(f"""#include <locus/autograd/graph.hpp>
+# What each case includes, precompiled once for each set of flags.
+HEADER = """#include <locus/autograd/graph.hpp>
 #include <locus/ops/extreme.hpp>
 #include <locus/ops/layer_norm.hpp>
 #include <locus/ops/linear.hpp>
 #include <locus/ops/moments.hpp>
 #include <locus/ops/reduce.hpp>
 #include <locus/ops/softmax.hpp>
+"""
+SOURCE = """#include "case.hpp"
 using X = locus::Tensor<float>;
 struct Root {{
   LOCUS_FN float operator()(float v) const {{ return locus::math::sqrt(v); }}
@@ -109,10 +111,28 @@ X gradient(const Operation& operation, const X& x) {{
   operation.backward(operation.forward(x).saved, x, dx);
   return node.gradient();
 }}
-X f(const X& x, [[maybe_unused]] const X& y) {{ return {expression}; }}
-""")
-        return common.run([common.find_compilers()["gcc"], *common.CXX, "-O2", *flags, *common.INCLUDES,
-                           "-fopt-info-vec", "-c", source, "-o", source.with_suffix(".o")])
+X f(const X& x, [[maybe_unused]] const X& y) {{ return {}; }}
+"""
+
+
+def gcc(flags, *rest):
+    return common.run([common.find_compilers()["gcc"], *common.CXX, "-O2", *flags, *common.INCLUDES, *rest])
+
+
+def precompile(place, flags):
+    """Writes the header into this folder; returns what is wrong."""
+    place.mkdir()
+    (place / "case.hpp").write_text(HEADER)
+    status, output = gcc(flags, "-x", "c++-header", place / "case.hpp", "-o", place / "case.hpp.gch")
+    return output if status else None
+
+
+def compile_case(case):
+    """What g++ says of a file that computes it."""
+    (number, (expression, _)), (place, flags, _) = case
+    source = place / f"case{number}.cpp"
+    source.write_text(SOURCE.format(expression))
+    return gcc(flags, "-Winvalid-pch", f"-I{place}", "-fopt-info-vec", "-S", source, "-o", source.with_suffix(".s"))
 
 
 def registers_of(job):
@@ -163,8 +183,15 @@ def check(report):
     if platform.machine() != "x86_64" or "gcc" not in common.find_compilers():
         return report.skip("vectorized loops", "there is no g++ for x86_64")
     lines = {loop: line_of(loop) for _, loops in CASES for loop in loops}
-    cases = [(case, processor) for case in CASES for processor in PROCESSORS]
-    for ((expression, loops), (flags, versions)), (status, output) in common.parallel(compile_case, cases):
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        processors = [(folder / str(i), *processor) for i, processor in enumerate(PROCESSORS)]
+        for (_, flags, _), problem in common.parallel(lambda processor: precompile(*processor[:2]), processors):
+            if problem:
+                return report.fail(" ".join(["the precompiled header", *flags]), problem)
+        cases = [(case, processor) for case in enumerate(CASES) for processor in processors]
+        results = common.parallel(compile_case, cases)
+    for ((_, (expression, loops)), (_, flags, versions)), (status, output) in results:
         name = " ".join([expression, *flags[:1]])
         if status:
             report.fail(name, output)

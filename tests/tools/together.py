@@ -28,9 +28,14 @@ def lines_of_head(lines):
     return len(lines)
 
 
+def includes_sources(source):
+    """Whether it has to be a translation unit of its own."""
+    return bool(re.search(r"^#include .*\.cpp[>\"]", source.read_text(), re.MULTILINE))
+
+
 def in_one_file(sources, devices_given=False):
     """The text of the translation unit. raises ValueError where the sources would disturb each other"""
-    holders = [source.name for source in sources if re.search(r"^#include .*\.cpp[>\"]", source.read_text(), re.MULTILINE)]
+    holders = [source.name for source in sources if includes_sources(source)]
     if holders and len(sources) > 1:
         raise ValueError(f"{', '.join(holders)}: includes sources, and has to be a translation unit of its own")
     choices = {tuple(DEVICES.findall(source.read_text())) for source in sources}
