@@ -42,7 +42,7 @@ class Blas {
 
   /// For a product that has no algorithm and no other way.
   [[noreturn]] void refuse(const BlasProduct& p) {
-    const detail::BlasPlan* const plan = plans_.find(detail::key_of(p));
+    const detail::GemmPlan* const plan = plans_.find(detail::key_of(p));
     const bool has_reason = plan && plan->refusal != CUBLAS_STATUS_SUCCESS;
     fail<CudaError>({"gemm of ", detail::text_of(p), ": there is no algorithm for it with ",
                      detail::machine_of(context_.ordinal()), has_reason ? " (" : "",
