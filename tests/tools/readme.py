@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The documents keep their word: what README.md and CONTRIBUTING.md show is what compilers make of it.
+"""The documents keep their word: what README.md, CONTRIBUTING.md and docs/threads.md show is what compilers make of it.
 
 A ```cpp block that begins with `// NAME.cpp` is a complete program. g++ builds it, clang++ accepts it, and it prints
 the ```text block that comes right after it, if one does.
@@ -125,5 +125,5 @@ def check_document(path, report, compilers=None):
 
 if __name__ == "__main__":
     documents = [pathlib.Path(name).resolve() for name in sys.argv[1:]]
-    documents = documents or [common.ROOT / "README.md", common.ROOT / "CONTRIBUTING.md"]
+    documents = documents or [common.ROOT / name for name in ("README.md", "CONTRIBUTING.md", "docs/threads.md")]
     common.main(lambda report: [check_document(path, report) for path in documents])
