@@ -16,6 +16,7 @@ All programs together must execute 97 % of the lines of cuda_kernels that they c
 import argparse
 import collections
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -24,6 +25,7 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tools"))
 import common  # noqa: E402
+import together  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent / "simulated"
 TESTS = HERE.parents[1]
@@ -134,17 +136,21 @@ class Simulator:
                 return output
         return None
 
-    def test(self, source):
-        """[(name, exit status, output)] of the program's runs, or of its compilation where that failed."""
-        program, object_file = self.folder / source.stem, self.folder / f"{source.stem}.o"
+    def compile(self, unit):
+        """Compiles sources as one program; returns it and what is wrong."""
+        program = self.folder / unit[0].stem
+        source, object_file = program.with_suffix(".cpp"), program.with_suffix(".o")
+        source.write_text(together.in_one_file(unit, devices_given=True))
         status, output = common.run([*self.compiler, "-c", source, "-o", object_file])
         if not status:
             status, output = common.run(["g++", *self.flags, object_file, *self.objects, "-lpthread", "-o", program])
-        if status:
-            return [(f"{source.name} (compiling)", status, "\n".join(output.splitlines()[:40]))]
-        modes = [([], {}), *MODES.get(source.stem, [([], CHANCE)] if source.parent != HERE else [])]
-        return [(source.name, *common.run([program, *arguments], env={"ASAN_OPTIONS": "detect_leaks=0", **mode}))
-                for arguments, mode in modes]
+        return program, "\n".join(output.splitlines()[:40]) or "failed" if status else None
+
+    def run(self, program, source, mode):
+        """Exit status and output of the tests of one source, in one of its modes."""
+        arguments, environment = mode
+        of_source = [] if together.includes_sources(source) else [f"--source-file=*{source.parent.name}/{source.name}"]
+        return common.run([program, *of_source, *arguments], env={"ASAN_OPTIONS": "detect_leaks=0", **environment})
 
     def coverage(self):
         """{file of cuda_kernels: {line: whether any instantiation of any program executed it}}"""
@@ -164,6 +170,25 @@ class Simulator:
                     for line in file["lines"]:
                         lines[path.relative_to(kernels)][line["line_number"]] |= line["count"] > 0
         return lines
+
+
+def units_of(sources):
+    """Sources that make up a program each, which compiles faster than as many programs. Those of most lines come first, so
+    that no processor is left alone with one."""
+    alone = [source for source in sources if together.includes_sources(source)]
+    others = [source for source in sources if source not in alone]
+    units = [[] for _ in range(max(os.cpu_count(), len(others) // 4))]
+
+    def lines(unit):
+        return sum(source.read_text().count("\n") for source in unit)
+
+    for source in sorted(others, key=lambda source: -lines([source])):
+        min(units, key=lines).append(source)
+    return sorted(filter(None, [*units, *([source] for source in alone)]), key=lambda unit: -lines(unit))
+
+
+def modes_of(source):
+    return [([], {}), *MODES.get(source.stem, [([], CHANCE)] if source.parent != HERE else [])]
 
 
 def ranges(numbers):
@@ -194,6 +219,8 @@ def count(report, name, status, output):
     if not counts:
         return report.fail(name, output[-4000:])
     passed, failed, skipped = map(int, counts[-1])
+    if not passed + failed + skipped:
+        return report.fail(name, "no test ran")
     report.passed += passed
     report.skipped += skipped
     report.failed += failed or status != 0
@@ -212,9 +239,15 @@ def check(report, options):
                               threads=options.threads)
         if problem := simulator.build_runtime():
             return report.fail("the simulated runtime (compiling)", problem)
-        for _, runs in common.parallel(simulator.test, sources):
-            for run in runs:
-                count(report, *run)
+        jobs = []
+        for unit, (program, problem) in common.parallel(simulator.compile, units_of(sources)):
+            if problem:
+                report.fail(f"{', '.join(source.name for source in unit)} (compiling)", problem)
+            else:
+                jobs += [(program, source, mode) for source in unit for mode in modes_of(source)]
+        jobs.sort(key=lambda job: sources.index(job[1]))  # as DEFAULT has them: the longest first
+        for (_, source, _), result in common.parallel(lambda job: simulator.run(*job), jobs):
+            count(report, source.name, *result)
         if options.sanitize or options.threads or options.sources:
             return
         if not shutil.which("gcov"):
