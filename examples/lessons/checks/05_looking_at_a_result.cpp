@@ -1,5 +1,6 @@
 // expect-error: Cuda
 // expect-error: copy_to_host_first_with_to_Cpu|copy it first with \.to<Cpu>\(\)
+// lines: 13
 #include LESSON
 
 #include <locus/tensor/from.hpp>
