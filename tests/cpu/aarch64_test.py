@@ -31,8 +31,8 @@ def doctest_folder():
 
 
 # Suites of one translation unit: most of the time of each goes into the same headers.
-UNITS = [["device/cpu_gemm"], ["device/cpu_map"], ["device/cpu_reduce"], ["expr/functions", "ops/softmax"],
-         ["device/cpu_rows", "device/cpu_threads"]]
+UNITS = [["cpu/gemm"], ["cpu/map"], ["cpu/reduce"], ["expr/functions", "ops/softmax"],
+         ["cpu/rows", "cpu/threads"]]
 
 
 def compile_source(folder, source, target):
