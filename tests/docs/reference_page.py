@@ -25,7 +25,7 @@ INCLUDE = common.ROOT / "include" / "locus"
 SECTIONS = [
     ("Tensors", ["tensor/tensor.hpp", "core/shape.hpp", "core/dtype.hpp", "tensor/print.hpp"]),
     ("New tensors", ["tensor/from.hpp", "tensor/factory.hpp", "tensor/random.hpp", "core/random.hpp"]),
-    ("Devices and streams", ["core/place.hpp", "device/verbs.hpp", "select.hpp", "device/stream.hpp", "device/capture.hpp", "device/launch_log.hpp",
+    ("Devices and streams", ["core/place.hpp", "select.hpp", "device/stream.hpp", "device/capture.hpp", "device/launch_log.hpp",
                              "device/launch_trace.hpp"]),
     ("Copies that do not wait", ["tensor/copy_async.hpp", "tensor/source.hpp"]),
     ("Elementwise", ["expr/operators.hpp", "expr/elementwise.hpp", "expr/expr.hpp"]),
@@ -42,6 +42,7 @@ SECTIONS = [
               "data/drawn_digits.hpp"]),
     ("Training", ["training/step.hpp", "training/fit.hpp", "training/metrics.hpp", "training/history.hpp"]),
     ("Files", ["io/safetensors.hpp", "io/history.hpp", "io/plot.hpp"]),
+    ("A device of your own", ["device/verbs.hpp"]),
     ("Errors", ["core/check.hpp"]),
 ]
 # What headers declare for other headers, or only beside a CUDA toolkit. Every header with something public stands here or above.
@@ -77,14 +78,49 @@ def comment_of(cursor):
     return f"/// {behind[0].upper()}{behind[1:]}" if behind else None
 
 
+def type_of(cursor):
+    """The type that a parameter is written with, without const and references; empty for an operand, whose type is a
+    parameter of the template alone, and for lists."""
+    written = " ".join(source_of(cursor).split()).partition(" = ")[0]
+    if cursor.kind != cindex.CursorKind.PARM_DECL or not cursor.spelling or "initializer_list" in written or "(" in written:
+        return ""
+    name = re.sub(rf"\b{re.escape(cursor.spelling)}$", "", written).replace("...", "")
+    name = re.sub(r"\s*\bconst\b|&|\btypename\b|\bdetail::", "", name).strip()
+    operand = re.fullmatch(r"(auto|[A-Z]\w?|[A-Z][a-z]+)", name) and name in template_parameters(cursor.semantic_parent)
+    return "" if operand or name == "auto" else f"{name} "
+
+
+def template_parameters(cursor):
+    """The names of its template parameters, and of those of the class that it is in."""
+    kinds = (cindex.CursorKind.TEMPLATE_TYPE_PARAMETER, cindex.CursorKind.TEMPLATE_NON_TYPE_PARAMETER)
+    return {child.spelling for child in cursor.get_children() if child.kind in kinds}
+
+
 def with_default(cursor):
-    """`keepdim = false`, `rest...`, `{tensors...}`; a parameter without a name by its type."""
+    """`bool keepdim = false`, `rest...`, `{tensors...}`; a parameter without a name by its type."""
     text = " ".join(source_of(cursor).split())
     name = cursor.spelling + ("..." if "..." in text else "") if cursor.spelling else cursor.type.spelling
     if "initializer_list" in cursor.type.spelling:
         name = "{" + name + "...}"
     default = re.search(rf"\b{cursor.spelling} = (.*)", text) if cursor.spelling else None
-    return f"{name} = {default[1]}" if default else name
+    return type_of(cursor) + (f"{name} = {default[1]}" if default else name)
+
+
+def anchor(name, scope="", of=""):
+    """`nn::Linear` as nn-Linear, a member as Tensor-reshape."""
+    return re.sub(r"\W+", "-", f"{scope}{of + '::' if of else ''}{re.sub(r'<.*', '', name)}").strip("-")
+
+
+class Anchors:
+    """Each once, where a name stands first."""
+
+    def __init__(self):
+        self.made = set()
+
+    def mark(self, *names):
+        new = [name for name in dict.fromkeys(names) if name not in self.made]
+        self.made.update(new)
+        return "".join(f'<a id="{name}"></a>' for name in new)
 
 
 def given_parameters(cursor):
@@ -187,9 +223,10 @@ def prose(comment):
     return re.sub(r"\n{3,}", "\n\n", "\n".join(parts + (["```"] if code else []))).strip()
 
 
-def described(functions, scope=""):
-    """What is said of them, overloads without a comment under the one before; then those of which nothing is."""
-    groups, silent = [], []
+def described(functions, anchors, scope="", of=""):
+    """What is said of them, overloads without a comment under the one before; then those of which nothing is. of: the
+    class whose members they are"""
+    groups, silent, marks = [], [], []
     for cursor in functions:
         comment = comment_of(cursor)
         if comment:
@@ -198,9 +235,11 @@ def described(functions, scope=""):
             groups[-1][2].append(call(cursor, scope))
         else:
             silent.append(call(cursor, scope))
-    parts = ["\n" + "  \n".join(f"**`{name}`**" for name in dict.fromkeys(names)) + f"\n\n{text}\n" for _, text, names in groups]
+            marks.append(anchor(cursor.spelling, scope, of))
+    parts = ["\n" + anchors.mark(anchor(spelling, scope, of)) + "  \n".join(f"**`{name}`**" for name in dict.fromkeys(names)) +
+             f"\n\n{text}\n" for spelling, text, names in groups]
     if silent:
-        parts.append("\n" + ("And " if groups else "") + ", ".join(f"`{name}`" for name in dict.fromkeys(silent)) + ".\n")
+        parts.append("\n" + anchors.mark(*marks) + ("And " if groups else "") + ", ".join(f"`{name}`" for name in dict.fromkeys(silent)) + ".\n")
     return "".join(parts)
 
 
@@ -215,10 +254,13 @@ def described_fields(members):
     return f"\nFields: {', '.join(f'`{with_default(field)}`' for field in fields)}.\n" if fields else ""
 
 
-def described_class(cursor, scope):
+def described_class(cursor, anchors, scope):
     members = [c for c in cursor.get_children() if is_public(c) and from_header(c)]
-    return (f"\n### `{scope}{cursor.displayname}`\n" + (f"\n{prose(cursor.raw_comment)}\n" if cursor.raw_comment else "") +
-            described_fields(members) + described([c for c in members if is_callable(c)]) + operators(members))
+    mark = anchors.mark(anchor(cursor.spelling, scope))
+    return ((f"\n{mark}\n" if mark else "") + f"\n### `{scope}{cursor.displayname}`\n" + (f"\n{prose(cursor.raw_comment)}\n" if cursor.raw_comment else "") +
+            described_fields(members) +
+            described([c for c in members if is_callable(c)], anchors, scope, re.sub(r"<.*", "", cursor.spelling)) +
+            operators(members))
 
 
 def declarations(cursor, scope, found):
@@ -261,22 +303,24 @@ def brought_by(header, seen):
     return seen
 
 
-def described_header(header, here, together):
+def described_header(header, here, together, anchors):
     """here: [(scope, cursor)] of its declarations, in order. together: headers of which locus.hpp is made"""
     intro = re.match(r"#pragma once\n((?://.*\n)*)", (INCLUDE / header).read_text())[1]
     text = " ".join(line[2:].strip() for line in intro.splitlines()).replace("<", "&lt;")
     scope = here[0][0] if here else ""
-    silent = dict.fromkeys(f"`{scope}{cursor.displayname}`" for scope, cursor in here if is_silent_class(cursor))
+    unsaid = [(scope, cursor) for scope, cursor in here if is_silent_class(cursor)]
+    silent = dict.fromkeys(f"`{scope}{cursor.displayname}`" for scope, cursor in unsaid)
+    marks = anchors.mark(*(anchor(cursor.spelling, scope) for scope, cursor in unsaid))
     own = "" if header in together else f"\nIts own include: `#include <locus/{header}>`.\n"
     return "".join([f"\nIn [`locus/{header}`](../include/locus/{header}): {text}\n", own,
-                    described([cursor for _, cursor in here if is_callable(cursor)], scope),
+                    described([cursor for _, cursor in here if is_callable(cursor)], anchors, scope),
                     operators(cursor for _, cursor in here),
-                    *(described_class(cursor, scope) for scope, cursor in here if is_class(cursor)),
-                    f"\nClasses: {', '.join(silent)}.\n" if silent else ""])
+                    *(described_class(cursor, anchors, scope) for scope, cursor in here if is_class(cursor)),
+                    f"\n{marks}Classes: {', '.join(silent)}.\n" if silent else ""])
 
 
-def index(found, together):
-    """Every name of the sections with the header to include."""
+def index(found, together, anchors):
+    """Every name of the sections, with a link to what is said of it, and the header to include."""
     shown = {header for _, headers in SECTIONS for header in headers}
     headers = {}
     for header, _, scope, cursor in found:
@@ -286,7 +330,8 @@ def index(found, together):
     for name in sorted(headers, key=lambda name: (name.rpartition("::")[2].lower(), name)):
         includes = [f"`{'locus.hpp' if header in together else header}`" for header in dict.fromkeys(headers[name])]
         links = [f"[`{header}`](../include/locus/{header})" for header in dict.fromkeys(headers[name])]
-        rows.append(f"| `{name}` | {', '.join(dict.fromkeys(includes))} | {', '.join(links)} |\n")
+        shown_name = f"[`{name}`](#{anchor(name)})" if anchor(name) in anchors.made else f"`{name}`"
+        rows.append(f"| {shown_name} | {', '.join(dict.fromkeys(includes))} | {', '.join(links)} |\n")
     return "".join(["\n## Index\n\nWhat stands in `locus.hpp` is also had from the header that declares it alone; both are below `locus/`.\n\n",
                     "| name | include | declared in |\n|---|---|---|\n", *rows])
 
@@ -296,13 +341,13 @@ def page():
     together = brought_by("locus.hpp", set())
     titles = [*(title for title, _ in SECTIONS), "Index"]
     contents = ",\n".join(f"[{title}](#{title.lower().replace(',', '').replace(' ', '-')})" for title in titles)
-    parts = [HEAD, "\n", contents, "\n"]
+    parts, anchors = [HEAD, "\n", contents, "\n"], Anchors()
     for title, headers in SECTIONS:
         parts.append(f"\n## {title}\n")
         for header in headers:
             here = [(scope, cursor) for name, _, scope, cursor in found if name == header]
-            parts.append(described_header(header, here, together))
-    parts.append(index(found, together))
+            parts.append(described_header(header, here, together, anchors))
+    parts.append(index(found, together, anchors))
     return "".join(parts)
 
 
