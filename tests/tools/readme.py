@@ -111,9 +111,10 @@ def check_session(command, expected, folder, compilers):
 
 
 def anchors(text):
-    """What GitHub calls the headings of a page in links."""
+    """What GitHub calls the headings of a page in links, and the anchors of its own."""
     plain = [re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading) for heading in HEADING.findall(BLOCK.sub("", text))]
-    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in plain}
+    named = {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in plain}
+    return named | set(re.findall(r'<a id="([^"]+)">', text))
 
 
 def problem_of_link(path, target, anchor):
