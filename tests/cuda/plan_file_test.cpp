@@ -14,11 +14,11 @@ namespace {
 using namespace locus;
 using namespace locus_test;
 namespace fs = std::filesystem;
-using cuda::detail::PlanFile;
-using cuda::detail::PlanLine;
+using cuda::detail::GemmPlanFile;
+using cuda::detail::GemmPlanLine;
 
-PlanLine line_of(const std::string& machine, std::int64_t number) {
-  PlanLine line{machine, {}, {}};
+GemmPlanLine line_of(const std::string& machine, std::int64_t number) {
+  GemmPlanLine line{machine, {}, {}};
   for (std::size_t i = 0; i < line.form.values.size(); ++i)
     line.form.values[i] = number * 1000 - static_cast<std::int64_t>(i * i);
   for (std::size_t i = 0; i < 8; ++i)
@@ -26,14 +26,14 @@ PlanLine line_of(const std::string& machine, std::int64_t number) {
   line.choice.fused = number % 2 == 0;
   return line;
 }
-bool equal(const PlanLine& a, const PlanLine& b) {
+bool equal(const GemmPlanLine& a, const GemmPlanLine& b) {
   return a.machine == b.machine && a.form == b.form && a.choice.fused == b.choice.fused &&
          a.choice.algorithm == b.choice.algorithm;
 }
-bool replaces_nothing(const PlanLine&) { return false; }
+bool replaces_nothing(const GemmPlanLine&) { return false; }
 
 /// Three lines as one process writes them.
-std::vector<PlanLine> three() { return {line_of("one GPU", 1), line_of("one GPU", 2), line_of("other GPU", 1)}; }
+std::vector<GemmPlanLine> three() { return {line_of("one GPU", 1), line_of("one GPU", 2), line_of("other GPU", 1)}; }
 std::string text_of_three() {
   std::string text(cuda::detail::plan_file_head);
   text += "\n";
@@ -127,13 +127,13 @@ TEST_CASE("other files are not taken for plans") {
 TEST_CASE("what is written is found by others, beside what they wrote") {
   const TemporaryFolder folder;
   const std::string path = folder.path / "plans";
-  PlanFile a(path), b(path);
+  GemmPlanFile a(path), b(path);
   CHECK(a.read().empty());
   a.update({line_of("one GPU", 1)}, replaces_nothing);
   b.update({line_of("other GPU", 1)}, replaces_nothing);
   a.update({line_of("one GPU", 2)}, replaces_nothing);
   CHECK(survivors(content_of(path)) == 3);
-  b.update({line_of("one GPU", 2)}, [](const PlanLine& line) { return line.machine == "one GPU"; });
+  b.update({line_of("one GPU", 2)}, [](const GemmPlanLine& line) { return line.machine == "one GPU"; });
   CHECK(survivors(content_of(path)) == 2);
   fs::remove(path);
   b.update({line_of("one GPU", 1)}, replaces_nothing);
@@ -147,12 +147,12 @@ TEST_CASE("processes that write at the same time lose nothing") {
   constexpr int processes = 4, lines = 10;
   for (int process = 0; process < processes; ++process) {
     if (fork() != 0) continue;
-    PlanFile file(path);
+    GemmPlanFile file(path);
     for (int i = 0; i < lines; ++i) file.update({line_of("GPU", process * lines + i)}, replaces_nothing);
     _exit(0);
   }
   for (int process = 0; process < processes; ++process) wait(nullptr);
-  CHECK(PlanFile(path).read().size() == processes * lines);
+  CHECK(GemmPlanFile(path).read().size() == processes * lines);
 }
 
 TEST_CASE("a damaged file is told of once, and whole when it is written next") {
@@ -160,7 +160,7 @@ TEST_CASE("a damaged file is told of once, and whole when it is written next") {
   std::string text = text_of_three();
   text[text.size() - 5] = '#';
   const std::string path = folder.write("plans", text);
-  PlanFile file(path);
+  GemmPlanFile file(path);
   Told told;
   CHECK(file.read().size() == 2);
   CHECK(file.read().size() == 2);
@@ -175,7 +175,7 @@ TEST_CASE("what is no plan file, or cannot be read or written, is left as it is 
   const std::string thesis = folder.write("thesis", "A thesis.\n"), pipe = folder.path / "pipe";
   REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
   const auto complaint = [&](const std::string& path) {
-    PlanFile file(path);
+    GemmPlanFile file(path);
     Told told;
     for (int i = 0; i < 2; ++i) {
       CHECK(file.read().empty());

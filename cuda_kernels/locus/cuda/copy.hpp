@@ -2,6 +2,7 @@
 // Copies between host and GPU. Those to the host wait for the GPU, and those from page-locked memory, but copy_async.
 
 #include <locus/cuda/stream.hpp>
+#include <locus/cuda/tuning.hpp>
 
 #include <cstring>
 
@@ -13,7 +14,7 @@ namespace detail {
 /// may.
 class Staging {
  public:
-  static constexpr std::size_t chunk = std::size_t{1} << 20;
+  static constexpr std::size_t chunk = tuning::staged_bytes;
 
   explicit Staging(Context& context)
       : stream_(context.stream()),

@@ -2,6 +2,7 @@
 // What cuBLASLt is asked about a product, and what it answers.
 
 #include <locus/cuda/gemm_product.hpp>
+#include <locus/cuda/tuning.hpp>
 
 namespace locus::inline LOCUS_ABI::cuda::detail {
 
@@ -18,7 +19,7 @@ struct GemmPlan {
   bool is_settled = false;  ///< for the life of the process; or else cuBLASLt's first answer, until products are timed
 };
 
-inline constexpr std::size_t most_workspace = std::size_t{32} << 20;
+inline constexpr std::size_t most_workspace = tuning::most_workspace;
 
 /// Sets one attribute of a product's description.
 template <class Value>
@@ -89,7 +90,7 @@ inline void lay_out(cublasLtMatrixLayoutOpaque_t& layout, const BlasProduct& p, 
 
 /// Algorithms for a product, the one that cuBLASLt expects to be the fastest first.
 struct Candidates {
-  static constexpr int most = 8;
+  static constexpr int most = tuning::most_candidates;
   cublasLtMatmulHeuristicResult_t results[most]{};
   int count = 0;
   cublasStatus_t status = CUBLAS_STATUS_SUCCESS;  ///< why there are none, where cuBLASLt says so

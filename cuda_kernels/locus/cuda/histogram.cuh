@@ -2,13 +2,14 @@
 // How often numbers occur in a list. Integers alone are added up, so the order in which that happens does not show.
 
 #include <locus/cuda/trace.hpp>
+#include <locus/cuda/tuning.hpp>
 
 namespace locus::inline LOCUS_ABI::cuda {
 
 namespace detail {
-inline constexpr int count_threads = 512;
+inline constexpr int count_threads = tuning::count_threads;
 /// Up to so many bins, each block counts for itself first: 32 KiB of its shared memory.
-inline constexpr int64_t most_bins_of_a_block = 8192;
+inline constexpr int64_t most_bins_of_a_block = tuning::most_bins_of_block;
 
 /// With shared memory for bin_count counters, or, without, straight into the result.
 template <class Bin, bool by_block>

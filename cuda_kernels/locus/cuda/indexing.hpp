@@ -1,6 +1,7 @@
 #pragma once
 // Which element each thread touches. Plain functions of block and thread, so that tests replay them on the host.
 
+#include <locus/cuda/tuning.hpp>
 #include <locus/device/verbs.hpp>
 
 namespace locus::inline LOCUS_ABI::cuda {
@@ -125,7 +126,7 @@ class Visitor {
 using PieceVisitor = Visitor<Piece>;
 
 /// Elements of a part, and how far they may lie apart: indices and offsets fit 32 bits.
-inline constexpr int64_t piece_limit = int64_t{1} << 30;
+inline constexpr int64_t piece_limit = tuning::piece_elements;
 
 namespace detail {
 /// The dimension in which a piece must be halved; -1 where its indices and offsets keep within the limit.
@@ -178,7 +179,7 @@ LOCUS_OUT_OF_LINE inline void for_each_part(const Piece& piece, bool in_order, c
 }
 
 /// Threads of a block of map.
-inline constexpr uint32_t map_threads = 256;
+inline constexpr uint32_t map_threads = tuning::map_threads;
 
 /// Blocks of map whose threads take `per_thread` vectors of `width` elements each.
 [[nodiscard]] constexpr uint32_t map_blocks(uint32_t elements, int width, uint32_t per_thread) {
@@ -208,8 +209,8 @@ struct VectorTiles {
 
 /// reduce: a block folds one chunk of the summands of `teams` neighbouring outputs, each by `lanes` threads.
 struct ReduceTiles {
-  static constexpr uint32_t threads = 256;
-  static constexpr int in_flight = 4;  ///< summands that a thread loads before it adds them
+  static constexpr uint32_t threads = tuning::reduce_threads;
+  static constexpr int in_flight = tuning::reduce_in_flight;  ///< summands that a thread loads before it adds them
 
   uint32_t teams = 1, lanes = threads;  ///< teams * lanes == threads
   bool outputs_first = false;           ///< neighbouring threads: of neighbouring outputs, or of one team

@@ -3,6 +3,7 @@
 // functions, so that tests replay every decision without a GPU.
 
 #include <locus/cuda/indexing.hpp>
+#include <locus/cuda/tuning.hpp>
 
 #include <cstring>
 
@@ -136,7 +137,7 @@ struct MapGrid {
 };
 
 /// Enough blocks to fill any GPU: the most chunks of a reduction.
-inline constexpr int64_t most_chunks = 1024;
+inline constexpr int64_t most_chunks = tuning::most_chunks;
 
 /// Whether neighbouring outputs lie closer in memory than neighbouring summands. An input that is repeated along either
 /// counts for both, and decides only where no other input does.

@@ -23,7 +23,7 @@ struct GemmPlanChoice {
 };
 
 /// One line of the file.
-struct PlanLine {
+struct GemmPlanLine {
   std::string machine;  ///< library and GPU: what it says holds for this one alone
   GemmPlanKey form{};
   GemmPlanChoice choice;
@@ -58,7 +58,7 @@ inline void append_word(std::string& text, std::uint64_t word) {
 }
 
 /// With the end of the line.
-[[nodiscard]] inline std::string to_text(const PlanLine& line) {
+[[nodiscard]] inline std::string to_text(const GemmPlanLine& line) {
   std::string words;
   for (const std::int64_t value : line.form.values) append_word(words, static_cast<std::uint64_t>(value));
   append_word(words, line.choice.fused);
@@ -69,7 +69,7 @@ inline void append_word(std::string& text, std::uint64_t word) {
   return text + words + "\n";
 }
 /// False where the text, without the end of the line, is not what to_text makes.
-[[nodiscard]] inline bool parse(std::string_view text, PlanLine& line) {
+[[nodiscard]] inline bool parse(std::string_view text, GemmPlanLine& line) {
   std::uint64_t word = 0;
   if (!take_word(text, word) || word != checksum(text)) return false;
   for (std::int64_t& value : line.form.values) {
@@ -87,15 +87,15 @@ inline void append_word(std::string& text, std::uint64_t word) {
 inline constexpr std::string_view plan_file_head = "locus gemm plans 1";
 
 /// What a plan file's text says.
-struct PlanText {
-  std::vector<PlanLine> lines;
+struct GemmPlanText {
+  std::vector<GemmPlanLine> lines;
   std::size_t damaged = 0;  ///< lines that say nothing
   bool is_ours = false;     ///< and not some other file, which must not be replaced
 };
-[[nodiscard]] inline PlanText parse_plans(std::string_view text) {
-  PlanText answer;
+[[nodiscard]] inline GemmPlanText parse_plans(std::string_view text) {
+  GemmPlanText answer;
   answer.is_ours = plan_file_head.substr(0, text.size()) == text;  // empty, or cut off early
-  PlanLine line;
+  GemmPlanLine line;
   for (bool is_first = true; !text.empty(); is_first = false) {
     const std::size_t end = text.find('\n') < text.size() ? text.find('\n') : text.size();
     const std::string_view one = text.substr(0, end);
@@ -127,33 +127,33 @@ class FolderLock {
 };
 
 /// A plan file by its name. What is wrong with it is said on stderr, once, and never thrown.
-class PlanFile {
+class GemmPlanFile {
  public:
   /// An empty name for none.
-  explicit PlanFile(std::string path) : path_(std::move(path)) {}
+  explicit GemmPlanFile(std::string path) : path_(std::move(path)) {}
 
   [[nodiscard]] bool is_named() const { return !path_.empty(); }
 
   /// The intact lines; none where there is no file.
-  [[nodiscard]] std::vector<PlanLine> read() {
+  [[nodiscard]] std::vector<GemmPlanLine> read() {
     const Lock lock(mutex_);
     return content().lines;
   }
 
   /// Puts the lines into the file, beside those in it for which is_replaced(line) is false.
   template <class IsReplaced>
-  void update(const std::vector<PlanLine>& lines, const IsReplaced& is_replaced) noexcept {
+  void update(const std::vector<GemmPlanLine>& lines, const IsReplaced& is_replaced) noexcept {
     if (!is_named()) return;
     try {
       const Lock lock(mutex_);
       const FolderLock alone(io::detail::folder_of(io::detail::behind_links(path_)));
-      const PlanText before = content();
+      const GemmPlanText before = content();
       if (!before.is_ours) return;
       std::string text(plan_file_head);
       text += "\n";
-      for (const PlanLine& line : before.lines)
+      for (const GemmPlanLine& line : before.lines)
         if (!is_replaced(line)) text += to_text(line);
-      for (const PlanLine& line : lines) text += to_text(line);
+      for (const GemmPlanLine& line : lines) text += to_text(line);
       io::write_file_atomically(path_, text);
     } catch (const std::exception& error) {
       if (!std::exchange(write_is_reported_, true))
@@ -165,7 +165,7 @@ class PlanFile {
   static constexpr off_t most_bytes = off_t{64} << 20;
 
   /// As the file is now. One that is not there can be written, like an empty one.
-  [[nodiscard]] PlanText content() {
+  [[nodiscard]] GemmPlanText content() {
     if (!is_named()) return {};
     std::string text;
     const int error = read_whole(text);
@@ -173,7 +173,7 @@ class PlanFile {
     if (error == EINVAL) report("is no file of plans: it is left as it is; name another file");
     else if (error) report(join("cannot be read (", std::strerror(error), "): it is left as it is"));
     if (error) return {};
-    PlanText content = parse_plans(text);
+    GemmPlanText content = parse_plans(text);
     if (!content.is_ours) {
       report("holds no plans that this version of Locus wrote: it is left as it is; name another file, or delete it");
     } else if (content.damaged > 0) {

@@ -3,13 +3,14 @@
 // the host.
 
 #include <locus/cuda/indexing.hpp>
+#include <locus/cuda/tuning.hpp>
 
 #include <cstddef>
 
 namespace locus::inline LOCUS_ABI::cuda {
 
 /// Columns that a thread has at once: of a row in registers at most, of one in memory per tile.
-inline constexpr int row_items = 8;
+inline constexpr int row_items = tuning::row_items;
 
 /// Columns that are read or written in one access of at most 16 bytes.
 template <class T>
@@ -56,13 +57,15 @@ struct RowDevice {
 
 /// A launch of for_each_row.
 struct RowPlan {
-  static constexpr int max_accumulator = 32;                 ///< bytes
-  static constexpr int team_threads = 512;                   ///< of a block at most
-  static constexpr int warps_per_block = 4;                  ///< each with a row
-  static constexpr std::int64_t most_blocks = 1 << 20;       ///< that start at once
-  static constexpr std::int64_t columns_worth_block = 2048;  ///< of a cluster that only keeps the GPU busy
-  static constexpr int largest_cluster = 8;
-  static constexpr std::size_t reserved_bytes = 2048;  ///< of a block's shared memory, for the system
+  static constexpr int max_accumulator = 32;                            ///< bytes
+  static constexpr int team_threads = tuning::row_team_threads;         ///< of a block at most
+  static constexpr int warps_per_block = tuning::row_warps_per_block;   ///< each with a row
+  static constexpr std::int64_t most_blocks = tuning::most_row_blocks;  ///< that start at once
+  static constexpr std::int64_t columns_worth_block =
+      tuning::columns_worth_block;  ///< of a cluster that only keeps the GPU busy
+  static constexpr int largest_cluster = tuning::largest_cluster;
+  static constexpr std::size_t reserved_bytes =
+      tuning::reserved_shared_bytes;  ///< of a block's shared memory, for the system
 
   RowStorage storage = RowStorage::one_register;
   int threads = 32;        ///< of a block, for one row

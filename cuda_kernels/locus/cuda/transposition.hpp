@@ -3,15 +3,16 @@
 // thread, so that tests replay them on the host.
 
 #include <locus/cuda/indexing.hpp>
+#include <locus/cuda/tuning.hpp>
 
 namespace locus::inline LOCUS_ABI::cuda {
 
 /// A copy in which the source is dense along one dimension and the target along another, cut into square tiles of both.
 /// Within a tile, `a` counts along the source's dense dimension and `b` along the target's.
 struct Transposition {
-  static constexpr uint32_t tile = 32, rows = 8, threads = tile * rows;
+  static constexpr uint32_t tile = tuning::transposed_tile, rows = tuning::transposed_rows, threads = tile * rows;
   /// Extents from which on tiles are worth it.
-  static constexpr int64_t least = 16;
+  static constexpr int64_t least = tuning::least_transposed;
 
   uint32_t extent_a = 0, extent_b = 0;
   int32_t source_b = 0, target_a = 0;  ///< the other strides; those along a and along b are 1

@@ -46,8 +46,8 @@ namespace detail {
 /// Choices for one GPU model. Full, it learns no more: the rest is computed as cuBLASLt advises.
 class TunedGemmPlans {
  public:
-  TunedGemmPlans(std::string machine, PlanFile& file) : machine_(std::move(machine)), file_(file) {
-    for (const PlanLine& line : file_.read())
+  TunedGemmPlans(std::string machine, GemmPlanFile& file) : machine_(std::move(machine)), file_(file) {
+    for (const GemmPlanLine& line : file_.read())
       if (line.machine == machine_) learn(line.form, {line.choice, true});
   }
 
@@ -65,10 +65,10 @@ class TunedGemmPlans {
     return *mine;
   }
   /// Named by LOCUS_PLANS in the environment, or none.
-  [[nodiscard]] LOCUS_OUT_OF_LINE static PlanFile& file_of_process() {
+  [[nodiscard]] LOCUS_OUT_OF_LINE static GemmPlanFile& file_of_process() {
     static auto* const file = [] {
       const char* const path = std::getenv("LOCUS_PLANS");
-      return new PlanFile(path ? path : "");
+      return new GemmPlanFile(path ? path : "");
     }();
     return *file;
   }
@@ -106,17 +106,17 @@ class TunedGemmPlans {
     else if (!table_.is_full()) table_.add(form, choice);
   }
   void write() {
-    std::vector<PlanLine> lines;
+    std::vector<GemmPlanLine> lines;
     for (const auto& [form, known] : table_.entries())
       if (known.is_timed) lines.push_back({machine_, form, known.choice});
-    file_.update(lines, [&](const PlanLine& line) {
+    file_.update(lines, [&](const GemmPlanLine& line) {
       const Known* const known = line.machine == machine_ ? table_.find(line.form) : nullptr;
       return known && known->is_timed;
     });
   }
 
   std::string machine_;
-  PlanFile& file_;
+  GemmPlanFile& file_;
   Mutex mutex_, timing_;
   GemmPlanTable<Known> table_;
 };

@@ -1,0 +1,40 @@
+#pragma once
+// Sizes of launches, and from which on a GPU computes in another way. None of them was measured on a GPU yet; they
+// follow from what the programming guide says of an H100 (132 multiprocessors of 2,048 threads and 228 KiB of shared
+// memory).
+
+#include <locus/core/config.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace locus::inline LOCUS_ABI::cuda::tuning {
+
+inline constexpr std::int64_t piece_elements = std::int64_t{1} << 30;  ///< of a launch of map: offsets fit 32 bits
+inline constexpr std::uint32_t map_threads = 256;                      ///< of a block
+
+inline constexpr std::uint32_t reduce_threads = 256;  ///< of a block
+inline constexpr int reduce_in_flight = 4;            ///< summands that a thread loads before it adds them
+inline constexpr std::int64_t most_chunks = 1024;     ///< of a reduction: blocks enough to fill any GPU
+
+inline constexpr int row_items = 8;                         ///< columns that a thread has at once
+inline constexpr int row_team_threads = 512;                ///< of a block at most
+inline constexpr int row_warps_per_block = 4;               ///< each with a row
+inline constexpr std::int64_t most_row_blocks = 1 << 20;    ///< that start at once
+inline constexpr std::int64_t columns_worth_block = 2048;   ///< of a cluster that only keeps the GPU busy
+inline constexpr int largest_cluster = 8;                   ///< blocks; more are not portable
+inline constexpr std::size_t reserved_shared_bytes = 2048;  ///< of a block, for the system
+
+inline constexpr std::uint32_t transposed_tile = 32;  ///< of a transposition: its side
+inline constexpr std::uint32_t transposed_rows = 8;   ///< that a block of it moves at once
+inline constexpr std::int64_t least_transposed = 16;  ///< extents from which on tiles are worth it
+
+inline constexpr int count_threads = 512;                 ///< of a block of a histogram
+inline constexpr std::int64_t most_bins_of_block = 8192;  ///< each block counts up to so many for itself: 32 KiB
+
+inline constexpr std::size_t most_workspace = std::size_t{32} << 20;  ///< of cuBLASLt, as PyTorch's on Hopper
+inline constexpr int most_candidates = 8;  ///< algorithms of cuBLASLt that are timed for a product
+
+inline constexpr std::size_t staged_bytes = std::size_t{1} << 20;  ///< of a copy from pageable memory, at a time
+
+}  // namespace locus::inline LOCUS_ABI::cuda::tuning
