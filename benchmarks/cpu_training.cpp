@@ -16,7 +16,7 @@ using namespace locus;
 
 namespace {
 
-void print(const EpochRecord& r, void*) {
+void print(const EpochRecord& r) {
   std::printf("{\"epoch\": %d, \"seconds\": %.6f, \"loss\": %.6f, \"accuracy\": %.5f}\n", r.epoch, r.seconds,
               r.train_loss, r.valid_accuracy);
   std::fflush(stdout);

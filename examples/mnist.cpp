@@ -30,8 +30,9 @@ void train(const data::Mnist& digits, const CommandLine& options, D device) {
   auto valid = data::loader(digits.valid, {.batch_size = 1000}, device);
 
   History history;
-  ProgressBar bar;
-  FitOptions fit_options{.on_progress = ProgressBar::on_progress, .on_epoch = ProgressBar::on_epoch, .state = &bar};
+  const ProgressBar bar;
+  FitOptions fit_options{.on_progress = [&](const Progress& progress) { bar.show(progress); },
+                         .on_epoch = [&](const EpochRecord& epoch) { bar.show(epoch); }};
   const int fast = (options.epochs + 1) / 2;
   fit_options.epochs = fast;
   fit(model, optimizer, train, valid, history, fit_options);

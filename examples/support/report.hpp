@@ -12,8 +12,8 @@
 class ProgressBar {
  public:
   ProgressBar();
-  static void on_progress(const locus::Progress& progress, void* self);
-  static void on_epoch(const locus::EpochRecord& record, void* self);
+  void show(const locus::Progress& progress) const;
+  void show(const locus::EpochRecord& record) const;
 
  private:
   bool terminal_;

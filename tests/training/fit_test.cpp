@@ -41,8 +41,12 @@ data::LabelledImages dots(std::int64_t count) {
 struct Calls {
   std::vector<Progress> progress;
   std::vector<EpochRecord> epochs;
-  static void on_progress(const Progress& p, void* state) { static_cast<Calls*>(state)->progress.push_back(p); }
-  static void on_epoch(const EpochRecord& r, void* state) { static_cast<Calls*>(state)->epochs.push_back(r); }
+  [[nodiscard]] auto on_progress() {
+    return [this](const Progress& p) { progress.push_back(p); };
+  }
+  [[nodiscard]] auto on_epoch() {
+    return [this](const EpochRecord& r) { epochs.push_back(r); };
+  }
 };
 
 struct Small {
@@ -92,8 +96,7 @@ TEST_CASE("the same seeds give the same losses") {
 TEST_CASE("fit reports batches and epochs, and goes on counting where it is told to") {
   Small s;
   Calls calls;
-  FitOptions options{
-      .epochs = 2, .report_every = 3, .on_progress = Calls::on_progress, .on_epoch = Calls::on_epoch, .state = &calls};
+  FitOptions options{.epochs = 2, .report_every = 3, .on_progress = calls.on_progress(), .on_epoch = calls.on_epoch()};
   fit(s.model, s.optimizer, s.train, s.valid, s.history, options);
   CHECK(calls.progress.size() == 6);  // batches 3, 6 and 7 of seven, twice
   CHECK(calls.progress[0].batch == 3);
@@ -117,6 +120,22 @@ TEST_CASE("fit reports batches and epochs, and goes on counting where it is told
   CHECK(s.history.records().size() == 3);
 }
 
+TEST_CASE("what on_epoch returns ends training, and a function that returns nothing does not") {
+  Small s;
+  int calls = 0;
+  fit(s.model, s.optimizer, s.train, s.valid, s.history,
+      {.epochs = 5, .on_epoch = [&](const EpochRecord& epoch) { return ++calls, epoch.epoch < 2; }});
+  CHECK(calls == 2);
+  CHECK(s.history.records().size() == 2);
+  fit(s.model, s.optimizer, s.train, s.valid, s.history,
+      {.epochs = 3, .first_epoch = 3, .on_epoch = [&](const EpochRecord&) { ++calls; }});
+  CHECK(calls == 5);
+  CHECK(s.history.last().epoch == 5);
+  CHECK_THROWS_AS(fit(s.model, s.optimizer, s.train, s.valid, s.history,
+                      {.on_epoch = [](const EpochRecord&) { throw std::length_error("of the caller"); }}),
+                  std::length_error);
+}
+
 TEST_CASE("a loss that is no number ends training") {
   Small s;
   s.model.parameters()[0].value().fill_(NAN);
@@ -128,7 +147,7 @@ TEST_CASE("a loss that is no number ends training") {
   Calls calls;
   early.model.parameters()[0].value().fill_(INFINITY);
   CHECK_THROWS_AS(fit(early.model, early.optimizer, early.train, early.valid, early.history,
-                      {.report_every = 1, .on_progress = Calls::on_progress, .state = &calls}),
+                      {.report_every = 1, .on_progress = calls.on_progress()}),
                   NumericError);
   CHECK(calls.progress.empty());
 }
@@ -278,8 +297,7 @@ TEST_CASE("the loss of an epoch is the mean over samples, whatever the last batc
   s.model.parameters()[0].value().copy_(tensor<float, Cpu>({2, 2}, {3, 1, 0, 0}));
   s.model.parameters()[1].value().fill_(0);
   auto uneven = data::loader<Cpu>(dots(9), {.batch_size = 8});  // the ninth, of class 0, is a batch of its own
-  fit(s.model, s.optimizer, uneven, s.valid, s.history,
-      {.report_every = 1, .on_progress = Calls::on_progress, .state = &calls});
+  fit(s.model, s.optimizer, uneven, s.valid, s.history, {.report_every = 1, .on_progress = calls.on_progress()});
   const double mean = evaluate(s.model, uneven).loss;
   CHECK(s.history.last().train_loss == doctest::Approx(mean).epsilon(1e-6));
   CHECK(calls.progress.back().loss == doctest::Approx(mean).epsilon(1e-6));

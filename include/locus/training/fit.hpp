@@ -7,6 +7,7 @@
 #include <locus/training/step.hpp>
 
 #include <climits>
+#include <functional>
 
 namespace locus::inline LOCUS_ABI {
 
@@ -18,7 +19,28 @@ struct Progress {
   double loss;  ///< mean over the samples of the epoch so far; read from the device only every `report_every` batches
 };
 
-/// What fit calls, if it is not empty, and when.
+/// What fit calls after each epoch: a function of the epoch's record that returns nothing, or whether to go on.
+class EpochCallback {
+ public:
+  EpochCallback() = default;
+  template <class F>
+    requires(std::is_invocable_v<F&, const EpochRecord&> && !std::is_same_v<F, EpochCallback>)
+  EpochCallback(F f)  // NOLINT(google-explicit-constructor): an option is given by a lambda
+      : call_([f = std::move(f)](const EpochRecord& record) mutable {
+          if constexpr (std::is_void_v<std::invoke_result_t<F&, const EpochRecord&>>) return f(record), true;
+          else return static_cast<bool>(f(record));
+        }) {}
+  /// Whether training goes on: always where nothing is called.
+  [[nodiscard]] bool operator()(const EpochRecord& record) const { return !call_ || call_(record); }
+
+ private:
+  std::function<bool(const EpochRecord&)> call_;
+};
+
+/// How fit trains, and what it calls.
+///
+///     fit(model, optimizer, train, valid, history,
+///         {.epochs = 50, .on_epoch = [&](const EpochRecord& epoch) { return epoch.valid_accuracy < 0.99; }});
 struct FitOptions {
   int epochs = 1;
   int first_epoch = 1;  ///< number of the first one, when training goes on: 1 or more
@@ -26,9 +48,8 @@ struct FitOptions {
   /// model's own host code does (counts, prints, chooses) happens at the first two steps only.
   bool capture = true;
   std::int64_t report_every = 50;  ///< batches between two calls of on_progress, each of which waits for the device
-  void (*on_progress)(const Progress&, void*) = nullptr;
-  void (*on_epoch)(const EpochRecord&, void*) = nullptr;
-  void* state = nullptr;  ///< passed to both
+  std::function<void(const Progress&)> on_progress = {};
+  EpochCallback on_epoch = {};  ///< false from it ends the training
 };
 
 namespace detail {
@@ -87,8 +108,7 @@ Trained train_epoch(int epoch, Step& step, data::Loader<T, D>& train, const FitO
     images += size;
     if (options.on_progress && (batches % options.report_every == 0 || batches == train.size())) {
       const double mean = mean_loss();
-      options.on_progress({epoch, batches, train.size(), static_cast<double>(images) / watch.seconds(), mean},
-                          options.state);
+      options.on_progress({epoch, batches, train.size(), static_cast<double>(images) / watch.seconds(), mean});
     }
   }
   const double mean = mean_loss(), seconds = watch.seconds();
@@ -105,7 +125,7 @@ void train(const M& model, Optimizer& optimizer, data::Loader<T, D>& batches, da
     require_finite_loss(score.loss, epoch, "validation loss");
     history.add(
         {epoch, optimizer.lr(), trained.loss, score.loss, score.accuracy, trained.seconds, trained.images_per_second});
-    if (options.on_epoch) options.on_epoch(history.last(), options.state);
+    if (!options.on_epoch(history.last())) return;
   }
 }
 }  // namespace detail
