@@ -160,12 +160,13 @@ TEST_CASE("the first product of each strategy is right") {
     a[i] = static_cast<float>(static_cast<int>(i * 7 % 13) - 6);  // whole numbers: sums are exact
     b[i] = static_cast<float>(static_cast<int>(i * 5 % 11) - 5);
   }
-  for (auto& [key, call] : first) {
-    CAPTURE(static_cast<int>(key.second));
+  for (auto& entry : first) {
+    Call& call = entry.second;  // clang 14 captures no structured binding
+    CAPTURE(static_cast<int>(entry.first.second));
     CAPTURE(call.c.rows);
     CAPTURE(call.c.cols);
     CAPTURE(call.a.cols);
-    gemm::kernels_in_use<float>() = key.first;
+    gemm::kernels_in_use<float>() = entry.first.first;
     std::fill(c.begin(), c.end(), 1.f);
     const Plain epilogue{nullptr, call.accumulates, {}};
     call.a.data = a.data(), call.b.data = b.data(), call.c.data = c.data();

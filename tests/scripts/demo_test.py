@@ -168,7 +168,7 @@ def check_old_toolkit(machine):
     nvcc = machine.folder / "bin" / "nvcc"
     nvcc.write_text("#!/bin/sh\necho 'Cuda compilation tools, release 11.8, V11.8.89'\n")
     nvcc.chmod(0o755)
-    for name in ("meson.build", "meson_options.txt", "cuda_kernels", "compiled", "include", "examples", "tests",
+    for name in ("meson.build", "meson_options.txt", "cmake", "cuda_kernels", "compiled", "include", "examples", "tests",
                  "benchmarks"):
         (machine.folder / name).symlink_to(common.ROOT / name)
     status, output = machine.run("auto", GPU=H100)
