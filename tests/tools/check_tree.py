@@ -44,10 +44,6 @@ def share_of_refusals(text):
     return refusals / max(len(lines), 1)
 
 
-# A public interface is what a C++20 user expects, whatever its header costs.
-ALLOWED = {"training/fit.hpp": {"functional"}}
-
-
 def included(text):
     """[(bracket, path)] of every include directive."""
     return INCLUDE.findall(re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.DOTALL))
@@ -71,7 +67,7 @@ def check_public(root, path):
     if folder is not None and folder not in RANKS:
         problems.append(f"folder {folder} has no rank in check_tree.py")
     for bracket, target in included(text):
-        if target in COSTLY_WITHOUT_NVCC and folder != "io" and target not in ALLOWED.get(name, ()):  # which no program has without asking for it
+        if target in COSTLY_WITHOUT_NVCC and folder != "io":  # which no program has without asking for it
             instead = COSTLY_WITHOUT_NVCC[target]
             problems.append(f"includes <{target}>, which every program would compile; use {instead}")
         if bracket == '"':
