@@ -3,16 +3,15 @@
 
 #include <doctest/doctest.h>
 
-#include <sys/wait.h>
-#include <unistd.h>
-#include <csignal>
 #include <string>
+#include <support/child.hpp>
 #include <thread>
 #include <utility>
 #include <vector>
 
 using namespace locus;
 using locus::detail::Memo;
+using locus_test::status_of_child;
 
 TEST_CASE("a value is computed once, and again after a failure") {
   Memo<std::string> memo;
@@ -78,23 +77,6 @@ TEST_CASE("of several threads one computes, and all see what it computed; where 
     CHECK(failures.load() == first_fails);
   }
 }
-
-namespace {
-/// What a child leaves with that calls in_child(); 99: it did not end.
-template <class F>
-int status_of_child(const F& in_child) {
-  const pid_t child = fork();
-  if (child == 0) _exit(in_child());
-  for (int i = 0; i < 5'000; ++i) {
-    int status = 0;
-    if (waitpid(child, &status, WNOHANG) == child) return WIFEXITED(status) ? WEXITSTATUS(status) : 98;
-    usleep(1000);
-  }
-  kill(child, SIGKILL);
-  waitpid(child, nullptr, 0);
-  return 99;
-}
-}  // namespace
 
 TEST_CASE("a child that is forked while another thread computes the value computes its own, and so does its child") {
   Memo<int> memo;

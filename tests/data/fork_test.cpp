@@ -4,17 +4,16 @@
 
 #include <doctest/doctest.h>
 
-#include <sys/wait.h>
 #include <unistd.h>
-#include <csignal>
-#include <cstdio>
 #include <cstdlib>
+#include <support/child.hpp>
 #include <support/skip.hpp>
 #include <thread>
 #include <vector>
 
 namespace {
 using namespace locus;
+using locus_test::status_of_child;
 
 constexpr int forks = 100, threads = 4;
 
@@ -46,22 +45,6 @@ bool loops_have_threads() {
   return arrived.load() == 2 && max(full({1 << 20}, 1.f) + 1.f).item() == 2.f;
 }
 
-/// What a child leaves with when in_child() is true; 99: it did not end.
-template <class F>
-int status_of_child(const F& in_child) {
-  std::fflush(nullptr);  // or a child that exits prints it, too
-  const pid_t child = fork();
-  if (child == 0) in_child();
-  for (int i = 0; i < 20'000; ++i) {
-    int status = 0;
-    if (waitpid(child, &status, WNOHANG) == child) return WIFEXITED(status) ? WEXITSTATUS(status) : 98;
-    usleep(1000);
-  }
-  kill(child, SIGKILL);
-  waitpid(child, nullptr, 0);
-  return 99;
-}
-
 struct MoreThreads {
   int before = cpu::max_threads();
   MoreThreads() { cpu::set_max_threads(threads); }
@@ -89,16 +72,16 @@ TEST_CASE("a child that is forked while batches are prepared goes on with them, 
       if (begin % 80 != 0) continue;  // other batches, to be in the middle of preparing
       const std::vector<std::int64_t> rest(expected.begin() + static_cast<std::ptrdiff_t>(begin), expected.end());
       const int status = status_of_child([&] {
-        if (round % 3 == 0) _exit(labels_of_rest(at) == rest && loops_have_threads() ? 0 : 1);
+        if (round % 3 == 0) return labels_of_rest(at) == rest && loops_have_threads() ? 0 : 1;
         if (round % 3 == 1) {
           {
             auto gone = std::move(at);
           }
           auto mine = same_again();
           auto first = mine.begin();
-          _exit(loops_have_threads() && labels_of_rest(first).size() == 640 ? 0 : 1);
+          return loops_have_threads() && labels_of_rest(first).size() == 640 ? 0 : 1;
         }
-        if (LOCUS_ADDRESS_SANITIZER) _exit(0);  // its search for leaks would wait for threads that the child has not
+        if (LOCUS_ADDRESS_SANITIZER) return 0;  // its search for leaks would wait for threads that the child has not
         std::exit(0);
       });
       REQUIRE(status == 0);
@@ -122,7 +105,7 @@ TEST_CASE("a child is forked while other threads share loops, allocate and draw 
     const int status = status_of_child([] {
       const bool right = sum(full({1 << 16}, 2.f)).item() == float{1 << 17} && loops_have_threads();
       const Tensor drawn = rand({1000});
-      _exit(right && max(drawn).item() < 1.f ? 0 : 1);
+      return right && max(drawn).item() < 1.f ? 0 : 1;
     });
     CHECK(status == 0);
     if (status != 0) break;

@@ -1,7 +1,5 @@
 #pragma once
-// Sizes of launches, and from which on a GPU computes in another way. None of them was measured on a GPU yet; they
-// follow from what the programming guide says of an H100 (132 multiprocessors of 2,048 threads and 228 KiB of shared
-// memory).
+// Sizes of launches, and thresholds between two ways of computing on a GPU. None of them was measured on a GPU yet.
 
 #include <locus/core/config.hpp>
 
@@ -32,7 +30,7 @@ inline constexpr std::int64_t least_transposed = 16;  ///< extents from which on
 inline constexpr int count_threads = 512;                 ///< of a block of a histogram
 inline constexpr std::int64_t most_bins_of_block = 8192;  ///< each block counts up to so many for itself: 32 KiB
 
-inline constexpr std::size_t most_workspace = std::size_t{32} << 20;  ///< of cuBLASLt, as PyTorch's on Hopper
+inline constexpr std::size_t most_workspace = std::size_t{32} << 20;  ///< bytes that cuBLASLt may use
 inline constexpr int most_candidates = 8;  ///< algorithms of cuBLASLt that are timed for a product
 
 inline constexpr std::size_t staged_bytes = std::size_t{1} << 20;  ///< of a copy from pageable memory, at a time

@@ -1,6 +1,6 @@
 #pragma once
-// Sizes from which the host computes in another way. They were measured on x86-64 with AVX2 and AVX-512; another
-// processor changes them here alone.
+// Thresholds between two ways of computing on the host, and sizes of blocks. They were measured on x86-64 with AVX2 and
+// AVX-512.
 
 #include <locus/core/config.hpp>
 
@@ -45,26 +45,26 @@ namespace detail {
 
 // Matrix products: which strategy computes them (gemm/strategy.hpp), and how many threads share them.
 
-inline constexpr std::int64_t fewest_work = 16;         ///< multiply-adds done one after the other,
-inline constexpr std::int64_t fewest_sums = 6;          ///< of so few sums, in any case,
-inline constexpr std::int64_t most_tiny_work = 64;      ///< and those where no few tiles hold the sums,
-inline constexpr std::int64_t most_shallow_work = 32;   ///< or each sum has one or two
-inline constexpr std::int64_t most_small_work = 2048;   ///< those of vectors, in a product that is not worth cutting,
-inline constexpr std::int64_t most_narrow_work = 512;   ///< and where it has a few columns
-inline constexpr double thread_work = 3e5;              ///< multiply-adds that are worth a thread
-inline constexpr double shared_work = 2 * thread_work;  ///< and those that are worth sharing
-inline constexpr double task_work = thread_work / 2;    ///< of a task, where threads have several
-inline constexpr std::int64_t most_shallow_depth = 8;   ///< for which a few columns are not worth dot products
-/// Of the depth, what is summed at once where nothing is packed: sums of more are less accurate.
+inline constexpr std::int64_t fewest_work = 16;     ///< up to so many multiply-adds and
+inline constexpr std::int64_t fewest_sums = 6;      ///< so many sums, they are done one after the other
+inline constexpr std::int64_t most_tiny_work = 64;  ///< multiply-adds done one after the other where tiles do not fit
+inline constexpr std::int64_t most_shallow_work = 32;   ///< the same for a depth of 1 or 2, or an a with dense columns
+inline constexpr std::int64_t most_small_work = 2048;   ///< multiply-adds of vectors in tiles that need no plan
+inline constexpr std::int64_t most_narrow_work = 512;   ///< the same where c has up to four columns
+inline constexpr std::int64_t most_shallow_depth = 8;   ///< up to which a few columns are not worth dot products
+inline constexpr double thread_work = 3e5;              ///< multiply-adds for which another thread pays
+inline constexpr double shared_work = 2 * thread_work;  ///< multiply-adds from which threads share a product
+inline constexpr double task_work = thread_work / 2;    ///< multiply-adds of a task, where each thread has several
+/// The depth that is summed at once where nothing is packed. Longer sums are less accurate.
 inline constexpr std::int64_t direct_depth = 1024;
-inline constexpr double most_in_place = 1e6;   ///< multiply-adds of a product whose operands stay where they lie
-inline constexpr std::int64_t most_apart = 4;  ///< columns multiplied apart from those of whole registers
-inline constexpr std::int64_t most_read_twice = 1 << 18;  ///< elements of a, then
-inline constexpr std::int64_t rows_together = 1 << 16;    ///< elements of a matrix that meet one vector after the other
-inline constexpr std::int64_t few_vectors = 16;           ///< of any depth; more are read again for every few rows,
-inline constexpr std::int64_t most_read_again = 1 << 21;  ///< and have so many elements at most
-inline constexpr std::int64_t fewest_for_thread = 16;     ///< vectors, where each thread reads the whole matrix,
-inline constexpr std::int64_t most_read_by_all = 1 << 17;  ///< and elements of that, which then stay in its cache
+inline constexpr double most_in_place = 1e6;               ///< multiply-adds of a product whose operands are not packed
+inline constexpr std::int64_t most_apart = 4;              ///< last columns of c that are multiplied by themselves,
+inline constexpr std::int64_t most_read_twice = 1 << 18;   ///< where a, which is read again for them, is no larger
+inline constexpr std::int64_t rows_together = 1 << 16;     ///< elements of a matrix that stay in cache for all vectors
+inline constexpr std::int64_t few_vectors = 16;            ///< up to which dot products may have any depth
+inline constexpr std::int64_t most_read_again = 1 << 21;   ///< elements of more vectors than that
+inline constexpr std::int64_t fewest_for_thread = 16;      ///< vectors for which a thread reads the whole matrix,
+inline constexpr std::int64_t most_read_by_all = 1 << 17;  ///< if that has no more elements, and so stays in its cache
 
 // Matrix products: how large ones are packed and cut (gemm/product.hpp).
 
