@@ -17,6 +17,7 @@ import check_tree
 import common
 import compile_budget
 import compile_fail
+import fast_suite
 import placement_page
 import readme
 import summary
@@ -192,6 +193,10 @@ class Unchanged(Scratch):
         self.run_with(one=True)
         self.run_with(one=False)
         self.assertEqual(unchanged.choose(self.build, "fast")[1], ["one", "two", "a check"])
+
+    def test_a_program_of_the_fast_suite_that_is_not_built_with_it(self):
+        self.assertEqual(fast_suite.not_built(self.tests, self.build, {"tests/one_test", "tests/two_test"}), [])
+        self.assertEqual(fast_suite.not_built(self.tests, self.build, {"tests/one_test"}), ["two"])
 
     def test_a_record_that_is_damaged(self):
         self.write("build/passed.json", "{")

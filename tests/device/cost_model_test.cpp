@@ -1,0 +1,83 @@
+// A device of one's own chooses between two ways of an operation: CostModel.
+
+#include <locus/ops/softmax.hpp>
+#include <locus/tensor/factory.hpp>
+#include <locus/tensor/random.hpp>
+
+#include <doctest/doctest.h>
+
+#include <support/reference_device.hpp>
+
+namespace locus_test {
+
+/// The reference device, with another cost model.
+struct Folding {
+  friend constexpr bool operator==(Folding, Folding) = default;
+};
+[[nodiscard]] inline std::string to_string(Folding) { return "folding"; }
+
+}  // namespace locus_test
+
+namespace locus {
+using locus_test::Folding;
+using locus_test::ReferenceDevice;
+
+template <>
+struct Backend<Folding> {
+  using Base = Backend<ReferenceDevice>;
+  static void* allocate(Folding, std::size_t bytes) { return Base::allocate({}, bytes); }
+  static void deallocate(Folding, void* data, std::size_t bytes) noexcept { Base::deallocate({}, data, bytes); }
+  static MemoryStats memory_stats(Folding) { return Base::memory_stats({}); }
+  static void synchronize(Folding) {}
+  static void map(Folding, const auto&... x) { Base::map(ReferenceDevice{}, x...); }
+  static void for_each_row(Folding, std::int64_t rows, std::int64_t cols, const auto& f) {
+    Base::for_each_row(ReferenceDevice{}, rows, cols, f);
+  }
+  static void reduce(Folding, const auto& plan, const auto& f, const auto& op, const auto& in, const auto* previous,
+                     auto* out) {
+    Base::reduce(ReferenceDevice{}, plan, f, op, in, previous, out);
+  }
+  template <class T, class E>
+  static void gemm(Folding, const GemmBatch& batch, MatrixRef<const T> a, MatrixRef<const T> b, MatrixRef<T> c,
+                   const E& epilogue) {
+    Base::gemm(ReferenceDevice{}, batch, a, b, c, epilogue);
+  }
+};
+template <>
+struct Transfer<Folding, Cpu> {
+  static void copy(Folding, const void* source, Cpu, void* target, std::size_t bytes) {
+    Transfer<ReferenceDevice, Cpu>::copy({}, source, {}, target, bytes);
+  }
+};
+template <>
+struct Transfer<Cpu, Folding> {
+  static void copy(Cpu, const void* source, Folding, void* target, std::size_t bytes) {
+    Transfer<Cpu, ReferenceDevice>::copy({}, source, {}, target, bytes);
+  }
+};
+template <>
+struct CostModel<Folding> {
+  static constexpr bool folds_across_memory = true;
+  static constexpr bool follows_indices = false;
+};
+static_assert(Device<Folding>);
+}  // namespace locus
+
+using namespace locus;
+
+TEST_CASE("softmax along columns takes the way that the device's cost model names, with the same result") {
+  const Tensor<float> x = randn({20, 64});
+  const auto by_rows = x.to<ReferenceDevice>();
+  const auto by_folds = x.to<Folding>();
+  const LaunchLog rows;
+  const Tensor expected = softmax(by_rows, 0).to<Cpu>();
+  CHECK(rows.counts().rows == 1);
+  CHECK(rows.counts().reduce == 0);
+  const LaunchLog folds;
+  const Tensor found = softmax(by_folds, 0).to<Cpu>();
+  CHECK(folds.counts().rows == 0);
+  CHECK(folds.counts().reduce == 2);
+  CHECK(folds.counts().map == 1);
+  for (std::int64_t i = 0; i < 20; ++i)
+    for (std::int64_t j = 0; j < 64; ++j) CHECK(found(i, j) == doctest::Approx(expected(i, j)).epsilon(1e-6));
+}
