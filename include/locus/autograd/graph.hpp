@@ -330,3 +330,5 @@ class BackwardWalk {
 };
 
 }  // namespace locus::inline LOCUS_ABI
+
+#include <locus/instances/autograd/graph.inc>

@@ -101,3 +101,5 @@ template <class T, class D>
 }
 
 }  // namespace locus::inline LOCUS_ABI
+
+#include <locus/instances/autograd/parameter.inc>

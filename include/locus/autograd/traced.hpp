@@ -324,3 +324,5 @@ struct Record<Role::traced> {
 
 }  // namespace detail
 }  // namespace locus::inline LOCUS_ABI
+
+#include <locus/instances/autograd/traced.inc>

@@ -240,3 +240,5 @@ class Module : public Layer<Module<T, D>, T, D> {
 };
 
 }  // namespace locus::inline LOCUS_ABI::nn
+
+#include <locus/instances/nn/module.inc>

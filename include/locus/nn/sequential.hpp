@@ -83,3 +83,5 @@ Sequential(M&&, Rest&&...)
     -> Sequential<value_of<detail::first_with_place_t<M, Rest...>>, device_of<detail::first_with_place_t<M, Rest...>>>;
 
 }  // namespace locus::inline LOCUS_ABI::nn
+
+#include <locus/instances/nn/sequential.inc>

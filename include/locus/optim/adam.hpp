@@ -118,3 +118,5 @@ template <class T, class D>
 AdamW(std::initializer_list<Parameter<T, D>>, AdamWOptions = {}) -> AdamW<T, D>;
 
 }  // namespace locus::inline LOCUS_ABI::optim
+
+#include <locus/instances/optim/adam.inc>

@@ -166,3 +166,5 @@ class Optimizer {
 };
 
 }  // namespace locus::inline LOCUS_ABI::optim
+
+#include <locus/instances/optim/optimizer.inc>

@@ -80,3 +80,5 @@ template <class T, class D>
 Sgd(std::initializer_list<Parameter<T, D>>, SgdOptions = {}) -> Sgd<T, D>;
 
 }  // namespace locus::inline LOCUS_ABI::optim
+
+#include <locus/instances/optim/sgd.inc>
