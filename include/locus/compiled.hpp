@@ -18,6 +18,7 @@ static_assert(std::string_view(LOCUS_TEXT_OF(LOCUS_COMPILED)) == LOCUS_TEXT_OF(L
                                   "-DLOCUS_ZLIB, or use the headers alone, without -DLOCUS_COMPILED");
 #endif
 
+#include <locus/instances/nn/loss.inc>
 #include <locus/instances/training/fit.inc>
 #include <locus/instances/training/metrics.inc>
 #include <locus/instances/training/step.inc>

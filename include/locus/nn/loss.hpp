@@ -102,5 +102,3 @@ template <class P, class Y>
 #include <locus/refuse/nn/loss.inc>
 
 }  // namespace locus::inline LOCUS_ABI::nn
-
-#include <locus/instances/nn/loss.inc>
