@@ -74,10 +74,9 @@ class TensorNode : public GraphNode {
   [[nodiscard]] const Shape& shape() const { return shape_; }
   [[nodiscard]] bool has_gradient() const { return has_gradient_; }
   [[nodiscard]] const Tensor<T, D>& gradient() const { return gradient_; }
-  LOCUS_OUT_OF_LINE void clear_gradient() final {
+  LOCUS_OUT_OF_LINE void clear_gradient() override {
     if (!place_.buffer()) gradient_ = {};
     has_gradient_ = false;
-    given_ = GivenGradient::none;
     if (is_captured()) at_replay([](TensorNode& node) { node.clear_gradient(); });
   }
   /// From now on the gradient is kept in this memory (of the node's shape).
@@ -107,12 +106,10 @@ class TensorNode : public GraphNode {
     if (is_captured()) at_replay([gradient = gradient_](TensorNode& node) { node.gradient_ = gradient; });
   }
 
-  /// Makes the product a b, of which this gradient consists, with the activation's derivative as its epilogue. False,
-  /// and nothing happened, where other uses add to the gradient or the operation has no such epilogue.
-  [[nodiscard]] bool take_product(const Tensor<T, D>& a, const Tensor<T, D>& b) {
-    if (!this->is_used_once() || has_gradient_) return false;
-    given_ = multiply_for_z(a, b);
-    return given_ != GivenGradient::none;
+  /// Whether the node computed the gradient in a form of its own, from which propagate() goes on. False, and nothing
+  /// happened, where other uses add to the gradient or the node cannot.
+  [[nodiscard]] bool takes(const PendingGradient<T, D>& pending) {
+    return this->is_used_once() && !has_gradient_ && accept(pending);
   }
 
   LOCUS_OUT_OF_LINE void give(Tensor<T, D> g) {
@@ -128,11 +125,8 @@ class TensorNode : public GraphNode {
   }
 
  protected:
-  /// What take_product() made; unless `none`, gradient() is the gradient of z.
-  [[nodiscard]] GivenGradient given() const { return given_; }
-  [[nodiscard]] virtual GivenGradient multiply_for_z(const Tensor<T, D>&, const Tensor<T, D>&) {
-    return GivenGradient::none;
-  }
+  /// See takes(); a node that fuses gradients with what follows overrides it, and clear_gradient() with it.
+  [[nodiscard]] virtual bool accept(const PendingGradient<T, D>&) { return false; }
 
  private:
   [[nodiscard]] bool is_captured() const { return keeps_ && detail::is_capturing(); }
@@ -162,7 +156,6 @@ class TensorNode : public GraphNode {
   Tensor<T, D> place_;
   bool has_gradient_ = false;
   bool owned_ = false;
-  GivenGradient given_ = GivenGradient::none;
   bool keeps_;
 };
 
@@ -189,12 +182,16 @@ class Gradient {
     }
     node_->give(std::move(g));
   }
+  /// Hands over a gradient that is not computed yet: by the node that it belongs to, together with what comes next
+  /// there, or else here.
+  template <std::derived_from<PendingGradient<T, D>> P>
+  void give(const P& pending) {
+    if (!node_->takes(pending)) pending.compute(open());
+  }
   /// Whether another use has contributed already.
   [[nodiscard]] bool has_value() const { return node_->has_gradient(); }
   /// Takes back an open() of a gradient that had no value: nothing was written.
   void withdraw() { node_->clear_gradient(); }
-  /// See TensorNode::take_product.
-  [[nodiscard]] bool take_product(const Tensor<T, D>& a, const Tensor<T, D>& b) { return node_->take_product(a, b); }
   [[nodiscard]] const TensorNode<T, D>* node() const { return node_; }
 
  private:

@@ -250,6 +250,15 @@ class RecordedNode : public TensorNode<T, D> {
   bool freed_ = false;
 };
 
+/// An operation that fuses pending gradients of its result: see PendingGradient.
+template <class Op>
+concept FusesGradients = requires { typename Op::Accepted; };
+struct NothingAccepted {
+  using Accepted = NothingAccepted;
+};
+template <class Op>
+using Accepted = typename std::conditional_t<FusesGradients<Op>, Op, NothingAccepted>::Accepted;
+
 /// A recorded library operation.
 template <class Op, class T, class D, class Saved, class... X>
 class OperationNode;
@@ -272,34 +281,38 @@ class OperationNode<Op, T, D, Tuple<S...>, X...> final : public RecordedNode<T, 
     this->require_not_freed();
     saved_.require_unchanged(Op::name);
   }
+  void clear_gradient() override {
+    accepted_ = {};
+    TensorNode<T, D>::clear_gradient();
+  }
 
  private:
-  static constexpr bool ends_in_activation = requires { Op::ends_in_activation; };
-
   template <int... i>
   void go(std::integer_sequence<int, i...>) {
     go(gradient_of<value_of<X>, device_of<X>>(this->inputs_[i])...);
   }
   void go(Gradient<value_of<X>, device_of<X>>... gradients) {
-    if constexpr (ends_in_activation) {
-      if (this->given() != GivenGradient::none)
-        return op_.backward_of_z(saved_.values(), this->gradient(), this->given(), gradients...);
+    if constexpr (FusesGradients<Op>) {
+      if (accepted_ != Accepted<Op>{})
+        return op_.backward_from(accepted_, saved_.values(), this->gradient(), gradients...);
     }
     op_.backward(saved_.values(), this->gradient(), gradients...);
   }
-  GivenGradient multiply_for_z(const Tensor<T, D>& a, const Tensor<T, D>& b) override {
-    if constexpr (ends_in_activation) {
-      return [&]<int... i>(std::integer_sequence<int, i...>) {
-        return op_.multiply_for_z(saved_.values(), a, b, Gradient<T, D>(this),
-                                  gradient_of<value_of<X>, device_of<X>>(this->inputs_[i])...);
+  bool accept([[maybe_unused]] const PendingGradient<T, D>& pending) override {
+    if constexpr (FusesGradients<Op>) {
+      accepted_ = [&]<int... i>(std::integer_sequence<int, i...>) {
+        return op_.accept(saved_.values(), pending, Gradient<T, D>(this),
+                          gradient_of<value_of<X>, device_of<X>>(this->inputs_[i])...);
       }(std::make_integer_sequence<int, sizeof...(X)>{});
+      return accepted_ != Accepted<Op>{};
     } else {
-      return GivenGradient::none;
+      return false;
     }
   }
 
   Op op_;
   SavedValues<S...> saved_;
+  Accepted<Op> accepted_{};
 };
 
 template <>
