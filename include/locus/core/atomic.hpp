@@ -43,7 +43,7 @@ class Atomic {
   T fetch_sub(T number, Order order = Order::seq_cst) {
     return __atomic_fetch_sub(&value_, number, static_cast<int>(order));
   }
-  /// Becomes `wanted` if it is `expected`. Never fails where it is.
+  /// Compare-and-swap, strong: becomes `wanted` if it is `expected`.
   [[nodiscard]] bool replace(T expected, T wanted) {
     return __atomic_compare_exchange_n(&value_, &expected, wanted, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
   }
@@ -52,12 +52,12 @@ class Atomic {
   T value_;
 };
 
-/// A number whose changes threads wait for: whoever changes it calls notify() afterwards.
+/// An atomic number that threads can wait on (a futex). Call notify() after changing it.
 class Signal : public Atomic<std::uint32_t> {
  public:
   using Atomic::Atomic;
 
-  /// Sleeps until the number is another; what was written before it became that is seen from here on.
+  /// Sleeps until the number differs from the argument. Acquires what was released with the change.
   LOCUS_OUT_OF_LINE void wait(std::uint32_t number) {
     while (load() == number) {
       sleepers_.fetch_add(1);
@@ -66,9 +66,9 @@ class Signal : public Atomic<std::uint32_t> {
     }
   }
 
-  /// Wakes all who wait; costs next to nothing where nobody does.
+  /// Wakes all waiters. Without waiters it makes no system call.
   void notify() {
-    // Either this sees the sleeper, or the sleeper, which counts itself before it looks, sees the new number.
+    // Either this sees the waiter, or the waiter, which registers before it looks, sees the new number.
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     if (sleepers_.load() > 0) wake();
   }
