@@ -337,6 +337,16 @@ static_assert(Indexable<OnCpu> && Indexable<InPinned> && !Indexable<OnCuda>);
 static_assert(!Iterable<OnCuda>);
 static_assert(Differentiable<TracedCuda> && !Differentiable<OnCuda> && !Differentiable<OnCpu>);
 
+// Hooks take gradients where they are, and return nothing.
+template <class W, class G>
+concept HookedBy = requires(const W& w, void (*f)(const G&)) { w.on_gradient(f); };
+static_assert(HookedBy<Parameter<float, Cuda>, OnCuda> && HookedBy<TracedCuda, OnCuda>);
+static_assert(!HookedBy<Parameter<float, Cuda>, OnCpu> && !HookedBy<Parameter<float, Cpu>, OnCuda>);
+static_assert(!HookedBy<TracedCuda, OnCpu> && !HookedBy<Parameter<double, Cpu>, OnCpu>);
+template <class W, class G>
+concept HookedByResult = requires(const W& w, G (*f)(const G&)) { w.on_gradient(f); };
+static_assert(!HookedByResult<Parameter<float, Cuda>, OnCuda> && !HookedByResult<TracedCuda, OnCuda>);
+
 // Asynchronous copies begin or end in page-locked memory, in a stream of the GPU, and are no tensors until ordered.
 template <class X, class... Options>
 concept CopiedAsync = requires(X& x, Options&... options) { copy_async(x, options...); };

@@ -1,6 +1,7 @@
 #pragma once
 // The graph that a traced computation leaves behind, and the walk that brings gradients back through it.
 
+#include <locus/autograd/hooks.hpp>
 #include <locus/core/shared.hpp>
 #include <locus/ops/operation.hpp>
 
@@ -33,6 +34,8 @@ class GraphNode : public Counted {
   virtual void require_ready() const = 0;
   /// Forgets the node's own gradient.
   virtual void clear_gradient() = 0;
+  /// Calls the functions that were made before this pass with the gradient.
+  virtual void call_hooks(std::uint64_t pass) = 0;
 
   /// Deletes a node that nobody owns any more. Long chains are deleted one by one, not by recursion.
   static void dispose(GraphNode* node) noexcept {
@@ -53,13 +56,26 @@ class GraphNode : public Counted {
  protected:
   /// Whether a backward pass adds to the node's gradient once at most.
   [[nodiscard]] bool is_used_once() const { return uses_ == 1; }
+  /// Whether functions wait for the gradient.
+  [[nodiscard]] bool is_hooked() const { return hooks_ && !hooks_->empty(); }
+  [[nodiscard]] GradientHook hook(Shared<detail::HookFunction> function) {
+    if (!hooks_) hooks_ = Shared<detail::Hooks>(new detail::Hooks);
+    hooks_->add(function, detail::next_node_number.fetch_add(1, Order::relaxed));
+    return GradientHook(hooks_, std::move(function));
+  }
+  [[nodiscard]] const Shared<detail::Hooks>& hooks() const { return hooks_; }
+  /// Something was added to the gradient.
+  void contributed() { is_reached_ = true; }
 
  private:
   friend class BackwardWalk;
 
   std::uint64_t number_ = detail::next_node_number.fetch_add(1, Order::relaxed);
   std::uint64_t visited_ = 0;
-  std::uint64_t uses_ = 0;  ///< edges by which the latest walk reached it: the most gradients that it adds
+  std::uint64_t uses_ = 0;    ///< edges by which the latest walk reached it: the most gradients that it adds
+  std::uint64_t awaits_ = 0;  ///< of those, the ones that are still to come, where functions wait for any gradient
+  bool is_reached_ = false;   ///< the latest walk contributed
+  Shared<detail::Hooks> hooks_;
   GraphNode* next_disposed_ = nullptr;
 };
 
@@ -94,6 +110,7 @@ class TensorNode : public GraphNode {
     else if (!owned_) gradient_ = gradient_.clone();
     owned_ = has_gradient_ = true;
     gradient_.buffer().changed();
+    this->contributed();
     if (is_captured()) replays_open(accumulate);
     return accumulate;
   }
@@ -109,7 +126,19 @@ class TensorNode : public GraphNode {
   /// Whether the node computed the gradient in a form of its own, from which propagate() goes on. False, and nothing
   /// happened, where other uses add to the gradient or the node cannot.
   [[nodiscard]] bool takes(const PendingGradient<T, D>& pending) {
-    return this->is_used_once() && !has_gradient_ && accept(pending);
+    return this->is_used_once() && !has_gradient_ && !this->is_hooked() && accept(pending);
+  }
+
+  /// f(gradient) in every backward pass, right after the last contribution.
+  template <class F>
+  [[nodiscard]] GradientHook on_gradient(F f) {
+    return this->hook(Shared<detail::HookFunction>(new detail::HookFunctionOf<F, T, D>(std::move(f))));
+  }
+  LOCUS_OUT_OF_LINE void call_hooks(std::uint64_t pass) final {
+    if (!has_gradient_) return;
+    own_gradient();
+    const Tensor<T, D> gradient = gradient_;  // a function may clear it
+    this->hooks()->call(&gradient, pass);
   }
 
   LOCUS_OUT_OF_LINE void give(Tensor<T, D> g) {
@@ -120,6 +149,7 @@ class TensorNode : public GraphNode {
       gradient_ = std::move(g);
       owned_ = false;
       has_gradient_ = true;
+      this->contributed();
       if (is_captured()) replays_open(false);
     }
   }
@@ -271,9 +301,10 @@ struct BackwardOptions {
 /// One backward pass from a node.
 class BackwardWalk {
  public:
-  /// Collects the nodes below `root`. throws GraphError or StaleError if one of them cannot run; then no gradient was
-  /// touched
-  explicit BackwardWalk(GraphNode& root) {
+  /// Collects the nodes below `root`, of those that are numbered `first` and higher. To the others, which a walk of
+  /// this thread has collected, this one only contributes. throws GraphError or StaleError if one of them cannot run;
+  /// then no gradient was touched
+  explicit BackwardWalk(GraphNode& root, std::uint64_t first = 0) : first_(first) {
     visit(root);
     for (std::size_t explored = 0; explored < nodes_.size(); ++explored)
       nodes_[explored]->visit_inputs(&visit_input, this);
@@ -282,7 +313,11 @@ class BackwardWalk {
     for (GraphNode* node : nodes_) node->announce();
     for (const GraphNode* node : nodes_) node->require_ready();
     // Owned from here on: freeing a node lets go of its inputs.
-    for (const GraphNode* node : nodes_) node->retain();
+    for (GraphNode* node : nodes_) {
+      node->retain();
+      node->awaits_ = node->uses_;
+    }
+    root_ = &root;
   }
   BackwardWalk(const BackwardWalk&) = delete;
   BackwardWalk& operator=(const BackwardWalk&) = delete;
@@ -291,13 +326,20 @@ class BackwardWalk {
       if (node->release()) GraphNode::dispose(node);
   }
 
-  /// Propagates the root's gradient to all nodes below it, latest first. If a node throws (out of memory, say), the
-  /// gradients of all these nodes are cleared, so that none is left half made.
+  /// Propagates the root's gradient to all nodes below it, latest first. After each node, the functions are called
+  /// whose gradient is complete with it: no other node contributes to it, or each that is left gets no gradient itself.
+  /// If a node or a function throws (out of memory, say), the gradients of all these nodes are cleared, so that none is
+  /// left half made.
   void run(const BackwardOptions& options) {
+    const Running running(*this);
     try {
+      if (is_awaited_) done_with(*root_, this);
+      call_hooks();
       for (GraphNode* node : nodes_) {
         node->propagate();
+        if (is_awaited_) node->visit_inputs(&done_with, this);
         if (!options.retain_graph) node->free();
+        call_hooks();
       }
     } catch (...) {
       for (GraphNode* node : nodes_) node->clear_gradient();
@@ -315,15 +357,66 @@ class BackwardWalk {
   static void visit_input(GraphNode& node, void* walk) { static_cast<BackwardWalk*>(walk)->visit(node); }
   void visit(GraphNode& node) {
     if (node.visited_ != mark_) {
-      node.visited_ = mark_;
-      node.uses_ = 0;
-      nodes_.push_back(&node);
+      if (node.number_ < first_) require_collected(node);
+      else collect(node);
     }
     ++node.uses_;
   }
+  void collect(GraphNode& node) {
+    if (is_running(node)) {
+      fail<GraphError>(
+          {"backward: called by a hook, on a graph whose gradients the pass that called the hook is computing; call it "
+           "after that pass, or compute from values, as in x.value()"});
+    }
+    node.visited_ = mark_;
+    node.uses_ = 0;
+    node.is_reached_ = false;
+    is_awaited_ = is_awaited_ || node.is_hooked();
+    nodes_.push_back(&node);
+  }
+  static void require_collected(const GraphNode& node) {
+    if (is_running(node)) return;
+    fail<GraphError>(
+        {"checkpoint: computed again, the function used a parameter or traced tensor that it had not used before; it "
+         "has to do the same each time"});
+  }
 
+  /// Whether a walk that this thread is in has the node.
+  [[nodiscard]] static bool is_running(const GraphNode& node) {
+    for (const BackwardWalk* walk = running_; walk; walk = walk->outer_)
+      if (node.visited_ == walk->mark_) return true;
+    return false;
+  }
+  class Running {
+   public:
+    explicit Running(BackwardWalk& walk) {
+      walk.outer_ = running_;
+      running_ = &walk;
+    }
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+    ~Running() { running_ = running_->outer_; }
+  };
+
+  /// One of the edges to the node has contributed what it does.
+  static void done_with(GraphNode& node, void* of) {
+    auto& walk = *static_cast<BackwardWalk*>(of);
+    if (node.number_ < walk.first_ || --node.awaits_ > 0) return;
+    if (node.is_reached_ && node.is_hooked()) walk.complete_.push_back(&node);
+  }
+  void call_hooks() {
+    for (GraphNode* node : complete_) node->call_hooks(mark_);
+    complete_.clear();
+  }
+
+  std::uint64_t first_;
   std::uint64_t mark_ = detail::next_node_number.fetch_add(1, Order::relaxed);
+  GraphNode* root_ = nullptr;
+  bool is_awaited_ = false;  ///< functions wait for a gradient
   std::vector<GraphNode*> nodes_;
+  std::vector<GraphNode*> complete_;  ///< whose functions are to be called
+  BackwardWalk* outer_ = nullptr;     ///< that this thread is in, too: it computes a checkpoint again, or calls a hook
+  static inline thread_local BackwardWalk* running_ = nullptr;
 };
 
 }  // namespace locus::inline LOCUS_ABI

@@ -48,6 +48,21 @@ class Parameter {
     if (node()) node()->clear_gradient();
   }
 
+  /// Calls f(gradient) in every backward pass that reaches this parameter, right after the last contribution of the
+  /// pass, as long as the handle lives. f takes a const Tensor<T, D>& and returns nothing. It may change the gradient
+  /// in place, clear it, and launch into the current stream, but not call backward() on what the pass computes. A
+  /// captured step calls f when it is captured and replays what f launched. clone() has no hooks.
+  /// cost: none in passes without hooks; a copy of a gradient that shares its memory with another
+  /// throws ArgumentError for an empty handle
+  ///
+  ///     auto hook = w.on_gradient([&](const auto& gradient) { norms.push_back(norm(gradient).item()); });
+  template <detail::GradientFunction<T, D> F>
+  [[nodiscard]] GradientHook on_gradient(F f) const {
+    if (!defined()) fail<ArgumentError>({"on_gradient: the parameter is empty, so no gradient is collected for it"});
+    return node()->on_gradient(std::move(f));
+  }
+#include <locus/refuse/autograd/hooks_class.inc>
+
   /// Moves value and gradient into memory of these tensors, of the same shape; what they hold is kept.
   /// throws ArgumentError for an empty handle, or a gradient that is not dense; ShapeError for another shape
   void place(const Tensor<T, D>& value, const Tensor<T, D>& gradient) const {

@@ -95,6 +95,16 @@ class Traced {
     if (node_) node_->clear_gradient();
   }
 
+  /// As Parameter::on_gradient: of a variable, and of an intermediate result, whose gradient the pass keeps no longer
+  /// than it needs it. A product for that gradient is then not fused with what follows.
+  /// throws GraphError where no gradient is collected, as for trace(x)
+  template <detail::GradientFunction<T, D> F>
+  [[nodiscard]] GradientHook on_gradient(F f) const {
+    if (!node_) fail<GraphError>({"on_gradient: no gradient is collected for this; make it a variable(x)"});
+    return node_->on_gradient(std::move(f));
+  }
+#include <locus/refuse/autograd/hooks_class.inc>
+
   /// Adds the gradients of this scalar to everything it was computed from that collects one.
   /// Frees the graph unless told to retain it. Not for two threads at once on graphs that share parameters.
   /// throws ShapeError unless there is one element; GraphError if the graph was freed or nothing in it collects

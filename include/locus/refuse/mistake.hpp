@@ -206,6 +206,15 @@ struct make_the_generator_for_the_device_of_the_tensor;
 struct model_moved_to_another_place;
 struct make_it_where_it_lives_as_in_nn_Linear_float_Cuda;
 struct make_one_a_tensor_as_in_full;
+template <class D>
+struct gradient_is_on;
+template <class D>
+struct hook_takes_one_on;
+template <class X>
+struct hook_does_not_take_this;
+struct write_const_auto_gradient;
+struct hook_returns_something;
+struct return_nothing_and_change_the_gradient_in_place;
 
 }  // namespace locus::error
 
