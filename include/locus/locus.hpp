@@ -44,6 +44,7 @@
 #include <locus/ops/scan.hpp>
 #include <locus/ops/softmax.hpp>
 
+#include <locus/autograd/checkpoint.hpp>
 #include <locus/autograd/gradcheck.hpp>
 
 #include <locus/nn/activation.hpp>

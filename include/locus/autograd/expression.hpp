@@ -224,7 +224,7 @@ struct Materialize<Role::traced, T, D> {
       const bool frozen = (frozen_operand(leaf.handle) || ...);
       if constexpr (FloatingDType<T> && is_present<D>) {
         GraphNode* const inputs[] = {gradient_node(leaf.handle)...};
-        if (wants_gradient(inputs)) {
+        if (wants_gradient(inputs) && is_recorded(leaf.handle...)) {
           Shared<TensorNode<T, D>> node(new ExpressionNode<T, D, Tree, H...>(part, value, inputs));
           return type(std::move(value), std::move(node), frozen);
         }

@@ -2,7 +2,8 @@
 // Traced<T, D>: a tensor whose computation is recorded. An operation is recorded if and only if an operand is traced;
 // so whether a model trains or predicts follows from the type of its input.
 
-#include <locus/autograd/graph.hpp>
+#include <locus/autograd/backward_walk.hpp>
+#include <locus/autograd/outside.hpp>
 #include <locus/ops/view.hpp>
 
 namespace locus::inline LOCUS_ABI {
@@ -96,10 +97,12 @@ class Traced {
   }
 
   /// As Parameter::on_gradient: of a variable, and of an intermediate result, whose gradient the pass keeps no longer
-  /// than it needs it. A product for that gradient is then not fused with what follows.
+  /// than it needs it. A product for that gradient is then not fused with what follows. In the forward pass of a
+  /// checkpoint, which is not recorded, the handle is empty.
   /// throws GraphError where no gradient is collected, as for trace(x)
   template <detail::GradientFunction<T, D> F>
   [[nodiscard]] GradientHook on_gradient(F f) const {
+    if (!node_ && detail::unrecorded) return {};
     if (!node_) fail<GraphError>({"on_gradient: no gradient is collected for this; make it a variable(x)"});
     return node_->on_gradient(std::move(f));
   }
@@ -243,11 +246,7 @@ class RecordedNode : public TensorNode<T, D> {
 
  protected:
   void require_not_freed() const {
-    if (freed_) {
-      fail<GraphError>(
-          {"backward: this graph was already freed by an earlier backward(); run the forward pass again, or "
-           "call the first one as backward({.retain_graph = true})"});
-    }
+    if (freed_) fail_freed();
   }
   void free_inputs() {
     freed_ = true;
@@ -335,7 +334,7 @@ struct Record<Role::traced> {
     const bool frozen = (frozen_operand(x) || ...);
     if constexpr (FloatingDType<T> && is_present<D>) {
       GraphNode* const inputs[] = {gradient_node(x)...};
-      if (wants_gradient(inputs)) {
+      if (wants_gradient(inputs) && is_recorded(x...)) {
         using Node = OperationNode<Op, T, D, decltype(result.saved), X...>;
         Shared<TensorNode<T, D>> node(new Node(op, result.output, std::move(result.saved), inputs));
         return Traced<T, D>(std::move(result.output), std::move(node), frozen);

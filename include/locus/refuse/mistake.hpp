@@ -215,6 +215,10 @@ struct hook_does_not_take_this;
 struct write_const_auto_gradient;
 struct hook_returns_something;
 struct return_nothing_and_change_the_gradient_in_place;
+struct function_does_not_take_these_tensors;
+struct write_const_auto_x_for_each;
+struct function_returns_no_tensor;
+struct return_the_tensor_that_it_computes;
 
 }  // namespace locus::error
 
