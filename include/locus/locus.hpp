@@ -46,6 +46,7 @@
 #include <locus/autograd/gradcheck.hpp>
 
 #include <locus/nn/activation.hpp>
+#include <locus/nn/flatten.hpp>
 #include <locus/nn/layer_norm.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/nn/loss.hpp>
