@@ -9,6 +9,7 @@
 
 // After all definitions: members that are defined in another header than their class belong to it.
 #define LOCUS_COMPILES_INSTANCES
+#include <locus/instances/autograd/flat.inc>
 #include <locus/instances/autograd/graph.inc>
 #include <locus/instances/autograd/parameter.inc>
 #include <locus/instances/autograd/traced.inc>

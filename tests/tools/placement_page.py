@@ -29,7 +29,7 @@ RULES = [
      "What a training step reads lies where the model is: the batch, the labels, the class weights; and so does the "
      "optimizer's state.",
      ["layer_elsewhere", "network_elsewhere", "model_of_two_devices", "labels_elsewhere", "class_weights_elsewhere",
-      "target_elsewhere", "optimizer_elsewhere", "state_elsewhere", "model_moved", "fit_elsewhere", "fit_with_another_optimizer", "own_layer_mixes"],
+      "target_elsewhere", "optimizer_elsewhere", "groups_of_two_devices", "skip_flag_elsewhere", "state_elsewhere", "model_moved", "fit_elsewhere", "fit_with_another_optimizer", "own_layer_mixes"],
      ["network_of_a_layer_that_mixes", "push_a_layer_that_mixes", "evaluate_a_layer_that_mixes", "fit_a_layer_that_mixes",
       "layer_in_a_template", "bias_elsewhere", "layer_norm_weight_elsewhere", "seen_by_elsewhere", "cotangent_elsewhere", "step_on_a_batch_elsewhere", "validate_elsewhere",
       "evaluate_elsewhere", "accuracy_elsewhere", "hook_elsewhere", "checkpoint_elsewhere", "generator_elsewhere", "dropout_with_a_generator_elsewhere", "normals_elsewhere", "bernoulli_elsewhere"]),
@@ -78,7 +78,7 @@ RULES = [
      ["layer_without_forward_in_a_network", "network_with_forward_not_const", "layer_with_forward_for_some",
       "final_layer_without_forward", "network_with_a_private_layer", "member_without_members",
       "network_of_a_layer_without_members", "network_of_a_member_without_members", "member_that_is_no_layer",
-      "member_elsewhere", "optimizer_of_a_model", "optimizer_of_a_number", "clip_a_model"]),
+      "member_elsewhere", "optimizer_of_a_model", "group_of_a_model", "skip_flag_of_numbers", "optimizer_of_a_number", "clip_a_model"]),
     ("Operations are functions",
      "What other libraries have as members are functions here, which take tensors, traced tensors and expressions alike.",
      ["called_sum"],

@@ -75,6 +75,9 @@ template <class D>
 struct optimizer_is_on;
 template <class D>
 struct parameters_are_on;
+template <class D>
+struct flag_is_on;
+struct compute_the_flag_where_the_gradients_are;
 struct make_all_layers_on_one_device;
 struct make_the_optimizer_for_the_device_of_the_parameters;
 struct trace_the_input_first_with_trace_x;
