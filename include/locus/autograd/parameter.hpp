@@ -6,6 +6,18 @@
 
 namespace locus::inline LOCUS_ABI {
 
+namespace nn::detail {
+template <class T, class D, class U, class E>
+class ModelCopy;
+}  // namespace nn::detail
+
+namespace detail {
+[[noreturn]] LOCUS_COLD LOCUS_OUT_OF_LINE inline void fail_moved(const char* what) {
+  fail<ArgumentError>({"this ", what, " belonged to a model that was moved, by std::move(model).to<D>() or .as<T>(); ",
+                       "use the model that the move returned, and make its optimizer from that one's parameters()"});
+}
+}  // namespace detail
+
 LOCUS_REFUSALS_BEGIN
 /// A shared handle: copies of a module share their parameters, as in PyTorch. clone() gives one of its own.
 template <class T, class D = Cpu>
@@ -22,6 +34,8 @@ class Parameter {
 
   /// False for an empty handle, such as the bias of a layer without one.
   [[nodiscard]] bool defined() const { return static_cast<bool>(state_); }
+  // All that follows throws ArgumentError once the model was moved to another place or element type.
+
   /// The tensor as it is now: an optimizer that is made later moves the value to memory of its own.
   [[nodiscard]] const Tensor<T, D>& value() const { return state().value; }
   [[nodiscard]] const Parameter& eval() const { return *this; }
@@ -71,6 +85,7 @@ class Parameter {
   struct State : Counted {
     Tensor<T, D> value;
     Shared<TensorNode<T, D>> node;
+    bool moved = false;
     State() = default;
     explicit State(Tensor<T, D> initial)
         : value(std::move(initial)), node(new LeafNode<T, D>(value.shape(), value.device())) {}
@@ -78,8 +93,19 @@ class Parameter {
   /// An empty handle has no elements and collects no gradient.
   [[nodiscard]] LOCUS_OUT_OF_LINE const State& state() const {
     static const State empty;
-    return state_ ? *state_ : empty;
+    if (!state_) return empty;
+    if (state_->moved) [[unlikely]]
+      detail::fail_moved("parameter");
+    return *state_;
   }
+  /// The value lives on elsewhere: of every handle to this one, the next use throws.
+  void retire() const {
+    state_->moved = true;
+    state_->value = {};
+    state_->node = {};
+  }
+  template <class, class, class, class>
+  friend class nn::detail::ModelCopy;
   Shared<State> state_;
 };
 LOCUS_REFUSALS_END

@@ -178,7 +178,7 @@ struct list_what_it_holds;
 template <class D>
 struct state_is_on;
 struct load_it_where_the_model_is_or_move_it_with_to_D;
-struct make_it_a_Parameter;
+struct make_it_a_Parameter_or_an_nn_Buffer;
 struct formula_of_fuse_names_a_tensor;
 struct formula_of_fuse_takes_other_arguments;
 struct give_it_one_auto_parameter_for_each_tensor;
