@@ -31,6 +31,7 @@
 #include <locus/tensor/print.hpp>
 #include <locus/tensor/random.hpp>
 
+#include <locus/ops/batch_norm.hpp>
 #include <locus/ops/cross_entropy.hpp>
 #include <locus/ops/extreme.hpp>
 #include <locus/ops/index.hpp>
@@ -46,6 +47,7 @@
 #include <locus/autograd/gradcheck.hpp>
 
 #include <locus/nn/activation.hpp>
+#include <locus/nn/batch_norm.hpp>
 #include <locus/nn/layer_norm.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/nn/loss.hpp>
