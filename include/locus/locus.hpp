@@ -31,6 +31,7 @@
 #include <locus/tensor/print.hpp>
 #include <locus/tensor/random.hpp>
 
+#include <locus/ops/batch_norm.hpp>
 #include <locus/ops/cross_entropy.hpp>
 #include <locus/ops/dropout.hpp>
 #include <locus/ops/extreme.hpp>
@@ -48,6 +49,7 @@
 #include <locus/autograd/gradcheck.hpp>
 
 #include <locus/nn/activation.hpp>
+#include <locus/nn/batch_norm.hpp>
 #include <locus/nn/dropout.hpp>
 #include <locus/nn/flatten.hpp>
 #include <locus/nn/layer_norm.hpp>

@@ -6,7 +6,17 @@
 
 namespace locus::inline LOCUS_ABI {
 
+namespace nn::detail {
+template <class T, class D, class U, class E>
+class ModelCopy;
+}  // namespace nn::detail
+
 namespace detail {
+[[noreturn]] LOCUS_COLD LOCUS_OUT_OF_LINE inline void fail_moved(const char* what) {
+  fail<ArgumentError>({"this ", what, " belonged to a model that was moved, by std::move(model).to<D>() or .as<T>(); ",
+                       "use the model that the move returned, and make its optimizer from that one's parameters()"});
+}
+
 /// One dense block for the values of several parameters and one for their gradients. Each parameter has a slot.
 template <class T, class D>
 struct FlatMemory : Counted {
@@ -48,6 +58,8 @@ class Parameter {
 
   /// False for an empty handle, such as the bias of a layer without one.
   [[nodiscard]] bool defined() const { return static_cast<bool>(state_); }
+  // All that follows throws ArgumentError once the model was moved to another place or element type.
+
   /// The tensor as it is now: `flatten`, or an optimizer that is made later, moves the value to flat memory.
   [[nodiscard]] const Tensor<T, D>& value() const { return state().value; }
   [[nodiscard]] const Parameter& eval() const { return *this; }
@@ -108,6 +120,7 @@ class Parameter {
     Tensor<T, D> value;
     Shared<TensorNode<T, D>> node;
     detail::FlatPlace<T, D> place;
+    bool moved = false;
     State() = default;
     explicit State(Tensor<T, D> initial)
         : value(std::move(initial)), node(new LeafNode<T, D>(value.shape(), value.device())) {}
@@ -115,8 +128,19 @@ class Parameter {
   /// An empty handle has no elements and collects no gradient.
   [[nodiscard]] LOCUS_OUT_OF_LINE const State& state() const {
     static const State empty;
-    return state_ ? *state_ : empty;
+    if (!state_) return empty;
+    if (state_->moved) [[unlikely]]
+      detail::fail_moved("parameter");
+    return *state_;
   }
+  /// The value lives on elsewhere: of every handle to this one, the next use throws.
+  void retire() const {
+    state_->moved = true;
+    state_->value = {};
+    state_->node = {};
+  }
+  template <class, class, class, class>
+  friend class nn::detail::ModelCopy;
   Shared<State> state_;
 };
 LOCUS_REFUSALS_END

@@ -40,6 +40,8 @@ struct weights_are_on;
 template <class D>
 struct bias_is_on;
 template <class D>
+struct statistics_are_on;
+template <class D>
 struct indices_are_on;
 template <class T>
 struct left_holds;
@@ -181,7 +183,7 @@ struct list_what_it_holds;
 template <class D>
 struct state_is_on;
 struct load_it_where_the_model_is_or_move_it_with_to_D;
-struct make_it_a_Parameter;
+struct make_it_a_Parameter_or_an_nn_Buffer;
 struct formula_of_fuse_names_a_tensor;
 struct formula_of_fuse_takes_other_arguments;
 struct give_it_one_auto_parameter_for_each_tensor;
