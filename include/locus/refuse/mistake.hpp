@@ -206,6 +206,16 @@ struct make_the_generator_for_the_device_of_the_tensor;
 struct model_moved_to_another_place;
 struct make_it_where_it_lives_as_in_nn_Linear_float_Cuda;
 struct make_one_a_tensor_as_in_full;
+struct collective_is_used_up_when_ordered;
+struct collective_is_used_up_when_waited_for;
+struct collective_is_still_in_flight;
+template <class D>
+struct communicator_is_on;
+struct move_the_tensor_or_make_the_communicator_for_its_device;
+struct collective_of_a_traced_tensor_or_parameter;
+struct mean_of_integers;
+struct sum_them_or_convert_with_as_float;
+struct collective_in_place_on_a_pending_expression;
 
 }  // namespace locus::error
 
