@@ -73,6 +73,19 @@ struct Fingerprint {
   return text + ")";
 }
 
+namespace detail {
+[[noreturn]] LOCUS_COLD inline void raise(const Fingerprint& what, std::int64_t sequence, int rank, int size,
+                                          int at_fault, const std::string& reason) {
+  throw CollectiveError(join(what, ", call ", sequence, " of rank ", rank, " of ", size, ": ", reason), at_fault,
+                        name_of(what.kind), sequence);
+}
+inline constexpr const char* call_the_same =
+    "; every rank must make the same calls in the same order, with the same sizes and types";
+inline constexpr const char* wait_longer =
+    " seconds; it stalls, or makes other calls than the rest (a longer time-out: Options::timeout, or "
+    "LOCUS_DIST_TIMEOUT in the environment)";
+}  // namespace detail
+
 /// One call on one rank. Memory is dense.
 template <class D>
 struct Collective {
@@ -95,6 +108,7 @@ struct Message {
   std::int64_t sequence;
 
   [[nodiscard]] std::int64_t bytes() const { return count * static_cast<std::int64_t>(size_of(type)); }
+  [[nodiscard]] Fingerprint fingerprint(Kind kind) const { return {kind, type, {}, peer, count}; }
 };
 
 template <class D>

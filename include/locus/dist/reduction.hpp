@@ -105,7 +105,8 @@ LOCUS_LOOPS_END
 
 }  // namespace detail
 
-/// A reduction with its types erased. A partial sum takes sum_bytes for each element.
+/// A reduction with its types erased. A partial sum takes sum_bytes for each element. Devices whose memory the host
+/// does not reach have one of their own.
 template <class D>
 struct Reducer {
   std::int64_t element_bytes, sum_bytes;

@@ -67,10 +67,7 @@ class Rendezvous : public Counted {
     for (int peer = 1; peer < size(); ++peer) {
       const Fingerprint& other = posted(peer, sequence).what;
       if (!(other == first)) {
-        refuse(rank, peer,
-               join("rank ", peer, " called ", other, ", rank 0 ", first,
-                    "; every rank must make the same calls in the same order, with the same sizes and types"),
-               what, sequence);
+        refuse(rank, peer, join("rank ", peer, " called ", other, ", rank 0 ", first, call_the_same), what, sequence);
       }
     }
   }
@@ -136,7 +133,7 @@ class Rendezvous : public Counted {
   }
   /// The first letter of a pair and tag; waits for it. throws CollectiveError
   [[nodiscard]] Letter collect(int rank, const Message& message) {
-    const Fingerprint what{Kind::recv, message.type, {}, message.peer, message.count};
+    const Fingerprint what = message.fingerprint(Kind::recv);
     Letter letter{};
     const auto found = [&] {
       const Lock lock(mutex_);
@@ -175,11 +172,7 @@ class Rendezvous : public Counted {
         continue;
       }
       if (watch.seconds() > timeout_) {
-        refuse(rank, peer,
-               join("rank ", peer, " did not come within ", timeout_,
-                    " seconds; it stalls, or makes other calls than the rest (a longer time-out: Options::timeout, or "
-                    "LOCUS_DIST_TIMEOUT in the environment)"),
-               what, sequence);
+        refuse(rank, peer, join("rank ", peer, " did not come within ", timeout_, wait_longer), what, sequence);
       }
       signal.wait_at_most(before, 10);
     }
@@ -195,8 +188,7 @@ class Rendezvous : public Counted {
   [[noreturn]] void raise(int rank, const Fingerprint& what, std::int64_t sequence) {
     end_visits(rank);
     const Lock lock(mutex_);
-    throw CollectiveError(join(what, ", call ", sequence, " of rank ", rank, " of ", size(), ": ", reason_), at_fault_,
-                          name_of(what.kind), sequence);
+    detail::raise(what, sequence, rank, size(), at_fault_, reason_);
   }
 
   std::vector<Slot> slots_;

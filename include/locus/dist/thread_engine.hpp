@@ -62,7 +62,7 @@ class ThreadEngine : public Engine<D> {
   }
 
   void send(const Message& message) override {
-    group_->require_sound(this->rank(), {Kind::send, message.type, {}, message.peer, message.count}, message.sequence);
+    group_->require_sound(this->rank(), message.fingerprint(Kind::send), message.sequence);
     const auto* const bytes = static_cast<const unsigned char*>(message.data);
     group_->post({this->rank(), message.peer, message.tag, message.count, message.type,
                   std::vector<unsigned char>(bytes, bytes + message.bytes())});
@@ -71,9 +71,8 @@ class ThreadEngine : public Engine<D> {
     const auto letter = group_->collect(this->rank(), message);
     if (letter.count != message.count || letter.type != message.type) {
       const Fingerprint sent{Kind::send, letter.type, {}, this->rank(), letter.count};
-      const Fingerprint wanted{Kind::recv, message.type, {}, message.peer, message.count};
-      group_->refuse(this->rank(), message.peer, join("rank ", message.peer, " called ", sent), wanted,
-                     message.sequence);
+      group_->refuse(this->rank(), message.peer, join("rank ", message.peer, " called ", sent),
+                     message.fingerprint(Kind::recv), message.sequence);
     }
     copy(message.data, letter.bytes.data(), message.bytes());
   }
