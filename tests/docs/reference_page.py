@@ -43,9 +43,10 @@ SECTIONS = [
     ("Data", ["data/mnist.hpp", "data/dataset.hpp", "data/sampler.hpp", "data/loader.hpp", "data/idx.hpp",
               "data/drawn_digits.hpp"]),
     ("Training", ["training/step.hpp", "training/fit.hpp", "training/metrics.hpp", "training/history.hpp"]),
+    ("Several ranks", ["dist/communicator.hpp", "dist/handle.hpp", "dist/spawn.hpp", "dist/mpi.hpp", "dist/reduction.hpp", "dist/engine.hpp"]),
     ("Files", ["io/safetensors.hpp", "io/history.hpp", "io/plot.hpp"]),
     ("A device of your own", ["device/verbs.hpp"]),
-    ("Errors", ["core/check.hpp"]),
+    ("Errors", ["core/check.hpp", "dist/error.hpp"]),
 ]
 # What headers declare for other headers, or only beside a CUDA toolkit. Every header with something public stands here or above.
 INTERNAL = {"core/atomic.hpp", "core/element_type.hpp", "core/file.hpp", "core/posix.hpp", "core/pack.hpp", "core/rng.hpp",

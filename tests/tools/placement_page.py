@@ -50,6 +50,13 @@ RULES = [
       "in_flight_frozen", "in_flight_checkpoint", "in_flight_printed",
       "in_flight_not_moved", "in_flight_not_moved_to_wait", "in_flight_to_the_host_ordered", "ordered_elsewhere",
       "with_stream_of_an_expression"]),
+    ("Ranks exchange tensors of the communicator's device",
+     "A `dist::Communicator<D>` moves and combines tensors of D, and records nothing. What is in flight is a "
+     "`dist::Handle`, until `std::move(x).ordered()` or `std::move(x).wait()` makes it a tensor.",
+     ["collective_elsewhere", "gathered_elsewhere", "collective_of_traced", "mean_of_integers_over_ranks",
+      "collective_in_flight_operand"],
+     ["collective_of_a_parameter", "collective_of_an_expression", "collective_in_flight_again", "collective_in_flight_not_moved",
+      "sent_from_pinned"]),
     ("A captured step computes all that it returns",
      "`capture(step)` replays what the step launches: what it returns is computed in it, on the device that it tells.",
      ["capture_of_an_expression"],

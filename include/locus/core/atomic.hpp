@@ -5,6 +5,7 @@
 #include <locus/core/config.hpp>
 
 #include <cstdint>
+#include <ctime>
 
 #if defined(__linux__)
 #include <linux/futex.h>
@@ -66,6 +67,13 @@ class Signal : public Atomic<std::uint32_t> {
     }
   }
 
+  /// The same, for at most so many milliseconds, or less: the caller looks again.
+  LOCUS_OUT_OF_LINE void wait_at_most(std::uint32_t number, int milliseconds) {
+    sleepers_.fetch_add(1);
+    if (load() == number) sleep_at_most(number, milliseconds);
+    sleepers_.fetch_sub(1);
+  }
+
   /// Wakes all waiters. Without waiters it makes no system call.
   void notify() {
     // Either this sees the waiter, or the waiter, which registers before it looks, sees the new number.
@@ -78,9 +86,14 @@ class Signal : public Atomic<std::uint32_t> {
  private:
 #if defined(__linux__)
   void sleep(std::uint32_t number) { syscall(SYS_futex, &value_, FUTEX_WAIT_PRIVATE, number, nullptr, nullptr, 0); }
+  void sleep_at_most(std::uint32_t number, int milliseconds) {
+    const timespec time{milliseconds / 1000, milliseconds % 1000 * 1000000L};
+    syscall(SYS_futex, &value_, FUTEX_WAIT_PRIVATE, number, &time, nullptr, 0);
+  }
   LOCUS_OUT_OF_LINE void wake() { syscall(SYS_futex, &value_, FUTEX_WAKE_PRIVATE, INT32_MAX, nullptr, nullptr, 0); }
 #else
   void sleep(std::uint32_t) { usleep(50); }
+  void sleep_at_most(std::uint32_t, int) { usleep(50); }
   void wake() {}
 #endif
 

@@ -224,6 +224,16 @@ struct function_does_not_take_these_tensors;
 struct write_const_auto_x_for_each;
 struct function_returns_no_tensor;
 struct return_the_tensor_that_it_computes;
+struct collective_is_used_up_when_ordered;
+struct collective_is_used_up_when_waited_for;
+struct collective_is_still_in_flight;
+template <class D>
+struct communicator_is_on;
+struct move_the_tensor_or_make_the_communicator_for_its_device;
+struct collective_of_a_traced_tensor_or_parameter;
+struct mean_of_integers;
+struct sum_them_or_convert_with_as_float;
+struct collective_in_place_on_a_pending_expression;
 
 }  // namespace locus::error
 
