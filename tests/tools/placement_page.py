@@ -68,7 +68,7 @@ RULES = [
      "compiler says so.",
      ["backward_of_plain", "parameters_alone", "penalty", "sum_of_a_parameter", "plain_as_traced", "traced_as_plain",
       "copy_of_traced", "update_of_traced", "update_of_a_parameter", "missing_derivative"],
-     ["linear_of_parameters", "dropout_of_a_parameter", "clamp_of_parameters", "class_weights_of_a_parameter",
+     ["linear_of_parameters", "dropout_of_a_parameter", "pad_of_a_parameter", "unfold_of_a_parameter", "clamp_of_parameters", "class_weights_of_a_parameter",
       "plain_expression_as_traced", "called_detach", "view_of_parameter", "update_of_pending", "update_by_traced", "backward_of_an_expression", "gradient_of_plain",
       "trace_of_a_traced_tensor", "frozen_of_plain"]),
     ("A layer says what it computes and what it is made of",
