@@ -42,6 +42,7 @@
 #include <locus/ops/matmul.hpp>
 #include <locus/ops/moments.hpp>
 #include <locus/ops/pad.hpp>
+#include <locus/ops/pool.hpp>
 #include <locus/ops/reduce.hpp>
 #include <locus/ops/scan.hpp>
 #include <locus/ops/softmax.hpp>
@@ -53,6 +54,7 @@
 #include <locus/nn/layer_norm.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/nn/loss.hpp>
+#include <locus/nn/pool.hpp>
 #include <locus/nn/sequential.hpp>
 #include <locus/nn/state_dict.hpp>
 

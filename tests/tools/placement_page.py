@@ -40,7 +40,7 @@ RULES = [
     ("Pinned memory waits",
      "`Tensor<T, Pinned>` is page-locked host memory, the only source of an asynchronous copy. It computes nothing.",
      ["pinned_arithmetic", "copy_async_from_pageable_memory"],
-     ["gelu_of_pinned", "layer_on_pinned", "concat_of_pinned", "stack_of_pinned", "unique_of_pinned", "copy_async_of_traced",
+     ["gelu_of_pinned", "pool_of_pinned", "layer_on_pinned", "concat_of_pinned", "stack_of_pinned", "unique_of_pinned", "copy_async_of_traced",
       "copy_async_to_nowhere", "copy_async_to_nowhere_in_a_stream"]),
     ("What is being copied is no tensor yet",
      "`copy_async` returns a `Pending<Tensor<T, D>>`. `std::move(x).ordered()` is the tensor for what this thread queues "
@@ -62,7 +62,7 @@ RULES = [
      "There is no implicit promotion: `x.as<double>()` converts.",
      ["element_types_mixed", "fraction_of_integers", "exp_of_integers", "labels_of_int32", "layer_of_other_elements"],
      ["construct_of_other_elements", "construct_of_an_expression_of_other_elements", "assign_other_elements", "concat_of_other_elements", "loss_of_other_elements",
-      "network_of_other_elements", "where_on_no_bool", "where_of_numbers", "variable_of_integers", "dropout_of_integers", "one_hot_of_floats"]),
+      "network_of_other_elements", "where_on_no_bool", "where_of_numbers", "variable_of_integers", "dropout_of_integers", "pool_of_integers", "one_hot_of_floats"]),
     ("What is traced is recorded, and nothing else",
      "An operation is recorded if and only if an operand is traced. Where that would lose a gradient silently, the "
      "compiler says so.",

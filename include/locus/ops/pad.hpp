@@ -111,20 +111,32 @@ struct PadRow {
   }
 };
 
-/// dx(outer, i, inner) = previous + the elements of g along the padded dimension that came from i
+/// dx(outer, i, inner) = the elements of g along the padded dimension that came from i. A row of work goes along inner,
+/// or, where that is 1, along the dimension.
 template <class T>
-struct UnpadElement {
+struct UnpadRow {
+  static constexpr int fragments = 0;
+  static constexpr std::int64_t bytes_per_element = 2 * sizeof(T);
   const T* g;
+  T* dx;
   PadAxis axis;
   std::int64_t inner;
-  LOCUS_FN void operator()(std::int64_t at, compute_t<T> previous, compute_t<T>& out) const {
-    const std::int64_t row = at / inner, outer = row / axis.extent;
-    const T* const from = g + outer * axis.padded * inner + (at - row * inner);
-    const std::int64_t along = inner;
-    compute_t<T> sum = 0;
-    axis.for_each_place(row - outer * axis.extent,
-                        [&](std::int64_t k) LOCUS_INLINED { sum += load_as_register(from[k * along]); });
-    out = previous + sum;
+  bool accumulate;
+
+  template <RowTeam Team>
+  LOCUS_FN void operator()(std::int64_t row, Team& team) const {
+    using R = compute_t<T>;
+    const bool along = inner == 1;
+    const std::int64_t outer = along ? row : row / axis.extent, i = row - outer * axis.extent, step = inner;
+    const T* const from = g + outer * axis.padded * inner;
+    const PadAxis places = axis;
+    team.store(RowOutput<T>{dx + row * team.cols(), 1, accumulate}, [=](std::int64_t c) LOCUS_INLINED {
+      R sum = 0;
+      const T* const column = along ? from : from + c;
+      places.for_each_place(along ? c : i,
+                            [&](std::int64_t at) LOCUS_INLINED { sum += load_as_register(column[at * step]); });
+      return sum;
+    });
   }
 };
 
@@ -225,12 +237,12 @@ struct Pad {
   template <class D>
   void unpad(const Tensor<T, D>& out, bool accumulate, const Tensor<T, D>& g, int dim) const {
     const detail::RowCount count(out.shape(), dim);
-    const auto plan =
-        make_plan<3>(out.shape(), {detail::operand_of(out), detail::operand_of(out), detail::operand_of(out)});
-    Backend<D>::map(out.device(), plan,
-                    detail::UnpadElement<T>{g.data(), detail::pad_axis(out.shape(), dim, amounts, mode), count.inner},
-                    Pack<LinearIndex, const T*>(LinearIndex{}, accumulate ? out.data() : nullptr),
-                    Pack<T*>(out.data()));
+    if (out.empty()) return;
+    const auto axis = detail::pad_axis(out.shape(), dim, amounts, mode);
+    const bool along = count.inner == 1;
+    Backend<D>::for_each_row(out.device(), along ? count.outer : count.outer * count.cols,
+                             along ? count.cols : count.inner,
+                             detail::UnpadRow<T>{g.data(), out.data(), axis, count.inner, accumulate});
   }
 };
 

@@ -10,20 +10,35 @@
 namespace locus::inline LOCUS_ABI {
 
 namespace detail {
-/// y(outer, i, inner) = previous + the elements of windows that stand at i: x is dense, (outer, windows, inner, size)
+/// y(outer, i, inner) = the elements of windows that stand at i: x is dense, (outer, windows, inner, size). A row of
+/// work goes along inner, or, where that is 1, along the dimension.
 template <class T>
-struct FoldElement {
+struct FoldRow {
+  static constexpr int fragments = 0;
+  static constexpr std::int64_t bytes_per_element = 2 * sizeof(T);
   const T* x;
+  T* y;
   std::int64_t extent, inner, windows, size, step, dilation;
-  LOCUS_FN void operator()(std::int64_t at, compute_t<T> previous, compute_t<T>& out) const {
-    const std::int64_t row = at / inner, outer = row / extent, i = row - outer * extent;
-    const T* const from = x + (outer * windows * inner + (at - row * inner)) * size;
-    compute_t<T> sum = 0;
-    for (std::int64_t k = 0, start = i; k < size && start >= 0; ++k, start -= dilation) {
-      const std::int64_t window = start / step;
-      if (window * step == start && window < windows) sum += load_as_register(from[window * inner * size + k]);
-    }
-    out = previous + sum;
+  bool accumulate;
+
+  template <RowTeam Team>
+  LOCUS_FN void operator()(std::int64_t row, Team& team) const {
+    using R = compute_t<T>;
+    const bool along = inner == 1;
+    const std::int64_t outer = along ? row : row / extent, i = row - outer * extent;
+    const T* const from = x + outer * windows * inner * size;
+    const FoldRow self = *this;
+    team.store(RowOutput<T>{y + row * team.cols(), 1, accumulate}, [=](std::int64_t c) LOCUS_INLINED {
+      const T* const column = along ? from : from + c * self.size;
+      R sum = 0;
+      std::int64_t start = along ? c : i;  // of the window in which this element is number k
+      for (std::int64_t k = 0; k < self.size && start >= 0; ++k, start -= self.dilation) {
+        const std::int64_t window = self.step == 1 ? start : start / self.step;
+        if (window * self.step == start && window < self.windows)
+          sum += load_as_register(column[window * self.inner * self.size + k]);
+      }
+      return sum;
+    });
   }
 };
 
@@ -31,13 +46,14 @@ struct FoldElement {
 template <class T, class D>
 void add_windows(const Tensor<T, D>& out, bool accumulate, const Tensor<T, D>& x, int dim, std::int64_t step,
                  std::int64_t dilation) {
+  if (out.empty()) return;
   const RowCount count(out.shape(), dim);
   const Tensor<T, D> dense = x.contiguous();
-  const auto plan = make_plan<3>(out.shape(), {operand_of(out), operand_of(out), operand_of(out)});
-  Backend<D>::map(
-      out.device(), plan,
-      FoldElement<T>{dense.data(), count.cols, count.inner, dense.size(dim), dense.size(-1), step, dilation},
-      Pack<LinearIndex, const T*>(LinearIndex{}, accumulate ? out.data() : nullptr), Pack<T*>(out.data()));
+  const bool along = count.inner == 1;
+  Backend<D>::for_each_row(out.device(), along ? count.outer : count.outer * count.cols,
+                           along ? count.cols : count.inner,
+                           FoldRow<T>{dense.data(), out.data(), count.cols, count.inner, dense.size(dim),
+                                      dense.size(-1), step, dilation, accumulate});
 }
 }  // namespace detail
 
