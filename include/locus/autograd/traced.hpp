@@ -4,7 +4,7 @@
 
 #include <locus/autograd/backward_walk.hpp>
 #include <locus/autograd/outside.hpp>
-#include <locus/ops/view.hpp>
+#include <locus/ops/unfold.hpp>
 
 namespace locus::inline LOCUS_ABI {
 
@@ -152,6 +152,9 @@ class Traced {
   [[nodiscard]] Traced select(int dim, std::int64_t index) const { return locus::select(*this, dim, index); }
   [[nodiscard]] Traced slice(int dim, std::int64_t start, std::int64_t end = to_end, std::int64_t step = 1) const {
     return locus::slice(*this, dim, start, end, step);
+  }
+  [[nodiscard]] Traced unfold(int dim, std::int64_t size, std::int64_t step, std::int64_t dilation = 1) const {
+    return locus::unfold(*this, dim, size, step, dilation);
   }
   /// Converted element by element, pending; the gradient is converted back.
   template <DType U>

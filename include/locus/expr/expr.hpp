@@ -238,6 +238,9 @@ class Expr {
   [[nodiscard]] auto slice(int dim, std::int64_t start, std::int64_t end = to_end, std::int64_t step = 1) const {
     return eval().slice(dim, start, end, step);
   }
+  [[nodiscard]] auto unfold(int dim, std::int64_t size, std::int64_t step, std::int64_t dilation = 1) const {
+    return eval().unfold(dim, size, step, dilation);
+  }
 
   /// Gradients of everything the expression was traced from; see Traced.
   template <class... Arguments>
