@@ -1,6 +1,8 @@
 // A device of one's own chooses between two ways of an operation: CostModel.
 
+#include <locus/ops/join.hpp>
 #include <locus/ops/softmax.hpp>
+#include <locus/optim/clip.hpp>
 #include <locus/tensor/factory.hpp>
 #include <locus/tensor/random.hpp>
 
@@ -59,6 +61,7 @@ template <>
 struct CostModel<Folding> {
   static constexpr bool folds_across_memory = true;
   static constexpr bool follows_indices = false;
+  static constexpr bool reads_scalars = false;
 };
 static_assert(Device<Folding>);
 }  // namespace locus
@@ -80,4 +83,21 @@ TEST_CASE("softmax along columns takes the way that the device's cost model name
   CHECK(folds.counts().map == 1);
   for (std::int64_t i = 0; i < 20; ++i)
     for (std::int64_t j = 0; j < 64; ++j) CHECK(found(i, j) == doctest::Approx(expected(i, j)).epsilon(1e-6));
+}
+
+TEST_CASE("a norm is read by the host or by the launch that clips, with the same result") {
+  const Tensor<float> x = randn({77});
+  const auto clipped = [&]<class D>(D, double most, std::int64_t launches) {
+    const Parameter<float, D> w(zeros({77}).template to<D>());
+    Traced(trace(w) * 1.f).backward(x.template to<D>());
+    (void)flatten(std::vector{w});
+    const LaunchLog log;
+    const auto norm = optim::clip_grad_norm_(std::vector{w}, most);
+    CHECK(log.launches() == launches);
+    return concat({w.grad().template to<Cpu>(), norm.template to<Cpu>().reshape({1})});
+  };
+  for (const double most : {0.5, 1e6}) {
+    const auto on_host = clipped(Cpu{}, most, most < 1 ? 2 : 1), in_launch = clipped(Folding{}, most, 2);
+    for (std::int64_t i = 0; i < 78; ++i) CHECK(on_host(i) == doctest::Approx(in_launch(i)).epsilon(1e-6));
+  }
 }

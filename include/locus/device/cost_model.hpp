@@ -13,6 +13,8 @@ struct CostModel {
   static constexpr bool folds_across_memory = HostAccessible<D>;
   /// Elements picked by indices: loops on the host that follow the indices, in place of launches over all elements.
   static constexpr bool follows_indices = HostAccessible<D>;
+  /// A scalar that decides what the next launch does: the host reads it, in place of every element of the launch.
+  static constexpr bool reads_scalars = HostAccessible<D>;
 };
 
 }  // namespace locus::inline LOCUS_ABI
