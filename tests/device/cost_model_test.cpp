@@ -1,8 +1,10 @@
 // A device of one's own chooses between two ways of an operation: CostModel.
 
 #include <locus/ops/index.hpp>
+#include <locus/ops/join.hpp>
 #include <locus/ops/moments.hpp>
 #include <locus/ops/softmax.hpp>
+#include <locus/optim/clip.hpp>
 #include <locus/tensor/factory.hpp>
 #include <locus/tensor/random.hpp>
 
@@ -65,6 +67,7 @@ struct CostModel<Folding> {
   static constexpr bool follows_indices = false;
   static constexpr bool checks_indices = false;
   static constexpr bool folds_again = false;
+  static constexpr bool reads_scalars = false;
 };
 template <>
 inline constexpr bool can_access<Cpu, Folding> = true;
@@ -102,4 +105,21 @@ TEST_CASE("a device whose memory the host shares need not take the host's ways")
   const Tensor picked = index_select(large, 0, indices);
   CHECK(picked.data()[0] == 1e30f);
   CHECK(std::isnan(picked.data()[1]));
+}
+
+TEST_CASE("a norm is read by the host or by the launch that clips, with the same result") {
+  const Tensor<float> x = randn({77});
+  const auto clipped = [&]<class D>(D, double most, std::int64_t launches) {
+    const Parameter<float, D> w(zeros({77}).template to<D>());
+    Traced(trace(w) * 1.f).backward(x.template to<D>());
+    (void)flatten(std::vector{w});
+    const LaunchLog log;
+    const auto norm = optim::clip_grad_norm_(std::vector{w}, most);
+    CHECK(log.launches() == launches);
+    return concat({w.grad().template to<Cpu>(), norm.template to<Cpu>().reshape({1})});
+  };
+  for (const double most : {0.5, 1e6}) {
+    const auto on_host = clipped(Cpu{}, most, most < 1 ? 2 : 1), in_launch = clipped(Folding{}, most, 2);
+    for (std::int64_t i = 0; i < 78; ++i) CHECK(on_host(i) == doctest::Approx(in_launch(i)).epsilon(1e-6));
+  }
 }

@@ -20,6 +20,8 @@ struct CostModel {
   /// Norms and variances: sums of squares at once, and again by a slower, safe fold if the host then finds that squares
   /// overflowed or vanished, in place of the safe fold always.
   static constexpr bool folds_again = HostAccessible<D>;
+  /// A scalar that decides what the next launch does: the host reads it, in place of every element of the launch.
+  static constexpr bool reads_scalars = HostAccessible<D>;
 };
 
 }  // namespace locus::inline LOCUS_ABI

@@ -21,8 +21,9 @@ struct AdamWOptions {
 
 namespace detail {
 /// first: 1 / (1 - beta1^t), second: 1 / sqrt(1 - beta2^t), in step t.
-template <class R>
+template <class Register>
 struct AdamRule {
+  using R = Register;
   static constexpr int states = 2;
   R beta1, beta2;
   R share1, share2;  ///< 1 - beta1, 1 - beta2: rounded once, for beta2 may be close to 1

@@ -2,6 +2,7 @@
 // Gradient clipping, without waiting for the device.
 
 #include <locus/autograd/flat.hpp>
+#include <locus/device/cost_model.hpp>
 #include <locus/ops/moments.hpp>
 
 namespace locus::inline LOCUS_ABI {
@@ -23,16 +24,39 @@ template <class T, class D, class R = compute_t<T>>
   return tensors.size() == 1 ? norms.select(0, 0) : norm(norms);
 }
 
+template <class R>
+[[nodiscard]] LOCUS_FN R scale_to_norm(R most, R norm) {
+  return functor::Minimum{}(most / (norm + R(1e-6)), R(1));
+}
 /// A gradient scaled so that the joint norm is at most `most`. Zeros stay zero, whatever the norm, as those between
 /// parameters in flat memory must.
 template <class R>
 struct ScaleToNorm {
   R most;
   LOCUS_FN R operator()(R gradient, R norm) const {
-    const R scale = functor::Minimum{}(most / (norm + R(1e-6)), R(1));
-    return gradient == R(0) ? gradient : gradient * scale;
+    return gradient == R(0) ? gradient : gradient * scale_to_norm(most, norm);
   }
 };
+template <class R>
+struct ScaleBy {
+  R scale;
+  LOCUS_FN R operator()(R gradient) const { return gradient * scale; }
+};
+
+/// Scales gradients so that their joint norm is at most `most`. One launch for each, or none where the host sees that
+/// the norm is not above it.
+template <class T, class D, class R>
+void scale_to_norm(const std::vector<Tensor<T, D>>& gradients, R most, const Tensor<R, D>& norm) {
+  if constexpr (CostModel<D>::reads_scalars) {
+    const R scale = scale_to_norm(most, norm.item());
+    if (scale == R(1)) return;
+    if (scale == scale) {
+      for (const auto& g : gradients) map_into(g, ScaleBy<R>{scale}, g);
+      return;
+    }
+  }
+  for (const auto& g : gradients) map_into(g, ScaleToNorm<R>{most}, g, norm);
+}
 }  // namespace detail
 
 namespace optim {
@@ -42,8 +66,8 @@ namespace optim {
 /// wherever the norm is a number, also where squares overflow or vanish.
 /// cost: two launches where the parameters are neighbours in flat memory, as those of an optimizer or of flatten are,
 ///       and one more for each run of them that had a gradient once and has none now. Otherwise two for each gradient,
-///       and one. On Cpu another one for each of these norms whose squares overflow or vanish, as those of zeros.
-///       Nothing waits for the device
+///       and one. Nothing waits for the device. On Cpu none to scale where the norm is not above max_norm, but another
+///       one for each of these norms whose squares overflow or vanish, as those of zeros
 /// throws ArgumentError unless max_norm >= 0
 template <class T, class D>
 Tensor<compute_t<T>, D> clip_grad_norm_(const std::vector<Parameter<T, D>>& parameters, double max_norm) {
@@ -52,8 +76,7 @@ Tensor<compute_t<T>, D> clip_grad_norm_(const std::vector<Parameter<T, D>>& para
   const auto runs = locus::detail::gradient_runs(parameters);
   if (runs.empty()) return Tensor<R, D>(Shape{}).fill_(R(0));
   const Tensor<R, D> norm = locus::detail::joint_norm(runs);
-  for (const auto& run : runs)
-    locus::detail::map_into(run, locus::detail::ScaleToNorm<R>{static_cast<R>(max_norm)}, run, norm);
+  locus::detail::scale_to_norm(runs, static_cast<R>(max_norm), norm);
   locus::detail::gradients_changed(parameters);
   return norm;
 }

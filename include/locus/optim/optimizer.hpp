@@ -77,7 +77,7 @@ class Optimizer {
  private:
   static constexpr int groups_of_a_launch = 16;
   template <class Self>
-  using rule_of = detail::rule_for_t<typename Self::Rule, T>;
+  using rule_of = decltype(detail::rule_for<T>(std::declval<Self&>().rule()));
 
   template <class Self>
   static void step_of_any(Optimizer& optimizer, const Tensor<bool, D>* skip);
@@ -112,7 +112,8 @@ class Optimizer {
     static constexpr Strides dense{1};
     std::array<PlanOperand, 3 + 2 * n + m> operands;
     operands.fill({nullptr, &dense});
-    for (std::size_t k = 0; k < m; ++k) operands[2 + n + k] = extra_operands[k];
+    std::size_t at = 2 + n;
+    for (const PlanOperand& each : extra_operands) operands[at++] = each;
     const auto& place = order_[first].flat_place();
     const std::int64_t begin = place.memory->begins[place.slot];
     T* const values = place.memory->values.data() + begin;
@@ -126,15 +127,18 @@ class Optimizer {
   template <class Self>
   void launch_one_group(Self& self, std::size_t group, std::size_t first, std::size_t last) {
     const auto make = [self = &self, group, first] {
-      return detail::StepOfOneGroup<rule_of<Self>, R>{{self->rule()},
-                                                      self->rates(self->groups_[group]),
-                                                      self->corrections().template of_step<R>(self->counters_[first])};
+      return detail::StepOfOneGroup<rule_of<Self>>{{detail::rule_for<T>(self->rule()),
+                                                    self->rates(self->groups_[group]),
+                                                    self->corrections().template of_step<R>(self->counters_[first])}};
     };
     launch(make, first, last, detail::states_of<rule_of<Self>>(), {});
   }
-  template <int n, class Self>
+  template <class Self>
+  void launch_one_group_unless(Self& self, const Tensor<bool, D>* skip, std::size_t group, std::size_t first,
+                               std::size_t last, std::size_t counter);
+  template <class Self>
   void launch_groups(Self& self, const Tensor<bool, D>* skip, std::size_t first_group, std::size_t first,
-                     std::size_t last, std::size_t counter);
+                     std::size_t last);
 
   template <class Self>
   void count(Self& self, const Tensor<bool, D>* skip, std::size_t first, std::size_t last);

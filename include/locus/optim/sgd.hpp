@@ -15,8 +15,9 @@ struct SgdOptions {
 
 namespace detail {
 /// first: the share of the gradient that enters the momentum.
-template <class R>
+template <class Register>
 struct SgdRule {
+  using R = Register;
   static constexpr int states = 1;
   R momentum;
   bool nesterov;

@@ -122,7 +122,7 @@ void Optimizer<T, D>::step_of_any(Optimizer& optimizer, const Tensor<bool, D>* s
     if (counts_on_device) optimizer.count(self, skip, first, last);
     const auto launch_run = [&](std::size_t begin, std::size_t end) {
       const std::size_t group = optimizer.group_of_[begin];
-      if (counts_on_device) optimizer.template launch_groups<1>(self, skip, group, begin, end, first);
+      if (counts_on_device) optimizer.launch_one_group_unless(self, skip, group, begin, end, first);
       else optimizer.launch_one_group(self, group, begin, end);
     };
     if (optimizer.groups_lie_apart(first, last)) {
@@ -133,7 +133,7 @@ void Optimizer<T, D>::step_of_any(Optimizer& optimizer, const Tensor<bool, D>* s
       return;
     }
     for (std::size_t group = 0; group < optimizer.groups_.size(); group += groups_of_a_launch)
-      optimizer.template launch_groups<groups_of_a_launch>(self, skip, group, first, last, first);
+      optimizer.launch_groups(self, skip, group, first, last);
   });
 }
 
@@ -163,25 +163,39 @@ void Optimizer<T, D>::count(Self& self, const Tensor<bool, D>* skip, std::size_t
                   Pack<std::int64_t*, R*, R*>(made, first_.data() + first, second_.data() + first));
 }
 
-/// Steps of n groups from one on, in a stretch that holds others, too, or, with n = 1, is of that group alone.
+/// A step of a stretch of one group, which is counted on the device.
 template <class T, class D>
-template <int n, class Self>
+template <class Self>
+void Optimizer<T, D>::launch_one_group_unless(Self& self, const Tensor<bool, D>* skip, std::size_t group,
+                                              std::size_t first, std::size_t last, std::size_t counter) {
+  const auto make = [self = &self, group] {
+    return detail::StepUnless<rule_of<Self>>{{detail::rule_for<T>(self->rule()), self->rates(self->groups_[group])}};
+  };
+  const PlanOperand one{nullptr, nullptr};
+  launch(make, first, last, detail::states_of<rule_of<Self>>(), std::array{one, one, one}, first_.data() + counter,
+         second_.data() + counter, skip ? skip->data() : nullptr);
+}
+
+/// A step of up to groups_of_a_launch groups, from one on, in a stretch that may hold others, too.
+template <class T, class D>
+template <class Self>
 void Optimizer<T, D>::launch_groups(Self& self, const Tensor<bool, D>* skip, std::size_t first_group, std::size_t first,
-                                    std::size_t last, std::size_t counter) {
+                                    std::size_t last) {
+  name_groups();
   const bool on_device = static_cast<bool>(made_.buffer());
   const auto make = [self = &self, first_group, first, on_device] {
-    detail::StepOfGroups<rule_of<Self>, R, n> step{{self->rule()}, {}, {}, static_cast<int>(first_group)};
-    for (std::size_t g = 0; g < n && first_group + g < self->groups_.size(); ++g)
+    detail::StepOfGroups<rule_of<Self>, groups_of_a_launch> step{
+        {detail::rule_for<T>(self->rule()), {}, {}, static_cast<int>(first_group)}};
+    for (std::size_t g = 0; g < groups_of_a_launch && first_group + g < self->groups_.size(); ++g)
       step.rates[g] = self->rates(self->groups_[first_group + g]);
     if (!on_device) step.corrections = self->corrections().template of_step<R>(self->counters_[first]);
     return step;
   };
-  if (n > 1) name_groups();
   static constexpr Strides dense{1};
   const PlanOperand one{nullptr, nullptr}, each{nullptr, &dense};
   launch(make, first, last, detail::states_of<rule_of<Self>>(), std::array{one, one, one, each},
-         on_device ? first_.data() + counter : nullptr, on_device ? second_.data() + counter : nullptr,
-         skip ? skip->data() : nullptr, n > 1 ? group_ids_.data() + state_begins_[first] : nullptr);
+         on_device ? first_.data() + first : nullptr, on_device ? second_.data() + first : nullptr,
+         skip ? skip->data() : nullptr, group_ids_.data() + state_begins_[first]);
 }
 
 /// Makes the number of its group known for every element.

@@ -30,12 +30,10 @@ using repeated_t = X;
 template <class Rule>
 using states_of = std::make_integer_sequence<int, Rule::states>;
 
-/// The rule on an exact copy of each value, its master weight, from which the 16-bit value is rounded. A value that was
-/// written by others since, by load_state_dict for instance, becomes its own master weight.
-template <class Rule, class T, class States = states_of<Rule>>
-struct WithMasterWeights;
+template <class Rule, class T, class States>
+struct WithMasterWeightsOf;
 template <class Rule, class T, int... i>
-struct WithMasterWeights<Rule, T, std::integer_sequence<int, i...>> {
+struct WithMasterWeightsOf<Rule, T, std::integer_sequence<int, i...>> {
   static constexpr int states = Rule::states + 1;
   using R = compute_t<T>;
   Rule rule;
@@ -47,14 +45,21 @@ struct WithMasterWeights<Rule, T, std::integer_sequence<int, i...>> {
     new_value = new_master;
   }
 };
+/// The rule on an exact copy of each value, its master weight, from which the 16-bit value is rounded. A value that was
+/// written by others since, by load_state_dict for instance, becomes its own master weight.
 template <class Rule, class T>
-using rule_for_t = std::conditional_t<std::is_same_v<T, compute_t<T>>, Rule, WithMasterWeights<Rule, T>>;
+struct WithMasterWeights : WithMasterWeightsOf<Rule, T, states_of<Rule>> {};
+template <class T, class Rule>
+[[nodiscard]] auto rule_for(const Rule& rule) {
+  if constexpr (std::is_same_v<T, compute_t<T>>) return rule;
+  else return WithMasterWeights<Rule, T>{{rule}};
+}
 
-/// A step of elements of one group.
-template <class Rule, class R, class States = states_of<Rule>>
-struct StepOfOneGroup;
-template <class Rule, class R, int... i>
-struct StepOfOneGroup<Rule, R, std::integer_sequence<int, i...>> {
+template <class Rule, class States>
+struct StepOfOneGroupBy;
+template <class Rule, int... i>
+struct StepOfOneGroupBy<Rule, std::integer_sequence<int, i...>> {
+  using R = typename Rule::R;
   Rule rule;
   Rates<R> rates;
   Corrections<R> corrections;
@@ -63,20 +68,40 @@ struct StepOfOneGroup<Rule, R, std::integer_sequence<int, i...>> {
     rule(rates, corrections, value, gradient, state..., new_value, new_state...);
   }
 };
+/// A step of elements of one group.
+template <class Rule>
+struct StepOfOneGroup : StepOfOneGroupBy<Rule, states_of<Rule>> {};
 
-/// A step of elements of the groups [first_group, first_group + n); those of other groups stay as they are, and all of
-/// them where `skip` is set. Corrections come by value or from memory: those that do not come are zero.
-template <class Rule, class R, int n, class States = states_of<Rule>>
-struct StepOfGroups;
-template <class Rule, class R, int n, int... i>
-struct StepOfGroups<Rule, R, n, std::integer_sequence<int, i...>> {
+template <class Rule, class States>
+struct StepUnlessBy;
+template <class Rule, int... i>
+struct StepUnlessBy<Rule, std::integer_sequence<int, i...>> {
+  using R = typename Rule::R;
+  Rule rule;
+  Rates<R> rates;
+  LOCUS_FN void operator()(R value, R gradient, repeated_t<i, R>... state, R first, R second, bool skip, R& new_value,
+                           repeated_t<i, R>&... new_state) const {
+    rule(rates, Corrections<R>{first, second}, value, gradient, state..., new_value, new_state...);
+    new_value = skip ? value : new_value;
+    ((new_state = skip ? state : new_state), ...);
+  }
+};
+/// A step of elements of one group, with corrections from memory; where `skip` is set, they stay as they are.
+template <class Rule>
+struct StepUnless : StepUnlessBy<Rule, states_of<Rule>> {};
+
+template <class Rule, int n, class States>
+struct StepOfGroupsBy;
+template <class Rule, int n, int... i>
+struct StepOfGroupsBy<Rule, n, std::integer_sequence<int, i...>> {
+  using R = typename Rule::R;
   Rule rule;
   Rates<R> rates[n];
   Corrections<R> corrections;
   int first_group = 0;
   LOCUS_FN void operator()(R value, R gradient, repeated_t<i, R>... state, R first, R second, bool skip, int group,
                            R& new_value, repeated_t<i, R>&... new_state) const {
-    const int own = n == 1 ? 0 : group - first_group;
+    const int own = group - first_group;
     const bool moves = !skip && own >= 0 && own < n;
     const Corrections<R> both{corrections.first + first, corrections.second + second};
     rule(rates[moves ? own : 0], both, value, gradient, state..., new_value, new_state...);
@@ -84,6 +109,10 @@ struct StepOfGroups<Rule, R, n, std::integer_sequence<int, i...>> {
     ((new_state = moves ? new_state : state), ...);
   }
 };
+/// A step of elements of the groups [first_group, first_group + n); those of other groups stay as they are, and all of
+/// them where `skip` is set. Corrections come by value or from memory: those that do not come are zero.
+template <class Rule, int n>
+struct StepOfGroups : StepOfGroupsBy<Rule, n, states_of<Rule>> {};
 
 /// Counts a step that is made, and computes the corrections of the next one to make. Correct is their formula.
 template <class R, class Correct>
