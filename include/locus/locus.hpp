@@ -31,7 +31,9 @@
 #include <locus/tensor/print.hpp>
 #include <locus/tensor/random.hpp>
 
+#include <locus/ops/batch_norm.hpp>
 #include <locus/ops/cross_entropy.hpp>
+#include <locus/ops/dropout.hpp>
 #include <locus/ops/extreme.hpp>
 #include <locus/ops/index.hpp>
 #include <locus/ops/join.hpp>
@@ -47,6 +49,9 @@
 #include <locus/autograd/gradcheck.hpp>
 
 #include <locus/nn/activation.hpp>
+#include <locus/nn/batch_norm.hpp>
+#include <locus/nn/dropout.hpp>
+#include <locus/nn/flatten.hpp>
 #include <locus/nn/layer_norm.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/nn/loss.hpp>

@@ -298,3 +298,5 @@ class SavedValues {
 };
 
 }  // namespace locus::inline LOCUS_ABI
+
+#include <locus/instances/autograd/graph.inc>

@@ -346,3 +346,5 @@ struct Record<Role::traced> {
 
 }  // namespace detail
 }  // namespace locus::inline LOCUS_ABI
+
+#include <locus/instances/autograd/traced.inc>

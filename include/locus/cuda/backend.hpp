@@ -10,6 +10,7 @@
 #include <locus/device/verbs.hpp>
 
 #if LOCUS_NVCC
+#include <locus/cuda/code.cuh>
 #include <locus/cuda/for_each_row.cuh>
 #include <locus/cuda/gemm.cuh>
 #include <locus/cuda/map.cuh>
@@ -140,6 +141,8 @@ namespace cuda {
 /// GPUs that this program can use.
 [[nodiscard]] inline int device_count() { return 0; }
 [[nodiscard]] inline bool is_available() { return false; }
+/// Whether a GPU can run this program's kernels.
+[[nodiscard]] inline bool has_code_for(int /*ordinal*/) { return false; }
 /// What keeps this program from using a GPU, and the remedy.
 [[nodiscard]] inline std::string unavailable_reason() {
   return "this program was built without CUDA: compile it with nvcc (nvcc -x cu -std=c++20 -O2 -arch=native -I include "

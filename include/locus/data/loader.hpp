@@ -369,3 +369,5 @@ template <Device D, Sampler S>
 #include <locus/refuse/data/loader.inc>
 
 }  // namespace locus::inline LOCUS_ABI::data
+
+#include <locus/instances/data/loader.inc>

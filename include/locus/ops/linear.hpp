@@ -271,3 +271,5 @@ template <class X, class W, class F = functor::Identity>
 #include <locus/refuse/ops/linear.inc>
 
 }  // namespace locus::inline LOCUS_ABI
+
+#include <locus/instances/ops/linear.inc>

@@ -261,3 +261,5 @@ template <class E>
 Tensor(const E&) -> Tensor<typename E::value_type, typename E::device_type>;
 
 }  // namespace locus::inline LOCUS_ABI
+
+#include <locus/instances/tensor/tensor.inc>

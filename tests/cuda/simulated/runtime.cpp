@@ -266,7 +266,7 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
   if (simulated::fails()) return give(cudaErrorUnknown);
   *value = attribute == cudaDevAttrMultiProcessorCount           ? 4
-           : attribute == cudaDevAttrComputeCapabilityMajor      ? simulated::has_fault("no_code") ? 7 : 9
+           : attribute == cudaDevAttrComputeCapabilityMajor      ? simulated::lacks_code ? 7 : 9
            : attribute == cudaDevAttrComputeCapabilityMinor      ? 0
            : attribute == cudaDevAttrMemoryClockRate             ? 1'000'000
            : attribute == cudaDevAttrGlobalMemoryBusWidth        ? 4096
@@ -280,7 +280,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   if (simulated::fails()) return give(cudaErrorUnknown);
   *properties = {};
   std::snprintf(properties->name, sizeof properties->name, "%s", simulated::gpu_name);
-  properties->major = simulated::has_fault("no_code") ? 7 : 9;
+  properties->major = simulated::lacks_code ? 7 : 9;
   properties->multiProcessorCount = 4;
   return cudaSuccess;
 }
@@ -303,6 +303,7 @@ const char* cudaGetErrorName(cudaError_t error) {
 const char* cudaGetErrorString(cudaError_t) { return "simulated error"; }
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void*) {
   if (simulated::fails()) return give(cudaErrorUnknown);
+  if (simulated::lacks_code) return give(cudaErrorNoKernelImageForDevice);
   ++simulated::asked_kernels;
   *attributes = {};
   attributes->ptxVersion = simulated::architecture;

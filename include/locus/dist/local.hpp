@@ -1,0 +1,24 @@
+#pragma once
+// The ranks of one process, on each device.
+
+#include <locus/dist/thread_engine.hpp>
+
+namespace locus::inline LOCUS_ABI::dist {
+
+/// How to make ranks of this process: `static std::vector<Shared<Engine<D>>> engines(int ranks, const Options&)`, one
+/// for each rank. Each is then used by one thread.
+template <class D>
+struct LocalRanks;
+
+template <HostAccessible D>
+struct LocalRanks<D> {
+  [[nodiscard]] static std::vector<Shared<Engine<D>>> engines(int ranks, const Options& options) {
+    const Shared group(new detail::HostGroup(ranks, options.timeout));
+    std::vector<Shared<Engine<D>>> result;
+    for (int rank = 0; rank < ranks; ++rank)
+      result.push_back(Shared<Engine<D>>(new ThreadEngine<D>(group, rank, D{}, options)));
+    return result;
+  }
+};
+
+}  // namespace locus::inline LOCUS_ABI::dist
