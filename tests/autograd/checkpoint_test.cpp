@@ -4,8 +4,10 @@
 #include <locus/autograd/parameter.hpp>
 #include <locus/cuda/step_runner.hpp>
 #include <locus/device/capture.hpp>
+#include <locus/nn/batch_norm.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/nn/sequential.hpp>
+#include <locus/ops/dropout.hpp>
 #include <locus/ops/index.hpp>
 #include <locus/ops/linear.hpp>
 #include <locus/ops/reduce.hpp>
@@ -154,7 +156,7 @@ LOCUS_DEVICE_TEST("a checkpoint draws the same random numbers again, and nothing
   const auto f = [&](const auto& x) {
     const auto noise = rand<float, D>({2}), mask = bernoulli<float, D>(0.5, {2});
     const Tensor on_host = rand<float>({2});
-    return (x * w * (noise + mask + on_host.template to<D>())).eval();
+    return dropout(x * w * (noise + mask + on_host.template to<D>()), 0.5).eval();
   };
   const auto x = trace(tensor<float, D>({2}, {1, 1}));
   const auto go = [&](bool checkpoints, bool seeds_between) {
@@ -178,6 +180,25 @@ LOCUS_DEVICE_TEST("a checkpoint draws the same random numbers again, and nothing
       CHECK(found[i].values == expected[i].values);
     }
   }
+}
+
+LOCUS_DEVICE_TEST("a checkpoint updates running statistics once", D) {
+  const auto learned = [](bool checkpoints) {
+    const nn::BatchNorm1d<float, D> layer{3};
+    const auto x = variable(sample<float, D>({8, 3}, 1));
+    for (int i = 0; i < 3; ++i) sum(square(checkpoints ? checkpoint(layer, x * 2.f) : layer(x * 2.f)) * x).backward();
+    auto all = taken<D>({layer.weight, layer.bias});
+    for (const auto& one : {layer.running_mean.value(), layer.running_var.value(), x.grad()})
+      all.push_back(reference(one));
+    all.push_back(reference(layer.num_batches_tracked.value().template as<float>()));
+    return all;
+  };
+  const auto expected = learned(false), found = learned(true);
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    CAPTURE(i);
+    CHECK(found[i].values == expected[i].values);
+  }
+  CHECK(found.back().values[0] == 3);
 }
 
 LOCUS_DEVICE_TEST("hooks of parameters within a checkpoint are called once, when their gradients are complete", D) {
@@ -405,7 +426,7 @@ LOCUS_DEVICE_TEST("checkpoints in captured steps equal those outside, random num
     void step(bool checkpoints) const {
       w.zero_grad(), b.zero_grad();
       const auto block = [&](const auto& h) {
-        return linear(h, w, b, functor::Tanh{}) * bernoulli<float, D>(0.5, {8, 4});
+        return dropout(linear(h, w, b, functor::Tanh{}) * bernoulli<float, D>(0.5, {8, 4}), 0.2);
       };
       const auto twice = [&](const auto& h) { return checkpoint(block, block(h)); };
       const auto h = trace(x + rand<float, D>({8, 4}));

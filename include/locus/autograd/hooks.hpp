@@ -98,7 +98,7 @@ class Hooks : public Counted {
 }  // namespace detail
 
 /// The handle of a hook: the function is called as long as the handle lives. Handles are moved, not copied.
-class [[nodiscard]] GradientHook {
+class GradientHook {
  public:
   GradientHook() = default;
   GradientHook(Shared<detail::Hooks> hooks, Shared<detail::HookFunction> function)

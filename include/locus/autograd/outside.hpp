@@ -80,9 +80,6 @@ class OutsideOperands {
 
 /// Where this thread notes operands in place of recording operations; null: it records them.
 inline thread_local OutsideOperands* unrecorded = nullptr;
-/// Whether this thread computes in a backward pass what a forward pass has computed before: running statistics have
-/// been updated then.
-inline thread_local bool computes_again = false;
 
 /// Whether an operation on these operands, of which one wants a gradient, is recorded.
 template <class... X>

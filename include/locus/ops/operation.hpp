@@ -25,6 +25,10 @@ template <class X>
 decltype(auto) evaluated(X&& x) {
   return std::forward<X>(x).eval();
 }
+
+/// Whether this thread computes in a backward pass what a forward pass has computed before, for a checkpoint. What an
+/// operation updates beside its result, such as running statistics, was updated then.
+inline thread_local bool computes_again = false;
 }  // namespace detail
 
 /// The result of an operation, with what its backward pass needs; tensors among it are guarded against modification.
