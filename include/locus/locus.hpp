@@ -54,6 +54,7 @@
 #include <locus/nn/activation.hpp>
 #include <locus/nn/batch_norm.hpp>
 #include <locus/nn/dropout.hpp>
+#include <locus/nn/embedding.hpp>
 #include <locus/nn/flatten.hpp>
 #include <locus/nn/layer_norm.hpp>
 #include <locus/nn/linear.hpp>

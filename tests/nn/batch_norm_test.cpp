@@ -1,11 +1,14 @@
 #include <locus/nn/batch_norm.hpp>
 
 #include <locus/autograd/gradcheck.hpp>
+#include <locus/cuda/step_runner.hpp>
+#include <locus/device/capture.hpp>
 #include <locus/device/launch_log.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/nn/sequential.hpp>
 #include <locus/ops/moments.hpp>
 #include <locus/ops/reduce.hpp>
+#include <locus/tensor/random.hpp>
 
 #include <golden/golden.hpp>
 #include <support/device_list.hpp>
@@ -189,4 +192,22 @@ LOCUS_DEVICE_TEST("what batch normalization cannot do is said", D) {
   CHECK_THROWS_AS((nn::BatchNorm1d<float, D>{3, {.momentum = 1.5}}), ArgumentError);
   CHECK_THROWS_AS((nn::BatchNorm1d<float, D>{3, {.eps = -1}}), ArgumentError);
   CHECK_THROWS_AS((void)batch_norm(zeros<float, D>({3}), RunningStatistics<float, D>{}), ShapeError);
+}
+
+LOCUS_DEVICE_TEST("a hundred captured steps learn the running statistics that uncaptured ones do", D) {
+  for (const std::optional<double> momentum : {std::optional<double>(0.1), std::optional<double>()}) {
+    const nn::BatchNorm1d<float, D> plain{3, {.momentum = momentum}}, replayed{3, {.momentum = momentum}};
+    const Tensor<float, D> x({4, 3});
+    auto step = capture<D>([&] { return sum(replayed(trace(x)).value()); });
+    Generator<D> numbers{9};
+    for (int i = 0; i < 100; ++i) {
+      x.copy_(randn<float, D>({4, 3}, numbers));
+      (void)plain(trace(x));
+      (void)step();
+    }
+    CHECK_CLOSE(replayed.running_mean, reference(plain.running_mean.value()), 0);
+    CHECK_CLOSE(replayed.running_var, reference(plain.running_var.value()), 0);
+    CHECK_CLOSE(replayed.num_batches_tracked, Reference(Shape{}, {100}));
+    CHECK(replayed.running_var.value().version() == plain.running_var.value().version());  // for stale checks
+  }
 }

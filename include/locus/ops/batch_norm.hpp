@@ -179,7 +179,8 @@ struct BatchNorm {
     const auto mean = fold(functor::Identity{}, average, x);
     const auto var = fold(detail::SquaredDistance{}, average, x, mean);
     compute_statistics(rstd, mean, var, running, count);
-    for (const auto& changed : {running.mean, running.var}) changed.changed();
+    running.mean.changed();
+    running.var.changed();
     return mean;
   }
   /// One launch over the channels.

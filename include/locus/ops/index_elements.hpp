@@ -32,6 +32,12 @@ template <class T>
   else return R(0);
 }
 
+/// Indices of which one is replaced by none, which collects no gradient.
+struct WithoutIndex {
+  std::int64_t left_out;
+  LOCUS_FN std::int64_t operator()(std::int64_t index) const { return index == left_out ? -1 : index; }
+};
+
 /// out row (outer, j) = x row (outer, indices[j])
 template <class T>
 struct PickRow {
