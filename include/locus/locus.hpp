@@ -46,6 +46,7 @@
 #include <locus/autograd/gradcheck.hpp>
 
 #include <locus/nn/activation.hpp>
+#include <locus/nn/criterion.hpp>
 #include <locus/nn/layer_norm.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/nn/loss.hpp>
@@ -56,9 +57,11 @@
 
 #include <locus/optim/adam.hpp>
 #include <locus/optim/clip.hpp>
+#include <locus/optim/scheduler.hpp>
 
 #include <locus/data/loader.hpp>
 #include <locus/data/mnist.hpp>
+#include <locus/data/tensor_dataset.hpp>
 
 #include <locus/training/fit.hpp>
 
