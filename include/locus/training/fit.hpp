@@ -260,6 +260,7 @@ template <class M, class Optimizer, class L, class S, class U, class D, class Sc
 void train(const M& model, Optimizer& optimizer, const L& loss, data::Loader<S, D>& batches, data::Loader<U, D>& valid,
            History& history, const FitOptions& options, const Score& score_of) {
   require_valid(options, batches.size(), valid.size());
+  (void)weight_of_loss(loss, 1);
   using Batch = data::detail::tensors_t<S, D>;
   TrainingStep<M, Optimizer, L, D, Batch> step(model, optimizer, loss, {options.clip_norm, options.clip_value},
                                                options.capture && options.accumulate == 1);

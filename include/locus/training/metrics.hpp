@@ -150,9 +150,10 @@ template <class M, class L, class S, class D, class... F>
   for (const auto& named : batches) {
     const auto batch = data::detail::tensors_of<data::detail::fields_t<S>::size>(named);
     const std::int64_t size = get<0>(batch).size(0);
+    const double weight = weight_of_loss(loss, size);
     const auto prediction = predict(model, get<0>(batch));
     with_targets(batch, [&](const auto&... target) {
-      loss_sum += number_of(loss(widened(prediction), widened(target)...)) * weight_of_loss(loss, size);
+      loss_sum += number_of(loss(widened(prediction), widened(target)...)) * weight;
       double* sum = sums;
       ((*sum++ += number_of(metrics.function(prediction, target...)) * static_cast<double>(size)), ...);
     });
