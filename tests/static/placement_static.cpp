@@ -282,8 +282,8 @@ LOCUS_CHECK_ALONE(cumsum_of)
 // Training and evaluation, where the first operand is the model.
 using NetworkCuda = nn::Sequential<float, Cuda>;
 using SgdCuda = optim::Sgd<float, Cuda>;
-using LoaderCpu = data::Loader<float, Cpu>;
-using LoaderCuda = data::Loader<float, Cuda>;
+using LoaderCpu = data::Loader<data::LabelledImages, Cpu>;
+using LoaderCuda = data::Loader<data::LabelledImages, Cuda>;
 LOCUS_OPERATION(evaluated, evaluate(std::declval<const A&>(), std::declval<B&>()))
 LOCUS_CHECK_PAIR(evaluated, NetworkCuda, LoaderCuda, true)
 LOCUS_CHECK_PAIR(evaluated, NetworkCuda, LoaderCpu, false)
@@ -417,10 +417,31 @@ LOCUS_CHECK_PAIR(called, nn::ReLU, InPinned, false)
 LOCUS_CHECK_PAIR(called, nn::ReLU, WeightCpu, false)
 LOCUS_CHECK_PAIR(called, LinearCuda, WeightCuda, false)
 
-// Loaders, evaluation and training read labelled images, and nothing else.
+// Loaders, evaluation and training read data sets, and nothing else.
 LOCUS_OPERATION(loaded, data::loader<B>(std::declval<const A&>()))
 LOCUS_CHECK_PAIR(loaded, data::LabelledImages, Cpu, true)
 LOCUS_CHECK_PAIR(loaded, OnCpu, Cpu, false)
+using Table = data::TensorDataset<float, float>;
+LOCUS_CHECK_PAIR(loaded, Table, Cuda, true)
+LOCUS_CHECK_PAIR(loaded, data::Mnist, Cpu, false)
+static_assert(std::is_constructible_v<Table, OnCpu, OnCpu> && !std::is_constructible_v<Table, OnCuda, OnCpu>);
+struct FirstOnCuda {
+  OnCuda operator()(const OnCpu& x, const OnCpu&) const { return x.to<Cuda>(); }
+};
+struct First {
+  OnCpu operator()(const OnCpu& x, const OnCpu&) const { return x; }
+};
+LOCUS_OPERATION(mapped, data::map(std::declval<const A&>(), std::declval<const B&>()))
+LOCUS_CHECK_PAIR(mapped, Table, First, true)
+LOCUS_CHECK_PAIR(mapped, Table, FirstOnCuda, false)
+LOCUS_CHECK_PAIR(mapped, OnCpu, First, false)
+LOCUS_OPERATION(lost, nn::MSELoss{}(std::declval<const A&>(), std::declval<const B&>()))
+LOCUS_CHECK_PAIR(lost, OnCpu, OnCpu, true)
+LOCUS_CHECK_PAIR(lost, OnCuda, OnCpu, false)
+LOCUS_OPERATION(classified, nn::CrossEntropyLoss{}(std::declval<const A&>(), std::declval<const B&>()))
+using LabelsCpu = Tensor<std::int64_t, Cpu>;
+LOCUS_CHECK_PAIR(classified, OnCpu, LabelsCpu, true)
+LOCUS_CHECK_PAIR(classified, OnCuda, LabelsCpu, false)
 LOCUS_CHECK_PAIR(evaluated, NetworkCpu, OnCpu, false)
 LOCUS_CHECK_PAIR(evaluated, NetworkCpu, data::LabelledImages, true)
 struct Function {
