@@ -33,6 +33,7 @@ TESTS = HERE.parents[1]
 DEFAULT = [*(TESTS / "cuda" / f"{name}_test.cpp" for name in ("verbs", "training", "sorting")),
            *(TESTS / "tensor" / f"{name}_test.cpp" for name in ("copy", "copy_async")),
            *(TESTS / "device" / f"{name}_test.cpp" for name in ("capture", "launch_trace")),
+           TESTS / "dist" / "gpus_test.cpp",
            *(TESTS / "ops" / f"{name}_test.cpp" for name in ("linear", "scan")),
            *(HERE / f"{name}.cpp" for name in ("plans", "errors", "memory", "streams", "tables", "norms", "exponentials", "nvtx",
                                          "threads"))]
