@@ -1,4 +1,5 @@
 // Functions that are called with a gradient as soon as it is complete: when, how often, in which order.
+#include <locus/autograd/flat.hpp>
 #include <locus/autograd/parameter.hpp>
 #include <locus/cuda/step_runner.hpp>
 #include <locus/device/capture.hpp>
@@ -213,6 +214,27 @@ LOCUS_DEVICE_TEST("a step of an optimizer within a hook does not disturb the pas
   sum(trace(tensor<float, D>({2}, {1, 10})) * a * b).backward();
   CHECK_CLOSE(a.value(), {1 - 3, 2 - 40});
   CHECK_CLOSE(b.value(), {3 - 1, 4 - 20});
+}
+
+LOCUS_DEVICE_TEST("a part of flat memory is complete when the hooks of its parameters were called", D) {
+  const auto a = two<D>(1, 2), b = two<D>(3, 4), c = two<D>(5, 6);
+  const auto flat = flatten(std::vector{a, b, c});  // in the order of memory: c, b, a
+  std::string log;
+  const auto halve_when_complete = [&](const auto&) {
+    if ((log += '.') != "..") return;
+    const auto part = flat.gradients(0, 2);
+    part.copy_(part * 0.5f);
+    log += " halved ";
+  };
+  const auto of_c = c.on_gradient(halve_when_complete), of_b = b.on_gradient(halve_when_complete),
+             of_a = a.on_gradient(noting(log, "a"));
+  Traced y = trace(tensor<float, D>({2}, {1, 1})) * a;
+  y = Traced(y * b) * c;
+  sum(y).backward();
+  CHECK(log == ".. halved a ");
+  CHECK_CLOSE(a.grad(), {15, 24});
+  CHECK_CLOSE(b.grad(), {2.5, 6});
+  CHECK_CLOSE(c.grad(), {1.5, 4});
 }
 
 LOCUS_DEVICE_TEST("a handle unhooks, also within its hook", D) {
