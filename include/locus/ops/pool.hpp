@@ -54,15 +54,10 @@ struct PoolRequest {
   }
 
   /// The axes for the last dimensions of an input. throws ShapeError
-  LOCUS_OUT_OF_LINE void plan(const Shape& shape, PoolAxis& rows, PoolAxis& cols) const {
+  LOCUS_OUT_OF_LINE void plan(const Shape& shape, DilatedAxis& rows, DilatedAxis& cols) const {
     require_input(caller, dims, shape);
-    cols = {shape[-1], 0, kernel.width, stride.width, padding.width, dilation.width};
-    rows = {dims == 2 ? shape[-2] : 1, 0, kernel.height, stride.height, padding.height, dilation.height};
-    for (PoolAxis* const axis : {&rows, &cols}) axis->outputs = outputs(*axis);
-    if (rows.outputs < 1 || cols.outputs < 1)
-      fail<ShapeError>({caller, ": a kernel of ", text(kernel), " dilated by ", text(dilation),
-                        " for an input of shape ", shape, " padded by ", text(padding),
-                        "; expected a kernel no larger than the padded input"});
+    cols = axis(shape, shape[-1], kernel.width, stride.width, padding.width, dilation.width);
+    rows = axis(shape, dims == 2 ? shape[-2] : 1, kernel.height, stride.height, padding.height, dilation.height);
   }
 
   /// throws ShapeError unless a shape is (n, c, ...) or (c, ...) with elements to pool
@@ -73,6 +68,12 @@ struct PoolRequest {
       fail<ShapeError>({caller, ": an input of shape ", shape, "; expected ",
                         dims == 1 ? "(batch, channels, length)" : "(batch, channels, height, width)",
                         ", or the same without the batch, with elements to pool"});
+  }
+  /// throws ShapeError for more elements along a dimension, the border included, than a launch counts
+  static void require_few(std::string_view caller, const Shape& shape, std::int64_t extent) {
+    if (extent > most_pooled)
+      fail<ShapeError>({caller, ": ", extent, " elements along a dimension of shape ", shape, ", its border included; ",
+                        "expected at most ", most_pooled});
   }
 
  private:
@@ -85,13 +86,26 @@ struct PoolRequest {
     const bool overflows = __builtin_mul_overflow(size - 1, dilation, &product);
     return overflows ? INT64_MAX / 2 : smaller(product, INT64_MAX / 2);
   }
+  [[nodiscard]] DilatedAxis axis(const Shape& shape, std::int64_t extent, std::int64_t size, std::int64_t step,
+                                 std::int64_t border, std::int64_t apart) const {
+    const std::int64_t count = outputs(extent, reach(size, apart), step, border);
+    if (count < 1)
+      fail<ShapeError>({caller, ": a kernel of ", text(kernel), " dilated by ", text(dilation),
+                        " for an input of shape ", shape, " padded by ", text(padding),
+                        "; expected a kernel no larger than the padded input"});
+    require_few(caller, shape, extent + 2 * border);
+    const auto bounded = [](std::int64_t n) { return static_cast<PoolIndex>(smaller(n, most_pooled)); };
+    return {{bounded(extent), bounded(count), bounded(reach(size, apart)), bounded(step), bounded(border)},
+            bounded(apart)};
+  }
   /// As PyTorch counts them: no window begins beyond the input and the border before it.
-  [[nodiscard]] std::int64_t outputs(const PoolAxis& axis) const {
-    const std::int64_t room = axis.extent + 2 * axis.padding - reach(axis.size, axis.dilation) - 1;
-    if (room < 0) return ceil_mode && -room < axis.step ? 1 : 0;
-    const std::int64_t whole = room / axis.step + 1;
-    if (!ceil_mode || room % axis.step == 0) return whole;
-    return whole * axis.step >= axis.extent + axis.padding ? whole : whole + 1;
+  [[nodiscard]] std::int64_t outputs(std::int64_t extent, std::int64_t last, std::int64_t step,
+                                     std::int64_t border) const {
+    const std::int64_t room = extent + 2 * border - last - 1;
+    if (room < 0) return ceil_mode && -room < step ? 1 : 0;
+    const std::int64_t whole = room / step + 1;
+    if (!ceil_mode || room % step == 0) return whole;
+    return whole * step >= extent + border ? whole : whole + 1;
   }
 };
 
@@ -169,7 +183,7 @@ struct MaxPool {
 
   template <class T, class D>
   auto forward(const Tensor<T, D>& x) const {
-    detail::PoolAxis rows, cols;
+    detail::DilatedAxis rows, cols;
     request.plan(x.shape(), rows, cols);
     const Tensor<T, D> y = detail::pooled_like<T>(x, request.dims, rows, cols);
     if (!y.empty()) {
@@ -182,7 +196,7 @@ struct MaxPool {
   template <class T, class D>
   void backward(const Tuple<Tensor<T, D>, Tensor<T, D>>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
     const auto& [x, y] = saved;
-    detail::PoolAxis rows, cols;
+    detail::DilatedAxis rows, cols;
     request.plan(x.shape(), rows, cols);
     const auto [out, accumulate] = dx.open();
     if (out.empty()) return;
@@ -205,15 +219,16 @@ struct AvgPool {
 
   template <class T, class D>
   auto forward(const Tensor<T, D>& x) const {
-    detail::PoolAxis rows, cols;
+    detail::DilatedAxis rows, cols;
     request.plan(x.shape(), rows, cols);
-    return Forwarded{detail::mean_of_windows(x, request.dims, rows, cols, divisor), Tuple<>()};
+    return Forwarded{detail::mean_of_windows(x, request.dims, detail::PoolAxis(rows), detail::PoolAxis(cols), divisor),
+                     Tuple<>()};
   }
   template <class T, class D>
   void backward(const Tuple<>&, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
-    detail::PoolAxis rows, cols;
+    detail::DilatedAxis rows, cols;
     request.plan(dx.shape(), rows, cols);
-    detail::share_among_windows(dx, request.dims, g, rows, cols, divisor);
+    detail::share_among_windows(dx, request.dims, g, detail::PoolAxis(rows), detail::PoolAxis(cols), divisor);
   }
 };
 
@@ -224,6 +239,8 @@ struct AdaptiveAvgPool {
   template <class T, class D>
   auto forward(const Tensor<T, D>& x) const {
     detail::PoolRequest::require_input(name, 2, x.shape());
+    for (const std::int64_t extent : {x.size(-2), x.size(-1), size.height, size.width})
+      detail::PoolRequest::require_few(name, x.shape(), extent);
     if (size == Size2d(1)) {
       const fold::Mean<T> mean(x.size(-2) * x.size(-1));
       return Forwarded{detail::reduce<T>(name, mean, x, {-2, -1}, true), Tuple<>()};
@@ -236,8 +253,11 @@ struct AdaptiveAvgPool {
   }
 
  private:
-  [[nodiscard]] detail::AdaptiveAxis rows(const Shape& shape) const { return {shape[-2], size.height}; }
-  [[nodiscard]] detail::AdaptiveAxis cols(const Shape& shape) const { return {shape[-1], size.width}; }
+  [[nodiscard]] detail::AdaptiveAxis rows(const Shape& shape) const { return axis(shape[-2], size.height); }
+  [[nodiscard]] detail::AdaptiveAxis cols(const Shape& shape) const { return axis(shape[-1], size.width); }
+  [[nodiscard]] static detail::AdaptiveAxis axis(std::int64_t extent, std::int64_t outputs) {
+    return {static_cast<detail::PoolIndex>(extent), static_cast<detail::PoolIndex>(outputs)};
+  }
 };
 
 }  // namespace operation
