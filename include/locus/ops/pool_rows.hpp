@@ -2,82 +2,10 @@
 // The launches of pooling: a row of work for each row of the result, and, of a gradient, for each row of the input.
 // Windows are read where they lie; what reaches over the border is left out by index arithmetic.
 
-#include <locus/core/bounds.hpp>
+#include <locus/ops/pool_axis.hpp>
 #include <locus/ops/rows.hpp>
 
 namespace locus::inline LOCUS_ABI::detail {
-
-/// A position along a pooled dimension. On a GPU, 64 bits would take twice the registers.
-using PoolIndex = std::int32_t;
-/// What an extent and its border have at most, and whatever is larger counts as: sums of three fit a PoolIndex.
-inline constexpr std::int64_t most_pooled = std::int64_t{1} << 29;
-
-/// begin ... end - 1
-struct PoolRange {
-  PoolIndex begin, end;
-  static constexpr PoolIndex step = 1;
-  [[nodiscard]] LOCUS_FN PoolIndex count() const { return end > begin ? end - begin : 0; }
-};
-/// begin, begin + step, ... below end
-struct DilatedRange {
-  PoolIndex begin, end, step;
-};
-
-/// Windows along one dimension: number o has elements from o * step - padding to `reach` after that.
-struct PoolAxis {
-  PoolIndex extent = 1, outputs = 1, reach = 0, step = 1, padding = 0;
-
-  /// The elements of window o that are not in the border.
-  [[nodiscard]] LOCUS_FN PoolRange elements_of(PoolIndex o) const {
-    const PoolIndex begin = first_of(o);
-    return {larger(begin, PoolIndex{0}), smaller(begin + reach + 1, extent)};
-  }
-  /// Elements of window o, those of the border included, but not what lies beyond it.
-  [[nodiscard]] LOCUS_FN PoolIndex padded_count(PoolIndex o) const {
-    const PoolIndex begin = first_of(o);
-    return smaller(begin + reach + 1, extent + padding) - begin;
-  }
-  /// The windows that reach over element i.
-  [[nodiscard]] LOCUS_FN PoolRange windows_of(PoolIndex i) const {
-    const PoolIndex at = i + padding, before = at - reach;
-    return {before <= 0 ? 0 : (before - 1) / step + 1, smaller(at / step + 1, outputs)};
-  }
-  [[nodiscard]] LOCUS_FN PoolIndex first_of(PoolIndex o) const { return o * step - padding; }
-};
-
-/// The same, where a window has only every `dilation`-th of the elements it reaches over.
-struct DilatedAxis : PoolAxis {
-  PoolIndex dilation = 1;
-
-  [[nodiscard]] LOCUS_FN DilatedRange elements_of(PoolIndex o) const {
-    PoolIndex begin = first_of(o);
-    const PoolIndex end = smaller(begin + reach + 1, extent);
-    if (begin < 0) begin = dilation == 1 ? 0 : begin + ((-begin - 1) / dilation + 1) * dilation;
-    return {begin, end, dilation};
-  }
-  [[nodiscard]] LOCUS_FN bool holds(PoolIndex o, PoolIndex i) const {
-    return dilation == 1 || (i - first_of(o)) % dilation == 0;
-  }
-};
-
-/// As many windows as are asked for, as equal as may be; neighbours share an element where the extent is no multiple.
-struct AdaptiveAxis {
-  PoolIndex extent = 1, outputs = 1;
-
-  [[nodiscard]] LOCUS_FN PoolRange elements_of(PoolIndex o) const {
-    return {share(o, extent, outputs, 0), share(o + 1, extent, outputs, outputs - 1)};
-  }
-  [[nodiscard]] LOCUS_FN PoolIndex padded_count(PoolIndex o) const { return elements_of(o).count(); }
-  [[nodiscard]] LOCUS_FN PoolRange windows_of(PoolIndex i) const {
-    return {share(i, outputs, extent, 0), share(i + 1, outputs, extent, extent - 1)};
-  }
-
- private:
-  /// (i * n + rounding) / parts
-  [[nodiscard]] LOCUS_FN static PoolIndex share(PoolIndex i, PoolIndex n, PoolIndex parts, PoolIndex rounding) {
-    return static_cast<PoolIndex>((static_cast<std::int64_t>(i) * n + rounding) / parts);
-  }
-};
 
 /// A tensor as planes of rows, of any strides.
 template <class T>
