@@ -83,4 +83,14 @@ void random_numbers() {
   (void)arange<float, Cuda>(3), (void)bernoulli<float, Cuda>(0.5, {2});
 }
 
+void dropped(const Floats& a) { dropout(relu(variable(a)), 0.1).backward(a); }
+
+void windows(const Floats& a) {
+  const auto x = variable(a);
+  max_pool2d(x, 2).backward(a);
+  avg_pool2d(x, 2).backward(a);
+  pad(x, {1, 1}, PadMode::reflect).backward(a);
+  unfold(x, 0, 2, 1).backward(a);
+}
+
 }  // namespace canonical

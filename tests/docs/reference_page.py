@@ -33,7 +33,7 @@ SECTIONS = [
     ("Reductions", ["ops/reduce.hpp", "ops/extreme.hpp", "ops/moments.hpp", "ops/scan.hpp", "ops/histogram.hpp"]),
     ("Normalization, dropout and losses", ["ops/dropout.hpp", "ops/softmax.hpp", "ops/cross_entropy.hpp", "ops/layer_norm.hpp", "nn/loss.hpp"]),
     ("Views", ["ops/view.hpp"]),
-    ("Windows", ["ops/pad.hpp", "ops/unfold.hpp", "ops/im2col.hpp", "ops/pool.hpp", "core/size_2d.hpp"]),
+    ("Windows", ["ops/pad.hpp", "ops/unfold.hpp", "ops/im2col.hpp", "ops/pool.hpp", "ops/pool_axis.hpp", "core/size_2d.hpp"]),
     ("Lookups, joins and order", ["ops/index.hpp", "ops/join.hpp", "ops/sort.hpp", "ops/unique.hpp"]),
     ("Gradients", ["autograd/traced.hpp", "autograd/parameter.hpp", "autograd/hooks.hpp", "autograd/checkpoint.hpp", "autograd/gradcheck.hpp",
                    "autograd/flat.hpp", "autograd/gradcheck.hpp", "autograd/graph.hpp", "autograd/backward_walk.hpp",
