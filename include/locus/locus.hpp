@@ -62,6 +62,7 @@
 #include <locus/data/mnist.hpp>
 
 #include <locus/training/fit.hpp>
+#include <locus/training/optimizer_state.hpp>
 
 #ifdef LOCUS_COMPILED
 #include <locus/compiled.hpp>

@@ -73,6 +73,9 @@ class Adam : public Optimizer<T, D> {
 #define LOCUS_REFUSED_OPTIONS AdamOptions
 #include <locus/refuse/parameters.inc>
 
+  /// Of the state, as PyTorch calls it.
+  static constexpr const char* state_names[] = {"exp_avg", "exp_avg_sq"};
+
   /// Updates every parameter that has a gradient.
   void step();
   /// The same, unless the flag, one element on the device, is set: then values and state stay, and no step is counted,

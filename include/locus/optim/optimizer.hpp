@@ -75,6 +75,17 @@ class Optimizer {
   [[nodiscard]] Span<ParameterGroup<T, D>> groups() { return groups_; }
   [[nodiscard]] Span<const ParameterGroup<T, D>> groups() const { return groups_; }
 
+  /// How many numbers of state each element has, without the master weight.
+  [[nodiscard]] int states() const { return states_; }
+  /// State `which` of parameter i of parameters(), in its shape: the optimizer's own memory. The last one, which ==
+  /// states(), is the master weight of a 16-bit parameter.
+  [[nodiscard]] Tensor<compute_t<T>, D> state(std::size_t i, int which) const;
+  /// Steps that each parameter made. cost: none, or a copy to the host, which waits, once they are counted on the
+  /// device
+  [[nodiscard]] std::vector<std::int64_t> steps() const;
+  /// From now on, the parameters made so many steps. throws ShapeError unless there is one number for each
+  void set_steps(const std::vector<std::int64_t>& steps);
+
   // Copies would share the values and count the steps apart.
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
@@ -181,6 +192,7 @@ class Optimizer {
   template <class Self>
   void count(Self& self, const Tensor<bool, D>* skip, std::size_t first, std::size_t last);
   void count_on_device();
+  void write_counters();
   void split_counters();
   void name_groups();
   [[nodiscard]] bool groups_lie_apart(std::size_t first, std::size_t last) const;
@@ -188,6 +200,7 @@ class Optimizer {
   std::vector<Parameter<T, D>> parameters_;
   std::vector<ParameterGroup<T, D>> groups_;
   double lr_;
+  int states_ = 0;
   void (*any_)(Optimizer&, const Tensor<bool, D>*) = nullptr;
 
   std::vector<detail::Member> members_;

@@ -65,6 +65,9 @@ class Sgd : public Optimizer<T, D> {
 #define LOCUS_REFUSED_OPTIONS SgdOptions
 #include <locus/refuse/parameters.inc>
 
+  /// Of the state, as PyTorch calls it.
+  static constexpr const char* state_names[] = {"momentum_buffer"};
+
   /// Updates every parameter that has a gradient.
   void step();
   /// The same, unless the flag, one element on the device, is set: then values and state stay, and no step is counted.

@@ -39,8 +39,38 @@ void Optimizer<T, D>::arrange(int states) {
           {index++, place.memory.get(), place.slot, locus::detail::padded_to_slot<T>(parameter.elements()), group});
     }
   }
+  states_ = states;
   const std::int64_t size = detail::arrange(members_);
   for (int i = 0; i < states + has_masters; ++i) state_[i] = Tensor<R, D>({size}, parameters_[0].device()).fill_(R(0));
+}
+
+template <class T, class D>
+Tensor<compute_t<T>, D> Optimizer<T, D>::state(std::size_t i, int which) const {
+  if (i >= parameters_.size() || which < 0 || which >= states_ + has_masters)
+    fail<IndexError>({"optimizer: state ", which, " of parameter ", i, "; there are ", states_ + has_masters, " of ",
+                      parameters_.size(), " parameters"});
+  const int at = !has_masters ? which : which == states_ ? 0 : which + 1;
+  const Shape& shape = parameters_[i].shape();
+  for (const auto& each : members_)
+    if (each.index == i) return {state_[at].buffer(), state_[at].data() + each.state, shape, row_major(shape)};
+  return {};
+}
+
+template <class T, class D>
+std::vector<std::int64_t> Optimizer<T, D>::steps() const {
+  std::vector<std::int64_t> result(members_.size());
+  const auto made = made_.template to<Cpu>();
+  for (std::size_t i = 0; i < members_.size(); ++i)
+    result[members_[i].index] = made_.buffer() ? made.data()[i] : members_[i].steps;
+  return result;
+}
+
+template <class T, class D>
+void Optimizer<T, D>::set_steps(const std::vector<std::int64_t>& steps) {
+  if (steps.size() != members_.size())
+    fail<ShapeError>({"optimizer: steps of ", steps.size(), " parameters; there are ", members_.size()});
+  for (auto& member : members_) member.steps = steps[member.index];
+  if (made_.buffer()) write_counters();
 }
 
 template <class T, class D>
@@ -91,14 +121,20 @@ void Optimizer<T, D>::count_on_device() {
   Tensor<std::int64_t, D> made({n}, device);
   first_ = Tensor<R, D>({n}, device);
   second_ = Tensor<R, D>({n}, device);
+  made_ = std::move(made);
+  write_counters();
+}
+
+/// Neighbours that made the same steps get the place of the first of them for a counter.
+template <class T, class D>
+void Optimizer<T, D>::write_counters() {
   for (std::size_t first = 0, last = 0; first < members_.size(); first = last) {
     const auto place = static_cast<std::int64_t>(first);
     const std::int64_t steps = members_[first].steps;
     while (last < members_.size() && members_[last].steps == steps) ++last;
-    (void)made.slice(0, place, static_cast<std::int64_t>(last)).fill_(steps);
+    (void)made_.slice(0, place, static_cast<std::int64_t>(last)).fill_(steps);
     for (std::size_t i = first; i < last; ++i) members_[i].steps = place;
   }
-  made_ = std::move(made);
 }
 
 /// Parameters that always made the same steps have the same number, the place of the first of them. Where only some of

@@ -181,6 +181,7 @@ struct list_what_it_holds;
 template <class D>
 struct state_is_on;
 struct load_it_where_the_model_is_or_move_it_with_to_D;
+struct load_it_where_the_optimizer_is_or_move_it_with_to_D;
 struct make_it_a_Parameter;
 struct formula_of_fuse_names_a_tensor;
 struct formula_of_fuse_takes_other_arguments;
