@@ -75,6 +75,7 @@
 #include <locus/data/tensor_dataset.hpp>
 
 #include <locus/training/fit.hpp>
+#include <locus/training/optimizer_state.hpp>
 
 #ifdef LOCUS_COMPILED
 #include <locus/compiled.hpp>

@@ -43,7 +43,7 @@ SECTIONS = [
     ("Optimizers", ["optim/optimizer.hpp", "optim/groups.hpp", "optim/sgd.hpp", "optim/adam.hpp", "optim/clip.hpp"]),
     ("Data", ["data/mnist.hpp", "data/dataset.hpp", "data/sampler.hpp", "data/loader.hpp", "data/idx.hpp",
               "data/drawn_digits.hpp"]),
-    ("Training", ["training/step.hpp", "training/fit.hpp", "training/metrics.hpp", "training/history.hpp"]),
+    ("Training", ["training/step.hpp", "training/fit.hpp", "training/optimizer_state.hpp", "training/metrics.hpp", "training/history.hpp"]),
     ("Several ranks", ["dist/communicator.hpp", "dist/handle.hpp", "dist/spawn.hpp", "dist/mpi.hpp", "dist/reduction.hpp", "dist/engine.hpp"]),
     ("Files", ["io/safetensors.hpp", "io/history.hpp", "io/plot.hpp"]),
     ("A device of your own", ["device/verbs.hpp"]),

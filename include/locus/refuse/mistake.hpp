@@ -203,6 +203,7 @@ template <class D>
 struct state_is_on;
 struct load_it_where_the_model_is_or_move_it_with_to_D;
 struct make_it_a_Parameter_or_an_nn_Buffer;
+struct load_it_where_the_optimizer_is_or_move_it_with_to_D;
 struct formula_of_fuse_names_a_tensor;
 struct formula_of_fuse_takes_other_arguments;
 struct give_it_one_auto_parameter_for_each_tensor;
