@@ -40,9 +40,9 @@ class BackwardWalk {
       if (node->release()) GraphNode::dispose(node);
   }
 
-  /// Propagates the root's gradient to all nodes below it, latest first. After each node, the functions are called
-  /// whose gradient is complete with it: no other node contributes to it, or each that is left gets no gradient itself.
-  /// If a node or a function throws (out of memory, say), the gradients of all these nodes are cleared, so that none is
+  /// Propagates the root's gradient to all nodes below it, latest first. After each node, those hooks are called whose
+  /// gradient is complete with it: all edges to that gradient are done, whether or not a contribution came over each.
+  /// If a node or a hook throws (out of memory, say), the gradients of all these nodes are cleared, so that none is
   /// left half made.
   void run(const BackwardOptions& options) {
     const Running running(*this);
@@ -112,7 +112,7 @@ class BackwardWalk {
     ~Running() { running_ = running_->outer_; }
   };
 
-  /// One of the edges to the node has contributed what it does.
+  /// One of the edges to the node is done.
   static void done_with(GraphNode& node, void* of) {
     auto& walk = *static_cast<BackwardWalk*>(of);
     if (node.number_ < walk.first_ || --node.awaits_ > 0) return;
@@ -126,9 +126,9 @@ class BackwardWalk {
   std::uint64_t first_;
   std::uint64_t mark_ = detail::next_node_number.fetch_add(1, Order::relaxed);
   GraphNode* root_ = nullptr;
-  bool is_awaited_ = false;  ///< functions wait for a gradient
+  bool is_awaited_ = false;  ///< a hook waits for a gradient
   std::vector<GraphNode*> nodes_;
-  std::vector<GraphNode*> complete_;  ///< whose functions are to be called
+  std::vector<GraphNode*> complete_;  ///< whose hooks are to be called
   BackwardWalk* outer_ = nullptr;     ///< that this thread is in, too: it computes a checkpoint again, or calls a hook
   static inline thread_local BackwardWalk* running_ = nullptr;
 };
