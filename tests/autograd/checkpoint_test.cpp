@@ -386,6 +386,12 @@ LOCUS_DEVICE_TEST("a checkpoint says that its function does not do the same agai
   const Traced after = sum(x * w);  // recorded again
   after.backward();
   CHECK_CLOSE(w.grad(), {3, 4});
+  const auto going_back = [&](const auto& a) {
+    const Traced y = a * w;
+    sum(y).backward();
+    return y;
+  };
+  CHECK(contains(message_of<GraphError>([&] { (void)checkpoint(going_back, x); }), "the function of a checkpoint"));
   CHECK_THROWS_WITH_AS((void)checkpoint([&](const auto& a) { return (throw std::runtime_error("at once"), a); }, x),
                        "at once", std::runtime_error);
   sum(x * w).backward();
