@@ -13,6 +13,7 @@
 #include <locus/instances/autograd/graph.inc>
 #include <locus/instances/autograd/parameter.inc>
 #include <locus/instances/autograd/traced.inc>
+#include <locus/instances/data/labelled_images.inc>
 #include <locus/instances/data/loader.inc>
 #include <locus/instances/nn/activation.inc>
 #include <locus/instances/nn/init.inc>

@@ -53,6 +53,7 @@
 
 #include <locus/nn/activation.hpp>
 #include <locus/nn/batch_norm.hpp>
+#include <locus/nn/criterion.hpp>
 #include <locus/nn/dropout.hpp>
 #include <locus/nn/embedding.hpp>
 #include <locus/nn/flatten.hpp>
@@ -67,9 +68,11 @@
 
 #include <locus/optim/adam.hpp>
 #include <locus/optim/clip.hpp>
+#include <locus/optim/scheduler.hpp>
 
 #include <locus/data/loader.hpp>
 #include <locus/data/mnist.hpp>
+#include <locus/data/tensor_dataset.hpp>
 
 #include <locus/training/fit.hpp>
 

@@ -76,9 +76,9 @@ LOCUS_DEVICE_TEST("every element is dropped with probability p", D) {
              b = values_of(dropout(trace(ones<float, D>({n})), 0.5));
   double next = 0, both = 0;
   for (std::size_t i = 0; i + 1 < a.size(); ++i) next += a[i] == a[i + 1], both += a[i] == b[i];
-  const double half = static_cast<double>(n) / 2, bound = 5 * std::sqrt(static_cast<double>(n)) / 2;
-  CHECK(std::abs(next - half) < bound);
-  CHECK(std::abs(both - half) < bound);
+  const double expected = static_cast<double>(n) / 2, bound = 5 * std::sqrt(static_cast<double>(n)) / 2;
+  CHECK(std::abs(next - expected) < bound);
+  CHECK(std::abs(both - expected) < bound);
 }
 
 LOCUS_DEVICE_TEST("the backward pass drops what the forward pass dropped, more than once too", D) {

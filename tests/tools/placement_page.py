@@ -29,9 +29,10 @@ RULES = [
      "What a training step reads lies where the model is: the batch, the labels, the class weights; and so does the "
      "optimizer's state.",
      ["layer_elsewhere", "network_elsewhere", "model_of_two_devices", "labels_elsewhere", "class_weights_elsewhere",
-      "target_elsewhere", "optimizer_elsewhere", "groups_of_two_devices", "skip_flag_elsewhere", "state_elsewhere", "model_moved", "fit_elsewhere", "fit_with_another_optimizer", "own_layer_mixes"],
+      "target_elsewhere", "criterion_elsewhere", "optimizer_elsewhere", "groups_of_two_devices", "skip_flag_elsewhere", "state_elsewhere", "model_moved", "fit_elsewhere", "fit_with_another_optimizer", "own_layer_mixes"],
      ["network_of_a_layer_that_mixes", "push_a_layer_that_mixes", "evaluate_a_layer_that_mixes", "fit_a_layer_that_mixes",
-      "layer_in_a_template", "bias_elsewhere", "layer_norm_weight_elsewhere", "batch_norm_elsewhere", "running_statistics_elsewhere", "seen_by_elsewhere", "cotangent_elsewhere", "step_on_a_batch_elsewhere", "validate_elsewhere",
+      "layer_in_a_template", "bias_elsewhere", "layer_norm_weight_elsewhere", "batch_norm_elsewhere", "running_statistics_elsewhere", "seen_by_elsewhere", "cotangent_elsewhere", "step_on_a_batch_elsewhere", "validate_elsewhere", "fit_with_a_loss_elsewhere",
+      "criterion_labels_elsewhere",
       "evaluate_elsewhere", "accuracy_elsewhere", "hook_elsewhere", "checkpoint_elsewhere", "generator_elsewhere", "dropout_with_a_generator_elsewhere", "normals_elsewhere", "bernoulli_elsewhere"]),
     ("The host does not look into a GPU",
      "Reading an element, iterating and printing need memory that the host can reach.",
@@ -95,9 +96,11 @@ RULES = [
      ["shape_without_braces"],
      ["shape_without_braces_on_a_device", "reshape_without_braces", "expand_without_braces", "permute_without_braces",
       "concat_of_an_expression_in_braces", "stack_of_plain_and_traced_in_braces"]),
-    ("Training reads labelled images",
-     "A loader makes batches of `data::LabelledImages`; `fit`, `evaluate` and `train_step` take them from loaders.",
-     ["loader_of_a_tensor", "evaluate_on_a_tensor", "fit_on_tensors"],
+    ("Training reads data sets",
+     "A data set writes samples to memory of the host; loaders copy batches of them to a device, and `fit`, `evaluate` and "
+     "`train_step` take them from there.",
+     ["loader_of_a_tensor", "data_set_without_fields", "data_set_that_writes_other_fields",
+      "data_set_of_tensors_elsewhere", "map_to_a_device", "evaluate_on_a_tensor", "fit_on_tensors"],
      ["loader_of_a_data_set_with_parts", "evaluate_a_function_on_images", "fit_with_a_temporary_loader",
       "train_step_on_a_tensor"]),
 ]

@@ -4,6 +4,7 @@
 
 #include <locus/core/element_type.hpp>
 #include <locus/cpu/isa.hpp>
+#include <locus/cuda/peers.hpp>
 #include <locus/dist/plan.hpp>
 
 namespace locus::inline LOCUS_ABI::dist {
@@ -19,13 +20,22 @@ struct Sum {
       return static_cast<A>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
     else return a + b;
   }
+  /// What is stored of the sum over so many ranks.
+  template <class A>
+  [[nodiscard]] LOCUS_FN static A finish(A sum, int) {
+    return sum;
+  }
 };
 /// The sum divided by the number of ranks; of floating-point numbers alone.
 struct Mean : Sum {
   static constexpr const char* name = "mean";
+  template <class A>
+  [[nodiscard]] LOCUS_FN static A finish(A sum, int ranks) {
+    return sum / static_cast<A>(ranks);
+  }
 };
 /// Of bool: whether all are true.
-struct Prod {
+struct Prod : Sum {
   static constexpr const char* name = "prod";
   template <class A>
   [[nodiscard]] LOCUS_FN static A combine(A a, A b) {
@@ -36,7 +46,7 @@ struct Prod {
   }
 };
 /// NaN if any is.
-struct Min {
+struct Min : Sum {
   static constexpr const char* name = "min";
   template <class A>
   [[nodiscard]] LOCUS_FN static A combine(A a, A b) {
@@ -44,7 +54,7 @@ struct Min {
   }
 };
 /// NaN if any is.
-struct Max {
+struct Max : Sum {
   static constexpr const char* name = "max";
   template <class A>
   [[nodiscard]] LOCUS_FN static A combine(A a, A b) {
@@ -69,13 +79,6 @@ concept ReduceOpOf = ReduceOp<Op> && DType<T> && (FloatingDType<T> || !std::is_s
 
 namespace detail {
 
-/// The value of a sum that is stored.
-template <class Op, class A>
-[[nodiscard]] LOCUS_FN A finish(A sum, int ranks) {
-  if constexpr (std::is_same_v<Op, op::Mean>) return sum / static_cast<A>(ranks);
-  else return sum;
-}
-
 LOCUS_LOOPS_BEGIN
 /// The loops of the host. Sums are kept in compute_t<T>.
 template <class T, class Op>
@@ -98,7 +101,7 @@ struct HostLoops {
     const A* const from = static_cast<const A*>(sum);
     T* const to = static_cast<T*>(out);
     LOCUS_IVDEP
-    for (std::int64_t i = 0; i < count; ++i) to[i] = from_register<T>(finish<Op>(from[i], ranks));
+    for (std::int64_t i = 0; i < count; ++i) to[i] = from_register<T>(Op::template finish<A>(from[i], ranks));
   }
 };
 LOCUS_LOOPS_END
@@ -119,6 +122,22 @@ struct Reducer {
     using Loops = detail::HostLoops<T, Op>;
     static constexpr Reducer reducer{sizeof(T), sizeof(compute_t<T>), &cpu::Versions<&Loops::load>::call,
                                      &cpu::Versions<&Loops::combine>::call, &cpu::Versions<&Loops::store>::call};
+    return reducer;
+  }
+};
+
+/// On GPUs.
+template <>
+struct Reducer<Cuda> {
+  std::int64_t element_bytes, sum_bytes;
+  decltype(&PeerMemory::combine<float, op::Sum>) combine;
+  decltype(&PeerMemory::combine_partial<float, op::Sum>) combine_partial;
+  const Reducer<Cpu>& (*on_host)();  ///< the same on the host
+
+  template <class T, class Op>
+  [[nodiscard]] static const Reducer& of() {
+    static constexpr Reducer reducer{sizeof(T), sizeof(compute_t<T>), &PeerMemory::combine<T, Op>,
+                                     &PeerMemory::combine_partial<T, Op>, &Reducer<Cpu>::of<T, Op>};
     return reducer;
   }
 };

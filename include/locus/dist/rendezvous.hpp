@@ -116,12 +116,15 @@ class Rendezvous : public Counted {
       while (peer.visits.load()) sched_yield();
   }
 
-  /// Letters: copies of bytes on the way from one rank to another.
+  /// Elements on the way from one rank to another: what an engine makes of them.
+  struct Content : Counted {
+    virtual ~Content() = default;
+  };
   struct Letter {
     int from, to, tag;
     std::int64_t count;
     ElementType type;
-    std::vector<unsigned char> bytes;
+    Shared<Content> content;
   };
   void post(Letter&& letter) {
     {
@@ -131,7 +134,8 @@ class Rendezvous : public Counted {
     letters_.fetch_add(1);
     letters_.notify();
   }
-  /// The first letter of a pair and tag; waits for it. throws CollectiveError
+  /// The first letter of a pair and tag; waits for it. throws CollectiveError, also where it is not of the size and
+  /// type that is wanted
   [[nodiscard]] Letter collect(int rank, const Message& message) {
     const Fingerprint what = message.fingerprint(Kind::recv);
     Letter letter{};
@@ -146,6 +150,10 @@ class Rendezvous : public Counted {
       return false;
     };
     wait_until(found, letters_, rank, message.peer, what, message.sequence);
+    if (letter.count != message.count || letter.type != message.type) {
+      const Fingerprint sent{Kind::send, letter.type, {}, rank, letter.count};
+      refuse(rank, message.peer, join("rank ", message.peer, " called ", sent), what, message.sequence);
+    }
     return letter;
   }
 

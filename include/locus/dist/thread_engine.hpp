@@ -64,21 +64,20 @@ class ThreadEngine : public Engine<D> {
   void send(const Message& message) override {
     group_->require_sound(this->rank(), message.fingerprint(Kind::send), message.sequence);
     const auto* const bytes = static_cast<const unsigned char*>(message.data);
-    group_->post({this->rank(), message.peer, message.tag, message.count, message.type,
-                  std::vector<unsigned char>(bytes, bytes + message.bytes())});
+    const Shared<detail::Rendezvous::Content> content(new Bytes(bytes, bytes + message.bytes()));
+    group_->post({this->rank(), message.peer, message.tag, message.count, message.type, content});
   }
   void receive(const Message& message) override {
     const auto letter = group_->collect(this->rank(), message);
-    if (letter.count != message.count || letter.type != message.type) {
-      const Fingerprint sent{Kind::send, letter.type, {}, this->rank(), letter.count};
-      group_->refuse(this->rank(), message.peer, join("rank ", message.peer, " called ", sent),
-                     message.fingerprint(Kind::recv), message.sequence);
-    }
-    copy(message.data, letter.bytes.data(), message.bytes());
+    copy(message.data, static_cast<const Bytes&>(*letter.content).bytes.data(), message.bytes());
   }
   void leave(const char* why) noexcept override { group_->leave(this->rank(), why); }
 
  private:
+  struct Bytes final : detail::Rendezvous::Content {
+    Bytes(const unsigned char* begin, const unsigned char* end) : bytes(begin, end) {}
+    std::vector<unsigned char> bytes;
+  };
   static void copy(void* target, const void* source, std::int64_t bytes) {
     if (bytes > 0 && target != source) __builtin_memcpy(target, source, static_cast<std::size_t>(bytes));
   }

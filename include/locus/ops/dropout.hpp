@@ -16,6 +16,7 @@ class Dropout {
     if (!(p >= 0 && p <= 1)) fail<ArgumentError>({"dropout: a probability of ", p, "; expected 0 to 1"});
     kept_below_ = static_cast<std::uint64_t>(__builtin_round((1 - p) * 0x1p32));
     scale_ = p < 1 ? 1 / (1 - p) : 0;
+    float_scale_ = static_cast<float>(scale_);
   }
   static constexpr unsigned reads(int input) { return input == 0 ? 2u : 0u; }
   template <class T>
@@ -30,10 +31,12 @@ class Dropout {
  private:
   template <class T>
   [[nodiscard]] LOCUS_FN T factor(std::uint32_t bits) const {
-    return bits < kept_below_ ? static_cast<T>(scale_) : T(0);
+    if constexpr (std::is_same_v<T, double>) return bits < kept_below_ ? scale_ : 0;
+    else return bits < kept_below_ ? float_scale_ : 0;
   }
   std::uint64_t kept_below_;
   double scale_;
+  float float_scale_;
 };
 
 }  // namespace functor

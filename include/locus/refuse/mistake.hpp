@@ -83,14 +83,33 @@ struct compute_the_flag_where_the_gradients_are;
 struct make_all_layers_on_one_device;
 struct make_the_optimizer_for_the_device_of_the_parameters;
 struct trace_the_input_first_with_trace_x;
-struct loader_of_something_else_than_labelled_images;
-struct make_LabelledImages_of_images_labels_and_classes;
-struct evaluate_on_something_else_than_a_loader_or_labelled_images;
+struct a_tensor_is_no_data_set;
+struct make_data_TensorDataset_of_x_and_y;
+template <class S>
+struct data_set_without_size;
+struct write_std_int64_t_size_const;
+template <class S>
+struct data_set_without_fields;
+struct write_data_Fields_fields_const;
+template <class S>
+struct data_set_without_write_for_its_fields;
+struct write_void_write_std_int64_t_i_Span_of_each_field_const;
+template <class D>
+struct data_set_of_tensors_that_are_not_plain_ones_on;
+struct data_sets_hold_other_element_types;
+struct map_one_with_data_map_dataset_f;
+template <class F>
+struct function_takes_other_samples;
+struct give_it_an_auto_for_each_field;
+template <class F>
+struct function_returns_no_tensor_of_the_host;
+struct return_x_or_Tuple_x_y;
+struct evaluate_on_something_else_than_a_loader_or_a_data_set;
 struct fit_with_something_else_than_named_loaders;
 struct train_step_on_something_else_than_a_batch;
 struct make_a_loader_with_data_loader_and_name_it;
 struct take_it_from_a_loader_in_a_range_for;
-struct evaluate_a_function_without_a_device_on_images;
+struct evaluate_a_function_without_a_device_on_a_data_set;
 struct pass_a_loader_for_its_device;
 struct assignment_to_a_temporary_view;
 struct write_through_a_view_with_copy_;

@@ -431,6 +431,21 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) {
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, std::size_t) {
   return simulated::fails() ? give(cudaErrorUnknown) : cudaSuccess;
 }
+cudaError_t cudaMemPoolSetAccess(cudaMemPool_t, const cudaMemAccessDesc* access, std::size_t) {
+  if (simulated::fails()) return give(cudaErrorUnknown);
+  return access->location.id < simulated::devices ? cudaSuccess : give(cudaErrorInvalidDevice);
+}
+cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) {
+  if (simulated::fails()) return give(cudaErrorUnknown);
+  *can = simulated::are_connected;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned) {
+  if (simulated::fails()) return give(cudaErrorUnknown);
+  static std::atomic<unsigned> enabled{0};
+  const unsigned bit = 1u << (8 * simulated::current_ordinal + peer);
+  return enabled.fetch_or(bit) & bit ? give(cudaErrorPeerAccessAlreadyEnabled) : cudaSuccess;
+}
 cudaError_t cudaMemGetInfo(std::size_t* unused, std::size_t* total) {
   if (simulated::fails()) return give(cudaErrorUnknown);
   *unused = *total = std::size_t{1} << 34;

@@ -100,7 +100,8 @@ inline const bool has_pools = [] {
 inline std::atomic<bool> refuses_pools{!has_pools};  ///< whether it makes none, though it says that it has them
 inline std::atomic<int> mallocs{0}, frees{0};        ///< calls of cudaMalloc and cudaFree
 
-inline int devices = 2;  ///< GPUs that there are; 0: why, says `unavailable`
+inline std::atomic<bool> are_connected{true};  ///< whether kernels of one GPU reach the memory of another
+inline int devices = 2;                        ///< GPUs that there are; 0: why, says `unavailable`
 inline cudaError_t unavailable = cudaErrorNoDevice;
 inline int driver_version = CUDART_VERSION;
 
