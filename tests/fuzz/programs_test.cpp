@@ -319,7 +319,7 @@ class Program {
     const int b = partner_of(a);
     if (b < 0) return;
     const auto pair_of = [](auto f) { return [f](const Naive& u, const Naive& v) { return mapped(u, v, f); }; };
-    switch (below(8)) {
+    switch (below(9)) {
       case 0:
         return add(
             "u / 2 + v", a, b, [](const auto& u, const auto& v) { return u / 2.f + v; },
@@ -355,6 +355,17 @@ class Program {
               const double h = u / 4 + v / 4;
               return h * h + std::max(h, 0.);
             }));
+      case 7:
+        return add(
+            "checkpoint of h = tanh(u v), h h + u / 2", a, b,
+            [](const auto& u, const auto& v) {
+              const auto f = [v](const auto& x) {
+                const auto h = tanh(x * v);
+                return h * h + x / 2.f;
+              };
+              return checkpoint(f, u);
+            },
+            pair_of([](double u, double v) { return std::tanh(u * v) * std::tanh(u * v) + u / 2; }));
       default:
         return add(
             "fuse(sigmoid(u) v + u)", a, b,
