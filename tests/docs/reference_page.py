@@ -48,7 +48,8 @@ SECTIONS = [
 ]
 # What headers declare for other headers, or only beside a CUDA toolkit. Every header with something public stands here or above.
 INTERNAL = {"core/atomic.hpp", "core/element_type.hpp", "core/file.hpp", "core/posix.hpp", "core/pack.hpp", "core/rng.hpp",
-            "core/shared.hpp", "core/size_class.hpp", "core/span.hpp", "device/buffer.hpp",
+            "core/shared.hpp", "core/size_class.hpp", "core/span.hpp", "cuda/peers.hpp", "device/buffer.hpp", "dist/cuda_engine.hpp",
+            "dist/local.hpp", "dist/plan.hpp", "dist/staged_engine.hpp", "dist/thread_engine.hpp",
             "device/capabilities.hpp", "cuda/nvtx.hpp", "device/cost_model.hpp", "device/plan.hpp", "device/row_team.hpp", "expr/node.hpp",
             "io/json.hpp", "io/utf8.hpp", "ops/reduction.hpp", "tensor/layout.hpp"}
 HEAD = """# Reference
