@@ -35,7 +35,7 @@ DEFAULT = [*(TESTS / "cuda" / f"{name}_test.cpp" for name in ("verbs", "training
            *(TESTS / "device" / f"{name}_test.cpp" for name in ("capture", "launch_trace")),
            TESTS / "dist" / "gpus_test.cpp",
            *(TESTS / "ops" / f"{name}_test.cpp" for name in ("linear", "scan")),
-           *(HERE / f"{name}.cpp" for name in ("plans", "errors", "memory", "streams", "tables", "norms", "exponentials", "nvtx",
+           *(HERE / f"{name}.cpp" for name in ("plans", "errors", "memory", "streams", "tables", "norms", "exponentials", "nccl", "nvtx",
                                          "threads"))]
 WITH_THREADS = [HERE / "threads.cpp", TESTS / "tensor" / "copy_async_test.cpp", HERE / "streams.cpp"]
 LEAST_COVERAGE = 97  # % of lines

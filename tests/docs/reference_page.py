@@ -41,7 +41,7 @@ SECTIONS = [
     ("Data", ["data/mnist.hpp", "data/dataset.hpp", "data/sampler.hpp", "data/loader.hpp", "data/idx.hpp",
               "data/drawn_digits.hpp"]),
     ("Training", ["training/step.hpp", "training/fit.hpp", "training/metrics.hpp", "training/history.hpp"]),
-    ("Several ranks", ["dist/communicator.hpp", "dist/handle.hpp", "dist/spawn.hpp", "dist/mpi.hpp", "dist/reduction.hpp", "dist/engine.hpp"]),
+    ("Several ranks", ["dist/communicator.hpp", "dist/handle.hpp", "dist/spawn.hpp", "dist/mpi.hpp", "dist/nccl.hpp", "dist/reduction.hpp", "dist/engine.hpp"]),
     ("Files", ["io/safetensors.hpp", "io/history.hpp", "io/plot.hpp"]),
     ("A device of your own", ["device/verbs.hpp"]),
     ("Errors", ["core/check.hpp", "dist/error.hpp"]),

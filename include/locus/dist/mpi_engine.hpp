@@ -43,6 +43,14 @@ class MpiEngine : public Engine<D> {
     }
   }
 
+  void meet(const Fingerprint& what, std::int64_t sequence) override {
+    Call call;
+    call.what = what;
+    call.sequence = sequence;
+    require_sound(what, sequence);
+    if (this->options().debug) compare(call);
+    barrier(call);
+  }
   void send(const Message& message) override {
     const Fingerprint what = message.fingerprint(Kind::send);
     require_sound(what, message.sequence);
