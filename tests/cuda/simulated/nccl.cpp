@@ -1,4 +1,5 @@
-// Ranks whose elements NCCL moves, over a stand-in for NCCL that copies between threads of this process.
+// Ranks that meet by an engine of the host: those whose elements NCCL moves, over a stand-in for NCCL that copies
+// between threads of this process, and those whose elements travel by way of the host.
 
 #include <locus/dist/dist.hpp>
 
@@ -102,8 +103,8 @@ ncclResult_t ncclGroupEnd() {
 }  // extern "C"
 
 namespace {
-/// f(rank) in a thread for each; returns what they threw.
-template <class F>
+/// f(rank) in a thread for each, over `Over`; returns what they threw.
+template <class Over, class F>
 std::vector<std::string> in_ranks(int ranks, const F& f, dist::Options options = {}) {
   options = dist::detail::from_environment(options);
   const auto hosts = dist::LocalRanks<Cpu>::engines(ranks, options);
@@ -113,7 +114,7 @@ std::vector<std::string> in_ranks(int ranks, const F& f, dist::Options options =
     threads.emplace_back([&, rank] {
       try {
         f(dist::Communicator<Cuda>(
-            Shared<dist::Engine<Cuda>>(new dist::NcclEngine(hosts[static_cast<std::size_t>(rank)], Cuda{rank % 2}))));
+            Shared<dist::Engine<Cuda>>(new Over(hosts[static_cast<std::size_t>(rank)], Cuda{rank % 2}))));
       } catch (const std::exception& error) {
         thrown[static_cast<std::size_t>(rank)] = error.what();
       }
@@ -124,9 +125,10 @@ std::vector<std::string> in_ranks(int ranks, const F& f, dist::Options options =
 }
 }  // namespace
 
-TEST_CASE("collectives by NCCL equal their references") {
+TEST_CASE_TEMPLATE("collectives over an engine of the host equal their references", Over, dist::NcclEngine,
+                   dist::StagedEngine<Cuda>) {
   for (const int ranks : {1, 2, 3, 4}) {
-    const auto thrown = in_ranks(ranks, [&](const dist::Communicator<Cuda>& comm) {
+    const auto thrown = in_ranks<Over>(ranks, [&](const dist::Communicator<Cuda>& comm) {
       for (const std::int64_t count : {0, 1, 17, 1000}) {
         check_reductions<float>(comm, count, dist::sum);
         check_moves<float>(comm, count);
@@ -139,8 +141,9 @@ TEST_CASE("collectives by NCCL equal their references") {
   }
 }
 
-TEST_CASE("a rank of NCCL that calls something else is named, and nothing is queued") {
-  const auto thrown = in_ranks(3, [](const dist::Communicator<Cuda>& comm) {
+TEST_CASE_TEMPLATE("a rank over an engine of the host that calls something else is named", Over, dist::NcclEngine,
+                   dist::StagedEngine<Cuda>) {
+  const auto thrown = in_ranks<Over>(3, [](const dist::Communicator<Cuda>& comm) {
     const Tensor<float, Cuda> x({8}, comm.device());
     x.fill_(1);
     if (comm.rank() == 2) comm.broadcast(x);
