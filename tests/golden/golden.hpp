@@ -1,6 +1,6 @@
 #pragma once
-// What PyTorch computed: make_golden.py writes ops.txt, make_training.py training.txt, make_layers.py layers.txt, and the
-// tests read them.
+// What PyTorch computed: make_golden.py writes ops.txt, make_training.py training.txt, make_layers.py layers.txt, and
+// the tests read them.
 
 #include <support/reference.hpp>
 
