@@ -198,12 +198,14 @@ LOCUS_DEVICE_TEST("a model of another element type, as a copy or moved", D) {
   CHECK_CLOSE(model(x), expected);  // as it was
   CHECK(nn::state_dict(wide).template get<double>("0.weight").shape() == Shape{6, 4});
 
-  const auto model16 = std::move(model).template as<bfloat16>();
-  CHECK_CLOSE(model16(x.template as<bfloat16>()), expected, 5e-2);
-  CHECK_THROWS_WITH_AS((void)model(x), doctest::Contains(moved_message), ArgumentError);
-  const auto buffers = model16.buffers();
-  CHECK(buffers[0].type() == ElementType::float32);  // statistics stay as they are computed
-  CHECK(buffers[2].type() == ElementType::int64);
+  nn::BatchNorm1d<float, D> norm{4};
+  const auto normalized = reference(norm(x));
+  const auto norm16 = std::move(norm).template as<bfloat16>();
+  static_assert(std::is_same_v<typename decltype(norm16.weight)::value_type, bfloat16>);
+  CHECK_CLOSE(norm16(x.template as<bfloat16>()), normalized, 5e-2);
+  CHECK_THROWS_WITH_AS((void)norm(x), doctest::Contains(moved_message), ArgumentError);
+  CHECK(norm16.buffers()[0].type() == ElementType::float32);  // statistics stay as they are computed
+  CHECK(norm16.buffers()[2].type() == ElementType::int64);
 
   auto layer = tracker<float, D>();
   const auto of_layer = reference(layer(x));
