@@ -7,7 +7,7 @@
 namespace locus::inline LOCUS_ABI {
 
 namespace nn::detail {
-template <class T, class D, class U, class E>
+template <class T, class D, class U, class E, class... Own>
 class ModelCopy;
 }  // namespace nn::detail
 
@@ -139,7 +139,7 @@ class Parameter {
     state_->value = {};
     state_->node = {};
   }
-  template <class, class, class, class>
+  template <class, class, class, class, class...>
   friend class nn::detail::ModelCopy;
   Shared<State> state_;
 };

@@ -228,8 +228,11 @@ struct make_the_stream_for_the_device_of_the_copy;
 template <class D>
 struct generator_is_on;
 struct make_the_generator_for_the_device_of_the_tensor;
-struct model_moved_to_another_place;
-struct make_it_where_it_lives_as_in_nn_Linear_float_Cuda;
+struct model_moved_without_std_move;
+struct say_std_move_model_to_D;
+template <class M>
+struct layer_without_twin;
+struct write_template_class_U_class_E_auto_twin_const_return_Layer_U_E;
 struct make_one_a_tensor_as_in_full;
 template <class D>
 struct gradient_is_on;
@@ -277,6 +280,7 @@ enum class Wrong {
   no_such_forward,
   hidden_members,
   no_members,
+  no_twin,
   tensor_as_member,
   other_member
 };
