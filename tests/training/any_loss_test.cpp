@@ -1,7 +1,6 @@
 // fit and evaluate with any loss and metrics; schedules, early stopping, accumulation and clipping within fit.
 
 #include <locus/data/tensor_dataset.hpp>
-#include <locus/io/history.hpp>
 #include <locus/nn/activation.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/nn/sequential.hpp>
@@ -15,11 +14,6 @@
 #include <support/reference.hpp>
 
 #include <cmath>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
-
-#include <unistd.h>
 
 using namespace locus;
 using namespace locus_test;
@@ -210,26 +204,4 @@ TEST_CASE("options of fit that make no sense are refused by name and number") {
   CHECK_THROWS_WITH_AS(run({.early_stopping = {.patience = -2}}), doctest::Contains("patience is -2"), ArgumentError);
   CHECK_THROWS_WITH_AS(run({.early_stopping = {.min_delta = -2}}), doctest::Contains("min_delta is -2"), ArgumentError);
   CHECK(r.history.empty());
-}
-
-TEST_CASE("a history of metrics as a table, as JSON, and as curves without accuracy") {
-  History history;
-  history.add({1, 0.5, 1.25, 1.5, locus::detail::not_a_number, 2.0, 24000, {{"mean error", 0.5}}});
-  CHECK(history.table() ==
-        "epoch      lr   train loss   valid loss   mean error   seconds   samples/s\n"
-        "    1     0.5       1.2500       1.5000       0.5000      2.00       24000\n");
-  const auto folder = std::filesystem::temp_directory_path() / join("locus-metrics-", getpid());
-  std::filesystem::create_directories(folder);
-  io::write_history(folder / "history.json", history);
-  io::plot_history(folder / "history.svg", history, "Line");
-  const auto text_of = [](const std::filesystem::path& path) {
-    std::ostringstream text;
-    text << std::ifstream(path).rdbuf();
-    return text.str();
-  };
-  const std::string json = text_of(folder / "history.json"), svg = text_of(folder / "history.svg");
-  CHECK(json.find("\"mean error\": 0.5") != std::string::npos);
-  CHECK(json.find("valid_accuracy") == std::string::npos);
-  CHECK(svg.find("ccuracy") == std::string::npos);
-  std::filesystem::remove_all(folder);
 }

@@ -278,22 +278,6 @@ void train(const M& model, Optimizer& optimizer, const L& loss, data::Loader<S, 
   }
   best.restore();
 }
-
-/// Named here, the compiler's path from your program to a mistake in a layer's forward is short.
-template <class M, class T, class D>
-constexpr bool has_outputs(const M* model) {
-  if constexpr (nn::detail::HasForward<M>) {
-    using Recorded [[maybe_unused]] = decltype(model->forward(std::declval<const Traced<T, D>&>()));
-    if constexpr (nn::detail::Forwards<M, Traced<T, D>>) {
-      using Output [[maybe_unused]] = decltype(model->forward(std::declval<const Tensor<T, D>&>()));
-      return true;
-    } else {
-      return false;
-    }
-  } else {
-    return true;
-  }
-}
 }  // namespace detail
 
 /// Trains a model, a layer or a function, with any loss, and validates it after every epoch; records are added to
@@ -306,12 +290,21 @@ constexpr bool has_outputs(const M* model) {
 ///         Metric{"mean error", nn::L1Loss{}});
 template <class M, class Optimizer, class L, class S, class U, class D, class... F>
   requires(detail::Trainable<M, Optimizer, detail::input_t<S>, D> &&
-           detail::Trainable<M, Optimizer, detail::input_t<U>, D>)
+           detail::Trainable<M, Optimizer, detail::input_t<U>, D> && detail::LossFor<L, M, S, D> &&
+           detail::LossFor<L, M, U, D>)
 void fit(const M& model, Optimizer& optimizer, const L& loss, data::Loader<S, D>& train, data::Loader<U, D>& valid,
          History& history, const FitOptions& options = {}, const Metric<F>&... metrics) {
-  if constexpr (detail::has_outputs<M, detail::input_t<S>, D>(nullptr))
-    detail::train(model, optimizer, loss, train, valid, history, options,
-                  [&](auto& batches) { return detail::evaluate_all(model, loss, batches, metrics...); });
+  const auto score_of = [&](auto& batches) { return detail::evaluate_all(model, loss, batches, metrics...); };
+  if constexpr (nn::detail::HasForward<M>) {
+    // Named here, the compiler's path from your program to a mistake in its forward is short.
+    using Recorded [[maybe_unused]] = decltype(model.forward(std::declval<const Traced<detail::input_t<S>, D>&>()));
+    if constexpr (nn::detail::Forwards<M, Traced<detail::input_t<S>, D>>) {
+      using Output [[maybe_unused]] = decltype(model.forward(std::declval<const Tensor<detail::input_t<S>, D>&>()));
+      detail::train(model, optimizer, loss, train, valid, history, options, score_of);
+    }
+  } else {
+    detail::train(model, optimizer, loss, train, valid, history, options, score_of);
+  }
 }
 
 /// The same for a classifier, by cross-entropy: batches of inputs and labels, whose accuracy is recorded.
@@ -320,9 +313,18 @@ template <class M, class Optimizer, class S, class U, class D>
            detail::Trainable<M, Optimizer, detail::input_t<U>, D>)
 void fit(const M& model, Optimizer& optimizer, data::Loader<S, D>& train, data::Loader<U, D>& valid, History& history,
          const FitOptions& options = {}) {
-  if constexpr (detail::has_outputs<M, detail::input_t<S>, D>(nullptr))
-    detail::train(model, optimizer, nn::CrossEntropyLoss{}, train, valid, history, options,
-                  [&](auto& batches) { return evaluate(model, batches); });
+  const nn::CrossEntropyLoss loss;
+  const auto score_of = [&](auto& batches) { return evaluate(model, batches); };
+  if constexpr (nn::detail::HasForward<M>) {
+    // Named here, the compiler's path from your program to a mistake in its forward is short.
+    using Recorded [[maybe_unused]] = decltype(model.forward(std::declval<const Traced<detail::input_t<S>, D>&>()));
+    if constexpr (nn::detail::Forwards<M, Traced<detail::input_t<S>, D>>) {
+      using Output [[maybe_unused]] = decltype(model.forward(std::declval<const Tensor<detail::input_t<S>, D>&>()));
+      detail::train(model, optimizer, loss, train, valid, history, options, score_of);
+    }
+  } else {
+    detail::train(model, optimizer, loss, train, valid, history, options, score_of);
+  }
 }
 
 #include <locus/refuse/training/fit.inc>
