@@ -21,10 +21,12 @@ class Parameter;
 class History;
 
 namespace nn {
-template <class T, class D>
+template <class T, class D, class In = T>
 class Module;
-template <class T, class D>
+template <class T, class D, class In = T>
 class Sequential;
+template <class T, class D>
+class Buffer;
 template <class T, class D>
 class Linear;
 template <class T, class D>

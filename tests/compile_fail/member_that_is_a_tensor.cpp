@@ -1,7 +1,7 @@
 // A plain tensor among the members of a layer.
-// because: only parameters are trained and saved
+// because: only parameters are trained, and only parameters and buffers are saved and moved
 // expect-error: member_is_a_tensor|the member is a tensor
-// expect-error: make_it_a_Parameter|make it a Parameter
+// expect-error: make_it_a_Parameter_or_an_nn_Buffer|make it a Parameter, which is trained, or an nn::Buffer
 #include <locus/locus.hpp>
 
 using namespace locus;

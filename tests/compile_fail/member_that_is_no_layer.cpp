@@ -1,6 +1,6 @@
 // A layer in a `std::optional` among the members of a layer.
 // because: it would neither be trained nor saved, silently
-// expect-error: member_is_no_parameter_and_no_layer|the member is neither a parameter nor a layer
+// expect-error: member_is_no_parameter_and_no_layer|the member is no parameter, buffer or layer
 // expect-error: list_what_it_holds|list what it holds, as in visit\(name, \*member\)
 #include <locus/locus.hpp>
 

@@ -51,6 +51,15 @@ void steps(const std::vector<Parameter<float, Cuda>>& parameters) {
   sgd.step();
   optim::Adam<float, Cuda> adam(parameters, {});
   adam.step();
+  detail::scale_to_norm(std::vector{parameters[0].grad()}, 1.f, parameters[1].grad());
+}
+
+void steps_that_may_be_skipped(const std::vector<optim::Group<float, Cuda>>& groups,
+                               const std::vector<Parameter<bfloat16, Cuda>>& brains, const Tensor<bool, Cuda>& skip) {
+  optim::AdamW<float, Cuda> of_groups(groups, {});
+  of_groups.step(skip);
+  optim::AdamW<bfloat16, Cuda> with_masters(brains, {});
+  with_masters.step();
 }
 
 void rows(const Floats& a, const Halves& h, const Longs& labels) {

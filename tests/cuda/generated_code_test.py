@@ -26,8 +26,9 @@ TOLERANCE = 0.1  # of the registers on record, for other patches of a toolkit
 BYTES_IN_FLIGHT = {"sm_80": 16 << 10, "sm_90": 48 << 10}
 MAP_THREADS = 256
 
-# What counts in double on purpose, so that the last of a million floats is where it should be.
-COUNTS_IN_DOUBLE = ("ArangeElement",)
+# What counts in double on purpose, so that the last of a million floats is where it should be, and powers of numbers
+# close to 1 keep their digits.
+COUNTS_IN_DOUBLE = ("ArangeElement", "CountStep")
 
 
 def launch_of_map(functor):

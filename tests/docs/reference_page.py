@@ -24,31 +24,35 @@ INCLUDE = common.ROOT / "include" / "locus"
 # Headings in reading order, and the headers of include/locus that they show.
 SECTIONS = [
     ("Tensors", ["tensor/tensor.hpp", "core/shape.hpp", "core/dtype.hpp", "tensor/print.hpp"]),
-    ("New tensors", ["tensor/from.hpp", "tensor/factory.hpp", "tensor/random.hpp", "core/random.hpp"]),
+    ("New tensors", ["tensor/from.hpp", "tensor/factory.hpp", "tensor/random.hpp", "core/random.hpp", "tensor/draw.hpp"]),
     ("Devices and streams", ["core/place.hpp", "select.hpp", "device/stream.hpp", "device/capture.hpp", "device/launch_log.hpp",
                              "device/launch_trace.hpp"]),
     ("Copies that do not wait", ["tensor/copy_async.hpp", "tensor/source.hpp"]),
     ("Elementwise", ["expr/operators.hpp", "expr/elementwise.hpp", "expr/expr.hpp"]),
     ("Products", ["ops/matmul.hpp", "ops/linear.hpp"]),
     ("Reductions", ["ops/reduce.hpp", "ops/extreme.hpp", "ops/moments.hpp", "ops/scan.hpp", "ops/histogram.hpp"]),
-    ("Normalization and losses", ["ops/softmax.hpp", "ops/cross_entropy.hpp", "ops/layer_norm.hpp", "nn/loss.hpp"]),
+    ("Normalization, dropout and losses", ["ops/dropout.hpp", "ops/softmax.hpp", "ops/cross_entropy.hpp", "ops/layer_norm.hpp", "nn/loss.hpp"]),
     ("Views", ["ops/view.hpp"]),
+    ("Windows", ["ops/pad.hpp", "ops/unfold.hpp", "ops/im2col.hpp", "ops/pool.hpp", "core/size_2d.hpp"]),
     ("Lookups, joins and order", ["ops/index.hpp", "ops/join.hpp", "ops/sort.hpp", "ops/unique.hpp"]),
-    ("Gradients", ["autograd/traced.hpp", "autograd/parameter.hpp", "autograd/gradcheck.hpp", "autograd/graph.hpp", "ops/operation.hpp"]),
-    ("Layers", ["nn/module.hpp", "nn/linear.hpp", "nn/layer_norm.hpp", "nn/activation.hpp", "nn/sequential.hpp", "nn/init.hpp",
-                "nn/state_dict.hpp"]),
-    ("Optimizers", ["optim/optimizer.hpp", "optim/sgd.hpp", "optim/adam.hpp", "optim/clip.hpp"]),
+    ("Gradients", ["autograd/traced.hpp", "autograd/parameter.hpp", "autograd/hooks.hpp", "autograd/checkpoint.hpp", "autograd/gradcheck.hpp",
+                   "autograd/flat.hpp", "autograd/gradcheck.hpp", "autograd/graph.hpp", "autograd/backward_walk.hpp",
+                   "ops/operation.hpp"]),
+    ("Layers", ["nn/module.hpp", "nn/linear.hpp", "nn/layer_norm.hpp", "nn/activation.hpp", "nn/dropout.hpp", "nn/pool.hpp", "nn/sequential.hpp", "nn/init.hpp",
+                "nn/flatten.hpp", "nn/state_dict.hpp"]),
+    ("Optimizers", ["optim/optimizer.hpp", "optim/groups.hpp", "optim/sgd.hpp", "optim/adam.hpp", "optim/clip.hpp"]),
     ("Data", ["data/mnist.hpp", "data/dataset.hpp", "data/sampler.hpp", "data/loader.hpp", "data/idx.hpp",
               "data/drawn_digits.hpp"]),
     ("Training", ["training/step.hpp", "training/fit.hpp", "training/metrics.hpp", "training/history.hpp"]),
+    ("Several ranks", ["dist/communicator.hpp", "dist/handle.hpp", "dist/spawn.hpp", "dist/mpi.hpp", "dist/reduction.hpp", "dist/engine.hpp"]),
     ("Files", ["io/safetensors.hpp", "io/history.hpp", "io/plot.hpp"]),
     ("A device of your own", ["device/verbs.hpp"]),
-    ("Errors", ["core/check.hpp"]),
+    ("Errors", ["core/check.hpp", "dist/error.hpp"]),
 ]
 # What headers declare for other headers, or only beside a CUDA toolkit. Every header with something public stands here or above.
 INTERNAL = {"core/atomic.hpp", "core/element_type.hpp", "core/file.hpp", "core/posix.hpp", "core/pack.hpp", "core/rng.hpp",
             "core/shared.hpp", "core/size_class.hpp", "core/span.hpp", "device/buffer.hpp",
-            "device/capabilities.hpp", "cuda/nvtx.hpp", "device/cost_model.hpp", "device/plan.hpp", "device/row_team.hpp", "expr/node.hpp",
+            "device/capabilities.hpp", "device/linear_fusion.hpp", "cuda/nvtx.hpp", "device/cost_model.hpp", "device/plan.hpp", "device/row_team.hpp", "expr/node.hpp",
             "io/json.hpp", "io/utf8.hpp", "ops/reduction.hpp", "tensor/layout.hpp"}
 HEAD = """# Reference
 

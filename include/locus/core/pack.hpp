@@ -48,7 +48,7 @@ template <int I, class T>
 }
 
 namespace detail {
-/// Says that each item of a tuple is made where it stays, of one source.
+/// Tag: each item of a tuple is constructed in place from one argument.
 struct FromEach {
   explicit FromEach() = default;
 };

@@ -160,3 +160,5 @@ class LabelledImagesAs {
 using LabelledImages = LabelledImagesAs<float>;
 
 }  // namespace locus::inline LOCUS_ABI::data
+
+#include <locus/instances/data/labelled_images.inc>

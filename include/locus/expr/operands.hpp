@@ -65,6 +65,10 @@ template <class L, class R>
 concept CombinablePair = Combinable<beside_others_t<L>, beside_others_t<R>>;
 template <class... X>
 concept NotParametersAlone = IsWrong<ParametersMistake<bare_t<X>...>, Wrong::nothing>;
+/// Of a normalization of X, with weights.
+template <class X, class... W>
+concept NormalizedWith = Computes<X> && FloatingDType<value_of<X>> && (TensorLike<W> && ...) &&
+                         (CombinablePair<X, W> && ...) && NotParametersAlone<X, W...>;
 
 }  // namespace detail
 }  // namespace locus::inline LOCUS_ABI

@@ -5,6 +5,8 @@
 #include <locus/io/plot.hpp>
 #include <locus/training/history.hpp>
 
+#include <optional>
+
 namespace locus::inline LOCUS_ABI::io {
 
 namespace detail {
@@ -40,9 +42,9 @@ inline void write_history(const std::string& path, const History& history) {
 
 /// What is written below the title of curves; what is empty is left out.
 struct PlotLabels {
-  std::string data = {};      ///< "10,000 drawn digits"
-  std::string model = {};     ///< "784-32-10"
-  double test_accuracy = -1;  ///< in [0, 1]; below 0: there is none
+  std::string data = {};                     ///< "10,000 drawn digits"
+  std::string model = {};                    ///< "784-32-10"
+  std::optional<double> test_accuracy = {};  ///< in [0, 1]
 };
 
 namespace detail {
@@ -52,7 +54,7 @@ namespace detail {
   const auto add = [&text](const std::string& part) { text += join(text.empty() || part.empty() ? "" : " · ", part); };
   if (labels.model.empty()) text = labels.data;
   else if (!labels.data.empty()) text += " on " + labels.data;
-  if (labels.test_accuracy >= 0) add(join("test accuracy ", plot::detail::fixed(100 * labels.test_accuracy, 2), " %"));
+  if (labels.test_accuracy) add(join("test accuracy ", plot::detail::fixed(100 * *labels.test_accuracy, 2), " %"));
   if (!history.empty() && has_accuracy(history.last()))
     add(join("final validation accuracy ", plot::detail::fixed(100 * history.last().valid_accuracy, 2), " %"));
   return text;

@@ -8,9 +8,9 @@ namespace locus::inline LOCUS_ABI::nn {
 /// Base of a layer without parameters: a function with a name in a network.
 template <class Derived>
 struct Stateless {
-  template <detail::Operand X>
-  [[nodiscard]] auto operator()(const X& x) const {
-    return static_cast<const Derived&>(*this).forward(x.eval());
+  template <detail::Operand X, class... More>
+  [[nodiscard]] auto operator()(const X& x, const More&... more) const {
+    return static_cast<const Derived&>(*this).forward(x.eval(), detail::operand(more)...);
   }
 #include <locus/refuse/nn/activation.inc>
 };
@@ -54,3 +54,5 @@ struct Flatten final : Stateless<Flatten> {
 };
 
 }  // namespace locus::inline LOCUS_ABI::nn
+
+#include <locus/instances/nn/activation.inc>

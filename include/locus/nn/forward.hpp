@@ -6,6 +6,13 @@
 
 namespace locus::inline LOCUS_ABI::nn::detail {
 
+/// What a layer's forward is called on: the tensor of what is like one, anything else as it is.
+template <class X>
+[[nodiscard]] decltype(auto) operand(const X& x) {
+  if constexpr (TensorLike<X>) return x.eval();
+  else return (x);
+}
+
 /// Catch-all overloads that probe overload resolution without instantiating the layer's `forward`: ambiguity means that
 /// the layer accepts the argument. Four kinds, so that one of them matches as well as a template of the layer's own; a
 /// more specialized template wins, and is instantiated after all.
@@ -27,24 +34,30 @@ struct TakesManyReferences {
   NoSuchForward forward(X&&... x) const;
 };
 
-/// Whether M::forward takes an X: false too where its body is wrong, once the compiler has said so.
-template <class M, class X>
-concept Forwards = requires(const M& layer, const X& x) { layer.forward(x); };
-/// The same for plain and traced tensors. About traced ones it asks only where plain ones are right, so that what is
-/// wrong with both is said once.
+/// Whether M::forward takes these: false too where its body is wrong, once the compiler has said so.
+template <class M, class... X>
+concept Forwards = requires(const M& layer, const X&... x) { layer.forward(x...); };
+/// Whether it makes a Y of an X.
+template <class M, class X, class Y>
+concept Maps = requires(const M& layer, const X& x) {
+  { layer.forward(x).eval() } -> std::convertible_to<Y>;
+};
+/// The same for a plain and a traced tensor. About the traced one it asks only where the plain one is right, so that
+/// what is wrong with both is said once.
 template <class M, class T, class D>
 concept ForwardsAndRecords = Forwards<M, Tensor<T, D>> && Forwards<M, Traced<T, D>>;
 
 /// Whether one of them is called in place of M::forward, which M lets Layer see.
-template <class M, class X, class Takes>
-concept Overtaken = requires(const typename M::template Or<M, Takes>& layer, const X& x) {
-  { layer.forward(x.eval()) } -> std::same_as<NoSuchForward>;
+template <class M, class Takes, class... X>
+concept Overtaken = requires(const typename M::template Or<M, Takes>& layer, const X&... x) {
+  { layer.forward(operand(x)...) } -> std::same_as<NoSuchForward>;
 };
-/// Whether the forward of M, which has one, does not take a `const X&`, or is not const. A call answers where there is
-/// only one and no template, or where the class is final.
-template <class M, class X>
-concept RefusesArgument = (Overtaken<M, X, TakesConst> && Overtaken<M, X, TakesReference> &&
-                           Overtaken<M, X, TakesManyConst> && Overtaken<M, X, TakesManyReferences>);
+/// Whether the forward of M, which has one, does not take these as `const X&`, or is not const. A call answers where
+/// there is only one and no template, or where the class is final.
+template <class M, class... X>
+concept RefusesArguments =
+    (sizeof...(X) > 1 || (Overtaken<M, TakesConst, X...> && Overtaken<M, TakesReference, X...>)) &&
+    Overtaken<M, TakesManyConst, X...> && Overtaken<M, TakesManyReferences, X...>;
 template <class M>
 concept AnswersCalls = std::is_final_v<M> || requires { &M::forward; };
 #include <locus/refuse/nn/forward_mistakes.inc>

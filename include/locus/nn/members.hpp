@@ -1,15 +1,12 @@
 #pragma once
-// The parameters and children that a layer lists in members(visit).
+// The parameters, buffers and children that a layer lists in members(visit).
 
-#include <locus/autograd/parameter.hpp>
+#include <locus/fwd.hpp>
+#include <locus/nn/buffer.hpp>
 
 namespace locus::inline LOCUS_ABI::nn {
 
-template <class T, class D>
-class Module;
-
 namespace detail {
-using namespace locus::detail;
 
 [[nodiscard]] LOCUS_OUT_OF_LINE inline std::string child_name(const std::string& prefix, std::string_view name) {
   return prefix.empty() ? std::string(name) : join(prefix, ".", name);
@@ -17,17 +14,6 @@ using namespace locus::detail;
 
 template <class X>
 concept ListOfMembers = requires(const X& list) { list.begin(), list.end(), list.size(); };
-
-/// Calls visit(name, member) for a member, or for those of a list of them, "name.0", "name.1", ...
-template <class X, class Visit>
-void visit_each(std::string_view name, const X& member, const Visit& visit) {
-  if constexpr (ListOfMembers<X>) {
-    std::size_t i = 0;
-    for (const auto& one : member) visit_each(join(name, ".", i++), one, visit);
-  } else {
-    visit(name, member);
-  }
-}
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wnon-virtual-dtor"
@@ -50,10 +36,32 @@ struct VisitNothing {
 };
 template <class M>
 concept HasMembers = requires(const M& layer, const VisitNothing& visit) { layer.members(visit); };
-/// Whether a layer lists its parameters and children, itself or through the module it wraps.
+
+/// Says that a module may be made of a layer that is called in other ways than a module, to list it.
+struct AnyLayer {};
+
+/// What walk_members finds below a layer of T on D. Names are full, such as "0.weight".
+template <class T, class D>
+class MemberWalk {
+ public:
+  virtual void parameter(const std::string& /*name*/, const Parameter<T, D>& /*parameter*/) {}
+  virtual void buffer(const std::string& /*name*/, const AnyBuffer<D>& /*buffer*/) {}
+  virtual void child(const std::string& /*name*/, const Module<T, D>& /*module*/) {}
+
+ protected:
+  ~MemberWalk() = default;
+};
+/// How far it goes: to all parameters and buffers, depth first, or to the layers directly below.
+enum class Depth { all, children };
+
+/// Whether a layer is a type-erased module, which walks through what it holds.
+template <class M, class T, class D>
+concept WalksItself = requires(const M& layer, const std::string& prefix, MemberWalk<T, D>& walk) {
+  layer.walk_members(Depth::all, prefix, walk);
+};
+/// Whether a layer lists its members, itself or through the module it wraps.
 template <class M>
-concept ListsMembers =
-    HasMembers<M> || requires(const M& layer, const VisitNothing& visit) { layer.visit_parameters("", visit); };
+concept ListsMembers = HasMembers<M> || (HasPlace<M> && WalksItself<M, value_of<M>, device_of<M>>);
 /// Whether it has functions of that name that cannot be called.
 template <class M>
 concept HidesMembers = std::is_class_v<M> && !std::is_final_v<M> && !ListsMembers<M> &&
@@ -78,45 +86,35 @@ struct CheckMembers {
 };
 LOCUS_REFUSALS_END
 
-/// Calls visit(name, member) for the members that a layer lists.
-template <class M, class Visit>
-void visit_members(const M& layer, const Visit& visit) {
-  if constexpr (HasMembers<M>) {
-    layer.members([&](std::string_view name, const auto& member) { visit_each(name, member, visit); });
+template <Depth depth, class T, class D, class M>
+void walk_members(const M& layer, const std::string& prefix, MemberWalk<T, D>& walk);
+
+/// What `walk` says to a member of this name. The members of a list are "name.0", "name.1", ...
+template <Depth depth, class T, class D, class X>
+void walk_member(const std::string& name, const X& member, MemberWalk<T, D>& walk) {
+  if constexpr (ListOfMembers<X>) {
+    std::size_t i = 0;
+    for (const auto& one : member) walk_member<depth>(join(name, ".", i++), one, walk);
+  } else if constexpr (std::is_same_v<X, Parameter<T, D>>) {
+    if (member.defined()) walk.parameter(name, member);
+  } else if constexpr (is_buffer<X>) {
+    if constexpr (std::is_same_v<device_of<X>, D>)
+      if (member.defined()) walk.buffer(name, AnyBuffer<D>(member));
+  } else if constexpr (depth == Depth::all) {
+    walk_members<depth>(member, name, walk);
+  } else if constexpr (IsWrong<MemberMistake<X, T, D>, Wrong::nothing>) {  // what is no member was refused where listed
+    walk.child(name, Module<T, D>(AnyLayer{}, member));
   }
 }
 
-/// Calls visit(full name, parameter) for all parameters of T on D below a layer, depth first.
-template <class T, class D, class M, class Visit>
-void visit_parameters(const M& layer, const std::string& prefix, const Visit& visit) {
-  if constexpr (requires { layer.visit_parameters(prefix, visit); }) {
-    layer.visit_parameters(prefix, visit);
-  } else {
-    visit_members(layer, [&](std::string_view name, const auto& member) {
-      using Member = std::remove_cvref_t<decltype(member)>;
-      if constexpr (std::is_same_v<Member, Parameter<T, D>>) {
-        if (member.defined()) visit(child_name(prefix, name), member);
-      } else {
-        visit_parameters<T, D>(member, child_name(prefix, name), visit);
-      }
-    });
-  }
-}
-
-/// Calls visit(state, name, module) for the members that are modules themselves.
-template <class T, class D>
-using VisitChild = void (*)(void* state, std::string_view name, const Module<T, D>& module);
-template <class T, class D, class M>
-void visit_children(const M& layer, VisitChild<T, D> visit, void* state) {
-  if constexpr (requires { layer.visit_children(visit, state); }) {
-    layer.visit_children(visit, state);
-  } else {
-    visit_members(layer, [&](std::string_view name, const auto& member) {
-      using Member = std::remove_cvref_t<decltype(member)>;
-      // What is no member was refused where it is listed.
-      if constexpr (!IsParameter<Member> && IsWrong<MemberMistake<Member, T, D>, Wrong::nothing>)
-        visit(state, name, Module<T, D>(member));
-    });
+/// Walks through the members of a layer.
+template <Depth depth, class T, class D, class M>
+void walk_members(const M& layer, const std::string& prefix, MemberWalk<T, D>& walk) {
+  if constexpr (WalksItself<M, T, D>) {
+    layer.walk_members(depth, prefix, walk);
+  } else if constexpr (HasMembers<M>) {
+    layer.members(
+        [&](std::string_view name, const auto& member) { walk_member<depth>(child_name(prefix, name), member, walk); });
   }
 }
 

@@ -17,22 +17,32 @@ struct NamedParameter {
 };
 
 namespace detail {
-/// What is wrong with a layer M in a network of T on D. (Layers without parameters have neither.)
-template <class M, class T, class D>
-struct LayerMistake : NoMistake {};
-template <HasPlace M, class T, class D>
-struct LayerMistake<M, T, D>
-    : FirstMistake<
-          PlaceMistake<Tensor<T, D>, M, error::network_is_on, error::layer_is_on, error::make_all_layers_on_one_device>,
-          std::conditional_t<std::is_same_v<value_of<M>, T>, NoMistake, TypeMistake<T, value_of<M>>>, ForwardMistake<M>,
-          NoMembersMistake<M>, ArgumentMistake<M, Tensor<T, D>>, ArgumentMistake<M, Traced<T, D>>> {};
-template <class T, class D, class... M>
-struct NetworkMistake : FirstMistake<LayerMistake<M, T, D>...> {};
+#include <locus/refuse/nn/module_mistakes.inc>
+
+/// Everything that a layer lists, each under its first name.
+template <class T, class D>
+struct ListOnce final : MemberWalk<T, D> {
+  std::vector<NamedParameter<T, D>> parameters;
+  std::vector<NamedBuffer<D>> buffers;
+  std::vector<std::pair<std::string, Module<T, D>>> children;
+
+  void parameter(const std::string& name, const Parameter<T, D>& parameter) override {
+    for (const auto& known : parameters)
+      if (known.parameter == parameter) return;
+    parameters.push_back({name, parameter});
+  }
+  void buffer(const std::string& name, const AnyBuffer<D>& buffer) override {
+    for (const auto& known : buffers)
+      if (known.buffer == buffer) return;
+    buffers.push_back({name, buffer});
+  }
+  void child(const std::string& name, const Module<T, D>& module) override { children.emplace_back(name, module); }
+};
 }  // namespace detail
 
 LOCUS_REFUSALS_BEGIN
-/// Base of a layer with parameters of T on D, and of your own modules. A derived class lists its parameters and
-/// children, and computes:
+/// Base of a layer with parameters of T on D, and of your own modules. A derived class lists its parameters, buffers
+/// and children, and computes, from one argument or several:
 ///
 ///     template <Device D>
 ///     struct Residual : nn::Layer<Residual<D>, float, D> {
@@ -41,21 +51,23 @@ LOCUS_REFUSALS_BEGIN
 ///       void members(const auto& visit) const { visit("inner", inner); }
 ///     };
 ///
-/// Copies share parameters, as in PyTorch.
+/// Copies share parameters and buffers, as in PyTorch.
 template <class Derived, class T, class D>
 class Layer {
  public:
   using value_type = T;
   using device_type = D;
 
-  /// Records if x is traced; a plain tensor is inference.
-  template <TensorLike X, class Self = Derived>
-    requires detail::IsWrong<detail::CallMistake<Self, X>, detail::Wrong::nothing>
-  [[nodiscard]] auto operator()(const X& x) const {
+  /// Records if an argument is traced; plain tensors are inference.
+  ///
+  ///     attention(query, key, value)
+  template <TensorLike X, class... More, class Self = Derived>
+    requires detail::IsWrong<detail::CallMistake<Self, X, More...>, detail::Wrong::nothing>
+  [[nodiscard]] auto operator()(const X& x, const More&... more) const {
     if constexpr (detail::HasMembers<Self>) {
       if (false) derived().members(detail::VisitNothing{});  // nvcc warns of what is asked for and not called
     }
-    return derived().forward(x.eval());
+    return derived().forward(x.eval(), detail::operand(more)...);
   }
 #include <locus/refuse/nn/module_layer.inc>
 
@@ -66,13 +78,7 @@ class Layer {
     if constexpr (detail::HasMembers<Self>) {
       if (false) derived().members(detail::CheckMembers<T, D>{});  // for the compiler alone, as below
     }
-    std::vector<NamedParameter<T, D>> result;
-    detail::visit_parameters<T, D>(derived(), "", [&](const std::string& name, const Parameter<T, D>& parameter) {
-      for (const auto& known : result)
-        if (known.parameter == parameter) return;
-      result.push_back({name, parameter});
-    });
-    return result;
+    return listed<detail::Depth::all>().parameters;
   }
   template <class Self = Derived>
     requires detail::ListsMembers<Self>
@@ -81,11 +87,29 @@ class Layer {
       if (false) derived().members(detail::CheckMembers<T, D>{});  // for the compiler alone, as below
     }
     std::vector<Parameter<T, D>> result;
-    detail::visit_parameters<T, D>(derived(), "", [&](const std::string&, const Parameter<T, D>& parameter) {
-      for (const auto& known : result)
-        if (known == parameter) return;
-      result.push_back(parameter);
-    });
+    for (const auto& [name, parameter] : listed<detail::Depth::all>().parameters) result.push_back(parameter);
+    return result;
+  }
+
+  /// Buffers with their full names, such as "1.running_mean"; each once.
+  ///
+  ///     for (const auto& [name, buffer] : model.named_buffers()) ... buffer.template value<float>() ...
+  template <class Self = Derived>
+    requires detail::ListsMembers<Self>
+  [[nodiscard]] std::vector<NamedBuffer<D>> named_buffers() const {
+    if constexpr (detail::HasMembers<Self>) {
+      if (false) derived().members(detail::CheckMembers<T, D>{});  // for the compiler alone, as below
+    }
+    return listed<detail::Depth::all>().buffers;
+  }
+  template <class Self = Derived>
+    requires detail::ListsMembers<Self>
+  [[nodiscard]] std::vector<AnyBuffer<D>> buffers() const {
+    if constexpr (detail::HasMembers<Self>) {
+      if (false) derived().members(detail::CheckMembers<T, D>{});  // for the compiler alone, as below
+    }
+    std::vector<AnyBuffer<D>> result;
+    for (const auto& [name, buffer] : listed<detail::Depth::all>().buffers) result.push_back(buffer);
     return result;
   }
 
@@ -96,12 +120,7 @@ class Layer {
     if constexpr (detail::HasMembers<Self>) {
       if (false) derived().members(detail::CheckMembers<T, D>{});  // for the compiler alone, as below
     }
-    std::vector<std::pair<std::string, Module<T, D>>> result;
-    const detail::VisitChild<T, D> add = [](void* list, std::string_view name, const Module<T, D>& module) {
-      static_cast<decltype(result)*>(list)->emplace_back(std::string(name), module);
-    };
-    detail::visit_children<T, D>(derived(), add, &result);
-    return result;
+    return listed<detail::Depth::children>().children;
   }
 
   template <class Self = Derived>
@@ -122,58 +141,68 @@ class Layer {
 
  private:
   [[nodiscard]] const Derived& derived() const { return static_cast<const Derived&>(*this); }
+  template <detail::Depth depth>
+  [[nodiscard]] detail::ListOnce<T, D> listed() const {
+    detail::ListOnce<T, D> list;
+    detail::walk_members<depth, T, D>(derived(), "", list);
+    return list;
+  }
 };
 LOCUS_REFUSALS_END
 
-/// Any module on D that maps a tensor of T to a tensor of T, its type erased. Copies share the layer.
-template <class T, class D>
-class Module : public Layer<Module<T, D>, T, D> {
+/// Any module on D that maps a tensor of In to a tensor of T, its type erased. Copies share the layer.
+template <class T, class D, class In>
+class Module : public Layer<Module<T, D, In>, T, D> {
  public:
-  using input_type = T;
+  using input_type = In;
 
   /// Wraps a layer: anything with forward(x) for plain and traced x.
   template <class M>
     requires(!std::is_same_v<std::remove_cvref_t<M>, Module> && detail::HasForward<std::remove_cvref_t<M>> &&
-             detail::IsWrong<detail::LayerMistake<std::remove_cvref_t<M>, T, D>, detail::Wrong::nothing>)
+             detail::IsWrong<detail::LayerMistake<std::remove_cvref_t<M>, T, D, In>, detail::Wrong::nothing>)
   Module(M&& layer) {
     using Given = std::remove_cvref_t<M>;
     // Named here, the compiler's path from your program to a mistake in its forward is short.
-    using Output [[maybe_unused]] = decltype(std::declval<const Given&>().forward(std::declval<const Tensor<T, D>&>()));
-    if constexpr (detail::Forwards<Given, Tensor<T, D>>) {
+    using Output [[maybe_unused]] =
+        decltype(std::declval<const Given&>().forward(std::declval<const Tensor<In, D>&>()));
+    if constexpr (detail::Forwards<Given, Tensor<In, D>>) {
       using Recorded [[maybe_unused]] =
-          decltype(std::declval<const Given&>().forward(std::declval<const Traced<T, D>&>()));
+          decltype(std::declval<const Given&>().forward(std::declval<const Traced<In, D>&>()));
     }
     const detail::CheckMembers<T, D> check;
     if constexpr (requires { layer.members(check); }) {
       if (false) layer.members(check);
     }
-    if constexpr (detail::ForwardsAndRecords<Given, T, D>) {
+    if constexpr (detail::ForwardsAndRecords<Given, In, D>) {
       model_ = Shared<const Interface>(new Model<Given>(std::forward<M>(layer)));
     }
+  }
+  /// For children(): any layer. What is called in other ways than a module throws ArgumentError where this one is.
+  template <class M>
+  Module(detail::AnyLayer, const M& layer) {
+    if constexpr (std::is_same_v<M, Module>) *this = layer;
+    else model_ = Shared<const Interface>(new Model<M, true>(layer));
   }
 
 #include <locus/refuse/nn/module.inc>
 
-  [[nodiscard]] Tensor<T, D> forward(const Tensor<T, D>& x) const { return model_->forward(x); }
-  [[nodiscard]] Traced<T, D> forward(const Traced<T, D>& x) const { return model_->forward(x); }
+  [[nodiscard]] Tensor<T, D> forward(const Tensor<In, D>& x) const { return model_->forward(x); }
+  [[nodiscard]] Traced<T, D> forward(const Traced<In, D>& x) const { return model_->forward(x); }
 
   /// What this module is, if another can compute it in its own launch.
   [[nodiscard]] Activation activation() const { return model_->activation(); }
   /// Whether this module can compute the activation after it in its own launch, and that.
   [[nodiscard]] bool absorbs(Activation next) const { return next != Activation::none && model_->absorbs(next); }
-  [[nodiscard]] Tensor<T, D> forward_with(const Tensor<T, D>& x, Activation next) const {
+  [[nodiscard]] Tensor<T, D> forward_with(const Tensor<In, D>& x, Activation next) const {
     return model_->forward_with(x, next);
   }
-  [[nodiscard]] Traced<T, D> forward_with(const Traced<T, D>& x, Activation next) const {
+  [[nodiscard]] Traced<T, D> forward_with(const Traced<In, D>& x, Activation next) const {
     return model_->forward_with(x, next);
   }
 
-  template <class Visit>
-  void visit_parameters(const std::string& prefix, const Visit& visit) const {
-    model_->visit_parameters(prefix, &call_visit<Visit>, const_cast<void*>(static_cast<const void*>(&visit)));
+  void walk_members(detail::Depth depth, const std::string& prefix, detail::MemberWalk<T, D>& walk) const {
+    model_->walk_members(depth, prefix, walk);
   }
-
-  void visit_children(detail::VisitChild<T, D> visit, void* state) const { model_->visit_children(visit, state); }
 
   /// The module itself, if it is an M.
   template <class M>
@@ -183,56 +212,56 @@ class Module : public Layer<Module<T, D>, T, D> {
   }
 
  private:
-  using ErasedVisit = void (*)(void* visit, const std::string& name, const Parameter<T, D>& parameter);
-  template <class Visit>
-  static void call_visit(void* visit, const std::string& name, const Parameter<T, D>& parameter) {
-    (*static_cast<const Visit*>(visit))(name, parameter);
-  }
-
   struct Interface : Counted {
     virtual ~Interface() = default;
-    virtual Tensor<T, D> forward(const Tensor<T, D>& x) const = 0;
-    virtual Traced<T, D> forward(const Traced<T, D>& x) const = 0;
-    virtual Tensor<T, D> forward_with(const Tensor<T, D>& x, Activation next) const = 0;
-    virtual Traced<T, D> forward_with(const Traced<T, D>& x, Activation next) const = 0;
+    virtual Tensor<T, D> forward(const Tensor<In, D>& x) const = 0;
+    virtual Traced<T, D> forward(const Traced<In, D>& x) const = 0;
+    virtual Tensor<T, D> forward_with(const Tensor<In, D>& x, Activation next) const = 0;
+    virtual Traced<T, D> forward_with(const Traced<In, D>& x, Activation next) const = 0;
     virtual Activation activation() const = 0;
     virtual bool absorbs(Activation next) const = 0;
-    virtual void visit_parameters(const std::string& prefix, ErasedVisit visit, void* state) const = 0;
-    virtual void visit_children(detail::VisitChild<T, D> visit, void* state) const = 0;
+    virtual void walk_members(detail::Depth depth, const std::string& prefix, detail::MemberWalk<T, D>& walk) const = 0;
   };
 
-  template <class M>
+  /// `any`: also a layer that does not map In to T.
+  template <class M, bool any = false>
   struct Model final : Interface {
     M layer;
     template <class Source>
     explicit Model(Source&& source) : layer(std::forward<Source>(source)) {}
     static constexpr bool absorbing =
-        requires(const M& m, const Tensor<T, D>& x) { m.forward_with(x, Activation::relu); };
+        requires(const M& m, const Tensor<In, D>& x) { m.forward_with(x, Activation::relu); };
 
-    Tensor<T, D> forward(const Tensor<T, D>& x) const override { return layer.forward(x).eval(); }
-    Traced<T, D> forward(const Traced<T, D>& x) const override { return layer.forward(x).eval(); }
-    Tensor<T, D> forward_with(const Tensor<T, D>& x, Activation next) const override { return with(x, next); }
-    Traced<T, D> forward_with(const Traced<T, D>& x, Activation next) const override { return with(x, next); }
+    Tensor<T, D> forward(const Tensor<In, D>& x) const override { return of<Tensor<T, D>>(x); }
+    Traced<T, D> forward(const Traced<In, D>& x) const override { return of<Traced<T, D>>(x); }
+    Tensor<T, D> forward_with(const Tensor<In, D>& x, Activation next) const override { return with(x, next); }
+    Traced<T, D> forward_with(const Traced<In, D>& x, Activation next) const override { return with(x, next); }
     Activation activation() const override {
       if constexpr (requires { requires std::is_same_v<decltype(M::activation), const Activation>; })
         return M::activation;
       else return Activation::none;
     }
     bool absorbs(Activation) const override { return absorbing; }
-    void visit_parameters(const std::string& prefix, ErasedVisit visit, void* state) const override {
-      detail::visit_parameters<T, D>(layer, prefix, [=](const std::string& name, const Parameter<T, D>& parameter) {
-        visit(state, name, parameter);
-      });
-    }
-    void visit_children(detail::VisitChild<T, D> visit, void* state) const override {
-      detail::visit_children<T, D>(layer, visit, state);
+    void walk_members(detail::Depth depth, const std::string& prefix, detail::MemberWalk<T, D>& walk) const override {
+      if (depth == detail::Depth::all) detail::walk_members<detail::Depth::all, T, D>(layer, prefix, walk);
+      else detail::walk_members<detail::Depth::children, T, D>(layer, prefix, walk);
     }
 
    private:
+    template <class Y, class X>
+    Y of(const X& x) const {
+      if constexpr (!any || detail::Maps<M, X, Y>) return layer.forward(x).eval();
+      else
+        fail<ArgumentError>({"forward: this layer does not map one tensor of ", dtype_name<In>(), " to one of ",
+                             dtype_name<T>(), "; call it through its own type"});
+    }
     template <class X>
-    X with(const X& x, Activation next) const {
+    auto with(const X& x, Activation next) const {
       if constexpr (absorbing) return layer.forward_with(x, next);
-      else fail<ArgumentError>({"forward_with: this module cannot compute an activation in its own launch"});
+      else {
+        fail<ArgumentError>({"forward_with: this module cannot compute an activation in its own launch"});
+        return forward(x);
+      }
     }
   };
 
@@ -240,3 +269,5 @@ class Module : public Layer<Module<T, D>, T, D> {
 };
 
 }  // namespace locus::inline LOCUS_ABI::nn
+
+#include <locus/instances/nn/module.inc>

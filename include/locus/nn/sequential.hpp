@@ -5,34 +5,80 @@
 
 namespace locus::inline LOCUS_ABI::nn {
 
+namespace detail {
+/// What a network takes whose first layer is M: what that names as its input_type, or T.
+template <class T, class M>
+struct InputOf {
+  using type = T;
+};
+template <class T, class M>
+  requires requires { typename M::input_type; }
+struct InputOf<T, M> {
+  using type = typename M::input_type;
+};
+
+/// The first module, where it takes another element type than the others.
+template <class T, class D, class In>
+class FirstModule {
+ public:
+  void set(Module<T, D, In> module) { module_.push_back(std::move(module)); }
+  [[nodiscard]] const Module<T, D, In>& get() const {
+    if (module_.empty())
+      fail<ArgumentError>({"Sequential: there is no layer that makes ", dtype_name<T>(), " of ", dtype_name<In>(),
+                           "; give it one, such as nn::Embedding, first"});
+    return module_.front();
+  }
+  [[nodiscard]] std::size_t size() const { return module_.size(); }
+
+ private:
+  std::vector<Module<T, D, In>> module_;  ///< one, or none
+};
+template <class T, class D>
+class FirstModule<T, D, T> {
+ public:
+  [[nodiscard]] static constexpr std::size_t size() { return 0; }
+};
+}  // namespace detail
+
 /// Applies its modules in order; their names are "0", "1", ... An activation after a layer that can compute it in its
-/// own launch costs none.
+/// own launch costs none. The first module maps In to T, where that is another type: one that begins with an Embedding
+/// takes int64, and is an nn::Sequential<float, D, std::int64_t>.
 ///
 ///     nn::Sequential<float, D> net{nn::Linear<float, D>{784, 32}, nn::ReLU{}, ...};
-template <class T, class D>
-class Sequential : public Layer<Sequential<T, D>, T, D> {
+///     nn::Sequential words{nn::Embedding<float, D>{27, 16}, nn::Flatten{}, ...};   // In is deduced
+template <class T, class D, class In>
+class Sequential : public Layer<Sequential<T, D, In>, T, D> {
  public:
-  using input_type = T;
+  using input_type = In;
 
   Sequential() = default;
-  template <class... M>
-    requires(sizeof...(M) > 0 && (std::is_constructible_v<Module<T, D>, M&&> && ...) &&
-             !(sizeof...(M) == 1 && (std::is_same_v<std::remove_cvref_t<M>, Sequential> && ...)))
-  explicit(false) Sequential(M&&... modules) {
+  template <class First, class... M>
+    requires(std::is_constructible_v<Module<T, D, In>, First &&> &&
+             (std::is_constructible_v<Module<T, D>, M&&> && ...) &&
+             !(sizeof...(M) == 0 && std::is_same_v<std::remove_cvref_t<First>, Sequential>))
+  explicit(false) Sequential(First&& first, M&&... modules) {
     // Module asks the same. Asked here first, the compiler's path from your program to a mistake in yours is short.
     const auto check = [](const auto& layer) {
       if constexpr (detail::HasMembers<std::remove_cvref_t<decltype(layer)>>) {
         layer.members(detail::CheckMembers<T, D>{});
       }
     };
-    if (false) (check(modules), ...);
+    if (false) check(first), (check(modules), ...);
+    using Input = Tensor<In, D>;
     using Outputs [[maybe_unused]] =
-        void(decltype(std::declval<const std::remove_cvref_t<M>&>().forward(std::declval<const Tensor<T, D>&>()))...);
-    if constexpr ((detail::Forwards<std::remove_cvref_t<M>, Tensor<T, D>> && ...)) {
+        void(decltype(std::declval<const std::remove_cvref_t<First>&>().forward(std::declval<const Input&>())),
+             decltype(std::declval<const std::remove_cvref_t<M>&>().forward(std::declval<const Tensor<T, D>&>()))...);
+    if constexpr (detail::Forwards<std::remove_cvref_t<First>, Input> &&
+                  (detail::Forwards<std::remove_cvref_t<M>, Tensor<T, D>> && ...)) {
+      using Traces = Traced<In, D>;
       using Recorded [[maybe_unused]] =
-          void(decltype(std::declval<const std::remove_cvref_t<M>&>().forward(std::declval<const Traced<T, D>&>()))...);
+          void(decltype(std::declval<const std::remove_cvref_t<First>&>().forward(std::declval<const Traces&>())),
+               decltype(std::declval<const std::remove_cvref_t<M>&>().forward(std::declval<const Traced<T, D>&>()))...);
     }
-    if constexpr ((detail::ForwardsAndRecords<std::remove_cvref_t<M>, T, D> && ...)) {
+    if constexpr (detail::ForwardsAndRecords<std::remove_cvref_t<First>, In, D> &&
+                  (detail::ForwardsAndRecords<std::remove_cvref_t<M>, T, D> && ...)) {
+      if constexpr (std::is_same_v<In, T>) modules_.push_back(Module<T, D>(std::forward<First>(first)));
+      else first_.set(Module<T, D, In>(std::forward<First>(first)));
       (modules_.push_back(Module<T, D>(std::forward<M>(modules))), ...);
     }
   }
@@ -41,45 +87,70 @@ class Sequential : public Layer<Sequential<T, D>, T, D> {
 
   /// Appends a module, which is shared, not copied.
   void push_back(Module<T, D> module) { modules_.push_back(std::move(module)); }
-  [[nodiscard]] std::size_t size() const { return modules_.size(); }
+  [[nodiscard]] std::size_t size() const { return first_.size() + modules_.size(); }
+  /// throws IndexError; also for module 0 where In is not T: that is first()
   [[nodiscard]] const Module<T, D>& operator[](std::size_t i) const {
-    if (i >= modules_.size()) fail<IndexError>({"Sequential: module ", i, " of ", modules_.size()});
-    return modules_[i];
+    if (i >= size()) fail<IndexError>({"Sequential: module ", i, " of ", size()});
+    if (i < first_.size()) fail<IndexError>({"Sequential: module 0 takes ", dtype_name<In>(), "; say first()"});
+    return modules_[i - first_.size()];
+  }
+  /// The module that takes the input. throws ArgumentError if there is none
+  [[nodiscard]] const Module<T, D, In>& first() const
+    requires(!std::is_same_v<In, T>)
+  {
+    return first_.get();
   }
 
-  [[nodiscard]] Tensor<T, D> forward(const Tensor<T, D>& x) const { return run(x); }
-  [[nodiscard]] Traced<T, D> forward(const Traced<T, D>& x) const { return run(x); }
+  [[nodiscard]] Tensor<T, D> forward(const Tensor<In, D>& x) const { return run<Tensor<T, D>>(x); }
+  [[nodiscard]] Traced<T, D> forward(const Traced<In, D>& x) const { return run<Traced<T, D>>(x); }
 
   void members(const auto& visit) const {
-    for (std::size_t i = 0; i < modules_.size(); ++i) visit(std::to_string(i), modules_[i]);
+    if constexpr (!std::is_same_v<In, T>)
+      if (first_.size() > 0) visit("0", first_.get());
+    for (std::size_t i = 0; i < modules_.size(); ++i) visit(std::to_string(first_.size() + i), modules_[i]);
   }
 
  private:
-  template <class X>
-  [[nodiscard]] X run(const X& input) const {
-    X x = input;
-    for (std::size_t i = 0; i < modules_.size(); ++i) {
-      const Activation next = i + 1 < modules_.size() ? modules_[i + 1].activation() : Activation::none;
-      if (modules_[i].absorbs(next)) x = modules_[i++].forward_with(x, next);
-      else x = modules_[i].forward(x);
+  /// Of one module, with the activation after it where it computes that too; takes it out of `next`.
+  template <class M, class X>
+  [[nodiscard]] auto apply(const M& module, const X& x, std::size_t& next) const {
+    const Activation activation = next < modules_.size() ? modules_[next].activation() : Activation::none;
+    if (!module.absorbs(activation)) return module.forward(x);
+    ++next;
+    return module.forward_with(x, activation);
+  }
+  template <class Y, class X>
+  [[nodiscard]] Y run(const X& input) const {
+    std::size_t next = 0;
+    Y x = [&] {
+      if constexpr (std::is_same_v<In, T>) return input;
+      else return apply(first_.get(), input, next);
+    }();
+    while (next < modules_.size()) {
+      const auto& module = modules_[next++];
+      x = apply(module, x, next);
     }
     return x;
   }
 
+  detail::FirstModule<T, D, In> first_;
   std::vector<Module<T, D>> modules_;
 };
 
 namespace detail {
 template <class M>
 inline constexpr bool is_sequential = false;
-template <class T, class D>
-inline constexpr bool is_sequential<Sequential<T, D>> = true;
+template <class T, class D, class In>
+inline constexpr bool is_sequential<Sequential<T, D, In>> = true;
 }  // namespace detail
 
 /// The network lives where the first of its layers with parameters does. Of a network alone, it is a copy.
 template <class M, class... Rest>
   requires(sizeof...(Rest) > 0 || !detail::is_sequential<std::remove_cvref_t<M>>)
-Sequential(M&&, Rest&&...)
-    -> Sequential<value_of<detail::first_with_place_t<M, Rest...>>, device_of<detail::first_with_place_t<M, Rest...>>>;
+Sequential(M&&, Rest&&...) -> Sequential<
+    value_of<detail::first_with_place_t<M, Rest...>>, device_of<detail::first_with_place_t<M, Rest...>>,
+    typename detail::InputOf<value_of<detail::first_with_place_t<M, Rest...>>, std::remove_cvref_t<M>>::type>;
 
 }  // namespace locus::inline LOCUS_ABI::nn
+
+#include <locus/instances/nn/sequential.inc>

@@ -1,5 +1,5 @@
 #pragma once
-// The parameters of a model by name: what is saved, loaded, and copied from one model into another.
+// The parameters and buffers of a model by name: what is saved, loaded, and copied from one model into another.
 
 #include <locus/core/element_type.hpp>
 #include <locus/core/shown.hpp>
@@ -39,9 +39,15 @@ class StateDict {
   template <DType T>
   void add(std::string name, const Tensor<T, D>& x) {
     const Tensor<T, D> dense = x.contiguous();
-    const std::int64_t bytes = dense.elements() * static_cast<std::int64_t>(sizeof(T));
-    add({std::move(name), element_type<T>, dense.shape(),
-         Tensor<std::uint8_t, D>(dense.buffer(), reinterpret_cast<std::uint8_t*>(dense.data()), {bytes}, {1})});
+    add({std::move(name), element_type<T>, dense.shape(), detail::bytes_of(dense)});
+  }
+  /// The same of an entry, whose memory it shares.
+  void add(Entry entry) {
+    if (entries_.size() == entries_.capacity())
+      entries_.reserve(2 * entries_.size() + 1);  // so that push_back cannot fail
+    if (!positions_.emplace(entry.name, entries_.size()).second)
+      fail<ArgumentError>({"StateDict::add: there is a tensor '", locus::detail::shown(entry.name), "' already"});
+    entries_.push_back(std::move(entry));
   }
 
   /// Notes what a file has under a name and Locus cannot read.
@@ -65,14 +71,19 @@ class StateDict {
   /// element type
   template <DType T>
   [[nodiscard]] Tensor<T, D> get(std::string_view name) const {
+    const Entry& entry = find(name, element_type<T>);
+    return Tensor<T, D>(entry.bytes.buffer(), reinterpret_cast<T*>(entry.bytes.data()), entry.shape,
+                        row_major(entry.shape));
+  }
+  /// The entry of a name. throws ArgumentError for a name that is not there, or another element type
+  [[nodiscard]] const Entry& find(std::string_view name, ElementType type) const {
     const auto position = positions_.find(name);
     if (position == positions_.end()) fail_to_get(name);
     const Entry& entry = entries_[position->second];
-    if (entry.type != element_type<T>)
+    if (entry.type != type)
       fail<ArgumentError>({"StateDict: '", locus::detail::shown(name), "' holds ", dtype_name(entry.type), ", not ",
-                           dtype_name<T>(), "; get it as what it holds and convert with .as<T>()"});
-    return Tensor<T, D>(entry.bytes.buffer(), reinterpret_cast<T*>(entry.bytes.data()), entry.shape,
-                        row_major(entry.shape));
+                           dtype_name(type), "; get it as what it holds and convert with .as<T>()"});
+    return entry;
   }
 
   /// The same tensors in another place. Where they are there already it is the state itself, as of tensors: the memory
@@ -98,13 +109,6 @@ class StateDict {
  private:
   template <class E>
   friend class StateDict;
-  void add(Entry entry) {
-    if (entries_.size() == entries_.capacity())
-      entries_.reserve(2 * entries_.size() + 1);  // so that push_back cannot fail
-    if (!positions_.emplace(entry.name, entries_.size()).second)
-      fail<ArgumentError>({"StateDict::add: there is a tensor '", locus::detail::shown(entry.name), "' already"});
-    entries_.push_back(std::move(entry));
-  }
   [[noreturn]] void fail_to_get(std::string_view name) const {
     const std::string shown = locus::detail::shown(name);
     for (const Unread& each : unread_)
@@ -123,30 +127,69 @@ class StateDict {
 };
 
 namespace detail {
-/// Every name of every parameter: those that layers share have several.
-/// throws ArgumentError for two parameters of one name
-template <class M>
-[[nodiscard]] auto all_names(const M& model) {
-  using T = value_of<M>;
-  using D = device_of<M>;
-  std::vector<NamedParameter<T, D>> result;
+/// A parameter or buffer of a model: its elements, and how to write them.
+template <class T, class D>
+struct StateMember {
+  std::string name;
+  Parameter<T, D> parameter;       ///< empty for a buffer
+  std::vector<AnyBuffer<D>> kept;  ///< of a buffer: itself
+
+  [[nodiscard]] bool is_buffer() const { return !kept.empty(); }
+  [[nodiscard]] ElementType type() const { return is_buffer() ? kept[0].type() : element_type<T>; }
+  [[nodiscard]] const Shape& shape() const { return is_buffer() ? kept[0].shape() : parameter.shape(); }
+  /// Dense: the member's own memory, or, where that is not, a copy.
+  [[nodiscard]] Tensor<std::uint8_t, D> bytes() const {
+    return is_buffer() ? kept[0].bytes() : bytes_of(parameter.value().contiguous());
+  }
+  /// The same for all that share it.
+  [[nodiscard]] bool is(const StateMember& other) const {
+    return is_buffer() ? kept == other.kept : !other.is_buffer() && parameter == other.parameter;
+  }
+  [[nodiscard]] const void* memory() const { return bytes().buffer().whole(); }
+  void write(const Tensor<std::uint8_t, D>& source) const {
+    if (is_buffer()) kept[0].bytes().copy_(source);
+    else
+      parameter.value().copy_(Tensor<T, D>(source.buffer(), reinterpret_cast<T*>(source.data()), parameter.shape(),
+                                           row_major(parameter.shape())));
+  }
+};
+
+/// Everything that is saved of a model, under every name: what layers share has several.
+template <class T, class D>
+struct StateList final : MemberWalk<T, D> {
+  std::vector<StateMember<T, D>> members;
   std::set<std::string> names;
-  visit_parameters<T, D>(model, "", [&](const std::string& name, const Parameter<T, D>& parameter) {
-    if (!names.insert(name).second)
-      fail<ArgumentError>({"two parameters of the model have the name '", name, "'; give each its own in members()"});
-    result.push_back({name, parameter});
-  });
-  return result;
+
+  void parameter(const std::string& name, const Parameter<T, D>& parameter) override { add({name, parameter, {}}); }
+  void buffer(const std::string& name, const AnyBuffer<D>& buffer) override { add({name, {}, {buffer}}); }
+
+ private:
+  void add(StateMember<T, D> member) {
+    if (!names.insert(member.name).second)
+      fail<ArgumentError>(
+          {"two parameters or buffers of the model have the name '", member.name, "'; give each its own in members()"});
+    members.push_back(std::move(member));
+  }
+};
+/// throws ArgumentError for two of one name
+template <class M>
+[[nodiscard]] auto state_members(const M& model) {
+  StateList<value_of<M>, device_of<M>> list;
+  walk_members<Depth::all, value_of<M>, device_of<M>>(model, "", list);
+  return std::move(list.members);
 }
 }  // namespace detail
 
-/// The parameters of a model under their full names, such as "0.weight", as PyTorch names them; what layers share under
-/// all of its names. Dense ones share the model's memory: save them, or copy them with .clone(), before it changes.
+/// The parameters and buffers of a model under their full names, such as "0.weight", as PyTorch names them; what layers
+/// share under all of its names. Dense ones share the model's memory: save them, or copy them with .clone(), before it
+/// changes.
+/// throws ArgumentError for two of one name
 template <class M>
   requires detail::ListsMembers<M>
 [[nodiscard]] auto state_dict(const M& model) {
   StateDict<device_of<M>> state;
-  for (const auto& [name, parameter] : detail::all_names(model)) state.add(name, parameter.value());
+  for (const auto& member : detail::state_members(model))
+    state.add({member.name, member.type(), member.shape(), member.bytes()});
   return state;
 }
 
@@ -176,8 +219,8 @@ struct StateMistake<M, D> : MistakeOf<Wrong::places,
 }
 }  // namespace detail
 
-/// Copies a state into the parameters of a model, of the same names, shapes and element types. All of it is checked
-/// before anything is copied. A parameter that layers share needs one of its names; of several, the last one counts.
+/// Copies a state into the parameters and buffers of a model, of the same names, shapes and element types. All of it is
+/// checked before anything is copied. What layers share needs one of its names; of several, the last one counts.
 /// throws ArgumentError for names that do not fit, unless not strict, or another element type, those included that
 /// Locus lacks; ShapeError for another shape
 ///
@@ -185,26 +228,32 @@ struct StateMistake<M, D> : MistakeOf<Wrong::places,
 template <class M, class D>
   requires(detail::ListsMembers<M> && detail::IsWrong<detail::StateMistake<M, D>, detail::Wrong::nothing>)
 LoadedState load_state_dict(const M& model, const StateDict<D>& state, const LoadOptions& options = {}) {
-  using T = value_of<M>;
   LoadedState result;
-  const auto parameters = detail::all_names(model);
-  std::vector<std::pair<Parameter<T, D>, Tensor<T, D>>> copies;
+  const auto members = detail::state_members(model);
+  std::vector<std::pair<std::size_t, Tensor<std::uint8_t, D>>> copies;
   std::set<std::string_view> names, unread;
   for (const auto& each : state.unread()) unread.insert(each.name);
-  std::set<const void*> memory, found;
-  for (const auto& [name, parameter] : parameters) {
-    names.insert(name);
-    memory.insert(parameter.value().buffer().whole());
-    if (!state.contains(name) && !unread.contains(name)) continue;
-    const auto source = state.template get<T>(name);
-    if (!(source.shape() == parameter.shape()))
+  std::set<const void*> memory;
+  std::vector<std::size_t> absent;
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const auto& member = members[i];
+    names.insert(member.name);
+    memory.insert(member.memory());
+    if (!state.contains(member.name) && !unread.contains(member.name)) {
+      absent.push_back(i);
+      continue;
+    }
+    const auto& source = state.find(member.name, member.type());
+    if (!(source.shape == member.shape()))
       fail<ShapeError>(
-          {"load_state_dict: '", name, "' has shape ", source.shape(), ", but ", parameter.shape(), " in the model"});
-    found.insert(parameter.node().get());
-    copies.emplace_back(parameter, source);
+          {"load_state_dict: '", member.name, "' has shape ", source.shape, ", but ", member.shape(), " in the model"});
+    copies.emplace_back(i, source.bytes);
   }
-  for (const auto& [name, parameter] : parameters)
-    if (!found.contains(parameter.node().get())) result.missing.push_back(name);
+  for (const std::size_t i : absent) {
+    bool found = false;  // under another name
+    for (const auto& copy : copies) found = found || members[copy.first].is(members[i]);
+    if (!found) result.missing.push_back(members[i].name);
+  }
   for (const auto& entry : state)
     if (!names.contains(entry.name)) result.unexpected.push_back(entry.name);
   for (const auto& each : state.unread())
@@ -213,9 +262,9 @@ LoadedState load_state_dict(const M& model, const StateDict<D>& state, const Loa
     fail<ArgumentError>({"load_state_dict: names that only the model has: ", detail::shown_names(result.missing),
                          "; that only the state has: ", detail::shown_names(result.unexpected),
                          "; to load the others, say {.strict = false}"});
-  for (auto& [parameter, source] : copies)  // a state of this model's own memory is read before that changes
-    if (memory.contains(source.buffer().whole()) && source.data() != parameter.value().data()) source = source.clone();
-  for (const auto& [parameter, source] : copies) parameter.value().copy_(source);
+  for (auto& [i, source] : copies)  // a state of this model's own memory is read before that changes
+    if (memory.contains(source.buffer().whole()) && source.data() != members[i].bytes().data()) source = source.clone();
+  for (const auto& [i, source] : copies) members[i].write(source);
   return result;
 }
 

@@ -6,6 +6,9 @@
 
 #include <locus/expr/operands.hpp>
 #include <locus/ops/index_elements.hpp>
+#include <locus/ops/reduction.hpp>
+
+#include <optional>
 
 namespace locus::inline LOCUS_ABI {
 
@@ -54,10 +57,11 @@ void scatter_add(const Tensor<T, D>& dx, bool accumulate, const Tensor<T, D>& g,
 
 namespace operation {
 
-/// Rows along an axis, replaced in the shape by the dimensions of the indices.
+/// Rows along an axis, replaced in the shape by the dimensions of the indices. `padding` gets no gradient; -1: none is.
 struct IndexSelect {
   const char* caller;
   int axis;
+  std::int64_t padding = -1;
   static constexpr const char* name = "index_select";
 
   template <class T, class D>
@@ -88,7 +92,7 @@ struct IndexSelect {
   template <class T, class D, class I>
   void backward(const Tuple<Tensor<std::int64_t, D>>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx, I&) const {
     if (!dx) return;
-    const auto& indices = get<0>(saved);
+    const Tensor<std::int64_t, D> indices = learning(get<0>(saved));
     const auto target = dx.open();
     const auto dense = g.contiguous();
     if (target.out.empty()) return;
@@ -113,6 +117,14 @@ struct IndexSelect {
   }
 
  private:
+  /// Those of the indices that collect a gradient.
+  template <class D>
+  [[nodiscard]] Tensor<std::int64_t, D> learning(const Tensor<std::int64_t, D>& indices) const {
+    if (padding < 0) return indices;
+    const Tensor<std::int64_t, D> result(indices.shape(), indices.device());
+    detail::map_into(result, detail::WithoutIndex{padding}, indices);
+    return result;
+  }
   static constexpr std::int64_t shortest_row = 16;     ///< that is worth comparing indices for
   static constexpr std::int64_t most_compared = 1024;  ///< of more indices, each would be compared with too many others
 };
@@ -225,15 +237,35 @@ template <class X, class I>
   return apply(operation::Gather{axis}, x, index);
 }
 
+struct EmbeddingOptions {
+  std::optional<std::int64_t> padding_idx = std::nullopt;  ///< a row that gets no gradient; below 0 from the end
+};
+
+namespace detail {
+/// The row of a table of so many that is padding, or -1. throws ArgumentError for one that is not there
+[[nodiscard]] LOCUS_OUT_OF_LINE inline std::int64_t padding_row(const char* caller, std::int64_t entries,
+                                                                const EmbeddingOptions& options) {
+  if (!options.padding_idx) return -1;
+  const std::int64_t given = *options.padding_idx, row = given < 0 ? given + entries : given;
+  if (row < 0 || row >= entries)
+    fail<ArgumentError>(
+        {caller, ": padding_idx is ", given, "; expected ", -entries, " to ", entries - 1, ", the rows of the table"});
+  return row;
+}
+}  // namespace detail
+
 /// Rows of a table (entries, d) by number. A table that is a parameter learns if the indices are traced.
-/// shape: (...) -> (..., d)     gradient and cost: as index_select along axis 0
+/// shape: (...) -> (..., d)
+/// gradient and cost: as index_select along axis 0; nothing for the row of padding_idx, at one more launch
+/// throws ShapeError; IndexError, see the top of the file; ArgumentError for a padding_idx that is no row
 template <class X, class I>
   requires detail::IndexedOperands<X, I>
-[[nodiscard]] auto embedding(const X& table, const I& indices) {
+[[nodiscard]] auto embedding(const X& table, const I& indices, const EmbeddingOptions& options = {}) {
   if (table.shape().rank() != 2) {
     fail<ShapeError>({"embedding: table of shape ", table.shape(), "; expected (entries, features)"});
   }
-  return apply(operation::IndexSelect{"embedding", 0}, table, indices);
+  const std::int64_t padding = detail::padding_row("embedding", table.shape()[0], options);
+  return apply(operation::IndexSelect{"embedding", 0, padding}, table, indices);
 }
 
 /// 1 where the last index is the label, 0 elsewhere; of int64 unless another type is named: one_hot<float>(labels, 10).

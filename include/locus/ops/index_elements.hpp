@@ -10,10 +10,10 @@ namespace locus::inline LOCUS_ABI {
 
 namespace detail {
 
-/// throws IndexError for an index outside [0, extent), if the host can read it
+/// throws IndexError for an index outside [0, extent), on a device that checks_indices
 template <class D>
 void require_indices(std::string_view name, const Tensor<std::int64_t, D>& indices, std::int64_t extent) {
-  if constexpr (HostAccessible<D>) {
+  if constexpr (CostModel<D>::checks_indices) {
     const std::int64_t* const index = indices.data();
     for (std::int64_t i = 0, count = indices.elements(); i < count; ++i) {
       if (index[i] < 0 || index[i] >= extent) {
@@ -31,6 +31,12 @@ template <class T>
   if constexpr (std::is_floating_point_v<R>) return std::numeric_limits<R>::quiet_NaN();
   else return R(0);
 }
+
+/// Indices of which one is replaced by none, which collects no gradient.
+struct WithoutIndex {
+  std::int64_t left_out;
+  LOCUS_FN std::int64_t operator()(std::int64_t index) const { return index == left_out ? -1 : index; }
+};
 
 /// out row (outer, j) = x row (outer, indices[j])
 template <class T>

@@ -159,10 +159,6 @@ struct LayerNorm {
 }  // namespace operation
 
 namespace detail {
-template <class X, class... W>
-concept NormalizedWith = Computes<X> && FloatingDType<value_of<X>> && (TensorLike<W> && ...) &&
-                         (CombinablePair<X, W> && ...) && NotParametersAlone<X, W...>;
-
 /// As where nothing is said of it in PyTorch: that of the type in which rows are computed.
 template <class X>
 inline constexpr double rms_eps = std::numeric_limits<compute_t<value_of<X>>>::epsilon();

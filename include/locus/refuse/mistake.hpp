@@ -40,6 +40,8 @@ struct weights_are_on;
 template <class D>
 struct bias_is_on;
 template <class D>
+struct statistics_are_on;
+template <class D>
 struct indices_are_on;
 template <class T>
 struct left_holds;
@@ -75,6 +77,9 @@ template <class D>
 struct optimizer_is_on;
 template <class D>
 struct parameters_are_on;
+template <class D>
+struct flag_is_on;
+struct compute_the_flag_where_the_gradients_are;
 struct make_all_layers_on_one_device;
 struct make_the_optimizer_for_the_device_of_the_parameters;
 struct trace_the_input_first_with_trace_x;
@@ -200,7 +205,7 @@ struct list_what_it_holds;
 template <class D>
 struct state_is_on;
 struct load_it_where_the_model_is_or_move_it_with_to_D;
-struct make_it_a_Parameter;
+struct make_it_a_Parameter_or_an_nn_Buffer;
 struct formula_of_fuse_names_a_tensor;
 struct formula_of_fuse_takes_other_arguments;
 struct give_it_one_auto_parameter_for_each_tensor;
@@ -228,6 +233,29 @@ struct make_the_generator_for_the_device_of_the_tensor;
 struct model_moved_to_another_place;
 struct make_it_where_it_lives_as_in_nn_Linear_float_Cuda;
 struct make_one_a_tensor_as_in_full;
+template <class D>
+struct gradient_is_on;
+template <class D>
+struct hook_takes_one_on;
+template <class X>
+struct hook_does_not_take_this;
+struct write_const_auto_gradient;
+struct hook_returns_something;
+struct return_nothing_and_change_the_gradient_in_place;
+struct function_does_not_take_these_tensors;
+struct write_const_auto_x_for_each;
+struct function_returns_no_tensor;
+struct return_the_tensor_that_it_computes;
+struct collective_is_used_up_when_ordered;
+struct collective_is_used_up_when_waited_for;
+struct collective_is_still_in_flight;
+template <class D>
+struct communicator_is_on;
+struct move_the_tensor_or_make_the_communicator_for_its_device;
+struct collective_of_a_traced_tensor_or_parameter;
+struct mean_of_integers;
+struct sum_them_or_convert_with_as_float;
+struct collective_in_place_on_a_pending_expression;
 
 }  // namespace locus::error
 

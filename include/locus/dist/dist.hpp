@@ -1,0 +1,5 @@
+#pragma once
+// Several ranks: threads of one process, and processes that mpirun started. Not part of locus.hpp.
+
+#include <locus/dist/mpi.hpp>
+#include <locus/dist/spawn.hpp>

@@ -1,0 +1,101 @@
+#pragma once
+// Layers that normalize channels over the batch.
+
+#include <locus/nn/module.hpp>
+#include <locus/ops/batch_norm.hpp>
+#include <locus/tensor/factory.hpp>
+
+namespace locus::inline LOCUS_ABI::nn {
+
+/// PyTorch's, with its defaults: nn::BatchNorm1d<float, D>{64, {.momentum = std::nullopt}}.
+struct BatchNormOptions {
+  double eps = 1e-5;
+  std::optional<double> momentum = 0.1;  ///< absent: running statistics are the mean over all batches
+  bool affine = true;                    ///< whether there are a weight and a bias
+  bool track_running_stats = true;       ///< whether there are running statistics; else those of the batch always count
+};
+
+namespace detail {
+/// throws ArgumentError
+LOCUS_OUT_OF_LINE inline void require_valid(const char* layer, std::int64_t features, const BatchNormOptions& options) {
+  if (features < 1) fail<ArgumentError>({layer, ": ", features, " features; expected at least 1"});
+  locus::detail::require_not_negative(layer, "eps", options.eps);
+  if (options.momentum && !(*options.momentum >= 0 && *options.momentum <= 1))
+    fail<ArgumentError>(
+        {layer, ": momentum is ", *options.momentum, "; expected 0 to 1, or std::nullopt for the mean"});
+}
+
+/// What BatchNorm1d and BatchNorm2d share.
+template <class Derived, class T, class D>
+class BatchNorm : public Layer<Derived, T, D> {
+ public:
+  using input_type = T;
+  using R = compute_t<T>;  ///< of statistics: float for half and bfloat16
+
+  Parameter<T, D> weight;                       ///< (features), at first 1; empty without `affine`
+  Parameter<T, D> bias;                         ///< (features), at first 0; empty without `affine`
+  Buffer<R, D> running_mean;                    ///< at first 0; empty without `track_running_stats`
+  Buffer<R, D> running_var;                     ///< at first 1; the same
+  Buffer<std::int64_t, D> num_batches_tracked;  ///< a scalar; the same
+
+  /// throws ArgumentError for no features, or options out of range
+  explicit BatchNorm(std::int64_t features, const BatchNormOptions& options = {}, D device = {}) : options_(options) {
+    require_valid(Derived::name, features, options);
+    if (options.affine) {
+      weight = Parameter<T, D>(ones<T>({features}, device));
+      bias = Parameter<T, D>(zeros<T>({features}, device));
+    }
+    if (!options.track_running_stats) return;
+    running_mean = Buffer<R, D>(zeros<R>({features}, device));
+    running_var = Buffer<R, D>(ones<R>({features}, device));
+    num_batches_tracked = Buffer<std::int64_t, D>(zeros<std::int64_t>({}, device));
+  }
+
+  template <TensorLike X>
+  [[nodiscard]] auto forward(const X& x) const {
+    if (!Derived::takes(x.rank()))
+      fail<ShapeError>({Derived::name, ": input of shape ", x.shape(), "; expected ", Derived::expected});
+    return batch_norm(x,
+                      RunningStatistics<R, D>{running_mean.value(), running_var.value(), num_batches_tracked.value()},
+                      weight, bias, {.eps = options_.eps, .momentum = options_.momentum});
+  }
+
+  void members(const auto& visit) const {
+    visit("weight", weight);
+    visit("bias", bias);
+    visit("running_mean", running_mean);
+    visit("running_var", running_var);
+    visit("num_batches_tracked", num_batches_tracked);
+  }
+  [[nodiscard]] const BatchNormOptions& options() const { return options_; }
+
+ private:
+  BatchNormOptions options_;
+};
+}  // namespace detail
+
+/// Normalizes every feature: by the mean and variance of the batch where x is traced and not frozen, which the running
+/// statistics learn, and by the running ones where x is plain or frozen.
+/// shape: that of the input, (batch, features) or (batch, features, length). Parameters: weight, bias. Buffers:
+/// running_mean, running_var, num_batches_tracked. cost: that of batch_norm
+/// throws ShapeError for another shape; ArgumentError for one value per feature in training
+///
+///     nn::Sequential net{nn::Linear<float, D>{784, 64}, nn::BatchNorm1d<float, D>{64}, nn::ReLU{}, ...};
+template <class T, class D>
+class BatchNorm1d final : public detail::BatchNorm<BatchNorm1d<T, D>, T, D> {
+ public:
+  static constexpr const char *name = "BatchNorm1d", *expected = "(batch, features) or (batch, features, length)";
+  using detail::BatchNorm<BatchNorm1d, T, D>::BatchNorm;
+  [[nodiscard]] static constexpr bool takes(int rank) { return rank == 2 || rank == 3; }
+};
+
+/// The same for images, of shape (batch, features, height, width).
+template <class T, class D>
+class BatchNorm2d final : public detail::BatchNorm<BatchNorm2d<T, D>, T, D> {
+ public:
+  static constexpr const char *name = "BatchNorm2d", *expected = "(batch, features, height, width)";
+  using detail::BatchNorm<BatchNorm2d, T, D>::BatchNorm;
+  [[nodiscard]] static constexpr bool takes(int rank) { return rank == 4; }
+};
+
+}  // namespace locus::inline LOCUS_ABI::nn

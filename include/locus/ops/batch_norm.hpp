@@ -1,0 +1,259 @@
+#pragma once
+// Batch normalization: every channel by the mean and variance of its elements in the batch, or by running ones.
+
+// First, so that the compiler's path to what is refused is short.
+#include <locus/expr/operands.hpp>
+
+#include <locus/ops/reduction.hpp>
+
+#include <optional>
+
+namespace locus::inline LOCUS_ABI {
+
+/// What batch_norm keeps of the batches that it saw, for inference; it changes them in place. Without memory: nothing.
+template <class R, class D>
+struct RunningStatistics {
+  using value_type = R;  ///< the type in which tensors are computed: float for half and bfloat16
+  using device_type = D;
+  Tensor<R, D> mean, var;           ///< (channels); the variance is the sample's, with n - 1
+  Tensor<std::int64_t, D> batches;  ///< (): how many were counted; needed where momentum is absent
+};
+
+struct BatchNormOptions {
+  double eps = 1e-5;
+  /// The new batch's share of running statistics; absent: they are the mean over all batches.
+  std::optional<double> momentum = 0.1;
+};
+
+namespace detail {
+
+/// The reciprocal deviation of a channel, and what becomes of the running statistics.
+template <class R>
+struct BatchStatistics {
+  R eps, momentum, unbiased;  ///< unbiased: the sample's variance over the population's
+  bool cumulative;
+  LOCUS_FN void operator()(R mean, R var, R old_mean, R old_var, std::int64_t batches, R& rstd, R& new_mean,
+                           R& new_var) const {
+    const R share = cumulative ? R(1) / static_cast<R>(batches + 1) : momentum;
+    rstd = R(1) / math::sqrt(var + eps);
+    new_mean = (R(1) - share) * old_mean + share * mean;
+    new_var = (R(1) - share) * old_var + share * (var * unbiased);
+  }
+};
+struct SquaredDistance {
+  template <class R>
+  LOCUS_FN R operator()(R x, R mean) const {
+    return (x - mean) * (x - mean);
+  }
+};
+/// (x - mean) * rstd * weight + bias, of which a weight or bias may be absent.
+struct NormalizeChannel {
+  bool scales, shifts;
+  template <class R>
+  LOCUS_FN R operator()(R x, R mean, R rstd, R weight, R bias) const {
+    const R normalized = (x - mean) * rstd, scaled = scales ? normalized * weight : normalized;
+    return shifts ? scaled + bias : scaled;
+  }
+};
+/// What an element adds to the gradient of the weight.
+struct TimesNormalizedChannel {
+  template <class R>
+  LOCUS_FN R operator()(R g, R x, R mean, R rstd) const {
+    return times_slope<TimesNormalizedChannel>(g, (x - mean) * rstd);
+  }
+};
+/// The gradient of x; `share` is 1 / elements of a channel, or 0 where the statistics are given.
+template <class R>
+struct BatchNormSlope {
+  R share;
+  bool scales;
+  LOCUS_FN R operator()(R g, R x, R mean, R rstd, R weight, R sum, R sum_normalized) const {
+    const R level = share * (sum + times_slope<BatchNormSlope>(sum_normalized, (x - mean) * rstd));
+    return times_slope<BatchNormSlope>(share != R(0) ? g - level : g, scales ? weight * rstd : rstd);
+  }
+};
+
+}  // namespace detail
+
+namespace operation {
+
+/// A weight or bias without memory is none. `training`: by the statistics of the batch, which the running ones learn.
+template <class R, class D>
+struct BatchNorm {
+  static constexpr const char* name = "batch_norm";
+  RunningStatistics<R, D> running;
+  BatchNormOptions options;
+  bool training;
+
+  /// For backward: x, the weight, and the mean and reciprocal deviation of each channel. All but x are (1, channels,
+  /// 1, ...) or without memory.
+  template <class T>
+  using Saved = Tuple<Tensor<T, D>, Tensor<T, D>, Tensor<R, D>, Tensor<R, D>>;
+
+  template <class T>
+  auto forward(const Tensor<T, D>& x) const {
+    return forward(x, Tensor<T, D>{}, Tensor<T, D>{});
+  }
+  template <class T>
+  auto forward(const Tensor<T, D>& x, const Tensor<T, D>& given_weight, const Tensor<T, D>& given_bias) const {
+    const Shape channels = require_shapes(x, given_weight, given_bias);
+    const auto per_channel = [&](const auto& vector) { return vector.buffer() ? vector.reshape(channels) : vector; };
+    const Tensor<T, D> weight = per_channel(given_weight), bias = per_channel(given_bias);
+    const Tensor<R, D> rstd(channels, x.device()), y_mean = per_channel(running.mean);
+    const Tensor<T, D> y(x.shape(), x.device());
+    if (x.empty()) return Forwarded{y, Saved<T>(x, weight, rstd, rstd)};
+    const Tensor<R, D> mean = training ? measure(x, rstd) : y_mean;
+    if (!training) compute_statistics(rstd, {}, running.var, {}, 1);
+    const detail::NormalizeChannel f{static_cast<bool>(weight.buffer()), static_cast<bool>(bias.buffer())};
+    detail::map_into(y, f, x, mean, rstd, weight, bias);
+    return Forwarded{y, Saved<T>(x, weight, mean, rstd)};
+  }
+
+  template <class T>
+  void backward(const Saved<T>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
+    Gradient<T, D> none(nullptr);
+    backward(saved, g, dx, none, none);
+  }
+  template <class T>
+  void backward(const Saved<T>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx, Gradient<T, D>& dweight,
+                Gradient<T, D>& dbias) const {
+    const auto& [x, weight, mean, rstd] = saved;
+    const bool through_statistics = training && dx;
+    Tensor<R, D> sum, sum_normalized;
+    if (through_statistics || dbias) sum = fold<fold::Sum<T>>(functor::Identity{}, {}, g);
+    if (through_statistics || dweight)
+      sum_normalized = fold<fold::Sum<T>>(detail::TimesNormalizedChannel{}, {}, g, x, mean, rstd);
+    if (dweight) dweight.give(sum_normalized.reshape(dweight.shape()).template as<T>());
+    if (dbias) dbias.give(sum.reshape(dbias.shape()).template as<T>());
+    if (!dx) return;
+    const R share = training && !x.empty() ? R(1) / static_cast<R>(x.elements() / x.size(1)) : R(0);
+    detail::map_to(dx, detail::BatchNormSlope<R>{share, static_cast<bool>(weight.buffer())}, g, x, mean, rstd, weight,
+                   sum, sum_normalized);
+  }
+
+ private:
+  /// (1, channels, 1, ...). throws ShapeError, ArgumentError
+  template <class T>
+  Shape require_shapes(const Tensor<T, D>& x, const Tensor<T, D>& weight, const Tensor<T, D>& bias) const {
+    if (x.rank() < 2)
+      fail<ShapeError>(
+          {name, ": input of shape ", x.shape(), "; expected two dimensions or more, (batch, channels, ...)"});
+    const auto require = [&](const char* what, const auto& vector) {
+      if (vector.buffer() && !(vector.shape() == Shape{x.size(1)}))
+        fail<ShapeError>({name, ": ", what, " of shape ", vector.shape(), " for an input of shape ", x.shape(),
+                          "; expected an element for each of ", x.size(1), " channels"});
+    };
+    require("weight", weight);
+    require("bias", bias);
+    require("running mean", running.mean);
+    require("running variance", running.var);
+    detail::require_same_ordinal(name, x, weight, bias, running.mean, running.var, running.batches);
+    detail::require_not_negative(name, "eps", options.eps);
+    if (training && x.elements() == x.size(1))
+      fail<ArgumentError>({name, ": one value per channel in training, from an input of shape ", x.shape(),
+                           "; expected more, since one has no variance: use larger batches or drop_last"});
+    Shape channels = Dims::filled(x.rank(), 1);
+    channels[1] = x.size(1);
+    return channels;
+  }
+
+  /// op over f(inputs...) in every channel, (1, channels, 1, ...). One launch.
+  template <class Op, class F, class T, class... In>
+  static Tensor<R, D> fold(const F&, const Op& op, const Tensor<T, D>& x, const Tensor<In, D>&... others) {
+    Axes axes;
+    for (int d = 0; d < x.rank(); ++d)
+      if (d != 1) axes.push_back(d);
+    const detail::FoldedAxes folded(name, x.shape(), axes);
+    const Tensor<R, D> out(folded.kept, x.device());
+    [&]<int... i>(std::integer_sequence<int, i...>) {
+      detail::reduce_into(out, false, x.shape(), folded, Apply<F, Symbol<i>...>{}, op, x, others...);
+    }(std::make_integer_sequence<int, static_cast<int>(sizeof...(In)) + 1>{});
+    return out;
+  }
+
+  /// The means of the channels; writes their reciprocal deviations, and learns the running statistics.
+  template <class T>
+  Tensor<R, D> measure(const Tensor<T, D>& x, const Tensor<R, D>& rstd) const {
+    const std::int64_t count = x.elements() / x.size(1);
+    const fold::Mean<T> average(count);
+    const auto mean = fold(functor::Identity{}, average, x);
+    const auto var = fold(detail::SquaredDistance{}, average, x, mean);
+    compute_statistics(rstd, mean, var, running, count);
+    running.mean.changed();
+    running.var.changed();
+    return mean;
+  }
+  /// One launch over the channels.
+  void compute_statistics(const Tensor<R, D>& rstd, const Tensor<R, D>& mean, const Tensor<R, D>& var,
+                          const RunningStatistics<R, D>& learning, std::int64_t count) const {
+    const Shape channels{rstd.elements()};
+    const auto flat_rstd = rstd.reshape(channels), flat_var = var.reshape(channels);
+    const auto flat_mean = mean.buffer() ? mean.reshape(channels) : mean;
+    const auto n = static_cast<R>(count);
+    const detail::BatchStatistics<R> f{detail::finite_as<R>(name, "eps", options.eps),
+                                       static_cast<R>(options.momentum.value_or(0)), count > 1 ? n / (n - R(1)) : R(1),
+                                       !options.momentum};
+    const auto plan = make_plan<8>(
+        channels, {detail::operand_of(flat_mean), detail::operand_of(flat_var), detail::operand_of(learning.mean),
+                   detail::operand_of(learning.var), detail::operand_of(learning.batches),
+                   detail::operand_of(flat_rstd), detail::operand_of(learning.mean), detail::operand_of(learning.var)});
+    Backend<D>::map(
+        rstd.device(), plan, f,
+        Pack<const R*, const R*, const R*, const R*, const std::int64_t*>(
+            flat_mean.data(), flat_var.data(), learning.mean.data(), learning.var.data(), learning.batches.data()),
+        Pack<R*, R*, R*>(flat_rstd.data(), learning.mean.data(), learning.var.data()));
+  }
+};
+
+}  // namespace operation
+
+namespace detail {
+template <class X, class S>
+concept MeasuredBy = std::is_same_v<device_of<X>, device_of<S>> && std::is_same_v<compute_t<value_of<X>>, value_of<S>>;
+
+/// Whether batch_norm goes by the batch: where nothing else is known, and in training.
+template <class X, class S>
+[[nodiscard]] bool measures_batch(const X& x, const S& running) {
+  if (!running.mean.buffer() || !running.var.buffer()) return true;
+  if constexpr (X::role == Role::traced) return !x.is_frozen();
+  else return false;
+}
+/// Batch normalization of a computed operand.
+template <class X, class S, class... W>
+[[nodiscard]] auto normalize_batch(const X& x, const S& running, const BatchNormOptions& options, const W&... weights) {
+  const bool measures = measures_batch(x, running), learns = measures && !computes_again;
+  const operation::BatchNorm<value_of<S>, device_of<S>> op{learns == measures ? running : S{}, options, measures};
+  auto y = apply(op, x, weights...);
+  if (learns && running.batches.buffer()) running.batches += 1;
+  return y;
+}
+}  // namespace detail
+
+/// (x - mean) / sqrt(var + eps) * weight + bias in every channel (Ioffe and Szegedy, 2015). Where x is traced and not
+/// frozen, mean and variance are those of the batch, and the running ones learn them, in place: running = (1 -
+/// momentum) running + momentum * new, or, without a momentum, the mean over all batches; `batches` counts. For a plain
+/// or frozen x they are the running ones. Without running statistics, always those of the batch. What a checkpoint
+/// computes again learns nothing.
+/// shape: x (batch, channels, ...), weight and bias (channels) or empty handles for none -> that of x
+/// gradient: with n = (x - mean) rstd: weight rstd (g - mean(g) - n mean(g n)) for x in training, weight rstd g
+///        otherwise; sum(g n) for the weight and sum(g) for the bias
+/// cost:  training four launches, which read x three times, and one that counts; otherwise two. Backward three at most
+/// throws ShapeError; ArgumentError for one value per channel in training, as PyTorch does, or an eps below 0. An empty
+///        batch changes no statistics but the count
+///
+///     auto y = batch_norm(x, RunningStatistics<float, D>{mean, var, {}}, weight, bias, {.momentum = 0.1});
+template <class X, class S>
+  requires detail::FloatingOperand<X> && detail::MeasuredBy<X, S>
+[[nodiscard]] auto batch_norm(const X& x, const S& running, const BatchNormOptions& options = {}) {
+  return detail::normalize_batch(x.eval(), running, options);
+}
+template <class X, class S, class W, class B>
+  requires detail::NormalizedWith<X, W, B> && detail::MeasuredBy<X, S>
+[[nodiscard]] auto batch_norm(const X& x, const S& running, const W& weight, const B& bias,
+                              const BatchNormOptions& options = {}) {
+  return detail::normalize_batch(x.eval(), running, options, weight, bias);
+}
+
+#include <locus/refuse/ops/batch_norm.inc>
+
+}  // namespace locus::inline LOCUS_ABI

@@ -1,0 +1,215 @@
+#pragma once
+// How an optimizer makes a step: which parameters share a launch, and where its number is counted.
+
+#include <locus/optim/optimizer.hpp>
+
+namespace locus::inline LOCUS_ABI::optim {
+
+// Outside the class, and so not inline: the compiled library can hold them.
+template <class T, class D>
+Optimizer<T, D>::Optimizer(std::vector<Group<T, D>> groups, int states, double lr, double weight_decay) : lr_(lr) {
+  if (groups.size() > 256) fail<ArgumentError>({"optimizer: ", groups.size(), " groups; expected 256 at most"});
+  std::vector<std::uint8_t> group_of;
+  for (auto& group : groups) {
+    parameters_.insert(parameters_.end(), group.parameters.begin(), group.parameters.end());
+    group_of.resize(parameters_.size(), static_cast<std::uint8_t>(groups_.size()));
+    groups_.push_back(ParameterGroup<T, D>(std::move(group), lr, weight_decay));
+  }
+  locus::detail::require_distinct("optimizer", parameters_);
+  locus::detail::place_together(parameters_, true);
+
+  std::vector<const void*> done;
+  std::int64_t size = 0;
+  for (const auto& parameter : parameters_) {
+    const auto& memory = *parameter.flat_place().memory;
+    bool is_done = false;
+    for (const void* each : done) is_done |= each == &memory;
+    if (is_done) continue;
+    done.push_back(&memory);
+    for (const auto* each : locus::detail::by_slot(memory, parameters_)) {
+      if (!each) continue;
+      order_.push_back(*each);
+      group_of_.push_back(group_of[static_cast<std::size_t>(each - parameters_.data())]);
+      state_begins_.push_back(size);
+      size += locus::detail::padded_to_slot<T>(each->elements());
+    }
+  }
+  counters_.resize(order_.size());
+  for (int i = 0; i < states + has_masters; ++i) state_[i] = Tensor<R, D>({size}, parameters_[0].device()).fill_(R(0));
+}
+
+template <class T, class D>
+void Optimizer<T, D>::advance(std::size_t first, std::size_t last) {
+  const auto next = [this, first, last, place = order_[first].flat_place()] {
+    for (std::size_t i = first; i < last; ++i) {
+      const auto& now = order_[i].flat_place();
+      if (!(now.memory == place.memory) || now.slot != place.slot + (i - first))
+        fail<CaptureError>({"capture: a parameter of shape ", order_[i].shape(),
+                            " was moved by flatten or by an optimizer since the step was captured; capture anew"});
+      if (counters_[i] != counters_[first])
+        fail<CaptureError>({"capture: the optimizer has made other steps with a parameter of shape ", order_[i].shape(),
+                            " than with one of shape ", order_[first].shape(),
+                            ", whose updates were captured as one; capture anew"});
+    }
+    if (!made_.buffer()) locus::detail::restore_if_abandoned(counters_);
+    for (std::size_t i = first; i < last; ++i) {
+      counters_[i] += made_.buffer() ? 0 : 1;
+      order_[i].value().buffer().changed();
+    }
+  };
+  next();
+  locus::detail::at_replay(next);
+}
+
+template <class T, class D>
+template <class Self>
+void Optimizer<T, D>::step_unless(Self& self, const Tensor<bool, D>& skip) {
+  if (skip.elements() != 1)
+    fail<ShapeError>({"optimizer: a skip flag of shape ", skip.shape(), "; expected one element"});
+  if (order_.empty()) return;
+  locus::detail::require_same_ordinal("optimizer", order_[0].value(), skip);
+  count_on_device();
+  any_ = &Optimizer::template step_of_any<Self>;
+  any_(self, &skip);
+}
+
+/// From now on, steps are counted in device memory: the host does not learn which ones are skipped.
+template <class T, class D>
+void Optimizer<T, D>::count_on_device() {
+  if (made_.buffer()) return;
+  if (locus::detail::is_capturing())
+    fail<CaptureError>(
+        {"capture: the first step that may be skipped moves the optimizer's counters to the device, which "
+         "cannot be captured; call step(skip) before, or in the step's first call"});
+  const auto n = static_cast<std::int64_t>(order_.size());
+  const D device = order_[0].device();
+  Tensor<std::int64_t, D> made({n}, device);
+  first_ = Tensor<R, D>({n}, device);
+  second_ = Tensor<R, D>({n}, device);
+  std::vector<std::int64_t> places(order_.size());
+  for (std::size_t i = 0, end = 0; i < order_.size(); i = end) {
+    for (end = i; end < order_.size() && counters_[end] == counters_[i]; ++end)
+      places[end] = static_cast<std::int64_t>(i);
+    (void)made.slice(0, static_cast<std::int64_t>(i), static_cast<std::int64_t>(end)).fill_(counters_[i]);
+  }
+  counters_ = std::move(places);
+  made_ = std::move(made);
+}
+
+/// Parameters that always made the same steps have the same number, the place of the first of them. Where only some of
+/// those with one number have gradients now, these part from the others.
+template <class T, class D>
+void Optimizer<T, D>::split_counters() {
+  std::vector<std::int64_t> parted;
+  for (std::size_t i = 0; i < order_.size(); ++i) {
+    const auto first = static_cast<std::size_t>(counters_[i]);
+    if (order_[i].has_grad() == order_[first].has_grad()) continue;
+    locus::detail::restore_if_abandoned(counters_);
+    parted.resize(order_.size(), -1);
+    if (parted[first] < 0) parted[first] = static_cast<std::int64_t>(i);
+    counters_[i] = parted[first];
+  }
+}
+
+template <class T, class D>
+template <class Self>
+void Optimizer<T, D>::step_of_any(Optimizer& optimizer, const Tensor<bool, D>* skip) {
+  Self& self = static_cast<Self&>(optimizer);
+  const bool counts_on_device = static_cast<bool>(optimizer.made_.buffer());
+  if (counts_on_device) optimizer.split_counters();
+  optimizer.for_each_stretch([&](std::size_t first, std::size_t last) {
+    optimizer.advance(first, last);
+    if (counts_on_device) optimizer.count(self, skip, first, last);
+    const auto launch_run = [&](std::size_t begin, std::size_t end) {
+      const std::size_t group = optimizer.group_of_[begin];
+      if (counts_on_device) optimizer.launch_one_group_unless(self, skip, group, begin, end, first);
+      else optimizer.launch_one_group(self, group, begin, end);
+    };
+    if (optimizer.groups_lie_apart(first, last)) {
+      for (std::size_t begin = first, end = first; begin < last; begin = end) {
+        while (end < last && optimizer.group_of_[end] == optimizer.group_of_[begin]) ++end;
+        launch_run(begin, end);
+      }
+      return;
+    }
+    for (std::size_t group = 0; group < optimizer.groups_.size(); group += groups_of_a_launch)
+      optimizer.launch_groups(self, skip, group, first, last);
+  });
+}
+
+/// Whether a stretch has no more runs of one group than it has groups.
+template <class T, class D>
+bool Optimizer<T, D>::groups_lie_apart(std::size_t first, std::size_t last) const {
+  bool seen[256] = {};
+  for (std::size_t i = first; i < last; ++i) {
+    if (i > first && group_of_[i] == group_of_[i - 1]) continue;
+    if (std::exchange(seen[group_of_[i]], true)) return false;
+  }
+  return true;
+}
+
+/// Counts a step of a stretch, unless it is skipped, and computes its corrections. One launch.
+template <class T, class D>
+template <class Self>
+void Optimizer<T, D>::count(Self& self, const Tensor<bool, D>* skip, std::size_t first, std::size_t last) {
+  static constexpr Strides dense{1};
+  const PlanOperand each{nullptr, &dense}, one{nullptr, nullptr};
+  const auto correct = self.corrections();
+  std::int64_t* const made = made_.data() + first;
+  Backend<D>::map(made_.device(),
+                  make_plan<5>({static_cast<std::int64_t>(last - first)}, std::array{each, one, each, each, each}),
+                  detail::CountStep<R, std::remove_const_t<decltype(correct)>>{correct},
+                  Pack<const std::int64_t*, const bool*>(made, skip ? skip->data() : nullptr),
+                  Pack<std::int64_t*, R*, R*>(made, first_.data() + first, second_.data() + first));
+}
+
+/// A step of a stretch of one group, which is counted on the device.
+template <class T, class D>
+template <class Self>
+void Optimizer<T, D>::launch_one_group_unless(Self& self, const Tensor<bool, D>* skip, std::size_t group,
+                                              std::size_t first, std::size_t last, std::size_t counter) {
+  const auto make = [self = &self, group] {
+    return detail::StepUnless<rule_of<Self>>{{detail::rule_for<T>(self->rule()), self->rates(self->groups_[group])}};
+  };
+  const PlanOperand one{nullptr, nullptr};
+  launch(make, first, last, detail::states_of<rule_of<Self>>(), std::array{one, one, one}, first_.data() + counter,
+         second_.data() + counter, skip ? skip->data() : nullptr);
+}
+
+/// A step of up to groups_of_a_launch groups, from one on, in a stretch that may hold others, too.
+template <class T, class D>
+template <class Self>
+void Optimizer<T, D>::launch_groups(Self& self, const Tensor<bool, D>* skip, std::size_t first_group, std::size_t first,
+                                    std::size_t last) {
+  name_groups();
+  const bool on_device = static_cast<bool>(made_.buffer());
+  const auto make = [self = &self, first_group, first, on_device] {
+    detail::StepOfGroups<rule_of<Self>, groups_of_a_launch> step{
+        {detail::rule_for<T>(self->rule()), {}, {}, static_cast<int>(first_group)}};
+    for (std::size_t g = 0; g < groups_of_a_launch && first_group + g < self->groups_.size(); ++g)
+      step.rates[g] = self->rates(self->groups_[first_group + g]);
+    if (!on_device) step.corrections = self->corrections().template of_step<R>(self->counters_[first]);
+    return step;
+  };
+  static constexpr Strides dense{1};
+  const PlanOperand one{nullptr, nullptr}, each{nullptr, &dense};
+  launch(make, first, last, detail::states_of<rule_of<Self>>(), std::array{one, one, one, each},
+         on_device ? first_.data() + first : nullptr, on_device ? second_.data() + first : nullptr,
+         skip ? skip->data() : nullptr, group_ids_.data() + state_begins_[first]);
+}
+
+/// Makes the number of its group known for every element.
+template <class T, class D>
+void Optimizer<T, D>::name_groups() {
+  if (group_ids_.buffer()) return;
+  Tensor<std::uint8_t, D> ids({state_begins_.back() + locus::detail::padded_to_slot<T>(order_.back().elements())},
+                              order_[0].device());
+  for (std::size_t first = 0, last = 0; first < order_.size(); first = last) {
+    while (last < order_.size() && group_of_[last] == group_of_[first]) ++last;
+    const std::int64_t end = last < order_.size() ? state_begins_[last] : ids.size(0);
+    (void)ids.slice(0, state_begins_[first], end).fill_(group_of_[first]);
+  }
+  group_ids_ = std::move(ids);
+}
+
+}  // namespace locus::inline LOCUS_ABI::optim

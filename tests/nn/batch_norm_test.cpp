@@ -1,0 +1,213 @@
+#include <locus/nn/batch_norm.hpp>
+
+#include <locus/autograd/gradcheck.hpp>
+#include <locus/cuda/step_runner.hpp>
+#include <locus/device/capture.hpp>
+#include <locus/device/launch_log.hpp>
+#include <locus/nn/linear.hpp>
+#include <locus/nn/sequential.hpp>
+#include <locus/ops/moments.hpp>
+#include <locus/ops/reduce.hpp>
+#include <locus/tensor/random.hpp>
+
+#include <golden/golden.hpp>
+#include <support/device_list.hpp>
+
+#include <string>
+
+using namespace locus;
+using namespace locus_test;
+
+namespace {
+
+/// A layer whose weights are those of the golden run.
+template <class Layer>
+Layer golden_layer(const std::string& name, std::int64_t features, const nn::BatchNormOptions& options) {
+  using D = typename Layer::device_type;
+  const Layer layer(features, options);
+  if (options.affine) {
+    layer.weight.value().copy_(golden::tensor<double, D>(name + "_weight"));
+    layer.bias.value().copy_(golden::tensor<double, D>(name + "_bias"));
+  }
+  return layer;
+}
+
+/// Three training steps and inference, as make_layers.py has them.
+template <class Layer>
+void check_golden(const std::string& name, std::int64_t features, const nn::BatchNormOptions& options) {
+  using D = typename Layer::device_type;
+  CAPTURE(name);
+  const Layer layer = golden_layer<Layer>(name, features, options);
+  const auto check = [&](const std::string& run, const auto& x) {
+    layer.zero_grad();
+    if (options.affine) CHECK_GOLDEN(run, layer(x), ({"x", "weight", "bias"}), x, layer.weight, layer.bias);
+    else CHECK_GOLDEN(run, layer(x), ({"x"}), x);
+  };
+  for (int step = 0; step < 3; ++step) {
+    const std::string number = std::to_string(step);
+    check(name + "_train" + number, variable(golden::tensor<double, D>(name + "_x" + number)));
+    if (!options.track_running_stats) continue;
+    CHECK_CLOSE(layer.running_mean, reference(golden::tensor<double, D>(name + "_means").select(0, step)), 1e-10);
+    CHECK_CLOSE(layer.running_var, reference(golden::tensor<double, D>(name + "_vars").select(0, step)), 1e-10);
+    CHECK_CLOSE(layer.num_batches_tracked, Reference(Shape{}, {step + 1.0}));
+  }
+  const auto x = golden::tensor<double, D>(name + "_x");
+  if (options.track_running_stats) {
+    CHECK_CLOSE(layer(x), golden::reference(name + "_eval"), 1e-10);
+    check(name + "_eval", frozen(variable(x)));  // traced, and yet as in inference
+    CHECK_CLOSE(layer.num_batches_tracked, Reference(Shape{}, {3}));
+  } else {
+    CHECK_CLOSE(layer(x), golden::reference(name + "_eval"), 1e-10);
+  }
+}
+
+template <class T, class D>
+Tensor<T, D> numbers(const Shape& shape) {
+  return (sample<T, D>(shape) * T(3) + T(1)).eval();
+}
+
+}  // namespace
+
+LOCUS_DEVICE_TEST("training, running statistics, inference and gradients are PyTorch's", D) {
+  check_golden<nn::BatchNorm1d<double, D>>("bn1d", 3, {});
+  check_golden<nn::BatchNorm1d<double, D>>("bn1d_length", 3, {.momentum = std::nullopt});
+  check_golden<nn::BatchNorm2d<double, D>>("bn2d", 2, {.eps = 1e-3, .momentum = 0.3});
+  check_golden<nn::BatchNorm2d<double, D>>("bn2d_plain", 3, {.affine = false});
+  check_golden<nn::BatchNorm1d<double, D>>("bn1d_untracked", 2, {.track_running_stats = false});
+}
+
+LOCUS_DEVICE_TEST("names and first values are PyTorch's", D) {
+  const nn::Sequential<float, D> model{nn::Linear<float, D>{4, 3}, nn::BatchNorm1d<float, D>{3}};
+  std::string names;
+  for (const auto& [name, parameter] : model.named_parameters()) names += name + " ";
+  for (const auto& [name, buffer] : model.named_buffers()) names += name + " ";
+  CHECK(names == "0.weight 0.bias 1.weight 1.bias 1.running_mean 1.running_var 1.num_batches_tracked ");
+  const nn::BatchNorm1d<float, D> layer{2};
+  CHECK_CLOSE(layer.weight.value(), {1, 1});
+  CHECK_CLOSE(layer.bias.value(), {0, 0});
+  CHECK_CLOSE(layer.running_mean, {0, 0});
+  CHECK_CLOSE(layer.running_var, {1, 1});
+  CHECK_CLOSE(layer.num_batches_tracked, Reference(Shape{}, {0}));
+}
+
+LOCUS_DEVICE_TEST("what the type of the input decides: who learns, and who is left as it is", D) {
+  const nn::BatchNorm2d<float, D> layer{2};
+  const auto x = numbers<float, D>({3, 2, 4, 5});
+  (void)layer(x);
+  (void)layer(frozen(trace(x)));
+  (void)layer(frozen(trace(x)) * 2.f);
+  CHECK_CLOSE(layer.running_mean, {0, 0});
+  CHECK_CLOSE(layer.num_batches_tracked, Reference(Shape{}, {0}));
+  const auto y = layer(trace(x));
+  CHECK_CLOSE(layer.num_batches_tracked, Reference(Shape{}, {1}));
+  CHECK_CLOSE(mean(y.value(), {0, 2, 3}), {0, 0}, 1e-5);
+  CHECK_CLOSE(var(y.value(), {0, 2, 3}, {.correction = 0}), {1, 1}, 1e-3);
+}
+
+LOCUS_DEVICE_TEST("launches: four and the count in training, two in inference, three at most backward", D) {
+  const nn::BatchNorm2d<float, D> layer{3};
+  const auto x = variable(numbers<float, D>({4, 3, 2, 2}));
+  const LaunchLog training;
+  const auto y = layer(x);
+  CHECK(training.launches() == 5);
+  const auto cotangent = numbers<float, D>({4, 3, 2, 2});
+  const LaunchLog backward;
+  y.backward(cotangent);
+  CHECK(backward.launches() == 3);
+  const LaunchLog inference;
+  (void)layer(x.value());
+  CHECK(inference.launches() == 2);
+}
+
+LOCUS_DEVICE_TEST("gradients agree with finite differences, of strided inputs and 16-bit floats too", D) {
+  const RunningStatistics<double, D> none;
+  const auto f = [&](auto x, auto w, auto b) { return batch_norm(x, none, w, b); };
+  CHECK(gradcheck(f, numbers<double, D>({3, 2, 4}), numbers<double, D>({2}), numbers<double, D>({2})));
+  CHECK(gradcheck([&](auto x) { return batch_norm(x.transpose(0, 1), none); }, numbers<double, D>({3, 4})));
+  const RunningStatistics<double, D> given{numbers<double, D>({2}), full<double, D>({2}, 1.5), {}};
+  const auto inference = [&](auto x, auto w, auto b) {
+    if constexpr (decltype(x)::role == Role::traced) return batch_norm(frozen(x), given, w, b);
+    else return batch_norm(x, given, w, b);
+  };
+  CHECK(gradcheck(inference, numbers<double, D>({3, 2, 4}), numbers<double, D>({2}), numbers<double, D>({2})));
+
+  const nn::BatchNorm1d<bfloat16, D> layer{2};
+  const nn::BatchNorm1d<float, D> wide{2};
+  static_assert(std::is_same_v<typename decltype(layer.running_mean)::value_type, float>);
+  const auto x = numbers<bfloat16, D>({8, 2});
+  const auto v = variable(x);
+  const auto w = variable(x.template as<float>());
+  CHECK_CLOSE(layer(v), reference(wide(w)), 1e-2);
+  CHECK_CLOSE(layer.running_mean, reference(wide.running_mean.value()), 1e-6);
+}
+
+LOCUS_DEVICE_TEST("a channel far from zero keeps its digits", D) {
+  const auto near = numbers<double, D>({64, 3});
+  const auto far = (near + 4096.0).template as<float>();
+  const RunningStatistics<float, D> none;
+  const RunningStatistics<double, D> exact;
+  CHECK_CLOSE(batch_norm(far, none), reference(batch_norm(far.template as<double>(), exact)), 1e-3);
+}
+
+LOCUS_DEVICE_TEST("an empty batch changes nothing but the count; its gradients are zeros", D) {
+  const nn::BatchNorm1d<float, D> layer{3};
+  for (const Shape& shape : {Shape{0, 3}, Shape{0, 3, 4}, Shape{2, 3, 0}}) {
+    const auto x = variable(Tensor<float, D>(shape));
+    const auto y = layer(x);
+    CHECK(y.shape() == shape);
+    sum(y).backward();
+    CHECK(x.grad().shape() == shape);
+    CHECK(layer(x.value()).shape() == shape);
+  }
+  CHECK_CLOSE(layer.weight.grad(), {0, 0, 0});
+  CHECK_CLOSE(layer.bias.grad(), {0, 0, 0});
+  CHECK_CLOSE(layer.running_mean, {0, 0, 0});
+  CHECK_CLOSE(layer.running_var, {1, 1, 1});
+  CHECK_CLOSE(layer.num_batches_tracked, Reference(Shape{}, {3}));
+}
+
+LOCUS_DEVICE_TEST("an adjoint of zero gives exactly zero, whatever the channel holds", D) {
+  const auto x = variable(tensor<float, D>({2, 2}, {1, INFINITY, 3, 2}));
+  const RunningStatistics<float, D> none;
+  batch_norm(x, none).backward(tensor<float, D>({2, 2}, {1, 0, 0, 0}));
+  const auto gradients = reference(x.grad()).values;
+  CHECK(gradients[1] == 0);
+  CHECK(gradients[3] == 0);
+}
+
+LOCUS_DEVICE_TEST("what batch normalization cannot do is said", D) {
+  const nn::BatchNorm1d<float, D> layer{3};
+  CHECK_THROWS_WITH_AS((void)layer(trace(zeros<float, D>({1, 3}))),
+                       "batch_norm: one value per channel in training, from an input of shape (1, 3); expected more, "
+                       "since one has no variance: use larger batches or drop_last",
+                       ArgumentError);
+  CHECK_CLOSE(layer.num_batches_tracked, Reference(Shape{}, {0}));
+  CHECK(layer(zeros<float, D>({1, 3})).shape() == Shape{1, 3});  // inference is fine
+  CHECK_THROWS_WITH_AS((void)layer(zeros<float, D>({2, 4})), doctest::Contains("an element for each of 4 channels"),
+                       ShapeError);
+  CHECK_THROWS_WITH_AS((void)layer(zeros<float, D>({3})), doctest::Contains("BatchNorm1d: input of shape"), ShapeError);
+  CHECK_THROWS_WITH_AS((void)(nn::BatchNorm2d<float, D>{3}(zeros<float, D>({2, 3}))),
+                       doctest::Contains("expected (batch, features, height, width)"), ShapeError);
+  CHECK_THROWS_AS((nn::BatchNorm1d<float, D>{0}), ArgumentError);
+  CHECK_THROWS_AS((nn::BatchNorm1d<float, D>{3, {.momentum = 1.5}}), ArgumentError);
+  CHECK_THROWS_AS((nn::BatchNorm1d<float, D>{3, {.eps = -1}}), ArgumentError);
+  CHECK_THROWS_AS((void)batch_norm(zeros<float, D>({3}), RunningStatistics<float, D>{}), ShapeError);
+}
+
+LOCUS_DEVICE_TEST("a hundred captured steps learn the running statistics that uncaptured ones do", D) {
+  for (const std::optional<double> momentum : {std::optional<double>(0.1), std::optional<double>()}) {
+    const nn::BatchNorm1d<float, D> plain{3, {.momentum = momentum}}, replayed{3, {.momentum = momentum}};
+    const Tensor<float, D> x({4, 3});
+    auto step = capture<D>([&] { return sum(replayed(trace(x)).value()); });
+    Generator<D> numbers{9};
+    for (int i = 0; i < 100; ++i) {
+      x.copy_(randn<float, D>({4, 3}, numbers));
+      (void)plain(trace(x));
+      (void)step();
+    }
+    CHECK_CLOSE(replayed.running_mean, reference(plain.running_mean.value()), 0);
+    CHECK_CLOSE(replayed.running_var, reference(plain.running_var.value()), 0);
+    CHECK_CLOSE(replayed.num_batches_tracked, Reference(Shape{}, {100}));
+    CHECK(replayed.running_var.value().version() == plain.running_var.value().version());  // for stale checks
+  }
+}
