@@ -168,7 +168,7 @@ TEST_CASE("gradients of several batches make the step of one batch as large as t
   auto large = data::loader<Cpu>(dataset, {.batch_size = 12}), small = data::loader<Cpu>(dataset, {.batch_size = 4});
   for (const auto reduction : {Reduction::mean, Reduction::sum}) {
     const nn::MSELoss loss{{.reduction = reduction}};
-    Regression one, three;
+    Regression<> one, three;
     one.optimizer.set_lr(0.01);
     three.optimizer.set_lr(0.01);
     fit(one.model, one.optimizer, loss, large, one.valid, one.history, {.epochs = 3});

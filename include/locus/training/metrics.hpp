@@ -169,7 +169,7 @@ template <class M, class L, class S, class D, class... F>
     const auto prediction = predict(model, get<0>(batch));
     with_targets(batch, [&](const auto&... target) {
       loss_sum += number_of(loss(widened(prediction), widened(target)...)) * weight;
-      double* sum = sums;
+      [[maybe_unused]] double* sum = sums;
       ((*sum++ += number_of(metrics.function(prediction, target...)) * static_cast<double>(size)), ...);
     });
     samples += static_cast<double>(size);
@@ -177,7 +177,7 @@ template <class M, class L, class S, class D, class... F>
   if (samples == 0)
     fail<ArgumentError>({"evaluate: the loader has no batch; use a smaller batch_size, or no drop_last"});
   Evaluation result{loss_sum / samples, not_a_number};
-  const double* sum = sums;
+  [[maybe_unused]] const double* sum = sums;
   (result.metrics.push_back({metrics.name, *sum++ / samples}), ...);
   return result;
 }
