@@ -2,6 +2,7 @@
 
 #include <locus/data/tensor_dataset.hpp>
 #include <locus/nn/activation.hpp>
+#include <locus/nn/batch_norm.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/nn/sequential.hpp>
 #include <locus/optim/sgd.hpp>
@@ -121,6 +122,23 @@ TEST_CASE("early stopping ends training when nothing improves, and restores the 
     const double left = evaluate(r.model, nn::MSELoss{}, r.valid).loss;
     CHECK(left == doctest::Approx(r.history.records()[restores ? 0 : 3].valid_loss).epsilon(1e-6));
   }
+}
+
+TEST_CASE("early stopping restores buffers, too") {
+  const nn::Sequential<float, Cpu> model{nn::BatchNorm1d<float, Cpu>{1}, nn::Linear<float, Cpu>{1, 1}};
+  optim::Sgd optimizer{model.parameters(), {.lr = 1e-3}};
+  auto train = data::loader<Cpu>(line(48), {.batch_size = 8}), valid = data::loader<Cpu>(line(20));
+  History history;
+  std::vector<float> means;
+  const auto running_mean = [&] { return model.buffers()[0].value<float>().item(); };
+  fit(model, optimizer, nn::MSELoss{}, train, valid, history,
+      {.epochs = 9,
+       .early_stopping = {.patience = 3, .metric = "falling", .maximize = true},
+       .on_epoch = [&](const EpochRecord&) { means.push_back(running_mean()); }},
+      Metric{"falling", [&](const auto&, const auto&) { return -static_cast<double>(means.size()); }});
+  REQUIRE(means.size() == 4);
+  CHECK(means[3] != means[0]);
+  CHECK(running_mean() == means[0]);
 }
 
 TEST_CASE("early stopping watches a metric, of which more may be better, and functions are restored, too") {

@@ -3,7 +3,6 @@
 
 #include <locus/core/posix.hpp>
 #include <locus/core/shared.hpp>
-#include <locus/nn/state_dict.hpp>
 #include <locus/optim/scheduler.hpp>
 #include <locus/training/history.hpp>
 #include <locus/training/metrics.hpp>
@@ -159,9 +158,12 @@ class MeanLoss {
   std::int64_t samples_ = 0;
 };
 
-/// The best weights so far, and how long they have been the best.
+/// The best weights so far, buffers included, and how long they have been the best.
 template <class M, class Optimizer>
 class BestWeights {
+  using T = value_of<Optimizer>;
+  using D = device_of<Optimizer>;
+
  public:
   BestWeights(const M& model, const Optimizer& optimizer, const EarlyStopping& options)
       : model_(model), optimizer_(optimizer), options_(options) {}
@@ -181,31 +183,26 @@ class BestWeights {
   }
   void restore() const {
     if (!has_best_ || !options_.restore_best || waited_ == 0) return;
-    if constexpr (nn::detail::ListsMembers<M>) {
-      nn::load_state_dict(model_, state_);
-    } else {
-      std::size_t i = 0;
-      for (const auto& parameter : optimizer_.parameters()) parameter.value().copy_(values_[i++]);
-    }
+    std::size_t i = 0, j = 0;
+    for (const auto& parameter : optimizer_.parameters()) parameter.value().copy_(values_[i++]);
+    if constexpr (requires { model_.buffers(); })
+      for (const auto& buffer : model_.buffers()) buffer.bytes().copy_(buffers_[j++]);
   }
 
  private:
-  using T = value_of<Optimizer>;
-  using D = device_of<Optimizer>;
   void save() {
-    if constexpr (nn::detail::ListsMembers<M>) {
-      state_ = nn::state_dict(model_).clone();
-    } else {
-      values_.clear();
-      for (const auto& parameter : optimizer_.parameters()) values_.push_back(parameter.value().clone());
-    }
+    values_.clear();
+    buffers_.clear();
+    for (const auto& parameter : optimizer_.parameters()) values_.push_back(parameter.value().clone());
+    if constexpr (requires { model_.buffers(); })
+      for (const auto& buffer : model_.buffers()) buffers_.push_back(buffer.bytes().clone());
   }
 
   const M& model_;
   const Optimizer& optimizer_;
   const EarlyStopping& options_;
-  nn::StateDict<D> state_;
-  std::vector<Tensor<T, D>> values_;  ///< of a function, which has no state
+  std::vector<Tensor<T, D>> values_;
+  std::vector<Tensor<std::uint8_t, D>> buffers_;
   double best_ = 0;
   bool has_best_ = false;
   int waited_ = 0;  ///< epochs since the best one
