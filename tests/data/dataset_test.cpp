@@ -12,6 +12,18 @@
 using namespace locus;
 using namespace locus_test;
 
+/// Almost data sets.
+namespace almost {
+struct Nothing {
+  std::int64_t size() const { return 3; }
+};
+struct OtherFields {
+  std::int64_t size() const { return 3; }
+  data::Fields<float> fields() const { return {{}}; }
+  void write(std::int64_t, Span<double>) const {}
+};
+}  // namespace almost
+
 namespace {
 
 /// Points of a parabola.
@@ -58,17 +70,8 @@ struct Fragile {
   }
 };
 
-struct Nothing {
-  std::int64_t size() const { return 3; }
-};
-struct OtherFields {
-  std::int64_t size() const { return 3; }
-  data::Fields<float> fields() const { return {{}}; }
-  void write(std::int64_t, Span<double>) const {}
-};
-
 static_assert(data::Dataset<Parabola> && data::Dataset<NamedParabola> && data::Dataset<Fragile>);
-static_assert(!data::Dataset<Nothing> && !data::Dataset<OtherFields> && !data::Dataset<Tensor<float>> &&
+static_assert(!data::Dataset<almost::Nothing> && !data::Dataset<almost::OtherFields> && !data::Dataset<Tensor<float>> &&
               !data::Dataset<int>);
 
 }  // namespace

@@ -100,9 +100,10 @@ RULES = [
      "A data set writes samples to memory of the host; loaders copy batches of them to a device, and `fit`, `evaluate` and "
      "`train_step` take them from there.",
      ["loader_of_a_tensor", "data_set_without_fields", "data_set_that_writes_other_fields",
-      "data_set_of_tensors_elsewhere", "map_to_a_device", "evaluate_on_a_tensor", "fit_on_tensors"],
+      "data_set_of_tensors_elsewhere", "map_to_a_device", "fit_with_targets_of_other_elements", "evaluate_on_a_tensor",
+      "fit_on_tensors"],
      ["loader_of_a_data_set_with_parts", "evaluate_a_function_on_images", "fit_with_a_temporary_loader",
-      "train_step_on_a_tensor"]),
+      "train_step_on_a_tensor", "evaluate_with_targets_of_other_elements"]),
 ]
 
 HEAD = """# The rules of placement

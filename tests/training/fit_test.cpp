@@ -247,6 +247,23 @@ TEST_CASE("a history as a table, as JSON and as curves") {
   std::filesystem::remove_all(folder);
 }
 
+TEST_CASE("a history of metrics as a table, as JSON, and as curves without accuracy") {
+  History history;
+  history.add({1, 0.5, 1.25, 1.5, locus::detail::not_a_number, 2.0, 24000, {{"mean error", 0.5}}});
+  CHECK(history.table() ==
+        "epoch      lr   train loss   valid loss   mean error   seconds   samples/s\n"
+        "    1     0.5       1.2500       1.5000       0.5000      2.00       24000\n");
+  const auto folder = std::filesystem::temp_directory_path() / join("locus-metrics-", getpid());
+  std::filesystem::create_directories(folder);
+  io::write_history(folder / "history.json", history);
+  io::plot_history(folder / "history.svg", history, "Line");
+  const std::string json = text_of(folder / "history.json"), svg = text_of(folder / "history.svg");
+  CHECK(json.find("\"mean error\": 0.5") != std::string::npos);
+  CHECK(json.find("valid_accuracy") == std::string::npos);
+  CHECK(svg.find("ccuracy") == std::string::npos);
+  std::filesystem::remove_all(folder);
+}
+
 TEST_CASE("the columns of a table stay in line when training diverges") {
   History history;
   history.add({1, 0.5, 1.25, 1.5, 0.625, 2.0, 24000});

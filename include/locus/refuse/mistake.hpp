@@ -104,6 +104,9 @@ struct give_it_an_auto_for_each_field;
 template <class F>
 struct function_returns_no_tensor_of_the_host;
 struct return_x_or_Tuple_x_y;
+template <class L>
+struct loss_takes_other_targets_than_the_loader_delivers;
+struct convert_them_with_data_map_or_take_another_loss;
 struct evaluate_on_something_else_than_a_loader_or_a_data_set;
 struct fit_with_something_else_than_named_loaders;
 struct train_step_on_something_else_than_a_batch;

@@ -3,7 +3,6 @@
 
 #include <locus/core/posix.hpp>
 #include <locus/core/shared.hpp>
-#include <locus/nn/buffer.hpp>
 #include <locus/optim/scheduler.hpp>
 #include <locus/training/history.hpp>
 #include <locus/training/metrics.hpp>
@@ -171,28 +170,12 @@ class MeanLoss {
   std::int64_t samples_ = 0;
 };
 
-/// The parameters and buffers of a model as they were, to be restored.
-template <class T, class D>
-class Snapshot final : public nn::detail::MemberWalk<T, D> {
- public:
-  void parameter(const std::string&, const Parameter<T, D>& parameter) override { add(parameter); }
-  void buffer(const std::string&, const nn::AnyBuffer<D>& buffer) override {
-    buffers_.emplace_back(buffer, buffer.bytes().clone());
-  }
-  void add(const Parameter<T, D>& parameter) { parameters_.emplace_back(parameter, parameter.value().clone()); }
-  void restore() const {
-    for (const auto& [parameter, value] : parameters_) parameter.value().copy_(value);
-    for (const auto& [buffer, bytes] : buffers_) buffer.bytes().copy_(bytes);
-  }
-
- private:
-  std::vector<std::pair<Parameter<T, D>, Tensor<T, D>>> parameters_;
-  std::vector<std::pair<nn::AnyBuffer<D>, Tensor<std::uint8_t, D>>> buffers_;
-};
-
-/// The best weights so far, and how long they have been the best.
+/// The best weights so far, buffers included, and how long they have been the best.
 template <class M, class Optimizer>
 class BestWeights {
+  using T = value_of<Optimizer>;
+  using D = device_of<Optimizer>;
+
  public:
   BestWeights(const M& model, const Optimizer& optimizer, const EarlyStopping& options)
       : model_(model), optimizer_(optimizer), options_(options) {}
@@ -211,26 +194,27 @@ class BestWeights {
     return true;
   }
   void restore() const {
-    if (has_best_ && options_.restore_best && waited_ > 0) weights_.restore();
+    if (!has_best_ || !options_.restore_best || waited_ == 0) return;
+    std::size_t i = 0, j = 0;
+    for (const auto& parameter : optimizer_.parameters()) parameter.value().copy_(values_[i++]);
+    if constexpr (requires { model_.buffers(); })
+      for (const auto& buffer : model_.buffers()) buffer.bytes().copy_(buffers_[j++]);
   }
 
  private:
-  using T = value_of<Optimizer>;
-  using D = device_of<Optimizer>;
-  /// Of a function, which lists no members, what the optimizer trains.
   void save() {
-    weights_ = {};
-    if constexpr (nn::detail::ListsMembers<M>) {
-      nn::detail::walk_members<nn::detail::Depth::all, T, D>(model_, "", weights_);
-    } else {
-      for (const auto& parameter : optimizer_.parameters()) weights_.add(parameter);
-    }
+    values_.clear();
+    buffers_.clear();
+    for (const auto& parameter : optimizer_.parameters()) values_.push_back(parameter.value().clone());
+    if constexpr (requires { model_.buffers(); })
+      for (const auto& buffer : model_.buffers()) buffers_.push_back(buffer.bytes().clone());
   }
 
   const M& model_;
   const Optimizer& optimizer_;
   const EarlyStopping& options_;
-  Snapshot<T, D> weights_;
+  std::vector<Tensor<T, D>> values_;
+  std::vector<Tensor<std::uint8_t, D>> buffers_;
   double best_ = 0;
   bool has_best_ = false;
   int waited_ = 0;  ///< epochs since the best one
@@ -304,22 +288,6 @@ void train(const M& model, Optimizer& optimizer, const L& loss, data::Loader<S, 
   }
   best.restore();
 }
-
-/// Named here, the compiler's path from your program to a mistake in a layer's forward is short.
-template <class M, class T, class D>
-constexpr bool has_outputs(const M* model) {
-  if constexpr (nn::detail::HasForward<M>) {
-    using Recorded [[maybe_unused]] = decltype(model->forward(std::declval<const Traced<T, D>&>()));
-    if constexpr (nn::detail::Forwards<M, Traced<T, D>>) {
-      using Output [[maybe_unused]] = decltype(model->forward(std::declval<const Tensor<T, D>&>()));
-      return true;
-    } else {
-      return false;
-    }
-  } else {
-    return true;
-  }
-}
 }  // namespace detail
 
 /// Trains a model, a layer or a function, with any loss, and validates it after every epoch; records are added to
@@ -332,12 +300,21 @@ constexpr bool has_outputs(const M* model) {
 ///         Metric{"mean error", nn::L1Loss{}});
 template <class M, class Optimizer, class L, class S, class U, class D, class... F>
   requires(detail::Trainable<M, Optimizer, detail::input_t<S>, D> &&
-           detail::Trainable<M, Optimizer, detail::input_t<U>, D>)
+           detail::Trainable<M, Optimizer, detail::input_t<U>, D> && detail::LossFor<L, M, S, D> &&
+           detail::LossFor<L, M, U, D>)
 void fit(const M& model, Optimizer& optimizer, const L& loss, data::Loader<S, D>& train, data::Loader<U, D>& valid,
          History& history, const FitOptions& options = {}, const Metric<F>&... metrics) {
-  if constexpr (detail::has_outputs<M, detail::input_t<S>, D>(nullptr))
-    detail::train(model, optimizer, loss, train, valid, history, options,
-                  [&](auto& batches) { return detail::evaluate_all(model, loss, batches, metrics...); });
+  const auto score_of = [&](auto& batches) { return detail::evaluate_all(model, loss, batches, metrics...); };
+  if constexpr (nn::detail::HasForward<M>) {
+    // Named here, the compiler's path from your program to a mistake in its forward is short.
+    using Recorded [[maybe_unused]] = decltype(model.forward(std::declval<const Traced<detail::input_t<S>, D>&>()));
+    if constexpr (nn::detail::Forwards<M, Traced<detail::input_t<S>, D>>) {
+      using Output [[maybe_unused]] = decltype(model.forward(std::declval<const Tensor<detail::input_t<S>, D>&>()));
+      detail::train(model, optimizer, loss, train, valid, history, options, score_of);
+    }
+  } else {
+    detail::train(model, optimizer, loss, train, valid, history, options, score_of);
+  }
 }
 
 /// The same for a classifier, by cross-entropy: batches of inputs and labels, whose accuracy is recorded.
@@ -346,9 +323,18 @@ template <class M, class Optimizer, class S, class U, class D>
            detail::Trainable<M, Optimizer, detail::input_t<U>, D>)
 void fit(const M& model, Optimizer& optimizer, data::Loader<S, D>& train, data::Loader<U, D>& valid, History& history,
          const FitOptions& options = {}) {
-  if constexpr (detail::has_outputs<M, detail::input_t<S>, D>(nullptr))
-    detail::train(model, optimizer, nn::CrossEntropyLoss{}, train, valid, history, options,
-                  [&](auto& batches) { return evaluate(model, batches); });
+  const nn::CrossEntropyLoss loss;
+  const auto score_of = [&](auto& batches) { return evaluate(model, batches); };
+  if constexpr (nn::detail::HasForward<M>) {
+    // Named here, the compiler's path from your program to a mistake in its forward is short.
+    using Recorded [[maybe_unused]] = decltype(model.forward(std::declval<const Traced<detail::input_t<S>, D>&>()));
+    if constexpr (nn::detail::Forwards<M, Traced<detail::input_t<S>, D>>) {
+      using Output [[maybe_unused]] = decltype(model.forward(std::declval<const Tensor<detail::input_t<S>, D>&>()));
+      detail::train(model, optimizer, loss, train, valid, history, options, score_of);
+    }
+  } else {
+    detail::train(model, optimizer, loss, train, valid, history, options, score_of);
+  }
 }
 
 #include <locus/refuse/training/fit.inc>

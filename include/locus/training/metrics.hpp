@@ -142,6 +142,21 @@ using input_t = typename FirstOf<data::detail::fields_t<S>>::type;
 template <class M, class S, class D>
 using LoaderMistake = BatchMistake<M, input_t<S>, D>;
 
+template <class L, class Prediction, class D, class Fields>
+inline constexpr bool takes_targets = false;
+template <class L, class Prediction, class D, class X>
+inline constexpr bool takes_targets<L, Prediction, D, data::Fields<X>> =
+    requires(const L& loss, const Prediction& prediction, const Tensor<X, D>& target) { loss(prediction, target); };
+template <class L, class Prediction, class D, class X, class Y, class... Z>
+inline constexpr bool takes_targets<L, Prediction, D, data::Fields<X, Y, Z...>> =
+    requires(const L& loss, const Prediction& prediction) {
+      loss(prediction, std::declval<const Tensor<Y, D>&>(), std::declval<const Tensor<Z, D>&>()...);
+    };
+/// Whether a loss takes what a model makes of batches of S on D, and their targets. (A model that is a function is not
+/// asked.)
+template <class L, class M, class S, class D>
+concept LossFor = !HasPlace<M> || takes_targets<L, Tensor<value_of<M>, D>, D, data::detail::fields_t<S>>;
+
 template <class M, class L, class S, class D, class... F>
 [[nodiscard]] Evaluation evaluate_all(const M& model, const L& loss, data::Loader<S, D>& batches,
                                       const Metric<F>&... metrics) {
@@ -154,7 +169,7 @@ template <class M, class L, class S, class D, class... F>
     const auto prediction = predict(model, get<0>(batch));
     with_targets(batch, [&](const auto&... target) {
       loss_sum += number_of(loss(widened(prediction), widened(target)...)) * weight;
-      double* sum = sums;
+      [[maybe_unused]] double* sum = sums;
       ((*sum++ += number_of(metrics.function(prediction, target...)) * static_cast<double>(size)), ...);
     });
     samples += static_cast<double>(size);
@@ -162,8 +177,15 @@ template <class M, class L, class S, class D, class... F>
   if (samples == 0)
     fail<ArgumentError>({"evaluate: the loader has no batch; use a smaller batch_size, or no drop_last"});
   Evaluation result{loss_sum / samples, not_a_number};
-  const double* sum = sums;
+  [[maybe_unused]] const double* sum = sums;
   (result.metrics.push_back({metrics.name, *sum++ / samples}), ...);
+  return result;
+}
+
+template <class M, class S, class D>
+[[nodiscard]] Evaluation score_classifier(const M& model, data::Loader<S, D>& batches) {
+  Evaluation result = evaluate_all(model, nn::CrossEntropyLoss{}, batches, Metric{"accuracy", Accuracy{}});
+  result.accuracy = result.metrics[0].value;
   return result;
 }
 }  // namespace detail
@@ -174,16 +196,23 @@ template <class M, class L, class S, class D, class... F>
 ///
 ///     const double error = evaluate(model, nn::MSELoss{}, data::loader<D>(valid)).loss;
 template <class M, class L, class S, class D, class... F>
-  requires detail::IsWrong<detail::LoaderMistake<M, S, D>, detail::Wrong::nothing>
+  requires(detail::IsWrong<detail::LoaderMistake<M, S, D>, detail::Wrong::nothing> && detail::LossFor<L, M, S, D>)
 [[nodiscard]] Evaluation evaluate(const M& model, const L& loss, data::Loader<S, D>& batches,
                                   const Metric<F>&... metrics) {
-  return detail::evaluate_all(model, loss, batches, metrics...);
+  if constexpr (nn::detail::HasForward<M>) {
+    // Named here, the compiler's path from your program to a mistake in its forward is short.
+    using Output [[maybe_unused]] = decltype(model.forward(std::declval<const Tensor<detail::input_t<S>, D>&>()));
+    if constexpr (!nn::detail::Forwards<M, Tensor<detail::input_t<S>, D>>) return {};
+    else return detail::evaluate_all(model, loss, batches, metrics...);
+  } else {
+    return detail::evaluate_all(model, loss, batches, metrics...);
+  }
 }
 template <class M, class L, class S, class D, class... F>
-  requires detail::IsWrong<detail::LoaderMistake<M, S, D>, detail::Wrong::nothing>
+  requires(detail::IsWrong<detail::LoaderMistake<M, S, D>, detail::Wrong::nothing> && detail::LossFor<L, M, S, D>)
 [[nodiscard]] Evaluation evaluate(const M& model, const L& loss, data::Loader<S, D>&& batches,
                                   const Metric<F>&... metrics) {
-  return detail::evaluate_all(model, loss, batches, metrics...);
+  return evaluate(model, loss, batches, metrics...);
 }
 
 /// Cross-entropy and accuracy of a classifier over all batches of inputs and labels.
@@ -191,9 +220,13 @@ template <class M, class L, class S, class D, class... F>
 template <class M, class S, class D>
   requires detail::IsWrong<detail::LoaderMistake<M, S, D>, detail::Wrong::nothing>
 [[nodiscard]] Evaluation evaluate(const M& model, data::Loader<S, D>& batches) {
-  Evaluation result = detail::evaluate_all(model, nn::CrossEntropyLoss{}, batches, Metric{"accuracy", Accuracy{}});
-  result.accuracy = result.metrics[0].value;
-  return result;
+  if constexpr (nn::detail::HasForward<M>) {  // as above
+    using Output [[maybe_unused]] = decltype(model.forward(std::declval<const Tensor<detail::input_t<S>, D>&>()));
+    if constexpr (!nn::detail::Forwards<M, Tensor<detail::input_t<S>, D>>) return {};
+    else return detail::score_classifier(model, batches);
+  } else {
+    return detail::score_classifier(model, batches);
+  }
 }
 template <class M, class S, class D>
   requires detail::IsWrong<detail::LoaderMistake<M, S, D>, detail::Wrong::nothing>
