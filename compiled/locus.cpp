@@ -7,15 +7,26 @@
 #error "the compiled library is compiled without -DLOCUS_COMPILED"
 #endif
 
-namespace locus::inline LOCUS_ABI {
-
-#define LOCUS_INSTANCE template
-#define LOCUS_INSTANCE_DEVICE Cpu
-#include <locus/instances.inc>
-#if LOCUS_CUDA
-#define LOCUS_INSTANCE template
-#define LOCUS_INSTANCE_DEVICE Cuda
-#include <locus/instances.inc>
-#endif
-
-}  // namespace locus::inline LOCUS_ABI
+// After all definitions: members that are defined in another header than their class belong to it.
+#define LOCUS_COMPILES_INSTANCES
+#include <locus/instances/autograd/flat.inc>
+#include <locus/instances/autograd/graph.inc>
+#include <locus/instances/autograd/parameter.inc>
+#include <locus/instances/autograd/traced.inc>
+#include <locus/instances/data/labelled_images.inc>
+#include <locus/instances/data/loader.inc>
+#include <locus/instances/nn/activation.inc>
+#include <locus/instances/nn/init.inc>
+#include <locus/instances/nn/linear.inc>
+#include <locus/instances/nn/loss.inc>
+#include <locus/instances/nn/module.inc>
+#include <locus/instances/nn/sequential.inc>
+#include <locus/instances/ops/cross_entropy.inc>
+#include <locus/instances/ops/linear.inc>
+#include <locus/instances/optim/adam.inc>
+#include <locus/instances/optim/optimizer.inc>
+#include <locus/instances/optim/sgd.inc>
+#include <locus/instances/tensor/tensor.inc>
+#include <locus/instances/training/fit.inc>
+#include <locus/instances/training/metrics.inc>
+#include <locus/instances/training/step.inc>

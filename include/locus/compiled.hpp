@@ -1,7 +1,9 @@
 #pragma once
 // For programs that link Locus's compiled library: what it holds is not compiled again. locus.hpp includes this where
-// LOCUS_COMPILED is defined, as the name of the LOCUS_ABI that the library was compiled for.
+// LOCUS_COMPILED is defined, as the name of the LOCUS_ABI that the library was compiled for. What the library holds
+// stands beside the definitions, in locus/instances; here, what needs several of them.
 
+#include <locus/data/labelled_images.hpp>
 #include <locus/data/loader.hpp>
 #include <locus/nn/activation.hpp>
 #include <locus/nn/linear.hpp>
@@ -10,21 +12,15 @@
 #include <locus/optim/sgd.hpp>
 #include <locus/training/fit.hpp>
 
-namespace locus::inline LOCUS_ABI {
-
 #ifdef LOCUS_COMPILED
 static_assert(std::string_view(LOCUS_TEXT_OF(LOCUS_COMPILED)) == LOCUS_TEXT_OF(LOCUS_ABI),
               "this file is compiled for " LOCUS_TEXT_OF(LOCUS_ABI) ", the compiled library of Locus for " LOCUS_TEXT_OF(
                   LOCUS_COMPILED) ": give both the same -march, -fopenmp, -DLOCUS_CUDA, -DLOCUS_CBLAS and "
                                   "-DLOCUS_ZLIB, or use the headers alone, without -DLOCUS_COMPILED");
-#define LOCUS_INSTANCE extern template
-#define LOCUS_INSTANCE_DEVICE Cpu
-#include <locus/instances.inc>
-#if LOCUS_CUDA
-#define LOCUS_INSTANCE extern template
-#define LOCUS_INSTANCE_DEVICE Cuda
-#include <locus/instances.inc>
-#endif
 #endif
 
-}  // namespace locus::inline LOCUS_ABI
+#include <locus/instances/data/loader.inc>
+#include <locus/instances/nn/loss.inc>
+#include <locus/instances/training/fit.inc>
+#include <locus/instances/training/metrics.inc>
+#include <locus/instances/training/step.inc>

@@ -45,9 +45,11 @@ class AdamW;
 }  // namespace optim
 
 namespace data {
-class LabelledImages;
+template <class T>
+class LabelledImagesAs;
+using LabelledImages = LabelledImagesAs<float>;
 struct Mnist;
-template <class T, class D>
+template <class S, class D>
 class Loader;
 }  // namespace data
 

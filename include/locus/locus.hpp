@@ -33,25 +33,34 @@
 
 #include <locus/ops/batch_norm.hpp>
 #include <locus/ops/cross_entropy.hpp>
+#include <locus/ops/dropout.hpp>
 #include <locus/ops/extreme.hpp>
+#include <locus/ops/im2col.hpp>
 #include <locus/ops/index.hpp>
 #include <locus/ops/join.hpp>
 #include <locus/ops/layer_norm.hpp>
 #include <locus/ops/linear.hpp>
 #include <locus/ops/matmul.hpp>
 #include <locus/ops/moments.hpp>
+#include <locus/ops/pad.hpp>
+#include <locus/ops/pool.hpp>
 #include <locus/ops/reduce.hpp>
 #include <locus/ops/scan.hpp>
 #include <locus/ops/softmax.hpp>
 
+#include <locus/autograd/checkpoint.hpp>
 #include <locus/autograd/gradcheck.hpp>
 
 #include <locus/nn/activation.hpp>
 #include <locus/nn/batch_norm.hpp>
+#include <locus/nn/criterion.hpp>
+#include <locus/nn/dropout.hpp>
 #include <locus/nn/embedding.hpp>
+#include <locus/nn/flatten.hpp>
 #include <locus/nn/layer_norm.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/nn/loss.hpp>
+#include <locus/nn/pool.hpp>
 #include <locus/nn/sequential.hpp>
 #include <locus/nn/state_dict.hpp>
 
@@ -59,11 +68,14 @@
 
 #include <locus/optim/adam.hpp>
 #include <locus/optim/clip.hpp>
+#include <locus/optim/scheduler.hpp>
 
 #include <locus/data/loader.hpp>
 #include <locus/data/mnist.hpp>
+#include <locus/data/tensor_dataset.hpp>
 
 #include <locus/training/fit.hpp>
+#include <locus/training/optimizer_state.hpp>
 
 #ifdef LOCUS_COMPILED
 #include <locus/compiled.hpp>

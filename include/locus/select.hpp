@@ -17,9 +17,12 @@ struct AnyDevice {
   return device.kind == AnyDevice::Kind::cpu ? to_string(Cpu{}) : to_string(Cuda{device.ordinal});
 }
 
-/// The first GPU if one can be used, otherwise the host.
+/// The first GPU that can run this program's kernels, otherwise the host. Where a GPU is passed over for want of code
+/// for its architecture, with_device(parse_device("cuda"), ...) tells what to compile for at its first launch.
 [[nodiscard]] inline AnyDevice best_available() {
-  return cuda::is_available() ? AnyDevice{AnyDevice::Kind::cuda, 0} : AnyDevice{};
+  for (int ordinal = 0; ordinal < cuda::device_count(); ++ordinal)
+    if (cuda::has_code_for(ordinal)) return {AnyDevice::Kind::cuda, ordinal};
+  return {};
 }
 
 /// "cpu", "cuda", "cuda:1", or "auto" for best_available(). throws ArgumentError

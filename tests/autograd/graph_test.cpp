@@ -1,4 +1,5 @@
 // What a recorded computation keeps, what backward() frees, and what it refuses.
+#include <locus/autograd/flat.hpp>
 #include <locus/autograd/parameter.hpp>
 #include <locus/ops/matmul.hpp>
 #include <locus/ops/reduce.hpp>
@@ -157,10 +158,9 @@ LOCUS_DEVICE_TEST("a gradient that was collected can be the cotangent of the pas
   matmul(x, w).backward(x.grad());
   CHECK_CLOSE(x.grad(), reference(first + next));
 
-  // The same where the gradient has a place of its own, which the pass writes.
+  // The same where the gradient has a place in flat memory, which the pass writes.
   const Parameter p(x.value());
-  const auto value = x.value().clone(), place = seed.clone();
-  p.place(value, place);
+  (void)flatten(std::vector{p});
   matmul(trace(p), w).backward(seed);
   const auto placed = p.grad();
   p.zero_grad();

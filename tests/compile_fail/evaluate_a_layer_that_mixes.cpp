@@ -21,4 +21,4 @@ struct Shifted : nn::Layer<Shifted<D>, float, D> {
   void members(const auto& visit) const { visit("inner", inner); }
 };
 
-Evaluation mistake(data::Loader<float, Cpu>& batches) { return evaluate(Shifted<Cpu>{}, batches); }
+Evaluation mistake(data::Loader<data::LabelledImages, Cpu>& batches) { return evaluate(Shifted<Cpu>{}, batches); }

@@ -21,7 +21,8 @@ struct Shifted : nn::Layer<Shifted<D>, float, D> {
   void members(const auto& visit) const { visit("inner", inner); }
 };
 
-void mistake(const Shifted<Cpu>& model, optim::Adam<float, Cpu>& optimizer, data::Loader<float, Cpu>& batches) {
+void mistake(const Shifted<Cpu>& model, optim::Adam<float, Cpu>& optimizer,
+             data::Loader<data::LabelledImages, Cpu>& batches) {
   History history;
   fit(model, optimizer, batches, batches, history);
 }

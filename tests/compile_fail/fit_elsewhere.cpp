@@ -9,10 +9,10 @@ using namespace locus;
 void mistake(const nn::Sequential<float, Cuda>& model, optim::Sgd<float, Cuda>& optimizer,
              const data::LabelledImages& digits, History& history) {
 #ifdef LOCUS_MUST_FAIL
-  data::Loader<float, Cpu> train = data::loader<Cpu>(digits);
+  data::Loader<data::LabelledImages, Cpu> train = data::loader<Cpu>(digits);
   fit(model, optimizer, train, train, history);
 #else
-  data::Loader<float, Cuda> train = data::loader<Cuda>(digits);
+  data::Loader<data::LabelledImages, Cuda> train = data::loader<Cuda>(digits);
   fit(model, optimizer, train, train, history);
 #endif
 }

@@ -7,7 +7,7 @@
 using namespace locus;
 
 void mistake(const nn::Sequential<float, Cpu>& model, optim::Sgd<float, Cpu>& optimizer, const Tensor<float>& images,
-             const Tensor<std::int64_t>& labels, data::Loader<float, Cpu>& batches, History& history) {
+             const Tensor<std::int64_t>& labels, data::Loader<data::LabelledImages, Cpu>& batches, History& history) {
 #ifdef LOCUS_MUST_FAIL
   fit(model, optimizer, images, labels, history, {.epochs = 2});
 #else

@@ -7,7 +7,7 @@
 using namespace locus;
 
 void mistake(const nn::Sequential<float, Cuda>& model, const nn::Sequential<float, Cpu>& copy_on_host,
-             data::Loader<float, Cuda>& train, History& history) {
+             data::Loader<data::LabelledImages, Cuda>& train, History& history) {
 #ifdef LOCUS_MUST_FAIL
   optim::Sgd<float, Cpu> optimizer(copy_on_host.parameters(), {.lr = 0.1});
   fit(model, optimizer, train, train, history);

@@ -1,6 +1,6 @@
 // A loader of a data set that has parts, of which one is meant; with a sampler.
-// expect-error: loader_of_something_else_than_labelled_images|of something else than labelled images
-// expect-error: make_LabelledImages_of|make data::LabelledImages
+// expect-error: data_set_without_size<.*Mnist>|this is no data set, since it has no size\(\)
+// expect-error: write_std_int64_t_size_const|or pass one of its parts
 #include <locus/locus.hpp>
 
 using namespace locus;

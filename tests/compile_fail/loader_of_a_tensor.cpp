@@ -1,15 +1,15 @@
-// A loader of a tensor, whose labels are elsewhere.
-// because: a batch is images and their labels
-// expect-error: loader_of_something_else_than_labelled_images|of something else than labelled images
-// expect-error: make_LabelledImages_of|make data::LabelledImages
+// A loader of a tensor, whose targets are elsewhere.
+// because: a data set says what belongs together
+// expect-error: a_tensor_is_no_data_set|a tensor is no data set
+// expect-error: make_data_TensorDataset_of_x_and_y|make data::TensorDataset\{x, y\}
 #include <locus/locus.hpp>
 
 using namespace locus;
 
-void mistake(const Tensor<std::uint8_t>& images, const Tensor<std::int64_t>& labels) {
+void mistake(const Tensor<float>& x, const Tensor<std::int64_t>& y) {
 #ifdef LOCUS_MUST_FAIL
-  auto batches = data::loader<Cpu>(images, {.batch_size = 10});
+  auto batches = data::loader<Cpu>(x, {.batch_size = 10});
 #else
-  auto batches = data::loader<Cpu>(data::LabelledImages{images, labels, 10}, {.batch_size = 10});
+  auto batches = data::loader<Cpu>(data::TensorDataset{x, y}, {.batch_size = 10});
 #endif
 }

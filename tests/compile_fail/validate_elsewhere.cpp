@@ -7,7 +7,7 @@
 using namespace locus;
 
 void mistake(const nn::Sequential<float, Cuda>& model, optim::Sgd<float, Cuda>& optimizer,
-             data::Loader<float, Cuda>& train, const data::LabelledImages& digits, History& history) {
+             data::Loader<data::LabelledImages, Cuda>& train, const data::LabelledImages& digits, History& history) {
 #ifdef LOCUS_MUST_FAIL
   auto valid = data::loader<Cpu>(digits);
   fit(model, optimizer, train, valid, history);

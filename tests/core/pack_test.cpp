@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <string>
 #include <type_traits>
 
 namespace {
@@ -53,4 +54,19 @@ TEST_CASE("tuples are joined in order: of two, every item is moved once, of one,
   static_assert(three.size == 4);
   CHECK(get<2>(three).id == 3);
   CHECK(get<3>(three).id == 4);
+}
+
+TEST_CASE("a tuple decomposes into copies, references, or what it held") {
+  Tuple<int, std::string> tuple(3, "three");
+  auto [number, text] = tuple;
+  text = "another";
+  CHECK(get<1>(tuple) == "three");
+  auto& [held, name] = tuple;
+  held = 4;
+  CHECK(get<0>(tuple) == 4);
+  auto [moved, taken] = std::move(tuple);
+  CHECK(moved == 4);
+  CHECK(taken == "three");
+  CHECK(number == 3);
+  CHECK(name.empty());
 }

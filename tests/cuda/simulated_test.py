@@ -33,9 +33,12 @@ TESTS = HERE.parents[1]
 DEFAULT = [*(TESTS / "cuda" / f"{name}_test.cpp" for name in ("verbs", "training", "sorting")),
            *(TESTS / "tensor" / f"{name}_test.cpp" for name in ("copy", "copy_async")),
            *(TESTS / "device" / f"{name}_test.cpp" for name in ("capture", "launch_trace")),
-           *(TESTS / "ops" / f"{name}_test.cpp" for name in ("linear", "scan")),
+           TESTS / "dist" / "gpus_test.cpp",
+           *(TESTS / "autograd" / f"{name}_test.cpp" for name in ("hooks", "checkpoint")),
+           *(TESTS / "ops" / f"{name}_test.cpp" for name in ("linear", "scan", "dropout", "pad", "pool", "unfold")),
            TESTS / "nn" / "batch_norm_test.cpp",
-           *(HERE / f"{name}.cpp" for name in ("plans", "errors", "memory", "streams", "tables", "norms", "exponentials", "nvtx",
+           *(TESTS / "optim" / f"{name}_test.cpp" for name in ("groups", "masters", "skip")), TESTS / "autograd" / "flat_test.cpp",
+           *(HERE / f"{name}.cpp" for name in ("plans", "errors", "memory", "streams", "tables", "norms", "exponentials", "nccl", "nvtx",
                                          "threads"))]
 WITH_THREADS = [HERE / "threads.cpp", TESTS / "tensor" / "copy_async_test.cpp", HERE / "streams.cpp"]
 LEAST_COVERAGE = 97  # % of lines

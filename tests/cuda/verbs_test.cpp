@@ -1,6 +1,7 @@
 // Every verb on Cuda against the same verb of the reference device, over random operands, strides and sizes.
 
 #include <locus/cuda/backend.hpp>
+#include <locus/cuda/linear_fusion.hpp>
 #include <locus/cuda/pinned.hpp>
 #include <locus/cuda/step_runner.hpp>
 #include <locus/cuda/streams.hpp>

@@ -1,120 +1,189 @@
-#include <locus/data/dataset.hpp>
+// Data sets of a program's own, and the loaders that read them.
+
+#include <locus/data/loader.hpp>
 #include <locus/tensor/factory.hpp>
 
-#include <doctest/doctest.h>
+#include <support/device_list.hpp>
+#include <support/reference.hpp>
 
-#include <algorithm>
-#include <cmath>
-#include <set>
-#include <span>
+#include <stdexcept>
+#include <thread>
 
 using namespace locus;
-using data::LabelledImages;
+using namespace locus_test;
+
+/// Almost data sets.
+namespace almost {
+struct Nothing {
+  std::int64_t size() const { return 3; }
+};
+struct OtherFields {
+  std::int64_t size() const { return 3; }
+  data::Fields<float> fields() const { return {{}}; }
+  void write(std::int64_t, Span<double>) const {}
+};
+}  // namespace almost
 
 namespace {
 
-/// Image i is filled with i; its label is i % 3.
-LabelledImages numbered(std::int64_t count) {
-  Tensor<std::uint8_t> images({count, 1, 2, 2});
-  Tensor<std::int64_t> labels({count});
-  for (std::int64_t i = 0; i < count; ++i) {
-    if (count > 0) images.select(0, i).fill_(static_cast<std::uint8_t>(i));
-    labels(i) = i % 3;
+/// Points of a parabola.
+struct Parabola {
+  std::int64_t count = 10;
+  std::int64_t size() const { return count; }
+  data::Fields<float, float> fields() const { return {{1}, {1}}; }
+  void write(std::int64_t i, Span<float> x, Span<float> y) const {
+    x[0] = static_cast<float>(i);
+    y[0] = x[0] * x[0];
   }
-  return {images, labels, 3};
-}
+};
 
-std::vector<int> numbers_of(const LabelledImages& dataset) {
-  std::vector<int> numbers;
-  for (std::int64_t i = 0; i < dataset.size(); ++i) numbers.push_back(dataset[i].first(0, 0, 0));
-  return numbers;
-}
+/// The same with names, and a number of samples at a time.
+struct NamedParabola {
+  template <class D>
+  struct Batch {
+    Tensor<float, D> x;
+    Tensor<double, D> y;
+    Tensor<std::int32_t, D> index;
+  };
+  std::int64_t count = 10;
+  std::int64_t size() const { return count; }
+  data::Fields<float, double, std::int32_t> fields() const { return {{2}, {1}, {}}; }
+  void write(Span<const std::int64_t> list, Span<const std::int64_t>, Span<float> x, Span<double> y,
+             Span<std::int32_t> index) const {
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      x[2 * i] = x[2 * i + 1] = static_cast<float>(list[i]);
+      y[i] = static_cast<double>(list[i] * list[i]);
+      index[i] = static_cast<std::int32_t>(list[i]);
+    }
+  }
+};
+
+/// Fails at one sample; all others take a while, each another one.
+struct Fragile {
+  std::int64_t fails_at = -1;
+  std::int64_t size() const { return 60; }
+  data::Fields<std::int64_t> fields() const { return {{}}; }
+  void write(std::int64_t i, Span<std::int64_t> to) const {
+    if (i == fails_at) throw std::length_error("of sample " + std::to_string(i));
+    std::this_thread::sleep_for(std::chrono::microseconds(i * 37 % 11 * 50));
+    to[0] = i;
+  }
+};
+
+static_assert(data::Dataset<Parabola> && data::Dataset<NamedParabola> && data::Dataset<Fragile>);
+static_assert(!data::Dataset<almost::Nothing> && !data::Dataset<almost::OtherFields> && !data::Dataset<Tensor<float>> &&
+              !data::Dataset<int>);
 
 }  // namespace
 
-TEST_CASE("labelled images: sizes, elements, and the bytes as numbers") {
-  const auto dataset = numbered(5);
-  CHECK(dataset.size() == 5);
-  CHECK(dataset.classes() == 3);
-  CHECK(dataset.sample_shape() == Shape{1, 2, 2});
-  const auto [image, label] = dataset[4];
-  CHECK(image.shape() == Shape{1, 2, 2});
-  CHECK(image(0, 1, 1) == 4);
-  CHECK(label == 1);
-  CHECK_THROWS_AS((void)dataset[5], IndexError);
-  CHECK_THROWS_AS((void)dataset[-1], IndexError);
-
-  float pixels[8];
-  std::int64_t labels[2];
-  const std::int64_t positions[] = {3, 1};
-  dataset.gather<float>(positions, 0.5f, pixels, labels);
-  CHECK(pixels[0] == 1.5f);
-  CHECK(pixels[7] == 0.5f);
-  CHECK(labels[0] == 0);
-  CHECK(labels[1] == 1);
-  std::uint8_t bytes[4];
-  dataset.gather<std::uint8_t>(std::span(positions).first(1), 1, bytes, labels, std::span(positions).last(1));
-  CHECK(bytes[3] == 3);
-  const std::int64_t outside[] = {7};
-  CHECK_THROWS_AS(dataset.gather<float>(outside, 1.f, pixels, labels), IndexError);
-}
-
-TEST_CASE("labelled images refuse labels and shapes that do not fit") {
-  const Tensor<std::uint8_t> images({2, 1, 2, 2});
-  Tensor<std::int64_t> labels({2});
-  labels.fill_(0);
-  CHECK_THROWS_WITH_AS((LabelledImages{Tensor<std::uint8_t>({2, 4}), labels, 3}), doctest::Contains("(2, 4)"),
-                       ShapeError);
-  CHECK_THROWS_AS((LabelledImages{images, Tensor<std::int64_t>({3}), 3}), ShapeError);
-  CHECK_THROWS_AS((LabelledImages{images, Tensor<std::int64_t>({2, 1}), 3}), ShapeError);
-  labels(1) = 3;
-  CHECK_THROWS_WITH_AS((LabelledImages{images, labels, 3}), doctest::Contains("label 3 of image 1; expected 0 to 2"),
-                       IndexError);
-  labels(1) = -1;
-  CHECK_THROWS_AS((LabelledImages{images, labels, 3}), IndexError);
-  CHECK(LabelledImages().size() == 0);
-}
-
-TEST_CASE("subsets share the bytes, and subsets of subsets refer to the whole") {
-  const auto dataset = numbered(6);
-  const std::int64_t odd[] = {1, 3, 5}, last_two[] = {2, 1};
-  const auto subset = dataset.subset(odd);
-  CHECK(numbers_of(subset) == std::vector{1, 3, 5});
-  const auto part = subset.subset(last_two);
-  CHECK(numbers_of(part) == std::vector{5, 3});
-  CHECK(part[0].second == 2);
-  const std::int64_t outside[] = {3};
-  CHECK_THROWS_AS((void)subset.subset(outside), IndexError);
-}
-
-TEST_CASE("random_split deals every sample to one side, the same for the same seed") {
-  const auto dataset = numbered(50);
-  const auto [first, second] = data::random_split(dataset, 0.2, 3);
-  CHECK(first.size() == 10);
-  CHECK(second.size() == 40);
-  auto all = numbers_of(first);
-  for (const int number : numbers_of(second)) all.push_back(number);
-  CHECK(std::set(all.begin(), all.end()).size() == 50);
-  CHECK_FALSE(std::is_sorted(all.begin(), all.end()));
-
-  const auto again = data::random_split(dataset, 0.2, 3).first, other = data::random_split(dataset, 0.2, 4).first;
-  CHECK(numbers_of(again) == numbers_of(first));
-  CHECK(numbers_of(other) != numbers_of(first));
-}
-
-TEST_CASE("random_split leaves samples on both sides, or refuses") {
-  const auto dataset = numbered(4);
-  for (const double fraction : {0.0, 1.0, -0.5, 1.5, 0.01, 0.99, std::nan("")}) {
-    CAPTURE(fraction);
-    CHECK_THROWS_AS((void)data::random_split(dataset, fraction), ArgumentError);
+LOCUS_DEVICE_TEST("a data set of ten lines is loaded, on every device", D) {
+  for (const int workers : {0, 1, 3}) {
+    std::int64_t next = 0;
+    auto loader = data::loader<D>(Parabola{}, {.batch_size = 4, .workers = workers});
+    for (auto [x, y] : loader) {
+      const auto xs = host(x);
+      const auto ys = host(y);
+      for (std::int64_t i = 0; i < x.size(0); ++i, ++next) {
+        CHECK(xs(i, 0) == static_cast<double>(next));
+        CHECK(ys(i, 0) == static_cast<double>(next * next));
+      }
+    }
+    CHECK(next == 10);
+    CHECK(loader.samples() == 10);
+    CHECK(loader.dataset().count == 10);
   }
-  CHECK_THROWS_AS((void)data::random_split(LabelledImages(), 0.5), ArgumentError);
-  CHECK(data::random_split(dataset, 0.25).first.size() == 1);
 }
 
-TEST_CASE("labels were checked once and for all: the data set keeps its own") {
-  const auto labels = zeros<std::int64_t>({2});
-  const data::LabelledImages dataset(zeros<std::uint8_t>({2, 1, 1, 1}), labels, 10);
-  labels.fill_(99);
-  CHECK(dataset[0].second == 0);
+LOCUS_DEVICE_TEST("a data set may name its tensors, and write many samples at a time", D) {
+  for (const auto& batch : data::loader<D>(NamedParabola{}, {.batch_size = 10})) {
+    CHECK(batch.x.shape() == Shape{10, 2});
+    CHECK(host(batch.y)(9, 0) == 81);
+    CHECK(host(batch.index)(7) == 7);
+  }
+  const auto [x, y, index] = data::sample(NamedParabola{}, 3);
+  CHECK(y(0) == 9);
+  CHECK(x(1) == 3);
+  CHECK(index.item() == 3);
+}
+
+TEST_CASE("workers deliver what the shared threads do, in the same order") {
+  for (const std::int64_t ahead : {1, 2, 7}) {
+    for (const int workers : {0, 1, 2, 5}) {
+      CAPTURE(ahead);
+      CAPTURE(workers);
+      auto loader = data::loader<Cpu>(
+          Fragile{}, {.batch_size = 3, .shuffle = true, .seed = 4, .ahead = ahead, .workers = workers});
+      const auto expected = data::RandomSampler{60, 4}.order(0);
+      std::size_t next = 0;
+      for (const auto& [numbers] : loader)
+        for (std::int64_t i = 0; i < numbers.size(0); ++i) CHECK(numbers(i) == expected[next++]);
+      CHECK(next == 60);
+    }
+  }
+}
+
+TEST_CASE("what a data set throws arrives in the loop, in place of its batch, and keeps its type") {
+  for (const int workers : {0, 1, 4}) {
+    CAPTURE(workers);
+    auto loader = data::loader<Cpu>(Fragile{31}, {.batch_size = 4, .workers = workers});
+    std::int64_t next = 0;
+    const auto run = [&] {
+      for (const auto& [numbers] : loader)
+        for (std::int64_t i = 0; i < numbers.size(0); ++i) CHECK(numbers(i) == next++);
+    };
+    CHECK_THROWS_WITH_AS(run(), "of sample 31", std::length_error);
+    CHECK(next == 28);
+  }
+}
+
+TEST_CASE("an epoch with workers may be left early, and two may run at once") {
+  auto loader = data::loader<Cpu>(Fragile{}, {.batch_size = 2, .workers = 2});
+  for (int round = 0; round < 10; ++round) {
+    int batches = 0;
+    for (const auto& [numbers] : loader) {
+      CHECK(numbers(0) == 2 * batches);
+      if (++batches == round) break;
+    }
+  }
+  auto a = loader.begin();
+  auto b = loader.begin();
+  ++a;
+  CHECK(get<0>(*a)(0) == 2);
+  CHECK(get<0>(*b)(0) == 0);
+}
+
+TEST_CASE("workers prepare several batches at once") {
+  /// Waits in the first sample of a batch until another thread is there, too.
+  struct Meeting {
+    Atomic<int>* arrived;
+    std::int64_t size() const { return 4; }
+    data::Fields<float> fields() const { return {{}}; }
+    void write(std::int64_t, Span<float> to) const {
+      arrived->fetch_add(1);
+      for (int i = 0; i < 20'000 && arrived->load() < 2; ++i)
+        std::this_thread::sleep_for(std::chrono::microseconds(500));
+      to[0] = arrived->load() >= 2 ? 1.f : 0.f;
+    }
+  };
+  Atomic<int> arrived{0};
+  for (const auto& [met] : data::loader<Cpu>(Meeting{&arrived}, {.batch_size = 2, .workers = 2})) CHECK(met(0) == 1);
+}
+
+TEST_CASE("a sampler that names no sample is refused by its number, whoever prepares") {
+  for (const int workers : {0, 2}) {
+    auto beyond = data::loader<Cpu>(Parabola{4}, data::SequentialSampler{5}, {.batch_size = 2, .workers = workers});
+    int batches = 0;
+    const auto run = [&] {
+      for (const auto& batch : beyond) batches += get<0>(batch).size(0) == 2;
+    };
+    CHECK_THROWS_WITH_AS(run(), "sample 4 of 4; expected 0 to 3", IndexError);
+    CHECK(batches == 2);
+  }
+}
+
+TEST_CASE("numbers of workers out of range are refused") {
+  CHECK_THROWS_WITH_AS((void)data::loader<Cpu>(Parabola{}, {.workers = -1}), doctest::Contains("workers is -1"),
+                       ArgumentError);
+  CHECK_THROWS_AS((void)data::loader<Cpu>(Parabola{}, {.workers = 257}), ArgumentError);
+  CHECK_THROWS_WITH_AS((void)data::loader<Cpu>(Parabola{0}), doctest::Contains("empty"), ArgumentError);
 }

@@ -90,6 +90,32 @@ TEST_CASE("a child that is forked while batches are prepared goes on with them, 
   }
 }
 
+TEST_CASE("a child that is forked while workers prepare batches prepares the others itself, or lets go of them") {
+  if (cpu::max_threads() < 2) SKIP_TEST("the program is compiled without threads");
+  const auto images = some_images();
+  auto loader = data::loader<Cpu>(images, {.batch_size = 16, .ahead = 4, .workers = 2});
+  std::vector<std::int64_t> expected;
+  {
+    auto all = loader.begin();
+    expected = labels_of_rest(all);
+  }
+  for (std::size_t taken = 0; taken < 30; ++taken) {
+    CAPTURE(taken);
+    auto at = loader.begin();
+    for (std::size_t i = 0; i < taken; ++i) ++at;
+    const std::vector<std::int64_t> rest(expected.begin() + static_cast<std::ptrdiff_t>(16 * taken), expected.end());
+    const int status = status_of_child([&] {
+      if (taken % 2 == 0) return labels_of_rest(at) == rest ? 0 : 1;
+      { auto gone = std::move(at); }
+      auto mine = loader.begin();
+      return labels_of_rest(mine) == expected ? 0 : 1;
+    });
+    CHECK(status == 0);
+    CHECK(labels_of_rest(at) == rest);  // the parent goes on
+    if (status != 0) break;
+  }
+}
+
 TEST_CASE("a child is forked while other threads share loops, allocate and draw random numbers") {
   const MoreThreads more;
   if (cpu::max_threads() < 2) SKIP_TEST("the program is compiled without threads");

@@ -33,7 +33,7 @@ std::string idx(std::initializer_list<std::uint32_t> extents, const std::string&
 }
 
 /// What read_idx complains of; "read" if it does not.
-std::string complaint(const std::string& path, int rank = 0) {
+std::string complaint(const std::string& path, std::optional<int> rank = {}) {
   try {
     (void)data::read_idx(path, rank);
   } catch (const DataError& error) {

@@ -1,3 +1,4 @@
+#include <locus/data/labelled_images.hpp>
 #include <locus/data/loader.hpp>
 
 #include <support/device_list.hpp>
@@ -29,7 +30,7 @@ struct Seen {
 };
 /// One epoch; checks that images go with their labels.
 template <class D>
-Seen epoch_of(data::Loader<float, D>& loader) {
+Seen epoch_of(data::Loader<data::LabelledImages, D>& loader) {
   Seen seen;
   for (const auto& [images, labels] : loader) {
     seen.sizes.push_back(labels.size(0));
@@ -76,8 +77,8 @@ TEST_CASE("without a GPU a loader for Cuda is refused when its epoch begins") {
 }  // namespace locus::inline LOCUS_ABI
 
 // Two iterators of one epoch would each get some of its batches.
-static_assert(!std::is_copy_constructible_v<data::Loader<float, Cpu>::Iterator>);
-static_assert(std::is_nothrow_move_constructible_v<data::Loader<float, Cpu>::Iterator>);
+static_assert(!std::is_copy_constructible_v<data::Loader<data::LabelledImages, Cpu>::Iterator>);
+static_assert(std::is_nothrow_move_constructible_v<data::Loader<data::LabelledImages, Cpu>::Iterator>);
 
 TEST_CASE("batches arrive in order, the last one smaller") {
   auto loader = data::loader<Cpu>(numbered(10), {.batch_size = 4});
@@ -92,7 +93,7 @@ TEST_CASE("batches arrive in order, the last one smaller") {
 
 TEST_CASE_TEMPLATE("pixels are rounded once, to whatever floating-point type", T, half, bfloat16, float, double) {
   std::int64_t next = 0;
-  data::Loader<T, Cpu> loader(numbered(256), {.batch_size = 100}, Cpu{});
+  auto loader = data::loader<Cpu>(numbered(256).as<T>(), {.batch_size = 100});
   for (const auto& [images, labels] : loader) {
     for (std::int64_t i = 0; i < labels.size(0); ++i, ++next) {
       const auto factor = static_cast<compute_t<T>>(1.0 / 255.0);
@@ -243,7 +244,7 @@ TEST_CASE("images without pixels are loaded") {
 TEST_CASE("a failure while preparing is thrown where the batch is asked for") {
   allocations_left = 1'000'000;
   auto loader = data::loader<Cpu>(numbered(4));  // another loader runs as ever
-  data::Loader<float, Scarce> scarce(numbered(40), {.batch_size = 4, .ahead = 2}, Scarce{});
+  data::Loader<data::LabelledImages, Scarce> scarce(numbered(40), {.batch_size = 4, .ahead = 2}, Scarce{});
   int batches = 0;
   const auto run = [&] {
     for (const auto& batch : scarce) {
@@ -261,7 +262,7 @@ TEST_CASE("a failure while preparing is thrown where the batch is asked for") {
 TEST_CASE("batches are prepared ahead while nobody asks for them") {
   constexpr int before = 1'000'000;
   allocations_left = before;
-  data::Loader<float, Scarce> scarce(numbered(42), {.batch_size = 4, .ahead = 3}, Scarce{});
+  data::Loader<data::LabelledImages, Scarce> scarce(numbered(42), {.batch_size = 4, .ahead = 3}, Scarce{});
   const auto first = scarce.begin();
   CHECK((*first).labels.data()[0] == 0);
   // Images and labels of the batches in use at once, asked for and given back, of the first one, and of three ahead.

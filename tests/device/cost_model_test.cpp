@@ -1,16 +1,22 @@
 // A device of one's own chooses between two ways of an operation: CostModel.
 
+#include <locus/ops/index.hpp>
+#include <locus/ops/join.hpp>
+#include <locus/ops/moments.hpp>
 #include <locus/ops/softmax.hpp>
+#include <locus/optim/clip.hpp>
 #include <locus/tensor/factory.hpp>
 #include <locus/tensor/random.hpp>
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include <support/reference_device.hpp>
 
 namespace locus_test {
 
-/// The reference device, with another cost model.
+/// The reference device, in memory that the host shares, with a cost model of its own.
 struct Folding {
   friend constexpr bool operator==(Folding, Folding) = default;
 };
@@ -59,7 +65,12 @@ template <>
 struct CostModel<Folding> {
   static constexpr bool folds_across_memory = true;
   static constexpr bool follows_indices = false;
+  static constexpr bool checks_indices = false;
+  static constexpr bool folds_again = false;
+  static constexpr bool reads_scalars = false;
 };
+template <>
+inline constexpr bool can_access<Cpu, Folding> = true;
 static_assert(Device<Folding>);
 }  // namespace locus
 
@@ -80,4 +91,35 @@ TEST_CASE("softmax along columns takes the way that the device's cost model name
   CHECK(folds.counts().map == 1);
   for (std::int64_t i = 0; i < 20; ++i)
     for (std::int64_t j = 0; j < 64; ++j) CHECK(found(i, j) == doctest::Approx(expected(i, j)).epsilon(1e-6));
+}
+
+TEST_CASE("a device whose memory the host shares need not take the host's ways") {
+  const Tensor<float, Folding> large({3});
+  for (int i = 0; i < 3; ++i) large.data()[i] = 1e30f;
+  const LaunchLog log;
+  const Tensor length = norm(large);
+  CHECK(log.counts().reduce == 1);  // the safe fold at once, where the host folds twice
+  CHECK(length.item() == doctest::Approx(1.7320508e30f));
+  const Tensor<std::int64_t, Folding> indices({2});
+  indices.data()[0] = 2, indices.data()[1] = 7;
+  const Tensor picked = index_select(large, 0, indices);
+  CHECK(picked.data()[0] == 1e30f);
+  CHECK(std::isnan(picked.data()[1]));
+}
+
+TEST_CASE("a norm is read by the host or by the launch that clips, with the same result") {
+  const Tensor<float> x = randn({77});
+  const auto clipped = [&]<class D>(D, double most, std::int64_t launches) {
+    const Parameter<float, D> w(zeros({77}).template to<D>());
+    Traced(trace(w) * 1.f).backward(x.template to<D>());
+    (void)flatten(std::vector{w});
+    const LaunchLog log;
+    const auto norm = optim::clip_grad_norm_(std::vector{w}, most);
+    CHECK(log.launches() == launches);
+    return concat({w.grad().template to<Cpu>(), norm.template to<Cpu>().reshape({1})});
+  };
+  for (const double most : {0.5, 1e6}) {
+    const auto on_host = clipped(Cpu{}, most, most < 1 ? 2 : 1), in_launch = clipped(Folding{}, most, 2);
+    for (std::int64_t i = 0; i < 78; ++i) CHECK(on_host(i) == doctest::Approx(in_launch(i)).epsilon(1e-6));
+  }
 }

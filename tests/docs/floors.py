@@ -27,7 +27,7 @@ WHAT = {"core": "shapes, types, mathematics, files", "refuse": "the words of com
         "cuda": "GPUs, as a C++ compiler sees them", "kernels": "cuda_kernels: what nvcc compiles",
         "tensor": "handles, copies, random numbers", "expr": "fused formulas", "ops": "reductions, products, rows, views",
         "autograd": "what is recorded, gradients", "nn": "layers, losses, states", "optim": "SGD, Adam, clipping",
-        "data": "files of images, loaders", "training": "fit, evaluate, history", "io": "safetensors, JSON, plots"}
+        "data": "files of images, loaders", "dist": "ranks and collectives", "training": "fit, evaluate, history", "io": "safetensors, JSON, plots"}
 WIDTH, HEIGHT, GAP, FLOOR = 250, 44, 24, 78
 
 
@@ -37,10 +37,10 @@ def includes():
     for path in common.sources("include/locus", "cuda_kernels/locus"):
         parts = path.relative_to(common.ROOT).parts
         of = "kernels" if parts[0] == "cuda_kernels" else parts[2] if len(parts) > 3 else None
-        if of is None:
+        if of is None or of == "instances":  # lists, which stand beside headers
             continue
         for _, target in check_tree.included(path.read_text()):
-            if target.startswith("locus/") and target.count("/") > 1:
+            if target.startswith("locus/") and target.count("/") > 1 and not target.startswith("locus/instances/"):
                 kernel = (common.ROOT / "cuda_kernels" / target).exists()
                 found[of].add("kernels" if kernel else target.split("/")[1])
         found[of].discard(of)

@@ -44,17 +44,21 @@ nn::Sequential<float, Cpu> some_model() {
           nn::Linear<float, Cpu>{8, 3}};
 }
 
-/// Loops that threads share, which have working memory of their own: products, rows, transposed copies, sorting.
+/// Loops that threads share, which have working memory of their own: products, rows, transposed copies, sorting; and
+/// what a backward pass computes again and calls.
 double of_operations() {
   Generator<Cpu> generator{4};
   const auto x = variable(randn({400, 130}, generator)), w = variable(randn({70, 130}, generator));
-  const auto y = softmax(linear(x, w), 1);
+  const auto y = checkpoint([&](const auto& of) { return softmax(linear(of, w), 1); }, x);
+  Tensor<float> seen;
+  const auto hook = w.on_gradient([&](const auto& gradient) { seen = sum(gradient); });
   const auto joined = concat({y.transpose(0, 1), y.transpose(0, 1)}, 1);
   const auto loss = sum(joined * joined) + mean(cumsum(x, 0)) + logsumexp(x.reshape({-1}), 0) + norm(w);
   loss.backward();
   const auto sorted = sort(x.grad().transpose(), 1);
   const auto found = index_select(sorted.values, 0, from<std::int64_t>({3, 5, 3}));
-  return static_cast<double>(loss.value().item()) + static_cast<double>(sum(found + w.grad()(0, 0)).item());
+  return static_cast<double>(loss.value().item()) + static_cast<double>(seen.item()) +
+         static_cast<double>(sum(found + w.grad()(0, 0)).item());
 }
 
 /// An epoch of training on another thread, with its loader; what it computes is the same in every run.

@@ -319,7 +319,7 @@ class Program {
     const int b = partner_of(a);
     if (b < 0) return;
     const auto pair_of = [](auto f) { return [f](const Naive& u, const Naive& v) { return mapped(u, v, f); }; };
-    switch (below(8)) {
+    switch (below(9)) {
       case 0:
         return add(
             "u / 2 + v", a, b, [](const auto& u, const auto& v) { return u / 2.f + v; },
@@ -355,6 +355,17 @@ class Program {
               const double h = u / 4 + v / 4;
               return h * h + std::max(h, 0.);
             }));
+      case 7:
+        return add(
+            "checkpoint of h = tanh(u v), h h + u / 2", a, b,
+            [](const auto& u, const auto& v) {
+              const auto f = [v](const auto& x) {
+                const auto h = tanh(x * v);
+                return h * h + x / 2.f;
+              };
+              return checkpoint(f, u);
+            },
+            pair_of([](double u, double v) { return std::tanh(u * v) * std::tanh(u * v) + u / 2; }));
       default:
         return add(
             "fuse(sigmoid(u) v + u)", a, b,
@@ -368,7 +379,7 @@ class Program {
   void add_view(int a) {
     const Shape shape = shape_of(a);
     const int rank = shape.rank();
-    const std::int64_t kind = below(rank == 0 ? 2 : 8);
+    const std::int64_t kind = below(rank == 0 ? 2 : 9);
     if (kind == 0) {
       if (rank > 5) return;
       const int dim = static_cast<int>(below(rank + 1));
@@ -443,6 +454,20 @@ class Program {
                   from[static_cast<std::size_t>(order[d])] = at[static_cast<std::size_t>(d)];
                 at = from;
               });
+            });
+      }
+      case 8: {
+        if (extent == 0 || rank > 4) return;
+        const std::int64_t size = 1 + below(std::min(extent, std::int64_t{3})), step = 1 + below(2);
+        wanted[dim] = (extent - size) / step + 1;
+        wanted.push_back(size);
+        if (elements(wanted) > most_elements) return;
+        return add(
+            join("unfold ", dim, " of ", size, " by ", step), a,
+            [=](const auto& v) { return unfold(v, dim, size, step); },
+            [=](const Naive& v) {
+              return picked(v, wanted,
+                            [=](Index& at) { at[at_dim] = at[at_dim] * step + at[static_cast<std::size_t>(rank)]; });
             });
       }
       default: {
@@ -553,7 +578,7 @@ class Program {
       for (double& v : line) v = (v - mean) / std::sqrt(squares + 0.5);
     };
     const std::string where = join(" along ", axis);
-    switch (below(8)) {
+    switch (below(10)) {
       case 0:
         return add(
             "softmax" + where, a, [=](const auto& v) { return softmax(v, axis); }, on(axis, [=](auto& line) {
@@ -605,6 +630,41 @@ class Program {
               std::vector<double> chosen;
               for (const auto name : names) chosen.push_back(line[static_cast<std::size_t>(name)]);
               line = chosen;
+            }));
+      }
+      case 7: {
+        const std::int64_t n = shape[last], before = below(3) - 1, after = below(3) - 1;
+        const auto mode = n > 1 ? PadMode(below(4)) : PadMode::replicate;
+        if (n + before + after < 1 || n < 1 || n * 3 > most_elements) return;
+        return add(
+            join("pad by ", before, " and ", after, " in mode ", static_cast<int>(mode)), a,
+            [=](const auto& v) {
+              return pad(v, {before, after}, mode, 0.25f);
+            },
+            on(last, [=](auto& line) {
+              std::vector<double> made;
+              for (std::int64_t i = -before; i < n + after; ++i) {
+                const std::int64_t wrapped[] = {i,
+                                                i < 0   ? -i
+                                                : i < n ? i
+                                                        : 2 * (n - 1) - i,
+                                                std::min(std::max(i, std::int64_t{0}), n - 1), (i + n) % n};
+                const bool border = mode == PadMode::constant && (i < 0 || i >= n);
+                made.push_back(border ? 0.25 : line[static_cast<std::size_t>(wrapped[static_cast<int>(mode)])]);
+              }
+              line = made;
+            }));
+      }
+      case 8: {
+        if (shape.rank() < 2 || shape.rank() > 3 || shape[last] < 1) return;
+        const std::int64_t n = shape[last], size = 1 + below(std::min(n, std::int64_t{4})), step = 1 + below(3);
+        return add(
+            join("avg_pool1d of ", size, " by ", step), a, [=](const auto& v) { return avg_pool1d(v, size, step); },
+            on(last, [=](auto& line) {
+              std::vector<double> made;
+              for (std::int64_t i = 0; i + size <= n; i += step)
+                made.push_back(sum_of({line.begin() + i, line.begin() + i + size}) / static_cast<double>(size));
+              line = made;
             }));
       }
       default:

@@ -308,6 +308,8 @@ TEST_CASE("wrong calls are refused") {
                        ArgumentError);
   CHECK_THROWS_WITH_AS(plain_panel(figure).line("train", {1, 2}, {1}),
                        "plot: the line 'train' has 2 x and 1 y; expected as many", ArgumentError);
+  CHECK_THROWS_WITH_AS(plain_panel(figure).line("train", {1, 2}, {1, 2}, {.colour = -1}),
+                       "plot: the line 'train' has colour -1; expected 0 or more", ArgumentError);
 }
 
 TEST_CASE("a figure is written whole, and a folder that does not exist is named") {

@@ -90,10 +90,10 @@ LOCUS_DEVICE_TEST("gradients whose squares overflow or vanish are clipped, too",
   check_sizes<double, D>(1e200, 1, 1e201, 0.1, 1e-13);
   check_sizes<double, D>(1e-250, 1, 1e-249, 1e-250, 1e-13);
   check_sizes<bfloat16, D>(1e20, 1, 1e21, 0.1, 1e-2);
-  check_sizes<half, D>(60000, 0.5, std::numeric_limits<double>::infinity(), 0.05, 2e-3);  // half ends at 65504
+  check_sizes<half, D>(60000, 0.5, 600000, 0.05, 2e-3);  // half ends at 65504, the norm is float
 }
 
-TEST_CASE("clipping takes the promised launches, one more on Cpu for a gradient of zeros") {
+TEST_CASE("clipping takes the promised launches outside flat memory, one more on Cpu for a gradient of zeros") {
   std::vector<Parameter<float>> parameters;
   const auto launches_with = [&](float last) {
     parameters.clear();
@@ -105,7 +105,7 @@ TEST_CASE("clipping takes the promised launches, one more on Cpu for a gradient 
     (void)optim::clip_grad_norm_(parameters, 1);
     return log.launches();
   };
-  CHECK(launches_with(5) == 2 * 3 + 2);
-  CHECK(launches_with(0) == 2 * 3 + 2 + 1);
+  CHECK(launches_with(5) == 2 * 3 + 1);
+  CHECK(launches_with(0) == 2 * 3 + 1 + 1);
   CHECK_CLOSE(parameters[2].grad(), {0, 0, 0, 0, 0});
 }

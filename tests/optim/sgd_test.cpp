@@ -66,14 +66,43 @@ LOCUS_DEVICE_TEST("an optimizer keeps values and gradients, and shares them with
   CHECK_CLOSE(same.value(), {-0.5, 0.5});
 }
 
-LOCUS_DEVICE_TEST("stepping with parameters that another optimizer took over is refused", D) {
+LOCUS_DEVICE_TEST("optimizers over the same parameters share the values, and each has its own state", D) {
   const Parameter w(tensor<float, D>({2}, {1, 2}));
-  optim::Sgd first{std::vector{w}, {.lr = 1}};
-  optim::Sgd second{std::vector{w}, {.lr = 1}};
+  optim::Sgd first{std::vector{w}, {.lr = 1, .momentum = 0.5}};
+  optim::Sgd second{std::vector{w}, {.lr = 1, .momentum = 0.5}};
   sum(trace(w)).backward();
-  CHECK_THROWS_AS(first.step(), ArgumentError);
-  second.step();
+  first.step();
   CHECK_CLOSE(w.value(), {0, 1});
+  second.step();
+  CHECK_CLOSE(w.value(), {-1, 0});
+  first.step();
+  CHECK_CLOSE(w.value(), {-2.5, -1.5});
+}
+
+LOCUS_DEVICE_TEST("optimizers whose lists overlap step as if each had its own", D) {
+  const Parameter a(tensor<float, D>({2}, {1, 2})), b(tensor<float, D>({3}, {1, 2, 3})), c(tensor<float, D>({1}, {5}));
+  optim::Sgd of_b{std::vector{b}, {.lr = 1}};
+  optim::Sgd of_all{std::vector{a, b, c}, {.lr = 1}};
+  optim::Sgd of_ab{std::vector{a, b}, {.lr = 1}};
+  const auto step = [&](auto& optimizer) {
+    optimizer.zero_grad();
+    (sum(trace(a)) + sum(trace(b)) + sum(trace(c))).backward();
+    optimizer.step();
+    c.zero_grad();
+  };
+  step(of_b);
+  CHECK_CLOSE(b.value(), {0, 1, 2});
+  step(of_all);
+  CHECK_CLOSE(a.value(), {0, 1});
+  CHECK_CLOSE(b.value(), {-1, 0, 1});
+  CHECK_CLOSE(c.value(), {4});
+  const auto flat = flatten(std::vector{b, c});  // moves both
+  step(of_ab);
+  CHECK_CLOSE(a.value(), {-1, 0});
+  CHECK_CLOSE(b.value(), {-2, -1, 0});
+  step(of_all);
+  CHECK_CLOSE(c.value(), {3});
+  CHECK_CLOSE(b.value(), {-3, -2, -1});
 }
 
 LOCUS_DEVICE_TEST("modifying weights between forward and backward is refused", D) {
@@ -155,13 +184,4 @@ TEST_CASE("optimizers refuse options that are no numbers") {
   CHECK_THROWS_AS((optim::Sgd{parameters, {.lr = INFINITY}}), ArgumentError);
   CHECK_THROWS_AS((optim::Sgd{parameters, {.momentum = 0.9, .dampening = NAN}}), ArgumentError);
   CHECK_THROWS_AS((optim::Sgd{parameters, {.weight_decay = INFINITY}}), ArgumentError);
-}
-
-TEST_CASE("a parameter is placed in memory of its own shape alone") {
-  const Parameter w(ones({3}));
-  CHECK_THROWS_AS(w.place(zeros({2, 3}), zeros({2, 3})), ShapeError);
-  const auto column = zeros({3, 2}).select(1, 0);  // its neighbours are somebody else's
-  CHECK_THROWS_AS(w.place(zeros({3}), column), ArgumentError);
-  CHECK_THROWS_AS(w.place(zeros({3}), zeros({1}).expand({3})), ArgumentError);
-  CHECK(w.shape() == Shape{3});
 }

@@ -116,7 +116,8 @@ void call_all(const Plain& x, const Layers&... layers) {
   ((void)layers(trace(x)), ...);
 }
 
-[[maybe_unused]] void all(const Plain& x, data::Loader<float, Cpu>& batches, optim::Sgd<float, Cpu>& optimizer) {
+[[maybe_unused]] void all(const Plain& x, data::Loader<data::LabelledImages, Cpu>& batches,
+                          optim::Sgd<float, Cpu>& optimizer) {
   call_all(x, ByReference{}, ByValue{}, Forwarded{}, Constrained{}, OfATensor{}, WithADefault{}, Variadic{},
            VariadicForwarded{}, Overloaded{}, OnBoth{}, Static{}, Final{}, Derived{}, Virtual{}, Friendly{}, Counting{},
            Tree{}, Many{});

@@ -55,6 +55,7 @@ LOCUS_OPERATION(decreased, std::declval<A&>() -= std::declval<B&>())
 LOCUS_OPERATION(scaled, std::declval<A&>() *= std::declval<B&>())
 LOCUS_OPERATION(divided, std::declval<A&>() /= std::declval<B&>())
 LOCUS_OPERATION(reduced_modulo, std::declval<A&>() %= std::declval<B&>())
+LOCUS_OPERATION(dropped, dropout(std::declval<A&>(), 0.5, std::declval<B&>()))
 LOCUS_OPERATION(copied, std::declval<A&>().copy_(std::declval<B&>()))
 
 /// Whether the operation exists for these operands, asked in three ways that must agree.
@@ -282,8 +283,8 @@ LOCUS_CHECK_ALONE(cumsum_of)
 // Training and evaluation, where the first operand is the model.
 using NetworkCuda = nn::Sequential<float, Cuda>;
 using SgdCuda = optim::Sgd<float, Cuda>;
-using LoaderCpu = data::Loader<float, Cpu>;
-using LoaderCuda = data::Loader<float, Cuda>;
+using LoaderCpu = data::Loader<data::LabelledImages, Cpu>;
+using LoaderCuda = data::Loader<data::LabelledImages, Cuda>;
 LOCUS_OPERATION(evaluated, evaluate(std::declval<const A&>(), std::declval<B&>()))
 LOCUS_CHECK_PAIR(evaluated, NetworkCuda, LoaderCuda, true)
 LOCUS_CHECK_PAIR(evaluated, NetworkCuda, LoaderCpu, false)
@@ -307,6 +308,14 @@ LOCUS_CHECK_PAIR(called, LinearCuda, TracedCpu, false)
 LOCUS_CHECK_PAIR(called, NetworkCpu, TracedCpu, true)
 LOCUS_CHECK_PAIR(called, NetworkCpu, TracedCuda, false)
 LOCUS_CHECK_PAIR(called, NetworkCpu, InPinned, false)
+
+// Draws are of the device of what they drop.
+LOCUS_CHECK_PAIR(dropped, TracedCpu, Generator<Cpu>, true)
+LOCUS_CHECK_PAIR(dropped, OnCuda, Generator<Cuda>, true)
+LOCUS_CHECK_PAIR(dropped, TracedCuda, Generator<Cpu>, false)
+LOCUS_CHECK_PAIR(dropped, WeightCpu, Generator<Cpu>, false)
+LOCUS_CHECK_PAIR(dropped, LabelsCpu, Generator<Cpu>, false)
+LOCUS_CHECK_PAIR(dropped, InPinned, Generator<Cpu>, false)
 
 // Copies between places happen by .to<D>() alone.
 LOCUS_CHECK_PAIR(copied, OnCpu, OnCpu, true)
@@ -337,6 +346,16 @@ static_assert(Indexable<OnCpu> && Indexable<InPinned> && !Indexable<OnCuda>);
 static_assert(!Iterable<OnCuda>);
 static_assert(Differentiable<TracedCuda> && !Differentiable<OnCuda> && !Differentiable<OnCpu>);
 
+// Hooks take gradients where they are, and return nothing.
+template <class W, class G>
+concept HookedBy = requires(const W& w, void (*f)(const G&)) { w.on_gradient(f); };
+static_assert(HookedBy<Parameter<float, Cuda>, OnCuda> && HookedBy<TracedCuda, OnCuda>);
+static_assert(!HookedBy<Parameter<float, Cuda>, OnCpu> && !HookedBy<Parameter<float, Cpu>, OnCuda>);
+static_assert(!HookedBy<TracedCuda, OnCpu> && !HookedBy<Parameter<double, Cpu>, OnCpu>);
+template <class W, class G>
+concept HookedByResult = requires(const W& w, G (*f)(const G&)) { w.on_gradient(f); };
+static_assert(!HookedByResult<Parameter<float, Cuda>, OnCuda> && !HookedByResult<TracedCuda, OnCuda>);
+
 // Asynchronous copies begin or end in page-locked memory, in a stream of the GPU, and are no tensors until ordered.
 template <class X, class... Options>
 concept CopiedAsync = requires(X& x, Options&... options) { copy_async(x, options...); };
@@ -352,6 +371,19 @@ static_assert(!OrderedOn<Pending<InPinned>, Stream<Cuda>>);
 static_assert(!std::is_constructible_v<OnCuda, InFlight> && !std::is_convertible_v<InFlight, OnCuda>);
 static_assert(!std::is_assignable_v<OnCuda&, InFlight>);
 static_assert(!Indexable<Pending<InPinned>> && !Iterable<Pending<InPinned>>);
+
+// Windows are of floating-point numbers on a device that computes, and not of a parameter alone.
+template <class X>
+concept Pools = requires(const X& x) { max_pool2d(x, 2), avg_pool1d(x, 2), adaptive_avg_pool2d(x, 1); };
+template <class X>
+concept Pads = requires(const X& x) {
+  pad(x, {1, 1});
+};
+template <class X>
+concept Unfolds = requires(const X& x) { unfold(x, 0, 2, 1); };
+static_assert(Pools<OnCpu> && Pools<TracedCuda> && !Pools<LabelsCpu> && !Pools<InPinned> && !Pools<WeightCuda>);
+static_assert(Pads<OnCuda> && Pads<LabelsCpu> && !Pads<InPinned> && !Pads<WeightCpu>);
+static_assert(Unfolds<TracedCpu> && Unfolds<InPinned> && !Unfolds<WeightCpu>);
 
 // Questions that user code may ask.
 static_assert(Device<Cpu> && Device<Cuda> && !Device<Pinned> && MemorySpace<Pinned>);
@@ -407,10 +439,31 @@ LOCUS_CHECK_PAIR(called, nn::ReLU, InPinned, false)
 LOCUS_CHECK_PAIR(called, nn::ReLU, WeightCpu, false)
 LOCUS_CHECK_PAIR(called, LinearCuda, WeightCuda, false)
 
-// Loaders, evaluation and training read labelled images, and nothing else.
+// Loaders, evaluation and training read data sets, and nothing else.
 LOCUS_OPERATION(loaded, data::loader<B>(std::declval<const A&>()))
 LOCUS_CHECK_PAIR(loaded, data::LabelledImages, Cpu, true)
 LOCUS_CHECK_PAIR(loaded, OnCpu, Cpu, false)
+using Table = data::TensorDataset<float, float>;
+LOCUS_CHECK_PAIR(loaded, Table, Cuda, true)
+LOCUS_CHECK_PAIR(loaded, data::Mnist, Cpu, false)
+static_assert(std::is_constructible_v<Table, OnCpu, OnCpu> && !std::is_constructible_v<Table, OnCuda, OnCpu>);
+struct FirstOnCuda {
+  OnCuda operator()(const OnCpu& x, const OnCpu&) const { return x.to<Cuda>(); }
+};
+struct First {
+  OnCpu operator()(const OnCpu& x, const OnCpu&) const { return x; }
+};
+LOCUS_OPERATION(mapped, data::map(std::declval<const A&>(), std::declval<const B&>()))
+LOCUS_CHECK_PAIR(mapped, Table, First, true)
+LOCUS_CHECK_PAIR(mapped, Table, FirstOnCuda, false)
+LOCUS_CHECK_PAIR(mapped, OnCpu, First, false)
+LOCUS_OPERATION(lost, nn::MSELoss{}(std::declval<const A&>(), std::declval<const B&>()))
+LOCUS_CHECK_PAIR(lost, OnCpu, OnCpu, true)
+LOCUS_CHECK_PAIR(lost, OnCuda, OnCpu, false)
+LOCUS_OPERATION(classified, nn::CrossEntropyLoss{}(std::declval<const A&>(), std::declval<const B&>()))
+using LabelsCpu = Tensor<std::int64_t, Cpu>;
+LOCUS_CHECK_PAIR(classified, OnCpu, LabelsCpu, true)
+LOCUS_CHECK_PAIR(classified, OnCuda, LabelsCpu, false)
 LOCUS_CHECK_PAIR(evaluated, NetworkCpu, OnCpu, false)
 LOCUS_CHECK_PAIR(evaluated, NetworkCpu, data::LabelledImages, true)
 struct Function {

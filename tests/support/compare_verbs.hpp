@@ -2,6 +2,8 @@
 // The verbs of a device against those of the reference device, over random operands, strides and sizes. A function says
 // what differs first, and for which operands; nothing where nothing does.
 
+#include <locus/device/linear_fusion.hpp>
+
 #include <support/reference_device.hpp>
 #include <support/verb_functors.hpp>
 

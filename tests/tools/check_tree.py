@@ -12,12 +12,13 @@ import common
 
 # A header may include its own folder and folders of a lower rank. io writes out whatever the others make.
 RANKS = {"core": 0, "refuse": 1, "device": 2, "cpu": 3, "cuda": 3, "tensor": 4, "expr": 5, "ops": 6, "autograd": 7, "nn": 8,
-         "optim": 8, "data": 9, "training": 10, "io": 11}
+         "optim": 8, "data": 9, "dist": 10, "training": 10, "io": 11}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 COMMENT_OR_TEXT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 SEES_NVCC = re.compile(r"core/config\.hpp|cuda/\w+\.hpp")
 BELOW_KERNELS = {"locus/device/verbs.hpp", "locus/device/plan.hpp", "locus/device/row_team.hpp",
-                 "locus/device/launch_log.hpp", "locus/device/launch_trace.hpp", "locus/device/replay.hpp"}
+                 "locus/device/launch_log.hpp", "locus/device/launch_trace.hpp", "locus/device/linear_fusion.hpp",
+                 "locus/device/replay.hpp"}
 # Long headers that every program would compile, and what Locus has in their place.
 COSTLY = {"algorithm": "core/bounds.hpp", "memory": "core/shared.hpp", "functional": "a function pointer and its state",
           "tuple": "core/pack.hpp", "iostream": "<cstdio>", "sstream": "join()", "random": "core/rng.hpp",
@@ -64,7 +65,7 @@ def check_public(root, path):
         problems.append("does not begin with #pragma once")
     if folder != "refuse" and share_of_refusals(text) > MOST_REFUSALS:
         problems.append(f"{share_of_refusals(text):.0%} of its lines are refusals; move them to refuse/{name.removesuffix('.hpp')}.inc")
-    if folder is not None and folder not in RANKS:
+    if folder is not None and folder not in RANKS and folder != "instances":
         problems.append(f"folder {folder} has no rank in check_tree.py")
     for bracket, target in included(text):
         if target in COSTLY_WITHOUT_NVCC and folder != "io":  # which no program has without asking for it
@@ -95,6 +96,9 @@ def check_direction(name, folder, target):
     if target == "fwd.hpp":
         return [] if folder != "core" else ["includes <locus/fwd.hpp> from below it"]
     of = target.split("/")[0]
+    if of == "instances":  # beside a definition; of several, in compiled.hpp
+        beside = f"instances/{name.removesuffix('.hpp')}.inc"
+        return [] if target == beside or name == "compiled.hpp" or folder == "instances" else [f"includes <locus/{target}>; only its own may"]
     if folder is None:
         allowed = of in ("core", "device") if name == "fwd.hpp" else True
     else:
@@ -133,10 +137,26 @@ def check_listed(root):
             if path.stem.removesuffix("_test") not in listed.get(path.parent.relative_to(root / "tests").as_posix(), ())]
 
 
+def check_instances(root):
+    """Lists of the compiled library that it, or what is to declare them, does not include."""
+    lists = sorted((root / "include/locus/instances").glob("*/*.inc"))
+    library = root / "compiled/locus.cpp"
+    compiled = library.read_text() if library.exists() else ""
+    problems = []
+    for path in lists:
+        name = path.relative_to(root / "include").as_posix()
+        beside = root / "include/locus" / path.relative_to(root / "include/locus/instances").with_suffix(".hpp")
+        declared = any(name in header.read_text() for header in (beside, root / "include/locus/compiled.hpp") if header.exists())
+        missing = [where for where, is_there in ((beside.name, declared), (library.name, name in compiled)) if not is_there]
+        problems.append((path, [f"{where} does not include it" for where in missing]))
+    return problems
+
+
 def check_tree(root):
     """[(path, problems)] of every file that was looked at."""
     looked = [(path, check_public(root, path)) for path in common.sources("include/locus", root=root)]
     looked += [(path, check_kernels(root, path)) for path in common.sources("cuda_kernels/locus", root=root)]
+    looked += check_instances(root)
     looked += [(path, check_program(path)) for path in common.sources("compiled", "examples", "benchmarks", root=root)]
     return looked + check_listed(root)
 

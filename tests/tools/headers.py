@@ -3,7 +3,7 @@
 
 Headers of include/ are for g++ and clang++, which need no CUDA toolkit. g++ compiles each alone. What a header needs does
 not depend on the compiler, so clang++ compiles alone those that name it, and the others as one unit, for its warnings.
-Without g++ it compiles each.
+Without g++ it compiles each. Headers that declare what the compiled library holds compile alone in its programs, too.
 
 Headers of cuda_kernels/ need a toolkit: .hpp are for g++, .cuh for nvcc. It parses the host's part of each alone and
 translates the GPU's; as one unit it compiles all of them, so that its host compiler warns as well.
@@ -26,7 +26,8 @@ def command(compiler, path, headers, unit):
         rest = ["-ptx"] if len(headers) == 1 else ["-c", f"-Xcompiler={HOST_WARNINGS}"]
         return [path, "-x", "cu", "-arch=sm_90", "-Werror", "all-warnings", *rest, "-o", unit.with_suffix(".out")]
     of_cuda = [f"-idirafter{toolkit(common.find_nvcc())}"] if headers[0].is_relative_to(KERNELS) else []
-    return [path, *WARNINGS, "-fsyntax-only", *of_cuda]
+    library = ["-DLOCUS_COMPILED"] if compiler == "gcc, compiled library" else []
+    return [path, *WARNINGS, "-fsyntax-only", *of_cuda, *library]
 
 
 def toolkit(nvcc):
@@ -51,6 +52,8 @@ def cases_of(compilers, nvcc):
     cases = []
     if "gcc" in compilers:
         cases += [([header], "gcc") for header in public]
+        cases += [([header], "gcc, compiled library") for header in public if "<locus/instances/" in header.read_text()
+                  and header.name != "compiled.hpp"]  # which asks for whom the library was compiled
     if "clang" in compilers:
         alone = [header for header in public if "gcc" not in compilers or "__clang__" in header.read_text()]
         together = [header for header in public if header not in alone]
@@ -60,7 +63,7 @@ def cases_of(compilers, nvcc):
         cases += [(of_nvcc, "nvcc")] + [([header], "nvcc") for header in of_nvcc]
         if "gcc" in compilers:
             cases += [([header], "gcc") for header in common.sources("cuda_kernels", suffixes=(".hpp",))]
-    return [(headers, name, nvcc if name == "nvcc" else compilers[name]) for headers, name in cases]
+    return [(headers, name, nvcc if name == "nvcc" else compilers[name.split(",")[0]]) for headers, name in cases]
 
 
 def check_all(report):

@@ -125,6 +125,21 @@ class Layering(Scratch):
         self.write("include/locus/ops/reduce.hpp", "#pragma once\n" + "void g();\n" * 2 + refusals)
         self.assert_only_problem("ops/reduce.hpp", "20% of its lines are refusals; move them to refuse/ops/reduce.inc")
 
+    def test_list_of_instances(self):
+        self.write("include/locus/instances/ops/reduce.inc", "#include <locus/instances/on_each_device.inc>\n")
+        self.write("include/locus/ops/reduce.hpp", "#pragma once\n#include <locus/instances/ops/reduce.inc>\n")
+        self.write("compiled/locus.cpp", "#include <locus/instances/ops/reduce.inc>\n")
+        self.assertEqual(self.problems(), [])
+        self.write("compiled/locus.cpp", "")
+        self.assert_only_problem("instances/ops/reduce.inc", "locus.cpp does not include it")
+        self.write("compiled/locus.cpp", "#include <locus/instances/ops/reduce.inc>\n")
+        self.write("include/locus/ops/reduce.hpp", "#pragma once\n")
+        self.assert_only_problem("instances/ops/reduce.inc", "reduce.hpp does not include it")
+
+    def test_list_of_instances_of_another_header(self):
+        self.write("include/locus/ops/sort.hpp", "#pragma once\n#include <locus/instances/ops/reduce.inc>\n")
+        self.assert_only_problem("ops/sort.hpp", "only its own may")
+
     def test_cudacc_elsewhere(self):
         self.write("include/locus/ops/reduce.hpp", "#pragma once\n#ifdef __CUDACC__\n#endif\n")
         self.assert_only_problem("ops/reduce.hpp", "__CUDACC__")

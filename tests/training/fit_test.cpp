@@ -52,8 +52,8 @@ struct Calls {
 struct Small {
   nn::Sequential<float, Cpu> model{nn::Flatten{}, nn::Linear<float, Cpu>{2, 2}};
   optim::Sgd<float, Cpu> optimizer{model.parameters(), {.lr = 1}};
-  data::Loader<float, Cpu> train = data::loader<Cpu>(dots(50), {.batch_size = 8});
-  data::Loader<float, Cpu> valid = data::loader<Cpu>(dots(10), {.batch_size = 4});
+  data::Loader<data::LabelledImages, Cpu> train = data::loader<Cpu>(dots(50), {.batch_size = 8});
+  data::Loader<data::LabelledImages, Cpu> valid = data::loader<Cpu>(dots(10), {.batch_size = 4});
   History history;
 };
 
@@ -104,7 +104,7 @@ TEST_CASE("fit reports batches and epochs, and goes on counting where it is told
   CHECK(calls.progress[2].batches == 7);
   CHECK(calls.progress[2].epoch == 1);
   CHECK(calls.progress[5].epoch == 2);
-  CHECK(calls.progress[0].images_per_second > 0);
+  CHECK(calls.progress[0].samples_per_second > 0);
   CHECK(calls.epochs.size() == 2);
   CHECK(calls.epochs[1].epoch == 2);
   CHECK(calls.epochs[1].valid_accuracy == 1);
@@ -202,7 +202,8 @@ TEST_CASE("losses of 16-bit models are added up in single precision") {
   const nn::Sequential<T, Cpu> model{nn::Flatten{}, nn::Linear<T, Cpu>{2, 2}};
   for (const auto& parameter : model.parameters()) parameter.value().fill_(T(0));
   optim::Sgd optimizer{model.parameters(), {.lr = 0}};
-  data::Loader<T, Cpu> train(dots(2000), {.batch_size = 1}, Cpu{}), valid(dots(2000), {.batch_size = 2000}, Cpu{});
+  auto train = data::loader<Cpu>(dots(2000).as<T>(), {.batch_size = 1});
+  auto valid = data::loader<Cpu>(dots(2000).as<T>(), {.batch_size = 2000});
   History history;
   fit(model, optimizer, train, valid, history);
   CHECK(history.last().valid_loss == doctest::Approx(std::log(2.0)).epsilon(1e-6));
@@ -217,16 +218,16 @@ TEST_CASE("a history as a table, as JSON and as curves") {
   history.add({1, 0.5, 1.25, 1.5, 0.625, 2.0, 24000});
   history.add({2, 0.1, 0.75, 0.875, 0.8125, 2.5, 19200});
   CHECK(history.table() ==
-        "epoch      lr   train loss   valid loss   valid accuracy   seconds   images/s\n"
-        "    1     0.5       1.2500       1.5000           62.50%      2.00      24000\n"
-        "    2     0.1       0.7500       0.8750           81.25%      2.50      19200\n");
+        "epoch      lr   train loss   valid loss   valid accuracy   seconds   samples/s\n"
+        "    1     0.5       1.2500       1.5000           62.50%      2.00       24000\n"
+        "    2     0.1       0.7500       0.8750           81.25%      2.50       19200\n");
 
   const auto folder = std::filesystem::temp_directory_path() / join("locus-history-", getpid());
   std::filesystem::create_directories(folder);
   io::write_history(folder / "history.json", history);
   const std::string json = text_of(folder / "history.json");
   for (const char* member : {"\"epoch\": 2", "\"learning_rate\": 0.1", "\"train_loss\": 0.75", "\"valid_loss\": 0.875",
-                             "\"valid_accuracy\": 0.8125", "\"seconds\": 2.5", "\"images_per_second\": 19200"}) {
+                             "\"valid_accuracy\": 0.8125", "\"seconds\": 2.5", "\"samples_per_second\": 19200"}) {
     CAPTURE(member);
     CHECK(json.find(member) != std::string::npos);
   }
@@ -246,6 +247,23 @@ TEST_CASE("a history as a table, as JSON and as curves") {
   std::filesystem::remove_all(folder);
 }
 
+TEST_CASE("a history of metrics as a table, as JSON, and as curves without accuracy") {
+  History history;
+  history.add({1, 0.5, 1.25, 1.5, locus::detail::not_a_number, 2.0, 24000, {{"mean error", 0.5}}});
+  CHECK(history.table() ==
+        "epoch      lr   train loss   valid loss   mean error   seconds   samples/s\n"
+        "    1     0.5       1.2500       1.5000       0.5000      2.00       24000\n");
+  const auto folder = std::filesystem::temp_directory_path() / join("locus-metrics-", getpid());
+  std::filesystem::create_directories(folder);
+  io::write_history(folder / "history.json", history);
+  io::plot_history(folder / "history.svg", history, "Line");
+  const std::string json = text_of(folder / "history.json"), svg = text_of(folder / "history.svg");
+  CHECK(json.find("\"mean error\": 0.5") != std::string::npos);
+  CHECK(json.find("valid_accuracy") == std::string::npos);
+  CHECK(svg.find("ccuracy") == std::string::npos);
+  std::filesystem::remove_all(folder);
+}
+
 TEST_CASE("the columns of a table stay in line when training diverges") {
   History history;
   history.add({1, 0.5, 1.25, 1.5, 0.625, 2.0, 24000});
@@ -253,10 +271,10 @@ TEST_CASE("the columns of a table stay in line when training diverges") {
   history.add({12345, 1e-300, 123456.75, std::nan(""), 0, 99999.994, 1});
   const std::string table = history.table();
   CHECK(table ==
-        "epoch      lr   train loss   valid loss   valid accuracy   seconds   images/s\n"
-        "    1     0.5       1.2500       1.5000           62.50%      2.00      24000\n"
-        "    2 1.2e-05      1.5e+31    -2.5e+300           10.00%     1e+07  1.235e+11\n"
-        "12345  1e-300  123456.7500          nan            0.00%  99999.99          1\n");
+        "epoch      lr   train loss   valid loss   valid accuracy   seconds   samples/s\n"
+        "    1     0.5       1.2500       1.5000           62.50%      2.00       24000\n"
+        "    2 1.2e-05      1.5e+31    -2.5e+300           10.00%     1e+07   1.235e+11\n"
+        "12345  1e-300  123456.7500          nan            0.00%  99999.99           1\n");
 }
 
 TEST_CASE("learning rates of a schedule that are too many to be read are not marked") {
@@ -311,8 +329,13 @@ TEST_CASE("the mean loss of an epoch takes one launch for each batch") {
   REQUIRE(of_loader.launches() == 0);
   const Tensor<float> loss(Shape{});
   loss.fill_(2);
-  auto gives_loss = [&](const data::Batch<float, Cpu>&) { return loss; };
+  struct GivesLoss {
+    const Tensor<float>& loss;
+    Tensor<float> operator()(const Tuple<Tensor<float>, Tensor<std::int64_t>>&) const { return loss; }
+    Tensor<float> add(const Tuple<Tensor<float>, Tensor<std::int64_t>>&, double, bool, bool) const { return loss; }
+  };
+  GivesLoss gives_loss{loss};
   const LaunchLog log;
-  CHECK(locus::detail::train_epoch(1, gives_loss, batches, {}).loss == 2);
+  CHECK(locus::detail::train_epoch(1, gives_loss, nn::CrossEntropyLoss{}, batches, {}).loss == 2);
   CHECK(log.launches() == batches.size());
 }

@@ -166,6 +166,16 @@ struct Availability {
 
 [[nodiscard]] inline bool is_available() { return device_count() > 0; }
 
+namespace detail {
+/// Set by files that nvcc compiles; none, in a program without kernels.
+inline bool (*kernels_run_on_answer)(int ordinal) = nullptr;
+}  // namespace detail
+/// Whether a GPU can run this program's kernels: they were compiled for its architecture, or as PTX for an older one.
+/// Starts that GPU for this process. throws CudaError where it does not start
+[[nodiscard]] inline bool has_code_for(int ordinal) {
+  return detail::kernels_run_on_answer == nullptr || detail::kernels_run_on_answer(ordinal);
+}
+
 /// What keeps this program from using a GPU, and the remedy; empty where is_available().
 [[nodiscard]] inline std::string unavailable_reason() { return detail::Availability::of_process().reason; }
 

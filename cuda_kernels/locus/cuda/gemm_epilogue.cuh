@@ -3,6 +3,7 @@
 
 #include <locus/cuda/gemm_product.hpp>
 #include <locus/cuda/map.cuh>
+#include <locus/device/linear_fusion.hpp>
 
 namespace locus::inline LOCUS_ABI::cuda {
 

@@ -139,6 +139,9 @@ class DeviceMemory {
     homes_.push_back(home);
   }
 
+  /// See SystemMemory::open_to.
+  void open_to(int reader) const { system_.open_to(reader); }
+
   /// throws OutOfMemory naming what was asked, what tensors hold, and what the GPU has
   [[nodiscard]] void* allocate(StreamMemory& home, std::size_t bytes) {
     const int size_class = Sizes::of(bytes);

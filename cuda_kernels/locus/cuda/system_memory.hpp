@@ -58,6 +58,15 @@ class SystemMemory {
     } catch (const Error&) {  // the GPU does not answer
     }
   }
+  /// Lets kernels of another GPU, which the machine connects with this one, use memory of the pool.
+  void open_to(int reader) const {
+    if (!pool_) return;
+    cudaMemAccessDesc access{};
+    access.location.type = cudaMemLocationTypeDevice;
+    access.location.id = reader;
+    access.flags = cudaMemAccessFlagsProtReadWrite;
+    check(cudaMemPoolSetAccess(pool_, &access, 1), "cudaMemPoolSetAccess");
+  }
   /// Gives back what the pool keeps.
   void trim() const noexcept {
     if (pool_) disregard(cudaMemPoolTrimTo(pool_, 0));

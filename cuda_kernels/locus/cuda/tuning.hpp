@@ -30,6 +30,8 @@ inline constexpr std::int64_t least_transposed = 16;  ///< extents from which on
 inline constexpr int count_threads = 512;                 ///< of a block of a histogram
 inline constexpr std::int64_t most_bins_of_block = 8192;  ///< each block counts up to so many for itself: 32 KiB
 
+inline constexpr std::uint32_t peer_threads = 256;  ///< of a block that sums over ranks
+
 inline constexpr std::size_t most_workspace = std::size_t{32} << 20;  ///< bytes that cuBLASLt may use
 inline constexpr int most_candidates = 8;  ///< algorithms of cuBLASLt that are timed for a product
 

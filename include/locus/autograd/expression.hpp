@@ -57,6 +57,10 @@ struct Backward<Tree, wanted, T, Pack<In...>, Pack<W...>> {
   }
 };
 
+/// What a leaf stands for: a tensor, or what reads as one.
+template <class H>
+using leaf_value_t = bare_t<decltype(std::declval<const H&>().value())>;
+
 /// One materialized expression in the graph.
 template <class T, class D, class Tree, class... H>
 class ExpressionNode final : public RecordedNode<T, D, sizeof...(H)> {
@@ -100,8 +104,8 @@ class ExpressionNode final : public RecordedNode<T, D, sizeof...(H)> {
 
   /// Saves the operands whose values the backward pass reads; the others stay empty.
   template <int... i>
-  static Tuple<Tensor<value_of<H>, D>...> keep(const Part<Tree, H...>& part, std::integer_sequence<int, i...>) {
-    return {((needed >> i & 1u) != 0 ? get<i>(part.leaves).handle.value() : Tensor<value_of<H>, D>())...};
+  static Tuple<leaf_value_t<H>...> keep(const Part<Tree, H...>& part, std::integer_sequence<int, i...>) {
+    return {((needed >> i & 1u) != 0 ? get<i>(part.leaves).handle.value() : leaf_value_t<H>())...};
   }
 
   /// How the gradient of one operand leaves the launch.
@@ -183,8 +187,8 @@ class ExpressionNode final : public RecordedNode<T, D, sizeof...(H)> {
           g.shape(), {operand_of(x)..., operand_of(g), operand_of(get<set_bit_v<wanted, n>>(routes).out)...,
                       operand_of(get<set_bit_v<wanted, n>>(routes).out)...});
       Backend<D>::map(g.device(), plan, kernel,
-                      Pack<const value_of<H>*..., const T*, const input_value<set_bit_v<wanted, n>>*...>(
-                          x.data()..., g.data(),
+                      Pack<decltype(read_only(x.data()))..., const T*, const input_value<set_bit_v<wanted, n>>*...>(
+                          read_only(x.data())..., g.data(),
                           (get<set_bit_v<wanted, n>>(routes).accumulate ? get<set_bit_v<wanted, n>>(routes).out.data()
                                                                         : nullptr)...),
                       Pack<input_value<set_bit_v<wanted, n>>*...>(get<set_bit_v<wanted, n>>(routes).out.data()...));
@@ -205,7 +209,7 @@ class ExpressionNode final : public RecordedNode<T, D, sizeof...(H)> {
   }
 
   Tree tree_;
-  SavedValues<Tensor<value_of<H>, D>...> saved_;
+  SavedValues<leaf_value_t<H>...> saved_;
 };
 
 /// Computes an expression of traced operands: its value, and one node if an operand collects gradients.
@@ -220,7 +224,7 @@ struct Materialize<Role::traced, T, D> {
       const bool frozen = (frozen_operand(leaf.handle) || ...);
       if constexpr (FloatingDType<T> && is_present<D>) {
         GraphNode* const inputs[] = {gradient_node(leaf.handle)...};
-        if (wants_gradient(inputs)) {
+        if (wants_gradient(inputs) && is_recorded(leaf.handle...)) {
           Shared<TensorNode<T, D>> node(new ExpressionNode<T, D, Tree, H...>(part, value, inputs));
           return type(std::move(value), std::move(node), frozen);
         }

@@ -1,11 +1,9 @@
 #pragma once
-// The graph that a traced computation leaves behind, and the walk that brings gradients back through it.
+// The graph that a traced computation leaves behind.
 
+#include <locus/autograd/hooks.hpp>
 #include <locus/core/shared.hpp>
 #include <locus/ops/operation.hpp>
-
-#include <cstdlib>
-#include <vector>
 
 namespace locus::inline LOCUS_ABI {
 
@@ -33,6 +31,8 @@ class GraphNode : public Counted {
   virtual void require_ready() const = 0;
   /// Forgets the node's own gradient.
   virtual void clear_gradient() = 0;
+  /// Calls the hooks that were made before this pass with the gradient.
+  virtual void call_hooks(std::uint64_t pass) = 0;
 
   /// Deletes a node that nobody owns any more. Long chains are deleted one by one, not by recursion.
   static void dispose(GraphNode* node) noexcept {
@@ -53,6 +53,16 @@ class GraphNode : public Counted {
  protected:
   /// Whether a backward pass adds to the node's gradient once at most.
   [[nodiscard]] bool is_used_once() const { return uses_ == 1; }
+  /// Whether the gradient has hooks.
+  [[nodiscard]] bool is_hooked() const { return hooks_ && !hooks_->empty(); }
+  [[nodiscard]] GradientHook hook(Shared<detail::HookFunction> function) {
+    if (!hooks_) hooks_ = Shared<detail::Hooks>(new detail::Hooks);
+    hooks_->add(function, detail::next_node_number.fetch_add(1, Order::relaxed));
+    return GradientHook(hooks_, std::move(function));
+  }
+  [[nodiscard]] const Shared<detail::Hooks>& hooks() const { return hooks_; }
+  /// Something was added to the gradient.
+  void contributed() { is_reached_ = true; }
 
  private:
   friend class BackwardWalk;
@@ -60,6 +70,10 @@ class GraphNode : public Counted {
   std::uint64_t number_ = detail::next_node_number.fetch_add(1, Order::relaxed);
   std::uint64_t visited_ = 0;
   std::uint64_t uses_ = 0;  ///< edges by which the latest walk reached it: the most gradients that it adds
+  std::uint64_t awaits_ =
+      0;                     ///< of those, the ones that are not done; counted where any gradient of the walk has hooks
+  bool is_reached_ = false;  ///< the latest walk contributed
+  Shared<detail::Hooks> hooks_;
   GraphNode* next_disposed_ = nullptr;
 };
 
@@ -74,10 +88,9 @@ class TensorNode : public GraphNode {
   [[nodiscard]] const Shape& shape() const { return shape_; }
   [[nodiscard]] bool has_gradient() const { return has_gradient_; }
   [[nodiscard]] const Tensor<T, D>& gradient() const { return gradient_; }
-  LOCUS_OUT_OF_LINE void clear_gradient() final {
+  LOCUS_OUT_OF_LINE void clear_gradient() override {
     if (!place_.buffer()) gradient_ = {};
     has_gradient_ = false;
-    given_ = GivenGradient::none;
     if (is_captured()) at_replay([](TensorNode& node) { node.clear_gradient(); });
   }
   /// From now on the gradient is kept in this memory (of the node's shape).
@@ -95,6 +108,7 @@ class TensorNode : public GraphNode {
     else if (!owned_) gradient_ = gradient_.clone();
     owned_ = has_gradient_ = true;
     gradient_.buffer().changed();
+    this->contributed();
     if (is_captured()) replays_open(accumulate);
     return accumulate;
   }
@@ -107,12 +121,22 @@ class TensorNode : public GraphNode {
     if (is_captured()) at_replay([gradient = gradient_](TensorNode& node) { node.gradient_ = gradient; });
   }
 
-  /// Makes the product a b, of which this gradient consists, with the activation's derivative as its epilogue. False,
-  /// and nothing happened, where other uses add to the gradient or the operation has no such epilogue.
-  [[nodiscard]] bool take_product(const Tensor<T, D>& a, const Tensor<T, D>& b) {
-    if (!this->is_used_once() || has_gradient_) return false;
-    given_ = multiply_for_z(a, b);
-    return given_ != GivenGradient::none;
+  /// Whether the node computed the gradient in a form of its own, from which propagate() goes on. False, and nothing
+  /// happened, where other uses add to the gradient or the node cannot.
+  [[nodiscard]] bool takes(const PendingGradient<T, D>& pending) {
+    return this->is_used_once() && !has_gradient_ && !this->is_hooked() && accept(pending);
+  }
+
+  /// f(gradient) in every backward pass, right after the last contribution.
+  template <class F>
+  [[nodiscard]] GradientHook on_gradient(F f) {
+    return this->hook(Shared<detail::HookFunction>(new detail::HookFunctionOf<F, T, D>(std::move(f))));
+  }
+  LOCUS_OUT_OF_LINE void call_hooks(std::uint64_t pass) final {
+    if (!has_gradient_) return;
+    own_gradient();
+    const Tensor<T, D> gradient = gradient_;  // a function may clear it
+    this->hooks()->call(&gradient, pass);
   }
 
   LOCUS_OUT_OF_LINE void give(Tensor<T, D> g) {
@@ -123,16 +147,14 @@ class TensorNode : public GraphNode {
       gradient_ = std::move(g);
       owned_ = false;
       has_gradient_ = true;
+      this->contributed();
       if (is_captured()) replays_open(false);
     }
   }
 
  protected:
-  /// What take_product() made; unless `none`, gradient() is the gradient of z.
-  [[nodiscard]] GivenGradient given() const { return given_; }
-  [[nodiscard]] virtual GivenGradient multiply_for_z(const Tensor<T, D>&, const Tensor<T, D>&) {
-    return GivenGradient::none;
-  }
+  /// See takes(); a node that fuses gradients with what follows overrides it, and clear_gradient() with it.
+  [[nodiscard]] virtual bool accept(const PendingGradient<T, D>&) { return false; }
 
  private:
   [[nodiscard]] bool is_captured() const { return keeps_ && detail::is_capturing(); }
@@ -162,7 +184,6 @@ class TensorNode : public GraphNode {
   Tensor<T, D> place_;
   bool has_gradient_ = false;
   bool owned_ = false;
-  GivenGradient given_ = GivenGradient::none;
   bool keeps_;
 };
 
@@ -189,12 +210,16 @@ class Gradient {
     }
     node_->give(std::move(g));
   }
+  /// Hands over a gradient that is not computed yet: by the node that it belongs to, together with what comes next
+  /// there, or else here.
+  template <std::derived_from<PendingGradient<T, D>> P>
+  void give(const P& pending) {
+    if (!node_->takes(pending)) pending.compute(open());
+  }
   /// Whether another use has contributed already.
   [[nodiscard]] bool has_value() const { return node_->has_gradient(); }
   /// Takes back an open() of a gradient that had no value: nothing was written.
   void withdraw() { node_->clear_gradient(); }
-  /// See TensorNode::take_product.
-  [[nodiscard]] bool take_product(const Tensor<T, D>& a, const Tensor<T, D>& b) { return node_->take_product(a, b); }
   [[nodiscard]] const TensorNode<T, D>* node() const { return node_; }
 
  private:
@@ -227,6 +252,12 @@ template <class T, class D>
 template <class X>
 [[nodiscard]] SavedState saved_state(const X&) {
   return {};
+}
+
+[[noreturn]] LOCUS_COLD inline void fail_freed() {
+  fail<GraphError>(
+      {"backward: this graph was already freed by an earlier backward(); run the forward pass again, or "
+       "call the first one as backward({.retain_graph = true})"});
 }
 
 /// throws StaleError naming the operation
@@ -267,66 +298,6 @@ class SavedValues {
   std::uint32_t versions_[sizeof...(S) + 1] = {};
 };
 
-struct BackwardOptions {
-  bool retain_graph = false;  ///< keep what was saved, so that backward() can run again
-};
-
-/// One backward pass from a node.
-class BackwardWalk {
- public:
-  /// Collects the nodes below `root`. throws GraphError or StaleError if one of them cannot run; then no gradient was
-  /// touched
-  explicit BackwardWalk(GraphNode& root) {
-    visit(root);
-    for (std::size_t explored = 0; explored < nodes_.size(); ++explored)
-      nodes_[explored]->visit_inputs(&visit_input, this);
-    // It is pointers that are sorted. NOLINTNEXTLINE(bugprone-sizeof-expression)
-    std::qsort(nodes_.data(), nodes_.size(), sizeof(GraphNode*), &latest_first);
-    for (GraphNode* node : nodes_) node->announce();
-    for (const GraphNode* node : nodes_) node->require_ready();
-    // Owned from here on: freeing a node lets go of its inputs.
-    for (const GraphNode* node : nodes_) node->retain();
-  }
-  BackwardWalk(const BackwardWalk&) = delete;
-  BackwardWalk& operator=(const BackwardWalk&) = delete;
-  ~BackwardWalk() {
-    for (GraphNode* node : nodes_)
-      if (node->release()) GraphNode::dispose(node);
-  }
-
-  /// Propagates the root's gradient to all nodes below it, latest first. If a node throws (out of memory, say), the
-  /// gradients of all these nodes are cleared, so that none is left half made.
-  void run(const BackwardOptions& options) {
-    try {
-      for (GraphNode* node : nodes_) {
-        node->propagate();
-        if (!options.retain_graph) node->free();
-      }
-    } catch (...) {
-      for (GraphNode* node : nodes_) node->clear_gradient();
-      throw;
-    }
-  }
-
- private:
-  /// For qsort: std::sort would be compiled into every program, and the graph is small.
-  static int latest_first(const void* a, const void* b) {
-    const auto left = (*static_cast<GraphNode* const*>(a))->number_,
-               right = (*static_cast<GraphNode* const*>(b))->number_;
-    return left > right ? -1 : left < right;
-  }
-  static void visit_input(GraphNode& node, void* walk) { static_cast<BackwardWalk*>(walk)->visit(node); }
-  void visit(GraphNode& node) {
-    if (node.visited_ != mark_) {
-      node.visited_ = mark_;
-      node.uses_ = 0;
-      nodes_.push_back(&node);
-    }
-    ++node.uses_;
-  }
-
-  std::uint64_t mark_ = detail::next_node_number.fetch_add(1, Order::relaxed);
-  std::vector<GraphNode*> nodes_;
-};
-
 }  // namespace locus::inline LOCUS_ABI
+
+#include <locus/instances/autograd/graph.inc>

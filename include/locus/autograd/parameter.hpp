@@ -16,6 +16,30 @@ namespace detail {
   fail<ArgumentError>({"this ", what, " belonged to a model that was moved, by std::move(model).to<D>() or .as<T>(); ",
                        "use the model that the move returned, and make its optimizer from that one's parameters()"});
 }
+
+/// One dense block for the values of several parameters and one for their gradients. Each parameter has a slot.
+template <class T, class D>
+struct FlatMemory : Counted {
+  Tensor<T, D> values, gradients;
+  std::vector<std::int64_t> begins;  ///< of each slot, and the end of the last one
+  std::vector<std::int64_t> zeroed;  ///< version of each slot's gradient when it was last made zero
+};
+/// A slot of a flat memory, or none.
+template <class T, class D>
+struct FlatPlace {
+  Shared<FlatMemory<T, D>> memory;
+  std::size_t slot = 0;
+
+  [[nodiscard]] friend bool operator==(const FlatPlace& a, const FlatPlace& b) {
+    return a.memory == b.memory && a.slot == b.slot;
+  }
+  /// The slot's elements of one of the blocks, with a version of their own.
+  [[nodiscard]] LOCUS_OUT_OF_LINE Tensor<T, D> part(const Tensor<T, D>& block, const Shape& shape) const {
+    T* const data = block.data() + memory->begins[slot];
+    const auto bytes = static_cast<std::size_t>(elements(shape)) * sizeof(T);
+    return Tensor<T, D>(block.buffer().part(data, bytes), data, shape, row_major(shape));
+  }
+};
 }  // namespace detail
 
 LOCUS_REFUSALS_BEGIN
@@ -36,7 +60,7 @@ class Parameter {
   [[nodiscard]] bool defined() const { return static_cast<bool>(state_); }
   // All that follows throws ArgumentError once the model was moved to another place or element type.
 
-  /// The tensor as it is now: an optimizer that is made later moves the value to memory of its own.
+  /// The tensor as it is now: `flatten`, or an optimizer that is made later, moves the value to flat memory.
   [[nodiscard]] const Tensor<T, D>& value() const { return state().value; }
   [[nodiscard]] const Parameter& eval() const { return *this; }
   [[nodiscard]] const Shared<TensorNode<T, D>>& node() const { return state().node; }
@@ -47,8 +71,8 @@ class Parameter {
   [[nodiscard]] D device() const { return value().device(); }
 
   [[nodiscard]] bool has_grad() const { return node() && node()->has_gradient(); }
-  /// The gradient collected since zero_grad(). Where an optimizer keeps it, the next backward pass writes to the same
-  /// memory: clone() it to keep it. throws GraphError if there is none
+  /// The gradient collected since zero_grad(). Where it lies in flat memory, the next backward pass writes to the same
+  /// elements: clone() it to keep it. throws GraphError if there is none
   [[nodiscard]] const Tensor<T, D>& grad() const {
     if (!has_grad()) {
       fail<GraphError>({"grad: this parameter of shape ", shape(),
@@ -62,20 +86,30 @@ class Parameter {
     if (node()) node()->clear_gradient();
   }
 
-  /// Moves value and gradient into memory of these tensors, of the same shape; what they hold is kept.
-  /// throws ArgumentError for an empty handle, or a gradient that is not dense; ShapeError for another shape
-  void place(const Tensor<T, D>& value, const Tensor<T, D>& gradient) const {
-    if (!defined()) fail<ArgumentError>({"Parameter::place: the parameter is empty"});
-    if (!(value.shape() == shape()) || !(gradient.shape() == shape())) {
-      fail<ShapeError>({"Parameter::place: a parameter of shape ", shape(), " in memory of shapes ", value.shape(),
-                        " and ", gradient.shape()});
-    }
-    if (!gradient.is_contiguous())
-      fail<ArgumentError>({"Parameter::place: memory for a gradient of shape ", gradient.shape(), " with strides ",
-                           gradient.strides(), "; expected dense memory, as zeros(shape) has"});
+  /// Calls f(gradient) in every backward pass that reaches this parameter, right after the last contribution of the
+  /// pass, as long as the handle lives. f takes a const Tensor<T, D>& and returns nothing. It may change the gradient
+  /// in place, clear it, and launch into the current stream, but not call backward() on what the pass computes. A
+  /// captured step calls f when it is captured and replays what f launched. clone() has no hooks.
+  /// cost: none in passes without hooks; a copy of a gradient that shares its memory with another
+  /// throws ArgumentError for an empty handle
+  ///
+  ///     auto hook = w.on_gradient([&](const auto& gradient) { norms.push_back(norm(gradient).item()); });
+  template <detail::GradientFunction<T, D> F>
+  [[nodiscard]] GradientHook on_gradient(F f) const {
+    if (!defined()) fail<ArgumentError>({"on_gradient: the parameter is empty, so no gradient is collected for it"});
+    return node()->on_gradient(std::move(f));
+  }
+#include <locus/refuse/autograd/hooks_class.inc>
+
+  /// Where value and gradient lie together with those of others; see flatten.
+  [[nodiscard]] const detail::FlatPlace<T, D>& flat_place() const { return state().place; }
+  /// Moves value and gradient to a slot of the parameter's size; what they hold is kept.
+  LOCUS_OUT_OF_LINE void move_to(const detail::FlatPlace<T, D>& place) const {
+    const Tensor<T, D> value = place.part(place.memory->values, shape());
     value.copy_(state_->value);
     state_->value = value;
-    node()->place_gradient(gradient);
+    node()->place_gradient(place.part(place.memory->gradients, shape()));
+    state_->place = place;
   }
 
   [[nodiscard]] Parameter clone() const { return defined() ? Parameter(value().clone()) : Parameter(); }
@@ -85,6 +119,7 @@ class Parameter {
   struct State : Counted {
     Tensor<T, D> value;
     Shared<TensorNode<T, D>> node;
+    detail::FlatPlace<T, D> place;
     bool moved = false;
     State() = default;
     explicit State(Tensor<T, D> initial)
@@ -127,3 +162,5 @@ template <class T, class D>
 }
 
 }  // namespace locus::inline LOCUS_ABI
+
+#include <locus/instances/autograd/parameter.inc>

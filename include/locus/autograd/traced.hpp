@@ -2,8 +2,9 @@
 // Traced<T, D>: a tensor whose computation is recorded. An operation is recorded if and only if an operand is traced;
 // so whether a model trains or predicts follows from the type of its input.
 
-#include <locus/autograd/graph.hpp>
-#include <locus/ops/view.hpp>
+#include <locus/autograd/backward_walk.hpp>
+#include <locus/autograd/outside.hpp>
+#include <locus/ops/unfold.hpp>
 
 namespace locus::inline LOCUS_ABI {
 
@@ -95,6 +96,18 @@ class Traced {
     if (node_) node_->clear_gradient();
   }
 
+  /// As Parameter::on_gradient: of a variable, and of an intermediate result, whose gradient the pass keeps no longer
+  /// than it needs it. A product for that gradient is then not fused with what follows. In the forward pass of a
+  /// checkpoint, which is not recorded, the handle is empty.
+  /// throws GraphError where no gradient is collected, as for trace(x)
+  template <detail::GradientFunction<T, D> F>
+  [[nodiscard]] GradientHook on_gradient(F f) const {
+    if (!node_ && detail::unrecorded) return {};
+    if (!node_) fail<GraphError>({"on_gradient: no gradient is collected for this; make it a variable(x)"});
+    return node_->on_gradient(std::move(f));
+  }
+#include <locus/refuse/autograd/hooks_class.inc>
+
   /// Adds the gradients of this scalar to everything it was computed from that collects one.
   /// Frees the graph unless told to retain it. Not for two threads at once on graphs that share parameters.
   /// throws ShapeError unless there is one element; GraphError if the graph was freed or nothing in it collects
@@ -115,6 +128,11 @@ class Traced {
   {
     if (!(cotangent.shape() == shape())) {
       fail<ShapeError>({"backward: cotangent of shape ", cotangent.shape(), " for a result of shape ", shape()});
+    }
+    if (!node_ && detail::unrecorded) {
+      fail<GraphError>(
+          {"backward: called by the function of a checkpoint, which is not recorded in the forward pass; call it on "
+           "what the checkpoint returns"});
     }
     if (!node_) {
       fail<GraphError>(
@@ -139,6 +157,9 @@ class Traced {
   [[nodiscard]] Traced select(int dim, std::int64_t index) const { return locus::select(*this, dim, index); }
   [[nodiscard]] Traced slice(int dim, std::int64_t start, std::int64_t end = to_end, std::int64_t step = 1) const {
     return locus::slice(*this, dim, start, end, step);
+  }
+  [[nodiscard]] Traced unfold(int dim, std::int64_t size, std::int64_t step, std::int64_t dilation = 1) const {
+    return locus::unfold(*this, dim, size, step, dilation);
   }
   /// Converted element by element, pending; the gradient is converted back.
   template <DType U>
@@ -233,11 +254,7 @@ class RecordedNode : public TensorNode<T, D> {
 
  protected:
   void require_not_freed() const {
-    if (freed_) {
-      fail<GraphError>(
-          {"backward: this graph was already freed by an earlier backward(); run the forward pass again, or "
-           "call the first one as backward({.retain_graph = true})"});
-    }
+    if (freed_) fail_freed();
   }
   void free_inputs() {
     freed_ = true;
@@ -249,6 +266,15 @@ class RecordedNode : public TensorNode<T, D> {
  private:
   bool freed_ = false;
 };
+
+/// An operation that fuses pending gradients of its result: see PendingGradient.
+template <class Op>
+concept FusesGradients = requires { typename Op::Accepted; };
+struct NothingAccepted {
+  using Accepted = NothingAccepted;
+};
+template <class Op>
+using Accepted = typename std::conditional_t<FusesGradients<Op>, Op, NothingAccepted>::Accepted;
 
 /// A recorded library operation.
 template <class Op, class T, class D, class Saved, class... X>
@@ -272,34 +298,38 @@ class OperationNode<Op, T, D, Tuple<S...>, X...> final : public RecordedNode<T, 
     this->require_not_freed();
     saved_.require_unchanged(Op::name);
   }
+  void clear_gradient() override {
+    accepted_ = {};
+    TensorNode<T, D>::clear_gradient();
+  }
 
  private:
-  static constexpr bool ends_in_activation = requires { Op::ends_in_activation; };
-
   template <int... i>
   void go(std::integer_sequence<int, i...>) {
     go(gradient_of<value_of<X>, device_of<X>>(this->inputs_[i])...);
   }
   void go(Gradient<value_of<X>, device_of<X>>... gradients) {
-    if constexpr (ends_in_activation) {
-      if (this->given() != GivenGradient::none)
-        return op_.backward_of_z(saved_.values(), this->gradient(), this->given(), gradients...);
+    if constexpr (FusesGradients<Op>) {
+      if (accepted_ != Accepted<Op>{})
+        return op_.backward_from(accepted_, saved_.values(), this->gradient(), gradients...);
     }
     op_.backward(saved_.values(), this->gradient(), gradients...);
   }
-  GivenGradient multiply_for_z(const Tensor<T, D>& a, const Tensor<T, D>& b) override {
-    if constexpr (ends_in_activation) {
-      return [&]<int... i>(std::integer_sequence<int, i...>) {
-        return op_.multiply_for_z(saved_.values(), a, b, Gradient<T, D>(this),
-                                  gradient_of<value_of<X>, device_of<X>>(this->inputs_[i])...);
+  bool accept([[maybe_unused]] const PendingGradient<T, D>& pending) override {
+    if constexpr (FusesGradients<Op>) {
+      accepted_ = [&]<int... i>(std::integer_sequence<int, i...>) {
+        return op_.accept(saved_.values(), pending, Gradient<T, D>(this),
+                          gradient_of<value_of<X>, device_of<X>>(this->inputs_[i])...);
       }(std::make_integer_sequence<int, sizeof...(X)>{});
+      return accepted_ != Accepted<Op>{};
     } else {
-      return GivenGradient::none;
+      return false;
     }
   }
 
   Op op_;
   SavedValues<S...> saved_;
+  Accepted<Op> accepted_{};
 };
 
 template <>
@@ -312,7 +342,7 @@ struct Record<Role::traced> {
     const bool frozen = (frozen_operand(x) || ...);
     if constexpr (FloatingDType<T> && is_present<D>) {
       GraphNode* const inputs[] = {gradient_node(x)...};
-      if (wants_gradient(inputs)) {
+      if (wants_gradient(inputs) && is_recorded(x...)) {
         using Node = OperationNode<Op, T, D, decltype(result.saved), X...>;
         Shared<TensorNode<T, D>> node(new Node(op, result.output, std::move(result.saved), inputs));
         return Traced<T, D>(std::move(result.output), std::move(node), frozen);
@@ -324,3 +354,5 @@ struct Record<Role::traced> {
 
 }  // namespace detail
 }  // namespace locus::inline LOCUS_ABI
+
+#include <locus/instances/autograd/traced.inc>

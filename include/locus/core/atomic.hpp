@@ -5,6 +5,7 @@
 #include <locus/core/config.hpp>
 
 #include <cstdint>
+#include <ctime>
 
 #if defined(__linux__)
 #include <linux/futex.h>
@@ -43,7 +44,7 @@ class Atomic {
   T fetch_sub(T number, Order order = Order::seq_cst) {
     return __atomic_fetch_sub(&value_, number, static_cast<int>(order));
   }
-  /// Becomes `wanted` if it is `expected`. Never fails where it is.
+  /// Compare-and-swap, strong: becomes `wanted` if it is `expected`.
   [[nodiscard]] bool replace(T expected, T wanted) {
     return __atomic_compare_exchange_n(&value_, &expected, wanted, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
   }
@@ -52,12 +53,12 @@ class Atomic {
   T value_;
 };
 
-/// A number whose changes threads wait for: whoever changes it calls notify() afterwards.
+/// An atomic number that threads can wait on (a futex). Call notify() after changing it.
 class Signal : public Atomic<std::uint32_t> {
  public:
   using Atomic::Atomic;
 
-  /// Sleeps until the number is another; what was written before it became that is seen from here on.
+  /// Sleeps until the number differs from the argument. Acquires what was released with the change.
   LOCUS_OUT_OF_LINE void wait(std::uint32_t number) {
     while (load() == number) {
       sleepers_.fetch_add(1);
@@ -66,9 +67,16 @@ class Signal : public Atomic<std::uint32_t> {
     }
   }
 
-  /// Wakes all who wait; costs next to nothing where nobody does.
+  /// The same, for at most so many milliseconds, or less: the caller looks again.
+  LOCUS_OUT_OF_LINE void wait_at_most(std::uint32_t number, int milliseconds) {
+    sleepers_.fetch_add(1);
+    if (load() == number) sleep_at_most(number, milliseconds);
+    sleepers_.fetch_sub(1);
+  }
+
+  /// Wakes all waiters. Without waiters it makes no system call.
   void notify() {
-    // Either this sees the sleeper, or the sleeper, which counts itself before it looks, sees the new number.
+    // Either this sees the waiter, or the waiter, which registers before it looks, sees the new number.
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     if (sleepers_.load() > 0) wake();
   }
@@ -78,9 +86,14 @@ class Signal : public Atomic<std::uint32_t> {
  private:
 #if defined(__linux__)
   void sleep(std::uint32_t number) { syscall(SYS_futex, &value_, FUTEX_WAIT_PRIVATE, number, nullptr, nullptr, 0); }
+  void sleep_at_most(std::uint32_t number, int milliseconds) {
+    const timespec time{milliseconds / 1000, milliseconds % 1000 * 1000000L};
+    syscall(SYS_futex, &value_, FUTEX_WAIT_PRIVATE, number, &time, nullptr, 0);
+  }
   LOCUS_OUT_OF_LINE void wake() { syscall(SYS_futex, &value_, FUTEX_WAKE_PRIVATE, INT32_MAX, nullptr, nullptr, 0); }
 #else
   void sleep(std::uint32_t) { usleep(50); }
+  void sleep_at_most(std::uint32_t, int) { usleep(50); }
   void wake() {}
 #endif
 

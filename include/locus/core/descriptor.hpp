@@ -1,5 +1,5 @@
 #pragma once
-// Files as the system has them: descriptors that close themselves, and paths that it would not cut off.
+// File descriptors that close themselves, and a check of paths.
 
 #include <locus/core/check.hpp>
 #include <locus/core/shown.hpp>
@@ -14,7 +14,7 @@
 
 namespace locus::inline LOCUS_ABI::io::detail {
 
-/// throws DataError for a path without characters, or with a NUL among them, at which the system would take it to end
+/// throws DataError for an empty path, and for one with a NUL, at which the system would end it
 inline void require_path(const char* verb, const std::string& path) {
   if (path.empty()) fail<DataError>({"cannot ", verb, " a file without a name; expected a path"});
   if (path.find('\0') != std::string::npos)

@@ -64,7 +64,7 @@ namespace detail {
   fail_to_write(path, ELOOP);
 }
 
-/// What a path to write to leads to.
+/// The file that a path to write to resolves to.
 struct Target {
   std::string path;
   bool exists, is_replaced;  ///< pipes, devices and what a process has open are written, not replaced
@@ -133,7 +133,7 @@ struct Target {
 
 }  // namespace detail
 
-/// For a program that will write a file at its end. throws DataError where that could not be done now
+/// Checks early for a program that writes the file when it ends. throws DataError where writing would fail now
 inline void require_writable(const std::string& path) {
   const detail::Target target = detail::target_of(path);
   const std::string& changed = target.is_replaced ? detail::folder_of(target.path) : target.path;
@@ -155,7 +155,7 @@ inline void write_file_atomically(const std::string& path, Span<const std::strin
     }
     const std::string folder = detail::folder_of(target.path);
     detail::remove_abandoned(folder);
-    // What only some may read is never shown to others; whoever removes it when it is abandoned may open it.
+    // Takes over the permissions of the old file before there is content, so that nobody else can read it meanwhile.
     const mode_t mode = target.exists ? (target.mode & 0777) | 0600 : 0666;
     // Where another machine's locks do not reach this one, it can take a temporary file for abandoned.
     int error = ENOENT;

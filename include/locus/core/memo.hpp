@@ -12,10 +12,10 @@
 
 namespace locus::inline LOCUS_ABI::detail {
 
-/// Which thread computes. Does not depend on the type of the value, so that it is compiled once.
+/// The state of a value: unknown, being computed by a thread, or known. Not a template, so that it is compiled once.
 class MemoState {
  public:
-  /// Computes for as long as it lives; the value is unknown again if it ends without done().
+  /// Scope of a computation. Unless done() was called, its end makes the value unknown again.
   class Turn {
    public:
     explicit Turn(MemoState& state) : state_(state), mine_(state.begin()) {}
@@ -24,7 +24,7 @@ class MemoState {
     ~Turn() {
       if (mine_) state_.state_.store(unknown, Order::release);
     }
-    /// False where another thread has computed the value meanwhile.
+    /// False if another thread computed the value meanwhile.
     [[nodiscard]] explicit operator bool() const { return mine_; }
     void done() {
       state_.state_.store(computed, Order::release);
@@ -62,7 +62,7 @@ class MemoState {
   Atomic<std::uint32_t> state_{unknown};
 };
 
-/// Room for an R, which is constructed when it is known. Copies of one whose value is being computed do not know it.
+/// Storage for an R that is constructed when it is known. A copy made while the value is being computed is unknown.
 template <class R>
 class Memo {
  public:

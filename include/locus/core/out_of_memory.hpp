@@ -1,5 +1,5 @@
 #pragma once
-// Where memory for more than tensors runs out: OutOfMemory instead of the standard library's exceptions.
+// Running out of memory outside tensors: throws OutOfMemory in place of std::bad_alloc and std::length_error.
 
 #include <locus/core/check.hpp>
 
@@ -23,8 +23,7 @@ struct BareOutOfMemory final : OutOfMemory {
   }
 }
 
-/// f(); where the standard library finds no memory in it, or is asked for more than there can be, OutOfMemory with the
-/// parts joined.
+/// f(); throws OutOfMemory with the parts joined in place of std::bad_alloc and std::length_error.
 template <class F>
 auto or_out_of_memory(std::initializer_list<Text> parts, const F& f) {
   try {

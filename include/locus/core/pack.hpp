@@ -42,9 +42,13 @@ template <int I, class T>
 [[nodiscard]] LOCUS_FN constexpr const T& get(const detail::PackItem<I, T>& item) {
   return item.value;
 }
+template <int I, class T>
+[[nodiscard]] LOCUS_FN constexpr T&& get(detail::PackItem<I, T>&& item) {
+  return static_cast<T&&>(item.value);
+}
 
 namespace detail {
-/// Says that each item of a tuple is made where it stays, of one source.
+/// Tag: each item of a tuple is constructed in place from one argument.
 struct FromEach {
   explicit FromEach() = default;
 };
@@ -63,7 +67,7 @@ template <class... T>
 using tuple_items_t = TupleItems<std::make_integer_sequence<int, static_cast<int>(sizeof...(T))>, T...>;
 }  // namespace detail
 
-/// Host objects of several types, by position: get<0>(tuple), or auto& [a, b] = tuple.
+/// Host objects of several types, by position: get<0>(tuple), or auto [a, b] = tuple.
 template <class... T>
 struct Tuple : detail::tuple_items_t<T...> {
   static constexpr int size = sizeof...(T);

@@ -18,7 +18,7 @@ class Mutex {
   Mutex(const Mutex&) = delete;
   Mutex& operator=(const Mutex&) = delete;
 
-  /// For fork(), which copies a mutex as it is: held before it, it is free in both processes after it.
+  /// For fork(), which copies the state of a mutex: acquired before, it is released in both processes after.
   void hold() { pthread_mutex_lock(&mutex_); }
   void let_go() { pthread_mutex_unlock(&mutex_); }
 
@@ -40,15 +40,15 @@ class Lock {
 };
 
 namespace detail {
-/// From now on, fork() waits for the mutex that `of` gives, which is free in the child then, whichever thread held it.
+/// From now on, fork() acquires the mutex that `of` returns and releases it in both processes.
 template <Mutex& (*of)()>
 void wait_at_fork() {
   const auto let_go = [] { of().let_go(); };
   pthread_atfork([] { of().hold(); }, let_go, let_go);
 }
 
-/// How many calls of fork() lie between the first call of this, in this process or one that it descends from, and now.
-/// What a thread marked under a lower number was a thread of a parent, which this process does not have.
+/// The number of calls of fork() between the first call of this function, in this process or an ancestor, and now.
+/// State that a thread marked under a lower number belongs to a thread of an ancestor, which does not exist here.
 [[nodiscard]] inline std::uint32_t fork_count() {
   static std::uint32_t count = 0;
   [[maybe_unused]] static const int is_counted = pthread_atfork(nullptr, nullptr, [] { ++count; });

@@ -72,15 +72,46 @@ void restore_default_generator(const DefaultGenerator<D>& state) {
   default_generator_state<D>() = state;
 }
 
+/// What this thread draws from in place of D's default generator; null: from that one.
+template <class D>
+[[nodiscard]] DefaultGenerator<D>*& generator_in_place() {
+  static thread_local DefaultGenerator<D>* state = nullptr;
+  return state;
+}
+
 /// `count` numbers of D's default generator, as a generator that stands at the first of them.
 template <class D>
 [[nodiscard]] Generator<D> draw_from_default(std::int64_t count) {
   auto& global = global_seed();
   const Lock lock(global.mutex);
-  auto& state = default_generator_state<D>();
+  auto& state = generator_in_place<D>() ? *generator_in_place<D>() : default_generator_state<D>();
   if (state.seen != global.count) state = {{global.seed}, global.count};
   return {state.generator.seed, state.generator.reserve(count)};
 }
+
+/// Draws from D's default generator that can be repeated, by one thread.
+template <class D>
+class RepeatedDraws {
+ public:
+  RepeatedDraws() = default;
+  RepeatedDraws(const RepeatedDraws&) = delete;
+  RepeatedDraws& operator=(const RepeatedDraws&) = delete;
+
+  /// What is drawn from here on is what is repeated.
+  void remember() { first_ = draw_from_default<D>(0); }
+  /// Between start() and stop() the thread draws the same numbers again. The default generator stays where it is. Not
+  /// nested.
+  void start() {
+    const Lock lock(global_seed().mutex);
+    again_ = {first_, global_seed().count};
+    generator_in_place<D>() = &again_;
+  }
+  void stop() { generator_in_place<D>() = nullptr; }
+
+ private:
+  Generator<D> first_;
+  DefaultGenerator<D> again_;
+};
 
 }  // namespace detail
 

@@ -10,6 +10,7 @@
 #include <locus/device/verbs.hpp>
 
 #if LOCUS_NVCC
+#include <locus/cuda/code.cuh>
 #include <locus/cuda/for_each_row.cuh>
 #include <locus/cuda/gemm.cuh>
 #include <locus/cuda/map.cuh>
@@ -87,36 +88,6 @@ struct Backend<Cuda> {
     const cuda::OrdinalGuard guard(device.ordinal);
     cuda::gemm(cuda::Context::current(device.ordinal), batch, a, b, c, epilogue);
   }
-
-  /// See SumsFactors.
-  template <class T, class Sum>
-  [[nodiscard]] static bool gemm_and_sums(Cuda device, MatrixRef<const T> a, MatrixRef<const T> b, MatrixRef<T> c,
-                                          bool accumulate, T* sums, const Sum& sum) {
-    const cuda::OrdinalGuard guard(device.ordinal);
-    return cuda::gemm_and_sums(cuda::Context::current(device.ordinal), a, b, c, accumulate, sums, sum);
-  }
-
-  /// See KeepsForDerivatives.
-  template <class T, class Activation>
-  static constexpr bool keeps = cuda::keeps_for_derivative<T, Activation>;
-  template <class T, class Activation>
-  [[nodiscard]] static std::int64_t kept_columns(const Activation& activation, std::int64_t cols) {
-    return cuda::kept_columns<T>(activation, cols);
-  }
-  template <class T, class Activation>
-  [[nodiscard]] static bool gemm_and_keep(Cuda device, MatrixRef<const T> a, MatrixRef<const T> b, MatrixRef<T> c,
-                                          const Epilogue<T, Activation>& epilogue, void* kept) {
-    const cuda::OrdinalGuard guard(device.ordinal);
-    return cuda::gemm_and_keep(cuda::Context::current(device.ordinal), a, b, c, epilogue, kept);
-  }
-  template <class T, class Activation, class Sum>
-  [[nodiscard]] static bool gemm_and_column_sums(Cuda device, MatrixRef<const T> a, MatrixRef<const T> b,
-                                                 MatrixRef<T> c, const DerivativeEpilogue<T, Activation>& epilogue,
-                                                 T* sums, const Sum& sum) {
-    if (c.rows == 0 || c.cols == 0) return false;
-    const cuda::OrdinalGuard guard(device.ordinal);
-    return cuda::gemm_and_column_sums(cuda::Context::current(device.ordinal), a, b, c, epilogue, sums, sum);
-  }
 #else
 #define LOCUS_NEEDS_NVCC(verb, type)                                                                            \
   static_assert(                                                                                                \
@@ -140,12 +111,6 @@ struct Backend<Cuda> {
   template <class T, class E>
   static void gemm(Cuda, const GemmBatch&, MatrixRef<const T>, MatrixRef<const T>, MatrixRef<T>, const E&) {
     LOCUS_NEEDS_NVCC("a matrix product", E);
-  }
-  template <class T, class Sum>
-  [[nodiscard]] static bool gemm_and_sums(Cuda, MatrixRef<const T>, MatrixRef<const T>, MatrixRef<T>, bool, T*,
-                                          const Sum&) {
-    LOCUS_NEEDS_NVCC("a matrix product", Sum);
-    return false;
   }
 #undef LOCUS_NEEDS_NVCC
 #endif
@@ -176,6 +141,8 @@ namespace cuda {
 /// GPUs that this program can use.
 [[nodiscard]] inline int device_count() { return 0; }
 [[nodiscard]] inline bool is_available() { return false; }
+/// Whether a GPU can run this program's kernels.
+[[nodiscard]] inline bool has_code_for(int /*ordinal*/) { return false; }
 /// What keeps this program from using a GPU, and the remedy.
 [[nodiscard]] inline std::string unavailable_reason() {
   return "this program was built without CUDA: compile it with nvcc (nvcc -x cu -std=c++20 -O2 -arch=native -I include "

@@ -1,132 +1,208 @@
 #pragma once
-// Labelled images on the host, and parts of them.
+// What a data set is: how many samples there are, what tensors one consists of, and a function that writes samples to
+// memory of the host.
 
+#include <locus/core/pack.hpp>
 #include <locus/core/shared.hpp>
-#include <locus/data/sampler.hpp>
+#include <locus/core/span.hpp>
 #include <locus/tensor/copy.hpp>
 
+#include <array>
+#include <concepts>
 #include <cstring>
+#include <vector>
 
 namespace locus::inline LOCUS_ABI::data {
 
-/// Images as bytes, (n, channels, height, width), with a class for each. Cheap to copy: the bytes are shared.
-class LabelledImages {
- public:
-  LabelledImages() = default;
-  /// throws ShapeError unless there is one label per image; IndexError for a label outside [0, classes)
-  LabelledImages(const Tensor<std::uint8_t, Cpu>& images, const Tensor<std::int64_t, Cpu>& labels, std::int64_t classes)
-      : images_(images.contiguous()), labels_(labels.clone()), classes_(classes) {
-    if (images_.rank() != 4) fail<ShapeError>({"images: expected (n, channels, height, width), got ", images_.shape()});
-    if (labels_.rank() != 1 || labels_.size(0) != images_.size(0)) {
-      fail<ShapeError>({"images of shape ", images_.shape(), " with labels of shape ", labels_.shape(),
-                        "; expected one label per image"});
-    }
-    for (std::int64_t i = 0, count = labels_.elements(); i < count; ++i) {
-      const std::int64_t label = labels_.data()[i];
-      if (label < 0 || label >= classes) {
-        fail<IndexError>({"label ", label, " of image ", i, "; expected 0 to ", classes - 1});
-      }
-    }
-  }
+namespace detail {
+template <class T>
+using ShapeOf = Shape;  // one for each T
+}  // namespace detail
 
-  [[nodiscard]] std::int64_t size() const {
-    return chosen_ ? static_cast<std::int64_t>(chosen_->positions.size()) : images_.size(0);
-  }
-  [[nodiscard]] std::int64_t classes() const { return classes_; }
-  /// (channels, height, width)
-  [[nodiscard]] LOCUS_OUT_OF_LINE Shape sample_shape() const {
-    return {images_.size(1), images_.size(2), images_.size(3)};
-  }
-
-  /// The samples at these positions, sharing the bytes. throws IndexError
-  [[nodiscard]] LabelledImages subset(Span<const std::int64_t> positions) const {
-    LabelledImages part = *this;
-    std::vector<std::int64_t> chosen;
-    chosen.reserve(positions.size());
-    for (auto position : positions) chosen.push_back(stored(position));
-    part.chosen_ = Shared<const Chosen>(new Chosen(std::move(chosen)));
-    return part;
-  }
-
-  /// One image, (channels, height, width), and its label. throws IndexError
-  [[nodiscard]] std::pair<Tensor<std::uint8_t, Cpu>, std::int64_t> operator[](std::int64_t position) const {
-    const auto at = stored(position);
-    return {images_.select(0, at), labels_(at)};
-  }
-
-  /// Copies samples to dense memory for positions.size() images, as T = scale * byte. Those in `next` are expected
-  /// to be asked for afterwards: the first of them are fetched from memory. throws IndexError
-  template <class T>
-  void gather(Span<const std::int64_t> positions, compute_t<T> scale, T* images, std::int64_t* labels,
-              Span<const std::int64_t> next = {}) const {
-    const std::int64_t pixels = elements(sample_shape());
-    for (std::size_t i = 0; i < positions.size(); ++i) {
-      const auto at = stored(positions[i]);
-      if (i + ahead < positions.size()) prefetch(positions[i + ahead], pixels);
-      else if (i + ahead - positions.size() < next.size()) prefetch(next[i + ahead - positions.size()], pixels);
-      copy_image(images_.data() + at * pixels, pixels, scale, images);
-      images += pixels;
-      *labels++ = labels_.data()[at];
-    }
-  }
-
- private:
-  struct Chosen : Counted {
-    explicit Chosen(std::vector<std::int64_t> chosen) : positions(std::move(chosen)) {}
-    std::vector<std::int64_t> positions;
-  };
-
-  [[nodiscard]] LOCUS_OUT_OF_LINE std::int64_t stored(std::int64_t position) const {
-    if (position < 0 || position >= size()) fail<IndexError>({"sample ", position, " of ", size()});
-    return chosen_ ? chosen_->positions[static_cast<std::size_t>(position)] : position;
-  }
-
-  /// Images in random order are seldom in cache: the next ones are on their way to the second level while this one is
-  /// converted.
-  static constexpr std::size_t ahead = 6;
-  void prefetch(std::int64_t position, std::int64_t pixels) const {
-    if (position < 0 || position >= size()) return;  // whoever copies it says so
-    const std::uint8_t* const image = images_.data() + stored(position) * pixels;
-    constexpr std::int64_t line = 64, most = 32 * line;  // the processor notices that longer ones go on
-    for (std::int64_t i = 0; i < pixels && i < most; i += line) __builtin_prefetch(image + i, 0, 2);
-  }
-
-  template <class T>
-  LOCUS_VECTORIZED static void copy_image(const std::uint8_t* from, std::int64_t pixels, compute_t<T> scale, T* to) {
-    if constexpr (std::is_same_v<T, std::uint8_t>) {
-      std::memcpy(to, from, static_cast<std::size_t>(pixels));
-    } else {
-      LOCUS_IVDEP
-      for (std::int64_t i = 0; i < pixels; ++i) to[i] = from_register<T>(static_cast<compute_t<T>>(from[i]) * scale);
-    }
-  }
-
-  Tensor<std::uint8_t, Cpu> images_;
-  Tensor<std::int64_t, Cpu> labels_;
-  std::int64_t classes_ = 0;
-  Shared<const Chosen> chosen_;  ///< null: all, in order
+/// Element types and shapes of the tensors that one sample consists of: Fields<float, std::int64_t>{{3, 32, 32}, {}} is
+/// an image and a number.
+template <DType... T>
+  requires(sizeof...(T) > 0 && sizeof...(T) <= 8)
+struct Fields {
+  static constexpr int size = sizeof...(T);
+  std::array<Shape, sizeof...(T)> shapes;
+  Fields(const detail::ShapeOf<T>&... shape) : shapes{shape...} {}
+  [[nodiscard]] friend bool operator==(const Fields&, const Fields&) = default;
 };
 
 namespace detail {
 template <class X>
-concept GivesLabelledImages = std::is_convertible_v<const X&, LabelledImages>;
+inline constexpr bool is_fields = false;
+template <class... T>
+inline constexpr bool is_fields<Fields<T...>> = true;
+
+template <class S>
+concept HasSize = requires(const S& dataset) {
+  { dataset.size() } -> std::convertible_to<std::int64_t>;
+};
+template <class S>
+concept HasFields = requires(const S& dataset) { requires is_fields<decltype(dataset.fields())>; };
+template <HasFields S>
+using fields_t = decltype(std::declval<const S&>().fields());
+
+template <class S, class L>
+inline constexpr bool writes_samples_as = false;
+template <class S, class... T>
+inline constexpr bool writes_samples_as<S, Fields<T...>> =
+    requires(const S& dataset) { dataset.write(std::int64_t{}, std::declval<Span<T>>()...); };
+template <class S, class L>
+inline constexpr bool writes_lists_as = false;
+template <class S, class... T>
+inline constexpr bool writes_lists_as<S, Fields<T...>> = requires(const S& dataset, Span<const std::int64_t> list) {
+  dataset.write(list, list, std::declval<Span<T>>()...);
+};
+template <class S>
+concept WritesLists = HasFields<S> && writes_lists_as<S, fields_t<S>>;
+template <class S>
+concept Writes = WritesLists<S> || (HasFields<S> && writes_samples_as<S, fields_t<S>>);
 }  // namespace detail
 
-/// Two parts drawn at random: `fraction` of the samples, and the rest. The same for the same seed.
-/// throws ArgumentError unless 0 < fraction < 1 leaves a sample on both sides
-[[nodiscard]] inline std::pair<LabelledImages, LabelledImages> random_split(const LabelledImages& dataset,
-                                                                            double fraction, std::uint64_t seed = 0) {
-  const std::int64_t size = dataset.size();
-  const bool is_share = fraction > 0 && fraction < 1;
-  const std::int64_t first = is_share ? __builtin_llround(static_cast<double>(size) * fraction) : 0;
-  if (first < 1 || first >= size) {
-    fail<ArgumentError>({"random_split: a fraction of ", fraction, " of ", size,
-                         " samples; expected one between 0 and 1 that leaves samples on both sides"});
-  }
-  const auto order = RandomSampler{size, seed}.order(0);
-  const Span<const std::int64_t> all(order);
-  return {dataset.subset(all.first(static_cast<std::size_t>(first))),
-          dataset.subset(all.from(static_cast<std::size_t>(first)))};
+/// A data set, as loaders read it, with these members, all of them const:
+///
+///     std::int64_t size() const;                         // how many samples
+///     data::Fields<float, std::int64_t> fields() const;  // the tensors of one
+///     void write(std::int64_t i, Span<float> x, Span<std::int64_t> y) const;
+///
+/// write() fills memory of the host, dense and row-major, with sample i: a Span for each of the fields. Threads
+/// call it at once, for different samples. What it throws arrives in the loop over the loader.
+///
+/// In place of it, write(Span<const std::int64_t> list, Span<const std::int64_t> next, Span<T>...) fills memory with
+/// all samples of a list, one after another; those in `next`, a few, are expected to be asked for afterwards, and may
+/// be prefetched.
+///
+/// The tensors of a batch have names where the data set has a member `template <class D> struct Batch`, an aggregate of
+/// them; otherwise a batch is a Tuple.
+template <class S>
+concept Dataset = detail::HasSize<S> && detail::HasFields<S> && detail::Writes<S> && std::move_constructible<S>;
+
+namespace detail {
+
+template <class L, class D>
+struct TensorsOf;
+template <class... T, class D>
+struct TensorsOf<Fields<T...>, D> {
+  using Tensors = Tuple<Tensor<T, D>...>;
+};
+template <class S, class D>
+struct BatchOf : TensorsOf<fields_t<S>, D> {
+  using type = typename TensorsOf<fields_t<S>, D>::Tensors;
+};
+template <class S, class D>
+  requires requires { typename S::template Batch<D>; }
+struct BatchOf<S, D> : TensorsOf<fields_t<S>, D> {
+  using type = typename S::template Batch<D>;
+};
+/// The tensors of a batch on D, as a Tuple.
+template <class S, class D>
+using tensors_t = typename TensorsOf<fields_t<S>, D>::Tensors;
+/// The same with the names that the data set gives them.
+template <class S, class D>
+using batch_t = typename BatchOf<S, D>::type;
+
+/// The tensors of a batch of `count` tensors, as a Tuple of handles.
+template <int count, class B>
+[[nodiscard]] auto tensors_of(const B& batch) {
+  static_assert(count >= 1 && count <= 8);
+  // clang-format off
+  if constexpr (count == 1) { const auto& [a] = batch; return Tuple(a); }
+  else if constexpr (count == 2) { const auto& [a, b] = batch; return Tuple(a, b); }
+  else if constexpr (count == 3) { const auto& [a, b, c] = batch; return Tuple(a, b, c); }
+  else if constexpr (count == 4) { const auto& [a, b, c, d] = batch; return Tuple(a, b, c, d); }
+  else if constexpr (count == 5) { const auto& [a, b, c, d, e] = batch; return Tuple(a, b, c, d, e); }
+  else if constexpr (count == 6) { const auto& [a, b, c, d, e, f] = batch; return Tuple(a, b, c, d, e, f); }
+  else if constexpr (count == 7) { const auto& [a, b, c, d, e, f, g] = batch; return Tuple(a, b, c, d, e, f, g); }
+  else { const auto& [a, b, c, d, e, f, g, h] = batch; return Tuple(a, b, c, d, e, f, g, h); }
+  // clang-format on
 }
+
+LOCUS_OUT_OF_LINE inline void require_sample(std::int64_t position, std::int64_t size) {
+  if (position < 0 || position >= size)
+    fail<IndexError>({"sample ", position, " of ", size, "; expected 0 to ", size - 1});
+}
+
+/// Writes the samples of a list, one after another, whichever way the data set writes. throws IndexError
+template <class S, class... T>
+void write_samples(const S& dataset, Span<const std::int64_t> list, Span<const std::int64_t> next, Span<T>... to) {
+  const std::int64_t size = dataset.size();
+  for (const std::int64_t position : list) require_sample(position, size);
+  if constexpr (WritesLists<S>) {
+    constexpr std::size_t most = 16;  // of the next ones, and none that does not exist
+    std::size_t known = 0;
+    while (known < next.size() && known < most && next[known] >= 0 && next[known] < size) ++known;
+    if (!list.empty()) dataset.write(list, next.first(known), to...);
+  } else {
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      const auto of_sample = [&](auto all) {
+        const std::size_t each = all.size() / list.size();
+        return all.from(i * each).first(each);
+      };
+      dataset.write(list[i], of_sample(to)...);
+    }
+  }
+}
+
+/// Empty tensors for one sample, or for a number of them along a first dimension.
+template <class... T, class D>
+[[nodiscard]] Tuple<Tensor<T, D>...> room_for(const Fields<T...>& fields, const std::int64_t* count, D place) {
+  const auto shape_of = [&](Shape shape) {
+    if (count) shape.insert(0, *count);
+    return shape;
+  };
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return Tuple<Tensor<T, D>...>{Tensor<T, D>(shape_of(fields.shapes[I]), place)...};
+  }(std::index_sequence_for<T...>{});
+}
+
+/// The memory of dense tensors, from sample `first` of each on.
+template <class D, class... T>
+[[nodiscard]] Tuple<Span<T>...> spans_of(const Tuple<Tensor<T, D>...>& tensors) {
+  return unpack(tensors, [](const auto&... tensor) {
+    return Tuple<Span<T>...>{Span<T>(tensor.data(), static_cast<std::size_t>(tensor.elements()))...};
+  });
+}
+
+/// One sample as tensors of the host.
+template <class S>
+[[nodiscard]] tensors_t<S, Cpu> read_sample(const S& dataset, std::int64_t position) {
+  const auto tensors = room_for(dataset.fields(), nullptr, Cpu{});
+  const std::int64_t list[] = {position};
+  unpack(spans_of(tensors), [&](const auto&... to) { write_samples(dataset, Span(list), {}, to...); });
+  return tensors;
+}
+
+/// A data set that several parts, or epochs, own together: it is never copied.
+template <class S>
+struct Held : Counted {
+  explicit Held(S held) : dataset(std::move(held)) {}
+  S dataset;
+};
+template <class S>
+[[nodiscard]] Shared<const Held<S>> hold(S dataset) {
+  return Shared<const Held<S>>(new Held<S>(std::move(dataset)));
+}
+
+/// Which samples a part of a data set has.
+struct Positions {
+  std::vector<std::int64_t> list;
+  [[nodiscard]] std::int64_t size() const { return static_cast<std::int64_t>(list.size()); }
+  [[nodiscard]] std::int64_t operator[](std::int64_t i) const { return list[static_cast<std::size_t>(i)]; }
+};
+}  // namespace detail
+
+/// One sample as tensors of the host, named as in batches, without their first dimension. throws IndexError
+///
+///     auto [image, label] = data::sample(digits.train, 0);
+template <Dataset S>
+[[nodiscard]] detail::batch_t<S, Cpu> sample(const S& dataset, std::int64_t position) {
+  return unpack(detail::read_sample(dataset, position),
+                [](const auto&... tensor) { return detail::batch_t<S, Cpu>{tensor...}; });
+}
+
+#include <locus/refuse/data/dataset.inc>
 
 }  // namespace locus::inline LOCUS_ABI::data

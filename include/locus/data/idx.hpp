@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -73,7 +74,8 @@ inline void read_idx_header_bytes(ByteSource& source, const std::string& path, s
 }
 
 /// The number of dimensions that the magic number announces.
-[[nodiscard]] inline int idx_rank(const std::array<std::uint8_t, 4>& magic, const std::string& path, int rank) {
+[[nodiscard]] inline int idx_rank(const std::array<std::uint8_t, 4>& magic, const std::string& path,
+                                  std::optional<int> rank) {
   const char* type = idx_type_name(magic[2]);
   if (magic[0] != 0 || magic[1] != 0 || !type) {
     fail<DataError>({"'", path, "' is not an IDX file: it begins with ", hexadecimal(magic[0]), " ",
@@ -83,9 +85,9 @@ inline void read_idx_header_bytes(ByteSource& source, const std::string& path, s
   if (magic[2] != 0x08) {
     fail<DataError>({"'", path, "' holds elements of type ", type, "; expected unsigned bytes: convert the file"});
   }
-  if (rank != 0 && magic[3] != rank) {
+  if (rank && magic[3] != *rank) {
     fail<DataError>(
-        {"'", path, "' has ", int{magic[3]}, " dimensions; expected ", rank, ": is it another file of the set?"});
+        {"'", path, "' has ", int{magic[3]}, " dimensions; expected ", *rank, ": is it another file of the set?"});
   }
   if (magic[3] < 1 || magic[3] > max_rank) {
     fail<DataError>({"'", path, "' has ", int{magic[3]}, " dimensions; expected 1 to ", max_rank});
@@ -121,7 +123,7 @@ inline void read_idx_header_bytes(ByteSource& source, const std::string& path, s
   return static_cast<std::size_t>(product);
 }
 
-[[nodiscard]] inline IdxFile read_whole_idx(const std::string& path, int rank) {
+[[nodiscard]] inline IdxFile read_whole_idx(const std::string& path, std::optional<int> rank) {
   ByteSource source(path);
   std::array<std::uint8_t, 4> magic{};
   read_idx_header_bytes(source, path, magic.data(), magic.size(), true);
@@ -146,10 +148,10 @@ inline void read_idx_header_bytes(ByteSource& source, const std::string& path, s
 
 }  // namespace detail
 
-/// Reads an IDX file of unsigned bytes, plain or gzip, of `rank` dimensions (0: any number from 1 to 8). Reads and
+/// Reads an IDX file of unsigned bytes, plain or gzip, of `rank` dimensions, or any number from 1 to 8. Reads and
 /// decompresses at most one byte more than the header promises, and allocates no more than the file's size allows.
 /// throws DataError for a file that is missing, damaged, truncated, too long, or of another kind; OutOfMemory
-[[nodiscard]] inline IdxFile read_idx(const std::string& path, int rank = 0) {
+[[nodiscard]] inline IdxFile read_idx(const std::string& path, std::optional<int> rank = {}) {
   return locus::detail::or_out_of_memory({"cannot read '", path, "': out of memory"},
                                          [&] { return detail::read_whole_idx(path, rank); });
 }

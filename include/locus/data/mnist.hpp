@@ -1,9 +1,10 @@
 #pragma once
 // Handwritten digits: MNIST from its files, or digits that Locus draws itself.
 
-#include <locus/data/dataset.hpp>
 #include <locus/data/drawn_digits.hpp>
 #include <locus/data/idx.hpp>
+#include <locus/data/labelled_images.hpp>
+#include <locus/data/parts.hpp>
 
 #include <cstring>
 

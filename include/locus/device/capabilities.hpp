@@ -3,13 +3,13 @@
 // do on a device without it:
 //
 //   SumsColumns           for_each_row sums over the rows as well         a reduction beside it
-//   SumsFactors           gemm sums a factor that it reads                a reduction beside it
-//   KeepsForDerivatives   gemm keeps what a derivative needs              a map beside it
 //   AddsRunningSums       running sums by one pass                        several maps
 //   SortingDevice         sorts and selects                               does not compile
 //   HistogramDevice       counts                                          does not compile
 //   StreamingDevice       queues work in streams, which events order      does not compile
 //   CapturingDevice       replays a captured step as one launch           the step runs each time
+//
+// What a device fuses for one operation is a concept in a header of that name: linear_fusion.hpp.
 
 #include <locus/device/verbs.hpp>
 
@@ -26,41 +26,6 @@ template <class D>
 concept SumsColumns = requires(D device, detail::ProbeRows f, const ColumnSum<float>* sums) {
   Backend<D>::for_each_row(device, std::int64_t{}, std::int64_t{}, f, sums);
 };
-
-/// A device whose product also sums the rows of its left factor, in one launch.
-///
-///     Backend<D>::gemm_and_sums(device, a, b, c, accumulate, sums, sum)
-///
-/// makes c = a b (+ c where `accumulate`) and sums[i] = sum over k of a(i, k). False, and then nothing happened, where
-/// it cannot, or where the product alone and sum(), which launches what writes the sums, are faster.
-template <class D>
-concept SumsFactors = requires(D device, MatrixRef<const float> a, MatrixRef<float> c, void (*sum)()) {
-  { Backend<D>::gemm_and_sums(device, a, a, c, bool{}, c.data, sum) } -> std::same_as<bool>;
-};
-
-/// A device whose product with an activation keeps what the activation's derivative needs, and whose product with a
-/// DerivativeEpilogue reads that. What it keeps has as many rows as c, of
-///
-///     Backend<D>::template kept_columns<T>(activation, c.cols)
-///
-/// elements, 0 where products apply no such derivative: always, unless Backend<D>::template keeps<T, Activation>. Where
-/// the derivative follows from the activation's input, that is what is kept, at the beginning of each row.
-///
-///     Backend<D>::gemm_and_keep(device, a, b, c, epilogue, kept)          c = activation(a b + bias)
-///     Backend<D>::gemm_and_column_sums(device, a, b, c, derivative_epilogue, sums, sum)
-///
-/// The latter also makes sums[j] = sum over i of c(i, j). False, and then nothing happened, where it cannot, or where
-/// separate launches are faster: of the product, of its epilogue, and of sum(), which writes the sums.
-template <class D>
-concept KeepsForDerivatives =
-    requires(D device, MatrixRef<const float> a, MatrixRef<float> c, void* kept,
-             Epilogue<float, detail::ProbeActivation<float>> epilogue,
-             DerivativeEpilogue<float, detail::ProbeActivation<float>> derivative, void (*sum)()) {
-      { Backend<D>::template keeps<float, detail::ProbeActivation<float>> } -> std::convertible_to<bool>;
-      { Backend<D>::template kept_columns<float>(epilogue.activation, c.cols) } -> std::same_as<std::int64_t>;
-      { Backend<D>::gemm_and_keep(device, a, a, c, epilogue, kept) } -> std::same_as<bool>;
-      { Backend<D>::gemm_and_column_sums(device, a, a, c, derivative, c.data, sum) } -> std::same_as<bool>;
-    };
 
 /// Running sums on a device; specialize it to add them to one.
 ///

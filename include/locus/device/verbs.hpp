@@ -120,37 +120,6 @@ struct Epilogue {
 };
 
 namespace detail {
-template <class F, class R>
-concept DerivedByOutput = requires(const F& f, R y) { f.by_output(y); };
-/// An adjoint times the derivative of an activation, from its output if that tells, or else from its input.
-template <class F, class R>
-[[nodiscard]] LOCUS_FN R times_derivative(R adjoint, const F& f, R value) {
-  if constexpr (DerivedByOutput<F, R>) return times_slope<F>(adjoint, f.by_output(value));
-  else return times_slope<F>(adjoint, f.by_input(value));
-}
-}  // namespace detail
-
-/// The epilogue of the product that is the gradient of y = activation(z): c = product * activation'(z), the gradient of
-/// z.
-template <class T, class Activation>
-struct DerivativeEpilogue {
-  Activation activation;
-  const T* value;  ///< y or z, whichever the derivative is a function of: a matrix like c with dense rows
-  std::int64_t row_stride;
-  const void* kept = nullptr;  ///< what a device that KeepsForDerivatives kept of z
-
-  template <class A>
-  [[nodiscard]] constexpr DerivativeEpilogue<T, A> with(const A& other) const {
-    return {other, value, row_stride, kept};
-  }
-  [[nodiscard]] constexpr bool accumulates() const { return false; }
-  [[nodiscard]] LOCUS_FN compute_t<T> operator()(compute_t<T> product, compute_t<T>, std::int64_t row,
-                                                 std::int64_t col) const {
-    return detail::times_derivative(product, activation, load_as_register(value[row * row_stride + col]));
-  }
-};
-
-namespace detail {
 struct ProbeFunctor {
   template <class... X>
   void operator()(X&&...) const;

@@ -136,13 +136,13 @@ struct Forward {
 };
 
 /// Computes a tree into `out`, to whose shape the inputs broadcast. One launch.
-template <class T, class D, class Tree, class... U>
-void compute(const Tree& tree, const Tensor<T, D>& out, const Tensor<U, D>&... inputs) {
+template <class T, class D, class Tree, class... In>
+void compute(const Tree& tree, const Tensor<T, D>& out, const In&... inputs) {
   require_same_ordinal("expression", out, inputs...);
   const auto plan =
-      make_plan<static_cast<int>(sizeof...(U)) + 1>(out.shape(), {operand_of(inputs)..., operand_of(out)});
-  Backend<D>::map(out.device(), plan, Forward<Tree, T, U...>{tree}, Pack<const U*...>(inputs.data()...),
-                  Pack<T*>(out.data()));
+      make_plan<static_cast<int>(sizeof...(In)) + 1>(out.shape(), {operand_of(inputs)..., operand_of(out)});
+  Backend<D>::map(out.device(), plan, Forward<Tree, T, value_of<In>...>{tree},
+                  Pack<decltype(read_only(inputs.data()))...>(read_only(inputs.data())...), Pack<T*>(out.data()));
 }
 
 /// throws StaleError if the elements changed since the handle entered the expression
@@ -237,6 +237,9 @@ class Expr {
   [[nodiscard]] auto select(int dim, std::int64_t index) const { return eval().select(dim, index); }
   [[nodiscard]] auto slice(int dim, std::int64_t start, std::int64_t end = to_end, std::int64_t step = 1) const {
     return eval().slice(dim, start, end, step);
+  }
+  [[nodiscard]] auto unfold(int dim, std::int64_t size, std::int64_t step, std::int64_t dilation = 1) const {
+    return eval().unfold(dim, size, step, dilation);
   }
 
   /// Gradients of everything the expression was traced from; see Traced.

@@ -5,10 +5,19 @@
 #include <locus/io/plot.hpp>
 #include <locus/training/history.hpp>
 
+#include <optional>
+
 namespace locus::inline LOCUS_ABI::io {
 
-/// Writes an array of objects: epoch, learning_rate, train_loss, valid_loss, valid_accuracy, seconds,
-/// images_per_second. throws DataError if the file cannot be written
+namespace detail {
+[[nodiscard]] inline bool has_accuracy(const EpochRecord& record) {
+  return record.valid_accuracy == record.valid_accuracy;
+}
+}  // namespace detail
+
+/// Writes an array of objects: epoch, learning_rate, train_loss, valid_loss, valid_accuracy where there is one,
+/// seconds, samples_per_second, and the metrics by name in an object `metrics`. throws DataError if the file cannot be
+/// written
 inline void write_history(const std::string& path, const History& history) {
   JsonWriter json;
   json.begin_array();
@@ -17,11 +26,15 @@ inline void write_history(const std::string& path, const History& history) {
         .member("epoch", r.epoch)
         .member("learning_rate", r.learning_rate)
         .member("train_loss", r.train_loss)
-        .member("valid_loss", r.valid_loss)
-        .member("valid_accuracy", r.valid_accuracy)
-        .member("seconds", r.seconds)
-        .member("images_per_second", r.images_per_second)
-        .end_object();
+        .member("valid_loss", r.valid_loss);
+    if (detail::has_accuracy(r)) json.member("valid_accuracy", r.valid_accuracy);
+    json.member("seconds", r.seconds).member("samples_per_second", r.samples_per_second);
+    if (!r.metrics.empty()) {
+      json.key("metrics").begin_object();
+      for (const auto& metric : r.metrics) json.member(metric.name, metric.value);
+      json.end_object();
+    }
+    json.end_object();
   }
   json.end_array();
   write_file_atomically(path, json.text());
@@ -29,9 +42,9 @@ inline void write_history(const std::string& path, const History& history) {
 
 /// What is written below the title of curves; what is empty is left out.
 struct PlotLabels {
-  std::string data = {};      ///< "10,000 drawn digits"
-  std::string model = {};     ///< "784-32-10"
-  double test_accuracy = -1;  ///< in [0, 1]; below 0: there is none
+  std::string data = {};                     ///< "10,000 drawn digits"
+  std::string model = {};                    ///< "784-32-10"
+  std::optional<double> test_accuracy = {};  ///< in [0, 1]
 };
 
 namespace detail {
@@ -41,8 +54,8 @@ namespace detail {
   const auto add = [&text](const std::string& part) { text += join(text.empty() || part.empty() ? "" : " · ", part); };
   if (labels.model.empty()) text = labels.data;
   else if (!labels.data.empty()) text += " on " + labels.data;
-  if (labels.test_accuracy >= 0) add(join("test accuracy ", plot::detail::fixed(100 * labels.test_accuracy, 2), " %"));
-  if (!history.empty())
+  if (labels.test_accuracy) add(join("test accuracy ", plot::detail::fixed(100 * *labels.test_accuracy, 2), " %"));
+  if (!history.empty() && has_accuracy(history.last()))
     add(join("final validation accuracy ", plot::detail::fixed(100 * history.last().valid_accuracy, 2), " %"));
   return text;
 }
@@ -62,8 +75,8 @@ inline void mark_learning_rates(plot::Panel& panel, const History& history) {
 }
 }  // namespace detail
 
-/// Writes the curves of loss and accuracy over the epochs as SVG, with a mark where the learning rate changes.
-/// throws DataError if the file cannot be written
+/// Writes the curves of the loss, and of the accuracy where there is one, over the epochs as SVG, with a mark where the
+/// learning rate changes. throws DataError if the file cannot be written
 ///
 ///     io::plot_history("curves.svg", history, "Digits", {.data = "MNIST", .model = "784-32-10"});
 inline void plot_history(const std::string& path, const History& history, const std::string& title,
@@ -76,13 +89,17 @@ inline void plot_history(const std::string& path, const History& history, const 
     accuracy.push_back(100 * r.valid_accuracy);
   }
   plot::Figure figure(title, detail::subtitle_of(labels, history));
-  auto& loss = figure.panel("Loss", {.label = "epoch", .integer = true}, {.label = "cross-entropy"})
-                   .line("training", epochs, train_loss)
-                   .line("validation", epochs, valid_loss);
+  const bool classifies = history.empty() || detail::has_accuracy(history.records()[0]);
+  auto& loss =
+      figure.panel("Loss", {.label = "epoch", .integer = true}, {.label = classifies ? "cross-entropy" : "loss"})
+          .line("training", epochs, train_loss)
+          .line("validation", epochs, valid_loss);
   detail::mark_learning_rates(loss, history);
-  auto& accuracies = figure.panel("Accuracy", {.label = "epoch", .integer = true}, {.label = "accuracy", .unit = "%"})
-                         .line("validation", epochs, accuracy, {.colour = 1});
-  detail::mark_learning_rates(accuracies, history);
+  if (classifies) {
+    auto& accuracies = figure.panel("Accuracy", {.label = "epoch", .integer = true}, {.label = "accuracy", .unit = "%"})
+                           .line("validation", epochs, accuracy, {.colour = 1});
+    detail::mark_learning_rates(accuracies, history);
+  }
   figure.write(path);
 }
 

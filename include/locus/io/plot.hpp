@@ -7,6 +7,7 @@
 #include <locus/io/plot_canvas.hpp>
 #include <locus/io/plot_scale.hpp>
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,7 +26,8 @@ struct Axis {
 struct Line {
   bool dashed = false;
   bool markers = true;  ///< left out anyway beyond 60 points
-  int colour = -1;      ///< the number of a colour, for lines that belong together across panels; -1: the next one
+  /// The number of a colour, 0 or more, for lines that belong together across panels; by default the next one.
+  std::optional<int> colour = {};
 };
 
 namespace detail {
@@ -38,10 +40,13 @@ class Panel {
   Panel(std::string title, Axis x, Axis y) : title_(std::move(title)), x_(std::move(x)), y_(std::move(y)) {}
 
   /// Adds a line in the next colour. Points that are NaN or infinite, or not positive on a logarithmic axis, leave a
-  /// gap. throws ArgumentError unless there are as many x as y
+  /// gap. throws ArgumentError unless there are as many x as y, and for a colour below 0
   Panel& line(std::string name, std::vector<double> x, std::vector<double> y, Line style = {}) {
     if (x.size() != y.size()) {
       fail<ArgumentError>({"plot: the line '", name, "' has ", x.size(), " x and ", y.size(), " y; expected as many"});
+    }
+    if (style.colour.value_or(0) < 0) {
+      fail<ArgumentError>({"plot: the line '", name, "' has colour ", *style.colour, "; expected 0 or more"});
     }
     lines_.push_back({std::move(name), std::move(x), std::move(y), style});
     return *this;
@@ -228,8 +233,8 @@ class PanelPainter {
 
   [[nodiscard]] static double title_height(const Panel& panel) { return panel.title_.empty() ? 0 : 20; }
   [[nodiscard]] std::size_t colour(std::size_t index) const {
-    const int chosen = panel_.lines_[index].style.colour;
-    return chosen < 0 ? index : static_cast<std::size_t>(chosen);
+    const auto& chosen = panel_.lines_[index].style.colour;
+    return chosen ? static_cast<std::size_t>(*chosen) : index;
   }
   [[nodiscard]] static bool has_markers(const Panel::Series& line) { return line.style.markers && !is_long(line); }
   [[nodiscard]] static bool is_long(const Panel::Series& line) { return line.x.size() > 60; }

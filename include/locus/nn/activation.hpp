@@ -54,3 +54,5 @@ struct Flatten final : Stateless<Flatten> {
 };
 
 }  // namespace locus::inline LOCUS_ABI::nn
+
+#include <locus/instances/nn/activation.inc>

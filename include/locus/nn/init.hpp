@@ -83,3 +83,5 @@ const Tensor<T, D>& xavier_uniform_(const Tensor<T, D>& weight, double gain = 1)
 }
 
 }  // namespace locus::inline LOCUS_ABI::nn::init
+
+#include <locus/instances/nn/init.inc>

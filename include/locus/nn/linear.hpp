@@ -54,3 +54,5 @@ class Linear final : public Layer<Linear<T, D>, T, D> {
 };
 
 }  // namespace locus::inline LOCUS_ABI::nn
+
+#include <locus/instances/nn/linear.inc>

@@ -356,3 +356,5 @@ class Module : public Layer<Module<T, D, In>, T, D> {
 };
 
 }  // namespace locus::inline LOCUS_ABI::nn
+
+#include <locus/instances/nn/module.inc>

@@ -158,3 +158,5 @@ Sequential(M&&, Rest&&...) -> Sequential<
     typename detail::InputOf<value_of<detail::first_with_place_t<M, Rest...>>, std::remove_cvref_t<M>>::type>;
 
 }  // namespace locus::inline LOCUS_ABI::nn
+
+#include <locus/instances/nn/sequential.inc>

@@ -221,10 +221,10 @@ template <class X, class S>
 /// Batch normalization of a computed operand.
 template <class X, class S, class... W>
 [[nodiscard]] auto normalize_batch(const X& x, const S& running, const BatchNormOptions& options, const W&... weights) {
-  const bool measures = measures_batch(x, running);
-  const operation::BatchNorm<value_of<S>, device_of<S>> op{running, options, measures};
+  const bool measures = measures_batch(x, running), learns = measures && !computes_again;
+  const operation::BatchNorm<value_of<S>, device_of<S>> op{learns == measures ? running : S{}, options, measures};
   auto y = apply(op, x, weights...);
-  if (measures && running.batches.buffer()) running.batches += 1;
+  if (learns && running.batches.buffer()) running.batches += 1;
   return y;
 }
 }  // namespace detail
@@ -232,9 +232,10 @@ template <class X, class S, class... W>
 /// (x - mean) / sqrt(var + eps) * weight + bias in every channel (Ioffe and Szegedy, 2015). Where x is traced and not
 /// frozen, mean and variance are those of the batch, and the running ones learn them, in place: running = (1 -
 /// momentum) running + momentum * new, or, without a momentum, the mean over all batches; `batches` counts. For a plain
-/// or frozen x they are the running ones. Without running statistics, always those of the batch. shape: x (batch,
-/// channels, ...), weight and bias (channels) or empty handles for none -> that of x gradient: with n = (x - mean)
-/// rstd: weight rstd (g - mean(g) - n mean(g n)) for x in training, weight rstd g
+/// or frozen x they are the running ones. Without running statistics, always those of the batch. What a checkpoint
+/// computes again learns nothing.
+/// shape: x (batch, channels, ...), weight and bias (channels) or empty handles for none -> that of x
+/// gradient: with n = (x - mean) rstd: weight rstd (g - mean(g) - n mean(g n)) for x in training, weight rstd g
 ///        otherwise; sum(g n) for the weight and sum(g) for the bias
 /// cost:  training four launches, which read x three times, and one that counts; otherwise two. Backward three at most
 /// throws ShapeError; ArgumentError for one value per channel in training, as PyTorch does, or an eps below 0. An empty

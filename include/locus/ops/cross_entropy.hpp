@@ -192,3 +192,5 @@ template <class L, class Y, class W>
 #include <locus/refuse/ops/cross_entropy.inc>
 
 }  // namespace locus::inline LOCUS_ABI
+
+#include <locus/instances/ops/cross_entropy.inc>

@@ -131,12 +131,12 @@ struct FoldLosses {
   LOCUS_FN Accumulator finish(const Accumulator& a) const { return {divides ? a.loss / a.weight : a.loss, a.weight}; }
 };
 
-/// throws IndexError for a label that is neither a class nor `*ignored` (null: none is ignored). On memory that the
-/// host cannot read, nothing is checked here.
+/// throws IndexError for a label that is neither a class nor `*ignored` (null: none is ignored), on a device that
+/// checks_indices
 template <class D>
 void require_labels(std::string_view name, const Tensor<std::int64_t, D>& labels, std::int64_t classes,
                     const std::int64_t* ignored = nullptr) {
-  if constexpr (HostAccessible<D>) {
+  if constexpr (CostModel<D>::checks_indices) {
     const Tensor<std::int64_t, D> dense = labels.contiguous();
     const std::int64_t* const label = dense.data();
     for (std::int64_t i = 0, count = dense.elements(); i < count; ++i) {

@@ -10,10 +10,10 @@ namespace locus::inline LOCUS_ABI {
 
 namespace detail {
 
-/// throws IndexError for an index outside [0, extent), if the host can read it
+/// throws IndexError for an index outside [0, extent), on a device that checks_indices
 template <class D>
 void require_indices(std::string_view name, const Tensor<std::int64_t, D>& indices, std::int64_t extent) {
-  if constexpr (HostAccessible<D>) {
+  if constexpr (CostModel<D>::checks_indices) {
     const std::int64_t* const index = indices.data();
     for (std::int64_t i = 0, count = indices.elements(); i < count; ++i) {
       if (index[i] < 0 || index[i] >= extent) {

@@ -1,7 +1,8 @@
 #pragma once
 // A linear layer and its activation as one matrix product.
 
-#include <locus/device/capabilities.hpp>
+#include <locus/cuda/linear_fusion.hpp>
+#include <locus/device/linear_fusion.hpp>
 #include <locus/expr/chosen_activation.hpp>
 #include <locus/ops/matmul.hpp>
 
@@ -19,6 +20,17 @@ struct ActivationBackward {
   }
 };
 
+/// The gradient a b of a layer's input.
+template <class T, class D>
+struct PendingProduct : PendingGradient<T, D> {
+  const Tensor<T, D>&a, &b;
+  PendingProduct(const Tensor<T, D>& left, const Tensor<T, D>& right)
+      : PendingGradient<T, D>(this), a(left), b(right) {}
+  void compute(const typename Gradient<T, D>::Target& target) const {
+    multiply_into(as_rows(target.out), a, b, plain_epilogue<T>(target.accumulate));
+  }
+};
+
 }  // namespace detail
 
 namespace operation {
@@ -27,7 +39,8 @@ namespace operation {
 template <class F, bool keeps_input>
 struct Linear {
   static constexpr const char* name = "linear";
-  static constexpr bool ends_in_activation = true;
+  /// Which gradients the product that is the gradient of y computed in its epilogue.
+  enum class Accepted { nothing, z, z_and_bias };
   F activation;
   bool is_traced = false;
 
@@ -43,17 +56,17 @@ struct Linear {
   void backward(const Saved<T, D>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx, Gradient<T, D>& dw,
                 B&... db) const;
   template <class T, class D, class... B>
-  void backward_of_z(const Saved<T, D>& saved, const Tensor<T, D>& g, GivenGradient given, Gradient<T, D>& dx,
-                     Gradient<T, D>& dw, B&... db) const;
+  Accepted accept(const Saved<T, D>& saved, const PendingGradient<T, D>& pending, Gradient<T, D> dz, Gradient<T, D> dx,
+                  Gradient<T, D> dw, B... db) const;
   template <class T, class D, class... B>
-  GivenGradient multiply_for_z(const Saved<T, D>& saved, const Tensor<T, D>& a, const Tensor<T, D>& b,
-                               Gradient<T, D> dz, Gradient<T, D> dx, Gradient<T, D> dw, B... db) const;
+  void backward_from(Accepted accepted, const Saved<T, D>& saved, const Tensor<T, D>& dz, Gradient<T, D>& dx,
+                     Gradient<T, D>& dw, B&... db) const;
 
  private:
   /// Whether a product may keep what the derivative needs.
   template <class T, class D>
   static constexpr bool is_kept = [] {
-    if constexpr (KeepsForDerivatives<D>) return Backend<D>::template keeps<T, F>;
+    if constexpr (KeepsForDerivatives<D>) return LinearFusion<D>::template keeps<T, F>;
     else return false;
   }();
   /// Whether a product may apply the derivative. On the host's hot tile those that follow from y cost next to nothing;
@@ -87,11 +100,11 @@ struct Linear {
     detail::unpack(dense, [&](const auto&... tensor) { ((bias = tensor.data()), ...); });
     const auto columns = w.transpose();
     if constexpr (is_kept<T, D>) {
-      const std::int64_t width = Backend<D>::template kept_columns<T>(activation, y.size(1));
+      const std::int64_t width = LinearFusion<D>::template kept_columns<T>(activation, y.size(1));
       if (is_traced && width > 0 && y.elements() > 0) {
         kept = Tensor<T, D>({y.size(0), width}, y.device());
-        if (Backend<D>::gemm_and_keep(y.device(), detail::matrix(x), detail::matrix(columns), detail::target(y),
-                                      Epilogue<T, F>{bias, false, activation}, kept.data()))
+        if (LinearFusion<D>::gemm_and_keep(y.device(), detail::matrix(x), detail::matrix(columns), detail::target(y),
+                                           Epilogue<T, F>{bias, false, activation}, kept.data()))
           return;
       }
     }
@@ -104,14 +117,6 @@ struct Linear {
       kept = {};
       detail::multiply_into(y, x, columns, Epilogue<T, F>{bias, false, activation});
     }
-  }
-
-  /// dz w for the input.
-  template <class T, class D>
-  static void give_input(const Tensor<T, D>& dz, const Tensor<T, D>& w, Gradient<T, D>& dx) {
-    if (!dx || dx.take_product(dz, w)) return;
-    const auto target = dx.open();
-    detail::multiply_into(detail::as_rows(target.out), dz, w, detail::plain_epilogue<T>(target.accumulate));
   }
 
   /// The sum of dz's rows for the bias.
@@ -130,8 +135,8 @@ struct Linear {
     if (!bias || bias.has_value()) return false;
     const auto sums = bias.open();
     const bool is_made =
-        Backend<D>::gemm_and_column_sums(out.device(), detail::matrix(a), detail::matrix(b), detail::target(out),
-                                         epilogue, sums.out.data(), [&] { sum_rows(sums, out); });
+        LinearFusion<D>::gemm_and_column_sums(out.device(), detail::matrix(a), detail::matrix(b), detail::target(out),
+                                              epilogue, sums.out.data(), [&] { sum_rows(sums, out); });
     if (!is_made) bias.withdraw();
     return is_made;
   }
@@ -148,8 +153,8 @@ struct Linear {
     const auto dz_columns = dz.transpose();
     if constexpr (SumsFactors<D>) {
       if (bias.out.buffer() && !bias.accumulate &&
-          Backend<D>::gemm_and_sums(dz.device(), detail::matrix(dz_columns), detail::matrix(x),
-                                    detail::target(weights.out), weights.accumulate, bias.out.data(), sum))
+          LinearFusion<D>::gemm_and_sums(dz.device(), detail::matrix(dz_columns), detail::matrix(x),
+                                         detail::target(weights.out), weights.accumulate, bias.out.data(), sum))
         return;
     }
     sum();
@@ -184,35 +189,35 @@ void Linear<F, keeps_input>::backward(const Saved<T, D>& saved, const Tensor<T, 
     dz = Tensor<T, D>(value.shape(), value.device());
     detail::map_into(dz, detail::ActivationBackward<F>{activation}, detail::as_rows(g), value);
   }
-  backward_of_z(saved, dz, GivenGradient::of_z, dx, dw, db...);
+  backward_from(Accepted::z, saved, dz, dx, dw, db...);
 }
 
 template <class F, bool keeps_input>
 template <class T, class D, class... B>
-void Linear<F, keeps_input>::backward_of_z(const Saved<T, D>& saved, const Tensor<T, D>& g, GivenGradient given,
+void Linear<F, keeps_input>::backward_from(Accepted accepted, const Saved<T, D>& saved, const Tensor<T, D>& dz,
                                            Gradient<T, D>& dx, Gradient<T, D>& dw, B&... db) const {
   const auto& [x, w, value, kept] = saved;
-  const auto dz = detail::as_rows(g);
-  give_weights(dz, x, given != GivenGradient::of_z_and_bias, dw, db...);
-  give_input(dz, w, dx);
+  const auto rows = detail::as_rows(dz);
+  give_weights(rows, x, accepted != Accepted::z_and_bias, dw, db...);
+  if (dx) dx.give(detail::PendingProduct(rows, w));
 }
 
 template <class F, bool keeps_input>
 template <class T, class D, class... B>
-GivenGradient Linear<F, keeps_input>::multiply_for_z(const Saved<T, D>& saved, const Tensor<T, D>& a,
-                                                     const Tensor<T, D>& b, Gradient<T, D> dz, Gradient<T, D>,
-                                                     Gradient<T, D>, B... db) const {
+auto Linear<F, keeps_input>::accept(const Saved<T, D>& saved, const PendingGradient<T, D>& pending, Gradient<T, D> dz,
+                                    Gradient<T, D>, Gradient<T, D>, B... db) const -> Accepted {
   const auto& [x, w, value, kept] = saved;
-  if constexpr (!is_applied<T, D>) return GivenGradient::none;
+  if constexpr (!is_applied<T, D>) return Accepted::nothing;
   else {
-    if (!value.buffer() || (is_kept<T, D> && !kept.buffer())) return GivenGradient::none;
+    const auto* const product = pending.template as<detail::PendingProduct<T, D>>();
+    if (!product || !value.buffer() || (is_kept<T, D> && !kept.buffer())) return Accepted::nothing;
     const DerivativeEpilogue<T, F> epilogue{activation, value.data(), value.strides()[0], kept.data()};
     const auto out = detail::as_rows(dz.open().out);
     if constexpr (is_kept<T, D>) {
-      if ((multiply_and_sum(out, a, b, epilogue, db) || ...)) return GivenGradient::of_z_and_bias;
+      if ((multiply_and_sum(out, product->a, product->b, epilogue, db) || ...)) return Accepted::z_and_bias;
     }
-    detail::multiply_into(out, a, b, epilogue);
-    return GivenGradient::of_z;
+    detail::multiply_into(out, product->a, product->b, epilogue);
+    return Accepted::z;
   }
 }
 
@@ -266,3 +271,5 @@ template <class X, class W, class F = functor::Identity>
 #include <locus/refuse/ops/linear.inc>
 
 }  // namespace locus::inline LOCUS_ABI
+
+#include <locus/instances/ops/linear.inc>

@@ -2,6 +2,7 @@
 // Variance and vector norms along axes.
 
 // First, so that the compiler's path to what is refused is short.
+#include <locus/device/cost_model.hpp>
 #include <locus/expr/operands.hpp>
 
 #include <locus/ops/reduce.hpp>
@@ -55,10 +56,10 @@ struct UnlessLost {
   }
 };
 /// fold(fast), and in the places where it lost what it was to add fold(safe), so that no place depends on what others
-/// hold. The host looks and folds again if it must; other devices fold(safe) at once, so that nothing waits for them.
+/// hold. A device that folds_again looks and folds again if it must; others fold(safe) at once, so that nothing waits.
 template <class T, class D, class Fold, class Fast, class Safe>
 [[nodiscard]] Tensor<T, D> fold_safely(const Fold& fold, [[maybe_unused]] Fast fast, const Safe& safe) {
-  if constexpr (HostAccessible<D>) {
+  if constexpr (CostModel<D>::folds_again) {
     Atomic<bool> lost{false};
     fast.lost = &lost;
     const Tensor<T, D> result = fold(fast);

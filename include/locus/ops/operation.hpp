@@ -25,6 +25,10 @@ template <class X>
 decltype(auto) evaluated(X&& x) {
   return std::forward<X>(x).eval();
 }
+
+/// Whether this thread computes in a backward pass what a forward pass has computed before, for a checkpoint. What an
+/// operation updates beside its result, such as running statistics, was updated then.
+inline thread_local bool computes_again = false;
 }  // namespace detail
 
 /// The result of an operation, with what its backward pass needs; tensors among it are guarded against modification.
@@ -40,15 +44,40 @@ Forwarded(Y, Tuple<Saved...>) -> Forwarded<Y, Saved...>;
 template <class T, class D>
 class Gradient;
 
-/// Of an operation y = activation(z), where z ends in + bias: which gradients the downstream product already computed
-/// in its epilogue. Such an operation has a member `ends_in_activation` and, beside `backward`,
+/// A gradient that is not computed yet, handed over by gradient.give(pending). The operation whose result it is the
+/// gradient of may compute it in one launch with its own derivative. A kind of them derives from this class,
 ///
-///     multiply_for_z(saved, a, b, Gradient of z, Gradient... of each input) -> GivenGradient
-///     backward_of_z(saved, gradient_of_z, given, Gradient&... of each input)
+///     struct Product : PendingGradient<T, D> {
+///       Product(...) : PendingGradient<T, D>(this), ... {}
+///       void compute(const typename Gradient<T, D>::Target& target) const;   // launches it alone
+///     };
 ///
-/// The first makes the product a b, the gradient of y, with the activation's derivative as its epilogue, unless it
-/// returns `none`. The second computes the other gradients from that of z.
-enum class GivenGradient { none, of_z, of_z_and_bias };
+/// and an operation that fuses some kinds has, beside `backward`,
+///
+///     using Accepted = ...;       // what it computed; Accepted{} is nothing
+///     accept(saved, pending, Gradient of y, Gradient... of each input) -> Accepted
+///     backward_from(accepted, saved, gradient, Gradient&... of each input)
+///
+/// accept() asks pending.as<Product>(), and opens the gradient of y to write there what backward_from() then gets.
+/// Neither nodes nor devices know the kinds. `Linear` (ops/linear.hpp) hands over one and fuses it.
+template <class T, class D>
+class PendingGradient {
+ public:
+  /// The gradient as one of kind P, null if it is of another.
+  template <class P>
+  [[nodiscard]] const P* as() const {
+    return kind_ == &kind<P> ? static_cast<const P*>(this) : nullptr;
+  }
+
+ protected:
+  template <class P>
+  explicit PendingGradient(const P*) : kind_(&kind<P>) {}
+
+ private:
+  template <class P>
+  static constexpr char kind = 0;
+  const char* kind_;
+};
 
 /// Computes an operation, recording it if an operand is traced.
 template <class Op, TensorLike... X>

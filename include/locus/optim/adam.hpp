@@ -2,7 +2,7 @@
 // Adam and AdamW, as torch.optim's.
 
 #include <locus/core/math.hpp>
-#include <locus/optim/optimizer.hpp>
+#include <locus/optim/step.hpp>
 
 namespace locus::inline LOCUS_ABI::optim {
 
@@ -20,17 +20,30 @@ struct AdamWOptions {
 };
 
 namespace detail {
-template <class R>
-struct AdamStep {
-  R step_size, beta1, beta2;
-  R share1, share2;           ///< 1 - beta1, 1 - beta2: rounded once, for beta2 may be close to 1
-  R eps, penalty, decay;      ///< decay: what remains of a value before the step
-  R inverse_root_correction;  ///< 1 / sqrt(1 - beta2^t)
-  LOCUS_FN void operator()(R value, R gradient, R mean, R square, R& new_value, R& new_mean, R& new_square) const {
-    const R g = gradient + penalty * value;
+/// first: 1 / (1 - beta1^t), second: 1 / sqrt(1 - beta2^t), in step t.
+template <class Register>
+struct AdamRule {
+  using R = Register;
+  static constexpr int states = 2;
+  R beta1, beta2;
+  R share1, share2;  ///< 1 - beta1, 1 - beta2: rounded once, for beta2 may be close to 1
+  R eps;
+  LOCUS_FN void operator()(const Rates<R>& rates, const Corrections<R>& corrections, R value, R gradient, R mean,
+                           R square, R& new_value, R& new_mean, R& new_square) const {
+    const R g = gradient + rates.penalty * value;
     new_mean = beta1 * mean + share1 * g;
     new_square = beta2 * square + share2 * g * g;
-    new_value = value * decay - step_size * new_mean / (math::sqrt(new_square) * inverse_root_correction + eps);
+    const R step_size = rates.lr * corrections.first;
+    new_value = value * rates.decay - step_size * new_mean / (math::sqrt(new_square) * corrections.second + eps);
+  }
+};
+struct AdamCorrections {
+  double beta1, beta2;
+  template <class R>
+  [[nodiscard]] LOCUS_FN Corrections<R> of_step(std::int64_t step) const {
+    const auto t = static_cast<double>(step);
+    return {static_cast<R>(1.0 / (1.0 - math::pow(beta1, t))),
+            static_cast<R>(1.0 / math::sqrt(1.0 - math::pow(beta2, t)))};
   }
 };
 
@@ -46,51 +59,70 @@ struct AdamStep {
 }  // namespace detail
 
 /// Adam (Kingma and Ba, 2015): steps by the running mean of gradients over the root of that of their squares.
-/// cost: one launch for all parameters
+/// An eps of 0 acts as the smallest normal number: a value whose gradients were all zero stays (PyTorch's becomes NaN).
+/// cost: one launch for all parameters; with groups, at most one for each
 template <class T, class D>
 class Adam : public Optimizer<T, D> {
  public:
   /// throws ArgumentError for options out of range
   explicit Adam(std::vector<Parameter<T, D>> parameters, const AdamOptions& options = {})
       : Adam(std::move(parameters), options, false) {}
+  /// Groups with a learning rate or a weight decay of their own.
+  explicit Adam(const std::vector<Group<T, D>>& groups, const AdamOptions& options = {});
 #define LOCUS_REFUSED_OPTIMIZER Adam
 #define LOCUS_REFUSED_OPTIONS AdamOptions
 #include <locus/refuse/parameters.inc>
 
+  /// Of the state, as PyTorch calls it.
+  static constexpr const char* state_names[] = {"exp_avg", "exp_avg_sq"};
+
   /// Updates every parameter that has a gradient.
   void step();
+  /// The same, unless the flag, one element on the device, is set: then values and state stay, and no step is counted,
+  /// so that the bias correction is that of the steps that were made. Nothing waits for the flag, and captured steps
+  /// read it in each replay. cost: as step(), and one launch more, which counts; so do all later steps
+  void step(const Tensor<bool, D>& skip);
+#include <locus/refuse/optim/step.inc>
 
  protected:
-  Adam(std::vector<Parameter<T, D>> parameters, const AdamOptions& options, bool decoupled)
-      : Optimizer<T, D>(std::move(parameters), detail::checked(options).lr), options_(options), decoupled_(decoupled) {}
+  template <class Parameters>
+  Adam(Parameters parameters, const AdamOptions& options, bool decoupled)
+      : Optimizer<T, D>(std::move(parameters), 2, detail::checked(options).lr, options.weight_decay),
+        options_(options),
+        decoupled_(decoupled) {}
 
  private:
+  friend class Optimizer<T, D>;
+  using R = compute_t<T>;
+  using Rule = detail::AdamRule<R>;
+
+  [[nodiscard]] Rule rule() const {
+    const R eps = static_cast<R>(options_.eps), least = std::numeric_limits<R>::min();
+    return {static_cast<R>(options_.beta1), static_cast<R>(options_.beta2), static_cast<R>(1.0 - options_.beta1),
+            static_cast<R>(1.0 - options_.beta2), eps < least ? least : eps};
+  }
+  [[nodiscard]] detail::Rates<R> rates(const ParameterGroup<T, D>& group) const {
+    const double lr = group.lr(), weight_decay = group.weight_decay();
+    return {static_cast<R>(lr), static_cast<R>(decoupled_ ? 0.0 : weight_decay),
+            static_cast<R>(decoupled_ ? 1.0 - lr * weight_decay : 1.0)};
+  }
+  [[nodiscard]] detail::AdamCorrections corrections() const { return {options_.beta1, options_.beta2}; }
+
   AdamOptions options_;
   bool decoupled_;
-  Tensor<T, D> mean_, square_;
 };
-// Outside the class, and so not inline: the compiled library can hold it.
+// Outside the class, and so not inline: the compiled library can hold them.
+template <class T, class D>
+Adam<T, D>::Adam(const std::vector<Group<T, D>>& groups, const AdamOptions& options) : Adam(groups, options, false) {
+  this->template use_groups<Adam>();
+}
 template <class T, class D>
 void Adam<T, D>::step() {
-  using R = compute_t<T>;
-  if (!mean_.buffer()) {
-    mean_ = this->arena_.filled_with_zeros();
-    square_ = this->arena_.filled_with_zeros();
-  }
-  const auto make = [this](std::int64_t step) {
-    const auto t = static_cast<double>(step);
-    const double lr = this->lr();
-    return detail::AdamStep<R>{static_cast<R>(lr / (1.0 - math::pow(options_.beta1, t))),
-                               static_cast<R>(options_.beta1),
-                               static_cast<R>(options_.beta2),
-                               static_cast<R>(1.0 - options_.beta1),
-                               static_cast<R>(1.0 - options_.beta2),
-                               static_cast<R>(options_.eps),
-                               static_cast<R>(decoupled_ ? 0.0 : options_.weight_decay),
-                               static_cast<R>(decoupled_ ? 1.0 - lr * options_.weight_decay : 1.0),
-                               static_cast<R>(1.0 / math::sqrt(1.0 - math::pow(options_.beta2, t)))};
-  };
-  this->arena_.update(make, mean_, square_);
+  this->step_of(*this);
+}
+template <class T, class D>
+void Adam<T, D>::step(const Tensor<bool, D>& skip) {
+  this->step_unless(*this, skip);
 }
 
 template <class T, class D>
@@ -99,6 +131,10 @@ template <detail::HasParameters M>  // so that its constructor says what is wron
 Adam(const M&, AdamOptions = {}) -> Adam<value_of<M>, device_of<M>>;
 template <class T, class D>
 Adam(std::initializer_list<Parameter<T, D>>, AdamOptions = {}) -> Adam<T, D>;
+template <class T, class D>
+Adam(std::vector<Group<T, D>>, AdamOptions = {}) -> Adam<T, D>;
+template <class T, class D>
+Adam(std::initializer_list<Group<T, D>>, AdamOptions = {}) -> Adam<T, D>;
 
 /// Adam with decoupled weight decay (Loshchilov and Hutter, 2019): values shrink by lr weight_decay before each step.
 template <class T, class D>
@@ -106,15 +142,28 @@ class AdamW : public Adam<T, D> {
  public:
   explicit AdamW(std::vector<Parameter<T, D>> parameters, const AdamWOptions& o = {})
       : Adam<T, D>(std::move(parameters), {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay}, true) {}
+  /// Groups with a learning rate or a weight decay of their own.
+  explicit AdamW(const std::vector<Group<T, D>>& groups, const AdamWOptions& o = {});
 #define LOCUS_REFUSED_OPTIMIZER AdamW
 #define LOCUS_REFUSED_OPTIONS AdamWOptions
 #include <locus/refuse/parameters.inc>
 };
+template <class T, class D>
+AdamW<T, D>::AdamW(const std::vector<Group<T, D>>& groups, const AdamWOptions& o)
+    : Adam<T, D>(groups, {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay}, true) {
+  this->template use_groups<Adam<T, D>>();
+}
 template <class T, class D>
 AdamW(std::vector<Parameter<T, D>>, AdamWOptions = {}) -> AdamW<T, D>;
 template <detail::HasParameters M>  // so that its constructor says what is wrong
 AdamW(const M&, AdamWOptions = {}) -> AdamW<value_of<M>, device_of<M>>;
 template <class T, class D>
 AdamW(std::initializer_list<Parameter<T, D>>, AdamWOptions = {}) -> AdamW<T, D>;
+template <class T, class D>
+AdamW(std::vector<Group<T, D>>, AdamWOptions = {}) -> AdamW<T, D>;
+template <class T, class D>
+AdamW(std::initializer_list<Group<T, D>>, AdamWOptions = {}) -> AdamW<T, D>;
 
 }  // namespace locus::inline LOCUS_ABI::optim
+
+#include <locus/instances/optim/adam.inc>

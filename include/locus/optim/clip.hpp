@@ -1,66 +1,94 @@
 #pragma once
 // Gradient clipping, without waiting for the device.
 
-#include <locus/autograd/parameter.hpp>
+#include <locus/autograd/flat.hpp>
+#include <locus/device/cost_model.hpp>
 #include <locus/ops/moments.hpp>
-
-#include <vector>
 
 namespace locus::inline LOCUS_ABI {
 
 namespace detail {
-/// The Euclidean norm of each gradient that there is. A launch for each, and on Cpu another one for each whose squares
-/// overflow or vanish.
+/// The Euclidean norm of all elements of several tensors: a launch for each, and one more where there are several; on
+/// Cpu another one for each whose squares overflow or vanish.
 template <class T, class D, class R = compute_t<T>>
-[[nodiscard]] Tensor<R, D> norms_of_gradients(const std::vector<Parameter<T, D>>& parameters) {
-  std::vector<Tensor<T, D>> gradients;
-  for (const auto& parameter : parameters)
-    if (parameter.has_grad()) gradients.push_back(parameter.grad());
-  if (gradients.empty()) return {};
-  const Tensor<R, D> norms({static_cast<std::int64_t>(gradients.size())}, gradients[0].device());
+[[nodiscard]] Tensor<R, D> joint_norm(const std::vector<Tensor<T, D>>& tensors) {
+  const Tensor<R, D> norms({static_cast<std::int64_t>(tensors.size())}, tensors[0].device());
   std::int64_t i = 0;
-  for (const auto& g : gradients) {
+  for (const auto& x : tensors) {
     const Tensor<R, D> norm = norms.select(0, i++);
     (void)euclidean<R, D>([&](const auto& op) {
-      reduce_into(norm, false, g.shape(), FoldedAxes("clip_grad_norm_", g.shape(), {}), Symbol<0>{}, op, g);
+      reduce_into(norm, false, x.shape(), FoldedAxes("clip_grad_norm_", x.shape(), {}), Symbol<0>{}, op, x);
       return norm;
     });
   }
-  return norms;
+  return tensors.size() == 1 ? norms.select(0, 0) : norm(norms);
+}
+
+template <class R>
+[[nodiscard]] LOCUS_FN R scale_to_norm(R most, R norm) {
+  return functor::Minimum{}(most / (norm + R(1e-6)), R(1));
+}
+/// A gradient scaled so that the joint norm is at most `most`. Zeros stay zero, whatever the norm, as those between
+/// parameters in flat memory must.
+template <class R>
+struct ScaleToNorm {
+  R most;
+  LOCUS_FN R operator()(R gradient, R norm) const {
+    return gradient == R(0) ? gradient : gradient * scale_to_norm(most, norm);
+  }
+};
+template <class R>
+struct ScaleBy {
+  R scale;
+  LOCUS_FN R operator()(R gradient) const { return gradient * scale; }
+};
+
+/// Scales gradients so that their joint norm is at most `most`. One launch for each, or none where the host sees that
+/// the norm is not above it.
+template <class T, class D, class R>
+void scale_to_norm(const std::vector<Tensor<T, D>>& gradients, R most, const Tensor<R, D>& norm) {
+  if constexpr (CostModel<D>::reads_scalars) {
+    const R scale = scale_to_norm(most, norm.item());
+    if (scale == R(1)) return;
+    if (scale == scale) {
+      for (const auto& g : gradients) map_into(g, ScaleBy<R>{scale}, g);
+      return;
+    }
+  }
+  for (const auto& g : gradients) map_into(g, ScaleToNorm<R>{most}, g, norm);
 }
 }  // namespace detail
 
 namespace optim {
 
 /// Scales all gradients so that their joint Euclidean norm is at most max_norm; returns the norm before, as a scalar on
-/// the device. Parameters without a gradient are passed over. Right wherever the norm is a number of the type in which
-/// gradients are computed (float for half and bfloat16), also where squares overflow or vanish; half may be too narrow
-/// for the returned norm, but not for the scaling.
-/// cost: two launches for each gradient, and two, three for 16-bit floats; on Cpu another one for each gradient whose
-///       squares overflow or vanish, as those of zeros, and for the joint norm if its own do
+/// the device, float for 16-bit floats. Parameters without a gradient are passed over, gradients of 0 stay 0. Right
+/// wherever the norm is a number, also where squares overflow or vanish.
+/// cost: two launches where the parameters are neighbours in flat memory, as those of an optimizer or of flatten are,
+///       and one more for each run of them that had a gradient once and has none now. Otherwise two for each gradient,
+///       and one. Nothing waits for the device. On Cpu none to scale where the norm is not above max_norm, but another
+///       one for each of these norms whose squares overflow or vanish, as those of zeros
 /// throws ArgumentError unless max_norm >= 0
 template <class T, class D>
-Tensor<T, D> clip_grad_norm_(const std::vector<Parameter<T, D>>& parameters, double max_norm) {
+Tensor<compute_t<T>, D> clip_grad_norm_(const std::vector<Parameter<T, D>>& parameters, double max_norm) {
   if (!(max_norm >= 0)) fail<ArgumentError>({"clip_grad_norm_: max_norm is ", max_norm, "; expected 0 or more"});
   using R = compute_t<T>;  // squares of halves would overflow from 256 on
-  const auto norms = locus::detail::norms_of_gradients(parameters);
-  if (!norms.buffer()) return Tensor<T, D>(Shape{}).fill_(T(0));
-  const Tensor<R, D> joint = norm(norms);
-  const Tensor<R, D> scale = minimum(max_norm / (joint + 1e-6), 1);
-  for (const auto& parameter : parameters) {
-    if (!parameter.has_grad()) continue;
-    if constexpr (std::is_same_v<T, R>) parameter.grad() *= scale;
-    else parameter.grad().copy_((parameter.grad().template as<R>() * scale).template as<T>());
-  }
-  return joint.template as<T>();
+  const auto runs = locus::detail::gradient_runs(parameters);
+  if (runs.empty()) return Tensor<R, D>(Shape{}).fill_(R(0));
+  const Tensor<R, D> norm = locus::detail::joint_norm(runs);
+  locus::detail::scale_to_norm(runs, static_cast<R>(max_norm), norm);
+  locus::detail::gradients_changed(parameters);
+  return norm;
 }
 
-/// Limits every element of the gradients to [-limit, limit]. throws ArgumentError unless limit >= 0
+/// Limits every element of the gradients to [-limit, limit].
+/// cost: one launch where the parameters are neighbours in flat memory, otherwise one for each gradient
+/// throws ArgumentError unless limit >= 0
 template <class T, class D>
 void clip_grad_value_(const std::vector<Parameter<T, D>>& parameters, double limit) {
   if (!(limit >= 0)) fail<ArgumentError>({"clip_grad_value_: limit is ", limit, "; expected 0 or more"});
-  for (const auto& parameter : parameters)
-    if (parameter.has_grad()) parameter.grad().copy_(clamp(parameter.grad(), -limit, limit));
+  for (const auto& run : locus::detail::gradient_runs(parameters)) run.copy_(clamp(run, -limit, limit));
+  locus::detail::gradients_changed(parameters);
 }
 
 #include <locus/refuse/optim/clip.inc>

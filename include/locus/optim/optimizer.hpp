@@ -1,168 +1,215 @@
 #pragma once
-// What all optimizers share: parameters and gradients in flat arenas, so that a step is one launch.
+// What all optimizers share: parameters and gradients in flat memory, so that a step is one launch; groups; steps that
+// may be skipped. How a step is made, optim/step.hpp says.
 
-#include <locus/autograd/parameter.hpp>
+#include <locus/autograd/flat.hpp>
+#include <locus/optim/groups.hpp>
+#include <locus/optim/update.hpp>
 
-#include <vector>
+#include <cstdlib>
 
 namespace locus::inline LOCUS_ABI::optim {
 
-/// Values, gradients and state of a list of parameters, each in one dense block of memory.
-template <class T, class D>
-class Arena {
- public:
-  /// Moves the parameters and their gradients into the arena; what they hold is kept.
-  /// throws ArgumentError if there are none or one is named twice; DeviceError if they are on several ordinals
-  explicit Arena(std::vector<Parameter<T, D>> parameters) : parameters_(std::move(parameters)) {
-    if (parameters_.empty()) fail<ArgumentError>({"optimizer: no parameters were given; pass model.parameters()"});
-    for (std::size_t i = 0; i < parameters_.size(); ++i) {
-      if (!parameters_[i].defined()) fail<ArgumentError>({"optimizer: parameter ", i, " is empty"});
-      detail::require_same_ordinal("optimizer", parameters_[0].value(), parameters_[i].value());
-      for (std::size_t j = 0; j < i; ++j) {
-        if (parameters_[i] == parameters_[j])
-          fail<ArgumentError>({"optimizer: parameters ", j, " and ", i, " are the same"});
-      }
-      offsets_.push_back(size_);
-      size_ += (parameters_[i].elements() + alignment - 1) / alignment * alignment;
-    }
-    steps_.resize(parameters_.size());
-    values_ = Tensor<T, D>({size_}, parameters_[0].device()).fill_(T(0));
-    gradients_ = filled_with_zeros();
-    for (std::size_t i = 0; i < parameters_.size(); ++i) parameters_[i].place(part(values_, i), part(gradients_, i));
-  }
-  // Copies would share the values and count the steps apart.
-  Arena(const Arena&) = delete;
-  Arena& operator=(const Arena&) = delete;
-  Arena(Arena&&) noexcept = default;
-  Arena& operator=(Arena&&) noexcept = default;
-  ~Arena() = default;
-
-  [[nodiscard]] const std::vector<Parameter<T, D>>& parameters() const { return parameters_; }
-  [[nodiscard]] LOCUS_OUT_OF_LINE Tensor<T, D> filled_with_zeros() const {
-    return Tensor<T, D>(values_.shape(), values_.device()).fill_(T(0));
-  }
-
-  /// Applies make(t)(value, gradient, state..., value&, state&...) to every parameter that has a gradient, where this
-  /// is its t-th step: one launch per stretch of neighbours with equal t, a single one where all get gradients always.
-  /// An empty state reads as zero and is not written. Replays of a captured step call make again. throws ArgumentError
-  /// if another optimizer took a parameter over
-  template <class Make, class... State>
-  void update(const Make& make, const State&... state) {
-    std::size_t first = 0;
-    while (first < parameters_.size()) {
-      if (!parameters_[first].has_grad()) {
-        ++first;
-        continue;
-      }
-      std::size_t last = first + 1;
-      while (last < parameters_.size() && parameters_[last].has_grad() && steps_[last] == steps_[first]) ++last;
-      const auto next_step = [this, make, first, last] {
-        require_placed();
-        for (std::size_t i = first; i < last; ++i) {
-          if (steps_[i] == steps_[first]) continue;
-          fail<CaptureError>({"capture: the optimizer made ", steps_[first], " steps with parameter ", first, " and ",
-                              steps_[i], " with parameter ", i, ", whose updates were captured as one; capture anew"});
-        }
-        locus::detail::restore_if_abandoned(steps_);
-        for (std::size_t i = first; i < last; ++i) {
-          ++steps_[i];
-          parameters_[i].value().buffer().changed();
-        }
-        return make(steps_[first]);
-      };
-      const std::int64_t begin = offsets_[first];
-      launch(next_step, begin, (last < parameters_.size() ? offsets_[last] : size_) - begin, state...);
-      first = last;
-    }
-  }
-
- private:
-  static constexpr std::int64_t alignment = 64 / sizeof(T);  ///< parameters begin at 64-byte boundaries
-
-  void require_placed() const {
-    for (std::size_t i = 0; i < parameters_.size(); ++i) {
-      if (parameters_[i].value().data() == values_.data() + offsets_[i]) continue;
-      fail<ArgumentError>({"optimizer: parameter ", i, " of shape ", parameters_[i].shape(),
-                           " was taken over by an optimizer that was made later; step with that one"});
-    }
-  }
-
-  /// The place of a parameter, which changes by itself.
-  [[nodiscard]] LOCUS_OUT_OF_LINE Tensor<T, D> part(const Tensor<T, D>& block, std::size_t i) const {
-    const Shape& shape = parameters_[i].shape();
-    T* const data = block.data() + offsets_[i];
-    const auto bytes = static_cast<std::size_t>(elements(shape)) * sizeof(T);
-    return Tensor<T, D>(block.buffer().part(data, bytes), data, shape, row_major(shape));
-  }
-
-  template <class Make, class... State>
-  void launch(const Make& make, std::int64_t begin, std::int64_t count, const State&... state) {
-    constexpr int operands = 3 + 2 * static_cast<int>(sizeof...(State));
-    static constexpr Strides dense{1};
-    std::array<PlanOperand, operands> dense_operands;
-    dense_operands.fill({nullptr, &dense});
-    const auto at = [begin](const Tensor<T, D>& tensor) { return tensor.buffer() ? tensor.data() + begin : nullptr; };
-    locus::detail::map_anew(
-        values_.device(), make_plan<operands>({count}, dense_operands), make,
-        Pack<const T*, const T*, const typename State::value_type*...>(at(values_), at(gradients_), at(state)...),
-        Pack<T*, typename State::value_type*...>(at(values_), at(state)...));
-  }
-
-  std::vector<Parameter<T, D>> parameters_;
-  std::vector<std::int64_t> offsets_;
-  std::vector<std::int64_t> steps_;  ///< made by each parameter
-  std::int64_t size_ = 0;
-  Tensor<T, D> values_, gradients_;
-};
-
 namespace detail {
-/// throws ArgumentError naming the option and what was given
-LOCUS_OUT_OF_LINE inline void require_option(bool valid, const char* option, double given, const char* expected) {
-  if (!valid) fail<ArgumentError>({"optimizer: ", option, " is ", given, "; expected ", expected});
+/// A parameter of an optimizer, in the order of memory.
+struct Member {
+  std::size_t index;       ///< in the optimizer's list
+  const void* memory;      ///< the flat memory in which it lay when the optimizer was made
+  std::size_t slot;        ///< there
+  std::int64_t elements;   ///< of the slot
+  std::size_t group;       ///< whose rates it has
+  std::int64_t state = 0;  ///< where its state begins
+  std::int64_t steps = 0;  ///< that it made, or, once they are counted on the device, the place of its counter
+};
+/// By memory and slot, the memory of the first member first. Returns the elements of the state.
+LOCUS_OUT_OF_LINE inline std::int64_t arrange(std::vector<Member>& members) {
+  std::size_t arranged = 0;
+  std::int64_t state = 0;
+  while (arranged < members.size()) {
+    // The next one is the smallest slot of the memory of the first that is not arranged yet.
+    const std::size_t begin = arranged;
+    for (std::size_t i = begin; i < members.size(); ++i)
+      if (members[i].memory == members[begin].memory) std::swap(members[arranged++], members[i]);
+    std::qsort(members.data() + begin, arranged - begin, sizeof(Member), [](const void* a, const void* b) {
+      const auto left = static_cast<const Member*>(a)->slot, right = static_cast<const Member*>(b)->slot;
+      return left < right ? -1 : left > right;
+    });
+  }
+  for (Member& member : members) {
+    member.state = state;
+    state += member.elements;
+  }
+  return state;
 }
-inline void require_not_negative(const char* option, double given) {
-  locus::detail::require_not_negative("optimizer", option, given);
-}
-
-template <class D, class E>
-using other_device = error::device_mismatch<error::optimizer_is_on<D>, error::parameters_are_on<E>,
-                                            error::make_the_optimizer_for_the_device_of_the_parameters>;
-
-/// A model, rather than a list of its parameters. (An optimizer has parameters() too.)
-template <class M>
-concept HasParameters = requires(const M& model) {
-  model.parameters();
-  model.zero_grad();
-} && !requires(M& optimizer) { optimizer.step(); };
 }  // namespace detail
 
-/// Base of the optimizers. They take the parameters' values and gradients over into memory of their own: handles taken
-/// from value() before no longer reach the model, and those of grad() see the next gradient; clone() what is to stay.
-/// The learning rate may change between steps: optimizer.set_lr(0.1).
+/// Base of the optimizers. Parameters that lie in flat memory stay there, as an optimizer or flatten placed them;
+/// others move to one of their own: handles taken from value() before no longer reach the model, and those of grad()
+/// see the next gradient; clone() what is to stay. Several optimizers may move the same parameters, each with a state
+/// of its own. Where another one, or flatten, moves parameters to other memory, steps go on there. A step launches once
+/// for each run of neighbours in memory: once where the list is that of one flatten, or of one optimizer;
+/// nn::flatten(model) before optimizers of its parts are made keeps these in one memory. State is kept in float for
+/// 16-bit parameters, and with it a master weight for each: steps that are too small to show in 16 bits add up.
 template <class T, class D>
 class Optimizer {
  public:
   using value_type = T;
   using device_type = D;
 
-  [[nodiscard]] const std::vector<Parameter<T, D>>& parameters() const { return arena_.parameters(); }
+  /// Those of all groups, in the order in which they were given.
+  [[nodiscard]] const std::vector<Parameter<T, D>>& parameters() const { return parameters_; }
   /// Forgets all gradients. cost: no launch; the next backward pass writes instead of adding
   void zero_grad() const {
     for (const auto& parameter : parameters()) parameter.zero_grad();
   }
+  /// The learning rate of the options, or what set_lr made it.
   [[nodiscard]] double lr() const { return lr_; }
+  /// From the next step on. Groups with a rate of their own keep its ratio to this one, as by PyTorch's schedulers that
+  /// multiply. throws ArgumentError unless lr >= 0 and finite
   void set_lr(double lr) {
     detail::require_not_negative("learning rate", lr);
     lr_ = lr;
+    for (auto& group : groups_) group.follow(lr);
   }
+  /// The groups that the optimizer was made of; one, if it was made of a list of parameters.
+  [[nodiscard]] Span<ParameterGroup<T, D>> groups() { return groups_; }
+  [[nodiscard]] Span<const ParameterGroup<T, D>> groups() const { return groups_; }
+
+  /// How many numbers of state each element has, without the master weight.
+  [[nodiscard]] int states() const { return states_; }
+  /// State `which` of parameter i of parameters(), in its shape: the optimizer's own memory. The last one, which ==
+  /// states(), is the master weight of a 16-bit parameter.
+  [[nodiscard]] Tensor<compute_t<T>, D> state(std::size_t i, int which) const;
+  /// Steps that each parameter made. cost: none, or a copy to the host, which waits, once they are counted on the
+  /// device
+  [[nodiscard]] std::vector<std::int64_t> steps() const;
+  /// From now on, the parameters made so many steps. throws ShapeError unless there is one number for each
+  void set_steps(const std::vector<std::int64_t>& steps);
+
+  // Copies would share the values and count the steps apart.
+  Optimizer(const Optimizer&) = delete;
+  Optimizer& operator=(const Optimizer&) = delete;
 
  protected:
-  /// `lr` was checked: from here on, the parameters belong to this optimizer.
-  Optimizer(std::vector<Parameter<T, D>> parameters, double lr) : arena_(std::move(parameters)), lr_(lr) {}
-  Arena<T, D> arena_;
+  using R = compute_t<T>;  ///< of the state
+  static constexpr bool has_masters = !std::is_same_v<T, R>;
+  static constexpr int most_states = 2 + has_masters;
+
+  /// `lr` and `weight_decay` were checked. throws ArgumentError for no parameters, one that is empty or named twice, an
+  /// option of a group out of range, or more than 256 groups; DeviceError for parameters on several ordinals
+  Optimizer(std::vector<Parameter<T, D>> parameters, int states, double lr, double weight_decay);
+  Optimizer(const std::vector<Group<T, D>>& groups, int states, double lr, double weight_decay);
+  Optimizer(Optimizer&&) noexcept = default;
+  Optimizer& operator=(Optimizer&&) noexcept = default;
+  ~Optimizer() = default;
+
+  /// Whether steps need what step_of_any does; without, programs need not compile it.
+  template <class Self>
+  void use_groups() {
+    if (groups_.size() > 1) any_ = &Optimizer::template step_of_any<Self>;
+  }
+  /// One step of an optimizer that has rule(), rates(group) and corrections().
+  template <class Self>
+  void step_of(Self& self) {
+    if (any_) return any_(self, nullptr);
+    for_each_stretch([&](std::size_t first, std::size_t last) {
+      advance(first, last);
+      launch_one_group(self, 0, first, last);
+    });
+  }
+  /// The same, unless the flag is set.
+  template <class Self>
+  void step_unless(Self& self, const Tensor<bool, D>& skip);
 
  private:
+  static constexpr int groups_of_a_launch = 16;
+  template <class Self>
+  using rule_of = decltype(detail::rule_for<T>(std::declval<Self&>().rule()));
+
+  template <class Self>
+  static void step_of_any(Optimizer& optimizer, const Tensor<bool, D>* skip);
+
+  [[nodiscard]] const Parameter<T, D>& member(std::size_t i) const { return parameters_[members_[i].index]; }
+  void arrange(int states);
+  /// Calls visit(first, last) for runs of parameters that have gradients, lie one after the other in memory and in the
+  /// state, and made the same steps.
+  template <class Visit>
+  void for_each_stretch(const Visit& visit) {
+    for (std::size_t first = 0, last = 0; first < members_.size(); first = last) {
+      last = first + 1;
+      if (!member(first).has_grad()) continue;
+      while (last < members_.size() && member(last).has_grad() && follows(last)) ++last;
+      visit(first, last);
+    }
+  }
+  [[nodiscard]] bool follows(std::size_t i) const {
+    const auto &a = member(i - 1).flat_place(), &b = member(i).flat_place();
+    return a.memory == b.memory && a.slot + 1 == b.slot && members_[i].steps == members_[i - 1].steps;
+  }
+  /// On the host, before the launches of a stretch, and before each of their replays.
+  LOCUS_OUT_OF_LINE void advance(std::size_t first, std::size_t last);
+
+  [[nodiscard]] std::int64_t elements(std::size_t first, std::size_t last) const {
+    const auto& place = member(first).flat_place();
+    return place.memory->begins[place.slot + last - first] - place.memory->begins[place.slot];
+  }
+  /// One map over a stretch, or a part of one, by the functors that make() returns; `extra` inputs follow the state.
+  template <class Make, int... i, class... Extra>
+  void launch(const Make& make, std::size_t first, std::size_t last, std::integer_sequence<int, i...>,
+              const std::array<PlanOperand, sizeof...(Extra)>& extra_operands, const Extra*... extra) {
+    constexpr int n = sizeof...(i), m = sizeof...(Extra);
+    static constexpr Strides dense{1};
+    std::array<PlanOperand, 3 + 2 * n + m> operands;
+    operands.fill({nullptr, &dense});
+    std::size_t at = 2 + n;
+    for (const PlanOperand& each : extra_operands) operands[at++] = each;
+    const auto& place = member(first).flat_place();
+    const std::int64_t begin = place.memory->begins[place.slot];
+    T* const values = place.memory->values.data() + begin;
+    const auto state = [&](int k) { return state_[k].buffer() ? state_[k].data() + members_[first].state : nullptr; };
+    locus::detail::map_anew(place.memory->values.device(), make_plan<3 + 2 * n + m>({elements(first, last)}, operands),
+                            make,
+                            Pack<const T*, const T*, detail::repeated_t<i, const R*>..., const Extra*...>(
+                                values, place.memory->gradients.data() + begin, state(i)..., extra...),
+                            Pack<T*, detail::repeated_t<i, R*>...>(values, state(i)...));
+  }
+  template <class Self>
+  void launch_one_group(Self& self, std::size_t group, std::size_t first, std::size_t last) {
+    const auto make = [self = &self, group, first] {
+      return detail::StepOfOneGroup<rule_of<Self>>{
+          {detail::rule_for<T>(self->rule()), self->rates(self->groups_[group]),
+           self->corrections().template of_step<R>(self->members_[first].steps)}};
+    };
+    launch(make, first, last, detail::states_of<rule_of<Self>>(), {});
+  }
+  template <class Self>
+  void launch_one_group_unless(Self& self, const Tensor<bool, D>* skip, std::size_t group, std::size_t first,
+                               std::size_t last, std::size_t counter);
+  template <class Self>
+  void launch_groups(Self& self, const Tensor<bool, D>* skip, std::size_t first_group, std::size_t first,
+                     std::size_t last);
+
+  template <class Self>
+  void count(Self& self, const Tensor<bool, D>* skip, std::size_t first, std::size_t last);
+  void count_on_device();
+  void write_counters();
+  void split_counters();
+  void name_groups();
+  [[nodiscard]] bool groups_lie_apart(std::size_t first, std::size_t last) const;
+
+  std::vector<Parameter<T, D>> parameters_;
+  std::vector<ParameterGroup<T, D>> groups_;
   double lr_;
+  int states_ = 0;
+  void (*any_)(Optimizer&, const Tensor<bool, D>*) = nullptr;
+
+  std::vector<detail::Member> members_;
+  Tensor<R, D> state_[most_states];  ///< first the master weights, if there are any
+  Tensor<std::uint8_t, D> group_ids_;
+  Tensor<std::int64_t, D> made_;  ///< steps of each parameter, if counted on the device
+  Tensor<R, D> first_, second_;   ///< corrections of each parameter
 };
 
 }  // namespace locus::inline LOCUS_ABI::optim
+
+#include <locus/instances/optim/optimizer.inc>

@@ -1,7 +1,7 @@
 #pragma once
 // Stochastic gradient descent, as torch.optim.SGD.
 
-#include <locus/optim/optimizer.hpp>
+#include <locus/optim/step.hpp>
 
 namespace locus::inline LOCUS_ABI::optim {
 
@@ -14,15 +14,26 @@ struct SgdOptions {
 };
 
 namespace detail {
-template <class R>
-struct SgdStep {
-  R lr, momentum, keep, weight_decay;  ///< keep: the share of the gradient that enters the momentum
+/// first: the share of the gradient that enters the momentum.
+template <class Register>
+struct SgdRule {
+  using R = Register;
+  static constexpr int states = 1;
+  R momentum;
   bool nesterov;
-  LOCUS_FN void operator()(R value, R gradient, R velocity, R& new_value, R& new_velocity) const {
-    const R g = gradient + weight_decay * value;
-    new_velocity = momentum * velocity + keep * g;
+  LOCUS_FN void operator()(const Rates<R>& rates, const Corrections<R>& corrections, R value, R gradient, R velocity,
+                           R& new_value, R& new_velocity) const {
+    const R g = gradient + rates.penalty * value;
+    new_velocity = momentum * velocity + corrections.first * g;
     const R direction = nesterov ? g + momentum * new_velocity : new_velocity;
-    new_value = value - lr * direction;
+    new_value = value - rates.lr * direction;
+  }
+};
+struct SgdCorrections {
+  double share;  ///< from the second step on
+  template <class R>
+  [[nodiscard]] LOCUS_FN Corrections<R> of_step(std::int64_t step) const {
+    return {static_cast<R>(step <= 1 ? 1.0 : share), R(0)};
   }
 };
 
@@ -41,35 +52,62 @@ struct SgdStep {
 }  // namespace detail
 
 /// v = momentum v + (1 - dampening) g; x = x - lr v, or x - lr (g + momentum v) with Nesterov's momentum
-/// (Sutskever et al., 2013). cost: one launch for all parameters
+/// (Sutskever et al., 2013). cost: one launch for all parameters; with groups, at most one for each
 template <class T, class D>
 class Sgd : public Optimizer<T, D> {
  public:
   /// throws ArgumentError for options out of range, or Nesterov's momentum without momentum or with dampening
   explicit Sgd(std::vector<Parameter<T, D>> parameters, const SgdOptions& options = {})
-      : Optimizer<T, D>(std::move(parameters), detail::checked(options).lr), options_(options) {}
+      : Sgd(options, std::move(parameters)) {}
+  /// Groups with a learning rate or a weight decay of their own.
+  explicit Sgd(const std::vector<Group<T, D>>& groups, const SgdOptions& options = {});
 #define LOCUS_REFUSED_OPTIMIZER Sgd
 #define LOCUS_REFUSED_OPTIONS SgdOptions
 #include <locus/refuse/parameters.inc>
 
+  /// Of the state, as PyTorch calls it.
+  static constexpr const char* state_names[] = {"momentum_buffer"};
+
   /// Updates every parameter that has a gradient.
   void step();
+  /// The same, unless the flag, one element on the device, is set: then values and state stay, and no step is counted.
+  /// Nothing waits for the flag, and captured steps read it in each replay. cost: as step(), and one launch more, which
+  /// counts; so do all later steps
+  void step(const Tensor<bool, D>& skip);
+#include <locus/refuse/optim/step.inc>
 
  private:
+  friend class Optimizer<T, D>;
+  using R = compute_t<T>;
+  using Rule = detail::SgdRule<R>;
+
+  template <class Parameters>
+  Sgd(const SgdOptions& options, Parameters parameters)
+      : Optimizer<T, D>(std::move(parameters), options.momentum != 0, detail::checked(options).lr,
+                        options.weight_decay),
+        options_(options) {}
+  [[nodiscard]] Rule rule() const { return {static_cast<R>(options_.momentum), options_.nesterov}; }
+  [[nodiscard]] detail::Rates<R> rates(const ParameterGroup<T, D>& group) const {
+    return {static_cast<R>(group.lr()), static_cast<R>(group.weight_decay()), R(1)};
+  }
+  [[nodiscard]] detail::SgdCorrections corrections() const {
+    return {options_.momentum == 0 ? 1.0 : 1.0 - options_.dampening};
+  }
+
   SgdOptions options_;
-  Tensor<T, D> velocity_;  ///< empty without momentum
 };
-// Outside the class, and so not inline: the compiled library can hold it.
+// Outside the class, and so not inline: the compiled library can hold them.
+template <class T, class D>
+Sgd<T, D>::Sgd(const std::vector<Group<T, D>>& groups, const SgdOptions& options) : Sgd(options, groups) {
+  this->template use_groups<Sgd>();
+}
 template <class T, class D>
 void Sgd<T, D>::step() {
-  using R = compute_t<T>;
-  if (options_.momentum != 0 && !velocity_.buffer()) velocity_ = this->arena_.filled_with_zeros();
-  const auto make = [this](std::int64_t step) {
-    const double keep = options_.momentum == 0 || step == 1 ? 1.0 : 1.0 - options_.dampening;
-    return detail::SgdStep<R>{static_cast<R>(this->lr()), static_cast<R>(options_.momentum), static_cast<R>(keep),
-                              static_cast<R>(options_.weight_decay), options_.nesterov};
-  };
-  this->arena_.update(make, velocity_);
+  this->step_of(*this);
+}
+template <class T, class D>
+void Sgd<T, D>::step(const Tensor<bool, D>& skip) {
+  this->step_unless(*this, skip);
 }
 
 template <class T, class D>
@@ -78,5 +116,11 @@ template <detail::HasParameters M>  // so that its constructor says what is wron
 Sgd(const M&, SgdOptions = {}) -> Sgd<value_of<M>, device_of<M>>;
 template <class T, class D>
 Sgd(std::initializer_list<Parameter<T, D>>, SgdOptions = {}) -> Sgd<T, D>;
+template <class T, class D>
+Sgd(std::vector<Group<T, D>>, SgdOptions = {}) -> Sgd<T, D>;
+template <class T, class D>
+Sgd(std::initializer_list<Group<T, D>>, SgdOptions = {}) -> Sgd<T, D>;
 
 }  // namespace locus::inline LOCUS_ABI::optim
+
+#include <locus/instances/optim/sgd.inc>

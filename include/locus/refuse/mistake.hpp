@@ -77,17 +77,42 @@ template <class D>
 struct optimizer_is_on;
 template <class D>
 struct parameters_are_on;
+template <class D>
+struct flag_is_on;
+struct compute_the_flag_where_the_gradients_are;
 struct make_all_layers_on_one_device;
 struct make_the_optimizer_for_the_device_of_the_parameters;
 struct trace_the_input_first_with_trace_x;
-struct loader_of_something_else_than_labelled_images;
-struct make_LabelledImages_of_images_labels_and_classes;
-struct evaluate_on_something_else_than_a_loader_or_labelled_images;
+struct a_tensor_is_no_data_set;
+struct make_data_TensorDataset_of_x_and_y;
+template <class S>
+struct data_set_without_size;
+struct write_std_int64_t_size_const;
+template <class S>
+struct data_set_without_fields;
+struct write_data_Fields_fields_const;
+template <class S>
+struct data_set_without_write_for_its_fields;
+struct write_void_write_std_int64_t_i_Span_of_each_field_const;
+template <class D>
+struct data_set_of_tensors_that_are_not_plain_ones_on;
+struct data_sets_hold_other_element_types;
+struct map_one_with_data_map_dataset_f;
+template <class F>
+struct function_takes_other_samples;
+struct give_it_an_auto_for_each_field;
+template <class F>
+struct function_returns_no_tensor_of_the_host;
+struct return_x_or_Tuple_x_y;
+template <class L>
+struct loss_takes_other_targets_than_the_loader_delivers;
+struct convert_them_with_data_map_or_take_another_loss;
+struct evaluate_on_something_else_than_a_loader_or_a_data_set;
 struct fit_with_something_else_than_named_loaders;
 struct train_step_on_something_else_than_a_batch;
 struct make_a_loader_with_data_loader_and_name_it;
 struct take_it_from_a_loader_in_a_range_for;
-struct evaluate_a_function_without_a_device_on_images;
+struct evaluate_a_function_without_a_device_on_a_data_set;
 struct pass_a_loader_for_its_device;
 struct assignment_to_a_temporary_view;
 struct write_through_a_view_with_copy_;
@@ -181,6 +206,7 @@ template <class D>
 struct state_is_on;
 struct load_it_where_the_model_is_or_move_it_with_to_D;
 struct make_it_a_Parameter_or_an_nn_Buffer;
+struct load_it_where_the_optimizer_is_or_move_it_with_to_D;
 struct formula_of_fuse_names_a_tensor;
 struct formula_of_fuse_takes_other_arguments;
 struct give_it_one_auto_parameter_for_each_tensor;
@@ -211,6 +237,29 @@ template <class M>
 struct layer_without_twin;
 struct write_template_class_U_class_E_auto_twin_const_return_Layer_U_E;
 struct make_one_a_tensor_as_in_full;
+template <class D>
+struct gradient_is_on;
+template <class D>
+struct hook_takes_one_on;
+template <class X>
+struct hook_does_not_take_this;
+struct write_const_auto_gradient;
+struct hook_returns_something;
+struct return_nothing_and_change_the_gradient_in_place;
+struct function_does_not_take_these_tensors;
+struct write_const_auto_x_for_each;
+struct function_returns_no_tensor;
+struct return_the_tensor_that_it_computes;
+struct collective_is_used_up_when_ordered;
+struct collective_is_used_up_when_waited_for;
+struct collective_is_still_in_flight;
+template <class D>
+struct communicator_is_on;
+struct move_the_tensor_or_make_the_communicator_for_its_device;
+struct collective_of_a_traced_tensor_or_parameter;
+struct mean_of_integers;
+struct sum_them_or_convert_with_as_float;
+struct collective_in_place_on_a_pending_expression;
 
 }  // namespace locus::error
 

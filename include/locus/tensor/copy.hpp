@@ -33,6 +33,13 @@ template <class T, class D>
 template <class T, class D>
 PlanOperand operand_of(const Tensor<T, D>&&) = delete;  // it points to the tensor's shape
 
+/// As what a verb reads it.
+template <class T>
+[[nodiscard]] const T* read_only(T* data) {
+  return data;
+}
+[[nodiscard]] inline LinearIndex read_only(LinearIndex index) { return index; }
+
 template <class T>
 struct FillElement {
   compute_t<T> value;

@@ -73,6 +73,23 @@ namespace detail {
   return true;
 }
 
+/// How many windows of `size` elements, `dilation` apart, start every `step` elements within an extent.
+/// throws ArgumentError unless all three are 1 or more; ShapeError where not even one fits
+[[nodiscard]] LOCUS_OUT_OF_LINE inline std::int64_t windows_along(std::string_view name, std::int64_t extent,
+                                                                  std::int64_t size, std::int64_t step,
+                                                                  std::int64_t dilation) {
+  if (size < 1 || step < 1 || dilation < 1) {
+    fail<ArgumentError>({name, ": windows of ", size, " elements, ", dilation, " apart, at a step of ", step,
+                         "; expected 1 or more of each"});
+  }
+  std::int64_t reach = 0;  // from the first element of a window to its last
+  if (__builtin_mul_overflow(size - 1, dilation, &reach) || reach >= extent) {
+    fail<ShapeError>({name, ": windows of ", size, " elements, ", dilation, " apart, along an extent of ", extent,
+                      "; expected an extent that holds one"});
+  }
+  return (extent - 1 - reach) / step + 1;
+}
+
 }  // namespace detail
 
 /// Extents and strides. Each view changes them, and returns by how many elements the first one moves; what the
@@ -94,6 +111,16 @@ struct Layout {
     shape[dim] = end > start ? (end - start - 1) / step + 1 : 0;
     if (shape[dim] > 1) strides[dim] = detail::wrapping_product(strides[dim], step);
     return offset;
+  }
+
+  LOCUS_OUT_OF_LINE void unfold(int dim, std::int64_t size, std::int64_t step, std::int64_t dilation) {
+    dim = normalize_axis(dim, rank(), "unfold");
+    const std::int64_t windows = detail::windows_along("unfold", shape[dim], size, step, dilation);
+    const std::int64_t stride = strides[dim];
+    shape[dim] = windows;
+    strides[dim] = detail::wrapping_product(stride, step);
+    shape.push_back(size);
+    strides.push_back(detail::wrapping_product(stride, dilation));
   }
 
   LOCUS_OUT_OF_LINE std::int64_t select(int dim, std::int64_t index) {
@@ -195,15 +222,30 @@ struct Layout {
 
   /// throws ArgumentError where several elements are one in memory: which of the values written stays would be chance
   LOCUS_OUT_OF_LINE void require_distinct_elements(std::string_view operation) const {
-    for (int d = 0; d < rank(); ++d) {
-      if (shape[d] > 1 && strides[d] == 0) {
-        fail<ArgumentError>(
-            {operation, " on an expanded view of shape ", shape, ", whose elements share memory; use .clone() first"});
-      }
+    if (shares_elements()) {
+      fail<ArgumentError>({operation, " on a view of shape ", shape,
+                           ", expanded or unfolded, whose elements share memory; use .clone() first"});
     }
   }
 
  private:
+  /// Whether two elements may be one in memory: by strides from the smallest on, each has to step over all before it.
+  [[nodiscard]] bool shares_elements() const {
+    if (detail::is_empty(shape) || is_contiguous()) return false;
+    std::int64_t reach = 0;  // from the first element to the last of the dimensions so far
+    for (unsigned left = (1u << rank()) - 1u; left != 0;) {
+      int next = -1;
+      for (int d = 0; d < rank(); ++d)
+        if ((left >> d & 1u) != 0 && (next < 0 || step_of(d) < step_of(next))) next = d;
+      left &= ~(1u << next);
+      if (shape[next] == 1) continue;
+      if (step_of(next) <= reach) return true;
+      reach += (shape[next] - 1) * step_of(next);
+    }
+    return false;
+  }
+  [[nodiscard]] std::int64_t step_of(int dim) const { return strides[dim] < 0 ? -strides[dim] : strides[dim]; }
+
   [[noreturn, gnu::cold, gnu::noinline]] void refuse_index(int dim, std::int64_t index) const {
     fail<IndexError>({"index ", index, " is out of range for dimension ", dim, " of ", shape});
   }

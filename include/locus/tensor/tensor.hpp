@@ -101,6 +101,16 @@ class Tensor {
     return view;
   }
 
+  /// Windows along a dimension: a new last dimension has the `size` elements of each, `dilation` apart; a window starts
+  /// every `step` elements. shape: (..., n, ...) -> (..., (n - dilation (size - 1) - 1) / step + 1, ..., size)
+  /// throws ArgumentError unless all three are 1 or more; ShapeError where no window fits
+  [[nodiscard]] LOCUS_OUT_OF_LINE Tensor unfold(int dim, std::int64_t size, std::int64_t step,
+                                                std::int64_t dilation = 1) const {
+    Tensor view = *this;
+    view.layout_.unfold(dim, size, step, dilation);
+    return view;
+  }
+
   /// Two dimensions exchanged; the last two by default.
   [[nodiscard]] LOCUS_OUT_OF_LINE Tensor transpose(int a = -2, int b = -1) const {
     Tensor view = *this;
@@ -261,3 +271,5 @@ template <class E>
 Tensor(const E&) -> Tensor<typename E::value_type, typename E::device_type>;
 
 }  // namespace locus::inline LOCUS_ABI
+
+#include <locus/instances/tensor/tensor.inc>

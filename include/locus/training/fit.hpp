@@ -3,6 +3,7 @@
 
 #include <locus/core/posix.hpp>
 #include <locus/core/shared.hpp>
+#include <locus/optim/scheduler.hpp>
 #include <locus/training/history.hpp>
 #include <locus/training/metrics.hpp>
 #include <locus/training/step.hpp>
@@ -15,7 +16,7 @@ namespace locus::inline LOCUS_ABI {
 struct Progress {
   int epoch;                    ///< counted from 1
   std::int64_t batch, batches;  ///< done, of the epoch
-  double images_per_second;
+  double samples_per_second;
   double loss;  ///< mean over the samples of the epoch so far; read from the device only every `report_every` batches
 };
 
@@ -31,23 +32,30 @@ class CallbackFunctionOf final : public CallbackFunction<Argument> {
  public:
   explicit CallbackFunctionOf(F f) : f_(std::move(f)) {}
   bool call(const Argument& argument) override {
-    if constexpr (std::is_void_v<std::invoke_result_t<F&, const Argument&>>) return f_(argument), true;
-    else return static_cast<bool>(f_(argument));
+    if constexpr (!std::is_invocable_v<F&, const Argument&>) return goes_on([&] { return f_(); });
+    else return goes_on([&] { return f_(argument); });
   }
 
  private:
+  template <class G>
+  static bool goes_on(const G& call) {
+    if constexpr (std::is_void_v<decltype(call())>) return call(), true;
+    else return static_cast<bool>(call());
+  }
+
   F f_;
 };
 }  // namespace detail
 
-/// A function that fit calls, if it is not empty: a lambda, for example, which returns nothing, or whether to go on.
-/// Copies share it. (<functional> has such a class, with which g++ takes 29 % more memory for locus.hpp.)
+/// A function that fit calls, if it is not empty: a lambda, for example, with the argument or without, which returns
+/// nothing, or whether to go on. Copies share it. (<functional> has such a class, with which g++ takes 29 % more memory
+/// for locus.hpp.)
 template <class Argument>
 class Callback {
  public:
   Callback() = default;
   template <class F>
-    requires(std::is_invocable_v<F&, const Argument&> && !std::is_same_v<F, Callback>)
+    requires((std::is_invocable_v<F&, const Argument&> || std::is_invocable_v<F&>) && !std::is_same_v<F, Callback>)
   Callback(F f) : function_(new detail::CallbackFunctionOf<Argument, F>(std::move(f))) {}
   [[nodiscard]] explicit operator bool() const { return static_cast<bool>(function_); }
   /// Whether to go on: always where there is no function.
@@ -55,6 +63,21 @@ class Callback {
 
  private:
   Shared<detail::CallbackFunction<Argument>> function_;
+};
+
+/// What a callback gets that is called where there is nothing to tell.
+struct BeforeStep {};
+
+/// When fit moves a learning-rate schedule on.
+enum class Every { epoch, step };
+
+/// When fit ends before its last epoch.
+struct EarlyStopping {
+  int patience = 0;          ///< epochs without an improvement after which training ends; 0: it goes on to the end
+  double min_delta = 0;      ///< by how much a better one is better
+  std::string metric = {};   ///< name of what is watched; by default the validation loss
+  bool maximize = false;     ///< whether more of it is better
+  bool restore_best = true;  ///< the model is left with the weights of the best epoch
 };
 
 /// How fit trains, and what it calls.
@@ -65,9 +88,20 @@ struct FitOptions {
   int epochs = 1;
   int first_epoch = 1;  ///< number of the first one, when training goes on: 1 or more
   /// On Cuda, with an optimizer of Locus: replay the step on batches of the first one's shape, see capture(). What the
-  /// model's own host code does (counts, prints, chooses) happens at the first two steps only.
+  /// model's own host code does (counts, prints, chooses) happens at the first two steps only. Not with `accumulate`.
   bool capture = true;
   std::int64_t report_every = 50;  ///< batches between two calls of on_progress, each of which waits for the device
+  /// Batches whose gradients one step takes together, as if they were one batch; at the end of an epoch, those left.
+  std::int64_t accumulate = 1;
+  /// Called after the backward pass, before each step of the optimizer, for what changes gradients:
+  ///
+  ///     .before_step = [&] { optim::clip_grad_norm_(model.parameters(), 1.0); }
+  ///
+  /// Replays of a captured step repeat what it launches, not its host code. What it returns does not count.
+  Callback<BeforeStep> before_step = {};
+  optim::Scheduler scheduler = {};  ///< of the learning rate; after an epoch it is given the validation loss
+  Every schedule_every = Every::epoch;
+  EarlyStopping early_stopping = {};
   Callback<Progress> on_progress = {};  ///< what it returns does not count
   Callback<EpochRecord> on_epoch = {};  ///< false from it ends the training
 };
@@ -89,6 +123,11 @@ inline void require_valid(const FitOptions& options, std::int64_t batches, std::
   if (options.report_every < 1) {
     fail<ArgumentError>({"fit: report_every is ", options.report_every, "; expected 1 or more"});
   }
+  if (options.accumulate < 1)
+    fail<ArgumentError>({"fit: accumulate is ", options.accumulate, "; expected 1 or more batches"});
+  locus::detail::require_not_negative("fit", "early_stopping.min_delta", options.early_stopping.min_delta);
+  if (options.early_stopping.patience < 0)
+    fail<ArgumentError>({"fit: early_stopping.patience is ", options.early_stopping.patience, "; expected 0 or more"});
   if (batches < 1)
     fail<ArgumentError>({"fit: the training loader has no batch; use a smaller batch_size, or no drop_last"});
   if (valid_batches < 1)
@@ -99,73 +138,202 @@ template <class X>
 inline constexpr bool is_named_loader =
     std::is_lvalue_reference_v<X> && !std::is_const_v<std::remove_reference_t<X>> && is_loader<std::remove_cvref_t<X>>;
 
-/// What is wrong with training a model on batches of T on D, and validating it on those of U on E.
-template <class M, class T, class D, class U, class E>
-struct LoadersMistake : FirstMistake<BatchMistake<M, T, D>, BatchMistake<M, U, E>> {};
-}  // namespace detail
+/// What is wrong with training a model on batches of S on D, and validating it on those of U on E.
+template <class M, class S, class D, class U, class E>
+struct LoadersMistake : FirstMistake<LoaderMistake<M, S, D>, LoaderMistake<M, U, E>> {};
 
-namespace detail {
 /// What training for an epoch gave.
 struct Trained {
-  double loss, seconds, images_per_second;
+  double loss, seconds, samples_per_second;
 };
-template <class Step, class T, class D>
-Trained train_epoch(int epoch, Step& step, data::Loader<T, D>& train, const FitOptions& options) {
-  const Stopwatch watch;
-  Tensor<compute_t<T>, D> loss_sum;  // 16 bits are too few for a sum
-  std::int64_t images = 0, batches = 0;
-  const auto mean_loss = [&] {
-    const double mean = static_cast<double>(loss_sum.item()) / static_cast<double>(images);
+
+/// The mean of losses that stay on the device until it is asked for.
+template <class T, class D>
+class MeanLoss {
+ public:
+  void add(const Tensor<T, D>& loss, double weight, std::int64_t samples) {
+    const auto factor = static_cast<compute_t<T>>(weight);
+    if (samples_ == 0) sum_ = loss.template as<compute_t<T>>() * factor;
+    else sum_ += loss.template as<compute_t<T>>() * factor;
+    samples_ += samples;
+  }
+  [[nodiscard]] std::int64_t samples() const { return samples_; }
+  /// Waits for the device. throws NumericError unless it is finite
+  [[nodiscard]] double value(int epoch) const {
+    const double mean = static_cast<double>(sum_.item()) / static_cast<double>(samples_);
     require_finite_loss(mean, epoch);
     return mean;
-  };
-  for (const auto& batch : train) {
-    const std::int64_t size = batch.labels.elements();
-    const auto loss = step(batch);
-    if (batches == 0) loss_sum = loss.template as<compute_t<T>>() * static_cast<compute_t<T>>(size);
-    else loss_sum += loss.template as<compute_t<T>>() * static_cast<compute_t<T>>(size);
+  }
+
+ private:
+  Tensor<compute_t<T>, D> sum_;  // 16 bits are too few for a sum
+  std::int64_t samples_ = 0;
+};
+
+/// The best weights so far, buffers included, and how long they have been the best.
+template <class M, class Optimizer>
+class BestWeights {
+  using T = value_of<Optimizer>;
+  using D = device_of<Optimizer>;
+
+ public:
+  BestWeights(const M& model, const Optimizer& optimizer, const EarlyStopping& options)
+      : model_(model), optimizer_(optimizer), options_(options) {}
+
+  /// Whether to go on.
+  [[nodiscard]] bool goes_on(const Evaluation& score) {
+    if (options_.patience == 0) return true;
+    const double value = options_.metric.empty() ? score.loss : score.metric(options_.metric);
+    const bool better =
+        !has_best_ || (options_.maximize ? value > best_ + options_.min_delta : value < best_ - options_.min_delta);
+    if (!better) return ++waited_ < options_.patience;
+    waited_ = 0;
+    best_ = value;
+    has_best_ = true;
+    if (options_.restore_best) save();
+    return true;
+  }
+  void restore() const {
+    if (!has_best_ || !options_.restore_best || waited_ == 0) return;
+    std::size_t i = 0, j = 0;
+    for (const auto& parameter : optimizer_.parameters()) parameter.value().copy_(values_[i++]);
+    if constexpr (requires { model_.buffers(); })
+      for (const auto& buffer : model_.buffers()) buffer.bytes().copy_(buffers_[j++]);
+  }
+
+ private:
+  void save() {
+    values_.clear();
+    buffers_.clear();
+    for (const auto& parameter : optimizer_.parameters()) values_.push_back(parameter.value().clone());
+    if constexpr (requires { model_.buffers(); })
+      for (const auto& buffer : model_.buffers()) buffers_.push_back(buffer.bytes().clone());
+  }
+
+  const M& model_;
+  const Optimizer& optimizer_;
+  const EarlyStopping& options_;
+  std::vector<Tensor<T, D>> values_;
+  std::vector<Tensor<std::uint8_t, D>> buffers_;
+  double best_ = 0;
+  bool has_best_ = false;
+  int waited_ = 0;  ///< epochs since the best one
+};
+
+/// For batch number i of an epoch, of so many samples: what its loss is multiplied by where gradients of several
+/// batches are added, and whether it is the first or the last one of them.
+struct Share {
+  double weight;
+  bool is_first, is_last;
+  template <class L, class Loader>
+  static Share of(const L& loss, const Loader& train, std::int64_t i, std::int64_t size, std::int64_t accumulate) {
+    const std::int64_t first = i / accumulate * accumulate * train.batch_size();
+    const std::int64_t together = locus::detail::smaller(accumulate * train.batch_size(), train.samples() - first);
+    return {weight_of_loss(loss, size) / weight_of_loss(loss, together), i % accumulate == 0,
+            i % accumulate == accumulate - 1 || i + 1 == train.size()};
+  }
+};
+
+template <class Step, class L, class S, class D>
+Trained train_epoch(int epoch, Step& step, const L& loss, data::Loader<S, D>& train, const FitOptions& options) {
+  using T = value_of<decltype(step(data::detail::tensors_of<data::detail::fields_t<S>::size>(*train.begin())))>;
+  const Stopwatch watch;
+  MeanLoss<T, D> mean;
+  std::int64_t batches = 0;
+  for (const auto& named : train) {
+    const auto batch = data::detail::tensors_of<data::detail::fields_t<S>::size>(named);
+    const std::int64_t size = get<0>(batch).size(0);
+    bool stepped = true;
+    if (options.accumulate == 1) {
+      mean.add(step(batch), weight_of_loss(loss, size), size);
+    } else {
+      const Share share = Share::of(loss, train, batches, size, options.accumulate);
+      mean.add(step.add(batch, share.weight, share.is_first, share.is_last), weight_of_loss(loss, size), size);
+      stepped = share.is_last;
+    }
     ++batches;
-    images += size;
+    if (stepped && options.scheduler && options.schedule_every == Every::step) {
+      optim::Scheduler scheduler = options.scheduler;
+      scheduler.step();
+    }
     if (options.on_progress && (batches % options.report_every == 0 || batches == train.size())) {
-      const double mean = mean_loss();
-      options.on_progress({epoch, batches, train.size(), static_cast<double>(images) / watch.seconds(), mean});
+      const double loss_so_far = mean.value(epoch), rate = static_cast<double>(mean.samples()) / watch.seconds();
+      options.on_progress({epoch, batches, train.size(), rate, loss_so_far});
     }
   }
-  const double mean = mean_loss(), seconds = watch.seconds();
-  return {mean, seconds, static_cast<double>(images) / seconds};
+  const double value = mean.value(epoch), seconds = watch.seconds();
+  return {value, seconds, static_cast<double>(mean.samples()) / seconds};
 }
-template <class M, class Optimizer, class T, class D>
-void train(const M& model, Optimizer& optimizer, data::Loader<T, D>& batches, data::Loader<T, D>& valid,
-           History& history, const FitOptions& options) {
+
+template <class M, class Optimizer, class L, class S, class U, class D, class Score>
+void train(const M& model, Optimizer& optimizer, const L& loss, data::Loader<S, D>& batches, data::Loader<U, D>& valid,
+           History& history, const FitOptions& options, const Score& score_of) {
   require_valid(options, batches.size(), valid.size());
-  TrainingStep<M, Optimizer, T, D> step(model, optimizer, options.capture);
+  (void)weight_of_loss(loss, 1);
+  const auto before_step = [&] { options.before_step({}); };
+  using Batch = data::detail::tensors_t<S, D>;
+  TrainingStep<M, Optimizer, L, D, Batch, decltype(before_step)> step(model, optimizer, loss, before_step,
+                                                                      options.capture && options.accumulate == 1);
+  BestWeights<M, Optimizer> best(model, optimizer, options.early_stopping);
+  optim::Scheduler scheduler = options.scheduler;
   for (int epoch = options.first_epoch; epoch < options.first_epoch + options.epochs; ++epoch) {
-    const Trained trained = train_epoch(epoch, step, batches, options);
-    const Evaluation score = evaluate(model, valid);
+    const Trained trained = train_epoch(epoch, step, loss, batches, options);
+    const Evaluation score = score_of(valid);
     require_finite_loss(score.loss, epoch, "validation loss");
-    history.add(
-        {epoch, optimizer.lr(), trained.loss, score.loss, score.accuracy, trained.seconds, trained.images_per_second});
-    if (!options.on_epoch(history.last())) return;
+    history.add({epoch, optimizer.lr(), trained.loss, score.loss, score.accuracy, trained.seconds,
+                 trained.samples_per_second, score.metrics});
+    if (scheduler && options.schedule_every == Every::epoch) scheduler.step(score.loss);
+    const bool goes_on = best.goes_on(score);
+    if (!options.on_epoch(history.last()) || !goes_on) break;
   }
+  best.restore();
 }
 }  // namespace detail
 
-/// Trains a classifier, a layer or a function, by cross-entropy and validates it after every epoch; records are added
-/// to `history`. throws ArgumentError for options out of range or loaders without a batch; NumericError when the loss
-/// becomes NaN or infinite (noticed where progress is reported, and at epoch ends)
-template <class M, class Optimizer, class T, class D>
-  requires detail::Trainable<M, Optimizer, T, D>
-void fit(const M& model, Optimizer& optimizer, data::Loader<T, D>& train, data::Loader<T, D>& valid, History& history,
-         const FitOptions& options = {}) {
+/// Trains a model, a layer or a function, with any loss, and validates it after every epoch; records are added to
+/// `history`. The first tensor of a batch is the model's input, the others are targets: loss(model(input), targets...).
+/// A batch of one tensor is its own target. Losses with Reduction::sum are added up as they are.
+/// throws ArgumentError for options out of range or loaders without a batch; NumericError when the loss becomes NaN or
+/// infinite (noticed where progress is reported, and at epoch ends)
+///
+///     fit(model, optimizer, nn::MSELoss{}, train, valid, history, {.epochs = 50, .early_stopping = {.patience = 5}},
+///         Metric{"mean error", nn::L1Loss{}});
+template <class M, class Optimizer, class L, class S, class U, class D, class... F>
+  requires(detail::Trainable<M, Optimizer, detail::input_t<S>, D> &&
+           detail::Trainable<M, Optimizer, detail::input_t<U>, D> && detail::LossFor<L, M, S, D> &&
+           detail::LossFor<L, M, U, D>)
+void fit(const M& model, Optimizer& optimizer, const L& loss, data::Loader<S, D>& train, data::Loader<U, D>& valid,
+         History& history, const FitOptions& options = {}, const Metric<F>&... metrics) {
+  const auto score_of = [&](auto& batches) { return detail::evaluate_all(model, loss, batches, metrics...); };
   if constexpr (nn::detail::HasForward<M>) {
     // Named here, the compiler's path from your program to a mistake in its forward is short.
-    using Recorded [[maybe_unused]] = decltype(model.forward(std::declval<const Traced<T, D>&>()));
-    if constexpr (nn::detail::Forwards<M, Traced<T, D>>) {
-      using Output [[maybe_unused]] = decltype(model.forward(std::declval<const Tensor<T, D>&>()));
-      detail::train(model, optimizer, train, valid, history, options);
+    using Recorded [[maybe_unused]] = decltype(model.forward(std::declval<const Traced<detail::input_t<S>, D>&>()));
+    if constexpr (nn::detail::Forwards<M, Traced<detail::input_t<S>, D>>) {
+      using Output [[maybe_unused]] = decltype(model.forward(std::declval<const Tensor<detail::input_t<S>, D>&>()));
+      detail::train(model, optimizer, loss, train, valid, history, options, score_of);
     }
   } else {
-    detail::train(model, optimizer, train, valid, history, options);
+    detail::train(model, optimizer, loss, train, valid, history, options, score_of);
+  }
+}
+
+/// The same for a classifier, by cross-entropy: batches of inputs and labels, whose accuracy is recorded.
+template <class M, class Optimizer, class S, class U, class D>
+  requires(detail::Trainable<M, Optimizer, detail::input_t<S>, D> &&
+           detail::Trainable<M, Optimizer, detail::input_t<U>, D>)
+void fit(const M& model, Optimizer& optimizer, data::Loader<S, D>& train, data::Loader<U, D>& valid, History& history,
+         const FitOptions& options = {}) {
+  const nn::CrossEntropyLoss loss;
+  const auto score_of = [&](auto& batches) { return evaluate(model, batches); };
+  if constexpr (nn::detail::HasForward<M>) {
+    // Named here, the compiler's path from your program to a mistake in its forward is short.
+    using Recorded [[maybe_unused]] = decltype(model.forward(std::declval<const Traced<detail::input_t<S>, D>&>()));
+    if constexpr (nn::detail::Forwards<M, Traced<detail::input_t<S>, D>>) {
+      using Output [[maybe_unused]] = decltype(model.forward(std::declval<const Tensor<detail::input_t<S>, D>&>()));
+      detail::train(model, optimizer, loss, train, valid, history, options, score_of);
+    }
+  } else {
+    detail::train(model, optimizer, loss, train, valid, history, options, score_of);
   }
 }
 

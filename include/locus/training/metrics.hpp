@@ -1,10 +1,12 @@
 #pragma once
 // How good a model is.
 
+#include <locus/data/labelled_images.hpp>
 #include <locus/data/loader.hpp>
-#include <locus/nn/loss.hpp>
+#include <locus/nn/criterion.hpp>
 #include <locus/nn/module.hpp>
 #include <locus/ops/extreme.hpp>
+#include <locus/training/history.hpp>
 
 namespace locus::inline LOCUS_ABI {
 
@@ -13,8 +15,8 @@ namespace detail {
 
 template <class X>
 inline constexpr bool is_loader = false;
-template <class T, class D>
-inline constexpr bool is_loader<data::Loader<T, D>> = true;
+template <class S, class D>
+inline constexpr bool is_loader<data::Loader<S, D>> = true;
 }  // namespace detail
 
 /// How many rows of logits (n, classes) are largest at their label (n). shape: ()
@@ -44,39 +46,197 @@ template <class L, class Y>
   return static_cast<double>(correct(logits, labels).item()) / static_cast<double>(labels.elements());
 }
 
-struct Evaluation {
-  double loss = 0;      ///< mean cross-entropy per sample
-  double accuracy = 0;  ///< in [0, 1]
+/// accuracy(logits, labels) as an object.
+struct Accuracy {
+  template <class L, class Y>
+  [[nodiscard]] double operator()(const L& logits, const Y& labels) const {
+    return accuracy(logits, labels);
+  }
 };
 
-/// Loss and accuracy of a model, a layer or a function, over all batches: plain tensors, so nothing is recorded.
-/// throws ArgumentError for a loader without a batch
-template <class M, class T, class D>
-  requires detail::IsWrong<detail::BatchMistake<M, T, D>, detail::Wrong::nothing>
-[[nodiscard]] Evaluation evaluate(const M& model, data::Loader<T, D>& batches) {
-  double loss = 0, hits = 0, samples = 0;
-  for (const auto& [images, labels] : batches) {
-    Tensor<T, D> logits;
-    if constexpr (nn::detail::HasForward<M>) logits = model.forward(images);  // without a call in between, in errors
-    else logits = model(images);
-    const auto wide = logits.template as<compute_t<T>>();  // 16 bits are too few for a sum
-    loss += static_cast<double>(cross_entropy(wide, labels, {.reduction = Reduction::sum}).item());
-    hits += static_cast<double>(correct(logits, labels).item());
-    samples += static_cast<double>(labels.elements());
+/// What is measured beside the loss: a name, and a function of predictions and targets that returns the mean over them,
+/// as a number or a tensor of one element. Any loss is such a function.
+///
+///     evaluate(model, nn::MSELoss{}, batches, Metric{"mean error", nn::L1Loss{}}).metric("mean error")
+template <class F>
+struct Metric {
+  std::string name;
+  F function;
+};
+template <class F>
+Metric(std::string, F) -> Metric<F>;
+template <class F>
+Metric(const char*, F) -> Metric<F>;
+
+struct Evaluation {
+  double loss = 0;      ///< mean per sample
+  double accuracy = 0;  ///< in [0, 1]; NaN where a loss was given
+  std::vector<MetricValue> metrics = {};
+
+  /// throws ArgumentError for a name that was not measured
+  [[nodiscard]] double metric(std::string_view name) const { return detail::value_of_metric(metrics, name); }
+};
+
+namespace detail {
+inline constexpr double not_a_number = __builtin_nan("");
+
+template <class X>
+[[nodiscard]] double number_of(const X& x) {
+  if constexpr (std::is_arithmetic_v<X>) return static_cast<double>(x);
+  else return static_cast<double>(x.eval().value().item());
+}
+
+/// 16 bits are too few for a sum.
+template <class T, class D>
+[[nodiscard]] Tensor<compute_t<T>, D> widened(const Tensor<T, D>& x) {
+  if constexpr (std::is_same_v<T, compute_t<T>> || !FloatingDType<T>) return x;
+  else return x.template as<compute_t<T>>();
+}
+
+/// The batch without its first tensor, which is the model's input: the targets. One of a single tensor is its own.
+template <class X, class D, class F>
+decltype(auto) with_targets(const Tuple<Tensor<X, D>>& batch, const F& f) {
+  return f(get<0>(batch));
+}
+template <class X, class Y, class... Z, class D, class F>
+decltype(auto) with_targets(const Tuple<Tensor<X, D>, Tensor<Y, D>, Tensor<Z, D>...>& batch, const F& f) {
+  return unpack(batch, [&](const auto&, const auto&... target) -> decltype(auto) { return f(target...); });
+}
+
+/// What a loss of a batch stands for, as the number of samples by which it is multiplied to be added to others.
+/// throws ArgumentError for a loss that is no number
+template <class L>
+[[nodiscard]] double weight_of_loss(const L& loss, std::int64_t samples) {
+  if constexpr (requires {
+                  { loss.options.reduction } -> std::convertible_to<Reduction>;
+                }) {
+    if (loss.options.reduction == Reduction::sum) return 1;
+    if (loss.options.reduction == Reduction::none)
+      fail<ArgumentError>({"fit, evaluate: the loss has Reduction::none; expected mean or sum"});
+  }
+  return static_cast<double>(samples);
+}
+
+/// A model's answer to a batch, which was recorded if X is traced.
+template <class M, class X>
+[[nodiscard]] auto predict(const M& model, const X& x) {
+  if constexpr (nn::detail::HasForward<M>) {  // without a call in between, in errors
+    auto y = model.forward(x);
+    return y.eval();
+  } else {
+    auto y = model(x);
+    return y.eval();
+  }
+}
+
+template <class S>
+struct FirstOf;
+template <class T, class... Others>
+struct FirstOf<data::Fields<T, Others...>> {
+  using type = T;
+};
+/// Element type of what a data set gives a model.
+template <class S>
+using input_t = typename FirstOf<data::detail::fields_t<S>>::type;
+/// What is wrong with a model for batches of a data set on D.
+template <class M, class S, class D>
+using LoaderMistake = BatchMistake<M, input_t<S>, D>;
+
+template <class L, class Prediction, class D, class Fields>
+inline constexpr bool takes_targets = false;
+template <class L, class Prediction, class D, class X>
+inline constexpr bool takes_targets<L, Prediction, D, data::Fields<X>> =
+    requires(const L& loss, const Prediction& prediction, const Tensor<X, D>& target) { loss(prediction, target); };
+template <class L, class Prediction, class D, class X, class Y, class... Z>
+inline constexpr bool takes_targets<L, Prediction, D, data::Fields<X, Y, Z...>> =
+    requires(const L& loss, const Prediction& prediction) {
+      loss(prediction, std::declval<const Tensor<Y, D>&>(), std::declval<const Tensor<Z, D>&>()...);
+    };
+/// Whether a loss takes what a model makes of batches of S on D, and their targets. (A model that is a function is not
+/// asked.)
+template <class L, class M, class S, class D>
+concept LossFor = !HasPlace<M> || takes_targets<L, Tensor<value_of<M>, D>, D, data::detail::fields_t<S>>;
+
+template <class M, class L, class S, class D, class... F>
+[[nodiscard]] Evaluation evaluate_all(const M& model, const L& loss, data::Loader<S, D>& batches,
+                                      const Metric<F>&... metrics) {
+  constexpr int metric_count = sizeof...(F);
+  double loss_sum = 0, samples = 0, sums[metric_count + 1] = {};
+  for (const auto& named : batches) {
+    const auto batch = data::detail::tensors_of<data::detail::fields_t<S>::size>(named);
+    const std::int64_t size = get<0>(batch).size(0);
+    const double weight = weight_of_loss(loss, size);
+    const auto prediction = predict(model, get<0>(batch));
+    with_targets(batch, [&](const auto&... target) {
+      loss_sum += number_of(loss(widened(prediction), widened(target)...)) * weight;
+      [[maybe_unused]] double* sum = sums;
+      ((*sum++ += number_of(metrics.function(prediction, target...)) * static_cast<double>(size)), ...);
+    });
+    samples += static_cast<double>(size);
   }
   if (samples == 0)
     fail<ArgumentError>({"evaluate: the loader has no batch; use a smaller batch_size, or no drop_last"});
-  return {loss / samples, hits / samples};
+  Evaluation result{loss_sum / samples, not_a_number};
+  [[maybe_unused]] const double* sum = sums;
+  (result.metrics.push_back({metrics.name, *sum++ / samples}), ...);
+  return result;
 }
-template <class M, class T, class D>
-  requires detail::IsWrong<detail::BatchMistake<M, T, D>, detail::Wrong::nothing>
-[[nodiscard]] Evaluation evaluate(const M& model, data::Loader<T, D>&& batches) {
+
+template <class M, class S, class D>
+[[nodiscard]] Evaluation score_classifier(const M& model, data::Loader<S, D>& batches) {
+  Evaluation result = evaluate_all(model, nn::CrossEntropyLoss{}, batches, Metric{"accuracy", Accuracy{}});
+  result.accuracy = result.metrics[0].value;
+  return result;
+}
+}  // namespace detail
+
+/// Loss and metrics of a model, a layer or a function, over all batches: plain tensors, so nothing is recorded. The
+/// first tensor of a batch is the model's input, the others are targets: loss(model(input), targets...). A batch of one
+/// tensor is its own target. throws ArgumentError for a loader without a batch, or a loss with Reduction::none
+///
+///     const double error = evaluate(model, nn::MSELoss{}, data::loader<D>(valid)).loss;
+template <class M, class L, class S, class D, class... F>
+  requires(detail::IsWrong<detail::LoaderMistake<M, S, D>, detail::Wrong::nothing> && detail::LossFor<L, M, S, D>)
+[[nodiscard]] Evaluation evaluate(const M& model, const L& loss, data::Loader<S, D>& batches,
+                                  const Metric<F>&... metrics) {
+  if constexpr (nn::detail::HasForward<M>) {
+    // Named here, the compiler's path from your program to a mistake in its forward is short.
+    using Output [[maybe_unused]] = decltype(model.forward(std::declval<const Tensor<detail::input_t<S>, D>&>()));
+    if constexpr (!nn::detail::Forwards<M, Tensor<detail::input_t<S>, D>>) return {};
+    else return detail::evaluate_all(model, loss, batches, metrics...);
+  } else {
+    return detail::evaluate_all(model, loss, batches, metrics...);
+  }
+}
+template <class M, class L, class S, class D, class... F>
+  requires(detail::IsWrong<detail::LoaderMistake<M, S, D>, detail::Wrong::nothing> && detail::LossFor<L, M, S, D>)
+[[nodiscard]] Evaluation evaluate(const M& model, const L& loss, data::Loader<S, D>&& batches,
+                                  const Metric<F>&... metrics) {
+  return evaluate(model, loss, batches, metrics...);
+}
+
+/// Cross-entropy and accuracy of a classifier over all batches of inputs and labels.
+/// throws ArgumentError for a loader without a batch
+template <class M, class S, class D>
+  requires detail::IsWrong<detail::LoaderMistake<M, S, D>, detail::Wrong::nothing>
+[[nodiscard]] Evaluation evaluate(const M& model, data::Loader<S, D>& batches) {
+  if constexpr (nn::detail::HasForward<M>) {  // as above
+    using Output [[maybe_unused]] = decltype(model.forward(std::declval<const Tensor<detail::input_t<S>, D>&>()));
+    if constexpr (!nn::detail::Forwards<M, Tensor<detail::input_t<S>, D>>) return {};
+    else return detail::score_classifier(model, batches);
+  } else {
+    return detail::score_classifier(model, batches);
+  }
+}
+template <class M, class S, class D>
+  requires detail::IsWrong<detail::LoaderMistake<M, S, D>, detail::Wrong::nothing>
+[[nodiscard]] Evaluation evaluate(const M& model, data::Loader<S, D>&& batches) {
   return evaluate(model, batches);
 }
 
 /// The same over a data set, in batches of 1000 on `device`, where the model is.
-template <class M>
-[[nodiscard]] Evaluation evaluate(const M& model, const data::LabelledImages& dataset, device_of<M> device = {}) {
+template <class M, data::Dataset S>
+[[nodiscard]] Evaluation evaluate(const M& model, const S& dataset, device_of<M> device = {}) {
   return evaluate(model, data::loader(dataset, {.batch_size = 1000, .ahead = 2}, device));
 }
 

@@ -102,7 +102,7 @@ Seen multiply_and_sum(std::int64_t m, std::int64_t k, std::int64_t n, bool accum
                      Epilogue<T, functor::Identity>{nullptr, accumulate, {}});
   const auto before = simulated::blas;
   const LaunchLog log;
-  const bool both = Backend<Cuda>::gemm_and_sums(
+  const bool both = LinearFusion<Cuda>::gemm_and_sums(
       {}, MatrixRef<const T>{a.data(), m, k, 1, m}, MatrixRef<const T>{b.data(), k, n, n, 1},
       MatrixRef<T>{c.data(), m, n, n, 1}, accumulate, sums.data() + shift, kernel);
   bool is_right = !both || std::equal(expected_sums.begin(), expected_sums.end(), sums.data() + shift);
@@ -123,7 +123,7 @@ struct ThereAndBack {
   Array<T> a{static_cast<std::size_t>(m * k), 1}, w{static_cast<std::size_t>(k * n), 2},
       bias{static_cast<std::size_t>(n), 4}, y{static_cast<std::size_t>(m * n), 3},
       dz{static_cast<std::size_t>(m * n), 5}, sums{static_cast<std::size_t>(n), 6};
-  std::int64_t kept_columns = Backend<Cuda>::kept_columns<T>(Activation{}, n);
+  std::int64_t kept_columns = LinearFusion<Cuda>::kept_columns<T>(Activation{}, n);
   Array<T> kept{static_cast<std::size_t>(m * kept_columns + 8), 7};
   std::vector<T> z = std::vector<T>(y.copy()), expected_y = z, expected_dz = z;
 
@@ -152,16 +152,16 @@ struct ThereAndBack {
     const Epilogue<T, Activation> epilogue{bias.data(), false, {}};
     return seen(
         [&] {
-          return Backend<Cuda>::gemm_and_keep({}, left(), right(), MatrixRef<T>{y.data(), m, n, n, 1}, epilogue,
-                                              kept.data());
+          return LinearFusion<Cuda>::gemm_and_keep({}, left(), right(), MatrixRef<T>{y.data(), m, n, n, 1}, epilogue,
+                                                   kept.data());
         },
         [&] { return are_close(y.data(), expected_y); });
   }
   Seen back(int shift = 0) {
     return seen(
         [&] {
-          return Backend<Cuda>::gemm_and_column_sums({}, left(), right(), result(), derivative(), sums.data() + shift,
-                                                     kernel);
+          return LinearFusion<Cuda>::gemm_and_column_sums({}, left(), right(), result(), derivative(),
+                                                          sums.data() + shift, kernel);
         },
         [&] {
           std::vector<T> expected;
@@ -704,14 +704,14 @@ TEST_CASE("a product keeps what the derivative of its activation needs, and anot
   CHECK(epilogues([] { return ThereAndBack<double, functor::Relu>(5, 9); }) == nothing);  // as if there were no way
   CHECK(epilogues([] { return ThereAndBack<float, functor::GeluTanh>(5, 9); }) == nothing);
   CHECK(epilogues([] { return ThereAndBack<half, functor::Gelu>(5, 9); }) == nothing);
-  CHECK(Backend<Cuda>::kept_columns<float>(functor::GeluTanh{}, 9) == 0);
-  CHECK(Backend<Cuda>::kept_columns<half>(functor::GeluTanh{}, 9) == 16);
-  CHECK(Backend<Cuda>::kept_columns<float>(functor::ChosenActivation{functor::Activation::relu}, 129) == 0);
+  CHECK(LinearFusion<Cuda>::kept_columns<float>(functor::GeluTanh{}, 9) == 0);
+  CHECK(LinearFusion<Cuda>::kept_columns<half>(functor::GeluTanh{}, 9) == 16);
+  CHECK(LinearFusion<Cuda>::kept_columns<float>(functor::ChosenActivation{functor::Activation::relu}, 129) == 0);
   {
     const locus_test::FusedRelu fused;
-    CHECK(Backend<Cuda>::kept_columns<float>(functor::ChosenActivation{functor::Activation::relu}, 129) == 8);
+    CHECK(LinearFusion<Cuda>::kept_columns<float>(functor::ChosenActivation{functor::Activation::relu}, 129) == 8);
   }
-  CHECK(Backend<Cuda>::kept_columns<float>(functor::ChosenActivation{functor::Activation::tanh}, 129) == 0);
+  CHECK(LinearFusion<Cuda>::kept_columns<float>(functor::ChosenActivation{functor::Activation::tanh}, 129) == 0);
   CHECK(in_process({}, [] {
     ThereAndBack<float, functor::Relu> products(5, 9);
     (void)products.there();

@@ -266,7 +266,7 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
   if (simulated::fails()) return give(cudaErrorUnknown);
   *value = attribute == cudaDevAttrMultiProcessorCount           ? 4
-           : attribute == cudaDevAttrComputeCapabilityMajor      ? simulated::has_fault("no_code") ? 7 : 9
+           : attribute == cudaDevAttrComputeCapabilityMajor      ? simulated::lacks_code ? 7 : 9
            : attribute == cudaDevAttrComputeCapabilityMinor      ? 0
            : attribute == cudaDevAttrMemoryClockRate             ? 1'000'000
            : attribute == cudaDevAttrGlobalMemoryBusWidth        ? 4096
@@ -280,7 +280,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   if (simulated::fails()) return give(cudaErrorUnknown);
   *properties = {};
   std::snprintf(properties->name, sizeof properties->name, "%s", simulated::gpu_name);
-  properties->major = simulated::has_fault("no_code") ? 7 : 9;
+  properties->major = simulated::lacks_code ? 7 : 9;
   properties->multiProcessorCount = 4;
   return cudaSuccess;
 }
@@ -303,6 +303,7 @@ const char* cudaGetErrorName(cudaError_t error) {
 const char* cudaGetErrorString(cudaError_t) { return "simulated error"; }
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void*) {
   if (simulated::fails()) return give(cudaErrorUnknown);
+  if (simulated::lacks_code) return give(cudaErrorNoKernelImageForDevice);
   ++simulated::asked_kernels;
   *attributes = {};
   attributes->ptxVersion = simulated::architecture;
@@ -429,6 +430,21 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) {
 }
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, std::size_t) {
   return simulated::fails() ? give(cudaErrorUnknown) : cudaSuccess;
+}
+cudaError_t cudaMemPoolSetAccess(cudaMemPool_t, const cudaMemAccessDesc* access, std::size_t) {
+  if (simulated::fails()) return give(cudaErrorUnknown);
+  return access->location.id < simulated::devices ? cudaSuccess : give(cudaErrorInvalidDevice);
+}
+cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) {
+  if (simulated::fails()) return give(cudaErrorUnknown);
+  *can = simulated::are_connected;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned) {
+  if (simulated::fails()) return give(cudaErrorUnknown);
+  static std::atomic<unsigned> enabled{0};
+  const unsigned bit = 1u << (8 * simulated::current_ordinal + peer);
+  return enabled.fetch_or(bit) & bit ? give(cudaErrorPeerAccessAlreadyEnabled) : cudaSuccess;
 }
 cudaError_t cudaMemGetInfo(std::size_t* unused, std::size_t* total) {
   if (simulated::fails()) return give(cudaErrorUnknown);

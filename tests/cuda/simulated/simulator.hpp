@@ -100,7 +100,8 @@ inline const bool has_pools = [] {
 inline std::atomic<bool> refuses_pools{!has_pools};  ///< whether it makes none, though it says that it has them
 inline std::atomic<int> mallocs{0}, frees{0};        ///< calls of cudaMalloc and cudaFree
 
-inline int devices = 2;  ///< GPUs that there are; 0: why, says `unavailable`
+inline std::atomic<bool> are_connected{true};  ///< whether kernels of one GPU reach the memory of another
+inline int devices = 2;                        ///< GPUs that there are; 0: why, says `unavailable`
 inline cudaError_t unavailable = cudaErrorNoDevice;
 inline int driver_version = CUDART_VERSION;
 
@@ -150,6 +151,7 @@ inline int asked_kernels = 0;      ///< how often it was asked what kernels need
 inline const char* gpu_name = "Simulated GPU";
 /// Whether kernels fail as they run, which is told to whoever waits for them.
 inline std::atomic<bool> kernels_fail{has_fault("illegal_address")};
+inline std::atomic<bool> lacks_code{has_fault("no_code")};  ///< the program has none for the GPU
 inline std::atomic<cudaError_t> failure{cudaSuccess};
 /// What calls report from now on, as after an illegal access.
 inline std::atomic<cudaError_t> lasting_error{cudaSuccess};
@@ -296,6 +298,10 @@ inline unsigned __shfl_xor_sync(unsigned, unsigned value, int mask) {
 }
 inline float rsqrtf(float x) { return 1.0f / std::sqrt(x); }
 template <class T>
+void __stcg(T* at, T value) {
+  *at = value;
+}
+template <class T>
 T atomicAdd(T* at, T value) {
   return std::exchange(*at, *at + value);
 }
@@ -338,7 +344,7 @@ class Launch {
   }
   template <class Kernel, class... Arguments>
   void operator()(const Kernel& kernel, const Arguments&... arguments) const {
-    if (has_fault("no_code")) {
+    if (lacks_code) {
       refused_launch = true;
       return;
     }

@@ -4,6 +4,8 @@
 #include <locus/cuda/backend.hpp>
 #include <locus/cuda/pinned.hpp>
 #include <locus/expr/functors.hpp>
+#include <locus/select.hpp>
+#include <locus/tensor/factory.hpp>
 
 #include <doctest/doctest.h>
 
@@ -95,6 +97,20 @@ TEST_CASE("a GPU of an architecture that the program was not compiled for is nam
                          CudaUnavailable);
   }
   CHECK(cudaGetLastError() == cudaSuccess);
+}
+
+TEST_CASE("a GPU that the program has no code for is not the best that is available, but may be insisted on") {
+  CHECK(best_available() == AnyDevice{AnyDevice::Kind::cuda, 0});
+  simulated::lacks_code = true;
+  CHECK(cuda::is_available());
+  CHECK_FALSE(cuda::has_code_for(0));
+  CHECK(best_available() == AnyDevice{});
+  CHECK_THROWS_WITH_AS(with_device(parse_device("cuda"), [](auto device) { (void)full({2}, 1.f, device); }),
+                       doctest::Contains("this program has no code that cuda:0, of architecture sm_70, can run"),
+                       CudaUnavailable);
+  simulated::lacks_code = false;
+  CHECK(cudaGetLastError() == cudaSuccess);
+  CHECK(best_available() == AnyDevice{AnyDevice::Kind::cuda, 0});
 }
 
 TEST_CASE("a driver that cannot compile the program's PTX is named, with what to compile for") {

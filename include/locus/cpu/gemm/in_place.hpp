@@ -1,5 +1,5 @@
 #pragma once
-// Small matrix products, whose operands are read and whose sums are written where they lie.
+// Small matrix products that read their operands and write c in place, without packing.
 
 #include <locus/core/bounds.hpp>
 #include <locus/cpu/gemm/strategy.hpp>
@@ -12,7 +12,7 @@ struct EqualPanels {
   std::int64_t first_row, count, rows;
 };
 
-/// Multiplies the columns of a strip, from this one on. Where sums are kept apart, they become columns of c.
+/// Multiplies the columns of a strip, beginning at `col`. With `sums`, a scratch tile, stores it to a column-major c.
 template <class T>
 void multiply_in_place(const GemmCall<T>& call, const Strip<T>& strip, std::int64_t col, const EqualPanels& panels,
                        TileProduct<T>& product, T* sums) {
@@ -28,7 +28,7 @@ void multiply_in_place(const GemmCall<T>& call, const Strip<T>& strip, std::int6
   }
 }
 
-/// A small product whose operands are read, and whose sums are written, where they lie: one that fits_in_place.
+/// A small product without packing; the call must satisfy fits_in_place.
 template <class T>
 void multiply_in_place(const KernelSet<T>& kernels, const GemmCall<T>& call) {
   const std::int64_t m = call.c.rows, n = call.c.cols, k = call.a.cols;
@@ -43,20 +43,21 @@ void multiply_in_place(const KernelSet<T>& kernels, const GemmCall<T>& call) {
   const auto multiply_panels = [&](const EqualPanels& panels) {
     for (std::int64_t col = 0, width = 0; col < n; col += width) {
       Strip<T> strip = strip_at(kernels, n - col, panels.rows, true);
-      // Not in a part of what threads may share: they would sum it in another order.
+      // Only for products that one thread computes: this tile sums in another order, and the result must not depend on
+      // the number of threads.
       if (work < shared_work ? strip.width <= kernels.lanes : m <= 2 && n <= kernels.lanes)
         strip.tile = narrow_tile(kernels, panels.rows, product);
       width = strip.width;
       multiply_in_place(call, strip, col, panels, product, sums);
     }
   };
-  // A wide tile of the last row, where there are an odd number, costs less than to compute the one before it twice.
+  // An odd last row: a wide tile for it alone costs less than a tile of two rows that repeats its neighbour.
   const std::int64_t even = n >= 8 * kernels.lanes ? m & -2 : m;
   if (even < m) multiply_panels({even, 1, 1});
   if (even == 0) return;
   const int most = rows_in_place(kernels, call.a);
-  // While the sums of one tile are written, the processor is at the next: where they are many, in low tiles. And where
-  // little else is done, in rows that do not displace each other from the cache.
+  // Stores of one tile overlap with the next tile's multiply-adds; where stores dominate, lower tiles overlap more.
+  // With a depth of 4 or less, two rows at a time, where more would conflict in the cache (4 KiB aliasing).
   const bool writes_much = n > kernels.lanes && k <= 32, mostly_writes = k <= 4 && are_apart(call.c, 2048);
   const RowPanels panels({0, even}, mostly_writes ? 2 : writes_much ? kernels.max_rows / 2 + 1 : most);
   for (std::int64_t i = 0, row = 0, count = 0; i < panels.count(); i += count) {

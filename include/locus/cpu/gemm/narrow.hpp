@@ -1,5 +1,5 @@
 #pragma once
-// Products whose rows fill half a vector at most: half a vector takes half the time of a whole one.
+// Products whose rows fill at most half a vector register, with registers of half the width, which are twice as fast.
 
 #include <locus/core/bounds.hpp>
 #include <locus/cpu/gemm/strategy.hpp>

@@ -79,8 +79,8 @@ class Product {
   /// Packed lanes for so much of the depth.
   [[nodiscard]] std::int64_t packed(std::int64_t depth) const { return round_up(depth, depth_unit()) / per_lane(); }
 
-  /// The grid of threads over c whose largest part costs least. Where they pack nothing, each has several tasks, which
-  /// read the smaller operand again.
+  /// The grid of threads over c whose most expensive part is cheapest. Where nothing is packed, each thread gets
+  /// several tasks, which balances the load at the price of reading the smaller operand again.
   void choose_grid(double work) {
     const std::int64_t threads = threads_for(work);
     if (threads == 1) return;
@@ -89,7 +89,7 @@ class Product {
     for (std::int64_t rows = 1; rows <= threads; ++rows) {
       const std::int64_t cols = threads / rows;
       const std::int64_t height = ceil_div(m_, rows), width = ceil_div(ceil_div(n_, cut_cols_), cols) * cut_cols_;
-      // To pack an element costs about as much as to multiply it with eight others.
+      // Packing an element costs about as much as eight multiply-adds.
       const std::int64_t cost =
           height * (width + (packs_left_ ? 8 : 0) + (cols > 1 ? torn : 0)) + (packs_right_ ? 8 * width : 0);
       if (best < 0 || cost < best) best = cost, grid_rows_ = rows, grid_cols_ = cols;
@@ -204,7 +204,7 @@ class Product {
     for (std::int64_t col = block.cols.begin, width = 0; col < block.cols.end; col += width) {
       Strip<R> strip = strip_at(kernels_, block.cols.end - col, panel.rows, !packs_right_);
       width = strip.width;
-      // By the shape of c, not of the strip, which depends on the number of threads.
+      // Decided by the shape of c: that of the strip depends on the number of threads, and the order of sums must not.
       if (kernels_.masks && m_ <= 2 && n_ <= kernels_.lanes) strip.tile = narrow_tile(kernels_, m_, product);
       const R* right = block.right + (col - block.cols.begin) * product.depth;
       std::int64_t next = strip.tile_width * product.depth;
@@ -223,7 +223,7 @@ class Product {
                       std::int64_t next, std::int64_t first_col, const Strip<R>& strip) const {
     const bool first = block.depth.begin == 0, finishes = block.depth.end == k_ && !(sums_in_c_ && call_.plain);
     const bool adds = !first || (call_.plain && call_.accumulates && sums_in_c_);
-    // A row that was done before is done again where that changes nothing.
+    // An overlapping row is computed again where that is idempotent.
     const std::int64_t done = finishes || adds ? panel.done : 0, row = panel.first + done, rows = panel.rows - done;
     const bool fits = !finishes && done == 0 && (!sums_in_c_ || fills_tile(strip.width));
     R* sums = nullptr;
@@ -256,7 +256,7 @@ class Product {
       call_.finish(call_, sum);
     }
   }
-  /// Of what does not fit where its sums belong; enough for the widest tile.
+  /// Row stride of the scratch tile: the width of the widest tile.
   [[nodiscard]] std::int64_t tile_stride() const { return 4 * tile_cols_; }
 
   GemmCall<T> call_;

@@ -19,7 +19,7 @@ enum class GemmStrategy {
   library,              ///< CBLAS: cblas.hpp
   transposed_in_place,  ///< in_place, of the transpose, whose columns are the rows of c
   transposed_tiles,     ///< tiles, of the transpose
-  apart,                ///< the last columns by themselves, which would waste most of a tile: gemm.hpp
+  apart,                ///< the tail columns by themselves, which would waste most of a tile: gemm.hpp
   in_place,             ///< tiles where the operands lie: in_place.hpp
   tiles                 ///< blocks, packed and shared among threads: product.hpp
 };
@@ -116,7 +116,8 @@ template <class T>
 [[nodiscard]] std::int64_t whole_columns(const KernelSet<T>& kernels, const GemmCall<T>& call) {
   return call.c.cols & -static_cast<std::int64_t>(kernels.lanes);
 }
-/// Whether the last columns are so few that a tile of them would waste most of its registers, and faster by themselves.
+/// Whether the tail columns are so few that a tile would waste most of its registers, and a product of their own is
+/// faster.
 template <class T>
 [[nodiscard]] bool is_faster_apart(const KernelSet<T>& kernels, const GemmCall<T>& call) {
   const std::int64_t whole = whole_columns(kernels, call), rest = call.c.cols - whole;
@@ -127,8 +128,7 @@ template <class T>
   return find_vectors(kernels, last) != Vectors::none || is_faster_transposed(kernels, last);
 }
 
-/// The strategies for products so small that to choose among the others takes longer than the product; tiles for those
-/// that are not.
+/// The strategy for products so small that the full choice would take longer than the product; `tiles` for others.
 template <class T>
 [[nodiscard]] GemmStrategy small_strategy(const KernelSet<T>& kernels, const GemmCall<T>& call) {
   const std::int64_t work = call.c.rows * call.a.cols;

@@ -68,7 +68,7 @@ template <class T>
   const int threads = max_threads();
   return work / thread_work < threads ? static_cast<std::int64_t>(work / thread_work) : threads;
 }
-/// Tasks for them, where it costs little to cut the work finer: a thread that is late then holds up little of it.
+/// Tasks for them, for work that is cheap to cut finer: more tasks than threads balance the load.
 [[nodiscard]] inline std::int64_t tasks_for(double work) {
   const std::int64_t threads = threads_for(work), most = threads * ranges_per_thread;
   if (threads == 1) return 1;
@@ -164,24 +164,22 @@ template <class R>
   return kernels.tile[0][rows / 2];
 }
 
-/// Whether threads may each have a multiple of so many columns of c without sharing a cache line of every row, which
-/// would go from core to core.
+/// Whether c can be cut at multiples of so many columns without false sharing of cache lines.
 template <class T>
 [[nodiscard]] bool can_cut(const MatrixRef<T>& c, std::int64_t columns) {
   constexpr std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(T));
   return columns % line == 0 && c.row_stride % line == 0 && reinterpret_cast<std::uintptr_t>(c.data) % 64 == 0;
 }
 
-/// Whether rows begin so many bytes apart, or a multiple of it, but for a cache line.
+/// Whether the row stride is a multiple of so many bytes, give or take a cache line.
 template <class T>
 [[nodiscard]] bool are_apart(const MatrixRef<T>& rows, std::int64_t bytes) {
   constexpr std::int64_t line = 64;
   const std::int64_t apart = rows.row_stride * static_cast<std::int64_t>(sizeof(T));
   return rows.col_stride == 1 && apart > line && (apart + line) % bytes <= 2 * line;
 }
-/// Rows of a that a tile may read where they lie. A first-level cache of 32 KiB holds eight lines with the same address
-/// within 4 KiB (one of 48 KiB twelve): of more rows that are a multiple of that apart, each line is fetched anew for
-/// every element.
+/// Rows of a that a tile may read without packing. An L1 cache of 32 KiB is 8-way associative (one of 48 KiB 12-way):
+/// of more rows whose stride is a multiple of 4 KiB, every access is a conflict miss.
 template <class T>
 [[nodiscard]] int rows_in_place(const KernelSet<T>& kernels, const MatrixRef<const T>& a) {
   return are_apart(a, 4096) ? smaller(8, kernels.max_rows) : kernels.max_rows;

@@ -1,14 +1,13 @@
 #pragma once
-// Products with one vector or a few, which read the elements of the matrix in order: nothing to pack, nothing to keep
-// in tiles.
+// Products of a matrix with one vector or a few. They are bound by memory and read the matrix once, in order, unpacked.
 
 #include <locus/cpu/gemm/strategy.hpp>
 
 namespace locus::inline LOCUS_ABI {
 namespace cpu::detail {
 
-/// Rows of a matrix that are a task: they stay in the cache while all vectors are multiplied with them. There are at
-/// least `tasks` of these, unless each would be fewer rows than the kernels do at once.
+/// Rows of the matrix in a task: few enough to stay in the cache while all vectors are multiplied with them, and to
+/// make at least `tasks` tasks, but no fewer than the kernels take at once.
 [[nodiscard]] constexpr std::int64_t rows_per_task(std::int64_t rows, std::int64_t depth, std::int64_t at_once,
                                                    std::int64_t tasks) {
   const std::int64_t fitting = smaller<std::int64_t>(rows_together / (depth + 1), 256) / at_once;
@@ -16,8 +15,8 @@ namespace cpu::detail {
   return locus::detail::within<std::int64_t>(share, 1, locus::detail::larger<std::int64_t>(fitting, 1)) * at_once;
 }
 
-/// The matrix, the vectors, and where c takes their products: as columns, or as rows. Threads share the columns of b,
-/// where there are enough: as weights, these come from where the same thread has updated them.
+/// `columns`: the columns of b are the vectors, or else the rows of a. Threads split the columns of b where there are
+/// enough: of weights, each thread then reads those that it updated, which are in its cache.
 template <class T>
 void multiply_by_vectors(const KernelSet<T>& kernels, const GemmCall<T>& call, bool columns) {
   const MatrixRef<const T> matrix = columns ? call.a : transposed(call.b);

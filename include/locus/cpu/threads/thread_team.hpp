@@ -69,6 +69,9 @@ class ThreadTeam {
   }
   /// Returns when no thread runs a step of it, nor will.
   void remove(BackgroundWork& work) { background_.remove(work); }
+  /// The same for work of other threads than the team's: fork() waits until none of them runs a step of it.
+  void add_held(BackgroundWork& work) { held_.add(work); }
+  void remove_held(BackgroundWork& work) { held_.remove(work); }
   /// There are steps to run again: threads that are awake run them.
   void offer_steps() { steps_offered_.store(true, Order::release); }
   /// The same, and wakes sleeping threads; creates the first one if there is none. Threads that run a loop follow after
@@ -85,10 +88,14 @@ class ThreadTeam {
   /// A fork within a part of a loop waits for nothing, since the loop waits for this thread: the child may only call
   /// exec or exit.
   void before_fork() {
-    if (!in_parallel_part) background_.hold();
+    if (in_parallel_part) return;
+    background_.hold();
+    held_.hold();
   }
   void after_fork() {
-    if (!in_parallel_part) background_.let_go();
+    if (in_parallel_part) return;
+    held_.let_go();
+    background_.let_go();
   }
   /// The child has this thread alone; parts and steps that other threads had begun are abandoned.
   void begin_as_child() {
@@ -98,6 +105,7 @@ class ThreadTeam {
     sharing_.store(0, Order::relaxed);
     busy_.store(false, Order::relaxed);
     round_.forget_sleepers();
+    held_.let_go();
     background_.let_go();
   }
 
@@ -206,7 +214,7 @@ class ThreadTeam {
   Atomic<int> sharing_{0};  ///< threads that share the loop
   alignas(64) Atomic<int> finished_{0};
   Atomic<bool> busy_{false};
-  BackgroundList background_;
+  BackgroundList background_, held_;
   Atomic<bool> steps_offered_{false};
 };
 

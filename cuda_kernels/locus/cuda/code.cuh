@@ -1,0 +1,21 @@
+#pragma once
+// What nvcc compiles answers, for files that other compilers compile, whether a GPU can run this program's kernels.
+
+#include <locus/cuda/ordinal.hpp>
+
+namespace locus::inline LOCUS_ABI::cuda::detail {
+
+/// For questions about kernels, of which all are compiled for the same architectures. Never launched.
+template <class>
+__global__ void any_kernel() {}
+
+[[nodiscard]] inline bool kernels_run_on(int ordinal) {
+  const OrdinalGuard guard(ordinal);
+  cudaFuncAttributes attributes{};
+  const cudaError_t error = cudaFuncGetAttributes(&attributes, any_kernel<void>);
+  disregard(error);
+  return !means_no_code(error);
+}
+inline const bool kernels_are_known = (kernels_run_on_answer = &kernels_run_on, true);
+
+}  // namespace locus::inline LOCUS_ABI::cuda::detail

@@ -1,0 +1,32 @@
+#pragma once
+// GPUs that read and write the memory of each other.
+
+#include <locus/cuda/stream.hpp>
+
+namespace locus::inline LOCUS_ABI::cuda {
+
+/// Lets kernels on `reader` use memory of `owner`. False where the machine does not connect them; copies between the
+/// two still work, by way of the host.
+[[nodiscard]] inline bool open_memory(int owner, int reader) {
+  if (owner == reader) return true;
+  int is_connected = 0;
+  check(cudaDeviceCanAccessPeer(&is_connected, reader, owner), "cudaDeviceCanAccessPeer");
+  if (!is_connected) return false;
+  const OrdinalGuard guard(reader);
+  const cudaError_t error = cudaDeviceEnablePeerAccess(owner, 0);  // to what cudaMalloc gives
+  if (error == cudaErrorPeerAccessAlreadyEnabled) (void)cudaGetLastError();
+  else check(error, "cudaDeviceEnablePeerAccess");
+  DeviceMemory::of(owner).open_to(reader);
+  return true;
+}
+
+/// Between two GPUs, or within one, in the stream of the target's context. Whoever calls orders it after what wrote the
+/// source.
+inline void copy_in_stream(Context& context, void* target, const void* source, int source_ordinal, std::size_t bytes) {
+  if (bytes == 0) return;
+  const OrdinalGuard guard(context.ordinal());
+  check(cudaMemcpyPeerAsync(target, context.ordinal(), source, source_ordinal, bytes, context.stream()),
+        "copy between two ranks");
+}
+
+}  // namespace locus::inline LOCUS_ABI::cuda

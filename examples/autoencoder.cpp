@@ -1,0 +1,41 @@
+// Squeezes images of digits through sixteen numbers, and draws them anew.
+//
+//     autoencoder --device cpu
+
+#include <locus/locus.hpp>
+
+#include <cstdio>
+
+using namespace locus;
+
+/// The images alone, as rows: a batch of one tensor is what the model is given, and what it is to return.
+template <data::Dataset S>
+auto images_of(const S& digits) {
+  return data::map(digits, [](const auto& image, const auto&) { return image.reshape({784}); });
+}
+
+template <Device D>
+bool train(const data::Mnist& digits, D device) {
+  const auto linear = [&](std::int64_t in, std::int64_t out) { return nn::Linear<float, D>{in, out, true, device}; };
+  nn::Sequential<float, D> model{linear(784, 64), nn::ReLU{}, linear(64, 16),  // the code
+                                 linear(16, 64),  nn::ReLU{}, linear(64, 784)};
+  optim::Adam optimizer{model.parameters(), {.lr = 0.003}};
+  auto train = data::loader(images_of(digits.train), {.batch_size = 50, .shuffle = true}, device);
+  auto valid = data::loader(images_of(digits.valid), {.batch_size = 500}, device);
+
+  const nn::BCEWithLogitsLoss loss;
+  const Metric error{"mean error", [](const auto& logits, const auto& x) { return mean(abs(sigmoid(logits) - x)); }};
+  History history;
+  fit(model, optimizer, loss, train, valid, history, {.epochs = 8, .clip_norm = 1}, error);
+  std::printf("%s", history.table().c_str());
+  return history.last().metric("mean error") < 0.12;
+}
+
+int main(int argc, char** argv) try {
+  manual_seed(0);
+  const auto digits = data::Mnist::draw(2500);
+  return with_device(device_from(argc, argv), [&]<Device D>(D device) { return train(digits, device); }) ? 0 : 1;
+} catch (const Error& error) {
+  std::fprintf(stderr, "autoencoder: %s\n", error.what());
+  return 1;
+}

@@ -1,0 +1,182 @@
+#pragma once
+// The walk that brings gradients back through the graph.
+
+#include <locus/autograd/graph.hpp>
+
+#include <cstdlib>
+#include <vector>
+
+namespace locus::inline LOCUS_ABI {
+
+struct BackwardOptions {
+  bool retain_graph = false;  ///< keep what was saved, so that backward() can run again
+};
+
+namespace detail {
+/// A function that is called when a backward pass ends.
+class PassEnd : public Counted {
+ public:
+  virtual ~PassEnd() = default;
+  virtual void call() = 0;
+};
+template <class F>
+class PassEndOf final : public PassEnd {
+ public:
+  explicit PassEndOf(F f) : f_(std::move(f)) {}
+  void call() override { f_(); }
+
+ private:
+  F f_;
+};
+}  // namespace detail
+
+/// One backward pass from a node.
+class BackwardWalk {
+ public:
+  /// Collects the nodes below `root`, of those that are numbered `first` and higher. To the others, which a walk of
+  /// this thread has collected, this one only contributes. throws GraphError or StaleError if one of them cannot run;
+  /// then no gradient was touched
+  explicit BackwardWalk(GraphNode& root, std::uint64_t first = 0) : first_(first) {
+    visit(root);
+    for (std::size_t explored = 0; explored < nodes_.size(); ++explored)
+      nodes_[explored]->visit_inputs(&visit_input, this);
+    // It is pointers that are sorted. NOLINTNEXTLINE(bugprone-sizeof-expression)
+    std::qsort(nodes_.data(), nodes_.size(), sizeof(GraphNode*), &latest_first);
+    for (GraphNode* node : nodes_) node->announce();
+    for (const GraphNode* node : nodes_) node->require_ready();
+    // Owned from here on: freeing a node lets go of its inputs.
+    for (GraphNode* node : nodes_) {
+      node->retain();
+      node->awaits_ = node->uses_;
+    }
+    root_ = &root;
+  }
+  BackwardWalk(const BackwardWalk&) = delete;
+  BackwardWalk& operator=(const BackwardWalk&) = delete;
+  ~BackwardWalk() {
+    for (GraphNode* node : nodes_)
+      if (node->release()) GraphNode::dispose(node);
+  }
+
+  /// Propagates the root's gradient to all nodes below it, latest first. After each node, those hooks are called whose
+  /// gradient is complete with it: all edges to that gradient are done, whether or not a contribution came over each.
+  /// If a node or a hook throws (out of memory, say), the gradients of all these nodes are cleared, so that none is
+  /// left half made.
+  void run(const BackwardOptions& options) {
+    const Running running(*this);
+    try {
+      if (is_awaited_) done_with(*root_, this);
+      call_hooks();
+      for (GraphNode* node : nodes_) {
+        node->propagate();
+        if (is_awaited_) node->visit_inputs(&done_with, this);
+        if (!options.retain_graph) node->free();
+        call_hooks();
+      }
+      for (std::size_t i = 0; i < ends_.size(); ++i) {
+        const Shared<detail::PassEnd> end = ends_[i];  // which may add others
+        end->call();
+      }
+    } catch (...) {
+      for (GraphNode* node : nodes_) node->clear_gradient();
+      throw;
+    }
+  }
+
+  /// Adds a function to the end of the outermost walk that this thread is in. throws GraphError where it is in none
+  static void at_end(Shared<detail::PassEnd> end) {
+    if (!running_)
+      fail<GraphError>({"after_backward: called outside of a backward pass; call it in a hook, on_gradient(f)"});
+    BackwardWalk* outermost = running_;
+    while (outermost->outer_) outermost = outermost->outer_;
+    outermost->ends_.push_back(std::move(end));
+  }
+
+ private:
+  /// For qsort: std::sort would be compiled into every program, and the graph is small.
+  static int latest_first(const void* a, const void* b) {
+    const auto left = (*static_cast<GraphNode* const*>(a))->number_,
+               right = (*static_cast<GraphNode* const*>(b))->number_;
+    return left > right ? -1 : left < right;
+  }
+  static void visit_input(GraphNode& node, void* walk) { static_cast<BackwardWalk*>(walk)->visit(node); }
+  void visit(GraphNode& node) {
+    if (node.visited_ != mark_) {
+      if (node.number_ < first_) require_collected(node);
+      else collect(node);
+    }
+    ++node.uses_;
+  }
+  void collect(GraphNode& node) {
+    if (is_running(node)) {
+      fail<GraphError>(
+          {"backward: called by a hook, on a graph whose gradients the pass that called the hook is computing; call it "
+           "after that pass, or compute from values, as in x.value()"});
+    }
+    node.visited_ = mark_;
+    node.uses_ = 0;
+    node.is_reached_ = false;
+    is_awaited_ = is_awaited_ || node.is_hooked();
+    nodes_.push_back(&node);
+  }
+  static void require_collected(const GraphNode& node) {
+    if (is_running(node)) return;
+    fail<GraphError>(
+        {"checkpoint: computed again, the function used a parameter or traced tensor that it had not used before; it "
+         "has to do the same each time"});
+  }
+
+  /// Whether a walk that this thread is in has the node.
+  [[nodiscard]] static bool is_running(const GraphNode& node) {
+    for (const BackwardWalk* walk = running_; walk; walk = walk->outer_)
+      if (node.visited_ == walk->mark_) return true;
+    return false;
+  }
+  class Running {
+   public:
+    explicit Running(BackwardWalk& walk) {
+      walk.outer_ = running_;
+      running_ = &walk;
+    }
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+    ~Running() { running_ = running_->outer_; }
+  };
+
+  /// One of the edges to the node is done.
+  static void done_with(GraphNode& node, void* of) {
+    auto& walk = *static_cast<BackwardWalk*>(of);
+    if (node.number_ < walk.first_ || --node.awaits_ > 0) return;
+    if (node.is_reached_ && node.is_hooked()) walk.complete_.push_back(&node);
+  }
+  void call_hooks() {
+    for (GraphNode* node : complete_) node->call_hooks(mark_);
+    complete_.clear();
+  }
+
+  std::uint64_t first_;
+  std::uint64_t mark_ = detail::next_node_number.fetch_add(1, Order::relaxed);
+  GraphNode* root_ = nullptr;
+  bool is_awaited_ = false;  ///< a hook waits for a gradient
+  std::vector<GraphNode*> nodes_;
+  std::vector<GraphNode*> complete_;  ///< whose hooks are to be called
+  std::vector<Shared<detail::PassEnd>> ends_;
+  BackwardWalk* outer_ = nullptr;  ///< that this thread is in, too: it computes a checkpoint again, or calls a hook
+  static inline thread_local BackwardWalk* running_ = nullptr;
+};
+
+/// Within a hook: calls f(), once, at the end of the backward pass, when the gradients of all that it reached are
+/// complete. For what waits for several gradients, of which a pass may leave some out. Calls are made in the order in
+/// which they were asked for. If the pass throws, they are not made; if one throws, the pass does, and clears its
+/// gradients. throws GraphError outside of a backward pass
+///
+///     auto hook = w.on_gradient([&](const auto& gradient) {
+///       if (bucket.add(gradient)) after_backward([&] { bucket.finish(); });   // the first of a pass
+///     });
+template <class F>
+  requires std::is_void_v<std::invoke_result_t<F&>>
+void after_backward(F f) {
+  BackwardWalk::at_end(Shared<detail::PassEnd>(new detail::PassEndOf<F>(std::move(f))));
+}
+
+}  // namespace locus::inline LOCUS_ABI

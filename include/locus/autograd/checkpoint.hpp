@@ -1,0 +1,190 @@
+#pragma once
+// checkpoint(f, x...): what f computes on the way is computed again in the backward pass instead of being kept for it.
+
+#include <locus/autograd/expression.hpp>
+#include <locus/core/random.hpp>
+
+namespace locus::inline LOCUS_ABI {
+
+namespace detail {
+
+/// What an operand of a checkpoint is for the function: a tensor, traced tensor or parameter.
+template <class X>
+using evaluated_t = std::remove_cvref_t<decltype(evaluated(std::declval<const X&>()))>;
+template <class F, class... X>
+concept TakesOperands = std::is_invocable_v<F&, const evaluated_t<X>&...>;
+template <class F, class... X>
+concept ComputesTensor = TakesOperands<F, X...> && TensorLike<std::invoke_result_t<F&, const evaluated_t<X>&...>>;
+
+/// What is wrong with the operands of a checkpoint of F.
+template <class F, class... X>
+struct CheckpointMistake
+    : FirstMistake<std::conditional_t<InFlight<X>, InFlightMistake, NoMistake>...,
+                   PlaceMistake<F, X, error::model_is_on, error::input_is_on, error::move_the_input_with_to_D>...> {};
+
+/// Places, each once.
+template <class... E>
+struct Places {
+  template <class D>
+  using with = std::conditional_t<(std::is_same_v<D, E> || ...), Places, Places<E..., D>>;
+};
+template <class P, class... D>
+struct PlacesWith : std::type_identity<P> {};
+template <class P, class D, class... Rest>
+struct PlacesWith<P, D, Rest...> : PlacesWith<typename P::template with<D>, Rest...> {};
+
+/// Draws from the default generators of places, all remembered and repeated together, in replays of a captured step
+/// too.
+template <class P>
+class DrawsOn;
+template <class... E>
+class DrawsOn<Places<E...>> : public Counted, private RepeatedDraws<E>... {
+ public:
+  void remember() { (RepeatedDraws<E>::remember(), ...); }
+  void start() { (RepeatedDraws<E>::start(), ...); }
+  void stop() { (RepeatedDraws<E>::stop(), ...); }
+};
+
+/// A function with its arguments, which is computed once and later again with the same random numbers.
+template <class F, class... X>
+class RepeatedCall : public Counted {
+ public:
+  using Result = evaluated_t<std::invoke_result_t<F&, const X&...>>;
+
+  explicit RepeatedCall(F f, const X&... x) : f_(std::move(f)), x_(x...) {}
+
+  [[nodiscard]] Result operator()() {
+    return unpack(x_, [&](const auto&... x) -> Result { return evaluated(f_(x...)); });
+  }
+  [[nodiscard]] Result remembered() {
+    draws_->remember();
+    at_replay([draws = draws_] { draws->remember(); });
+    return (*this)();
+  }
+  [[nodiscard]] Result again() {
+    const Within known(computes_again, true);
+    const Repeating repeating(*draws_);
+    at_replay([draws = draws_] { draws->start(); });
+    Result result = (*this)();
+    at_replay([draws = draws_] { draws->stop(); });
+    return result;
+  }
+
+ private:
+  using Draws = DrawsOn<typename PlacesWith<Places<Cpu>, device_of<Result>, device_of<X>...>::type>;
+  struct Repeating {
+    Draws& draws;
+    explicit Repeating(Draws& of) : draws(of) { draws.start(); }
+    Repeating(const Repeating&) = delete;
+    Repeating& operator=(const Repeating&) = delete;
+    ~Repeating() { draws.stop(); }
+  };
+
+  F f_;
+  Tuple<X...> x_;
+  Shared<Draws> draws_{new Draws};
+};
+
+/// A function whose backward pass computes it again. Its inputs are whatever it used that collects gradients,
+/// parameters and tensors that it captured among them.
+template <class Call, class T, class D>
+class CheckpointNode final : public TensorNode<T, D> {
+ public:
+  CheckpointNode(const Tensor<T, D>& output, Shared<Call> call, OutsideOperands operands)
+      : TensorNode<T, D>(output.shape(), output.device()), call_(std::move(call)), operands_(std::move(operands)) {}
+
+  /// A walk of its own through what is recorded now, up to the nodes that were there before.
+  void propagate() override {
+    if (!this->has_gradient()) return;
+    Tensor<T, D> gradient = this->gradient();
+    this->clear_gradient();
+    const std::uint64_t first = next_node_number.fetch_add(1, Order::relaxed);
+    const auto node = recorded_again();
+    if (!node) return;
+    BackwardWalk walk(*node, first);
+    node->give(std::move(gradient));
+    walk.run({});
+  }
+  void visit_inputs(void (*visit)(GraphNode&, void*), void* state) override { operands_.visit_nodes(visit, state); }
+  void free() override {
+    call_ = {};
+    operands_ = {};
+    this->clear_gradient();
+  }
+  void require_ready() const override {
+    if (!call_) fail_freed();
+    operands_.require_unchanged("checkpoint");
+  }
+
+ private:
+  [[nodiscard]] Shared<TensorNode<T, D>> recorded_again() const {
+    const Within recording(unrecorded, static_cast<OutsideOperands*>(nullptr));
+    const auto result = call_->again();
+    if (!(result.shape() == this->shape())) {
+      fail<ShapeError>({"checkpoint: computed again, the function gave shape ", result.shape(), " in place of ",
+                        this->shape(), "; it has to do the same each time"});
+    }
+    return result.node();
+  }
+
+  Shared<Call> call_;
+  OutsideOperands operands_;
+};
+
+template <class F, class... X>
+[[nodiscard]] auto computed_again(F f, const X&... x) {
+  using Call = RepeatedCall<F, X...>;
+  using Result = typename Call::Result;
+  const Shared<Call> call(new Call(std::move(f), x...));
+  if (unrecorded) return (*call)();  // the checkpoint around this one computes it again
+  OutsideOperands operands;
+  (operands.keep(x), ...);
+  Result result = [&] {
+    const Within noting(unrecorded, &operands);
+    return call->remembered();
+  }();
+  if constexpr (Result::role == Role::traced) {
+    using T = value_of<Result>;
+    using D = device_of<Result>;
+    if constexpr (FloatingDType<T> && is_present<D>) {
+      if (operands.collect_gradients() && !result.node()) {
+        using Node = CheckpointNode<Call, T, D>;
+        Shared<TensorNode<T, D>> node(new Node(result.value(), call, std::move(operands)));
+        return Result(result.value(), std::move(node), result.is_frozen());
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace detail
+
+/// f(x...), of which nothing is kept for the backward pass but the operands: that pass computes f again, records it
+/// then, and goes back through it. Saves the memory of the activations within f for one more forward pass.
+///
+///     for (const auto& block : blocks) h = checkpoint(block, h);   // keeps h between blocks, not what is in them
+///
+/// f is a layer or any function of the operands that returns one tensor. It is copied, and what it refers to must
+/// live until the backward pass. It has to compute the same each time, and must not call backward(): random numbers
+/// of the default generators are drawn again (a Generator of its own, which moves on, gives others), and running
+/// statistics are updated in the forward pass alone. Parameters that f uses, and traced tensors that it captured, get
+/// their gradients, and their hooks are called once, after the last contribution of the whole pass. Checkpoints may
+/// be nested. Without a traced operand it is f(x...).
+/// gradient: that of f
+/// cost:  the launches of f forward, and again in the backward pass, before those of its gradients
+/// throws what f throws; in the backward pass StaleError if an operand or parameter was changed in place, GraphError
+/// or ShapeError if f computes something else than before
+template <class F, TensorLike... X>
+  requires detail::ComputesTensor<F, X...>
+[[nodiscard]] auto checkpoint(F f, const X&... x) {
+  if constexpr (detail::joint_role<detail::bare_t<X>::role...> == Role::traced) {
+    return detail::computed_again(std::move(f), detail::evaluated(x)...);
+  } else {
+    return detail::evaluated_t<std::invoke_result_t<F&, const detail::evaluated_t<X>&...>>(
+        detail::evaluated(f(detail::evaluated(x)...)));
+  }
+}
+
+#include <locus/refuse/autograd/checkpoint.inc>
+
+}  // namespace locus::inline LOCUS_ABI

@@ -1,0 +1,221 @@
+#pragma once
+// Flat memory: the values of a list of parameters in one dense block, their gradients in another. What treats all
+// parameters alike (a step of an optimizer, clipping, an all-reduce) then takes one launch, or one message.
+
+#include <locus/autograd/parameter.hpp>
+
+namespace locus::inline LOCUS_ABI {
+
+namespace detail {
+/// Slots begin at 64-byte boundaries.
+template <class T>
+[[nodiscard]] constexpr std::int64_t padded_to_slot(std::int64_t elements) {
+  constexpr std::int64_t step = 64 / sizeof(T);
+  return (elements + step - 1) / step * step;
+}
+
+/// throws ArgumentError if there are none, or one is empty or named twice; DeviceError if they are on several ordinals
+template <class T, class D>
+LOCUS_OUT_OF_LINE void require_distinct(std::string_view who, const std::vector<Parameter<T, D>>& parameters) {
+  if (parameters.empty()) fail<ArgumentError>({who, ": no parameters were given; pass model.parameters()"});
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    if (!parameters[i].defined()) fail<ArgumentError>({who, ": parameter ", i, " is empty"});
+    require_same_ordinal(who, parameters[0].value(), parameters[i].value());
+    for (std::size_t j = 0; j < i; ++j)
+      if (parameters[i] == parameters[j]) fail<ArgumentError>({who, ": parameters ", j, " and ", i, " are the same"});
+  }
+}
+
+/// Moves distinct parameters into one flat memory, the last of them first. With `only_loose`, those that lie in some
+/// flat memory already stay there.
+template <class T, class D>
+LOCUS_OUT_OF_LINE void place_together(const std::vector<Parameter<T, D>>& parameters, bool only_loose) {
+  const auto moves = [&](std::size_t i) { return !only_loose || !parameters[i].flat_place().memory; };
+  const Shared<FlatMemory<T, D>> memory(new FlatMemory<T, D>);
+  std::int64_t size = 0;
+  for (std::size_t i = parameters.size(); i-- > 0;) {
+    if (!moves(i)) continue;
+    memory->begins.push_back(size);
+    size += padded_to_slot<T>(parameters[i].elements());
+  }
+  if (memory->begins.empty()) return;
+  memory->zeroed.resize(memory->begins.size());
+  memory->begins.push_back(size);
+  memory->values = Tensor<T, D>({size}, parameters[0].device()).fill_(T(0));
+  memory->gradients = Tensor<T, D>({size}, parameters[0].device()).fill_(T(0));
+  std::size_t slot = 0;
+  for (std::size_t i = parameters.size(); i-- > 0;)
+    if (moves(i)) parameters[i].move_to({memory, slot++});
+}
+
+/// The parameters of a list that lie in one flat memory, by slot; null where a slot is none of theirs.
+template <class T, class D>
+[[nodiscard]] std::vector<const Parameter<T, D>*> by_slot(const FlatMemory<T, D>& memory,
+                                                          const std::vector<Parameter<T, D>>& parameters) {
+  std::vector<const Parameter<T, D>*> result(memory.zeroed.size());
+  for (const auto& parameter : parameters)
+    if (parameter.flat_place().memory.get() == &memory) result[parameter.flat_place().slot] = &parameter;
+  return result;
+}
+
+/// Elements of a block, padding included, from the beginning of one slot to that of another.
+template <class T, class D>
+[[nodiscard]] Tensor<T, D> slots_of(const FlatMemory<T, D>& memory, const Tensor<T, D>& block, std::size_t first,
+                                    std::size_t last) {
+  return block.slice(0, memory.begins[first], memory.begins[last]);
+}
+
+/// Makes the memory of gradients zero that did not arrive since zero_grad(): `slots` are the parameters in the slots
+/// [first, first + slots.size()). One launch for each run of neighbours that hold something.
+template <class T, class D>
+LOCUS_OUT_OF_LINE void clear_absent(FlatMemory<T, D>& memory, std::size_t first,
+                                    Span<const Parameter<T, D>* const> slots) {
+  const auto holds_another = [&](std::size_t i) {
+    return !slots[i]->has_grad() &&
+           (is_capturing() || memory.zeroed[first + i] != slots[i]->node()->gradient().version());
+  };
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    if (!holds_another(i)) continue;
+    const std::size_t begin = i;
+    for (; i < slots.size() && holds_another(i); ++i) memory.zeroed[first + i] = slots[i]->node()->gradient().version();
+    (void)slots_of(memory, memory.gradients, first + begin, first + i).fill_(T(0));
+  }
+}
+
+/// The gradients of a list of parameters, as few dense tensors as there are runs of neighbours in flat memory, and one
+/// for each parameter elsewhere. Within a run, gradients that did not arrive are made zero.
+template <class T, class D>
+[[nodiscard]] std::vector<Tensor<T, D>> gradient_runs(const std::vector<Parameter<T, D>>& parameters) {
+  std::vector<Tensor<T, D>> runs;
+  std::vector<const FlatMemory<T, D>*> done;
+  for (const auto& parameter : parameters) {
+    if (!parameter.has_grad()) continue;
+    FlatMemory<T, D>* const memory = parameter.flat_place().memory.get();
+    if (!memory) {
+      runs.push_back(parameter.grad());
+      continue;
+    }
+    bool is_done = false;
+    for (const auto* each : done) is_done |= each == memory;
+    if (is_done) continue;
+    done.push_back(memory);
+    const auto slots = by_slot(*memory, parameters);
+    for (std::size_t first = 0, last = 0; first < slots.size(); first = last + 1) {
+      bool any = false;
+      for (last = first; last < slots.size() && slots[last]; ++last) any |= slots[last]->has_grad();
+      if (!any) continue;
+      clear_absent<T, D>(*memory, first, {slots.data() + first, last - first});
+      runs.push_back(slots_of(*memory, memory->gradients, first, last));
+    }
+  }
+  return runs;
+}
+
+/// After gradients were changed by their runs.
+template <class T, class D>
+void gradients_changed(const std::vector<Parameter<T, D>>& parameters) {
+  for (const auto& parameter : parameters)
+    if (parameter.has_grad()) parameter.grad().buffer().changed_by_step();
+}
+}  // namespace detail
+
+/// Elements [begin, begin + count) of flat memory.
+struct FlatRange {
+  std::int64_t begin = 0, count = 0;
+};
+
+/// Parameters that are neighbours in flat memory, from flatten. A handle: copies share the memory.
+/// They lie in the order in which a backward pass completes their gradients, as far as that is known beforehand: the
+/// last of the list first. Between two of them may be padding up to the next 64 bytes, which is zero and stays zero.
+///
+///     const auto flat = nn::flatten(model);
+///     for (std::size_t i = 0; i < flat.size(); ++i)
+///       std::cout << flat.parameters()[i].shape() << " at " << flat.range(i).begin << "\n";
+template <class T, class D>
+class FlatParameters {
+ public:
+  using value_type = T;
+  using device_type = D;
+
+  /// In the order of memory.
+  [[nodiscard]] const std::vector<Parameter<T, D>>& parameters() const { return parameters_; }
+  [[nodiscard]] std::size_t size() const { return parameters_.size(); }
+  /// Where in values() and gradients() parameter i lies.
+  [[nodiscard]] FlatRange range(std::size_t i) const {
+    return {memory_->begins[first_ + i] - memory_->begins[first_], parameters_[i].elements()};
+  }
+
+  /// All values, shape (n,): the parameters' own memory, no copy.
+  /// throws ArgumentError if a parameter was flattened again since, together with others
+  [[nodiscard]] Tensor<T, D> values() const { return values(0, size()); }
+  /// Values of parameters [first, last) in the order of memory.
+  [[nodiscard]] Tensor<T, D> values(std::size_t first, std::size_t last) const {
+    require_here(first, last);
+    return detail::slots_of(*memory_, memory_->values, first_ + first, first_ + last);
+  }
+  /// All gradients, shape (n,): the parameters' own memory. Those of parameters that have none read as zero. What is
+  /// written to it changes the gradients; it gives none to a parameter that has none.
+  /// cost: no launch; one for each run of parameters that have had a gradient and have none now
+  /// throws as values()
+  [[nodiscard]] Tensor<T, D> gradients() const { return gradients(0, size()); }
+  /// Gradients of parameters [first, last) in the order of memory.
+  [[nodiscard]] Tensor<T, D> gradients(std::size_t first, std::size_t last) const {
+    require_here(first, last);
+    std::vector<const Parameter<T, D>*> slots;
+    for (std::size_t i = first; i < last; ++i) slots.push_back(&parameters_[i]);
+    detail::clear_absent<T, D>(*memory_, first_ + first, slots);
+    return detail::slots_of(*memory_, memory_->gradients, first_ + first, first_ + last);
+  }
+
+ private:
+  template <class U, class E>
+  friend FlatParameters<U, E> flatten(const std::vector<Parameter<U, E>>&);
+  FlatParameters(std::vector<Parameter<T, D>> parameters, Shared<detail::FlatMemory<T, D>> memory, std::size_t first)
+      : parameters_(std::move(parameters)), memory_(std::move(memory)), first_(first) {}
+
+  LOCUS_OUT_OF_LINE void require_here(std::size_t first, std::size_t last) const {
+    if (first > last || last > size())
+      fail<IndexError>({"flat parameters: [", first, ", ", last, ") of ", size(), " parameters"});
+    for (std::size_t i = first; i < last; ++i) {
+      if (parameters_[i].flat_place() == detail::FlatPlace<T, D>{memory_, first_ + i}) continue;
+      fail<ArgumentError>({"flat parameters: parameter ", i, " of shape ", parameters_[i].shape(),
+                           " was flattened again together with others; take the result of that flatten"});
+    }
+  }
+
+  std::vector<Parameter<T, D>> parameters_;
+  Shared<detail::FlatMemory<T, D>> memory_;
+  std::size_t first_;
+};
+
+/// Values and gradients of parameters in flat memory. Where they are neighbours in one already, since an optimizer or
+/// an earlier flatten made it, that is returned as it lies; optimizers and clipping in turn use what flatten made.
+/// Otherwise all of them move to a new one, and with them every handle to the parameters: tensors taken from value()
+/// before no longer reach the model. The order, last parameter first, is fixed from the first pass on, so that captured
+/// steps find their memory. It is that of readiness where layers are listed in the order in which they are used. cost:
+/// where they move, two launches, and a copy for each parameter and each gradient throws ArgumentError for no
+/// parameters, or an empty or repeated one; DeviceError for parameters on several ordinals
+template <class T, class D>
+[[nodiscard]] FlatParameters<T, D> flatten(const std::vector<Parameter<T, D>>& parameters) {
+  detail::require_distinct("flatten", parameters);
+  const auto bounds = [&] {
+    std::size_t first = parameters[0].flat_place().slot, last = first;
+    for (const auto& parameter : parameters) {
+      const auto& [memory, slot] = parameter.flat_place();
+      if (!memory || !(memory == parameters[0].flat_place().memory)) return FlatRange{};
+      first = slot < first ? slot : first;
+      last = slot > last ? slot : last;
+    }
+    return FlatRange{static_cast<std::int64_t>(first), static_cast<std::int64_t>(last - first + 1)};
+  };
+  if (bounds().count != static_cast<std::int64_t>(parameters.size())) detail::place_together(parameters, false);
+  const auto first = static_cast<std::size_t>(bounds().begin);
+  const Shared<detail::FlatMemory<T, D>> memory = parameters[0].flat_place().memory;
+  std::vector<Parameter<T, D>> in_order(parameters.size());
+  for (const auto& parameter : parameters) in_order[parameter.flat_place().slot - first] = parameter;
+  return {std::move(in_order), memory, first};
+}
+
+}  // namespace locus::inline LOCUS_ABI
+
+#include <locus/instances/autograd/flat.inc>

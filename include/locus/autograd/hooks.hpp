@@ -1,0 +1,133 @@
+#pragma once
+// Functions that are called with a gradient as soon as it is complete.
+
+#include <locus/core/shared.hpp>
+#include <locus/tensor/tensor.hpp>
+
+#include <vector>
+
+namespace locus::inline LOCUS_ABI {
+
+namespace detail {
+
+template <class F, class T, class D>
+concept TakesGradient = std::is_invocable_v<F&, const Tensor<T, D>&>;
+/// A function of the gradient of a tensor of T on D that returns nothing.
+template <class F, class T, class D>
+concept GradientFunction = TakesGradient<F, T, D> && std::is_void_v<std::invoke_result_t<F&, const Tensor<T, D>&>>;
+/// A function of gradients on E instead of D, and one of neither.
+template <class F, class T, class D, class E>
+concept TakesGradientOn = !TakesGradient<F, T, D> && TakesGradient<F, T, E>;
+template <class F, class T, class D>
+concept TakesNoGradient = !TakesGradient<F, T, D> && !TakesGradientOn<F, T, D, Cpu> && !TakesGradientOn<F, T, D, Cuda>;
+
+/// A hook's function. `gradient` points to the const Tensor<T, D> of its node.
+class HookFunction : public Counted {
+ public:
+  virtual ~HookFunction() = default;
+  virtual void call(const void* gradient) = 0;
+
+ private:
+  friend class Hooks;
+  std::uint64_t number_ = 0;
+};
+template <class F, class T, class D>
+class HookFunctionOf final : public HookFunction {
+ public:
+  explicit HookFunctionOf(F f) : f_(std::move(f)) {}
+  void call(const void* gradient) override { f_(*static_cast<const Tensor<T, D>*>(gradient)); }
+
+ private:
+  F f_;
+};
+
+/// The hooks of one node, in the order in which they were made. They may come and go while they are called.
+class Hooks : public Counted {
+ public:
+  [[nodiscard]] bool empty() const { return count_ == 0; }
+  /// Adds a function that passes with a higher number than this call.
+  void add(Shared<HookFunction> function, std::uint64_t number) {
+    function->number_ = number;
+    functions_.push_back(std::move(function));
+    ++count_;
+  }
+  void remove(const HookFunction* function) noexcept {
+    for (auto& one : functions_) {
+      if (one.get() != function) continue;
+      const Shared<HookFunction> removed = std::move(one);  // what it holds may go on to remove others
+      one = {};
+      --count_;
+      if (calls_ == 0) tidy();
+      return;
+    }
+  }
+  void call(const void* gradient, std::uint64_t pass) {
+    const Calling calling(*this);
+    for (std::size_t i = 0, n = functions_.size(); i < n; ++i) {
+      const Shared<HookFunction> function = functions_[i];  // kept while it is called, though it removes itself
+      if (function && function->number_ < pass) function->call(gradient);
+    }
+  }
+
+ private:
+  class Calling {
+   public:
+    explicit Calling(Hooks& hooks) : hooks_(hooks) { ++hooks_.calls_; }
+    Calling(const Calling&) = delete;
+    Calling& operator=(const Calling&) = delete;
+    ~Calling() {
+      if (--hooks_.calls_ == 0) hooks_.tidy();
+    }
+
+   private:
+    Hooks& hooks_;
+  };
+  /// Closes the gaps of what was removed.
+  void tidy() noexcept {
+    std::size_t kept = 0;
+    for (auto& one : functions_)
+      if (one) std::swap(functions_[kept++], one);
+    functions_.resize(kept);
+  }
+
+  std::vector<Shared<HookFunction>> functions_;
+  std::size_t count_ = 0;
+  int calls_ = 0;
+};
+
+}  // namespace detail
+
+/// The handle of a hook: the function is called as long as the handle lives. Handles are moved, not copied.
+class GradientHook {
+ public:
+  GradientHook() = default;
+  GradientHook(Shared<detail::Hooks> hooks, Shared<detail::HookFunction> function)
+      : hooks_(std::move(hooks)), function_(std::move(function)) {}
+  GradientHook(GradientHook&& other) noexcept = default;
+  GradientHook& operator=(GradientHook&& other) noexcept {
+    if (this != &other) {
+      unhook();
+      hooks_ = std::move(other.hooks_);
+      function_ = std::move(other.function_);
+    }
+    return *this;
+  }
+  GradientHook(const GradientHook&) = delete;
+  GradientHook& operator=(const GradientHook&) = delete;
+  ~GradientHook() { unhook(); }
+
+  /// The function is not called any more, and deleted. Also allowed within the function.
+  void unhook() noexcept {
+    if (hooks_) hooks_->remove(function_.get());
+    hooks_ = {};
+    function_ = {};
+  }
+  /// False for a handle that is empty, moved from or unhooked.
+  [[nodiscard]] explicit operator bool() const { return static_cast<bool>(hooks_); }
+
+ private:
+  Shared<detail::Hooks> hooks_;
+  Shared<detail::HookFunction> function_;
+};
+
+}  // namespace locus::inline LOCUS_ABI

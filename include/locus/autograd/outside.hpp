@@ -1,0 +1,107 @@
+#pragma once
+// A function that is computed now without being recorded, because its backward pass computes it again, and what it
+// uses of the graph around it.
+
+#include <locus/autograd/graph.hpp>
+
+#include <vector>
+
+namespace locus::inline LOCUS_ABI::detail {
+
+/// Memory of any place that is kept, for its version.
+class KeptMemory : public Counted {
+ public:
+  virtual ~KeptMemory() = default;
+  [[nodiscard]] virtual std::uint32_t version() const = 0;
+};
+template <class D>
+class KeptMemoryOn final : public KeptMemory {
+ public:
+  explicit KeptMemoryOn(const Buffer<D>& buffer) : buffer_(buffer) {}
+  [[nodiscard]] std::uint32_t version() const override { return buffer_.version(); }
+
+ private:
+  Buffer<D> buffer_;
+};
+
+/// The tensors that a function computes with, where they are its arguments or collect gradients.
+class OutsideOperands {
+ public:
+  /// An argument, whether it collects a gradient or not: the gradient counts where the function uses it.
+  template <class X>
+  void keep(const X& x) {
+    keep(nullptr, x.value());
+  }
+  /// An operand within the function. What the function computed itself has no node.
+  template <class X>
+  void note([[maybe_unused]] const X& x) {
+    if constexpr (X::role != Role::plain) {
+      GraphNode* const node = x.node().get();
+      if (node && !has(node)) keep(node, x.value());
+    }
+  }
+  [[nodiscard]] bool collect_gradients() const {
+    for (const Operand& operand : operands_)
+      if (operand.node) return true;
+    return false;
+  }
+  void visit_nodes(void (*visit)(GraphNode&, void*), void* state) const {
+    for (const Operand& operand : operands_)
+      if (operand.node) visit(*operand.node, state);
+  }
+  /// throws StaleError naming the operation
+  void require_unchanged(const char* operation) const {
+    for (const Operand& operand : operands_) {
+      const SavedState now{&operand.shape, operand.memory->version()};
+      locus::detail::require_unchanged(operation, {&now, 1}, &operand.version);
+    }
+  }
+
+ private:
+  struct Operand {
+    Shared<GraphNode> node;
+    Shared<KeptMemory> memory;
+    Shape shape;
+    std::uint32_t version;
+  };
+  template <class T, class D>
+  void keep(GraphNode* node, const Tensor<T, D>& value) {
+    operands_.push_back({Shared<GraphNode>(node), Shared<KeptMemory>(new KeptMemoryOn<D>(value.buffer())),
+                         value.shape(), value.version()});
+  }
+  [[nodiscard]] bool has(const GraphNode* node) const {
+    for (const Operand& operand : operands_)
+      if (operand.node.get() == node) return true;
+    return false;
+  }
+
+  std::vector<Operand> operands_;
+};
+
+/// Where this thread notes operands in place of recording operations; null: it records them.
+inline thread_local OutsideOperands* unrecorded = nullptr;
+
+/// Whether an operation on these operands, of which one wants a gradient, is recorded.
+template <class... X>
+[[nodiscard]] bool is_recorded(const X&... x) {
+  if (!unrecorded) [[likely]]
+    return true;
+  (unrecorded->note(x), ...);
+  return false;
+}
+
+/// While it lives, a variable of this thread has another value.
+template <class V>
+class Within {
+ public:
+  Within(V& variable, V value) : variable_(variable), outer_(std::exchange(variable, value)) {}
+  Within(const Within&) = delete;
+  Within& operator=(const Within&) = delete;
+  ~Within() { variable_ = outer_; }
+
+ private:
+  V& variable_;
+  V outer_;
+};
+
+}  // namespace locus::inline LOCUS_ABI::detail

@@ -1,0 +1,127 @@
+#pragma once
+// How prepared batches come to a device: where they are prepared, and how they are copied.
+
+#include <locus/data/dataset.hpp>
+#include <locus/tensor/copy_async.hpp>
+
+namespace locus::inline LOCUS_ABI::data::detail {
+
+/// Where batches are prepared: on D itself where the host writes it, in pinned memory for Cuda, otherwise on the host.
+template <class D>
+using staging_t = std::conditional_t<HostAccessible<D>, D, std::conditional_t<std::is_same_v<D, Cuda>, Pinned, Cpu>>;
+
+/// A data set that is copied to devices in another form than the one in which batches arrive: as the data set
+/// compact(), of whose tensors on D the function expand(tensors...) makes a batch.
+template <class S, class D>
+concept Compacts = !HostAccessible<D> && requires(const S& dataset) {
+  { dataset.compact() } -> Dataset;
+};
+template <class S, class D>
+struct PreparedAs {
+  using type = S;
+};
+template <class S, class D>
+  requires Compacts<S, D>
+struct PreparedAs<S, D> {
+  using type = decltype(std::declval<const S&>().compact());
+};
+/// The data set whose samples are prepared for D.
+template <class S, class D>
+using prepared_t = typename PreparedAs<S, D>::type;
+/// A batch of it, where it is prepared.
+template <class S, class D>
+using staged_t = tensors_t<prepared_t<S, D>, staging_t<D>>;
+
+/// The batch that is made of tensors on D.
+template <class S, class D, class... T>
+[[nodiscard]] batch_t<S, D> delivered(Tuple<Tensor<T, D>...>&& tensors) {
+  return unpack(tensors, [](const auto&... tensor) -> batch_t<S, D> {
+    if constexpr (Compacts<S, D>) return S::expand(tensor...);
+    else return {tensor...};
+  });
+}
+
+/// Brings prepared batches to a device. take(staged) waits for the next one and is false at the end; is_ready() tells
+/// whether it would wait.
+template <class S, class D>
+class Delivery {
+ public:
+  explicit Delivery(D device) : device_(device) {}
+
+  template <class Take, class IsReady>
+  [[nodiscard]] bool next(batch_t<S, D>& batch, const Take& take, const IsReady&) {
+    staged_t<S, D> staged;
+    if (!take(staged)) return false;
+    if constexpr (HostAccessible<D>) batch = delivered<S, D>(std::move(staged));
+    else batch = delivered<S, D>(copied(staged));
+    return true;
+  }
+
+ private:
+  [[nodiscard]] tensors_t<prepared_t<S, D>, D> copied(const staged_t<S, D>& staged) const {
+    return unpack(staged, [&](const auto&... tensor) {
+      return tensors_t<prepared_t<S, D>, D>{tensor.template to<D>(device_)...};
+    });
+  }
+
+  D device_;
+};
+
+template <class X>
+struct InFlight;
+template <class... T>
+struct InFlight<Tuple<Tensor<T, Pinned>...>> {
+  using type = Tuple<Pending<Tensor<T, Cuda>>...>;
+};
+
+/// The next batch is copied to the GPU, in a stream of its own, while this one is used.
+template <class S>
+class Delivery<S, Cuda> {
+  using Staged = staged_t<S, Cuda>;
+  using Arriving = typename InFlight<Staged>::type;
+
+ public:
+  explicit Delivery(Cuda device) : copies_(device) {}
+
+  template <class Take, class IsReady>
+  [[nodiscard]] bool next(batch_t<S, Cuda>& batch, const Take& take, const IsReady& is_ready) {
+    if (!get<0>(arriving_).started() && !send(take)) return false;
+    batch = delivered<S, Cuda>(arrived(std::make_integer_sequence<int, Staged::size>{}));
+    if (is_ready()) send(take);
+    return true;
+  }
+
+ private:
+  template <class Take>
+  bool send(const Take& take) {
+    Staged staged;
+    if (!take(staged)) return false;
+    Arriving arriving = unpack(staged, [&](const auto&... tensor) { return Arriving{copy_async(tensor, copies_)...}; });
+    if (!last_) reserve(staged);
+    arriving_ = std::move(arriving);
+    before_last_.wait();  // not further ahead than that: page-locked memory is in use until its copy is done
+    const Event<Cuda> sent = copies_.record();
+    before_last_ = last_;
+    last_ = sent;
+    return true;
+  }
+  template <int... I>
+  [[nodiscard]] tensors_t<prepared_t<S, Cuda>, Cuda> arrived(std::integer_sequence<int, I...>) {
+    return {std::move(get<I>(arriving_)).ordered()...};
+  }
+  /// Asks for memory for the tensors that arrive while these are in use, and gives it back: they find it in the pool,
+  /// however early they are sent.
+  void reserve(const Staged& staged) const {
+    with_stream(copies_, [&] {
+      (void)unpack(staged, [&]<class... T>(const Tensor<T, Pinned>&... tensor) {
+        return Tuple<Tensor<T, Cuda>...>{Tensor<T, Cuda>(tensor.shape(), copies_.device())...};
+      });
+    });
+  }
+
+  Stream<Cuda> copies_;
+  Event<Cuda> last_, before_last_;  ///< when the last two batches that were sent have arrived
+  Arriving arriving_;
+};
+
+}  // namespace locus::inline LOCUS_ABI::data::detail

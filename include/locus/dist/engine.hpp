@@ -1,0 +1,144 @@
+#pragma once
+// The contract of an engine: what moves and combines the bytes of a rank. It knows nothing of tensors. A communicator
+// hands it dense memory; the engine answers in the order of calls, or throws CollectiveError.
+
+#include <locus/core/shared.hpp>
+#include <locus/dist/error.hpp>
+#include <locus/dist/reduction.hpp>
+
+#include <cstdlib>
+
+namespace locus::inline LOCUS_ABI::dist {
+
+/// What a communicator may be told; the same on all ranks.
+struct Options {
+  /// Seconds that a rank waits for others; 0: what LOCUS_DIST_TIMEOUT in the environment says, or 60.
+  double timeout = 0;
+  /// Ranks compare what they are about to do, which shows calls that differ before they hang or compute nonsense.
+  /// Threads always do; processes, whom it costs a message to each other, with this or LOCUS_DIST_DEBUG=1 in the
+  /// environment.
+  bool debug = false;
+  Algorithm algorithm = Algorithm::automatic;  ///< of all_reduce
+};
+
+namespace detail {
+/// The options, where those that are left open are what the environment says. throws ArgumentError
+[[nodiscard]] inline Options from_environment(Options options) {
+  if (options.timeout == 0) {
+    const char* const text = std::getenv("LOCUS_DIST_TIMEOUT");
+    options.timeout = text && *text ? std::strtod(text, nullptr) : 60;
+    if (!(options.timeout > 0))
+      fail<ArgumentError>({"LOCUS_DIST_TIMEOUT is \"", text, "\"; expected seconds, more than 0"});
+  }
+  if (!(options.timeout > 0))
+    fail<ArgumentError>({"dist: a time-out of ", options.timeout, " seconds; expected more than 0"});
+  const char* const text = std::getenv("LOCUS_DIST_DEBUG");
+  options.debug |= text && *text && std::string_view(text) != "0";
+  return options;
+}
+}  // namespace detail
+
+enum class Kind : std::uint8_t {
+  all_reduce,
+  broadcast,
+  reduce,
+  all_gather,
+  reduce_scatter,
+  all_to_all,
+  barrier,
+  send,
+  recv
+};
+[[nodiscard]] constexpr const char* name_of(Kind kind) {
+  constexpr const char* names[] = {"all_reduce", "broadcast", "reduce", "all_gather", "reduce_scatter",
+                                   "all_to_all", "barrier",   "send",   "recv"};
+  return names[static_cast<int>(kind)];
+}
+
+/// What all ranks must agree on.
+struct Fingerprint {
+  Kind kind = Kind::barrier;
+  ElementType type = ElementType::uint8;
+  char op[5] = {};         ///< sum, mean, ...; empty: none
+  std::int32_t root = -1;  ///< -1: none
+  std::int64_t count = 0;  ///< elements of one rank: of all_gather given, of reduce_scatter and all_to_all one row
+
+  friend bool operator==(const Fingerprint&, const Fingerprint&) = default;
+};
+[[nodiscard]] inline std::string to_string(const Fingerprint& what) {
+  if (what.kind == Kind::barrier) return "barrier()";
+  std::string text = join(name_of(what.kind), "(", what.count, " x ", dtype_name(what.type));
+  if (*what.op) text += join(", ", static_cast<const char*>(what.op));
+  if (what.root >= 0) text += join(", root ", what.root);
+  return text + ")";
+}
+
+namespace detail {
+[[noreturn]] LOCUS_COLD inline void raise(const Fingerprint& what, std::int64_t sequence, int rank, int size,
+                                          int at_fault, const std::string& reason) {
+  throw CollectiveError(join(what, ", call ", sequence, " of rank ", rank, " of ", size, ": ", reason), at_fault,
+                        name_of(what.kind), sequence);
+}
+inline constexpr const char* call_the_same =
+    "; every rank must make the same calls in the same order, with the same sizes and types";
+inline constexpr const char* wait_longer =
+    " seconds; it stalls, or makes other calls than the rest (a longer time-out: Options::timeout, or "
+    "LOCUS_DIST_TIMEOUT in the environment)";
+}  // namespace detail
+
+/// One call on one rank. Memory is dense.
+template <class D>
+struct Collective {
+  Fingerprint what;
+  const void* source = nullptr;  ///< of reduce_scatter and all_to_all, size() rows
+  void* target =
+      nullptr;  ///< may be the source in all_reduce, broadcast and reduce. Of all_gather and all_to_all, size() rows
+  const Reducer<D>* reducer = nullptr;
+  std::int64_t sequence = 0;
+
+  [[nodiscard]] std::int64_t bytes() const { return what.count * static_cast<std::int64_t>(size_of(what.type)); }
+};
+
+/// One message from one rank to another. Messages of one pair and one tag keep their order.
+struct Message {
+  void* data;
+  std::int64_t count;
+  ElementType type;
+  int peer, tag;
+  std::int64_t sequence;
+
+  [[nodiscard]] std::int64_t bytes() const { return count * static_cast<std::int64_t>(size_of(type)); }
+  [[nodiscard]] Fingerprint fingerprint(Kind kind) const { return {kind, type, {}, peer, count}; }
+};
+
+template <class D>
+class Engine : public Counted {
+ public:
+  virtual ~Engine() = default;
+  [[nodiscard]] int rank() const { return rank_; }
+  [[nodiscard]] int size() const { return size_; }
+  [[nodiscard]] D device() const { return device_; }
+  [[nodiscard]] const Options& options() const { return options_; }
+
+  /// Returns when the target may be read and the source changed: on a device with streams, by what the calling thread
+  /// queues afterwards. throws CollectiveError
+  virtual void run(const Collective<D>& call) = 0;
+  /// Returns when all ranks called it with the same. throws CollectiveError
+  virtual void meet(const Fingerprint& what, std::int64_t sequence) = 0;
+  /// Does not wait for recv: the elements are copied.
+  virtual void send(const Message& message) = 0;
+  virtual void receive(const Message& message) = 0;
+  /// This rank makes no more calls; whoever waits for it fails. `why` is null where it simply came to its end.
+  virtual void leave(const char* why) noexcept = 0;
+
+ protected:
+  Engine(int rank, int size, D device, const Options& options)
+      : rank_(rank), size_(size), device_(device), options_(options) {}
+
+ private:
+  int rank_, size_;
+  D device_;
+  Options options_;
+};
+
+}  // namespace locus::inline LOCUS_ABI::dist

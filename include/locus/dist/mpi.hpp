@@ -1,0 +1,54 @@
+#pragma once
+// dist::mpi<D>(): the processes that mpirun started.
+
+#include <locus/cuda/backend.hpp>
+#include <locus/dist/communicator.hpp>
+#include <locus/dist/mpi_engine.hpp>
+#include <locus/dist/staged_engine.hpp>
+
+namespace locus::inline LOCUS_ABI::dist {
+
+// A program is built with MPI or without: the same function of both must not be one symbol.
+#if LOCUS_MPI
+inline namespace with_mpi {
+
+/// The processes that mpirun started, a rank each; one rank where it did not. All of them call it, as often as each
+/// other. MPI is started at the first call, unless the program has, and then ended with the program.
+///
+/// On Cuda, each process uses one of the GPUs of its machine, in turn; elements travel by way of page-locked memory and
+/// are combined on the host.
+///
+/// throws EngineUnavailable, CudaUnavailable
+///
+///     auto comm = dist::mpi<Cpu>();   // mpirun -n 4 program
+template <class D>
+[[nodiscard]] Communicator<D> mpi(Options options = {}) {
+  options = detail::from_environment(options);
+  (void)detail::MpiSession::instance();
+  if constexpr (HostAccessible<D>) {
+    return Communicator<D>(Shared<Engine<D>>(new MpiEngine<D>(MPI_COMM_WORLD, D{}, options)));
+  } else {
+    static_assert(std::is_same_v<D, Cuda>, "dist::mpi has engines for Cpu and Cuda");
+    const int gpus = cuda::device_count();
+    if (gpus == 0) cuda::require_device(0);
+    const Cuda device{detail::MpiSession::instance().rank_on_machine() % (gpus > 0 ? gpus : 1)};
+    const Shared<Engine<Cpu>> host(new MpiEngine<Cpu>(MPI_COMM_WORLD, Cpu{}, options));
+    return Communicator<D>(Shared<Engine<D>>(new StagedEngine<D>(host, device)));
+  }
+}
+
+}  // namespace with_mpi
+#else
+inline namespace without_mpi {
+
+template <class D>
+[[nodiscard]] Communicator<D> mpi(Options = {}) {
+  fail<EngineUnavailable>(
+      {"dist::mpi: this program was built without MPI; install it (apt-get install libopenmpi-dev), "
+       "and compile with mpicxx, or with the flags of mpicxx --showme; not with -DLOCUS_MPI=0"});
+}
+
+}  // namespace without_mpi
+#endif
+
+}  // namespace locus::inline LOCUS_ABI::dist

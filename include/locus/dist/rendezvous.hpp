@@ -1,0 +1,211 @@
+#pragma once
+// Where threads that are ranks meet: who has come how far, what each is about to do, who failed, and letters.
+
+#include <locus/core/posix.hpp>
+#include <locus/cpu/threads/parallel.hpp>
+#include <locus/dist/engine.hpp>
+
+#include <exception>
+#include <vector>
+
+namespace locus::inline LOCUS_ABI::dist::detail {
+
+/// All ranks make the same steps: each counts its own, and waits until others have come as far. A step orders memory:
+/// what a rank wrote before it, others see after they waited for it.
+class Rendezvous : public Counted {
+ public:
+  /// What a rank shows to others. Two of them are used in turn: nobody can be two collectives ahead.
+  struct Posted {
+    Fingerprint what{};
+    const void* source = nullptr;
+    void* target = nullptr;
+  };
+
+  /// What others see of a rank. On cache lines of its own: no false sharing.
+  struct alignas(64) Slot {
+    Signal progress{0};
+    Atomic<bool> left{false}, visits{false};
+    Posted posted[2];
+  };
+
+  Rendezvous(int ranks, double timeout) : slots_(static_cast<std::size_t>(ranks)), timeout_(timeout) {
+    if (ranks < 1) fail<ArgumentError>({"dist: ", ranks, " ranks; expected 1 or more"});
+    is_crowded_ = ranks > static_cast<int>(cpu::detail::available_cores());
+  }
+
+  virtual ~Rendezvous() = default;
+
+  [[nodiscard]] int size() const { return static_cast<int>(slots_.size()); }
+  [[nodiscard]] Posted& posted(int rank, std::int64_t sequence) { return slot(rank).posted[sequence & 1]; }
+
+  /// The rank makes a step. Returns its number.
+  std::uint32_t arrive(int rank) {
+    Slot& mine = slot(rank);
+    const std::uint32_t step = mine.progress.load(Order::relaxed) + 1;
+    mine.progress.store(step, Order::release);
+    mine.progress.notify();
+    return step;
+  }
+  [[nodiscard]] std::uint32_t steps(int rank) const { return slots_[static_cast<std::size_t>(rank)].progress.load(); }
+
+  /// Waits until `peer` made a step. throws CollectiveError
+  void await(int rank, int peer, std::uint32_t step, const Fingerprint& what, std::int64_t sequence) {
+    const auto reached = [&] {
+      return static_cast<std::int32_t>(slot(peer).progress.load(Order::acquire) - step) >= 0;
+    };
+    wait_until(reached, slot(peer).progress, rank, peer, what, sequence);
+  }
+  void await_all(int rank, std::uint32_t step, const Fingerprint& what, std::int64_t sequence) {
+    for (int peer = 0; peer < size(); ++peer)
+      if (peer != rank) await(rank, peer, step, what, sequence);
+  }
+
+  /// After a step: whether all ranks make the same call. throws CollectiveError naming the first that differs from rank
+  /// 0
+  void require_same(int rank, const Fingerprint& what, std::int64_t sequence) {
+    const Fingerprint& first = posted(0, sequence).what;
+    for (int peer = 1; peer < size(); ++peer) {
+      const Fingerprint& other = posted(peer, sequence).what;
+      if (!(other == first)) {
+        refuse(rank, peer, join("rank ", peer, " called ", other, ", rank 0 ", first, call_the_same), what, sequence);
+      }
+    }
+  }
+
+  /// While a rank reads or writes memory of others, who do not leave a failed collective before it ended. throws
+  /// CollectiveError where the group failed
+  class Visit {
+   public:
+    Visit(Rendezvous& group, int rank, const Fingerprint& what, std::int64_t sequence) : slot_(group.slot(rank)) {
+      slot_.visits.store(true);
+      if (group.failed_.load()) {
+        slot_.visits.store(false);
+        group.raise(rank, what, sequence);
+      }
+    }
+    ~Visit() { slot_.visits.store(false); }
+    Visit(const Visit&) = delete;
+    Visit& operator=(const Visit&) = delete;
+
+   private:
+    Slot& slot_;
+  };
+
+  /// The group has failed, unless it has already; throws so.
+  [[noreturn]] void refuse(int rank, int at_fault, const std::string& reason, const Fingerprint& what,
+                           std::int64_t sequence) {
+    note_failure(at_fault, reason);
+    raise(rank, what, sequence);
+  }
+  void require_sound(int rank, const Fingerprint& what, std::int64_t sequence) {
+    if (failed_.load()) raise(rank, what, sequence);
+  }
+  [[nodiscard]] bool has_failed() const { return failed_.load(); }
+
+  /// See Engine::leave.
+  void leave(int rank, const char* why) noexcept {
+    if (why) note_failure(rank, join("rank ", rank, " threw: ", why));
+    slot(rank).left.store(true);
+    slot(rank).progress.notify();
+    letters_.notify();
+  }
+  /// A rank that failed calls this before it throws: nobody reads its memory from then on.
+  virtual void end_visits(int rank) noexcept {
+    slot(rank).visits.store(false);
+    for (Slot& peer : slots_)
+      while (peer.visits.load()) sched_yield();
+  }
+
+  /// Elements on the way from one rank to another: what an engine makes of them.
+  struct Content : Counted {
+    virtual ~Content() = default;
+  };
+  struct Letter {
+    int from, to, tag;
+    std::int64_t count;
+    ElementType type;
+    Shared<Content> content;
+  };
+  void post(Letter&& letter) {
+    {
+      const Lock lock(mutex_);
+      mail_.push_back(std::move(letter));
+    }
+    letters_.fetch_add(1);
+    letters_.notify();
+  }
+  /// The first letter of a pair and tag; waits for it. throws CollectiveError, also where it is not of the size and
+  /// type that is wanted
+  [[nodiscard]] Letter collect(int rank, const Message& message) {
+    const Fingerprint what = message.fingerprint(Kind::recv);
+    Letter letter{};
+    const auto found = [&] {
+      const Lock lock(mutex_);
+      for (std::size_t i = 0; i < mail_.size(); ++i) {
+        if (mail_[i].from != message.peer || mail_[i].to != rank || mail_[i].tag != message.tag) continue;
+        letter = std::move(mail_[i]);
+        mail_.erase(mail_.begin() + static_cast<std::ptrdiff_t>(i));
+        return true;
+      }
+      return false;
+    };
+    wait_until(found, letters_, rank, message.peer, what, message.sequence);
+    if (letter.count != message.count || letter.type != message.type) {
+      const Fingerprint sent{Kind::send, letter.type, {}, rank, letter.count};
+      refuse(rank, message.peer, join("rank ", message.peer, " called ", sent), what, message.sequence);
+    }
+    return letter;
+  }
+
+ private:
+  [[nodiscard]] Slot& slot(int rank) { return slots_[static_cast<std::size_t>(rank)]; }
+
+  /// Spins, since ranks mostly come together, then gives the core to others, and at last sleeps.
+  template <class Reached>
+  void wait_until(const Reached& reached, Signal& signal, int rank, int peer, const Fingerprint& what,
+                  std::int64_t sequence) {
+    for (int turn = is_crowded_ ? spins : 0; turn < spins; ++turn)
+      if (reached()) return;
+    const Stopwatch watch;
+    for (int turn = 0;; ++turn) {
+      const std::uint32_t before = signal.load();
+      if (reached()) return;
+      if (failed_.load()) raise(rank, what, sequence);
+      if (slot(peer).left.load() && !reached())
+        refuse(rank, peer, join("rank ", peer, " has left: it let go of its communicator"), what, sequence);
+      if (turn < 20) {
+        sched_yield();
+        continue;
+      }
+      if (watch.seconds() > timeout_)
+        refuse(rank, peer, join("rank ", peer, " did not come within ", timeout_, wait_longer), what, sequence);
+      signal.wait_at_most(before, 10);
+    }
+  }
+  static constexpr int spins = 2000;
+
+  void note_failure(int at_fault, const std::string& reason) noexcept {
+    const Lock lock(mutex_);
+    if (failed_.load()) return;
+    at_fault_ = at_fault;
+    reason_ = reason;
+    failed_.store(true);
+  }
+  [[noreturn]] void raise(int rank, const Fingerprint& what, std::int64_t sequence) {
+    end_visits(rank);
+    const Lock lock(mutex_);
+    detail::raise(what, sequence, rank, size(), at_fault_, reason_);
+  }
+
+  std::vector<Slot> slots_;
+  double timeout_;
+  bool is_crowded_ = false;
+  Atomic<bool> failed_{false};
+  Mutex mutex_;
+  int at_fault_ = -1;
+  std::string reason_;
+  Signal letters_{0};
+  std::vector<Letter> mail_;
+};
+
+}  // namespace locus::inline LOCUS_ABI::dist::detail

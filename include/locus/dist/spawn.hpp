@@ -1,0 +1,84 @@
+#pragma once
+// Ranks as threads of this process.
+
+#include <locus/dist/communicator.hpp>
+#include <locus/dist/local.hpp>
+
+#include <vector>
+
+namespace locus::inline LOCUS_ABI::dist {
+
+namespace detail {
+/// Threads that are ranks, and what the first of them that failed threw.
+template <class D, class F>
+struct Spawned {
+  struct Rank {
+    Spawned* all;
+    Shared<Member<D>> member;
+    pthread_t thread{};
+  };
+  const F& f;
+  std::vector<Rank> ranks{};
+  Mutex mutex{};
+  std::exception_ptr failure{};
+
+  void run(Rank& rank) noexcept {
+    const char* why = "something that is no std::exception";
+    std::string text;
+    try {
+      f(Communicator<D>(rank.member));
+      rank.member = {};
+      return;
+    } catch (const std::exception& error) {
+      text = error.what();
+      why = text.c_str();
+      note_failure();
+    } catch (...) {
+      note_failure();
+    }
+    rank.member->engine->leave(why);
+    rank.member = {};
+  }
+  void note_failure() noexcept {
+    const Lock lock(mutex);
+    if (!failure) failure = std::current_exception();
+  }
+};
+}  // namespace detail
+
+/// Calls f(Communicator<D>) for each of so many ranks, in a thread for each; returns when all have returned. Random
+/// numbers of a thread begin as those of every new thread do: give each rank a seed of its own.
+///
+/// On Cuda, rank r is on GPU r modulo the number of GPUs: several ranks may share one.
+///
+/// throws what the first rank threw that did, after all ranks ended; ArgumentError for less than one rank
+///
+///     dist::spawn<Cpu>(4, [](dist::Communicator<Cpu> comm) {
+///       Tensor x = full({3}, float(comm.rank()));
+///       comm.all_reduce(x);                           // 6 6 6 on each
+///     });
+template <class D, class F>
+void spawn(int ranks, const F& f, Options options = {}) {
+  options = detail::from_environment(options);
+  const auto engines = LocalRanks<D>::engines(ranks, options);
+  detail::Spawned<D, F> all{f};
+  for (const Shared<Engine<D>>& engine : engines) all.ranks.push_back({&all, Shared(new detail::Member<D>(engine))});
+  std::size_t started = 0;
+  for (auto& rank : all.ranks) {
+    const auto run = [](void* of) -> void* {
+      auto& self = *static_cast<typename detail::Spawned<D, F>::Rank*>(of);
+      self.all->run(self);
+      return nullptr;
+    };
+    if (pthread_create(&rank.thread, nullptr, run, &rank) != 0) break;
+    ++started;
+  }
+  if (started < all.ranks.size()) all.ranks[started].member->engine->leave("the system grants no thread for this rank");
+  for (std::size_t i = started; i < all.ranks.size(); ++i) all.ranks[i].member = {};
+  for (std::size_t i = 0; i < started; ++i) pthread_join(all.ranks[i].thread, nullptr);
+  if (started < all.ranks.size())
+    fail<OutOfMemory>({"dist::spawn: the system grants no thread for rank ", started, " of ", ranks, "; spawn fewer"});
+  if (all.failure) std::rethrow_exception(all.failure);
+}
+
+}  // namespace locus::inline LOCUS_ABI::dist

@@ -1,0 +1,63 @@
+#pragma once
+// Ranks of a device whose elements travel by way of the host.
+
+#include <locus/cuda/pinned.hpp>
+#include <locus/device/buffer.hpp>
+#include <locus/dist/engine.hpp>
+
+namespace locus::inline LOCUS_ABI::dist {
+
+/// An engine of D by one of Cpu: what it reads is copied to page-locked memory, what it writes is copied back.
+template <class D>
+class StagedEngine : public Engine<D> {
+ public:
+  StagedEngine(Shared<Engine<Cpu>> host, D device)
+      : Engine<D>(host->rank(), host->size(), device, host->options()), host_(std::move(host)) {}
+
+  void run(const Collective<D>& call) override {
+    const int n = this->size();
+    const Kind kind = call.what.kind;
+    const bool reads_rows = kind == Kind::reduce_scatter || kind == Kind::all_to_all;
+    const bool writes_rows = kind == Kind::all_gather || kind == Kind::all_to_all;
+    const bool reads = kind != Kind::broadcast || call.what.root == this->rank();
+    const bool writes = kind != Kind::reduce || call.what.root == this->rank();
+    const Buffer<Pinned> source = room(call.bytes() * (reads_rows ? n : 1));
+    const Buffer<Pinned> target = call.source == call.target ? source : room(call.bytes() * (writes_rows ? n : 1));
+    if (reads) to_host(call.source, source);
+    Collective<Cpu> on_host{call.what, source.data(), target.data(), nullptr, call.sequence};
+    if (call.reducer) on_host.reducer = &call.reducer->on_host();
+    host_->run(on_host);
+    if (writes) to_device(target, call.target);
+  }
+  void meet(const Fingerprint& what, std::int64_t sequence) override { host_->meet(what, sequence); }
+  void send(const Message& message) override {
+    const Buffer<Pinned> source = room(message.bytes());
+    to_host(message.data, source);
+    Message on_host = message;
+    on_host.data = source.data();
+    host_->send(on_host);
+  }
+  void receive(const Message& message) override {
+    const Buffer<Pinned> target = room(message.bytes());
+    Message on_host = message;
+    on_host.data = target.data();
+    host_->receive(on_host);
+    to_device(target, message.data);
+  }
+  void leave(const char* why) noexcept override { host_->leave(why); }
+
+ protected:
+  [[nodiscard]] Engine<Cpu>& host() const { return *host_; }
+
+ private:
+  [[nodiscard]] static Buffer<Pinned> room(std::int64_t bytes) { return {Pinned{}, static_cast<std::size_t>(bytes)}; }
+  void to_host(const void* source, const Buffer<Pinned>& target) const {
+    if (target.bytes()) Transfer<D, Pinned>::copy(this->device(), source, Pinned{}, target.data(), target.bytes());
+  }
+  void to_device(const Buffer<Pinned>& source, void* target) const {
+    if (source.bytes()) Transfer<Pinned, D>::copy(Pinned{}, source.data(), this->device(), target, source.bytes());
+  }
+  Shared<Engine<Cpu>> host_;
+};
+
+}  // namespace locus::inline LOCUS_ABI::dist

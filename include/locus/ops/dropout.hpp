@@ -1,0 +1,168 @@
+#pragma once
+// Dropout. What is dropped follows from a draw, which the backward pass reads again: no mask is stored.
+
+#include <locus/expr/drawn.hpp>
+#include <locus/ops/reduction.hpp>
+
+namespace locus::inline LOCUS_ABI {
+
+namespace functor {
+
+/// x / (1 - p) where the bits are among those that keep it, else 0 * x.
+class Dropout {
+ public:
+  /// throws ArgumentError unless 0 <= p <= 1
+  explicit Dropout(double p) {
+    if (!(p >= 0 && p <= 1)) fail<ArgumentError>({"dropout: a probability of ", p, "; expected 0 to 1"});
+    kept_below_ = static_cast<std::uint64_t>(__builtin_round((1 - p) * 0x1p32));
+    scale_ = p < 1 ? 1 / (1 - p) : 0;
+    float_scale_ = static_cast<float>(scale_);
+  }
+  static constexpr unsigned reads(int input) { return input == 0 ? 2u : 0u; }
+  template <class T>
+  LOCUS_FN T operator()(T x, std::uint32_t bits) const {
+    return x * factor<T>(bits);
+  }
+  template <class T>
+  LOCUS_FN Pack<T, T> by_inputs(T, std::uint32_t bits) const {
+    return {factor<T>(bits), T(0)};
+  }
+
+ private:
+  template <class T>
+  [[nodiscard]] LOCUS_FN T factor(std::uint32_t bits) const {
+    if constexpr (std::is_same_v<T, double>) return bits < kept_below_ ? scale_ : 0;
+    else return bits < kept_below_ ? float_scale_ : 0;
+  }
+  std::uint64_t kept_below_;
+  double scale_;
+  float float_scale_;
+};
+
+}  // namespace functor
+
+namespace detail {
+
+/// Whether layers act as in inference on x.
+template <class X>
+[[nodiscard]] bool acts_frozen(const X& x) {
+  const auto frozen = [](const auto& handle) {
+    if constexpr (requires { handle.is_frozen(); }) return handle.is_frozen();
+    else return false;
+  };
+  if constexpr (is_expr<X>)
+    return unpack(x.part().leaves, [&](const auto&... leaf) { return (false || ... || frozen(leaf.handle)); });
+  else return frozen(x);
+}
+
+/// x itself, as what dropout gives: a plain temporary expression stays pending.
+template <class X>
+[[nodiscard]] auto undropped(X&& x) {
+  constexpr bool pending = is_expr<X> && !std::is_lvalue_reference_v<X> && bare_t<X>::role == Role::plain;
+  if constexpr (pending) return bare_t<X>(std::move(x));
+  else return bare_t<decltype(x.eval())>(std::forward<X>(x).eval());
+}
+
+/// dropout with the draw that draw_of(count, device) makes: one launch, with the expression that x is.
+template <class X, class DrawOf>
+[[nodiscard]] auto dropped(const functor::Dropout& f, X&& x, const DrawOf& draw_of) {
+  if constexpr (bare_t<X>::role != Role::traced) {
+    return undropped(std::forward<X>(x));
+  } else {
+    if (acts_frozen(x)) return undropped(std::forward<X>(x));
+    using T = value_of<X>;
+    using D = device_of<X>;
+    const D device = x.device();
+    const Shape shape = x.shape();
+    const Draw<D> draw = draw_of(elements(shape), device);
+    return Materialize<Role::traced, T, D>::run(
+        join_parts(f, as_part<T>(std::forward<X>(x)), bits_for_elements(shape, device, draw)));
+  }
+}
+
+/// By which element i of a tensor is multiplied.
+template <class T, class D>
+struct DropoutFactor {
+  functor::Dropout f;
+  DrawnNumbers<D> numbers;
+  LOCUS_FN void operator()(std::int64_t i, compute_t<T>& out) const { out = f(compute_t<T>(1), numbers.bits(i)); }
+};
+
+}  // namespace detail
+
+namespace operation {
+
+/// One factor for each channel, which the backward pass computes again.
+struct ChannelDropout {
+  static constexpr const char* name = "dropout2d";
+  functor::Dropout f;
+
+  template <class T, class D>
+  auto forward(const Tensor<T, D>& x) const {
+    const Shape channels = factor_shape(x.shape());
+    const Draw<D> draw(elements(channels), x.device());
+    return Forwarded{Tensor(x * factors<T>(channels, x.device(), draw)), Tuple(draw)};
+  }
+  template <class T, class D>
+  void backward(const Tuple<Draw<D>>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
+    detail::map_to(dx, functor::Multiply{}, g, factors<T>(factor_shape(g.shape()), g.device(), get<0>(saved)));
+  }
+
+ private:
+  template <class T, class D>
+  [[nodiscard]] Tensor<T, D> factors(const Shape& channels, D device, const Draw<D>& draw) const {
+    return detail::from_indices<T>(channels, device, detail::DropoutFactor<T, D>{f, draw.numbers()});
+  }
+  /// (batch, channels, 1, ...). throws ShapeError
+  [[nodiscard]] static Shape factor_shape(const Shape& shape) {
+    if (shape.rank() < 2) fail<ShapeError>({"dropout2d: shape ", shape, "; expected (batch, channels, ...)"});
+    Shape result = shape;
+    for (int d = 2; d < shape.rank(); ++d) result[d] = 1;
+    return result;
+  }
+};
+
+}  // namespace operation
+
+/// In training, each element is 0 with probability p, and divided by 1 - p otherwise. Training is a type: a traced
+/// tensor that is not frozen. A plain or frozen one is returned as it is.
+/// shape: that of x     gradient: g / (1 - p) where x was kept, else 0
+/// cost:  one launch, the expression that x is included; backward one; stores nothing. None for plain and frozen
+/// throws ArgumentError unless 0 <= p <= 1
+///
+/// Of equal generators, what is kept is where bernoulli(1 - p, x.shape()) is 1. A dropped infinity or NaN is NaN, as in
+/// PyTorch.
+///
+///     auto h = dropout(relu(linear(x, w, b)), 0.1);
+template <class X>
+  requires detail::FloatingOperand<detail::bare_t<X>>
+[[nodiscard]] auto dropout(X&& x, double p = 0.5) {
+  return detail::dropped(functor::Dropout(p), std::forward<X>(x),
+                         [](std::int64_t count, auto device) { return Draw(count, device); });
+}
+/// The same with numbers of a given generator.
+template <class X>
+  requires detail::FloatingOperand<detail::bare_t<X>>
+[[nodiscard]] auto dropout(X&& x, double p, Generator<device_of<X>>& generator) {
+  return detail::dropped(functor::Dropout(p), std::forward<X>(x),
+                         [&](std::int64_t count, auto device) { return Draw(count, generator, device); });
+}
+
+/// Dropout of whole channels of (batch, channels, ...): all elements of one are kept, or none.
+/// shape: that of x     gradient: as dropout's
+/// cost:  two launches, one of them for a number per channel; backward the same; stores nothing
+/// throws ShapeError for fewer than two dimensions; ArgumentError unless 0 <= p <= 1
+template <class X>
+  requires detail::FloatingOperand<detail::bare_t<X>>
+[[nodiscard]] auto dropout2d(X&& x, double p = 0.5) {
+  const operation::ChannelDropout drop{functor::Dropout(p)};
+  if constexpr (detail::bare_t<X>::role != Role::traced) {
+    return detail::undropped(std::forward<X>(x));
+  } else {
+    return detail::acts_frozen(x) ? detail::undropped(std::forward<X>(x)) : apply(drop, x);
+  }
+}
+
+#include <locus/refuse/ops/dropout.inc>
+
+}  // namespace locus::inline LOCUS_ABI

@@ -1,0 +1,276 @@
+#pragma once
+// Padding: a border of a constant, of reflected, repeated or wrapped elements around the last dimensions.
+
+// First, so that the compiler's path to what is refused is short.
+#include <locus/expr/operands.hpp>
+
+#include <locus/ops/reduction.hpp>
+#include <locus/ops/rows.hpp>
+
+namespace locus::inline LOCUS_ABI {
+
+/// What stands in the border of pad.
+enum class PadMode {
+  constant,   ///< a value
+  reflect,    ///< elements mirrored at the first and the last one, which are not repeated: c b | a b c | b a
+  replicate,  ///< the nearest element: a a | a b c | c c
+  circular,   ///< elements from the other end: b c | a b c | a b
+};
+
+/// Elements before and after each of the last dimensions, the last dimension first, as in PyTorch: {left, right, top,
+/// bottom, ...}. Negative ones crop.
+class PadAmounts {
+ public:
+  /// throws ArgumentError unless there is a pair for each of at most eight dimensions
+  LOCUS_OUT_OF_LINE PadAmounts(std::initializer_list<std::int64_t> amounts) {
+    if (amounts.size() % 2 != 0 || amounts.size() > 2 * static_cast<std::size_t>(max_rank))
+      fail<ArgumentError>({"pad: ", amounts.size(), " amounts; expected two for each dimension, the last one first"});
+    for (const std::int64_t amount : amounts) amounts_[count_++] = amount;
+  }
+  [[nodiscard]] int dims() const { return count_ / 2; }
+  /// Of dimension `rank - 1 - from_last`.
+  [[nodiscard]] std::int64_t before(int from_last) const { return from_last < dims() ? amounts_[2 * from_last] : 0; }
+  [[nodiscard]] std::int64_t after(int from_last) const { return from_last < dims() ? amounts_[2 * from_last + 1] : 0; }
+  /// What undoes them, by cropping.
+  [[nodiscard]] PadAmounts opposite() const {
+    PadAmounts result = *this;
+    for (std::int64_t& amount : result.amounts_) amount = -amount;
+    return result;
+  }
+
+ private:
+  std::int64_t amounts_[2 * max_rank] = {};
+  int count_ = 0;
+};
+
+namespace detail {
+
+/// Where the elements of a padded dimension come from.
+struct PadAxis {
+  PadMode mode = PadMode::constant;
+  std::int64_t extent = 1, before = 0, padded = 1;
+
+  /// The element that stands at `at`; -1: the constant.
+  [[nodiscard]] LOCUS_FN std::int64_t source(std::int64_t at) const {
+    const std::int64_t i = at - before, last = extent - 1;
+    if (i >= 0 && i <= last) return i;
+    if (mode == PadMode::constant) return -1;
+    if (mode == PadMode::replicate) return i < 0 ? 0 : last;
+    if (mode == PadMode::reflect) return i < 0 ? -i : 2 * last - i;
+    return i < 0 ? i + extent : i - extent;
+  }
+  /// Calls f(at) for each place where element i stands.
+  template <class F>
+  LOCUS_FN void for_each_place(std::int64_t i, const F& f) const {
+    const std::int64_t at = i + before, last = extent - 1;
+    if (mode == PadMode::replicate) {
+      const std::int64_t begin = i == 0 ? 0 : at, end = i == last ? padded : at + 1;
+      for (std::int64_t k = larger(begin, std::int64_t{0}); k < smaller(end, padded); ++k) f(k);
+      return;
+    }
+    if (at >= 0 && at < padded) f(at);
+    const bool reflects = mode == PadMode::reflect;
+    const std::int64_t left = reflects ? before - i : at - extent;
+    const std::int64_t right = reflects ? before + 2 * last - i : at + extent;
+    if (left >= 0 && left < before) f(left);
+    if (right >= before + extent && right < padded) f(right);
+  }
+};
+
+/// A row of the padded tensor for each row of work.
+template <class T>
+struct PadRow {
+  static constexpr int fragments = 0;
+  static constexpr std::int64_t bytes_per_element = 2 * sizeof(T);
+  const T* x;
+  T* y;
+  compute_t<T> value;
+  int rank;
+  PadAxis axis[max_rank];  ///< of each dimension, the first first
+  std::int64_t stride[max_rank];
+
+  template <RowTeam Team>
+  LOCUS_FN void operator()(std::int64_t row, Team& team) const {
+    using R = compute_t<T>;
+    std::int64_t offset = 0, rest = row;
+    bool inside = true;
+    for (int d = rank - 2; d >= 0; --d) {
+      const std::int64_t before = rest / axis[d].padded, i = axis[d].source(rest - before * axis[d].padded);
+      inside &= i >= 0;
+      offset += i * stride[d];
+      rest = before;
+    }
+    const PadAxis along = axis[rank - 1];
+    const std::int64_t step = stride[rank - 1];
+    const R otherwise = value;
+    const T* const from = x + offset;
+    team.store(RowOutput<T>{y + row * team.cols()}, [=](std::int64_t c) LOCUS_INLINED {
+      const std::int64_t i = inside ? along.source(c) : -1;
+      return i < 0 ? otherwise : load_as_register(from[i * step]);
+    });
+  }
+};
+
+/// dx(outer, i, inner) = the elements of g along the padded dimension that came from i. A row of work goes along inner,
+/// or, where that is 1, along the dimension.
+template <class T>
+struct UnpadRow {
+  static constexpr int fragments = 0;
+  static constexpr std::int64_t bytes_per_element = 2 * sizeof(T);
+  const T* g;
+  T* dx;
+  PadAxis axis;
+  std::int64_t inner;
+  bool accumulate;
+
+  template <RowTeam Team>
+  LOCUS_FN void operator()(std::int64_t row, Team& team) const {
+    using R = compute_t<T>;
+    const bool along = inner == 1;
+    const std::int64_t outer = along ? row : row / axis.extent, i = row - outer * axis.extent, step = inner;
+    const T* const from = g + outer * axis.padded * inner;
+    const PadAxis places = axis;
+    team.store(RowOutput<T>{dx + row * team.cols(), 1, accumulate}, [=](std::int64_t c) LOCUS_INLINED {
+      R sum = 0;
+      const T* const column = along ? from : from + c;
+      places.for_each_place(along ? c : i,
+                            [&](std::int64_t at) LOCUS_INLINED { sum += load_as_register(column[at * step]); });
+      return sum;
+    });
+  }
+};
+
+/// The padded dimension. throws ShapeError where the mode cannot make it
+[[nodiscard]] LOCUS_OUT_OF_LINE inline PadAxis pad_axis(const Shape& shape, int dim, const PadAmounts& amounts,
+                                                        PadMode mode) {
+  const std::int64_t extent = shape[dim], before = amounts.before(shape.rank() - 1 - dim);
+  const std::int64_t after = amounts.after(shape.rank() - 1 - dim);
+  const auto refuse = [&](std::string_view expected) {
+    fail<ShapeError>({"pad: ", before, " before and ", after, " after dimension ", dim, " of shape ", shape,
+                      "; expected ", expected});
+  };
+  const std::int64_t most = mode == PadMode::reflect ? extent - 1 : extent;
+  if (-before > extent || -after > extent || extent + before + after < 0) refuse("to crop no more than there is");
+  if ((mode == PadMode::reflect || mode == PadMode::circular) && larger(before, after) > larger(most, std::int64_t{0}))
+    refuse(mode == PadMode::reflect ? "less than the extent, to reflect" : "at most the extent, to go round once");
+  if (mode == PadMode::replicate && extent == 0 && larger(before, after) > 0) refuse("an element to repeat");
+  return {mode, extent, before, extent + before + after};
+}
+
+}  // namespace detail
+
+namespace operation {
+
+template <class T>
+struct Pad {
+  static constexpr const char* name = "pad";
+  PadAmounts amounts;
+  PadMode mode;
+  compute_t<T> value;
+
+  template <class D>
+  auto forward(const Tensor<T, D>& x) const {
+    return Forwarded{padded(x), Tuple(x.shape())};
+  }
+  template <class D>
+  void backward(const Tuple<Shape>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
+    if (mode == PadMode::constant) return dx.give(cropped(g));
+    const Shape& shape = get<0>(saved);
+    const int rank = shape.rank();
+    Tensor<T, D> from = g.contiguous();
+    int left = 0;  // dimensions yet to come
+    for (int d = rank - amounts.dims(); d < rank; ++d) left += changes(rank, d);
+    if (left == 0) return dx.give(from);
+    for (int d = rank - 1; left > 0; --d) {
+      if (!changes(rank, d)) continue;
+      if (--left == 0) {
+        const auto target = dx.open();
+        return unpad(target.out, target.accumulate, from, d);
+      }
+      Shape next = from.shape();
+      next[d] = shape[d];
+      const Tensor<T, D> to(next, g.device());
+      unpad(to, false, from, d);
+      from = to;
+    }
+  }
+
+ private:
+  [[nodiscard]] bool changes(int rank, int dim) const {
+    return amounts.before(rank - 1 - dim) != 0 || amounts.after(rank - 1 - dim) != 0;
+  }
+
+  template <class D>
+  [[nodiscard]] Tensor<T, D> padded(const Tensor<T, D>& x) const {
+    if (amounts.dims() > x.rank())
+      fail<ShapeError>(
+          {"pad: amounts for ", amounts.dims(), " dimensions of shape ", x.shape(), "; expected at most ", x.rank()});
+    if (x.rank() == 0) return x;
+    detail::PadRow<T> row{x.data(), nullptr, value, x.rank(), {}, {}};
+    Shape shape = x.shape();
+    std::int64_t rows = 1;
+    for (int d = 0; d < x.rank(); ++d) {
+      row.axis[d] = detail::pad_axis(x.shape(), d, amounts, mode);
+      row.stride[d] = x.strides()[d];
+      shape[d] = row.axis[d].padded;
+    }
+    const Tensor<T, D> y(shape, x.device());
+    if (y.empty()) return y;
+    for (int d = 0; d + 1 < x.rank(); ++d) rows *= shape[d];
+    row.y = y.data();
+    Backend<D>::for_each_row(x.device(), rows, shape[-1], row);
+    return y;
+  }
+  /// The gradient of a constant border: g without it; zero where x was cropped.
+  template <class D>
+  [[nodiscard]] Tensor<T, D> cropped(const Tensor<T, D>& g) const {
+    bool crops = false;
+    for (int k = 0; k < amounts.dims(); ++k) crops |= amounts.before(k) < 0 || amounts.after(k) < 0;
+    if (crops) return Pad{amounts.opposite(), PadMode::constant, compute_t<T>(0)}.padded(g);
+    Tensor<T, D> view = g;
+    for (int k = 0; k < amounts.dims(); ++k) {
+      const int dim = g.rank() - 1 - k;
+      view = view.slice(dim, amounts.before(k), g.size(dim) - amounts.after(k));
+    }
+    return view;
+  }
+  template <class D>
+  void unpad(const Tensor<T, D>& out, bool accumulate, const Tensor<T, D>& g, int dim) const {
+    const detail::RowCount count(out.shape(), dim);
+    if (out.empty()) return;
+    const auto axis = detail::pad_axis(out.shape(), dim, amounts, mode);
+    const bool along = count.inner == 1;
+    Backend<D>::for_each_row(out.device(), along ? count.outer : count.outer * count.cols,
+                             along ? count.cols : count.inner,
+                             detail::UnpadRow<T>{g.data(), out.data(), axis, count.inner, accumulate});
+  }
+};
+
+}  // namespace operation
+
+/// x with a border around its last dimensions: F.pad. Amounts name the last dimension first.
+/// shape:    (..., h, w) -> (..., top + h + bottom, left + w + right) for {left, right, top, bottom}
+/// gradient: g where elements came from, added up where they are repeated
+/// cost:     one launch; backward none for a constant border (one where x is cropped), else one for each dimension
+/// throws ShapeError unless reflected borders are shorter than the extent and circular ones at most as long, and where
+/// more is cropped than there is
+///
+///     auto y = pad(images, {1, 1, 1, 1});                            // zeros
+///     auto z = pad(signal, {3, 0}, PadMode::replicate);
+template <class X>
+  requires detail::Operand<detail::bare_t<X>>
+[[nodiscard]] auto pad(const X& x, const PadAmounts& amounts, PadMode mode = PadMode::constant) {
+  return apply(operation::Pad<value_of<X>>{amounts, mode, compute_t<value_of<X>>(0)}, x);
+}
+/// The same with a value for the constant border; other modes ignore it.
+template <class X, class S>
+  requires(detail::Operand<detail::bare_t<X>> && detail::ScalarFits<S, value_of<X>>)
+[[nodiscard]] auto pad(const X& x, const PadAmounts& amounts, PadMode mode, const S& value) {
+  using T = value_of<X>;
+  detail::require_fits<T>(value);
+  return apply(operation::Pad<T>{amounts, mode, static_cast<compute_t<T>>(value)}, x);
+}
+
+#include <locus/refuse/ops/pad.inc>
+
+}  // namespace locus::inline LOCUS_ABI

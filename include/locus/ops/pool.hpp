@@ -1,0 +1,272 @@
+#pragma once
+// Pooling: the largest element, or the mean, of windows along the last one or two dimensions.
+
+// First, so that the compiler's path to what is refused is short.
+#include <locus/expr/operands.hpp>
+
+#include <locus/core/size_2d.hpp>
+#include <locus/ops/pool_rows.hpp>
+#include <locus/ops/reduction.hpp>
+
+namespace locus::inline LOCUS_ABI {
+
+struct MaxPool1dOptions {
+  std::int64_t dilation = 1;  ///< from one element of a window to the next
+  bool ceil_mode = false;     ///< the last window may reach beyond the border
+};
+struct MaxPool2dOptions {
+  Size2d dilation = 1;
+  bool ceil_mode = false;
+};
+struct AvgPoolOptions {
+  bool ceil_mode = false;             ///< the last window may reach beyond the border
+  bool count_include_pad = true;      ///< the border's zeros count
+  std::int64_t divisor_override = 0;  ///< by what sums are divided; 0: by how many elements a window has
+};
+
+namespace detail {
+
+/// How many planes a shape has, each of its last `dims` dimensions.
+[[nodiscard]] inline std::int64_t plane_count(const Shape& shape, int dims) {
+  std::int64_t count = 1;
+  for (int d = 0; d < shape.rank() - dims; ++d) count *= shape[d];
+  return count;
+}
+/// A tensor as planes: a view where its strides allow it.
+template <class T, class D>
+[[nodiscard]] Tensor<T, D> as_planes(const Tensor<T, D>& x, int dims) {
+  return x.reshape({plane_count(x.shape(), dims), dims == 2 ? x.size(-2) : 1, x.size(-1)});
+}
+template <class T, class D>
+[[nodiscard]] Planes<const T> planes_of(const Tensor<T, D>& planes) {
+  return {planes.data(), planes.strides()[0], planes.strides()[1], planes.strides()[2]};
+}
+/// An uninitialized result of pooling.
+template <class T, class Axis, class D>
+[[nodiscard]] Tensor<T, D> pooled_like(const Tensor<T, D>& x, int dims, const Axis& rows, const Axis& cols) {
+  Shape shape = x.shape();
+  if (dims == 2) shape[-2] = rows.outputs;
+  shape[-1] = cols.outputs;
+  return Tensor<T, D>(shape, x.device());
+}
+
+/// Whether gradients are scattered from window to window, a plane for each row of work, and not collected by element:
+/// where loops follow indices, and the gradient holds sums as registers do.
+template <class T, class D>
+inline constexpr bool scatters_windows = CostModel<D>::follows_indices && std::is_same_v<T, compute_t<T>>;
+
+/// out (planes, rows, cols) = previous + what walk(plane, add) adds. One launch.
+template <class T, class D, class Walk>
+void scatter_planes(const Tensor<T, D>& out, bool accumulate, std::int64_t planes, std::int64_t rows, std::int64_t cols,
+                    const Walk& walk) {
+  Backend<D>::for_each_row(out.device(), planes, cols, ScatterPlane<T, Walk>{walk, rows, cols, out.data(), accumulate});
+}
+
+/// The means of windows along rows and cols.
+template <class T, class D, class Axis>
+[[nodiscard]] Tensor<T, D> mean_of_windows(const Tensor<T, D>& x, int dims, const Axis& rows, const Axis& cols,
+                                           const PoolDivisor& divisor) {
+  const Tensor<T, D> y = pooled_like<T>(x, dims, rows, cols);
+  if (y.empty()) return y;
+  const Tensor<T, D> planes = as_planes(x, dims);
+  Backend<D>::for_each_row(x.device(), planes.size(0) * rows.outputs, cols.outputs,
+                           MeanPoolRow<T, Axis>{planes_of(planes), rows, cols, divisor, y.data()});
+  return y;
+}
+/// Their gradient.
+template <class T, class D, class Axis>
+void share_among_windows(Gradient<T, D>& dx, int dims, const Tensor<T, D>& g, const Axis& rows, const Axis& cols,
+                         const PoolDivisor& divisor) {
+  const auto [out, accumulate] = dx.open();
+  if (out.empty()) return;
+  const Tensor<T, D> dense = g.contiguous();
+  const std::int64_t planes = plane_count(out.shape(), dims);
+  if constexpr (scatters_windows<T, D>) {
+    const MeanPoolWalk<T, Axis> walk{rows, cols, divisor, dense.data()};
+    scatter_planes(out, accumulate, planes, rows.extent, cols.extent, walk);
+  } else {
+    Backend<D>::for_each_row(g.device(), planes * rows.extent, cols.extent,
+                             MeanPoolGradientRow<T, Axis>{rows, cols, divisor, dense.data(), out.data(), accumulate});
+  }
+}
+
+}  // namespace detail
+
+namespace operation {
+
+struct MaxPool {
+  static constexpr const char* name = "max pooling";
+  detail::PoolRequest request;
+
+  template <class T, class D>
+  auto forward(const Tensor<T, D>& x) const {
+    detail::DilatedAxis rows, cols;
+    request.plan(x.shape(), rows, cols);
+    const Tensor<T, D> y = detail::pooled_like<T>(x, request.dims, rows, cols);
+    if (!y.empty()) {
+      const Tensor<T, D> planes = detail::as_planes(x, request.dims);
+      Backend<D>::for_each_row(x.device(), planes.size(0) * rows.outputs, cols.outputs,
+                               detail::MaxPoolRow<T>{detail::planes_of(planes), rows, cols, y.data()});
+    }
+    return Forwarded{y, Tuple(x, y)};
+  }
+  template <class T, class D>
+  void backward(const Tuple<Tensor<T, D>, Tensor<T, D>>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
+    const auto& [x, y] = saved;
+    detail::DilatedAxis rows, cols;
+    request.plan(x.shape(), rows, cols);
+    const auto [out, accumulate] = dx.open();
+    if (out.empty()) return;
+    const Tensor<T, D> planes = detail::as_planes(x, request.dims), dense = g.contiguous();
+    if constexpr (detail::scatters_windows<T, D>) {
+      const detail::MaxPoolWalk<T> walk{detail::planes_of(planes), rows, cols, y.data(), dense.data()};
+      detail::scatter_planes(out, accumulate, planes.size(0), rows.extent, cols.extent, walk);
+    } else {
+      Backend<D>::for_each_row(g.device(), planes.size(0) * rows.extent, cols.extent,
+                               detail::MaxPoolGradientRow<T>{detail::planes_of(planes), rows, cols, y.data(),
+                                                             dense.data(), out.data(), accumulate});
+    }
+  }
+};
+
+struct AvgPool {
+  static constexpr const char* name = "average pooling";
+  detail::PoolRequest request;
+  detail::PoolDivisor divisor;
+
+  template <class T, class D>
+  auto forward(const Tensor<T, D>& x) const {
+    detail::DilatedAxis rows, cols;
+    request.plan(x.shape(), rows, cols);
+    return Forwarded{detail::mean_of_windows(x, request.dims, detail::PoolAxis(rows), detail::PoolAxis(cols), divisor),
+                     Tuple<>()};
+  }
+  template <class T, class D>
+  void backward(const Tuple<>&, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
+    detail::DilatedAxis rows, cols;
+    request.plan(dx.shape(), rows, cols);
+    detail::share_among_windows(dx, request.dims, g, detail::PoolAxis(rows), detail::PoolAxis(cols), divisor);
+  }
+};
+
+struct AdaptiveAvgPool {
+  static constexpr const char* name = "adaptive_avg_pool2d";
+  Size2d size;
+
+  template <class T, class D>
+  auto forward(const Tensor<T, D>& x) const {
+    detail::PoolRequest::require_input(name, 2, x.shape());
+    for (const std::int64_t extent : {x.size(-2), x.size(-1), size.height, size.width})
+      detail::PoolRequest::require_few(name, x.shape(), extent);
+    if (size == Size2d(1)) {
+      const fold::Mean<T> mean(x.size(-2) * x.size(-1));
+      return Forwarded{detail::reduce<T>(name, mean, x, {-2, -1}, true), Tuple<>()};
+    }
+    return Forwarded{detail::mean_of_windows(x, 2, rows(x.shape()), cols(x.shape()), {}), Tuple<>()};
+  }
+  template <class T, class D>
+  void backward(const Tuple<>&, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
+    detail::share_among_windows(dx, 2, g, rows(dx.shape()), cols(dx.shape()), {});
+  }
+
+ private:
+  [[nodiscard]] detail::AdaptiveAxis rows(const Shape& shape) const { return axis(shape[-2], size.height); }
+  [[nodiscard]] detail::AdaptiveAxis cols(const Shape& shape) const { return axis(shape[-1], size.width); }
+  [[nodiscard]] static detail::AdaptiveAxis axis(std::int64_t extent, std::int64_t outputs) {
+    return {static_cast<detail::PoolIndex>(extent), static_cast<detail::PoolIndex>(outputs)};
+  }
+};
+
+}  // namespace operation
+
+namespace detail {
+/// throws ArgumentError unless both are 1 or more
+inline Size2d require_adaptive_size(const Size2d& size) {
+  if (size.height < 1 || size.width < 1)
+    fail<ArgumentError>({"adaptive_avg_pool2d: a size of ", size, "; expected 1 or more of each"});
+  return size;
+}
+/// throws ArgumentError
+[[nodiscard]] inline operation::MaxPool max_pool1d(std::int64_t kernel, std::int64_t stride, std::int64_t padding,
+                                                   const MaxPool1dOptions& options) {
+  const bool as_kernel = stride == same_as_kernel;
+  const PoolRequest request{
+      "max_pool1d",     1, {1, kernel}, {1, as_kernel ? kernel : stride}, {0, padding}, {1, options.dilation},
+      options.ceil_mode};
+  return {request.checked()};
+}
+[[nodiscard]] inline operation::MaxPool max_pool2d(const Size2d& kernel, const Size2d& stride, const Size2d& padding,
+                                                   const MaxPool2dOptions& options) {
+  return {PoolRequest{"max_pool2d", 2, kernel, stride, padding, options.dilation, options.ceil_mode}.checked()};
+}
+[[nodiscard]] inline operation::AvgPool avg_pool1d(std::int64_t kernel, std::int64_t stride, std::int64_t padding,
+                                                   const AvgPoolOptions& options) {
+  const bool as_kernel = stride == same_as_kernel;
+  const PoolRequest request{"avg_pool1d", 1, {1, kernel},      {1, as_kernel ? kernel : stride},
+                            {0, padding}, 1, options.ceil_mode};
+  return {request.checked(), {options.divisor_override, options.count_include_pad}};
+}
+[[nodiscard]] inline operation::AvgPool avg_pool2d(const Size2d& kernel, const Size2d& stride, const Size2d& padding,
+                                                   const AvgPoolOptions& options) {
+  return {PoolRequest{"avg_pool2d", 2, kernel, stride, padding, 1, options.ceil_mode}.checked(),
+          {options.divisor_override, options.count_include_pad}};
+}
+}  // namespace detail
+
+/// The largest element of each window of images, as F.max_pool2d: the border is -infinity, NaN is larger than any.
+/// shape:    (batch, c, h, w) -> (batch, c, rows, cols), with or without the batch, where rows, likewise cols, is
+///           (h + 2 padding - dilation (kernel - 1) - 1) / stride + 1, rounded up with ceil_mode
+/// gradient: g to the element that is the largest; of equal ones (or NaN) the first of the window has it
+/// cost:     one launch; backward one, which stores nothing but x and y
+/// throws ShapeError where the kernel is larger than the padded input; ArgumentError for a border of more than half a
+/// kernel, and a kernel, stride or dilation below 1
+///
+///     auto halved = max_pool2d(images, 2);
+///     auto y = max_pool2d(x, 3, 2, 1, {.ceil_mode = true});   // kernel 3, stride 2, padding 1
+template <detail::FloatingOperand X>
+[[nodiscard]] auto max_pool2d(const X& x, Size2d kernel, Size2d stride = same_as_kernel, Size2d padding = 0,
+                              const MaxPool2dOptions& options = {}) {
+  return apply(detail::max_pool2d(kernel, stride, padding, options), x);
+}
+/// The same along one dimension.
+/// shape: (batch, c, length) -> (batch, c, windows), with or without the batch
+template <detail::FloatingOperand X>
+[[nodiscard]] auto max_pool1d(const X& x, std::int64_t kernel, std::int64_t stride = same_as_kernel,
+                              std::int64_t padding = 0, const MaxPool1dOptions& options = {}) {
+  return apply(detail::max_pool1d(kernel, stride, padding, options), x);
+}
+
+/// The mean of each window of images, as F.avg_pool2d: the border is 0, and counts unless options say otherwise.
+/// shape:    as max_pool2d, without dilation
+/// gradient: g divided as the sum was, to every element of the window
+/// cost:     one launch; backward one, which stores nothing
+/// throws as max_pool2d
+///
+///     auto y = avg_pool2d(x, 3, 2, 1, {.count_include_pad = false});
+template <detail::FloatingOperand X>
+[[nodiscard]] auto avg_pool2d(const X& x, Size2d kernel, Size2d stride = same_as_kernel, Size2d padding = 0,
+                              const AvgPoolOptions& options = {}) {
+  return apply(detail::avg_pool2d(kernel, stride, padding, options), x);
+}
+/// The same along one dimension.
+/// shape: (batch, c, length) -> (batch, c, windows), with or without the batch
+template <detail::FloatingOperand X>
+[[nodiscard]] auto avg_pool1d(const X& x, std::int64_t kernel, std::int64_t stride = same_as_kernel,
+                              std::int64_t padding = 0, const AvgPoolOptions& options = {}) {
+  return apply(detail::avg_pool1d(kernel, stride, padding, options), x);
+}
+
+/// The means of windows that divide images into `size` parts, as equal as may be: window i of n goes from
+/// floor(i h / n) to ceil((i + 1) h / n).
+/// shape:    (batch, c, h, w) -> (batch, c, size), with or without the batch
+/// gradient and cost: as avg_pool2d     throws ShapeError for images without elements; ArgumentError for a size below 1
+///
+///     auto features = adaptive_avg_pool2d(maps, 1).flatten(1);
+template <detail::FloatingOperand X>
+[[nodiscard]] auto adaptive_avg_pool2d(const X& x, Size2d size) {
+  return apply(operation::AdaptiveAvgPool{detail::require_adaptive_size(size)}, x);
+}
+
+#include <locus/refuse/ops/pool.inc>
+
+}  // namespace locus::inline LOCUS_ABI

@@ -1,0 +1,118 @@
+#pragma once
+// Groups of an optimizer's parameters, with a learning rate and a weight decay of their own.
+
+#include <locus/autograd/parameter.hpp>
+
+namespace locus::inline LOCUS_ABI::optim {
+
+namespace detail {
+/// throws ArgumentError naming the option and what was given
+LOCUS_OUT_OF_LINE inline void require_option(bool valid, const char* option, double given, const char* expected) {
+  if (!valid) fail<ArgumentError>({"optimizer: ", option, " is ", given, "; expected ", expected});
+}
+inline void require_not_negative(const char* option, double given) {
+  locus::detail::require_not_negative("optimizer", option, given);
+}
+
+template <class D, class E>
+using other_device = error::device_mismatch<error::optimizer_is_on<D>, error::parameters_are_on<E>,
+                                            error::make_the_optimizer_for_the_device_of_the_parameters>;
+
+/// A model, rather than a list of its parameters. (An optimizer has parameters() too.)
+template <class M>
+concept HasParameters = requires(const M& model) {
+  model.parameters();
+  model.zero_grad();
+} && !requires(M& optimizer) { optimizer.step(); };
+
+#include <locus/refuse/optim/step_mistakes.inc>
+}  // namespace detail
+
+/// A number that a group has of its own; where none is given, that of the optimizer.
+class OwnOption {
+ public:
+  constexpr OwnOption() = default;
+  constexpr OwnOption(double value) : value_(value), given_(true) {}
+  [[nodiscard]] constexpr double or_else(double of_optimizer) const { return given_ ? value_ : of_optimizer; }
+
+ private:
+  double value_ = 0;
+  bool given_ = false;
+};
+struct GroupOptions {
+  OwnOption lr = {};
+  OwnOption weight_decay = {};
+};
+
+LOCUS_REFUSALS_BEGIN
+/// Parameters with options of their own.
+///
+///     optim::AdamW optimizer{{optim::Group{weights, {.weight_decay = 0.01}}, optim::Group{biases, {.weight_decay =
+///     0}}},
+///                            {.lr = 0.001}};
+template <class T, class D>
+struct Group {
+  std::vector<Parameter<T, D>> parameters;
+  GroupOptions options;
+
+  Group(std::vector<Parameter<T, D>> its_parameters, const GroupOptions& its_options = {})
+      : parameters(std::move(its_parameters)), options(its_options) {}
+#include <locus/refuse/optim/group_class.inc>
+};
+template <class T, class D>
+Group(std::vector<Parameter<T, D>>, GroupOptions = {}) -> Group<T, D>;
+template <detail::HasParameters M>  // so that its constructor says what is wrong
+Group(const M&, GroupOptions = {}) -> Group<value_of<M>, device_of<M>>;
+LOCUS_REFUSALS_END
+
+/// The learning rate and the weight decay of a group.
+class GroupRates {
+ public:
+  /// Those of the options, or of the optimizer where none are given. throws ArgumentError as set_lr, set_weight_decay
+  GroupRates(double lr, double weight_decay, const GroupOptions& options = {}) : of_optimizer_(lr) {
+    set_lr(options.lr.or_else(lr));
+    set_weight_decay(options.weight_decay.or_else(weight_decay));
+  }
+  [[nodiscard]] double lr() const { return lr_; }
+  /// From the next step on. Later changes of the optimizer's rate keep the ratio between the two.
+  /// throws ArgumentError unless lr >= 0 and finite
+  LOCUS_OUT_OF_LINE void set_lr(double lr) {
+    detail::require_not_negative("learning rate", lr);
+    lr_ = lr;
+    if (of_optimizer_ > 0) ratio_ = lr / of_optimizer_;
+  }
+  [[nodiscard]] double weight_decay() const { return weight_decay_; }
+  /// throws ArgumentError unless weight_decay >= 0 and finite
+  LOCUS_OUT_OF_LINE void set_weight_decay(double weight_decay) {
+    detail::require_not_negative("weight_decay", weight_decay);
+    weight_decay_ = weight_decay;
+  }
+
+ private:
+  template <class T, class D>
+  friend class Optimizer;
+  void follow(double lr) {
+    of_optimizer_ = lr;
+    lr_ = ratio_ * lr;
+  }
+
+  double lr_ = 0, of_optimizer_, ratio_ = 1;
+  double weight_decay_ = 0;
+};
+/// A group of an optimizer: optimizer.groups()[i].
+template <class T, class D>
+class ParameterGroup : public GroupRates {
+ public:
+  /// They are the optimizer's, and live as long.
+  [[nodiscard]] Span<const Parameter<T, D>> parameters() const { return parameters_; }
+
+ private:
+  template <class U, class E>
+  friend class Optimizer;
+  ParameterGroup(const GroupRates& rates, Span<const Parameter<T, D>> parameters)
+      : GroupRates(rates), parameters_(parameters) {}
+
+  Span<const Parameter<T, D>> parameters_;
+};
+
+}  // namespace locus::inline LOCUS_ABI::optim

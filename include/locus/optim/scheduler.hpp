@@ -1,0 +1,149 @@
+#pragma once
+// What applies a schedule to an optimizer, step by step or epoch by epoch.
+
+#include <locus/optim/schedule.hpp>
+
+#include <limits>
+
+namespace locus::inline LOCUS_ABI::optim {
+
+/// Multiplied by `factor` where a metric has not improved for more than `patience` steps: for step(metric).
+struct ReduceLROnPlateau {
+  bool maximize = false;  ///< whether more is better, as of accuracy
+  double factor = 0.1;
+  std::int64_t patience = 10;
+  double threshold = 1e-4;          ///< what counts as an improvement
+  bool absolute_threshold = false;  ///< as a difference, rather than as a share of the best one
+  std::int64_t cooldown = 0;        ///< steps after a change that do not count
+  double min_lr = 0;
+  double eps = 1e-8;  ///< smaller changes are not made
+
+  /// throws ArgumentError for options out of range
+  void check() const {
+    if (!(factor >= 0 && factor < 1))
+      fail<ArgumentError>({"ReduceLROnPlateau: factor is ", factor, "; expected 0 or more, below 1"});
+    if (patience < 0 || cooldown < 0)
+      fail<ArgumentError>({"ReduceLROnPlateau: patience is ", patience, " and cooldown ", cooldown,
+                           "; expected numbers of steps, 0 or more"});
+    for (const double number : {threshold, min_lr, eps})
+      locus::detail::require_not_negative("ReduceLROnPlateau", "threshold, min_lr or eps", number);
+  }
+  [[nodiscard]] bool is_better(double metric, double best) const {
+    if (maximize) return metric > (absolute_threshold ? best + threshold : best * (1 + threshold));
+    return metric < (absolute_threshold ? best - threshold : best * (1 - threshold));
+  }
+};
+
+/// Changes the learning rate of an optimizer as a schedule says. A handle: copies share where it stands. The optimizer
+/// is referred to: it outlives the scheduler, and stays where it is.
+///
+///     optim::Scheduler scheduler{optimizer, optim::CosineAnnealingLR{.t_max = 50}};
+///     scheduler.step();   // after every epoch, or every step of training, whatever the schedule counts
+class Scheduler {
+  /// The learning rate of an optimizer of any type.
+  struct LearningRate : Counted {
+    virtual ~LearningRate() = default;
+    [[nodiscard]] virtual double lr() const = 0;
+    virtual void set_lr(double lr) = 0;
+  };
+  template <class Optimizer>
+  struct LearningRateOf final : LearningRate {
+    explicit LearningRateOf(Optimizer& given) : optimizer(given) {}
+    [[nodiscard]] double lr() const override { return optimizer.lr(); }
+    void set_lr(double lr) override { optimizer.set_lr(lr); }
+    Optimizer& optimizer;
+  };
+  struct Position : Counted {
+    Shared<LearningRate> optimizer;
+    Schedule schedule;
+    ReduceLROnPlateau plateau = {};
+    bool watches_metric = false;
+    std::int64_t step = 0;
+    double base = 0;
+    double best = 0;
+    std::int64_t bad = 0, cooling = 0;  ///< steps without an improvement; steps that do not count
+    Position(Shared<LearningRate> of, Schedule given) : optimizer(std::move(of)), schedule(std::move(given)) {}
+  };
+
+ public:
+  /// None.
+  Scheduler() = default;
+  /// Sets the learning rate of step 0. throws ArgumentError for options out of range
+  template <class Optimizer>
+    requires requires(Optimizer& optimizer) { optimizer.set_lr(optimizer.lr()); }
+  Scheduler(Optimizer& optimizer, Schedule schedule) : Scheduler(optimizer, std::move(schedule), {}) {
+    at_->optimizer->set_lr(at_->schedule.first(at_->base, at_->base));
+  }
+  template <class Optimizer>
+    requires requires(Optimizer& optimizer) { optimizer.set_lr(optimizer.lr()); }
+  Scheduler(Optimizer& optimizer, const ReduceLROnPlateau& plateau) : Scheduler(optimizer, ExponentialLR{1}, plateau) {
+    plateau.check();
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    at_->watches_metric = true;
+    at_->best = plateau.maximize ? -infinity : infinity;
+  }
+
+  [[nodiscard]] explicit operator bool() const { return static_cast<bool>(at_); }
+  [[nodiscard]] double lr() const { return position().optimizer->lr(); }
+  /// How often step() was called.
+  [[nodiscard]] std::int64_t steps() const { return position().step; }
+
+  /// Sets the learning rate of the next step. throws ArgumentError where it depends on a metric
+  void step() {
+    Position& at = position();
+    if (at.watches_metric)
+      fail<ArgumentError>({"ReduceLROnPlateau: step() without a metric; say step(validation loss)"});
+    ++at.step;
+    at.optimizer->set_lr(at.schedule.next(at.step, at.optimizer->lr(), at.base));
+  }
+  /// The same, given the metric that ReduceLROnPlateau watches; other schedules do not look at it.
+  void step(double metric) {
+    Position& at = position();
+    if (!at.watches_metric) return step();
+    ++at.step;
+    const bool better = at.plateau.is_better(metric, at.best);
+    if (better) at.best = metric;
+    at.bad = better ? 0 : at.bad + 1;
+    if (at.cooling > 0) --at.cooling, at.bad = 0;
+    if (at.bad <= at.plateau.patience) return;
+    const double lr = at.optimizer->lr(), less = locus::detail::larger(lr * at.plateau.factor, at.plateau.min_lr);
+    if (lr - less > at.plateau.eps) at.optimizer->set_lr(less);
+    at.cooling = at.plateau.cooldown;
+    at.bad = 0;
+  }
+
+  /// Where it stands, as numbers to be saved; the schedule and its options are not among them.
+  [[nodiscard]] std::vector<double> state() const {
+    const Position& at = position();
+    return {static_cast<double>(at.step),   at.base, at.optimizer->lr(), at.best, static_cast<double>(at.bad),
+            static_cast<double>(at.cooling)};
+  }
+  /// Goes on from there, with the learning rate of then. throws ArgumentError for what is no state
+  void load_state(const std::vector<double>& state) {
+    Position& at = position();
+    if (state.size() != 6 || !(state[0] >= 0))
+      fail<ArgumentError>({"Scheduler: a state of ", state.size(), " numbers; expected the six of state()"});
+    at.optimizer->set_lr(state[2]);  // may throw, and then nothing changed
+    at.step = static_cast<std::int64_t>(state[0]);
+    at.base = state[1];
+    at.best = state[3];
+    at.bad = static_cast<std::int64_t>(state[4]);
+    at.cooling = static_cast<std::int64_t>(state[5]);
+  }
+
+ private:
+  template <class Optimizer>
+  Scheduler(Optimizer& optimizer, Schedule schedule, const ReduceLROnPlateau& plateau)
+      : at_(new Position(Shared<LearningRate>(new LearningRateOf<Optimizer>(optimizer)), std::move(schedule))) {
+    at_->plateau = plateau;
+    at_->base = optimizer.lr();
+  }
+  [[nodiscard]] Position& position() const {
+    if (!at_) fail<ArgumentError>({"Scheduler: an empty one; make it of an optimizer and a schedule"});
+    return *at_;
+  }
+
+  Shared<Position> at_;
+};
+
+}  // namespace locus::inline LOCUS_ABI::optim

@@ -1,0 +1,129 @@
+#pragma once
+// What a launch of an optimizer's step computes for each element. A rule is the formula of one optimizer:
+//
+//   rule(rates, corrections, value, gradient, state..., new_value&, new_state&...)
+//
+// with `Rule::states` numbers of state, all of them in registers.
+
+#include <locus/core/dtype.hpp>
+#include <locus/core/pack.hpp>
+
+namespace locus::inline LOCUS_ABI::optim::detail {
+
+/// What a group of parameters has of its own.
+template <class R>
+struct Rates {
+  R lr = 0;
+  R penalty = 0;  ///< times the value, is added to the gradient
+  R decay = 1;    ///< what remains of a value before the step
+};
+
+/// What depends on the number of the step; each rule says how.
+template <class R>
+struct Corrections {
+  R first = 0, second = 0;
+};
+
+/// X, whatever the index: repeats it in a parameter list.
+template <int, class X>
+using repeated_t = X;
+template <class Rule>
+using states_of = std::make_integer_sequence<int, Rule::states>;
+
+template <class Rule, class T, class States>
+struct WithMasterWeightsOf;
+template <class Rule, class T, int... i>
+struct WithMasterWeightsOf<Rule, T, std::integer_sequence<int, i...>> {
+  static constexpr int states = Rule::states + 1;
+  using R = compute_t<T>;
+  Rule rule;
+  LOCUS_FN void operator()(const Rates<R>& rates, const Corrections<R>& corrections, R value, R gradient, R master,
+                           repeated_t<i, R>... state, R& new_value, R& new_master,
+                           repeated_t<i, R>&... new_state) const {
+    const R exact = load_as_register(from_register<T>(master)) == value ? master : value;
+    rule(rates, corrections, exact, gradient, state..., new_master, new_state...);
+    new_value = new_master;
+  }
+};
+/// The rule on an exact copy of each value, its master weight, from which the 16-bit value is rounded. A value that was
+/// written by others since, by load_state_dict for instance, becomes its own master weight.
+template <class Rule, class T>
+struct WithMasterWeights : WithMasterWeightsOf<Rule, T, states_of<Rule>> {};
+template <class T, class Rule>
+[[nodiscard]] auto rule_for(const Rule& rule) {
+  if constexpr (std::is_same_v<T, compute_t<T>>) return rule;
+  else return WithMasterWeights<Rule, T>{{rule}};
+}
+
+template <class Rule, class States>
+struct StepOfOneGroupBy;
+template <class Rule, int... i>
+struct StepOfOneGroupBy<Rule, std::integer_sequence<int, i...>> {
+  using R = typename Rule::R;
+  Rule rule;
+  Rates<R> rates;
+  Corrections<R> corrections;
+  LOCUS_FN void operator()(R value, R gradient, repeated_t<i, R>... state, R& new_value,
+                           repeated_t<i, R>&... new_state) const {
+    rule(rates, corrections, value, gradient, state..., new_value, new_state...);
+  }
+};
+/// A step of elements of one group.
+template <class Rule>
+struct StepOfOneGroup : StepOfOneGroupBy<Rule, states_of<Rule>> {};
+
+template <class Rule, class States>
+struct StepUnlessBy;
+template <class Rule, int... i>
+struct StepUnlessBy<Rule, std::integer_sequence<int, i...>> {
+  using R = typename Rule::R;
+  Rule rule;
+  Rates<R> rates;
+  LOCUS_FN void operator()(R value, R gradient, repeated_t<i, R>... state, R first, R second, bool skip, R& new_value,
+                           repeated_t<i, R>&... new_state) const {
+    rule(rates, Corrections<R>{first, second}, value, gradient, state..., new_value, new_state...);
+    new_value = skip ? value : new_value;
+    ((new_state = skip ? state : new_state), ...);
+  }
+};
+/// A step of elements of one group, with corrections from memory; where `skip` is set, they stay as they are.
+template <class Rule>
+struct StepUnless : StepUnlessBy<Rule, states_of<Rule>> {};
+
+template <class Rule, int n, class States>
+struct StepOfGroupsBy;
+template <class Rule, int n, int... i>
+struct StepOfGroupsBy<Rule, n, std::integer_sequence<int, i...>> {
+  using R = typename Rule::R;
+  Rule rule;
+  Rates<R> rates[n];
+  Corrections<R> corrections;
+  int first_group = 0;
+  LOCUS_FN void operator()(R value, R gradient, repeated_t<i, R>... state, R first, R second, bool skip, int group,
+                           R& new_value, repeated_t<i, R>&... new_state) const {
+    const int own = group - first_group;
+    const bool moves = !skip && own >= 0 && own < n;
+    const Corrections<R> both{corrections.first + first, corrections.second + second};
+    rule(rates[moves ? own : 0], both, value, gradient, state..., new_value, new_state...);
+    new_value = moves ? new_value : value;
+    ((new_state = moves ? new_state : state), ...);
+  }
+};
+/// A step of elements of the groups [first_group, first_group + n); those of other groups stay as they are, and all of
+/// them where `skip` is set. Corrections come by value or from memory: those that do not come are zero.
+template <class Rule, int n>
+struct StepOfGroups : StepOfGroupsBy<Rule, n, states_of<Rule>> {};
+
+/// Counts a step that is made, and computes the corrections of the next one to make. Correct is their formula.
+template <class R, class Correct>
+struct CountStep {
+  Correct correct;
+  LOCUS_FN void operator()(std::int64_t made, bool skip, std::int64_t& now, R& first, R& second) const {
+    now = skip ? made : made + 1;
+    const Corrections<R> corrections = correct.template of_step<R>(now);
+    first = corrections.first;
+    second = corrections.second;
+  }
+};
+
+}  // namespace locus::inline LOCUS_ABI::optim::detail

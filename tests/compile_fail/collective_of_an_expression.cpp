@@ -1,0 +1,17 @@
+// Reducing an expression in place.
+// because: it has no elements that could change
+// expect-error: collective_in_place_on_a_pending_expression|x is a pending expression, which is changed in place
+// expect-error: name_it_as_a_Tensor|name it as a Tensor
+#include <locus/dist/dist.hpp>
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+auto mistake(const dist::Communicator<Cpu>& comm, const Tensor<float>& x) {
+#ifdef LOCUS_MUST_FAIL
+  comm.all_reduce(2.f * x);
+  return x;
+#else
+  return comm.all_reduced(2.f * x);
+#endif
+}

@@ -1,0 +1,15 @@
+// A hook that returns another gradient.
+// because: what a hook returns would be lost; in PyTorch it would replace the gradient
+// expect-error: hook_returns_something|what the function returns would be lost
+// expect-error: change_the_gradient_in_place|change the gradient in place
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+auto halve(const Parameter<float>& w) {
+#ifdef LOCUS_MUST_FAIL
+  return w.on_gradient([](const Tensor<float>& gradient) { return (gradient * 0.5f).eval(); });
+#else
+  return w.on_gradient([](const Tensor<float>& gradient) { gradient.copy_(gradient * 0.5f); });
+#endif
+}

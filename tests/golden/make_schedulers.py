@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+"""Writes schedulers.txt: the learning rates of 20 steps of torch.optim.lr_scheduler.
+
+Each line is a name, how many numbers follow, and these: the rate at the start, and after each step. Needs PyTorch, as make_golden.py does.
+"""
+import pathlib
+import warnings
+
+import torch
+from torch.optim import lr_scheduler as schedulers
+
+warnings.filterwarnings("ignore")  # no optimizer steps in between
+STEPS = 20
+LOSSES = [1.0, 0.9, 0.85, 0.86, 0.87, 0.85, 0.8499, 0.9, 0.7, 0.72, 0.71, 0.73, 0.74, 0.69] + 6 * [0.7]
+
+CASES = {
+    "step": lambda o: schedulers.StepLR(o, 6, 0.3),
+    "multi_step": lambda o: schedulers.MultiStepLR(o, [3, 8, 8, 15], 0.5),
+    "exponential": lambda o: schedulers.ExponentialLR(o, 0.9),
+    "linear": lambda o: schedulers.LinearLR(o, 0.1, 0.8, 7),
+    "constant": lambda o: schedulers.ConstantLR(o, 0.25, 4),
+    "cosine": lambda o: schedulers.CosineAnnealingLR(o, 8, 0.01),
+    "cosine_whole": lambda o: schedulers.CosineAnnealingLR(o, 20),
+    "warm_restarts": lambda o: schedulers.CosineAnnealingWarmRestarts(o, 3, 2, 0.02),
+    "warm_restarts_equal": lambda o: schedulers.CosineAnnealingWarmRestarts(o, 6),
+    "one_cycle": lambda o: schedulers.OneCycleLR(o, 0.8, total_steps=21, cycle_momentum=False),
+    "one_cycle_linear": lambda o: schedulers.OneCycleLR(
+        o, 0.8, total_steps=25, pct_start=0.4, anneal_strategy="linear", cycle_momentum=False, div_factor=10,
+        final_div_factor=100, three_phase=True),
+    "lambda": lambda o: schedulers.LambdaLR(o, lambda step: 1 / (1 + step)),
+    "chained": lambda o: schedulers.ChainedScheduler(
+        [schedulers.ConstantLR(o, 0.1, 5), schedulers.ExponentialLR(o, 0.9)]),
+    "sequential": lambda o: schedulers.SequentialLR(
+        o, [schedulers.LinearLR(o, 0.1, 1.0, 4), schedulers.CosineAnnealingLR(o, 10, 0.001),
+            schedulers.StepLR(o, 2, 0.5)], [4, 14]),
+    "plateau": lambda o: schedulers.ReduceLROnPlateau(o, factor=0.5, patience=2, threshold=1e-3, cooldown=1, min_lr=0.1),
+    "plateau_max": lambda o: schedulers.ReduceLROnPlateau(
+        o, mode="max", factor=0.1, patience=1, threshold=0.05, threshold_mode="abs"),
+}
+
+
+def rates(make):
+    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.5)
+    scheduler = make(optimizer)
+    numbers = [optimizer.param_groups[0]["lr"]]
+    for i in range(STEPS):
+        optimizer.step()
+        if isinstance(scheduler, schedulers.ReduceLROnPlateau):
+            scheduler.step(LOSSES[i])
+        else:
+            scheduler.step()
+        numbers.append(optimizer.param_groups[0]["lr"])
+    return numbers
+
+
+def main():
+    lines = [f"# PyTorch {torch.__version__.split('+')[0]}, made by {pathlib.Path(__file__).name}"]
+    numbers = {name: rates(make) for name, make in CASES.items()} | {"losses": LOSSES}
+    lines += [f"{name} {len(of)} :" + "".join(f" {float(x)!r}" for x in of) for name, of in numbers.items()]
+    pathlib.Path(__file__).with_name("schedulers.txt").write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+#include <locus/autograd/expression.hpp>
+#include <locus/nn/criterion.hpp>
+#include <locus/tensor/factory.hpp>
+#include <locus/tensor/from.hpp>
+
+#include <support/device_list.hpp>
+#include <support/reference.hpp>
+
+#include <cmath>
+
+using namespace locus;
+using namespace locus_test;
+
+LOCUS_DEVICE_TEST("losses as objects compute what the functions do, with their options", D) {
+  const auto x = tensor<double, D>({2, 3}, {0.5, -1, 2, 0, 3, -0.25});
+  const auto y = tensor<double, D>({2, 3}, {1, 0, 0.5, 0.25, 1, 0});
+  const auto labels = tensor<std::int64_t, D>({2}, {2, 0});
+  CHECK_CLOSE(nn::MSELoss{}(x, y), Reference{(0.25 + 1 + 2.25 + 0.0625 + 4 + 0.0625) / 6}, 1e-12);
+  CHECK_CLOSE(nn::L1Loss{{.reduction = Reduction::sum}}(x, y), Reference{0.5 + 1 + 1.5 + 0.25 + 2 + 0.25}, 1e-12);
+  CHECK_CLOSE(nn::HuberLoss{{.delta = 1.0}}(x, y), Reference{(0.125 + 0.5 + 1.0 + 0.03125 + 1.5 + 0.03125) / 6}, 1e-12);
+  CHECK_CLOSE(nn::HuberLoss{{.delta = 10.0, .reduction = Reduction::sum}}(x, y),
+              Reference{(0.25 + 1 + 2.25 + 0.0625 + 4 + 0.0625) / 2}, 1e-12);
+  const auto logistic = [](double logit, double p) { return std::log1p(std::exp(logit)) - logit * p; };
+  const double expected =
+      logistic(0.5, 1) + logistic(-1, 0) + logistic(2, 0.5) + logistic(0, 0.25) + logistic(3, 1) + logistic(-0.25, 0);
+  CHECK_CLOSE(nn::BCEWithLogitsLoss{}(x, y), Reference{expected / 6}, 1e-12);
+  CHECK(nn::MSELoss{{.reduction = Reduction::none}}(x, y).shape() == Shape{2, 3});
+
+  const double first = std::log(std::exp(0.5) + std::exp(-1.0) + std::exp(2.0));
+  const double second = std::log(1 + std::exp(3.0) + std::exp(-0.25));
+  CHECK_CLOSE(nn::CrossEntropyLoss{}(x, labels), Reference{(first - 2 + second - 0) / 2}, 1e-12);
+  const nn::CrossEntropyLoss smoothed{{.label_smoothing = 0.3}};
+  CHECK_CLOSE(smoothed(x, labels), Reference{(first - 0.7 * 2 - 0.1 * 1.5 + second - 0.7 * 0 - 0.1 * 2.75) / 2}, 1e-12);
+}
+
+LOCUS_DEVICE_TEST("losses as objects record what is traced", D) {
+  const auto x = variable(tensor<double, D>({2}, {3, 5}));
+  const nn::MSELoss loss;
+  const auto y = loss(x, tensor<double, D>({2}, {1, 1}));
+  y.backward();
+  CHECK_CLOSE(x.grad(), Reference({2}, {2, 4}), 1e-12);
+}
+
+TEST_CASE("a loss refuses targets of another shape, and options out of range") {
+  CHECK_THROWS_AS((void)nn::MSELoss{}(zeros({3}), zeros({3, 1})), ShapeError);
+  CHECK_THROWS_AS((void)nn::HuberLoss{{.delta = 0}}(zeros({3}), zeros({3})), ArgumentError);
+  CHECK_THROWS_AS((void)nn::CrossEntropyLoss{{.label_smoothing = 2}}(zeros({3, 2}), zeros<std::int64_t>({3})),
+                  ArgumentError);
+}

@@ -1,0 +1,72 @@
+#pragma once
+// Trajectories that make_optimizers.py recorded.
+
+#include <locus/autograd/parameter.hpp>
+#include <locus/device/launch_log.hpp>
+#include <locus/ops/reduce.hpp>
+#include <locus/tensor/factory.hpp>
+
+#include <golden/golden.hpp>
+#include <support/device_list.hpp>
+
+#include <cstring>
+
+namespace locus_test {
+
+[[nodiscard]] inline const Reference& recorded(const std::string& name) {
+  static const auto all = [] {
+    const char* const tests = std::getenv("LOCUS_TEST_DIR");
+    const std::string here = __FILE__;
+    golden::detail::Numbers numbers;
+    golden::detail::read(
+        (tests ? tests : here.substr(0, here.rfind("/optim/"))) + std::string("/golden/optimizers.txt"), numbers);
+    return numbers;
+  }();
+  return all.at(name);
+}
+template <class T, class D>
+[[nodiscard]] locus::Tensor<T, D> recorded_tensor(const std::string& name) {
+  return tensor<T, D>(*recorded(name).shape, recorded(name).values);
+}
+
+/// The parameters, and the gradients of each step, of the trajectories NAME_w and NAME_b.
+template <class T, class D>
+struct Recorded {
+  locus::Parameter<T, D> w{recorded_tensor<T, D>("groups_w")}, b{recorded_tensor<T, D>("groups_b")};
+  locus::Tensor<T, D> gw = recorded_tensor<T, D>("groups_gw"), gb = recorded_tensor<T, D>("groups_gb");
+  int steps = 8;
+
+  /// Compares with PyTorch after every step; before(step) says whether the gradient is followed.
+  template <class Step>
+  void check(const std::string& name, const Step& one_step) {
+    CAPTURE(name);
+    constexpr double allowed = std::is_same_v<T, double> ? 1e-10 : 1e-5;
+    const auto values_w = recorded_tensor<double, D>(name + "_w"), values_b = recorded_tensor<double, D>(name + "_b");
+    const auto loss = [](const auto& p, const auto& g) { return sum(trace(p) * trace(p) * 0.15 + trace(p) * g); };
+    for (int step = 0; step < steps; ++step) {
+      CAPTURE(step);
+      w.zero_grad();
+      b.zero_grad();
+      (loss(w, gw.select(0, step)) + loss(b, gb.select(0, step))).backward();
+      one_step(step);
+      CHECK_CLOSE(w.value(), reference(values_w.select(0, step)), allowed);
+      CHECK_CLOSE(b.value(), reference(values_b.select(0, step)), allowed);
+    }
+  }
+};
+
+/// Sets the gradient of a parameter.
+template <class T, class D>
+void give(const locus::Parameter<T, D>& parameter, const locus::Tensor<T, D>& gradient) {
+  parameter.zero_grad();
+  locus::Traced<T, D>(trace(parameter) * locus::convert<T>(1)).backward(gradient);
+}
+
+template <class T, class D>
+[[nodiscard]] bool same_bits(const locus::Tensor<T, D>& a, const locus::Tensor<T, D>& b) {
+  const auto x = a.template to<locus::Cpu>().contiguous(), y = b.template to<locus::Cpu>().contiguous();
+  return x.shape() == y.shape() &&
+         std::memcmp(x.data(), y.data(), static_cast<std::size_t>(x.elements()) * sizeof(T)) == 0;
+}
+
+}  // namespace locus_test

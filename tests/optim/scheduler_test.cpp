@@ -1,0 +1,166 @@
+// Learning rates over steps: PyTorch's, step by step; saved and restored; and what is refused.
+
+#include <locus/optim/adam.hpp>
+#include <locus/optim/scheduler.hpp>
+#include <locus/optim/sgd.hpp>
+#include <locus/tensor/factory.hpp>
+
+#include <golden/golden.hpp>
+
+#include <cstdlib>
+#include <string>
+
+using namespace locus;
+using namespace locus_test;
+
+namespace {
+
+/// What PyTorch computed under a name.
+const std::vector<double>& torch(const std::string& name) {
+  static const auto all = [] {
+    const char* const tests = std::getenv("LOCUS_TEST_DIR");
+    const std::string here = __FILE__;
+    golden::detail::Numbers numbers;
+    golden::detail::read(
+        (tests ? tests + std::string() : here.substr(0, here.rfind("/optim/"))) + "/golden/schedulers.txt", numbers);
+    return numbers;
+  }();
+  return all.at(name).values;
+}
+
+struct Optimized {
+  Parameter<float> weight{zeros({1})};
+  optim::Sgd<float, Cpu> optimizer{{weight}, {.lr = 0.5}};
+};
+
+constexpr int steps = 20;
+
+template <class S>
+void follows(const std::string& name, const S& schedule) {
+  CAPTURE(name);
+  const bool watches = name.rfind("plateau", 0) == 0;
+  const auto& expected = torch(name);
+  const auto& losses = torch("losses");
+  REQUIRE(expected.size() == steps + 1);
+  const auto step = [&](optim::Scheduler& scheduler, std::size_t i) {
+    if (watches) scheduler.step(losses[i]);
+    else scheduler.step();
+  };
+  Optimized o;
+  optim::Scheduler scheduler{o.optimizer, schedule};
+  std::vector<double> state;
+  CHECK(o.optimizer.lr() == doctest::Approx(expected[0]).epsilon(1e-12));
+  for (std::size_t i = 0; i < steps; ++i) {
+    CAPTURE(i);
+    step(scheduler, i);
+    CHECK(o.optimizer.lr() == doctest::Approx(expected[i + 1]).epsilon(1e-9));
+    CHECK(scheduler.lr() == o.optimizer.lr());
+    if (i == 6) state = scheduler.state();
+  }
+  CHECK(scheduler.steps() == steps);
+
+  Optimized other;
+  other.optimizer.set_lr(0.25);
+  optim::Scheduler resumed{other.optimizer, schedule};
+  resumed.load_state(state);
+  CHECK(other.optimizer.lr() == doctest::Approx(expected[7]).epsilon(1e-9));
+  for (std::size_t i = 7; i < steps; ++i) {
+    step(resumed, i);
+    CHECK(other.optimizer.lr() == doctest::Approx(expected[i + 1]).epsilon(1e-9));
+  }
+}
+
+template <class S>
+std::string refusal(const S& schedule) {
+  Optimized o;
+  try {
+    const optim::Scheduler scheduler{o.optimizer, schedule};
+  } catch (const ArgumentError& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+}  // namespace
+
+TEST_CASE("twenty steps of every schedule are PyTorch's, also when they go on from a saved state") {
+  using namespace optim;
+  follows("step", StepLR{.step_size = 6, .gamma = 0.3});
+  follows("multi_step", MultiStepLR{.milestones = {3, 8, 8, 15}, .gamma = 0.5});
+  follows("exponential", ExponentialLR{.gamma = 0.9});
+  follows("linear", LinearLR{.start_factor = 0.1, .end_factor = 0.8, .total_iters = 7});
+  follows("constant", ConstantLR{.factor = 0.25, .total_iters = 4});
+  follows("cosine", CosineAnnealingLR{.t_max = 8, .eta_min = 0.01});
+  follows("cosine_whole", CosineAnnealingLR{.t_max = 20});
+  follows("warm_restarts", CosineAnnealingWarmRestarts{.t_0 = 3, .t_mult = 2, .eta_min = 0.02});
+  follows("warm_restarts_equal", CosineAnnealingWarmRestarts{.t_0 = 6});
+  follows("one_cycle", OneCycleLR{.max_lr = 0.8, .total_steps = 21});
+  follows("one_cycle_linear", OneCycleLR{.max_lr = 0.8,
+                                         .total_steps = 25,
+                                         .pct_start = 0.4,
+                                         .linear = true,
+                                         .div_factor = 10,
+                                         .final_div_factor = 100,
+                                         .three_phase = true});
+  follows("lambda", LambdaLR{[](std::int64_t step) { return 1.0 / static_cast<double>(1 + step); }});
+  follows("chained", ChainedScheduler{{ConstantLR{.factor = 0.1, .total_iters = 5}, ExponentialLR{.gamma = 0.9}}});
+  follows("sequential",
+          SequentialLR{{LinearLR{.start_factor = 0.1, .total_iters = 4},
+                        CosineAnnealingLR{.t_max = 10, .eta_min = 0.001}, StepLR{.step_size = 2, .gamma = 0.5}},
+                       {4, 14}});
+  follows("plateau", ReduceLROnPlateau{.factor = 0.5, .patience = 2, .threshold = 1e-3, .cooldown = 1, .min_lr = 0.1});
+  follows(
+      "plateau_max",
+      ReduceLROnPlateau{.maximize = true, .factor = 0.1, .patience = 1, .threshold = 0.05, .absolute_threshold = true});
+}
+
+TEST_CASE("schedules of no steps, and other options out of range, are refused by name and number") {
+  using namespace optim;
+  const auto says = [](const std::string& text, const char* part) { return text.find(part) != std::string::npos; };
+  CHECK(says(refusal(StepLR{}), "StepLR: step_size is 0; expected 1 or more"));
+  CHECK(says(refusal(CosineAnnealingLR{}), "CosineAnnealingLR: t_max is 0"));
+  CHECK(says(refusal(CosineAnnealingWarmRestarts{}), "CosineAnnealingWarmRestarts: t_0 is 0"));
+  CHECK(says(refusal(CosineAnnealingWarmRestarts{.t_0 = 1, .t_mult = 0}), "t_mult is 0"));
+  CHECK(says(refusal(OneCycleLR{.max_lr = 1}), "OneCycleLR: total_steps is 0"));
+  CHECK(says(refusal(LinearLR{.total_iters = 0}), "LinearLR: total_iters is 0"));
+  CHECK(says(refusal(LinearLR{.start_factor = 0}), "start_factor is 0"));
+  CHECK(says(refusal(LinearLR{.end_factor = 1.5}), "end_factor is 1.5"));
+  CHECK(says(refusal(ConstantLR{.total_iters = -1}), "ConstantLR: total_iters is -1"));
+  CHECK(says(refusal(MultiStepLR{.milestones = {4, 0}}), "a milestone is 0"));
+  CHECK(says(refusal(ExponentialLR{.gamma = -1}), "gamma is -1"));
+  CHECK(says(refusal(ChainedScheduler{}), "no schedules"));
+  CHECK(says(refusal(SequentialLR{{ExponentialLR{}, ExponentialLR{}}, {}}), "2 schedules with 0 milestones"));
+  CHECK(says(refusal(SequentialLR{{ExponentialLR{}, ExponentialLR{}}, {0}}), "milestone 0 is 0"));
+  CHECK(says(refusal(ReduceLROnPlateau{.factor = 1}), "factor is 1"));
+  CHECK(says(refusal(ReduceLROnPlateau{.patience = -1}), "patience is -1"));
+  CHECK_THROWS_AS((void)ChainedScheduler{{StepLR{}}}, ArgumentError);
+
+  Optimized o;
+  Scheduler one_cycle{o.optimizer, OneCycleLR{.max_lr = 1, .total_steps = 2}};
+  one_cycle.step();
+  one_cycle.step();
+  CHECK_THROWS_WITH_AS(one_cycle.step(), doctest::Contains("step 3 of total_steps 2"), ArgumentError);
+  Scheduler plateau{o.optimizer, ReduceLROnPlateau{}};
+  CHECK_THROWS_WITH_AS(plateau.step(), doctest::Contains("without a metric"), ArgumentError);
+  CHECK_THROWS_AS(plateau.load_state({1, 2}), ArgumentError);
+  CHECK_THROWS_AS(Scheduler().step(), ArgumentError);
+}
+
+TEST_CASE("a scheduler is a handle, takes any optimizer, and its chainable schedules keep what set_lr says") {
+  Optimized o;
+  optim::Scheduler scheduler{o.optimizer, optim::ExponentialLR{.gamma = 0.5}};
+  optim::Scheduler same = scheduler;
+  same.step();
+  CHECK(scheduler.steps() == 1);
+  CHECK(o.optimizer.lr() == 0.25);
+  o.optimizer.set_lr(4);
+  scheduler.step(0.0);  // a metric that nobody looks at
+  CHECK(o.optimizer.lr() == 2);
+
+  const Parameter<float> weight(zeros({2}));
+  optim::AdamW adam{{weight}, {.lr = 1}};
+  optim::Scheduler warm_up{adam, optim::LinearLR{.start_factor = 0.5, .total_iters = 2}};
+  CHECK(adam.lr() == 0.5);
+  warm_up.step();
+  CHECK(adam.lr() == 0.75);
+}

@@ -1,0 +1,170 @@
+// Steps that a flag in device memory skips, captured and not.
+
+#include <locus/cuda/step_runner.hpp>
+#include <locus/device/capture.hpp>
+#include <locus/expr/operators.hpp>
+#include <locus/nn/flatten.hpp>
+#include <locus/nn/linear.hpp>
+#include <locus/nn/loss.hpp>
+#include <locus/nn/sequential.hpp>
+#include <locus/optim/adam.hpp>
+#include <locus/optim/clip.hpp>
+#include <locus/optim/sgd.hpp>
+#include <locus/tensor/random.hpp>
+
+#include <optim/recorded.hpp>
+
+#include <cmath>
+
+using namespace locus;
+using namespace locus_test;
+
+namespace {
+template <class T, class D, template <class, class> class Optimizer, class Options>
+void check_recorded_skips(const std::string& name, const Options& options) {
+  Recorded<T, D> run;
+  Optimizer<T, D> optimizer(std::vector{run.w, run.b}, options);
+  run.check(name, [&](int step) {  // also after gradients that must not be followed
+    const bool skips = step == 0 || step == 3 || step == 4;
+    if (skips) (void)run.w.grad().fill_(convert<T>(std::numeric_limits<double>::infinity()));
+    optimizer.step(full<bool, D>({}, skips));
+  });
+}
+
+/// A classifier whose steps are skipped where a gradient is not finite, as some inputs make it.
+template <class D>
+struct SkippedTraining {
+  nn::Sequential<float, D> model;
+  optim::AdamW<float, D> optimizer;
+  Tensor<float, D> images;
+  Tensor<std::int64_t, D> labels;
+
+  explicit SkippedTraining(bool grouped)
+      : model(seeded()), optimizer(made(model, grouped)), images({8, 6}), labels({8}) {}
+
+  static nn::Sequential<float, D> seeded() {
+    manual_seed(3);
+    return {nn::Linear<float, D>{6, 5}, nn::Linear<float, D>{5, 4}};
+  }
+  static optim::AdamW<float, D> made(const nn::Sequential<float, D>& model, bool grouped) {
+    const auto p = model.parameters();
+    if (!grouped) return optim::AdamW<float, D>(p, {.lr = 0.05});
+    (void)nn::flatten(model);  // so that the groups take turns in memory
+    return optim::AdamW<float, D>{{{{p[0], p[2]}}, {{p[1], p[3]}, {.lr = 0.02, .weight_decay = 0}}}, {.lr = 0.05}};
+  }
+  Tensor<float, D> step() {
+    const auto loss = nn::cross_entropy(model(trace(images)), labels);
+    optimizer.zero_grad();
+    loss.backward();
+    const auto norm = optim::clip_grad_norm_(model.parameters(), 0.5);
+    optimizer.step(!isfinite(norm));
+    return loss.value();
+  }
+};
+
+template <class D>
+void check_skips_in_replays(bool grouped) {
+  CAPTURE(grouped);
+  SkippedTraining<D> plain(grouped), replayed(grouped);
+  auto step = capture([&] { return replayed.step(); });
+  Generator<D> numbers{9};
+  int skipped = 0;
+  for (int i = 0; i < 100; ++i) {
+    CAPTURE(i);
+    auto images = rand<float, D>({8, 6}, numbers);
+    const bool skips = i == 1 || i % 7 == 3;
+    if (skips) (void)images.select(0, 0).fill_(std::numeric_limits<float>::infinity());
+    const auto labels = randint<std::int64_t, D>(0, 4, {8}, numbers);
+    const auto before = plain.model.parameters()[0].value().clone();
+    for (auto* training : {&plain, &replayed}) {
+      training->images.copy_(images);
+      training->labels.copy_(labels);
+      training->optimizer.set_lr(i < 50 ? 0.05 : 0.01);
+    }
+    (void)step();
+    (void)plain.step();
+    const auto expected = plain.model.parameters(), got = replayed.model.parameters();
+    skipped += same_bits(before, expected[0].value());
+    for (std::size_t k = 0; k < expected.size(); ++k) REQUIRE(same_bits(got[k].value(), expected[k].value()));
+  }
+  CHECK(skipped == 15);
+}
+}  // namespace
+
+LOCUS_DEVICE_TEST("skipped steps change nothing, and Adam's bias correction counts the others, as PyTorch's", D) {
+  check_recorded_skips<double, D, optim::Adam>("skipped_adam", optim::AdamOptions{.lr = 0.05});
+  check_recorded_skips<float, D, optim::Adam>("skipped_adam", optim::AdamOptions{.lr = 0.05});
+  check_recorded_skips<double, D, optim::Sgd>("skipped_sgd",
+                                              optim::SgdOptions{.lr = 0.1, .momentum = 0.9, .dampening = 0.3});
+}
+
+LOCUS_DEVICE_TEST("100 replays of a step that is skipped at times equal 100 steps bit for bit", D) {
+  check_skips_in_replays<D>(false);
+  check_skips_in_replays<D>(true);
+}
+
+LOCUS_DEVICE_TEST("a step that is not skipped is a step, and one that may be is two launches", D) {
+  Generator<D> numbers{4};
+  const Parameter w(rand<float, D>({33}, numbers)), same = w.clone();
+  optim::Adam optimizer{std::vector{w}, {.lr = 0.1}}, plain{std::vector{same}, {.lr = 0.1}};
+  for (int step = 0; step < 6; ++step) {
+    CAPTURE(step);
+    const auto gradient = rand<float, D>({33}, numbers);
+    give(w, gradient);
+    give(same, gradient);
+    plain.step();
+    const LaunchLog log;
+    if (step < 2) {  // counted by the host
+      optimizer.step();
+      CHECK(log.launches() == 1);
+    } else if (step < 4) {
+      optimizer.step(full<bool, D>({1}, false));
+    } else {  // counted on the device from there on
+      optimizer.step();
+      CHECK(log.launches() == 2);
+    }
+    CHECK(same_bits(w.value(), same.value()));
+  }
+  const auto flag = full<bool, D>({1}, true);
+  const LaunchLog log;
+  optimizer.step(flag);
+  CHECK(log.launches() == 2);
+  CHECK(same_bits(w.value(), same.value()));
+}
+
+LOCUS_DEVICE_TEST("steps are counted for each parameter, where they are skipped, too", D) {
+  const auto value = [] { return full<float, D>({3}, 1.f); };
+  const Parameter a(value()), b(value()), c(value()), d(value());
+  optim::Adam together{std::vector{a, b}, {.lr = 0.1, .beta2 = 0.5}}, of_c{std::vector{c}, {.lr = 0.1, .beta2 = 0.5}},
+      of_d{std::vector{d}, {.lr = 0.1, .beta2 = 0.5}};
+  const bool gets_a[] = {true, true, false, true, true}, gets_b[] = {false, true, true, true, true},
+             skips[] = {true, false, false, true, false};
+  for (int step = 0; step < 5; ++step) {
+    for (const auto* each : {&a, &b, &c, &d}) each->zero_grad();
+    const auto gradient = full<float, D>({3}, 1.f + static_cast<float>(step));
+    if (gets_a[step]) give(a, gradient), give(c, gradient);
+    if (gets_b[step]) give(b, gradient), give(d, gradient);
+    together.step(full<bool, D>({}, skips[step]));
+    if (!skips[step]) of_c.step(), of_d.step();
+    CHECK(same_bits(a.value(), c.value()));
+    CHECK(same_bits(b.value(), d.value()));
+  }
+}
+
+TEST_CASE("a flag is one element of the optimizer's device") {
+  const Parameter w(ones({2}));
+  optim::Sgd optimizer{std::vector{w}, {}};
+  CHECK_THROWS_AS(optimizer.step(full<bool>({2}, true)), ShapeError);
+  const std::vector apart{Parameter(Tensor<float, Counting>({2}, Counting{0}))};
+  optim::Sgd counting{apart, {}};
+  CHECK_THROWS_WITH_AS(counting.step(Tensor<bool, Counting>({}, Counting{1})), doctest::Contains("counting:1"),
+                       DeviceError);
+}
+
+template <class Optimizer, class Skip>
+concept Skips = requires(Optimizer& optimizer, const Skip& skip) { optimizer.step(skip); };
+static_assert(Skips<optim::Sgd<float, Cpu>, Tensor<bool, Cpu>>);
+static_assert(Skips<optim::AdamW<float, Cuda>, Tensor<bool, Cuda>>);
+static_assert(!Skips<optim::AdamW<float, Cuda>, Tensor<bool, Cpu>>);
+static_assert(!Skips<optim::AdamW<float, Cuda>, Tensor<float, Cuda>>);
+static_assert(!Skips<optim::AdamW<float, Cuda>, bool>);

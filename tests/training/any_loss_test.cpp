@@ -1,0 +1,227 @@
+// fit and evaluate with any loss and metrics; schedules, early stopping, accumulation and clipping within fit.
+
+#include <locus/data/tensor_dataset.hpp>
+#include <locus/nn/activation.hpp>
+#include <locus/nn/batch_norm.hpp>
+#include <locus/nn/linear.hpp>
+#include <locus/nn/sequential.hpp>
+#include <locus/optim/clip.hpp>
+#include <locus/optim/sgd.hpp>
+#include <locus/tensor/factory.hpp>
+#include <locus/tensor/from.hpp>
+#include <locus/tensor/random.hpp>
+#include <locus/training/fit.hpp>
+
+#include <support/device_list.hpp>
+#include <support/reference.hpp>
+
+#include <cmath>
+
+using namespace locus;
+using namespace locus_test;
+
+namespace {
+
+/// y = 3 x - 1.
+data::TensorDataset<float, float> line(std::int64_t count) {
+  Generator<Cpu> generator{5};
+  const Tensor x = rand({count, 1}, generator);
+  return data::TensorDataset{x, x * 3.f - 1.f};
+}
+
+template <class D = Cpu>
+struct Regression {
+  nn::Linear<float, D> model{1, 1};
+  optim::Sgd<float, D> optimizer{model.parameters(), {.lr = 0.2}};
+  data::Loader<data::TensorDataset<float, float>, D> train =
+      data::loader<D>(line(50), {.batch_size = 8, .shuffle = true, .seed = 1});
+  data::Loader<data::TensorDataset<float, float>, D> valid = data::loader<D>(line(20), {.batch_size = 7});
+  History history;
+  explicit Regression(float weight = 0.5f) {
+    model.parameters()[0].value().fill_(weight);
+    model.parameters()[1].value().fill_(0);
+  }
+  [[nodiscard]] float weight() const { return model.parameters()[0].value().item(); }
+};
+
+const auto mean_error = Metric{"mean error", nn::L1Loss{}};
+
+}  // namespace
+
+LOCUS_DEVICE_TEST("a regression learns its line, with metrics of the validation", D) {
+  Regression<D> r;
+  fit(r.model, r.optimizer, nn::MSELoss{}, r.train, r.valid, r.history, {.epochs = 60}, mean_error,
+      Metric{"largest", [](const auto& p, const auto& y) { return static_cast<double>(max(abs(p - y)).item()); }});
+  CHECK(r.history.records().size() == 60);
+  CHECK(std::abs(r.weight() - 3) < 0.05);
+  const EpochRecord& last = r.history.last();
+  CHECK(last.valid_loss < 1e-3);
+  CHECK(last.metric("mean error") < 0.05);
+  CHECK(last.metric("largest") >= last.metric("mean error"));
+  CHECK(std::isnan(last.valid_accuracy));
+  CHECK_THROWS_WITH_AS((void)last.metric("r2"), "there is no metric 'r2'; there are: mean error, largest",
+                       ArgumentError);
+}
+
+TEST_CASE("evaluate gives the mean over samples of loss and metrics, whatever the last batch holds") {
+  const Regression r(0);
+  auto whole = data::loader<Cpu>(line(20), {.batch_size = 20}), uneven = data::loader<Cpu>(line(20), {.batch_size = 7});
+  const auto& [x, y] = line(20).tensors();
+  const double squares = mean(square(y)).item(), errors = mean(abs(y)).item();
+  for (auto* batches : {&whole, &uneven}) {
+    const Evaluation score = evaluate(r.model, nn::MSELoss{}, *batches, mean_error);
+    CHECK(score.loss == doctest::Approx(squares).epsilon(1e-6));
+    CHECK(score.metric("mean error") == doctest::Approx(errors).epsilon(1e-6));
+    const Evaluation summed = evaluate(r.model, nn::MSELoss{{.reduction = Reduction::sum}}, *batches);
+    CHECK(summed.loss == doctest::Approx(squares).epsilon(1e-6));
+  }
+  CHECK(x.size(0) == 20);
+  const nn::MSELoss elementwise{{.reduction = Reduction::none}};
+  CHECK_THROWS_WITH_AS((void)evaluate(r.model, elementwise, whole), doctest::Contains("Reduction::none"),
+                       ArgumentError);
+  Regression trained;
+  CHECK_THROWS_AS(fit(trained.model, trained.optimizer, elementwise, trained.train, trained.valid, trained.history),
+                  ArgumentError);
+  CHECK(evaluate(r.model, nn::MSELoss{}, data::loader<Cpu>(line(20))).loss == doctest::Approx(squares).epsilon(1e-6));
+}
+
+TEST_CASE("a batch of one tensor is its own target, and one of three gives the loss two") {
+  const nn::Linear<float, Cpu> model{2, 2};
+  auto alone = data::loader<Cpu>(data::TensorDataset{from({{1, 2}, {3, 4}})});
+  const double expected = mean(square(model(from({{1, 2}, {3, 4}})) - from({{1, 2}, {3, 4}}))).item();
+  CHECK(evaluate(model, nn::MSELoss{}, alone).loss == doctest::Approx(expected));
+  const auto weighted = [](const auto& p, const auto& y, const auto& w) { return mean(square(p - y) * w); };
+  auto three =
+      data::loader<Cpu>(data::TensorDataset{from({{1, 2}, {3, 4}}), from({{1, 2}, {3, 4}}), from({{2, 2}, {2, 2}})});
+  CHECK(evaluate(model, weighted, three).loss == doctest::Approx(2 * expected));
+  optim::Sgd optimizer{model.parameters(), {.lr = 0.01}};
+  History history;
+  fit(model, optimizer, weighted, three, three, history, {.epochs = 2});
+  CHECK(history.last().train_loss < history.records()[0].train_loss);
+}
+
+TEST_CASE("train_loss is the mean over samples") {
+  Regression r;
+  r.optimizer.set_lr(0);
+  auto uneven = data::loader<Cpu>(line(9), {.batch_size = 8});
+  fit(r.model, r.optimizer, nn::MSELoss{}, uneven, r.valid, r.history);
+  CHECK(r.history.last().train_loss == doctest::Approx(evaluate(r.model, nn::MSELoss{}, uneven).loss).epsilon(1e-6));
+}
+
+TEST_CASE("early stopping ends training when nothing improves, and restores the best weights") {
+  for (const bool restores : {true, false}) {
+    Regression r(3);
+    r.model.parameters()[1].value().fill_(-1);  // as good as can be: from here on it gets worse
+    auto wrong =
+        data::loader<Cpu>(data::map(line(50), [](auto x, auto y) { return Tuple(x, y * 2.f); }), {.batch_size = 8});
+    const double best_possible = evaluate(r.model, nn::MSELoss{}, r.valid).loss;
+    r.optimizer.set_lr(1e-3);
+    fit(r.model, r.optimizer, nn::MSELoss{}, wrong, r.valid, r.history,
+        {.epochs = 50, .early_stopping = {.patience = 3, .restore_best = restores}});
+    CHECK(r.history.records().size() == 4);  // the first one is the best
+    CHECK(best_possible < r.history.records()[0].valid_loss);
+    const double left = evaluate(r.model, nn::MSELoss{}, r.valid).loss;
+    CHECK(left == doctest::Approx(r.history.records()[restores ? 0 : 3].valid_loss).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("early stopping restores buffers, too") {
+  const nn::Sequential<float, Cpu> model{nn::BatchNorm1d<float, Cpu>{1}, nn::Linear<float, Cpu>{1, 1}};
+  optim::Sgd optimizer{model.parameters(), {.lr = 1e-3}};
+  auto train = data::loader<Cpu>(line(48), {.batch_size = 8}), valid = data::loader<Cpu>(line(20));
+  History history;
+  std::vector<float> means;
+  const auto running_mean = [&] { return model.buffers()[0].value<float>().item(); };
+  fit(model, optimizer, nn::MSELoss{}, train, valid, history,
+      {.epochs = 9,
+       .early_stopping = {.patience = 3, .metric = "falling", .maximize = true},
+       .on_epoch = [&](const EpochRecord&) { means.push_back(running_mean()); }},
+      Metric{"falling", [&](const auto&, const auto&) { return -static_cast<double>(means.size()); }});
+  REQUIRE(means.size() == 4);
+  CHECK(means[3] != means[0]);
+  CHECK(running_mean() == means[0]);
+}
+
+TEST_CASE("early stopping watches a metric, of which more may be better, and functions are restored, too") {
+  const Parameter<float> weight(from({3}));
+  const auto model = [&](const auto& x) { return x * seen_by(x, weight) - 1.f; };
+  optim::Sgd optimizer{std::vector{weight}, {.lr = 0.01}};
+  auto wrong = data::loader<Cpu>(data::map(line(50), [](auto x, auto y) { return Tuple(x, y * 2.f); }));
+  auto valid = data::loader<Cpu>(line(20));
+  History history;
+  const Metric right{"right",
+                     [](const auto& p, const auto& y) { return -static_cast<double>(mean(abs(p - y)).item()); }};
+  fit(model, optimizer, nn::MSELoss{}, wrong, valid, history,
+      {.epochs = 50, .early_stopping = {.patience = 2, .metric = "right", .maximize = true}}, right);
+  CHECK(history.records().size() == 3);
+  CHECK(evaluate(model, nn::MSELoss{}, valid).loss == doctest::Approx(history.records()[0].valid_loss).epsilon(1e-6));
+  CHECK_THROWS_AS(fit(model, optimizer, nn::MSELoss{}, wrong, valid, history,
+                      {.early_stopping = {.patience = 2, .metric = "left"}}, right),
+                  ArgumentError);
+}
+
+TEST_CASE("schedules move on by epoch or by step, and are given the validation loss") {
+  Regression r;
+  optim::Scheduler each_epoch{r.optimizer, optim::StepLR{.step_size = 1, .gamma = 0.5}};
+  fit(r.model, r.optimizer, nn::MSELoss{}, r.train, r.valid, r.history, {.epochs = 3, .scheduler = each_epoch});
+  CHECK(r.history.records()[0].learning_rate == doctest::Approx(0.2));
+  CHECK(r.history.records()[2].learning_rate == doctest::Approx(0.05));
+  CHECK(each_epoch.steps() == 3);
+
+  Regression other;
+  optim::Scheduler each_step{other.optimizer, optim::LinearLR{.start_factor = 0.5, .total_iters = 100}};
+  fit(other.model, other.optimizer, nn::MSELoss{}, other.train, other.valid, other.history,
+      {.epochs = 2, .scheduler = each_step, .schedule_every = Every::step});
+  CHECK(each_step.steps() == 14);
+
+  Regression flat;
+  flat.optimizer.set_lr(0.5);
+  optim::Scheduler plateau{flat.optimizer, optim::ReduceLROnPlateau{.patience = 0, .threshold = 1e9, .eps = 0}};
+  fit(flat.model, flat.optimizer, nn::MSELoss{}, flat.train, flat.valid, flat.history,
+      {.epochs = 3, .scheduler = plateau});
+  CHECK(flat.optimizer.lr() < 0.05);
+}
+
+TEST_CASE("gradients of several batches make the step of one batch as large as they are") {
+  const auto dataset = line(22);
+  auto large = data::loader<Cpu>(dataset, {.batch_size = 12}), small = data::loader<Cpu>(dataset, {.batch_size = 4});
+  for (const auto reduction : {Reduction::mean, Reduction::sum}) {
+    const nn::MSELoss loss{{.reduction = reduction}};
+    Regression<> one, three;
+    one.optimizer.set_lr(0.01);
+    three.optimizer.set_lr(0.01);
+    fit(one.model, one.optimizer, loss, large, one.valid, one.history, {.epochs = 3});
+    fit(three.model, three.optimizer, loss, small, three.valid, three.history, {.epochs = 3, .accumulate = 3});
+    CHECK(three.weight() == doctest::Approx(one.weight()).epsilon(1e-5));
+    CHECK(three.weight() != 0.5f);
+    CHECK(three.history.last().train_loss == doctest::Approx(one.history.last().train_loss).epsilon(1e-5));
+  }
+}
+
+TEST_CASE("what fit calls before each step may clip gradients, by their norm or by element") {
+  const auto moved = [](const auto& clip) {
+    Regression r(100);
+    r.optimizer.set_lr(1);
+    auto whole = data::loader<Cpu>(line(50), {.batch_size = 50});
+    fit(r.model, r.optimizer, nn::MSELoss{}, whole, r.valid, r.history,
+        {.before_step = [&] { clip(r.model.parameters()); }});
+    const double by = 100 - r.weight(), bias = r.model.parameters()[1].value().item();
+    return std::sqrt(by * by + bias * bias);
+  };
+  const auto by_norm = [](const auto& parameters) { optim::clip_grad_norm_(parameters, 0.5); };
+  const auto by_element = [](const auto& parameters) { optim::clip_grad_value_(parameters, 0.25); };
+  CHECK(moved(by_norm) == doctest::Approx(0.5).epsilon(1e-4));
+  CHECK(moved(by_element) == doctest::Approx(0.25 * std::sqrt(2.0)).epsilon(1e-4));
+  CHECK(moved([](const auto&) {}) > 10);
+}
+
+TEST_CASE("options of fit that make no sense are refused by name and number") {
+  Regression r;
+  const auto run = [&](const FitOptions& options) {
+    fit(r.model, r.optimizer, nn::MSELoss{}, r.train, r.valid, r.history, options);
+  };
+  CHECK_THROWS_WITH_AS(run({.accumulate = 0}), doctest::Contains("accumulate is 0"), ArgumentError);
+  CHECK_THROWS_WITH_AS(run({.early_stopping = {.patience = -2}}), doctest::Contains("patience is -2"), ArgumentError);
+  CHECK_THROWS_WITH_AS(run({.early_stopping = {.min_delta = -2}}), doctest::Contains("min_delta is -2"), ArgumentError);
+  CHECK(r.history.empty());
+}
