@@ -570,6 +570,13 @@ class Program {
       for (const double v : line) sum += std::exp(v - top);
       return top + std::log(sum);
     };
+    const auto normalize = [](std::vector<double>& line) {
+      const auto n = static_cast<double>(line.size());
+      const double mean = sum_of(line) / n;
+      double squares = 0;
+      for (const double v : line) squares += (v - mean) * (v - mean) / n;
+      for (double& v : line) v = (v - mean) / std::sqrt(squares + 0.5);
+    };
     const std::string where = join(" along ", axis);
     switch (below(10)) {
       case 0:
@@ -596,14 +603,14 @@ class Program {
               for (double& v : line) v = (sum += v) / static_cast<double>(line.size());
             }));
       case 4:
+        if (shape.rank() == 2 && shape[0] > 1 && below(2) == 0) {
+          return add(
+              "batch_norm", a,
+              [](const auto& v) { return batch_norm(v, RunningStatistics<float, Cpu>{}, {.eps = 0.5}); },
+              on(0, normalize));
+        }
         return add(
-            "layer_norm", a, [=](const auto& v) { return layer_norm(v, {shape[last]}, 0.5); }, on(last, [](auto& line) {
-              const auto n = static_cast<double>(line.size());
-              const double mean = sum_of(line) / n;
-              double squares = 0;
-              for (const double v : line) squares += (v - mean) * (v - mean) / n;
-              for (double& v : line) v = (v - mean) / std::sqrt(squares + 0.5);
-            }));
+            "layer_norm", a, [=](const auto& v) { return layer_norm(v, {shape[last]}, 0.5); }, on(last, normalize));
       case 5:
         return add(
             "rms_norm", a, [=](const auto& v) { return rms_norm(v, {shape[last]}, 0.5); }, on(last, [](auto& line) {

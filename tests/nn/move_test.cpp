@@ -265,16 +265,18 @@ namespace {
 template <class T, Device D>
 struct Grown : nn::Layer<Grown<T, D>, T, D> {
   std::vector<nn::Linear<T, D>> floors;
-  bool has_bias = true;
+  bool has_bias = true, forgets = false;
   Parameter<T, D> bias{ones<T, D>({4})};
   auto forward(const auto& x) const { return x + bias; }
   void members(const auto& visit) const {
-    if (has_bias) visit("bias", bias);
     visit("floors", floors);
+    if (has_bias) visit("bias", bias);
   }
   template <class U, class E>
   auto twin() const {
-    return Grown<U, E>{};
+    Grown<U, E> layer;
+    layer.has_bias = !forgets;
+    return layer;
   }
 };
 template <Device D>
@@ -290,9 +292,11 @@ LOCUS_DEVICE_TEST("what cannot be copied is said", D) {
   Grown<float, D> grown;
   grown.floors.emplace_back(4, 4);
   CHECK(grown.template as<double>().parameters().size() == 3);
-  grown.has_bias = false;
+  grown.forgets = true;  // the twin lists less
   CHECK_THROWS_WITH_AS((void)grown.template as<double>(),
                        doctest::Contains("twin() of a layer makes one whose members"), ArgumentError);
+  grown.has_bias = grown.forgets = false;  // and more
+  CHECK_THROWS_WITH_AS((void)grown.template as<double>(), doctest::Contains("from 'bias' on"), ArgumentError);
   const nn::Linear<float, D> layer{4, 4};
   const Pointing<D> pointing{layer};
   CHECK_THROWS_WITH_AS((void)pointing.clone(), doctest::Contains("member 'inner' is held by a pointer"), ArgumentError);

@@ -83,11 +83,10 @@ class Sequential : public Layer<Sequential<T, D, In>, T, D> {
     if (i < first_.size()) fail<IndexError>({"Sequential: module 0 takes ", dtype_name<In>(), "; say first()"});
     return modules_[i - first_.size()];
   }
-  /// The module that takes the input. throws ArgumentError if there is none
-  [[nodiscard]] const Module<T, D, In>& first() const
-    requires(!std::is_same_v<In, T>)
-  {
-    return first_.get();
+  /// The module that takes the input. throws IndexError or ArgumentError if there is none
+  [[nodiscard]] const Module<T, D, In>& first() const {
+    if constexpr (std::is_same_v<In, T>) return (*this)[0];
+    else return first_.get();
   }
 
   [[nodiscard]] Tensor<T, D> forward(const Tensor<In, D>& x) const { return run<Tensor<T, D>>(x); }
