@@ -1,7 +1,7 @@
 // A data set whose write() takes other memory than its fields are.
 // because: samples are written to memory of the host, a Span for each field
-// expect-error: data_set_without_write_for_its_fields<OnDevice>|no write\(\) of it takes its fields in memory of the
-// host expect-error: write_void_write_std_int64_t_i_Span_of_each_field_const|a Span for each field
+// expect-error: data_set_without_write_for_its_fields<OnDevice>|no write\(\) of it takes its fields
+// expect-error: write_void_write_std_int64_t_i_Span_of_each_field_const|a Span for each field
 #include <locus/locus.hpp>
 
 using namespace locus;

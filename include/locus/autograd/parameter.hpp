@@ -138,6 +138,7 @@ class Parameter {
     state_->moved = true;
     state_->value = {};
     state_->node = {};
+    state_->place = {};
   }
   template <class, class, class, class, class...>
   friend class nn::detail::ModelCopy;
