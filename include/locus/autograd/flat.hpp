@@ -125,8 +125,9 @@ struct FlatRange {
 };
 
 /// Parameters that are neighbours in flat memory, from flatten. A handle: copies share the memory.
-/// They lie in the order in which a backward pass completes their gradients, as far as that is known beforehand: the
-/// last of the list first. Between two of them may be padding up to the next 64 bytes, which is zero and stays zero.
+/// They lie in the order in which a backward pass completes the gradients of their layers, as far as that is known
+/// beforehand: the last of the list first. Between two of them may be padding up to the next 64 bytes, which is zero
+/// and stays zero.
 ///
 ///     const auto flat = nn::flatten(model);
 ///     for (std::size_t i = 0; i < flat.size(); ++i)
@@ -191,10 +192,11 @@ class FlatParameters {
 /// Values and gradients of parameters in flat memory. Where they are neighbours in one already, since an optimizer or
 /// an earlier flatten made it, that is returned as it lies; optimizers and clipping in turn use what flatten made.
 /// Otherwise all of them move to a new one, and with them every handle to the parameters: tensors taken from value()
-/// before no longer reach the model. The order, last parameter first, is fixed from the first pass on, so that captured
-/// steps find their memory. It is that of readiness where layers are listed in the order in which they are used. cost:
-/// where they move, two launches, and a copy for each parameter and each gradient throws ArgumentError for no
-/// parameters, or an empty or repeated one; DeviceError for parameters on several ordinals
+/// before no longer reach the model.
+/// The order, last parameter first, does not change later, so that captured steps find their memory. It is that in
+/// which the gradients of layers become ready, where these are listed in the order in which they are used.
+/// cost: where they move, two launches, and a copy for each parameter and each gradient
+/// throws ArgumentError for no parameters, or an empty or repeated one; DeviceError for parameters on several ordinals
 template <class T, class D>
 [[nodiscard]] FlatParameters<T, D> flatten(const std::vector<Parameter<T, D>>& parameters) {
   detail::require_distinct("flatten", parameters);
