@@ -7,7 +7,8 @@
 //
 // In PyTorch nn.Sequential takes layers of any two devices without a word. The mistake shows when the first batch
 // comes through, as "RuntimeError: Expected all tensors to be on the same device, ...", raised inside the layer that
-// lies elsewhere. model.to("cpu") would move all layers at once; here each layer is made where it shall stay.
+// lies elsewhere. model.to("cpu") would move all layers at once. Here std::move(layer).to<Cpu>() gives a layer of
+// another type; one that need not move is made where it shall stay.
 #include <locus/cuda/backend.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/nn/sequential.hpp>

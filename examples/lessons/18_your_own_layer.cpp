@@ -4,12 +4,13 @@
 //
 // Goal: Positioned is a layer of your own, for every device D: a linear layer that adds 0 to its first output, 1 to
 // the second, and so on. These positions are made once, with the layer and where the layer is, so that no batch
-// copies them. They are not trained, so members() does not list them.
+// copies them. They are not trained and need not be saved, so members() does not list them. (An nn::Buffer that it
+// lists would be saved, copied and moved with the layer.)
 //
 // In PyTorch this is the attribute that was not registered: self.positions = torch.arange(width) stays on the CPU
 // when model.to("cuda") moves the parameters, and the first batch on the GPU fails with "RuntimeError: Expected all
 // tensors to be on the same device, but found at least two devices, cuda:0 and cpu!" register_buffer() is the remedy
-// there. Here a member has its device in its type.
+// there, as nn::Buffer is here. But any member has its device in its type.
 #include <locus/expr/operators.hpp>
 
 #include <locus/cuda/backend.hpp>

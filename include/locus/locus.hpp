@@ -64,6 +64,8 @@
 #include <locus/nn/sequential.hpp>
 #include <locus/nn/state_dict.hpp>
 
+#include <locus/optim/groups.hpp>
+
 #include <locus/optim/sgd.hpp>
 
 #include <locus/optim/adam.hpp>
@@ -75,6 +77,7 @@
 #include <locus/data/tensor_dataset.hpp>
 
 #include <locus/training/fit.hpp>
+#include <locus/training/optimizer_state.hpp>
 
 #ifdef LOCUS_COMPILED
 #include <locus/compiled.hpp>

@@ -389,6 +389,66 @@ LOCUS_DEVICE_TEST("a result is ready at once, a variable that is the result as w
   CHECK(log == "result y x ");
 }
 
+LOCUS_DEVICE_TEST("what a hook leaves for the end of a pass is called there, once, though parameters were left out",
+                  D) {
+  std::string log;
+  const auto a = two<D>(1, 2), b = two<D>(3, 4), unused = two<D>(5, 6);
+  int awaited = 0;
+  const auto counting = [&](const auto&) {
+    log += "ready ";
+    if (awaited++ > 0) return;
+    after_backward([&] {
+      log += join("end after ", awaited, " ");
+      awaited = 0;
+      after_backward([&] { log += "last "; });
+    });
+  };
+  std::vector<GradientHook> hooks;
+  for (const auto& parameter : {a, b, unused}) hooks.push_back(parameter.on_gradient(counting));
+  const auto x = trace(tensor<float, D>({2}, {1, 10}));
+  const auto loss = [&] { return sum(apply(Noted{&log, "first"}, Traced(x * a)) * b); };
+  loss().backward();
+  CHECK(log == "ready first ready end after 2 last ");
+  log.clear();
+  sum(x * a).backward();
+  CHECK(log == "ready end after 1 last ");
+
+  hooks.clear();
+  log.clear();
+  const auto outer = a.on_gradient([&](const Tensor<float, D>& g) {
+    const auto inner = b.on_gradient([&](const auto&) { after_backward([&] { log += "end "; }); });
+    sum(trace(g) * b).backward();  // a pass of its own, within
+    log += "inner pass ";
+  });
+  sum(x * a).backward();
+  CHECK(log == "inner pass end ");
+  CHECK(contains(message_of<GraphError>([&] { after_backward([] {}); }), "outside of a backward pass"));
+}
+
+LOCUS_DEVICE_TEST("a pass that throws makes no calls at its end, and one that throws there leaves no gradient", D) {
+  const auto a = two<D>(1, 2), b = two<D>(3, 4);
+  int calls = 0;
+  bool at_the_end = false;
+  const auto first = b.on_gradient([&](const auto&) {
+    after_backward([&] {
+      ++calls;
+      throw std::runtime_error("at the end");
+    });
+  });
+  const auto second = a.on_gradient([&](const auto&) {
+    if (!at_the_end) throw std::runtime_error("before");
+  });
+  const auto x = trace(tensor<float, D>({2}, {1, 10}));
+  const auto loss = [&] { return sum(Traced(x * a) * b); };
+  CHECK_THROWS_WITH_AS(loss().backward(), "before", std::runtime_error);
+  CHECK(calls == 0);
+  at_the_end = true;
+  CHECK_THROWS_WITH_AS(loss().backward(), "at the end", std::runtime_error);
+  CHECK(calls == 1);
+  CHECK(!a.has_grad());
+  CHECK(!b.has_grad());
+}
+
 LOCUS_DEVICE_TEST("hooks say where no gradient is collected", D) {
   const auto f = [](const auto&) {};
   CHECK(contains(message_of<ArgumentError>([&] { (void)Parameter<float, D>().on_gradient(f); }), "empty"));

@@ -1,15 +1,15 @@
-// Moving a model to another device.
-// because: the state of an optimizer that was made before would stay behind on the other device
-// expect-error: model_moved_to_another_place|a model: it is made where it lives
-// expect-error: make_it_where_it_lives|as in nn::Linear<float, Cuda>
+// Moving a model to another device, and keeping it.
+// because: its parameters, and optimizers made of them, would be without memory and yet look alive
+// expect-error: model_moved_without_std_move|a model, which would stay without parameters
+// expect-error: say_std_move_model_to_D|say std::move\(model\).to<D>\(\)
 #include <locus/locus.hpp>
 
 using namespace locus;
 
-auto mistake() {
+auto mistake(nn::Linear<float, Cpu>& model) {
 #ifdef LOCUS_MUST_FAIL
-  return nn::Linear<float, Cpu>{784, 10}.to<Cuda>();
+  return model.to<Cuda>();
 #else
-  return nn::Linear<float, Cuda>{784, 10};
+  return std::move(model).to<Cuda>();
 #endif
 }

@@ -1,5 +1,6 @@
 // The kernels that generated_code_test.py inspects: what programs launch, through the functions that they call.
 // kernels.txt has a line for each.
+#include <locus/dist/reduction.hpp>
 #include <locus/locus.hpp>
 
 namespace canonical {
@@ -81,6 +82,23 @@ void integer_products(const Longs& n, const Tensor<std::int32_t, Cuda>& m) { (vo
 void random_numbers() {
   (void)rand<float, Cuda>({2}), (void)randn<float, Cuda>({2}), (void)randn<half, Cuda>({2});
   (void)arange<float, Cuda>(3), (void)bernoulli<float, Cuda>(0.5, {2});
+}
+
+void dropped(const Floats& a) { dropout(relu(variable(a)), 0.1).backward(a); }
+
+void windows(const Floats& a) {
+  const auto x = variable(a);
+  max_pool2d(x, 2).backward(a);
+  avg_pool2d(x, 2).backward(a);
+  pad(x, {1, 1}, PadMode::reflect).backward(a);
+  unfold(x, 0, 2, 1).backward(a);
+}
+
+void ranks(const void* const* sources, void* const* targets) {
+  PeerMemory::combine<float, dist::op::Sum>(Cuda{}, sources, 4, targets, 1, 1000, 4);
+  PeerMemory::combine<half, dist::op::Mean>(Cuda{}, sources, 4, targets, 4, 1000, 4);
+  PeerMemory::combine_partial<bfloat16, dist::op::Sum>(Cuda{}, sources[0], sources[1], targets[0], 1000, false, false,
+                                                       4);
 }
 
 }  // namespace canonical

@@ -169,14 +169,14 @@ TEST_CASE("a rank that leaves early, or waits for a message that nobody sends, i
 }
 
 TEST_CASE("a rank that stalls is named after the time-out") {
-  for (int run = 0; run < 4; ++run) {
+  for (int run = 0; run < 2; ++run) {
     const auto errors = errors_of(3,
                                   [&](const dist::Communicator<Cpu>& comm) {
                                     comm.barrier();
-                                    if (comm.rank() == 1) usleep(400000);
+                                    if (comm.rank() == 1) usleep(900000);
                                     comm.all_reduce(ones({run % 2 ? 10 : 100000}));
                                   },
-                                  {.timeout = 0.2});
+                                  {.timeout = 0.5});
     for (const auto& error : errors) {
       REQUIRE(error.has_value());  // the one that stalls, too, when it comes
       CHECK(error->rank == 1);

@@ -319,7 +319,7 @@ class Program {
     const int b = partner_of(a);
     if (b < 0) return;
     const auto pair_of = [](auto f) { return [f](const Naive& u, const Naive& v) { return mapped(u, v, f); }; };
-    switch (below(8)) {
+    switch (below(9)) {
       case 0:
         return add(
             "u / 2 + v", a, b, [](const auto& u, const auto& v) { return u / 2.f + v; },
@@ -355,6 +355,17 @@ class Program {
               const double h = u / 4 + v / 4;
               return h * h + std::max(h, 0.);
             }));
+      case 7:
+        return add(
+            "checkpoint of h = tanh(u v), h h + u / 2", a, b,
+            [](const auto& u, const auto& v) {
+              const auto f = [v](const auto& x) {
+                const auto h = tanh(x * v);
+                return h * h + x / 2.f;
+              };
+              return checkpoint(f, u);
+            },
+            pair_of([](double u, double v) { return std::tanh(u * v) * std::tanh(u * v) + u / 2; }));
       default:
         return add(
             "fuse(sigmoid(u) v + u)", a, b,
@@ -559,6 +570,13 @@ class Program {
       for (const double v : line) sum += std::exp(v - top);
       return top + std::log(sum);
     };
+    const auto normalize = [](std::vector<double>& line) {
+      const auto n = static_cast<double>(line.size());
+      const double mean = sum_of(line) / n;
+      double squares = 0;
+      for (const double v : line) squares += (v - mean) * (v - mean) / n;
+      for (double& v : line) v = (v - mean) / std::sqrt(squares + 0.5);
+    };
     const std::string where = join(" along ", axis);
     switch (below(10)) {
       case 0:
@@ -585,14 +603,14 @@ class Program {
               for (double& v : line) v = (sum += v) / static_cast<double>(line.size());
             }));
       case 4:
+        if (shape.rank() == 2 && shape[0] > 1 && below(2) == 0) {
+          return add(
+              "batch_norm", a,
+              [](const auto& v) { return batch_norm(v, RunningStatistics<float, Cpu>{}, {.eps = 0.5}); },
+              on(0, normalize));
+        }
         return add(
-            "layer_norm", a, [=](const auto& v) { return layer_norm(v, {shape[last]}, 0.5); }, on(last, [](auto& line) {
-              const auto n = static_cast<double>(line.size());
-              const double mean = sum_of(line) / n;
-              double squares = 0;
-              for (const double v : line) squares += (v - mean) * (v - mean) / n;
-              for (double& v : line) v = (v - mean) / std::sqrt(squares + 0.5);
-            }));
+            "layer_norm", a, [=](const auto& v) { return layer_norm(v, {shape[last]}, 0.5); }, on(last, normalize));
       case 5:
         return add(
             "rms_norm", a, [=](const auto& v) { return rms_norm(v, {shape[last]}, 0.5); }, on(last, [](auto& line) {

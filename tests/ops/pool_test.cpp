@@ -187,5 +187,12 @@ TEST_CASE("what cannot be pooled is told") {
   CHECK_THROWS_AS((void)adaptive_avg_pool2d(zeros<float>({2, 0, 3}), 1), ShapeError);
   CHECK_THROWS_WITH_AS((void)adaptive_avg_pool2d(x, {0, 3}),
                        "adaptive_avg_pool2d: a size of (0, 3); expected 1 or more of each", ArgumentError);
+  const auto long_line = zeros<float>({1, 1, 1}).expand({1, 1, std::int64_t{1} << 30});
+  CHECK_THROWS_WITH_AS(
+      (void)max_pool1d(long_line, 2),
+      "max_pool1d: 1073741824 elements along a dimension of shape (1, 1, 1073741824), its border included; "
+      "expected at most 536870912",
+      ShapeError);
+  CHECK_THROWS_AS((void)adaptive_avg_pool2d(x, {std::int64_t{1} << 30, 1}), ShapeError);
   CHECK(max_pool2d(x, 2, INT64_MAX, 1, {.ceil_mode = true}).shape() == Shape{1, 1, 1});
 }

@@ -21,6 +21,19 @@ struct PeerOperands {
   int sources, targets, ranks;
 };
 
+/// nvcc takes a store of 16 bytes apart where it stands in a loop, unless it is asked for by name.
+template <class T, int width>
+__device__ void store_to_peers(const PeerOperands<T>& operands, const OutputVector<T, width>& out, int64_t offset) {
+  if constexpr (width > 1) {
+    uint4 word;
+    memcpy(&word, out.values, sizeof word);
+    for (int peer = 0; peer < operands.targets; ++peer)
+      __stcg(reinterpret_cast<uint4*>(operands.target[peer] + offset), word);
+  } else {
+    for (int peer = 0; peer < operands.targets; ++peer) out.store(operands.target[peer], offset);
+  }
+}
+
 /// target[...][i] = source[0][i] op source[1][i] op ..., finished and rounded once.
 template <class T, class Op, int width>
 __global__ void __launch_bounds__(peer_threads)
@@ -40,7 +53,7 @@ __global__ void __launch_bounds__(peer_threads)
     OutputVector<T, width> out;
 #pragma unroll
     for (int j = 0; j < width; ++j) out.set(j, Op::finish(sum[j], operands.ranks));
-    for (int peer = 0; peer < operands.targets; ++peer) out.store(operands.target[peer], v * width);
+    store_to_peers(operands, out, v * width);
   }
 }
 

@@ -12,6 +12,24 @@ struct BackwardOptions {
   bool retain_graph = false;  ///< keep what was saved, so that backward() can run again
 };
 
+namespace detail {
+/// A function that is called when a backward pass ends.
+class PassEnd : public Counted {
+ public:
+  virtual ~PassEnd() = default;
+  virtual void call() = 0;
+};
+template <class F>
+class PassEndOf final : public PassEnd {
+ public:
+  explicit PassEndOf(F f) : f_(std::move(f)) {}
+  void call() override { f_(); }
+
+ private:
+  F f_;
+};
+}  // namespace detail
+
 /// One backward pass from a node.
 class BackwardWalk {
  public:
@@ -40,9 +58,9 @@ class BackwardWalk {
       if (node->release()) GraphNode::dispose(node);
   }
 
-  /// Propagates the root's gradient to all nodes below it, latest first. After each node, the functions are called
-  /// whose gradient is complete with it: no other node contributes to it, or each that is left gets no gradient itself.
-  /// If a node or a function throws (out of memory, say), the gradients of all these nodes are cleared, so that none is
+  /// Propagates the root's gradient to all nodes below it, latest first. After each node, those hooks are called whose
+  /// gradient is complete with it: all edges to that gradient are done, whether or not a contribution came over each.
+  /// If a node or a hook throws (out of memory, say), the gradients of all these nodes are cleared, so that none is
   /// left half made.
   void run(const BackwardOptions& options) {
     const Running running(*this);
@@ -55,10 +73,23 @@ class BackwardWalk {
         if (!options.retain_graph) node->free();
         call_hooks();
       }
+      for (std::size_t i = 0; i < ends_.size(); ++i) {
+        const Shared<detail::PassEnd> end = ends_[i];  // which may add others
+        end->call();
+      }
     } catch (...) {
       for (GraphNode* node : nodes_) node->clear_gradient();
       throw;
     }
+  }
+
+  /// Adds a function to the end of the outermost walk that this thread is in. throws GraphError where it is in none
+  static void at_end(Shared<detail::PassEnd> end) {
+    if (!running_)
+      fail<GraphError>({"after_backward: called outside of a backward pass; call it in a hook, on_gradient(f)"});
+    BackwardWalk* outermost = running_;
+    while (outermost->outer_) outermost = outermost->outer_;
+    outermost->ends_.push_back(std::move(end));
   }
 
  private:
@@ -112,7 +143,7 @@ class BackwardWalk {
     ~Running() { running_ = running_->outer_; }
   };
 
-  /// One of the edges to the node has contributed what it does.
+  /// One of the edges to the node is done.
   static void done_with(GraphNode& node, void* of) {
     auto& walk = *static_cast<BackwardWalk*>(of);
     if (node.number_ < walk.first_ || --node.awaits_ > 0) return;
@@ -126,11 +157,26 @@ class BackwardWalk {
   std::uint64_t first_;
   std::uint64_t mark_ = detail::next_node_number.fetch_add(1, Order::relaxed);
   GraphNode* root_ = nullptr;
-  bool is_awaited_ = false;  ///< functions wait for a gradient
+  bool is_awaited_ = false;  ///< a hook waits for a gradient
   std::vector<GraphNode*> nodes_;
-  std::vector<GraphNode*> complete_;  ///< whose functions are to be called
-  BackwardWalk* outer_ = nullptr;     ///< that this thread is in, too: it computes a checkpoint again, or calls a hook
+  std::vector<GraphNode*> complete_;  ///< whose hooks are to be called
+  std::vector<Shared<detail::PassEnd>> ends_;
+  BackwardWalk* outer_ = nullptr;  ///< that this thread is in, too: it computes a checkpoint again, or calls a hook
   static inline thread_local BackwardWalk* running_ = nullptr;
 };
+
+/// Within a hook: calls f(), once, at the end of the backward pass, when the gradients of all that it reached are
+/// complete. For what waits for several gradients, of which a pass may leave some out. Calls are made in the order in
+/// which they were asked for. If the pass throws, they are not made; if one throws, the pass does, and clears its
+/// gradients. throws GraphError outside of a backward pass
+///
+///     auto hook = w.on_gradient([&](const auto& gradient) {
+///       if (bucket.add(gradient)) after_backward([&] { bucket.finish(); });   // the first of a pass
+///     });
+template <class F>
+  requires std::is_void_v<std::invoke_result_t<F&>>
+void after_backward(F f) {
+  BackwardWalk::at_end(Shared<detail::PassEnd>(new detail::PassEndOf<F>(std::move(f))));
+}
 
 }  // namespace locus::inline LOCUS_ABI

@@ -31,7 +31,7 @@ class GraphNode : public Counted {
   virtual void require_ready() const = 0;
   /// Forgets the node's own gradient.
   virtual void clear_gradient() = 0;
-  /// Calls the functions that were made before this pass with the gradient.
+  /// Calls the hooks that were made before this pass with the gradient.
   virtual void call_hooks(std::uint64_t pass) = 0;
 
   /// Deletes a node that nobody owns any more. Long chains are deleted one by one, not by recursion.
@@ -53,7 +53,7 @@ class GraphNode : public Counted {
  protected:
   /// Whether a backward pass adds to the node's gradient once at most.
   [[nodiscard]] bool is_used_once() const { return uses_ == 1; }
-  /// Whether functions wait for the gradient.
+  /// Whether the gradient has hooks.
   [[nodiscard]] bool is_hooked() const { return hooks_ && !hooks_->empty(); }
   [[nodiscard]] GradientHook hook(Shared<detail::HookFunction> function) {
     if (!hooks_) hooks_ = Shared<detail::Hooks>(new detail::Hooks);
@@ -69,9 +69,10 @@ class GraphNode : public Counted {
 
   std::uint64_t number_ = detail::next_node_number.fetch_add(1, Order::relaxed);
   std::uint64_t visited_ = 0;
-  std::uint64_t uses_ = 0;    ///< edges by which the latest walk reached it: the most gradients that it adds
-  std::uint64_t awaits_ = 0;  ///< of those, the ones that are still to come, where functions wait for any gradient
-  bool is_reached_ = false;   ///< the latest walk contributed
+  std::uint64_t uses_ = 0;  ///< edges by which the latest walk reached it: the most gradients that it adds
+  std::uint64_t awaits_ =
+      0;                     ///< of those, the ones that are not done; counted where any gradient of the walk has hooks
+  bool is_reached_ = false;  ///< the latest walk contributed
   Shared<detail::Hooks> hooks_;
   GraphNode* next_disposed_ = nullptr;
 };

@@ -7,7 +7,7 @@
 namespace locus::inline LOCUS_ABI {
 
 namespace nn::detail {
-template <class T, class D, class U, class E>
+template <class T, class D, class U, class E, class... Own>
 class ModelCopy;
 }  // namespace nn::detail
 
@@ -21,8 +21,8 @@ namespace detail {
 template <class T, class D>
 struct FlatMemory : Counted {
   Tensor<T, D> values, gradients;
-  std::vector<std::int64_t> begins;   ///< of each slot, and the end of the last one
-  std::vector<std::uint32_t> zeroed;  ///< version of each slot's gradient when it was last made zero
+  std::vector<std::int64_t> begins;  ///< of each slot, and the end of the last one
+  std::vector<std::int64_t> zeroed;  ///< version of each slot's gradient when it was last made zero
 };
 /// A slot of a flat memory, or none.
 template <class T, class D>
@@ -139,7 +139,7 @@ class Parameter {
     state_->value = {};
     state_->node = {};
   }
-  template <class, class, class, class>
+  template <class, class, class, class, class...>
   friend class nn::detail::ModelCopy;
   Shared<State> state_;
 };

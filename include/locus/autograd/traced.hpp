@@ -129,6 +129,11 @@ class Traced {
     if (!(cotangent.shape() == shape())) {
       fail<ShapeError>({"backward: cotangent of shape ", cotangent.shape(), " for a result of shape ", shape()});
     }
+    if (!node_ && detail::unrecorded) {
+      fail<GraphError>(
+          {"backward: called by the function of a checkpoint, which is not recorded in the forward pass; call it on "
+           "what the checkpoint returns"});
+    }
     if (!node_) {
       fail<GraphError>(
           {"backward: nothing this was computed from collects gradients; trace the input of the model rather than "

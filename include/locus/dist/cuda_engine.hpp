@@ -78,7 +78,7 @@ class CudaEngine : public Engine<Cuda> {
     const Stream<Cuda> stream = Stream<Cuda>::current(device());
     group_->posted(rank(), call.sequence) = {call.what, call.source, call.target};
     mine().ready = stream.record();
-    meet(call);
+    arrive(call);
     group_->require_same(rank(), call.what, call.sequence);
     if (call.what.kind == Kind::barrier) return;
     Result result;
@@ -86,11 +86,20 @@ class CudaEngine : public Engine<Cuda> {
       for_peers([&](int peer) { stream.wait(group_->room(peer).ready); });
       move(call, stream, result);
     });
-    meet(call);
+    arrive(call);
     for_peers([&](int peer) { stream.wait(group_->room(peer).done); });
     if (result.kept) copy(call.target, result.kept.data(), rank(), call.bytes());
   }
 
+  void meet(const Fingerprint& what, std::int64_t sequence) override {
+    Call call;
+    call.what = what;
+    call.sequence = sequence;
+    group_->require_sound(rank(), what, sequence);
+    group_->posted(rank(), sequence) = {what, nullptr, nullptr};
+    arrive(call);
+    group_->require_same(rank(), what, sequence);
+  }
   void send(const Message& message) override {
     group_->require_sound(rank(), message.fingerprint(Kind::send), message.sequence);
     auto* const content = new Elements(room_for(message.bytes()));
@@ -123,7 +132,7 @@ class CudaEngine : public Engine<Cuda> {
   static constexpr std::int64_t ring_elements = 1 << 18;  ///< of a chunk, at most
 
   [[nodiscard]] Group::Room& mine() const { return group_->room(rank()); }
-  void meet(const Call& call) { group_->await_all(rank(), group_->arrive(rank()), call.what, call.sequence); }
+  void arrive(const Call& call) { group_->await_all(rank(), group_->arrive(rank()), call.what, call.sequence); }
   template <class F>
   void for_peers(const F& f) const {
     for (int i = 1; i < size(); ++i) f((rank() + i) % size());
@@ -248,7 +257,7 @@ class CudaEngine : public Engine<Cuda> {
     step(stream, 2 * size() - 2);
     group_->await_all(rank(), group_->steps(rank()), call.what, call.sequence);
     for_peers([&](int peer) { stream.wait(group_->room(peer).steps[static_cast<std::size_t>(2 * size() - 2)]); });
-    meet(call);  // and have read the events
+    arrive(call);  // and have read the events
   }
   void ring_pass(const Call& call, const Stream<Cuda>& stream, Range range, unsigned char* arrived) {
     const int n = size(), me = rank(), before = (me + n - 1) % n;

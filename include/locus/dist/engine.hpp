@@ -123,6 +123,8 @@ class Engine : public Counted {
   /// Returns when the target may be read and the source changed: on a device with streams, by what the calling thread
   /// queues afterwards. throws CollectiveError
   virtual void run(const Collective<D>& call) = 0;
+  /// Returns when all ranks called it with the same. throws CollectiveError
+  virtual void meet(const Fingerprint& what, std::int64_t sequence) = 0;
   /// Does not wait for recv: the elements are copied.
   virtual void send(const Message& message) = 0;
   virtual void receive(const Message& message) = 0;

@@ -17,7 +17,7 @@ class MpiEngine : public Engine<D> {
 
  public:
   /// Bytes of what a rank sums at a time; the next is under way meanwhile.
-  static constexpr std::int64_t part_bytes = 256 << 10;
+  static constexpr std::int64_t part_bytes = 1 << 20;
 
   /// All ranks of `parent` make one at the same time. throws EngineUnavailable
   MpiEngine(MPI_Comm parent, D device, const Options& options) : MpiEngine(Communicators(parent), device, options) {}
@@ -43,6 +43,14 @@ class MpiEngine : public Engine<D> {
     }
   }
 
+  void meet(const Fingerprint& what, std::int64_t sequence) override {
+    Call call;
+    call.what = what;
+    call.sequence = sequence;
+    require_sound(what, sequence);
+    if (this->options().debug) compare(call);
+    barrier(call);
+  }
   void send(const Message& message) override {
     const Fingerprint what = message.fingerprint(Kind::send);
     require_sound(what, message.sequence);

@@ -164,27 +164,25 @@ class Rendezvous : public Counted {
   template <class Reached>
   void wait_until(const Reached& reached, Signal& signal, int rank, int peer, const Fingerprint& what,
                   std::int64_t sequence) {
-    if (reached()) return;
-    const int spinning = is_crowded_ ? 0 : 2000, yielding = spinning + 20;
+    for (int turn = is_crowded_ ? spins : 0; turn < spins; ++turn)
+      if (reached()) return;
     const Stopwatch watch;
     for (int turn = 0;; ++turn) {
       const std::uint32_t before = signal.load();
       if (reached()) return;
       if (failed_.load()) raise(rank, what, sequence);
-      if (slot(peer).left.load() && !reached()) {
+      if (slot(peer).left.load() && !reached())
         refuse(rank, peer, join("rank ", peer, " has left: it let go of its communicator"), what, sequence);
-      }
-      if (turn < spinning) continue;
-      if (turn < yielding) {
+      if (turn < 20) {
         sched_yield();
         continue;
       }
-      if (watch.seconds() > timeout_) {
+      if (watch.seconds() > timeout_)
         refuse(rank, peer, join("rank ", peer, " did not come within ", timeout_, wait_longer), what, sequence);
-      }
       signal.wait_at_most(before, 10);
     }
   }
+  static constexpr int spins = 2000;
 
   void note_failure(int at_fault, const std::string& reason) noexcept {
     const Lock lock(mutex_);

@@ -29,6 +29,7 @@ class StagedEngine : public Engine<D> {
     host_->run(on_host);
     if (writes) to_device(target, call.target);
   }
+  void meet(const Fingerprint& what, std::int64_t sequence) override { host_->meet(what, sequence); }
   void send(const Message& message) override {
     const Buffer<Pinned> source = room(message.bytes());
     to_host(message.data, source);
@@ -44,6 +45,9 @@ class StagedEngine : public Engine<D> {
     to_device(target, message.data);
   }
   void leave(const char* why) noexcept override { host_->leave(why); }
+
+ protected:
+  [[nodiscard]] Engine<Cpu>& host() const { return *host_; }
 
  private:
   [[nodiscard]] static Buffer<Pinned> room(std::int64_t bytes) { return {Pinned{}, static_cast<std::size_t>(bytes)}; }

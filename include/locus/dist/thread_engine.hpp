@@ -50,7 +50,7 @@ class ThreadEngine : public Engine<D> {
     const bool sums = call.what.kind == Kind::all_reduce;
     group_->posted(this->rank(), call.sequence) = {call.what, call.source, call.target};
     if (sums && algorithm == Algorithm::one_shot && call.what.count > 0) return one_shot(call);
-    meet(call);
+    arrive(call);
     group_->require_same(this->rank(), call.what, call.sequence);
     if (call.what.kind == Kind::barrier) return;
     {
@@ -58,9 +58,18 @@ class ThreadEngine : public Engine<D> {
       if (sums && algorithm == Algorithm::ring) ring(call);
       else move(call);
     }
-    meet(call);
+    arrive(call);
   }
 
+  void meet(const Fingerprint& what, std::int64_t sequence) override {
+    Call call;
+    call.what = what;
+    call.sequence = sequence;
+    group_->require_sound(this->rank(), what, sequence);
+    group_->posted(this->rank(), sequence) = {what, nullptr, nullptr};
+    arrive(call);
+    group_->require_same(this->rank(), what, sequence);
+  }
   void send(const Message& message) override {
     group_->require_sound(this->rank(), message.fingerprint(Kind::send), message.sequence);
     const auto* const bytes = static_cast<const unsigned char*>(message.data);
@@ -81,7 +90,7 @@ class ThreadEngine : public Engine<D> {
   static void copy(void* target, const void* source, std::int64_t bytes) {
     if (bytes > 0 && target != source) __builtin_memcpy(target, source, static_cast<std::size_t>(bytes));
   }
-  void meet(const Call& call) {
+  void arrive(const Call& call) {
     group_->await_all(this->rank(), group_->arrive(this->rank()), call.what, call.sequence);
   }
   [[nodiscard]] const unsigned char* source_of(int peer, const Call& call) const {
@@ -138,7 +147,7 @@ class ThreadEngine : public Engine<D> {
       const unsigned which = mine.used++ % 2;
       copy(mine.staged[which], static_cast<const unsigned char*>(call.source) + range.begin * size,
            range.size() * size);
-      meet(call);
+      arrive(call);
       if (i == 0) group_->require_same(this->rank(), call.what, call.sequence);
       for (int peer = 0; peer < this->size(); ++peer)
         sources[static_cast<std::size_t>(peer)] = group_->room(peer).staged[which];
@@ -153,7 +162,7 @@ class ThreadEngine : public Engine<D> {
     auto& sums = group_->room(this->rank()).sums;
     sums.resize(static_cast<std::size_t>(pass * call.reducer->sum_bytes));
     for (std::int64_t i = 0; i < pieces_of(call.what.count, pass); ++i) {
-      if (i > 0) meet(call);  // the neighbours have read this rank's sums
+      if (i > 0) arrive(call);  // the neighbours have read this rank's sums
       ring_pass(call, piece_of(call.what.count, pass, i));
     }
   }

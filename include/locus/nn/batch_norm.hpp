@@ -39,7 +39,8 @@ class BatchNorm : public Layer<Derived, T, D> {
   Buffer<std::int64_t, D> num_batches_tracked;  ///< a scalar; the same
 
   /// throws ArgumentError for no features, or options out of range
-  explicit BatchNorm(std::int64_t features, const BatchNormOptions& options = {}, D device = {}) : options_(options) {
+  explicit BatchNorm(std::int64_t features, const BatchNormOptions& options = {}, D device = {})
+      : features_(features), options_(options) {
     require_valid(Derived::name, features, options);
     if (options.affine) {
       weight = Parameter<T, D>(ones<T>({features}, device));
@@ -68,8 +69,10 @@ class BatchNorm : public Layer<Derived, T, D> {
     visit("num_batches_tracked", num_batches_tracked);
   }
   [[nodiscard]] const BatchNormOptions& options() const { return options_; }
+  [[nodiscard]] std::int64_t features() const { return features_; }
 
  private:
+  std::int64_t features_;
   BatchNormOptions options_;
 };
 }  // namespace detail
@@ -86,6 +89,11 @@ class BatchNorm1d final : public detail::BatchNorm<BatchNorm1d<T, D>, T, D> {
  public:
   static constexpr const char *name = "BatchNorm1d", *expected = "(batch, features) or (batch, features, length)";
   using detail::BatchNorm<BatchNorm1d, T, D>::BatchNorm;
+  /// For U on E.
+  template <class U, class E>
+  [[nodiscard]] auto twin() const {
+    return BatchNorm1d<U, E>(this->features(), this->options());
+  }
   [[nodiscard]] static constexpr bool takes(int rank) { return rank == 2 || rank == 3; }
 };
 
@@ -95,6 +103,11 @@ class BatchNorm2d final : public detail::BatchNorm<BatchNorm2d<T, D>, T, D> {
  public:
   static constexpr const char *name = "BatchNorm2d", *expected = "(batch, features, height, width)";
   using detail::BatchNorm<BatchNorm2d, T, D>::BatchNorm;
+  /// For U on E.
+  template <class U, class E>
+  [[nodiscard]] auto twin() const {
+    return BatchNorm2d<U, E>(this->features(), this->options());
+  }
   [[nodiscard]] static constexpr bool takes(int rank) { return rank == 4; }
 };
 

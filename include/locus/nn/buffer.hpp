@@ -27,6 +27,8 @@ class BufferState : public Counted {
   [[nodiscard]] virtual D device() const = 0;
   /// The elements, dense and row-major, in the buffer's own memory.
   [[nodiscard]] virtual Tensor<std::uint8_t, D> bytes() const = 0;
+  /// The elements live on elsewhere: of every handle, the next use throws.
+  virtual void retire() = 0;
 };
 template <class T, class D>
 class TypedBufferState final : public BufferState<D> {
@@ -37,7 +39,7 @@ class TypedBufferState final : public BufferState<D> {
     if (moved_) fail_moved("buffer");
     return value_;
   }
-  void retire() {
+  void retire() override {
     moved_ = true;
     value_ = {};
   }
@@ -91,7 +93,7 @@ class Buffer {
  private:
   template <class>
   friend class AnyBuffer;
-  template <class, class, class, class>
+  template <class, class, class, class, class...>
   friend class detail::ModelCopy;
   Shared<detail::TypedBufferState<T, D>> state_;
 };

@@ -39,8 +39,16 @@ class Embedding final : public Layer<Embedding<T, D>, T, D> {
 
   void members(const auto& visit) const { visit("weight", weight); }
   [[nodiscard]] const EmbeddingOptions& options() const { return options_; }
+  /// For U on E, without memory.
+  template <class U, class E>
+  [[nodiscard]] auto twin() const {
+    return Embedding<U, E>(options_);
+  }
 
  private:
+  template <class, class>
+  friend class Embedding;
+  explicit Embedding(const EmbeddingOptions& options) : options_(options) {}
   EmbeddingOptions options_;
 };
 

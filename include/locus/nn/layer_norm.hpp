@@ -54,6 +54,11 @@ class LayerNorm final : public Layer<LayerNorm<T, D>, T, D> {
     visit("weight", weight);
     visit("bias", bias);
   }
+  /// For U on E, without memory.
+  template <class U, class E>
+  [[nodiscard]] auto twin() const {
+    return LayerNorm<U, E>(normalized_shape_, eps_, false);
+  }
 
  private:
   Shape normalized_shape_;
@@ -86,6 +91,11 @@ class RMSNorm final : public Layer<RMSNorm<T, D>, T, D> {
   }
 
   void members(const auto& visit) const { visit("weight", weight); }
+  /// For U on E, without memory.
+  template <class U, class E>
+  [[nodiscard]] auto twin() const {
+    return RMSNorm<U, E>(normalized_shape_, eps_, false);
+  }
 
  private:
   Shape normalized_shape_;

@@ -41,6 +41,16 @@ class Linear final : public Layer<Linear<T, D>, T, D> {
     visit("weight", weight);
     visit("bias", bias);
   }
+  /// For U on E, without memory.
+  template <class U, class E>
+  [[nodiscard]] auto twin() const {
+    return Linear<U, E>();
+  }
+
+ private:
+  template <class, class>
+  friend class Linear;
+  Linear() = default;
 };
 
 }  // namespace locus::inline LOCUS_ABI::nn

@@ -37,6 +37,17 @@ struct VisitNothing {
 template <class M>
 concept HasMembers = requires(const M& layer, const VisitNothing& visit) { layer.members(visit); };
 
+/// What a network takes whose first layer is M: what that names as its input_type, or T.
+template <class T, class M>
+struct InputOf {
+  using type = T;
+};
+template <class T, class M>
+  requires requires { typename M::input_type; }
+struct InputOf<T, M> {
+  using type = typename M::input_type;
+};
+
 /// Says that a module may be made of a layer that is called in other ways than a module, to list it.
 struct AnyLayer {};
 

@@ -3,6 +3,7 @@
 
 #include <locus/expr/chosen_activation.hpp>
 #include <locus/nn/forward.hpp>
+#include <locus/nn/model_copy.hpp>
 
 #include <vector>
 
@@ -38,6 +39,15 @@ struct ListOnce final : MemberWalk<T, D> {
   }
   void child(const std::string& name, const Module<T, D>& module) override { children.emplace_back(name, module); }
 };
+/// Where the parameters and buffers of a layer are.
+template <class T, class D, class M>
+[[nodiscard]] D place_of(const M& layer) {
+  ListOnce<T, D> list;
+  walk_members<Depth::all, T, D>(layer, "", list);
+  return !list.parameters.empty() ? list.parameters[0].parameter.device()
+         : !list.buffers.empty()  ? list.buffers[0].buffer.device()
+                                  : D{};
+}
 }  // namespace detail
 
 LOCUS_REFUSALS_BEGIN
@@ -129,6 +139,48 @@ class Layer {
     for (const auto& parameter : parameters()) parameter.zero_grad();
   }
 
+  /// A copy with parameters and buffers of its own, of the same names; what layers share, those of the copy share. It
+  /// has no gradients. cost: a copy of each
+  /// throws ArgumentError for a member that a layer holds by a pointer, and for a model that was moved
+  template <class Self = Derived>
+    requires detail::ListsMembers<Self>
+  [[nodiscard]] Self clone() const {
+    if constexpr (detail::HasMembers<Self>) {
+      if (false) derived().members(detail::CheckMembers<T, D>{});  // for the compiler alone, as above
+    }
+    return detail::ModelCopy<T, D, T, D>(detail::place_of<T, D>(derived())).layer(derived());
+  }
+
+  /// The same model on E: std::move(model).to<Cpu>(), or .to(Cuda{1}) for an ordinal. The model that was moved, its
+  /// copies and optimizers made of it throw ArgumentError when they are used. Where it is there already it is itself,
+  /// as a tensor is. A layer of your own needs one line, twin() with the constructor's arguments:
+  ///
+  ///     template <class U, class E>
+  ///     auto twin() const { return Residual<U, E>{width}; }   // its members become copies of this one's
+  ///
+  /// and, where a Module or Sequential holds it, its name at the move: std::move(model).to<Cpu, Residual<float,
+  /// Cuda>>(). cost: a copy of each parameter and buffer. They are released when all are copied
+  template <Device E, class... Own, class Self = Derived>
+    requires detail::IsWrong<detail::CopyMistakeOf<Self, T, D, T, E>, detail::Wrong::nothing>
+  [[nodiscard]] auto to(E device = {}) const&& {
+    return moved<T, E, Self, Own...>(device);
+  }
+  /// The same model computed in another floating type: parameters and buffers of T become those of U.
+  ///
+  ///     auto model16 = std::move(model).as<bfloat16>();
+  template <FloatingDType U, class... Own, class Self = Derived>
+    requires detail::IsWrong<detail::CopyMistakeOf<Self, T, D, U, D>, detail::Wrong::nothing>
+  [[nodiscard]] auto as() const&& {
+    return moved<U, D, Self, Own...>(detail::place_of<T, D>(derived()));
+  }
+  /// A converted copy: the model itself stays as it is.
+  template <FloatingDType U, class... Own, class Self = Derived>
+    requires detail::IsWrong<detail::CopyMistakeOf<Self, T, D, U, D>, detail::Wrong::nothing>
+  [[nodiscard]] auto as() const& {
+    detail::ModelCopy<T, D, U, D, Own...> copy(detail::place_of<T, D>(derived()));
+    return copies<U, D, Self>(copy);
+  }
+
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wnon-virtual-dtor"
   /// For detail::Overtaken: here, so that a layer can make Layer its friend and keep its forward private.
@@ -141,6 +193,23 @@ class Layer {
 
  private:
   [[nodiscard]] const Derived& derived() const { return static_cast<const Derived&>(*this); }
+  template <class U, class E, class Self, class Copy>
+  [[nodiscard]] auto copies(Copy& copy) const {
+    if constexpr (detail::HasMembers<Self>) {
+      if (false) derived().members(detail::CheckCopies<T, D, U, E>{});  // for the compiler alone, as above
+    }
+    return copy.layer(derived());
+  }
+  template <class U, class E, class Self, class... Own>
+  [[nodiscard]] auto moved(E device) const {
+    detail::ModelCopy<T, D, U, E, Own...> copy(device);
+    if constexpr (std::is_same_v<T, U> && std::is_same_v<D, E>) {
+      if (detail::place_of<T, D>(derived()) == device) return derived();
+    }
+    auto result = copies<U, E, Self>(copy);
+    copy.retire();
+    return result;
+  }
   template <detail::Depth depth>
   [[nodiscard]] detail::ListOnce<T, D> listed() const {
     detail::ListOnce<T, D> list;
@@ -207,8 +276,16 @@ class Module : public Layer<Module<T, D, In>, T, D> {
   /// The module itself, if it is an M.
   template <class M>
   [[nodiscard]] const M* target() const {
-    const auto* model = dynamic_cast<const Model<M>*>(model_.get());
-    return model ? &model->layer : nullptr;
+    return type() == typeid(M) ? static_cast<const M*>(model_->address()) : nullptr;
+  }
+  /// What it is.
+  [[nodiscard]] const std::type_info& type() const { return model_->type(); }
+
+  /// Its copy.
+  template <class U, class E, class... Own>
+  [[nodiscard]] auto copied(detail::ModelCopy<T, D, U, E, Own...>& copy) const {
+    if constexpr (std::is_same_v<T, U> && std::is_same_v<D, E>) return Module(model_->copied(copy));
+    else return copy.module(*this);
   }
 
  private:
@@ -221,7 +298,11 @@ class Module : public Layer<Module<T, D, In>, T, D> {
     virtual Activation activation() const = 0;
     virtual bool absorbs(Activation next) const = 0;
     virtual void walk_members(detail::Depth depth, const std::string& prefix, detail::MemberWalk<T, D>& walk) const = 0;
+    virtual const std::type_info& type() const = 0;
+    virtual const void* address() const = 0;
+    virtual Shared<const Interface> copied(detail::ModelCopy<T, D, T, D>& copy) const = 0;
   };
+  explicit Module(Shared<const Interface> model) : model_(std::move(model)) {}
 
   /// `any`: also a layer that does not map In to T.
   template <class M, bool any = false>
@@ -245,6 +326,12 @@ class Module : public Layer<Module<T, D, In>, T, D> {
     void walk_members(detail::Depth depth, const std::string& prefix, detail::MemberWalk<T, D>& walk) const override {
       if (depth == detail::Depth::all) detail::walk_members<detail::Depth::all, T, D>(layer, prefix, walk);
       else detail::walk_members<detail::Depth::children, T, D>(layer, prefix, walk);
+    }
+    const std::type_info& type() const override { return typeid(M); }
+    const void* address() const override { return &layer; }
+    Shared<const Interface> copied(detail::ModelCopy<T, D, T, D>& copy) const override {
+      if constexpr (std::is_copy_constructible_v<M>) return Shared<const Interface>(new Model(copy.layer(layer)));
+      else fail<ArgumentError>({"copying a model: one of its layers cannot be copied; give it a copy constructor"});
     }
 
    private:

@@ -2,21 +2,11 @@
 // Layers one after the other.
 
 #include <locus/nn/activation.hpp>
+#include <locus/nn/shipped_layers.hpp>
 
 namespace locus::inline LOCUS_ABI::nn {
 
 namespace detail {
-/// What a network takes whose first layer is M: what that names as its input_type, or T.
-template <class T, class M>
-struct InputOf {
-  using type = T;
-};
-template <class T, class M>
-  requires requires { typename M::input_type; }
-struct InputOf<T, M> {
-  using type = typename M::input_type;
-};
-
 /// The first module, where it takes another element type than the others.
 template <class T, class D, class In>
 class FirstModule {
@@ -77,8 +67,7 @@ class Sequential : public Layer<Sequential<T, D, In>, T, D> {
     }
     if constexpr (detail::ForwardsAndRecords<std::remove_cvref_t<First>, In, D> &&
                   (detail::ForwardsAndRecords<std::remove_cvref_t<M>, T, D> && ...)) {
-      if constexpr (std::is_same_v<In, T>) modules_.push_back(Module<T, D>(std::forward<First>(first)));
-      else first_.set(Module<T, D, In>(std::forward<First>(first)));
+      start(Module<T, D, In>(std::forward<First>(first)));
       (modules_.push_back(Module<T, D>(std::forward<M>(modules))), ...);
     }
   }
@@ -94,15 +83,26 @@ class Sequential : public Layer<Sequential<T, D, In>, T, D> {
     if (i < first_.size()) fail<IndexError>({"Sequential: module 0 takes ", dtype_name<In>(), "; say first()"});
     return modules_[i - first_.size()];
   }
-  /// The module that takes the input. throws ArgumentError if there is none
-  [[nodiscard]] const Module<T, D, In>& first() const
-    requires(!std::is_same_v<In, T>)
-  {
-    return first_.get();
+  /// The module that takes the input. throws IndexError or ArgumentError if there is none
+  [[nodiscard]] const Module<T, D, In>& first() const {
+    if constexpr (std::is_same_v<In, T>) return (*this)[0];
+    else return first_.get();
   }
 
   [[nodiscard]] Tensor<T, D> forward(const Tensor<In, D>& x) const { return run<Tensor<T, D>>(x); }
   [[nodiscard]] Traced<T, D> forward(const Traced<In, D>& x) const { return run<Traced<T, D>>(x); }
+
+  /// Its copy, module by module.
+  template <class U, class E, class... Own>
+  [[nodiscard]] auto copied(detail::ModelCopy<T, D, U, E, Own...>& copy) const {
+    using To = typename detail::ModelCopy<T, D, U, E, Own...>::template input<In>;
+    Sequential<U, E, To> result;
+    if constexpr (!std::is_same_v<In, T>) {
+      if (first_.size() > 0) result.start(copy.layer(first_.get()));
+    }
+    for (const auto& module : modules_) result.push_back(copy.layer(module));
+    return result;
+  }
 
   void members(const auto& visit) const {
     if constexpr (!std::is_same_v<In, T>)
@@ -111,6 +111,12 @@ class Sequential : public Layer<Sequential<T, D, In>, T, D> {
   }
 
  private:
+  template <class, class, class>
+  friend class Sequential;
+  void start(Module<T, D, In> module) {
+    if constexpr (std::is_same_v<In, T>) modules_.push_back(std::move(module));
+    else first_.set(std::move(module));
+  }
   /// Of one module, with the activation after it where it computes that too; takes it out of `next`.
   template <class M, class X>
   [[nodiscard]] auto apply(const M& module, const X& x, std::size_t& next) const {

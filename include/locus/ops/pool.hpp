@@ -10,9 +10,6 @@
 
 namespace locus::inline LOCUS_ABI {
 
-/// As a stride: windows lie side by side.
-inline constexpr std::int64_t same_as_kernel = -1;
-
 struct MaxPool1dOptions {
   std::int64_t dilation = 1;  ///< from one element of a window to the next
   bool ceil_mode = false;     ///< the last window may reach beyond the border
@@ -28,72 +25,6 @@ struct AvgPoolOptions {
 };
 
 namespace detail {
-
-/// What pooling is asked for, and by which function, for its messages. Of one dimension, heights are 1.
-struct PoolRequest {
-  const char* caller;
-  int dims;
-  Size2d kernel, stride = same_as_kernel, padding = 0, dilation = 1;
-  bool ceil_mode = false;
-
-  /// throws ArgumentError unless kernel, stride and dilation are 1 or more, and the border at most half a window
-  LOCUS_OUT_OF_LINE PoolRequest checked() const {
-    PoolRequest result = *this;
-    if (stride == Size2d(same_as_kernel)) result.stride = kernel;
-    for (const Size2d& size : {kernel, result.stride, dilation})
-      if (size.height < 1 || size.width < 1)
-        fail<ArgumentError>({caller, ": a kernel of ", text(kernel), ", a stride of ", text(result.stride),
-                             " and a dilation of ", text(dilation), "; expected 1 or more of each"});
-    const auto fits = [](std::int64_t border, std::int64_t size, std::int64_t apart) {
-      return border >= 0 && border <= reach(size, apart) / 2 + reach(size, apart) % 2;
-    };
-    if (!fits(padding.height, kernel.height, dilation.height) || !fits(padding.width, kernel.width, dilation.width))
-      fail<ArgumentError>({caller, ": padding of ", text(padding), " for a kernel of ", text(kernel), " dilated by ",
-                           text(dilation), "; expected at most half of it"});
-    return result;
-  }
-
-  /// The axes for the last dimensions of an input. throws ShapeError
-  LOCUS_OUT_OF_LINE void plan(const Shape& shape, PoolAxis& rows, PoolAxis& cols) const {
-    require_input(caller, dims, shape);
-    cols = {shape[-1], 0, kernel.width, stride.width, padding.width, dilation.width};
-    rows = {dims == 2 ? shape[-2] : 1, 0, kernel.height, stride.height, padding.height, dilation.height};
-    for (PoolAxis* const axis : {&rows, &cols}) axis->outputs = outputs(*axis);
-    if (rows.outputs < 1 || cols.outputs < 1)
-      fail<ShapeError>({caller, ": a kernel of ", text(kernel), " dilated by ", text(dilation),
-                        " for an input of shape ", shape, " padded by ", text(padding),
-                        "; expected a kernel no larger than the padded input"});
-  }
-
-  /// throws ShapeError unless a shape is (n, c, ...) or (c, ...) with elements to pool
-  LOCUS_OUT_OF_LINE static void require_input(std::string_view caller, int dims, const Shape& shape) {
-    bool fits = shape.rank() == dims + 1 || shape.rank() == dims + 2;
-    for (int d = 1; d <= dims && fits; ++d) fits = shape[-d] > 0;
-    if (!fits)
-      fail<ShapeError>({caller, ": an input of shape ", shape, "; expected ",
-                        dims == 1 ? "(batch, channels, length)" : "(batch, channels, height, width)",
-                        ", or the same without the batch, with elements to pool"});
-  }
-
- private:
-  [[nodiscard]] std::string text(const Size2d& size) const {
-    return dims == 1 ? std::to_string(size.width) : to_string(size);
-  }
-  /// From the first element of a window to its last; 2^62 where that is more.
-  [[nodiscard]] static std::int64_t reach(std::int64_t size, std::int64_t dilation) {
-    std::int64_t product = 0;
-    const bool overflows = __builtin_mul_overflow(size - 1, dilation, &product);
-    return overflows ? INT64_MAX / 2 : smaller(product, INT64_MAX / 2);
-  }
-  /// As PyTorch counts them: no window begins beyond the input and the border before it.
-  [[nodiscard]] std::int64_t outputs(const PoolAxis& axis) const {
-    const std::int64_t room = axis.extent + 2 * axis.padding - reach(axis.size, axis.dilation) - 1;
-    if (room < 0) return ceil_mode && -room < axis.step ? 1 : 0;
-    const std::int64_t whole = room / axis.step + 1;
-    if (!ceil_mode || room % axis.step == 0) return whole;
-    return whole * axis.step >= axis.extent + axis.padding ? whole : whole + 1;
-  }
-};
 
 /// How many planes a shape has, each of its last `dims` dimensions.
 [[nodiscard]] inline std::int64_t plane_count(const Shape& shape, int dims) {
@@ -169,7 +100,7 @@ struct MaxPool {
 
   template <class T, class D>
   auto forward(const Tensor<T, D>& x) const {
-    detail::PoolAxis rows, cols;
+    detail::DilatedAxis rows, cols;
     request.plan(x.shape(), rows, cols);
     const Tensor<T, D> y = detail::pooled_like<T>(x, request.dims, rows, cols);
     if (!y.empty()) {
@@ -182,7 +113,7 @@ struct MaxPool {
   template <class T, class D>
   void backward(const Tuple<Tensor<T, D>, Tensor<T, D>>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
     const auto& [x, y] = saved;
-    detail::PoolAxis rows, cols;
+    detail::DilatedAxis rows, cols;
     request.plan(x.shape(), rows, cols);
     const auto [out, accumulate] = dx.open();
     if (out.empty()) return;
@@ -205,15 +136,16 @@ struct AvgPool {
 
   template <class T, class D>
   auto forward(const Tensor<T, D>& x) const {
-    detail::PoolAxis rows, cols;
+    detail::DilatedAxis rows, cols;
     request.plan(x.shape(), rows, cols);
-    return Forwarded{detail::mean_of_windows(x, request.dims, rows, cols, divisor), Tuple<>()};
+    return Forwarded{detail::mean_of_windows(x, request.dims, detail::PoolAxis(rows), detail::PoolAxis(cols), divisor),
+                     Tuple<>()};
   }
   template <class T, class D>
   void backward(const Tuple<>&, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
-    detail::PoolAxis rows, cols;
+    detail::DilatedAxis rows, cols;
     request.plan(dx.shape(), rows, cols);
-    detail::share_among_windows(dx, request.dims, g, rows, cols, divisor);
+    detail::share_among_windows(dx, request.dims, g, detail::PoolAxis(rows), detail::PoolAxis(cols), divisor);
   }
 };
 
@@ -224,6 +156,8 @@ struct AdaptiveAvgPool {
   template <class T, class D>
   auto forward(const Tensor<T, D>& x) const {
     detail::PoolRequest::require_input(name, 2, x.shape());
+    for (const std::int64_t extent : {x.size(-2), x.size(-1), size.height, size.width})
+      detail::PoolRequest::require_few(name, x.shape(), extent);
     if (size == Size2d(1)) {
       const fold::Mean<T> mean(x.size(-2) * x.size(-1));
       return Forwarded{detail::reduce<T>(name, mean, x, {-2, -1}, true), Tuple<>()};
@@ -236,8 +170,11 @@ struct AdaptiveAvgPool {
   }
 
  private:
-  [[nodiscard]] detail::AdaptiveAxis rows(const Shape& shape) const { return {shape[-2], size.height}; }
-  [[nodiscard]] detail::AdaptiveAxis cols(const Shape& shape) const { return {shape[-1], size.width}; }
+  [[nodiscard]] detail::AdaptiveAxis rows(const Shape& shape) const { return axis(shape[-2], size.height); }
+  [[nodiscard]] detail::AdaptiveAxis cols(const Shape& shape) const { return axis(shape[-1], size.width); }
+  [[nodiscard]] static detail::AdaptiveAxis axis(std::int64_t extent, std::int64_t outputs) {
+    return {static_cast<detail::PoolIndex>(extent), static_cast<detail::PoolIndex>(outputs)};
+  }
 };
 
 }  // namespace operation

@@ -2,56 +2,10 @@
 // The launches of pooling: a row of work for each row of the result, and, of a gradient, for each row of the input.
 // Windows are read where they lie; what reaches over the border is left out by index arithmetic.
 
-#include <locus/core/bounds.hpp>
+#include <locus/ops/pool_axis.hpp>
 #include <locus/ops/rows.hpp>
 
 namespace locus::inline LOCUS_ABI::detail {
-
-/// begin, begin + step, ... below end
-struct PoolRange {
-  std::int64_t begin, end, step;
-  [[nodiscard]] LOCUS_FN std::int64_t count() const { return end > begin ? (end - begin - 1) / step + 1 : 0; }
-};
-
-/// Windows along one dimension: number o has the elements o * step - padding + k * dilation, for k below size.
-struct PoolAxis {
-  std::int64_t extent = 1, outputs = 1, size = 1, step = 1, padding = 0, dilation = 1;
-
-  /// The elements of window o that are not in the border.
-  [[nodiscard]] LOCUS_FN PoolRange elements_of(std::int64_t o) const {
-    std::int64_t begin = o * step - padding;
-    const std::int64_t end = smaller(begin + (size - 1) * dilation + 1, extent);
-    if (begin < 0) begin = dilation == 1 ? 0 : begin + ((-begin - 1) / dilation + 1) * dilation;
-    return {begin, end, dilation};
-  }
-  /// Elements of window o, those of the border included, but not what lies beyond it.
-  [[nodiscard]] LOCUS_FN std::int64_t padded_count(std::int64_t o) const {
-    const std::int64_t begin = o * step - padding;
-    return smaller(begin + size, extent + padding) - begin;
-  }
-  /// The windows that may hold element i; those that do, by holds().
-  [[nodiscard]] LOCUS_FN PoolRange windows_of(std::int64_t i) const {
-    const std::int64_t at = i + padding, before = at - (size - 1) * dilation;
-    return {before <= 0 ? 0 : (before - 1) / step + 1, smaller(at / step + 1, outputs), 1};
-  }
-  [[nodiscard]] LOCUS_FN bool holds(std::int64_t o, std::int64_t i) const {
-    return dilation == 1 || (i + padding - o * step) % dilation == 0;
-  }
-};
-
-/// As many windows as are asked for, as equal as may be; neighbours share an element where the extent is no multiple.
-struct AdaptiveAxis {
-  std::int64_t extent = 1, outputs = 1;
-
-  [[nodiscard]] LOCUS_FN PoolRange elements_of(std::int64_t o) const {
-    return {o * extent / outputs, ((o + 1) * extent + outputs - 1) / outputs, 1};
-  }
-  [[nodiscard]] LOCUS_FN std::int64_t padded_count(std::int64_t o) const { return elements_of(o).count(); }
-  [[nodiscard]] LOCUS_FN PoolRange windows_of(std::int64_t i) const {
-    return {i * outputs / extent, ((i + 1) * outputs + extent - 1) / extent, 1};
-  }
-  [[nodiscard]] LOCUS_FN bool holds(std::int64_t, std::int64_t) const { return true; }
-};
 
 /// A tensor as planes of rows, of any strides.
 template <class T>
@@ -66,7 +20,7 @@ struct MaxPoolRow {
   static constexpr int fragments = 0;
   static constexpr std::int64_t bytes_per_element = 2 * sizeof(T);
   Planes<const T> x;
-  PoolAxis rows, cols;
+  DilatedAxis rows, cols;
   T* y;
   compute_t<T> lowest = fold::lowest<T>();
 
@@ -74,15 +28,15 @@ struct MaxPoolRow {
   LOCUS_FN void operator()(std::int64_t row, Team& team) const {
     using R = compute_t<T>;
     const std::int64_t plane = row / rows.outputs, row_stride = x.row_stride, stride = x.stride;
-    const PoolRange down = rows.elements_of(row - plane * rows.outputs);
+    const DilatedRange down = rows.elements_of(static_cast<PoolIndex>(row - plane * rows.outputs));
     const T* const from = x.data + plane * x.plane_stride;
-    const PoolAxis across = cols;
+    const DilatedAxis across = cols;
     const R start = lowest;
     team.store(RowOutput<T>{y + row * team.cols()}, [=](std::int64_t o) LOCUS_INLINED {
-      const PoolRange along = across.elements_of(o);
+      const DilatedRange along = across.elements_of(static_cast<PoolIndex>(o));
       R largest = start, not_a_number = 0;
-      for (std::int64_t i = down.begin; i < down.end; i += down.step) {
-        for (std::int64_t j = along.begin; j < along.end; j += along.step) {
+      for (PoolIndex i = down.begin; i < down.end; i += down.step) {
+        for (PoolIndex j = along.begin; j < along.end; j += along.step) {
           const R v = load_as_register(from[i * row_stride + j * stride]);
           largest = v > largest ? v : largest;  // without a branch
           not_a_number = v != v ? v : not_a_number;
@@ -123,26 +77,27 @@ template <class R>
 template <class T>
 struct MaxPoolWalk {
   Planes<const T> x;
-  PoolAxis rows, cols;
+  DilatedAxis rows, cols;
   const T *y, *g;
 
   template <class Add>
   LOCUS_FN void operator()(std::int64_t plane, const Add& add) const {
     const T* const from = x.data + plane * x.plane_stride;
     std::int64_t window = plane * rows.outputs * cols.outputs;
-    for (std::int64_t p = 0; p < rows.outputs; ++p) {
-      const PoolRange down = rows.elements_of(p);
-      for (std::int64_t q = 0; q < cols.outputs; ++q, ++window) give(add, from, down, cols.elements_of(q), window);
+    for (PoolIndex p = 0; p < rows.outputs; ++p) {
+      const DilatedRange down = rows.elements_of(p);
+      for (PoolIndex q = 0; q < cols.outputs; ++q, ++window) give(add, from, down, cols.elements_of(q), window);
     }
   }
 
  private:
   template <class Add>
-  LOCUS_FN void give(const Add& add, const T* from, const PoolRange& down, const PoolRange& along,
+  LOCUS_FN void give(const Add& add, const T* from, const DilatedRange& down, const DilatedRange& along,
                      std::int64_t window) const {
-    for (std::int64_t i = down.begin; i < down.end; i += down.step) {
-      for (std::int64_t j = along.begin; j < along.end; j += along.step) {
-        if (same_extreme(from[i * x.row_stride + j * x.stride], y[window])) return add(i * cols.extent + j, g[window]);
+    for (PoolIndex i = down.begin; i < down.end; i += down.step) {
+      for (PoolIndex j = along.begin; j < along.end; j += along.step) {
+        if (same_extreme(from[i * x.row_stride + j * x.stride], y[window]))
+          return add(std::int64_t{i} * cols.extent + j, g[window]);
       }
     }
   }
@@ -155,7 +110,7 @@ struct MaxPoolGradientRow {
   static constexpr int fragments = 0;
   static constexpr std::int64_t bytes_per_element = 2 * sizeof(T);
   Planes<const T> x;
-  PoolAxis rows, cols;
+  DilatedAxis rows, cols;
   const T *y, *g;
   T* dx;
   bool accumulate;
@@ -163,18 +118,20 @@ struct MaxPoolGradientRow {
   template <RowTeam Team>
   LOCUS_FN void operator()(std::int64_t row, Team& team) const {
     using R = compute_t<T>;
-    const std::int64_t plane = row / rows.extent, i = row - plane * rows.extent;
+    const std::int64_t plane = row / rows.extent;
+    const auto i = static_cast<PoolIndex>(row - plane * rows.extent);
     const PoolRange down = rows.windows_of(i);
     const MaxPoolGradientRow self = *this;
     const std::int64_t first = plane * rows.outputs * cols.outputs;
     const T* const from = x.data + plane * x.plane_stride;
-    team.store(RowOutput<T>{dx + row * team.cols(), 1, accumulate}, [=](std::int64_t j) LOCUS_INLINED {
+    team.store(RowOutput<T>{dx + row * team.cols(), 1, accumulate}, [=](std::int64_t col) LOCUS_INLINED {
+      const auto j = static_cast<PoolIndex>(col);
       const PoolRange along = self.cols.windows_of(j);
       const R here = load_as_register(from[i * self.x.row_stride + j * self.x.stride]);
       R sum = 0;
-      for (std::int64_t p = down.begin; p < down.end; ++p) {
-        for (std::int64_t q = along.begin; q < along.end; ++q) {
-          const std::int64_t window = first + p * self.cols.outputs + q;
+      for (PoolIndex p = down.begin; p < down.end; ++p) {
+        for (PoolIndex q = along.begin; q < along.end; ++q) {
+          const std::int64_t window = first + std::int64_t{p} * self.cols.outputs + q;
           const R largest = load_as_register(self.y[window]);
           if (!same_extreme(here, largest) || !self.rows.holds(p, i) || !self.cols.holds(q, j)) continue;
           if (self.is_first(from, self.rows.elements_of(p), self.cols.elements_of(q), i, j, largest))
@@ -188,29 +145,34 @@ struct MaxPoolGradientRow {
  private:
   /// Whether no element of the window before (i, j) is the largest.
   template <class R>
-  [[nodiscard]] LOCUS_FN bool is_first(const T* from, const PoolRange& down, const PoolRange& along, std::int64_t i,
-                                       std::int64_t j, R largest) const {
-    for (std::int64_t k = down.begin; k <= i; k += down.step) {
-      for (std::int64_t l = along.begin; l < (k == i ? j : along.end); l += along.step)
+  [[nodiscard]] LOCUS_FN bool is_first(const T* from, const DilatedRange& down, const DilatedRange& along, PoolIndex i,
+                                       PoolIndex j, R largest) const {
+    for (PoolIndex k = down.begin; k <= i; k += down.step) {
+      for (PoolIndex l = along.begin; l < (k == i ? j : along.end); l += along.step)
         if (same_extreme(load_as_register(from[k * x.row_stride + l * x.stride]), largest)) return false;
     }
     return true;
   }
 };
 
-/// By what the sum of a window is divided.
+/// By what the sum of a window is divided: a factor for each of the two dimensions.
 struct PoolDivisor {
   std::int64_t fixed = 0;  ///< 0: the number of its elements
   bool counts_border = true;
 
-  /// The factor of one of the two dimensions.
-  template <class Axis>
-  [[nodiscard]] LOCUS_FN std::int64_t along(const Axis& axis, std::int64_t o) const {
-    return counts_border ? axis.padded_count(o) : axis.elements_of(o).count();
+  template <class R, class Axis>
+  [[nodiscard]] LOCUS_FN R down(const Axis& rows, PoolIndex o) const {
+    return fixed != 0 ? static_cast<R>(fixed) : static_cast<R>(count(rows, o));
   }
-  template <class R>
-  [[nodiscard]] LOCUS_FN R of(std::int64_t down, std::int64_t across) const {
-    return static_cast<R>(fixed != 0 ? fixed : down * across);
+  template <class R, class Axis>
+  [[nodiscard]] LOCUS_FN R across(const Axis& cols, PoolIndex o) const {
+    return fixed != 0 ? R(1) : static_cast<R>(count(cols, o));
+  }
+
+ private:
+  template <class Axis>
+  [[nodiscard]] LOCUS_FN PoolIndex count(const Axis& axis, PoolIndex o) const {
+    return counts_border ? axis.padded_count(o) : axis.elements_of(o).count();
   }
 };
 
@@ -227,21 +189,23 @@ struct MeanPoolRow {
   template <RowTeam Team>
   LOCUS_FN void operator()(std::int64_t row, Team& team) const {
     using R = compute_t<T>;
-    const std::int64_t plane = row / rows.outputs, o = row - plane * rows.outputs;
+    const std::int64_t plane = row / rows.outputs;
+    const auto o = static_cast<PoolIndex>(row - plane * rows.outputs);
     const std::int64_t row_stride = x.row_stride, stride = x.stride;
     const PoolRange down = rows.elements_of(o);
-    const std::int64_t height = divisor.along(rows, o);
+    const R height = divisor.template down<R>(rows, o);
     const T* const from = x.data + plane * x.plane_stride;
     const Axis across = cols;
     const PoolDivisor by = divisor;
-    team.store(RowOutput<T>{y + row * team.cols()}, [=](std::int64_t p) LOCUS_INLINED {
+    team.store(RowOutput<T>{y + row * team.cols()}, [=](std::int64_t col) LOCUS_INLINED {
+      const auto p = static_cast<PoolIndex>(col);
       const PoolRange along = across.elements_of(p);
       R sum = 0;
-      for (std::int64_t i = down.begin; i < down.end; i += down.step)
-        for (std::int64_t j = along.begin; j < along.end; j += along.step)
+      for (PoolIndex i = down.begin; i < down.end; i += down.step)
+        for (PoolIndex j = along.begin; j < along.end; j += along.step)
           sum += load_as_register(from[i * row_stride + j * stride]);
-      return down.begin >= down.end || along.begin >= along.end ? R(0)
-                                                                : sum / by.template of<R>(height, by.along(across, p));
+      const bool empty = down.begin >= down.end || along.begin >= along.end;
+      return empty ? R(0) : sum / (height * by.template across<R>(across, p));
     });
   }
 };
@@ -256,14 +220,14 @@ struct MeanPoolWalk {
   template <class Add>
   LOCUS_FN void operator()(std::int64_t plane, const Add& add) const {
     const T* from = g + plane * rows.outputs * cols.outputs;
-    for (std::int64_t p = 0; p < rows.outputs; ++p) {
+    for (PoolIndex p = 0; p < rows.outputs; ++p) {
       const PoolRange down = rows.elements_of(p);
-      const std::int64_t height = divisor.along(rows, p);
-      for (std::int64_t q = 0; q < cols.outputs; ++q) {
+      const T height = divisor.template down<T>(rows, p);
+      for (PoolIndex q = 0; q < cols.outputs; ++q) {
         const PoolRange along = cols.elements_of(q);
-        const T share = *from++ / divisor.template of<T>(height, divisor.along(cols, q));
-        for (std::int64_t i = down.begin; i < down.end; i += down.step)
-          for (std::int64_t j = along.begin; j < along.end; j += along.step) add(i * cols.extent + j, share);
+        const T share = *from++ / (height * divisor.template across<T>(cols, q));
+        for (PoolIndex i = down.begin; i < down.end; i += down.step)
+          for (PoolIndex j = along.begin; j < along.end; j += along.step) add(std::int64_t{i} * cols.extent + j, share);
       }
     }
   }
@@ -283,18 +247,21 @@ struct MeanPoolGradientRow {
   template <RowTeam Team>
   LOCUS_FN void operator()(std::int64_t row, Team& team) const {
     using R = compute_t<T>;
-    const std::int64_t plane = row / rows.extent, i = row - plane * rows.extent;
+    const std::int64_t plane = row / rows.extent;
+    const auto i = static_cast<PoolIndex>(row - plane * rows.extent);
     const PoolRange down = rows.windows_of(i);
     const Axis height = rows, across = cols;
     const PoolDivisor by = divisor;
     const T* const from = g + plane * rows.outputs * cols.outputs;
-    team.store(RowOutput<T>{dx + row * team.cols(), 1, accumulate}, [=](std::int64_t j) LOCUS_INLINED {
+    team.store(RowOutput<T>{dx + row * team.cols(), 1, accumulate}, [=](std::int64_t col) LOCUS_INLINED {
+      const auto j = static_cast<PoolIndex>(col);
       const PoolRange along = across.windows_of(j);
       R sum = 0;
-      for (std::int64_t p = down.begin; p < down.end; ++p) {
-        const std::int64_t of_rows = by.along(height, p);
-        for (std::int64_t q = along.begin; q < along.end; ++q)
-          sum += load_as_register(from[p * across.outputs + q]) / by.template of<R>(of_rows, by.along(across, q));
+      for (PoolIndex p = down.begin; p < down.end; ++p) {
+        const R of_rows = by.template down<R>(height, p);
+        for (PoolIndex q = along.begin; q < along.end; ++q)
+          sum += load_as_register(from[std::int64_t{p} * across.outputs + q]) /
+                 (of_rows * by.template across<R>(across, q));
       }
       return sum;
     });

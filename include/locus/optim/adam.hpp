@@ -66,12 +66,15 @@ class Adam : public Optimizer<T, D> {
  public:
   /// throws ArgumentError for options out of range
   explicit Adam(std::vector<Parameter<T, D>> parameters, const AdamOptions& options = {})
-      : Adam(detail::one_group(std::move(parameters)), options, false) {}
+      : Adam(std::move(parameters), options, false) {}
   /// Groups with a learning rate or a weight decay of their own.
-  explicit Adam(std::vector<Group<T, D>> groups, const AdamOptions& options = {});
+  explicit Adam(const std::vector<Group<T, D>>& groups, const AdamOptions& options = {});
 #define LOCUS_REFUSED_OPTIMIZER Adam
 #define LOCUS_REFUSED_OPTIONS AdamOptions
 #include <locus/refuse/parameters.inc>
+
+  /// Of the state, as PyTorch calls it.
+  static constexpr const char* state_names[] = {"exp_avg", "exp_avg_sq"};
 
   /// Updates every parameter that has a gradient.
   void step();
@@ -82,8 +85,9 @@ class Adam : public Optimizer<T, D> {
 #include <locus/refuse/optim/step.inc>
 
  protected:
-  Adam(std::vector<Group<T, D>> groups, const AdamOptions& options, bool decoupled)
-      : Optimizer<T, D>(std::move(groups), 2, detail::checked(options).lr, options.weight_decay),
+  template <class Parameters>
+  Adam(Parameters parameters, const AdamOptions& options, bool decoupled)
+      : Optimizer<T, D>(std::move(parameters), 2, detail::checked(options).lr, options.weight_decay),
         options_(options),
         decoupled_(decoupled) {}
 
@@ -109,8 +113,7 @@ class Adam : public Optimizer<T, D> {
 };
 // Outside the class, and so not inline: the compiled library can hold them.
 template <class T, class D>
-Adam<T, D>::Adam(std::vector<Group<T, D>> groups, const AdamOptions& options)
-    : Adam(std::move(groups), options, false) {
+Adam<T, D>::Adam(const std::vector<Group<T, D>>& groups, const AdamOptions& options) : Adam(groups, options, false) {
   this->template use_groups<Adam>();
 }
 template <class T, class D>
@@ -132,22 +135,25 @@ template <class T, class D>
 Adam(std::vector<Group<T, D>>, AdamOptions = {}) -> Adam<T, D>;
 template <class T, class D>
 Adam(std::initializer_list<Group<T, D>>, AdamOptions = {}) -> Adam<T, D>;
+#define LOCUS_REFUSED_OPTIMIZER Adam
+#define LOCUS_REFUSED_OPTIONS AdamOptions
+#include <locus/refuse/optim/several_devices.inc>
 
 /// Adam with decoupled weight decay (Loshchilov and Hutter, 2019): values shrink by lr weight_decay before each step.
 template <class T, class D>
 class AdamW : public Adam<T, D> {
  public:
   explicit AdamW(std::vector<Parameter<T, D>> parameters, const AdamWOptions& o = {})
-      : Adam<T, D>(detail::one_group(std::move(parameters)), {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay}, true) {}
+      : Adam<T, D>(std::move(parameters), {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay}, true) {}
   /// Groups with a learning rate or a weight decay of their own.
-  explicit AdamW(std::vector<Group<T, D>> groups, const AdamWOptions& o = {});
+  explicit AdamW(const std::vector<Group<T, D>>& groups, const AdamWOptions& o = {});
 #define LOCUS_REFUSED_OPTIMIZER AdamW
 #define LOCUS_REFUSED_OPTIONS AdamWOptions
 #include <locus/refuse/parameters.inc>
 };
 template <class T, class D>
-AdamW<T, D>::AdamW(std::vector<Group<T, D>> groups, const AdamWOptions& o)
-    : Adam<T, D>(std::move(groups), {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay}, true) {
+AdamW<T, D>::AdamW(const std::vector<Group<T, D>>& groups, const AdamWOptions& o)
+    : Adam<T, D>(groups, {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay}, true) {
   this->template use_groups<Adam<T, D>>();
 }
 template <class T, class D>
@@ -160,6 +166,9 @@ template <class T, class D>
 AdamW(std::vector<Group<T, D>>, AdamWOptions = {}) -> AdamW<T, D>;
 template <class T, class D>
 AdamW(std::initializer_list<Group<T, D>>, AdamWOptions = {}) -> AdamW<T, D>;
+#define LOCUS_REFUSED_OPTIMIZER AdamW
+#define LOCUS_REFUSED_OPTIONS AdamWOptions
+#include <locus/refuse/optim/several_devices.inc>
 
 }  // namespace locus::inline LOCUS_ABI::optim
 

@@ -66,50 +66,62 @@ Group(const M&, GroupOptions = {}) -> Group<value_of<M>, device_of<M>>;
 LOCUS_REFUSALS_END
 
 namespace detail {
-template <class T, class D>
-[[nodiscard]] std::vector<Group<T, D>> one_group(std::vector<Parameter<T, D>> parameters) {
-  std::vector<Group<T, D>> groups;
-  groups.emplace_back(std::move(parameters));
-  return groups;
-}
+/// Any group, and the place of an optimizer of groups that have no common one: for refusals alone.
+struct AnyGroup {
+  template <class T, class D>
+  AnyGroup(const Group<T, D>&);
+};
+struct SeveralDevices;
 }  // namespace detail
 
-/// A group of an optimizer: optimizer.groups()[i].
-template <class T, class D>
-class ParameterGroup {
+/// The learning rate and the weight decay of a group.
+class GroupRates {
  public:
-  [[nodiscard]] const std::vector<Parameter<T, D>>& parameters() const { return parameters_; }
+  /// Those of the options, or of the optimizer where none are given. throws ArgumentError as set_lr, set_weight_decay
+  GroupRates(double lr, double weight_decay, const GroupOptions& options = {}) : of_optimizer_(lr) {
+    set_lr(options.lr.or_else(lr));
+    set_weight_decay(options.weight_decay.or_else(weight_decay));
+  }
   [[nodiscard]] double lr() const { return lr_; }
   /// From the next step on. Later changes of the optimizer's rate keep the ratio between the two.
   /// throws ArgumentError unless lr >= 0 and finite
-  void set_lr(double lr) {
+  LOCUS_OUT_OF_LINE void set_lr(double lr) {
     detail::require_not_negative("learning rate", lr);
     lr_ = lr;
     if (of_optimizer_ > 0) ratio_ = lr / of_optimizer_;
   }
   [[nodiscard]] double weight_decay() const { return weight_decay_; }
   /// throws ArgumentError unless weight_decay >= 0 and finite
-  void set_weight_decay(double weight_decay) {
+  LOCUS_OUT_OF_LINE void set_weight_decay(double weight_decay) {
     detail::require_not_negative("weight_decay", weight_decay);
     weight_decay_ = weight_decay;
   }
 
  private:
-  template <class U, class E>
+  template <class T, class D>
   friend class Optimizer;
-  ParameterGroup(Group<T, D> group, double lr, double weight_decay)
-      : parameters_(std::move(group.parameters)), of_optimizer_(lr) {
-    set_lr(group.options.lr.or_else(lr));
-    set_weight_decay(group.options.weight_decay.or_else(weight_decay));
-  }
   void follow(double lr) {
     of_optimizer_ = lr;
     lr_ = ratio_ * lr;
   }
 
-  std::vector<Parameter<T, D>> parameters_;
   double lr_ = 0, of_optimizer_, ratio_ = 1;
   double weight_decay_ = 0;
+};
+/// A group of an optimizer: optimizer.groups()[i].
+template <class T, class D>
+class ParameterGroup : public GroupRates {
+ public:
+  /// They are the optimizer's, and live as long.
+  [[nodiscard]] Span<const Parameter<T, D>> parameters() const { return parameters_; }
+
+ private:
+  template <class U, class E>
+  friend class Optimizer;
+  ParameterGroup(const GroupRates& rates, Span<const Parameter<T, D>> parameters)
+      : GroupRates(rates), parameters_(parameters) {}
+
+  Span<const Parameter<T, D>> parameters_;
 };
 
 }  // namespace locus::inline LOCUS_ABI::optim

@@ -6,7 +6,42 @@
 #include <locus/optim/groups.hpp>
 #include <locus/optim/update.hpp>
 
+#include <cstdlib>
+
 namespace locus::inline LOCUS_ABI::optim {
+
+namespace detail {
+/// A parameter of an optimizer, in the order of memory.
+struct Member {
+  std::size_t index;       ///< in the optimizer's list
+  const void* memory;      ///< the flat memory in which it lay when the optimizer was made
+  std::size_t slot;        ///< there
+  std::int64_t elements;   ///< of the slot
+  std::size_t group;       ///< whose rates it has
+  std::int64_t state = 0;  ///< where its state begins
+  std::int64_t steps = 0;  ///< that it made, or, once they are counted on the device, the place of its counter
+};
+/// By memory and slot, the memory of the first member first. Returns the elements of the state.
+LOCUS_OUT_OF_LINE inline std::int64_t arrange(std::vector<Member>& members) {
+  std::size_t arranged = 0;
+  std::int64_t state = 0;
+  while (arranged < members.size()) {
+    // The next one is the smallest slot of the memory of the first that is not arranged yet.
+    const std::size_t begin = arranged;
+    for (std::size_t i = begin; i < members.size(); ++i)
+      if (members[i].memory == members[begin].memory) std::swap(members[arranged++], members[i]);
+    std::qsort(members.data() + begin, arranged - begin, sizeof(Member), [](const void* a, const void* b) {
+      const auto left = static_cast<const Member*>(a)->slot, right = static_cast<const Member*>(b)->slot;
+      return left < right ? -1 : left > right;
+    });
+  }
+  for (Member& member : members) {
+    member.state = state;
+    state += member.elements;
+  }
+  return state;
+}
+}  // namespace detail
 
 /// Base of the optimizers. Parameters that lie in flat memory stay there, as an optimizer or flatten placed them;
 /// others move to one of their own: handles taken from value() before no longer reach the model, and those of grad()
@@ -40,6 +75,17 @@ class Optimizer {
   [[nodiscard]] Span<ParameterGroup<T, D>> groups() { return groups_; }
   [[nodiscard]] Span<const ParameterGroup<T, D>> groups() const { return groups_; }
 
+  /// How many numbers of state each element has, without the master weight.
+  [[nodiscard]] int states() const { return states_; }
+  /// State `which` of parameter i of parameters(), in its shape: the optimizer's own memory. The last one, which ==
+  /// states(), is the master weight of a 16-bit parameter.
+  [[nodiscard]] Tensor<compute_t<T>, D> state(std::size_t i, int which) const;
+  /// Steps that each parameter made. cost: none, or a copy to the host, which waits, once they are counted on the
+  /// device
+  [[nodiscard]] std::vector<std::int64_t> steps() const;
+  /// From now on, the parameters made so many steps. throws ShapeError unless there is one number for each
+  void set_steps(const std::vector<std::int64_t>& steps);
+
   // Copies would share the values and count the steps apart.
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
@@ -51,7 +97,8 @@ class Optimizer {
 
   /// `lr` and `weight_decay` were checked. throws ArgumentError for no parameters, one that is empty or named twice, an
   /// option of a group out of range, or more than 256 groups; DeviceError for parameters on several ordinals
-  Optimizer(std::vector<Group<T, D>> groups, int states, double lr, double weight_decay);
+  Optimizer(std::vector<Parameter<T, D>> parameters, int states, double lr, double weight_decay);
+  Optimizer(const std::vector<Group<T, D>>& groups, int states, double lr, double weight_decay);
   Optimizer(Optimizer&&) noexcept = default;
   Optimizer& operator=(Optimizer&&) noexcept = default;
   ~Optimizer() = default;
@@ -82,26 +129,28 @@ class Optimizer {
   template <class Self>
   static void step_of_any(Optimizer& optimizer, const Tensor<bool, D>* skip);
 
+  [[nodiscard]] const Parameter<T, D>& member(std::size_t i) const { return parameters_[members_[i].index]; }
+  void arrange(int states);
   /// Calls visit(first, last) for runs of parameters that have gradients, lie one after the other in memory and in the
   /// state, and made the same steps.
   template <class Visit>
   void for_each_stretch(const Visit& visit) {
-    for (std::size_t first = 0, last = 0; first < order_.size(); first = last) {
+    for (std::size_t first = 0, last = 0; first < members_.size(); first = last) {
       last = first + 1;
-      if (!order_[first].has_grad()) continue;
-      while (last < order_.size() && order_[last].has_grad() && follows(last)) ++last;
+      if (!member(first).has_grad()) continue;
+      while (last < members_.size() && member(last).has_grad() && follows(last)) ++last;
       visit(first, last);
     }
   }
   [[nodiscard]] bool follows(std::size_t i) const {
-    const auto &a = order_[i - 1].flat_place(), &b = order_[i].flat_place();
-    return a.memory == b.memory && a.slot + 1 == b.slot && counters_[i] == counters_[i - 1];
+    const auto &a = member(i - 1).flat_place(), &b = member(i).flat_place();
+    return a.memory == b.memory && a.slot + 1 == b.slot && members_[i].steps == members_[i - 1].steps;
   }
   /// On the host, before the launches of a stretch, and before each of their replays.
   LOCUS_OUT_OF_LINE void advance(std::size_t first, std::size_t last);
 
   [[nodiscard]] std::int64_t elements(std::size_t first, std::size_t last) const {
-    const auto& place = order_[first].flat_place();
+    const auto& place = member(first).flat_place();
     return place.memory->begins[place.slot + last - first] - place.memory->begins[place.slot];
   }
   /// One map over a stretch, or a part of one, by the functors that make() returns; `extra` inputs follow the state.
@@ -114,10 +163,10 @@ class Optimizer {
     operands.fill({nullptr, &dense});
     std::size_t at = 2 + n;
     for (const PlanOperand& each : extra_operands) operands[at++] = each;
-    const auto& place = order_[first].flat_place();
+    const auto& place = member(first).flat_place();
     const std::int64_t begin = place.memory->begins[place.slot];
     T* const values = place.memory->values.data() + begin;
-    const auto state = [&](int k) { return state_[k].buffer() ? state_[k].data() + state_begins_[first] : nullptr; };
+    const auto state = [&](int k) { return state_[k].buffer() ? state_[k].data() + members_[first].state : nullptr; };
     locus::detail::map_anew(place.memory->values.device(), make_plan<3 + 2 * n + m>({elements(first, last)}, operands),
                             make,
                             Pack<const T*, const T*, detail::repeated_t<i, const R*>..., const Extra*...>(
@@ -127,9 +176,9 @@ class Optimizer {
   template <class Self>
   void launch_one_group(Self& self, std::size_t group, std::size_t first, std::size_t last) {
     const auto make = [self = &self, group, first] {
-      return detail::StepOfOneGroup<rule_of<Self>>{{detail::rule_for<T>(self->rule()),
-                                                    self->rates(self->groups_[group]),
-                                                    self->corrections().template of_step<R>(self->counters_[first])}};
+      return detail::StepOfOneGroup<rule_of<Self>>{
+          {detail::rule_for<T>(self->rule()), self->rates(self->groups_[group]),
+           self->corrections().template of_step<R>(self->members_[first].steps)}};
     };
     launch(make, first, last, detail::states_of<rule_of<Self>>(), {});
   }
@@ -143,6 +192,7 @@ class Optimizer {
   template <class Self>
   void count(Self& self, const Tensor<bool, D>* skip, std::size_t first, std::size_t last);
   void count_on_device();
+  void write_counters();
   void split_counters();
   void name_groups();
   [[nodiscard]] bool groups_lie_apart(std::size_t first, std::size_t last) const;
@@ -150,15 +200,10 @@ class Optimizer {
   std::vector<Parameter<T, D>> parameters_;
   std::vector<ParameterGroup<T, D>> groups_;
   double lr_;
+  int states_ = 0;
   void (*any_)(Optimizer&, const Tensor<bool, D>*) = nullptr;
 
-  // All of these in the order of memory, neighbours beside each other.
-  std::vector<Parameter<T, D>> order_;
-  std::vector<std::uint8_t> group_of_;
-  std::vector<std::int64_t> state_begins_;
-  /// Steps that each parameter made, or, once they are counted on the device, the place of its counter.
-  std::vector<std::int64_t> counters_;
-
+  std::vector<detail::Member> members_;
   Tensor<R, D> state_[most_states];  ///< first the master weights, if there are any
   Tensor<std::uint8_t, D> group_ids_;
   Tensor<std::int64_t, D> made_;  ///< steps of each parameter, if counted on the device

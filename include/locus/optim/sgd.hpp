@@ -58,12 +58,15 @@ class Sgd : public Optimizer<T, D> {
  public:
   /// throws ArgumentError for options out of range, or Nesterov's momentum without momentum or with dampening
   explicit Sgd(std::vector<Parameter<T, D>> parameters, const SgdOptions& options = {})
-      : Sgd(options, detail::one_group(std::move(parameters))) {}
+      : Sgd(options, std::move(parameters)) {}
   /// Groups with a learning rate or a weight decay of their own.
-  explicit Sgd(std::vector<Group<T, D>> groups, const SgdOptions& options = {});
+  explicit Sgd(const std::vector<Group<T, D>>& groups, const SgdOptions& options = {});
 #define LOCUS_REFUSED_OPTIMIZER Sgd
 #define LOCUS_REFUSED_OPTIONS SgdOptions
 #include <locus/refuse/parameters.inc>
+
+  /// Of the state, as PyTorch calls it.
+  static constexpr const char* state_names[] = {"momentum_buffer"};
 
   /// Updates every parameter that has a gradient.
   void step();
@@ -78,8 +81,10 @@ class Sgd : public Optimizer<T, D> {
   using R = compute_t<T>;
   using Rule = detail::SgdRule<R>;
 
-  Sgd(const SgdOptions& options, std::vector<Group<T, D>> groups)
-      : Optimizer<T, D>(std::move(groups), options.momentum != 0, detail::checked(options).lr, options.weight_decay),
+  template <class Parameters>
+  Sgd(const SgdOptions& options, Parameters parameters)
+      : Optimizer<T, D>(std::move(parameters), options.momentum != 0, detail::checked(options).lr,
+                        options.weight_decay),
         options_(options) {}
   [[nodiscard]] Rule rule() const { return {static_cast<R>(options_.momentum), options_.nesterov}; }
   [[nodiscard]] detail::Rates<R> rates(const ParameterGroup<T, D>& group) const {
@@ -93,7 +98,7 @@ class Sgd : public Optimizer<T, D> {
 };
 // Outside the class, and so not inline: the compiled library can hold them.
 template <class T, class D>
-Sgd<T, D>::Sgd(std::vector<Group<T, D>> groups, const SgdOptions& options) : Sgd(options, std::move(groups)) {
+Sgd<T, D>::Sgd(const std::vector<Group<T, D>>& groups, const SgdOptions& options) : Sgd(options, groups) {
   this->template use_groups<Sgd>();
 }
 template <class T, class D>
@@ -115,6 +120,9 @@ template <class T, class D>
 Sgd(std::vector<Group<T, D>>, SgdOptions = {}) -> Sgd<T, D>;
 template <class T, class D>
 Sgd(std::initializer_list<Group<T, D>>, SgdOptions = {}) -> Sgd<T, D>;
+#define LOCUS_REFUSED_OPTIMIZER Sgd
+#define LOCUS_REFUSED_OPTIONS SgdOptions
+#include <locus/refuse/optim/several_devices.inc>
 
 }  // namespace locus::inline LOCUS_ABI::optim
 

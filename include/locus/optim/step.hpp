@@ -7,54 +7,89 @@ namespace locus::inline LOCUS_ABI::optim {
 
 // Outside the class, and so not inline: the compiled library can hold them.
 template <class T, class D>
-Optimizer<T, D>::Optimizer(std::vector<Group<T, D>> groups, int states, double lr, double weight_decay) : lr_(lr) {
+Optimizer<T, D>::Optimizer(std::vector<Parameter<T, D>> parameters, int states, double lr, double weight_decay)
+    : parameters_(std::move(parameters)), lr_(lr) {
+  groups_.push_back({GroupRates(lr, weight_decay), parameters_});
+  arrange(states);
+}
+template <class T, class D>
+Optimizer<T, D>::Optimizer(const std::vector<Group<T, D>>& groups, int states, double lr, double weight_decay)
+    : lr_(lr) {
   if (groups.size() > 256) fail<ArgumentError>({"optimizer: ", groups.size(), " groups; expected 256 at most"});
-  std::vector<std::uint8_t> group_of;
-  for (auto& group : groups) {
-    parameters_.insert(parameters_.end(), group.parameters.begin(), group.parameters.end());
-    group_of.resize(parameters_.size(), static_cast<std::uint8_t>(groups_.size()));
-    groups_.push_back(ParameterGroup<T, D>(std::move(group), lr, weight_decay));
+  for (const auto& group : groups)
+    for (const auto& parameter : group.parameters) parameters_.push_back(parameter);
+  std::size_t first = 0;
+  for (const auto& group : groups) {
+    groups_.push_back(
+        {GroupRates(lr, weight_decay, group.options), {parameters_.data() + first, group.parameters.size()}});
+    first += group.parameters.size();
   }
+  arrange(states);
+}
+
+template <class T, class D>
+void Optimizer<T, D>::arrange(int states) {
   locus::detail::require_distinct("optimizer", parameters_);
   locus::detail::place_together(parameters_, true);
-
-  std::vector<const void*> done;
-  std::int64_t size = 0;
-  for (const auto& parameter : parameters_) {
-    const auto& memory = *parameter.flat_place().memory;
-    bool is_done = false;
-    for (const void* each : done) is_done |= each == &memory;
-    if (is_done) continue;
-    done.push_back(&memory);
-    for (const auto* each : locus::detail::by_slot(memory, parameters_)) {
-      if (!each) continue;
-      order_.push_back(*each);
-      group_of_.push_back(group_of[static_cast<std::size_t>(each - parameters_.data())]);
-      state_begins_.push_back(size);
-      size += locus::detail::padded_to_slot<T>(each->elements());
+  std::size_t index = 0;
+  for (std::size_t group = 0; group < groups_.size(); ++group) {
+    for (const auto& parameter : groups_[group].parameters()) {
+      const auto& place = parameter.flat_place();
+      members_.push_back(
+          {index++, place.memory.get(), place.slot, locus::detail::padded_to_slot<T>(parameter.elements()), group});
     }
   }
-  counters_.resize(order_.size());
+  states_ = states;
+  const std::int64_t size = detail::arrange(members_);
   for (int i = 0; i < states + has_masters; ++i) state_[i] = Tensor<R, D>({size}, parameters_[0].device()).fill_(R(0));
 }
 
 template <class T, class D>
+Tensor<compute_t<T>, D> Optimizer<T, D>::state(std::size_t i, int which) const {
+  if (i >= parameters_.size() || which < 0 || which >= states_ + has_masters)
+    fail<IndexError>({"optimizer: state ", which, " of parameter ", i, "; there are ", states_ + has_masters, " of ",
+                      parameters_.size(), " parameters"});
+  const int at = !has_masters ? which : which == states_ ? 0 : which + 1;
+  const Shape& shape = parameters_[i].shape();
+  for (const auto& each : members_)
+    if (each.index == i) return {state_[at].buffer(), state_[at].data() + each.state, shape, row_major(shape)};
+  return {};
+}
+
+template <class T, class D>
+std::vector<std::int64_t> Optimizer<T, D>::steps() const {
+  std::vector<std::int64_t> result(members_.size());
+  const auto made = made_.template to<Cpu>();
+  for (std::size_t i = 0; i < members_.size(); ++i)
+    result[members_[i].index] = made_.buffer() ? made.data()[i] : members_[i].steps;
+  return result;
+}
+
+template <class T, class D>
+void Optimizer<T, D>::set_steps(const std::vector<std::int64_t>& steps) {
+  if (steps.size() != members_.size())
+    fail<ShapeError>({"optimizer: steps of ", steps.size(), " parameters; there are ", members_.size()});
+  for (auto& member : members_) member.steps = steps[member.index];
+  if (made_.buffer()) write_counters();
+}
+
+template <class T, class D>
 void Optimizer<T, D>::advance(std::size_t first, std::size_t last) {
-  const auto next = [this, first, last, place = order_[first].flat_place()] {
+  const auto next = [this, first, last, place = member(first).flat_place()] {
     for (std::size_t i = first; i < last; ++i) {
-      const auto& now = order_[i].flat_place();
+      const auto& now = member(i).flat_place();
       if (!(now.memory == place.memory) || now.slot != place.slot + (i - first))
-        fail<CaptureError>({"capture: a parameter of shape ", order_[i].shape(),
+        fail<CaptureError>({"capture: a parameter of shape ", member(i).shape(),
                             " was moved by flatten or by an optimizer since the step was captured; capture anew"});
-      if (counters_[i] != counters_[first])
-        fail<CaptureError>({"capture: the optimizer has made other steps with a parameter of shape ", order_[i].shape(),
-                            " than with one of shape ", order_[first].shape(),
+      if (members_[i].steps != members_[first].steps)
+        fail<CaptureError>({"capture: the optimizer has made other steps with a parameter of shape ", member(i).shape(),
+                            " than with one of shape ", member(first).shape(),
                             ", whose updates were captured as one; capture anew"});
     }
-    if (!made_.buffer()) locus::detail::restore_if_abandoned(counters_);
+    if (!made_.buffer()) locus::detail::restore_if_abandoned(members_);
     for (std::size_t i = first; i < last; ++i) {
-      counters_[i] += made_.buffer() ? 0 : 1;
-      order_[i].value().buffer().changed();
+      members_[i].steps += made_.buffer() ? 0 : 1;
+      member(i).value().buffer().changed();
     }
   };
   next();
@@ -66,8 +101,8 @@ template <class Self>
 void Optimizer<T, D>::step_unless(Self& self, const Tensor<bool, D>& skip) {
   if (skip.elements() != 1)
     fail<ShapeError>({"optimizer: a skip flag of shape ", skip.shape(), "; expected one element"});
-  if (order_.empty()) return;
-  locus::detail::require_same_ordinal("optimizer", order_[0].value(), skip);
+  if (members_.empty()) return;
+  locus::detail::require_same_ordinal("optimizer", member(0).value(), skip);
   count_on_device();
   any_ = &Optimizer::template step_of_any<Self>;
   any_(self, &skip);
@@ -81,19 +116,25 @@ void Optimizer<T, D>::count_on_device() {
     fail<CaptureError>(
         {"capture: the first step that may be skipped moves the optimizer's counters to the device, which "
          "cannot be captured; call step(skip) before, or in the step's first call"});
-  const auto n = static_cast<std::int64_t>(order_.size());
-  const D device = order_[0].device();
+  const auto n = static_cast<std::int64_t>(members_.size());
+  const D device = member(0).device();
   Tensor<std::int64_t, D> made({n}, device);
   first_ = Tensor<R, D>({n}, device);
   second_ = Tensor<R, D>({n}, device);
-  std::vector<std::int64_t> places(order_.size());
-  for (std::size_t i = 0, end = 0; i < order_.size(); i = end) {
-    for (end = i; end < order_.size() && counters_[end] == counters_[i]; ++end)
-      places[end] = static_cast<std::int64_t>(i);
-    (void)made.slice(0, static_cast<std::int64_t>(i), static_cast<std::int64_t>(end)).fill_(counters_[i]);
-  }
-  counters_ = std::move(places);
   made_ = std::move(made);
+  write_counters();
+}
+
+/// Neighbours that made the same steps get the place of the first of them for a counter.
+template <class T, class D>
+void Optimizer<T, D>::write_counters() {
+  for (std::size_t first = 0, last = 0; first < members_.size(); first = last) {
+    const auto place = static_cast<std::int64_t>(first);
+    const std::int64_t steps = members_[first].steps;
+    while (last < members_.size() && members_[last].steps == steps) ++last;
+    (void)made_.slice(0, place, static_cast<std::int64_t>(last)).fill_(steps);
+    for (std::size_t i = first; i < last; ++i) members_[i].steps = place;
+  }
 }
 
 /// Parameters that always made the same steps have the same number, the place of the first of them. Where only some of
@@ -101,13 +142,13 @@ void Optimizer<T, D>::count_on_device() {
 template <class T, class D>
 void Optimizer<T, D>::split_counters() {
   std::vector<std::int64_t> parted;
-  for (std::size_t i = 0; i < order_.size(); ++i) {
-    const auto first = static_cast<std::size_t>(counters_[i]);
-    if (order_[i].has_grad() == order_[first].has_grad()) continue;
-    locus::detail::restore_if_abandoned(counters_);
-    parted.resize(order_.size(), -1);
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    const auto first = static_cast<std::size_t>(members_[i].steps);
+    if (member(i).has_grad() == member(first).has_grad()) continue;
+    locus::detail::restore_if_abandoned(members_);
+    parted.resize(members_.size(), -1);
     if (parted[first] < 0) parted[first] = static_cast<std::int64_t>(i);
-    counters_[i] = parted[first];
+    members_[i].steps = parted[first];
   }
 }
 
@@ -121,13 +162,13 @@ void Optimizer<T, D>::step_of_any(Optimizer& optimizer, const Tensor<bool, D>* s
     optimizer.advance(first, last);
     if (counts_on_device) optimizer.count(self, skip, first, last);
     const auto launch_run = [&](std::size_t begin, std::size_t end) {
-      const std::size_t group = optimizer.group_of_[begin];
+      const std::size_t group = optimizer.members_[begin].group;
       if (counts_on_device) optimizer.launch_one_group_unless(self, skip, group, begin, end, first);
       else optimizer.launch_one_group(self, group, begin, end);
     };
     if (optimizer.groups_lie_apart(first, last)) {
       for (std::size_t begin = first, end = first; begin < last; begin = end) {
-        while (end < last && optimizer.group_of_[end] == optimizer.group_of_[begin]) ++end;
+        while (end < last && optimizer.members_[end].group == optimizer.members_[begin].group) ++end;
         launch_run(begin, end);
       }
       return;
@@ -142,8 +183,8 @@ template <class T, class D>
 bool Optimizer<T, D>::groups_lie_apart(std::size_t first, std::size_t last) const {
   bool seen[256] = {};
   for (std::size_t i = first; i < last; ++i) {
-    if (i > first && group_of_[i] == group_of_[i - 1]) continue;
-    if (std::exchange(seen[group_of_[i]], true)) return false;
+    if (i > first && members_[i].group == members_[i - 1].group) continue;
+    if (std::exchange(seen[members_[i].group], true)) return false;
   }
   return true;
 }
@@ -188,26 +229,25 @@ void Optimizer<T, D>::launch_groups(Self& self, const Tensor<bool, D>* skip, std
         {detail::rule_for<T>(self->rule()), {}, {}, static_cast<int>(first_group)}};
     for (std::size_t g = 0; g < groups_of_a_launch && first_group + g < self->groups_.size(); ++g)
       step.rates[g] = self->rates(self->groups_[first_group + g]);
-    if (!on_device) step.corrections = self->corrections().template of_step<R>(self->counters_[first]);
+    if (!on_device) step.corrections = self->corrections().template of_step<R>(self->members_[first].steps);
     return step;
   };
   static constexpr Strides dense{1};
   const PlanOperand one{nullptr, nullptr}, each{nullptr, &dense};
   launch(make, first, last, detail::states_of<rule_of<Self>>(), std::array{one, one, one, each},
          on_device ? first_.data() + first : nullptr, on_device ? second_.data() + first : nullptr,
-         skip ? skip->data() : nullptr, group_ids_.data() + state_begins_[first]);
+         skip ? skip->data() : nullptr, group_ids_.data() + members_[first].state);
 }
 
 /// Makes the number of its group known for every element.
 template <class T, class D>
 void Optimizer<T, D>::name_groups() {
   if (group_ids_.buffer()) return;
-  Tensor<std::uint8_t, D> ids({state_begins_.back() + locus::detail::padded_to_slot<T>(order_.back().elements())},
-                              order_[0].device());
-  for (std::size_t first = 0, last = 0; first < order_.size(); first = last) {
-    while (last < order_.size() && group_of_[last] == group_of_[first]) ++last;
-    const std::int64_t end = last < order_.size() ? state_begins_[last] : ids.size(0);
-    (void)ids.slice(0, state_begins_[first], end).fill_(group_of_[first]);
+  Tensor<std::uint8_t, D> ids({members_.back().state + members_.back().elements}, member(0).device());
+  for (std::size_t first = 0, last = 0; first < members_.size(); first = last) {
+    while (last < members_.size() && members_[last].group == members_[first].group) ++last;
+    const std::int64_t end = last < members_.size() ? members_[last].state : ids.size(0);
+    (void)ids.slice(0, members_[first].state, end).fill_(static_cast<std::uint8_t>(members_[first].group));
   }
   group_ids_ = std::move(ids);
 }

@@ -80,6 +80,8 @@ struct parameters_are_on;
 template <class D>
 struct flag_is_on;
 struct compute_the_flag_where_the_gradients_are;
+struct groups_on_several_devices_or_of_several_element_types;
+struct make_an_optimizer_for_each;
 struct make_all_layers_on_one_device;
 struct make_the_optimizer_for_the_device_of_the_parameters;
 struct trace_the_input_first_with_trace_x;
@@ -206,6 +208,7 @@ template <class D>
 struct state_is_on;
 struct load_it_where_the_model_is_or_move_it_with_to_D;
 struct make_it_a_Parameter_or_an_nn_Buffer;
+struct load_it_where_the_optimizer_is_or_move_it_with_to_D;
 struct formula_of_fuse_names_a_tensor;
 struct formula_of_fuse_takes_other_arguments;
 struct give_it_one_auto_parameter_for_each_tensor;
@@ -230,8 +233,11 @@ struct make_the_stream_for_the_device_of_the_copy;
 template <class D>
 struct generator_is_on;
 struct make_the_generator_for_the_device_of_the_tensor;
-struct model_moved_to_another_place;
-struct make_it_where_it_lives_as_in_nn_Linear_float_Cuda;
+struct model_moved_without_std_move;
+struct say_std_move_model_to_D;
+template <class M>
+struct layer_without_twin;
+struct write_template_class_U_class_E_auto_twin_const_return_Layer_U_E;
 struct make_one_a_tensor_as_in_full;
 template <class D>
 struct gradient_is_on;
@@ -279,6 +285,7 @@ enum class Wrong {
   no_such_forward,
   hidden_members,
   no_members,
+  no_twin,
   tensor_as_member,
   other_member
 };

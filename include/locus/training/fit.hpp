@@ -32,23 +32,30 @@ class CallbackFunctionOf final : public CallbackFunction<Argument> {
  public:
   explicit CallbackFunctionOf(F f) : f_(std::move(f)) {}
   bool call(const Argument& argument) override {
-    if constexpr (std::is_void_v<std::invoke_result_t<F&, const Argument&>>) return f_(argument), true;
-    else return static_cast<bool>(f_(argument));
+    if constexpr (!std::is_invocable_v<F&, const Argument&>) return goes_on([&] { return f_(); });
+    else return goes_on([&] { return f_(argument); });
   }
 
  private:
+  template <class G>
+  static bool goes_on(const G& call) {
+    if constexpr (std::is_void_v<decltype(call())>) return call(), true;
+    else return static_cast<bool>(call());
+  }
+
   F f_;
 };
 }  // namespace detail
 
-/// A function that fit calls, if it is not empty: a lambda, for example, which returns nothing, or whether to go on.
-/// Copies share it. (<functional> has such a class, with which g++ takes 29 % more memory for locus.hpp.)
+/// A function that fit calls, if it is not empty: a lambda, for example, with the argument or without, which returns
+/// nothing, or whether to go on. Copies share it. (<functional> has such a class, with which g++ takes 29 % more memory
+/// for locus.hpp.)
 template <class Argument>
 class Callback {
  public:
   Callback() = default;
   template <class F>
-    requires(std::is_invocable_v<F&, const Argument&> && !std::is_same_v<F, Callback>)
+    requires((std::is_invocable_v<F&, const Argument&> || std::is_invocable_v<F&>) && !std::is_same_v<F, Callback>)
   Callback(F f) : function_(new detail::CallbackFunctionOf<Argument, F>(std::move(f))) {}
   [[nodiscard]] explicit operator bool() const { return static_cast<bool>(function_); }
   /// Whether to go on: always where there is no function.
@@ -57,6 +64,9 @@ class Callback {
  private:
   Shared<detail::CallbackFunction<Argument>> function_;
 };
+
+/// What a callback gets that is called where there is nothing to tell.
+struct BeforeStep {};
 
 /// When fit moves a learning-rate schedule on.
 enum class Every { epoch, step };
@@ -83,8 +93,12 @@ struct FitOptions {
   std::int64_t report_every = 50;  ///< batches between two calls of on_progress, each of which waits for the device
   /// Batches whose gradients one step takes together, as if they were one batch; at the end of an epoch, those left.
   std::int64_t accumulate = 1;
-  double clip_norm = 0;             ///< as optim::clip_grad_norm_, before each step; 0: none
-  double clip_value = 0;            ///< as optim::clip_grad_value_; 0: none
+  /// Called after the backward pass, before each step of the optimizer, for what changes gradients:
+  ///
+  ///     .before_step = [&] { optim::clip_grad_norm_(model.parameters(), 1.0); }
+  ///
+  /// Replays of a captured step repeat what it launches, not its host code. What it returns does not count.
+  Callback<BeforeStep> before_step = {};
   optim::Scheduler scheduler = {};  ///< of the learning rate; after an epoch it is given the validation loss
   Every schedule_every = Every::epoch;
   EarlyStopping early_stopping = {};
@@ -111,8 +125,6 @@ inline void require_valid(const FitOptions& options, std::int64_t batches, std::
   }
   if (options.accumulate < 1)
     fail<ArgumentError>({"fit: accumulate is ", options.accumulate, "; expected 1 or more batches"});
-  locus::detail::require_not_negative("fit", "clip_norm", options.clip_norm);
-  locus::detail::require_not_negative("fit", "clip_value", options.clip_value);
   locus::detail::require_not_negative("fit", "early_stopping.min_delta", options.early_stopping.min_delta);
   if (options.early_stopping.patience < 0)
     fail<ArgumentError>({"fit: early_stopping.patience is ", options.early_stopping.patience, "; expected 0 or more"});
@@ -263,9 +275,10 @@ void train(const M& model, Optimizer& optimizer, const L& loss, data::Loader<S, 
            History& history, const FitOptions& options, const Score& score_of) {
   require_valid(options, batches.size(), valid.size());
   (void)weight_of_loss(loss, 1);
+  const auto before_step = [&] { options.before_step({}); };
   using Batch = data::detail::tensors_t<S, D>;
-  TrainingStep<M, Optimizer, L, D, Batch> step(model, optimizer, loss, {options.clip_norm, options.clip_value},
-                                               options.capture && options.accumulate == 1);
+  TrainingStep<M, Optimizer, L, D, Batch, decltype(before_step)> step(model, optimizer, loss, before_step,
+                                                                      options.capture && options.accumulate == 1);
   BestWeights<M, Optimizer> best(model, optimizer, options.early_stopping);
   optim::Scheduler scheduler = options.scheduler;
   for (int epoch = options.first_epoch; epoch < options.first_epoch + options.epochs; ++epoch) {

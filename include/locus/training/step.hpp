@@ -3,7 +3,6 @@
 
 #include <locus/cuda/step_runner.hpp>
 #include <locus/device/capture.hpp>
-#include <locus/optim/clip.hpp>
 #include <locus/optim/optimizer.hpp>
 #include <locus/training/metrics.hpp>
 
@@ -43,23 +42,17 @@ template <class M, class L, class Batch>
 using loss_t =
     value_of<decltype(recorded_loss(std::declval<const M&>(), std::declval<const L&>(), std::declval<const Batch&>()))>;
 
-/// What fit does between the backward pass and the step.
-struct Clipping {
-  double norm = 0, value = 0;  ///< 0: none
-  template <class Optimizer>
-  void apply(const Optimizer& optimizer) const {
-    if (norm > 0) (void)optim::clip_grad_norm_(optimizer.parameters(), norm);
-    if (value > 0) optim::clip_grad_value_(optimizer.parameters(), value);
-  }
+struct DoNothing {
+  void operator()() const {}
 };
 
-template <class M, class Optimizer, class L, class Batch>
+template <class M, class Optimizer, class L, class Batch, class BeforeStep = DoNothing>
 auto train_step_on(const M& model, Optimizer& optimizer, const L& loss, const Batch& batch,
-                   const Clipping& clipping = {}) {
+                   const BeforeStep& before_step = {}) {
   const auto recorded = recorded_loss(model, loss, batch);
   optimizer.zero_grad();
   recorded.backward();
-  clipping.apply(optimizer);
+  before_step();
   optimizer.step();
   return recorded.value();
 }
@@ -81,17 +74,17 @@ template <class Optimizer>
 concept OfLocus = std::is_base_of_v<optim::Optimizer<value_of<Optimizer>, device_of<Optimizer>>, Optimizer>;
 
 /// Training steps. Where D replays them, those on batches of the first one's shape are replays.
-template <class M, class Optimizer, class L, class D, class Batch>
+template <class M, class Optimizer, class L, class D, class Batch, class BeforeStep>
 class TrainingStep {
   using T = loss_t<M, L, Batch>;
 
  public:
   /// Only what this library's optimizers do is known to go on in replays.
-  TrainingStep(const M& model, Optimizer& optimizer, const L& loss, const Clipping& clipping, bool capture)
+  TrainingStep(const M& model, Optimizer& optimizer, const L& loss, const BeforeStep& before_step, bool capture)
       : model_(model),
         optimizer_(optimizer),
         function_(loss),
-        clipping_(clipping),
+        before_step_(before_step),
         replays_(capture && CapturingDevice<D> && OfLocus<Optimizer>) {}
 
   /// The loss, which the next call may overwrite.
@@ -100,17 +93,16 @@ class TrainingStep {
       if (replays_ && !runner_.filled()) begin(batch);
       if (replays_ && has_shapes_of(batch)) return replay(batch);
     }
-    return train_step_on(model_, optimizer_, function_, batch, clipping_);
+    return train_step_on(model_, optimizer_, function_, batch, before_step_);
   }
 
   /// A part of a step: the gradients of so many batches, times their weights, are added before the step.
   [[nodiscard]] Tensor<T, D> add(const Batch& batch, double weight, bool is_first, bool is_last) {
     const auto loss = recorded_loss(model_, function_, batch);
-    const Traced<T, D> weighted = loss * weight;
     if (is_first) optimizer_.zero_grad();
-    weighted.backward();
+    loss.backward(Tensor<T, D>(loss.shape(), loss.device()).fill_(convert<T>(static_cast<compute_t<T>>(weight))));
     if (is_last) {
-      clipping_.apply(optimizer_);
+      before_step_();
       optimizer_.step();
     }
     return loss.value();
@@ -135,7 +127,7 @@ class TrainingStep {
   Tensor<T, D> replay(const Batch& batch) {
     for_each_tensor(batch, [](const auto& mine, const auto& given) { mine.copy_(given); });
     try {
-      runner_.get()([this] { loss_ = train_step_on(model_, optimizer_, function_, batch_, clipping_); });
+      runner_.get()([this] { loss_ = train_step_on(model_, optimizer_, function_, batch_, before_step_); });
       return loss_;
     } catch (const CaptureError& error) {
       report_not_captured(error.what());
@@ -146,13 +138,13 @@ class TrainingStep {
     runner_.clear();
     batch_ = Batch{};
     loss_ = {};
-    return train_step_on(model_, optimizer_, function_, batch, clipping_);
+    return train_step_on(model_, optimizer_, function_, batch, before_step_);
   }
 
   const M& model_;
   Optimizer& optimizer_;
   const L& function_;
-  Clipping clipping_;
+  const BeforeStep& before_step_;
   bool replays_;
   Batch batch_;  ///< where replays find theirs
   Tensor<T, D> loss_;

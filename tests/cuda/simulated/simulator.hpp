@@ -298,6 +298,10 @@ inline unsigned __shfl_xor_sync(unsigned, unsigned value, int mask) {
 }
 inline float rsqrtf(float x) { return 1.0f / std::sqrt(x); }
 template <class T>
+void __stcg(T* at, T value) {
+  *at = value;
+}
+template <class T>
 T atomicAdd(T* at, T value) {
   return std::exchange(*at, *at + value);
 }

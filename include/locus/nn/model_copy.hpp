@@ -1,0 +1,223 @@
+#pragma once
+// Copies of models: with parameters and buffers of their own, in another place, of another element type.
+
+#include <locus/nn/members.hpp>
+#include <locus/tensor/copy.hpp>
+#include <locus/tensor/random.hpp>
+
+#include <cstdlib>
+#include <typeinfo>
+
+#include <cxxabi.h>
+
+namespace locus::inline LOCUS_ABI::nn::detail {
+
+/// Layers of Locus that copies of a type-erased module look for; in nn/shipped_layers.hpp.
+template <class T, class D>
+struct ShippedLayers;
+template <class... M>
+struct Layers {};
+
+template <class M, class U, class E>
+concept OfTypeAndPlace = HasPlace<M> && std::is_same_v<value_of<M>, U> && std::is_same_v<device_of<M>, E>;
+
+/// Leaves the default generator of E as it was: what is drawn in between is thrown away.
+template <class E>
+class KeepGenerator {
+ public:
+  KeepGenerator() = default;
+  KeepGenerator(const KeepGenerator&) = delete;
+  KeepGenerator& operator=(const KeepGenerator&) = delete;
+  ~KeepGenerator() { restore_default_generator<E>(before_); }
+
+ private:
+  DefaultGenerator<E> before_ = default_generator<E>();
+};
+
+[[noreturn]] LOCUS_COLD LOCUS_OUT_OF_LINE inline void fail_unknown_layer(const std::type_info& type) {
+  int status = 0;
+  char* const text = abi::__cxa_demangle(type.name(), nullptr, nullptr, &status);
+  const std::string name = text ? text : type.name();
+  std::free(text);
+  fail<ArgumentError>(
+      {"moving a model: one of its modules holds a ", name, ", a layer of your own. A module has forgotten ",
+       "its type, so name it where you move the model: std::move(model).to<D, ", name, ">(), or .as<T, ...>()"});
+}
+
+/// Whether a layer of T on D has a copy for U on E.
+template <class M, class T, class D, class U, class E>
+concept Copies =
+    (std::is_same_v<T, U> && std::is_same_v<D, E>) || !HasPlace<M> ||
+    requires(const M& layer, ModelCopy<T, D, U, E>& copy) { layer.copied(copy); } || requires(const M& layer) {
+      { layer.template twin<U, E>() } -> OfTypeAndPlace<U, E>;
+    };
+
+/// Makes copies for U on E of what a model of T on D is made of. What layers share is copied once. Own are the layers
+/// of the user's own that type-erased modules may hold.
+template <class T, class D, class U, class E, class... Own>
+class ModelCopy {
+ public:
+  static constexpr bool keeps_types = std::is_same_v<T, U> && std::is_same_v<D, E>;
+  /// What a module takes that took In.
+  template <class In>
+  using input = std::conditional_t<std::is_same_v<In, T>, U, In>;
+
+  explicit ModelCopy(E device) : device_(device) {}
+
+  [[nodiscard]] Parameter<U, E> operator()(const Parameter<T, D>& source) {
+    if (!source.defined()) return {};
+    for (const auto& [known, copy] : parameters_)
+      if (known == source) return copy;
+    parameters_.emplace_back(source, Parameter<U, E>(converted<U>(source.value())));
+    return parameters_.back().second;
+  }
+  template <class B, class A>
+  [[nodiscard]] Buffer<B, E> buffer(const Buffer<A, D>& source) {
+    Buffer<B, E> result;
+    if (!source.defined()) return result;
+    for (const auto& [known, copy] : buffers_) {
+      if (known.get() != source.state_.get()) continue;
+      result.state_ = Shared(static_cast<TypedBufferState<B, E>*>(copy.get()));
+      return result;
+    }
+    result = Buffer<B, E>(converted<B>(source.value()));
+    buffers_.emplace_back(Shared<BufferState<D>>(source.state_.get()), Shared<BufferState<E>>(result.state_.get()));
+    return result;
+  }
+  /// A layer: what it lists is copied, everything else is what its twin() has, or, where types stay, what it has
+  /// itself.
+  template <class M>
+  [[nodiscard]] auto layer(const M& source) {
+    if constexpr (requires { source.copied(*this); }) {
+      return source.copied(*this);
+    } else if constexpr (keeps_types || !HasPlace<M>) {
+      M copy(source);
+      if constexpr (HasMembers<M>) copy_members(copy, source);
+      return copy;
+    } else {
+      auto copy = twin(source);
+      if constexpr (HasMembers<M>) copy_members(copy, source);
+      return copy;
+    }
+  }
+  /// The copy of a module whose layer has another type then.
+  template <class In>
+  [[nodiscard]] Module<U, E, input<In>> module(const Module<T, D, In>& source) {
+    static_assert(
+        requires { sizeof(ShippedLayers<T, D>); },
+        "moving a Module needs #include <locus/nn/sequential.hpp> (or <locus/locus.hpp>)");
+    std::vector<Module<U, E, input<In>>> found;
+    if (!(look_for<Own>(source, found) || ...)) find(source, found, typename ShippedLayers<T, D>::list{});
+    if (found.empty()) fail_unknown_layer(source.type());
+    return std::move(found.front());
+  }
+
+  /// Takes parameters and buffers away from what was copied: from then on its use throws.
+  void retire() {
+    for (const auto& [source, copy] : parameters_) source.retire();
+    for (const auto& [source, copy] : buffers_) source->retire();
+  }
+
+ private:
+  template <class B, class A>
+  [[nodiscard]] Tensor<B, E> converted(const Tensor<A, D>& source) const {
+    const auto moved = source.template as<B>().template to<E>(device_);
+    if constexpr (std::is_same_v<D, E>) return moved.buffer() == source.buffer() ? moved.clone() : moved;
+    else return moved;
+  }
+  template <class M>
+  [[nodiscard]] static auto twin(const M& source) {
+    const KeepGenerator<E> keep;
+    return source.template twin<U, E>();
+  }
+
+  template <class... M, class In>
+  void find(const Module<T, D, In>& source, std::vector<Module<U, E, input<In>>>& found, Layers<M...>) {
+    (void)(look_for<M>(source, found) || ...);
+  }
+  template <class M, class In>
+  bool look_for([[maybe_unused]] const Module<T, D, In>& source,
+                [[maybe_unused]] std::vector<Module<U, E, input<In>>>& found) {
+    if constexpr (std::is_same_v<typename InputOf<T, M>::type, In>) {
+      const M* const held = source.template target<M>();
+      if (held) found.emplace_back(layer(*held));
+      return held != nullptr;
+    } else {
+      return false;
+    }
+  }
+
+  /// The members of `copy`, in the order in which it lists them, become copies of those of `source`.
+  template <class Copy, class M>
+  void copy_members(const Copy& copy, const M& source) {
+    std::size_t members = 0, copied = 0;
+    source.members([&](std::string_view, const auto&) { ++members; });
+    copy.members([&](std::string_view name, const auto& place) {
+      const std::size_t wanted = copied++;
+      std::size_t at = 0;
+      bool found = false;
+      source.members([&](std::string_view other, const auto& member) {
+        if (at++ == wanted && other == name) found = assign(place, member, name);
+      });
+      if (!found) fail_unlike(name);
+    });
+    if (members != copied) fail_unlike("");
+  }
+  [[noreturn]] LOCUS_COLD static void fail_unlike(std::string_view name) {
+    fail<ArgumentError>({"copying a model: twin() of a layer makes one whose members are others than the layer's own",
+                         name.empty() ? "" : ", from '", name, name.empty() ? "" : "' on",
+                         "; let it make a layer of the same configuration"});
+  }
+  /// Whether a member of type X becomes one of type P. `place` is a member of a copy, which is not const;
+  /// members(visit) is.
+  template <class P, class X>
+  bool assign(const P& place, const X& member, std::string_view name) {
+    P& target = const_cast<P&>(place);
+    if constexpr (std::is_same_v<P, X>) {
+      if (&place == &member)
+        fail<ArgumentError>({"copying a model: member '", name,
+                             "' is held by a pointer, which a copy of the layer shares; ", "hold it by value"});
+    }
+    if constexpr (std::is_same_v<X, Parameter<T, D>> && std::is_same_v<P, Parameter<U, E>>) {
+      target = (*this)(member);
+    } else if constexpr (is_buffer<X> && is_buffer<P>) {
+      target = buffer<value_of<P>>(member);
+    } else if constexpr (ListOfMembers<X> && ListOfMembers<P>) {
+      return assign_list(target, member, name);
+    } else if constexpr (HasForward<X> && Copies<X, T, D, U, E>) {
+      if constexpr (std::is_same_v<P, decltype(layer(member))>) target = layer(member);
+      else return false;
+    } else {
+      return false;
+    }
+    return true;
+  }
+  template <class P, class X>
+  bool assign_list(P& target, const X& list, std::string_view name) {
+    using One = std::remove_cvref_t<decltype(*target.begin())>;
+    using Source = std::remove_cvref_t<decltype(*list.begin())>;
+    if constexpr (HasForward<Source> && Copies<Source, T, D, U, E> && requires(One one) { target.push_back(one); }) {
+      if constexpr (std::is_same_v<One, decltype(layer(*list.begin()))>) {
+        P copies;
+        for (const auto& one : list) copies.push_back(layer(one));
+        target = std::move(copies);
+        return true;
+      }
+    } else {
+      if constexpr (requires { target.resize(list.size()); } && std::is_default_constructible_v<One>)
+        target.resize(list.size());
+      auto one = list.begin();
+      bool assigned = target.size() == list.size();
+      for (auto place = target.begin(); assigned && place != target.end(); ++place)
+        assigned = assign(*place, *one++, name);
+      return assigned;
+    }
+    return false;
+  }
+
+  E device_;
+  std::vector<std::pair<Parameter<T, D>, Parameter<U, E>>> parameters_;
+  std::vector<std::pair<Shared<BufferState<D>>, Shared<BufferState<E>>>> buffers_;
+};
+
+}  // namespace locus::inline LOCUS_ABI::nn::detail

@@ -1,0 +1,20 @@
+#pragma once
+// The layers of Locus, among which a copy of a type-erased module finds its own.
+
+#include <locus/nn/activation.hpp>
+#include <locus/nn/batch_norm.hpp>
+#include <locus/nn/embedding.hpp>
+#include <locus/nn/layer_norm.hpp>
+#include <locus/nn/linear.hpp>
+
+namespace locus::inline LOCUS_ABI::nn::detail {
+
+/// A layer that is not listed here must be named where a network that holds it is moved, as a user's own.
+template <class T, class D>
+struct ShippedLayers {
+  using list = Layers<Linear<T, D>, Sequential<T, D>, Sequential<T, D, std::int64_t>, Embedding<T, D>, LayerNorm<T, D>,
+                      RMSNorm<T, D>, BatchNorm1d<T, D>, BatchNorm2d<T, D>, Flatten, ReLU, Tanh, Sigmoid, LeakyReLU,
+                      GELU<GeluForm::fast>, GELU<GeluForm::exact>, GELU<GeluForm::tanh>, SiLU, Softplus>;
+};
+
+}  // namespace locus::inline LOCUS_ABI::nn::detail

@@ -1,0 +1,98 @@
+#pragma once
+// The state of an optimizer by name: what goes on with a training that was saved needs besides the weights.
+
+#include <locus/nn/state_dict.hpp>
+#include <locus/optim/step.hpp>
+#include <locus/tensor/factory.hpp>
+
+namespace locus::inline LOCUS_ABI::optim {
+
+namespace detail {
+/// An optimizer whose state has names.
+template <class O>
+concept HasState = requires(const O& optimizer) {
+  O::state_names;
+  optimizer.state(std::size_t{}, 0);
+  optimizer.steps();
+};
+template <class O>
+inline constexpr bool has_masters = !std::is_same_v<value_of<O>, compute_t<value_of<O>>>;
+
+/// Calls visit(name, tensor) for all state of an optimizer. The tensors are its own memory.
+template <class O, class Visit>
+void visit_state(const O& optimizer, const Visit& visit) {
+  for (std::size_t i = 0; i < optimizer.parameters().size(); ++i) {
+    for (int k = 0; k < optimizer.states(); ++k)
+      visit(join("state.", i, ".", O::state_names[k]), optimizer.state(i, k));
+    if constexpr (has_masters<O>) visit(join("state.", i, ".master"), optimizer.state(i, optimizer.states()));
+  }
+}
+
+#include <locus/refuse/training/optimizer_state_mistakes.inc>
+}  // namespace detail
+
+/// The state of an optimizer: `state.0.exp_avg` and its like of each parameter, in the order of parameters(), with
+/// PyTorch's names, `state.0.master` of a 16-bit one, `state.0.step`, and the rates of the groups,
+/// `param_groups.0.lr` and `.weight_decay`. Tensors share the optimizer's memory: save them, or clone() the state,
+/// before it changes.
+///
+///     io::save("training.safetensors", optim::state_dict(optimizer));
+template <detail::HasState O>
+[[nodiscard]] auto state_dict(const O& optimizer) {
+  using D = device_of<O>;
+  nn::StateDict<D> state;
+  detail::visit_state(optimizer, [&](const std::string& name, const auto& x) { state.add(name, x); });
+  if (optimizer.parameters().empty()) return state;
+  const D device = optimizer.parameters()[0].device();
+  const auto steps = optimizer.steps();
+  for (std::size_t i = 0; i < steps.size(); ++i)
+    state.add(join("state.", i, ".step"), Tensor<std::int64_t, D>({}, device).fill_(steps[i]));
+  std::size_t g = 0;
+  state.add("lr", Tensor<double, D>({}, device).fill_(optimizer.lr()));
+  for (const auto& group : optimizer.groups()) {
+    state.add(join("param_groups.", g, ".lr"), Tensor<double, D>({}, device).fill_(group.lr()));
+    state.add(join("param_groups.", g++, ".weight_decay"), Tensor<double, D>({}, device).fill_(group.weight_decay()));
+  }
+  return state;
+}
+
+/// Copies a state into an optimizer of as many parameters and groups, after which it goes on as the one that was saved.
+/// Names that it does not have are passed over. Waits for the device. throws ArgumentError for a name that is missing,
+/// or another element type; ShapeError for another shape. Then nothing was changed
+template <detail::HasState O, class D>
+  requires locus::detail::IsWrong<detail::OptimizerStateMistake<O, D>, locus::detail::Wrong::nothing>
+void load_state_dict(O& optimizer, const nn::StateDict<D>& state) {
+  using R = compute_t<value_of<O>>;
+  const auto number = [&]<class N>(N, const std::string& name) {
+    const auto x = state.template get<N>(name);
+    if (x.elements() != 1) fail<ShapeError>({"load_state_dict: '", name, "' has shape ", x.shape(), "; expected ()"});
+    return x.reshape({}).item();
+  };
+  detail::visit_state(optimizer, [&](const std::string& name, const auto& target) {
+    const auto source = state.template get<R>(name);
+    if (!(source.shape() == target.shape()))
+      fail<ShapeError>(
+          {"load_state_dict: '", name, "' has shape ", source.shape(), ", but ", target.shape(), " in the optimizer"});
+  });
+  std::vector<std::int64_t> steps;
+  for (std::size_t i = 0; i < optimizer.parameters().size(); ++i)
+    steps.push_back(number(std::int64_t{}, join("state.", i, ".step")));
+  const double lr = number(double{}, "lr");
+  std::vector<GroupRates> rates;
+  for (std::size_t g = 0; g < optimizer.groups().size(); ++g)
+    rates.push_back({number(double{}, join("param_groups.", g, ".lr")),
+                     number(double{}, join("param_groups.", g, ".weight_decay"))});
+
+  optimizer.set_lr(lr);
+  for (std::size_t g = 0; g < rates.size(); ++g) {
+    optimizer.groups()[g].set_lr(rates[g].lr());
+    optimizer.groups()[g].set_weight_decay(rates[g].weight_decay());
+  }
+  optimizer.set_steps(steps);
+  detail::visit_state(optimizer,
+                      [&](const std::string& name, const auto& target) { target.copy_(state.template get<R>(name)); });
+}
+
+#include <locus/refuse/training/optimizer_state.inc>
+
+}  // namespace locus::inline LOCUS_ABI::optim
