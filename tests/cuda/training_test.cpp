@@ -151,7 +151,7 @@ FittedLine fit_line(bool capture, const FitOptions& others) {
   FitOptions options = others;
   options.capture = capture;
   options.epochs = 35;
-  options.clip_norm = 2;
+  options.before_step = [&] { (void)optim::clip_grad_norm_(model.parameters(), 2.0); };
   options.scheduler = optim::Scheduler{optimizer, optim::CosineAnnealingLR{.t_max = 50}};
   options.schedule_every = Every::step;
   FittedLine fitted;

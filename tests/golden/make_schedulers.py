@@ -33,7 +33,7 @@ CASES = {
     "sequential": lambda o: schedulers.SequentialLR(
         o, [schedulers.LinearLR(o, 0.1, 1.0, 4), schedulers.CosineAnnealingLR(o, 10, 0.001),
             schedulers.StepLR(o, 2, 0.5)], [4, 14]),
-    "plateau": lambda o: schedulers.ReduceLROnPlateau(o, factor=0.5, patience=2, threshold=1e-3, cooldown=1, min_lr=0.1),
+    "plateau": lambda o: schedulers.ReduceLROnPlateau(o, factor=0.5, patience=1, threshold=1e-3, cooldown=3, min_lr=0.1),
     "plateau_max": lambda o: schedulers.ReduceLROnPlateau(
         o, mode="max", factor=0.1, patience=1, threshold=0.05, threshold_mode="abs"),
 }

@@ -108,7 +108,7 @@ TEST_CASE("twenty steps of every schedule are PyTorch's, also when they go on fr
           SequentialLR{{LinearLR{.start_factor = 0.1, .total_iters = 4},
                         CosineAnnealingLR{.t_max = 10, .eta_min = 0.001}, StepLR{.step_size = 2, .gamma = 0.5}},
                        {4, 14}});
-  follows("plateau", ReduceLROnPlateau{.factor = 0.5, .patience = 2, .threshold = 1e-3, .cooldown = 1, .min_lr = 0.1});
+  follows("plateau", ReduceLROnPlateau{.factor = 0.5, .patience = 1, .threshold = 1e-3, .cooldown = 3, .min_lr = 0.1});
   follows(
       "plateau_max",
       ReduceLROnPlateau{.maximize = true, .factor = 0.1, .patience = 1, .threshold = 0.05, .absolute_threshold = true});

@@ -249,7 +249,7 @@ TEST_CASE("a history as a table, as JSON and as curves") {
 
 TEST_CASE("a history of metrics as a table, as JSON, and as curves without accuracy") {
   History history;
-  history.add({1, 0.5, 1.25, 1.5, locus::detail::not_a_number, 2.0, 24000, {{"mean error", 0.5}}});
+  history.add({1, 0.5, 1.25, 1.5, locus::detail::no_accuracy, 2.0, 24000, {{"mean error", 0.5}}});
   CHECK(history.table() ==
         "epoch      lr   train loss   valid loss   mean error   seconds   samples/s\n"
         "    1     0.5       1.2500       1.5000       0.5000      2.00       24000\n");

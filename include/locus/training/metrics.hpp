@@ -78,7 +78,7 @@ struct Evaluation {
 };
 
 namespace detail {
-inline constexpr double not_a_number = __builtin_nan("");
+inline constexpr double no_accuracy = __builtin_nan("");
 
 template <class X>
 [[nodiscard]] double number_of(const X& x) {
@@ -176,7 +176,7 @@ template <class M, class L, class S, class D, class... F>
   }
   if (samples == 0)
     fail<ArgumentError>({"evaluate: the loader has no batch; use a smaller batch_size, or no drop_last"});
-  Evaluation result{loss_sum / samples, not_a_number};
+  Evaluation result{loss_sum / samples, no_accuracy};
   [[maybe_unused]] const double* sum = sums;
   (result.metrics.push_back({metrics.name, *sum++ / samples}), ...);
   return result;
