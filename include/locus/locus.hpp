@@ -64,6 +64,8 @@
 #include <locus/nn/sequential.hpp>
 #include <locus/nn/state_dict.hpp>
 
+#include <locus/optim/groups.hpp>
+
 #include <locus/optim/sgd.hpp>
 
 #include <locus/optim/adam.hpp>

@@ -31,6 +31,13 @@ void elementwise(const Floats& a, const Floats& b, const Floats& c, const Halves
   const Doubles e = relu(d * d + 1.5);
 }
 
+void ranks(const void* const* sources, void* const* targets) {
+  PeerMemory::combine<float, dist::op::Sum>(Cuda{}, sources, 4, targets, 1, 1000, 4);
+  PeerMemory::combine<half, dist::op::Mean>(Cuda{}, sources, 4, targets, 4, 1000, 4);
+  PeerMemory::combine_partial<bfloat16, dist::op::Sum>(Cuda{}, sources[0], sources[1], targets[0], 1000, false, false,
+                                                       4);
+}
+
 void conversions(const Floats& a, const Halves& h, const Brains& g, const Bytes& u, const Longs& n) {
   const Halves k = a.as<half>();
   const Floats x = h.as<float>(), y = u.as<float>(), z = n.as<float>();
@@ -92,13 +99,6 @@ void windows(const Floats& a) {
   avg_pool2d(x, 2).backward(a);
   pad(x, {1, 1}, PadMode::reflect).backward(a);
   unfold(x, 0, 2, 1).backward(a);
-}
-
-void ranks(const void* const* sources, void* const* targets) {
-  PeerMemory::combine<float, dist::op::Sum>(Cuda{}, sources, 4, targets, 1, 1000, 4);
-  PeerMemory::combine<half, dist::op::Mean>(Cuda{}, sources, 4, targets, 4, 1000, 4);
-  PeerMemory::combine_partial<bfloat16, dist::op::Sum>(Cuda{}, sources[0], sources[1], targets[0], 1000, false, false,
-                                                       4);
 }
 
 }  // namespace canonical

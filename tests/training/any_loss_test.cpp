@@ -96,7 +96,7 @@ TEST_CASE("a batch of one tensor is its own target, and one of three gives the l
   CHECK(evaluate(model, weighted, three).loss == doctest::Approx(2 * expected));
   optim::Sgd optimizer{model.parameters(), {.lr = 0.01}};
   History history;
-  fit(model, optimizer, weighted, three, three, history, {.epochs = 2});
+  fit(model, optimizer, weighted, three, data::loader<Cpu>(three.dataset()), history, {.epochs = 2});
   CHECK(history.last().train_loss < history.records()[0].train_loss);
 }
 

@@ -100,7 +100,6 @@ class Rendezvous : public Counted {
   void require_sound(int rank, const Fingerprint& what, std::int64_t sequence) {
     if (failed_.load()) raise(rank, what, sequence);
   }
-  [[nodiscard]] bool has_failed() const { return failed_.load(); }
 
   /// See Engine::leave.
   void leave(int rank, const char* why) noexcept {

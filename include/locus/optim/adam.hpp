@@ -135,6 +135,9 @@ template <class T, class D>
 Adam(std::vector<Group<T, D>>, AdamOptions = {}) -> Adam<T, D>;
 template <class T, class D>
 Adam(std::initializer_list<Group<T, D>>, AdamOptions = {}) -> Adam<T, D>;
+#define LOCUS_REFUSED_OPTIMIZER Adam
+#define LOCUS_REFUSED_OPTIONS AdamOptions
+#include <locus/refuse/optim/several_devices.inc>
 
 /// Adam with decoupled weight decay (Loshchilov and Hutter, 2019): values shrink by lr weight_decay before each step.
 template <class T, class D>
@@ -163,6 +166,9 @@ template <class T, class D>
 AdamW(std::vector<Group<T, D>>, AdamWOptions = {}) -> AdamW<T, D>;
 template <class T, class D>
 AdamW(std::initializer_list<Group<T, D>>, AdamWOptions = {}) -> AdamW<T, D>;
+#define LOCUS_REFUSED_OPTIMIZER AdamW
+#define LOCUS_REFUSED_OPTIONS AdamWOptions
+#include <locus/refuse/optim/several_devices.inc>
 
 }  // namespace locus::inline LOCUS_ABI::optim
 

@@ -65,6 +65,15 @@ template <detail::HasParameters M>  // so that its constructor says what is wron
 Group(const M&, GroupOptions = {}) -> Group<value_of<M>, device_of<M>>;
 LOCUS_REFUSALS_END
 
+namespace detail {
+/// Any group, and the place of an optimizer of groups that have no common one: for refusals alone.
+struct AnyGroup {
+  template <class T, class D>
+  AnyGroup(const Group<T, D>&);
+};
+struct SeveralDevices;
+}  // namespace detail
+
 /// The learning rate and the weight decay of a group.
 class GroupRates {
  public:

@@ -120,6 +120,9 @@ template <class T, class D>
 Sgd(std::vector<Group<T, D>>, SgdOptions = {}) -> Sgd<T, D>;
 template <class T, class D>
 Sgd(std::initializer_list<Group<T, D>>, SgdOptions = {}) -> Sgd<T, D>;
+#define LOCUS_REFUSED_OPTIMIZER Sgd
+#define LOCUS_REFUSED_OPTIONS SgdOptions
+#include <locus/refuse/optim/several_devices.inc>
 
 }  // namespace locus::inline LOCUS_ABI::optim
 

@@ -80,6 +80,8 @@ struct parameters_are_on;
 template <class D>
 struct flag_is_on;
 struct compute_the_flag_where_the_gradients_are;
+struct groups_on_several_devices_or_of_several_element_types;
+struct make_an_optimizer_for_each;
 struct make_all_layers_on_one_device;
 struct make_the_optimizer_for_the_device_of_the_parameters;
 struct trace_the_input_first_with_trace_x;

@@ -138,6 +138,11 @@ template <class X>
 inline constexpr bool is_named_loader =
     std::is_lvalue_reference_v<X> && !std::is_const_v<std::remove_reference_t<X>> && is_loader<std::remove_cvref_t<X>>;
 
+/// The validation's may be a temporary one.
+template <class X>
+inline constexpr bool is_loader_to_validate =
+    is_loader<std::remove_cvref_t<X>> && !std::is_const_v<std::remove_reference_t<X>>;
+
 /// What is wrong with training a model on batches of S on D, and validating it on those of U on E.
 template <class M, class S, class D, class U, class E>
 struct LoadersMistake : FirstMistake<LoaderMistake<M, S, D>, LoaderMistake<M, U, E>> {};
@@ -317,6 +322,15 @@ void fit(const M& model, Optimizer& optimizer, const L& loss, data::Loader<S, D>
   }
 }
 
+template <class M, class Optimizer, class L, class S, class U, class D, class... F>
+  requires(detail::Trainable<M, Optimizer, detail::input_t<S>, D> &&
+           detail::Trainable<M, Optimizer, detail::input_t<U>, D> && detail::LossFor<L, M, S, D> &&
+           detail::LossFor<L, M, U, D>)
+void fit(const M& model, Optimizer& optimizer, const L& loss, data::Loader<S, D>& train, data::Loader<U, D>&& valid,
+         History& history, const FitOptions& options = {}, const Metric<F>&... metrics) {
+  fit(model, optimizer, loss, train, valid, history, options, metrics...);
+}
+
 /// The same for a classifier, by cross-entropy: batches of inputs and labels, whose accuracy is recorded.
 template <class M, class Optimizer, class S, class U, class D>
   requires(detail::Trainable<M, Optimizer, detail::input_t<S>, D> &&
@@ -335,6 +349,14 @@ void fit(const M& model, Optimizer& optimizer, data::Loader<S, D>& train, data::
   } else {
     detail::train(model, optimizer, loss, train, valid, history, options, score_of);
   }
+}
+
+template <class M, class Optimizer, class S, class U, class D>
+  requires(detail::Trainable<M, Optimizer, detail::input_t<S>, D> &&
+           detail::Trainable<M, Optimizer, detail::input_t<U>, D>)
+void fit(const M& model, Optimizer& optimizer, data::Loader<S, D>& train, data::Loader<U, D>&& valid, History& history,
+         const FitOptions& options = {}) {
+  fit(model, optimizer, train, valid, history, options);
 }
 
 #include <locus/refuse/training/fit.inc>
