@@ -6,7 +6,7 @@
 
 using namespace locus;
 
-struct Counted : nn::Layer<Counted, float, Cuda> {
+struct CountsCalls : nn::Layer<CountsCalls, float, Cuda> {
 #ifdef LOCUS_MUST_FAIL
   nn::Buffer<std::int64_t, Cpu> calls{zeros<std::int64_t>({})};
 #else
@@ -16,4 +16,4 @@ struct Counted : nn::Layer<Counted, float, Cuda> {
   void members(const auto& visit) const { visit("calls", calls); }
 };
 
-auto mistake(const Counted& layer) { return layer.buffers(); }
+auto mistake(const CountsCalls& layer) { return layer.buffers(); }

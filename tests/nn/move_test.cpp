@@ -1,5 +1,6 @@
 // Models move to other places and element types, and are copied.
 
+#include <locus/nn/dropout.hpp>
 #include <locus/nn/embedding.hpp>
 #include <locus/nn/loss.hpp>
 #include <locus/nn/sequential.hpp>
@@ -215,7 +216,7 @@ LOCUS_DEVICE_TEST("a model of another element type, as a copy or moved", D) {
 }
 
 LOCUS_DEVICE_TEST("networks that begin with an Embedding move, too", D) {
-  nn::Sequential model{nn::Embedding<float, Cpu>{5, 4, {.padding_idx = 1}}, nn::Flatten{},
+  nn::Sequential model{nn::Embedding<float, Cpu>{5, 4, {.padding_idx = 1}}, nn::Flatten{}, nn::Dropout{0.1},
                        nn::Linear<float, Cpu>{8, 2}};
   const auto words = tensor<std::int64_t, Cpu>({2, 2}, {1, 4, 0, 3});
   const auto expected = reference(model(words));

@@ -20,33 +20,52 @@ struct NamedParameter {
 namespace detail {
 #include <locus/refuse/nn/module_mistakes.inc>
 
-/// Everything that a layer lists, each under its first name.
+/// What a layer lists, each under its first name. One class for each kind: most programs list parameters alone.
 template <class T, class D>
-struct ListOnce final : MemberWalk<T, D> {
-  std::vector<NamedParameter<T, D>> parameters;
-  std::vector<NamedBuffer<D>> buffers;
-  std::vector<std::pair<std::string, Module<T, D>>> children;
-
+struct ListParameters final : MemberWalk<T, D> {
+  static constexpr Depth depth = Depth::all;
+  std::vector<NamedParameter<T, D>> list;
   void parameter(const std::string& name, const Parameter<T, D>& parameter) override {
-    for (const auto& known : parameters)
+    for (const auto& known : list)
       if (known.parameter == parameter) return;
-    parameters.push_back({name, parameter});
+    list.push_back({name, parameter});
   }
-  void buffer(const std::string& name, const AnyBuffer<D>& buffer) override {
-    for (const auto& known : buffers)
-      if (known.buffer == buffer) return;
-    buffers.push_back({name, buffer});
-  }
-  void child(const std::string& name, const Module<T, D>& module) override { children.emplace_back(name, module); }
 };
+template <class T, class D>
+struct ListBuffers final : MemberWalk<T, D> {
+  static constexpr Depth depth = Depth::all;
+  std::vector<NamedBuffer<D>> list;
+  void buffer(const std::string& name, const AnyBuffer<D>& buffer) override {
+    for (const auto& known : list)
+      if (known.buffer == buffer) return;
+    list.push_back({name, buffer});
+  }
+};
+template <class T, class D>
+struct ListChildren final : MemberWalk<T, D> {
+  static constexpr Depth depth = Depth::children;
+  std::vector<std::pair<std::string, Module<T, D>>> list;
+  void child(const std::string& name, const Module<T, D>& module) override { list.emplace_back(name, module); }
+};
+template <class List, class T, class D, class M>
+[[nodiscard]] auto listed(const M& layer) {
+  List walk;
+  walk_members<List::depth, T, D>(layer, "", walk);
+  return std::move(walk.list);
+}
+
 /// Where the parameters and buffers of a layer are.
+template <class T, class D>
+struct FindPlace final : MemberWalk<T, D> {
+  D place{};
+  void parameter(const std::string&, const Parameter<T, D>& parameter) override { place = parameter.device(); }
+  void buffer(const std::string&, const AnyBuffer<D>& buffer) override { place = buffer.device(); }
+};
 template <class T, class D, class M>
 [[nodiscard]] D place_of(const M& layer) {
-  ListOnce<T, D> list;
-  walk_members<Depth::all, T, D>(layer, "", list);
-  return !list.parameters.empty() ? list.parameters[0].parameter.device()
-         : !list.buffers.empty()  ? list.buffers[0].buffer.device()
-                                  : D{};
+  FindPlace<T, D> walk;
+  walk_members<Depth::all, T, D>(layer, "", walk);
+  return walk.place;
 }
 }  // namespace detail
 
@@ -88,7 +107,7 @@ class Layer {
     if constexpr (detail::HasMembers<Self>) {
       if (false) derived().members(detail::CheckMembers<T, D>{});  // for the compiler alone, as below
     }
-    return listed<detail::Depth::all>().parameters;
+    return detail::listed<detail::ListParameters<T, D>, T, D>(derived());
   }
   template <class Self = Derived>
     requires detail::ListsMembers<Self>
@@ -97,7 +116,8 @@ class Layer {
       if (false) derived().members(detail::CheckMembers<T, D>{});  // for the compiler alone, as below
     }
     std::vector<Parameter<T, D>> result;
-    for (const auto& [name, parameter] : listed<detail::Depth::all>().parameters) result.push_back(parameter);
+    for (const auto& [name, parameter] : detail::listed<detail::ListParameters<T, D>, T, D>(derived()))
+      result.push_back(parameter);
     return result;
   }
 
@@ -110,7 +130,7 @@ class Layer {
     if constexpr (detail::HasMembers<Self>) {
       if (false) derived().members(detail::CheckMembers<T, D>{});  // for the compiler alone, as below
     }
-    return listed<detail::Depth::all>().buffers;
+    return detail::listed<detail::ListBuffers<T, D>, T, D>(derived());
   }
   template <class Self = Derived>
     requires detail::ListsMembers<Self>
@@ -119,7 +139,8 @@ class Layer {
       if (false) derived().members(detail::CheckMembers<T, D>{});  // for the compiler alone, as below
     }
     std::vector<AnyBuffer<D>> result;
-    for (const auto& [name, buffer] : listed<detail::Depth::all>().buffers) result.push_back(buffer);
+    for (const auto& [name, buffer] : detail::listed<detail::ListBuffers<T, D>, T, D>(derived()))
+      result.push_back(buffer);
     return result;
   }
 
@@ -130,7 +151,7 @@ class Layer {
     if constexpr (detail::HasMembers<Self>) {
       if (false) derived().members(detail::CheckMembers<T, D>{});  // for the compiler alone, as below
     }
-    return listed<detail::Depth::children>().children;
+    return detail::listed<detail::ListChildren<T, D>, T, D>(derived());
   }
 
   template <class Self = Derived>
@@ -209,12 +230,6 @@ class Layer {
     auto result = copies<U, E, Self>(copy);
     copy.retire();
     return result;
-  }
-  template <detail::Depth depth>
-  [[nodiscard]] detail::ListOnce<T, D> listed() const {
-    detail::ListOnce<T, D> list;
-    detail::walk_members<depth, T, D>(derived(), "", list);
-    return list;
   }
 };
 LOCUS_REFUSALS_END

@@ -3,9 +3,11 @@
 
 #include <locus/nn/activation.hpp>
 #include <locus/nn/batch_norm.hpp>
+#include <locus/nn/dropout.hpp>
 #include <locus/nn/embedding.hpp>
 #include <locus/nn/layer_norm.hpp>
 #include <locus/nn/linear.hpp>
+#include <locus/nn/pool.hpp>
 
 namespace locus::inline LOCUS_ABI::nn::detail {
 
@@ -14,7 +16,8 @@ template <class T, class D>
 struct ShippedLayers {
   using list = Layers<Linear<T, D>, Sequential<T, D>, Sequential<T, D, std::int64_t>, Embedding<T, D>, LayerNorm<T, D>,
                       RMSNorm<T, D>, BatchNorm1d<T, D>, BatchNorm2d<T, D>, Flatten, ReLU, Tanh, Sigmoid, LeakyReLU,
-                      GELU<GeluForm::fast>, GELU<GeluForm::exact>, GELU<GeluForm::tanh>, SiLU, Softplus>;
+                      GELU<GeluForm::fast>, GELU<GeluForm::exact>, GELU<GeluForm::tanh>, SiLU, Softplus, Dropout,
+                      Dropout2d, MaxPool1d, MaxPool2d, AvgPool1d, AvgPool2d, AdaptiveAvgPool2d>;
 };
 
 }  // namespace locus::inline LOCUS_ABI::nn::detail
