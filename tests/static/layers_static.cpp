@@ -109,6 +109,22 @@ struct Many : nn::Layer<Many, float, Cpu> {
   }
 };
 
+// Moving is detectable: a model that is given away, whose layers have a twin; and normalizing with what lies together.
+template <class M>
+concept Moves = requires(M model) { std::move(model).template to<Cuda>(); };
+template <class M>
+concept MovesAway = requires(M& model) { model.template to<Cuda>(); };
+template <class M>
+concept Converts = requires(const M& model) { model.template as<double>(); };
+static_assert(Moves<nn::Linear<float, Cpu>> && !MovesAway<nn::Linear<float, Cpu>> && Converts<nn::Linear<float, Cpu>>);
+static_assert(Moves<nn::Sequential<float, Cpu>> && Moves<nn::Module<float, Cpu, std::int64_t>>);
+static_assert(!Moves<Many> && !Converts<Many> && requires(const Many& layer) { layer.clone(); });
+template <class X, class R>
+concept Normalizes = requires(const X& x, const R& running) { batch_norm(x, running); };
+static_assert(Normalizes<Plain, RunningStatistics<float, Cpu>> && !Normalizes<Plain, RunningStatistics<float, Cuda>> &&
+              !Normalizes<Plain, RunningStatistics<double, Cpu>> &&
+              !Normalizes<Tensor<int>, RunningStatistics<int, Cpu>>);
+
 template <class... Layers>
 void call_all(const Plain& x, const Layers&... layers) {
   ((void)layers(x), ...);

@@ -184,7 +184,10 @@ class Layer {
   template <Device E, class... Own, class Self = Derived>
     requires detail::IsWrong<detail::CopyMistakeOf<Self, T, D, T, E>, detail::Wrong::nothing>
   [[nodiscard]] auto to(E device = {}) const&& {
-    return moved<T, E, Self, Own...>(device);
+    if constexpr (detail::HasMembers<Self>) {
+      if (false) derived().members(detail::CheckCopies<T, D, T, E>{});  // for the compiler alone, as above
+    }
+    return moved<T, E, Own...>(device);
   }
   /// The same model computed in another floating type: parameters and buffers of T become those of U.
   ///
@@ -192,14 +195,20 @@ class Layer {
   template <FloatingDType U, class... Own, class Self = Derived>
     requires detail::IsWrong<detail::CopyMistakeOf<Self, T, D, U, D>, detail::Wrong::nothing>
   [[nodiscard]] auto as() const&& {
-    return moved<U, D, Self, Own...>(detail::place_of<T, D>(derived()));
+    if constexpr (detail::HasMembers<Self>) {
+      if (false) derived().members(detail::CheckCopies<T, D, U, D>{});  // for the compiler alone, as above
+    }
+    return moved<U, D, Own...>(detail::place_of<T, D>(derived()));
   }
   /// A converted copy: the model itself stays as it is.
   template <FloatingDType U, class... Own, class Self = Derived>
     requires detail::IsWrong<detail::CopyMistakeOf<Self, T, D, U, D>, detail::Wrong::nothing>
   [[nodiscard]] auto as() const& {
+    if constexpr (detail::HasMembers<Self>) {
+      if (false) derived().members(detail::CheckCopies<T, D, U, D>{});  // for the compiler alone, as above
+    }
     detail::ModelCopy<T, D, U, D, Own...> copy(detail::place_of<T, D>(derived()));
-    return copies<U, D, Self>(copy);
+    return copy.layer(derived());
   }
 
 #pragma GCC diagnostic push
@@ -214,20 +223,13 @@ class Layer {
 
  private:
   [[nodiscard]] const Derived& derived() const { return static_cast<const Derived&>(*this); }
-  template <class U, class E, class Self, class Copy>
-  [[nodiscard]] auto copies(Copy& copy) const {
-    if constexpr (detail::HasMembers<Self>) {
-      if (false) derived().members(detail::CheckCopies<T, D, U, E>{});  // for the compiler alone, as above
-    }
-    return copy.layer(derived());
-  }
-  template <class U, class E, class Self, class... Own>
+  template <class U, class E, class... Own>
   [[nodiscard]] auto moved(E device) const {
     detail::ModelCopy<T, D, U, E, Own...> copy(device);
     if constexpr (std::is_same_v<T, U> && std::is_same_v<D, E>) {
       if (detail::place_of<T, D>(derived()) == device) return derived();
     }
-    auto result = copies<U, E, Self>(copy);
+    auto result = copy.layer(derived());
     copy.retire();
     return result;
   }
