@@ -26,8 +26,8 @@ WHAT = {"core": "shapes, types, mathematics, files", "refuse": "the words of com
         "device": "contracts: what a device must do", "cpu": "the host: gemm, loops, reduce, threads",
         "cuda": "GPUs, as a C++ compiler sees them", "kernels": "cuda_kernels: what nvcc compiles",
         "tensor": "handles, copies, random numbers", "expr": "fused formulas", "ops": "reductions, products, rows, views",
-        "autograd": "what is recorded, gradients", "nn": "layers, losses, states", "optim": "SGD, Adam, clipping",
-        "data": "files of images, loaders", "dist": "ranks and collectives", "training": "fit, evaluate, history", "io": "safetensors, JSON, plots"}
+        "autograd": "what is recorded, gradients", "nn": "layers, losses, states, moves", "optim": "SGD, Adam, schedules, clipping",
+        "data": "data sets, loaders", "dist": "ranks and collectives", "training": "fit, evaluate, history", "io": "safetensors, JSON, plots"}
 WIDTH, HEIGHT, GAP, FLOOR = 250, 44, 24, 78
 
 
