@@ -3,6 +3,7 @@
 
 #include <locus/tensor/copy_async.hpp>
 
+#include <locus/data/labelled_images.hpp>
 #include <locus/data/loader.hpp>
 #include <locus/expr/operators.hpp>
 #include <locus/tensor/factory.hpp>
@@ -154,14 +155,14 @@ TEST_CASE("the next batch is on its way before this one is used, and no more tha
   NEEDS_CUDA();
   [[maybe_unused]] const Late late;
   int taken = 0;
-  const auto take = [&](data::detail::StagedBatch<float, Cuda>& staged) {
+  const auto take = [&](data::detail::staged_t<data::LabelledImages, Cuda>& staged) {
     if (taken == 6) return false;
     ++taken;
     staged = {Tensor<std::uint8_t, Pinned>({4, 1, 1, 1}), Tensor<std::int64_t, Pinned>({4})};
-    staged.labels.fill_(taken);
+    get<1>(staged).fill_(taken);
     return true;
   };
-  data::detail::Delivery<float, Cuda> delivery(Cuda{});
+  data::detail::Delivery<data::LabelledImages, Cuda> delivery(Cuda{});
   data::Batch<float, Cuda> batch;
   bool ready = true;
   for (int i = 1; delivery.next(batch, take, [&] { return ready; }); ++i) {
@@ -212,7 +213,7 @@ TEST_CASE("a loader's batches are right, though the next one is copied meanwhile
   }
   for (int epoch = 0; epoch < 3; ++epoch) {
     std::int64_t seen = 0;
-    for (const auto& batch : data::loader<Cuda>({images, labels, 57}, {.batch_size = 5})) {
+    for (const auto& batch : data::loader<Cuda>(data::LabelledImages{images, labels, 57}, {.batch_size = 5})) {
       const auto numbers = batch.labels.to<Cpu>();
       const auto pixels = (batch.images * 255.f).eval().to<Cpu>();
       for (std::int64_t i = 0; i < numbers.elements(); ++i, ++seen) {

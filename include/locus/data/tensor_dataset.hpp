@@ -43,7 +43,8 @@ class TensorDataset {
     unpack(tensors_, [&](const auto&... tensor) { (copy_rows(tensor, list, to), ...); });
   }
   /// The tensors, as given.
-  [[nodiscard]] const Tuple<Tensor<T, Cpu>...>& tensors() const { return tensors_; }
+  [[nodiscard]] const Tuple<Tensor<T, Cpu>...>& tensors() const& { return tensors_; }
+  [[nodiscard]] Tuple<Tensor<T, Cpu>...> tensors() && { return std::move(tensors_); }
 
  private:
   [[nodiscard]] static Shape of_one(Shape shape) {

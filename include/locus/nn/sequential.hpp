@@ -80,7 +80,9 @@ class Sequential : public Layer<Sequential<T, D, In>, T, D> {
   /// throws IndexError; also for module 0 where In is not T: that is first()
   [[nodiscard]] const Module<T, D>& operator[](std::size_t i) const {
     if (i >= size()) fail<IndexError>({"Sequential: module ", i, " of ", size()});
-    if (i < first_.size()) fail<IndexError>({"Sequential: module 0 takes ", dtype_name<In>(), "; say first()"});
+    if constexpr (!std::is_same_v<In, T>) {
+      if (i == 0) fail<IndexError>({"Sequential: module 0 takes ", dtype_name<In>(), "; say first()"});
+    }
     return modules_[i - first_.size()];
   }
   /// The module that takes the input. throws IndexError or ArgumentError if there is none
