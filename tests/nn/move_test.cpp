@@ -126,6 +126,26 @@ TEST_CASE("a model that is there already is itself, and stays as it is") {
   CHECK(std::move(model).as<float>().parameters()[0] == same.parameters()[0]);
 }
 
+/// Shares a buffer of float with a layer whose buffers change their type.
+template <class T, class D>
+struct Sharing : nn::Layer<Sharing<T, D>, T, D> {
+  nn::BatchNorm1d<T, D> norm{2};
+  nn::Buffer<float, D> mean;
+  auto forward(const auto& x) const { return norm(x); }
+  void members(const auto& visit) const { visit("norm", norm), visit("mean", mean); }
+  template <class U, class E>
+  auto twin() const {
+    return Sharing<U, E>{};
+  }
+};
+
+TEST_CASE("a buffer that layers share may not become one of two types") {
+  Sharing<float, Cpu> layer;
+  layer.mean = layer.norm.running_mean;
+  CHECK_THROWS_WITH_AS((void)std::move(layer).as<double>(), doctest::Contains("give each layer a buffer of its own"),
+                       ArgumentError);
+}
+
 LOCUS_DEVICE_TEST("a layer of your own moves by its twin(), alone and in networks that are told of it", D) {
   const auto x = sample<float, Cpu>({3, 4});
   auto layer = tracker<float, Cpu>();

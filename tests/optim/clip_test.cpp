@@ -109,3 +109,10 @@ TEST_CASE("clipping takes the promised launches outside flat memory, one more on
   CHECK(launches_with(0) == 2 * 3 + 1 + 1);
   CHECK_CLOSE(parameters[2].grad(), {0, 0, 0, 0, 0});
 }
+
+TEST_CASE("without gradients the norm is 0, where the parameters are") {
+  const std::vector parameters{Parameter(Tensor<float, Counting>({3}, Counting{1}).fill_(0))};
+  const auto norm = optim::clip_grad_norm_(parameters, 1);
+  CHECK(norm.device() == Counting{1});
+  CHECK(norm.item() == 0);
+}

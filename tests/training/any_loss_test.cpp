@@ -142,6 +142,19 @@ TEST_CASE("early stopping restores buffers, too") {
   CHECK(running_mean() == means[0]);
 }
 
+TEST_CASE("a metric that is no number is never the best one") {
+  Regression r;
+  int epoch = 0;
+  const double values[] = {NAN, 3, 2, NAN, 1};
+  const Metric metric{"error", [&](const auto&, const auto&) { return values[epoch]; }};
+  fit(r.model, r.optimizer, nn::MSELoss{}, r.train, r.valid, r.history,
+      {.epochs = 5,
+       .early_stopping = {.patience = 3, .metric = "error"},
+       .on_epoch = [&](const EpochRecord&) { ++epoch; }},
+      metric);
+  CHECK(epoch == 5);
+}
+
 TEST_CASE("early stopping watches a metric, of which more may be better, and functions are restored, too") {
   const Parameter<float> weight(from({3}));
   const auto model = [&](const auto& x) { return x * seen_by(x, weight) - 1.f; };
@@ -196,6 +209,17 @@ TEST_CASE("gradients of several batches make the step of one batch as large as t
     CHECK(three.weight() != 0.5f);
     CHECK(three.history.last().train_loss == doctest::Approx(one.history.last().train_loss).epsilon(1e-5));
   }
+}
+
+TEST_CASE("as many batches as there can be make one step of an epoch") {
+  const auto dataset = line(22);
+  auto whole = data::loader<Cpu>(dataset, {.batch_size = 22}), small = data::loader<Cpu>(dataset, {.batch_size = 4});
+  Regression<> one, all;
+  for (Regression<>* r : {&one, &all}) r->optimizer.set_lr(0.01);
+  fit(one.model, one.optimizer, nn::MSELoss{}, whole, one.valid, one.history, {.epochs = 3});
+  fit(all.model, all.optimizer, nn::MSELoss{}, small, all.valid, all.history,
+      {.epochs = 3, .accumulate = std::numeric_limits<std::int64_t>::max()});
+  CHECK(all.weight() == doctest::Approx(one.weight()).epsilon(1e-5));
 }
 
 TEST_CASE("what fit calls before each step may clip gradients, by their norm or by element") {

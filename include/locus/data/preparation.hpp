@@ -38,10 +38,10 @@ class Preparation {
   /// Batches are prepared from now on.
   void begin() {
     Team& team = Team::instance();
+    if (own_threads_) threads_.reserve(lanes_.size());  // before the team knows the lanes, as it may throw
     for (auto& lane : lanes_) own_threads_ ? team.add_held(*lane) : team.add(*lane);
     forks_ = locus::detail::fork_count();
     if (!own_threads_) return;
-    threads_.reserve(lanes_.size());
     for (auto& lane : lanes_) {  // if the system grants none, the thread that asks prepares the batches
       pthread_t thread;
       if (pthread_create(&thread, nullptr, work, lane.get()) == 0) threads_.push_back(thread);

@@ -170,8 +170,10 @@ class Rendezvous : public Counted {
       const std::uint32_t before = signal.load();
       if (reached()) return;
       if (failed_.load()) raise(rank, what, sequence);
-      if (slot(peer).left.load() && !reached())
+      if (slot(peer).left.load()) {
+        if (reached()) return;  // it came before it left
         refuse(rank, peer, join("rank ", peer, " has left: it let go of its communicator"), what, sequence);
+      }
       if (turn < 20) {
         sched_yield();
         continue;

@@ -77,6 +77,9 @@ class ModelCopy {
     if (!source.defined()) return result;
     for (const auto& [known, copy] : buffers_) {
       if (known.get() != source.state_.get()) continue;
+      if (copy->type() != element_type<B>)
+        fail<ArgumentError>({"a buffer that layers share would be ", dtype_name(copy->type()), " in one of them and ",
+                             dtype_name<B>(), " in another; give each layer a buffer of its own"});
       result.state_ = Shared(static_cast<TypedBufferState<B, E>*>(copy.get()));
       return result;
     }

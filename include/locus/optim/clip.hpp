@@ -74,7 +74,10 @@ Tensor<compute_t<T>, D> clip_grad_norm_(const std::vector<Parameter<T, D>>& para
   if (!(max_norm >= 0)) fail<ArgumentError>({"clip_grad_norm_: max_norm is ", max_norm, "; expected 0 or more"});
   using R = compute_t<T>;  // squares of halves would overflow from 256 on
   const auto runs = locus::detail::gradient_runs(parameters);
-  if (runs.empty()) return Tensor<R, D>(Shape{}).fill_(R(0));
+  if (runs.empty()) {
+    const D device = parameters.empty() ? D{} : parameters[0].device();
+    return Tensor<R, D>(Shape{}, device).fill_(R(0));
+  }
   const Tensor<R, D> norm = locus::detail::joint_norm(runs);
   locus::detail::scale_to_norm(runs, static_cast<R>(max_norm), norm);
   locus::detail::gradients_changed(parameters);

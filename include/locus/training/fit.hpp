@@ -189,8 +189,8 @@ class BestWeights {
   [[nodiscard]] bool goes_on(const Evaluation& score) {
     if (options_.patience == 0) return true;
     const double value = options_.metric.empty() ? score.loss : score.metric(options_.metric);
-    const bool better =
-        !has_best_ || (options_.maximize ? value > best_ + options_.min_delta : value < best_ - options_.min_delta);
+    const bool improves = options_.maximize ? value > best_ + options_.min_delta : value < best_ - options_.min_delta;
+    const bool better = has_best_ ? improves : value == value;  // NaN, as of 0 / 0, is never the best
     if (!better) return ++waited_ < options_.patience;
     waited_ = 0;
     best_ = value;
@@ -231,7 +231,8 @@ struct Share {
   double weight;
   bool is_first, is_last;
   template <class L, class Loader>
-  static Share of(const L& loss, const Loader& train, std::int64_t i, std::int64_t size, std::int64_t accumulate) {
+  static Share of(const L& loss, const Loader& train, std::int64_t i, std::int64_t size, std::int64_t most) {
+    const std::int64_t accumulate = locus::detail::smaller(most, train.size());
     const std::int64_t first = i / accumulate * accumulate * train.batch_size();
     const std::int64_t together = locus::detail::smaller(accumulate * train.batch_size(), train.samples() - first);
     return {weight_of_loss(loss, size) / weight_of_loss(loss, together), i % accumulate == 0,
