@@ -70,8 +70,8 @@ class GraphNode : public Counted {
   std::uint64_t number_ = detail::next_node_number.fetch_add(1, Order::relaxed);
   std::uint64_t visited_ = 0;
   std::uint64_t uses_ = 0;  ///< edges by which the latest walk reached it: the most gradients that it adds
-  std::uint64_t awaits_ =
-      0;                     ///< of those, the ones that are not done; counted where any gradient of the walk has hooks
+  /// Of those edges, the ones that are not done. Counted where any gradient of the walk has hooks.
+  std::uint64_t awaits_ = 0;
   bool is_reached_ = false;  ///< the latest walk contributed
   Shared<detail::Hooks> hooks_;
   GraphNode* next_disposed_ = nullptr;

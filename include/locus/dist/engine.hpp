@@ -91,8 +91,8 @@ template <class D>
 struct Collective {
   Fingerprint what;
   const void* source = nullptr;  ///< of reduce_scatter and all_to_all, size() rows
-  void* target =
-      nullptr;  ///< may be the source in all_reduce, broadcast and reduce. Of all_gather and all_to_all, size() rows
+  /// May be the source in all_reduce, broadcast and reduce. Of all_gather and all_to_all, size() rows.
+  void* target = nullptr;
   const Reducer<D>* reducer = nullptr;
   std::int64_t sequence = 0;
 

@@ -42,7 +42,7 @@ struct AlgorithmLimits {
   return {0, INT64_MAX};
 }
 
-/// The way to sum so many bytes of each rank. A ring of fewer than three ranks is none: both are neighbours already.
+/// The way to sum so many bytes of each rank. Rings need three ranks; below that, two-shot.
 [[nodiscard]] constexpr Algorithm choose_algorithm(Links links, std::int64_t bytes, int ranks,
                                                    Algorithm wanted = Algorithm::automatic) {
   if (wanted != Algorithm::automatic) return wanted;

@@ -100,7 +100,7 @@ class ThreadEngine : public Engine<D> {
     return static_cast<unsigned char*>(group_->posted(peer, call.sequence).target);
   }
 
-  /// Everything but sums of another kind than two-shot.
+  /// All collectives but the one-shot and the ring all_reduce.
   void move(const Call& call) {
     const int n = this->size(), me = this->rank();
     const std::int64_t bytes = call.bytes();

@@ -8,9 +8,11 @@
 namespace locus::inline LOCUS_ABI::nn {
 
 /// The row of a table for every index, as torch.nn.Embedding. Its input holds int64: a network that begins with it is
-/// an nn::Sequential<T, D, std::int64_t>. shape: (...) -> (..., features). Parameters: weight (entries, features), at
-/// first standard normal. The row of padding_idx is at first 0 and gets no gradient. cost: one launch throws IndexError
-/// for an index that is no row, if the host can read it (elsewhere its vector is NaN)
+/// an nn::Sequential<T, D, std::int64_t>.
+/// shape: (...) -> (..., features). Parameters: weight (entries, features), at first standard normal. The row of
+/// padding_idx is at first 0 and gets no gradient.
+/// cost:  one launch
+/// throws IndexError for an index that is no row, if the host can read it (elsewhere its vector is NaN)
 ///
 ///     nn::Embedding<float, D> words{10000, 64, {.padding_idx = 0}};
 ///     auto vectors = words(trace(indices));   // learns where the indices are traced

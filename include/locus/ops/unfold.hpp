@@ -105,10 +105,11 @@ struct FoldWindows {
 }  // namespace operation
 
 /// Windows along a dimension, as a view: torch.Tensor.unfold. Those of two dimensions are unfold(unfold(x, 2, kh, sh),
-/// 3, kw, sw), of shape (n, c, rows, cols, kh, kw). shape:    (..., n, ...) -> (..., windows, ..., size), where windows
-/// = (n - dilation (size - 1) - 1) / step + 1 gradient: fold_windows of g cost:     nothing; backward one launch, and a
-/// copy of g where that is not dense throws ArgumentError unless size, step and dilation are 1 or more; ShapeError
-/// where no window fits
+/// 3, kw, sw), of shape (n, c, rows, cols, kh, kw).
+/// shape: (..., n, ...) -> (..., windows, ..., size), where windows = (n - dilation (size - 1) - 1) / step + 1
+/// gradient: fold_windows of g
+/// cost:  nothing; backward one launch, and a copy of g where that is not dense
+/// throws ArgumentError unless size, step and dilation are 1 or more; ShapeError where no window fits
 ///
 ///     auto smooth = mean(unfold(signal, -1, 5, 1), -1);   // a moving average, in one launch
 template <detail::Viewable X>

@@ -47,9 +47,8 @@ struct GroupOptions {
 LOCUS_REFUSALS_BEGIN
 /// Parameters with options of their own.
 ///
-///     optim::AdamW optimizer{{optim::Group{weights, {.weight_decay = 0.01}}, optim::Group{biases, {.weight_decay =
-///     0}}},
-///                            {.lr = 0.001}};
+///     optim::Group decayed{weights, {.weight_decay = 0.01}}, others{biases, {.weight_decay = 0}};
+///     optim::AdamW optimizer{{decayed, others}, {.lr = 0.001}};
 template <class T, class D>
 struct Group {
   std::vector<Parameter<T, D>> parameters;

@@ -114,7 +114,7 @@ struct StepOfGroupsBy<Rule, n, std::integer_sequence<int, i...>> {
 template <class Rule, int n>
 struct StepOfGroups : StepOfGroupsBy<Rule, n, states_of<Rule>> {};
 
-/// Counts a step that is made, and computes the corrections of the next one to make. Correct is their formula.
+/// Counts a step, unless it is skipped, and computes its corrections. Correct is their formula.
 template <class R, class Correct>
 struct CountStep {
   Correct correct;

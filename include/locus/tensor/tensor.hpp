@@ -102,7 +102,8 @@ class Tensor {
   }
 
   /// Windows along a dimension: a new last dimension has the `size` elements of each, `dilation` apart; a window starts
-  /// every `step` elements. shape: (..., n, ...) -> (..., (n - dilation (size - 1) - 1) / step + 1, ..., size)
+  /// every `step` elements.
+  /// shape: (..., n, ...) -> (..., (n - dilation (size - 1) - 1) / step + 1, ..., size)
   /// throws ArgumentError unless all three are 1 or more; ShapeError where no window fits
   [[nodiscard]] LOCUS_OUT_OF_LINE Tensor unfold(int dim, std::int64_t size, std::int64_t step,
                                                 std::int64_t dilation = 1) const {
