@@ -204,6 +204,7 @@ class CudaEngine : public Engine<Cuda> {
       copy(result.fetched.back().data(), source, peer, bytes);
     }
     std::vector<void*> at;
+    at.reserve(static_cast<std::size_t>(target_count));
     for (int i = 0; i < target_count; ++i) at.push_back(static_cast<unsigned char*>(targets[i]) + range.begin * size);
     call.reducer->combine(device(), sources.data(), this->size(), at.data(), target_count, range.size(), this->size());
   }
@@ -224,6 +225,7 @@ class CudaEngine : public Engine<Cuda> {
       return gather(call, stream);
     }
     std::vector<void*> targets;
+    targets.reserve(static_cast<std::size_t>(size()));
     for (int i = 0; i < size(); ++i) targets.push_back(target_of((rank() + i) % size(), call));
     fold(call, part, 0, targets.data(), size(), result);
   }
@@ -293,7 +295,7 @@ class CudaEngine : public Engine<Cuda> {
   }
   void step(const Stream<Cuda>& stream, int number) {
     auto& steps = mine().steps;
-    if (steps.empty()) steps.resize(static_cast<std::size_t>(2 * size()));
+    if (steps.empty()) steps.resize(2 * static_cast<std::size_t>(size()));
     steps[static_cast<std::size_t>(number)] = stream.record();
     group_->arrive(rank());
   }

@@ -31,6 +31,7 @@ struct LocalRanks<Cuda> {
     if (gpus == 0) cuda::require_device(0);
     const Shared group(new detail::CudaGroup(ranks, options.timeout, gpus));
     std::vector<Shared<Engine<Cuda>>> result;
+    result.reserve(static_cast<std::size_t>(ranks));
     for (int rank = 0; rank < ranks; ++rank)
       result.push_back(Shared<Engine<Cuda>>(new CudaEngine(group, rank, options)));
     return result;

@@ -29,8 +29,8 @@ class PadAmounts {
   }
   [[nodiscard]] int dims() const { return count_ / 2; }
   /// Of dimension `rank - 1 - from_last`.
-  [[nodiscard]] std::int64_t before(int from_last) const { return from_last < dims() ? amounts_[2 * from_last] : 0; }
-  [[nodiscard]] std::int64_t after(int from_last) const { return from_last < dims() ? amounts_[2 * from_last + 1] : 0; }
+  [[nodiscard]] std::int64_t before(int from_last) const { return of(2 * std::int64_t{from_last}); }
+  [[nodiscard]] std::int64_t after(int from_last) const { return of(2 * std::int64_t{from_last} + 1); }
   /// What undoes them, by cropping.
   [[nodiscard]] PadAmounts opposite() const {
     PadAmounts result = *this;
@@ -39,6 +39,8 @@ class PadAmounts {
   }
 
  private:
+  [[nodiscard]] std::int64_t of(std::int64_t side) const { return side < count_ ? amounts_[side] : 0; }
+
   std::int64_t amounts_[2 * max_rank] = {};
   int count_ = 0;
 };

@@ -7,6 +7,9 @@
 #include <cuda_runtime_api.h>
 #include <ucontext.h>
 
+// <nccl.h> includes <cuda_runtime.h>, whose cudaLaunchKernelEx would take launches from the one below.
+#define __CUDA_RUNTIME_H__
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
