@@ -99,6 +99,8 @@ def check_direction(name, folder, target):
     if of == "instances":  # beside a definition; of several, in compiled.hpp
         beside = f"instances/{name.removesuffix('.hpp')}.inc"
         return [] if target == beside or name == "compiled.hpp" or folder == "instances" else [f"includes <locus/{target}>; only its own may"]
+    if folder == "instances":  # whatever a list is of, on the GPU it needs that
+        return [] if target == "cuda/backend.hpp" else [f"includes <locus/{target}>; lists include no headers"]
     if folder is None:
         allowed = of in ("core", "device") if name == "fwd.hpp" else True
     else:
