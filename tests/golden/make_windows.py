@@ -81,7 +81,15 @@ def dropped():
     differentiate("dropout_all", F.dropout(x, 1.0), x)
 
 
-for part in (padding, windows, pools, dropped):
+def cropped_borders():
+    x = numbers["pad_x"].clone().requires_grad_()
+    for mode in ("reflect", "replicate", "circular"):
+        differentiate(f"pad_{mode}_crop", F.pad(x[None], (-2, 1, 1, -1), mode=mode)[0], x)
+    differentiate("pad_circular_crop_right", F.pad(x[None], (2, -1, 0, 0), mode="circular")[0], x)
+
+
+# Last what is newest: numbers drawn before stay the same.
+for part in (padding, windows, pools, dropped, cropped_borders):
     part()
 with open(pathlib.Path(__file__).with_name("windows.txt"), "w") as file:
     print("# written by make_windows.py with PyTorch", torch.__version__.split("+")[0], file=file)

@@ -30,6 +30,10 @@ LOCUS_DEVICE_TEST("padding and its gradient are PyTorch's", D) {
   check("pad_reflect_1d", pad(x, {3, 0}, PadMode::reflect));
   check("pad_replicate_1d", pad(x, {3, 0}, PadMode::replicate));
   check("pad_circular_1d", pad(x, {3, 0}, PadMode::circular));
+  check("pad_reflect_crop", pad(x, {-2, 1, 1, -1}, PadMode::reflect));
+  check("pad_replicate_crop", pad(x, {-2, 1, 1, -1}, PadMode::replicate));
+  check("pad_circular_crop", pad(x, {-2, 1, 1, -1}, PadMode::circular));
+  check("pad_circular_crop_right", pad(x, {2, -1, 0, 0}, PadMode::circular));
 }
 
 LOCUS_DEVICE_TEST("padding means what the pictures say", D) {
@@ -39,7 +43,12 @@ LOCUS_DEVICE_TEST("padding means what the pictures say", D) {
   CHECK_CLOSE(pad(x, {2, 2}, PadMode::replicate), {1, 1, 1, 2, 3, 3, 3});
   CHECK_CLOSE(pad(x, {2, 3}, PadMode::circular), {2, 3, 1, 2, 3, 1, 2, 3});
   CHECK_CLOSE(pad(x, {-1, 1}, PadMode::reflect), {2, 3, 2});
-  CHECK_CLOSE(pad(x, {-2, 1}, PadMode::circular), {3, 1});
+  CHECK_CLOSE(pad(x, {-2, 1}, PadMode::circular), {3, 3});
+  CHECK_CLOSE(pad(x, {1, -1}, PadMode::circular), {2, 1, 2});
+  CHECK_CLOSE(pad(x, {-1, 1}, PadMode::circular), {2, 3, 2});
+  CHECK_CLOSE(pad(x, {2, -1}, PadMode::circular), {1, 2, 1, 2});
+  CHECK_CLOSE(pad(x, {-1, -1}, PadMode::circular), {2});
+  CHECK(pad(x, {-3, 0}, PadMode::circular).shape() == Shape{0});
   CHECK_CLOSE(pad(x, {-3, 2}), {0, 0});
   CHECK(pad(x, {-3, 0}).shape() == Shape{0});
   CHECK_CLOSE(pad(x, {}), {1, 2, 3});
@@ -76,6 +85,7 @@ LOCUS_DEVICE_TEST("padding's gradient agrees with finite differences, and is add
   for (const PadMode mode : modes) {
     CHECK(gradcheck([=](auto x) { return pad(x, {2, 1, 1, 2}, mode); }, randn<double, D>({2, 3, 3})));
     CHECK(gradcheck([=](auto x) { return pad(x, {-1, 2, 0, 0, 1, 1}, mode); }, randn<double, D>({2, 3, 3})));
+    CHECK(gradcheck([=](auto x) { return pad(x, {-1, -1, 1, -1}, mode); }, randn<double, D>({2, 3, 3})));
     const auto twice = [=](auto x) { return sum(pad(x, {1, 1}, mode) * 2.0) + sum(pad(x, {0, 2}, mode)); };
     CHECK(gradcheck(twice, randn<double, D>({2, 3})));
   }
@@ -112,5 +122,18 @@ TEST_CASE("what cannot be padded is told") {
   CHECK_THROWS_AS((void)pad(zeros<float>({2, 0}), {1, 0}, PadMode::replicate), ShapeError);
   CHECK_THROWS_AS((void)pad(x, {-4, 9}), ShapeError);
   CHECK_THROWS_AS((void)pad(x, {-2, -2}), ShapeError);
+  CHECK_THROWS_WITH_AS((void)pad(x, {-2, 2}, PadMode::circular),
+                       "pad: -2 before and 2 after dimension 1 of shape (2, 3); expected at most the extent, less what "
+                       "is cropped, to go round once",
+                       ShapeError);
+  constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min();
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  for (const PadMode mode : modes) {
+    CHECK_THROWS_AS((void)pad(x, {least, most}, mode), ShapeError);
+    CHECK_THROWS_AS((void)pad(x, {most, least}, mode), ShapeError);
+    CHECK_THROWS_AS((void)pad(x, {least, least}, mode), ShapeError);
+    CHECK_THROWS_AS((void)pad(x, {most, most}, mode), ShapeError);
+    CHECK_THROWS_AS((void)pad(x, {most, 0}, mode), ShapeError);
+  }
   CHECK_THROWS_AS((void)pad(zeros<std::uint8_t>({2}), {1, 1}, PadMode::constant, 300), ArgumentError);
 }

@@ -18,7 +18,7 @@ enum class PadMode {
 };
 
 /// Elements before and after each of the last dimensions, the last dimension first, as in PyTorch: {left, right, top,
-/// bottom, ...}. Negative ones crop.
+/// bottom, ...}. Negative ones crop; a circular border wraps what is left then.
 class PadAmounts {
  public:
   /// throws ArgumentError unless there is a pair for each of at most eight dimensions
@@ -33,12 +33,29 @@ class PadAmounts {
   [[nodiscard]] std::int64_t after(int from_last) const { return of(2 * std::int64_t{from_last} + 1); }
   /// What undoes them, by cropping.
   [[nodiscard]] PadAmounts opposite() const {
-    PadAmounts result = *this;
-    for (std::int64_t& amount : result.amounts_) amount = -amount;
-    return result;
+    return mapped([](std::int64_t amount) { return -amount; });
+  }
+  /// Those that crop; 0 for the others.
+  [[nodiscard]] PadAmounts crops() const {
+    return mapped([](std::int64_t amount) { return detail::smaller(amount, std::int64_t{0}); });
+  }
+  /// Those that do not crop; 0 for the others.
+  [[nodiscard]] PadAmounts borders() const {
+    return mapped([](std::int64_t amount) { return detail::larger(amount, std::int64_t{0}); });
+  }
+  [[nodiscard]] bool crop() const {
+    bool crops = false;
+    for (const std::int64_t amount : amounts_) crops |= amount < 0;
+    return crops;
   }
 
  private:
+  template <class F>
+  [[nodiscard]] PadAmounts mapped(const F& f) const {
+    PadAmounts result = *this;
+    for (std::int64_t& amount : result.amounts_) amount = f(amount);
+    return result;
+  }
   [[nodiscard]] std::int64_t of(std::int64_t side) const { return side < count_ ? amounts_[side] : 0; }
 
   std::int64_t amounts_[2 * max_rank] = {};
@@ -142,21 +159,27 @@ struct UnpadRow {
   }
 };
 
-/// The padded dimension. throws ShapeError where the mode cannot make it
+/// The padded dimension: of a circular border, without what is cropped. throws ShapeError where the mode cannot make it
 [[nodiscard]] LOCUS_OUT_OF_LINE inline PadAxis pad_axis(const Shape& shape, int dim, const PadAmounts& amounts,
                                                         PadMode mode) {
+  constexpr std::int64_t none = 0;
   const std::int64_t extent = shape[dim], before = amounts.before(shape.rank() - 1 - dim);
-  const std::int64_t after = amounts.after(shape.rank() - 1 - dim);
+  const std::int64_t after = amounts.after(shape.rank() - 1 - dim), longer = larger(before, after);
   const auto refuse = [&](std::string_view expected) {
     fail<ShapeError>({"pad: ", before, " before and ", after, " after dimension ", dim, " of shape ", shape,
                       "; expected ", expected});
   };
-  const std::int64_t most = mode == PadMode::reflect ? extent - 1 : extent;
-  if (-before > extent || -after > extent || extent + before + after < 0) refuse("to crop no more than there is");
-  if ((mode == PadMode::reflect || mode == PadMode::circular) && larger(before, after) > larger(most, std::int64_t{0}))
-    refuse(mode == PadMode::reflect ? "less than the extent, to reflect" : "at most the extent, to go round once");
-  if (mode == PadMode::replicate && extent == 0 && larger(before, after) > 0) refuse("an element to repeat");
-  return {mode, extent, before, extent + before + after};
+  std::int64_t padded = 0;
+  if (before < -extent || after < -extent) refuse("to crop no more than there is");
+  if (__builtin_add_overflow(extent, before, &padded) || __builtin_add_overflow(padded, after, &padded))
+    refuse("an extent below 2^63");
+  if (padded < 0) refuse("to crop no more than there is");
+  if (mode == PadMode::reflect && longer > larger(extent - 1, none)) refuse("less than the extent, to reflect");
+  if (mode == PadMode::replicate && extent == 0 && longer > 0) refuse("an element to repeat");
+  if (mode != PadMode::circular) return {mode, extent, before, padded};
+  const std::int64_t left = extent + smaller(before, none) + smaller(after, none);
+  if (longer > left) refuse("at most the extent, less what is cropped, to go round once");
+  return {mode, left, larger(before, none), padded};
 }
 
 }  // namespace detail
@@ -177,6 +200,7 @@ struct Pad {
   template <class D>
   void backward(const Tuple<Shape>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
     if (mode == PadMode::constant) return dx.give(cropped(g));
+    if (wraps_a_crop()) return dx.give(unwrapped(get<0>(saved), g));
     const Shape& shape = get<0>(saved);
     const int rank = shape.rank();
     Tensor<T, D> from = g.contiguous();
@@ -189,15 +213,12 @@ struct Pad {
         const auto target = dx.open();
         return unpad(target.out, target.accumulate, from, d);
       }
-      Shape next = from.shape();
-      next[d] = shape[d];
-      const Tensor<T, D> to(next, g.device());
-      unpad(to, false, from, d);
-      from = to;
+      from = unpadded(from, d, shape[d]);
     }
   }
 
  private:
+  [[nodiscard]] bool wraps_a_crop() const { return mode == PadMode::circular && amounts.crop(); }
   [[nodiscard]] bool changes(int rank, int dim) const {
     return amounts.before(rank - 1 - dim) != 0 || amounts.after(rank - 1 - dim) != 0;
   }
@@ -210,10 +231,12 @@ struct Pad {
     if (x.rank() == 0) return x;
     detail::PadRow<T> row{x.data(), nullptr, value, x.rank(), {}, {}};
     Shape shape = x.shape();
+    constexpr std::int64_t none = 0;
     std::int64_t rows = 1;
     for (int d = 0; d < x.rank(); ++d) {
       row.axis[d] = detail::pad_axis(x.shape(), d, amounts, mode);
       row.stride[d] = x.strides()[d];
+      if (mode == PadMode::circular) row.x -= detail::smaller(amounts.before(x.rank() - 1 - d), none) * row.stride[d];
       shape[d] = row.axis[d].padded;
     }
     const Tensor<T, D> y(shape, x.device());
@@ -226,15 +249,32 @@ struct Pad {
   /// The gradient of a constant border: g without it; zero where x was cropped.
   template <class D>
   [[nodiscard]] Tensor<T, D> cropped(const Tensor<T, D>& g) const {
-    bool crops = false;
-    for (int k = 0; k < amounts.dims(); ++k) crops |= amounts.before(k) < 0 || amounts.after(k) < 0;
-    if (crops) return Pad{amounts.opposite(), PadMode::constant, compute_t<T>(0)}.padded(g);
+    if (amounts.crop()) return Pad{amounts.opposite(), PadMode::constant, compute_t<T>(0)}.padded(g);
     Tensor<T, D> view = g;
     for (int k = 0; k < amounts.dims(); ++k) {
       const int dim = g.rank() - 1 - k;
       view = view.slice(dim, amounts.before(k), g.size(dim) - amounts.after(k));
     }
     return view;
+  }
+  /// The gradient of a circular border around what a crop left: that of the border, then that of the crop.
+  template <class D>
+  [[nodiscard]] Tensor<T, D> unwrapped(const Shape& shape, const Tensor<T, D>& g) const {
+    const Pad border{amounts.borders(), mode, value}, crop{amounts.crops(), PadMode::constant, value};
+    Tensor<T, D> from = g.contiguous();
+    for (int d = shape.rank() - 1; d >= shape.rank() - amounts.dims(); --d)
+      if (border.changes(shape.rank(), d))
+        from = border.unpadded(from, d, detail::pad_axis(shape, d, amounts, mode).extent);
+    return crop.cropped(from);
+  }
+  /// The gradient with the border of one dimension added to the `extent` elements it came from.
+  template <class D>
+  [[nodiscard]] Tensor<T, D> unpadded(const Tensor<T, D>& g, int dim, std::int64_t extent) const {
+    Shape shape = g.shape();
+    shape[dim] = extent;
+    const Tensor<T, D> out(shape, g.device());
+    unpad(out, false, g, dim);
+    return out;
   }
   template <class D>
   void unpad(const Tensor<T, D>& out, bool accumulate, const Tensor<T, D>& g, int dim) const {
@@ -253,9 +293,10 @@ struct Pad {
 /// x with a border around its last dimensions: F.pad. Amounts name the last dimension first.
 /// shape:    (..., h, w) -> (..., top + h + bottom, left + w + right) for {left, right, top, bottom}
 /// gradient: g where elements came from, added up where they are repeated
-/// cost:     one launch; backward none for a constant border (one where x is cropped), else one for each dimension
-/// throws ShapeError unless reflected borders are shorter than the extent and circular ones at most as long, and where
-/// more is cropped than there is
+/// cost:     one launch; backward none for a constant border (one where x is cropped), else one for each dimension (and
+///           one for a circular border where x is cropped)
+/// throws ShapeError unless reflected borders are shorter than the extent and circular ones at most as long as what is
+/// left of it, and where more is cropped than there is
 ///
 ///     auto y = pad(images, {1, 1, 1, 1});                            // zeros
 ///     auto z = pad(signal, {3, 0}, PadMode::replicate);
