@@ -4,10 +4,13 @@
 #include <locus/ops/sort.hpp>
 
 #include <support/sanitized.hpp>
+#include <support/skip.hpp>
 
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -131,4 +134,34 @@ TEST_CASE_TEMPLATE("linear layers and cross-entropy", T, float, bfloat16) {
   CHECK(same_with_gradient(w, [&](const auto& v) { return linear(x, v, b, functor::Tanh{}); }));
   CHECK(same_with_gradient(b, [&](const auto& v) { return linear(x, w, v); }));
   CHECK(same_with_gradient(linear(x, w, b), [&](const auto& v) { return cross_entropy(v, labels); }));
+}
+
+TEST_CASE_TEMPLATE("pooling", T, FLOATING_TYPES) {
+  const auto x = numbers<T>({3, 90, 90});
+  CHECK(same_with_gradient(x, [&](const auto& v) { return max_pool2d(v, 3, 2, 1); }));
+  CHECK(same_with_gradient(x, [&](const auto& v) { return avg_pool2d(v, 3, 2, 1); }));
+}
+
+namespace {
+/// Waits until as many planes were begun, or for some seconds: what one thread does.
+struct MeetingWalk {
+  Atomic<int>* begun;
+  template <class Add>
+  LOCUS_FN void operator()(std::int64_t, const Add& add) const {
+    begun->fetch_add(1);
+    for (int i = 0; i < 5000 && begun->load() < 2; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    add(0, begun->load() == 2 ? 1.f : 0.f);
+  }
+};
+}  // namespace
+
+TEST_CASE("two planes of pooled images are enough for two threads in the backward pass") {
+  const int threads = cpu::max_threads();
+  cpu::set_max_threads(2);
+  if (cpu::max_threads() < 2) SKIP_TEST("the program is compiled without threads");
+  Atomic<int> begun{0};
+  const Tensor<float> dx({2, 64, 64});
+  detail::scatter_planes(dx, false, 2, 64, 64, MeetingWalk{&begun});
+  CHECK(sum(dx).item() == 2.f);
+  cpu::set_max_threads(threads);
 }

@@ -55,11 +55,13 @@ template <class T, class Axis, class D>
 template <class T, class D>
 inline constexpr bool scatters_windows = CostModel<D>::follows_indices && std::is_same_v<T, compute_t<T>>;
 
-/// out (planes, rows, cols) = previous + what walk(plane, add) adds. One launch.
+/// out (planes, rows, cols) = previous + what walk(plane, add) adds. One launch, of rows as long as a plane: by their
+/// elements the host divides the planes among its threads.
 template <class T, class D, class Walk>
 void scatter_planes(const Tensor<T, D>& out, bool accumulate, std::int64_t planes, std::int64_t rows, std::int64_t cols,
                     const Walk& walk) {
-  Backend<D>::for_each_row(out.device(), planes, cols, ScatterPlane<T, Walk>{walk, rows, cols, out.data(), accumulate});
+  Backend<D>::for_each_row(out.device(), planes, rows * cols,
+                           ScatterPlane<T, Walk>{walk, rows, cols, out.data(), accumulate});
 }
 
 /// The means of windows along rows and cols.
