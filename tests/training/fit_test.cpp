@@ -264,6 +264,38 @@ TEST_CASE("a history of metrics as a table, as JSON, and as curves without accur
   std::filesystem::remove_all(folder);
 }
 
+TEST_CASE("a history of several fits has the metrics of all, blank where an epoch has none") {
+  constexpr double none = locus::detail::no_accuracy;
+  History history;
+  history.add({1, 0.5, 1.25, 1.5, none, 2.0, 24000, {{"mean error", 0.5}, {"accuracy", 0.25}}});
+  history.add({2, 0.5, 1.25, 1.5, none, 2.0, 24000, {{"mean error", 0.25}, {"largest error", 2}}});
+  history.add({3, 0.5, 1.25, 1.5, 0.625, 2.0, 24000, {{"accuracy", 0.625}}});
+  CHECK(
+      history.table() ==
+      "epoch      lr   train loss   valid loss   valid accuracy   mean error     accuracy   largest error   seconds   "
+      "samples/s\n"
+      "    1     0.5       1.2500       1.5000                        0.5000       0.2500                      2.00    "
+      "   "
+      "24000\n"
+      "    2     0.5       1.2500       1.5000                        0.2500                       2.0000      2.00    "
+      "   "
+      "24000\n"
+      "    3     0.5       1.2500       1.5000           62.50%                    0.6250                      2.00    "
+      "   "
+      "24000\n");
+  const auto folder = std::filesystem::temp_directory_path() / join("locus-fits-", getpid());
+  std::filesystem::create_directories(folder);
+  io::write_history(folder / "history.json", history);
+  io::plot_history(folder / "history.svg", history, "Line");
+  const std::string json = text_of(folder / "history.json"), svg = text_of(folder / "history.svg");
+  CHECK(json.find("null") == std::string::npos);
+  CHECK(json.find("\"largest error\": 2") != std::string::npos);
+  CHECK(json.find("\"valid_accuracy\": 0.625") != std::string::npos);
+  CHECK(svg.find("ccuracy") != std::string::npos);
+  CHECK(svg.find("nan") == std::string::npos);
+  std::filesystem::remove_all(folder);
+}
+
 TEST_CASE("the columns of a table stay in line when training diverges") {
   History history;
   history.add({1, 0.5, 1.25, 1.5, 0.625, 2.0, 24000});

@@ -9,12 +9,6 @@
 
 namespace locus::inline LOCUS_ABI::io {
 
-namespace detail {
-[[nodiscard]] inline bool has_accuracy(const EpochRecord& record) {
-  return record.valid_accuracy == record.valid_accuracy;
-}
-}  // namespace detail
-
 /// Writes an array of objects: epoch, learning_rate, train_loss, valid_loss, valid_accuracy where there is one,
 /// seconds, samples_per_second, and the metrics by name in an object `metrics`. throws DataError if the file cannot be
 /// written
@@ -27,7 +21,7 @@ inline void write_history(const std::string& path, const History& history) {
         .member("learning_rate", r.learning_rate)
         .member("train_loss", r.train_loss)
         .member("valid_loss", r.valid_loss);
-    if (detail::has_accuracy(r)) json.member("valid_accuracy", r.valid_accuracy);
+    if (locus::detail::has_accuracy(r)) json.member("valid_accuracy", r.valid_accuracy);
     json.member("seconds", r.seconds).member("samples_per_second", r.samples_per_second);
     if (!r.metrics.empty()) {
       json.key("metrics").begin_object();
@@ -55,7 +49,7 @@ namespace detail {
   if (labels.model.empty()) text = labels.data;
   else if (!labels.data.empty()) text += " on " + labels.data;
   if (labels.test_accuracy) add(join("test accuracy ", plot::detail::fixed(100 * *labels.test_accuracy, 2), " %"));
-  if (!history.empty() && has_accuracy(history.last()))
+  if (!history.empty() && locus::detail::has_accuracy(history.last()))
     add(join("final validation accuracy ", plot::detail::fixed(100 * history.last().valid_accuracy, 2), " %"));
   return text;
 }
@@ -75,8 +69,8 @@ inline void mark_learning_rates(plot::Panel& panel, const History& history) {
 }
 }  // namespace detail
 
-/// Writes the curves of the loss, and of the accuracy where there is one, over the epochs as SVG, with a mark where the
-/// learning rate changes. throws DataError if the file cannot be written
+/// Writes the curves of the loss, and of the accuracy where an epoch has one, over the epochs as SVG, with a gap where
+/// others have none, and a mark where the learning rate changes. throws DataError if the file cannot be written
 ///
 ///     io::plot_history("curves.svg", history, "Digits", {.data = "MNIST", .model = "784-32-10"});
 inline void plot_history(const std::string& path, const History& history, const std::string& title,
@@ -89,7 +83,7 @@ inline void plot_history(const std::string& path, const History& history, const 
     accuracy.push_back(100 * r.valid_accuracy);
   }
   plot::Figure figure(title, detail::subtitle_of(labels, history));
-  const bool classifies = history.empty() || detail::has_accuracy(history.records()[0]);
+  const bool classifies = locus::detail::show_accuracy(history.records());
   auto& loss =
       figure.panel("Loss", {.label = "epoch", .integer = true}, {.label = classifies ? "cross-entropy" : "loss"})
           .line("training", epochs, train_loss)

@@ -1,6 +1,7 @@
 #pragma once
 // What happened in training, epoch by epoch: as numbers, as a table, as JSON, and as curves.
 
+#include <locus/core/bounds.hpp>
 #include <locus/core/check.hpp>
 
 #include <cstdint>
@@ -16,14 +17,18 @@ struct MetricValue {
 };
 
 namespace detail {
+/// That of a name; null where it was not measured.
+[[nodiscard]] inline const MetricValue* find_metric(const std::vector<MetricValue>& metrics, std::string_view name) {
+  for (const auto& metric : metrics)
+    if (metric.name == name) return &metric;
+  return nullptr;
+}
 /// throws ArgumentError for a name that was not measured
 [[nodiscard]] LOCUS_OUT_OF_LINE inline double value_of_metric(const std::vector<MetricValue>& metrics,
                                                               std::string_view name) {
+  if (const MetricValue* const found = find_metric(metrics, name)) return found->value;
   std::string names;
-  for (const auto& metric : metrics) {
-    if (metric.name == name) return metric.value;
-    names += join(names.empty() ? "" : ", ", metric.name);
-  }
+  for (const auto& metric : metrics) names += join(names.empty() ? "" : ", ", metric.name);
   fail<ArgumentError>({"there is no metric '", name, "'; there are: ", names.empty() ? "none" : names});
 }
 }  // namespace detail
@@ -42,7 +47,20 @@ struct EpochRecord {
   [[nodiscard]] double metric(std::string_view name) const { return detail::value_of_metric(metrics, name); }
 };
 
-/// The records of all epochs, in order. Write it with io/history.hpp: as JSON, or as a plot.
+namespace detail {
+[[nodiscard]] inline bool has_accuracy(const EpochRecord& record) {
+  return record.valid_accuracy == record.valid_accuracy;
+}
+/// Whether one has it, or there is none yet.
+[[nodiscard]] inline bool show_accuracy(const std::vector<EpochRecord>& records) {
+  for (const auto& record : records)
+    if (has_accuracy(record)) return true;
+  return records.empty();
+}
+}  // namespace detail
+
+/// The records of all epochs, in order, of one call of fit or several. Write it with io/history.hpp: as JSON, or as a
+/// plot.
 class History {
  public:
   void add(const EpochRecord& record) { records_.push_back(record); }
@@ -53,30 +71,47 @@ class History {
     return records_.back();
   }
 
-  /// A line per epoch under a heading: with the accuracy where there is one, and the metrics of the first epoch.
-  /// Numbers too long for their column are rounded and written as powers of ten.
+  /// A line per epoch under a heading: with the accuracy and the metrics of any epoch, blank in the others. Numbers too
+  /// long for their column are rounded and written as powers of ten.
   [[nodiscard]] std::string table() const {
-    const bool has_accuracy = empty() || records_[0].valid_accuracy == records_[0].valid_accuracy;
-    std::vector<std::string> names;
-    if (!empty())
-      for (const auto& metric : records_[0].metrics)
-        if (!has_accuracy || metric.name != "accuracy") names.push_back(metric.name);
-    std::string text = join("epoch      lr   train loss   valid loss", has_accuracy ? "   valid accuracy" : "");
-    for (const auto& name : names) text += "   " + std::string(name.size() < 10 ? 10 - name.size() : 0, ' ') + name;
+    const bool shows_accuracy = detail::show_accuracy(records_);
+    const std::vector<std::string> names = metric_names();
+    std::string text = join("epoch      lr   train loss   valid loss", shows_accuracy ? "   valid accuracy" : "");
+    for (const auto& name : names) text += std::string(width_of(name) - name.size(), ' ') + name;
     text += "   seconds   samples/s\n";
     for (const auto& r : records_) {
       char epoch[16];
       std::snprintf(epoch, sizeof epoch, "%5d", r.epoch);
       text += join(epoch, general(r.learning_rate, 8, 3), fixed(r.train_loss, 13, 4), fixed(r.valid_loss, 13, 4));
-      if (has_accuracy) text += fixed(100 * r.valid_accuracy, 16, 2) + "%";
-      for (const auto& name : names)
-        text += fixed(r.metric(name), 3 + static_cast<int>(name.size() < 10 ? 10 : name.size()), 4);
+      if (shows_accuracy)
+        text += detail::has_accuracy(r) ? fixed(100 * r.valid_accuracy, 16, 2) + "%" : std::string(17, ' ');
+      for (const auto& name : names) {
+        const MetricValue* const metric = detail::find_metric(r.metrics, name);
+        text += metric ? fixed(metric->value, static_cast<int>(width_of(name)), 4) : std::string(width_of(name), ' ');
+      }
       text += join(fixed(r.seconds, 10, 2), fixed(r.samples_per_second, 12, 0), "\n");
     }
     return text;
   }
 
  private:
+  /// Names of metrics, in the order in which they came: without the accuracy that has a column of its own.
+  [[nodiscard]] std::vector<std::string> metric_names() const {
+    std::vector<std::string> names;
+    const auto is_known = [&](const std::string& name) {
+      for (const auto& known : names)
+        if (known == name) return true;
+      return false;
+    };
+    for (const auto& r : records_)
+      for (const auto& metric : r.metrics)
+        if (!(detail::has_accuracy(r) && metric.name == "accuracy") && !is_known(metric.name))
+          names.push_back(metric.name);
+    return names;
+  }
+  [[nodiscard]] static std::size_t width_of(const std::string& name) {
+    return 3 + detail::larger(name.size(), std::size_t{10});
+  }
   /// Right-aligned in a column, with at least a space before it and so many digits after the point.
   [[nodiscard]] static std::string fixed(double number, int width, int digits) {
     char text[400];  // room for any number
