@@ -171,6 +171,7 @@ TEST_CASE("early stopping watches a metric, of which more may be better, and fun
   CHECK_THROWS_AS(fit(model, optimizer, nn::MSELoss{}, wrong, valid, history,
                       {.early_stopping = {.patience = 2, .metric = "left"}}, right),
                   ArgumentError);
+  CHECK(history.records().size() == 3);  // before it trained
 }
 
 TEST_CASE("schedules move on by epoch or by step, and are given the validation loss") {
@@ -247,5 +248,21 @@ TEST_CASE("options of fit that make no sense are refused by name and number") {
   CHECK_THROWS_WITH_AS(run({.accumulate = 0}), doctest::Contains("accumulate is 0"), ArgumentError);
   CHECK_THROWS_WITH_AS(run({.early_stopping = {.patience = -2}}), doctest::Contains("patience is -2"), ArgumentError);
   CHECK_THROWS_WITH_AS(run({.early_stopping = {.min_delta = -2}}), doctest::Contains("min_delta is -2"), ArgumentError);
+  const char* const no_patience = "is given, but the patience is 0";
+  CHECK_THROWS_WITH_AS(run({.early_stopping = {.min_delta = 1}}), doctest::Contains(no_patience), ArgumentError);
+  CHECK_THROWS_WITH_AS(run({.early_stopping = {.maximize = true}}), doctest::Contains(no_patience), ArgumentError);
+  CHECK_THROWS_WITH_AS(run({.early_stopping = {.metric = "error"}}), doctest::Contains(no_patience), ArgumentError);
+  CHECK_THROWS_WITH_AS(run({.early_stopping = {.patience = 1, .metric = "error"}}),
+                       "fit: early_stopping.metric is 'error'; expected one that is measured: there is none",
+                       ArgumentError);
+  CHECK_THROWS_WITH_AS(fit(r.model, r.optimizer, nn::MSELoss{}, r.train, r.valid, r.history,
+                           {.early_stopping = {.patience = 1, .metric = "eror"}}, Metric{"error", nn::L1Loss{}},
+                           Metric{"sum", nn::MSELoss{}}),
+                       "fit: early_stopping.metric is 'eror'; expected one that is measured: error, sum",
+                       ArgumentError);
+  const optim::Scheduler plateau{r.optimizer, optim::ReduceLROnPlateau{}};
+  CHECK_THROWS_WITH_AS(run({.scheduler = plateau, .schedule_every = Every::step}),
+                       doctest::Contains("expected Every::epoch"), ArgumentError);
   CHECK(r.history.empty());
+  CHECK(r.weight() == 0.5f);  // nothing was trained
 }

@@ -88,6 +88,9 @@ class Scheduler {
   /// How often step() was called.
   [[nodiscard]] std::int64_t steps() const { return position().step; }
 
+  /// Whether it is ReduceLROnPlateau, which is given a metric at each step.
+  [[nodiscard]] bool watches_metric() const { return position().watches_metric; }
+
   /// Sets the learning rate of the next step. throws ArgumentError where it depends on a metric
   void step() {
     Position& at = position();

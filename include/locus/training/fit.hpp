@@ -71,13 +71,14 @@ struct BeforeStep {};
 /// When fit moves a learning-rate schedule on.
 enum class Every { epoch, step };
 
-/// When fit ends before its last epoch.
+/// When fit ends before its last epoch. Other options than restore_best need a patience. When the loss becomes NaN or
+/// infinite, fit throws: the weights stay as the last step left them, and those of the best epoch are not restored.
 struct EarlyStopping {
-  int patience = 0;          ///< epochs without an improvement after which training ends; 0: it goes on to the end
+  int patience = 0;          ///< epochs without an improvement after which training ends; 0: nothing is watched
   double min_delta = 0;      ///< by how much a better one is better
   std::string metric = {};   ///< name of what is watched; by default the validation loss
   bool maximize = false;     ///< whether more of it is better
-  bool restore_best = true;  ///< the model is left with the weights of the best epoch
+  bool restore_best = true;  ///< with a patience, the model is left with the weights of the best epoch
 };
 
 /// How fit trains, and what it calls.
@@ -99,8 +100,8 @@ struct FitOptions {
   ///
   /// Replays of a captured step repeat what it launches, not its host code. What it returns does not count.
   Callback<BeforeStep> before_step = {};
-  optim::Scheduler scheduler = {};  ///< of the learning rate; after an epoch it is given the validation loss
-  Every schedule_every = Every::epoch;
+  optim::Scheduler scheduler = {};      ///< of the learning rate; after an epoch it is given the validation loss
+  Every schedule_every = Every::epoch;  ///< ReduceLROnPlateau moves by epoch
   EarlyStopping early_stopping = {};
   Callback<Progress> on_progress = {};  ///< what it returns does not count
   Callback<EpochRecord> on_epoch = {};  ///< false from it ends the training
@@ -112,6 +113,28 @@ LOCUS_OUT_OF_LINE inline void require_finite_loss(double loss, int epoch, const 
   if (loss - loss == 0) return;
   fail<NumericError>({"training: the ", name, " became ", loss, " in epoch ", epoch,
                       "; try a smaller learning rate, gradient clipping, or look for bad values in the data"});
+}
+/// throws ArgumentError for options of early stopping out of range, those that would be ignored, and a metric that is
+/// not measured
+LOCUS_OUT_OF_LINE inline void require_valid(const EarlyStopping& options,
+                                            std::initializer_list<std::string_view> metrics) {
+  locus::detail::require_not_negative("fit", "early_stopping.min_delta", options.min_delta);
+  if (options.patience < 0)
+    fail<ArgumentError>({"fit: early_stopping.patience is ", options.patience, "; expected 0 or more"});
+  const char* const ignored = !options.metric.empty() ? "metric" : options.maximize ? "maximize" : "min_delta";
+  if (options.patience == 0 && (!options.metric.empty() || options.maximize || options.min_delta > 0)) {
+    fail<ArgumentError>({"fit: early_stopping.", ignored,
+                         " is given, but the patience is 0, and nothing is watched; "
+                         "expected a patience of 1 or more epochs"});
+  }
+  std::string names;
+  for (const std::string_view name : metrics) {
+    if (name == options.metric) return;
+    names += join(names.empty() ? "" : ", ", name);
+  }
+  if (options.metric.empty()) return;
+  fail<ArgumentError>({"fit: early_stopping.metric is '", options.metric,
+                       "'; expected one that is measured: ", names.empty() ? "there is none" : names});
 }
 /// throws ArgumentError for options out of range
 inline void require_valid(const FitOptions& options, std::int64_t batches, std::int64_t valid_batches) {
@@ -125,9 +148,11 @@ inline void require_valid(const FitOptions& options, std::int64_t batches, std::
   }
   if (options.accumulate < 1)
     fail<ArgumentError>({"fit: accumulate is ", options.accumulate, "; expected 1 or more batches"});
-  locus::detail::require_not_negative("fit", "early_stopping.min_delta", options.early_stopping.min_delta);
-  if (options.early_stopping.patience < 0)
-    fail<ArgumentError>({"fit: early_stopping.patience is ", options.early_stopping.patience, "; expected 0 or more"});
+  if (options.scheduler && options.schedule_every == Every::step && options.scheduler.watches_metric()) {
+    fail<ArgumentError>(
+        {"fit: schedule_every is Every::step, but ReduceLROnPlateau watches the validation loss, which "
+         "is known after an epoch; expected Every::epoch"});
+  }
   if (batches < 1)
     fail<ArgumentError>({"fit: the training loader has no batch; use a smaller batch_size, or no drop_last"});
   if (valid_batches < 1)
@@ -273,8 +298,10 @@ Trained train_epoch(int epoch, Step& step, const L& loss, data::Loader<S, D>& tr
 
 template <class M, class Optimizer, class L, class S, class U, class D, class Score>
 void train(const M& model, Optimizer& optimizer, const L& loss, data::Loader<S, D>& batches, data::Loader<U, D>& valid,
-           History& history, const FitOptions& options, const Score& score_of) {
+           History& history, const FitOptions& options, const Score& score_of,
+           std::initializer_list<std::string_view> metrics) {
   require_valid(options, batches.size(), valid.size());
+  require_valid(options.early_stopping, metrics);
   (void)weight_of_loss(loss, 1);
   const auto before_step = [&] { options.before_step({}); };
   using Batch = data::detail::tensors_t<S, D>;
@@ -299,8 +326,9 @@ void train(const M& model, Optimizer& optimizer, const L& loss, data::Loader<S, 
 /// Trains a model, a layer or a function, with any loss, and validates it after every epoch; records are added to
 /// `history`. The first tensor of a batch is the model's input, the others are targets: loss(model(input), targets...).
 /// A batch of one tensor is its own target. Losses with Reduction::sum are added up as they are.
-/// throws ArgumentError for options out of range or loaders without a batch; NumericError when the loss becomes NaN or
-/// infinite (noticed where progress is reported, and at epoch ends)
+/// throws ArgumentError, before it trains, for options out of range or without effect, a metric that is not measured,
+/// or loaders without a batch; NumericError when the loss becomes NaN or infinite (noticed where progress is reported,
+/// and at epoch ends)
 ///
 ///     fit(model, optimizer, nn::MSELoss{}, train, valid, history, {.epochs = 50, .early_stopping = {.patience = 5}},
 ///         Metric{"mean error", nn::L1Loss{}});
@@ -316,10 +344,10 @@ void fit(const M& model, Optimizer& optimizer, const L& loss, data::Loader<S, D>
     using Recorded [[maybe_unused]] = decltype(model.forward(std::declval<const Traced<detail::input_t<S>, D>&>()));
     if constexpr (nn::detail::Forwards<M, Traced<detail::input_t<S>, D>>) {
       using Output [[maybe_unused]] = decltype(model.forward(std::declval<const Tensor<detail::input_t<S>, D>&>()));
-      detail::train(model, optimizer, loss, train, valid, history, options, score_of);
+      detail::train(model, optimizer, loss, train, valid, history, options, score_of, {metrics.name...});
     }
   } else {
-    detail::train(model, optimizer, loss, train, valid, history, options, score_of);
+    detail::train(model, optimizer, loss, train, valid, history, options, score_of, {metrics.name...});
   }
 }
 
@@ -345,10 +373,10 @@ void fit(const M& model, Optimizer& optimizer, data::Loader<S, D>& train, data::
     using Recorded [[maybe_unused]] = decltype(model.forward(std::declval<const Traced<detail::input_t<S>, D>&>()));
     if constexpr (nn::detail::Forwards<M, Traced<detail::input_t<S>, D>>) {
       using Output [[maybe_unused]] = decltype(model.forward(std::declval<const Tensor<detail::input_t<S>, D>&>()));
-      detail::train(model, optimizer, loss, train, valid, history, options, score_of);
+      detail::train(model, optimizer, loss, train, valid, history, options, score_of, {"accuracy"});
     }
   } else {
-    detail::train(model, optimizer, loss, train, valid, history, options, score_of);
+    detail::train(model, optimizer, loss, train, valid, history, options, score_of, {"accuracy"});
   }
 }
 
