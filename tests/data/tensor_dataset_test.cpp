@@ -83,5 +83,7 @@ TEST_CASE("a sample that changes its shape is refused, by its number") {
   };
   CHECK_THROWS_AS(run(), ShapeError);
   CHECK(batches == 2);
-  CHECK_THROWS_AS((void)data::map(data::TensorDataset{zeros({0, 2})}, [](auto x) { return x; }), IndexError);
+  CHECK_THROWS_WITH_AS((void)data::map(data::TensorDataset{zeros({0, 2})}, [](auto x) { return x; }),
+                       "map: the data set has no samples; expected at least one, which tells the shapes of the results",
+                       IndexError);
 }

@@ -116,8 +116,14 @@ class Mapped {
 
  private:
   Mapped(Shared<const detail::Held<S>> held, F f)
-      : held_(std::move(held)), f_(detail::hold(std::move(f))), fields_(detail::fields_of(result(0))) {}
+      : held_(std::move(held)), f_(detail::hold(std::move(f))), fields_(detail::fields_of(first_result())) {}
 
+  [[nodiscard]] auto first_result() const {
+    if (size() == 0)
+      fail<IndexError>(
+          {"map: the data set has no samples; expected at least one, which tells the shapes of the results"});
+    return result(0);
+  }
   [[nodiscard]] auto result(std::int64_t i) const {
     return unpack(detail::read_sample(held_->dataset, i),
                   [&](const auto&... tensor) { return detail::as_tensors(f_->dataset(tensor...)); });
