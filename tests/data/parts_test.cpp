@@ -82,6 +82,8 @@ TEST_CASE("random_split leaves samples on both sides, or refuses") {
 }
 
 TEST_CASE("a subset has the samples named, in that order, and its parts refer to the whole") {
+  using Pairs = data::TensorDataset<float, std::int64_t>;
+  static_assert(!std::is_constructible_v<data::Subset<Pairs>, Shared<const data::detail::Held<Pairs>>, Numbers>);
   const data::Subset odd(pairs(10), {9, 7, 5, 3, 1});
   CHECK(odd.size() == 5);
   CHECK(labels_of(odd) == Numbers{9, 7, 5, 3, 1});

@@ -9,6 +9,11 @@
 
 namespace locus::inline LOCUS_ABI::data {
 
+namespace detail {
+template <class S>
+class Dealer;
+}
+
 /// Samples of a data set, in a given order. Copies, and parts of parts, share it.
 template <Dataset S>
 class Subset {
@@ -16,11 +21,6 @@ class Subset {
   /// throws IndexError for a position that is no sample
   Subset(S dataset, std::vector<std::int64_t> positions)
       : Subset(detail::hold(std::move(dataset)), std::move(positions)) {}
-  Subset(Shared<const detail::Held<S>> held, std::vector<std::int64_t> positions)
-      : held_(std::move(held)), chosen_(detail::hold(detail::Positions{std::move(positions)})) {
-    const std::int64_t size = held_->dataset.size();
-    for (const std::int64_t position : chosen_->dataset.list) detail::require_sample(position, size);
-  }
 
   [[nodiscard]] std::int64_t size() const { return chosen_->dataset.size(); }
   [[nodiscard]] detail::fields_t<S> fields() const { return held_->dataset.fields(); }
@@ -55,6 +55,14 @@ class Subset {
   }
 
  private:
+  friend class detail::Dealer<S>;
+
+  Subset(Shared<const detail::Held<S>> held, std::vector<std::int64_t> positions)
+      : held_(std::move(held)), chosen_(detail::hold(detail::Positions{std::move(positions)})) {
+    const std::int64_t size = held_->dataset.size();
+    for (const std::int64_t position : chosen_->dataset.list) detail::require_sample(position, size);
+  }
+
   Shared<const detail::Held<S>> held_;
   Shared<const detail::Held<detail::Positions>> chosen_;
 };
