@@ -102,6 +102,12 @@ TEST_CASE("windows that do not fit are told") {
   CHECK_THROWS_WITH_AS(
       (void)im2col(zeros<float>({1, 3, 3}), 4),
       "unfold: windows of 4 elements, 1 apart, along an extent of 3; expected an extent that holds one", ShapeError);
+  CHECK_THROWS_AS((void)im2col(zeros<float>({1, 3, 3}), 2, 1, INT64_MAX), ShapeError);
+  CHECK_THROWS_WITH_AS(
+      (void)col2im(zeros<float>({4, 9}), 4, 2, 1, INT64_MAX / 2),
+      doctest::Contains("col2im: a size of (4, 4) padded by (4611686018427387903, 4611686018427387903)"), ShapeError);
+  CHECK_THROWS_AS((void)col2im(zeros<float>({4, 9}), INT64_MAX, INT64_MAX / 2), ShapeError);
+  CHECK_THROWS_AS((void)col2im(zeros<float>({4, 9}), INT64_MIN, 1, 1, INT64_MAX / 2), ShapeError);
   CHECK_THROWS_WITH_AS(
       (void)col2im(zeros<float>({5, 9}), 4, 2),
       "col2im: columns of shape (5, 9); expected a multiple of 4 rows and 9 columns for windows of (2, 2) "

@@ -21,6 +21,20 @@ inline void require_padding(std::string_view name, const Size2d& padding) {
   if (padding.height < 0 || padding.width < 0)
     fail<ArgumentError>({name, ": padding of ", padding, "; expected 0 or more"});
 }
+/// Images with their border. throws ShapeError where they have more than 2^63 elements
+[[nodiscard]] LOCUS_OUT_OF_LINE inline Size2d padded_size(std::string_view name, const Size2d& size,
+                                                          const Size2d& padding) {
+  Size2d padded = size;
+  bool overflows = false;
+  for (int i = 0; i < 2; ++i) {
+    overflows |= __builtin_add_overflow(padded.height, padding.height, &padded.height);
+    overflows |= __builtin_add_overflow(padded.width, padding.width, &padded.width);
+  }
+  std::int64_t elements = 0;
+  if (overflows || __builtin_mul_overflow(padded.height, padded.width, &elements))
+    fail<ShapeError>({name, ": a size of ", size, " padded by ", padding, "; expected less than 2^63 elements"});
+  return padded;
+}
 }  // namespace detail
 
 /// The windows of images as columns: F.unfold, with its order of arguments. The border is 0.
@@ -55,7 +69,7 @@ template <detail::FloatingOperand X>
   const Shape given = x.shape();
   detail::require_rank(name, given, 3, "(batch, channels kh kw, windows)");
   detail::require_padding(name, padding);
-  const std::int64_t height = size.height + 2 * padding.height, width = size.width + 2 * padding.width;
+  const auto [height, width] = detail::padded_size(name, size, padding);
   const std::int64_t rows = detail::windows_along(name, height, kernel.height, step.height, dilation.height);
   const std::int64_t cols = detail::windows_along(name, width, kernel.width, step.width, dilation.width);
   const std::int64_t elements = kernel.height * kernel.width;
