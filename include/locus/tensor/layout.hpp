@@ -220,11 +220,13 @@ struct Layout {
     return reached;
   }
 
-  /// throws ArgumentError where several elements are one in memory: which of the values written stays would be chance
+  /// throws ArgumentError where several elements may be one in memory: which of the values written stays would be
+  /// chance. Views whose elements only lie interleaved, as some of unfold do, are refused, too: to tell them apart
+  /// takes a search.
   LOCUS_OUT_OF_LINE void require_distinct_elements(std::string_view operation) const {
     if (shares_elements()) {
       fail<ArgumentError>({operation, " on a view of shape ", shape,
-                           ", expanded or unfolded, whose elements share memory; use .clone() first"});
+                           ", expanded or unfolded, whose elements may share memory; use .clone() first"});
     }
   }
 
