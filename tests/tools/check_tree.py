@@ -31,17 +31,23 @@ COSTLY_WITHOUT_NVCC = COSTLY | {"atomic": "core/atomic.hpp", "cmath": "core/math
 
 # What only refuses, in a header of functions: at most this share of its lines. The rest stands in refuse/.
 REFUSAL = re.compile(r"#\s*define LOCUS_REFUSED|LOCUS_UNAVAILABLE|LOCUS_CLANG_REFUSES|struct \w*Mistake\b|class why\b")
+INCLUDES_REFUSAL = re.compile(r"\s*#\s*include <locus/refuse/")
 MOST_REFUSALS = 0.12
 
 
 def share_of_refusals(text):
-    """The share of lines that declare refusals, with the lines that continue them."""
+    """The share of lines that declare refusals, with the lines that continue them, and includes of such in a class."""
     lines = text.splitlines()
-    refusals, continues = 0, False
-    for line in lines:
-        refuses = continues or bool(REFUSAL.search(line))
+    refusals, continues, scopes = 0, False, []  # scopes: of each open brace, whether it is a namespace's
+    for line, words in zip(lines, code(text).splitlines()):
+        refuses = continues or bool(REFUSAL.search(line)) or bool(INCLUDES_REFUSAL.match(line) and not all(scopes))
         refusals += refuses
         continues = refuses and line.endswith("\\")
+        for brace in re.findall(r"[{}]", words):
+            if brace == "{":
+                scopes.append("namespace" in words)
+            elif scopes:
+                scopes.pop()
     return refusals / max(len(lines), 1)
 
 
@@ -51,8 +57,8 @@ def included(text):
 
 
 def code(text):
-    """The text without comments and string literals."""
-    return COMMENT_OR_TEXT.sub(" ", text)
+    """The text without comments and string literals, in as many lines."""
+    return COMMENT_OR_TEXT.sub(lambda found: " " + "\n" * found[0].count("\n"), text)
 
 
 def check_public(root, path):

@@ -125,6 +125,19 @@ class Layering(Scratch):
         self.write("include/locus/ops/reduce.hpp", "#pragma once\n" + "void g();\n" * 2 + refusals)
         self.assert_only_problem("ops/reduce.hpp", "20% of its lines are refusals; move them to refuse/ops/reduce.inc")
 
+    def test_header_of_refusals_in_classes(self):
+        self.write("include/locus/refuse/operands.inc", "")
+        refusals = '#define LOCUS_REFUSED_CALL "f(x)"\n#include <locus/refuse/operands.inc>\n'
+        layer = "struct S {\n  void f();\n" + "  void g();\n" * 9 + "};\n"
+        outside = "namespace a::inline b {\n" + layer * 2 + "}\n" + refusals
+        inside = "namespace a::inline b {\n" + layer.replace("};\n", refusals + "};\n") * 2 + "}\n"
+        self.write("include/locus/ops/reduce.hpp", "#pragma once\n" + outside)
+        self.assertEqual(self.problems(), [])
+        self.write("include/locus/ops/reduce.hpp", "#pragma once\n" + inside)
+        self.assert_only_problem("ops/reduce.hpp", "13% of its lines are refusals; move them to refuse/ops/reduce.inc")
+        self.write("include/locus/ops/reduce.hpp", "#pragma once\n" + inside.replace("#define", "// define", 1))
+        self.assertEqual(self.problems(), [])
+
     def test_list_of_instances(self):
         self.write("include/locus/instances/ops/reduce.inc", "#include <locus/instances/on_each_device.inc>\n")
         self.write("include/locus/ops/reduce.hpp", "#pragma once\n#include <locus/instances/ops/reduce.inc>\n")

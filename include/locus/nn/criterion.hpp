@@ -21,11 +21,7 @@ struct CrossEntropyLoss {
   [[nodiscard]] auto operator()(const L& logits, const Y& labels) const {
     return cross_entropy(logits, labels, options);
   }
-#define LOCUS_REFUSED_CALL "CrossEntropyLoss(logits, labels)"
-#define LOCUS_REFUSED_MISTAKE locus::detail::EntropyMistake<L, R>
-#define LOCUS_REFUSED_LEFT "the logits are"
-#define LOCUS_REFUSED_RIGHT "the labels are"
-#include <locus/refuse/nn/criterion.inc>
+#include <locus/refuse/nn/criterion_cross_entropy.inc>
 };
 
 /// mse_loss(prediction, target): (prediction - target)^2.
@@ -37,8 +33,7 @@ struct MSELoss {
   [[nodiscard]] auto operator()(const P& prediction, const Y& target) const {
     return mse_loss(prediction, target, options.reduction);
   }
-#define LOCUS_REFUSED_CALL "MSELoss(prediction, target)"
-#include <locus/refuse/nn/criterion.inc>
+#include <locus/refuse/nn/criterion_mse.inc>
 };
 
 /// l1_loss(prediction, target): |prediction - target|.
@@ -50,8 +45,7 @@ struct L1Loss {
   [[nodiscard]] auto operator()(const P& prediction, const Y& target) const {
     return l1_loss(prediction, target, options.reduction);
   }
-#define LOCUS_REFUSED_CALL "L1Loss(prediction, target)"
-#include <locus/refuse/nn/criterion.inc>
+#include <locus/refuse/nn/criterion_l1.inc>
 };
 
 struct HuberLossOptions {
@@ -67,8 +61,7 @@ struct HuberLoss {
   [[nodiscard]] auto operator()(const P& prediction, const Y& target) const {
     return huber_loss(prediction, target, options.delta, options.reduction);
   }
-#define LOCUS_REFUSED_CALL "HuberLoss(prediction, target)"
-#include <locus/refuse/nn/criterion.inc>
+#include <locus/refuse/nn/criterion_huber.inc>
 };
 
 /// binary_cross_entropy_with_logits(logits, target): targets are probabilities in [0, 1].
@@ -80,8 +73,7 @@ struct BCEWithLogitsLoss {
   [[nodiscard]] auto operator()(const P& logits, const Y& target) const {
     return binary_cross_entropy_with_logits(logits, target, options.reduction);
   }
-#define LOCUS_REFUSED_CALL "BCEWithLogitsLoss(logits, target)"
-#include <locus/refuse/nn/criterion.inc>
+#include <locus/refuse/nn/criterion_bce_with_logits.inc>
 };
 
 }  // namespace locus::inline LOCUS_ABI::nn
