@@ -1,33 +1,15 @@
 #include <locus/data/labelled_images.hpp>
 #include <locus/tensor/factory.hpp>
 
+#include <support/numbered_images.hpp>
+
 #include <doctest/doctest.h>
 
 #include <span>
 
 using namespace locus;
+using namespace locus_test;
 using data::LabelledImages;
-
-namespace {
-
-/// Image i is filled with i; its label is i % 3.
-LabelledImages numbered(std::int64_t count) {
-  Tensor<std::uint8_t> images({count, 1, 2, 2});
-  Tensor<std::int64_t> labels({count});
-  for (std::int64_t i = 0; i < count; ++i) {
-    if (count > 0) images.select(0, i).fill_(static_cast<std::uint8_t>(i));
-    labels(i) = i % 3;
-  }
-  return {images, labels, 3};
-}
-
-std::vector<int> numbers_of(const LabelledImages& dataset) {
-  std::vector<int> numbers;
-  for (std::int64_t i = 0; i < dataset.size(); ++i) numbers.push_back(dataset[i].first(0, 0, 0));
-  return numbers;
-}
-
-}  // namespace
 
 TEST_CASE("labelled images: sizes, elements, and the bytes as numbers") {
   const auto dataset = numbered(5);
