@@ -6,54 +6,44 @@
 
 namespace locus::inline LOCUS_ABI::nn {
 
-/// See locus::max_pool2d.
+namespace detail {
+/// Base of a layer that pools windows: it keeps the arguments, which `check`, made for the operation, refuses or takes.
+template <class Derived, class Extent, class Options, auto check>
+struct PoolLayer : Stateless<Derived> {
+  Extent kernel, stride, padding;
+  Options options;
+  /// throws ArgumentError
+  explicit PoolLayer(Extent kernel_size, Extent step = same_as_kernel, Extent border = 0, const Options& further = {})
+      : kernel(kernel_size), stride(step), padding(border), options(further) {
+    (void)check(kernel, stride, padding, options);
+  }
+};
+}  // namespace detail
+
+/// See locus::max_pool2d: made of its arguments after x, which are fields: kernel, stride, padding, options.
+/// throws ArgumentError
 ///
 ///     nn::Sequential model{nn::MaxPool2d{2}, nn::Flatten{}, nn::Linear<float, D>{196, 10}};
-struct MaxPool2d final : Stateless<MaxPool2d> {
-  Size2d kernel, stride, padding;
-  MaxPool2dOptions options;
-  /// throws ArgumentError
-  explicit MaxPool2d(Size2d kernel_size, Size2d step = same_as_kernel, Size2d border = 0,
-                     const MaxPool2dOptions& further = {})
-      : kernel(kernel_size), stride(step), padding(border), options(further) {
-    (void)locus::detail::max_pool2d(kernel, stride, padding, options);
-  }
+struct MaxPool2d final : detail::PoolLayer<MaxPool2d, Size2d, MaxPool2dOptions, &locus::detail::max_pool2d> {
+  using PoolLayer::PoolLayer;
   [[nodiscard]] auto forward(const auto& x) const { return max_pool2d(x, kernel, stride, padding, options); }
 };
-/// See locus::max_pool1d.
-struct MaxPool1d final : Stateless<MaxPool1d> {
-  std::int64_t kernel, stride, padding;
-  MaxPool1dOptions options;
-  /// throws ArgumentError
-  explicit MaxPool1d(std::int64_t kernel_size, std::int64_t step = same_as_kernel, std::int64_t border = 0,
-                     const MaxPool1dOptions& further = {})
-      : kernel(kernel_size), stride(step), padding(border), options(further) {
-    (void)locus::detail::max_pool1d(kernel, stride, padding, options);
-  }
+/// See locus::max_pool1d: made of its arguments after x, which are fields: kernel, stride, padding, options.
+/// throws ArgumentError
+struct MaxPool1d final : detail::PoolLayer<MaxPool1d, std::int64_t, MaxPool1dOptions, &locus::detail::max_pool1d> {
+  using PoolLayer::PoolLayer;
   [[nodiscard]] auto forward(const auto& x) const { return max_pool1d(x, kernel, stride, padding, options); }
 };
-/// See locus::avg_pool2d.
-struct AvgPool2d final : Stateless<AvgPool2d> {
-  Size2d kernel, stride, padding;
-  AvgPoolOptions options;
-  /// throws ArgumentError
-  explicit AvgPool2d(Size2d kernel_size, Size2d step = same_as_kernel, Size2d border = 0,
-                     const AvgPoolOptions& further = {})
-      : kernel(kernel_size), stride(step), padding(border), options(further) {
-    (void)locus::detail::avg_pool2d(kernel, stride, padding, options);
-  }
+/// See locus::avg_pool2d: made of its arguments after x, which are fields: kernel, stride, padding, options.
+/// throws ArgumentError
+struct AvgPool2d final : detail::PoolLayer<AvgPool2d, Size2d, AvgPoolOptions, &locus::detail::avg_pool2d> {
+  using PoolLayer::PoolLayer;
   [[nodiscard]] auto forward(const auto& x) const { return avg_pool2d(x, kernel, stride, padding, options); }
 };
-/// See locus::avg_pool1d.
-struct AvgPool1d final : Stateless<AvgPool1d> {
-  std::int64_t kernel, stride, padding;
-  AvgPoolOptions options;
-  /// throws ArgumentError
-  explicit AvgPool1d(std::int64_t kernel_size, std::int64_t step = same_as_kernel, std::int64_t border = 0,
-                     const AvgPoolOptions& further = {})
-      : kernel(kernel_size), stride(step), padding(border), options(further) {
-    (void)locus::detail::avg_pool1d(kernel, stride, padding, options);
-  }
+/// See locus::avg_pool1d: made of its arguments after x, which are fields: kernel, stride, padding, options.
+/// throws ArgumentError
+struct AvgPool1d final : detail::PoolLayer<AvgPool1d, std::int64_t, AvgPoolOptions, &locus::detail::avg_pool1d> {
+  using PoolLayer::PoolLayer;
   [[nodiscard]] auto forward(const auto& x) const { return avg_pool1d(x, kernel, stride, padding, options); }
 };
 /// See locus::adaptive_avg_pool2d.

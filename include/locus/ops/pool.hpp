@@ -191,11 +191,8 @@ inline Size2d require_adaptive_size(const Size2d& size) {
 /// throws ArgumentError
 [[nodiscard]] inline operation::MaxPool max_pool1d(std::int64_t kernel, std::int64_t stride, std::int64_t padding,
                                                    const MaxPool1dOptions& options) {
-  const bool as_kernel = stride == same_as_kernel;
-  const PoolRequest request{
-      "max_pool1d",     1, {1, kernel}, {1, as_kernel ? kernel : stride}, {0, padding}, {1, options.dilation},
-      options.ceil_mode};
-  return {request.checked()};
+  return {PoolRequest{"max_pool1d", 1, {1, kernel}, stride, {0, padding}, {1, options.dilation}, options.ceil_mode}
+              .checked()};
 }
 [[nodiscard]] inline operation::MaxPool max_pool2d(const Size2d& kernel, const Size2d& stride, const Size2d& padding,
                                                    const MaxPool2dOptions& options) {
@@ -203,10 +200,8 @@ inline Size2d require_adaptive_size(const Size2d& size) {
 }
 [[nodiscard]] inline operation::AvgPool avg_pool1d(std::int64_t kernel, std::int64_t stride, std::int64_t padding,
                                                    const AvgPoolOptions& options) {
-  const bool as_kernel = stride == same_as_kernel;
-  const PoolRequest request{"avg_pool1d", 1, {1, kernel},      {1, as_kernel ? kernel : stride},
-                            {0, padding}, 1, options.ceil_mode};
-  return {request.checked(), {options.divisor_override, options.count_include_pad}};
+  return {PoolRequest{"avg_pool1d", 1, {1, kernel}, stride, {0, padding}, 1, options.ceil_mode}.checked(),
+          {options.divisor_override, options.count_include_pad}};
 }
 [[nodiscard]] inline operation::AvgPool avg_pool2d(const Size2d& kernel, const Size2d& stride, const Size2d& padding,
                                                    const AvgPoolOptions& options) {
