@@ -33,15 +33,16 @@ class PadAmounts {
   [[nodiscard]] std::int64_t after(int from_last) const { return of(2 * std::int64_t{from_last} + 1); }
   /// What undoes them, by cropping.
   [[nodiscard]] PadAmounts opposite() const {
-    return mapped([](std::int64_t amount) { return -amount; });
+    PadAmounts result = *this;
+    for (std::int64_t& amount : result.amounts_) amount = -amount;
+    return result;
   }
-  /// Those that crop; 0 for the others.
-  [[nodiscard]] PadAmounts crops() const {
-    return mapped([](std::int64_t amount) { return detail::smaller(amount, std::int64_t{0}); });
-  }
-  /// Those that do not crop; 0 for the others.
-  [[nodiscard]] PadAmounts borders() const {
-    return mapped([](std::int64_t amount) { return detail::larger(amount, std::int64_t{0}); });
+  /// Those of them that crop, or those that do not; 0 for the others.
+  [[nodiscard]] PadAmounts only(bool crops) const {
+    PadAmounts result = *this;
+    for (std::int64_t& amount : result.amounts_)
+      if ((amount < 0) != crops) amount = 0;
+    return result;
   }
   [[nodiscard]] bool crop() const {
     bool crops = false;
@@ -50,12 +51,6 @@ class PadAmounts {
   }
 
  private:
-  template <class F>
-  [[nodiscard]] PadAmounts mapped(const F& f) const {
-    PadAmounts result = *this;
-    for (std::int64_t& amount : result.amounts_) amount = f(amount);
-    return result;
-  }
   [[nodiscard]] std::int64_t of(std::int64_t side) const { return side < count_ ? amounts_[side] : 0; }
 
   std::int64_t amounts_[2 * max_rank] = {};
@@ -200,7 +195,7 @@ struct Pad {
   template <class D>
   void backward(const Tuple<Shape>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
     if (mode == PadMode::constant) return dx.give(cropped(g));
-    if (wraps_a_crop()) return dx.give(unwrapped(get<0>(saved), g));
+    if (mode == PadMode::circular && amounts.crop()) return dx.give(unwrapped(get<0>(saved), g));
     const Shape& shape = get<0>(saved);
     const int rank = shape.rank();
     Tensor<T, D> from = g.contiguous();
@@ -218,7 +213,6 @@ struct Pad {
   }
 
  private:
-  [[nodiscard]] bool wraps_a_crop() const { return mode == PadMode::circular && amounts.crop(); }
   [[nodiscard]] bool changes(int rank, int dim) const {
     return amounts.before(rank - 1 - dim) != 0 || amounts.after(rank - 1 - dim) != 0;
   }
@@ -260,7 +254,7 @@ struct Pad {
   /// The gradient of a circular border around what a crop left: that of the border, then that of the crop.
   template <class D>
   [[nodiscard]] Tensor<T, D> unwrapped(const Shape& shape, const Tensor<T, D>& g) const {
-    const Pad border{amounts.borders(), mode, value}, crop{amounts.crops(), PadMode::constant, value};
+    const Pad border{amounts.only(false), mode, value}, crop{amounts.only(true), PadMode::constant, value};
     Tensor<T, D> from = g.contiguous();
     for (int d = shape.rank() - 1; d >= shape.rank() - amounts.dims(); --d)
       if (border.changes(shape.rank(), d))

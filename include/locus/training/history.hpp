@@ -75,9 +75,9 @@ class History {
   /// long for their column are rounded and written as powers of ten.
   [[nodiscard]] std::string table() const {
     const bool shows_accuracy = detail::show_accuracy(records_);
-    const std::vector<std::string> names = metric_names();
+    const std::vector<MetricValue> metrics = columns();
     std::string text = join("epoch      lr   train loss   valid loss", shows_accuracy ? "   valid accuracy" : "");
-    for (const auto& name : names) text += std::string(width_of(name) - name.size(), ' ') + name;
+    for (const auto& column : metrics) text += std::string(width_of(column) - column.name.size(), ' ') + column.name;
     text += "   seconds   samples/s\n";
     for (const auto& r : records_) {
       char epoch[16];
@@ -85,9 +85,10 @@ class History {
       text += join(epoch, general(r.learning_rate, 8, 3), fixed(r.train_loss, 13, 4), fixed(r.valid_loss, 13, 4));
       if (shows_accuracy)
         text += detail::has_accuracy(r) ? fixed(100 * r.valid_accuracy, 16, 2) + "%" : std::string(17, ' ');
-      for (const auto& name : names) {
-        const MetricValue* const metric = detail::find_metric(r.metrics, name);
-        text += metric ? fixed(metric->value, static_cast<int>(width_of(name)), 4) : std::string(width_of(name), ' ');
+      for (const auto& column : metrics) {
+        const MetricValue* const metric = detail::find_metric(r.metrics, column.name);
+        text +=
+            metric ? fixed(metric->value, static_cast<int>(width_of(column)), 4) : std::string(width_of(column), ' ');
       }
       text += join(fixed(r.seconds, 10, 2), fixed(r.samples_per_second, 12, 0), "\n");
     }
@@ -95,22 +96,17 @@ class History {
   }
 
  private:
-  /// Names of metrics, in the order in which they came: without the accuracy that has a column of its own.
-  [[nodiscard]] std::vector<std::string> metric_names() const {
-    std::vector<std::string> names;
-    const auto is_known = [&](const std::string& name) {
-      for (const auto& known : names)
-        if (known == name) return true;
-      return false;
-    };
+  /// A metric of each name, in the order in which they came: without the accuracy that has a column of its own.
+  [[nodiscard]] std::vector<MetricValue> columns() const {
+    std::vector<MetricValue> found;
     for (const auto& r : records_)
       for (const auto& metric : r.metrics)
-        if (!(detail::has_accuracy(r) && metric.name == "accuracy") && !is_known(metric.name))
-          names.push_back(metric.name);
-    return names;
+        if (!(detail::has_accuracy(r) && metric.name == "accuracy") && !detail::find_metric(found, metric.name))
+          found.push_back(metric);
+    return found;
   }
-  [[nodiscard]] static std::size_t width_of(const std::string& name) {
-    return 3 + detail::larger(name.size(), std::size_t{10});
+  [[nodiscard]] static std::size_t width_of(const MetricValue& column) {
+    return 3 + detail::larger(column.name.size(), std::size_t{10});
   }
   /// Right-aligned in a column, with at least a space before it and so many digits after the point.
   [[nodiscard]] static std::string fixed(double number, int width, int digits) {
