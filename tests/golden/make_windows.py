@@ -9,14 +9,11 @@ import pathlib
 import torch
 import torch.nn.functional as F
 
+import make_golden
+from make_golden import keep
+
 torch.manual_seed(25)
 torch.set_default_dtype(torch.float64)
-numbers = {}
-
-
-def keep(name, tensor):
-    numbers[name] = tensor.detach()
-    return tensor
 
 
 def leaf(name, *shape):
@@ -82,7 +79,7 @@ def dropped():
 
 
 def cropped_borders():
-    x = numbers["pad_x"].clone().requires_grad_()
+    x = make_golden.numbers["pad_x"].clone().requires_grad_()
     for mode in ("reflect", "replicate", "circular"):
         differentiate(f"pad_{mode}_crop", F.pad(x[None], (-2, 1, 1, -1), mode=mode)[0], x)
     differentiate("pad_circular_crop_right", F.pad(x[None], (2, -1, 0, 0), mode="circular")[0], x)
@@ -91,9 +88,4 @@ def cropped_borders():
 # Last what is newest: numbers drawn before stay the same.
 for part in (padding, windows, pools, dropped, cropped_borders):
     part()
-with open(pathlib.Path(__file__).with_name("windows.txt"), "w") as file:
-    print("# written by make_windows.py with PyTorch", torch.__version__.split("+")[0], file=file)
-    for name, tensor in numbers.items():
-        shape = " ".join(str(extent) for extent in tensor.shape)
-        values = " ".join(f"{value:.12g}" for value in tensor.flatten().tolist())
-        print(f"{name} {shape} : {values}", file=file)
+make_golden.write(pathlib.Path(__file__).with_name("windows.txt"))
