@@ -138,6 +138,44 @@ LOCUS_DEVICE_TEST("a gradient that did not arrive in this pass is never the last
   CHECK(total(flat.gradients()) == 20);
 }
 
+LOCUS_DEVICE_TEST("what is changed in place through flat memory, or through a parameter in it, is noticed", D) {
+  const auto parameters = three_parameters<D>();
+  const auto flat = flatten(parameters);
+  const auto square_of = [](const auto& x) { return sum(x * x); };
+  const auto of_parameter = square_of(trace(parameters[1]));
+  (void)flat.values().fill_(1);
+  CHECK_THROWS_AS(of_parameter.backward(), StaleError);
+  const auto again = square_of(trace(parameters[1]));
+  (void)flat.values(1, 2).fill_(1);
+  CHECK_THROWS_AS(again.backward(), StaleError);
+  const auto of_all = square_of(variable(flat.values()));
+  give(parameters[0], 1);
+  optim::Sgd{parameters, {.lr = 1}}.step();
+  CHECK_THROWS_AS(of_all.backward(), StaleError);
+  const auto of_gradients = square_of(variable(flat.gradients()));
+  parameters[2].zero_grad();
+  give(parameters[2], 1);
+  CHECK_THROWS_AS(of_gradients.backward(), StaleError);
+  const auto of_gradient = square_of(variable(parameters[2].grad()));
+  (void)flat.gradients().fill_(2);
+  CHECK_THROWS_AS(of_gradient.backward(), StaleError);
+}
+
+LOCUS_DEVICE_TEST("a step of one parameter in flat memory is none of another", D) {
+  const auto parameters = three_parameters<D>();
+  const auto flat = flatten(parameters);
+  optim::Sgd of_first{std::vector{parameters[0]}, {.lr = 1}};
+  for (const auto& parameter : parameters) give(parameter, 1);
+  const auto values = sum(trace(parameters[1]) * trace(parameters[1]));
+  const auto gradients = sum(variable(parameters[1].grad()) * variable(parameters[1].grad()));
+  of_first.step();
+  (void)optim::clip_grad_norm_(std::vector{parameters[0]}, 0.5);
+  gradients.backward();
+  parameters[1].zero_grad();
+  values.backward();
+  CHECK(total(parameters[1].grad()) == 80);
+}
+
 LOCUS_DEVICE_TEST("clipping a part leaves what lies beside it alone", D) {
   const auto parameters = three_parameters<D>();
   const auto flat = flatten(parameters);

@@ -58,11 +58,19 @@ template <class T, class D>
   return result;
 }
 
-/// Elements of a block, padding included, from the beginning of one slot to that of another.
+/// Elements of a block, padding included, from the beginning of one slot to that of another. What is written to them
+/// counts as a change of every slot of the block.
 template <class T, class D>
 [[nodiscard]] Tensor<T, D> slots_of(const FlatMemory<T, D>& memory, const Tensor<T, D>& block, std::size_t first,
                                     std::size_t last) {
   return block.slice(0, memory.begins[first], memory.begins[last]);
+}
+/// Gradients of the slots [first, last). Whoever writes to them counts the change of each slot.
+template <class T, class D>
+[[nodiscard]] Tensor<T, D> run_of_gradients(const FlatMemory<T, D>& memory, std::size_t first, std::size_t last) {
+  const Tensor<T, D> slots = slots_of(memory, memory.gradients, first, last);
+  const auto bytes = static_cast<std::size_t>(slots.elements()) * sizeof(T);
+  return Tensor<T, D>(slots.buffer().part(slots.data(), bytes), slots.data(), slots.shape(), slots.strides());
 }
 
 /// Makes the memory of gradients zero that did not arrive since zero_grad(): `slots` are the parameters in the slots
@@ -78,7 +86,7 @@ LOCUS_OUT_OF_LINE void clear_absent(FlatMemory<T, D>& memory, std::size_t first,
     if (!holds_another(i)) continue;
     const std::size_t begin = i;
     for (; i < slots.size() && holds_another(i); ++i) memory.zeroed[first + i] = slots[i]->node()->gradient().version();
-    (void)slots_of(memory, memory.gradients, first + begin, first + i).fill_(T(0));
+    (void)run_of_gradients(memory, first + begin, first + i).fill_(T(0));
   }
 }
 
@@ -105,7 +113,7 @@ template <class T, class D>
       for (last = first; last < slots.size() && slots[last]; ++last) any |= slots[last]->has_grad();
       if (!any) continue;
       clear_absent<T, D>(*memory, first, {slots.data() + first, last - first});
-      runs.push_back(slots_of(*memory, memory->gradients, first, last));
+      runs.push_back(run_of_gradients(*memory, first, last));
     }
   }
   return runs;
@@ -146,7 +154,8 @@ class FlatParameters {
     return {memory_->begins[first_ + i] - memory_->begins[first_], parameters_[i].elements()};
   }
 
-  /// All values, shape (n,): the parameters' own memory, no copy.
+  /// All values, shape (n,): the parameters' own memory, no copy. What is written to it, or to a part of it, counts as
+  /// a change in place of every parameter there, by which backward passes notice values that they need.
   /// throws ArgumentError if a parameter was flattened again since, together with others
   [[nodiscard]] Tensor<T, D> values() const { return values(0, size()); }
   /// Values of parameters [first, last) in the order of memory.
