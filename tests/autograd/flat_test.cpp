@@ -138,6 +138,26 @@ LOCUS_DEVICE_TEST("a gradient that did not arrive in this pass is never the last
   CHECK(total(flat.gradients()) == 20);
 }
 
+LOCUS_DEVICE_TEST("a gradient that did not arrive reads as zero after a reduction wrote to its place", D) {
+  const auto parameters = three_parameters<D>();
+  const auto flat = flatten(parameters);
+  const LaunchLog untouched;
+  (void)flat.gradients();
+  CHECK(untouched.launches() == 0);
+  for (int pass = 0; pass < 3; ++pass) {
+    CAPTURE(pass);
+    for (const auto& parameter : parameters) parameter.zero_grad();
+    give(parameters[0], 1);
+    CHECK(total(flat.gradients()) == 6);
+    flat.gradients().slice(0, 16, 36).copy_(full<float, D>({20}, 5.f));  // what another process has for parameter 1
+    CHECK(std::abs(optim::clip_grad_norm_(parameters, 100).item() - std::sqrt(6.f)) < 1e-5f);
+    CHECK(total(flat.gradients(1, 3)) == 6);
+    const LaunchLog log;
+    (void)flat.gradients();  // cleared, and not written to since
+    CHECK(log.launches() == 0);
+  }
+}
+
 LOCUS_DEVICE_TEST("what is changed in place through flat memory, or through a parameter in it, is noticed", D) {
   const auto parameters = three_parameters<D>();
   const auto flat = flatten(parameters);

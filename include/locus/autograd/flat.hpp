@@ -39,10 +39,11 @@ LOCUS_OUT_OF_LINE void place_together(const std::vector<Parameter<T, D>>& parame
     size += padded_to_slot<T>(parameters[i].elements());
   }
   if (memory->begins.empty()) return;
-  memory->zeroed.resize(memory->begins.size());
+  const std::size_t slots = memory->begins.size();
   memory->begins.push_back(size);
   memory->values = Tensor<T, D>({size}, parameters[0].device()).fill_(T(0));
   memory->gradients = Tensor<T, D>({size}, parameters[0].device()).fill_(T(0));
+  memory->zeroed.assign(slots, memory->gradients.version());
   std::size_t slot = 0;
   for (std::size_t i = parameters.size(); i-- > 0;)
     if (moves(i)) parameters[i].move_to({memory, slot++});
@@ -74,19 +75,23 @@ template <class T, class D>
 }
 
 /// Makes the memory of gradients zero that did not arrive since zero_grad(): `slots` are the parameters in the slots
-/// [first, first + slots.size()). One launch for each run of neighbours that hold something.
+/// [first, first + slots.size()). One launch for each run of neighbours that may hold something.
+/// A step that is being captured always clears them, as its replays have to, and nothing counts as cleared before they
+/// run.
 template <class T, class D>
 LOCUS_OUT_OF_LINE void clear_absent(FlatMemory<T, D>& memory, std::size_t first,
                                     Span<const Parameter<T, D>* const> slots) {
-  const auto holds_another = [&](std::size_t i) {
-    return !slots[i]->has_grad() &&
-           (is_capturing() || memory.zeroed[first + i] != slots[i]->node()->gradient().version());
+  const auto gradient = [&](std::size_t i) -> const Buffer<D>& { return slots[i]->node()->gradient().buffer(); };
+  const auto may_hold_another = [&](std::size_t i) {
+    return !slots[i]->has_grad() && (is_capturing() || memory.zeroed[first + i] != gradient(i).version());
   };
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    if (!holds_another(i)) continue;
+    if (!may_hold_another(i)) continue;
     const std::size_t begin = i;
-    for (; i < slots.size() && holds_another(i); ++i) memory.zeroed[first + i] = slots[i]->node()->gradient().version();
+    while (i < slots.size() && may_hold_another(i)) gradient(i++).changed_by_step();
     (void)run_of_gradients(memory, first + begin, first + i).fill_(T(0));
+    if (is_capturing()) continue;
+    for (std::size_t each = begin; each < i; ++each) memory.zeroed[first + each] = gradient(each).version();
   }
 }
 
@@ -164,8 +169,9 @@ class FlatParameters {
     return detail::slots_of(*memory_, memory_->values, first_ + first, first_ + last);
   }
   /// All gradients, shape (n,): the parameters' own memory. Those of parameters that have none read as zero. What is
-  /// written to it changes the gradients; it gives none to a parameter that has none.
-  /// cost: no launch; one for each run of parameters that have had a gradient and have none now
+  /// written to it changes the gradients; it gives none to a parameter that has none, which the next call makes zero
+  /// again. Padding has to stay zero.
+  /// cost: no launch; one for each run of parameters that have no gradient now and had one, or were written to
   /// throws as values()
   [[nodiscard]] Tensor<T, D> gradients() const { return gradients(0, size()); }
   /// Gradients of parameters [first, last) in the order of memory.

@@ -21,8 +21,8 @@ namespace detail {
 template <class T, class D>
 struct FlatMemory : Counted {
   Tensor<T, D> values, gradients;
-  std::vector<std::int64_t> begins;  ///< of each slot, and the end of the last one
-  std::vector<std::int64_t> zeroed;  ///< version of each slot's gradient when it was last made zero
+  std::vector<std::int64_t> begins;   ///< of each slot, and the end of the last one
+  std::vector<std::uint32_t> zeroed;  ///< version of each slot's gradient when it was last made zero
 };
 /// A slot of a flat memory, or none.
 template <class T, class D>
