@@ -93,7 +93,7 @@ class TensorNode : public GraphNode {
     has_gradient_ = false;
     if (is_captured()) at_replay([](TensorNode& node) { node.clear_gradient(); });
   }
-  /// From now on the gradient is kept in this memory (of the node's shape).
+  /// From now on the gradient is kept in this memory (of the node's shape). If it throws, nothing changed.
   void place_gradient(Tensor<T, D> place) {
     if (has_gradient_) place.copy_(gradient_);
     place_ = place;

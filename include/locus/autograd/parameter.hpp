@@ -103,12 +103,13 @@ class Parameter {
 
   /// Where value and gradient lie together with those of others; see flatten.
   [[nodiscard]] const detail::FlatPlace<T, D>& flat_place() const { return state().place; }
-  /// Moves value and gradient to a slot of the parameter's size; what they hold is kept.
+  /// Moves value and gradient to a slot of the parameter's size; what they hold is kept. If it throws, they stay.
   LOCUS_OUT_OF_LINE void move_to(const detail::FlatPlace<T, D>& place) const {
-    const Tensor<T, D> value = place.part(place.memory->values, shape());
+    Tensor<T, D> value = place.part(place.memory->values, shape());
+    Tensor<T, D> gradient = place.part(place.memory->gradients, shape());
     value.copy_(state_->value);
-    state_->value = value;
-    node()->place_gradient(place.part(place.memory->gradients, shape()));
+    node()->place_gradient(std::move(gradient));  // the last that may throw
+    state_->value = std::move(value);
     state_->place = place;
   }
 
