@@ -121,6 +121,13 @@ class TensorNode : public GraphNode {
     if (is_captured()) at_replay([gradient = gradient_](TensorNode& node) { node.gradient_ = gradient; });
   }
 
+  /// The gradient for whoever asks for it, also while a pass goes on: memory that may be changed in place, as nothing
+  /// else refers to it. cost: a copy where another gradient or the caller's cotangent shares it
+  [[nodiscard]] const Tensor<T, D>& own() {
+    if (!owned_) own_gradient();
+    return gradient_;
+  }
+
   /// Whether the node computed the gradient in a form of its own, from which propagate() goes on. False, and nothing
   /// happened, where other uses add to the gradient or the node cannot.
   [[nodiscard]] bool takes(const PendingGradient<T, D>& pending) {

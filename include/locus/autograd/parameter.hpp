@@ -79,7 +79,7 @@ class Parameter {
                         " has no gradient; call backward() on a loss computed "
                         "from trace(input)"});
     }
-    return node()->gradient();
+    return node()->own();
   }
   /// Forgets the gradient. cost: nothing; the next backward pass writes instead of adding
   void zero_grad() const {
