@@ -448,6 +448,19 @@ LOCUS_DEVICE_TEST("what a hook leaves for the end of a pass is called there, onc
   });
   sum(x * a).backward();
   CHECK(log == "inner pass end ");
+
+  log.clear();
+  const auto third = unused.on_gradient([&](const Tensor<float, D>& g) {
+    after_backward([&] { log += "outer end "; });
+    const auto inner = b.on_gradient([&](const auto&) {
+      after_backward([&] { log += "of a pass that threw "; });
+      throw std::runtime_error("inner");
+    });
+    CHECK_THROWS_WITH_AS(sum(trace(g) * b).backward(), "inner", std::runtime_error);
+    after_backward([&] { log += "last "; });
+  });
+  sum(x * unused).backward();
+  CHECK(log == "outer end last ");
   CHECK(contains(message_of<GraphError>([&] { after_backward([] {}); }), "outside of a backward pass"));
 }
 

@@ -64,6 +64,8 @@ class BackwardWalk {
   /// left half made.
   void run(const BackwardOptions& options) {
     const Running running(*this);
+    std::vector<Shared<detail::PassEnd>>& ends = outermost().ends_;
+    const std::size_t asked_before = ends.size();
     try {
       if (is_awaited_) done_with(*root_, this);
       call_hooks();
@@ -79,6 +81,7 @@ class BackwardWalk {
       }
     } catch (...) {
       for (GraphNode* node : nodes_) node->clear_gradient();
+      while (ends.size() > asked_before) ends.pop_back();
       throw;
     }
   }
@@ -87,9 +90,7 @@ class BackwardWalk {
   static void at_end(Shared<detail::PassEnd> end) {
     if (!running_)
       fail<GraphError>({"after_backward: called outside of a backward pass; call it in a hook, on_gradient(f)"});
-    BackwardWalk* outermost = running_;
-    while (outermost->outer_) outermost = outermost->outer_;
-    outermost->ends_.push_back(std::move(end));
+    outermost().ends_.push_back(std::move(end));
   }
 
  private:
@@ -126,6 +127,12 @@ class BackwardWalk {
          "has to do the same each time"});
   }
 
+  /// Of the walks that this thread is in.
+  [[nodiscard]] static BackwardWalk& outermost() {
+    BackwardWalk* walk = running_;
+    while (walk->outer_) walk = walk->outer_;
+    return *walk;
+  }
   /// Whether a walk that this thread is in has the node.
   [[nodiscard]] static bool is_running(const GraphNode& node) {
     for (const BackwardWalk* walk = running_; walk; walk = walk->outer_)
@@ -167,8 +174,8 @@ class BackwardWalk {
 
 /// Within a hook: calls f(), once, at the end of the backward pass, when the gradients of all that it reached are
 /// complete. For what waits for several gradients, of which a pass may leave some out. Calls are made in the order in
-/// which they were asked for. If the pass throws, they are not made; if one throws, the pass does, and clears its
-/// gradients. throws GraphError outside of a backward pass
+/// which they were asked for. If the pass throws, they are not made, nor are those of a pass within it that
+/// throws; if one throws, the pass does, and clears its gradients. throws GraphError outside of a backward pass
 ///
 ///     auto hook = w.on_gradient([&](const auto& gradient) {
 ///       if (bucket.add(gradient)) after_backward([&] { bucket.finish(); });   // the first of a pass
