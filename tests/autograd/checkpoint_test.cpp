@@ -398,6 +398,30 @@ LOCUS_DEVICE_TEST("a checkpoint says that its function does not do the same agai
   CHECK_CLOSE(w.grad(), {6, 8});
 }
 
+LOCUS_DEVICE_TEST("a checkpoint says that its function uses something of the same pass only the second time", D) {
+  const auto w = two<D>(1, 2), other = two<D>(3, 4);
+  const auto x = variable(tensor<float, D>({2}, {3, 4}));
+  Traced<float, D> late;
+  int calls = 0, hooked = 0;
+  const auto f = [&](const auto& a) {
+    const Traced y = a * w;
+    return ++calls == 1 ? y : Traced(y * late);
+  };
+  const auto message = [](const auto& loss) { return message_of<GraphError>([&] { loss.backward(); }); };
+  const Traced of_done = checkpoint(f, x);
+  late =
+      x * 3.f;  // made after the checkpoint: its gradient was passed on already when the checkpoint is computed again
+  CHECK(contains(message(sum(of_done + late)), "that it had not used before"));
+  calls = 0;
+  late = Traced(x * other);
+  const auto hook = other.on_gradient([&](const auto&) { ++hooked; });
+  const Traced of_waiting = checkpoint(f, x);
+  CHECK(contains(message(sum(of_waiting + late)), "that it had not used before"));
+  CHECK(hooked == 0);
+  CHECK(!w.has_grad());
+  CHECK(!other.has_grad());
+}
+
 LOCUS_DEVICE_TEST("within a checkpoint, a frozen input is frozen, and hooks of what is not recorded are empty", D) {
   const auto x = variable(tensor<float, D>({2}, {3, 4}));
   std::string log;

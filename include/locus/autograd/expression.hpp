@@ -222,7 +222,7 @@ struct Materialize<Role::traced, T, D> {
   };
 
   /// What a named expression remembers. One that an unrecorded function takes from outside is recorded: it is used
-  /// outside too, and is not computed when the function is computed again.
+  /// outside too, and is not computed when the function is computed again, unless the function has a copy of it.
   template <class Tree, class... H>
   static type remembered(const Part<Tree, H...>& part, Origin origin) {
     if (origin.function == unrecorded_function()) return run(part);
