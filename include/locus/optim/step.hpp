@@ -69,6 +69,8 @@ template <class T, class D>
 void Optimizer<T, D>::set_steps(const std::vector<std::int64_t>& steps) {
   if (steps.size() != members_.size())
     fail<ShapeError>({"optimizer: steps of ", steps.size(), " parameters; there are ", members_.size()});
+  for (const std::int64_t each : steps)
+    if (each < 0) fail<ArgumentError>({"optimizer: ", each, " steps of a parameter; expected 0 or more"});
   for (auto& member : members_) member.steps = steps[member.index];
   if (made_.buffer()) write_counters();
 }
