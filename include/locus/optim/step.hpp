@@ -251,6 +251,7 @@ void Optimizer<T, D>::name_groups() {
     const std::int64_t end = last < members_.size() ? members_[last].state : ids.size(0);
     (void)ids.slice(0, members_[first].state, end).fill_(static_cast<std::uint8_t>(members_[first].group));
   }
+  locus::detail::restore_if_abandoned(group_ids_);
   group_ids_ = std::move(ids);
 }
 
