@@ -16,7 +16,9 @@
 #include <locus/tensor/random.hpp>
 
 #include <support/device_list.hpp>
+#include <support/parameters.hpp>
 #include <support/reference.hpp>
+#include <support/thrown.hpp>
 
 #include <stdexcept>
 #include <string>
@@ -26,17 +28,6 @@ using namespace locus;
 using namespace locus_test;
 
 namespace {
-
-template <class E, class F>
-std::string message_of(const F& f) {
-  try {
-    f();
-  } catch (const E& error) {
-    return error.what();
-  }
-  return "";
-}
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 /// The gradients of parameters, and their clearing.
 template <class D>
@@ -61,10 +52,6 @@ void check_gradients(const std::vector<Parameter<float, D>>& parameters, const s
   }
 }
 
-template <class D>
-Parameter<float, D> two(float a, float b) {
-  return Parameter<float, D>(tensor<float, D>({2}, {a, b}));
-}
 /// Two layers of 6 with tanh between, and a residual sum.
 template <class D>
 struct Block : nn::Layer<Block<D>, float, D> {

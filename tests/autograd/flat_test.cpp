@@ -11,6 +11,7 @@
 #include <locus/tensor/factory.hpp>
 
 #include <support/device_list.hpp>
+#include <support/parameters.hpp>
 #include <support/reference.hpp>
 
 #include <cmath>
@@ -24,11 +25,6 @@ template <class D>
 std::vector<Parameter<float, D>> three_parameters() {
   return {Parameter(full<float, D>({2, 3}, 1.f)), Parameter(full<float, D>({20}, 2.f)),
           Parameter(full<float, D>({}, 3.f))};
-}
-/// Gives parameter i the gradient `size` everywhere.
-template <class D>
-void give(const Parameter<float, D>& parameter, float size) {
-  Traced(trace(parameter) * 1.f).backward(full<float, D>(parameter.shape(), size));
 }
 template <class D>
 double total(const Tensor<float, D>& x) {

@@ -10,7 +10,9 @@
 #include <locus/optim/sgd.hpp>
 
 #include <support/device_list.hpp>
+#include <support/parameters.hpp>
 #include <support/reference.hpp>
+#include <support/thrown.hpp>
 
 #include <memory>
 #include <stdexcept>
@@ -53,20 +55,6 @@ struct Silent {
 auto noting(std::string& log, const char* what) {
   return [&log, what](const auto&) { (log += what) += ' '; };
 }
-template <class D>
-Parameter<float, D> two(float a, float b) {
-  return Parameter<float, D>(tensor<float, D>({2}, {a, b}));
-}
-template <class E, class F>
-std::string message_of(const F& f) {
-  try {
-    f();
-  } catch (const E& error) {
-    return error.what();
-  }
-  return "";
-}
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 
