@@ -16,7 +16,9 @@
 #include <locus/tensor/random.hpp>
 
 #include <support/device_list.hpp>
+#include <support/parameters.hpp>
 #include <support/reference.hpp>
+#include <support/thrown.hpp>
 
 #include <stdexcept>
 #include <string>
@@ -26,17 +28,6 @@ using namespace locus;
 using namespace locus_test;
 
 namespace {
-
-template <class E, class F>
-std::string message_of(const F& f) {
-  try {
-    f();
-  } catch (const E& error) {
-    return error.what();
-  }
-  return "";
-}
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 /// The gradients of parameters, and their clearing.
 template <class D>
@@ -61,10 +52,6 @@ void check_gradients(const std::vector<Parameter<float, D>>& parameters, const s
   }
 }
 
-template <class D>
-Parameter<float, D> two(float a, float b) {
-  return Parameter<float, D>(tensor<float, D>({2}, {a, b}));
-}
 /// Two layers of 6 with tanh between, and a residual sum.
 template <class D>
 struct Block : nn::Layer<Block<D>, float, D> {
@@ -398,6 +385,30 @@ LOCUS_DEVICE_TEST("a checkpoint says that its function does not do the same agai
   CHECK_CLOSE(w.grad(), {6, 8});
 }
 
+LOCUS_DEVICE_TEST("a checkpoint says that its function uses something of the same pass only the second time", D) {
+  const auto w = two<D>(1, 2), other = two<D>(3, 4);
+  const auto x = variable(tensor<float, D>({2}, {3, 4}));
+  Traced<float, D> late;
+  int calls = 0, hooked = 0;
+  const auto f = [&](const auto& a) {
+    const Traced y = a * w;
+    return ++calls == 1 ? y : Traced(y * late);
+  };
+  const auto message = [](const auto& loss) { return message_of<GraphError>([&] { loss.backward(); }); };
+  const Traced of_done = checkpoint(f, x);
+  late =
+      x * 3.f;  // made after the checkpoint: its gradient was passed on already when the checkpoint is computed again
+  CHECK(contains(message(sum(of_done + late)), "that it had not used before"));
+  calls = 0;
+  late = Traced(x * other);
+  const auto hook = other.on_gradient([&](const auto&) { ++hooked; });
+  const Traced of_waiting = checkpoint(f, x);
+  CHECK(contains(message(sum(of_waiting + late)), "that it had not used before"));
+  CHECK(hooked == 0);
+  CHECK(!w.has_grad());
+  CHECK(!other.has_grad());
+}
+
 LOCUS_DEVICE_TEST("within a checkpoint, a frozen input is frozen, and hooks of what is not recorded are empty", D) {
   const auto x = variable(tensor<float, D>({2}, {3, 4}));
   std::string log;
@@ -415,6 +426,73 @@ LOCUS_DEVICE_TEST("within a checkpoint, a frozen input is frozen, and hooks of w
   CHECK(log == "frozen first frozen again hooked ");
   CHECK(!locus::detail::computes_again);
   CHECK_CLOSE(x.grad(), {2, 2});
+}
+
+LOCUS_DEVICE_TEST("a named expression from outside that a checkpoint computes first keeps its gradient", D) {
+  const auto w = two<D>(1, 2);
+  const auto x = variable(tensor<float, D>({2}, {3, 4}));
+  const auto check = [&](const Reference& of_w, const Reference& of_x) {
+    CHECK_CLOSE(w.grad(), of_w);
+    CHECK_CLOSE(x.grad(), of_x);
+    w.zero_grad(), x.zero_grad();
+  };
+  {
+    const auto h = x * w;  // by reference, and used outside too; no operand of the checkpoint collects a gradient
+    const auto y = checkpoint([&](const auto& a) { return a * h; }, trace(tensor<float, D>({2}, {5, 6})));
+    CHECK(h.eval().requires_gradient());
+    sum(y + h).backward();
+    check({18, 28}, {6, 14});
+  }
+  {
+    const auto h = x * w;  // by value: the function has an expression of its own
+    const auto y = checkpoint([h](const auto& a) { return a * h; }, trace(tensor<float, D>({2}, {5, 6})));
+    sum(y + h).backward();
+    check({18, 28}, {6, 14});
+  }
+  {
+    const auto h = x * w;  // copied each time, in a checkpoint within one, of which only the value is used
+    const auto y = checkpoint(
+        [h](const auto& a) {
+          const auto copy = h;
+          return checkpoint([copy](const auto& b) { return b * copy; }, a) * copy;
+        },
+        x);
+    sum(y).backward();  // x * (x * w)^2
+    check({2 * 27 * 1, 2 * 64 * 2}, {3 * 9 * 1, 3 * 16 * 4});
+  }
+  {
+    const auto h = x * w;  // only the value is used within
+    const auto y = checkpoint([&](const auto& a) { return a * h.value(); }, trace(tensor<float, D>({2}, {5, 6})));
+    CHECK(!y.requires_gradient());
+    sum(h).backward();
+    check({3, 4}, {1, 2});
+  }
+  {
+    const auto h = x * w;  // returned as it is
+    sum(checkpoint([&](const auto&) -> const auto& { return h; }, x) * 2.f).backward();
+    check({6, 8}, {2, 4});
+  }
+}
+
+LOCUS_DEVICE_TEST("a named expression within a checkpoint is computed once, and nothing is kept for it", D) {
+  constexpr std::int64_t n = 1000, bytes = n * static_cast<std::int64_t>(sizeof(float));
+  const auto x = variable(sample<float, D>({n}, 1));
+  const auto f = [](const auto& a) {
+    const auto h = tanh(a);
+    const auto i = tanh(h * h);
+    const auto j = tanh(i * i);
+    return j * j * i * h;
+  };
+  const auto before = memory_stats(D{}).allocated_bytes;
+  const LaunchLog forward;
+  const Traced<float, D> y = checkpoint(f, x);
+  CHECK(forward.launches() == 4);
+  if (before > 0) CHECK(memory_stats(D{}).allocated_bytes - before < 2 * bytes);  // counted on this device
+  sum(y).backward();
+  const auto found = reference(x.grad());
+  x.zero_grad();
+  sum(f(x)).backward();
+  CHECK_CLOSE(x.grad(), found, 1e-6);
 }
 
 LOCUS_DEVICE_TEST("gradients through a checkpoint agree with finite differences", D) {

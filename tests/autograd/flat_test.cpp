@@ -11,6 +11,7 @@
 #include <locus/tensor/factory.hpp>
 
 #include <support/device_list.hpp>
+#include <support/parameters.hpp>
 #include <support/reference.hpp>
 
 #include <cmath>
@@ -24,11 +25,6 @@ template <class D>
 std::vector<Parameter<float, D>> three_parameters() {
   return {Parameter(full<float, D>({2, 3}, 1.f)), Parameter(full<float, D>({20}, 2.f)),
           Parameter(full<float, D>({}, 3.f))};
-}
-/// Gives parameter i the gradient `size` everywhere.
-template <class D>
-void give(const Parameter<float, D>& parameter, float size) {
-  Traced(trace(parameter) * 1.f).backward(full<float, D>(parameter.shape(), size));
 }
 template <class D>
 double total(const Tensor<float, D>& x) {
@@ -136,6 +132,64 @@ LOCUS_DEVICE_TEST("a gradient that did not arrive in this pass is never the last
   CHECK(total(flat.gradients()) == 0);
   give(parameters[1], 1);
   CHECK(total(flat.gradients()) == 20);
+}
+
+LOCUS_DEVICE_TEST("a gradient that did not arrive reads as zero after a reduction wrote to its place", D) {
+  const auto parameters = three_parameters<D>();
+  const auto flat = flatten(parameters);
+  const LaunchLog untouched;
+  (void)flat.gradients();
+  CHECK(untouched.launches() == 0);
+  for (int pass = 0; pass < 3; ++pass) {
+    CAPTURE(pass);
+    for (const auto& parameter : parameters) parameter.zero_grad();
+    give(parameters[0], 1);
+    CHECK(total(flat.gradients()) == 6);
+    flat.gradients().slice(0, 16, 36).copy_(full<float, D>({20}, 5.f));  // what another process has for parameter 1
+    CHECK(std::abs(optim::clip_grad_norm_(parameters, 100).item() - std::sqrt(6.f)) < 1e-5f);
+    CHECK(total(flat.gradients(1, 3)) == 6);
+    const LaunchLog log;
+    (void)flat.gradients();  // cleared, and not written to since
+    CHECK(log.launches() == 0);
+  }
+}
+
+LOCUS_DEVICE_TEST("what is changed in place through flat memory, or through a parameter in it, is noticed", D) {
+  const auto parameters = three_parameters<D>();
+  const auto flat = flatten(parameters);
+  const auto square_of = [](const auto& x) { return sum(x * x); };
+  const auto of_parameter = square_of(trace(parameters[1]));
+  (void)flat.values().fill_(1);
+  CHECK_THROWS_AS(of_parameter.backward(), StaleError);
+  const auto again = square_of(trace(parameters[1]));
+  (void)flat.values(1, 2).fill_(1);
+  CHECK_THROWS_AS(again.backward(), StaleError);
+  const auto of_all = square_of(variable(flat.values()));
+  give(parameters[0], 1);
+  optim::Sgd{parameters, {.lr = 1}}.step();
+  CHECK_THROWS_AS(of_all.backward(), StaleError);
+  const auto of_gradients = square_of(variable(flat.gradients()));
+  parameters[2].zero_grad();
+  give(parameters[2], 1);
+  CHECK_THROWS_AS(of_gradients.backward(), StaleError);
+  const auto of_gradient = square_of(variable(parameters[2].grad()));
+  (void)flat.gradients().fill_(2);
+  CHECK_THROWS_AS(of_gradient.backward(), StaleError);
+}
+
+LOCUS_DEVICE_TEST("a step of one parameter in flat memory is none of another", D) {
+  const auto parameters = three_parameters<D>();
+  const auto flat = flatten(parameters);
+  optim::Sgd of_first{std::vector{parameters[0]}, {.lr = 1}};
+  for (const auto& parameter : parameters) give(parameter, 1);
+  const auto values = sum(trace(parameters[1]) * trace(parameters[1]));
+  const auto gradients = sum(variable(parameters[1].grad()) * variable(parameters[1].grad()));
+  of_first.step();
+  (void)optim::clip_grad_norm_(std::vector{parameters[0]}, 0.5);
+  gradients.backward();
+  parameters[1].zero_grad();
+  values.backward();
+  CHECK(total(parameters[1].grad()) == 80);
 }
 
 LOCUS_DEVICE_TEST("clipping a part leaves what lies beside it alone", D) {

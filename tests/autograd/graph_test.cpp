@@ -9,6 +9,7 @@
 #endif
 #include <support/device_list.hpp>
 #include <support/reference.hpp>
+#include <support/thrown.hpp>
 
 #include <string>
 #include <thread>
@@ -16,22 +17,7 @@
 using namespace locus;
 using namespace locus_test;
 
-namespace {
-
-/// What f throws of type E; empty if nothing.
-template <class E, class F>
-std::string message_of(const F& f) {
-  try {
-    f();
-  } catch (const E& error) {
-    return error.what();
-  }
-  return "";
-}
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-}  // namespace
+namespace {}  // namespace
 
 LOCUS_DEVICE_TEST("backward of a scalar, and of a tensor with a cotangent", D) {
   const auto x = variable(tensor<float, D>({2, 2}, {1, 2, 3, 4}));

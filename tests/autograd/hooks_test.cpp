@@ -6,9 +6,13 @@
 #include <locus/ops/join.hpp>
 #include <locus/ops/linear.hpp>
 #include <locus/ops/reduce.hpp>
+#include <locus/optim/clip.hpp>
+#include <locus/optim/sgd.hpp>
 
 #include <support/device_list.hpp>
+#include <support/parameters.hpp>
 #include <support/reference.hpp>
+#include <support/thrown.hpp>
 
 #include <memory>
 #include <stdexcept>
@@ -51,20 +55,6 @@ struct Silent {
 auto noting(std::string& log, const char* what) {
   return [&log, what](const auto&) { (log += what) += ' '; };
 }
-template <class D>
-Parameter<float, D> two(float a, float b) {
-  return Parameter<float, D>(tensor<float, D>({2}, {a, b}));
-}
-template <class E, class F>
-std::string message_of(const F& f) {
-  try {
-    f();
-  } catch (const E& error) {
-    return error.what();
-  }
-  return "";
-}
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 
@@ -202,18 +192,42 @@ LOCUS_DEVICE_TEST("a hook may change the gradient in place, and no other gradien
   CHECK(!b.has_grad());
 }
 
+LOCUS_DEVICE_TEST("a hook may change the gradients of others in place, which share no memory then", D) {
+  const auto a = two<D>(1, 2), b = two<D>(3, 4);
+  const auto x = variable(tensor<float, D>({2}, {0, 0}));
+  const auto cotangent = tensor<float, D>({2}, {10, 20});
+  const auto hook = b.on_gradient([&](const auto&) {
+    REQUIRE(a.has_grad());
+    optim::clip_grad_value_(std::vector{a, b}, 1);
+    x.grad().copy_(x.grad() * 3.f);
+  });
+  (x + a + b).eval().backward(cotangent);
+  CHECK_CLOSE(cotangent, {10, 20});
+  CHECK_CLOSE(a.grad(), {1, 1});
+  CHECK_CLOSE(b.grad(), {1, 1});
+  CHECK_CLOSE(x.grad(), {30, 60});
+}
+
 LOCUS_DEVICE_TEST("a step of an optimizer within a hook does not disturb the pass", D) {
   const auto a = two<D>(1, 2), b = two<D>(3, 4);
-  const auto step = [](const auto& w) {
-    return [&w](const auto& g) {
-      w.value().copy_(w.value() - g);
-      w.zero_grad();
+  optim::Sgd first{std::vector{a}, {.lr = 1}}, second{std::vector{b}, {.lr = 1}};
+  const auto step_of = [](auto& optimizer) {
+    return [&optimizer](const auto&) {
+      optimizer.step();
+      optimizer.zero_grad();
     };
   };
-  const auto of_a = a.on_gradient(step(a)), of_b = b.on_gradient(step(b));
+  const auto of_a = a.on_gradient(step_of(first)), of_b = b.on_gradient(step_of(second));
   sum(trace(tensor<float, D>({2}, {1, 10})) * a * b).backward();
   CHECK_CLOSE(a.value(), {1 - 3, 2 - 40});
   CHECK_CLOSE(b.value(), {3 - 1, 4 - 20});
+  CHECK(!a.has_grad());
+  (void)flatten(std::vector{a, b});  // neighbours in one memory, and b's value is needed after a's step
+  Traced y = trace(tensor<float, D>({2}, {1, 10})) * b;
+  y = y * a;
+  sum(y).backward();
+  CHECK_CLOSE(a.value(), {-2 - 2, -38 + 160});
+  CHECK_CLOSE(b.value(), {2 + 2, -16 + 380});
 }
 
 LOCUS_DEVICE_TEST("a part of flat memory is complete when the hooks of its parameters were called", D) {
@@ -422,6 +436,19 @@ LOCUS_DEVICE_TEST("what a hook leaves for the end of a pass is called there, onc
   });
   sum(x * a).backward();
   CHECK(log == "inner pass end ");
+
+  log.clear();
+  const auto third = unused.on_gradient([&](const Tensor<float, D>& g) {
+    after_backward([&] { log += "outer end "; });
+    const auto inner = b.on_gradient([&](const auto&) {
+      after_backward([&] { log += "of a pass that threw "; });
+      throw std::runtime_error("inner");
+    });
+    CHECK_THROWS_WITH_AS(sum(trace(g) * b).backward(), "inner", std::runtime_error);
+    after_backward([&] { log += "last "; });
+  });
+  sum(x * unused).backward();
+  CHECK(log == "outer end last ");
   CHECK(contains(message_of<GraphError>([&] { after_backward([] {}); }), "outside of a backward pass"));
 }
 

@@ -248,6 +248,38 @@ LOCUS_DEVICE_TEST("a capture that is given up uses up no random numbers, and opt
   CHECK(same_bits(train(true), train(false)));
 }
 
+LOCUS_DEVICE_TEST("what a capture that is given up would have cleared or named is so later", D) {
+  const auto ones_of = [] { return Parameter<float, D>(full<float, D>({4}, 1.f)); };
+  const auto a = ones_of(), b = ones_of(), c = ones_of(), d = ones_of();
+  const auto flat = flatten(std::vector{a, b, c, d});
+  const auto give = [](const Parameter<float, D>& parameter, float size) {
+    Traced(trace(parameter) * 1.f).backward(full<float, D>({4}, size));
+  };
+  // b lies between the two of another group, so that one launch is told the group of every element.
+  optim::Sgd<float, D> optimizer({optim::Group{std::vector{a, c}}, optim::Group{std::vector{b}, {.lr = 10}}},
+                                 {.lr = 1});
+  int calls = 0;
+  auto step = capture<D>([&] {
+    (void)flat.gradients();  // d has none then
+    if (++calls != 2) return;
+    optimizer.step();
+    if (std::is_same_v<D, Cuda>) throw std::runtime_error("interrupted");
+  });
+  const auto give_all = [&] {
+    for (const auto& parameter : {a, b, c, d}) parameter.zero_grad(), give(parameter, 1);
+  };
+  give_all();
+  step();
+  d.zero_grad();
+  if (std::is_same_v<D, Cuda>) CHECK_THROWS_WITH(step(), "interrupted");
+  CHECK(sum(flat.gradients()).item() == 12.f);
+  give_all();
+  optimizer.step();
+  CHECK(same_bits(a.value(), full<float, D>({4}, 0.f)));
+  CHECK(same_bits(b.value(), full<float, D>({4}, -9.f)));
+  CHECK(same_bits(c.value(), full<float, D>({4}, 0.f)));
+}
+
 LOCUS_DEVICE_TEST("memory that runs out while a step is captured is told, and the step can be tried again", D) {
   const auto x = zeros<float, D>({3});
   int calls = 0;

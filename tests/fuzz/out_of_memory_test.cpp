@@ -231,6 +231,38 @@ TEST_CASE("a step that ran out of memory changes nothing, and the next one is li
   });
 }
 
+TEST_CASE("parameters that ran out of memory on their way to flat memory can be trained") {
+  bool failed = true;
+  for (std::int64_t successes = 0; failed; ++successes) {
+    CAPTURE(successes);
+    REQUIRE(successes < 1000);
+    const Parameter a(ones({2})), b(ones({2}));
+    const auto give = [](const Parameter<float>& parameter, float size) {
+      Traced(trace(parameter) * 1.f).backward(full({2}, size));
+    };
+    (void)flatten(std::vector{a});
+    optim::Sgd of_a{std::vector{a}, {.lr = 1}};
+    give(a, 3), give(b, 5);
+    const std::vector both{a, b};
+    try {
+      const MemoryFailure failure(successes, true);
+      (void)flatten(both);
+    } catch (const std::bad_alloc&) {}
+    failed = MemoryFailure::happened();
+    CHECK(a.grad()(0) == 3);
+    CHECK(b.grad()(0) == 5);
+    of_a.step();
+    CHECK(a.value()(0) == -2);
+    optim::Sgd of_b{std::vector{b}, {.lr = 1}};
+    of_b.step();
+    CHECK(b.value()(0) == -4);
+    a.zero_grad();
+    give(a, 1);
+    of_a.step();
+    CHECK(a.value()(0) == -3);
+  }
+}
+
 TEST_CASE("the first use of everything meets an allocation that fails") {
   // In a process of its own for each: this one's pools and threads are there already, so it has a child whose are not.
   const char* const program = "/proc/self/exe";

@@ -194,6 +194,27 @@ LOCUS_DEVICE_TEST("what batch normalization cannot do is said", D) {
   CHECK_THROWS_AS((void)batch_norm(zeros<float, D>({3}), RunningStatistics<float, D>{}), ShapeError);
 }
 
+LOCUS_DEVICE_TEST("running statistics that cannot learn are refused; a batch without channels is none of one value",
+                  D) {
+  const auto x = trace(tensor<float, D>({2, 2}, {1, 10, 3, 30}));
+  const auto mean = zeros<float, D>({2}), var = ones<float, D>({2});
+  const auto says = [&](const RunningStatistics<float, D>& running, const BatchNormOptions& options, const char* what) {
+    CHECK_THROWS_WITH_AS((void)batch_norm(x, running, options), doctest::Contains(what), ArgumentError);
+    CHECK_CLOSE(mean, {0, 0}, 0);
+  };
+  says({mean, var, {}}, {.momentum = std::nullopt}, "no `batches` to count them in");
+  says({zeros<float, D>({1}).expand({2}), var, {}}, {}, "expand");
+  says({mean, ones<float, D>({1}).expand({2}), {}}, {}, "expand");
+  (void)batch_norm(x.value(),
+                   RunningStatistics<float, D>{mean, ones<float, D>({1}).expand({2}), {}});  // learns nothing
+  (void)batch_norm(x, RunningStatistics<float, D>{}, {.momentum = std::nullopt});
+  const auto none = variable(zeros<float, D>({5, 0}));
+  const auto y = batch_norm(none, RunningStatistics<float, D>{});
+  CHECK(y.shape() == Shape{5, 0});
+  y.backward(y.value());
+  CHECK(none.grad().shape() == Shape{5, 0});
+}
+
 LOCUS_DEVICE_TEST("a hundred captured steps learn the running statistics that uncaptured ones do", D) {
   for (const std::optional<double> momentum : {std::optional<double>(0.1), std::optional<double>()}) {
     const nn::BatchNorm1d<float, D> plain{3, {.momentum = momentum}}, replayed{3, {.momentum = momentum}};

@@ -139,6 +139,26 @@ struct Sharing : nn::Layer<Sharing<T, D>, T, D> {
   }
 };
 
+TEST_CASE("a model on several ordinals moves to one as a whole, and its copies stay on them") {
+  const nn::Linear<float, Counting> one{2, 2, true, Counting{1}}, zero{2, 2, true, Counting{0}};
+  const auto ordinals_of = [](const auto& model) {
+    std::string text;
+    for (const auto& parameter : model.parameters()) text += std::to_string(parameter.device().ordinal);
+    for (const auto& buffer : model.buffers()) text += std::to_string(buffer.device().ordinal);
+    return text;
+  };
+  const nn::Sequential<float, Counting> model{one, nn::BatchNorm1d<float, Counting>{2}, zero};
+  REQUIRE(ordinals_of(model) == "110000000");
+  CHECK(ordinals_of(model.clone()) == "110000000");
+  CHECK(ordinals_of(model.as<double>()) == "110000000");
+  const auto there = nn::Sequential<float, Counting>(model).to(Counting{0});
+  CHECK(ordinals_of(there) == "000000000");
+  CHECK_THROWS_AS((void)one.weight.value(), ArgumentError);  // was moved
+  auto again = nn::Sequential<float, Counting>(there).to(Counting{0});
+  CHECK(again.parameters()[0] == there.parameters()[0]);  // all is there already
+  CHECK(ordinals_of(std::move(again).to(Counting{1})) == "111111111");
+}
+
 TEST_CASE("a buffer that layers share may not become one of two types") {
   Sharing<float, Cpu> layer;
   layer.mean = layer.norm.running_mean;

@@ -8,6 +8,7 @@
 
 #include <golden/golden.hpp>
 #include <support/device_list.hpp>
+#include <support/parameters.hpp>
 
 #include <cstring>
 
@@ -54,13 +55,6 @@ struct Recorded {
     }
   }
 };
-
-/// Sets the gradient of a parameter.
-template <class T, class D>
-void give(const locus::Parameter<T, D>& parameter, const locus::Tensor<T, D>& gradient) {
-  parameter.zero_grad();
-  locus::Traced<T, D>(trace(parameter) * locus::convert<T>(1)).backward(gradient);
-}
 
 template <class T, class D>
 [[nodiscard]] bool same_bits(const locus::Tensor<T, D>& a, const locus::Tensor<T, D>& b) {

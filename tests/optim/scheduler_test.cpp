@@ -140,10 +140,48 @@ TEST_CASE("schedules of no steps, and other options out of range, are refused by
   one_cycle.step();
   one_cycle.step();
   CHECK_THROWS_WITH_AS(one_cycle.step(), doctest::Contains("step 3 of total_steps 2"), ArgumentError);
+  CHECK(one_cycle.steps() == 2);
   Scheduler plateau{o.optimizer, ReduceLROnPlateau{}};
   CHECK_THROWS_WITH_AS(plateau.step(), doctest::Contains("without a metric"), ArgumentError);
   CHECK_THROWS_AS(plateau.load_state({1, 2}), ArgumentError);
+  const std::vector<double> state{3, 0.5, 0.25, 0.125, 2, 1};
+  plateau.load_state(state);
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const auto& [place, number] : std::vector<std::pair<std::size_t, double>>{{0, 1e300},
+                                                                                 {0, -1},
+                                                                                 {0, 1.5},
+                                                                                 {0, nan},
+                                                                                 {1, -1},
+                                                                                 {1, nan},
+                                                                                 {2, nan},
+                                                                                 {3, nan},
+                                                                                 {4, -1},
+                                                                                 {4, 1e20},
+                                                                                 {5, nan}}) {
+    const std::string changed = "number " + std::to_string(place) + " is " + std::to_string(number);
+    CAPTURE(changed);
+    auto absurd = state;
+    absurd[place] = number;
+    CHECK_THROWS_AS(plateau.load_state(absurd), ArgumentError);
+    CHECK(plateau.state() == state);
+  }
   CHECK_THROWS_AS(Scheduler().step(), ArgumentError);
+}
+
+TEST_CASE("a cycle whose rise or fall has no length is at the end of it") {
+  Optimized o;
+  const auto rates = [&](const optim::OneCycleLR& cycle) {
+    optim::Scheduler scheduler{o.optimizer, cycle};
+    std::vector<double> found{scheduler.lr()};
+    for (std::int64_t i = 0; i < cycle.total_steps; ++i) scheduler.step(), found.push_back(scheduler.lr());
+    return found;
+  };
+  const auto rises_at_once = rates({.max_lr = 0.1, .total_steps = 10, .pct_start = 0.1});
+  CHECK(rises_at_once[0] == doctest::Approx(0.1));
+  CHECK(rises_at_once[1] < 0.1);
+  const auto rises_alone = rates({.max_lr = 1, .total_steps = 4, .pct_start = 1, .div_factor = 10});
+  CHECK(rises_alone[3] == doctest::Approx(1));
+  CHECK(rises_alone[4] == doctest::Approx(1e-5));
 }
 
 TEST_CASE("a scheduler is a handle, takes any optimizer, and its chainable schedules keep what set_lr says") {

@@ -82,6 +82,13 @@ TEST_CASE("a state that does not fit changes nothing") {
   CHECK_THROWS_WITH_AS(load_state_dict(sgd, state_dict(of_w)), doctest::Contains("momentum_buffer"), ArgumentError);
   CHECK(of_v.lr() == 0.1);
   CHECK_THROWS_AS(of_w.set_steps({1, 2}), ShapeError);
+  CHECK_THROWS_WITH_AS(of_w.set_steps({-5}), doctest::Contains("-5 steps"), ArgumentError);
+  auto negative = state_dict(of_w).clone();
+  negative.erase("state.0.step"), negative.erase("lr");
+  negative.add("state.0.step", full<std::int64_t>({}, -5)), negative.add("lr", full<double>({}, 7));
+  const auto rate = of_w.lr();
+  CHECK_THROWS_AS(load_state_dict(of_w, negative), ArgumentError);
+  CHECK(of_w.lr() == rate);
   CHECK_THROWS_AS((void)of_w.state(0, 2), IndexError);
   CHECK_THROWS_AS((void)of_w.state(1, 0), IndexError);
 }

@@ -33,9 +33,9 @@ class PassEndOf final : public PassEnd {
 /// One backward pass from a node.
 class BackwardWalk {
  public:
-  /// Collects the nodes below `root`, of those that are numbered `first` and higher. To the others, which a walk of
-  /// this thread has collected, this one only contributes. throws GraphError or StaleError if one of them cannot run;
-  /// then no gradient was touched
+  /// Collects the nodes below `root`, of those that are numbered `first` and higher. To the others, which have to be
+  /// inputs of the node that is being propagated, this one only contributes. throws GraphError or StaleError if one of
+  /// them cannot run; then no gradient was touched
   explicit BackwardWalk(GraphNode& root, std::uint64_t first = 0) : first_(first) {
     visit(root);
     for (std::size_t explored = 0; explored < nodes_.size(); ++explored)
@@ -64,10 +64,13 @@ class BackwardWalk {
   /// left half made.
   void run(const BackwardOptions& options) {
     const Running running(*this);
+    std::vector<Shared<detail::PassEnd>>& ends = outermost().ends_;
+    const std::size_t asked_before = ends.size();
     try {
       if (is_awaited_) done_with(*root_, this);
       call_hooks();
       for (GraphNode* node : nodes_) {
+        propagated_ = node;
         node->propagate();
         if (is_awaited_) node->visit_inputs(&done_with, this);
         if (!options.retain_graph) node->free();
@@ -79,6 +82,7 @@ class BackwardWalk {
       }
     } catch (...) {
       for (GraphNode* node : nodes_) node->clear_gradient();
+      while (ends.size() > asked_before) ends.pop_back();
       throw;
     }
   }
@@ -87,9 +91,7 @@ class BackwardWalk {
   static void at_end(Shared<detail::PassEnd> end) {
     if (!running_)
       fail<GraphError>({"after_backward: called outside of a backward pass; call it in a hook, on_gradient(f)"});
-    BackwardWalk* outermost = running_;
-    while (outermost->outer_) outermost = outermost->outer_;
-    outermost->ends_.push_back(std::move(end));
+    outermost().ends_.push_back(std::move(end));
   }
 
  private:
@@ -102,7 +104,7 @@ class BackwardWalk {
   static void visit_input(GraphNode& node, void* walk) { static_cast<BackwardWalk*>(walk)->visit(node); }
   void visit(GraphNode& node) {
     if (node.visited_ != mark_) {
-      if (node.number_ < first_) require_collected(node);
+      if (node.number_ < first_) require_input(node);
       else collect(node);
     }
     ++node.uses_;
@@ -119,13 +121,33 @@ class BackwardWalk {
     is_awaited_ = is_awaited_ || node.is_hooked();
     nodes_.push_back(&node);
   }
-  static void require_collected(const GraphNode& node) {
-    if (is_running(node)) return;
+  /// For a node among the inputs of another.
+  struct Search {
+    const GraphNode* node;
+    bool found = false;
+  };
+  static void compare_input(GraphNode& input, void* of) {
+    auto& search = *static_cast<Search*>(of);
+    search.found = search.found || &input == search.node;
+  }
+  static void compare_inputs_of(GraphNode& node, void* search) { node.visit_inputs(&compare_input, search); }
+  /// The inputs of inputs will do, too: a named expression of which the function has a copy was one node before.
+  static void require_input(const GraphNode& node) {
+    Search search{&node};
+    running_->propagated_->visit_inputs(&compare_input, &search);
+    if (!search.found) running_->propagated_->visit_inputs(&compare_inputs_of, &search);
+    if (search.found) return;
     fail<GraphError>(
         {"checkpoint: computed again, the function used a parameter or traced tensor that it had not used before; it "
          "has to do the same each time"});
   }
 
+  /// Of the walks that this thread is in.
+  [[nodiscard]] static BackwardWalk& outermost() {
+    BackwardWalk* walk = running_;
+    while (walk->outer_) walk = walk->outer_;
+    return *walk;
+  }
   /// Whether a walk that this thread is in has the node.
   [[nodiscard]] static bool is_running(const GraphNode& node) {
     for (const BackwardWalk* walk = running_; walk; walk = walk->outer_)
@@ -157,7 +179,8 @@ class BackwardWalk {
   std::uint64_t first_;
   std::uint64_t mark_ = detail::next_node_number.fetch_add(1, Order::relaxed);
   GraphNode* root_ = nullptr;
-  bool is_awaited_ = false;  ///< a hook waits for a gradient
+  GraphNode* propagated_ = nullptr;  ///< which is being, or was last
+  bool is_awaited_ = false;          ///< a hook waits for a gradient
   std::vector<GraphNode*> nodes_;
   std::vector<GraphNode*> complete_;  ///< whose hooks are to be called
   std::vector<Shared<detail::PassEnd>> ends_;
@@ -167,8 +190,8 @@ class BackwardWalk {
 
 /// Within a hook: calls f(), once, at the end of the backward pass, when the gradients of all that it reached are
 /// complete. For what waits for several gradients, of which a pass may leave some out. Calls are made in the order in
-/// which they were asked for. If the pass throws, they are not made; if one throws, the pass does, and clears its
-/// gradients. throws GraphError outside of a backward pass
+/// which they were asked for. If the pass throws, they are not made, nor are those of a pass within it that
+/// throws; if one throws, the pass does, and clears its gradients. throws GraphError outside of a backward pass
 ///
 ///     auto hook = w.on_gradient([&](const auto& gradient) {
 ///       if (bucket.add(gradient)) after_backward([&] { bucket.finish(); });   // the first of a pass

@@ -167,9 +167,9 @@ template <class F, class... X>
 /// f is a layer or any function of the operands that returns one tensor. It is copied, and what it refers to must
 /// live until the backward pass. It has to compute the same each time, and must not call backward(): random numbers
 /// of the default generators are drawn again (a Generator of its own, which moves on, gives others), and running
-/// statistics are updated in the forward pass alone. Parameters that f uses, and traced tensors that it captured, get
-/// their gradients, and their hooks are called once, after the last contribution of the whole pass. Checkpoints may
-/// be nested. Without a traced operand it is f(x...).
+/// statistics are updated in the forward pass alone. Parameters that f uses, and traced tensors and named expressions
+/// that it captured, get their gradients, and their hooks are called once, after the last contribution of the whole
+/// pass. Checkpoints may be nested. Without a traced operand it is f(x...).
 /// gradient: that of f
 /// cost:  the launches of f forward, and again in the backward pass, before those of its gradients
 /// throws what f throws; in the backward pass StaleError if an operand or parameter was changed in place, GraphError

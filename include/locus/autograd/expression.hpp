@@ -216,7 +216,19 @@ class ExpressionNode final : public RecordedNode<T, D, sizeof...(H)> {
 template <class T, class D>
 struct Materialize<Role::traced, T, D> {
   using type = Traced<T, D>;
+  /// The unrecorded function within which an expression was made; 0 where operations are recorded.
+  struct Origin {
+    std::uint64_t function = unrecorded_function();
+  };
 
+  /// What a named expression remembers. One that an unrecorded function takes from outside is recorded: it is used
+  /// outside too, and is not computed when the function is computed again, unless the function has a copy of it.
+  template <class Tree, class... H>
+  static type remembered(const Part<Tree, H...>& part, Origin origin) {
+    if (origin.function == unrecorded_function()) return run(part);
+    const Within recording(unrecorded, static_cast<OutsideOperands*>(nullptr));
+    return run(part);
+  }
   template <class Tree, class... H>
   static type run(const Part<Tree, H...>& part) {
     Tensor<T, D> value = Materialize<Role::plain, T, D>::run(part);

@@ -39,10 +39,11 @@ LOCUS_OUT_OF_LINE void place_together(const std::vector<Parameter<T, D>>& parame
     size += padded_to_slot<T>(parameters[i].elements());
   }
   if (memory->begins.empty()) return;
-  memory->zeroed.resize(memory->begins.size());
+  const std::size_t slots = memory->begins.size();
   memory->begins.push_back(size);
   memory->values = Tensor<T, D>({size}, parameters[0].device()).fill_(T(0));
   memory->gradients = Tensor<T, D>({size}, parameters[0].device()).fill_(T(0));
+  memory->zeroed.assign(slots, memory->gradients.version());
   std::size_t slot = 0;
   for (std::size_t i = parameters.size(); i-- > 0;)
     if (moves(i)) parameters[i].move_to({memory, slot++});
@@ -58,27 +59,39 @@ template <class T, class D>
   return result;
 }
 
-/// Elements of a block, padding included, from the beginning of one slot to that of another.
+/// Elements of a block, padding included, from the beginning of one slot to that of another. What is written to them
+/// counts as a change of every slot of the block.
 template <class T, class D>
 [[nodiscard]] Tensor<T, D> slots_of(const FlatMemory<T, D>& memory, const Tensor<T, D>& block, std::size_t first,
                                     std::size_t last) {
   return block.slice(0, memory.begins[first], memory.begins[last]);
 }
+/// Gradients of the slots [first, last). Whoever writes to them counts the change of each slot.
+template <class T, class D>
+[[nodiscard]] Tensor<T, D> run_of_gradients(const FlatMemory<T, D>& memory, std::size_t first, std::size_t last) {
+  const Tensor<T, D> slots = slots_of(memory, memory.gradients, first, last);
+  const auto bytes = static_cast<std::size_t>(slots.elements()) * sizeof(T);
+  return Tensor<T, D>(slots.buffer().part(slots.data(), bytes), slots.data(), slots.shape(), slots.strides());
+}
 
 /// Makes the memory of gradients zero that did not arrive since zero_grad(): `slots` are the parameters in the slots
-/// [first, first + slots.size()). One launch for each run of neighbours that hold something.
+/// [first, first + slots.size()). One launch for each run of neighbours that may hold something.
+/// A step that is being captured always clears them, as its replays have to, and nothing counts as cleared before they
+/// run.
 template <class T, class D>
 LOCUS_OUT_OF_LINE void clear_absent(FlatMemory<T, D>& memory, std::size_t first,
                                     Span<const Parameter<T, D>* const> slots) {
-  const auto holds_another = [&](std::size_t i) {
-    return !slots[i]->has_grad() &&
-           (is_capturing() || memory.zeroed[first + i] != slots[i]->node()->gradient().version());
+  const auto gradient = [&](std::size_t i) -> const Buffer<D>& { return slots[i]->node()->gradient().buffer(); };
+  const auto may_hold_another = [&](std::size_t i) {
+    return !slots[i]->has_grad() && (is_capturing() || memory.zeroed[first + i] != gradient(i).version());
   };
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    if (!holds_another(i)) continue;
+    if (!may_hold_another(i)) continue;
     const std::size_t begin = i;
-    for (; i < slots.size() && holds_another(i); ++i) memory.zeroed[first + i] = slots[i]->node()->gradient().version();
-    (void)slots_of(memory, memory.gradients, first + begin, first + i).fill_(T(0));
+    while (i < slots.size() && may_hold_another(i)) gradient(i++).changed_by_step();
+    (void)run_of_gradients(memory, first + begin, first + i).fill_(T(0));
+    if (is_capturing()) continue;
+    for (std::size_t each = begin; each < i; ++each) memory.zeroed[first + each] = gradient(each).version();
   }
 }
 
@@ -105,7 +118,7 @@ template <class T, class D>
       for (last = first; last < slots.size() && slots[last]; ++last) any |= slots[last]->has_grad();
       if (!any) continue;
       clear_absent<T, D>(*memory, first, {slots.data() + first, last - first});
-      runs.push_back(slots_of(*memory, memory->gradients, first, last));
+      runs.push_back(run_of_gradients(*memory, first, last));
     }
   }
   return runs;
@@ -146,7 +159,8 @@ class FlatParameters {
     return {memory_->begins[first_ + i] - memory_->begins[first_], parameters_[i].elements()};
   }
 
-  /// All values, shape (n,): the parameters' own memory, no copy.
+  /// All values, shape (n,): the parameters' own memory, no copy. What is written to it, or to a part of it, counts as
+  /// a change in place of every parameter there, by which backward passes notice values that they need.
   /// throws ArgumentError if a parameter was flattened again since, together with others
   [[nodiscard]] Tensor<T, D> values() const { return values(0, size()); }
   /// Values of parameters [first, last) in the order of memory.
@@ -155,8 +169,9 @@ class FlatParameters {
     return detail::slots_of(*memory_, memory_->values, first_ + first, first_ + last);
   }
   /// All gradients, shape (n,): the parameters' own memory. Those of parameters that have none read as zero. What is
-  /// written to it changes the gradients; it gives none to a parameter that has none.
-  /// cost: no launch; one for each run of parameters that have had a gradient and have none now
+  /// written to it changes the gradients; it gives none to a parameter that has none, which the next call makes zero
+  /// again. Padding has to stay zero.
+  /// cost: no launch; one for each run of parameters that have no gradient now and had one, or were written to
   /// throws as values()
   [[nodiscard]] Tensor<T, D> gradients() const { return gradients(0, size()); }
   /// Gradients of parameters [first, last) in the order of memory.

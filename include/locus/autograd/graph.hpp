@@ -93,7 +93,7 @@ class TensorNode : public GraphNode {
     has_gradient_ = false;
     if (is_captured()) at_replay([](TensorNode& node) { node.clear_gradient(); });
   }
-  /// From now on the gradient is kept in this memory (of the node's shape).
+  /// From now on the gradient is kept in this memory (of the node's shape). If it throws, nothing changed.
   void place_gradient(Tensor<T, D> place) {
     if (has_gradient_) place.copy_(gradient_);
     place_ = place;
@@ -119,6 +119,13 @@ class TensorNode : public GraphNode {
     if (!owned_ && (!gradient_.buffer().unique() || !gradient_.is_contiguous())) gradient_ = gradient_.clone();
     owned_ = true;
     if (is_captured()) at_replay([gradient = gradient_](TensorNode& node) { node.gradient_ = gradient; });
+  }
+
+  /// The gradient for whoever asks for it, also while a pass goes on: memory that may be changed in place, as nothing
+  /// else refers to it. cost: a copy where another gradient or the caller's cotangent shares it
+  [[nodiscard]] const Tensor<T, D>& own() {
+    if (!owned_) own_gradient();
+    return gradient_;
   }
 
   /// Whether the node computed the gradient in a form of its own, from which propagate() goes on. False, and nothing

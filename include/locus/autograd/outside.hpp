@@ -49,6 +49,8 @@ class OutsideOperands {
     for (const Operand& operand : operands_)
       if (operand.node) visit(*operand.node, state);
   }
+  /// Of the function, unlike that of any other; never 0.
+  [[nodiscard]] std::uint64_t number() const { return number_; }
   /// throws StaleError naming the operation
   void require_unchanged(const char* operation) const {
     for (const Operand& operand : operands_) {
@@ -75,11 +77,15 @@ class OutsideOperands {
     return false;
   }
 
+  std::uint64_t number_ = next_node_number.fetch_add(1, Order::relaxed);
   std::vector<Operand> operands_;
 };
 
 /// Where this thread notes operands in place of recording operations; null: it records them.
 inline thread_local OutsideOperands* unrecorded = nullptr;
+
+/// The number of the unrecorded function that this thread computes; 0 where it records operations.
+[[nodiscard]] inline std::uint64_t unrecorded_function() { return unrecorded ? unrecorded->number() : 0; }
 
 /// Whether an operation on these operands, of which one wants a gradient, is recorded.
 template <class... X>

@@ -21,8 +21,8 @@ namespace detail {
 template <class T, class D>
 struct FlatMemory : Counted {
   Tensor<T, D> values, gradients;
-  std::vector<std::int64_t> begins;  ///< of each slot, and the end of the last one
-  std::vector<std::int64_t> zeroed;  ///< version of each slot's gradient when it was last made zero
+  std::vector<std::int64_t> begins;   ///< of each slot, and the end of the last one
+  std::vector<std::uint32_t> zeroed;  ///< version of each slot's gradient when it was last made zero
 };
 /// A slot of a flat memory, or none.
 template <class T, class D>
@@ -79,7 +79,7 @@ class Parameter {
                         " has no gradient; call backward() on a loss computed "
                         "from trace(input)"});
     }
-    return node()->gradient();
+    return node()->own();
   }
   /// Forgets the gradient. cost: nothing; the next backward pass writes instead of adding
   void zero_grad() const {
@@ -103,12 +103,13 @@ class Parameter {
 
   /// Where value and gradient lie together with those of others; see flatten.
   [[nodiscard]] const detail::FlatPlace<T, D>& flat_place() const { return state().place; }
-  /// Moves value and gradient to a slot of the parameter's size; what they hold is kept.
+  /// Moves value and gradient to a slot of the parameter's size; what they hold is kept. If it throws, they stay.
   LOCUS_OUT_OF_LINE void move_to(const detail::FlatPlace<T, D>& place) const {
-    const Tensor<T, D> value = place.part(place.memory->values, shape());
+    Tensor<T, D> value = place.part(place.memory->values, shape());
+    Tensor<T, D> gradient = place.part(place.memory->gradients, shape());
     value.copy_(state_->value);
-    state_->value = value;
-    node()->place_gradient(place.part(place.memory->gradients, shape()));
+    node()->place_gradient(std::move(gradient));  // the last that may throw
+    state_->value = std::move(value);
     state_->place = place;
   }
 

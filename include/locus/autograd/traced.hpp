@@ -90,7 +90,7 @@ class Traced {
           {"grad: no gradient has been collected; call backward() on what was computed from this variable "
            "(intermediate results keep none)"});
     }
-    return node_->gradient();
+    return node_->own();
   }
   void zero_grad() const {
     if (node_) node_->clear_gradient();

@@ -16,7 +16,8 @@ class Buffer {
   /// throws OutOfMemory, CudaUnavailable
   LOCUS_OUT_OF_LINE Buffer(D device, std::size_t bytes) : block_(new Block(device, bytes)) {}
 
-  /// A part of this memory that has a version of its own. It keeps the whole alive.
+  /// A part of this memory that has a version of its own: changes of the part count for the whole, and changes through
+  /// the whole for each of its parts, but not those of one part for another. It keeps the whole alive.
   [[nodiscard]] Buffer part(void* data, std::size_t bytes) const {
     Buffer result;
     result.block_ = Shared(new Block(device(), bytes, data, block_->whole ? block_->whole : block_));
@@ -34,9 +35,11 @@ class Buffer {
   [[nodiscard]] bool unique() const { return block_ && block_->has_one_owner(); }
 
   /// How often the contents were changed in place. Copies of the handle see the same number.
-  [[nodiscard]] std::uint32_t version() const { return block_ ? block_->version.load(Order::relaxed) : 0; }
+  [[nodiscard]] std::uint32_t version() const { return block_ ? block_->all_changes() : 0; }
   void changed() const {
-    if (block_) block_->version.fetch_add(1, Order::relaxed);
+    if (!block_) return;
+    block_->changes.fetch_add(1, Order::relaxed);
+    if (block_->whole) block_->whole->changes_of_parts.fetch_add(1, Order::relaxed);
   }
   /// The same; where a step is being captured, each of its replays counts a change too.
   void changed_by_step() const {
@@ -54,11 +57,15 @@ class Buffer {
     ~Block() {
       if (!whole) Backend<D>::deallocate(device, data, bytes);
     }
+    [[nodiscard]] std::uint32_t all_changes() const {
+      return changes.load(Order::relaxed) + (whole ? whole->changes : changes_of_parts).load(Order::relaxed);
+    }
     D device;
     std::size_t bytes;
     void* data;
-    Shared<Block> whole;  ///< whose part this is
-    Atomic<std::uint32_t> version{0};
+    Shared<Block> whole;               ///< whose part this is
+    Atomic<std::uint32_t> changes{0};  ///< through handles to this very block
+    Atomic<std::uint32_t> changes_of_parts{0};
   };
 
   Shared<Block> block_;

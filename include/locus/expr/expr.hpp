@@ -191,7 +191,7 @@ class Expr {
   /// The computed tensor (traced, if an operand is). Of several threads that read one expression, the first computes it
   /// and the others wait. throws StaleError if an operand changed since
   [[nodiscard]] const result_type& eval() const& {
-    return memo_.get([this] { return Materializer::run(part_); });
+    return memo_.get([this] { return Materializer::remembered(part_, origin_); });
   }
   [[nodiscard]] result_type eval() && {
     if (!computed()) return Materializer::run(part_);
@@ -266,6 +266,7 @@ class Expr {
   explicit Expr(const F& f, P&&... parts) : part_(detail::join_parts(f, std::move(parts)...)) {}
 
   detail::Part<Tree, Handles...> part_;
+  [[no_unique_address]] typename Materializer::Origin origin_;  ///< where the expression was made
   mutable detail::Memo<result_type> memo_;
 };
 LOCUS_REFUSALS_END
@@ -275,6 +276,13 @@ namespace detail {
 template <class T, class D>
 struct Materialize<Role::plain, T, D> {
   using type = Tensor<T, D>;
+  struct Origin {};
+
+  /// What a named expression remembers.
+  template <class Tree, class... H>
+  static type remembered(const Part<Tree, H...>& part, Origin) {
+    return run(part);
+  }
 
   template <class Tree, class... H>
   static type run(const Part<Tree, H...>& part) {

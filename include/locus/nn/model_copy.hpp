@@ -62,7 +62,11 @@ class ModelCopy {
   template <class In>
   using input = std::conditional_t<std::is_same_v<In, T>, U, In>;
 
-  explicit ModelCopy(E device) : device_(device) {}
+  explicit ModelCopy(E device) : device_(device), keeps_places_(false) {}
+  /// Each parameter and buffer is copied to the ordinal where it is.
+  ModelCopy()
+    requires std::is_same_v<D, E>
+      : keeps_places_(true) {}
 
   [[nodiscard]] Parameter<U, E> operator()(const Parameter<T, D>& source) {
     if (!source.defined()) return {};
@@ -124,9 +128,12 @@ class ModelCopy {
  private:
   template <class B, class A>
   [[nodiscard]] Tensor<B, E> converted(const Tensor<A, D>& source) const {
-    const auto moved = source.template as<B>().template to<E>(device_);
-    if constexpr (std::is_same_v<D, E>) return moved.buffer() == source.buffer() ? moved.clone() : moved;
-    else return moved;
+    if constexpr (std::is_same_v<D, E>) {
+      const auto moved = source.template as<B>().template to<E>(keeps_places_ ? source.device() : device_);
+      return moved.buffer() == source.buffer() ? moved.clone() : moved;
+    } else {
+      return source.template as<B>().template to<E>(device_);
+    }
   }
   template <class M>
   [[nodiscard]] static auto twin(const M& source) {
@@ -218,7 +225,8 @@ class ModelCopy {
     return false;
   }
 
-  E device_;
+  E device_{};
+  bool keeps_places_;
   std::vector<std::pair<Parameter<T, D>, Parameter<U, E>>> parameters_;
   std::vector<std::pair<Shared<BufferState<D>>, Shared<BufferState<E>>>> buffers_;
 };

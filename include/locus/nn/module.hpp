@@ -54,18 +54,22 @@ template <class List, class T, class D, class M>
   return std::move(walk.list);
 }
 
-/// Where the parameters and buffers of a layer are.
+/// Whether all parameters and buffers of a layer are in one place.
 template <class T, class D>
-struct FindPlace final : MemberWalk<T, D> {
-  D place{};
-  void parameter(const std::string&, const Parameter<T, D>& parameter) override { place = parameter.device(); }
-  void buffer(const std::string&, const AnyBuffer<D>& buffer) override { place = buffer.device(); }
+struct LookElsewhere final : MemberWalk<T, D> {
+  D place;
+  bool found = false;
+  explicit LookElsewhere(D its_place) : place(its_place) {}
+  void parameter(const std::string&, const Parameter<T, D>& parameter) override {
+    found = found || !(parameter.device() == place);
+  }
+  void buffer(const std::string&, const AnyBuffer<D>& buffer) override { found = found || !(buffer.device() == place); }
 };
 template <class T, class D, class M>
-[[nodiscard]] D place_of(const M& layer) {
-  FindPlace<T, D> walk;
+[[nodiscard]] bool is_all_in(const M& layer, D place) {
+  LookElsewhere<T, D> walk(place);
   walk_members<Depth::all, T, D>(layer, "", walk);
-  return walk.place;
+  return !walk.found;
 }
 }  // namespace detail
 
@@ -160,8 +164,8 @@ class Layer {
     for (const auto& parameter : parameters()) parameter.zero_grad();
   }
 
-  /// A copy with parameters and buffers of its own, of the same names; what layers share, those of the copy share. It
-  /// has no gradients. cost: a copy of each
+  /// A copy with parameters and buffers of its own, of the same names, each on the ordinal of the one that it copies;
+  /// what layers share, those of the copy share. It has no gradients. cost: a copy of each
   /// throws ArgumentError for a member that a layer holds by a pointer, and for a model that was moved
   template <class Self = Derived>
     requires detail::ListsMembers<Self>
@@ -169,12 +173,12 @@ class Layer {
     if constexpr (detail::HasMembers<Self>) {
       if (false) derived().members(detail::CheckMembers<T, D>{});  // for the compiler alone, as above
     }
-    return detail::ModelCopy<T, D, T, D>(detail::place_of<T, D>(derived())).layer(derived());
+    return detail::ModelCopy<T, D, T, D>().layer(derived());
   }
 
   /// The same model on E: std::move(model).to<Cpu>(), or .to(Cuda{1}) for an ordinal. The model that was moved, its
-  /// copies and optimizers made of it throw ArgumentError when they are used. Where it is there already it is itself,
-  /// as a tensor is. A layer of your own needs one line, twin() with the constructor's arguments:
+  /// copies and optimizers made of it throw ArgumentError when they are used. Where all of it is there already it is
+  /// itself, as a tensor is. A layer of your own needs one line, twin() with the constructor's arguments:
   ///
   ///     template <class U, class E>
   ///     auto twin() const { return Residual<U, E>{width}; }   // its members become copies of this one's
@@ -187,7 +191,10 @@ class Layer {
     if constexpr (detail::HasMembers<Self>) {
       if (false) derived().members(detail::CheckCopies<T, D, T, E>{});  // for the compiler alone, as above
     }
-    return moved<T, E, Own...>(device);
+    if constexpr (std::is_same_v<D, E>) {
+      if (detail::is_all_in<T, D>(derived(), device)) return derived();
+    }
+    return moved(detail::ModelCopy<T, D, T, E, Own...>(device));
   }
   /// The same model computed in another floating type: parameters and buffers of T become those of U.
   ///
@@ -198,7 +205,8 @@ class Layer {
     if constexpr (detail::HasMembers<Self>) {
       if (false) derived().members(detail::CheckCopies<T, D, U, D>{});  // for the compiler alone, as above
     }
-    return moved<U, D, Own...>(detail::place_of<T, D>(derived()));
+    if constexpr (std::is_same_v<T, U>) return derived();
+    else return moved(detail::ModelCopy<T, D, U, D, Own...>());
   }
   /// A converted copy: the model itself stays as it is.
   template <FloatingDType U, class... Own, class Self = Derived>
@@ -207,7 +215,7 @@ class Layer {
     if constexpr (detail::HasMembers<Self>) {
       if (false) derived().members(detail::CheckCopies<T, D, U, D>{});  // for the compiler alone, as above
     }
-    detail::ModelCopy<T, D, U, D, Own...> copy(detail::place_of<T, D>(derived()));
+    detail::ModelCopy<T, D, U, D, Own...> copy;
     return copy.layer(derived());
   }
 
@@ -223,12 +231,8 @@ class Layer {
 
  private:
   [[nodiscard]] const Derived& derived() const { return static_cast<const Derived&>(*this); }
-  template <class U, class E, class... Own>
-  [[nodiscard]] auto moved(E device) const {
-    detail::ModelCopy<T, D, U, E, Own...> copy(device);
-    if constexpr (std::is_same_v<T, U> && std::is_same_v<D, E>) {
-      if (detail::place_of<T, D>(derived()) == device) return derived();
-    }
+  template <class Copy>
+  [[nodiscard]] auto moved(Copy copy) const {
     auto result = copy.layer(derived());
     copy.retire();
     return result;

@@ -149,12 +149,22 @@ struct BatchNorm {
     require("running variance", running.var);
     detail::require_same_ordinal(name, x, weight, bias, running.mean, running.var, running.batches);
     detail::require_not_negative(name, "eps", options.eps);
-    if (training && x.elements() == x.size(1))
+    if (training && running.mean.buffer()) require_learnable();
+    if (training && x.size(1) > 0 && x.elements() == x.size(1))
       fail<ArgumentError>({name, ": one value per channel in training, from an input of shape ", x.shape(),
                            "; expected more, since one has no variance: use larger batches or drop_last"});
     Shape channels = Dims::filled(x.rank(), 1);
     channels[1] = x.size(1);
     return channels;
+  }
+
+  void require_learnable() const {
+    running.mean.layout().require_distinct_elements(name);
+    running.var.layout().require_distinct_elements(name);
+    if (!options.momentum && !running.batches.buffer())
+      fail<ArgumentError>({name, ": no momentum, so the running statistics are the mean over all batches, and no ",
+                           "`batches` to count them in; give RunningStatistics a third tensor, "
+                           "zeros<std::int64_t, D>({}), or options a momentum"});
   }
 
   /// op over f(inputs...) in every channel, (1, channels, 1, ...). One launch.
@@ -238,8 +248,9 @@ template <class X, class S, class... W>
 /// gradient: with n = (x - mean) rstd: weight rstd (g - mean(g) - n mean(g n)) for x in training, weight rstd g
 ///        otherwise; sum(g n) for the weight and sum(g) for the bias
 /// cost:  training four launches, which read x three times, and one that counts; otherwise two. Backward three at most
-/// throws ShapeError; ArgumentError for one value per channel in training, as PyTorch does, or an eps below 0. An empty
-///        batch changes no statistics but the count
+/// throws ShapeError; ArgumentError for one value per channel in training, as PyTorch does, an eps below 0, running
+///        statistics whose elements share memory, or neither momentum nor `batches`. An empty batch changes no
+///        statistics but the count
 ///
 ///     auto y = batch_norm(x, RunningStatistics<float, D>{mean, var, {}}, weight, bias, {.momentum = 0.1});
 template <class X, class S>

@@ -83,7 +83,8 @@ class Optimizer {
   /// Steps that each parameter made. cost: none, or a copy to the host, which waits, once they are counted on the
   /// device
   [[nodiscard]] std::vector<std::int64_t> steps() const;
-  /// From now on, the parameters made so many steps. throws ShapeError unless there is one number for each
+  /// From now on, the parameters made so many steps. throws ShapeError unless there is one number for each,
+  /// ArgumentError for one below 0
   void set_steps(const std::vector<std::int64_t>& steps);
 
   // Copies would share the values and count the steps apart.

@@ -184,8 +184,9 @@ struct OneCycleLR {
   }
 
  private:
+  /// A phase without a length is at its end.
   [[nodiscard]] double between(double from, double to, double begin, double end, double at) const {
-    const double share = (at - begin) / (end - begin);
+    const double share = end == begin ? 1 : (at - begin) / (end - begin);
     return linear ? (to - from) * share + from : to + (from - to) / 2 * locus::detail::raised_cosine(share);
   }
 };

@@ -96,8 +96,8 @@ class Scheduler {
     Position& at = position();
     if (at.watches_metric)
       fail<ArgumentError>({"ReduceLROnPlateau: step() without a metric; say step(validation loss)"});
-    ++at.step;
-    at.optimizer->set_lr(at.schedule.next(at.step, at.optimizer->lr(), at.base));
+    at.optimizer->set_lr(at.schedule.next(at.step + 1, at.optimizer->lr(), at.base));
+    ++at.step;  // not where one of those throws
   }
   /// The same, given the metric that ReduceLROnPlateau watches; other schedules do not look at it.
   void step(double metric) {
@@ -124,17 +124,29 @@ class Scheduler {
   /// Goes on from there, with the learning rate of then. throws ArgumentError for what is no state
   void load_state(const std::vector<double>& state) {
     Position& at = position();
-    if (state.size() != 6 || !(state[0] >= 0))
+    if (state.size() != 6)
       fail<ArgumentError>({"Scheduler: a state of ", state.size(), " numbers; expected the six of state()"});
+    const std::int64_t step = count_of(state[0], "steps"), bad = count_of(state[4], "steps without an improvement"),
+                       cooling = count_of(state[5], "steps of the cooldown");
+    locus::detail::require_not_negative("Scheduler", "the base learning rate of a state", state[1]);
+    if (state[3] != state[3]) fail<ArgumentError>({"Scheduler: the best metric of a state is ", state[3]});
     at.optimizer->set_lr(state[2]);  // may throw, and then nothing changed
-    at.step = static_cast<std::int64_t>(state[0]);
+    at.step = step;
     at.base = state[1];
     at.best = state[3];
-    at.bad = static_cast<std::int64_t>(state[4]);
-    at.cooling = static_cast<std::int64_t>(state[5]);
+    at.bad = bad;
+    at.cooling = cooling;
   }
 
  private:
+  /// throws ArgumentError unless it is a whole number that a double tells from its neighbours
+  [[nodiscard]] static std::int64_t count_of(double number, const char* what) {
+    constexpr double most = 9007199254740992;  // 2^53
+    const bool fits = number >= 0 && number <= most;
+    if (!fits || static_cast<double>(static_cast<std::int64_t>(number)) != number)
+      fail<ArgumentError>({"Scheduler: a state of ", number, " ", what, "; expected a whole number of 0 or more"});
+    return static_cast<std::int64_t>(number);
+  }
   template <class Optimizer>
   Scheduler(Optimizer& optimizer, Schedule schedule, const ReduceLROnPlateau& plateau)
       : at_(new Position(Shared<LearningRate>(new LearningRateOf<Optimizer>(optimizer)), std::move(schedule))) {

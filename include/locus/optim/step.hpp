@@ -69,6 +69,8 @@ template <class T, class D>
 void Optimizer<T, D>::set_steps(const std::vector<std::int64_t>& steps) {
   if (steps.size() != members_.size())
     fail<ShapeError>({"optimizer: steps of ", steps.size(), " parameters; there are ", members_.size()});
+  for (const std::int64_t each : steps)
+    if (each < 0) fail<ArgumentError>({"optimizer: ", each, " steps of a parameter; expected 0 or more"});
   for (auto& member : members_) member.steps = steps[member.index];
   if (made_.buffer()) write_counters();
 }
@@ -249,6 +251,7 @@ void Optimizer<T, D>::name_groups() {
     const std::int64_t end = last < members_.size() ? members_[last].state : ids.size(0);
     (void)ids.slice(0, members_[first].state, end).fill_(static_cast<std::uint8_t>(members_[first].group));
   }
+  locus::detail::restore_if_abandoned(group_ids_);
   group_ids_ = std::move(ids);
 }
 

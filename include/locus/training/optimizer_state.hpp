@@ -58,7 +58,7 @@ template <detail::HasState O>
 
 /// Copies a state into an optimizer of as many parameters and groups, after which it goes on as the one that was saved.
 /// Names that it does not have are passed over. Waits for the device. throws ArgumentError for a name that is missing,
-/// or another element type; ShapeError for another shape. Then nothing was changed
+/// another element type, or a number out of range; ShapeError for another shape. Then nothing was changed
 template <detail::HasState O, class D>
   requires locus::detail::IsWrong<detail::OptimizerStateMistake<O, D>, locus::detail::Wrong::nothing>
 void load_state_dict(O& optimizer, const nn::StateDict<D>& state) {
@@ -83,12 +83,13 @@ void load_state_dict(O& optimizer, const nn::StateDict<D>& state) {
     rates.push_back({number(double{}, join("param_groups.", g, ".lr")),
                      number(double{}, join("param_groups.", g, ".weight_decay"))});
 
+  (void)GroupRates(lr, 0);  // what may throw comes first
+  optimizer.set_steps(steps);
   optimizer.set_lr(lr);
   for (std::size_t g = 0; g < rates.size(); ++g) {
     optimizer.groups()[g].set_lr(rates[g].lr());
     optimizer.groups()[g].set_weight_decay(rates[g].weight_decay());
   }
-  optimizer.set_steps(steps);
   detail::visit_state(optimizer,
                       [&](const std::string& name, const auto& target) { target.copy_(state.template get<R>(name)); });
 }
