@@ -468,8 +468,8 @@ LOCUS_DEVICE_TEST("a named expression from outside that a checkpoint computes fi
     check({3, 4}, {1, 2});
   }
   {
-    const auto h = x * w;  // returned as it is
-    sum(checkpoint([&](const auto&) -> const auto& { return h; }, x) * 2.f).backward();
+    const auto h = x * w;  // returned as it is, by reference
+    sum(checkpoint([outside = &h](const auto&) -> const auto& { return *outside; }, x) * 2.f).backward();
     check({6, 8}, {2, 4});
   }
 }
