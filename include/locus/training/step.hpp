@@ -96,11 +96,14 @@ class TrainingStep {
     return train_step_on(model_, optimizer_, function_, batch, before_step_);
   }
 
-  /// A part of a step: the gradients of so many batches, times their weights, are added before the step.
+  /// A part of a step: the gradients of so many batches, times their weights, are added before the step. Those of
+  /// several ranks are reduced at the last one.
   [[nodiscard]] Tensor<T, D> add(const Batch& batch, double weight, bool is_first, bool is_last) {
     const auto loss = recorded_loss(model_, function_, batch);
     if (is_first) optimizer_.zero_grad();
-    loss.backward(Tensor<T, D>(loss.shape(), loss.device()).fill_(convert<T>(static_cast<compute_t<T>>(weight))));
+    reducing_if(is_last, model_, [&] {
+      loss.backward(Tensor<T, D>(loss.shape(), loss.device()).fill_(convert<T>(static_cast<compute_t<T>>(weight))));
+    });
     if (is_last) {
       before_step_();
       optimizer_.step();
