@@ -65,6 +65,7 @@ struct Spawned {
 ///     });
 template <class D, class F>
 void spawn(int ranks, const F& f, Options options = {}) {
+  if (ranks < 1) fail<ArgumentError>({"dist::spawn: ", ranks, " ranks; expected 1 or more"});
   options = detail::from_environment(options);
   const auto engines = LocalRanks<D>::engines(ranks, options);
   detail::Spawned<D, F> all{f, locus::detail::draw_seed_of_ranks()};
