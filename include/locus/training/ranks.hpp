@@ -54,18 +54,6 @@ template <class M>
   return true;
 }
 
-/// Calls f, which goes back through the model: unless `reduces`, without reducing gradients over ranks.
-template <class M, class F>
-void reducing_if([[maybe_unused]] bool reduces, [[maybe_unused]] const M& model, const F& f) {
-  if constexpr (OfRanks<M>) {
-    if (!reduces) {
-      const auto guard = model.no_sync();
-      return f();
-    }
-  }
-  f();
-}
-
 /// throws ArgumentError, on all ranks, where one has another number of batches than the rest: a backward pass waits for
 /// that of the others
 template <class M>
