@@ -5,6 +5,7 @@
 #include <locus/tensor/factory.hpp>
 
 #include <support/collectives.hpp>
+#include <support/rank_numbers.hpp>
 
 #include <csignal>
 #include <cstdio>
@@ -15,7 +16,25 @@ using namespace locus_test;
 
 namespace {
 
+/// Before the first mpi(), processes draw the same numbers; after it, each its own, as ranks that are threads do.
+void check_numbers() {
+  manual_seed(5);
+  const Tensor<float> before = rand({6});
+  const auto comm = dist::mpi<Cpu>();
+  const Tensor<float> most = comm.all_reduced(before, dist::max), least = comm.all_reduced(before, dist::min);
+  if (std::memcmp(most.data(), least.data(), 6 * sizeof(float)) != 0)
+    wrong("processes drew different numbers before they were ranks");
+  const Tensor<float> drawn = rand({6});
+  const Tensor<float> all = comm.all_gather(drawn);
+  for (int other = 0; other < comm.size(); ++other)
+    if (other != comm.rank() && all.select(0, other).contiguous().data()[0] == drawn.data()[0])
+      wrong("two ranks drew the same numbers");
+  manual_seed(11);
+  if (comm.size() <= 4) check_rank_numbers(comm.rank());
+}
+
 void check_all() {
+  check_numbers();
   const auto comm = dist::mpi<Cpu>();
   for (const std::int64_t count : {0, 1, 17}) check_every_type(comm, count);
   check_type<float>(comm, 1500);

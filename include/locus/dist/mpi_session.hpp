@@ -4,6 +4,7 @@
 // Used where <mpi.h> is found, as by mpicxx, unless LOCUS_MPI is defined as 0.
 
 #include <locus/core/posix.hpp>
+#include <locus/core/random.hpp>
 #include <locus/dist/engine.hpp>
 
 #ifndef LOCUS_MPI
@@ -83,6 +84,9 @@ class MpiSession {
           {"dist::mpi: the program started MPI for one thread; asynchronous collectives have one of "
            "their own: start it with MPI_Init_thread(..., MPI_THREAD_SERIALIZED, ...), or leave "
            "that to dist::mpi"});
+    int rank = 0;
+    check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "MPI_Comm_rank");
+    locus::detail::become_rank(rank);
   }
   ~MpiSession() {
     if (ends_it_ && is_usable()) MPI_Finalize();
