@@ -16,6 +16,7 @@ struct Conv1dOptions {
   std::int64_t groups = 1;
   bool bias = true;
   PadMode padding_mode = PadMode::constant;  ///< what stands in the border; constant: zeros
+  bool exact = false;                        ///< by sums of products alone: see cpu::allow_winograd
 };
 struct Conv2dOptions {
   Size2d stride = 1;
@@ -24,6 +25,7 @@ struct Conv2dOptions {
   std::int64_t groups = 1;
   bool bias = true;
   PadMode padding_mode = PadMode::constant;  ///< what stands in the border; constant: zeros
+  bool exact = false;                        ///< by sums of products alone: see cpu::allow_winograd
 };
 struct ConvTranspose2dOptions {
   Size2d stride = 1, padding = 0, output_padding = 0;
@@ -75,7 +77,7 @@ template <class Options>
 [[nodiscard]] auto functional(const Options& options) {
   using Functional =
       std::conditional_t<std::is_same_v<Options, Conv1dOptions>, locus::Conv1dOptions, locus::Conv2dOptions>;
-  Functional result{options.stride, options.padding, options.dilation, options.groups};
+  Functional result{options.stride, options.padding, options.dilation, options.groups, options.exact};
   if (options.padding_mode != PadMode::constant) result.padding = 0;
   return result;
 }

@@ -17,12 +17,14 @@ struct Conv1dOptions {
   ConvPadding<std::int64_t> padding = 0;  ///< a number or "same"
   std::int64_t dilation = 1;              ///< from one tap to the next
   std::int64_t groups = 1;
+  bool exact = false;  ///< by sums of products alone: see cpu::allow_winograd
 };
 struct Conv2dOptions {
   Size2d stride = 1;
   ConvPadding<Size2d> padding = 0;  ///< a number, {height, width}, or "same"
   Size2d dilation = 1;              ///< from one tap to the next
   std::int64_t groups = 1;
+  bool exact = false;  ///< by sums of products alone: see cpu::allow_winograd
 };
 struct ConvTranspose2dOptions {
   Size2d stride = 1, padding = 0;
@@ -112,10 +114,12 @@ concept ConvOperands = TensorLike<X> && (TensorLike<W> && ...) && FloatingDType<
 
 /// throws ArgumentError
 [[nodiscard]] inline operation::Convolution conv1d(const Conv1dOptions& options) {
-  return {ConvRequest::plain("conv1d", 1, options.stride, options.padding, options.dilation, options.groups)};
+  return {ConvRequest::plain("conv1d", 1, options.stride, options.padding, options.dilation, options.groups,
+                             options.exact)};
 }
 [[nodiscard]] inline operation::Convolution conv2d(const Conv2dOptions& options) {
-  return {ConvRequest::plain("conv2d", 2, options.stride, options.padding, options.dilation, options.groups)};
+  return {ConvRequest::plain("conv2d", 2, options.stride, options.padding, options.dilation, options.groups,
+                             options.exact)};
 }
 [[nodiscard]] inline operation::Convolution conv_transpose2d(const ConvTranspose2dOptions& options) {
   ConvRequest request{"conv_transpose2d", 2, {options.stride, 1}, {options.padding, 0}, {options.dilation, 1},

@@ -5,6 +5,7 @@
 // First, so that the compiler's path to what is refused is short.
 #include <locus/expr/operands.hpp>
 
+#include <locus/cpu/conv/conv.hpp>
 #include <locus/ops/conv_rows.hpp>
 #include <locus/ops/matmul.hpp>
 

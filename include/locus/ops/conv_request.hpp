@@ -49,12 +49,15 @@ struct ConvRequest {
   std::int64_t groups = 1;
   bool same = false;
   bool transposed = false;
+  bool exact = false;
   ConvExtents output_padding = {0, 0};  ///< transposed: by how much the last side is longer
 
   template <class Extent>
   static ConvRequest plain(const char* caller, int dims, const Extent& stride, const ConvPadding<Extent>& padding,
-                           const Extent& dilation, std::int64_t groups) {
-    return ConvRequest{caller, dims, {stride, 1}, {padding.size, 0}, {dilation, 1}, groups, padding.same}.checked();
+                           const Extent& dilation, std::int64_t groups, bool exact) {
+    ConvRequest request{caller, dims, {stride, 1}, {padding.size, 0}, {dilation, 1}, groups, padding.same};
+    request.exact = exact;
+    return request.checked();
   }
 
   /// throws ArgumentError unless strides, dilations and groups are 1 or more, and borders 0 or more
@@ -95,6 +98,7 @@ struct ConvRequest {
     const std::int64_t channels = x[-dims - 1];
     shape.batch = x.rank() == dims + 2 ? x[0] : 1;
     shape.groups = groups;
+    shape.exact = exact;
     if (w[0] % groups != 0 || channels % groups != 0)
       fail<ShapeError>({caller, ": ", groups, " groups of ", channels, " channels and of weights of shape ", w,
                         "; expected a number that divides both, the channels and the weights' first extent"});
