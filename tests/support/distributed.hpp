@@ -23,15 +23,16 @@ struct Forked : nn::Layer<Forked<T, D>, T, D> {
     return heads[head](tanh(trunk(x))).eval();
   }
   void members(const auto& visit) const { visit("trunk", trunk), visit("heads", heads); }
+  template <class U, class E>
+  [[nodiscard]] auto twin() const {
+    return Forked<U, E>{};
+  }
 };
 
-/// For each rank another one. Made by one thread: threads share the default generator.
-template <class D>
-[[nodiscard]] std::vector<Forked<float, D>> forked_models(int ranks) {
+/// For each rank another one. Made by one thread, so that they are the same in every run.
+[[nodiscard]] inline std::vector<Forked<float, Cpu>> forked_models(int ranks) {
   manual_seed(7);
-  std::vector<Forked<float, D>> models;
-  for (int rank = 0; rank < ranks; ++rank) models.emplace_back();
-  return models;
+  return std::vector<Forked<float, Cpu>>(static_cast<std::size_t>(ranks));
 }
 
 struct Schooling {
@@ -96,7 +97,7 @@ template <class D>
 [[nodiscard]] std::vector<std::vector<float>> values_of_ranks(const Schooling& plan,
                                                               std::vector<float>* norms = nullptr) {
   std::vector<std::vector<float>> results(static_cast<std::size_t>(plan.ranks));
-  auto models = forked_models<D>(plan.ranks);
+  auto models = forked_models(plan.ranks);
   dist::spawn<D>(plan.ranks, [&](dist::Communicator<D> comm) {
     const int rank = comm.rank();
     auto& own = models[static_cast<std::size_t>(rank)];
@@ -129,7 +130,7 @@ template <class D>
 /// The same in one process, which has all samples.
 template <class D>
 [[nodiscard]] std::vector<float> values_of_one(const Schooling& plan, std::vector<float>* norms = nullptr) {
-  const auto model = forked_models<D>(1)[0];
+  const auto model = std::move(forked_models(1)[0]).template to<D>();
   optim::Sgd optimizer{model.parameters(), sgd_options()};
   for (int step = 0; step < plan.steps; ++step) {
     optimizer.zero_grad();
