@@ -6,6 +6,7 @@
 
 #include <support/collectives.hpp>
 #include <support/rank_numbers.hpp>
+#include <support/schooling.hpp>
 
 #include <csignal>
 #include <cstdio>
@@ -99,6 +100,28 @@ void check_all() {
   check_messages();
 }
 
+/// Ranks train a model as one process does.
+void check_training() {
+  const auto comm = dist::mpi<Cpu>();
+  Schooling plan{.ranks = comm.size(), .parts = 2, .forks = true, .uneven = true};
+  plan.options.weigh_by_samples = true;
+  const auto values = values_of_rank(comm, forked_models(comm.size())[static_cast<std::size_t>(comm.rank())], plan);
+  const double distance = relative_distance(values, values_of_one<Cpu>(plan));
+  if (!(distance < 1e-6)) wrong(join("parameters differ by ", distance, " from those of one process"));
+  require_same_bits("parameters", comm, from(values));
+}
+
+/// Throws in the middle of the second backward pass, on one rank.
+void train_until_fault(const dist::Communicator<Cpu>& comm, int culprit) {
+  const auto parallel = dist::distributed(forked_models(1)[0], comm, {.first_bucket_bytes = 1});
+  for (int pass = 0; pass < 3; ++pass) {
+    const auto hook = parallel.parameters()[0].on_gradient([&](const auto&) {
+      if (pass == 1 && comm.rank() == culprit) throw std::runtime_error("out of luck");
+    });
+    backward(parallel, ones({2, 6}), 0, 1);
+  }
+}
+
 /// The last rank does something else than the others, which must name it, and soon unless it stalls. Each time in a
 /// communicator of its own: a failed one is of no more use.
 void check_fault(std::string_view fault) {
@@ -111,6 +134,7 @@ void check_fault(std::string_view fault) {
     culprit = comm.size() - 1;
     rank = comm.rank();
     comm.barrier();
+    if (fault == "backward") train_until_fault(comm, culprit);
     // A call in flight, whose elements are on their way when it fails.
     dist::Handle<float, Cpu> handle;
     if (fault == "flight" || fault == "kill") handle = comm.all_reduce_async(ones({300000}));
@@ -163,7 +187,7 @@ void check_late() {
 
 int main(int argc, char** argv) {
   try {
-    if (argc < 2) check_all();
+    if (argc < 2) check_all(), check_training();
     else if (std::string_view(argv[1]) == "late") check_late();
     else
       for (int run = 0; run < (argc < 3 ? 1 : std::atoi(argv[2])); ++run) check_fault(argv[1]);

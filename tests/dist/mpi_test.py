@@ -19,7 +19,7 @@ import common  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 # {fault: how often, unless --runs says}. Those of one run wait for time-outs.
-FAULTS = {"throw": 10, "flight": 10, "debug": 5, "leave": 5, "recv": 5, "stall": 1, "order": 1, "kill": 3}
+FAULTS = {"throw": 10, "flight": 10, "debug": 5, "leave": 5, "recv": 5, "backward": 10, "stall": 1, "order": 1, "kill": 3}
 RANKS = 3  # of which the last one is at fault
 SECONDS = 60
 WITHOUT = """
