@@ -327,3 +327,123 @@ TEST_CASE("names are the model's own: states of one are loaded into the other, c
     CHECK(std::move(parallel).to<Cpu>().parameters()[0] == model.parameters()[0]);
   });
 }
+
+TEST_CASE("fit trains over ranks: groups, clipping, batches that are added up, uneven last ones") {
+  const Tensor x = batch(50, 61);
+  const Tensor y = sin(x.slice(1, 0, 3));
+  for (const int accumulate : {1, 3}) {
+    CAPTURE(accumulate);
+    const auto trained = [&](const auto& model, const auto& train_data, std::int64_t batch_size) {
+      std::vector<Parameter<float, Cpu>> weights, biases;
+      for (const auto& p : model.parameters()) (p.rank() > 1 ? weights : biases).push_back(p);
+      optim::AdamW optimizer{{optim::Group{weights, {.weight_decay = 0.1}}, optim::Group{biases, {.lr = 0.01}}},
+                             {.lr = 0.02}};
+      auto train = data::loader<Cpu>(train_data, {.batch_size = batch_size, .shuffle = false});
+      auto valid = data::loader<Cpu>(data::TensorDataset{x, y}, {.batch_size = 50});
+      History history;
+      fit(model, optimizer, nn::MSELoss{}, train, valid, history,
+          {.epochs = 4, .accumulate = accumulate, .before_step = [&](auto) {
+             (void)optim::clip_grad_norm_(model.parameters(), 0.1);
+           }});
+      return history.last().valid_loss;
+    };
+    std::vector<Net> models{net(), net()};
+    const Net alone = models[0].clone();
+    const double loss = trained(alone, data::TensorDataset{x, y}, 8);
+    dist::spawn<Cpu>(2, [&](dist::Communicator<Cpu> comm) {
+      const auto parallel = dist::distributed(models[static_cast<std::size_t>(comm.rank())], comm,
+                                              {.first_bucket_bytes = 1, .weigh_by_samples = true});
+      // Of each 8 samples, 5 here and 3 there; of the last 2, one each.
+      const std::int64_t first = comm.rank() == 0 ? 0 : 5, count = comm.rank() == 0 ? 5 : 3;
+      std::vector<Tensor<float>> xs, ys;
+      for (std::int64_t begin = 0; begin < 48; begin += 8) {
+        xs.push_back(x.slice(0, begin + first, begin + first + count));
+        ys.push_back(y.slice(0, begin + first, begin + first + count));
+      }
+      xs.push_back(x.slice(0, 48 + comm.rank(), 49 + comm.rank()));
+      ys.push_back(y.slice(0, 48 + comm.rank(), 49 + comm.rank()));
+      const double of_ranks = trained(parallel, data::TensorDataset{concat(xs), concat(ys)}, count);
+      CHECK(of_ranks == doctest::Approx(loss).epsilon(1e-5));
+    });
+    CHECK(values_of(models[0]) == values_of(models[1]));
+    CHECK(relative_distance(values_of(models[0]), values_of(alone)) < 2e-6);
+  }
+}
+
+TEST_CASE("a rank that throws in the middle of a backward pass makes the others fail, and cannot go on") {
+  for (int run = 0; run < 20; ++run) {
+    const bool goes_on = run % 2 == 1, overlaps = run % 4 < 2;
+    std::vector<Net> models{net(), net(), net()};
+    std::vector<int> at_fault(3, -1);
+    std::string refused, cause;
+    try {
+      dist::spawn<Cpu>(3,
+                       [&](dist::Communicator<Cpu> comm) {
+                         const auto rank = static_cast<std::size_t>(comm.rank());
+                         const auto parallel = dist::distributed(
+                             models[rank], comm, {.bucket_bytes = 1, .first_bucket_bytes = 1, .overlap = overlaps});
+                         optim::Sgd optimizer{parallel.parameters(), {.lr = 0.1}};
+                         const Tensor x = batch(2, rank);
+                         const auto hook = models[rank].parameters()[static_cast<std::size_t>(run / 4 % 2)].on_gradient(
+                             [&, passes = 0](const auto&) mutable {
+                               if (++passes == 2 && rank == 1) throw std::runtime_error("out of luck");
+                             });
+                         try {
+                           for (int step = 0; step < 3; ++step) {
+                             try {
+                               mean(parallel(trace(x))).backward();
+                             } catch (const std::runtime_error& error) {
+                               if (!goes_on || std::string(error.what()) != "out of luck") throw;
+                               optimizer.step();  // the pass left no gradients
+                               refused = message_of<CollectiveError>([&] { (void)parallel(trace(x)); });
+                             }
+                             optimizer.step();
+                             optimizer.zero_grad();
+                           }
+                         } catch (const CollectiveError& error) {
+                           at_fault[rank] = error.rank;
+                           throw;
+                         }
+                       },
+                       {.timeout = 20});
+    } catch (const std::exception& error) {
+      cause = error.what();
+    }
+    CHECK(at_fault[0] == 1);
+    CHECK(at_fault[2] == 1);
+    if (goes_on) CHECK(contains(refused, "rank 1 threw: it went on after a backward pass that threw in the middle"));
+    else CHECK(cause == "out of luck");
+  }
+}
+
+TEST_CASE("a rank that leaves out a pass is noticed") {
+  const Stopwatch watch;
+  std::vector<Net> models{net(), net()};
+  const auto messages = thrown_by_ranks<CollectiveError>(2,
+                                                         [&](dist::Communicator<Cpu> comm) {
+                                                           const auto parallel = dist::distributed(
+                                                               models[static_cast<std::size_t>(comm.rank())], comm);
+                                                           const Tensor x = batch(2, 1);
+                                                           mean(parallel(trace(x))).backward();
+                                                           if (comm.rank() == 0) mean(parallel(trace(x))).backward();
+                                                           else comm.barrier();
+                                                         },
+                                                         {.timeout = 20});
+  for (const auto& message : messages) CHECK(contains(message, "rank 1 called barrier()"));
+  CHECK(watch.seconds() < 15);
+}
+
+TEST_CASE("two passes within one, of which the second adds to what is being reduced, are refused") {
+  std::vector<Net> models{net(), net()};
+  const auto messages = thrown_by_ranks<GraphError>(2, [&](dist::Communicator<Cpu> comm) {
+    const Net& model = models[static_cast<std::size_t>(comm.rank())];
+    const Net outer = model.clone();
+    const auto parallel = dist::distributed(model, comm, {.overlap = false});
+    const Tensor x = batch(2, 1);
+    const auto hook = outer.parameters()[0].on_gradient([&](const auto&) {
+      for (int i = 0; i < 2; ++i) mean(parallel(trace(x))).backward();
+    });
+    mean(outer(trace(x))).backward();
+  });
+  for (const auto& message : messages) CHECK(contains(message, "got a gradient twice in one backward pass"));
+}

@@ -24,8 +24,8 @@ inline namespace with_mpi {
 /// The processes that mpirun started, a rank each; one rank where it did not. All of them call it, as often as each
 /// other. MPI is started at the first call, unless the program has, and then ended with the program.
 ///
-/// Until the first call, all processes draw the same random numbers; from then on, each those of its rank, which are
-/// the same in every run, and those of a rank of spawn() at this place of the program.
+/// Until the first call, all processes draw the same random numbers; from then on, or until manual_seed(), each its
+/// own: those that a rank of spawn() would, here.
 ///
 /// On Cuda, each process uses one of the GPUs of its machine, in turn; elements travel by way of page-locked memory and
 /// are combined on the host.
