@@ -5,3 +5,4 @@
 #include <locus/dist/mpi.hpp>
 #include <locus/dist/nccl.hpp>
 #include <locus/dist/spawn.hpp>
+#include <locus/dist/tcp.hpp>

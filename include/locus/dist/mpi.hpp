@@ -29,7 +29,8 @@ template <class D>
   } else {
     static_assert(std::is_same_v<D, Cuda>, "dist::mpi has engines for Cpu and Cuda");
     const Shared host(new MpiEngine<Cpu>(MPI_COMM_WORLD, Cpu{}, options));
-    return Communicator<D>(Shared<Engine<D>>(new StagedEngine<D>(Shared<Engine<Cpu>>(host.get()), host->gpu())));
+    return Communicator<D>(Shared<Engine<D>>(
+        new StagedEngine<D>(Shared<Engine<Cpu>>(host.get()), detail::gpu_of(host->rank_on_machine()))));
   }
 }
 

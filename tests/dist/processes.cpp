@@ -1,4 +1,4 @@
-// What a process does that mpi_test.py has mpirun start: every collective, or a fault. Ends with 0 if all is as
+// What a process does that processes_test.py starts: every collective, or a fault. Ends with 0 if all is as
 // expected.
 
 #include <locus/dist/dist.hpp>
@@ -16,9 +16,15 @@ using namespace locus_test;
 
 namespace {
 
+/// One rank among those that mpirun started, or among those that meet at an address of the environment.
+dist::Communicator<Cpu> connect(const dist::Options& options = {}) {
+  return std::getenv("RANK") ? dist::tcp<Cpu>(options) : dist::mpi<Cpu>(options);
+}
+
 /// Messages of more bytes than MPI takes at once.
 void check_chunks() {
 #if LOCUS_MPI
+  if (std::getenv("RANK")) return;
   const auto options = dist::detail::from_environment({});
   const dist::Communicator<Cpu> comm(
       Shared<dist::Engine<Cpu>>(new dist::MpiEngine<Cpu>(MPI_COMM_WORLD, {}, options, 1000)));
@@ -36,7 +42,7 @@ void require_value(const Tensor<float>& x, float value) {
 
 /// Receives that begin before what is sent, by other ranks or this one, and messages whose sender has left.
 void check_messages() {
-  const auto comm = dist::mpi<Cpu>({.timeout = 20});
+  const auto comm = connect({.timeout = 20});
   const Stopwatch watch;
   const int n = comm.size(), before = (comm.rank() + n - 1) % n, next = (comm.rank() + 1) % n;
   for (const std::int64_t count : {3, 1000000}) {
@@ -48,7 +54,7 @@ void check_messages() {
     require_value(std::move(late).wait(), 7);
     require_value(sum, static_cast<float>(n));
   }
-  auto leaving = std::make_unique<dist::Communicator<Cpu>>(dist::mpi<Cpu>({.timeout = 20}));
+  auto leaving = std::make_unique<dist::Communicator<Cpu>>(connect({.timeout = 20}));
   if (comm.rank() == n - 1)
     for (int peer = 0; peer + 1 < n; ++peer) leaving->send(full({1000000}, 9.f), peer, 100000);
   if (comm.rank() == n - 1) leaving.reset();
@@ -63,18 +69,18 @@ void check_messages() {
 }
 
 void check_all() {
-  const auto comm = dist::mpi<Cpu>();
+  const auto comm = connect();
   for (const std::int64_t count : {0, 1, 17}) check_every_type(comm, count);
   check_type<float>(comm, 1500);
   check_reductions<float>(comm, 300001, dist::sum);  // several pieces
   check_moves<float>(comm, 20001);
   check_order_of_handles(comm);
-  const auto ring = dist::mpi<Cpu>({.algorithm = dist::Algorithm::ring});
+  const auto ring = connect({.algorithm = dist::Algorithm::ring});
   check_reductions<bfloat16>(ring, 150001, dist::sum);
   check_reductions<float>(ring, 17, dist::mean);
-  const auto debug = dist::mpi<Cpu>({.debug = true});
+  const auto debug = connect({.debug = true});
   check_type<float>(debug, 5);
-  const auto one_shot = dist::mpi<Cpu>({.algorithm = dist::Algorithm::one_shot});
+  const auto one_shot = connect({.algorithm = dist::Algorithm::one_shot});
   check_reductions<half>(one_shot, 5000, dist::mean);
   check_chunks();
   check_messages();
@@ -88,7 +94,7 @@ void check_fault(std::string_view fault) {
   int culprit = 0, rank = 0;
   const Stopwatch watch;
   try {
-    auto comm = dist::mpi<Cpu>(options);
+    auto comm = connect(options);
     culprit = comm.size() - 1;
     rank = comm.rank();
     comm.barrier();
@@ -124,7 +130,7 @@ void check_fault(std::string_view fault) {
 void check_late() {
   const Tensor<float> x({3000000}), y({3000000});
   try {
-    const auto comm = dist::mpi<Cpu>({.timeout = 0.3});
+    const auto comm = connect({.timeout = 0.3});
     x.fill_(1);
     comm.barrier();
     if (comm.rank() == comm.size() - 1) usleep(1000000);
@@ -134,7 +140,7 @@ void check_late() {
   x.fill_(5);
   y.fill_(6);
   usleep(1500000);
-  const auto comm = dist::mpi<Cpu>();
+  const auto comm = connect();
   comm.all_reduce(y);
   require_value(x, 5);
   require_value(y, 6.f * static_cast<float>(comm.size()));
