@@ -159,11 +159,15 @@ class ThreadRank {
  private:
   Seed mine_;
 };
-/// From now on, this process is a rank.
+/// From the first call on, this process is a rank.
 inline void become_rank(int rank) {
-  const std::uint64_t seed = draw_seed_of_ranks();
-  const Lock lock(global_seed().mutex);
-  change(global_seed().seed, seed_of_rank(seed, rank));
+  static const bool is_rank = [rank] {
+    const std::uint64_t seed = draw_seed_of_ranks();
+    const Lock lock(global_seed().mutex);
+    change(global_seed().seed, seed_of_rank(seed, rank));
+    return true;
+  }();
+  (void)is_rank;
 }
 
 }  // namespace detail

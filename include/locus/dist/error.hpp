@@ -28,4 +28,10 @@ struct EngineUnavailable : Error {
   using Error::Error;
 };
 
+/// Processes that did not find each other within the time-out.
+struct RendezvousError : EngineUnavailable {
+  RendezvousError(const std::string& text, int rank_at_fault) : EngineUnavailable(text), rank(rank_at_fault) {}
+  int rank;  ///< at fault; -1: none
+};
+
 }  // namespace locus

@@ -1,7 +1,6 @@
 #pragma once
 // dist::mpi<D>(): the processes that mpirun started.
 
-#include <locus/cuda/backend.hpp>
 #include <locus/dist/communicator.hpp>
 #include <locus/dist/mpi_engine.hpp>
 #include <locus/dist/staged_engine.hpp>
@@ -41,11 +40,9 @@ template <class D>
     return Communicator<D>(Shared<Engine<D>>(new MpiEngine<D>(MPI_COMM_WORLD, D{}, options)));
   } else {
     static_assert(std::is_same_v<D, Cuda>, "dist::mpi has engines for Cpu and Cuda");
-    const int gpus = cuda::device_count();
-    if (gpus == 0) cuda::require_device(0);
-    const Cuda device{detail::MpiSession::instance().rank_on_machine() % (gpus > 0 ? gpus : 1)};
-    const Shared<Engine<Cpu>> host(new MpiEngine<Cpu>(MPI_COMM_WORLD, Cpu{}, options));
-    return Communicator<D>(Shared<Engine<D>>(new StagedEngine<D>(host, device)));
+    const Shared host(new MpiEngine<Cpu>(MPI_COMM_WORLD, Cpu{}, options));
+    return Communicator<D>(Shared<Engine<D>>(
+        new StagedEngine<D>(Shared<Engine<Cpu>>(host.get()), detail::gpu_of(host->rank_on_machine()))));
   }
 }
 

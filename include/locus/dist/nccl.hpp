@@ -7,6 +7,7 @@
 
 #include <locus/cuda/nccl.hpp>
 #include <locus/dist/mpi.hpp>
+#include <locus/dist/tcp.hpp>
 
 namespace locus::inline LOCUS_ABI::dist {
 
@@ -120,30 +121,39 @@ class NcclEngine : public StagedEngine<Cuda> {
 };
 #endif
 
-#if LOCUS_MPI && LOCUS_NCCL
+#if LOCUS_NCCL
 inline namespace with_nccl {
-/// The processes that mpirun started, with a GPU of their machine each, in turn. Elements go from GPU to GPU.
+/// Processes with a GPU of their machine each, in turn. Elements go from GPU to GPU. They meet at an address.
 ///
-/// throws EngineUnavailable, CudaUnavailable, CudaError where two processes of a machine have one GPU
-[[nodiscard]] inline Communicator<Cuda> nccl(Options options = {}) {
+/// throws RendezvousError, CudaUnavailable, CudaError where two processes of a machine have one GPU
+[[nodiscard]] inline Communicator<Cuda> nccl(const TcpPlace& place, Options options = {}) {
   options = detail::from_environment(options);
-  const int gpus = cuda::device_count();
-  if (gpus == 0) cuda::require_device(0);
-  const Cuda device{detail::MpiSession::instance().rank_on_machine() % (gpus > 0 ? gpus : 1)};
-  const Shared<Engine<Cpu>> host(new MpiEngine<Cpu>(MPI_COMM_WORLD, Cpu{}, options));
-  return Communicator<Cuda>(Shared<Engine<Cuda>>(new NcclEngine(host, device)));
+  const Cuda device = detail::gpu_of(place.local_rank);
+  return Communicator<Cuda>(Shared<Engine<Cuda>>(new NcclEngine(detail::tcp_engine(place, options), device)));
+}
+/// The same. Where a launcher set RANK in the environment, as torchrun does, they meet at the address that it set;
+/// else they are those that mpirun started.
+///
+/// throws EngineUnavailable, too
+[[nodiscard]] inline Communicator<Cuda> nccl(Options options = {}) {
+  if (std::getenv("RANK") || !LOCUS_MPI) return nccl(TcpPlace::from_environment(), options);
+#if LOCUS_MPI
+  options = detail::from_environment(options);
+  const Shared host(new MpiEngine<Cpu>(MPI_COMM_WORLD, Cpu{}, options));
+  const Cuda device = detail::gpu_of(host->rank_on_machine());
+  return Communicator<Cuda>(Shared<Engine<Cuda>>(new NcclEngine(Shared<Engine<Cpu>>(host.get()), device)));
+#endif
 }
 }  // namespace with_nccl
 #else
 inline namespace without_nccl {
-[[nodiscard]] inline Communicator<Cuda> nccl(Options = {}) {
+[[noreturn]] inline void refuse_nccl() {
   fail<EngineUnavailable>(
-      {"dist::nccl: this program was built without ",
-       !LOCUS_MPI ? "MPI, by which ranks meet; install it (apt-get install libopenmpi-dev), and compile with its flags "
-                    "(mpicxx --showme); or use threads, dist::spawn<Cuda>"
-                  : "NCCL; install it beside the CUDA toolkit, compile with nvcc where <nccl.h> is found, link with "
-                    "-lnccl; or use dist::mpi<Cuda>, which needs none"});
+      {"dist::nccl: this program was built without NCCL; install it beside the CUDA toolkit, compile with nvcc where "
+       "<nccl.h> is found, link with -lnccl; or use dist::mpi<Cuda> or dist::tcp<Cuda>, which need none"});
 }
+[[nodiscard]] inline Communicator<Cuda> nccl(const TcpPlace&, Options = {}) { refuse_nccl(); }
+[[nodiscard]] inline Communicator<Cuda> nccl(Options = {}) { refuse_nccl(); }
 }  // namespace without_nccl
 #endif
 

@@ -25,21 +25,16 @@ struct Spawned {
   std::exception_ptr failure{};
 
   void run(Rank& rank) noexcept {
-    const char* why = "something that is no std::exception";
-    std::string text;
     try {
       const locus::detail::ThreadRank numbers(rank.member->engine->rank(), seed);
       f(Communicator<D>(rank.member));
-      rank.member = {};
-      return;
     } catch (const std::exception& error) {
-      text = error.what();
-      why = text.c_str();
       note_failure();
+      rank.member->engine->leave(error.what());
     } catch (...) {
       note_failure();
+      rank.member->engine->leave("something that is no std::exception");
     }
-    rank.member->engine->leave(why);
     rank.member = {};
   }
   void note_failure() noexcept {
