@@ -12,9 +12,9 @@ namespace on_host {  // the function once more, where Cuda stands for Cpu: there
 #undef Cuda
 }  // namespace on_host
 
-static_assert(std::is_same_v<decltype(&::mean_loss),
-                             float (*)(const dist::Communicator<Cuda>&, const Tensor<float, Cuda>&)>,
-              "mean_loss() takes a communicator and a loss on Cuda, and returns a number");
+static_assert(
+    std::is_same_v<decltype(&::mean_loss), float (*)(const dist::Communicator<Cuda>&, const Tensor<float, Cuda>&)>,
+    "mean_loss() takes a communicator and a loss on Cuda, and returns a number");
 
 int main() try {
   float means[3] = {};

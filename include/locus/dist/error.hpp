@@ -17,7 +17,7 @@ struct CollectiveError : Error {
   std::int64_t sequence;   ///< its number among the calls of its rank, from 1
 };
 
-/// What another rank threw, which told this one. The communicator goes on.
+/// What another rank threw, or how its process ended.
 struct RankError : Error {
   RankError(const std::string& text, int rank_that_threw) : Error(text), rank(rank_that_threw) {}
   int rank;

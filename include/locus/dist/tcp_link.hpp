@@ -63,10 +63,11 @@ class TcpLink {
   /// Does the job beside the program.
   static void deliver(const Shared<Job>& letter) {
     static Mutex mutex;
-    static Worker courier;
     const Lock lock(mutex);
-    courier.add(letter);
+    courier().add(letter);
   }
+  /// Returns when all letters are on their way: for a process that ends without its static objects.
+  static void finish_letters() { courier().finish(); }
   /// Whether the connection has ended.
   [[nodiscard]] bool is_dead(int peer) {
     const Lock lock(mutex_);
@@ -88,6 +89,10 @@ class TcpLink {
     char host[256];
   };
   static constexpr std::int32_t note_tag = -1;
+  static Worker& courier() {
+    static Worker worker;
+    return worker;
+  }
   struct Frame {
     std::int64_t bytes = 0, tag = 0;
   };

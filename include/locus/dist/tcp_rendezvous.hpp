@@ -16,7 +16,8 @@ struct TcpPlace {
   int rank = 0, size = 1;
   int local_rank = 0;  ///< the number among the processes of a machine
 
-  /// As launchers set it, torchrun among them: MASTER_ADDR, MASTER_PORT, RANK, WORLD_SIZE, LOCAL_RANK.
+  /// As launchers set it: MASTER_ADDR, MASTER_PORT, RANK, WORLD_SIZE, LOCAL_RANK. Under torchrun, which listens at
+  /// MASTER_PORT, ranks meet at the port after it.
   /// throws RendezvousError that names what is missing or wrong
   [[nodiscard]] static TcpPlace from_environment() {
     TcpPlace place;
@@ -29,6 +30,8 @@ struct TcpPlace {
     const char* const address = std::getenv("MASTER_ADDR");
     if (address && *address) place.address = address;
     place.port = number("MASTER_PORT", "29500", 1, 65535);
+    const char* const agent = std::getenv("TORCHELASTIC_USE_AGENT_STORE");  // torchrun itself listens at that port
+    if (agent && std::string_view(agent) == "True") place.port = place.port < 65535 ? place.port + 1 : 1024;
     place.local_rank = number("LOCAL_RANK", std::getenv("RANK"), 0, 1 << 20);
     return place;
   }
