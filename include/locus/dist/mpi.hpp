@@ -2,7 +2,7 @@
 // dist::mpi<D>(): the processes that mpirun started.
 
 #include <locus/dist/communicator.hpp>
-#include <locus/dist/mpi_engine.hpp>
+#include <locus/dist/mpi_device_link.hpp>
 #include <locus/dist/staged_engine.hpp>
 
 namespace locus::inline LOCUS_ABI::dist {
@@ -14,8 +14,9 @@ inline namespace with_mpi {
 /// The processes that mpirun started, a rank each; one rank where it did not. All of them call it, as often as each
 /// other. MPI is started at the first call, unless the program has, and then ended with the program.
 ///
-/// On Cuda, each process uses one of the GPUs of its machine, in turn; elements travel by way of page-locked memory and
-/// are combined on the host.
+/// On Cuda, each process uses one of the GPUs of its machine, in turn. Where MPI says that it takes memory of GPUs, it
+/// gets that, and sums are made on GPUs; else elements travel by way of page-locked memory and are combined on the
+/// host.
 ///
 /// throws EngineUnavailable, CudaUnavailable
 ///
@@ -29,8 +30,10 @@ template <class D>
   } else {
     static_assert(std::is_same_v<D, Cuda>, "dist::mpi has engines for Cpu and Cuda");
     const Shared host(new MpiEngine<Cpu>(MPI_COMM_WORLD, Cpu{}, options));
-    return Communicator<D>(Shared<Engine<D>>(
-        new StagedEngine<D>(Shared<Engine<Cpu>>(host.get()), detail::gpu_of(host->rank_on_machine()))));
+    const Cuda device = detail::gpu_of(host->rank_on_machine());
+    if (detail::mpi_takes_gpu_memory())
+      return Communicator<D>(Shared<Engine<D>>(new DeviceEngine<detail::MpiDeviceLink>(host, device)));
+    return Communicator<D>(Shared<Engine<D>>(new StagedEngine<D>(Shared<Engine<Cpu>>(host.get()), device)));
   }
 }
 
