@@ -60,6 +60,7 @@ class StagedEngine : public Engine<D> {
     to_device(rooms->target, message.data);
   }
   void leave(const char* why) noexcept override { host_->leave(why); }
+  [[nodiscard]] bool keeps_memory() const override { return host_->keeps_memory(); }
 
  protected:
   [[nodiscard]] Engine<Cpu>& host() const { return *host_; }

@@ -14,6 +14,7 @@ class TcpLink {
   /// All ranks make one at the same time. throws RendezvousError
   TcpLink(const TcpPlace& place, double timeout)
       : rank_(place.rank), size_(place.size), peers_(static_cast<std::size_t>(place.size)) {
+    (void)Courier::instance();  // which ends after this object, if that is static
     TcpRendezvous rendezvous(place, timeout);
     const Socket door = Socket::listening(rendezvous.family(), 0);
     if (!door) rendezvous.fail(rank_, join("cannot listen: ", std::strerror(errno)));
@@ -38,17 +39,18 @@ class TcpLink {
   }
   TcpLink(const TcpLink&) = delete;
   TcpLink& operator=(const TcpLink&) = delete;
-  /// Gives what is still to be written a moment.
+  /// Gives what is still to be written a moment. Connections then close beside the program.
   ~TcpLink() {
     const Stopwatch watch;
     const Lock lock(mutex_);
-    while (has_unwritten() && watch.seconds() < 1) {
-      try {
+    try {
+      while (has_unwritten() && watch.seconds() < 1) {
         progress();
-      } catch (const std::exception&) {
-        return;
+        sched_yield();
       }
-      sched_yield();
+      const Shared<Job> closing(new Closing(std::move(peers_)));
+      deliver(closing);
+    } catch (const std::exception&) {  // without memory or a thread, they close at once
     }
   }
 
@@ -62,12 +64,12 @@ class TcpLink {
   static void note_failure(double) noexcept {}
   /// Does the job beside the program.
   static void deliver(const Shared<Job>& letter) {
-    static Mutex mutex;
-    const Lock lock(mutex);
-    courier().add(letter);
+    Courier& courier = Courier::instance();
+    const Lock lock(courier.mutex);
+    courier.worker.add(letter);
   }
   /// Returns when all letters are on their way: for a process that ends without its static objects.
-  static void finish_letters() { courier().finish(); }
+  static void finish_letters() { Courier::instance().worker.finish(); }
   /// Whether the connection has ended.
   [[nodiscard]] bool is_dead(int peer) {
     const Lock lock(mutex_);
@@ -89,10 +91,6 @@ class TcpLink {
     char host[256];
   };
   static constexpr std::int32_t note_tag = -1;
-  static Worker& courier() {
-    static Worker worker;
-    return worker;
-  }
   struct Frame {
     std::int64_t bytes = 0, tag = 0;
   };
@@ -113,6 +111,42 @@ class TcpLink {
     std::int64_t frame_bytes = 0;  ///< of the frame that have come
     Shared<Request> arriving{};
     std::vector<Shared<Request>> wanted{}, unasked{}, sending{};
+  };
+
+  /// Reads what peers still say until they close, too: closing at once would make them lose what they have not read.
+  class Closing final : public Job {
+   public:
+    explicit Closing(std::vector<Peer>&& peers) : peers_(std::move(peers)) {
+      for (const Peer& peer : peers_)
+        if (peer.socket) shutdown(peer.socket.number(), SHUT_WR);
+    }
+    [[nodiscard]] Job::Lane lane() const override { return {reinterpret_cast<std::intptr_t>(this), 0}; }
+
+   private:
+    bool run() override {
+      bool all_ended = true;
+      for (Peer& peer : peers_) {
+        char sink[4096];
+        while (peer.socket && !peer.has_ended) {
+          const std::int64_t count = peer.socket.read_some(sink, sizeof sink);
+          if (count < 0) peer.has_ended = true;
+          if (count <= 0) break;
+        }
+        all_ended &= !peer.socket || peer.has_ended;
+      }
+      return all_ended || watch_.seconds() > 2;
+    }
+    std::vector<Peer> peers_;
+    Stopwatch watch_{};
+  };
+  /// Who does jobs beside the program.
+  struct Courier {
+    Mutex mutex;
+    Worker worker;
+    [[nodiscard]] static Courier& instance() {
+      static Courier courier;
+      return courier;
+    }
   };
 
   [[nodiscard]] Peer& at(int peer) { return peers_[static_cast<std::size_t>(peer)]; }
