@@ -8,3 +8,5 @@
 #include <locus/dist/nccl.hpp>
 #include <locus/dist/rank_zero.hpp>
 #include <locus/dist/spawn.hpp>
+#include <locus/dist/spawn_processes.hpp>
+#include <locus/dist/tcp.hpp>
