@@ -10,6 +10,7 @@
 
 #include <support/collectives.hpp>
 #include <support/skip.hpp>
+#include <support/synchronized.hpp>
 
 using namespace locus;
 using namespace locus_test;
@@ -146,6 +147,12 @@ TEST_CASE("a rank on a GPU that throws, leaves or calls something else is named 
     CHECK(at_fault[0] == 2);
     CHECK(at_fault[1] == 2);
   }
+}
+
+TEST_CASE("batch normalization of ranks on GPUs is that of one process with the whole batch") {
+  NEEDS_CUDA();
+  for (const int ranks : {2, 3, 4})
+    check_ranks(ranks, [](dist::Communicator<Cuda> comm) { check_synchronized_batch_norm(comm); });
 }
 
 TEST_CASE("a tensor on another GPU than the communicator's is refused before others see anything") {

@@ -5,6 +5,7 @@
 #include <locus/tensor/factory.hpp>
 
 #include <support/collectives.hpp>
+#include <support/synchronized.hpp>
 
 #include <csignal>
 #include <cstdio>
@@ -27,6 +28,7 @@ void check_all() {
   check_reductions<float>(ring, 17, dist::mean);
   const auto debug = dist::mpi<Cpu>({.debug = true});
   check_type<float>(debug, 5);
+  check_synchronized_batch_norm(comm);
   const auto one_shot = dist::mpi<Cpu>({.algorithm = dist::Algorithm::one_shot});
   check_reductions<half>(one_shot, 5000, dist::mean);
 }

@@ -2,6 +2,7 @@
 // Several ranks: threads of one process, and processes that mpirun started, and the GPUs of both. Not part of
 // locus.hpp.
 
+#include <locus/dist/batch_norm.hpp>
 #include <locus/dist/mpi.hpp>
 #include <locus/dist/nccl.hpp>
 #include <locus/dist/spawn.hpp>
