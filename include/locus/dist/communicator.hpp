@@ -140,6 +140,9 @@ class Communicator {
   void barrier() const { member_->now(meeting()); }
   Handle<void, D> barrier_async() const { return member_->later(meeting()); }
 
+  /// This rank gives up: on every rank, each call throws CollectiveError from now on, which names this one.
+  void abort(const char* why) const noexcept { member_->engine->leave(why); }
+
 #include <locus/refuse/dist/communicator_class.inc>
 
  private:
