@@ -1,7 +1,7 @@
 // Batch normalization of a model on the host over a communicator of GPUs.
 // because: its statistics are tensors of the host
 // expect-error: model_is_on.*Cpu.*communicator_is_on.*Cuda|the model is on Cpu, the communicator is on Cuda
-// expect-error: make_the_communicator_for_the_device_of_the_model|make a Communicator<Cpu>
+// expect-error: move_the_model_or_make_the_communicator_for_its_device|make a Communicator<Cpu>
 #include <locus/dist/dist.hpp>
 #include <locus/locus.hpp>
 

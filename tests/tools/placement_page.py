@@ -56,7 +56,7 @@ RULES = [
      "`dist::Handle`, until `std::move(x).ordered()` or `std::move(x).wait()` makes it a tensor.",
      ["collective_elsewhere", "gathered_elsewhere", "collective_of_traced", "mean_of_integers_over_ranks",
       "collective_in_flight_operand"],
-     ["synchronized_elsewhere", "collective_of_a_parameter", "collective_of_an_expression", "collective_in_flight_again", "collective_in_flight_not_moved",
+     ["synchronized_elsewhere", "data_parallel_elsewhere", "data_parallel_input_elsewhere", "collective_of_a_parameter", "collective_of_an_expression", "collective_in_flight_again", "collective_in_flight_not_moved",
       "sent_from_pinned"]),
     ("A captured step computes all that it returns",
      "`capture(step)` replays what the step launches: what it returns is computed in it, on the device that it tells.",

@@ -113,6 +113,25 @@ class RepeatedDraws {
   DefaultGenerator<D> again_;
 };
 
+/// While it lives, this thread draws from a generator of its own in place of D's default one: another one for each
+/// number.
+template <class D>
+class OwnDraws {
+ public:
+  OwnDraws(std::uint64_t seed, std::uint64_t number) : before_(generator_in_place<D>()) {
+    const Lock lock(global_seed().mutex);
+    draws_ = {{seed + (number + 1) * 0x9e3779b97f4a7c15u}, global_seed().count};
+    generator_in_place<D>() = &draws_;
+  }
+  OwnDraws(const OwnDraws&) = delete;
+  OwnDraws& operator=(const OwnDraws&) = delete;
+  ~OwnDraws() { generator_in_place<D>() = before_; }
+
+ private:
+  DefaultGenerator<D> draws_;
+  DefaultGenerator<D>* before_;
+};
+
 }  // namespace detail
 
 /// Restarts the default generator of every device: what follows is the same in every run, and on every device.

@@ -3,6 +3,7 @@
 // locus.hpp.
 
 #include <locus/dist/batch_norm.hpp>
+#include <locus/dist/data_parallel.hpp>
 #include <locus/dist/distributed.hpp>
 #include <locus/dist/mpi.hpp>
 #include <locus/dist/nccl.hpp>
