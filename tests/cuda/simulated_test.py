@@ -33,7 +33,7 @@ TESTS = HERE.parents[1]
 DEFAULT = [*(TESTS / "cuda" / f"{name}_test.cpp" for name in ("verbs", "training", "sorting")),
            *(TESTS / "tensor" / f"{name}_test.cpp" for name in ("copy", "copy_async")),
            *(TESTS / "device" / f"{name}_test.cpp" for name in ("capture", "launch_trace")),
-           TESTS / "dist" / "gpus_test.cpp",
+           *(TESTS / "dist" / f"{name}_test.cpp" for name in ("gpus", "distributed_gpus")),
            *(TESTS / "autograd" / f"{name}_test.cpp" for name in ("hooks", "checkpoint")),
            *(TESTS / "ops" / f"{name}_test.cpp" for name in ("linear", "scan", "dropout", "pad", "pool", "unfold")),
            TESTS / "nn" / "batch_norm_test.cpp",

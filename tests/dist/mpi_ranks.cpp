@@ -5,6 +5,7 @@
 #include <locus/tensor/factory.hpp>
 
 #include <support/collectives.hpp>
+#include <support/schooling.hpp>
 #include <support/synchronized.hpp>
 
 #include <csignal>
@@ -33,6 +34,28 @@ void check_all() {
   check_reductions<half>(one_shot, 5000, dist::mean);
 }
 
+/// Ranks train a model as one process does.
+void check_training() {
+  const auto comm = dist::mpi<Cpu>();
+  Schooling plan{.ranks = comm.size(), .parts = 2, .forks = true, .uneven = true};
+  plan.options.weigh_by_samples = true;
+  const auto values = values_of_rank(comm, forked_models(comm.size())[static_cast<std::size_t>(comm.rank())], plan);
+  const double distance = relative_distance(values, values_of_one<Cpu>(plan));
+  if (!(distance < 1e-6)) wrong(join("parameters differ by ", distance, " from those of one process"));
+  require_same_bits("parameters", comm, from(values));
+}
+
+/// Throws in the middle of the second backward pass, on one rank.
+void train_until_fault(const dist::Communicator<Cpu>& comm, int culprit) {
+  const auto parallel = dist::distributed(forked_models(1)[0], comm, {.first_bucket_bytes = 1});
+  for (int pass = 0; pass < 3; ++pass) {
+    const auto hook = parallel.parameters()[0].on_gradient([&](const auto&) {
+      if (pass == 1 && comm.rank() == culprit) throw std::runtime_error("out of luck");
+    });
+    backward(parallel, ones({2, 6}), 0, 1);
+  }
+}
+
 /// The last rank does something else than the others, which must name it. Each time in a communicator of its own: a
 /// failed one is of no more use.
 void check_fault(std::string_view fault) {
@@ -43,6 +66,7 @@ void check_fault(std::string_view fault) {
     auto comm = dist::mpi<Cpu>(options);
     culprit = comm.size() - 1;
     comm.barrier();
+    if (fault == "backward") train_until_fault(comm, culprit);
     if (comm.rank() == culprit) {
       if (fault == "throw") throw std::runtime_error("out of luck");
       if (fault == "leave") return;
@@ -67,7 +91,7 @@ void check_fault(std::string_view fault) {
 
 int main(int argc, char** argv) {
   try {
-    if (argc < 3) check_all();
+    if (argc < 3) check_all(), check_training();
     else
       for (int run = 0; run < std::atoi(argv[2]); ++run) check_fault(argv[1]);
     return 0;

@@ -15,7 +15,7 @@ import common  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 # {fault: how often}. Those of few runs wait for time-outs.
-FAULTS = {"throw": 20, "debug": 20, "leave": 3, "stall": 2, "order": 2}
+FAULTS = {"throw": 20, "debug": 20, "backward": 20, "leave": 3, "stall": 2, "order": 2}
 SECONDS = 60
 WITHOUT = """
 #include <locus/dist/dist.hpp>

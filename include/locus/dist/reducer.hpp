@@ -150,6 +150,11 @@ class Reducer : public Counted {
     bool is_reached_ = false;
   };
 
+  /// (nvcc takes what the assignment returns for a handle that is dropped.)
+  template <class U>
+  static void keep(Handle<U, D>& place, std::type_identity_t<Handle<U, D>> handle) noexcept {
+    (void)(place = std::move(handle));
+  }
   void fill_buckets() {
     std::int64_t most = options_.first_bucket_bytes, bytes = 0;
     std::size_t first = 0;
@@ -205,17 +210,14 @@ class Reducer : public Counted {
     const double weight = own_weight_ >= 0 ? own_weight_ : weight_;
     share_.weight = static_cast<R>(weight);
     total_.fill_(share_.weight);
-    weighing_ = comm_.all_reduce_async(total_);
+    keep(weighing_, comm_.all_reduce_async(total_));
   }
   void start(Bucket& bucket) {
     const Tensor<T, D> gradients = flat_.gradients(bucket.first, bucket.last);
-    if (!options_.weigh_by_samples) {
-      bucket.handle = comm_.all_reduce_async(gradients, mean);
-      return;
-    }
+    if (!options_.weigh_by_samples) return keep(bucket.handle, comm_.all_reduce_async(gradients, mean));
     if (weighing_.started()) (void)std::move(weighing_).ordered();
     locus::detail::map_into(gradients, share_, gradients, total_);
-    bucket.handle = comm_.all_reduce_async(gradients);
+    keep(bucket.handle, comm_.all_reduce_async(gradients));
   }
   void finish() {
     while (next_ < buckets_.size()) start(buckets_[next_++]);
@@ -252,8 +254,8 @@ class Reducer : public Counted {
   }
   /// A pass threw after this rank began to reduce. Other ranks wait for what it has not reduced.
   void give_up() noexcept {
-    weighing_ = {};
-    for (Bucket& bucket : buckets_) bucket.handle = {};
+    keep(weighing_, {});
+    for (Bucket& bucket : buckets_) keep(bucket.handle, {});
     is_reducing_ = false;
     has_failed_ = is_local_ = true;
     update_hold();

@@ -46,6 +46,13 @@ struct DoNothing {
   void operator()() const {}
 };
 
+/// While it lives, gradients of a model that ranks share are added up on this rank alone.
+template <class M>
+[[nodiscard]] auto on_this_rank(const M& model) {
+  if constexpr (requires { model.no_sync(); }) return model.no_sync();
+  else return DoNothing{};
+}
+
 template <class M, class Optimizer, class L, class Batch, class BeforeStep = DoNothing>
 auto train_step_on(const M& model, Optimizer& optimizer, const L& loss, const Batch& batch,
                    const BeforeStep& before_step = {}) {
@@ -99,12 +106,17 @@ class TrainingStep {
   /// A part of a step: the gradients of so many batches, times their weights, are added before the step.
   [[nodiscard]] Tensor<T, D> add(const Batch& batch, double weight, bool is_first, bool is_last) {
     const auto loss = recorded_loss(model_, function_, batch);
+    const Tensor<T, D> cotangent(loss.shape(), loss.device());
+    cotangent.fill_(convert<T>(static_cast<compute_t<T>>(weight)));
     if (is_first) optimizer_.zero_grad();
-    loss.backward(Tensor<T, D>(loss.shape(), loss.device()).fill_(convert<T>(static_cast<compute_t<T>>(weight))));
-    if (is_last) {
-      before_step_();
-      optimizer_.step();
+    if (!is_last) {
+      [[maybe_unused]] const auto guard = on_this_rank(model_);
+      loss.backward(cotangent);
+      return loss.value();
     }
+    loss.backward(cotangent);
+    before_step_();
+    optimizer_.step();
     return loss.value();
   }
 
