@@ -7,7 +7,7 @@
 #include <locus/device/convolution.hpp>
 
 #if !LOCUS_DEVICE_PASS
-#include <locus/cpu/conv/winograd.hpp>
+#include <locus/cpu/conv/direct.hpp>
 #endif
 
 #include <cstdlib>
@@ -43,6 +43,13 @@ namespace detail {
   return !shape.exact && winograd_is_allowed() && shape.groups == 1 && depth.extent == 1 && depth.is_plain() &&
          fits(rows) && fits(cols) && tiles >= 8 && shape.in >= 16 && shape.out >= 16;
 }
+/// Whether windows are multiplied where they lie: where channels fill vectors. A product of channels is one of
+/// matrices.
+[[nodiscard]] inline bool suits_direct(const ConvShape& shape, bool adjoint) {
+  const ConvAxis &depth = shape.axis[0], &rows = shape.axis[1], &cols = shape.axis[2];
+  return shape.groups == 1 && depth.extent == 1 && depth.is_plain() && !shape.is_pointwise() && shape.in >= 16 &&
+         shape.out >= 16 && (!adjoint || (rows.dilation == 1 && cols.dilation == 1));
+}
 /// Whether images lie so that channels come side by side by whole rows, or do already.
 [[nodiscard]] inline bool has_lanes(const ConvImages<const float>& x, std::int64_t channels, std::int64_t width) {
   return x.stride[4] == 1 || width == 1 || (x.stride[1] == 1 && channels % 16 == 0);
@@ -55,51 +62,39 @@ template <>
 struct Convolution<Cpu> {
   static bool forward(Cpu, const ConvShape& shape, const ConvImages<const float>& x, const float* w, const float* bias,
                       float* y, bool accumulate) {
-    if (!cpu::detail::suits_winograd(shape) || !cpu::detail::has_lanes(x, shape.in, shape.axis[2].extent)) return false;
-    run(shape, x, {w, shape.in, shape.out, 9, shape.in * 9, false}, {bias, y, accumulate});
-    return true;
+    if (!cpu::detail::has_lanes(x, shape.in, shape.axis[2].extent)) return false;
+    if (cpu::detail::suits_winograd(shape)) return run<Way::winograd>(shape, x, w, bias, y, accumulate, false);
+    return cpu::detail::suits_direct(shape, false) && run<Way::direct>(shape, x, w, bias, y, accumulate, false);
   }
   static bool input_gradient(Cpu, const ConvShape& shape, const ConvImages<const float>& g, const float* w,
                              const float* bias, float* dx, bool accumulate) {
-    if (!cpu::detail::suits_winograd(shape) || !cpu::detail::has_lanes(g, shape.out, shape.axis[2].outputs))
-      return false;
-    ConvShape adjoint = shape;
-    adjoint.in = shape.out, adjoint.out = shape.in;
-    for (int d = 1; d < 3; ++d) {
-      ConvAxis& axis = adjoint.axis[d];
-      axis.extent = shape.axis[d].outputs, axis.outputs = shape.axis[d].extent, axis.before = 2 - axis.before;
-    }
-    run(adjoint, g, {w, shape.out, shape.in, shape.in * 9, 9, true}, {bias, dx, accumulate});
-    return true;
+    if (!cpu::detail::has_lanes(g, shape.out, shape.axis[2].outputs)) return false;
+    if (cpu::detail::suits_winograd(shape)) return run<Way::winograd>(shape, g, w, bias, dx, accumulate, true);
+    return cpu::detail::suits_direct(shape, true) && run<Way::direct>(shape, g, w, bias, dx, accumulate, true);
   }
   static bool weight_gradient(Cpu, const ConvShape& shape, const ConvImages<const float>& g,
                               const ConvImages<const float>& x, float* dw, bool accumulate) {
     if (!cpu::detail::suits_winograd(shape) || !cpu::detail::has_lanes(x, shape.in, shape.axis[2].extent) ||
         !cpu::detail::has_lanes(g, shape.out, shape.axis[2].outputs))
       return false;
-    ++detail::launches.rows;
-#if !LOCUS_DEVICE_PASS
-    cpu::detail::WinogradGradient(shape, g, x, dw, accumulate).run();
-#else
-    (void)dw, (void)accumulate;
-#endif
-    return true;
+    return run<Way::gradient>(shape, g, x, dw, accumulate);
   }
 
  private:
-#if !LOCUS_DEVICE_PASS
-  static void run(const ConvShape& shape, const ConvImages<const float>& x, const cpu::detail::WinogradWeights& w,
-                  const cpu::detail::WinogradResult& result) {
-    ++detail::launches.rows;
-    cpu::detail::WinogradPass(shape, x, w, result).run();
-  }
+  enum class Way { winograd, direct, gradient };
+  template <Way way>
+  static bool run([[maybe_unused]] const ConvShape& shape, [[maybe_unused]] const auto&... operands) {
+#if LOCUS_DEVICE_PASS  // nvcc's device pass throws host code away
+    return true;
 #else
-  struct Anything {
-    template <class... X>
-    Anything(const X&...) {}
-  };
-  static void run(const ConvShape&, const ConvImages<const float>&, const Anything&, const Anything&) {}
+    bool is_done = true;
+    if constexpr (way == Way::winograd) is_done = cpu::detail::convolve_by_winograd(shape, operands...);
+    else if constexpr (way == Way::direct) is_done = cpu::detail::convolve_directly(shape, operands...);
+    else cpu::detail::WinogradGradient(shape, operands...).run();
+    detail::launches.rows += is_done;
+    return is_done;
 #endif
+  }
 };
 
 }  // namespace locus::inline LOCUS_ABI
