@@ -43,12 +43,15 @@ namespace detail {
   return !shape.exact && winograd_is_allowed() && shape.groups == 1 && depth.extent == 1 && depth.is_plain() &&
          fits(rows) && fits(cols) && tiles >= 8 && shape.in >= 16 && shape.out >= 16;
 }
-/// Whether windows are multiplied where they lie: where channels fill vectors. A product of channels is one of
-/// matrices.
+/// Whether the channels of images fill vectors.
+[[nodiscard]] inline bool fills_lanes(const ConvShape& shape) {
+  const ConvAxis& depth = shape.axis[0];
+  return shape.groups == 1 && depth.extent == 1 && depth.is_plain() && shape.in >= 16 && shape.out >= 16;
+}
+/// Whether windows are multiplied where they lie. A product of channels is one of matrices.
 [[nodiscard]] inline bool suits_direct(const ConvShape& shape, bool adjoint) {
-  const ConvAxis &depth = shape.axis[0], &rows = shape.axis[1], &cols = shape.axis[2];
-  return shape.groups == 1 && depth.extent == 1 && depth.is_plain() && !shape.is_pointwise() && shape.in >= 16 &&
-         shape.out >= 16 && (!adjoint || (rows.dilation == 1 && cols.dilation == 1));
+  return fills_lanes(shape) && !shape.is_pointwise() &&
+         (!adjoint || (shape.axis[1].dilation == 1 && shape.axis[2].dilation == 1));
 }
 /// Whether images lie so that channels come side by side by whole rows, or do already.
 [[nodiscard]] inline bool has_lanes(const ConvImages<const float>& x, std::int64_t channels, std::int64_t width) {
@@ -74,26 +77,39 @@ struct Convolution<Cpu> {
   }
   static bool weight_gradient(Cpu, const ConvShape& shape, const ConvImages<const float>& g,
                               const ConvImages<const float>& x, float* dw, bool accumulate) {
-    if (!cpu::detail::suits_winograd(shape) || !cpu::detail::has_lanes(x, shape.in, shape.axis[2].extent) ||
+    if (!cpu::detail::has_lanes(x, shape.in, shape.axis[2].extent) ||
         !cpu::detail::has_lanes(g, shape.out, shape.axis[2].outputs))
       return false;
-    return run<Way::gradient>(shape, g, x, dw, accumulate);
+    if (cpu::detail::suits_winograd(shape)) return run<Way::winograd_gradient>(shape, g, x, dw, accumulate);
+    return cpu::detail::fills_lanes(shape) && run<Way::direct_gradient>(shape, g, x, dw, accumulate);
   }
 
  private:
-  enum class Way { winograd, direct, gradient };
+  enum class Way { winograd, direct, winograd_gradient, direct_gradient };
+  /// False, and nothing happened, where a pass would take much memory.
   template <Way way>
   static bool run([[maybe_unused]] const ConvShape& shape, [[maybe_unused]] const auto&... operands) {
-#if LOCUS_DEVICE_PASS  // nvcc's device pass throws host code away
-    return true;
-#else
-    bool is_done = true;
-    if constexpr (way == Way::winograd) is_done = cpu::detail::convolve_by_winograd(shape, operands...);
-    else if constexpr (way == Way::direct) is_done = cpu::detail::convolve_directly(shape, operands...);
-    else cpu::detail::WinogradGradient(shape, operands...).run();
-    detail::launches.rows += is_done;
-    return is_done;
+#if !LOCUS_DEVICE_PASS  // nvcc's device pass throws host code away
+    const auto pass = [&] {
+      if constexpr (way == Way::winograd) return cpu::detail::winograd_pass(shape, operands...);
+      else if constexpr (way == Way::winograd_gradient) return cpu::detail::WinogradGradient(shape, operands...);
+      else if constexpr (way == Way::direct) return cpu::detail::DirectPass(shape, operands...);
+      else return cpu::detail::DirectGradient(shape, operands...);
+    }();
+    if constexpr (requires { pass.fits(); })
+      if (!pass.fits()) return false;
+    ++detail::launches.rows;
+    detail::HostTrace trace;
+    if (detail::launches_are_observed()) [[unlikely]]
+      trace.begin(description(shape));
+    pass.run();
 #endif
+    return true;
+  }
+  [[nodiscard]] LOCUS_COLD static detail::LaunchDescription description(const ConvShape& shape) {
+    const std::int64_t depth = shape.in * shape.taps();
+    return {"convolution", nullptr, Shape{shape.batch, shape.out, shape.outputs(), depth}, 0,
+            2. * static_cast<double>(shape.batch * shape.outputs()) * static_cast<double>(shape.out * depth)};
   }
 };
 

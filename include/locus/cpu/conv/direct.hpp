@@ -44,17 +44,54 @@ struct DirectAxis {
   [[nodiscard]] std::int64_t offset(int i) const { return adjoint ? reach() - i : std::int64_t{i} * axis.dilation; }
 };
 
+/// Rows of an image with their border: from `top` on, of `width` columns, the first `border` of which come before it.
+struct StagedLines {
+  std::int64_t top, height, border, width;
+};
+
+/// Copies them, channels side by side.
+inline void stage_lines(const KernelSet<float>& kernels, const LaneImages& x, std::int64_t image,
+                        const StagedLines& lines, float* to) {
+  const auto& stride = x.images.stride;
+  const std::int64_t padded = rounded_up(x.channels, kernels.lanes);
+  const std::int64_t width = locus::detail::smaller(x.width, lines.width - lines.border);
+  const auto zero = [&](float* at, std::int64_t cols) {
+    if (cols > 0) std::memset(at, 0, static_cast<std::size_t>(cols * padded) * sizeof(float));
+  };
+  for (std::int64_t row = 0; row < lines.height; ++row) {
+    float* const line = to + row * lines.width * padded;
+    const std::int64_t r = lines.top + row;
+    if (r < 0 || r >= x.height || width <= 0) {
+      zero(line, lines.width);
+      continue;
+    }
+    zero(line, lines.border);
+    zero(line + (lines.border + width) * padded, lines.width - lines.border - width);
+    const float* const from = x.images.data + image * stride[0] + r * stride[3];
+    float* const target = line + lines.border * padded;
+    if (stride[1] == 1) {
+      for (std::int64_t col = 0; col < width; ++col)
+        std::memcpy(target + col * padded, from + col * stride[4],
+                    static_cast<std::size_t>(x.channels) * sizeof(float));
+    } else {
+      to_lanes(kernels, from, stride[1], x.channels, width, target, padded);
+    }
+  }
+}
+
 /// A convolution's value, or the gradient of its input.
 class DirectPass {
  public:
-  DirectPass(const ConvShape& shape, bool adjoint, const ConvImages<const float>& x, const WinogradResult& result)
+  DirectPass(const ConvShape& shape, const ConvImages<const float>& x, const float* w, const float* bias, float* y,
+             bool adds, bool adjoint)
       : kernels_(*kernels_in_use<float>()),
         rows_{shape.axis[1], adjoint},
         cols_{shape.axis[2], adjoint},
         x_{x, adjoint ? shape.out : shape.in, rows_.given(), cols_.given()},
         out_(adjoint ? shape.in : shape.out),
         batch_(shape.batch),
-        result_(result),
+        w_(w),
+        result_{bias, y, adds},
         width_(2 * kernels_.lanes),
         strips_(quotient_up(out_, width_)),
         padded_(rounded_up(x_.channels, kernels_.lanes)),
@@ -75,14 +112,15 @@ class DirectPass {
     const double bytes = static_cast<double>(images_ * line_ * padded_) * sizeof(float) * rows;
     return bytes <= most_bytes && rows_.classes() <= most_classes && cols_.classes() <= most_classes;
   }
-  void run(const float* w) {
-    weights_ = of_this_thread<WinogradScratch>().weights.reserve<float>(strips_ * taps_ * x_.channels * width_);
-    pack(w);
+  void run() const {
+    float* const weights =
+        of_this_thread<WinogradScratch>().weights.reserve<float>(strips_ * taps_ * x_.channels * width_);
+    pack(weights);
     const std::int64_t parts = quotient_up(rows_.results(), block_rows_);
     parallel_for(quotient_up(batch_, images_) * parts, [&](std::int64_t task) {
       const std::int64_t image = task / parts * images_, row = task % parts * block_rows_;
-      compute({image, locus::detail::smaller(images_, batch_ - image), row,
-               locus::detail::smaller(block_rows_, rows_.results() - row)});
+      compute(weights, {image, locus::detail::smaller(images_, batch_ - image), row,
+                        locus::detail::smaller(block_rows_, rows_.results() - row)});
     });
   }
 
@@ -92,22 +130,22 @@ class DirectPass {
   static constexpr int most_classes = 8;
 
   /// Weights as (strip, tap, channel that is summed over, channel of the result).
-  void pack(const float* w) const {
+  void pack(float* weights) const {
     const bool adjoint = rows_.adjoint;
     const std::int64_t channels = x_.channels;
     const std::int64_t in = adjoint ? out_ * taps_ : taps_, out = adjoint ? taps_ : channels * taps_;  // strides
     parallel_for(strips_ * channels, [&](std::int64_t task) {
       const std::int64_t strip = task / channels, c = task % channels, first = strip * width_;
       const std::int64_t valid = locus::detail::smaller(width_, out_ - first);
-      float* const to = weights_ + (strip * taps_ * channels + c) * width_;
+      float* const to = weights + (strip * taps_ * channels + c) * width_;
       if (valid < width_)
         for (std::int64_t tap = 0; tap < taps_; ++tap)
           std::memset(to + tap * channels * width_, 0, static_cast<std::size_t>(width_) * sizeof(float));
-      to_lanes(kernels_, w + c * in + first * out, out, valid, taps_, to, channels * width_);
+      to_lanes(kernels_, w_ + c * in + first * out, out, valid, taps_, to, channels * width_);
     });
   }
 
-  void compute(const TileBlock& block) const {
+  void compute(const float* weights, const TileBlock& block) const {
     WinogradScratch& scratch = of_this_thread<WinogradScratch>();
     const std::int64_t top = rows_.origin(block.first_row);
     const std::int64_t height = rows_.origin(block.first_row + block.rows - 1) + rows_.reach() + 1 - top;
@@ -124,7 +162,7 @@ class DirectPass {
       for (std::int64_t i = 0; i < block.images; ++i)
         for (std::int64_t at = 0; at < positions; ++at)
           std::memcpy(sums + i * result + at * width_, bias, static_cast<std::size_t>(width_) * sizeof(float));
-      multiply(block, strip, top, staged, image, sums, result);
+      multiply(weights + strip * taps_ * x_.channels * width_, block, top, staged, image, sums, result);
       const std::int64_t size = rows_.results() * cols_.results();
       for (std::int64_t i = 0; i < block.images; ++i)
         from_lanes(kernels_, sums + i * result, width_, valid, positions,
@@ -133,40 +171,13 @@ class DirectPass {
     }
   }
 
-  /// Copies rows of images with their border, channels side by side.
   void stage(const TileBlock& block, std::int64_t top, std::int64_t height, float* to, std::int64_t image) const {
-    const auto& stride = x_.images.stride;
-    const std::int64_t border = cols_.border();
-    const std::int64_t width = locus::detail::smaller(x_.width, line_ - border);
-    const auto zero = [&](float* at, std::int64_t cols) {
-      if (cols > 0) std::memset(at, 0, static_cast<std::size_t>(cols * padded_) * sizeof(float));
-    };
-    for (std::int64_t i = 0; i < block.images; ++i) {
-      for (std::int64_t row = 0; row < height; ++row) {
-        float* const line = to + i * image + row * line_ * padded_;
-        const std::int64_t r = top + row - rows_.border();
-        if (r < 0 || r >= x_.height || width <= 0) {
-          zero(line, line_);
-          continue;
-        }
-        zero(line, border);
-        zero(line + (border + width) * padded_, line_ - border - width);
-        const float* const from = x_.images.data + (block.image + i) * stride[0] + r * stride[3];
-        float* const target = line + border * padded_;
-        if (stride[1] == 1) {
-          for (std::int64_t col = 0; col < width; ++col)
-            std::memcpy(target + col * padded_, from + col * stride[4],
-                        static_cast<std::size_t>(x_.channels) * sizeof(float));
-        } else {
-          to_lanes(kernels_, from, stride[1], x_.channels, width, target, padded_);
-        }
-      }
-    }
+    const StagedLines lines{top - rows_.border(), height, cols_.border(), line_};
+    for (std::int64_t i = 0; i < block.images; ++i) stage_lines(kernels_, x_, block.image + i, lines, to + i * image);
   }
 
-  void multiply(const TileBlock& block, std::int64_t strip, std::int64_t top, const float* staged, std::int64_t image,
+  void multiply(const float* weights, const TileBlock& block, std::int64_t top, const float* staged, std::int64_t image,
                 float* sums, std::int64_t result) const {
-    const float* const weights = weights_ + strip * taps_ * x_.channels * width_;
     const std::int64_t cols = cols_.results();
     // Taps side by side in what is staged, and their weights, too, are one product.
     const bool is_run = !cols_.adjoint && cols_.axis.dilation == 1 && padded_ == x_.channels;
@@ -211,19 +222,119 @@ class DirectPass {
   DirectAxis rows_, cols_;
   LaneImages x_;
   std::int64_t out_, batch_;
+  const float* w_;
   WinogradResult result_;
   std::int64_t width_, strips_, padded_, taps_, line_, images_, block_rows_;
-  float* weights_ = nullptr;
 };
 
-/// False, and nothing happened, where that would take much memory.
-[[nodiscard]] inline bool convolve_directly(const ConvShape& shape, const ConvImages<const float>& x, const float* w,
-                                            const float* bias, float* y, bool adds, bool adjoint) {
-  DirectPass pass(shape, adjoint, x, {bias, y, adds});
-  if (!pass.fits()) return false;
-  pass.run(w);
-  return true;
-}
+/// dw (out, in, taps) (+)= the windows of x times g, of so many windows at once as stay in cache. Windows are copied
+/// side by side, so that their taps and channels are rows of a product; threads share these.
+class DirectGradient {
+ public:
+  DirectGradient(const ConvShape& shape, const ConvImages<const float>& g, const ConvImages<const float>& x, float* dw,
+                 bool adds)
+      : kernels_(*kernels_in_use<float>()),
+        rows_{shape.axis[1], false},
+        cols_{shape.axis[2], false},
+        x_{x, shape.in, rows_.given(), cols_.given()},
+        g_{g, shape.out, rows_.results(), cols_.results()},
+        batch_(shape.batch),
+        dw_(dw),
+        adds_(adds),
+        width_(2 * kernels_.lanes),
+        in_(rounded_up(shape.in, kernels_.lanes)),
+        out_(rounded_up(shape.out, width_)),
+        taps_(std::int64_t{shape.axis[1].kernel} * shape.axis[2].kernel) {
+    using locus::detail::larger, locus::detail::smaller;
+    line_ = cols_.origin(g_.width - 1) + cols_.reach() + 1;
+    block_rows_ = smaller(larger(windows_at_once / (2 * g_.width), std::int64_t{1}), g_.height);
+    parts_ = quotient_up(g_.height, block_rows_);
+    blocks_ = larger(windows_at_once / (block_rows_ * g_.width), std::int64_t{1});
+  }
+
+  [[nodiscard]] bool fits() const {
+    const double rows = static_cast<double>(rows_.reach() + rows_.origin_step() * block_rows_);
+    const double windows = static_cast<double>(blocks_ * block_rows_ * g_.width * taps_);
+    return static_cast<double>(in_) * sizeof(float) * (rows * static_cast<double>(line_) + windows) <= most_bytes;
+  }
+  void run() const {
+    const std::int64_t depth = taps_ * in_, most = blocks_ * block_rows_ * g_.width, strips = out_ / width_;
+    WinogradScratch& scratch = of_this_thread<WinogradScratch>();
+    float* const windows = scratch.input.reserve<float>(most * depth);
+    float* const gradients = scratch.gradient.reserve<float>(most * out_);
+    float* const sums = scratch.sums.reserve<float>(taps_ * x_.channels * out_);
+    const std::int64_t blocks = batch_ * parts_;
+    for (std::int64_t first = 0; first < blocks; first += blocks_) {
+      const std::int64_t count = locus::detail::smaller(blocks_, blocks - first), begin = windows_before(first);
+      parallel_for(count, [&](std::int64_t i) {
+        const std::int64_t at = windows_before(first + i) - begin;
+        copy_windows(first + i, windows + at * depth);
+        copy_gradients(first + i, gradients + at * out_);
+      });
+      const std::int64_t all = windows_before(first + count) - begin;
+      parallel_for(taps_ * strips, [&](std::int64_t task) {
+        const std::int64_t tap = task / strips, out = task % strips * width_;
+        multiply_strip(kernels_, {all, windows + tap * in_, 1, depth, out_, out_, first > 0}, x_.channels,
+                       gradients + out, sums + tap * x_.channels * out_ + out);
+      });
+    }
+    parallel_for(strips * x_.channels, [&](std::int64_t task) {
+      const std::int64_t out = task / x_.channels * width_, in = task % x_.channels;
+      from_lanes(kernels_, sums + in * out_ + out, x_.channels * out_,
+                 locus::detail::smaller(width_, g_.channels - out), taps_, dw_ + (out * x_.channels + in) * taps_,
+                 x_.channels * taps_, adds_);
+    });
+  }
+
+ private:
+  static constexpr std::int64_t windows_at_once = 256;
+  static constexpr double most_bytes = std::int64_t{32} << 20;
+
+  /// Windows before a block: rows of windows of an image.
+  [[nodiscard]] std::int64_t windows_before(std::int64_t block) const {
+    return (block / parts_ * g_.height + block % parts_ * block_rows_) * g_.width;
+  }
+  [[nodiscard]] std::int64_t height_of(std::int64_t block) const {
+    return locus::detail::smaller(block_rows_, g_.height - block % parts_ * block_rows_);
+  }
+  void copy_windows(std::int64_t block, float* to) const {
+    const std::int64_t first = block % parts_ * block_rows_, rows = height_of(block);
+    const std::int64_t height = rows_.origin(rows - 1) + rows_.reach() + 1, step = cols_.axis.dilation;
+    float* const staged = of_this_thread<WinogradScratch>().images.reserve<float>(height * line_ * in_);
+    stage_lines(kernels_, x_, block / parts_, {rows_.origin(first) - rows_.border(), height, cols_.border(), line_},
+                staged);
+    const std::int64_t run = step == 1 ? cols_.axis.kernel : 1;  // taps side by side
+    for (std::int64_t row = 0; row < rows; ++row)
+      for (std::int64_t col = 0; col < g_.width; ++col)
+        for (int i = 0; i < rows_.axis.kernel; ++i)
+          for (std::int64_t j = 0; j < cols_.axis.kernel; j += run, to += run * in_)
+            std::memcpy(to,
+                        staged + ((rows_.origin(row) + rows_.offset(i)) * line_ + cols_.origin(col) + j * step) * in_,
+                        static_cast<std::size_t>(run * in_) * sizeof(float));
+  }
+  void copy_gradients(std::int64_t block, float* to) const {
+    const auto& stride = g_.images.stride;
+    const float* from = g_.images.data + block / parts_ * stride[0] + block % parts_ * block_rows_ * stride[3];
+    const std::int64_t rows = height_of(block);
+    const bool is_run = stride[3] == g_.width && stride[1] != 1;
+    for (std::int64_t row = 0; row < (is_run ? 1 : rows); ++row, from += stride[3], to += g_.width * out_) {
+      if (stride[1] != 1) {
+        to_lanes(kernels_, from, stride[1], g_.channels, is_run ? rows * g_.width : g_.width, to, out_);
+        continue;
+      }
+      for (std::int64_t col = 0; col < g_.width; ++col)
+        std::memcpy(to + col * out_, from + col * stride[4], static_cast<std::size_t>(g_.channels) * sizeof(float));
+    }
+  }
+
+  const KernelSet<float>& kernels_;
+  DirectAxis rows_, cols_;
+  LaneImages x_, g_;
+  std::int64_t batch_;
+  float* dw_;
+  bool adds_;
+  std::int64_t width_, in_, out_, taps_, line_, block_rows_, parts_, blocks_;
+};
 
 }  // namespace cpu::detail
 }  // namespace locus::inline LOCUS_ABI
