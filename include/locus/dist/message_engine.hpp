@@ -39,7 +39,7 @@ class MessageEngine : public Engine<D> {
   template <class F>
   void collective(const Call& call, const F& f) {
     guard(call.owner, [&] {
-      peers_->require_sound(call.what, call.sequence);
+      peers_->require_sound_lately(call.what, call.sequence);
       if (this->options().debug) compare(call);
       f();
       completed_.store(call.sequence);
