@@ -18,6 +18,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
@@ -38,6 +39,7 @@ struct Row {
   int ranks;
   std::int64_t bytes;
   Quantiles seconds;
+  double least;  ///< of all samples: what else runs on the machine disturbs it least
   [[nodiscard]] double bus_bandwidth() const {
     return 2. * (ranks - 1) / ranks * static_cast<double>(bytes) / seconds.median;
   }
@@ -168,16 +170,18 @@ std::vector<Row> measure(const std::vector<std::pair<Way*, bool>>& ways, const A
       }
     }
     for (std::size_t i = 0; i < ways.size(); ++i)
-      rows.push_back({ways[i].first->name(), ways[i].first->ranks(), bytes, quantiles(samples[i])});
+      rows.push_back({ways[i].first->name(), ways[i].first->ranks(), bytes, quantiles(samples[i]),
+                      samples[i].empty() ? 0 : *std::min_element(samples[i].begin(), samples[i].end())});
   }
   return rows;
 }
 
 void print(const std::vector<Row>& rows) {
-  std::printf("%-16s %5s %12s %12s %12s %12s %10s\n", "way", "ranks", "bytes", "us", "p10", "p90", "GB/s");
+  std::printf("%-16s %5s %12s %12s %12s %12s %12s %10s\n", "way", "ranks", "bytes", "us", "least", "p10", "p90",
+              "GB/s");
   for (const Row& row : rows)
-    std::printf("%-16s %5d %12lld %12.2f %12.2f %12.2f %10.3f\n", row.way.c_str(), row.ranks,
-                static_cast<long long>(row.bytes), 1e6 * row.seconds.median, 1e6 * row.seconds.p10,
+    std::printf("%-16s %5d %12lld %12.2f %12.2f %12.2f %12.2f %10.3f\n", row.way.c_str(), row.ranks,
+                static_cast<long long>(row.bytes), 1e6 * row.seconds.median, 1e6 * row.least, 1e6 * row.seconds.p10,
                 1e6 * row.seconds.p90, 1e-9 * row.bus_bandwidth());
 }
 
@@ -189,7 +193,10 @@ void write(const std::string& path, const std::vector<Row>& rows) {
   json.member("cores", e.cores).end_object().key("rows").begin_array();
   for (const Row& row : rows) {
     json.begin_object().member("way", row.way).member("ranks", row.ranks).member("bytes", row.bytes);
-    json.member("seconds", row.seconds.median).member("p10", row.seconds.p10).member("p90", row.seconds.p90);
+    json.member("seconds", row.seconds.median)
+        .member("least", row.least)
+        .member("p10", row.seconds.p10)
+        .member("p90", row.seconds.p90);
     json.member("samples", row.seconds.samples).member("bus_bandwidth", row.bus_bandwidth()).end_object();
   }
   json.end_array().end_object();

@@ -49,10 +49,12 @@ struct Prepared<void, D> {
 /// The call, which waits.
 template <class T, class D>
 void make_call(Engine<D>& engine, const Prepared<T, D>& prepared) {
-  const Stopwatch watch;
-  for (int turn = 0; !prepared.is_ready(engine, watch.seconds()); ++turn) {
-    if (turn < 1000) sched_yield();
-    else usleep(100);
+  if (prepared.kind() == Kind::recv) {
+    const Stopwatch watch;
+    for (int turn = 0; !prepared.is_ready(engine, watch.seconds()); ++turn) {
+      if (turn < 1000) sched_yield();
+      else usleep(100);
+    }
   }
   prepared(engine);
 }
@@ -107,7 +109,7 @@ class Member : public Counted {
   /// Makes the call: a collective after those in flight, a receive after those, and a send at once.
   /// throws OutOfMemory; nothing was begun then, and others see nothing of it
   template <class T>
-  auto now(const Prepared<T, D>& prepared) {
+  auto now(Prepared<T, D> prepared) {
     const bool waits = prepared.kind() == Kind::recv   ? !receives_.is_idle()
                        : prepared.kind() != Kind::send ? !collectives_.is_idle()
                                                        : false;
@@ -151,7 +153,7 @@ class Member : public Counted {
     return job;
   }
   template <class T>
-  void make(Prepared<T, D> prepared) {
+  void make(Prepared<T, D>& prepared) {
     prepared.set(++count_of(prepared.kind()), nullptr);
     make_call(*engine, prepared);
   }

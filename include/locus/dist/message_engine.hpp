@@ -39,7 +39,7 @@ class MessageEngine : public Engine<D> {
   template <class F>
   void collective(const Call& call, const F& f) {
     guard(call.owner, [&] {
-      peers_->require_sound(call.what, call.sequence);
+      peers_->require_sound_lately(call.what, call.sequence);
       if (this->options().debug) compare(call);
       f();
       completed_.store(call.sequence);
@@ -54,7 +54,7 @@ class MessageEngine : public Engine<D> {
     mix(static_cast<std::uint64_t>(call.what.kind) << 8 | static_cast<std::uint64_t>(call.what.type));
     mix(static_cast<std::uint64_t>(call.what.count));
     for (const char letter : call.what.op) mix(static_cast<std::uint64_t>(letter));
-    mix(static_cast<std::uint64_t>(call.what.root + 1));
+    mix(static_cast<std::uint64_t>(call.what.root) + 1);
     return 2 + static_cast<int>((hash >> 20) % static_cast<std::uint64_t>(peers_->link.most_tag() / 2 - 1)) * 2;
   }
   void barrier(const Call& call) {
@@ -245,6 +245,7 @@ class MessageEngine : public Engine<D> {
   }
   void fold(const Call& call, const Summed& summed) const {
     std::vector<const void*> sources;
+    sources.reserve(static_cast<std::size_t>(this->size()));
     for (int peer = 0; peer < this->size(); ++peer)
       sources.push_back(peer == this->rank() ? at(call.source, summed.mine.begin * call.reducer->element_bytes)
                                              : summed.room + peer * part_bytes);

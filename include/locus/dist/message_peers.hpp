@@ -87,6 +87,14 @@ class MessagePeers : public Owner {
   void require_sound(const Fingerprint& what, std::int64_t sequence) {
     if (!is_sound()) raise(what, sequence);
   }
+  /// The same before a collective, which waits for others anyway: notes are read once in a millisecond, since asking
+  /// for them takes longer than a small collective.
+  void require_sound_lately(const Fingerprint& what, std::int64_t sequence) {
+    const double now = watch_.seconds();
+    if (!has_failed_.load() && now < read_at_ + 1e-3) return;
+    read_at_ = now;
+    require_sound(what, sequence);
+  }
   [[noreturn]] void raise(const Fingerprint& what, std::int64_t sequence) {
     Note failure;
     {
@@ -126,12 +134,11 @@ class MessagePeers : public Owner {
   void wait(Transfers& transfers, std::size_t mark, const Fingerprint& what, std::int64_t sequence) {
     int peer = transfers.first_open(mark);
     if (peer < 0) return;
-    const bool is_crowded = link.is_crowded();
     const Stopwatch watch;
     double looked = 0;
     for (std::uint32_t turn = 1; (peer = transfers.first_open(mark)) >= 0; ++turn) {
-      if (is_crowded || turn > 1000) sched_yield();
-      if (turn % (is_crowded ? 16 : 256) != 0) continue;
+      if (is_crowded_ || turn > 1000) sched_yield();
+      if (turn % (is_crowded_ ? 16 : 256) != 0) continue;
       require_sound(what, sequence);
       if (what.kind != Kind::recv && has_ended_before(peer, sequence))
         refuse(peer, join("rank ", peer, has_left_text), what, sequence);
@@ -182,6 +189,9 @@ class MessagePeers : public Owner {
   }
 
   double timeout_;
+  bool is_crowded_ = link.is_crowded();
+  Stopwatch watch_{};
+  double read_at_ = 0;  ///< when a collective last read notes
   Mutex mutex_;
   Atomic<bool> has_failed_{false};
   Note failure_, end_{.count = -1};

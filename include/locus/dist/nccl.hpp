@@ -62,13 +62,15 @@ inline namespace with_nccl {
 ///
 /// throws EngineUnavailable, too
 [[nodiscard]] inline Communicator<Cuda> nccl(Options options = {}) {
-  if (std::getenv("RANK") || !LOCUS_MPI) return nccl(TcpPlace::from_environment(), options);
 #if LOCUS_MPI
-  options = detail::from_environment(options);
-  const Shared host(new MpiEngine<Cpu>(MPI_COMM_WORLD, Cpu{}, options));
-  const Cuda device = detail::gpu_of(host->rank_on_machine());
-  return Communicator<Cuda>(Shared<Engine<Cuda>>(new NcclEngine(Shared<Engine<Cpu>>(host.get()), device)));
+  if (!std::getenv("RANK")) {
+    options = detail::from_environment(options);
+    const Shared host(new MpiEngine<Cpu>(MPI_COMM_WORLD, Cpu{}, options));
+    const Cuda device = detail::gpu_of(host->rank_on_machine());
+    return Communicator<Cuda>(Shared<Engine<Cuda>>(new NcclEngine(Shared<Engine<Cpu>>(host.get()), device)));
+  }
 #endif
+  return nccl(TcpPlace::from_environment(), options);
 }
 }  // namespace with_nccl
 #else

@@ -48,11 +48,13 @@ class Rendezvous : public Counted {
   }
   [[nodiscard]] std::uint32_t steps(int rank) const { return slots_[static_cast<std::size_t>(rank)].progress.load(); }
 
-  /// Waits until `peer` made a step. throws CollectiveError
+  /// Waits until `peer` made a step: spins, since ranks mostly come together. throws CollectiveError
   void await(int rank, int peer, std::uint32_t step, const Fingerprint& what, std::int64_t sequence) {
     const auto reached = [&] {
       return static_cast<std::int32_t>(slot(peer).progress.load(Order::acquire) - step) >= 0;
     };
+    for (int turn = is_crowded_ ? spins : 0; turn < spins; ++turn)
+      if (reached()) return;
     wait_until(reached, slot(peer).progress, rank, peer, what, sequence);
   }
   void await_all(int rank, std::uint32_t step, const Fingerprint& what, std::int64_t sequence) {
@@ -181,12 +183,10 @@ class Rendezvous : public Counted {
  private:
   [[nodiscard]] Slot& slot(int rank) { return slots_[static_cast<std::size_t>(rank)]; }
 
-  /// Spins, since ranks mostly come together, then gives the core to others, and at last sleeps.
+  /// Gives the core to others, and at last sleeps.
   template <class Reached>
-  void wait_until(const Reached& reached, Signal& signal, int rank, int peer, const Fingerprint& what,
-                  std::int64_t sequence) {
-    for (int turn = is_crowded_ ? spins : 0; turn < spins; ++turn)
-      if (reached()) return;
+  LOCUS_OUT_OF_LINE void wait_until(const Reached& reached, Signal& signal, int rank, int peer, const Fingerprint& what,
+                                    std::int64_t sequence) {
     const Stopwatch watch;
     for (int turn = 0;; ++turn) {
       const std::uint32_t before = signal.load();

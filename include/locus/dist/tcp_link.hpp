@@ -222,11 +222,11 @@ class TcpLink {
   [[nodiscard]] Shared<Request> find_wanted(Peer& peer, int number) {
     for (std::size_t i = 0; i < peer.wanted.size(); ++i) {
       if (peer.wanted[i]->frame.tag != peer.frame.tag || peer.wanted[i]->frame.bytes != peer.frame.bytes) continue;
-      const Shared<Request> found = std::move(peer.wanted[i]);
+      Shared<Request> found = std::move(peer.wanted[i]);
       peer.wanted.erase(peer.wanted.begin() + static_cast<std::ptrdiff_t>(i));
       return found;
     }
-    const Shared unasked(new Request);
+    Shared unasked(new Request);
     unasked->frame = peer.frame;
     unasked->peer = number;
     unasked->own.resize(static_cast<std::size_t>(peer.frame.bytes));
@@ -338,7 +338,7 @@ class TcpLink::Transfers {
 
  private:
   [[nodiscard]] Shared<Request> make(int peer, void* data, std::int64_t bytes, bool receives) {
-    const Shared request(new Request);
+    Shared request(new Request);
     request->frame = {bytes, tag_};
     request->peer = peer;
     request->receives = receives;
