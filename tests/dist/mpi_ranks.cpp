@@ -5,10 +5,12 @@
 #include <locus/tensor/factory.hpp>
 
 #include <support/collectives.hpp>
+#include <support/rank_numbers.hpp>
 #include <support/schooling.hpp>
 
 #include <csignal>
 #include <cstdio>
+#include <memory>
 #include <string_view>
 
 using namespace locus;
@@ -16,7 +18,71 @@ using namespace locus_test;
 
 namespace {
 
+/// Before the first mpi(), processes draw the same numbers; after it, each its own, as ranks that are threads do.
+void check_numbers() {
+  manual_seed(5);
+  const Tensor<float> before = rand({6});
+  const auto comm = dist::mpi<Cpu>();
+  const Tensor<float> most = comm.all_reduced(before, dist::max), least = comm.all_reduced(before, dist::min);
+  if (std::memcmp(most.data(), least.data(), 6 * sizeof(float)) != 0)
+    wrong("processes drew different numbers before they were ranks");
+  const Tensor<float> drawn = rand({6});
+  const Tensor<float> all = comm.all_gather(drawn);
+  for (int other = 0; other < comm.size(); ++other)
+    if (other != comm.rank() && all.select(0, other).contiguous().data()[0] == drawn.data()[0])
+      wrong("two ranks drew the same numbers");
+  manual_seed(11);
+  if (comm.size() <= 4) check_rank_numbers(comm.rank());
+}
+
+/// Messages of more bytes than MPI takes at once.
+void check_chunks() {
+#if LOCUS_MPI
+  const auto options = dist::detail::from_environment({});
+  const dist::Communicator<Cpu> comm(
+      Shared<dist::Engine<Cpu>>(new dist::MpiEngine<Cpu>(MPI_COMM_WORLD, {}, options, 1000)));
+  check_reductions<float>(comm, 2001, dist::sum);
+  check_moves<float>(comm, 2001);
+  check_moves<std::uint8_t>(comm, 1000);
+  check_moves<std::uint8_t>(comm, 1001);
+#endif
+}
+
+void require_value(const Tensor<float>& x, float value) {
+  for (std::int64_t i = 0; i < x.elements(); ++i)
+    if (x.data()[i] != value) wrong(join("element ", i, " is ", x.data()[i], ", expected ", value));
+}
+
+/// Receives that begin before what is sent, by other ranks or this one, and messages whose sender has left.
+void check_messages() {
+  const auto comm = dist::mpi<Cpu>({.timeout = 20});
+  const Stopwatch watch;
+  const int n = comm.size(), before = (comm.rank() + n - 1) % n, next = (comm.rank() + 1) % n;
+  for (const std::int64_t count : {3, 1000000}) {
+    auto late = comm.recv_async(zeros({count}), before, 1), early = comm.recv_async(zeros({count}), before, 2);
+    const Tensor sum = comm.all_reduced(ones({5}));
+    comm.send(full({count}, static_cast<float>(comm.rank())), next, 2);
+    require_value(std::move(early).wait(), static_cast<float>(before));
+    comm.send(full({count}, 7.f), next, 1);
+    require_value(std::move(late).wait(), 7);
+    require_value(sum, static_cast<float>(n));
+  }
+  auto leaving = std::make_unique<dist::Communicator<Cpu>>(dist::mpi<Cpu>({.timeout = 20}));
+  if (comm.rank() == n - 1)
+    for (int peer = 0; peer + 1 < n; ++peer) leaving->send(full({1000000}, 9.f), peer, 100000);
+  if (comm.rank() == n - 1) leaving.reset();
+  comm.barrier();
+  if (comm.rank() != n - 1) {
+    const Tensor<float> x({1000000});
+    leaving->recv(x, n - 1, 100000);
+    require_value(x, 9);
+  }
+  leaving.reset();
+  if (watch.seconds() > 15) wrong("messages wait for each other");
+}
+
 void check_all() {
+  check_numbers();
   const auto comm = dist::mpi<Cpu>();
   for (const std::int64_t count : {0, 1, 17}) check_every_type(comm, count);
   check_type<float>(comm, 1500);
@@ -30,6 +96,8 @@ void check_all() {
   check_type<float>(debug, 5);
   const auto one_shot = dist::mpi<Cpu>({.algorithm = dist::Algorithm::one_shot});
   check_reductions<half>(one_shot, 5000, dist::mean);
+  check_chunks();
+  check_messages();
 }
 
 /// Ranks train a model as one process does.
@@ -54,44 +122,75 @@ void train_until_fault(const dist::Communicator<Cpu>& comm, int culprit) {
   }
 }
 
-/// The last rank does something else than the others, which must name it. Each time in a communicator of its own: a
-/// failed one is of no more use.
+/// The last rank does something else than the others, which must name it, and soon unless it stalls. Each time in a
+/// communicator of its own: a failed one is of no more use.
 void check_fault(std::string_view fault) {
   const bool times_out = fault == "stall" || fault == "order";
   const dist::Options options{.timeout = times_out ? 1.0 : 60.0, .debug = fault == "debug"};
-  int culprit = 0;
+  int culprit = 0, rank = 0;
+  const Stopwatch watch;
   try {
     auto comm = dist::mpi<Cpu>(options);
     culprit = comm.size() - 1;
+    rank = comm.rank();
     comm.barrier();
     if (fault == "backward") train_until_fault(comm, culprit);
-    if (comm.rank() == culprit) {
-      if (fault == "throw") throw std::runtime_error("out of luck");
+    // A call in flight, whose elements are on their way when it fails.
+    dist::Handle<float, Cpu> handle;
+    if (fault == "flight" || fault == "kill") handle = comm.all_reduce_async(ones({300000}));
+    if (rank == culprit) {
+      if (fault == "throw" || fault == "flight") throw std::runtime_error("out of luck");
       if (fault == "leave") return;
-      if (fault == "die") std::raise(SIGKILL);
+      if (fault == "kill") std::raise(SIGKILL);
       if (fault == "stall") usleep(2500000);
       if (fault == "order" || fault == "debug") comm.broadcast(ones({8}));
+      if (fault == "recv") throw std::runtime_error("out of luck");
     }
-    comm.all_reduce(ones({fault == "stall" ? 100000 : 8}));
-    wrong(join("rank ", comm.rank(), " noticed nothing"));
+    if (fault == "recv") comm.recv(ones({8}), culprit);
+    else comm.all_reduce(ones({fault == "throw" ? 8 : 100000}));
+    wrong(join("rank ", rank, " noticed nothing"));
   } catch (const CollectiveError& error) {
     const std::string text = error.what();
     const bool names_it = error.rank == culprit || fault == "order";  // there, each waits for the other
-    if (!names_it || error.sequence < 2) wrong(join("not what was expected: ", text));
+    if (!names_it || error.sequence < (fault == "recv" ? 1 : 2)) wrong(join("not what was expected: ", text));
     if (fault == "debug" && text.find("called broadcast(8 x float32, root 0)") == std::string::npos)
       wrong(join("the calls are not named: ", text));
+    if (!times_out && watch.seconds() > 10) wrong("it took too long");
+    std::printf("rank %d names rank %d\n", rank, error.rank);
+    if (fault == "stall" && rank != culprit) usleep(2000000);  // the next run begins with all
   } catch (const std::runtime_error& error) {
     if (std::string_view(error.what()) != "out of luck") throw;
   }
+}
+
+/// A collective times out, whose memory is used for something else then: what comes late must not be written to it.
+void check_late() {
+  const Tensor<float> x({3000000}), y({3000000});
+  try {
+    const auto comm = dist::mpi<Cpu>({.timeout = 0.3});
+    x.fill_(1);
+    comm.barrier();
+    if (comm.rank() == comm.size() - 1) usleep(1000000);
+    comm.all_reduce(x);
+    wrong("nothing timed out");
+  } catch (const CollectiveError&) {}
+  x.fill_(5);
+  y.fill_(6);
+  usleep(1500000);
+  const auto comm = dist::mpi<Cpu>();
+  comm.all_reduce(y);
+  require_value(x, 5);
+  require_value(y, 6.f * static_cast<float>(comm.size()));
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   try {
-    if (argc < 3) check_all(), check_training();
+    if (argc < 2) check_all(), check_training();
+    else if (std::string_view(argv[1]) == "late") check_late();
     else
-      for (int run = 0; run < std::atoi(argv[2]); ++run) check_fault(argv[1]);
+      for (int run = 0; run < (argc < 3 ? 1 : std::atoi(argv[2])); ++run) check_fault(argv[1]);
     return 0;
   } catch (const std::exception& error) {
     std::printf("FAILED %s\n", error.what());

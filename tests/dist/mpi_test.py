@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
 """Ranks that are processes: mpi_ranks.cpp, compiled by mpicxx and started by mpirun, and programs that are built without MPI.
 
+    mpi_test.py [--runs N]     N runs of every fault (default: few; with 20, some four minutes)
+
 Values are compared by the processes themselves. Here it is seen that they end, each as it should, and in time.
 """
 
+import argparse
 import pathlib
+import re
 import shutil
 import sys
 import tempfile
@@ -14,8 +18,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tools"))
 import common  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
-# {fault: how often}. Those of few runs wait for time-outs.
-FAULTS = {"throw": 20, "debug": 20, "backward": 20, "leave": 3, "stall": 2, "order": 2}
+# {fault: how often, unless --runs says}. Those of one run wait for time-outs.
+FAULTS = {"throw": 10, "flight": 10, "debug": 5, "backward": 5, "leave": 5, "recv": 5, "stall": 1, "order": 1, "kill": 3}
+RANKS = 3  # of which the last one is at fault
 SECONDS = 60
 WITHOUT = """
 #include <locus/dist/dist.hpp>
@@ -32,12 +37,31 @@ int main() {
 """
 
 
-def mpirun(ranks, program, *arguments):
-    """What is wrong with a run, its status, and its seconds."""
-    begin = time.monotonic()
+def mpirun(ranks, program, *arguments, options=()):
+    """(what is wrong with a run, or None; its output)"""
     status, output = common.run(["timeout", "--kill-after=5", str(SECONDS), "mpirun", "--oversubscribe", "--allow-run-as-root",
-                                 "-n", str(ranks), program, *arguments], env={"OMP_NUM_THREADS": "1"})
-    return (f"status {status}\n{output}" if status else None), status, time.monotonic() - begin
+                                 *options, "-n", str(ranks), program, *arguments], env={"OMP_NUM_THREADS": "1"})
+    return f"status {status}\n{output}" if status else None, output
+
+
+def check_fault(report, program, fault, runs):
+    """Each run, every rank but the last names the one at fault: it waits for none that is dead, and none is left."""
+    # Where a process is killed, mpirun would kill the others before they can say anything.
+    at_once, options = (1, ["--enable-recovery"]) if fault in ("kill", "stall", "order") else (runs, [])
+    for _ in range(0, runs, at_once):
+        begin = time.monotonic()
+        problem, output = mpirun(RANKS, program, fault, str(at_once), options=options)
+        seconds = time.monotonic() - begin
+        named = [len(re.findall(rf"^rank {rank} names rank", output, re.MULTILINE)) for rank in range(RANKS - 1)]
+        if not problem and named != [at_once] * (RANKS - 1):
+            problem = f"ranks named the one at fault {named} times, expected {at_once} each\n{output}"
+        if not problem and seconds > 10 + 2 * at_once:
+            problem = f"took {seconds:.0f} s"
+        if not problem and (left := left_over(program)):
+            problem = f"processes are left: {left}"
+        if problem:
+            return report.fail(f"fault: {fault}", problem)
+    report.ok(f"fault: {fault}")
 
 
 def left_over(program):
@@ -63,7 +87,7 @@ def check_without(report, folder):
     report.add("a program without MPI", output or "failed" if status else None)
 
 
-def check(report):
+def check(report, runs):
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch).resolve()
         check_without(report, folder)
@@ -76,13 +100,18 @@ def check(report):
             return report.fail("mpi_ranks.cpp", output)
         for ranks in (1, 2, 4):
             report.add(f"collectives of {ranks} processes", mpirun(ranks, program)[0])
-        for fault, runs in FAULTS.items():
-            report.add(f"fault: {fault}", mpirun(3, program, fault, str(runs))[0])
-        _, status, seconds = mpirun(3, program, "die", "1")
-        problem = None if status not in (0, 124) and seconds < SECONDS / 2 else f"status {status} after {seconds:.0f} s"
-        report.add("fault: die", problem)
+        report.add("late elements", mpirun(RANKS, program, "late")[0])
+        for fault, few in FAULTS.items():
+            check_fault(report, program, fault, runs or few)
+        begin = time.monotonic()
+        problem, _ = mpirun(RANKS, program, "kill")
+        seconds = time.monotonic() - begin
+        report.add("mpirun ends all when one is killed", None if problem and seconds < 20 else f"ended well, or after {seconds:.0f} s")
         report.add("no process is left", ", ".join(left_over(program)))
 
 
 if __name__ == "__main__":
-    common.main(check)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--runs", type=int, default=0)
+    arguments = parser.parse_args()
+    common.main(lambda report: check(report, arguments.runs))

@@ -32,13 +32,20 @@ enum RandomStream : std::uint64_t {
   stream_of_orders = 2,
   stream_of_normals = 3,
   stream_of_double_normals = 4,
+  stream_of_ranks = 5,
+  stream_of_spawns = 6,
 };
 
-/// The default generators notice a new seed by `count`.
-struct GlobalSeed {
-  Mutex mutex;
+/// A seed, and which of several ranks draws by it. The default generators notice a new one by `count`.
+struct RankSeed {
   std::uint64_t seed = initial_seed;
   std::uint64_t count = 0;
+  int rank = 0;
+};
+struct GlobalSeed {
+  Mutex mutex;
+  std::uint64_t changes = 0;  ///< of any seed
+  RankSeed seed;
 };
 inline GlobalSeed& global_seed();
 inline Mutex& mutex_of_global_seed() { return global_seed().mutex; }
@@ -48,6 +55,20 @@ inline GlobalSeed& global_seed() {
   (void)forks;
   return seed;
 }
+/// Rank 0 draws what a program without ranks does, the others draw numbers of seeds of their own. Guarded by the mutex.
+inline void change(RankSeed& to, std::uint64_t seed) {
+  const PhiloxBlock mixed = random_block(seed, static_cast<std::uint64_t>(to.rank), stream_of_ranks);
+  to.seed = to.rank == 0 ? seed : std::uint64_t{mixed.x} << 32 | mixed.y;
+  to.count = ++global_seed().changes;
+}
+
+/// That of this thread, if it is a rank; null: that of the process.
+[[nodiscard]] inline RankSeed*& seed_of_thread() {
+  static thread_local RankSeed* seed = nullptr;
+  return seed;
+}
+/// Guarded by the mutex of the global seed, as are the generators.
+[[nodiscard]] inline RankSeed& current_seed() { return seed_of_thread() ? *seed_of_thread() : global_seed().seed; }
 
 template <class D>
 struct DefaultGenerator {
@@ -55,11 +76,11 @@ struct DefaultGenerator {
   std::uint64_t seen = 0;
 };
 
-/// Guarded by the mutex of the global seed.
 template <class D>
 DefaultGenerator<D>& default_generator_state() {
-  static DefaultGenerator<D> state;
-  return state;
+  static DefaultGenerator<D> of_process;
+  static thread_local DefaultGenerator<D> of_rank;
+  return seed_of_thread() ? of_rank : of_process;
 }
 template <class D>
 [[nodiscard]] DefaultGenerator<D> default_generator() {
@@ -85,7 +106,7 @@ template <class D>
   auto& global = global_seed();
   const Lock lock(global.mutex);
   auto& state = generator_in_place<D>() ? *generator_in_place<D>() : default_generator_state<D>();
-  if (state.seen != global.count) state = {{global.seed}, global.count};
+  if (state.seen != current_seed().count) state = {{current_seed().seed}, current_seed().count};
   return {state.generator.seed, state.generator.reserve(count)};
 }
 
@@ -103,7 +124,7 @@ class RepeatedDraws {
   /// nested.
   void start() {
     const Lock lock(global_seed().mutex);
-    again_ = {first_, global_seed().count};
+    again_ = {first_, current_seed().count};
     generator_in_place<D>() = &again_;
   }
   void stop() { generator_in_place<D>() = nullptr; }
@@ -113,14 +134,50 @@ class RepeatedDraws {
   DefaultGenerator<D> again_;
 };
 
+/// A seed that the default generator decides, for what has random numbers of its own: drawing it changes no others.
+template <class Purpose>
+[[nodiscard]] std::uint64_t draw_seed(RandomStream stream) {
+  const auto generator = draw_from_default<Purpose>(2);
+  Philox random(generator.seed, generator.offset, stream);
+  const std::uint64_t high = random();
+  return high << 32 | random();
+}
+
+/// Ranks begin with numbers of their own, which the seed of those that start them decides.
+struct Ranks {};
+[[nodiscard]] inline std::uint64_t draw_seed_of_ranks() { return draw_seed<Ranks>(stream_of_spawns); }
+/// While it lives, this thread is a rank.
+class ThreadRank {
+ public:
+  ThreadRank(int rank, std::uint64_t seed) {
+    const Lock lock(global_seed().mutex);
+    mine_.rank = rank;
+    change(mine_, seed);
+    seed_of_thread() = &mine_;
+  }
+  ThreadRank(const ThreadRank&) = delete;
+  ThreadRank& operator=(const ThreadRank&) = delete;
+  ~ThreadRank() { seed_of_thread() = nullptr; }
+
+ private:
+  RankSeed mine_;
+};
+/// From now on, this process is a rank.
+inline void become_rank(int rank) {
+  const std::uint64_t seed = draw_seed_of_ranks();
+  const Lock lock(global_seed().mutex);
+  global_seed().seed.rank = rank;
+  change(global_seed().seed, seed);
+}
+
 }  // namespace detail
 
-/// Restarts the default generator of every device: what follows is the same in every run, and on every device.
+/// Restarts the default generator of every device: what follows is the same in every run, and on every device. Called
+/// by a rank (see dist/spawn.hpp, dist/mpi.hpp), those of this rank alone: rank 0 then draws what a program without
+/// ranks does, the others draw other numbers.
 inline void manual_seed(std::uint64_t seed) {
-  auto& global = detail::global_seed();
-  const Lock lock(global.mutex);
-  global.seed = seed;
-  ++global.count;
+  const Lock lock(detail::global_seed().mutex);
+  detail::change(detail::current_seed(), seed);
 }
 
 }  // namespace locus::inline LOCUS_ABI

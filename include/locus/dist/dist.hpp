@@ -3,6 +3,8 @@
 // locus.hpp.
 
 #include <locus/dist/distributed.hpp>
+#include <locus/dist/launch.hpp>
 #include <locus/dist/mpi.hpp>
 #include <locus/dist/nccl.hpp>
+#include <locus/dist/rank_zero.hpp>
 #include <locus/dist/spawn.hpp>

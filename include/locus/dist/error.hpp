@@ -17,6 +17,12 @@ struct CollectiveError : Error {
   std::int64_t sequence;   ///< its number among the calls of its rank, from 1
 };
 
+/// What another rank threw, which told this one. The communicator goes on.
+struct RankError : Error {
+  RankError(const std::string& text, int rank_that_threw) : Error(text), rank(rank_that_threw) {}
+  int rank;
+};
+
 /// A way to reach other ranks that this program or machine does not have.
 struct EngineUnavailable : Error {
   using Error::Error;

@@ -127,11 +127,8 @@ inline namespace with_nccl {
 /// throws EngineUnavailable, CudaUnavailable, CudaError where two processes of a machine have one GPU
 [[nodiscard]] inline Communicator<Cuda> nccl(Options options = {}) {
   options = detail::from_environment(options);
-  const int gpus = cuda::device_count();
-  if (gpus == 0) cuda::require_device(0);
-  const Cuda device{detail::MpiSession::instance().rank_on_machine() % (gpus > 0 ? gpus : 1)};
-  const Shared<Engine<Cpu>> host(new MpiEngine<Cpu>(MPI_COMM_WORLD, Cpu{}, options));
-  return Communicator<Cuda>(Shared<Engine<Cuda>>(new NcclEngine(host, device)));
+  const Shared host(new MpiEngine<Cpu>(MPI_COMM_WORLD, Cpu{}, options));
+  return Communicator<Cuda>(Shared<Engine<Cuda>>(new NcclEngine(Shared<Engine<Cpu>>(host.get()), host->gpu())));
 }
 }  // namespace with_nccl
 #else
