@@ -1,4 +1,4 @@
-// What starts ranks, and what one rank does for all. How mpirun starts them, mpi_test.py sees.
+// What starts ranks, and what one rank does for all. How mpirun starts them, processes_test.py sees.
 
 #include <locus/dist/dist.hpp>
 
@@ -21,7 +21,8 @@ using Comm = dist::Communicator<Cpu>;
 /// Whoever starts the tests may be started by mpirun.
 struct Variable {
   Variable(const char* variable, const char* value) : name(variable) {
-    for (const char* const one : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE"}) unsetenv(one);
+    for (const char* const one : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "RANK", "WORLD_SIZE"})
+      unsetenv(one);
     if (value) setenv(name, value, 1);
   }
   Variable(const Variable&) = delete;
@@ -54,6 +55,23 @@ TEST_CASE("a number of ranks that mpirun did not start is refused, whatever star
   }
   const Variable wrong("PMI_SIZE", "several");
   CHECK(dist::launched_processes() == 1);
+}
+
+TEST_CASE("a process that torchrun started is the rank that it says") {
+  const Variable size("WORLD_SIZE", "1");
+  setenv("RANK", "0", 1);
+  const int port = dist::detail::Socket::listening(AF_INET, 0).port();
+  setenv("MASTER_PORT", std::to_string(port).c_str(), 1);
+  int calls = 0;
+  dist::launch<Cpu>(0, [&](const Comm& comm) { calls += comm.size(); });
+  CHECK(calls == 1);
+  CHECK(dist::TcpPlace::from_environment().port == port);
+  setenv("TORCHELASTIC_USE_AGENT_STORE", "True", 1);  // torchrun listens at the port itself
+  CHECK(dist::TcpPlace::from_environment().port == port + 1);
+  unsetenv("TORCHELASTIC_USE_AGENT_STORE");
+  const auto message = message_of<ArgumentError>([] { dist::launch<Cpu>(3, [](const Comm&) { CHECK(false); }); });
+  CHECK(contains(message, "3 ranks, but a launcher started 1 processes; start 3, torchrun --nproc-per-node 3"));
+  for (const char* const one : {"RANK", "MASTER_PORT"}) unsetenv(one);
 }
 
 #if !LOCUS_MPI

@@ -47,7 +47,7 @@ SECTIONS = [
     ("Data", ["data/dataset.hpp", "data/tensor_dataset.hpp", "data/parts.hpp", "data/loader.hpp", "data/sampler.hpp",
               "data/labelled_images.hpp", "data/mnist.hpp", "data/idx.hpp", "data/drawn_digits.hpp"]),
     ("Training", ["training/step.hpp", "training/fit.hpp", "training/optimizer_state.hpp", "training/metrics.hpp", "training/history.hpp"]),
-    ("Several ranks", ["dist/communicator.hpp", "dist/handle.hpp", "dist/distributed.hpp", "dist/reducer.hpp", "dist/spawn.hpp", "dist/mpi.hpp", "dist/nccl.hpp", "dist/reduction.hpp", "dist/engine.hpp"]),
+    ("Several ranks", ["dist/communicator.hpp", "dist/handle.hpp", "dist/distributed.hpp", "dist/reducer.hpp", "dist/spawn.hpp", "dist/mpi.hpp", "dist/nccl.hpp", "dist/batch_norm.hpp", "dist/data_parallel.hpp", "dist/reduction.hpp", "dist/engine.hpp"]),
     ("Files", ["io/safetensors.hpp", "io/history.hpp", "io/plot.hpp"]),
     ("A device of your own", ["device/verbs.hpp"]),
     ("Errors", ["core/check.hpp", "dist/error.hpp"]),
@@ -55,7 +55,7 @@ SECTIONS = [
 # What headers declare for other headers, or only beside a CUDA toolkit. Every header with something public stands here or above.
 INTERNAL = {"core/atomic.hpp", "core/element_type.hpp", "core/file.hpp", "core/posix.hpp", "core/pack.hpp", "core/rng.hpp",
             "core/shared.hpp", "core/size_class.hpp", "core/span.hpp", "cuda/peers.hpp", "device/buffer.hpp", "dist/cuda_engine.hpp",
-            "dist/local.hpp", "dist/plan.hpp", "dist/staged_engine.hpp", "dist/thread_engine.hpp",
+            "dist/local.hpp", "dist/plan.hpp", "dist/replicas.hpp", "dist/staged_engine.hpp", "dist/thread_engine.hpp",
             "device/capabilities.hpp", "device/linear_fusion.hpp", "cuda/nvtx.hpp", "device/cost_model.hpp", "device/plan.hpp", "device/row_team.hpp", "expr/node.hpp",
             "io/json.hpp", "io/utf8.hpp", "ops/reduction.hpp", "tensor/layout.hpp"}
 HEAD = """# Reference

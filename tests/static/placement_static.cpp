@@ -473,6 +473,12 @@ LOCUS_OPERATION(classified, nn::CrossEntropyLoss{}(std::declval<const A&>(), std
 using LabelsCpu = Tensor<std::int64_t, Cpu>;
 LOCUS_CHECK_PAIR(classified, OnCpu, LabelsCpu, true)
 LOCUS_CHECK_PAIR(classified, OnCuda, LabelsCpu, false)
+LOCUS_OPERATION(weighed, nn::CrossEntropyLoss<A>{std::declval<const A&>()}(std::declval<const B&>(), LabelsCpu()))
+LOCUS_CHECK_PAIR(weighed, OnCpu, OnCpu, true)
+LOCUS_CHECK_PAIR(weighed, OnCuda, OnCpu, false)
+LOCUS_CHECK_PAIR(weighed, OnCpu, OnCuda, false)
+LOCUS_CHECK_PAIR(weighed, Doubles, OnCpu, false)
+LOCUS_CHECK_PAIR(weighed, Tensor<half>, OnCpu, true)  // as they are evaluated
 LOCUS_CHECK_PAIR(evaluated, NetworkCpu, OnCpu, false)
 LOCUS_CHECK_PAIR(evaluated, NetworkCpu, data::LabelledImages, true)
 struct Function {

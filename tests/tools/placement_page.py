@@ -56,7 +56,7 @@ RULES = [
      "`dist::Handle`, until `std::move(x).ordered()` or `std::move(x).wait()` makes it a tensor.",
      ["collective_elsewhere", "gathered_elsewhere", "collective_of_traced", "mean_of_integers_over_ranks",
       "collective_in_flight_operand"],
-     ["collective_of_a_parameter", "collective_of_an_expression", "collective_in_flight_again", "collective_in_flight_not_moved",
+     ["synchronized_elsewhere", "data_parallel_elsewhere", "data_parallel_input_elsewhere", "collective_of_a_parameter", "collective_of_an_expression", "collective_in_flight_again", "collective_in_flight_not_moved",
       "sent_from_pinned"]),
     ("Ranks train a model where their communicator is",
      "`dist::distributed(model, comm)` is the model, reduced over ranks on D: it takes and refuses what the model does. A "

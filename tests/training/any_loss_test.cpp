@@ -44,6 +44,17 @@ struct Regression {
   [[nodiscard]] float weight() const { return model.parameters()[0].value().item(); }
 };
 
+/// A loss of a program's own, which ignores -1.
+struct MeanOfTheGiven {
+  auto operator()(const auto& logits, const auto& labels) const {
+    return nn::cross_entropy(logits, labels, {.ignore_index = -1});
+  }
+  template <class D>
+  Tensor<std::int64_t, D> counted(const Tensor<std::int64_t, D>& labels) const {
+    return sum((labels != -1).template as<std::int64_t>());
+  }
+};
+
 const auto mean_error = Metric{"mean error", nn::L1Loss{}};
 
 }  // namespace
@@ -237,6 +248,7 @@ TEST_CASE("gradients of several batches count the labels that one batch would co
   check(nn::CrossEntropyLoss{{.ignore_index = -1}});
   check(nn::CrossEntropyLoss{{.ignore_index = -1, .label_smoothing = 0.1}});
   check(nn::CrossEntropyLoss{from({1, 4, 0.5f}), {.ignore_index = -1}});
+  check(MeanOfTheGiven{});
   check(nn::CrossEntropyLoss{from({1, 4, 0.5f}), {.reduction = Reduction::sum, .ignore_index = -1}});
 }
 TEST_CASE("batches in which no label counts change no weight") {

@@ -33,19 +33,17 @@ enum RandomStream : std::uint64_t {
   stream_of_normals = 3,
   stream_of_double_normals = 4,
   stream_of_ranks = 5,
-  stream_of_spawns = 6,
 };
 
-/// A seed, and which of several ranks draws by it. The default generators notice a new one by `count`.
-struct RankSeed {
+/// The default generators notice a new seed by `count`.
+struct Seed {
   std::uint64_t seed = initial_seed;
   std::uint64_t count = 0;
-  int rank = 0;
 };
 struct GlobalSeed {
   Mutex mutex;
   std::uint64_t changes = 0;  ///< of any seed
-  RankSeed seed;
+  Seed seed;
 };
 inline GlobalSeed& global_seed();
 inline Mutex& mutex_of_global_seed() { return global_seed().mutex; }
@@ -55,20 +53,16 @@ inline GlobalSeed& global_seed() {
   (void)forks;
   return seed;
 }
-/// Rank 0 draws what a program without ranks does, the others draw numbers of seeds of their own. Guarded by the mutex.
-inline void change(RankSeed& to, std::uint64_t seed) {
-  const PhiloxBlock mixed = random_block(seed, static_cast<std::uint64_t>(to.rank), stream_of_ranks);
-  to.seed = to.rank == 0 ? seed : std::uint64_t{mixed.x} << 32 | mixed.y;
-  to.count = ++global_seed().changes;
-}
+/// Guarded by the mutex.
+inline void change(Seed& to, std::uint64_t seed) { to = {seed, ++global_seed().changes}; }
 
 /// That of this thread, if it is a rank; null: that of the process.
-[[nodiscard]] inline RankSeed*& seed_of_thread() {
-  static thread_local RankSeed* seed = nullptr;
+[[nodiscard]] inline Seed*& seed_of_thread() {
+  static thread_local Seed* seed = nullptr;
   return seed;
 }
 /// Guarded by the mutex of the global seed, as are the generators.
-[[nodiscard]] inline RankSeed& current_seed() { return seed_of_thread() ? *seed_of_thread() : global_seed().seed; }
+[[nodiscard]] inline Seed& current_seed() { return seed_of_thread() ? *seed_of_thread() : global_seed().seed; }
 
 template <class D>
 struct DefaultGenerator {
@@ -143,16 +137,19 @@ template <class Purpose>
   return high << 32 | random();
 }
 
-/// Ranks begin with numbers of their own, which the seed of those that start them decides.
+/// The ranks that a thread starts together draw numbers of seeds of their own, which that of the thread decides.
 struct Ranks {};
-[[nodiscard]] inline std::uint64_t draw_seed_of_ranks() { return draw_seed<Ranks>(stream_of_spawns); }
+[[nodiscard]] inline std::uint64_t draw_seed_of_ranks() { return draw_seed<Ranks>(stream_of_ranks); }
+[[nodiscard]] inline std::uint64_t seed_of_rank(std::uint64_t of_all, int rank) {
+  const PhiloxBlock mixed = random_block(of_all, static_cast<std::uint64_t>(rank), stream_of_ranks);
+  return std::uint64_t{mixed.x} << 32 | mixed.y;
+}
 /// While it lives, this thread is a rank.
 class ThreadRank {
  public:
-  ThreadRank(int rank, std::uint64_t seed) {
+  ThreadRank(int rank, std::uint64_t seed_of_all) {
     const Lock lock(global_seed().mutex);
-    mine_.rank = rank;
-    change(mine_, seed);
+    change(mine_, seed_of_rank(seed_of_all, rank));
     seed_of_thread() = &mine_;
   }
   ThreadRank(const ThreadRank&) = delete;
@@ -160,21 +157,23 @@ class ThreadRank {
   ~ThreadRank() { seed_of_thread() = nullptr; }
 
  private:
-  RankSeed mine_;
+  Seed mine_;
 };
-/// From now on, this process is a rank.
+/// From the first call on, this process is a rank.
 inline void become_rank(int rank) {
-  const std::uint64_t seed = draw_seed_of_ranks();
-  const Lock lock(global_seed().mutex);
-  global_seed().seed.rank = rank;
-  change(global_seed().seed, seed);
+  static const bool is_rank = [rank] {
+    const std::uint64_t seed = draw_seed_of_ranks();
+    const Lock lock(global_seed().mutex);
+    change(global_seed().seed, seed_of_rank(seed, rank));
+    return true;
+  }();
+  (void)is_rank;
 }
 
 }  // namespace detail
 
-/// Restarts the default generator of every device: what follows is the same in every run, and on every device. Called
-/// by a rank (see dist/spawn.hpp, dist/mpi.hpp), those of this rank alone: rank 0 then draws what a program without
-/// ranks does, the others draw other numbers.
+/// Restarts the default generator of every device: what follows is the same in every run, and on every device. A rank
+/// (see dist/spawn.hpp) restarts its own.
 inline void manual_seed(std::uint64_t seed) {
   const Lock lock(detail::global_seed().mutex);
   detail::change(detail::current_seed(), seed);

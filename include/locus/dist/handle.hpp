@@ -68,12 +68,12 @@ class [[nodiscard]] Handle {
   Handle(Shared<detail::CallJob<D>> job, Kept result, D device)
       : job_(std::move(job)), result_(std::move(result)), device_(device) {}
   Handle(Handle&&) noexcept = default;
-  Handle& operator=(Handle&& other) noexcept {
+  /// Returns nothing: nvcc would warn that the reference is discarded.
+  void operator=(Handle&& other) noexcept {
     let_go();
     job_ = std::move(other.job_);
     result_ = std::move(other.result_);
     device_ = other.device_;
-    return *this;
   }
   ~Handle() { let_go(); }
 

@@ -1,8 +1,9 @@
 #pragma once
-// dist::launch<D>(ranks, f): f on each rank, whether mpirun started processes or the ranks are threads.
+// dist::launch<D>(ranks, f): f on each rank, whether a launcher started processes or the ranks are threads.
 
 #include <locus/dist/mpi.hpp>
 #include <locus/dist/spawn.hpp>
+#include <locus/dist/tcp.hpp>
 
 namespace locus::inline LOCUS_ABI::dist {
 
@@ -12,24 +13,37 @@ inline namespace with_mpi {
 inline namespace without_mpi {
 #endif
 
-/// Calls f(Communicator<D>): under mpirun once, for the rank that this process is (see mpi()); otherwise for each of so
-/// many ranks, in a thread for each (see spawn()). 0: as many as mpirun started; otherwise as there are GPUs, on Cpu 1.
+/// Calls f(Communicator<D>). Where a launcher started this process as one of several, once, for the rank that it is:
+/// under mpirun (see mpi()), and where RANK and WORLD_SIZE are set, as by torchrun (see tcp()). Otherwise for each of
+/// so many ranks, in a thread for each (see spawn()). 0 ranks: as many as were started; otherwise as there are GPUs, on
+/// Cpu 1.
 ///
-/// throws what f throws; ArgumentError for less than 0 ranks, and where mpirun started another number of processes;
-/// EngineUnavailable where it started several of a program that is built without MPI; CudaUnavailable
+/// throws what f throws; ArgumentError for less than 0 ranks, and where another number was started; EngineUnavailable
+/// where mpirun started several processes of a program that is built without MPI; RendezvousError; CudaUnavailable
 ///
 ///     int main() { dist::launch<Cpu>(4, [](dist::Communicator<Cpu> comm) { train(comm); }); }
 ///
-///     $ program                  # four threads
-///     $ mpirun -n 4 program      # four processes
+///     $ program                                                # four threads
+///     $ mpirun -n 4 program                                    # four processes
+///     $ torchrun --nproc-per-node 4 --no-python ./program      # the same without MPI
 template <class D, class F>
 void launch(int ranks, const F& f, Options options = {}) {
+  const auto require = [&](const char* launcher, int processes, const char* how) {
+    if (ranks != 0 && ranks != processes)
+      fail<ArgumentError>({"dist::launch: ", ranks, " ranks, but ", launcher, " started ", processes,
+                           " processes; start ", ranks, ", ", how, " ", ranks,
+                           ", or ask for 0 ranks, as many as there are"});
+  };
   if (ranks < 0) fail<ArgumentError>({"dist::launch: ", ranks, " ranks; expected 0 or more"});
-  const int processes = launched_processes();
-  if (processes > 1 && ranks != 0 && ranks != processes)
-    fail<ArgumentError>({"dist::launch: ", ranks, " ranks, but mpirun started ", processes, " processes; start ", ranks,
-                         ", mpirun -n ", ranks, ", or ask for 0 ranks, as many as there are"});
-  if (processes > 1) return f(mpi<D>(options));
+  if (const int processes = launched_processes(); processes > 1) {
+    require("mpirun", processes, "mpirun -n");
+    return f(mpi<D>(options));
+  }
+  if (std::getenv("RANK") && std::getenv("WORLD_SIZE")) {
+    const TcpPlace place = TcpPlace::from_environment();
+    require("a launcher", place.size, "torchrun --nproc-per-node");
+    return f(tcp<D>(place, options));
+  }
   if constexpr (std::is_same_v<D, Cuda>)
     if (ranks == 0) ranks = cuda::device_count();
   spawn<D>(ranks == 0 ? 1 : ranks, f, options);

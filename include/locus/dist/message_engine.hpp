@@ -27,23 +27,44 @@ class MessageEngine : public Engine<D> {
         scratch_(new Scratch) {}
 
   void run(const Call& call) override {
-    guard(call.owner, [&] {
-      peers_->require_sound(call.what, call.sequence);
-      if (this->options().debug) compare(call);
-      move(call);
-      completed_.store(call.sequence);
-    });
+    collective(call, [&] { move(call); });
   }
   void meet(const Fingerprint& what, std::int64_t sequence) override {
     Call call;
     call.what = what;
     call.sequence = sequence;
-    guard(nullptr, [&] {
-      peers_->require_sound(what, sequence);
+    collective(call, [&] { barrier(call); });
+  }
+  /// f(), which is that collective.
+  template <class F>
+  void collective(const Call& call, const F& f) {
+    guard(call.owner, [&] {
+      peers_->require_sound(call.what, call.sequence);
       if (this->options().debug) compare(call);
-      barrier(call);
-      completed_.store(sequence);
+      f();
+      completed_.store(call.sequence);
     });
+  }
+  [[nodiscard]] Peers& peers() const { return *peers_; }
+  /// Messages of calls that differ have other tags: they do not meet, and time out instead of giving nonsense. Even
+  /// ones are of collectives, odd ones of letters, 0 of comparisons.
+  [[nodiscard]] int tag_of(const Call& call) const {
+    std::uint64_t hash = static_cast<std::uint64_t>(call.sequence) * 0x9e3779b97f4a7c15u;
+    const auto mix = [&](std::uint64_t value) { hash = (hash ^ value ^ hash >> 29) * 0xbf58476d1ce4e5b9u; };
+    mix(static_cast<std::uint64_t>(call.what.kind) << 8 | static_cast<std::uint64_t>(call.what.type));
+    mix(static_cast<std::uint64_t>(call.what.count));
+    for (const char letter : call.what.op) mix(static_cast<std::uint64_t>(letter));
+    mix(static_cast<std::uint64_t>(call.what.root + 1));
+    return 2 + static_cast<int>((hash >> 20) % static_cast<std::uint64_t>(peers_->link.most_tag() / 2 - 1)) * 2;
+  }
+  void barrier(const Call& call) {
+    unsigned char* const signs = scratch(this->size());
+    Transfers transfers(peers_->link, tag_of(call));
+    for_peers([&](int peer) {
+      transfers.receive(peer, signs + peer, 1);
+      transfers.send(peer, signs + this->rank(), 1);
+    });
+    wait(transfers, call);
   }
   void send(const Message& message) override {
     peers_->require_sound(message.fingerprint(Kind::send), message.sequence);
@@ -58,9 +79,6 @@ class MessageEngine : public Engine<D> {
     peers_->end(completed_.load());
   }
   [[nodiscard]] bool keeps_memory() const override { return true; }
-
- protected:
-  [[nodiscard]] Peers& peers() const { return *peers_; }
 
  private:
   /// Memory of collectives, beside the caller's.
@@ -120,17 +138,6 @@ class MessageEngine : public Engine<D> {
 
   // Collectives.
 
-  /// Messages of calls that differ have other tags: they do not meet, and time out instead of giving nonsense. Even
-  /// ones are of collectives, odd ones of letters, 0 of comparisons.
-  [[nodiscard]] int tag_of(const Call& call) const {
-    std::uint64_t hash = static_cast<std::uint64_t>(call.sequence) * 0x9e3779b97f4a7c15u;
-    const auto mix = [&](std::uint64_t value) { hash = (hash ^ value ^ hash >> 29) * 0xbf58476d1ce4e5b9u; };
-    mix(static_cast<std::uint64_t>(call.what.kind) << 8 | static_cast<std::uint64_t>(call.what.type));
-    mix(static_cast<std::uint64_t>(call.what.count));
-    for (const char letter : call.what.op) mix(static_cast<std::uint64_t>(letter));
-    mix(static_cast<std::uint64_t>(call.what.root + 1));
-    return 2 + static_cast<int>((hash >> 20) % static_cast<std::uint64_t>(peers_->link.most_tag() / 2 - 1)) * 2;
-  }
   /// f(peer) for all others, beginning after this rank, so that not all write to the same one.
   template <class F>
   void for_peers(const F& f) const {
@@ -327,16 +334,6 @@ class MessageEngine : public Engine<D> {
     });
     wait(transfers, call);
   }
-  void barrier(const Call& call) {
-    unsigned char* const signs = scratch(this->size());
-    Transfers transfers(peers_->link, tag_of(call));
-    for_peers([&](int peer) {
-      transfers.receive(peer, signs + peer, 1);
-      transfers.send(peer, signs + this->rank(), 1);
-    });
-    wait(transfers, call);
-  }
-
   Shared<Peers> peers_;
   detail::MessageLetters<Link> letters_;
   Shared<Scratch> scratch_;

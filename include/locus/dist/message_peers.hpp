@@ -3,7 +3,7 @@
 // it.
 //
 // A Link is how bytes travel: rank(), size(), most_tag(), is_crowded(), group(); Transfers of bytes, by tag or of
-// notes; poll(note); find_dead(); keep(owner), deliver(letter), note_failure(seconds). mpi_link.hpp is one.
+// notes; poll(note); is_dead(rank); keep(owner), deliver(letter), note_failure(seconds). mpi_link.hpp is one.
 
 #include <locus/dist/message_note.hpp>
 #include <locus/dist/worker.hpp>
@@ -56,12 +56,14 @@ class MessagePeers : public Owner {
     std::snprintf(reason, sizeof reason, "rank %d threw: %s", link.rank(), why);
     fail(link.rank(), reason);
   }
-  /// This rank makes no more calls; so many collectives it completed.
+  /// This rank makes no more calls; so many collectives it completed. After a failure that it heard of, it passes that
+  /// on instead: others may hear of its end first.
   void end(std::int64_t collectives) noexcept {
     const Lock lock(mutex_);
     if (end_.count >= 0) return;
     end_.count = collectives;
-    tell(end_, end_transfers_);
+    if (!has_failed_.load()) tell(end_, end_transfers_);
+    else if (failure_.from >= 0) tell(failure_, end_transfers_);
   }
 
   /// Reads the notes that have come. Whether all is well.
@@ -77,7 +79,7 @@ class MessagePeers : public Owner {
         failure_ = note;
         has_failed_.store(true);
         Link::note_failure(timeout_);
-        (void)link.find_dead();  // which the end of this process has to know
+        (void)link.is_dead(failure_.at_fault);  // which the end of this process has to know
       }
     }
     return false;
@@ -110,9 +112,12 @@ class MessagePeers : public Owner {
   }
   /// throws CollectiveError where a process is gone that has not ended as it should, or after the time-out
   void require_alive(int peer, double waited, const Fingerprint& what, std::int64_t sequence) {
-    const int dead = link.find_dead();
-    if (dead >= 0 && (dead == peer || !has_ended(dead)))
-      refuse(dead, join("rank ", dead, " has died: its process is gone"), what, sequence);
+    for (int other = 0; other < link.size(); ++other)
+      if ((other == peer || !has_ended(other)) && link.is_dead(other)) {
+        require_sound(what, sequence);  // it may have said why
+        if (other == peer || !has_ended(other))
+          refuse(other, join("rank ", other, " has died: its process is gone"), what, sequence);
+      }
     if (waited > timeout_)
       refuse(peer, join("rank ", peer, " did not come within ", timeout_, wait_longer), what, sequence);
   }

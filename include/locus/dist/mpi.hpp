@@ -2,7 +2,7 @@
 // dist::mpi<D>(): the processes that mpirun started.
 
 #include <locus/dist/communicator.hpp>
-#include <locus/dist/mpi_engine.hpp>
+#include <locus/dist/mpi_device_link.hpp>
 #include <locus/dist/staged_engine.hpp>
 
 namespace locus::inline LOCUS_ABI::dist {
@@ -23,25 +23,30 @@ inline namespace with_mpi {
 /// The processes that mpirun started, a rank each; one rank where it did not. All of them call it, as often as each
 /// other. MPI is started at the first call, unless the program has, and then ended with the program.
 ///
-/// Until the first call, all processes draw the same random numbers; from then on, each those of its rank, which are
-/// the same in every run, and those of a rank of spawn() at this place of the program.
+/// Until the first call, all processes draw the same random numbers; from then on, or until manual_seed(), each its
+/// own: those that a rank of spawn() would, here.
 ///
-/// On Cuda, each process uses one of the GPUs of its machine, in turn; elements travel by way of page-locked memory and
-/// are combined on the host.
+/// On Cuda, each process uses one of the GPUs of its machine, in turn. Where MPI says that it takes memory of GPUs, it
+/// gets that, and sums are made on GPUs; else elements travel by way of page-locked memory and are combined on the
+/// host.
 ///
-/// throws EngineUnavailable, CudaUnavailable
+/// throws EngineUnavailable, CudaUnavailable. Where a process ends before the first call, MPI does not start on the
+/// others, which it does not tell: they end after the time-out, with a message
 ///
 ///     auto comm = dist::mpi<Cpu>();   // mpirun -n 4 program
 template <class D>
 [[nodiscard]] Communicator<D> mpi(Options options = {}) {
   options = detail::from_environment(options);
-  (void)detail::MpiSession::instance();
+  (void)detail::MpiSession::instance(options.timeout);
   if constexpr (HostAccessible<D>) {
     return Communicator<D>(Shared<Engine<D>>(new MpiEngine<D>(MPI_COMM_WORLD, D{}, options)));
   } else {
     static_assert(std::is_same_v<D, Cuda>, "dist::mpi has engines for Cpu and Cuda");
     const Shared host(new MpiEngine<Cpu>(MPI_COMM_WORLD, Cpu{}, options));
-    return Communicator<D>(Shared<Engine<D>>(new StagedEngine<D>(Shared<Engine<Cpu>>(host.get()), host->gpu())));
+    const Cuda device = detail::gpu_of(host->rank_on_machine());
+    if (detail::mpi_takes_gpu_memory())
+      return Communicator<D>(Shared<Engine<D>>(new DeviceEngine<detail::MpiDeviceLink>(host, device)));
+    return Communicator<D>(Shared<Engine<D>>(new StagedEngine<D>(Shared<Engine<Cpu>>(host.get()), device)));
   }
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 // The engine of processes that MPI started.
 
-#include <locus/cuda/backend.hpp>
 #include <locus/dist/message_engine.hpp>
 #include <locus/dist/mpi_link.hpp>
 
@@ -19,12 +18,8 @@ class MpiEngine final : public MessageEngine<D, detail::MpiLink> {
       : MessageEngine<D, detail::MpiLink>(
             Shared<Peers>(new Peers(options.timeout, parent, options.timeout, most_bytes)), device, options) {}
 
-  /// The GPU of this process: those of its machine in turn. throws CudaUnavailable
-  [[nodiscard]] Cuda gpu() const {
-    const int gpus = cuda::device_count();
-    if (gpus == 0) cuda::require_device(0);
-    return {this->peers().link.rank_on_machine() % (gpus > 0 ? gpus : 1)};
-  }
+  /// The number of this process among those of its machine.
+  [[nodiscard]] int rank_on_machine() const { return this->peers().link.rank_on_machine(); }
 };
 
 }  // namespace locus::inline LOCUS_ABI::dist

@@ -79,15 +79,12 @@ class MpiLink {
   }
   [[nodiscard]] std::uint64_t group() const { return group_; }
 
-  /// A rank on this machine whose process is gone; -1: none.
-  [[nodiscard]] int find_dead() {
-    for (int peer = 0; peer < size_; ++peer) {
-      const Process& process = processes_[static_cast<std::size_t>(peer)];
-      if (!process.is_visible || kill(static_cast<pid_t>(process.id), 0) == 0 || errno != ESRCH) continue;
-      MpiSession::instance().note_death();
-      return peer;
-    }
-    return -1;
+  /// Whether it is a process of this machine that is gone.
+  [[nodiscard]] bool is_dead(int peer) const {
+    const Process& process = processes_[static_cast<std::size_t>(peer)];
+    if (!process.is_visible || kill(static_cast<pid_t>(process.id), 0) == 0 || errno != ESRCH) return false;
+    MpiSession::instance().note_death();
+    return true;
   }
 
  private:

@@ -6,6 +6,8 @@
 #include <locus/core/random.hpp>
 #include <locus/dist/worker.hpp>
 
+#include <cstdio>
+
 #ifndef LOCUS_MPI
 #if __has_include(<mpi.h>)
 #define LOCUS_MPI 1
@@ -36,12 +38,54 @@ inline void check_mpi(int status, const char* call) {
   if (status != MPI_SUCCESS) refuse_mpi(call, status);
 }
 
+/// Ends the process unless MPI has started after so many seconds. MPI waits for ever for a process that ended before it
+/// came, and cannot be interrupted.
+class MpiStart {
+ public:
+  explicit MpiStart(double timeout) : timeout_(timeout) {
+    has_thread_ = pthread_create(
+                      &thread_, nullptr,
+                      [](void* start) -> void* {
+                        static_cast<MpiStart*>(start)->watch();
+                        return nullptr;
+                      },
+                      this) == 0;
+  }
+  MpiStart(const MpiStart&) = delete;
+  MpiStart& operator=(const MpiStart&) = delete;
+  ~MpiStart() {
+    has_started_.store(true);
+    if (has_thread_) pthread_join(thread_, nullptr);
+  }
+
+ private:
+  void watch() const {
+    const Stopwatch since;
+    while (!has_started_.load()) {
+      if (since.seconds() > timeout_) {
+        std::fprintf(stderr,
+                     "dist::mpi: MPI has not started within %g seconds: a process that mpirun started ended before it "
+                     "called dist::mpi, or never calls it; every one must, as often as the others (a longer time-out: "
+                     "Options::timeout, or LOCUS_DIST_TIMEOUT in the environment)\n",
+                     timeout_);
+        _exit(1);
+      }
+      usleep(5000);
+    }
+  }
+  double timeout_;
+  Atomic<bool> has_started_{false};
+  bool has_thread_ = false;
+  pthread_t thread_{};
+};
+
 /// MPI, started at the first use unless the program has, and then ended with the program. One thread at a time calls
 /// it, which holds the mutex.
 class MpiSession {
  public:
-  static MpiSession& instance() {
-    static MpiSession session;
+  /// `timeout`: seconds in which MPI has to start, where this is the first use.
+  static MpiSession& instance(double timeout = 60) {
+    static MpiSession session(timeout);
     return session;
   }
   MpiSession(const MpiSession&) = delete;
@@ -77,10 +121,11 @@ class MpiSession {
   void note_death() noexcept { has_died_.store(true); }
 
  private:
-  MpiSession() {
+  explicit MpiSession(double timeout) {
     int started = 0, level = 0;
     check_mpi(MPI_Initialized(&started), "MPI_Initialized");
     if (!started) {
+      const MpiStart start(timeout);
       check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level), "MPI_Init_thread");
       ends_it_ = true;
     }

@@ -46,9 +46,8 @@ struct Spawned {
 
 /// Calls f(Communicator<D>) for each of so many ranks, in a thread for each; returns when all have returned.
 ///
-/// Each rank has random numbers of its own, the same in every run. They begin anew for each spawn, as the seed of the
-/// thread that calls it determines; manual_seed() in a rank restarts those of this rank, which differ from those of
-/// others with the same seed.
+/// Each rank has random numbers of its own, others in each spawn and the same in every run: the seed of the thread that
+/// calls it decides. manual_seed() in a rank is of this rank alone; those that say the same seed draw the same numbers.
 ///
 /// On Cuda, rank r is on GPU r modulo the number of GPUs: several ranks may share one.
 ///

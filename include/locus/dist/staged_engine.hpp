@@ -1,11 +1,21 @@
 #pragma once
 // Ranks of a device whose elements travel by way of the host.
 
+#include <locus/cuda/backend.hpp>
 #include <locus/cuda/pinned.hpp>
 #include <locus/device/buffer.hpp>
 #include <locus/dist/engine.hpp>
 
 namespace locus::inline LOCUS_ABI::dist {
+
+namespace detail {
+/// The GPU of a process: those of its machine in turn. throws CudaUnavailable
+[[nodiscard]] inline Cuda gpu_of(int rank_on_machine) {
+  const int gpus = cuda::device_count();
+  if (gpus == 0) cuda::require_device(0);
+  return {rank_on_machine % (gpus > 0 ? gpus : 1)};
+}
+}  // namespace detail
 
 /// An engine of D by one of Cpu: what it reads is copied to page-locked memory, what it writes is copied back.
 template <class D>
@@ -50,6 +60,7 @@ class StagedEngine : public Engine<D> {
     to_device(rooms->target, message.data);
   }
   void leave(const char* why) noexcept override { host_->leave(why); }
+  [[nodiscard]] bool keeps_memory() const override { return host_->keeps_memory(); }
 
  protected:
   [[nodiscard]] Engine<Cpu>& host() const { return *host_; }

@@ -104,13 +104,15 @@ decltype(auto) with_targets(const Tuple<Tensor<X, D>, Tensor<Y, D>, Tensor<Z, D>
   return unpack(batch, [&](const auto&, const auto&... target) -> decltype(auto) { return f(target...); });
 }
 
+template <class L>
+concept HasReduction = requires(const L& loss) {
+  { loss.options.reduction } -> std::convertible_to<Reduction>;
+};
 /// What a loss of a batch stands for, as the number of samples by which it is multiplied to be added to others.
 /// throws ArgumentError for a loss that is no number
 template <class L>
 [[nodiscard]] double weight_of_loss(const L& loss, std::int64_t samples) {
-  if constexpr (requires {
-                  { loss.options.reduction } -> std::convertible_to<Reduction>;
-                }) {
+  if constexpr (HasReduction<L>) {
     if (loss.options.reduction == Reduction::sum) return 1;
     if (loss.options.reduction == Reduction::none)
       fail<ArgumentError>({"fit, evaluate: the loss has Reduction::none; expected mean or sum"});
@@ -123,7 +125,8 @@ template <class L>
 template <class R, class L, class X, class... Y, class D>
 [[nodiscard]] Tensor<R, D> targets_counted(const L& loss, const Tuple<Tensor<X, D>, Tensor<Y, D>...>& batch) {
   if constexpr (requires(const Tensor<Y, D>&... target) { loss.counted(target...); }) {
-    if (!(loss.options.reduction == Reduction::mean)) return {};
+    if constexpr (HasReduction<L>)
+      if (!(loss.options.reduction == Reduction::mean)) return {};
     return with_targets(batch,
                         [&](const auto&... target) { return Tensor<R, D>(loss.counted(target...).template as<R>()); });
   } else {

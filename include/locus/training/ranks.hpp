@@ -58,13 +58,14 @@ template <class M>
 /// that of the others
 template <class M>
 void require_same_batches(const M& model, std::int64_t batches) {
+  constexpr const char* remedy =
+      "; gradients are reduced after each: take a data::DistributedSampler whose remainder is repeated or dropped, and "
+      "one batch_size";
   const std::vector<double> all = numbers_of_ranks(model, {static_cast<double>(batches)});
   for (std::size_t rank = 1; rank < all.size(); ++rank) {
     if (all[rank] != all[0])
       fail<ArgumentError>({"fit: an epoch of rank ", rank, " has ", static_cast<std::int64_t>(all[rank]),
-                           " batches, one of rank 0 ", static_cast<std::int64_t>(all[0]),
-                           "; gradients are reduced after each: take a data::DistributedSampler whose remainder is "
-                           "repeated or dropped, and one batch_size"});
+                           " batches, one of rank 0 ", static_cast<std::int64_t>(all[0]), remedy});
   }
 }
 /// throws ArgumentError for a loader by which some samples would count twice

@@ -7,7 +7,7 @@
 #include <locus/device/convolution.hpp>
 
 #if !LOCUS_DEVICE_PASS
-#include <locus/cpu/conv/winograd.hpp>
+#include <locus/cpu/conv/direct.hpp>
 #endif
 
 #include <cstdlib>
@@ -43,6 +43,16 @@ namespace detail {
   return !shape.exact && winograd_is_allowed() && shape.groups == 1 && depth.extent == 1 && depth.is_plain() &&
          fits(rows) && fits(cols) && tiles >= 8 && shape.in >= 16 && shape.out >= 16;
 }
+/// Whether the channels of images fill vectors.
+[[nodiscard]] inline bool fills_lanes(const ConvShape& shape) {
+  const ConvAxis& depth = shape.axis[0];
+  return shape.groups == 1 && depth.extent == 1 && depth.is_plain() && shape.in >= 16 && shape.out >= 16;
+}
+/// Whether windows are multiplied where they lie. A product of channels is one of matrices.
+[[nodiscard]] inline bool suits_direct(const ConvShape& shape, bool adjoint) {
+  return fills_lanes(shape) && !shape.is_pointwise() &&
+         (!adjoint || (shape.axis[1].dilation == 1 && shape.axis[2].dilation == 1));
+}
 /// Whether images lie so that channels come side by side by whole rows, or do already.
 [[nodiscard]] inline bool has_lanes(const ConvImages<const float>& x, std::int64_t channels, std::int64_t width) {
   return x.stride[4] == 1 || width == 1 || (x.stride[1] == 1 && channels % 16 == 0);
@@ -55,51 +65,52 @@ template <>
 struct Convolution<Cpu> {
   static bool forward(Cpu, const ConvShape& shape, const ConvImages<const float>& x, const float* w, const float* bias,
                       float* y, bool accumulate) {
-    if (!cpu::detail::suits_winograd(shape) || !cpu::detail::has_lanes(x, shape.in, shape.axis[2].extent)) return false;
-    run(shape, x, {w, shape.in, shape.out, 9, shape.in * 9, false}, {bias, y, accumulate});
-    return true;
+    if (!cpu::detail::has_lanes(x, shape.in, shape.axis[2].extent)) return false;
+    if (cpu::detail::suits_winograd(shape)) return run<Way::winograd>(shape, x, w, bias, y, accumulate, false);
+    return cpu::detail::suits_direct(shape, false) && run<Way::direct>(shape, x, w, bias, y, accumulate, false);
   }
   static bool input_gradient(Cpu, const ConvShape& shape, const ConvImages<const float>& g, const float* w,
                              const float* bias, float* dx, bool accumulate) {
-    if (!cpu::detail::suits_winograd(shape) || !cpu::detail::has_lanes(g, shape.out, shape.axis[2].outputs))
-      return false;
-    ConvShape adjoint = shape;
-    adjoint.in = shape.out, adjoint.out = shape.in;
-    for (int d = 1; d < 3; ++d) {
-      ConvAxis& axis = adjoint.axis[d];
-      axis.extent = shape.axis[d].outputs, axis.outputs = shape.axis[d].extent, axis.before = 2 - axis.before;
-    }
-    run(adjoint, g, {w, shape.out, shape.in, shape.in * 9, 9, true}, {bias, dx, accumulate});
-    return true;
+    if (!cpu::detail::has_lanes(g, shape.out, shape.axis[2].outputs)) return false;
+    if (cpu::detail::suits_winograd(shape)) return run<Way::winograd>(shape, g, w, bias, dx, accumulate, true);
+    return cpu::detail::suits_direct(shape, true) && run<Way::direct>(shape, g, w, bias, dx, accumulate, true);
   }
   static bool weight_gradient(Cpu, const ConvShape& shape, const ConvImages<const float>& g,
                               const ConvImages<const float>& x, float* dw, bool accumulate) {
-    if (!cpu::detail::suits_winograd(shape) || !cpu::detail::has_lanes(x, shape.in, shape.axis[2].extent) ||
+    if (!cpu::detail::has_lanes(x, shape.in, shape.axis[2].extent) ||
         !cpu::detail::has_lanes(g, shape.out, shape.axis[2].outputs))
       return false;
-    ++detail::launches.rows;
-#if !LOCUS_DEVICE_PASS
-    cpu::detail::WinogradGradient(shape, g, x, dw, accumulate).run();
-#else
-    (void)dw, (void)accumulate;
-#endif
-    return true;
+    if (cpu::detail::suits_winograd(shape)) return run<Way::winograd_gradient>(shape, g, x, dw, accumulate);
+    return cpu::detail::fills_lanes(shape) && run<Way::direct_gradient>(shape, g, x, dw, accumulate);
   }
 
  private:
-#if !LOCUS_DEVICE_PASS
-  static void run(const ConvShape& shape, const ConvImages<const float>& x, const cpu::detail::WinogradWeights& w,
-                  const cpu::detail::WinogradResult& result) {
+  enum class Way { winograd, direct, winograd_gradient, direct_gradient };
+  /// False, and nothing happened, where a pass would take much memory.
+  template <Way way>
+  static bool run([[maybe_unused]] const ConvShape& shape, [[maybe_unused]] const auto&... operands) {
+#if !LOCUS_DEVICE_PASS  // nvcc's device pass throws host code away
+    const auto pass = [&] {
+      if constexpr (way == Way::winograd) return cpu::detail::winograd_pass(shape, operands...);
+      else if constexpr (way == Way::winograd_gradient) return cpu::detail::WinogradGradient(shape, operands...);
+      else if constexpr (way == Way::direct) return cpu::detail::DirectPass(shape, operands...);
+      else return cpu::detail::DirectGradient(shape, operands...);
+    }();
+    if constexpr (requires { pass.fits(); })
+      if (!pass.fits()) return false;
     ++detail::launches.rows;
-    cpu::detail::WinogradPass(shape, x, w, result).run();
-  }
-#else
-  struct Anything {
-    template <class... X>
-    Anything(const X&...) {}
-  };
-  static void run(const ConvShape&, const ConvImages<const float>&, const Anything&, const Anything&) {}
+    detail::HostTrace trace;
+    if (detail::launches_are_observed()) [[unlikely]]
+      trace.begin(description(shape));
+    pass.run();
 #endif
+    return true;
+  }
+  [[nodiscard]] LOCUS_COLD static detail::LaunchDescription description(const ConvShape& shape) {
+    const std::int64_t depth = shape.in * shape.taps();
+    return {"convolution", nullptr, Shape{shape.batch, shape.out, shape.outputs(), depth}, 0,
+            2. * static_cast<double>(shape.batch * shape.outputs()) * static_cast<double>(shape.out * depth)};
+  }
 };
 
 }  // namespace locus::inline LOCUS_ABI

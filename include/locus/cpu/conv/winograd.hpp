@@ -328,6 +328,18 @@ class WinogradPass {
   std::int64_t width_, strips_, padded_;
 };
 
+/// The value of a convolution, or the gradient of its input.
+[[nodiscard]] inline WinogradPass winograd_pass(const ConvShape& shape, const ConvImages<const float>& x,
+                                                const float* w, const float* bias, float* y, bool adds, bool adjoint) {
+  if (!adjoint) return {shape, x, {w, shape.in, shape.out, 9, shape.in * 9, false}, {bias, y, adds}};
+  ConvShape turned = shape;
+  for (int d = 1; d < 3; ++d) {
+    ConvAxis& axis = turned.axis[d];
+    axis.extent = shape.axis[d].outputs, axis.outputs = shape.axis[d].extent, axis.before = 2 - axis.before;
+  }
+  return {turned, x, {w, shape.out, shape.in, shape.in * 9, 9, true}, {bias, y, adds}};
+}
+
 /// dw (out, in, 3, 3) (+)= the windows of x times g. Threads share the products of each group of blocks.
 class WinogradGradient {
  public:

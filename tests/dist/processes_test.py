@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
-"""Ranks that are processes: mpi_ranks.cpp, compiled by mpicxx and started by mpirun, and programs that are built without MPI.
+"""Ranks that are processes: processes.cpp, started by mpirun, and without MPI, which meet at an address.
 
-    mpi_test.py [--runs N]     N runs of every fault (default: few; with 20, some four minutes)
+    processes_test.py [--runs N]     N runs of every fault (default: few; with 20, some six minutes)
 
 Values are compared by the processes themselves. Here it is seen that they end, each as it should, and in time.
 """
 
 import argparse
+import os
 import pathlib
 import re
 import shutil
+import socket
+import subprocess
 import sys
 import tempfile
 import time
@@ -44,13 +47,36 @@ def mpirun(ranks, program, *arguments, options=()):
     return f"status {status}\n{output}" if status else None, output
 
 
-def check_fault(report, program, fault, runs):
+def mpirun_on(ranks, program, *arguments):
+    """The same, where mpirun lets the others live when one fails."""
+    return mpirun(ranks, program, *arguments, options=["--enable-recovery"])
+
+
+def tcp(ranks, program, *arguments):
+    """The same by TCP."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    processes = []
+    for rank in range(ranks):
+        env = dict(os.environ, OMP_NUM_THREADS="1", MASTER_PORT=str(port), WORLD_SIZE=str(ranks), RANK=str(rank))
+        processes.append(subprocess.Popen(["timeout", "--kill-after=5", str(SECONDS), program, *arguments], env=env,
+                                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
+    outputs = [process.communicate()[0] for process in processes]
+    failed = [f"rank {rank}: status {process.returncode}" for rank, process in enumerate(processes) if process.returncode
+              and not (arguments[:1] == ("kill",) and rank == ranks - 1)]
+    return "\n".join(failed + outputs) if failed else None, "".join(outputs)
+
+
+def check_fault(report, start, program, fault, runs):
     """Each run, every rank but the last names the one at fault: it waits for none that is dead, and none is left."""
-    # Where a process is killed, mpirun would kill the others before they can say anything.
-    at_once, options = (1, ["--enable-recovery"]) if fault in ("kill", "stall", "order") else (runs, [])
+    name = f"fault: {fault}, {start.__name__}"
+    at_once = 1 if fault in ("kill", "stall", "order") else runs
+    if at_once == 1 and start is mpirun:
+        start = mpirun_on
     for _ in range(0, runs, at_once):
         begin = time.monotonic()
-        problem, output = mpirun(RANKS, program, fault, str(at_once), options=options)
+        problem, output = start(RANKS, program, fault, str(at_once))
         seconds = time.monotonic() - begin
         named = [len(re.findall(rf"^rank {rank} names rank", output, re.MULTILINE)) for rank in range(RANKS - 1)]
         if not problem and named != [at_once] * (RANKS - 1):
@@ -60,8 +86,8 @@ def check_fault(report, program, fault, runs):
         if not problem and (left := left_over(program)):
             problem = f"processes are left: {left}"
         if problem:
-            return report.fail(f"fault: {fault}", problem)
-    report.ok(f"fault: {fault}")
+            return report.fail(name, problem)
+    report.ok(name)
 
 
 def left_over(program):
@@ -91,22 +117,27 @@ def check(report, runs):
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch).resolve()
         check_without(report, folder)
-        if not shutil.which("mpicxx") or not shutil.which("mpirun"):
-            return report.skip("ranks of mpirun", "no MPI here")
-        program = folder / "mpi_ranks"
-        status, output = common.run(["mpicxx", *common.CXX, *common.INCLUDES, "-Wall", "-Wextra", "-Wshadow", "-Wconversion",
-                                     "-Werror", f"-I{HERE.parent}", HERE / "mpi_ranks.cpp", "-o", program, "-lz"])
+        has_mpi = shutil.which("mpicxx") and shutil.which("mpirun")
+        program = folder / "processes"
+        compiler = ["mpicxx"] if has_mpi else ["g++", "-DLOCUS_MPI=0"]
+        status, output = common.run([*compiler, *common.CXX, *common.INCLUDES, "-Wall", "-Wextra", "-Wshadow", "-Wconversion",
+                                     "-Werror", f"-I{HERE.parent}", HERE / "processes.cpp", "-o", program, "-lz", "-pthread"])
         if status:
-            return report.fail("mpi_ranks.cpp", output)
-        for ranks in (1, 2, 4):
-            report.add(f"collectives of {ranks} processes", mpirun(ranks, program)[0])
-        report.add("late elements", mpirun(RANKS, program, "late")[0])
-        for fault, few in FAULTS.items():
-            check_fault(report, program, fault, runs or few)
-        begin = time.monotonic()
-        problem, _ = mpirun(RANKS, program, "kill")
-        seconds = time.monotonic() - begin
-        report.add("mpirun ends all when one is killed", None if problem and seconds < 20 else f"ended well, or after {seconds:.0f} s")
+            return report.fail("processes.cpp", output)
+        for start in (mpirun, tcp):
+            if start is mpirun and not has_mpi:
+                report.skip("ranks of mpirun", "no MPI here")
+                continue
+            for ranks in (1, 2, 4):
+                report.add(f"collectives of {ranks} processes, {start.__name__}", start(ranks, program)[0])
+            report.add(f"late elements, {start.__name__}", start(RANKS, program, "late")[0])
+            for fault, few in FAULTS.items():
+                check_fault(report, start, program, fault, runs or few)
+        if has_mpi:
+            begin = time.monotonic()
+            problem, _ = mpirun(RANKS, program, "kill")
+            seconds = time.monotonic() - begin
+            report.add("mpirun ends all when one is killed", None if problem and seconds < 20 else f"after {seconds:.0f} s")
         report.add("no process is left", ", ".join(left_over(program)))
 
 
