@@ -400,6 +400,38 @@ TEST_CASE("fit trains over ranks: groups, clipping, batches that are added up, u
   }
 }
 
+TEST_CASE("fit divides by the labels of all ranks that count, where it adds up batches of ranks that differ in size") {
+  const Tensor x = batch(48, 71);
+  const Tensor<std::int64_t> labels({48});
+  for (std::int64_t i = 0; i < 48; ++i) labels(i) = i % 8 < 4 && i % 3 != 0 ? -100 : i % 3;
+  const auto train = [&](const auto& model, const Tensor<float>& inputs, const Tensor<std::int64_t>& targets,
+                         std::int64_t batch_size) {
+    optim::Sgd optimizer{model.parameters(), {.lr = 0.1}};
+    auto batches =
+        data::loader<Cpu>(data::TensorDataset{inputs, targets}, {.batch_size = batch_size, .shuffle = false});
+    auto valid = data::loader<Cpu>(data::TensorDataset{x, labels}, {.batch_size = 48});
+    History history;
+    fit(model, optimizer, nn::CrossEntropyLoss{}, batches, valid, history, {.epochs = 4, .accumulate = 3});
+  };
+  std::vector<Net> models{net(), net()};
+  const Net alone = models[0].clone();
+  train(alone, x, labels, 8);
+  dist::spawn<Cpu>(2, [&](dist::Communicator<Cpu> comm) {
+    const auto parallel =
+        dist::distributed(models[static_cast<std::size_t>(comm.rank())], comm, {.weigh_by_samples = true});
+    const std::int64_t first = comm.rank() == 0 ? 0 : 5, count = comm.rank() == 0 ? 5 : 3;
+    std::vector<Tensor<float>> inputs;
+    std::vector<Tensor<std::int64_t>> targets;
+    for (std::int64_t begin = first; begin < 48; begin += 8) {
+      inputs.push_back(x.slice(0, begin, begin + count));
+      targets.push_back(labels.slice(0, begin, begin + count));
+    }
+    train(parallel, concat(inputs), concat(targets), count);
+  });
+  CHECK(values_of(models[0]) == values_of(models[1]));
+  CHECK(relative_distance(values_of(models[0]), values_of(alone)) < 1e-6);
+}
+
 TEST_CASE("a rank that throws in the middle of a backward pass makes the others fail, and cannot go on") {
   for (int run = 0; run < 20; ++run) {
     const bool goes_on = run % 2 == 1, overlaps = run % 4 < 2;

@@ -28,10 +28,14 @@ struct Forked : nn::Layer<Forked<T, D>, T, D> {
   }
 };
 
-/// For each rank another one. Made by one thread, so that they are the same in every run.
+/// For each rank another one, the same in every run and on every rank.
 [[nodiscard]] inline std::vector<Forked<float, Cpu>> forked_models(int ranks) {
-  manual_seed(7);
-  return std::vector<Forked<float, Cpu>>(static_cast<std::size_t>(ranks));
+  Generator<Cpu> generator{7};
+  std::vector<Forked<float, Cpu>> models(static_cast<std::size_t>(ranks));
+  for (const auto& model : models)
+    for (const auto& parameter : model.parameters())
+      parameter.value().copy_(0.3f * randn<float>(parameter.shape(), generator));
+  return models;
 }
 
 struct Schooling {

@@ -46,6 +46,13 @@ template <class M>
   for (std::size_t i = count; i < all.size(); ++i) sums[i % count] += all[i];
   return sums;
 }
+/// How much a rank with so many samples counts where gradients are averaged.
+template <class M>
+[[nodiscard]] double weight_of_rank([[maybe_unused]] const M& model, [[maybe_unused]] double samples) {
+  if constexpr (requires { model.options().weigh_by_samples; })
+    if (model.options().weigh_by_samples) return samples;
+  return 1;
+}
 /// Whether that holds on all ranks.
 template <class M>
 [[nodiscard]] bool on_all_ranks(const M& model, bool holds) {

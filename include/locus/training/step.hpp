@@ -138,6 +138,7 @@ class TrainingStep {
     share_.copy_(counted_ * static_cast<R>(share.weight / samples));
     if (share.is_first) shares_.copy_(share_);
     else shares_ += share_;
+    samples_ = (share.is_first ? 0 : samples_) + samples;
   }
   [[nodiscard]] Tensor<T, D> run(const Batch& batch, bool is_first, bool is_last) {
     if constexpr (CapturingDevice<D>) {
@@ -161,13 +162,12 @@ class TrainingStep {
     optimizer_.step();
     return loss.value();
   }
-  /// Of several ranks, by the mean of theirs: gradients are means over ranks by now.
+  /// Of several ranks, by the mean of theirs: gradients are means over ranks by now, weighed in the same way.
   void divide_by_shares() {
     if constexpr (OfRanks<M>) {
-      const std::vector<double> all = numbers_of_ranks(model_, {number_of(shares_)});
-      double sum = 0;
-      for (const double share : all) sum += share;
-      shares_.fill_(static_cast<R>(sum / static_cast<double>(all.size())));
+      const double weight = weight_of_rank(model_, samples_);
+      const std::vector<double> sums = sums_over_ranks(model_, {number_of(shares_) * weight, weight});
+      shares_.fill_(static_cast<R>(sums[0] / sums[1]));
     }
     const auto& parameters = optimizer_.parameters();
     for (const auto& gradients : gradient_runs(parameters))
@@ -218,6 +218,7 @@ class TrainingStep {
   Batch batch_;                  ///< where replays find theirs
   Tensor<R, D> share_, shares_;  ///< of this part, and of all so far, where these are not known beforehand
   Tensor<R, D> counted_;
+  double samples_ = 0;  ///< of this rank, of all parts so far
   struct Captured {
     Slot<StepRunner<D>> runner;
     Tensor<T, D> loss;
