@@ -167,14 +167,13 @@ class DataParallel : public nn::Layer<DataParallel<M>, value_of<M>, device_of<M>
     const auto parameters = model_.parameters();
     const auto buffers = model_.buffers();
     std::vector<Computed<X, Result>> computed(parts.size() - 1);
-    const Generator<D> seeds = draw_from_default<D>(static_cast<std::int64_t>(computed.size()));
+    const std::uint64_t seed = draw_seed<D>(stream_of_ranks);
     const auto compute = [&, again = computes_again, is_unrecorded = unrecorded != nullptr](std::size_t i) {
       detail::Replica<M>& replica = *shared_->replicas[i];
       OutsideOperands forgotten;
       const Within noting(unrecorded, is_unrecorded ? &forgotten : nullptr);
       const Within repeating(computes_again, again);
-      const OwnDraws<D> draws(seeds.seed, seeds.offset + i);
-      const OwnDraws<Cpu> draws_on_host(seeds.seed, seeds.offset + i);  // where a layer computes there
+      const ThreadRank draws(static_cast<int>(i), seed);
       Computed<X, Result>& mine = computed[i];
       mine.x = elsewhere(parts[i + 1], replica.device);
       mine.y = Result(evaluated(replica.model(mine.x)));

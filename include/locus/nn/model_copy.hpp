@@ -39,9 +39,9 @@ class KeepGenerator {
   char* const text = abi::__cxa_demangle(type.name(), nullptr, nullptr, &status);
   const std::string name = text ? text : type.name();
   std::free(text);
-  fail<ArgumentError>(
-      {"moving a model: one of its modules holds a ", name, ", a layer of your own. A module has forgotten ",
-       "its type, so name it where you move the model: std::move(model).to<D, ", name, ">(), or .as<T, ...>()"});
+  fail<ArgumentError>({"moving a model: one of its modules holds a layer of your own, ", name,
+                       ", and has forgotten that type; name it ", "where you move the model: std::move(model).to<D, ",
+                       name, ">(), or .as<T, ", name, ">()"});
 }
 
 /// Whether a layer of T on D has a copy for U on E.
