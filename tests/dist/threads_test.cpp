@@ -117,7 +117,8 @@ TEST_CASE("what is wrong on one rank alone is thrown there before others see any
     CHECK_THROWS_AS(comm.send(ones({3}), 7), ArgumentError);
     comm.barrier();
   });
-  CHECK_THROWS_AS(dist::spawn<Cpu>(0, [](dist::Communicator<Cpu>) {}), ArgumentError);
+  for (const int ranks : {0, -1})
+    CHECK_THROWS_AS(dist::spawn<Cpu>(ranks, [](dist::Communicator<Cpu>) {}), ArgumentError);
   CHECK_THROWS_AS(dist::spawn<Cpu>(2, [](dist::Communicator<Cpu>) {}, {.timeout = -1}), ArgumentError);
 }
 

@@ -124,6 +124,16 @@ template <class T, class D>
   return runs;
 }
 
+/// throws GraphError where there is a gradient that has yet to be reduced over ranks
+template <class T, class D>
+LOCUS_OUT_OF_LINE void require_reduced(std::string_view who, const std::vector<Parameter<T, D>>& parameters) {
+  for (const auto& parameter : parameters) {
+    const GradientHold* const hold = parameter.gradient_hold().get();
+    if (hold && hold->reason && parameter.has_grad()) [[unlikely]]
+      fail<GraphError>({who, ": ", hold->reason});
+  }
+}
+
 /// After gradients were changed by their runs.
 template <class T, class D>
 void gradients_changed(const std::vector<Parameter<T, D>>& parameters) {

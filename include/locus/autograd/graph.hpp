@@ -55,9 +55,9 @@ class GraphNode : public Counted {
   [[nodiscard]] bool is_used_once() const { return uses_ == 1; }
   /// Whether the gradient has hooks.
   [[nodiscard]] bool is_hooked() const { return hooks_ && !hooks_->empty(); }
-  [[nodiscard]] GradientHook hook(Shared<detail::HookFunction> function) {
+  [[nodiscard]] GradientHook hook(Shared<detail::HookFunction> function, bool last) {
     if (!hooks_) hooks_ = Shared<detail::Hooks>(new detail::Hooks);
-    hooks_->add(function, detail::next_node_number.fetch_add(1, Order::relaxed));
+    hooks_->add(function, detail::next_node_number.fetch_add(1, Order::relaxed), last);
     return GradientHook(hooks_, std::move(function));
   }
   [[nodiscard]] const Shared<detail::Hooks>& hooks() const { return hooks_; }
@@ -134,10 +134,11 @@ class TensorNode : public GraphNode {
     return this->is_used_once() && !has_gradient_ && !this->is_hooked() && accept(pending);
   }
 
-  /// f(gradient) in every backward pass, right after the last contribution.
+  /// f(gradient) in every backward pass, right after the last contribution; `last`: after the hooks that are not, for
+  /// what hands the gradient on.
   template <class F>
-  [[nodiscard]] GradientHook on_gradient(F f) {
-    return this->hook(Shared<detail::HookFunction>(new detail::HookFunctionOf<F, T, D>(std::move(f))));
+  [[nodiscard]] GradientHook on_gradient(F f, bool last = false) {
+    return this->hook(Shared<detail::HookFunction>(new detail::HookFunctionOf<F, T, D>(std::move(f))), last);
   }
   LOCUS_OUT_OF_LINE void call_hooks(std::uint64_t pass) final {
     if (!has_gradient_) return;

@@ -30,6 +30,7 @@ class HookFunction : public Counted {
  private:
   friend class Hooks;
   std::uint64_t number_ = 0;
+  bool last_ = false;
 };
 template <class F, class T, class D>
 class HookFunctionOf final : public HookFunction {
@@ -45,9 +46,10 @@ class HookFunctionOf final : public HookFunction {
 class Hooks : public Counted {
  public:
   [[nodiscard]] bool empty() const { return count_ == 0; }
-  /// Adds a function that passes with a higher number than this call.
-  void add(Shared<HookFunction> function, std::uint64_t number) {
+  /// Adds a function that passes with a higher number than this call; `last`: after those that are not.
+  void add(Shared<HookFunction> function, std::uint64_t number, bool last) {
     function->number_ = number;
+    function->last_ = last;
     functions_.push_back(std::move(function));
     ++count_;
   }
@@ -63,9 +65,11 @@ class Hooks : public Counted {
   }
   void call(const void* gradient, std::uint64_t pass) {
     const Calling calling(*this);
-    for (std::size_t i = 0, n = functions_.size(); i < n; ++i) {
-      const Shared<HookFunction> function = functions_[i];  // kept while it is called, though it removes itself
-      if (function && function->number_ < pass) function->call(gradient);
+    for (const bool last : {false, true}) {
+      for (std::size_t i = 0, n = functions_.size(); i < n; ++i) {
+        const Shared<HookFunction> function = functions_[i];  // kept while it is called, though it removes itself
+        if (function && function->last_ == last && function->number_ < pass) function->call(gradient);
+      }
     }
   }
 

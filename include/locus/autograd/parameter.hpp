@@ -17,6 +17,12 @@ namespace detail {
                        "use the model that the move returned, and make its optimizer from that one's parameters()"});
 }
 
+/// What reduces gradients over ranks says with this when they may be used. Of several parameters together.
+struct GradientHold : Counted {
+  const char* reason = nullptr;  ///< why they may not, and what to do; null: they may
+  bool is_in_use = true;         ///< whether what reduces them lives
+};
+
 /// One dense block for the values of several parameters and one for their gradients. Each parameter has a slot.
 template <class T, class D>
 struct FlatMemory : Counted {
@@ -113,6 +119,10 @@ class Parameter {
     state_->place = place;
   }
 
+  /// Null, unless gradients are reduced over ranks.
+  [[nodiscard]] const Shared<detail::GradientHold>& gradient_hold() const { return state().hold; }
+  void hold_gradient(const Shared<detail::GradientHold>& hold) const { state_->hold = hold; }
+
   [[nodiscard]] Parameter clone() const { return defined() ? Parameter(value().clone()) : Parameter(); }
   [[nodiscard]] friend bool operator==(const Parameter& a, const Parameter& b) { return a.state_ == b.state_; }
 
@@ -121,6 +131,7 @@ class Parameter {
     Tensor<T, D> value;
     Shared<TensorNode<T, D>> node;
     detail::FlatPlace<T, D> place;
+    Shared<detail::GradientHold> hold;
     bool moved = false;
     State() = default;
     explicit State(Tensor<T, D> initial)
@@ -140,6 +151,7 @@ class Parameter {
     state_->value = {};
     state_->node = {};
     state_->place = {};
+    state_->hold = {};
   }
   template <class, class, class, class, class...>
   friend class nn::detail::ModelCopy;

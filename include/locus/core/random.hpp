@@ -32,13 +32,18 @@ enum RandomStream : std::uint64_t {
   stream_of_orders = 2,
   stream_of_normals = 3,
   stream_of_double_normals = 4,
+  stream_of_ranks = 5,
 };
 
 /// The default generators notice a new seed by `count`.
-struct GlobalSeed {
-  Mutex mutex;
+struct Seed {
   std::uint64_t seed = initial_seed;
   std::uint64_t count = 0;
+};
+struct GlobalSeed {
+  Mutex mutex;
+  std::uint64_t changes = 0;  ///< of any seed
+  Seed seed;
 };
 inline GlobalSeed& global_seed();
 inline Mutex& mutex_of_global_seed() { return global_seed().mutex; }
@@ -48,6 +53,16 @@ inline GlobalSeed& global_seed() {
   (void)forks;
   return seed;
 }
+/// Guarded by the mutex.
+inline void change(Seed& to, std::uint64_t seed) { to = {seed, ++global_seed().changes}; }
+
+/// That of this thread, if it is a rank; null: that of the process.
+[[nodiscard]] inline Seed*& seed_of_thread() {
+  static thread_local Seed* seed = nullptr;
+  return seed;
+}
+/// Guarded by the mutex of the global seed, as are the generators.
+[[nodiscard]] inline Seed& current_seed() { return seed_of_thread() ? *seed_of_thread() : global_seed().seed; }
 
 template <class D>
 struct DefaultGenerator {
@@ -55,11 +70,11 @@ struct DefaultGenerator {
   std::uint64_t seen = 0;
 };
 
-/// Guarded by the mutex of the global seed.
 template <class D>
 DefaultGenerator<D>& default_generator_state() {
-  static DefaultGenerator<D> state;
-  return state;
+  static DefaultGenerator<D> of_process;
+  static thread_local DefaultGenerator<D> of_rank;
+  return seed_of_thread() ? of_rank : of_process;
 }
 template <class D>
 [[nodiscard]] DefaultGenerator<D> default_generator() {
@@ -85,7 +100,7 @@ template <class D>
   auto& global = global_seed();
   const Lock lock(global.mutex);
   auto& state = generator_in_place<D>() ? *generator_in_place<D>() : default_generator_state<D>();
-  if (state.seen != global.count) state = {{global.seed}, global.count};
+  if (state.seen != current_seed().count) state = {{current_seed().seed}, current_seed().count};
   return {state.generator.seed, state.generator.reserve(count)};
 }
 
@@ -103,7 +118,7 @@ class RepeatedDraws {
   /// nested.
   void start() {
     const Lock lock(global_seed().mutex);
-    again_ = {first_, global_seed().count};
+    again_ = {first_, current_seed().count};
     generator_in_place<D>() = &again_;
   }
   void stop() { generator_in_place<D>() = nullptr; }
@@ -113,14 +128,55 @@ class RepeatedDraws {
   DefaultGenerator<D> again_;
 };
 
+/// A seed that the default generator decides, for what has random numbers of its own: drawing it changes no others.
+template <class Purpose>
+[[nodiscard]] std::uint64_t draw_seed(RandomStream stream) {
+  const auto generator = draw_from_default<Purpose>(2);
+  Philox random(generator.seed, generator.offset, stream);
+  const std::uint64_t high = random();
+  return high << 32 | random();
+}
+
+/// The ranks that a thread starts together draw numbers of seeds of their own, which that of the thread decides.
+struct Ranks {};
+[[nodiscard]] inline std::uint64_t draw_seed_of_ranks() { return draw_seed<Ranks>(stream_of_ranks); }
+[[nodiscard]] inline std::uint64_t seed_of_rank(std::uint64_t of_all, int rank) {
+  const PhiloxBlock mixed = random_block(of_all, static_cast<std::uint64_t>(rank), stream_of_ranks);
+  return std::uint64_t{mixed.x} << 32 | mixed.y;
+}
+/// While it lives, this thread is a rank.
+class ThreadRank {
+ public:
+  ThreadRank(int rank, std::uint64_t seed_of_all) {
+    const Lock lock(global_seed().mutex);
+    change(mine_, seed_of_rank(seed_of_all, rank));
+    seed_of_thread() = &mine_;
+  }
+  ThreadRank(const ThreadRank&) = delete;
+  ThreadRank& operator=(const ThreadRank&) = delete;
+  ~ThreadRank() { seed_of_thread() = nullptr; }
+
+ private:
+  Seed mine_;
+};
+/// From the first call on, this process is a rank.
+inline void become_rank(int rank) {
+  static const bool is_rank = [rank] {
+    const std::uint64_t seed = draw_seed_of_ranks();
+    const Lock lock(global_seed().mutex);
+    change(global_seed().seed, seed_of_rank(seed, rank));
+    return true;
+  }();
+  (void)is_rank;
+}
+
 }  // namespace detail
 
-/// Restarts the default generator of every device: what follows is the same in every run, and on every device.
+/// Restarts the default generator of every device: what follows is the same in every run, and on every device. A rank
+/// (see dist/spawn.hpp) restarts its own.
 inline void manual_seed(std::uint64_t seed) {
-  auto& global = detail::global_seed();
-  const Lock lock(global.mutex);
-  global.seed = seed;
-  ++global.count;
+  const Lock lock(detail::global_seed().mutex);
+  detail::change(detail::current_seed(), seed);
 }
 
 }  // namespace locus::inline LOCUS_ABI

@@ -4,6 +4,7 @@
 
 #include <locus/core/random.hpp>
 #include <locus/data/delivery.hpp>
+#include <locus/data/distributed_sampler.hpp>
 #include <locus/data/preparation.hpp>
 #include <locus/data/sampler.hpp>
 
@@ -27,12 +28,6 @@ namespace detail {
 
 /// Loaders have a generator of their own, so that shuffling changes no other random number.
 struct Orders {};
-[[nodiscard]] inline std::uint64_t draw_seed() {
-  const auto generator = locus::detail::draw_from_default<Orders>(2);
-  Philox random(generator.seed, generator.offset, locus::detail::stream_of_orders);
-  const std::uint64_t high = random();
-  return high << 32 | random();
-}
 
 /// throws ArgumentError for options out of range, and a data set without samples
 inline void require_valid(const LoaderOptions& options, std::int64_t size) {
@@ -55,11 +50,16 @@ inline void require_valid(const LoaderOptions& options, std::int64_t size) {
 struct AnySampler : Counted {
   virtual ~AnySampler() = default;
   [[nodiscard]] virtual std::vector<std::int64_t> order(std::uint64_t epoch) const = 0;
+  [[nodiscard]] virtual bool repeats() const = 0;
 };
 template <Sampler S>
 struct ErasedSampler final : AnySampler {
   explicit ErasedSampler(S wrapped) : sampler(std::move(wrapped)) {}
   [[nodiscard]] std::vector<std::int64_t> order(std::uint64_t epoch) const override { return sampler.order(epoch); }
+  [[nodiscard]] bool repeats() const override {
+    if constexpr (requires { sampler.repeated(); }) return sampler.repeated() > 0;
+    else return false;
+  }
   S sampler;
 };
 
@@ -217,7 +217,8 @@ class Loader {
     detail::require_valid(options, size);
     if constexpr (detail::Compacts<S, D>) prepared_ = detail::hold(dataset_->dataset.compact());
     else prepared_ = dataset_;
-    if (options.seed == drawn_seed) options_.seed = detail::draw_seed();
+    if (options.seed == drawn_seed)
+      options_.seed = locus::detail::draw_seed<detail::Orders>(locus::detail::stream_of_orders);
     if (options.shuffle) visit_as(RandomSampler{size, options_.seed});
     else visit_as(SequentialSampler{size});
   }
@@ -248,6 +249,13 @@ class Loader {
   /// Samples of an epoch.
   [[nodiscard]] std::int64_t samples() const { return options_.drop_last ? size() * batch_size() : samples_; }
   [[nodiscard]] D device() const { return device_; }
+
+  /// Number of the epoch that the next begin() starts, counted from 0, which shuffled orders depend on. begin() counts
+  /// it up; training that goes on in another process sets it.
+  [[nodiscard]] std::uint64_t epoch() const { return epoch_; }
+  void set_epoch(std::uint64_t epoch) { epoch_ = epoch; }
+  /// Whether ranks visit samples twice, so that all of them visit as many: see DistributedSampler.
+  [[nodiscard]] bool repeats_samples() const { return sampler_->repeats(); }
 
  private:
   template <Sampler Order>

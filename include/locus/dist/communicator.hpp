@@ -140,6 +140,9 @@ class Communicator {
   void barrier() const { member_->now(meeting()); }
   Handle<void, D> barrier_async() const { return member_->later(meeting()); }
 
+  /// This rank gives up: on every rank, each call throws CollectiveError from now on, which names this one.
+  void abort(const char* why) const noexcept { member_->engine->leave(why); }
+
 #include <locus/refuse/dist/communicator_class.inc>
 
  private:
@@ -175,7 +178,6 @@ class Communicator {
     call.what.root = root;
     call.what.count = count;
     if constexpr (ReduceOp<Op>) call.reducer = &Reducer<D>::template of<T, Op>();
-    call.sequence = ++member_->collectives;
     return call;
   }
 
@@ -232,7 +234,7 @@ class Communicator {
     require("send", value, to, "the receiver");
     Prepared<T> prepared{};
     prepared.source = prepared.target = value.contiguous();
-    prepared.message = {prepared.target.data(), value.elements(), element_type<T>, to, tag, ++member_->messages};
+    prepared.message = {prepared.target.data(), value.elements(), element_type<T>, to, tag};
     prepared.call.what.kind = Kind::send;
     return prepared;
   }
@@ -240,13 +242,13 @@ class Communicator {
   [[nodiscard]] Prepared<T> received(const Tensor<T, D>& x, int from, int tag) const {
     require("recv", x, from, "the sender");
     Prepared<T> prepared = writes("recv", x);
-    prepared.message = {prepared.target.data(), x.elements(), element_type<T>, from, tag, ++member_->messages};
+    prepared.message = {prepared.target.data(), x.elements(), element_type<T>, from, tag};
     prepared.call.what.kind = Kind::recv;
     return prepared;
   }
   [[nodiscard]] detail::Prepared<void, D> meeting() const {
     require("barrier", Tensor<float, D>(), -1, "");
-    return {collective<std::uint8_t>(Kind::barrier, -1, None{}, 0)};
+    return {collective<std::uint8_t>(Kind::barrier, -1, None{}, 0), {}};
   }
 
   Shared<detail::Member<D>> member_;

@@ -74,21 +74,8 @@ class CudaEngine : public Engine<Cuda> {
       : Engine<Cuda>(rank, group->size(), group->room(rank).device, options), group_(std::move(group)) {}
 
   void run(const Call& call) override {
-    group_->require_sound(rank(), call.what, call.sequence);
-    const Stream<Cuda> stream = Stream<Cuda>::current(device());
-    group_->posted(rank(), call.sequence) = {call.what, call.source, call.target};
-    mine().ready = stream.record();
-    arrive(call);
-    group_->require_same(rank(), call.what, call.sequence);
-    if (call.what.kind == Kind::barrier) return;
-    Result result;
-    visit(call, stream, [&] {
-      for_peers([&](int peer) { stream.wait(group_->room(peer).ready); });
-      move(call, stream, result);
-    });
-    arrive(call);
-    for_peers([&](int peer) { stream.wait(group_->room(peer).done); });
-    if (result.kept) copy(call.target, result.kept.data(), rank(), call.bytes());
+    Result result;  // which others may read until guard() has waited for them
+    group_->guard(rank(), [&] { collective(call, result); });
   }
 
   void meet(const Fingerprint& what, std::int64_t sequence) override {
@@ -101,14 +88,15 @@ class CudaEngine : public Engine<Cuda> {
     group_->require_same(rank(), what, sequence);
   }
   void send(const Message& message) override {
-    group_->require_sound(rank(), message.fingerprint(Kind::send), message.sequence);
+    group_->require_sound_letter(rank(), message.fingerprint(Kind::send), message.sequence);
     auto* const content = new Elements(room_for(message.bytes()));
     const Shared<detail::Rendezvous::Content> shared(content);
     copy(content->memory.data(), message.data, rank(), message.bytes());
     content->written = Stream<Cuda>::current(device()).record();
     group_->post({rank(), message.peer, message.tag, message.count, message.type, shared});
   }
-  void receive(const Message& message) override {
+  bool has_come(const Message& message, double waited) override { return group_->has_letter(rank(), message, waited); }
+  void take(const Message& message) override {
     const auto letter = group_->collect(rank(), message);
     const auto& content = static_cast<const Elements&>(*letter.content);
     const Stream<Cuda> stream = Stream<Cuda>::current(device());
@@ -160,6 +148,23 @@ class CudaEngine : public Engine<Cuda> {
     mine().visits_in = &stream;
     const Queue queue{mine()};
     f();
+  }
+
+  void collective(const Call& call, Result& result) {
+    group_->require_sound(rank(), call.what, call.sequence);
+    const Stream<Cuda> stream = Stream<Cuda>::current(device());
+    group_->posted(rank(), call.sequence) = {call.what, call.source, call.target};
+    mine().ready = stream.record();
+    arrive(call);
+    group_->require_same(rank(), call.what, call.sequence);
+    if (call.what.kind == Kind::barrier) return;
+    visit(call, stream, [&] {
+      for_peers([&](int peer) { stream.wait(group_->room(peer).ready); });
+      move(call, stream, result);
+    });
+    arrive(call);
+    for_peers([&](int peer) { stream.wait(group_->room(peer).done); });
+    if (result.kept) copy(call.target, result.kept.data(), rank(), call.bytes());
   }
 
   void move(const Call& call, const Stream<Cuda>& stream, Result& result) {

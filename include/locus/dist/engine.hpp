@@ -2,6 +2,7 @@
 // The contract of an engine: what moves and combines the bytes of a rank. It knows nothing of tensors. A communicator
 // hands it dense memory; the engine answers in the order of calls, or throws CollectiveError.
 
+#include <locus/core/posix.hpp>
 #include <locus/core/shared.hpp>
 #include <locus/dist/error.hpp>
 #include <locus/dist/reduction.hpp>
@@ -81,10 +82,17 @@ namespace detail {
 }
 inline constexpr const char* call_the_same =
     "; every rank must make the same calls in the same order, with the same sizes and types";
+inline constexpr const char* has_left_text = " has left: it let go of its communicator";
 inline constexpr const char* wait_longer =
     " seconds; it stalls, or makes other calls than the rest (a longer time-out: Options::timeout, or "
     "LOCUS_DIST_TIMEOUT in the environment)";
 }  // namespace detail
+
+/// Who owns the memory of a call. An engine keeps it where a call fails while transfers of its memory are in flight.
+struct Owner : Counted {
+  virtual ~Owner() = default;
+  mutable const Owner* next_kept = nullptr;  ///< see MpiSession::keep
+};
 
 /// One call on one rank. Memory is dense.
 template <class D>
@@ -95,6 +103,7 @@ struct Collective {
   void* target = nullptr;
   const Reducer<D>* reducer = nullptr;
   std::int64_t sequence = 0;
+  const Owner* owner = nullptr;  ///< null: the caller is, and the engine keeps no memory
 
   [[nodiscard]] std::int64_t bytes() const { return what.count * static_cast<std::int64_t>(size_of(what.type)); }
 };
@@ -105,7 +114,8 @@ struct Message {
   std::int64_t count;
   ElementType type;
   int peer, tag;
-  std::int64_t sequence;
+  std::int64_t sequence = 0;
+  const Owner* owner = nullptr;
 
   [[nodiscard]] std::int64_t bytes() const { return count * static_cast<std::int64_t>(size_of(type)); }
   [[nodiscard]] Fingerprint fingerprint(Kind kind) const { return {kind, type, {}, peer, count}; }
@@ -125,11 +135,18 @@ class Engine : public Counted {
   virtual void run(const Collective<D>& call) = 0;
   /// Returns when all ranks called it with the same. throws CollectiveError
   virtual void meet(const Fingerprint& what, std::int64_t sequence) = 0;
-  /// Does not wait for recv: the elements are copied.
+  /// Does not wait for recv: the elements are copied. Any thread may call it, beside collectives and receives.
   virtual void send(const Message& message) = 0;
-  virtual void receive(const Message& message) = 0;
-  /// This rank makes no more calls; whoever waits for it fails. `why` is null where it simply came to its end.
+  /// Whether a message has come that take() then receives. One thread at a time asks for messages, beside collectives.
+  /// throws CollectiveError where it cannot come any more, or `waited` seconds are more than the time-out
+  [[nodiscard]] virtual bool has_come(const Message& message, double waited) = 0;
+  /// throws CollectiveError where it is of another size or type than is wanted
+  virtual void take(const Message& message) = 0;
+  /// This rank makes no more calls; whoever waits for it fails. `why` is null where it simply came to its end. Any
+  /// thread may call it; calls of this rank that are in flight fail if there is a reason.
   virtual void leave(const char* why) noexcept = 0;
+  /// Whether calls need an Owner.
+  [[nodiscard]] virtual bool keeps_memory() const { return false; }
 
  protected:
   Engine(int rank, int size, D device, const Options& options)

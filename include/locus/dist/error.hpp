@@ -17,9 +17,21 @@ struct CollectiveError : Error {
   std::int64_t sequence;   ///< its number among the calls of its rank, from 1
 };
 
+/// What another rank threw, or how its process ended.
+struct RankError : Error {
+  RankError(const std::string& text, int rank_that_threw) : Error(text), rank(rank_that_threw) {}
+  int rank;
+};
+
 /// A way to reach other ranks that this program or machine does not have.
 struct EngineUnavailable : Error {
   using Error::Error;
+};
+
+/// Processes that did not find each other within the time-out.
+struct RendezvousError : EngineUnavailable {
+  RendezvousError(const std::string& text, int rank_at_fault) : EngineUnavailable(text), rank(rank_at_fault) {}
+  int rank;  ///< at fault; -1: none
 };
 
 }  // namespace locus

@@ -38,6 +38,8 @@ class CallJob : public Job {
     if constexpr (StreamingDevice<D>) return done() && finished_.done();
     else return done();
   }
+  /// The rank fails, and so does the call, unless it is done.
+  virtual void abandon() noexcept = 0;
 
  protected:
   typename EventOf<D>::type finished_{};
@@ -49,7 +51,8 @@ struct NoResult {};
 
 LOCUS_REFUSALS_BEGIN
 /// A collective in flight, which owns the tensors. wait() or ordered(), once, says when the result may be used, and
-/// returns it; a handle that is let go waits. T is void where there is no result.
+/// returns it. A handle that is let go waits; one that is let go by an exception makes its rank fail, so that neither
+/// it nor others wait for calls that never come. T is void where there is no result.
 template <class T, class D>
 class [[nodiscard]] Handle {
   static constexpr bool is_empty = std::is_void_v<T>;
@@ -65,12 +68,12 @@ class [[nodiscard]] Handle {
   Handle(Shared<detail::CallJob<D>> job, Kept result, D device)
       : job_(std::move(job)), result_(std::move(result)), device_(device) {}
   Handle(Handle&&) noexcept = default;
-  Handle& operator=(Handle&& other) noexcept {
+  /// Returns nothing: nvcc would warn that the reference is discarded.
+  void operator=(Handle&& other) noexcept {
     let_go();
     job_ = std::move(other.job_);
     result_ = std::move(other.result_);
     device_ = other.device_;
-    return *this;
   }
   ~Handle() { let_go(); }
 
@@ -107,6 +110,7 @@ class [[nodiscard]] Handle {
   }
   void let_go() noexcept {
     if (!job_) return;
+    if (std::uncaught_exceptions() > exceptions_ && !job_->done()) job_->abandon();
     try {
       take("let_go")->await_results();
     } catch (...) {  // the next call of the communicator says so again
@@ -116,6 +120,7 @@ class [[nodiscard]] Handle {
   Shared<detail::CallJob<D>> job_;
   Kept result_{};
   D device_{};
+  int exceptions_ = std::uncaught_exceptions();
 };
 LOCUS_REFUSALS_END
 

@@ -1,12 +1,20 @@
 #pragma once
 // dist::mpi<D>(): the processes that mpirun started.
 
-#include <locus/cuda/backend.hpp>
 #include <locus/dist/communicator.hpp>
-#include <locus/dist/mpi_engine.hpp>
+#include <locus/dist/mpi_device_link.hpp>
 #include <locus/dist/staged_engine.hpp>
 
 namespace locus::inline LOCUS_ABI::dist {
+
+/// How many processes mpirun started, of which this is one; 1 where it was started otherwise.
+[[nodiscard]] inline int launched_processes() {
+  for (const char* const name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE"}) {  // Open MPI's, MPICH's
+    const char* const text = std::getenv(name);
+    if (const int processes = text ? std::atoi(text) : 0; processes > 0) return processes;
+  }
+  return 1;
+}
 
 // A program is built with MPI or without: the same function of both must not be one symbol.
 #if LOCUS_MPI
@@ -15,25 +23,30 @@ inline namespace with_mpi {
 /// The processes that mpirun started, a rank each; one rank where it did not. All of them call it, as often as each
 /// other. MPI is started at the first call, unless the program has, and then ended with the program.
 ///
-/// On Cuda, each process uses one of the GPUs of its machine, in turn; elements travel by way of page-locked memory and
-/// are combined on the host.
+/// Until the first call, all processes draw the same random numbers; from then on, or until manual_seed(), each its
+/// own: those that a rank of spawn() would, here.
 ///
-/// throws EngineUnavailable, CudaUnavailable
+/// On Cuda, each process uses one of the GPUs of its machine, in turn. Where MPI says that it takes memory of GPUs, it
+/// gets that, and sums are made on GPUs; else elements travel by way of page-locked memory and are combined on the
+/// host.
+///
+/// throws EngineUnavailable, CudaUnavailable. Where a process ends before the first call, MPI does not start on the
+/// others, which it does not tell: they end after the time-out, with a message
 ///
 ///     auto comm = dist::mpi<Cpu>();   // mpirun -n 4 program
 template <class D>
 [[nodiscard]] Communicator<D> mpi(Options options = {}) {
   options = detail::from_environment(options);
-  (void)detail::MpiSession::instance();
+  (void)detail::MpiSession::instance(options.timeout);
   if constexpr (HostAccessible<D>) {
     return Communicator<D>(Shared<Engine<D>>(new MpiEngine<D>(MPI_COMM_WORLD, D{}, options)));
   } else {
     static_assert(std::is_same_v<D, Cuda>, "dist::mpi has engines for Cpu and Cuda");
-    const int gpus = cuda::device_count();
-    if (gpus == 0) cuda::require_device(0);
-    const Cuda device{detail::MpiSession::instance().rank_on_machine() % (gpus > 0 ? gpus : 1)};
-    const Shared<Engine<Cpu>> host(new MpiEngine<Cpu>(MPI_COMM_WORLD, Cpu{}, options));
-    return Communicator<D>(Shared<Engine<D>>(new StagedEngine<D>(host, device)));
+    const Shared host(new MpiEngine<Cpu>(MPI_COMM_WORLD, Cpu{}, options));
+    const Cuda device = detail::gpu_of(host->rank_on_machine());
+    if (detail::mpi_takes_gpu_memory())
+      return Communicator<D>(Shared<Engine<D>>(new DeviceEngine<detail::MpiDeviceLink>(host, device)));
+    return Communicator<D>(Shared<Engine<D>>(new StagedEngine<D>(Shared<Engine<Cpu>>(host.get()), device)));
   }
 }
 
@@ -43,9 +56,13 @@ inline namespace without_mpi {
 
 template <class D>
 [[nodiscard]] Communicator<D> mpi(Options = {}) {
-  fail<EngineUnavailable>(
-      {"dist::mpi: this program was built without MPI; install it (apt-get install libopenmpi-dev), "
-       "and compile with mpicxx, or with the flags of mpicxx --showme; not with -DLOCUS_MPI=0"});
+  const int processes = launched_processes();
+  const std::string started =
+      processes > 1 ? join(" (each of the ", processes, " processes that mpirun started ", "would be rank 0 of 1)")
+                    : std::string();
+  fail<EngineUnavailable>({"dist::mpi: this program was built without MPI", started,
+                           "; install it (apt-get install libopenmpi-dev), "
+                           "and compile with mpicxx, or with the flags of mpicxx --showme; not with -DLOCUS_MPI=0"});
 }
 
 }  // namespace without_mpi

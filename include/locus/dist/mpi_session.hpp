@@ -1,10 +1,12 @@
 #pragma once
-// What this process has of MPI: starting and ending it, and messages that fail instead of hanging.
+// What this process has of MPI: starting and ending it, and what outlives the objects that began it.
 //
 // Used where <mpi.h> is found, as by mpicxx, unless LOCUS_MPI is defined as 0.
 
-#include <locus/core/posix.hpp>
-#include <locus/dist/engine.hpp>
+#include <locus/core/random.hpp>
+#include <locus/dist/worker.hpp>
+
+#include <cstdio>
 
 #ifndef LOCUS_MPI
 #if __has_include(<mpi.h>)
@@ -23,10 +25,6 @@
 #define MPICH_SKIP_MPICXX 1
 #endif
 #include <mpi.h>
-#include <sched.h>
-
-#include <cstring>
-#include <vector>
 
 namespace locus::inline LOCUS_ABI::dist::detail {
 
@@ -40,40 +38,94 @@ inline void check_mpi(int status, const char* call) {
   if (status != MPI_SUCCESS) refuse_mpi(call, status);
 }
 
+/// Ends the process unless MPI has started after so many seconds. MPI waits for ever for a process that ended before it
+/// came, and cannot be interrupted.
+class MpiStart {
+ public:
+  explicit MpiStart(double timeout) : timeout_(timeout) {
+    has_thread_ = pthread_create(
+                      &thread_, nullptr,
+                      [](void* start) -> void* {
+                        static_cast<MpiStart*>(start)->watch();
+                        return nullptr;
+                      },
+                      this) == 0;
+  }
+  MpiStart(const MpiStart&) = delete;
+  MpiStart& operator=(const MpiStart&) = delete;
+  ~MpiStart() {
+    has_started_.store(true);
+    if (has_thread_) pthread_join(thread_, nullptr);
+  }
+
+ private:
+  void watch() const {
+    const Stopwatch since;
+    while (!has_started_.load()) {
+      if (since.seconds() > timeout_) {
+        std::fprintf(stderr,
+                     "dist::mpi: MPI has not started within %g seconds: a process that mpirun started ended before it "
+                     "called dist::mpi, or never calls it; every one must, as often as the others (a longer time-out: "
+                     "Options::timeout, or LOCUS_DIST_TIMEOUT in the environment)\n",
+                     timeout_);
+        _exit(1);
+      }
+      usleep(5000);
+    }
+  }
+  double timeout_;
+  Atomic<bool> has_started_{false};
+  bool has_thread_ = false;
+  pthread_t thread_{};
+};
+
 /// MPI, started at the first use unless the program has, and then ended with the program. One thread at a time calls
-/// it.
+/// it, which holds the mutex.
 class MpiSession {
  public:
-  static MpiSession& instance() {
-    static MpiSession session;
+  /// `timeout`: seconds in which MPI has to start, where this is the first use.
+  static MpiSession& instance(double timeout = 60) {
+    static MpiSession session(timeout);
     return session;
   }
   MpiSession(const MpiSession&) = delete;
   MpiSession& operator=(const MpiSession&) = delete;
 
   Mutex& mutex() { return mutex_; }
-  /// The number of this process among those of its machine.
-  [[nodiscard]] int rank_on_machine() {
-    const Lock lock(mutex_);
-    MPI_Comm machine = MPI_COMM_NULL;
-    check_mpi(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine),
-              "MPI_Comm_split_type");
-    int rank = 0;
-    MPI_Comm_rank(machine, &rank);
-    MPI_Comm_free(&machine);
-    return rank;
-  }
   [[nodiscard]] static bool is_usable() {
     int ended = 0;
     MPI_Finalized(&ended);
     return !ended;
   }
 
+  /// Does the job beside the program: it gets messages that were sent to their receivers, however late those come.
+  void deliver(const Shared<Job>& letter) noexcept {
+    const Lock lock(delivering_);
+    try {
+      courier_.add(letter);
+    } catch (const OutOfMemory&) {  // there is no thread: MPI delivers it when it is called next
+      keep(*letter);
+    }
+  }
+  /// Keeps memory that MPI may still read or write, to the end of the process.
+  void keep(const Owner& owner) noexcept {
+    const Lock lock(mutex_);
+    if (owner.next_kept) return;
+    owner.retain();
+    owner.next_kept = kept_ ? kept_ : &owner;
+    kept_ = &owner;
+  }
+  /// A communicator failed. Ending MPI, which waits for other processes, takes at most so many seconds from now on.
+  void note_failure(double timeout) noexcept { patience_.store(timeout < 1 ? 1 : static_cast<int>(timeout) + 1); }
+  /// A process died: MPI cannot end.
+  void note_death() noexcept { has_died_.store(true); }
+
  private:
-  MpiSession() {
+  explicit MpiSession(double timeout) {
     int started = 0, level = 0;
     check_mpi(MPI_Initialized(&started), "MPI_Initialized");
     if (!started) {
+      const MpiStart start(timeout);
       check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level), "MPI_Init_thread");
       ends_it_ = true;
     }
@@ -83,148 +135,36 @@ class MpiSession {
           {"dist::mpi: the program started MPI for one thread; asynchronous collectives have one of "
            "their own: start it with MPI_Init_thread(..., MPI_THREAD_SERIALIZED, ...), or leave "
            "that to dist::mpi"});
+    int rank = 0;
+    check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "MPI_Comm_rank");
+    locus::detail::become_rank(rank);
   }
   ~MpiSession() {
-    if (ends_it_ && is_usable()) MPI_Finalize();
+    courier_.finish();
+    if (!ends_it_ || !is_usable() || has_died_.load()) return;
+    if (const int seconds = patience_.load()) end_in(seconds);
+    MPI_Finalize();
   }
-  Mutex mutex_;
+  /// The process ends after so many seconds, whatever it waits for.
+  static void end_in(int seconds) {
+    static int patience;
+    patience = seconds;
+    pthread_t thread;
+    const auto wait = [](void*) -> void* {
+      sleep(static_cast<unsigned>(patience));
+      static constexpr char text[] = "dist: MPI does not end after a failure; the process ends without it\n";
+      [[maybe_unused]] const auto written = write(2, text, sizeof text - 1);
+      _exit(1);
+    };
+    if (pthread_create(&thread, nullptr, wait, nullptr) == 0) pthread_detach(thread);
+  }
+
+  Mutex mutex_, delivering_;
   bool ends_it_ = false;
-};
-
-/// Several sends and receives under way.
-class MpiTransfers {
- public:
-  MpiTransfers(MPI_Comm communicator, int tag) : communicator_(communicator), tag_(tag) {}
-  MpiTransfers(const MpiTransfers&) = delete;
-  MpiTransfers& operator=(const MpiTransfers&) = delete;
-  ~MpiTransfers() { abandon(); }
-
-  void send(int peer, const void* data, std::int64_t bytes) {
-    for (std::int64_t at = 0; at < bytes; at += most_bytes) {
-      const Lock lock(MpiSession::instance().mutex());
-      check_mpi(MPI_Isend(static_cast<const char*>(data) + at, size_at(at, bytes), MPI_BYTE, peer, tag_, communicator_,
-                          add(peer, false)),
-                "MPI_Isend");
-    }
-  }
-  void receive(int peer, void* data, std::int64_t bytes) {
-    for (std::int64_t at = 0; at < bytes; at += most_bytes) {
-      const Lock lock(MpiSession::instance().mutex());
-      check_mpi(MPI_Irecv(static_cast<char*>(data) + at, size_at(at, bytes), MPI_BYTE, peer, tag_, communicator_,
-                          add(peer, true)),
-                "MPI_Irecv");
-    }
-  }
-
-  /// How many have been started. Those with lower numbers than this are complete when done(this) says so.
-  [[nodiscard]] std::size_t mark() const { return requests_.size(); }
-  /// Progresses. The peer of the first that is not complete; -1: none.
-  [[nodiscard]] int first_open(std::size_t mark) {
-    const Lock lock(MpiSession::instance().mutex());
-    while (done_ < mark) {
-      int is_done = 0;
-      check_mpi(MPI_Test(&requests_[done_], &is_done, MPI_STATUS_IGNORE), "MPI_Test");
-      if (!is_done) return peers_[done_];
-      ++done_;
-    }
-    return -1;
-  }
-  /// What never completes is given up.
-  void abandon() noexcept {
-    if (done_ == requests_.size() || !MpiSession::is_usable()) return;
-    const Lock lock(MpiSession::instance().mutex());
-    for (std::size_t i = done_; i < requests_.size(); ++i) {
-      if (requests_[i] == MPI_REQUEST_NULL) continue;
-      if (receives_[i]) MPI_Cancel(&requests_[i]);
-      int is_done = 0;
-      for (int turn = 0; turn < 100 && !is_done; ++turn) MPI_Test(&requests_[i], &is_done, MPI_STATUS_IGNORE);
-      if (!is_done) MPI_Request_free(&requests_[i]);
-    }
-    done_ = requests_.size();
-  }
-
- private:
-  static constexpr std::int64_t most_bytes = 1 << 30;  // MPI counts with int
-  [[nodiscard]] static int size_at(std::int64_t at, std::int64_t bytes) {
-    return static_cast<int>(bytes - at < most_bytes ? bytes - at : most_bytes);
-  }
-  [[nodiscard]] MPI_Request* add(int peer, bool receives) {
-    requests_.push_back(MPI_REQUEST_NULL);
-    peers_.push_back(peer);
-    receives_.push_back(receives);
-    return &requests_.back();
-  }
-
-  MPI_Comm communicator_;
-  int tag_;
-  std::size_t done_ = 0;
-  std::vector<MPI_Request> requests_;
-  std::vector<int> peers_;
-  std::vector<char> receives_;
-};
-
-/// Where processes learn that another one failed or left: notices that nobody has to wait for.
-class MpiNotices {
- public:
-  struct Notice {
-    int at_fault = -1;  ///< -1: the sender simply came to its end
-    char reason[252] = {};
-  };
-
-  explicit MpiNotices(MPI_Comm communicator, int rank, int size)
-      : communicator_(communicator), rank_(rank), left_(static_cast<std::size_t>(size)) {}
-
-  [[nodiscard]] bool has_failed() const { return failure_.at_fault >= 0; }
-  [[nodiscard]] const Notice& failure() const { return failure_; }
-  [[nodiscard]] bool has_left(int peer) const { return left_[static_cast<std::size_t>(peer)] != 0; }
-
-  /// Tells the others that a rank is at fault. The first failure stays.
-  void fail(int at_fault, const std::string& reason) noexcept {
-    if (has_failed()) return;
-    failure_.at_fault = at_fault;
-    std::strncpy(failure_.reason, reason.c_str(), sizeof failure_.reason - 1);
-    tell(failure_);
-  }
-  void leave() noexcept { tell({}); }
-
-  /// Reads the notices that have come.
-  void read() {
-    const Lock lock(MpiSession::instance().mutex());
-    for (;;) {
-      int has_come = 0;
-      MPI_Status status;
-      check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, tag, communicator_, &has_come, &status), "MPI_Iprobe");
-      if (!has_come) return;
-      Notice notice;
-      check_mpi(MPI_Recv(&notice, sizeof notice, MPI_BYTE, status.MPI_SOURCE, tag, communicator_, MPI_STATUS_IGNORE),
-                "MPI_Recv");
-      if (notice.at_fault < 0) left_[static_cast<std::size_t>(status.MPI_SOURCE)] = 1;
-      else if (!has_failed()) failure_ = notice;
-    }
-  }
-
- private:
-  static constexpr int tag = 1;
-  /// Small messages are buffered by MPI; the memory is this object's all the same.
-  void tell(const Notice& notice) noexcept {
-    if (!MpiSession::is_usable()) return;
-    Notice& sent = sent_[notice.at_fault >= 0 ? 0 : 1];
-    sent = notice;
-    const Lock lock(MpiSession::instance().mutex());
-    for (int peer = 0; peer < static_cast<int>(left_.size()); ++peer) {
-      MPI_Request request = MPI_REQUEST_NULL;
-      if (peer == rank_ || MPI_Isend(&sent, sizeof sent, MPI_BYTE, peer, tag, communicator_, &request)) continue;
-      int is_done = 0;
-      for (int turn = 0; turn < 100 && !is_done; ++turn) MPI_Test(&request, &is_done, MPI_STATUS_IGNORE);
-      if (!is_done) MPI_Request_free(&request);
-    }
-  }
-
-  MPI_Comm communicator_;
-  int rank_;
-  std::vector<char> left_;
-  Notice failure_;
-  Notice sent_[2];
+  Atomic<int> patience_{0};
+  Atomic<bool> has_died_{false};
+  const Owner* kept_ = nullptr;
+  Worker courier_;
 };
 
 }  // namespace locus::inline LOCUS_ABI::dist::detail

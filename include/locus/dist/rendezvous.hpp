@@ -1,7 +1,7 @@
 #pragma once
 // Where threads that are ranks meet: who has come how far, what each is about to do, who failed, and letters.
 
-#include <locus/core/posix.hpp>
+#include <locus/core/out_of_memory.hpp>
 #include <locus/cpu/threads/parallel.hpp>
 #include <locus/dist/engine.hpp>
 
@@ -80,7 +80,7 @@ class Rendezvous : public Counted {
       slot_.visits.store(true);
       if (group.failed_.load()) {
         slot_.visits.store(false);
-        group.raise(rank, what, sequence);
+        group.raise_collective(rank, what, sequence);
       }
     }
     ~Visit() { slot_.visits.store(false); }
@@ -94,19 +94,22 @@ class Rendezvous : public Counted {
   /// The group has failed, unless it has already; throws so.
   [[noreturn]] void refuse(int rank, int at_fault, const std::string& reason, const Fingerprint& what,
                            std::int64_t sequence) {
-    note_failure(at_fault, reason);
-    raise(rank, what, sequence);
+    note_failure(at_fault, reason.c_str());
+    raise_collective(rank, what, sequence);
   }
   void require_sound(int rank, const Fingerprint& what, std::int64_t sequence) {
-    if (failed_.load()) raise(rank, what, sequence);
+    if (failed_.load()) raise_collective(rank, what, sequence);
   }
 
   /// See Engine::leave.
   void leave(int rank, const char* why) noexcept {
-    if (why) note_failure(rank, join("rank ", rank, " threw: ", why));
+    if (why) {
+      char text[sizeof reason_] = {};
+      std::snprintf(text, sizeof text, "rank %d threw: %s", rank, why);
+      note_failure(rank, text);
+    }
     slot(rank).left.store(true);
     slot(rank).progress.notify();
-    letters_.notify();
   }
   /// A rank that failed calls this before it throws: nobody reads its memory from then on.
   virtual void end_visits(int rank) noexcept {
@@ -126,34 +129,53 @@ class Rendezvous : public Counted {
     Shared<Content> content;
   };
   void post(Letter&& letter) {
+    const Lock lock(mutex_);
+    mail_.push_back(std::move(letter));
+  }
+  /// See Engine::has_come.
+  [[nodiscard]] bool has_letter(int rank, const Message& message, double waited) {
+    const Fingerprint what = message.fingerprint(Kind::recv);
+    require_sound_letter(rank, what, message.sequence);
+    const bool has_left = slot(message.peer).left.load();  // before the look: what it sent came earlier
     {
       const Lock lock(mutex_);
-      mail_.push_back(std::move(letter));
+      if (find(message.peer, rank, message.tag) < mail_.size()) return true;
     }
-    letters_.fetch_add(1);
-    letters_.notify();
+    if (has_left) refuse_letter(rank, message, join("rank ", message.peer, has_left_text));
+    if (waited > timeout_)
+      refuse_letter(rank, message, join("rank ", message.peer, " sent nothing within ", timeout_, wait_longer));
+    return false;
   }
-  /// The first letter of a pair and tag; waits for it. throws CollectiveError, also where it is not of the size and
-  /// type that is wanted
+  /// The first letter of a pair and tag, which has come. throws CollectiveError where it is not of the size and type
+  /// that is wanted
   [[nodiscard]] Letter collect(int rank, const Message& message) {
-    const Fingerprint what = message.fingerprint(Kind::recv);
-    Letter letter{};
-    const auto found = [&] {
-      const Lock lock(mutex_);
-      for (std::size_t i = 0; i < mail_.size(); ++i) {
-        if (mail_[i].from != message.peer || mail_[i].to != rank || mail_[i].tag != message.tag) continue;
-        letter = std::move(mail_[i]);
-        mail_.erase(mail_.begin() + static_cast<std::ptrdiff_t>(i));
-        return true;
-      }
-      return false;
-    };
-    wait_until(found, letters_, rank, message.peer, what, message.sequence);
-    if (letter.count != message.count || letter.type != message.type) {
-      const Fingerprint sent{Kind::send, letter.type, {}, rank, letter.count};
-      refuse(rank, message.peer, join("rank ", message.peer, " called ", sent), what, message.sequence);
+    Letter letter = take(message.peer, rank, message.tag);
+    if (letter.count == message.count && letter.type == message.type) return letter;
+    const Fingerprint sent{Kind::send, letter.type, {}, rank, letter.count};
+    refuse_letter(rank, message, join("rank ", message.peer, " called ", sent));
+  }
+  /// Where a message of a rank that failed is refused: its collectives may still use memory of others.
+  void require_sound_letter(int rank, const Fingerprint& what, std::int64_t sequence) {
+    if (failed_.load()) raise(rank, what, sequence);
+  }
+
+  /// f(), which is a collective. Where it throws anything, the group fails, and nobody reads memory of this rank any
+  /// more. throws OutOfMemory in place of std::bad_alloc
+  template <class F>
+  void guard(int rank, const F& f) {
+    try {
+      return f();
+    } catch (const CollectiveError&) {
+      throw;  // memory is safe: see raise_collective
+    } catch (const std::bad_alloc&) {
+      leave(rank, "out of memory in a collective");
+      end_visits(rank);
+    } catch (const std::exception& error) {
+      leave(rank, error.what());
+      end_visits(rank);
+      throw;
     }
-    return letter;
+    locus::detail::fail_out_of_memory({"dist: no memory for a collective"});
   }
 
  private:
@@ -169,10 +191,10 @@ class Rendezvous : public Counted {
     for (int turn = 0;; ++turn) {
       const std::uint32_t before = signal.load();
       if (reached()) return;
-      if (failed_.load()) raise(rank, what, sequence);
+      if (failed_.load()) raise_collective(rank, what, sequence);
       if (slot(peer).left.load()) {
         if (reached()) return;  // it came before it left
-        refuse(rank, peer, join("rank ", peer, " has left: it let go of its communicator"), what, sequence);
+        refuse(rank, peer, join("rank ", peer, has_left_text), what, sequence);
       }
       if (turn < 20) {
         sched_yield();
@@ -185,17 +207,38 @@ class Rendezvous : public Counted {
   }
   static constexpr int spins = 2000;
 
-  void note_failure(int at_fault, const std::string& reason) noexcept {
+  /// Where it is in the mail; the mutex is held.
+  [[nodiscard]] std::size_t find(int from, int to, int tag) const {
+    std::size_t i = 0;
+    while (i < mail_.size() && (mail_[i].from != from || mail_[i].to != to || mail_[i].tag != tag)) ++i;
+    return i;
+  }
+  [[nodiscard]] Letter take(int from, int to, int tag) {
+    const Lock lock(mutex_);
+    const std::size_t i = find(from, to, tag);
+    Letter letter = std::move(mail_[i]);
+    mail_.erase(mail_.begin() + static_cast<std::ptrdiff_t>(i));
+    return letter;
+  }
+  [[noreturn]] void refuse_letter(int rank, const Message& message, const std::string& reason) {
+    note_failure(message.peer, reason.c_str());
+    raise(rank, message.fingerprint(Kind::recv), message.sequence);
+  }
+
+  void note_failure(int at_fault, const char* reason) noexcept {
     const Lock lock(mutex_);
     if (failed_.load()) return;
     at_fault_ = at_fault;
-    reason_ = reason;
+    std::snprintf(reason_, sizeof reason_, "%s", reason);
     failed_.store(true);
   }
   [[noreturn]] void raise(int rank, const Fingerprint& what, std::int64_t sequence) {
-    end_visits(rank);
     const Lock lock(mutex_);
     detail::raise(what, sequence, rank, size(), at_fault_, reason_);
+  }
+  [[noreturn]] void raise_collective(int rank, const Fingerprint& what, std::int64_t sequence) {
+    end_visits(rank);
+    raise(rank, what, sequence);
   }
 
   std::vector<Slot> slots_;
@@ -204,8 +247,7 @@ class Rendezvous : public Counted {
   Atomic<bool> failed_{false};
   Mutex mutex_;
   int at_fault_ = -1;
-  std::string reason_;
-  Signal letters_{0};
+  char reason_[512] = {};
   std::vector<Letter> mail_;
 };
 

@@ -1,6 +1,7 @@
 #pragma once
 // Ranks as threads of this process.
 
+#include <locus/core/random.hpp>
 #include <locus/dist/communicator.hpp>
 #include <locus/dist/local.hpp>
 
@@ -18,25 +19,22 @@ struct Spawned {
     pthread_t thread{};
   };
   const F& f;
+  std::uint64_t seed;
   std::vector<Rank> ranks{};
   Mutex mutex{};
   std::exception_ptr failure{};
 
   void run(Rank& rank) noexcept {
-    const char* why = "something that is no std::exception";
-    std::string text;
     try {
+      const locus::detail::ThreadRank numbers(rank.member->engine->rank(), seed);
       f(Communicator<D>(rank.member));
-      rank.member = {};
-      return;
     } catch (const std::exception& error) {
-      text = error.what();
-      why = text.c_str();
       note_failure();
+      rank.member->engine->leave(error.what());
     } catch (...) {
       note_failure();
+      rank.member->engine->leave("something that is no std::exception");
     }
-    rank.member->engine->leave(why);
     rank.member = {};
   }
   void note_failure() noexcept {
@@ -46,8 +44,10 @@ struct Spawned {
 };
 }  // namespace detail
 
-/// Calls f(Communicator<D>) for each of so many ranks, in a thread for each; returns when all have returned. Random
-/// numbers of a thread begin as those of every new thread do: give each rank a seed of its own.
+/// Calls f(Communicator<D>) for each of so many ranks, in a thread for each; returns when all have returned.
+///
+/// Each rank has random numbers of its own, others in each spawn and the same in every run: the seed of the thread that
+/// calls it decides. manual_seed() in a rank is of this rank alone; those that say the same seed draw the same numbers.
 ///
 /// On Cuda, rank r is on GPU r modulo the number of GPUs: several ranks may share one.
 ///
@@ -59,9 +59,10 @@ struct Spawned {
 ///     });
 template <class D, class F>
 void spawn(int ranks, const F& f, Options options = {}) {
+  if (ranks < 1) fail<ArgumentError>({"dist::spawn: ", ranks, " ranks; expected 1 or more"});
   options = detail::from_environment(options);
   const auto engines = LocalRanks<D>::engines(ranks, options);
-  detail::Spawned<D, F> all{f};
+  detail::Spawned<D, F> all{f, locus::detail::draw_seed_of_ranks()};
   for (const Shared<Engine<D>>& engine : engines) all.ranks.push_back({&all, Shared(new detail::Member<D>(engine))});
   std::size_t started = 0;
   for (auto& rank : all.ranks) {

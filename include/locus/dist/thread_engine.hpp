@@ -44,6 +44,35 @@ class ThreadEngine : public Engine<D> {
       : Engine<D>(rank, group->size(), device, options), group_(std::move(group)) {}
 
   void run(const Call& call) override {
+    group_->guard(this->rank(), [&] { collective(call); });
+  }
+
+  void meet(const Fingerprint& what, std::int64_t sequence) override {
+    Call call;
+    call.what = what;
+    call.sequence = sequence;
+    group_->require_sound(this->rank(), what, sequence);
+    group_->posted(this->rank(), sequence) = {what, nullptr, nullptr};
+    arrive(call);
+    group_->require_same(this->rank(), what, sequence);
+  }
+  void send(const Message& message) override {
+    group_->require_sound_letter(this->rank(), message.fingerprint(Kind::send), message.sequence);
+    const auto* const bytes = static_cast<const unsigned char*>(message.data);
+    const Shared<detail::Rendezvous::Content> content(new Bytes(bytes, bytes + message.bytes()));
+    group_->post({this->rank(), message.peer, message.tag, message.count, message.type, content});
+  }
+  bool has_come(const Message& message, double waited) override {
+    return group_->has_letter(this->rank(), message, waited);
+  }
+  void take(const Message& message) override {
+    const auto letter = group_->collect(this->rank(), message);
+    copy(message.data, static_cast<const Bytes&>(*letter.content).bytes.data(), message.bytes());
+  }
+  void leave(const char* why) noexcept override { group_->leave(this->rank(), why); }
+
+ private:
+  void collective(const Call& call) {
     group_->require_sound(this->rank(), call.what, call.sequence);
     const Algorithm algorithm =
         choose_algorithm(Links::shared_memory, call.bytes(), this->size(), this->options().algorithm);
@@ -61,28 +90,6 @@ class ThreadEngine : public Engine<D> {
     arrive(call);
   }
 
-  void meet(const Fingerprint& what, std::int64_t sequence) override {
-    Call call;
-    call.what = what;
-    call.sequence = sequence;
-    group_->require_sound(this->rank(), what, sequence);
-    group_->posted(this->rank(), sequence) = {what, nullptr, nullptr};
-    arrive(call);
-    group_->require_same(this->rank(), what, sequence);
-  }
-  void send(const Message& message) override {
-    group_->require_sound(this->rank(), message.fingerprint(Kind::send), message.sequence);
-    const auto* const bytes = static_cast<const unsigned char*>(message.data);
-    const Shared<detail::Rendezvous::Content> content(new Bytes(bytes, bytes + message.bytes()));
-    group_->post({this->rank(), message.peer, message.tag, message.count, message.type, content});
-  }
-  void receive(const Message& message) override {
-    const auto letter = group_->collect(this->rank(), message);
-    copy(message.data, static_cast<const Bytes&>(*letter.content).bytes.data(), message.bytes());
-  }
-  void leave(const char* why) noexcept override { group_->leave(this->rank(), why); }
-
- private:
   struct Bytes final : detail::Rendezvous::Content {
     Bytes(const unsigned char* begin, const unsigned char* end) : bytes(begin, end) {}
     std::vector<unsigned char> bytes;

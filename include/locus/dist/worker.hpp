@@ -1,28 +1,34 @@
 #pragma once
-// What is done beside a rank's own thread, in order.
+// What is done beside a rank's own thread.
 
 #include <locus/core/check.hpp>
-#include <locus/core/posix.hpp>
-#include <locus/core/shared.hpp>
+#include <locus/dist/engine.hpp>
 
 #include <exception>
-#include <vector>
 
 namespace locus::inline LOCUS_ABI::dist::detail {
 
 /// Something to do, that others wait for.
-class Job : public Counted {
+class Job : public Owner {
  public:
-  virtual ~Job() = default;
-  void execute() noexcept {
+  /// Goes on. Whether it is done, or failed.
+  bool advance() noexcept {
     try {
-      run();
+      if (!run()) return false;
     } catch (...) {
       error_ = std::current_exception();
     }
     done_.store(1, Order::release);
     done_.notify();
+    return true;
   }
+  /// Jobs of the same lane are done one after another; a job in another lane does not wait for them.
+  struct Lane {
+    std::int64_t major = 0, minor = 0;
+    friend bool operator==(const Lane&, const Lane&) = default;
+  };
+  [[nodiscard]] virtual Lane lane() const { return {}; }
+
   [[nodiscard]] bool done() const { return done_.load(Order::acquire) != 0; }
   void await() noexcept { done_.wait(0); }
   /// After it was done, once: throws what it threw.
@@ -31,15 +37,18 @@ class Job : public Counted {
   }
 
  protected:
-  virtual void run() = 0;
+  /// False: there is nothing to do yet; it is called again.
+  virtual bool run() = 0;
 
  private:
+  friend class Worker;
   Signal done_{0};
   std::exception_ptr error_;
+  Shared<Job> next_;
 };
 
-/// A thread that does jobs in the order in which they are added. It begins with the first, and ends with this object,
-/// after all jobs.
+/// A thread that does jobs, those of a lane in the order in which they are added. It begins with the first, and ends
+/// with this object, after all jobs.
 class Worker {
  public:
   Worker() = default;
@@ -57,9 +66,9 @@ class Worker {
   }
 
   /// Whether all that was added is done.
-  [[nodiscard]] bool is_idle() const { return pending_.load(Order::acquire) == 0; }
+  [[nodiscard]] bool is_idle() const { return open_.load(Order::acquire) == 0; }
 
-  /// throws OutOfMemory where the system grants no thread
+  /// One thread at a time. throws OutOfMemory where the system grants no thread: nothing was added then
   void add(const Shared<Job>& job) {
     if (!has_thread_) {
       if (pthread_create(
@@ -67,41 +76,78 @@ class Worker {
         fail<OutOfMemory>({"dist: the system grants no thread for asynchronous collectives; use fewer threads"});
       has_thread_ = true;
     }
+    open_.fetch_add(1);
     {
       const Lock lock(mutex_);
-      jobs_.push_back(job);
+      append(added_, job);
     }
-    pending_.fetch_add(1);
     count_.fetch_add(1);
     count_.notify();
   }
 
  private:
-  void* serve() {
-    for (;;) {
+  /// A queue through Job::next_: adding to it takes no memory.
+  struct Queue {
+    Shared<Job> first{}, last{};
+  };
+  static void append(Queue& queue, const Shared<Job>& job) noexcept {
+    (queue.first ? queue.last->next_ : queue.first) = job;
+    queue.last = job;
+  }
+
+  void* serve() noexcept {
+    Queue open;
+    for (int idle = 0;;) {
       const std::uint32_t count = count_.load();
-      std::vector<Shared<Job>> jobs;
       {
         const Lock lock(mutex_);
-        jobs.swap(jobs_);
+        if (added_.first) {
+          append(open, added_.first);
+          open.last = added_.last;
+          added_ = {};
+        }
       }
-      for (const Shared<Job>& job : jobs) {
-        job->execute();
-        pending_.fetch_sub(1, Order::release);
+      if (sweep(open)) {
+        idle = 0;
+      } else if (open.first) {
+        if (++idle < 100) sched_yield();
+        else count_.wait_at_most(count, 1);
+      } else {
+        if (ending_.load()) return nullptr;
+        count_.wait(count);
       }
-      if (!jobs.empty()) continue;
-      if (ending_.load()) return nullptr;
-      count_.wait(count);
     }
+  }
+  /// Each job whose lane has no earlier one goes on. Whether one was done.
+  bool sweep(Queue& open) noexcept {
+    bool any = false;
+    Queue still_open;
+    for (Shared<Job> job = std::move(open.first); job;) {
+      Shared<Job> next = std::move(job->next_);
+      if (is_behind(*job, still_open) || !job->advance()) {
+        append(still_open, job);
+      } else {
+        any = true;
+        open_.fetch_sub(1, Order::release);
+      }
+      job = std::move(next);
+    }
+    open = std::move(still_open);
+    return any;
+  }
+  [[nodiscard]] static bool is_behind(const Job& job, const Queue& earlier) noexcept {
+    for (const Job* other = earlier.first.get(); other; other = other->next_.get())
+      if (other->lane() == job.lane()) return true;
+    return false;
   }
 
   pthread_t thread_{};
   bool has_thread_ = false;
   Atomic<bool> ending_{false};
-  Atomic<int> pending_{0};
+  Atomic<int> open_{0};
   Signal count_{0};
   Mutex mutex_;
-  std::vector<Shared<Job>> jobs_;
+  Queue added_;
 };
 
 }  // namespace locus::inline LOCUS_ABI::dist::detail

@@ -100,6 +100,7 @@ class ModelCopy {
     } else if constexpr (keeps_types || !HasPlace<M>) {
       M copy(source);
       if constexpr (HasMembers<M>) copy_members(copy, source);
+      if constexpr (requires { copy.separate_from_original(); }) copy.separate_from_original();
       return copy;
     } else {
       auto copy = twin(source);

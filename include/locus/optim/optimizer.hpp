@@ -112,6 +112,7 @@ class Optimizer {
   /// One step of an optimizer that has rule(), rates(group) and corrections().
   template <class Self>
   void step_of(Self& self) {
+    locus::detail::require_reduced("optimizer", parameters_);
     if (any_) return any_(self, nullptr);
     for_each_stretch([&](std::size_t first, std::size_t last) {
       advance(first, last);

@@ -104,6 +104,7 @@ void Optimizer<T, D>::step_unless(Self& self, const Tensor<bool, D>& skip) {
   if (skip.elements() != 1)
     fail<ShapeError>({"optimizer: a skip flag of shape ", skip.shape(), "; expected one element"});
   if (members_.empty()) return;
+  locus::detail::require_reduced("optimizer", parameters_);
   locus::detail::require_same_ordinal("optimizer", member(0).value(), skip);
   count_on_device();
   any_ = &Optimizer::template step_of_any<Self>;

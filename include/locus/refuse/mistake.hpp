@@ -258,10 +258,16 @@ struct collective_is_still_in_flight;
 template <class D>
 struct communicator_is_on;
 struct move_the_tensor_or_make_the_communicator_for_its_device;
+template <class D>
+struct replica_is_on;
+struct move_the_model_with_std_move_model_to_D;
 struct collective_of_a_traced_tensor_or_parameter;
 struct mean_of_integers;
 struct sum_them_or_convert_with_as_float;
 struct collective_in_place_on_a_pending_expression;
+struct move_the_model_or_make_the_communicator_for_its_device;
+struct distributed_something_else_than_a_model;
+struct pass_a_model_that_lists_its_members;
 
 }  // namespace locus::error
 

@@ -105,8 +105,8 @@ struct FitOptions {
   optim::Scheduler scheduler = {};      ///< of the learning rate; after an epoch it is given the validation loss
   Every schedule_every = Every::epoch;  ///< ReduceLROnPlateau moves by epoch
   EarlyStopping early_stopping = {};
-  Callback<Progress> on_progress = {};  ///< what it returns does not count
-  Callback<EpochRecord> on_epoch = {};  ///< false from it ends the training
+  Callback<Progress> on_progress = {};  ///< what it returns does not count; of several ranks, rank 0 alone calls it
+  Callback<EpochRecord> on_epoch = {};  ///< false from it ends the training, on all ranks; each calls it
 };
 
 namespace detail {
@@ -199,10 +199,15 @@ class MeanLoss {
     samples_ += samples;
   }
   [[nodiscard]] std::int64_t samples() const { return samples_; }
+  /// Waits for the device.
+  [[nodiscard]] double sum() const { return static_cast<double>(sum_.item()); }
+  /// Waits for the device. What sum() is divided by: samples, or what counts.
+  [[nodiscard]] double counted() const {
+    return counted_.buffer() ? static_cast<double>(counted_.item()) : static_cast<double>(samples_);
+  }
   /// Waits for the device. throws NumericError unless it is finite
   [[nodiscard]] double value(int epoch) const {
-    const double mean = static_cast<double>(sum_.item()) /
-                        (counted_.buffer() ? static_cast<double>(counted_.item()) : static_cast<double>(samples_));
+    const double mean = sum() / counted();
     require_finite_loss(mean, epoch);
     return mean;
   }
@@ -273,8 +278,25 @@ template <class L, class Loader>
           i % accumulate == accumulate - 1 || i + 1 == train.size()};
 }
 
-template <class Step, class L, class S, class D>
-Trained train_epoch(int epoch, Step& step, const L& loss, data::Loader<S, D>& train, const FitOptions& options) {
+/// What all ranks trained in an epoch. The same on all. throws NumericError, on all, unless the loss is finite
+/// `mine`: the sum of losses, what it is divided by, samples, seconds.
+template <class M>
+[[nodiscard]] Trained trained_by_ranks(const M& model, int epoch, std::vector<double> mine) {
+  const std::vector<double> all = numbers_of_ranks(model, std::move(mine));
+  double loss = 0, counted = 0, samples = 0, slowest = 0;
+  for (std::size_t i = 0; i < all.size(); i += 4) {
+    loss += all[i];
+    counted += all[i + 1];
+    samples += all[i + 2];
+    slowest = locus::detail::larger(slowest, all[i + 3]);
+  }
+  require_finite_loss(loss / counted, epoch);
+  return {loss / counted, slowest, samples / slowest};
+}
+
+template <class M, class Step, class L, class S, class D>
+Trained train_epoch(const M& model, int epoch, Step& step, const L& loss, data::Loader<S, D>& train,
+                    const FitOptions& options) {
   using T = value_of<decltype(step(data::detail::tensors_of<data::detail::fields_t<S>::size>(*train.begin())))>;
   const Stopwatch watch;
   MeanLoss<T, D> mean;
@@ -291,13 +313,14 @@ Trained train_epoch(int epoch, Step& step, const L& loss, data::Loader<S, D>& tr
       optim::Scheduler scheduler = options.scheduler;
       scheduler.step();
     }
-    if (options.on_progress && (batches % options.report_every == 0 || batches == train.size())) {
+    if (options.on_progress && is_first_rank(model) &&
+        (batches % options.report_every == 0 || batches == train.size())) {
       const double loss_so_far = mean.value(epoch), rate = static_cast<double>(mean.samples()) / watch.seconds();
       options.on_progress({epoch, batches, train.size(), rate, loss_so_far});
     }
   }
-  const double value = mean.value(epoch), seconds = watch.seconds();
-  return {value, seconds, static_cast<double>(mean.samples()) / seconds};
+  const double sum = mean.sum(), counted = mean.counted(), seconds = watch.seconds();
+  return trained_by_ranks(model, epoch, {sum, counted, static_cast<double>(mean.samples()), seconds});
 }
 
 template <class M, class Optimizer, class L, class S, class U, class D, class Score>
@@ -306,22 +329,24 @@ void train(const M& model, Optimizer& optimizer, const L& loss, data::Loader<S, 
            std::initializer_list<std::string_view> metrics) {
   require_valid(options, batches.size(), valid.size());
   require_valid(options.early_stopping, metrics);
+  require_each_once(valid);
+  require_same_batches(model, batches.size());
   (void)weight_of_loss(loss, 1);
   const auto before_step = [&] { options.before_step({}); };
   using Batch = data::detail::tensors_t<S, D>;
   TrainingStep<M, Optimizer, L, D, Batch, decltype(before_step)> step(model, optimizer, loss, before_step,
-                                                                      options.capture);
+                                                                      options.capture && !OfRanks<M>);
   BestWeights<M, Optimizer> best(model, optimizer, options.early_stopping);
   optim::Scheduler scheduler = options.scheduler;
   for (int epoch = options.first_epoch; epoch < options.first_epoch + options.epochs; ++epoch) {
-    const Trained trained = train_epoch(epoch, step, loss, batches, options);
+    const Trained trained = train_epoch(model, epoch, step, loss, batches, options);
     const Evaluation score = score_of(valid);
     require_finite_loss(score.loss, epoch, "validation loss");
     history.add({epoch, optimizer.lr(), trained.loss, score.loss, score.accuracy, trained.seconds,
                  trained.samples_per_second, score.metrics});
     if (scheduler && options.schedule_every == Every::epoch) scheduler.step(score.loss);
     const bool goes_on = best.goes_on(score);
-    if (!options.on_epoch(history.last()) || !goes_on) break;
+    if (!on_all_ranks(model, options.on_epoch(history.last())) || !goes_on) break;
   }
   best.restore();
 }
@@ -330,8 +355,13 @@ void train(const M& model, Optimizer& optimizer, const L& loss, data::Loader<S, 
 /// Trains a model, a layer or a function, with any loss, and validates it after every epoch; records are added to
 /// `history`. The first tensor of a batch is the model's input, the others are targets: loss(model(input), targets...).
 /// A batch of one tensor is its own target. Losses with Reduction::sum are added up as they are.
+///
+/// Of a distributed model, each rank trains on its own batches and validates on its own; records are of the samples of
+/// all ranks, and the same on each. All ranks must have as many batches to train on; those to validate on may differ.
+///
 /// throws ArgumentError, before it trains, for options out of range or without effect, a metric that is not measured,
-/// or loaders without a batch; NumericError when the loss becomes NaN or infinite (noticed where progress is reported,
+/// loaders without a batch, numbers of batches that differ between ranks, or a sampler that repeats samples of the
+/// validation; NumericError when the loss becomes NaN or infinite (noticed where progress is reported,
 /// and at epoch ends)
 ///
 ///     fit(model, optimizer, nn::MSELoss{}, train, valid, history, {.epochs = 50, .early_stopping = {.patience = 5}},

@@ -7,6 +7,7 @@
 #include <locus/nn/module.hpp>
 #include <locus/ops/extreme.hpp>
 #include <locus/training/history.hpp>
+#include <locus/training/ranks.hpp>
 
 namespace locus::inline LOCUS_ABI {
 
@@ -185,28 +186,29 @@ concept LossFor = !HasPlace<M> || takes_targets<L, Tensor<value_of<M>, D>, D, da
 template <class M, class L, class S, class D, class... F>
 [[nodiscard]] Evaluation evaluate_all(const M& model, const L& loss, data::Loader<S, D>& batches,
                                       const Metric<F>&... metrics) {
-  constexpr int metric_count = sizeof...(F);
-  double loss_sum = 0, loss_samples = 0, samples = 0, sums[metric_count + 1] = {};
+  require_each_once(batches);
+  std::vector<double> sums(3 + sizeof...(F));  // of the loss, of what it was divided by, of samples, of metrics
   for (const auto& named : batches) {
     const auto batch = data::detail::tensors_of<data::detail::fields_t<S>::size>(named);
     const std::int64_t size = get<0>(batch).size(0);
     const auto prediction = predict(model, get<0>(batch));
     const auto counted = targets_counted<float>(loss, batch);
     const double weight = counted.buffer() ? number_of(counted) : weight_of_loss(loss, size);
-    loss_samples += counted.buffer() ? weight : static_cast<double>(size);
+    sums[1] += counted.buffer() ? weight : static_cast<double>(size);
     with_targets(batch, [&](const auto&... target) {
-      const double mean = weight == 0 ? 0 : number_of(loss(widened(prediction), widened(target)...));
-      loss_sum += mean * weight;
-      [[maybe_unused]] double* sum = sums;
-      ((*sum++ += number_of(metrics.function(prediction, target...)) * static_cast<double>(size)), ...);
+      if (weight != 0) sums[0] += number_of(loss(widened(prediction), widened(target)...)) * weight;
+      [[maybe_unused]] std::size_t i = 3;
+      ((sums[i++] += number_of(metrics.function(prediction, target...)) * static_cast<double>(size)), ...);
     });
-    samples += static_cast<double>(size);
+    sums[2] += static_cast<double>(size);
   }
+  sums = sums_over_ranks(model, std::move(sums));
+  const double samples = sums[2];
   if (samples == 0)
     fail<ArgumentError>({"evaluate: the loader has no batch; use a smaller batch_size, or no drop_last"});
-  Evaluation result{loss_sum / loss_samples, no_accuracy};
-  [[maybe_unused]] const double* sum = sums;
-  (result.metrics.push_back({metrics.name, *sum++ / samples}), ...);
+  Evaluation result{sums[0] / sums[1], no_accuracy};
+  [[maybe_unused]] std::size_t i = 3;
+  (result.metrics.push_back({metrics.name, sums[i++] / samples}), ...);
   return result;
 }
 
@@ -221,8 +223,9 @@ template <class M, class S, class D>
 /// Loss and metrics of a model, a layer or a function, over all batches: plain tensors, so nothing is recorded. The
 /// first tensor of a batch is the model's input, the others are targets: loss(model(input), targets...). A batch of one
 /// tensor is its own target. Losses of samples count alike; of nn::CrossEntropyLoss, and of yours with
-/// counted(targets...), the mean is over what counts. throws ArgumentError for a loader without a batch, or a loss with
-/// Reduction::none
+/// counted(targets...), the mean is over what counts. Of a distributed model, each rank evaluates its own batches, and
+/// the result is that over all ranks, the same on each. throws ArgumentError for a loader without a batch or with a
+/// sampler that repeats samples, or a loss with Reduction::none
 ///
 ///     const double error = evaluate(model, nn::MSELoss{}, data::loader<D>(valid)).loss;
 template <class M, class L, class S, class D, class... F>
@@ -246,7 +249,7 @@ template <class M, class L, class S, class D, class... F>
 }
 
 /// Cross-entropy and accuracy of a classifier over all batches of inputs and labels.
-/// throws ArgumentError for a loader without a batch
+/// throws ArgumentError for a loader without a batch, or with a sampler that repeats samples
 template <class M, class S, class D>
   requires detail::IsWrong<detail::LoaderMistake<M, S, D>, detail::Wrong::nothing>
 [[nodiscard]] Evaluation evaluate(const M& model, data::Loader<S, D>& batches) {
@@ -264,9 +267,17 @@ template <class M, class S, class D>
   return evaluate(model, batches);
 }
 
-/// The same over a data set, in batches of 1000 on `device`, where the model is.
+/// The same over a data set, in batches of 1000 on `device`, where the model is. Of a distributed model, each rank
+/// evaluates its share, on the device of its communicator.
 template <class M, data::Dataset S>
 [[nodiscard]] Evaluation evaluate(const M& model, const S& dataset, device_of<M> device = {}) {
+  if constexpr (detail::OfRanks<M>) {
+    const auto& comm = model.communicator();
+    const bool share = dataset.size() >= comm.size();  // otherwise each evaluates all
+    const data::DistributedSampler sampler(dataset.size(), share ? comm.rank() : 0, share ? comm.size() : 1,
+                                           {.shuffle = false, .remainder = data::Remainder::keep});
+    return evaluate(model, data::loader(dataset, sampler, {.batch_size = 1000, .ahead = 2}, comm.device()));
+  }
   return evaluate(model, data::loader(dataset, {.batch_size = 1000, .ahead = 2}, device));
 }
 

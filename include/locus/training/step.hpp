@@ -46,6 +46,13 @@ struct DoNothing {
   void operator()() const {}
 };
 
+/// While it lives, gradients of a model that ranks share are added up on this rank alone.
+template <class M>
+[[nodiscard]] auto on_this_rank(const M& model) {
+  if constexpr (requires { model.no_sync(); }) return model.no_sync();
+  else return DoNothing{};
+}
+
 template <class M, class Optimizer, class L, class Batch, class BeforeStep = DoNothing>
 auto train_step_on(const M& model, Optimizer& optimizer, const L& loss, const Batch& batch,
                    const BeforeStep& before_step = {}) {
@@ -143,14 +150,25 @@ class TrainingStep {
     if (is_first && is_last) return train_step_on(model_, optimizer_, function_, batch, before_step_);
     const auto loss = recorded_loss(model_, function_, batch);
     if (is_first) optimizer_.zero_grad();
+    if (!is_last) {
+      [[maybe_unused]] const auto guard = on_this_rank(model_);
+      loss.backward(share_.template as<T>());
+      return loss.value();
+    }
     loss.backward(share_.template as<T>());
-    if (!is_last) return loss.value();
     if (counted_.buffer()) divide_by_shares();
     before_step_();
     optimizer_.step();
     return loss.value();
   }
+  /// Of several ranks, by the mean of theirs: gradients are means over ranks by now.
   void divide_by_shares() {
+    if constexpr (OfRanks<M>) {
+      const std::vector<double> all = numbers_of_ranks(model_, {number_of(shares_)});
+      double sum = 0;
+      for (const double share : all) sum += share;
+      shares_.fill_(static_cast<R>(sum / static_cast<double>(all.size())));
+    }
     const auto& parameters = optimizer_.parameters();
     for (const auto& gradients : gradient_runs(parameters))
       map_into(gradients, DivideByShares<R>{}, gradients, shares_);

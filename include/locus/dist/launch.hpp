@@ -1,0 +1,53 @@
+#pragma once
+// dist::launch<D>(ranks, f): f on each rank, whether a launcher started processes or the ranks are threads.
+
+#include <locus/dist/mpi.hpp>
+#include <locus/dist/spawn.hpp>
+#include <locus/dist/tcp.hpp>
+
+namespace locus::inline LOCUS_ABI::dist {
+
+#if LOCUS_MPI
+inline namespace with_mpi {
+#else
+inline namespace without_mpi {
+#endif
+
+/// Calls f(Communicator<D>). Where a launcher started this process as one of several, once, for the rank that it is:
+/// under mpirun (see mpi()), and where RANK and WORLD_SIZE are set, as by torchrun (see tcp()). Otherwise for each of
+/// so many ranks, in a thread for each (see spawn()). 0 ranks: as many as were started; otherwise as there are GPUs, on
+/// Cpu 1.
+///
+/// throws what f throws; ArgumentError for less than 0 ranks, and where another number was started; EngineUnavailable
+/// where mpirun started several processes of a program that is built without MPI; RendezvousError; CudaUnavailable
+///
+///     int main() { dist::launch<Cpu>(4, [](dist::Communicator<Cpu> comm) { train(comm); }); }
+///
+///     $ program                                                # four threads
+///     $ mpirun -n 4 program                                    # four processes
+///     $ torchrun --nproc-per-node 4 --no-python ./program      # the same without MPI
+template <class D, class F>
+void launch(int ranks, const F& f, Options options = {}) {
+  const auto require = [&](const char* launcher, int processes, const char* how) {
+    if (ranks != 0 && ranks != processes)
+      fail<ArgumentError>({"dist::launch: ", ranks, " ranks, but ", launcher, " started ", processes,
+                           " processes; start ", ranks, ", ", how, " ", ranks,
+                           ", or ask for 0 ranks, as many as there are"});
+  };
+  if (ranks < 0) fail<ArgumentError>({"dist::launch: ", ranks, " ranks; expected 0 or more"});
+  if (const int processes = launched_processes(); processes > 1) {
+    require("mpirun", processes, "mpirun -n");
+    return f(mpi<D>(options));
+  }
+  if (std::getenv("RANK") && std::getenv("WORLD_SIZE")) {
+    const TcpPlace place = TcpPlace::from_environment();
+    require("a launcher", place.size, "torchrun --nproc-per-node");
+    return f(tcp<D>(place, options));
+  }
+  if constexpr (std::is_same_v<D, Cuda>)
+    if (ranks == 0) ranks = cuda::device_count();
+  spawn<D>(ranks == 0 ? 1 : ranks, f, options);
+}
+
+}  // inline namespace
+}  // namespace locus::inline LOCUS_ABI::dist

@@ -1,0 +1,118 @@
+#pragma once
+// send and recv of ranks that are processes. A note announces a letter and its size; its elements follow in transfers
+// of its own tag, so that the receiver writes them to where they belong.
+
+#include <locus/core/out_of_memory.hpp>
+#include <locus/dist/message_peers.hpp>
+
+namespace locus::inline LOCUS_ABI::dist::detail {
+
+/// A letter with its memory, until it has been sent. Where that takes longer, it goes on beside the program, also after
+/// its rank has left.
+template <class Link>
+class OutgoingLetter final : public Job {
+ public:
+  OutgoingLetter(const Shared<MessagePeers<Link>>& peers, const Message& message, const Note& note, int tag)
+      : peers_(peers),
+        peer_(message.peer),
+        note_(note),
+        bytes_(static_cast<const unsigned char*>(message.data),
+               static_cast<const unsigned char*>(message.data) + message.bytes()),
+        announcement_(peers->link),
+        elements_(peers->link, tag) {}
+
+  void post() {
+    announcement_.send(peer_, &note_, sizeof note_);
+    elements_.send(peer_, bytes_.data(), static_cast<std::int64_t>(bytes_.size()));
+  }
+  [[nodiscard]] bool is_sent() { return announcement_.first_open() < 0 && elements_.first_open() < 0; }
+  [[nodiscard]] Job::Lane lane() const override { return {reinterpret_cast<std::intptr_t>(this), 0}; }
+
+ private:
+  bool run() override {
+    try {
+      if (is_sent()) return true;
+      if (peers_->is_sound() && !peers_->has_ended(peer_) && watch_.seconds() < peers_->timeout()) return false;
+    } catch (const std::exception&) {}
+    announcement_.abandon();
+    elements_.abandon();
+    if (peers_->link.has_open_transfers()) Link::keep(*this);
+    return true;
+  }
+
+  Shared<MessagePeers<Link>> peers_;
+  int peer_;
+  Note note_;
+  std::vector<unsigned char> bytes_;
+  typename Link::Transfers announcement_, elements_;
+  Stopwatch watch_{};
+};
+
+/// The letters of one rank.
+template <class Link>
+class MessageLetters {
+  using Peers = MessagePeers<Link>;
+
+ public:
+  explicit MessageLetters(Shared<Peers> peers)
+      : peers_(std::move(peers)), sent_(static_cast<std::size_t>(peers_->link.size())) {}
+
+  /// throws OutOfMemory; nothing was sent then
+  void send(const Message& message) {
+    Note note;
+    note.what = Note::What::letter;
+    note.from = peers_->link.rank();
+    note.tag = message.tag;
+    note.type = static_cast<std::int64_t>(message.type);
+    note.count = message.count;
+    note.group = peers_->link.group();
+    std::int64_t& number = sent_[static_cast<std::size_t>(message.peer)];
+    note.number = number;
+    locus::detail::or_out_of_memory({"send: no memory for a message of ", message.bytes(), " bytes"}, [&] {
+      if (message.peer == note.from) {
+        const auto* const bytes = static_cast<const unsigned char*>(message.data);
+        return peers_->keep_own({note, {bytes, bytes + message.bytes()}});
+      }
+      const Shared letter(new OutgoingLetter<Link>(peers_, message, note, tag_of(note)));
+      letter->post();
+      if (!letter->is_sent()) Link::deliver(Shared<Job>(letter.get()));
+    });
+    ++number;
+  }
+  [[nodiscard]] bool has_come(const Message& message, double waited) {
+    const Fingerprint what = message.fingerprint(Kind::recv);
+    peers_->require_sound(what, message.sequence);
+    if (peers_->has_letter(message.peer, message.tag)) return true;
+    if (peers_->has_ended(message.peer))
+      peers_->refuse(message.peer, join("rank ", message.peer, has_left_text), what, message.sequence);
+    peers_->require_alive(message.peer, waited, what, message.sequence);
+    return false;
+  }
+  void take(const Message& message) {
+    const Fingerprint what = message.fingerprint(Kind::recv);
+    const auto letter = peers_->take_letter(message.peer, message.tag);
+    const Note& note = letter.note;
+    if (note.count != message.count || note.type != static_cast<std::int64_t>(message.type)) {
+      const Fingerprint sent{Kind::send, static_cast<ElementType>(note.type), {}, peers_->link.rank(), note.count};
+      peers_->refuse(message.peer, join("rank ", message.peer, " called ", sent), what, message.sequence);
+    }
+    if (message.peer == peers_->link.rank()) {
+      if (message.bytes() > 0) std::memcpy(message.data, letter.own.data(), static_cast<std::size_t>(message.bytes()));
+      return;
+    }
+    typename Link::Transfers transfers(peers_->link, tag_of(note));
+    transfers.receive(message.peer, message.data, message.bytes());
+    peers_->wait(transfers, what, message.sequence);
+  }
+
+ private:
+  /// Odd ones; collectives have the even ones.
+  [[nodiscard]] int tag_of(const Note& note) const {
+    return 2 * static_cast<int>(note.number % (peers_->link.most_tag() / 2)) + 1;
+  }
+
+  Shared<Peers> peers_;
+  std::vector<std::int64_t> sent_;
+};
+
+}  // namespace locus::inline LOCUS_ABI::dist::detail

@@ -1,0 +1,193 @@
+#pragma once
+// What a rank that is a process knows of the others: who failed, who left, which letters have come. Several threads use
+// it.
+//
+// A Link is how bytes travel: rank(), size(), most_tag(), is_crowded(), group(); Transfers of bytes, by tag or of
+// notes; poll(note); is_dead(rank); keep(owner), deliver(letter), note_failure(seconds). mpi_link.hpp is one.
+
+#include <locus/dist/message_note.hpp>
+#include <locus/dist/worker.hpp>
+
+#include <sched.h>
+
+#include <cstring>
+#include <vector>
+
+namespace locus::inline LOCUS_ABI::dist::detail {
+
+template <class Link>
+class MessagePeers : public Owner {
+  using Transfers = typename Link::Transfers;
+
+ public:
+  /// A letter that was announced. One to itself a rank keeps here.
+  struct Letter {
+    Note note{};
+    std::vector<unsigned char> own{};
+  };
+
+  /// The link is made of the arguments.
+  template <class... Arguments>
+  explicit MessagePeers(double timeout, const Arguments&... arguments)
+      : link(arguments...),
+        timeout_(timeout),
+        ended_(static_cast<std::size_t>(link.size()), -1),
+        failure_transfers_(link),
+        end_transfers_(link) {
+    failure_transfers_.reserve(ended_.size());
+    end_transfers_.reserve(ended_.size());
+  }
+
+  Link link;
+
+  /// A rank is at fault; all are told. The first failure stays.
+  void fail(int at_fault, const char* reason) noexcept {
+    const Lock lock(mutex_);
+    if (has_failed_.load()) return;
+    failure_.what = Note::What::failure;
+    failure_.at_fault = at_fault;
+    std::snprintf(failure_.reason, sizeof failure_.reason, "%s", reason);
+    has_failed_.store(true);
+    Link::note_failure(timeout_);
+    tell(failure_, failure_transfers_);
+  }
+  void threw(const char* why) noexcept {
+    char reason[sizeof failure_.reason] = {};
+    std::snprintf(reason, sizeof reason, "rank %d threw: %s", link.rank(), why);
+    fail(link.rank(), reason);
+  }
+  /// This rank makes no more calls; so many collectives it completed. After a failure that it heard of, it passes that
+  /// on instead: others may hear of its end first.
+  void end(std::int64_t collectives) noexcept {
+    const Lock lock(mutex_);
+    if (end_.count >= 0) return;
+    end_.count = collectives;
+    if (!has_failed_.load()) tell(end_, end_transfers_);
+    else if (failure_.from >= 0) tell(failure_, end_transfers_);
+  }
+
+  /// Reads the notes that have come. Whether all is well.
+  [[nodiscard]] bool is_sound() {
+    const Lock lock(mutex_);
+    while (!has_failed_.load()) {
+      inbox_.reserve(inbox_.size() + 1);
+      Note note;
+      if (!link.poll(note)) return true;
+      if (note.what == Note::What::letter) inbox_.push_back({note, {}});
+      else if (note.what == Note::What::end) ended_[static_cast<std::size_t>(note.from)] = note.count;
+      else {
+        failure_ = note;
+        has_failed_.store(true);
+        Link::note_failure(timeout_);
+        (void)link.is_dead(failure_.at_fault);  // which the end of this process has to know
+      }
+    }
+    return false;
+  }
+  void require_sound(const Fingerprint& what, std::int64_t sequence) {
+    if (!is_sound()) raise(what, sequence);
+  }
+  [[noreturn]] void raise(const Fingerprint& what, std::int64_t sequence) {
+    Note failure;
+    {
+      const Lock lock(mutex_);
+      failure = failure_;
+    }
+    detail::raise(what, sequence, link.rank(), link.size(), failure.at_fault, failure.reason);
+  }
+  [[noreturn]] void refuse(int at_fault, const std::string& reason, const Fingerprint& what, std::int64_t sequence) {
+    fail(at_fault, reason.c_str());
+    raise(what, sequence);
+  }
+
+  [[nodiscard]] bool has_ended(int peer) {
+    const Lock lock(mutex_);
+    return ended_[static_cast<std::size_t>(peer)] >= 0;
+  }
+  /// Whether it ended before it completed that collective.
+  [[nodiscard]] bool has_ended_before(int peer, std::int64_t collective) {
+    const Lock lock(mutex_);
+    const std::int64_t completed = ended_[static_cast<std::size_t>(peer)];
+    return completed >= 0 && completed < collective;
+  }
+  /// throws CollectiveError where a process is gone that has not ended as it should, or after the time-out
+  void require_alive(int peer, double waited, const Fingerprint& what, std::int64_t sequence) {
+    for (int other = 0; other < link.size(); ++other)
+      if ((other == peer || !has_ended(other)) && link.is_dead(other)) {
+        require_sound(what, sequence);  // it may have said why
+        if (other == peer || !has_ended(other))
+          refuse(other, join("rank ", other, " has died: its process is gone"), what, sequence);
+      }
+    if (waited > timeout_)
+      refuse(peer, join("rank ", peer, " did not come within ", timeout_, wait_longer), what, sequence);
+  }
+
+  /// Waits for transfers of a collective; for those of a letter, which may come after its sender ended, sequence < 0.
+  void wait(Transfers& transfers, std::size_t mark, const Fingerprint& what, std::int64_t sequence) {
+    int peer = transfers.first_open(mark);
+    if (peer < 0) return;
+    const bool is_crowded = link.is_crowded();
+    const Stopwatch watch;
+    double looked = 0;
+    for (std::uint32_t turn = 1; (peer = transfers.first_open(mark)) >= 0; ++turn) {
+      if (is_crowded || turn > 1000) sched_yield();
+      if (turn % (is_crowded ? 16 : 256) != 0) continue;
+      require_sound(what, sequence);
+      if (what.kind != Kind::recv && has_ended_before(peer, sequence))
+        refuse(peer, join("rank ", peer, has_left_text), what, sequence);
+      if (watch.seconds() < looked + 0.1) continue;
+      looked = watch.seconds();
+      require_alive(peer, looked, what, sequence);
+    }
+  }
+  void wait(Transfers& transfers, const Fingerprint& what, std::int64_t sequence) {
+    wait(transfers, transfers.mark(), what, sequence);
+  }
+
+  /// Letters that have come.
+  void keep_own(Letter&& letter) {
+    const Lock lock(mutex_);
+    inbox_.push_back(std::move(letter));
+  }
+  [[nodiscard]] bool has_letter(int from, int tag) {
+    const Lock lock(mutex_);
+    return find(from, tag) < inbox_.size();
+  }
+  [[nodiscard]] Letter take_letter(int from, int tag) {
+    const Lock lock(mutex_);
+    const std::size_t i = find(from, tag);
+    Letter letter = std::move(inbox_[i]);
+    inbox_.erase(inbox_.begin() + static_cast<std::ptrdiff_t>(i));
+    return letter;
+  }
+  [[nodiscard]] double timeout() const { return timeout_; }
+
+ private:
+  [[nodiscard]] std::size_t find(int from, int tag) const {
+    std::size_t i = 0;
+    while (i < inbox_.size() && (inbox_[i].note.from != from || inbox_[i].note.tag != tag)) ++i;
+    return i;
+  }
+  /// Notes are small: what carries them copies them at once. Where it does not, this object is kept.
+  void tell(Note& note, Transfers& transfers) noexcept {
+    note.group = link.group();
+    try {
+      for (int peer = 0; peer < link.size(); ++peer)
+        if (peer != link.rank()) transfers.send(peer, &note, sizeof note);
+      for (int turn = 0; turn < 100 && transfers.first_open() >= 0; ++turn) sched_yield();
+      if (transfers.first_open() >= 0) Link::keep(*this);
+    } catch (const std::exception&) {  // nobody is reached: others time out
+      Link::keep(*this);
+    }
+  }
+
+  double timeout_;
+  Mutex mutex_;
+  Atomic<bool> has_failed_{false};
+  Note failure_, end_{.count = -1};
+  std::vector<std::int64_t> ended_;  ///< collectives that a rank completed before it ended; -1: it has not
+  std::vector<Letter> inbox_;
+  Transfers failure_transfers_, end_transfers_;
+};
+
+}  // namespace locus::inline LOCUS_ABI::dist::detail

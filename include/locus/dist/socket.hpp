@@ -1,0 +1,153 @@
+#pragma once
+// TCP connections with time-outs, thinly over POSIX.
+
+#include <locus/core/posix.hpp>
+#include <locus/dist/error.hpp>
+
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+
+namespace locus::inline LOCUS_ABI::dist::detail {
+
+/// An address of a host, with a port.
+struct SocketAddress {
+  sockaddr_storage bytes{};
+  std::uint32_t size = 0;
+
+  [[nodiscard]] const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&bytes); }
+  [[nodiscard]] sockaddr* get() { return reinterpret_cast<sockaddr*>(&bytes); }
+  /// Both families have it behind the family.
+  [[nodiscard]] int port() const {
+    std::uint16_t number = 0;
+    std::memcpy(&number, reinterpret_cast<const char*>(&bytes) + 2, sizeof number);
+    return ntohs(number);
+  }
+  void set_port(int port) {
+    static_assert(offsetof(sockaddr_in, sin_port) == 2 && offsetof(sockaddr_in6, sin6_port) == 2);
+    const std::uint16_t number = htons(static_cast<std::uint16_t>(port));
+    std::memcpy(reinterpret_cast<char*>(&bytes) + 2, &number, sizeof number);
+  }
+
+  /// Empty where it resolves; else why it does not. It may wait for a name server.
+  [[nodiscard]] static std::string resolve(const std::string& host, int port, SocketAddress& result) {
+    addrinfo wanted{};
+    wanted.ai_socktype = SOCK_STREAM;
+    wanted.ai_flags = AI_NUMERICSERV;
+    addrinfo* found = nullptr;
+    const int status = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &wanted, &found);
+    if (status != 0) return gai_strerror(status);
+    std::memcpy(&result.bytes, found->ai_addr, found->ai_addrlen);
+    result.size = found->ai_addrlen;
+    freeaddrinfo(found);
+    return {};
+  }
+};
+
+/// A socket, which does not block. Closed with this object.
+class Socket {
+ public:
+  Socket() = default;
+  explicit Socket(int number) : number_(number) {
+    if (number_ < 0) return;
+    fcntl(number_, F_SETFL, fcntl(number_, F_GETFL) | O_NONBLOCK);
+    fcntl(number_, F_SETFD, FD_CLOEXEC);
+    const int yes = 1;
+    setsockopt(number_, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+  }
+  Socket(Socket&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Socket& operator=(Socket&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
+  ~Socket() {
+    if (number_ >= 0) close(number_);
+  }
+
+  /// One that listens at a port, or at any free one for 0; nothing where that fails, with errno.
+  [[nodiscard]] static Socket listening(int family, int port) {
+    Socket result(socket(family, SOCK_STREAM, 0));
+    const int yes = 1;
+    SocketAddress any;
+    any.size = family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+    any.bytes.ss_family = static_cast<sa_family_t>(family);
+    any.set_port(port);
+    setsockopt(result.number_, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    if (!result || bind(result.number_, any.get(), any.size) != 0 || listen(result.number_, 128) != 0) return {};
+    return result;
+  }
+  /// Begins to connect: is_writable() says when that is over, and has_error() whether it failed.
+  [[nodiscard]] static Socket connecting(const SocketAddress& to) {
+    Socket result(socket(to.bytes.ss_family, SOCK_STREAM, 0));
+    if (!result || (connect(result.number_, to.get(), to.size) != 0 && errno != EINPROGRESS)) return {};
+    return result;
+  }
+  /// A connection to this one, which listens, and who began it; nothing: there is none.
+  [[nodiscard]] Socket accepted(SocketAddress& from) const {
+    from.size = sizeof from.bytes;
+    return Socket(accept(number_, from.get(), &from.size));
+  }
+
+  [[nodiscard]] explicit operator bool() const { return number_ >= 0; }
+  [[nodiscard]] int number() const { return number_; }
+  [[nodiscard]] int port() const {
+    SocketAddress own;
+    own.size = sizeof own.bytes;
+    getsockname(number_, own.get(), &own.size);
+    return own.port();
+  }
+  [[nodiscard]] bool has_error() const {
+    int error = 0;
+    socklen_t size = sizeof error;
+    return getsockopt(number_, SOL_SOCKET, SO_ERROR, &error, &size) != 0 || error != 0;
+  }
+  /// Waits for POLLIN or POLLOUT, at most so long.
+  [[nodiscard]] bool await(short events, double seconds) const {
+    pollfd waited{number_, events, 0};
+    return ::poll(&waited, 1, seconds > 0 ? static_cast<int>(seconds * 1000) + 1 : 0) > 0;
+  }
+
+  /// Bytes that were read or written, or 0 where there is nothing to do now; -1: the connection has ended.
+  [[nodiscard]] std::int64_t read_some(void* data, std::int64_t bytes) const {
+    const ssize_t count = recv(number_, data, static_cast<std::size_t>(bytes), 0);
+    return count > 0 ? count : count < 0 && is_busy() ? 0 : -1;
+  }
+  [[nodiscard]] std::int64_t write_some(const void* data, std::int64_t bytes) const {
+    const ssize_t count = ::send(number_, data, static_cast<std::size_t>(bytes), MSG_NOSIGNAL);
+    return count >= 0 ? count : is_busy() ? 0 : -1;
+  }
+  /// All of it, within so many seconds on the watch. Whether that was possible.
+  [[nodiscard]] bool read_all(void* data, std::int64_t bytes, const Stopwatch& watch, double seconds) const {
+    return all(bytes, POLLIN, watch, seconds,
+               [&](std::int64_t at) { return read_some(static_cast<char*>(data) + at, bytes - at); });
+  }
+  [[nodiscard]] bool write_all(const void* data, std::int64_t bytes, const Stopwatch& watch, double seconds) const {
+    return all(bytes, POLLOUT, watch, seconds,
+               [&](std::int64_t at) { return write_some(static_cast<const char*>(data) + at, bytes - at); });
+  }
+
+ private:
+  [[nodiscard]] static bool is_busy() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
+  template <class F>
+  [[nodiscard]] bool all(std::int64_t bytes, short events, const Stopwatch& watch, double seconds,
+                         const F& some) const {
+    for (std::int64_t at = 0; at < bytes;) {
+      const std::int64_t count = some(at);
+      if (count < 0) return false;
+      at += count;
+      if (count == 0 && !await(events, seconds - watch.seconds()) && watch.seconds() >= seconds) return false;
+    }
+    return true;
+  }
+  int number_ = -1;
+};
+
+}  // namespace locus::inline LOCUS_ABI::dist::detail

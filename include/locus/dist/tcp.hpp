@@ -1,0 +1,46 @@
+#pragma once
+// dist::tcp<D>(): processes that meet at an address, without MPI.
+
+#include <locus/core/random.hpp>
+#include <locus/dist/communicator.hpp>
+#include <locus/dist/message_engine.hpp>
+#include <locus/dist/staged_engine.hpp>
+#include <locus/dist/tcp_link.hpp>
+
+namespace locus::inline LOCUS_ABI::dist {
+
+namespace detail {
+[[nodiscard]] inline Shared<Engine<Cpu>> tcp_engine(const TcpPlace& place, const Options& options) {
+  using Peers = MessagePeers<TcpLink>;
+  const Shared peers(new Peers(options.timeout, place, options.timeout));
+  locus::detail::become_rank(place.rank);
+  return Shared<Engine<Cpu>>(new MessageEngine<Cpu, TcpLink>(peers, Cpu{}, options));
+}
+}  // namespace detail
+
+/// The processes that a launcher started, which meet at an address that its environment names: MASTER_ADDR,
+/// MASTER_PORT, RANK, WORLD_SIZE, LOCAL_RANK. All of them call it, as often as each other. Random numbers are from then
+/// on those of the rank, as with mpi().
+///
+/// On Cuda, each process uses one of the GPUs of its machine, in turn; elements travel by way of page-locked memory.
+///
+/// throws RendezvousError within the time-out, CudaUnavailable
+///
+///     auto comm = dist::tcp<Cpu>();   // RANK=0 WORLD_SIZE=2 ./program & RANK=1 WORLD_SIZE=2 ./program
+template <class D>
+[[nodiscard]] Communicator<D> tcp(const TcpPlace& place, Options options = {}) {
+  options = detail::from_environment(options);
+  const auto host = detail::tcp_engine(place, options);
+  if constexpr (std::is_same_v<D, Cpu>) {
+    return Communicator<D>(host);
+  } else {
+    static_assert(std::is_same_v<D, Cuda>, "dist::tcp has engines for Cpu and Cuda");
+    return Communicator<D>(Shared<Engine<D>>(new StagedEngine<D>(host, detail::gpu_of(place.local_rank))));
+  }
+}
+template <class D>
+[[nodiscard]] Communicator<D> tcp(Options options = {}) {
+  return tcp<D>(TcpPlace::from_environment(), options);
+}
+
+}  // namespace locus::inline LOCUS_ABI::dist

@@ -1,0 +1,282 @@
+#pragma once
+// Where processes that know no more than an address meet: each brings some bytes, and gets those of all. It knows
+// nothing of engines.
+
+#include <locus/dist/socket.hpp>
+
+#include <cstdlib>
+#include <vector>
+
+namespace locus::inline LOCUS_ABI::dist {
+
+/// Who a process is among others, and where they meet.
+struct TcpPlace {
+  std::string address = "127.0.0.1";  ///< of rank 0's machine
+  int port = 29500;                   ///< where rank 0 listens
+  int rank = 0, size = 1;
+  int local_rank = 0;  ///< the number among the processes of a machine
+
+  /// As launchers set it: MASTER_ADDR, MASTER_PORT, RANK, WORLD_SIZE, LOCAL_RANK. Under torchrun, which listens at
+  /// MASTER_PORT, ranks meet at the port after it.
+  /// throws RendezvousError that names what is missing or wrong
+  [[nodiscard]] static TcpPlace from_environment() {
+    TcpPlace place;
+    place.rank = number("RANK", nullptr, 0, 1 << 20);
+    place.size = number("WORLD_SIZE", nullptr, 1, 1 << 20);
+    if (place.rank >= place.size)
+      throw RendezvousError(
+          join("dist: RANK is ", place.rank, ", WORLD_SIZE ", place.size, "; expected RANK 0 to ", place.size - 1),
+          place.rank);
+    const char* const address = std::getenv("MASTER_ADDR");
+    if (address && *address) place.address = address;
+    place.port = number("MASTER_PORT", "29500", 1, 65535);
+    const char* const agent = std::getenv("TORCHELASTIC_USE_AGENT_STORE");  // torchrun itself listens at that port
+    if (agent && std::string_view(agent) == "True") place.port = place.port < 65535 ? place.port + 1 : 1024;
+    place.local_rank = number("LOCAL_RANK", std::getenv("RANK"), 0, 1 << 20);
+    return place;
+  }
+
+ private:
+  [[nodiscard]] static int number(const char* name, const char* otherwise, long least, long most) {
+    const char* text = std::getenv(name);
+    if (!text || !*text) text = otherwise;
+    if (!text)
+      throw RendezvousError(join("dist: ", name,
+                                 " is not set in the environment; a launcher sets RANK, WORLD_SIZE, "
+                                 "LOCAL_RANK, MASTER_ADDR and MASTER_PORT, as torchrun does"),
+                            -1);
+    char* end = nullptr;
+    const long value = std::strtol(text, &end, 10);
+    if (end == text || *end || value < least || value > most)
+      throw RendezvousError(join("dist: ", name, " is \"", text, "\"; expected a number, ", least, " to ", most), -1);
+    return static_cast<int>(value);
+  }
+};
+
+/// What rank 0 knows of a process that came.
+struct TcpGuest {
+  detail::SocketAddress from{};  ///< as rank 0 sees it; of rank 0: the address where all meet
+  std::string bytes{};           ///< what it brought
+};
+
+namespace detail {
+
+/// One meeting. All ranks make one at the same time.
+class TcpRendezvous {
+ public:
+  TcpRendezvous(const TcpPlace& place, double timeout) : place_(place), timeout_(timeout) {
+    if (const std::string why = SocketAddress::resolve(place.address, place.port, address_); !why.empty())
+      fail(place.rank, join("the address \"", place.address, "\" does not resolve: ", why,
+                            "; set MASTER_ADDR to the host name or number of rank 0's machine"));
+  }
+
+  /// What all ranks brought, by rank. throws RendezvousError, on all ranks that came, within the time-out
+  [[nodiscard]] std::vector<TcpGuest> meet(const std::string& bytes) {
+    return place_.rank == 0 ? receive_guests(bytes) : visit(bytes);
+  }
+
+  [[nodiscard]] int family() const { return address_.bytes.ss_family; }
+
+  /// A connection to another rank, which listens there, and calls let_in(). throws RendezvousError
+  [[nodiscard]] Socket reach(const SocketAddress& address, int rank) const {
+    for (;; usleep(20000)) {
+      Socket connection = Socket::connecting(address);
+      if (connection && connection.await(POLLOUT, left()) && !connection.has_error()) {
+        const Hello hello{.rank = place_.rank, .size = place_.size};
+        if (connection.write_all(&hello, sizeof hello, watch_, timeout_)) return connection;
+      }
+      if (left() > 0) continue;
+      if (rank == 0)
+        fail(0, join("rank 0 does not answer within ", timeout_,
+                     " seconds; start it, and set MASTER_ADDR and MASTER_PORT to where it listens"));
+      fail(rank, join("rank ", rank, " does not answer within ", timeout_, " seconds at port ", address.port(),
+                      " of its machine; let ranks reach each other's ports, or see whether it ended"));
+    }
+  }
+  /// A rank that reaches this one. throws RendezvousError
+  [[nodiscard]] std::pair<int, Socket> let_in(const Socket& door) const {
+    for (;;) {
+      if (left() <= 0)
+        fail(-1, join("not all ranks connected within ", timeout_,
+                      " seconds; see whether one ended, and let ranks reach each other's ports"));
+      SocketAddress from;
+      if (!door.await(POLLIN, left() < 0.1 ? left() : 0.1)) continue;
+      Socket connection = door.accepted(from);
+      Hello hello;
+      const double until = watch_.seconds() + (left() < 2 ? left() : 2);
+      if (connection && connection.read_all(&hello, sizeof hello, watch_, until) && hello.magic == Hello{}.magic &&
+          hello.size == place_.size && hello.rank > place_.rank && hello.rank < place_.size)
+        return {hello.rank, std::move(connection)};
+    }
+  }
+  [[noreturn]] void fail(int at_fault, const std::string& reason) const {
+    throw RendezvousError(join("dist: rank ", place_.rank, " of ", place_.size, ", meeting at ", place_.address, ":",
+                               place_.port, ": ", reason),
+                          at_fault);
+  }
+
+ private:
+  struct Hello {
+    std::uint64_t magic = 0x6c6f637573303031;  // not of another program
+    std::int32_t rank = 0, size = 0;
+  };
+  static constexpr std::int64_t most_bytes = 1 << 20;
+  static constexpr char received = 'r';  ///< what rank 0 says first
+
+  [[nodiscard]] double left() const { return timeout_ - watch_.seconds(); }
+
+  // Rank 0.
+
+  [[nodiscard]] std::vector<TcpGuest> receive_guests(const std::string& bytes) {
+    const Socket door = Socket::listening(address_.bytes.ss_family, place_.port);
+    if (!door) {
+      fail(0, errno == EADDRINUSE
+                  ? std::string("the port is in use by another program; set MASTER_PORT to a free one, on all ranks")
+                  : join("cannot listen: ", std::strerror(errno), "; set MASTER_PORT to another one, on all ranks"));
+    }
+    guests_.resize(static_cast<std::size_t>(place_.size));
+    connections_.resize(guests_.size());
+    guests_[0] = {address_, bytes};
+    for (int missing = place_.size - 1; missing > 0;) {
+      if (left() <= 0) refuse(first_missing(), missing_text());
+      if (!door.await(POLLIN, left() < 0.1 ? left() : 0.1)) {
+        look_for_ended();
+        continue;
+      }
+      TcpGuest guest;
+      Socket connection = door.accepted(guest.from);
+      if (connection) missing -= welcome(std::move(connection), std::move(guest));
+    }
+    for (int rank = 1; rank < place_.size; ++rank)
+      if (!answer(rank))
+        refuse(rank, join("rank ", rank, " ended while ranks met; see its own output, and start all again"));
+    return std::move(guests_);
+  }
+  /// Whether it is one of the ranks; others are turned away.
+  [[nodiscard]] bool welcome(Socket connection, TcpGuest guest) {
+    Hello hello;
+    // A stranger that says nothing is not waited for.
+    const double until = watch_.seconds() + (left() < 2 ? left() : 2);
+    if (!connection.read_all(&hello, sizeof hello, watch_, until) || hello.magic != Hello{}.magic) return false;
+    std::int64_t bytes = 0;
+    if (!connection.read_all(&bytes, sizeof bytes, watch_, until) || bytes < 0 || bytes > most_bytes) return false;
+    guest.bytes.resize(static_cast<std::size_t>(bytes));
+    if (!connection.read_all(guest.bytes.data(), bytes, watch_, until)) return false;
+    if (!connection.write_all(&received, 1, watch_, until)) return false;
+    const auto at = static_cast<std::size_t>(hello.rank);
+    if (hello.size != place_.size) {
+      extra_ = std::move(connection);
+      refuse(hello.rank, join("rank ", hello.rank, " is one of ", hello.size, ", rank 0 one of ", place_.size,
+                              "; start all with the same WORLD_SIZE"));
+    }
+    if (hello.rank < 1 || hello.rank >= place_.size || connections_[at]) {
+      extra_ = std::move(connection);
+      refuse(hello.rank,
+             join("two processes are rank ", hello.rank, "; give each a RANK of its own, 0 to ", place_.size - 1));
+    }
+    connections_[at] = std::move(connection);
+    guests_[at] = std::move(guest);
+    return true;
+  }
+  void look_for_ended() {
+    for (int rank = 1; rank < place_.size; ++rank) {
+      const Socket& connection = connections_[static_cast<std::size_t>(rank)];
+      char none = 0;
+      if (connection && connection.read_some(&none, 1) < 0)
+        refuse(rank, join("rank ", rank, " ended while ranks met; see its own output, and start all again"));
+    }
+  }
+  [[nodiscard]] int first_missing() const {
+    int rank = 1;
+    while (connections_[static_cast<std::size_t>(rank)]) ++rank;
+    return rank;
+  }
+  [[nodiscard]] std::string missing_text() const {
+    std::string text = "these ranks did not come within " + join(timeout_, " seconds:");
+    for (int rank = 1; rank < place_.size; ++rank)
+      if (!connections_[static_cast<std::size_t>(rank)]) text += join(" ", rank);
+    return text + "; start as many processes as WORLD_SIZE says, all with this MASTER_ADDR and MASTER_PORT";
+  }
+  /// An answer begins with the rank at fault, or -1, and the number of bytes that follow.
+  struct Head {
+    std::int64_t at_fault = -1, bytes = 0;
+  };
+  [[nodiscard]] bool answer(int rank) const {
+    std::string table;
+    for (const TcpGuest& guest : guests_) {
+      const auto size = static_cast<std::int64_t>(guest.bytes.size());
+      table.append(reinterpret_cast<const char*>(&guest.from), sizeof guest.from);
+      table.append(reinterpret_cast<const char*>(&size), sizeof size);
+      table += guest.bytes;
+    }
+    return say(connections_[static_cast<std::size_t>(rank)], {-1, static_cast<std::int64_t>(table.size())}, table);
+  }
+  [[nodiscard]] bool say(const Socket& to, const Head& head, const std::string& text) const {
+    const double until = timeout_ + 1;  // also after the time-out: that is what it says
+    return to.write_all(&head, sizeof head, watch_, until) &&
+           to.write_all(text.data(), static_cast<std::int64_t>(text.size()), watch_, until);
+  }
+  /// Tells all that came, and throws.
+  [[noreturn]] void refuse(int at_fault, const std::string& reason) {
+    const Head head{at_fault, static_cast<std::int64_t>(reason.size())};
+    for (const Socket& connection : connections_)
+      if (connection) (void)say(connection, head, reason);
+    if (extra_) (void)say(extra_, head, reason);
+    fail(at_fault, reason);
+  }
+
+  // Other ranks.
+
+  [[nodiscard]] std::vector<TcpGuest> visit(const std::string& bytes) {
+    const Socket connection = enter(bytes);
+    Head head;
+    std::string text;
+    // Rank 0 says who did not come. It began to wait later than this rank, perhaps.
+    const double until = 2 * timeout_ + 2;
+    const bool has_answer = connection.read_all(&head, sizeof head, watch_, until);
+    if (has_answer && head.bytes >= 0) text.resize(static_cast<std::size_t>(head.bytes));
+    if (!has_answer || !connection.read_all(text.data(), head.bytes, watch_, until))
+      fail(0, "rank 0 ended while ranks met; see its own output, and start all again");
+    if (head.at_fault >= 0) fail(static_cast<int>(head.at_fault), text);
+    std::size_t at = 0;
+    const auto take = [&](void* to, std::size_t count) {
+      if (text.size() - at < count) fail(0, "rank 0 answers something else; start the same program on all ranks");
+      std::memcpy(to, text.data() + at, count);
+      at += count;
+    };
+    guests_.resize(static_cast<std::size_t>(place_.size));
+    for (TcpGuest& guest : guests_) {
+      std::int64_t length = 0;
+      take(&guest.from, sizeof guest.from);
+      take(&length, sizeof length);
+      guest.bytes.resize(static_cast<std::size_t>(length));
+      take(guest.bytes.data(), guest.bytes.size());
+    }
+    guests_[0].from = address_;
+    return std::move(guests_);
+  }
+  /// A connection to rank 0, which has received what this one brings. Where it closes its door first, that was the door
+  /// of an earlier meeting.
+  [[nodiscard]] Socket enter(const std::string& bytes) const {
+    const auto size = static_cast<std::int64_t>(bytes.size());
+    for (;; usleep(10000)) {
+      Socket connection = reach(address_, 0);
+      char answer = 0;
+      if (connection.write_all(&size, sizeof size, watch_, timeout_) &&
+          connection.write_all(bytes.data(), size, watch_, timeout_) &&
+          connection.read_all(&answer, 1, watch_, timeout_) && answer == received)
+        return connection;
+    }
+  }
+
+  TcpPlace place_;
+  double timeout_;
+  Stopwatch watch_{};
+  SocketAddress address_{};
+  std::vector<TcpGuest> guests_{};
+  std::vector<Socket> connections_{};
+  Socket extra_{};  ///< of who is refused
+};
+
+}  // namespace detail
+}  // namespace locus::inline LOCUS_ABI::dist

@@ -1,0 +1,101 @@
+// Ranks as processes that this one starts.
+
+#include <locus/dist/dist.hpp>
+
+#include <locus/nn/linear.hpp>
+#include <locus/ops/reduce.hpp>
+#include <locus/tensor/factory.hpp>
+#include <locus/tensor/random.hpp>
+
+#include <doctest/doctest.h>
+
+#include <support/collectives.hpp>
+#include <support/rank_numbers.hpp>
+#include <support/temporary_folder.hpp>
+#include <support/thrown.hpp>
+
+#include <fstream>
+
+using namespace locus;
+using namespace locus_test;
+
+namespace {
+using Comm = dist::Communicator<Cpu>;
+template <class F>
+RankError error_of(int ranks, const F& f) {
+  try {
+    dist::spawn_processes<Cpu>(ranks, f, {.timeout = 20});
+  } catch (const RankError& error) {
+    return error;
+  }
+  return {"nothing", -1};
+}
+/// No process is left behind.
+bool has_children() { return waitpid(-1, nullptr, WNOHANG) >= 0 || errno != ECHILD; }
+}  // namespace
+
+TEST_CASE("ranks are processes: what they compute is that of threads, and nothing of it is seen here") {
+  const Tensor<float> mine = zeros({2});
+  TemporaryFolder folder;
+  for (const int ranks : {1, 3}) {
+    CHECK_NOTHROW(dist::spawn_processes<Cpu>(ranks, [&](const Comm& comm) {
+      if (comm.size() != ranks || comm.device() != Cpu{}) wrong("not the ranks that were asked for");
+      mine.fill_(7);
+      check_every_type(comm, 17);
+      check_reductions<float>(comm, 300001, dist::sum);
+      const nn::Linear<float, Cpu> model{30, 30};  // loops of several threads, after fork()
+      const auto parallel = dist::distributed(model, comm);
+      mean(parallel(trace(ones({500, 30})))).backward();
+      std::ofstream(folder.path / std::to_string(comm.rank())) << getpid();
+    }));
+    CHECK(mine(0) == 0);
+    CHECK(folder.entries() == static_cast<std::size_t>(ranks));
+    CHECK(content_of(folder.path / "0") != std::to_string(getpid()));
+    CHECK_FALSE(has_children());
+  }
+}
+
+TEST_CASE("their random numbers are those of ranks that are threads") {
+  manual_seed(11);
+  CHECK_NOTHROW(dist::spawn_processes<Cpu>(3, [](const Comm& comm) { check_rank_numbers(comm.rank()); }));
+  CHECK(contains(error_of(1, [](const Comm& comm) { check_rank_numbers(comm.rank()); }).what(), "rank 0 drew"));
+  const Tensor<float> here = rand({1});
+  manual_seed(11);
+  CHECK(rand({1})(0) == here(0));
+}
+
+TEST_CASE("letters arrive whose sender has ended") {
+  CHECK_NOTHROW(dist::spawn_processes<Cpu>(2, [](const Comm& comm) {
+    const Tensor<float> x({2000000});
+    if (comm.rank() == 1) return comm.send(x.fill_(3), 0);
+    usleep(300000);
+    comm.recv(x, 1);
+    if (x.data()[1999999] != 3) wrong("another letter came");
+  }));
+}
+
+TEST_CASE("the first rank that fails is named, with its text, or how its process ended") {
+  const auto threw = error_of(3, [](const Comm& comm) {
+    comm.barrier();
+    if (comm.rank() == 1) throw std::runtime_error("out of luck");
+    comm.all_reduce(ones({8}));
+  });
+  CHECK(std::string(threw.what()) == "rank 1 threw: out of luck");
+  CHECK(threw.rank == 1);
+  const auto died = error_of(3, [](const Comm& comm) {
+    comm.barrier();
+    if (comm.rank() == 2) std::raise(SIGKILL);
+    comm.all_reduce(ones({8}));
+  });
+  CHECK(std::string(died.what()) == "the process of rank 2 ended by signal 9");
+  CHECK(died.rank == 2);
+  const auto left = error_of(2, [](const Comm& comm) {
+    if (comm.rank() == 1) _exit(5);
+    comm.barrier();
+  });
+  CHECK(std::string(left.what()) == "the process of rank 1 ended with status 5");
+  CHECK(std::string(error_of(1, [](const Comm&) { throw 3; }).what()) ==
+        "rank 0 threw: something that is no std::exception");
+  CHECK_THROWS_AS(dist::spawn_processes<Cpu>(0, [](const Comm&) {}), ArgumentError);
+  CHECK_FALSE(has_children());
+}

@@ -1,0 +1,194 @@
+// Processes that meet at an address: what they bring, and each way in which they do not find each other.
+
+#include <locus/dist/tcp_rendezvous.hpp>
+
+#include <doctest/doctest.h>
+
+#include <sys/wait.h>
+
+using namespace locus;
+using dist::TcpPlace;
+
+namespace {
+
+/// A port that was free a moment ago.
+int free_port() { return dist::detail::Socket::listening(AF_INET, 0).port(); }
+
+/// What a process got: "bytes bytes ..." of all ranks, or "rank: error".
+std::string met(const TcpPlace& place, double timeout) {
+  try {
+    std::string all;
+    dist::detail::TcpRendezvous meeting(place, timeout);
+    for (const auto& guest : meeting.meet(std::string(static_cast<std::size_t>(place.rank + 1), 'x'))) {
+      CHECK(guest.from.size > 0);
+      all += guest.bytes + " ";
+    }
+    return all;
+  } catch (const RendezvousError& error) {
+    return join(error.rank, ": ", error.what());
+  }
+}
+
+/// f(rank) in a process for each rank, whose results come through pipes. Fails where one takes longer than so.
+template <class F>
+std::vector<std::string> of_processes(int count, const F& f, double seconds) {
+  std::vector<int> pipes;
+  std::vector<pid_t> children;
+  const Stopwatch watch;
+  for (int rank = 0; rank < count; ++rank) {
+    int ends[2];
+    REQUIRE(pipe(ends) == 0);
+    const pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      const std::string text = f(rank);
+      const auto written = write(ends[1], text.data(), text.size());
+      _exit(written == static_cast<ssize_t>(text.size()) ? 0 : 1);
+    }
+    close(ends[1]);
+    pipes.push_back(ends[0]);
+    children.push_back(child);
+  }
+  std::vector<std::string> results;
+  for (std::size_t i = 0; i < children.size(); ++i) {
+    char text[4096];
+    std::string result;
+    for (ssize_t got; (got = read(pipes[i], text, sizeof text)) > 0;)
+      result.append(text, static_cast<std::size_t>(got));
+    close(pipes[i]);
+    waitpid(children[i], nullptr, 0);
+    results.push_back(result);
+  }
+  CHECK(watch.seconds() < seconds);
+  return results;
+}
+
+bool contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("each process gets what all have brought, whoever comes first, and strangers are turned away") {
+  for (const int size : {1, 2, 3, 8}) {
+    const int port = free_port();
+    std::string expected;
+    for (int rank = 0; rank < size; ++rank) expected += std::string(static_cast<std::size_t>(rank + 1), 'x') + " ";
+    const auto results = of_processes(
+        size + 1,
+        [&](int rank) -> std::string {
+          if (rank == size) {  // none of them: it comes, says something else, and stays a while
+            usleep(50000);
+            dist::detail::SocketAddress to;
+            (void)dist::detail::SocketAddress::resolve("127.0.0.1", port, to);
+            const auto stranger = dist::detail::Socket::connecting(to);
+            if (stranger) (void)stranger.write_some("GET / HTTP/1.1\r\n\r\n and more", 27);
+            usleep(100000);
+            return "";
+          }
+          if (rank == 0) usleep(100000);
+          return met({.port = port, .rank = rank, .size = size}, 20);
+        },
+        15);
+    for (int rank = 0; rank < size; ++rank) CHECK(results[static_cast<std::size_t>(rank)] == expected);
+  }
+}
+
+TEST_CASE("a port in use, an address that does not resolve, and a rank 0 that is not there") {
+  const auto door = dist::detail::Socket::listening(AF_INET, 0);
+  const std::string in_use = met({.port = door.port(), .rank = 0, .size = 2}, 1);
+  CHECK(contains(in_use, "0: dist: rank 0 of 2, meeting at 127.0.0.1:"));
+  CHECK(contains(in_use, "the port is in use by another program; set MASTER_PORT to a free one"));
+  const std::string unknown = met({.address = "no-such-host.invalid", .rank = 1, .size = 2}, 1);
+  CHECK(contains(unknown, "1: dist: rank 1 of 2"));
+  CHECK(contains(unknown, "\"no-such-host.invalid\" does not resolve"));
+  const Stopwatch watch;
+  const std::string absent = met({.port = free_port(), .rank = 1, .size = 2}, 0.5);
+  CHECK(contains(absent, "0: dist: rank 1 of 2"));
+  CHECK(contains(absent, "rank 0 does not answer within 0.5 seconds; start it"));
+  CHECK(watch.seconds() < 5);
+}
+
+TEST_CASE("ranks that do not come are named on all that came, within the time-out") {
+  const int port = free_port();
+  const auto results = of_processes(
+      3, [&](int rank) { return rank == 2 ? std::string() : met({.port = port, .rank = rank, .size = 4}, 0.7); }, 5);
+  for (const int rank : {0, 1}) CHECK(contains(results[static_cast<std::size_t>(rank)], "2: dist: rank "));
+  CHECK(
+      contains(results[1], "these ranks did not come within 0.7 seconds: 2 3; start as many processes as WORLD_SIZE"));
+}
+
+TEST_CASE("ranks of another count, or twice the same one, are refused on all sides") {
+  const auto check = [](int ranks, const auto& place_of, const char* text) {
+    const int port = free_port();
+    const auto results = of_processes(
+        ranks,
+        [&](int process) {
+          usleep(process == ranks - 1 ? 200000 : 0);
+          TcpPlace place = place_of(process);
+          place.port = port;
+          return met(place, 20);
+        },
+        10);
+    for (const std::string& result : results) CHECK(contains(result, text));
+  };
+  check(
+      3, [](int process) { return TcpPlace{.rank = process, .size = process == 2 ? 3 : 4}; },
+      "rank 2 is one of 3, rank 0 one of 4; start all with the same WORLD_SIZE");
+  check(
+      3, [](int process) { return TcpPlace{.rank = process == 2 ? 1 : process, .size = 4}; },
+      "two processes are rank 1; give each a RANK of its own, 0 to 3");
+}
+
+TEST_CASE("a rank that ends while others wait is named at once") {
+  for (const int ends : {0, 1}) {
+    const int port = free_port();
+    const auto results = of_processes(
+        3,
+        [&](int rank) {
+          if (rank == ends) alarm(1);  // which kills it
+          return rank == 2 ? met({.port = port, .rank = 2, .size = 4}, 20)
+                           : met({.port = port, .rank = rank, .size = 4}, 20);
+        },
+        10);
+    CHECK(contains(results[2], join(ends, ": dist: rank 2 of 4").c_str()));
+    CHECK(contains(results[2], join("rank ", ends, " ended while ranks met").c_str()));
+  }
+}
+
+TEST_CASE("what a launcher sets in the environment") {
+  const auto set = [](const char* rank, const char* size, const char* port) {
+    for (const auto& [name, value] : {std::pair{"RANK", rank}, {"WORLD_SIZE", size}, {"MASTER_PORT", port}})
+      value ? setenv(name, value, 1) : unsetenv(name);
+  };
+  set("3", "8", "1234");
+  setenv("MASTER_ADDR", "10.0.0.1", 1);
+  setenv("LOCAL_RANK", "1", 1);
+  const TcpPlace place = TcpPlace::from_environment();
+  CHECK(place.rank == 3);
+  CHECK(place.size == 8);
+  CHECK(place.port == 1234);
+  CHECK(place.local_rank == 1);
+  CHECK(place.address == "10.0.0.1");
+  unsetenv("LOCAL_RANK");
+  unsetenv("MASTER_ADDR");
+  set("3", "8", nullptr);
+  CHECK(TcpPlace::from_environment().port == 29500);
+  CHECK(TcpPlace::from_environment().local_rank == 3);
+  CHECK(TcpPlace::from_environment().address == "127.0.0.1");
+  const auto error = [] {
+    try {
+      (void)TcpPlace::from_environment();
+    } catch (const RendezvousError& refused) {
+      return std::string(refused.what());
+    }
+    return std::string();
+  };
+  set(nullptr, "8", "1234");
+  CHECK(contains(error(), "RANK is not set in the environment"));
+  set("8", "8", "1234");
+  CHECK(contains(error(), "RANK is 8, WORLD_SIZE 8; expected RANK 0 to 7"));
+  set("0", "many", "1234");
+  CHECK(contains(error(), "WORLD_SIZE is \"many\"; expected a number"));
+  set("0", "1", "99999");
+  CHECK(contains(error(), "MASTER_PORT is \"99999\"; expected a number, 1 to 65535"));
+  set(nullptr, nullptr, nullptr);
+}

@@ -1,0 +1,234 @@
+// fit and evaluate of a model that several ranks train, against one process with the samples of all.
+
+#include <locus/dist/dist.hpp>
+
+#include <locus/data/tensor_dataset.hpp>
+#include <locus/nn/criterion.hpp>
+#include <locus/nn/linear.hpp>
+#include <locus/nn/sequential.hpp>
+#include <locus/optim/sgd.hpp>
+#include <locus/tensor/random.hpp>
+#include <locus/training/fit.hpp>
+
+#include <doctest/doctest.h>
+
+#include <support/thrown.hpp>
+
+#include <cmath>
+
+using namespace locus;
+using namespace locus_test;
+using data::DistributedSampler;
+using data::Remainder;
+
+namespace {
+using Comm = dist::Communicator<Cpu>;
+using Model = nn::Sequential<double, Cpu>;
+constexpr std::int64_t known = 24, unseen = 11;
+
+struct Samples {
+  data::TensorDataset<double, double> train, valid;
+};
+Samples samples() {
+  Generator<Cpu> generator{3};
+  const Tensor<double> x = randn<double>({known + unseen, 3}, generator);
+  const Tensor<double> y = sum(x * x, 1, true);
+  return {data::TensorDataset(x.slice(0, 0, known), y.slice(0, 0, known)),
+          data::TensorDataset(x.slice(0, known), y.slice(0, known))};
+}
+Model new_model() {
+  const Model model{nn::Linear<double, Cpu>{3, 8}, nn::Tanh{}, nn::Linear<double, Cpu>{8, 1}};
+  Generator<Cpu> generator{8};
+  for (const auto& parameter : model.parameters())
+    parameter.value().copy_(rand<double>(parameter.shape(), generator) - 0.5);
+  return model;
+}
+std::vector<double> values_of(const Model& model) {
+  std::vector<double> values;
+  for (const auto& parameter : model.parameters())
+    values.insert(values.end(), parameter.value().data(), parameter.value().data() + parameter.elements());
+  return values;
+}
+struct Outcome {
+  std::vector<double> values;
+  History history;
+};
+void check_equal(const History& a, const History& b, double tolerance) {
+  REQUIRE(a.records().size() == b.records().size());
+  for (std::size_t i = 0; i < a.records().size(); ++i) {
+    const EpochRecord &x = a.records()[i], &y = b.records()[i];
+    CHECK(std::abs(x.train_loss - y.train_loss) <= tolerance);
+    CHECK(std::abs(x.valid_loss - y.valid_loss) <= tolerance);
+    CHECK(std::abs(x.metric("mean error") - y.metric("mean error")) <= tolerance);
+    CHECK(x.learning_rate == y.learning_rate);
+  }
+}
+
+/// What training gives with `all` samples a step, on so many ranks that share them; 0: in one process without ranks.
+Outcome trained(int ranks, std::int64_t all, FitOptions options) {
+  std::vector<Outcome> outcomes(static_cast<std::size_t>(ranks > 0 ? ranks : 1));
+  const auto train_with = [&](const auto& model, auto batches, auto valid, Outcome& outcome) {
+    optim::Sgd optimizer{model.parameters(), {.lr = 0.05, .momentum = 0.9}};
+    optim::Scheduler scheduler{optimizer, optim::ReduceLROnPlateau{.patience = 0}};
+    FitOptions mine = options;
+    mine.scheduler = scheduler;
+    fit(model, optimizer, nn::MSELoss{}, batches, valid, outcome.history, mine, Metric{"mean error", nn::L1Loss{}});
+  };
+  const auto [train, valid] = samples();
+  if (ranks == 0) {
+    const Model model = new_model();
+    train_with(model, data::loader<Cpu>(train, {.batch_size = all}), data::loader<Cpu>(valid, {.batch_size = 3}),
+               outcomes[0]);
+    outcomes[0].values = values_of(model);
+    return outcomes[0];
+  }
+  dist::spawn<Cpu>(ranks, [&, train = train, valid = valid](const Comm& comm) {
+    Outcome& outcome = outcomes[static_cast<std::size_t>(comm.rank())];
+    const Model model = new_model();
+    const auto parallel = dist::distributed(model, comm);
+    const DistributedSampler share{train, comm, {.shuffle = false}};
+    const DistributedSampler exact{valid, comm, {.shuffle = false, .remainder = Remainder::keep}};
+    train_with(parallel, data::loader<Cpu>(train, share, {.batch_size = all / ranks}),
+               data::loader<Cpu>(valid, exact, {.batch_size = 2}), outcome);
+    outcome.values = values_of(model);
+  });
+  for (const Outcome& other : outcomes) {  // bit for bit
+    CHECK(other.values == outcomes[0].values);
+    check_equal(other.history, outcomes[0].history, 0);
+  }
+  return outcomes[0];
+}
+void check_equal(const Outcome& a, const Outcome& b) {
+  check_equal(a.history, b.history, 1e-12);
+  REQUIRE(a.values.size() == b.values.size());
+  for (std::size_t i = 0; i < a.values.size(); ++i) CHECK(a.values[i] == doctest::Approx(b.values[i]).epsilon(1e-10));
+}
+}  // namespace
+
+TEST_CASE("fit of several ranks gives the model and the history of one process with the batches of all") {
+  const Outcome alone = trained(0, 12, {.epochs = 4});
+  for (const int ranks : {1, 2, 3, 4}) {
+    CAPTURE(ranks);
+    check_equal(trained(ranks, 12, {.epochs = 4}), alone);
+  }
+}
+
+TEST_CASE("so it does where it accumulates, and stops early with the best weights") {
+  for (const int ranks : {2, 4}) {
+    CAPTURE(ranks);
+    check_equal(trained(ranks, 4, {.epochs = 3, .accumulate = 3}), trained(0, 4, {.epochs = 3, .accumulate = 3}));
+    const FitOptions stopping{.epochs = 30, .early_stopping = {.patience = 1, .min_delta = 0.05}};
+    const Outcome alone = trained(0, 12, stopping);
+    CHECK(alone.history.records().size() < 30);
+    check_equal(trained(ranks, 12, stopping), alone);
+  }
+}
+
+TEST_CASE("of several ranks, rank 0 alone tells of progress, all of epochs, and each can end the training") {
+  const auto [train, valid] = samples();
+  dist::spawn<Cpu>(3, [&, train = train, valid = valid](const Comm& comm) {
+    const Model model = new_model();
+    const auto parallel = dist::distributed(model, comm);
+    optim::Sgd optimizer{parallel.parameters(), {.lr = 0.01}};
+    auto batches = data::loader<Cpu>(train, DistributedSampler{train, comm}, {.batch_size = 2});
+    History history;
+    int progress = 0, epochs = 0;
+    fit(parallel, optimizer, nn::MSELoss{}, batches, data::loader<Cpu>(valid), history,
+        {.epochs = 9,
+         .report_every = 1,
+         .on_progress = [&] { ++progress; },
+         .on_epoch =
+             [&](const EpochRecord& epoch) {
+               ++epochs;
+               return comm.rank() != 1 || epoch.epoch < 2;
+             }});
+    CHECK(progress == (comm.rank() == 0 ? 2 * batches.size() : 0));
+    CHECK(epochs == 2);
+    CHECK(history.records().size() == 2);
+    CHECK(batches.epoch() == 2);
+  });
+}
+
+TEST_CASE("evaluation of several ranks counts every sample once") {
+  const auto [train, valid] = samples();
+  const Metric error{"mean error", nn::L1Loss{}};
+  const Evaluation alone = evaluate(new_model(), nn::MSELoss{}, data::loader<Cpu>(valid), error);
+  for (const int ranks : {2, 3, 11}) {
+    CAPTURE(ranks);
+    dist::spawn<Cpu>(ranks, [&, valid = valid](const Comm& comm) {
+      const auto parallel = dist::distributed(new_model(), comm);
+      const DistributedSampler exact{valid, comm, {.remainder = Remainder::keep}};
+      const auto score = [&](auto loader) { return evaluate(parallel, nn::MSELoss{}, loader, error); };
+      for (const Evaluation& together : {score(data::loader<Cpu>(valid, exact, {.batch_size = 2})),
+                                         score(data::loader<Cpu>(valid, {.batch_size = 4}))}) {
+        CHECK(together.loss == doctest::Approx(alone.loss).epsilon(1e-13));
+        CHECK(together.metric("mean error") == doctest::Approx(alone.metric("mean error")).epsilon(1e-13));
+      }
+      const auto repeated = data::loader<Cpu>(valid, DistributedSampler{valid, comm});
+      if (repeated.repeats_samples()) {
+        CHECK(contains(message_of<ArgumentError>([&] { (void)score(repeated); }), "Remainder::keep"));
+        CHECK_THROWS_AS(
+            (void)evaluate(parallel.module(), nn::MSELoss{}, data::loader<Cpu>(valid, DistributedSampler{valid, comm})),
+            ArgumentError);
+      } else {
+        CHECK(score(repeated).loss == doctest::Approx(alone.loss).epsilon(1e-13));
+      }
+      // What is evaluated without the ranks is of this rank's samples.
+      const Evaluation own = evaluate(parallel.module(), nn::MSELoss{}, data::loader<Cpu>(valid, exact));
+      CHECK(own.loss != doctest::Approx(alone.loss).epsilon(1e-3));
+    });
+  }
+}
+
+TEST_CASE(
+    "a classifier is evaluated on a data set by all ranks, each on its share, also where they outnumber samples") {
+  Generator<Cpu> generator{5};
+  for (const std::int64_t count : {2, 10}) {
+    const data::TensorDataset set{randn<double>({count, 3}, generator), arange<std::int64_t>(0, count)};
+    const auto classifier = [] {
+      const Model model{nn::Linear<double, Cpu>{3, 10}};
+      Generator<Cpu> numbers{8};
+      for (const auto& parameter : model.parameters())
+        parameter.value().copy_(randn<double>(parameter.shape(), numbers));
+      return model;
+    };
+    const Evaluation alone = evaluate(classifier(), set);
+    dist::spawn<Cpu>(3, [&](const Comm& comm) {
+      const Evaluation together = evaluate(dist::distributed(classifier(), comm), set);
+      CHECK(together.loss == doctest::Approx(alone.loss).epsilon(1e-13));
+      CHECK(together.accuracy == alone.accuracy);
+    });
+  }
+}
+
+TEST_CASE("ranks with different numbers of batches, and a validation that repeats samples, are refused on all ranks") {
+  const auto [train, valid] = samples();
+  dist::spawn<Cpu>(2, [&, train = train, valid = valid](const Comm& comm) {
+    const auto parallel = dist::distributed(new_model(), comm);
+    optim::Sgd optimizer{parallel.parameters(), {.lr = 0.01}};
+    History history;
+    const auto refusal = [&](auto batches, auto checked) {
+      return message_of<ArgumentError>([&] { fit(parallel, optimizer, nn::MSELoss{}, batches, checked, history); });
+    };
+    auto whole = data::loader<Cpu>(valid);
+    CHECK(contains(refusal(data::loader<Cpu>(train, {.batch_size = 4 + comm.rank()}), whole),
+                   "an epoch of rank 1 has 5 batches, one of rank 0 6"));
+    CHECK(contains(refusal(data::loader<Cpu>(train), data::loader<Cpu>(valid, DistributedSampler{valid, comm})),
+                   "Remainder::keep"));
+    CHECK(history.empty());
+  });
+}
+
+TEST_CASE("a loss that is infinite on one rank is an error on all") {
+  const auto [train, valid] = samples();
+  dist::spawn<Cpu>(2, [&, train = train, valid = valid](const Comm& comm) {
+    const auto parallel = dist::distributed(new_model(), comm);
+    optim::Sgd optimizer{parallel.parameters(), {.lr = 0.01}};
+    History history;
+    auto batches = data::loader<Cpu>(train, DistributedSampler{train, comm});
+    const auto loss = [&](const auto& y, const auto& target) {
+      return nn::mse_loss(y, target) * (comm.rank() == 1 ? HUGE_VAL : 1.0);
+    };
+    CHECK_THROWS_AS(fit(parallel, optimizer, loss, batches, data::loader<Cpu>(valid), history), NumericError);
+  });
+}
