@@ -27,7 +27,7 @@ struct LossOptions {
 /// the logits, where they are given: W is their tensor, or nothing.
 ///
 ///     const nn::CrossEntropyLoss loss{{.label_smoothing = 0.1}};
-///     const nn::CrossEntropyLoss weighted{from({1, 2, 0.5f}, {3}), {.ignore_index = 0}};
+///     const nn::CrossEntropyLoss weighted{from({1, 2, 0.5f}), {.ignore_index = 0}};
 ///     loss(model(trace(x)), labels).backward();
 template <class W = detail::NoClassWeights>
 struct CrossEntropyLoss {

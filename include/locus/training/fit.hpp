@@ -90,7 +90,7 @@ struct FitOptions {
   int first_epoch = 1;  ///< number of the first one, when training goes on: 1 or more
   /// On Cuda, with an optimizer of Locus: replay the step on batches of the first one's shape, see capture(). What the
   /// model's own host code does (counts, prints, chooses) happens at the first two steps only (with `accumulate`, at
-  /// the first two parts of a kind: first, last, and those in between).
+  /// the first two parts of a kind: first, last, and those in between, each of which keeps the memory of its run).
   bool capture = true;
   std::int64_t report_every = 50;  ///< batches between two calls of on_progress, each of which waits for the device
   /// Batches whose gradients one step takes together, as if they were one batch; at the end of an epoch, those left.
