@@ -92,7 +92,7 @@ class DirectPass {
         batch_(shape.batch),
         w_(w),
         result_{bias, y, adds},
-        width_(2 * kernels_.lanes),
+        width_(std::int64_t{2} * kernels_.lanes),
         strips_(quotient_up(out_, width_)),
         padded_(rounded_up(x_.channels, kernels_.lanes)),
         taps_(std::int64_t{shape.axis[1].kernel} * shape.axis[2].kernel) {
@@ -108,7 +108,8 @@ class DirectPass {
 
   /// Whether what is copied of images stays small, and classes few: dilations and strides may be of any size.
   [[nodiscard]] bool fits() const {
-    const double rows = static_cast<double>(rows_.reach() + rows_.origin_step() * (block_rows_ / rows_.step() + 1));
+    const std::int64_t windows = block_rows_ / rows_.step() + 1;  // along dimension 1, of one class
+    const auto rows = static_cast<double>(rows_.reach() + rows_.origin_step() * windows);
     const double bytes = static_cast<double>(images_ * line_ * padded_) * sizeof(float) * rows;
     return bytes <= most_bytes && rows_.classes() <= most_classes && cols_.classes() <= most_classes;
   }
@@ -241,7 +242,7 @@ class DirectGradient {
         batch_(shape.batch),
         dw_(dw),
         adds_(adds),
-        width_(2 * kernels_.lanes),
+        width_(std::int64_t{2} * kernels_.lanes),
         in_(rounded_up(shape.in, kernels_.lanes)),
         out_(rounded_up(shape.out, width_)),
         taps_(std::int64_t{shape.axis[1].kernel} * shape.axis[2].kernel) {

@@ -157,7 +157,7 @@ inline void multiply_strip(const KernelSet<float>& kernels, TileProduct<float> p
   const float* const left = product.left;
   for_each_panel(rows, kernels.max_rows, [&](std::int64_t row, std::int64_t count) {
     product.left = left + row * product.left_row;
-    kernels.tile[1][count / 2](product, right, out + row * product.out_stride, 2 * kernels.lanes);
+    kernels.tile[1][count / 2](product, right, out + row * product.out_stride, std::int64_t{2} * kernels.lanes);
   });
 }
 
@@ -175,7 +175,7 @@ inline constexpr std::int64_t weight_rows = 16;
 inline void transform_strip(const KernelSet<float>& kernels, const WinogradWeights& w, std::int64_t strip,
                             std::int64_t first, std::int64_t rows, float* to, std::int64_t plane) {
   const WinogradKernels& transforms = winograd_kernels(kernels);
-  const std::int64_t width = 2 * kernels.lanes, out = strip * width;
+  const std::int64_t width = std::int64_t{2} * kernels.lanes, out = strip * width;
   const std::int64_t valid = locus::detail::smaller(width, w.out - out);
   const std::int64_t room = weight_rows * 9 * width;
   float* const taps = of_this_thread<WinogradScratch>().taps.reserve<float>(room);
@@ -206,7 +206,7 @@ inline void finish_tiles(const KernelSet<float>& kernels, const TileGrid& grid, 
                          std::int64_t channels, std::int64_t strip, const float* products, std::int64_t plane,
                          const WinogradResult& result) {
   WinogradScratch& scratch = of_this_thread<WinogradScratch>();
-  const std::int64_t width = 2 * kernels.lanes, first = strip * width, rows = grid.height_of(block);
+  const std::int64_t width = std::int64_t{2} * kernels.lanes, first = strip * width, rows = grid.height_of(block);
   const std::int64_t valid = locus::detail::smaller(width, channels - first), positions = rows * grid.width;
   float* const elements = scratch.result.reserve<float>((block.images * positions + 2) * width);
   float *const unused = elements + block.images * positions * width, *const bias = unused + width;
@@ -249,7 +249,7 @@ class WinogradPass {
         before_row_(shape.axis[1].before),
         before_col_(shape.axis[2].before),
         grid_(shape.batch, shape.axis[1].outputs, shape.axis[2].outputs, tiles_for(w.in, block_bytes)),
-        width_(2 * kernels_.lanes),
+        width_(std::int64_t{2} * kernels_.lanes),
         strips_(quotient_up(w.out, width_)),
         padded_(rounded_up(w.in, kernels_.lanes)) {}
 
@@ -261,7 +261,7 @@ class WinogradPass {
  private:
   static constexpr std::int64_t block_bytes = std::int64_t{1} << 20;
   /// So few tiles for so many weights: threads share the weights, and not the tiles.
-  static constexpr std::int64_t few_tiles = 128, many_weights = 128 * 1024, depth_at_once = 128;
+  static constexpr std::int64_t few_tiles = 128, many_weights = 1 << 17, depth_at_once = 128;
 
   /// Weights are transformed first, then each block is one thread's.
   void run_blocks() const {
@@ -353,7 +353,7 @@ class WinogradGradient {
         before_row_(shape.axis[1].before),
         before_col_(shape.axis[2].before),
         grid_(shape.batch, g_.height, g_.width, 32),
-        width_(2 * kernels_.lanes),
+        width_(std::int64_t{2} * kernels_.lanes),
         in_(rounded_up(shape.in, kernels_.lanes)),
         out_(rounded_up(shape.out, width_)),
         gradient_lanes_(rounded_up(shape.out, kernels_.lanes)) {}
