@@ -108,6 +108,24 @@ void check_messages() {
   if (watch.seconds() > 15) wrong("messages wait for each other");
 }
 
+/// Many communicators one after another, in each of which a rank is late: no message reaches another one.
+void check_successors() {
+  for (int i = 0; i < 100; ++i) {
+    const auto comm = connect({.timeout = 20});
+    const int n = comm.size(), before = (comm.rank() + n - 1) % n, next = (comm.rank() + 1) % n;
+    const Tensor<float> x({1});
+    comm.send(full({1}, static_cast<float>(i)), next);
+    comm.recv(x, before);
+    require_value(x, static_cast<float>(i));
+    if (comm.rank() == i % n) usleep(500);
+  }
+  const auto comm = connect();
+  comm.barrier();
+#if LOCUS_MPI
+  if (const auto kept = dist::detail::MpiRetired::count(); kept > 50) wrong(join("MPI keeps ", kept, " communicators"));
+#endif
+}
+
 void check_all() {
   check_numbers();
   const auto comm = connect();
@@ -126,6 +144,7 @@ void check_all() {
   check_reductions<half>(one_shot, 5000, dist::mean);
   check_chunks();
   check_messages();
+  check_successors();
   check_training();
 }
 

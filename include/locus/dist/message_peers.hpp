@@ -3,7 +3,8 @@
 // it.
 //
 // A Link is how bytes travel: rank(), size(), most_tag(), is_crowded(), group(); Transfers of bytes, by tag or of
-// notes; poll(note); is_dead(rank); keep(owner), deliver(letter), note_failure(seconds). mpi_link.hpp is one.
+// notes; poll(note); is_dead(rank); keep(owner), deliver(letter), note_failure(seconds); retire() where something is
+// done once only the last notes of others are still to come. mpi_link.hpp is one.
 
 #include <locus/dist/message_note.hpp>
 #include <locus/dist/worker.hpp>
@@ -39,6 +40,11 @@ class MessagePeers : public Owner {
   }
 
   Link link;
+
+  ~MessagePeers() {
+    if constexpr (requires { link.retire(); })
+      if (!has_failed_.load() && inbox_.empty()) link.retire();
+  }
 
   /// A rank is at fault; all are told. The first failure stays.
   void fail(int at_fault, const char* reason) noexcept {
@@ -175,14 +181,33 @@ class MessagePeers : public Owner {
     while (i < inbox_.size() && (inbox_[i].note.from != from || inbox_[i].note.tag != tag)) ++i;
     return i;
   }
-  /// Notes are small: what carries them copies them at once. Where it does not, this object is kept.
+  /// Notes on their way, beside the program: they may wait for the receiver to look.
+  class Telling final : public Job {
+   public:
+    Telling(MessagePeers& peers, Transfers& transfers) : peers_(&peers), transfers_(transfers) {}
+    [[nodiscard]] Job::Lane lane() const override { return {reinterpret_cast<std::intptr_t>(this), 0}; }
+
+   private:
+    bool run() override {
+      try {
+        if (transfers_.first_open() < 0) return true;
+        if (watch_.seconds() < peers_->timeout_) return false;
+      } catch (const std::exception&) {}
+      Link::keep(*peers_);
+      return true;
+    }
+    Shared<MessagePeers> peers_;
+    Transfers& transfers_;
+    Stopwatch watch_{};
+  };
+  /// Notes are small, and mostly copied at once by what carries them.
   void tell(Note& note, Transfers& transfers) noexcept {
     note.group = link.group();
     try {
       for (int peer = 0; peer < link.size(); ++peer)
         if (peer != link.rank()) transfers.send(peer, &note, sizeof note);
       for (int turn = 0; turn < 100 && transfers.first_open() >= 0; ++turn) sched_yield();
-      if (transfers.first_open() >= 0) Link::keep(*this);
+      if (transfers.first_open() >= 0) Link::deliver(Shared<Job>(new Telling(*this, transfers)));
     } catch (const std::exception&) {  // nobody is reached: others time out
       Link::keep(*this);
     }

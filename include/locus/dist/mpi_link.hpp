@@ -2,8 +2,7 @@
 // How processes reach each other by MPI: transfers of bytes, and who is there. See message_peers.hpp for what a link
 // is.
 
-#include <locus/dist/message_note.hpp>
-#include <locus/dist/mpi_session.hpp>
+#include <locus/dist/mpi_retired.hpp>
 
 #if LOCUS_MPI
 #include <fcntl.h>
@@ -26,6 +25,11 @@ class MpiLink {
   MpiLink(MPI_Comm parent, double timeout, std::int64_t most_bytes = 1 << 30) : most_bytes_(most_bytes) {
     await_all(parent, timeout);
     const Lock lock(MpiSession::instance().mutex());
+    if (parent == MPI_COMM_WORLD) {
+      static std::int64_t made = 0;
+      number_ = made++;
+      MpiRetired::free_together();
+    }
     check_mpi(MPI_Comm_dup(parent, &data_), "MPI_Comm_dup");
     check_mpi(MPI_Comm_dup(parent, &notes_), "MPI_Comm_dup");
     MPI_Comm_set_errhandler(data_, MPI_ERRORS_RETURN);
@@ -40,12 +44,15 @@ class MpiLink {
   }
   MpiLink(const MpiLink&) = delete;
   MpiLink& operator=(const MpiLink&) = delete;
-  /// Frees the communicators, unless what is under way in them never ends.
-  ~MpiLink() {
-    if (!MpiSession::is_usable() || has_open_transfers()) return;
+  ~MpiLink() = default;
+  /// Nothing but the last notes of some ranks is still to come: the communicators may be freed. Without this they are
+  /// kept.
+  void retire() noexcept {
+    if (number_ < 0 || has_failed_ || has_open_transfers() || !MpiSession::is_usable()) return;
     const Lock lock(MpiSession::instance().mutex());
-    MPI_Comm_free(&data_);
-    MPI_Comm_free(&notes_);
+    try {
+      MpiRetired::add({number_, data_, notes_, ends_});
+    } catch (const std::bad_alloc&) {}  // kept
   }
 
   [[nodiscard]] int rank() const { return rank_; }
@@ -74,6 +81,8 @@ class MpiLink {
       check_mpi(MPI_Recv(&note, sizeof note, MPI_BYTE, status.MPI_SOURCE, 0, notes_, MPI_STATUS_IGNORE), "MPI_Recv");
       if (note.group != group_) continue;  // of an earlier communicator, whose number MPI gave to this one
       note.from = status.MPI_SOURCE;
+      ends_ += note.what == Note::What::end;
+      has_failed_ |= note.what == Note::What::failure;
       return true;
     }
   }
@@ -143,6 +152,9 @@ class MpiLink {
   std::int64_t most_bytes_;
   MPI_Comm data_ = MPI_COMM_NULL, notes_ = MPI_COMM_NULL;
   int rank_ = 0, size_ = 1, on_machine_ = 0, rank_on_machine_ = 0, most_tag_ = 32767;
+  int ends_ = 0;  ///< last notes of other ranks that were read
+  bool has_failed_ = false;
+  std::int64_t number_ = -1;  ///< among those that all processes make
   std::uint64_t group_ = 0;
   std::vector<Process> processes_;
   Atomic<bool> has_open_transfers_{false};
