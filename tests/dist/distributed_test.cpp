@@ -328,6 +328,36 @@ TEST_CASE("names are the model's own: states of one are loaded into the other, c
   });
 }
 
+TEST_CASE("parameters of 16 bits, tied ones, inputs of integers, and optimizers that were there before") {
+  struct Model {
+    nn::Embedding<bfloat16, Cpu> words{10, 8};
+    nn::Linear<bfloat16, Cpu> out{8, 10, false};
+  };
+  std::vector<nn::Sequential<bfloat16, Cpu, std::int64_t>> models;
+  for (int rank = 0; rank < 2; ++rank) {
+    Model model;
+    model.out.weight = model.words.weight;
+    models.emplace_back(model.words, model.out);
+  }
+  std::vector<Tensor<bfloat16>> values(2);
+  dist::spawn<Cpu>(2, [&](dist::Communicator<Cpu> comm) {
+    const auto rank = static_cast<std::size_t>(comm.rank());
+    const auto& model = models[rank];
+    REQUIRE(model.parameters().size() == 1);
+    optim::AdamW optimizer{model.parameters(), {.lr = 0.01}};
+    const auto parallel = dist::distributed(model, comm);
+    for (int step = 0; step < 5; ++step) {
+      const auto words = from<std::int64_t>({comm.rank(), 2, 3 + step});
+      const auto loss = nn::cross_entropy(parallel(trace(words)), words);
+      optimizer.zero_grad();
+      loss.backward();
+      optimizer.step();
+    }
+    values[rank] = model.parameters()[0].value().clone();
+  });
+  CHECK(all(values[0] == values[1]).item());
+}
+
 TEST_CASE("fit trains over ranks: groups, clipping, batches that are added up, uneven last ones") {
   const Tensor x = batch(50, 61);
   const Tensor y = sin(x.slice(1, 0, 3));

@@ -47,7 +47,7 @@ SECTIONS = [
     ("Data", ["data/dataset.hpp", "data/tensor_dataset.hpp", "data/parts.hpp", "data/loader.hpp", "data/sampler.hpp",
               "data/labelled_images.hpp", "data/mnist.hpp", "data/idx.hpp", "data/drawn_digits.hpp"]),
     ("Training", ["training/step.hpp", "training/fit.hpp", "training/optimizer_state.hpp", "training/metrics.hpp", "training/history.hpp"]),
-    ("Several ranks", ["dist/communicator.hpp", "dist/handle.hpp", "dist/spawn.hpp", "dist/mpi.hpp", "dist/nccl.hpp", "dist/reduction.hpp", "dist/engine.hpp"]),
+    ("Several ranks", ["dist/communicator.hpp", "dist/handle.hpp", "dist/distributed.hpp", "dist/reducer.hpp", "dist/spawn.hpp", "dist/mpi.hpp", "dist/nccl.hpp", "dist/reduction.hpp", "dist/engine.hpp"]),
     ("Files", ["io/safetensors.hpp", "io/history.hpp", "io/plot.hpp"]),
     ("A device of your own", ["device/verbs.hpp"]),
     ("Errors", ["core/check.hpp", "dist/error.hpp"]),

@@ -54,4 +54,36 @@ template <class H>
 concept Waits = requires(H&& handle) { static_cast<H&&>(handle).wait(); };
 static_assert(Waits<Handle> && !Waits<Handle&> && !std::is_copy_constructible_v<Handle>);
 
+// A model of the communicator's device, and nothing that lists no members.
+template <class M, class C>
+concept Distributes = requires(const M& model, const C& comm) { dist::distributed(model, comm); };
+template <class D>
+using Net = nn::Sequential<float, D>;
+static_assert(Distributes<Net<Cpu>, Comm<Cpu>> && Distributes<Net<Cuda>, Comm<Cuda>>);
+static_assert(Distributes<nn::Linear<half, Cpu>, Comm<Cpu>> && Distributes<nn::Module<float, Cpu>, Comm<Cpu>>);
+static_assert(!Distributes<Net<Cpu>, Comm<Cuda>> && !Distributes<Net<Cuda>, Comm<Cpu>>);
+static_assert(!Distributes<std::vector<Parameter<float, Cpu>>, Comm<Cpu>> && !Distributes<nn::ReLU, Comm<Cpu>>);
+static_assert(!Distributes<Tensor<float>, Comm<Cpu>> && !Distributes<Parameter<float, Cpu>, Comm<Cpu>>);
+static_assert(!Distributes<optim::Sgd<float, Cpu>, Comm<Cpu>>);
+
+// What is distributed takes what the model takes.
+template <class M, class... X>
+concept Calls = requires(const M& model, const X&... x) { model(x...); };
+template <class D>
+using Parallel = dist::Distributed<Net<D>>;
+static_assert(Calls<Parallel<Cuda>, Tensor<float, Cuda>> && Calls<Parallel<Cuda>, Traced<float, Cuda>>);
+static_assert(!Calls<Parallel<Cuda>, Tensor<float, Cpu>> && !Calls<Parallel<Cpu>, Traced<float, Cuda>>);
+static_assert(!Calls<Parallel<Cpu>, Tensor<double>> && !Calls<Parallel<Cpu>, Handle>);
+template <class M, class D>
+concept Moves = requires(M&& model) { static_cast<M&&>(model).template to<D>(); };
+static_assert(Moves<Parallel<Cuda>, Cpu> && !Moves<Parallel<Cuda>&, Cpu>);
+static_assert(std::is_same_v<decltype(std::declval<Parallel<Cuda>>().to<Cpu>()), Net<Cpu>>);
+static_assert(std::is_same_v<decltype(std::declval<Parallel<Cpu>>().clone()), Net<Cpu>>);
+template <class M, class D>
+concept Loads = requires(const M& model, const nn::StateDict<D>& state) { nn::load_state_dict(model, state); };
+static_assert(Loads<Parallel<Cuda>, Cuda> && !Loads<Parallel<Cuda>, Cpu>);
+// A guard is neither copied nor moved: it ends where its scope does.
+using Guard = decltype(std::declval<Parallel<Cpu>>().no_sync());
+static_assert(!std::is_copy_constructible_v<Guard> && !std::is_move_constructible_v<Guard>);
+
 }  // namespace

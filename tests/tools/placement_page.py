@@ -58,6 +58,12 @@ RULES = [
       "collective_in_flight_operand"],
      ["collective_of_a_parameter", "collective_of_an_expression", "collective_in_flight_again", "collective_in_flight_not_moved",
       "sent_from_pinned"]),
+    ("Ranks train a model where their communicator is",
+     "`dist::distributed(model, comm)` is the model, reduced over ranks on D: it takes and refuses what the model does. A "
+     "gradient that is not reduced is refused at run time, by optimizers and clipping.",
+     ["distributed_elsewhere", "distributed_of_parameters", "distributed_input_elsewhere", "distributed_moved"],
+     ["distributed_without_members", "distributed_input_in_flight", "distributed_fit_elsewhere", "distributed_optimizer",
+      "distributed_state_elsewhere"]),
     ("A captured step computes all that it returns",
      "`capture(step)` replays what the step launches: what it returns is computed in it, on the device that it tells.",
      ["capture_of_an_expression"],

@@ -1,0 +1,16 @@
+// Moving a distributed model, and keeping it.
+// because: its parameters would be without memory, and what reduces them would look alive
+// expect-error: model_moved_without_std_move|a model, which would stay without parameters
+// expect-error: say_std_move_model_to_D|say std::move\(model\)\.to<D>\(\)
+#include <locus/dist/dist.hpp>
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+auto mistake(dist::Distributed<nn::Sequential<float, Cuda>>& parallel) {
+#ifdef LOCUS_MUST_FAIL
+  return parallel.to<Cpu>();
+#else
+  return std::move(parallel).to<Cpu>();
+#endif
+}

@@ -1,0 +1,16 @@
+// Distributing parameters rather than a model.
+// because: buffers are kept the same, too, and names are compared
+// expect-error: distributed_something_else_than_a_model|something else than a model that lists its members
+// expect-error: pass_a_model_that_lists_its_members|pass the model itself
+#include <locus/dist/dist.hpp>
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+auto mistake(const nn::Linear<float, Cpu>& model, const dist::Communicator<Cpu>& comm) {
+#ifdef LOCUS_MUST_FAIL
+  return dist::distributed(model.parameters(), comm);
+#else
+  return dist::distributed(model, comm);
+#endif
+}

@@ -1,0 +1,21 @@
+// Distributing a layer that lists no members.
+// because: its parameters would stay those of each rank
+// expect-error: distributed_something_else_than_a_model|something else than a model that lists its members
+// expect-error: pass_a_model_that_lists_its_members|write void members\(const auto& visit\) const
+#include <locus/dist/dist.hpp>
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+struct Doubled : nn::Layer<Doubled, float, Cpu> {
+  nn::Linear<float, Cpu> inner{4, 4};
+  auto forward(const auto& x) const { return inner(x) * 2.f; }
+#ifndef LOCUS_MUST_FAIL
+  void members(const auto& visit) const { visit("inner", inner); }
+#endif
+};
+
+auto mistake(const dist::Communicator<Cpu>& comm) {
+  const Doubled model;
+  return dist::distributed(model, comm);
+}
