@@ -1,6 +1,6 @@
-// Backward passes of formulas and rows, norms and variances on the host, on one thread: what two versions of Locus take
-// for them. two_versions.py compiles this against both, and runs them in turns. A line for each workload: its name, the
-// elements, and the fewest nanoseconds per element of processor time.
+// Backward passes of formulas, rows and pooling, norms and variances on the host, on one thread: what two versions of
+// Locus take for them. two_versions.py compiles this against both, and runs them in turns. A line for each workload:
+// its name, the elements, and the fewest nanoseconds per element of processor time.
 //
 //   g++ -std=c++20 -O2 -Iinclude benchmarks/cpu_gradients.cpp && LOCUS_NUM_THREADS=1 ./a.out [PART OF A NAME]
 
@@ -43,7 +43,7 @@ void measure(const std::string& name, std::int64_t elements, const std::string& 
 template <class F, class... X>
 void measure_backward(const std::string& name, const std::string& wanted, const F& f, const X&... x) {
   const auto y = Traced(f(x...));
-  const auto g = randn(y.shape());
+  const auto g = randn<value_of<decltype(y)>>(y.shape());
   measure(name, y.elements(), wanted, [&] {
     (x.zero_grad(), ...);
     y.backward(g, {.retain_graph = true});
@@ -103,6 +103,19 @@ void folds(std::int64_t rows, std::int64_t cols, const std::string& wanted) {
       "cross_entropy", wanted, [&](auto& p) { return cross_entropy(p, labels, {.reduction = Reduction::none}); }, v);
 }
 
+template <class T>
+void pooling(const std::string& type, const std::string& wanted) {
+  const auto x = variable(randn<T>({4, 8, 56, 56}));
+  measure_backward(
+      "max_pool_2" + type, wanted, [](auto& p) { return max_pool2d(p, 2); }, x);
+  measure_backward(
+      "max_pool_3" + type, wanted, [](auto& p) { return max_pool2d(p, 3, 2, 1); }, x);
+  measure_backward(
+      "max_pool_3_dense" + type, wanted, [](auto& p) { return max_pool2d(p, 3, 1, 1); }, x);
+  measure_backward(
+      "avg_pool_3" + type, wanted, [](auto& p) { return avg_pool2d(p, 3, 2, 1); }, x);
+}
+
 /// The gradients of a perceptron 784-128-10.
 void clipping(const std::string& wanted) {
   std::vector<Parameter<float>> parameters;
@@ -122,5 +135,8 @@ int main(int count, char** arguments) {
   for (const std::int64_t n : {4096, 65536, 1 << 20}) formulas(n, wanted);
   for (const auto& [rows, cols] : {std::pair<std::int64_t, std::int64_t>{128, 10}, {128, 768}, {1024, 1024}})
     folds(rows, cols, wanted);
+  pooling<float>("", wanted);
+  pooling<double>("_double", wanted);
+  pooling<bfloat16>("_bfloat16", wanted);
   clipping(wanted);
 }

@@ -32,6 +32,7 @@
 #include <locus/tensor/random.hpp>
 
 #include <locus/ops/batch_norm.hpp>
+#include <locus/ops/conv.hpp>
 #include <locus/ops/cross_entropy.hpp>
 #include <locus/ops/dropout.hpp>
 #include <locus/ops/extreme.hpp>
@@ -53,6 +54,7 @@
 
 #include <locus/nn/activation.hpp>
 #include <locus/nn/batch_norm.hpp>
+#include <locus/nn/conv.hpp>
 #include <locus/nn/criterion.hpp>
 #include <locus/nn/dropout.hpp>
 #include <locus/nn/embedding.hpp>

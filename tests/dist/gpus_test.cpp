@@ -3,13 +3,17 @@
 
 #include <locus/dist/dist.hpp>
 
+#include <locus/cuda/step_runner.hpp>
+#include <locus/device/capture.hpp>
 #include <locus/expr/operators.hpp>
 #include <locus/tensor/factory.hpp>
 
 #include <doctest/doctest.h>
 
 #include <support/collectives.hpp>
+#include <support/data_parallel.hpp>
 #include <support/skip.hpp>
+#include <support/synchronized.hpp>
 
 using namespace locus;
 using namespace locus_test;
@@ -146,6 +150,45 @@ TEST_CASE("a rank on a GPU that throws, leaves or calls something else is named 
     CHECK(at_fault[0] == 2);
     CHECK(at_fault[1] == 2);
   }
+}
+
+TEST_CASE("batch normalization of ranks on GPUs is that of one process with the whole batch") {
+  NEEDS_CUDA();
+  for (const int ranks : {2, 3, 4})
+    check_ranks(ranks, [](dist::Communicator<Cuda> comm) { check_synchronized_batch_norm(comm); });
+}
+
+TEST_CASE("a model on several GPUs, or several times on one, trains as it does alone") {
+  NEEDS_CUDA();
+  const int gpus = cuda::device_count();
+  for (const bool late : {false, true}) {
+    for (const bool are_connected : {true, false}) {
+      [[maybe_unused]] const Simulated machine(are_connected, late);
+      CHECK_NOTHROW(check_data_parallel<Cuda>({Cuda{0}, Cuda{0}}));
+      if (gpus < 2) continue;
+      CHECK_NOTHROW(check_data_parallel<Cuda>({Cuda{0}, Cuda{1}}));
+      CHECK_NOTHROW(check_data_parallel<Cuda>({Cuda{1}, Cuda{0}, Cuda{1}}));
+    }
+  }
+  const auto model = perceptron(Cuda{gpus - 1});
+  const dist::DataParallel parallel(model);
+  CHECK(static_cast<int>(parallel.places().size()) == gpus);
+  CHECK(parallel.places()[0] == Cuda{gpus - 1});
+  const auto x = of_rank<float, Cuda>(0, {9, 4}, Cuda{gpus - 1});
+  CHECK_NOTHROW(require_near("prediction", parallel(x), model(x), 1e-5));
+  if (gpus > 1) CHECK_THROWS_AS((dist::DataParallel(model, {Cuda{0}, Cuda{gpus - 1}})), DeviceError);
+}
+
+TEST_CASE("a model on several places cannot be part of a captured step") {
+  NEEDS_CUDA();
+  const auto model = perceptron(Cuda{0});
+  const dist::DataParallel parallel(model, {Cuda{0}, Cuda{0}});
+  const auto x = of_rank<float, Cuda>(0, {4, 4}, Cuda{0});
+  auto step = capture([&] { return parallel(x); });
+  const auto repeat = [&] {
+    for (int i = 0; i < 3; ++i) (void)step();  // captured as soon as it was computed once
+  };
+  CHECK_THROWS_AS(repeat(), CaptureError);
 }
 
 TEST_CASE("a tensor on another GPU than the communicator's is refused before others see anything") {

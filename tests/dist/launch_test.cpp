@@ -1,4 +1,4 @@
-// What starts ranks, and what one rank does for all. How mpirun starts them, mpi_test.py sees.
+// What starts ranks, and what one rank does for all. How mpirun starts them, processes_test.py sees.
 
 #include <locus/dist/dist.hpp>
 

@@ -7,6 +7,7 @@
 #include <support/collectives.hpp>
 #include <support/rank_numbers.hpp>
 #include <support/schooling.hpp>
+#include <support/synchronized.hpp>
 
 #include <csignal>
 #include <cstdio>
@@ -120,6 +121,7 @@ void check_all() {
   check_reductions<float>(ring, 17, dist::mean);
   const auto debug = connect({.debug = true});
   check_type<float>(debug, 5);
+  check_synchronized_batch_norm(comm);
   const auto one_shot = connect({.algorithm = dist::Algorithm::one_shot});
   check_reductions<half>(one_shot, 5000, dist::mean);
   check_chunks();

@@ -643,12 +643,15 @@ class Program {
             },
             on(last, [=](auto& line) {
               std::vector<double> made;
+              const std::int64_t first = std::max(-before, std::int64_t{0});  // which is not cropped
+              const std::int64_t left = n - first - std::max(-after, std::int64_t{0});
               for (std::int64_t i = -before; i < n + after; ++i) {
                 const std::int64_t wrapped[] = {i,
                                                 i < 0   ? -i
                                                 : i < n ? i
                                                         : 2 * (n - 1) - i,
-                                                std::min(std::max(i, std::int64_t{0}), n - 1), (i + n) % n};
+                                                std::min(std::max(i, std::int64_t{0}), n - 1),
+                                                left > 0 ? first + (i - first + left) % left : 0};
                 const bool border = mode == PadMode::constant && (i < 0 || i >= n);
                 made.push_back(border ? 0.25 : line[static_cast<std::size_t>(wrapped[static_cast<int>(mode)])]);
               }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes schedulers.txt: the learning rates of 20 steps of torch.optim.lr_scheduler.
 
-Each line is a name, how many numbers follow, and these: the rate at the start, and after each step. Needs PyTorch, as make_golden.py does.
+Each line is a name, how many numbers follow, and these: the rate (or the momentum) at the start, and after each step. Needs PyTorch, as make_golden.py does.
 """
 import pathlib
 import warnings
@@ -39,23 +39,35 @@ CASES = {
 }
 
 
-def rates(make):
-    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.5)
+# The momentum of these schedules, in place of the rate.
+MOMENTA = {
+    "one_cycle_momentum": lambda o: schedulers.OneCycleLR(o, 0.8, total_steps=21),
+    "one_cycle_linear_momentum": lambda o: schedulers.OneCycleLR(
+        o, 0.8, total_steps=25, pct_start=0.4, anneal_strategy="linear", base_momentum=0.7, max_momentum=0.9,
+        three_phase=True),
+    "sequential_momentum": lambda o: schedulers.SequentialLR(
+        o, [schedulers.LinearLR(o, 0.1, 1.0, 4), schedulers.OneCycleLR(o, 0.8, total_steps=21)], [4]),
+}
+
+
+def rates(make, of="lr"):
+    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.5, momentum=0.5)
     scheduler = make(optimizer)
-    numbers = [optimizer.param_groups[0]["lr"]]
+    numbers = [optimizer.param_groups[0][of]]
     for i in range(STEPS):
         optimizer.step()
         if isinstance(scheduler, schedulers.ReduceLROnPlateau):
             scheduler.step(LOSSES[i])
         else:
             scheduler.step()
-        numbers.append(optimizer.param_groups[0]["lr"])
+        numbers.append(optimizer.param_groups[0][of])
     return numbers
 
 
 def main():
     lines = [f"# PyTorch {torch.__version__.split('+')[0]}, made by {pathlib.Path(__file__).name}"]
     numbers = {name: rates(make) for name, make in CASES.items()} | {"losses": LOSSES}
+    numbers |= {name: rates(make, "momentum") for name, make in MOMENTA.items()}
     lines += [f"{name} {len(of)} :" + "".join(f" {float(x)!r}" for x in of) for name, of in numbers.items()]
     pathlib.Path(__file__).with_name("schedulers.txt").write_text("\n".join(lines) + "\n")
 

@@ -33,6 +33,25 @@ LOCUS_DEVICE_TEST("losses as objects compute what the functions do, with their o
   CHECK_CLOSE(smoothed(x, labels), Reference{(first - 0.7 * 2 - 0.1 * 1.5 + second - 0.7 * 0 - 0.1 * 2.75) / 2}, 1e-12);
 }
 
+LOCUS_DEVICE_TEST("class weights of a loss object are those of the function, also where it measures 16 bits in float",
+                  D) {
+  const auto x = tensor<float, D>({3, 2}, {0.5, -1, 2, 0, 3, -0.25});
+  const auto labels = tensor<std::int64_t, D>({3}, {1, 0, 1}), ignored = tensor<std::int64_t, D>({3}, {1, -100, 0});
+  const auto weights = tensor<float, D>({2}, {1, 3});
+  const nn::CrossEntropyLoss loss{weights}, summed{weights, {.reduction = Reduction::sum, .label_smoothing = 0.1}};
+  CHECK_CLOSE(loss(x, labels), reference(cross_entropy(x, labels, weights)));
+  CHECK_CLOSE(summed(x, ignored), reference(cross_entropy(x, ignored, weights, summed.options)));
+  CHECK_CLOSE(loss.counted(labels), Reference{7});
+  CHECK_CLOSE(loss.counted(ignored), Reference{4});
+  CHECK_CLOSE(nn::CrossEntropyLoss{}.counted(ignored), Reference{2});
+  CHECK_CLOSE((nn::CrossEntropyLoss{{.ignore_index = 1}}.counted(labels.reshape({3, 1}))), Reference{1});
+  if constexpr (all_dtypes<D>) {
+    const nn::CrossEntropyLoss half_loss{weights.template as<half>()};
+    CHECK_CLOSE(half_loss(x, labels), reference(loss(x, labels)));
+    CHECK(std::is_same_v<value_of<decltype(half_loss(x.template as<half>(), labels))>, half>);
+  }
+}
+
 LOCUS_DEVICE_TEST("losses as objects record what is traced", D) {
   const auto x = variable(tensor<double, D>({2}, {3, 5}));
   const nn::MSELoss loss;
@@ -46,4 +65,5 @@ TEST_CASE("a loss refuses targets of another shape, and options out of range") {
   CHECK_THROWS_AS((void)nn::HuberLoss{{.delta = 0}}(zeros({3}), zeros({3})), ArgumentError);
   CHECK_THROWS_AS((void)nn::CrossEntropyLoss{{.label_smoothing = 2}}(zeros({3, 2}), zeros<std::int64_t>({3})),
                   ArgumentError);
+  CHECK_THROWS_AS((void)nn::CrossEntropyLoss{zeros({3})}(zeros({3, 2}), zeros<std::int64_t>({3})), ShapeError);
 }

@@ -129,6 +129,58 @@ LOCUS_DEVICE_TEST("every floating-point type is pooled", D) {
   if constexpr (all_dtypes<D>) check(half{}), check(bfloat16{});
 }
 
+LOCUS_DEVICE_TEST(
+    "gradients of many windows beside each other, at any step, border and dilation, are those of a plain loop", D) {
+  const std::int64_t width = 150;
+  const auto numbers = randint<std::int64_t, D>(0, 5, {2, width}).template as<float>();  // ties
+  const auto values = reference(numbers).values;
+  const auto check = [&](const auto& given, std::int64_t kernel, std::int64_t step, std::int64_t border,
+                         std::int64_t dilation) {
+    INFO("kernel ", kernel, ", step ", step, ", border ", border, ", dilation ", dilation);
+    const auto x = variable(given);
+    const auto y = max_pool1d(x, kernel, step, border, {.dilation = dilation});
+    const std::int64_t windows = y.size(1);
+    y.backward(arange<float, D>(2 * windows).reshape({2, windows}));
+    std::vector<double> expected(static_cast<std::size_t>(2 * width));
+    for (std::int64_t plane = 0; plane < 2; ++plane) {
+      for (std::int64_t o = 0; o < windows; ++o) {
+        std::int64_t first = -1;
+        for (std::int64_t at = o * step - border, k = 0; k < kernel; ++k, at += dilation) {
+          const auto value = [&](std::int64_t i) { return values[static_cast<std::size_t>(plane * width + i)]; };
+          if (at >= 0 && at < width && (first < 0 || value(at) > value(first))) first = at;
+        }
+        if (first >= 0)
+          expected[static_cast<std::size_t>(plane * width + first)] += static_cast<double>(plane * windows + o);
+      }
+    }
+    CHECK_CLOSE(x.grad(), Reference({2, width}, expected));
+  };
+  for (const std::int64_t step : {1, 2, 3}) {
+    check(numbers, 2, step, 0, 1);
+    check(numbers, 3, step, 1, 1);
+    check(numbers, 4, step, 2, 5);
+    check(numbers.transpose().contiguous().transpose(), 3, step, 1, 2);
+  }
+  check(numbers, 149, 1, 74, 1);
+}
+
+LOCUS_DEVICE_TEST("gradients of 16 bits that overlap are added up in float", D) {
+  if constexpr (all_dtypes<D>) {
+    auto peak = zeros<float, D>({1, 9});
+    peak.slice(1, 4, 5).fill_(1.f);
+    const auto g = tensor<float, D>({1, 5}, {256, 1, 1, 1, 1});  // 257 is none of bfloat16
+    const auto x = variable(peak.template as<bfloat16>());
+    max_pool1d(x, 5, 1).backward(g.template as<bfloat16>());
+    CHECK(reference(x.grad()).values[4] == 260);
+    x.zero_grad();
+    avg_pool1d(x, 5, 1, 0, {.divisor_override = 1}).backward(g.template as<bfloat16>());
+    CHECK(reference(x.grad()).values[4] == 260);
+    x.zero_grad();
+    (max_pool1d(x, 5, 1).eval() + avg_pool1d(x, 5, 1, 0, {.divisor_override = 1})).backward(g.template as<bfloat16>());
+    CHECK(reference(x.grad()).values[4] == 520);
+  }
+}
+
 LOCUS_DEVICE_TEST("pooling is one launch, and so is its backward pass, which stores nothing new", D) {
   const auto x = variable(randn<float, D>({3, 2, 8, 8}));
   const auto check = [&](const auto& pool) {

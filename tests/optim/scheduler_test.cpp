@@ -1,5 +1,7 @@
 // Learning rates over steps: PyTorch's, step by step; saved and restored; and what is refused.
 
+#include <locus/autograd/expression.hpp>
+#include <locus/ops/reduce.hpp>
 #include <locus/optim/adam.hpp>
 #include <locus/optim/scheduler.hpp>
 #include <locus/optim/sgd.hpp>
@@ -94,14 +96,15 @@ TEST_CASE("twenty steps of every schedule are PyTorch's, also when they go on fr
   follows("cosine_whole", CosineAnnealingLR{.t_max = 20});
   follows("warm_restarts", CosineAnnealingWarmRestarts{.t_0 = 3, .t_mult = 2, .eta_min = 0.02});
   follows("warm_restarts_equal", CosineAnnealingWarmRestarts{.t_0 = 6});
-  follows("one_cycle", OneCycleLR{.max_lr = 0.8, .total_steps = 21});
+  follows("one_cycle", OneCycleLR{.max_lr = 0.8, .total_steps = 21, .cycle_momentum = false});
   follows("one_cycle_linear", OneCycleLR{.max_lr = 0.8,
                                          .total_steps = 25,
                                          .pct_start = 0.4,
                                          .linear = true,
                                          .div_factor = 10,
                                          .final_div_factor = 100,
-                                         .three_phase = true});
+                                         .three_phase = true,
+                                         .cycle_momentum = false});
   follows("lambda", LambdaLR{[](std::int64_t step) { return 1.0 / static_cast<double>(1 + step); }});
   follows("chained", ChainedScheduler{{ConstantLR{.factor = 0.1, .total_iters = 5}, ExponentialLR{.gamma = 0.9}}});
   follows("sequential",
@@ -112,6 +115,68 @@ TEST_CASE("twenty steps of every schedule are PyTorch's, also when they go on fr
   follows(
       "plateau_max",
       ReduceLROnPlateau{.maximize = true, .factor = 0.1, .patience = 1, .threshold = 0.05, .absolute_threshold = true});
+}
+
+TEST_CASE("the momentum of a cycle is PyTorch's, of every optimizer that has one, also when it goes on from a state") {
+  using namespace optim;
+  const Parameter<float> weight(zeros({1}));
+  const auto follow = [&](const char* name, const Schedule& schedule, auto& optimizer, auto& resumed_optimizer) {
+    CAPTURE(std::string(name));
+    const auto& expected = torch(name);
+    Scheduler scheduler{optimizer, schedule};
+    std::vector<double> state;
+    CHECK(optimizer.momentum() == doctest::Approx(expected[0]).epsilon(1e-12));
+    for (std::size_t i = 0; i < steps; ++i) {
+      scheduler.step();
+      CHECK(optimizer.momentum() == doctest::Approx(expected[i + 1]).epsilon(1e-12));
+      if (i == 6) state = scheduler.state();
+    }
+    Scheduler resumed{resumed_optimizer, schedule};
+    resumed.load_state(state);
+    CHECK(resumed_optimizer.momentum() == doctest::Approx(expected[7]).epsilon(1e-12));
+  };
+  const OneCycleLR plain{.max_lr = 0.8, .total_steps = 21}, three_phases{.max_lr = 0.8,
+                                                                         .total_steps = 25,
+                                                                         .pct_start = 0.4,
+                                                                         .linear = true,
+                                                                         .three_phase = true,
+                                                                         .base_momentum = 0.7,
+                                                                         .max_momentum = 0.9};
+  const SequentialLR later{{LinearLR{.start_factor = 0.1, .total_iters = 4}, plain}, {4}};
+  Sgd sgd{{weight}, {.momentum = 0.5}}, other_sgd{{weight}, {.momentum = 0.5, .nesterov = true}};
+  AdamW adam{{weight}, {}}, other_adam{{weight}, {}};
+  follow("one_cycle_momentum", plain, sgd, other_sgd);
+  follow("one_cycle_linear_momentum", three_phases, adam, other_adam);
+  follow("sequential_momentum", later, sgd, other_sgd);
+  follow("one_cycle_momentum", ChainedScheduler{{plain, ExponentialLR{}}}, adam, other_adam);
+
+  Optimized none;
+  CHECK_THROWS_WITH_AS((Scheduler{none.optimizer, plain}),
+                       "OneCycleLR: the optimizer has no momentum; expected one that is made with momentum, or "
+                       ".cycle_momentum = false",
+                       ArgumentError);
+  CHECK(none.optimizer.lr() == 0.5);
+  CHECK_THROWS_WITH_AS(none.optimizer.set_momentum(0.9), "set_momentum: the optimizer was made without momentum",
+                       ArgumentError);
+  CHECK_THROWS_AS(sgd.set_momentum(-1), ArgumentError);
+  CHECK_THROWS_AS(other_sgd.set_momentum(0), ArgumentError);  // Nesterov's needs one
+  CHECK_THROWS_AS(adam.set_momentum(1), ArgumentError);
+  CHECK(refusal(OneCycleLR{.max_lr = 1, .total_steps = 2, .base_momentum = 2}) ==
+        "OneCycleLR: base_momentum is 2; expected 0 to 1");
+}
+
+TEST_CASE("a step takes the momentum of then") {
+  const Parameter<float> weight(zeros({1}));
+  optim::Sgd optimizer{{weight}, {.lr = 1, .momentum = 0.5}};
+  const auto step = [&] {
+    optimizer.zero_grad();
+    sum(trace(weight)).backward();
+    optimizer.step();
+    return weight.value().item();
+  };
+  CHECK(step() == -1);
+  optimizer.set_momentum(0.25);
+  CHECK(step() == -2.25f);
 }
 
 TEST_CASE("schedules of no steps, and other options out of range, are refused by name and number") {
@@ -136,7 +201,7 @@ TEST_CASE("schedules of no steps, and other options out of range, are refused by
   CHECK_THROWS_AS((void)ChainedScheduler{{StepLR{}}}, ArgumentError);
 
   Optimized o;
-  Scheduler one_cycle{o.optimizer, OneCycleLR{.max_lr = 1, .total_steps = 2}};
+  Scheduler one_cycle{o.optimizer, OneCycleLR{.max_lr = 1, .total_steps = 2, .cycle_momentum = false}};
   one_cycle.step();
   one_cycle.step();
   CHECK_THROWS_WITH_AS(one_cycle.step(), doctest::Contains("step 3 of total_steps 2"), ArgumentError);
@@ -170,7 +235,8 @@ TEST_CASE("schedules of no steps, and other options out of range, are refused by
 
 TEST_CASE("a cycle whose rise or fall has no length is at the end of it") {
   Optimized o;
-  const auto rates = [&](const optim::OneCycleLR& cycle) {
+  const auto rates = [&](optim::OneCycleLR cycle) {
+    cycle.cycle_momentum = false;
     optim::Scheduler scheduler{o.optimizer, cycle};
     std::vector<double> found{scheduler.lr()};
     for (std::int64_t i = 0; i < cycle.total_steps; ++i) scheduler.step(), found.push_back(scheduler.lr());

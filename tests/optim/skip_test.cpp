@@ -80,6 +80,7 @@ void check_skips_in_replays(bool grouped) {
       training->images.copy_(images);
       training->labels.copy_(labels);
       training->optimizer.set_lr(i < 50 ? 0.05 : 0.01);
+      training->optimizer.set_momentum(i < 30 ? 0.9 : 0.8);
     }
     (void)step();
     (void)plain.step();

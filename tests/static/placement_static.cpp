@@ -375,6 +375,15 @@ static_assert(!Indexable<Pending<InPinned>> && !Iterable<Pending<InPinned>>);
 // Windows are of floating-point numbers on a device that computes, and not of a parameter alone.
 template <class X>
 concept Pools = requires(const X& x) { max_pool2d(x, 2), avg_pool1d(x, 2), adaptive_avg_pool2d(x, 1); };
+template <class X, class W, class B>
+concept Convolves = requires(const X& x, const W& w, const B& b) {
+  conv2d(x, w), conv2d(x, w, b, {.stride = 2}), conv1d(x, w, {.padding = "same"}), conv_transpose2d(x, w, b);
+};
+static_assert(Convolves<OnCpu, OnCpu, OnCpu> && Convolves<TracedCuda, WeightCuda, WeightCuda>);
+static_assert(Convolves<OnCpu, WeightCpu, OnCpu> && !Convolves<OnCpu, OnCuda, OnCpu> &&
+              !Convolves<OnCpu, OnCpu, OnCuda>);
+static_assert(!Convolves<LabelsCpu, LabelsCpu, LabelsCpu> && !Convolves<WeightCpu, WeightCpu, WeightCpu>);
+static_assert(!Convolves<InPinned, InPinned, InPinned>);
 template <class X>
 concept Pads = requires(const X& x) {
   pad(x, {1, 1});
@@ -464,6 +473,12 @@ LOCUS_OPERATION(classified, nn::CrossEntropyLoss{}(std::declval<const A&>(), std
 using LabelsCpu = Tensor<std::int64_t, Cpu>;
 LOCUS_CHECK_PAIR(classified, OnCpu, LabelsCpu, true)
 LOCUS_CHECK_PAIR(classified, OnCuda, LabelsCpu, false)
+LOCUS_OPERATION(weighed, nn::CrossEntropyLoss<A>{std::declval<const A&>()}(std::declval<const B&>(), LabelsCpu()))
+LOCUS_CHECK_PAIR(weighed, OnCpu, OnCpu, true)
+LOCUS_CHECK_PAIR(weighed, OnCuda, OnCpu, false)
+LOCUS_CHECK_PAIR(weighed, OnCpu, OnCuda, false)
+LOCUS_CHECK_PAIR(weighed, Doubles, OnCpu, false)
+LOCUS_CHECK_PAIR(weighed, Tensor<half>, OnCpu, true)  // as they are evaluated
 LOCUS_CHECK_PAIR(evaluated, NetworkCpu, OnCpu, false)
 LOCUS_CHECK_PAIR(evaluated, NetworkCpu, data::LabelledImages, true)
 struct Function {

@@ -44,6 +44,17 @@ struct Regression {
   [[nodiscard]] float weight() const { return model.parameters()[0].value().item(); }
 };
 
+/// A loss of a program's own, which ignores -1.
+struct MeanOfTheGiven {
+  auto operator()(const auto& logits, const auto& labels) const {
+    return nn::cross_entropy(logits, labels, {.ignore_index = -1});
+  }
+  template <class D>
+  Tensor<std::int64_t, D> counted(const Tensor<std::int64_t, D>& labels) const {
+    return sum((labels != -1).template as<std::int64_t>());
+  }
+};
+
 const auto mean_error = Metric{"mean error", nn::L1Loss{}};
 
 }  // namespace
@@ -212,6 +223,45 @@ TEST_CASE("gradients of several batches make the step of one batch as large as t
   }
 }
 
+TEST_CASE("gradients of several batches count the labels that one batch would count") {
+  // Of three batches of four, the first has one label that counts, the second none, the third four.
+  Generator<Cpu> generator{5};
+  const Tensor x = randn({12, 3}, generator);
+  const Tensor labels = from<std::int64_t>({-1, 2, -1, -1, -1, -1, -1, -1, 0, 1, 1, 2});
+  const data::TensorDataset dataset{x, labels};
+  auto large = data::loader<Cpu>(dataset, {.batch_size = 12}), small = data::loader<Cpu>(dataset, {.batch_size = 4});
+  const auto check = [&](const auto& loss) {
+    manual_seed(3);
+    const nn::Linear<float, Cpu> one(3, 3), three = one.clone();
+    optim::Sgd first{one.parameters(), {.lr = 0.3}}, second{three.parameters(), {.lr = 0.3}};
+    const Tensor before = one.parameters()[0].value().clone();
+    History once, thrice;
+    fit(one, first, loss, large, large, once, {.epochs = 3});
+    fit(three, second, loss, small, large, thrice, {.epochs = 3, .accumulate = 3});
+    for (std::size_t i = 0; i < 2; ++i)
+      CHECK_CLOSE(three.parameters()[i].value(), reference(one.parameters()[i].value()), 1e-6);
+    CHECK(max(abs(one.parameters()[0].value() - before)).item() > 0.05f);
+    CHECK(thrice.last().train_loss == doctest::Approx(once.last().train_loss).epsilon(1e-5));
+    CHECK(evaluate(one, loss, small).loss == doctest::Approx(evaluate(one, loss, large).loss).epsilon(1e-5));
+    CHECK(evaluate(one, loss, large).loss == doctest::Approx(thrice.last().valid_loss).epsilon(1e-5));
+  };
+  check(nn::CrossEntropyLoss{{.ignore_index = -1}});
+  check(nn::CrossEntropyLoss{{.ignore_index = -1, .label_smoothing = 0.1}});
+  check(nn::CrossEntropyLoss{from({1, 4, 0.5f}), {.ignore_index = -1}});
+  check(MeanOfTheGiven{});
+  check(nn::CrossEntropyLoss{from({1, 4, 0.5f}), {.reduction = Reduction::sum, .ignore_index = -1}});
+}
+TEST_CASE("batches in which no label counts change no weight") {
+  const data::TensorDataset dataset{ones({4, 2}), full<std::int64_t>({4}, -100)};
+  auto batches = data::loader<Cpu>(dataset, {.batch_size = 2});
+  const nn::Linear<float, Cpu> model(2, 2);
+  const Tensor before = model.parameters()[0].value().clone();
+  optim::Sgd optimizer{model.parameters(), {.lr = 1}};
+  History history;
+  CHECK_THROWS_AS(fit(model, optimizer, nn::CrossEntropyLoss{}, batches, batches, history, {.accumulate = 2}),
+                  NumericError);  // the mean of no losses
+  CHECK_CLOSE(model.parameters()[0].value(), reference(before));
+}
 TEST_CASE("as many batches as there can be make one step of an epoch") {
   const auto dataset = line(22);
   auto whole = data::loader<Cpu>(dataset, {.batch_size = 22}), small = data::loader<Cpu>(dataset, {.batch_size = 4});

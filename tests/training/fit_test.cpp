@@ -364,7 +364,10 @@ TEST_CASE("the mean loss of an epoch takes one launch for each batch") {
   struct GivesLoss {
     const Tensor<float>& loss;
     Tensor<float> operator()(const Tuple<Tensor<float>, Tensor<std::int64_t>>&) const { return loss; }
-    Tensor<float> add(const Tuple<Tensor<float>, Tensor<std::int64_t>>&, double, bool, bool) const { return loss; }
+    Tensor<float> add(const Tuple<Tensor<float>, Tensor<std::int64_t>>&, const locus::detail::Share&) const {
+      return loss;
+    }
+    Tensor<float> counted() const { return {}; }
   };
   GivesLoss gives_loss{loss};
   const LaunchLog log;

@@ -121,7 +121,7 @@ class Parameter {
 
   /// Null, unless gradients are reduced over ranks.
   [[nodiscard]] const Shared<detail::GradientHold>& gradient_hold() const { return state().hold; }
-  void hold_gradient(Shared<detail::GradientHold> hold) const { state_->hold = std::move(hold); }
+  void hold_gradient(const Shared<detail::GradientHold>& hold) const { state_->hold = hold; }
 
   [[nodiscard]] Parameter clone() const { return defined() ? Parameter(value().clone()) : Parameter(); }
   [[nodiscard]] friend bool operator==(const Parameter& a, const Parameter& b) { return a.state_ == b.state_; }

@@ -2,6 +2,8 @@
 // Several ranks: threads of one process, and processes that mpirun started, and the GPUs of both. Not part of
 // locus.hpp.
 
+#include <locus/dist/batch_norm.hpp>
+#include <locus/dist/data_parallel.hpp>
 #include <locus/dist/distributed.hpp>
 #include <locus/dist/launch.hpp>
 #include <locus/dist/mpi.hpp>

@@ -58,8 +58,16 @@ class BatchNorm : public Layer<Derived, T, D> {
       fail<ShapeError>({Derived::name, ": input of shape ", x.shape(), "; expected ", Derived::expected});
     return batch_norm(x,
                       RunningStatistics<R, D>{running_mean.value(), running_var.value(), num_batches_tracked.value()},
-                      weight, bias, {.eps = options_.eps, .momentum = options_.momentum});
+                      weight, bias, {.eps = options_.eps, .momentum = options_.momentum}, whole_->batch);
   }
+
+  /// From now on, what this layer and its copies get in training is a part of a batch, for whose statistics they meet
+  /// with other ranks; null: it is all of it. clone() keeps that; std::move(model).to<D>() and .as<T>() do not.
+  /// dist::synchronize_batch_norm(model, communicator) calls it for every layer of a model.
+  void share_batch(Shared<const SharedBatch<R, D>> whole) const { whole_->batch = std::move(whole); }
+  [[nodiscard]] bool shares_batch() const { return static_cast<bool>(whole_->batch); }
+  /// Called for a clone.
+  void separate_from_original() { whole_ = Shared<Whole>(new Whole(whole_->batch)); }
 
   void members(const auto& visit) const {
     visit("weight", weight);
@@ -72,8 +80,14 @@ class BatchNorm : public Layer<Derived, T, D> {
   [[nodiscard]] std::int64_t features() const { return features_; }
 
  private:
+  struct Whole : Counted {
+    Shared<const SharedBatch<R, D>> batch;
+    Whole() = default;
+    explicit Whole(Shared<const SharedBatch<R, D>> shared) : batch(std::move(shared)) {}
+  };
   std::int64_t features_;
   BatchNormOptions options_;
+  Shared<Whole> whole_{new Whole};
 };
 }  // namespace detail
 

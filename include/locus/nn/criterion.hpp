@@ -2,17 +2,34 @@
 // Losses as objects with options: what PyTorch's tutorials call the criterion.
 
 #include <locus/nn/loss.hpp>
+#include <locus/ops/index.hpp>
 
 namespace locus::inline LOCUS_ABI::nn {
+
+namespace detail {
+struct NoClassWeights {};
+/// Whether class weights of T are those of a loss of logits: of their type, or of 16 bits where losses are measured in
+/// float.
+template <class L, class Y, class T, class D>
+concept WeightedBy =
+    locus::detail::WeightedLossOperands<L, Y, Tensor<T, D>> ||
+    (locus::detail::LossOperands<L, Y> && std::is_same_v<device_of<L>, D> && std::is_same_v<value_of<L>, compute_t<T>>);
+template <class L, class Y, class T, class D>
+struct ClassWeightsMistake : std::conditional_t<WeightedBy<L, Y, T, D>, locus::detail::NoMistake,
+                                                locus::detail::WeightsMistake<L, Y, Tensor<T, D>>> {};
+}  // namespace detail
 
 struct LossOptions {
   Reduction reduction = Reduction::mean;
 };
 
-/// cross_entropy(logits, labels) with options, as torch.nn.CrossEntropyLoss.
+/// cross_entropy(logits, labels) with options, as torch.nn.CrossEntropyLoss; with a weight per class, on the device of
+/// the logits, where they are given: W is their tensor, or nothing.
 ///
 ///     const nn::CrossEntropyLoss loss{{.label_smoothing = 0.1}};
+///     const nn::CrossEntropyLoss weighted{from({1, 2, 0.5f}, {3}), {.ignore_index = 0}};
 ///     loss(model(trace(x)), labels).backward();
+template <class W = detail::NoClassWeights>
 struct CrossEntropyLoss {
   CrossEntropyOptions options = {};
 
@@ -21,8 +38,37 @@ struct CrossEntropyLoss {
   [[nodiscard]] auto operator()(const L& logits, const Y& labels) const {
     return cross_entropy(logits, labels, options);
   }
+  /// By what Reduction::mean divides: the number of labels that are not ignored. shape: ()     cost: one launch
+  template <class D>
+  [[nodiscard]] Tensor<float, D> counted(const Tensor<std::int64_t, D>& labels) const {
+    return sum((labels != options.ignore_index).template as<float>());
+  }
 #include <locus/refuse/nn/criterion_cross_entropy.inc>
 };
+template <class T, class D>
+struct CrossEntropyLoss<Tensor<T, D>> {
+  Tensor<T, D> weights;  ///< (classes)
+  CrossEntropyOptions options = {};
+
+  template <class L, class Y>
+    requires detail::WeightedBy<L, Y, T, D>
+  [[nodiscard]] auto operator()(const L& logits, const Y& labels) const {
+    if constexpr (std::is_same_v<value_of<L>, T>) return cross_entropy(logits, labels, weights, options);
+    else
+      return cross_entropy(logits, labels, weights.template as<value_of<L>>(), options);  // those of 16 bits in float
+  }
+  /// By what Reduction::mean divides: the weights of the labels that are not ignored. shape: ()
+  [[nodiscard]] Tensor<float, D> counted(const Tensor<std::int64_t, D>& labels) const {
+    const Tensor ignored = labels == options.ignore_index;
+    const auto picked = index_select(weights, 0, where(ignored, std::int64_t{0}, labels).eval().reshape({-1}));
+    return sum(where(ignored.reshape({-1}), 0.f, picked.template as<float>()));
+  }
+#include <locus/refuse/nn/criterion_cross_entropy_weighted.inc>
+};
+CrossEntropyLoss() -> CrossEntropyLoss<>;
+CrossEntropyLoss(CrossEntropyOptions) -> CrossEntropyLoss<>;
+template <class T, class D>
+CrossEntropyLoss(const Tensor<T, D>&, CrossEntropyOptions = {}) -> CrossEntropyLoss<Tensor<T, D>>;
 
 /// mse_loss(prediction, target): (prediction - target)^2.
 struct MSELoss {

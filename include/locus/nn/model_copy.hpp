@@ -39,9 +39,9 @@ class KeepGenerator {
   char* const text = abi::__cxa_demangle(type.name(), nullptr, nullptr, &status);
   const std::string name = text ? text : type.name();
   std::free(text);
-  fail<ArgumentError>(
-      {"moving a model: one of its modules holds a ", name, ", a layer of your own. A module has forgotten ",
-       "its type, so name it where you move the model: std::move(model).to<D, ", name, ">(), or .as<T, ...>()"});
+  fail<ArgumentError>({"moving a model: one of its modules holds a layer of your own, ", name,
+                       ", and has forgotten that type; name it ", "where you move the model: std::move(model).to<D, ",
+                       name, ">(), or .as<T, ", name, ">()"});
 }
 
 /// Whether a layer of T on D has a copy for U on E.
@@ -100,6 +100,7 @@ class ModelCopy {
     } else if constexpr (keeps_types || !HasPlace<M>) {
       M copy(source);
       if constexpr (HasMembers<M>) copy_members(copy, source);
+      if constexpr (requires { copy.separate_from_original(); }) copy.separate_from_original();
       return copy;
     } else {
       auto copy = twin(source);

@@ -19,6 +19,21 @@ struct RunningStatistics {
   Tensor<std::int64_t, D> batches;  ///< (): how many were counted; needed where momentum is absent
 };
 
+/// A batch of which batch_norm sees one part, while other ranks see the rest. All of them make the same calls in the
+/// same order. R is the type in which tensors are computed.
+template <class R, class D>
+class SharedBatch : public Counted {
+ public:
+  virtual ~SharedBatch() = default;
+  /// In place: mean and variance (over n) of the `count` elements of each channel in this part become those of the
+  /// whole batch. Returns how many elements of each channel that has. shape: all (channels)
+  [[nodiscard]] virtual Tensor<R, D> combine(const Tensor<R, D>& mean, const Tensor<R, D>& var,
+                                             std::int64_t count) const = 0;
+  /// In place: each of two sums over this part becomes that over all parts, divided by the elements of each channel.
+  /// shape: all (channels)
+  virtual void average(const Tensor<R, D>& a, const Tensor<R, D>& b, const Tensor<R, D>& elements) const = 0;
+};
+
 struct BatchNormOptions {
   double eps = 1e-5;
   /// The new batch's share of running statistics; absent: they are the mean over all batches.
@@ -30,11 +45,14 @@ namespace detail {
 /// The reciprocal deviation of a channel, and what becomes of the running statistics.
 template <class R>
 struct BatchStatistics {
-  R eps, momentum, unbiased;  ///< unbiased: the sample's variance over the population's
+  R eps, momentum;
+  R count;  ///< elements of a channel; 0: they are an operand
   bool cumulative;
-  LOCUS_FN void operator()(R mean, R var, R old_mean, R old_var, std::int64_t batches, R& rstd, R& new_mean,
+  LOCUS_FN void operator()(R mean, R var, R old_mean, R old_var, std::int64_t batches, R counted, R& rstd, R& new_mean,
                            R& new_var) const {
-    const R share = cumulative ? R(1) / static_cast<R>(batches + 1) : momentum;
+    const R n = count > R(0) ? count : counted;
+    const R unbiased = n > R(1) ? n / (n - R(1)) : R(1);  // the sample's variance over the population's
+    const R share = n > R(0) ? (cumulative ? R(1) / static_cast<R>(batches + 1) : momentum) : R(0);
     rstd = R(1) / math::sqrt(var + eps);
     new_mean = (R(1) - share) * old_mean + share * mean;
     new_var = (R(1) - share) * old_var + share * (var * unbiased);
@@ -84,11 +102,12 @@ struct BatchNorm {
   RunningStatistics<R, D> running;
   BatchNormOptions options;
   bool training;
+  Shared<const SharedBatch<R, D>> whole;  ///< in training, what x is a part of; null: x is all
 
   /// For backward: x, the weight, and the mean and reciprocal deviation of each channel. All but x are (1, channels,
-  /// 1, ...) or without memory.
+  /// 1, ...) or without memory. And of a batch that is shared, the elements of each channel, (channels).
   template <class T>
-  using Saved = Tuple<Tensor<T, D>, Tensor<T, D>, Tensor<R, D>, Tensor<R, D>>;
+  using Saved = Tuple<Tensor<T, D>, Tensor<T, D>, Tensor<R, D>, Tensor<R, D>, Tensor<R, D>>;
 
   template <class T>
   auto forward(const Tensor<T, D>& x) const {
@@ -101,12 +120,13 @@ struct BatchNorm {
     const Tensor<T, D> weight = per_channel(given_weight), bias = per_channel(given_bias);
     const Tensor<R, D> rstd(channels, x.device()), y_mean = per_channel(running.mean);
     const Tensor<T, D> y(x.shape(), x.device());
-    if (x.empty()) return Forwarded{y, Saved<T>(x, weight, rstd, rstd)};
-    const Tensor<R, D> mean = training ? measure(x, rstd) : y_mean;
-    if (!training) compute_statistics(rstd, {}, running.var, {}, 1);
+    if (x.size(1) == 0 || (x.empty() && !whole)) return Forwarded{y, Saved<T>(x, weight, rstd, rstd, {})};
+    Tensor<R, D> elements;
+    const Tensor<R, D> mean = training ? measure(x, rstd, elements) : y_mean;
+    if (!training) compute_statistics(rstd, {}, running.var, {}, 1, {});
     const detail::NormalizeChannel f{static_cast<bool>(weight.buffer()), static_cast<bool>(bias.buffer())};
     detail::map_into(y, f, x, mean, rstd, weight, bias);
-    return Forwarded{y, Saved<T>(x, weight, mean, rstd)};
+    return Forwarded{y, Saved<T>(x, weight, mean, rstd, elements)};
   }
 
   template <class T>
@@ -117,16 +137,25 @@ struct BatchNorm {
   template <class T>
   void backward(const Saved<T>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx, Gradient<T, D>& dweight,
                 Gradient<T, D>& dbias) const {
-    const auto& [x, weight, mean, rstd] = saved;
+    const auto& [x, weight, mean, rstd, elements] = saved;
     const bool through_statistics = training && dx;
-    Tensor<R, D> sum, sum_normalized;
-    if (through_statistics || dbias) sum = fold<fold::Sum<T>>(functor::Identity{}, {}, g);
+    Tensor<R, D> sum(rstd.shape(), g.device()), sum_normalized(rstd.shape(), g.device());
+    if (through_statistics || dbias) fold_into<fold::Sum<T>>(sum, functor::Identity{}, {}, g);
     if (through_statistics || dweight)
-      sum_normalized = fold<fold::Sum<T>>(detail::TimesNormalizedChannel{}, {}, g, x, mean, rstd);
-    if (dweight) dweight.give(sum_normalized.reshape(dweight.shape()).template as<T>());
-    if (dbias) dbias.give(sum.reshape(dbias.shape()).template as<T>());
+      fold_into<fold::Sum<T>>(sum_normalized, detail::TimesNormalizedChannel{}, {}, g, x, mean, rstd);
+    const auto give = [is_shared = static_cast<bool>(elements.buffer())](auto& gradient, const Tensor<R, D>& sums) {
+      const Tensor<R, D> kept = is_shared ? sums.clone() : sums;  // of the whole batch, they become averages below
+      gradient.give(kept.reshape(gradient.shape()).template as<T>());
+    };
+    if (dweight) give(dweight, sum_normalized);
+    if (dbias) give(dbias, sum);
     if (!dx) return;
-    const R share = training && !x.empty() ? R(1) / static_cast<R>(x.elements() / x.size(1)) : R(0);
+    R share = training && !x.empty() ? R(1) / static_cast<R>(x.elements() / x.size(1)) : R(0);
+    if (elements.buffer()) {
+      const Shape channels{g.size(1)};
+      whole->average(sum.reshape(channels), sum_normalized.reshape(channels), elements);
+      share = R(1);
+    }
     detail::map_to(dx, detail::BatchNormSlope<R>{share, static_cast<bool>(weight.buffer())}, g, x, mean, rstd, weight,
                    sum, sum_normalized);
   }
@@ -150,7 +179,7 @@ struct BatchNorm {
     detail::require_same_ordinal(name, x, weight, bias, running.mean, running.var, running.batches);
     detail::require_not_negative(name, "eps", options.eps);
     if (training && running.mean.buffer()) require_learnable();
-    if (training && x.size(1) > 0 && x.elements() == x.size(1))
+    if (training && !whole && x.size(1) > 0 && x.elements() == x.size(1))
       fail<ArgumentError>({name, ": one value per channel in training, from an input of shape ", x.shape(),
                            "; expected more, since one has no variance: use larger batches or drop_last"});
     Shape channels = Dims::filled(x.rank(), 1);
@@ -169,49 +198,51 @@ struct BatchNorm {
 
   /// op over f(inputs...) in every channel, (1, channels, 1, ...). One launch.
   template <class Op, class F, class T, class... In>
-  static Tensor<R, D> fold(const F&, const Op& op, const Tensor<T, D>& x, const Tensor<In, D>&... others) {
+  static void fold_into(const Tensor<R, D>& out, const F&, const Op& op, const Tensor<T, D>& x,
+                        const Tensor<In, D>&... others) {
     Axes axes;
     for (int d = 0; d < x.rank(); ++d)
       if (d != 1) axes.push_back(d);
     const detail::FoldedAxes folded(name, x.shape(), axes);
-    const Tensor<R, D> out(folded.kept, x.device());
     [&]<int... i>(std::integer_sequence<int, i...>) {
       detail::reduce_into(out, false, x.shape(), folded, Apply<F, Symbol<i>...>{}, op, x, others...);
     }(std::make_integer_sequence<int, static_cast<int>(sizeof...(In)) + 1>{});
-    return out;
   }
 
-  /// The means of the channels; writes their reciprocal deviations, and learns the running statistics.
+  /// The means of the channels; writes their reciprocal deviations, and learns the running statistics. Of a batch that
+  /// is shared, `elements` become how many each channel has.
   template <class T>
-  Tensor<R, D> measure(const Tensor<T, D>& x, const Tensor<R, D>& rstd) const {
+  Tensor<R, D> measure(const Tensor<T, D>& x, const Tensor<R, D>& rstd, Tensor<R, D>& elements) const {
     const std::int64_t count = x.elements() / x.size(1);
-    const fold::Mean<T> average(count);
-    const auto mean = fold(functor::Identity{}, average, x);
-    const auto var = fold(detail::SquaredDistance{}, average, x, mean);
-    compute_statistics(rstd, mean, var, running, count);
+    const fold::Mean<T> average(count > 0 ? count : 1);
+    const Tensor<R, D> mean(rstd.shape(), x.device()), var(rstd.shape(), x.device());
+    fold_into(mean, functor::Identity{}, average, x);
+    fold_into(var, detail::SquaredDistance{}, average, x, mean);
+    if (whole) elements = whole->combine(mean.reshape({x.size(1)}), var.reshape({x.size(1)}), count);
+    compute_statistics(rstd, mean, var, running, whole ? 0 : count, elements);
     running.mean.changed();
     running.var.changed();
     return mean;
   }
   /// One launch over the channels.
   void compute_statistics(const Tensor<R, D>& rstd, const Tensor<R, D>& mean, const Tensor<R, D>& var,
-                          const RunningStatistics<R, D>& learning, std::int64_t count) const {
+                          const RunningStatistics<R, D>& learning, std::int64_t count,
+                          const Tensor<R, D>& elements) const {
     const Shape channels{rstd.elements()};
     const auto flat_rstd = rstd.reshape(channels), flat_var = var.reshape(channels);
     const auto flat_mean = mean.buffer() ? mean.reshape(channels) : mean;
-    const auto n = static_cast<R>(count);
     const detail::BatchStatistics<R> f{detail::finite_as<R>(name, "eps", options.eps),
-                                       static_cast<R>(options.momentum.value_or(0)), count > 1 ? n / (n - R(1)) : R(1),
+                                       static_cast<R>(options.momentum.value_or(0)), static_cast<R>(count),
                                        !options.momentum};
-    const auto plan = make_plan<8>(
+    const auto plan = make_plan<9>(
         channels, {detail::operand_of(flat_mean), detail::operand_of(flat_var), detail::operand_of(learning.mean),
-                   detail::operand_of(learning.var), detail::operand_of(learning.batches),
+                   detail::operand_of(learning.var), detail::operand_of(learning.batches), detail::operand_of(elements),
                    detail::operand_of(flat_rstd), detail::operand_of(learning.mean), detail::operand_of(learning.var)});
-    Backend<D>::map(
-        rstd.device(), plan, f,
-        Pack<const R*, const R*, const R*, const R*, const std::int64_t*>(
-            flat_mean.data(), flat_var.data(), learning.mean.data(), learning.var.data(), learning.batches.data()),
-        Pack<R*, R*, R*>(flat_rstd.data(), learning.mean.data(), learning.var.data()));
+    Backend<D>::map(rstd.device(), plan, f,
+                    Pack<const R*, const R*, const R*, const R*, const std::int64_t*, const R*>(
+                        flat_mean.data(), flat_var.data(), learning.mean.data(), learning.var.data(),
+                        learning.batches.data(), elements.data()),
+                    Pack<R*, R*, R*>(flat_rstd.data(), learning.mean.data(), learning.var.data()));
   }
 };
 
@@ -228,11 +259,16 @@ template <class X, class S>
   if constexpr (X::role == Role::traced) return !x.is_frozen();
   else return false;
 }
+template <class S>
+using SharedBatchOf = Shared<const SharedBatch<value_of<S>, device_of<S>>>;
 /// Batch normalization of a computed operand.
 template <class X, class S, class... W>
-[[nodiscard]] auto normalize_batch(const X& x, const S& running, const BatchNormOptions& options, const W&... weights) {
+[[nodiscard]] auto normalize_batch(const X& x, const S& running, const BatchNormOptions& options,
+                                   const SharedBatchOf<S>& whole, const W&... weights) {
   const bool measures = measures_batch(x, running), learns = measures && !computes_again;
-  const operation::BatchNorm<value_of<S>, device_of<S>> op{learns == measures ? running : S{}, options, measures};
+  operation::BatchNorm<value_of<S>, device_of<S>> op{learns == measures ? running : S{}, options, measures, {}};
+  if constexpr (X::role == Role::traced)
+    if (measures && !x.is_frozen()) op.whole = whole;
   auto y = apply(op, x, weights...);
   if (learns && running.batches.buffer()) running.batches += 1;
   return y;
@@ -243,7 +279,9 @@ template <class X, class S, class... W>
 /// frozen, mean and variance are those of the batch, and the running ones learn them, in place: running = (1 -
 /// momentum) running + momentum * new, or, without a momentum, the mean over all batches; `batches` counts. For a plain
 /// or frozen x they are the running ones. Without running statistics, always those of the batch. What a checkpoint
-/// computes again learns nothing.
+/// computes again learns nothing. With `whole`, the batch that counts in training is that of all ranks, of which x is a
+/// part, and may be an empty one; gradients are those of the sum of all ranks' losses, of the weight and bias this
+/// part's share.
 /// shape: x (batch, channels, ...), weight and bias (channels) or empty handles for none -> that of x
 /// gradient: with n = (x - mean) rstd: weight rstd (g - mean(g) - n mean(g n)) for x in training, weight rstd g
 ///        otherwise; sum(g n) for the weight and sum(g) for the bias
@@ -256,13 +294,13 @@ template <class X, class S, class... W>
 template <class X, class S>
   requires detail::FloatingOperand<X> && detail::MeasuredBy<X, S>
 [[nodiscard]] auto batch_norm(const X& x, const S& running, const BatchNormOptions& options = {}) {
-  return detail::normalize_batch(x.eval(), running, options);
+  return detail::normalize_batch(x.eval(), running, options, {});
 }
 template <class X, class S, class W, class B>
   requires detail::NormalizedWith<X, W, B> && detail::MeasuredBy<X, S>
 [[nodiscard]] auto batch_norm(const X& x, const S& running, const W& weight, const B& bias,
-                              const BatchNormOptions& options = {}) {
-  return detail::normalize_batch(x.eval(), running, options, weight, bias);
+                              const BatchNormOptions& options = {}, const detail::SharedBatchOf<S>& whole = {}) {
+  return detail::normalize_batch(x.eval(), running, options, whole, weight, bias);
 }
 
 #include <locus/refuse/ops/batch_norm.inc>

@@ -51,9 +51,9 @@ template <class T, class Axis, class D>
 }
 
 /// Whether gradients are scattered from window to window, a plane for each row of work, and not collected by element:
-/// where loops follow indices, and the gradient holds sums as registers do.
-template <class T, class D>
-inline constexpr bool scatters_windows = CostModel<D>::follows_indices && std::is_same_v<T, compute_t<T>>;
+/// where loops follow indices.
+template <class D>
+inline constexpr bool scatters_windows = CostModel<D>::follows_indices;
 
 /// out (planes, rows, cols) = previous + what walk(plane, add) adds. One launch, of rows as long as a plane: by their
 /// elements the host divides the planes among its threads.
@@ -83,7 +83,7 @@ void share_among_windows(Gradient<T, D>& dx, int dims, const Tensor<T, D>& g, co
   if (out.empty()) return;
   const Tensor<T, D> dense = g.contiguous();
   const std::int64_t planes = plane_count(out.shape(), dims);
-  if constexpr (scatters_windows<T, D>) {
+  if constexpr (scatters_windows<D>) {
     const MeanPoolWalk<T, Axis> walk{rows, cols, divisor, dense.data()};
     scatter_planes(out, accumulate, planes, rows.extent, cols.extent, walk);
   } else {
@@ -120,7 +120,7 @@ struct MaxPool {
     const auto [out, accumulate] = dx.open();
     if (out.empty()) return;
     const Tensor<T, D> planes = detail::as_planes(x, request.dims), dense = g.contiguous();
-    if constexpr (detail::scatters_windows<T, D>) {
+    if constexpr (detail::scatters_windows<D>) {
       const detail::MaxPoolWalk<T> walk{detail::planes_of(planes), rows, cols, y.data(), dense.data()};
       detail::scatter_planes(out, accumulate, planes.size(0), rows.extent, cols.extent, walk);
     } else {

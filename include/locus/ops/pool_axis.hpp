@@ -27,6 +27,14 @@ struct DilatedRange {
   PoolIndex begin, end, step;
 };
 
+/// A row of work among those of planes with as many rows each.
+struct RowOfPlane {
+  std::int64_t plane;
+  PoolIndex at;
+  LOCUS_FN RowOfPlane(std::int64_t row, PoolIndex rows)
+      : plane(row / rows), at(static_cast<PoolIndex>(row - plane * rows)) {}
+};
+
 /// Windows along one dimension: number o has elements from o * step - padding to `reach` after that.
 struct PoolAxis {
   PoolIndex extent = 1, outputs = 1, reach = 0, step = 1, padding = 0;
@@ -58,6 +66,14 @@ struct DilatedAxis : PoolAxis {
     const PoolIndex end = smaller(begin + reach + 1, extent);
     if (begin < 0) begin = dilation == 1 ? 0 : begin + ((-begin - 1) / dilation + 1) * dilation;
     return {begin, end, dilation};
+  }
+  /// Of windows o ... o + n - 1, counted from 0, those whose element `tap` from their first one is not in the border.
+  [[nodiscard]] LOCUS_FN PoolRange windows_inside(PoolIndex tap, PoolIndex o, PoolIndex n) const {
+    const std::int64_t first = std::int64_t{o} * step - padding + tap;
+    const std::int64_t begin = first < 0 ? (-first - 1) / step + 1 : 0;
+    const std::int64_t end = first >= extent ? 0 : (extent - 1 - first) / step + 1;
+    return {static_cast<PoolIndex>(smaller(begin, std::int64_t{n})),
+            static_cast<PoolIndex>(smaller(end, std::int64_t{n}))};
   }
   [[nodiscard]] LOCUS_FN bool holds(PoolIndex o, PoolIndex i) const {
     return dilation == 1 || (i - first_of(o)) % dilation == 0;

@@ -12,6 +12,7 @@ template <class T>
 struct Planes {
   const T* data;
   std::int64_t plane_stride, row_stride, stride;
+  [[nodiscard]] LOCUS_FN const T* plane(std::int64_t p) const { return data + p * plane_stride; }
 };
 
 /// y row (plane, o) = the largest element of each window; NaN is larger than any.
@@ -27,9 +28,10 @@ struct MaxPoolRow {
   template <RowTeam Team>
   LOCUS_FN void operator()(std::int64_t row, Team& team) const {
     using R = compute_t<T>;
-    const std::int64_t plane = row / rows.outputs, row_stride = x.row_stride, stride = x.stride;
-    const DilatedRange down = rows.elements_of(static_cast<PoolIndex>(row - plane * rows.outputs));
-    const T* const from = x.data + plane * x.plane_stride;
+    const RowOfPlane here(row, rows.outputs);
+    const std::int64_t row_stride = x.row_stride, stride = x.stride;
+    const DilatedRange down = rows.elements_of(here.at);
+    const T* const from = x.plane(here.plane);
     const DilatedAxis across = cols;
     const R start = lowest;
     team.store(RowOutput<T>{y + row * team.cols()}, [=](std::int64_t o) LOCUS_INLINED {
@@ -48,10 +50,12 @@ struct MaxPoolRow {
 };
 
 /// dx plane = previous + the gradient of each window, by walk(plane, add), which calls add(element, g): for devices
-/// whose rows of work are one thread's, one plane each.
+/// whose rows of work are one thread's, one plane each. Sums of 16 bits are made in float, in the fragment.
 template <class T, class Walk>
 struct ScatterPlane {
-  static constexpr int fragments = 0;
+  using R = compute_t<T>;
+  static constexpr bool sums_in_place = std::is_same_v<T, R>;
+  static constexpr int fragments = sums_in_place ? 0 : 1;
   static constexpr std::int64_t bytes_per_element = 2 * sizeof(T);
   Walk walk;
   std::int64_t rows, cols;
@@ -59,11 +63,18 @@ struct ScatterPlane {
   bool accumulate;
 
   template <RowTeam Team>
-  LOCUS_FN void operator()(std::int64_t plane, Team&) const {
+  LOCUS_FN void operator()(std::int64_t plane, Team& team) const {
     T* const to = dx + plane * rows * cols;
-    if (!accumulate)
-      for (std::int64_t i = 0; i < rows * cols; ++i) to[i] = T(0);
-    walk(plane, [=](std::int64_t element, T g) LOCUS_INLINED { to[element] += g; });
+    if constexpr (sums_in_place) {
+      if (!accumulate)
+        for (std::int64_t i = 0; i < rows * cols; ++i) to[i] = T(0);
+      walk(plane, [=](std::int64_t element, R g) LOCUS_INLINED { to[element] += g; });
+    } else {
+      auto sums = team.load(RowInput<T>{accumulate ? to : nullptr});
+      walk(plane, [&](std::int64_t element, R g) LOCUS_INLINED { sums[element] += g; });
+      team.store(
+          RowOutput<T>{to}, [](R v, std::int64_t) LOCUS_INLINED { return v; }, sums);
+    }
   }
 };
 
@@ -73,31 +84,56 @@ template <class R>
   return (a == b) | ((a != a) & (b != b));
 }
 
-/// The gradient of each window, to the first of its largest elements.
+/// The gradient of each window, to the first of its largest elements. That is found for several windows side by side,
+/// without a branch for what is larger, which nobody can predict.
 template <class T>
 struct MaxPoolWalk {
+  using R = compute_t<T>;
+  static constexpr PoolIndex at_once = 64;
   Planes<const T> x;
   DilatedAxis rows, cols;
   const T *y, *g;
 
   template <class Add>
   LOCUS_FN void operator()(std::int64_t plane, const Add& add) const {
-    const T* const from = x.data + plane * x.plane_stride;
+    const T* const from = x.plane(plane);
     std::int64_t window = plane * rows.outputs * cols.outputs;
     for (PoolIndex p = 0; p < rows.outputs; ++p) {
-      const DilatedRange down = rows.elements_of(p);
-      for (PoolIndex q = 0; q < cols.outputs; ++q, ++window) give(add, from, down, cols.elements_of(q), window);
+      for (PoolIndex q = 0; q < cols.outputs; q += at_once) {
+        const PoolIndex n = smaller(cols.outputs - q, at_once);
+        PoolIndex row[at_once], col[at_once];
+        if (x.stride == 1 && cols.step == 1) find<1>(row, col, from, rows.elements_of(p), q, n, window);
+        else if (x.stride == 1 && cols.step == 2) find<2>(row, col, from, rows.elements_of(p), q, n, window);
+        else find<0>(row, col, from, rows.elements_of(p), q, n, window);
+        for (PoolIndex k = 0; k < n; ++k, ++window)
+          if (row[k] >= 0) add(std::int64_t{row[k]} * cols.extent + col[k], load_as_register(g[window]));
+      }
     }
   }
 
  private:
-  template <class Add>
-  LOCUS_FN void give(const Add& add, const T* from, const DilatedRange& down, const DilatedRange& along,
-                     std::int64_t window) const {
-    for (PoolIndex i = down.begin; i < down.end; i += down.step) {
-      for (PoolIndex j = along.begin; j < along.end; j += along.step) {
-        if (same_extreme(from[i * x.row_stride + j * x.stride], y[window]))
-          return add(std::int64_t{i} * cols.extent + j, g[window]);
+  /// Where the first of the largest elements of windows q, q + 1, ... is; row -1 if all of a window is in the border.
+  /// Of a `known_step` of 0, steps and strides are what they are.
+  template <PoolIndex known_step>
+  LOCUS_FN void find(PoolIndex (&row)[at_once], PoolIndex (&col)[at_once], const T* from, const DilatedRange& down,
+                     PoolIndex q, PoolIndex n, std::int64_t window) const {
+    const std::int64_t stride = known_step == 0 ? x.stride : 1, step = known_step == 0 ? cols.step : known_step;
+    const T* const largest = y + window;
+    for (PoolIndex k = 0; k < n; ++k) row[k] = -1, col[k] = 0;
+    if (down.end <= down.begin) return;
+    for (PoolIndex i = down.begin + (down.end - 1 - down.begin) / down.step * down.step; i >= down.begin;
+         i -= down.step) {
+      const T* const line = from + i * x.row_stride;
+      for (PoolIndex tap = cols.reach; tap >= 0; tap -= cols.dilation) {  // the first element last
+        const PoolRange inside = cols.windows_inside(tap, q, n);
+        const std::int64_t first = q * step + tap - cols.padding;
+        const T* const at = line + first * stride;
+        LOCUS_IVDEP
+        for (PoolIndex k = inside.begin; k < inside.end; ++k) {
+          const bool found = same_extreme(load_as_register(at[k * step * stride]), load_as_register(largest[k]));
+          row[k] = found ? i : row[k];
+          col[k] = found ? static_cast<PoolIndex>(first + k * step) : col[k];
+        }
       }
     }
   }
@@ -118,12 +154,12 @@ struct MaxPoolGradientRow {
   template <RowTeam Team>
   LOCUS_FN void operator()(std::int64_t row, Team& team) const {
     using R = compute_t<T>;
-    const std::int64_t plane = row / rows.extent;
-    const auto i = static_cast<PoolIndex>(row - plane * rows.extent);
+    const RowOfPlane place(row, rows.extent);
+    const PoolIndex i = place.at;
     const PoolRange down = rows.windows_of(i);
     const MaxPoolGradientRow self = *this;
-    const std::int64_t first = plane * rows.outputs * cols.outputs;
-    const T* const from = x.data + plane * x.plane_stride;
+    const std::int64_t first = place.plane * rows.outputs * cols.outputs;
+    const T* const from = x.plane(place.plane);
     team.store(RowOutput<T>{dx + row * team.cols(), 1, accumulate}, [=](std::int64_t col) LOCUS_INLINED {
       const auto j = static_cast<PoolIndex>(col);
       const PoolRange along = self.cols.windows_of(j);
@@ -189,12 +225,11 @@ struct MeanPoolRow {
   template <RowTeam Team>
   LOCUS_FN void operator()(std::int64_t row, Team& team) const {
     using R = compute_t<T>;
-    const std::int64_t plane = row / rows.outputs;
-    const auto o = static_cast<PoolIndex>(row - plane * rows.outputs);
+    const RowOfPlane here(row, rows.outputs);
     const std::int64_t row_stride = x.row_stride, stride = x.stride;
-    const PoolRange down = rows.elements_of(o);
-    const R height = divisor.template down<R>(rows, o);
-    const T* const from = x.data + plane * x.plane_stride;
+    const PoolRange down = rows.elements_of(here.at);
+    const R height = divisor.template down<R>(rows, here.at);
+    const T* const from = x.plane(here.plane);
     const Axis across = cols;
     const PoolDivisor by = divisor;
     team.store(RowOutput<T>{y + row * team.cols()}, [=](std::int64_t col) LOCUS_INLINED {
@@ -213,6 +248,7 @@ struct MeanPoolRow {
 /// The share of each element of each window.
 template <class T, class Axis>
 struct MeanPoolWalk {
+  using R = compute_t<T>;
   Axis rows, cols;
   PoolDivisor divisor;
   const T* g;
@@ -222,10 +258,10 @@ struct MeanPoolWalk {
     const T* from = g + plane * rows.outputs * cols.outputs;
     for (PoolIndex p = 0; p < rows.outputs; ++p) {
       const PoolRange down = rows.elements_of(p);
-      const T height = divisor.template down<T>(rows, p);
+      const R height = divisor.template down<R>(rows, p);
       for (PoolIndex q = 0; q < cols.outputs; ++q) {
         const PoolRange along = cols.elements_of(q);
-        const T share = *from++ / (height * divisor.template across<T>(cols, q));
+        const R share = load_as_register(*from++) / (height * divisor.template across<R>(cols, q));
         for (PoolIndex i = down.begin; i < down.end; i += down.step)
           for (PoolIndex j = along.begin; j < along.end; j += along.step) add(std::int64_t{i} * cols.extent + j, share);
       }
@@ -247,12 +283,11 @@ struct MeanPoolGradientRow {
   template <RowTeam Team>
   LOCUS_FN void operator()(std::int64_t row, Team& team) const {
     using R = compute_t<T>;
-    const std::int64_t plane = row / rows.extent;
-    const auto i = static_cast<PoolIndex>(row - plane * rows.extent);
-    const PoolRange down = rows.windows_of(i);
+    const RowOfPlane here(row, rows.extent);
+    const PoolRange down = rows.windows_of(here.at);
     const Axis height = rows, across = cols;
     const PoolDivisor by = divisor;
-    const T* const from = g + plane * rows.outputs * cols.outputs;
+    const T* const from = g + here.plane * rows.outputs * cols.outputs;
     team.store(RowOutput<T>{dx + row * team.cols(), 1, accumulate}, [=](std::int64_t col) LOCUS_INLINED {
       const auto j = static_cast<PoolIndex>(col);
       const PoolRange along = across.windows_of(j);

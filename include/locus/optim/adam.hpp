@@ -76,6 +76,15 @@ class Adam : public Optimizer<T, D> {
   /// Of the state, as PyTorch calls it.
   static constexpr const char* state_names[] = {"exp_avg", "exp_avg_sq"};
 
+  /// beta1.
+  [[nodiscard]] double momentum() const { return options_.beta1; }
+  /// From the next step on. throws ArgumentError for one out of range
+  void set_momentum(double beta1) {
+    AdamOptions options = options_;
+    options.beta1 = beta1;
+    options_ = detail::checked(options);
+  }
+
   /// Updates every parameter that has a gradient.
   void step();
   /// The same, unless the flag, one element on the device, is set: then values and state stay, and no step is counted,

@@ -151,8 +151,9 @@ struct CosineAnnealingWarmRestarts {
 };
 
 /// Up from max_lr / div_factor to max_lr in the first pct_start of the steps, then down to the first rate divided by
-/// final_div_factor (Smith and Topin, 2017): made for steps rather than epochs. The momentum stays what it is. One step
-/// more than total_steps throws ArgumentError.
+/// final_div_factor (Smith and Topin, 2017): made for steps rather than epochs. Meanwhile the momentum of the optimizer
+/// (beta1 of Adam) falls from max_momentum to base_momentum, and rises again. One step more than total_steps throws
+/// ArgumentError, and so does an optimizer without momentum, unless cycle_momentum is false.
 struct OneCycleLR {
   double max_lr = 0;
   std::int64_t total_steps = 0;
@@ -161,8 +162,13 @@ struct OneCycleLR {
   double div_factor = 25;
   double final_div_factor = 1e4;
   bool three_phase = false;  ///< down as long as up, and only then to the last rate
+  bool cycle_momentum = true;
+  double base_momentum = 0.85;
+  double max_momentum = 0.95;
 
   void check() const {
+    locus::detail::require_factor("OneCycleLR", "base_momentum", base_momentum);
+    locus::detail::require_factor("OneCycleLR", "max_momentum", max_momentum);
     locus::detail::require_not_negative("OneCycleLR", "max_lr", max_lr);
     locus::detail::require_steps("OneCycleLR", "total_steps", total_steps);
     locus::detail::require_factor("OneCycleLR", "pct_start", pct_start);
@@ -175,15 +181,23 @@ struct OneCycleLR {
     if (step > total_steps)
       fail<ArgumentError>(
           {"OneCycleLR: step ", step, " of total_steps ", total_steps, "; expected no more steps than the cycle has"});
-    const double at = static_cast<double>(step), steps = static_cast<double>(total_steps);
-    const double low = max_lr / div_factor, last = low / final_div_factor, top = pct_start * steps - 1;
-    if (at <= top) return between(low, max_lr, 0, top, at);
-    if (!three_phase) return between(max_lr, last, top, steps - 1, at);
-    const double foot = 2 * pct_start * steps - 2;
-    return at <= foot ? between(max_lr, low, top, foot, at) : between(low, last, foot, steps - 1, at);
+    const double low = max_lr / div_factor;
+    return along(step, low, max_lr, low / final_div_factor);
+  }
+  [[nodiscard]] bool cycles_momentum() const { return cycle_momentum; }
+  [[nodiscard]] double momentum(std::int64_t step, double now) const {
+    return cycle_momentum ? along(step, max_momentum, base_momentum, max_momentum) : now;
   }
 
  private:
+  /// From low to high, and on to last; with three phases, by way of low.
+  [[nodiscard]] double along(std::int64_t step, double low, double high, double last) const {
+    const double at = static_cast<double>(step), steps = static_cast<double>(total_steps), top = pct_start * steps - 1;
+    if (at <= top) return between(low, high, 0, top, at);
+    if (!three_phase) return between(high, last, top, steps - 1, at);
+    const double foot = 2 * pct_start * steps - 2;
+    return at <= foot ? between(high, low, top, foot, at) : between(low, last, foot, steps - 1, at);
+  }
   /// A phase without a length is at its end.
   [[nodiscard]] double between(double from, double to, double begin, double end, double at) const {
     const double share = end == begin ? 1 : (at - begin) / (end - begin);
@@ -204,6 +218,13 @@ struct LambdaLR {
 template <class F>
 LambdaLR(F) -> LambdaLR<F>;
 
+/// A schedule that changes momentum as well: momentum(step, now) is that of step 0, 1, ..., where cycles_momentum()
+/// says that it does.
+template <class R>
+concept MomentumRule = requires(const R& rule, std::int64_t step, double momentum) {
+  { rule.cycles_momentum() } -> std::same_as<bool>;
+  { rule.momentum(step, momentum) } -> std::convertible_to<double>;
+};
 template <class R>
 concept LearningRateRule = requires(const R& rule, std::int64_t step, double lr) {
   rule.check();
@@ -217,6 +238,8 @@ class Schedule {
     virtual ~Rule() = default;
     [[nodiscard]] virtual double first(double lr, double base) const = 0;
     [[nodiscard]] virtual double next(std::int64_t step, double lr, double base) const = 0;
+    [[nodiscard]] virtual bool cycles_momentum() const = 0;
+    [[nodiscard]] virtual double momentum(std::int64_t step, double now) const = 0;
   };
   template <class R>
   struct RuleOf final : Rule {
@@ -224,6 +247,14 @@ class Schedule {
     [[nodiscard]] double first(double lr, double base) const override { return rule.first(lr, base); }
     [[nodiscard]] double next(std::int64_t step, double lr, double base) const override {
       return rule.next(step, lr, base);
+    }
+    [[nodiscard]] bool cycles_momentum() const override {
+      if constexpr (MomentumRule<R>) return rule.cycles_momentum();
+      else return false;
+    }
+    [[nodiscard]] double momentum(std::int64_t step, double now) const override {
+      if constexpr (MomentumRule<R>) return rule.momentum(step, now);
+      else return now;
     }
     R rule;
   };
@@ -236,10 +267,20 @@ class Schedule {
   void check() const {}
   [[nodiscard]] double first(double lr, double base) const { return rule_->first(lr, base); }
   [[nodiscard]] double next(std::int64_t step, double lr, double base) const { return rule_->next(step, lr, base); }
+  [[nodiscard]] bool cycles_momentum() const { return rule_->cycles_momentum(); }
+  [[nodiscard]] double momentum(std::int64_t step, double now) const { return rule_->momentum(step, now); }
 
  private:
   Shared<const Rule> rule_;
 };
+
+namespace detail {
+[[nodiscard]] inline bool any_cycles_momentum(const std::vector<Schedule>& schedules) {
+  for (const auto& schedule : schedules)
+    if (schedule.cycles_momentum()) return true;
+  return false;
+}
+}  // namespace detail
 
 /// All of them at once, each on what the ones before it made of the learning rate.
 struct ChainedScheduler {
@@ -255,6 +296,11 @@ struct ChainedScheduler {
   [[nodiscard]] double next(std::int64_t step, double lr, double base) const {
     for (const auto& schedule : schedules) lr = schedule.next(step, lr, base);
     return lr;
+  }
+  [[nodiscard]] bool cycles_momentum() const { return detail::any_cycles_momentum(schedules); }
+  [[nodiscard]] double momentum(std::int64_t step, double now) const {
+    for (const auto& schedule : schedules) now = schedule.momentum(step, now);
+    return now;
   }
 };
 
@@ -276,10 +322,27 @@ struct SequentialLR {
   }
   [[nodiscard]] double first(double, double base) const { return schedules[0].first(base, base); }
   [[nodiscard]] double next(std::int64_t step, double lr, double base) const {
+    const Place at = place_of(step);
+    return at.step == 0 ? at.schedule.first(base, base) : at.schedule.next(at.step, lr, base);
+  }
+  [[nodiscard]] bool cycles_momentum() const { return detail::any_cycles_momentum(schedules); }
+  /// At the beginning, each schedule sets what it begins with, as PyTorch's do when they are made.
+  [[nodiscard]] double momentum(std::int64_t step, double now) const {
+    if (step == 0)
+      for (const auto& schedule : schedules) now = schedule.momentum(0, now);
+    const Place at = place_of(step);
+    return at.schedule.momentum(at.step, now);
+  }
+
+ private:
+  struct Place {
+    const Schedule& schedule;
+    std::int64_t step;  ///< of this schedule
+  };
+  [[nodiscard]] Place place_of(std::int64_t step) const {
     std::size_t i = 0;
     while (i < milestones.size() && step >= milestones[i]) ++i;
-    const std::int64_t begin = i == 0 ? 0 : milestones[i - 1];
-    return step == begin ? schedules[i].first(base, base) : schedules[i].next(step - begin, lr, base);
+    return {schedules[i], step - (i == 0 ? 0 : milestones[i - 1])};
   }
 };
 

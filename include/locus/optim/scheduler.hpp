@@ -40,17 +40,27 @@ struct ReduceLROnPlateau {
 ///     optim::Scheduler scheduler{optimizer, optim::CosineAnnealingLR{.t_max = 50}};
 ///     scheduler.step();   // after every epoch, or every step of training, whatever the schedule counts
 class Scheduler {
-  /// The learning rate of an optimizer of any type.
+  /// The learning rate, and the momentum if there is one, of an optimizer of any type.
   struct LearningRate : Counted {
     virtual ~LearningRate() = default;
     [[nodiscard]] virtual double lr() const = 0;
     virtual void set_lr(double lr) = 0;
+    [[nodiscard]] virtual double momentum() const = 0;
+    virtual void set_momentum(double momentum) = 0;
   };
   template <class Optimizer>
   struct LearningRateOf final : LearningRate {
     explicit LearningRateOf(Optimizer& given) : optimizer(given) {}
     [[nodiscard]] double lr() const override { return optimizer.lr(); }
     void set_lr(double lr) override { optimizer.set_lr(lr); }
+    [[nodiscard]] double momentum() const override {
+      if constexpr (has_momentum) return optimizer.momentum();
+      else return 0;
+    }
+    void set_momentum([[maybe_unused]] double momentum) override {
+      if constexpr (has_momentum) optimizer.set_momentum(momentum);
+    }
+    static constexpr bool has_momentum = requires(Optimizer& any) { any.set_momentum(any.momentum()); };
     Optimizer& optimizer;
   };
   struct Position : Counted {
@@ -63,16 +73,25 @@ class Scheduler {
     double best = 0;
     std::int64_t bad = 0, cooling = 0;  ///< steps without an improvement; steps that do not count
     Position(Shared<LearningRate> of, Schedule given) : optimizer(std::move(of)), schedule(std::move(given)) {}
+    void set_momentum() const {
+      if (schedule.cycles_momentum()) optimizer->set_momentum(schedule.momentum(step, optimizer->momentum()));
+    }
   };
 
  public:
   /// None.
   Scheduler() = default;
-  /// Sets the learning rate of step 0. throws ArgumentError for options out of range
+  /// Sets the learning rate of step 0, and the momentum where the schedule changes it. throws ArgumentError for options
+  /// out of range, and for a schedule of the momentum of an optimizer without
   template <class Optimizer>
     requires requires(Optimizer& optimizer) { optimizer.set_lr(optimizer.lr()); }
   Scheduler(Optimizer& optimizer, Schedule schedule) : Scheduler(optimizer, std::move(schedule), {}) {
+    if (at_->schedule.cycles_momentum() && at_->optimizer->momentum() == 0)
+      fail<ArgumentError>(
+          {"OneCycleLR: the optimizer has no momentum; expected one that is made with momentum, or "
+           ".cycle_momentum = false"});
     at_->optimizer->set_lr(at_->schedule.first(at_->base, at_->base));
+    at_->set_momentum();
   }
   template <class Optimizer>
     requires requires(Optimizer& optimizer) { optimizer.set_lr(optimizer.lr()); }
@@ -98,6 +117,7 @@ class Scheduler {
       fail<ArgumentError>({"ReduceLROnPlateau: step() without a metric; say step(validation loss)"});
     at.optimizer->set_lr(at.schedule.next(at.step + 1, at.optimizer->lr(), at.base));
     ++at.step;  // not where one of those throws
+    at.set_momentum();
   }
   /// The same, given the metric that ReduceLROnPlateau watches; other schedules do not look at it.
   void step(double metric) {
@@ -136,6 +156,7 @@ class Scheduler {
     at.best = state[3];
     at.bad = bad;
     at.cooling = cooling;
+    at.set_momentum();
   }
 
  private:

@@ -68,6 +68,16 @@ class Sgd : public Optimizer<T, D> {
   /// Of the state, as PyTorch calls it.
   static constexpr const char* state_names[] = {"momentum_buffer"};
 
+  [[nodiscard]] double momentum() const { return options_.momentum; }
+  /// From the next step on. throws ArgumentError for one out of range, and for an optimizer that was made without
+  /// momentum, which keeps no state for it
+  void set_momentum(double momentum) {
+    if (this->states() == 0) fail<ArgumentError>({"set_momentum: the optimizer was made without momentum"});
+    SgdOptions options = options_;
+    options.momentum = momentum;
+    options_ = detail::checked(options);
+  }
+
   /// Updates every parameter that has a gradient.
   void step();
   /// The same, unless the flag, one element on the device, is set: then values and state stay, and no step is counted.

@@ -198,13 +198,15 @@ template <class Self>
 void Optimizer<T, D>::count(Self& self, const Tensor<bool, D>* skip, std::size_t first, std::size_t last) {
   static constexpr Strides dense{1};
   const PlanOperand each{nullptr, &dense}, one{nullptr, nullptr};
-  const auto correct = self.corrections();
+  const auto make = [self = &self] {
+    const auto correct = self->corrections();
+    return detail::CountStep<R, std::remove_const_t<decltype(correct)>>{correct};
+  };
   std::int64_t* const made = made_.data() + first;
-  Backend<D>::map(made_.device(),
-                  make_plan<5>({static_cast<std::int64_t>(last - first)}, std::array{each, one, each, each, each}),
-                  detail::CountStep<R, std::remove_const_t<decltype(correct)>>{correct},
-                  Pack<const std::int64_t*, const bool*>(made, skip ? skip->data() : nullptr),
-                  Pack<std::int64_t*, R*, R*>(made, first_.data() + first, second_.data() + first));
+  locus::detail::map_anew(
+      made_.device(), make_plan<5>({static_cast<std::int64_t>(last - first)}, std::array{each, one, each, each, each}),
+      make, Pack<const std::int64_t*, const bool*>(made, skip ? skip->data() : nullptr),
+      Pack<std::int64_t*, R*, R*>(made, first_.data() + first, second_.data() + first));
 }
 
 /// A step of a stretch of one group, which is counted on the device.

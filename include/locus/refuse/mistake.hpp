@@ -258,6 +258,9 @@ struct collective_is_still_in_flight;
 template <class D>
 struct communicator_is_on;
 struct move_the_tensor_or_make_the_communicator_for_its_device;
+template <class D>
+struct replica_is_on;
+struct move_the_model_with_std_move_model_to_D;
 struct collective_of_a_traced_tensor_or_parameter;
 struct mean_of_integers;
 struct sum_them_or_convert_with_as_float;

@@ -89,10 +89,12 @@ struct FitOptions {
   int epochs = 1;
   int first_epoch = 1;  ///< number of the first one, when training goes on: 1 or more
   /// On Cuda, with an optimizer of Locus: replay the step on batches of the first one's shape, see capture(). What the
-  /// model's own host code does (counts, prints, chooses) happens at the first two steps only. Not with `accumulate`.
+  /// model's own host code does (counts, prints, chooses) happens at the first two steps only (with `accumulate`, at
+  /// the first two parts of a kind: first, last, and those in between).
   bool capture = true;
   std::int64_t report_every = 50;  ///< batches between two calls of on_progress, each of which waits for the device
   /// Batches whose gradients one step takes together, as if they were one batch; at the end of an epoch, those left.
+  /// Of a loss that ignores targets or weighs them, each batch has the share that counts.
   std::int64_t accumulate = 1;
   /// Called after the backward pass, before each step of the optimizer, for what changes gradients:
   ///
@@ -180,25 +182,39 @@ struct Trained {
 /// The mean of losses that stay on the device until it is asked for.
 template <class T, class D>
 class MeanLoss {
+  using R = compute_t<T>;
+
  public:
   void add(const Tensor<T, D>& loss, double weight, std::int64_t samples) {
-    const auto factor = static_cast<compute_t<T>>(weight);
-    if (samples_ == 0) sum_ = loss.template as<compute_t<T>>() * factor;
-    else sum_ += loss.template as<compute_t<T>>() * factor;
+    const auto factor = static_cast<R>(weight);
+    if (samples_ == 0) sum_ = loss.template as<R>() * factor;
+    else sum_ += loss.template as<R>() * factor;
+    samples_ += samples;
+  }
+  /// The same for the mean over what counts, of which there may be none. Not to be mixed with the other.
+  void add(const Tensor<T, D>& loss, const Tensor<R, D>& counted, std::int64_t samples) {
+    const Tensor part = where(counted > R(0), loss.template as<R>() * counted, R(0));
+    sum_ = samples_ == 0 ? part : Tensor(sum_ + part);
+    counted_ = samples_ == 0 ? counted : Tensor(counted_ + counted);
     samples_ += samples;
   }
   [[nodiscard]] std::int64_t samples() const { return samples_; }
   /// Waits for the device.
   [[nodiscard]] double sum() const { return static_cast<double>(sum_.item()); }
+  /// Waits for the device. What sum() is divided by: samples, or what counts.
+  [[nodiscard]] double counted() const {
+    return counted_.buffer() ? static_cast<double>(counted_.item()) : static_cast<double>(samples_);
+  }
   /// Waits for the device. throws NumericError unless it is finite
   [[nodiscard]] double value(int epoch) const {
-    const double mean = sum() / static_cast<double>(samples_);
+    const double mean = sum() / counted();
     require_finite_loss(mean, epoch);
     return mean;
   }
 
  private:
-  Tensor<compute_t<T>, D> sum_;  // 16 bits are too few for a sum
+  Tensor<R, D> sum_;      ///< 16 bits are too few for a sum
+  Tensor<R, D> counted_;  ///< in place of samples
   std::int64_t samples_ = 0;
 };
 
@@ -252,33 +268,30 @@ class BestWeights {
   int waited_ = 0;  ///< epochs since the best one
 };
 
-/// For batch number i of an epoch, of so many samples: what its loss is multiplied by where gradients of several
-/// batches are added, and whether it is the first or the last one of them.
-struct Share {
-  double weight;
-  bool is_first, is_last;
-  template <class L, class Loader>
-  static Share of(const L& loss, const Loader& train, std::int64_t i, std::int64_t size, std::int64_t most) {
-    const std::int64_t accumulate = locus::detail::smaller(most, train.size());
-    const std::int64_t first = i / accumulate * accumulate * train.batch_size();
-    const std::int64_t together = locus::detail::smaller(accumulate * train.batch_size(), train.samples() - first);
-    return {weight_of_loss(loss, size) / weight_of_loss(loss, together), i % accumulate == 0,
-            i % accumulate == accumulate - 1 || i + 1 == train.size()};
-  }
-};
+/// Of batch number i of an epoch, of so many samples.
+template <class L, class Loader>
+[[nodiscard]] Share share_of(const L& loss, const Loader& train, std::int64_t i, std::int64_t size, std::int64_t most) {
+  const std::int64_t accumulate = locus::detail::smaller(most, train.size());
+  const std::int64_t first = i / accumulate * accumulate * train.batch_size();
+  const std::int64_t together = locus::detail::smaller(accumulate * train.batch_size(), train.samples() - first);
+  return {weight_of_loss(loss, size) / weight_of_loss(loss, together), i % accumulate == 0,
+          i % accumulate == accumulate - 1 || i + 1 == train.size()};
+}
 
 /// What all ranks trained in an epoch. The same on all. throws NumericError, on all, unless the loss is finite
+/// `mine`: the sum of losses, what it is divided by, samples, seconds.
 template <class M>
-[[nodiscard]] Trained trained_by_ranks(const M& model, int epoch, double sum, std::int64_t samples, double seconds) {
-  const std::vector<double> all = numbers_of_ranks(model, {sum, static_cast<double>(samples), seconds});
-  double loss = 0, count = 0, slowest = 0;
-  for (std::size_t i = 0; i < all.size(); i += 3) {
+[[nodiscard]] Trained trained_by_ranks(const M& model, int epoch, std::vector<double> mine) {
+  const std::vector<double> all = numbers_of_ranks(model, std::move(mine));
+  double loss = 0, counted = 0, samples = 0, slowest = 0;
+  for (std::size_t i = 0; i < all.size(); i += 4) {
     loss += all[i];
-    count += all[i + 1];
-    slowest = locus::detail::larger(slowest, all[i + 2]);
+    counted += all[i + 1];
+    samples += all[i + 2];
+    slowest = locus::detail::larger(slowest, all[i + 3]);
   }
-  require_finite_loss(loss / count, epoch);
-  return {loss / count, slowest, count / slowest};
+  require_finite_loss(loss / counted, epoch);
+  return {loss / counted, slowest, samples / slowest};
 }
 
 template <class M, class Step, class L, class S, class D>
@@ -291,16 +304,12 @@ Trained train_epoch(const M& model, int epoch, Step& step, const L& loss, data::
   for (const auto& named : train) {
     const auto batch = data::detail::tensors_of<data::detail::fields_t<S>::size>(named);
     const std::int64_t size = get<0>(batch).size(0);
-    bool stepped = true;
-    if (options.accumulate == 1) {
-      mean.add(step(batch), weight_of_loss(loss, size), size);
-    } else {
-      const Share share = Share::of(loss, train, batches, size, options.accumulate);
-      mean.add(step.add(batch, share.weight, share.is_first, share.is_last), weight_of_loss(loss, size), size);
-      stepped = share.is_last;
-    }
+    const Share share = options.accumulate == 1 ? Share{} : share_of(loss, train, batches, size, options.accumulate);
+    const Tensor<T, D> of_batch = options.accumulate == 1 ? step(batch) : step.add(batch, share);
+    if (step.counted().buffer()) mean.add(of_batch, step.counted(), size);
+    else mean.add(of_batch, weight_of_loss(loss, size), size);
     ++batches;
-    if (stepped && options.scheduler && options.schedule_every == Every::step) {
+    if (share.is_last && options.scheduler && options.schedule_every == Every::step) {
       optim::Scheduler scheduler = options.scheduler;
       scheduler.step();
     }
@@ -310,8 +319,8 @@ Trained train_epoch(const M& model, int epoch, Step& step, const L& loss, data::
       options.on_progress({epoch, batches, train.size(), rate, loss_so_far});
     }
   }
-  const double sum = mean.sum(), seconds = watch.seconds();
-  return trained_by_ranks(model, epoch, sum, mean.samples(), seconds);
+  const double sum = mean.sum(), counted = mean.counted(), seconds = watch.seconds();
+  return trained_by_ranks(model, epoch, {sum, counted, static_cast<double>(mean.samples()), seconds});
 }
 
 template <class M, class Optimizer, class L, class S, class U, class D, class Score>
@@ -325,8 +334,8 @@ void train(const M& model, Optimizer& optimizer, const L& loss, data::Loader<S, 
   (void)weight_of_loss(loss, 1);
   const auto before_step = [&] { options.before_step({}); };
   using Batch = data::detail::tensors_t<S, D>;
-  TrainingStep<M, Optimizer, L, D, Batch, decltype(before_step)> step(
-      model, optimizer, loss, before_step, options.capture && options.accumulate == 1 && !OfRanks<M>);
+  TrainingStep<M, Optimizer, L, D, Batch, decltype(before_step)> step(model, optimizer, loss, before_step,
+                                                                      options.capture && !OfRanks<M>);
   BestWeights<M, Optimizer> best(model, optimizer, options.early_stopping);
   optim::Scheduler scheduler = options.scheduler;
   for (int epoch = options.first_epoch; epoch < options.first_epoch + options.epochs; ++epoch) {
@@ -391,7 +400,7 @@ template <class M, class Optimizer, class S, class U, class D>
            detail::Trainable<M, Optimizer, detail::input_t<U>, D>)
 void fit(const M& model, Optimizer& optimizer, data::Loader<S, D>& train, data::Loader<U, D>& valid, History& history,
          const FitOptions& options = {}) {
-  const nn::CrossEntropyLoss loss;
+  const detail::ClassifierLoss loss;
   const auto score_of = [&](auto& batches) { return evaluate(model, batches); };
   if constexpr (nn::detail::HasForward<M>) {
     // Named here, the compiler's path from your program to a mistake in its forward is short.

@@ -104,19 +104,44 @@ decltype(auto) with_targets(const Tuple<Tensor<X, D>, Tensor<Y, D>, Tensor<Z, D>
   return unpack(batch, [&](const auto&, const auto&... target) -> decltype(auto) { return f(target...); });
 }
 
+template <class L>
+concept HasReduction = requires(const L& loss) {
+  { loss.options.reduction } -> std::convertible_to<Reduction>;
+};
 /// What a loss of a batch stands for, as the number of samples by which it is multiplied to be added to others.
 /// throws ArgumentError for a loss that is no number
 template <class L>
 [[nodiscard]] double weight_of_loss(const L& loss, std::int64_t samples) {
-  if constexpr (requires {
-                  { loss.options.reduction } -> std::convertible_to<Reduction>;
-                }) {
+  if constexpr (HasReduction<L>) {
     if (loss.options.reduction == Reduction::sum) return 1;
     if (loss.options.reduction == Reduction::none)
       fail<ArgumentError>({"fit, evaluate: the loss has Reduction::none; expected mean or sum"});
   }
   return static_cast<double>(samples);
 }
+
+/// By what the mean of a loss divides where that is not the number of samples, as R: loss.counted(targets...), of
+/// losses that ignore targets or weigh them. Undefined for other losses.
+template <class R, class L, class X, class... Y, class D>
+[[nodiscard]] Tensor<R, D> targets_counted(const L& loss, const Tuple<Tensor<X, D>, Tensor<Y, D>...>& batch) {
+  if constexpr (requires(const Tensor<Y, D>&... target) { loss.counted(target...); }) {
+    if constexpr (HasReduction<L>)
+      if (!(loss.options.reduction == Reduction::mean)) return {};
+    return with_targets(batch,
+                        [&](const auto&... target) { return Tensor<R, D>(loss.counted(target...).template as<R>()); });
+  } else {
+    return {};
+  }
+}
+
+/// Of labels that are classes, each of which counts.
+struct ClassifierLoss {
+  template <class L, class Y>
+    requires LossOperands<L, Y>
+  [[nodiscard]] auto operator()(const L& logits, const Y& labels) const {
+    return cross_entropy(logits, labels);
+  }
+};
 
 /// A model's answer to a batch, which was recorded if X is traced.
 template <class M, class X>
@@ -162,32 +187,34 @@ template <class M, class L, class S, class D, class... F>
 [[nodiscard]] Evaluation evaluate_all(const M& model, const L& loss, data::Loader<S, D>& batches,
                                       const Metric<F>&... metrics) {
   require_each_once(batches);
-  std::vector<double> sums(2 + sizeof...(F));  // of the loss, of samples, of metrics
+  std::vector<double> sums(3 + sizeof...(F));  // of the loss, of what it was divided by, of samples, of metrics
   for (const auto& named : batches) {
     const auto batch = data::detail::tensors_of<data::detail::fields_t<S>::size>(named);
     const std::int64_t size = get<0>(batch).size(0);
-    const double weight = weight_of_loss(loss, size);
     const auto prediction = predict(model, get<0>(batch));
+    const auto counted = targets_counted<float>(loss, batch);
+    const double weight = counted.buffer() ? number_of(counted) : weight_of_loss(loss, size);
+    sums[1] += counted.buffer() ? weight : static_cast<double>(size);
     with_targets(batch, [&](const auto&... target) {
-      sums[0] += number_of(loss(widened(prediction), widened(target)...)) * weight;
-      [[maybe_unused]] std::size_t i = 2;
+      if (weight != 0) sums[0] += number_of(loss(widened(prediction), widened(target)...)) * weight;
+      [[maybe_unused]] std::size_t i = 3;
       ((sums[i++] += number_of(metrics.function(prediction, target...)) * static_cast<double>(size)), ...);
     });
-    sums[1] += static_cast<double>(size);
+    sums[2] += static_cast<double>(size);
   }
   sums = sums_over_ranks(model, std::move(sums));
-  const double samples = sums[1];
+  const double samples = sums[2];
   if (samples == 0)
     fail<ArgumentError>({"evaluate: the loader has no batch; use a smaller batch_size, or no drop_last"});
-  Evaluation result{sums[0] / samples, no_accuracy};
-  [[maybe_unused]] std::size_t i = 2;
+  Evaluation result{sums[0] / sums[1], no_accuracy};
+  [[maybe_unused]] std::size_t i = 3;
   (result.metrics.push_back({metrics.name, sums[i++] / samples}), ...);
   return result;
 }
 
 template <class M, class S, class D>
 [[nodiscard]] Evaluation score_classifier(const M& model, data::Loader<S, D>& batches) {
-  Evaluation result = evaluate_all(model, nn::CrossEntropyLoss{}, batches, Metric{"accuracy", Accuracy{}});
+  Evaluation result = evaluate_all(model, ClassifierLoss{}, batches, Metric{"accuracy", Accuracy{}});
   result.accuracy = result.metrics[0].value;
   return result;
 }
@@ -195,9 +222,10 @@ template <class M, class S, class D>
 
 /// Loss and metrics of a model, a layer or a function, over all batches: plain tensors, so nothing is recorded. The
 /// first tensor of a batch is the model's input, the others are targets: loss(model(input), targets...). A batch of one
-/// tensor is its own target. Of a distributed model, each rank evaluates its own batches, and the result is that over
-/// the samples of all, the same on each. throws ArgumentError for a loader without a batch or with a sampler that
-/// repeats samples, or a loss with Reduction::none
+/// tensor is its own target. Losses of samples count alike; of nn::CrossEntropyLoss, and of yours with
+/// counted(targets...), the mean is over what counts. Of a distributed model, each rank evaluates its own batches, and
+/// the result is that over all ranks, the same on each. throws ArgumentError for a loader without a batch or with a
+/// sampler that repeats samples, or a loss with Reduction::none
 ///
 ///     const double error = evaluate(model, nn::MSELoss{}, data::loader<D>(valid)).loss;
 template <class M, class L, class S, class D, class... F>

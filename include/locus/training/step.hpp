@@ -69,7 +69,7 @@ auto train_step_on(const M& model, Optimizer& optimizer, const L& loss, const Ba
 template <class M, class Optimizer, class T, class D>
   requires detail::Trainable<M, Optimizer, T, D>
 Tensor<T, D> train_step(const M& model, Optimizer& optimizer, const data::Batch<T, D>& batch) {
-  return detail::train_step_on(model, optimizer, nn::CrossEntropyLoss{}, Tuple(batch.images, batch.labels));
+  return detail::train_step_on(model, optimizer, detail::ClassifierLoss{}, Tuple(batch.images, batch.labels));
 }
 
 namespace detail {
@@ -80,10 +80,23 @@ LOCUS_OUT_OF_LINE inline void report_not_captured(const char* reason) {
 template <class Optimizer>
 concept OfLocus = std::is_base_of_v<optim::Optimizer<value_of<Optimizer>, device_of<Optimizer>>, Optimizer>;
 
+/// A batch's part of a step that takes several batches together: `weight` of its samples are those of all.
+struct Share {
+  double weight = 1;
+  bool is_first = true, is_last = true;
+};
+
+/// A gradient divided by the shares of what it was added up from. Zeros stay zero, also where nothing counted.
+template <class R>
+struct DivideByShares {
+  LOCUS_FN R operator()(R gradient, R shares) const { return gradient == R(0) ? gradient : gradient / shares; }
+};
+
 /// Training steps. Where D replays them, those on batches of the first one's shape are replays.
 template <class M, class Optimizer, class L, class D, class Batch, class BeforeStep>
 class TrainingStep {
   using T = loss_t<M, L, Batch>;
+  using R = compute_t<T>;
 
  public:
   /// Only what this library's optimizers do is known to go on in replays.
@@ -96,31 +109,72 @@ class TrainingStep {
 
   /// The loss, which the next call may overwrite.
   [[nodiscard]] Tensor<T, D> operator()(const Batch& batch) {
-    if constexpr (CapturingDevice<D>) {
-      if (replays_ && !runner_.filled()) begin(batch);
-      if (replays_ && has_shapes_of(batch)) return replay(batch);
-    }
-    return train_step_on(model_, optimizer_, function_, batch, before_step_);
+    counted_ = targets_counted<R>(function_, batch);
+    return run(batch, true, true);
   }
 
-  /// A part of a step: the gradients of so many batches, times their weights, are added before the step.
-  [[nodiscard]] Tensor<T, D> add(const Batch& batch, double weight, bool is_first, bool is_last) {
+  /// A part of a step, as if the batches of all parts were one: gradients are added, each by its share, before the
+  /// step.
+  [[nodiscard]] Tensor<T, D> add(const Batch& batch, const Share& share) {
+    set_share(batch, share);
+    return run(batch, share.is_first, share.is_last);
+  }
+  /// By what the loss of the last batch was divided; undefined where that is the number of its samples.
+  [[nodiscard]] const Tensor<R, D>& counted() const { return counted_; }
+
+ private:
+  /// Before a part, and not captured with it: the shares of parts differ.
+  void set_share(const Batch& batch, const Share& share) {
+    if (!share_.buffer()) {
+      share_ = Tensor<R, D>(Shape{}, get<0>(batch).device());
+      shares_ = Tensor<R, D>(Shape{}, get<0>(batch).device());
+    }
+    counted_ = targets_counted<R>(function_, batch);
+    if (!counted_.buffer()) {
+      share_.fill_(static_cast<R>(share.weight));
+      return;
+    }
+    const double samples = static_cast<double>(get<0>(batch).size(0));
+    share_.copy_(counted_ * static_cast<R>(share.weight / samples));
+    if (share.is_first) shares_.copy_(share_);
+    else shares_ += share_;
+  }
+  [[nodiscard]] Tensor<T, D> run(const Batch& batch, bool is_first, bool is_last) {
+    if constexpr (CapturingDevice<D>) {
+      if (replays_ && !get<0>(batch_).buffer()) begin(batch);
+      if (replays_ && has_shapes_of(batch)) return replay(batch, is_first, is_last);
+    }
+    return launch(batch, is_first, is_last);
+  }
+  [[nodiscard]] Tensor<T, D> launch(const Batch& batch, bool is_first, bool is_last) {
+    if (is_first && is_last) return train_step_on(model_, optimizer_, function_, batch, before_step_);
     const auto loss = recorded_loss(model_, function_, batch);
-    const Tensor<T, D> cotangent(loss.shape(), loss.device());
-    cotangent.fill_(convert<T>(static_cast<compute_t<T>>(weight)));
     if (is_first) optimizer_.zero_grad();
     if (!is_last) {
       [[maybe_unused]] const auto guard = on_this_rank(model_);
-      loss.backward(cotangent);
+      loss.backward(share_.template as<T>());
       return loss.value();
     }
-    loss.backward(cotangent);
+    loss.backward(share_.template as<T>());
+    if (counted_.buffer()) divide_by_shares();
     before_step_();
     optimizer_.step();
     return loss.value();
   }
+  /// Of several ranks, by the mean of theirs: gradients are means over ranks by now.
+  void divide_by_shares() {
+    if constexpr (OfRanks<M>) {
+      const std::vector<double> all = numbers_of_ranks(model_, {number_of(shares_)});
+      double sum = 0;
+      for (const double share : all) sum += share;
+      shares_.fill_(static_cast<R>(sum / static_cast<double>(all.size())));
+    }
+    const auto& parameters = optimizer_.parameters();
+    for (const auto& gradients : gradient_runs(parameters))
+      map_into(gradients, DivideByShares<R>{}, gradients, shares_);
+    gradients_changed(parameters);
+  }
 
- private:
   template <class F>
   void for_each_tensor(const Batch& batch, const F& f) {
     static_for<Batch::size>([&]<int I>() { f(get<I>(batch_), get<I>(batch)); });
@@ -134,23 +188,26 @@ class TrainingStep {
     for_each_tensor(batch, [](auto& mine, const auto& given) {
       mine = std::remove_cvref_t<decltype(mine)>(given.shape(), given.device());
     });
-    runner_.set([&] { return StepRunner<D>(get<0>(batch).device()); });
   }
-  Tensor<T, D> replay(const Batch& batch) {
+  Tensor<T, D> replay(const Batch& batch, bool is_first, bool is_last) {
+    Captured& captured = captured_[is_first + 2 * is_last];
     for_each_tensor(batch, [](const auto& mine, const auto& given) { mine.copy_(given); });
     try {
-      runner_.get()([this] { loss_ = train_step_on(model_, optimizer_, function_, batch_, before_step_); });
-      return loss_;
+      if (!captured.runner.filled()) captured.runner.set([&] { return StepRunner<D>(get<0>(batch).device()); });
+      captured.runner.get()([&] { captured.loss = launch(batch_, is_first, is_last); });
+      return captured.loss;
     } catch (const CaptureError& error) {
       report_not_captured(error.what());
     } catch (const OutOfMemory& error) {  // replays need memory of their own
       report_not_captured(error.what());
     }
     replays_ = false;
-    runner_.clear();
+    for (Captured& each : captured_) {
+      each.runner.clear();
+      each.loss = {};
+    }
     batch_ = Batch{};
-    loss_ = {};
-    return train_step_on(model_, optimizer_, function_, batch, before_step_);
+    return launch(batch, is_first, is_last);
   }
 
   const M& model_;
@@ -158,9 +215,13 @@ class TrainingStep {
   const L& function_;
   const BeforeStep& before_step_;
   bool replays_;
-  Batch batch_;  ///< where replays find theirs
-  Tensor<T, D> loss_;
-  Slot<StepRunner<D>> runner_;
+  Batch batch_;                  ///< where replays find theirs
+  Tensor<R, D> share_, shares_;  ///< of this part, and of all so far, where these are not known beforehand
+  Tensor<R, D> counted_;
+  struct Captured {
+    Slot<StepRunner<D>> runner;
+    Tensor<T, D> loss;
+  } captured_[4];  ///< whole steps, and their first, middle and last parts
 };
 }  // namespace detail
 

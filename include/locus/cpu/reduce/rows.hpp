@@ -22,6 +22,9 @@ template <class R>
 struct Fragment {
   const R* values;
   R* room;  ///< for the copy; that of a whole number of vectors
+
+  /// Of a row that was copied, as one of 16 bits is.
+  [[nodiscard]] LOCUS_FN R& operator[](std::int64_t c) const { return room[c]; }
 };
 
 namespace detail {

@@ -1,0 +1,211 @@
+// Images per second of data-parallel training over ranks, with and without overlap of reduction and backward pass.
+//
+//   ddp --ranks 2                                ranks as threads of one process
+//   mpirun -n 2 ddp --json ddp.json              processes
+//
+// Each rank has a batch of its own, so that n ranks train n times the images of one. All that is compared is measured in
+// turns: one rank without reduction, then ranks with overlap and without. Compiled by nvcc, it measures GPUs.
+
+#include "support/environment.hpp"
+#include "support/output_file.hpp"
+#include "support/sampling.hpp"
+
+#include <locus/core/file.hpp>
+#include <locus/dist/dist.hpp>
+#include <locus/io/json.hpp>
+#include <locus/locus.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <cmath>
+#include <cstdio>
+
+using namespace locus;
+
+namespace {
+
+#if LOCUS_NVCC
+using D = Cuda;
+#else
+using D = Cpu;
+#endif
+
+struct DdpOptions {
+  int ranks = 2;
+  std::int64_t batch = 64, width = 1024;
+  std::int64_t steps = 8;
+  int samples = 11;
+  std::string json{};
+};
+
+struct Row {
+  std::string way;
+  int ranks;
+  bool overlap;
+  std::int64_t batch, gradient_bytes;
+  Quantiles seconds;  ///< of one step
+  [[nodiscard]] double images_per_second() const { return static_cast<double>(ranks * batch) / seconds.median; }
+};
+
+using Network = nn::Sequential<float, D>;
+
+[[nodiscard]] Network network(const DdpOptions& options) {
+  return Network{nn::Linear<float, D>{784, options.width}, nn::ReLU{}, nn::Linear<float, D>{options.width, options.width},
+                 nn::ReLU{}, nn::Linear<float, D>{options.width, 10}};
+}
+[[nodiscard]] std::int64_t gradient_bytes(const DdpOptions& options) {
+  std::int64_t elements = 0;
+  for (const auto& parameter : network(options).parameters()) elements += parameter.elements();
+  return 4 * elements;
+}
+
+/// Steps of one rank. M is the network, or what is distributed of it.
+template <class M>
+class Training {
+ public:
+  Training(M model, D device, const DdpOptions& options)
+      : model_(std::move(model)), optimizer_(model_.parameters(), {.lr = 1e-3, .momentum = 0.9}),
+        images_(randn<float, D>({options.batch, 784}, device)),
+        labels_(randint<std::int64_t, D>(0, 10, {options.batch}, device)) {}
+
+  void step() {
+    optimizer_.zero_grad();
+    nn::cross_entropy(model_(trace(images_)), labels_).backward();
+    optimizer_.step();
+  }
+  /// The device is done. throws NumericError where training went wrong
+  void finish() const {
+    const float loss = nn::cross_entropy(model_(images_), labels_).item();
+    if (!std::isfinite(loss)) fail<NumericError>({"ddp: the loss is ", static_cast<double>(loss)});
+  }
+
+ private:
+  M model_;
+  optim::Sgd<float, D> optimizer_;
+  Tensor<float, D> images_;
+  Tensor<std::int64_t, D> labels_;
+};
+
+/// Seconds of a step of this rank; all ranks begin together.
+template <class M, class Meet>
+[[nodiscard]] double seconds_of_step(Training<M>& training, std::int64_t steps, const Meet& meet) {
+  training.step();
+  training.finish();
+  meet();
+  const Stopwatch watch;
+  for (std::int64_t i = 0; i < steps; ++i) training.step();
+  training.finish();
+  meet();
+  return watch.seconds() / static_cast<double>(steps);
+}
+
+[[nodiscard]] double alone(const DdpOptions& options) {
+  Training<Network> training(network(options), D{}, options);
+  return seconds_of_step(training, options.steps, [] {});
+}
+/// A rank among others.
+[[nodiscard]] double distributed(const dist::Communicator<D>& comm, const DdpOptions& options, bool overlap) {
+  Network model = network(options);
+  if constexpr (!std::is_same_v<D, Cpu>) model = std::move(model).to(comm.device());
+  using M = dist::Distributed<Network>;
+  Training<M> training(dist::distributed(model, comm, {.overlap = overlap}), comm.device(), options);
+  return seconds_of_step(training, options.steps, [&] { comm.barrier(); });
+}
+[[nodiscard]] double threads(const DdpOptions& options, bool overlap) {
+  double seconds = 0;
+  dist::spawn<D>(options.ranks, [&](const dist::Communicator<D>& comm) {
+    const double mine = distributed(comm, options, overlap);
+    if (comm.rank() == 0) seconds = mine;
+  });
+  return seconds;
+}
+
+void print(const std::vector<Row>& rows) {
+  std::printf("%-16s %5s %8s %10s %10s %10s %12s %10s\n", "way", "ranks", "overlap", "ms", "p10", "p90", "images/s",
+              "of linear");
+  const double one = rows[0].images_per_second();
+  for (const Row& row : rows)
+    std::printf("%-16s %5d %8s %10.3f %10.3f %10.3f %12.0f %10.3f\n", row.way.c_str(), row.ranks,
+                row.ranks == 1 ? "-" : row.overlap ? "on" : "off", 1e3 * row.seconds.median, 1e3 * row.seconds.p10,
+                1e3 * row.seconds.p90, row.images_per_second(), row.images_per_second() / one / row.ranks);
+  if (rows.size() > 2)
+    std::printf("overlap on is %.3f times as fast as off\n", rows[2].seconds.median / rows[1].seconds.median);
+}
+
+void write(const std::string& path, const std::vector<Row>& rows) {
+  const Environment e = host_environment();
+  io::JsonWriter json;
+  json.begin_object().member("benchmark", "ddp").key("environment").begin_object();
+  json.member("date", e.date).member("commit", e.commit).member("compiler", e.compiler).member("cpu", e.cpu);
+  json.member("cores", e.cores).member("device", to_string(D{})).end_object().key("rows").begin_array();
+  for (const Row& row : rows) {
+    json.begin_object().member("way", row.way).member("ranks", row.ranks).member("overlap", row.overlap);
+    json.member("batch", row.batch).member("gradient_bytes", row.gradient_bytes).member("seconds", row.seconds.median);
+    json.member("p10", row.seconds.p10).member("p90", row.seconds.p90).member("samples", row.seconds.samples);
+    json.member("images_per_second", row.images_per_second()).end_object();
+  }
+  json.end_array().end_object();
+  io::write_file_atomically(path, json.text());
+}
+
+/// `run(overlap)` is a sample of ranks; `lone()` one of a rank alone, which only this process runs.
+template <class Lone, class Run>
+[[nodiscard]] std::vector<Row> measure(const char* way, int ranks, const DdpOptions& options, const Lone& lone,
+                                       const Run& run) {
+  std::vector<double> single, on, off;
+  for (int sample = 0; sample < options.samples; ++sample) {
+    single.push_back(lone());
+    on.push_back(run(true));
+    off.push_back(run(false));
+  }
+  const std::int64_t bytes = gradient_bytes(options);
+  return {{"one rank", 1, false, options.batch, bytes, quantiles(single)},
+          {way, ranks, true, options.batch, bytes, quantiles(on)},
+          {way, ranks, false, options.batch, bytes, quantiles(off)}};
+}
+
+void measure_all(const DdpOptions& options) {
+  std::vector<Row> rows;
+#if LOCUS_MPI
+  const auto comm = dist::mpi<D>();
+  if (comm.size() > 1) {
+    rows = measure(
+        "MPI", comm.size(), options,
+        [&] {
+          const double seconds = comm.rank() == 0 ? alone(options) : 0;
+          MPI_Request request = MPI_REQUEST_NULL;  // the others sleep meanwhile
+          MPI_Ibarrier(MPI_COMM_WORLD, &request);
+          for (int is_done = 0; !is_done; MPI_Test(&request, &is_done, MPI_STATUS_IGNORE)) usleep(2000);
+          return seconds;
+        },
+        [&](bool overlap) { return distributed(comm, options, overlap); });
+    if (comm.rank() != 0) return;
+  }
+#endif
+  if (rows.empty())
+    rows = measure("threads", options.ranks, options, [&] { return alone(options); },
+                   [&](bool overlap) { return threads(options, overlap); });
+  print(rows);
+  if (!options.json.empty()) write(options.json, rows);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  DdpOptions options;
+  CLI::App app("Images per second of data-parallel training over threads and, under mpirun, processes.");
+  app.add_option("--ranks", options.ranks, "threads, where mpirun started no processes")->check(CLI::Range(1, 64));
+  app.add_option("--batch", options.batch, "images of each rank")->check(CLI::Range(1, 1 << 16))->capture_default_str();
+  app.add_option("--width", options.width, "of the two hidden layers")->check(CLI::Range(1, 1 << 14))->capture_default_str();
+  app.add_option("--steps", options.steps, "in each sample")->check(CLI::Range(1, 10000))->capture_default_str();
+  app.add_option("--samples", options.samples, "of each way")->check(CLI::Range(1, 1000))->capture_default_str();
+  app.add_option("--json", options.json, "write environment and measurements to this file")->check(check_target);
+  CLI11_PARSE(app, argc, argv);
+  try {
+    measure_all(options);
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "ddp: %s\n", error.what());
+    return 1;
+  }
+}

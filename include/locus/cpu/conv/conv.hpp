@@ -1,0 +1,116 @@
+#pragma once
+// Convolutions on the host: what is faster than products over columns of windows. What a device may have,
+// device/convolution.hpp says.
+
+#include <locus/core/atomic.hpp>
+#include <locus/cpu/backend.hpp>
+#include <locus/device/convolution.hpp>
+
+#if !LOCUS_DEVICE_PASS
+#include <locus/cpu/conv/direct.hpp>
+#endif
+
+#include <cstdlib>
+
+namespace locus::inline LOCUS_ABI {
+namespace cpu {
+
+namespace detail {
+LOCUS_OUT_OF_LINE inline Atomic<bool>& winograd_flag() {
+  static Atomic<bool> allowed{[] {
+    const char* const text = std::getenv("LOCUS_WINOGRAD");
+    return !text || *text != '0';
+  }()};
+  return allowed;
+}
+}  // namespace detail
+
+/// Whether convolutions of float by kernels of 3 x 3 and stride 1 may be Winograd's, about twice as fast as others.
+/// Their error is at most 1e-5 of the largest sum of |x w| over a window, and mostly 2 to 3 times that of others. At
+/// first true, unless the environment variable LOCUS_WINOGRAD is 0. `exact` in the options of a convolution turns it
+/// off there.
+[[nodiscard]] inline bool winograd_is_allowed() { return detail::winograd_flag().load(Order::relaxed); }
+inline void allow_winograd(bool allowed) { detail::winograd_flag().store(allowed, Order::relaxed); }
+
+namespace detail {
+/// Whether Winograd's convolution is right for a shape, and faster: from about eight tiles and sixteen channels.
+[[nodiscard]] inline bool suits_winograd(const ConvShape& shape) {
+  const ConvAxis &depth = shape.axis[0], &rows = shape.axis[1], &cols = shape.axis[2];
+  const auto fits = [](const ConvAxis& axis) {
+    return axis.kernel == 3 && axis.stride == 1 && axis.dilation == 1 && axis.before <= 2;
+  };
+  const std::int64_t tiles = shape.batch * ((rows.outputs + 3) / 4) * ((cols.outputs + 3) / 4);
+  return !shape.exact && winograd_is_allowed() && shape.groups == 1 && depth.extent == 1 && depth.is_plain() &&
+         fits(rows) && fits(cols) && tiles >= 8 && shape.in >= 16 && shape.out >= 16;
+}
+/// Whether the channels of images fill vectors.
+[[nodiscard]] inline bool fills_lanes(const ConvShape& shape) {
+  const ConvAxis& depth = shape.axis[0];
+  return shape.groups == 1 && depth.extent == 1 && depth.is_plain() && shape.in >= 16 && shape.out >= 16;
+}
+/// Whether windows are multiplied where they lie. A product of channels is one of matrices.
+[[nodiscard]] inline bool suits_direct(const ConvShape& shape, bool adjoint) {
+  return fills_lanes(shape) && !shape.is_pointwise() &&
+         (!adjoint || (shape.axis[1].dilation == 1 && shape.axis[2].dilation == 1));
+}
+/// Whether images lie so that channels come side by side by whole rows, or do already.
+[[nodiscard]] inline bool has_lanes(const ConvImages<const float>& x, std::int64_t channels, std::int64_t width) {
+  return x.stride[4] == 1 || width == 1 || (x.stride[1] == 1 && channels % 16 == 0);
+}
+}  // namespace detail
+
+}  // namespace cpu
+
+template <>
+struct Convolution<Cpu> {
+  static bool forward(Cpu, const ConvShape& shape, const ConvImages<const float>& x, const float* w, const float* bias,
+                      float* y, bool accumulate) {
+    if (!cpu::detail::has_lanes(x, shape.in, shape.axis[2].extent)) return false;
+    if (cpu::detail::suits_winograd(shape)) return run<Way::winograd>(shape, x, w, bias, y, accumulate, false);
+    return cpu::detail::suits_direct(shape, false) && run<Way::direct>(shape, x, w, bias, y, accumulate, false);
+  }
+  static bool input_gradient(Cpu, const ConvShape& shape, const ConvImages<const float>& g, const float* w,
+                             const float* bias, float* dx, bool accumulate) {
+    if (!cpu::detail::has_lanes(g, shape.out, shape.axis[2].outputs)) return false;
+    if (cpu::detail::suits_winograd(shape)) return run<Way::winograd>(shape, g, w, bias, dx, accumulate, true);
+    return cpu::detail::suits_direct(shape, true) && run<Way::direct>(shape, g, w, bias, dx, accumulate, true);
+  }
+  static bool weight_gradient(Cpu, const ConvShape& shape, const ConvImages<const float>& g,
+                              const ConvImages<const float>& x, float* dw, bool accumulate) {
+    if (!cpu::detail::has_lanes(x, shape.in, shape.axis[2].extent) ||
+        !cpu::detail::has_lanes(g, shape.out, shape.axis[2].outputs))
+      return false;
+    if (cpu::detail::suits_winograd(shape)) return run<Way::winograd_gradient>(shape, g, x, dw, accumulate);
+    return cpu::detail::fills_lanes(shape) && run<Way::direct_gradient>(shape, g, x, dw, accumulate);
+  }
+
+ private:
+  enum class Way { winograd, direct, winograd_gradient, direct_gradient };
+  /// False, and nothing happened, where a pass would take much memory.
+  template <Way way>
+  static bool run([[maybe_unused]] const ConvShape& shape, [[maybe_unused]] const auto&... operands) {
+#if !LOCUS_DEVICE_PASS  // nvcc's device pass throws host code away
+    const auto pass = [&] {
+      if constexpr (way == Way::winograd) return cpu::detail::winograd_pass(shape, operands...);
+      else if constexpr (way == Way::winograd_gradient) return cpu::detail::WinogradGradient(shape, operands...);
+      else if constexpr (way == Way::direct) return cpu::detail::DirectPass(shape, operands...);
+      else return cpu::detail::DirectGradient(shape, operands...);
+    }();
+    if constexpr (requires { pass.fits(); })
+      if (!pass.fits()) return false;
+    ++detail::launches.rows;
+    detail::HostTrace trace;
+    if (detail::launches_are_observed()) [[unlikely]]
+      trace.begin(description(shape));
+    pass.run();
+#endif
+    return true;
+  }
+  [[nodiscard]] LOCUS_COLD static detail::LaunchDescription description(const ConvShape& shape) {
+    const std::int64_t depth = shape.in * shape.taps();
+    return {"convolution", nullptr, Shape{shape.batch, shape.out, shape.outputs(), depth}, 0,
+            2. * static_cast<double>(shape.batch * shape.outputs()) * static_cast<double>(shape.out * depth)};
+  }
+};
+
+}  // namespace locus::inline LOCUS_ABI

@@ -1,0 +1,88 @@
+#pragma once
+// The transforms of Winograd's convolution, chosen at run time by what the processor can do.
+
+#include <locus/cpu/gemm/kernels.hpp>
+
+#if defined(__clang__)
+#define LOCUS_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define LOCUS_UNROLL _Pragma("GCC unroll 36")
+#endif
+
+#if LOCUS_NVCC
+#pragma nv_diagnostic push
+#pragma nv_diag_suppress 1675  // the unroll pragma, which nvcc does not know but hands on
+#endif
+
+namespace locus::inline LOCUS_ABI {
+namespace cpu::detail {
+
+/// The points 0, +-p, +-q and infinity have half the error of 0, +-1, +-2 and infinity.
+inline constexpr float winograd_p = 0.75f, winograd_q = 1.5f, winograd_pp = winograd_p * winograd_p,
+                       winograd_qq = winograd_q * winograd_q;
+/// What weights are divided by at each point.
+inline constexpr float winograd_of_0 = 1 / (winograd_pp * winograd_qq),
+                       winograd_of_p = 1 / (2 * winograd_pp * (winograd_pp - winograd_qq)),
+                       winograd_of_q = 1 / (2 * winograd_qq * (winograd_qq - winograd_pp));
+
+/// A tile of the result has winograd_side^2 elements, of the input winograd_reach^2: so many products it takes.
+inline constexpr int winograd_side = 4, winograd_reach = 6, winograd_points = winograd_reach * winograd_reach;
+
+/// Each transforms a square of vectors of channels, side by side in memory. Planes are so many elements apart.
+struct WinogradKernels {
+  int lanes;
+  /// 36 elements of the input, each of so many channels -> planes
+  void (*input_tile)(const float* const* from, std::int64_t lanes, float* to, std::int64_t plane);
+  /// 16 elements of the result's gradient -> planes
+  void (*cotangent_tile)(const float* const* from, std::int64_t lanes, float* to, std::int64_t plane);
+  /// planes -> 16 elements of the result, + bias
+  void (*output_tile)(const float* from, std::int64_t plane, std::int64_t lanes, const float* bias, float* const* to);
+  /// 9 taps, of one vector each, `tap` apart -> planes
+  void (*weight_tile)(const float* from, std::int64_t tap, float* to, std::int64_t plane);
+  /// planes -> 9 taps
+  void (*gradient_tile)(const float* from, std::int64_t plane, float* to, std::int64_t tap);
+};
+
+#if defined(__x86_64__)
+#define LOCUS_KERNEL_SET avx512
+#define LOCUS_KERNEL_TARGET LOCUS_AVX512
+#define LOCUS_KERNEL_BYTES 64
+#include <locus/cpu/conv/winograd_kernel.inc>
+
+#if !(defined(__AVX512F__) && defined(__AVX512DQ__))
+#define LOCUS_KERNEL_SET avx2
+#define LOCUS_KERNEL_TARGET LOCUS_AVX2
+#define LOCUS_KERNEL_BYTES 32
+#include <locus/cpu/conv/winograd_kernel.inc>
+#endif
+#endif
+
+#if !(defined(__x86_64__) && defined(__AVX2__) && defined(__FMA__))
+#define LOCUS_KERNEL_SET portable
+#define LOCUS_KERNEL_TARGET
+#define LOCUS_KERNEL_BYTES 16
+#include <locus/cpu/conv/winograd_kernel.inc>
+#endif
+
+/// The transforms that go with kernels of products.
+[[nodiscard]] inline const WinogradKernels& winograd_kernels(const KernelSet<float>& products) {
+#if defined(__x86_64__)
+  if (products.lanes == avx512::winograd.lanes) return avx512::winograd;
+#if !(defined(__AVX512F__) && defined(__AVX512DQ__))
+  if (products.lanes == avx2::winograd.lanes) return avx2::winograd;
+#endif
+#endif
+#if !(defined(__x86_64__) && defined(__AVX2__) && defined(__FMA__))
+  return portable::winograd;
+#else
+  return avx512::winograd;
+#endif
+}
+
+}  // namespace cpu::detail
+}  // namespace locus::inline LOCUS_ABI
+
+#if LOCUS_NVCC
+#pragma nv_diagnostic pop
+#endif
+#undef LOCUS_UNROLL

@@ -1,0 +1,93 @@
+#pragma once
+// The numbers of a convolution, and what a device may have to compute it faster than by its verbs. ops/conv_passes.hpp
+// asks for the concept of this header; on a device without it windows are columns of a matrix product.
+
+#include <locus/device/verbs.hpp>
+
+namespace locus::inline LOCUS_ABI {
+
+/// A position along a dimension of images. On a GPU, 64 bits would take twice the registers.
+using ConvIndex = std::int32_t;
+/// What an extent and its border have at most: sums of three fit a ConvIndex.
+inline constexpr std::int64_t most_convolved = std::int64_t{1} << 29;
+
+/// Windows along one dimension: tap k of window o is element o * stride + k * dilation - before, or the border's 0.
+struct ConvAxis {
+  ConvIndex extent = 1, kernel = 1, stride = 1, dilation = 1, before = 0, outputs = 1;
+
+  /// Tap k of window o; outside [0, extent): the border.
+  [[nodiscard]] LOCUS_FN ConvIndex source(ConvIndex o, ConvIndex k) const { return o * stride + k * dilation - before; }
+  [[nodiscard]] LOCUS_FN bool holds(ConvIndex i) const {
+    return static_cast<std::uint32_t>(i) < static_cast<std::uint32_t>(extent);
+  }
+  /// Calls f(k, o) for each window o in [first, end) in which element i is tap k.
+  template <class F>
+  LOCUS_FN void for_each_tap(ConvIndex i, ConvIndex first, ConvIndex end, const F& f) const {
+    ConvIndex at = i + before;
+    for (ConvIndex k = 0; k < kernel && at >= 0; ++k, at -= dilation) {
+      const ConvIndex o = stride == 1 ? at : at / stride;
+      if (o * stride == at && o >= first && o < end) f(k, o);
+    }
+  }
+  /// The windows whose tap k is no border: [begin, end).
+  struct Range {
+    ConvIndex begin, end;
+    [[nodiscard]] ConvIndex count() const { return end - begin; }
+  };
+  [[nodiscard]] Range windows_inside(ConvIndex k) const {
+    const ConvIndex least = before - k * dilation, most = extent - 1 + least;  // of o * stride
+    const ConvIndex begin = least <= 0 ? 0 : (least - 1) / stride + 1;
+    const ConvIndex end = most < 0 ? 0 : detail::smaller(most / stride + 1, outputs);
+    return {begin, detail::larger(begin, end)};
+  }
+  [[nodiscard]] bool is_plain() const { return kernel == 1 && stride == 1 && before == 0 && outputs == extent; }
+};
+
+/// y(n, o, ...) = sum over c and taps of x(n, c, ...) w(o, c, ...). Images and kernels have three dimensions, the first
+/// ones of extent 1 where there are fewer. Output channel o belongs to group o / (out / groups), which sees in / groups
+/// channels of the input.
+struct ConvShape {
+  std::int64_t batch = 0, in = 0, out = 0, groups = 1;
+  ConvAxis axis[3];
+  bool exact = false;  ///< by no way that is less accurate than sums of products
+
+  [[nodiscard]] std::int64_t taps() const { return std::int64_t{axis[0].kernel} * axis[1].kernel * axis[2].kernel; }
+  [[nodiscard]] std::int64_t inputs() const {  ///< elements of an image's channel
+    return std::int64_t{axis[0].extent} * axis[1].extent * axis[2].extent;
+  }
+  [[nodiscard]] std::int64_t outputs() const {  ///< windows of an image
+    return std::int64_t{axis[0].outputs} * axis[1].outputs * axis[2].outputs;
+  }
+  [[nodiscard]] std::int64_t group_in() const { return in / groups; }
+  [[nodiscard]] std::int64_t group_out() const { return out / groups; }
+  /// Whether windows are the elements themselves: a product of channels.
+  [[nodiscard]] bool is_pointwise() const { return axis[0].is_plain() && axis[1].is_plain() && axis[2].is_plain(); }
+};
+
+/// Images in memory: strides of (batch, channel, three dimensions), in elements.
+template <class T>
+struct ConvImages {
+  T* data;
+  std::int64_t stride[5];
+};
+
+/// The three passes of convolutions on a device; specialize it to add them to one.
+///
+///     Convolution<D>::forward(device, shape, x, w, bias, y, accumulate)      y = conv(x, w) + bias
+///     Convolution<D>::input_gradient(device, shape, g, w, bias, dx, accumulate)
+///     Convolution<D>::weight_gradient(device, shape, g, x, dw, accumulate)
+///
+/// x and g may have any strides; w, (out, in / groups, taps), y, dx and dw are dense. bias has an element for each
+/// channel of the result, or is null. With `accumulate` results are added to what is there. False, and then nothing
+/// happened, where the verbs are faster, or all there is. It depends on the shape alone, never on the threads.
+template <class D>
+struct Convolution;
+template <class D>
+concept ConvolvingDevice = Device<D> && requires(D device, const ConvShape& shape,
+                                                 const ConvImages<const float>& images, const float* in, float* out) {
+  { Convolution<D>::forward(device, shape, images, in, in, out, false) } -> std::same_as<bool>;
+  { Convolution<D>::input_gradient(device, shape, images, in, in, out, false) } -> std::same_as<bool>;
+  { Convolution<D>::weight_gradient(device, shape, images, images, out, false) } -> std::same_as<bool>;
+};
+
+}  // namespace locus::inline LOCUS_ABI

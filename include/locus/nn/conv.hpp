@@ -1,0 +1,216 @@
+#pragma once
+// Convolution layers.
+
+#include <locus/nn/init.hpp>
+#include <locus/nn/module.hpp>
+#include <locus/ops/conv.hpp>
+#include <locus/ops/pad.hpp>
+
+namespace locus::inline LOCUS_ABI::nn {
+
+/// PyTorch's, with its defaults: nn::Conv2d<float, D>{3, 64, 3, {.stride = 2, .padding = 1, .bias = false}}.
+struct Conv1dOptions {
+  std::int64_t stride = 1;
+  ConvPadding<std::int64_t> padding = 0;  ///< a number or "same"
+  std::int64_t dilation = 1;
+  std::int64_t groups = 1;
+  bool bias = true;
+  PadMode padding_mode = PadMode::constant;  ///< what stands in the border; constant: zeros
+  bool exact = false;                        ///< by sums of products alone: see cpu::allow_winograd
+};
+struct Conv2dOptions {
+  Size2d stride = 1;
+  ConvPadding<Size2d> padding = 0;  ///< a number, {height, width}, or "same"
+  Size2d dilation = 1;
+  std::int64_t groups = 1;
+  bool bias = true;
+  PadMode padding_mode = PadMode::constant;  ///< what stands in the border; constant: zeros
+  bool exact = false;                        ///< by sums of products alone: see cpu::allow_winograd
+};
+struct ConvTranspose2dOptions {
+  Size2d stride = 1, padding = 0, output_padding = 0;
+  std::int64_t groups = 1;
+  bool bias = true;
+  Size2d dilation = 1;
+};
+
+namespace detail {
+
+/// throws ArgumentError unless there are channels, of which groups have equal numbers, and kernels of 1 or more
+LOCUS_OUT_OF_LINE inline void require_channels(const char* layer, std::int64_t in, std::int64_t out,
+                                               const locus::detail::ConvExtents& kernel, std::int64_t groups) {
+  if (in < 1 || out < 1)
+    fail<ArgumentError>({layer, ": ", in, " channels in and ", out, " out; expected at least 1 of each"});
+  for (const std::int64_t extent : kernel.of)
+    if (extent < 1) fail<ArgumentError>({layer, ": a kernel of ", extent, "; expected 1 or more"});
+  if (in % groups != 0 || out % groups != 0)
+    fail<ArgumentError>(
+        {layer, ": ", groups, " groups of ", in, " channels in and ", out, " out; expected a divisor of both"});
+}
+
+/// What convolution layers share: weight and bias, both initialized uniformly in +-1/sqrt(k), where k is the elements
+/// of a window in a group.
+template <class Derived, class T, class D>
+class ConvLayer : public Layer<Derived, T, D> {
+ public:
+  using input_type = T;
+
+  Parameter<T, D> weight;
+  Parameter<T, D> bias;  ///< empty if the layer has none
+
+  void members(const auto& visit) const {
+    visit("weight", weight);
+    visit("bias", bias);
+  }
+
+ protected:
+  ConvLayer() = default;
+  ConvLayer(const Shape& shape, std::int64_t results, bool with_bias, D device) {
+    const double bound = 1.0 / math::sqrt(static_cast<double>(init::fans(shape).in));
+    weight = Parameter<T, D>(init::uniform_(Tensor<T, D>(shape, device), -bound, bound));
+    if (with_bias) bias = Parameter<T, D>(init::uniform_(Tensor<T, D>({results}, device), -bound, bound));
+  }
+};
+
+/// The operation of a layer, which pads by itself where the border is not zeros.
+template <class Options>
+[[nodiscard]] auto functional(const Options& options) {
+  using Functional =
+      std::conditional_t<std::is_same_v<Options, Conv1dOptions>, locus::Conv1dOptions, locus::Conv2dOptions>;
+  Functional result{options.stride, options.padding, options.dilation, options.groups, options.exact};
+  if (options.padding_mode != PadMode::constant) result.padding = 0;
+  return result;
+}
+
+}  // namespace detail
+
+/// See locus::conv2d. Parameters: weight (out, in / groups, kh, kw), bias (out), both initialized as in PyTorch. cost:
+/// that of conv2d, and of pad where padding_mode is not constant
+///
+///     nn::Sequential model{nn::Conv2d<float, D>{1, 16, 3, {.padding = 1}}, nn::ReLU{}, nn::MaxPool2d{2}, ...};
+template <class T, class D>
+class Conv2d final : public detail::ConvLayer<Conv2d<T, D>, T, D> {
+ public:
+  /// throws ArgumentError for no channels, groups that do not divide them, and what conv2d refuses of options
+  Conv2d(std::int64_t in, std::int64_t out, Size2d kernel, const Conv2dOptions& options = {}, D device = {})
+      : detail::ConvLayer<Conv2d, T, D>(checked(in, out, kernel, options), out, options.bias, device),
+        kernel_(kernel),
+        options_(options) {}
+
+  template <TensorLike X>
+  [[nodiscard]] auto forward(const X& x) const {
+    if (options_.padding_mode == PadMode::constant) return convolve(x);
+    const auto request = locus::detail::conv2d({1, options_.padding, options_.dilation, 1}).request;
+    const auto rows = request.sides(1, kernel_.height), cols = request.sides(2, kernel_.width);
+    return convolve(pad(x, {cols.before, cols.after, rows.before, rows.after}, options_.padding_mode));
+  }
+
+  /// For U on E, without memory.
+  template <class U, class E>
+  [[nodiscard]] auto twin() const {
+    return Conv2d<U, E>(kernel_, options_);
+  }
+
+ private:
+  template <class, class>
+  friend class Conv2d;
+  Conv2d(const Size2d& kernel, const Conv2dOptions& options) : kernel_(kernel), options_(options) {}
+
+  static Shape checked(std::int64_t in, std::int64_t out, const Size2d& kernel, const Conv2dOptions& options) {
+    (void)locus::detail::conv2d({options.stride, options.padding, options.dilation, options.groups});
+    detail::require_channels("Conv2d", in, out, {kernel, 1}, options.groups);
+    return {out, in / options.groups, kernel.height, kernel.width};
+  }
+  template <class X>
+  [[nodiscard]] auto convolve(const X& x) const {
+    return conv2d(x, this->weight, this->bias, detail::functional(options_));
+  }
+
+  Size2d kernel_;
+  Conv2dOptions options_;
+};
+
+/// See locus::conv1d. Parameters: weight (out, in / groups, k), bias (out), both initialized as in PyTorch. cost: that
+/// of conv1d, and of pad where padding_mode is not constant
+template <class T, class D>
+class Conv1d final : public detail::ConvLayer<Conv1d<T, D>, T, D> {
+ public:
+  /// throws ArgumentError for no channels, groups that do not divide them, and what conv1d refuses of options
+  Conv1d(std::int64_t in, std::int64_t out, std::int64_t kernel, const Conv1dOptions& options = {}, D device = {})
+      : detail::ConvLayer<Conv1d, T, D>(checked(in, out, kernel, options), out, options.bias, device),
+        kernel_(kernel),
+        options_(options) {}
+
+  template <TensorLike X>
+  [[nodiscard]] auto forward(const X& x) const {
+    if (options_.padding_mode == PadMode::constant) return convolve(x);
+    const auto request = locus::detail::conv1d({1, options_.padding, options_.dilation, 1}).request;
+    const auto border = request.sides(2, kernel_);
+    return convolve(pad(x, {border.before, border.after}, options_.padding_mode));
+  }
+
+  /// For U on E, without memory.
+  template <class U, class E>
+  [[nodiscard]] auto twin() const {
+    return Conv1d<U, E>(kernel_, options_);
+  }
+
+ private:
+  template <class, class>
+  friend class Conv1d;
+  Conv1d(std::int64_t kernel, const Conv1dOptions& options) : kernel_(kernel), options_(options) {}
+
+  static Shape checked(std::int64_t in, std::int64_t out, std::int64_t kernel, const Conv1dOptions& options) {
+    (void)locus::detail::conv1d({options.stride, options.padding, options.dilation, options.groups});
+    detail::require_channels("Conv1d", in, out, {kernel, 1}, options.groups);
+    return {out, in / options.groups, kernel};
+  }
+  template <class X>
+  [[nodiscard]] auto convolve(const X& x) const {
+    return conv1d(x, this->weight, this->bias, detail::functional(options_));
+  }
+
+  std::int64_t kernel_;
+  Conv1dOptions options_;
+};
+
+/// See locus::conv_transpose2d. Parameters: weight (in, out / groups, kh, kw), bias (out), both initialized as in
+/// PyTorch. cost: that of conv_transpose2d
+template <class T, class D>
+class ConvTranspose2d final : public detail::ConvLayer<ConvTranspose2d<T, D>, T, D> {
+ public:
+  /// throws ArgumentError for no channels, groups that do not divide them, and what conv_transpose2d refuses of options
+  ConvTranspose2d(std::int64_t in, std::int64_t out, Size2d kernel, const ConvTranspose2dOptions& options = {},
+                  D device = {})
+      : detail::ConvLayer<ConvTranspose2d, T, D>(checked(in, out, kernel, options), out, options.bias, device),
+        options_(options) {}
+
+  template <TensorLike X>
+  [[nodiscard]] auto forward(const X& x) const {
+    return conv_transpose2d(x, this->weight, this->bias, functional(options_));
+  }
+
+  /// For U on E, without memory.
+  template <class U, class E>
+  [[nodiscard]] auto twin() const {
+    return ConvTranspose2d<U, E>(options_);
+  }
+
+ private:
+  template <class, class>
+  friend class ConvTranspose2d;
+  explicit ConvTranspose2d(const ConvTranspose2dOptions& options) : options_(options) {}
+
+  static locus::ConvTranspose2dOptions functional(const ConvTranspose2dOptions& options) {
+    return {options.stride, options.padding, options.output_padding, options.groups, options.dilation};
+  }
+  static Shape checked(std::int64_t in, std::int64_t out, const Size2d& kernel, const ConvTranspose2dOptions& options) {
+    (void)locus::detail::conv_transpose2d(functional(options));
+    detail::require_channels("ConvTranspose2d", in, out, {kernel, 1}, options.groups);
+    return {in, out / options.groups, kernel.height, kernel.width};
+  }
+
+  ConvTranspose2dOptions options_;
+};
+
+}  // namespace locus::inline LOCUS_ABI::nn

@@ -1,0 +1,200 @@
+#pragma once
+// Convolutions of images (batch, channels, height, width) and of lines (batch, channels, length), and their adjoints.
+// Values and both gradients are matrix products over columns of windows, of so many images at once as have
+// detail::column_bytes of columns; of a large image, of some rows of windows. With groups of at most four channels in
+// and out, depthwise ones among them, each output is computed by itself.
+
+// First, so that the compiler's path to what is refused is short.
+#include <locus/expr/operands.hpp>
+
+#include <locus/ops/conv_passes.hpp>
+#include <locus/ops/conv_request.hpp>
+
+namespace locus::inline LOCUS_ABI {
+
+struct Conv1dOptions {
+  std::int64_t stride = 1;
+  ConvPadding<std::int64_t> padding = 0;  ///< a number or "same"
+  std::int64_t dilation = 1;              ///< from one tap to the next
+  std::int64_t groups = 1;
+  bool exact = false;  ///< by sums of products alone: see cpu::allow_winograd
+};
+struct Conv2dOptions {
+  Size2d stride = 1;
+  ConvPadding<Size2d> padding = 0;  ///< a number, {height, width}, or "same"
+  Size2d dilation = 1;              ///< from one tap to the next
+  std::int64_t groups = 1;
+  bool exact = false;  ///< by sums of products alone: see cpu::allow_winograd
+};
+struct ConvTranspose2dOptions {
+  Size2d stride = 1, padding = 0;
+  Size2d output_padding = 0;  ///< rows and columns that the result has more, at its end
+  std::int64_t groups = 1;
+  Size2d dilation = 1;
+};
+
+namespace detail {
+/// Images, or weights, with or without a batch, as of five dimensions: a view.
+template <class T, class D>
+[[nodiscard]] Tensor<T, D> as_volumes(const Tensor<T, D>& x, bool has_batch) {
+  Tensor<T, D> volumes = has_batch ? x : x.unsqueeze(0);
+  while (volumes.rank() < 5) volumes = volumes.unsqueeze(2);
+  return volumes;
+}
+/// Elements of a bias; null for an empty handle, and without one.
+template <class T, class D>
+[[nodiscard]] const Tensor<T, D>* bias_of(const Tensor<T, D>& b) {
+  return b.buffer() ? &b : nullptr;
+}
+}  // namespace detail
+
+namespace operation {
+
+struct Convolution {
+  static constexpr const char* name = "convolution";
+  detail::ConvRequest request;
+
+  template <class T, class D, class... B>
+  auto forward(const Tensor<T, D>& x, const Tensor<T, D>& w, const B&... b) const {
+    detail::require_same_ordinal(request.caller, x, w, b...);
+    const Tensor<T, D>* bias = nullptr;
+    ((bias = detail::bias_of(b)), ...);
+    const ConvShape shape = request.plan(x.shape(), w.shape(), bias ? &bias->shape() : nullptr);
+    const Tensor<T, D> y(request.result(x.shape(), shape), x.device());
+    const Tensor<T, D> weights = w.contiguous(), shift = bias ? bias->contiguous() : Tensor<T, D>();
+    const detail::ConvPasses<T, D> passes(shape, x.device());
+    const T* const shifts = bias ? shift.data() : nullptr;
+    const auto from = volumes(x), to = volumes(y);
+    if (request.transposed) passes.input_gradient(to, false, from, weights.data(), shifts);
+    else passes.forward(to, false, from, weights.data(), shifts);
+    return Forwarded{y, Tuple(x, w)};
+  }
+
+  template <class T, class D, class... B>
+  void backward(const Tuple<Tensor<T, D>, Tensor<T, D>>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx,
+                Gradient<T, D>& dw, B&... db) const {
+    const auto& [x, w] = saved;
+    const detail::ConvPasses<T, D> passes(request.plan(x.shape(), w.shape(), nullptr), x.device());
+    const auto gradient = volumes(g), images = volumes(x);
+    if (dx) {
+      const auto [out, accumulate] = dx.open();
+      const auto weights = w.contiguous();
+      if (request.transposed) passes.forward(volumes(out), accumulate, gradient, weights.data(), nullptr);
+      else passes.input_gradient(volumes(out), accumulate, gradient, weights.data(), nullptr);
+    }
+    if (dw) {
+      const auto [out, accumulate] = dw.open();
+      if (request.transposed) passes.weight_gradient(out, accumulate, images, gradient);
+      else passes.weight_gradient(out, accumulate, gradient, images);
+    }
+    (sum_channels(gradient, db), ...);
+  }
+
+ private:
+  template <class T, class D>
+  [[nodiscard]] Tensor<T, D> volumes(const Tensor<T, D>& x) const {
+    return detail::as_volumes(x, x.rank() == request.dims + 2);
+  }
+  /// The gradient of the bias.
+  template <class T, class D>
+  static void sum_channels(const Tensor<T, D>& g, Gradient<T, D>& db) {
+    if (!db) return;
+    const auto [out, accumulate] = db.open();
+    detail::reduce_into(out, accumulate, g.shape(), detail::FoldedAxes(name, g.shape(), {0, 2, 3, 4}), Symbol<0>{},
+                        fold::Sum<T>{}, g);
+  }
+};
+
+}  // namespace operation
+
+namespace detail {
+template <class X, class... W>
+concept ConvOperands = TensorLike<X> && (TensorLike<W> && ...) && FloatingDType<value_of<X>> &&
+                       (CombinablePair<X, W> && ...) && NotParametersAlone<X, W...>;
+
+/// throws ArgumentError
+[[nodiscard]] inline operation::Convolution conv1d(const Conv1dOptions& options) {
+  return {ConvRequest::plain("conv1d", 1, options.stride, options.padding, options.dilation, options.groups,
+                             options.exact)};
+}
+[[nodiscard]] inline operation::Convolution conv2d(const Conv2dOptions& options) {
+  return {ConvRequest::plain("conv2d", 2, options.stride, options.padding, options.dilation, options.groups,
+                             options.exact)};
+}
+[[nodiscard]] inline operation::Convolution conv_transpose2d(const ConvTranspose2dOptions& options) {
+  ConvRequest request{"conv_transpose2d", 2, {options.stride, 1}, {options.padding, 0}, {options.dilation, 1},
+                      options.groups};
+  request.transposed = true;
+  request.output_padding = {options.output_padding, 0};
+  return {request.checked()};
+}
+}  // namespace detail
+
+/// The windows of images times weights, as F.conv2d: y(n, o, ...) = b(o) + sum over c and taps of x w.
+/// shape:    x (batch, in, h, w), w (out, in / groups, kh, kw), b (out,) or an empty handle for none
+///           -> (batch, out, rows, cols), with or without the batch, where rows, likewise cols, is
+///           (h + 2 padding - dilation (kh - 1) - 1) / stride + 1
+/// gradient: the adjoint convolution of g for x, windows of x times g for w, the sum of g's channels for b
+/// cost:     for each part of the columns (64 MiB on Cuda, 2 MiB on hosts, or one row of windows where that is more)
+/// two
+///           launches forward, of a kernel of one element and stride 1 one for all; two for dx, three for dw; one
+///           product for each group. With groups of at most four channels in and out one launch, one for dx, for dw one
+///           for each tap and one more. On Cpu float with 16 channels or more, in and out, and one group is one launch
+///           a pass: of 3 x 3 and stride 1 Winograd's (see cpu::allow_winograd), otherwise products of windows where
+///           they lie. Its working memory is the weights, fourfold for Winograd's, a MiB or a row of windows for each
+///           thread, and 128 tiles of 36 or 256 windows. w and, for gradients, g are copied where they are not dense.
+///           Saves x and w.
+/// throws ShapeError where a kernel is larger than the padded input, groups do not divide the channels, or w has
+/// another number of them; ArgumentError for strides, dilations or groups below 1, negative padding, "same" with a
+/// stride
+///
+///     auto y = conv2d(images, w, b, {.stride = 2, .padding = 1});
+///     auto z = conv2d(y, depthwise, {.padding = "same", .groups = y.size(1)});
+template <class X, class W, class B>
+  requires detail::ConvOperands<X, W, B>
+[[nodiscard]] auto conv2d(const X& x, const W& w, const B& b, const Conv2dOptions& options = {}) {
+  return apply(detail::conv2d(options), x, w, b);
+}
+/// The same without a bias.
+template <class X, class W>
+  requires detail::ConvOperands<X, W>
+[[nodiscard]] auto conv2d(const X& x, const W& w, const Conv2dOptions& options = {}) {
+  return apply(detail::conv2d(options), x, w);
+}
+/// The same along one dimension.
+/// shape: x (batch, in, length), w (out, in / groups, k), b (out,) -> (batch, out, windows), with or without the batch
+template <class X, class W, class B>
+  requires detail::ConvOperands<X, W, B>
+[[nodiscard]] auto conv1d(const X& x, const W& w, const B& b, const Conv1dOptions& options = {}) {
+  return apply(detail::conv1d(options), x, w, b);
+}
+/// The same without a bias.
+template <class X, class W>
+  requires detail::ConvOperands<X, W>
+[[nodiscard]] auto conv1d(const X& x, const W& w, const Conv1dOptions& options = {}) {
+  return apply(detail::conv1d(options), x, w);
+}
+
+/// The adjoint of conv2d in its input, as F.conv_transpose2d: each element of x adds a window of weights to the result.
+/// shape:    x (batch, in, h, w), w (in, out / groups, kh, kw), b (out,) or an empty handle for none
+///           -> (batch, out, rows, cols), with or without the batch, where rows, likewise cols, is
+///           (h - 1) stride - 2 padding + dilation (kh - 1) + output_padding + 1
+/// gradient: conv2d of g for x, windows of g times x for w, the sum of g's channels for b
+/// cost:     that of conv2d's gradient; its gradient that of conv2d
+/// throws as conv2d, and ShapeError where padding leaves no element; ArgumentError for output padding that is neither
+/// less than the stride nor than the dilation
+template <class X, class W, class B>
+  requires detail::ConvOperands<X, W, B>
+[[nodiscard]] auto conv_transpose2d(const X& x, const W& w, const B& b, const ConvTranspose2dOptions& options = {}) {
+  return apply(detail::conv_transpose2d(options), x, w, b);
+}
+/// The same without a bias.
+template <class X, class W>
+  requires detail::ConvOperands<X, W>
+[[nodiscard]] auto conv_transpose2d(const X& x, const W& w, const ConvTranspose2dOptions& options = {}) {
+  return apply(detail::conv_transpose2d(options), x, w);
+}
+
+#include <locus/refuse/ops/conv.inc>
+
+}  // namespace locus::inline LOCUS_ABI

@@ -1,0 +1,279 @@
+#pragma once
+// The three passes of a convolution on plain tensors: its value, and the gradients of its input and its weights. A
+// transposed convolution exchanges the first two.
+
+// First, so that the compiler's path to what is refused is short.
+#include <locus/expr/operands.hpp>
+
+#include <locus/cpu/conv/conv.hpp>
+#include <locus/ops/conv_rows.hpp>
+#include <locus/ops/matmul.hpp>
+
+namespace locus::inline LOCUS_ABI::detail {
+
+/// Bytes of columns that a device computes at once: on the host what stays in a core's cache.
+template <class D>
+inline constexpr std::int64_t column_bytes = HostAccessible<D> ? std::int64_t{2} << 20 : std::int64_t{64} << 20;
+
+/// Images, or rows of the windows of one, whose columns have about so many elements, one row of windows at least.
+class ConvParts {
+ public:
+  /// per_window: elements that a window needs
+  ConvParts(const ConvShape& shape, std::int64_t per_window, std::int64_t most)
+      : batch_(shape.batch), rows_(shape.axis[0].outputs) {
+    const std::int64_t line = product_or_most(per_window, std::int64_t{shape.axis[1].outputs} * shape.axis[2].outputs);
+    const std::int64_t lines = larger(most / larger(line, std::int64_t{1}), std::int64_t{1});
+    images_ = smaller(larger(lines / rows_, std::int64_t{1}), batch_);
+    rows_at_once_ = smaller(lines, rows_);
+  }
+  /// Calls f(part, is_first of its images) for each.
+  template <class F>
+  void for_each(const F& f) const {
+    for (std::int64_t image = 0; image < batch_; image += images_) {
+      for (std::int64_t row = 0; row < rows_; row += rows_at_once_) {
+        f(ConvPart{image, smaller(images_, batch_ - image), static_cast<ConvIndex>(row),
+                   static_cast<ConvIndex>(smaller(row + rows_at_once_, rows_))},
+          row == 0);
+      }
+    }
+  }
+  /// Windows of the largest part.
+  [[nodiscard]] std::int64_t most_rows() const { return images_ * rows_at_once_; }
+
+ private:
+  std::int64_t batch_, rows_, images_ = 1, rows_at_once_ = 1;
+};
+
+/// Convolutions of so few channels per group compute each output by itself: a product would be too small.
+inline constexpr std::int64_t few_channels = 4;
+[[nodiscard]] inline bool is_grouped(const ConvShape& shape) {
+  return shape.groups > 1 && shape.group_in() <= few_channels && shape.group_out() <= few_channels;
+}
+
+/// Images (batch, channels, d, h, w) as functors read them.
+template <class T, class D>
+[[nodiscard]] ConvImages<const T> images_of(const Tensor<T, D>& x) {
+  ConvImages<const T> images{x.data(), {}};
+  for (int d = 0; d < 5; ++d) images.stride[d] = x.strides()[d];
+  return images;
+}
+
+/// The passes for one shape on one device. Images have five dimensions; w, (out, in / groups, taps), is dense, and so
+/// is what is written.
+template <class T, class D>
+class ConvPasses {
+ public:
+  ConvPasses(const ConvShape& shape, D device) : shape_(shape), device_(device) {}
+
+  /// y = conv(x, w) + bias (+ y)
+  void forward(const Tensor<T, D>& y, bool accumulate, const Tensor<T, D>& x, const T* w, const T* bias) const {
+    if (y.empty()) return;
+    if constexpr (ConvolvingDevice<D> && std::is_same_v<T, float>)
+      if (Convolution<D>::forward(device_, shape_, images_of(x), w, bias, y.data(), accumulate)) return;
+    if (is_grouped(shape_)) {
+      const GroupedConvRow<T> row{shape_, images_of(x), w, bias, y.data(), accumulate};
+      return Backend<D>::for_each_row(device_, y.elements() / y.size(-1), y.size(-1), row);
+    }
+    const std::int64_t windows = shape_.outputs(), depth = shape_.group_in() * shape_.taps();
+    if (const std::int64_t stride = pointwise_stride(x); stride >= 0) {
+      for (std::int64_t group = 0; group < shape_.groups; ++group) {
+        const MatrixRef<const T> b{x.data() + group * depth * x.strides()[1], depth, windows, x.strides()[1], stride};
+        multiply(shape_.batch, weights(w, group), {b, x.strides()[0]}, output(y, group, 0, windows), bias, group,
+                 accumulate);
+      }
+      return;
+    }
+    const ConvParts parts(shape_, shape_.in * shape_.taps(), column_bytes<D> / std::int64_t{sizeof(T)});
+    const Tensor<T, D> columns = columns_for(parts, shape_.in * shape_.taps());
+    parts.for_each([&](const ConvPart& part, bool) {
+      const std::int64_t width = fill(columns, part, x);
+      for (std::int64_t group = 0; group < shape_.groups; ++group) {
+        const std::int64_t all = part.images * width;
+        const MatrixRef<const T> b{columns.data() + group * depth * all, depth, width, all, 1};
+        auto c = output(y, group, first_window(part), width);
+        c.first.data += part.image * c.stride;
+        multiply(part.images, weights(w, group), {b, width}, c, bias, group, accumulate);
+      }
+    });
+  }
+
+  /// dx = the adjoint of conv in its input, of g (+ bias of dx's channels) (+ dx)
+  void input_gradient(const Tensor<T, D>& dx, bool accumulate, const Tensor<T, D>& g, const T* w, const T* bias) const {
+    if (dx.empty()) return;
+    if constexpr (ConvolvingDevice<D> && std::is_same_v<T, float>)
+      if (Convolution<D>::input_gradient(device_, shape_, images_of(g), w, bias, dx.data(), accumulate)) return;
+    const Tensor<T, D> dense = g.contiguous();
+    if (is_grouped(shape_)) {
+      const GroupedGradientRow<T> row{shape_, dense.data(), w, bias, dx.data(), accumulate};
+      return Backend<D>::for_each_row(device_, dx.elements() / dx.size(-1), dx.size(-1), row);
+    }
+    const std::int64_t windows = shape_.outputs(), depth = shape_.group_in() * shape_.taps(), outs = shape_.group_out();
+    const auto gradients = [&](std::int64_t group, std::int64_t image, std::int64_t first, std::int64_t width) {
+      return Operand{{dense.data() + (image * shape_.out + group * outs) * windows + first, outs, width, windows, 1},
+                     shape_.out * windows};
+    };
+    if (shape_.is_pointwise()) {
+      for (std::int64_t group = 0; group < shape_.groups; ++group) {
+        const Target c{{dx.data() + group * depth * windows, depth, windows, windows, 1}, shape_.in * windows};
+        multiply(shape_.batch, transposed_weights(w, group), gradients(group, 0, 0, windows), c, bias, group,
+                 accumulate);
+      }
+      return;
+    }
+    const ConvParts parts(shape_, shape_.in * shape_.taps(), column_bytes<D> / std::int64_t{sizeof(T)});
+    const Tensor<T, D> columns = columns_for(parts, shape_.in * shape_.taps());
+    parts.for_each([&](const ConvPart& part, bool is_first) {
+      const std::int64_t width = part.rows() * line(), all = part.images * width;
+      for (std::int64_t group = 0; group < shape_.groups; ++group) {
+        const Target c{{columns.data() + group * depth * all, depth, width, all, 1}, width};
+        multiply(part.images, transposed_weights(w, group), gradients(group, part.image, first_window(part), width), c,
+                 nullptr, group, false);
+      }
+      fold(dx, part, columns, is_first ? bias : nullptr, accumulate || !is_first, is_first);
+    });
+  }
+
+  /// dw = the adjoint of conv in its weights, of g (+ dw)
+  void weight_gradient(const Tensor<T, D>& dw, bool accumulate, const Tensor<T, D>& g, const Tensor<T, D>& x) const {
+    if (dw.empty()) return;
+    if (g.empty()) {
+      if (!accumulate) dw.fill_(T(0.f));
+      return;
+    }
+    if constexpr (ConvolvingDevice<D> && std::is_same_v<T, float>)
+      if (Convolution<D>::weight_gradient(device_, shape_, images_of(g), images_of(x), dw.data(), accumulate)) return;
+    if (is_grouped(shape_)) return sum_taps(dw, accumulate, g, x);
+    const std::int64_t depth = shape_.group_in() * shape_.taps(), outs = shape_.group_out();
+    const std::int64_t per_window = shape_.in * shape_.taps() + shape_.out;
+    const ConvParts parts(shape_, per_window, column_bytes<D> / std::int64_t{sizeof(T)});
+    const Tensor<T, D> columns = columns_for(parts, shape_.in * shape_.taps());
+    bool adds = accumulate;
+    parts.for_each([&](const ConvPart& part, bool) {
+      const std::int64_t width = fill(columns, part, x), all = part.images * width;
+      const auto gradients = g.slice(0, part.image, part.image + part.images)
+                                 .slice(2, part.first, part.end)
+                                 .permute({1, 0, 2, 3, 4})
+                                 .reshape({shape_.out, all});
+      for (std::int64_t group = 0; group < shape_.groups; ++group) {
+        MatrixRef<const T> a = matrix(gradients.slice(0, group * outs, (group + 1) * outs));
+        const MatrixRef<const T> b{columns.data() + group * depth * all, all, depth, 1, all};
+        const MatrixRef<T> c{dw.data() + group * outs * depth, outs, depth, depth, 1};
+        Backend<D>::gemm(device_, GemmBatch{}, a, b, c, plain_epilogue<T>(adds));
+      }
+      adds = true;
+    });
+  }
+
+ private:
+  /// Matrices at equal distances.
+  struct Operand {
+    MatrixRef<const T> first;
+    std::int64_t stride;
+  };
+  struct Target {
+    MatrixRef<T> first;
+    std::int64_t stride;
+  };
+
+  [[nodiscard]] std::int64_t line() const { return std::int64_t{shape_.axis[1].outputs} * shape_.axis[2].outputs; }
+  [[nodiscard]] std::int64_t first_window(const ConvPart& part) const { return part.first * line(); }
+  /// (group_out, group_in taps)
+  [[nodiscard]] MatrixRef<const T> weights(const T* w, std::int64_t group) const {
+    const std::int64_t depth = shape_.group_in() * shape_.taps(), outs = shape_.group_out();
+    return {w + group * outs * depth, outs, depth, depth, 1};
+  }
+  [[nodiscard]] MatrixRef<const T> transposed_weights(const T* w, std::int64_t group) const {
+    const MatrixRef<const T> a = weights(w, group);
+    return {a.data, a.cols, a.rows, a.col_stride, a.row_stride};
+  }
+  /// Some windows of a group's channels in y.
+  [[nodiscard]] Target output(const Tensor<T, D>& y, std::int64_t group, std::int64_t first, std::int64_t width) const {
+    const std::int64_t windows = shape_.outputs(), outs = shape_.group_out();
+    return {{y.data() + group * outs * windows + first, outs, width, windows, 1}, shape_.out * windows};
+  }
+  /// From one element of an image to the next, where the convolution is a product of channels and all elements of a
+  /// channel lie at that distance; otherwise -1.
+  [[nodiscard]] std::int64_t pointwise_stride(const Tensor<T, D>& x) const {
+    if (!shape_.is_pointwise()) return -1;
+    std::int64_t stride = -1, count = 1;
+    for (int d = 4; d >= 2; --d) {
+      if (x.size(d) == 1) continue;
+      if (stride < 0) stride = x.strides()[d];
+      else if (x.strides()[d] != stride * count) return -1;
+      count *= x.size(d);
+    }
+    return larger(stride, std::int64_t{count == 1});
+  }
+
+  /// c = a b + bias (+ c) for each of a batch.
+  void multiply(std::int64_t count, const MatrixRef<const T>& a, const Operand& b, const Target& c, const T* bias,
+                std::int64_t group, bool accumulate) const {
+    const GemmBatch batch{count, 0, b.stride, c.stride};
+    if (bias) Backend<D>::gemm(device_, batch, a, b.first, c.first, ChannelBias<T>{bias + group * a.rows, accumulate});
+    else Backend<D>::gemm(device_, batch, a, b.first, c.first, plain_epilogue<T>(accumulate));
+  }
+
+  [[nodiscard]] Tensor<T, D> columns_for(const ConvParts& parts, std::int64_t per_window) const {
+    return Tensor<T, D>({product_or_most(per_window, parts.most_rows() * line())}, device_);
+  }
+  /// Writes the columns of a part; the windows of each image of it.
+  std::int64_t fill(const Tensor<T, D>& columns, const ConvPart& part, const Tensor<T, D>& x) const {
+    const std::int64_t rows = shape_.in * shape_.taps() * part.images * part.rows() * shape_.axis[1].outputs;
+    WindowColumnsRow<T> row{{}, part, images_of(x), columns.data()};
+    for (int d = 0; d < 3; ++d) row.axis[d] = shape_.axis[d];
+    Backend<D>::for_each_row(device_, rows, shape_.axis[2].outputs, row);
+    return part.rows() * line();
+  }
+  /// Adds columns up to the rows of dx that they reach, or, at first, to all.
+  void fold(const Tensor<T, D>& dx, const ConvPart& part, const Tensor<T, D>& columns, const T* bias, bool accumulate,
+            bool is_first) const {
+    const ConvAxis& axis = shape_.axis[0];
+    const ConvIndex begin = is_first ? 0 : larger(axis.source(part.first, 0), 0);
+    const ConvIndex end = is_first ? axis.extent : smaller(axis.source(part.end - 1, axis.kernel - 1) + 1, axis.extent);
+    if (begin >= end) return;
+    FoldColumnsRow<T> row{{}, part, shape_.in, begin, end - begin, columns.data(), bias, dx.data(), accumulate};
+    for (int d = 0; d < 3; ++d) row.axis[d] = shape_.axis[d];
+    Backend<D>::for_each_row(device_, part.images * shape_.in * row.rows * shape_.axis[1].extent, shape_.axis[2].extent,
+                             row);
+  }
+
+  /// dw of few channels per group: for each tap a sum over the windows in which it is no border.
+  void sum_taps(const Tensor<T, D>& dw, bool accumulate, const Tensor<T, D>& g, const Tensor<T, D>& x) const {
+    const std::int64_t groups = shape_.groups, outs = shape_.group_out(), ins = shape_.group_in();
+    const Tensor<T, D> sums({shape_.taps(), groups, outs, ins}, device_);
+    std::int64_t tap = 0;
+    ConvIndex k[3];
+    for (k[0] = 0; k[0] < shape_.axis[0].kernel; ++k[0])
+      for (k[1] = 0; k[1] < shape_.axis[1].kernel; ++k[1])
+        for (k[2] = 0; k[2] < shape_.axis[2].kernel; ++k[2]) sum_tap(sums.select(0, tap++), k, g, x);
+    const auto target = dw.reshape({groups, outs, ins, shape_.taps()});
+    const auto values = sums.permute({1, 2, 3, 0});
+    if (accumulate) target += values;
+    else target.copy_(values);
+  }
+  void sum_tap(const Tensor<T, D>& sums, const ConvIndex (&k)[3], const Tensor<T, D>& g, const Tensor<T, D>& x) const {
+    Tensor<T, D> gradients = g, images = x;
+    Shape all{shape_.batch, shape_.groups, shape_.group_out(), shape_.group_in()};
+    for (int d = 0; d < 3; ++d) {
+      const ConvAxis& axis = shape_.axis[d];
+      const ConvAxis::Range windows = axis.windows_inside(k[d]);
+      const std::int64_t first = windows.count() > 0 ? axis.source(windows.begin, k[d]) : 0;
+      const std::int64_t end = windows.count() > 0 ? axis.source(windows.end - 1, k[d]) + 1 : 0;
+      gradients = gradients.slice(d + 2, windows.begin, windows.end);
+      images = images.slice(d + 2, first, end, axis.stride);
+      all.push_back(windows.count());
+    }
+    const auto grouped = [&](const Tensor<T, D>& tensor, std::int64_t outs, std::int64_t ins) {
+      return tensor.reshape({shape_.batch, shape_.groups, outs, ins, tensor.size(2), tensor.size(3), tensor.size(4)})
+          .expand(all);
+    };
+    reduce_into(sums, false, all, FoldedAxes("convolution", all, {0, 4, 5, 6}),
+                Apply<functor::Multiply, Symbol<0>, Symbol<1>>{}, fold::Sum<T>{},
+                grouped(gradients, shape_.group_out(), 1), grouped(images, 1, shape_.group_in()));
+  }
+
+  ConvShape shape_;
+  D device_;
+};
+
+}  // namespace locus::inline LOCUS_ABI::detail

@@ -1,0 +1,203 @@
+#pragma once
+// What convolutions compute by rows: windows as columns, columns added up to images, and groups of few channels.
+
+#include <locus/device/convolution.hpp>
+#include <locus/device/row_team.hpp>
+
+namespace locus::inline LOCUS_ABI::detail {
+
+/// Images whose columns are computed together, or some rows of the windows of one: of dimension 0, [first, end).
+struct ConvPart {
+  std::int64_t image = 0, images = 1;
+  ConvIndex first = 0, end = 1;
+  [[nodiscard]] LOCUS_FN std::int64_t rows() const { return end - first; }
+};
+
+/// i / extent, of which i becomes the remainder.
+[[nodiscard]] LOCUS_FN std::int64_t divide(std::int64_t& i, std::int64_t extent) {
+  const std::int64_t quotient = i / extent;
+  i -= quotient * extent;
+  return quotient;
+}
+
+/// columns (in, taps, images, windows of the part) = the elements of windows. A row of work is a row of windows.
+template <class T>
+struct WindowColumnsRow {
+  static constexpr int fragments = 0;
+  static constexpr std::int64_t bytes_per_element = 2 * sizeof(T);
+  ConvAxis axis[3];
+  ConvPart part;
+  ConvImages<const T> x;
+  T* columns;
+
+  template <RowTeam Team>
+  LOCUS_FN void operator()(std::int64_t row, Team& team) const {
+    using R = compute_t<T>;
+    std::int64_t rest = row, rows = part.rows() * axis[1].outputs;
+    std::int64_t c = divide(rest, part.images * rows * axis[0].kernel * axis[1].kernel * axis[2].kernel);
+    rows *= part.images;
+    const auto k0 = static_cast<ConvIndex>(divide(rest, rows * axis[1].kernel * axis[2].kernel));
+    const auto k1 = static_cast<ConvIndex>(divide(rest, rows * axis[2].kernel));
+    const auto k2 = static_cast<ConvIndex>(divide(rest, rows));
+    const std::int64_t image = divide(rest, part.rows() * axis[1].outputs);
+    const auto o0 = static_cast<ConvIndex>(divide(rest, axis[1].outputs));
+    const ConvIndex i0 = axis[0].source(part.first + o0, k0), i1 = axis[1].source(static_cast<ConvIndex>(rest), k1);
+    const bool inside = axis[0].holds(i0) && axis[1].holds(i1);
+    const ConvAxis along = axis[2];
+    const std::int64_t step = x.stride[4];
+    const T* const from =
+        inside ? x.data + (part.image + image) * x.stride[0] + c * x.stride[1] + i0 * x.stride[2] + i1 * x.stride[3]
+               : x.data;
+    team.store(RowOutput<T>{columns + row * team.cols()}, [=](std::int64_t o) LOCUS_INLINED {
+      const ConvIndex i = along.source(static_cast<ConvIndex>(o), k2);
+      return inside && along.holds(i) ? load_as_register(from[i * step]) : R(0);
+    });
+  }
+};
+
+/// dx (images, in, ...) = columns of windows, as above, added up (+ bias of the channel). A row of work is a row of dx:
+/// of dimension 0, [begin, ...), `rows` of them.
+template <class T>
+struct FoldColumnsRow {
+  static constexpr int fragments = 0;
+  static constexpr std::int64_t bytes_per_element = 2 * sizeof(T);
+  ConvAxis axis[3];
+  ConvPart part;
+  std::int64_t in;
+  ConvIndex begin, rows;
+  const T *columns, *bias;
+  T* dx;
+  bool accumulate;
+
+  template <RowTeam Team>
+  LOCUS_FN void operator()(std::int64_t row, Team& team) const {
+    using R = compute_t<T>;
+    const FoldColumnsRow self = *this;
+    std::int64_t rest = row;
+    const std::int64_t image = divide(rest, in * rows * axis[1].extent);
+    const std::int64_t c = divide(rest, std::int64_t{rows} * axis[1].extent);
+    const auto i0 = static_cast<ConvIndex>(begin + divide(rest, axis[1].extent));
+    const auto i1 = static_cast<ConvIndex>(rest);
+    const std::int64_t windows = part.rows() * axis[1].outputs * axis[2].outputs;
+    const R shift = bias ? load_as_register(bias[c]) : R(0);
+    T* const to = dx + ((((part.image + image) * in + c) * axis[0].extent + i0) * axis[1].extent + i1) * axis[2].extent;
+    team.store(RowOutput<T>{to, 1, accumulate}, [=](std::int64_t i2) LOCUS_INLINED {
+      R sum = shift;
+      self.axis[0].for_each_tap(i0, self.part.first, self.part.end, [&](ConvIndex k0, ConvIndex o0) LOCUS_INLINED {
+        self.axis[1].for_each_tap(i1, 0, self.axis[1].outputs, [&](ConvIndex k1, ConvIndex o1) LOCUS_INLINED {
+          const std::int64_t tap = ((c * self.axis[0].kernel + k0) * self.axis[1].kernel + k1) * self.axis[2].kernel;
+          const T* const from = self.columns + (tap * self.part.images + image) * windows +
+                                (std::int64_t{o0 - self.part.first} * self.axis[1].outputs + o1) * self.axis[2].outputs;
+          self.axis[2].for_each_tap(static_cast<ConvIndex>(i2), 0, self.axis[2].outputs,
+                                    [&](ConvIndex k2, ConvIndex o2) LOCUS_INLINED {
+                                      sum += load_as_register(from[k2 * self.part.images * windows + o2]);
+                                    });
+        });
+      });
+      return sum;
+    });
+  }
+};
+
+/// y (batch, out, ...) = the windows of x times their weights (+ bias), each output by itself. A row of work is one of
+/// y.
+template <class T>
+struct GroupedConvRow {
+  static constexpr int fragments = 0;
+  static constexpr std::int64_t bytes_per_element = 2 * sizeof(T);
+  ConvShape shape;
+  ConvImages<const T> x;
+  const T *w, *bias;
+  T* y;
+  bool accumulate;
+
+  template <RowTeam Team>
+  LOCUS_FN void operator()(std::int64_t row, Team& team) const {
+    using R = compute_t<T>;
+    std::int64_t rest = row;
+    const std::int64_t image = divide(rest, shape.out * shape.axis[0].outputs * shape.axis[1].outputs);
+    const std::int64_t out = divide(rest, std::int64_t{shape.axis[0].outputs} * shape.axis[1].outputs);
+    const auto o0 = static_cast<ConvIndex>(divide(rest, shape.axis[1].outputs)), o1 = static_cast<ConvIndex>(rest);
+    const std::int64_t channels = shape.in / shape.groups, first = out / (shape.out / shape.groups) * channels;
+    const ConvAxis rows = shape.axis[0], lines = shape.axis[1], along = shape.axis[2];
+    const ConvImages<const T> images = x;
+    const T* const from = x.data + image * x.stride[0] + first * x.stride[1];
+    const T* const weights = w + out * channels * rows.kernel * lines.kernel * along.kernel;
+    const R shift = bias ? load_as_register(bias[out]) : R(0);
+    team.store(RowOutput<T>{y + row * team.cols(), 1, accumulate}, [=](std::int64_t o2) LOCUS_INLINED {
+      R sum = shift;
+      const T* weight = weights;
+      for (std::int64_t c = 0; c < channels; ++c) {
+        for (ConvIndex k0 = 0; k0 < rows.kernel; ++k0) {
+          const ConvIndex i0 = rows.source(o0, k0);
+          for (ConvIndex k1 = 0; k1 < lines.kernel; ++k1, weight += along.kernel) {
+            const ConvIndex i1 = lines.source(o1, k1);
+            if (!rows.holds(i0) || !lines.holds(i1)) continue;
+            const T* const line = from + c * images.stride[1] + i0 * images.stride[2] + i1 * images.stride[3];
+            for (ConvIndex k2 = 0; k2 < along.kernel; ++k2) {
+              const ConvIndex i2 = along.source(static_cast<ConvIndex>(o2), k2);
+              if (along.holds(i2)) sum += load_as_register(line[i2 * images.stride[4]]) * load_as_register(weight[k2]);
+            }
+          }
+        }
+      }
+      return sum;
+    });
+  }
+};
+
+/// dx (batch, in, ...) = the gradients of the windows that hold an element, times their weights (+ bias). g is dense.
+template <class T>
+struct GroupedGradientRow {
+  static constexpr int fragments = 0;
+  static constexpr std::int64_t bytes_per_element = 2 * sizeof(T);
+  ConvShape shape;
+  const T *g, *w, *bias;
+  T* dx;
+  bool accumulate;
+
+  template <RowTeam Team>
+  LOCUS_FN void operator()(std::int64_t row, Team& team) const {
+    using R = compute_t<T>;
+    std::int64_t rest = row;
+    const std::int64_t image = divide(rest, shape.in * shape.axis[0].extent * shape.axis[1].extent);
+    const std::int64_t c = divide(rest, std::int64_t{shape.axis[0].extent} * shape.axis[1].extent);
+    const auto i0 = static_cast<ConvIndex>(divide(rest, shape.axis[1].extent)), i1 = static_cast<ConvIndex>(rest);
+    const std::int64_t channels = shape.in / shape.groups, outs = shape.out / shape.groups;
+    const std::int64_t first = c / channels * outs, within = c % channels;
+    const ConvAxis rows = shape.axis[0], lines = shape.axis[1], along = shape.axis[2];
+    const T* const from = g + (image * shape.out + first) * rows.outputs * lines.outputs * along.outputs;
+    const T* const weights = w + first * channels * rows.kernel * lines.kernel * along.kernel;
+    const R shift = bias ? load_as_register(bias[c]) : R(0);
+    team.store(RowOutput<T>{dx + row * team.cols(), 1, accumulate}, [=](std::int64_t i2) LOCUS_INLINED {
+      R sum = shift;
+      for (std::int64_t o = 0; o < outs; ++o) {
+        rows.for_each_tap(i0, 0, rows.outputs, [&](ConvIndex k0, ConvIndex o0) LOCUS_INLINED {
+          lines.for_each_tap(i1, 0, lines.outputs, [&](ConvIndex k1, ConvIndex o1) LOCUS_INLINED {
+            const T* const line = from + ((o * rows.outputs + o0) * lines.outputs + o1) * along.outputs;
+            const T* const weight =
+                weights + (((o * channels + within) * rows.kernel + k0) * lines.kernel + k1) * along.kernel;
+            along.for_each_tap(static_cast<ConvIndex>(i2), 0, along.outputs,
+                               [&](ConvIndex k2, ConvIndex o2)
+                                   LOCUS_INLINED { sum += load_as_register(line[o2]) * load_as_register(weight[k2]); });
+          });
+        });
+      }
+      return sum;
+    });
+  }
+};
+
+/// The epilogue of a product whose rows are channels: c = product + bias[row] (+ c).
+template <class T>
+struct ChannelBias {
+  const T* bias;
+  bool accumulate;
+  [[nodiscard]] constexpr bool accumulates() const { return accumulate; }
+  [[nodiscard]] LOCUS_FN compute_t<T> operator()(compute_t<T> product, compute_t<T> previous, std::int64_t row,
+                                                 std::int64_t) const {
+    return product + load_as_register(bias[row]) + previous;
+  }
+};
+
+}  // namespace locus::inline LOCUS_ABI::detail

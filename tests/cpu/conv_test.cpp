@@ -1,0 +1,179 @@
+// Winograd's convolution and direct ones: their error is bounded, on every instruction set, for every border and size;
+// results do not depend on the number of threads; it can be turned off.
+
+#include <locus/device/launch_log.hpp>
+#include <locus/locus.hpp>
+
+#include <support/reference.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+
+using namespace locus;
+using namespace locus_test;
+
+namespace {
+
+/// A convolution and its gradients, added to others where `adds`.
+template <class T>
+auto passes(const Tensor<T>& x, const Tensor<T>& w, const Tensor<T>& b, const Tensor<T>& g,
+            const Conv2dOptions& options, bool adds = false) {
+  const auto images = variable(x), weights = variable(w), bias = variable(b);
+  const auto y = conv2d(images, weights, bias, options);
+  if (adds) (sum(images) + sum(weights)).backward();
+  y.backward(g);
+  struct Result {
+    Tensor<T> y, dx, dw;
+  };
+  return Result{y.value(), images.grad(), weights.grad()};
+}
+
+bool same(const Tensor<float>& a, const Tensor<float>& b) {
+  const auto x = a.contiguous(), y = b.contiguous();
+  return a.shape() == b.shape() &&
+         std::memcmp(x.data(), y.data(), static_cast<std::size_t>(a.elements()) * sizeof(float)) == 0;
+}
+
+/// The largest error of a result, as a share of the sums of absolute products behind it.
+double error_of(const Tensor<float>& result, const Tensor<double>& exact, const Tensor<double>& absolute) {
+  return max(abs(result.as<double>() - exact)).item() / max(absolute).item();
+}
+
+/// Checks that all passes are within the documented bound of float64.
+void check_error(std::int64_t batch, std::int64_t in, std::int64_t out, Size2d size, Size2d kernel,
+                 const Conv2dOptions& options, bool adds) {
+  CAPTURE(in);
+  CAPTURE(out);
+  CAPTURE(to_string(size));
+  CAPTURE(to_string(kernel));
+  const auto x = randn<float>({batch, in, size.height, size.width});
+  const auto w = randn<float>({out, in, kernel.height, kernel.width}), b = randn<float>({out});
+  const auto g = randn<float>(conv2d(x, w, options).shape());
+  const auto wide = [](const Tensor<float>& t) { return t.as<double>(); };
+  const auto size_of = [](const Tensor<float>& t) { return abs(t.as<double>()).eval(); };
+  const auto made = passes<float>(x, w, b, g, options, adds);
+  const auto exact = passes<double>(wide(x), wide(w), wide(b), wide(g), options, adds);
+  const auto absolute = passes<double>(size_of(x), size_of(w), size_of(b), size_of(g), options, adds);
+  constexpr double bound = 1e-5;
+  CHECK(error_of(made.y, exact.y, absolute.y) < bound);
+  CHECK(error_of(made.dx, exact.dx, absolute.dx) < bound);
+  CHECK(error_of(made.dw, exact.dw, absolute.dw) < bound);
+}
+
+void for_each_kernel_set(const auto& check) {
+  auto& in_use = cpu::detail::kernels_in_use<float>();
+  const auto* const before = in_use;
+  for (const auto* set : cpu::detail::available_kernels<float>()) {
+    if (!set) continue;
+    in_use = set;
+    CAPTURE(set->lanes);
+    check();
+  }
+  in_use = before;
+}
+
+}  // namespace
+
+TEST_CASE("Winograd's error is bounded: borders, sizes and channels of every kind, on every instruction set") {
+  manual_seed(9);
+  for_each_kernel_set([] {
+    check_error(2, 16, 16, {8, 8}, 3, {.padding = 1}, false);
+    check_error(1, 19, 37, {9, 14}, 3, {.padding = 0}, true);
+    check_error(3, 33, 16, {5, 11}, 3, {.padding = 2}, false);
+    check_error(8, 17, 18, {3, 3}, 3, {.padding = 1}, true);
+    check_error(2, 16, 65, {13, 6}, 3, {.padding = 1}, true);
+    check_error(1, 64, 32, {33, 7}, 3, {.padding = 1}, false);
+  });
+  check_error(8, 512, 256, {4, 4}, 3, {.padding = 1}, false);  // few tiles: strips of weights
+  check_error(8, 384, 384, {7, 5}, 3, {.padding = 1}, true);
+  check_error(9, 64, 64, {32, 32}, 3, {.padding = 1}, false);  // several groups of tiles
+}
+
+TEST_CASE("direct convolutions: kernels, strides, borders and sizes of every kind, on every instruction set") {
+  manual_seed(10);
+  for_each_kernel_set([] {
+    check_error(2, 16, 16, {8, 8}, 3, {.stride = 2, .padding = 1}, false);
+    check_error(3, 19, 37, {9, 14}, {3, 2}, {.stride = {2, 3}, .padding = {0, 1}}, true);
+    check_error(1, 16, 33, {21, 40}, {5, 3}, {.stride = {1, 2}, .padding = {2, 4}}, true);
+    check_error(17, 18, 16, {4, 4}, 1, {.stride = 2}, false);
+    check_error(2, 32, 16, {11, 19}, 3, {.padding = 2, .dilation = 2}, false);
+    check_error(1, 20, 17, {6, 7}, {2, 4}, {.stride = {5, 4}, .padding = {1, 3}}, true);
+    check_error(2, 16, 16, {3, 3}, 3, {.stride = 1, .padding = 1, .exact = true}, false);
+  });
+  check_error(30, 48, 40, {8, 8}, 3, {.stride = 2, .padding = 1}, false);  // several groups of images
+  check_error(2, 64, 32, {70, 90}, 3, {.stride = 2, .padding = 1}, true);  // several parts of an image
+  check_error(1, 32, 32, {60, 110}, 7, {.padding = 3}, true);
+  // What would take much memory, or is mostly border, is left to the verbs, and as right.
+  check_error(1, 16, 16, {300, 300}, 3, {.dilation = 140}, false);
+  check_error(1, 16, 16, {20, 20}, 2, {.stride = 9}, false);
+  check_error(1, 16, 16, {5, 5}, 3, {.stride = 1000000, .padding = 1}, false);
+}
+
+TEST_CASE("any strides, no batch, and an even border give the same") {
+  const auto x = randn<float>({2, 9, 9, 32}).permute({0, 3, 1, 2}), w = randn<float>({16, 32, 3, 3});
+  const auto b = zeros<float>({16}), g = randn<float>({2, 9, 9, 16}).permute({0, 3, 1, 2});
+  const auto check = [&](const Tensor<float>& images, const Tensor<float>& weights, const Tensor<float>& cotangent) {
+    const auto views = passes<float>(images, weights, b, cotangent, {.padding = 1});
+    const auto dense =
+        passes<float>(images.contiguous(), weights.contiguous(), b, cotangent.contiguous(), {.padding = 1});
+    CHECK_CLOSE(views.y, reference(dense.y), 1e-4);
+    CHECK_CLOSE(views.dx, reference(dense.dx), 1e-4);
+    CHECK_CLOSE(views.dw, reference(dense.dw), 1e-4);
+  };
+  check(x, w, g);
+  check(x.transpose(2, 3), w, g);
+  check(randn<float>({3, 64, 9, 18}).slice(0, 0, 2).slice(1, 0, 64, 2).slice(3, 3, 12), w, g.contiguous());
+  check(randn<float>({2, 32, 9, 1}).expand({2, 32, 9, 9}), w.transpose(2, 3), g);
+  const auto image = randn<float>({16, 24, 20});
+  const auto one = conv2d(image, randn<float>({16, 16, 3, 3}), {.padding = "same"});
+  CHECK(one.shape() == Shape{16, 24, 20});
+  const auto turned = w.transpose(0, 1);  // its values are a gradient's
+  CHECK_CLOSE(conv_transpose2d(x, turned, {.padding = 1}),
+              reference(conv_transpose2d(x.as<double>(), turned.as<double>(), {.padding = 1})), 1e-4);
+}
+
+TEST_CASE("results are the same bits for any number of threads") {
+  const int threads = cpu::max_threads();
+  const auto check = [&](std::int64_t batch, std::int64_t channels, std::int64_t size, std::int64_t stride) {
+    const Conv2dOptions options{.stride = stride, .padding = 1};
+    const auto x = randn<float>({batch, channels, size, size}), w = randn<float>({channels, channels, 3, 3});
+    const auto b = randn<float>({channels}), g = randn<float>(conv2d(x, w, options).shape());
+    cpu::set_max_threads(1);
+    const auto alone = passes<float>(x, w, b, g, options);
+    for (const int count : {2, 3, 5}) {
+      cpu::set_max_threads(count);
+      const auto shared = passes<float>(x, w, b, g, options);
+      CHECK(same(alone.y, shared.y));
+      CHECK(same(alone.dx, shared.dx));
+      CHECK(same(alone.dw, shared.dw));
+    }
+    cpu::set_max_threads(threads);
+  };
+  check(4, 32, 16, 1);
+  check(7, 48, 9, 1);
+  check(8, 384, 4, 1);
+  check(20, 32, 8, 2);
+  check(3, 48, 40, 2);
+}
+
+TEST_CASE("exact convolutions, and all where it is not allowed, are sums of products") {
+  const auto x = randn<float>({2, 16, 12, 12}), w = randn<float>({16, 16, 3, 3});
+  const auto launches = [&](const Conv2dOptions& options) {
+    const LaunchLog log;
+    (void)conv2d(x, w, options);
+    return log.launches();
+  };
+  CHECK(launches({.padding = 1}) == 1);
+  const auto exact = conv2d(x, w, {.padding = 1, .exact = true});
+  CHECK(launches({.padding = 1, .exact = true}) == 1);
+  CHECK(cpu::winograd_is_allowed());
+  cpu::allow_winograd(false);
+  CHECK(same(conv2d(x, w, {.padding = 1}), exact));
+  cpu::allow_winograd(true);
+  CHECK_FALSE(same(conv2d(x, w, {.padding = 1}), exact));
+  nn::Conv2d<float, Cpu> layer{16, 16, 3, {.padding = 1, .bias = false, .exact = true}};
+  layer.weight.value().copy_(w);
+  CHECK(same(layer(x), exact));
+  CHECK(same(layer.clone()(x), exact));
+}

@@ -1,0 +1,154 @@
+// Batch normalization by the statistics of all ranks.
+
+#include <locus/dist/batch_norm.hpp>
+
+#include <locus/autograd/checkpoint.hpp>
+#include <locus/dist/dist.hpp>
+#include <locus/nn/activation.hpp>
+#include <locus/tensor/factory.hpp>
+
+#include <doctest/doctest.h>
+
+#include <golden/golden.hpp>
+#include <support/synchronized.hpp>
+
+using namespace locus;
+using namespace locus_test;
+
+namespace {
+
+/// A layer within one of the user's own, next to one that another layer of it shares.
+struct Block : nn::Layer<Block, float, Cpu> {
+  nn::Linear<float, Cpu> linear{4, 3};
+  nn::BatchNorm1d<float, Cpu> norm{3};
+  auto forward(const auto& x) const { return norm(linear(x)); }
+  void members(const auto& visit) const { visit("linear", linear), visit("norm", norm); }
+};
+
+/// A training step whose batch of the golden run ranks share, from the rows where each begins.
+void check_golden(const std::string& name, const std::vector<std::int64_t>& begins) {
+  const int ranks = static_cast<int>(begins.size()) - 1;
+  CAPTURE(name);
+  CAPTURE(ranks);
+  CHECK_NOTHROW(dist::spawn<Cpu>(ranks, [&](dist::Communicator<Cpu> comm) {
+    const nn::BatchNorm1d<double, Cpu> layer(3);
+    layer.weight.value().copy_(golden::tensor<double, Cpu>("bn1d_weight"));
+    layer.bias.value().copy_(golden::tensor<double, Cpu>("bn1d_bias"));
+    dist::synchronize_batch_norm(layer, comm);
+    const auto rank = static_cast<std::size_t>(comm.rank());
+    const auto part = [&](const std::string& what) {
+      return golden::tensor<double, Cpu>(what).slice(0, begins[rank], begins[rank + 1]).contiguous();
+    };
+    for (int step = 0; step < 3; ++step) {
+      const std::string number = std::to_string(step), run = name + "_train" + number;
+      layer.zero_grad();
+      const auto x = variable(part(name + "_x" + number));
+      const auto y = layer(x);
+      y.backward(part(run + "_cotangent"));
+      require_near("y", y.value(), part(run), 1e-10);
+      require_near("dx", x.grad(), part(run + "_dx"), 1e-10);
+      require_near("dweight", comm.all_reduced(layer.weight.grad()), golden::tensor<double, Cpu>(run + "_dweight"),
+                   1e-10);
+      require_near("dbias", comm.all_reduced(layer.bias.grad()), golden::tensor<double, Cpu>(run + "_dbias"), 1e-10);
+      require_near("means", layer.running_mean.value(),
+                   golden::tensor<double, Cpu>(name + "_means").select(0, step).contiguous(), 1e-10);
+      require_near("vars", layer.running_var.value(),
+                   golden::tensor<double, Cpu>(name + "_vars").select(0, step).contiguous(), 1e-10);
+    }
+  }));
+}
+
+}  // namespace
+
+TEST_CASE("ranks with parts of a batch normalize as one process with all of it") {
+  for (const int ranks : {1, 2, 3, 4}) {
+    CAPTURE(ranks);
+    CHECK_NOTHROW(dist::spawn<Cpu>(ranks, [](dist::Communicator<Cpu> comm) { check_synchronized_batch_norm(comm); }));
+  }
+}
+
+TEST_CASE("values, gradients and running statistics are PyTorch's of the whole batch") {
+  check_golden("bn1d", {0, 2, 5});
+  check_golden("bn1d", {0, 0, 1, 5});
+  check_golden("bn1d", {0, 1, 2, 4, 5});
+}
+
+TEST_CASE("every layer of a model is found, wherever it stands") {
+  dist::spawn<Cpu>(2, [](dist::Communicator<Cpu> comm) {
+    const nn::Sequential<float, Cpu> model{Block{}, nn::ReLU{}, nn::BatchNorm1d<float, Cpu>{3},
+                                           nn::Sequential<float, Cpu>{nn::BatchNorm1d<float, Cpu>{3}}};
+    CHECK(dist::synchronize_batch_norm(model, comm) == 3);
+    const nn::Sequential<float, Cpu> plain{nn::Linear<float, Cpu>{4, 3}};
+    CHECK(dist::synchronize_batch_norm(plain, comm) == 0);
+    const Block block;
+    CHECK(dist::synchronize_batch_norm(block, comm) == 1);
+    CHECK(block.norm.shares_batch());
+  });
+}
+
+TEST_CASE("a clone stays synchronized, and what happens to it later is its own") {
+  dist::spawn<Cpu>(2, [](dist::Communicator<Cpu> comm) {
+    const nn::BatchNorm1d<float, Cpu> layer(2);
+    const auto before = layer.clone();
+    dist::synchronize_batch_norm(layer, comm);
+    const auto after = layer.clone();
+    CHECK_FALSE(before.shares_batch());
+    CHECK(after.shares_batch());
+    after.share_batch({});
+    CHECK(layer.shares_batch());
+    const auto x = of_rank<float, Cpu>(comm.rank(), {3, 2}, Cpu{});
+    (void)layer(trace(x));
+    CHECK(std::move(layer).as<double>().shares_batch() == false);
+  });
+}
+
+TEST_CASE("one rank shares nothing, and one value per channel is refused as in a process alone") {
+  dist::spawn<Cpu>(1, [](dist::Communicator<Cpu> comm) {
+    const nn::BatchNorm1d<float, Cpu> layer(2);
+    CHECK(dist::synchronize_batch_norm(layer, comm) == 1);
+    CHECK_FALSE(layer.shares_batch());
+    CHECK_THROWS_AS((void)layer(trace(ones({1, 2}))), ArgumentError);
+  });
+}
+
+TEST_CASE("a batch that no rank has anything of teaches nothing but the count") {
+  dist::spawn<Cpu>(2, [](dist::Communicator<Cpu> comm) {
+    const nn::BatchNorm1d<float, Cpu> layer(2);
+    dist::synchronize_batch_norm(layer, comm);
+    CHECK(layer(trace(zeros({0, 2}))).shape() == Shape{0, 2});
+    require_near("mean", layer.running_mean.value(), zeros({2}), 0);
+    require_near("variance", layer.running_var.value(), ones({2}), 0);
+    CHECK(layer.num_batches_tracked.value().item() == 1);
+  });
+}
+
+TEST_CASE("a checkpoint meets the other ranks again, and learns once") {
+  dist::spawn<Cpu>(2, [](dist::Communicator<Cpu> comm) {
+    const nn::BatchNorm1d<double, Cpu> layer(3), kept(3);
+    dist::synchronize_batch_norm(layer, comm);
+    dist::synchronize_batch_norm(kept, comm);
+    const auto x = of_rank<double, Cpu>(comm.rank(), {2 + comm.rank(), 3}, Cpu{});
+    const auto a = variable(x), b = variable(x);
+    sum(square(checkpoint(layer, a)) * x).backward();
+    sum(square(kept(b)) * x).backward();
+    require_near("gradient", a.grad(), b.grad(), 0);
+    require_near("mean", layer.running_mean.value(), kept.running_mean.value(), 0);
+    CHECK(layer.num_batches_tracked.value().item() == 1);
+  });
+}
+
+TEST_CASE("a rank that leaves is named by those that wait for its batch") {
+  int at_fault = -1;
+  CHECK_THROWS(dist::spawn<Cpu>(2, [&](dist::Communicator<Cpu> comm) {
+    const nn::BatchNorm1d<float, Cpu> layer(2);
+    dist::synchronize_batch_norm(layer, comm);
+    if (comm.rank() == 1) return;
+    try {
+      (void)layer(trace(ones({3, 2})));
+    } catch (const CollectiveError& error) {
+      at_fault = error.rank;
+      throw;
+    }
+  }));
+  CHECK(at_fault == 1);
+}

@@ -1,0 +1,102 @@
+// Convolution layers: PyTorch's values, names and initial values; copies; what is refused.
+
+#include <locus/locus.hpp>
+
+#include <golden/golden.hpp>
+#include <support/device_list.hpp>
+#include <support/reference.hpp>
+
+#include <string>
+
+using namespace locus;
+using namespace locus_test;
+
+LOCUS_DEVICE_TEST("layers with every border are PyTorch's", D) {
+  const auto check = [](const std::string& name, const char* input, const auto& layer) {
+    CAPTURE(name);
+    layer.weight.value().copy_(golden::tensor<double, D>(name + "_weight"));
+    layer.bias.value().copy_(golden::tensor<double, D>(name + "_bias"));
+    const auto x = variable(golden::tensor<double, D>(input));
+    CHECK_GOLDEN(name, layer(x), ({"x", "weight", "bias"}), x, layer.weight, layer.bias);
+  };
+  for (const auto& [mode, name] :
+       {std::pair(PadMode::constant, "zeros"), std::pair(PadMode::reflect, "reflect"),
+        std::pair(PadMode::replicate, "replicate"), std::pair(PadMode::circular, "circular")}) {
+    using Image = nn::Conv2d<double, D>;
+    using Line = nn::Conv1d<double, D>;
+    check(std::string("conv2d_layer_padded_") + name, "conv_x",
+          Image{4, 2, {2, 3}, {.stride = 2, .padding = 2, .padding_mode = mode}});
+    check(std::string("conv2d_layer_same_") + name, "conv_x",
+          Image{4, 2, {2, 3}, {.padding = "same", .dilation = 2, .padding_mode = mode}});
+    check(std::string("conv1d_layer_padded_") + name, "conv_line",
+          Line{4, 2, 3, {.stride = 2, .padding = 2, .padding_mode = mode}});
+    check(std::string("conv1d_layer_same_") + name, "conv_line",
+          Line{4, 2, 3, {.padding = "same", .dilation = 2, .padding_mode = mode}});
+  }
+}
+
+LOCUS_DEVICE_TEST("parameters have PyTorch's names, shapes and first values", D) {
+  manual_seed(3);
+  const nn::Sequential<float, D> model{nn::Conv2d<float, D>{8, 12, {3, 2}, {.groups = 4}}, nn::ReLU{},
+                                       nn::ConvTranspose2d<float, D>{12, 6, 3, {.stride = 2, .groups = 2}},
+                                       nn::Conv2d<float, D>{6, 4, 1, {.bias = false}}};
+  std::string names;
+  for (const auto& [name, parameter] : model.named_parameters())
+    names += name + " " + to_string(parameter.shape()) + "; ";
+  CHECK(names == "0.weight (12, 2, 3, 2); 0.bias (12,); 2.weight (12, 3, 3, 3); 2.bias (6,); 3.weight (4, 6, 1, 1); ");
+  const auto check = [](const auto& values, double bound) {
+    CHECK(reference(max(abs(values))).values[0] <= bound);
+    CHECK(reference(max(abs(values))).values[0] > 0.6 * bound);
+  };
+  check(model.parameters()[0].value(), 1 / std::sqrt(12.0));
+  check(model.parameters()[1].value(), 1 / std::sqrt(12.0));
+  check(model.parameters()[2].value(), 1 / std::sqrt(27.0));
+  CHECK(model(randn<float, D>({2, 8, 5, 6})).shape() == Shape{2, 4, 7, 11});
+}
+
+LOCUS_DEVICE_TEST("a network of convolutions learns, and is copied, converted and moved", D) {
+  manual_seed(4);
+  const nn::Sequential model{
+      nn::Conv2d<float, D>{1, 4, 3, {.stride = 2, .padding = 1, .padding_mode = PadMode::reflect}},
+      nn::ReLU{},
+      nn::ConvTranspose2d<float, D>{4, 4, 2, {.stride = 2}},
+      nn::Flatten{2},
+      nn::Conv1d<float, D>{4, 2, 3, {.dilation = 2}},
+      nn::Flatten{},
+      nn::Linear<float, D>{24, 2}};
+  const auto x = randn<float, D>({6, 1, 4, 4});
+  const auto twin = model.clone();
+  CHECK_CLOSE(twin(x), reference(model(x)));
+  const auto wide = model.clone().template as<double>();
+  CHECK_CLOSE(wide(x.template as<double>()), reference(model(x)), 1e-5);
+  const auto loss = [&] { return sum(model(trace(x)) * model(trace(x))); };
+  const double before = reference(loss()).values[0];
+  optim::Sgd optimizer{model.parameters(), {.lr = 0.01f}};
+  for (int i = 0; i < 3; ++i) {
+    optimizer.zero_grad();
+    loss().backward();
+    optimizer.step();
+  }
+  CHECK(reference(loss()).values[0] < before);
+  CHECK(reference(abs(twin(x) - model(x))).values[0] > 0);
+  const auto there = model.clone().template to<Cpu>();
+  CHECK_CLOSE(there(x.template to<Cpu>()), reference(model(x)), 1e-5);
+}
+
+TEST_CASE("layers refuse what fits nothing when they are made") {
+  using Image = nn::Conv2d<float, Cpu>;
+  CHECK_THROWS_WITH_AS((Image{0, 4, 3}), "Conv2d: 0 channels in and 4 out; expected at least 1 of each", ArgumentError);
+  CHECK_THROWS_WITH_AS((Image{4, 6, 3, {.groups = 4}}),
+                       "Conv2d: 4 groups of 4 channels in and 6 out; expected a divisor of both", ArgumentError);
+  CHECK_THROWS_WITH_AS((Image{4, 6, {3, 0}}), "Conv2d: a kernel of 0; expected 1 or more", ArgumentError);
+  CHECK_THROWS_AS((Image{4, 6, 3, {.stride = 0}}), ArgumentError);
+  CHECK_THROWS_AS((Image{4, 6, 3, {.stride = 2, .padding = "same"}}), ArgumentError);
+  CHECK_THROWS_AS((nn::Conv1d<float, Cpu>{4, 6, 3, {.dilation = 0}}), ArgumentError);
+  CHECK_THROWS_AS((nn::ConvTranspose2d<float, Cpu>{4, 6, 3, {.output_padding = 1}}), ArgumentError);
+  CHECK_THROWS_WITH_AS((void)(Image{3, 6, 3}(zeros<float>({2, 4, 8, 8}))),
+                       "conv2d: an input of shape (2, 4, 8, 8) has 4 channels, weights of shape (6, 3, 3, 3) take 3",
+                       ShapeError);
+  // A reflected border is shorter than the image.
+  CHECK_THROWS_AS((void)(Image{3, 6, 3, {.padding = 2, .padding_mode = PadMode::reflect}}(zeros<float>({1, 3, 2, 2}))),
+                  ShapeError);
+}
