@@ -3,8 +3,8 @@
 //   ddp --ranks 2                                ranks as threads of one process
 //   mpirun -n 2 ddp --json ddp.json              processes
 //
-// Each rank has a batch of its own, so that n ranks train n times the images of one. All that is compared is measured in
-// turns: one rank without reduction, then ranks with overlap and without. Compiled by nvcc, it measures GPUs.
+// Each rank has a batch of its own, so that n ranks train n times the images of one. All that is compared is measured
+// in turns: one rank without reduction, then ranks with overlap and without. Compiled by nvcc, it measures GPUs.
 
 #include "support/environment.hpp"
 #include "support/output_file.hpp"
@@ -50,8 +50,9 @@ struct Row {
 using Network = nn::Sequential<float, D>;
 
 [[nodiscard]] Network network(const DdpOptions& options) {
-  return Network{nn::Linear<float, D>{784, options.width}, nn::ReLU{}, nn::Linear<float, D>{options.width, options.width},
-                 nn::ReLU{}, nn::Linear<float, D>{options.width, 10}};
+  return Network{nn::Linear<float, D>{784, options.width}, nn::ReLU{},
+                 nn::Linear<float, D>{options.width, options.width}, nn::ReLU{},
+                 nn::Linear<float, D>{options.width, 10}};
 }
 [[nodiscard]] std::int64_t gradient_bytes(const DdpOptions& options) {
   std::int64_t elements = 0;
@@ -64,7 +65,8 @@ template <class M>
 class Training {
  public:
   Training(M model, D device, const DdpOptions& options)
-      : model_(std::move(model)), optimizer_(model_.parameters(), {.lr = 1e-3, .momentum = 0.9}),
+      : model_(std::move(model)),
+        optimizer_(model_.parameters(), {.lr = 1e-3, .momentum = 0.9}),
         images_(randn<float, D>({options.batch, 784}, device)),
         labels_(randint<std::int64_t, D>(0, 10, {options.batch}, device)) {}
 
@@ -126,8 +128,11 @@ void print(const std::vector<Row>& rows) {
   const double one = rows[0].images_per_second();
   for (const Row& row : rows)
     std::printf("%-16s %5d %8s %10.3f %10.3f %10.3f %12.0f %10.3f\n", row.way.c_str(), row.ranks,
-                row.ranks == 1 ? "-" : row.overlap ? "on" : "off", 1e3 * row.seconds.median, 1e3 * row.seconds.p10,
-                1e3 * row.seconds.p90, row.images_per_second(), row.images_per_second() / one / row.ranks);
+                row.ranks == 1 ? "-"
+                : row.overlap  ? "on"
+                               : "off",
+                1e3 * row.seconds.median, 1e3 * row.seconds.p10, 1e3 * row.seconds.p90, row.images_per_second(),
+                row.images_per_second() / one / row.ranks);
   if (rows.size() > 2)
     std::printf("overlap on is %.3f times as fast as off\n", rows[2].seconds.median / rows[1].seconds.median);
 }
@@ -183,8 +188,9 @@ void measure_all(const DdpOptions& options) {
   }
 #endif
   if (rows.empty())
-    rows = measure("threads", options.ranks, options, [&] { return alone(options); },
-                   [&](bool overlap) { return threads(options, overlap); });
+    rows = measure(
+        "threads", options.ranks, options, [&] { return alone(options); },
+        [&](bool overlap) { return threads(options, overlap); });
   print(rows);
   if (!options.json.empty()) write(options.json, rows);
 }
@@ -196,7 +202,9 @@ int main(int argc, char** argv) {
   CLI::App app("Images per second of data-parallel training over threads and, under mpirun, processes.");
   app.add_option("--ranks", options.ranks, "threads, where mpirun started no processes")->check(CLI::Range(1, 64));
   app.add_option("--batch", options.batch, "images of each rank")->check(CLI::Range(1, 1 << 16))->capture_default_str();
-  app.add_option("--width", options.width, "of the two hidden layers")->check(CLI::Range(1, 1 << 14))->capture_default_str();
+  app.add_option("--width", options.width, "of the two hidden layers")
+      ->check(CLI::Range(1, 1 << 14))
+      ->capture_default_str();
   app.add_option("--steps", options.steps, "in each sample")->check(CLI::Range(1, 10000))->capture_default_str();
   app.add_option("--samples", options.samples, "of each way")->check(CLI::Range(1, 1000))->capture_default_str();
   app.add_option("--json", options.json, "write environment and measurements to this file")->check(check_target);

@@ -51,7 +51,7 @@ struct ToScalar : nn::Layer<ToScalar, float, Cpu> {
 }  // namespace
 
 TEST_CASE("results, gradients and training are those of the model alone") {
-  for (const std::size_t places : {1, 2, 3, 4, 9}) CHECK_NOTHROW(check_data_parallel(std::vector<Cpu>(places)));
+  for (const std::size_t places : {1u, 2u, 3u, 4u, 9u}) CHECK_NOTHROW(check_data_parallel(std::vector<Cpu>(places)));
 }
 
 TEST_CASE("the host is one place, and the model there is itself") {
