@@ -59,7 +59,7 @@ class OrderedJob final : public Job {
   }
 
  private:
-  void run() override {
+  bool run() override {
     struct Leave {
       CrossThreadOrder<D>& order;
       ~Leave() {
@@ -72,6 +72,7 @@ class OrderedJob final : public Job {
     order_.enter();
     const Leave leave{order_};
     f_();
+    return true;
   }
 
   CrossThreadOrder<D> order_;
