@@ -2,6 +2,7 @@
 // The numbers of a convolution, and what a device may have to compute it faster than by its verbs. ops/conv_passes.hpp
 // asks for the concept of this header; on a device without it windows are columns of a matrix product.
 
+#include <locus/core/bounds.hpp>
 #include <locus/device/verbs.hpp>
 
 namespace locus::inline LOCUS_ABI {
