@@ -44,17 +44,18 @@ SECTIONS = [
                 "nn/init.hpp", "nn/state_dict.hpp"]),
     ("Optimizers", ["optim/optimizer.hpp", "optim/groups.hpp", "optim/sgd.hpp", "optim/adam.hpp", "optim/clip.hpp",
                     "optim/scheduler.hpp", "optim/schedule.hpp"]),
-    ("Data", ["data/dataset.hpp", "data/tensor_dataset.hpp", "data/parts.hpp", "data/loader.hpp", "data/sampler.hpp",
+    ("Data", ["data/dataset.hpp", "data/tensor_dataset.hpp", "data/parts.hpp", "data/loader.hpp", "data/sampler.hpp", "data/distributed_sampler.hpp",
               "data/labelled_images.hpp", "data/mnist.hpp", "data/idx.hpp", "data/drawn_digits.hpp"]),
     ("Training", ["training/step.hpp", "training/fit.hpp", "training/optimizer_state.hpp", "training/metrics.hpp", "training/history.hpp"]),
-    ("Several ranks", ["dist/communicator.hpp", "dist/handle.hpp", "dist/distributed.hpp", "dist/reducer.hpp", "dist/spawn.hpp", "dist/mpi.hpp", "dist/nccl.hpp", "dist/batch_norm.hpp", "dist/data_parallel.hpp", "dist/reduction.hpp", "dist/engine.hpp"]),
+    ("Several ranks", ["dist/communicator.hpp", "dist/handle.hpp", "dist/distributed.hpp", "dist/reducer.hpp", "dist/launch.hpp", "dist/spawn.hpp", "dist/spawn_processes.hpp", "dist/mpi.hpp", "dist/tcp.hpp", "dist/nccl.hpp", "dist/rank_zero.hpp", "dist/batch_norm.hpp", "dist/data_parallel.hpp", "dist/reduction.hpp", "dist/engine.hpp"]),
     ("Files", ["io/safetensors.hpp", "io/history.hpp", "io/plot.hpp"]),
     ("A device of your own", ["device/verbs.hpp"]),
     ("Errors", ["core/check.hpp", "dist/error.hpp"]),
 ]
 # What headers declare for other headers, or only beside a CUDA toolkit. Every header with something public stands here or above.
 INTERNAL = {"core/atomic.hpp", "core/element_type.hpp", "core/file.hpp", "core/posix.hpp", "core/pack.hpp", "core/rng.hpp",
-            "core/shared.hpp", "core/size_class.hpp", "core/span.hpp", "cuda/peers.hpp", "device/buffer.hpp", "dist/cuda_engine.hpp",
+            "core/shared.hpp", "core/size_class.hpp", "core/span.hpp", "cuda/peers.hpp", "device/buffer.hpp", "device/convolution.hpp",
+            "dist/cuda_engine.hpp", "dist/device_engine.hpp", "dist/message_engine.hpp", "dist/tcp_rendezvous.hpp",
             "dist/local.hpp", "dist/plan.hpp", "dist/replicas.hpp", "dist/staged_engine.hpp", "dist/thread_engine.hpp",
             "device/capabilities.hpp", "device/linear_fusion.hpp", "cuda/nvtx.hpp", "device/cost_model.hpp", "device/plan.hpp", "device/row_team.hpp", "expr/node.hpp",
             "io/json.hpp", "io/utf8.hpp", "ops/reduction.hpp", "tensor/layout.hpp"}

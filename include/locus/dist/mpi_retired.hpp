@@ -5,7 +5,6 @@
 #include <locus/dist/mpi_session.hpp>
 
 #if LOCUS_MPI
-#include <algorithm>
 #include <vector>
 
 namespace locus::inline LOCUS_ABI::dist::detail {
@@ -21,7 +20,11 @@ class MpiRetired {
     MPI_Comm data, notes;
     int ends;
   };
-  static void add(const Link& link) { links().push_back(link); }
+  static void add(const Link& link) {
+    auto place = links().begin();
+    while (place != links().end() && place->number < link.number) ++place;
+    links().insert(place, link);
+  }
   [[nodiscard]] static std::size_t count() { return links().size(); }
 
   /// All processes of MPI call it.
@@ -29,16 +32,18 @@ class MpiRetired {
     constexpr std::size_t most = 16;  // at a time
     int size = 0;
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    std::vector<std::int64_t> mine;
-    for (Link& link : links())
-      if (is_drained(link, size)) mine.push_back(link.number);
-    std::sort(mine.begin(), mine.end());
-    mine.resize(most, -1);
+    std::vector<std::int64_t> mine(most, -1);
+    std::size_t count = 0;
+    for (auto link = links().begin(); link != links().end() && count < most; ++link)  // by number
+      if (is_drained(*link, size)) mine[count++] = link->number;
     std::vector<std::int64_t> all(most * static_cast<std::size_t>(size));
     check_mpi(MPI_Allgather(mine.data(), most, MPI_INT64_T, all.data(), most, MPI_INT64_T, MPI_COMM_WORLD),
               "MPI_Allgather");
-    for (const std::int64_t number : mine)
-      if (number >= 0 && std::count(all.begin(), all.end(), number) == size) free(number);
+    for (std::size_t i = 0; i < count; ++i) {
+      int ranks = 0;
+      for (const std::int64_t number : all) ranks += number == mine[i];
+      if (ranks == size) free(mine[i]);
+    }
   }
 
  private:
@@ -60,8 +65,8 @@ class MpiRetired {
     return true;
   }
   static void free(std::int64_t number) {
-    const auto link =
-        std::find_if(links().begin(), links().end(), [&](const Link& each) { return each.number == number; });
+    auto link = links().begin();
+    while (link->number != number) ++link;
     MPI_Comm_free(&link->data);
     MPI_Comm_free(&link->notes);
     links().erase(link);
