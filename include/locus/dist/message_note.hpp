@@ -1,6 +1,8 @@
 #pragma once
 // Small messages between processes that nobody has to wait for.
 
+#include <locus/core/config.hpp>
+
 #include <cstdint>
 
 namespace locus::inline LOCUS_ABI::dist::detail {
