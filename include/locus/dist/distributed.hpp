@@ -29,9 +29,11 @@ template <class T, class D>
 class [[nodiscard]] NoSync {
  public:
   explicit NoSync(Shared<Reducer<T, D>> reducer) : reducer_(std::move(reducer)) { reducer_->begin_no_sync(); }
-  NoSync(const NoSync&) = delete;
-  NoSync& operator=(const NoSync&) = delete;
-  ~NoSync() { reducer_->end_no_sync(); }
+  NoSync(NoSync&&) noexcept = default;  // into a std::optional, where only some passes are to be reduced
+  NoSync& operator=(NoSync&&) = delete;
+  ~NoSync() {
+    if (reducer_) reducer_->end_no_sync();
+  }
 
  private:
   Shared<Reducer<T, D>> reducer_;
