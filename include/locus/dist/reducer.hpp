@@ -139,19 +139,24 @@ class Reducer : public Counted {
   /// At the end of a pass. One that is let go without being reached is that of a pass that threw.
   class PassEnd : public Counted {
    public:
-    explicit PassEnd(Shared<Reducer> reducer) : reducer_(std::move(reducer)) {}
+    PassEnd(Shared<Reducer> reducer, bool is_local) : reducer_(std::move(reducer)), is_local_(is_local) {}
     ~PassEnd() {
-      if (!is_reached_) reducer_->give_up();
+      if (is_local_) reducer_->is_collecting_ = false;
+      else if (!is_reached_) reducer_->give_up();
     }
     void reach() {
-      reducer_->finish();
+      if (is_local_) reducer_->collect();
+      else reducer_->finish();
       is_reached_ = true;
     }
 
    private:
     Shared<Reducer> reducer_;
-    bool is_reached_ = false;
+    bool is_local_, is_reached_ = false;
   };
+  void at_end(bool is_local) {
+    after_backward([end = Shared<PassEnd>(new PassEnd(Shared<Reducer>(this), is_local))] { end->reach(); });
+  }
 
   /// (nvcc takes what the assignment returns for a handle that is dropped.)
   template <class U>
@@ -189,7 +194,8 @@ class Reducer : public Counted {
   void ready(std::size_t i) {
     require_not_captured();
     if (no_sync_ > 0 && !is_reducing_) {
-      is_local_ = true;
+      if (!is_collecting_) at_end(true);
+      is_collecting_ = is_local_ = true;
       return update_hold();
     }
     if (!is_reducing_) begin();
@@ -201,9 +207,17 @@ class Reducer : public Counted {
     --buckets_[bucket_of_[i]].awaits;
     while (overlaps_ && next_ < buckets_.size() && buckets_[next_].awaits == 0) start(buckets_[next_++]);
   }
+  /// At the end of a pass within no_sync(). The samples so far count until zero_grad() has dropped all gradients.
+  void collect() {
+    collected_ = collected() + weight_;
+    weight_ = 0;
+    hold_->kept = 0;
+    for (const auto& parameter : flat_.parameters()) hold_->kept += parameter.has_grad();
+  }
+  [[nodiscard]] double collected() const { return hold_->kept > 0 ? collected_ : 0; }
   void begin() {
     require_sound();
-    after_backward([end = Shared<PassEnd>(new PassEnd(Shared<Reducer>(this)))] { end->reach(); });
+    at_end(false);
     is_reducing_ = true;
     overlaps_ = options_.overlap && !comm_.is_called_in_backward();
     update_hold();
@@ -214,7 +228,7 @@ class Reducer : public Counted {
   }
   void weigh() {
     if (!options_.weigh_by_samples) return;
-    const double weight = own_weight_ >= 0 ? own_weight_ : weight_;
+    const double weight = own_weight_ >= 0 ? own_weight_ : collected() + weight_;
     share_.weight = static_cast<R>(weight);
     total_.fill_(share_.weight);
     keep(weighing_, of_gradients_.all_reduce_async(total_));
@@ -236,8 +250,9 @@ class Reducer : public Counted {
     const Tensor<std::uint8_t, D> used = std::move(using_ranks).ordered();
     if (lacks_some) take_from_others(used.template to<Cpu>());
     buffers_.finish(std::move(buffers), comm_);
-    weight_ = 0;
+    weight_ = collected_ = 0;
     own_weight_ = -1;
+    hold_->kept = 0;
     is_reducing_ = is_local_ = false;
     update_hold();
   }
@@ -292,9 +307,9 @@ class Reducer : public Counted {
   std::size_t next_ = 0;  ///< bucket to be reduced
   Handle<R, D> weighing_{};
   WeighGradient<R> share_{};
-  double weight_ = 0, own_weight_ = -1;
+  double weight_ = 0, collected_ = 0, own_weight_ = -1;  ///< collected: of passes within no_sync()
   int no_sync_ = 0;
-  bool overlaps_ = false, is_reducing_ = false, is_local_ = false, has_failed_ = false;
+  bool overlaps_ = false, is_reducing_ = false, is_local_ = false, is_collecting_ = false, has_failed_ = false;
   Shared<locus::detail::GradientHold> hold_{new locus::detail::GradientHold};
   std::vector<GradientHook> hooks_;
 };
