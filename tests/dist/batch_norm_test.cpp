@@ -25,6 +25,57 @@ struct Block : nn::Layer<Block, float, Cpu> {
   void members(const auto& visit) const { visit("linear", linear), visit("norm", norm); }
 };
 
+/// Has a layer before its head that a rank may leave out, and as many numbers of it as of the normalized channels.
+struct Fork : nn::Layer<Fork, float, Cpu> {
+  nn::Linear<float, Cpu> first{6, 8}, extra{1, 8}, head{8, 2};
+  nn::BatchNorm1d<float, Cpu> norm{8};
+  auto forward(const auto& x) const { return head((norm(first(x)) + extra(x.slice(1, 0, 1))).eval()); }
+  void members(const auto& visit) const {
+    visit("first", first), visit("norm", norm), visit("extra", extra), visit("head", head);
+  }
+};
+enum class Omitted { nothing, extra, head };
+[[nodiscard]] Fork new_fork() {
+  const Fork model;
+  Generator<Cpu> numbers{3};
+  for (const auto& p : model.parameters()) p.value().copy_(randn<float>(p.shape(), numbers));
+  return model;
+}
+/// The loss of a rank, of whose layers it may leave out one: normalized (8, 8), samples (8, 6).
+[[nodiscard]] auto loss_of_fork(const Fork& model, const auto& normalized, const Tensor<float>& x, Omitted omitted) {
+  if (omitted == Omitted::head) return mean(square(normalized)).eval();
+  if (omitted == Omitted::extra) return mean(square(model.head(normalized))).eval();
+  return mean(square(model.head((normalized + model.extra(trace(x.slice(1, 0, 1)))).eval()))).eval();
+}
+/// Gradients of one process whose samples are those of two ranks, of which the second leaves out a layer.
+[[nodiscard]] Tensor<float> gradients_of_one(const Tensor<float>& x, Omitted omitted) {
+  const Fork model = new_fork();
+  const auto normalized = model.norm(model.first(trace(x))).eval();
+  const auto first = loss_of_fork(model, normalized.slice(0, 0, 8), x.slice(0, 0, 8), Omitted::nothing);
+  const auto second = loss_of_fork(model, normalized.slice(0, 8, 16), x.slice(0, 8, 16), omitted);
+  ((first + second) / 2.f).eval().backward();
+  return nn::flatten(model).gradients().clone();
+}
+/// The same of the ranks.
+[[nodiscard]] Tensor<float> gradients_of_ranks(const Tensor<float>& x, Omitted omitted,
+                                               const dist::DistributedOptions& options, bool synchronizes_first) {
+  Tensor<float> gradients;
+  dist::spawn<Cpu>(2,
+                   [&](dist::Communicator<Cpu> comm) {
+                     const Fork model = new_fork();
+                     if (synchronizes_first) dist::synchronize_batch_norm(model, comm);
+                     const auto parallel = dist::distributed(model, comm, options);
+                     if (!synchronizes_first) dist::synchronize_batch_norm(model, comm);
+                     if (options.weigh_by_samples) parallel.weigh(8);
+                     const Tensor<float> mine = x.slice(0, 8 * comm.rank(), 8 * comm.rank() + 8);
+                     const auto normalized = model.norm(model.first(trace(mine))).eval();
+                     loss_of_fork(model, normalized, mine, comm.rank() == 0 ? Omitted::nothing : omitted).backward();
+                     if (comm.rank() == 0) gradients = nn::flatten(model).gradients().clone();
+                   },
+                   {.timeout = 20});
+  return gradients;
+}
+
 /// A training step whose batch of the golden run ranks share, from the rows where each begins.
 void check_golden(const std::string& name, const std::vector<std::int64_t>& begins) {
   const int ranks = static_cast<int>(begins.size()) - 1;
@@ -135,6 +186,39 @@ TEST_CASE("a checkpoint meets the other ranks again, and learns once") {
     require_near("mean", layer.running_mean.value(), kept.running_mean.value(), 0);
     CHECK(layer.num_batches_tracked.value().item() == 1);
   });
+}
+
+TEST_CASE("gradients of ranks, of which one leaves out a layer, are those of one process") {
+  Generator<Cpu> samples{7};
+  const Tensor<float> x = randn<float>({16, 6}, samples);
+  for (const Omitted omitted : {Omitted::nothing, Omitted::extra, Omitted::head}) {
+    const Tensor<float> expected = gradients_of_one(x, omitted);
+    for (const bool overlap : {false, true}) {
+      for (const bool weighs : {false, true}) {
+        CAPTURE(static_cast<int>(omitted));
+        CAPTURE(overlap);
+        CAPTURE(weighs);
+        const dist::DistributedOptions options{
+            .bucket_bytes = 1, .first_bucket_bytes = 1, .overlap = overlap, .weigh_by_samples = weighs};
+        Tensor<float> gradients = zeros({1});
+        CHECK_NOTHROW(gradients = gradients_of_ranks(x, omitted, options, true));
+        require_near("gradients", gradients, expected, 1e-5);
+        CHECK_NOTHROW(gradients = gradients_of_ranks(x, omitted, options, false));
+        require_near("gradients", gradients, expected, 1e-5);
+      }
+    }
+  }
+}
+
+TEST_CASE("a collective of batch normalization never meets one of the same size that is for something else") {
+  CHECK_THROWS_WITH_AS(dist::spawn<Cpu>(2,
+                                        [](dist::Communicator<Cpu> comm) {
+                                          const nn::BatchNorm1d<float, Cpu> layer(2);
+                                          dist::synchronize_batch_norm(layer, comm);
+                                          if (comm.rank() == 0) (void)layer(trace(ones({3, 2})));
+                                          else (void)comm.all_gather(ones({3, 2}));
+                                        }),
+                       doctest::Contains("all_gather(6 x float32) of batch normalization"), CollectiveError);
 }
 
 TEST_CASE("a rank that leaves is named by those that wait for its batch") {

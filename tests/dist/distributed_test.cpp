@@ -277,6 +277,32 @@ TEST_CASE("weights are those of options, and no others") {
     parallel.weigh(static_cast<double>(mine.size(0)));
     sum(parallel(trace(mine.slice(0, 0, 1))) * 0.f).backward();
     CHECK(max(abs(flat_gradients(model) - flat_gradients(alone))).item() < 1e-6f);
+    for (const bool clears_late : {false, true}) {
+      for (int run = 0; run < 2; ++run) {
+        const auto guard = parallel.no_sync();
+        sum(parallel(trace(batch(comm.rank() == 0 ? 5 : 1, 43)))).backward();
+        if (run == 0) model.zero_grad();
+      }
+      if (!clears_late) model.zero_grad();
+      const auto loss = mean(parallel(trace(mine))).eval();
+      if (clears_late) model.zero_grad();
+      loss.backward();
+      CHECK(max(abs(flat_gradients(model) - flat_gradients(alone))).item() < 1e-6f);
+    }
+    const auto head = model.parameters()[2];
+    {
+      const auto guard = parallel.no_sync();
+      model.zero_grad();
+      (mean(parallel(trace(mine))) / 2.f).eval().backward();
+      head.zero_grad();  // the samples still count for other parameters
+    }
+    (mean(parallel(trace(mine.slice(0, 0, 1)))) * 0.f).eval().backward();
+    const float share = comm.rank() == 0 ? 2.f / 6 : 4.f / 6;
+    const Net own = net();
+    nn::load_state_dict(own, nn::state_dict(model));
+    (mean(own(trace(mine))) * (share / 2.f)).eval().backward();
+    const auto bias = own.parameters()[1].grad(), of_ranks = model.parameters()[1].grad();
+    CHECK(max(abs(of_ranks - comm.all_reduced(bias))).item() < 1e-6f);
     model.zero_grad();
     parallel.weigh(0);
     sum(parallel(trace(mine))).backward();  // of no rank: zeros, and no NaN

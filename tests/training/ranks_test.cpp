@@ -59,7 +59,9 @@ void check_equal(const History& a, const History& b, double tolerance) {
     const EpochRecord &x = a.records()[i], &y = b.records()[i];
     CHECK(std::abs(x.train_loss - y.train_loss) <= tolerance);
     CHECK(std::abs(x.valid_loss - y.valid_loss) <= tolerance);
-    CHECK(std::abs(x.metric("mean error") - y.metric("mean error")) <= tolerance);
+    REQUIRE(x.metrics.size() == y.metrics.size());
+    for (std::size_t j = 0; j < x.metrics.size(); ++j)
+      CHECK(std::abs(x.metrics[j].value - y.metrics[j].value) <= tolerance);
     CHECK(x.learning_rate == y.learning_rate);
   }
 }
@@ -231,4 +233,66 @@ TEST_CASE("a loss that is infinite on one rank is an error on all") {
     };
     CHECK_THROWS_AS(fit(parallel, optimizer, loss, batches, data::loader<Cpu>(valid), history), NumericError);
   });
+}
+
+TEST_CASE("a loss that is NaN on the rank that tells of progress is an error on all, at the end of the epoch") {
+  const auto [train, valid] = samples();
+  dist::spawn<Cpu>(2, [&, train = train, valid = valid](const Comm& comm) {
+    const auto parallel = dist::distributed(new_model(), comm);
+    optim::Sgd optimizer{parallel.parameters(), {.lr = 0.01}};
+    History history;
+    int progress = 0;
+    auto batches = data::loader<Cpu>(train, DistributedSampler{train, comm}, {.batch_size = 2});
+    const auto loss = [&](const auto& y, const auto& target) {
+      return nn::mse_loss(y, target) * (comm.rank() == 0 ? NAN : 1.0);
+    };
+    CHECK_THROWS_AS(
+        fit(parallel, optimizer, loss, batches, data::loader<Cpu>(valid), history,
+            {.report_every = 1, .on_progress = [&](const Progress& now) { progress += std::isnan(now.loss) ? 1 : 0; }}),
+        NumericError);
+    CHECK(progress == (comm.rank() == 0 ? batches.size() : 0));
+  });
+}
+
+TEST_CASE("labels that are ignored count on no rank, however unevenly ranks have them") {
+  Generator<Cpu> generator{4};
+  const Tensor<double> x = randn<double>({known, 3}, generator);
+  const Tensor<std::int64_t> labels({known});
+  for (std::int64_t i = 0; i < known; ++i) labels(i) = (i % 2 == 0 && i < 12) || i % 5 == 0 ? -100 : i % 3;
+  const data::TensorDataset all{x, labels};
+  const auto classifier = [] {
+    const Model model{nn::Linear<double, Cpu>{3, 3}};
+    Generator<Cpu> numbers{8};
+    for (const auto& parameter : model.parameters()) parameter.value().copy_(randn<double>(parameter.shape(), numbers));
+    return model;
+  };
+  const auto train = [&](const auto& model, const auto& loss, auto batches, std::int64_t accumulate) {
+    optim::Sgd optimizer{model.parameters(), {.lr = 0.5}};
+    History history;
+    fit(model, optimizer, loss, batches, data::loader<Cpu>(all), history, {.epochs = 2, .accumulate = accumulate});
+    return history;
+  };
+  const auto check = [&](const auto& loss, std::int64_t accumulate, int ranks, bool weighs) {
+    CAPTURE(accumulate);
+    CAPTURE(ranks);
+    CAPTURE(weighs);
+    Outcome alone, first;
+    const Model model = classifier();
+    alone.history = train(model, loss, data::loader<Cpu>(all, {.batch_size = 6}), accumulate);
+    alone.values = values_of(model);
+    dist::spawn<Cpu>(ranks, [&](const Comm& comm) {
+      const auto parallel = dist::distributed(classifier(), comm, {.weigh_by_samples = weighs});
+      const DistributedSampler share{all, comm, {.shuffle = false}};
+      const History history =
+          train(parallel, loss, data::loader<Cpu>(all, share, {.batch_size = 6 / ranks}), accumulate);
+      if (comm.rank() == 0) first = {values_of(parallel.module()), history};
+    });
+    check_equal(first, alone);
+  };
+  for (const int accumulate : {1, 3}) {
+    for (const int ranks : {2, 3}) {
+      check(nn::CrossEntropyLoss{}, accumulate, ranks, false);
+      check(nn::CrossEntropyLoss{from<double>({1, 4, 0.5})}, accumulate, ranks, true);
+    }
+  }
 }

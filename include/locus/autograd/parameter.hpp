@@ -21,6 +21,7 @@ namespace detail {
 struct GradientHold : Counted {
   const char* reason = nullptr;  ///< why they may not, and what to do; null: they may
   bool is_in_use = true;         ///< whether what reduces them lives
+  std::int64_t kept = 0;         ///< gradients of this rank alone, yet to be reduced, that zero_grad() did not drop
 };
 
 /// One dense block for the values of several parameters and one for their gradients. Each parameter has a slot.
@@ -89,7 +90,9 @@ class Parameter {
   }
   /// Forgets the gradient. cost: nothing; the next backward pass writes instead of adding
   void zero_grad() const {
-    if (node()) node()->clear_gradient();
+    if (!node()) return;
+    if (gradient_hold() && gradient_hold()->kept > 0 && has_grad()) --gradient_hold()->kept;
+    node()->clear_gradient();
   }
 
   /// Calls f(gradient) in every backward pass that reaches this parameter, right after the last contribution of the

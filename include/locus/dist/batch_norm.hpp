@@ -15,7 +15,9 @@ namespace detail {
 template <class R, class D>
 class BatchOfRanks final : public SharedBatch<R, D> {
  public:
-  explicit BatchOfRanks(const Communicator<D>& comm) : comm_(comm) {}
+  explicit BatchOfRanks(const Communicator<D>& comm) : comm_(comm.with_purpose(Purpose::batch_norm)) {
+    comm.expect_calls_in_backward();
+  }
 
   /// Moments are combined as by Chan, Golub and LeVeque (1979), which loses no digits where means are far from zero.
   [[nodiscard]] Tensor<R, D> combine(const Tensor<R, D>& mean, const Tensor<R, D>& var,
@@ -73,7 +75,8 @@ void for_each_batch_norm(const M& model, const F& f) {
 ///
 /// All ranks call it, with communicators of one group, and then run the same layers in the same order. It converts in
 /// place. clone() stays synchronized; what std::move(model).to<D>() or .as<T>() returns is not. One rank alone changes
-/// nothing.
+/// nothing. `distributed` of the same communicator then reduces gradients at the end of backward passes, without
+/// overlap.
 /// cost: in training one all_gather of three numbers per channel forward, and one all_reduce of two backward
 ///
 ///     auto comm = dist::mpi<Cuda>();

@@ -41,6 +41,17 @@ class Communicator {
   [[nodiscard]] int size() const { return engine().size(); }
   [[nodiscard]] D device() const { return engine().device(); }
 
+  /// The same rank. Collectives of this handle meet those of the same purpose alone.
+  [[nodiscard]] Communicator with_purpose(Purpose purpose) const {
+    Communicator same = *this;
+    same.purpose_ = purpose;
+    return same;
+  }
+  /// From now on, backward passes may call collectives of this rank in their middle. `distributed` then reduces
+  /// gradients at the end of each, so that all ranks keep one order, also where some leave out parameters.
+  void expect_calls_in_backward() const { member_->is_called_in_backward = true; }
+  [[nodiscard]] bool is_called_in_backward() const { return member_->is_called_in_backward; }
+
   /// x becomes what `op` makes of the x of all ranks: sum, mean, min, max or prod. In place.
   ///
   ///     comm.all_reduce(gradient, dist::mean);
@@ -177,6 +188,7 @@ class Communicator {
     for (int i = 0; Op::name[i]; ++i) call.what.op[i] = Op::name[i];
     call.what.root = root;
     call.what.count = count;
+    call.what.purpose = purpose_;
     if constexpr (ReduceOp<Op>) call.reducer = &Reducer<D>::template of<T, Op>();
     return call;
   }
@@ -252,6 +264,7 @@ class Communicator {
   }
 
   Shared<detail::Member<D>> member_;
+  Purpose purpose_ = Purpose::any;
 };
 LOCUS_REFUSALS_END
 

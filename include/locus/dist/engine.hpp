@@ -56,6 +56,9 @@ enum class Kind : std::uint8_t {
   return names[static_cast<int>(kind)];
 }
 
+/// What a collective is for, so that those of equal sizes are told apart.
+enum class Purpose : std::uint8_t { any, gradients, batch_norm };
+
 /// What all ranks must agree on.
 struct Fingerprint {
   Kind kind = Kind::barrier;
@@ -63,6 +66,7 @@ struct Fingerprint {
   char op[5] = {};         ///< sum, mean, ...; empty: none
   std::int32_t root = -1;  ///< -1: none
   std::int64_t count = 0;  ///< elements of one rank: of all_gather given, of reduce_scatter and all_to_all one row
+  Purpose purpose = Purpose::any;
 
   friend bool operator==(const Fingerprint&, const Fingerprint&) = default;
 };
@@ -71,7 +75,8 @@ struct Fingerprint {
   std::string text = join(name_of(what.kind), "(", what.count, " x ", dtype_name(what.type));
   if (*what.op) text += join(", ", static_cast<const char*>(what.op));
   if (what.root >= 0) text += join(", root ", what.root);
-  return text + ")";
+  constexpr const char* purposes[] = {")", ") of gradients", ") of batch normalization"};
+  return text + purposes[static_cast<int>(what.purpose)];
 }
 
 namespace detail {

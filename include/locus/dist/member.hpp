@@ -139,6 +139,7 @@ class Member : public Counted {
   }
 
   const Shared<Engine<D>> engine;
+  bool is_called_in_backward = false;  ///< by others than `distributed`
 
  private:
   [[nodiscard]] std::int64_t& count_of(Kind kind) {

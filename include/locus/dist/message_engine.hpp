@@ -51,7 +51,8 @@ class MessageEngine : public Engine<D> {
   [[nodiscard]] int tag_of(const Call& call) const {
     std::uint64_t hash = static_cast<std::uint64_t>(call.sequence) * 0x9e3779b97f4a7c15u;
     const auto mix = [&](std::uint64_t value) { hash = (hash ^ value ^ hash >> 29) * 0xbf58476d1ce4e5b9u; };
-    mix(static_cast<std::uint64_t>(call.what.kind) << 8 | static_cast<std::uint64_t>(call.what.type));
+    mix(static_cast<std::uint64_t>(call.what.purpose) << 16 | static_cast<std::uint64_t>(call.what.kind) << 8 |
+        static_cast<std::uint64_t>(call.what.type));
     mix(static_cast<std::uint64_t>(call.what.count));
     for (const char letter : call.what.op) mix(static_cast<std::uint64_t>(letter));
     mix(static_cast<std::uint64_t>(call.what.root) + 1);

@@ -13,8 +13,9 @@ namespace locus::inline LOCUS_ABI::dist {
 struct DistributedOptions {
   std::int64_t bucket_bytes = 25 << 20;       ///< of gradients that are reduced together, at least
   std::int64_t first_bucket_bytes = 1 << 20;  ///< of those that are ready first
-  bool overlap = true;                        ///< reduce while the backward pass goes on; else at its end
-  bool broadcast_buffers = true;              ///< after each reduction, buffers are those of rank 0
+  /// Reduce while the backward pass goes on; else at its end, as always where batch normalization is synchronized.
+  bool overlap = true;
+  bool broadcast_buffers = true;  ///< after each reduction, buffers are those of rank 0
   /// Ranks count by their samples, so that the result is that of one process with all of them; else all alike.
   bool weigh_by_samples = false;
 };
@@ -69,7 +70,8 @@ class Parcel {
 ///
 /// A bucket is a run of neighbours in flat memory. Buckets are reduced in the order of memory on all ranks, whatever
 /// the order in which gradients become ready: each as soon as it and those before it are complete, the rest, of which
-/// the pass left out some gradients, at the end of the pass.
+/// the pass left out some gradients, at the end of the pass. When that happens differs between ranks; where a pass
+/// calls other collectives, all of these come at its end.
 ///
 /// Collectives of a pass: the weight of each rank, if they are weighed; the buckets; which parameters have a gradient
 /// on any rank; the buffers, if they are broadcast and there are any.
@@ -78,10 +80,11 @@ class Reducer : public Counted {
   using R = compute_t<T>;
 
  public:
-  Reducer(FlatParameters<T, D> flat, std::vector<nn::AnyBuffer<D>> buffers, Communicator<D> comm,
+  Reducer(FlatParameters<T, D> flat, std::vector<nn::AnyBuffer<D>> buffers, const Communicator<D>& comm,
           const DistributedOptions& options)
       : flat_(std::move(flat)),
-        comm_(std::move(comm)),
+        comm_(comm),
+        of_gradients_(comm.with_purpose(Purpose::gradients)),
         options_(options),
         buffers_(options.broadcast_buffers ? std::move(buffers) : std::vector<nn::AnyBuffer<D>>(), comm_.device()),
         used_({static_cast<std::int64_t>(flat_.size())}, comm_.device()),
@@ -136,19 +139,24 @@ class Reducer : public Counted {
   /// At the end of a pass. One that is let go without being reached is that of a pass that threw.
   class PassEnd : public Counted {
    public:
-    explicit PassEnd(Shared<Reducer> reducer) : reducer_(std::move(reducer)) {}
+    PassEnd(Shared<Reducer> reducer, bool is_local) : reducer_(std::move(reducer)), is_local_(is_local) {}
     ~PassEnd() {
-      if (!is_reached_) reducer_->give_up();
+      if (is_local_) reducer_->is_collecting_ = false;
+      else if (!is_reached_) reducer_->give_up();
     }
     void reach() {
-      reducer_->finish();
+      if (is_local_) reducer_->collect();
+      else reducer_->finish();
       is_reached_ = true;
     }
 
    private:
     Shared<Reducer> reducer_;
-    bool is_reached_ = false;
+    bool is_local_, is_reached_ = false;
   };
+  void at_end(bool is_local) {
+    after_backward([end = Shared<PassEnd>(new PassEnd(Shared<Reducer>(this), is_local))] { end->reach(); });
+  }
 
   /// (nvcc takes what the assignment returns for a handle that is dropped.)
   template <class U>
@@ -186,7 +194,8 @@ class Reducer : public Counted {
   void ready(std::size_t i) {
     require_not_captured();
     if (no_sync_ > 0 && !is_reducing_) {
-      is_local_ = true;
+      if (!is_collecting_) at_end(true);
+      is_collecting_ = is_local_ = true;
       return update_hold();
     }
     if (!is_reducing_) begin();
@@ -196,40 +205,54 @@ class Reducer : public Counted {
                         "the first was being reduced; call that one after the pass"});
     is_ready_[i] = true;
     --buckets_[bucket_of_[i]].awaits;
-    while (options_.overlap && next_ < buckets_.size() && buckets_[next_].awaits == 0) start(buckets_[next_++]);
+    while (overlaps_ && next_ < buckets_.size() && buckets_[next_].awaits == 0) start(buckets_[next_++]);
   }
+  /// At the end of a pass within no_sync(). The samples so far count until zero_grad() has dropped all gradients.
+  void collect() {
+    collected_ = collected() + weight_;
+    weight_ = 0;
+    hold_->kept = 0;
+    for (const auto& parameter : flat_.parameters()) hold_->kept += parameter.has_grad();
+  }
+  [[nodiscard]] double collected() const { return hold_->kept > 0 ? collected_ : 0; }
   void begin() {
     require_sound();
-    after_backward([end = Shared<PassEnd>(new PassEnd(Shared<Reducer>(this)))] { end->reach(); });
+    at_end(false);
     is_reducing_ = true;
+    overlaps_ = options_.overlap && !comm_.is_called_in_backward();
     update_hold();
     next_ = 0;
     is_ready_.assign(flat_.size(), false);
     for (Bucket& bucket : buckets_) bucket.awaits = bucket.last - bucket.first;
+    if (overlaps_) weigh();
+  }
+  void weigh() {
     if (!options_.weigh_by_samples) return;
-    const double weight = own_weight_ >= 0 ? own_weight_ : weight_;
+    const double weight = own_weight_ >= 0 ? own_weight_ : collected() + weight_;
     share_.weight = static_cast<R>(weight);
     total_.fill_(share_.weight);
-    keep(weighing_, comm_.all_reduce_async(total_));
+    keep(weighing_, of_gradients_.all_reduce_async(total_));
   }
   void start(Bucket& bucket) {
     const Tensor<T, D> gradients = flat_.gradients(bucket.first, bucket.last);
-    if (!options_.weigh_by_samples) return keep(bucket.handle, comm_.all_reduce_async(gradients, mean));
+    if (!options_.weigh_by_samples) return keep(bucket.handle, of_gradients_.all_reduce_async(gradients, mean));
     if (weighing_.started()) (void)std::move(weighing_).ordered();
     locus::detail::map_into(gradients, share_, gradients, total_);
-    keep(bucket.handle, comm_.all_reduce_async(gradients));
+    keep(bucket.handle, of_gradients_.all_reduce_async(gradients));
   }
   void finish() {
+    if (!overlaps_) weigh();
     while (next_ < buckets_.size()) start(buckets_[next_++]);
     const bool lacks_some = note_used();
-    auto using_ranks = comm_.all_reduce_async(used_, max);
-    auto buffers = buffers_.start(comm_);
+    auto using_ranks = of_gradients_.all_reduce_async(used_, max);
+    auto buffers = buffers_.start(of_gradients_);
     for (Bucket& bucket : buckets_) (void)std::move(bucket.handle).ordered();
     const Tensor<std::uint8_t, D> used = std::move(using_ranks).ordered();
     if (lacks_some) take_from_others(used.template to<Cpu>());
     buffers_.finish(std::move(buffers), comm_);
-    weight_ = 0;
+    weight_ = collected_ = 0;
     own_weight_ = -1;
+    hold_->kept = 0;
     is_reducing_ = is_local_ = false;
     update_hold();
   }
@@ -273,7 +296,7 @@ class Reducer : public Counted {
   }
 
   FlatParameters<T, D> flat_;
-  Communicator<D> comm_;
+  Communicator<D> comm_, of_gradients_;
   DistributedOptions options_;
   Parcel<D> buffers_;
   Tensor<std::uint8_t, D> used_;  ///< of each parameter: 1 where there is a gradient, on any rank
@@ -284,9 +307,9 @@ class Reducer : public Counted {
   std::size_t next_ = 0;  ///< bucket to be reduced
   Handle<R, D> weighing_{};
   WeighGradient<R> share_{};
-  double weight_ = 0, own_weight_ = -1;
+  double weight_ = 0, collected_ = 0, own_weight_ = -1;  ///< collected: of passes within no_sync()
   int no_sync_ = 0;
-  bool is_reducing_ = false, is_local_ = false, has_failed_ = false;
+  bool overlaps_ = false, is_reducing_ = false, is_local_ = false, is_collecting_ = false, has_failed_ = false;
   Shared<locus::detail::GradientHold> hold_{new locus::detail::GradientHold};
   std::vector<GradientHook> hooks_;
 };

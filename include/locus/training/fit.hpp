@@ -16,7 +16,7 @@ namespace locus::inline LOCUS_ABI {
 struct Progress {
   int epoch;                    ///< counted from 1
   std::int64_t batch, batches;  ///< done, of the epoch
-  double samples_per_second;
+  double samples_per_second;    ///< of several ranks, of rank 0
   double loss;  ///< mean over the samples of the epoch so far; read from the device only every `report_every` batches
 };
 
@@ -315,7 +315,9 @@ Trained train_epoch(const M& model, int epoch, Step& step, const L& loss, data::
     }
     if (options.on_progress && is_first_rank(model) &&
         (batches % options.report_every == 0 || batches == train.size())) {
-      const double loss_so_far = mean.value(epoch), rate = static_cast<double>(mean.samples()) / watch.seconds();
+      // Of several ranks, all throw at the end of the epoch.
+      const double loss_so_far = OfRanks<M> ? mean.sum() / mean.counted() : mean.value(epoch);
+      const double rate = static_cast<double>(mean.samples()) / watch.seconds();
       options.on_progress({epoch, batches, train.size(), rate, loss_so_far});
     }
   }
@@ -362,7 +364,7 @@ void train(const M& model, Optimizer& optimizer, const L& loss, data::Loader<S, 
 /// throws ArgumentError, before it trains, for options out of range or without effect, a metric that is not measured,
 /// loaders without a batch, numbers of batches that differ between ranks, or a sampler that repeats samples of the
 /// validation; NumericError when the loss becomes NaN or infinite (noticed where progress is reported,
-/// and at epoch ends)
+/// and at epoch ends; of several ranks, by all, at epoch ends)
 ///
 ///     fit(model, optimizer, nn::MSELoss{}, train, valid, history, {.epochs = 50, .early_stopping = {.patience = 5}},
 ///         Metric{"mean error", nn::L1Loss{}});

@@ -108,10 +108,7 @@ class TrainingStep {
         replays_(capture && CapturingDevice<D> && OfLocus<Optimizer>) {}
 
   /// The loss, which the next call may overwrite.
-  [[nodiscard]] Tensor<T, D> operator()(const Batch& batch) {
-    counted_ = targets_counted<R>(function_, batch);
-    return run(batch, true, true);
-  }
+  [[nodiscard]] Tensor<T, D> operator()(const Batch& batch) { return add(batch, {}); }
 
   /// A part of a step, as if the batches of all parts were one: gradients are added, each by its share, before the
   /// step.
@@ -125,11 +122,12 @@ class TrainingStep {
  private:
   /// Before a part, and not captured with it: the shares of parts differ.
   void set_share(const Batch& batch, const Share& share) {
+    counted_ = targets_counted<R>(function_, batch);
+    if (is_whole(share.is_first, share.is_last)) return;
     if (!share_.buffer()) {
       share_ = Tensor<R, D>(Shape{}, get<0>(batch).device());
       shares_ = Tensor<R, D>(Shape{}, get<0>(batch).device());
     }
-    counted_ = targets_counted<R>(function_, batch);
     if (!counted_.buffer()) {
       share_.fill_(static_cast<R>(share.weight));
       return;
@@ -140,6 +138,10 @@ class TrainingStep {
     else shares_ += share_;
     samples_ = (share.is_first ? 0 : samples_) + samples;
   }
+  /// A step of one part, whose gradients need no share. What counts differs between ranks.
+  [[nodiscard]] bool is_whole(bool is_first, bool is_last) const {
+    return is_first && is_last && !(OfRanks<M> && counted_.buffer());
+  }
   [[nodiscard]] Tensor<T, D> run(const Batch& batch, bool is_first, bool is_last) {
     if constexpr (CapturingDevice<D>) {
       if (replays_ && !get<0>(batch_).buffer()) begin(batch);
@@ -148,7 +150,7 @@ class TrainingStep {
     return launch(batch, is_first, is_last);
   }
   [[nodiscard]] Tensor<T, D> launch(const Batch& batch, bool is_first, bool is_last) {
-    if (is_first && is_last) return train_step_on(model_, optimizer_, function_, batch, before_step_);
+    if (is_whole(is_first, is_last)) return train_step_on(model_, optimizer_, function_, batch, before_step_);
     const auto loss = recorded_loss(model_, function_, batch);
     if (is_first) optimizer_.zero_grad();
     if (!is_last) {
@@ -165,9 +167,12 @@ class TrainingStep {
   /// Of several ranks, by the mean of theirs: gradients are means over ranks by now, weighed in the same way.
   void divide_by_shares() {
     if constexpr (OfRanks<M>) {
-      const double weight = weight_of_rank(model_, samples_);
-      const std::vector<double> sums = sums_over_ranks(model_, {number_of(shares_) * weight, weight});
-      shares_.fill_(static_cast<R>(sums[0] / sums[1]));
+      const R weight = static_cast<R>(weight_of_rank(model_, samples_));
+      const Tensor<R, D> sums({2}, shares_.device());
+      sums.select(0, 0).copy_(shares_ * weight);
+      sums.select(0, 1).fill_(weight);
+      model_.communicator().all_reduce(sums);
+      shares_.copy_(sums.select(0, 0) / sums.select(0, 1));
     }
     const auto& parameters = optimizer_.parameters();
     for (const auto& gradients : gradient_runs(parameters))
