@@ -107,6 +107,32 @@ TEST_CASE("a port in use, an address that does not resolve, and a rank 0 that is
   CHECK(watch.seconds() < 5);
 }
 
+TEST_CASE("another program at the port of rank 0 is an error of the other ranks within the time-out") {
+  for (const bool closes : {false, true}) {
+    const auto door = dist::detail::Socket::listening(AF_INET, 0);
+    const auto results = of_processes(
+        2,
+        [&](int process) -> std::string {
+          if (process == 0) {
+            alarm(5);  // without the error, rank 1 never ends
+            return met({.port = door.port(), .rank = 1, .size = 2}, 0.5);
+          }
+          const Stopwatch watch;
+          std::vector<dist::detail::Socket> accepted;
+          for (dist::detail::SocketAddress from; watch.seconds() < 1;) {
+            if (!door.await(POLLIN, 0.05)) continue;
+            accepted.push_back(door.accepted(from));
+            if (closes) accepted.clear();
+          }
+          return "";
+        },
+        4);
+    CHECK(contains(results[0], "0: dist: rank 1 of 2"));
+    const bool is_named = contains(results[0], "what listens at this port did not answer as rank 0 within 0.5 seconds");
+    CHECK((is_named || (closes && contains(results[0], "rank 0 does not answer within 0.5 seconds"))));
+  }
+}
+
 TEST_CASE("ranks that do not come are named on all that came, within the time-out") {
   const int port = free_port();
   const auto results = of_processes(

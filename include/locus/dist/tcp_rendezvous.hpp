@@ -266,6 +266,9 @@ class TcpRendezvous {
           connection.write_all(bytes.data(), size, watch_, timeout_) &&
           connection.read_all(&answer, 1, watch_, timeout_) && answer == received)
         return connection;
+      if (left() <= 0)
+        fail(0, join("what listens at this port did not answer as rank 0 within ", timeout_,
+                     " seconds; set MASTER_PORT to a free port, on all ranks, or see whether rank 0 stalls"));
     }
   }
 
