@@ -14,13 +14,14 @@ namespace {
 /// A port that was free a moment ago.
 int free_port() { return dist::detail::Socket::listening(AF_INET, 0).port(); }
 
-/// What a process got: "bytes bytes ..." of all ranks, or "rank: error".
+/// What a process got: "bytes bytes ..." of all ranks, or "rank: error". Without CHECK: one that fails in another
+/// process fails no test.
 std::string met(const TcpPlace& place, double timeout) {
   try {
     std::string all;
     dist::detail::TcpRendezvous meeting(place, timeout);
     for (const auto& guest : meeting.meet(std::string(static_cast<std::size_t>(place.rank + 1), 'x'))) {
-      CHECK(guest.from.size > 0);
+      if (guest.from.size == 0) return "a rank without an address";
       all += guest.bytes + " ";
     }
     return all;
@@ -90,6 +91,25 @@ TEST_CASE("each process gets what all have brought, whoever comes first, and str
         15);
     for (int rank = 0; rank < size; ++rank) CHECK(results[static_cast<std::size_t>(rank)] == expected);
   }
+}
+
+TEST_CASE("rank 0 may bring the socket that listens, at one address alone") {
+  dist::detail::SocketAddress here, bound;
+  REQUIRE(dist::detail::SocketAddress::resolve("127.0.0.1", 0, here).empty());
+  auto door = dist::detail::Socket::listening(here);
+  bound.size = sizeof bound.bytes;
+  REQUIRE(getsockname(door.number(), bound.get(), &bound.size) == 0);
+  here.set_port(door.port());
+  CHECK(std::memcmp(&bound.bytes, &here.bytes, bound.size) == 0);
+  const int port = door.port();
+  const auto results = of_processes(
+      2,
+      [&](int rank) {
+        if (rank == 1) door = {};
+        return met({.port = port, .rank = rank, .size = 2, .door = door.release()}, 5);
+      },
+      4);
+  for (const std::string& result : results) CHECK(result == "x xx ");
 }
 
 TEST_CASE("a port in use, an address that does not resolve, and a rank 0 that is not there") {
@@ -178,6 +198,24 @@ TEST_CASE("a rank that ends while others wait is named at once") {
     CHECK(contains(results[2], join(ends, ": dist: rank 2 of 4").c_str()));
     CHECK(contains(results[2], join("rank ", ends, " ended while ranks met").c_str()));
   }
+}
+
+TEST_CASE("a rank 0 that stalls after it let others in is named, after twice the time-out and 2 seconds at most") {
+  auto door = dist::detail::Socket::listening(AF_INET, 0);
+  const auto results = of_processes(
+      2,
+      [&](int rank) -> std::string {
+        if (rank == 1) return met({.port = door.port(), .rank = 1, .size = 2}, 0.1);
+        dist::detail::SocketAddress from;
+        if (!door.await(POLLIN, 2)) return "nobody came";
+        const auto guest = door.accepted(from);
+        (void)guest.write_some("r", 1);  // as rank 0 does, which then says nothing
+        usleep(2500000);
+        return "";
+      },
+      4);
+  CHECK(contains(results[1], "0: dist: rank 1 of 2"));
+  CHECK(contains(results[1], "rank 0 stalled while ranks met"));
 }
 
 TEST_CASE("what a launcher sets in the environment") {

@@ -177,11 +177,19 @@ template <class D, class F>
 void spawn_processes(int ranks, const F& f, Options options = {}) {
   if (ranks < 1) fail<ArgumentError>({"dist::spawn_processes: ", ranks, " ranks; expected 1 or more"});
   options = detail::from_environment(options);
-  const int port = detail::Socket::listening(AF_INET, 0).port();  // free a moment ago
-  std::fflush(nullptr);                                           // or each would write what is in the buffers of now
+  detail::SocketAddress here;
+  (void)detail::SocketAddress::resolve("127.0.0.1", 0, here);
+  detail::Socket door = detail::Socket::listening(here);  // of rank 0
+  if (!door) fail<OutOfMemory>({"dist::spawn_processes: the system grants no port: ", std::strerror(errno)});
+  const int port = door.port();
+  std::fflush(nullptr);  // or each would write what is in the buffers of now
   detail::Processes all(ranks);
   for (int rank = 0; rank < ranks; ++rank)
-    all.start(rank, [&] { f(tcp<D>(TcpPlace{"127.0.0.1", port, rank, ranks, rank}, options)); });
+    all.start(rank, [&] {
+      if (rank > 0) door = {};  // or it would be open after rank 0 has ended
+      f(tcp<D>(TcpPlace{"127.0.0.1", port, rank, ranks, rank, door.release()}, options));
+    });
+  door = {};
   (void)locus::detail::draw_seed_of_ranks();  // as each of them did
   all.finish(options.timeout + 1);            // in which those that wait for the failed rank give up
 }
