@@ -4,6 +4,11 @@
 
 #include <doctest/doctest.h>
 
+#include <support/skip.hpp>
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <sys/wait.h>
 
 using namespace locus;
@@ -64,6 +69,20 @@ std::vector<std::string> of_processes(int count, const F& f, double seconds) {
   return results;
 }
 
+/// An address of this machine that others can reach; empty: it has none.
+std::string address_for_others() {
+  ifaddrs* all = nullptr;
+  if (getifaddrs(&all) != 0) return "";
+  std::string found;
+  for (const ifaddrs* one = all; one && found.empty(); one = one->ifa_next) {
+    if (!one->ifa_addr || one->ifa_addr->sa_family != AF_INET || (one->ifa_flags & IFF_LOOPBACK)) continue;
+    char text[INET_ADDRSTRLEN] = {};
+    found = inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(one->ifa_addr)->sin_addr, text, sizeof text);
+  }
+  freeifaddrs(all);
+  return found;
+}
+
 bool contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
@@ -110,6 +129,29 @@ TEST_CASE("rank 0 may bring the socket that listens, at one address alone") {
       },
       4);
   for (const std::string& result : results) CHECK(result == "x xx ");
+}
+
+TEST_CASE("ranks of rank 0's machine, which it knows by a loopback address, have its own address elsewhere") {
+  const std::string others = address_for_others();
+  if (others.empty()) SKIP_TEST("this machine has no address but loopback ones");
+  const int port = free_port();
+  const auto results = of_processes(
+      3,
+      [&](int rank) {
+        dist::detail::TcpRendezvous meeting(
+            {.address = rank == 2 ? others : "127.0.0.1", .port = port, .rank = rank, .size = 3}, 5);
+        std::string all;
+        for (const auto& guest : meeting.meet("")) {
+          char text[INET_ADDRSTRLEN] = {};
+          all += join(
+              inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(guest.from.get())->sin_addr, text, sizeof text),
+              " ");
+        }
+        return all;
+      },
+      4);
+  CHECK(results[1] == join("127.0.0.1 127.0.0.1 ", others, " "));
+  CHECK(results[2] == join(others, " ", others, " ", others, " "));
 }
 
 TEST_CASE("a port in use, an address that does not resolve, and a rank 0 that is not there") {

@@ -36,6 +36,14 @@ struct SocketAddress {
     const std::uint16_t number = htons(static_cast<std::uint16_t>(port));
     std::memcpy(reinterpret_cast<char*>(&bytes) + 2, &number, sizeof number);
   }
+  /// Whether only processes of the same machine reach it.
+  [[nodiscard]] bool is_loopback() const {
+    if (bytes.ss_family == AF_INET6) {
+      const in6_addr& host = reinterpret_cast<const sockaddr_in6*>(&bytes)->sin6_addr;
+      return IN6_IS_ADDR_LOOPBACK(&host) || (IN6_IS_ADDR_V4MAPPED(&host) && host.s6_addr[12] == 127);
+    }
+    return ntohl(reinterpret_cast<const sockaddr_in*>(&bytes)->sin_addr.s_addr) >> 24 == 127;
+  }
 
   /// Empty where it resolves; else why it does not. It may wait for a name server.
   [[nodiscard]] static std::string resolve(const std::string& host, int port, SocketAddress& result) {

@@ -56,7 +56,7 @@ struct TcpPlace {
 
 /// What rank 0 knows of a process that came.
 struct TcpGuest {
-  detail::SocketAddress from{};  ///< as rank 0 sees it; of rank 0: the address where all meet
+  detail::SocketAddress from{};  ///< where this rank reaches it, without its port; of rank 0: where all meet
   std::string bytes{};           ///< what it brought
 };
 
@@ -255,6 +255,8 @@ class TcpRendezvous {
       take(&length, sizeof length);
       guest.bytes.resize(static_cast<std::size_t>(length));
       take(guest.bytes.data(), guest.bytes.size());
+      // Rank 0's machine knows its host name by a loopback address, perhaps: its ranks are where rank 0 is.
+      if (guest.from.is_loopback() && !address_.is_loopback()) guest.from = address_;
     }
     guests_[0].from = address_;
     return std::move(guests_);
