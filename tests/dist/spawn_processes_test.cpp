@@ -74,6 +74,17 @@ TEST_CASE("letters arrive whose sender has ended") {
   }));
 }
 
+TEST_CASE("a rank that ends after another does not wait for it") {
+  const Stopwatch watch;
+  CHECK_NOTHROW(dist::spawn_processes<Cpu>(2,
+                                           [](const Comm& comm) {
+                                             comm.barrier();
+                                             if (comm.rank() == 0) usleep(500000);
+                                           },
+                                           {.timeout = 10}));
+  CHECK(watch.seconds() < 5);
+}
+
 TEST_CASE("the first rank that fails is named, with its text, or how its process ended") {
   const auto threw = error_of(3, [](const Comm& comm) {
     comm.barrier();
@@ -94,8 +105,46 @@ TEST_CASE("the first rank that fails is named, with its text, or how its process
     comm.barrier();
   });
   CHECK(std::string(left.what()) == "the process of rank 1 ended with status 5");
+  const auto said_nothing = error_of(2, [](const Comm& comm) {
+    comm.barrier();
+    if (comm.rank() == 1) _exit(1);
+  });
+  CHECK(std::string(said_nothing.what()) == "the process of rank 1 ended with status 1");
   CHECK(std::string(error_of(1, [](const Comm&) { throw 3; }).what()) ==
         "rank 0 threw: something that is no std::exception");
   CHECK_THROWS_AS(dist::spawn_processes<Cpu>(0, [](const Comm&) {}), ArgumentError);
   CHECK_FALSE(has_children());
+}
+
+TEST_CASE("a rank that stalls when another has failed is killed and named") {
+  const Stopwatch watch;
+  std::string text;
+  try {
+    const auto stalls = [](const Comm& comm) {
+      while (comm.rank() == 1) pause();
+      comm.barrier();
+    };
+    dist::spawn_processes<Cpu>(3, stalls, {.timeout = 0.5});
+  } catch (const RankError& error) {
+    CHECK(error.rank == 1);
+    text = error.what();
+  }
+  CHECK(contains(text, "the process of rank 1 stalled, and was killed 1.5 seconds after the first failure: rank "));
+  CHECK(contains(text, "barrier()"));
+  CHECK(watch.seconds() < 10);
+  CHECK_FALSE(has_children());
+}
+
+TEST_CASE("a process that a rank leaves behind is not waited for") {
+  const Stopwatch watch;
+  const auto failure = error_of(2, [](const Comm& comm) {
+    if (comm.rank() == 1 && fork() == 0) {
+      sleep(5);
+      _exit(0);
+    }
+    comm.barrier();
+    if (comm.rank() == 1) throw std::runtime_error("gone");
+  });
+  CHECK(std::string(failure.what()) == "rank 1 threw: gone");
+  CHECK(watch.seconds() < 4);
 }

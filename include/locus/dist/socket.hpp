@@ -36,6 +36,14 @@ struct SocketAddress {
     const std::uint16_t number = htons(static_cast<std::uint16_t>(port));
     std::memcpy(reinterpret_cast<char*>(&bytes) + 2, &number, sizeof number);
   }
+  /// Whether only processes of the same machine reach it.
+  [[nodiscard]] bool is_loopback() const {
+    if (bytes.ss_family == AF_INET6) {
+      const in6_addr& host = reinterpret_cast<const sockaddr_in6*>(&bytes)->sin6_addr;
+      return IN6_IS_ADDR_LOOPBACK(&host) || (IN6_IS_ADDR_V4MAPPED(&host) && host.s6_addr[12] == 127);
+    }
+    return ntohl(reinterpret_cast<const sockaddr_in*>(&bytes)->sin_addr.s_addr) >> 24 == 127;
+  }
 
   /// Empty where it resolves; else why it does not. It may wait for a name server.
   [[nodiscard]] static std::string resolve(const std::string& host, int port, SocketAddress& result) {
@@ -72,17 +80,21 @@ class Socket {
     if (number_ >= 0) close(number_);
   }
 
-  /// One that listens at a port, or at any free one for 0; nothing where that fails, with errno.
-  [[nodiscard]] static Socket listening(int family, int port) {
-    Socket result(socket(family, SOCK_STREAM, 0));
+  /// One that listens at an address of this machine, or at all of them; at any free port for port 0. Nothing where that
+  /// fails, with errno.
+  [[nodiscard]] static Socket listening(const SocketAddress& at) {
+    Socket result(socket(at.bytes.ss_family, SOCK_STREAM, 0));
     const int yes = 1;
+    setsockopt(result.number_, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    if (!result || bind(result.number_, at.get(), at.size) != 0 || listen(result.number_, 128) != 0) return {};
+    return result;
+  }
+  [[nodiscard]] static Socket listening(int family, int port) {
     SocketAddress any;
     any.size = family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
     any.bytes.ss_family = static_cast<sa_family_t>(family);
     any.set_port(port);
-    setsockopt(result.number_, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    if (!result || bind(result.number_, any.get(), any.size) != 0 || listen(result.number_, 128) != 0) return {};
-    return result;
+    return listening(any);
   }
   /// Begins to connect: is_writable() says when that is over, and has_error() whether it failed.
   [[nodiscard]] static Socket connecting(const SocketAddress& to) {
@@ -98,6 +110,8 @@ class Socket {
 
   [[nodiscard]] explicit operator bool() const { return number_ >= 0; }
   [[nodiscard]] int number() const { return number_; }
+  /// The caller closes it.
+  [[nodiscard]] int release() { return std::exchange(number_, -1); }
   [[nodiscard]] int port() const {
     SocketAddress own;
     own.size = sizeof own.bytes;

@@ -4,6 +4,7 @@
 #include <locus/core/descriptor.hpp>
 #include <locus/dist/tcp.hpp>
 
+#include <poll.h>
 #include <sys/wait.h>
 
 #include <csignal>
@@ -23,9 +24,10 @@ struct LastWords {
 /// A process for each rank, and what they say.
 class Processes {
  public:
-  Processes() {
+  explicit Processes(int ranks) {
+    ranks_.reserve(static_cast<std::size_t>(ranks));
     int ends[2] = {-1, -1};
-    if (pipe(ends) != 0)
+    if (pipe2(ends, O_CLOEXEC) != 0)
       fail<OutOfMemory>({"dist::spawn_processes: the system grants no pipe: ", std::strerror(errno)});
     read_ = io::detail::Descriptor(ends[0]);
     write_ = io::detail::Descriptor(ends[1]);
@@ -34,46 +36,104 @@ class Processes {
   Processes& operator=(const Processes&) = delete;
   /// None outlives this object.
   ~Processes() {
-    for (const pid_t id : ids_) kill(id, SIGKILL);
-    for (const pid_t id : ids_) waitpid(id, nullptr, 0);
+    kill_running();
+    for (const Rank& rank : ranks_)
+      while (rank.is_running && waitpid(rank.id, nullptr, 0) < 0 && errno == EINTR) {}
   }
 
+  /// Ranks in order, as many as the constructor was told.
   template <class F>
   void start(int rank, const F& f) {
     const pid_t id = fork();
     if (id < 0)
       fail<OutOfMemory>({"dist::spawn_processes: the system grants no process for rank ", rank, ": ",
                          std::strerror(errno), "; spawn fewer"});
-    if (id > 0) return ids_.push_back(id);
+    if (id > 0) return ranks_.push_back({.id = id});
     (void)read_.close();
     _exit(run(rank, f));
   }
-  /// Waits for all. throws RankError for the first that failed by itself, else for one that failed
-  void finish() {
+  /// Waits for all. Once a rank has failed, the others have so many seconds, and are killed then. throws RankError
+  void finish(double timeout) {
     (void)write_.close();
-    LastWords failure, words;
-    for (ssize_t size = 0; (size = read(read_.number(), &words, sizeof words)) != 0;) {
-      if (size < 0 && errno != EINTR) break;
-      if (size == sizeof words && (failure.rank < 0 || (failure.follows && !words.follows))) failure = words;
+    Stopwatch since_failure;
+    for (bool has_failed = false; reap();) {
+      hear(50);
+      if (!has_failed) since_failure = {};
+      has_failed = has_failed || failure_.rank >= 0 || first(&Rank::has_failed) >= 0;
+      if (has_failed && since_failure.seconds() > timeout) kill_running();
     }
-    int silent = -1;
-    std::string end;  // of one that failed without a word: it was killed, or called exit()
-    while (!ids_.empty()) {
-      int status = 0;
-      if (waitpid(ids_.back(), &status, 0) < 0 && errno == EINTR) continue;
-      if (WIFSIGNALED(status) || WEXITSTATUS(status) > 1) {
-        silent = static_cast<int>(ids_.size()) - 1;
-        end = WIFSIGNALED(status) ? join("by signal ", WTERMSIG(status)) : join("with status ", WEXITSTATUS(status));
-      }
-      ids_.pop_back();
-    }
-    if (silent >= 0 && (failure.rank < 0 || failure.follows))
-      throw RankError(join("the process of rank ", silent, " ended ", end), silent);
-    if (failure.rank >= 0)
-      throw RankError(join("rank ", failure.rank, " threw: ", static_cast<const char*>(failure.text)), failure.rank);
+    hear(0);
+    throw_failure(timeout);
   }
 
  private:
+  struct Rank {
+    pid_t id;
+    bool is_running = true;
+    bool is_killed = false;   ///< by this object
+    bool has_spoken = false;  ///< it has written its last words
+    int status = 0;
+
+    [[nodiscard]] bool has_failed() const { return !is_running && status != 0; }
+    /// It was killed by others, or called exit().
+    [[nodiscard]] bool is_silent() const { return has_failed() && !has_spoken && !is_killed; }
+    [[nodiscard]] bool has_stalled() const { return is_killed && !has_spoken; }
+  };
+
+  /// The first rank of which that is so; -1: none.
+  [[nodiscard]] int first(bool (Rank::*is_so)() const) const {
+    for (std::size_t i = 0; i < ranks_.size(); ++i)
+      if ((ranks_[i].*is_so)()) return static_cast<int>(i);
+    return -1;
+  }
+  void kill_running() {
+    for (Rank& rank : ranks_)
+      if (rank.is_running) rank.is_killed = kill(rank.id, SIGKILL) == 0;
+  }
+  /// Notes who has ended. Whether some run still.
+  [[nodiscard]] bool reap() {
+    bool any = false;
+    for (Rank& rank : ranks_) {
+      if (!rank.is_running) continue;
+      const pid_t ended = waitpid(rank.id, &rank.status, WNOHANG);
+      rank.is_running = ended == 0 || (ended < 0 && errno == EINTR);
+      any |= rank.is_running;
+    }
+    return any;
+  }
+  /// Reads what ranks say, for which it waits at most so long. A process that a rank has started may keep the pipe
+  /// open.
+  void hear(int milliseconds) {
+    pollfd waited{read_.number(), POLLIN, 0};  // once it is closed: -1, with which poll() waits alone
+    for (; ::poll(&waited, 1, read_ ? milliseconds : milliseconds > 0) > 0; milliseconds = 0) {
+      LastWords words;
+      const ssize_t size = read(read_.number(), &words, sizeof words);
+      if (size == 0) return (void)read_.close();
+      if (size != sizeof words) return;
+      ranks_[static_cast<std::size_t>(words.rank)].has_spoken = true;
+      if (failure_.rank < 0 || (failure_.follows && !words.follows)) failure_ = words;
+    }
+  }
+  /// throws RankError for the first rank that failed by itself, else for one that failed
+  void throw_failure(double timeout) const {
+    const bool is_cause = failure_.rank >= 0 && !failure_.follows;
+    const std::string text = failure_.rank < 0
+                                 ? std::string()
+                                 : join("rank ", failure_.rank, " threw: ", static_cast<const char*>(failure_.text));
+    if (const int rank = first(&Rank::is_silent); rank >= 0 && !is_cause) {
+      const int status = ranks_[static_cast<std::size_t>(rank)].status;
+      throw RankError(
+          join("the process of rank ", rank, " ended ",
+               WIFSIGNALED(status) ? join("by signal ", WTERMSIG(status)) : join("with status ", WEXITSTATUS(status))),
+          rank);
+    }
+    if (const int rank = first(&Rank::has_stalled); rank >= 0 && !is_cause)
+      throw RankError(join("the process of rank ", rank, " stalled, and was killed ", timeout,
+                           " seconds after the first failure: ", text),
+                      rank);
+    if (failure_.rank >= 0) throw RankError(text, failure_.rank);
+  }
+
   /// In the process of the rank: its status.
   template <class F>
   int run(int rank, const F& f) noexcept {
@@ -92,11 +152,13 @@ class Processes {
     }
     std::fflush(nullptr);
     [[maybe_unused]] const auto written = write(write_.number(), &words, sizeof words);
+    TcpLink::finish_letters();
     return 1;
   }
 
   io::detail::Descriptor read_, write_;
-  std::vector<pid_t> ids_;
+  std::vector<Rank> ranks_;
+  LastWords failure_;
 };
 
 }  // namespace detail
@@ -106,21 +168,30 @@ class Processes {
 ///
 /// Random numbers are those of spawn(). On Cuda, ranks use the GPUs in turn; this process must not have used one.
 ///
-/// throws RankError: what the first rank threw that did, as a text, or how its process ended; ArgumentError for less
-/// than one rank; OutOfMemory
+/// throws RankError: what the first rank threw that did, as a text, or how its process ended. Once a rank has failed,
+/// the others have the time-out and a second to end, and are killed then. ArgumentError for less than one rank;
+/// OutOfMemory
 ///
 ///     dist::spawn_processes<Cpu>(4, [](dist::Communicator<Cpu> comm) { train(comm); });
 template <class D, class F>
 void spawn_processes(int ranks, const F& f, Options options = {}) {
   if (ranks < 1) fail<ArgumentError>({"dist::spawn_processes: ", ranks, " ranks; expected 1 or more"});
   options = detail::from_environment(options);
-  const int port = detail::Socket::listening(AF_INET, 0).port();  // free a moment ago
-  std::fflush(nullptr);                                           // or each would write what is in the buffers of now
-  detail::Processes all;
+  detail::SocketAddress here;
+  (void)detail::SocketAddress::resolve("127.0.0.1", 0, here);
+  detail::Socket door = detail::Socket::listening(here);  // of rank 0
+  if (!door) fail<OutOfMemory>({"dist::spawn_processes: the system grants no port: ", std::strerror(errno)});
+  const int port = door.port();
+  std::fflush(nullptr);  // or each would write what is in the buffers of now
+  detail::Processes all(ranks);
   for (int rank = 0; rank < ranks; ++rank)
-    all.start(rank, [&] { f(tcp<D>(TcpPlace{"127.0.0.1", port, rank, ranks, rank}, options)); });
+    all.start(rank, [&] {
+      if (rank > 0) door = {};  // or it would be open after rank 0 has ended
+      f(tcp<D>(TcpPlace{"127.0.0.1", port, rank, ranks, rank, door.release()}, options));
+    });
+  door = {};
   (void)locus::detail::draw_seed_of_ranks();  // as each of them did
-  all.finish();
+  all.finish(options.timeout + 1);            // in which those that wait for the failed rank give up
 }
 
 }  // namespace locus::inline LOCUS_ABI::dist

@@ -265,6 +265,10 @@ class TcpLink {
     at(request->peer).sending.push_back(request);
     write(at(request->peer));
   }
+  /// A note to a process that has ended is not waited for; elements to it are an error of their collective.
+  [[nodiscard]] bool is_over(const Request& request) {
+    return request.is_done || (request.frame.tag == note_tag && at(request.peer).has_ended);
+  }
   /// From now on, the memory of a request is nobody's.
   void abandon(Request& request) noexcept {
     Peer& peer = at(request.peer);
@@ -322,7 +326,7 @@ class TcpLink::Transfers {
     if (done_ >= mark) return -1;
     const Lock lock(link_.mutex_);
     for (bool has_progressed = false; done_ < mark;) {
-      if (requests_[done_]->is_done) ++done_;
+      if (link_.is_over(*requests_[done_])) ++done_;
       else if (has_progressed) return requests_[done_]->peer;
       else link_.progress(), has_progressed = true;
     }

@@ -15,6 +15,7 @@ struct TcpPlace {
   int port = 29500;                   ///< where rank 0 listens
   int rank = 0, size = 1;
   int local_rank = 0;  ///< the number among the processes of a machine
+  int door = -1;       ///< of rank 0: a socket that listens there, which the meeting closes; -1: it opens one
 
   /// As launchers set it: MASTER_ADDR, MASTER_PORT, RANK, WORLD_SIZE, LOCAL_RANK. Under torchrun, which listens at
   /// MASTER_PORT, ranks meet at the port after it.
@@ -55,7 +56,7 @@ struct TcpPlace {
 
 /// What rank 0 knows of a process that came.
 struct TcpGuest {
-  detail::SocketAddress from{};  ///< as rank 0 sees it; of rank 0: the address where all meet
+  detail::SocketAddress from{};  ///< where this rank reaches it, without its port; of rank 0: where all meet
   std::string bytes{};           ///< what it brought
 };
 
@@ -70,7 +71,8 @@ class TcpRendezvous {
                             "; set MASTER_ADDR to the host name or number of rank 0's machine"));
   }
 
-  /// What all ranks brought, by rank. throws RendezvousError, on all ranks that came, within the time-out
+  /// What all ranks brought, by rank. throws RendezvousError, on all ranks that came, within the time-out after rank 0
+  /// came
   [[nodiscard]] std::vector<TcpGuest> meet(const std::string& bytes) {
     return place_.rank == 0 ? receive_guests(bytes) : visit(bytes);
   }
@@ -128,7 +130,8 @@ class TcpRendezvous {
   // Rank 0.
 
   [[nodiscard]] std::vector<TcpGuest> receive_guests(const std::string& bytes) {
-    const Socket door = Socket::listening(address_.bytes.ss_family, place_.port);
+    const Socket door =
+        place_.door >= 0 ? Socket(place_.door) : Socket::listening(address_.bytes.ss_family, place_.port);
     if (!door) {
       fail(0, errno == EADDRINUSE
                   ? std::string("the port is in use by another program; set MASTER_PORT to a free one, on all ranks")
@@ -231,12 +234,13 @@ class TcpRendezvous {
     const Socket connection = enter(bytes);
     Head head;
     std::string text;
-    // Rank 0 says who did not come. It began to wait later than this rank, perhaps.
+    // Rank 0 says who did not come, a time-out after it came itself, which this rank awaited for as long at most.
     const double until = 2 * timeout_ + 2;
     const bool has_answer = connection.read_all(&head, sizeof head, watch_, until);
     if (has_answer && head.bytes >= 0) text.resize(static_cast<std::size_t>(head.bytes));
     if (!has_answer || !connection.read_all(text.data(), head.bytes, watch_, until))
-      fail(0, "rank 0 ended while ranks met; see its own output, and start all again");
+      fail(0, join("rank 0 ", watch_.seconds() < until ? "ended" : "stalled",
+                   " while ranks met; see its own output, and start all again"));
     if (head.at_fault >= 0) fail(static_cast<int>(head.at_fault), text);
     std::size_t at = 0;
     const auto take = [&](void* to, std::size_t count) {
@@ -251,6 +255,8 @@ class TcpRendezvous {
       take(&length, sizeof length);
       guest.bytes.resize(static_cast<std::size_t>(length));
       take(guest.bytes.data(), guest.bytes.size());
+      // Rank 0's machine knows its host name by a loopback address, perhaps: its ranks are where rank 0 is.
+      if (guest.from.is_loopback() && !address_.is_loopback()) guest.from = address_;
     }
     guests_[0].from = address_;
     return std::move(guests_);
@@ -266,6 +272,9 @@ class TcpRendezvous {
           connection.write_all(bytes.data(), size, watch_, timeout_) &&
           connection.read_all(&answer, 1, watch_, timeout_) && answer == received)
         return connection;
+      if (left() <= 0)
+        fail(0, join("what listens at this port did not answer as rank 0 within ", timeout_,
+                     " seconds; set MASTER_PORT to a free port, on all ranks, or see whether rank 0 stalls"));
     }
   }
 
