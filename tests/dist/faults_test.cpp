@@ -200,3 +200,52 @@ TEST_CASE("a message that was sent before its sender left, is received; after a 
   CHECK(contains(errors[1], "rank 0 recv: "));
   CHECK(contains(errors[2], "rank 0 threw: out of luck"));
 }
+
+TEST_CASE("whatever a collective throws, its rank has failed") {
+  dist::detail::Rendezvous group(2, 20);
+  CHECK_THROWS_AS(group.guard(0, [] { throw 3; }), int);
+  CHECK_THROWS_WITH_AS(group.require_sound(1, {}, 1),
+                       doctest::Contains("rank 0 threw: something that is no std::exception"), CollectiveError);
+}
+
+namespace {
+/// Takes some time, and says that it ends.
+class SlowJob : public dist::detail::Job {
+ public:
+  explicit SlowJob(Atomic<int>& ended) : ended_(ended) {}
+  ~SlowJob() override { ended_.fetch_add(1); }
+
+ protected:
+  bool run() override {
+    usleep(50000);
+    return true;
+  }
+
+ private:
+  Atomic<int>& ended_;
+};
+/// What the last owner of a communicator does that ends beside the program: it adds a job in its own end.
+class AddingJob final : public SlowJob {
+ public:
+  AddingJob(Atomic<int>& ended, dist::detail::Worker& worker, const Shared<dist::detail::Job>& next)
+      : SlowJob(ended), worker_(worker), next_(next) {}
+  ~AddingJob() override { worker_.add(next_); }
+
+ private:
+  dist::detail::Worker& worker_;
+  Shared<dist::detail::Job> next_;
+};
+}  // namespace
+
+TEST_CASE("a worker that ends does what its last jobs add; then it may begin anew") {
+  Atomic<int> ended{0};
+  dist::detail::Worker worker;
+  for (int turn = 1; turn <= 2; ++turn) {
+    {
+      const Shared<dist::detail::Job> last(new SlowJob(ended));
+      worker.add(Shared<dist::detail::Job>(new AddingJob(ended, worker, last)));
+    }
+    worker.finish();
+    CHECK(ended.load() == 2 * turn);
+  }
+}

@@ -113,6 +113,16 @@ TEST_CASE("ranks within ranks have numbers of their own, too") {
   CHECK(equal(on_each_rank(draw), drawn));
 }
 
+TEST_CASE("a thread that was a rank while it was another goes on as that one") {
+  const detail::ThreadRank outer(1, 5);
+  const Tensor<float> first = rand({3});
+  { const detail::ThreadRank inner(2, 5); }
+  const Tensor<float> second = rand({3});
+  const detail::ThreadRank anew(1, 5);
+  CHECK(equal(rand({3}), first));
+  CHECK(equal(rand({3}), second));
+}
+
 TEST_CASE("numbers of a rank are on record: those of its process under mpirun are the same") {
   manual_seed(11);
   dist::spawn<Cpu>(ranks, [](dist::Communicator<Cpu> comm) { CHECK_NOTHROW(check_rank_numbers(comm.rank())); });

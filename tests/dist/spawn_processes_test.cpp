@@ -85,6 +85,23 @@ TEST_CASE("a rank that ends after another does not wait for it") {
   CHECK(watch.seconds() < 5);
 }
 
+TEST_CASE("a process that is a rank itself starts ranks whose letters arrive, and whose numbers are their own") {
+  const int port = dist::detail::Socket::listening(AF_INET, 0).port();
+  (void)dist::tcp<Cpu>(dist::TcpPlace{"127.0.0.1", port, 0, 1, 0});
+  CHECK_NOTHROW(dist::spawn_processes<Cpu>(2, [](const Comm& comm) {
+    const Tensor<float> x({2000000});
+    if (comm.rank() == 1) comm.send(x.fill_(3), 0);
+    else usleep(300000), comm.recv(x, 1);
+    if (x.data()[1999999] != 3) wrong("another letter came");
+  }));
+  CHECK_NOTHROW(dist::spawn_processes<Cpu>(2, [](const Comm& comm) {
+    const Tensor<float> mine = rand({1});
+    if (comm.all_reduced(mine, dist::max)(0) == comm.all_reduced(mine, dist::min)(0)) wrong("ranks drew the same");
+  }));
+  manual_seed(11);
+  CHECK_NOTHROW(dist::spawn_processes<Cpu>(3, [](const Comm& comm) { check_rank_numbers(comm.rank()); }));
+}
+
 TEST_CASE("the first rank that fails is named, with its text, or how its process ended") {
   const auto threw = error_of(3, [](const Comm& comm) {
     comm.barrier();

@@ -44,6 +44,7 @@ struct GlobalSeed {
   Mutex mutex;
   std::uint64_t changes = 0;  ///< of any seed
   Seed seed;
+  std::uint32_t forks_of_rank = UINT32_MAX;  ///< fork_count() where a process became a rank
 };
 inline GlobalSeed& global_seed();
 inline Mutex& mutex_of_global_seed() { return global_seed().mutex; }
@@ -94,14 +95,17 @@ template <class D>
   return state;
 }
 
-/// `count` numbers of D's default generator, as a generator that stands at the first of them.
+/// `count` numbers of D's default generator, as a generator that stands at the first of them. Guarded by the mutex.
 template <class D>
-[[nodiscard]] Generator<D> draw_from_default(std::int64_t count) {
-  auto& global = global_seed();
-  const Lock lock(global.mutex);
+[[nodiscard]] Generator<D> draw_guarded(std::int64_t count) {
   auto& state = generator_in_place<D>() ? *generator_in_place<D>() : default_generator_state<D>();
   if (state.seen != current_seed().count) state = {{current_seed().seed}, current_seed().count};
   return {state.generator.seed, state.generator.reserve(count)};
+}
+template <class D>
+[[nodiscard]] Generator<D> draw_from_default(std::int64_t count) {
+  const Lock lock(global_seed().mutex);
+  return draw_guarded<D>(count);
 }
 
 /// Draws from D's default generator that can be repeated, by one thread.
@@ -128,13 +132,17 @@ class RepeatedDraws {
   DefaultGenerator<D> again_;
 };
 
-/// A seed that the default generator decides, for what has random numbers of its own: drawing it changes no others.
+/// A seed of what has random numbers of its own, from two numbers of a generator.
 template <class Purpose>
-[[nodiscard]] std::uint64_t draw_seed(RandomStream stream) {
-  const auto generator = draw_from_default<Purpose>(2);
+[[nodiscard]] std::uint64_t seed_at(const Generator<Purpose>& generator, RandomStream stream) {
   Philox random(generator.seed, generator.offset, stream);
   const std::uint64_t high = random();
   return high << 32 | random();
+}
+/// One that the default generator decides: drawing it changes no other numbers.
+template <class Purpose>
+[[nodiscard]] std::uint64_t draw_seed(RandomStream stream) {
+  return seed_at(draw_from_default<Purpose>(2), stream);
 }
 
 /// The ranks that a thread starts together draw numbers of seeds of their own, which that of the thread decides.
@@ -150,24 +158,24 @@ class ThreadRank {
   ThreadRank(int rank, std::uint64_t seed_of_all) {
     const Lock lock(global_seed().mutex);
     change(mine_, seed_of_rank(seed_of_all, rank));
-    seed_of_thread() = &mine_;
+    before_ = std::exchange(seed_of_thread(), &mine_);
   }
   ThreadRank(const ThreadRank&) = delete;
   ThreadRank& operator=(const ThreadRank&) = delete;
-  ~ThreadRank() { seed_of_thread() = nullptr; }
+  ~ThreadRank() { seed_of_thread() = before_; }
 
  private:
   Seed mine_;
+  Seed* before_ = nullptr;  ///< of a rank that the thread is besides
 };
-/// From the first call on, this process is a rank.
+/// From the first call on, this process is a rank. A child of fork() becomes one anew.
 inline void become_rank(int rank) {
-  static const bool is_rank = [rank] {
-    const std::uint64_t seed = draw_seed_of_ranks();
-    const Lock lock(global_seed().mutex);
-    change(global_seed().seed, seed_of_rank(seed, rank));
-    return true;
-  }();
-  (void)is_rank;
+  auto& global = global_seed();
+  const std::uint32_t forks = fork_count();
+  const Lock lock(global.mutex);
+  if (std::exchange(global.forks_of_rank, forks) == forks) return;
+  const std::uint64_t of_all = seed_at(draw_guarded<Ranks>(2), stream_of_ranks);
+  change(global.seed, seed_of_rank(of_all, rank));
 }
 
 }  // namespace detail

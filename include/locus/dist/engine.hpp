@@ -163,4 +163,22 @@ class Engine : public Counted {
   Options options_;
 };
 
+namespace detail {
+inline constexpr const char* no_exception_text = "something that is no std::exception";
+
+/// f(), which is a part of a call that others wait for: where it throws anything, this rank leaves.
+template <class D, class F>
+void or_leave(Engine<D>& engine, const F& f) {
+  try {
+    f();
+  } catch (const std::exception& error) {
+    engine.leave(error.what());
+    throw;
+  } catch (...) {
+    engine.leave(no_exception_text);
+    throw;
+  }
+}
+}  // namespace detail
+
 }  // namespace locus::inline LOCUS_ABI::dist

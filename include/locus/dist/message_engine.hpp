@@ -108,6 +108,10 @@ class MessageEngine : public Engine<D> {
       peers_->threw(error.what());
       keep();
       throw;
+    } catch (...) {
+      peers_->threw(detail::no_exception_text);
+      keep();
+      throw;
     }
     locus::detail::fail_out_of_memory({"dist: no memory for a collective"});
   }

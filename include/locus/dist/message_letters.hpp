@@ -7,8 +7,8 @@
 
 namespace locus::inline LOCUS_ABI::dist::detail {
 
-/// A letter with its memory, until it has been sent. Where that takes longer, it goes on beside the program, also after
-/// its rank has left.
+/// A letter with its memory, until it has been sent. Where that takes longer, it goes on beside the program: while its
+/// rank is there, and for a time-out after it has left.
 template <class Link>
 class OutgoingLetter final : public Job {
  public:
@@ -32,7 +32,10 @@ class OutgoingLetter final : public Job {
   bool run() override {
     try {
       if (is_sent()) return true;
-      if (peers_->is_sound() && !peers_->has_ended(peer_) && watch_.seconds() < peers_->timeout()) return false;
+      if (!peers_->has_left()) watch_ = {};  // until then, the receiver has all the time that it takes
+      if (peers_->is_sound() && !peers_->has_ended(peer_) && !peers_->link.is_dead(peer_) &&
+          watch_.seconds() < peers_->timeout())
+        return false;
     } catch (const std::exception&) {}
     announcement_.abandon();
     elements_.abandon();

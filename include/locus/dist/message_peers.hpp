@@ -72,11 +72,16 @@ class MessagePeers : public Owner {
     else if (failure_.from >= 0) tell(failure_, end_transfers_);
   }
 
+  [[nodiscard]] bool has_left() {
+    const Lock lock(mutex_);
+    return end_.count >= 0;
+  }
+
   /// Reads the notes that have come. Whether all is well.
   [[nodiscard]] bool is_sound() {
     const Lock lock(mutex_);
     while (!has_failed_.load()) {
-      inbox_.reserve(inbox_.size() + 1);
+      if (inbox_.size() == inbox_.capacity()) inbox_.reserve(2 * inbox_.size() + 4);  // before a note leaves the link
       Note note;
       if (!link.poll(note)) return true;
       if (note.what == Note::What::letter) inbox_.push_back({note, {}});
@@ -136,7 +141,7 @@ class MessagePeers : public Owner {
       refuse(peer, join("rank ", peer, " did not come within ", timeout_, wait_longer), what, sequence);
   }
 
-  /// Waits for transfers of a collective; for those of a letter, which may come after its sender ended, sequence < 0.
+  /// Waits for transfers of a call. Those of a letter may come after its sender has left.
   void wait(Transfers& transfers, std::size_t mark, const Fingerprint& what, std::int64_t sequence) {
     int peer = transfers.first_open(mark);
     if (peer < 0) return;

@@ -20,7 +20,7 @@ class NcclLink {
   template <class F>
   void run(const Collective<Cuda>& call, const F& f) const {
     host_->meet(call.what, call.sequence);
-    f();
+    or_leave(*host_, f);  // what it did not queue, the next call would receive
   }
   static void meet() {}  // all have
   template <class F>

@@ -176,6 +176,10 @@ class Rendezvous : public Counted {
       leave(rank, error.what());
       end_visits(rank);
       throw;
+    } catch (...) {
+      leave(rank, no_exception_text);
+      end_visits(rank);
+      throw;
     }
     locus::detail::fail_out_of_memory({"dist: no memory for a collective"});
   }

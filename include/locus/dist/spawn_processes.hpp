@@ -148,7 +148,7 @@ class Processes {
       words.follows = collective && collective->rank != rank;
       std::snprintf(words.text, sizeof words.text, "%s", error.what());
     } catch (...) {
-      std::snprintf(words.text, sizeof words.text, "something that is no std::exception");
+      std::snprintf(words.text, sizeof words.text, "%s", no_exception_text);
     }
     std::fflush(nullptr);
     [[maybe_unused]] const auto written = write(write_.number(), &words, sizeof words);

@@ -31,15 +31,17 @@ class StagedEngine : public Engine<D> {
     const bool writes_rows = kind == Kind::all_gather || kind == Kind::all_to_all;
     const bool reads = kind != Kind::broadcast || call.what.root == this->rank();
     const bool writes = kind != Kind::reduce || call.what.root == this->rank();
-    const Shared rooms(new Rooms);
-    const Buffer<Pinned>& source = rooms->source = room(call.bytes() * (reads_rows ? n : 1));
-    const Buffer<Pinned>& target = rooms->target =
-        call.source == call.target ? source : room(call.bytes() * (writes_rows ? n : 1));
-    if (reads) to_host(call.source, source);
-    Collective<Cpu> on_host{call.what, source.data(), target.data(), nullptr, call.sequence, rooms.get()};
+    Shared<Rooms> rooms;
+    detail::or_leave(*host_, [&] {  // this call is counted: without it, the next ones are others than those of the rest
+      rooms = Shared(new Rooms);
+      rooms->source = room(call.bytes() * (reads_rows ? n : 1));
+      rooms->target = call.source == call.target ? rooms->source : room(call.bytes() * (writes_rows ? n : 1));
+      if (reads) to_host(call.source, rooms->source);
+    });
+    Collective<Cpu> on_host{call.what, rooms->source.data(), rooms->target.data(), nullptr, call.sequence, rooms.get()};
     if (call.reducer) on_host.reducer = &call.reducer->on_host();
     host_->run(on_host);
-    if (writes) to_device(target, call.target);
+    if (writes) to_device(rooms->target, call.target);
   }
   void meet(const Fingerprint& what, std::int64_t sequence) override { host_->meet(what, sequence); }
   void send(const Message& message) override {

@@ -141,12 +141,27 @@ class TcpLink {
   };
   /// Who does jobs beside the program.
   struct Courier {
-    Mutex mutex;
-    Worker worker;
-    [[nodiscard]] static Courier& instance() {
-      static Courier courier;
-      return courier;
+    Courier* of_parent;
+    std::uint32_t forks = locus::detail::fork_count();
+    Mutex mutex{};
+    Worker worker{};
+
+    /// That of this process: fork() copies no thread, and what that of a parent has to do is the parent's.
+    [[nodiscard]] static Courier& instance();
+  };
+  struct Couriers {
+    Courier* last = nullptr;
+    Mutex mutex{};
+
+    ~Couriers() {
+      if (is_here()) last->worker.finish();
     }
+    [[nodiscard]] bool is_here() const { return last && last->forks == locus::detail::fork_count(); }
+    [[nodiscard]] static Couriers& instance() {
+      static Couriers all;
+      return all;
+    }
+    [[nodiscard]] static Mutex& its_mutex() { return instance().mutex; }
   };
 
   [[nodiscard]] Peer& at(int peer) { return peers_[static_cast<std::size_t>(peer)]; }
@@ -161,10 +176,20 @@ class TcpLink {
   /// Reads first: a peer that ended may have said something before.
   void progress() {
     for (int peer = 0; peer < size_; ++peer) {
-      if (peer == rank_ || at(peer).has_ended) continue;
-      read(at(peer), peer);
-      write(at(peer));
+      if (peer == rank_) continue;
+      if (!at(peer).has_ended) {
+        read(at(peer), peer);
+        write(at(peer));
+      }
+      if (at(peer).has_ended) drop_notes(at(peer));
     }
+  }
+  /// Nobody reads them any more.
+  static void drop_notes(Peer& peer) {
+    std::erase_if(peer.sending, [](const Shared<Request>& request) {
+      if (request->frame.tag == note_tag) request->is_done = true;
+      return request->is_done;
+    });
   }
   void write(Peer& peer) {
     std::size_t done = 0;
@@ -297,6 +322,16 @@ class TcpLink {
   std::vector<Peer> peers_;
   std::vector<Note> notes_;
 };
+
+inline TcpLink::Courier& TcpLink::Courier::instance() {
+  Couriers& all = Couriers::instance();
+  (void)locus::detail::fork_count();  // which counts from its first call on
+  static const bool waits = (locus::detail::wait_at_fork<&Couriers::its_mutex>(), true);
+  (void)waits;
+  const Lock lock(all.mutex);
+  if (!all.is_here()) all.last = new Courier{all.last};
+  return *all.last;
+}
 
 /// Several sends and receives under way. Messages of a pair of ranks and a tag keep their order.
 class TcpLink::Transfers {

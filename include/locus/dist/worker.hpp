@@ -56,13 +56,15 @@ class Worker {
   Worker& operator=(const Worker&) = delete;
   ~Worker() { finish(); }
 
-  /// Returns when all jobs are done. None are added from then on.
+  /// Returns when all jobs are done, also those that they add. Not beside add() of another thread.
   void finish() noexcept {
-    if (!std::exchange(has_thread_, false)) return;
+    if (!has_thread_) return;
     ending_.store(true);
     count_.fetch_add(1);
     count_.notify();
     pthread_join(thread_, nullptr);
+    has_thread_ = false;
+    ending_.store(false);
   }
 
   /// Whether all that was added is done.
@@ -99,6 +101,7 @@ class Worker {
     Queue open;
     for (int idle = 0;;) {
       const std::uint32_t count = count_.load();
+      const bool ending = ending_.load();  // before the look: what was added came earlier
       {
         const Lock lock(mutex_);
         if (added_.first) {
@@ -113,7 +116,7 @@ class Worker {
         if (++idle < 100) sched_yield();
         else count_.wait_at_most(count, 1);
       } else {
-        if (ending_.load()) return nullptr;
+        if (ending) return nullptr;
         count_.wait(count);
       }
     }

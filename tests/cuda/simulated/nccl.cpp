@@ -8,6 +8,7 @@
 #include <support/collectives.hpp>
 #include <support/skip.hpp>
 
+#include <atomic>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
@@ -45,6 +46,7 @@ struct Operation {
   cudaStream_t stream;
 };
 thread_local std::vector<Operation> grouped;
+thread_local bool refuses_group = false;  ///< whether the next group of this thread fails
 }  // namespace
 
 extern "C" {
@@ -69,7 +71,7 @@ ncclResult_t ncclCommAbort(ncclComm_t rank) {
 }
 ncclResult_t ncclGroupStart() {
   grouped.clear();
-  return ncclSuccess;
+  return std::exchange(refuses_group, false) ? ncclSystemError : ncclSuccess;
 }
 ncclResult_t ncclSend(const void* data, size_t bytes, ncclDataType_t, int peer, ncclComm_t rank, cudaStream_t stream) {
   grouped.push_back({true, const_cast<void*>(data), bytes, peer, reinterpret_cast<Member*>(rank), stream});
@@ -151,6 +153,41 @@ TEST_CASE_TEMPLATE("a rank over an engine of the host that calls something else 
   });
   for (const std::string& error : thrown)
     CHECK(error.find("rank 2 called broadcast(8 x float32, root 0)") != std::string::npos);
+}
+
+TEST_CASE("a rank whose part of a collective NCCL refuses has failed: the next call meets nothing of this one") {
+  std::string refused;
+  const auto thrown = in_ranks<dist::NcclEngine>(2, [&](const dist::Communicator<Cuda>& comm) {
+    const Tensor<float, Cuda> x({8}, comm.device());
+    x.fill_(static_cast<float>(comm.rank()) + 1);
+    try {
+      refuses_group = comm.rank() == 1;
+      comm.broadcast(x);
+    } catch (const CudaError& error) {
+      refused = error.what();
+    }
+    comm.broadcast(x);
+  });
+  CHECK(refused.find("ncclGroupStart") != std::string::npos);
+  for (const std::string& error : thrown) CHECK(error.find("rank 1 threw: ncclGroupStart") != std::string::npos);
+}
+
+TEST_CASE("a rank that cannot bring its elements to the host has failed: later calls are not taken for this one") {
+  std::atomic<bool> has_failed{false};
+  const auto thrown = in_ranks<dist::StagedEngine<Cuda>>(2, [&](const dist::Communicator<Cuda>& comm) {
+    const Tensor<float, Cuda> x({3000000}, comm.device());
+    x.fill_(1);
+    comm.barrier();
+    if (comm.rank() == 1) {
+      simulated::calls_until_failure = 1;
+      CHECK_THROWS_AS(comm.all_reduce(x), Error);
+      simulated::calls_until_failure = 0;
+      has_failed = true;
+    }
+    while (!has_failed) std::this_thread::yield();
+    comm.all_reduce(x);
+  });
+  for (const std::string& error : thrown) CHECK(error.find("rank 1 threw: ") != std::string::npos);
 }
 
 #else
