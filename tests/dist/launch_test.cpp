@@ -21,7 +21,8 @@ using Comm = dist::Communicator<Cpu>;
 /// Whoever starts the tests may be started by mpirun.
 struct Variable {
   Variable(const char* variable, const char* value) : name(variable) {
-    for (const char* const one : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "RANK", "WORLD_SIZE"})
+    for (const char* const one : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "PMIX_RANK",
+                                  "SLURM_STEP_NUM_TASKS", "RANK", "WORLD_SIZE"})
       unsetenv(one);
     if (value) setenv(name, value, 1);
   }
@@ -55,6 +56,26 @@ TEST_CASE("a number of ranks that mpirun did not start is refused, whatever star
   }
   const Variable wrong("PMI_SIZE", "several");
   CHECK(dist::launched_processes() == 1);
+}
+
+TEST_CASE("srun is known by its number of tasks, and must have said how they reach each other") {
+  const Variable tasks("SLURM_STEP_NUM_TASKS", "4");
+  CHECK(dist::launched_processes() == 1);
+  for (const int ranks : {0, 4}) {
+    const auto message =
+        message_of<EngineUnavailable>([&] { dist::launch<Cpu>(ranks, [](const Comm&) { CHECK(false); }); });
+    CHECK(
+        contains(message, "srun started 4 processes, and did not tell them of each other; start them with srun --mpi"));
+  }
+  setenv("PMIX_RANK", "1", 1);
+  CHECK(dist::launched_processes() == 4);
+  const auto other = message_of<ArgumentError>([] { dist::launch<Cpu>(3, [](const Comm&) { CHECK(false); }); });
+  CHECK(contains(other, "3 ranks, but mpirun started 4 processes"));
+  unsetenv("PMIX_RANK");
+  setenv("SLURM_STEP_NUM_TASKS", "1", 1);
+  int calls = 0;
+  dist::launch<Cpu>(1, [&](const Comm& comm) { calls += comm.size(); });
+  CHECK(calls == 1);
 }
 
 TEST_CASE("a process that torchrun started is the rank that it says") {

@@ -7,6 +7,7 @@
 #include <support/skip.hpp>
 
 #include <arpa/inet.h>
+#include <dlfcn.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <sys/wait.h>
@@ -15,6 +16,9 @@ using namespace locus;
 using dist::TcpPlace;
 
 namespace {
+
+/// Calls of getaddrinfo() that name "late-host", which resolves from the third on.
+int late_calls = 0;
 
 /// A port that was free a moment ago.
 int free_port() { return dist::detail::Socket::listening(AF_INET, 0).port(); }
@@ -86,6 +90,31 @@ std::string address_for_others() {
 bool contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
+
+/// That of the system, beside two host names of this test: late-host, and two-results, of which the first is a
+/// broadcast address, to which nothing connects.
+extern "C" int getaddrinfo(const char* host, const char* service, const addrinfo* wanted, addrinfo** found) {
+  const auto system = reinterpret_cast<decltype(&getaddrinfo)>(dlsym(RTLD_NEXT, "getaddrinfo"));
+  const std::string_view name = host ? host : "";
+  if (name == "late-host") return ++late_calls < 3 ? EAI_AGAIN : system("127.0.0.1", service, wanted, found);
+  if (name != "two-results") return system(host, service, wanted, found);
+  const int status = system("255.255.255.255", service, wanted, found);
+  return status != 0 ? status : system("127.0.0.1", service, wanted, &(*found)->ai_next);
+}
+
+TEST_CASE("a host name that is not known yet is asked for again; of its addresses, the first with a route counts") {
+  CHECK(met({.address = "late-host", .port = free_port()}, 5) == "x ");
+  CHECK(late_calls == 3);
+  dist::detail::SocketAddress address;
+  CHECK(dist::detail::SocketAddress::resolve("two-results", 1, address).empty());
+  CHECK(address.is_loopback());
+  CHECK(dist::detail::SocketAddress::resolve("255.255.255.255", 1, address).empty());  // the only one
+  CHECK_FALSE(address.is_loopback());
+  late_calls = -1000;
+  const Stopwatch watch;
+  CHECK(contains(met({.address = "late-host", .port = free_port()}, 0.3), "\"late-host\" does not resolve"));
+  CHECK(watch.seconds() < 3);
+}
 
 TEST_CASE("each process gets what all have brought, whoever comes first, and strangers are turned away") {
   for (const int size : {1, 2, 3, 8}) {

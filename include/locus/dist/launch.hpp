@@ -14,12 +14,13 @@ inline namespace without_mpi {
 #endif
 
 /// Calls f(Communicator<D>). Where a launcher started this process as one of several, once, for the rank that it is:
-/// under mpirun (see mpi()), and where RANK and WORLD_SIZE are set, as by torchrun (see tcp()). Otherwise for each of
-/// so many ranks, in a thread for each (see spawn()). 0 ranks: as many as were started; otherwise as there are GPUs, on
-/// Cpu 1.
+/// under mpirun or srun --mpi (see mpi()), and where RANK and WORLD_SIZE are set, as by torchrun (see tcp()). Otherwise
+/// for each of so many ranks, in a thread for each (see spawn()). 0 ranks: as many as were started; otherwise as there
+/// are GPUs, on Cpu 1.
 ///
 /// throws what f throws; ArgumentError for less than 0 ranks, and where another number was started; EngineUnavailable
-/// where mpirun started several processes of a program that is built without MPI; RendezvousError; CudaUnavailable
+/// where mpirun started several processes of a program that is built without MPI, or srun several that it did not tell
+/// of each other; RendezvousError; CudaUnavailable
 ///
 ///     int main() { dist::launch<Cpu>(4, [](dist::Communicator<Cpu> comm) { train(comm); }); }
 ///
@@ -44,6 +45,10 @@ void launch(int ranks, const F& f, Options options = {}) {
     require("a launcher", place.size, "torchrun --nproc-per-node");
     return f(tcp<D>(place, options));
   }
+  if (const int tasks = detail::processes_of(detail::srun_tasks); tasks > 1)
+    fail<EngineUnavailable>({"dist::launch: srun started ", tasks,
+                             " processes, and did not tell them of each other; start them with srun --mpi=pmix or "
+                             "--mpi=pmi2, or set RANK, WORLD_SIZE, LOCAL_RANK and MASTER_ADDR for each"});
   if constexpr (std::is_same_v<D, Cuda>)
     if (ranks == 0) ranks = cuda::device_count();
   spawn<D>(ranks == 0 ? 1 : ranks, f, options);

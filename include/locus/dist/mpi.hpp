@@ -7,13 +7,23 @@
 
 namespace locus::inline LOCUS_ABI::dist {
 
-/// How many processes mpirun started, of which this is one; 1 where it was started otherwise.
+namespace detail {
+/// A number of processes in the environment; 0: there is none.
+[[nodiscard]] inline int processes_of(const char* name) {
+  const char* const text = std::getenv(name);
+  const int processes = text ? std::atoi(text) : 0;
+  return processes > 0 ? processes : 0;
+}
+/// Of the job step that srun started, of which this process is one.
+inline constexpr const char* srun_tasks = "SLURM_STEP_NUM_TASKS";
+}  // namespace detail
+
+/// How many processes mpirun, or srun --mpi, started, of which this is one; 1 where it was started otherwise.
 [[nodiscard]] inline int launched_processes() {
-  for (const char* const name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE"}) {  // Open MPI's, MPICH's
-    const char* const text = std::getenv(name);
-    if (const int processes = text ? std::atoi(text) : 0; processes > 0) return processes;
-  }
-  return 1;
+  for (const char* const name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE"})  // Open MPI's, MPICH's
+    if (const int processes = detail::processes_of(name)) return processes;
+  const int tasks = std::getenv("PMIX_RANK") ? detail::processes_of(detail::srun_tasks) : 0;  // PMIx has no size
+  return tasks > 0 ? tasks : 1;
 }
 
 // A program is built with MPI or without: the same function of both must not be one symbol.

@@ -45,18 +45,36 @@ struct SocketAddress {
     return ntohl(reinterpret_cast<const sockaddr_in*>(&bytes)->sin_addr.s_addr) >> 24 == 127;
   }
 
-  /// Empty where it resolves; else why it does not. It may wait for a name server.
-  [[nodiscard]] static std::string resolve(const std::string& host, int port, SocketAddress& result) {
+  /// Empty where it resolves; else why it does not. Of several addresses, the first that this machine has a route to.
+  /// It may wait for a name server; `until` says, in seconds on the watch, how long one is asked again that fails for
+  /// now.
+  [[nodiscard]] static std::string resolve(const std::string& host, int port, SocketAddress& result,
+                                           const Stopwatch& watch = {}, double until = 0) {
     addrinfo wanted{};
     wanted.ai_socktype = SOCK_STREAM;
     wanted.ai_flags = AI_NUMERICSERV;
-    addrinfo* found = nullptr;
-    const int status = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &wanted, &found);
+    addrinfo* all = nullptr;
+    int status = 0;
+    while ((status = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &wanted, &all)) == EAI_AGAIN &&
+           watch.seconds() < until)
+      usleep(50000);
     if (status != 0) return gai_strerror(status);
+    const addrinfo* found = all;
+    while (found && !has_route(*found)) found = found->ai_next;
+    if (!found) found = all;
     std::memcpy(&result.bytes, found->ai_addr, found->ai_addrlen);
     result.size = found->ai_addrlen;
-    freeaddrinfo(found);
+    freeaddrinfo(all);
     return {};
+  }
+
+ private:
+  /// Nothing is sent.
+  [[nodiscard]] static bool has_route(const addrinfo& to) {
+    const int probe = socket(to.ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    const bool has = probe >= 0 && connect(probe, to.ai_addr, to.ai_addrlen) == 0;
+    if (probe >= 0) close(probe);
+    return has;
   }
 };
 

@@ -66,7 +66,8 @@ namespace detail {
 class TcpRendezvous {
  public:
   TcpRendezvous(const TcpPlace& place, double timeout) : place_(place), timeout_(timeout) {
-    if (const std::string why = SocketAddress::resolve(place.address, place.port, address_); !why.empty())
+    if (const std::string why = SocketAddress::resolve(place.address, place.port, address_, watch_, timeout);
+        !why.empty())
       fail(place.rank, join("the address \"", place.address, "\" does not resolve: ", why,
                             "; set MASTER_ADDR to the host name or number of rank 0's machine"));
   }
