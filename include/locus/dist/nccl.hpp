@@ -54,8 +54,8 @@ using NcclEngine = DeviceEngine<detail::NcclLink>;
 inline namespace with_nccl {
 /// Processes with a GPU of their machine each, in turn. Elements go from GPU to GPU. They meet at an address.
 ///
-/// throws RendezvousError, CudaUnavailable, CudaError where two processes of a machine have one GPU. A process that ends
-/// while the others start NCCL is not noticed: they wait
+/// throws RendezvousError, CudaUnavailable, CudaError where two processes of a machine have one GPU. A process that
+/// ends while the others start NCCL is not noticed: they wait
 [[nodiscard]] inline Communicator<Cuda> nccl(const TcpPlace& place, Options options = {}) {
   options = detail::from_environment(options);
   const Cuda device = detail::gpu_of(place.local_rank);

@@ -38,8 +38,7 @@ class StagedEngine : public Engine<D> {
       rooms->target = call.source == call.target ? rooms->source : room(call.bytes() * (writes_rows ? n : 1));
       if (reads) to_host(call.source, rooms->source);
     });
-    Collective<Cpu> on_host{call.what,     rooms->source.data(), rooms->target.data(), nullptr,
-                            call.sequence, rooms.get()};
+    Collective<Cpu> on_host{call.what, rooms->source.data(), rooms->target.data(), nullptr, call.sequence, rooms.get()};
     if (call.reducer) on_host.reducer = &call.reducer->on_host();
     host_->run(on_host);
     if (writes) to_device(rooms->target, call.target);
