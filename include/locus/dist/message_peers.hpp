@@ -41,7 +41,7 @@ class MessagePeers : public Owner {
 
   Link link;
 
-  ~MessagePeers() {
+  ~MessagePeers() override {
     if constexpr (requires { link.retire(); })
       if (!has_failed_.load() && inbox_.empty()) link.retire();
   }
