@@ -20,6 +20,7 @@ void in_ranks(int ranks, double timeout, const F& f) {
   const int port = dist::detail::Socket::listening(AF_INET, 0).port();
   std::vector<std::string> errors(static_cast<std::size_t>(ranks));
   std::vector<std::thread> threads;
+  threads.reserve(errors.size());
   for (int rank = 0; rank < ranks; ++rank)
     threads.emplace_back([&, rank] {
       try {

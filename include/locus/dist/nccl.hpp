@@ -1,6 +1,9 @@
 #pragma once
 // Ranks that are processes with a GPU each, whose elements NCCL moves from GPU to GPU. Before each collective the ranks
-// meet on the host, so that one that fails is named and nothing is queued that would wait for it forever.
+// meet on the host, so that one that failed before is named, and nothing is queued that would wait for it.
+//
+// A process that dies after they met, or while NCCL starts, is beyond that: the streams of others wait for its elements
+// until their communicators end, and ncclCommInitRank waits for it without a time-out.
 
 #include <locus/cuda/nccl.hpp>
 #include <locus/dist/device_engine.hpp>
@@ -51,12 +54,19 @@ using NcclEngine = DeviceEngine<detail::NcclLink>;
 inline namespace with_nccl {
 /// Processes with a GPU of their machine each, in turn. Elements go from GPU to GPU. They meet at an address.
 ///
-/// throws RendezvousError, CudaUnavailable, CudaError where two processes of a machine have one GPU
+/// throws RendezvousError, CudaUnavailable, CudaError where two processes of a machine have one GPU. A process that
+/// ends while the others start NCCL is not noticed: they wait
 [[nodiscard]] inline Communicator<Cuda> nccl(const TcpPlace& place, Options options = {}) {
   options = detail::from_environment(options);
   const Cuda device = detail::gpu_of(place.local_rank);
   return Communicator<Cuda>(Shared<Engine<Cuda>>(new NcclEngine(detail::tcp_engine(place, options), device)));
 }
+// With MPI it is another function than without: not one symbol.
+#if LOCUS_MPI
+inline namespace with_mpi {
+#else
+inline namespace without_mpi {
+#endif
 /// The same. Where a launcher set RANK in the environment, as torchrun does, they meet at the address that it set;
 /// else they are those that mpirun started.
 ///
@@ -65,6 +75,7 @@ inline namespace with_nccl {
 #if LOCUS_MPI
   if (!std::getenv("RANK")) {
     options = detail::from_environment(options);
+    (void)detail::MpiSession::instance(options.timeout);
     const Shared host(new MpiEngine<Cpu>(MPI_COMM_WORLD, Cpu{}, options));
     const Cuda device = detail::gpu_of(host->rank_on_machine());
     return Communicator<Cuda>(Shared<Engine<Cuda>>(new NcclEngine(Shared<Engine<Cpu>>(host.get()), device)));
@@ -72,6 +83,7 @@ inline namespace with_nccl {
 #endif
   return nccl(TcpPlace::from_environment(), options);
 }
+}  // inline namespace
 }  // namespace with_nccl
 #else
 inline namespace without_nccl {
