@@ -195,8 +195,9 @@ class MessagePeers : public Owner {
    private:
     bool run() override {
       try {
-        if (transfers_.first_open() < 0) return true;
-        if (watch_.seconds() < peers_->timeout_) return false;
+        const int peer = transfers_.first_open();
+        if (peer < 0) return true;
+        if (watch_.seconds() < peers_->timeout_ && !peers_->link.is_dead(peer)) return false;
       } catch (const std::exception&) {}
       Link::keep(*peers_);
       return true;
