@@ -84,6 +84,7 @@ concept Loads = requires(const M& model, const nn::StateDict<D>& state) { nn::lo
 static_assert(Loads<Parallel<Cuda>, Cuda> && !Loads<Parallel<Cuda>, Cpu>);
 // A guard is neither copied nor moved: it ends where its scope does.
 using Guard = decltype(std::declval<Parallel<Cpu>>().no_sync());
-static_assert(!std::is_copy_constructible_v<Guard> && !std::is_move_constructible_v<Guard>);
+static_assert(!std::is_copy_constructible_v<Guard> && std::is_move_constructible_v<Guard> &&
+              !std::is_move_assignable_v<Guard>);
 
 }  // namespace
