@@ -82,7 +82,7 @@ static_assert(std::is_same_v<decltype(std::declval<Parallel<Cpu>>().clone()), Ne
 template <class M, class D>
 concept Loads = requires(const M& model, const nn::StateDict<D>& state) { nn::load_state_dict(model, state); };
 static_assert(Loads<Parallel<Cuda>, Cuda> && !Loads<Parallel<Cuda>, Cpu>);
-// A guard is neither copied nor moved: it ends where its scope does.
+// A guard is moved, into a place that ends it, and not copied.
 using Guard = decltype(std::declval<Parallel<Cpu>>().no_sync());
 static_assert(!std::is_copy_constructible_v<Guard> && std::is_move_constructible_v<Guard> &&
               !std::is_move_assignable_v<Guard>);
