@@ -1,9 +1,10 @@
 #pragma once
 // A model that one process runs on several GPUs: PyTorch's DataParallel.
 
+#include <locus/dist/around_model.hpp>
 #include <locus/dist/batch_norm.hpp>
-#include <locus/dist/distributed.hpp>
 #include <locus/dist/replicas.hpp>
+#include <locus/nn/flatten.hpp>
 #include <locus/ops/join.hpp>
 
 namespace locus::inline LOCUS_ABI {
@@ -55,13 +56,14 @@ LOCUS_REFUSALS_BEGIN
 /// batch normalization is synchronized over ranks. A call throws what any replica threw; ShapeError for a result
 /// without a batch; CaptureError in a captured step
 template <class M>
-class DataParallel : public nn::Layer<DataParallel<M>, value_of<M>, device_of<M>>, public detail::InputTypeOf<M> {
+class DataParallel : public detail::AroundModel<DataParallel<M>, M> {
   using T = value_of<M>;
   using D = device_of<M>;
 
  public:
   explicit DataParallel(const M& model) : DataParallel(model, detail::all_places(detail::place_of(model))) {}
-  DataParallel(const M& model, std::vector<D> places) : model_(model), shared_(new Places(std::move(places))) {
+  DataParallel(const M& model, std::vector<D> places)
+      : detail::AroundModel<DataParallel, M>(model), shared_(new Places(std::move(places))) {
     require_valid(detail::place_of(model));
     if (!model.parameters().empty()) (void)nn::flatten(model);
     for (std::size_t i = 1; i < this->places().size(); ++i)
@@ -69,46 +71,24 @@ class DataParallel : public nn::Layer<DataParallel<M>, value_of<M>, device_of<M>
   }
 #include <locus/refuse/dist/data_parallel_class.inc>
 
-  /// The model alone.
-  [[nodiscard]] const M& module() const { return model_; }
   /// Where the replicas are.
   [[nodiscard]] const std::vector<D>& places() const { return shared_->places; }
 
   /// shape: (batch, ...) -> (batch, ...)
   template <class X>
   [[nodiscard]] auto forward(const X& x) const {
-    using Result = std::remove_cvref_t<decltype(detail::evaluated(model_(x)))>;
+    using Result = std::remove_cvref_t<decltype(detail::evaluated(this->module()(x)))>;
     const auto parts = parts_of(x);
-    if (parts.size() < 2) return Result(detail::evaluated(model_(x)));
+    if (parts.size() < 2) return Result(detail::evaluated(this->module()(x)));
     if (locus::detail::is_capturing())
       fail<CaptureError>(
-          {"capture: the step cannot be captured for replay, because of a model on several places (DataParallel), "
-           "whose "
+          {"capture: the step cannot be captured for replay, because of a model on several places (DataParallel); its "
            "replicas are threads; capture the step of the model alone"});
     return split<Result>(parts);
   }
 
-  /// The model on E, alone: its replicas are no more.
-  template <Device E, class... Own>
-  [[nodiscard]] auto to(E device = {}) const&& {
-    return M(model_).template to<E, Own...>(device);
-  }
-  /// The model in another element type, alone.
-  template <FloatingDType U, class... Own>
-  [[nodiscard]] auto as() const {
-    return model_.template as<U, Own...>();
-  }
   /// A copy of the model, with replicas in the same places.
-  [[nodiscard]] DataParallel clone() const { return DataParallel(model_.clone(), places()); }
-
-  void walk_members(nn::detail::Depth depth, const std::string& prefix, nn::detail::MemberWalk<T, D>& walk) const {
-    if (depth == nn::detail::Depth::all) nn::detail::walk_members<nn::detail::Depth::all, T, D>(model_, prefix, walk);
-    else nn::detail::walk_members<nn::detail::Depth::children, T, D>(model_, prefix, walk);
-  }
-  /// Of a model that this one is a part of.
-  [[nodiscard]] DataParallel copied(nn::detail::ModelCopy<T, D, T, D>&) const {
-    fail<ArgumentError>({"copying a model: a part of it is a DataParallel; copy what it was before, its module()"});
-  }
+  [[nodiscard]] DataParallel clone() const { return DataParallel(this->module().clone(), places()); }
 
  private:
   struct Places : Counted {
@@ -132,7 +112,7 @@ class DataParallel : public nn::Layer<DataParallel<M>, value_of<M>, device_of<M>
       fail<DeviceError>({"DataParallel: the model is on ", to_string(place), ", the first place is ",
                          to_string(places()[0]), "; name the place of the model first, or move it there with .to(",
                          to_string(places()[0]), ")"});
-    detail::for_each_batch_norm<T, D>(model_, [](const auto& layer) {
+    detail::for_each_batch_norm<T, D>(this->module(), [](const auto& layer) {
       if (layer.shares_batch())
         fail<ArgumentError>(
             {"DataParallel: a batch normalization of the model is synchronized over ranks; run one place "
@@ -164,8 +144,8 @@ class DataParallel : public nn::Layer<DataParallel<M>, value_of<M>, device_of<M>
     using namespace locus::detail;
     constexpr bool is_traced = X::role == Role::traced;
     const D place = places()[0];
-    const auto parameters = model_.parameters();
-    const auto buffers = model_.buffers();
+    const auto parameters = this->module().parameters();
+    const auto buffers = this->module().buffers();
     std::vector<Computed<X, Result>> computed(parts.size() - 1);
     const std::uint64_t seed = draw_seed<D>(stream_of_ranks);
     const auto compute = [&, again = computes_again, is_unrecorded = unrecorded != nullptr](std::size_t i) {
@@ -189,7 +169,7 @@ class DataParallel : public nn::Layer<DataParallel<M>, value_of<M>, device_of<M>
     for (std::size_t i = 0; i < computed.size(); ++i) shared_->replicas[i]->follow(parameters, buffers);
     std::vector<Result> results;
     results.push_back(run_beside(compute, computed.size(), place, [&] {
-      Result first(evaluated(model_(parts[0])));
+      Result first(evaluated(this->module()(parts[0])));
       require_batch(first);
       return first;
     }));
@@ -254,7 +234,6 @@ class DataParallel : public nn::Layer<DataParallel<M>, value_of<M>, device_of<M>
     }
   }
 
-  M model_;
   Shared<Places> shared_;
 };
 LOCUS_REFUSALS_END
@@ -262,11 +241,5 @@ template <class M, class E>
 DataParallel(const M&, std::initializer_list<E>) -> DataParallel<M>;
 
 }  // namespace dist
-
-namespace nn::detail {
-/// What is wrong with calling the model.
-template <class M, class... X>
-struct CallMistake<dist::DataParallel<M>, X...> : CallMistake<M, X...> {};
-}  // namespace nn::detail
 
 }  // namespace locus::inline LOCUS_ABI

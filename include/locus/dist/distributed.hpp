@@ -1,10 +1,10 @@
 #pragma once
 // A model that every rank has a copy of, whose gradients are averaged over ranks: PyTorch's DistributedDataParallel.
 
+#include <locus/dist/around_model.hpp>
 #include <locus/dist/reducer.hpp>
 #include <locus/dist/same_model.hpp>
 #include <locus/nn/flatten.hpp>
-#include <locus/nn/module.hpp>
 
 namespace locus::inline LOCUS_ABI {
 namespace dist {
@@ -14,15 +14,6 @@ class Distributed;
 
 namespace detail {
 #include <locus/refuse/dist/distributed_mistakes.inc>
-
-/// The element type that the model takes, where it names one.
-template <class M>
-struct InputTypeOf {};
-template <class M>
-  requires requires { typename M::input_type; }
-struct InputTypeOf<M> {
-  using input_type = typename M::input_type;
-};
 
 /// While it lives, backward passes add to the gradients of this rank alone.
 template <class T, class D>
@@ -51,24 +42,22 @@ LOCUS_REFUSALS_BEGIN
 ///
 /// backward() throws CollectiveError where another rank did not do the same; CaptureError in a captured step
 template <class M>
-class Distributed : public nn::Layer<Distributed<M>, value_of<M>, device_of<M>>, public detail::InputTypeOf<M> {
+class Distributed : public detail::AroundModel<Distributed<M>, M> {
   using T = value_of<M>;
   using D = device_of<M>;
 
  public:
   Distributed(M model, Shared<detail::Reducer<T, D>> reducer)
-      : model_(std::move(model)), reducer_(std::move(reducer)) {}
+      : detail::AroundModel<Distributed, M>(std::move(model)), reducer_(std::move(reducer)) {}
 
   /// What the model makes of x. Samples of a traced first argument count as this rank's weight.
   template <class X, class... More>
   [[nodiscard]] auto forward(const X& x, const More&... more) const {
     if constexpr (X::role == Role::traced)
       if (!locus::detail::computes_again) reducer_->sees(x.rank() > 0 ? x.size(0) : 1);
-    return model_(x, more...);
+    return this->module()(x, more...);
   }
 
-  /// The model alone.
-  [[nodiscard]] const M& module() const { return model_; }
   [[nodiscard]] const Communicator<D>& communicator() const { return reducer_->communicator(); }
   [[nodiscard]] const DistributedOptions& options() const { return reducer_->options(); }
   /// How many buckets the gradients are reduced in.
@@ -91,31 +80,10 @@ class Distributed : public nn::Layer<Distributed<M>, value_of<M>, device_of<M>>,
   /// throws ArgumentError without weigh_by_samples, and for a weight below 0
   void weigh(double samples) const { reducer_->set_weight(samples); }
 
-  /// The model on E, alone: what is distributed is no more.
-  template <Device E, class... Own>
-  [[nodiscard]] auto to(E device = {}) const&& {
-    return M(model_).template to<E, Own...>(device);
-  }
-  /// The model in another element type, alone.
-  template <FloatingDType U, class... Own>
-  [[nodiscard]] auto as() const {
-    return model_.template as<U, Own...>();
-  }
   /// A copy of the model, alone.
-  [[nodiscard]] M clone() const { return model_.clone(); }
-#include <locus/refuse/dist/distributed_class.inc>
-
-  void walk_members(nn::detail::Depth depth, const std::string& prefix, nn::detail::MemberWalk<T, D>& walk) const {
-    if (depth == nn::detail::Depth::all) nn::detail::walk_members<nn::detail::Depth::all, T, D>(model_, prefix, walk);
-    else nn::detail::walk_members<nn::detail::Depth::children, T, D>(model_, prefix, walk);
-  }
-  /// Of a model that this one is a part of.
-  [[nodiscard]] Distributed copied(nn::detail::ModelCopy<T, D, T, D>&) const {
-    fail<ArgumentError>({"copying a model: a part of it is distributed; copy what it was before"});
-  }
+  [[nodiscard]] M clone() const { return this->module().clone(); }
 
  private:
-  M model_;
   Shared<detail::Reducer<T, D>> reducer_;
 };
 LOCUS_REFUSALS_END
@@ -153,11 +121,5 @@ template <class M, class D>
 #include <locus/refuse/dist/distributed.inc>
 
 }  // namespace dist
-
-namespace nn::detail {
-/// What is wrong with calling the model.
-template <class M, class... X>
-struct CallMistake<dist::Distributed<M>, X...> : CallMistake<M, X...> {};
-}  // namespace nn::detail
 
 }  // namespace locus::inline LOCUS_ABI

@@ -3,16 +3,7 @@
 
 #include <locus/cpu/gemm/kernels.hpp>
 
-#if defined(__clang__)
-#define LOCUS_UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define LOCUS_UNROLL _Pragma("GCC unroll 36")
-#endif
-
-#if LOCUS_NVCC
-#pragma nv_diagnostic push
-#pragma nv_diag_suppress 1675  // the unroll pragma, which nvcc does not know but hands on
-#endif
+#include <locus/cpu/unroll_begin.inc>
 
 namespace locus::inline LOCUS_ABI {
 namespace cpu::detail {
@@ -82,7 +73,4 @@ struct WinogradKernels {
 }  // namespace cpu::detail
 }  // namespace locus::inline LOCUS_ABI
 
-#if LOCUS_NVCC
-#pragma nv_diagnostic pop
-#endif
-#undef LOCUS_UNROLL
+#include <locus/cpu/unroll_end.inc>
