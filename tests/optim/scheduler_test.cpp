@@ -9,6 +9,7 @@
 
 #include <golden/golden.hpp>
 
+#include <cmath>
 #include <cstdlib>
 #include <string>
 
@@ -245,6 +246,7 @@ TEST_CASE("a cycle whose rise or fall has no length is at the end of it") {
   const auto rises_at_once = rates({.max_lr = 0.1, .total_steps = 10, .pct_start = 0.1});
   CHECK(rises_at_once[0] == doctest::Approx(0.1));
   CHECK(rises_at_once[1] < 0.1);
+  CHECK(rates({.max_lr = 0.1, .total_steps = 10, .pct_start = std::nextafter(0.1, 1)})[0] == doctest::Approx(0.1));
   const auto rises_alone = rates({.max_lr = 1, .total_steps = 4, .pct_start = 1, .div_factor = 10});
   CHECK(rises_alone[3] == doctest::Approx(1));
   CHECK(rises_alone[4] == doctest::Approx(1e-5));

@@ -198,9 +198,10 @@ struct OneCycleLR {
     const double foot = 2 * pct_start * steps - 2;
     return at <= foot ? between(high, low, top, foot, at) : between(low, last, foot, steps - 1, at);
   }
-  /// A phase without a length is at its end.
+  /// A phase without a length is at its end. So is one of rounding errors: 0.1 * 10 - 1 is 0, or 6e-17 where a compiler
+  /// rounds the product and the difference at once.
   [[nodiscard]] double between(double from, double to, double begin, double end, double at) const {
-    const double share = end == begin ? 1 : (at - begin) / (end - begin);
+    const double share = end - begin < 1e-9 ? 1 : (at - begin) / (end - begin);
     return linear ? (to - from) * share + from : to + (from - to) / 2 * locus::detail::raised_cosine(share);
   }
 };
