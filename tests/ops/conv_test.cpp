@@ -154,6 +154,25 @@ LOCUS_DEVICE_TEST("images are convolved in parts where columns are many", D) {
   CHECK(parts == 6);
 }
 
+LOCUS_DEVICE_TEST("gradients of 16-bit weights are added up in float where columns come in parts", D) {
+  // Each image is a part of 256 windows. The first one makes a gradient of 256, to which 16 others add less than half a
+  // unit in its last place each.
+  const auto check = [](auto zero, float small, float expected) {
+    using T = decltype(zero);
+    const auto x = ones<T, D>({17, 1, 2, 257}), g = ones<T, D>({17, 1, 1, 256}), dw = ones<T, D>({1, 1, 2, 2});
+    x.slice(0, 1, 17).fill_(T(small));
+    const locus::detail::ConvPasses<T, D> passes(locus::detail::conv2d({}).request.plan(x.shape(), dw.shape(), nullptr),
+                                                 x.device(), 1);
+    const auto images = locus::detail::as_volumes(x, true), gradients = locus::detail::as_volumes(g, true);
+    passes.weight_gradient(dw, false, gradients, images);
+    CHECK_CLOSE(dw, Reference({1, 1, 2, 2}, std::vector<double>(4, expected)), 0);
+    passes.weight_gradient(dw, true, gradients, images);
+    CHECK_CLOSE(dw, Reference({1, 1, 2, 2}, std::vector<double>(4, 2 * expected)), 0);
+  };
+  check(float{}, 0x1p-12f, 257);
+  if constexpr (all_dtypes<D>) check(half{}, 0x1p-12f, 257), check(bfloat16{}, 0x1p-9f, 264);
+}
+
 LOCUS_DEVICE_TEST("gradients agree with finite differences", D) {
   const auto x = randn<double, D>({2, 2, 4, 5}), w = randn<double, D>({2, 2, 3, 2}), b = randn<double, D>({2});
   CHECK(gradcheck([](auto a, auto v, auto c) { return conv2d(a, v, c, {.stride = {1, 2}, .padding = 1}); }, x, w, b));

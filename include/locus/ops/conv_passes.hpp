@@ -37,6 +37,9 @@ class ConvParts {
       }
     }
   }
+  [[nodiscard]] std::int64_t count() const {
+    return ((batch_ - 1) / images_ + 1) * ((rows_ - 1) / rows_at_once_ + 1);
+  }
   /// Windows of the largest part.
   [[nodiscard]] std::int64_t most_rows() const { return images_ * rows_at_once_; }
 
@@ -63,7 +66,9 @@ template <class T, class D>
 template <class T, class D>
 class ConvPasses {
  public:
-  ConvPasses(const ConvShape& shape, D device) : shape_(shape), device_(device) {}
+  /// bytes: of columns at once
+  ConvPasses(const ConvShape& shape, D device, std::int64_t bytes = column_bytes<D>)
+      : shape_(shape), device_(device), most_(bytes / std::int64_t{sizeof(T)}) {}
 
   /// y = conv(x, w) + bias (+ y)
   void forward(const Tensor<T, D>& y, bool accumulate, const Tensor<T, D>& x, const T* w, const T* bias) const {
@@ -83,7 +88,7 @@ class ConvPasses {
       }
       return;
     }
-    const ConvParts parts(shape_, shape_.in * shape_.taps(), column_bytes<D> / std::int64_t{sizeof(T)});
+    const ConvParts parts(shape_, shape_.in * shape_.taps(), most_);
     const Tensor<T, D> columns = columns_for(parts, shape_.in * shape_.taps());
     parts.for_each([&](const ConvPart& part, bool) {
       const std::int64_t width = fill(columns, part, x);
@@ -120,7 +125,7 @@ class ConvPasses {
       }
       return;
     }
-    const ConvParts parts(shape_, shape_.in * shape_.taps(), column_bytes<D> / std::int64_t{sizeof(T)});
+    const ConvParts parts(shape_, shape_.in * shape_.taps(), most_);
     const Tensor<T, D> columns = columns_for(parts, shape_.in * shape_.taps());
     parts.for_each([&](const ConvPart& part, bool is_first) {
       const std::int64_t width = part.rows() * line(), all = part.images * width;
@@ -145,10 +150,9 @@ class ConvPasses {
     if (is_grouped(shape_)) return sum_taps(dw, accumulate, g, x);
     const std::int64_t depth = shape_.group_in() * shape_.taps(), outs = shape_.group_out();
     const std::int64_t per_window = shape_.in * shape_.taps() + shape_.out;
-    const ConvParts parts(shape_, per_window, column_bytes<D> / std::int64_t{sizeof(T)});
+    const ConvParts parts(shape_, per_window, most_);
     const Tensor<T, D> columns = columns_for(parts, shape_.in * shape_.taps());
-    bool adds = accumulate;
-    parts.for_each([&](const ConvPart& part, bool) {
+    const auto product = [&](const ConvPart& part, const Tensor<T, D>& to, bool adds) {
       const std::int64_t width = fill(columns, part, x), all = part.images * width;
       const auto gradients = g.slice(0, part.image, part.image + part.images)
                                  .slice(2, part.first, part.end)
@@ -157,9 +161,28 @@ class ConvPasses {
       for (std::int64_t group = 0; group < shape_.groups; ++group) {
         MatrixRef<const T> a = matrix(gradients.slice(0, group * outs, (group + 1) * outs));
         const MatrixRef<const T> b{columns.data() + group * depth * all, all, depth, 1, all};
-        const MatrixRef<T> c{dw.data() + group * outs * depth, outs, depth, depth, 1};
+        const MatrixRef<T> c{to.data() + group * outs * depth, outs, depth, depth, 1};
         Backend<D>::gemm(device_, GemmBatch{}, a, b, c, plain_epilogue<T>(adds));
       }
+    };
+    using R = compute_t<T>;
+    if constexpr (!std::is_same_v<T, R>) {  // what 16 bits add to is rounded each time
+      if (parts.count() > 1) {
+        const Tensor<T, D> one(dw.shape(), device_);
+        Tensor<R, D> sum(dw.shape(), device_);
+        if (accumulate) sum.copy_(dw.template as<R>());
+        else sum.fill_(R(0));
+        parts.for_each([&](const ConvPart& part, bool) {
+          product(part, one, false);
+          sum += one.template as<R>();
+        });
+        dw.copy_(sum.template as<T>());
+        return;
+      }
+    }
+    bool adds = accumulate;
+    parts.for_each([&](const ConvPart& part, bool) {
+      product(part, dw, adds);
       adds = true;
     });
   }
@@ -274,6 +297,7 @@ class ConvPasses {
 
   ConvShape shape_;
   D device_;
+  std::int64_t most_;  ///< elements of columns at once
 };
 
 }  // namespace locus::inline LOCUS_ABI::detail
