@@ -8,6 +8,9 @@
 
 #if !LOCUS_DEVICE_PASS
 #include <locus/cpu/conv/direct.hpp>
+#include <locus/cpu/conv/direct_gradient.hpp>
+#include <locus/cpu/conv/winograd.hpp>
+#include <locus/cpu/conv/winograd_gradient.hpp>
 #endif
 
 #include <cstdlib>

@@ -16,8 +16,8 @@ inline constexpr float winograd_of_0 = 1 / (winograd_pp * winograd_qq),
                        winograd_of_p = 1 / (2 * winograd_pp * (winograd_pp - winograd_qq)),
                        winograd_of_q = 1 / (2 * winograd_qq * (winograd_qq - winograd_pp));
 
-/// A tile of the result has winograd_side^2 elements, of the input winograd_reach^2: so many products it takes.
-inline constexpr int winograd_side = 4, winograd_reach = 6, winograd_points = winograd_reach * winograd_reach;
+/// A tile of the result has winograd_side^2 elements, of the input winograd_tile^2: so many products it takes.
+inline constexpr int winograd_side = 4, winograd_tile = 6, winograd_points = winograd_tile * winograd_tile;
 
 /// Each transforms a square of vectors of channels, side by side in memory. Planes are so many elements apart.
 struct WinogradKernels {
