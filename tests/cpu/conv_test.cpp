@@ -1,5 +1,5 @@
 // Winograd's convolution and direct ones: their error is bounded, on every instruction set, for every border and size;
-// results do not depend on the number of threads; it can be turned off.
+// results do not depend on the number of threads; it can be turned off. Which way computes each pass.
 
 #include <locus/device/launch_log.hpp>
 #include <locus/locus.hpp>
@@ -9,6 +9,7 @@
 #include <doctest/doctest.h>
 
 #include <cstring>
+#include <ostream>
 
 using namespace locus;
 using namespace locus_test;
@@ -40,7 +41,29 @@ double error_of(const Tensor<float>& result, const Tensor<double>& exact, const 
   return max(abs(result.as<double>() - exact)).item() / max(absolute).item();
 }
 
-/// Checks that all passes are within the documented bound of float64.
+/// Launches of the value and of each gradient alone.
+struct Launches {
+  std::int64_t y = 0, dx = 0, dw = 0;
+  [[nodiscard]] bool operator==(const Launches&) const = default;
+};
+std::ostream& operator<<(std::ostream& out, const Launches& l) { return out << l.y << ' ' << l.dx << ' ' << l.dw; }
+Launches launches_of(const Tensor<float>& x, const Tensor<float>& w, const Conv2dOptions& options) {
+  Launches launches;
+  const auto count = [](const auto& run) {
+    const LaunchLog log;
+    run();
+    return log.launches();
+  };
+  launches.y = count([&] { (void)conv2d(x, w, options); });
+  const auto images = variable(x), weights = variable(w);
+  const auto of_images = conv2d(images, w, options), of_weights = conv2d(x, weights, options);
+  const auto g = randn<float>(of_images.shape());
+  launches.dx = count([&] { of_images.backward(g); });
+  launches.dw = count([&] { of_weights.backward(g); });
+  return launches;
+}
+
+/// Checks that all passes of random numbers are within 1e-5 of float64, as a share of the largest sum of |x w|.
 void check_error(std::int64_t batch, std::int64_t in, std::int64_t out, Size2d size, Size2d kernel,
                  const Conv2dOptions& options, bool adds) {
   CAPTURE(in);
@@ -104,10 +127,42 @@ TEST_CASE("direct convolutions: kernels, strides, borders and sizes of every kin
   check_error(30, 48, 40, {8, 8}, 3, {.stride = 2, .padding = 1}, false);  // several groups of images
   check_error(2, 64, 32, {70, 90}, 3, {.stride = 2, .padding = 1}, true);  // several parts of an image
   check_error(1, 32, 32, {60, 110}, 7, {.padding = 3}, true);
-  // What would take much memory, or is mostly border, is left to the verbs, and as right.
   check_error(1, 16, 16, {300, 300}, 3, {.dilation = 140}, false);
-  check_error(1, 16, 16, {20, 20}, 2, {.stride = 9}, false);
-  check_error(1, 16, 16, {5, 5}, 3, {.stride = 1000000, .padding = 1}, false);
+}
+
+TEST_CASE("each pass is one launch, Winograd's or direct; the verbs compute what would take much memory") {
+  manual_seed(11);
+  const auto w = randn<float>({16, 16, 3, 3}), b = randn<float>({16});
+  const auto check = [&](const Tensor<float>& x, const Conv2dOptions& options, bool is_winograd) {
+    auto exact = options;
+    exact.exact = true;
+    CHECK(launches_of(x, w, options) == Launches{1, 1, 1});
+    CHECK(launches_of(x, w, exact) == Launches{1, 1, 1});
+    const auto g = randn<float>(conv2d(x, w, options).shape());
+    const auto made = passes<float>(x, w, b, g, options), direct = passes<float>(x, w, b, g, exact);
+    CHECK(same(made.y, direct.y) != is_winograd);
+    CHECK(same(made.dx, direct.dx) != is_winograd);
+    CHECK(same(made.dw, direct.dw) != is_winograd);
+  };
+  const auto image = randn<float>({2, 16, 12, 12});
+  check(image, {.padding = 1}, true);
+  check(image, {.stride = 2, .padding = 1}, false);
+  check(randn<float>({1, 16, 1, 30000}), {.padding = 1}, false);  // a row of tiles would take 40 MB
+
+  const auto is_left = [&](const Launches& launches, bool y, bool dx, bool dw) {
+    CHECK((launches.y > 1) == y);
+    CHECK((launches.dx > 1) == dx);
+    CHECK((launches.dw > 1) == dw);
+  };
+  const Conv2dOptions mostly_border{.padding = {300, 0}, .dilation = {300, 1}};
+  is_left(launches_of(randn<float>({1, 16, 2, 900}), w, mostly_border), true, true, true);
+  check_error(1, 16, 16, {2, 900}, 3, mostly_border, false);
+  const Conv2dOptions many_classes{.stride = 9};
+  is_left(launches_of(randn<float>({1, 16, 20, 20}), w, many_classes), false, true, false);
+  check_error(1, 16, 16, {20, 20}, 2, many_classes, false);
+  const Conv2dOptions large_stride{.stride = 1000000, .padding = 1};
+  is_left(launches_of(randn<float>({1, 16, 5, 5}), w, large_stride), true, true, true);
+  check_error(1, 16, 16, {5, 5}, 3, large_stride, false);
 }
 
 TEST_CASE("any strides, no batch, and an even border give the same") {

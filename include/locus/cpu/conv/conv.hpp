@@ -69,13 +69,13 @@ struct Convolution<Cpu> {
   static bool forward(Cpu, const ConvShape& shape, const ConvImages<const float>& x, const float* w, const float* bias,
                       float* y, bool accumulate) {
     if (!cpu::detail::has_lanes(x, shape.in, shape.axis[2].extent)) return false;
-    if (cpu::detail::suits_winograd(shape)) return run<Way::winograd>(shape, x, w, bias, y, accumulate, false);
+    if (cpu::detail::suits_winograd(shape) && run<Way::winograd>(shape, x, w, bias, y, accumulate, false)) return true;
     return cpu::detail::suits_direct(shape, false) && run<Way::direct>(shape, x, w, bias, y, accumulate, false);
   }
   static bool input_gradient(Cpu, const ConvShape& shape, const ConvImages<const float>& g, const float* w,
                              const float* bias, float* dx, bool accumulate) {
     if (!cpu::detail::has_lanes(g, shape.out, shape.axis[2].outputs)) return false;
-    if (cpu::detail::suits_winograd(shape)) return run<Way::winograd>(shape, g, w, bias, dx, accumulate, true);
+    if (cpu::detail::suits_winograd(shape) && run<Way::winograd>(shape, g, w, bias, dx, accumulate, true)) return true;
     return cpu::detail::suits_direct(shape, true) && run<Way::direct>(shape, g, w, bias, dx, accumulate, true);
   }
   static bool weight_gradient(Cpu, const ConvShape& shape, const ConvImages<const float>& g,
@@ -83,7 +83,7 @@ struct Convolution<Cpu> {
     if (!cpu::detail::has_lanes(x, shape.in, shape.axis[2].extent) ||
         !cpu::detail::has_lanes(g, shape.out, shape.axis[2].outputs))
       return false;
-    if (cpu::detail::suits_winograd(shape)) return run<Way::winograd_gradient>(shape, g, x, dw, accumulate);
+    if (cpu::detail::suits_winograd(shape) && run<Way::winograd_gradient>(shape, g, x, dw, accumulate)) return true;
     return cpu::detail::fills_lanes(shape) && run<Way::direct_gradient>(shape, g, x, dw, accumulate);
   }
 
@@ -99,8 +99,7 @@ struct Convolution<Cpu> {
       else if constexpr (way == Way::direct) return cpu::detail::DirectPass(shape, operands...);
       else return cpu::detail::DirectGradient(shape, operands...);
     }();
-    if constexpr (requires { pass.fits(); })
-      if (!pass.fits()) return false;
+    if (!pass.fits()) return false;
     ++detail::launches.rows;
     detail::HostTrace trace;
     if (detail::launches_are_observed()) [[unlikely]]

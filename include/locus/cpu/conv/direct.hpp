@@ -42,8 +42,10 @@ class DirectPass {
   [[nodiscard]] bool fits() const {
     const std::int64_t windows = block_rows_ / rows_.step() + 1;  // along dimension 1, of one class
     const auto rows = static_cast<double>(rows_.span() + rows_.origin_step() * windows);
-    const double bytes = static_cast<double>(images_ * line_ * padded_) * sizeof(float) * rows;
-    return bytes <= most_bytes && rows_.classes() <= most_classes && cols_.classes() <= most_classes;
+    const double staged = static_cast<double>(line_ * padded_) * rows;
+    const double results = static_cast<double>(block_rows_ * cols_.results() * width_);
+    return static_cast<double>(images_) * (staged + results) * sizeof(float) <= most_scratch &&
+           rows_.classes() <= most_classes && cols_.classes() <= most_classes;
   }
   void run() const {
     float* const weights = of_this_thread<ConvScratch>().weights.reserve<float>(strips_ * taps_ * x_.channels * width_);
@@ -58,7 +60,6 @@ class DirectPass {
 
  private:
   static constexpr std::int64_t block_bytes = std::int64_t{1} << 20;
-  static constexpr double most_bytes = 16 * block_bytes;
   static constexpr int most_classes = 8;
 
   /// Weights as (strip, tap, channel that is summed over, channel of the result).

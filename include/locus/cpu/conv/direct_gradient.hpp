@@ -35,8 +35,11 @@ class DirectGradient {
 
   [[nodiscard]] bool fits() const {
     const double rows = static_cast<double>(rows_.span() + rows_.origin_step() * block_rows_);
-    const double windows = static_cast<double>(blocks_ * block_rows_ * g_.width * taps_);
-    return static_cast<double>(in_) * sizeof(float) * (rows * static_cast<double>(line_) + windows) <= most_bytes;
+    const double windows = static_cast<double>(blocks_ * block_rows_ * g_.width);
+    const double elements =
+        static_cast<double>(in_) * (rows * static_cast<double>(line_) + windows * static_cast<double>(taps_)) +
+        windows * static_cast<double>(out_);
+    return elements * sizeof(float) <= most_scratch;
   }
   void run() const {
     const std::int64_t depth = taps_ * in_, most = blocks_ * block_rows_ * g_.width, strips = out_ / width_;
@@ -69,7 +72,6 @@ class DirectGradient {
 
  private:
   static constexpr std::int64_t windows_at_once = 256;
-  static constexpr double most_bytes = std::int64_t{32} << 20;
 
   /// Windows before a block: rows of windows of an image.
   [[nodiscard]] std::int64_t windows_before(std::int64_t block) const {

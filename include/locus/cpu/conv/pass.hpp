@@ -7,10 +7,15 @@
 namespace locus::inline LOCUS_ABI {
 namespace cpu::detail {
 
+/// What a pass needs, kept by each thread for the next one.
 struct ConvScratch {
   Scratch weights, input, gradient, sums;         // shared by the threads of a pass
   Scratch images, tiles, products, result, taps;  // of one thread
 };
+
+/// Bytes that a thread uses at once, or that the threads of a pass share, at most; weights do not count. Where a pass
+/// takes more, another way computes it.
+inline constexpr double most_scratch = std::int64_t{32} << 20;
 
 /// Between planes: powers of two would share lines of the cache.
 inline constexpr std::int64_t plane_gap = 16;

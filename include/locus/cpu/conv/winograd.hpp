@@ -95,8 +95,16 @@ class WinogradPass {
         strips_(ceil_div(w.out, width_)),
         padded_(round_up(w.in, kernels_.lanes)) {}
 
+  /// Whether a row of tiles, as the least that a thread transforms, is short enough.
+  [[nodiscard]] bool fits() const {
+    const auto tiles = static_cast<double>(grid_.most_tiles());
+    // Transformed and, of six rows, copied; products, and results.
+    const auto of_tile = static_cast<double>((winograd_points + 24) * padded_ + (winograd_points + 16) * width_);
+    return tiles * of_tile * sizeof(float) <= most_scratch;
+  }
   void run() const {
-    if (grid_.tiles() <= few_tiles && w_.in * w_.out >= many_weights) run_strips();
+    // No more tiles than channels of the result: those take no more memory than the weights would.
+    if (grid_.tiles() <= locus::detail::smaller(few_tiles, w_.out) && w_.in * w_.out >= many_weights) run_strips();
     else run_blocks();
   }
 

@@ -23,20 +23,27 @@ class WinogradGradient {
         width_(std::int64_t{2} * kernels_.lanes),
         in_(round_up(shape.in, kernels_.lanes)),
         out_(round_up(shape.out, width_)),
-        gradient_lanes_(round_up(shape.out, kernels_.lanes)) {}
+        gradient_lanes_(round_up(shape.out, kernels_.lanes)),
+        together_(locus::detail::larger(tiles_at_once / grid_.most_tiles(), std::int64_t{1})) {}
 
+  /// Whether the tiles that are transformed together take no more than the transformed weights, or little.
+  [[nodiscard]] bool fits() const {
+    const auto tiles = static_cast<double>(together_ * grid_.most_tiles());
+    const double bytes = tiles * static_cast<double>((winograd_points + 24) * (in_ + gradient_lanes_)) * sizeof(float);
+    const double weights =
+        static_cast<double>(winograd_points * x_.channels) * static_cast<double>(out_) * sizeof(float);
+    return bytes <= locus::detail::larger(most_scratch, weights);
+  }
   void run() const {
-    const std::int64_t strips = out_ / width_,
-                       together = locus::detail::larger(tiles_at_once / grid_.most_tiles(), std::int64_t{1});
-    const std::int64_t most = together * grid_.most_tiles();
+    const std::int64_t strips = out_ / width_, most = together_ * grid_.most_tiles();
     const std::int64_t x_plane = most * in_ + plane_gap, g_plane = most * gradient_lanes_ + width_ + plane_gap;
     const std::int64_t sum_plane = x_.channels * out_ + plane_gap;
     ConvScratch& scratch = of_this_thread<ConvScratch>();
     float* const tiles = scratch.input.reserve<float>(winograd_points * x_plane);
     float* const cotangents = scratch.gradient.reserve<float>(winograd_points * g_plane);
     float* const sums = scratch.sums.reserve<float>(winograd_points * sum_plane);
-    for (std::int64_t first = 0; first < grid_.blocks(); first += together) {
-      const std::int64_t blocks = locus::detail::smaller(together, grid_.blocks() - first);
+    for (std::int64_t first = 0; first < grid_.blocks(); first += together_) {
+      const std::int64_t blocks = locus::detail::smaller(together_, grid_.blocks() - first);
       const ConvBlock last = grid_.block(first + blocks - 1);
       const std::int64_t begin = grid_.tiles_before(grid_.block(first));
       const std::int64_t count = grid_.tiles_before(last) + grid_.tiles_of(last) - begin;
@@ -83,7 +90,7 @@ class WinogradGradient {
   bool adds_;
   std::int64_t before_row_, before_col_;
   TileGrid grid_;
-  std::int64_t width_, in_, out_, gradient_lanes_;
+  std::int64_t width_, in_, out_, gradient_lanes_, together_;
 };
 
 }  // namespace cpu::detail
