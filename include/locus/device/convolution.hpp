@@ -80,8 +80,8 @@ struct ConvImages {
 ///
 /// x and g may have any strides; w, (out, in / groups, taps), y, dx and dw are dense. bias has an element for each
 /// channel of the result, or is null. With `accumulate` results are added to what is there. False, and then nothing
-/// happened, where the verbs are faster, or all there is. Which way computes a pass, and so its last bits, depends on the
-/// shape, the strides, `exact` and what the processor can do, never on the threads.
+/// happened, where the verbs are faster, or all there is. The way that computes a pass, and so its last bits, depends
+/// on the shape, the strides, `exact` and what the processor can do, never on the threads.
 template <class D>
 struct Convolution;
 template <class D>
