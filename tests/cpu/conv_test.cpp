@@ -1,5 +1,5 @@
 // Winograd's convolution and direct ones: their error is bounded, on every instruction set, for every border and size;
-// results do not depend on the number of threads; it can be turned off.
+// results do not depend on the number of threads; it can be turned off. Which way computes each pass.
 
 #include <locus/device/launch_log.hpp>
 #include <locus/locus.hpp>
@@ -9,6 +9,8 @@
 #include <doctest/doctest.h>
 
 #include <cstring>
+#include <limits>
+#include <ostream>
 
 using namespace locus;
 using namespace locus_test;
@@ -40,7 +42,29 @@ double error_of(const Tensor<float>& result, const Tensor<double>& exact, const 
   return max(abs(result.as<double>() - exact)).item() / max(absolute).item();
 }
 
-/// Checks that all passes are within the documented bound of float64.
+/// Launches of the value and of each gradient alone.
+struct Launches {
+  std::int64_t y = 0, dx = 0, dw = 0;
+  [[nodiscard]] bool operator==(const Launches&) const = default;
+};
+std::ostream& operator<<(std::ostream& out, const Launches& l) { return out << l.y << ' ' << l.dx << ' ' << l.dw; }
+Launches launches_of(const Tensor<float>& x, const Tensor<float>& w, const Conv2dOptions& options) {
+  Launches launches;
+  const auto count = [](const auto& run) {
+    const LaunchLog log;
+    run();
+    return log.launches();
+  };
+  launches.y = count([&] { (void)conv2d(x, w, options); });
+  const auto images = variable(x), weights = variable(w);
+  const auto of_images = conv2d(images, w, options), of_weights = conv2d(x, weights, options);
+  const auto g = randn<float>(of_images.shape());
+  launches.dx = count([&] { of_images.backward(g); });
+  launches.dw = count([&] { of_weights.backward(g); });
+  return launches;
+}
+
+/// Checks that all passes of random numbers are within 1e-5 of float64, as a share of the largest sum of |x w|.
 void check_error(std::int64_t batch, std::int64_t in, std::int64_t out, Size2d size, Size2d kernel,
                  const Conv2dOptions& options, bool adds) {
   CAPTURE(in);
@@ -59,6 +83,34 @@ void check_error(std::int64_t batch, std::int64_t in, std::int64_t out, Size2d s
   CHECK(error_of(made.y, exact.y, absolute.y) < bound);
   CHECK(error_of(made.dx, exact.dx, absolute.dx) < bound);
   CHECK(error_of(made.dw, exact.dw, absolute.dw) < bound);
+}
+
+/// The largest |x| of each of Winograd's tiles, `side` x `side` elements of which begin `before` the results'.
+Tensor<double> peaks(const Tensor<double>& x, std::int64_t before, std::int64_t side, const Tensor<double>& results) {
+  const auto after = [&](int d) { return (results.size(d) + 3) / 4 * 4 + side - 4 - x.size(d) - before; };
+  return max_pool2d(pad(abs(x), {before, after(3), before, after(2)}), side, 4);
+}
+/// The largest errors of Winograd's passes, as shares of the S that cpu::allow_winograd documents.
+auto tile_errors(const Tensor<float>& x, const Tensor<float>& w, const Tensor<float>& g, std::int64_t padding) {
+  const Conv2dOptions options{.padding = padding};
+  const auto images = x.as<double>().value(), weights = w.as<double>().value(), cotangent = g.as<double>().value();
+  const auto made = passes<float>(x, w, zeros<float>({w.size(0)}), g, options);
+  const auto exact = passes<double>(images, weights, zeros<double>({w.size(0)}), cotangent, options);
+  const auto error = [](const Tensor<float>& a, const Tensor<double>& b) { return abs(a.as<double>() - b).eval(); };
+  const Tensor<double> heaviest = max_pool2d(abs(weights), 3);
+  const Tensor<double> dy = error(made.y, exact.y), dx = error(made.dx, exact.dx), dw = error(made.dw, exact.dw);
+  const auto seen = peaks(images, padding, 6, dy);
+  // (channels, tiles)
+  const auto by_channel = [](const Tensor<double>& t) { return t.transpose(0, 1).reshape({t.size(1), -1}); };
+  struct Errors {
+    double y, dx, dw;
+  };
+  return Errors{
+      max(peaks(dy, 0, 4, dy) / conv2d(seen, heaviest)).item(),
+      max(peaks(dx, 0, 4, dx) / conv2d(peaks(cotangent, 2 - padding, 6, dx), heaviest.transpose(0, 1))).item(),
+      max(max_pool2d(dw, 3).reshape({w.size(0), w.size(1)}) /
+          matmul(by_channel(peaks(cotangent, 0, 4, dy)), by_channel(seen).transpose(0, 1)))
+          .item()};
 }
 
 void for_each_kernel_set(const auto& check) {
@@ -90,6 +142,101 @@ TEST_CASE("Winograd's error is bounded: borders, sizes and channels of every kin
   check_error(9, 64, 64, {32, 32}, 3, {.padding = 1}, false);  // several groups of tiles
 }
 
+TEST_CASE("Winograd's rounding scales with tiles: random numbers, outliers and equal channels, on every set") {
+  manual_seed(12);
+  for_each_kernel_set([] {
+    const auto x = randn<float>({2, 16, 13, 16}), w = randn<float>({20, 16, 3, 3}), g = randn<float>({2, 20, 13, 16});
+    const auto check = [&](double bound) {
+      const auto [y, dx, dw] = tile_errors(x, w, g, 1);
+      CHECK(y < bound);
+      CHECK(dx < bound);
+      CHECK(dw < bound);
+    };
+    check(4e-6);
+    w.slice(3, 0, 2).fill_(0.f);  // windows with the outliers below have none in their sums
+    for (const float outlier : {1e2f, 1e6f}) {
+      CAPTURE(outlier);
+      x.slice(3, 1, 2).fill_(outlier);
+      g.slice(3, 9, 10).fill_(outlier);
+      check(4e-6);
+      // The remedy: sums of products, whose error scales with windows.
+      const auto exact = conv2d(x, w, {.exact = true});
+      const auto wide = x.as<double>().value(), weights = w.as<double>().value();
+      CHECK(error_of(exact, conv2d(wide, weights), conv2d(abs(wide), abs(weights))) < 1e-6);
+    }
+    // Equal channels round alike: what adds up most.
+    const auto image = randn<float>({1, 1, 16, 16}).expand({1, 64, 16, 16}).contiguous();
+    const auto kernel = randn<float>({16, 1, 3, 3}).expand({16, 64, 3, 3}).contiguous();
+    const auto [y, dx, dw] = tile_errors(image, kernel, randn<float>({1, 16, 16, 16}), 1);
+    CHECK(y < 6.6e-5 * (64 + 32));
+    CHECK(dx < 6.6e-5 * (16 + 32));
+    CHECK(dw < 6.6e-5 * (16 + 32));
+  });
+}
+
+TEST_CASE("Winograd's error of random numbers is 2 to 5 times that of sums of products") {
+  manual_seed(13);
+  for (const std::int64_t channels : {16, 64, 256}) {
+    CAPTURE(channels);
+    const auto x = randn<float>({4, channels, 12, 12}), w = randn<float>({channels, channels, 3, 3});
+    const auto exact = conv2d(x.as<double>(), w.as<double>());
+    const auto error = [&](const Conv2dOptions& options) {
+      const auto off = conv2d(x, w, options).as<double>() - exact;
+      return sum(off * off).item();
+    };
+    const double ratio = error({}) / error({.exact = true});  // of squares
+    CHECK(ratio > 2 * 2);
+    CHECK(ratio < 5 * 5);
+  }
+}
+
+TEST_CASE("an element that is not finite spoils results of its tiles alone") {
+  const auto x = randn<float>({1, 16, 18, 18}), w = randn<float>({16, 16, 3, 3});
+  x.slice(2, 9, 10).slice(3, 9, 10).fill_(std::numeric_limits<float>::infinity());
+  const auto spoilt = [&](const Conv2dOptions& options) {
+    const auto y = conv2d(x, w, options);
+    return max(where(isfinite(y), zeros_like(y), ones_like(y)), {0, 1}).eval().value();
+  };
+  const auto tiles = zeros<float>({16, 16}), windows = zeros<float>({16, 16});
+  tiles.slice(0, 4, 12).slice(1, 4, 12).fill_(1.f);  // element 9 is in tiles 1 and 2, which begin at 4 and 8
+  windows.slice(0, 7, 10).slice(1, 7, 10).fill_(1.f);
+  CHECK_CLOSE(spoilt({.exact = true}), reference(windows), 0);
+  const auto spoilt_of_tiles = spoilt({});
+  CHECK(sum(spoilt_of_tiles).item() > 9);
+  CHECK_CLOSE(spoilt_of_tiles * tiles, reference(spoilt_of_tiles), 0);
+  CHECK_CLOSE(spoilt_of_tiles * windows, reference(windows), 0);
+}
+
+TEST_CASE("the points of the transforms amplify rounding as documented") {
+  // With points 0, +-p, +-q and infinity: the largest sum of |coefficients| of the three matrices, for values of so
+  // many results along a dimension and so many taps; for gradients the other way round.
+  const auto amplification = [](double p, double q, int results, int taps) {
+    const double pp = p * p, qq = q * q, of_infinity = pp * qq + pp + qq + 1;
+    const auto powers = [](double a, int count) {
+      double sum = 0, power = 1;
+      for (int i = 0; i < count; ++i, power *= a) sum += power;
+      return sum;
+    };
+    const double of_0 = of_infinity / (pp * qq);
+    const double of_p = powers(p, taps) / (2 * pp * (qq - pp)) * (qq * (1 + p) + 1 + p);
+    const double of_q = powers(q, taps) / (2 * qq * (qq - pp)) * (pp * (1 + q) + 1 + q);
+    double most = 0, power_p = 2, power_q = 2;
+    for (int i = 0; i < results; ++i, power_p *= p, power_q *= q) {
+      const double ends = i == 0             ? of_0
+                          : i == results - 1 ? of_infinity
+                                             : 0,
+                   sum = power_p * of_p + power_q * of_q + ends;
+      most = sum > most ? sum : most;
+    }
+    return most * most;
+  };
+  using cpu::detail::winograd_p, cpu::detail::winograd_q;
+  CHECK(amplification(winograd_p, winograd_q, 4, 3) == doctest::Approx(752).epsilon(1e-3));
+  CHECK(amplification(winograd_p, winograd_q, 3, 4) == doctest::Approx(1096).epsilon(1e-3));
+  CHECK(amplification(1, 2, 4, 3) == doctest::Approx(2304).epsilon(1e-3));
+  CHECK(amplification(1, 2, 3, 4) == doctest::Approx(2844).epsilon(1e-3));
+}
+
 TEST_CASE("direct convolutions: kernels, strides, borders and sizes of every kind, on every instruction set") {
   manual_seed(10);
   for_each_kernel_set([] {
@@ -104,10 +251,42 @@ TEST_CASE("direct convolutions: kernels, strides, borders and sizes of every kin
   check_error(30, 48, 40, {8, 8}, 3, {.stride = 2, .padding = 1}, false);  // several groups of images
   check_error(2, 64, 32, {70, 90}, 3, {.stride = 2, .padding = 1}, true);  // several parts of an image
   check_error(1, 32, 32, {60, 110}, 7, {.padding = 3}, true);
-  // What would take much memory, or is mostly border, is left to the verbs, and as right.
   check_error(1, 16, 16, {300, 300}, 3, {.dilation = 140}, false);
-  check_error(1, 16, 16, {20, 20}, 2, {.stride = 9}, false);
-  check_error(1, 16, 16, {5, 5}, 3, {.stride = 1000000, .padding = 1}, false);
+}
+
+TEST_CASE("each pass is one launch, Winograd's or direct; the verbs compute what would take much memory") {
+  manual_seed(11);
+  const auto w = randn<float>({16, 16, 3, 3}), b = randn<float>({16});
+  const auto check = [&](const Tensor<float>& x, const Conv2dOptions& options, bool is_winograd) {
+    auto exact = options;
+    exact.exact = true;
+    CHECK(launches_of(x, w, options) == Launches{1, 1, 1});
+    CHECK(launches_of(x, w, exact) == Launches{1, 1, 1});
+    const auto g = randn<float>(conv2d(x, w, options).shape());
+    const auto made = passes<float>(x, w, b, g, options), direct = passes<float>(x, w, b, g, exact);
+    CHECK(same(made.y, direct.y) != is_winograd);
+    CHECK(same(made.dx, direct.dx) != is_winograd);
+    CHECK(same(made.dw, direct.dw) != is_winograd);
+  };
+  const auto image = randn<float>({2, 16, 12, 12});
+  check(image, {.padding = 1}, true);
+  check(image, {.stride = 2, .padding = 1}, false);
+  check(randn<float>({1, 16, 1, 30000}), {.padding = 1}, false);  // a row of tiles would take 40 MB
+
+  const auto is_left = [&](const Launches& launches, bool y, bool dx, bool dw) {
+    CHECK((launches.y > 1) == y);
+    CHECK((launches.dx > 1) == dx);
+    CHECK((launches.dw > 1) == dw);
+  };
+  const Conv2dOptions mostly_border{.padding = {300, 0}, .dilation = {300, 1}};
+  is_left(launches_of(randn<float>({1, 16, 2, 900}), w, mostly_border), true, true, true);
+  check_error(1, 16, 16, {2, 900}, 3, mostly_border, false);
+  const Conv2dOptions many_classes{.stride = 9};
+  is_left(launches_of(randn<float>({1, 16, 20, 20}), w, many_classes), false, true, false);
+  check_error(1, 16, 16, {20, 20}, 2, many_classes, false);
+  const Conv2dOptions large_stride{.stride = 1000000, .padding = 1};
+  is_left(launches_of(randn<float>({1, 16, 5, 5}), w, large_stride), true, true, true);
+  check_error(1, 16, 16, {5, 5}, 3, large_stride, false);
 }
 
 TEST_CASE("any strides, no batch, and an even border give the same") {

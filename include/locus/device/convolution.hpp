@@ -50,7 +50,7 @@ struct ConvAxis {
 struct ConvShape {
   std::int64_t batch = 0, in = 0, out = 0, groups = 1;
   ConvAxis axis[3];
-  bool exact = false;  ///< by no way that is less accurate than sums of products
+  bool exact = false;  ///< by sums of products alone
 
   [[nodiscard]] std::int64_t taps() const { return std::int64_t{axis[0].kernel} * axis[1].kernel * axis[2].kernel; }
   [[nodiscard]] std::int64_t inputs() const {  ///< elements of an image's channel
@@ -80,7 +80,8 @@ struct ConvImages {
 ///
 /// x and g may have any strides; w, (out, in / groups, taps), y, dx and dw are dense. bias has an element for each
 /// channel of the result, or is null. With `accumulate` results are added to what is there. False, and then nothing
-/// happened, where the verbs are faster, or all there is. It depends on the shape alone, never on the threads.
+/// happened, where the verbs are faster, or all there is. The way that computes a pass, and so its last bits, depends
+/// on the shape, the strides, `exact` and what the processor can do, never on the threads.
 template <class D>
 struct Convolution;
 template <class D>

@@ -135,15 +135,15 @@ concept ConvOperands = TensorLike<X> && (TensorLike<W> && ...) && FloatingDType<
 ///           -> (batch, out, rows, cols), with or without the batch, where rows, likewise cols, is
 ///           (h + 2 padding - dilation (kh - 1) - 1) / stride + 1
 /// gradient: the adjoint convolution of g for x, windows of x times g for w, the sum of g's channels for b
-/// cost:     for each part of the columns (64 MiB on Cuda, 2 MiB on hosts, or one row of windows where that is more)
-/// two
-///           launches forward, of a kernel of one element and stride 1 one for all; two for dx, three for dw; one
-///           product for each group. With groups of at most four channels in and out one launch, one for dx, for dw one
-///           for each tap and one more. On Cpu float with 16 channels or more, in and out, and one group is one launch
-///           a pass: of 3 x 3 and stride 1 Winograd's (see cpu::allow_winograd), otherwise products of windows where
-///           they lie. Its working memory is the weights, fourfold for Winograd's, a MiB or a row of windows for each
-///           thread, and 128 tiles of 36 or 256 windows. w and, for gradients, g are copied where they are not dense.
-///           Saves x and w.
+/// cost:     for each part of the columns two launches forward, of a kernel of one element and stride 1 one for all;
+///           two for dx, three for dw; one product for each group. With groups of at most four channels in and out one
+///           launch, one for dx, for dw one for each tap and one more.
+///           Columns take 64 MiB on Cuda, 2 MiB on hosts, or one row of windows where that is more.
+///           On Cpu a pass of float is one launch where there are 16 channels or more, in and out, and one group, of
+///           images that are dense, or channels-last with a multiple of 16 channels: of 3 x 3 and stride 1 Winograd's
+///           (see cpu::allow_winograd), otherwise products of windows where they lie. It takes at most eight times the
+///           weights and 32 MiB for each thread, which threads keep for the next; what would take more has columns.
+///           w and, for gradients, g are copied where they are not dense. Saves x and w.
 /// throws ShapeError where a kernel is larger than the padded input, groups do not divide the channels, or w has
 /// another number of them; ArgumentError for strides, dilations or groups below 1, negative padding, "same" with a
 /// stride

@@ -4,80 +4,12 @@
 // tiles of cpu/gemm. The gradient of the input is a convolution for each remainder of the stride. A result is one
 // thread's, and its sums are in an order that depends on the shape alone.
 
-#include <locus/cpu/conv/winograd.hpp>
+#include <locus/cpu/conv/direct_axis.hpp>
+#include <locus/cpu/conv/stage.hpp>
+#include <locus/cpu/threads/parallel.hpp>
 
 namespace locus::inline LOCUS_ABI {
 namespace cpu::detail {
-
-/// One dimension of a convolution, or of the gradient of its input, whose results fall into classes that have taps of
-/// their own: one for each remainder of the stride.
-struct DirectAxis {
-  ConvAxis axis;
-  bool adjoint;
-
-  [[nodiscard]] std::int64_t given() const { return adjoint ? axis.outputs : axis.extent; }
-  [[nodiscard]] std::int64_t results() const { return adjoint ? axis.extent : axis.outputs; }
-  [[nodiscard]] int classes() const { return adjoint ? axis.stride : 1; }
-  /// The first result of a class, and from one to the next.
-  [[nodiscard]] std::int64_t first(int of_class) const {
-    return adjoint ? (of_class + axis.stride - axis.before % axis.stride) % axis.stride : 0;
-  }
-  [[nodiscard]] std::int64_t step() const { return classes(); }
-  [[nodiscard]] int class_of(std::int64_t result) const {
-    return adjoint ? static_cast<int>((result + axis.before) % axis.stride) : 0;
-  }
-  /// Where the window of a result begins in what is given with its border; from one of a class to the next.
-  [[nodiscard]] std::int64_t origin(std::int64_t result) const {
-    return adjoint ? (result + axis.before) / axis.stride : result * axis.stride;
-  }
-  [[nodiscard]] std::int64_t origin_step() const { return adjoint ? 1 : axis.stride; }
-  /// How far the border goes before the first element, and a window beyond its origin.
-  [[nodiscard]] std::int64_t border() const { return adjoint ? reach() : axis.before; }
-  [[nodiscard]] std::int64_t reach() const {
-    return adjoint ? (axis.kernel - 1) / axis.stride : std::int64_t{axis.kernel - 1} * axis.dilation;
-  }
-  [[nodiscard]] int taps(int of_class) const {
-    return adjoint ? (axis.kernel - of_class + axis.stride - 1) / axis.stride : axis.kernel;
-  }
-  /// Tap i of a class: which of the kernel, and where in the window.
-  [[nodiscard]] int tap(int of_class, int i) const { return adjoint ? of_class + i * axis.stride : i; }
-  [[nodiscard]] std::int64_t offset(int i) const { return adjoint ? reach() - i : std::int64_t{i} * axis.dilation; }
-};
-
-/// Rows of an image with their border: from `top` on, of `width` columns, the first `border` of which come before it.
-struct StagedLines {
-  std::int64_t top, height, border, width;
-};
-
-/// Copies them, channels side by side.
-inline void stage_lines(const KernelSet<float>& kernels, const LaneImages& x, std::int64_t image,
-                        const StagedLines& lines, float* to) {
-  const auto& stride = x.images.stride;
-  const std::int64_t padded = rounded_up(x.channels, kernels.lanes);
-  const std::int64_t width = locus::detail::smaller(x.width, lines.width - lines.border);
-  const auto zero = [&](float* at, std::int64_t cols) {
-    if (cols > 0) std::memset(at, 0, static_cast<std::size_t>(cols * padded) * sizeof(float));
-  };
-  for (std::int64_t row = 0; row < lines.height; ++row) {
-    float* const line = to + row * lines.width * padded;
-    const std::int64_t r = lines.top + row;
-    if (r < 0 || r >= x.height || width <= 0) {
-      zero(line, lines.width);
-      continue;
-    }
-    zero(line, lines.border);
-    zero(line + (lines.border + width) * padded, lines.width - lines.border - width);
-    const float* const from = x.images.data + image * stride[0] + r * stride[3];
-    float* const target = line + lines.border * padded;
-    if (stride[1] == 1) {
-      for (std::int64_t col = 0; col < width; ++col)
-        std::memcpy(target + col * padded, from + col * stride[4],
-                    static_cast<std::size_t>(x.channels) * sizeof(float));
-    } else {
-      to_lanes(kernels, from, stride[1], x.channels, width, target, padded);
-    }
-  }
-}
 
 /// A convolution's value, or the gradient of its input.
 class DirectPass {
@@ -93,15 +25,15 @@ class DirectPass {
         w_(w),
         result_{bias, y, adds},
         width_(std::int64_t{2} * kernels_.lanes),
-        strips_(quotient_up(out_, width_)),
-        padded_(rounded_up(x_.channels, kernels_.lanes)),
+        strips_(ceil_div(out_, width_)),
+        padded_(round_up(x_.channels, kernels_.lanes)),
         taps_(std::int64_t{shape.axis[1].kernel} * shape.axis[2].kernel) {
     using locus::detail::larger, locus::detail::smaller;
-    line_ = cols_.origin(cols_.results() - 1) + cols_.reach() + 1;
-    const std::int64_t along = quotient_up(cols_.results(), cols_.step());
+    line_ = cols_.origin(cols_.results() - 1) + cols_.span() + 1;
+    const std::int64_t along = ceil_div(cols_.results(), cols_.step());
     images_ = along < 8 ? smaller(batch_, std::int64_t{kernels_.max_rows}) : 1;
     const std::int64_t row_bytes = images_ * line_ * padded_ * std::int64_t{sizeof(float)};
-    const std::int64_t most = larger(block_bytes / row_bytes - rows_.reach(), std::int64_t{1});
+    const std::int64_t most = larger(block_bytes / row_bytes - rows_.span(), std::int64_t{1});
     block_rows_ =
         smaller(rows_.results(), adjoint ? most * rows_.step() : larger(most / rows_.origin_step(), std::int64_t{1}));
   }
@@ -109,16 +41,17 @@ class DirectPass {
   /// Whether what is copied of images stays small, and classes few: dilations and strides may be of any size.
   [[nodiscard]] bool fits() const {
     const std::int64_t windows = block_rows_ / rows_.step() + 1;  // along dimension 1, of one class
-    const auto rows = static_cast<double>(rows_.reach() + rows_.origin_step() * windows);
-    const double bytes = static_cast<double>(images_ * line_ * padded_) * sizeof(float) * rows;
-    return bytes <= most_bytes && rows_.classes() <= most_classes && cols_.classes() <= most_classes;
+    const auto rows = static_cast<double>(rows_.span() + rows_.origin_step() * windows);
+    const double staged = static_cast<double>(line_ * padded_) * rows;
+    const double results = static_cast<double>(block_rows_ * cols_.results() * width_);
+    return static_cast<double>(images_) * (staged + results) * sizeof(float) <= most_scratch &&
+           rows_.classes() <= most_classes && cols_.classes() <= most_classes;
   }
   void run() const {
-    float* const weights =
-        of_this_thread<WinogradScratch>().weights.reserve<float>(strips_ * taps_ * x_.channels * width_);
+    float* const weights = of_this_thread<ConvScratch>().weights.reserve<float>(strips_ * taps_ * x_.channels * width_);
     pack(weights);
-    const std::int64_t parts = quotient_up(rows_.results(), block_rows_);
-    parallel_for(quotient_up(batch_, images_) * parts, [&](std::int64_t task) {
+    const std::int64_t parts = ceil_div(rows_.results(), block_rows_);
+    parallel_for(ceil_div(batch_, images_) * parts, [&](std::int64_t task) {
       const std::int64_t image = task / parts * images_, row = task % parts * block_rows_;
       compute(weights, {image, locus::detail::smaller(images_, batch_ - image), row,
                         locus::detail::smaller(block_rows_, rows_.results() - row)});
@@ -127,7 +60,6 @@ class DirectPass {
 
  private:
   static constexpr std::int64_t block_bytes = std::int64_t{1} << 20;
-  static constexpr double most_bytes = 16 * block_bytes;
   static constexpr int most_classes = 8;
 
   /// Weights as (strip, tap, channel that is summed over, channel of the result).
@@ -146,10 +78,10 @@ class DirectPass {
     });
   }
 
-  void compute(const float* weights, const TileBlock& block) const {
-    WinogradScratch& scratch = of_this_thread<WinogradScratch>();
+  void compute(const float* weights, const ConvBlock& block) const {
+    ConvScratch& scratch = of_this_thread<ConvScratch>();
     const std::int64_t top = rows_.origin(block.first_row);
-    const std::int64_t height = rows_.origin(block.first_row + block.rows - 1) + rows_.reach() + 1 - top;
+    const std::int64_t height = rows_.origin(block.first_row + block.rows - 1) + rows_.span() + 1 - top;
     const std::int64_t image = height * line_ * padded_ + plane_gap;
     float* const staged = scratch.images.reserve<float>(block.images * image);
     stage(block, top, height, staged, image);
@@ -172,12 +104,12 @@ class DirectPass {
     }
   }
 
-  void stage(const TileBlock& block, std::int64_t top, std::int64_t height, float* to, std::int64_t image) const {
+  void stage(const ConvBlock& block, std::int64_t top, std::int64_t height, float* to, std::int64_t image) const {
     const StagedLines lines{top - rows_.border(), height, cols_.border(), line_};
     for (std::int64_t i = 0; i < block.images; ++i) stage_lines(kernels_, x_, block.image + i, lines, to + i * image);
   }
 
-  void multiply(const float* weights, const TileBlock& block, std::int64_t top, const float* staged, std::int64_t image,
+  void multiply(const float* weights, const ConvBlock& block, std::int64_t top, const float* staged, std::int64_t image,
                 float* sums, std::int64_t result) const {
     const std::int64_t cols = cols_.results();
     // Taps side by side in what is staged, and their weights, too, are one product.
@@ -224,117 +156,8 @@ class DirectPass {
   LaneImages x_;
   std::int64_t out_, batch_;
   const float* w_;
-  WinogradResult result_;
+  ConvResult result_;
   std::int64_t width_, strips_, padded_, taps_, line_, images_, block_rows_;
-};
-
-/// dw (out, in, taps) (+)= the windows of x times g, of so many windows at once as stay in cache. Windows are copied
-/// side by side, so that their taps and channels are rows of a product; threads share these.
-class DirectGradient {
- public:
-  DirectGradient(const ConvShape& shape, const ConvImages<const float>& g, const ConvImages<const float>& x, float* dw,
-                 bool adds)
-      : kernels_(*kernels_in_use<float>()),
-        rows_{shape.axis[1], false},
-        cols_{shape.axis[2], false},
-        x_{x, shape.in, rows_.given(), cols_.given()},
-        g_{g, shape.out, rows_.results(), cols_.results()},
-        batch_(shape.batch),
-        dw_(dw),
-        adds_(adds),
-        width_(std::int64_t{2} * kernels_.lanes),
-        in_(rounded_up(shape.in, kernels_.lanes)),
-        out_(rounded_up(shape.out, width_)),
-        taps_(std::int64_t{shape.axis[1].kernel} * shape.axis[2].kernel) {
-    using locus::detail::larger, locus::detail::smaller;
-    line_ = cols_.origin(g_.width - 1) + cols_.reach() + 1;
-    block_rows_ = smaller(larger(windows_at_once / (2 * g_.width), std::int64_t{1}), g_.height);
-    parts_ = quotient_up(g_.height, block_rows_);
-    blocks_ = larger(windows_at_once / (block_rows_ * g_.width), std::int64_t{1});
-  }
-
-  [[nodiscard]] bool fits() const {
-    const double rows = static_cast<double>(rows_.reach() + rows_.origin_step() * block_rows_);
-    const double windows = static_cast<double>(blocks_ * block_rows_ * g_.width * taps_);
-    return static_cast<double>(in_) * sizeof(float) * (rows * static_cast<double>(line_) + windows) <= most_bytes;
-  }
-  void run() const {
-    const std::int64_t depth = taps_ * in_, most = blocks_ * block_rows_ * g_.width, strips = out_ / width_;
-    WinogradScratch& scratch = of_this_thread<WinogradScratch>();
-    float* const windows = scratch.input.reserve<float>(most * depth);
-    float* const gradients = scratch.gradient.reserve<float>(most * out_);
-    float* const sums = scratch.sums.reserve<float>(taps_ * x_.channels * out_);
-    const std::int64_t blocks = batch_ * parts_;
-    for (std::int64_t first = 0; first < blocks; first += blocks_) {
-      const std::int64_t count = locus::detail::smaller(blocks_, blocks - first), begin = windows_before(first);
-      parallel_for(count, [&](std::int64_t i) {
-        const std::int64_t at = windows_before(first + i) - begin;
-        copy_windows(first + i, windows + at * depth);
-        copy_gradients(first + i, gradients + at * out_);
-      });
-      const std::int64_t all = windows_before(first + count) - begin;
-      parallel_for(taps_ * strips, [&](std::int64_t task) {
-        const std::int64_t tap = task / strips, out = task % strips * width_;
-        multiply_strip(kernels_, {all, windows + tap * in_, 1, depth, out_, out_, first > 0}, x_.channels,
-                       gradients + out, sums + tap * x_.channels * out_ + out);
-      });
-    }
-    parallel_for(strips * x_.channels, [&](std::int64_t task) {
-      const std::int64_t out = task / x_.channels * width_, in = task % x_.channels;
-      from_lanes(kernels_, sums + in * out_ + out, x_.channels * out_,
-                 locus::detail::smaller(width_, g_.channels - out), taps_, dw_ + (out * x_.channels + in) * taps_,
-                 x_.channels * taps_, adds_);
-    });
-  }
-
- private:
-  static constexpr std::int64_t windows_at_once = 256;
-  static constexpr double most_bytes = std::int64_t{32} << 20;
-
-  /// Windows before a block: rows of windows of an image.
-  [[nodiscard]] std::int64_t windows_before(std::int64_t block) const {
-    return (block / parts_ * g_.height + block % parts_ * block_rows_) * g_.width;
-  }
-  [[nodiscard]] std::int64_t height_of(std::int64_t block) const {
-    return locus::detail::smaller(block_rows_, g_.height - block % parts_ * block_rows_);
-  }
-  void copy_windows(std::int64_t block, float* to) const {
-    const std::int64_t first = block % parts_ * block_rows_, rows = height_of(block);
-    const std::int64_t height = rows_.origin(rows - 1) + rows_.reach() + 1, step = cols_.axis.dilation;
-    float* const staged = of_this_thread<WinogradScratch>().images.reserve<float>(height * line_ * in_);
-    stage_lines(kernels_, x_, block / parts_, {rows_.origin(first) - rows_.border(), height, cols_.border(), line_},
-                staged);
-    const std::int64_t run = step == 1 ? cols_.axis.kernel : 1;  // taps side by side
-    for (std::int64_t row = 0; row < rows; ++row)
-      for (std::int64_t col = 0; col < g_.width; ++col)
-        for (int i = 0; i < rows_.axis.kernel; ++i)
-          for (std::int64_t j = 0; j < cols_.axis.kernel; j += run, to += run * in_)
-            std::memcpy(to,
-                        staged + ((rows_.origin(row) + rows_.offset(i)) * line_ + cols_.origin(col) + j * step) * in_,
-                        static_cast<std::size_t>(run * in_) * sizeof(float));
-  }
-  void copy_gradients(std::int64_t block, float* to) const {
-    const auto& stride = g_.images.stride;
-    const float* from = g_.images.data + block / parts_ * stride[0] + block % parts_ * block_rows_ * stride[3];
-    const std::int64_t rows = height_of(block);
-    const bool is_run = stride[3] == g_.width && stride[1] != 1;
-    for (std::int64_t row = 0; row < (is_run ? 1 : rows); ++row, from += stride[3], to += g_.width * out_) {
-      if (stride[1] != 1) {
-        to_lanes(kernels_, from, stride[1], g_.channels, is_run ? rows * g_.width : g_.width, to, out_);
-        continue;
-      }
-      for (std::int64_t col = 0; col < g_.width; ++col)
-        std::memcpy(to + col * out_, from + col * stride[4], static_cast<std::size_t>(g_.channels) * sizeof(float));
-    }
-  }
-
-  const KernelSet<float>& kernels_;
-  DirectAxis rows_, cols_;
-  LaneImages x_, g_;
-  std::int64_t batch_;
-  float* dw_;
-  bool adds_;
-  std::int64_t width_, in_, out_, taps_, line_, block_rows_, parts_, blocks_;
 };
 
 }  // namespace cpu::detail

@@ -1,0 +1,57 @@
+#pragma once
+// What the passes of convolutions share: their memory, their results, and products of strips of channels.
+
+#include <locus/cpu/gemm/tiles.hpp>
+#include <locus/cpu/threads/scratch.hpp>
+
+namespace locus::inline LOCUS_ABI {
+namespace cpu::detail {
+
+/// What a pass needs, kept by each thread for the next one.
+struct ConvScratch {
+  Scratch weights, input, gradient, sums;         // shared by the threads of a pass
+  Scratch images, tiles, products, result, taps;  // of one thread
+};
+
+/// Bytes that a thread uses at once, or that the threads of a pass share, at most; weights do not count. Where a pass
+/// takes more, another way computes it.
+inline constexpr double most_scratch = std::int64_t{32} << 20;
+
+/// Between planes: powers of two would share lines of the cache.
+inline constexpr std::int64_t plane_gap = 16;
+
+/// Rows, of results or of tiles of them, of some images.
+struct ConvBlock {
+  std::int64_t image, images, first_row, rows;
+};
+
+/// The results of a convolution, dense: (batch, channels, height, width).
+struct ConvResult {
+  const float* bias;
+  float* data;
+  bool adds;
+};
+
+/// Calls f(first row, rows) for panels of a product's rows, of even height, but for an odd last one.
+template <class F>
+void for_each_panel(std::int64_t rows, std::int64_t most, const F& f) {
+  const std::int64_t pairs = rows / 2, panels = ceil_div(2 * pairs, most);
+  for (std::int64_t i = 0; i < panels; ++i) {
+    const std::int64_t begin = 2 * (pairs * i / panels), end = 2 * (pairs * (i + 1) / panels);
+    f(begin, end - begin);
+  }
+  if (rows % 2 != 0) f(rows - 1, std::int64_t{1});
+}
+
+/// out (rows, 2 vectors) (+)= left right, where `product` says how they lie.
+inline void multiply_strip(const KernelSet<float>& kernels, TileProduct<float> product, std::int64_t rows,
+                           const float* right, float* out) {
+  const float* const left = product.left;
+  for_each_panel(rows, kernels.max_rows, [&](std::int64_t row, std::int64_t count) {
+    product.left = left + row * product.left_row;
+    kernels.tile[1][count / 2](product, right, out + row * product.out_stride, std::int64_t{2} * kernels.lanes);
+  });
+}
+
+}  // namespace cpu::detail
+}  // namespace locus::inline LOCUS_ABI

@@ -1,0 +1,78 @@
+#pragma once
+// Images as passes read them, channels side by side: where they lie, or copied.
+
+#include <locus/cpu/conv/lanes.hpp>
+#include <locus/cpu/conv/pass.hpp>
+#include <locus/device/convolution.hpp>
+
+#include <cstring>
+
+namespace locus::inline LOCUS_ABI {
+namespace cpu::detail {
+
+/// Images of some channels.
+struct LaneImages {
+  ConvImages<const float> images;
+  std::int64_t channels, height, width;
+};
+/// Elements of an image, channels side by side: strides of images, rows and columns.
+struct LaneView {
+  const float* data;
+  std::int64_t image, row, col, first_row;
+};
+
+/// Rows [first, end) of some images, with channels side by side: where they lie, or copied.
+[[nodiscard]] inline LaneView as_lanes(const KernelSet<float>& kernels, const LaneImages& x, const ConvBlock& block,
+                                       std::int64_t first, std::int64_t end, Scratch& scratch) {
+  const auto& stride = x.images.stride;
+  const float* const from = x.images.data + block.image * stride[0];
+  if (stride[1] == 1 && x.channels % kernels.lanes == 0) return {from, stride[0], stride[3], stride[4], 0};
+  const std::int64_t padded = round_up(x.channels, kernels.lanes), rows = end - first;
+  float* const to = scratch.reserve<float>(block.images * rows * x.width * padded);
+  const bool is_run = stride[3] == x.width;
+  for (std::int64_t image = 0; image < block.images; ++image) {
+    for (std::int64_t row = 0; row < (is_run ? 1 : rows); ++row) {
+      to_lanes(kernels, from + image * stride[0] + (first + row) * stride[3], stride[1], x.channels,
+               is_run ? rows * x.width : x.width, to + (image * rows + row) * x.width * padded, padded);
+    }
+  }
+  return {to, rows * x.width * padded, x.width * padded, padded, first};
+}
+
+/// Rows of an image with their border: from `top` on, of `width` columns, the first `border` of which come before it.
+struct StagedLines {
+  std::int64_t top, height, border, width;
+};
+
+/// Copies them, channels side by side.
+inline void stage_lines(const KernelSet<float>& kernels, const LaneImages& x, std::int64_t image,
+                        const StagedLines& lines, float* to) {
+  const auto& stride = x.images.stride;
+  const std::int64_t padded = round_up(x.channels, kernels.lanes);
+  const std::int64_t width = locus::detail::smaller(x.width, lines.width - lines.border);
+  const auto zero = [&](float* at, std::int64_t cols) {
+    if (cols > 0) std::memset(at, 0, static_cast<std::size_t>(cols * padded) * sizeof(float));
+  };
+  for (std::int64_t row = 0; row < lines.height; ++row) {
+    float* const line = to + row * lines.width * padded;
+    const std::int64_t r = lines.top + row;
+    if (r < 0 || r >= x.height || width <= 0) {
+      zero(line, lines.width);
+      continue;
+    }
+    zero(line, lines.border);
+    zero(line + (lines.border + width) * padded, lines.width - lines.border - width);
+    const float* const from = x.images.data + image * stride[0] + r * stride[3];
+    float* const target = line + lines.border * padded;
+    if (stride[1] == 1) {
+      for (std::int64_t col = 0; col < width; ++col)
+        std::memcpy(target + col * padded, from + col * stride[4],
+                    static_cast<std::size_t>(x.channels) * sizeof(float));
+    } else {
+      to_lanes(kernels, from, stride[1], x.channels, width, target, padded);
+    }
+  }
+}
+
+}  // namespace cpu::detail
+}  // namespace locus::inline LOCUS_ABI
