@@ -134,6 +134,15 @@ TEST_CASE("a parameter that some replicas use gets their gradients, and one that
   }
 }
 
+TEST_CASE("a replica whose result needs no gradient does not take those of the replicas after it") {
+  const Sparse model, alone = model.clone();
+  const dist::DataParallel parallel(model, three);
+  const auto x = from({{1.f, 2.f}, {-3.f, 4.f}, {5.f, 6.f}});
+  sum(parallel(trace(x))).backward();
+  (sum(alone(trace(x.slice(0, 0, 1)))) + sum(alone(trace(x.slice(0, 2, 3))))).eval().backward();
+  require_near("gradient", model.used.weight.grad(), alone.used.weight.grad(), 1e-6);
+}
+
 TEST_CASE("what a replica throws arrives, and the next pass is sound") {
   const Picky model;
   const dist::DataParallel parallel(model, three);

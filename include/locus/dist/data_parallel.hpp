@@ -1,9 +1,10 @@
 #pragma once
 // A model that one process runs on several GPUs: PyTorch's DataParallel.
 
+#include <locus/core/random.hpp>
 #include <locus/dist/around_model.hpp>
 #include <locus/dist/batch_norm.hpp>
-#include <locus/dist/replicas.hpp>
+#include <locus/dist/replicas_node.hpp>
 #include <locus/nn/flatten.hpp>
 #include <locus/ops/join.hpp>
 
@@ -77,9 +78,9 @@ class DataParallel : public detail::AroundModel<DataParallel<M>, M> {
   /// shape: (batch, ...) -> (batch, ...)
   template <class X>
   [[nodiscard]] auto forward(const X& x) const {
-    using Result = std::remove_cvref_t<decltype(detail::evaluated(this->module()(x)))>;
+    using Result = std::remove_cvref_t<decltype(locus::detail::evaluated(this->module()(x)))>;
     const auto parts = parts_of(x);
-    if (parts.size() < 2) return Result(detail::evaluated(this->module()(x)));
+    if (parts.size() < 2) return Result(locus::detail::evaluated(this->module()(x)));
     if (locus::detail::is_capturing())
       fail<CaptureError>(
           {"capture: the step cannot be captured for replay, because of a model on several places (DataParallel); its "
@@ -226,8 +227,8 @@ class DataParallel : public detail::AroundModel<DataParallel<M>, M> {
   void record(std::vector<Computed<X, Result>>& computed, const Shared<Replicas<X, Result>>& older) const {
     for (std::size_t i = 0; i < computed.size(); ++i) {
       auto& [x, y, result] = computed[i];
-      if (!y.requires_gradient()) return;
-      older->add(shared_->replicas[i], x, y);
+      if (!y.requires_gradient()) continue;
+      older->set(i, shared_->replicas[i], x, y);
       using Node = detail::ReplicaResultNode<M, value_of<X>, value_of<Result>>;
       result = Result(result.value(), Shared<TensorNode<value_of<Result>, D>>(new Node(result.value(), older, i)),
                       result.is_frozen());
