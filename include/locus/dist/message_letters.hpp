@@ -85,10 +85,13 @@ class MessageLetters {
   [[nodiscard]] bool has_come(const Message& message, double waited) {
     const Fingerprint what = message.fingerprint(Kind::recv);
     peers_->require_sound(what, message.sequence);
+    const bool has_ended = peers_->has_ended(message.peer);  // before the look: its letters were announced earlier
     if (peers_->has_letter(message.peer, message.tag)) return true;
-    if (peers_->has_ended(message.peer))
-      peers_->refuse(message.peer, join("rank ", message.peer, has_left_text), what, message.sequence);
-    peers_->require_alive(message.peer, waited, what, message.sequence);
+    if (has_ended) peers_->refuse(message.peer, join("rank ", message.peer, has_left_text), what, message.sequence);
+    const auto waits = [&] {
+      return !peers_->has_ended(message.peer) && !peers_->has_letter(message.peer, message.tag);
+    };
+    peers_->require_alive(message.peer, waited, waits, what, message.sequence);
     return false;
   }
   void take(const Message& message) {

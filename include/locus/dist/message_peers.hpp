@@ -129,15 +129,19 @@ class MessagePeers : public Owner {
     const std::int64_t completed = ended_[static_cast<std::size_t>(peer)];
     return completed >= 0 && completed < collective;
   }
-  /// throws CollectiveError where a process is gone that has not ended as it should, or after the time-out
-  void require_alive(int peer, double waited, const Fingerprint& what, std::int64_t sequence) {
+  /// `waits()`: whether this rank still waits for the peer. A process may be gone once it has given what it owed:
+  /// whether that came is asked after it was seen to be gone. throws CollectiveError where a process is gone that has
+  /// not ended as it should, or after the time-out
+  template <class F>
+  void require_alive(int peer, double waited, const F& waits, const Fingerprint& what, std::int64_t sequence) {
     for (int other = 0; other < link.size(); ++other)
       if ((other == peer || !has_ended(other)) && link.is_dead(other)) {
         require_sound(what, sequence);  // it may have said why
+        if (!waits()) return;
         if (other == peer || !has_ended(other))
           refuse(other, join("rank ", other, " has died: its process is gone"), what, sequence);
       }
-    if (waited > timeout_)
+    if (waited > timeout_ && waits())
       refuse(peer, join("rank ", peer, " did not come within ", timeout_, wait_longer), what, sequence);
   }
 
@@ -155,7 +159,8 @@ class MessagePeers : public Owner {
         refuse(peer, join("rank ", peer, has_left_text), what, sequence);
       if (watch.seconds() < looked + 0.1) continue;
       looked = watch.seconds();
-      require_alive(peer, looked, what, sequence);
+      require_alive(
+          peer, looked, [&] { return transfers.first_open(mark) == peer; }, what, sequence);
     }
   }
   void wait(Transfers& transfers, const Fingerprint& what, std::int64_t sequence) {
