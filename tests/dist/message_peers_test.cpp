@@ -1,12 +1,17 @@
-// What a rank makes of peers that end: over a link on which bytes, notes and ends come when a test says so.
+// What a rank makes of peers that end, and of messages that do not go out: over a link on which bytes, notes and ends
+// come when a test says so.
 
 #include <locus/dist/message_letters.hpp>
+#include <locus/dist/spawn_processes.hpp>
 
 #include <doctest/doctest.h>
+
+#include <support/no_threads.hpp>
 
 #include <unistd.h>
 
 #include <functional>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,7 +30,11 @@ class ScriptedLink {
     explicit Transfers(ScriptedLink& link) : link_(link) {}
 
     void reserve(std::size_t) {}
-    void send(int, const void*, std::int64_t) {}
+    void send(int, const void* data, std::int64_t bytes) {
+      if (link_.sends-- == 0) throw std::bad_alloc();
+      if (bytes == sizeof(Note)) link_.told.push_back(*static_cast<const Note*>(data));
+    }
+    void abandon() {}
     void receive(int peer, void*, std::int64_t) { peers_.push_back(peer); }
     [[nodiscard]] std::size_t mark() const { return peers_.size(); }
     [[nodiscard]] int first_open(std::size_t mark) const {
@@ -52,7 +61,6 @@ class ScriptedLink {
   [[nodiscard]] static bool is_crowded() { return false; }
   [[nodiscard]] static bool has_open_transfers() { return false; }
   static void keep(const dist::Owner&) noexcept {}
-  static void deliver(const Shared<dist::detail::Job>&) {}
   static void note_failure(double) noexcept {}
   [[nodiscard]] bool is_dead(int peer) const { return peers_[static_cast<std::size_t>(peer)].is_dead; }
   [[nodiscard]] bool poll(Note& note) {
@@ -71,6 +79,8 @@ class ScriptedLink {
   }
   std::function<void()> on_poll{};  ///< called by the next poll()
   std::vector<Note> notes{};        ///< still to be read
+  std::vector<Note> told{};         ///< by this rank
+  int sends = -1;                   ///< so many succeed, then one fails; -1: all do
 
  private:
   std::vector<Peer> peers_;
@@ -150,4 +160,30 @@ TEST_CASE("a message that is announced with its sender's end comes, and one that
     CHECK(rank == (is_announced ? -1 : 1));
     if (!is_announced) CHECK(text.find("rank 1 has left: it let go of its communicator") != std::string::npos);
   }
+}
+
+TEST_CASE("where a message cannot be sent to its end, all ranks fail: its receiver has seen a part") {
+  const Shared peers(new Peers(5, 2));
+  dist::detail::MessageLetters<ScriptedLink> letters(peers);
+  std::vector<float> elements(4, 1.f);
+  const dist::Message message{elements.data(), 4, ElementType::float32, 1, 7};
+  peers->link.sends = 1;  // its announcement
+  CHECK_THROWS_AS(letters.send(message), OutOfMemory);
+  REQUIRE(peers->link.told.size() == 2);
+  CHECK(peers->link.told[0].what == Note::What::letter);
+  CHECK(peers->link.told[1].what == Note::What::failure);
+  const auto [rank, text] = thrown([&] { peers->require_sound(reduces, 1); });
+  CHECK(rank == 0);
+  CHECK(text.find("rank 0 threw: ") != std::string::npos);
+}
+
+TEST_CASE("a rank that gets no thread for what outlives its communicator fails before it meets others") {
+  std::string text;
+  try {
+    const locus_test::NoThreads refused;
+    dist::spawn_processes<Cpu>(1, [](const dist::Communicator<Cpu>&) {});
+  } catch (const RankError& error) {
+    text = error.what();
+  }
+  CHECK(text.find("rank 0 threw: dist: the system grants no thread") != std::string::npos);
 }

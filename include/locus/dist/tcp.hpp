@@ -24,7 +24,7 @@ namespace detail {
 ///
 /// On Cuda, each process uses one of the GPUs of its machine, in turn; elements travel by way of page-locked memory.
 ///
-/// throws RendezvousError within the time-out after rank 0 came, CudaUnavailable
+/// throws RendezvousError within the time-out after rank 0 came, CudaUnavailable, OutOfMemory without a thread
 ///
 ///     auto comm = dist::tcp<Cpu>();   // RANK=0 WORLD_SIZE=2 ./program & RANK=1 WORLD_SIZE=2 ./program
 template <class D>

@@ -47,8 +47,8 @@ class Job : public Owner {
   Shared<Job> next_;
 };
 
-/// A thread that does jobs, those of a lane in the order in which they are added. It begins with the first, and ends
-/// with this object, after all jobs.
+/// A thread that does jobs, those of a lane in the order in which they are added. It begins with the first, or
+/// start(), and ends with this object, after all jobs.
 class Worker {
  public:
   Worker() = default;
@@ -70,14 +70,17 @@ class Worker {
   /// Whether all that was added is done.
   [[nodiscard]] bool is_idle() const { return open_.load(Order::acquire) == 0; }
 
+  /// Begins the thread: the next add() does not throw. throws OutOfMemory where the system grants none
+  void start() {
+    if (has_thread_) return;
+    if (pthread_create(
+            &thread_, nullptr, [](void* self) { return static_cast<Worker*>(self)->serve(); }, this) != 0)
+      fail<OutOfMemory>({"dist: the system grants no thread for what a rank does beside its own; use fewer threads"});
+    has_thread_ = true;
+  }
   /// One thread at a time. throws OutOfMemory where the system grants no thread: nothing was added then
   void add(const Shared<Job>& job) {
-    if (!has_thread_) {
-      if (pthread_create(
-              &thread_, nullptr, [](void* self) { return static_cast<Worker*>(self)->serve(); }, this) != 0)
-        fail<OutOfMemory>({"dist: the system grants no thread for asynchronous collectives; use fewer threads"});
-      has_thread_ = true;
-    }
+    start();
     open_.fetch_add(1);
     {
       const Lock lock(mutex_);
