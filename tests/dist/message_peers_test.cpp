@@ -30,9 +30,10 @@ class ScriptedLink {
     explicit Transfers(ScriptedLink& link) : link_(link) {}
 
     void reserve(std::size_t) {}
-    void send(int, const void* data, std::int64_t bytes) {
+    void send(int peer, const void* data, std::int64_t bytes) {
       if (link_.sends-- == 0) throw std::bad_alloc();
-      if (bytes == sizeof(Note)) link_.told.push_back(*static_cast<const Note*>(data));
+      if (bytes != sizeof(Note)) sent_to_ = peer;
+      else link_.told.push_back(*static_cast<const Note*>(data));
     }
     void abandon() {}
     void receive(int peer, void*, std::int64_t) { peers_.push_back(peer); }
@@ -42,10 +43,13 @@ class ScriptedLink {
         if (!link_.of(peers_[i]).has_sent) return peers_[i];
       return -1;
     }
-    [[nodiscard]] int first_open() const { return first_open(mark()); }
+    [[nodiscard]] int first_open() const {
+      return sent_to_ >= 0 && !link_.takes_letters ? sent_to_ : first_open(mark());
+    }
 
    private:
     ScriptedLink& link_;
+    int sent_to_ = -1;  ///< what is no note
     std::vector<int> peers_{};
   };
   struct Peer {
@@ -80,6 +84,7 @@ class ScriptedLink {
   std::function<void()> on_poll{};  ///< called by the next poll()
   std::vector<Note> notes{};        ///< still to be read
   std::vector<Note> told{};         ///< by this rank
+  bool takes_letters = true;        ///< what is sent to peers comes to its end
   int sends = -1;                   ///< so many succeed, then one fails; -1: all do
 
  private:
@@ -186,4 +191,17 @@ TEST_CASE("a rank that gets no thread for what outlives its communicator fails b
     text = error.what();
   }
   CHECK(text.find("rank 0 threw: dist: the system grants no thread") != std::string::npos);
+}
+
+TEST_CASE("a process that ends without leaving waits for the receivers of its messages as long as a time-out") {
+  const Shared peers(new Peers(0.3, 2));
+  dist::detail::MessageLetters<ScriptedLink> letters(peers);
+  peers->link.takes_letters = false;
+  std::vector<float> elements(4, 1.f);
+  letters.send({elements.data(), 4, ElementType::float32, 1, 7});
+  usleep(400000);  // without end: it is there
+  const Stopwatch watch;
+  dist::detail::Courier::finish();
+  CHECK(watch.seconds() > 0.25);
+  CHECK(watch.seconds() < 5);
 }

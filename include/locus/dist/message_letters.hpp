@@ -8,7 +8,7 @@
 namespace locus::inline LOCUS_ABI::dist::detail {
 
 /// A letter with its memory, until it has been sent. Where that takes longer, it goes on beside the program: while its
-/// rank is there, and for a time-out after it has left.
+/// rank is there, and for a time-out after it has left, or after its process began to end.
 template <class Link>
 class OutgoingLetter final : public Errand {
  public:
@@ -37,7 +37,7 @@ class OutgoingLetter final : public Errand {
   bool run() override {
     try {
       if (is_sent()) return true;
-      if (!peers_->has_left()) watch_ = {};  // until then, the receiver has all the time that it takes
+      if (!peers_->has_left() && !is_last()) watch_ = {};  // until then, the receiver has all the time that it takes
       if (peers_->is_sound() && !peers_->has_ended(peer_) && !peers_->link.is_dead(peer_) &&
           watch_.seconds() < peers_->timeout())
         return false;

@@ -11,8 +11,9 @@ namespace locus::inline LOCUS_ABI::dist::detail {
 /// Something to do, that others wait for.
 class Job : public Owner {
  public:
-  /// Goes on. Whether it is done, or failed.
-  bool advance() noexcept {
+  /// Goes on. Whether it is done, or failed. `is_last`: somebody waits for its thread to end.
+  bool advance(bool is_last = false) noexcept {
+    is_last_ = is_last;
     try {
       if (!run()) return false;
     } catch (...) {
@@ -39,9 +40,12 @@ class Job : public Owner {
  protected:
   /// False: there is nothing to do yet; it is called again.
   virtual bool run() = 0;
+  /// Within run(): whether somebody waits for its thread to end, as exit() does.
+  [[nodiscard]] bool is_last() const { return is_last_; }
 
  private:
   friend class Worker;
+  bool is_last_ = false;
   Signal done_{0};
   std::exception_ptr error_;
   Shared<Job> next_;
@@ -113,7 +117,7 @@ class Worker {
           added_ = {};
         }
       }
-      if (sweep(open)) {
+      if (sweep(open, ending)) {
         idle = 0;
       } else if (open.first) {
         if (++idle < 100) sched_yield();
@@ -125,12 +129,12 @@ class Worker {
     }
   }
   /// Each job whose lane has no earlier one goes on. Whether one was done.
-  bool sweep(Queue& open) noexcept {
+  bool sweep(Queue& open, bool ending) noexcept {
     bool any = false;
     Queue still_open;
     for (Shared<Job> job = std::move(open.first); job;) {
       Shared<Job> next = std::move(job->next_);
-      if (is_behind(*job, still_open) || !job->advance()) {
+      if (is_behind(*job, still_open) || !job->advance(ending)) {
         append(still_open, job);
       } else {
         any = true;
