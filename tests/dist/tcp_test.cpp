@@ -88,3 +88,10 @@ TEST_CASE("a message that waits for its receiver needs no thread of its own") {
     comm.barrier();
   });
 }
+
+TEST_CASE("a rank without a GPU fails before it meets others, which would wait for it") {
+  const Stopwatch watch;
+  CHECK_THROWS_AS((void)dist::tcp<Cuda>(dist::TcpPlace{.port = 1, .rank = 1, .size = 2}, {.timeout = 10}),
+                  CudaUnavailable);
+  CHECK(watch.seconds() < 5);
+}

@@ -64,6 +64,16 @@ class MessagePeers : public Owner {
     std::snprintf(reason, sizeof reason, "rank %d threw: %s", link.rank(), why);
     fail(link.rank(), reason);
   }
+  /// f(), while others wait for this rank: where it throws, all fail.
+  template <class F>
+  auto or_fail(const F& f) {
+    try {
+      return f();
+    } catch (const std::exception& error) {
+      threw(error.what());
+      throw;
+    }
+  }
   /// This rank makes no more calls; so many collectives it completed. After a failure that it heard of, it passes that
   /// on instead: others may hear of its end first.
   void end(std::int64_t collectives) noexcept {
