@@ -9,6 +9,7 @@
 #include <doctest/doctest.h>
 
 #include <support/collectives.hpp>
+#include <support/no_threads.hpp>
 
 #include <optional>
 
@@ -54,28 +55,6 @@ void check_soon(int ranks, const F& f) {
 }
 
 bool contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
-
-/// While it lives, no thread can start: each would get a stack larger than the address space.
-class NoThreads {
- public:
-  NoThreads() {
-    pthread_getattr_default_np(&usual_);
-    pthread_attr_t huge;
-    pthread_attr_init(&huge);
-    pthread_attr_setstacksize(&huge, std::size_t{1} << 60);
-    pthread_setattr_default_np(&huge);
-    pthread_attr_destroy(&huge);
-  }
-  NoThreads(const NoThreads&) = delete;
-  NoThreads& operator=(const NoThreads&) = delete;
-  ~NoThreads() {
-    pthread_setattr_default_np(&usual_);
-    pthread_attr_destroy(&usual_);
-  }
-
- private:
-  pthread_attr_t usual_;
-};
 
 }  // namespace
 

@@ -7,6 +7,8 @@
 
 #include <doctest/doctest.h>
 
+#include <support/no_threads.hpp>
+
 #include <string>
 #include <thread>
 #include <vector>
@@ -66,4 +68,30 @@ TEST_CASE("letters arrive whose receiver asks for them after the time-out, while
       }
     comm.barrier();
   });
+}
+
+TEST_CASE("a message that waits for its receiver needs no thread of its own") {
+  dist::detail::TcpLink::finish_letters();  // whose thread has ended: that of the next begins before its ranks meet
+  in_ranks(2, 20, [](const dist::Communicator<Cpu>& comm) {
+    comm.barrier();
+    if (comm.rank() == 0) {
+      const locus_test::NoThreads refused;
+      for (const float value : {1.f, 2.f}) comm.send(full({4000000}, value), 1);
+    } else {
+      usleep(100000);
+      for (const float value : {1.f, 2.f}) {
+        const Tensor<float> x({4000000});
+        comm.recv(x, 0);
+        CHECK(x(3999999) == value);
+      }
+    }
+    comm.barrier();
+  });
+}
+
+TEST_CASE("a rank without a GPU fails before it meets others, which would wait for it") {
+  const Stopwatch watch;
+  CHECK_THROWS_AS((void)dist::tcp<Cuda>(dist::TcpPlace{.port = 1, .rank = 1, .size = 2}, {.timeout = 10}),
+                  CudaUnavailable);
+  CHECK(watch.seconds() < 5);
 }

@@ -166,11 +166,11 @@ class Engine : public Counted {
 namespace detail {
 inline constexpr const char* no_exception_text = "something that is no std::exception";
 
-/// f(), which is a part of a call that others wait for: where it throws anything, this rank leaves.
+/// f(), while others wait for this rank: where it throws anything, this rank leaves.
 template <class D, class F>
-void or_leave(Engine<D>& engine, const F& f) {
+auto or_leave(Engine<D>& engine, const F& f) {
   try {
-    f();
+    return f();
   } catch (const std::exception& error) {
     engine.leave(error.what());
     throw;

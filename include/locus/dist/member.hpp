@@ -107,7 +107,8 @@ class Member : public Counted {
   }
 
   /// Makes the call: a collective after those in flight, a receive after those, and a send at once.
-  /// throws OutOfMemory; nothing was begun then, and others see nothing of it
+  /// throws OutOfMemory; nothing was begun then, and others see nothing of it, but for a send of processes that had
+  /// begun: then all ranks fail
   template <class T>
   auto now(Prepared<T, D> prepared) {
     const bool waits = prepared.kind() == Kind::recv   ? !receives_.is_idle()

@@ -23,8 +23,8 @@ class MessageEngine : public Engine<D> {
   MessageEngine(const Shared<Peers>& peers, D device, const Options& options)
       : Engine<D>(peers->link.rank(), peers->link.size(), device, options),
         peers_(peers),
-        letters_(peers),
-        scratch_(new Scratch) {}
+        letters_(peers->or_fail([&] { return detail::MessageLetters<Link>(peers); })),
+        scratch_(peers->or_fail([] { return new Scratch; })) {}
 
   void run(const Call& call) override {
     collective(call, [&] { move(call); });

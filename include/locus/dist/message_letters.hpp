@@ -8,9 +8,9 @@
 namespace locus::inline LOCUS_ABI::dist::detail {
 
 /// A letter with its memory, until it has been sent. Where that takes longer, it goes on beside the program: while its
-/// rank is there, and for a time-out after it has left.
+/// rank is there, and for a time-out after it has left, or after its process began to end.
 template <class Link>
-class OutgoingLetter final : public Job {
+class OutgoingLetter final : public Errand {
  public:
   OutgoingLetter(const Shared<MessagePeers<Link>>& peers, const Message& message, const Note& note, int tag)
       : peers_(peers),
@@ -26,20 +26,23 @@ class OutgoingLetter final : public Job {
     elements_.send(peer_, bytes_.data(), static_cast<std::int64_t>(bytes_.size()));
   }
   [[nodiscard]] bool is_sent() { return announcement_.first_open() < 0 && elements_.first_open() < 0; }
-  [[nodiscard]] Job::Lane lane() const override { return {reinterpret_cast<std::intptr_t>(this), 0}; }
+  /// Its memory is kept where it is still in use.
+  void give_up() noexcept {
+    announcement_.abandon();
+    elements_.abandon();
+    if (peers_->link.has_open_transfers()) Link::keep(*this);
+  }
 
  private:
   bool run() override {
     try {
       if (is_sent()) return true;
-      if (!peers_->has_left()) watch_ = {};  // until then, the receiver has all the time that it takes
+      if (!peers_->has_left() && !is_last()) watch_ = {};  // until then, the receiver has all the time that it takes
       if (peers_->is_sound() && !peers_->has_ended(peer_) && !peers_->link.is_dead(peer_) &&
           watch_.seconds() < peers_->timeout())
         return false;
     } catch (const std::exception&) {}
-    announcement_.abandon();
-    elements_.abandon();
-    if (peers_->link.has_open_transfers()) Link::keep(*this);
+    give_up();
     return true;
   }
 
@@ -60,7 +63,7 @@ class MessageLetters {
   explicit MessageLetters(Shared<Peers> peers)
       : peers_(std::move(peers)), sent_(static_cast<std::size_t>(peers_->link.size())) {}
 
-  /// throws OutOfMemory; nothing was sent then
+  /// throws OutOfMemory: nothing was sent, or, where it had begun, all ranks fail
   void send(const Message& message) {
     Note note;
     note.what = Note::What::letter;
@@ -76,19 +79,20 @@ class MessageLetters {
         const auto* const bytes = static_cast<const unsigned char*>(message.data);
         return peers_->keep_own({note, {bytes, bytes + message.bytes()}});
       }
-      const Shared letter(new OutgoingLetter<Link>(peers_, message, note, tag_of(note)));
-      letter->post();
-      if (!letter->is_sent()) Link::deliver(Shared<Job>(letter.get()));
+      post(Shared(new OutgoingLetter<Link>(peers_, message, note, tag_of(note))));
     });
     ++number;
   }
   [[nodiscard]] bool has_come(const Message& message, double waited) {
     const Fingerprint what = message.fingerprint(Kind::recv);
     peers_->require_sound(what, message.sequence);
+    const bool has_ended = peers_->has_ended(message.peer);  // before the look: its letters were announced earlier
     if (peers_->has_letter(message.peer, message.tag)) return true;
-    if (peers_->has_ended(message.peer))
-      peers_->refuse(message.peer, join("rank ", message.peer, has_left_text), what, message.sequence);
-    peers_->require_alive(message.peer, waited, what, message.sequence);
+    if (has_ended) peers_->refuse(message.peer, join("rank ", message.peer, has_left_text), what, message.sequence);
+    const auto waits = [&] {
+      return !peers_->has_ended(message.peer) && !peers_->has_letter(message.peer, message.tag);
+    };
+    peers_->require_alive(message.peer, waited, waits, what, message.sequence);
     return false;
   }
   void take(const Message& message) {
@@ -109,6 +113,17 @@ class MessageLetters {
   }
 
  private:
+  /// Its receiver may have seen a part of a letter that is not sent: no other can take its number.
+  void post(const Shared<OutgoingLetter<Link>>& letter) {
+    try {
+      letter->post();
+      if (!letter->is_sent()) Courier::deliver(Shared<Errand>(letter.get()));
+    } catch (const std::exception& error) {
+      peers_->threw(error.what());
+      letter->give_up();
+      throw;
+    }
+  }
   /// Odd ones; collectives have the even ones.
   [[nodiscard]] int tag_of(const Note& note) const {
     return 2 * static_cast<int>(note.number % (peers_->link.most_tag() / 2)) + 1;

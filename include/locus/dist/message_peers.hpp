@@ -3,11 +3,11 @@
 // it.
 //
 // A Link is how bytes travel: rank(), size(), most_tag(), is_crowded(), group(); Transfers of bytes, by tag or of
-// notes; poll(note); is_dead(rank); keep(owner), deliver(letter), note_failure(seconds); retire() where something is
-// done once only the last notes of others are still to come. mpi_link.hpp is one.
+// notes; poll(note); is_dead(rank); keep(owner), note_failure(seconds); retire() where something is done once only
+// the last notes of others are still to come. Its constructor starts the Courier. mpi_link.hpp is one.
 
+#include <locus/dist/courier.hpp>
 #include <locus/dist/message_note.hpp>
-#include <locus/dist/worker.hpp>
 
 #include <sched.h>
 
@@ -34,7 +34,9 @@ class MessagePeers : public Owner {
         timeout_(timeout),
         ended_(static_cast<std::size_t>(link.size()), -1),
         failure_transfers_(link),
-        end_transfers_(link) {
+        end_transfers_(link),
+        failure_telling_(new Telling(failure_transfers_)),
+        end_telling_(new Telling(end_transfers_)) {
     failure_transfers_.reserve(ended_.size());
     end_transfers_.reserve(ended_.size());
   }
@@ -55,12 +57,22 @@ class MessagePeers : public Owner {
     std::snprintf(failure_.reason, sizeof failure_.reason, "%s", reason);
     has_failed_.store(true);
     Link::note_failure(timeout_);
-    tell(failure_, failure_transfers_);
+    tell(failure_, *failure_telling_);
   }
   void threw(const char* why) noexcept {
     char reason[sizeof failure_.reason] = {};
     std::snprintf(reason, sizeof reason, "rank %d threw: %s", link.rank(), why);
     fail(link.rank(), reason);
+  }
+  /// f(), while others wait for this rank: where it throws, all fail.
+  template <class F>
+  auto or_fail(const F& f) {
+    try {
+      return f();
+    } catch (const std::exception& error) {
+      threw(error.what());
+      throw;
+    }
   }
   /// This rank makes no more calls; so many collectives it completed. After a failure that it heard of, it passes that
   /// on instead: others may hear of its end first.
@@ -68,8 +80,8 @@ class MessagePeers : public Owner {
     const Lock lock(mutex_);
     if (end_.count >= 0) return;
     end_.count = collectives;
-    if (!has_failed_.load()) tell(end_, end_transfers_);
-    else if (failure_.from >= 0) tell(failure_, end_transfers_);
+    if (!has_failed_.load()) tell(end_, *end_telling_);
+    else if (failure_.from >= 0) tell(failure_, *end_telling_);
   }
 
   [[nodiscard]] bool has_left() {
@@ -129,15 +141,19 @@ class MessagePeers : public Owner {
     const std::int64_t completed = ended_[static_cast<std::size_t>(peer)];
     return completed >= 0 && completed < collective;
   }
-  /// throws CollectiveError where a process is gone that has not ended as it should, or after the time-out
-  void require_alive(int peer, double waited, const Fingerprint& what, std::int64_t sequence) {
+  /// `waits()`: whether this rank still waits for the peer. A process may be gone once it has given what it owed:
+  /// whether that came is asked after it was seen to be gone. throws CollectiveError where a process is gone that has
+  /// not ended as it should, or after the time-out
+  template <class F>
+  void require_alive(int peer, double waited, const F& waits, const Fingerprint& what, std::int64_t sequence) {
     for (int other = 0; other < link.size(); ++other)
       if ((other == peer || !has_ended(other)) && link.is_dead(other)) {
         require_sound(what, sequence);  // it may have said why
+        if (!waits()) return;
         if (other == peer || !has_ended(other))
           refuse(other, join("rank ", other, " has died: its process is gone"), what, sequence);
       }
-    if (waited > timeout_)
+    if (waited > timeout_ && waits())
       refuse(peer, join("rank ", peer, " did not come within ", timeout_, wait_longer), what, sequence);
   }
 
@@ -155,7 +171,8 @@ class MessagePeers : public Owner {
         refuse(peer, join("rank ", peer, has_left_text), what, sequence);
       if (watch.seconds() < looked + 0.1) continue;
       looked = watch.seconds();
-      require_alive(peer, looked, what, sequence);
+      require_alive(
+          peer, looked, [&] { return transfers.first_open(mark) == peer; }, what, sequence);
     }
   }
   void wait(Transfers& transfers, const Fingerprint& what, std::int64_t sequence) {
@@ -186,37 +203,45 @@ class MessagePeers : public Owner {
     while (i < inbox_.size() && (inbox_[i].note.from != from || inbox_[i].note.tag != tag)) ++i;
     return i;
   }
-  /// Notes on their way, beside the program: they may wait for the receiver to look.
-  class Telling final : public Job {
+  /// Notes on their way. Where they wait for a receiver to look, they do so beside the program; that takes no memory.
+  class Telling final : public Errand {
    public:
-    Telling(MessagePeers& peers, Transfers& transfers) : peers_(&peers), transfers_(transfers) {}
-    [[nodiscard]] Job::Lane lane() const override { return {reinterpret_cast<std::intptr_t>(this), 0}; }
+    explicit Telling(Transfers& transfers) : transfers_(transfers) {}
+    /// Some may have been copied already by what carries them.
+    [[nodiscard]] Transfers& transfers() const { return transfers_; }
+    void go_on(MessagePeers& peers) noexcept {
+      peers_ = Shared<MessagePeers>(&peers);
+      watch_ = {};
+      Courier::deliver(Shared<Errand>(this));
+    }
 
    private:
     bool run() override {
+      bool is_done = false;
       try {
         const int peer = transfers_.first_open();
-        if (peer < 0) return true;
-        if (watch_.seconds() < peers_->timeout_ && !peers_->link.is_dead(peer)) return false;
+        is_done = peer < 0;
+        if (!is_done && watch_.seconds() < peers_->timeout_ && !peers_->link.is_dead(peer)) return false;
       } catch (const std::exception&) {}
-      Link::keep(*peers_);
+      const Shared<MessagePeers> peers = std::move(peers_);
+      if (!is_done) Link::keep(*peers);
       return true;
     }
-    Shared<MessagePeers> peers_;
+    Shared<MessagePeers> peers_{};  ///< while it goes on
     Transfers& transfers_;
     Stopwatch watch_{};
   };
-  /// Notes are small, and mostly copied at once by what carries them.
-  void tell(Note& note, Transfers& transfers) noexcept {
+  /// Notes are small, and mostly copied at once by what carries them. Without memory for them, others time out.
+  void tell(Note& note, Telling& telling) noexcept {
     note.group = link.group();
+    Transfers& transfers = telling.transfers();
     try {
       for (int peer = 0; peer < link.size(); ++peer)
         if (peer != link.rank()) transfers.send(peer, &note, sizeof note);
-      for (int turn = 0; turn < 100 && transfers.first_open() >= 0; ++turn) sched_yield();
-      if (transfers.first_open() >= 0) Link::deliver(Shared<Job>(new Telling(*this, transfers)));
-    } catch (const std::exception&) {  // nobody is reached: others time out
-      Link::keep(*this);
-    }
+      for (int turn = 0; turn < 100; ++turn, sched_yield())
+        if (transfers.first_open() < 0) return;
+    } catch (const std::exception&) {}
+    telling.go_on(*this);
   }
 
   double timeout_;
@@ -229,6 +254,7 @@ class MessagePeers : public Owner {
   std::vector<std::int64_t> ended_;  ///< collectives that a rank completed before it ended; -1: it has not
   std::vector<Letter> inbox_;
   Transfers failure_transfers_, end_transfers_;
+  Shared<Telling> failure_telling_, end_telling_;
 };
 
 }  // namespace locus::inline LOCUS_ABI::dist::detail

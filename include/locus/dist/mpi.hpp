@@ -49,14 +49,17 @@ template <class D>
   options = detail::from_environment(options);
   (void)detail::MpiSession::instance(options.timeout);
   if constexpr (HostAccessible<D>) {
-    return Communicator<D>(Shared<Engine<D>>(new MpiEngine<D>(MPI_COMM_WORLD, D{}, options)));
+    const Shared engine(new MpiEngine<D>(MPI_COMM_WORLD, D{}, options));
+    return detail::or_leave(*engine, [&] { return Communicator<D>(Shared<Engine<D>>(engine.get())); });
   } else {
     static_assert(std::is_same_v<D, Cuda>, "dist::mpi has engines for Cpu and Cuda");
     const Shared host(new MpiEngine<Cpu>(MPI_COMM_WORLD, Cpu{}, options));
-    const Cuda device = detail::gpu_of(host->rank_on_machine());
-    if (detail::mpi_takes_gpu_memory())
-      return Communicator<D>(Shared<Engine<D>>(new DeviceEngine<detail::MpiDeviceLink>(host, device)));
-    return Communicator<D>(Shared<Engine<D>>(new StagedEngine<D>(Shared<Engine<Cpu>>(host.get()), device)));
+    return detail::or_leave(*host, [&] {
+      const Cuda device = detail::gpu_of(host->rank_on_machine());
+      if (detail::mpi_takes_gpu_memory())
+        return Communicator<D>(Shared<Engine<D>>(new DeviceEngine<detail::MpiDeviceLink>(host, device)));
+      return Communicator<D>(Shared<Engine<D>>(new StagedEngine<D>(Shared<Engine<Cpu>>(host.get()), device)));
+    });
   }
 }
 

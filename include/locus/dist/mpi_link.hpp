@@ -67,7 +67,6 @@ class MpiLink {
   [[nodiscard]] bool has_open_transfers() const { return has_open_transfers_.load(); }
 
   static void keep(const Owner& owner) noexcept { MpiSession::instance().keep(owner); }
-  static void deliver(const Shared<Job>& letter) noexcept { MpiSession::instance().deliver(letter); }
   static void note_failure(double timeout) noexcept { MpiSession::instance().note_failure(timeout); }
 
   /// Takes a note that has come, from any rank.

@@ -4,7 +4,7 @@
 // Used where <mpi.h> is found, as by mpicxx, unless LOCUS_MPI is defined as 0.
 
 #include <locus/core/random.hpp>
-#include <locus/dist/worker.hpp>
+#include <locus/dist/courier.hpp>
 
 #include <cstdio>
 
@@ -98,15 +98,6 @@ class MpiSession {
     return !ended;
   }
 
-  /// Does the job beside the program: it gets messages that were sent to their receivers, however late those come.
-  void deliver(const Shared<Job>& letter) noexcept {
-    const Lock lock(delivering_);
-    try {
-      courier_.add(letter);
-    } catch (const OutOfMemory&) {  // there is no thread: MPI delivers it when it is called next
-      keep(*letter);
-    }
-  }
   /// Keeps memory that MPI may still read or write, to the end of the process.
   void keep(const Owner& owner) noexcept {
     const Lock lock(mutex_);
@@ -122,6 +113,7 @@ class MpiSession {
 
  private:
   explicit MpiSession(double timeout) {
+    Courier::start();  // which ends after this object
     int started = 0, level = 0;
     check_mpi(MPI_Initialized(&started), "MPI_Initialized");
     if (!started) {
@@ -140,7 +132,7 @@ class MpiSession {
     locus::detail::become_rank(rank);
   }
   ~MpiSession() {
-    courier_.finish();
+    Courier::finish();
     if (!ends_it_ || !is_usable() || has_died_.load()) return;
     if (const int seconds = patience_.load()) end_in(seconds);
     MPI_Finalize();
@@ -159,12 +151,11 @@ class MpiSession {
     if (pthread_create(&thread, nullptr, wait, nullptr) == 0) pthread_detach(thread);
   }
 
-  Mutex mutex_, delivering_;
+  Mutex mutex_;
   bool ends_it_ = false;
   Atomic<int> patience_{0};
   Atomic<bool> has_died_{false};
   const Owner* kept_ = nullptr;
-  Worker courier_;
 };
 
 }  // namespace locus::inline LOCUS_ABI::dist::detail

@@ -48,6 +48,14 @@ class NcclLink {
 }  // namespace detail
 
 using NcclEngine = DeviceEngine<detail::NcclLink>;
+
+namespace detail {
+/// Of ranks that have met by `host`: where one fails meanwhile, those that wait for its part of NCCL's id hear of it.
+template <class F>
+[[nodiscard]] Communicator<Cuda> nccl_by(const Shared<Engine<Cpu>>& host, const F& device) {
+  return or_leave(*host, [&] { return Communicator<Cuda>(Shared<Engine<Cuda>>(new NcclEngine(host, device()))); });
+}
+}  // namespace detail
 #endif
 
 #if LOCUS_NCCL
@@ -58,8 +66,8 @@ inline namespace with_nccl {
 /// ends while the others start NCCL is not noticed: they wait
 [[nodiscard]] inline Communicator<Cuda> nccl(const TcpPlace& place, Options options = {}) {
   options = detail::from_environment(options);
-  const Cuda device = detail::gpu_of(place.local_rank);
-  return Communicator<Cuda>(Shared<Engine<Cuda>>(new NcclEngine(detail::tcp_engine(place, options), device)));
+  const Cuda device = detail::gpu_of(place.local_rank);  // before ranks meet, so that none waits for this one
+  return detail::nccl_by(detail::tcp_engine(place, options), [&] { return device; });
 }
 // With MPI it is another function than without: not one symbol.
 #if LOCUS_MPI
@@ -77,8 +85,7 @@ inline namespace without_mpi {
     options = detail::from_environment(options);
     (void)detail::MpiSession::instance(options.timeout);
     const Shared host(new MpiEngine<Cpu>(MPI_COMM_WORLD, Cpu{}, options));
-    const Cuda device = detail::gpu_of(host->rank_on_machine());
-    return Communicator<Cuda>(Shared<Engine<Cuda>>(new NcclEngine(Shared<Engine<Cpu>>(host.get()), device)));
+    return detail::nccl_by(Shared<Engine<Cpu>>(host.get()), [&] { return detail::gpu_of(host->rank_on_machine()); });
   }
 #endif
   return nccl(TcpPlace::from_environment(), options);

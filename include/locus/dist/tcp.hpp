@@ -14,7 +14,7 @@ namespace detail {
   using Peers = MessagePeers<TcpLink>;
   const Shared peers(new Peers(options.timeout, place, options.timeout));
   locus::detail::become_rank(place.rank);
-  return Shared<Engine<Cpu>>(new MessageEngine<Cpu, TcpLink>(peers, Cpu{}, options));
+  return peers->or_fail([&] { return Shared<Engine<Cpu>>(new MessageEngine<Cpu, TcpLink>(peers, Cpu{}, options)); });
 }
 }  // namespace detail
 
@@ -24,18 +24,21 @@ namespace detail {
 ///
 /// On Cuda, each process uses one of the GPUs of its machine, in turn; elements travel by way of page-locked memory.
 ///
-/// throws RendezvousError within the time-out after rank 0 came, CudaUnavailable
+/// throws RendezvousError within the time-out after rank 0 came, CudaUnavailable, OutOfMemory without a thread
 ///
 ///     auto comm = dist::tcp<Cpu>();   // RANK=0 WORLD_SIZE=2 ./program & RANK=1 WORLD_SIZE=2 ./program
 template <class D>
 [[nodiscard]] Communicator<D> tcp(const TcpPlace& place, Options options = {}) {
   options = detail::from_environment(options);
-  const auto host = detail::tcp_engine(place, options);
   if constexpr (std::is_same_v<D, Cpu>) {
-    return Communicator<D>(host);
+    const auto host = detail::tcp_engine(place, options);
+    return detail::or_leave(*host, [&] { return Communicator<D>(host); });
   } else {
     static_assert(std::is_same_v<D, Cuda>, "dist::tcp has engines for Cpu and Cuda");
-    return Communicator<D>(Shared<Engine<D>>(new StagedEngine<D>(host, detail::gpu_of(place.local_rank))));
+    const Cuda device = detail::gpu_of(place.local_rank);  // before ranks meet, so that none waits for this one
+    const auto host = detail::tcp_engine(place, options);
+    return detail::or_leave(*host,
+                            [&] { return Communicator<D>(Shared<Engine<D>>(new StagedEngine<D>(host, device))); });
   }
 }
 template <class D>

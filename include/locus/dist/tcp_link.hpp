@@ -1,9 +1,9 @@
 #pragma once
 // How processes reach each other by TCP: a connection for each pair. See message_peers.hpp for what a link is.
 
+#include <locus/dist/courier.hpp>
 #include <locus/dist/message_note.hpp>
 #include <locus/dist/tcp_rendezvous.hpp>
-#include <locus/dist/worker.hpp>
 
 namespace locus::inline LOCUS_ABI::dist::detail {
 
@@ -11,10 +11,10 @@ class TcpLink {
  public:
   class Transfers;
 
-  /// All ranks make one at the same time. throws RendezvousError
+  /// All ranks make one at the same time. throws RendezvousError; OutOfMemory without a thread, before they meet
   TcpLink(const TcpPlace& place, double timeout)
       : rank_(place.rank), size_(place.size), peers_(static_cast<std::size_t>(place.size)) {
-    (void)Courier::instance();  // which ends after this object, if that is static
+    Courier::start();  // which ends after this object, if that is static
     TcpRendezvous rendezvous(place, timeout);
     const Socket door = Socket::listening(rendezvous.family(), 0);
     if (!door) rendezvous.fail(rank_, join("cannot listen: ", std::strerror(errno)));
@@ -48,9 +48,8 @@ class TcpLink {
         progress();
         sched_yield();
       }
-      const Shared<Job> closing(new Closing(std::move(peers_)));
-      deliver(closing);
-    } catch (const std::exception&) {  // without memory or a thread, they close at once
+      Courier::deliver(Shared<Errand>(new Closing(std::move(peers_))));
+    } catch (const std::exception&) {  // without memory, they close at once
     }
   }
 
@@ -62,14 +61,8 @@ class TcpLink {
   [[nodiscard]] static bool has_open_transfers() { return false; }  // what is abandoned touches no memory
   static void keep(const Owner&) noexcept {}
   static void note_failure(double) noexcept {}
-  /// Does the job beside the program.
-  static void deliver(const Shared<Job>& letter) {
-    Courier& courier = Courier::instance();
-    const Lock lock(courier.mutex);
-    courier.worker.add(letter);
-  }
   /// Returns when all letters are on their way: for a process that ends without its static objects.
-  static void finish_letters() { Courier::instance().worker.finish(); }
+  static void finish_letters() noexcept { Courier::finish(); }
   /// Whether the connection has ended.
   [[nodiscard]] bool is_dead(int peer) {
     const Lock lock(mutex_);
@@ -114,13 +107,12 @@ class TcpLink {
   };
 
   /// Reads what peers still say until they close, too: closing at once would make them lose what they have not read.
-  class Closing final : public Job {
+  class Closing final : public Errand {
    public:
     explicit Closing(std::vector<Peer>&& peers) : peers_(std::move(peers)) {
       for (const Peer& peer : peers_)
         if (peer.socket) shutdown(peer.socket.number(), SHUT_WR);
     }
-    [[nodiscard]] Job::Lane lane() const override { return {reinterpret_cast<std::intptr_t>(this), 0}; }
 
    private:
     bool run() override {
@@ -139,31 +131,6 @@ class TcpLink {
     std::vector<Peer> peers_;
     Stopwatch watch_{};
   };
-  /// Who does jobs beside the program.
-  struct Courier {
-    Courier* of_parent;
-    std::uint32_t forks = locus::detail::fork_count();
-    Mutex mutex{};
-    Worker worker{};
-
-    /// That of this process: fork() copies no thread, and what that of a parent has to do is the parent's.
-    [[nodiscard]] static Courier& instance();
-  };
-  struct Couriers {
-    Courier* last = nullptr;
-    Mutex mutex{};
-
-    ~Couriers() {
-      if (is_here()) last->worker.finish();
-    }
-    [[nodiscard]] bool is_here() const { return last && last->forks == locus::detail::fork_count(); }
-    [[nodiscard]] static Couriers& instance() {
-      static Couriers all;
-      return all;
-    }
-    [[nodiscard]] static Mutex& its_mutex() { return instance().mutex; }
-  };
-
   [[nodiscard]] Peer& at(int peer) { return peers_[static_cast<std::size_t>(peer)]; }
   [[nodiscard]] bool has_unwritten() const {
     for (const Peer& peer : peers_)
@@ -322,16 +289,6 @@ class TcpLink {
   std::vector<Peer> peers_;
   std::vector<Note> notes_;
 };
-
-inline TcpLink::Courier& TcpLink::Courier::instance() {
-  Couriers& all = Couriers::instance();
-  (void)locus::detail::fork_count();  // which counts from its first call on
-  static const bool waits = (locus::detail::wait_at_fork<&Couriers::its_mutex>(), true);
-  (void)waits;
-  const Lock lock(all.mutex);
-  if (!all.is_here()) all.last = new Courier{all.last};
-  return *all.last;
-}
 
 /// Several sends and receives under way. Messages of a pair of ranks and a tag keep their order.
 class TcpLink::Transfers {

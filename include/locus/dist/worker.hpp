@@ -11,8 +11,9 @@ namespace locus::inline LOCUS_ABI::dist::detail {
 /// Something to do, that others wait for.
 class Job : public Owner {
  public:
-  /// Goes on. Whether it is done, or failed.
-  bool advance() noexcept {
+  /// Goes on. Whether it is done, or failed. `is_last`: somebody waits for its thread to end.
+  bool advance(bool is_last = false) noexcept {
+    is_last_ = is_last;
     try {
       if (!run()) return false;
     } catch (...) {
@@ -39,16 +40,19 @@ class Job : public Owner {
  protected:
   /// False: there is nothing to do yet; it is called again.
   virtual bool run() = 0;
+  /// Within run(): whether somebody waits for its thread to end, as exit() does.
+  [[nodiscard]] bool is_last() const { return is_last_; }
 
  private:
   friend class Worker;
+  bool is_last_ = false;
   Signal done_{0};
   std::exception_ptr error_;
   Shared<Job> next_;
 };
 
-/// A thread that does jobs, those of a lane in the order in which they are added. It begins with the first, and ends
-/// with this object, after all jobs.
+/// A thread that does jobs, those of a lane in the order in which they are added. It begins with the first, or
+/// start(), and ends with this object, after all jobs.
 class Worker {
  public:
   Worker() = default;
@@ -70,14 +74,17 @@ class Worker {
   /// Whether all that was added is done.
   [[nodiscard]] bool is_idle() const { return open_.load(Order::acquire) == 0; }
 
+  /// Begins the thread: the next add() does not throw. throws OutOfMemory where the system grants none
+  void start() {
+    if (has_thread_) return;
+    if (pthread_create(
+            &thread_, nullptr, [](void* self) { return static_cast<Worker*>(self)->serve(); }, this) != 0)
+      fail<OutOfMemory>({"dist: the system grants no thread for what a rank does beside its own; use fewer threads"});
+    has_thread_ = true;
+  }
   /// One thread at a time. throws OutOfMemory where the system grants no thread: nothing was added then
   void add(const Shared<Job>& job) {
-    if (!has_thread_) {
-      if (pthread_create(
-              &thread_, nullptr, [](void* self) { return static_cast<Worker*>(self)->serve(); }, this) != 0)
-        fail<OutOfMemory>({"dist: the system grants no thread for asynchronous collectives; use fewer threads"});
-      has_thread_ = true;
-    }
+    start();
     open_.fetch_add(1);
     {
       const Lock lock(mutex_);
@@ -110,7 +117,7 @@ class Worker {
           added_ = {};
         }
       }
-      if (sweep(open)) {
+      if (sweep(open, ending)) {
         idle = 0;
       } else if (open.first) {
         if (++idle < 100) sched_yield();
@@ -122,12 +129,12 @@ class Worker {
     }
   }
   /// Each job whose lane has no earlier one goes on. Whether one was done.
-  bool sweep(Queue& open) noexcept {
+  bool sweep(Queue& open, bool ending) noexcept {
     bool any = false;
     Queue still_open;
     for (Shared<Job> job = std::move(open.first); job;) {
       Shared<Job> next = std::move(job->next_);
-      if (is_behind(*job, still_open) || !job->advance()) {
+      if (is_behind(*job, still_open) || !job->advance(ending)) {
         append(still_open, job);
       } else {
         any = true;
