@@ -45,6 +45,7 @@
 #include <locus/ops/moments.hpp>
 #include <locus/ops/pad.hpp>
 #include <locus/ops/pool.hpp>
+#include <locus/ops/prelu.hpp>
 #include <locus/ops/reduce.hpp>
 #include <locus/ops/scan.hpp>
 #include <locus/ops/softmax.hpp>
@@ -63,7 +64,9 @@
 #include <locus/nn/linear.hpp>
 #include <locus/nn/loss.hpp>
 #include <locus/nn/pool.hpp>
+#include <locus/nn/prelu.hpp>
 #include <locus/nn/sequential.hpp>
+#include <locus/nn/softmax.hpp>
 #include <locus/nn/state_dict.hpp>
 
 #include <locus/optim/groups.hpp>

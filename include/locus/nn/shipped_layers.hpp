@@ -9,6 +9,8 @@
 #include <locus/nn/layer_norm.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/nn/pool.hpp>
+#include <locus/nn/prelu.hpp>
+#include <locus/nn/softmax.hpp>
 
 namespace locus::inline LOCUS_ABI::nn::detail {
 
@@ -19,7 +21,8 @@ struct ShippedLayers {
       Layers<Linear<T, D>, Sequential<T, D>, Sequential<T, D, std::int64_t>, Embedding<T, D>, LayerNorm<T, D>,
              RMSNorm<T, D>, BatchNorm1d<T, D>, BatchNorm2d<T, D>, Conv1d<T, D>, Conv2d<T, D>, ConvTranspose2d<T, D>,
              Flatten, ReLU, Tanh, Sigmoid, LeakyReLU, GELU<GeluForm::fast>, GELU<GeluForm::exact>, GELU<GeluForm::tanh>,
-             SiLU, Softplus, Dropout, Dropout2d, MaxPool1d, MaxPool2d, AvgPool1d, AvgPool2d, AdaptiveAvgPool2d>;
+             SiLU, Softplus, Dropout, Dropout2d, MaxPool1d, MaxPool2d, AvgPool1d, AvgPool2d, AdaptiveAvgPool2d,
+             PReLU<T, D>, ELU, Hardswish, Mish, Softmax, LogSoftmax, Identity, Unflatten>;
 };
 
 }  // namespace locus::inline LOCUS_ABI::nn::detail
