@@ -36,6 +36,7 @@
 #include <locus/ops/cross_entropy.hpp>
 #include <locus/ops/dropout.hpp>
 #include <locus/ops/extreme.hpp>
+#include <locus/ops/group_norm.hpp>
 #include <locus/ops/im2col.hpp>
 #include <locus/ops/index.hpp>
 #include <locus/ops/join.hpp>
@@ -60,6 +61,7 @@
 #include <locus/nn/dropout.hpp>
 #include <locus/nn/embedding.hpp>
 #include <locus/nn/flatten.hpp>
+#include <locus/nn/group_norm.hpp>
 #include <locus/nn/layer_norm.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/nn/loss.hpp>

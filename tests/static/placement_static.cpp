@@ -164,6 +164,10 @@ LOCUS_CHECK_ROLES(absolute_error)
 LOCUS_CHECK_ROLES(huber)
 LOCUS_CHECK_ROLES(entropy_of_bits)
 
+LOCUS_OPERATION(grouped, group_norm(std::declval<A&>(), 2, std::declval<B&>(), std::declval<B&>()))
+LOCUS_CHECK_ROLES(grouped)
+LOCUS_OPERATION(biased_in_groups, instance_norm(std::declval<A&>(), std::declval<A&>(), std::declval<B&>()))
+LOCUS_CHECK_ROLES(biased_in_groups)
 LOCUS_OPERATION(learned_slope, prelu(std::declval<A&>(), std::declval<B&>()))
 LOCUS_CHECK_ROLES(learned_slope)
 

@@ -62,6 +62,8 @@ TEST_CASE("optimizers and clipping") {
 TEST_CASE("layers, losses and operations") {
   demands_a_number("eps", [](double x) { (void)nn::LayerNorm<float, Cpu>(4, x); });
   demands_a_number("eps", [](double x) { (void)nn::RMSNorm<float, Cpu>(Shape{3, 4}, x); });
+  demands_a_number("eps", [](double x) { (void)nn::GroupNorm<float, Cpu>(1, 4, x); });
+  demands_a_number("eps", [](double x) { (void)group_norm(weight(), 1, x); });
   demands_a_number("eps", [](double x) { (void)layer_norm(weight(), {4}, x); });
   demands_a_number("eps", [](double x) { (void)rms_norm(weight(), {4}, x); });
   demands_a_number("slope", [](double x) { (void)nn::LeakyReLU(x); });
