@@ -36,6 +36,7 @@
 #include <locus/ops/cross_entropy.hpp>
 #include <locus/ops/dropout.hpp>
 #include <locus/ops/extreme.hpp>
+#include <locus/ops/group_norm.hpp>
 #include <locus/ops/im2col.hpp>
 #include <locus/ops/index.hpp>
 #include <locus/ops/join.hpp>
@@ -45,6 +46,7 @@
 #include <locus/ops/moments.hpp>
 #include <locus/ops/pad.hpp>
 #include <locus/ops/pool.hpp>
+#include <locus/ops/prelu.hpp>
 #include <locus/ops/reduce.hpp>
 #include <locus/ops/scan.hpp>
 #include <locus/ops/softmax.hpp>
@@ -59,11 +61,14 @@
 #include <locus/nn/dropout.hpp>
 #include <locus/nn/embedding.hpp>
 #include <locus/nn/flatten.hpp>
+#include <locus/nn/group_norm.hpp>
 #include <locus/nn/layer_norm.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/nn/loss.hpp>
 #include <locus/nn/pool.hpp>
+#include <locus/nn/prelu.hpp>
 #include <locus/nn/sequential.hpp>
+#include <locus/nn/softmax.hpp>
 #include <locus/nn/state_dict.hpp>
 
 #include <locus/optim/groups.hpp>

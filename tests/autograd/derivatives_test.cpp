@@ -115,6 +115,10 @@ TEST_CASE("derivatives of activations") {
   check_unary("gelu (tanh)", functor::GeluTanh{}, anywhere);
   check_unary("silu", functor::Silu{}, anywhere);
   check_unary("softplus", functor::Softplus{}, anywhere);
+  check_unary("elu", functor::Elu<double>{0.7}, anywhere);
+  check_unary("hardswish", functor::Hardswish{}, {-4, -2.2, 0.5, 2.9, 3.5});
+  check_unary("mish", functor::Mish{}, anywhere);
+  check_binary("prelu", functor::Prelu{}, pairs);
   using functor::Activation;
   for (const auto kind : {Activation::none, Activation::relu, Activation::tanh, Activation::sigmoid}) {
     check_unary("chosen activation", functor::ChosenActivation{kind}, anywhere);
@@ -141,6 +145,11 @@ TEST_CASE("derivatives where there is none: as PyTorch chooses") {
   CHECK(get<0>(gradients(functor::Relu{}, 1.0, 0.0)) == 0);
   CHECK(get<0>(gradients(functor::Abs{}, 1.0, 0.0)) == 0);
   CHECK(get<0>(gradients(functor::LeakyRelu<double>{0.1}, 1.0, 0.0)) == 0.1);
+  CHECK(get<0>(gradients(functor::Elu<double>{0.7}, 1.0, 0.0)) == 0.7);
+  CHECK(get<0>(gradients(functor::Hardswish{}, 1.0, -3.0)) == 0);
+  CHECK(get<0>(gradients(functor::Hardswish{}, 1.0, 3.0)) == 1);
+  CHECK(get<0>(gradients(functor::Prelu{}, 1.0, 0.0, 0.25)) == 0.25);
+  CHECK(get<1>(gradients(functor::Prelu{}, 1.0, 0.0, 0.25)) == 0);
   CHECK(get<0>(gradients(functor::Clamp{}, 1.0, -1.0, -1.0, 1.0)) == 1);
   CHECK(get<0>(gradients(functor::Clamp{}, 1.0, 1.0, -1.0, 1.0)) == 1);
   const auto smaller = gradients(functor::Minimum{}, 1.0, 2.0, 2.0),

@@ -263,10 +263,12 @@ TEST_CASE("products take every mix of plain tensors, parameters and traced tenso
   check_mixes("linear(a, b, c, gelu)", OF_THREE(linear(a, b, c, functor::Gelu{})), x, w, four);
 }
 
-TEST_CASE("normalizations take every mix of plain tensors, parameters and traced tensors") {
+TEST_CASE("normalizations and prelu take every mix of plain tensors, parameters and traced tensors") {
   check_mixes("layer_norm(a, {3}, b)", OF_TWO(layer_norm(a, {3}, b)), x, row);
   check_mixes("layer_norm(a, {3}, b, c)", OF_THREE(layer_norm(a, {3}, b, c)), x, row, row2);
   check_mixes("rms_norm(a, {3}, b)", OF_TWO(rms_norm(a, {3}, b)), x, row);
+  check_mixes("group_norm(a, 1, b, c)", OF_THREE(group_norm(a, 1, b, c)), x, row, row2);
+  check_mixes("prelu(a, b)", OF_TWO(prelu(a, b)), x, row);
   check_mixes("batch_norm(a, {}, b, c)", OF_THREE(batch_norm(a, RunningStatistics<double, Cpu>{}, b, c)), x, row, row2);
 }
 

@@ -60,6 +60,12 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 
 double sigmoid_of(double x) { return 1 / (1 + std::exp(-x)); }
 double silu_of(double x) { return x == -infinity ? -0.0 : x * sigmoid_of(x); }
+double mish_of(double x) {
+  const double e = std::exp(-std::abs(x));
+  return x >= 0           ? x * ((1 + 2 * e) / (1 + 2 * e + 2 * e * e))
+         : x == -infinity ? -0.0
+                          : x * (e * (2 + e) / (2 + 2 * e + e * e));
+}
 double softplus_of(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
 double gelu_of(double x) { return x == -infinity ? -0.0 : 0.5 * x * std::erfc(-x / std::sqrt(2.0)); }
 double gelu_tanh_of(double x) {
@@ -102,6 +108,7 @@ double gelu_slope_error(float x, float given, double exact) {
   X(sigmoid, 2, sigmoid_of)     \
   X(silu, 2, silu_of)           \
   X(softplus, 2, softplus_of)   \
+  X(mish, 1, mish_of)           \
   X(erf, 2, std::erf)           \
   X(gelu_exact, 2, gelu_of)     \
   X(gelu_tanh, 2, gelu_tanh_of) \

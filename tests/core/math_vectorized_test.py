@@ -11,7 +11,7 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tools"))
 import common  # noqa: E402
 
-OF_FLOAT = ["exp(x)", "expm1(x)", "log(x)", "log1p(x)", "tanh(x)", "sigmoid(x)", "silu(x)", "softplus(x)", "erf(x)",
+OF_FLOAT = ["exp(x)", "expm1(x)", "log(x)", "log1p(x)", "tanh(x)", "sigmoid(x)", "silu(x)", "softplus(x)", "mish(x)", "mish_slope(x)", "erf(x)",
             "gelu(x)", "gelu_exact(x)", "gelu_slope(x)", "gelu_tanh(x)", "gelu_tanh_slope(x)", "sin(x)", "cos(x)", "pow(x, y)", "sqrt(x)",
             "rsqrt(x)", "round(x)", "floor(x)", "ceil(x)"]
 OF_DOUBLE = ["exp(x)", "sigmoid(x)", "silu(x)", "sqrt(x)", "rsqrt(x)", "round(x)",

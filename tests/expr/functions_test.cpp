@@ -13,6 +13,7 @@ namespace {
 
 double sigmoid_of(double x) { return 1 / (1 + std::exp(-x)); }
 double softplus_of(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
+double mish_of(double x) { return x * std::tanh(softplus_of(x)); }
 double gelu_of(double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }
 double gelu_tanh_of(double x) {
   return 0.5 * x * (1 + std::tanh(std::sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x)));
@@ -34,6 +35,9 @@ void check_everywhere() {
   CHECK_CLOSE(sigmoid(x), reference_map(sigmoid_of, a), allowed);
   CHECK_CLOSE(silu(x), reference_map([](double v) { return v * sigmoid_of(v); }, a), allowed);
   CHECK_CLOSE(softplus(x), reference_map(softplus_of, a), allowed);
+  CHECK_CLOSE(mish(x), reference_map(mish_of, a), allowed);
+  CHECK_CLOSE(hardswish(x), reference_map([](double v) { return v * std::clamp(v + 3, 0.0, 6.0) / 6; }, a), allowed);
+  CHECK_CLOSE(elu(x, 0.5), reference_map([](double v) { return v > 0 ? v : 0.5 * std::expm1(v); }, a), allowed);
   CHECK_CLOSE(gelu(x), reference_map(gelu_of, a), allowed);
   CHECK_CLOSE(gelu<GeluForm::exact>(x), reference_map(gelu_of, a), allowed);
   CHECK_CLOSE(gelu<GeluForm::tanh>(x), reference_map(gelu_tanh_of, a), allowed);
@@ -129,6 +133,9 @@ LOCUS_DEVICE_TEST("functions at the ends of their range", D) {
   CHECK(relative_difference(sigmoid(x), {0, std::exp(-100.0), 0.5, 1, 1}, subnormal) == "");
   CHECK(relative_difference(softplus(x), {0, std::exp(-100.0), std::log(2.0), 100, INFINITY}, subnormal) == "");
   CHECK_CLOSE(tanh(x), {-1, -1, 0, 1, 1});
+  CHECK_CLOSE(elu(x), {-1, -1, 0, 100, INFINITY});
+  CHECK_CLOSE(hardswish(x), {0, 0, 0, 100, INFINITY});
+  CHECK(relative_difference(mish(x), {-0.0, -100 * std::exp(-100.0), 0, 100, INFINITY}, subnormal) == "");
   CHECK_CLOSE(log(x), {NAN, NAN, -INFINITY, std::log(100.0), INFINITY});
   CHECK_CLOSE(sqrt(x), {NAN, NAN, 0, 10, INFINITY});
   CHECK_CLOSE(log1p(tensor<float, D>({2}, {1e-10, -1})), Reference{1e-10, -INFINITY}, 1e-16);
@@ -152,7 +159,7 @@ LOCUS_DEVICE_TEST("exp of float is within two units in the last place, from the 
 }
 
 template <class X>
-concept Exponentiable = requires(X x) { exp(x), sqrt(x), gelu(x), leaky_relu(x); };
+concept Exponentiable = requires(X x) { exp(x), sqrt(x), gelu(x), leaky_relu(x), elu(x), hardswish(x), mish(x); };
 template <class X>
 concept HasExp = requires(X x) { exp(x); };
 template <class L, class R>

@@ -100,7 +100,7 @@ LOCUS_DEVICE_TEST("logic takes any element type: what is not zero is true", D) {
   CHECK_CLOSE(!(x < y) && x < 1, {0, 1, 0, 0});
 }
 
-LOCUS_DEVICE_TEST("NaN wins in minimum, maximum, relu and clamp", D) {
+LOCUS_DEVICE_TEST("NaN wins in minimum, maximum, clamp, relu and its kin", D) {
   const auto x = tensor<float, D>({3}, {NAN, 1, 1}), y = tensor<float, D>({3}, {2, NAN, 2});
   CHECK_CLOSE(minimum(x, y), {NAN, NAN, 1});
   CHECK_CLOSE(maximum(x, y), {NAN, NAN, 2});
@@ -112,6 +112,8 @@ LOCUS_DEVICE_TEST("NaN wins in minimum, maximum, relu and clamp", D) {
   CHECK_CLOSE(relu(x - 2), {NAN, 0, 0});
   CHECK_CLOSE(clamp(x, 0, 0.5), {NAN, 0.5, 0.5});
   CHECK_CLOSE(leaky_relu(-x), {NAN, -0.01, -0.01});
+  CHECK_CLOSE(hardswish(x + 2), {NAN, 3, 3});
+  CHECK_CLOSE(elementwise(functor::Prelu{}, -x, 0.25f), {NAN, -0.25, -0.25});
 }
 
 LOCUS_DEVICE_TEST("min and max of two tensors are elementwise", D) {

@@ -1,5 +1,6 @@
 #include <locus/nn/linear.hpp>
 #include <locus/nn/sequential.hpp>
+#include <locus/nn/softmax.hpp>
 
 #include <locus/device/launch_log.hpp>
 #include <locus/ops/reduce.hpp>
@@ -161,7 +162,7 @@ LOCUS_DEVICE_TEST("copies of a model share its parameters", D) {
   CHECK(erased.parameters()[0] == model.parameters()[0]);
 }
 
-LOCUS_DEVICE_TEST("activations and Flatten on plain and traced tensors, whole or as layers", D) {
+LOCUS_DEVICE_TEST("activations and layers without parameters on plain and traced tensors, whole or as layers", D) {
   const auto x = tensor<double, D>({2, 1, 2}, {-2, -0.5, 0.5, 2});
   const nn::Sequential<double, D> layers{nn::ReLU{}, nn::Flatten{}};
   CHECK_CLOSE(layers(x), Reference({2, 2}, {0, 0, 0.5, 2}));
@@ -173,9 +174,25 @@ LOCUS_DEVICE_TEST("activations and Flatten on plain and traced tensors, whole or
   CHECK_CLOSE(nn::GELU<GeluForm::tanh>{}(x), reference(gelu<GeluForm::tanh>(x)));
   CHECK_CLOSE(nn::SiLU{}(x), reference(silu(x)));
   CHECK_CLOSE(nn::Softplus{}(x), reference(softplus(x)));
+  CHECK_CLOSE(nn::Mish{}(x), reference(mish(x)));
+  CHECK_CLOSE(nn::Hardswish{}(x), reference(hardswish(x)));
+  CHECK_CLOSE(nn::ELU{0.5}(x), reference(elu(x, 0.5)));
+  CHECK_CLOSE(nn::Softmax{-1}(x), reference(softmax(x, -1)));
+  CHECK_CLOSE(nn::LogSoftmax{0}(x), reference(log_softmax(x, 0)));
+  CHECK(nn::Identity{}(x).buffer() == x.buffer());
+  CHECK(nn::Unflatten{2, {1, -1}}(trace(x)).shape() == Shape{2, 1, 1, 2});
   const auto v = variable(x);
   sum(nn::ReLU{}(v)).backward();
   CHECK_CLOSE(v.grad(), {0, 0, 1, 1});
+}
+
+TEST_CASE("Unflatten refuses sizes that do not fit") {
+  const Tensor<float> x({2, 6});
+  CHECK(nn::Unflatten{-1, {2, 3}}(x).shape() == Shape{2, 2, 3});
+  CHECK_THROWS_WITH_AS((void)unflatten(x, 1, {4, 2}), doctest::Contains("unflatten: 6 elements"), ShapeError);
+  CHECK_THROWS_AS((void)unflatten(x, 1, {-1, -1}), ShapeError);
+  CHECK_THROWS_AS((void)unflatten(x, 1, Shape{}), ShapeError);
+  CHECK_THROWS_AS((void)unflatten(x, 2, {6}), IndexError);
 }
 
 namespace {

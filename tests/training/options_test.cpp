@@ -62,10 +62,15 @@ TEST_CASE("optimizers and clipping") {
 TEST_CASE("layers, losses and operations") {
   demands_a_number("eps", [](double x) { (void)nn::LayerNorm<float, Cpu>(4, x); });
   demands_a_number("eps", [](double x) { (void)nn::RMSNorm<float, Cpu>(Shape{3, 4}, x); });
+  demands_a_number("eps", [](double x) { (void)nn::GroupNorm<float, Cpu>(1, 4, x); });
+  demands_a_number("eps", [](double x) { (void)group_norm(weight(), 1, x); });
   demands_a_number("eps", [](double x) { (void)layer_norm(weight(), {4}, x); });
   demands_a_number("eps", [](double x) { (void)rms_norm(weight(), {4}, x); });
   demands_a_number("slope", [](double x) { (void)nn::LeakyReLU(x); });
   demands_a_number("slope", [](double x) { (void)leaky_relu(weight(), x); });
+  demands_a_number("alpha", [](double x) { (void)nn::ELU(x); });
+  demands_a_number("alpha", [](double x) { (void)elu(weight(), x); });
+  demands_a_number("init", [](double x) { (void)nn::PReLU<float, Cpu>(1, x); });
   demands_a_number("delta", [](double x) { (void)nn::huber_loss(weight(), weight(), x); });
   demands_a_number("correction", [](double x) { (void)var(weight(), 0, {.correction = x}); });
   demands_a_number("label_smoothing",

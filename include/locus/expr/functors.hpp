@@ -412,6 +412,58 @@ struct LeakyRelu {
     return x > T(0) ? T(1) : T(slope);
   }
 };
+/// x where x > 0, x times a slope that may be trained elsewhere (He, Zhang, Ren and Sun, 2015). At 0 the slope counts.
+struct Prelu {
+  static constexpr unsigned reads(int input) { return input == 0 ? 3u : 1u; }
+  template <class T>
+  LOCUS_FN T operator()(T x, T slope) const {
+    return x > T(0) ? x : x * slope;
+  }
+  template <class T>
+  LOCUS_FN Pack<T, T> pullback(T g, T, T x, T slope) const {
+    return {x > T(0) ? g : g * slope, detail::kept_if(!(x > T(0)), g * x)};
+  }
+};
+/// x where x > 0, alpha (e^x - 1) elsewhere (Clevert, Unterthiner and Hochreiter, 2015). The slope at 0 is alpha.
+template <class R>
+struct Elu {
+  R alpha;
+  template <class T>
+  LOCUS_FN T operator()(T x) const {
+    const T decayed = T(alpha) * math::expm1(x);
+    return x > T(0) ? x : decayed;
+  }
+  template <class T>
+  LOCUS_FN T by_input(T x) const {
+    const T slope = T(alpha) * math::exp(x);
+    return x > T(0) ? T(1) : slope;
+  }
+};
+/// x min(max(x + 3, 0), 6) / 6 (Howard et al., 2019); 0 at -infinity. The slope is 0 at -3 and 1 at 3.
+struct Hardswish {
+  static constexpr bool selects = true;
+  template <class T>
+  LOCUS_FN T operator()(T x) const {
+    const T between = x * (x + T(3)) / T(6), above = x < T(3) ? between : x;
+    return x <= T(-3) ? T(0) : above;
+  }
+  template <class T>
+  LOCUS_FN T by_input(T x) const {
+    const T above = x < T(3) ? x / T(3) + T(0.5) : T(1);
+    return x <= T(-3) ? T(0) : above;
+  }
+};
+/// x tanh(log(1 + e^x)) (Misra, 2019)
+struct Mish {
+  template <class T>
+  LOCUS_FN T operator()(T x) const {
+    return math::mish(x);
+  }
+  template <class T>
+  LOCUS_FN T by_input(T x) const {
+    return math::mish_slope(x);
+  }
+};
 /// x Phi(x), with Phi the normal distribution function (Hendrycks and Gimpel, 2016), to an error of 1.9e-7 max(1, |x|).
 struct Gelu {
   template <class T>

@@ -88,6 +88,8 @@ LOCUS_UNARY(round, functor::Round, FloatingOperand)
 LOCUS_UNARY(sigmoid, functor::Sigmoid, FloatingOperand)
 LOCUS_UNARY(silu, functor::Silu, FloatingOperand)
 LOCUS_UNARY(softplus, functor::Softplus, FloatingOperand)
+LOCUS_UNARY(hardswish, functor::Hardswish, FloatingOperand)
+LOCUS_UNARY(mish, functor::Mish, FloatingOperand)
 LOCUS_UNARY(isfinite, functor::IsFinite, FloatingOperand)
 
 #undef LOCUS_UNARY
@@ -98,6 +100,14 @@ template <detail::FloatingOperand X>
 [[nodiscard]] auto leaky_relu(X&& x, double slope = 0.01) {
   using R = compute_t<value_of<X>>;
   return detail::pending(functor::LeakyRelu<R>{detail::finite_as<R>("leaky_relu", "slope", slope)}, std::forward<X>(x));
+}
+
+/// x where x > 0, alpha (e^x - 1) elsewhere. throws ArgumentError unless alpha is finite, also as a number of the type
+/// in which x is computed
+template <detail::FloatingOperand X>
+[[nodiscard]] auto elu(X&& x, double alpha = 1) {
+  using R = compute_t<value_of<X>>;
+  return detail::pending(functor::Elu<R>{detail::finite_as<R>("elu", "alpha", alpha)}, std::forward<X>(x));
 }
 
 /// How gelu computes the normal distribution function. Of float on the CPU:

@@ -45,12 +45,39 @@ struct SiLU final : Stateless<SiLU> {
 struct Softplus final : Stateless<Softplus> {
   [[nodiscard]] auto forward(const auto& x) const { return softplus(x); }
 };
+struct Hardswish final : Stateless<Hardswish> {
+  [[nodiscard]] auto forward(const auto& x) const { return hardswish(x); }
+};
+struct Mish final : Stateless<Mish> {
+  [[nodiscard]] auto forward(const auto& x) const { return mish(x); }
+};
+struct ELU final : Stateless<ELU> {
+  double alpha = 1;
+  /// throws ArgumentError unless alpha is finite
+  explicit ELU(double negative_scale = 1) : alpha(negative_scale) {
+    locus::detail::require_finite("ELU", "alpha", alpha);
+  }
+  [[nodiscard]] auto forward(const auto& x) const { return elu(x, alpha); }
+};
+
+/// Passes its input on, without a launch.
+struct Identity final : Stateless<Identity> {
+  [[nodiscard]] auto forward(const auto& x) const { return x; }
+};
 
 /// Merges dimensions [first, last]; all but the batch dimension by default.
 struct Flatten final : Stateless<Flatten> {
   int first = 1, last = -1;
   explicit Flatten(int first_dim = 1, int last_dim = -1) : first(first_dim), last(last_dim) {}
   [[nodiscard]] auto forward(const auto& x) const { return flatten(x, first, last); }
+};
+/// Divides dimension `dim` into several, of which one extent may be -1: nn::Unflatten{1, {64, 7, 7}}. See
+/// locus::unflatten.
+struct Unflatten final : Stateless<Unflatten> {
+  int dim;
+  Shape sizes;
+  explicit Unflatten(int divided, const Shape& extents) : dim(divided), sizes(extents) {}
+  [[nodiscard]] auto forward(const auto& x) const { return unflatten(x, dim, sizes); }
 };
 
 }  // namespace locus::inline LOCUS_ABI::nn

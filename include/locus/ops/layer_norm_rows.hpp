@@ -65,7 +65,7 @@ struct LayerNormRow {
   Affine<T> affine;
   R eps;
   RowMoments<R> moments;
-  Rows<T> y;
+  Rows<T> y;  ///< without memory: the moments alone are wanted
 
   template <RowTeam Team>
   LOCUS_FN void operator()(std::int64_t row, Team& team) const {
@@ -92,6 +92,7 @@ struct LayerNormRow {
       rstd = scale / math::sqrt(team.reduce(fold::Sum<T>{}, scaled, values) / count + eps * scale * scale);
     }
     team.write(moments.rstds + row, rstd);
+    if (!y.data) return;
     affine.choose([&](const auto& scaled) LOCUS_INLINED {
       const auto f = scaled;
       team.store(

@@ -142,6 +142,16 @@ template <detail::Viewable X>
   return apply(operation::Reshape{detail::flattened(value.shape(), first, last)}, x);
 }
 
+/// Dimension `dim` as several, in row-major order; one extent may be -1.
+/// shape: (..., n, ...) -> (..., sizes, ...)     throws ShapeError unless n elements fit the sizes
+///
+///     auto images = unflatten(rows, 1, {1, 28, 28});   // (batch, 784) -> (batch, 1, 28, 28)
+template <detail::Viewable X>
+[[nodiscard]] auto unflatten(const X& x, int dim, const Shape& sizes) {
+  const auto& value = x.value();
+  return apply(operation::Reshape{detail::unflattened(value.shape(), dim, sizes)}, x);
+}
+
 /// Without dimension `dim`, if its extent is 1.
 template <detail::Viewable X>
 [[nodiscard]] auto squeeze(const X& x, int dim) {

@@ -16,20 +16,21 @@ inline constexpr std::int64_t to_end = INT64_MAX;
 namespace detail {
 
 /// The shape with one -1 replaced. throws ShapeError unless it has `count` elements
-[[nodiscard]] LOCUS_OUT_OF_LINE inline Shape infer_extent(const Shape& shape, std::int64_t count) {
+[[nodiscard]] LOCUS_OUT_OF_LINE inline Shape infer_extent(const Shape& shape, std::int64_t count,
+                                                          std::string_view caller = "reshape") {
   Shape result = shape;
   int unknown = -1;
   for (int d = 0; d < shape.rank(); ++d) {
     if (shape[d] >= 0) continue;
     if (shape[d] != inferred || unknown >= 0)
-      fail<ShapeError>({"reshape: extents are 0 or more, and one may be -1; got ", shape});
+      fail<ShapeError>({caller, ": extents are 0 or more, and one may be -1; got ", shape});
     unknown = d;
     result[d] = 1;
   }
   const std::int64_t known = elements(result);
   if (unknown >= 0 && known > 0) result[unknown] = count / known;
   if ((unknown >= 0 && known == 0) || elements(result) != count) {
-    fail<ShapeError>({"reshape: ", count, " elements do not fit shape ", shape});
+    fail<ShapeError>({caller, ": ", count, " elements do not fit shape ", shape});
   }
   return result;
 }
@@ -45,6 +46,18 @@ namespace detail {
     if (d < shape.rank()) (d >= first && d <= last ? merged : result).push_back(shape[d]);
     if (d == last) result.push_back(elements(merged));
   }
+  return result;
+}
+
+/// The shape with one dimension divided into several, of which one extent may be -1. throws ShapeError
+[[nodiscard]] LOCUS_OUT_OF_LINE inline Shape unflattened(const Shape& shape, int dim, const Shape& sizes) {
+  const int at = normalize_axis(dim, shape.rank(), "unflatten");
+  if (sizes.rank() == 0) fail<ShapeError>({"unflatten: no sizes for dimension ", at, " of shape ", shape});
+  const Shape divided = infer_extent(sizes, shape[at], "unflatten");
+  Shape result;
+  for (int d = 0; d < at; ++d) result.push_back(shape[d]);
+  for (const std::int64_t extent : divided) result.push_back(extent);
+  for (int d = at + 1; d < shape.rank(); ++d) result.push_back(shape[d]);
   return result;
 }
 

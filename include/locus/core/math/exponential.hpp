@@ -283,6 +283,40 @@ LOCUS_FN float times_sigmoid(float a, float x, float tail = 0.0f) {
   return detail::times_sigmoid(bounded, bounded);
 }
 
+namespace detail {
+/// x tanh(log(1 + e^x)) with d = e^-|x|: the second factor is (1 + 2 d) / (1 + 2 d + 2 d^2) for x >= 0 and
+/// d (2 + d) / (2 + 2 d + d^2) for x < 0.
+template <class T>
+LOCUS_FN T mish_of(T x, T d) {
+  const T top = x < T(0) ? d * (T(2) + d) : T(1) + T(2) * d;
+  return x * (top / (top + T(2) * (x < T(0) ? T(1) : d * d)));
+}
+}  // namespace detail
+
+/// x tanh(log(1 + e^x)), on the host of float in double
+[[nodiscard]] LOCUS_FN double mish(double x) {
+  const double bounded = x < -1000.0 ? -1000.0 : x;  // where it is -0
+  return detail::mish_of(bounded, exp(bounded < 0.0 ? bounded : -bounded));
+}
+[[nodiscard]] LOCUS_FN float mish(float x) {
+  const float bounded = x < -150.0f ? -150.0f : x;
+#if LOCUS_ON_DEVICE
+  return detail::mish_of(bounded, exp_of_negative(-__builtin_fabsf(bounded)));
+#else
+  const double d = detail::exponential_for_float(-static_cast<double>(detail::bounded_magnitude(x, 150.0f)));
+  return static_cast<float>(detail::mish_of(static_cast<double>(bounded), d));
+#endif
+}
+/// The derivative of mish: with t the second factor, t + x (1 - t^2) / (1 + e^-x)
+template <class T>
+[[nodiscard]] LOCUS_FN T mish_slope(T x) {
+  const T d = exp_of_negative(x < T(0) ? x : -x), squared = d * d;
+  const T top = x < T(0) ? T(2) * d + squared : T(1) + T(2) * d;
+  const T bottom = top + T(2) * (x < T(0) ? T(1) : squared);
+  const T growth = T(4) * (T(1) + d) * (x < T(0) ? d : squared) / (bottom * bottom);
+  return top / bottom + x * growth;
+}
+
 /// 2 sqrt(2 / pi) (x + 0.044715 x^3)
 template <class T>
 [[nodiscard]] LOCUS_FN T gelu_tanh_argument(T x) {

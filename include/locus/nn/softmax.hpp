@@ -1,0 +1,22 @@
+#pragma once
+// Softmax and its logarithm as layers.
+
+#include <locus/nn/activation.hpp>
+#include <locus/ops/softmax.hpp>
+
+namespace locus::inline LOCUS_ABI::nn {
+
+/// See locus::softmax: nn::Softmax{1}. The dimension is always said.
+struct Softmax final : Stateless<Softmax> {
+  int dim;
+  explicit Softmax(int along) : dim(along) {}
+  [[nodiscard]] auto forward(const auto& x) const { return softmax(x, dim); }
+};
+/// See locus::log_softmax.
+struct LogSoftmax final : Stateless<LogSoftmax> {
+  int dim;
+  explicit LogSoftmax(int along) : dim(along) {}
+  [[nodiscard]] auto forward(const auto& x) const { return log_softmax(x, dim); }
+};
+
+}  // namespace locus::inline LOCUS_ABI::nn

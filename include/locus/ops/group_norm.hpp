@@ -1,0 +1,222 @@
+#pragma once
+// Group normalization and instance normalization: of each sample, the channels of a group, or each channel, by the mean
+// and variance of their own elements.
+
+// First, so that the compiler's path to what is refused is short.
+#include <locus/expr/operands.hpp>
+
+#include <locus/ops/layer_norm.hpp>
+
+namespace locus::inline LOCUS_ABI {
+
+namespace detail {
+
+/// (x - mean) * rstd * weight + bias, of which a weight or bias may be absent; the mean is first + offset.
+struct NormalizeGroup {
+  bool scales, shifts;
+  template <class R>
+  LOCUS_FN R operator()(R x, R rstd, R first, R offset, R weight, R bias) const {
+    const R normalized = FromMean<R, true>{first, offset}(x)*rstd, scaled = scales ? normalized * weight : normalized;
+    return shifts ? scaled + bias : scaled;
+  }
+};
+
+/// x as (batch, groups, channels of a group, elements of a channel).
+struct ChannelGroups {
+  Shape shape;
+
+  /// `groups` 0: each channel is one. throws ShapeError, ArgumentError
+  LOCUS_OUT_OF_LINE ChannelGroups(const char* name, const Shape& x, std::int64_t groups, double eps) {
+    if (x.rank() < 2)
+      fail<ShapeError>({name, ": input of shape ", x, "; expected two dimensions or more, (batch, channels, ...)"});
+    const std::int64_t channels = x[1], count = groups == 0 ? channels : groups;
+    if (count < 0 || (count > 0 && channels % count != 0))
+      fail<ArgumentError>({name, ": ", count, " groups of ", channels, " channels, from an input of shape ", x,
+                           "; expected a divisor of ", channels});
+    require_not_negative(name, "eps", eps);
+    std::int64_t elements = 1;
+    for (int d = 2; d < x.rank(); ++d) elements = product_or_most(elements, x[d]);
+    shape = Shape{x[0], count, count > 0 ? channels / count : 0, elements};
+  }
+
+  [[nodiscard]] std::int64_t rows() const { return product_or_most(shape[0], shape[1]); }
+  [[nodiscard]] Shape row() const { return {product_or_most(shape[2], shape[3])}; }
+  /// A vector with an element for each channel, beside x.
+  [[nodiscard]] Shape vector() const { return {shape[1], shape[2], 1}; }
+  [[nodiscard]] Shape group() const { return {shape[0], shape[1], 1, 1}; }
+};
+
+}  // namespace detail
+
+namespace operation {
+
+/// A weight or bias without memory is none.
+struct GroupNorm {
+  static constexpr const char* name = "group_norm";
+  const char* caller;   ///< for messages
+  std::int64_t groups;  ///< 0: each channel is one
+  double eps;
+
+  /// For backward: x, (batch, groups, channels of a group, ...), the weight, (groups, channels of a group, 1) or
+  /// without memory, and the moments of each group.
+  template <class T, class D, class R = compute_t<T>>
+  using Saved = Tuple<Tensor<T, D>, Tensor<T, D>, Tensor<R, D>>;
+
+  template <class T, class D>
+  auto forward(const Tensor<T, D>& x) const {
+    return forward(x, Tensor<T, D>{}, Tensor<T, D>{});
+  }
+  template <class T, class D, class R = compute_t<T>>
+  auto forward(const Tensor<T, D>& given, const Tensor<T, D>& given_weight, const Tensor<T, D>& given_bias) const {
+    const detail::ChannelGroups shapes(caller, given.shape(), groups, eps);
+    require_vector("weight", given_weight, given);
+    require_vector("bias", given_bias, given);
+    detail::require_same_ordinal(caller, given, given_weight, given_bias);
+    const Tensor<T, D> y(given.shape(), given.device());
+    if (y.empty()) return Forwarded{y, Saved<T, D>(given.reshape(shapes.shape), given_weight, {})};
+    const auto per_channel = [&](const Tensor<T, D>& v) { return v.buffer() ? v.reshape(shapes.vector()) : v; };
+    const Tensor<T, D> weight = per_channel(given_weight), bias = per_channel(given_bias);
+    const Tensor<T, D> x = given.contiguous().reshape(shapes.shape);
+    const Tensor<R, D> moments({2, shapes.rows(), 1, 1}, x.device());
+    const Shape row = shapes.row();
+    const Tensor<T, D> rows = x.reshape({shapes.rows(), row[0], 1}), out = y.reshape(rows.shape());
+    const bool plain = !weight.buffer() && !bias.buffer();
+    Backend<D>::for_each_row(x.device(), rows.size(0), row[0],
+                             detail::LayerNormRow<T, true>{detail::rows_of(rows),
+                                                           {nullptr, nullptr},
+                                                           detail::finite_as<R>(caller, "eps", eps),
+                                                           detail::moments_of(moments),
+                                                           plain ? detail::rows_of(out, 1) : detail::Rows<T>{}});
+    if (!plain) {
+      const detail::NormalizeGroup f{static_cast<bool>(weight.buffer()), static_cast<bool>(bias.buffer())};
+      detail::map_into(y.reshape(shapes.shape), f, x, rstd(x, moments), first(x), offset(x, moments), weight, bias);
+    }
+    return Forwarded{y, Saved<T, D>(x, weight, moments)};
+  }
+
+  template <class T, class D, class R>
+  void backward(const Tuple<Tensor<T, D>, Tensor<T, D>, Tensor<R, D>>& saved, const Tensor<T, D>& g,
+                Gradient<T, D>& dx) const {
+    Gradient<T, D> none(nullptr);
+    backward(saved, g, dx, none, none);
+  }
+  template <class T, class D, class R>
+  void backward(const Tuple<Tensor<T, D>, Tensor<T, D>, Tensor<R, D>>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx,
+                Gradient<T, D>& dweight, Gradient<T, D>& dbias) const {
+    const auto& [x, weight, moments] = saved;
+    const Tensor<T, D> dy = g.reshape(x.shape());
+    if (x.empty()) {
+      for (Gradient<T, D>* const gradient : {&dx, &dweight, &dbias})
+        if (*gradient) gradient->give(zeros_like(*gradient, g.device()));
+      return;
+    }
+    if (dweight) add_channels<detail::TimesNormalized>(dweight, dy, x, rstd(x, moments), first(x), offset(x, moments));
+    if (dbias) add_channels<functor::Identity>(dbias, dy);
+    if (!dx) return;
+    Tensor<T, D> scaled = dy;
+    if (weight.buffer()) {
+      scaled = Tensor<T, D>(x.shape(), g.device());
+      detail::map_into(scaled, functor::Multiply{}, dy, weight);
+    }
+    const std::int64_t count = moments.size(1);
+    const Tensor<T, D> rows = x.reshape({count, x.elements() / count, 1});
+    const LayerNorm<true> of_rows{{rows.size(1)}, eps};
+    of_rows.backward(typename LayerNorm<true>::template Saved<T, D, R>(rows, {}, moments), scaled, dx);
+  }
+
+ private:
+  template <class T, class D>
+  void require_vector(const char* what, const Tensor<T, D>& vector, const Tensor<T, D>& x) const {
+    if (vector.buffer() && !(vector.shape() == Shape{x.size(1)}))
+      fail<ShapeError>({caller, ": ", what, " of shape ", vector.shape(), " for an input of shape ", x.shape(),
+                        "; expected an element for each of ", x.size(1), " channels"});
+  }
+  template <class T, class D>
+  [[nodiscard]] static Tensor<T, D> zeros_like(const Gradient<T, D>& gradient, D device) {
+    return Tensor<T, D>(gradient.shape(), device).fill_(T(0));
+  }
+
+  // What is known of each group, (batch, groups, 1, 1).
+  template <class T, class D, class R>
+  [[nodiscard]] static Tensor<R, D> rstd(const Tensor<T, D>& x, const Tensor<R, D>& moments) {
+    return moments.select(0, 0).reshape({x.size(0), x.size(1), 1, 1});
+  }
+  template <class T, class D, class R>
+  [[nodiscard]] static Tensor<R, D> offset(const Tensor<T, D>& x, const Tensor<R, D>& moments) {
+    return moments.select(0, 1).reshape({x.size(0), x.size(1), 1, 1});
+  }
+  template <class T, class D>
+  [[nodiscard]] static Tensor<T, D> first(const Tensor<T, D>& x) {
+    return x.slice(2, 0, 1).slice(3, 0, 1);
+  }
+
+  /// The sum of f(g, others...) in each channel. One launch.
+  template <class F, class T, class D, class... In>
+  static void add_channels(Gradient<T, D>& gradient, const Tensor<T, D>& g, const Tensor<In, D>&... others) {
+    const auto target = gradient.open();
+    [&]<int... i>(std::integer_sequence<int, i...>) {
+      detail::reduce_into(target.out, target.accumulate, g.shape(), detail::FoldedAxes(name, g.shape(), {0, 3}),
+                          Apply<F, Symbol<i>...>{}, fold::Sum<T>{}, g, others...);
+    }(std::make_integer_sequence<int, static_cast<int>(sizeof...(In)) + 1>{});
+  }
+};
+
+}  // namespace operation
+
+namespace detail {
+[[nodiscard]] inline operation::GroupNorm group_norm(std::int64_t groups, double eps) {
+  if (groups < 1) fail<ArgumentError>({"group_norm: ", groups, " groups; expected at least 1"});
+  return {"group_norm", groups, eps};
+}
+/// throws ShapeError, ArgumentError
+LOCUS_OUT_OF_LINE inline operation::GroupNorm instance_norm(const Shape& x, double eps) {
+  if (x.rank() < 3)
+    fail<ShapeError>({"instance_norm: input of shape ", x, "; expected three dimensions or more, (batch, channels, ",
+                      "length) or (batch, channels, height, width)"});
+  std::int64_t elements = 1;
+  for (int d = 2; d < x.rank(); ++d) elements = product_or_most(elements, x[d]);
+  if (elements == 1)
+    fail<ArgumentError>({"instance_norm: one value per channel, from an input of shape ", x,
+                         "; expected more, since one has no variance"});
+  return {"instance_norm", 0, eps};
+}
+}  // namespace detail
+
+/// (x - mean) / sqrt(variance + eps) * weight + bias, where mean and variance, the population's, are those of a group
+/// of neighbouring channels in one sample (Wu and He, 2018). Accurate beside an offset common to a group, however
+/// large. shape:    x (batch, channels, ...), weight and bias (channels) or an empty handle for none -> that of x
+/// gradient: as layer_norm's over the elements of a group, with the weight of each channel
+/// cost:     two launches, which read x twice, and without weight and bias one; backward one each for the weight and
+/// the
+///           bias, and two for x, without a weight one. Saves x, the weight and two numbers per group. Strides that are
+///           not row-major cost a copy
+/// throws ShapeError naming the shapes; ArgumentError where groups do not divide the channels, or for an eps below 0
+///
+///     auto y = group_norm(x, 8, weight, bias);
+template <detail::FloatingOperand X>
+[[nodiscard]] auto group_norm(const X& x, std::int64_t groups, double eps = 1e-5) {
+  return apply(detail::group_norm(groups, eps), x);
+}
+template <class X, class W, class B>
+  requires detail::NormalizedWith<X, W, B>
+[[nodiscard]] auto group_norm(const X& x, std::int64_t groups, const W& weight, const B& bias, double eps = 1e-5) {
+  return apply(detail::group_norm(groups, eps), x, weight, bias);
+}
+
+/// The same with each channel as a group (Ulyanov, Vedaldi and Lempitsky, 2016): by the statistics of each image, in
+/// training and inference.
+/// shape: x (batch, channels, length, ...), weight and bias (channels) or an empty handle for none -> that of x
+/// gradient and cost: as group_norm     throws as group_norm; ArgumentError for one value per channel
+template <detail::FloatingOperand X>
+[[nodiscard]] auto instance_norm(const X& x, double eps = 1e-5) {
+  return apply(detail::instance_norm(x.value().shape(), eps), x);
+}
+template <class X, class W, class B>
+  requires detail::NormalizedWith<X, W, B>
+[[nodiscard]] auto instance_norm(const X& x, const W& weight, const B& bias, double eps = 1e-5) {
+  return apply(detail::instance_norm(x.value().shape(), eps), x, weight, bias);
+}
+
+#include <locus/refuse/ops/group_norm.inc>
+
+}  // namespace locus::inline LOCUS_ABI

@@ -1,0 +1,80 @@
+#pragma once
+// A leaky relu whose slopes are trained, one for all channels or one for each.
+
+// First, so that the compiler's path to what is refused is short.
+#include <locus/expr/operands.hpp>
+
+#include <locus/ops/reduction.hpp>
+
+namespace locus::inline LOCUS_ABI {
+
+namespace operation {
+
+struct Prelu {
+  static constexpr const char* name = "prelu";
+
+  template <class T, class D>
+  auto forward(const Tensor<T, D>& x, const Tensor<T, D>& weight) const {
+    const Tensor<T, D> slopes = weight.reshape(broadcast_shape(x.shape(), weight.shape()));
+    const Tensor<T, D> y(x.shape(), x.device());
+    detail::map_into(y, functor::Prelu{}, x, slopes);
+    return Forwarded{y, Tuple(x, slopes)};
+  }
+
+  struct InputSlope {
+    template <class R>
+    LOCUS_FN R operator()(R g, R x, R slope) const {
+      return detail::times_slope<InputSlope>(g, x > R(0) ? R(1) : slope);
+    }
+  };
+  struct WeightSlope {
+    template <class R>
+    LOCUS_FN R operator()(R g, R x) const {
+      return detail::kept_if(!(x > R(0)) & (g != R(0)), g * x);
+    }
+  };
+  template <class T, class D>
+  void backward(const Tuple<Tensor<T, D>, Tensor<T, D>>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx,
+                Gradient<T, D>& dweight) const {
+    const auto& [x, slopes] = saved;
+    if (dx) detail::map_to(dx, InputSlope{}, g, x, slopes);
+    if (!dweight) return;
+    Axes folded;
+    for (int d = 0; d < x.rank(); ++d)
+      if (d != 1 || slopes.elements() == 1) folded.push_back(d);
+    const auto target = dweight.open();
+    detail::reduce_into(target.out, target.accumulate, x.shape(), detail::FoldedAxes(name, x.shape(), folded),
+                        Apply<WeightSlope, Symbol<0>, Symbol<1>>{}, fold::Sum<T>{}, g, x);
+  }
+
+ private:
+  /// (), or the channels before as many ones as x has dimensions behind them. throws ShapeError
+  LOCUS_OUT_OF_LINE static Shape broadcast_shape(const Shape& x, const Shape& weight) {
+    const std::int64_t channels = x.rank() > 1 ? x[1] : 1, slopes = elements(weight);
+    if (weight.rank() > 1 || (slopes != 1 && slopes != channels))
+      fail<ShapeError>({name, ": a weight of shape ", weight, " for an input of shape ", x,
+                        "; expected one slope, or one for each of ", channels, " channels, those of dimension 1"});
+    if (slopes == 1) return {};
+    Shape result = Dims::filled(x.rank() - 1, 1);
+    result[0] = channels;
+    return result;
+  }
+};
+
+}  // namespace operation
+
+/// x where x > 0, x times a slope of the weight elsewhere (He, Zhang, Ren and Sun, 2015).
+/// shape:    x (batch, channels, ...), or any beside one slope; weight (1) or (channels) -> that of x
+/// gradient: g, times the slope where x <= 0, for x; the sum of g x where x <= 0 for the weight
+/// cost:     one launch; backward one for each gradient that is wanted     throws ShapeError for another weight
+///
+///     auto y = prelu(x, full({1}, 0.25f));
+template <class X, class W>
+  requires detail::NormalizedWith<X, W>
+[[nodiscard]] auto prelu(const X& x, const W& weight) {
+  return apply(operation::Prelu{}, x, weight);
+}
+
+#include <locus/refuse/ops/prelu.inc>
+
+}  // namespace locus::inline LOCUS_ABI
