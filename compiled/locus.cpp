@@ -23,8 +23,11 @@
 #include <locus/instances/nn/sequential.inc>
 #include <locus/instances/ops/cross_entropy.inc>
 #include <locus/instances/ops/linear.inc>
+#include <locus/instances/optim/adagrad.inc>
 #include <locus/instances/optim/adam.inc>
+#include <locus/instances/optim/lion.inc>
 #include <locus/instances/optim/optimizer.inc>
+#include <locus/instances/optim/rmsprop.inc>
 #include <locus/instances/optim/sgd.inc>
 #include <locus/instances/tensor/tensor.inc>
 #include <locus/instances/training/fit.inc>

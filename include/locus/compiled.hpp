@@ -8,7 +8,10 @@
 #include <locus/nn/activation.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/nn/sequential.hpp>
+#include <locus/optim/adagrad.hpp>
 #include <locus/optim/adam.hpp>
+#include <locus/optim/lion.hpp>
+#include <locus/optim/rmsprop.hpp>
 #include <locus/optim/sgd.hpp>
 #include <locus/training/fit.hpp>
 

@@ -42,6 +42,12 @@ template <class T, class D>
 class Adam;
 template <class T, class D>
 class AdamW;
+template <class T, class D>
+class RMSprop;
+template <class T, class D>
+class Adagrad;
+template <class T, class D>
+class Lion;
 }  // namespace optim
 
 namespace data {

@@ -75,8 +75,11 @@
 
 #include <locus/optim/sgd.hpp>
 
+#include <locus/optim/adagrad.hpp>
 #include <locus/optim/adam.hpp>
 #include <locus/optim/clip.hpp>
+#include <locus/optim/lion.hpp>
+#include <locus/optim/rmsprop.hpp>
 #include <locus/optim/scheduler.hpp>
 
 #include <locus/data/loader.hpp>

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes optimizers.txt: trajectories of optimizers with groups, master weights, clipping and skipped steps.
+"""Writes optimizers.txt: trajectories of optimizers with groups, master weights, clipping and skipped steps, and 20 steps
+of each rule that make_training.py has not.
 
 usage: make_optimizers.py        (needs torch; the tests need only what it wrote)
 """
@@ -12,6 +13,7 @@ import make_golden
 from make_golden import keep
 
 STEPS = 8
+RULE_STEPS = 20
 
 
 def numbers(name):
@@ -22,12 +24,12 @@ def parameters():
     return numbers("groups_w").clone().requires_grad_(), numbers("groups_b").clone().requires_grad_()
 
 
-def trajectory(name, w, b, stepper, before=lambda step: True):
+def trajectory(name, w, b, stepper, before=lambda step: True, gradients="groups"):
     """Values after every step, which is made if before(step): on the loss 0.15 |p|^2 + p . g_t."""
     values_w, values_b = [], []
-    for step in range(STEPS):
+    for step in range(len(numbers(gradients + "_gw"))):
         stepper.zero_grad()
-        loss = sum((0.15 * p * p + p * numbers(g)[step]).sum() for p, g in ((w, "groups_gw"), (b, "groups_gb")))
+        loss = sum((0.15 * p * p + p * numbers(gradients + g)[step]).sum() for p, g in ((w, "_gw"), (b, "_gb")))
         loss.backward()
         if before(step):
             stepper.step()
@@ -82,6 +84,53 @@ def masters():
         keep(name, torch.stack(values))
 
 
+class Lion(torch.optim.Optimizer):
+    """Algorithm 2 of Chen et al., Symbolic Discovery of Optimization Algorithms, 2023: PyTorch has none."""
+
+    def __init__(self, params, lr=1e-4, betas=(0.9, 0.99), weight_decay=0.0):
+        super().__init__(params, {"lr": lr, "betas": betas, "weight_decay": weight_decay})
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            beta1, beta2 = group["betas"]
+            for p in group["params"]:
+                mean = self.state[p].setdefault("exp_avg", torch.zeros_like(p))
+                direction = torch.sign(beta1 * mean + (1 - beta1) * p.grad)
+                p -= group["lr"] * (direction + group["weight_decay"] * p)
+                mean.copy_(beta2 * mean + (1 - beta2) * p.grad)
+
+
+def rules():
+    """20 steps of one rule each; the gradients shrink, so that a mean of squares does, too."""
+    shrinking = torch.linspace(2, 0.1, RULE_STEPS)
+    keep("rules_w", numbers("groups_w"))
+    keep("rules_b", numbers("groups_b"))
+    keep("rules_gw", torch.randn(RULE_STEPS, 3, 4) * shrinking[:, None, None])
+    keep("rules_gb", torch.randn(RULE_STEPS, 5) * shrinking[:, None])
+    optim = torch.optim
+    for name, optimizer, options in (
+            ("rmsprop", optim.RMSprop, {}),
+            ("rmsprop_momentum", optim.RMSprop, {"lr": 0.02, "alpha": 0.9, "eps": 1e-3, "weight_decay": 0.1, "momentum": 0.8}),
+            ("rmsprop_centered", optim.RMSprop, {"lr": 0.02, "alpha": 0.8, "centered": True}),
+            ("rmsprop_centered_momentum", optim.RMSprop, {"lr": 0.02, "momentum": 0.8, "centered": True}),
+            ("adagrad", optim.Adagrad, {}),
+            ("adagrad_decay", optim.Adagrad, {"lr": 0.3, "lr_decay": 0.1, "weight_decay": 0.1,
+                                              "initial_accumulator_value": 0.5, "eps": 1e-3}),
+            ("lion", Lion, {"lr": 0.05}),
+            ("lion_decay", Lion, {"lr": 0.05, "betas": (0.8, 0.9), "weight_decay": 0.3}),
+            ("amsgrad", optim.Adam, {"lr": 0.05, "betas": (0.9, 0.8), "weight_decay": 0.1, "amsgrad": True}),
+            ("amsgrad_adamw", optim.AdamW, {"lr": 0.05, "betas": (0.9, 0.8), "weight_decay": 0.3, "amsgrad": True})):
+        w, b = parameters()
+        trajectory(name, w, b, optimizer([w, b], **options), gradients="rules")
+    w, b = parameters()
+    trajectory("rmsprop_skipped", w, b, optim.RMSprop([w, b], lr=0.02, momentum=0.8, centered=True),
+               lambda step: step not in (0, 3, 4), gradients="rules")
+    w, b = parameters()
+    trajectory("adagrad_groups", w, b, optim.Adagrad([{"params": [w], "weight_decay": 0.2}, {"params": [b], "lr": 0.1}],
+                                                     lr=0.3, lr_decay=0.1), gradients="rules")
+
+
 if __name__ == "__main__":
     torch.manual_seed(25)
     make_golden.numbers.clear()
@@ -89,6 +138,6 @@ if __name__ == "__main__":
     keep("groups_b", torch.randn(5))
     keep("groups_gw", torch.randn(STEPS, 3, 4))
     keep("groups_gb", torch.randn(STEPS, 5))
-    for make in groups, clipping, skipping, masters:
+    for make in groups, clipping, skipping, masters, rules:
         make()
     make_golden.write(pathlib.Path(__file__).with_name("optimizers.txt"))

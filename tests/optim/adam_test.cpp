@@ -2,6 +2,7 @@
 #include <locus/optim/sgd.hpp>
 #include <locus/tensor/factory.hpp>
 
+#include <optim/recorded.hpp>
 #include <optim/trajectory.hpp>
 
 using namespace locus;
@@ -16,6 +17,19 @@ LOCUS_DEVICE_TEST("Adam and AdamW follow PyTorch's", D) {
   check_trajectory<double, D, AdamW>("adamw", {.lr = 0.05, .weight_decay = 0.3});
   check_trajectory<float, D, Adam>("adam", {.lr = 0.05});
   check_trajectory<float, D, AdamW>("adamw", {.lr = 0.05, .weight_decay = 0.3});
+}
+
+LOCUS_DEVICE_TEST("AMSGrad follows PyTorch's, and keeps a third number for each element", D) {
+  const optim::AdamOptions options{.lr = 0.05, .beta2 = 0.8, .weight_decay = 0.1, .amsgrad = true};
+  check_rule<double, D, optim::Adam>("amsgrad", options);
+  check_rule<float, D, optim::Adam>("amsgrad", options);
+  check_rule<double, D, optim::AdamW>(
+      "amsgrad_adamw", optim::AdamWOptions{.lr = 0.05, .beta2 = 0.8, .weight_decay = 0.3, .amsgrad = true});
+  const std::vector parameters{Parameter(ones<float, D>({2}))};
+  CHECK((optim::Adam{parameters, {}}).states() == 2);
+  const optim::Adam optimizer{parameters, {.amsgrad = true}};
+  CHECK(optimizer.states() == 3);
+  CHECK(std::string(optimizer.state_name(2)) == "max_exp_avg_sq");
 }
 
 LOCUS_DEVICE_TEST("a step of Adam is one launch", D) {

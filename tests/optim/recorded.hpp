@@ -30,12 +30,14 @@ template <class T, class D>
   return tensor<T, D>(*recorded(name).shape, recorded(name).values);
 }
 
-/// The parameters, and the gradients of each step, of the trajectories NAME_w and NAME_b.
+/// The parameters, and the gradients of each step, of the trajectories NAME_w and NAME_b: of the first ones, or of
+/// `rules`, which have 20 steps.
 template <class T, class D>
 struct Recorded {
-  locus::Parameter<T, D> w{recorded_tensor<T, D>("groups_w")}, b{recorded_tensor<T, D>("groups_b")};
-  locus::Tensor<T, D> gw = recorded_tensor<T, D>("groups_gw"), gb = recorded_tensor<T, D>("groups_gb");
-  int steps = 8;
+  std::string of = "groups";
+  locus::Parameter<T, D> w{recorded_tensor<T, D>(of + "_w")}, b{recorded_tensor<T, D>(of + "_b")};
+  locus::Tensor<T, D> gw = recorded_tensor<T, D>(of + "_gw"), gb = recorded_tensor<T, D>(of + "_gb");
+  int steps = static_cast<int>(gw.size(0));
 
   /// Compares with PyTorch after every step; before(step) says whether the gradient is followed.
   template <class Step>
@@ -55,6 +57,14 @@ struct Recorded {
     }
   }
 };
+
+/// The 20 steps of a rule.
+template <class T, class D, template <class, class> class Optimizer, class Options>
+void check_rule(const std::string& name, const Options& options) {
+  Recorded<T, D> run{"rules"};
+  Optimizer<T, D> optimizer(std::vector{run.w, run.b}, options);
+  run.check(name, [&](int) { optimizer.step(); });
+}
 
 template <class T, class D>
 [[nodiscard]] bool same_bits(const locus::Tensor<T, D>& a, const locus::Tensor<T, D>& b) {

@@ -54,6 +54,12 @@ TEST_CASE("optimizers and clipping") {
   demands_a_number("weight_decay", [](double x) { (void)Adam(parameters(), {.weight_decay = x}); });
   demands_a_number("weight_decay", [](double x) { (void)AdamW(parameters(), {.weight_decay = x}); });
   demands_a_number("eps", [](double x) { (void)AdamW(parameters(), {.eps = x}); });
+  demands_a_number("alpha", [](double x) { (void)RMSprop(parameters(), {.alpha = x}); });
+  demands_a_number("momentum", [](double x) { (void)RMSprop(parameters(), {.momentum = x}); });
+  demands_a_number("lr_decay", [](double x) { (void)Adagrad(parameters(), {.lr_decay = x}); });
+  demands_a_number("initial_accumulator_value",
+                   [](double x) { (void)Adagrad(parameters(), {.initial_accumulator_value = x}); });
+  demands_a_number("beta2", [](double x) { (void)Lion(parameters(), {.beta2 = x}); });
   const auto given = parameters();
   CHECK(refuses("max_norm", nan, [&](double x) { (void)clip_grad_norm_(given, x); }));
   CHECK(refuses("limit", nan, [&](double x) { clip_grad_value_(given, x); }));

@@ -11,12 +11,14 @@ struct AdamOptions {
   double beta1 = 0.9, beta2 = 0.999;
   double eps = 1e-8;
   double weight_decay = 0;  ///< L2 penalty
+  bool amsgrad = false;     ///< steps by the largest running mean of squares that there was
 };
 struct AdamWOptions {
   double lr = 0.001;
   double beta1 = 0.9, beta2 = 0.999;
   double eps = 1e-8;
   double weight_decay = 0.01;  ///< decoupled: not seen by the running means
+  bool amsgrad = false;
 };
 
 namespace detail {
@@ -24,17 +26,21 @@ namespace detail {
 template <class Register>
 struct AdamRule {
   using R = Register;
-  static constexpr int states = 2;
+  static constexpr int states = 3;
   R beta1, beta2;
   R share1, share2;  ///< 1 - beta1, 1 - beta2: rounded once, for beta2 may be close to 1
   R eps;
+  bool amsgrad;  ///< without, `largest` is not kept
   LOCUS_FN void operator()(const Rates<R>& rates, const Corrections<R>& corrections, R value, R gradient, R mean,
-                           R square, R& new_value, R& new_mean, R& new_square) const {
+                           R square, R largest, R& new_value, R& new_mean, R& new_square, R& new_largest) const {
     const R g = gradient + rates.penalty * value;
     new_mean = beta1 * mean + share1 * g;
     new_square = beta2 * square + share2 * g * g;
+    // Chosen in two steps, which compilers vectorize.
+    const R larger = largest > new_square ? largest : new_square;
+    new_largest = amsgrad ? larger : new_square;
     const R step_size = rates.lr * corrections.first;
-    new_value = value * rates.decay - step_size * new_mean / (math::sqrt(new_square) * corrections.second + eps);
+    new_value = value * rates.decay - step_size * new_mean / (math::sqrt(new_largest) * corrections.second + eps);
   }
 };
 struct AdamCorrections {
@@ -59,8 +65,9 @@ struct AdamCorrections {
 }  // namespace detail
 
 /// Adam (Kingma and Ba, 2015): steps by the running mean of gradients over the root of that of their squares.
-/// An eps of 0 acts as the smallest normal number: a value whose gradients were all zero stays (PyTorch's becomes NaN).
-/// cost: one launch for all parameters; with groups, at most one for each
+/// With amsgrad (Reddi et al., 2018) that mean of squares never shrinks, at the cost of a third number of state for
+/// each element. An eps of 0 acts as the smallest normal number: a value whose gradients were all zero stays (PyTorch's
+/// becomes NaN). cost: one launch for all parameters; with groups, at most one for each
 template <class T, class D>
 class Adam : public Optimizer<T, D> {
  public:
@@ -73,8 +80,10 @@ class Adam : public Optimizer<T, D> {
 #define LOCUS_REFUSED_OPTIONS AdamOptions
 #include <locus/refuse/parameters.inc>
 
-  /// Of the state, as PyTorch calls it.
-  static constexpr const char* state_names[] = {"exp_avg", "exp_avg_sq"};
+  /// Of state `which`, as PyTorch calls it.
+  [[nodiscard]] const char* state_name(int which) const {
+    return which == 0 ? "exp_avg" : which == 1 ? "exp_avg_sq" : "max_exp_avg_sq";
+  }
 
   /// beta1.
   [[nodiscard]] double momentum() const { return options_.beta1; }
@@ -96,7 +105,8 @@ class Adam : public Optimizer<T, D> {
  protected:
   template <class Parameters>
   Adam(Parameters parameters, const AdamOptions& options, bool decoupled)
-      : Optimizer<T, D>(std::move(parameters), 2, detail::checked(options).lr, options.weight_decay),
+      : Optimizer<T, D>(std::move(parameters), options.amsgrad ? 3 : 2, detail::checked(options).lr,
+                        options.weight_decay),
         options_(options),
         decoupled_(decoupled) {}
 
@@ -106,9 +116,9 @@ class Adam : public Optimizer<T, D> {
   using Rule = detail::AdamRule<R>;
 
   [[nodiscard]] Rule rule() const {
-    const R eps = static_cast<R>(options_.eps), least = std::numeric_limits<R>::min();
-    return {static_cast<R>(options_.beta1), static_cast<R>(options_.beta2), static_cast<R>(1.0 - options_.beta1),
-            static_cast<R>(1.0 - options_.beta2), eps < least ? least : eps};
+    return {static_cast<R>(options_.beta1),       static_cast<R>(options_.beta2),
+            static_cast<R>(1.0 - options_.beta1), static_cast<R>(1.0 - options_.beta2),
+            detail::positive<R>(options_.eps),    options_.amsgrad};
   }
   [[nodiscard]] detail::Rates<R> rates(const ParameterGroup<T, D>& group) const {
     const double lr = group.lr(), weight_decay = group.weight_decay();
@@ -153,7 +163,7 @@ template <class T, class D>
 class AdamW : public Adam<T, D> {
  public:
   explicit AdamW(std::vector<Parameter<T, D>> parameters, const AdamWOptions& o = {})
-      : Adam<T, D>(std::move(parameters), {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay}, true) {}
+      : Adam<T, D>(std::move(parameters), {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay, o.amsgrad}, true) {}
   /// Groups with a learning rate or a weight decay of their own.
   explicit AdamW(const std::vector<Group<T, D>>& groups, const AdamWOptions& o = {});
 #define LOCUS_REFUSED_OPTIMIZER AdamW
@@ -162,7 +172,7 @@ class AdamW : public Adam<T, D> {
 };
 template <class T, class D>
 AdamW<T, D>::AdamW(const std::vector<Group<T, D>>& groups, const AdamWOptions& o)
-    : Adam<T, D>(groups, {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay}, true) {
+    : Adam<T, D>(groups, {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay, o.amsgrad}, true) {
   this->template use_groups<Adam<T, D>>();
 }
 template <class T, class D>

@@ -13,6 +13,12 @@ LOCUS_OUT_OF_LINE inline void require_option(bool valid, const char* option, dou
 inline void require_not_negative(const char* option, double given) {
   locus::detail::require_not_negative("optimizer", option, given);
 }
+/// eps, by which a step divides where gradients were zero: the smallest normal number at least.
+template <class R>
+[[nodiscard]] R positive(double eps) {
+  const R rounded = static_cast<R>(eps), least = std::numeric_limits<R>::min();
+  return rounded < least ? least : rounded;
+}
 
 template <class D, class E>
 using other_device = error::device_mismatch<error::optimizer_is_on<D>, error::parameters_are_on<E>,

@@ -94,7 +94,7 @@ class Optimizer {
  protected:
   using R = compute_t<T>;  ///< of the state
   static constexpr bool has_masters = !std::is_same_v<T, R>;
-  static constexpr int most_states = 2 + has_masters;
+  static constexpr int most_states = 3 + has_masters;
 
   /// `lr` and `weight_decay` were checked. throws ArgumentError for no parameters, one that is empty or named twice, an
   /// option of a group out of range, or more than 256 groups; DeviceError for parameters on several ordinals
@@ -103,6 +103,10 @@ class Optimizer {
   Optimizer(Optimizer&&) noexcept = default;
   Optimizer& operator=(Optimizer&&) noexcept = default;
   ~Optimizer() = default;
+  /// Before the first step: state 0 of all elements begins with this number, and not with 0.
+  void fill_state(double value) {
+    if (states_ > 0) (void)state_[has_masters].fill_(static_cast<R>(value));
+  }
 
   /// Whether steps need what step_of_any does; without, programs need not compile it.
   template <class Self>

@@ -66,7 +66,7 @@ class Sgd : public Optimizer<T, D> {
 #include <locus/refuse/parameters.inc>
 
   /// Of the state, as PyTorch calls it.
-  static constexpr const char* state_names[] = {"momentum_buffer"};
+  [[nodiscard]] const char* state_name(int) const { return "momentum_buffer"; }
 
   [[nodiscard]] double momentum() const { return options_.momentum; }
   /// From the next step on. throws ArgumentError for one out of range, and for an optimizer that was made without

@@ -23,6 +23,13 @@ template <class R>
 struct Corrections {
   R first = 0, second = 0;
 };
+/// Those of an optimizer whose steps are all alike.
+struct NoCorrections {
+  template <class R>
+  [[nodiscard]] LOCUS_FN Corrections<R> of_step(std::int64_t) const {
+    return {};
+  }
+};
 
 /// X, whatever the index: repeats it in a parameter list.
 template <int, class X>

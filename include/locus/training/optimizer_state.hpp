@@ -11,7 +11,7 @@ namespace detail {
 /// An optimizer whose state has names.
 template <class O>
 concept HasState = requires(const O& optimizer) {
-  O::state_names;
+  optimizer.state_name(0);
   optimizer.state(std::size_t{}, 0);
   optimizer.steps();
 };
@@ -23,7 +23,7 @@ template <class O, class Visit>
 void visit_state(const O& optimizer, const Visit& visit) {
   for (std::size_t i = 0; i < optimizer.parameters().size(); ++i) {
     for (int k = 0; k < optimizer.states(); ++k)
-      visit(join("state.", i, ".", O::state_names[k]), optimizer.state(i, k));
+      visit(join("state.", i, ".", optimizer.state_name(k)), optimizer.state(i, k));
     if constexpr (has_masters<O>) visit(join("state.", i, ".master"), optimizer.state(i, optimizer.states()));
   }
 }
