@@ -62,7 +62,7 @@ class ScriptedLink {
   [[nodiscard]] int size() const { return static_cast<int>(peers_.size()); }
   [[nodiscard]] static int most_tag() { return 100; }
   [[nodiscard]] static std::uint64_t group() { return 0; }
-  [[nodiscard]] static bool is_crowded() { return false; }
+  [[nodiscard]] static int ranks_on_machine() { return 1; }
   [[nodiscard]] static bool has_open_transfers() { return false; }
   static void keep(const dist::Owner&) noexcept {}
   static void note_failure(double) noexcept {}

@@ -20,6 +20,7 @@ TEST_CASE("parts are in order, without gaps, and begin at multiples of the grain
       for (int rank = 0; rank < ranks; ++rank) {
         const Range part = part_of(count, ranks, rank);
         REQUIRE(part.begin == at);
+        REQUIRE(part_of(Range{100, 100 + count}, ranks, rank) == Range{100 + part.begin, 100 + part.end});
         REQUIRE(part.end >= part.begin);
         if (part.size() > 0) REQUIRE(part.begin % part_grain == 0);
         if (part.size() > largest) largest = part.size();

@@ -121,10 +121,6 @@ class CudaEngine : public Engine<Cuda> {
 
   [[nodiscard]] Group::Room& mine() const { return group_->room(rank()); }
   void arrive(const Call& call) { group_->await_all(rank(), group_->arrive(rank()), call.what, call.sequence); }
-  template <class F>
-  void for_peers(const F& f) const {
-    for (int i = 1; i < size(); ++i) f((rank() + i) % size());
-  }
   [[nodiscard]] Buffer<Cuda> room_for(std::int64_t bytes) const { return {device(), static_cast<std::size_t>(bytes)}; }
   /// From memory of a rank to this one's, or within it.
   void copy(void* target, const void* source, int from, std::int64_t bytes) const {
@@ -182,12 +178,14 @@ class CudaEngine : public Engine<Cuda> {
         return fold(call, {0, call.what.count}, bytes * rank(), &target, 1, result);
       }
       case Kind::broadcast: return copy(call.target, source_of(call.what.root, call), call.what.root, bytes);
-      default:
-        for (int i = 0; i < size(); ++i) {
-          const int peer = (rank() + i) % size();
-          const std::int64_t from = call.what.kind == Kind::all_to_all ? bytes * rank() : 0;
-          copy(static_cast<unsigned char*>(call.target) + bytes * peer, source_of(peer, call) + from, peer, bytes);
-        }
+      default: {
+        const std::int64_t from = call.what.kind == Kind::all_to_all ? bytes * rank() : 0;
+        const auto take = [&](int peer) {
+          copy(at(call.target, bytes * peer), source_of(peer, call) + from, peer, bytes);
+        };
+        take(rank());
+        for_peers(take);
+      }
     }
   }
 
@@ -208,10 +206,11 @@ class CudaEngine : public Engine<Cuda> {
       sources.push_back(result.fetched.back().data());
       copy(result.fetched.back().data(), source, peer, bytes);
     }
-    std::vector<void*> at;
-    at.reserve(static_cast<std::size_t>(target_count));
-    for (int i = 0; i < target_count; ++i) at.push_back(static_cast<unsigned char*>(targets[i]) + range.begin * size);
-    call.reducer->combine(device(), sources.data(), this->size(), at.data(), target_count, range.size(), this->size());
+    std::vector<void*> parts;
+    parts.reserve(static_cast<std::size_t>(target_count));
+    for (int i = 0; i < target_count; ++i) parts.push_back(at(targets[i], range.begin * size));
+    call.reducer->combine(device(), sources.data(), this->size(), parts.data(), target_count, range.size(),
+                          this->size());
   }
 
   void all_reduce(const Call& call, const Stream<Cuda>& stream, Result& result) {
@@ -229,9 +228,8 @@ class CudaEngine : public Engine<Cuda> {
       fold(call, part, 0, &target, 1, result);
       return gather(call, stream);
     }
-    std::vector<void*> targets;
-    targets.reserve(static_cast<std::size_t>(size()));
-    for (int i = 0; i < size(); ++i) targets.push_back(target_of((rank() + i) % size(), call));
+    std::vector<void*> targets{target_of(rank(), call)};
+    for_peers([&](int peer) { targets.push_back(target_of(peer, call)); });
     fold(call, part, 0, targets.data(), size(), result);
   }
   /// Each rank has its part in its target: everybody copies the others'.
@@ -269,10 +267,7 @@ class CudaEngine : public Engine<Cuda> {
   void ring_pass(const Call& call, const Stream<Cuda>& stream, Range range, unsigned char* arrived) {
     const int n = size(), me = rank(), before = (me + n - 1) % n;
     const std::int64_t size = call.reducer->element_bytes, sum_bytes = call.reducer->sum_bytes;
-    const auto elements_of = [&](int chunk) {
-      const Range part = part_of(range.size(), n, chunk);
-      return Range{range.begin + part.begin, range.begin + part.end};
-    };
+    const auto elements_of = [&](int chunk) { return part_of(range, n, chunk); };
     const auto sum_of = [&](int of, int chunk) { return group_->room(of).sums + chunk * ring_elements * sum_bytes; };
     for (int i = 0; i + 1 < n; ++i) {
       const int chunk = ring_summed(me, n, i);

@@ -67,17 +67,6 @@ class DeviceEngine : public StagedEngine<Cuda> {
     }
   }
 
-  [[nodiscard]] static unsigned char* at(void* data, std::int64_t offset) {
-    return static_cast<unsigned char*>(data) + offset;
-  }
-  [[nodiscard]] static const unsigned char* at(const void* data, std::int64_t offset) {
-    return static_cast<const unsigned char*>(data) + offset;
-  }
-  template <class F>
-  void for_peers(const F& f) const {
-    for (int i = 1; i < size(); ++i) f((rank() + i) % size());
-  }
-
   /// Sends to each rank what `mine` has for it, and combines what all have for this one. bytes_of(rank) is how much
   /// that is.
   template <class F, class Bytes>
@@ -102,10 +91,7 @@ class DeviceEngine : public StagedEngine<Cuda> {
     const std::int64_t size = call.reducer->element_bytes, piece = piece_bytes / size;
     for (std::int64_t i = 0; i < pieces_of(call.what.count, piece); ++i) {
       const Range range = piece_of(call.what.count, piece, i);
-      const auto part = [&](int rank) {
-        const Range within = part_of(range.size(), this->size(), rank);
-        return Range{range.begin + within.begin, range.begin + within.end};
-      };
+      const auto part = [&](int rank) { return part_of(range, this->size(), rank); };
       const auto bytes_of = [&](int rank) { return part(rank).size() * size; };
       const bool keeps = root < 0 || root == rank();
       const Shared own(new Room(device(), keeps ? 0 : bytes_of(rank())));

@@ -157,6 +157,19 @@ class Engine : public Counted {
   Engine(int rank, int size, D device, const Options& options)
       : rank_(rank), size_(size), device_(device), options_(options) {}
 
+  /// f(peer) for all others, beginning after this rank, so that not all begin with the same one.
+  template <class F>
+  void for_peers(const F& f) const {
+    for (int i = 1; i < size_; ++i) f((rank_ + i) % size_);
+  }
+  /// So many bytes on.
+  [[nodiscard]] static unsigned char* at(void* data, std::int64_t offset) {
+    return static_cast<unsigned char*>(data) + offset;
+  }
+  [[nodiscard]] static const unsigned char* at(const void* data, std::int64_t offset) {
+    return static_cast<const unsigned char*>(data) + offset;
+  }
+
  private:
   int rank_, size_;
   D device_;

@@ -15,6 +15,8 @@ class MessageEngine : public Engine<D> {
   using Call = Collective<D>;
   using Transfers = typename Link::Transfers;
   using Peers = detail::MessagePeers<Link>;
+  using Engine<D>::at;
+  using Engine<D>::for_peers;
 
  public:
   /// Bytes of what a rank sums at a time; the next is under way meanwhile.
@@ -143,17 +145,6 @@ class MessageEngine : public Engine<D> {
 
   // Collectives.
 
-  /// f(peer) for all others, beginning after this rank, so that not all write to the same one.
-  template <class F>
-  void for_peers(const F& f) const {
-    for (int i = 1; i < this->size(); ++i) f((this->rank() + i) % this->size());
-  }
-  [[nodiscard]] static unsigned char* at(void* data, std::int64_t offset) {
-    return static_cast<unsigned char*>(data) + offset;
-  }
-  [[nodiscard]] static const unsigned char* at(const void* data, std::int64_t offset) {
-    return static_cast<const unsigned char*>(data) + offset;
-  }
   static void copy(void* target, const void* source, std::int64_t bytes) {
     if (bytes > 0 && target != source) std::memcpy(target, source, static_cast<std::size_t>(bytes));
   }
@@ -204,10 +195,7 @@ class MessageEngine : public Engine<D> {
     unsigned char* room;
     std::size_t mark;
   };
-  [[nodiscard]] Range part(Range piece, int rank) const {
-    const Range within = part_of(piece.size(), this->size(), rank);
-    return {piece.begin + within.begin, piece.begin + within.end};
-  }
+  [[nodiscard]] Range part(Range piece, int rank) const { return part_of(piece, this->size(), rank); }
 
   /// Each rank sums its part of every piece and sends it to all, or to the root alone. While it sums, the next piece is
   /// under way.

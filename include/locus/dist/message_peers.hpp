@@ -2,7 +2,7 @@
 // What a rank that is a process knows of the others: who failed, who left, which letters have come. Several threads use
 // it.
 //
-// A Link is how bytes travel: rank(), size(), most_tag(), is_crowded(), group(); Transfers of bytes, by tag or of
+// A Link is how bytes travel: rank(), size(), most_tag(), ranks_on_machine(), group(); Transfers of bytes, by tag or of
 // notes; poll(note); is_dead(rank); keep(owner), note_failure(seconds); retire() where something is done once only
 // the last notes of others are still to come. Its constructor starts the Courier. mpi_link.hpp is one.
 
@@ -10,6 +10,7 @@
 #include <locus/dist/message_note.hpp>
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <vector>
@@ -245,7 +246,8 @@ class MessagePeers : public Owner {
   }
 
   double timeout_;
-  bool is_crowded_ = link.is_crowded();
+  /// Whether ranks share processors.
+  bool is_crowded_ = link.ranks_on_machine() > static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
   Stopwatch watch_{};
   double read_at_ = 0;  ///< when a collective last read notes
   Mutex mutex_;

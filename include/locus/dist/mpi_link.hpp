@@ -61,8 +61,8 @@ class MpiLink {
   [[nodiscard]] int most_tag() const { return most_tag_; }
   /// The number of this process among those of its machine.
   [[nodiscard]] int rank_on_machine() const { return rank_on_machine_; }
-  /// Whether ranks share processors.
-  [[nodiscard]] bool is_crowded() const { return on_machine_ > static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)); }
+  /// This one's, with itself.
+  [[nodiscard]] int ranks_on_machine() const { return on_machine_; }
   /// Whether a transfer could be neither completed nor cancelled: its memory has to be kept.
   [[nodiscard]] bool has_open_transfers() const { return has_open_transfers_.load(); }
 

@@ -71,6 +71,12 @@ inline constexpr std::int64_t part_grain = 64;
   return {at(part), at(part + 1)};
 }
 
+/// The same of a range of them.
+[[nodiscard]] constexpr Range part_of(Range range, int parts, int part) {
+  const Range within = part_of(range.size(), parts, part);
+  return {range.begin + within.begin, range.begin + within.end};
+}
+
 /// Piece `index` of elements that are cut every `piece`.
 [[nodiscard]] constexpr std::int64_t pieces_of(std::int64_t count, std::int64_t piece) {
   return (count + piece - 1) / piece;

@@ -26,15 +26,16 @@ struct Spawned {
 
   void run(Rank& rank) noexcept {
     try {
-      const locus::detail::ThreadRank numbers(rank.member->engine->rank(), seed);
-      f(Communicator<D>(rank.member));
-    } catch (const std::exception& error) {
-      note_failure();
-      rank.member->engine->leave(error.what());
-    } catch (...) {
-      note_failure();
-      rank.member->engine->leave("something that is no std::exception");
-    }
+      or_leave(*rank.member->engine, [&] {
+        try {
+          const locus::detail::ThreadRank numbers(rank.member->engine->rank(), seed);
+          f(Communicator<D>(rank.member));
+        } catch (...) {
+          note_failure();  // before others hear of it, and throw
+          throw;
+        }
+      });
+    } catch (...) {}
     rank.member = {};
   }
   void note_failure() noexcept {

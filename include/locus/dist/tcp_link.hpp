@@ -57,7 +57,7 @@ class TcpLink {
   [[nodiscard]] int size() const { return size_; }
   [[nodiscard]] static int most_tag() { return INT32_MAX; }
   [[nodiscard]] static std::uint64_t group() { return 0; }
-  [[nodiscard]] bool is_crowded() const { return on_machine_ > static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)); }
+  [[nodiscard]] int ranks_on_machine() const { return on_machine_; }
   [[nodiscard]] static bool has_open_transfers() { return false; }  // what is abandoned touches no memory
   static void keep(const Owner&) noexcept {}
   static void note_failure(double) noexcept {}

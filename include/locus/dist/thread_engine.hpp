@@ -118,8 +118,8 @@ class ThreadEngine : public Engine<D> {
     };
     switch (call.what.kind) {
       case Kind::all_reduce: {
-        std::vector<void*> targets;
-        for (int peer = 0; peer < n; ++peer) targets.push_back(target_of((me + peer) % n, call));
+        std::vector<void*> targets{target_of(me, call)};
+        this->for_peers([&](int peer) { targets.push_back(target_of(peer, call)); });
         detail::fold_on_host(*call.reducer, sources(0).data(), n, targets.data(), n, part_of(call.what.count, n, me));
         return;
       }
@@ -134,12 +134,14 @@ class ThreadEngine : public Engine<D> {
         return;
       }
       case Kind::broadcast: copy(call.target, source_of(call.what.root, call), bytes); return;
-      default:
-        for (int i = 0; i < n; ++i) {
-          const int peer = (me + i) % n;
-          const std::int64_t from = call.what.kind == Kind::all_to_all ? bytes * me : 0;
-          copy(static_cast<unsigned char*>(call.target) + bytes * peer, source_of(peer, call) + from, bytes);
-        }
+      default: {
+        const std::int64_t from = call.what.kind == Kind::all_to_all ? bytes * me : 0;
+        const auto take = [&](int peer) {
+          copy(this->at(call.target, bytes * peer), source_of(peer, call) + from, bytes);
+        };
+        take(me);
+        this->for_peers(take);
+      }
     }
   }
 
@@ -152,13 +154,12 @@ class ThreadEngine : public Engine<D> {
     for (std::int64_t i = 0; i < pieces_of(call.what.count, piece); ++i) {
       const Range range = piece_of(call.what.count, piece, i);
       const unsigned which = mine.used++ % 2;
-      copy(mine.staged[which], static_cast<const unsigned char*>(call.source) + range.begin * size,
-           range.size() * size);
+      copy(mine.staged[which], this->at(call.source, range.begin * size), range.size() * size);
       arrive(call);
       if (i == 0) group_->require_same(this->rank(), call.what, call.sequence);
       for (int peer = 0; peer < this->size(); ++peer)
         sources[static_cast<std::size_t>(peer)] = group_->room(peer).staged[which];
-      void* const target = static_cast<unsigned char*>(call.target) + range.begin * size;
+      void* const target = this->at(call.target, range.begin * size);
       detail::fold_on_host(*call.reducer, sources.data(), this->size(), &target, 1, {0, range.size()});
     }
   }
@@ -176,10 +177,7 @@ class ThreadEngine : public Engine<D> {
   void ring_pass(const Call& call, Range range) {
     const int n = this->size(), me = this->rank(), before = (me + n - 1) % n;
     const std::int64_t size = call.reducer->element_bytes;
-    const auto elements_of = [&](int chunk) {
-      const Range part = part_of(range.size(), n, chunk);
-      return Range{range.begin + part.begin, range.begin + part.end};
-    };
+    const auto elements_of = [&](int chunk) { return part_of(range, n, chunk); };
     const auto sum_of = [&](int rank, int chunk) {
       return group_->room(rank).sums.data() + chunk * Group::ring_elements * call.reducer->sum_bytes;
     };
