@@ -1,8 +1,8 @@
 #pragma once
 // Convolutions of images (batch, channels, height, width) and of lines (batch, channels, length), and their adjoints.
 // Values and both gradients are matrix products over columns of windows, of so many images at once as have
-// detail::column_bytes of columns; of a large image, of some rows of windows. With groups of at most four channels in
-// and out, depthwise ones among them, each output is computed by itself.
+// detail::column_bytes of columns, or of some windows of a large one. With groups of at most four channels in and out,
+// depthwise ones among them, each output is computed by itself.
 
 // First, so that the compiler's path to what is refused is short.
 #include <locus/expr/operands.hpp>
@@ -135,15 +135,14 @@ concept ConvOperands = TensorLike<X> && (TensorLike<W> && ...) && FloatingDType<
 ///           -> (batch, out, rows, cols), with or without the batch, where rows, likewise cols, is
 ///           (h + 2 padding - dilation (kh - 1) - 1) / stride + 1
 /// gradient: the adjoint convolution of g for x, windows of x times g for w, the sum of g's channels for b
-/// cost:     for each part of the columns (64 MiB on Cuda, 2 MiB on hosts, or one row of windows where that is more)
-/// two
-///           launches forward, of a kernel of one element and stride 1 one for all; two for dx, three for dw; one
-///           product for each group. With groups of at most four channels in and out one launch, one for dx, for dw one
-///           for each tap and one more. On Cpu float with 16 channels or more, in and out, and one group is one launch
-///           a pass: of 3 x 3 and stride 1 Winograd's (see cpu::allow_winograd), otherwise products of windows where
-///           they lie. Its working memory is the weights, fourfold for Winograd's, a MiB or a row of windows for each
-///           thread, and 128 tiles of 36 or 256 windows. w and, for gradients, g are copied where they are not dense.
-///           Saves x and w.
+/// cost:     for each part of the columns (64 MiB on Cuda, 4 MiB on hosts, or as many elements as the weights) two
+///           launches forward, of a kernel of one element and stride 1 one for all; two for dx; three for dw, five for
+///           several parts of 16 bits, which are added up in float; one product for each group. With groups of at most
+///           four channels in and out one launch, one for dx, for dw one for each tap and one more. On Cpu float with
+///           16 channels or more, in and out, and one group is one launch a pass: of 3 x 3 and stride 1 Winograd's (see
+///           cpu::allow_winograd), otherwise products of windows where they lie. Its working memory is the weights,
+///           fourfold for Winograd's, a MiB or a row of windows for each thread, and 128 tiles of 36 or 256 windows. w
+///           and, for gradients, g are copied where they are not dense. Saves x and w.
 /// throws ShapeError where a kernel is larger than the padded input, groups do not divide the channels, or w has
 /// another number of them; ArgumentError for strides, dilations or groups below 1, negative padding, "same" with a
 /// stride
