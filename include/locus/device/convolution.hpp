@@ -59,6 +59,10 @@ struct ConvShape {
   [[nodiscard]] std::int64_t outputs() const {  ///< windows of an image
     return std::int64_t{axis[0].outputs} * axis[1].outputs * axis[2].outputs;
   }
+  /// Windows of an image before one.
+  [[nodiscard]] std::int64_t window(const ConvIndex (&o)[3]) const {
+    return (std::int64_t{o[0]} * axis[1].outputs + o[1]) * axis[2].outputs + o[2];
+  }
   [[nodiscard]] std::int64_t group_in() const { return in / groups; }
   [[nodiscard]] std::int64_t group_out() const { return out / groups; }
   /// Whether windows are the elements themselves: a product of channels.

@@ -1,8 +1,8 @@
 #pragma once
 // Convolutions of images (batch, channels, height, width) and of lines (batch, channels, length), and their adjoints.
 // Values and both gradients are matrix products over columns of windows, of so many images at once as have
-// detail::column_bytes of columns; of a large image, of some rows of windows. With groups of at most four channels in
-// and out, depthwise ones among them, each output is computed by itself.
+// detail::column_bytes of columns, or of some windows of a large one. With groups of at most four channels in and out,
+// depthwise ones among them, each output is computed by itself.
 
 // First, so that the compiler's path to what is refused is short.
 #include <locus/expr/operands.hpp>
@@ -136,9 +136,9 @@ concept ConvOperands = TensorLike<X> && (TensorLike<W> && ...) && FloatingDType<
 ///           (h + 2 padding - dilation (kh - 1) - 1) / stride + 1
 /// gradient: the adjoint convolution of g for x, windows of x times g for w, the sum of g's channels for b
 /// cost:     for each part of the columns two launches forward, of a kernel of one element and stride 1 one for all;
-///           two for dx, three for dw; one product for each group. With groups of at most four channels in and out one
-///           launch, one for dx, for dw one for each tap and one more.
-///           Columns take 64 MiB on Cuda, 2 MiB on hosts, or one row of windows where that is more.
+///           two for dx; three for dw, five for several parts of 16 bits, which are added up in float; one product for
+///           each group. With groups of at most four channels in and out one launch, one for dx, for dw one for each
+///           tap and one more. Columns take 64 MiB on Cuda, 4 MiB on hosts, or as much as the weights.
 ///           On Cpu a pass of float is one launch where there are 16 channels or more, in and out, and one group, of
 ///           images that are dense, or channels-last with a multiple of 16 channels: of 3 x 3 and stride 1 Winograd's
 ///           (see cpu::allow_winograd), otherwise products of windows where they lie. It takes at most eight times the
