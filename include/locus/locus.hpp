@@ -65,6 +65,7 @@
 #include <locus/nn/layer_norm.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/nn/loss.hpp>
+#include <locus/nn/orthogonal.hpp>
 #include <locus/nn/pool.hpp>
 #include <locus/nn/prelu.hpp>
 #include <locus/nn/sequential.hpp>

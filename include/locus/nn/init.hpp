@@ -1,14 +1,24 @@
 #pragma once
-// Initial values of parameters, as in torch.nn.init.
+// Initial values of parameters, as in torch.nn.init: written in place, to a parameter or a tensor. Random ones come
+// from the default generator of the device, so that equal seeds give equal values on every device (normal ones to
+// rounding).
 
 #include <locus/core/bounds.hpp>
 #include <locus/core/math.hpp>
 #include <locus/expr/operators.hpp>
+#include <locus/nn/normal_quantile.hpp>
 #include <locus/tensor/random.hpp>
 
 namespace locus::inline LOCUS_ABI::nn::init {
 
 namespace detail {
+/// A tensor or a parameter of floating-point numbers, on a device that computes.
+template <class W>
+concept Fillable = locus::detail::Computes<W> && FloatingDType<value_of<W>> &&
+                   (locus::detail::IsParameter<W> || std::is_same_v<W, Tensor<value_of<W>, device_of<W>>>);
+template <class W>
+struct FillMistake : locus::detail::FirstMistake<locus::detail::MemoryMistake<W>, locus::detail::IntegerMistake<W>> {};
+
 template <class T>
 struct UniformBetween {
   locus::detail::UniformElement<T> unit;
@@ -19,38 +29,107 @@ struct UniformBetween {
     out = out < high ? out : low;  // rounding may have made it `high`
   }
 };
-}  // namespace detail
 
-/// Uniform in [low, high). One launch. throws ArgumentError unless low <= high, both and high - low finite numbers of
-/// the type in which T is computed, or for an expanded tensor
-template <class T, class D>
-const Tensor<T, D>& uniform_(const Tensor<T, D>& tensor, double low = 0, double high = 1) {
-  using R = compute_t<T>;
-  if (!(low <= high)) fail<ArgumentError>({"uniform_: from ", low, " to ", high, "; expected low <= high"});
-  const R begin = locus::detail::finite_as<R>("uniform_", "low", low);
-  const R end = locus::detail::finite_as<R>("uniform_", "high", high);
-  const R width = locus::detail::finite_as<R>("uniform_", "high - low", high - low);
-  tensor.layout().require_distinct_elements("uniform_");
-  const auto element = [begin, end, width, count = tensor.elements()] {
+/// Numbers by the inverse of their distribution function, which no device rounds far from the others: a number that is
+/// drawn until it lies within bounds may be another one where the last bit of the first was.
+template <class T>
+struct TruncatedNormal {
+  static constexpr bool takes_long = true;
+  std::uint64_t seed, offset;
+  double from, width;  ///< probabilities of what lies below the bounds
+  double mean, deviation, low, high;
+  LOCUS_FN void operator()(std::int64_t index, compute_t<T>& out) const {
+    const double unit =
+        uniform_double(seed, offset + static_cast<std::uint64_t>(index), locus::detail::stream_of_64_bits);
+    const double x = mean + deviation * normal_quantile(from + width * (unit + 0x1p-54));  // of no 0
+    out = static_cast<compute_t<T>>(x < low ? low : high < x ? high : x);
+  }
+};
+
+/// One launch of the functors that make(seed, offset) returns, over all elements.
+template <class T, class D, class Make>
+void fill_randomly(const char* caller, const Tensor<T, D>& tensor, const Make& make) {
+  tensor.layout().require_distinct_elements(caller);
+  const auto element = [make, count = tensor.elements()] {
     const auto numbers = locus::detail::draw_from_default<D>(count);
-    return detail::UniformBetween<T>{{numbers.seed, numbers.offset}, begin, end, width};
+    return make(numbers.seed, numbers.offset);
   };
   const Strides index = row_major(tensor.shape());
   const auto plan = make_plan<2>(tensor.shape(), {PlanOperand{nullptr, &index}, locus::detail::operand_of(tensor)});
   locus::detail::map_anew(tensor.device(), plan, element, Pack<LinearIndex>(LinearIndex{}), Pack<T*>(tensor.data()));
   tensor.changed();
-  return tensor;
+}
+template <class T, class D>
+void fill_uniformly(const Tensor<T, D>& tensor, double low, double high) {
+  using R = compute_t<T>;
+  if (!(low <= high)) fail<ArgumentError>({"uniform_: from ", low, " to ", high, "; expected low <= high"});
+  const R begin = locus::detail::finite_as<R>("uniform_", "low", low);
+  const R end = locus::detail::finite_as<R>("uniform_", "high", high);
+  const R width = locus::detail::finite_as<R>("uniform_", "high - low", high - low);
+  fill_randomly("uniform_", tensor, [begin, end, width](std::uint64_t seed, std::uint64_t offset) {
+    return UniformBetween<T>{{seed, offset}, begin, end, width};
+  });
+}
+}  // namespace detail
+
+/// Every element becomes the number, rounded to the element type. One launch.
+template <detail::Fillable W>
+const W& constant_(const W& weight, double value) {
+  weight.value().fill_(convert<value_of<W>>(value));
+  return weight;
+}
+template <detail::Fillable W>
+const W& zeros_(const W& weight) {
+  return constant_(weight, 0);
+}
+template <detail::Fillable W>
+const W& ones_(const W& weight) {
+  return constant_(weight, 1);
+}
+
+/// Uniform in [low, high). One launch. throws ArgumentError unless low <= high, both and high - low finite numbers of
+/// the type in which T is computed, or for an expanded tensor
+template <detail::Fillable W>
+const W& uniform_(const W& weight, double low = 0, double high = 1) {
+  detail::fill_uniformly(weight.value(), low, high);
+  return weight;
 }
 
 /// Normal. throws ArgumentError for a negative deviation, and for what is no finite number of the type in which T is
 /// computed
-template <class T, class D>
-const Tensor<T, D>& normal_(const Tensor<T, D>& tensor, double mean = 0, double deviation = 1) {
-  using R = compute_t<T>;
+template <detail::Fillable W>
+const W& normal_(const W& weight, double mean = 0, double deviation = 1) {
+  using R = compute_t<value_of<W>>;
   locus::detail::require_not_negative("normal_", "deviation", deviation);
   const R factor = locus::detail::finite_as<R>("normal_", "deviation", deviation);
   const R shift = locus::detail::finite_as<R>("normal_", "mean", mean);
-  return tensor.copy_(locus::randn<T>(tensor.shape(), tensor.device()) * factor + shift);
+  weight.value().copy_(locus::randn<value_of<W>>(weight.shape(), weight.device()) * factor + shift);
+  return weight;
+}
+
+/// Normal, of which only what lies in [low, high] is drawn; the bounds are rounded to the element type. One launch.
+/// throws ArgumentError unless low <= high, all are finite, the deviation is above 0, and the bounds have a probability
+/// that is a number of double: 37 deviations off the mean they have none
+template <detail::Fillable W>
+const W& trunc_normal_(const W& weight, double mean = 0, double deviation = 1, double low = -2, double high = 2) {
+  using T = value_of<W>;
+  using R = compute_t<T>;
+  const auto require = [](const char* option, double given) {
+    (void)locus::detail::finite_as<R>("trunc_normal_", option, given);
+  };
+  require("mean", mean), require("deviation", deviation), require("low", low), require("high", high);
+  if (!(low <= high)) fail<ArgumentError>({"trunc_normal_: from ", low, " to ", high, "; expected low <= high"});
+  if (!(deviation > 0)) fail<ArgumentError>({"trunc_normal_: deviation is ", deviation, "; expected more than 0"});
+  const detail::TruncatedRange range((low - mean) / deviation, (high - mean) / deviation);
+  if (!(range.high > 0))
+    fail<ArgumentError>({"trunc_normal_: from ", low, " to ", high, " lies too far from the mean ", mean,
+                         " for a deviation of ", deviation, "; expected less than 37 deviations"});
+  const double signed_deviation = range.mirrored ? -deviation : deviation;
+  detail::fill_randomly("trunc_normal_", weight.value(), [=](std::uint64_t seed, std::uint64_t offset) {
+    return detail::TruncatedNormal<T>{seed, offset,           range.low, range.high - range.low,
+                                      mean, signed_deviation, low,       high};
+  });
+  return weight;
 }
 
 struct Fans {
@@ -64,23 +143,75 @@ struct Fans {
   return {shape[1] * field, shape[0] * field};
 }
 
-/// Uniform in +-sqrt(6 / ((1 + slope^2) fan_in)) (He et al., 2015). PyTorch's layers use slope = sqrt(5).
-template <class T, class D>
-const Tensor<T, D>& kaiming_uniform_(const Tensor<T, D>& weight, double slope = 0) {
-  locus::detail::require_finite("kaiming_uniform_", "slope", slope);
-  const auto fan_in = static_cast<double>(fans(weight.shape()).in);
-  const double bound = fan_in > 0 ? math::sqrt(6.0 / ((1.0 + slope * slope) * fan_in)) : 0.0;
+/// What follows a layer.
+enum class Nonlinearity { linear, sigmoid, tanh, relu, leaky_relu, selu };
+/// How much larger initial values are before a nonlinearity, so that it keeps the variance. PyTorch's numbers.
+[[nodiscard]] inline double calculate_gain(Nonlinearity next, double negative_slope = 0.01) {
+  switch (next) {
+    case Nonlinearity::tanh: return 5.0 / 3;
+    case Nonlinearity::relu: return math::sqrt(2.0);
+    case Nonlinearity::leaky_relu: return math::sqrt(2.0 / (1.0 + negative_slope * negative_slope));
+    case Nonlinearity::selu: return 0.75;
+    case Nonlinearity::linear:
+    case Nonlinearity::sigmoid: break;
+  }
+  return 1;
+}
+
+/// Which variance initial values keep: that of the forward pass or that of the backward pass.
+enum class FanMode { fan_in, fan_out };
+struct KaimingOptions {
+  double negative_slope = 0;  ///< of leaky_relu
+  FanMode mode = FanMode::fan_in;
+  Nonlinearity nonlinearity = Nonlinearity::leaky_relu;
+};
+
+namespace detail {
+/// gain / sqrt(fan); 0 for a weight without elements
+[[nodiscard]] LOCUS_OUT_OF_LINE inline double kaiming_deviation(const char* caller, const Shape& shape,
+                                                                const KaimingOptions& options) {
+  locus::detail::require_finite(caller, "negative_slope", options.negative_slope);
+  const Fans both = fans(shape);
+  const auto fan = static_cast<double>(options.mode == FanMode::fan_in ? both.in : both.out);
+  return fan > 0 ? calculate_gain(options.nonlinearity, options.negative_slope) / math::sqrt(fan) : 0.0;
+}
+[[nodiscard]] LOCUS_OUT_OF_LINE inline double xavier_deviation(const char* caller, const Shape& shape, double gain) {
+  locus::detail::require_not_negative(caller, "gain", gain);
+  const auto [in, out] = fans(shape);
+  return in + out > 0 ? gain * math::sqrt(2.0 / static_cast<double>(in + out)) : 0.0;
+}
+/// The bound of uniform numbers of a deviation.
+[[nodiscard]] inline double bound_of(double deviation) { return math::sqrt(3.0) * deviation; }
+}  // namespace detail
+
+/// Uniform in +-gain sqrt(3 / fan) (He et al., 2015). PyTorch's layers use negative_slope = sqrt(5).
+/// throws ShapeError for a weight of fewer than two dimensions
+///
+///     nn::init::kaiming_uniform_(layer.weight, {.nonlinearity = nn::init::Nonlinearity::relu});
+template <detail::Fillable W>
+const W& kaiming_uniform_(const W& weight, const KaimingOptions& options = {}) {
+  const double bound = detail::bound_of(detail::kaiming_deviation("kaiming_uniform_", weight.shape(), options));
   return uniform_(weight, -bound, bound);
+}
+/// Normal of deviation gain / sqrt(fan).
+template <detail::Fillable W>
+const W& kaiming_normal_(const W& weight, const KaimingOptions& options = {}) {
+  return normal_(weight, 0, detail::kaiming_deviation("kaiming_normal_", weight.shape(), options));
 }
 
 /// Uniform in +-gain sqrt(6 / (fan_in + fan_out)) (Glorot and Bengio, 2010).
-template <class T, class D>
-const Tensor<T, D>& xavier_uniform_(const Tensor<T, D>& weight, double gain = 1) {
-  locus::detail::require_not_negative("xavier_uniform_", "gain", gain);
-  const auto [in, out] = fans(weight.shape());
-  const double bound = in + out > 0 ? gain * math::sqrt(6.0 / static_cast<double>(in + out)) : 0.0;
+template <detail::Fillable W>
+const W& xavier_uniform_(const W& weight, double gain = 1) {
+  const double bound = detail::bound_of(detail::xavier_deviation("xavier_uniform_", weight.shape(), gain));
   return uniform_(weight, -bound, bound);
 }
+/// Normal of deviation gain sqrt(2 / (fan_in + fan_out)).
+template <detail::Fillable W>
+const W& xavier_normal_(const W& weight, double gain = 1) {
+  return normal_(weight, 0, detail::xavier_deviation("xavier_normal_", weight.shape(), gain));
+}
+
+#include <locus/refuse/nn/init.inc>
 
 }  // namespace locus::inline LOCUS_ABI::nn::init
 
