@@ -9,6 +9,7 @@
 
 #include <support/no_threads.hpp>
 
+#include <atomic>
 #include <string>
 #include <thread>
 #include <vector>
@@ -68,6 +69,34 @@ TEST_CASE("letters arrive whose receiver asks for them after the time-out, while
       }
     comm.barrier();
   });
+}
+
+TEST_CASE("a rank that waits for something else hears of one that failed, and minds none that came to its end") {
+  const int port = dist::detail::Socket::listening(AF_INET, 0).port();
+  std::vector<std::thread> threads;
+  std::atomic<bool> has_failed{false};
+  std::string error;
+  for (int rank = 0; rank < 3; ++rank)
+    threads.emplace_back([&, rank] {
+      const auto engine = dist::detail::tcp_engine({"127.0.0.1", port, rank, 3, rank}, {.timeout = 20});
+      const dist::Fingerprint barrier{};
+      engine->meet(barrier, 0);
+      if (rank == 2) return engine->leave(nullptr);
+      if (rank == 1) {
+        usleep(200000);
+        has_failed = true;
+        return engine->leave("no more");
+      }
+      try {
+        while (!has_failed) engine->require_others(barrier, 0);
+        for (;;) engine->require_others(barrier, 0);
+      } catch (const CollectiveError& thrown) {
+        error = has_failed ? thrown.what() : "too early";
+      }
+      engine->leave(nullptr);
+    });
+  for (std::thread& thread : threads) thread.join();
+  CHECK(error == "barrier(), call 0 of rank 0 of 3: rank 1 threw: no more");
 }
 
 TEST_CASE("a message that waits for its receiver needs no thread of its own") {

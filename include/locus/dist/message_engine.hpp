@@ -37,6 +37,11 @@ class MessageEngine : public Engine<D> {
     call.sequence = sequence;
     collective(call, [&] { barrier(call); });
   }
+  void require_others(const Fingerprint& what, std::int64_t sequence) override {
+    peers_->require_sound(what, sequence);
+    peers_->require_alive(
+        -1, 0, [] { return true; }, what, sequence);
+  }
   /// f(), which is that collective.
   template <class F>
   void collective(const Call& call, const F& f) {

@@ -142,9 +142,9 @@ class MessagePeers : public Owner {
     const std::int64_t completed = ended_[static_cast<std::size_t>(peer)];
     return completed >= 0 && completed < collective;
   }
-  /// `waits()`: whether this rank still waits for the peer. A process may be gone once it has given what it owed:
-  /// whether that came is asked after it was seen to be gone. throws CollectiveError where a process is gone that has
-  /// not ended as it should, or after the time-out
+  /// `peer`: whom this rank waits for; -1: nobody in particular. `waits()`: whether it still does. A process may be
+  /// gone once it has given what it owed: whether that came is asked after it was seen to be gone. throws
+  /// CollectiveError where a process is gone that has not ended as it should, or after the time-out
   template <class F>
   void require_alive(int peer, double waited, const F& waits, const Fingerprint& what, std::int64_t sequence) {
     for (int other = 0; other < link.size(); ++other)

@@ -1,9 +1,8 @@
 #pragma once
 // Ranks that are processes with a GPU each, whose elements NCCL moves from GPU to GPU. Before each collective the ranks
-// meet on the host, so that one that failed before is named, and nothing is queued that would wait for it.
-//
-// A process that dies after they met, or while NCCL starts, is beyond that: the streams of others wait for its elements
-// until their communicators end, and ncclCommInitRank waits for it without a time-out.
+// meet on the host, so that one that failed before is named, and nothing is queued that would wait for it. Then the
+// host waits until NCCL is done, and looks after the other ranks meanwhile: where one is gone, no stream waits for it
+// for ever, and nothing is computed from elements that did not come.
 
 #include <locus/cuda/nccl.hpp>
 #include <locus/dist/device_engine.hpp>
@@ -14,36 +13,70 @@ namespace locus::inline LOCUS_ABI::dist {
 
 #if LOCUS_NCCL
 namespace detail {
+/// What a rank does while NCCL is not done: it looks whether the others are still there. throws CollectiveError
+class NcclWait {
+ public:
+  NcclWait(Engine<Cpu>& host, const Fingerprint& what, std::int64_t sequence)
+      : host_(host), what_(what), sequence_(sequence) {}
+  /// is_own: only this rank's GPU is waited for, which counts for no time-out.
+  void operator()(bool is_own) {
+    sched_yield();
+    const double now = watch_.seconds();
+    if (now < looked_ + 0.01) return;
+    looked_ = now;
+    if (is_own) begun_ = now;
+    host_.require_others(what_, sequence_);
+    if (now - begun_ > host_.options().timeout)
+      raise(
+          what_, sequence_, host_.rank(), host_.size(), host_.rank(),
+          join("NCCL moved nothing for ", host_.options().timeout,
+               " seconds, though all ranks are there; NCCL_DEBUG=WARN in the environment says why (a longer time-out: "
+               "Options::timeout, or LOCUS_DIST_TIMEOUT in the environment)"));
+  }
+
+ private:
+  Engine<Cpu>& host_;
+  Fingerprint what_;
+  std::int64_t sequence_;
+  Stopwatch watch_;
+  double looked_ = 0, begun_ = 0;
+};
+
 /// See DeviceEngine.
 class NcclLink {
  public:
   NcclLink(const Shared<Engine<Cpu>>& host, Cuda device)
-      : host_(host), nccl_(device, host->rank(), host->size(), shared_id(*host)) {}
+      : host_(host), nccl_(device, host->rank(), host->size(), shared_id(*host), NcclWait(*host, first_call, 0)) {}
 
   template <class F>
-  void run(const Collective<Cuda>& call, const F& f) const {
+  void run(const Collective<Cuda>& call, const F& f) {
     host_->meet(call.what, call.sequence);
+    what_ = call.what;
+    sequence_ = call.sequence;
     or_leave(*host_, f);  // what it did not queue, the next call would receive
   }
   static void meet() {}  // all have
   template <class F>
-  void together(const Owner*, const F& f) const {
-    nccl_.together(f);
+  void together(const Owner*, const F& f) {
+    nccl_.together(f, NcclWait(*host_, what_, sequence_));
   }
   void send(const void* data, std::int64_t bytes, int peer) const { nccl_.send(data, bytes, peer); }
   void receive(void* data, std::int64_t bytes, int peer) const { nccl_.receive(data, bytes, peer); }
 
  private:
+  /// Of NCCL's id, after which NCCL starts.
+  static constexpr Fingerprint first_call{Kind::broadcast, ElementType::uint8, {}, 0, sizeof(NcclRank::Id)};
   [[nodiscard]] static NcclRank::Id shared_id(Engine<Cpu>& host) {
     NcclRank::Id id{};
     if (host.rank() == 0) id = NcclRank::make_id();
-    Collective<Cpu> call{{Kind::broadcast, ElementType::uint8, {}, 0, sizeof id}, &id, &id, nullptr, 0};
-    host.run(call);
+    host.run({first_call, &id, &id, nullptr, 0});
     return id;
   }
 
   Shared<Engine<Cpu>> host_;
   NcclRank nccl_;
+  Fingerprint what_{};  ///< the call in flight, and its number
+  std::int64_t sequence_ = 0;
 };
 }  // namespace detail
 
@@ -62,8 +95,8 @@ template <class F>
 inline namespace with_nccl {
 /// Processes with a GPU of their machine each, in turn. Elements go from GPU to GPU. They meet at an address.
 ///
-/// throws RendezvousError, CudaUnavailable, CudaError where two processes of a machine have one GPU. A process that
-/// ends while the others start NCCL is not noticed: they wait
+/// throws RendezvousError, CudaUnavailable, CudaError where two processes of a machine have one GPU, CollectiveError
+/// where a rank fails or is gone meanwhile
 [[nodiscard]] inline Communicator<Cuda> nccl(const TcpPlace& place, Options options = {}) {
   options = detail::from_environment(options);
   const Cuda device = detail::gpu_of(place.local_rank);  // before ranks meet, so that none waits for this one

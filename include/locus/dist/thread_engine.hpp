@@ -56,6 +56,9 @@ class ThreadEngine : public Engine<D> {
     arrive(call);
     group_->require_same(this->rank(), what, sequence);
   }
+  void require_others(const Fingerprint& what, std::int64_t sequence) override {
+    group_->require_sound(this->rank(), what, sequence);
+  }
   void send(const Message& message) override {
     group_->require_sound_letter(this->rank(), message.fingerprint(Kind::send), message.sequence);
     const auto* const bytes = static_cast<const unsigned char*>(message.data);

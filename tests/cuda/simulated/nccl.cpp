@@ -9,10 +9,10 @@
 #include <support/skip.hpp>
 
 #include <atomic>
-#include <condition_variable>
 #include <cstring>
 #include <deque>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <thread>
 
@@ -25,7 +25,7 @@ namespace {
 /// What ranks of one id have sent and nobody has received.
 struct World {
   std::mutex mutex;
-  std::condition_variable sent;
+  int ranks = 0;  ///< that have come
   std::map<std::pair<int, int>, std::deque<std::vector<char>>> messages;
 };
 std::map<int, World> worlds;
@@ -34,19 +34,53 @@ std::mutex worlds_mutex;
 /// What a handle of NCCL points to.
 struct Member {
   World* world;
-  int rank;
+  int rank, size;
+  bool is_aborted = false;
 };
+
+std::vector<std::unique_ptr<Member>> members;  ///< kept: streams may ask for them
 
 struct Operation {
   bool sends;
   void* data;
   std::size_t bytes;
   int peer;
-  const Member* rank;
+  Member* rank;
   cudaStream_t stream;
 };
 thread_local std::vector<Operation> grouped;
 thread_local bool refuses_group = false;  ///< whether the next group of this thread fails
+std::atomic<bool> starts{true};           ///< whether ranks come to an end of their start
+std::atomic<bool> loses_messages{false};
+std::atomic<ncclResult_t> state{ncclSuccess};
+
+/// Sends: others have the message once the stream has come so far. Receives: the stream waits for it, unless the rank
+/// is aborted.
+void queue(const Operation& o) {
+  World& world = *o.rank->world;
+  if (o.sends) {
+    if (!loses_messages)
+      simulated::enqueue(o.stream, [o, &world] {
+        const auto* const bytes = static_cast<const char*>(o.data);
+        const std::lock_guard lock(world.mutex);
+        world.messages[{o.rank->rank, o.peer}].emplace_back(bytes, bytes + o.bytes);
+      });
+    return;
+  }
+  const std::pair from{o.peer, o.rank->rank};
+  const auto receive = [o, &world, from] {
+    const std::lock_guard lock(world.mutex);
+    auto& mail = world.messages[from];
+    if (mail.empty()) return;
+    if (mail.front().size() != o.bytes) simulated::stop("NCCL: a receive of another size than its send");
+    std::memcpy(o.data, mail.front().data(), o.bytes);
+    mail.pop_front();
+  };
+  simulated::enqueue(o.stream, receive, [o, &world, from] {
+    const std::lock_guard lock(world.mutex);
+    return o.rank->is_aborted || !world.messages[from].empty();
+  });
+}
 }  // namespace
 
 extern "C" {
@@ -58,15 +92,26 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
   std::memcpy(id->internal, &made, sizeof made);
   return ncclSuccess;
 }
-ncclResult_t ncclCommInitRank(ncclComm_t* rank, int, ncclUniqueId id, int number) {
+ncclResult_t ncclCommInitRankConfig(ncclComm_t* rank, int size, ncclUniqueId id, int number, ncclConfig_t* config) {
+  if (config->blocking != 0) simulated::stop("NCCL: a start that may block for ever");
   int made = 0;
   std::memcpy(&made, id.internal, sizeof made);
   const std::lock_guard lock(worlds_mutex);
-  *rank = reinterpret_cast<ncclComm_t>(new Member{&worlds[made], number});
-  return made > 0 ? ncclSuccess : ncclInvalidArgument;
+  World& world = worlds[made];
+  ++world.ranks;
+  *rank = reinterpret_cast<ncclComm_t>(members.emplace_back(new Member{&world, number, size}).get());
+  return made > 0 ? ncclInProgress : ncclInvalidArgument;
+}
+ncclResult_t ncclCommGetAsyncError(ncclComm_t rank, ncclResult_t* result) {
+  const auto& member = *reinterpret_cast<Member*>(rank);
+  const std::lock_guard lock(worlds_mutex);
+  *result = member.world->ranks == member.size && starts ? state.load() : ncclInProgress;
+  return ncclSuccess;
 }
 ncclResult_t ncclCommAbort(ncclComm_t rank) {
-  delete reinterpret_cast<Member*>(rank);
+  const auto& member = *reinterpret_cast<Member*>(rank);
+  const std::lock_guard lock(member.world->mutex);
+  reinterpret_cast<Member*>(rank)->is_aborted = true;
   return ncclSuccess;
 }
 ncclResult_t ncclGroupStart() {
@@ -82,25 +127,10 @@ ncclResult_t ncclRecv(void* data, size_t bytes, ncclDataType_t, int peer, ncclCo
   return ncclSuccess;
 }
 ncclResult_t ncclGroupEnd() {
-  for (const Operation& o : grouped) {
-    if (!o.sends) continue;
-    simulated::reach_end(o.stream);
-    const auto* const bytes = static_cast<const char*>(o.data);
-    const std::lock_guard lock(o.rank->world->mutex);
-    o.rank->world->messages[{o.rank->rank, o.peer}].emplace_back(bytes, bytes + o.bytes);
-    o.rank->world->sent.notify_all();
-  }
-  for (const Operation& o : grouped) {
-    if (o.sends) continue;
-    simulated::reach_end(o.stream);
-    std::unique_lock lock(o.rank->world->mutex);
-    auto& mail = o.rank->world->messages[{o.peer, o.rank->rank}];
-    o.rank->world->sent.wait(lock, [&] { return !mail.empty(); });
-    if (mail.front().size() != o.bytes) simulated::stop("NCCL: a receive of another size than its send");
-    std::memcpy(o.data, mail.front().data(), o.bytes);
-    mail.pop_front();
-  }
-  return ncclSuccess;
+  for (const bool sends : {true, false})
+    for (const Operation& o : grouped)
+      if (o.sends == sends) queue(o);
+  return std::exchange(grouped, {}).empty() ? ncclSuccess : ncclInProgress;
 }
 }  // extern "C"
 
@@ -170,6 +200,47 @@ TEST_CASE("a rank whose part of a collective NCCL refuses has failed: the next c
   });
   CHECK(refused.find("ncclGroupStart") != std::string::npos);
   for (const std::string& error : thrown) CHECK(error.find("rank 1 threw: ncclGroupStart") != std::string::npos);
+}
+
+TEST_CASE("a rank that fails while others wait in NCCL for its elements ends their wait") {
+  const auto thrown = in_ranks<dist::NcclEngine>(3, [](const dist::Communicator<Cuda>& comm) {
+    const Tensor<float, Cuda> x({8}, comm.device());
+    x.fill_(1);
+    refuses_group = comm.rank() == 1;
+    comm.broadcast(x, 1);
+  });
+  CHECK(thrown[1].find("ncclGroupStart") != std::string::npos);
+  for (const int rank : {0, 2}) {
+    const std::string& error = thrown[static_cast<std::size_t>(rank)];
+    CAPTURE(error);
+    CHECK(error.find("broadcast(8 x float32, root 1), call 1 of rank") != std::string::npos);
+    CHECK(error.find("rank 1 threw: ncclGroupStart") != std::string::npos);
+  }
+}
+
+TEST_CASE("NCCL that does not start, moves nothing, or fails by itself, ends in an error") {
+  const auto broadcast = [](const dist::Communicator<Cuda>& comm) {
+    const Tensor<float, Cuda> x({8}, comm.device());
+    x.fill_(1);
+    loses_messages = true;
+    comm.broadcast(x, 1);
+  };
+  const auto lost = in_ranks<dist::NcclEngine>(2, broadcast, {.timeout = 0.3});
+  CHECK(lost[0].find("NCCL moved nothing for 0.3 seconds") != std::string::npos);
+  CHECK(lost[1] == "");  // it sent
+  loses_messages = false;
+  starts = false;
+  for (const std::string& error : in_ranks<dist::NcclEngine>(2, broadcast, {.timeout = 0.3}))
+    CHECK(error.find("NCCL moved nothing for 0.3 seconds") != std::string::npos);
+  starts = true;
+  for (const std::string& error : in_ranks<dist::NcclEngine>(2, [&](const dist::Communicator<Cuda>& comm) {
+         comm.barrier();
+         state = ncclRemoteError;
+         broadcast(comm);
+       }))
+    CHECK(error.find("ncclGroupEnd: simulated") != std::string::npos);
+  state = ncclSuccess;
+  loses_messages = false;
 }
 
 TEST_CASE("a rank that cannot bring its elements to the host has failed: later calls are not taken for this one") {

@@ -354,7 +354,8 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t handle, unsigne
     return give(cudaErrorStreamCaptureIsolation);
   }
   if (event.captured) simulated::stop("a stream that joins a capture: not simulated");
-  simulated::enqueue(stream, [event] { simulated::reach(*event.stream, event.position); });
+  simulated::enqueue(
+      stream, [] {}, [event] { return simulated::advance(*event.stream, event.position); });
   return cudaSuccess;
 }
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
@@ -416,7 +417,9 @@ cudaError_t cudaEventQuery(cudaEvent_t handle) {
   require_uncaptured();
   const std::lock_guard lock(simulated::queues);
   const auto& event = *reinterpret_cast<simulated::Event*>(handle);
-  return !event.stream || event.stream->done >= event.position ? cudaSuccess : give(cudaErrorNotReady);
+  if (!event.stream || event.stream->done >= event.position) return cudaSuccess;
+  if (!simulated::late) simulated::advance(*event.stream, event.position);  // after the look: it was not done yet
+  return give(cudaErrorNotReady);
 }
 
 cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps*) {
@@ -596,7 +599,8 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
   auto& graph = *reinterpret_cast<simulated::Graph*>(executable);
   auto& queue = *reinterpret_cast<simulated::Stream*>(stream);
   if (graph.launched_in) {
-    simulated::enqueue(stream, [first = graph.launched_in, end = graph.position] { simulated::reach(*first, end); });
+    simulated::enqueue(
+        stream, [] {}, [first = graph.launched_in, end = graph.position] { return simulated::advance(*first, end); });
   }
   for (const auto& node : graph.nodes) {
     simulated::enqueue(stream, [node, arguments = contents(*node)] {

@@ -72,10 +72,15 @@ struct Graph {
   std::size_t position = 0;       ///< and where that launch ends there
 };
 
+/// What is queued in a stream. It happens once `is_ready` says so, which waits for other streams.
+struct Work {
+  std::function<void()> happen{};
+  std::function<bool()> is_ready{};  ///< none: always
+};
 /// What a stream handle points to: what is queued, of which the first `done` happened.
 struct Stream {
   int ordinal;
-  std::vector<std::function<void()>> queued{};
+  std::vector<Work> queued{};
   std::size_t done = 0;
   Graph* capture = nullptr;  ///< what takes the place of the queue
   bool invalid = false;      ///< the capture is
@@ -165,26 +170,36 @@ inline std::atomic<bool> late{false};
 /// stream.
 inline const bool by_chance = std::getenv("LOCUS_SIMULATED_CHANCE") != nullptr;
 inline std::recursive_mutex queues;
-/// Lets happen what a stream holds up to a place.
-inline void reach(Stream& stream, std::size_t position) {
+/// Lets happen what a stream holds up to a place, or to what is not ready. Returns whether it came to the place.
+inline bool advance(Stream& stream, std::size_t position) {
   const std::lock_guard lock(queues);
   while (stream.done < position) {
-    const auto next = std::exchange(stream.queued[stream.done], nullptr);
-    next();
+    if (const auto& is_ready = stream.queued[stream.done].is_ready; is_ready && !is_ready()) return false;
+    const auto next = std::exchange(stream.queued[stream.done], {});
+    next.happen();
     ++stream.done;
   }
+  return true;
+}
+/// The same; the host waits until all of it is ready.
+inline void reach(Stream& stream, std::size_t position) {
+  while (!advance(stream, position)) std::this_thread::yield();
+}
+[[nodiscard]] inline std::size_t end_of(const Stream& stream) {
+  const std::lock_guard lock(queues);
+  return stream.queued.size();
 }
 inline void reach_end(cudaStream_t stream) {
   auto& queue = *reinterpret_cast<Stream*>(stream);
-  const std::lock_guard lock(queues);
-  reach(queue, queue.queued.size());
+  reach(queue, end_of(queue));
 }
 /// Adds work to what the stream holds.
-inline void enqueue(cudaStream_t stream, std::function<void()> work) {
+inline void enqueue(cudaStream_t stream, std::function<void()> work, std::function<bool()> is_ready = {}) {
   static std::mt19937 random{1};
   const std::lock_guard lock(queues);
-  reinterpret_cast<Stream*>(stream)->queued.push_back(std::move(work));
-  if (!late && !(by_chance && random() % 2)) reach_end(stream);
+  auto& queue = *reinterpret_cast<Stream*>(stream);
+  queue.queued.push_back({std::move(work), std::move(is_ready)});
+  if (!late && !(by_chance && random() % 2)) advance(queue, queue.queued.size());
 }
 /// The same, or adds it to what the stream captures.
 inline void perform(cudaStream_t handle, std::shared_ptr<Node> node) {
