@@ -41,6 +41,8 @@ class OutgoingLetter final : public Errand {
       if (peers_->is_sound() && !peers_->has_ended(peer_) && !peers_->link.is_dead(peer_) &&
           watch_.seconds() < peers_->timeout())
         return false;
+    } catch (const std::bad_alloc&) {  // for what comes meanwhile
+      if (watch_.seconds() < peers_->timeout()) return false;
     } catch (const std::exception&) {}
     give_up();
     return true;
