@@ -39,7 +39,7 @@ Shared<TcpStream::Transfer> receiving(std::array<float, 4>& target, std::int64_t
 }
 }  // namespace
 
-TEST_CASE("without memory for a message that comes before it is asked for, the connection goes on afterwards") {
+TEST_CASE("without memory for bytes that come before they are asked for, the connection goes on afterwards") {
   for (std::int64_t successes = 0; successes < 3; ++successes) {
     Connection connection;
     const std::array<float, 4> sent{1, 2, 3, 4};

@@ -1,6 +1,6 @@
 #pragma once
 // send and recv of ranks that are processes. A note announces a letter and its size; its elements follow in transfers
-// of its own tag, so that the receiver writes them to where they belong.
+// of a tag of its own, so that the receiver writes them to where they belong.
 
 #include <locus/core/out_of_memory.hpp>
 #include <locus/dist/message_peers.hpp>

@@ -1,5 +1,5 @@
 #pragma once
-// One TCP connection: messages of bytes with a tag, in both directions, each behind a frame that says its size.
+// One TCP connection: transfers in both directions, of bytes behind a frame that says how many, and their tag.
 
 #include <locus/core/shared.hpp>
 #include <locus/dist/message_note.hpp>
@@ -16,7 +16,7 @@ class TcpStream {
   struct Frame {
     std::int64_t bytes = 0, tag = 0;
   };
-  /// A message that is sent, or received. Its memory is the caller's until it is done, or abandoned.
+  /// Its memory is the caller's until it is done, or abandoned.
   struct Transfer : Counted {
     Frame frame{};
     int peer = -1;
@@ -116,12 +116,12 @@ class TcpStream {
   }
 
   void read(std::vector<Note>& notes, int peer) {
-    while (read_frame(peer) && read_message(*arriving_)) {
+    while (read_frame(peer) && read_bytes(*arriving_)) {
       has_arrived(*arriving_, notes);
       arriving_ = {};
     }
   }
-  /// Whether it is known where the message goes whose frame comes next.
+  /// Whether it is known where the bytes go whose frame comes next.
   [[nodiscard]] bool read_frame(int peer) {
     if (arriving_) return true;
     auto* const frame = reinterpret_cast<unsigned char*>(&frame_);
@@ -132,7 +132,7 @@ class TcpStream {
     return true;
   }
   /// Whether all of it has come.
-  [[nodiscard]] bool read_message(Transfer& transfer) {
+  [[nodiscard]] bool read_bytes(Transfer& transfer) {
     while (transfer.at < transfer.frame.bytes) {
       unsigned char sink[4096];
       const std::int64_t left = transfer.frame.bytes - transfer.at;
@@ -149,7 +149,7 @@ class TcpStream {
     if (count > 0) at += count;
     return count > 0;
   }
-  /// Where a message goes whose frame has come.
+  /// Where the bytes go whose frame has come.
   [[nodiscard]] Shared<Transfer> target(int peer) {
     for (std::size_t i = 0; i < wanted_.size(); ++i) {
       if (!is_same(wanted_[i]->frame, frame_)) continue;
@@ -179,7 +179,7 @@ class TcpStream {
     if (to.data && to.frame.bytes > 0) std::memcpy(to.data, from.own.data(), from.own.size());
     to.is_done = true;
   }
-  /// A message that was begun has to be written to its end: without memory for that, the connection ends.
+  /// A transfer that was begun has to be written to its end: without memory for that, the connection ends.
   void keep_rest(Transfer& transfer) noexcept {
     try {
       transfer.own.assign(transfer.data, transfer.data + transfer.frame.bytes);
@@ -193,7 +193,7 @@ class TcpStream {
 
   Socket socket_{};
   bool has_ended_ = false;
-  Frame frame_{};                 ///< of the message that comes next
+  Frame frame_{};                 ///< of what comes next
   std::int64_t frame_bytes_ = 0;  ///< that have come of it
   Shared<Transfer> arriving_{};
   std::vector<Shared<Transfer>> wanted_{}, unasked_{}, sending_{};
