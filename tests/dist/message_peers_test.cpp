@@ -10,6 +10,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <functional>
 #include <new>
 #include <string>
@@ -35,7 +36,7 @@ class ScriptedLink {
       if (bytes != sizeof(Note)) sent_to_ = peer;
       else link_.told.push_back(*static_cast<const Note*>(data));
     }
-    void abandon() {}
+    void abandon() { link_.abandoned += sent_to_ >= 0; }
     void receive(int peer, void*, std::int64_t) { peers_.push_back(peer); }
     [[nodiscard]] std::size_t mark() const { return peers_.size(); }
     [[nodiscard]] int first_open(std::size_t mark) const {
@@ -44,6 +45,7 @@ class ScriptedLink {
       return -1;
     }
     [[nodiscard]] int first_open() const {
+      if (link_.has_no_memory) throw std::bad_alloc();
       return sent_to_ >= 0 && !link_.takes_letters ? sent_to_ : first_open(mark());
     }
 
@@ -81,11 +83,13 @@ class ScriptedLink {
     of(peer) = {.has_sent = true, .is_dead = true};
     notes.push_back({.what = Note::What::end, .from = peer, .count = collectives});
   }
-  std::function<void()> on_poll{};  ///< called by the next poll()
-  std::vector<Note> notes{};        ///< still to be read
-  std::vector<Note> told{};         ///< by this rank
-  bool takes_letters = true;        ///< what is sent to peers comes to its end
-  int sends = -1;                   ///< so many succeed, then one fails; -1: all do
+  std::function<void()> on_poll{};          ///< called by the next poll()
+  std::vector<Note> notes{};                ///< still to be read
+  std::vector<Note> told{};                 ///< by this rank
+  std::atomic<bool> takes_letters = true;   ///< what is sent to peers comes to its end
+  std::atomic<bool> has_no_memory = false;  ///< for what comes meanwhile
+  std::atomic<int> abandoned = 0;           ///< letters
+  int sends = -1;                           ///< so many succeed, then one fails; -1: all do
 
  private:
   std::vector<Peer> peers_;
@@ -204,4 +208,18 @@ TEST_CASE("a process that ends without leaving waits for the receivers of its me
   dist::detail::Courier::finish();
   CHECK(watch.seconds() > 0.25);
   CHECK(watch.seconds() < 5);
+}
+
+TEST_CASE("a message on its way is not given up where there is no memory for what comes meanwhile") {
+  const Shared peers(new Peers(20, 2));
+  dist::detail::MessageLetters<ScriptedLink> letters(peers);
+  peers->link.takes_letters = false;
+  std::vector<float> elements(4, 1.f);
+  letters.send({elements.data(), 4, ElementType::float32, 1, 7});
+  peers->link.has_no_memory = true;
+  usleep(20000);  // some looks of the courier
+  peers->link.takes_letters = true;
+  peers->link.has_no_memory = false;
+  dist::detail::Courier::finish();
+  CHECK(peers->link.abandoned.load() == 0);
 }

@@ -10,6 +10,7 @@
 #include <dlfcn.h>
 #include <ifaddrs.h>
 #include <net/if.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 using namespace locus;
@@ -287,6 +288,67 @@ TEST_CASE("a rank 0 that stalls after it let others in is named, after twice the
       4);
   CHECK(contains(results[1], "0: dist: rank 1 of 2"));
   CHECK(contains(results[1], "rank 0 stalled while ranks met"));
+}
+
+TEST_CASE("what answers in place of rank 0 is refused, whatever sizes it claims") {
+  using dist::detail::SocketAddress;
+  std::vector<std::string> answers;  // the rank at fault and a size; of each rank an address and a size
+  for (const std::int64_t bytes : {std::int64_t{-1}, std::int64_t{1} << 60, std::int64_t{8}}) {
+    const std::int64_t head[] = {-1, bytes, 0};
+    answers.emplace_back(reinterpret_cast<const char*>(head), sizeof head);
+  }
+  for (const std::int64_t size : {std::int64_t{-1}, INT64_MAX, std::int64_t{1}}) {
+    const std::int64_t head[] = {-1, sizeof(SocketAddress) + sizeof size};
+    std::string answer(reinterpret_cast<const char*>(head), sizeof head);
+    answer.append(sizeof(SocketAddress), 0);
+    answers.push_back(answer.append(reinterpret_cast<const char*>(&size), sizeof size));
+  }
+  for (const std::string& answer : answers) {
+    const auto door = dist::detail::Socket::listening(AF_INET, 0);
+    const auto results = of_processes(
+        2,
+        [&](int rank) -> std::string {
+          if (rank == 1) return met({.port = door.port(), .rank = 1, .size = 2}, 2);
+          SocketAddress from;
+          if (!door.await(POLLIN, 2)) return "nobody came";
+          const auto guest = door.accepted(from);
+          (void)guest.write_some(("r" + answer).data(), static_cast<std::int64_t>(answer.size()) + 1);
+          usleep(200000);
+          return "";
+        },
+        4);
+    CHECK(contains(results[1], "rank 0 answers something else; start the same program on all ranks"));
+  }
+}
+
+TEST_CASE("a rank that comes twice is let in once") {
+  const auto door = dist::detail::Socket::listening(AF_INET, 0);
+  dist::detail::SocketAddress here;
+  (void)dist::detail::SocketAddress::resolve("127.0.0.1", door.port(), here);
+  dist::detail::TcpRendezvous zero({.rank = 0, .size = 3}, 5), one({.rank = 1, .size = 3}, 5),
+      two({.rank = 2, .size = 3}, 5);
+  const auto first = one.reach(here, 0), again = one.reach(here, 0), other = two.reach(here, 0);
+  CHECK(zero.let_in(door).first == 1);
+  CHECK(zero.let_in(door).first == 2);
+}
+
+TEST_CASE("where the system grants no more sockets, a rank says so at once") {
+  for (const int rank : {0, 1}) {
+    auto door = dist::detail::Socket::listening(AF_INET, 0);
+    dist::detail::SocketAddress here;
+    (void)dist::detail::SocketAddress::resolve("127.0.0.1", door.port(), here);
+    const auto guest = dist::detail::Socket::connecting(here);
+    const auto results = of_processes(
+        1,
+        [&](int) {
+          const rlimit none{3, 3};  // sockets have higher numbers
+          setrlimit(RLIMIT_NOFILE, &none);
+          return met({.port = door.port(), .rank = rank, .size = 2, .door = rank == 0 ? door.release() : -1}, 20);
+        },
+        10);
+    CHECK(contains(results[0], join(rank, ": dist: rank ", rank, " of 2").c_str()));
+    CHECK(contains(results[0], "the system grants no connection: Too many open files"));
+  }
 }
 
 TEST_CASE("what a launcher sets in the environment") {

@@ -1,5 +1,5 @@
 #pragma once
-// What communication leaves to be done beside the program: messages, last notes and connections that outlive their
+// What communication leaves to be done beside the program: letters, last notes and connections that outlive their
 // communicators.
 
 #include <locus/dist/worker.hpp>
@@ -64,7 +64,8 @@ class Courier {
     return *all.last;
   }
 
-  Courier* inherited_;  ///< the parent's, never deleted, whose thread is not here; in reach, so that it is no leak
+  /// The parent's, whose thread is not here, and which is never deleted: held, so that it counts as no leak.
+  [[maybe_unused]] Courier* inherited_;
   std::uint32_t forks_ = locus::detail::fork_count();
   Mutex mutex_{};
   Worker worker_{};

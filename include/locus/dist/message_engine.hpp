@@ -53,7 +53,7 @@ class MessageEngine : public Engine<D> {
     });
   }
   [[nodiscard]] Peers& peers() const { return *peers_; }
-  /// Messages of calls that differ have other tags: they do not meet, and time out instead of giving nonsense. Even
+  /// Transfers of calls that differ have other tags: they do not meet, and time out instead of giving nonsense. Even
   /// ones are of collectives, odd ones of letters, 0 of comparisons.
   [[nodiscard]] int tag_of(const Call& call) const {
     std::uint64_t hash = static_cast<std::uint64_t>(call.sequence) * 0x9e3779b97f4a7c15u;

@@ -1,6 +1,6 @@
 #pragma once
 // send and recv of ranks that are processes. A note announces a letter and its size; its elements follow in transfers
-// of its own tag, so that the receiver writes them to where they belong.
+// of a tag of its own, so that the receiver writes them to where they belong.
 
 #include <locus/core/out_of_memory.hpp>
 #include <locus/dist/message_peers.hpp>
@@ -41,6 +41,8 @@ class OutgoingLetter final : public Errand {
       if (peers_->is_sound() && !peers_->has_ended(peer_) && !peers_->link.is_dead(peer_) &&
           watch_.seconds() < peers_->timeout())
         return false;
+    } catch (const std::bad_alloc&) {  // for what comes meanwhile
+      if (watch_.seconds() < peers_->timeout()) return false;
     } catch (const std::exception&) {}
     give_up();
     return true;

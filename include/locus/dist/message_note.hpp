@@ -1,5 +1,9 @@
 #pragma once
-// Small messages between processes that nobody has to wait for.
+// What ranks that are processes tell each other beside elements.
+//
+// A *message* is what one call of send() gives one of recv(). A *letter* is a message on its way, from send() until it
+// is taken. A *note* is small, and nobody has to wait for it. *Transfers* are of a link: the bytes of letters, notes
+// and collectives travel by them.
 
 #include <locus/core/config.hpp>
 

@@ -223,6 +223,8 @@ class MessagePeers : public Owner {
         const int peer = transfers_.first_open();
         is_done = peer < 0;
         if (!is_done && watch_.seconds() < peers_->timeout_ && !peers_->link.is_dead(peer)) return false;
+      } catch (const std::bad_alloc&) {  // for what comes meanwhile
+        if (watch_.seconds() < peers_->timeout_) return false;
       } catch (const std::exception&) {}
       const Shared<MessagePeers> peers = std::move(peers_);
       if (!is_done) Link::keep(*peers);

@@ -156,7 +156,7 @@ class Rendezvous : public Counted {
     const Fingerprint sent{Kind::send, letter.type, {}, rank, letter.count};
     refuse_letter(rank, message, join("rank ", message.peer, " called ", sent));
   }
-  /// Where a message of a rank that failed is refused: its collectives may still use memory of others.
+  /// Where a letter of a rank that failed is refused: its collectives may still use memory of others.
   void require_sound_letter(int rank, const Fingerprint& what, std::int64_t sequence) {
     if (failed_.load()) raise(rank, what, sequence);
   }

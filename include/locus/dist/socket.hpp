@@ -82,12 +82,11 @@ struct SocketAddress {
 class Socket {
  public:
   Socket() = default;
-  explicit Socket(int number) : number_(number) {
+  /// One that others made, from now on this object's.
+  explicit Socket(int number) : Socket(of(number)) {
     if (number_ < 0) return;
     fcntl(number_, F_SETFL, fcntl(number_, F_GETFL) | O_NONBLOCK);
     fcntl(number_, F_SETFD, FD_CLOEXEC);
-    const int yes = 1;
-    setsockopt(number_, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
   }
   Socket(Socket&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
   Socket& operator=(Socket&& other) noexcept {
@@ -101,10 +100,11 @@ class Socket {
   /// One that listens at an address of this machine, or at all of them; at any free port for port 0. Nothing where that
   /// fails, with errno.
   [[nodiscard]] static Socket listening(const SocketAddress& at) {
-    Socket result(socket(at.bytes.ss_family, SOCK_STREAM, 0));
+    Socket result = made(at);
+    if (!result) return {};
     const int yes = 1;
     setsockopt(result.number_, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    if (!result || bind(result.number_, at.get(), at.size) != 0 || listen(result.number_, 128) != 0) return {};
+    if (bind(result.number_, at.get(), at.size) != 0 || listen(result.number_, 128) != 0) return {};
     return result;
   }
   [[nodiscard]] static Socket listening(int family, int port) {
@@ -114,16 +114,22 @@ class Socket {
     any.set_port(port);
     return listening(any);
   }
-  /// Begins to connect: is_writable() says when that is over, and has_error() whether it failed.
+  /// Begins to connect: await(POLLOUT) says when that is over, and has_error() whether it failed. Nothing where it does
+  /// not begin, with errno.
   [[nodiscard]] static Socket connecting(const SocketAddress& to) {
-    Socket result(socket(to.bytes.ss_family, SOCK_STREAM, 0));
+    Socket result = made(to);
     if (!result || (connect(result.number_, to.get(), to.size) != 0 && errno != EINPROGRESS)) return {};
     return result;
   }
-  /// A connection to this one, which listens, and who began it; nothing: there is none.
+  /// A connection to this one, which listens, and who began it; nothing: there is none, with errno.
   [[nodiscard]] Socket accepted(SocketAddress& from) const {
     from.size = sizeof from.bytes;
-    return Socket(accept(number_, from.get(), &from.size));
+    return of(accept4(number_, from.get(), &from.size, kind));
+  }
+
+  /// Whether a call returned nothing since the process, or the system, may have no more sockets: by errno.
+  [[nodiscard]] static bool is_scarce() {
+    return errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
   }
 
   [[nodiscard]] explicit operator bool() const { return number_ >= 0; }
@@ -167,6 +173,17 @@ class Socket {
   }
 
  private:
+  static constexpr int kind = SOCK_NONBLOCK | SOCK_CLOEXEC;
+  [[nodiscard]] static Socket made(const SocketAddress& address) {
+    return of(socket(address.bytes.ss_family, SOCK_STREAM | kind, 0));
+  }
+  [[nodiscard]] static Socket of(int number) {
+    Socket result;
+    result.number_ = number;
+    const int yes = 1;
+    if (result) setsockopt(number, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+    return result;
+  }
   [[nodiscard]] static bool is_busy() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
   template <class F>
   [[nodiscard]] bool all(std::int64_t bytes, short events, const Stopwatch& watch, double seconds,

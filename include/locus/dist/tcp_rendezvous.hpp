@@ -84,6 +84,7 @@ class TcpRendezvous {
   [[nodiscard]] Socket reach(const SocketAddress& address, int rank) const {
     for (;; usleep(20000)) {
       Socket connection = Socket::connecting(address);
+      if (!connection && Socket::is_scarce()) fail(place_.rank, scarce_text());
       if (connection && connection.await(POLLOUT, left()) && !connection.has_error()) {
         const Hello hello{.rank = place_.rank, .size = place_.size};
         if (connection.write_all(&hello, sizeof hello, watch_, timeout_)) return connection;
@@ -96,8 +97,9 @@ class TcpRendezvous {
                       " of its machine; let ranks reach each other's ports, or see whether it ended"));
     }
   }
-  /// A rank that reaches this one. throws RendezvousError
-  [[nodiscard]] std::pair<int, Socket> let_in(const Socket& door) const {
+  /// A rank of a higher number that reaches this one, each once. throws RendezvousError
+  [[nodiscard]] std::pair<int, Socket> let_in(const Socket& door) {
+    is_in_.resize(static_cast<std::size_t>(place_.size));
     for (;;) {
       if (left() <= 0)
         fail(-1, join("not all ranks connected within ", timeout_,
@@ -105,11 +107,16 @@ class TcpRendezvous {
       SocketAddress from;
       if (!door.await(POLLIN, left() < 0.1 ? left() : 0.1)) continue;
       Socket connection = door.accepted(from);
+      if (!connection && Socket::is_scarce()) fail(place_.rank, scarce_text());
       Hello hello;
       const double until = watch_.seconds() + (left() < 2 ? left() : 2);
-      if (connection && connection.read_all(&hello, sizeof hello, watch_, until) && hello.magic == Hello{}.magic &&
-          hello.size == place_.size && hello.rank > place_.rank && hello.rank < place_.size)
-        return {hello.rank, std::move(connection)};
+      if (!connection || !connection.read_all(&hello, sizeof hello, watch_, until) || hello.magic != Hello{}.magic ||
+          hello.size != place_.size || hello.rank <= place_.rank || hello.rank >= place_.size)
+        continue;
+      auto is_in = is_in_[static_cast<std::size_t>(hello.rank)];
+      if (is_in) continue;
+      is_in = true;
+      return {hello.rank, std::move(connection)};
     }
   }
   [[noreturn]] void fail(int at_fault, const std::string& reason) const {
@@ -124,8 +131,12 @@ class TcpRendezvous {
     std::int32_t rank = 0, size = 0;
   };
   static constexpr std::int64_t most_bytes = 1 << 20;
+  static constexpr const char* another_answer = "rank 0 answers something else; start the same program on all ranks";
   static constexpr char received = 'r';  ///< what rank 0 says first
 
+  [[nodiscard]] static std::string scarce_text() {
+    return join("the system grants no connection: ", std::strerror(errno), "; a rank needs one for each other rank");
+  }
   [[nodiscard]] double left() const { return timeout_ - watch_.seconds(); }
 
   // Rank 0.
@@ -149,6 +160,7 @@ class TcpRendezvous {
       }
       TcpGuest guest;
       Socket connection = door.accepted(guest.from);
+      if (!connection && Socket::is_scarce()) refuse(0, scarce_text());
       if (connection) missing -= welcome(std::move(connection), std::move(guest));
     }
     for (int rank = 1; rank < place_.size; ++rank)
@@ -238,14 +250,16 @@ class TcpRendezvous {
     // Rank 0 says who did not come, a time-out after it came itself, which this rank awaited for as long at most.
     const double until = 2 * timeout_ + 2;
     const bool has_answer = connection.read_all(&head, sizeof head, watch_, until);
-    if (has_answer && head.bytes >= 0) text.resize(static_cast<std::size_t>(head.bytes));
+    constexpr std::int64_t most_of_guest = sizeof(SocketAddress) + sizeof(std::int64_t) + most_bytes;
+    if (has_answer && (head.bytes < 0 || head.bytes > place_.size * most_of_guest)) fail(0, another_answer);
+    if (has_answer) text.resize(static_cast<std::size_t>(head.bytes));
     if (!has_answer || !connection.read_all(text.data(), head.bytes, watch_, until))
       fail(0, join("rank 0 ", watch_.seconds() < until ? "ended" : "stalled",
                    " while ranks met; see its own output, and start all again"));
     if (head.at_fault >= 0) fail(static_cast<int>(head.at_fault), text);
     std::size_t at = 0;
     const auto take = [&](void* to, std::size_t count) {
-      if (text.size() - at < count) fail(0, "rank 0 answers something else; start the same program on all ranks");
+      if (text.size() - at < count) fail(0, another_answer);
       std::memcpy(to, text.data() + at, count);
       at += count;
     };
@@ -254,6 +268,7 @@ class TcpRendezvous {
       std::int64_t length = 0;
       take(&guest.from, sizeof guest.from);
       take(&length, sizeof length);
+      if (length < 0 || length > most_bytes) fail(0, another_answer);
       guest.bytes.resize(static_cast<std::size_t>(length));
       take(guest.bytes.data(), guest.bytes.size());
       // Rank 0's machine knows its host name by a loopback address, perhaps: its ranks are where rank 0 is.
@@ -285,7 +300,8 @@ class TcpRendezvous {
   SocketAddress address_{};
   std::vector<TcpGuest> guests_{};
   std::vector<Socket> connections_{};
-  Socket extra_{};  ///< of who is refused
+  Socket extra_{};             ///< of who is refused
+  std::vector<bool> is_in_{};  ///< by rank: whether let_in() has returned it
 };
 
 }  // namespace detail
