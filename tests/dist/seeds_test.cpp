@@ -113,11 +113,15 @@ TEST_CASE("ranks within ranks have numbers of their own, too") {
   CHECK(equal(on_each_rank(draw), drawn));
 }
 
-TEST_CASE("a thread that was a rank while it was another goes on as that one") {
-  const detail::ThreadRank outer(1, 5);
-  const Tensor<float> first = rand({3});
-  { const detail::ThreadRank inner(2, 5); }
-  const Tensor<float> second = rand({3});
+TEST_CASE("a thread is one rank at a time, and one after another") {
+  Tensor<float> first, second;
+  {
+    const detail::ThreadRank rank(1, 5);
+    first = rand({3});
+    CHECK_THROWS_AS(detail::ThreadRank(2, 5), ArgumentError);
+    second = rand({3});
+  }
+  { const detail::ThreadRank other(2, 5); }
   const detail::ThreadRank anew(1, 5);
   CHECK(equal(rand({3}), first));
   CHECK(equal(rand({3}), second));

@@ -152,6 +152,34 @@ TEST_CASE("a rank that stalls when another has failed is killed and named") {
   CHECK_FALSE(has_children());
 }
 
+TEST_CASE("a rank that ended by itself right before it was killed has not stalled") {
+  using dist::detail::RankProcess;
+  const auto killed = [](int status, bool ended_well = false) {
+    return RankProcess{.is_running = false, .is_killed = true, .has_ended_well = ended_well, .status = status};
+  };
+  CHECK_FALSE(killed(0).has_stalled());
+  CHECK_FALSE(killed(0).has_failed());
+  CHECK_FALSE(killed(5 << 8).has_stalled());
+  CHECK(killed(5 << 8).is_silent());
+  CHECK(killed(SIGKILL).has_stalled());
+  CHECK_FALSE(killed(SIGKILL).is_silent());
+  CHECK(killed(RankProcess::unknown).has_stalled());
+  CHECK_FALSE(killed(RankProcess::unknown, true).has_stalled());
+}
+
+TEST_CASE("where the system does not say how a process ended, the rank does") {
+  const auto before = std::signal(SIGCHLD, SIG_IGN);
+  CHECK_NOTHROW(dist::spawn_processes<Cpu>(3, [](const Comm& comm) { comm.barrier(); }));
+  const auto died = error_of(2, [](const Comm& comm) {
+    if (comm.rank() == 1) std::raise(SIGKILL);
+  });
+  CHECK(died.rank == 1);
+  CHECK(contains(died.what(), "the process of rank 1 ended without a word; the system does not say how"));
+  CHECK(std::string(error_of(2, [](const Comm&) { throw std::runtime_error("no"); }).what()).ends_with("threw: no"));
+  std::signal(SIGCHLD, before);
+  CHECK_FALSE(has_children());
+}
+
 TEST_CASE("a process that a rank leaves behind is not waited for") {
   const Stopwatch watch;
   const auto failure = error_of(2, [](const Comm& comm) {

@@ -79,6 +79,11 @@ concept Moves = requires(M&& model) { static_cast<M&&>(model).template to<D>(); 
 static_assert(Moves<Parallel<Cuda>, Cpu> && !Moves<Parallel<Cuda>&, Cpu>);
 static_assert(std::is_same_v<decltype(std::declval<Parallel<Cuda>>().to<Cpu>()), Net<Cpu>>);
 static_assert(std::is_same_v<decltype(std::declval<Parallel<Cpu>>().clone()), Net<Cpu>>);
+using Replicated = dist::DataParallel<Net<Cuda>>;
+static_assert(Calls<Replicated, Tensor<float, Cuda>> && !Calls<Replicated, Tensor<float, Cpu>>);
+static_assert(Moves<Replicated, Cpu> && !Moves<Replicated&, Cpu>);
+static_assert(std::is_same_v<decltype(std::declval<Replicated>().to<Cpu>()), Net<Cpu>>);
+static_assert(std::is_same_v<decltype(std::declval<Replicated>().clone()), Replicated>);
 template <class M, class D>
 concept Loads = requires(const M& model, const nn::StateDict<D>& state) { nn::load_state_dict(model, state); };
 static_assert(Loads<Parallel<Cuda>, Cuda> && !Loads<Parallel<Cuda>, Cpu>);

@@ -1,6 +1,7 @@
 #pragma once
 // Where random tensors take their numbers from: a seed, and how many of its numbers are used up.
 
+#include <locus/core/check.hpp>
 #include <locus/core/posix.hpp>
 #include <locus/core/rng.hpp>
 
@@ -152,21 +153,23 @@ struct Ranks {};
   const PhiloxBlock mixed = random_block(of_all, static_cast<std::uint64_t>(rank), stream_of_ranks);
   return std::uint64_t{mixed.x} << 32 | mixed.y;
 }
-/// While it lives, this thread is a rank.
+/// While it lives, this thread is a rank: one at a time, since a thread has one generator for its rank.
+/// throws ArgumentError in a thread that is one already
 class ThreadRank {
  public:
   ThreadRank(int rank, std::uint64_t seed_of_all) {
+    if (seed_of_thread())
+      fail<ArgumentError>({"rank ", rank, " in a thread that is a rank already; give each rank a thread of its own"});
     const Lock lock(global_seed().mutex);
     change(mine_, seed_of_rank(seed_of_all, rank));
-    before_ = std::exchange(seed_of_thread(), &mine_);
+    seed_of_thread() = &mine_;
   }
   ThreadRank(const ThreadRank&) = delete;
   ThreadRank& operator=(const ThreadRank&) = delete;
-  ~ThreadRank() { seed_of_thread() = before_; }
+  ~ThreadRank() { seed_of_thread() = nullptr; }
 
  private:
   Seed mine_;
-  Seed* before_ = nullptr;  ///< of a rank that the thread is besides
 };
 /// From the first call on, this process is a rank. A child of fork() becomes one anew.
 inline void become_rank(int rank) {

@@ -14,11 +14,40 @@ namespace locus::inline LOCUS_ABI::dist {
 
 namespace detail {
 
-/// What a rank that ends by an exception tells the process that started it: written as a whole, or not at all.
+/// What a rank tells the process that started it when its function has ended: written as a whole, or not at all.
 struct LastWords {
+  enum Ending : std::int32_t { well, failed, failed_after_another };
   std::int32_t rank = -1;
-  std::int32_t follows = 0;  ///< whether another rank failed first
-  char text[1016] = {};
+  Ending ending = well;
+  char text[1016] = {};  ///< of the exception
+};
+
+/// How the process of a rank stands.
+struct RankProcess {
+  static constexpr int unknown = -1;  ///< the system does not say: this program ignores or reaps its children
+
+  pid_t id = 0;
+  bool is_running = true;
+  bool is_killed = false;       ///< by Processes
+  bool has_thrown = false;      ///< it said what
+  bool has_ended_well = false;  ///< it said so
+  int status = 0;               ///< that of waitpid, or unknown
+
+  [[nodiscard]] bool has_failed() const { return !is_running && status != 0 && !(status == unknown && has_ended_well); }
+  /// It was running when it was killed by Processes.
+  [[nodiscard]] bool has_stalled() const {
+    const bool ended_by_kill = status == unknown || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    return has_failed() && is_killed && ended_by_kill && !has_thrown;
+  }
+  /// It was killed by others, or called exit().
+  [[nodiscard]] bool is_silent() const { return has_failed() && !has_thrown && !has_stalled(); }
+  /// "ended by signal 9"
+  [[nodiscard]] std::string ending() const {
+    if (status == unknown)
+      return "ended without a word; the system does not say how, as this program ignores SIGCHLD or reaps its children";
+    if (WIFSIGNALED(status)) return join("ended by signal ", WTERMSIG(status));
+    return join("ended with status ", WEXITSTATUS(status));
+  }
 };
 
 /// A process for each rank, and what they say.
@@ -37,7 +66,7 @@ class Processes {
   /// None outlives this object.
   ~Processes() {
     kill_running();
-    for (const Rank& rank : ranks_)
+    for (const RankProcess& rank : ranks_)
       while (rank.is_running && waitpid(rank.id, nullptr, 0) < 0 && errno == EINTR) {}
   }
 
@@ -59,7 +88,7 @@ class Processes {
     for (bool has_failed = false; reap();) {
       hear(50);
       if (!has_failed) since_failure = {};
-      has_failed = has_failed || failure_.rank >= 0 || first(&Rank::has_failed) >= 0;
+      has_failed = has_failed || failure_.rank >= 0 || first(&RankProcess::has_failed) >= 0;
       if (has_failed && since_failure.seconds() > timeout) kill_running();
     }
     hear(0);
@@ -67,36 +96,24 @@ class Processes {
   }
 
  private:
-  struct Rank {
-    pid_t id;
-    bool is_running = true;
-    bool is_killed = false;   ///< by this object
-    bool has_spoken = false;  ///< it has written its last words
-    int status = 0;
-
-    [[nodiscard]] bool has_failed() const { return !is_running && status != 0; }
-    /// It was killed by others, or called exit().
-    [[nodiscard]] bool is_silent() const { return has_failed() && !has_spoken && !is_killed; }
-    [[nodiscard]] bool has_stalled() const { return is_killed && !has_spoken; }
-  };
-
   /// The first rank of which that is so; -1: none.
-  [[nodiscard]] int first(bool (Rank::*is_so)() const) const {
+  [[nodiscard]] int first(bool (RankProcess::*is_so)() const) const {
     for (std::size_t i = 0; i < ranks_.size(); ++i)
       if ((ranks_[i].*is_so)()) return static_cast<int>(i);
     return -1;
   }
   void kill_running() {
-    for (Rank& rank : ranks_)
+    for (RankProcess& rank : ranks_)
       if (rank.is_running) rank.is_killed = kill(rank.id, SIGKILL) == 0;
   }
   /// Notes who has ended. Whether some run still.
   [[nodiscard]] bool reap() {
     bool any = false;
-    for (Rank& rank : ranks_) {
+    for (RankProcess& rank : ranks_) {
       if (!rank.is_running) continue;
       const pid_t ended = waitpid(rank.id, &rank.status, WNOHANG);
       rank.is_running = ended == 0 || (ended < 0 && errno == EINTR);
+      if (ended < 0 && errno != EINTR) rank.status = RankProcess::unknown;
       any |= rank.is_running;
     }
     return any;
@@ -105,29 +122,30 @@ class Processes {
   /// open.
   void hear(int milliseconds) {
     pollfd waited{read_.number(), POLLIN, 0};  // once it is closed: -1, with which poll() waits alone
-    for (; ::poll(&waited, 1, read_ ? milliseconds : milliseconds > 0) > 0; milliseconds = 0) {
+    for (;; milliseconds = 0) {
+      const int ready = ::poll(&waited, 1, read_ ? milliseconds : milliseconds > 0);
+      if (ready < 0 && errno == EINTR) continue;
+      if (ready <= 0) return;
       LastWords words;
       const ssize_t size = read(read_.number(), &words, sizeof words);
       if (size == 0) return (void)read_.close();
       if (size != sizeof words) return;
-      ranks_[static_cast<std::size_t>(words.rank)].has_spoken = true;
-      if (failure_.rank < 0 || (failure_.follows && !words.follows)) failure_ = words;
+      RankProcess& rank = ranks_[static_cast<std::size_t>(words.rank)];
+      const bool is_cause = words.ending == LastWords::failed;
+      (words.ending == LastWords::well ? rank.has_ended_well : rank.has_thrown) = true;
+      if (rank.has_thrown && (failure_.rank < 0 || (is_cause && failure_.ending != LastWords::failed)))
+        failure_ = words;
     }
   }
   /// throws RankError for the first rank that failed by itself, else for one that failed
   void throw_failure(double timeout) const {
-    const bool is_cause = failure_.rank >= 0 && !failure_.follows;
+    const bool is_cause = failure_.ending == LastWords::failed;
     const std::string text = failure_.rank < 0
                                  ? std::string()
                                  : join("rank ", failure_.rank, " threw: ", static_cast<const char*>(failure_.text));
-    if (const int rank = first(&Rank::is_silent); rank >= 0 && !is_cause) {
-      const int status = ranks_[static_cast<std::size_t>(rank)].status;
-      throw RankError(
-          join("the process of rank ", rank, " ended ",
-               WIFSIGNALED(status) ? join("by signal ", WTERMSIG(status)) : join("with status ", WEXITSTATUS(status))),
-          rank);
-    }
-    if (const int rank = first(&Rank::has_stalled); rank >= 0 && !is_cause)
+    if (const int rank = first(&RankProcess::is_silent); rank >= 0 && !is_cause)
+      throw RankError(join("the process of rank ", rank, " ", ranks_[static_cast<std::size_t>(rank)].ending()), rank);
+    if (const int rank = first(&RankProcess::has_stalled); rank >= 0 && !is_cause)
       throw RankError(join("the process of rank ", rank, " stalled, and was killed ", timeout,
                            " seconds after the first failure: ", text),
                       rank);
@@ -140,24 +158,25 @@ class Processes {
     LastWords words{.rank = rank};
     try {
       f();
-      TcpLink::finish_letters();
-      std::fflush(nullptr);
-      return 0;
     } catch (const std::exception& error) {
       const auto* const collective = dynamic_cast<const CollectiveError*>(&error);
-      words.follows = collective && collective->rank != rank;
+      const bool follows = collective && collective->rank != rank;
+      words.ending = follows ? LastWords::failed_after_another : LastWords::failed;
       std::snprintf(words.text, sizeof words.text, "%s", error.what());
     } catch (...) {
+      words.ending = LastWords::failed;
       std::snprintf(words.text, sizeof words.text, "%s", no_exception_text);
     }
+    const bool is_well = words.ending == LastWords::well;
+    if (is_well) TcpLink::finish_letters();
     std::fflush(nullptr);
     [[maybe_unused]] const auto written = write(write_.number(), &words, sizeof words);
-    TcpLink::finish_letters();
-    return 1;
+    if (!is_well) TcpLink::finish_letters();
+    return is_well ? 0 : 1;
   }
 
   io::detail::Descriptor read_, write_;
-  std::vector<Rank> ranks_;
+  std::vector<RankProcess> ranks_;
   LastWords failure_;
 };
 
