@@ -54,10 +54,8 @@ struct ConvRequest {
 
   template <class Extent>
   static ConvRequest plain(const char* caller, int dims, const Extent& stride, const ConvPadding<Extent>& padding,
-                           const Extent& dilation, std::int64_t groups, bool exact) {
-    ConvRequest request{caller, dims, {stride, 1}, {padding.size, 0}, {dilation, 1}, groups, padding.same};
-    request.exact = exact;
-    return request.checked();
+                           const Extent& dilation, std::int64_t groups) {
+    return ConvRequest{caller, dims, {stride, 1}, {padding.size, 0}, {dilation, 1}, groups, padding.same}.checked();
   }
 
   /// throws ArgumentError unless strides, dilations and groups are 1 or more, and borders 0 or more
