@@ -34,14 +34,14 @@ struct ConvTranspose2dOptions {
 };
 
 namespace detail {
-/// Images, or weights, with or without a batch, as of five dimensions: a view.
+/// A view of images as (batch, channels, 1, height, width), of lines as (batch, channels, 1, 1, length).
 template <class T, class D>
 [[nodiscard]] Tensor<T, D> as_volumes(const Tensor<T, D>& x, bool has_batch) {
   Tensor<T, D> volumes = has_batch ? x : x.unsqueeze(0);
   while (volumes.rank() < 5) volumes = volumes.unsqueeze(2);
   return volumes;
 }
-/// Elements of a bias; null for an empty handle, and without one.
+/// The bias, or null for an empty handle.
 template <class T, class D>
 [[nodiscard]] const Tensor<T, D>* bias_of(const Tensor<T, D>& b) {
   return b.buffer() ? &b : nullptr;
