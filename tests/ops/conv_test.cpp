@@ -311,6 +311,11 @@ LOCUS_DEVICE_TEST("launches are those that the comments promise, on devices with
   }
 }
 
+template <class Extent, class... N>
+concept Pads = requires(N... n) { ConvPadding<Extent>(n...); };
+static_assert(Pads<std::int64_t, int> && Pads<Size2d, std::int64_t> && Pads<Size2d, int, long> && Pads<Size2d, Size2d>);
+static_assert(!Pads<std::int64_t, double> && !Pads<Size2d, double> && !Pads<Size2d, int, float>);
+
 TEST_CASE("what cannot be convolved is told") {
   const auto x = zeros<float>({1, 4, 5, 6}), w = zeros<float>({2, 4, 3, 3});
   CHECK_THROWS_WITH_AS((void)conv2d(x, zeros<float>({2, 4, 3, 9}), {.padding = 1}),
@@ -348,6 +353,8 @@ TEST_CASE("what cannot be convolved is told") {
                        "conv2d: padding of \"same\" with a stride of (2, 2); expected a stride of 1", ArgumentError);
   CHECK_THROWS_WITH_AS((void)conv1d(zeros<float>({4, 5}), zeros<float>({1, 4, 3}), {.padding = "full"}),
                        "padding of \"full\"; expected \"same\", \"valid\" or numbers", ArgumentError);
+  const char* const none = nullptr;
+  CHECK_THROWS_AS((void)conv2d(x, w, {.padding = none}), ArgumentError);
   CHECK(conv2d(x, w, {.padding = "valid"}).shape() == Shape{1, 2, 3, 4});
   CHECK_THROWS_WITH_AS((void)conv_transpose2d(x, zeros<float>({4, 2, 3, 3}), {.output_padding = 1}),
                        "conv_transpose2d: output padding of (1, 1) with a stride of (1, 1) and a dilation of (1, 1); "

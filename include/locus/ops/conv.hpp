@@ -17,7 +17,6 @@ struct Conv1dOptions {
   ConvPadding<std::int64_t> padding = 0;  ///< a number or "same"
   std::int64_t dilation = 1;              ///< from one tap to the next
   std::int64_t groups = 1;
-  bool exact = false;  ///< by sums of products alone: see cpu::allow_winograd
 };
 struct Conv2dOptions {
   Size2d stride = 1;
@@ -31,17 +30,18 @@ struct ConvTranspose2dOptions {
   Size2d output_padding = 0;  ///< rows and columns that the result has more, at its end
   std::int64_t groups = 1;
   Size2d dilation = 1;
+  bool exact = false;  ///< by sums of products alone: see cpu::allow_winograd
 };
 
 namespace detail {
-/// Images, or weights, with or without a batch, as of five dimensions: a view.
+/// A view of images as (batch, channels, 1, height, width), of lines as (batch, channels, 1, 1, length).
 template <class T, class D>
 [[nodiscard]] Tensor<T, D> as_volumes(const Tensor<T, D>& x, bool has_batch) {
   Tensor<T, D> volumes = has_batch ? x : x.unsqueeze(0);
   while (volumes.rank() < 5) volumes = volumes.unsqueeze(2);
   return volumes;
 }
-/// Elements of a bias; null for an empty handle, and without one.
+/// The bias, or null for an empty handle.
 template <class T, class D>
 [[nodiscard]] const Tensor<T, D>* bias_of(const Tensor<T, D>& b) {
   return b.buffer() ? &b : nullptr;
@@ -114,17 +114,17 @@ concept ConvOperands = TensorLike<X> && (TensorLike<W> && ...) && FloatingDType<
 
 /// throws ArgumentError
 [[nodiscard]] inline operation::Convolution conv1d(const Conv1dOptions& options) {
-  return {ConvRequest::plain("conv1d", 1, options.stride, options.padding, options.dilation, options.groups,
-                             options.exact)};
+  return {ConvRequest::plain("conv1d", 1, options.stride, options.padding, options.dilation, options.groups)};
 }
 [[nodiscard]] inline operation::Convolution conv2d(const Conv2dOptions& options) {
-  return {ConvRequest::plain("conv2d", 2, options.stride, options.padding, options.dilation, options.groups,
-                             options.exact)};
+  auto request = ConvRequest::plain("conv2d", 2, options.stride, options.padding, options.dilation, options.groups);
+  request.exact = options.exact;
+  return {request};
 }
 [[nodiscard]] inline operation::Convolution conv_transpose2d(const ConvTranspose2dOptions& options) {
   ConvRequest request{"conv_transpose2d", 2, {options.stride, 1}, {options.padding, 0}, {options.dilation, 1},
                       options.groups};
-  request.transposed = true;
+  request.transposed = true, request.exact = options.exact;
   request.output_padding = {options.output_padding, 0};
   return {request.checked()};
 }

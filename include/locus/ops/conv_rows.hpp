@@ -122,7 +122,7 @@ struct GroupedConvRow {
     const std::int64_t image = divide(rest, shape.out * shape.axis[0].outputs * shape.axis[1].outputs);
     const std::int64_t out = divide(rest, std::int64_t{shape.axis[0].outputs} * shape.axis[1].outputs);
     const auto o0 = static_cast<ConvIndex>(divide(rest, shape.axis[1].outputs)), o1 = static_cast<ConvIndex>(rest);
-    const std::int64_t channels = shape.in / shape.groups, first = out / (shape.out / shape.groups) * channels;
+    const std::int64_t channels = shape.group_in(), first = out / shape.group_out() * channels;
     const ConvAxis rows = shape.axis[0], lines = shape.axis[1], along = shape.axis[2];
     const ConvImages<const T> images = x;
     const T* const from = x.data + image * x.stride[0] + first * x.stride[1];
@@ -167,7 +167,7 @@ struct GroupedGradientRow {
     const std::int64_t image = divide(rest, shape.in * shape.axis[0].extent * shape.axis[1].extent);
     const std::int64_t c = divide(rest, std::int64_t{shape.axis[0].extent} * shape.axis[1].extent);
     const auto i0 = static_cast<ConvIndex>(divide(rest, shape.axis[1].extent)), i1 = static_cast<ConvIndex>(rest);
-    const std::int64_t channels = shape.in / shape.groups, outs = shape.out / shape.groups;
+    const std::int64_t channels = shape.group_in(), outs = shape.group_out();
     const std::int64_t first = c / channels * outs, within = c % channels;
     const ConvAxis rows = shape.axis[0], lines = shape.axis[1], along = shape.axis[2];
     const T* const from = g + (image * shape.out + first) * rows.outputs * lines.outputs * along.outputs;
