@@ -139,7 +139,29 @@ TEST_CASE("Winograd's error is bounded: borders, sizes and channels of every kin
   });
   check_error(8, 512, 256, {4, 4}, 3, {.padding = 1}, false);  // few tiles: strips of weights
   check_error(8, 384, 384, {7, 5}, 3, {.padding = 1}, true);
-  check_error(9, 64, 64, {32, 32}, 3, {.padding = 1}, false);  // several groups of tiles
+  check_error(9, 64, 64, {32, 32}, 3, {.padding = 1}, false);       // several groups of tiles
+  check_error(2, 17, 33, {5, 1030}, 3, {.padding = {0, 2}}, true);  // rows of tiles in several parts
+}
+
+TEST_CASE("blocks of tiles cover all of them in order, and are bounded: wide images are cut within rows") {
+  for (const std::int64_t batch : {1, 3, 40})
+    for (const std::int64_t height : {1, 8, 37, 300})
+      for (const std::int64_t width : {1, 9, 130, 30001})
+        for (const std::int64_t wanted : {16, 128}) {
+          const cpu::detail::TileGrid grid(batch, height, width, wanted);
+          std::int64_t tiles = 0, results = 0;
+          bool in_order = true;
+          for (std::int64_t i = 0; i < grid.blocks(); ++i) {
+            const auto block = grid.block(i);
+            in_order = in_order && grid.tiles_before(block) == tiles && grid.tiles_of(block) <= grid.most_tiles();
+            tiles += grid.tiles_of(block);
+            results += block.images * grid.height_of(block) * grid.width_of(block);
+          }
+          CHECK(in_order);
+          CHECK(tiles == grid.tiles());
+          CHECK(results == batch * height * width);
+          CHECK(grid.most_tiles() < 2 * wanted);
+        }
 }
 
 TEST_CASE("Winograd's rounding scales with tiles: random numbers, outliers and equal channels, on every set") {
@@ -271,8 +293,10 @@ TEST_CASE("each pass is one launch, Winograd's or direct; the verbs compute what
   const auto image = randn<float>({2, 16, 12, 12});
   check(image, {.padding = 1}, true);
   check(image, {.stride = 2, .padding = 1}, false);
-  check(randn<float>({1, 16, 1, 30000}), {.padding = 1}, false);  // a row of tiles would take 40 MB
 
+  // A block of tiles of so many channels would take 38 MB: direct.
+  const auto deep = randn<float>({1, 10000, 16, 16}), weights = randn<float>({16, 10000, 3, 3});
+  CHECK(same(conv2d(deep, weights), conv2d(deep, weights, {.exact = true})));
   const auto is_left = [&](const Launches& launches, bool y, bool dx, bool dw) {
     CHECK((launches.y > 1) == y);
     CHECK((launches.dx > 1) == dx);
@@ -302,6 +326,7 @@ TEST_CASE("any strides, no batch, and an even border give the same") {
   };
   check(x, w, g);
   check(x.transpose(2, 3), w, g);
+  check(randn<float>({2, 5, 530, 32}).permute({0, 3, 1, 2}), w, randn<float>({2, 5, 530, 16}).permute({0, 3, 1, 2}));
   check(randn<float>({3, 64, 9, 18}).slice(0, 0, 2).slice(1, 0, 64, 2).slice(3, 3, 12), w, g.contiguous());
   check(randn<float>({2, 32, 9, 1}).expand({2, 32, 9, 9}), w.transpose(2, 3), g);
   const auto image = randn<float>({16, 24, 20});

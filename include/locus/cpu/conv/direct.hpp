@@ -11,6 +11,11 @@
 namespace locus::inline LOCUS_ABI {
 namespace cpu::detail {
 
+/// Rows of results of some images.
+struct DirectBlock {
+  std::int64_t image, images, first_row, rows;
+};
+
 /// A convolution's value, or the gradient of its input.
 class DirectPass {
  public:
@@ -78,7 +83,7 @@ class DirectPass {
     });
   }
 
-  void compute(const float* weights, const ConvBlock& block) const {
+  void compute(const float* weights, const DirectBlock& block) const {
     ConvScratch& scratch = of_this_thread<ConvScratch>();
     const std::int64_t top = rows_.origin(block.first_row);
     const std::int64_t height = rows_.origin(block.first_row + block.rows - 1) + rows_.span() + 1 - top;
@@ -104,13 +109,13 @@ class DirectPass {
     }
   }
 
-  void stage(const ConvBlock& block, std::int64_t top, std::int64_t height, float* to, std::int64_t image) const {
+  void stage(const DirectBlock& block, std::int64_t top, std::int64_t height, float* to, std::int64_t image) const {
     const StagedLines lines{top - rows_.border(), height, cols_.border(), line_};
     for (std::int64_t i = 0; i < block.images; ++i) stage_lines(kernels_, x_, block.image + i, lines, to + i * image);
   }
 
-  void multiply(const float* weights, const ConvBlock& block, std::int64_t top, const float* staged, std::int64_t image,
-                float* sums, std::int64_t result) const {
+  void multiply(const float* weights, const DirectBlock& block, std::int64_t top, const float* staged,
+                std::int64_t image, float* sums, std::int64_t result) const {
     const std::int64_t cols = cols_.results();
     // Taps side by side in what is staged, and their weights, too, are one product.
     const bool is_run = !cols_.adjoint && cols_.axis.dilation == 1 && padded_ == x_.channels;

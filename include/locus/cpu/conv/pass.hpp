@@ -20,11 +20,6 @@ inline constexpr double most_scratch = std::int64_t{32} << 20;
 /// Between planes: powers of two would share lines of the cache.
 inline constexpr std::int64_t plane_gap = 16;
 
-/// Rows, of results or of tiles of them, of some images.
-struct ConvBlock {
-  std::int64_t image, images, first_row, rows;
-};
-
 /// The results of a convolution, dense: (batch, channels, height, width).
 struct ConvResult {
   const float* bias;

@@ -1,5 +1,5 @@
 #pragma once
-// Images as passes read them, channels side by side: where they lie, or copied.
+// Images as direct convolutions read them: with their border, channels side by side.
 
 #include <locus/cpu/conv/lanes.hpp>
 #include <locus/cpu/conv/pass.hpp>
@@ -15,29 +15,6 @@ struct LaneImages {
   ConvImages<const float> images;
   std::int64_t channels, height, width;
 };
-/// Elements of an image, channels side by side: strides of images, rows and columns.
-struct LaneView {
-  const float* data;
-  std::int64_t image, row, col, first_row;
-};
-
-/// Rows [first, end) of some images, with channels side by side: where they lie, or copied.
-[[nodiscard]] inline LaneView as_lanes(const KernelSet<float>& kernels, const LaneImages& x, const ConvBlock& block,
-                                       std::int64_t first, std::int64_t end, Scratch& scratch) {
-  const auto& stride = x.images.stride;
-  const float* const from = x.images.data + block.image * stride[0];
-  if (stride[1] == 1 && x.channels % kernels.lanes == 0) return {from, stride[0], stride[3], stride[4], 0};
-  const std::int64_t padded = round_up(x.channels, kernels.lanes), rows = end - first;
-  float* const to = scratch.reserve<float>(block.images * rows * x.width * padded);
-  const bool is_run = stride[3] == x.width;
-  for (std::int64_t image = 0; image < block.images; ++image) {
-    for (std::int64_t row = 0; row < (is_run ? 1 : rows); ++row) {
-      to_lanes(kernels, from + image * stride[0] + (first + row) * stride[3], stride[1], x.channels,
-               is_run ? rows * x.width : x.width, to + (image * rows + row) * x.width * padded, padded);
-    }
-  }
-  return {to, rows * x.width * padded, x.width * padded, padded, first};
-}
 
 /// Rows of an image with their border: from `top` on, of `width` columns, the first `border` of which come before it.
 struct StagedLines {

@@ -44,12 +44,13 @@ inline void transform_strip(const KernelSet<float>& kernels, const WinogradWeigh
 }
 
 /// Transforms the products of a block and a strip back, into the results.
-inline void finish_tiles(const KernelSet<float>& kernels, const TileGrid& grid, const ConvBlock& block,
+inline void finish_tiles(const KernelSet<float>& kernels, const TileGrid& grid, const TileBlock& block,
                          std::int64_t channels, std::int64_t strip, const float* products, std::int64_t plane,
                          const ConvResult& result) {
   ConvScratch& scratch = of_this_thread<ConvScratch>();
-  const std::int64_t width = std::int64_t{2} * kernels.lanes, first = strip * width, rows = grid.height_of(block);
-  const std::int64_t valid = locus::detail::smaller(width, channels - first), positions = rows * grid.width;
+  const std::int64_t width = std::int64_t{2} * kernels.lanes, first = strip * width;
+  const std::int64_t valid = locus::detail::smaller(width, channels - first);
+  const std::int64_t rows = grid.height_of(block), cols = grid.width_of(block), positions = rows * cols;
   float* const elements = scratch.result.reserve<float>((block.images * positions + 2) * width);
   float *const unused = elements + block.images * positions * width, *const bias = unused + width;
   for (std::int64_t lane = 0; lane < width; ++lane)
@@ -59,18 +60,19 @@ inline void finish_tiles(const KernelSet<float>& kernels, const TileGrid& grid, 
     for (int i = 0; i < winograd_side; ++i) {
       const std::int64_t r = row - winograd_side * block.first_row + i;
       for (int j = 0; j < winograd_side; ++j) {
-        const bool inside = r < rows && col + j < grid.width;
-        to[i * winograd_side + j] = inside ? elements + ((image * rows + r) * grid.width + col + j) * width : unused;
+        const std::int64_t c = col - winograd_side * block.first_col + j;
+        to[i * winograd_side + j] = r < rows && c < cols ? elements + ((image * rows + r) * cols + c) * width : unused;
       }
     }
     winograd_kernels(kernels).output_tile(products + tile * width, plane, width, bias, to);
   });
-  const std::int64_t size = grid.height * grid.width;
-  for (std::int64_t image = 0; image < block.images; ++image)
-    from_lanes(
-        kernels, elements + image * positions * width, width, valid, positions,
-        result.data + ((block.image + image) * channels + first) * size + winograd_side * block.first_row * grid.width,
-        size, result.adds);
+  const std::int64_t size = grid.height * grid.width, run = cols == grid.width ? positions : cols;
+  for (std::int64_t image = 0; image < block.images; ++image) {
+    float* to = result.data + ((block.image + image) * channels + first) * size +
+                winograd_side * (block.first_row * grid.width + block.first_col);
+    for (std::int64_t at = 0; at < positions; at += run, to += grid.width)
+      from_lanes(kernels, elements + (image * positions + at) * width, width, valid, run, to, size, result.adds);
+  }
 }
 
 /// Tiles of a block whose transforms take about this many bytes.
@@ -95,7 +97,7 @@ class WinogradPass {
         strips_(ceil_div(w.out, width_)),
         padded_(round_up(w.in, kernels_.lanes)) {}
 
-  /// Whether a row of tiles, as the least that a thread transforms, is short enough.
+  /// Whether the tiles of a block take little: of very many channels they do not.
   [[nodiscard]] bool fits() const {
     const auto tiles = static_cast<double>(grid_.most_tiles());
     // Transformed and, of six rows, copied; products, and results.
@@ -126,7 +128,7 @@ class WinogradPass {
                        sum_plane = grid_.most_tiles() * width_ + plane_gap;
     parallel_for(grid_.blocks(), [&](std::int64_t task) {
       ConvScratch& scratch = of_this_thread<ConvScratch>();
-      const ConvBlock block = grid_.block(task);
+      const TileBlock block = grid_.block(task);
       float* const tiles = scratch.tiles.reserve<float>(winograd_points * tile_plane);
       float* const sums = scratch.products.reserve<float>(winograd_points * sum_plane);
       transform_tiles<winograd_tile>(kernels_, x_, grid_, block, before_row_, before_col_, tiles, tile_plane);
@@ -145,7 +147,7 @@ class WinogradPass {
     const std::int64_t all = grid_.tiles(), tile_plane = all * padded_ + plane_gap;
     float* const tiles = of_this_thread<ConvScratch>().input.reserve<float>(winograd_points * tile_plane);
     parallel_for(grid_.blocks(), [&](std::int64_t task) {
-      const ConvBlock block = grid_.block(task);
+      const TileBlock block = grid_.block(task);
       transform_tiles<winograd_tile>(kernels_, x_, grid_, block, before_row_, before_col_,
                                      tiles + grid_.tiles_before(block) * padded_, tile_plane);
     });
@@ -162,7 +164,7 @@ class WinogradPass {
                          weights + point * plane, sums + point * sum_plane);
       }
       for (std::int64_t i = 0; i < grid_.blocks(); ++i) {
-        const ConvBlock block = grid_.block(i);
+        const TileBlock block = grid_.block(i);
         finish_tiles(kernels_, grid_, block, w_.out, strip, sums + grid_.tiles_before(block) * width_, sum_plane,
                      result_);
       }

@@ -44,11 +44,11 @@ class WinogradGradient {
     float* const sums = scratch.sums.reserve<float>(winograd_points * sum_plane);
     for (std::int64_t first = 0; first < grid_.blocks(); first += together_) {
       const std::int64_t blocks = locus::detail::smaller(together_, grid_.blocks() - first);
-      const ConvBlock last = grid_.block(first + blocks - 1);
+      const TileBlock last = grid_.block(first + blocks - 1);
       const std::int64_t begin = grid_.tiles_before(grid_.block(first));
       const std::int64_t count = grid_.tiles_before(last) + grid_.tiles_of(last) - begin;
       parallel_for(2 * blocks, [&](std::int64_t task) {
-        const ConvBlock block = grid_.block(first + task / 2);
+        const TileBlock block = grid_.block(first + task / 2);
         const std::int64_t at = grid_.tiles_before(block) - begin;
         if (task % 2 == 0)
           transform_tiles<winograd_tile>(kernels_, x_, grid_, block, before_row_, before_col_, tiles + at * in_,
