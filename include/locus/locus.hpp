@@ -39,6 +39,7 @@
 #include <locus/ops/group_norm.hpp>
 #include <locus/ops/im2col.hpp>
 #include <locus/ops/index.hpp>
+#include <locus/ops/interpolate.hpp>
 #include <locus/ops/join.hpp>
 #include <locus/ops/layer_norm.hpp>
 #include <locus/ops/linear.hpp>
@@ -71,6 +72,7 @@
 #include <locus/nn/sequential.hpp>
 #include <locus/nn/softmax.hpp>
 #include <locus/nn/state_dict.hpp>
+#include <locus/nn/upsample.hpp>
 
 #include <locus/optim/groups.hpp>
 

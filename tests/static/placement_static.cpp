@@ -387,7 +387,9 @@ static_assert(!Indexable<Pending<InPinned>> && !Iterable<Pending<InPinned>>);
 
 // Windows are of floating-point numbers on a device that computes, and not of a parameter alone.
 template <class X>
-concept Pools = requires(const X& x) { max_pool2d(x, 2), avg_pool1d(x, 2), adaptive_avg_pool2d(x, 1); };
+concept Pools = requires(const X& x) {
+  max_pool2d(x, 2), avg_pool1d(x, 2), adaptive_avg_pool2d(x, 1), interpolate(x, {.size = 2});
+};
 template <class X, class W, class B>
 concept Convolves = requires(const X& x, const W& w, const B& b) {
   conv2d(x, w), conv2d(x, w, b, {.stride = 2}), conv1d(x, w, {.padding = "same"}), conv_transpose2d(x, w, b);

@@ -12,6 +12,7 @@
 #include <locus/nn/pool.hpp>
 #include <locus/nn/prelu.hpp>
 #include <locus/nn/softmax.hpp>
+#include <locus/nn/upsample.hpp>
 
 namespace locus::inline LOCUS_ABI::nn::detail {
 
@@ -23,7 +24,7 @@ struct ShippedLayers {
                       Conv1d<T, D>, Conv2d<T, D>, ConvTranspose2d<T, D>, Flatten, ReLU, Tanh, Sigmoid, LeakyReLU,
                       GELU<GeluForm::fast>, GELU<GeluForm::exact>, GELU<GeluForm::tanh>, SiLU, Softplus, Dropout,
                       Dropout2d, MaxPool1d, MaxPool2d, AvgPool1d, AvgPool2d, AdaptiveAvgPool2d, PReLU<T, D>, ELU,
-                      Hardswish, Mish, Softmax, LogSoftmax, Identity, Unflatten>;
+                      Hardswish, Mish, Softmax, LogSoftmax, Identity, Unflatten, Upsample>;
 };
 
 }  // namespace locus::inline LOCUS_ABI::nn::detail
