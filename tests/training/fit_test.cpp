@@ -1,4 +1,5 @@
 #include <locus/data/mnist.hpp>
+#include <locus/data/tensor_dataset.hpp>
 #include <locus/io/history.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/nn/sequential.hpp>
@@ -209,6 +210,27 @@ TEST_CASE("losses of 16-bit models are added up in single precision") {
   CHECK(history.last().valid_loss == doctest::Approx(std::log(2.0)).epsilon(1e-6));
   CHECK(history.last().train_loss == doctest::Approx(std::log(2.0)).epsilon(4e-3));
   CHECK(history.last().valid_accuracy == 0.5);
+}
+
+namespace {
+/// The mean, of which each sample counts so much.
+struct CountedMean {
+  auto operator()(const auto& y, const auto&) const { return mean(y); }
+  Tensor<float> counted(const auto&) const { return full({}, 1.0038f); }
+};
+}  // namespace
+
+TEST_CASE("what gradients of 16 bits are weighed by, they are divided by") {
+  using T = bfloat16;  // in which 1.0038 is 1
+  const nn::Linear<T, Cpu> model{1, 1};
+  model.bias.value().fill_(T(0));
+  optim::Sgd optimizer{model.parameters(), {.lr = 1}};
+  const Tensor<T> x = full<T>({2, 1}, T(1));
+  auto batches = data::loader<Cpu>(data::TensorDataset{x, x}, {.batch_size = 1});
+  History history;
+  fit(model, optimizer, CountedMean{}, batches, data::loader<Cpu>(data::TensorDataset{x, x}), history,
+      {.epochs = 1, .accumulate = 2});
+  CHECK(static_cast<float>(model.bias.value()(0)) == -1);
 }
 
 TEST_CASE("a history as a table, as JSON and as curves") {

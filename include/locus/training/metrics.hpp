@@ -277,8 +277,9 @@ template <class M, data::Dataset S>
     const data::DistributedSampler sampler(dataset.size(), share ? comm.rank() : 0, share ? comm.size() : 1,
                                            {.shuffle = false, .remainder = data::Remainder::keep});
     return evaluate(model, data::loader(dataset, sampler, {.batch_size = 1000, .ahead = 2}, comm.device()));
+  } else {
+    return evaluate(model, data::loader(dataset, {.batch_size = 1000, .ahead = 2}, device));
   }
-  return evaluate(model, data::loader(dataset, {.batch_size = 1000, .ahead = 2}, device));
 }
 
 #include <locus/refuse/training/metrics.inc>

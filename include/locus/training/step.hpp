@@ -125,17 +125,18 @@ class TrainingStep {
     counted_ = targets_counted<R>(function_, batch);
     if (is_whole(share.is_first, share.is_last)) return;
     if (!share_.buffer()) {
-      share_ = Tensor<R, D>(Shape{}, get<0>(batch).device());
+      share_ = Tensor<T, D>(Shape{}, get<0>(batch).device());
       shares_ = Tensor<R, D>(Shape{}, get<0>(batch).device());
     }
     if (!counted_.buffer()) {
-      share_.fill_(static_cast<R>(share.weight));
+      share_.fill_(static_cast<T>(static_cast<R>(share.weight)));
       return;
     }
     const double samples = static_cast<double>(get<0>(batch).size(0));
-    share_.copy_(counted_ * static_cast<R>(share.weight / samples));
-    if (share.is_first) shares_.copy_(share_);
-    else shares_ += share_;
+    share_.copy_((counted_ * static_cast<R>(share.weight / samples)).template as<T>());
+    const auto as_used = share_.template as<R>();  // rounded as gradients are weighed by it
+    if (share.is_first) shares_.copy_(as_used);
+    else shares_ += as_used;
     samples_ = (share.is_first ? 0 : samples_) + samples;
   }
   /// A step of one part, whose gradients need no share. What counts differs between ranks.
@@ -155,10 +156,10 @@ class TrainingStep {
     if (is_first) optimizer_.zero_grad();
     if (!is_last) {
       [[maybe_unused]] const auto guard = on_this_rank(model_);
-      loss.backward(share_.template as<T>());
+      loss.backward(share_);
       return loss.value();
     }
-    loss.backward(share_.template as<T>());
+    loss.backward(share_);
     if (counted_.buffer()) divide_by_shares();
     before_step_();
     optimizer_.step();
@@ -220,8 +221,9 @@ class TrainingStep {
   const L& function_;
   const BeforeStep& before_step_;
   bool replays_;
-  Batch batch_;                  ///< where replays find theirs
-  Tensor<R, D> share_, shares_;  ///< of this part, and of all so far, where these are not known beforehand
+  Batch batch_;          ///< where replays find theirs
+  Tensor<T, D> share_;   ///< of this part
+  Tensor<R, D> shares_;  ///< of all so far, where these are not known beforehand
   Tensor<R, D> counted_;
   double samples_ = 0;  ///< of this rank, of all parts so far
   struct Captured {
