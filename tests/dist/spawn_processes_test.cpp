@@ -103,11 +103,23 @@ TEST_CASE("a process that is a rank itself starts ranks whose letters arrive, an
 }
 
 TEST_CASE("the first rank that fails is named, with its text, or how its process ended") {
-  const auto threw = error_of(3, [](const Comm& comm) {
+  const TemporaryFolder folder;
+  const auto threw = error_of(3, [&](const Comm& comm) {
     comm.barrier();
     if (comm.rank() == 1) throw std::runtime_error("out of luck");
-    comm.all_reduce(ones({8}));
+    try {
+      comm.all_reduce(ones({8}));
+    } catch (const CollectiveError& error) {
+      std::ofstream(folder.path / ("heard" + std::to_string(comm.rank()))) << error.what();
+      throw;
+    }
   });
+  for (const char* name : {"heard0", "heard2"}) {
+    std::string heard;
+    std::ifstream file(folder.path / name);
+    std::getline(file, heard);
+    CHECK(heard.find("rank 1 threw: out of luck") != std::string::npos);
+  }
   CHECK(std::string(threw.what()) == "rank 1 threw: out of luck");
   CHECK(threw.rank == 1);
   const auto died = error_of(3, [](const Comm& comm) {

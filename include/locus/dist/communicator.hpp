@@ -268,4 +268,20 @@ class Communicator {
 };
 LOCUS_REFUSALS_END
 
+namespace detail {
+/// f(comm). Where it throws, the other ranks hear what.
+template <class D, class F>
+void call_as_rank(const Communicator<D>& comm, const F& f) {
+  try {
+    f(Communicator<D>(comm));
+  } catch (const std::exception& error) {
+    comm.abort(error.what());
+    throw;
+  } catch (...) {
+    comm.abort(no_exception_text);
+    throw;
+  }
+}
+}  // namespace detail
+
 }  // namespace locus::inline LOCUS_ABI::dist

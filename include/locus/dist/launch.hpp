@@ -18,9 +18,9 @@ inline namespace without_mpi {
 /// for each of so many ranks, in a thread for each (see spawn()). 0 ranks: as many as were started; otherwise as there
 /// are GPUs, on Cpu 1.
 ///
-/// throws what f throws; ArgumentError for less than 0 ranks, and where another number was started; EngineUnavailable
-/// where mpirun started several processes of a program that is built without MPI, or srun several that it did not tell
-/// of each other; RendezvousError; CudaUnavailable
+/// throws what f throws, after the other ranks were told; ArgumentError for less than 0 ranks, and where another number
+/// was started; EngineUnavailable where mpirun started several processes of a program that is built without MPI, or
+/// srun several that it did not tell of each other; RendezvousError; CudaUnavailable
 ///
 ///     int main() { dist::launch<Cpu>(4, [](dist::Communicator<Cpu> comm) { train(comm); }); }
 ///
@@ -38,12 +38,12 @@ void launch(int ranks, const F& f, Options options = {}) {
   if (ranks < 0) fail<ArgumentError>({"dist::launch: ", ranks, " ranks; expected 0 or more"});
   if (const int processes = launched_processes(); processes > 1) {
     require("mpirun", processes, "mpirun -n");
-    return f(mpi<D>(options));
+    return detail::call_as_rank(mpi<D>(options), f);
   }
   if (std::getenv("RANK") && std::getenv("WORLD_SIZE")) {
     const TcpPlace place = TcpPlace::from_environment();
     require("a launcher", place.size, "torchrun --nproc-per-node");
-    return f(tcp<D>(place, options));
+    return detail::call_as_rank(tcp<D>(place, options), f);
   }
   if (const int tasks = detail::processes_of(detail::srun_tasks); tasks > 1)
     fail<EngineUnavailable>({"dist::launch: srun started ", tasks,

@@ -206,7 +206,7 @@ void spawn_processes(int ranks, const F& f, Options options = {}) {
   for (int rank = 0; rank < ranks; ++rank)
     all.start(rank, [&] {
       if (rank > 0) door = {};  // or it would be open after rank 0 has ended
-      f(tcp<D>(TcpPlace{"127.0.0.1", port, rank, ranks, rank, door.release()}, options));
+      detail::call_as_rank(tcp<D>(TcpPlace{"127.0.0.1", port, rank, ranks, rank, door.release()}, options), f);
     });
   door = {};
   (void)locus::detail::draw_seed_of_ranks();  // as each of them did
