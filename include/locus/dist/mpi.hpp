@@ -40,8 +40,8 @@ inline namespace with_mpi {
 /// gets that, and sums are made on GPUs; else elements travel by way of page-locked memory and are combined on the
 /// host.
 ///
-/// throws EngineUnavailable, CudaUnavailable. Where a process ends before the first call, MPI does not start on the
-/// others, which it does not tell: they end after the time-out, with a message
+/// throws EngineUnavailable, CudaUnavailable, OutOfMemory without a thread. Where a process ends before the first call,
+/// MPI does not start on the others, which it does not tell: they end after the time-out, with a message
 ///
 ///     auto comm = dist::mpi<Cpu>();   // mpirun -n 4 program
 template <class D>
