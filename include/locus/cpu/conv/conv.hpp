@@ -1,6 +1,6 @@
 #pragma once
-// Convolutions on the host: what is faster than products over columns of windows. What a device may have,
-// device/convolution.hpp says.
+// Convolutions on the host that are faster than products over columns of windows. device/convolution.hpp has the
+// contract of Convolution.
 
 #include <locus/core/atomic.hpp>
 #include <locus/cpu/backend.hpp>
