@@ -267,7 +267,7 @@ class Program {
   }
 
   void add_map(int a) {
-    switch (below(10)) {
+    switch (below(11)) {
       case 0:
         return add(
             "relu", a, [](const auto& v) { return relu(v); }, map_of([](double v) { return std::max(v, 0.); }));
@@ -304,6 +304,10 @@ class Program {
               return sqrt(v.template as<double>() * v.template as<double>() + 1.).template as<float>();
             },
             map_of([](double v) { return std::sqrt(v * v + 1); }));
+      case 9:
+        return add(
+            "mish", a, [](const auto& v) { return mish(v); },
+            map_of([](double v) { return v * std::tanh(std::log1p(std::exp(v))); }));
       default:
         return add(
             "gelu", a, [](const auto& v) { return gelu(v); },
@@ -608,6 +612,10 @@ class Program {
               "batch_norm", a,
               [](const auto& v) { return batch_norm(v, RunningStatistics<float, Cpu>{}, {.eps = 0.5}); },
               on(0, normalize));
+        }
+        if (shape.rank() == 2 && below(2) == 0) {
+          return add(
+              "group_norm", a, [](const auto& v) { return group_norm(v, 1, 0.5); }, on(1, normalize));
         }
         return add(
             "layer_norm", a, [=](const auto& v) { return layer_norm(v, {shape[last]}, 0.5); }, on(last, normalize));

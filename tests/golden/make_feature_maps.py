@@ -36,6 +36,18 @@ def normalizations():
     differentiate("instance_norm_plain", F.instance_norm(x, eps=0.5), x=x)
     rows = leaf("group_rows", 1, 6)
     differentiate("group_norm_rows", F.group_norm(rows, 2, w, b), x=rows, w=w, b=b)
+    return x, w, b
+
+
+def running_statistics(x, w, b):
+    layer = torch.nn.InstanceNorm2d(6, momentum=0.3, affine=True, track_running_stats=True)
+    with torch.no_grad():
+        layer.weight.copy_(w)
+        layer.bias.copy_(b)
+    layer(x)
+    keep("instance_running_mean", layer.running_mean.clone())
+    keep("instance_running_var", layer.running_var.clone())
+    differentiate("instance_norm_running", layer.eval()(x), x=x)
 
 
 def interpolations():
@@ -60,6 +72,7 @@ if __name__ == "__main__":
     make_golden.numbers.clear()
     torch.manual_seed(27)
     activations()
-    normalizations()
+    normalized = normalizations()
     interpolations()
+    running_statistics(*normalized)
     make_golden.write(pathlib.Path(__file__).with_name("feature_maps.txt"))

@@ -13,6 +13,7 @@
 #include <support/reference.hpp>
 
 #include <cmath>
+#include <string>
 
 using namespace locus;
 using locus_test::reference;
@@ -117,7 +118,7 @@ LOCUS_DEVICE_TEST("as many launches as the comment says", D) {
 
 LOCUS_DEVICE_TEST("GroupNorm and InstanceNorm2d have PyTorch's parameters and defaults", D) {
   const nn::GroupNorm<float, D> group{2, 4};
-  const nn::InstanceNorm2d<float, D> instance{4}, affine{4, 1e-3, true};
+  const nn::InstanceNorm2d<float, D> instance{4}, affine{4, {.eps = 1e-3, .affine = true}};
   CHECK(group.named_parameters().size() == 2);
   CHECK(group.named_parameters()[0].name == "weight");
   CHECK(group.named_parameters()[1].name == "bias");
@@ -134,6 +135,31 @@ LOCUS_DEVICE_TEST("GroupNorm and InstanceNorm2d have PyTorch's parameters and de
   CHECK(group.bias.has_grad());
   CHECK_CLOSE(group.template as<double>()(x.template as<double>()), reference(group(x)), 1e-5);
   CHECK_CLOSE(affine.clone()(x), reference(affine(x)), 0);
+}
+
+LOCUS_DEVICE_TEST("running statistics of instances are PyTorch's, in training and inference", D) {
+  const nn::InstanceNorm2d<double, D> layer{6, {.momentum = 0.3, .affine = true, .track_running_stats = true}};
+  std::string names;
+  for (const auto& [name, buffer] : layer.named_buffers()) names += name + " ";
+  CHECK(names == "running_mean running_var num_batches_tracked ");
+  layer.weight.value().copy_(golden::tensor<double, D>("group_w"));
+  layer.bias.value().copy_(golden::tensor<double, D>("group_b"));
+  const auto x = golden::tensor<double, D>("group_x");
+  const LaunchLog log;
+  const auto y = layer(trace(x));
+  CHECK(log.counts().total() == 2 + 6);
+  CHECK_CLOSE(y, golden::reference("instance_norm"), 1e-10);
+  CHECK_CLOSE(layer.running_mean.value(), golden::reference("instance_running_mean"), 1e-10);
+  CHECK_CLOSE(layer.running_var.value(), golden::reference("instance_running_var"), 1e-10);
+  const auto input = variable(x);
+  CHECK_GOLDEN("instance_norm_running", layer(frozen(input)), ({"x"}), input);
+  CHECK_CLOSE(layer(x), golden::reference("instance_norm_running"), 1e-10);
+  CHECK_CLOSE(layer.running_mean.value(), golden::reference("instance_running_mean"), 1e-10);
+  CHECK_CLOSE(layer.num_batches_tracked.value(), {0});
+  (void)layer(trace(Tensor<double, D>({0, 6, 4, 3})));
+  CHECK_CLOSE(layer.running_var.value(), golden::reference("instance_running_var"), 1e-10);
+  const auto narrow = layer.template as<float>();
+  CHECK_CLOSE(narrow(x.template as<float>()), reference(layer(x)), 1e-5);
 }
 
 TEST_CASE("groups that do not divide, other channels and shapes are refused") {
@@ -153,5 +179,7 @@ TEST_CASE("groups that do not divide, other channels and shapes are refused") {
   CHECK_THROWS_AS((nn::GroupNorm<float, Cpu>{1, 0}), ArgumentError);
   CHECK_THROWS_AS((nn::GroupNorm<float, Cpu>{1, 6, -1}), ArgumentError);
   CHECK_THROWS_WITH_AS((void)(nn::GroupNorm<float, Cpu>{2, 4}(x)), doctest::Contains("(batch, 4, ...)"), ShapeError);
+  CHECK_THROWS_WITH_AS((nn::InstanceNorm2d<float, Cpu>{6, {.momentum = 1.5}}), doctest::Contains("momentum is 1.5"),
+                       ArgumentError);
   CHECK_THROWS_AS((void)(nn::InstanceNorm2d<float, Cpu>{6}(Tensor<float>({2, 6, 3}))), ShapeError);
 }

@@ -2,7 +2,10 @@
 // Layers that normalize groups of channels of each sample.
 
 #include <locus/nn/module.hpp>
+#include <locus/ops/batch_norm.hpp>
 #include <locus/ops/group_norm.hpp>
+#include <locus/ops/moments.hpp>
+#include <locus/ops/reduce.hpp>
 #include <locus/tensor/factory.hpp>
 
 namespace locus::inline LOCUS_ABI::nn {
@@ -74,29 +77,80 @@ class GroupNorm final : public detail::ChannelNorm<GroupNorm<T, D>, T, D> {
   std::int64_t groups_;
 };
 
-/// Normalizes every channel of each image by its own mean and variance, in training and inference; there are no running
-/// statistics. See locus::instance_norm.
-/// shape: that of the input, (batch, channels, height, width). Parameters with `affine`: weight, bias
+/// PyTorch's, with its defaults: nn::InstanceNorm2d<float, D>{64, {.affine = true}}.
+struct InstanceNormOptions {
+  double eps = 1e-5;
+  double momentum = 0.1;             ///< the new batch's share of running statistics
+  bool affine = false;               ///< whether there are a weight and a bias
+  bool track_running_stats = false;  ///< whether there are running statistics, by which plain and frozen inputs go
+};
+
+/// Normalizes every channel of each image by its own mean and variance, in training and, without running statistics, in
+/// inference. See locus::instance_norm. Running statistics learn the means over the batch of means and of variances
+/// (with n - 1). shape: that of the input, (batch, channels, height, width). Parameters with `affine`: weight, bias.
+/// Buffers with `track_running_stats`: running_mean, running_var, num_batches_tracked, which stays 0, as PyTorch's
+/// cost:  that of instance_norm, in training with running statistics six launches more; with them, inference is
+/// batch_norm
 template <class T, class D>
 class InstanceNorm2d final : public detail::ChannelNorm<InstanceNorm2d<T, D>, T, D> {
  public:
   static constexpr const char* name = "InstanceNorm2d";
+  using R = compute_t<T>;  ///< of statistics: float for half and bfloat16
 
-  /// throws ArgumentError for no channels, or an eps below 0
-  explicit InstanceNorm2d(std::int64_t channels, double eps = 1e-5, bool affine = false, D device = {})
-      : detail::ChannelNorm<InstanceNorm2d, T, D>(channels, eps, affine, device) {}
+  Buffer<R, D> running_mean;                    ///< (channels), at first 0; empty without `track_running_stats`
+  Buffer<R, D> running_var;                     ///< (channels), at first 1; the same
+  Buffer<std::int64_t, D> num_batches_tracked;  ///< a scalar; the same
+
+  /// throws ArgumentError for no channels, an eps below 0, or a momentum outside [0, 1]
+  explicit InstanceNorm2d(std::int64_t channels, const InstanceNormOptions& options = {}, D device = {})
+      : detail::ChannelNorm<InstanceNorm2d, T, D>(channels, options.eps, options.affine, device), options_(options) {
+    if (!(options.momentum >= 0 && options.momentum <= 1))
+      fail<ArgumentError>({name, ": momentum is ", options.momentum, "; expected 0 to 1"});
+    if (!options.track_running_stats) return;
+    running_mean = Buffer<R, D>(zeros<R>({channels}, device));
+    running_var = Buffer<R, D>(ones<R>({channels}, device));
+    num_batches_tracked = Buffer<std::int64_t, D>(zeros<std::int64_t>({}, device));
+  }
   template <TensorLike X>
   [[nodiscard]] auto forward(const X& x) const {
     if (x.rank() != 4 || x.shape()[1] != this->channels())
       fail<ShapeError>(
           {name, ": input of shape ", x.shape(), "; expected (batch, ", this->channels(), ", height, width)"});
-    return instance_norm(x, this->weight, this->bias, this->eps());
+    using Result = std::remove_cvref_t<decltype(instance_norm(x, this->weight, this->bias).eval())>;
+    if (!options_.track_running_stats) return Result(instance_norm(x, this->weight, this->bias, this->eps()));
+    const RunningStatistics<R, D> running{running_mean.value(), running_var.value(), {}};
+    if (locus::detail::measures_batch(x, running)) {
+      Result y = instance_norm(x, this->weight, this->bias, this->eps());
+      if (!x.value().empty() && !locus::detail::computes_again) learn(x.value().template as<R>());
+      return y;
+    }
+    return Result(batch_norm(x, running, this->weight, this->bias, {.eps = this->eps()}));
+  }
+  void members(const auto& visit) const {
+    detail::ChannelNorm<InstanceNorm2d, T, D>::members(visit);
+    visit("running_mean", running_mean);
+    visit("running_var", running_var);
+    visit("num_batches_tracked", num_batches_tracked);
   }
   /// For U on E.
   template <class U, class E>
   [[nodiscard]] auto twin() const {
-    return InstanceNorm2d<U, E>(this->channels(), this->eps(), this->affine());
+    return InstanceNorm2d<U, E>(this->channels(), options_);
   }
+  [[nodiscard]] const InstanceNormOptions& options() const { return options_; }
+
+ private:
+  /// The images' means and variances enter the running ones, in place.
+  void learn(const Tensor<R, D>& x) const {
+    const R share = static_cast<R>(options_.momentum), kept = R(1) - share;
+    const auto enter = [&](const Tensor<R, D>& running, const Tensor<R, D>& of_images) {
+      running.copy_(running * kept + mean(of_images, 0) * share);
+    };
+    enter(running_mean.value(), mean(x, {2, 3}));
+    enter(running_var.value(), var(x, {2, 3}));
+  }
+
+  InstanceNormOptions options_;
 };
 
 }  // namespace locus::inline LOCUS_ABI::nn
