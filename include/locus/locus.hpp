@@ -66,6 +66,8 @@
 #include <locus/nn/layer_norm.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/nn/loss.hpp>
+#include <locus/nn/margin_loss.hpp>
+#include <locus/nn/nll_loss.hpp>
 #include <locus/nn/orthogonal.hpp>
 #include <locus/nn/pool.hpp>
 #include <locus/nn/prelu.hpp>

@@ -20,6 +20,9 @@ LOCUS_DEVICE_TEST("losses as objects compute what the functions do, with their o
   CHECK_CLOSE(nn::HuberLoss{{.delta = 1.0}}(x, y), Reference{(0.125 + 0.5 + 1.0 + 0.03125 + 1.5 + 0.03125) / 6}, 1e-12);
   CHECK_CLOSE(nn::HuberLoss{{.delta = 10.0, .reduction = Reduction::sum}}(x, y),
               Reference{(0.25 + 1 + 2.25 + 0.0625 + 4 + 0.0625) / 2}, 1e-12);
+  CHECK_CLOSE((nn::SmoothL1Loss{{.beta = 0.5, .reduction = Reduction::sum}}(x, y)),
+              reference(nn::smooth_l1_loss(x, y, 0.5, Reduction::sum)), 1e-12);
+  CHECK_CLOSE((nn::KLDivLoss{{.log_target = true}}(x, y)), reference(nn::kl_div(x, y, {.log_target = true})), 1e-12);
   const auto logistic = [](double logit, double p) { return std::log1p(std::exp(logit)) - logit * p; };
   const double expected =
       logistic(0.5, 1) + logistic(-1, 0) + logistic(2, 0.5) + logistic(0, 0.25) + logistic(3, 1) + logistic(-0.25, 0);

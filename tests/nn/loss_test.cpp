@@ -1,5 +1,6 @@
 #include <locus/nn/loss.hpp>
 
+#include <locus/autograd/gradcheck.hpp>
 #include <locus/autograd/parameter.hpp>
 #include <locus/device/launch_log.hpp>
 
@@ -40,6 +41,67 @@ LOCUS_DEVICE_TEST("losses are PyTorch's, with every reduction", D) {
   check_loss<double, D>("huber", "loss_y", [](auto x, auto y, Reduction r) { return nn::huber_loss(x, y, 0.7, r); });
   check_loss<double, D>("bce", "loss_targets", [](auto... a) { return nn::binary_cross_entropy_with_logits(a...); });
   check_loss<float, D>("mse", "loss_y", [](auto... a) { return nn::mse_loss(a...); });
+}
+
+namespace {
+template <class T, class D>
+void check_divergences() {
+  using Divergence = nn::DivergenceReduction;
+  const auto target = golden::tensor<T, D>("l_shares");
+  for (const auto& [reduction, suffix] :
+       {std::pair{Divergence::mean, "mean"}, std::pair{Divergence::batchmean, "batchmean"},
+        std::pair{Divergence::sum, "sum"}, std::pair{Divergence::none, "none"}}) {
+    const std::string of = suffix;
+    CAPTURE(of);
+    const auto x = variable(golden::tensor<T, D>("l_x")), y = variable(golden::tensor<T, D>("l_y"));
+    CHECK_GOLDEN("kl_" + of, nn::kl_div(x, target, {.reduction = reduction}), ({"x"}), x);
+    x.zero_grad();
+    const auto logarithms = nn::kl_div(x, y, {.reduction = reduction, .log_target = true});
+    CHECK_GOLDEN("kl_log_" + of, logarithms, ({"x", "y"}), x, y);
+  }
+}
+}  // namespace
+
+LOCUS_DEVICE_TEST("divergences and smooth L1 are PyTorch's, with every reduction", D) {
+  check_divergences<double, D>();
+  check_divergences<float, D>();
+  for (const auto& [reduction, suffix] :
+       {std::pair{Reduction::mean, "mean"}, std::pair{Reduction::sum, "sum"}, std::pair{Reduction::none, "none"}}) {
+    const auto x = variable(golden::tensor<double, D>("l_x")), y = variable(golden::tensor<double, D>("l_y"));
+    CHECK_GOLDEN(std::string("smooth_l1_") + suffix, nn::smooth_l1_loss(x, y, 0.7, reduction), ({"x", "y"}), x, y);
+  }
+  const auto x = variable(golden::tensor<double, D>("l_x")), y = variable(golden::tensor<double, D>("l_y"));
+  CHECK_GOLDEN("smooth_l1_0", nn::smooth_l1_loss(x, y, 0), ({"x", "y"}), x, y);
+  const auto logarithms = variable(golden::tensor<double, D>("l_x"));
+  const auto positive = variable(golden::tensor<double, D>("l_positive"));
+  const nn::KLDivOptions sum{.reduction = nn::DivergenceReduction::sum};
+  CHECK_GOLDEN("kl_target", nn::kl_div(logarithms, positive, sum), ({"x", "y"}), logarithms, positive);
+}
+
+LOCUS_DEVICE_TEST("a target of 0 diverges from nothing, not even from an impossible prediction", D) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const auto x = tensor<float, D>({3}, {-infinity, -infinity, 0}), y = tensor<float, D>({3}, {0, 1, 0});
+  const nn::KLDivOptions none{.reduction = nn::DivergenceReduction::none};
+  CHECK_CLOSE(nn::kl_div(x, y, none), {0, infinity, 0});
+  CHECK_CLOSE(nn::kl_div(x, log(y).eval(), {.reduction = nn::DivergenceReduction::none, .log_target = true}),
+              {0, infinity, 0});
+}
+
+TEST_CASE("gradients of divergences and smooth L1 agree with finite differences") {
+  const auto x = sample<double, Cpu>({3, 4}, 1), y = sample<double, Cpu>({3, 4}, 2);
+  CHECK(gradcheck([](auto a, auto b) { return nn::kl_div(a, b, {.log_target = true}); }, x, y));
+  CHECK(gradcheck([](auto a, auto b) { return nn::kl_div(a, b); }, x, (square(y) + 0.5).eval()));
+  CHECK(gradcheck([](auto a, auto b) { return nn::smooth_l1_loss(a, b, 0.5); }, x, y));
+}
+
+TEST_CASE("divergences and smooth L1 refuse shapes and options that make no sense") {
+  const Tensor<float> x({4, 3}), row({3}), scalar(Shape{});
+  CHECK_THROWS_AS((void)nn::smooth_l1_loss(x, row), ShapeError);
+  CHECK_THROWS_WITH_AS((void)nn::smooth_l1_loss(x, x, -1), doctest::Contains("beta is -1"), ArgumentError);
+  CHECK_THROWS_AS((void)nn::smooth_l1_loss(x, x, 1e39), ArgumentError);
+  CHECK_THROWS_AS((void)nn::kl_div(x, row), ShapeError);
+  CHECK_THROWS_WITH_AS((void)nn::kl_div(scalar, scalar, {.reduction = nn::DivergenceReduction::batchmean}),
+                       doctest::Contains("batchmean of shape ()"), ShapeError);
 }
 
 LOCUS_DEVICE_TEST("a loss on plain tensors is one launch, its reduction fused with the formula", D) {

@@ -17,6 +17,19 @@ concept WeightedBy =
 template <class L, class Y, class T, class D>
 struct ClassWeightsMistake : std::conditional_t<WeightedBy<L, Y, T, D>, locus::detail::NoMistake,
                                                 locus::detail::WeightsMistake<L, Y, Tensor<T, D>>> {};
+
+/// By what a mean over labels divides: how many are not ignored, or their weights.
+template <class D>
+[[nodiscard]] Tensor<float, D> counted_labels(const Tensor<std::int64_t, D>& labels, std::int64_t ignore_index) {
+  return sum((labels != ignore_index).template as<float>());
+}
+template <class T, class D>
+[[nodiscard]] Tensor<float, D> counted_labels(const Tensor<std::int64_t, D>& labels, std::int64_t ignore_index,
+                                              const Tensor<T, D>& weights) {
+  const Tensor ignored = labels == ignore_index;
+  const auto picked = index_select(weights, 0, where(ignored, std::int64_t{0}, labels).eval().reshape({-1}));
+  return sum(where(ignored.reshape({-1}), 0.f, picked.template as<float>()));
+}
 }  // namespace detail
 
 struct LossOptions {
@@ -41,7 +54,7 @@ struct CrossEntropyLoss {
   /// By what Reduction::mean divides: the number of labels that are not ignored. shape: ()     cost: one launch
   template <class D>
   [[nodiscard]] Tensor<float, D> counted(const Tensor<std::int64_t, D>& labels) const {
-    return sum((labels != options.ignore_index).template as<float>());
+    return detail::counted_labels(labels, options.ignore_index);
   }
 #include <locus/refuse/nn/criterion_cross_entropy.inc>
 };
@@ -59,9 +72,7 @@ struct CrossEntropyLoss<Tensor<T, D>> {
   }
   /// By what Reduction::mean divides: the weights of the labels that are not ignored. shape: ()
   [[nodiscard]] Tensor<float, D> counted(const Tensor<std::int64_t, D>& labels) const {
-    const Tensor ignored = labels == options.ignore_index;
-    const auto picked = index_select(weights, 0, where(ignored, std::int64_t{0}, labels).eval().reshape({-1}));
-    return sum(where(ignored.reshape({-1}), 0.f, picked.template as<float>()));
+    return detail::counted_labels(labels, options.ignore_index, weights);
   }
 #include <locus/refuse/nn/criterion_cross_entropy_weighted.inc>
 };
@@ -108,6 +119,34 @@ struct HuberLoss {
     return huber_loss(prediction, target, options.delta, options.reduction);
   }
 #include <locus/refuse/nn/criterion_huber.inc>
+};
+
+struct SmoothL1LossOptions {
+  double beta = 1.0;
+  Reduction reduction = Reduction::mean;
+};
+/// smooth_l1_loss(prediction, target, beta). throws ArgumentError, where it is called, for a beta out of range
+struct SmoothL1Loss {
+  SmoothL1LossOptions options = {};
+
+  template <class P, class Y>
+    requires detail::LossOperands<P, Y>
+  [[nodiscard]] auto operator()(const P& prediction, const Y& target) const {
+    return smooth_l1_loss(prediction, target, options.beta, options.reduction);
+  }
+#include <locus/refuse/nn/criterion_smooth_l1.inc>
+};
+
+/// kl_div(log_prediction, target).
+struct KLDivLoss {
+  KLDivOptions options = {};
+
+  template <class P, class Y>
+    requires detail::LossOperands<P, Y>
+  [[nodiscard]] auto operator()(const P& log_prediction, const Y& target) const {
+    return kl_div(log_prediction, target, options);
+  }
+#include <locus/refuse/nn/criterion_kl_div.inc>
 };
 
 /// binary_cross_entropy_with_logits(logits, target): targets are probabilities in [0, 1].

@@ -24,6 +24,13 @@ template <class L>
   return Result(mean(std::forward<L>(losses)));
 }
 
+/// A tensor as one of U: itself where it is one.
+template <class U, class X>
+[[nodiscard]] auto converted(const X& x) {
+  if constexpr (std::is_same_v<value_of<X>, U>) return x;
+  else return std::remove_cvref_t<decltype(x.template as<U>().eval())>(x.template as<U>().eval());
+}
+
 /// throws ShapeError unless prediction and target have one shape: broadcasting would hide a mistake
 template <class P, class Y>
 void require_same_shape(const char* loss, const P& prediction, const Y& target) {
@@ -45,6 +52,34 @@ struct LogisticLoss {
   template <class T>
   LOCUS_FN Pack<T, T> by_inputs(T x, T y) const {
     return {math::sigmoid(x) - y, -x};
+  }
+};
+
+/// y (log(y) - x) of the logarithm x of a probability; nothing where y is 0.
+struct Divergence {
+  static constexpr unsigned reads(int) { return 3u; }
+  template <class T>
+  LOCUS_FN T operator()(T x, T y) const {
+    const T difference = y * (math::log(y) - x);
+    return y == T(0) ? T(0) : difference;
+  }
+  template <class T>
+  LOCUS_FN Pack<T, T> by_inputs(T x, T y) const {
+    return {-y, math::log(y) + T(1) - x};
+  }
+};
+/// The same of the logarithm of y.
+struct DivergenceOfLogarithms {
+  static constexpr unsigned reads(int) { return 3u; }
+  template <class T>
+  LOCUS_FN T operator()(T x, T log_y) const {
+    const T y = math::exp(log_y), difference = y * (log_y - x);
+    return y == T(0) ? T(0) : difference;
+  }
+  template <class T>
+  LOCUS_FN Pack<T, T> by_inputs(T x, T log_y) const {
+    const T y = math::exp(log_y), slope = y * (log_y - x + T(1));
+    return {-y, y == T(0) ? T(0) : slope};
   }
 };
 
@@ -86,6 +121,53 @@ template <class P, class Y>
     return where(d < bound, square(d) * R(0.5), (d - bound / 2) * bound);
   };
   return detail::reduced(fuse(formula, prediction, target), reduction);
+}
+
+/// Huber's loss over beta: d^2 / (2 beta) where d = |prediction - target| < beta, d - beta / 2 elsewhere; l1_loss for a
+/// beta of 0. throws ArgumentError for a beta that is negative or no finite number of the type in which losses are
+/// computed
+template <class P, class Y>
+  requires detail::LossOperands<P, Y>
+[[nodiscard]] auto smooth_l1_loss(const P& prediction, const Y& target, double beta = 1.0,
+                                  Reduction reduction = Reduction::mean) {
+  detail::require_same_shape("smooth_l1_loss", prediction, target);
+  using R = compute_t<value_of<P>>;
+  locus::detail::require_not_negative("smooth_l1_loss", "beta", beta);
+  const R bound = locus::detail::finite_as<R>("smooth_l1_loss", "beta", beta);
+  const auto formula = [bound](auto p, auto y) {
+    auto d = abs(p - y);
+    return where(d < bound, d * (d / bound) * R(0.5), d - bound / 2);
+  };
+  return detail::reduced(fuse(formula, prediction, target), reduction);
+}
+
+/// What becomes of the divergences of single elements: the mean over all of them, as of other losses; or their sum over
+/// the first extent, the number of distributions, which is the divergence's definition.
+enum class DivergenceReduction { mean, batchmean, sum, none };
+struct KLDivOptions {
+  DivergenceReduction reduction = DivergenceReduction::mean;
+  bool log_target = false;  ///< targets are logarithms, too
+};
+/// The Kullback-Leibler divergence of a prediction, given by its logarithms, from a target: y (log(y) - x), and 0 where
+/// the target is 0.     gradient: -g y, g (log(y) + 1 - x)
+template <class P, class Y>
+  requires detail::LossOperands<P, Y>
+[[nodiscard]] auto kl_div(const P& log_prediction, const Y& target, const KLDivOptions& options = {}) {
+  detail::require_same_shape("kl_div", log_prediction, target);
+  using Result = std::remove_cvref_t<decltype(detail::reduced(elementwise(detail::Divergence{}, log_prediction, target),
+                                                              Reduction::sum))>;
+  const bool averages = options.reduction == DivergenceReduction::batchmean;
+  const auto& shape = log_prediction.value().shape();
+  if (averages && shape.rank() == 0)
+    fail<ShapeError>({"kl_div: batchmean of shape ", shape, "; expected at least one dimension, the batch"});
+  const Reduction plain = options.reduction == DivergenceReduction::none   ? Reduction::none
+                          : options.reduction == DivergenceReduction::mean ? Reduction::mean
+                                                                           : Reduction::sum;
+  const Result result =
+      options.log_target ? detail::reduced(elementwise(detail::DivergenceOfLogarithms{}, log_prediction, target), plain)
+                         : detail::reduced(elementwise(detail::Divergence{}, log_prediction, target), plain);
+  using R = compute_t<value_of<P>>;
+  return averages ? Result((result / static_cast<R>(shape[0])).eval()) : result;
 }
 
 /// Binary cross-entropy of sigmoid(logits), stable for large logits: max(x, 0) - x y + log(1 + e^-|x|). Infinite logits

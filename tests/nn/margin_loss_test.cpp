@@ -1,0 +1,119 @@
+#include <locus/autograd/gradcheck.hpp>
+#include <locus/cuda/backend.hpp>
+#include <locus/nn/margin_loss.hpp>
+#include <locus/tensor/random.hpp>
+
+#include <golden/golden.hpp>
+#include <support/device_list.hpp>
+
+#include <cmath>
+#include <limits>
+
+using namespace locus;
+using namespace locus_test;
+
+namespace {
+constexpr std::pair<Reduction, const char*> reductions[] = {
+    {Reduction::mean, "mean"}, {Reduction::sum, "sum"}, {Reduction::none, "none"}};
+
+template <class T, class D>
+void check_reductions() {
+  const auto signs = golden::tensor<T, D>("l_signs"), target = golden::tensor<T, D>("v_target");
+  for (const auto& [reduction, suffix] : reductions) {
+    const std::string name = suffix;
+    CAPTURE(name);
+    const auto x = variable(golden::tensor<T, D>("l_x"));
+    const auto hinge = nn::hinge_embedding_loss(x, signs, 0.4, reduction);
+    CHECK_GOLDEN("hinge_" + name, hinge, ({"x"}), x);
+    const auto a = variable(golden::tensor<T, D>("v_a")), b = variable(golden::tensor<T, D>("v_b")),
+               c = variable(golden::tensor<T, D>("v_c"));
+    const auto cosine = nn::CosineEmbeddingLoss{{.margin = 0.1, .reduction = reduction}}(a, b, target);
+    CHECK_GOLDEN("cosine_" + name, cosine, ({"a", "b"}), a, b);
+    a.zero_grad(), b.zero_grad();
+    const auto triplet = nn::TripletMarginLoss{{.reduction = reduction}}(a, b, c);
+    CHECK_GOLDEN("triplet_" + name, triplet, ({"a", "b", "c"}), a, b, c);
+  }
+}
+
+template <class D>
+void check_triplet(const char* name, const nn::TripletMarginOptions& options) {
+  const auto a = variable(golden::tensor<double, D>("v_a")), b = variable(golden::tensor<double, D>("v_b")),
+             c = variable(golden::tensor<double, D>("v_c"));
+  CHECK_GOLDEN(name, nn::triplet_margin_loss(a, b, c, options), ({"a", "b", "c"}), a, b, c);
+}
+}  // namespace
+
+LOCUS_DEVICE_TEST("losses with margins are PyTorch's, with every reduction", D) {
+  check_reductions<double, D>();
+  check_reductions<float, D>();
+}
+
+LOCUS_DEVICE_TEST("triplet margin loss has PyTorch's norms, and its swap", D) {
+  check_triplet<D>("triplet_1", {.margin = 0.5, .p = 1});
+  check_triplet<D>("triplet_3_swap", {.p = 3, .eps = 1e-2, .swap = true});
+  check_triplet<D>("triplet_inf", {.p = std::numeric_limits<double>::infinity()});
+  const auto a = variable(golden::tensor<double, D>("v_a")), b = variable(golden::tensor<double, D>("v_b")),
+             c = variable(golden::tensor<double, D>("v_c"));
+  const auto one = [](const auto& x) { return x.select(0, 0); };
+  CHECK_GOLDEN("triplet_one", nn::triplet_margin_loss(one(a), one(b), one(c), {.swap = true}), ({"a", "b", "c"}), a, b,
+               c);
+  a.zero_grad(), b.zero_grad();
+  const auto target = golden::tensor<double, D>("v_target");
+  CHECK_GOLDEN("cosine_one", nn::cosine_embedding_loss(one(a), one(b), one(target)), ({"a", "b"}), a, b);
+}
+
+TEST_CASE("gradients of losses with margins agree with finite differences") {
+  manual_seed(5);
+  const auto a = randn<double>({4, 3}), b = randn<double>({4, 3}), c = randn<double>({4, 3});
+  const auto y = tensor<double, Cpu>({4}, {1, -1, 1, -1});
+  CHECK(gradcheck([&](auto p, auto q) { return nn::cosine_embedding_loss(p, q, y, -0.5); }, a, b));
+  CHECK(gradcheck([&](auto p, auto q, auto r) { return nn::triplet_margin_loss(p, q, r, {.margin = 3}); }, a, b, c));
+}
+
+LOCUS_DEVICE_TEST("a parameter in a loss of vectors keeps its gradient, and a plain loss records nothing", D) {
+  const auto a = golden::tensor<float, D>("v_a"), b = golden::tensor<float, D>("v_b");
+  const auto target = golden::tensor<float, D>("v_target");
+  const Parameter weight(b.clone());
+  const auto x = variable(a), y = variable(b);
+  nn::cosine_embedding_loss(x, weight, target).backward();
+  nn::cosine_embedding_loss(variable(a), y, target).backward();
+  CHECK_CLOSE(weight.grad(), reference(y.grad()));
+  static_assert(decltype(nn::cosine_embedding_loss(a, weight, target))::role == Role::plain);
+  static_assert(decltype(nn::triplet_margin_loss(a, weight, b))::role == Role::plain);
+}
+
+LOCUS_DEVICE_TEST("losses of 16-bit vectors are computed in float", D) {
+  if constexpr (all_dtypes<D>) {  // whose squares half does not hold
+    const auto x = tensor<half, D>({1, 2}, {1000, 500}), y = tensor<half, D>({1, 2}, {1000, -500});
+    const auto loss = nn::cosine_embedding_loss(x, y, tensor<half, D>({1}, {1}));
+    static_assert(std::is_same_v<value_of<decltype(loss)>, half>);
+    CHECK_CLOSE(loss, {0.4}, 1e-3);
+    const auto traced = variable(x);
+    nn::triplet_margin_loss(traced, y, x, {.margin = 1024}).backward();
+    CHECK_CLOSE(traced.grad(), Reference({1, 2}, {-0.7071, 1 - 0.7071}), 2e-3);
+  }
+}
+
+TEST_CASE("losses with margins refuse shapes and options that make no sense") {
+  const Tensor<float> x({4, 3}), y({4, 2}), t({4}), scalar(Shape{});
+  CHECK_THROWS_WITH_AS((void)nn::cosine_embedding_loss(x, y, t), doctest::Contains("(4, 3) and (4, 2)"), ShapeError);
+  CHECK_THROWS_WITH_AS((void)nn::cosine_embedding_loss(x, x, x), doctest::Contains("targets of shape (4,)"),
+                       ShapeError);
+  CHECK_THROWS_AS((void)nn::cosine_embedding_loss(scalar, scalar, scalar), ShapeError);
+  CHECK_THROWS_AS((void)nn::cosine_embedding_loss(x, x, t, NAN), ArgumentError);
+  CHECK_THROWS_AS((void)nn::triplet_margin_loss(x, x, y), ShapeError);
+  CHECK_THROWS_WITH_AS((void)nn::triplet_margin_loss(x, x, x, {.p = 0}), doctest::Contains("p is 0"), ArgumentError);
+  CHECK_THROWS_AS((void)nn::triplet_margin_loss(x, x, x, {.p = NAN}), ArgumentError);
+  CHECK_THROWS_AS((void)nn::triplet_margin_loss(x, x, x, {.margin = INFINITY}), ArgumentError);
+  CHECK_THROWS_AS((void)nn::triplet_margin_loss(x, x, x, {.eps = NAN}), ArgumentError);
+  CHECK_THROWS_AS((void)nn::hinge_embedding_loss(x, t), ShapeError);
+  CHECK_THROWS_WITH_AS((void)nn::hinge_embedding_loss(x, x, 1e39), doctest::Contains("margin is 1e+39"), ArgumentError);
+}
+
+template <class A, class B, class C>
+concept Triples = requires(const A& a, const B& b, const C& c) { nn::triplet_margin_loss(a, b, c); };
+using OnCpu = Tensor<float, Cpu>;
+using OnCuda = Tensor<float, Cuda>;
+static_assert(Triples<OnCuda, OnCuda, OnCuda> && !Triples<OnCuda, OnCpu, OnCuda> && !Triples<OnCpu, OnCpu, OnCuda>);
+static_assert(!Triples<OnCpu, OnCpu, Tensor<double, Cpu>> &&
+              !Triples<Parameter<float>, Parameter<float>, Parameter<float>>);
