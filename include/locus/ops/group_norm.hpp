@@ -184,12 +184,12 @@ LOCUS_OUT_OF_LINE inline operation::GroupNorm instance_norm(const Shape& x, doub
 
 /// (x - mean) / sqrt(variance + eps) * weight + bias, where mean and variance, the population's, are those of a group
 /// of neighbouring channels in one sample (Wu and He, 2018). Accurate beside an offset common to a group, however
-/// large. shape:    x (batch, channels, ...), weight and bias (channels) or an empty handle for none -> that of x
+/// large.
+/// shape:    x (batch, channels, ...), weight and bias (channels) or an empty handle for none -> that of x
 /// gradient: as layer_norm's over the elements of a group, with the weight of each channel
 /// cost:     two launches, which read x twice, and without weight and bias one; backward one each for the weight and
-/// the
-///           bias, and two for x, without a weight one. Saves x, the weight and two numbers per group. Strides that are
-///           not row-major cost a copy
+///           the bias, and two for x, without a weight one. Saves x, the weight and two numbers per group. Strides that
+///           are not row-major cost a copy
 /// throws ShapeError naming the shapes; ArgumentError where groups do not divide the channels, or for an eps below 0
 ///
 ///     auto y = group_norm(x, 8, weight, bias);
