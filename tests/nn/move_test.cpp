@@ -78,11 +78,19 @@ Tracker<T, D> tracker() {
 /// Every layer of Locus with state, and some without.
 template <class T, Device D>
 nn::Sequential<T, D> network() {
-  return {
-      nn::Linear<T, D>{4, 6},      nn::ReLU{},        nn::BatchNorm1d<T, D>{6, {.momentum = std::nullopt}},
-      nn::Linear<T, D>{6, 4},      nn::SiLU{},        nn::LayerNorm<T, D>{4, 1e-3},
-      nn::RMSNorm<T, D>{4, 1e-3},  nn::LeakyReLU{.3}, nn::Sequential<T, D>{nn::GELU<>{}, nn::Linear<T, D>{4, 4, false}},
-      nn::GELU<GeluForm::exact>{}, nn::Flatten{}};
+  return {nn::Linear<T, D>{4, 6},
+          nn::ReLU{},
+          nn::BatchNorm1d<T, D>{6, {.momentum = std::nullopt}},
+          nn::Linear<T, D>{6, 4},
+          nn::SiLU{},
+          nn::LayerNorm<T, D>{4, 1e-3},
+          nn::RMSNorm<T, D>{4, 1e-3},
+          nn::LeakyReLU{.3},
+          nn::Sequential<T, D>{nn::GELU<>{}, nn::Linear<T, D>{4, 4, false}},
+          nn::GELU<GeluForm::exact>{},
+          nn::GroupNorm<T, D>{2, 4},
+          nn::PReLU<T, D>{4},
+          nn::Flatten{}};
 }
 
 template <class M>
