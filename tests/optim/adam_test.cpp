@@ -2,8 +2,9 @@
 #include <locus/optim/sgd.hpp>
 #include <locus/tensor/factory.hpp>
 
+#include <optim/trajectory.hpp>  // chooses the devices
+
 #include <optim/recorded.hpp>
-#include <optim/trajectory.hpp>
 
 using namespace locus;
 using namespace locus_test;
