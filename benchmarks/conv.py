@@ -3,10 +3,10 @@
 
 usage: conv.py --torch-python PYTHON [--threads 2] [--batch 64] [--turns 3] [--processor-time] [--exact]
 
-PyTorch counts at the faster of its memory formats, pass by pass. A turn's time is that of its fastest run, what counts
-the least of the turns. --processor-time, with --threads 1, is for
-machines on which other programs run.
---exact turns Winograd's convolutions off. Results go to results/cpu-conv.json unless --only measured a few shapes.
+Each pass of PyTorch is measured in both memory formats, and the faster one counts. The time of a turn is that of its
+fastest run; the result is the fastest turn. --processor-time, with --threads 1, is for machines on which other programs
+run. --exact turns Winograd's convolutions off. Results are written to results/cpu-conv.json, unless --only selects some
+of the shapes.
 """
 
 import argparse

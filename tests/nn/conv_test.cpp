@@ -83,6 +83,24 @@ LOCUS_DEVICE_TEST("a network of convolutions learns, and is copied, converted an
   CHECK_CLOSE(there(x.template to<Cpu>()), reference(model(x)), 1e-5);
 }
 
+TEST_CASE("exact transposed convolutions, and their layers, are sums of products") {
+  const auto x = randn<float>({2, 16, 8, 8});
+  const nn::ConvTranspose2d<float, Cpu> layer{16, 16, 3, {.bias = false}},
+      exact{16, 16, 3, {.bias = false, .exact = true}};
+  const auto w = layer.weight.value();
+  exact.weight.value().copy_(w);
+  const Reference by_winograd = reference(conv_transpose2d(x, w));
+  const auto sums = conv_transpose2d(x, w, {.exact = true});
+  CHECK(reference(sums).values != by_winograd.values);
+  CHECK_CLOSE(sums, by_winograd);
+  CHECK_CLOSE(exact(x), reference(sums), 0);
+  CHECK_CLOSE(exact.clone()(x), reference(sums), 0);
+  CHECK_CLOSE(layer(x), by_winograd, 0);
+  cpu::allow_winograd(false);
+  CHECK_CLOSE(layer(x), reference(sums), 0);
+  cpu::allow_winograd(true);
+}
+
 TEST_CASE("layers refuse what fits nothing when they are made") {
   using Image = nn::Conv2d<float, Cpu>;
   CHECK_THROWS_WITH_AS((Image{0, 4, 3}), "Conv2d: 0 channels in and 4 out; expected at least 1 of each", ArgumentError);

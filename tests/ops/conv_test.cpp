@@ -134,24 +134,90 @@ LOCUS_DEVICE_TEST("values are those of plain loops, gradients those of a bilinea
   check_passes<double, D>({2, 3, 4, 6}, {2, 3, 4, 6}, {}, 1e-12);
 }
 
-LOCUS_DEVICE_TEST("images are convolved in parts where columns are many", D) {
-  if constexpr (all_dtypes<D> && HostAccessible<D>) {  // elsewhere parts are too large for a test
-    // A third of an image, and two images with one left.
+LOCUS_DEVICE_TEST("parts of columns give what all of them at once do", D) {
+  const auto check = [](const Shape& images, const Shape& weights, const Conv2dOptions& options, std::int64_t most) {
+    const auto x = randn<float, D>(images), w = randn<float, D>(weights), b = randn<float, D>({weights[0]}),
+               c = randn<float, D>({images[1]});
+    const auto request = locus::detail::conv2d(options).request;
+    const ConvShape shape = request.plan(images, weights, nullptr);
+    const auto g = randn<float, D>(request.result(images, shape));
+    const auto passes = [&](const locus::detail::ConvPasses<float, D>& of) {
+      const Tensor<float, D> y(g.shape()), dx(images), dw(weights);
+      const auto volumes = [](const auto& tensor) { return locus::detail::as_volumes(tensor, true); };
+      for (const bool adds : {false, true}) {
+        of.forward(volumes(y), adds, volumes(x), w.data(), b.data());
+        of.input_gradient(volumes(dx), adds, volumes(g), w.data(), c.data());
+        of.weight_gradient(dw, adds, volumes(g), volumes(x));
+      }
+      return Tuple(y, dx, dw);
+    };
+    const auto [y, dx, dw] = passes({shape, x.device(), most});
+    const auto [whole_y, whole_dx, whole_dw] = passes({shape, x.device()});
+    CHECK_CLOSE(y, reference(whole_y));
+    CHECK_CLOSE(dx, reference(whole_dx));
+    CHECK_CLOSE(dw, reference(whole_dw));
+  };
+  check({3, 2, 5, 6}, {2, 2, 3, 2}, {.padding = 1}, 2 * 12 * 35);  // two images, one
+  check({3, 2, 5, 6}, {2, 2, 3, 2}, {.padding = 1}, 2 * 12 * 7);   // two rows of windows
+  check({3, 2, 5, 6}, {2, 2, 3, 2}, {.padding = 1}, 1);            // as many as the weights: two windows
+  check({2, 4, 9, 8}, {10, 2, 2, 3}, {.stride = {3, 2}, .padding = {0, 2}, .dilation = {1, 2}, .groups = 2}, 1);
+  check({2, 3, 1, 20}, {1, 3, 1, 2}, {.stride = 3}, 1);  // elements of no window between those of two parts
+}
+
+LOCUS_DEVICE_TEST("columns are bounded along each dimension of an image", D) {
+  if constexpr (all_dtypes<D> && HostAccessible<D>) {  // elsewhere the bound is too large for a test
+    const auto line = ones<double, D>({1, 2, 40000}), image = ones<double, D>({1, 2, 200, 200});
+    const auto w = ones<double, D>({1, 2, 9});  // 5.8 MB of columns, of which there are 4 MiB at once
+    const LaunchLog of_line;
+    CHECK(conv1d(line, w, {.padding = 4}).size(-1) == 40000);
+    CHECK(of_line.launches() == 2 * 2);
+    const LaunchLog of_image;
+    CHECK(conv2d(image, w.reshape({1, 2, 3, 3}), {.padding = 1}).size(2) == 200);
+    CHECK(of_image.launches() == 2 * 2);
     check_passes<double, D>({2, 2, 130, 110}, {2, 2, 5, 5}, {.padding = 2}, 1e-11);
-    check_passes<double, D>({5, 4, 50, 41}, {2, 4, 3, 3}, {.stride = {1, 2}, .padding = 1, .dilation = 2}, 1e-11);
-    check_passes<double, D>({5, 4, 50, 41}, {4, 2, 3, 3}, {.stride = 3, .groups = 2}, 1e-11);
   }
-  CHECK(locus::detail::ConvParts({.batch = 5, .axis = {{}, {.outputs = 10}, {.outputs = 10}}}, 2, 400).most_rows() ==
-        2);
-  int parts = 0;
-  locus::detail::ConvParts({.batch = 3, .axis = {{.outputs = 7}, {}, {.outputs = 10}}}, 2, 100)
-      .for_each([&](const locus::detail::ConvPart& part, bool is_first) {
-        CHECK(part.images == 1);
-        CHECK(part.rows() == (parts % 2 ? 2 : 5));
-        CHECK(is_first == (parts % 2 == 0));
-        CHECK(part.image == parts++ / 2);
-      });
-  CHECK(parts == 6);
+  const auto check = [](const ConvShape& shape, std::int64_t most, std::int64_t count) {
+    const locus::detail::ConvParts parts(shape, 2, most);
+    CHECK(parts.count() == count);
+    std::int64_t next = 0, calls = 0;  // windows of all images, in their order
+    parts.for_each([&](const locus::detail::ConvPart& part, bool is_first) {
+      CHECK(2 * part.images * part.windows() <= (most < 2 ? 2 : most));
+      CHECK(part.images * part.windows() <= parts.most_windows());
+      const std::int64_t begin = part.image * shape.outputs() + shape.window(part.first);
+      CHECK(begin == next);
+      CHECK(is_first == (begin % shape.outputs() == 0));
+      next = begin + part.images * part.windows(), ++calls;
+      ConvIndex last[3] = {part.end[0] - 1, part.end[1] - 1, part.end[2] - 1};
+      CHECK((part.image + part.images - 1) * shape.outputs() + shape.window(last) == next - 1);
+    });
+    CHECK(next == shape.batch * shape.outputs());
+    CHECK(calls == count);
+  };
+  check({.batch = 5, .axis = {{}, {.outputs = 10}, {.outputs = 10}}}, 400, 3);  // two images, two, one
+  check({.batch = 3, .axis = {{}, {.outputs = 7}, {.outputs = 10}}}, 100, 6);   // four rows of windows, three, ...
+  check({.batch = 2, .axis = {{}, {}, {.outputs = 10}}}, 12, 4);                // five windows
+  check({.batch = 2, .axis = {{}, {.outputs = 3}, {.outputs = 5}}}, 9, 12);     // three windows of a row, two, ...
+  check({.batch = 1, .axis = {{}, {}, {.outputs = 3}}}, 1, 3);
+  check({.batch = 1, .axis = {{.outputs = 4}, {.outputs = 3}, {.outputs = 5}}}, 60, 2);
+}
+
+LOCUS_DEVICE_TEST("gradients of 16-bit weights are added up in float where columns come in parts", D) {
+  // Each image is a part of 256 windows. The first one makes a gradient of 256, to which 16 others add less than half a
+  // unit in its last place each.
+  const auto check = [](auto zero, float small, float expected) {
+    using T = decltype(zero);
+    const auto x = ones<T, D>({17, 1, 2, 257}), g = ones<T, D>({17, 1, 1, 256}), dw = ones<T, D>({1, 1, 2, 2});
+    x.slice(0, 1, 17).fill_(T(small));
+    const locus::detail::ConvPasses<T, D> passes(locus::detail::conv2d({}).request.plan(x.shape(), dw.shape(), nullptr),
+                                                 x.device(), 256 * 5);  // of 4 taps and a gradient for each window
+    const auto images = locus::detail::as_volumes(x, true), gradients = locus::detail::as_volumes(g, true);
+    passes.weight_gradient(dw, false, gradients, images);
+    CHECK_CLOSE(dw, Reference({1, 1, 2, 2}, std::vector<double>(4, expected)), 0);
+    passes.weight_gradient(dw, true, gradients, images);
+    CHECK_CLOSE(dw, Reference({1, 1, 2, 2}, std::vector<double>(4, 2 * expected)), 0);
+  };
+  check(float{}, 0x1p-12f, 257);
+  if constexpr (all_dtypes<D>) check(half{}, 0x1p-12f, 257), check(bfloat16{}, 0x1p-9f, 264);
 }
 
 LOCUS_DEVICE_TEST("gradients agree with finite differences", D) {
@@ -245,6 +311,11 @@ LOCUS_DEVICE_TEST("launches are those that the comments promise, on devices with
   }
 }
 
+template <class Extent, class... N>
+concept Pads = requires(N... n) { ConvPadding<Extent>(n...); };
+static_assert(Pads<std::int64_t, int> && Pads<Size2d, std::int64_t> && Pads<Size2d, int, long> && Pads<Size2d, Size2d>);
+static_assert(!Pads<std::int64_t, double> && !Pads<Size2d, double> && !Pads<Size2d, int, float>);
+
 TEST_CASE("what cannot be convolved is told") {
   const auto x = zeros<float>({1, 4, 5, 6}), w = zeros<float>({2, 4, 3, 3});
   CHECK_THROWS_WITH_AS((void)conv2d(x, zeros<float>({2, 4, 3, 9}), {.padding = 1}),
@@ -282,6 +353,8 @@ TEST_CASE("what cannot be convolved is told") {
                        "conv2d: padding of \"same\" with a stride of (2, 2); expected a stride of 1", ArgumentError);
   CHECK_THROWS_WITH_AS((void)conv1d(zeros<float>({4, 5}), zeros<float>({1, 4, 3}), {.padding = "full"}),
                        "padding of \"full\"; expected \"same\", \"valid\" or numbers", ArgumentError);
+  const char* const none = nullptr;
+  CHECK_THROWS_AS((void)conv2d(x, w, {.padding = none}), ArgumentError);
   CHECK(conv2d(x, w, {.padding = "valid"}).shape() == Shape{1, 2, 3, 4});
   CHECK_THROWS_WITH_AS((void)conv_transpose2d(x, zeros<float>({4, 2, 3, 3}), {.output_padding = 1}),
                        "conv_transpose2d: output padding of (1, 1) with a stride of (1, 1) and a dilation of (1, 1); "

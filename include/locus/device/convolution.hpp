@@ -50,7 +50,7 @@ struct ConvAxis {
 struct ConvShape {
   std::int64_t batch = 0, in = 0, out = 0, groups = 1;
   ConvAxis axis[3];
-  bool exact = false;  ///< by sums of products alone
+  bool exact = false;  ///< by sums of products alone, without Winograd's transforms
 
   [[nodiscard]] std::int64_t taps() const { return std::int64_t{axis[0].kernel} * axis[1].kernel * axis[2].kernel; }
   [[nodiscard]] std::int64_t inputs() const {  ///< elements of an image's channel
@@ -59,8 +59,12 @@ struct ConvShape {
   [[nodiscard]] std::int64_t outputs() const {  ///< windows of an image
     return std::int64_t{axis[0].outputs} * axis[1].outputs * axis[2].outputs;
   }
-  [[nodiscard]] std::int64_t group_in() const { return in / groups; }
-  [[nodiscard]] std::int64_t group_out() const { return out / groups; }
+  /// Windows of an image before one.
+  [[nodiscard]] std::int64_t window(const ConvIndex (&o)[3]) const {
+    return (std::int64_t{o[0]} * axis[1].outputs + o[1]) * axis[2].outputs + o[2];
+  }
+  [[nodiscard]] LOCUS_FN std::int64_t group_in() const { return in / groups; }
+  [[nodiscard]] LOCUS_FN std::int64_t group_out() const { return out / groups; }
   /// Whether windows are the elements themselves: a product of channels.
   [[nodiscard]] bool is_pointwise() const { return axis[0].is_plain() && axis[1].is_plain() && axis[2].is_plain(); }
 };

@@ -16,7 +16,6 @@ struct Conv1dOptions {
   std::int64_t groups = 1;
   bool bias = true;
   PadMode padding_mode = PadMode::constant;  ///< what stands in the border; constant: zeros
-  bool exact = false;                        ///< by sums of products alone: see cpu::allow_winograd
 };
 struct Conv2dOptions {
   Size2d stride = 1;
@@ -32,6 +31,7 @@ struct ConvTranspose2dOptions {
   std::int64_t groups = 1;
   bool bias = true;
   Size2d dilation = 1;
+  bool exact = false;  ///< by sums of products alone: see cpu::allow_winograd
 };
 
 namespace detail {
@@ -77,7 +77,8 @@ template <class Options>
 [[nodiscard]] auto functional(const Options& options) {
   using Functional =
       std::conditional_t<std::is_same_v<Options, Conv1dOptions>, locus::Conv1dOptions, locus::Conv2dOptions>;
-  Functional result{options.stride, options.padding, options.dilation, options.groups, options.exact};
+  Functional result{options.stride, options.padding, options.dilation, options.groups};
+  if constexpr (requires { options.exact; }) result.exact = options.exact;
   if (options.padding_mode != PadMode::constant) result.padding = 0;
   return result;
 }
@@ -202,7 +203,7 @@ class ConvTranspose2d final : public detail::ConvLayer<ConvTranspose2d<T, D>, T,
   explicit ConvTranspose2d(const ConvTranspose2dOptions& options) : options_(options) {}
 
   static locus::ConvTranspose2dOptions functional(const ConvTranspose2dOptions& options) {
-    return {options.stride, options.padding, options.output_padding, options.groups, options.dilation};
+    return {options.stride, options.padding, options.output_padding, options.groups, options.dilation, options.exact};
   }
   static Shape checked(std::int64_t in, std::int64_t out, const Size2d& kernel, const ConvTranspose2dOptions& options) {
     (void)locus::detail::conv_transpose2d(functional(options));

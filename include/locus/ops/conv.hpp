@@ -1,8 +1,8 @@
 #pragma once
 // Convolutions of images (batch, channels, height, width) and of lines (batch, channels, length), and their adjoints.
 // Values and both gradients are matrix products over columns of windows, of so many images at once as have
-// detail::column_bytes of columns; of a large image, of some rows of windows. With groups of at most four channels in
-// and out, depthwise ones among them, each output is computed by itself.
+// detail::column_bytes of columns, or of some windows of a large one. With groups of at most four channels in and out,
+// depthwise ones among them, each output is computed by itself.
 
 // First, so that the compiler's path to what is refused is short.
 #include <locus/expr/operands.hpp>
@@ -17,7 +17,6 @@ struct Conv1dOptions {
   ConvPadding<std::int64_t> padding = 0;  ///< a number or "same"
   std::int64_t dilation = 1;              ///< from one tap to the next
   std::int64_t groups = 1;
-  bool exact = false;  ///< by sums of products alone: see cpu::allow_winograd
 };
 struct Conv2dOptions {
   Size2d stride = 1;
@@ -31,17 +30,18 @@ struct ConvTranspose2dOptions {
   Size2d output_padding = 0;  ///< rows and columns that the result has more, at its end
   std::int64_t groups = 1;
   Size2d dilation = 1;
+  bool exact = false;  ///< by sums of products alone: see cpu::allow_winograd
 };
 
 namespace detail {
-/// Images, or weights, with or without a batch, as of five dimensions: a view.
+/// A view of images as (batch, channels, 1, height, width), of lines as (batch, channels, 1, 1, length).
 template <class T, class D>
 [[nodiscard]] Tensor<T, D> as_volumes(const Tensor<T, D>& x, bool has_batch) {
   Tensor<T, D> volumes = has_batch ? x : x.unsqueeze(0);
   while (volumes.rank() < 5) volumes = volumes.unsqueeze(2);
   return volumes;
 }
-/// Elements of a bias; null for an empty handle, and without one.
+/// The bias, or null for an empty handle.
 template <class T, class D>
 [[nodiscard]] const Tensor<T, D>* bias_of(const Tensor<T, D>& b) {
   return b.buffer() ? &b : nullptr;
@@ -114,17 +114,17 @@ concept ConvOperands = TensorLike<X> && (TensorLike<W> && ...) && FloatingDType<
 
 /// throws ArgumentError
 [[nodiscard]] inline operation::Convolution conv1d(const Conv1dOptions& options) {
-  return {ConvRequest::plain("conv1d", 1, options.stride, options.padding, options.dilation, options.groups,
-                             options.exact)};
+  return {ConvRequest::plain("conv1d", 1, options.stride, options.padding, options.dilation, options.groups)};
 }
 [[nodiscard]] inline operation::Convolution conv2d(const Conv2dOptions& options) {
-  return {ConvRequest::plain("conv2d", 2, options.stride, options.padding, options.dilation, options.groups,
-                             options.exact)};
+  auto request = ConvRequest::plain("conv2d", 2, options.stride, options.padding, options.dilation, options.groups);
+  request.exact = options.exact;
+  return {request};
 }
 [[nodiscard]] inline operation::Convolution conv_transpose2d(const ConvTranspose2dOptions& options) {
   ConvRequest request{"conv_transpose2d", 2, {options.stride, 1}, {options.padding, 0}, {options.dilation, 1},
                       options.groups};
-  request.transposed = true;
+  request.transposed = true, request.exact = options.exact;
   request.output_padding = {options.output_padding, 0};
   return {request.checked()};
 }
@@ -136,14 +136,14 @@ concept ConvOperands = TensorLike<X> && (TensorLike<W> && ...) && FloatingDType<
 ///           (h + 2 padding - dilation (kh - 1) - 1) / stride + 1
 /// gradient: the adjoint convolution of g for x, windows of x times g for w, the sum of g's channels for b
 /// cost:     for each part of the columns two launches forward, of a kernel of one element and stride 1 one for all;
-///           two for dx, three for dw; one product for each group. With groups of at most four channels in and out one
-///           launch, one for dx, for dw one for each tap and one more.
-///           Columns take 64 MiB on Cuda, 2 MiB on hosts, or one row of windows where that is more.
+///           two for dx; three for dw, five for several parts of 16 bits, which are added up in float; one product for
+///           each group. With groups of at most four channels in and out one launch, one for dx, for dw one for each
+///           tap and one more. w and, for gradients, g are copied where they are not dense. Saves x and w.
+///           Columns take 64 MiB on Cuda, 4 MiB on hosts, or as many elements as the weights.
 ///           On Cpu a pass of float is one launch where there are 16 channels or more, in and out, and one group, of
 ///           images that are dense, or channels-last with a multiple of 16 channels: of 3 x 3 and stride 1 Winograd's
 ///           (see cpu::allow_winograd), otherwise products of windows where they lie. It takes at most eight times the
 ///           weights and 32 MiB for each thread, which threads keep for the next; what would take more has columns.
-///           w and, for gradients, g are copied where they are not dense. Saves x and w.
 /// throws ShapeError where a kernel is larger than the padded input, groups do not divide the channels, or w has
 /// another number of them; ArgumentError for strides, dilations or groups below 1, negative padding, "same" with a
 /// stride

@@ -11,37 +11,50 @@
 
 namespace locus::inline LOCUS_ABI::detail {
 
-/// Bytes of columns that a device computes at once: on the host what stays in a core's cache.
+/// Bytes of columns that a device computes at once.
 template <class D>
-inline constexpr std::int64_t column_bytes = HostAccessible<D> ? std::int64_t{2} << 20 : std::int64_t{64} << 20;
+inline constexpr std::int64_t column_bytes = HostAccessible<D> ? std::int64_t{4} << 20 : std::int64_t{64} << 20;
 
-/// Images, or rows of the windows of one, whose columns have about so many elements, one row of windows at least.
+/// Windows in parts whose columns have at most so many elements, one window at least, and which are of nearly equal
+/// size.
 class ConvParts {
  public:
   /// per_window: elements that a window needs
-  ConvParts(const ConvShape& shape, std::int64_t per_window, std::int64_t most)
-      : batch_(shape.batch), rows_(shape.axis[0].outputs) {
-    const std::int64_t line = product_or_most(per_window, std::int64_t{shape.axis[1].outputs} * shape.axis[2].outputs);
-    const std::int64_t lines = larger(most / larger(line, std::int64_t{1}), std::int64_t{1});
-    images_ = smaller(larger(lines / rows_, std::int64_t{1}), batch_);
-    rows_at_once_ = smaller(lines, rows_);
+  ConvParts(const ConvShape& shape, std::int64_t per_window, std::int64_t most) : batch_(shape.batch) {
+    std::int64_t left = larger(most / larger(per_window, std::int64_t{1}), std::int64_t{1});
+    for (int d = 2; d >= 0; --d) {
+      outputs_[d] = shape.axis[d].outputs;
+      extent_[d] = share(outputs_[d], left);
+      left = extent_[d] < outputs_[d] ? 1 : left / extent_[d];
+      per_image_ *= pieces(d);
+    }
+    images_ = share(batch_, left);
   }
   /// Calls f(part, is_first of its images) for each.
   template <class F>
   void for_each(const F& f) const {
     for (std::int64_t image = 0; image < batch_; image += images_) {
-      for (std::int64_t row = 0; row < rows_; row += rows_at_once_) {
-        f(ConvPart{image, smaller(images_, batch_ - image), static_cast<ConvIndex>(row),
-                   static_cast<ConvIndex>(smaller(row + rows_at_once_, rows_))},
-          row == 0);
+      for (std::int64_t i = 0; i < per_image_; ++i) {
+        ConvPart part{image, smaller(images_, batch_ - image)};
+        std::int64_t rest = i;
+        for (int d = 2; d >= 0; --d, rest /= pieces(d + 1)) {
+          part.first[d] = static_cast<ConvIndex>(rest % pieces(d) * extent_[d]);
+          part.end[d] = static_cast<ConvIndex>(smaller(part.first[d] + extent_[d], outputs_[d]));
+        }
+        f(part, i == 0);
       }
     }
   }
-  /// Windows of the largest part.
-  [[nodiscard]] std::int64_t most_rows() const { return images_ * rows_at_once_; }
+  [[nodiscard]] std::int64_t count() const { return ((batch_ - 1) / images_ + 1) * per_image_; }
+  /// Of the largest part, those of all its images.
+  [[nodiscard]] std::int64_t most_windows() const { return images_ * extent_[0] * extent_[1] * extent_[2]; }
 
  private:
-  std::int64_t batch_, rows_, images_ = 1, rows_at_once_ = 1;
+  /// `all` in as many equal shares as have at most `most`.
+  static std::int64_t share(std::int64_t all, std::int64_t most) { return (all - 1) / ((all - 1) / most + 1) + 1; }
+  [[nodiscard]] std::int64_t pieces(int d) const { return (outputs_[d] - 1) / extent_[d] + 1; }
+
+  std::int64_t batch_, outputs_[3], extent_[3], images_ = 1, per_image_ = 1;
 };
 
 /// Convolutions of so few channels per group compute each output by itself: a product would be too small.
@@ -63,7 +76,9 @@ template <class T, class D>
 template <class T, class D>
 class ConvPasses {
  public:
-  ConvPasses(const ConvShape& shape, D device) : shape_(shape), device_(device) {}
+  /// most: elements of columns at once, or as many as there are weights, all of which are read for each part
+  ConvPasses(const ConvShape& shape, D device, std::int64_t most = column_bytes<D> / std::int64_t{sizeof(T)})
+      : shape_(shape), device_(device), most_(larger(most, shape.out * shape.group_in() * shape.taps())) {}
 
   /// y = conv(x, w) + bias (+ y)
   void forward(const Tensor<T, D>& y, bool accumulate, const Tensor<T, D>& x, const T* w, const T* bias) const {
@@ -83,14 +98,14 @@ class ConvPasses {
       }
       return;
     }
-    const ConvParts parts(shape_, shape_.in * shape_.taps(), column_bytes<D> / std::int64_t{sizeof(T)});
+    const ConvParts parts(shape_, shape_.in * shape_.taps(), most_);
     const Tensor<T, D> columns = columns_for(parts, shape_.in * shape_.taps());
     parts.for_each([&](const ConvPart& part, bool) {
       const std::int64_t width = fill(columns, part, x);
       for (std::int64_t group = 0; group < shape_.groups; ++group) {
         const std::int64_t all = part.images * width;
         const MatrixRef<const T> b{columns.data() + group * depth * all, depth, width, all, 1};
-        auto c = output(y, group, first_window(part), width);
+        auto c = output(y, group, shape_.window(part.first), width);
         c.first.data += part.image * c.stride;
         multiply(part.images, weights(w, group), {b, width}, c, bias, group, accumulate);
       }
@@ -120,14 +135,14 @@ class ConvPasses {
       }
       return;
     }
-    const ConvParts parts(shape_, shape_.in * shape_.taps(), column_bytes<D> / std::int64_t{sizeof(T)});
+    const ConvParts parts(shape_, shape_.in * shape_.taps(), most_);
     const Tensor<T, D> columns = columns_for(parts, shape_.in * shape_.taps());
     parts.for_each([&](const ConvPart& part, bool is_first) {
-      const std::int64_t width = part.rows() * line(), all = part.images * width;
+      const std::int64_t width = part.windows(), all = part.images * width;
       for (std::int64_t group = 0; group < shape_.groups; ++group) {
         const Target c{{columns.data() + group * depth * all, depth, width, all, 1}, width};
-        multiply(part.images, transposed_weights(w, group), gradients(group, part.image, first_window(part), width), c,
-                 nullptr, group, false);
+        multiply(part.images, transposed_weights(w, group),
+                 gradients(group, part.image, shape_.window(part.first), width), c, nullptr, group, false);
       }
       fold(dx, part, columns, is_first ? bias : nullptr, accumulate || !is_first, is_first);
     });
@@ -145,21 +160,42 @@ class ConvPasses {
     if (is_grouped(shape_)) return sum_taps(dw, accumulate, g, x);
     const std::int64_t depth = shape_.group_in() * shape_.taps(), outs = shape_.group_out();
     const std::int64_t per_window = shape_.in * shape_.taps() + shape_.out;
-    const ConvParts parts(shape_, per_window, column_bytes<D> / std::int64_t{sizeof(T)});
+    const ConvParts parts(shape_, per_window, most_);
     const Tensor<T, D> columns = columns_for(parts, shape_.in * shape_.taps());
-    bool adds = accumulate;
-    parts.for_each([&](const ConvPart& part, bool) {
+    const auto product = [&](const ConvPart& part, const Tensor<T, D>& to, bool adds) {
       const std::int64_t width = fill(columns, part, x), all = part.images * width;
       const auto gradients = g.slice(0, part.image, part.image + part.images)
-                                 .slice(2, part.first, part.end)
+                                 .slice(2, part.first[0], part.end[0])
+                                 .slice(3, part.first[1], part.end[1])
+                                 .slice(4, part.first[2], part.end[2])
                                  .permute({1, 0, 2, 3, 4})
                                  .reshape({shape_.out, all});
       for (std::int64_t group = 0; group < shape_.groups; ++group) {
         MatrixRef<const T> a = matrix(gradients.slice(0, group * outs, (group + 1) * outs));
         const MatrixRef<const T> b{columns.data() + group * depth * all, all, depth, 1, all};
-        const MatrixRef<T> c{dw.data() + group * outs * depth, outs, depth, depth, 1};
+        const MatrixRef<T> c{to.data() + group * outs * depth, outs, depth, depth, 1};
         Backend<D>::gemm(device_, GemmBatch{}, a, b, c, plain_epilogue<T>(adds));
       }
+    };
+    using R = compute_t<T>;
+    if constexpr (!std::is_same_v<T, R>) {  // what 16 bits add to is rounded each time
+      if (parts.count() > 1) {
+        const Tensor<T, D> one(dw.shape(), device_);
+        Tensor<R, D> sum;
+        if (accumulate) sum = dw.template as<R>();
+        parts.for_each([&](const ConvPart& part, bool) {
+          product(part, one, false);
+          const auto added = one.template as<R>();
+          if (sum.buffer()) sum += added;
+          else sum = added;
+        });
+        dw.copy_(sum.template as<T>());
+        return;
+      }
+    }
+    bool adds = accumulate;
+    parts.for_each([&](const ConvPart& part, bool) {
+      product(part, dw, adds);
       adds = true;
     });
   }
@@ -175,8 +211,6 @@ class ConvPasses {
     std::int64_t stride;
   };
 
-  [[nodiscard]] std::int64_t line() const { return std::int64_t{shape_.axis[1].outputs} * shape_.axis[2].outputs; }
-  [[nodiscard]] std::int64_t first_window(const ConvPart& part) const { return part.first * line(); }
   /// (group_out, group_in taps)
   [[nodiscard]] MatrixRef<const T> weights(const T* w, std::int64_t group) const {
     const std::int64_t depth = shape_.group_in() * shape_.taps(), outs = shape_.group_out();
@@ -214,27 +248,31 @@ class ConvPasses {
   }
 
   [[nodiscard]] Tensor<T, D> columns_for(const ConvParts& parts, std::int64_t per_window) const {
-    return Tensor<T, D>({product_or_most(per_window, parts.most_rows() * line())}, device_);
+    return Tensor<T, D>({product_or_most(per_window, parts.most_windows())}, device_);
   }
   /// Writes the columns of a part; the windows of each image of it.
   std::int64_t fill(const Tensor<T, D>& columns, const ConvPart& part, const Tensor<T, D>& x) const {
-    const std::int64_t rows = shape_.in * shape_.taps() * part.images * part.rows() * shape_.axis[1].outputs;
+    const std::int64_t rows = shape_.in * shape_.taps() * part.images * part.extent(0) * part.extent(1);
     WindowColumnsRow<T> row{{}, part, images_of(x), columns.data()};
     for (int d = 0; d < 3; ++d) row.axis[d] = shape_.axis[d];
-    Backend<D>::for_each_row(device_, rows, shape_.axis[2].outputs, row);
-    return part.rows() * line();
+    Backend<D>::for_each_row(device_, rows, part.extent(2), row);
+    return part.windows();
   }
-  /// Adds columns up to the rows of dx that they reach, or, at first, to all.
+  /// Adds columns up to the elements of dx that they reach, or, at first, to all. What several parts reach is rounded
+  /// to T for each.
   void fold(const Tensor<T, D>& dx, const ConvPart& part, const Tensor<T, D>& columns, const T* bias, bool accumulate,
             bool is_first) const {
-    const ConvAxis& axis = shape_.axis[0];
-    const ConvIndex begin = is_first ? 0 : larger(axis.source(part.first, 0), 0);
-    const ConvIndex end = is_first ? axis.extent : smaller(axis.source(part.end - 1, axis.kernel - 1) + 1, axis.extent);
-    if (begin >= end) return;
-    FoldColumnsRow<T> row{{}, part, shape_.in, begin, end - begin, columns.data(), bias, dx.data(), accumulate};
-    for (int d = 0; d < 3; ++d) row.axis[d] = shape_.axis[d];
-    Backend<D>::for_each_row(device_, part.images * shape_.in * row.rows * shape_.axis[1].extent, shape_.axis[2].extent,
-                             row);
+    FoldColumnsRow<T> row{{}, part, shape_.in, {}, 0, 0, columns.data(), bias, dx.data(), accumulate};
+    ConvIndex extent[3];
+    for (int d = 0; d < 3; ++d) {
+      const ConvAxis& axis = row.axis[d] = shape_.axis[d];
+      const ConvIndex end = smaller(axis.source(part.end[d] - 1, axis.kernel - 1) + 1, axis.extent);
+      row.begin[d] = is_first ? 0 : larger(axis.source(part.first[d], 0), 0);
+      extent[d] = is_first ? axis.extent : end - row.begin[d];
+      if (extent[d] <= 0) return;
+    }
+    row.planes = extent[0], row.rows = extent[1];
+    Backend<D>::for_each_row(device_, part.images * shape_.in * extent[0] * extent[1], extent[2], row);
   }
 
   /// dw of few channels per group: for each tap a sum over the windows in which it is no border.
@@ -274,6 +312,7 @@ class ConvPasses {
 
   ConvShape shape_;
   D device_;
+  std::int64_t most_;
 };
 
 }  // namespace locus::inline LOCUS_ABI::detail

@@ -1,5 +1,5 @@
 #pragma once
-// What convolutions are asked for: strides, borders, groups, and what does not fit together.
+// The options of a convolution, checked: strides, padding, dilations and groups, and the shapes that they allow.
 
 #include <locus/core/bounds.hpp>
 #include <locus/core/size_2d.hpp>
@@ -17,12 +17,15 @@ struct ConvPadding {
   bool same = false;
   constexpr ConvPadding() = default;
   template <class... N>
-    requires(sizeof...(N) > 0 && std::constructible_from<Extent, N...>)
+    requires(((std::integral<N> || std::same_as<N, Extent>)&&...) && sizeof...(N) > 0 &&
+             std::constructible_from<Extent, N...>)
   constexpr ConvPadding(N... n) : size(n...) {}
   /// throws ArgumentError unless it is "same" or "valid", which is 0
-  ConvPadding(const char* word) : same(std::string_view(word) == "same") {
-    if (!same && std::string_view(word) != "valid")
-      fail<ArgumentError>({"padding of \"", word, "\"; expected \"same\", \"valid\" or numbers"});
+  ConvPadding(const char* word) {
+    const std::string_view given = word ? word : "";
+    same = given == "same";
+    if (!same && given != "valid")
+      fail<ArgumentError>({"padding of \"", given, "\"; expected \"same\", \"valid\" or numbers"});
   }
 };
 
@@ -54,10 +57,8 @@ struct ConvRequest {
 
   template <class Extent>
   static ConvRequest plain(const char* caller, int dims, const Extent& stride, const ConvPadding<Extent>& padding,
-                           const Extent& dilation, std::int64_t groups, bool exact) {
-    ConvRequest request{caller, dims, {stride, 1}, {padding.size, 0}, {dilation, 1}, groups, padding.same};
-    request.exact = exact;
-    return request.checked();
+                           const Extent& dilation, std::int64_t groups) {
+    return ConvRequest{caller, dims, {stride, 1}, {padding.size, 0}, {dilation, 1}, groups, padding.same}.checked();
   }
 
   /// throws ArgumentError unless strides, dilations and groups are 1 or more, and borders 0 or more

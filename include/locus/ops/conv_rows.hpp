@@ -6,11 +6,13 @@
 
 namespace locus::inline LOCUS_ABI::detail {
 
-/// Images whose columns are computed together, or some rows of the windows of one: of dimension 0, [first, end).
+/// Windows whose columns are computed together: [first, end) along each dimension, of so many images. They follow each
+/// other in the result: all of some images, some planes or rows of one, or a part of one row.
 struct ConvPart {
   std::int64_t image = 0, images = 1;
-  ConvIndex first = 0, end = 1;
-  [[nodiscard]] LOCUS_FN std::int64_t rows() const { return end - first; }
+  ConvIndex first[3] = {}, end[3] = {1, 1, 1};
+  [[nodiscard]] LOCUS_FN std::int64_t extent(int d) const { return end[d] - first[d]; }
+  [[nodiscard]] LOCUS_FN std::int64_t windows() const { return extent(0) * extent(1) * extent(2); }  ///< of an image
 };
 
 /// i / extent, of which i becomes the remainder.
@@ -33,15 +35,16 @@ struct WindowColumnsRow {
   template <RowTeam Team>
   LOCUS_FN void operator()(std::int64_t row, Team& team) const {
     using R = compute_t<T>;
-    std::int64_t rest = row, rows = part.rows() * axis[1].outputs;
-    std::int64_t c = divide(rest, part.images * rows * axis[0].kernel * axis[1].kernel * axis[2].kernel);
-    rows *= part.images;
+    std::int64_t rest = row;
+    const std::int64_t rows = part.images * part.extent(0) * part.extent(1);
+    const std::int64_t c = divide(rest, rows * axis[0].kernel * axis[1].kernel * axis[2].kernel);
     const auto k0 = static_cast<ConvIndex>(divide(rest, rows * axis[1].kernel * axis[2].kernel));
     const auto k1 = static_cast<ConvIndex>(divide(rest, rows * axis[2].kernel));
     const auto k2 = static_cast<ConvIndex>(divide(rest, rows));
-    const std::int64_t image = divide(rest, part.rows() * axis[1].outputs);
-    const auto o0 = static_cast<ConvIndex>(divide(rest, axis[1].outputs));
-    const ConvIndex i0 = axis[0].source(part.first + o0, k0), i1 = axis[1].source(static_cast<ConvIndex>(rest), k1);
+    const std::int64_t image = divide(rest, part.extent(0) * part.extent(1));
+    const auto o0 = static_cast<ConvIndex>(part.first[0] + divide(rest, part.extent(1)));
+    const auto o1 = static_cast<ConvIndex>(part.first[1] + rest);
+    const ConvIndex i0 = axis[0].source(o0, k0), i1 = axis[1].source(o1, k1), first = part.first[2];
     const bool inside = axis[0].holds(i0) && axis[1].holds(i1);
     const ConvAxis along = axis[2];
     const std::int64_t step = x.stride[4];
@@ -49,14 +52,14 @@ struct WindowColumnsRow {
         inside ? x.data + (part.image + image) * x.stride[0] + c * x.stride[1] + i0 * x.stride[2] + i1 * x.stride[3]
                : x.data;
     team.store(RowOutput<T>{columns + row * team.cols()}, [=](std::int64_t o) LOCUS_INLINED {
-      const ConvIndex i = along.source(static_cast<ConvIndex>(o), k2);
+      const ConvIndex i = along.source(first + static_cast<ConvIndex>(o), k2);
       return inside && along.holds(i) ? load_as_register(from[i * step]) : R(0);
     });
   }
 };
 
-/// dx (images, in, ...) = columns of windows, as above, added up (+ bias of the channel). A row of work is a row of dx:
-/// of dimension 0, [begin, ...), `rows` of them.
+/// dx (images, in, ...) = columns of windows, as above, added up (+ bias of the channel), of the elements from `begin`
+/// on: `planes` of so many `rows`, each as long as a row of work.
 template <class T>
 struct FoldColumnsRow {
   static constexpr int fragments = 0;
@@ -64,7 +67,7 @@ struct FoldColumnsRow {
   ConvAxis axis[3];
   ConvPart part;
   std::int64_t in;
-  ConvIndex begin, rows;
+  ConvIndex begin[3], planes, rows;
   const T *columns, *bias;
   T* dx;
   bool accumulate;
@@ -74,24 +77,25 @@ struct FoldColumnsRow {
     using R = compute_t<T>;
     const FoldColumnsRow self = *this;
     std::int64_t rest = row;
-    const std::int64_t image = divide(rest, in * rows * axis[1].extent);
-    const std::int64_t c = divide(rest, std::int64_t{rows} * axis[1].extent);
-    const auto i0 = static_cast<ConvIndex>(begin + divide(rest, axis[1].extent));
-    const auto i1 = static_cast<ConvIndex>(rest);
-    const std::int64_t windows = part.rows() * axis[1].outputs * axis[2].outputs;
+    const std::int64_t image = divide(rest, in * planes * rows);
+    const std::int64_t c = divide(rest, std::int64_t{planes} * rows);
+    const auto i0 = static_cast<ConvIndex>(begin[0] + divide(rest, rows));
+    const auto i1 = static_cast<ConvIndex>(begin[1] + rest);
+    const std::int64_t windows = part.windows();
     const R shift = bias ? load_as_register(bias[c]) : R(0);
     T* const to = dx + ((((part.image + image) * in + c) * axis[0].extent + i0) * axis[1].extent + i1) * axis[2].extent;
-    team.store(RowOutput<T>{to, 1, accumulate}, [=](std::int64_t i2) LOCUS_INLINED {
+    team.store(RowOutput<T>{to + begin[2], 1, accumulate}, [=](std::int64_t col) LOCUS_INLINED {
+      const ConvPart& of = self.part;
+      const auto i2 = static_cast<ConvIndex>(self.begin[2] + col);
       R sum = shift;
-      self.axis[0].for_each_tap(i0, self.part.first, self.part.end, [&](ConvIndex k0, ConvIndex o0) LOCUS_INLINED {
-        self.axis[1].for_each_tap(i1, 0, self.axis[1].outputs, [&](ConvIndex k1, ConvIndex o1) LOCUS_INLINED {
+      self.axis[0].for_each_tap(i0, of.first[0], of.end[0], [&](ConvIndex k0, ConvIndex o0) LOCUS_INLINED {
+        self.axis[1].for_each_tap(i1, of.first[1], of.end[1], [&](ConvIndex k1, ConvIndex o1) LOCUS_INLINED {
           const std::int64_t tap = ((c * self.axis[0].kernel + k0) * self.axis[1].kernel + k1) * self.axis[2].kernel;
-          const T* const from = self.columns + (tap * self.part.images + image) * windows +
-                                (std::int64_t{o0 - self.part.first} * self.axis[1].outputs + o1) * self.axis[2].outputs;
-          self.axis[2].for_each_tap(static_cast<ConvIndex>(i2), 0, self.axis[2].outputs,
-                                    [&](ConvIndex k2, ConvIndex o2) LOCUS_INLINED {
-                                      sum += load_as_register(from[k2 * self.part.images * windows + o2]);
-                                    });
+          const T* const from = self.columns + (tap * of.images + image) * windows +
+                                ((o0 - of.first[0]) * of.extent(1) + o1 - of.first[1]) * of.extent(2);
+          self.axis[2].for_each_tap(i2, of.first[2], of.end[2], [&](ConvIndex k2, ConvIndex o2) LOCUS_INLINED {
+            sum += load_as_register(from[k2 * of.images * windows + o2 - of.first[2]]);
+          });
         });
       });
       return sum;
@@ -118,7 +122,7 @@ struct GroupedConvRow {
     const std::int64_t image = divide(rest, shape.out * shape.axis[0].outputs * shape.axis[1].outputs);
     const std::int64_t out = divide(rest, std::int64_t{shape.axis[0].outputs} * shape.axis[1].outputs);
     const auto o0 = static_cast<ConvIndex>(divide(rest, shape.axis[1].outputs)), o1 = static_cast<ConvIndex>(rest);
-    const std::int64_t channels = shape.in / shape.groups, first = out / (shape.out / shape.groups) * channels;
+    const std::int64_t channels = shape.group_in(), first = out / shape.group_out() * channels;
     const ConvAxis rows = shape.axis[0], lines = shape.axis[1], along = shape.axis[2];
     const ConvImages<const T> images = x;
     const T* const from = x.data + image * x.stride[0] + first * x.stride[1];
@@ -163,7 +167,7 @@ struct GroupedGradientRow {
     const std::int64_t image = divide(rest, shape.in * shape.axis[0].extent * shape.axis[1].extent);
     const std::int64_t c = divide(rest, std::int64_t{shape.axis[0].extent} * shape.axis[1].extent);
     const auto i0 = static_cast<ConvIndex>(divide(rest, shape.axis[1].extent)), i1 = static_cast<ConvIndex>(rest);
-    const std::int64_t channels = shape.in / shape.groups, outs = shape.out / shape.groups;
+    const std::int64_t channels = shape.group_in(), outs = shape.group_out();
     const std::int64_t first = c / channels * outs, within = c % channels;
     const ConvAxis rows = shape.axis[0], lines = shape.axis[1], along = shape.axis[2];
     const T* const from = g + (image * shape.out + first) * rows.outputs * lines.outputs * along.outputs;

@@ -127,10 +127,10 @@ struct MaxPoolWalk {
       for (PoolIndex tap = cols.reach; tap >= 0; tap -= cols.dilation) {  // the first element last
         const PoolRange inside = cols.windows_inside(tap, q, n);
         const std::int64_t first = q * step + tap - cols.padding;
-        const T* const at = line + first * stride;
         LOCUS_IVDEP
         for (PoolIndex k = inside.begin; k < inside.end; ++k) {
-          const bool found = same_extreme(load_as_register(at[k * step * stride]), load_as_register(largest[k]));
+          const bool found =
+              same_extreme(load_as_register(line[(first + k * step) * stride]), load_as_register(largest[k]));
           row[k] = found ? i : row[k];
           col[k] = found ? static_cast<PoolIndex>(first + k * step) : col[k];
         }
