@@ -138,12 +138,12 @@ concept ConvOperands = TensorLike<X> && (TensorLike<W> && ...) && FloatingDType<
 /// cost:     for each part of the columns two launches forward, of a kernel of one element and stride 1 one for all;
 ///           two for dx; three for dw, five for several parts of 16 bits, which are added up in float; one product for
 ///           each group. With groups of at most four channels in and out one launch, one for dx, for dw one for each
-///           tap and one more. Columns take 64 MiB on Cuda, 4 MiB on hosts, or as much as the weights.
+///           tap and one more. w and, for gradients, g are copied where they are not dense. Saves x and w.
+///           Columns take 64 MiB on Cuda, 4 MiB on hosts, or as many elements as the weights.
 ///           On Cpu a pass of float is one launch where there are 16 channels or more, in and out, and one group, of
 ///           images that are dense, or channels-last with a multiple of 16 channels: of 3 x 3 and stride 1 Winograd's
 ///           (see cpu::allow_winograd), otherwise products of windows where they lie. It takes at most eight times the
 ///           weights and 32 MiB for each thread, which threads keep for the next; what would take more has columns.
-///           w and, for gradients, g are copied where they are not dense. Saves x and w.
 /// throws ShapeError where a kernel is larger than the padded input, groups do not divide the channels, or w has
 /// another number of them; ArgumentError for strides, dilations or groups below 1, negative padding, "same" with a
 /// stride
