@@ -277,7 +277,7 @@ def declarations(cursor, scope, found):
     """Appends (header, line, scope, cursor) for what is in public namespaces."""
     for child in cursor.get_children():
         if child.kind == cindex.CursorKind.NAMESPACE and child.spelling not in PRIVATE:
-            inline = re.match(r"(cpu_only|cuda)_", child.spelling)
+            inline = re.match(r"(cpu_only|cuda|with|without)_", child.spelling)
             declarations(child, scope if inline else f"{scope}{child.spelling}::", found)
         elif ((is_callable(child) or is_operator(child) or is_any_class(child)) and from_header(child) and
               child.semantic_parent.kind == cindex.CursorKind.NAMESPACE):
