@@ -75,12 +75,7 @@ nn::StateDict<D> read_safetensors(const std::string& path) {
 
 template <class D>
 void write_safetensors(const std::string& path, const nn::StateDict<D>& state) {
-  if (!state.unread().empty()) {
-    const auto& [name, type] = state.unread().front();
-    fail<ArgumentError>({"save: '", locus::detail::shown(name),
-                         "' would be lost: the state was read without it, as it is ", type,
-                         "; to save the others alone, say state.drop_unread() first"});
-  }
+  state.require_all_read("save");
   std::vector<const typename nn::StateDict<D>::Entry*> entries;
   for (const auto& entry : state) entries.push_back(&entry);
   std::sort(

@@ -53,6 +53,13 @@ class StateDict {
   /// Notes what a file has under a name and Locus cannot read.
   void add_unread(std::string name, std::string type) { unread_.push_back({std::move(name), std::move(type)}); }
 
+  /// throws ArgumentError where the file had what Locus could not read: `caller` would lose it
+  void require_all_read(const char* caller) const {
+    if (unread_.empty()) return;
+    fail<ArgumentError>({caller, ": '", locus::detail::shown(unread_.front().name),
+                         "' would be lost: the state was read without it, as it is ", unread_.front().type,
+                         "; to save the others alone, say state.drop_unread() first"});
+  }
   /// Forgets what the file had and Locus could not read, so that the others can be saved.
   void drop_unread() { unread_.clear(); }
 

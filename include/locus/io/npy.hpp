@@ -1,0 +1,201 @@
+#pragma once
+// Tensors from and to NumPy: .npy files of one array, and .npz archives of several by name.
+
+#include <locus/core/file.hpp>
+#include <locus/expr/operands.hpp>
+#include <locus/io/npy_header.hpp>
+#include <locus/io/utf8.hpp>
+#include <locus/io/zip.hpp>
+#include <locus/nn/state_dict.hpp>
+
+#include <bit>
+
+namespace locus::inline LOCUS_ABI::io {
+
+namespace detail {
+
+static_assert(std::endian::native == std::endian::little, ".npy files are written with little-endian numbers");
+
+/// A file as NpyReader reads it.
+class WholeFile {
+ public:
+  WholeFile(InputFile& file, const std::string& what) : file_(file), what_(what), left_(file.bytes()) {}
+  [[nodiscard]] std::uint64_t left() const { return left_; }
+  void read(void* target, std::size_t count) {
+    if (file_.read(target, count) != count) fail<DataError>({what_, ": it ended while it was read"});
+    left_ -= count;
+  }
+
+ private:
+  InputFile& file_;
+  const std::string& what_;
+  std::uint64_t left_;
+};
+
+/// Reads a header. Behind it the source has exactly the elements. throws DataError
+template <class Source>
+[[nodiscard]] NpyArray read_npy_header(Source& source, const std::string& what) {
+  const auto refuse = [&](const auto&... why) { fail<DataError>({what, ": ", why...}); };
+  char begin[12] = {};
+  if (source.left() < 10) refuse("it has ", source.left(), " bytes; expected a header of at least 10");
+  source.read(begin, 10);
+  if (std::string_view(begin, npy_magic.size()) != npy_magic)
+    refuse("it does not begin as a .npy file does; expected one that numpy.save wrote");
+  const int version = begin[6];
+  if (version < 1 || version > 3) refuse("it has version ", version, " of the format; expected 1, 2 or 3");
+  if (version > 1) {
+    if (source.left() < 2) refuse("it ends within its header");
+    source.read(begin + 10, 2);
+  }
+  const std::uint64_t length = number_at({begin, sizeof begin}, 8, version > 1 ? 4 : 2);
+  constexpr std::uint64_t most = 1 << 20;
+  if (length > source.left() || length > most)
+    refuse("it promises a header of ", length, " bytes; it has ", source.left(), ", and at most ", most, " are read");
+  std::string text(length, ' ');
+  source.read(text.data(), text.size());
+  NpyArray array = NpyHeaderReader(text, what).read();
+  if (array.unread.empty() && array.bytes != source.left())
+    refuse("its elements of ", dtype_name(array.type), " in shape ", array.shape, " have ", array.bytes,
+           " bytes; it has ", source.left());
+  return array;
+}
+
+/// Reads the elements. throws DataError
+template <DType T, class Source>
+[[nodiscard]] Tensor<T, Cpu> read_npy_elements(Source& source, const NpyArray& array, const std::string& what) {
+  Shape shape = array.shape;
+  if (array.is_column_major)
+    for (int d = 0; d < shape.rank(); ++d) shape[d] = array.shape[shape.rank() - 1 - d];
+  Tensor<T, Cpu> x(shape);
+  auto* const bytes = reinterpret_cast<unsigned char*>(x.data());
+  source.read(bytes, array.bytes);
+  if constexpr (std::is_same_v<T, bool>)
+    for (std::uint64_t i = 0; i < array.bytes; ++i)
+      if (bytes[i] > 1) fail<DataError>({what, ": it is of bool, and holds other bytes than 0 and 1"});
+  if (!array.is_column_major) return x;
+  Axes order;
+  for (int d = shape.rank(); d-- > 0;) order.push_back(d);
+  return x.permute(order).contiguous();
+}
+
+template <class Source>
+void add_npy_elements(Source& source, const NpyArray& array, const std::string& name, const std::string& what,
+                      nn::StateDict<Cpu>& state) {
+  const auto add = [&]<class T>(std::type_identity<T>) { state.add(name, read_npy_elements<T>(source, array, what)); };
+  switch (array.type) {
+    case ElementType::float32: return add(std::type_identity<float>{});
+    case ElementType::float64: return add(std::type_identity<double>{});
+    case ElementType::int32: return add(std::type_identity<std::int32_t>{});
+    case ElementType::int64: return add(std::type_identity<std::int64_t>{});
+    case ElementType::uint8: return add(std::type_identity<std::uint8_t>{});
+    case ElementType::boolean: return add(std::type_identity<bool>{});
+    case ElementType::float16: return add(std::type_identity<half>{});
+    case ElementType::bfloat16: return;  // of no array of NumPy
+  }
+}
+
+template <DType T>
+[[nodiscard]] Tensor<T, Cpu> read_npy(const std::string& path) {
+  InputFile file(path, "a .npy file");
+  const std::string what = join("cannot read '", path, "' as .npy");
+  WholeFile source(file, what);
+  const NpyArray array = read_npy_header(source, what);
+  if (!array.unread.empty())
+    fail<DataError>({what, ": it holds ", array.unread, "; expected ", dtype_name<T>(), " of up to ", max_rank,
+                     " dimensions: convert it where it is written"});
+  if (array.type != element_type<T>)
+    fail<ArgumentError>({"load_npy: '", path, "' holds ", dtype_name(array.type), ", not ", dtype_name<T>(),
+                         "; load it as what it holds and convert with .as<T>()"});
+  return read_npy_elements<T>(source, array, what);
+}
+
+[[nodiscard]] inline nn::StateDict<Cpu> read_npz(const std::string& path) {
+  constexpr std::string_view ending = ".npy";
+  InputFile file(path, "a .npz file");
+  const std::string what = join("cannot read '", path, "' as .npz");
+  const ZipDirectory directory(file, what);
+  nn::StateDict<Cpu> state;
+  for (const ZipEntry& entry : directory) {
+    if (!entry.name.ends_with(ending)) {
+      state.add_unread(entry.name, "a file that is no array");
+      continue;
+    }
+    const std::string name = entry.name.substr(0, entry.name.size() - ending.size());
+    const std::string of_array = join(what, ": '", locus::detail::shown(name), "'");
+    if (state.contains(name)) fail<DataError>({of_array, " is there twice"});
+    ZipReader source(file, directory, entry, what);
+    const NpyArray array = read_npy_header(source, of_array);
+    if (array.unread.empty()) add_npy_elements(source, array, name, of_array, state);
+    else state.add_unread(name, array.unread);
+  }
+  return state;
+}
+
+inline void write_npz(const std::string& path, const nn::StateDict<Cpu>& state) {
+  state.require_all_read("save_npz");
+  ZipWriter archive("save_npz", state.size());
+  for (const auto& entry : state) {
+    if (!is_utf8(entry.name))
+      fail<ArgumentError>({"save_npz: the name of an array, '", locus::detail::shown(entry.name), "', is not UTF-8"});
+    archive.add(entry.name + ".npy", npy_header("save_npz", entry.type, entry.shape),
+                {reinterpret_cast<const char*>(entry.bytes.data()), static_cast<std::size_t>(entry.bytes.elements())});
+  }
+  write_file_atomically(path, archive.parts());
+}
+
+}  // namespace detail
+
+/// The array of a .npy file, which holds elements of T, in either order, in the memory of D.
+/// throws DataError, which names what is wrong, for a file that is missing, truncated, malformed, or of a type that
+/// Locus lacks, as int16 and complex ones; ArgumentError for another element type than T; OutOfMemory, CudaUnavailable
+///
+///     auto x = io::load_npy<float, Cuda>("x.npy");
+template <DType T, class D = Cpu>
+[[nodiscard]] Tensor<T, D> load_npy(const std::string& path, D place = {}) {
+  static_assert(MemorySpace<D>,
+                "load_npy<T, D>: D is a place; for Cuda, #include <locus/cuda/backend.hpp> (or <locus/locus.hpp>)");
+  return locus::detail::or_out_of_memory({"cannot read '", path, "': out of memory"},
+                                         [&] { return detail::read_npy<T>(path).template to<D>(place); });
+}
+
+/// Writes a tensor or an expression as a .npy file: into a temporary one beside it, which is then renamed. throws
+/// DataError if it cannot be written; ArgumentError for bfloat16, which NumPy lacks; OutOfMemory
+///
+///     io::save_npy("x.npy", x);   // numpy.load("x.npy")
+template <TensorLike X>
+void save_npy(const std::string& path, const X& x) {
+  using T = value_of<X>;
+  locus::detail::or_out_of_memory({"cannot write '", path, "': out of memory"}, [&] {
+    const std::string header = detail::npy_header("save_npy", element_type<T>, x.shape());
+    const Tensor<T, Cpu> dense = x.eval().value().template to<Cpu>().contiguous();
+    const std::string_view parts[] = {
+        header, {reinterpret_cast<const char*>(dense.data()), static_cast<std::size_t>(dense.elements()) * sizeof(T)}};
+    write_file_atomically(path, parts);
+  });
+}
+
+/// The arrays of a .npz file by name, in the memory of D. Arrays that load_npy would not read for their type are not
+/// read: .unread() of the state names them, and asking for one is an error. Compressed archives need zlib.
+/// throws DataError, which names what is wrong, for a file that is missing, truncated or malformed; OutOfMemory,
+/// CudaUnavailable
+///
+///     const auto arrays = io::load_npz("data.npz");   // numpy.savez("data.npz", x=x, y=y)
+///     auto x = arrays.get<float>("x");
+template <class D = Cpu>
+[[nodiscard]] nn::StateDict<D> load_npz(const std::string& path, D place = {}) {
+  static_assert(MemorySpace<D>,
+                "load_npz<D>: D is a place; for Cuda, #include <locus/cuda/backend.hpp> (or <locus/locus.hpp>)");
+  return locus::detail::or_out_of_memory({"cannot read '", path, "': out of memory"},
+                                         [&] { return detail::read_npz(path).template to<D>(place); });
+}
+
+/// Writes tensors by name as a .npz file, as save_npy does one; equal states give equal files.
+/// throws DataError if it cannot be written; ArgumentError for bfloat16, a name that is not UTF-8, more than 4 GB, and
+/// for a state that was read without some tensors; OutOfMemory
+template <class D>
+void save_npz(const std::string& path, const nn::StateDict<D>& state) {
+  locus::detail::or_out_of_memory({"cannot write '", path, "': out of memory"},
+                                  [&] { detail::write_npz(path, state.template to<Cpu>()); });
+}
+
+}  // namespace locus::inline LOCUS_ABI::io
