@@ -124,6 +124,41 @@ TEST_CASE("a batch larger than the data is all of the data") {
   CHECK(epoch_of(dropped).sizes.empty());
 }
 
+TEST_CASE("a loader says which batch comes next, and goes on there") {
+  using data::LoaderPosition;
+  const auto shuffled = [] { return data::loader<Cpu>(numbered(10), {.batch_size = 4, .shuffle = true, .seed = 3}); };
+  auto whole = shuffled();
+  CHECK(whole.position() == LoaderPosition{0, 0});
+  std::vector<Numbers> labels;
+  std::vector<LoaderPosition> next;
+  for (int epoch = 0; epoch < 2; ++epoch)
+    for (const auto& batch : whole) {
+      labels.emplace_back(batch.labels.data(), batch.labels.data() + batch.labels.elements());
+      next.push_back(whole.position());
+    }
+  CHECK(whole.position() == LoaderPosition{2, 0});
+  CHECK(next == std::vector<LoaderPosition>{{0, 1}, {0, 2}, {0, 3}, {1, 1}, {1, 2}, {1, 3}});
+  for (std::size_t i = 0; i < next.size(); ++i) {
+    CAPTURE(i);
+    auto rest = shuffled();
+    rest.set_position(next[i]);
+    CHECK(rest.position() == (i % 3 == 2 ? LoaderPosition{i / 3 + 1, 0} : next[i]));
+    std::size_t at = i + 1;
+    while (rest.position().epoch < 2)
+      for (const auto& batch : rest) {
+        CHECK(Numbers(batch.labels.data(), batch.labels.data() + batch.labels.elements()) == labels.at(at++));
+        CHECK(rest.position() == next[at - 1]);
+      }
+    CHECK(at == labels.size());
+  }
+  auto none = data::loader<Cpu>(numbered(10), {.batch_size = 11, .drop_last = true});
+  none.set_epoch(4);
+  CHECK(none.epoch() == 4);
+  CHECK_THROWS_WITH_AS(whole.set_position({0, 4}), "loader: a position at batch 4; an epoch has 3", ArgumentError);
+  CHECK_THROWS_AS(whole.set_position({0, -1}), ArgumentError);
+  CHECK(whole.position() == LoaderPosition{2, 0});
+}
+
 TEST_CASE("loaders without a seed shuffle differently, the same again after manual_seed") {
   const auto orders = [] {
     manual_seed(5);

@@ -89,6 +89,13 @@ void restore_default_generator(const DefaultGenerator<D>& state) {
   default_generator_state<D>() = state;
 }
 
+/// D's default generator goes on from there.
+template <class D>
+void set_default_generator(const Generator<D>& generator) {
+  const Lock lock(global_seed().mutex);
+  default_generator_state<D>() = {generator, current_seed().count};
+}
+
 /// What this thread draws from in place of D's default generator; null: from that one.
 template <class D>
 [[nodiscard]] DefaultGenerator<D>*& generator_in_place() {

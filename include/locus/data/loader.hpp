@@ -13,6 +13,13 @@ namespace locus::inline LOCUS_ABI::data {
 /// In place of a seed: one is drawn, another for every loader, as manual_seed() determines.
 inline constexpr std::uint64_t drawn_seed = ~std::uint64_t{0};
 
+/// A batch of an epoch; both are counted from 0.
+struct LoaderPosition {
+  std::uint64_t epoch = 0;
+  std::int64_t batch = 0;
+  friend bool operator==(const LoaderPosition&, const LoaderPosition&) = default;
+};
+
 struct LoaderOptions {
   std::int64_t batch_size = 64;
   bool shuffle = false;             ///< a new order every epoch
@@ -61,6 +68,12 @@ struct ErasedSampler final : AnySampler {
     else return false;
   }
   S sampler;
+};
+
+/// Which batch a loop over batches gets next.
+struct NextBatch final : Counted {
+  LoaderPosition position;
+  explicit NextBatch(const LoaderPosition& at) : position(at) {}
 };
 
 /// One pass over a data set.
@@ -193,19 +206,25 @@ class Loader {
    public:
     using value_type = Batch;
     using difference_type = std::ptrdiff_t;
-    explicit Iterator(Shared<detail::Epoch<S, D>> epoch) : epoch_(std::move(epoch)) { ++*this; }
+    Iterator(Shared<detail::Epoch<S, D>> epoch, Shared<detail::NextBatch> next)
+        : epoch_(std::move(epoch)), next_(std::move(next)) {
+      ++*this;
+    }
     // Copies would each get some of the batches.
     Iterator(Iterator&&) noexcept = default;
     Iterator& operator=(Iterator&&) noexcept = default;
     [[nodiscard]] const Batch& operator*() const { return batch_; }
     Iterator& operator++() {
       at_end_ = !epoch_->next(batch_);
+      LoaderPosition& next = next_->position;
+      next = at_end_ ? LoaderPosition{next.epoch + 1, 0} : LoaderPosition{next.epoch, next.batch + 1};
       return *this;
     }
     [[nodiscard]] bool operator==(std::default_sentinel_t) const { return at_end_; }
 
    private:
     Shared<detail::Epoch<S, D>> epoch_;
+    Shared<detail::NextBatch> next_;
     Batch batch_;
     bool at_end_ = false;
   };
@@ -237,8 +256,14 @@ class Loader {
   /// where it names one that does not exist
   [[nodiscard]] Iterator begin() {
     using Epoch = detail::Epoch<S, D>;
-    if constexpr (is_present<D>) return Iterator(Shared(new Epoch(prepared_, options_, device_, next_order())));
-    else Backend<D>::refuse(device_);
+    if constexpr (is_present<D>) {
+      const LoaderPosition first{epoch_, std::exchange(first_, 0)};
+      Shared epoch(new Epoch(prepared_, options_, device_, next_order(first.batch)));
+      next_ = Shared(new detail::NextBatch(first));
+      return Iterator(std::move(epoch), next_);
+    } else {
+      Backend<D>::refuse(device_);
+    }
   }
   [[nodiscard]] std::default_sentinel_t end() const { return {}; }
 
@@ -253,7 +278,20 @@ class Loader {
   /// Number of the epoch that the next begin() starts, counted from 0, which shuffled orders depend on. begin() counts
   /// it up; training that goes on in another process sets it.
   [[nodiscard]] std::uint64_t epoch() const { return epoch_; }
-  void set_epoch(std::uint64_t epoch) { epoch_ = epoch; }
+  void set_epoch(std::uint64_t epoch) { set_position({epoch, 0}); }
+  /// Which batch comes next: of the loop that began last, until it has come to its end. Within the body of a loop, that
+  /// is the one after the batch at hand.
+  [[nodiscard]] LoaderPosition position() const { return next_ ? next_->position : LoaderPosition{epoch_, first_}; }
+  /// The next begin() starts at that batch of that epoch. throws ArgumentError unless there is one, or it is size(),
+  /// the end of that epoch
+  void set_position(const LoaderPosition& position) {
+    if (position.batch < 0 || position.batch > size())
+      fail<ArgumentError>({"loader: a position at batch ", position.batch, "; an epoch has ", size()});
+    const bool is_end = position.batch > 0 && position.batch == size();
+    epoch_ = position.epoch + (is_end ? 1 : 0);
+    first_ = is_end ? 0 : position.batch;
+    next_ = {};
+  }
   /// Whether ranks visit samples twice, so that all of them visit as many: see DistributedSampler.
   [[nodiscard]] bool repeats_samples() const { return sampler_->repeats(); }
 
@@ -264,10 +302,12 @@ class Loader {
     sampler_ = Shared<const detail::AnySampler>(new detail::ErasedSampler<Order>(std::move(sampler)));
   }
 
-  [[nodiscard]] std::vector<std::int64_t> next_order() {
+  /// Without so many batches.
+  [[nodiscard]] std::vector<std::int64_t> next_order(std::int64_t batches) {
     auto order = sampler_->order(epoch_++);
     if (static_cast<std::int64_t>(order.size()) != samples_)
       fail<ArgumentError>({"loader: the sampler names ", order.size(), " samples, but its size() is ", samples_});
+    order.erase(order.begin(), order.begin() + batches * batch_size());
     return order;
   }
 
@@ -276,7 +316,9 @@ class Loader {
   LoaderOptions options_;
   D device_;
   std::uint64_t epoch_ = 0;
-  std::int64_t samples_ = 0;  ///< of an epoch
+  std::int64_t first_ = 0;            ///< batch of the next begin()
+  Shared<detail::NextBatch> next_{};  ///< of the loop that began last
+  std::int64_t samples_ = 0;          ///< of an epoch
   Shared<const detail::AnySampler> sampler_;
 };
 

@@ -1,0 +1,207 @@
+#pragma once
+// A training run in a safetensors file: all that decides how it goes on.
+
+#include <locus/core/random.hpp>
+#include <locus/data/loader.hpp>
+#include <locus/io/safetensors.hpp>
+#include <locus/optim/scheduler.hpp>
+#include <locus/training/optimizer_state.hpp>
+
+namespace locus::inline LOCUS_ABI::io {
+
+namespace detail {
+
+template <class P>
+concept HasPosition = requires(P& part) { part.set_position(part.position()); };
+
+/// What a part of a training run is called in a file; null: it is none.
+template <class P>
+[[nodiscard]] consteval const char* part_name() {
+  if constexpr (nn::detail::ListsMembers<P>) return "model";
+  else if constexpr (optim::detail::HasState<P>) return "optimizer";
+  else if constexpr (std::is_same_v<P, optim::Scheduler>) return "scheduler";
+  else if constexpr (HasPosition<P>) return "loader";
+  else if constexpr (std::is_same_v<P, std::int64_t>) return "number";
+  else return nullptr;
+}
+template <class P>
+concept TrainingPart = part_name<P>() != nullptr;
+
+template <class T>
+[[nodiscard]] Tensor<T, Cpu> vector_of(const std::vector<T>& numbers) {
+  const Tensor<T, Cpu> x({static_cast<std::int64_t>(numbers.size())});
+  for (std::size_t i = 0; i < numbers.size(); ++i) x.data()[i] = numbers[i];
+  return x;
+}
+
+/// What a part is made of, by name.
+template <class P>
+[[nodiscard]] nn::StateDict<Cpu> state_of(const P& part) {
+  nn::StateDict<Cpu> state;
+  if constexpr (nn::detail::ListsMembers<P>) return nn::state_dict(part).template to<Cpu>();
+  else if constexpr (optim::detail::HasState<P>) return optim::state_dict(part).template to<Cpu>();
+  else if constexpr (std::is_same_v<P, optim::Scheduler>) state.add("state", vector_of(part.state()));
+  else if constexpr (HasPosition<P>)
+    state.add("position",
+              vector_of<std::int64_t>({static_cast<std::int64_t>(part.position().epoch), part.position().batch}));
+  else state.add("value", vector_of<std::int64_t>({part}));
+  return state;
+}
+/// The numbers under a name, of which there are so many. throws ShapeError
+template <class T>
+[[nodiscard]] std::vector<T> numbers_of(const nn::StateDict<Cpu>& state, const char* name, std::int64_t count) {
+  const Tensor<T, Cpu> x = state.get<T>(name);
+  if (!(x.shape() == Shape{count}))
+    fail<ShapeError>({"resume_training: '", name, "' has shape ", x.shape(), "; expected ", Shape{count}});
+  return {x.data(), x.data() + count};
+}
+template <class P>
+void restore(P& part, const nn::StateDict<Cpu>& state) {
+  if constexpr (nn::detail::ListsMembers<P>) {
+    (void)nn::load_state_dict(part, state.template to<device_of<P>>());
+  } else if constexpr (optim::detail::HasState<P>) {
+    optim::load_state_dict(part, state.template to<device_of<P>>());
+  } else if constexpr (std::is_same_v<P, optim::Scheduler>) {
+    part.load_state(numbers_of<double>(state, "state", static_cast<std::int64_t>(part.state().size())));
+  } else if constexpr (HasPosition<P>) {
+    const auto at = numbers_of<std::int64_t>(state, "position", 2);
+    part.set_position({static_cast<std::uint64_t>(at[0]), at[1]});
+  } else {
+    part = numbers_of<std::int64_t>(state, "value", 1)[0];
+  }
+}
+
+/// Names of parts: the second model is "model2".
+class PartNames {
+ public:
+  [[nodiscard]] std::string next(const char* name) {
+    const int number = ++counts_[name];
+    return number == 1 ? std::string(name) : join(name, number);
+  }
+
+ private:
+  std::map<std::string_view, int> counts_;
+};
+
+/// The default random numbers of the host, "cpu", and of another device that parts are on, "device".
+template <class D>
+inline constexpr const char* generator_name = std::is_same_v<D, Cpu> ? "cpu" : "device";
+template <class D>
+void add_generator(nn::StateDict<Cpu>& state) {
+  if (state.contains(generator_name<D>)) return;
+  const Generator<D> now = locus::detail::draw_from_default<D>(0);
+  state.add(generator_name<D>,
+            vector_of<std::int64_t>({static_cast<std::int64_t>(now.seed), static_cast<std::int64_t>(now.offset)}));
+}
+template <class D>
+void restore_generator(const nn::StateDict<Cpu>& state) {
+  const auto at = numbers_of<std::int64_t>(state, generator_name<D>, 2);
+  locus::detail::set_default_generator<D>({static_cast<std::uint64_t>(at[0]), static_cast<std::uint64_t>(at[1])});
+}
+/// Calls f.operator()<D>() for the host and the devices of parts.
+template <class... Parts, class F>
+void for_devices(const F& f) {
+  f.template operator()<Cpu>();
+  const auto of_part = [&]<class P>(std::type_identity<P>) {
+    if constexpr (locus::detail::HasPlace<P>) f.template operator()<device_of<P>>();
+  };
+  (of_part(std::type_identity<Parts>{}), ...);
+}
+
+using States = std::map<std::string, nn::StateDict<Cpu>, std::less<>>;
+
+/// The states of all parts, and of the random numbers.
+template <class... Parts>
+[[nodiscard]] States states_of(const Parts&... parts) {
+  States states;
+  PartNames names;
+  (states.emplace(names.next(part_name<Parts>()), state_of(parts)), ...);
+  for_devices<Parts...>([&]<class D>() { add_generator<D>(states["random"]); });
+  return states;
+}
+template <class... Parts>
+void restore_all(const States& states, Parts&... parts) {
+  PartNames names;
+  (restore(parts, states.at(names.next(part_name<Parts>()))), ...);
+  for_devices<Parts...>([&]<class D>() { restore_generator<D>(states.at("random")); });
+}
+/// throws ArgumentError unless a file has the states that are wanted and no others
+LOCUS_OUT_OF_LINE inline void require_same_parts(const std::string& path, const States& there, const States& wanted) {
+  locus::detail::ShownNames in_file, in_program;
+  for (const auto& [name, state] : there) in_file.add(name);
+  for (const auto& [name, state] : wanted) in_program.add(name);
+  if (in_file.text() != in_program.text())
+    fail<ArgumentError>({"resume_training: '", path, "' holds ", in_file.text(), "; this run has ", in_program.text(),
+                         "; give the parts that were saved, in their order"});
+}
+/// By the first word of each name.
+[[nodiscard]] LOCUS_OUT_OF_LINE inline States divided(const nn::StateDict<Cpu>& all) {
+  States states;
+  const auto place = [&](const std::string& name) -> std::pair<nn::StateDict<Cpu>&, std::string> {
+    const std::size_t dot = locus::detail::smaller(name.find('.'), name.size());
+    return {states[name.substr(0, dot)], name.substr(locus::detail::smaller(dot + 1, name.size()))};
+  };
+  for (const auto& entry : all) {
+    auto [state, name] = place(entry.name);
+    state.add({std::move(name), entry.type, entry.shape, entry.bytes});
+  }
+  for (const auto& each : all.unread()) {
+    auto [state, name] = place(each.name);
+    state.add_unread(std::move(name), each.type);
+  }
+  return states;
+}
+
+}  // namespace detail
+
+/// Writes all that decides how a training run goes on into one safetensors file: models, optimizers, schedulers, the
+/// position of loaders, numbers such as a best loss's epoch (std::int64_t), in any order, and the default random
+/// numbers of the host and of the parts' device. A temporary file takes the place of the old one at the end: a process
+/// that is killed leaves the old file or the new one. throws as save()
+///
+///     for (auto [images, labels] : loader) {
+///       ...
+///       if (optimizer.steps()[0] % 1000 == 0) io::save_training("run.safetensors", model, optimizer, scheduler,
+///       loader);
+///     }
+template <detail::TrainingPart... Parts>
+void save_training(const std::string& path, const Parts&... parts) {
+  locus::detail::or_out_of_memory({"cannot write '", path, "': out of memory"}, [&] {
+    nn::StateDict<Cpu> all;
+    for (const auto& [part, state] : detail::states_of(parts...))
+      for (const auto& entry : state) all.add({join(part, ".", entry.name), entry.type, entry.shape, entry.bytes});
+    detail::write_safetensors<Cpu>(path, all);
+  });
+}
+
+/// Goes on where save_training left off: the same parts, in the same order of those of a kind, become what they were,
+/// and on Cpu the run what it would have been without interruption, bit for bit. A loader that shuffles needs the same
+/// seed. false, and nothing changes, where there is no such file: the run begins.
+/// throws DataError for a file that cannot be read; ArgumentError where it holds other parts; what loading a part
+/// throws. Then no part has changed
+/// cost: the state once more in host memory, while it loads
+///
+///     manual_seed(1);
+///     ...
+///     io::resume_training("run.safetensors", model, optimizer, scheduler, loader);
+///     while (loader.position().epoch < 90)
+///       for (auto [images, labels] : loader) ...
+template <detail::TrainingPart... Parts>
+bool resume_training(const std::string& path, Parts&... parts) {
+  if (access(path.c_str(), F_OK) != 0 && errno == ENOENT) return false;
+  return locus::detail::or_out_of_memory({"cannot read '", path, "': out of memory"}, [&] {
+    const detail::States there = detail::divided(detail::read_safetensors<Cpu>(path));
+    detail::States before = detail::states_of(parts...);
+    for (auto& [name, state] : before) state = state.clone();
+    detail::require_same_parts(path, there, before);
+    try {
+      detail::restore_all(there, parts...);
+    } catch (...) {
+      detail::restore_all(before, parts...);
+      throw;
+    }
+    return true;
+  });
+}
+
+}  // namespace locus::inline LOCUS_ABI::io

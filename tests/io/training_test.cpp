@@ -1,0 +1,155 @@
+#include <locus/io/training.hpp>
+
+#include <locus/data/tensor_dataset.hpp>
+#include <locus/nn/batch_norm.hpp>
+#include <locus/nn/dropout.hpp>
+#include <locus/nn/linear.hpp>
+#include <locus/nn/loss.hpp>
+#include <locus/nn/sequential.hpp>
+#include <locus/ops/reduce.hpp>
+#include <locus/optim/adam.hpp>
+#include <locus/tensor/random.hpp>
+
+#include <doctest/doctest.h>
+
+#include <support/temporary_folder.hpp>
+#include <support/thrown.hpp>
+
+#include <sys/wait.h>
+#include <csignal>
+#include <random>
+
+using namespace locus;
+using namespace locus_test;
+
+namespace {
+auto digits() {
+  Generator<Cpu> numbers{3};
+  return data::TensorDataset(rand({22, 6}, numbers), rand({22, 2}, numbers));
+}
+/// A run whose every part matters: dropout, running statistics, a shuffled loader with a last batch that is smaller.
+struct Run {
+  bool is_seeded = (manual_seed(7), true);
+  nn::Sequential<float, Cpu> model{nn::Linear<float, Cpu>{6, 8}, nn::BatchNorm1d<float, Cpu>{8}, nn::Dropout{0.3},
+                                   nn::Linear<float, Cpu>{8, 2}};
+  optim::Adam<float, Cpu> optimizer{model.parameters(), {.lr = 0.05}};
+  optim::Scheduler scheduler{optimizer, optim::ExponentialLR{0.99}};
+  decltype(data::loader<Cpu>(digits())) loader =
+      data::loader<Cpu>(digits(), {.batch_size = 5, .shuffle = true, .seed = 5});
+  std::int64_t batches = 0;
+
+  /// after(): at the end of each step
+  template <class F>
+  void train(std::uint64_t epochs, const F& after) {
+    while (loader.position().epoch < epochs)
+      for (auto [x, y] : loader) {
+        optimizer.zero_grad();
+        nn::mse_loss(model(trace(x)), y).backward();
+        optimizer.step();
+        scheduler.step();
+        ++batches;
+        if (!after()) return;
+      }
+  }
+  void save(const std::string& path) const { io::save_training(path, model, optimizer, scheduler, loader, batches); }
+  bool resume(const std::string& path) {
+    return io::resume_training(path, model, optimizer, scheduler, loader, batches);
+  }
+  [[nodiscard]] std::string bytes() const {
+    const TemporaryFolder folder;
+    save(folder.path / "state");
+    std::ifstream file(folder.path / "state", std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+};
+}  // namespace
+
+TEST_CASE("a run that goes on in the middle of an epoch becomes what it would have been, bit for bit") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path / "run";
+  Run whole;
+  whole.train(3, [] { return true; });
+  const std::string end = whole.bytes();
+  CHECK(whole.batches == 15);
+  for (const std::int64_t stop : {1, 4, 5, 7, 15}) {
+    CAPTURE(stop);
+    {
+      Run first;
+      first.train(3, [&] { return first.batches < stop; });
+      first.save(path);
+    }
+    Run second;
+    (void)rand({100});
+    CHECK(second.resume(path));
+    CHECK(second.batches == stop);
+    second.train(3, [] { return true; });
+    CHECK(second.bytes() == end);
+  }
+}
+
+TEST_CASE("processes that are killed at any moment leave a run that others finish, bit for bit") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path / "run";
+  Run whole;
+  whole.train(40, [] { return true; });
+  const std::string end = whole.bytes();
+  std::mt19937 random(1);
+  int killed = 0;
+  for (bool is_done = false; !is_done;) {
+    const pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      Run run;
+      (void)run.resume(path);
+      run.train(40, [&] { return run.save(path), true; });
+      _exit(0);
+    }
+    usleep(static_cast<useconds_t>(random() % 20000));
+    if (killed < 100) (void)kill(child, SIGKILL);
+    int status = 0;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    if (WIFSIGNALED(status)) ++killed;
+    else is_done = WEXITSTATUS(status) == 0;
+  }
+  MESSAGE(killed, " processes were killed");
+  Run last;
+  CHECK(last.resume(path));
+  CHECK(last.bytes() == end);
+  CHECK(folder.entries() == 1);
+}
+
+TEST_CASE("a run of other parts is refused, and nothing has changed") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path / "run";
+  Run run;
+  CHECK(!run.resume(path));
+  run.train(1, [] { return true; });
+  run.save(path);
+  Run other;
+  nn::Sequential<float, Cpu> wider{nn::Linear<float, Cpu>{6, 9}, nn::BatchNorm1d<float, Cpu>{9}, nn::Dropout{0.3},
+                                   nn::Linear<float, Cpu>{9, 2}};
+  const std::string before = other.bytes();
+  const auto fewer = message_of<ArgumentError>([&] { (void)io::resume_training(path, other.model, other.optimizer); });
+  CAPTURE(fewer);
+  CHECK(contains(fewer,
+                 "holds 'loader', 'model', 'number', 'optimizer', 'random', 'scheduler'; this run has 'model', "
+                 "'optimizer', 'random'"));
+  CHECK_THROWS_AS((void)io::resume_training(path, other.loader, wider, other.optimizer, other.scheduler, other.batches),
+                  ShapeError);
+  CHECK(other.loader.position() == data::LoaderPosition{});
+  CHECK(other.bytes() == before);
+  (void)folder.write("run", "no run");
+  CHECK_THROWS_AS((void)other.resume(path), DataError);
+  CHECK(other.bytes() == before);
+}
+
+TEST_CASE("two models and their optimizers are told apart by their order") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path / "run";
+  nn::Linear<float, Cpu> a{2, 3}, b{3, 2}, c{2, 3}, d{3, 2};
+  io::save_training(path, a, b);
+  CHECK(io::resume_training(path, c, d));
+  CHECK(sum(abs(a.weight.value() - c.weight.value())).item() == 0);
+  CHECK(sum(abs(b.weight.value() - d.weight.value())).item() == 0);
+  CHECK_THROWS_AS((void)io::resume_training(path, d, c), ShapeError);
+}
