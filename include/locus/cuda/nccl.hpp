@@ -3,6 +3,8 @@
 //
 // Used in programs with CUDA where <nccl.h> is found, unless LOCUS_NCCL is defined as 0; they link with -lnccl.
 
+#include <locus/core/posix.hpp>
+#include <locus/core/shared.hpp>
 #include <locus/cuda/streams.hpp>
 
 #ifndef LOCUS_NCCL
@@ -16,11 +18,15 @@
 #if LOCUS_NCCL
 #include <nccl.h>
 
+#include <pthread.h>
+
+#include <new>
+
 namespace locus::inline LOCUS_ABI {
 
 /// One rank of NCCL. What it does is queued in the current stream of its GPU. NCCL is asked to return at once; while it
-/// is not done, `waits(is_own)` is called again and again, and may throw. is_own: whether only this rank's GPU is
-/// waited for, not others. After a failure it is of no use, and what it queued ends without its elements.
+/// is not done, `waits(is_own)` is called again and again, and may throw. is_own: whether this rank's GPU has not yet
+/// come to what was asked. Whoever fails tells the other ranks, and only then calls abort(): NCCL may wait for theirs.
 class NcclRank {
  public:
   using Id = ncclUniqueId;
@@ -31,49 +37,53 @@ class NcclRank {
     check(ncclGetUniqueId(&id), "ncclGetUniqueId");
     return id;
   }
-  /// All ranks make theirs at the same time. throws CudaError
-  template <class Waits>
-  NcclRank(Cuda device, int rank, int size, const Id& id, Waits waits) : device_(device) {
-    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-    config.blocking = 0;
-    const cuda::OrdinalGuard guard(device.ordinal);
-    or_abort([&] { settle(ncclCommInitRankConfig(&rank_, size, id, rank, &config), "ncclCommInitRankConfig", waits); });
-  }
+  explicit NcclRank(Cuda device) : device_(device) {}
   NcclRank(const NcclRank&) = delete;
   NcclRank& operator=(const NcclRank&) = delete;
-  /// Does not wait for other ranks, which may have failed.
   ~NcclRank() { abort(); }
+
+  /// All ranks call it at the same time. throws CudaError
+  template <class Waits>
+  void start(int rank, int size, const Id& id, Waits waits) {
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    const cuda::OrdinalGuard guard(device_.ordinal);
+    settle(ncclCommInitRankConfig(&rank_, size, id, rank, &config), "ncclCommInitRankConfig", waits);
+  }
+  /// After a failure, or where all ranks are done: what is still queued ends, and this object is of no use. NCCL may
+  /// wait for other ranks to abort; after five seconds it does so alone.
+  void abort() noexcept {
+    if (rank_) Ending::of(std::exchange(rank_, nullptr), 5);
+  }
 
   /// f(), whose sends and receives are made together: none waits for another. Returns when they are done. throws
   /// CudaError
   template <class F, class Waits>
-  void together(const F& f, Waits waits) {
+  void together(const F& f, Waits waits) const {
     const cuda::OrdinalGuard guard(device_.ordinal);
     const auto stream = Stream<Cuda>::current(device_);
-    or_abort([&] {
-      const auto before = stream.record();
-      check(ncclGroupStart(), "ncclGroupStart");
-      try {
-        f();
-      } catch (...) {
-        (void)ncclGroupEnd();
-        throw;
-      }
-      settle(ncclGroupEnd(), "ncclGroupEnd", waits);
-      const auto after = stream.record();
-      for (ncclResult_t status = ncclSuccess; !after.done(); waits(!before.done())) {
-        check(ncclCommGetAsyncError(rank_, &status), "ncclCommGetAsyncError");
-        check(status, "NCCL");
-      }
-    });
+    const auto before = stream.record();
+    check(ncclGroupStart(), "ncclGroupStart");
+    try {
+      f();
+    } catch (...) {
+      (void)ncclGroupEnd();
+      throw;
+    }
+    settle(ncclGroupEnd(), "ncclGroupEnd", waits);
+    const auto after = stream.record();
+    for (ncclResult_t status = ncclSuccess; !after.done(); waits(!before.done())) {
+      check(ncclCommGetAsyncError(rank_, &status), "ncclCommGetAsyncError");
+      unless_in_progress(status, "NCCL");
+    }
   }
   void send(const void* data, std::int64_t bytes, int peer) const {
     if (bytes > 0)
-      grouped(ncclSend(data, static_cast<std::size_t>(bytes), ncclInt8, peer, rank_, stream()), "ncclSend");
+      unless_in_progress(ncclSend(data, static_cast<std::size_t>(bytes), ncclInt8, peer, rank_, stream()), "ncclSend");
   }
   void receive(void* data, std::int64_t bytes, int peer) const {
     if (bytes > 0)
-      grouped(ncclRecv(data, static_cast<std::size_t>(bytes), ncclInt8, peer, rank_, stream()), "ncclRecv");
+      unless_in_progress(ncclRecv(data, static_cast<std::size_t>(bytes), ncclInt8, peer, rank_, stream()), "ncclRecv");
   }
 
  private:
@@ -81,7 +91,7 @@ class NcclRank {
   static void check(ncclResult_t status, const char* call) {
     if (status != ncclSuccess) fail<CudaError>({call, ": ", ncclGetErrorString(status)});
   }
-  static void grouped(ncclResult_t status, const char* call) {
+  static void unless_in_progress(ncclResult_t status, const char* call) {
     if (status != ncclInProgress) check(status, call);
   }
   /// Waits until a call that returned at once has an answer.
@@ -91,18 +101,34 @@ class NcclRank {
       check(ncclCommGetAsyncError(rank_, &status), "ncclCommGetAsyncError");
     check(status, call);
   }
-  template <class F>
-  void or_abort(const F& f) {
-    try {
-      f();
-    } catch (...) {
-      abort();
-      throw;
+  /// ncclCommAbort, which may wait for others for ever, in a thread of its own.
+  class Ending final : public Counted {
+   public:
+    explicit Ending(ncclComm_t rank) : rank_(rank) {}
+    /// Returns when it is done, or after so many seconds.
+    static void of(ncclComm_t rank, double seconds) noexcept {
+      const Shared<Ending> ending(new (std::nothrow) Ending(rank));
+      if (!ending) return;
+      ending->retain();  // for the thread
+      pthread_t thread{};
+      if (pthread_create(&thread, nullptr, &Ending::run, ending.get()) != 0) return (void)run(ending.get());
+      (void)pthread_detach(thread);
+      for (const Stopwatch watch; ending->done_.load() == 0 && watch.seconds() < seconds;)
+        ending->done_.wait_at_most(0, 100);
     }
-  }
-  void abort() noexcept {
-    if (rank_) (void)ncclCommAbort(std::exchange(rank_, nullptr));
-  }
+
+   private:
+    static void* run(void* self) {
+      const Shared<Ending> ending(static_cast<Ending*>(self));
+      (void)ending->release();
+      (void)ncclCommAbort(ending->rank_);
+      ending->done_.store(1, Order::release);
+      ending->done_.notify();
+      return nullptr;
+    }
+    ncclComm_t rank_;
+    Signal done_{0};
+  };
   Cuda device_;
   ncclComm_t rank_ = nullptr;
 };

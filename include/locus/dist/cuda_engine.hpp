@@ -87,9 +87,6 @@ class CudaEngine : public Engine<Cuda> {
     arrive(call);
     group_->require_same(rank(), what, sequence);
   }
-  void require_others(const Fingerprint& what, std::int64_t sequence) override {
-    group_->require_sound(rank(), what, sequence);
-  }
   void send(const Message& message) override {
     group_->require_sound_letter(rank(), message.fingerprint(Kind::send), message.sequence);
     auto* const content = new Elements(room_for(message.bytes()));

@@ -140,9 +140,9 @@ class Engine : public Counted {
   virtual void run(const Collective<D>& call) = 0;
   /// Returns when all ranks called it with the same. throws CollectiveError
   virtual void meet(const Fingerprint& what, std::int64_t sequence) = 0;
-  /// While this rank waits in such a call for what is not the engine's. throws CollectiveError where another rank has
-  /// failed, or is gone
-  virtual void require_others(const Fingerprint& what, std::int64_t sequence) = 0;
+  /// throws CollectiveError, for that call, where another rank has failed or is gone. For ranks that meet by this
+  /// engine and then wait for something else; engines by which nobody meets see nothing.
+  virtual void require_others(const Fingerprint& /*what*/, std::int64_t /*sequence*/) {}
   /// Does not wait for recv: the elements are copied. Any thread may call it, beside collectives and receives.
   virtual void send(const Message& message) = 0;
   /// Whether a message has come that take() then receives. One thread at a time asks for messages, beside collectives.

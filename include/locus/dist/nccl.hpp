@@ -1,8 +1,8 @@
 #pragma once
 // Ranks that are processes with a GPU each, whose elements NCCL moves from GPU to GPU. Before each collective the ranks
 // meet on the host, so that one that failed before is named, and nothing is queued that would wait for it. Then the
-// host waits until NCCL is done, and looks after the other ranks meanwhile: where one is gone, no stream waits for it
-// for ever, and nothing is computed from elements that did not come.
+// host waits until NCCL is done, and looks after the other ranks meanwhile. Where one is gone, each of the others hears
+// of it, aborts NCCL, and throws: nothing is computed from elements that did not come.
 
 #include <locus/cuda/nccl.hpp>
 #include <locus/dist/device_engine.hpp>
@@ -18,7 +18,8 @@ class NcclWait {
  public:
   NcclWait(Engine<Cpu>& host, const Fingerprint& what, std::int64_t sequence)
       : host_(host), what_(what), sequence_(sequence) {}
-  /// is_own: only this rank's GPU is waited for, which counts for no time-out.
+  /// is_own: this rank's GPU has not yet come to the collective, which counts for no time-out of its own. Other ranks
+  /// wait for it, and count.
   void operator()(bool is_own) {
     sched_yield();
     const double now = watch_.seconds();
@@ -28,7 +29,7 @@ class NcclWait {
     host_.require_others(what_, sequence_);
     if (now - begun_ > host_.options().timeout)
       raise(
-          what_, sequence_, host_.rank(), host_.size(), host_.rank(),
+          what_, sequence_, host_.rank(), host_.size(), -1,
           join("NCCL moved nothing for ", host_.options().timeout,
                " seconds, though all ranks are there; NCCL_DEBUG=WARN in the environment says why (a longer time-out: "
                "Options::timeout, or LOCUS_DIST_TIMEOUT in the environment)"));
@@ -45,15 +46,26 @@ class NcclWait {
 /// See DeviceEngine.
 class NcclLink {
  public:
-  NcclLink(const Shared<Engine<Cpu>>& host, Cuda device)
-      : host_(host), nccl_(device, host->rank(), host->size(), shared_id(*host), NcclWait(*host, first_call, 0)) {}
+  NcclLink(const Shared<Engine<Cpu>>& host, Cuda device) : host_(host), nccl_(device) {
+    or_leave(*host_, [&] {
+      nccl_.start(host_->rank(), host_->size(), shared_id(*host_), NcclWait(*host_, first_call, 0));
+      host_->meet(first_call, 0);
+    });
+  }
 
+  /// Ranks meet before, so that all begin, and after, so that none lets go of NCCL while it sends what others wait for.
   template <class F>
   void run(const Collective<Cuda>& call, const F& f) {
     host_->meet(call.what, call.sequence);
     what_ = call.what;
     sequence_ = call.sequence;
-    or_leave(*host_, f);  // what it did not queue, the next call would receive
+    try {
+      or_leave(*host_, f);  // what it did not queue, the next call would receive
+      host_->meet(call.what, call.sequence);
+    } catch (...) {
+      nccl_.abort();
+      throw;
+    }
   }
   static void meet() {}  // all have
   template <class F>

@@ -44,9 +44,6 @@ class StagedEngine : public Engine<D> {
     if (writes) to_device(rooms->target, call.target);
   }
   void meet(const Fingerprint& what, std::int64_t sequence) override { host_->meet(what, sequence); }
-  void require_others(const Fingerprint& what, std::int64_t sequence) override {
-    host_->require_others(what, sequence);
-  }
   void send(const Message& message) override {
     const Buffer<Pinned> source = room(message.bytes());
     to_host(message.data, source);

@@ -52,7 +52,9 @@ class ThreadEngine : public Engine<D> {
     call.what = what;
     call.sequence = sequence;
     group_->require_sound(this->rank(), what, sequence);
-    group_->posted(this->rank(), sequence) = {what, nullptr, nullptr};
+    auto& posted = group_->posted(this->rank(), sequence);
+    if (!(posted.what == what))
+      posted.what = what;  // a rank that meets twice in a call does not write what others read
     arrive(call);
     group_->require_same(this->rank(), what, sequence);
   }

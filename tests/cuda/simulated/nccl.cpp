@@ -9,6 +9,7 @@
 #include <support/skip.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -25,7 +26,8 @@ namespace {
 /// What ranks of one id have sent and nobody has received.
 struct World {
   std::mutex mutex;
-  int ranks = 0;  ///< that have come
+  int ranks = 0;    ///< that have come,
+  int aborted = 0;  ///< and that have aborted
   std::map<std::pair<int, int>, std::deque<std::vector<char>>> messages;
 };
 std::map<int, World> worlds;
@@ -108,11 +110,21 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t rank, ncclResult_t* result) {
   *result = member.world->ranks == member.size && starts ? state.load() : ncclInProgress;
   return ncclSuccess;
 }
+/// Returns when all ranks that have come have aborted, too: as strict as NCCL says that it may be.
 ncclResult_t ncclCommAbort(ncclComm_t rank) {
-  const auto& member = *reinterpret_cast<Member*>(rank);
-  const std::lock_guard lock(member.world->mutex);
-  reinterpret_cast<Member*>(rank)->is_aborted = true;
-  return ncclSuccess;
+  auto& member = *reinterpret_cast<Member*>(rank);
+  World& world = *member.world;
+  {
+    const std::lock_guard lock(world.mutex);
+    member.is_aborted = true;
+    ++world.aborted;
+    for (auto& [way, mail] : world.messages)  // what nobody has received may be lost
+      if (way.first == member.rank) mail.clear();
+  }
+  for (;; std::this_thread::yield()) {
+    const std::lock_guard lock(world.mutex);
+    if (world.aborted == world.ranks) return ncclSuccess;
+  }
 }
 ncclResult_t ncclGroupStart() {
   grouped.clear();
@@ -202,13 +214,15 @@ TEST_CASE("a rank whose part of a collective NCCL refuses has failed: the next c
   for (const std::string& error : thrown) CHECK(error.find("rank 1 threw: ncclGroupStart") != std::string::npos);
 }
 
-TEST_CASE("a rank that fails while others wait in NCCL for its elements ends their wait") {
+TEST_CASE("a rank that fails while others wait in NCCL for its elements ends their wait, and none waits to abort") {
+  const auto begin = std::chrono::steady_clock::now();
   const auto thrown = in_ranks<dist::NcclEngine>(3, [](const dist::Communicator<Cuda>& comm) {
     const Tensor<float, Cuda> x({8}, comm.device());
     x.fill_(1);
     refuses_group = comm.rank() == 1;
     comm.broadcast(x, 1);
   });
+  CHECK(std::chrono::steady_clock::now() < begin + std::chrono::seconds(4));
   CHECK(thrown[1].find("ncclGroupStart") != std::string::npos);
   for (const int rank : {0, 2}) {
     const std::string& error = thrown[static_cast<std::size_t>(rank)];
@@ -219,28 +233,44 @@ TEST_CASE("a rank that fails while others wait in NCCL for its elements ends the
 }
 
 TEST_CASE("NCCL that does not start, moves nothing, or fails by itself, ends in an error") {
-  const auto broadcast = [](const dist::Communicator<Cuda>& comm) {
+  const auto reduce = [](const dist::Communicator<Cuda>& comm) {
     const Tensor<float, Cuda> x({8}, comm.device());
     x.fill_(1);
     loses_messages = true;
-    comm.broadcast(x, 1);
+    comm.all_reduce(x);
   };
-  const auto lost = in_ranks<dist::NcclEngine>(2, broadcast, {.timeout = 0.3});
-  CHECK(lost[0].find("NCCL moved nothing for 0.3 seconds") != std::string::npos);
-  CHECK(lost[1] == "");  // it sent
+  const auto lost = in_ranks<dist::NcclEngine>(2, reduce, {.timeout = 0.3});
+  for (const std::string& error : lost) CHECK(error.find("NCCL moved nothing for 0.3 seconds") != std::string::npos);
   loses_messages = false;
   starts = false;
-  for (const std::string& error : in_ranks<dist::NcclEngine>(2, broadcast, {.timeout = 0.3}))
+  for (const std::string& error : in_ranks<dist::NcclEngine>(2, reduce, {.timeout = 0.3}))
     CHECK(error.find("NCCL moved nothing for 0.3 seconds") != std::string::npos);
   starts = true;
   for (const std::string& error : in_ranks<dist::NcclEngine>(2, [&](const dist::Communicator<Cuda>& comm) {
          comm.barrier();
          state = ncclRemoteError;
-         broadcast(comm);
+         reduce(comm);
        }))
     CHECK(error.find("ncclGroupEnd: simulated") != std::string::npos);
   state = ncclSuccess;
   loses_messages = false;
+}
+
+TEST_CASE("a GPU that is busy for longer than the time-out is no rank that stalls") {
+  const auto thrown = in_ranks<dist::NcclEngine>(
+      1,
+      [](const dist::Communicator<Cuda>& comm) {
+        const Tensor<float, Cuda> x({8}, comm.device());
+        x.fill_(3);
+        const auto begin = std::chrono::steady_clock::now();
+        simulated::enqueue(
+            cuda::Context::current(comm.device().ordinal).stream(), [] {},
+            [begin] { return std::chrono::steady_clock::now() > begin + std::chrono::milliseconds(500); });
+        comm.all_reduce(x);
+        CHECK(x.to<Cpu>()(7) == 3);
+      },
+      {.timeout = 0.2});
+  CHECK(thrown[0] == "");
 }
 
 TEST_CASE("a rank that cannot bring its elements to the host has failed: later calls are not taken for this one") {
