@@ -33,8 +33,8 @@ class Link:
 
 @dataclasses.dataclass(frozen=True)
 class Cluster:
-    """Machines of some GPUs each: links within a machine, and between machines for each GPU. `meeting` is a round of the
-    barrier by which ranks meet on the host before a collective, of which it has log2(ranks)."""
+    """Machines of some GPUs each: links within a machine, and between machines for each GPU. `meeting` is a message
+    of those by which ranks meet on the host before and after a collective: one to each other rank."""
     inside: Link
     between: Link
     of_machine: int
@@ -57,7 +57,7 @@ class Workload:
 # NVIDIA H100 SXM5 and ConnectX-7, by their data sheets: NVLink 900 GB/s in both directions together, 400 Gb/s of the network for
 # each GPU, 989 TFLOP/s of dense bfloat16. Assumed: that 80 % of the bandwidth is reached, and the latencies.
 PEAK, REACHED = 989e12, 0.8
-GPU = Cluster(inside=Link(3e-6, REACHED * 450e9), between=Link(8e-6, REACHED * 50e9), of_machine=8, meeting=2e-6)
+GPU = Cluster(inside=Link(3e-6, REACHED * 450e9), between=Link(8e-6, REACHED * 50e9), of_machine=8, meeting=1e-6)
 
 
 def workload(name, forward_flop, share_of_peak, gradient_bytes):
@@ -83,7 +83,7 @@ def all_reduce(data, ranks, cluster):
     outside = ranks - 1 - inside
     part = data / ranks
     once = max(inside * cluster.inside.seconds(part), outside * cluster.between.seconds(part))
-    return math.ceil(math.log2(ranks)) * cluster.meeting + 2 * once
+    return 2 * (ranks - 1) * cluster.meeting + 2 * once
 
 
 def hierarchical_all_reduce(data, ranks, cluster):
@@ -96,7 +96,7 @@ def hierarchical_all_reduce(data, ranks, cluster):
     part = data / inside
     ring = 2 * (machines - 1) * cluster.between.seconds(part / machines)
     tree = 2 * (math.ceil(math.log2(machines)) * cluster.between.latency + part / cluster.between.bandwidth) if machines > 1 else 0
-    return math.ceil(math.log2(ranks)) * cluster.meeting + within + min(ring, tree)
+    return 2 * math.ceil(math.log2(ranks)) * cluster.meeting + within + min(ring, tree)
 
 
 def buckets_of(data, first=MIB, others=25 * MIB):
@@ -143,13 +143,30 @@ def measured(name, way):
     return [(row["bytes"], row["p10"]) for row in rows if row["way"] == way and row["ranks"] == 2]
 
 
+def medians(name, way):
+    """{bytes: seconds} of one way between two ranks in results/NAME.json."""
+    rows = json.loads((HERE / "results" / name).read_text())["rows"]
+    return {row["bytes"]: row["seconds"] for row in rows if row["way"] == way and row["ranks"] == 2}
+
+
+def bytes_text(count):
+    return f"{count // MIB} MiB" if count >= MIB else f"{count // 1024} KiB"
+
+
 def host_links():
-    return {"threads": fit(measured("all-reduce-threads.json", "locus, threads")),
+    return {"threads": fit(measured("all-reduce-mpi.json", "locus, threads")),
             "MPI": fit(measured("all-reduce-mpi.json", "locus, MPI"))}
 
 
 def tables():
-    lines = ["| between two ranks of the host | latency | bandwidth |", "|---|---|---|"]
+    lines = ["| `all_reduce` of two ranks | Locus, processes | `MPI_Allreduce` | faster by | Locus, threads | faster by |",
+             "|---|---|---|---|---|---|"]
+    ways = [medians("all-reduce-mpi.json", way) for way in ("locus, MPI", "MPI_Allreduce", "locus, threads")]
+    for size in ways[0]:
+        locus, peer, threads = (1e6 * way[size] for way in ways)
+        lines.append(f"| {bytes_text(size)} | {locus:,.1f} µs | {peer:,.1f} µs | {peer / locus:.2f} | {threads:,.1f} µs | "
+                     f"{peer / threads:.2f} |")
+    lines += ["", "| between two ranks of the host | latency | bandwidth |", "|---|---|---|"]
     lines += [f"| {way} | {1e6 * link.latency:.1f} µs | {link.bandwidth / 1e9:.2f} GB/s |" for way, link in host_links().items()]
     counts = [8, 64, 256, 1024]
     lines += ["", "| training over 2 ranks of the host | one rank | overlap | no overlap | overlap faster by |", "|---|---|---|---|---|"]
