@@ -94,6 +94,18 @@ LOCUS_DEVICE_TEST("losses of 16-bit vectors are computed in float", D) {
   }
 }
 
+LOCUS_DEVICE_TEST("losses with margins of a NaN are NaN", D) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const auto x = variable(tensor<float, D>({2, 2}, {nan, 1, 1, 1})), y = variable(tensor<float, D>({2, 2}, {1, 1, 1, 1}));
+  const auto signs = tensor<float, D>({2}, {-1, -1});
+  CHECK_CLOSE(nn::hinge_embedding_loss(x.select(1, 0), signs, 3, Reduction::none), {nan, 2});
+  CHECK_CLOSE(nn::cosine_embedding_loss(x, y, signs, 0, Reduction::none), {nan, 1});
+  const auto triplet = nn::triplet_margin_loss(x, y, y, {.reduction = Reduction::none});
+  CHECK_CLOSE(triplet, {nan, 1});
+  sum(triplet).backward();
+  CHECK_CLOSE(x.grad(), Reference({2, 2}, {nan, nan, 0, 0}));
+}
+
 TEST_CASE("losses with margins refuse shapes and options that make no sense") {
   const Tensor<float> x({4, 3}), y({4, 2}), t({4}), scalar(Shape{});
   CHECK_THROWS_WITH_AS((void)nn::cosine_embedding_loss(x, y, t), doctest::Contains("(4, 3) and (4, 2)"), ShapeError);

@@ -17,10 +17,10 @@ template <Role role, class X>
   else if constexpr (IsParameter<X>) return converted<R>(trace(x));
   else return converted<R>(x.eval());
 }
-/// max(x, 0) with PyTorch's slope at 0, which is 1.
+/// max(x, 0) with PyTorch's slope at 0, which is 1; NaN of a NaN.
 template <class X>
 [[nodiscard]] auto positive_part(X x) {
-  return where(x >= 0, x, 0);
+  return where(x < 0, 0, x);
 }
 
 template <class A, class B, class C>
