@@ -108,6 +108,13 @@ LOCUS_DEVICE_TEST("losses with margins of a NaN are NaN", D) {
 
 TEST_CASE("losses with margins refuse shapes and options that make no sense") {
   const Tensor<float> x({4, 3}), y({4, 2}), t({4}), scalar(Shape{});
+LOCUS_DEVICE_TEST("a cosine loss of which the reduction alone is given has a margin of 0", D) {
+  const auto x = tensor<float, D>({2, 2}, {1, 0, 1, 1}), y = tensor<float, D>({2, 2}, {1, 0, 1, 1});
+  const auto apart = tensor<float, D>({2}, {-1, -1});
+  CHECK_CLOSE(nn::CosineEmbeddingLoss{{.reduction = Reduction::sum}}(x, y, apart), {2}, 1e-5);
+  CHECK_CLOSE(nn::CosineEmbeddingLoss{}(x, y, apart), {1}, 1e-5);
+}
+
   CHECK_THROWS_WITH_AS((void)nn::cosine_embedding_loss(x, y, t), doctest::Contains("(4, 3) and (4, 2)"), ShapeError);
   CHECK_THROWS_WITH_AS((void)nn::cosine_embedding_loss(x, x, x), doctest::Contains("targets of shape (4,)"),
                        ShapeError);

@@ -131,13 +131,13 @@ template <class A, class P, class N>
 
 #include <locus/refuse/nn/margin_loss.inc>
 
-struct MarginLossOptions {
+struct HingeEmbeddingLossOptions {
   double margin = 1.0;
   Reduction reduction = Reduction::mean;
 };
 /// hinge_embedding_loss(distance, target).
 struct HingeEmbeddingLoss {
-  MarginLossOptions options = {};
+  HingeEmbeddingLossOptions options = {};
 
   template <class P, class Y>
     requires detail::LossOperands<P, Y>
@@ -147,9 +147,13 @@ struct HingeEmbeddingLoss {
 #include <locus/refuse/nn/criterion_hinge_embedding.inc>
 };
 
-/// cosine_embedding_loss(first, second, target), with a margin of 0 where none is given.
+struct CosineEmbeddingLossOptions {
+  double margin = 0.0;
+  Reduction reduction = Reduction::mean;
+};
+/// cosine_embedding_loss(first, second, target).
 struct CosineEmbeddingLoss {
-  MarginLossOptions options = {.margin = 0.0};
+  CosineEmbeddingLossOptions options = {};
 
   template <class A, class B, class Y>
     requires detail::ThreeOperands<A, B, Y>
