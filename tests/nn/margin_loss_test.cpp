@@ -67,7 +67,9 @@ TEST_CASE("gradients of losses with margins agree with finite differences") {
   const auto a = randn<double>({4, 3}), b = randn<double>({4, 3}), c = randn<double>({4, 3});
   const auto y = tensor<double, Cpu>({4}, {1, -1, 1, -1});
   CHECK(gradcheck([&](auto p, auto q) { return nn::cosine_embedding_loss(p, q, y, -0.5); }, a, b));
-  CHECK(gradcheck([&](auto p, auto q, auto r) { return nn::triplet_margin_loss(p, q, r, {.margin = 3}); }, a, b, c));
+  for (const double order : {2.0, 3.5})
+    CHECK(gradcheck(
+        [&](auto p, auto q, auto r) { return nn::triplet_margin_loss(p, q, r, {.margin = 3, .p = order}); }, a, b, c));
 }
 
 LOCUS_DEVICE_TEST("a parameter in a loss of vectors keeps its gradient, and a plain loss records nothing", D) {
@@ -106,8 +108,6 @@ LOCUS_DEVICE_TEST("losses with margins of a NaN are NaN", D) {
   CHECK_CLOSE(x.grad(), Reference({2, 2}, {nan, nan, 0, 0}));
 }
 
-TEST_CASE("losses with margins refuse shapes and options that make no sense") {
-  const Tensor<float> x({4, 3}), y({4, 2}), t({4}), scalar(Shape{});
 LOCUS_DEVICE_TEST("a cosine loss of which the reduction alone is given has a margin of 0", D) {
   const auto x = tensor<float, D>({2, 2}, {1, 0, 1, 1}), y = tensor<float, D>({2, 2}, {1, 0, 1, 1});
   const auto apart = tensor<float, D>({2}, {-1, -1});
@@ -115,6 +115,38 @@ LOCUS_DEVICE_TEST("a cosine loss of which the reduction alone is given has a mar
   CHECK_CLOSE(nn::CosineEmbeddingLoss{}(x, y, apart), {1}, 1e-5);
 }
 
+namespace {
+/// Distances of (0.5, 2) to `near`, a positive, and to (2, 0), of order p: in float, against PyTorch's in float64.
+template <class D>
+void check_order(double p, double eps, std::vector<double> near, double loss, const Reference& to_anchor,
+                 const Reference& to_positive) {
+  CAPTURE(p);
+  const auto a = variable(tensor<float, D>({1, 2}, {0.5, 2})), b = variable(tensor<float, D>({1, 2}, near));
+  const auto triplet = nn::triplet_margin_loss(a, b, tensor<float, D>({1, 2}, {2, 0}), {20, p, eps});
+  CHECK_CLOSE(triplet, {loss}, 1e-5);
+  triplet.backward();
+  CHECK_CLOSE(a.grad(), to_anchor, 1e-5);
+  CHECK_CLOSE(b.grad(), to_positive, 1e-5);
+}
+}  // namespace
+
+LOCUS_DEVICE_TEST("gradients of distances of any order are finite where differences or their powers vanish", D) {
+  check_order<D>(10, 1e-6, {0.5, 2}, 17.989013116, Reference({1, 2}, {0.6073583306, -0.4160031066}),
+                 Reference({1, 2}, {-0.5358867313, -0.5358867313}));
+  check_order<D>(3, 0, {0.5, 2}, 17.751029277, Reference({1, 2}, {0.4448513517, -0.7908468475}),
+                 Reference({1, 2}, {0, 0}));
+  check_order<D>(0.5, 0, {0.5, 1}, 14.035898385, Reference({1, 2}, {2.1547005384, -0.8660254038}),
+                 Reference({1, 2}, {0, -1}));
+  const auto x = tensor<float, D>({2, 2}, {1e30, 1, 1e-30, 0}), zero = tensor<float, D>({2, 2}, {0, 0, 0, 0});
+  const auto far = nn::triplet_margin_loss(x, zero, x, {.margin = 0, .p = 3, .eps = 0, .reduction = Reduction::none});
+  CHECK(relative_difference(far, {1e30, 1e-30}) == "");
+  const auto wrong = tensor<float, D>({2, 2}, {INFINITY, 1, NAN, 1});
+  CHECK_CLOSE(nn::triplet_margin_loss(wrong, zero, zero + 1, {.p = 3, .swap = true, .reduction = Reduction::none}),
+              {INFINITY, NAN});
+}
+
+TEST_CASE("losses with margins refuse shapes and options that make no sense") {
+  const Tensor<float> x({4, 3}), y({4, 2}), t({4}), scalar(Shape{});
   CHECK_THROWS_WITH_AS((void)nn::cosine_embedding_loss(x, y, t), doctest::Contains("(4, 3) and (4, 2)"), ShapeError);
   CHECK_THROWS_WITH_AS((void)nn::cosine_embedding_loss(x, x, x), doctest::Contains("targets of shape (4,)"),
                        ShapeError);
@@ -123,6 +155,10 @@ LOCUS_DEVICE_TEST("a cosine loss of which the reduction alone is given has a mar
   CHECK_THROWS_AS((void)nn::triplet_margin_loss(x, x, y), ShapeError);
   CHECK_THROWS_WITH_AS((void)nn::triplet_margin_loss(x, x, x, {.p = 0}), doctest::Contains("p is 0"), ArgumentError);
   CHECK_THROWS_AS((void)nn::triplet_margin_loss(x, x, x, {.p = NAN}), ArgumentError);
+  CHECK_THROWS_WITH_AS((void)nn::triplet_margin_loss(x, x, x, {.p = 1e39}), doctest::Contains("p is 1e+39"),
+                       ArgumentError);
+  CHECK_THROWS_WITH_AS((void)nn::triplet_margin_loss(x, x, x, {.p = 1e-60}), doctest::Contains("p is 1e-60"),
+                       ArgumentError);
   CHECK_THROWS_AS((void)nn::triplet_margin_loss(x, x, x, {.margin = INFINITY}), ArgumentError);
   CHECK_THROWS_AS((void)nn::triplet_margin_loss(x, x, x, {.eps = NAN}), ArgumentError);
   CHECK_THROWS_AS((void)nn::hinge_embedding_loss(x, t), ShapeError);
