@@ -3,6 +3,7 @@
 #include <locus/autograd/gradcheck.hpp>
 #include <locus/autograd/parameter.hpp>
 #include <locus/device/launch_log.hpp>
+#include <locus/tensor/factory.hpp>
 
 #ifndef LOCUS_TEST_DEVICES
 #define LOCUS_TEST_DEVICES locus_test::Counting
@@ -85,6 +86,17 @@ LOCUS_DEVICE_TEST("a target of 0 diverges from nothing, not even from an impossi
   CHECK_CLOSE(nn::kl_div(x, y, none), {0, infinity, 0});
   CHECK_CLOSE(nn::kl_div(x, log(y).eval(), {.reduction = nn::DivergenceReduction::none, .log_target = true}),
               {0, infinity, 0});
+}
+
+LOCUS_DEVICE_TEST("a mean over 16-bit distributions is divided before it is rounded", D) {
+  const auto x = full<half, D>({4096, 64}, -9), y = full<half, D>({4096, 64}, 0.125);
+  const nn::KLDivOptions options{.reduction = nn::DivergenceReduction::batchmean};
+  CHECK_CLOSE(nn::kl_div(x, y, options), {8 * (9 - std::log(8.0))}, 1e-3);
+  const auto traced = variable(x);
+  const auto loss = nn::kl_div(traced, y, options);
+  CHECK_CLOSE(loss, {8 * (9 - std::log(8.0))}, 1e-3);
+  loss.backward(full<half, D>({}, 4096));
+  CHECK_CLOSE(traced.grad(), reference(full<half, D>({4096, 64}, -0.125)));
 }
 
 TEST_CASE("gradients of divergences and smooth L1 agree with finite differences") {
