@@ -21,12 +21,11 @@ struct LionRule {
   R share1, share2;  ///< 1 - beta1, 1 - beta2: rounded once
   LOCUS_FN void operator()(const Rates<R>& rates, const Corrections<R>&, R value, R gradient, R mean, R& new_value,
                            R& new_mean) const {
-    const R g = gradient + rates.penalty * value;
-    const R direction = beta1 * mean + share1 * g;
+    const R direction = beta1 * mean + share1 * gradient;
     const R still = direction == R(0) ? R(0) : direction;  // 0, or NaN
     const R sign = direction > R(0) ? R(1) : direction < R(0) ? R(-1) : still;
     new_value = value * rates.decay - rates.lr * sign;
-    new_mean = beta2 * mean + share2 * g;
+    new_mean = beta2 * mean + share2 * gradient;
   }
 };
 
