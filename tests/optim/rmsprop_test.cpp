@@ -1,6 +1,8 @@
 #include <locus/cuda/step_runner.hpp>
 #include <locus/device/capture.hpp>
+#include <locus/optim/adagrad.hpp>
 #include <locus/optim/rmsprop.hpp>
+#include <locus/optim/sgd.hpp>
 #include <locus/training/optimizer_state.hpp>
 
 #include <optim/recorded.hpp>
@@ -61,6 +63,10 @@ TEST_CASE("RMSprop's state has PyTorch's names, and goes on from a saved one") {
     for (const char* name : expected) CHECK(state.contains(std::string("state.0.") + name));
   };
   names({}, {"square_avg"});
+  const std::vector parameters{Parameter(ones({2}))};
+  CHECK_THROWS_AS((void)(optim::RMSprop{parameters, {}}).state_name(1), IndexError);
+  CHECK_THROWS_AS((void)(optim::Sgd{parameters, {}}).state_name(0), IndexError);
+  CHECK_THROWS_AS((void)(optim::Adagrad{parameters, {}}).state_name(1), IndexError);
   names({.centered = true}, {"square_avg", "grad_avg"});
   names({.momentum = 0.9}, {"square_avg", "momentum_buffer"});
   names({.momentum = 0.9, .centered = true}, {"square_avg", "grad_avg", "momentum_buffer"});

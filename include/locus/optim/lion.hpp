@@ -54,8 +54,11 @@ class Lion : public Optimizer<T, D> {
 #define LOCUS_REFUSED_OPTIONS LionOptions
 #include <locus/refuse/parameters.inc>
 
-  /// Of the state, as PyTorch calls Adam's.
-  [[nodiscard]] const char* state_name(int) const { return "exp_avg"; }
+  /// Of state `which`, as PyTorch calls Adam's. throws IndexError where states() are fewer
+  [[nodiscard]] const char* state_name(int which) const {
+    this->require_state(which);
+    return "exp_avg";
+  }
 
   /// beta1.
   [[nodiscard]] double momentum() const { return options_.beta1; }

@@ -66,8 +66,9 @@ class RMSprop : public Optimizer<T, D> {
 #define LOCUS_REFUSED_OPTIONS RMSpropOptions
 #include <locus/refuse/parameters.inc>
 
-  /// Of state `which`, as PyTorch calls it.
+  /// Of state `which`, as PyTorch calls it. throws IndexError where states() are fewer
   [[nodiscard]] const char* state_name(int which) const {
+    this->require_state(which);
     return which == 0 ? "square_avg" : which == 1 && options_.centered ? "grad_avg" : "momentum_buffer";
   }
 
