@@ -86,7 +86,7 @@ TEST_CASE("RMSprop's state has PyTorch's names, and goes on from a saved one") {
   }
 }
 
-LOCUS_DEVICE_TEST("a value whose gradients are equal or zero stays finite without eps", D) {
+LOCUS_DEVICE_TEST("a value whose gradients are zero stays, without eps", D) {
   const Parameter w(tensor<float, D>({2}, {1, 1}));
   optim::RMSprop optimizer{std::vector{w}, {.alpha = 0, .eps = 0, .centered = true}};
   for (int i = 0; i < 3; ++i) {
@@ -94,6 +94,14 @@ LOCUS_DEVICE_TEST("a value whose gradients are equal or zero stays finite withou
     optimizer.step();
   }
   CHECK_CLOSE(w.value(), {1, 1});
+}
+
+LOCUS_DEVICE_TEST("centered, a step by gradients that repeat is divided by about eps", D) {
+  const Parameter w(tensor<double, D>({1}, {1}));
+  optim::RMSprop optimizer{std::vector{w}, {.lr = 1e-3, .alpha = 0, .eps = 1e-3, .centered = true}};
+  give(w, tensor<double, D>({1}, {0.25}));
+  optimizer.step();
+  CHECK_CLOSE(w.value(), {1 - 0.25}, 1e-6);
 }
 
 TEST_CASE("RMSprop refuses what makes no sense") {
