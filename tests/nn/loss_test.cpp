@@ -88,6 +88,22 @@ LOCUS_DEVICE_TEST("a target of 0 diverges from nothing, not even from an impossi
               {0, infinity, 0});
 }
 
+LOCUS_DEVICE_TEST("slopes at a target of 0 are the formula's, and those of Huber's loss at a NaN are 0", D) {
+  constexpr double infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  const auto x = tensor<float, D>({2}, {-1, -infinity});
+  const auto y = variable(tensor<float, D>({2}, {0, 0}));
+  const auto logarithms = variable(tensor<float, D>({2}, {-infinity, -infinity}));
+  nn::kl_div(x, y, {.reduction = nn::DivergenceReduction::sum}).backward();
+  CHECK_CLOSE(y.grad(), {-infinity, nan});
+  nn::kl_div(x, logarithms, {.reduction = nn::DivergenceReduction::sum, .log_target = true}).backward();
+  CHECK_CLOSE(logarithms.grad(), {0, 0});
+  const auto p = variable(tensor<float, D>({2}, {nan, 3}));
+  const auto huber = nn::huber_loss(p, x.select(0, 0).reshape({1}).expand({2}), 1, Reduction::none);
+  CHECK_CLOSE(huber, {nan, 3.5});
+  sum(huber).backward();
+  CHECK_CLOSE(p.grad(), {0, 1});
+}
+
 LOCUS_DEVICE_TEST("a mean over 16-bit distributions is divided before it is rounded", D) {
   const auto x = full<half, D>({4096, 64}, -9), y = full<half, D>({4096, 64}, 0.125);
   const nn::KLDivOptions options{.reduction = nn::DivergenceReduction::batchmean};

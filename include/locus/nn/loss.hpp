@@ -142,7 +142,8 @@ template <class P, class Y>
   return detail::reduced(abs(prediction - target), reduction);
 }
 
-/// Huber's loss: d^2 / 2 where d = |prediction - target| < delta, delta (d - delta / 2) elsewhere.
+/// Huber's loss: d^2 / 2 where d = |prediction - target| < delta, delta (d - delta / 2) elsewhere. Of a NaN the loss is
+/// NaN and its slope 0 (PyTorch's is NaN), as that of abs.
 /// throws ArgumentError unless delta is finite and above 0, also as a number of the type in which losses are computed
 template <class P, class Y>
   requires detail::LossOperands<P, Y>
@@ -161,7 +162,7 @@ template <class P, class Y>
 }
 
 /// Huber's loss over beta: d^2 / (2 beta) where d = |prediction - target| < beta, d - beta / 2 elsewhere; l1_loss for a
-/// beta of 0. throws ArgumentError for a beta that is negative or no finite number of the type in which losses are
+/// beta of 0. Of a NaN as huber_loss. throws ArgumentError for a beta that is negative or no finite number of the type in which losses are
 /// computed
 template <class P, class Y>
   requires detail::LossOperands<P, Y>
@@ -183,7 +184,8 @@ struct KLDivOptions {
   bool log_target = false;  ///< targets are logarithms, too
 };
 /// The Kullback-Leibler divergence of a prediction, given by its logarithms, from a target: y (log(y) - x), and 0 where
-/// the target is 0.     gradient: -g y, g (log(y) + 1 - x)
+/// the target is 0.     gradient: -g y, g (log(y) + 1 - x); by a target of 0 it is -infinity of g > 0, and NaN where x
+/// is -infinity, too, though the value is 0. That of log_target is 0 there.
 template <class P, class Y>
   requires detail::LossOperands<P, Y>
 [[nodiscard]] auto kl_div(const P& log_prediction, const Y& target, const KLDivOptions& options = {}) {
