@@ -75,14 +75,14 @@ LOCUS_DEVICE_TEST("divergences and smooth L1 are PyTorch's, with every reduction
   CHECK_GOLDEN("smooth_l1_0", nn::smooth_l1_loss(x, y, 0), ({"x", "y"}), x, y);
   const auto logarithms = variable(golden::tensor<double, D>("l_x"));
   const auto positive = variable(golden::tensor<double, D>("l_positive"));
-  const nn::KLDivOptions sum{.reduction = nn::DivergenceReduction::sum};
+  const nn::KLDivLossOptions sum{.reduction = nn::DivergenceReduction::sum};
   CHECK_GOLDEN("kl_target", nn::kl_div(logarithms, positive, sum), ({"x", "y"}), logarithms, positive);
 }
 
 LOCUS_DEVICE_TEST("a target of 0 diverges from nothing, not even from an impossible prediction", D) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   const auto x = tensor<float, D>({3}, {-infinity, -infinity, 0}), y = tensor<float, D>({3}, {0, 1, 0});
-  const nn::KLDivOptions none{.reduction = nn::DivergenceReduction::none};
+  const nn::KLDivLossOptions none{.reduction = nn::DivergenceReduction::none};
   CHECK_CLOSE(nn::kl_div(x, y, none), {0, infinity, 0});
   CHECK_CLOSE(nn::kl_div(x, log(y).eval(), {.reduction = nn::DivergenceReduction::none, .log_target = true}),
               {0, infinity, 0});
@@ -106,7 +106,7 @@ LOCUS_DEVICE_TEST("slopes at a target of 0 are the formula's, and those of Huber
 
 LOCUS_DEVICE_TEST("a mean over 16-bit distributions is divided before it is rounded", D) {
   const auto x = full<half, D>({4096, 64}, -9), y = full<half, D>({4096, 64}, 0.125);
-  const nn::KLDivOptions options{.reduction = nn::DivergenceReduction::batchmean};
+  const nn::KLDivLossOptions options{.reduction = nn::DivergenceReduction::batchmean};
   CHECK_CLOSE(nn::kl_div(x, y, options), {8 * (9 - std::log(8.0))}, 1e-3);
   const auto traced = variable(x);
   const auto loss = nn::kl_div(traced, y, options);

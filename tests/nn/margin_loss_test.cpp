@@ -36,7 +36,7 @@ void check_reductions() {
 }
 
 template <class D>
-void check_triplet(const char* name, const nn::TripletMarginOptions& options) {
+void check_triplet(const char* name, const nn::TripletMarginLossOptions& options) {
   const auto a = variable(golden::tensor<double, D>("v_a")), b = variable(golden::tensor<double, D>("v_b")),
              c = variable(golden::tensor<double, D>("v_c"));
   CHECK_GOLDEN(name, nn::triplet_margin_loss(a, b, c, options), ({"a", "b", "c"}), a, b, c);

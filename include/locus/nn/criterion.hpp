@@ -139,7 +139,7 @@ struct SmoothL1Loss {
 
 /// kl_div(log_prediction, target).
 struct KLDivLoss {
-  KLDivOptions options = {};
+  KLDivLossOptions options = {};
 
   template <class P, class Y>
     requires detail::LossOperands<P, Y>

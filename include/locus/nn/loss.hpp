@@ -179,7 +179,7 @@ template <class P, class Y>
   return detail::reduced(fuse(formula, prediction, target), reduction);
 }
 
-struct KLDivOptions {
+struct KLDivLossOptions {
   DivergenceReduction reduction = DivergenceReduction::mean;
   bool log_target = false;  ///< targets are logarithms, too
 };
@@ -188,7 +188,7 @@ struct KLDivOptions {
 /// is -infinity, too, though the value is 0. That of log_target is 0 there.
 template <class P, class Y>
   requires detail::LossOperands<P, Y>
-[[nodiscard]] auto kl_div(const P& log_prediction, const Y& target, const KLDivOptions& options = {}) {
+[[nodiscard]] auto kl_div(const P& log_prediction, const Y& target, const KLDivLossOptions& options = {}) {
   detail::require_same_shape("kl_div", log_prediction, target);
   const auto& shape = log_prediction.value().shape();
   if (options.reduction == DivergenceReduction::batchmean && shape.rank() == 0)

@@ -139,7 +139,7 @@ template <class A, class B, class Y>
       detail::reduced(fuse(formula, sum(a * b, -1), sum(a * a, -1), sum(b * b, -1), y), reduction));
 }
 
-struct TripletMarginOptions {
+struct TripletMarginLossOptions {
   double margin = 1.0;
   double p = 2;       ///< of the norm that measures distances
   double eps = 1e-6;  ///< added to each difference
@@ -153,7 +153,7 @@ struct TripletMarginOptions {
 template <class A, class P, class N>
   requires detail::ThreeOperands<A, P, N>
 [[nodiscard]] auto triplet_margin_loss(const A& anchor, const P& positive, const N& negative,
-                                       const TripletMarginOptions& options = {}) {
+                                       const TripletMarginLossOptions& options = {}) {
   using T = value_of<A>;
   using R = compute_t<T>;
   constexpr Role role = locus::detail::joint_role<A::role, P::role, N::role>;
@@ -208,7 +208,7 @@ struct CosineEmbeddingLoss {
 
 /// triplet_margin_loss(anchor, positive, negative).
 struct TripletMarginLoss {
-  TripletMarginOptions options = {};
+  TripletMarginLossOptions options = {};
 
   template <class A, class P, class N>
     requires detail::ThreeOperands<A, P, N>
