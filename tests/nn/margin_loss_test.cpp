@@ -1,5 +1,6 @@
 #include <locus/autograd/gradcheck.hpp>
 #include <locus/cuda/backend.hpp>
+#include <locus/device/launch_log.hpp>
 #include <locus/nn/margin_loss.hpp>
 #include <locus/tensor/random.hpp>
 
@@ -68,8 +69,8 @@ TEST_CASE("gradients of losses with margins agree with finite differences") {
   const auto y = tensor<double, Cpu>({4}, {1, -1, 1, -1});
   CHECK(gradcheck([&](auto p, auto q) { return nn::cosine_embedding_loss(p, q, y, -0.5); }, a, b));
   for (const double order : {2.0, 3.5})
-    CHECK(gradcheck(
-        [&](auto p, auto q, auto r) { return nn::triplet_margin_loss(p, q, r, {.margin = 3, .p = order}); }, a, b, c));
+    CHECK(gradcheck([&](auto p, auto q, auto r) { return nn::triplet_margin_loss(p, q, r, {.margin = 3, .p = order}); },
+                    a, b, c));
 }
 
 LOCUS_DEVICE_TEST("a parameter in a loss of vectors keeps its gradient, and a plain loss records nothing", D) {
@@ -87,7 +88,10 @@ LOCUS_DEVICE_TEST("a parameter in a loss of vectors keeps its gradient, and a pl
 LOCUS_DEVICE_TEST("losses of 16-bit vectors are computed in float", D) {
   if constexpr (all_dtypes<D>) {  // whose squares half does not hold
     const auto x = tensor<half, D>({1, 2}, {1000, 500}), y = tensor<half, D>({1, 2}, {1000, -500});
-    const auto loss = nn::cosine_embedding_loss(x, y, tensor<half, D>({1}, {1}));
+    const auto target = tensor<half, D>({1}, {1});
+    const LaunchLog log;
+    const auto loss = nn::cosine_embedding_loss(x, y, target);
+    CHECK(log.launches() == 8);
     static_assert(std::is_same_v<value_of<decltype(loss)>, half>);
     CHECK_CLOSE(loss, {0.4}, 1e-3);
     const auto traced = variable(x);
@@ -98,7 +102,8 @@ LOCUS_DEVICE_TEST("losses of 16-bit vectors are computed in float", D) {
 
 LOCUS_DEVICE_TEST("losses with margins of a NaN are NaN", D) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  const auto x = variable(tensor<float, D>({2, 2}, {nan, 1, 1, 1})), y = variable(tensor<float, D>({2, 2}, {1, 1, 1, 1}));
+  const auto x = variable(tensor<float, D>({2, 2}, {nan, 1, 1, 1})),
+             y = variable(tensor<float, D>({2, 2}, {1, 1, 1, 1}));
   const auto signs = tensor<float, D>({2}, {-1, -1});
   CHECK_CLOSE(nn::hinge_embedding_loss(x.select(1, 0), signs, 3, Reduction::none), {nan, 2});
   CHECK_CLOSE(nn::cosine_embedding_loss(x, y, signs, 0, Reduction::none), {nan, 1});
@@ -143,6 +148,33 @@ LOCUS_DEVICE_TEST("gradients of distances of any order are finite where differen
   const auto wrong = tensor<float, D>({2, 2}, {INFINITY, 1, NAN, 1});
   CHECK_CLOSE(nn::triplet_margin_loss(wrong, zero, zero + 1, {.p = 3, .swap = true, .reduction = Reduction::none}),
               {INFINITY, NAN});
+}
+
+LOCUS_DEVICE_TEST("losses with margins make the launches that their costs name", D) {
+  const auto x = tensor<float, D>({2, 2}, {1, 2, 3, 5}), y = tensor<float, D>({2, 2}, {2, 1, 0, 1});
+  const auto signs = tensor<float, D>({2}, {-1, 1});
+  const auto a = variable(x), b = variable(y), c = variable(x);
+  const auto launches = [](const auto& compute) {
+    const LaunchLog log;
+    (void)compute();
+    return log.launches();
+  };
+  const auto cosine = [&](const auto& p, const auto& q, Reduction reduction) {
+    return launches([&] { return nn::cosine_embedding_loss(p, q, signs, 0, reduction); });
+  };
+  CHECK(cosine(x, y, Reduction::mean) == 4);
+  CHECK(cosine(a, b, Reduction::none) == 7);
+  CHECK(cosine(a, b, Reduction::mean) == 8);
+  const auto triplet = [&](const auto& p, const auto& q, const auto& r, const nn::TripletMarginLossOptions& options) {
+    return launches([&] { return nn::triplet_margin_loss(p, q, r, options); });
+  };
+  CHECK(triplet(x, y, x, {}) == 3);
+  CHECK(triplet(x, y, x, {.swap = true}) == 5);
+  CHECK(triplet(x, y, x, {.p = 3}) == 9);
+  CHECK(triplet(a, b, c, {.reduction = Reduction::none}) == 5);
+  CHECK(triplet(a, b, c, {}) == 6);
+  CHECK(triplet(a, b, c, {.swap = true}) == 9);
+  CHECK(triplet(a, b, c, {.p = 3}) == 12);
 }
 
 TEST_CASE("losses with margins refuse shapes and options that make no sense") {

@@ -162,8 +162,8 @@ template <class P, class Y>
 }
 
 /// Huber's loss over beta: d^2 / (2 beta) where d = |prediction - target| < beta, d - beta / 2 elsewhere; l1_loss for a
-/// beta of 0. Of a NaN as huber_loss. throws ArgumentError for a beta that is negative or no finite number of the type in which losses are
-/// computed
+/// beta of 0. Of a NaN as huber_loss. throws ArgumentError for a beta that is negative or no finite number of the type
+/// in which losses are computed
 template <class P, class Y>
   requires detail::LossOperands<P, Y>
 [[nodiscard]] auto smooth_l1_loss(const P& prediction, const Y& target, double beta = 1.0,

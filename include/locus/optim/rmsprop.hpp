@@ -12,8 +12,8 @@ struct RMSpropOptions {
   double eps = 1e-8;
   double weight_decay = 0;  ///< L2 penalty
   double momentum = 0;
-  /// Divides by the running deviation instead of the root of the mean square. Where gradients repeat, that vanishes, and
-  /// steps are g / eps long, times lr.
+  /// Divides by the running deviation instead of the root of the mean square. Where gradients repeat, that vanishes,
+  /// and steps are g / eps long, times lr.
   bool centered = false;
 };
 
