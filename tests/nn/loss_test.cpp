@@ -3,6 +3,7 @@
 #include <locus/autograd/gradcheck.hpp>
 #include <locus/autograd/parameter.hpp>
 #include <locus/device/launch_log.hpp>
+#include <locus/tensor/factory.hpp>
 
 #ifndef LOCUS_TEST_DEVICES
 #define LOCUS_TEST_DEVICES locus_test::Counting
@@ -74,17 +75,44 @@ LOCUS_DEVICE_TEST("divergences and smooth L1 are PyTorch's, with every reduction
   CHECK_GOLDEN("smooth_l1_0", nn::smooth_l1_loss(x, y, 0), ({"x", "y"}), x, y);
   const auto logarithms = variable(golden::tensor<double, D>("l_x"));
   const auto positive = variable(golden::tensor<double, D>("l_positive"));
-  const nn::KLDivOptions sum{.reduction = nn::DivergenceReduction::sum};
+  const nn::KLDivLossOptions sum{.reduction = nn::DivergenceReduction::sum};
   CHECK_GOLDEN("kl_target", nn::kl_div(logarithms, positive, sum), ({"x", "y"}), logarithms, positive);
 }
 
 LOCUS_DEVICE_TEST("a target of 0 diverges from nothing, not even from an impossible prediction", D) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   const auto x = tensor<float, D>({3}, {-infinity, -infinity, 0}), y = tensor<float, D>({3}, {0, 1, 0});
-  const nn::KLDivOptions none{.reduction = nn::DivergenceReduction::none};
+  const nn::KLDivLossOptions none{.reduction = nn::DivergenceReduction::none};
   CHECK_CLOSE(nn::kl_div(x, y, none), {0, infinity, 0});
   CHECK_CLOSE(nn::kl_div(x, log(y).eval(), {.reduction = nn::DivergenceReduction::none, .log_target = true}),
               {0, infinity, 0});
+}
+
+LOCUS_DEVICE_TEST("slopes at a target of 0 are the formula's, and those of Huber's loss at a NaN are 0", D) {
+  constexpr double infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  const auto x = tensor<float, D>({2}, {-1, -infinity});
+  const auto y = variable(tensor<float, D>({2}, {0, 0}));
+  const auto logarithms = variable(tensor<float, D>({2}, {-infinity, -infinity}));
+  nn::kl_div(x, y, {.reduction = nn::DivergenceReduction::sum}).backward();
+  CHECK_CLOSE(y.grad(), {-infinity, nan});
+  nn::kl_div(x, logarithms, {.reduction = nn::DivergenceReduction::sum, .log_target = true}).backward();
+  CHECK_CLOSE(logarithms.grad(), {0, 0});
+  const auto p = variable(tensor<float, D>({2}, {nan, 3}));
+  const auto huber = nn::huber_loss(p, x.select(0, 0).reshape({1}).expand({2}), 1, Reduction::none);
+  CHECK_CLOSE(huber, {nan, 3.5});
+  sum(huber).backward();
+  CHECK_CLOSE(p.grad(), {0, 1});
+}
+
+LOCUS_DEVICE_TEST("a mean over 16-bit distributions is divided before it is rounded", D) {
+  const auto x = full<half, D>({4096, 64}, -9), y = full<half, D>({4096, 64}, 0.125);
+  const nn::KLDivLossOptions options{.reduction = nn::DivergenceReduction::batchmean};
+  CHECK_CLOSE(nn::kl_div(x, y, options), {8 * (9 - std::log(8.0))}, 1e-3);
+  const auto traced = variable(x);
+  const auto loss = nn::kl_div(traced, y, options);
+  CHECK_CLOSE(loss, {8 * (9 - std::log(8.0))}, 1e-3);
+  loss.backward(full<half, D>({}, 4096));
+  CHECK_CLOSE(traced.grad(), reference(full<half, D>({4096, 64}, -0.125)));
 }
 
 TEST_CASE("gradients of divergences and smooth L1 agree with finite differences") {

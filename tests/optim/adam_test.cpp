@@ -27,10 +27,13 @@ LOCUS_DEVICE_TEST("AMSGrad follows PyTorch's, and keeps a third number for each 
   check_rule<double, D, optim::AdamW>(
       "amsgrad_adamw", optim::AdamWOptions{.lr = 0.05, .beta2 = 0.8, .weight_decay = 0.3, .amsgrad = true});
   const std::vector parameters{Parameter(ones<float, D>({2}))};
-  CHECK((optim::Adam{parameters, {}}).states() == 2);
+  const optim::Adam plain{parameters, {}};
+  CHECK(plain.states() == 2);
   const optim::Adam optimizer{parameters, {.amsgrad = true}};
   CHECK(optimizer.states() == 3);
   CHECK(std::string(optimizer.state_name(2)) == "max_exp_avg_sq");
+  CHECK_THROWS_WITH_AS((void)plain.state_name(2), doctest::Contains("state 2; there are 2"), IndexError);
+  CHECK_THROWS_AS((void)plain.state_name(-1), IndexError);
 }
 
 LOCUS_DEVICE_TEST("a step of Adam is one launch", D) {

@@ -17,14 +17,16 @@ LOCUS_DEVICE_TEST("Lion follows its paper", D) {
 }
 
 LOCUS_DEVICE_TEST("a step of Lion is one launch, moves by the learning rate, and not without a direction", D) {
-  const Parameter w(tensor<float, D>({4}, {1, 1, 1, 1}));
+  const Parameter w(tensor<float, D>({5}, {1, 1, 1, 1, INFINITY}));
   optim::Lion optimizer{std::vector{w}, {.lr = 0.25}};
-  give(w, tensor<float, D>({4}, {1e-20, -1e20, 0, NAN}));
+  give(w, tensor<float, D>({5}, {1e-20, -1e20, 0, NAN, 1}));
   const LaunchLog log;
   optimizer.step();
   CHECK(log.launches() == 1);
-  CHECK_CLOSE(w.value(), {0.75, 1.25, 1, NAN});
+  CHECK_CLOSE(w.value(), {0.75, 1.25, 1, NAN, INFINITY});
+  CHECK_CLOSE(optimizer.state(0, 0).select(0, 4), {0.01});
   CHECK(std::string(optimizer.state_name(0)) == "exp_avg");
+  CHECK_THROWS_AS((void)optimizer.state_name(1), IndexError);
   CHECK(optimizer.momentum() == 0.9);
 }
 

@@ -1,6 +1,8 @@
 #include <locus/cuda/step_runner.hpp>
 #include <locus/device/capture.hpp>
+#include <locus/optim/adagrad.hpp>
 #include <locus/optim/rmsprop.hpp>
+#include <locus/optim/sgd.hpp>
 #include <locus/training/optimizer_state.hpp>
 
 #include <optim/recorded.hpp>
@@ -61,6 +63,10 @@ TEST_CASE("RMSprop's state has PyTorch's names, and goes on from a saved one") {
     for (const char* name : expected) CHECK(state.contains(std::string("state.0.") + name));
   };
   names({}, {"square_avg"});
+  const std::vector parameters{Parameter(ones({2}))};
+  CHECK_THROWS_AS((void)(optim::RMSprop{parameters, {}}).state_name(1), IndexError);
+  CHECK_THROWS_AS((void)(optim::Sgd{parameters, {}}).state_name(0), IndexError);
+  CHECK_THROWS_AS((void)(optim::Adagrad{parameters, {}}).state_name(1), IndexError);
   names({.centered = true}, {"square_avg", "grad_avg"});
   names({.momentum = 0.9}, {"square_avg", "momentum_buffer"});
   names({.momentum = 0.9, .centered = true}, {"square_avg", "grad_avg", "momentum_buffer"});
@@ -80,7 +86,7 @@ TEST_CASE("RMSprop's state has PyTorch's names, and goes on from a saved one") {
   }
 }
 
-LOCUS_DEVICE_TEST("a value whose gradients are equal or zero stays finite without eps", D) {
+LOCUS_DEVICE_TEST("a value whose gradients are zero stays, without eps", D) {
   const Parameter w(tensor<float, D>({2}, {1, 1}));
   optim::RMSprop optimizer{std::vector{w}, {.alpha = 0, .eps = 0, .centered = true}};
   for (int i = 0; i < 3; ++i) {
@@ -88,6 +94,14 @@ LOCUS_DEVICE_TEST("a value whose gradients are equal or zero stays finite withou
     optimizer.step();
   }
   CHECK_CLOSE(w.value(), {1, 1});
+}
+
+LOCUS_DEVICE_TEST("centered, a step by gradients that repeat is divided by about eps", D) {
+  const Parameter w(tensor<double, D>({1}, {1}));
+  optim::RMSprop optimizer{std::vector{w}, {.lr = 1e-3, .alpha = 0, .eps = 1e-3, .centered = true}};
+  give(w, tensor<double, D>({1}, {0.25}));
+  optimizer.step();
+  CHECK_CLOSE(w.value(), {1 - 0.25}, 1e-6);
 }
 
 TEST_CASE("RMSprop refuses what makes no sense") {

@@ -223,6 +223,28 @@ TEST_CASE("gradients of several batches make the step of one batch as large as t
   }
 }
 
+TEST_CASE("a divergence counts in batches as its reduction says") {
+  const Regression r;
+  auto whole = data::loader<Cpu>(line(22), {.batch_size = 22}), small = data::loader<Cpu>(line(22), {.batch_size = 4});
+  using Divergence = nn::DivergenceReduction;
+  const auto loss = [](Divergence reduction) { return nn::KLDivLoss{{.reduction = reduction, .log_target = true}}; };
+  const double one = evaluate(r.model, loss(Divergence::mean), whole).loss;
+  CHECK(one > 0.01);
+  for (const auto reduction : {Divergence::mean, Divergence::batchmean, Divergence::sum}) {
+    CHECK(evaluate(r.model, loss(reduction), small).loss == doctest::Approx(one).epsilon(1e-5));
+    Regression once, thrice;
+    auto large = data::loader<Cpu>(line(22), {.batch_size = 12});
+    once.optimizer.set_lr(0.01), thrice.optimizer.set_lr(0.01);
+    fit(once.model, once.optimizer, loss(reduction), large, once.valid, once.history, {.epochs = 2});
+    fit(thrice.model, thrice.optimizer, loss(reduction), small, once.valid, thrice.history,
+        {.epochs = 2, .accumulate = 3});
+    CHECK(thrice.weight() == doctest::Approx(once.weight()).epsilon(1e-5));
+    CHECK(thrice.history.last().train_loss == doctest::Approx(once.history.last().train_loss).epsilon(1e-5));
+  }
+  CHECK_THROWS_WITH_AS((void)evaluate(r.model, loss(Divergence::none), small), doctest::Contains("Reduction::none"),
+                       ArgumentError);
+}
+
 TEST_CASE("gradients of several batches count the labels that one batch would count") {
   // Of three batches of four, the first has one label that counts, the second none, the third four.
   Generator<Cpu> generator{5};

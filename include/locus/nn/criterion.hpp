@@ -139,12 +139,17 @@ struct SmoothL1Loss {
 
 /// kl_div(log_prediction, target).
 struct KLDivLoss {
-  KLDivOptions options = {};
+  KLDivLossOptions options = {};
 
   template <class P, class Y>
     requires detail::LossOperands<P, Y>
   [[nodiscard]] auto operator()(const P& log_prediction, const Y& target) const {
     return kl_div(log_prediction, target, options);
+  }
+  /// As what fit and evaluate count the loss of a batch: batchmean is a mean, over samples.
+  [[nodiscard]] Reduction reduces_as() const {
+    using enum DivergenceReduction;
+    return options.reduction == sum ? Reduction::sum : options.reduction == none ? Reduction::none : Reduction::mean;
   }
 #include <locus/refuse/nn/criterion_kl_div.inc>
 };

@@ -9,6 +9,10 @@ namespace locus::inline LOCUS_ABI::nn {
 
 using locus::cross_entropy;
 
+/// What becomes of the divergences of single elements: the mean over all of them, as of other losses; or their sum over
+/// the first extent, the number of distributions, which is the divergence's definition.
+enum class DivergenceReduction { mean, batchmean, sum, none };
+
 namespace detail {
 using namespace locus::detail;
 
@@ -83,6 +87,39 @@ struct DivergenceOfLogarithms {
   }
 };
 
+/// The sum of all elements over the first extent, n, divided before it is rounded to T. gradient: g / n repeated
+struct BatchMean {
+  static constexpr const char* name = "kl_div";
+  template <class X>
+  auto compute(X&& x) const {
+    using T = value_of<X>;
+    const std::int64_t n = x.shape()[0];
+    return reduce<T>(name, fold::Mean<T>(n), std::forward<X>(x), {}, false);
+  }
+  template <class T, class D>
+  auto forward(const Tensor<T, D>& x) const {
+    return Forwarded{compute(x), Tuple(x.shape())};
+  }
+  template <class T, class D>
+  void backward(const Tuple<Shape>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
+    const Shape& shape = get<0>(saved);
+    const Tensor<T, D> share = g / static_cast<double>(shape[0]);
+    dx.give(share.reshape(FoldedAxes(name, shape, {}).kept).expand(shape));
+  }
+};
+/// Divergences of single elements as they are, added, or averaged.
+template <class L>
+[[nodiscard]] auto reduced(L&& losses, DivergenceReduction reduction) {
+  using Result = std::remove_cvref_t<decltype(losses.eval())>;
+  switch (reduction) {
+    case DivergenceReduction::batchmean: return Result(reduce_or_record(BatchMean{}, std::forward<L>(losses)));
+    case DivergenceReduction::none: return reduced(std::forward<L>(losses), Reduction::none);
+    case DivergenceReduction::sum: return reduced(std::forward<L>(losses), Reduction::sum);
+    case DivergenceReduction::mean: break;
+  }
+  return reduced(std::forward<L>(losses), Reduction::mean);
+}
+
 template <class P, class Y>
 concept LossOperands = TensorLike<P> && TensorLike<Y> && Combinable<P, Y> && FloatingDType<value_of<P>>;
 template <class P, class Y>
@@ -105,7 +142,8 @@ template <class P, class Y>
   return detail::reduced(abs(prediction - target), reduction);
 }
 
-/// Huber's loss: d^2 / 2 where d = |prediction - target| < delta, delta (d - delta / 2) elsewhere.
+/// Huber's loss: d^2 / 2 where d = |prediction - target| < delta, delta (d - delta / 2) elsewhere. Of a NaN the loss is
+/// NaN and its slope 0 (PyTorch's is NaN), as that of abs.
 /// throws ArgumentError unless delta is finite and above 0, also as a number of the type in which losses are computed
 template <class P, class Y>
   requires detail::LossOperands<P, Y>
@@ -124,8 +162,8 @@ template <class P, class Y>
 }
 
 /// Huber's loss over beta: d^2 / (2 beta) where d = |prediction - target| < beta, d - beta / 2 elsewhere; l1_loss for a
-/// beta of 0. throws ArgumentError for a beta that is negative or no finite number of the type in which losses are
-/// computed
+/// beta of 0. Of a NaN as huber_loss. throws ArgumentError for a beta that is negative or no finite number of the type
+/// in which losses are computed
 template <class P, class Y>
   requires detail::LossOperands<P, Y>
 [[nodiscard]] auto smooth_l1_loss(const P& prediction, const Y& target, double beta = 1.0,
@@ -141,33 +179,23 @@ template <class P, class Y>
   return detail::reduced(fuse(formula, prediction, target), reduction);
 }
 
-/// What becomes of the divergences of single elements: the mean over all of them, as of other losses; or their sum over
-/// the first extent, the number of distributions, which is the divergence's definition.
-enum class DivergenceReduction { mean, batchmean, sum, none };
-struct KLDivOptions {
+struct KLDivLossOptions {
   DivergenceReduction reduction = DivergenceReduction::mean;
   bool log_target = false;  ///< targets are logarithms, too
 };
 /// The Kullback-Leibler divergence of a prediction, given by its logarithms, from a target: y (log(y) - x), and 0 where
-/// the target is 0.     gradient: -g y, g (log(y) + 1 - x)
+/// the target is 0.     gradient: -g y, g (log(y) + 1 - x); by a target of 0 it is -infinity of g > 0, and NaN where x
+/// is -infinity, too, though the value is 0. That of log_target is 0 there.
 template <class P, class Y>
   requires detail::LossOperands<P, Y>
-[[nodiscard]] auto kl_div(const P& log_prediction, const Y& target, const KLDivOptions& options = {}) {
+[[nodiscard]] auto kl_div(const P& log_prediction, const Y& target, const KLDivLossOptions& options = {}) {
   detail::require_same_shape("kl_div", log_prediction, target);
-  using Result = std::remove_cvref_t<decltype(detail::reduced(elementwise(detail::Divergence{}, log_prediction, target),
-                                                              Reduction::sum))>;
-  const bool averages = options.reduction == DivergenceReduction::batchmean;
   const auto& shape = log_prediction.value().shape();
-  if (averages && shape.rank() == 0)
+  if (options.reduction == DivergenceReduction::batchmean && shape.rank() == 0)
     fail<ShapeError>({"kl_div: batchmean of shape ", shape, "; expected at least one dimension, the batch"});
-  const Reduction plain = options.reduction == DivergenceReduction::none   ? Reduction::none
-                          : options.reduction == DivergenceReduction::mean ? Reduction::mean
-                                                                           : Reduction::sum;
-  const Result result =
-      options.log_target ? detail::reduced(elementwise(detail::DivergenceOfLogarithms{}, log_prediction, target), plain)
-                         : detail::reduced(elementwise(detail::Divergence{}, log_prediction, target), plain);
-  using R = compute_t<value_of<P>>;
-  return averages ? Result((result / static_cast<R>(shape[0])).eval()) : result;
+  if (options.log_target)
+    return detail::reduced(elementwise(detail::DivergenceOfLogarithms{}, log_prediction, target), options.reduction);
+  return detail::reduced(elementwise(detail::Divergence{}, log_prediction, target), options.reduction);
 }
 
 /// Binary cross-entropy of sigmoid(logits), stable for large logits: max(x, 0) - x y + log(1 + e^-|x|). Infinite logits

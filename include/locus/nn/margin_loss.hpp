@@ -17,10 +17,10 @@ template <Role role, class X>
   else if constexpr (IsParameter<X>) return converted<R>(trace(x));
   else return converted<R>(x.eval());
 }
-/// max(x, 0) with PyTorch's slope at 0, which is 1.
+/// max(x, 0) with PyTorch's slope at 0, which is 1; NaN of a NaN.
 template <class X>
 [[nodiscard]] auto positive_part(X x) {
-  return where(x >= 0, x, 0);
+  return where(x < 0, 0, x);
 }
 
 template <class A, class B, class C>
@@ -38,15 +38,58 @@ void require_vectors(const char* loss, const A& first, const B& other) {
   fail<ShapeError>({loss, ": vectors of shapes ", a, " and ", b, "; expected one shape, (n, d) or (d,)"});
 }
 
-/// |a - b + eps|_p along the last axis
+/// throws ArgumentError unless p is above 0 as an R, and finite there unless it is infinity
+template <class R>
+void require_order(const char* loss, double p) {
+  if (p == std::numeric_limits<double>::infinity()) return;
+  if (!(locus::detail::finite_as<R>(loss, "p", p) > 0))
+    fail<ArgumentError>({loss, ": p is ", p, "; expected more than 0 as a number of ", dtype_name<R>()});
+}
+/// (|d| / largest)^p, which is 1 of the largest |d|, also where that is 0 or infinite. The slope is that by d /
+/// largest: what is missing of the chain rule, RootOfShares has.
+template <class R>
+struct PowerOfShare {
+  R p;
+  static constexpr unsigned reads(int input) { return input == 0 ? 3u : 0u; }
+  LOCUS_FN static R share(R d, R largest) {
+    const R magnitude = functor::Abs{}(d);
+    return magnitude == largest ? R(1) : magnitude / largest;
+  }
+  LOCUS_FN R operator()(R d, R largest) const { return math::pow(share(d, largest), p); }
+  LOCUS_FN Pack<R, R> by_inputs(R d, R largest) const {
+    const R x = share(d, largest), slope = p * math::pow(x, p - 1) * functor::Sign{}(d);
+    return {x == R(0) ? R(0) : slope, R(0)};  // no slope is infinite, of p < 1
+  }
+};
+/// largest * sum^(1/p). The slope is that of sum^(1/p), for the sum's own is by d / largest.
+template <class R>
+struct RootOfShares {
+  R p;
+  static constexpr unsigned reads(int input) { return input == 0 ? 3u : 0u; }
+  LOCUS_FN R operator()(R sum, R largest) const {
+    const R norm = largest * math::pow(sum, 1 / p);
+    return largest == R(0) ? R(0) : norm;
+  }
+  LOCUS_FN Pack<R, R> by_inputs(R sum, R largest) const {
+    const R slope = math::pow(sum, 1 / p - 1) / p;
+    return {largest == R(0) ? R(0) : slope, R(0)};
+  }
+};
+
+/// |a - b + eps|_p along the last axis. For p other than 1, 2 and infinity, differences are divided by the largest, so
+/// that no power overflows and those that vanish are too small to count.
+/// gradient: g sign(d) (|d| / norm)^(p - 1), and 0 where d is 0
 template <class A, class B>
 [[nodiscard]] auto distance(const A& a, const B& b, double p, double eps) {
   using R = compute_t<value_of<A>>;
   const R shift = static_cast<R>(eps), order = static_cast<R>(p);
+  constexpr double infinity = std::numeric_limits<double>::infinity();
   using Result = std::remove_cvref_t<decltype(norm(a - b, 2, -1).eval())>;
-  if (p == 1 || p == 2 || p == std::numeric_limits<double>::infinity())
-    return Result(norm(a - b + shift, p, -1).eval());
-  return Result(pow(sum(pow(abs(a - b + shift), order), -1), 1 / order).eval());
+  if (p == 1 || p == 2 || p == infinity) return Result(norm(a - b + shift, p, -1).eval());
+  const auto d = (a - b + shift).eval();
+  const auto largest = norm(d.value(), infinity, -1, true);
+  const auto shares = sum(elementwise(PowerOfShare<R>{order}, d, largest), -1, true);
+  return Result(squeeze(elementwise(RootOfShares<R>{order}, shares, largest).eval(), -1));
 }
 }  // namespace detail
 
@@ -68,8 +111,8 @@ template <class P, class Y>
 
 /// Of the cosine c between vectors: 1 - c where the target is 1, max(0, c - margin) where it is -1, and 0 elsewhere.
 /// shape: (n, d), (n, d), (n,) -> (); or (d,), (d,), () -> (). Reduction::none gives the shape of the target.
-/// cost: four launches, one more for a reduction
-/// throws ShapeError naming the shapes; ArgumentError for a margin that is not finite
+/// cost: four launches of plain vectors; eight of traced ones, seven with Reduction::none. 16 bits take one more for
+/// each operand and for the result throws ShapeError naming the shapes; ArgumentError for a margin that is not finite
 template <class A, class B, class Y>
   requires detail::ThreeOperands<A, B, Y>
 [[nodiscard]] auto cosine_embedding_loss(const A& first, const B& second, const Y& target, double margin = 0.0,
@@ -96,7 +139,7 @@ template <class A, class B, class Y>
       detail::reduced(fuse(formula, sum(a * b, -1), sum(a * a, -1), sum(b * b, -1), y), reduction));
 }
 
-struct TripletMarginOptions {
+struct TripletMarginLossOptions {
   double margin = 1.0;
   double p = 2;       ///< of the norm that measures distances
   double eps = 1e-6;  ///< added to each difference
@@ -105,18 +148,19 @@ struct TripletMarginOptions {
 };
 /// max(0, margin + |anchor - positive| - |anchor - negative|) of vectors along the last axis.
 /// shape: (n, d) each -> (), or (d,) each -> (). Reduction::none gives (n,), or ().
-/// cost: two norms (three with swap), and a launch or two
+/// cost: three launches of plain vectors, five with swap; six of traced ones, one less with Reduction::none, nine with
+/// swap. Each distance takes three more for p other than 1, 2 and infinity, and those of norm where squares vanish
 /// throws ShapeError unless shapes are equal; ArgumentError for a margin or an eps that is not finite, and unless p > 0
 template <class A, class P, class N>
   requires detail::ThreeOperands<A, P, N>
 [[nodiscard]] auto triplet_margin_loss(const A& anchor, const P& positive, const N& negative,
-                                       const TripletMarginOptions& options = {}) {
+                                       const TripletMarginLossOptions& options = {}) {
   using T = value_of<A>;
   using R = compute_t<T>;
   constexpr Role role = locus::detail::joint_role<A::role, P::role, N::role>;
   const R margin = locus::detail::finite_as<R>("triplet_margin_loss", "margin", options.margin);
   (void)locus::detail::finite_as<R>("triplet_margin_loss", "eps", options.eps);
-  if (!(options.p > 0)) fail<ArgumentError>({"triplet_margin_loss: p is ", options.p, "; expected more than 0"});
+  detail::require_order<R>("triplet_margin_loss", options.p);
   detail::require_vectors("triplet_margin_loss", anchor, positive);
   detail::require_vectors("triplet_margin_loss", anchor, negative);
   const auto a = detail::seen_in<role>(anchor);
@@ -131,13 +175,13 @@ template <class A, class P, class N>
 
 #include <locus/refuse/nn/margin_loss.inc>
 
-struct MarginLossOptions {
+struct HingeEmbeddingLossOptions {
   double margin = 1.0;
   Reduction reduction = Reduction::mean;
 };
 /// hinge_embedding_loss(distance, target).
 struct HingeEmbeddingLoss {
-  MarginLossOptions options = {};
+  HingeEmbeddingLossOptions options = {};
 
   template <class P, class Y>
     requires detail::LossOperands<P, Y>
@@ -147,9 +191,13 @@ struct HingeEmbeddingLoss {
 #include <locus/refuse/nn/criterion_hinge_embedding.inc>
 };
 
-/// cosine_embedding_loss(first, second, target), with a margin of 0 where none is given.
+struct CosineEmbeddingLossOptions {
+  double margin = 0.0;
+  Reduction reduction = Reduction::mean;
+};
+/// cosine_embedding_loss(first, second, target).
 struct CosineEmbeddingLoss {
-  MarginLossOptions options = {.margin = 0.0};
+  CosineEmbeddingLossOptions options = {};
 
   template <class A, class B, class Y>
     requires detail::ThreeOperands<A, B, Y>
@@ -161,7 +209,7 @@ struct CosineEmbeddingLoss {
 
 /// triplet_margin_loss(anchor, positive, negative).
 struct TripletMarginLoss {
-  TripletMarginOptions options = {};
+  TripletMarginLossOptions options = {};
 
   template <class A, class P, class N>
     requires detail::ThreeOperands<A, P, N>

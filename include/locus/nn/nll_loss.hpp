@@ -67,8 +67,7 @@ template <class L, class Y, class... W>
 /// -x of the class that the label names, of logarithms of probabilities. cross_entropy(logits, labels) is that of
 /// log_softmax(logits, 1) in fewer launches.
 /// shape: logarithms (n, classes), labels (n,) -> scalar; or (n, classes, d...), (n, d...). Reduction::none gives the
-/// shape
-///        of the labels. The mean is over the weights of the labels that are not ignored (NaN if there are none).
+///        shape of the labels. The mean is over the weights of the labels that are not ignored (NaN if there are none).
 /// gradient: -g of the class, times its weight, scaled as the reduction asks
 /// throws ShapeError naming both shapes; IndexError for a label out of range, if the host can read the labels
 template <class L, class Y>

@@ -61,8 +61,11 @@ class Adagrad : public Optimizer<T, D> {
 #define LOCUS_REFUSED_OPTIONS AdagradOptions
 #include <locus/refuse/parameters.inc>
 
-  /// Of the state, as PyTorch calls it.
-  [[nodiscard]] const char* state_name(int) const { return "sum"; }
+  /// Of state `which`, as PyTorch calls it. throws IndexError where states() are fewer
+  [[nodiscard]] const char* state_name(int which) const {
+    this->require_state(which);
+    return "sum";
+  }
 
   /// Updates every parameter that has a gradient.
   void step();

@@ -80,8 +80,9 @@ class Adam : public Optimizer<T, D> {
 #define LOCUS_REFUSED_OPTIONS AdamOptions
 #include <locus/refuse/parameters.inc>
 
-  /// Of state `which`, as PyTorch calls it.
+  /// Of state `which`, as PyTorch calls it. throws IndexError where states() are fewer
   [[nodiscard]] const char* state_name(int which) const {
+    this->require_state(which);
     return which == 0 ? "exp_avg" : which == 1 ? "exp_avg_sq" : "max_exp_avg_sq";
   }
 

@@ -21,12 +21,11 @@ struct LionRule {
   R share1, share2;  ///< 1 - beta1, 1 - beta2: rounded once
   LOCUS_FN void operator()(const Rates<R>& rates, const Corrections<R>&, R value, R gradient, R mean, R& new_value,
                            R& new_mean) const {
-    const R g = gradient + rates.penalty * value;
-    const R direction = beta1 * mean + share1 * g;
+    const R direction = beta1 * mean + share1 * gradient;
     const R still = direction == R(0) ? R(0) : direction;  // 0, or NaN
     const R sign = direction > R(0) ? R(1) : direction < R(0) ? R(-1) : still;
     new_value = value * rates.decay - rates.lr * sign;
-    new_mean = beta2 * mean + share2 * g;
+    new_mean = beta2 * mean + share2 * gradient;
   }
 };
 
@@ -55,8 +54,11 @@ class Lion : public Optimizer<T, D> {
 #define LOCUS_REFUSED_OPTIONS LionOptions
 #include <locus/refuse/parameters.inc>
 
-  /// Of the state, as PyTorch calls Adam's.
-  [[nodiscard]] const char* state_name(int) const { return "exp_avg"; }
+  /// Of state `which`, as PyTorch calls Adam's. throws IndexError where states() are fewer
+  [[nodiscard]] const char* state_name(int which) const {
+    this->require_state(which);
+    return "exp_avg";
+  }
 
   /// beta1.
   [[nodiscard]] double momentum() const { return options_.beta1; }

@@ -103,6 +103,10 @@ class Optimizer {
   Optimizer(Optimizer&&) noexcept = default;
   Optimizer& operator=(Optimizer&&) noexcept = default;
   ~Optimizer() = default;
+  /// throws IndexError unless each element has a number of state `which`
+  void require_state(int which) const {
+    if (which < 0 || which >= states_) fail<IndexError>({"optimizer: state ", which, "; there are ", states_});
+  }
   /// Before the first step: state 0 of all elements begins with this number, and not with 0.
   void fill_state(double value) {
     if (states_ > 0) (void)state_[has_masters].fill_(static_cast<R>(value));

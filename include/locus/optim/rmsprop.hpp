@@ -12,7 +12,9 @@ struct RMSpropOptions {
   double eps = 1e-8;
   double weight_decay = 0;  ///< L2 penalty
   double momentum = 0;
-  bool centered = false;  ///< divides by the running deviation instead of the root of the mean square
+  /// Divides by the running deviation instead of the root of the mean square. Where gradients repeat, that vanishes,
+  /// and steps are g / eps long, times lr.
+  bool centered = false;
 };
 
 namespace detail {
@@ -66,8 +68,9 @@ class RMSprop : public Optimizer<T, D> {
 #define LOCUS_REFUSED_OPTIONS RMSpropOptions
 #include <locus/refuse/parameters.inc>
 
-  /// Of state `which`, as PyTorch calls it.
+  /// Of state `which`, as PyTorch calls it. throws IndexError where states() are fewer
   [[nodiscard]] const char* state_name(int which) const {
+    this->require_state(which);
     return which == 0 ? "square_avg" : which == 1 && options_.centered ? "grad_avg" : "momentum_buffer";
   }
 

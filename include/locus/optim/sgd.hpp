@@ -65,8 +65,11 @@ class Sgd : public Optimizer<T, D> {
 #define LOCUS_REFUSED_OPTIONS SgdOptions
 #include <locus/refuse/parameters.inc>
 
-  /// Of the state, as PyTorch calls it.
-  [[nodiscard]] const char* state_name(int) const { return "momentum_buffer"; }
+  /// Of state `which`, as PyTorch calls it. throws IndexError where states() are fewer
+  [[nodiscard]] const char* state_name(int which) const {
+    this->require_state(which);
+    return "momentum_buffer";
+  }
 
   [[nodiscard]] double momentum() const { return options_.momentum; }
   /// From the next step on. throws ArgumentError for one out of range, and for an optimizer that was made without

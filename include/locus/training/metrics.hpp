@@ -105,19 +105,28 @@ decltype(auto) with_targets(const Tuple<Tensor<X, D>, Tensor<Y, D>, Tensor<Z, D>
 }
 
 template <class L>
+concept SaysReduction = requires(const L& loss) {
+  { loss.reduces_as() } -> std::convertible_to<Reduction>;
+};
+template <class L>
 concept HasReduction = requires(const L& loss) {
   { loss.options.reduction } -> std::convertible_to<Reduction>;
 };
+/// How a loss reduces those of samples: as its reduces_as() says, or else its options; most have no choice.
+template <class L>
+[[nodiscard]] Reduction reduction_of([[maybe_unused]] const L& loss) {
+  if constexpr (SaysReduction<L>) return loss.reduces_as();
+  else if constexpr (HasReduction<L>) return loss.options.reduction;
+  else return Reduction::mean;
+}
 /// What a loss of a batch stands for, as the number of samples by which it is multiplied to be added to others.
 /// throws ArgumentError for a loss that is no number
 template <class L>
 [[nodiscard]] double weight_of_loss(const L& loss, std::int64_t samples) {
-  if constexpr (HasReduction<L>) {
-    if (loss.options.reduction == Reduction::sum) return 1;
-    if (loss.options.reduction == Reduction::none)
-      fail<ArgumentError>({"fit, evaluate: the loss has Reduction::none; expected mean or sum"});
-  }
-  return static_cast<double>(samples);
+  const Reduction reduction = reduction_of(loss);
+  if (reduction == Reduction::none)
+    fail<ArgumentError>({"fit, evaluate: the loss has Reduction::none; expected mean or sum"});
+  return reduction == Reduction::sum ? 1 : static_cast<double>(samples);
 }
 
 /// By what the mean of a loss divides where that is not the number of samples, as R: loss.counted(targets...), of
@@ -125,8 +134,7 @@ template <class L>
 template <class R, class L, class X, class... Y, class D>
 [[nodiscard]] Tensor<R, D> targets_counted(const L& loss, const Tuple<Tensor<X, D>, Tensor<Y, D>...>& batch) {
   if constexpr (requires(const Tensor<Y, D>&... target) { loss.counted(target...); }) {
-    if constexpr (HasReduction<L>)
-      if (!(loss.options.reduction == Reduction::mean)) return {};
+    if (reduction_of(loss) != Reduction::mean) return {};
     return with_targets(batch,
                         [&](const auto&... target) { return Tensor<R, D>(loss.counted(target...).template as<R>()); });
   } else {
