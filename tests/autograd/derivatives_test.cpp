@@ -150,6 +150,9 @@ TEST_CASE("derivatives where there is none: as PyTorch chooses") {
   CHECK(get<0>(gradients(functor::Hardswish{}, 1.0, 3.0)) == 1);
   CHECK(get<0>(gradients(functor::Prelu{}, 1.0, 0.0, 0.25)) == 0.25);
   CHECK(get<1>(gradients(functor::Prelu{}, 1.0, 0.0, 0.25)) == 0);
+  const auto unreached = functor::Prelu{}.pullback<double>(0, 0, -INFINITY, INFINITY);
+  CHECK(get<0>(unreached) == 0);
+  CHECK(get<1>(unreached) == 0);
   CHECK(get<0>(gradients(functor::Clamp{}, 1.0, -1.0, -1.0, 1.0)) == 1);
   CHECK(get<0>(gradients(functor::Clamp{}, 1.0, 1.0, -1.0, 1.0)) == 1);
   const auto smaller = gradients(functor::Minimum{}, 1.0, 2.0, 2.0),

@@ -262,6 +262,19 @@ LOCUS_DEVICE_TEST("trunc_normal_ keeps its bounds in 16 bits, and far from the m
   const Moments distant = moments_of(nn::init::trunc_normal_(Tensor<double, D>({1000}), 0, 1, -31, -30));
   CHECK(distant.high <= -30);
   CHECK(distant.mean == doctest::Approx(-30.0333).epsilon(1e-4));
+  const Moments farthest = moments_of(nn::init::trunc_normal_(Tensor<double, D>({20000}), 0, 1, 37.4, 40));
+  CHECK(farthest.low >= 37.4);
+  CHECK(farthest.high < 38);
+  CHECK(farthest.mean == doctest::Approx(37.4267).epsilon(1e-4));
+}
+
+TEST_CASE("probabilities that round to 0 or 1 give numbers, too") {
+  using Truncated = nn::init::detail::TruncatedNormal<double>;
+  double below = 0, above = 0;
+  Truncated{1, 0, 0.0, 0.0, 0, 1, -50, 50}(0, below);
+  Truncated{1, 0, 1.0, 0.0, 0, 1, -50, 50}(0, above);
+  CHECK(below == doctest::Approx(-38.4674).epsilon(1e-5));
+  CHECK(above == doctest::Approx(8.2095362).epsilon(1e-6));
 }
 
 TEST_CASE("initial values refuse options and shapes that make no sense") {
@@ -270,6 +283,8 @@ TEST_CASE("initial values refuse options and shapes that make no sense") {
   CHECK_THROWS_WITH_AS(trunc_normal_(x, 0, 0), doctest::Contains("deviation is 0"), ArgumentError);
   CHECK_THROWS_WITH_AS(trunc_normal_(x, 0, 1, 2, 1), doctest::Contains("from 2 to 1"), ArgumentError);
   CHECK_THROWS_WITH_AS(trunc_normal_(x, 0, 1, 50, 60), doctest::Contains("too far from the mean 0"), ArgumentError);
+  CHECK_THROWS_WITH_AS(trunc_normal_(x, 0, 1, 38.3, 40), doctest::Contains("37.5 deviations or fewer"), ArgumentError);
+  CHECK_THROWS_AS(trunc_normal_(x, 0, 1, -40, -38.2), ArgumentError);
   CHECK_THROWS_WITH_AS(trunc_normal_(x, 0, 1, 0, 1e39), doctest::Contains("high is 1e+39"), ArgumentError);
   CHECK_THROWS_AS(trunc_normal_(Tensor<float>({1}).expand({3})), ArgumentError);
   CHECK_THROWS_WITH_AS(kaiming_normal_(w, {.negative_slope = NAN}), doctest::Contains("negative_slope"), ArgumentError);

@@ -40,6 +40,8 @@ LOCUS_DEVICE_TEST("interpolate and its gradient agree with PyTorch", D) {
     check(name + "down", {.size = {3, 1}, .mode = bilinear, .align_corners = align});
     check(name + "factors", {.scale_factor = {1.6, 0.7}, .mode = bilinear, .align_corners = align});
   }
+  check("bilinear_kept", {.scale_factor = 1.1, .mode = bilinear});
+  check("bilinear_kept_one", {.scale_factor = {2, 1.15}, .mode = bilinear});
 }
 
 LOCUS_DEVICE_TEST("views, second uses, many sizes", D) {

@@ -61,6 +61,17 @@ LOCUS_DEVICE_TEST("an adjoint of 0 contributes nothing, whatever it meets", D) {
   CHECK_CLOSE(w.grad(), {-2});
 }
 
+LOCUS_DEVICE_TEST("the operation and the fused function have the same gradients", D) {
+  const auto numbers = locus_test::tensor<float, D>({4}, {-INFINITY, -2, 0, 3});
+  const auto g = locus_test::tensor<float, D>({4}, {0, 1, 2, INFINITY});
+  const auto x = variable(numbers), w = variable(full({1}, 0.5f, numbers.device())), v = variable(numbers),
+             s = variable(w.value());
+  prelu(x, w).backward(g);
+  elementwise(functor::Prelu{}, v, s).eval().backward(g);
+  for (const auto& each : {x.grad(), v.grad()}) CHECK_CLOSE(each, {0, 0.5, 1, INFINITY});
+  for (const auto& each : {w.grad(), s.grad()}) CHECK_CLOSE(each, {-2});
+}
+
 LOCUS_DEVICE_TEST("PReLU has PyTorch's parameter and first value, and is copied", D) {
   const nn::PReLU<float, D> one, three{3, 0.5};
   CHECK_CLOSE(one.weight.value(), {0.25}, 0);

@@ -421,7 +421,8 @@ struct Prelu {
   }
   template <class T>
   LOCUS_FN Pack<T, T> pullback(T g, T, T x, T slope) const {
-    return {x > T(0) ? g : g * slope, detail::kept_if(!(x > T(0)), g * x)};
+    const bool reached = g != T(0);
+    return {detail::kept_if(reached, g * (x > T(0) ? T(1) : slope)), detail::kept_if(reached & !(x > T(0)), g * x)};
   }
 };
 /// x where x > 0, alpha (e^x - 1) elsewhere (Clevert, Unterthiner and Hochreiter, 2015). The slope at 0 is alpha.

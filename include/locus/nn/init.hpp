@@ -41,7 +41,9 @@ struct TruncatedNormal {
   LOCUS_FN void operator()(std::int64_t index, compute_t<T>& out) const {
     const double unit =
         uniform_double(seed, offset + static_cast<std::uint64_t>(index), locus::detail::stream_of_64_bits);
-    const double x = mean + deviation * normal_quantile(from + width * (unit + 0x1p-54));  // of no 0
+    const double drawn = from + width * (unit + 0x1p-54);  // may have rounded to 0 or 1, which have no quantile
+    const double p = drawn > 0 ? drawn < 1 ? drawn : 1 - 0x1p-53 : 0x1p-1074;
+    const double x = mean + deviation * normal_quantile(p);
     out = static_cast<compute_t<T>>(x < low ? low : high < x ? high : x);
   }
 };
@@ -108,8 +110,8 @@ const W& normal_(const W& weight, double mean = 0, double deviation = 1) {
 }
 
 /// Normal, of which only what lies in [low, high] is drawn; the bounds are rounded to the element type. One launch.
-/// throws ArgumentError unless low <= high, all are finite, the deviation is above 0, and the bounds have a probability
-/// that is a number of double: 37 deviations off the mean they have none
+/// throws ArgumentError unless low <= high, all are finite, the deviation is above 0, and a bound that lies between the
+/// mean and the other is 37.5 deviations or less from the mean: what is farther off has no probability in double
 template <detail::Fillable W>
 const W& trunc_normal_(const W& weight, double mean = 0, double deviation = 1, double low = -2, double high = 2) {
   using T = value_of<W>;
@@ -121,9 +123,9 @@ const W& trunc_normal_(const W& weight, double mean = 0, double deviation = 1, d
   if (!(low <= high)) fail<ArgumentError>({"trunc_normal_: from ", low, " to ", high, "; expected low <= high"});
   if (!(deviation > 0)) fail<ArgumentError>({"trunc_normal_: deviation is ", deviation, "; expected more than 0"});
   const detail::TruncatedRange range((low - mean) / deviation, (high - mean) / deviation);
-  if (!(range.high > 0))
+  if (!(range.high >= 0x1p-1022))
     fail<ArgumentError>({"trunc_normal_: from ", low, " to ", high, " lies too far from the mean ", mean,
-                         " for a deviation of ", deviation, "; expected less than 37 deviations"});
+                         " for a deviation of ", deviation, "; expected 37.5 deviations or fewer"});
   const double signed_deviation = range.mirrored ? -deviation : deviation;
   detail::fill_randomly("trunc_normal_", weight.value(), [=](std::uint64_t seed, std::uint64_t offset) {
     return detail::TruncatedNormal<T>{seed, offset,           range.low, range.high - range.low,

@@ -5,7 +5,8 @@
 // First, so that the compiler's path to what is refused is short.
 #include <locus/expr/operands.hpp>
 
-#include <locus/ops/layer_norm.hpp>
+#include <locus/ops/layer_norm_rows.hpp>
+#include <locus/ops/reduction.hpp>
 
 namespace locus::inline LOCUS_ABI {
 
@@ -20,6 +21,32 @@ struct NormalizeGroup {
     return shifts ? scaled + bias : scaled;
   }
 };
+
+/// What each element of a group is multiplied by in LayerNormRowBackward: the weight of its channel.
+template <class R>
+struct ChannelWeights {
+  const R* weight;  ///< of the first group's first channel; null: 1
+  std::int64_t groups, group_stride, channel_stride;
+  double channels_per_element;  ///< 1 / elements of a channel
+
+  [[nodiscard]] LOCUS_FN ChannelWeights of_row(std::int64_t row) const {
+    ChannelWeights here = *this;
+    if (weight) here.weight += row % groups * group_stride;
+    return here;
+  }
+  LOCUS_FN R operator()(R dy, std::int64_t c) const {
+    // c / elements, which takes several times as long. The half keeps quotients away from whole numbers: exact below
+    // 2^50 elements.
+    const auto channel = static_cast<std::int64_t>((static_cast<double>(c) + 0.5) * channels_per_element);
+    return dy * weight[channel * channel_stride];
+  }
+};
+template <class R, class D>
+[[nodiscard]] ChannelWeights<R> channel_weights_of(const Tensor<R, D>& weight, const Shape& x) {
+  const double per_element = 1 / static_cast<double>(x[3]);
+  if (!weight.buffer()) return {nullptr, x[1], 0, 0, per_element};
+  return {weight.data(), x[1], weight.strides()[0], weight.strides()[1], per_element};
+}
 
 /// x as (batch, groups, channels of a group, elements of a channel).
 struct ChannelGroups {
@@ -113,15 +140,15 @@ struct GroupNorm {
     if (dweight) add_channels<detail::TimesNormalized>(dweight, dy, x, rstd(x, moments), first(x), offset(x, moments));
     if (dbias) add_channels<functor::Identity>(dbias, dy);
     if (!dx) return;
-    Tensor<T, D> scaled = dy;
-    if (weight.buffer()) {
-      scaled = Tensor<T, D>(x.shape(), g.device());
-      detail::map_into(scaled, functor::Multiply{}, dy, weight);
-    }
-    const std::int64_t count = moments.size(1);
-    const Tensor<T, D> rows = x.reshape({count, x.elements() / count, 1});
-    const LayerNorm<true> of_rows{{rows.size(1)}, eps};
-    of_rows.backward(typename LayerNorm<true>::template Saved<T, D, R>(rows, {}, moments), scaled, dx);
+    const auto [out, accumulate] = dx.open();
+    const Shape rows{moments.size(1), x.elements() / moments.size(1), 1};
+    const Tensor<T, D> of_x = x.reshape(rows), of_dy = dy.reshape(rows), of_dx = out.reshape(rows);
+    const Tensor<R, D> weights = weight.buffer() ? weight.template as<R>() : Tensor<R, D>{};
+    Backend<D>::for_each_row(
+        g.device(), rows[0], rows[1],
+        detail::LayerNormRowBackward<T, true, detail::ChannelWeights<R>>{
+            detail::rows_of(of_x), detail::rows_of(of_dy), detail::channel_weights_of(weights, x.shape()),
+            detail::moments_of(moments), detail::rows_of(of_dx, 1), accumulate});
   }
 
  private:
@@ -187,9 +214,9 @@ LOCUS_OUT_OF_LINE inline operation::GroupNorm instance_norm(const Shape& x, doub
 /// large.
 /// shape:    x (batch, channels, ...), weight and bias (channels) or an empty handle for none -> that of x
 /// gradient: as layer_norm's over the elements of a group, with the weight of each channel
-/// cost:     two launches, which read x twice, and without weight and bias one; backward one each for the weight and
-///           the bias, and two for x, without a weight one. Saves x, the weight and two numbers per group. Strides that
-///           are not row-major cost a copy
+/// cost:     two launches, which read x twice, and without weight and bias one; backward one for each gradient that is
+///           wanted, and in 16 bits a small one, of the weight for x. Saves x, the weight and two numbers per group.
+///           Strides that are not row-major cost a copy
 /// throws ShapeError naming the shapes; ArgumentError where groups do not divide the channels, or for an eps below 0
 ///
 ///     auto y = group_norm(x, 8, weight, bias);

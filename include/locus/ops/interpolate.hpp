@@ -130,7 +130,9 @@ struct Interpolate {
 }  // namespace operation
 
 /// Images of another size, as F.interpolate: the nearest element, or between the four nearest. By a factor, coordinates
-/// are divided by that, as PyTorch does where recompute_scale_factor is not given.
+/// are divided by that, as PyTorch does where recompute_scale_factor is not given; a dimension that keeps its extent
+/// keeps its elements. Where an extent doubles, the nearest element to o is o / 2, as in PyTorch's gradient and its
+/// channels_last images: its other images take a neighbour at times, for factors that are not quite 2 (or 1).
 /// shape:    (batch, c, h, w) -> (batch, c, size), or (batch, c, floor(h factor), floor(w factor))
 /// gradient: to each element its shares of the outputs that it is part of; in the same order in every run
 /// cost:     one launch; backward one, which stores nothing

@@ -6,8 +6,8 @@
 
 namespace locus::inline LOCUS_ABI::detail {
 
-/// Which elements along one dimension an output is made of, as PyTorch computes it. R is the type of coordinates: of
-/// the nearest element always float.
+/// Which elements along one dimension an output is made of, as PyTorch computes it: where the extents are equal, the
+/// input's own, whatever the factor. R is the type of coordinates: of the nearest element always float.
 template <class R>
 struct InterpolatedAxis {
   PoolIndex extent = 1, outputs = 1;
@@ -20,6 +20,7 @@ struct InterpolatedAxis {
     R weight;
   };
   [[nodiscard]] LOCUS_FN Taps linear(PoolIndex o) const {
+    if (outputs == extent) return {o, o, R(0)};
     const R at = larger(scale * (static_cast<R>(o) + centre) - centre, R(0));
     const PoolIndex first = smaller(static_cast<PoolIndex>(at), extent - 1);
     return {first, smaller(first + 1, extent - 1), smaller(at - static_cast<R>(first), R(1))};

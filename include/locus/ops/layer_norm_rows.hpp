@@ -38,6 +38,8 @@ struct Affine {
     return bias ? scaled + load_as_register(bias[c]) : scaled;
   }
 
+  [[nodiscard]] LOCUS_FN const Affine& of_row(std::int64_t) const { return *this; }
+
   /// use(f), where f is *this without what is null: on the host a loop for each case, for g++ does not divide one that
   /// converts halves.
   template <class Use>
@@ -101,14 +103,15 @@ struct LayerNormRow {
   }
 };
 
-/// With n the normalized row and d = g * weight: dx = rstd (d - mean(d) - n mean(d n)), for rms_norm without mean(d)
-template <class T, bool centers>
+/// With n the normalized row and d = g * weight: dx = rstd (d - mean(d) - n mean(d n)), for rms_norm without mean(d).
+/// Weight says what a row's elements are multiplied by.
+template <class T, bool centers, class Weight = Affine<T>>
 struct LayerNormRowBackward {
   using R = compute_t<T>;
   static constexpr int fragments = 2;
   static constexpr std::int64_t bytes_per_element = 3 * sizeof(T);
   Rows<const T> x, g;
-  Affine<T> affine;
+  Weight affine;
   RowMoments<R> moments;
   Rows<T> dx;
   bool accumulate;
@@ -119,7 +122,7 @@ struct LayerNormRowBackward {
     auto gradients = team.load(g.input(row));
     const R count = static_cast<R>(team.cols()), rstd = moments.rstds[row];
     const FromMean<R, centers> centered = from_mean(row);
-    const Affine<T> a = affine;
+    const Weight a = affine.of_row(row);
     if (a.weight) team.update([=](R dy, std::int64_t c) LOCUS_INLINED { return a(dy, c); }, gradients);
     const R share = team.reduce(
                         fold::Sum<T>{},

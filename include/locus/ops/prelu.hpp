@@ -21,30 +21,30 @@ struct Prelu {
     return Forwarded{y, Tuple(x, slopes)};
   }
 
-  struct InputSlope {
+  struct ToInput {
     template <class R>
     LOCUS_FN R operator()(R g, R x, R slope) const {
-      return detail::times_slope<InputSlope>(g, x > R(0) ? R(1) : slope);
+      return get<0>(functor::Prelu{}.pullback(g, R(0), x, slope));
     }
   };
-  struct WeightSlope {
+  struct ToWeight {
     template <class R>
     LOCUS_FN R operator()(R g, R x) const {
-      return detail::kept_if(!(x > R(0)) & (g != R(0)), g * x);
+      return get<1>(functor::Prelu{}.pullback(g, R(0), x, R(0)));
     }
   };
   template <class T, class D>
   void backward(const Tuple<Tensor<T, D>, Tensor<T, D>>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx,
                 Gradient<T, D>& dweight) const {
     const auto& [x, slopes] = saved;
-    if (dx) detail::map_to(dx, InputSlope{}, g, x, slopes);
+    if (dx) detail::map_to(dx, ToInput{}, g, x, slopes);
     if (!dweight) return;
     Axes folded;
     for (int d = 0; d < x.rank(); ++d)
       if (d != 1 || slopes.elements() == 1) folded.push_back(d);
     const auto target = dweight.open();
     detail::reduce_into(target.out, target.accumulate, x.shape(), detail::FoldedAxes(name, x.shape(), folded),
-                        Apply<WeightSlope, Symbol<0>, Symbol<1>>{}, fold::Sum<T>{}, g, x);
+                        Apply<ToWeight, Symbol<0>, Symbol<1>>{}, fold::Sum<T>{}, g, x);
   }
 
  private:
