@@ -68,7 +68,7 @@ class ScriptedLink {
   [[nodiscard]] static bool has_open_transfers() { return false; }
   static void keep(const dist::Owner&) noexcept {}
   static void note_failure(double) noexcept {}
-  [[nodiscard]] bool is_dead(int peer) const { return peers_[static_cast<std::size_t>(peer)].is_dead; }
+  [[nodiscard]] bool is_dead(int peer) const { return peers_.at(static_cast<std::size_t>(peer)).is_dead; }
   [[nodiscard]] bool poll(Note& note) {
     if (const auto next = std::exchange(on_poll, nullptr)) next();
     if (notes.empty()) return false;
@@ -184,6 +184,29 @@ TEST_CASE("where a message cannot be sent to its end, all ranks fail: its receiv
   const auto [rank, text] = thrown([&] { peers->require_sound(reduces, 1); });
   CHECK(rank == 0);
   CHECK(text.find("rank 0 threw: ") != std::string::npos);
+}
+
+TEST_CASE("a failure may be nobody's in particular, whether it is heard of or found here") {
+  for (const int at_fault : {-1, 2, INT32_MIN, INT32_MAX}) {
+    CAPTURE(at_fault);
+    const Shared peers(new Peers(5, 2));
+    Note note{.what = Note::What::failure, .from = 1, .at_fault = at_fault};
+    for (char& c : note.reason) c = 'x';  // without an end
+    peers->link.notes.push_back(note);
+    const auto [rank, text] = thrown([&] { peers->require_sound(reduces, 1); });
+    CHECK(rank == -1);
+    CHECK(text.ends_with(": " + std::string(sizeof note.reason - 1, 'x')));
+
+    const Shared others(new Peers(5, 2));
+    CHECK(thrown([&] { others->refuse(at_fault, "no more", reduces, 1); }).first == -1);
+    REQUIRE(others->link.told.size() == 1);
+    CHECK(others->link.told[0].at_fault == -1);
+  }
+  const Shared peers(new Peers(0.1, 2));
+  const auto waits = [] { return true; };
+  const auto [rank, text] = thrown([&] { peers->require_alive(-1, 0.2, waits, reduces, 1); });
+  CHECK(rank == -1);
+  CHECK(text.find(": not all ranks came within 0.1 seconds") != std::string::npos);
 }
 
 TEST_CASE("a rank that gets no thread for what outlives its communicator fails before it meets others") {
