@@ -26,7 +26,7 @@ class TcpLink {
       Card card{};
       if (guest.bytes.size() != sizeof card) rendezvous.fail(peer, "ranks run different programs");
       std::memcpy(&card, guest.bytes.data(), sizeof card);
-      on_machine_ += std::strcmp(card.host, mine.host) == 0;
+      on_machine_ += std::strncmp(card.host, mine.host, sizeof mine.host) == 0;  // another program's may have no end
       if (peer >= rank_) continue;
       SocketAddress address = guest.from;
       address.set_port(card.port);
