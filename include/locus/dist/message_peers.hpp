@@ -46,12 +46,13 @@ class MessagePeers : public Owner {
 
   ~MessagePeers() override {
     if constexpr (requires { link.retire(); })
-      if (!has_failed_.load() && inbox_.empty()) link.retire();
+      if (is_here() && !has_failed_.load() && inbox_.empty()) link.retire();
   }
 
   /// A rank is at fault, or, where it is none of 0..size()-1, nobody in particular; all are told. The first failure
   /// stays.
   void fail(int at_fault, const char* reason) noexcept {
+    if (!is_here()) return;
     const Lock lock(mutex_);
     if (has_failed_.load()) return;
     failure_.what = Note::What::failure;
@@ -79,6 +80,7 @@ class MessagePeers : public Owner {
   /// This rank makes no more calls; so many collectives it completed. After a failure that it heard of, it passes that
   /// on instead: others may hear of its end first.
   void end(std::int64_t collectives) noexcept {
+    if (!is_here()) return;
     const Lock lock(mutex_);
     if (end_.count >= 0) return;
     end_.count = collectives;
@@ -205,6 +207,9 @@ class MessagePeers : public Owner {
   [[nodiscard]] double timeout() const { return timeout_; }
 
  private:
+  /// In a child of fork() it is not: what to tell others is the parent's, and a thread of the parent may hold the
+  /// mutex.
+  [[nodiscard]] bool is_here() const { return forks_ == locus::detail::fork_count(); }
   /// Also of what another process sent.
   [[nodiscard]] int rank_or_nobody(int rank) const { return rank >= 0 && rank < link.size() ? rank : -1; }
   [[nodiscard]] std::size_t find(int from, int tag) const {
@@ -256,6 +261,7 @@ class MessagePeers : public Owner {
   }
 
   double timeout_;
+  std::uint32_t forks_ = locus::detail::fork_count();
   /// Whether ranks share processors.
   bool is_crowded_ = link.ranks_on_machine() > static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
   Stopwatch watch_{};
