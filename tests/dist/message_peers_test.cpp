@@ -8,9 +8,12 @@
 
 #include <support/no_threads.hpp>
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <new>
 #include <string>
@@ -112,6 +115,23 @@ std::pair<int, std::string> thrown(const F& f) {
   }
   return {-1, ""};
 }
+
+/// A static object that is older than what delivers errands: exit() destroys it later.
+struct Oldest {
+  ~Oldest() {
+    if (at_exit) at_exit();
+  }
+  void (*at_exit)() = nullptr;
+} oldest;
+
+/// Takes a while, as last notes do.
+class SlowErrand final : public dist::detail::Errand {
+  bool run() override {
+    usleep(10000);
+    return --turns_ == 0;
+  }
+  int turns_ = 5;
+};
 
 }  // namespace
 
@@ -245,4 +265,23 @@ TEST_CASE("a message on its way is not given up where there is no memory for wha
   peers->link.has_no_memory = false;
   dist::detail::Courier::finish();
   CHECK(peers->link.abandoned.load() == 0);
+}
+
+TEST_CASE("what an older static object delivers while the process ends is done before it ends") {
+  std::fflush(nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(10);
+    oldest.at_exit = [] {
+      const Shared errand(new SlowErrand);
+      dist::detail::Courier::start();
+      dist::detail::Courier::deliver(Shared<dist::detail::Errand>(errand.get()));
+      _exit(errand->done() ? 0 : 3);
+    };
+    dist::detail::Courier::start();
+    std::exit(4);
+  }
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
 }
