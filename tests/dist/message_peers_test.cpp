@@ -8,9 +8,12 @@
 
 #include <support/no_threads.hpp>
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <new>
 #include <string>
@@ -68,7 +71,7 @@ class ScriptedLink {
   [[nodiscard]] static bool has_open_transfers() { return false; }
   static void keep(const dist::Owner&) noexcept {}
   static void note_failure(double) noexcept {}
-  [[nodiscard]] bool is_dead(int peer) const { return peers_[static_cast<std::size_t>(peer)].is_dead; }
+  [[nodiscard]] bool is_dead(int peer) const { return peers_.at(static_cast<std::size_t>(peer)).is_dead; }
   [[nodiscard]] bool poll(Note& note) {
     if (const auto next = std::exchange(on_poll, nullptr)) next();
     if (notes.empty()) return false;
@@ -112,6 +115,23 @@ std::pair<int, std::string> thrown(const F& f) {
   }
   return {-1, ""};
 }
+
+/// A static object that is older than what delivers errands: exit() destroys it later.
+struct Oldest {
+  ~Oldest() {
+    if (at_exit) at_exit();
+  }
+  void (*at_exit)() = nullptr;
+} oldest;
+
+/// Takes a while, as last notes do.
+class SlowErrand final : public dist::detail::Errand {
+  bool run() override {
+    usleep(10000);
+    return --turns_ == 0;
+  }
+  int turns_ = 5;
+};
 
 }  // namespace
 
@@ -186,6 +206,29 @@ TEST_CASE("where a message cannot be sent to its end, all ranks fail: its receiv
   CHECK(text.find("rank 0 threw: ") != std::string::npos);
 }
 
+TEST_CASE("a failure may be nobody's in particular, whether it is heard of or found here") {
+  for (const int at_fault : {-1, 2, INT32_MIN, INT32_MAX}) {
+    CAPTURE(at_fault);
+    const Shared peers(new Peers(5, 2));
+    Note note{.what = Note::What::failure, .from = 1, .at_fault = at_fault};
+    for (char& c : note.reason) c = 'x';  // without an end
+    peers->link.notes.push_back(note);
+    const auto [rank, text] = thrown([&] { peers->require_sound(reduces, 1); });
+    CHECK(rank == -1);
+    CHECK(text.ends_with(": " + std::string(sizeof note.reason - 1, 'x')));
+
+    const Shared others(new Peers(5, 2));
+    CHECK(thrown([&] { others->refuse(at_fault, "no more", reduces, 1); }).first == -1);
+    REQUIRE(others->link.told.size() == 1);
+    CHECK(others->link.told[0].at_fault == -1);
+  }
+  const Shared peers(new Peers(0.1, 2));
+  const auto waits = [] { return true; };
+  const auto [rank, text] = thrown([&] { peers->require_alive(-1, 0.2, waits, reduces, 1); });
+  CHECK(rank == -1);
+  CHECK(text.find(": not all ranks came within 0.1 seconds") != std::string::npos);
+}
+
 TEST_CASE("a rank that gets no thread for what outlives its communicator fails before it meets others") {
   std::string text;
   try {
@@ -222,4 +265,23 @@ TEST_CASE("a message on its way is not given up where there is no memory for wha
   peers->link.has_no_memory = false;
   dist::detail::Courier::finish();
   CHECK(peers->link.abandoned.load() == 0);
+}
+
+TEST_CASE("what an older static object delivers while the process ends is done before it ends") {
+  std::fflush(nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(10);
+    oldest.at_exit = [] {
+      const Shared errand(new SlowErrand);
+      dist::detail::Courier::start();
+      dist::detail::Courier::deliver(Shared<dist::detail::Errand>(errand.get()));
+      _exit(errand->done() ? 0 : 3);
+    };
+    dist::detail::Courier::start();
+    std::exit(4);
+  }
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
 }

@@ -15,6 +15,7 @@
 #include <support/thrown.hpp>
 
 #include <fstream>
+#include <optional>
 
 using namespace locus;
 using namespace locus_test;
@@ -204,4 +205,33 @@ TEST_CASE("a process that a rank leaves behind is not waited for") {
   });
   CHECK(std::string(failure.what()) == "rank 1 threw: gone");
   CHECK(watch.seconds() < 4);
+}
+
+TEST_CASE("a child of fork() lets go of a communicator without a word to other ranks") {
+  const int port = dist::detail::Socket::listening(AF_INET, 0).port();
+  CHECK_NOTHROW(dist::spawn_processes<Cpu>(2, [port](const Comm& started) {
+    const int rank = started.rank();
+    std::optional<Comm> comm(dist::tcp<Cpu>(dist::TcpPlace{"127.0.0.1", port, rank, 2, rank}, {.timeout = 20}));
+    const Tensor<float> x = ones({2000000});
+    comm->all_reduce_async(x).wait();  // by a thread, which the child does not have
+    if (rank == 0) comm->send(x, 1);   // on its way, as that of rank 1 asks for it later
+    for (const bool aborts : {false, true}) {
+      const pid_t child = fork();
+      if (child == 0) {
+        alarm(10);
+        if (aborts) comm->abort("child");
+        comm.reset();  // as exit() does where it is static
+        _exit(0);
+      }
+      int status = -1;
+      if (waitpid(child, &status, 0) != child || status != 0) wrong("the child did not end");
+      comm->barrier();
+    }
+    usleep(50000);
+    comm->barrier();
+    if (rank == 0) return;
+    x.fill_(0);
+    comm->recv(x, 0);
+    if (x.data()[1999999] != 2) wrong("another message came");
+  }));
 }

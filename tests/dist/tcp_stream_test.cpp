@@ -96,3 +96,19 @@ TEST_CASE("what was received before the peer ended is not lost, what is awaited 
   CHECK(first == sent);
   CHECK(!connection.stream.is_over(*waits));
 }
+
+TEST_CASE("a length that no transfer has ends the connection") {
+  using Lengths = std::array<std::int64_t, 2>;
+  constexpr std::int64_t note = sizeof(dist::detail::Note);
+  for (const Lengths& frame : {Lengths{-5, 5}, Lengths{0, 5}, Lengths{INT64_MAX, 5}, Lengths{std::int64_t{1} << 48, 5},
+                               Lengths{note - 1, TcpStream::note_tag}}) {
+    CAPTURE(frame[0]);
+    Connection connection;
+    connection.write(frame.data(), sizeof frame);
+    CHECK_NOTHROW(connection.stream.progress(connection.notes, 1));
+    CHECK(connection.stream.has_ended());
+    char byte = 0;
+    CHECK(connection.peer.read_some(&byte, 1) == -1);  // closed
+    CHECK_NOTHROW(connection.stream.progress(connection.notes, 1));
+  }
+}

@@ -4,6 +4,8 @@
 
 #include <locus/dist/worker.hpp>
 
+#include <unistd.h>
+
 namespace locus::inline LOCUS_ABI::dist::detail {
 
 /// A job that waits for no other one.
@@ -12,27 +14,35 @@ class Errand : public Job {
   [[nodiscard]] Job::Lane lane() const final { return {reinterpret_cast<std::intptr_t>(this), 0}; }
 };
 
-/// The thread of this process that does errands. exit() returns when all are done.
+/// The thread of this process that does errands. exit() waits until all are done.
 class Courier {
  public:
   /// Creates the thread, so that deliver() needs none. Static objects that deliver in their destructors call it in
   /// their constructors. throws OutOfMemory where the system grants no thread
   static void start() {
+    if (has_ended_.load()) return;
     Courier& here = instance();
     const Lock lock(here.mutex_);
     here.worker_.start();
   }
+  /// Once exit() has ended the thread, static objects that are older than it do their errands themselves.
   static void deliver(const Shared<Errand>& errand) noexcept {
+    if (has_ended_.load()) {
+      while (!errand->advance(true)) usleep(1000);
+      return;
+    }
     try {
       Courier& here = instance();
       const Lock lock(here.mutex_);
       here.worker_.add(Shared<Job>(errand.get()));
-    } catch (const std::exception&) {  // after fork() or finish(), no thread: what it uses is kept
+    } catch (const std::exception&) {  // the system grants no thread: what it uses is kept
       errand->retain();
     }
   }
   /// Returns when all errands are done, also those that they add: for a process that ends without its static objects.
+  /// The next errand has a thread again.
   static void finish() noexcept {
+    if (has_ended_.load()) return;
     Couriers& all = Couriers::instance();
     if (all.is_here()) all.last->worker_.finish();
   }
@@ -45,7 +55,10 @@ class Courier {
     Courier* last = nullptr;
     Mutex mutex{};
 
-    ~Couriers() { finish(); }
+    ~Couriers() {
+      finish();
+      has_ended_.store(true);
+    }
     [[nodiscard]] bool is_here() const { return last && last->forks_ == locus::detail::fork_count(); }
     [[nodiscard]] static Couriers& instance() {
       static Couriers all;
@@ -63,6 +76,9 @@ class Courier {
     if (!all.is_here()) all.last = new Courier(all.last);
     return *all.last;
   }
+
+  /// Outlives all static objects.
+  static inline Atomic<bool> has_ended_{false};
 
   /// The parent's, whose thread is not here, and which is never deleted: held, so that it counts as no leak.
   [[maybe_unused]] Courier* inherited_;

@@ -12,7 +12,7 @@ namespace locus {
 struct CollectiveError : Error {
   CollectiveError(const std::string& text, int rank_at_fault, std::string name, std::int64_t number)
       : Error(text), rank(rank_at_fault), collective(std::move(name)), sequence(number) {}
-  int rank;                ///< at fault, as far as the throwing rank knows
+  int rank;                ///< at fault, as far as the throwing rank knows; -1: none in particular
   std::string collective;  ///< that did not complete: "all_reduce"
   std::int64_t sequence;   ///< its number among the calls of its rank, from 1
 };

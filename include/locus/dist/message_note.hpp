@@ -16,7 +16,7 @@ struct Note {
   enum class What : std::int32_t { letter, failure, end };
   What what = What::end;
   std::int32_t from = -1;
-  std::int32_t at_fault = -1;  ///< of a failure: a rank
+  std::int32_t at_fault = -1;  ///< of a failure: a rank; -1: nobody in particular
   std::int32_t tag = 0;        ///< of a letter
   std::int64_t type = 0;       ///< of its elements
   std::int64_t count = 0;      ///< of a letter: elements; of an end: collectives that the sender completed

@@ -46,15 +46,17 @@ class MessagePeers : public Owner {
 
   ~MessagePeers() override {
     if constexpr (requires { link.retire(); })
-      if (!has_failed_.load() && inbox_.empty()) link.retire();
+      if (is_here() && !has_failed_.load() && inbox_.empty()) link.retire();
   }
 
-  /// A rank is at fault; all are told. The first failure stays.
+  /// A rank is at fault, or, where it is none of 0..size()-1, nobody in particular; all are told. The first failure
+  /// stays.
   void fail(int at_fault, const char* reason) noexcept {
+    if (!is_here()) return;
     const Lock lock(mutex_);
     if (has_failed_.load()) return;
     failure_.what = Note::What::failure;
-    failure_.at_fault = at_fault;
+    failure_.at_fault = rank_or_nobody(at_fault);
     std::snprintf(failure_.reason, sizeof failure_.reason, "%s", reason);
     has_failed_.store(true);
     Link::note_failure(timeout_);
@@ -78,6 +80,7 @@ class MessagePeers : public Owner {
   /// This rank makes no more calls; so many collectives it completed. After a failure that it heard of, it passes that
   /// on instead: others may hear of its end first.
   void end(std::int64_t collectives) noexcept {
+    if (!is_here()) return;
     const Lock lock(mutex_);
     if (end_.count >= 0) return;
     end_.count = collectives;
@@ -101,9 +104,11 @@ class MessagePeers : public Owner {
       else if (note.what == Note::What::end) ended_[static_cast<std::size_t>(note.from)] = note.count;
       else {
         failure_ = note;
+        failure_.at_fault = rank_or_nobody(note.at_fault);
+        failure_.reason[sizeof failure_.reason - 1] = 0;
         has_failed_.store(true);
         Link::note_failure(timeout_);
-        (void)link.is_dead(failure_.at_fault);  // which the end of this process has to know
+        if (failure_.at_fault >= 0) (void)link.is_dead(failure_.at_fault);  // which the end of this process has to know
       }
     }
     return false;
@@ -155,7 +160,10 @@ class MessagePeers : public Owner {
           refuse(other, join("rank ", other, " has died: its process is gone"), what, sequence);
       }
     if (waited > timeout_ && waits())
-      refuse(peer, join("rank ", peer, " did not come within ", timeout_, wait_longer), what, sequence);
+      refuse(peer,
+             join(peer < 0 ? std::string("not all ranks came") : join("rank ", peer, " did not come"), " within ",
+                  timeout_, wait_longer),
+             what, sequence);
   }
 
   /// Waits for transfers of a call. Those of a letter may come after its sender has left.
@@ -199,6 +207,11 @@ class MessagePeers : public Owner {
   [[nodiscard]] double timeout() const { return timeout_; }
 
  private:
+  /// In a child of fork() it is not: what to tell others is the parent's, and a thread of the parent may hold the
+  /// mutex.
+  [[nodiscard]] bool is_here() const { return forks_ == locus::detail::fork_count(); }
+  /// Also of what another process sent.
+  [[nodiscard]] int rank_or_nobody(int rank) const { return rank >= 0 && rank < link.size() ? rank : -1; }
   [[nodiscard]] std::size_t find(int from, int tag) const {
     std::size_t i = 0;
     while (i < inbox_.size() && (inbox_[i].note.from != from || inbox_[i].note.tag != tag)) ++i;
@@ -248,6 +261,7 @@ class MessagePeers : public Owner {
   }
 
   double timeout_;
+  std::uint32_t forks_ = locus::detail::fork_count();
   /// Whether ranks share processors.
   bool is_crowded_ = link.ranks_on_machine() > static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
   Stopwatch watch_{};

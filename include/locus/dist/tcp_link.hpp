@@ -26,7 +26,7 @@ class TcpLink {
       Card card{};
       if (guest.bytes.size() != sizeof card) rendezvous.fail(peer, "ranks run different programs");
       std::memcpy(&card, guest.bytes.data(), sizeof card);
-      on_machine_ += std::strcmp(card.host, mine.host) == 0;
+      on_machine_ += std::strncmp(card.host, mine.host, sizeof mine.host) == 0;  // another program's may have no end
       if (peer >= rank_) continue;
       SocketAddress address = guest.from;
       address.set_port(card.port);
@@ -39,16 +39,18 @@ class TcpLink {
   }
   TcpLink(const TcpLink&) = delete;
   TcpLink& operator=(const TcpLink&) = delete;
-  /// Gives what is still to be written a moment. Connections then close beside the program.
+  /// Gives what is still to be written a moment. Connections then close beside the program. A child of fork() closes
+  /// its descriptors alone: the connections stay its parent's.
   ~TcpLink() {
+    if (!is_here()) return;
     const Stopwatch watch;
     const Lock lock(mutex_);
     try {
       for (; has_unwritten() && watch.seconds() < 1; sched_yield()) progress();
-    } catch (const std::bad_alloc&) {}  // for what others still say
+    } catch (const std::exception&) {}  // without memory for what others still say
     try {
       Courier::deliver(Shared<Errand>(new Closing(std::move(streams_))));
-    } catch (const std::bad_alloc&) {}  // they close at once
+    } catch (const std::exception&) {}  // they close at once
   }
 
   [[nodiscard]] int rank() const { return rank_; }
@@ -98,6 +100,8 @@ class TcpLink {
     Stopwatch watch_{};
   };
 
+  [[nodiscard]] bool is_here() const { return forks_ == locus::detail::fork_count(); }
+
   // The mutex is held in all that follows.
 
   [[nodiscard]] TcpStream& to(int peer) { return streams_[static_cast<std::size_t>(peer)]; }
@@ -112,6 +116,7 @@ class TcpLink {
   }
 
   int rank_, size_, on_machine_ = 0;
+  std::uint32_t forks_ = locus::detail::fork_count();
   Mutex mutex_;
   std::vector<TcpStream> streams_;  ///< by rank
   std::vector<Note> notes_;
@@ -154,7 +159,7 @@ class TcpLink::Transfers {
   }
   [[nodiscard]] int first_open() { return first_open(mark()); }
   void abandon() noexcept {
-    if (done_ == transfers_.size()) return;
+    if (done_ == transfers_.size() || !link_.is_here()) return;
     const Lock lock(link_.mutex_);
     for (; done_ < transfers_.size(); ++done_) {
       Transfer& transfer = *transfers_[done_];

@@ -87,6 +87,7 @@ class TcpStream {
 
  private:
   static constexpr std::int64_t frame_size = sizeof(Frame);
+  static constexpr std::int64_t most_bytes = std::int64_t{1} << 47;  ///< the address space of a process
 
   /// Nobody reads them any more.
   void drop_notes() {
@@ -127,9 +128,19 @@ class TcpStream {
     auto* const frame = reinterpret_cast<unsigned char*>(&frame_);
     while (frame_bytes_ < frame_size)
       if (!read_some(frame + frame_bytes_, frame_size - frame_bytes_, frame_bytes_)) return false;
+    if (!is_valid(frame_)) return end(), false;
     arriving_ = target(peer);
     frame_bytes_ = 0;
     return true;
+  }
+  /// Whether a rank may have sent it. What has not the length of a transfer comes from another program.
+  [[nodiscard]] static bool is_valid(const Frame& frame) {
+    if (frame.tag == note_tag) return frame.bytes == sizeof(Note);
+    return frame.bytes > 0 && frame.bytes < most_bytes;
+  }
+  void end() noexcept {
+    socket_ = {};
+    has_ended_ = true;
   }
   /// Whether all of it has come.
   [[nodiscard]] bool read_bytes(Transfer& transfer) {
@@ -166,7 +177,7 @@ class TcpStream {
     return unasked;
   }
   static void has_arrived(Transfer& transfer, std::vector<Note>& notes) {
-    if (transfer.frame.tag == note_tag && transfer.frame.bytes == sizeof(Note)) {
+    if (transfer.frame.tag == note_tag) {
       Note note;
       std::memcpy(&note, transfer.own.data(), sizeof note);
       note.from = transfer.peer;
@@ -185,8 +196,7 @@ class TcpStream {
       transfer.own.assign(transfer.data, transfer.data + transfer.frame.bytes);
       transfer.data = transfer.own.data();
     } catch (const std::bad_alloc&) {
-      socket_ = {};
-      has_ended_ = true;
+      end();
     }
   }
   [[nodiscard]] static bool is_same(const Frame& a, const Frame& b) { return a.tag == b.tag && a.bytes == b.bytes; }

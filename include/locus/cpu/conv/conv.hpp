@@ -33,8 +33,8 @@ LOCUS_OUT_OF_LINE inline Atomic<bool>& winograd_flag() {
 /// Their rounding scales with tiles of 6 x 6 elements, not with windows: beside a large element small ones lose digits,
 /// and one that is not finite spoils results of all tiles that it is in. Let S be the sum, over n channels, of the
 /// largest |x| in a tile times the largest |w|; of a gradient of weights, over n tiles, times the largest |g|. The
-/// error is at most 6.6e-5 (n + 32) S. Of normal random numbers it is below 4e-6 S, and its root mean square 2 to 5
-/// times that of others.
+/// error is at most 6.6e-5 (n + 32) S. Of normal random numbers it is below 4e-6 S; the root mean square of that of
+/// values is 2 to 5 times that of others.
 /// At first true, unless the environment variable LOCUS_WINOGRAD is 0. `exact` in the options of a convolution turns it
 /// off there.
 [[nodiscard]] inline bool winograd_is_allowed() { return detail::winograd_flag().load(Order::relaxed); }
