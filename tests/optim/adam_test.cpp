@@ -36,6 +36,23 @@ LOCUS_DEVICE_TEST("AMSGrad follows PyTorch's, and keeps a third number for each 
   CHECK_THROWS_AS((void)plain.state_name(-1), IndexError);
 }
 
+LOCUS_DEVICE_TEST("AMSGrad's groups and steps that may be skipped follow PyTorch's as well", D) {
+  const optim::AdamOptions options{.lr = 0.05, .beta2 = 0.8, .weight_decay = 0.1, .amsgrad = true};
+  const auto never = full<bool, D>({}, false), always = full<bool, D>({}, true);
+  Recorded<double, D> whole{"rules"}, parted{"rules"};
+  optim::Adam one{std::vector{whole.w, whole.b}, options};
+  whole.check("amsgrad", [&](int) { one.step(never); });
+  using optim::Group;
+  const std::vector groups{Group{std::vector{parted.w}}, Group{std::vector{parted.b}, {.lr = 0.05}}};
+  optim::Adam two{groups, options};
+  CHECK(two.groups().size() == 2);
+  parted.check("amsgrad", [&](int step) {
+    if (step < 5) return two.step();
+    two.step(always);
+    two.step(never);
+  });
+}
+
 LOCUS_DEVICE_TEST("a step of Adam is one launch", D) {
   const std::vector parameters{Parameter(sample<float, D>({3, 4})), Parameter(sample<float, D>({5}))};
   optim::Adam optimizer{parameters};

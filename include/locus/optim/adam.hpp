@@ -23,24 +23,42 @@ struct AdamWOptions {
 
 namespace detail {
 /// first: 1 / (1 - beta1^t), second: 1 / sqrt(1 - beta2^t), in step t.
-template <class Register>
-struct AdamRule {
-  using R = Register;
-  static constexpr int states = 3;
+template <class R>
+struct AdamNumbers {
   R beta1, beta2;
   R share1, share2;  ///< 1 - beta1, 1 - beta2: rounded once, for beta2 may be close to 1
   R eps;
-  bool amsgrad;  ///< without, `largest` is not kept
+  LOCUS_FN void average(const Rates<R>& rates, R value, R gradient, R& mean, R& square) const {
+    const R g = gradient + rates.penalty * value;
+    mean = beta1 * mean + share1 * g;
+    square = beta2 * square + share2 * g * g;
+  }
+  LOCUS_FN R moved(const Rates<R>& rates, const Corrections<R>& corrections, R value, R mean, R square) const {
+    const R step_size = rates.lr * corrections.first;
+    return value * rates.decay - step_size * mean / (math::sqrt(square) * corrections.second + eps);
+  }
+};
+template <class Register>
+struct AdamRule : AdamNumbers<Register> {
+  using R = Register;
+  static constexpr int states = 2;
+  LOCUS_FN void operator()(const Rates<R>& rates, const Corrections<R>& corrections, R value, R gradient, R mean,
+                           R square, R& new_value, R& new_mean, R& new_square) const {
+    this->average(rates, value, gradient, mean, square);
+    new_mean = mean, new_square = square;
+    new_value = this->moved(rates, corrections, value, mean, square);
+  }
+};
+template <class Register>
+struct AmsgradRule : AdamNumbers<Register> {
+  using R = Register;
+  static constexpr int states = 3;
   LOCUS_FN void operator()(const Rates<R>& rates, const Corrections<R>& corrections, R value, R gradient, R mean,
                            R square, R largest, R& new_value, R& new_mean, R& new_square, R& new_largest) const {
-    const R g = gradient + rates.penalty * value;
-    new_mean = beta1 * mean + share1 * g;
-    new_square = beta2 * square + share2 * g * g;
-    // Chosen in two steps, which compilers vectorize.
-    const R larger = largest > new_square ? largest : new_square;
-    new_largest = amsgrad ? larger : new_square;
-    const R step_size = rates.lr * corrections.first;
-    new_value = value * rates.decay - step_size * new_mean / (math::sqrt(new_largest) * corrections.second + eps);
+    this->average(rates, value, gradient, mean, square);
+    new_mean = mean, new_square = square;
+    new_largest = largest > square ? largest : square;
+    new_value = this->moved(rates, corrections, value, mean, new_largest);
   }
 };
 struct AdamCorrections {
@@ -110,16 +128,21 @@ class Adam : public Optimizer<T, D> {
                         options.weight_decay),
         options_(options),
         decoupled_(decoupled) {}
+  /// What steps of groups need is compiled for optimizers that have some.
+  void use_groups_of_rule() {
+    if (options_.amsgrad) this->template use_groups<Adam, Amsgrad>();
+    else this->template use_groups<Adam>();
+  }
 
  private:
   friend class Optimizer<T, D>;
   using R = compute_t<T>;
   using Rule = detail::AdamRule<R>;
+  using Amsgrad = detail::AmsgradRule<R>;
 
-  [[nodiscard]] Rule rule() const {
-    return {static_cast<R>(options_.beta1),       static_cast<R>(options_.beta2),
-            static_cast<R>(1.0 - options_.beta1), static_cast<R>(1.0 - options_.beta2),
-            detail::positive<R>(options_.eps),    options_.amsgrad};
+  [[nodiscard]] detail::AdamNumbers<R> rule() const {
+    return {static_cast<R>(options_.beta1), static_cast<R>(options_.beta2), static_cast<R>(1.0 - options_.beta1),
+            static_cast<R>(1.0 - options_.beta2), detail::positive<R>(options_.eps)};
   }
   [[nodiscard]] detail::Rates<R> rates(const ParameterGroup<T, D>& group) const {
     const double lr = group.lr(), weight_decay = group.weight_decay();
@@ -134,15 +157,17 @@ class Adam : public Optimizer<T, D> {
 // Outside the class, and so not inline: the compiled library can hold them.
 template <class T, class D>
 Adam<T, D>::Adam(const std::vector<Group<T, D>>& groups, const AdamOptions& options) : Adam(groups, options, false) {
-  this->template use_groups<Adam>();
+  use_groups_of_rule();
 }
 template <class T, class D>
 void Adam<T, D>::step() {
-  this->step_of(*this);
+  if (options_.amsgrad) this->template step_of<Adam, Amsgrad>(*this);
+  else this->step_of(*this);
 }
 template <class T, class D>
 void Adam<T, D>::step(const Tensor<bool, D>& skip) {
-  this->step_unless(*this, skip);
+  if (options_.amsgrad) this->template step_unless<Adam, Amsgrad>(*this, skip);
+  else this->step_unless(*this, skip);
 }
 
 template <class T, class D>
@@ -174,7 +199,7 @@ class AdamW : public Adam<T, D> {
 template <class T, class D>
 AdamW<T, D>::AdamW(const std::vector<Group<T, D>>& groups, const AdamWOptions& o)
     : Adam<T, D>(groups, {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay, o.amsgrad}, true) {
-  this->template use_groups<Adam<T, D>>();
+  this->use_groups_of_rule();
 }
 template <class T, class D>
 AdamW(std::vector<Parameter<T, D>>, AdamWOptions = {}) -> AdamW<T, D>;

@@ -113,30 +113,31 @@ class Optimizer {
   }
 
   /// Whether steps need what step_of_any does; without, programs need not compile it.
-  template <class Self>
+  template <class Self, class Rule = typename Self::Rule>
   void use_groups() {
-    if (groups_.size() > 1) any_ = &Optimizer::template step_of_any<Self>;
+    if (groups_.size() > 1) any_ = &Optimizer::template step_of_any<Self, Rule>;
   }
-  /// One step of an optimizer that has rule(), rates(group) and corrections().
-  template <class Self>
+  /// One step of an optimizer that has rates(group), corrections(), and rule(), of which a Rule is made.
+  template <class Self, class Rule = typename Self::Rule>
   void step_of(Self& self) {
     locus::detail::require_reduced("optimizer", parameters_);
     if (any_) return any_(self, nullptr);
     for_each_stretch([&](std::size_t first, std::size_t last) {
       advance(first, last);
-      launch_one_group(self, 0, first, last);
+      launch_one_group<Self, Rule>(self, 0, first, last);
     });
   }
   /// The same, unless the flag is set.
-  template <class Self>
+  template <class Self, class Rule = typename Self::Rule>
   void step_unless(Self& self, const Tensor<bool, D>& skip);
 
  private:
   static constexpr int groups_of_a_launch = 16;
-  template <class Self>
-  using rule_of = decltype(detail::rule_for<T>(std::declval<Self&>().rule()));
+  /// What steps compute by a Rule: the same, or that of master weights.
+  template <class Rule>
+  using rule_of = decltype(detail::rule_for<T>(std::declval<Rule&>()));
 
-  template <class Self>
+  template <class Self, class Rule>
   static void step_of_any(Optimizer& optimizer, const Tensor<bool, D>* skip);
 
   [[nodiscard]] const Parameter<T, D>& member(std::size_t i) const { return parameters_[members_[i].index]; }
@@ -183,19 +184,19 @@ class Optimizer {
                                 values, place.memory->gradients.data() + begin, state(i)..., extra...),
                             Pack<T*, detail::repeated_t<i, R*>...>(values, state(i)...));
   }
-  template <class Self>
+  template <class Self, class Rule>
   void launch_one_group(Self& self, std::size_t group, std::size_t first, std::size_t last) {
     const auto make = [self = &self, group, first] {
-      return detail::StepOfOneGroup<rule_of<Self>>{
-          {detail::rule_for<T>(self->rule()), self->rates(self->groups_[group]),
+      return detail::StepOfOneGroup<rule_of<Rule>>{
+          {detail::rule_for<T>(Rule{self->rule()}), self->rates(self->groups_[group]),
            self->corrections().template of_step<R>(self->members_[first].steps)}};
     };
-    launch(make, first, last, detail::states_of<rule_of<Self>>(), {});
+    launch(make, first, last, detail::states_of<rule_of<Rule>>(), {});
   }
-  template <class Self>
+  template <class Self, class Rule>
   void launch_one_group_unless(Self& self, const Tensor<bool, D>* skip, std::size_t group, std::size_t first,
                                std::size_t last, std::size_t counter);
-  template <class Self>
+  template <class Self, class Rule>
   void launch_groups(Self& self, const Tensor<bool, D>* skip, std::size_t first_group, std::size_t first,
                      std::size_t last);
 

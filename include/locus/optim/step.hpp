@@ -99,7 +99,7 @@ void Optimizer<T, D>::advance(std::size_t first, std::size_t last) {
 }
 
 template <class T, class D>
-template <class Self>
+template <class Self, class Rule>
 void Optimizer<T, D>::step_unless(Self& self, const Tensor<bool, D>& skip) {
   if (skip.elements() != 1)
     fail<ShapeError>({"optimizer: a skip flag of shape ", skip.shape(), "; expected one element"});
@@ -107,7 +107,7 @@ void Optimizer<T, D>::step_unless(Self& self, const Tensor<bool, D>& skip) {
   locus::detail::require_reduced("optimizer", parameters_);
   locus::detail::require_same_ordinal("optimizer", member(0).value(), skip);
   count_on_device();
-  any_ = &Optimizer::template step_of_any<Self>;
+  any_ = &Optimizer::template step_of_any<Self, Rule>;
   any_(self, &skip);
 }
 
@@ -156,7 +156,7 @@ void Optimizer<T, D>::split_counters() {
 }
 
 template <class T, class D>
-template <class Self>
+template <class Self, class Rule>
 void Optimizer<T, D>::step_of_any(Optimizer& optimizer, const Tensor<bool, D>* skip) {
   Self& self = static_cast<Self&>(optimizer);
   const bool counts_on_device = static_cast<bool>(optimizer.made_.buffer());
@@ -166,8 +166,9 @@ void Optimizer<T, D>::step_of_any(Optimizer& optimizer, const Tensor<bool, D>* s
     if (counts_on_device) optimizer.count(self, skip, first, last);
     const auto launch_run = [&](std::size_t begin, std::size_t end) {
       const std::size_t group = optimizer.members_[begin].group;
-      if (counts_on_device) optimizer.launch_one_group_unless(self, skip, group, begin, end, first);
-      else optimizer.launch_one_group(self, group, begin, end);
+      if (counts_on_device)
+        optimizer.template launch_one_group_unless<Self, Rule>(self, skip, group, begin, end, first);
+      else optimizer.template launch_one_group<Self, Rule>(self, group, begin, end);
     };
     if (optimizer.groups_lie_apart(first, last)) {
       for (std::size_t begin = first, end = first; begin < last; begin = end) {
@@ -177,7 +178,7 @@ void Optimizer<T, D>::step_of_any(Optimizer& optimizer, const Tensor<bool, D>* s
       return;
     }
     for (std::size_t group = 0; group < optimizer.groups_.size(); group += groups_of_a_launch)
-      optimizer.launch_groups(self, skip, group, first, last);
+      optimizer.template launch_groups<Self, Rule>(self, skip, group, first, last);
   });
 }
 
@@ -211,27 +212,28 @@ void Optimizer<T, D>::count(Self& self, const Tensor<bool, D>* skip, std::size_t
 
 /// A step of a stretch of one group, which is counted on the device.
 template <class T, class D>
-template <class Self>
+template <class Self, class Rule>
 void Optimizer<T, D>::launch_one_group_unless(Self& self, const Tensor<bool, D>* skip, std::size_t group,
                                               std::size_t first, std::size_t last, std::size_t counter) {
   const auto make = [self = &self, group] {
-    return detail::StepUnless<rule_of<Self>>{{detail::rule_for<T>(self->rule()), self->rates(self->groups_[group])}};
+    return detail::StepUnless<rule_of<Rule>>{
+        {detail::rule_for<T>(Rule{self->rule()}), self->rates(self->groups_[group])}};
   };
   const PlanOperand one{nullptr, nullptr};
-  launch(make, first, last, detail::states_of<rule_of<Self>>(), std::array{one, one, one}, first_.data() + counter,
+  launch(make, first, last, detail::states_of<rule_of<Rule>>(), std::array{one, one, one}, first_.data() + counter,
          second_.data() + counter, skip ? skip->data() : nullptr);
 }
 
 /// A step of up to groups_of_a_launch groups, from one on, in a stretch that may hold others, too.
 template <class T, class D>
-template <class Self>
+template <class Self, class Rule>
 void Optimizer<T, D>::launch_groups(Self& self, const Tensor<bool, D>* skip, std::size_t first_group, std::size_t first,
                                     std::size_t last) {
   name_groups();
   const bool on_device = static_cast<bool>(made_.buffer());
   const auto make = [self = &self, first_group, first, on_device] {
-    detail::StepOfGroups<rule_of<Self>, groups_of_a_launch> step{
-        {detail::rule_for<T>(self->rule()), {}, {}, static_cast<int>(first_group)}};
+    detail::StepOfGroups<rule_of<Rule>, groups_of_a_launch> step{
+        {detail::rule_for<T>(Rule{self->rule()}), {}, {}, static_cast<int>(first_group)}};
     for (std::size_t g = 0; g < groups_of_a_launch && first_group + g < self->groups_.size(); ++g)
       step.rates[g] = self->rates(self->groups_[first_group + g]);
     if (!on_device) step.corrections = self->corrections().template of_step<R>(self->members_[first].steps);
@@ -239,7 +241,7 @@ void Optimizer<T, D>::launch_groups(Self& self, const Tensor<bool, D>* skip, std
   };
   static constexpr Strides dense{1};
   const PlanOperand one{nullptr, nullptr}, each{nullptr, &dense};
-  launch(make, first, last, detail::states_of<rule_of<Self>>(), std::array{one, one, one, each},
+  launch(make, first, last, detail::states_of<rule_of<Rule>>(), std::array{one, one, one, each},
          on_device ? first_.data() + first : nullptr, on_device ? second_.data() + first : nullptr,
          skip ? skip->data() : nullptr, group_ids_.data() + members_[first].state);
 }
