@@ -16,6 +16,7 @@
 #include <cstdlib>
 #include <functional>
 #include <new>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -227,6 +228,16 @@ TEST_CASE("a failure may be nobody's in particular, whether it is heard of or fo
   const auto [rank, text] = thrown([&] { peers->require_alive(-1, 0.2, waits, reduces, 1); });
   CHECK(rank == -1);
   CHECK(text.find(": not all ranks came within 0.1 seconds") != std::string::npos);
+}
+
+TEST_CASE("others hear of whatever a rank throws while it makes an engine") {
+  const auto told = [](auto thrown) {
+    const Shared peers(new Peers(5, 2));
+    CHECK_THROWS_AS(peers->or_fail([&] { throw thrown; }), decltype(thrown));
+    return peers->link.told.empty() ? "" : std::string(peers->link.told[0].reason);
+  };
+  CHECK(told(std::runtime_error("no more")) == "rank 0 threw: no more");
+  CHECK(told(3) == "rank 0 threw: something that is no std::exception");
 }
 
 TEST_CASE("a rank that gets no thread for what outlives its communicator fails before it meets others") {

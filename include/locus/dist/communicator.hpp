@@ -3,6 +3,7 @@
 
 #include <locus/dist/handle.hpp>
 #include <locus/dist/member.hpp>
+#include <locus/dist/or_tell.hpp>
 
 namespace locus::inline LOCUS_ABI::dist {
 
@@ -272,15 +273,7 @@ namespace detail {
 /// f(comm). Where it throws, the other ranks hear what.
 template <class D, class F>
 void call_as_rank(const Communicator<D>& comm, const F& f) {
-  try {
-    f(Communicator<D>(comm));
-  } catch (const std::exception& error) {
-    comm.abort(error.what());
-    throw;
-  } catch (...) {
-    comm.abort(no_exception_text);
-    throw;
-  }
+  or_tell([&] { f(Communicator<D>(comm)); }, [&](const char* why) { comm.abort(why); });
 }
 }  // namespace detail
 

@@ -43,34 +43,34 @@ class Courier {
   /// The next errand has a thread again.
   static void finish() noexcept {
     if (has_ended_.load()) return;
-    Couriers& all = Couriers::instance();
+    Lineage& all = Lineage::instance();
     if (all.is_here()) all.last->worker_.finish();
   }
 
  private:
   explicit Courier(Courier* inherited) : inherited_(inherited) {}
 
-  /// Those of this process and of its ancestors.
-  struct Couriers {
+  /// The couriers of this process and of its ancestors by fork().
+  struct Lineage {
     Courier* last = nullptr;
     Mutex mutex{};
 
-    ~Couriers() {
+    ~Lineage() {
       finish();
       has_ended_.store(true);
     }
     [[nodiscard]] bool is_here() const { return last && last->forks_ == locus::detail::fork_count(); }
-    [[nodiscard]] static Couriers& instance() {
-      static Couriers all;
+    [[nodiscard]] static Lineage& instance() {
+      static Lineage all;
       return all;
     }
     [[nodiscard]] static Mutex& its_mutex() { return instance().mutex; }
   };
   /// That of this process: fork() copies no thread, and what a parent has to deliver, the parent does.
   [[nodiscard]] static Courier& instance() {
-    Couriers& all = Couriers::instance();
+    Lineage& all = Lineage::instance();
     (void)locus::detail::fork_count();  // which counts from its first call on
-    static const bool waits = (locus::detail::wait_at_fork<&Couriers::its_mutex>(), true);
+    static const bool waits = (locus::detail::wait_at_fork<&Lineage::its_mutex>(), true);
     (void)waits;
     const Lock lock(all.mutex);
     if (!all.is_here()) all.last = new Courier(all.last);
@@ -80,7 +80,7 @@ class Courier {
   /// Outlives all static objects.
   static inline Atomic<bool> has_ended_{false};
 
-  /// The parent's, whose thread is not here, and which is never deleted: held, so that it counts as no leak.
+  /// The parent's, whose thread is not in this process. It is never deleted; this pointer keeps leak checkers quiet.
   [[maybe_unused]] Courier* inherited_;
   std::uint32_t forks_ = locus::detail::fork_count();
   Mutex mutex_{};

@@ -8,6 +8,7 @@
 
 #include <locus/dist/courier.hpp>
 #include <locus/dist/message_note.hpp>
+#include <locus/dist/or_tell.hpp>
 
 #include <sched.h>
 #include <unistd.h>
@@ -67,15 +68,10 @@ class MessagePeers : public Owner {
     std::snprintf(reason, sizeof reason, "rank %d threw: %s", link.rank(), why);
     fail(link.rank(), reason);
   }
-  /// f(), while others wait for this rank: where it throws, all fail.
+  /// f(), while others wait for this rank: where it throws anything, all fail.
   template <class F>
   auto or_fail(const F& f) {
-    try {
-      return f();
-    } catch (const std::exception& error) {
-      threw(error.what());
-      throw;
-    }
+    return or_tell(f, [&](const char* why) { threw(why); });
   }
   /// This rank makes no more calls; so many collectives it completed. After a failure that it heard of, it passes that
   /// on instead: others may hear of its end first.

@@ -56,7 +56,8 @@ namespace detail {
   const ConvAxis& depth = shape.axis[0];
   return shape.groups == 1 && depth.extent == 1 && depth.is_plain() && shape.in >= 16 && shape.out >= 16;
 }
-/// Whether windows are multiplied where they lie. A product of channels is one of matrices.
+/// Whether the direct convolution, which multiplies windows where they lie, suits a shape. A pointwise convolution is
+/// left to the matrix product.
 [[nodiscard]] inline bool suits_direct(const ConvShape& shape, bool adjoint) {
   return fills_lanes(shape) && !shape.is_pointwise() &&
          (!adjoint || (shape.axis[1].dilation == 1 && shape.axis[2].dilation == 1));

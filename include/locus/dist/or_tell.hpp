@@ -1,0 +1,24 @@
+#pragma once
+// What a rank throws while others wait for it, they have to hear of.
+
+#include <locus/dist/engine.hpp>
+
+#include <exception>
+
+namespace locus::inline LOCUS_ABI::dist::detail {
+
+/// f(). Where it throws anything, tell(why) comes first.
+template <class F, class Tell>
+auto or_tell(const F& f, const Tell& tell) {
+  try {
+    return f();
+  } catch (const std::exception& error) {
+    tell(error.what());
+    throw;
+  } catch (...) {
+    tell(no_exception_text);
+    throw;
+  }
+}
+
+}  // namespace locus::inline LOCUS_ABI::dist::detail
