@@ -5,6 +5,7 @@
 #include <locus/core/posix.hpp>
 #include <locus/core/shared.hpp>
 #include <locus/dist/error.hpp>
+#include <locus/dist/or_tell.hpp>
 #include <locus/dist/reduction.hpp>
 
 #include <cstdlib>
@@ -180,20 +181,10 @@ class Engine : public Counted {
 };
 
 namespace detail {
-inline constexpr const char* no_exception_text = "something that is no std::exception";
-
 /// f(), while others wait for this rank: where it throws anything, this rank leaves.
 template <class D, class F>
 auto or_leave(Engine<D>& engine, const F& f) {
-  try {
-    return f();
-  } catch (const std::exception& error) {
-    engine.leave(error.what());
-    throw;
-  } catch (...) {
-    engine.leave(no_exception_text);
-    throw;
-  }
+  return or_tell(f, [&](const char* why) { engine.leave(why); });
 }
 }  // namespace detail
 

@@ -1,11 +1,13 @@
 #pragma once
 // What a rank throws while others wait for it, they have to hear of.
 
-#include <locus/dist/engine.hpp>
+#include <locus/core/config.hpp>
 
 #include <exception>
 
 namespace locus::inline LOCUS_ABI::dist::detail {
+
+inline constexpr const char* no_exception_text = "something that is no std::exception";
 
 /// f(). Where it throws anything, tell(why) comes first.
 template <class F, class Tell>

@@ -231,10 +231,10 @@ template <class M, class S, class D>
 /// Loss and metrics of a model, a layer or a function, over all batches: plain tensors, so nothing is recorded. The
 /// first tensor of a batch is the model's input, the others are targets: loss(model(input), targets...). A batch of one
 /// tensor is its own target. Losses of samples count alike; of nn::CrossEntropyLoss, and of yours with
-/// counted(targets...), the mean is over what counts. A loss that adds up samples says so in options.reduction, or
-/// by reduces_as(). Of a distributed model, each rank evaluates its own batches, and
-/// the result is that over all ranks, the same on each. throws ArgumentError for a loader without a batch or with a
-/// sampler that repeats samples, or a loss with Reduction::none
+/// counted(targets...), the mean is over what counts. A loss that adds up samples says so in options.reduction, or by
+/// reduces_as(). Of a distributed model, each rank evaluates its own batches, and the result is that over all ranks,
+/// the same on each. throws ArgumentError for a loader without a batch or with a sampler that repeats samples, or a
+/// loss with Reduction::none
 ///
 ///     const double error = evaluate(model, nn::MSELoss{}, data::loader<D>(valid)).loss;
 template <class M, class L, class S, class D, class... F>
