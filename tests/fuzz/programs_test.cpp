@@ -17,6 +17,7 @@
 #include <string>
 #include <support/fuzz.hpp>
 #include <support/sanitized.hpp>
+#include <tuple>
 #include <vector>
 
 namespace {
@@ -267,7 +268,7 @@ class Program {
   }
 
   void add_map(int a) {
-    switch (below(11)) {
+    switch (below(14)) {
       case 0:
         return add(
             "relu", a, [](const auto& v) { return relu(v); }, map_of([](double v) { return std::max(v, 0.); }));
@@ -308,6 +309,18 @@ class Program {
         return add(
             "mish", a, [](const auto& v) { return mish(v); },
             map_of([](double v) { return v * std::tanh(std::log1p(std::exp(v))); }));
+      case 10:
+        return add(
+            "elu", a, [](const auto& v) { return elu(v, 0.5f); },
+            map_of([](double v) { return v > 0 ? v : std::expm1(v) / 2; }));
+      case 11:
+        return add(
+            "hardswish", a, [](const auto& v) { return hardswish(v); },
+            map_of([](double v) { return v * std::min(std::max(v + 3, 0.), 6.) / 6; }));
+      case 12:
+        return add(
+            "prelu", a, [](const auto& v) { return prelu(v, full({1}, 0.25f)); },
+            map_of([](double v) { return v > 0 ? v : v / 4; }));
       default:
         return add(
             "gelu", a, [](const auto& v) { return gelu(v); },
@@ -556,6 +569,35 @@ class Program {
     }
   }
 
+  /// (b, c, h, w) -> (b, c, 3, 4), between four neighbours
+  void add_resized(int a) {
+    const auto near = [](std::int64_t o, std::int64_t extent, std::int64_t outputs) {
+      const auto step = static_cast<double>(extent) / static_cast<double>(outputs);
+      const double at = std::max(0., (static_cast<double>(o) + 0.5) * step - 0.5);
+      const auto first = static_cast<std::int64_t>(at);
+      return std::tuple(first, std::min(first + 1, extent - 1), at - static_cast<double>(first));
+    };
+    add(
+        "interpolate to (3, 4)", a,
+        [](const auto& v) {
+          return interpolate(v, {.size = {3, 4}, .mode = InterpolateMode::bilinear});
+        },
+        [=](const Naive& v) {
+          Naive y({v.shape[0], v.shape[1], 3, 4});
+          y.for_each([&](Index at, double& element) {
+            const auto [top, bottom, down] = near(at[2], v.shape[2], 3);
+            const auto [left, right, along] = near(at[3], v.shape[3], 4);
+            const auto pixel = [&](std::int64_t row, std::int64_t column) {
+              at[2] = row, at[3] = column;
+              return v.x[v.place(at)];
+            };
+            element = (1 - down) * ((1 - along) * pixel(top, left) + along * pixel(top, right)) +
+                      down * ((1 - along) * pixel(bottom, left) + along * pixel(bottom, right));
+          });
+          return y;
+        });
+  }
+
   void add_line(int a) {
     const Shape shape = shape_of(a);
     if (shape.empty()) return;
@@ -617,6 +659,7 @@ class Program {
           return add(
               "group_norm", a, [](const auto& v) { return group_norm(v, 1, 0.5); }, on(1, normalize));
         }
+        if (shape.rank() == 4 && below(2) == 0 && shape[0] * shape[1] * 12 <= most_elements) return add_resized(a);
         return add(
             "layer_norm", a, [=](const auto& v) { return layer_norm(v, {shape[last]}, 0.5); }, on(last, normalize));
       case 5:

@@ -77,7 +77,8 @@ class GroupNorm final : public detail::ChannelNorm<GroupNorm<T, D>, T, D> {
   std::int64_t groups_;
 };
 
-/// PyTorch's, with its defaults: nn::InstanceNorm2d<float, D>{64, {.affine = true}}.
+/// PyTorch's, with its defaults: nn::InstanceNorm2d<float, D>{64, {.affine = true}}. There is no momentum of None, which
+/// in PyTorch makes running statistics plain means over all batches.
 struct InstanceNormOptions {
   double eps = 1e-5;
   double momentum = 0.1;             ///< the new batch's share of running statistics
@@ -87,8 +88,9 @@ struct InstanceNormOptions {
 
 /// Normalizes every channel of each image by its own mean and variance, in training and, without running statistics, in
 /// inference. See locus::instance_norm. Running statistics learn the means over the batch of means and of variances
-/// (with n - 1). shape: that of the input, (batch, channels, height, width). Parameters with `affine`: weight, bias.
-/// Buffers with `track_running_stats`: running_mean, running_var, num_batches_tracked, which stays 0, as PyTorch's
+/// (with n - 1). shape: that of the input, (batch, channels, height, width); an image without a batch is refused, which
+/// PyTorch takes. Parameters with `affine`: weight, bias. Buffers with `track_running_stats`:
+/// running_mean, running_var, num_batches_tracked, which stays 0, as PyTorch's
 /// cost:  that of instance_norm, in training with running statistics six launches more; with them, inference is
 /// batch_norm
 template <class T, class D>

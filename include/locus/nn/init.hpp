@@ -1,7 +1,7 @@
 #pragma once
 // Initial values of parameters, as in torch.nn.init: written in place, to a parameter or a tensor. Random ones come
 // from the default generator of the device, so that equal seeds give equal values on every device (normal ones to
-// rounding).
+// a few units in the last place, within 1e-6 for float).
 
 #include <locus/core/bounds.hpp>
 #include <locus/core/math.hpp>

@@ -44,7 +44,7 @@ void orthonormalize(const Tensor<T, Cpu>& matrix) {
 
 /// gain times an orthogonal matrix, all of which are equally likely (Saxe et al., 2013), of shape (size(0), the rest):
 /// its rows are orthonormal, or its columns where it has more rows. Computed on the host, in double.
-/// cost: 4 m n k multiplications where k is the smaller of m and n, and a copy to the device
+/// cost: 2 m n k multiplications where k is the smaller of m and n, and a copy to the device
 /// throws ShapeError for a weight of fewer than two dimensions, ArgumentError for a gain that is negative or not finite
 template <detail::Fillable W>
 const W& orthogonal_(const W& weight, double gain = 1) {
