@@ -77,8 +77,8 @@ class GroupNorm final : public detail::ChannelNorm<GroupNorm<T, D>, T, D> {
   std::int64_t groups_;
 };
 
-/// PyTorch's, with its defaults: nn::InstanceNorm2d<float, D>{64, {.affine = true}}. There is no momentum of None, which
-/// in PyTorch makes running statistics plain means over all batches.
+/// PyTorch's, with its defaults: nn::InstanceNorm2d<float, D>{64, {.affine = true}}. There is no momentum of None,
+/// which in PyTorch makes running statistics plain means over all batches.
 struct InstanceNormOptions {
   double eps = 1e-5;
   double momentum = 0.1;             ///< the new batch's share of running statistics
