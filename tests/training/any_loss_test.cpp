@@ -232,7 +232,8 @@ TEST_CASE("a divergence counts in batches as its reduction says") {
   CHECK(one > 0.01);
   for (const auto reduction : {Divergence::mean, Divergence::batchmean, Divergence::sum}) {
     CHECK(evaluate(r.model, loss(reduction), small).loss == doctest::Approx(one).epsilon(1e-5));
-    Regression once, thrice;
+    Regression once;
+    Regression thrice;
     auto large = data::loader<Cpu>(line(22), {.batch_size = 12});
     once.optimizer.set_lr(0.01), thrice.optimizer.set_lr(0.01);
     fit(once.model, once.optimizer, loss(reduction), large, once.valid, once.history, {.epochs = 2});

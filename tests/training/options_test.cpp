@@ -88,7 +88,7 @@ TEST_CASE("layers, losses and operations") {
 TEST_CASE("initial values") {
   demands_a_number("mean", [](double x) { (void)nn::init::normal_(weight(), x); });
   demands_a_number("deviation", [](double x) { (void)nn::init::normal_(weight(), 0, x); });
-  demands_a_number("slope", [](double x) { (void)nn::init::kaiming_uniform_(weight(), x); });
+  demands_a_number("slope", [](double x) { (void)nn::init::kaiming_uniform_(weight(), {.negative_slope = x}); });
   demands_a_number("gain", [](double x) { (void)nn::init::xavier_uniform_(weight(), x); });
   demands_a_number("low", [](double x) { (void)nn::init::uniform_(weight(), x, 1); });
   demands_a_number("uniform_", [](double x) { (void)nn::init::uniform_(weight(), 0, x); });
