@@ -41,7 +41,7 @@ template <class Source>
   source.read(begin, 10);
   if (std::string_view(begin, npy_magic.size()) != npy_magic)
     refuse("it does not begin as a .npy file does; expected one that numpy.save wrote");
-  const int version = begin[6];
+  const int version = static_cast<unsigned char>(begin[6]);
   if (version < 1 || version > 3) refuse("it has version ", version, " of the format; expected 1, 2 or 3");
   if (version > 1) {
     if (source.left() < 2) refuse("it ends within its header");
