@@ -1,0 +1,73 @@
+#pragma once
+// Comparison and logic, which give bool and have no derivative.
+
+#include <locus/core/config.hpp>
+
+namespace locus::inline LOCUS_ABI::functor {
+
+struct Predicate {
+  static constexpr bool differentiable = false;
+  static constexpr bool gives_bool = true;
+};
+struct Equal : Predicate {
+  template <class T>
+  LOCUS_FN bool operator()(T x, T y) const {
+    return x == y;
+  }
+};
+struct NotEqual : Predicate {
+  template <class T>
+  LOCUS_FN bool operator()(T x, T y) const {
+    return x != y;
+  }
+};
+struct Less : Predicate {
+  template <class T>
+  LOCUS_FN bool operator()(T x, T y) const {
+    return x < y;
+  }
+};
+struct LessEqual : Predicate {
+  template <class T>
+  LOCUS_FN bool operator()(T x, T y) const {
+    return x <= y;
+  }
+};
+struct Greater : Predicate {
+  template <class T>
+  LOCUS_FN bool operator()(T x, T y) const {
+    return x > y;
+  }
+};
+struct GreaterEqual : Predicate {
+  template <class T>
+  LOCUS_FN bool operator()(T x, T y) const {
+    return x >= y;
+  }
+};
+struct LogicalAnd : Predicate {
+  template <class T>
+  LOCUS_FN bool operator()(T x, T y) const {
+    return x != T(0) && y != T(0);
+  }
+};
+struct LogicalOr : Predicate {
+  template <class T>
+  LOCUS_FN bool operator()(T x, T y) const {
+    return x != T(0) || y != T(0);
+  }
+};
+struct LogicalNot : Predicate {
+  template <class T>
+  LOCUS_FN bool operator()(T x) const {
+    return x == T(0);
+  }
+};
+struct IsFinite : Predicate {
+  template <class T>
+  LOCUS_FN bool operator()(T x) const {
+    return x - x == T(0);
+  }
+};
+
+}  // namespace locus::inline LOCUS_ABI::functor
