@@ -56,10 +56,10 @@ class NcclLink {
   /// Ranks meet before, so that all begin, and after, so that none lets go of NCCL while it sends what others wait for.
   template <class F>
   void run(const Collective<Cuda>& call, const F& f) {
-    host_->meet(call.what, call.sequence);
     what_ = call.what;
     sequence_ = call.sequence;
     try {
+      host_->meet(call.what, call.sequence);
       or_leave(*host_, f);  // what it did not queue, the next call would receive
       host_->meet(call.what, call.sequence);
     } catch (...) {

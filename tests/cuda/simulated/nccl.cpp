@@ -110,6 +110,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t rank, ncclResult_t* result) {
   *result = member.world->ranks == member.size && starts ? state.load() : ncclInProgress;
   return ncclSuccess;
 }
+double longest_abort = 0;  ///< in seconds, of ranks of one world
 /// Returns when all ranks that have come have aborted, too: as strict as NCCL says that it may be.
 ncclResult_t ncclCommAbort(ncclComm_t rank) {
   auto& member = *reinterpret_cast<Member*>(rank);
@@ -121,9 +122,11 @@ ncclResult_t ncclCommAbort(ncclComm_t rank) {
     for (auto& [way, mail] : world.messages)  // what nobody has received may be lost
       if (way.first == member.rank) mail.clear();
   }
-  for (;; std::this_thread::yield()) {
+  for (const Stopwatch watch;; std::this_thread::yield()) {
     const std::lock_guard lock(world.mutex);
-    if (world.aborted == world.ranks) return ncclSuccess;
+    if (world.aborted < world.ranks) continue;
+    longest_abort = std::max(longest_abort, watch.seconds());
+    return ncclSuccess;
   }
 }
 ncclResult_t ncclGroupStart() {
@@ -230,6 +233,22 @@ TEST_CASE("a rank that fails while others wait in NCCL for its elements ends the
     CHECK(error.find("broadcast(8 x float32, root 1), call 1 of rank") != std::string::npos);
     CHECK(error.find("rank 1 threw: ncclGroupStart") != std::string::npos);
   }
+}
+
+TEST_CASE(
+    "a rank that hears of a failure aborts NCCL at once, and not when it is let go: the one that failed waits for it") {
+  longest_abort = 0;
+  const auto thrown = in_ranks<dist::NcclEngine>(2, [](const dist::Communicator<Cuda>& comm) {
+    const Tensor<float, Cuda> x({8}, comm.device());
+    x.fill_(1);
+    comm.all_reduce(x);
+    if (comm.rank() == 1) throw std::runtime_error("gone");
+    CHECK_THROWS_AS(comm.all_reduce(x), CollectiveError);
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+  });
+  CHECK(thrown[0] == "");
+  CHECK(thrown[1] == "gone");
+  CHECK(longest_abort < 0.7);
 }
 
 TEST_CASE("NCCL that does not start, moves nothing, or fails by itself, ends in an error") {
