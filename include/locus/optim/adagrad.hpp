@@ -94,34 +94,10 @@ class Adagrad : public Optimizer<T, D> {
 
   AdagradOptions options_;
 };
-// Outside the class, and so not inline: the compiled library can hold them.
-template <class T, class D>
-Adagrad<T, D>::Adagrad(const std::vector<Group<T, D>>& groups, const AdagradOptions& options)
-    : Adagrad(options, groups) {
-  this->template use_groups<Adagrad>();
-}
-template <class T, class D>
-void Adagrad<T, D>::step() {
-  this->step_of(*this);
-}
-template <class T, class D>
-void Adagrad<T, D>::step(const Tensor<bool, D>& skip) {
-  this->step_unless(*this, skip);
-}
 
-template <class T, class D>
-Adagrad(std::vector<Parameter<T, D>>, AdagradOptions = {}) -> Adagrad<T, D>;
-template <detail::HasParameters M>  // so that its constructor says what is wrong
-Adagrad(const M&, AdagradOptions = {}) -> Adagrad<value_of<M>, device_of<M>>;
-template <class T, class D>
-Adagrad(std::initializer_list<Parameter<T, D>>, AdagradOptions = {}) -> Adagrad<T, D>;
-template <class T, class D>
-Adagrad(std::vector<Group<T, D>>, AdagradOptions = {}) -> Adagrad<T, D>;
-template <class T, class D>
-Adagrad(std::initializer_list<Group<T, D>>, AdagradOptions = {}) -> Adagrad<T, D>;
-#define LOCUS_REFUSED_OPTIMIZER Adagrad
-#define LOCUS_REFUSED_OPTIONS AdagradOptions
-#include <locus/refuse/optim/several_devices.inc>
+#define LOCUS_OPTIMIZER Adagrad
+#define LOCUS_OPTIONS AdagradOptions
+#include <locus/optim/steps.inc>
 
 }  // namespace locus::inline LOCUS_ABI::optim
 

@@ -170,19 +170,9 @@ void Adam<T, D>::step(const Tensor<bool, D>& skip) {
   else this->step_unless(*this, skip);
 }
 
-template <class T, class D>
-Adam(std::vector<Parameter<T, D>>, AdamOptions = {}) -> Adam<T, D>;
-template <detail::HasParameters M>  // so that its constructor says what is wrong
-Adam(const M&, AdamOptions = {}) -> Adam<value_of<M>, device_of<M>>;
-template <class T, class D>
-Adam(std::initializer_list<Parameter<T, D>>, AdamOptions = {}) -> Adam<T, D>;
-template <class T, class D>
-Adam(std::vector<Group<T, D>>, AdamOptions = {}) -> Adam<T, D>;
-template <class T, class D>
-Adam(std::initializer_list<Group<T, D>>, AdamOptions = {}) -> Adam<T, D>;
-#define LOCUS_REFUSED_OPTIMIZER Adam
-#define LOCUS_REFUSED_OPTIONS AdamOptions
-#include <locus/refuse/optim/several_devices.inc>
+#define LOCUS_OPTIMIZER Adam
+#define LOCUS_OPTIONS AdamOptions
+#include <locus/optim/guides.inc>
 
 /// Adam with decoupled weight decay (Loshchilov and Hutter, 2019): values shrink by lr weight_decay before each step.
 template <class T, class D>
@@ -201,19 +191,9 @@ AdamW<T, D>::AdamW(const std::vector<Group<T, D>>& groups, const AdamWOptions& o
     : Adam<T, D>(groups, {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay, o.amsgrad}, true) {
   this->use_groups_of_rule();
 }
-template <class T, class D>
-AdamW(std::vector<Parameter<T, D>>, AdamWOptions = {}) -> AdamW<T, D>;
-template <detail::HasParameters M>  // so that its constructor says what is wrong
-AdamW(const M&, AdamWOptions = {}) -> AdamW<value_of<M>, device_of<M>>;
-template <class T, class D>
-AdamW(std::initializer_list<Parameter<T, D>>, AdamWOptions = {}) -> AdamW<T, D>;
-template <class T, class D>
-AdamW(std::vector<Group<T, D>>, AdamWOptions = {}) -> AdamW<T, D>;
-template <class T, class D>
-AdamW(std::initializer_list<Group<T, D>>, AdamWOptions = {}) -> AdamW<T, D>;
-#define LOCUS_REFUSED_OPTIMIZER AdamW
-#define LOCUS_REFUSED_OPTIONS AdamWOptions
-#include <locus/refuse/optim/several_devices.inc>
+#define LOCUS_OPTIMIZER AdamW
+#define LOCUS_OPTIONS AdamWOptions
+#include <locus/optim/guides.inc>
 
 }  // namespace locus::inline LOCUS_ABI::optim
 

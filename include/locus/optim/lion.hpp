@@ -97,33 +97,10 @@ class Lion : public Optimizer<T, D> {
 
   LionOptions options_;
 };
-// Outside the class, and so not inline: the compiled library can hold them.
-template <class T, class D>
-Lion<T, D>::Lion(const std::vector<Group<T, D>>& groups, const LionOptions& options) : Lion(options, groups) {
-  this->template use_groups<Lion>();
-}
-template <class T, class D>
-void Lion<T, D>::step() {
-  this->step_of(*this);
-}
-template <class T, class D>
-void Lion<T, D>::step(const Tensor<bool, D>& skip) {
-  this->step_unless(*this, skip);
-}
 
-template <class T, class D>
-Lion(std::vector<Parameter<T, D>>, LionOptions = {}) -> Lion<T, D>;
-template <detail::HasParameters M>  // so that its constructor says what is wrong
-Lion(const M&, LionOptions = {}) -> Lion<value_of<M>, device_of<M>>;
-template <class T, class D>
-Lion(std::initializer_list<Parameter<T, D>>, LionOptions = {}) -> Lion<T, D>;
-template <class T, class D>
-Lion(std::vector<Group<T, D>>, LionOptions = {}) -> Lion<T, D>;
-template <class T, class D>
-Lion(std::initializer_list<Group<T, D>>, LionOptions = {}) -> Lion<T, D>;
-#define LOCUS_REFUSED_OPTIMIZER Lion
-#define LOCUS_REFUSED_OPTIONS LionOptions
-#include <locus/refuse/optim/several_devices.inc>
+#define LOCUS_OPTIMIZER Lion
+#define LOCUS_OPTIONS LionOptions
+#include <locus/optim/steps.inc>
 
 }  // namespace locus::inline LOCUS_ABI::optim
 

@@ -114,34 +114,10 @@ class RMSprop : public Optimizer<T, D> {
 
   RMSpropOptions options_;
 };
-// Outside the class, and so not inline: the compiled library can hold them.
-template <class T, class D>
-RMSprop<T, D>::RMSprop(const std::vector<Group<T, D>>& groups, const RMSpropOptions& options)
-    : RMSprop(options, groups) {
-  this->template use_groups<RMSprop>();
-}
-template <class T, class D>
-void RMSprop<T, D>::step() {
-  this->step_of(*this);
-}
-template <class T, class D>
-void RMSprop<T, D>::step(const Tensor<bool, D>& skip) {
-  this->step_unless(*this, skip);
-}
 
-template <class T, class D>
-RMSprop(std::vector<Parameter<T, D>>, RMSpropOptions = {}) -> RMSprop<T, D>;
-template <detail::HasParameters M>  // so that its constructor says what is wrong
-RMSprop(const M&, RMSpropOptions = {}) -> RMSprop<value_of<M>, device_of<M>>;
-template <class T, class D>
-RMSprop(std::initializer_list<Parameter<T, D>>, RMSpropOptions = {}) -> RMSprop<T, D>;
-template <class T, class D>
-RMSprop(std::vector<Group<T, D>>, RMSpropOptions = {}) -> RMSprop<T, D>;
-template <class T, class D>
-RMSprop(std::initializer_list<Group<T, D>>, RMSpropOptions = {}) -> RMSprop<T, D>;
-#define LOCUS_REFUSED_OPTIMIZER RMSprop
-#define LOCUS_REFUSED_OPTIONS RMSpropOptions
-#include <locus/refuse/optim/several_devices.inc>
+#define LOCUS_OPTIMIZER RMSprop
+#define LOCUS_OPTIONS RMSpropOptions
+#include <locus/optim/steps.inc>
 
 }  // namespace locus::inline LOCUS_ABI::optim
 

@@ -109,33 +109,10 @@ class Sgd : public Optimizer<T, D> {
 
   SgdOptions options_;
 };
-// Outside the class, and so not inline: the compiled library can hold them.
-template <class T, class D>
-Sgd<T, D>::Sgd(const std::vector<Group<T, D>>& groups, const SgdOptions& options) : Sgd(options, groups) {
-  this->template use_groups<Sgd>();
-}
-template <class T, class D>
-void Sgd<T, D>::step() {
-  this->step_of(*this);
-}
-template <class T, class D>
-void Sgd<T, D>::step(const Tensor<bool, D>& skip) {
-  this->step_unless(*this, skip);
-}
 
-template <class T, class D>
-Sgd(std::vector<Parameter<T, D>>, SgdOptions = {}) -> Sgd<T, D>;
-template <detail::HasParameters M>  // so that its constructor says what is wrong
-Sgd(const M&, SgdOptions = {}) -> Sgd<value_of<M>, device_of<M>>;
-template <class T, class D>
-Sgd(std::initializer_list<Parameter<T, D>>, SgdOptions = {}) -> Sgd<T, D>;
-template <class T, class D>
-Sgd(std::vector<Group<T, D>>, SgdOptions = {}) -> Sgd<T, D>;
-template <class T, class D>
-Sgd(std::initializer_list<Group<T, D>>, SgdOptions = {}) -> Sgd<T, D>;
-#define LOCUS_REFUSED_OPTIMIZER Sgd
-#define LOCUS_REFUSED_OPTIONS SgdOptions
-#include <locus/refuse/optim/several_devices.inc>
+#define LOCUS_OPTIMIZER Sgd
+#define LOCUS_OPTIONS SgdOptions
+#include <locus/optim/steps.inc>
 
 }  // namespace locus::inline LOCUS_ABI::optim
 
