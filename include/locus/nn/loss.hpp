@@ -87,32 +87,17 @@ struct DivergenceOfLogarithms {
   }
 };
 
-/// The sum of all elements over the first extent, n, divided before it is rounded to T. gradient: g / n repeated
-struct BatchMean {
-  static constexpr const char* name = "kl_div";
-  template <class X>
-  auto compute(X&& x) const {
-    using T = value_of<X>;
-    const std::int64_t n = x.shape()[0];
-    return reduce<T>(name, fold::Mean<T>(n), std::forward<X>(x), {}, false);
-  }
-  template <class T, class D>
-  auto forward(const Tensor<T, D>& x) const {
-    return Forwarded{compute(x), Tuple(x.shape())};
-  }
-  template <class T, class D>
-  void backward(const Tuple<Shape>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
-    const Shape& shape = get<0>(saved);
-    const Tensor<T, D> share = g / static_cast<double>(shape[0]);
-    dx.give(share.reshape(FoldedAxes(name, shape, {}).kept).expand(shape));
-  }
-};
 /// Divergences of single elements as they are, added, or averaged.
 template <class L>
 [[nodiscard]] auto reduced(L&& losses, DivergenceReduction reduction) {
   using Result = std::remove_cvref_t<decltype(losses.eval())>;
   switch (reduction) {
-    case DivergenceReduction::batchmean: return Result(reduce_or_record(BatchMean{}, std::forward<L>(losses)));
+    case DivergenceReduction::batchmean: {  // divided before it is rounded to 16 bits
+      using T = value_of<L>;
+      using R = compute_t<T>;
+      const R batch = static_cast<R>(losses.shape()[0]);
+      return Result(converted<T>(sum(losses.template as<R>()) / batch).eval());
+    }
     case DivergenceReduction::none: return reduced(std::forward<L>(losses), Reduction::none);
     case DivergenceReduction::sum: return reduced(std::forward<L>(losses), Reduction::sum);
     case DivergenceReduction::mean: break;

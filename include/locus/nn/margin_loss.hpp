@@ -112,7 +112,8 @@ template <class P, class Y>
 /// Of the cosine c between vectors: 1 - c where the target is 1, max(0, c - margin) where it is -1, and 0 elsewhere.
 /// shape: (n, d), (n, d), (n,) -> (); or (d,), (d,), () -> (). Reduction::none gives the shape of the target.
 /// cost: four launches of plain vectors; eight of traced ones, seven with Reduction::none. 16 bits take one more for
-/// each operand and for the result throws ShapeError naming the shapes; ArgumentError for a margin that is not finite
+/// each operand and for the result.
+/// throws ShapeError naming the shapes; ArgumentError for a margin that is not finite
 template <class A, class B, class Y>
   requires detail::ThreeOperands<A, B, Y>
 [[nodiscard]] auto cosine_embedding_loss(const A& first, const B& second, const Y& target, double margin = 0.0,
@@ -149,7 +150,7 @@ struct TripletMarginLossOptions {
 /// max(0, margin + |anchor - positive| - |anchor - negative|) of vectors along the last axis.
 /// shape: (n, d) each -> (), or (d,) each -> (). Reduction::none gives (n,), or ().
 /// cost: three launches of plain vectors, five with swap; six of traced ones, one less with Reduction::none, nine with
-/// swap. Each distance takes three more for p other than 1, 2 and infinity, and those of norm where squares vanish
+/// swap. Each distance takes three more for p other than 1, 2 and infinity, and those of norm where squares vanish.
 /// throws ShapeError unless shapes are equal; ArgumentError for a margin or an eps that is not finite, and unless p > 0
 template <class A, class P, class N>
   requires detail::ThreeOperands<A, P, N>
