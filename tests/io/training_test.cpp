@@ -91,7 +91,7 @@ TEST_CASE("processes that are killed at any moment leave a run that others finis
   const TemporaryFolder folder;
   const std::string path = folder.path / "run";
   Run whole;
-  whole.train(40, [] { return true; });
+  whole.train(200, [] { return true; });
   const std::string end = whole.bytes();
   std::mt19937 random(1);
   int killed = 0;
@@ -101,17 +101,17 @@ TEST_CASE("processes that are killed at any moment leave a run that others finis
     if (child == 0) {
       Run run;
       (void)run.resume(path);
-      run.train(40, [&] { return run.save(path), true; });
+      run.train(200, [&] { return run.save(path), true; });
       _exit(0);
     }
-    usleep(static_cast<useconds_t>(random() % 20000));
+    usleep(static_cast<useconds_t>(random() % 8000));
     if (killed < 100) (void)kill(child, SIGKILL);
     int status = 0;
     REQUIRE(waitpid(child, &status, 0) == child);
     if (WIFSIGNALED(status)) ++killed;
     else is_done = WEXITSTATUS(status) == 0;
   }
-  MESSAGE(killed, " processes were killed");
+  CHECK(killed == 100);
   Run last;
   CHECK(last.resume(path));
   CHECK(last.bytes() == end);
@@ -137,6 +137,12 @@ TEST_CASE("a run of other parts is refused, and nothing has changed") {
   CHECK_THROWS_AS((void)io::resume_training(path, other.loader, wider, other.optimizer, other.scheduler, other.batches),
                   ShapeError);
   CHECK(other.loader.position() == data::LoaderPosition{});
+  CHECK(other.bytes() == before);
+  auto reseeded = data::loader<Cpu>(digits(), {.batch_size = 5, .shuffle = true, .seed = 6});
+  const auto other_order = message_of<ArgumentError>(
+      [&] { (void)io::resume_training(path, other.model, other.optimizer, other.scheduler, reseeded, other.batches); });
+  CHECK(contains(other_order, "shuffled by the seed 5, and this one by 6"));
+  CHECK(reseeded.position() == data::LoaderPosition{});
   CHECK(other.bytes() == before);
   (void)folder.write("run", "no run");
   CHECK_THROWS_AS((void)other.resume(path), DataError);

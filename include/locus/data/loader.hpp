@@ -275,6 +275,9 @@ class Loader {
   [[nodiscard]] std::int64_t samples() const { return options_.drop_last ? size() * batch_size() : samples_; }
   [[nodiscard]] D device() const { return device_; }
 
+  /// Of the orders, where `shuffle` was said; else 0.
+  [[nodiscard]] std::uint64_t seed() const { return options_.shuffle ? options_.seed : 0; }
+
   /// Number of the epoch that the next begin() starts, counted from 0, which shuffled orders depend on. begin() counts
   /// it up; training that goes on in another process sets it.
   [[nodiscard]] std::uint64_t epoch() const { return epoch_; }

@@ -12,7 +12,10 @@ namespace locus::inline LOCUS_ABI::io {
 namespace detail {
 
 template <class P>
-concept HasPosition = requires(P& part) { part.set_position(part.position()); };
+concept HasPosition = requires(P& part) {
+  part.set_position(part.position());
+  part.seed();
+};
 
 /// What a part of a training run is called in a file; null: it is none.
 template <class P>
@@ -42,8 +45,8 @@ template <class P>
   else if constexpr (optim::detail::HasState<P>) return optim::state_dict(part).template to<Cpu>();
   else if constexpr (std::is_same_v<P, optim::Scheduler>) state.add("state", vector_of(part.state()));
   else if constexpr (HasPosition<P>)
-    state.add("position",
-              vector_of<std::int64_t>({static_cast<std::int64_t>(part.position().epoch), part.position().batch}));
+    state.add("position", vector_of<std::int64_t>({static_cast<std::int64_t>(part.position().epoch),
+                                                   part.position().batch, static_cast<std::int64_t>(part.seed())}));
   else state.add("value", vector_of<std::int64_t>({part}));
   return state;
 }
@@ -64,7 +67,10 @@ void restore(P& part, const nn::StateDict<Cpu>& state) {
   } else if constexpr (std::is_same_v<P, optim::Scheduler>) {
     part.load_state(numbers_of<double>(state, "state", static_cast<std::int64_t>(part.state().size())));
   } else if constexpr (HasPosition<P>) {
-    const auto at = numbers_of<std::int64_t>(state, "position", 2);
+    const auto at = numbers_of<std::int64_t>(state, "position", 3);
+    if (const auto seed = static_cast<std::uint64_t>(at[2]); seed != part.seed())
+      fail<ArgumentError>({"resume_training: the loader shuffled by the seed ", seed, ", and this one by ", part.seed(),
+                           " (0: not at all); give it .seed = ", seed, ", or its batches are others"});
     part.set_position({static_cast<std::uint64_t>(at[0]), at[1]});
   } else {
     part = numbers_of<std::int64_t>(state, "value", 1)[0];
@@ -175,10 +181,10 @@ void save_training(const std::string& path, const Parts&... parts) {
 }
 
 /// Goes on where save_training left off: the same parts, in the same order of those of a kind, become what they were,
-/// and on Cpu the run what it would have been without interruption, bit for bit. A loader that shuffles needs the same
-/// seed. false, and nothing changes, where there is no such file: the run begins.
-/// throws DataError for a file that cannot be read; ArgumentError where it holds other parts; what loading a part
-/// throws. Then no part has changed
+/// and on Cpu the run what it would have been without interruption, bit for bit. false, and nothing changes, where
+/// there is no such file: the run begins.
+/// throws DataError for a file that cannot be read; ArgumentError where it holds other parts, or the loader shuffled by
+/// another seed; what loading a part throws. Then no part has changed
 /// cost: the state once more in host memory, while it loads
 ///
 ///     manual_seed(1);
