@@ -93,10 +93,10 @@ struct Interpolate {
   template <class T, class D>
   void backward(const Tuple<>&, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
     if (options.mode == InterpolateMode::nearest)
-      give_back<detail::NearestWalk<T>, detail::NearestGradientRow<T>>(
-          g, dx, detail::InterpolatedAxes<float>(dx.shape(), options));
+      give_back<detail::NearestWalk<T>, detail::NearestShare>(g, dx,
+                                                              detail::InterpolatedAxes<float>(dx.shape(), options));
     else
-      give_back<detail::BilinearWalk<T>, detail::BilinearGradientRow<T>>(
+      give_back<detail::BilinearWalk<T>, detail::LinearShare>(
           g, dx, detail::InterpolatedAxes<compute_t<T>>(dx.shape(), options));
   }
 
@@ -111,7 +111,7 @@ struct Interpolate {
     }
     return {y, {}};
   }
-  template <class Walk, class Row, class T, class D, class R>
+  template <class Walk, class Share, class T, class D, class R>
   static void give_back(const Tensor<T, D>& g, Gradient<T, D>& dx, const detail::InterpolatedAxes<R>& axes) {
     const auto [out, accumulate] = dx.open();
     if (out.empty()) return;
@@ -121,6 +121,7 @@ struct Interpolate {
     if constexpr (detail::scatters_windows<D>) {
       detail::scatter_planes(out, accumulate, planes, rows.extent, cols.extent, Walk{rows, cols, dense.data()});
     } else {
+      using Row = detail::InterpolateGradientRow<T, Share, detail::InterpolatedAxis<R>>;
       Backend<D>::for_each_row(g.device(), planes * rows.extent, cols.extent,
                                Row{rows, cols, dense.data(), out.data(), accumulate});
     }

@@ -66,40 +66,7 @@ struct NearestRow {
   }
 };
 
-/// dx row (plane, i) = the sum of the outputs that each element is nearest to
-template <class T>
-struct NearestGradientRow {
-  static constexpr int fragments = 0;
-  static constexpr std::int64_t bytes_per_element = 2 * sizeof(T);
-  InterpolatedAxis<float> rows, cols;
-  const T* g;
-  T* dx;
-  bool accumulate;
-
-  template <RowTeam Team>
-  LOCUS_FN void operator()(std::int64_t row, Team& team) const {
-    using R = compute_t<T>;
-    const RowOfPlane place(row, rows.extent);
-    const PoolIndex i = place.at;
-    const PoolRange down = rows.outputs_near(i);
-    const InterpolatedAxis<float> height = rows, across = cols;
-    const T* const from = g + place.plane * rows.outputs * cols.outputs;
-    team.store(RowOutput<T>{dx + row * team.cols(), 1, accumulate}, [=](std::int64_t col) LOCUS_INLINED {
-      const auto j = static_cast<PoolIndex>(col);
-      const PoolRange along = across.outputs_near(j);
-      R sum = 0;
-      for (PoolIndex p = down.begin; p < down.end; ++p) {
-        if (height.nearest(p) != i) continue;
-        const T* const line = from + std::int64_t{p} * across.outputs;
-        for (PoolIndex q = along.begin; q < along.end; ++q)
-          if (across.nearest(q) == j) sum += load_as_register(line[q]);
-      }
-      return sum;
-    });
-  }
-};
-
-/// The same for devices that scatter: what each output adds to its element.
+/// What each output adds to its element, for devices that scatter.
 template <class T>
 struct NearestWalk {
   InterpolatedAxis<float> rows, cols;
@@ -144,52 +111,7 @@ struct BilinearRow {
   }
 };
 
-/// dx row (plane, i) = the shares of each element in the outputs around it
-template <class T>
-struct BilinearGradientRow {
-  using R = compute_t<T>;
-  static constexpr int fragments = 0;
-  static constexpr std::int64_t bytes_per_element = 2 * sizeof(T);
-  InterpolatedAxis<R> rows, cols;
-  const T* g;
-  T* dx;
-  bool accumulate;
-
-  template <RowTeam Team>
-  LOCUS_FN void operator()(std::int64_t row, Team& team) const {
-    const RowOfPlane place(row, rows.extent);
-    const PoolIndex i = place.at;
-    const PoolRange down = rows.outputs_near(i);
-    const InterpolatedAxis<R> height = rows, across = cols;
-    const T* const from = g + place.plane * rows.outputs * cols.outputs;
-    team.store(RowOutput<T>{dx + row * team.cols(), 1, accumulate}, [=](std::int64_t col) LOCUS_INLINED {
-      const auto j = static_cast<PoolIndex>(col);
-      const PoolRange along = across.outputs_near(j);
-      R sum = 0;
-      for (PoolIndex p = down.begin; p < down.end; ++p) {
-        const R of_row = share(height, p, i);
-        if (of_row == R(0)) continue;
-        const T* const line = from + std::int64_t{p} * across.outputs;
-        R of_line = 0;
-        for (PoolIndex q = along.begin; q < along.end; ++q) {
-          const R of_col = share(across, q, j);
-          if (of_col != R(0)) of_line += of_col * load_as_register(line[q]);
-        }
-        sum += of_row * of_line;
-      }
-      return sum;
-    });
-  }
-
- private:
-  /// Of element i in output o.
-  [[nodiscard]] LOCUS_FN static R share(const InterpolatedAxis<R>& axis, PoolIndex o, PoolIndex i) {
-    const auto taps = axis.linear(o);
-    return (taps.first == i ? R(1) - taps.weight : R(0)) + (taps.second == i ? taps.weight : R(0));
-  }
-};
-
-/// The same for devices that scatter: what each output adds to its four elements.
+/// What each output adds to its four elements, for devices that scatter.
 template <class T>
 struct BilinearWalk {
   using R = compute_t<T>;
@@ -213,6 +135,58 @@ struct BilinearWalk {
         add(below + along.second, high_far);
       }
     }
+  }
+};
+
+/// How much of output o is element i.
+struct NearestShare {
+  template <class R>
+  [[nodiscard]] LOCUS_FN static R of(const InterpolatedAxis<float>& axis, PoolIndex o, PoolIndex i) {
+    return axis.nearest(o) == i ? R(1) : R(0);
+  }
+};
+struct LinearShare {
+  template <class R>
+  [[nodiscard]] LOCUS_FN static R of(const InterpolatedAxis<R>& axis, PoolIndex o, PoolIndex i) {
+    const auto taps = axis.linear(o);
+    return (taps.first == i ? R(1) - taps.weight : R(0)) + (taps.second == i ? taps.weight : R(0));
+  }
+};
+/// dx row (plane, i) = the shares of each element in the outputs around it, for devices that gather.
+template <class T, class Share, class Axis>
+struct InterpolateGradientRow {
+  using R = compute_t<T>;
+  static constexpr int fragments = 0;
+  static constexpr std::int64_t bytes_per_element = 2 * sizeof(T);
+  Axis rows, cols;
+  const T* g;
+  T* dx;
+  bool accumulate;
+
+  template <RowTeam Team>
+  LOCUS_FN void operator()(std::int64_t row, Team& team) const {
+    const RowOfPlane place(row, rows.extent);
+    const PoolIndex i = place.at;
+    const PoolRange down = rows.outputs_near(i);
+    const Axis height = rows, across = cols;
+    const T* const from = g + place.plane * rows.outputs * cols.outputs;
+    team.store(RowOutput<T>{dx + row * team.cols(), 1, accumulate}, [=](std::int64_t col) LOCUS_INLINED {
+      const auto j = static_cast<PoolIndex>(col);
+      const PoolRange along = across.outputs_near(j);
+      R sum = 0;
+      for (PoolIndex p = down.begin; p < down.end; ++p) {
+        const R of_row = Share::template of<R>(height, p, i);
+        if (of_row == R(0)) continue;
+        const T* const line = from + std::int64_t{p} * across.outputs;
+        R of_line = 0;
+        for (PoolIndex q = along.begin; q < along.end; ++q) {
+          const R of_col = Share::template of<R>(across, q, j);
+          if (of_col != R(0)) of_line += of_col * load_as_register(line[q]);
+        }
+        sum += of_row * of_line;
+      }
+      return sum;
+    });
   }
 };
 
