@@ -28,6 +28,13 @@ struct Derived final : Base {
   bool& destroyed_;
 };
 
+/// A handle in a template, of a class that does not depend on its parameters.
+template <class T>
+struct Holder {
+  locus::Shared<Counting> handle{};
+  void reset() { handle = {}; }
+};
+
 }  // namespace
 
 TEST_CASE("an object lives as long as its last handle") {
@@ -55,6 +62,23 @@ TEST_CASE("an object lives as long as its last handle") {
     CHECK(alive == 1);
   }
   CHECK(alive == 0);
+}
+
+TEST_CASE("a handle in a template that becomes empty lets go of the object") {
+  int alive = 0;
+  Holder<int> holder{locus::Shared<Counting>(new Counting(alive))};
+  holder.reset();
+  CHECK_FALSE(holder.handle);
+  CHECK(alive == 0);
+}
+
+TEST_CASE("a handle assigned to itself keeps the object") {
+  int alive = 0;
+  locus::Shared<Counting> handle(new Counting(alive));
+  auto& same = handle;
+  handle = std::move(same);
+  CHECK(handle);
+  CHECK(alive == 1);
 }
 
 TEST_CASE("a handle to nothing") {

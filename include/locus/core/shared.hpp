@@ -39,10 +39,13 @@ class Shared {
   }
   Shared(const Shared& other) noexcept : Shared(other.object_) {}
   Shared(Shared&& other) noexcept : object_(other.object_) { other.object_ = nullptr; }
-  Shared& operator=(Shared other) noexcept {
+  Shared& operator=(const Shared& other) noexcept { return *this = Shared(other); }
+  // Not by value: of `handle = {}` in a template, clang 14 does not destroy the parameter.
+  Shared& operator=(Shared&& other) noexcept {
+    Shared taken(static_cast<Shared&&>(other));
     T* const mine = object_;
-    object_ = other.object_;
-    other.object_ = mine;
+    object_ = taken.object_;
+    taken.object_ = mine;
     return *this;
   }
   LOCUS_OUT_OF_LINE ~Shared() {
