@@ -87,6 +87,9 @@
 #include <locus/optim/rmsprop.hpp>
 #include <locus/optim/scheduler.hpp>
 
+#include <locus/data/cifar.hpp>
+#include <locus/data/fake_data.hpp>
+#include <locus/data/fashion_mnist.hpp>
 #include <locus/data/loader.hpp>
 #include <locus/data/mnist.hpp>
 #include <locus/data/tensor_dataset.hpp>

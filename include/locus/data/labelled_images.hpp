@@ -6,6 +6,9 @@
 
 namespace locus::inline LOCUS_ABI::data {
 
+/// Which images of a published data set.
+enum class Part { train, test };
+
 /// Images as numbers in [0, 1], (n, channels, height, width), and their classes, (n).
 template <class T, class D>
 struct Batch {
