@@ -91,8 +91,10 @@
 #include <locus/data/fake_data.hpp>
 #include <locus/data/fashion_mnist.hpp>
 #include <locus/data/loader.hpp>
+#include <locus/data/mixup.hpp>
 #include <locus/data/mnist.hpp>
 #include <locus/data/tensor_dataset.hpp>
+#include <locus/data/transformed.hpp>
 
 #include <locus/training/fit.hpp>
 #include <locus/training/optimizer_state.hpp>
