@@ -5,7 +5,7 @@
 #include <locus/core/random.hpp>
 #include <locus/data/transforms.hpp>
 #include <locus/ops/fold.hpp>
-#include <locus/tensor/tensor.hpp>
+#include <locus/tensor/copy.hpp>
 
 namespace locus::inline LOCUS_ABI::data {
 

@@ -27,11 +27,13 @@ struct ImageSource {
   static constexpr double scale = 1;
   [[nodiscard]] static const S& of(const S& dataset) { return dataset; }
 };
-template <class T>
-struct ImageSource<LabelledImagesAs<T>> {
-  using Dataset = typename LabelledImagesAs<T>::Bytes;
+/// As Bytes, where 255 stands for 1.
+template <class S>
+  requires requires { typename S::Bytes; }
+struct ImageSource<S> {
+  using Dataset = typename S::Bytes;
   static constexpr double scale = 1.0 / 255.0;
-  [[nodiscard]] static Dataset of(const LabelledImagesAs<T>& images) { return images.compact(); }
+  [[nodiscard]] static Dataset of(const S& images) { return images.compact(); }
 };
 
 /// The names of a batch's tensors, where the data set gives them some.
