@@ -25,7 +25,7 @@ std::string complaint(const std::string& text, const data::ImageOptions& options
 std::vector<int> values(const Tensor<std::uint8_t>& x) { return {x.data(), x.data() + x.elements()}; }
 
 /// Smooth, so that JPEG keeps it.
-Pixels gradient(unsigned width, unsigned height, unsigned components) {
+[[maybe_unused]] Pixels gradient(unsigned width, unsigned height, unsigned components) {
   Pixels pixels;
   for (unsigned y = 0; y < height; ++y)
     for (unsigned x = 0; x < width; ++x)
