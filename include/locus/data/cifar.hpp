@@ -81,9 +81,9 @@ struct CifarFiles {
 };
 /// One label is delivered, of one or two that a record begins with: the one that comes last is the finest.
 struct CifarRecord {
-  static constexpr std::int64_t pixels = 3 * 32 * 32;
-  std::int64_t labels, label;           ///< how many, and which
-  std::array<std::int64_t, 2> classes;  ///< of each
+  static constexpr std::int64_t pixels = 3072;  // 3 x 32 x 32
+  std::int64_t labels, label;                   ///< how many, and which
+  std::array<std::int64_t, 2> classes;          ///< of each
   [[nodiscard]] std::int64_t bytes() const { return labels + pixels; }
 };
 

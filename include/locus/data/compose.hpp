@@ -182,7 +182,7 @@ class Composed {
     Shape shape = shape_of({images.size(1), images.size(2), images.size(3)});
     shape.insert(0, images.size(0));
     const auto dense = images.contiguous();
-    const Tensor<T, D> result(shape, images.device());
+    Tensor<T, D> result(shape, images.device());
     launch(images.device(), {images.size(1), images.size(2), images.size(3)},
            detail::ImagesToTransform<T, T>{dense.data(), 1, detail::transform_key(seed, 0), nullptr, 0, images.size(0),
                                            result.data()});

@@ -66,7 +66,7 @@ template <class Decoder>
   auto room = locus::detail::vector_of<std::uint8_t>(in.height * in.width * in.channels, "an image", "bytes");
   if (!decoder.decode(room.data())) refuse_image(image, format, decoder);
   const std::int64_t channels = options.channels > 0 ? options.channels : in.channels == 1 ? 1 : 3;
-  const Tensor<std::uint8_t, Cpu> result({channels, in.height, in.width});
+  Tensor<std::uint8_t, Cpu> result({channels, in.height, in.width});
   bool inverted_inks = false;
   if constexpr (requires { decoder.has_inverted_inks(); }) inverted_inks = decoder.has_inverted_inks();
   put_planes(room.data(), in, inverted_inks, channels, result.data());

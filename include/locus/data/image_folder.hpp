@@ -54,6 +54,7 @@ struct FolderEntries {
   if (entries.count < 0)
     fail<DataError>({"cannot read the folder '", folder, "': ", std::strerror(errno), "; expected ", expected});
   std::vector<std::string> names;
+  names.reserve(static_cast<std::size_t>(entries.count));
   for (int i = 0; i < entries.count; ++i) names.emplace_back(entries.list[i]->d_name);
   return names;
 }

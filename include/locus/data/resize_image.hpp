@@ -76,12 +76,12 @@ class ResizedAxis {
     fail<ShapeError>(
         {"resize_to_cover: an image of shape ", image.shape(), "; expected (channels, height, width), none of them 0"});
   const std::int64_t channels = image.size(0), height = image.size(1), width = image.size(2);
-  const Tensor<std::uint8_t, Cpu> dense = image.contiguous();
+  Tensor<std::uint8_t, Cpu> dense = image.contiguous();
   if (height == size.height && width == size.width) return dense;
   const double scale = locus::detail::larger(static_cast<double>(size.height) / static_cast<double>(height),
                                              static_cast<double>(size.width) / static_cast<double>(width));
   const detail::ResizedAxis down(height, scale, size.height), right(width, scale, size.width);
-  const Tensor<std::uint8_t, Cpu> result({channels, size.height, size.width});
+  Tensor<std::uint8_t, Cpu> result({channels, size.height, size.width});
   const Tensor<float, Cpu> rows({height, size.width});  // of one channel, scaled along their width
   for (std::int64_t c = 0; c < channels; ++c) {
     for (std::int64_t y = 0; y < height; ++y)
