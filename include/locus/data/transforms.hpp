@@ -38,19 +38,20 @@ inline void require_pixels(const char* transform, const char* option, std::int64
 }
 }  // namespace detail
 
-struct NormalizeMoments {
+/// A number for each channel, or one for all: {0.5, 0.4, 0.3}, or 0.5.
+struct PerChannel {
   static constexpr int most_channels = 16;
   double values[most_channels] = {};
   int count = 0;
   /// throws ArgumentError for none, or more than 16
-  NormalizeMoments(std::initializer_list<double> list) : count(static_cast<int>(list.size())) {
+  PerChannel(std::initializer_list<double> list) : count(static_cast<int>(list.size())) {
     if (list.size() < 1 || list.size() > most_channels)
       fail<ArgumentError>({"Normalize: ", list.size(), " numbers; expected one for each channel, up to ", most_channels,
                            ", or one for all"});
     int i = 0;
     for (const double value : list) values[i++] = value;
   }
-  NormalizeMoments(double of_all) : NormalizeMoments({of_all}) {}
+  PerChannel(double of_all) : PerChannel({of_all}) {}
 };
 
 /// (x - mean) / std, with numbers for each channel, or one for all. It draws nothing.
@@ -59,7 +60,7 @@ struct NormalizeMoments {
 class Normalize {
  public:
   /// throws ArgumentError for numbers that are not finite, and a std of 0 or less
-  Normalize(const NormalizeMoments& mean, const NormalizeMoments& std) : mean_(mean), std_(std) {
+  Normalize(const PerChannel& mean, const PerChannel& std) : mean_(mean), std_(std) {
     for (int i = 0; i < mean.count; ++i) locus::detail::require_finite("Normalize", "a mean", mean.values[i]);
     for (int i = 0; i < std.count; ++i)
       if (!locus::detail::is_finite(std.values[i]) || !(std.values[i] > 0))
@@ -88,10 +89,10 @@ class Normalize {
 
  private:
   template <class R>
-  [[nodiscard]] LOCUS_FN static R of(const NormalizeMoments& moments, PixelIndex c) {
+  [[nodiscard]] LOCUS_FN static R of(const PerChannel& moments, PixelIndex c) {
     return static_cast<R>(moments.values[moments.count == 1 ? 0 : c]);
   }
-  NormalizeMoments mean_, std_;
+  PerChannel mean_, std_;
 };
 
 struct RandomCropOptions {
@@ -147,7 +148,7 @@ class RandomCrop {
   RandomCropOptions options_;
 };
 
-struct RandomFlipOptions {
+struct RandomHorizontalFlipOptions {
   double probability = 0.5;
 };
 
@@ -155,7 +156,7 @@ struct RandomFlipOptions {
 class RandomHorizontalFlip {
  public:
   /// throws ArgumentError unless the probability is one
-  explicit RandomHorizontalFlip(const RandomFlipOptions& options = {}) : options_(options) {
+  explicit RandomHorizontalFlip(const RandomHorizontalFlipOptions& options = {}) : options_(options) {
     detail::require_probability("RandomHorizontalFlip", options.probability);
   }
 
@@ -175,7 +176,7 @@ class RandomHorizontalFlip {
   }
 
  private:
-  RandomFlipOptions options_;
+  RandomHorizontalFlipOptions options_;
 };
 
 struct CutoutOptions {
