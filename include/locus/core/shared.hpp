@@ -39,10 +39,12 @@ class Shared {
   }
   Shared(const Shared& other) noexcept : Shared(other.object_) {}
   Shared(Shared&& other) noexcept : object_(other.object_) { other.object_ = nullptr; }
-  Shared& operator=(Shared other) noexcept {
+  Shared& operator=(const Shared& other) noexcept { return *this = Shared(other); }
+  Shared& operator=(Shared&& other) noexcept {  // no parameter by value, which clang 14 may leave alive: x = {}
+    Shared taken(static_cast<Shared&&>(other));
     T* const mine = object_;
-    object_ = other.object_;
-    other.object_ = mine;
+    object_ = taken.object_;
+    taken.object_ = mine;
     return *this;
   }
   LOCUS_OUT_OF_LINE ~Shared() {
