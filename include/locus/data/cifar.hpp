@@ -155,8 +155,8 @@ inline void read_cifar_file(io::detail::InputFile& file, std::int64_t count, con
   }
 }
 
-[[nodiscard]] inline LabelledImages read_cifar(const std::string& folder, const CifarFiles& files,
-                                               const CifarRecord& record, bool partial) {
+[[nodiscard]] inline LabelledImages read_cifar_part(const std::string& folder, const CifarFiles& files,
+                                                    const CifarRecord& record, bool partial) {
   const std::string within = find_cifar(folder, files);
   std::vector<io::detail::InputFile> open;
   std::vector<std::int64_t> counts;
@@ -181,12 +181,14 @@ inline void read_cifar_file(io::detail::InputFile& file, std::int64_t count, con
 ///
 ///     auto [train, valid] = data::random_split(data::cifar10("cifar", data::Part::train), 0.9);
 [[nodiscard]] inline LabelledImages cifar10(const std::string& folder, Part part, const CifarOptions& options = {}) {
-  detail::CifarFiles files{"CIFAR-10", "cifar-10-binary.tar.gz", "cifar-10-batches-bin", "cifar-10-batches-py", {},
-                           10'000};
-  if (part == Part::test) files.names = {"test_batch.bin"};
-  else
-    for (int i = 1; i <= 5; ++i) files.names.push_back(join("data_batch_", i, ".bin"));
-  return detail::read_cifar(folder, files, {1, 0, {10, 0}}, options.partial);
+  return locus::detail::or_out_of_memory({"cannot read CIFAR-10 in '", folder, "': out of memory"}, [&] {
+    detail::CifarFiles files{"CIFAR-10", "cifar-10-binary.tar.gz", "cifar-10-batches-bin", "cifar-10-batches-py", {},
+                             10'000};
+    if (part == Part::test) files.names = {"test_batch.bin"};
+    else
+      for (int i = 1; i <= 5; ++i) files.names.push_back(join("data_batch_", i, ".bin"));
+    return detail::read_cifar_part(folder, files, {1, 0, {10, 0}}, options.partial);
+  });
 }
 
 /// The 50,000 images of CIFAR-100 to train with, or the 10,000 to test with: (3, 32, 32), with labels 0 to 99, or 0 to
@@ -196,15 +198,17 @@ inline void read_cifar_file(io::detail::InputFile& file, std::int64_t count, con
 ///     auto coarse = data::cifar100("cifar", data::Part::train, {.labels = data::CifarLabels::coarse});
 [[nodiscard]] inline LabelledImages cifar100(const std::string& folder, Part part,
                                              const Cifar100Options& options = {}) {
-  const bool is_test = part == Part::test;
-  const detail::CifarFiles files{"CIFAR-100",
-                                 "cifar-100-binary.tar.gz",
-                                 "cifar-100-binary",
-                                 "cifar-100-python",
-                                 {is_test ? "test.bin" : "train.bin"},
-                                 is_test ? 10'000 : 50'000};
-  return detail::read_cifar(folder, files, {2, options.labels == CifarLabels::coarse ? 0 : 1, {20, 100}},
-                            options.partial);
+  return locus::detail::or_out_of_memory({"cannot read CIFAR-100 in '", folder, "': out of memory"}, [&] {
+    const bool is_test = part == Part::test;
+    const detail::CifarFiles files{"CIFAR-100",
+                                   "cifar-100-binary.tar.gz",
+                                   "cifar-100-binary",
+                                   "cifar-100-python",
+                                   {is_test ? "test.bin" : "train.bin"},
+                                   is_test ? 10'000 : 50'000};
+    return detail::read_cifar_part(folder, files, {2, options.labels == CifarLabels::coarse ? 0 : 1, {20, 100}},
+                                   options.partial);
+  });
 }
 
 }  // namespace locus::inline LOCUS_ABI::data

@@ -45,6 +45,7 @@ inline void put_planes(const std::uint8_t* pixels, const DecodedExtents& in, boo
 
 template <class Decoder>
 [[noreturn]] void refuse_image(const EncodedImage& image, const char* format, const Decoder& decoder) {
+  if (decoder.ran_out_of_memory()) locus::detail::fail_out_of_memory({image.name, ": no memory to decode it"});
   fail<DataError>({image.name, " is damaged, ", image.bytes.size(), " bytes of ", format, ": ",
                    locus::detail::shown(decoder.message(), 200), "; copy or download it again"});
 }
@@ -112,7 +113,9 @@ template <class Decoder>
 /// truncated or of another format; OutOfMemory
 [[nodiscard]] inline Tensor<std::uint8_t, Cpu> decode_image(Span<const std::uint8_t> bytes,
                                                             const ImageOptions& options = {}) {
-  return detail::decode_image({"the image", bytes}, options);
+  return locus::detail::or_out_of_memory({"decode_image: out of memory"}, [&] {
+    return detail::decode_image({"the image", bytes}, options);
+  });
 }
 
 /// The image that a JPEG or PNG file holds, (channels, height, width). Its first bytes tell which it is.
@@ -121,13 +124,15 @@ template <class Decoder>
 ///     auto image = data::read_image("cat.jpg");                    // bytes: red, green and blue
 ///     auto numbers = image.as<float>() * (1.f / 255.f);
 [[nodiscard]] inline Tensor<std::uint8_t, Cpu> read_image(const std::string& path, const ImageOptions& options = {}) {
-  io::detail::InputFile file(path, "a JPEG or PNG image");
-  constexpr std::uint64_t most = std::uint64_t{1} << 30;
-  if (file.bytes() > most)
-    fail<DataError>({"'", path, "' holds ", file.bytes(), " bytes; expected an image of at most ", most});
-  auto bytes = locus::detail::vector_of<std::uint8_t>(static_cast<std::int64_t>(file.bytes()), "read_image", "bytes");
-  bytes.resize(file.read(bytes.data(), bytes.size()));
-  return detail::decode_image({join("'", path, "'"), bytes}, options);
+  return locus::detail::or_out_of_memory({"cannot read '", path, "': out of memory"}, [&] {
+    io::detail::InputFile file(path, "a JPEG or PNG image");
+    constexpr std::uint64_t most = std::uint64_t{1} << 30;
+    if (file.bytes() > most)
+      fail<DataError>({"'", path, "' holds ", file.bytes(), " bytes; expected an image of at most ", most});
+    std::vector<std::uint8_t> bytes(static_cast<std::size_t>(file.bytes()));
+    bytes.resize(file.read(bytes.data(), bytes.size()));
+    return detail::decode_image({join("'", path, "'"), bytes}, options);
+  });
 }
 
 }  // namespace locus::inline LOCUS_ABI::data

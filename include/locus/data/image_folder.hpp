@@ -51,6 +51,8 @@ struct FolderEntries {
   entries.count = scandir(
       folder.c_str(), &entries.list, [](const dirent* entry) { return entry->d_name[0] == '.' ? 0 : 1; },
       [](const dirent** a, const dirent** b) { return std::strcmp((*a)->d_name, (*b)->d_name); });
+  if (entries.count < 0 && errno == ENOMEM)
+    locus::detail::fail_out_of_memory({"cannot read the folder '", folder, "': out of memory"});
   if (entries.count < 0)
     fail<DataError>({"cannot read the folder '", folder, "': ", std::strerror(errno), "; expected ", expected});
   std::vector<std::string> names;
@@ -111,9 +113,8 @@ class ImageFolderAs {
       fail<ArgumentError>({"ImageFolder: channels is ", options.channels, "; expected 3 or 1"});
     if (options.size.height < 1 || options.size.width < 1)
       fail<ArgumentError>({"ImageFolder: a size of ", options.size, "; expected 1 or more each"});
-    auto all = locus::detail::or_out_of_memory({"ImageFolder: out of memory for the names in '", folder, "'"},
-                                               [&] { return detail::files_of_classes(folder); });
-    files_ = detail::hold(std::move(all));
+    files_ = locus::detail::or_out_of_memory({"ImageFolder: out of memory for the names in '", folder, "'"},
+                                             [&] { return detail::hold(detail::files_of_classes(folder)); });
   }
 
   [[nodiscard]] std::int64_t size() const {

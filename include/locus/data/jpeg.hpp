@@ -40,9 +40,7 @@ class JpegDecoder {
   JpegDecoder() = default;
   JpegDecoder(const JpegDecoder&) = delete;
   JpegDecoder& operator=(const JpegDecoder&) = delete;
-  ~JpegDecoder() {
-    if (is_created_) jpeg_destroy_decompress(&info_);
-  }
+  ~JpegDecoder() { jpeg_destroy_decompress(&info_); }  // also of what was created in part
 
   /// Reads the header; false where it is damaged.
   [[nodiscard]] bool open(Span<const std::uint8_t> bytes) {
@@ -52,7 +50,6 @@ class JpegDecoder {
     info_.client_data = this;
     if (setjmp(back_)) return false;
     jpeg_create_decompress(&info_);
-    is_created_ = true;
     jpeg_mem_src(&info_, bytes.data(), static_cast<unsigned long>(bytes.size()));
     if (jpeg_read_header(&info_, TRUE) != JPEG_HEADER_OK) return false;
     // libjpeg makes no red, green and blue of inks.
@@ -84,12 +81,14 @@ class JpegDecoder {
   /// Whether inks are stored as their opposites, as Adobe does.
   [[nodiscard]] bool has_inverted_inks() const { return info_.saw_Adobe_marker; }
   [[nodiscard]] const char* message() const { return message_; }
+  [[nodiscard]] bool ran_out_of_memory() const { return ran_out_of_memory_; }
 
  private:
   [[nodiscard]] static JpegDecoder& of(j_common_ptr info) { return *static_cast<JpegDecoder*>(info->client_data); }
   static void jump_back(j_common_ptr info) {
     auto& self = of(info);
     if (!self.is_damaged_) self.errors_.format_message(info, self.message_);
+    self.ran_out_of_memory_ = self.errors_.msg_code == JERR_OUT_OF_MEMORY;
     longjmp(self.back_, 1);
   }
   /// Warnings are of data that is missing or makes no sense, for which libjpeg makes something up.
@@ -116,7 +115,7 @@ class JpegDecoder {
   jpeg_progress_mgr progress_{};
   std::jmp_buf back_{};
   char message_[JMSG_LENGTH_MAX] = "its header is incomplete";
-  bool is_created_ = false, is_damaged_ = false, is_inks_ = false;
+  bool is_damaged_ = false, is_inks_ = false, ran_out_of_memory_ = false;
 };
 
 #endif

@@ -39,6 +39,7 @@ class PngDecoder {
     if (setjmp(back_)) return false;
     png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, this, &jump_back, &ignore);
     if (png_) info_ = png_create_info_struct(png_);
+    ran_out_of_memory_ = !info_;
     if (!info_) return false;
     png_set_read_fn(png_, this, &read);
     png_read_info(png_, info_);
@@ -73,11 +74,13 @@ class PngDecoder {
     return true;
   }
   [[nodiscard]] const char* message() const { return message_; }
+  [[nodiscard]] bool ran_out_of_memory() const { return ran_out_of_memory_; }
 
  private:
   [[noreturn]] static void jump_back(png_structp png, png_const_charp message) {
     auto& self = *static_cast<PngDecoder*>(png_get_error_ptr(png));
     std::snprintf(self.message_, sizeof self.message_, "%s", message);
+    self.ran_out_of_memory_ = std::strstr(message, "memory");  // libpng has no codes
     longjmp(self.back_, 1);
   }
   static void ignore(png_structp, png_const_charp) {}
@@ -95,6 +98,7 @@ class PngDecoder {
   char message_[200] = "its header is incomplete";
   std::size_t stored_row_bytes_ = 1;
   int passes_ = 1;
+  bool ran_out_of_memory_ = false;
 };
 
 #endif

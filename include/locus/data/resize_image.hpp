@@ -61,6 +61,28 @@ class ResizedAxis {
   std::vector<float> weights_;
 };
 
+/// resize_to_cover() of arguments that were checked.
+[[nodiscard]] inline Tensor<std::uint8_t, Cpu> resized(const Tensor<std::uint8_t, Cpu>& image, const Size2d& size) {
+  const std::int64_t channels = image.size(0), height = image.size(1), width = image.size(2);
+  Tensor<std::uint8_t, Cpu> dense = image.contiguous();
+  if (height == size.height && width == size.width) return dense;
+  const double scale = locus::detail::larger(static_cast<double>(size.height) / static_cast<double>(height),
+                                             static_cast<double>(size.width) / static_cast<double>(width));
+  const ResizedAxis down(height, scale, size.height), right(width, scale, size.width);
+  Tensor<std::uint8_t, Cpu> result({channels, size.height, size.width});
+  const Tensor<float, Cpu> rows({height, size.width});  // of one channel, scaled along their width
+  for (std::int64_t c = 0; c < channels; ++c) {
+    for (std::int64_t y = 0; y < height; ++y)
+      for (std::int64_t x = 0; x < size.width; ++x)
+        rows.data()[y * size.width + x] = right.at(x, dense.data() + (c * height + y) * width, 1, width);
+    for (std::int64_t y = 0; y < size.height; ++y)
+      for (std::int64_t x = 0; x < size.width; ++x)
+        result.data()[(c * size.height + y) * size.width + x] = static_cast<std::uint8_t>(
+            locus::detail::within(down.at(y, rows.data() + x, size.width, height) + 0.5f, 0.f, 255.f));
+  }
+  return result;
+}
+
 }  // namespace detail
 
 /// An image of bytes, (channels, height, width), scaled until it covers the size, in proportion, and cut to it around
@@ -75,24 +97,8 @@ class ResizedAxis {
   if (image.rank() != 3 || image.elements() == 0)
     fail<ShapeError>(
         {"resize_to_cover: an image of shape ", image.shape(), "; expected (channels, height, width), none of them 0"});
-  const std::int64_t channels = image.size(0), height = image.size(1), width = image.size(2);
-  Tensor<std::uint8_t, Cpu> dense = image.contiguous();
-  if (height == size.height && width == size.width) return dense;
-  const double scale = locus::detail::larger(static_cast<double>(size.height) / static_cast<double>(height),
-                                             static_cast<double>(size.width) / static_cast<double>(width));
-  const detail::ResizedAxis down(height, scale, size.height), right(width, scale, size.width);
-  Tensor<std::uint8_t, Cpu> result({channels, size.height, size.width});
-  const Tensor<float, Cpu> rows({height, size.width});  // of one channel, scaled along their width
-  for (std::int64_t c = 0; c < channels; ++c) {
-    for (std::int64_t y = 0; y < height; ++y)
-      for (std::int64_t x = 0; x < size.width; ++x)
-        rows.data()[y * size.width + x] = right.at(x, dense.data() + (c * height + y) * width, 1, width);
-    for (std::int64_t y = 0; y < size.height; ++y)
-      for (std::int64_t x = 0; x < size.width; ++x)
-        result.data()[(c * size.height + y) * size.width + x] = static_cast<std::uint8_t>(
-            locus::detail::within(down.at(y, rows.data() + x, size.width, height) + 0.5f, 0.f, 255.f));
-  }
-  return result;
+  return locus::detail::or_out_of_memory({"resize_to_cover: out of memory for an image of ", size},
+                                         [&] { return detail::resized(image, size); });
 }
 
 }  // namespace locus::inline LOCUS_ABI::data
