@@ -112,6 +112,16 @@ using tensors_t = typename TensorsOf<fields_t<S>, D>::Tensors;
 template <class S, class D>
 using batch_t = typename BatchOf<S, D>::type;
 
+/// Base of a data set whose batches have the names that another one gives them, if it does.
+template <class S>
+struct NamesOf {};
+template <class S>
+  requires requires { typename S::template Batch<Cpu>; }
+struct NamesOf<S> {
+  template <class D>
+  using Batch = typename S::template Batch<D>;
+};
+
 /// The tensors of a batch of `count` tensors, as a Tuple of handles.
 template <int count, class B>
 [[nodiscard]] auto tensors_of(const B& batch) {

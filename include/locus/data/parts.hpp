@@ -16,7 +16,7 @@ class Dealer;
 
 /// Samples of a data set, in a given order. Copies, and parts of parts, share it.
 template <Dataset S>
-class Subset {
+class Subset : public detail::NamesOf<S> {
  public:
   /// throws IndexError for a position that is no sample
   Subset(S dataset, std::vector<std::int64_t> positions)
@@ -144,7 +144,7 @@ template <Dataset S>
 
 /// The samples of several data sets, those of the first one first.
 template <Dataset S, Dataset... More>
-class Concatenated {
+class Concatenated : public detail::NamesOf<S> {
  public:
   explicit Concatenated(S first, More... more)
       : fields_(first.fields()), parts_{detail::hold(std::move(first)), detail::hold(std::move(more))...} {

@@ -36,16 +36,6 @@ struct ImageSource<S> {
   [[nodiscard]] static Dataset of(const S& images) { return images.compact(); }
 };
 
-/// The names of a batch's tensors, where the data set gives them some.
-template <class S>
-struct NamesOf {};
-template <class S>
-  requires requires { typename S::template Batch<Cpu>; }
-struct NamesOf<S> {
-  template <class D>
-  using Batch = typename S::template Batch<D>;
-};
-
 template <class U, class... Rest>
 [[nodiscard]] U first_of(const Fields<U, Rest...>&);
 }  // namespace detail
