@@ -1,3 +1,4 @@
+#include <locus/data/fashion_mnist.hpp>
 #include <locus/data/mnist.hpp>
 
 #include <doctest/doctest.h>
@@ -95,6 +96,25 @@ TEST_CASE("MNIST is read from its four files and split at random") {
   }
   CHECK(std::all_of(std::begin(seen), std::end(seen), [](bool s) { return s; }));
   CHECK(digits.test[3].first(0, 5, 5) == 3);
+}
+
+TEST_CASE("MNIST, Fashion-MNIST and KMNIST are read from files of the same names, part by part") {
+  const Folder folder(50, 10);
+  const std::string path = folder.path.string();
+  for (const auto read : {data::mnist, data::fashion_mnist, data::kmnist}) {
+    const auto train = read(path, data::Part::train), test = read(path, data::Part::test);
+    CHECK(train.size() == 50);
+    CHECK(test.size() == 10);
+    CHECK(train.classes() == 10);
+    CHECK(train[49].first(0, 27, 27) == 49);
+    CHECK(train[49].second == 9);
+  }
+  fs::remove(folder.path / "t10k-labels-idx1-ubyte");
+  CHECK_THROWS_WITH_AS((void)data::kmnist(path, data::Part::test), doctest::Contains("t10k-labels-idx1-ubyte"),
+                       DataError);
+  CHECK(data::fashion_mnist_classes[0] == "T-shirt/top");
+  CHECK(data::fashion_mnist_classes[9] == "Ankle boot");
+  CHECK(data::kmnist_classes[4] == "na");
 }
 
 TEST_CASE("the split depends on the seed, and its size on the fraction") {

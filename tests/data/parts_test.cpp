@@ -1,3 +1,4 @@
+#include <locus/data/fake_data.hpp>
 #include <locus/data/labelled_images.hpp>
 #include <locus/data/parts.hpp>
 #include <locus/data/tensor_dataset.hpp>
@@ -120,4 +121,12 @@ TEST_CASE("concat has the samples of the first data set, then those of the next"
   CHECK(labels_of(both) == Numbers{4, 2, 0, 1, 0});
   CHECK_THROWS_WITH_AS((void)data::concat(data::TensorDataset{zeros({4, 2})}, data::TensorDataset{zeros({4, 3})}),
                        doctest::Contains("shape (3,) in data set 1, but (2,)"), ShapeError);
+}
+
+TEST_CASE("parts of a data set that names its tensors have these names") {
+  const data::FakeData images{{.size = 10, .shape = {2}}};
+  const auto [train, valid] = data::random_split(images, 0.8);
+  const auto all = data::concat(valid, train);
+  CHECK(data::sample(train, 3).images.shape() == Shape{2});
+  CHECK(data::sample(all, 9).labels.item() == data::sample(train, 7).labels.item());
 }

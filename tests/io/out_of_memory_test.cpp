@@ -1,11 +1,14 @@
-// io::save and io::load where any one of their allocations fails, or all from any one on.
+// Reading and writing files where any one allocation fails, or all from any one on.
 
+#include <locus/data/cifar.hpp>
 #include <locus/data/idx.hpp>
+#include <locus/data/image_folder.hpp>
 #include <locus/io/safetensors.hpp>
 #include <locus/tensor/factory.hpp>
 
 #include <doctest/doctest.h>
 
+#include <support/encoded_images.hpp>
 #include <support/failing_memory.hpp>
 #include <support/temporary_folder.hpp>
 
@@ -128,5 +131,37 @@ TEST_CASE("reading a compressed data set that runs out of memory anywhere throws
   std::size_t size = 0;
   check_every_failure([&] { size = data::read_idx(path, 1).bytes.size(); }, [] { return true; });
   CHECK(size == 65536);
+}
+#endif
+
+TEST_CASE("reading CIFAR that runs out of memory anywhere throws OutOfMemory") {
+  const TemporaryFolder folder;
+  (void)folder.write("test_batch.bin", std::string(5 * 3073, '\1'));
+  const std::string path = folder.path;
+  std::int64_t size = 0;
+  check_every_failure([&] { size = data::cifar10(path, data::Part::test, {.partial = true}).size(); },
+                      [] { return true; });
+  CHECK(size == 5);
+}
+
+#if LOCUS_JPEG && LOCUS_PNG && LOCUS_TEST_FAILING_MALLOC
+TEST_CASE("reading images that runs out of memory anywhere throws OutOfMemory") {
+  const TemporaryFolder folder;
+  std::filesystem::create_directories(folder.path / "a class with a long name of its own");
+  const std::string path = folder.path;
+  const Pixels pixels(3 * 40 * 30, 7);
+  for (const auto& image : {jpeg(pixels, 40, 30), jpeg(pixels, 40, 30, {.progressive = true}),
+                            png(std::vector<Pixels>(30, Pixels(120, 7)), 40),
+                            png(std::vector<Pixels>(30, Pixels(120, 7)), 40, {.interlaced = true})}) {
+    (void)folder.write("a class with a long name of its own/1.png", image);
+    int pixel = 0;
+    check_every_failure(
+        [&] {
+          const data::ImageFolder images(path, {.size = 8});
+          pixel = data::resize_to_cover(data::read_image(images.path(0)), 8)(2, 7, 7);
+        },
+        [] { return true; });
+    CHECK(std::abs(pixel - 7) <= 1);
+  }
 }
 #endif

@@ -162,7 +162,8 @@ TEST_CASE("the next batch is on its way before this one is used, and no more tha
     get<1>(staged).fill_(taken);
     return true;
   };
-  data::detail::Delivery<data::LabelledImages, Cuda> delivery(Cuda{});
+  data::detail::Delivery<data::LabelledImages, Cuda> delivery(data::detail::hold(data::LabelledImages().compact()),
+                                                              Cuda{});
   data::Batch<float, Cuda> batch;
   bool ready = true;
   for (int i = 1; delivery.next(batch, take, [&] { return ready; }); ++i) {

@@ -109,7 +109,8 @@ RULES = [
       "data_set_of_tensors_elsewhere", "map_to_a_device", "fit_with_targets_of_other_elements", "evaluate_on_a_tensor",
       "fit_on_tensors"],
      ["loader_of_a_data_set_with_parts", "evaluate_a_function_on_images", "fit_with_a_temporary_loader",
-      "train_step_on_a_tensor", "evaluate_with_targets_of_other_elements"]),
+      "train_step_on_a_tensor", "evaluate_with_targets_of_other_elements", "transformed_by_a_function",
+      "mixup_with_labels_elsewhere"]),
 ]
 
 HEAD = """# The rules of placement

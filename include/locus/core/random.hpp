@@ -34,6 +34,8 @@ enum RandomStream : std::uint64_t {
   stream_of_normals = 3,
   stream_of_double_normals = 4,
   stream_of_ranks = 5,
+  stream_of_transforms = 6,
+  stream_of_mixes = 7,
 };
 
 /// The default generators notice a new seed by `count`.

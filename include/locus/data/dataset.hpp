@@ -75,12 +75,20 @@ concept Writes = WritesLists<S> || (HasFields<S> && writes_samples_as<S, fields_
 /// all samples of a list, one after another; those in `next`, a few, are expected to be asked for afterwards, and may
 /// be prefetched.
 ///
+/// Samples that are different in every epoch: a member at_epoch(std::uint64_t) const returns the data set of that
+/// epoch, a copy that is cheap to make. A loader asks for it when an epoch begins.
+///
 /// The tensors of a batch have names where the data set has a member `template <class D> struct Batch`, an aggregate of
 /// them; otherwise a batch is a Tuple.
 template <class S>
 concept Dataset = detail::HasSize<S> && detail::HasFields<S> && detail::Writes<S> && std::move_constructible<S>;
 
 namespace detail {
+
+template <class S>
+concept HasEpochs = requires(const S& dataset) {
+  { dataset.at_epoch(std::uint64_t{}) } -> std::same_as<S>;
+};
 
 template <class L, class D>
 struct TensorsOf;
@@ -103,6 +111,16 @@ using tensors_t = typename TensorsOf<fields_t<S>, D>::Tensors;
 /// The same with the names that the data set gives them.
 template <class S, class D>
 using batch_t = typename BatchOf<S, D>::type;
+
+/// Base of a data set whose batches have the names that another one gives them, if it does.
+template <class S>
+struct NamesOf {};
+template <class S>
+  requires requires { typename S::template Batch<Cpu>; }
+struct NamesOf<S> {
+  template <class D>
+  using Batch = typename S::template Batch<D>;
+};
 
 /// The tensors of a batch of `count` tensors, as a Tuple of handles.
 template <int count, class B>
@@ -184,6 +202,12 @@ struct Held : Counted {
 template <class S>
 [[nodiscard]] Shared<const Held<S>> hold(S dataset) {
   return Shared<const Held<S>>(new Held<S>(std::move(dataset)));
+}
+
+/// The same in an epoch.
+template <HasEpochs S>
+[[nodiscard]] Shared<const Held<S>> at_epoch(const Shared<const Held<S>>& held, std::uint64_t epoch) {
+  return hold(held->dataset.at_epoch(epoch));
 }
 
 /// Which samples a part of a data set has.

@@ -11,7 +11,7 @@ template <class D>
 using staging_t = std::conditional_t<HostAccessible<D>, D, std::conditional_t<std::is_same_v<D, Cuda>, Pinned, Cpu>>;
 
 /// A data set that is copied to devices in another form than the one in which batches arrive: as the data set
-/// compact(), of whose tensors on D the function expand(tensors...) makes a batch.
+/// compact(), of whose tensors on D its function expand(tensors...) makes a batch.
 template <class S, class D>
 concept Compacts = !HostAccessible<D> && requires(const S& dataset) {
   { dataset.compact() } -> Dataset;
@@ -34,26 +34,26 @@ using staged_t = tensors_t<prepared_t<S, D>, staging_t<D>>;
 
 /// The batch that is made of tensors on D.
 template <class S, class D, class... T>
-[[nodiscard]] batch_t<S, D> delivered(Tuple<Tensor<T, D>...>&& tensors) {
-  return unpack(tensors, [](const auto&... tensor) -> batch_t<S, D> {
-    if constexpr (Compacts<S, D>) return S::expand(tensor...);
+[[nodiscard]] batch_t<S, D> delivered(const prepared_t<S, D>& dataset, Tuple<Tensor<T, D>...>&& tensors) {
+  return unpack(tensors, [&](const auto&... tensor) -> batch_t<S, D> {
+    if constexpr (Compacts<S, D>) return dataset.expand(tensor...);
     else return {tensor...};
   });
 }
 
-/// Brings prepared batches to a device. take(staged) waits for the next one and is false at the end; is_ready() tells
-/// whether it would wait.
+/// Brings prepared batches of a data set to a device. take(staged) waits for the next one and is false at the end;
+/// is_ready() tells whether it would wait.
 template <class S, class D>
 class Delivery {
  public:
-  explicit Delivery(D device) : device_(device) {}
+  Delivery(Shared<const Held<prepared_t<S, D>>> dataset, D device) : dataset_(std::move(dataset)), device_(device) {}
 
   template <class Take, class IsReady>
   [[nodiscard]] bool next(batch_t<S, D>& batch, const Take& take, const IsReady&) {
     staged_t<S, D> staged;
     if (!take(staged)) return false;
-    if constexpr (HostAccessible<D>) batch = delivered<S, D>(std::move(staged));
-    else batch = delivered<S, D>(copied(staged));
+    if constexpr (HostAccessible<D>) batch = delivered<S, D>(dataset_->dataset, std::move(staged));
+    else batch = delivered<S, D>(dataset_->dataset, copied(staged));
     return true;
   }
 
@@ -64,6 +64,7 @@ class Delivery {
     });
   }
 
+  Shared<const Held<prepared_t<S, D>>> dataset_;
   D device_;
 };
 
@@ -81,12 +82,13 @@ class Delivery<S, Cuda> {
   using Arriving = typename InFlight<Staged>::type;
 
  public:
-  explicit Delivery(Cuda device) : copies_(device) {}
+  Delivery(Shared<const Held<prepared_t<S, Cuda>>> dataset, Cuda device)
+      : dataset_(std::move(dataset)), copies_(device) {}
 
   template <class Take, class IsReady>
   [[nodiscard]] bool next(batch_t<S, Cuda>& batch, const Take& take, const IsReady& is_ready) {
     if (!get<0>(arriving_).started() && !send(take)) return false;
-    batch = delivered<S, Cuda>(arrived(std::make_integer_sequence<int, Staged::size>{}));
+    batch = delivered<S, Cuda>(dataset_->dataset, arrived(std::make_integer_sequence<int, Staged::size>{}));
     if (is_ready()) send(take);
     return true;
   }
@@ -119,6 +121,7 @@ class Delivery<S, Cuda> {
     });
   }
 
+  Shared<const Held<prepared_t<S, Cuda>>> dataset_;
   Stream<Cuda> copies_;
   Event<Cuda> last_, before_last_;  ///< when the last two batches that were sent have arrived
   Arriving arriving_;

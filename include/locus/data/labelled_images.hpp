@@ -6,6 +6,9 @@
 
 namespace locus::inline LOCUS_ABI::data {
 
+/// Which images of a published data set.
+enum class Part { train, test };
+
 /// Images as numbers in [0, 1], (n, channels, height, width), and their classes, (n).
 template <class T, class D>
 struct Batch {
@@ -115,12 +118,12 @@ class LabelledImagesAs {
                Span<std::int64_t> labels) const {
       images.gather(list, compute_t<std::uint8_t>(1), bytes.data(), labels.data(), next);
     }
+    template <class D>
+    [[nodiscard]] Batch<D> expand(const Tensor<std::uint8_t, D>& bytes, Tensor<std::int64_t, D> labels) const {
+      return detail::scaled<T>(bytes, std::move(labels));
+    }
   };
   [[nodiscard]] Bytes compact() const { return {*this}; }
-  template <class D>
-  [[nodiscard]] static Batch<D> expand(const Tensor<std::uint8_t, D>& bytes, Tensor<std::int64_t, D> labels) {
-    return detail::scaled<T>(bytes, std::move(labels));
-  }
 
  private:
   template <class U>

@@ -93,7 +93,7 @@ class Epoch final : public Counted, private Preparation {
         options_(options),
         order_(std::move(order)),
         ring_(static_cast<std::size_t>(options.ahead)),
-        delivery_(device) {
+        delivery_(dataset_, device) {
     begin();
   }
   ~Epoch() { end(); }
@@ -258,7 +258,9 @@ class Loader {
     using Epoch = detail::Epoch<S, D>;
     if constexpr (is_present<D>) {
       const LoaderPosition first{epoch_, std::exchange(first_, 0)};
-      Shared epoch(new Epoch(prepared_, options_, device_, next_order(first.batch)));
+      auto dataset = prepared_;
+      if constexpr (detail::HasEpochs<Prepared>) dataset = detail::at_epoch(prepared_, first.epoch);
+      Shared epoch(new Epoch(std::move(dataset), options_, device_, next_order(first.batch)));
       next_ = Shared(new detail::NextBatch(first));
       return Iterator(std::move(epoch), next_);
     } else {

@@ -16,7 +16,7 @@ class Dealer;
 
 /// Samples of a data set, in a given order. Copies, and parts of parts, share it.
 template <Dataset S>
-class Subset {
+class Subset : public detail::NamesOf<S> {
  public:
   /// throws IndexError for a position that is no sample
   Subset(S dataset, std::vector<std::int64_t> positions)
@@ -43,6 +43,13 @@ class Subset {
     }
   }
 
+  [[nodiscard]] Subset at_epoch(std::uint64_t epoch) const
+    requires detail::HasEpochs<S>
+  {
+    Subset same = *this;
+    same.held_ = detail::at_epoch(held_, epoch);
+    return same;
+  }
   /// Some of these. throws IndexError
   [[nodiscard]] Subset subset(Span<const std::int64_t> positions) const {
     std::vector<std::int64_t> chosen;
@@ -137,7 +144,7 @@ template <Dataset S>
 
 /// The samples of several data sets, those of the first one first.
 template <Dataset S, Dataset... More>
-class Concatenated {
+class Concatenated : public detail::NamesOf<S> {
  public:
   explicit Concatenated(S first, More... more)
       : fields_(first.fields()), parts_{detail::hold(std::move(first)), detail::hold(std::move(more))...} {
@@ -163,6 +170,16 @@ class Concatenated {
       if (i >= begin && i < ends_[I]) detail::write_samples(get<I>(parts_)->dataset, Span(list), {}, to...);
       begin = ends_[I];
     });
+  }
+  [[nodiscard]] Concatenated at_epoch(std::uint64_t epoch) const
+    requires(detail::HasEpochs<S> || ... || detail::HasEpochs<More>)
+  {
+    Concatenated same = *this;
+    static_for<1 + sizeof...(More)>([&]<int I>() {
+      auto& part = get<I>(same.parts_);
+      if constexpr (requires { detail::at_epoch(part, epoch); }) part = detail::at_epoch(part, epoch);
+    });
+    return same;
   }
 
  private:

@@ -113,6 +113,13 @@ class Mapped {
       (copy(i, field++, tensor, to), ...);
     });
   }
+  [[nodiscard]] Mapped at_epoch(std::uint64_t epoch) const
+    requires detail::HasEpochs<S>
+  {
+    Mapped same = *this;
+    same.held_ = detail::at_epoch(held_, epoch);
+    return same;
+  }
 
  private:
   Mapped(Shared<const detail::Held<S>> held, F f)

@@ -100,6 +100,14 @@ template <class D>
 struct data_set_of_tensors_that_are_not_plain_ones_on;
 struct data_sets_hold_other_element_types;
 struct map_one_with_data_map_dataset_f;
+template <class S>
+struct samples_do_not_begin_with_floating_point_images;
+struct make_data_LabelledImages_of_bytes;
+template <class F>
+struct no_transform_of_images;
+struct no_gradient_goes_through_mixup;
+struct mix_plain_images_then_trace;
+struct give_functions_of_tensors_to_data_map_dataset_f;
 template <class F>
 struct function_takes_other_samples;
 struct give_it_an_auto_for_each_field;

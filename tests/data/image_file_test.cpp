@@ -1,0 +1,280 @@
+#include <locus/core/rng.hpp>
+#include <locus/data/image_file.hpp>
+#include <locus/data/resize_image.hpp>
+
+#include <doctest/doctest.h>
+
+#include <support/encoded_images.hpp>
+#include <support/fuzz.hpp>
+#include <support/skip.hpp>
+#include <support/temporary_folder.hpp>
+#include <support/thrown.hpp>
+
+#include <cmath>
+#include <filesystem>
+
+using namespace locus;
+using namespace locus_test;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string complaint(const std::string& text, const data::ImageOptions& options = {}) {
+  return message_of<DataError>([&] { (void)decoded(text, options); });
+}
+std::vector<int> values(const Tensor<std::uint8_t>& x) { return {x.data(), x.data() + x.elements()}; }
+
+/// Smooth, so that JPEG keeps it.
+[[maybe_unused]] Pixels gradient(unsigned width, unsigned height, unsigned components) {
+  Pixels pixels;
+  for (unsigned y = 0; y < height; ++y)
+    for (unsigned x = 0; x < width; ++x)
+      for (unsigned c = 0; c < components; ++c)
+        pixels.push_back(static_cast<std::uint8_t>(c == 0 ? 3 * x + y : c == 1 ? 200 - 2 * x : 40 + 3 * y));
+  return pixels;
+}
+
+}  // namespace
+
+#if LOCUS_PNG
+
+TEST_CASE("a PNG gives its pixels, planes of red, green and blue") {
+  const auto image = decoded(png({{1, 2, 3, 4, 5, 6}, {7, 8, 9, 10, 11, 255}}, 2));
+  CHECK(image.shape() == Shape{3, 2, 2});
+  CHECK(values(image) == std::vector{1, 4, 7, 10, 2, 5, 8, 11, 3, 6, 9, 255});
+  const auto grey = decoded(png({{1, 2, 3, 4, 5, 6}, {7, 8, 9, 10, 11, 255}}, 2), {.channels = 1});
+  CHECK(values(grey) == std::vector{2, 5, 8, 39});  // 0.299 red, 0.587 green, 0.114 blue, rounded
+}
+
+TEST_CASE("PNGs of every kind") {
+  CHECK(values(decoded(png({{10, 200}}, 2, {.type = PNG_COLOR_TYPE_GRAY}))) == std::vector{10, 200, 10, 200, 10, 200});
+  CHECK(decoded(png({{10, 200}}, 2, {.type = PNG_COLOR_TYPE_GRAY}), {.channels = 0}).shape() == Shape{1, 1, 2});
+  CHECK(decoded(png({{1, 2, 3}}, 1), {.channels = 0}).shape() == Shape{3, 1, 1});
+  const data::ImageOptions grey{.channels = 1};
+  CHECK(values(decoded(png({{0b10110000}}, 4, {.type = PNG_COLOR_TYPE_GRAY, .depth = 1}), grey)) ==
+        std::vector{255, 0, 255, 255});
+  CHECK(values(decoded(png({{0x1b}}, 4, {.type = PNG_COLOR_TYPE_GRAY, .depth = 2}), grey)) ==
+        std::vector{0, 85, 170, 255});
+  CHECK(values(decoded(png({{0x80, 0x00, 0xff, 0xff}}, 2, {.type = PNG_COLOR_TYPE_GRAY, .depth = 16}), grey)) ==
+        std::vector{128, 255});
+  CHECK(values(decoded(png({{1, 2, 3, 9}}, 1, {.type = PNG_COLOR_TYPE_RGB_ALPHA}))) == std::vector{1, 2, 3});
+  CHECK(values(decoded(png({{7, 0}}, 1, {.type = PNG_COLOR_TYPE_GRAY_ALPHA}), grey)) == std::vector{7});
+  const std::vector<png_color> palette{{1, 2, 3}, {4, 5, 6}, {250, 251, 252}};
+  CHECK(values(decoded(png({{0x18}}, 3, {.type = PNG_COLOR_TYPE_PALETTE, .depth = 2, .palette = palette}))) ==
+        std::vector{1, 4, 250, 2, 5, 251, 3, 6, 252});
+  std::vector<Pixels> rows;
+  for (int y = 0; y < 9; ++y) {
+    const Pixels all = gradient(7, 9, 3);
+    rows.emplace_back(all.begin() + 21 * y, all.begin() + 21 * (y + 1));
+  }
+  CHECK(values(decoded(png(rows, 7, {.interlaced = true}))) == values(decoded(png(rows, 7))));
+}
+
+TEST_CASE("a PNG that promises more than it holds is refused without memory for it") {
+  std::string text = png({{1, 2, 3}}, 1);
+  // Width and height in the header, and its checksum, which libpng wants right.
+  const auto with_size = [&](std::uint32_t width, std::uint32_t height) {
+    std::string lying = text;
+    for (int i = 0; i < 4; ++i) {
+      lying[static_cast<std::size_t>(16 + i)] = static_cast<char>(width >> (24 - 8 * i));
+      lying[static_cast<std::size_t>(20 + i)] = static_cast<char>(height >> (24 - 8 * i));
+    }
+    std::uint32_t crc = 0xffffffffu;
+    for (std::size_t i = 12; i < 29; ++i) {
+      crc ^= static_cast<std::uint8_t>(lying[i]);
+      for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ (crc & 1 ? 0xedb88320u : 0);
+    }
+    for (int i = 0; i < 4; ++i) lying[static_cast<std::size_t>(29 + i)] = static_cast<char>(~crc >> (24 - 8 * i));
+    return lying;
+  };
+  CHECK(complaint(with_size(1, 1)).empty());
+  CHECK(contains(complaint(with_size(8000, 8000)), "the image promises 8000 x 8000 pixels, more than its "));
+  CHECK(contains(complaint(with_size(100'000, 100'000)),
+                 "the image has 100000 x 100000 pixels; expected at most 67108864, or a larger .most_pixels"));
+  CHECK(contains(complaint(with_size(0x7fffffffu, 0x7fffffffu)), "the image is damaged, "));
+  CHECK(contains(complaint(with_size(1, 2)), "the image is damaged, "));
+  CHECK(contains(complaint(text, {.most_pixels = 0}), "has 1 x 1 pixels; expected at most 0"));
+}
+
+#endif
+#if LOCUS_JPEG
+
+TEST_CASE("a JPEG gives its pixels, within what it loses") {
+  const Pixels pixels = gradient(40, 24, 3);
+  for (const bool progressive : {false, true}) {
+    const auto image = decoded(jpeg(pixels, 40, 24, {.progressive = progressive}));
+    REQUIRE(image.shape() == Shape{3, 24, 40});
+    for (int i = 0; i < 24 * 40; ++i)
+      for (int c = 0; c < 3; ++c)
+        REQUIRE(std::abs(int{image.data()[c * 24 * 40 + i]} - int{pixels[static_cast<std::size_t>(3 * i + c)]}) <= 6);
+  }
+  const Pixels grey = gradient(9, 5, 1);
+  const auto image = decoded(jpeg(grey, 9, 5, {.components = 1, .space = JCS_GRAYSCALE}), {.channels = 0});
+  REQUIRE(image.shape() == Shape{1, 5, 9});
+  for (std::size_t i = 0; i < 45; ++i) REQUIRE(std::abs(int{image.data()[i]} - int{grey[i]}) <= 3);
+  CHECK(decoded(jpeg(grey, 9, 5, {.components = 1, .space = JCS_GRAYSCALE})).shape() == Shape{3, 5, 9});
+}
+
+TEST_CASE("a JPEG of inks gives what they let through") {
+  Pixels inks;
+  for (int i = 0; i < 64; ++i) inks.insert(inks.end(), {255, 128, 64, 128});  // as Adobe stores them, inverted
+  const auto image = decoded(jpeg(inks, 8, 8, {.components = 4, .space = JCS_CMYK, .quality = 100}));
+  REQUIRE(image.shape() == Shape{3, 8, 8});
+  CHECK(std::abs(int{image(0, 3, 3)} - 128) <= 2);
+  CHECK(std::abs(int{image(1, 3, 3)} - 64) <= 2);
+  CHECK(std::abs(int{image(2, 3, 3)} - 32) <= 2);
+}
+
+TEST_CASE("a JPEG that promises more than it holds, or takes too long, is refused") {
+  std::string text = jpeg(gradient(8, 8, 3), 8, 8);
+  const auto at = text.find("\xff\xc0");  // the frame: its length, 8 bits, height, width
+  REQUIRE(at != std::string::npos);
+  const auto with_size = [&](int width, int height) {
+    std::string lying = text;
+    lying[at + 5] = static_cast<char>(height >> 8), lying[at + 6] = static_cast<char>(height);
+    lying[at + 7] = static_cast<char>(width >> 8), lying[at + 8] = static_cast<char>(width);
+    return lying;
+  };
+  CHECK(contains(complaint(with_size(8, 64)), "the image is damaged, "));
+  CHECK(contains(complaint(with_size(8000, 8000)), "the image promises 8000 x 8000 pixels, more than its "));
+  CHECK(contains(complaint(with_size(65500, 65500)), "has 65500 x 65500 pixels; expected at most 67108864"));
+  // The last scan of a progressive one, a thousand times.
+  const std::string progressive =
+      jpeg(gradient(8, 8, 1), 8, 8, {.components = 1, .space = JCS_GRAYSCALE, .progressive = true});
+  const auto scan = progressive.rfind("\xff\xda");
+  std::string many = progressive.substr(0, scan);
+  for (int i = 0; i < 1000; ++i) many += progressive.substr(scan, progressive.size() - scan - 2);
+  CHECK(contains(complaint(many + "\xff\xd9"), "it has more than 500 scans"));
+}
+
+#endif
+#if LOCUS_JPEG && LOCUS_PNG
+
+TEST_CASE("images that are cut short anywhere are refused") {
+  const std::string images[] = {jpeg(gradient(16, 9, 3), 16, 9), jpeg(gradient(16, 9, 3), 16, 9, {.progressive = true}),
+                                png({Pixels(30, 9), Pixels(30, 7)}, 10),
+                                png({Pixels(30, 9), Pixels(30, 7)}, 10, {.interlaced = true})};
+  for (const auto& image : images)
+    for (std::size_t length = 0; length < image.size(); ++length) {
+      CAPTURE(length);
+      const bool is_whole = image[0] == '\xff' && length + 2 >= image.size();  // all of a JPEG but its end marker
+      REQUIRE((is_whole || !complaint(image.substr(0, length)).empty()));
+    }
+}
+
+TEST_CASE("images with any bytes changed are read in their size, or refused") {
+  const std::string images[] = {
+      jpeg(gradient(40, 24, 3), 40, 24), jpeg(gradient(40, 24, 3), 40, 24, {.progressive = true}),
+      jpeg(gradient(9, 9, 4), 9, 9, {.components = 4, .space = JCS_CMYK}),
+      png({Pixels(60, 9), Pixels(60, 7), Pixels(60, 1)}, 20),
+      png({Pixels(20, 1), Pixels(20, 2)}, 20, {.type = PNG_COLOR_TYPE_PALETTE, .palette = std::vector<png_color>(3)})};
+  Philox random(fuzz_seed(1));
+  std::int64_t read = 0, refused = 0;
+  for (std::int64_t i = 0, count = fuzz_count(3000); i < count; ++i) {
+    std::string image = images[random.bounded(5)];
+    for (std::int64_t flips = 1 + random.bounded(5); flips > 0; --flips)
+      image[static_cast<std::size_t>(random.bounded(static_cast<std::int64_t>(image.size())))] =
+          static_cast<char>(random());
+    if (random.bounded(4) == 0)
+      image.resize(static_cast<std::size_t>(random.bounded(static_cast<std::int64_t>(image.size()))));
+    try {
+      const auto tensor = decoded(image, {.channels = random.bounded(2) ? 3 : 1, .most_pixels = 1 << 20});
+      REQUIRE(tensor.elements() > 0);
+      ++read;
+    } catch (const DataError&) {
+      ++refused;
+    }
+  }
+  CHECK(read > 0);
+  CHECK(refused > 0);
+}
+
+TEST_CASE("image files are told apart by their first bytes, and named in messages") {
+  const TemporaryFolder folder;
+  CHECK(data::read_image(folder.write("a.txt", png({{1, 2, 3}}, 1))).shape() == Shape{3, 1, 1});
+  CHECK(data::read_image(folder.write("a.png", jpeg(gradient(8, 8, 3), 8, 8))).shape() == Shape{3, 8, 8});
+  const auto says = [&](const std::string& content) {
+    return message_of<DataError>([&] { (void)data::read_image(folder.write("b.png", content)); });
+  };
+  const std::string name = "'" + (folder.path / "b.png").string() + "'";
+  CHECK(says("") == name + " is empty; expected an image of one of these formats");
+  CHECK(says("GIF89a..") ==
+        name + " is neither JPEG nor PNG: it begins with 'GIF89a..'; expected an image of one of these formats");
+  CHECK(says(png({{1, 2, 3}}, 1).substr(0, 45)) ==
+        name + " is damaged, 45 bytes of PNG: it ends early; copy or download it again");
+  const auto truncated = says(jpeg(gradient(64, 64, 3), 64, 64).substr(0, 900));
+  CHECK(truncated == name + " is damaged, 900 bytes of JPEG: Premature end of JPEG file; copy or download it again");
+  CHECK_THROWS_WITH_AS((void)data::read_image(folder.path / "c.png"), doctest::Contains("expected a JPEG or PNG image"),
+                       DataError);
+  CHECK_THROWS_WITH_AS((void)decoded(png({{1, 2, 3}}, 1), {.channels = 2}),
+                       "image: channels is 2; expected 3, 1, or 0 for those of the file", ArgumentError);
+}
+
+TEST_CASE("the real JPEGs of CIFAR-10") {
+  const char* const data = std::getenv("LOCUS_DATA");
+  const fs::path folder = fs::path(data ? data : "") / "cifar10";
+  if (!data || !fs::exists(folder / "test.jpegs")) SKIP_TEST("$LOCUS_DATA/cifar10/test.jpegs is not here");
+  const std::string jpegs = content_of(folder / "test.jpegs");
+  std::size_t at = 0;
+  double sum = 0;
+  int images = 0;
+  for (; images < 1000; ++images) {  // each ends where the next begins
+    const auto next = jpegs.find("\xff\xd8\xff", at + 3);
+    const auto image = decoded(jpegs.substr(at, next - at));
+    REQUIRE(image.shape() == Shape{3, 32, 32});
+    for (int k = 0; k < 3072; ++k) sum += image.data()[k];
+    at = next;
+  }
+  CHECK(sum / (255.0 * 3072 * images) == doctest::Approx(0.4734).epsilon(0.02));
+}
+
+#endif
+
+#if !LOCUS_JPEG || !LOCUS_PNG
+TEST_CASE("a program without libjpeg or libpng says so") {
+  if (!LOCUS_JPEG) CHECK(contains(complaint("\xff\xd8\xff\xe0"), "was built without libjpeg; install libjpeg-dev"));
+  if (!LOCUS_PNG) CHECK(contains(complaint("\x89PNG\r\n\x1a\n"), "was built without libpng; install libpng-dev"));
+}
+#endif
+
+TEST_CASE("images are scaled to cover a size, by a triangle of the width of a pixel, against float64") {
+  Philox random(3);
+  const auto reference = [](const Tensor<std::uint8_t>& image, std::int64_t height, std::int64_t width, std::int64_t c,
+                            std::int64_t y, std::int64_t x) {
+    const double h = static_cast<double>(image.size(1)), w = static_cast<double>(image.size(2));
+    const double scale = std::max(static_cast<double>(height) / h, static_cast<double>(width) / w);
+    const double reach = std::max(1.0, 1 / scale);
+    const double row = (static_cast<double>(y) + (h * scale - static_cast<double>(height)) / 2 + 0.5) / scale - 0.5;
+    const double column = (static_cast<double>(x) + (w * scale - static_cast<double>(width)) / 2 + 0.5) / scale - 0.5;
+    double sum = 0, weights = 0;
+    for (std::int64_t i = 0; i < image.size(1); ++i)
+      for (std::int64_t j = 0; j < image.size(2); ++j) {
+        const double weight = std::max(0.0, 1 - std::abs(static_cast<double>(i) - row) / reach) *
+                              std::max(0.0, 1 - std::abs(static_cast<double>(j) - column) / reach);
+        sum += weight * image(c, i, j);
+        weights += weight;
+      }
+    return sum / weights;
+  };
+  for (const auto& [from, to] : {std::pair<Size2d, Size2d>{{9, 13}, {4, 5}},
+                                 {{5, 4}, {11, 11}},
+                                 {{16, 3}, {8, 8}},
+                                 {{1, 1}, {3, 2}},
+                                 {{40, 30}, {1, 1}}}) {
+    const Tensor<std::uint8_t> image({2, from.height, from.width});
+    for (std::int64_t i = 0; i < image.elements(); ++i) image.data()[i] = static_cast<std::uint8_t>(random());
+    const auto scaled = data::resize_to_cover(image, to);
+    REQUIRE(scaled.shape() == Shape{2, to.height, to.width});
+    for (std::int64_t i = 0; i < scaled.elements(); ++i) {
+      const std::int64_t c = i / (to.height * to.width), y = i / to.width % to.height, x = i % to.width;
+      REQUIRE(std::abs(scaled(c, y, x) - reference(image, to.height, to.width, c, y, x)) <= 0.501);
+    }
+  }
+  const Tensor<std::uint8_t> same({1, 2, 2});
+  same.fill_(7);
+  CHECK(values(data::resize_to_cover(same, {2, 2})) == std::vector{7, 7, 7, 7});
+  CHECK(values(data::resize_to_cover(same, {1, 3})) == std::vector{7, 7, 7});
+  CHECK_THROWS_AS((void)data::resize_to_cover(same, 0), ArgumentError);
+  CHECK_THROWS_WITH_AS((void)data::resize_to_cover(Tensor<std::uint8_t>({3, 0, 2}), 1),
+                       doctest::Contains("shape (3, 0, 2)"), ShapeError);
+}

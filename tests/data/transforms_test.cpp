@@ -1,0 +1,320 @@
+// Transforms of batches, on every device.
+
+#include <locus/data/compose.hpp>
+#include <locus/tensor/factory.hpp>
+
+#include <support/device_list.hpp>
+#include <support/reference.hpp>
+
+#include <cmath>
+#include <set>
+#include <utility>
+
+using namespace locus;
+using namespace locus_test;
+using data::compose;
+
+namespace of_a_program {
+
+/// Adds the first of its numbers to each image: a transform of a program's own.
+struct AddNumber {
+  template <class R>
+  struct Drawn {
+    R number;
+  };
+  data::ImageExtents extents_of(const data::ImageExtents& in) const { return in; }
+  template <class R>
+  LOCUS_FN Drawn<R> draw(const PhiloxBlock& random, const data::ImageExtents&) const {
+    return {static_cast<R>(unit_float(random.x))};
+  }
+  template <class R, class Read>
+  LOCUS_FN R pixel(const Read& read, const Drawn<R>& drawn, const data::ImageExtents&, data::PixelIndex c,
+                   data::PixelIndex y, data::PixelIndex x) const {
+    return read(c, y, x) + drawn.number;
+  }
+};
+
+}  // namespace of_a_program
+
+using of_a_program::AddNumber;
+
+namespace {
+
+/// Batches of one image shape; values[((n * channels + c) * height + y) * width + x].
+struct Images {
+  std::int64_t count, channels, height, width;
+  std::vector<double> values;
+  [[nodiscard]] double operator()(std::int64_t n, std::int64_t c, std::int64_t y, std::int64_t x) const {
+    return values[static_cast<std::size_t>(((n * channels + c) * height + y) * width + x)];
+  }
+  /// 0 outside.
+  [[nodiscard]] double padded(std::int64_t n, std::int64_t c, std::int64_t y, std::int64_t x) const {
+    return y >= 0 && y < height && x >= 0 && x < width ? (*this)(n, c, y, x) : 0;
+  }
+};
+template <class T, class D>
+Images images_of(const Tensor<T, D>& x) {
+  return {x.size(0), x.size(1), x.size(2), x.size(3), reference(x).values};
+}
+
+/// `count` copies of the image whose pixels are 1, 2, 3, ...
+template <class D>
+Tensor<float, D> numbered(std::int64_t count, std::int64_t channels, std::int64_t height, std::int64_t width) {
+  Tensor<float> x({count, channels, height, width});
+  for (std::int64_t i = 0; i < x.elements(); ++i) x.data()[i] = static_cast<float>(1 + i % (channels * height * width));
+  return x.template to<D>();
+}
+
+/// How far a count is from its mean, in standard deviations of the binomial distribution.
+double deviations(std::int64_t count, std::int64_t trials, double probability) {
+  const double mean = static_cast<double>(trials) * probability;
+  return std::abs(static_cast<double>(count) - mean) / std::sqrt(mean * (1 - probability));
+}
+
+constexpr std::int64_t many = 2000;
+
+/// Four numbers of a sample, for transform number `stage`, as documented.
+PhiloxBlock numbers(std::uint64_t seed, std::uint64_t stage, std::int64_t sample) {
+  return random_block(data::detail::transform_key(seed, 0), stage, static_cast<std::uint64_t>(sample));
+}
+
+}  // namespace
+
+static_assert(data::ImageTransform<AddNumber> && data::ImageTransform<data::ColorJitter>);
+static_assert(!data::ImageTransform<int>);
+
+LOCUS_DEVICE_TEST("normalization, by hand", D) {
+  const auto x = tensor<float, D>({1, 3, 1, 2}, {1, 2, 3, 4, 5, 6});
+  CHECK_CLOSE(compose(data::Normalize{1, 2})(x, 0), Reference({1, 3, 1, 2}, {0, 0.5, 1, 1.5, 2, 2.5}));
+  CHECK_CLOSE(compose(data::Normalize{{1, 2, 3}, {1, 2, 4}})(x, 0), Reference({1, 3, 1, 2}, {0, 1, 0.5, 1, 0.5, 0.75}));
+  CHECK_CLOSE(compose(data::Normalize{{1, 2, 3}, 2})(x.slice(3, 1, 2), 0), Reference({1, 3, 1, 1}, {0.5, 1, 1.5}));
+}
+
+LOCUS_DEVICE_TEST("a random crop with padding is the image shifted, equally often each way", D) {
+  const auto x = numbered<D>(many, 2, 3, 4);
+  const Images from = images_of(x), to = images_of(compose(data::RandomCrop{{.padding = 1}})(x, 5));
+  REQUIRE(to.values.size() == from.values.size());
+  std::int64_t seen[3][3] = {};
+  for (std::int64_t n = 0; n < many; ++n) {
+    int fitting = 0;
+    for (int down = -1; down <= 1; ++down)
+      for (int right = -1; right <= 1; ++right) {
+        bool same = true;
+        for (std::int64_t i = 0; i < 24; ++i)
+          same &= to(n, i / 12, i / 4 % 3, i % 4) == from.padded(n, i / 12, i / 4 % 3 + down, i % 4 + right);
+        fitting += same;
+        seen[down + 1][right + 1] += same;
+      }
+    REQUIRE(fitting == 1);
+  }
+  for (const auto& row : seen)
+    for (const auto count : row) CHECK(deviations(count, many, 1.0 / 9) < 4);
+}
+
+LOCUS_DEVICE_TEST("a random crop has the size asked for", D) {
+  const auto x = numbered<D>(200, 1, 3, 5);
+  std::set<std::pair<double, double>> corners;
+  const Images parts = images_of(compose(data::RandomCrop{{.size = {2, 3}}})(x, 1));
+  CHECK(parts.height == 2);
+  CHECK(parts.width == 3);
+  for (std::int64_t n = 0; n < 200; ++n) {
+    corners.insert({parts(n, 0, 0, 0), parts(n, 0, 1, 2)});
+    CHECK(parts(n, 0, 1, 2) - parts(n, 0, 0, 0) == 7);
+  }
+  CHECK(corners == std::set<std::pair<double, double>>{{1, 8}, {2, 9}, {3, 10}, {6, 13}, {7, 14}, {8, 15}});
+  const Images larger = images_of(compose(data::RandomCrop{{.size = 7, .padding = 2, .fill = -1}})(x, 1));
+  CHECK(larger.height == 7);
+  CHECK(larger.width == 7);
+  double sum = 0;
+  for (const double value : larger.values) sum += value;
+  for (std::int64_t n = 0; n < 200; ++n) CHECK(larger(n, 0, 0, 0) == -1);
+  CHECK(sum == 200 * (120 - 34));  // no pixel is lost, and 34 are added
+}
+
+LOCUS_DEVICE_TEST("a random flip mirrors as many images as it is told", D) {
+  const auto x = numbered<D>(many, 2, 2, 3);
+  for (const double probability : {0.0, 0.25, 0.5, 1.0}) {
+    const Images to = images_of(compose(data::RandomHorizontalFlip{{.probability = probability}})(x, 3));
+    std::int64_t flipped = 0;
+    for (std::int64_t n = 0; n < many; ++n) {
+      const bool is_flipped = to(n, 0, 0, 0) == 3;
+      flipped += is_flipped;
+      for (std::int64_t i = 0; i < 12; ++i) {
+        const std::int64_t expected = is_flipped ? i / 3 * 3 + 2 - i % 3 : i;
+        REQUIRE(to(n, i / 6, i / 3 % 2, i % 3) == static_cast<double>(expected + 1));
+      }
+    }
+    if (probability == 0 || probability == 1) CHECK(flipped == static_cast<std::int64_t>(probability) * many);
+    else CHECK(deviations(flipped, many, probability) < 4);
+  }
+}
+
+LOCUS_DEVICE_TEST("cutout erases a square around any pixel", D) {
+  const auto x = numbered<D>(many, 2, 5, 4);
+  const Images to = images_of(compose(data::Cutout{{.size = 3, .value = -1}})(x, 3));
+  std::int64_t erased[20] = {};
+  for (std::int64_t n = 0; n < many; ++n) {
+    std::int64_t top = 5, bottom = -1, left = 4, right = -1, count = 0;
+    for (std::int64_t i = 0; i < 20; ++i) {
+      const std::int64_t row = i / 4, column = i % 4;
+      const bool is_erased = to(n, 0, row, column) == -1;
+      REQUIRE((to(n, 1, row, column) == -1) == is_erased);
+      if (!is_erased) {
+        REQUIRE(to(n, 0, row, column) == static_cast<double>(i + 1));
+        continue;
+      }
+      ++count;
+      ++erased[i];
+      top = std::min(top, row), bottom = std::max(bottom, row), left = std::min(left, column);
+      right = std::max(right, column);
+    }
+    REQUIRE(count == (bottom - top + 1) * (right - left + 1));
+    REQUIRE((bottom - top == 2 || (bottom - top == 1 && (top == 0 || bottom == 4))));
+    REQUIRE((right - left == 2 || (right - left == 1 && (left == 0 || right == 3))));
+  }
+  for (std::int64_t i = 0; i < 20; ++i) {  // each pixel by the centres that are next to it
+    const double rows = i / 4 == 0 || i / 4 == 4 ? 2 : 3, columns = i % 4 == 0 || i % 4 == 3 ? 2 : 3;
+    CHECK(deviations(erased[i], many, rows * columns / 20) < 4);
+  }
+  const Images few = images_of(compose(data::Cutout{{.size = 9, .probability = 0.2}})(x, 4));
+  std::int64_t cut = 0;
+  for (std::int64_t n = 0; n < many; ++n) cut += few(n, 0, 2, 2) == 0;
+  CHECK(deviations(cut, many, 0.2) < 4);
+}
+
+LOCUS_DEVICE_TEST("colour jitter, against float64", D) {
+  constexpr std::int64_t count = 50;
+  const auto x = sample<float, D>({count, 3, 4, 5}, 1, 0, 1);
+  const Images from = images_of(x);
+  const double spread[] = {0.4, 1.5, 0.7};
+  const Images to =
+      images_of(compose(data::ColorJitter{{.brightness = 0.4, .contrast = 1.5, .saturation = 0.7}})(x, 9));
+  double lowest[3] = {9, 9, 9}, highest[3] = {};
+  const auto clamp = [](double v) { return std::min(1.0, std::max(0.0, v)); };
+  for (std::int64_t n = 0; n < count; ++n) {
+    double factor[3];
+    const PhiloxBlock random = numbers(9, 0, n);
+    for (int k = 0; k < 3; ++k) {
+      const double low = std::max(0.0, 1 - spread[k]);
+      factor[k] = low + (1 + spread[k] - low) * static_cast<double>(unit_float(random[static_cast<std::uint32_t>(k)]));
+      lowest[k] = std::min(lowest[k], factor[k]);
+      highest[k] = std::max(highest[k], factor[k]);
+    }
+    const auto bright = [&](std::int64_t c, std::int64_t i) { return clamp(from(n, c, i / 5, i % 5) * factor[0]); };
+    const auto grey = [](const auto& of_channel) {
+      return 0.2989 * of_channel(0) + 0.587 * of_channel(1) + 0.114 * of_channel(2);
+    };
+    double mean = 0;
+    for (std::int64_t i = 0; i < 20; ++i) mean += grey([&](std::int64_t c) { return bright(c, i); }) / 20;
+    for (std::int64_t i = 0; i < 20; ++i) {
+      const auto contrasted = [&](std::int64_t c) { return clamp(factor[1] * bright(c, i) + (1 - factor[1]) * mean); };
+      for (std::int64_t c = 0; c < 3; ++c)
+        REQUIRE(to(n, c, i / 5, i % 5) ==
+                doctest::Approx(clamp(factor[2] * contrasted(c) + (1 - factor[2]) * grey(contrasted))).epsilon(4e-6));
+    }
+  }
+  for (int k = 0; k < 3; ++k) {  // the whole range is drawn from
+    CHECK(lowest[k] < std::max(0.0, 1 - spread[k]) + 0.2);
+    CHECK(highest[k] > 0.8 + spread[k]);
+  }
+}
+
+LOCUS_DEVICE_TEST("colour jitter of images with one channel, and of nothing", D) {
+  const auto x = sample<float, D>({3, 1, 2, 2}, 1, 0, 1);
+  const auto unchanged = compose(data::ColorJitter{{}})(x, 1);
+  CHECK_CLOSE(unchanged, reference(x), 0);
+  CHECK_CLOSE(compose(data::ColorJitter{{.saturation = 0.9}})(x, 1), reference(x), 0);
+  const Images from = images_of(x), to = images_of(compose(data::ColorJitter{{.contrast = 0.5}})(x, 1));
+  for (std::int64_t n = 0; n < 3; ++n) {
+    const double factor = 0.5 + static_cast<double>(unit_float(numbers(1, 0, n).y));
+    const double mean = (from(n, 0, 0, 0) + from(n, 0, 0, 1) + from(n, 0, 1, 0) + from(n, 0, 1, 1)) / 4;
+    const double expected = factor * from(n, 0, 1, 0) + (1 - factor) * mean;
+    CHECK(to(n, 0, 1, 0) == doctest::Approx(std::min(1.0, std::max(0.0, expected))).epsilon(4e-6));
+  }
+}
+
+LOCUS_DEVICE_TEST("transforms are applied in their order, in one launch, and a composition counts as its parts", D) {
+  const auto x = numbered<D>(20, 1, 3, 3);
+  const data::RandomHorizontalFlip flip{{.probability = 1}};
+  const data::RandomCrop crop{{.size = {3, 2}}};
+  const data::Normalize halve{0, 2};
+  const LaunchLog log;
+  const auto flat = compose(flip, crop, halve)(x, 7);
+  CHECK(log.launches() == 1);
+  CHECK(flat.shape() == Shape{20, 1, 3, 2});
+  const auto nested = compose(compose(flip, crop), compose(halve))(x, 7);
+  CHECK_CLOSE(nested, reference(flat), 0);
+  const Images to = images_of(flat);
+  for (std::int64_t n = 0; n < 20; ++n) {
+    const auto right = static_cast<std::int64_t>(std::uint64_t{numbers(7, 1, n).y} * 2 >> 32);
+    CHECK(to(n, 0, 0, 0) == static_cast<double>(3 - right) / 2);  // the mirrored row, from column `right` on
+    CHECK(to(n, 0, 2, 1) == static_cast<double>(8 - right) / 2);
+  }
+}
+
+LOCUS_DEVICE_TEST("a transform of a program's own draws numbers of its own", D) {
+  const auto x = zeros<float, D>({3, 1, 1, 1});
+  const auto y = compose(AddNumber{}, AddNumber{})(x, 2);
+  std::vector<double> expected;
+  for (std::int64_t n = 0; n < 3; ++n)
+    expected.push_back(static_cast<double>(unit_float(numbers(2, 0, n).x)) +
+                       static_cast<double>(unit_float(numbers(2, 1, n).x)));
+  CHECK_CLOSE(y, Reference({3, 1, 1, 1}, expected));
+}
+
+LOCUS_DEVICE_TEST("what is drawn for an image depends on the seed and its number", D) {
+  const auto augment = compose(data::RandomCrop{{.padding = 3}}, data::RandomHorizontalFlip{});
+  const auto x = sample<float, D>({8, 3, 6, 6});
+  const auto one = augment(x, 1);
+  CHECK_CLOSE(augment(x, 1), reference(one), 0);
+  CHECK_CLOSE(augment(x.slice(0, 0, 5), 1), reference(one.slice(0, 0, 5)), 0);
+  CHECK(!difference(augment(x, 2), reference(one), 0).empty());
+}
+
+LOCUS_DEVICE_TEST("images of other element types, strides and sizes", D) {
+  const auto augment = compose(data::RandomCrop{{.padding = 1}}, data::Normalize{0.5, 0.25});
+  const auto x = sample<double, D>({4, 2, 3, 4});
+  const auto expected = reference(augment(x, 1));
+  CHECK_CLOSE(augment(x.template as<bfloat16>(), 1), expected, 0.05);
+  CHECK_CLOSE(augment(x.transpose(2, 3).contiguous().transpose(2, 3), 1), expected, 0);
+  CHECK(augment(zeros<float, D>({0, 2, 3, 4}), 1).shape() == Shape{0, 2, 3, 4});
+  CHECK(augment(zeros<float, D>({2, 0, 3, 4}), 1).shape() == Shape{2, 0, 3, 4});
+}
+
+TEST_CASE("transforms say which shape they make") {
+  CHECK(compose(data::RandomCrop{{.size = 24}}, data::Normalize{0, 1}).shape_of({3, 32, 40}) == Shape{3, 24, 24});
+}
+
+TEST_CASE("transforms refuse images that they do not take, and options out of range") {
+  const auto x = zeros({2, 2, 4, 6});
+  const auto refuses = [&](const auto& transforms, const char* message) {
+    CHECK_THROWS_WITH_AS((void)transforms(x, 1), message, ShapeError);
+  };
+  refuses(compose(data::RandomCrop{{.size = {7, 6}, .padding = 1}}),
+          "RandomCrop: parts of 7 x 6 from images of 4 x 6 with a padding of 1; expected at most 6 x 8");
+  refuses(compose(data::Normalize{{1, 2, 3}, 1}),
+          "Normalize: 3 means for images of 2 channels; expected one for each, or one for all");
+  refuses(compose(data::Normalize{1, {1, 2, 3}}),
+          "Normalize: 3 stds for images of 2 channels; expected one for each, or one for all");
+  refuses(compose(data::ColorJitter{{.contrast = 1}}),
+          "ColorJitter: images of 2 channels; expected 3, red, green and blue, or 1");
+  refuses(
+      compose(data::RandomCrop{{.size = 1 << 20, .padding = 1 << 20}}),
+      "compose: images of shape (2, 1048576, 1048576); expected (channels, height, width), of less than 2^31 elements");
+  CHECK_THROWS_WITH_AS((void)compose(data::Normalize{1, 1})(zeros({2, 3}), 1),
+                       "compose: images of shape (2, 3); expected (n, channels, height, width)", ShapeError);
+
+  CHECK_THROWS_WITH_AS((void)data::Normalize(0, 0), "Normalize: a std is 0; expected a finite number above 0",
+                       ArgumentError);
+  CHECK_THROWS_AS((void)data::Normalize(std::nan(""), 1), ArgumentError);
+  CHECK_THROWS_AS((void)data::Normalize({}, 1), ArgumentError);
+  CHECK_THROWS_AS((void)data::RandomCrop({.size = -1}), ArgumentError);
+  CHECK_THROWS_WITH_AS((void)data::RandomCrop({.padding = -1}),
+                       "RandomCrop: padding is -1 pixels; expected 0 to 1048576", ArgumentError);
+  CHECK_THROWS_AS((void)data::RandomCrop({.padding = INT64_MAX}), ArgumentError);
+  CHECK_THROWS_WITH_AS((void)data::RandomHorizontalFlip({.probability = 1.5}),
+                       "RandomHorizontalFlip: probability is 1.5; expected a number from 0 to 1", ArgumentError);
+  CHECK_THROWS_AS((void)data::Cutout({.size = 0}), ArgumentError);
+  CHECK_THROWS_AS((void)data::Cutout({.probability = std::nan("")}), ArgumentError);
+  CHECK_THROWS_AS((void)data::ColorJitter({.brightness = -0.1}), ArgumentError);
+}
