@@ -52,6 +52,8 @@
 #include <locus/ops/scan.hpp>
 #include <locus/ops/softmax.hpp>
 
+#include <locus/ops/attention.hpp>
+
 #include <locus/autograd/checkpoint.hpp>
 #include <locus/autograd/gradcheck.hpp>
 
@@ -75,6 +77,8 @@
 #include <locus/nn/softmax.hpp>
 #include <locus/nn/state_dict.hpp>
 #include <locus/nn/upsample.hpp>
+
+#include <locus/nn/attention.hpp>
 
 #include <locus/optim/groups.hpp>
 

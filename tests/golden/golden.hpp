@@ -1,7 +1,7 @@
 #pragma once
 // What PyTorch computed: make_golden.py writes ops.txt, make_training.py training.txt, make_layers.py layers.txt,
 // make_windows.py windows.txt, make_convolutions.py convolutions.txt, make_feature_maps.py feature_maps.txt,
-// make_init.py init.txt, make_losses.py losses.txt, and the tests read them.
+// make_init.py init.txt, make_losses.py losses.txt, make_attention.py attention.txt, and the tests read them.
 
 #include <support/reference.hpp>
 
@@ -36,7 +36,7 @@ inline Numbers read_all() {
   const std::string folder = tests ? tests + std::string("/golden/") : here.substr(0, here.rfind('/') + 1);
   Numbers numbers;
   for (const char* name : {"ops.txt", "training.txt", "layers.txt", "windows.txt", "convolutions.txt",
-                           "feature_maps.txt", "init.txt", "losses.txt"})
+                           "feature_maps.txt", "init.txt", "losses.txt", "attention.txt"})
     read(folder + name, numbers);
   return numbers;
 }
