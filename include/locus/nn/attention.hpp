@@ -226,8 +226,8 @@ class MultiheadAttention final : public Layer<MultiheadAttention<T, D>, T, D> {
   }
   [[nodiscard]] static locus::detail::ExpandedMask<T, D> expandable(const AttentionMask<T, D>& mask,
                                                                     const Shape& shape) {
-    if (mask.marks().buffer()) return {mask.marks().reshape(shape), {}, false};
-    return {{}, mask.added().reshape(shape), false};
+    if (mask.marks().buffer()) return {locus::detail::as_bytes(mask.marks().reshape(shape)), {}, 0};
+    return {{}, mask.added().reshape(shape)};
   }
 
   std::int64_t heads_;

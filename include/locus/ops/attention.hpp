@@ -168,7 +168,7 @@ struct Attention {
   static constexpr const char* name = "scaled_dot_product_attention";
   static constexpr bool records = drops;
   using R = compute_t<T>;
-  using Marks = Tensor<bool, D>;
+  using Marks = Tensor<std::uint8_t, D>;
   /// q, k and v as (batch, heads, ...), masks, two numbers for each row
   using Saved = Tuple<Tensor<T, D>, Tensor<T, D>, Tensor<T, D>, Marks, Tensor<T, D>, Marks, Tensor<T, D>, Tensor<R, D>>;
   detail::AttentionSettings<T, D> settings;
@@ -326,7 +326,7 @@ template <class T, class D, class Q, class K, class V, class DrawOf>
       fail<ShapeError>({op.name, ": a mask of shape ", mask.shape(), " for scores of shape ", scores,
                         "; expected a shape that broadcasts to it"});
     auto& expandable = op.settings.masks[0];
-    if (mask.marks().buffer()) expandable.marks = mask_as_heads(mask.marks(), scores);
+    if (mask.marks().buffer()) expandable.marks = as_bytes(mask_as_heads(mask.marks(), scores));
     else expandable.added = mask_as_heads(mask.added(), scores);
   }
   draw_attention(op.settings, records && !(acts_frozen(q) || acts_frozen(k) || acts_frozen(v)), options.dropout,

@@ -82,10 +82,15 @@ template <class T, class D>
 /// A mask for scores of shape (batch, heads, rows, keys), to which it is expanded: one of the tensors, or none.
 template <class T, class D>
 struct ExpandedMask {
-  Tensor<bool, D> marks;
+  Tensor<std::uint8_t, D> marks;
   Tensor<T, D> added;
-  bool allowed = true;  ///< what marks have for keys that are attended to
+  std::uint8_t allowed = 1;  ///< what marks have for keys that are attended to
 };
+/// A view of marks as bytes, 0 or 1.
+template <class D>
+[[nodiscard]] Tensor<std::uint8_t, D> as_bytes(const Tensor<bool, D>& marks) {
+  return {marks.buffer(), reinterpret_cast<std::uint8_t*>(marks.data()), marks.shape(), marks.strides()};
+}
 
 /// A gradient of shape (batch, heads, rows or keys, ...), to be written or added to; empty where none is wanted.
 template <class T, class D>
@@ -211,12 +216,12 @@ class AttentionPasses {
   /// Memory for the largest part.
   struct Room {
     Tensor<T, D> scores, queries;
-    Tensor<bool, D> triangle;  ///< where the rows of a part are causal
+    Tensor<std::uint8_t, D> triangle;  ///< where the rows of a part are causal
     Room(const AttentionPasses& passes, const AttentionParts& parts, std::int64_t heads = 1)
         : scores({parts.most_rows() * heads * passes.k.size(2)}, passes.q.device()),
           queries({parts.most_rows() * heads * passes.q.size(3)}, passes.q.device()) {
       const std::int64_t n = parts.rows_at_once();
-      if (passes.is_causal) triangle = from_indices<bool>({n, n}, passes.q.device(), LowerTriangle{n});
+      if (passes.is_causal) triangle = from_indices<std::uint8_t>({n, n}, passes.q.device(), LowerTriangle{n});
     }
   };
   [[nodiscard]] static Tensor<T, D> view(const Tensor<T, D>& room, const Shape& shape) {
@@ -254,7 +259,7 @@ class AttentionPasses {
     if (is_causal && part.row < part.keys) {
       const Tensor<T, D> last = s.slice(3, part.row, part.keys);
       const auto triangle = room.triangle.slice(0, 0, part.rows).slice(1, 0, part.keys - part.row);
-      map_elements(last, MaskedScore<R>{true}, last, triangle.expand(last.shape()));
+      map_elements(last, MaskedScore<R>{1}, last, triangle.expand(last.shape()));
     }
     return s;
   }
