@@ -149,7 +149,8 @@ LOCUS_DEVICE_TEST("parts of any size give what all scores at once give", D) {
 }
 
 LOCUS_DEVICE_TEST("more rows than a causal part has, and odd sizes", D) {
-  for (const auto& [l, s] : {std::pair<std::int64_t, std::int64_t>{261, 131}, {131, 261}, {1, 33}, {33, 1}}) {
+  for (const auto& lengths : {std::pair<std::int64_t, std::int64_t>{261, 131}, {131, 261}, {1, 33}, {33, 1}}) {
+    const std::int64_t l = lengths.first, s = lengths.second;
     CAPTURE(l);
     const auto q = sample<float, D>({2, l, 3}, 1), k = sample<float, D>({2, s, 3}, 2),
                v = sample<float, D>({2, s, 2}, 3);
@@ -210,7 +211,7 @@ LOCUS_DEVICE_TEST("a query that attends to nothing gives zeros; NaN stays in its
   const auto y = reference(scaled_dot_product_attention(q.to<D>(), k.to<D>(), v));
   q(1, 0) = std::nanf("");
   const auto with_nan = reference(scaled_dot_product_attention(q.to<D>(), k.to<D>(), v));
-  for (const std::size_t i : {0, 1, 4, 5}) CHECK(with_nan.values[i] == y.values[i]);
+  for (const std::size_t i : {0u, 1u, 4u, 5u}) CHECK(with_nan.values[i] == y.values[i]);
   CHECK((std::isnan(with_nan.values[2]) && std::isnan(with_nan.values[3])));
   q(1, 0) = 1, k(2, 1) = std::nanf("");
   const auto mask = locus_test::tensor<bool, D>({3, 4}, {1, 1, 0, 1, 0, 0, 0, 0, 0, 1, 1, 0});

@@ -103,13 +103,13 @@ class MultiheadAttention final : public Layer<MultiheadAttention<T, D>, T, D> {
   [[nodiscard]] auto with_weights(const X& x, const Masks& masks = {}) const {
     Tensor<T, D> weights;
     auto y = out_proj.forward(attended(x.eval(), masks, &weights));
-    return Attended{std::move(y), std::move(weights)};
+    return Attended<decltype(y), Tensor<T, D>>{std::move(y), std::move(weights)};
   }
   template <TensorLike Q, TensorLike K, TensorLike V>
   [[nodiscard]] auto with_weights(const Q& query, const K& key, const V& value, const Masks& masks = {}) const {
     Tensor<T, D> weights;
     auto y = out_proj.forward(attended(query.eval(), key.eval(), value.eval(), masks, &weights));
-    return Attended{std::move(y), std::move(weights)};
+    return Attended<decltype(y), Tensor<T, D>>{std::move(y), std::move(weights)};
   }
 
   void members(const auto& visit) const {
