@@ -149,7 +149,8 @@ LOCUS_DEVICE_TEST("parts of any size give what all scores at once give", D) {
 }
 
 LOCUS_DEVICE_TEST("more rows than a causal part has, and odd sizes", D) {
-  for (const auto& lengths : {std::pair<std::int64_t, std::int64_t>{261, 131}, {131, 261}, {1, 33}, {33, 1}}) {
+  const std::int64_t many = HostAccessible<D> ? 261 : 21;
+  for (const auto& lengths : {std::pair<std::int64_t, std::int64_t>{many, 131}, {131, many}, {1, 33}, {33, 1}}) {
     const std::int64_t l = lengths.first, s = lengths.second;
     CAPTURE(l);
     const auto q = sample<float, D>({2, l, 3}, 1), k = sample<float, D>({2, s, 3}, 2),
