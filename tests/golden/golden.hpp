@@ -1,7 +1,8 @@
 #pragma once
 // What PyTorch computed: make_golden.py writes ops.txt, make_training.py training.txt, make_layers.py layers.txt,
 // make_windows.py windows.txt, make_convolutions.py convolutions.txt, make_feature_maps.py feature_maps.txt,
-// make_init.py init.txt, make_losses.py losses.txt, make_attention.py attention.txt, and the tests read them.
+// make_init.py init.txt, make_losses.py losses.txt, make_attention.py attention.txt, make_models.py models.txt, and the
+// tests read them.
 
 #include <support/reference.hpp>
 
@@ -12,6 +13,13 @@
 #include <string>
 
 namespace golden {
+
+/// Where the files are, with a slash at its end.
+[[nodiscard]] inline std::string folder() {
+  const char* const tests = std::getenv("LOCUS_TEST_DIR");
+  const std::string here = __FILE__;
+  return tests ? tests + std::string("/golden/") : here.substr(0, here.rfind('/') + 1);
+}
 
 namespace detail {
 using Numbers = std::map<std::string, locus_test::Reference>;
@@ -31,13 +39,10 @@ inline void read(const std::string& path, Numbers& numbers) {
   }
 }
 inline Numbers read_all() {
-  const char* const tests = std::getenv("LOCUS_TEST_DIR");
-  const std::string here = __FILE__;
-  const std::string folder = tests ? tests + std::string("/golden/") : here.substr(0, here.rfind('/') + 1);
   Numbers numbers;
   for (const char* name : {"ops.txt", "training.txt", "layers.txt", "windows.txt", "convolutions.txt",
-                           "feature_maps.txt", "init.txt", "losses.txt", "attention.txt"})
-    read(folder + name, numbers);
+                           "feature_maps.txt", "init.txt", "losses.txt", "attention.txt", "models.txt"})
+    read(folder() + name, numbers);
   return numbers;
 }
 }  // namespace detail

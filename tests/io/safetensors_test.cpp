@@ -144,6 +144,25 @@ TEST_CASE("a state that does not fit a model changes nothing of it") {
   CHECK_CLOSE(model.parameters()[0].value(), {1, 1, 1, 1});
 }
 
+TEST_CASE("what does not fit is said with the name of the file, of the tensor, and both shapes") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path / "narrow.safetensors";
+  const nn::Sequential<float, Cpu> narrow{nn::Linear<float, Cpu>{2, 2}}, wide{nn::Linear<float, Cpu>{2, 3}};
+  io::save(path, nn::state_dict(narrow));
+  const auto state = io::load(path).to<Cpu>().clone();
+  CHECK(state.file() == path);
+  CHECK(nn::state_dict(narrow).file().empty());
+  const auto says = [](const std::string& words) { return doctest::Contains(words.c_str()); };
+  CHECK_THROWS_WITH_AS(nn::load_state_dict(wide, state),
+                       says(join("'0.weight' has shape (2, 2) in '", path, "', but (3, 2) in the model")), ShapeError);
+  CHECK_THROWS_WITH_AS(nn::load_state_dict(nn::Linear<float, Cpu>{2, 2}, state),
+                       says(join("that only the state in '", path, "' has: '0.weight', '0.bias'")), ArgumentError);
+  CHECK_THROWS_WITH_AS(nn::load_state_dict(nn::Sequential<double, Cpu>{nn::Linear<double, Cpu>{2, 2}}, state),
+                       says(join("StateDict of '", path, "': '0.weight' holds float32, not float64")), ArgumentError);
+  CHECK_THROWS_WITH_AS((void)state.get<float>("1.weight"), says(join("StateDict of '", path, "': there is no tensor")),
+                       ArgumentError);
+}
+
 TEST_CASE("a file that is cut short, at any byte, is refused") {
   const TemporaryFolder folder;
   const std::string whole = content_of(golden_file());

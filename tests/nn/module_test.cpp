@@ -122,7 +122,9 @@ LOCUS_DEVICE_TEST("a plain input records nothing, a traced one trains", D) {
 
 LOCUS_DEVICE_TEST("Sequential names its modules by number, at any depth", D) {
   nn::Sequential<float, D> model{nn::Flatten{}, perceptron<D>(), nn::Tanh{}};
-  model.push_back(nn::Linear<float, D>{3, 2, false});
+  const nn::Linear<float, D> last{3, 2, false};
+  model.push_back(last);  // which is not copied
+  CHECK(model.parameters().back() == last.weight);
   CHECK(names_of(model) == "1.0.weight 1.0.bias 1.2.weight 1.2.bias 3.weight ");
   CHECK(model.size() == 4);
   CHECK(model.children().size() == 4);

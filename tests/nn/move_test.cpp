@@ -1,5 +1,6 @@
 // Models move to other places and element types, and are copied.
 
+#include <locus/models/resnet.hpp>
 #include <locus/nn/dropout.hpp>
 #include <locus/nn/embedding.hpp>
 #include <locus/nn/loss.hpp>
@@ -351,4 +352,26 @@ LOCUS_DEVICE_TEST("what cannot be copied is said", D) {
   const Pointing<D> pointing{layer};
   CHECK_THROWS_WITH_AS((void)pointing.clone(), doctest::Contains("member 'inner' is held by a pointer"), ArgumentError);
   CHECK(layer.weight.defined());
+}
+
+TEST_CASE("a ResNet is copied and moved with its names and statistics") {
+  using D = Counting;
+  const auto x = sample<float, D>({2, 3, 8, 8});
+  auto model = models::resnet50<float, D>({.classes = 4, .small_images = true, .width = 4});
+  (void)model(trace(x));  // which its statistics learn
+  const auto expected = reference(model(x));
+  const auto names = names_of(model);
+  const auto clone = model.clone();
+  CHECK(names_of(clone) == names);
+  for (const auto& parameter : clone.parameters()) parameter.value().fill_(0);
+  CHECK_CLOSE(model(x), expected);
+  nn::load_state_dict(clone, nn::state_dict(model));
+  CHECK_CLOSE(clone(x), expected);
+  const auto moved = std::move(model).to<Cpu>();
+  CHECK(names_of(moved) == names);
+  CHECK_CLOSE(moved(x.to<Cpu>()), expected, 1e-4);
+  const nn::Sequential<float, Cpu> network{moved, nn::Tanh{}};
+  CHECK(network.parameters().size() == moved.parameters().size());
+  CHECK(network(trace(x.to<Cpu>())).shape() == Shape{2, 4});
+  CHECK_THROWS_WITH_AS((void)model(x), doctest::Contains(moved_message), ArgumentError);
 }

@@ -115,6 +115,7 @@ template <DType T>
   const std::string what = join("cannot read '", path, "' as .npz");
   const ZipDirectory directory(file, what);
   nn::StateDict<Cpu> state;
+  state.set_file(path);
   for (const ZipEntry& entry : directory) {
     if (!entry.name.ends_with(ending)) {
       state.add_unread(entry.name, "a file that is no array");

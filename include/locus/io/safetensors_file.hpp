@@ -62,6 +62,7 @@ nn::StateDict<D> read_safetensors(const std::string& path) {
   read_all(file, text.data(), text.size());
 
   nn::StateDict<D> state;
+  state.set_file(path);
   for (const Placed& tensor : HeaderReader(text, what, rest - length).read()) {
     if (tensor.unread.empty()) {
       file.go_to(sizeof length + length + tensor.begin);

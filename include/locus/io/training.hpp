@@ -155,6 +155,7 @@ LOCUS_OUT_OF_LINE inline void require_same_parts(const std::string& path, const 
     auto [state, name] = place(each.name);
     state.add_unread(std::move(name), each.type);
   }
+  for (auto& [part, state] : states) state.set_file(all.file());
   return states;
 }
 

@@ -33,6 +33,9 @@ class StateDict {
   [[nodiscard]] bool contains(std::string_view name) const { return positions_.contains(name); }
   /// What io::load found in the file and could not read: other element types, more than eight dimensions.
   [[nodiscard]] const std::vector<Unread>& unread() const { return unread_; }
+  /// The file that it was read from, which messages name; empty for others.
+  [[nodiscard]] const std::string& file() const { return file_; }
+  void set_file(std::string path) { file_ = std::move(path); }
 
   /// Adds a tensor under a name. A dense one shares its memory, another is copied.
   /// throws ArgumentError for a name that is there already
@@ -88,8 +91,9 @@ class StateDict {
     if (position == positions_.end()) fail_to_get(name);
     const Entry& entry = entries_[position->second];
     if (entry.type != type)
-      fail<ArgumentError>({"StateDict: '", locus::detail::shown(name), "' holds ", dtype_name(entry.type), ", not ",
-                           dtype_name(type), "; get it as what it holds and convert with .as<T>()"});
+      fail<ArgumentError>({"StateDict", of_file(), ": '", locus::detail::shown(name), "' holds ",
+                           dtype_name(entry.type), ", not ", dtype_name(type),
+                           "; get it as what it holds and convert with .as<T>()"});
     return entry;
   }
 
@@ -101,6 +105,7 @@ class StateDict {
     for (const Entry& entry : entries_)
       result.add({entry.name, entry.type, entry.shape, entry.bytes.template to<E>(place)});
     for (const Unread& each : unread_) result.add_unread(each.name, each.type);
+    result.set_file(file_);
     return result;
   }
 
@@ -116,20 +121,22 @@ class StateDict {
  private:
   template <class E>
   friend class StateDict;
+  [[nodiscard]] std::string of_file() const { return file_.empty() ? file_ : join(" of '", file_, "'"); }
   [[noreturn]] void fail_to_get(std::string_view name) const {
     const std::string shown = locus::detail::shown(name);
     for (const Unread& each : unread_)
       if (each.name == name)
-        fail<ArgumentError>({"StateDict: '", shown, "' was not read: the file holds ", each.type,
+        fail<ArgumentError>({"StateDict", of_file(), ": '", shown, "' was not read: the file holds ", each.type,
                              "; expected float32, float64, int32, int64, uint8, bool, float16 or bfloat16 of up to ",
                              max_rank, " dimensions: convert it where the file is written"});
     locus::detail::ShownNames names;
     for (const Entry& entry : entries_) names.add(entry.name);
-    fail<ArgumentError>({"StateDict: there is no tensor '", shown, "'; there are ", names.text()});
+    fail<ArgumentError>({"StateDict", of_file(), ": there is no tensor '", shown, "'; there are ", names.text()});
   }
 
   std::vector<Entry> entries_;
   std::vector<Unread> unread_;
+  std::string file_;
   std::map<std::string, std::size_t, std::less<>> positions_;
 };
 
@@ -242,6 +249,7 @@ LoadedState load_state_dict(const M& model, const StateDict<D>& state, const Loa
   for (const auto& each : state.unread()) unread.insert(each.name);
   std::set<const void*> memory;
   std::vector<std::size_t> absent;
+  const std::string from = state.file().empty() ? "" : join(" in '", state.file(), "'");
   for (std::size_t i = 0; i < members.size(); ++i) {
     const auto& member = members[i];
     names.insert(member.name);
@@ -252,8 +260,8 @@ LoadedState load_state_dict(const M& model, const StateDict<D>& state, const Loa
     }
     const auto& source = state.find(member.name, member.type());
     if (!(source.shape == member.shape()))
-      fail<ShapeError>(
-          {"load_state_dict: '", member.name, "' has shape ", source.shape, ", but ", member.shape(), " in the model"});
+      fail<ShapeError>({"load_state_dict: '", member.name, "' has shape ", source.shape, from, ", but ", member.shape(),
+                        " in the model"});
     copies.emplace_back(i, source.bytes);
   }
   for (const std::size_t i : absent) {
@@ -267,7 +275,7 @@ LoadedState load_state_dict(const M& model, const StateDict<D>& state, const Loa
     if (!names.contains(each.name)) result.unexpected.push_back(each.name);
   if (options.strict && !(result.missing.empty() && result.unexpected.empty()))
     fail<ArgumentError>({"load_state_dict: names that only the model has: ", detail::shown_names(result.missing),
-                         "; that only the state has: ", detail::shown_names(result.unexpected),
+                         "; that only the state", from, " has: ", detail::shown_names(result.unexpected),
                          "; to load the others, say {.strict = false}"});
   for (auto& [i, source] : copies)  // a state of this model's own memory is read before that changes
     if (memory.contains(source.buffer().whole()) && source.data() != members[i].bytes().data()) source = source.clone();

@@ -1,0 +1,123 @@
+#include <locus/models/resnet.hpp>
+
+#include <locus/nn/state_dict.hpp>
+#include <locus/ops/moments.hpp>
+#include <locus/optim/sgd.hpp>
+
+#ifndef LOCUS_TEST_DEVICES
+#define LOCUS_TEST_DEVICES locus::Cpu
+#endif
+#include <support/device_list.hpp>
+#include <support/reference.hpp>
+
+#include <golden/models.hpp>
+
+using namespace locus;
+using namespace locus_test;
+
+namespace {
+
+/// A training step of SGD.
+template <class M>
+void check_step(const std::string& golden_name, const M& model, std::int64_t batch, std::int64_t extent) {
+  golden::fill(model);
+  const auto images = golden::numbers_of<device_of<M>>("images", {batch, 3, extent, extent});
+  CHECK_CLOSE(model(images), golden::reference(golden_name + "_logits"), 1e-4);
+  optim::Sgd optimizer{model.parameters(), {.lr = 0.01}};
+  const auto logits = model(trace(images));
+  CHECK_CLOSE(logits, golden::reference(golden_name + "_logits_in_training"), 1e-4);
+  golden::check_gradients(golden_name, model, logits);
+  for (const auto& [name, buffer] : model.named_buffers()) {
+    if (buffer.shape().rank() == 1)
+      golden::check_shown(golden_name + "_buffer_" + name, buffer.template value<float>());
+    else CHECK(buffer.template value<std::int64_t>().template to<Cpu>().item() == 1);
+  }
+  optimizer.step();
+  CHECK_CLOSE(model(images), golden::reference(golden_name + "_logits_after_the_step"), 1e-4);
+}
+
+/// Of each parameter and buffer its name and extents, as in a line of model_names.txt.
+template <class M>
+std::vector<std::string> names_of(const M& model) {
+  std::vector<std::string> names;
+  for (const auto& entry : nn::state_dict(model)) {
+    names.push_back(entry.name);
+    for (int d = 0; d < entry.shape.rank(); ++d) names.back() += join(" ", entry.shape[d]);
+  }
+  return names;
+}
+std::vector<std::string> names_in_torchvision(const std::string& model) {
+  std::ifstream file(golden::folder() + "model_names.txt");
+  std::vector<std::string> names;
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with(model + " ")) names.push_back(line.substr(model.size() + 1));
+  return names;
+}
+
+}  // namespace
+
+LOCUS_DEVICE_TEST("one training step of ResNet-18 is torchvision's: names, logits, gradients, running statistics", D) {
+  const auto model = models::resnet18<float, D>({.classes = 10});
+  CHECK(names_of(model) == names_in_torchvision("resnet18"));
+  check_step("resnet18", model, 2, 64);
+}
+
+LOCUS_DEVICE_TEST("the same with the stem for small images, and narrow", D) {
+  check_step("resnet18_small", models::resnet18<float, D>({.classes = 10, .small_images = true, .width = 8}), 2, 16);
+}
+
+LOCUS_DEVICE_TEST("logits and gradients of a narrow ResNet-50 are torchvision's", D) {
+  const auto model = models::resnet50<float, D>({.classes = 5, .width = 8});
+  CHECK(names_of(model) == names_in_torchvision("resnet50"));
+  golden::fill(model);
+  const auto logits = model(frozen(trace(golden::numbers_of<D>("images", {2, 3, 32, 32}))));
+  CHECK_CLOSE(logits, golden::reference("resnet50_logits"), 1e-4);
+  golden::check_gradients("resnet50", model, logits);
+}
+
+TEST_CASE("ResNet-34 has torchvision's names and shapes") {
+  CHECK(names_of(models::resnet34<float>({.width = 8})) == names_in_torchvision("resnet34"));
+}
+
+TEST_CASE("ResNets begin with torchvision's initial values") {
+  manual_seed(3);
+  const auto model = models::resnet50<float>({.zero_init_residual = true, .width = 16});
+  const auto deviation_of = [](const auto& weight) {
+    return norm(weight.value()).item() / std::sqrt(static_cast<double>(weight.elements()));
+  };
+  CHECK(deviation_of(model.conv1.weight) == doctest::Approx(std::sqrt(2.0 / (16 * 49))).epsilon(0.05));
+  const auto& block = model.layer3[2];
+  CHECK(deviation_of(block.conv1.weight) == doctest::Approx(std::sqrt(2.0 / 64)).epsilon(0.02));
+  CHECK(deviation_of(block.conv2.weight) == doctest::Approx(std::sqrt(2.0 / (64 * 9))).epsilon(0.02));
+  CHECK(deviation_of(block.conv3.weight) == doctest::Approx(std::sqrt(2.0 / 256)).epsilon(0.02));
+  CHECK(deviation_of(model.fc.weight) == doctest::Approx(1 / std::sqrt(3.0 * 512)).epsilon(0.02));  // uniform
+  CHECK_CLOSE(block.bn2.weight, reference(ones({64})));
+  CHECK_CLOSE(block.bn2.bias, reference(zeros({64})));
+  CHECK_CLOSE(block.bn3.weight, reference(zeros({256})));
+  const auto basic = models::resnet18<float>({.zero_init_residual = true, .width = 4});
+  CHECK_CLOSE(basic.layer1[1].bn1.weight, {1, 1, 1, 1});
+  CHECK_CLOSE(basic.layer1[1].bn2.weight, {0, 0, 0, 0});
+  const auto x = sample<float, Cpu>({2, 4, 6, 6});
+  CHECK_CLOSE(basic.layer1[1](trace(x)), reference(relu(x)));  // such a block begins as its shortcut
+  CHECK_CLOSE(models::resnet18<float>({.width = 4}).layer4[1].bn2.weight, reference(ones({32})));
+}
+
+TEST_CASE("what is wrong with a ResNet or its images is said") {
+  CHECK_THROWS_WITH_AS((void)models::resnet18<float>({.classes = 0}), "ResNet: .classes = 0; expected at least 1",
+                       ArgumentError);
+  CHECK_THROWS_WITH_AS((void)models::resnet34<float>({.channels = -1}), "ResNet: .channels = -1; expected at least 1",
+                       ArgumentError);
+  CHECK_THROWS_WITH_AS((void)models::resnet50<float>({.width = 0}), "ResNet: .width = 0; expected at least 1",
+                       ArgumentError);
+  for (const bool small : {false, true}) {
+    const auto model = models::resnet18<float>({.classes = 2, .small_images = small, .width = 4});
+    CHECK(model(zeros({1, 3, 1, 1})).shape() == Shape{1, 2});
+    CHECK(model(zeros({0, 3, 9, 7})).shape() == Shape{0, 2});
+    CHECK_THROWS_WITH_AS((void)model(zeros({2, 1, 8, 8})),
+                         "ResNet: images of shape (2, 1, 8, 8); expected (batch, 3, height, width), each of 1 or more",
+                         ShapeError);
+    CHECK_THROWS_AS((void)model(zeros({3, 8, 8})), ShapeError);
+    CHECK_THROWS_AS((void)model(trace(zeros({2, 3, 8, 0}))), ShapeError);
+    CHECK_THROWS_AS((void)model(trace(zeros({1, 3, 1, 1}))), ArgumentError);  // one value per channel, in training
+  }
+}
