@@ -139,6 +139,23 @@ LOCUS_DEVICE_TEST("masks broadcast, also to more than four dimensions", D) {
   CHECK_MESSAGE(found, found.what());
 }
 
+LOCUS_DEVICE_TEST("heads that lie side by side are those that are taken apart", D) {
+  const auto x = sample<double, D>({2, 5, 18}, 1), one = sample<double, D>({5, 18}, 2);
+  const auto mask = sample<double, D>({3, 1, 5}, 3);
+  const auto apart = [&](const auto& v, int which) {  // (2, 3, 5, 2)
+    return permute(reshape(slice(v, 2, 6 * which, 6 * which + 6), {2, 5, 3, 2}), {0, 2, 1, 3});
+  };
+  const AttentionOptions<double, D> options{.mask = mask, .is_causal = true, .scale = 0.7};
+  const auto y = permute(scaled_dot_product_attention(apart(x, 0), apart(x, 1), apart(x, 2), options), {0, 2, 1, 3});
+  CHECK_CLOSE(packed_attention(x, 3, options), reference(y.contiguous().reshape({2, 5, 6})), 1e-13);
+  const GradcheckResult found[] = {
+      gradcheck([&](const auto& v) { return packed_attention(v, 3, options); }, x),
+      gradcheck([](const auto& v) { return packed_attention(v, 2) + v.slice(1, 6, 12); }, one)};
+  for (const auto& each : found) CHECK_MESSAGE(each, each.what());
+  CHECK_THROWS_WITH_AS((void)packed_attention(x, 4), doctest::Contains("shape (2, 5, 18) for 4 heads"), ShapeError);
+  CHECK_THROWS_AS((void)packed_attention(x, 0), ShapeError);
+}
+
 LOCUS_DEVICE_TEST("parts of any size give what all scores at once give", D) {
   check_parts<double, D>({2, 3}, 7, 9, 1e-13);
   check_parts<float, D>({3}, 9, 4, 5e-6);

@@ -310,28 +310,41 @@ void draw_attention(AttentionSettings<T, D>& settings, bool acts, double dropout
   settings.draw = draw_of(weights);
 }
 
+/// What options say of a call whose scores have this shape. acts: whether there may be dropout.
+template <class T, class D, class DrawOf>
+[[nodiscard]] AttentionSettings<T, D> attention_settings(const AttentionOptions<T, D>& options, const Shape& scores,
+                                                         bool acts, const DrawOf& draw_of) {
+  constexpr const char* caller = "scaled_dot_product_attention";
+  AttentionSettings<T, D> settings;
+  if (options.scale) (void)finite_as<compute_t<T>>(caller, "scale", *options.scale);
+  settings.scale = options.scale, settings.is_causal = options.is_causal;
+  if (const auto& mask = options.mask) {
+    if (!broadcasts_to(mask.shape(), scores))
+      fail<ShapeError>({caller, ": a mask of shape ", mask.shape(), " for scores of shape ", scores,
+                        "; expected a shape that broadcasts to it"});
+    auto& expandable = settings.masks[0];
+    if (mask.marks().buffer()) expandable.marks = as_bytes(mask_as_heads(mask.marks(), scores));
+    else expandable.added = mask_as_heads(mask.added(), scores);
+  }
+  draw_attention(settings, acts, options.dropout, elements(scores), draw_of);
+  return settings;
+}
+
 template <class T, class D, class Q, class K, class V, class DrawOf>
 [[nodiscard]] auto attention(const Q& q, const K& k, const V& v, const AttentionOptions<T, D>& options,
                              const DrawOf& draw_of) {
   constexpr bool records = joint_role<Q::role, K::role, V::role> == Role::traced;
-  operation::Attention<T, D, records> op;
-  const Shape batch = attention_batch(q.shape(), k.shape(), v.shape());
-  Shape scores = batch;
-  scores.push_back(q.size(-2));
-  scores.push_back(k.size(-2));
-  if (options.scale) (void)finite_as<compute_t<T>>(op.name, "scale", *options.scale);
-  op.settings.scale = options.scale, op.settings.is_causal = options.is_causal;
-  if (const auto& mask = options.mask) {
-    if (!broadcasts_to(mask.shape(), scores))
-      fail<ShapeError>({op.name, ": a mask of shape ", mask.shape(), " for scores of shape ", scores,
-                        "; expected a shape that broadcasts to it"});
-    auto& expandable = op.settings.masks[0];
-    if (mask.marks().buffer()) expandable.marks = as_bytes(mask_as_heads(mask.marks(), scores));
-    else expandable.added = mask_as_heads(mask.added(), scores);
-  }
-  draw_attention(op.settings, records && !(acts_frozen(q) || acts_frozen(k) || acts_frozen(v)), options.dropout,
-                 elements(scores), draw_of);
-  return apply(op, q, k, v);
+  Shape scores = attention_batch(q.shape(), k.shape(), v.shape());
+  for (const std::int64_t extent : {q.size(-2), k.size(-2)}) scores.push_back(extent);
+  const bool acts = records && !(acts_frozen(q) || acts_frozen(k) || acts_frozen(v));
+  return apply(operation::Attention<T, D, records>{attention_settings(options, scores, acts, draw_of)}, q, k, v);
+}
+
+/// throws ShapeError unless x is (batch, l, 3 heads e), or without the batch
+LOCUS_OUT_OF_LINE inline void require_packed(const Shape& x, std::int64_t heads) {
+  if ((x.rank() != 2 && x.rank() != 3) || heads < 1 || x[-1] % (3 * heads) != 0)
+    fail<ShapeError>({"packed_attention: shape ", x, " for ", heads,
+                      " heads; expected (batch, l, 3 width) or (l, 3 width) of a width that the heads divide"});
 }
 }  // namespace detail
 
@@ -368,6 +381,28 @@ template <class Q, class K, class V>
                                                 const AttentionOptions<value_of<Q>, device_of<Q>>& options,
                                                 Generator<device_of<Q>>& generator) {
   return detail::attention(q, k, v, options, [&](std::int64_t count) { return Draw(count, generator, q.device()); });
+}
+
+/// The same of several heads, whose queries, keys and values lie side by side in x, as one projection makes them.
+/// shape: x (batch, l, 3 width), or without the batch -> (batch, l, width): queries, keys and values of `width` each,
+/// in
+///        each of them the heads one after the other. A mask broadcasts to (batch, heads, l, l).
+/// cost:  that of scaled_dot_product_attention; nothing is copied
+/// throws ShapeError also unless the heads divide the width
+///
+///     auto y = packed_attention(linear(x, weight, bias), 12, {.is_causal = true});
+template <detail::FloatingOperand X>
+[[nodiscard]] auto packed_attention(const X& x, std::int64_t heads,
+                                    const AttentionOptions<value_of<X>, device_of<X>>& options = {}) {
+  using T = value_of<X>;
+  using D = device_of<X>;
+  constexpr bool records = X::role == Role::traced;
+  const Shape shape = x.shape();
+  detail::require_packed(shape, heads);
+  const Shape scores{shape.rank() == 3 ? shape[0] : 1, heads, shape[-2], shape[-2]};
+  const auto settings = detail::attention_settings(options, scores, records && !detail::acts_frozen(x),
+                                                   [&](std::int64_t count) { return Draw(count, x.device()); });
+  return apply(operation::PackedAttention<T, D, records>{{settings, heads}}, x);
 }
 
 #include <locus/refuse/ops/attention.inc>
