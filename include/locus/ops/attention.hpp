@@ -356,11 +356,12 @@ LOCUS_OUT_OF_LINE inline void require_packed(const Shape& x, std::int64_t heads)
 /// gradient: with weights p, of g: p^T g for v; with ds = scale p (g v^T - sum(p g v^T)), ds k for q and ds^T q for k.
 ///           None for the mask.
 /// cost:     Scores are never stored whole: those of some queries are computed, used, and computed again for gradients.
-///           What that needs takes 1 MiB on hosts, 64 MiB on Cuda, or one query's if they are more; of 16 bits also, in
-///           float, gradients of the keys and values of heads whose queries are not all computed at once. For each part
-///           four launches, backward seven; a mask takes one more. is_causal takes one more for each part and one for
-///           all, cuts parts of at most 128 rows, on Cuda 512, and leaves out the keys behind them. Batches and heads
-///           that do not merge take a product each. Saves q, k, v, the mask, and two numbers for each query.
+///           What that needs takes 1 MiB on hosts, 64 MiB on Cuda, up to four times as much where that is less than 128
+///           queries need, or one query's if they are more; of 16 bits also, in float, gradients of the keys and values
+///           of heads whose queries are not all computed at once. For each part four launches, backward seven; a mask
+///           takes one more. is_causal takes one more for each part and one for all, cuts parts of at most 128 rows, on
+///           Cuda 512, and leaves out the keys behind them. Batches and heads that do not merge take a product each.
+///           Saves q, k, v, the mask, and two numbers for each query.
 /// dropout:  of weights, after softmax, where an operand is traced and none is frozen. What is dropped follows from a
 ///           draw and is not stored.
 /// 16-bit floats are summed in float; scores and weights are rounded to 16 bits between products.

@@ -11,9 +11,11 @@
 
 namespace locus::inline LOCUS_ABI::detail {
 
-/// Bytes of scores, and what goes with them, that a device computes at once.
+/// Bytes of scores, and what goes with them, that a device computes at once; up to four times as many where they would
+/// be those of fewer rows than `few_rows`, with which each product costs more for what it packs.
 template <class D>
 inline constexpr std::int64_t score_bytes = HostAccessible<D> ? std::int64_t{1} << 20 : std::int64_t{64} << 20;
+inline constexpr std::int64_t few_rows = 128;
 /// Rows of a part at most where queries do not attend to later keys: what such a part leaves out is not computed.
 template <class D>
 inline constexpr std::int64_t causal_rows = HostAccessible<D> ? 128 : 512;
@@ -230,12 +232,14 @@ class AttentionPasses {
 
   /// together: heads whose rows are in one part
   [[nodiscard]] AttentionParts cut(std::int64_t per_row, std::int64_t together) const {
+    const std::int64_t elements_of_row = product_or_most(per_row, together);
+    const std::int64_t most = bytes / std::int64_t{sizeof(T)}, few = product_or_most(few_rows, elements_of_row);
     return {q.size(0),
             q.size(1) / together,
             q.size(2),
             k.size(2),
-            product_or_most(per_row, together),
-            bytes / std::int64_t{sizeof(T)},
+            elements_of_row,
+            within(few, most, 4 * most),
             is_causal ? causal_rows<D> : q.size(2),
             is_causal};
   }
