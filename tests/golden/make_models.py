@@ -5,6 +5,7 @@ formula gives; and model_names.txt: the names and shapes of their parameters and
 usage: make_models.py        (needs torch and torchvision; the tests need only what it wrote)
 """
 
+import copy
 import pathlib
 
 import numpy as np
@@ -16,6 +17,7 @@ import make_golden
 from make_golden import keep
 
 torch.set_default_dtype(torch.float64)
+torch.set_num_threads(1)
 ENTRIES = 4  # of each gradient and buffer, evenly spaced, after its norm
 
 
@@ -75,11 +77,12 @@ class LeNet5(torch.nn.Module):
         self.fc1 = torch.nn.Linear(16 * 5 * 5, 120)
         self.fc2 = torch.nn.Linear(120, 84)
         self.fc3 = torch.nn.Linear(84, 10)
+        self.relu, self.pool = torch.nn.ReLU(), torch.nn.MaxPool2d(2)
 
     def forward(self, x):
-        x = F.max_pool2d(F.relu(self.conv1(x)), 2)
-        x = F.max_pool2d(F.relu(self.conv2(x)), 2)
-        return self.fc3(F.relu(self.fc2(F.relu(self.fc1(x.flatten(1))))))
+        x = self.pool(self.relu(self.conv1(x)))
+        x = self.pool(self.relu(self.conv2(x)))
+        return self.fc3(self.relu(self.fc2(self.relu(self.fc1(x.flatten(1))))))
 
 
 def small_images(model):
@@ -102,9 +105,40 @@ def gradients(name, model, logits):
         keep(f"{name}_gradient_{key}", shown(parameter.grad))
 
 
-def step(name, model, batch, extent):
+def margin(model, images):
+    """How far the inputs of ReLU are from 0 at least, and the largest element of a pooling window from the next. Within
+    rounding errors, gradients of float would be others."""
+    least = []
+
+    def of_relu(_, inputs):
+        least.append(inputs[0].abs().min().item())
+
+    def of_pooling(layer, inputs):
+        windows = F.unfold(inputs[0].flatten(0, 1).unsqueeze(1), layer.kernel_size, 1, layer.padding, layer.stride)
+        first, second = windows.topk(2, 1).values.unbind(1)
+        least.append((first - second)[first > 0].min().item())
+
+    kinds = {torch.nn.ReLU: of_relu, torch.nn.MaxPool2d: of_pooling}
+    hooks = [layer.register_forward_pre_hook(kinds[type(layer)]) for layer in model.modules() if type(layer) in kinds]
+    with torch.no_grad():
+        model(images)
+    for hook in hooks:
+        hook.remove()
+    return min(least)
+
+
+def images_for(name, model, shape, training):
+    """Those of 200 images whose margin is widest. Their number is kept."""
+    searched = fill(copy.deepcopy(model)).float().train(training)
+    number = max(range(200), key=lambda i: margin(searched, numbers_of(f"images {i}", shape).float()))
+    keep(name + "_images", torch.tensor(number))
+    print(name, "images", number, "margin", margin(searched, numbers_of(f"images {number}", shape).float()), flush=True)
+    return numbers_of(f"images {number}", shape)
+
+
+def step(name, model, shape):
     """A step of SGD, and the logits before, in and after it."""
-    images = numbers_of("images", (batch, 3, extent, extent))
+    images = images_for(name, model, shape, True)
     keep(name + "_logits", fill(model).eval()(images))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     logits = keep(name + "_logits_in_training", model.train()(images))
@@ -115,9 +149,9 @@ def step(name, model, batch, extent):
     keep(name + "_logits_after_the_step", model.eval()(images))
 
 
-def evaluation(name, model, batch, channels, extent):
-    """Gradients with fixed statistics. In training, rounding errors of float grow to 5 % of those of a deep network on few images."""
-    images = numbers_of("images", (batch, channels, extent, extent))
+def evaluation(name, model, shape):
+    """Gradients with fixed statistics: those of a batch make rounding errors of a deep network on few images grow."""
+    images = images_for(name, model, shape, False)
     gradients(name, model, keep(name + "_logits", fill(model).eval()(images)))
 
 
@@ -131,10 +165,10 @@ if __name__ == "__main__":
     whole = resnet.resnet18(num_classes=10)
     small = small_images(Narrow(resnet.BasicBlock, [2, 2, 2, 2], 8, num_classes=10))
     narrow = Narrow(resnet.Bottleneck, [3, 4, 6, 3], 8, num_classes=5)
-    step("resnet18", whole, 2, 64)
-    step("resnet18_small", small, 2, 16)
-    evaluation("resnet50", narrow, 2, 3, 32)
-    evaluation("lenet5", LeNet5(), 3, 1, 28)
+    step("resnet18", whole, (2, 3, 48, 48))
+    step("resnet18_small", small, (2, 3, 16, 16))
+    evaluation("resnet50", narrow, (2, 3, 32, 32))
+    evaluation("lenet5", LeNet5(), (3, 1, 28, 28))
     make_golden.write(here.with_name("models.txt"))
     lines = names("resnet18", whole) + names("resnet34", Narrow(resnet.BasicBlock, [3, 4, 6, 3], 8)) + names("resnet50", narrow)
     here.with_name("model_names.txt").write_text("".join(lines))

@@ -49,6 +49,13 @@ void fill(const M& model) {
           numbers_of<D>(name, buffer.shape(), 0.25F, ends_with(name, "running_var") ? 1.F : 0.F));
 }
 
+/// What make_models.py calls images_for.
+template <class D>
+[[nodiscard]] locus::Tensor<float, D> images_for(const std::string& golden_name, const locus::Shape& shape) {
+  const auto number = static_cast<int>(reference(golden_name + "_images").values[0]);
+  return numbers_of<D>(locus::join("images ", number), shape);
+}
+
 /// What make_models.py keeps of a gradient or buffer: its norm and some elements.
 template <class D>
 locus_test::Reference shown(const locus::Tensor<float, D>& given) {

@@ -18,7 +18,7 @@ LOCUS_DEVICE_TEST("logits and gradients of LeNet-5 are PyTorch's", D) {
   for (const auto& parameter : model.parameters()) elements += parameter.elements();
   CHECK(elements == 61706);
   golden::fill(model);
-  const auto logits = model(trace(golden::numbers_of<D>("images", {3, 1, 28, 28})));
+  const auto logits = model(trace(golden::images_for<D>("lenet5", {3, 1, 28, 28})));
   CHECK_CLOSE(logits, golden::reference("lenet5_logits"), 1e-5);
   golden::check_gradients("lenet5", model, logits);
 }

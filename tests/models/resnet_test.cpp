@@ -19,9 +19,9 @@ namespace {
 
 /// A training step of SGD.
 template <class M>
-void check_step(const std::string& golden_name, const M& model, std::int64_t batch, std::int64_t extent) {
+void check_step(const std::string& golden_name, const M& model, std::int64_t extent) {
   golden::fill(model);
-  const auto images = golden::numbers_of<device_of<M>>("images", {batch, 3, extent, extent});
+  const auto images = golden::images_for<device_of<M>>(golden_name, {2, 3, extent, extent});
   CHECK_CLOSE(model(images), golden::reference(golden_name + "_logits"), 1e-4);
   optim::Sgd optimizer{model.parameters(), {.lr = 0.01}};
   const auto logits = model(trace(images));
@@ -59,18 +59,18 @@ std::vector<std::string> names_in_torchvision(const std::string& model) {
 LOCUS_DEVICE_TEST("one training step of ResNet-18 is torchvision's: names, logits, gradients, running statistics", D) {
   const auto model = models::resnet18<float, D>({.classes = 10});
   CHECK(names_of(model) == names_in_torchvision("resnet18"));
-  check_step("resnet18", model, 2, 64);
+  check_step("resnet18", model, 48);
 }
 
 LOCUS_DEVICE_TEST("the same with the stem for small images, and narrow", D) {
-  check_step("resnet18_small", models::resnet18<float, D>({.classes = 10, .small_images = true, .width = 8}), 2, 16);
+  check_step("resnet18_small", models::resnet18<float, D>({.classes = 10, .small_images = true, .width = 8}), 16);
 }
 
 LOCUS_DEVICE_TEST("logits and gradients of a narrow ResNet-50 are torchvision's", D) {
   const auto model = models::resnet50<float, D>({.classes = 5, .width = 8});
   CHECK(names_of(model) == names_in_torchvision("resnet50"));
   golden::fill(model);
-  const auto logits = model(frozen(trace(golden::numbers_of<D>("images", {2, 3, 32, 32}))));
+  const auto logits = model(frozen(trace(golden::images_for<D>("resnet50", {2, 3, 32, 32}))));
   CHECK_CLOSE(logits, golden::reference("resnet50_logits"), 1e-4);
   golden::check_gradients("resnet50", model, logits);
 }

@@ -5,8 +5,9 @@
 
 namespace locus::inline LOCUS_ABI::models {
 
-/// models::lenet5<float, D>(), for MNIST; models::lenet5<float, D>({.channels = 3, .image = 32, .padding = 0}), for
-/// CIFAR.
+/// The default options are for MNIST.
+///
+///     auto model = models::lenet5<float, D>({.channels = 3, .image = 32, .padding = 0}, device);   // for CIFAR
 struct LeNet5Options {
   std::int64_t classes = 10;
   std::int64_t channels = 1;  ///< of the images

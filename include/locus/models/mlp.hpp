@@ -12,7 +12,8 @@ struct MlpOptions {
 };
 
 /// Flatten, then linear layers of these sizes with activations between them: an nn::Sequential, to which more can be
-/// appended. shape: (batch, ...) of sizes[0] elements each -> (batch, last size)
+/// appended.
+/// shape: (batch, ...) of sizes[0] elements each -> (batch, last size)
 /// throws ArgumentError for fewer than two sizes, a size below 1, or a dropout outside [0, 1]
 ///
 ///     auto model = models::mlp<float, D>({784, 256, 10}, {.activation = nn::Tanh{}, .dropout = 0.2}, device);

@@ -8,7 +8,7 @@
 
 namespace locus::inline LOCUS_ABI::models {
 
-/// models::resnet18<float, D>({.classes = 10, .small_images = true}, device)
+/// The default options are torchvision's, for ImageNet.
 struct ResNetOptions {
   std::int64_t classes = 1000;
   std::int64_t channels = 3;        ///< of the images
