@@ -53,6 +53,8 @@
 #include <locus/ops/scan.hpp>
 #include <locus/ops/softmax.hpp>
 
+#include <locus/ops/attention.hpp>
+
 #include <locus/autograd/checkpoint.hpp>
 #include <locus/autograd/gradcheck.hpp>
 
@@ -76,6 +78,8 @@
 #include <locus/nn/softmax.hpp>
 #include <locus/nn/state_dict.hpp>
 #include <locus/nn/upsample.hpp>
+
+#include <locus/nn/attention.hpp>
 
 #include <locus/optim/groups.hpp>
 

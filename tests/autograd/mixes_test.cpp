@@ -260,6 +260,7 @@ TEST_CASE("products take every mix of plain tensors, parameters and traced tenso
   check_mixes("matmul(a, b)", OF_TWO(matmul(a, b)), x, columns);
   check_mixes("linear(a, b)", OF_TWO(linear(a, b)), x, w);
   check_mixes("linear(a, b, c)", OF_THREE(linear(a, b, c)), x, w, four);
+  check_mixes("scaled_dot_product_attention(a, b, c)", OF_THREE(scaled_dot_product_attention(a, b, c)), x, y, z);
   check_mixes("linear(a, b, c, gelu)", OF_THREE(linear(a, b, c, functor::Gelu{})), x, w, four);
 }
 

@@ -598,6 +598,33 @@ class Program {
         });
   }
 
+  /// Each row as a query, which attends to it and, causal or not, to the others.
+  void add_attention(int a) {
+    const bool is_causal = below(2) == 0;
+    const double scale = 1 / static_cast<double>(shape_of(a)[1]);
+    add(
+        is_causal ? "causal attention" : "attention", a,
+        [=](const auto& v) { return scaled_dot_product_attention(v, v, v, {.is_causal = is_causal, .scale = scale}); },
+        [=](const Naive& v) {
+          const auto rows = static_cast<std::size_t>(v.shape[0]), width = static_cast<std::size_t>(v.shape[1]);
+          Naive y = v;
+          for (std::size_t i = 0; i < rows; ++i) {
+            std::vector<double> weights(is_causal ? i + 1 : rows);
+            for (std::size_t j = 0; j < weights.size(); ++j)
+              for (std::size_t c = 0; c < width; ++c) weights[j] += scale * v.x[i * width + c] * v.x[j * width + c];
+            const double top = *std::max_element(weights.begin(), weights.end());
+            for (double& weight : weights) weight = std::exp(weight - top);
+            const double total = sum_of(weights);
+            for (std::size_t c = 0; c < width; ++c) {
+              y.x[i * width + c] = 0;
+              for (std::size_t j = 0; j < weights.size(); ++j)
+                y.x[i * width + c] += weights[j] / total * v.x[j * width + c];
+            }
+          }
+          return y;
+        });
+  }
+
   void add_line(int a) {
     const Shape shape = shape_of(a);
     if (shape.empty()) return;
@@ -624,6 +651,7 @@ class Program {
       for (double& v : line) v = (v - mean) / std::sqrt(squares + 0.5);
     };
     const std::string where = join(" along ", axis);
+    if (shape.rank() == 2 && shape[0] > 0 && shape[1] > 0 && below(20) == 0) return add_attention(a);
     switch (below(10)) {
       case 0:
         return add(

@@ -90,6 +90,7 @@ nn::Sequential<T, D> network() {
           nn::Sequential<T, D>{nn::GELU<>{}, nn::Linear<T, D>{4, 4, false}},
           nn::GELU<GeluForm::exact>{},
           nn::GroupNorm<T, D>{2, 4},
+          nn::MultiheadAttention<T, D>{4, 2},
           nn::PReLU<T, D>{4},
           nn::Flatten{}};
 }

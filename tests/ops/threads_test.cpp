@@ -111,6 +111,22 @@ TEST_CASE_TEMPLATE("reductions and normalization", T, float, bfloat16) {
   }
 }
 
+TEST_CASE_TEMPLATE("attention, in parts of many heads and of few rows", T, float, bfloat16) {
+  for (const Shape& shape : {Shape{2, 8, 70, 24}, Shape{1, 2, 600, 20}}) {
+    CAPTURE(shape);
+    const auto x = numbers<T>(shape);
+    const auto keys = (x * T(0.5f)).eval();
+    for (const bool is_causal : {false, true}) {
+      const auto attention = [&](const auto& q, const auto& k, const auto& v) {
+        Generator<Cpu> generator{14};
+        return scaled_dot_product_attention(q, k, v, {.is_causal = is_causal, .dropout = 0.1}, generator);
+      };
+      CHECK(same_with_gradient(x, [&](const auto& v) { return attention(v, keys, x); }));
+      CHECK(same_with_gradient(x, [&](const auto& v) { return attention(keys, v, v); }));
+    }
+  }
+}
+
 TEST_CASE_TEMPLATE("lookups, whose gradients meet where indices repeat", T, float, bfloat16) {
   Generator<Cpu> generator{13};
   const auto indices = randint(0, 700, {2000}, generator);

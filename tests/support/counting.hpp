@@ -38,6 +38,9 @@ class RequestLog {
 
 /// Bytes that tensors on Counting hold now.
 inline std::atomic<std::int64_t> counting_bytes{0};
+/// The most that they held since restart_peak(), which returns what they hold.
+inline std::atomic<std::int64_t> counting_peak{0};
+inline std::int64_t restart_peak() { return counting_peak = counting_bytes.load(); }
 
 }  // namespace locus_test
 
@@ -51,7 +54,8 @@ struct Backend<locus_test::Counting> {
   [[nodiscard]] static void* allocate(Self, std::size_t bytes) {
     ++locus_test::all_requests.allocations;
     void* data = Host::allocate({}, bytes);
-    locus_test::counting_bytes += static_cast<std::int64_t>(bytes);
+    const std::int64_t held = locus_test::counting_bytes += static_cast<std::int64_t>(bytes);
+    if (held > locus_test::counting_peak) locus_test::counting_peak = held;
     return data;
   }
   static void deallocate(Self, void* data, std::size_t bytes) noexcept {

@@ -14,6 +14,8 @@
 #include <locus/nn/softmax.hpp>
 #include <locus/nn/upsample.hpp>
 
+#include <locus/nn/attention.hpp>
+
 namespace locus::inline LOCUS_ABI::nn::detail {
 
 /// A layer that is not listed here must be named where a network that holds it is moved, as a user's own.
@@ -24,7 +26,7 @@ struct ShippedLayers {
                       Conv1d<T, D>, Conv2d<T, D>, ConvTranspose2d<T, D>, Flatten, ReLU, Tanh, Sigmoid, LeakyReLU,
                       GELU<GeluForm::fast>, GELU<GeluForm::exact>, GELU<GeluForm::tanh>, SiLU, Softplus, Dropout,
                       Dropout2d, MaxPool1d, MaxPool2d, AvgPool1d, AvgPool2d, AdaptiveAvgPool2d, PReLU<T, D>, ELU,
-                      Hardswish, Mish, Softmax, LogSoftmax, Identity, Unflatten, Upsample>;
+                      Hardswish, Mish, Softmax, LogSoftmax, Identity, Unflatten, Upsample, MultiheadAttention<T, D>>;
 };
 
 }  // namespace locus::inline LOCUS_ABI::nn::detail

@@ -1,0 +1,267 @@
+#pragma once
+// GPT-2 (Radford et al., 2019), a decoder-only transformer of Hugging Face's structure, names and initial values:
+// weights of its GPT2LMHeadModel load, and are loaded by it.
+
+#include <locus/nn/embedding.hpp>
+#include <locus/nn/layer_norm.hpp>
+#include <locus/ops/attention.hpp>
+#include <locus/ops/linear.hpp>
+
+#include <vector>
+
+namespace locus::inline LOCUS_ABI::models {
+
+/// models::gpt2<float, D>({.vocab_size = 128, .n_positions = 256, .n_embd = 192, .n_layer = 6, .n_head = 6}); the names
+/// and defaults are those of Hugging Face's GPT2Config.
+struct GPT2Options {
+  std::int64_t vocab_size = 50257;  ///< tokens that there are
+  std::int64_t n_positions = 1024;  ///< length of a text at most
+  std::int64_t n_embd = 768;        ///< width
+  std::int64_t n_layer = 12;        ///< blocks
+  std::int64_t n_head = 12;         ///< heads of each attention; they divide the width
+  std::int64_t n_inner = 0;         ///< width within a block's perceptron; 0: four times n_embd
+  double embd_pdrop = 0.1;          ///< dropout of embeddings,
+  double attn_pdrop = 0.1;          ///< of weights of attention,
+  double resid_pdrop = 0.1;         ///< and of what a block adds
+  double layer_norm_epsilon = 1e-5;
+  double initializer_range = 0.02;  ///< deviation of initial weights
+};
+
+namespace detail {
+/// throws ArgumentError
+LOCUS_OUT_OF_LINE inline const GPT2Options& checked(const GPT2Options& options) {
+  const auto require = [](const char* option, std::int64_t given) {
+    if (given < 1) fail<ArgumentError>({"GPT2: ", option, " = ", given, "; expected at least 1"});
+  };
+  require(".vocab_size", options.vocab_size), require(".n_positions", options.n_positions);
+  require(".n_embd", options.n_embd), require(".n_layer", options.n_layer), require(".n_head", options.n_head);
+  if (options.n_embd % options.n_head != 0)
+    fail<ArgumentError>({"GPT2: .n_head = ", options.n_head, " for .n_embd = ", options.n_embd,
+                         "; expected heads that divide the width"});
+  if (options.n_inner < 0) fail<ArgumentError>({"GPT2: .n_inner = ", options.n_inner, "; expected 0 or more"});
+  for (const double p : {options.embd_pdrop, options.attn_pdrop, options.resid_pdrop}) (void)functor::Dropout(p);
+  return options;
+}
+
+/// x, which is dropped from in training unless p is 0.
+template <TensorLike X>
+[[nodiscard]] auto dropped(X&& x, double p) {
+  if (p == 0) return std::forward<X>(x).eval();
+  return decltype(x.eval())(dropout(std::forward<X>(x), p));
+}
+}  // namespace detail
+
+/// y = x W + b with a weight of shape (in, out), as Hugging Face's Conv1D: a linear layer whose weight is transposed.
+template <class T, class D>
+class GPT2Linear final : public nn::Layer<GPT2Linear<T, D>, T, D> {
+ public:
+  using input_type = T;
+  Parameter<T, D> weight, bias;
+
+  /// deviation: of the initial weights; the bias begins with 0
+  GPT2Linear(std::int64_t in, std::int64_t out, double deviation, D device = {})
+      : weight(nn::init::normal_(Tensor<T, D>({in, out}, device), 0, deviation)), bias(zeros<T>({out}, device)) {}
+
+  template <TensorLike X, class F = functor::Identity>
+  [[nodiscard]] auto forward(const X& x, const F& activation = {}) const {
+    return linear(x, transpose(seen_by(x, weight)), bias, activation);
+  }
+  void members(const auto& visit) const {
+    visit("weight", weight);
+    visit("bias", bias);
+  }
+  /// For U on E; every member becomes a copy.
+  template <class U, class E>
+  [[nodiscard]] auto twin() const {
+    return GPT2Linear<U, E>(1, 1, 0);
+  }
+};
+
+/// Causal attention of several heads.
+template <class T, class D>
+class GPT2Attention final : public nn::Layer<GPT2Attention<T, D>, T, D> {
+ public:
+  using input_type = T;
+  GPT2Linear<T, D> c_attn, c_proj;
+
+  explicit GPT2Attention(const GPT2Options& options, D device = {})
+      : c_attn(options.n_embd, 3 * options.n_embd, options.initializer_range, device),
+        c_proj(options.n_embd, options.n_embd,
+               options.initializer_range / math::sqrt(2.0 * static_cast<double>(options.n_layer)), device),
+        options_(options) {}
+
+  template <TensorLike X>
+  [[nodiscard]] auto forward(const X& x) const {
+    return c_proj(packed_attention(c_attn(x), options_.n_head, {.is_causal = true, .dropout = options_.attn_pdrop}));
+  }
+  void members(const auto& visit) const {
+    visit("c_attn", c_attn);
+    visit("c_proj", c_proj);
+  }
+  template <class U, class E>
+  [[nodiscard]] auto twin() const {
+    return GPT2Attention<U, E>(options_);
+  }
+
+ private:
+  GPT2Options options_;
+};
+
+/// Two linear layers with GELU, by its formula with tanh, between them.
+template <class T, class D>
+class GPT2MLP final : public nn::Layer<GPT2MLP<T, D>, T, D> {
+ public:
+  using input_type = T;
+  GPT2Linear<T, D> c_fc, c_proj;
+
+  explicit GPT2MLP(const GPT2Options& options, D device = {})
+      : c_fc(options.n_embd, inner(options), options.initializer_range, device),
+        c_proj(inner(options), options.n_embd,
+               options.initializer_range / math::sqrt(2.0 * static_cast<double>(options.n_layer)), device),
+        options_(options) {}
+
+  template <TensorLike X>
+  [[nodiscard]] auto forward(const X& x) const {
+    return c_proj(c_fc.forward(x, functor::GeluTanh{}));
+  }
+  void members(const auto& visit) const {
+    visit("c_fc", c_fc);
+    visit("c_proj", c_proj);
+  }
+  template <class U, class E>
+  [[nodiscard]] auto twin() const {
+    return GPT2MLP<U, E>(options_);
+  }
+
+ private:
+  static std::int64_t inner(const GPT2Options& options) {
+    return options.n_inner > 0 ? options.n_inner : 4 * options.n_embd;
+  }
+  GPT2Options options_;
+};
+
+/// Attention and a perceptron, each of a normalized input, and added to it.
+template <class T, class D>
+class GPT2Block final : public nn::Layer<GPT2Block<T, D>, T, D> {
+ public:
+  using input_type = T;
+  nn::LayerNorm<T, D> ln_1;
+  GPT2Attention<T, D> attn;
+  nn::LayerNorm<T, D> ln_2;
+  GPT2MLP<T, D> mlp;
+
+  explicit GPT2Block(const GPT2Options& options, D device = {})
+      : ln_1(options.n_embd, options.layer_norm_epsilon, true, true, device),
+        attn(options, device),
+        ln_2(options.n_embd, options.layer_norm_epsilon, true, true, device),
+        mlp(options, device),
+        options_(options) {}
+
+  template <TensorLike X>
+  [[nodiscard]] auto forward(const X& x) const {
+    const double p = options_.resid_pdrop;
+    const auto y = (x + detail::dropped(attn(ln_1(x)), p)).eval();
+    return (y + detail::dropped(mlp(ln_2(y)), p)).eval();
+  }
+  void members(const auto& visit) const {
+    visit("ln_1", ln_1);
+    visit("attn", attn);
+    visit("ln_2", ln_2);
+    visit("mlp", mlp);
+  }
+  template <class U, class E>
+  [[nodiscard]] auto twin() const {
+    return GPT2Block<U, E>(options_);
+  }
+
+ private:
+  GPT2Options options_;
+};
+
+/// Tokens to vectors: embeddings of tokens and of positions, blocks, and a last normalization.
+/// shape: (batch, length) of int64 -> (batch, length, n_embd)
+template <class T, class D>
+class GPT2Transformer final : public nn::Layer<GPT2Transformer<T, D>, T, D> {
+ public:
+  using input_type = std::int64_t;
+  nn::Embedding<T, D> wte, wpe;
+  std::vector<GPT2Block<T, D>> h;
+  nn::LayerNorm<T, D> ln_f;
+
+  explicit GPT2Transformer(const GPT2Options& options, D device = {})
+      : wte(options.vocab_size, options.n_embd, {}, device),
+        wpe(options.n_positions, options.n_embd, {}, device),
+        ln_f(options.n_embd, options.layer_norm_epsilon, true, true, device),
+        dropout_(options.embd_pdrop) {
+    for (const auto* const table : {&wte, &wpe}) nn::init::normal_(table->weight, 0, options.initializer_range);
+    h.reserve(static_cast<std::size_t>(options.n_layer));
+    for (std::int64_t i = 0; i < options.n_layer; ++i) h.emplace_back(options, device);
+  }
+
+  template <TensorLike X>
+  [[nodiscard]] auto forward(const X& tokens) const {
+    const std::int64_t most = wpe.weight.size(0);
+    if (tokens.rank() != 2 || tokens.size(1) > most)
+      fail<ShapeError>(
+          {"GPT2: tokens of shape ", tokens.shape(), "; expected (batch, length) of a length up to ", most});
+    const auto positions = slice(seen_by(tokens, wpe.weight), 0, 0, tokens.size(1));
+    auto x = detail::dropped(wte(tokens) + positions, dropout_);
+    for (const auto& block : h) x = block(x);
+    return ln_f(x);
+  }
+  void members(const auto& visit) const {
+    visit("wte", wte);
+    visit("wpe", wpe);
+    visit("h", h);
+    visit("ln_f", ln_f);
+  }
+  template <class U, class E>
+  [[nodiscard]] auto twin() const {
+    GPT2Options options{.vocab_size = 1, .n_positions = 1, .n_embd = 1, .n_layer = 0, .n_head = 1};
+    options.embd_pdrop = dropout_;
+    return GPT2Transformer<U, E>(options);
+  }
+
+ private:
+  double dropout_;
+};
+
+/// Predicts each next token, by the embeddings themselves: the weights of its last layer are those of wte, and so are
+/// listed, saved and trained once, as transformer.wte.weight. Causal: the logits at a position follow from the tokens
+/// up to there. shape: (batch, length) of int64 -> (batch, length, vocab_size), logits throws ShapeError for another
+/// rank, or more than n_positions; IndexError as nn::Embedding
+template <class T, class D>
+class GPT2 final : public nn::Layer<GPT2<T, D>, T, D> {
+ public:
+  using input_type = std::int64_t;
+  GPT2Transformer<T, D> transformer;
+
+  /// throws ArgumentError for sizes below 1, heads that do not divide the width, and what dropout and LayerNorm refuse
+  explicit GPT2(const GPT2Options& options = {}, D device = {}) : transformer(detail::checked(options), device) {}
+
+  template <TensorLike X>
+  [[nodiscard]] auto forward(const X& tokens) const {
+    return linear(transformer(tokens), transformer.wte.weight);
+  }
+  void members(const auto& visit) const { visit("transformer", transformer); }
+  /// For U on E; every member becomes a copy.
+  template <class U, class E>
+  [[nodiscard]] auto twin() const {
+    return GPT2<U, E>({.vocab_size = 1, .n_positions = 1, .n_embd = 1, .n_layer = 1, .n_head = 1});
+  }
+};
+
+/// 124 million parameters with the default options.
+///
+///     auto model = models::gpt2<float, D>({.vocab_size = 128, .n_embd = 192, .n_layer = 6, .n_head = 6}, device);
+///     auto logits = model(trace(tokens.slice(1, 0, length)));                    // (batch, length, 128)
+///     auto loss = nn::cross_entropy(flatten(logits, 0, 1), tokens.slice(1, 1).flatten());
+///
+///     nn::load_state_dict(model, io::load<D>("model.safetensors"));   // as GPT2LMHeadModel.save_pretrained() writes
+///     it
+template <class T, class D = Cpu>
+[[nodiscard]] GPT2<T, D> gpt2(const GPT2Options& options = {}, D device = {}) {
+  return GPT2<T, D>(options, device);
+}
+
+}  // namespace locus::inline LOCUS_ABI::models

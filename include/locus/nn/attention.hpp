@@ -1,0 +1,237 @@
+#pragma once
+// Multi-head attention.
+
+#include <locus/nn/linear.hpp>
+#include <locus/ops/attention.hpp>
+#include <locus/tensor/factory.hpp>
+
+namespace locus::inline LOCUS_ABI::nn {
+
+/// PyTorch's, with its defaults: nn::MultiheadAttention<float, D>{64, 8, {.dropout = 0.1}}.
+struct MultiheadAttentionOptions {
+  double dropout = 0;     ///< probability with which a weight is dropped in training
+  bool bias = true;       ///< of all projections
+  std::int64_t kdim = 0;  ///< width of keys; 0: that of the queries
+  std::int64_t vdim = 0;  ///< width of values; 0: that of the queries
+};
+
+/// Which keys a call attends to. As in PyTorch, and unlike in locus::scaled_dot_product_attention, a mask of bool is
+/// true for what is left out; one of numbers is added to the scores.
+template <class T, class D>
+struct MultiheadAttentionMasks {
+  AttentionMask<T, D> key_padding_mask = {};  ///< (batch, s), or (s,) where there is no batch
+  AttentionMask<T, D> attn_mask = {};         ///< (l, s), or (batch * heads, l, s)
+  bool is_causal = false;                     ///< query i attends to keys 0 to i alone
+};
+
+/// A result, and the weights by which it was averaged, of which those of the heads are averaged: (batch, l, s), or
+/// (l, s) where there is no batch. They are plain: no gradient is collected through them.
+template <class Y, class W>
+struct Attended {
+  Y output;
+  W weights;
+};
+
+/// Attention of several heads, each to a projection of its own, as torch.nn.MultiheadAttention with batch_first = True.
+/// shape: query (batch, l, width), key (batch, s, kdim), value (batch, s, vdim), with or without the batch, -> as
+/// query.
+///        Of one tensor, attention(x), all three are x.
+/// Parameters: in_proj_weight (3 width, width), or q_proj_weight, k_proj_weight and v_proj_weight where kdim or vdim is
+/// another width, uniform as by xavier_uniform_; in_proj_bias (3 width) and out_proj.bias, at first 0; out_proj.weight.
+/// cost:  scaled_dot_product_attention and two linear layers, four where key or value is another tensor. A query that
+///        attends to no key gives out_proj.bias, as PyTorch does where it returns no weights.
+/// throws ShapeError for other shapes
+///
+///     nn::MultiheadAttention<float, D> attention{64, 8, {.dropout = 0.1}};
+///     auto y = attention(x, {.is_causal = true});
+///     auto z = attention(query, memory, memory, {.key_padding_mask = tokens == padding});
+///     auto [output, weights] = attention.with_weights(query, memory, memory);
+template <class T, class D>
+class MultiheadAttention final : public Layer<MultiheadAttention<T, D>, T, D> {
+ public:
+  using input_type = T;
+  using Masks = MultiheadAttentionMasks<T, D>;
+
+  Parameter<T, D> in_proj_weight;                               ///< empty with kdim or vdim
+  Parameter<T, D> q_proj_weight, k_proj_weight, v_proj_weight;  ///< empty without
+  Parameter<T, D> in_proj_bias;                                 ///< empty if the layer has none
+  Linear<T, D> out_proj;
+
+  /// throws ArgumentError unless the heads divide the width, all sizes are positive, and 0 <= dropout <= 1
+  MultiheadAttention(std::int64_t width, std::int64_t heads, const MultiheadAttentionOptions& options = {},
+                     D device = {})
+      : out_proj(checked(width, heads, options), width, options.bias, device), heads_(heads), options_(options) {
+    const std::int64_t kdim = options.kdim > 0 ? options.kdim : width, vdim = options.vdim > 0 ? options.vdim : width;
+    const auto projection = [&](std::int64_t out, std::int64_t in) {
+      return Parameter<T, D>(init::xavier_uniform_(Tensor<T, D>({out, in}, device)));
+    };
+    if (kdim == width && vdim == width) {
+      in_proj_weight = projection(3 * width, width);
+    } else {
+      q_proj_weight = projection(width, width);
+      k_proj_weight = projection(width, kdim);
+      v_proj_weight = projection(width, vdim);
+    }
+    if (!options.bias) return;
+    in_proj_bias = Parameter<T, D>(zeros<T>({3 * width}, device));
+    init::zeros_(out_proj.bias);
+  }
+
+  using Layer<MultiheadAttention, T, D>::operator();
+  template <TensorLike X, class Self = MultiheadAttention>
+    requires detail::IsWrong<detail::CallMistake<Self, X>, detail::Wrong::nothing>
+  [[nodiscard]] auto operator()(const X& x, const Masks& masks) const {
+    return forward(x.eval(), masks);
+  }
+  template <TensorLike Q, TensorLike K, TensorLike V, class Self = MultiheadAttention>
+    requires detail::IsWrong<detail::CallMistake<Self, Q, K, V>, detail::Wrong::nothing>
+  [[nodiscard]] auto operator()(const Q& query, const K& key, const V& value, const Masks& masks) const {
+    return forward(query.eval(), key.eval(), value.eval(), masks);
+  }
+#include <locus/refuse/nn/attention_class.inc>
+
+  template <TensorLike X>
+  [[nodiscard]] auto forward(const X& x, const Masks& masks = {}) const {
+    return out_proj.forward(attended(x, masks, nullptr));
+  }
+  template <TensorLike Q, TensorLike K, TensorLike V>
+  [[nodiscard]] auto forward(const Q& query, const K& key, const V& value, const Masks& masks = {}) const {
+    return out_proj.forward(attended(query, key, value, masks, nullptr));
+  }
+  /// The same with the weights, which are stored whole; of training, after dropout. cost: scores once more
+  template <TensorLike X>
+  [[nodiscard]] auto with_weights(const X& x, const Masks& masks = {}) const {
+    Tensor<T, D> weights;
+    auto y = out_proj.forward(attended(x.eval(), masks, &weights));
+    return Attended<decltype(y), Tensor<T, D>>{std::move(y), std::move(weights)};
+  }
+  template <TensorLike Q, TensorLike K, TensorLike V>
+  [[nodiscard]] auto with_weights(const Q& query, const K& key, const V& value, const Masks& masks = {}) const {
+    Tensor<T, D> weights;
+    auto y = out_proj.forward(attended(query.eval(), key.eval(), value.eval(), masks, &weights));
+    return Attended<decltype(y), Tensor<T, D>>{std::move(y), std::move(weights)};
+  }
+
+  void members(const auto& visit) const {
+    visit("in_proj_weight", in_proj_weight);
+    visit("q_proj_weight", q_proj_weight);
+    visit("k_proj_weight", k_proj_weight);
+    visit("v_proj_weight", v_proj_weight);
+    visit("in_proj_bias", in_proj_bias);
+    visit("out_proj", out_proj);
+  }
+  [[nodiscard]] std::int64_t heads() const { return heads_; }
+  [[nodiscard]] const MultiheadAttentionOptions& options() const { return options_; }
+  /// For U on E.
+  template <class U, class E>
+  [[nodiscard]] auto twin() const {
+    return MultiheadAttention<U, E>(width(), heads_, options_);
+  }
+
+ private:
+  static std::int64_t checked(std::int64_t width, std::int64_t heads, const MultiheadAttentionOptions& options) {
+    if (width < 1 || heads < 1 || width % heads != 0)
+      fail<ArgumentError>({"MultiheadAttention: ", heads, " heads for a width of ", width,
+                           "; expected a width of at least 1, and heads that divide it"});
+    if (options.kdim < 0 || options.vdim < 0)
+      fail<ArgumentError>({"MultiheadAttention: kdim is ", options.kdim, " and vdim ", options.vdim,
+                           "; expected widths of at least 1, or 0 for that of the queries"});
+    (void)functor::Dropout(options.dropout);
+    return width;
+  }
+  [[nodiscard]] std::int64_t width() const { return out_proj.weight.size(0); }
+  [[nodiscard]] bool is_packed() const { return in_proj_weight.defined(); }
+
+  /// The heads' results side by side, before the last projection.
+  template <class X>
+  [[nodiscard]] auto attended(const X& x, const Masks& masks, Tensor<T, D>* weights) const {
+    using Op = operation::PackedAttention<T, D, X::role == Role::traced>;
+    if (!is_packed())
+      fail<ArgumentError>(
+          {"MultiheadAttention: of one tensor, keys and values are as wide as queries; call it on three, "
+           "(query, key, value), with kdim ",
+           options_.kdim, " and vdim ", options_.vdim});
+    require_shape("x", x.shape(), width());
+    const auto packed = linear(x, in_proj_weight, in_proj_bias);
+    const Op op{operation::Attention<T, D, X::role == Role::traced>{
+        settings(x.shape(), x.size(-2), masks, Op::records && !locus::detail::acts_frozen(x), x.device()), heads_}};
+    if (weights) *weights = op.weights(packed.value());
+    return apply(op, packed);
+  }
+  template <class Q, class K, class V>
+  [[nodiscard]] auto attended(const Q& query, const K& key, const V& value, const Masks& masks,
+                              Tensor<T, D>* weights) const {
+    constexpr Role role = locus::detail::joint_role<Q::role, K::role, V::role>;
+    using Op = operation::Attention<T, D, role == Role::traced>;
+    require_shape("query", query.shape(), width());
+    require_shape("key", key.shape(), options_.kdim > 0 ? options_.kdim : width());
+    require_shape("value", value.shape(), options_.vdim > 0 ? options_.vdim : width());
+    const bool is_batch = query.rank() == 3;
+    if (key.rank() != query.rank() || value.rank() != query.rank() || key.size(-2) != value.size(-2) ||
+        (is_batch && (key.size(0) != query.size(0) || value.size(0) != query.size(0))))
+      fail<ShapeError>({"MultiheadAttention: query of shape ", query.shape(), ", key ", key.shape(), " and value ",
+                        value.shape(), "; expected (batch, l, width), (batch, s, kdim) and (batch, s, vdim)"});
+    const auto q = projected<role>(query, q_proj_weight, 0), k = projected<role>(key, k_proj_weight, 1),
+               v = projected<role>(value, v_proj_weight, 2);
+    const bool is_frozen =
+        locus::detail::acts_frozen(query) || locus::detail::acts_frozen(key) || locus::detail::acts_frozen(value);
+    const Op op{settings(query.shape(), key.size(-2), masks, Op::records && !is_frozen, query.device()), heads_};
+    if (weights) *weights = op.weights(q.value(), k.value(), v.value());
+    return apply(op, q, k, v);
+  }
+
+  static void require_shape(const char* name, const Shape& shape, std::int64_t width) {
+    if ((shape.rank() != 2 && shape.rank() != 3) || shape[-1] != width)
+      fail<ShapeError>({"MultiheadAttention: ", name, " of shape ", shape, "; expected (batch, length, ", width,
+                        ") or (length, ", width, ")"});
+  }
+
+  /// Projection number i, whose parameters are recorded where another operand is traced.
+  template <Role role, class X>
+  [[nodiscard]] auto projected(const X& x, const Parameter<T, D>& own, int i) const {
+    const auto seen = [](const Parameter<T, D>& parameter) {
+      if constexpr (role == Role::traced) return trace(parameter);
+      else return parameter.value();
+    };
+    const auto part = [&](const auto& all) { return slice(all, 0, i * width(), (i + 1) * width()); };
+    const auto weight = is_packed() ? part(seen(in_proj_weight)) : seen(own);
+    if (!in_proj_bias.defined()) return linear(x, weight);
+    return linear(x, weight, part(seen(in_proj_bias)));
+  }
+
+  [[nodiscard]] locus::detail::AttentionSettings<T, D> settings(const Shape& query, std::int64_t keys,
+                                                                const Masks& masks, bool drops, D device) const {
+    const std::int64_t batch = query.rank() == 3 ? query[0] : 1, rows = query[-2];
+    locus::detail::AttentionSettings<T, D> result;
+    result.is_causal = masks.is_causal;
+    if (const auto& padding = masks.key_padding_mask) {
+      const Shape& shape = padding.shape();
+      if (!(shape == (query.rank() == 3 ? Shape{batch, keys} : Shape{keys})))
+        fail<ShapeError>({"MultiheadAttention: key_padding_mask of shape ", shape, " for ", batch, " batches of ", keys,
+                          " keys; expected (batch, keys), or (keys,) without a batch"});
+      result.masks[0] = expandable(padding, {batch, 1, 1, keys});
+    }
+    if (const auto& mask = masks.attn_mask) {
+      const Shape& shape = mask.shape();
+      if (shape == Shape{rows, keys}) result.masks[1] = expandable(mask, {1, 1, rows, keys});
+      else if (shape == Shape{batch * heads_, rows, keys})
+        result.masks[1] = expandable(mask, {batch, heads_, rows, keys});
+      else
+        fail<ShapeError>({"MultiheadAttention: attn_mask of shape ", shape, "; expected ", Shape{rows, keys}, " or ",
+                          Shape{batch * heads_, rows, keys}});
+    }
+    locus::detail::draw_attention(result, drops, options_.dropout, elements(Shape{batch, heads_, rows, keys}),
+                                  [&](std::int64_t count) { return Draw(count, device); });
+    return result;
+  }
+  [[nodiscard]] static locus::detail::ExpandedMask<T, D> expandable(const AttentionMask<T, D>& mask,
+                                                                    const Shape& shape) {
+    if (mask.marks().buffer()) return {locus::detail::as_bytes(mask.marks().reshape(shape)), {}, 0};
+    return {{}, mask.added().reshape(shape)};
+  }
+
+  std::int64_t heads_;
+  MultiheadAttentionOptions options_;
+};
+
+}  // namespace locus::inline LOCUS_ABI::nn

@@ -1,0 +1,115 @@
+#include <locus/models/gpt2.hpp>
+
+#include <locus/ops/moments.hpp>
+#include <locus/optim/adam.hpp>
+
+#ifndef LOCUS_TEST_DEVICES
+#define LOCUS_TEST_DEVICES locus::Cpu
+#endif
+#include <support/device_list.hpp>
+
+#include <golden/models.hpp>
+
+using namespace locus;
+using namespace locus_test;
+
+namespace {
+constexpr models::GPT2Options small{.vocab_size = 13, .n_positions = 8, .n_embd = 12, .n_layer = 2, .n_head = 3};
+
+/// Those of make_gpt2.py.
+template <class D>
+Tensor<std::int64_t, D> tokens() {
+  const Tensor<std::int64_t, Cpu> numbers({3, 5});
+  for (std::int64_t i = 0; i < 15; ++i) numbers.data()[i] = (i * i * 5 + 3 * i) % 13;
+  return numbers.to<D>();
+}
+}  // namespace
+
+LOCUS_DEVICE_TEST("logits, gradients and names of GPT-2 are Hugging Face's", D) {
+  const auto model = models::gpt2<float, D>(small);
+  const auto parameters = model.named_parameters();
+  CHECK(static_cast<double>(parameters.size()) == golden::reference("gpt2_parameters").values[0]);
+  for (const auto& [name, parameter] : parameters) {
+    std::vector<double> extents;
+    for (const std::int64_t extent : parameter.shape()) extents.push_back(static_cast<double>(extent));
+    CHECK(extents == golden::reference("gpt2_shape_" + name).values);
+  }
+  golden::fill(model);
+  CHECK_CLOSE(model(tokens<D>()), golden::reference("gpt2_logits"), 1e-5);
+  const auto logits = model(frozen(trace(tokens<D>())));
+  CHECK_CLOSE(logits, golden::reference("gpt2_logits"), 1e-5);
+  golden::check_gradients("gpt2", model, flatten(logits, 0, 1));
+}
+
+LOCUS_DEVICE_TEST("GPT-2 drops in training alone, is copied and converted, and learns a text by heart", D) {
+  manual_seed(5);
+  const auto model = models::gpt2<float, D>(small);
+  const auto ids = tokens<D>();
+  const auto expected = reference(model(ids));
+  CHECK(reference(model(trace(ids))).values != expected.values);
+  CHECK_CLOSE(model.clone()(ids), expected, 0);
+  CHECK_CLOSE(model.template as<double>()(ids), expected, 1e-5);
+  auto changed = ids.template to<Cpu>().clone();
+  changed(0, 4) = (changed(0, 4) + 1) % 13;  // which the logits before do not see
+  const auto other = model(changed.template to<D>());
+  CHECK_CLOSE(other.slice(1, 0, 4), reference(model(ids).slice(1, 0, 4)), 0);
+  CHECK(reference(other).values != expected.values);
+
+  auto options = small;
+  options.embd_pdrop = options.attn_pdrop = options.resid_pdrop = 0;
+  const auto learner = models::gpt2<float, D>(options);
+  optim::Adam optimizer{learner.parameters(), {.lr = 0.02}};
+  const auto loss_of = [&](const auto& x) {
+    return nn::cross_entropy(flatten(learner(x), 0, 1), ids.slice(1, 1).contiguous().flatten());
+  };
+  const double first = reference(loss_of(ids.slice(1, 0, 4).contiguous())).values[0];
+  for (int step = 0; step < 60; ++step) {
+    optimizer.zero_grad();
+    loss_of(trace(ids.slice(1, 0, 4).contiguous())).backward();
+    optimizer.step();
+  }
+  CHECK(first > 2.4);
+  CHECK(reference(loss_of(ids.slice(1, 0, 4).contiguous())).values[0] < 0.6);
+}
+
+TEST_CASE("GPT-2 begins with Hugging Face's initial values, and its small form has 124 million parameters") {
+  manual_seed(3);
+  const auto model =
+      models::gpt2<float>({.vocab_size = 50, .n_positions = 40, .n_embd = 48, .n_layer = 8, .n_head = 4});
+  const auto deviation_of = [](const auto& weight) {
+    return norm(weight.value()).item() / std::sqrt(static_cast<double>(weight.elements()));
+  };
+  CHECK(deviation_of(model.transformer.wte.weight) == doctest::Approx(0.02).epsilon(0.05));
+  CHECK(deviation_of(model.transformer.wpe.weight) == doctest::Approx(0.02).epsilon(0.05));
+  const auto& block = model.transformer.h[7];
+  CHECK(deviation_of(block.attn.c_attn.weight) == doctest::Approx(0.02).epsilon(0.05));
+  CHECK(deviation_of(block.mlp.c_fc.weight) == doctest::Approx(0.02).epsilon(0.05));
+  CHECK(deviation_of(block.attn.c_proj.weight) == doctest::Approx(0.005).epsilon(0.05));
+  CHECK(deviation_of(block.mlp.c_proj.weight) == doctest::Approx(0.005).epsilon(0.05));
+  CHECK(deviation_of(block.attn.c_attn.bias) == 0);
+  const auto elements_of = [](const models::GPT2Options& o) {
+    const std::int64_t width = o.n_embd, of_block = 12 * width * width + 13 * width;
+    return (o.vocab_size + o.n_positions + 2) * width + o.n_layer * of_block;
+  };
+  std::int64_t elements = 0;
+  for (const auto& parameter : model.parameters()) elements += parameter.elements();
+  CHECK(elements == elements_of({.vocab_size = 50, .n_positions = 40, .n_embd = 48, .n_layer = 8, .n_head = 4}));
+  CHECK(elements_of({}) == 124439808);
+}
+
+TEST_CASE("what is wrong with GPT-2 or its tokens is said") {
+  CHECK_THROWS_WITH_AS((void)models::gpt2<float>({.vocab_size = 0}), "GPT2: .vocab_size = 0; expected at least 1",
+                       ArgumentError);
+  CHECK_THROWS_WITH_AS((void)models::gpt2<float>({.n_embd = 8, .n_head = 3}),
+                       "GPT2: .n_head = 3 for .n_embd = 8; expected heads that divide the width", ArgumentError);
+  CHECK_THROWS_AS((void)models::gpt2<float>({.n_layer = 0}), ArgumentError);
+  CHECK_THROWS_AS((void)models::gpt2<float>({.n_inner = -1}), ArgumentError);
+  CHECK_THROWS_AS((void)models::gpt2<float>({.resid_pdrop = 2}), ArgumentError);
+  const auto model = models::gpt2<float>(small);
+  CHECK(model(zeros<std::int64_t>({0, 5})).shape() == Shape{0, 5, 13});
+  CHECK(model(zeros<std::int64_t>({2, 0})).shape() == Shape{2, 0, 13});
+  CHECK_THROWS_WITH_AS((void)model(zeros<std::int64_t>({2, 9})),
+                       "GPT2: tokens of shape (2, 9); expected (batch, length) of a length up to 8", ShapeError);
+  CHECK_THROWS_AS((void)model(zeros<std::int64_t>({5})), ShapeError);
+  CHECK_THROWS_AS((void)model(full<std::int64_t>({1, 2}, 13)), IndexError);
+}
