@@ -156,7 +156,7 @@ def measure(ours, peer, *, rounds, deadline, environment=None, progress=lambda t
     report = {"environment": servers[0].hello["environment"], "workloads": [], "left_out": []}
     try:
         try:
-            other = Server(peer, "torch_gpu.py", patience=120, deadline=deadline)
+            other = Server(peer, "torch_gpu.py", patience=240, deadline=deadline)  # max-autotune takes minutes
             report["peer"] = other.hello
             if "unavailable" in other.hello:
                 other.stop()

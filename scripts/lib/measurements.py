@@ -60,7 +60,7 @@ def run_verbs(context, device, tiny=False):
         context.record.put("verbs", report)
 
     report = alternate.measure(ours, alternate.torch_command(context.root, context.torch, device, tiny),
-                               environment=context.environment, rounds=2 if tiny else 3, deadline=context.deadline,
+                               environment={**context.environment, "LOCUS_AUTOTUNE": "1"}, rounds=2 if tiny else 3, deadline=context.deadline,
                                progress=lambda name: context.record.show(f"   {name}"), measured=measured)
     context.record.say(targets.table(report))
     if "unavailable" in report["peer"]:

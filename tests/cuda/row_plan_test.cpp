@@ -14,24 +14,40 @@ using cuda::RowStorage;
 
 constexpr cuda::RowDevice small{46, 101376, 1}, ampere{108, 166912, 1}, hopper{132, 232448, 8};
 
-/// What the threads of a row touch, walked as the kernels walk it.
-std::vector<int> touched(const RowPlan& plan, std::int64_t cols, int run) {
+int items_of(const RowPlan& plan, int fragments) {
+  switch (plan.storage) {
+    case RowStorage::one_register: return 1;
+    case RowStorage::registers: return cuda::row_items;
+    case RowStorage::many_registers: return cuda::long_row_items(fragments);
+    default: return cuda::memory_row_items;
+  }
+}
+
+/// What the threads of a row touch, walked as the kernels walk it: a short row in runs of `run`, one in memory from
+/// place `shift` on.
+std::vector<int> touched(const RowPlan& plan, std::int64_t cols, int items, int run, int shift) {
   std::vector<int> times(static_cast<std::size_t>(cols));
   const int lanes = plan.threads * plan.cluster;
-  const int items = plan.storage == RowStorage::one_register ? 1 : cuda::row_items;
-  for (int lane = 0; lane < lanes; ++lane) {
-    cuda::RowColumns columns{lane, lanes};
-    columns.arrange(run);
+  const auto walk = [&](const auto& columns) {
     for (std::int64_t number = 0; number < plan.tiles; ++number) {
-      const auto tile = cuda::RowTile::of(number, cols, lanes);
+      const auto tile = cuda::RowTile::of(number, cols, lanes, items, shift);
       for (int k = 0; k < items; ++k)
-        if (columns(k) < tile.columns) ++times[static_cast<std::size_t>(tile.begin + columns(k))];
+        if (tile.has(columns(k))) ++times[static_cast<std::size_t>(tile.begin + columns(k))];
+    }
+  };
+  for (int lane = 0; lane < lanes; ++lane) {
+    if (items > cuda::row_items) {
+      walk(cuda::RowRuns{lane, lanes});
+    } else {
+      cuda::RowColumns columns{lane, lanes};
+      columns.arrange(run);
+      walk(columns);
     }
   }
   return times;
 }
 
-void check_limits(const RowPlan& plan, std::int64_t rows, std::int64_t cols, int fragments,
+void check_limits(const RowPlan& plan, std::int64_t rows, std::int64_t cols, const cuda::RowFragments& fragments,
                   const cuda::RowDevice& device) {
   CHECK(plan.threads % 32 == 0);
   CHECK(plan.threads * plan.teams <= 512);
@@ -47,10 +63,11 @@ void check_limits(const RowPlan& plan, std::int64_t rows, std::int64_t cols, int
   CHECK(plan.workspace_bytes % 16 == 0);
   if (plan.storage != RowStorage::memory) {
     CHECK(plan.fragment_bytes + plan.workspace_bytes == 0);
-    CHECK(std::int64_t{plan.threads} * plan.cluster * cuda::row_items >= cols);
+    CHECK(std::int64_t{plan.threads} * plan.cluster * items_of(plan, fragments.count) >= cols);
     return;
   }
-  const auto needed = static_cast<std::size_t>(plan.tiles * cuda::row_items * plan.threads * fragments) * 8;
+  const auto needed = static_cast<std::size_t>(plan.tiles * cuda::memory_row_items * plan.threads * fragments.count *
+                                               fragments.bytes);
   CHECK((plan.fragment_bytes >= needed || plan.workspace_bytes >= needed));
   if (plan.workspace_bytes > 0) CHECK(plan.blocks <= static_cast<unsigned>(std::max(device.multiprocessors, 8)));
 }
@@ -60,14 +77,17 @@ TEST_CASE("for_each_row: threads cover the columns once, within what the GPU has
   for (int trial = 0; trial < 4000; ++trial) {
     const std::int64_t most = trial % 40 == 0 ? 400000 : trial % 4 == 0 ? 9000 : 600;
     const std::int64_t cols = random.bounded(most), rows = 1 + random.bounded(trial % 3 ? 300 : 3000000);
-    const int fragments = 1 + static_cast<int>(random.bounded(4));
+    const cuda::RowFragments fragments{static_cast<int>(random.bounded(5)), random.bounded(2) ? 4 : 8};
     const cuda::RowDevice& device = trial % 3 == 0 ? small : trial % 3 == 1 ? ampere : hopper;
     const RowPlan plan = cuda::plan_rows(rows, cols, fragments, device);
-    INFO("rows ", rows, " cols ", cols, " fragments ", fragments, " cluster ", plan.cluster);
+    INFO("rows ", rows, " cols ", cols, " fragments ", fragments.count, " cluster ", plan.cluster);
     check_limits(plan, rows, cols, fragments, device);
-    const int runs[] = {1, 4, 8};
+    const int runs[] = {1, 4, 8}, items = items_of(plan, fragments.count);
     const int run = plan.storage == RowStorage::one_register ? 1 : runs[trial / 3 % 3];
-    const std::vector<int> times = touched(plan, cols, run);
+    const int shift = static_cast<int>(random.bounded(4));
+    const bool has_room = cols + shift <= plan.tiles * items * plan.threads * plan.cluster;
+    const bool shifts = plan.storage == RowStorage::memory && has_room;
+    const std::vector<int> times = touched(plan, cols, items, run, shifts ? shift : 0);
     CHECK(std::all_of(times.begin(), times.end(), [](int n) { return n == 1; }));
   }
 }
@@ -88,28 +108,51 @@ TEST_CASE("for_each_row: runs are neighbours, and vectors lie at multiples of th
   }
 }
 
+TEST_CASE("for_each_row: the runs of a long row") {
+  for (const int lanes : {32, 96, 512, 4096}) {
+    for (int lane = 0; lane < lanes; ++lane) {
+      const cuda::RowRuns columns{lane, lanes};
+      for (int k = 0; k < 16; ++k) REQUIRE(columns(k) == (lane + k / 4 * lanes) * 4 + k % 4);
+    }
+  }
+}
+
 TEST_CASE("for_each_row: where rows are, and who shares them") {
   const auto plan = [](std::int64_t rows, std::int64_t cols, const cuda::RowDevice& device = hopper) {
-    return cuda::plan_rows(rows, cols, 1, device);
+    return cuda::plan_rows(rows, cols, {1, 4}, device);
   };
   CHECK(plan(64, 32).storage == RowStorage::one_register);
   CHECK(plan(64, 33).storage == RowStorage::registers);
   CHECK(plan(64, 256).teams == 4);
+  // A small matrix keeps more threads busy with few columns each.
   CHECK(plan(64, 257).threads == 64);
-  CHECK(plan(4096, 1000).threads == 128);
-  CHECK(plan(4096, 4096).threads == 512);
-  CHECK(plan(4096, 4096).cluster == 1);
-  CHECK(plan(4096, 4097).cluster == 2);
-  CHECK(plan(4096, 32768).cluster == 8);
-  CHECK(plan(4096, 32768).storage == RowStorage::registers);
-  CHECK(plan(4096, 262144).storage == RowStorage::memory);
+  CHECK(plan(64, 257).storage == RowStorage::registers);
+  CHECK(plan(100, 1000).threads == 128);
+  CHECK(plan(4096, 1000).threads == 64);
+  CHECK(plan(4096, 1000).storage == RowStorage::many_registers);
+  CHECK(plan(4096, 512).threads == 32);
+  CHECK(plan(4096, 512).teams == 4);
+  CHECK(plan(4096, 4096).threads == 256);
+  CHECK(plan(4096, 8192).threads == 512);
+  CHECK(plan(4096, 8192).cluster == 1);
+  CHECK(plan(4096, 8192).storage == RowStorage::many_registers);
+  CHECK(plan(4096, 8191).storage == RowStorage::memory);  // its rows begin between vectors
+  CHECK(plan(4096, 4095).storage == RowStorage::many_registers);
+  CHECK(plan(4096, 16384).storage == RowStorage::memory);
+  // As many blocks to a row as let a multiprocessor host two.
+  CHECK(plan(4096, 16384).cluster == 1);
+  CHECK(plan(4096, 32768).cluster == 2);
   CHECK(plan(4096, 262144).cluster == 8);
+  CHECK(plan(4096, 262144).workspace_bytes == 0);
   CHECK(plan(1, 8192).cluster == 4);  // more blocks than the row needs, of a GPU that has nothing else to do
   CHECK(plan(4096, 4097, ampere).storage == RowStorage::memory);
   CHECK(plan(4096, 4097, ampere).workspace_bytes == 0);
   CHECK(plan(4096, 50000, ampere).workspace_bytes > 0);
   CHECK(plan(4096, 50000, ampere).blocks == 108);
   CHECK(plan(5, 0).blocks == 2);
+  // Rows of which two fragments are kept have no registers for more columns.
+  CHECK(cuda::plan_rows(4096, 4096, {2, 4}, hopper).threads == 512);
+  CHECK(cuda::plan_rows(4096, 4100, {2, 4}, hopper).storage == RowStorage::memory);
 }
 
 }  // namespace

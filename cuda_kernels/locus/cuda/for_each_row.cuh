@@ -27,7 +27,7 @@ template <int item_count>
 class RegisterRows {
  public:
   static constexpr int items = item_count;
-  static constexpr bool has_workspace = false;
+  static constexpr bool has_workspace = false, shifts = false;
   template <class R>
   struct Fragment {
     R values[items];
@@ -36,8 +36,8 @@ class RegisterRows {
   LOCUS_FN RegisterRows(const RowPlan&, const RowMemory&, int) {}
   LOCUS_FN void clear() {}
   template <class Visit>
-  LOCUS_FN void for_each_tile(int64_t cols, int, const Visit& visit) const {
-    visit(RowTile{0, 0, static_cast<int>(cols)});
+  LOCUS_FN void for_each_tile(int64_t cols, int, int, const Visit& visit) const {
+    visit(RowTile{0, 0, 0, static_cast<int>(cols)});
   }
   template <class R>
   [[nodiscard]] LOCUS_FN Fragment<R> make() {
@@ -53,8 +53,8 @@ class RegisterRows {
 /// other.
 class MemoryRows {
  public:
-  static constexpr int items = row_items, threads = RowPlan::team_threads;
-  static constexpr bool has_workspace = true;
+  static constexpr int items = memory_row_items, threads = RowPlan::team_threads;
+  static constexpr bool has_workspace = true, shifts = true;
   template <class R>
   struct Fragment {
     R* values;
@@ -65,12 +65,13 @@ class MemoryRows {
   [[nodiscard]] LOCUS_FN bool uses_workspace() const { return uses_workspace_; }
   /// Forgets the fragments.
   LOCUS_FN void clear() { shared_used_ = workspace_used_ = 0; }
+  [[nodiscard]] LOCUS_FN int64_t tiles() const { return tiles_; }
   template <class Visit>
-  LOCUS_FN void for_each_tile(int64_t cols, int lanes, const Visit& visit) const {
+  LOCUS_FN void for_each_tile(int64_t cols, int lanes, int shift, const Visit& visit) const {
 #if LOCUS_ON_DEVICE
 #pragma unroll 1
 #endif
-    for (int64_t tile = 0; tile < tiles_; ++tile) visit(RowTile::of(tile, cols, lanes));
+    for (int64_t tile = 0; tile < tiles_; ++tile) visit(RowTile::of(tile, cols, lanes, items, shift));
   }
   template <class R>
   [[nodiscard]] LOCUS_FN Fragment<R> make() {
@@ -131,10 +132,10 @@ class RowTeam {
   template <class T>
   [[nodiscard]] LOCUS_FN auto load(const RowInput<T>& row) {
     auto fragment = storage_.template make<compute_t<T>>();
-    if (!arranged_) columns_.arrange(are_vectors(row.data, row.stride) ? (row_vector<T> > 4 ? 8 : 4) : 1);
+    if (!arranged_) arrange(row);
     arranged_ = true;
     const bool vectors = accesses_vectors(row.data, row.stride);
-    storage_.for_each_tile(cols_, columns_.lanes, [&](const RowTile& tile) {
+    for_each_tile([&](const RowTile& tile) {
       compute_t<T> values[items];
       read(row, vectors, tile, values);
       for_each_item([&](int k) { storage_.at(fragment, tile, k) = values[k]; });
@@ -160,20 +161,23 @@ class RowTeam {
   template <class Op, class F, class X, class T>
   [[nodiscard]] LOCUS_FN typename Op::Accumulator update_and_reduce(const Op& op, const F& f, X& x,
                                                                     const RowOutput<T>&) {
-    update(f, x);
-    return reduce(
-        op, [](auto value, int64_t) { return value; }, x);
+    typename Op::Accumulator total = op.identity();
+    for_each_column([&](const RowTile& tile, int k, int64_t c) {
+      auto& value = storage_.at(x, tile, k);
+      value = f(value, c);
+      total = op.combine(total, value);
+    });
+    return fold(op, total);
   }
 
   template <class T, class F, class... X>
   LOCUS_FN void store(const RowOutput<T>& row, const F& f, const X&... x) const {
     using R = compute_t<T>;
     const bool vectors = accesses_vectors(row.data, row.stride);
-    storage_.for_each_tile(cols_, columns_.lanes, [&](const RowTile& tile) {
+    for_each_tile([&](const RowTile& tile) {
       R values[items];
       if (row.accumulate) read(RowInput<T>{row.data, row.stride}, vectors, tile, values);
-      for_each_item([&](int k) {
-        if (columns_(k) >= tile.columns) return;
+      for_each_item_of(tile, [&](int k) {
         const R value = static_cast<R>(f(storage_.at(x, tile, k)..., tile.begin + columns_(k)));
         values[k] = row.accumulate ? static_cast<R>(values[k] + value) : value;
       });
@@ -187,8 +191,13 @@ class RowTeam {
   }
 
  private:
+  static constexpr bool is_long = std::is_same_v<row_columns_t<items>, RowRuns>;
+
+  /// Elements of T in one access.
   template <class T>
-  static constexpr int width = items < row_vector<T> ? 1 : row_vector<T>;
+  static constexpr int width = items < row_vector<T>                     ? 1
+                               : is_long && row_vector<T> > RowRuns::run ? RowRuns::run
+                                                                         : row_vector<T>;
 
   template <class Visit>
   LOCUS_FN static void for_each_item(const Visit& visit) {
@@ -198,23 +207,101 @@ class RowTeam {
     for (int k = 0; k < items; ++k) visit(k);
   }
   template <class Visit>
-  LOCUS_FN void for_each_column(const Visit& visit) const {
-    storage_.for_each_tile(cols_, columns_.lanes, [&](const RowTile& tile) {
-      for_each_item([&](int k) {
-        if (columns_(k) < tile.columns) visit(tile, k, tile.begin + columns_(k));
-      });
-    });
+  LOCUS_FN void for_each_tile(const Visit& visit) const {
+    storage_.for_each_tile(cols_, columns_.lanes, shift(), visit);
   }
+  /// Items that have a column. Of a run that all threads have, as are all but the first and the last of a long row, no
+  /// thread asks.
+  template <class Visit>
+  LOCUS_FN void for_each_item_of(const RowTile& tile, const Visit& visit) const {
+    if constexpr (is_long) {
+#if LOCUS_ON_DEVICE
+#pragma unroll
+#endif
+      for (int k = 0; k < items; k += RowRuns::run) {
+        if (all_have_run(tile, k)) {
+          for (int j = k; j < k + RowRuns::run; ++j) visit(j);
+        } else {
+          for (int j = k; j < k + RowRuns::run; ++j)
+            if (tile.has(columns_(j))) visit(j);
+        }
+      }
+    } else {
+      for_each_item([&](int k) {
+        if (columns_(k) < tile.columns) visit(k);
+      });
+    }
+  }
+  template <class Visit>
+  LOCUS_FN void for_each_column(const Visit& visit) const {
+    for_each_tile(
+        [&](const RowTile& tile) { for_each_item_of(tile, [&](int k) { visit(tile, k, tile.begin + columns_(k)); }); });
+  }
+  /// Whether the run that item k begins lies within the tile for all threads.
+  [[nodiscard]] LOCUS_FN bool all_have_run(const RowTile& tile, int k) const {
+    return (k > 0 || tile.first == 0) && (k + RowRuns::run) * columns_.lanes <= tile.columns;
+  }
+  [[nodiscard]] LOCUS_FN int shift() const { return Storage::shifts ? shift_ : 0; }
 
+  /// Decides which columns a thread has.
   template <class T>
-  [[nodiscard]] LOCUS_FN static bool are_vectors(const T* data, int64_t stride) {
-    return width<T> > 1 && data && stride == 1 && reinterpret_cast<std::uintptr_t>(data) % (sizeof(T) * width<T>) == 0;
+  LOCUS_FN void arrange(const RowInput<T>& row) {
+    if constexpr (Storage::shifts) {
+      const auto place = static_cast<int>(reinterpret_cast<std::uintptr_t>(row.data) / sizeof(T) % width<T>);
+      const bool fits = cols_ + place <= storage_.tiles() * items * columns_.lanes;
+      shift_ = row.stride == 1 && fits ? place : 0;
+    } else if constexpr (!is_long) {
+      columns_.arrange(are_vectors(row.data, row.stride) ? (row_vector<T> > 4 ? 8 : 4) : 1);
+    }
+  }
+  template <class T>
+  [[nodiscard]] LOCUS_FN bool are_vectors(const T* data, int64_t stride) const {
+    return width<T> > 1 && data && stride == 1 &&
+           reinterpret_cast<std::uintptr_t>(data) % (sizeof(T) * width<T>) ==
+               sizeof(T) * static_cast<unsigned>(shift());
   }
   template <class T>
   [[nodiscard]] LOCUS_FN bool accesses_vectors(const T* data, int64_t stride) const {
-    return columns_.run() >= width<T> && are_vectors(data, stride);
+    if constexpr (is_long) return are_vectors(data, stride);
+    else return columns_.run() >= width<T> && are_vectors(data, stride);
   }
-  /// The columns of a tile before this one are accessed in vectors, the others one by one.
+  /// Which items of a tile are accessed one by one: those that no whole vector has.
+  template <class T, class Visit>
+  LOCUS_FN void for_each_single(const RowTile& tile, bool vectors, const Visit& visit) const {
+    const int whole = whole_vectors<T>(tile, vectors), begin = tile.first > 0 && vectors ? width<T> : 0;
+    if (whole == tile.columns && begin == 0) return;
+    if constexpr (is_long) {
+#if LOCUS_ON_DEVICE
+#pragma unroll
+#endif
+      for (int k = 0; k < items; k += RowRuns::run) {
+        if (vectors && all_have_run(tile, k)) continue;
+        for (int j = k; j < k + RowRuns::run; ++j) {
+          const int place = columns_(j);
+          if (tile.has(place) && (place < begin || place >= whole)) visit(j);
+        }
+      }
+    } else {
+      for_each_item([&](int k) {
+        if (columns_(k) >= whole && columns_(k) < tile.columns) visit(k);
+      });
+    }
+  }
+  /// Calls visit(k) for the first item of each whole vector.
+  template <class T, class Visit>
+  LOCUS_FN void for_each_vector(const RowTile& tile, bool vectors, const Visit& visit) const {
+    constexpr int w = width<T>;
+    const int whole = whole_vectors<T>(tile, vectors);
+    for_each_item([&](int k) {
+      if (k % w != 0) return;
+      if constexpr (is_long) {
+        if (vectors && all_have_run(tile, k / RowRuns::run * RowRuns::run)) return visit(k);
+        if (columns_(k) < tile.first) return;
+      }
+      if (columns_(k) < whole) visit(k);
+    });
+  }
+  /// The places of a tile before this one are in whole vectors, but for those that a row shares with what is before it.
   template <class T>
   [[nodiscard]] LOCUS_FN static int whole_vectors(const RowTile& tile, bool vectors) {
     return vectors ? tile.columns / width<T> * width<T> : 0;
@@ -224,37 +311,25 @@ class RowTeam {
   template <class T>
   LOCUS_FN void read(const RowInput<T>& row, bool vectors, const RowTile& tile, compute_t<T> (&values)[items]) const {
     constexpr int w = width<T>;
-    const int whole = whole_vectors<T>(tile, vectors);
+    InputVector<const T*, w> vector[items / w] = {};
     const T* const data = row.data ? row.data + tile.begin * row.stride : nullptr;
-    InputVector<const T*, w> vector[items / w];
-    for_each_item([&](int k) {
-      if (k % w == 0) vector[k / w].load(columns_(k) < whole ? data : nullptr, columns_(k), 0);
-    });
+    for_each_vector<T>(tile, vectors && data, [&](int k) { vector[k / w].load(data, columns_(k), 0); });
     for_each_item([&](int k) { values[k] = vector[k / w][k % w]; });
-    if (whole == tile.columns || !data) return;
-    for_each_item([&](int k) {
-      const int c = columns_(k);
-      if (c >= whole && c < tile.columns) values[k] = load_as_register(data[c * row.stride]);
-    });
+    if (data)
+      for_each_single<T>(tile, vectors, [&](int k) { values[k] = load_as_register(data[columns_(k) * row.stride]); });
   }
 
   template <class T>
   LOCUS_FN void write(const RowOutput<T>& row, bool vectors, const RowTile& tile,
                       const compute_t<T> (&values)[items]) const {
     constexpr int w = width<T>;
-    const int whole = whole_vectors<T>(tile, vectors);
     T* const data = row.data + tile.begin * row.stride;
-    for_each_item([&](int k) {
-      if (k % w != 0 || columns_(k) >= whole) return;
+    for_each_vector<T>(tile, vectors, [&](int k) {
       OutputVector<T, w> vector;
       for (int j = 0; j < w; ++j) vector.set(j, values[k + j]);
       vector.store(data, columns_(k));
     });
-    if (whole == tile.columns) return;
-    for_each_item([&](int k) {
-      const int c = columns_(k);
-      if (c >= whole && c < tile.columns) data[c * row.stride] = from_register<T>(values[k]);
-    });
+    for_each_single<T>(tile, vectors, [&](int k) { data[columns_(k) * row.stride] = from_register<T>(values[k]); });
   }
 
   /// Folds the threads' values; all threads get the same bits.
@@ -288,7 +363,8 @@ class RowTeam {
 
   Storage storage_;
   int64_t cols_;
-  RowColumns columns_;
+  row_columns_t<items> columns_;
+  int shift_ = 0;  ///< places of the first vector before the row
   int threads_, cluster_;
   unsigned char* partials_;
   int turn_ = 0;
@@ -296,8 +372,14 @@ class RowTeam {
 };
 
 namespace detail {
+/// Blocks for which a multiprocessor has registers: of long rows, one loads while another one computes.
+template <class Storage>
+[[nodiscard]] constexpr int least_row_blocks(int fragments) {
+  return Storage::items > row_items && fragments == 1 ? 2 : 1;
+}
+
 template <class Storage, class F>
-__global__ void __launch_bounds__(RowPlan::team_threads, 1)
+__global__ void __launch_bounds__(RowPlan::team_threads, least_row_blocks<Storage>(F::fragments))
     rows_by_team(const __grid_constant__ F f, int64_t rows, int64_t cols, const __grid_constant__ RowPlan plan,
                  unsigned char* workspace) {
   extern __shared__ __align__(16) unsigned char shared[];
@@ -312,6 +394,13 @@ __global__ void __launch_bounds__(RowPlan::team_threads, 1)
     team.next_row();
     f(row, team);
   }
+}
+
+/// Functors whose fragments have values of other than 8 bytes say so.
+template <class F>
+[[nodiscard]] constexpr RowFragments row_fragments() {
+  if constexpr (requires { F::fragment_bytes; }) return {F::fragments, F::fragment_bytes};
+  else return {F::fragments, 8};
 }
 
 /// Lets a kernel have all the shared memory of a block. The attribute is the function's, in all threads: always the
@@ -403,13 +492,16 @@ void for_each_row(Context& context, int64_t rows, int64_t cols, const F& f) {
   if (locus::detail::launches_are_observed()) [[unlikely]]
     trace.begin(
         locus::detail::describe_rows(locus::detail::type_text<F>(), rows, cols, locus::detail::row_element_bytes<F>()));
-  const RowPlan plan = plan_rows(rows, cols, F::fragments, detail::row_device<F>(context, cols));
+  constexpr int items = long_row_items(F::fragments);
+  const RowPlan plan = plan_rows(rows, cols, detail::row_fragments<F>(), detail::row_device<F>(context, cols));
   if (plan.storage == RowStorage::one_register) {
     detail::launch_rows<RegisterRows<1>>(context, rows, cols, f, plan);
   } else if (plan.storage == RowStorage::registers) {
     detail::launch_rows<RegisterRows<row_items>>(context, rows, cols, f, plan);
-  } else {
+  } else if (plan.storage == RowStorage::memory) {
     detail::launch_rows<MemoryRows>(context, rows, cols, f, plan);
+  } else if constexpr (items > row_items) {
+    detail::launch_rows<RegisterRows<items>>(context, rows, cols, f, plan);
   }
   context.launched("for_each_row", std::array<std::int64_t, 2>{rows, cols});
   trace.end(plan.blocks, static_cast<unsigned>(plan.threads * plan.teams));

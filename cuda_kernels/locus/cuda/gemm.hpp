@@ -69,14 +69,14 @@ class Blas {
     trace.end();
     return true;
   }
-  [[nodiscard]] detail::Candidates candidates(detail::GemmPlan& plan, const BlasProduct& p, int most) {
-    const detail::Candidates found = detail::candidates(handle_, plan, p, most);
+  [[nodiscard]] detail::Candidates candidates(detail::GemmPlan& plan, const BlasProduct& p) {
+    const detail::Candidates found = detail::candidates(handle_, plan, p);
     if (found.status != CUBLAS_STATUS_SUCCESS) plan.refusal = found.status;
     return found;
   }
   /// Gives the plan cuBLASLt's next answer; where it has no more, the plan does not exist from now on.
   void take_next(detail::GemmPlan& plan, const BlasProduct& p) {
-    const detail::Candidates found = candidates(plan, p, detail::Candidates::most);
+    const detail::Candidates found = candidates(plan, p);
     plan.exists = plan.tried < found.count;
     if (plan.exists) detail::take(plan, found.results[plan.tried++]);
   }
@@ -95,7 +95,7 @@ class Blas {
     detail::GemmPlan plan = detail::describe(p);
     if (may_time() || detail::TunedGemmPlans::file_of_process().is_named()) settle(key, plan, p, other);
     if (plan.is_settled) return plan;
-    const detail::Candidates found = candidates(plan, p, 1);
+    const detail::Candidates found = candidates(plan, p);
     if (found.count > 0) detail::take(plan, found.results[plan.tried++]);
     return plan;
   }
@@ -110,7 +110,7 @@ class Blas {
     detail::TunedGemmPlans& tuned = detail::TunedGemmPlans::of(context_.ordinal());
     if (adopt(tuned, key, plan, p) || !may_time()) return;
     const bool is_captured = this->is_captured();
-    const detail::Candidates found = candidates(plan, p, detail::Candidates::most);
+    const detail::Candidates found = candidates(plan, p);
     detail::GemmPlan alone;
     if (other && !is_captured) alone = plan_for(other->product, nullptr);
     const Lock one_at_a_time(tuned.timing());

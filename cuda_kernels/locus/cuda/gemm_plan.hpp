@@ -88,15 +88,26 @@ inline void lay_out(cublasLtMatrixLayoutOpaque_t& layout, const BlasProduct& p, 
          status == CUBLAS_STATUS_ARCH_MISMATCH || status == CUBLAS_STATUS_INTERNAL_ERROR;
 }
 
-/// Algorithms for a product, the one that cuBLASLt expects to be the fastest first.
+/// Algorithms for a product, the one that is expected to be the fastest first.
 struct Candidates {
   static constexpr int most = tuning::most_candidates;
   cublasLtMatmulHeuristicResult_t results[most]{};
   int count = 0;
   cublasStatus_t status = CUBLAS_STATUS_SUCCESS;  ///< why there are none, where cuBLASLt says so
 };
+/// Whether an algorithm divides the summands among so many blocks that these have next to none: cuBLASLt 13.1 proposes
+/// 264 blocks for 128 summands, which take twelve times as long as others.
+[[nodiscard]] inline bool splits_too_much(const cublasLtMatmulAlgo_t& algorithm, const BlasProduct& p) {
+  constexpr std::int64_t worth_a_block = 8;
+  std::int32_t parts = 1;
+  std::size_t written = 0;
+  const cublasStatus_t status =
+      cublasLtMatmulAlgoConfigGetAttribute(&algorithm, CUBLASLT_ALGO_CONFIG_SPLITK_NUM, &parts, sizeof parts, &written);
+  return status == CUBLAS_STATUS_SUCCESS && parts > 1 && parts * worth_a_block > p.k;
+}
+
 /// None where cuBLASLt knows no way on this GPU.
-[[nodiscard]] inline Candidates candidates(cublasLtHandle_t handle, GemmPlan& plan, const BlasProduct& p, int most) {
+[[nodiscard]] inline Candidates candidates(cublasLtHandle_t handle, GemmPlan& plan, const BlasProduct& p) {
   const Alignments alignment(p);
   cublasLtMatmulPreferenceOpaque_t preference{};
   check(cublasLtMatmulPreferenceInit(&preference), "cublasLtMatmulPreferenceInit", p);
@@ -110,15 +121,21 @@ struct Candidates {
         static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
   }
   Candidates answer, usable;
-  const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
-      handle, &plan.description, &plan.a, &plan.b, &plan.c, &plan.c, &preference, most, answer.results, &answer.count);
+  const cublasStatus_t status =
+      cublasLtMatmulAlgoGetHeuristic(handle, &plan.description, &plan.a, &plan.b, &plan.c, &plan.c, &preference,
+                                     Candidates::most, answer.results, &answer.count);
   if (means_refused(status)) {
     usable.status = status;
     return usable;
   }
   check(status, "cublasLtMatmulAlgoGetHeuristic", p);
-  for (int i = 0; i < answer.count; ++i)
-    if (answer.results[i].state == CUBLAS_STATUS_SUCCESS) usable.results[usable.count++] = answer.results[i];
+  for (const bool last_resort : {false, true}) {
+    for (int i = 0; i < answer.count; ++i) {
+      const auto& result = answer.results[i];
+      if (result.state == CUBLAS_STATUS_SUCCESS && splits_too_much(result.algo, p) == last_resort)
+        usable.results[usable.count++] = result;
+    }
+  }
   return usable;
 }
 

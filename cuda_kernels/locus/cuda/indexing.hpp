@@ -211,6 +211,7 @@ struct VectorTiles {
 struct ReduceTiles {
   static constexpr uint32_t threads = tuning::reduce_threads;
   static constexpr int in_flight = tuning::reduce_in_flight;  ///< summands that a thread loads before it adds them
+  static constexpr int in_flight_of_line = tuning::reduce_in_flight_of_line;  ///< and where they lie one stride apart
 
   uint32_t teams = 1, lanes = threads;  ///< teams * lanes == threads
   bool outputs_first = false;           ///< neighbouring threads: of neighbouring outputs, or of one team
@@ -227,7 +228,8 @@ struct ReduceTiles {
     constexpr int64_t block = threads, wanted_blocks = 1024, per_thread = 16;  // summands worth a thread
     if (outputs_first) {
       const int64_t wide = power_of_two_from(outputs_), deep = power_of_two_from(summands_);
-      const int64_t narrow = wide < 32 ? wide : 32;
+      int64_t narrow = wide < 32 ? wide : 32;
+      while (narrow < block && outputs_ >= wanted_blocks * 2 * narrow) narrow *= 2;  // outputs fill the GPU
       lanes = static_cast<uint32_t>(deep < block / narrow ? deep : block / narrow);
     } else {
       // Long runs per thread where outputs fill the GPU by themselves, short ones where they do not.

@@ -44,26 +44,37 @@ struct Summand<LinearIndex> {
   [[nodiscard]] __device__ int64_t operator()() const { return value; }
 };
 
-template <class F, class Op, class T, class... I, int... i>
-__device__ typename Op::Accumulator fold_chunk(const ReduceArguments<F, Op, T, Pack<I...>>& a, uint32_t output,
-                                               uint32_t begin, uint32_t end, std::integer_sequence<int, i...>) {
-  constexpr int N = static_cast<int>(sizeof...(I)), in_flight = ReduceTiles::in_flight;
+/// Summands begin, begin + lanes ... of a team's lane. `is_line`: they lie one stride apart, so that no index is
+/// divided and more of them are on their way at once.
+template <bool is_line, class F, class Op, class T, class... I, int... i>
+__device__ typename Op::Accumulator fold_lane(const ReduceArguments<F, Op, T, Pack<I...>>& a, const Pack<I...>& inputs,
+                                              uint32_t begin, uint32_t end, std::integer_sequence<int, i...>) {
+  constexpr int N = static_cast<int>(sizeof...(I));
+  constexpr int in_flight = is_line ? ReduceTiles::in_flight_of_line : ReduceTiles::in_flight;
   const uint32_t step = a.tiles.lanes;
-  int32_t base[N + 1];
-  a.kept.offsets(output, base);
-  const Pack<I...> inputs{advance(get<i>(a.inputs), base[i])...};
   typename Op::Accumulator total = a.op.identity();
   for (uint32_t first = begin + a.tiles.lane(threadIdx.x); first < end; first += in_flight * step) {
-    uint32_t position[in_flight];
-    int32_t offset[in_flight][N > 0 ? N : 1];
     Pack<Summand<I>...> values[in_flight];
+    if constexpr (is_line) {
 #pragma unroll
-    for (int k = 0; k < in_flight; ++k) position[k] = first + static_cast<uint32_t>(k) * step;
-    a.reduced.offsets(position, offset);
+      for (int k = 0; k < in_flight; ++k) {
+        const uint32_t at = first + static_cast<uint32_t>(k) * step;
+        if (at < end)
+          (get<i>(values[k]).load(get<i>(inputs), static_cast<int32_t>(at) * a.reduced.stride[0][i],
+                                  a.reduced.first_index + at),
+           ...);
+      }
+    } else {
+      uint32_t position[in_flight];
+      int32_t offset[in_flight][N > 0 ? N : 1];
 #pragma unroll
-    for (int k = 0; k < in_flight; ++k) {
-      const uint32_t at = first + static_cast<uint32_t>(k) * step;
-      if (at < end) (get<i>(values[k]).load(get<i>(inputs), offset[k][i], a.reduced.first_index + at), ...);
+      for (int k = 0; k < in_flight; ++k) position[k] = first + static_cast<uint32_t>(k) * step;
+      a.reduced.offsets(position, offset);
+#pragma unroll
+      for (int k = 0; k < in_flight; ++k) {
+        const uint32_t at = first + static_cast<uint32_t>(k) * step;
+        if (at < end) (get<i>(values[k]).load(get<i>(inputs), offset[k][i], a.reduced.first_index + at), ...);
+      }
     }
 #pragma unroll
     for (int k = 0; k < in_flight; ++k) {
@@ -71,6 +82,16 @@ __device__ typename Op::Accumulator fold_chunk(const ReduceArguments<F, Op, T, P
     }
   }
   return total;
+}
+
+template <class F, class Op, class T, class... I, int... i>
+__device__ typename Op::Accumulator fold_chunk(const ReduceArguments<F, Op, T, Pack<I...>>& a, uint32_t output,
+                                               uint32_t begin, uint32_t end, std::integer_sequence<int, i...> each) {
+  int32_t base[static_cast<int>(sizeof...(I)) + 1];
+  a.kept.offsets(output, base);
+  const Pack<I...> inputs{advance(get<i>(a.inputs), base[i])...};
+  return a.reduced.rank == 1 ? fold_lane<true>(a, inputs, begin, end, each)
+                             : fold_lane<false>(a, inputs, begin, end, each);
 }
 
 /// The same for accumulators of chunks.

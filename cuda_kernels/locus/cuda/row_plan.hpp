@@ -6,11 +6,20 @@
 #include <locus/cuda/tuning.hpp>
 
 #include <cstddef>
+#include <type_traits>
 
 namespace locus::inline LOCUS_ABI::cuda {
 
-/// Columns that a thread has at once: of a row in registers at most, of one in memory per tile.
+/// Columns that a thread has at once of a short row.
 inline constexpr int row_items = tuning::row_items;
+
+/// And of a long one in registers, of which so many fragments are kept: more leave no registers for more columns.
+[[nodiscard]] constexpr int long_row_items(int fragments) {
+  return fragments == 1 ? tuning::long_row_items : row_items;
+}
+
+/// And of a row in memory, per tile.
+inline constexpr int memory_row_items = tuning::memory_row_items;
 
 /// Columns that are read or written in one access of at most 16 bytes.
 template <class T>
@@ -33,20 +42,39 @@ struct RowColumns {
   [[nodiscard]] LOCUS_FN constexpr int operator()(int k) const { return first + k / 4 * far + k % 4 * near; }
 };
 
-/// A part of a row in which every thread has row_items columns, those below `columns`.
-struct RowTile {
-  int64_t number = 0, begin = 0;
-  int columns;
+/// The same of long rows: always in runs of 4, whose places are constants that take no registers.
+struct RowRuns {
+  static constexpr int run = 4;
+  int lane, lanes;
 
-  [[nodiscard]] LOCUS_FN static constexpr RowTile of(int64_t number, int64_t cols, int lanes) {
-    const int64_t begin = number * row_items * lanes, left = cols - begin;
-    const int most = row_items * lanes;
-    return {number, begin, left < most ? static_cast<int>(left) : most};
-  }
+  [[nodiscard]] LOCUS_FN constexpr int operator()(int k) const { return (lane + k / run * lanes) * run + k % run; }
 };
 
-/// Where a row is while it is worked on.
-enum class RowStorage { one_register, registers, memory };
+/// A part of a row in which every thread has `items` places: those from `first`, below `columns`. A row that does not
+/// begin at the address of a vector may begin at a later place of its first one.
+struct RowTile {
+  int64_t number = 0, begin = 0;  ///< column of its first place
+  int first = 0, columns = 0;
+
+  [[nodiscard]] LOCUS_FN static constexpr RowTile of(int64_t number, int64_t cols, int lanes, int items, int shift) {
+    const int most = items * lanes;
+    const int64_t begin = number * most - shift, left = cols - begin;
+    return {number, begin, number == 0 ? shift : 0, left < most ? static_cast<int>(left) : most};
+  }
+  [[nodiscard]] LOCUS_FN constexpr bool has(int place) const { return place >= first && place < columns; }
+};
+
+/// Which columns a thread has that has `items`.
+template <int items>
+using row_columns_t = std::conditional_t<(items > row_items), RowRuns, RowColumns>;
+
+/// Where a row is while it is worked on: registers of 1, row_items or long_row_items() columns, or memory.
+enum class RowStorage { one_register, registers, many_registers, memory };
+
+/// Rows that a functor keeps at a time, and the bytes of each of their values.
+struct RowFragments {
+  int count = 1, bytes = 8;
+};
 
 /// What a GPU has for rows. Clusters of 1 block are none.
 struct RowDevice {
@@ -63,6 +91,8 @@ struct RowPlan {
   static constexpr std::int64_t most_blocks = tuning::most_row_blocks;  ///< that start at once
   static constexpr std::int64_t columns_worth_block =
       tuning::columns_worth_block;  ///< of a cluster that only keeps the GPU busy
+  static constexpr std::int64_t columns_worth_many =
+      tuning::columns_worth_many;  ///< of all rows, for each multiprocessor: fewer are spread over more threads
   static constexpr int largest_cluster = tuning::largest_cluster;
   static constexpr std::size_t reserved_bytes =
       tuning::reserved_shared_bytes;  ///< of a block's shared memory, for the system
@@ -84,17 +114,32 @@ struct RowPlan {
 
 namespace detail {
 /// Whole warps that have `columns` columns in registers.
-[[nodiscard]] constexpr std::int64_t row_threads(std::int64_t columns) {
-  return divide_up(columns, std::int64_t{32} * row_items) * 32;
+[[nodiscard]] constexpr std::int64_t row_threads(std::int64_t columns, int items) {
+  return divide_up(columns, std::int64_t{32} * items) * 32;
 }
 
-/// Blocks that share a row of a cluster: as many as its registers need, and more where rows alone leave the GPU idle.
-[[nodiscard]] constexpr int row_cluster(std::int64_t rows, std::int64_t cols, const RowDevice& device) {
-  int cluster = 1;
-  const auto grows = [&] { return cluster * 2 <= device.largest_cluster; };
-  while (grows() && row_threads(divide_up(cols, cluster)) > RowPlan::team_threads) cluster *= 2;
-  while (grows() && rows * cluster * 2 <= device.multiprocessors && cols >= RowPlan::columns_worth_block * cluster * 2)
+/// Whether a block has registers for a row. A long row that may begin between vectors does better in memory.
+[[nodiscard]] constexpr bool fits_registers(std::int64_t cols, const RowFragments& fragments) {
+  constexpr std::int64_t few = row_items * RowPlan::team_threads;
+  return cols <= few ||
+         (cols % RowRuns::run == 0 && row_threads(cols, long_row_items(fragments.count)) <= RowPlan::team_threads);
+}
+
+/// Blocks that share a row: `cluster`, and more where rows alone leave the GPU idle.
+[[nodiscard]] constexpr int busy_cluster(int cluster, std::int64_t rows, std::int64_t cols, const RowDevice& device) {
+  while (cluster * 2 <= device.largest_cluster && rows * cluster * 2 <= device.multiprocessors &&
+         cols >= RowPlan::columns_worth_block * cluster * 2)
     cluster *= 2;
+  return cluster;
+}
+
+/// Blocks that share a row in memory: as many as leave a multiprocessor room for two blocks, of which one loads while
+/// the other computes.
+[[nodiscard]] constexpr int memory_cluster(std::int64_t cols, const RowFragments& fragments, const RowDevice& device) {
+  const auto room = static_cast<std::int64_t>(device.shared_memory / 2 - 2 * RowPlan::reserved_bytes);
+  const auto bytes = [&](int blocks) { return divide_up(cols, blocks) * fragments.count * fragments.bytes; };
+  int cluster = 1;
+  while (cluster * 2 <= device.largest_cluster && bytes(cluster) > room) cluster *= 2;
   return cluster;
 }
 
@@ -103,11 +148,12 @@ constexpr void place_partials(RowPlan& plan) {
     plan.partial_bytes = std::size_t{2} * RowPlan::max_accumulator * static_cast<std::size_t>(plan.partials());
 }
 
-/// Fragments may be of double, of which each thread has whole tiles.
-constexpr void place_fragments(RowPlan& plan, std::int64_t cols, int fragments, const RowDevice& device) {
-  const std::int64_t tile = std::int64_t{row_items} * plan.threads;
+constexpr void place_fragments(RowPlan& plan, std::int64_t cols, const RowFragments& fragments,
+                               const RowDevice& device) {
+  const std::int64_t tile = std::int64_t{memory_row_items} * plan.threads;
   plan.tiles = divide_up(cols, tile * plan.cluster);
-  const std::size_t needed = 8 * static_cast<std::size_t>(fragments) * static_cast<std::size_t>(plan.tiles * tile);
+  const auto values = static_cast<std::size_t>(fragments.count * plan.tiles * tile);
+  const std::size_t needed = static_cast<std::size_t>(fragments.bytes) * values;
   const std::size_t taken = plan.partial_bytes + RowPlan::reserved_bytes;
   const std::size_t most = device.shared_memory > taken ? (device.shared_memory - taken) / 16 * 16 : 0;
   const bool fits = needed <= most;
@@ -116,22 +162,30 @@ constexpr void place_fragments(RowPlan& plan, std::int64_t cols, int fragments, 
 }
 }  // namespace detail
 
-/// For rows > 0 of cols columns, of which at most `fragments` rows are kept at a time.
-[[nodiscard]] LOCUS_OUT_OF_LINE constexpr RowPlan plan_rows(std::int64_t rows, std::int64_t cols, int fragments,
-                                                            const RowDevice& device) {
+/// For rows > 0 of cols columns.
+[[nodiscard]] LOCUS_OUT_OF_LINE constexpr RowPlan plan_rows(std::int64_t rows, std::int64_t cols,
+                                                            const RowFragments& fragments, const RowDevice& device) {
   RowPlan plan;
   std::int64_t most_blocks = RowPlan::most_blocks;
   if (cols <= 32 * row_items) {
     plan.storage = cols <= 32 ? RowStorage::one_register : RowStorage::registers;
     plan.teams = RowPlan::warps_per_block;
-  } else {
-    plan.cluster = detail::row_cluster(rows, cols, device);
-    const std::int64_t threads = detail::row_threads(divide_up(cols, plan.cluster));
-    const bool fits = threads <= RowPlan::team_threads;
-    plan.storage = fits ? RowStorage::registers : RowStorage::memory;
-    plan.threads = fits ? static_cast<int>(threads) : RowPlan::team_threads;
+  } else if (detail::fits_registers(cols, fragments)) {
+    // Threads with many columns take fewer instructions for each; few columns make more threads, for small matrices.
+    const int many = long_row_items(fragments.count);
+    const bool is_short = rows < divide_up(device.multiprocessors * RowPlan::columns_worth_many, cols);
+    const int items = is_short && cols <= row_items * RowPlan::team_threads ? row_items : many;
+    plan.storage = items > row_items ? RowStorage::many_registers : RowStorage::registers;
+    plan.cluster = detail::busy_cluster(1, rows, cols, device);
+    plan.threads = static_cast<int>(detail::row_threads(divide_up(cols, plan.cluster), items));
+    if (plan.partials() == 1) plan.teams = RowPlan::warps_per_block;
     detail::place_partials(plan);
-    if (!fits) detail::place_fragments(plan, cols, fragments, device);
+  } else {
+    plan.storage = RowStorage::memory;
+    plan.cluster = detail::busy_cluster(detail::memory_cluster(cols, fragments, device), rows, cols, device);
+    plan.threads = RowPlan::team_threads;
+    detail::place_partials(plan);
+    detail::place_fragments(plan, cols, fragments, device);
     if (plan.workspace_bytes > 0) most_blocks = device.multiprocessors;
   }
   const std::int64_t wanted = divide_up(rows, plan.teams);

@@ -42,7 +42,11 @@ class SystemMemory {
 
   /// For what is queued in the stream from now on. The GPU has to be the current one.
   [[nodiscard]] cudaError_t allocate(void** block, std::size_t bytes, cudaStream_t stream) const {
-    return pool_ ? cudaMallocFromPoolAsync(block, bytes, pool_, stream) : cudaMalloc(block, bytes);
+    if (pool_) return cudaMallocFromPoolAsync(block, bytes, pool_, stream);
+    // cuBLASLt reads the word, or the vector, to which a last element belongs, and compute-sanitizer knows no rest of
+    // it.
+    constexpr std::size_t vector = 16, most = ~std::size_t{0} - vector;
+    return cudaMalloc(block, bytes < most ? (bytes + vector - 1) / vector * vector : bytes);
   }
   /// After what is in the stream, for which the host waits where there is no pool.
   void free(void* block, cudaStream_t stream) const noexcept {

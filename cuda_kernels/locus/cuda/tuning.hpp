@@ -13,13 +13,17 @@ inline constexpr std::uint32_t map_threads = 256;                      ///< of a
 
 inline constexpr std::uint32_t reduce_threads = 256;  ///< of a block
 inline constexpr int reduce_in_flight = 4;            ///< summands that a thread loads before it adds them
+inline constexpr int reduce_in_flight_of_line = 16;   ///< the same, where they lie one stride apart
 inline constexpr std::int64_t most_chunks = 1024;     ///< of a reduction: blocks enough to fill any GPU
 
-inline constexpr int row_items = 8;                         ///< columns that a thread has at once
+inline constexpr int row_items = 8;                         ///< columns that a thread has at once of a short row
+inline constexpr int long_row_items = 16;                   ///< and of a long one, of which one fragment is kept
+inline constexpr int memory_row_items = 16;                 ///< and of one in memory, per tile
 inline constexpr int row_team_threads = 512;                ///< of a block at most
 inline constexpr int row_warps_per_block = 4;               ///< each with a row
 inline constexpr std::int64_t most_row_blocks = 1 << 20;    ///< that start at once
 inline constexpr std::int64_t columns_worth_block = 2048;   ///< of a cluster that only keeps the GPU busy
+inline constexpr std::int64_t columns_worth_many = 8192;    ///< of all rows, per multiprocessor: else more threads
 inline constexpr int largest_cluster = 8;                   ///< blocks; more are not portable
 inline constexpr std::size_t reserved_shared_bytes = 2048;  ///< of a block, for the system
 

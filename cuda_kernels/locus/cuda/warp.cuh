@@ -29,6 +29,10 @@ template <class A>
 #endif
 }
 
+/// Whether a fold says that a and b combine to the same bits as b and a.
+template <class Op>
+concept Commutes = Op::commutes;
+
 /// Folds the values of a warp. Every lane gets the same bits: partners combine in the order of their lanes.
 template <class Op, class A>
 [[nodiscard]] LOCUS_FN A warp_reduce(const Op& op, A value, int lane) {
@@ -37,7 +41,8 @@ template <class Op, class A>
 #endif
   for (int mask = 1; mask < warp_size; mask *= 2) {
     const A other = shuffle_xor(value, mask);
-    value = lane & mask ? op.combine(other, value) : op.combine(value, other);
+    if constexpr (Commutes<Op>) value = op.combine(value, other);
+    else value = lane & mask ? op.combine(other, value) : op.combine(value, other);
   }
   return value;
 }

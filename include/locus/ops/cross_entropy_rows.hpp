@@ -32,6 +32,7 @@ template <class T, bool weighted>
 struct CrossEntropyRow {
   using R = compute_t<T>;
   static constexpr int fragments = 1;
+  static constexpr int fragment_bytes = sizeof(compute_t<T>);
   static constexpr std::int64_t bytes_per_element = sizeof(T);
   Rows<const T> logits;
   LabelRules<T, weighted> rules;
@@ -75,6 +76,7 @@ template <class T, bool weighted>
 struct CrossEntropyRowBackward {
   using R = compute_t<T>;
   static constexpr int fragments = 1;
+  static constexpr int fragment_bytes = sizeof(compute_t<T>);
   static constexpr std::int64_t bytes_per_element = 2 * sizeof(T);
   Rows<const T> logits;
   LabelRules<T, weighted> rules;

@@ -11,7 +11,8 @@ namespace locus::inline LOCUS_ABI {
 /// How elements are folded. Each has an Accumulator, identity(), lift(value), combine(a, b) and finish(a). One whose
 /// Accumulator is a struct may have of_run(run), which folds lifted elements by loops over numbers: run[k] is element
 /// k of run.size(), and run.fold(op, map) folds map(element k, k). A device may use it; it gives what combine gives,
-/// but for rounding. One that `adds_slow_terms` needs no sums side by side for additions not to wait.
+/// but for rounding. One that `adds_slow_terms` needs no sums side by side for additions not to wait. One that
+/// `commutes` combines b and a to the bits of a and b.
 namespace fold {
 
 /// Integers are added in 64 bits, 16-bit floats in float.
@@ -20,6 +21,7 @@ using sum_t = std::conditional_t<std::is_integral_v<T>, std::int64_t, compute_t<
 
 template <class T>
 struct Sum {
+  static constexpr bool commutes = true;
   using Accumulator = sum_t<T>;
   LOCUS_FN Accumulator identity() const { return 0; }
   LOCUS_FN Accumulator lift(compute_t<T> x) const { return static_cast<Accumulator>(x); }
@@ -78,8 +80,14 @@ struct Min {
 /// The largest number, where NaN is passed over: one instruction.
 template <class T>
 struct LargestNumber : Max<T> {
+  static constexpr bool commutes = true;
   using Accumulator = compute_t<T>;
-  LOCUS_FN Accumulator combine(Accumulator a, Accumulator b) const { return b > a ? b : a; }
+  LOCUS_FN Accumulator combine(Accumulator a, Accumulator b) const {
+#if LOCUS_ON_DEVICE
+    if constexpr (std::is_same_v<Accumulator, float>) return ::fmaxf(a, b);
+#endif
+    return b > a ? b : a;
+  }
 };
 struct All {
   using Accumulator = bool;

@@ -62,6 +62,7 @@ template <class T, bool centers>
 struct LayerNormRow {
   using R = compute_t<T>;
   static constexpr int fragments = 1;
+  static constexpr int fragment_bytes = sizeof(compute_t<T>);
   static constexpr std::int64_t bytes_per_element = 2 * sizeof(T);
   Rows<const T> x;
   Affine<T> affine;
@@ -109,6 +110,7 @@ template <class T, bool centers, class Weight = Affine<T>>
 struct LayerNormRowBackward {
   using R = compute_t<T>;
   static constexpr int fragments = 2;
+  static constexpr int fragment_bytes = sizeof(compute_t<T>);
   static constexpr std::int64_t bytes_per_element = 3 * sizeof(T);
   Rows<const T> x, g;
   Weight affine;
@@ -169,6 +171,7 @@ template <class T, bool centers>
 struct LayerNormRowGradients {
   using R = compute_t<T>;
   static constexpr int fragments = 3;
+  static constexpr int fragment_bytes = sizeof(compute_t<T>);
   static constexpr std::int64_t bytes_per_element = 3 * sizeof(T);
   static constexpr bool waits_for_memory = true;
   using Backward = LayerNormRowBackward<T, centers>;

@@ -15,6 +15,7 @@ namespace detail {
 template <class T, bool logarithm>
 struct SoftmaxRow {
   static constexpr int fragments = 1;
+  static constexpr int fragment_bytes = sizeof(compute_t<T>);
   static constexpr std::int64_t bytes_per_element = 2 * sizeof(T);
   Rows<const T> x;
   Rows<T> y;
@@ -59,6 +60,7 @@ struct SoftmaxRow {
 template <class T, bool logarithm>
 struct SoftmaxRowBackward {
   static constexpr int fragments = 2;
+  static constexpr int fragment_bytes = sizeof(compute_t<T>);
   static constexpr std::int64_t bytes_per_element = 3 * sizeof(T);
   static constexpr bool waits_for_memory = !logarithm;
   Rows<const T> y, g;
@@ -96,6 +98,7 @@ struct SoftmaxRowBackward {
 template <class T>
 struct LogSumExpRow {
   static constexpr int fragments = 1;
+  static constexpr int fragment_bytes = sizeof(compute_t<T>);
   static constexpr std::int64_t bytes_per_element = sizeof(T);
   Rows<const T> x;
   T* out;

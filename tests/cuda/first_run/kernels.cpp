@@ -30,8 +30,8 @@ void try_clusters() {
   note("clusters can be launched", context.has_clusters() ? "yes" : "no");
   const locus::cuda::RowDevice device{context.multiprocessors(), context.shared_memory(),
                                       locus::cuda::RowPlan::largest_cluster};
-  for (const std::int64_t cols : {4096, 32768, 32769, 200000, 400000, 1000000}) {
-    const locus::cuda::RowPlan plan = locus::cuda::plan_rows(2, cols, 1, device);
+  for (const std::int64_t cols : {8192, 32768, 32769, 200000, 400000, 1000000}) {
+    const locus::cuda::RowPlan plan = locus::cuda::plan_rows(2, cols, {1, 4}, device);
     Generator<Cpu> generator{1};
     const auto x = randn<float>({2, cols}, generator);
     const auto expected = softmax(x, 1), got = softmax(x.to<Cuda>(), 1).to<Cpu>();

@@ -256,6 +256,19 @@ TEST_CASE("cuBLASLt's first answer serves, unless products are timed") {
   }));
 }
 
+TEST_CASE("an answer that divides few summands among many blocks comes last") {
+  const auto with_parts = [](std::int32_t first, std::int32_t others) {
+    return in_process({}, [=] {
+      for (std::int32_t& parts : simulated::blas.parts) parts = others;
+      simulated::blas.parts[0] = first;
+      return plain();  // of 7 summands
+    });
+  };
+  CHECK(is_untimed(with_parts(1, 1), 0));
+  CHECK(is_untimed(with_parts(2, 1), 1));
+  CHECK(is_untimed(with_parts(2, 2), 0));
+}
+
 TEST_CASE("a form is timed once, by one thread for all") {
   CHECK(in_process(autotuned, [] {
     bool others = true;

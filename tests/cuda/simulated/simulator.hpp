@@ -138,6 +138,7 @@ struct Blas {
   double fused_milliseconds[8] = {};  ///< and with an epilogue
   std::uint64_t least_alignment = refuses ? 16 : 1;      ///< of matrices and their columns, in bytes
   bool has_sums = !refuses;                              ///< whether it knows algorithms that sum a matrix, too
+  std::int32_t parts[8] = {1, 1, 1, 1, 1, 1, 1, 1};      ///< among which each algorithm divides the summands
   unsigned refused = refuses ? 1 : 0;                    ///< algorithms that fail when they are used, one bit for each
   bool refuses_epilogues = false;                        ///< whether products with an epilogue do, too
   bool refuses_all = false;                              ///< whether it names no algorithm for want of a valid question
