@@ -66,8 +66,8 @@ void check_limits(const RowPlan& plan, std::int64_t rows, std::int64_t cols, con
     CHECK(std::int64_t{plan.threads} * plan.cluster * items_of(plan, fragments.count) >= cols);
     return;
   }
-  const auto needed = static_cast<std::size_t>(plan.tiles * cuda::memory_row_items * plan.threads * fragments.count *
-                                               fragments.bytes);
+  const auto needed =
+      static_cast<std::size_t>(plan.tiles * cuda::memory_row_items * plan.threads * fragments.count * fragments.bytes);
   CHECK((plan.fragment_bytes >= needed || plan.workspace_bytes >= needed));
   if (plan.workspace_bytes > 0) CHECK(plan.blocks <= static_cast<unsigned>(std::max(device.multiprocessors, 8)));
 }
