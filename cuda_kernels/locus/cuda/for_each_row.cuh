@@ -372,14 +372,15 @@ class RowTeam {
 };
 
 namespace detail {
-/// Blocks for which a multiprocessor has registers: of long rows, one loads while another one computes.
-template <class Storage>
-[[nodiscard]] constexpr int least_row_blocks(int fragments) {
-  return Storage::items > row_items && fragments == 1 ? 2 : 1;
+/// Blocks of long rows for which a multiprocessor has registers: one loads while another one computes.
+template <class Storage, class F>
+[[nodiscard]] constexpr int least_row_blocks() {
+  if constexpr (Storage::items > row_items && requires { F::resident_blocks; }) return F::resident_blocks;
+  else return 1;
 }
 
 template <class Storage, class F>
-__global__ void __launch_bounds__(RowPlan::team_threads, least_row_blocks<Storage>(F::fragments))
+__global__ void __launch_bounds__(RowPlan::team_threads, (least_row_blocks<Storage, F>()))
     rows_by_team(const __grid_constant__ F f, int64_t rows, int64_t cols, const __grid_constant__ RowPlan plan,
                  unsigned char* workspace) {
   extern __shared__ __align__(16) unsigned char shared[];

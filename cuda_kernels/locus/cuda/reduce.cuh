@@ -50,7 +50,8 @@ template <bool is_line, class F, class Op, class T, class... I, int... i>
 __device__ typename Op::Accumulator fold_lane(const ReduceArguments<F, Op, T, Pack<I...>>& a, const Pack<I...>& inputs,
                                               uint32_t begin, uint32_t end, std::integer_sequence<int, i...>) {
   constexpr int N = static_cast<int>(sizeof...(I));
-  constexpr int in_flight = is_line ? ReduceTiles::in_flight_of_line : ReduceTiles::in_flight;
+  constexpr int of_line = N > 1 ? ReduceTiles::in_flight_of_line / N : ReduceTiles::in_flight_of_line;
+  constexpr int in_flight = is_line && of_line > ReduceTiles::in_flight ? of_line : ReduceTiles::in_flight;
   const uint32_t step = a.tiles.lanes;
   typename Op::Accumulator total = a.op.identity();
   for (uint32_t first = begin + a.tiles.lane(threadIdx.x); first < end; first += in_flight * step) {

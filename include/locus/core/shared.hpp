@@ -39,7 +39,10 @@ class Shared {
   }
   Shared(const Shared& other) noexcept : Shared(other.object_) {}
   Shared(Shared&& other) noexcept : object_(other.object_) { other.object_ = nullptr; }
-  Shared& operator=(const Shared& other) noexcept { return *this = Shared(other); }
+  Shared& operator=(const Shared& other) noexcept {
+    if (this != &other) *this = Shared(other);
+    return *this;
+  }
   // Not by value: of `handle = {}` in a template, clang 14 does not destroy the parameter.
   Shared& operator=(Shared&& other) noexcept {
     Shared taken(static_cast<Shared&&>(other));

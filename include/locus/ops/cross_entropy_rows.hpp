@@ -33,6 +33,7 @@ struct CrossEntropyRow {
   using R = compute_t<T>;
   static constexpr int fragments = 1;
   static constexpr int fragment_bytes = sizeof(compute_t<T>);
+  static constexpr int resident_blocks = 2;
   static constexpr std::int64_t bytes_per_element = sizeof(T);
   Rows<const T> logits;
   LabelRules<T, weighted> rules;

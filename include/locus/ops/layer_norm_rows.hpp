@@ -63,6 +63,7 @@ struct LayerNormRow {
   using R = compute_t<T>;
   static constexpr int fragments = 1;
   static constexpr int fragment_bytes = sizeof(compute_t<T>);
+  static constexpr int resident_blocks = 2;
   static constexpr std::int64_t bytes_per_element = 2 * sizeof(T);
   Rows<const T> x;
   Affine<T> affine;

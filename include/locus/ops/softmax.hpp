@@ -16,6 +16,7 @@ template <class T, bool logarithm>
 struct SoftmaxRow {
   static constexpr int fragments = 1;
   static constexpr int fragment_bytes = sizeof(compute_t<T>);
+  static constexpr int resident_blocks = 2;
   static constexpr std::int64_t bytes_per_element = 2 * sizeof(T);
   Rows<const T> x;
   Rows<T> y;
@@ -99,6 +100,7 @@ template <class T>
 struct LogSumExpRow {
   static constexpr int fragments = 1;
   static constexpr int fragment_bytes = sizeof(compute_t<T>);
+  static constexpr int resident_blocks = 2;
   static constexpr std::int64_t bytes_per_element = sizeof(T);
   Rows<const T> x;
   T* out;
