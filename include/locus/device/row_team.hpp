@@ -101,8 +101,9 @@ concept MayLeaveChip = requires(const Team& team) {
 /// What for_each_row calls: f(row, team), for every row, with a RowTeam. `fragments` is how many rows a call loads at
 /// most: devices have room for as many. It may say `fragment_bytes`, those of a value in a fragment (else 8), and
 /// `resident_blocks`, of how many blocks of long rows a GPU's multiprocessor should have registers (else 1): 2 pays for
-/// functors that need few, as one block then loads while the other computes. Its operator() is LOCUS_FN: what is not inlined is compiled for one instruction
-/// set, not for each. On Cuda it is copied to the GPU, and so trivially copyable: values and device pointers only.
+/// functors that need few, as one block then loads while the other computes. Its operator() is LOCUS_FN: what is not
+/// inlined is compiled for one instruction set, not for each. On Cuda it is copied to the GPU, and so trivially
+/// copyable: values and device pointers only.
 template <class F>
 concept RowFunctor = requires {
   { F::fragments } -> std::convertible_to<int>;
