@@ -99,7 +99,7 @@ EXPERIMENTS = {
                                          "DRELU of those bits, 1": "1", "DRELU of those bits, -1": "0"}),
     "relu_values_float16": ("answered", {"RELU_AUX, 1": "1, bit 1", "DRELU of those bits, -1": "0"}),
     "k1_GELU_AUX_float32": ("answered", {"GELU_AUX, k = 1": r"\d candidates, first .*, error \d\S*e-0[678], kept"}),
-    "clusters": ("answered", {"rows of 32768": r"error \d\S*e-0\d; .*: 8 blocks of 512 threads, registers, .*",
+    "clusters": ("answered", {"rows of 32768": r"error \d\S*e-0\d; .*: 2 blocks of 512 threads, shared memory, .*",
                               "rows of 400000": r"error \d\S*e-0\d; .*: 8 blocks of 512 threads, shared memory, .*"}),
     "capture_in_flight": ("answered", {"round 2": "right"}),
     "cub_in_a_capture": ("answered", {"call 3 (a replay)": "right"}),

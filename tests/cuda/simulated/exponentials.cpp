@@ -58,9 +58,18 @@ long barriers_of_softmax(std::int64_t cols) {
 
 TEST_CASE("softmax, logsumexp and cross_entropy of rows in the workspace are those of float64 on Cpu") {
   simulated::architecture = 80;  // a block per row, however long
-  check<float>(40003, 2e-5);
+  check<float>(70003, 2e-5);
   check<double>(40003, 1e-10);
-  check<half>(40000, 2e-2);
-  CHECK(barriers_of_softmax(20000) == 2 * 2);
-  CHECK(barriers_of_softmax(40000) == 2 * 1);
+  check<half>(70000, 2e-2);
+  CHECK(barriers_of_softmax(40000) == 2 * 2);
+  CHECK(barriers_of_softmax(70000) == 2 * 1);
+}
+
+TEST_CASE("and those of long rows in registers") {
+  simulated::architecture = 80;
+  check<float>(8192, 2e-5);
+  check<float>(6004, 2e-5);
+  check<double>(4100, 1e-10);
+  check<half>(5000, 2e-2);
+  CHECK(barriers_of_softmax(8192) == 2 * 2);
 }
