@@ -68,7 +68,8 @@ constexpr std::array<float, 6> expected_gradients{15, 15, 15, 15, 15, 15};
 }
 }  // namespace
 
-TEST_CASE("without a pool every allocation is a cudaMalloc of its size in whole vectors, and freed once its stream is done") {
+TEST_CASE(
+    "without a pool every allocation is a cudaMalloc of its size in whole vectors, and freed once its stream is done") {
   CHECK(in_new_process(unpooled, [] {
     cuda::Context::current(0);
     const Calls calls;
