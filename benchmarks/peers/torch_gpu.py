@@ -106,7 +106,7 @@ class Peer:
     """The workloads; a method for each group gives {name: Variant}."""
 
     def __init__(self, options):
-        self.device, self.compiles = Device(options.device), not options.dry_run
+        self.device, self.compiles = Device(options.device), not (options.dry_run or options.no_compile)
         self.dry_run = options.dry_run
         if torch.cuda.is_available():
             torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = True
@@ -403,6 +403,7 @@ def main():
     parser.add_argument("--turns", type=int, help="samples of each variant, which take turns (default 15; dry: 2)")
     parser.add_argument("--sample-time", type=float, help="seconds of a sample (default 0.02; on a GPU 0.002; dry: none)")
     parser.add_argument("--dry-run", action="store_true", help="once each; nothing is compiled")
+    parser.add_argument("--no-compile", action="store_true", help="without torch.compile")
     options = parser.parse_args()
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever else is printed is no answer

@@ -179,6 +179,7 @@ def measure(ours, peer, *, rounds, deadline, environment=None, progress=lambda t
     return report
 
 
-def torch_command(root, python, device, dry_run):
+def torch_command(root, python, device, dry_run, compiles=True):
     script = root / "benchmarks" / "peers" / "torch_gpu.py"
-    return [python, script, "--device", device, *(["--dry-run"] if dry_run else ["--turns", "5"])]
+    return [python, script, "--device", device, *(["--dry-run"] if dry_run else ["--turns", "5"]),
+            *([] if compiles else ["--no-compile"])]

@@ -25,6 +25,7 @@ class Context:
     environment: dict = dataclasses.field(default_factory=dict)  # of our programs
     no_gpu: typing.Optional[str] = None  # why none is here
     quick: bool = False
+    compiles: bool = True  # what PyTorch is measured with: torch.compile, too
     units: list = dataclasses.field(default_factory=list)  # the device tests, by source
 
     @property
@@ -75,6 +76,8 @@ def parser():
     options = argparse.ArgumentParser(formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--torch", metavar="PYTHON", help="the Python that has PyTorch; default: the first one that has")
     options.add_argument("--quick", action="store_true", help="no compute-sanitizer, and matrices up to 2048 only")
+    options.add_argument("--no-compile", action="store_true",
+                         help="PyTorch without torch.compile, whose max-autotune may take minutes for a training step")
     options.add_argument("--budget", type=float, default=570, metavar="SECONDS", help="be done within so many; default: %(default)g")
     return options
 
@@ -102,4 +105,5 @@ def start(root, options, facts, path, log):
     return Context(root=root, build=options.build, out=log.parent, record=results,
                    torch=options.torch or machine.python_with("torch") or sys.executable,
                    deadline=options.deadline,
-                   environment={"LOCUS_TEST_DIR": str(root / "tests")}, no_gpu=facts.get("no_gpu"), quick=options.quick)
+                   environment={"LOCUS_TEST_DIR": str(root / "tests")}, no_gpu=facts.get("no_gpu"), quick=options.quick,
+                   compiles=not options.no_compile)

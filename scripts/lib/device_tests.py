@@ -102,6 +102,11 @@ def units_of(program, run):
     return [Unit(program, source_name(file)) for file in files] or [Unit(program, "")]
 
 
+def kept_output(text):
+    """What of an output becomes part of the results: its end, without the folder of whoever compiled the programs."""
+    return re.sub(r"(?<![\w.])/[^\s:'\"]*/(?=(tests|include|cuda_kernels|benchmarks|examples)/)", "", text)[-4000:]
+
+
 def judge(done, counts=True):
     """What is recorded of a program that ended: counts, verdict, reasons of what it skipped. `counts`: it has to say how
     many of its cases passed; otherwise it may be a case itself."""
@@ -124,7 +129,7 @@ def judge(done, counts=True):
         if not found and done.status is not None and done.status > 0:
             verdict = f"{verdict}: {processes.last_line(done.output)}"
     return {"passed": passed, "failed": failed, "skipped": skipped, "seconds": done.seconds, "verdict": verdict,
-            "timed_out": done.status is None, "reasons": reasons, **({"output": done.output[-4000:]} if failed else {})}
+            "timed_out": done.status is None, "reasons": reasons, **({"output": kept_output(done.output)} if failed else {})}
 
 
 def not_run(why):
@@ -238,7 +243,7 @@ class Sanitizer:
         verdict = {0: "clean", SANITIZER_ERRORS: "errors"}.get(done.status, done.ending)
         failed = int(done.status != 0)
         return {"passed": 1 - failed, "failed": failed, "skipped": 0, "seconds": done.seconds, "verdict": verdict,
-                "reasons": [], **({"output": done.output[-4000:]} if failed else {})}, done.output
+                "reasons": [], **({"output": kept_output(done.output)} if failed else {})}, done.output
 
     def check(self, job):
         entry, output = self.run(job)

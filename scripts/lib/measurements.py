@@ -59,7 +59,7 @@ def run_verbs(context, device, tiny=False):
         work["targets"] = targets.judge(work) if device != "cpu" else []  # all are a GPU's
         context.record.put("verbs", report)
 
-    report = alternate.measure(ours, alternate.torch_command(context.root, context.torch, device, tiny),
+    report = alternate.measure(ours, alternate.torch_command(context.root, context.torch, device, tiny, context.compiles),
                                environment={**context.environment, "LOCUS_AUTOTUNE": "1"}, rounds=2 if tiny else 3, deadline=context.deadline,
                                progress=lambda name: context.record.show(f"   {name}"), measured=measured)
     context.record.say(targets.table(report))

@@ -85,7 +85,7 @@ esac
         self.sources("device", ops_softmax=GOOD)
         self.train({"cpu": 0.5, "cuda": 0.5})
         self.program("build/benchmarks/matmul", 'while [ "$1" != --json ]; do shift; done; echo \'{"products": [1]}\' > "$2"\n')
-        self.program("bin/torch", 'echo \'{"unavailable": "not here"}\'\n')
+        self.program("bin/torch", f'echo "$*" >> {self.root}/asked\necho \'{{"unavailable": "not here"}}\'\n')
         self.verbs({})
 
     def driver(self, gpus):
@@ -410,6 +410,20 @@ class Sanitizing(Driven):
         self.assertEqual(set(self.verdicts(results, "memcheck").values()), {"not run: Device not supported by memcheck"})
         self.assertEqual((status, results["failures"]), (0, []), output)
         self.assertLess(len(self.calls()), 9)
+
+    def test_an_output_names_no_folder_of_whoever_compiled_the_programs(self):
+        said = "/home/me/its/tests/ops/a_test.cpp:3: ERROR in /home/me/include/locus/x.hpp, see /etc/nv/y"
+        self.sources("device", ops_softmax=f'echo "{said}"; echo "2 passed, 1 failed, 0 skipped"; exit 1')
+        status, output, results = self.run_gpu("--quick")
+        entry = next(entry for entry in results["tests"] if entry["failed"])
+        self.assertIn("\ntests/ops/a_test.cpp:3: ERROR in include/locus/x.hpp, see /etc/nv/y\n", "\n" + entry["output"])
+
+    def test_pytorch_is_measured_without_compiling_on_request(self):
+        for options, compiles in ((["--quick"], True), (["--quick", "--no-compile"], False)):
+            (self.root / "asked").unlink(missing_ok=True)
+            self.run_gpu(*options)
+            asked = [line for line in (self.root / "asked").read_text().splitlines() if "torch_gpu.py" in line]
+            self.assertEqual(["--no-compile" not in line for line in asked], [compiles])
 
     def test_tests_that_fail_are_not_sanitized(self):
         self.sources("device", ops_softmax="sleep 60")
