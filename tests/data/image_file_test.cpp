@@ -270,6 +270,14 @@ TEST_CASE("images are scaled to cover a size, by a triangle of the width of a pi
       REQUIRE(std::abs(scaled(c, y, x) - reference(image, to.height, to.width, c, y, x)) <= 0.501);
     }
   }
+  const Tensor<std::uint8_t> tall({1, 1 << 20, 1});
+  for (std::int64_t i = 0; i < tall.elements(); ++i) tall.data()[i] = static_cast<std::uint8_t>(i >> 12);
+  const auto peak = [] { return Backend<Cpu>::memory_stats({}).peak_bytes; };
+  const std::int64_t before = peak();
+  const auto middle = data::resize_to_cover(tall, 64);
+  CHECK(peak() < before + (1 << 20));  // nothing is made of rows that are cut off
+  CHECK(middle(0, 0, 0) == 127);
+  CHECK(middle(0, 63, 63) == 128);
   const Tensor<std::uint8_t> same({1, 2, 2});
   same.fill_(7);
   CHECK(values(data::resize_to_cover(same, {2, 2})) == std::vector{7, 7, 7, 7});
