@@ -16,11 +16,11 @@ using data::compose;
 
 namespace of_a_program {
 
-/// Adds the first of its numbers to each image: a transform of a program's own.
+/// Adds the first of its numbers to each image: a transform of a program's own. Its name for the number says nothing.
 struct AddNumber {
   template <class R>
   struct Drawn {
-    R number;
+    R mean;
   };
   data::ImageExtents extents_of(const data::ImageExtents& in) const { return in; }
   template <class R>
@@ -30,7 +30,7 @@ struct AddNumber {
   template <class R, class Read>
   LOCUS_FN R pixel(const Read& read, const Drawn<R>& drawn, const data::ImageExtents&, data::PixelIndex c,
                    data::PixelIndex y, data::PixelIndex x) const {
-    return read(c, y, x) + drawn.number;
+    return read(c, y, x) + drawn.mean;
   }
 };
 
@@ -300,7 +300,9 @@ TEST_CASE("transforms refuse images that they do not take, and options out of ra
           "ColorJitter: images of 2 channels; expected 3, red, green and blue, or 1");
   refuses(
       compose(data::RandomCrop{{.size = 1 << 20, .padding = 1 << 20}}),
-      "compose: images of shape (2, 1048576, 1048576); expected (channels, height, width), of less than 2^31 elements");
+      "compose: images of shape (2, 1048576, 1048576); expected (channels, height, width), of less than 2^30 elements");
+  CHECK_THROWS_AS((void)compose(data::RandomCrop{{.size = 1, .padding = 1 << 20}}).shape_of({1, INT32_MAX, 1}),
+                  ShapeError);  // with its padding it has more rows than an index counts
   CHECK_THROWS_WITH_AS((void)compose(data::Normalize{1, 1})(zeros({2, 3}), 1),
                        "compose: images of shape (2, 3); expected (n, channels, height, width)", ShapeError);
 
