@@ -50,6 +50,23 @@ struct Mixed {
   }
 };
 
+/// An image as numbers from -1 to 1, which its bytes stand for on the way to a GPU.
+struct Centred {
+  struct Bytes {
+    std::int64_t size() const { return 2; }
+    data::Fields<std::uint8_t> fields() const { return {{1, 1, 2}}; }
+    void write(std::int64_t, Span<std::uint8_t> image) const { image[0] = 0, image[1] = 255; }
+    template <class D>
+    Tuple<Tensor<float, D>> expand(const Tensor<std::uint8_t, D>& bytes) const {
+      return {(bytes.template as<float>() * (2.f / 255.f) - 1.f).eval()};
+    }
+  };
+  std::int64_t size() const { return 2; }
+  data::Fields<float> fields() const { return {{1, 1, 2}}; }
+  void write(std::int64_t, Span<float> image) const { image[0] = -1, image[1] = 1; }
+  Bytes compact() const { return {}; }
+};
+
 }  // namespace
 
 static_assert(data::Dataset<decltype(transformed(labelled(1), augment()))>);
@@ -135,6 +152,11 @@ TEST_CASE("samples of any fields are transformed; the others stay as they are") 
     for (std::int64_t i = 0; i < images.size(0); ++i) CHECK(images(i, 0, 0, 0) == images(i, 0, 0, 1) + 1);
 }
 
+TEST_CASE("bytes of a program's own data set, which stand for other numbers, are not taken for those in [0, 1]") {
+  const auto [image] = data::sample(transformed(Centred{}, data::RandomHorizontalFlip{{.probability = 1}}), 0);
+  CHECK(reference(image).values == std::vector<double>{1, -1});
+}
+
 TEST_CASE("parts of transformed data sets, and functions of them, have epochs, too") {
   const auto dataset = transformed(labelled(12), augment(), 5);
   const auto check = [](const auto& part) {
@@ -161,6 +183,6 @@ TEST_CASE("a data set refuses transforms that do not take its images") {
                        ShapeError);
   const data::TensorDataset flat{zeros({3, 8}), zeros({3})};
   CHECK_THROWS_WITH_AS((void)transformed(flat, data::Normalize{0, 1}),
-                       "compose: images of shape (8,); expected (channels, height, width), of less than 2^31 elements",
+                       "compose: images of shape (8,); expected (channels, height, width), of less than 2^30 elements",
                        ShapeError);
 }
