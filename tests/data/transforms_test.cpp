@@ -233,6 +233,20 @@ LOCUS_DEVICE_TEST("colour jitter of images with one channel, and of nothing", D)
   }
 }
 
+LOCUS_DEVICE_TEST("contrast moves away from the mean of the image that the transforms before it make", D) {
+  const auto x = sample<float, D>({3, 1, 2, 3}, 1, 0, 1);
+  const data::Normalize halve{0, 2};
+  const Images from = images_of(compose(halve)(x, 1)),
+               to = images_of(compose(halve, data::ColorJitter{{.contrast = 0.5}})(x, 1));
+  for (std::int64_t n = 0; n < 3; ++n) {
+    const double factor = 0.5 + static_cast<double>(unit_float(numbers(1, 1, n).y));
+    double mean = 0;
+    for (std::int64_t i = 0; i < 6; ++i) mean += from(n, 0, i / 3, i % 3) / 6;
+    const double expected = factor * from(n, 0, 1, 2) + (1 - factor) * mean;
+    CHECK(to(n, 0, 1, 2) == doctest::Approx(std::min(1.0, std::max(0.0, expected))).epsilon(4e-6));
+  }
+}
+
 LOCUS_DEVICE_TEST("transforms are applied in their order, in one launch, and a composition counts as its parts", D) {
   const auto x = numbered<D>(20, 1, 3, 3);
   const data::RandomHorizontalFlip flip{{.probability = 1}};
