@@ -60,6 +60,14 @@ template <class S>
 concept WritesLists = HasFields<S> && writes_lists_as<S, fields_t<S>>;
 template <class S>
 concept Writes = WritesLists<S> || (HasFields<S> && writes_samples_as<S, fields_t<S>>);
+
+template <class S>
+concept HasEpochs = requires(const S& dataset) {
+  { dataset.at_epoch(std::uint64_t{}) } -> std::same_as<S>;
+};
+/// An at_epoch() that no loader would call.
+template <class S>
+concept HasOtherEpochs = !HasEpochs<S> && requires(S& dataset) { dataset.at_epoch(std::uint64_t{}); };
 }  // namespace detail
 
 /// A data set, as loaders read it, with these members, all of them const:
@@ -81,14 +89,10 @@ concept Writes = WritesLists<S> || (HasFields<S> && writes_samples_as<S, fields_
 /// The tensors of a batch have names where the data set has a member `template <class D> struct Batch`, an aggregate of
 /// them; otherwise a batch is a Tuple.
 template <class S>
-concept Dataset = detail::HasSize<S> && detail::HasFields<S> && detail::Writes<S> && std::move_constructible<S>;
+concept Dataset = detail::HasSize<S> && detail::HasFields<S> && detail::Writes<S> && !detail::HasOtherEpochs<S> &&
+                  std::move_constructible<S>;
 
 namespace detail {
-
-template <class S>
-concept HasEpochs = requires(const S& dataset) {
-  { dataset.at_epoch(std::uint64_t{}) } -> std::same_as<S>;
-};
 
 template <class L, class D>
 struct TensorsOf;
