@@ -73,8 +73,7 @@ class LeNet5 final : public nn::Layer<LeNet5<T, D>, T, D> {
       fail<ArgumentError>(
           {"LeNet5: .classes = ", classes, ", .channels = ", channels, "; expected at least 1 of each"});
     constexpr std::int64_t most = 1 << 20;
-    if (padding < 0 || padding > most)
-      fail<ArgumentError>({"LeNet5: .padding = ", padding, "; expected 0 to ", most});
+    if (padding < 0 || padding > most) fail<ArgumentError>({"LeNet5: .padding = ", padding, "; expected 0 to ", most});
     if (image.height < 1 || image.width < 1 || image.height > most || image.width > most)
       fail<ArgumentError>({"LeNet5: .image = ", image, "; expected 1 to ", most, " of each"});
     if (left_of(image.height, options) < 1 || left_of(image.width, options) < 1)
