@@ -8,58 +8,40 @@ machines on which other programs run. Results are written to results/cpu-attenti
 the shapes.
 """
 
-import argparse
 import json
 import pathlib
-import subprocess
-import tempfile
+import sys
 
-from conv import HERE, ROOT, Player, processor
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "support"))
+from torch_turns import RESULTS, parser_of, players, processor  # noqa: E402
 
 # type, batch, heads, length, width of a head
 SHAPES = [(dtype, *shape) for dtype in ("float32", "bfloat16")
           for shape in ((8, 8, 256, 64), (32, 8, 64, 32), (2, 8, 1024, 64), (1, 4, 4096, 64))]
 
 
-def compiled(folder):
-    program = folder / "cpu_attention"
-    subprocess.run(["g++", "-std=c++20", "-O2", "-pthread", f"-I{ROOT / 'include'}", str(HERE / "cpu_attention.cpp"), "-lz",
-                    "-o", str(program)], check=True)
-    return program
-
-
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--torch-python", required=True)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--turns", type=int, default=3)
-    parser.add_argument("--processor-time", action="store_true")
+    parser = parser_of(__doc__, turns=3)
     parser.add_argument("--only", help="shapes whose text contains this, as float32-8-8-256-64")
     options = parser.parse_args()
-    clock = "processor" if options.processor_time else "wall"
     cases = [(shape, causal) for shape in SHAPES if (options.only or "") in "-".join(map(str, shape)) for causal in (0, 1)]
     best = {case: ([float("inf")] * 2, [float("inf")] * 2) for case in cases}
-    with tempfile.TemporaryDirectory() as folder:
-        players = [Player(str(compiled(pathlib.Path(folder)))),
-                   Player(options.torch_python, str(HERE / "peers" / "torch_attention.py"))]
+    with players("attention", options.torch_python) as both:
         for _ in range(options.turns):
             for shape, causal in cases:
-                line = " ".join(map(str, (options.threads, clock, *shape, causal)))
-                for times, player in zip(best[shape, causal], players):
+                line = " ".join(map(str, (options.threads, options.clock, *shape, causal)))
+                for times, player in zip(best[shape, causal], both):
                     times[:] = map(min, times, player.ask(line))
-        for player in players:
-            player.process.stdin.close()
-            player.process.wait()
-    print(f"{processor()}, {options.threads} thread(s), milliseconds by the {clock}'s clock")
+    print(f"{processor()}, {options.threads} thread(s), milliseconds by the {options.clock}'s clock")
     print(f"{'type-batch-heads-length-width':36}" +
           "".join(f"{name + ': ours, PyTorch, ratio':>44}" for name in ("value", "value and gradients")))
-    results = {"processor": processor(), "threads": options.threads, "clock": clock, "shapes": {}}
+    results = {"processor": processor(), "threads": options.threads, "clock": options.clock, "shapes": {}}
     for (shape, causal), (mine, peer) in best.items():
         name = "-".join(map(str, shape)) + ("-causal" if causal else "")
         print(f"{name:36}" + "".join(f"{m:22.2f}{p:11.2f}{p / m:11.2f}" for m, p in zip(mine, peer)))
         results["shapes"][name] = {"ours": mine, "pytorch": peer}
     if not options.only:
-        (HERE / "results" / "cpu-attention.json").write_text(json.dumps(results, indent=1) + "\n")
+        (RESULTS / "cpu-attention.json").write_text(json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -9,16 +9,13 @@ run. --exact turns Winograd's convolutions off. Results are written to results/c
 of the shapes.
 """
 
-import argparse
 import json
 import pathlib
-import platform
-import subprocess
 import sys
-import tempfile
 
-HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parent
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "support"))
+from torch_turns import RESULTS, parser_of, players, processor  # noqa: E402
+
 # channels in and out, size of the image, kernel, stride; how often it is in the network
 SHAPES = {(3, 64, 32, 3, 1): 1, (64, 64, 32, 3, 1): 4, (64, 128, 32, 3, 2): 1, (64, 128, 32, 1, 2): 1,
           (128, 128, 16, 3, 1): 3, (128, 256, 16, 3, 2): 1, (128, 256, 16, 1, 2): 1, (256, 256, 8, 3, 1): 3,
@@ -26,60 +23,23 @@ SHAPES = {(3, 64, 32, 3, 1): 1, (64, 64, 32, 3, 1): 4, (64, 128, 32, 3, 2): 1, (
 PASSES = ("value", "input gradient", "weight gradient")
 
 
-def compiled(folder):
-    program = folder / "cpu_conv"
-    subprocess.run(["g++", "-std=c++20", "-O2", "-pthread", f"-I{ROOT / 'include'}", str(HERE / "cpu_conv.cpp"), "-lz",
-                    "-o", str(program)], check=True)
-    return program
-
-
-class Player:
-    def __init__(self, *command):
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def ask(self, line):
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
-        answer = self.process.stdout.readline()
-        if not answer:
-            sys.exit(f"{self.process.args[0]} ended at: {line}")
-        return [float(word) for word in answer.split()]
-
-
-def processor():
-    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return platform.machine()
-
-
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--torch-python", required=True)
-    parser.add_argument("--threads", type=int, default=2)
+    parser = parser_of(__doc__, turns=3)
     parser.add_argument("--batch", type=int, default=64)
-    parser.add_argument("--turns", type=int, default=3)
-    parser.add_argument("--processor-time", action="store_true")
     parser.add_argument("--exact", action="store_true")
     parser.add_argument("--only", help="shapes whose text contains this, as 64-64-32-3-1")
     options = parser.parse_args()
-    clock = "processor" if options.processor_time else "wall"
     shapes = {shape: count for shape, count in SHAPES.items() if (options.only or "") in "-".join(map(str, shape))}
     best = {shape: ([float("inf")] * 3, [float("inf")] * 3) for shape in shapes}
-    with tempfile.TemporaryDirectory() as folder:
-        ours = Player(str(compiled(pathlib.Path(folder))))
-        theirs = Player(options.torch_python, str(HERE / "peers" / "torch_conv.py"))
+    with players("conv", options.torch_python) as (ours, theirs):
         for _ in range(options.turns):
             for shape in shapes:
-                line = " ".join(map(str, (options.threads, clock, options.batch, *shape, int(options.exact))))
+                line = " ".join(map(str, (options.threads, options.clock, options.batch, *shape, int(options.exact))))
                 mine, peer = ours.ask(line), theirs.ask(line)
                 for i in range(3):
                     best[shape][0][i] = min(best[shape][0][i], mine[i])
                     best[shape][1][i] = min(best[shape][1][i], peer[i], peer[i + 3])
-        for player in (ours, theirs):
-            player.process.stdin.close()
-            player.process.wait()
-    print(f"{processor()}, {options.threads} thread(s), batch {options.batch}, milliseconds by the {clock}'s clock")
+    print(f"{processor()}, {options.threads} thread(s), batch {options.batch}, milliseconds by the {options.clock}'s clock")
     print(f"{'in-out-size-kernel-stride':28}" + "".join(f"{name + ': ours, PyTorch, ratio':>42}" for name in PASSES))
     whole = [0.0, 0.0]
     for shape, (mine, peer) in best.items():
@@ -90,11 +50,11 @@ def main():
             whole[i] += shapes[shape] * sum(time for k, time in enumerate(times) if k != 1 or shape[0] != 3)
     print(f"all of a step: {whole[0]:.0f}, {whole[1]:.0f} ms: {whole[1] / whole[0]:.2f}")
     if not options.only:
-        results = {"processor": processor(), "threads": options.threads, "batch": options.batch, "clock": clock,
+        results = {"processor": processor(), "threads": options.threads, "batch": options.batch, "clock": options.clock,
                    "exact": options.exact, "step_ms": whole,
                    "shapes": {"-".join(map(str, shape)): {"ours": mine, "pytorch": peer}
                               for shape, (mine, peer) in best.items()}}
-        (HERE / "results" / "cpu-conv.json").write_text(json.dumps(results, indent=1) + "\n")
+        (RESULTS / "cpu-conv.json").write_text(json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -5,9 +5,10 @@
 //
 // each the fastest of some runs, by the wall's or the processor's clock.
 
+#include "support/fastest.hpp"
+
 #include <locus/locus.hpp>
 
-#include <ctime>
 #include <iostream>
 #include <string>
 
@@ -15,33 +16,17 @@ using namespace locus;
 
 namespace {
 
-double seconds(clockid_t clock) {
-  timespec now{};
-  clock_gettime(clock, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-template <class F>
-double fastest(clockid_t clock, const F& run) {
-  double best = 1e9, total = 0;
-  for (int i = 0; i < 20 && (i < 3 || total < 0.3); ++i) {
-    const double begin = seconds(clock);
-    run();
-    const double taken = seconds(clock) - begin;
-    best = taken < best ? taken : best;
-    total += taken;
-  }
-  return 1e3 * best;
-}
+/// Seconds of runs of each.
+constexpr double budget = 0.3;
 
 template <class T>
 void measure(clockid_t clock, const Shape& shape, bool is_causal) {
   const auto q = variable(randn<T>(shape)), k = variable(randn<T>(shape)), v = variable(randn<T>(shape));
   const auto g = randn<T>(shape);
-  std::cout << fastest(clock, [&] {
+  std::cout << bench::fastest(clock, budget, [&] {
     (void)scaled_dot_product_attention(q.value(), k.value(), v.value(), {.is_causal = is_causal});
   }) << " ";
-  std::cout << fastest(clock, [&] {
+  std::cout << bench::fastest(clock, budget, [&] {
     q.zero_grad(), k.zero_grad(), v.zero_grad();
     scaled_dot_product_attention(q, k, v, {.is_causal = is_causal}).backward(g);
   }) << std::endl;
@@ -56,7 +41,7 @@ int main() {
   bool is_causal = false;
   while (std::cin >> threads >> clock_name >> type >> batch >> heads >> length >> width >> is_causal) {
     cpu::set_max_threads(threads);
-    const clockid_t clock = clock_name == "processor" ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC;
+    const clockid_t clock = bench::clock_called(clock_name);
     if (type == "bfloat16") measure<bfloat16>(clock, {batch, heads, length, width}, is_causal);
     else measure<float>(clock, {batch, heads, length, width}, is_causal);
   }

@@ -5,22 +5,17 @@
 // forward, cross-entropy, backward and SGD with momentum, by the wall's or the processor's clock. TYPE is float32 or
 // bfloat16; EXACT turns Winograd's convolutions off.
 
+#include "support/fastest.hpp"
+
 #include <locus/locus.hpp>
 #include <locus/models/resnet.hpp>
 
-#include <ctime>
 #include <iostream>
 #include <string>
 
 using namespace locus;
 
 namespace {
-
-double seconds(clockid_t clock) {
-  timespec now{};
-  clock_gettime(clock, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
 
 /// One model for all lines, as the peer has.
 template <class T>
@@ -31,11 +26,11 @@ class Training {
     const auto labels = randint(0, 10, {batch});
     double best = 1e9;
     for (int i = 0; i <= steps; ++i) {  // the first is no measurement
-      const double begin = seconds(clock);
+      const double begin = bench::seconds(clock);
       optimizer_.zero_grad();
       nn::cross_entropy(model_(trace(images)), labels).backward();
       optimizer_.step();
-      const double taken = seconds(clock) - begin;
+      const double taken = bench::seconds(clock) - begin;
       if (i > 0 && taken < best) best = taken;
     }
     return 1e3 * best;
@@ -58,7 +53,7 @@ int main() {
   while (std::cin >> threads >> clock_name >> batch >> steps >> type >> exact) {
     cpu::set_max_threads(threads);
     cpu::allow_winograd(!exact);
-    const clockid_t clock = clock_name == "processor" ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC;
+    const clockid_t clock = bench::clock_called(clock_name);
     const double taken =
         type == "float32" ? wide.fastest_of(steps, batch, clock) : narrow.fastest_of(steps, batch, clock);
     std::cout << taken << std::endl;

@@ -9,56 +9,39 @@ measured with Winograd's convolutions and without, bfloat16 beside autocast. --p
 machines on which other programs run. Results are written to results/cpu-resnet.json.
 """
 
-import argparse
 import json
 import pathlib
 import statistics
-import subprocess
-import tempfile
+import sys
 
-from conv import HERE, ROOT, Player, processor
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "support"))
+from torch_turns import RESULTS, parser_of, players, processor  # noqa: E402
 
 ROWS = [("float32", False), ("float32", True), ("bfloat16", False)]
 
 
-def compiled(folder):
-    program = folder / "cpu_resnet"
-    subprocess.run(["g++", "-std=c++20", "-O2", "-pthread", f"-I{ROOT / 'include'}", str(HERE / "cpu_resnet.cpp"), "-lz",
-                    "-o", str(program)], check=True)
-    return program
-
-
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--torch-python", required=True)
-    parser.add_argument("--threads", type=int, default=2)
+    parser = parser_of(__doc__, turns=5)
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--steps", type=int, default=3)
-    parser.add_argument("--turns", type=int, default=5)
-    parser.add_argument("--processor-time", action="store_true")
     options = parser.parse_args()
-    clock = "processor" if options.processor_time else "wall"
     taken = {row: ([], []) for row in ROWS}
-    with tempfile.TemporaryDirectory() as folder:
-        ours = Player(str(compiled(pathlib.Path(folder))))
-        theirs = Player(options.torch_python, str(HERE / "peers" / "torch_resnet.py"))
+    with players("resnet", options.torch_python) as (ours, theirs):
         for _ in range(options.turns):
             for kind, exact in ROWS:
-                line = f"{options.threads} {clock} {options.batch} {options.steps} {kind} {int(exact)}"
+                line = f"{options.threads} {options.clock} {options.batch} {options.steps} {kind} {int(exact)}"
                 taken[kind, exact][0].append(ours.ask(line)[0])
                 taken[kind, exact][1].append(min(theirs.ask(line)))
-        for player in (ours, theirs):
-            player.process.stdin.close()
-            player.process.wait()
-    print(f"{processor()}, {options.threads} thread(s), batch {options.batch}, by the {clock}'s clock")
+    print(f"{processor()}, {options.threads} thread(s), batch {options.batch}, by the {options.clock}'s clock")
     print(f"{'images per second':24}{'Locus':>10}{'PyTorch':>10}{'ratio':>8}")
-    results = {"processor": processor(), "threads": options.threads, "batch": options.batch, "clock": clock, "rows": {}}
+    results = {"processor": processor(), "threads": options.threads, "batch": options.batch, "clock": options.clock,
+               "rows": {}}
     for (kind, exact), times in taken.items():
         mine, peer = (1e3 * options.batch / statistics.median(each) for each in times)
         name = kind + (", exact" if exact else "")
         print(f"{name:24}{mine:10.1f}{peer:10.1f}{mine / peer:8.2f}")
         results["rows"][name] = {"ours": mine, "pytorch": peer, "ours_ms": times[0], "pytorch_ms": times[1]}
-    (HERE / "results" / "cpu-resnet.json").write_text(json.dumps(results, indent=1) + "\n")
+    (RESULTS / "cpu-resnet.json").write_text(json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,22 +1,11 @@
 #!/usr/bin/env python3
 """PyTorch's side of benchmarks/conv.py: the lines of cpu_conv.cpp, answered for both memory formats, NCHW first."""
 
-import sys
-import time
-
 import torch
 
+from torch_lines import answer, fastest
 
-def fastest(clock, run):
-    best, total = float("inf"), 0.0
-    for i in range(20):
-        if i >= 3 and total >= 0.15:
-            break
-        begin = clock()
-        run()
-        taken = clock() - begin
-        best, total = min(best, taken), total + taken
-    return 1e3 * best
+BUDGET = 0.15  # seconds of runs of each pass
 
 
 def passes(clock, memory_format, batch, channels, out, size, kernel, stride):
@@ -29,19 +18,14 @@ def passes(clock, memory_format, batch, channels, out, size, kernel, stride):
         torch.ops.aten.convolution_backward(g, x, w, None, [stride] * 2, [padding] * 2, [1, 1], False, [0, 0], 1,
                                             [*wanted, False])
 
-    return [fastest(clock, lambda: torch.nn.functional.conv2d(x, w, stride=stride, padding=padding)),
-            fastest(clock, lambda: gradient(True, False)), fastest(clock, lambda: gradient(False, True))]
+    return [fastest(clock, BUDGET, lambda: torch.nn.functional.conv2d(x, w, stride=stride, padding=padding)),
+            fastest(clock, BUDGET, lambda: gradient(True, False)), fastest(clock, BUDGET, lambda: gradient(False, True))]
 
 
-def main():
-    for line in sys.stdin:
-        threads, clock, *numbers = line.split()
-        torch.set_num_threads(int(threads))
-        timer = time.process_time if clock == "processor" else time.perf_counter
-        shape = [int(number) for number in numbers[:6]]
-        answers = passes(timer, torch.contiguous_format, *shape) + passes(timer, torch.channels_last, *shape)
-        print(*(f"{answer:.4f}" for answer in answers), flush=True)
+def measure(clock, *numbers):
+    *shape, _ = (int(number) for number in numbers)
+    return passes(clock, torch.contiguous_format, *shape) + passes(clock, torch.channels_last, *shape)
 
 
 if __name__ == "__main__":
-    main()
+    answer(measure)

@@ -2,12 +2,11 @@
 """PyTorch's side of benchmarks/resnet.py: the lines of cpu_resnet.cpp, answered for both memory formats, NCHW first.
 bfloat16 is autocast's. The network is torchvision's ResNet-18, written out for images of 32 x 32."""
 
-import sys
-import time
-
 import torch
 from torch import nn
 from torch.nn import functional as F
+
+from torch_lines import answer
 
 
 class BasicBlock(nn.Module):
@@ -62,11 +61,11 @@ class Training:
 
 def main():
     trainings = [Training(torch.contiguous_format), Training(torch.channels_last)]
-    for line in sys.stdin:
-        threads, clock, batch, steps, kind, _ = line.split()
-        torch.set_num_threads(int(threads))
-        timer = time.process_time if clock == "processor" else time.perf_counter
-        print(*(f"{each.fastest(timer, int(batch), int(steps), kind == 'bfloat16'):.4f}" for each in trainings), flush=True)
+
+    def measure(clock, batch, steps, kind, _):
+        return [each.fastest(clock, int(batch), int(steps), kind == "bfloat16") for each in trainings]
+
+    answer(measure)
 
 
 if __name__ == "__main__":

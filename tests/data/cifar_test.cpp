@@ -65,6 +65,21 @@ TEST_CASE("CIFAR-10 is read from its five files, planes of red, green and blue")
   CHECK(data::cifar10(folder.path.string() + "/", Part::test, partial)[0].second == 3);
 }
 
+TEST_CASE("images of CIFAR keep their places, however many a file holds") {
+  const TemporaryFolder folder;
+  std::string text;
+  for (int i = 0; i < 150; ++i) text += records({label(i % 10)}, i);
+  (void)folder.write("test_batch.bin", text);
+  const auto images = data::cifar10(folder.path, Part::test, partial);
+  REQUIRE(images.size() == 150);
+  for (std::int64_t i = 0; i < 150; ++i) {
+    const auto [image, label] = images[i];
+    REQUIRE(label == i % 10);
+    REQUIRE(image(0, 0, 0) == i);
+    REQUIRE(image(2, 31, 31) == (i + 3071) % 256);
+  }
+}
+
 TEST_CASE("the folder that CIFAR's archive unpacks to is found, too") {
   const TemporaryFolder folder;
   fs::create_directories(folder.path / "cifar-10-batches-bin");

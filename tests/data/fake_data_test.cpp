@@ -31,10 +31,12 @@ TEST_CASE("fake data has the sizes asked for, numbers in [0, 1) and labels of ev
   CHECK(FakeData().fields() == data::Fields<float, std::int64_t>{{3, 224, 224}, {}});
   std::int64_t seen[4] = {};
   double sum = 0, squares = 0;
+  int alike = 0;
   for (std::int64_t i = 0; i < dataset.size(); ++i) {
     const auto [image, label] = data::sample(dataset, i);
     REQUIRE(image.shape() == Shape{2, 5, 3});
     ++seen[label.item()];
+    alike += static_cast<std::int64_t>(4 * image(0, 0, 0)) == label.item();
     for (std::int64_t k = 0; k < 30; ++k) {
       const double x = image.data()[k];
       REQUIRE(x >= 0);
@@ -43,6 +45,7 @@ TEST_CASE("fake data has the sizes asked for, numbers in [0, 1) and labels of ev
       squares += x * x;
     }
   }
+  CHECK(alike < 75);  // of 50: labels are drawn apart from images
   for (const auto count : seen) CHECK(count == doctest::Approx(50).epsilon(0.4));  // 3 standard deviations
   CHECK(sum / 6000 == doctest::Approx(0.5).epsilon(0.025));                        // 3
   CHECK(squares / 6000 == doctest::Approx(1.0 / 3).epsilon(0.035));                // 3
@@ -60,6 +63,7 @@ TEST_CASE("a sample of fake data depends on the seed and its number alone") {
     differ += third.images(k) != next.images(k);
   }
   CHECK(differ == 14);
+  for (std::int64_t k = 4; k < 7; ++k) CHECK(third.images(k) != third.images(k - 4));
   const FakeData dataset{{.size = 20, .shape = {3, 4}, .classes = 3}};
   const auto numbers = numbers_of(dataset, {.batch_size = 7});
   CHECK(numbers.size() == 20 * 13);

@@ -118,11 +118,18 @@ TEST_CASE("a JPEG gives its pixels, within what it loses") {
 TEST_CASE("a JPEG of inks gives what they let through") {
   Pixels inks;
   for (int i = 0; i < 64; ++i) inks.insert(inks.end(), {255, 128, 64, 128});  // as Adobe stores them, inverted
-  const auto image = decoded(jpeg(inks, 8, 8, {.components = 4, .space = JCS_CMYK, .quality = 100}));
+  std::string text = jpeg(inks, 8, 8, {.components = 4, .space = JCS_CMYK, .quality = 100});
+  const auto image = decoded(text);
   REQUIRE(image.shape() == Shape{3, 8, 8});
   CHECK(std::abs(int{image(0, 3, 3)} - 128) <= 2);
   CHECK(std::abs(int{image(1, 3, 3)} - 64) <= 2);
   CHECK(std::abs(int{image(2, 3, 3)} - 32) <= 2);
+  const auto marker = text.find("\xff\xee");  // Adobe's, of 14 bytes after its name; without it inks are as they are
+  REQUIRE(marker != std::string::npos);
+  const auto plain = decoded(text.erase(marker, 16));
+  CHECK(int{plain(0, 3, 3)} <= 2);
+  CHECK(std::abs(int{plain(1, 3, 3)} - 63) <= 2);
+  CHECK(std::abs(int{plain(2, 3, 3)} - 95) <= 2);
 }
 
 TEST_CASE("a JPEG that promises more than it holds, or takes too long, is refused") {
@@ -270,6 +277,14 @@ TEST_CASE("images are scaled to cover a size, by a triangle of the width of a pi
       REQUIRE(std::abs(scaled(c, y, x) - reference(image, to.height, to.width, c, y, x)) <= 0.501);
     }
   }
+  const Tensor<std::uint8_t> tall({1, 1 << 20, 1});
+  for (std::int64_t i = 0; i < tall.elements(); ++i) tall.data()[i] = static_cast<std::uint8_t>(i >> 12);
+  const auto peak = [] { return Backend<Cpu>::memory_stats({}).peak_bytes; };
+  const std::int64_t before = peak();
+  const auto middle = data::resize_to_cover(tall, 64);
+  CHECK(peak() < before + (1 << 20));  // nothing is made of rows that are cut off
+  CHECK(middle(0, 0, 0) == 127);
+  CHECK(middle(0, 63, 63) == 128);
   const Tensor<std::uint8_t> same({1, 2, 2});
   same.fill_(7);
   CHECK(values(data::resize_to_cover(same, {2, 2})) == std::vector{7, 7, 7, 7});

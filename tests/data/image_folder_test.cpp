@@ -107,6 +107,8 @@ TEST_CASE("what is wrong with a folder of images is said with its name") {
   CHECK_THROWS_AS((void)ImageFolder(""), DataError);
   CHECK_THROWS_AS((void)ImageFolder(root, {.channels = 4}), ArgumentError);
   CHECK_THROWS_AS((void)ImageFolder(root, {.size = 0}), ArgumentError);
+  CHECK_THROWS_WITH_AS((void)ImageFolder(root, {.size = {2, 1 << 21}}),
+                       "ImageFolder: a size of (2, 2097152); expected 1 to 1048576 each", ArgumentError);
   const ImageFolder images(root, {.size = 2});
   (void)folder.write("cat/b.PNG", colored(20).substr(0, 60));
   int batches = 0;

@@ -54,6 +54,8 @@ LOCUS_DEVICE_TEST("mixup of nothing, and of one image", D) {
   const auto same = mixup(x, y, {.alpha = 0});
   CHECK(same.share == 1);
   CHECK_CLOSE(same.images, {1, 5});
+  const auto infinite = tensor<float, D>({2, 1}, {1, std::numeric_limits<float>::infinity()});
+  CHECK(host(mixup(infinite, y, {.alpha = 0}).images)(0, 0) == 1);  // not 0 times infinity
   CHECK_CLOSE(mixup(x.slice(0, 0, 1), y.slice(0, 0, 1)).images, Reference({1, 1}, {1}));
   CHECK(mixup(x.slice(0, 0, 0), y.slice(0, 0, 0)).others.size(0) == 0);
 }
@@ -71,7 +73,7 @@ LOCUS_DEVICE_TEST("the loss of mixed images lies between those of both labels", 
 }
 
 TEST_CASE("shares of mixup have the mean, the variance and the tails of their distribution") {
-  for (const double alpha : {0.01, 0.2, 1.0, 1.5, 8.0}) {
+  for (const double alpha : {5e-324, 0.01, 0.2, 1.0, 1.5, 8.0}) {
     CAPTURE(alpha);
     const Shares shares(alpha);
     const double variance = 1 / (4 * (2 * alpha + 1));

@@ -16,11 +16,11 @@ using data::compose;
 
 namespace of_a_program {
 
-/// Adds the first of its numbers to each image: a transform of a program's own.
+/// Adds the first of its numbers to each image: a transform of a program's own. Its name for the number says nothing.
 struct AddNumber {
   template <class R>
   struct Drawn {
-    R number;
+    R mean;
   };
   data::ImageExtents extents_of(const data::ImageExtents& in) const { return in; }
   template <class R>
@@ -30,7 +30,7 @@ struct AddNumber {
   template <class R, class Read>
   LOCUS_FN R pixel(const Read& read, const Drawn<R>& drawn, const data::ImageExtents&, data::PixelIndex c,
                    data::PixelIndex y, data::PixelIndex x) const {
-    return read(c, y, x) + drawn.number;
+    return read(c, y, x) + drawn.mean;
   }
 };
 
@@ -233,6 +233,20 @@ LOCUS_DEVICE_TEST("colour jitter of images with one channel, and of nothing", D)
   }
 }
 
+LOCUS_DEVICE_TEST("contrast moves away from the mean of the image that the transforms before it make", D) {
+  const auto x = sample<float, D>({3, 1, 2, 3}, 1, 0, 1);
+  const data::Normalize halve{0, 2};
+  const Images from = images_of(compose(halve)(x, 1)),
+               to = images_of(compose(halve, data::ColorJitter{{.contrast = 0.5}})(x, 1));
+  for (std::int64_t n = 0; n < 3; ++n) {
+    const double factor = 0.5 + static_cast<double>(unit_float(numbers(1, 1, n).y));
+    double mean = 0;
+    for (std::int64_t i = 0; i < 6; ++i) mean += from(n, 0, i / 3, i % 3) / 6;
+    const double expected = factor * from(n, 0, 1, 2) + (1 - factor) * mean;
+    CHECK(to(n, 0, 1, 2) == doctest::Approx(std::min(1.0, std::max(0.0, expected))).epsilon(4e-6));
+  }
+}
+
 LOCUS_DEVICE_TEST("transforms are applied in their order, in one launch, and a composition counts as its parts", D) {
   const auto x = numbered<D>(20, 1, 3, 3);
   const data::RandomHorizontalFlip flip{{.probability = 1}};
@@ -300,7 +314,9 @@ TEST_CASE("transforms refuse images that they do not take, and options out of ra
           "ColorJitter: images of 2 channels; expected 3, red, green and blue, or 1");
   refuses(
       compose(data::RandomCrop{{.size = 1 << 20, .padding = 1 << 20}}),
-      "compose: images of shape (2, 1048576, 1048576); expected (channels, height, width), of less than 2^31 elements");
+      "compose: images of shape (2, 1048576, 1048576); expected (channels, height, width), of less than 2^30 elements");
+  CHECK_THROWS_AS((void)compose(data::RandomCrop{{.size = 1, .padding = 1 << 20}}).shape_of({1, INT32_MAX, 1}),
+                  ShapeError);  // with its padding it has more rows than an index counts
   CHECK_THROWS_WITH_AS((void)compose(data::Normalize{1, 1})(zeros({2, 3}), 1),
                        "compose: images of shape (2, 3); expected (n, channels, height, width)", ShapeError);
 

@@ -36,6 +36,8 @@ TEST_CASE("LeNet-5 takes images of other extents, and says which it expects") {
   CHECK_THROWS_AS((void)models::lenet5<float>({.classes = 0}), ArgumentError);
   CHECK_THROWS_AS((void)models::lenet5<float>({.channels = 0}), ArgumentError);
   CHECK_THROWS_AS((void)models::lenet5<float>({.padding = -1}), ArgumentError);
+  CHECK_THROWS_AS((void)models::lenet5<float>({.padding = INT64_MAX}), ArgumentError);
+  CHECK_THROWS_AS((void)models::lenet5<float>({.image = {28, INT64_MIN}}), ArgumentError);
   CHECK(models::lenet5<float>({.image = 12}).fc1.weight.size(1) == 16);
   CHECK_THROWS_WITH_AS((void)models::lenet5<float>({.image = {28, 15}, .padding = 0}),
                        doctest::Contains(".padding = 0; expected at least 16 of each with the padding"), ArgumentError);

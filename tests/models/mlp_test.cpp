@@ -50,6 +50,7 @@ TEST_CASE("what is wrong with the sizes of a perceptron is said") {
   CHECK_THROWS_WITH_AS((void)models::mlp<float>({3}), "mlp: 1 sizes; expected the inputs' and the outputs'",
                        ArgumentError);
   CHECK_THROWS_WITH_AS((void)models::mlp<float>({3, 0, 2}), "mlp: a size of 0; expected at least 1", ArgumentError);
-  CHECK_THROWS_AS((void)models::mlp<float>({3, 4, 2}, {.dropout = 1.5}), ArgumentError);
+  for (const std::vector<std::int64_t>& sizes : {std::vector<std::int64_t>{3, 4, 2}, {3, 2}})
+    CHECK_THROWS_AS((void)models::mlp<float>(sizes, {.dropout = 1.5}), ArgumentError);
   CHECK_THROWS_AS((void)models::mlp<float>({3, 2})(zeros({2, 4})), ShapeError);
 }

@@ -109,6 +109,8 @@ TEST_CASE("what is wrong with a ResNet or its images is said") {
                        ArgumentError);
   CHECK_THROWS_WITH_AS((void)models::resnet50<float>({.width = 0}), "ResNet: .width = 0; expected at least 1",
                        ArgumentError);
+  CHECK_THROWS_WITH_AS((void)(models::ResNet<float, Cpu, models::BasicBlock>({2, 2, 2, 0}, {.width = 4})),
+                       "ResNet: a stage of 0 blocks; expected at least 1 in each of the four", ArgumentError);
   for (const bool small : {false, true}) {
     const auto model = models::resnet18<float>({.classes = 2, .small_images = small, .width = 4});
     CHECK(model(zeros({1, 3, 1, 1})).shape() == Shape{1, 2});

@@ -74,7 +74,7 @@ struct Chain {
       const auto& transform = get<stage>(transforms);
       auto& mine = get<stage>(drawn);
       mine = transform.template draw<R>(random_block(key, stage, sample), extents[stage]);
-      if constexpr (requires { mine.mean; }) {
+      if constexpr (requires { transform.averages(); }) {
         if (transform.averages()) mine.mean = mean_before<stage>(team);
       }
       draw<stage + 1>(key, sample, team);
@@ -133,14 +133,15 @@ struct TransformRow {
   return std::uint64_t{mixed.x} << 32 | mixed.y;
 }
 
-/// throws ShapeError unless it is (channels, height, width) of less than 2^31 elements
+/// throws ShapeError unless it is (channels, height, width) of less than 2^30 elements: with a padding, too, a
+/// PixelIndex counts its rows and columns
 [[nodiscard]] LOCUS_OUT_OF_LINE inline ImageExtents image_extents(const char* caller, const Shape& shape) {
   std::int64_t all = 1;
   if (shape.rank() == 3)
     all = locus::detail::product_or_most(shape[0], locus::detail::product_or_most(shape[1], shape[2]));
-  if (shape.rank() != 3 || all > INT32_MAX)
+  if (shape.rank() != 3 || all >= 1 << 30)
     fail<ShapeError>(
-        {caller, ": images of shape ", shape, "; expected (channels, height, width), of less than 2^31 elements"});
+        {caller, ": images of shape ", shape, "; expected (channels, height, width), of less than 2^30 elements"});
   return {static_cast<PixelIndex>(shape[0]), static_cast<PixelIndex>(shape[1]), static_cast<PixelIndex>(shape[2])};
 }
 [[nodiscard]] inline Shape shape_of(const ImageExtents& extents) {
@@ -174,7 +175,8 @@ class Composed {
 
   /// The images of a batch transformed on its device, where image n draws as sample n of a data set does in epoch 0:
   /// see transformed(). Take another seed for every batch. shape: (n, channels, height, width) -> (n, ...shape_of())
-  /// cost: one launch throws ShapeError naming the transform that does not take the images
+  /// cost: one launch
+  /// throws ShapeError naming the transform that does not take the images
   template <FloatingDType T, class D>
   [[nodiscard]] Tensor<T, D> operator()(const Tensor<T, D>& images, std::uint64_t seed) const {
     if (images.rank() != 4)

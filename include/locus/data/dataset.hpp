@@ -60,6 +60,14 @@ template <class S>
 concept WritesLists = HasFields<S> && writes_lists_as<S, fields_t<S>>;
 template <class S>
 concept Writes = WritesLists<S> || (HasFields<S> && writes_samples_as<S, fields_t<S>>);
+
+template <class S>
+concept HasEpochs = requires(const S& dataset) {
+  { dataset.at_epoch(std::uint64_t{}) } -> std::same_as<S>;
+};
+/// An at_epoch() that no loader would call.
+template <class S>
+concept HasOtherEpochs = !HasEpochs<S> && requires(S& dataset) { dataset.at_epoch(std::uint64_t{}); };
 }  // namespace detail
 
 /// A data set, as loaders read it, with these members, all of them const:
@@ -81,14 +89,10 @@ concept Writes = WritesLists<S> || (HasFields<S> && writes_samples_as<S, fields_
 /// The tensors of a batch have names where the data set has a member `template <class D> struct Batch`, an aggregate of
 /// them; otherwise a batch is a Tuple.
 template <class S>
-concept Dataset = detail::HasSize<S> && detail::HasFields<S> && detail::Writes<S> && std::move_constructible<S>;
+concept Dataset = detail::HasSize<S> && detail::HasFields<S> && detail::Writes<S> && !detail::HasOtherEpochs<S> &&
+                  std::move_constructible<S>;
 
 namespace detail {
-
-template <class S>
-concept HasEpochs = requires(const S& dataset) {
-  { dataset.at_epoch(std::uint64_t{}) } -> std::same_as<S>;
-};
 
 template <class L, class D>
 struct TensorsOf;
@@ -210,11 +214,30 @@ template <HasEpochs S>
   return hold(held->dataset.at_epoch(epoch));
 }
 
-/// Which samples a part of a data set has.
-struct Positions {
-  std::vector<std::int64_t> list;
-  [[nodiscard]] std::int64_t size() const { return static_cast<std::int64_t>(list.size()); }
-  [[nodiscard]] std::int64_t operator[](std::int64_t i) const { return list[static_cast<std::size_t>(i)]; }
+/// Which samples of a whole a part has, in its order; at first all of them. Copies share the list.
+class Selection {
+ public:
+  Selection() = default;
+  explicit Selection(std::int64_t whole) : size_(whole) {}
+  [[nodiscard]] std::int64_t size() const { return size_; }
+  /// The number that a sample of the part has in the whole. throws IndexError
+  [[nodiscard]] LOCUS_OUT_OF_LINE std::int64_t operator[](std::int64_t position) const {
+    require_sample(position, size_);
+    return list_ ? list_->dataset[static_cast<std::size_t>(position)] : position;
+  }
+  /// Some of these. throws IndexError
+  [[nodiscard]] LOCUS_OUT_OF_LINE Selection subset(Span<const std::int64_t> positions) const {
+    std::vector<std::int64_t> list;
+    list.reserve(positions.size());
+    for (const std::int64_t position : positions) list.push_back((*this)[position]);
+    Selection part(static_cast<std::int64_t>(list.size()));
+    part.list_ = hold(std::move(list));
+    return part;
+  }
+
+ private:
+  std::int64_t size_ = 0;
+  Shared<const Held<std::vector<std::int64_t>>> list_;  ///< null: all, in order
 };
 }  // namespace detail
 

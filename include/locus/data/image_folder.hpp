@@ -92,9 +92,9 @@ struct FolderEntries {
 }  // namespace detail
 
 /// The JPEG and PNG images of a folder, which has a folder for each class, as torchvision.datasets.ImageFolder: classes
-/// have the order of their names. Images are read when they are loaded, scaled to cover a size, and delivered as
-/// numbers in [0, 1], of T, with their classes, as those of LabelledImages. Reading takes long: give the loader
-/// workers.
+/// have the order of their names. Other files, and folders within those of the classes, are left out. Images are read
+/// when they are loaded, scaled to cover a size, and delivered as numbers in [0, 1], of T, with their classes, as those
+/// of LabelledImages. Reading takes long: give the loader workers.
 ///
 ///     data::ImageFolder images("flowers", {.size = 64});
 ///     auto batches = data::loader<D>(images, {.batch_size = 32, .shuffle = true, .workers = 4});
@@ -111,15 +111,13 @@ class ImageFolderAs {
   explicit ImageFolderAs(const std::string& folder, const ImageFolderOptions& options = {}) : options_(options) {
     if (options.channels != 1 && options.channels != 3)
       fail<ArgumentError>({"ImageFolder: channels is ", options.channels, "; expected 3 or 1"});
-    if (options.size.height < 1 || options.size.width < 1)
-      fail<ArgumentError>({"ImageFolder: a size of ", options.size, "; expected 1 or more each"});
+    detail::require_resizable("ImageFolder", options.size);
     files_ = locus::detail::or_out_of_memory({"ImageFolder: out of memory for the names in '", folder, "'"},
                                              [&] { return detail::hold(detail::files_of_classes(folder)); });
+    chosen_ = detail::Selection(static_cast<std::int64_t>(files_->dataset.files.size()));
   }
 
-  [[nodiscard]] std::int64_t size() const {
-    return chosen_ ? chosen_->dataset.size() : static_cast<std::int64_t>(files_->dataset.files.size());
-  }
+  [[nodiscard]] std::int64_t size() const { return chosen_.size(); }
   [[nodiscard]] std::int64_t classes() const { return static_cast<std::int64_t>(class_names().size()); }
   /// Those of the folders, by label.
   [[nodiscard]] const std::vector<std::string>& class_names() const { return files_->dataset.names; }
@@ -137,11 +135,8 @@ class ImageFolderAs {
   }
   /// Some of these. throws IndexError
   [[nodiscard]] ImageFolderAs subset(Span<const std::int64_t> positions) const {
-    std::vector<std::int64_t> chosen;
-    chosen.reserve(positions.size());
-    for (const std::int64_t position : positions) chosen.push_back(stored(position));
     ImageFolderAs part = *this;
-    part.chosen_ = detail::hold(detail::Positions{std::move(chosen)});
+    part.chosen_ = chosen_.subset(positions);
     return part;
   }
 
@@ -149,14 +144,14 @@ class ImageFolderAs {
   [[nodiscard]] Fields<T, std::int64_t> fields() const { return {shape(), {}}; }
   void write(std::int64_t i, Span<T> image, Span<std::int64_t> label) const {
     const Tensor<std::uint8_t, Cpu> bytes = read(i);
-    constexpr auto scale = static_cast<compute_t<T>>(1.0 / 255.0);
+    constexpr auto unit = static_cast<compute_t<T>>(Bytes::unit);
     for (std::size_t k = 0; k < image.size(); ++k)
-      image[k] = from_register<T>(static_cast<compute_t<T>>(bytes.data()[k]) * scale);
+      image[k] = from_register<T>(static_cast<compute_t<T>>(bytes.data()[k]) * unit);
     label[0] = file(i).label;
   }
 
   /// The same as bytes, as LabelledImages have it.
-  struct Bytes {
+  struct Bytes : detail::BytesOfUnit<T> {
     ImageFolderAs images;
     [[nodiscard]] std::int64_t size() const { return images.size(); }
     [[nodiscard]] Fields<std::uint8_t, std::int64_t> fields() const { return {images.shape(), {}}; }
@@ -165,24 +160,16 @@ class ImageFolderAs {
       std::memcpy(bytes.data(), image.data(), bytes.size());
       label[0] = images.file(i).label;
     }
-    template <class D>
-    [[nodiscard]] Batch<D> expand(const Tensor<std::uint8_t, D>& bytes, Tensor<std::int64_t, D> labels) const {
-      return detail::scaled<T>(bytes, std::move(labels));
-    }
   };
-  [[nodiscard]] Bytes compact() const { return {*this}; }
+  [[nodiscard]] Bytes compact() const { return {{}, *this}; }
 
  private:
   template <class U>
   friend class ImageFolderAs;
   ImageFolderAs() = default;
 
-  [[nodiscard]] std::int64_t stored(std::int64_t position) const {
-    detail::require_sample(position, size());
-    return chosen_ ? chosen_->dataset[position] : position;
-  }
   [[nodiscard]] const detail::LabelledFile& file(std::int64_t position) const {
-    return files_->dataset.files[static_cast<std::size_t>(stored(position))];
+    return files_->dataset.files[static_cast<std::size_t>(chosen_[position])];
   }
   [[nodiscard]] Shape shape() const { return {options_.channels, options_.size.height, options_.size.width}; }
   [[nodiscard]] Tensor<std::uint8_t, Cpu> read(std::int64_t position) const {
@@ -191,7 +178,7 @@ class ImageFolderAs {
 
   ImageFolderOptions options_;
   Shared<const detail::Held<detail::FilesOfClasses>> files_;
-  Shared<const detail::Held<detail::Positions>> chosen_;  ///< null: all, in order
+  detail::Selection chosen_;
 };
 
 using ImageFolder = ImageFolderAs<float>;

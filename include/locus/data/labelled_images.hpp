@@ -22,6 +22,17 @@ template <class T, class D>
 [[nodiscard]] data::Batch<T, D> scaled(const Tensor<std::uint8_t, D>& bytes, Tensor<std::int64_t, D> labels) {
   return {elementwise(functor::Convert<T>{}, bytes) * (1.0 / 255.0), std::move(labels)};
 }
+
+/// Base of a data set of bytes that stand for numbers in [0, 1], of T, with a label for each image: what is copied to a
+/// device that the host does not write. The bytes become numbers there, in one launch.
+template <class T>
+struct BytesOfUnit {
+  static constexpr double unit = 1.0 / 255.0;
+  template <class D>
+  [[nodiscard]] data::Batch<T, D> expand(const Tensor<std::uint8_t, D>& bytes, Tensor<std::int64_t, D> labels) const {
+    return scaled<T>(bytes, std::move(labels));
+  }
+};
 }  // namespace detail
 
 /// Images as bytes, (n, channels, height, width), with a class for each. Cheap to copy: the bytes are shared. A data
@@ -50,9 +61,10 @@ class LabelledImagesAs {
         fail<IndexError>({"label ", label, " of image ", i, "; expected 0 to ", classes - 1});
       }
     }
+    chosen_ = detail::Selection(images_.size(0));
   }
 
-  [[nodiscard]] std::int64_t size() const { return chosen_ ? chosen_->dataset.size() : images_.size(0); }
+  [[nodiscard]] std::int64_t size() const { return chosen_.size(); }
   [[nodiscard]] std::int64_t classes() const { return classes_; }
   /// (channels, height, width)
   [[nodiscard]] LOCUS_OUT_OF_LINE Shape sample_shape() const {
@@ -73,16 +85,13 @@ class LabelledImagesAs {
   /// The samples at these positions, sharing the bytes. throws IndexError
   [[nodiscard]] LabelledImagesAs subset(Span<const std::int64_t> positions) const {
     LabelledImagesAs part = *this;
-    std::vector<std::int64_t> chosen;
-    chosen.reserve(positions.size());
-    for (auto position : positions) chosen.push_back(stored(position));
-    part.chosen_ = detail::hold(detail::Positions{std::move(chosen)});
+    part.chosen_ = chosen_.subset(positions);
     return part;
   }
 
   /// One image, (channels, height, width), and its label. throws IndexError
   [[nodiscard]] std::pair<Tensor<std::uint8_t, Cpu>, std::int64_t> operator[](std::int64_t position) const {
-    const auto at = stored(position);
+    const auto at = chosen_[position];
     return {images_.select(0, at), labels_(at)};
   }
 
@@ -93,7 +102,7 @@ class LabelledImagesAs {
               Span<const std::int64_t> next = {}) const {
     const std::int64_t pixels = elements(sample_shape());
     for (std::size_t i = 0; i < positions.size(); ++i) {
-      const auto at = stored(positions[i]);
+      const auto at = chosen_[positions[i]];
       if (i + ahead < positions.size()) prefetch(positions[i + ahead], pixels);
       else if (i + ahead - positions.size() < next.size()) prefetch(next[i + ahead - positions.size()], pixels);
       copy_image(images_.data() + at * pixels, pixels, scale, images);
@@ -109,8 +118,7 @@ class LabelledImagesAs {
     gather(list, static_cast<compute_t<T>>(1.0 / 255.0), images.data(), labels.data(), next);
   }
 
-  /// What is copied to a device that the host does not write: the bytes, which become numbers there, in one launch.
-  struct Bytes {
+  struct Bytes : detail::BytesOfUnit<T> {
     LabelledImagesAs images;
     [[nodiscard]] std::int64_t size() const { return images.size(); }
     [[nodiscard]] Fields<std::uint8_t, std::int64_t> fields() const { return {images.sample_shape(), {}}; }
@@ -118,28 +126,19 @@ class LabelledImagesAs {
                Span<std::int64_t> labels) const {
       images.gather(list, compute_t<std::uint8_t>(1), bytes.data(), labels.data(), next);
     }
-    template <class D>
-    [[nodiscard]] Batch<D> expand(const Tensor<std::uint8_t, D>& bytes, Tensor<std::int64_t, D> labels) const {
-      return detail::scaled<T>(bytes, std::move(labels));
-    }
   };
-  [[nodiscard]] Bytes compact() const { return {*this}; }
+  [[nodiscard]] Bytes compact() const { return {{}, *this}; }
 
  private:
   template <class U>
   friend class LabelledImagesAs;
-
-  [[nodiscard]] LOCUS_OUT_OF_LINE std::int64_t stored(std::int64_t position) const {
-    detail::require_sample(position, size());
-    return chosen_ ? chosen_->dataset[position] : position;
-  }
 
   /// Images in random order are seldom in cache: the next ones are on their way to the second level while this one is
   /// converted.
   static constexpr std::size_t ahead = 6;
   void prefetch(std::int64_t position, std::int64_t pixels) const {
     if (position < 0 || position >= size()) return;  // whoever copies it says so
-    const std::uint8_t* const image = images_.data() + stored(position) * pixels;
+    const std::uint8_t* const image = images_.data() + chosen_[position] * pixels;
     constexpr std::int64_t line = 64, most = 32 * line;  // the processor notices that longer ones go on
     for (std::int64_t i = 0; i < pixels && i < most; i += line) __builtin_prefetch(image + i, 0, 2);
   }
@@ -157,7 +156,7 @@ class LabelledImagesAs {
   Tensor<std::uint8_t, Cpu> images_;
   Tensor<std::int64_t, Cpu> labels_;
   std::int64_t classes_ = 0;
-  Shared<const detail::Held<detail::Positions>> chosen_;  ///< null: all, in order
+  detail::Selection chosen_;
 };
 
 using LabelledImages = LabelledImagesAs<float>;

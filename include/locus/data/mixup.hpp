@@ -1,6 +1,7 @@
 #pragma once
 // Mixup: batches whose images are mixed in pairs, and the loss between the labels of both.
 
+#include <locus/core/bounds.hpp>
 #include <locus/core/random.hpp>
 #include <locus/expr/operators.hpp>
 #include <locus/ops/join.hpp>
@@ -48,14 +49,16 @@ namespace detail {
   }
 }
 
-/// Beta(alpha, alpha): for alpha <= 1 by Joehnk's rejection, in logarithms, as powers of 1 / alpha may be too small.
+/// Beta(alpha, alpha): for alpha <= 1 by Joehnk's rejection, in logarithms, as powers of 1 / alpha may be too small. An
+/// alpha so small that their logarithms would be infinite draws 0 or 1, as 1e-300 does.
 [[nodiscard]] inline double draw_beta(double alpha, Philox& random) {
   if (alpha > 1) {
     const double a = draw_gamma(alpha, random), b = draw_gamma(alpha, random);
     return a / (a + b);
   }
+  const double power = 1 / locus::detail::larger(alpha, 1e-300);
   for (;;) {
-    const double a = __builtin_log(draw_unit(random)) / alpha, b = __builtin_log(draw_unit(random)) / alpha;
+    const double a = __builtin_log(draw_unit(random)) * power, b = __builtin_log(draw_unit(random)) * power;
     const double most = a > b ? a : b, sum = most + __builtin_log(__builtin_exp(a - most) + __builtin_exp(b - most));
     if (sum <= 0) return __builtin_exp(a - sum);
   }
@@ -74,7 +77,7 @@ struct MixupMistake
 
 /// Each image of a batch mixed with the one before it, the first one with the last, by one share for all (Zhang, Cisse,
 /// Dauphin, Lopez-Paz: mixup, beyond empirical risk minimization, 2018). The batch is in random order: loaders shuffle.
-/// shape: images (n, ...), labels (n,)     cost: two launches, and two for the labels
+/// shape: images (n, ...), labels (n,)     cost: two launches, and two for the labels; none for a share of 1
 /// throws ShapeError unless there is a label for each image; ArgumentError for an alpha below 0
 ///
 ///     const auto mixed = data::mixup(images, labels, {.alpha = 0.2, .seed = step});
@@ -94,7 +97,7 @@ template <class X, class Y>
   Philox random(options.seed, 0, locus::detail::stream_of_mixes);
   const double share = options.alpha > 0 ? detail::draw_beta(options.alpha, random) : 1;
   const std::int64_t count = x.size(0);
-  if (count < 2) return {x, y, y, share};
+  if (count < 2 || share == 1) return {x, y, y, share};  // each image is itself, without a copy
   const Tensor<T, D> mixed(x.shape(), x.device());
   const auto mix = [&](std::int64_t begin, std::int64_t end, std::int64_t other) {
     mixed.slice(0, begin, end)

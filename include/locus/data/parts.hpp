@@ -19,10 +19,9 @@ template <Dataset S>
 class Subset : public detail::NamesOf<S> {
  public:
   /// throws IndexError for a position that is no sample
-  Subset(S dataset, std::vector<std::int64_t> positions)
-      : Subset(detail::hold(std::move(dataset)), std::move(positions)) {}
+  Subset(S dataset, const std::vector<std::int64_t>& positions) : Subset(detail::hold(std::move(dataset)), positions) {}
 
-  [[nodiscard]] std::int64_t size() const { return chosen_->dataset.size(); }
+  [[nodiscard]] std::int64_t size() const { return chosen_.size(); }
   [[nodiscard]] detail::fields_t<S> fields() const { return held_->dataset.fields(); }
   template <class... T>
   void write(Span<const std::int64_t> list, Span<const std::int64_t> next, Span<T>... to) const {
@@ -32,8 +31,8 @@ class Subset : public detail::NamesOf<S> {
       const std::size_t count = locus::detail::smaller(most, list.size() - begin);
       const auto rest = begin + count < list.size() ? list.from(begin + count) : next;
       const std::size_t known = locus::detail::smaller(most, rest.size());
-      for (std::size_t i = 0; i < count; ++i) now[i] = chosen_->dataset[list[begin + i]];
-      for (std::size_t i = 0; i < known; ++i) then[i] = chosen_->dataset[rest[i]];
+      for (std::size_t i = 0; i < count; ++i) now[i] = chosen_[list[begin + i]];
+      for (std::size_t i = 0; i < known; ++i) then[i] = chosen_[rest[i]];
       const auto of_these = [&](auto all) {
         const std::size_t each = all.size() / list.size();
         return all.from(begin * each).first(count * each);
@@ -52,26 +51,19 @@ class Subset : public detail::NamesOf<S> {
   }
   /// Some of these. throws IndexError
   [[nodiscard]] Subset subset(Span<const std::int64_t> positions) const {
-    std::vector<std::int64_t> chosen;
-    chosen.reserve(positions.size());
-    for (const std::int64_t position : positions) {
-      detail::require_sample(position, size());
-      chosen.push_back(chosen_->dataset[position]);
-    }
-    return {held_, std::move(chosen)};
+    Subset part = *this;
+    part.chosen_ = chosen_.subset(positions);
+    return part;
   }
 
  private:
   friend class detail::Dealer<S>;
 
-  Subset(Shared<const detail::Held<S>> held, std::vector<std::int64_t> positions)
-      : held_(std::move(held)), chosen_(detail::hold(detail::Positions{std::move(positions)})) {
-    const std::int64_t size = held_->dataset.size();
-    for (const std::int64_t position : chosen_->dataset.list) detail::require_sample(position, size);
-  }
+  Subset(Shared<const detail::Held<S>> held, Span<const std::int64_t> positions)
+      : held_(std::move(held)), chosen_(detail::Selection(held_->dataset.size()).subset(positions)) {}
 
   Shared<const detail::Held<S>> held_;
-  Shared<const detail::Held<detail::Positions>> chosen_;
+  detail::Selection chosen_;
 };
 
 namespace detail {
@@ -88,7 +80,7 @@ class Dealer {
     const auto positions = Span<const std::int64_t>(order_).from(dealt_).first(static_cast<std::size_t>(count));
     dealt_ += positions.size();
     if constexpr (HasSubsets<S>) return held_->dataset.subset(positions);
-    else return Subset<S>(held_, {positions.begin(), positions.end()});
+    else return Subset<S>(held_, positions);
   }
 
  private:

@@ -38,15 +38,22 @@ class ResizedAxis {
     }
   }
 
-  [[nodiscard]] std::int64_t size() const { return static_cast<std::int64_t>(first_.size()); }
-  /// Element o of the result from elements of the image that are `stride` apart.
+  /// The elements of the image that the result is made of: from the first one to before the last one.
+  [[nodiscard]] std::int64_t begin() const { return first_.front(); }
+  [[nodiscard]] std::int64_t end(std::int64_t extent) const {
+    return locus::detail::smaller(first_.back() + width_, extent);
+  }
+  /// Element o of the result. `from` are elements of the image that are `stride` apart, the first one of which is
+  /// number `skipped`; `extent` is the end of all.
   template <class T>
-  [[nodiscard]] float at(std::int64_t o, const T* from, std::int64_t stride, std::int64_t extent) const {
+  [[nodiscard]] float at(std::int64_t o, const T* from, std::int64_t stride, std::int64_t extent,
+                         std::int64_t skipped = 0) const {
     const std::int64_t first = first_[static_cast<std::size_t>(o)];
     const std::int64_t count = locus::detail::smaller(width_, extent - first);
     const float* const weights = weights_.data() + o * width_;
     float sum = 0;
-    for (std::int64_t k = 0; k < count; ++k) sum += weights[k] * static_cast<float>(from[(first + k) * stride]);
+    for (std::int64_t k = 0; k < count; ++k)
+      sum += weights[k] * static_cast<float>(from[(first - skipped + k) * stride]);
     return sum;
   }
 
@@ -61,6 +68,13 @@ class ResizedAxis {
   std::vector<float> weights_;
 };
 
+/// throws ArgumentError for a size out of range
+inline void require_resizable(const char* caller, const Size2d& size) {
+  constexpr std::int64_t most = 1 << 20;
+  if (size.height < 1 || size.width < 1 || size.height > most || size.width > most)
+    fail<ArgumentError>({caller, ": a size of ", size, "; expected 1 to ", most, " each"});
+}
+
 /// resize_to_cover() of arguments that were checked.
 [[nodiscard]] inline Tensor<std::uint8_t, Cpu> resized(const Tensor<std::uint8_t, Cpu>& image, const Size2d& size) {
   const std::int64_t channels = image.size(0), height = image.size(1), width = image.size(2);
@@ -70,15 +84,16 @@ class ResizedAxis {
                                              static_cast<double>(size.width) / static_cast<double>(width));
   const ResizedAxis down(height, scale, size.height), right(width, scale, size.width);
   Tensor<std::uint8_t, Cpu> result({channels, size.height, size.width});
-  const Tensor<float, Cpu> rows({height, size.width});  // of one channel, scaled along their width
+  const std::int64_t top = down.begin(), bottom = down.end(height);
+  const Tensor<float, Cpu> rows({bottom - top, size.width});  // of one channel, scaled along their width
   for (std::int64_t c = 0; c < channels; ++c) {
-    for (std::int64_t y = 0; y < height; ++y)
+    for (std::int64_t y = top; y < bottom; ++y)
       for (std::int64_t x = 0; x < size.width; ++x)
-        rows.data()[y * size.width + x] = right.at(x, dense.data() + (c * height + y) * width, 1, width);
+        rows.data()[(y - top) * size.width + x] = right.at(x, dense.data() + (c * height + y) * width, 1, width);
     for (std::int64_t y = 0; y < size.height; ++y)
       for (std::int64_t x = 0; x < size.width; ++x)
         result.data()[(c * size.height + y) * size.width + x] = static_cast<std::uint8_t>(
-            locus::detail::within(down.at(y, rows.data() + x, size.width, height) + 0.5f, 0.f, 255.f));
+            locus::detail::within(down.at(y, rows.data() + x, size.width, bottom, top) + 0.5f, 0.f, 255.f));
   }
   return result;
 }
@@ -87,13 +102,12 @@ class ResizedAxis {
 
 /// An image of bytes, (channels, height, width), scaled until it covers the size, in proportion, and cut to it around
 /// the middle: bilinear and antialiased, as torchvision's Resize with CenterCrop of one square size. Same size: the
-/// image itself. throws ShapeError for an image without pixels; ArgumentError for a size below 1
+/// image itself. throws ShapeError for an image without pixels; ArgumentError for a size below 1 or above 2^20
 ///
 ///     auto square = data::resize_to_cover(data::read_image("cat.jpg"), 224);
 [[nodiscard]] inline Tensor<std::uint8_t, Cpu> resize_to_cover(const Tensor<std::uint8_t, Cpu>& image,
                                                                const Size2d& size) {
-  if (size.height < 1 || size.width < 1 || size.height > (1 << 20) || size.width > (1 << 20))
-    fail<ArgumentError>({"resize_to_cover: a size of ", size, "; expected 1 to 1048576 each"});
+  detail::require_resizable("resize_to_cover", size);
   if (image.rank() != 3 || image.elements() == 0)
     fail<ShapeError>(
         {"resize_to_cover: an image of shape ", image.shape(), "; expected (channels, height, width), none of them 0"});

@@ -27,12 +27,12 @@ struct ImageSource {
   static constexpr double scale = 1;
   [[nodiscard]] static const S& of(const S& dataset) { return dataset; }
 };
-/// As Bytes, where 255 stands for 1.
+/// As bytes, where it has those, as LabelledImages has.
 template <class S>
-  requires requires { typename S::Bytes; }
+  requires requires { S::Bytes::unit; }
 struct ImageSource<S> {
   using Dataset = typename S::Bytes;
-  static constexpr double scale = 1.0 / 255.0;
+  static constexpr double scale = Dataset::unit;
   [[nodiscard]] static Dataset of(const S& images) { return images.compact(); }
 };
 
@@ -133,7 +133,8 @@ template <class S, class... F>
 /// The samples of a data set with their first tensor, an image (channels, height, width), transformed whenever it is
 /// loaded. What is drawn for sample i in epoch e depends on (seed, e, i) alone, whatever the order, the number of
 /// workers and of ranks; epochs are those of the loader. On Cuda, images are transformed there, in one launch for a
-/// batch; those of LabelledImages are copied as bytes. Split first: random_split of this draws for other numbers.
+/// batch; those of LabelledImages are copied as bytes. Split a data set before: otherwise both parts are transformed.
+/// Transformed once more, it wants another seed, since equal ones draw equal numbers.
 /// throws ShapeError where a transform does not take the images
 ///
 ///     auto train = data::transformed(images, data::compose(data::RandomCrop{{.padding = 4}},

@@ -11,7 +11,7 @@
 
 namespace locus::inline LOCUS_ABI::data {
 
-/// Extents and positions within an image: its elements are fewer than 2^31.
+/// Extents and positions within an image: its elements are fewer than 2^30.
 using PixelIndex = std::int32_t;
 
 struct ImageExtents {

@@ -26,7 +26,8 @@ class LeNet5 final : public nn::Layer<LeNet5<T, D>, T, D> {
   nn::Conv2d<T, D> conv1, conv2;
   nn::Linear<T, D> fc1, fc2, fc3;
 
-  /// throws ArgumentError for no classes, no channels, a negative padding, or images of which nothing would be left
+  /// throws ArgumentError for no classes, no channels, a negative padding, images of which nothing would be left, or
+  /// more than 2^20 pixels of padding or along an edge
   explicit LeNet5(const LeNet5Options& options = {}, D device = {})
       : conv1(options.channels, 6, 5, {.padding = checked(options).padding}, device),
         conv2(6, 16, 5, {}, device),
@@ -71,7 +72,10 @@ class LeNet5 final : public nn::Layer<LeNet5<T, D>, T, D> {
     if (classes < 1 || channels < 1)
       fail<ArgumentError>(
           {"LeNet5: .classes = ", classes, ", .channels = ", channels, "; expected at least 1 of each"});
-    if (padding < 0) fail<ArgumentError>({"LeNet5: .padding = ", padding, "; expected 0 or more"});
+    constexpr std::int64_t most = 1 << 20;
+    if (padding < 0 || padding > most) fail<ArgumentError>({"LeNet5: .padding = ", padding, "; expected 0 to ", most});
+    if (image.height < 1 || image.width < 1 || image.height > most || image.width > most)
+      fail<ArgumentError>({"LeNet5: .image = ", image, "; expected 1 to ", most, " of each"});
     if (left_of(image.height, options) < 1 || left_of(image.width, options) < 1)
       fail<ArgumentError>({"LeNet5: .image = ", image, " with .padding = ", padding,
                            "; expected at least 16 of each with the padding"});

@@ -23,10 +23,11 @@ template <class T, class D = Cpu>
   if (sizes.size() < 2) fail<ArgumentError>({"mlp: ", sizes.size(), " sizes; expected the inputs' and the outputs'"});
   for (const std::int64_t size : sizes)
     if (size < 1) fail<ArgumentError>({"mlp: a size of ", size, "; expected at least 1"});
+  const nn::Dropout dropout{options.dropout};
   nn::Sequential<T, D> model{nn::Flatten{}, nn::Linear<T, D>{sizes[0], sizes[1], true, device}};
   for (std::size_t i = 2; i < sizes.size(); ++i) {
     model.push_back(options.activation);
-    if (options.dropout != 0) model.push_back(nn::Dropout{options.dropout});
+    if (options.dropout != 0) model.push_back(dropout);
     model.push_back(nn::Linear<T, D>{sizes[i - 1], sizes[i], true, device});
   }
   return model;

@@ -17,13 +17,19 @@ struct ResNetOptions {
   std::int64_t width = 64;          ///< channels after the stem; the stages have 1, 2, 4 and 8 times as many
 };
 
+/// How many blocks each of the four stages has.
+using ResNetBlocks = std::array<std::int64_t, 4>;
+
 namespace detail {
-/// throws ArgumentError for no classes, no channels or no width
-LOCUS_OUT_OF_LINE inline void require_valid(const ResNetOptions& options) {
+/// throws ArgumentError for a stage without blocks, no classes, no channels or no width
+LOCUS_OUT_OF_LINE inline void require_valid(const ResNetBlocks& blocks, const ResNetOptions& options) {
   const auto require = [](const char* option, std::int64_t given) {
     if (given < 1) fail<ArgumentError>({"ResNet: ", option, " = ", given, "; expected at least 1"});
   };
   require(".classes", options.classes), require(".channels", options.channels), require(".width", options.width);
+  for (const std::int64_t count : blocks)
+    if (count < 1)
+      fail<ArgumentError>({"ResNet: a stage of ", count, " blocks; expected at least 1 in each of the four"});
 }
 
 /// throws ShapeError unless they are (batch, channels, height, width), not without pixels
@@ -141,9 +147,6 @@ class Bottleneck final : public nn::Layer<Bottleneck<T, D>, T, D> {
   }
 };
 
-/// How many blocks each of the four stages has.
-using ResNetBlocks = std::array<std::int64_t, 4>;
-
 /// A stem, four stages of blocks, of which each but the first halves the extents, and a linear layer of the means.
 /// shape: (batch, channels, h, w) -> (batch, classes), logits
 /// throws ShapeError for images of another shape, or without elements
@@ -157,9 +160,9 @@ class ResNet final : public nn::Layer<ResNet<T, D, Block>, T, D> {
   std::vector<Block<T, D>> layer1, layer2, layer3, layer4;
   nn::Linear<T, D> fc;
 
-  /// throws ArgumentError for no classes, no channels or no width
+  /// throws ArgumentError for a stage without blocks, no classes, no channels or no width
   explicit ResNet(const ResNetBlocks& blocks, const ResNetOptions& options = {}, D device = {})
-      : conv1(stem(options, device)),
+      : conv1(stem(blocks, options, device)),
         bn1(options.width, {}, device),
         fc(8 * options.width * Block<T, D>::expansion, options.classes, true, device),
         small_images_(options.small_images) {
@@ -197,12 +200,12 @@ class ResNet final : public nn::Layer<ResNet<T, D, Block>, T, D> {
   /// For U on E; every member becomes a copy.
   template <class U, class E>
   [[nodiscard]] auto twin() const {
-    return ResNet<U, E, Block>({}, {.classes = 1, .small_images = small_images_, .width = 1});
+    return ResNet<U, E, Block>({1, 1, 1, 1}, {.classes = 1, .small_images = small_images_, .width = 1});
   }
 
  private:
-  static nn::Conv2d<T, D> stem(const ResNetOptions& options, D device) {
-    detail::require_valid(options);
+  static nn::Conv2d<T, D> stem(const ResNetBlocks& blocks, const ResNetOptions& options, D device) {
+    detail::require_valid(blocks, options);
     const bool small = options.small_images;
     return detail::convolution<T, D>(options.channels, options.width, small ? 3 : 7, small ? 1 : 2, device);
   }

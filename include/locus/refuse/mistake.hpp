@@ -96,6 +96,9 @@ struct write_data_Fields_fields_const;
 template <class S>
 struct data_set_without_write_for_its_fields;
 struct write_void_write_std_int64_t_i_Span_of_each_field_const;
+template <class S>
+struct data_set_with_another_at_epoch;
+struct write_at_epoch_of_uint64_const_that_returns_the_data_set;
 template <class D>
 struct data_set_of_tensors_that_are_not_plain_ones_on;
 struct data_sets_hold_other_element_types;

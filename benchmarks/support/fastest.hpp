@@ -1,0 +1,35 @@
+#pragma once
+// What the programs share that answer conv.py, attention.py and resnet.py line by line: clocks, and the fastest of some
+// runs. What answers for PyTorch has the same in peers/torch_lines.py.
+
+#include <string>
+
+#include <time.h>
+
+namespace bench {
+
+/// The processor's clock, of all threads of this program, where it is called "processor"; else that of the wall.
+[[nodiscard]] inline clockid_t clock_called(const std::string& name) {
+  return name == "processor" ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC;
+}
+[[nodiscard]] inline double seconds(clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+/// Milliseconds of the fastest run, of 3 to 20: as many as begin within `budget` seconds.
+template <class F>
+[[nodiscard]] double fastest(clockid_t clock, double budget, const F& run) {
+  double best = 1e9, total = 0;
+  for (int i = 0; i < 20 && (i < 3 || total < budget); ++i) {
+    const double begin = seconds(clock);
+    run();
+    const double taken = seconds(clock) - begin;
+    best = taken < best ? taken : best;
+    total += taken;
+  }
+  return 1e3 * best;
+}
+
+}  // namespace bench
