@@ -51,6 +51,14 @@ struct AttentionOptions {
 
 namespace detail {
 
+/// x of four dimensions or more, with those before the last three merged: a copy where they do not merge.
+template <class T, class D>
+[[nodiscard]] Tensor<T, D> with_merged_batches(const Tensor<T, D>& x) {
+  if (x.rank() == 4) return x;
+  std::int64_t merged = 1;
+  for (int d = 0; d + 3 < x.rank(); ++d) merged = product_or_most(merged, x.size(d));
+  return x.reshape({merged, x.size(-3), x.size(-2), x.size(-1)});
+}
 /// x, (..., rows, width), as (batch, heads, rows, width), read as `batch` says. A copy where the dimensions before the
 /// last three do not merge.
 template <class T, class D>
@@ -59,10 +67,7 @@ template <class T, class D>
   for (const int d : {-2, -1}) shape.push_back(x.size(d));
   Tensor<T, D> heads = x.expand(shape);
   while (heads.rank() < 4) heads = heads.unsqueeze(0);
-  if (heads.rank() == 4) return heads;
-  std::int64_t merged = 1;
-  for (int d = 0; d + 3 < heads.rank(); ++d) merged = product_or_most(merged, heads.size(d));
-  return heads.reshape({merged, heads.size(-3), heads.size(-2), heads.size(-1)});
+  return with_merged_batches(heads);
 }
 /// x, (batch, rows, heads width) or without the batch, as (batch, heads, rows, width): a view.
 template <class T, class D>
@@ -104,13 +109,12 @@ template <class T, class D>
 [[nodiscard]] Tensor<T, D> mask_as_heads(const Tensor<T, D>& mask, const Shape& scores) {
   Tensor<T, D> heads = mask;
   while (heads.rank() < larger(scores.rank(), 4)) heads = heads.unsqueeze(0);
-  if (heads.rank() == 4) return heads;
-  Shape merged = heads.shape();
+  Shape shape = heads.shape();
   bool repeats = true;
-  for (int d = 0; d + 3 < merged.rank(); ++d) repeats = repeats && merged[d] == 1;
+  for (int d = 0; d + 3 < shape.rank(); ++d) repeats = repeats && shape[d] == 1;
   if (!repeats)
-    for (int d = 0; d + 3 < merged.rank(); ++d) merged[d] = scores[d];
-  return heads.expand(merged).reshape({-1, merged[-3], merged[-2], merged[-1]});
+    for (int d = 0; d + 3 < shape.rank(); ++d) shape[d] = scores[d];
+  return with_merged_batches(heads.expand(shape));
 }
 
 /// What a call is, apart from its operands.
@@ -342,7 +346,7 @@ template <class T, class D, class Q, class K, class V, class DrawOf>
 
 /// throws ShapeError unless x is (batch, l, 3 heads e), or without the batch
 LOCUS_OUT_OF_LINE inline void require_packed(const Shape& x, std::int64_t heads) {
-  if ((x.rank() != 2 && x.rank() != 3) || heads < 1 || x[-1] % (3 * heads) != 0)
+  if ((x.rank() != 2 && x.rank() != 3) || heads < 1 || x[-1] % 3 != 0 || x[-1] / 3 % heads != 0)
     fail<ShapeError>({"packed_attention: shape ", x, " for ", heads,
                       " heads; expected (batch, l, 3 width) or (l, 3 width) of a width that the heads divide"});
 }
@@ -350,9 +354,8 @@ LOCUS_OUT_OF_LINE inline void require_packed(const Shape& x, std::int64_t heads)
 
 /// softmax(scale q k^T + mask) v, as F.scaled_dot_product_attention: each query's mean of the values, weighted by how
 /// well their keys match it.
-/// shape:    q (..., l, e), k (..., s, e), v (..., s, ev) -> (..., l, ev); dimensions before the last two broadcast,
-/// and
-///           so does the mask, to (..., l, s). A query that attends to no key gives 0, as in PyTorch.
+/// shape:    q (..., l, e), k (..., s, e), v (..., s, ev) -> (..., l, ev). Dimensions before the last two broadcast.
+///           The mask broadcasts to (..., l, s). A query that attends to no key gives 0, as in PyTorch.
 /// gradient: with weights p, of g: p^T g for v; with ds = scale p (g v^T - sum(p g v^T)), ds k for q and ds^T q for k.
 ///           None for the mask.
 /// cost:     Scores are never stored whole: those of some queries are computed, used, and computed again for gradients.
@@ -368,7 +371,7 @@ LOCUS_OUT_OF_LINE inline void require_packed(const Shape& x, std::int64_t heads)
 /// throws ShapeError for shapes that do not fit each other; ArgumentError unless 0 <= dropout <= 1 and scale is finite
 ///
 ///     auto y = scaled_dot_product_attention(q, k, v, {.is_causal = true});
-///     auto z = scaled_dot_product_attention(q, k, v, {.mask = tokens != padding, .dropout = 0.1});
+///     auto z = scaled_dot_product_attention(q, k, v, {.mask = is_key, .dropout = 0.1});   // (batch, 1, 1, s) of bool
 template <class Q, class K, class V>
   requires detail::AttentionOperands<Q, K, V>
 [[nodiscard]] auto scaled_dot_product_attention(const Q& q, const K& k, const V& v,
