@@ -131,6 +131,21 @@ TEST_CASE("a row functor sees its row: loads, reductions, updates and stores of 
   check_softmax({2, 70000, 70000, 1, 2, true});
 }
 
+TEST_CASE("rows are updated, reduced and stored where they were loaded from") {
+  for (const std::int64_t cols : {1, 17, 1000, 1024, 1025, 3001}) {
+    const Case c{3, cols, cols, 1, 1, false};
+    std::vector<float> x(static_cast<std::size_t>(3 * cols + 1));
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = 10 * (uniform(5, i) - 0.5f);
+    const auto expected = softmax(c, x);
+    std::vector<double> totals(3);
+    Backend<Cpu>::for_each_row({}, 3, cols,
+                               SoftmaxRow{x.data(), cols, 1, RowOutput<float>{x.data()}, cols, totals.data()});
+    x.pop_back();
+    CHECK(x == expected.out);
+    CHECK(totals == expected.totals);
+  }
+}
+
 TEST_CASE("rows of several element types, a null one reading as zero") {
   constexpr std::int64_t rows = 40, cols = 23;
   std::vector<half> a(rows * cols);

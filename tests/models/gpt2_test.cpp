@@ -48,6 +48,16 @@ LOCUS_DEVICE_TEST("GPT-2 drops in training alone, is copied and converted, and l
   const auto expected = reference(model(ids));
   CHECK(reference(model(trace(ids))).values != expected.values);
   CHECK_CLOSE(model.clone()(ids), expected, 0);
+  for (double models::GPT2Options::*const p :
+       {&models::GPT2Options::embd_pdrop, &models::GPT2Options::attn_pdrop, &models::GPT2Options::resid_pdrop}) {
+    auto only = small;
+    only.embd_pdrop = only.attn_pdrop = only.resid_pdrop = 0;
+    for (const double value : {0., 0.5}) {
+      only.*p = value;
+      const auto copy = models::gpt2<float, D>(only).template as<double>();
+      CHECK((reference(copy(trace(ids))).values != reference(copy(ids)).values) == (value > 0));
+    }
+  }
   CHECK_CLOSE(model.template as<double>()(ids), expected, 1e-5);
   auto changed = ids.template to<Cpu>().clone();
   changed(0, 4) = (changed(0, 4) + 1) % 13;  // which the logits before do not see

@@ -41,11 +41,15 @@ Tensor<double, D> whole(const Tensor<T, D>& q, const Tensor<T, D>& k, const Tens
   return matmul(softmax(scores, -1), in_double(v));
 }
 
-/// Attention in parts of so many bytes.
+/// Attention in parts of so many bytes, of 3 rows or more.
 template <class T, class D>
-auto in_parts(std::int64_t bytes, bool is_causal, const auto& q, const auto& k, const auto& v) {
+auto in_parts(std::int64_t bytes, bool is_causal, double dropout, const auto& q, const auto& k, const auto& v) {
   operation::Attention<T, D, true> op;
   op.settings.bytes = bytes, op.settings.is_causal = is_causal;
+  detail::draw_attention(op.settings, true, dropout, q.elements() * k.size(-2), [&](std::int64_t count) {
+    Generator<D> numbers{11, 5};
+    return Draw(count, numbers, q.device());
+  });
   return apply(op, q, k, v);
 }
 
@@ -56,24 +60,35 @@ void check_parts(const Shape& batch, std::int64_t l, std::int64_t s, double allo
     shape.push_back(rows), shape.push_back(width);
     return sample<T, D>(shape, seed);
   };
-  for (const bool is_causal : {false, true}) {
+  const auto check = [&](bool is_causal, double dropout) {
+    CAPTURE(is_causal);
+    CAPTURE(dropout);
     const auto q = variable(of(l, 5, 1)), k = variable(of(s, 5, 2)), v = variable(of(s, 3, 3));
     const auto q2 = variable(q.value()), k2 = variable(k.value()), v2 = variable(v.value());
     const auto g = of(l, 3, 4);
-    const auto y = in_parts<T, D>(64 << 20, is_causal, q, k, v);
-    CHECK_CLOSE(y, reference(whole(q.value(), k.value(), v.value(), is_causal)), allowed);
+    const auto y = in_parts<T, D>(64 << 20, is_causal, dropout, q, k, v);
+    if (dropout == 0) CHECK_CLOSE(y, reference(whole(q.value(), k.value(), v.value(), is_causal)), allowed);
     y.backward(g);
     for (const std::int64_t bytes : {1, 900, 3000}) {
       CAPTURE(bytes);
-      const auto y2 = in_parts<T, D>(bytes, is_causal, q2, k2, v2);
-      CHECK_CLOSE(y2, reference(y), allowed);
-      y2.backward(g);
-      CHECK_CLOSE(q2.grad(), reference(q.grad()), allowed);
-      CHECK_CLOSE(k2.grad(), reference(k.grad()), 2 * allowed);
-      CHECK_CLOSE(v2.grad(), reference(v.grad()), 2 * allowed);
+      for (const int times : {1, 2}) {  // the second is added to the first
+        const auto added_up = [&](const auto& gradient) {
+          auto numbers = reference(gradient);
+          for (double& number : numbers.values) number *= times;
+          return numbers;
+        };
+        const auto y2 = in_parts<T, D>(bytes, is_causal, dropout, q2, k2, v2);
+        CHECK_CLOSE(y2, reference(y), allowed);
+        y2.backward(g);
+        CHECK_CLOSE(q2.grad(), added_up(q.grad()), times * allowed);
+        CHECK_CLOSE(k2.grad(), added_up(k.grad()), 2 * times * allowed);
+        CHECK_CLOSE(v2.grad(), added_up(v.grad()), 2 * times * allowed);
+      }
       q2.zero_grad(), k2.zero_grad(), v2.zero_grad();
     }
-  }
+  };
+  for (const bool is_causal : {false, true})
+    for (const double dropout : {0., 0.25}) check(is_causal, dropout);
 }
 
 }  // namespace
@@ -131,6 +146,24 @@ LOCUS_DEVICE_TEST("masks broadcast, also to more than four dimensions", D) {
     CHECK_CLOSE(scaled_dot_product_attention(q, k, k, {.mask = added}), reference(y), 0);
   }
   CHECK_CLOSE(scaled_dot_product_attention(q, k, k, {.mask = whole_mask || !whole_mask}), all, 0);
+  for (const Shape& batch : {Shape{2, 0, 2, 3}, Shape{2, 3, 0, 3}, Shape{2, 3, 2, 0}}) {  // nothing to compute
+    CAPTURE(batch);
+    Shape empty = batch, mask = batch;
+    empty.push_back(4), mask.push_back(3);
+    const Tensor<double, D> keys({batch[0], batch[1], batch[2], 3, 4}, q.device());
+    CHECK(scaled_dot_product_attention(Tensor<double, D>(empty), keys, keys, {.mask = Tensor<bool, D>(mask)}).shape() ==
+          empty);
+  }
+  // What masks say is read again for gradients.
+  const auto traced = variable(q);
+  const auto numbers = zeros<double>({5}, q.device());
+  const auto with_marks = scaled_dot_product_attention(traced, k, k, {.mask = whole_mask});
+  const auto with_numbers = scaled_dot_product_attention(traced, k, k, {.mask = numbers});
+  const auto ahead = whole_mask.clone();
+  whole_mask.fill_(true), numbers.fill_(1);
+  CHECK_THROWS_AS(with_marks.backward(zeros<double>(with_marks.shape(), q.device())), StaleError);
+  CHECK_THROWS_AS(with_numbers.backward(zeros<double>(with_numbers.shape(), q.device())), StaleError);
+  whole_mask.copy_(ahead);
   const auto found = gradcheck(
       [&](const auto& a, const auto& b) {
         return scaled_dot_product_attention(a, b, b, {.mask = whole_mask, .is_causal = true});
@@ -154,6 +187,9 @@ LOCUS_DEVICE_TEST("heads that lie side by side are those that are taken apart", 
   for (const auto& each : found) CHECK_MESSAGE(each, each.what());
   CHECK_THROWS_WITH_AS((void)packed_attention(x, 4), doctest::Contains("shape (2, 5, 18) for 4 heads"), ShapeError);
   CHECK_THROWS_AS((void)packed_attention(x, 0), ShapeError);
+  CHECK_THROWS_WITH_AS((void)packed_attention(x, 0x5555555555555556),
+                       doctest::Contains("for 6148914691236517206 heads"),
+                       ShapeError);  // three times as many do not fit an int64_t
 }
 
 LOCUS_DEVICE_TEST("parts of any size give what all scores at once give", D) {
@@ -287,7 +323,7 @@ TEST_CASE("scores are never stored whole") {
   const auto g = sample<float, D>({1, 1, n, 8}, 2);
   for (const bool is_causal : {false, true}) {
     const std::int64_t before = locus_test::restart_peak();
-    const auto y = in_parts<float, D>(bytes, is_causal, x, x, x);
+    const auto y = in_parts<float, D>(bytes, is_causal, 0, x, x, x);
     CHECK(locus_test::counting_peak - before <= n * n * 4 / 12);
     y.backward(g);
     CHECK(locus_test::counting_peak - before <= n * n * 4 / 6);  // gradients besides
@@ -320,6 +356,10 @@ LOCUS_DEVICE_TEST("the layer and its gradients agree with PyTorch", D) {
   });
   check_self([&](const auto& layer, const auto& x) { return layer(x, x, x, masks); });
   check_self([&](const auto& layer, const auto& x) {
+    const auto numbers = where(masks.key_padding_mask.marks(), -infinity, zeros<double>({2, 4}, x.device()));
+    return layer(x, {.key_padding_mask = numbers, .attn_mask = masks.attn_mask});
+  });
+  check_self([&](const auto& layer, const auto& x) {
     const auto [output, weights] = layer.with_weights(x, masks);
     CHECK_CLOSE(weights, golden::reference("multihead_self_weights"), 1e-10);
     const Masks causal{.key_padding_mask = masks.key_padding_mask, .is_causal = true};
@@ -344,6 +384,12 @@ LOCUS_DEVICE_TEST("the layer and its gradients agree with PyTorch", D) {
                  query, key, value, cross.in_proj_weight, cross.in_proj_bias, cross.out_proj.weight,
                  cross.out_proj.bias);
     CHECK_CLOSE(weights, golden::reference("multihead_cross_weights"), 1e-10);
+    // More keys than queries, of which those behind all queries are not computed.
+    const Masks marked{.attn_mask = masks.attn_mask.marks().slice(0, 0, 3)};
+    const auto expected = reference(cross.with_weights(query, key, value, marked).weights);
+    for (int i = 0; i < 2; ++i)
+      (void)full<double>({2, 3, 4}, 7., query.device());  // which memory may be given out again
+    CHECK_CLOSE(cross.with_weights(query, key, value, {.is_causal = true}).weights, expected, 1e-12);
   }
   const Layer wide = filled("multihead_wide", Layer{4, 2, {.bias = false, .kdim = 3, .vdim = 5}});
   const auto [query, key, value] = operands("multihead_wide");
@@ -371,12 +417,17 @@ LOCUS_DEVICE_TEST(
   CHECK_CLOSE(layer(frozen(trace(x))), plain, 0);
   const auto [output, weights] = layer.with_weights(trace(x));
   CHECK(reference(output).values != plain.values);
-  double zeros = 0;
-  for (const double w : reference(weights).values) zeros += w == 0;
-  CHECK(zeros < 40);  // all four heads drop one of 72 with a probability of 1/16
+  CHECK(reference(weights).values != reference(layer.with_weights(x).weights).values);
+  const nn::MultiheadAttention<float, D> one{24, 1, {.dropout = 0.5}};  // whose weights are those of its head
+  const auto seen = one.with_weights(trace(x));
+  const auto values = linear(x, one.in_proj_weight.value().slice(0, 48, 72));
+  CHECK_CLOSE(one.out_proj(matmul(seen.weights, values)), reference(seen.output), 1e-5);
   const nn::Sequential<float, D> model{layer, nn::LayerNorm<float, D>{24}};
   CHECK_CLOSE(model.clone()(x), reference(model(x)), 0);
-  CHECK_CLOSE(layer.template as<double>()(x.template as<double>()), plain, 1e-5);
+  const auto in_double = layer.template as<double>();
+  const Tensor<double, D> x2 = x.template as<double>();
+  CHECK_CLOSE(in_double(x2), plain, 1e-5);
+  CHECK(reference(in_double(trace(x2))).values != reference(in_double(x2)).values);
 
   // Keys that are plain meet parameters that are recorded where the query is traced.
   layer(trace(x), x, x).backward(x);

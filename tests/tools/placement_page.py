@@ -31,7 +31,7 @@ RULES = [
      ["layer_elsewhere", "network_elsewhere", "model_of_two_devices", "labels_elsewhere", "class_weights_elsewhere",
       "target_elsewhere", "criterion_elsewhere", "optimizer_elsewhere", "groups_of_two_devices", "optimizer_of_groups_on_two_devices", "skip_flag_elsewhere", "state_elsewhere", "model_moved", "fit_elsewhere", "fit_with_another_optimizer", "own_layer_mixes"],
      ["resnet_elsewhere", "network_of_a_layer_that_mixes", "push_a_layer_that_mixes", "evaluate_a_layer_that_mixes", "fit_a_layer_that_mixes",
-      "layer_in_a_template", "bias_elsewhere", "conv_weights_elsewhere", "conv_bias_elsewhere", "layer_norm_weight_elsewhere", "group_norm_bias_elsewhere", "prelu_slopes_elsewhere", "batch_norm_elsewhere", "running_statistics_elsewhere", "seen_by_elsewhere", "cotangent_elsewhere", "step_on_a_batch_elsewhere", "validate_elsewhere", "fit_with_a_loss_elsewhere", "triplet_elsewhere", "attention_elsewhere", "attention_mask_elsewhere",
+      "layer_in_a_template", "bias_elsewhere", "conv_weights_elsewhere", "conv_bias_elsewhere", "layer_norm_weight_elsewhere", "group_norm_bias_elsewhere", "prelu_slopes_elsewhere", "batch_norm_elsewhere", "running_statistics_elsewhere", "seen_by_elsewhere", "cotangent_elsewhere", "step_on_a_batch_elsewhere", "validate_elsewhere", "fit_with_a_loss_elsewhere", "triplet_elsewhere", "attention_elsewhere", "attention_mask_elsewhere", "with_weights_elsewhere",
       "criterion_labels_elsewhere", "criterion_weights_elsewhere",
       "evaluate_elsewhere", "accuracy_elsewhere", "hook_elsewhere", "checkpoint_elsewhere", "optimizer_state_elsewhere", "generator_elsewhere", "dropout_with_a_generator_elsewhere", "normals_elsewhere", "bernoulli_elsewhere"]),
     ("The host does not look into a GPU",

@@ -69,13 +69,13 @@ concept WorksOnFragments =
 ///
 ///   cols()                              the columns of the row
 ///   load(row)                           a fragment: the row as registers see it (compute_t), kept on chip where it
-///   fits.
-///                                       Move-only at least; it lives as long as its team
+///                                       fits. Move-only at least; it lives as long as its team. Its row may be stored
+///                                       to, and is not loaded again
 ///   reduce(op, map, x...)               folds map(x[c]..., c) over the columns; all threads get the same bits
 ///   update(f, x, others...)             x[c] = f(x[c], others[c]..., c)
-///   update_and_reduce(op, f, x, out)    x[c] = f(x[c], c), and the fold of the new x. `out` is where x is stored next,
-///   a
-///                                       row that was not loaded: x may be kept there
+///   update_and_reduce(op, f, x, out)    x[c] = f(x[c], c), and the fold of the new x. `out` is where x is stored next:
+///                                       x may be kept there. It is the row that x was loaded from, or one that no
+///                                       other fragment was
 ///   store(row, f, x...)                 row[c] = f(x[c]..., c)
 ///   write(pointer, value)               one value of the whole row
 ///

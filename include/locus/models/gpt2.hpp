@@ -228,8 +228,9 @@ class GPT2Transformer final : public nn::Layer<GPT2Transformer<T, D>, T, D> {
 
 /// Predicts each next token, by the embeddings themselves: the weights of its last layer are those of wte, and so are
 /// listed, saved and trained once, as transformer.wte.weight. Causal: the logits at a position follow from the tokens
-/// up to there. shape: (batch, length) of int64 -> (batch, length, vocab_size), logits throws ShapeError for another
-/// rank, or more than n_positions; IndexError as nn::Embedding
+/// up to there.
+/// shape: (batch, length) of int64 -> (batch, length, vocab_size), logits
+/// throws ShapeError for another rank, or more than n_positions; IndexError as nn::Embedding
 template <class T, class D>
 class GPT2 final : public nn::Layer<GPT2<T, D>, T, D> {
  public:
@@ -257,8 +258,7 @@ class GPT2 final : public nn::Layer<GPT2<T, D>, T, D> {
 ///     auto logits = model(trace(tokens.slice(1, 0, length)));                    // (batch, length, 128)
 ///     auto loss = nn::cross_entropy(flatten(logits, 0, 1), tokens.slice(1, 1).flatten());
 ///
-///     nn::load_state_dict(model, io::load<D>("model.safetensors"));   // as GPT2LMHeadModel.save_pretrained() writes
-///     it
+///     nn::load_state_dict(model, io::load<D>("model.safetensors"));   // of GPT2LMHeadModel.save_pretrained()
 template <class T, class D = Cpu>
 [[nodiscard]] GPT2<T, D> gpt2(const GPT2Options& options = {}, D device = {}) {
   return GPT2<T, D>(options, device);

@@ -38,7 +38,7 @@ struct Attended {
 ///        Of one tensor, attention(x), all three are x.
 /// Parameters: in_proj_weight (3 width, width), or q_proj_weight, k_proj_weight and v_proj_weight where kdim or vdim is
 /// another width, uniform as by xavier_uniform_; in_proj_bias (3 width) and out_proj.bias, at first 0; out_proj.weight.
-/// cost:  scaled_dot_product_attention and two linear layers, four where key or value is another tensor. A query that
+/// cost:  scaled_dot_product_attention and two linear layers; of three tensors, also of one thrice, four. A query that
 ///        attends to no key gives out_proj.bias, as PyTorch does where it returns no weights.
 /// throws ShapeError for other shapes
 ///
@@ -99,13 +99,15 @@ class MultiheadAttention final : public Layer<MultiheadAttention<T, D>, T, D> {
     return out_proj.forward(attended(query, key, value, masks, nullptr));
   }
   /// The same with the weights, which are stored whole; of training, after dropout. cost: scores once more
-  template <TensorLike X>
+  template <TensorLike X, class Self = MultiheadAttention>
+    requires detail::IsWrong<detail::CallMistake<Self, X>, detail::Wrong::nothing>
   [[nodiscard]] auto with_weights(const X& x, const Masks& masks = {}) const {
     Tensor<T, D> weights;
     auto y = out_proj.forward(attended(x.eval(), masks, &weights));
     return Attended<decltype(y), Tensor<T, D>>{std::move(y), std::move(weights)};
   }
-  template <TensorLike Q, TensorLike K, TensorLike V>
+  template <TensorLike Q, TensorLike K, TensorLike V, class Self = MultiheadAttention>
+    requires detail::IsWrong<detail::CallMistake<Self, Q, K, V>, detail::Wrong::nothing>
   [[nodiscard]] auto with_weights(const Q& query, const K& key, const V& value, const Masks& masks = {}) const {
     Tensor<T, D> weights;
     auto y = out_proj.forward(attended(query.eval(), key.eval(), value.eval(), masks, &weights));

@@ -110,8 +110,8 @@ class RowTeam {
     first.values = first.room;
   }
 
-  /// x[c] = f(x[c], c), and the fold of the new x, in one pass. `out` is where x is stored next, and no row that was
-  /// loaded: a long x is written there at once.
+  /// x[c] = f(x[c], c), and the fold of the new x, in one pass. `out` is where x is stored next, and no row that
+  /// another fragment was loaded from: a long x is written there at once.
   template <class Op, class F, class R, class T>
   [[nodiscard]] LOCUS_FN typename Op::Accumulator update_and_reduce(const Op& op, const F& f, Fragment<R>& x,
                                                                     const RowOutput<T>& out) const {
