@@ -37,6 +37,7 @@
 #include <locus/ops/cross_entropy.hpp>
 #include <locus/ops/dropout.hpp>
 #include <locus/ops/extreme.hpp>
+#include <locus/ops/flip.hpp>
 #include <locus/ops/group_norm.hpp>
 #include <locus/ops/im2col.hpp>
 #include <locus/ops/index.hpp>
@@ -50,8 +51,11 @@
 #include <locus/ops/pool.hpp>
 #include <locus/ops/prelu.hpp>
 #include <locus/ops/reduce.hpp>
+#include <locus/ops/repeat.hpp>
 #include <locus/ops/scan.hpp>
 #include <locus/ops/softmax.hpp>
+#include <locus/ops/split.hpp>
+#include <locus/ops/triangle.hpp>
 
 #include <locus/ops/attention.hpp>
 

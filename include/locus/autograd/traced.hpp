@@ -158,6 +158,14 @@ class Traced {
   [[nodiscard]] Traced slice(int dim, std::int64_t start, std::int64_t end = to_end, std::int64_t step = 1) const {
     return locus::slice(*this, dim, start, end, step);
   }
+  [[nodiscard]] Traced at(const Subscript& a, const Subscript& b = {}, const Subscript& c = {}, const Subscript& d = {},
+                          const Subscript& e = {}, const Subscript& f = {}, const Subscript& g = {},
+                          const Subscript& h = {}) const {
+    return detail::subscripted(*this, {a, b, c, d, e, f, g, h});
+  }
+  [[nodiscard]] Traced diagonal(std::int64_t offset = 0, int first = 0, int second = 1) const {
+    return locus::diagonal(*this, offset, first, second);
+  }
   [[nodiscard]] Traced unfold(int dim, std::int64_t size, std::int64_t step, std::int64_t dilation = 1) const {
     return locus::unfold(*this, dim, size, step, dilation);
   }

@@ -238,6 +238,14 @@ class Expr {
   [[nodiscard]] auto slice(int dim, std::int64_t start, std::int64_t end = to_end, std::int64_t step = 1) const {
     return eval().slice(dim, start, end, step);
   }
+  [[nodiscard]] auto at(const Subscript& a, const Subscript& b = {}, const Subscript& c = {}, const Subscript& d = {},
+                        const Subscript& e = {}, const Subscript& f = {}, const Subscript& g = {},
+                        const Subscript& h = {}) const {
+    return eval().at(a, b, c, d, e, f, g, h);
+  }
+  [[nodiscard]] auto diagonal(std::int64_t offset = 0, int first = 0, int second = 1) const {
+    return eval().diagonal(offset, first, second);
+  }
   [[nodiscard]] auto unfold(int dim, std::int64_t size, std::int64_t step, std::int64_t dilation = 1) const {
     return eval().unfold(dim, size, step, dilation);
   }

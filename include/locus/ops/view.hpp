@@ -56,19 +56,32 @@ struct Slice {
   bool drop = false;
   template <class T, class D>
   auto forward(const Tensor<T, D>& x) const {
-    return Forwarded{cut(x), Tuple<>()};
+    return Forwarded{drop ? x.select(dim, start) : x.slice(dim, start, end, step), Tuple<>()};
   }
   template <class T, class D>
   void backward(const Tuple<>&, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
     const auto target = dx.open();
     if (!target.accumulate) target.out.fill_(T(0));
-    cut(target.out) += g;
+    Layout part = target.out.layout();
+    const std::int64_t offset = drop ? part.select(dim, start) : part.slice(dim, start, end, step);
+    Tensor<T, D>(target.out.buffer(), target.out.data() + offset, part.shape, part.strides) += g;
   }
+};
 
- private:
+/// The elements (i, i + offset) of two dimensions.
+struct Diagonal {
+  static constexpr const char* name = "diagonal";
+  std::int64_t offset;
+  int first, second;
   template <class T, class D>
-  Tensor<T, D> cut(const Tensor<T, D>& x) const {
-    return drop ? x.select(dim, start) : x.slice(dim, start, end, step);
+  auto forward(const Tensor<T, D>& x) const {
+    return Forwarded{x.diagonal(offset, first, second), Tuple<>()};
+  }
+  template <class T, class D>
+  void backward(const Tuple<>&, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
+    const auto target = dx.open();
+    if (!target.accumulate) target.out.fill_(T(0));
+    target.out.diagonal(offset, first, second) += g;
   }
 };
 
@@ -93,6 +106,37 @@ namespace detail {
 /// Whatever has elements to view, in any place. A parameter alone would lose its gradient.
 template <class X>
 concept Viewable = TensorLike<X> && !IsParameter<X>;
+
+/// The order of dimensions in which each of `source` stands at its place of `destination`.
+[[nodiscard]] LOCUS_OUT_OF_LINE inline Axes moved_dimensions(int rank, const Axes& source, const Axes& destination) {
+  if (source.rank() != destination.rank()) {
+    fail<ArgumentError>({"movedim: dimensions ", source, " to ", destination, "; expected as many"});
+  }
+  Axes order = Dims::filled(rank, -1);
+  unsigned moved = 0;
+  for (int i = 0; i < source.rank(); ++i) {
+    const int from = normalize_axis(source[i], rank, "movedim"), to = normalize_axis(destination[i], rank, "movedim");
+    if ((moved >> from & 1u) != 0 || order[to] >= 0) {
+      fail<ArgumentError>({"movedim: dimensions ", source, " to ", destination, " name one twice"});
+    }
+    moved |= 1u << from;
+    order[to] = from;
+  }
+  for (int to = 0, from = 0; to < rank; ++to) {
+    if (order[to] >= 0) continue;
+    while ((moved >> from & 1u) != 0) ++from;
+    order[to] = from++;
+  }
+  return order;
+}
+
+/// The shape with ones where NumPy's atleast functions put them.
+[[nodiscard]] LOCUS_OUT_OF_LINE inline Shape at_least(Shape shape, int rank) {
+  if (shape.rank() == 0) return Dims::filled(rank, 1);
+  if (shape.rank() == 1 && rank > 1) shape.insert(0, 1);
+  if (shape.rank() == 2 && rank > 2) shape.push_back(1);
+  return shape;
+}
 }  // namespace detail
 
 /// The same elements in row-major order under another shape; one extent may be -1.
@@ -123,7 +167,8 @@ template <detail::Viewable X>
   return apply(operation::Expand{shape}, x);
 }
 
-/// Elements start, start + step, ... below end of one dimension, as in Python.
+/// Elements start, start + step, ... before end of one dimension, as in Python. With a negative step a copy, in one
+/// launch; otherwise a view.
 template <detail::Viewable X>
 [[nodiscard]] auto slice(const X& x, int dim, std::int64_t start, std::int64_t end = to_end, std::int64_t step = 1) {
   return apply(operation::Slice{dim, start, end, step}, x);
@@ -133,6 +178,48 @@ template <detail::Viewable X>
 template <detail::Viewable X>
 [[nodiscard]] auto select(const X& x, int dim, std::int64_t index) {
   return apply(operation::Slice{dim, index, index, 1, true}, x);
+}
+
+/// The elements (i, i + offset) of two dimensions, which the result has as its last: a view. sum(diagonal(x)) is the
+/// trace of a matrix.
+template <detail::Viewable X>
+[[nodiscard]] auto diagonal(const X& x, std::int64_t offset = 0, int first = 0, int second = 1) {
+  return apply(operation::Diagonal{offset, first, second}, x);
+}
+
+/// Dimensions `source` moved to the places `destination`; the others keep their order. Each is a number or a list.
+/// throws ArgumentError unless both name as many dimensions, none of them twice; IndexError
+///
+///     auto images = movedim(x, -1, 1);   // (n, rows, cols, channels) -> (n, channels, rows, cols)
+template <detail::Viewable X>
+[[nodiscard]] auto movedim(const X& x, const ReduceAxes& source, const ReduceAxes& destination) {
+  return permute(x, detail::moved_dimensions(x.shape().rank(), source.list(), destination.list()));
+}
+
+/// Two dimensions exchanged: transpose under NumPy's name.
+template <detail::Viewable X>
+[[nodiscard]] auto swapaxes(const X& x, int a, int b) {
+  return transpose(x, a, b);
+}
+
+/// Repeated to a broadcast shape without copying: expand under NumPy's name.
+template <detail::Viewable X>
+[[nodiscard]] auto broadcast_to(const X& x, const Shape& shape) {
+  return expand(x, shape);
+}
+
+/// With at least one dimension (two, three), as in NumPy: (n,) becomes (1, n), (1, n, 1); (m, n) becomes (m, n, 1).
+template <detail::Viewable X>
+[[nodiscard]] auto atleast_1d(const X& x) {
+  return reshape(x, detail::at_least(x.shape(), 1));
+}
+template <detail::Viewable X>
+[[nodiscard]] auto atleast_2d(const X& x) {
+  return reshape(x, detail::at_least(x.shape(), 2));
+}
+template <detail::Viewable X>
+[[nodiscard]] auto atleast_3d(const X& x) {
+  return reshape(x, detail::at_least(x.shape(), 3));
 }
 
 /// Dimensions [first, last] merged into one.

@@ -116,14 +116,36 @@ struct Layout {
 
   LOCUS_OUT_OF_LINE std::int64_t slice(int dim, std::int64_t start, std::int64_t end, std::int64_t step) {
     dim = normalize_axis(dim, rank(), "slice");
-    if (step <= 0) fail<ArgumentError>({"slice: step ", step, "; expected 1 or more"});
+    if (step == 0) fail<ArgumentError>({"slice: step 0; expected 1 or more, or -1 or less to go down"});
     const std::int64_t extent = shape[dim];
+    if (step < 0) return slice_down(dim, start, end, step);
     start = detail::within(start < 0 ? start + extent : start, std::int64_t{0}, extent);
     end = detail::within(end < 0 ? end + extent : end, std::int64_t{0}, extent);
     const std::int64_t offset = detail::is_empty(shape) ? 0 : start * strides[dim];
     shape[dim] = end > start ? (end - start - 1) / step + 1 : 0;
     if (shape[dim] > 1) strides[dim] = detail::wrapping_product(strides[dim], step);
     return offset;
+  }
+
+  /// The elements (i, i + offset) of two dimensions, as the last one. throws ArgumentError where both are one
+  LOCUS_OUT_OF_LINE std::int64_t diagonal(std::int64_t offset, int first, int second) {
+    first = normalize_axis(first, rank(), "diagonal");
+    second = normalize_axis(second, rank(), "diagonal");
+    if (first == second) fail<ArgumentError>({"diagonal: dimension ", first, " twice; expected two dimensions"});
+    const std::int64_t rows = shape[first], cols = shape[second];
+    offset = detail::within(offset, -rows, cols);
+    const std::int64_t length =
+        offset < 0 ? detail::smaller(rows + offset, cols) : detail::smaller(rows, cols - offset);
+    const std::int64_t moved = length == 0 || detail::is_empty(shape) ? 0
+                               : offset < 0                           ? -offset * strides[first]
+                                                                      : offset * strides[second];
+    const auto stride = static_cast<std::int64_t>(static_cast<std::uint64_t>(strides[first]) +
+                                                  static_cast<std::uint64_t>(strides[second]));
+    erase(detail::larger(first, second));
+    erase(detail::smaller(first, second));
+    shape.push_back(length);
+    strides.push_back(stride);
+    return moved;
   }
 
   LOCUS_OUT_OF_LINE void unfold(int dim, std::int64_t size, std::int64_t step, std::int64_t dilation) {
@@ -244,6 +266,18 @@ struct Layout {
   }
 
  private:
+  /// A slice of a negative step. Only launches of `map` walk the negative stride that it leaves: see Tensor::slice.
+  std::int64_t slice_down(int dim, std::int64_t start, std::int64_t end, std::int64_t step) {
+    const std::int64_t extent = shape[dim], before = -1;
+    start = detail::within(start < 0 ? start + extent : start, before, extent - 1);
+    end = end == to_end ? before : detail::within(end < 0 ? end + extent : end, before, extent - 1);
+    const bool empty = start <= end || detail::is_empty(shape);
+    const std::int64_t offset = empty ? 0 : start * strides[dim];
+    shape[dim] = start > end ? 1 - (start - end - 1) / step : 0;
+    if (shape[dim] > 1) strides[dim] = detail::wrapping_product(strides[dim], step);
+    return offset;
+  }
+
   /// Whether two elements may be one in memory: by strides from the smallest on, each has to step over all before it.
   [[nodiscard]] bool shares_elements() const {
     if (detail::is_empty(shape) || is_contiguous()) return false;

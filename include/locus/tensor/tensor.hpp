@@ -6,6 +6,7 @@
 #include <locus/device/buffer.hpp>
 #include <locus/tensor/layout.hpp>
 #include <locus/tensor/source.hpp>
+#include <locus/tensor/subscript.hpp>
 
 namespace locus::inline LOCUS_ABI {
 
@@ -85,12 +86,15 @@ class Tensor {
 
   // Views: they share the elements, and cost nothing.
 
-  /// Elements start, start + step, ... below end of one dimension. Negative start and end count from the end; both are
-  /// clamped to the extent, as in Python. throws ArgumentError unless step > 0
+  /// Elements start, start + step, ... before end of one dimension. Negative start and end count from the end; both are
+  /// clamped to the extent, as in Python. A negative step goes down, and is the one slice that copies: no view has
+  /// negative strides. From the last element to the first is slice(dim, to_end, to_end, -1).
+  /// throws ArgumentError for a step of 0
   [[nodiscard]] LOCUS_OUT_OF_LINE Tensor slice(int dim, std::int64_t start, std::int64_t end = to_end,
                                                std::int64_t step = 1) const {
     Tensor view = *this;
     view.data_ += view.layout_.slice(dim, start, end, step);
+    if (step < 0) return view.clone();
     return view;
   }
 
@@ -98,6 +102,23 @@ class Tensor {
   [[nodiscard]] LOCUS_OUT_OF_LINE Tensor select(int dim, std::int64_t index) const {
     Tensor view = *this;
     view.data_ += view.layout_.select(dim, index);
+    return view;
+  }
+
+  /// A part by a subscript for each of the first dimensions, each a number, which drops its dimension, `all`, or a
+  /// range: x.at(1, all, range(0, 5, 2)) is NumPy's x[1, :, 0:5:2]. A view, but for ranges of a negative step.
+  /// throws IndexError naming the subscript
+  [[nodiscard]] LOCUS_OUT_OF_LINE Tensor at(const Subscript& a, const Subscript& b = {}, const Subscript& c = {},
+                                            const Subscript& d = {}, const Subscript& e = {}, const Subscript& f = {},
+                                            const Subscript& g = {}, const Subscript& h = {}) const {
+    return detail::subscripted(*this, {a, b, c, d, e, f, g, h});
+  }
+
+  /// The elements (i, i + offset) of two dimensions, which the result has as its last.
+  /// shape: (..., n, ..., m, ...) -> (..., ..., ..., k)     throws ArgumentError where both dimensions are one
+  [[nodiscard]] LOCUS_OUT_OF_LINE Tensor diagonal(std::int64_t offset = 0, int first = 0, int second = 1) const {
+    Tensor view = *this;
+    view.data_ += view.layout_.diagonal(offset, first, second);
     return view;
   }
 
