@@ -1,6 +1,7 @@
 #include <locus/io/training.hpp>
 
 #include <locus/data/tensor_dataset.hpp>
+#include <locus/nn/averaged_model.hpp>
 #include <locus/nn/batch_norm.hpp>
 #include <locus/nn/dropout.hpp>
 #include <locus/nn/linear.hpp>
@@ -9,6 +10,7 @@
 #include <locus/ops/reduce.hpp>
 #include <locus/optim/adam.hpp>
 #include <locus/tensor/random.hpp>
+#include <locus/training/fit.hpp>
 
 #include <doctest/doctest.h>
 
@@ -160,4 +162,93 @@ TEST_CASE("two models and their optimizers are told apart by their order") {
   CHECK_THROWS_WITH_AS((void)io::resume_training(path, d, c),
                        doctest::Contains(join("'weight' has shape (3, 2) in '", path, "', but (2, 3)").c_str()),
                        ShapeError);
+}
+
+TEST_CASE("fit goes on within an epoch, with its history and an average of the weights, bit for bit") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path / "run";
+  struct Interrupted {};
+  struct Fitted : Run {
+    nn::AveragedModel<nn::Sequential<float, Cpu>> average{model, {.decay = 0.9}};
+    History history;
+    void train_until(std::int64_t stop, const std::string& file) {
+      auto valid = data::loader<Cpu>(digits(), {.batch_size = 22});
+      const int done = static_cast<int>(loader.position().epoch);
+      fit(model, optimizer, nn::MSELoss{}, loader, valid, history,
+          {.epochs = 3 - done,
+           .first_epoch = done + 1,
+           .report_every = 1,
+           .after_step = [&] { average.update(); },
+           .scheduler = scheduler,
+           .schedule_every = Every::step,
+           .on_progress =
+               [&](const Progress& progress) {
+                 CHECK(progress.batch == loader.position().batch);
+                 if (++batches == stop && progress.batch < progress.batches) interrupt(file);
+               },
+           .on_epoch =
+               [&] {
+                 history.add_metric("average", sum(average.module().parameters()[0].value()).item());
+                 if (batches == stop) interrupt(file);
+               }},
+          Metric{"error", nn::L1Loss{}});
+    }
+    void interrupt(const std::string& file) {
+      io::save_training(file, model, average, optimizer, scheduler, loader, history, batches);
+      throw Interrupted{};
+    }
+    bool resume_all(const std::string& file) {
+      return io::resume_training(file, model, average, optimizer, scheduler, loader, history, batches);
+    }
+  };
+  Fitted whole;
+  whole.train_until(100, path);
+  for (const std::int64_t stop : {2, 5, 8, 14}) {
+    CAPTURE(stop);
+    Fitted first, second;
+    CHECK_THROWS_AS(first.train_until(stop, path), Interrupted);
+    CHECK(second.resume_all(path));
+    second.train_until(100, path);
+    CHECK(second.bytes() == whole.bytes());
+    CHECK(second.average.updates() == 15);
+    const auto a = whole.average.module().parameters(), b = second.average.module().parameters();
+    for (std::size_t i = 0; i < a.size(); ++i) CHECK(sum(abs(a[i].value() - b[i].value())).item() == 0);
+    REQUIRE(second.history.records().size() == 3);
+    for (std::size_t i = 0; i < 3; ++i) {
+      const EpochRecord &one = whole.history.records()[i], &other = second.history.records()[i];
+      CHECK(one.epoch == other.epoch);
+      CHECK(one.learning_rate == other.learning_rate);
+      CHECK(one.valid_loss == other.valid_loss);
+      CHECK(one.metric("error") == other.metric("error"));
+      CHECK(one.metric("average") == other.metric("average"));
+    }
+  }
+}
+
+TEST_CASE("a history in a run keeps which epochs have which metrics, and refuses what is none") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path / "run";
+  History history, other;
+  io::save_training(path, history);
+  history.add({1, 0.5, 1.25, 1.5, __builtin_nan(""), 2.0, 24000, {{"a", 1}}});
+  CHECK(io::resume_training(path, history));
+  CHECK(history.empty());
+  history.add({7, 0.5, 1.25, 1.5, 0.75, 2.0, 24000, {{"a.b", 1}}});
+  history.add({8, 0.25, 1, 2, 0.5, 3, 4, {{"c", 2}, {"a.b", 3}}});
+  io::save_training(path, history);
+  CHECK(io::resume_training(path, other));
+  CHECK(other.table() == history.table());
+  REQUIRE(other.records().size() == 2);
+  CHECK(other.records()[0].metrics.size() == 1);
+  CHECK(other.records()[1].metric("a.b") == 3);
+  CHECK(other.records()[1].epoch == 8);
+  auto state = io::load(path);
+  state.get<double>("history.epochs").fill_(-1);
+  io::save(path, state);
+  CHECK_THROWS_WITH_AS((void)io::resume_training(path, other), doctest::Contains("has an epoch -1"), ArgumentError);
+  CHECK(state.erase("history.epochs"));
+  state.add("history.epochs", ones<double, Cpu>({2, 6}));
+  io::save(path, state);
+  CHECK_THROWS_WITH_AS((void)io::resume_training(path, other), doctest::Contains("expected (n, 7)"), ShapeError);
+  CHECK(other.records()[1].epoch == 8);
 }

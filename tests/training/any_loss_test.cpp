@@ -16,6 +16,7 @@
 #include <support/reference.hpp>
 
 #include <cmath>
+#include <set>
 
 using namespace locus;
 using namespace locus_test;
@@ -311,6 +312,25 @@ TEST_CASE("what fit calls before each step may clip gradients, by their norm or 
   CHECK(moved(by_norm) == doctest::Approx(0.5).epsilon(1e-4));
   CHECK(moved(by_element) == doctest::Approx(0.25 * std::sqrt(2.0)).epsilon(1e-4));
   CHECK(moved([](const auto&) {}) > 10);
+}
+
+TEST_CASE("fit calls after each step, also of several batches, and a metric named accuracy is the accuracy") {
+  for (const std::int64_t accumulate : {1, 3}) {
+    CAPTURE(accumulate);
+    Regression r;
+    std::vector<float> weights{r.weight()};
+    fit(r.model, r.optimizer, nn::MSELoss{}, r.train, r.valid, r.history,
+        {.accumulate = accumulate, .after_step = [&] { weights.push_back(r.weight()); }},
+        Metric{"accuracy", [](const auto&, const auto&) { return 0.25; }});
+    CHECK(static_cast<std::int64_t>(weights.size()) == 1 + (accumulate == 1 ? 7 : 3));
+    CHECK(std::set(weights.begin(), weights.end()).size() == weights.size());
+    CHECK(weights.back() == r.weight());
+    CHECK(r.history.last().valid_accuracy == 0.25);
+    CHECK(r.history.table().find("accuracy") == r.history.table().rfind("accuracy"));
+    r.history.add_metric("of another", 0.5);
+    CHECK(r.history.last().metric("of another") == 0.5);
+  }
+  CHECK_THROWS_AS(History().add_metric("of none", 1), IndexError);
 }
 
 TEST_CASE("options of fit that make no sense are refused by name and number") {

@@ -5,6 +5,7 @@
 #include <locus/data/loader.hpp>
 #include <locus/io/safetensors.hpp>
 #include <locus/optim/scheduler.hpp>
+#include <locus/training/history.hpp>
 #include <locus/training/optimizer_state.hpp>
 
 namespace locus::inline LOCUS_ABI::io {
@@ -25,6 +26,7 @@ template <class P>
   else if constexpr (std::is_same_v<P, optim::Scheduler>) return "scheduler";
   else if constexpr (HasPosition<P>) return "loader";
   else if constexpr (std::is_same_v<P, std::int64_t>) return "number";
+  else if constexpr (std::is_same_v<P, History>) return "history";
   else return nullptr;
 }
 template <class P>
@@ -37,6 +39,54 @@ template <class T>
   return x;
 }
 
+/// A row of numbers for each epoch; those of each metric, NaN where an epoch has none.
+[[nodiscard]] LOCUS_OUT_OF_LINE inline nn::StateDict<Cpu> state_of_history(const History& history) {
+  nn::StateDict<Cpu> state;
+  const auto& records = history.records();
+  std::vector<double> numbers;
+  for (const EpochRecord& r : records)
+    for (const double number : {static_cast<double>(r.epoch), r.learning_rate, r.train_loss, r.valid_loss,
+                                r.valid_accuracy, r.seconds, r.samples_per_second})
+      numbers.push_back(number);
+  state.add("epochs", vector_of(numbers).reshape({static_cast<std::int64_t>(records.size()), 7}));
+  for (const EpochRecord& r : records)
+    for (const MetricValue& metric : r.metrics) {
+      const std::string name = "metric." + metric.name;
+      if (state.contains(name)) continue;
+      std::vector<double> values;
+      for (const EpochRecord& each : records) {
+        const MetricValue* const found = locus::detail::find_metric(each.metrics, metric.name);
+        values.push_back(found ? found->value : __builtin_nan(""));
+      }
+      state.add(name, vector_of(values));
+    }
+  return state;
+}
+/// throws ArgumentError, ShapeError
+[[nodiscard]] LOCUS_OUT_OF_LINE inline History history_of(const nn::StateDict<Cpu>& state) {
+  const Tensor<double, Cpu> epochs = state.get<double>("epochs");
+  if (epochs.rank() != 2 || epochs.size(1) != 7)
+    fail<ShapeError>({"resume_training: 'epochs' of the history has shape ", epochs.shape(), "; expected (n, 7)"});
+  History history;
+  for (std::int64_t i = 0; i < epochs.size(0); ++i) {
+    const double* const r = epochs.data() + 7 * i;
+    if (!(r[0] >= 1 && r[0] < 1 << 30))
+      fail<ArgumentError>({"resume_training: the history has an epoch ", r[0], "; expected 1 or more"});
+    history.add({static_cast<int>(r[0]), r[1], r[2], r[3], r[4], r[5], r[6]});
+    constexpr std::string_view prefix = "metric.";
+    for (const auto& entry : state) {
+      if (entry.name.compare(0, prefix.size(), prefix) != 0) continue;
+      const Tensor<double, Cpu> values = state.get<double>(entry.name);
+      if (!(values.shape() == Shape{epochs.size(0)}))
+        fail<ShapeError>({"resume_training: '", locus::detail::shown(entry.name), "' of the history has shape ",
+                          values.shape(), "; expected ", Shape{epochs.size(0)}});
+      const double value = values.data()[i];
+      if (value == value) history.add_metric(entry.name.substr(prefix.size()), value);
+    }
+  }
+  return history;
+}
+
 /// What a part is made of, by name.
 template <class P>
 [[nodiscard]] nn::StateDict<Cpu> state_of(const P& part) {
@@ -44,6 +94,7 @@ template <class P>
   if constexpr (nn::detail::ListsMembers<P>) return nn::state_dict(part).template to<Cpu>();
   else if constexpr (optim::detail::HasState<P>) return optim::state_dict(part).template to<Cpu>();
   else if constexpr (std::is_same_v<P, optim::Scheduler>) state.add("state", vector_of(part.state()));
+  else if constexpr (std::is_same_v<P, History>) return state_of_history(part);
   else if constexpr (HasPosition<P>)
     state.add("position", vector_of<std::int64_t>({static_cast<std::int64_t>(part.position().epoch),
                                                    part.position().batch, static_cast<std::int64_t>(part.seed())}));
@@ -72,6 +123,8 @@ void restore(P& part, const nn::StateDict<Cpu>& state) {
       fail<ArgumentError>({"resume_training: the loader shuffled by the seed ", seed, ", and this one by ", part.seed(),
                            " (0: not at all); give it .seed = ", seed, ", or its batches are others"});
     part.set_position({static_cast<std::uint64_t>(at[0]), at[1]});
+  } else if constexpr (std::is_same_v<P, History>) {
+    part = history_of(state);
   } else {
     part = numbers_of<std::int64_t>(state, "value", 1)[0];
   }
@@ -162,9 +215,9 @@ LOCUS_OUT_OF_LINE inline void require_same_parts(const std::string& path, const 
 }  // namespace detail
 
 /// Writes all that decides how a training run goes on into one safetensors file: models, optimizers, schedulers, the
-/// position of loaders, numbers such as a best loss's epoch (std::int64_t), in any order, and the default random
-/// numbers of the host and of the parts' device. A temporary file takes the place of the old one at the end: a process
-/// that is killed leaves the old file or the new one. throws as save()
+/// position of loaders, numbers such as a best loss's epoch (std::int64_t), the History, in any order, and the default
+/// random numbers of the host and of the parts' device. Averages of weights are models. A temporary file takes the
+/// place of the old one at the end: a process that is killed leaves the old file or the new one. throws as save()
 ///
 ///     for (auto [images, labels] : loader) {
 ///       ...

@@ -65,8 +65,9 @@ class Callback {
   Shared<detail::CallbackFunction<Argument>> function_;
 };
 
-/// What a callback gets that is called where there is nothing to tell.
+/// What callbacks get that are called where there is nothing to tell.
 struct BeforeStep {};
+struct AfterStep {};
 
 /// When fit moves a learning-rate schedule on.
 enum class Every { epoch, step };
@@ -102,14 +103,25 @@ struct FitOptions {
   ///
   /// Replays of a captured step repeat what it launches, not its host code. What it returns does not count.
   Callback<BeforeStep> before_step = {};
+  /// The same after each step of the optimizer, for what follows the weights: an average of them, for example.
+  Callback<AfterStep> after_step = {};
   optim::Scheduler scheduler = {};      ///< of the learning rate; after an epoch it is given the validation loss
   Every schedule_every = Every::epoch;  ///< ReduceLROnPlateau moves by epoch
   EarlyStopping early_stopping = {};
-  Callback<Progress> on_progress = {};  ///< what it returns does not count; of several ranks, rank 0 alone calls it
+  /// What it returns does not count; of several ranks, rank 0 alone calls it. It may save the run, io::save_training,
+  /// but not after the last batch of an epoch, which is not validated yet: there on_epoch does.
+  Callback<Progress> on_progress = {};
   Callback<EpochRecord> on_epoch = {};  ///< false from it ends the training, on all ranks; each calls it
 };
 
 namespace detail {
+/// The callbacks of each step.
+struct AroundStep {
+  const FitOptions& options;
+  void before() const { options.before_step({}); }
+  void after() const { options.after_step({}); }
+};
+
 /// throws NumericError for a loss that is NaN or infinite
 LOCUS_OUT_OF_LINE inline void require_finite_loss(double loss, int epoch, const char* name = "loss") {
   if (loss - loss == 0) return;
@@ -304,11 +316,12 @@ Trained train_epoch(const M& model, int epoch, Step& step, const L& loss, data::
   for (const auto& named : train) {
     const auto batch = data::detail::tensors_of<data::detail::fields_t<S>::size>(named);
     const std::int64_t size = get<0>(batch).size(0);
-    const Share share = options.accumulate == 1 ? Share{} : share_of(loss, train, batches, size, options.accumulate);
+    batches = train.position().batch;  // where training goes on within an epoch, others came before the first one
+    const Share share =
+        options.accumulate == 1 ? Share{} : share_of(loss, train, batches - 1, size, options.accumulate);
     const Tensor<T, D> of_batch = options.accumulate == 1 ? step(batch) : step.add(batch, share);
     if (step.counted().buffer()) mean.add(of_batch, step.counted(), size);
     else mean.add(of_batch, weight_of_loss(loss, size), size);
-    ++batches;
     if (share.is_last && options.scheduler && options.schedule_every == Every::step) {
       optim::Scheduler scheduler = options.scheduler;
       scheduler.step();
@@ -334,10 +347,10 @@ void train(const M& model, Optimizer& optimizer, const L& loss, data::Loader<S, 
   require_each_once(valid);
   require_same_batches(model, batches.size());
   (void)weight_of_loss(loss, 1);
-  const auto before_step = [&] { options.before_step({}); };
+  const AroundStep around{options};
   using Batch = data::detail::tensors_t<S, D>;
-  TrainingStep<M, Optimizer, L, D, Batch, decltype(before_step)> step(model, optimizer, loss, before_step,
-                                                                      options.capture && !OfRanks<M>);
+  TrainingStep<M, Optimizer, L, D, Batch, AroundStep> step(model, optimizer, loss, around,
+                                                           options.capture && !OfRanks<M>);
   BestWeights<M, Optimizer> best(model, optimizer, options.early_stopping);
   optim::Scheduler scheduler = options.scheduler;
   for (int epoch = options.first_epoch; epoch < options.first_epoch + options.epochs; ++epoch) {

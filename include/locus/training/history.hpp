@@ -38,7 +38,7 @@ struct EpochRecord {
   double learning_rate = 0;
   double train_loss = 0;  ///< mean over the samples while they were trained on
   double valid_loss = 0;
-  double valid_accuracy = 0;  ///< in [0, 1]; NaN where a loss was given
+  double valid_accuracy = 0;  ///< in [0, 1]; NaN where a loss was given without a metric of that name
   double seconds = 0;         ///< of training; validation not included
   double samples_per_second = 0;
   std::vector<MetricValue> metrics = {};  ///< of the validation
@@ -65,6 +65,12 @@ class History {
  public:
   void add(const EpochRecord& record) { records_.push_back(record); }
   [[nodiscard]] const std::vector<EpochRecord>& records() const { return records_; }
+  /// One more number of the last epoch: of another model than the one that was trained, for example.
+  /// throws IndexError before the first epoch
+  void add_metric(std::string name, double value) {
+    (void)last();
+    records_.back().metrics.push_back({std::move(name), value});
+  }
   [[nodiscard]] bool empty() const { return records_.empty(); }
   [[nodiscard]] const EpochRecord& last() const {
     if (empty()) fail<IndexError>({"history: no epoch has been recorded yet"});

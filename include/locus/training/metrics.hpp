@@ -71,7 +71,7 @@ Metric(const char*, F) -> Metric<F>;
 
 struct Evaluation {
   double loss = 0;      ///< mean per sample
-  double accuracy = 0;  ///< in [0, 1]; NaN where a loss was given
+  double accuracy = 0;  ///< in [0, 1]: the metric of that name; NaN where a loss was given without it
   std::vector<MetricValue> metrics = {};
 
   /// throws ArgumentError for a name that was not measured
@@ -217,14 +217,13 @@ template <class M, class L, class S, class D, class... F>
   Evaluation result{sums[0] / sums[1], no_accuracy};
   [[maybe_unused]] std::size_t i = 3;
   (result.metrics.push_back({metrics.name, sums[i++] / samples}), ...);
+  if (const MetricValue* const accuracy = find_metric(result.metrics, "accuracy")) result.accuracy = accuracy->value;
   return result;
 }
 
 template <class M, class S, class D>
 [[nodiscard]] Evaluation score_classifier(const M& model, data::Loader<S, D>& batches) {
-  Evaluation result = evaluate_all(model, ClassifierLoss{}, batches, Metric{"accuracy", Accuracy{}});
-  result.accuracy = result.metrics[0].value;
-  return result;
+  return evaluate_all(model, ClassifierLoss{}, batches, Metric{"accuracy", Accuracy{}});
 }
 }  // namespace detail
 

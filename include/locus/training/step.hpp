@@ -53,14 +53,20 @@ template <class M>
   else return DoNothing{};
 }
 
-template <class M, class Optimizer, class L, class Batch, class BeforeStep = DoNothing>
-auto train_step_on(const M& model, Optimizer& optimizer, const L& loss, const Batch& batch,
-                   const BeforeStep& before_step = {}) {
+/// What is called before and after each step of an optimizer: nothing.
+struct NothingAround {
+  void before() const {}
+  void after() const {}
+};
+
+template <class M, class Optimizer, class L, class Batch, class Around = NothingAround>
+auto train_step_on(const M& model, Optimizer& optimizer, const L& loss, const Batch& batch, const Around& around = {}) {
   const auto recorded = recorded_loss(model, loss, batch);
   optimizer.zero_grad();
   recorded.backward();
-  before_step();
+  around.before();
   optimizer.step();
+  around.after();
   return recorded.value();
 }
 }  // namespace detail
@@ -93,18 +99,18 @@ struct DivideByShares {
 };
 
 /// Training steps. Where D replays them, those on batches of the first one's shape are replays.
-template <class M, class Optimizer, class L, class D, class Batch, class BeforeStep>
+template <class M, class Optimizer, class L, class D, class Batch, class Around>
 class TrainingStep {
   using T = loss_t<M, L, Batch>;
   using R = compute_t<T>;
 
  public:
   /// Only what this library's optimizers do is known to go on in replays.
-  TrainingStep(const M& model, Optimizer& optimizer, const L& loss, const BeforeStep& before_step, bool capture)
+  TrainingStep(const M& model, Optimizer& optimizer, const L& loss, const Around& around, bool capture)
       : model_(model),
         optimizer_(optimizer),
         function_(loss),
-        before_step_(before_step),
+        around_(around),
         replays_(capture && CapturingDevice<D> && OfLocus<Optimizer>) {}
 
   /// The loss, which the next call may overwrite.
@@ -151,7 +157,7 @@ class TrainingStep {
     return launch(batch, is_first, is_last);
   }
   [[nodiscard]] Tensor<T, D> launch(const Batch& batch, bool is_first, bool is_last) {
-    if (is_whole(is_first, is_last)) return train_step_on(model_, optimizer_, function_, batch, before_step_);
+    if (is_whole(is_first, is_last)) return train_step_on(model_, optimizer_, function_, batch, around_);
     const auto loss = recorded_loss(model_, function_, batch);
     if (is_first) optimizer_.zero_grad();
     if (!is_last) {
@@ -161,8 +167,9 @@ class TrainingStep {
     }
     loss.backward(share_);
     if (counted_.buffer()) divide_by_shares();
-    before_step_();
+    around_.before();
     optimizer_.step();
+    around_.after();
     return loss.value();
   }
   /// Of several ranks, by the mean of theirs: gradients are means over ranks by now, weighed in the same way.
@@ -219,7 +226,7 @@ class TrainingStep {
   const M& model_;
   Optimizer& optimizer_;
   const L& function_;
-  const BeforeStep& before_step_;
+  const Around& around_;
   bool replays_;
   Batch batch_;          ///< where replays find theirs
   Tensor<T, D> share_;   ///< of this part

@@ -1,0 +1,158 @@
+#pragma once
+// Averages of a model's weights over training steps, which often do better than the last weights: PyTorch's
+// AveragedModel.
+
+#include <locus/expr/operators.hpp>
+#include <locus/nn/flatten.hpp>
+#include <locus/ops/reduction.hpp>
+
+namespace locus::inline LOCUS_ABI::nn {
+
+struct AverageOptions {
+  double decay = 0.999;          ///< how much of the average an update keeps
+  bool equal = false;            ///< all models count alike (stochastic weight averaging), whatever the decay
+  bool average_buffers = false;  ///< buffers of floating-point numbers, too; by default they are copied
+};
+
+namespace detail {
+/// How much the next model counts: the first one alone, later ones 1 - decay, or as each of those before.
+template <class R>
+struct WeightOfModel {
+  R of_next;
+  bool equal;
+  LOCUS_FN R operator()(std::int64_t before) const {
+    if (before == 0) return R(1);
+    return equal ? R(1) / static_cast<R>(before + 1) : of_next;
+  }
+};
+/// PyTorch's lerp; a weight of 1 copies, NaN and infinities included.
+template <class R>
+struct MoveTowards {
+  LOCUS_FN R operator()(R average, R value, R weight) const {
+    if (weight == R(1)) return value;
+    return weight < R(0.5) ? average + weight * (value - average) : value - (value - average) * (R(1) - weight);
+  }
+};
+/// The same of an exact average of 16-bit values, `rounded`, unless that was written by others since.
+template <class T>
+struct MoveExact {
+  using R = compute_t<T>;
+  LOCUS_FN R operator()(R exact, R rounded, R value, R weight) const {
+    const bool is_own = load_as_register(from_register<T>(exact)) == rounded;
+    return MoveTowards<R>{}(is_own ? exact : rounded, value, weight);
+  }
+};
+}  // namespace detail
+
+/// A copy of a model, module(), whose parameters are an average of those that the model had at each update(). It starts
+/// as the model is; the first update() copies, as PyTorch's update_parameters(). By default an exponential average:
+/// decay * average + (1 - decay) * weights. Its state has PyTorch's names, `module.0.weight` and `n_averaged`, and is
+/// saved and loaded as that of a model, io::save_training included. A handle: copies are the same average.
+///
+/// Buffers, such as running statistics, are copied at each update(), or averaged like weights; integers are copied.
+/// Averages of 16-bit weights are kept in float, `exact` of the state, and rounded to the module's.
+///
+///     const nn::AveragedModel average{model, {.decay = 0.999}};
+///     ...
+///     optimizer.step();
+///     average.update();                         // or fit(..., {.after_step = [&] { average.update(); }})
+///     ...
+///     evaluate(average.module(), test);
+template <class M>
+  requires detail::ListsMembers<M>
+class AveragedModel {
+  using Copy = decltype(std::declval<const M&>().clone());
+
+ public:
+  using value_type = value_of<M>;
+  using device_type = device_of<M>;
+
+  /// Parameters of both move to flat memory, where those of the model are not yet: see flatten.
+  /// throws ArgumentError unless the decay is 0 to 1, and for a model without parameters
+  explicit AveragedModel(const M& model, const AverageOptions& options = {})
+      : model_(model),
+        module_(model.clone()),
+        options_(options),
+        values_(flatten(model)),
+        averages_(locus::flatten(in_the_same_order())),
+        count_(Tensor<std::int64_t, D>({}, averages_.values().device()).fill_(0)),
+        weight_({}, averages_.values().device()) {
+    if (!(options.decay >= 0 && options.decay <= 1))
+      fail<ArgumentError>({"AveragedModel: decay is ", options.decay, "; expected a number from 0 to 1"});
+    if constexpr (is_rounded) exact_ = Buffer(averages_.values().template as<R>().eval());
+  }
+
+  /// Takes the model's parameters and buffers of now into the average. Nothing waits for the device, so it may be part
+  /// of a captured step.
+  /// cost: three launches, for 16-bit weights four, and one for each buffer
+  /// throws ArgumentError where parameters were flattened together with others since
+  void update() const {
+    const Tensor<T, D> values = values_.values(), averages = averages_.values();
+    const Tensor<std::int64_t, D>& count = count_.value();
+    const auto of_next = static_cast<R>(1 - options_.decay);
+    locus::detail::map_into(weight_, detail::WeightOfModel<R>{of_next, options_.equal}, count);
+    count += 1;
+    if constexpr (is_rounded) {
+      const Tensor<R, D>& exact = exact_.value();
+      locus::detail::map_into(exact, detail::MoveExact<T>{}, exact, averages, values, weight_);
+      locus::detail::map_into(averages, functor::Identity{}, exact);
+    } else {
+      locus::detail::map_into(averages, detail::MoveTowards<R>{}, averages, values, weight_);
+    }
+    update_buffers();
+  }
+
+  /// The averaged model.
+  [[nodiscard]] const Copy& module() const { return module_; }
+  /// How many models the average is of. Waits for the device.
+  [[nodiscard]] std::int64_t updates() const { return count_.value().item(); }
+
+  void members(const auto& visit) const {
+    visit("n_averaged", count_);
+    visit("module", module_);
+    if constexpr (is_rounded) visit("exact", exact_);
+  }
+
+ private:
+  using T = value_type;
+  using D = device_type;
+  using R = compute_t<T>;
+  static constexpr bool is_rounded = !std::is_same_v<T, R>;
+
+  /// The copy's parameters, so that flatten places them as it did the model's: the last of a list first.
+  [[nodiscard]] std::vector<Parameter<T, D>> in_the_same_order() const {
+    const auto of_model = model_.parameters(), of_copy = module_.parameters();
+    std::vector<Parameter<T, D>> list;
+    for (std::size_t i = values_.size(); i-- > 0;)
+      for (std::size_t j = 0; j < of_model.size(); ++j)
+        if (of_model[j] == values_.parameters()[i]) list.push_back(of_copy[j]);
+    return list;
+  }
+
+  void update_buffers() const {
+    const auto sources = model_.buffers(), copies = module_.buffers();
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      const bool averaged = options_.average_buffers &&
+                            (average_as<float>(copies[i], sources[i]) || average_as<double>(copies[i], sources[i]));
+      if (!averaged) copies[i].bytes().copy_(sources[i].bytes());
+    }
+  }
+  template <class U>
+  [[nodiscard]] bool average_as(const AnyBuffer<D>& copy, const AnyBuffer<D>& source) const {
+    if (copy.type() != element_type<U>) return false;
+    const Tensor<U, D>& average = copy.template value<U>();
+    locus::detail::map_into(average, detail::MoveTowards<U>{}, average, source.template value<U>(),
+                            weight_.template as<U>().eval());
+    return true;
+  }
+
+  M model_;
+  Copy module_;
+  AverageOptions options_;
+  FlatParameters<T, D> values_, averages_;  ///< in one order
+  Buffer<std::int64_t, D> count_;
+  Tensor<R, D> weight_;  ///< of the next model
+  Buffer<R, D> exact_;   ///< of 16-bit averages
+};
+
+}  // namespace locus::inline LOCUS_ABI::nn

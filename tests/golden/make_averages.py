@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+"""Writes averages.txt: averages of weights and buffers by torch.optim.swa_utils.AveragedModel.
+
+usage: make_averages.py        (needs torch; the tests need only what it wrote)
+"""
+
+import pathlib
+
+import torch
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
+
+import make_golden
+from make_golden import keep
+
+UPDATES = 6
+
+
+def model_of(step):
+    """A linear layer and batch norm with the numbers of a step."""
+    model = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.BatchNorm1d(3))
+    with torch.no_grad():
+        model[0].weight.copy_(make_golden.numbers["average_w"][step])
+        model[1].running_var.copy_(make_golden.numbers["average_var"][step])
+    return model
+
+
+def averages(name, **options):
+    model = model_of(0)
+    averaged = AveragedModel(model, **options)
+    weights, variances = [], []
+    for step in range(UPDATES):
+        model.load_state_dict(model_of(step).state_dict())
+        averaged.update_parameters(model)
+        weights.append(averaged.module[0].weight.detach().clone())
+        variances.append(averaged.module[1].running_var.clone())
+    assert averaged.n_averaged == UPDATES
+    keep(f"average_{name}_w", torch.stack(weights))
+    keep(f"average_{name}_var", torch.stack(variances))
+
+
+if __name__ == "__main__":
+    torch.set_default_dtype(torch.float64)
+    torch.manual_seed(31)
+    make_golden.numbers.clear()
+    keep("average_w", torch.randn(UPDATES, 3, 4))
+    keep("average_var", torch.rand(UPDATES, 3) + 0.5)
+    averages("exponential", multi_avg_fn=get_ema_multi_avg_fn(0.9))
+    averages("short", multi_avg_fn=get_ema_multi_avg_fn(0.3))
+    averages("equal")
+    averages("buffers", multi_avg_fn=get_ema_multi_avg_fn(0.9), use_buffers=True)
+    make_golden.write(pathlib.Path(__file__).with_name("averages.txt"))
