@@ -9,7 +9,9 @@
 
 #include <locus/expr/expr.hpp>
 
+#include <locus/expr/activations.hpp>
 #include <locus/expr/elementwise.hpp>
+#include <locus/expr/functions.hpp>
 #include <locus/expr/operators.hpp>
 
 #include <locus/ops/view.hpp>

@@ -2,7 +2,9 @@
 // backward pass of an expression runs in registers.
 #include <locus/autograd/expression.hpp>
 #include <locus/core/check.hpp>
+#include <locus/expr/activations.hpp>
 #include <locus/expr/chosen_activation.hpp>
+#include <locus/expr/functions.hpp>
 #include <locus/expr/node.hpp>
 #include <locus/expr/operators.hpp>
 #include <locus/ops/reduce.hpp>
@@ -125,6 +127,42 @@ TEST_CASE("derivatives of activations") {
   }
 }
 
+TEST_CASE("derivatives of further functions") {
+  const std::vector<double> within = {-0.9, -0.3, 0.2, 0.7}, shares = {0.1, 0.4, 0.8};
+  check_unary("tan", functor::Tan{}, {-1.1, -0.4, 0.3, 0.9});
+  check_unary("asin", functor::Asin{}, within);
+  check_unary("acos", functor::Acos{}, within);
+  check_unary("atan", functor::Atan{}, anywhere);
+  check_unary("sinh", functor::Sinh{}, anywhere);
+  check_unary("cosh", functor::Cosh{}, anywhere);
+  check_unary("asinh", functor::Asinh{}, anywhere);
+  check_unary("acosh", functor::Acosh{}, {1.2, 3.5});
+  check_unary("atanh", functor::Atanh{}, within);
+  check_unary("exp2", functor::Exp2{}, anywhere);
+  check_unary("log2", functor::Log2{}, positive);
+  check_unary("log10", functor::Log10{}, positive);
+  check_unary("cbrt", functor::Cbrt{}, anywhere);
+  check_unary("erfc", functor::Erfc{}, anywhere);
+  check_unary("lgamma", functor::Lgamma{}, anywhere);
+  check_unary("digamma", functor::Digamma{}, anywhere);
+  check_unary("logit", functor::Logit{}, shares);
+  check_unary("trunc", functor::Trunc{}, anywhere);
+  check_unary("nan_to_num", functor::NanToNum<double>{0, 1, 2}, anywhere);
+  check_unary("selu", functor::Selu{}, anywhere);
+  check_unary("celu", functor::Celu<double>{0.7}, anywhere);
+  check_unary("hardsigmoid", functor::Hardsigmoid{}, anywhere);
+  check_unary("hardtanh", functor::Hardtanh<double>{-1, 2}, anywhere);
+  check_unary("softsign", functor::Softsign{}, anywhere);
+  check_unary("threshold", functor::Threshold<double>{0.5, 7}, anywhere);
+  check_unary("softshrink", functor::Softshrink<double>{0.5}, anywhere);
+  check_unary("hardshrink", functor::Hardshrink<double>{0.5}, anywhere);
+  check_binary("atan2", functor::Atan2{}, pairs);
+  check_binary("hypot", functor::Hypot{}, pairs);
+  check_binary("xlogy", functor::Xlogy{}, {{1.5, 0.5}, {-0.5, 1.5}, {2, 3}});
+  check_binary("copysign", functor::Copysign{}, pairs);
+  check_binary("fmod", functor::Fmod{}, pairs);
+}
+
 TEST_CASE("derivatives of selection") {
   check_binary("minimum", functor::Minimum{}, pairs);
   check_binary("maximum", functor::Maximum{}, pairs);
@@ -208,6 +246,10 @@ TEST_CASE("derivatives look at the arguments that they declare, and at no others
     check_reads("maximum", functor::Maximum{}, x, y);
   }
   check_reads("power", functor::Power{}, 1.7, 0.6);
+  check_reads("fmod", functor::Fmod{}, 1.7, 0.6);
+  CHECK(detail::reads<functor::Lerp>(2) == 3);
+  CHECK(detail::reads<functor::Addcmul>(1) == 12);
+  CHECK(detail::reads<functor::Addcdiv>(2) == 14);
 }
 
 TEST_CASE("a quotient has a derivative where the square of its divisor has none") {

@@ -13,15 +13,18 @@ import common  # noqa: E402
 
 OF_FLOAT = ["exp(x)", "expm1(x)", "log(x)", "log1p(x)", "tanh(x)", "sigmoid(x)", "silu(x)", "softplus(x)", "mish(x)", "mish_slope(x)", "erf(x)",
             "gelu(x)", "gelu_exact(x)", "gelu_slope(x)", "gelu_tanh(x)", "gelu_tanh_slope(x)", "sin(x)", "cos(x)", "pow(x, y)", "sqrt(x)",
-            "rsqrt(x)", "round(x)", "floor(x)", "ceil(x)"]
+            "rsqrt(x)", "round(x)", "floor(x)", "ceil(x)", "trunc(x)", "tan(x)", "asin(x)", "acos(x)", "atan(x)", "atan2(x, y)", "sinh(x)",
+            "cosh(x)", "asinh(x)", "acosh(x)", "atanh(x)", "exp2(x)", "log2(x)", "log10(x)", "cbrt(x)", "hypot(x, y)", "logit(x)", "xlogy(x, y)",
+            "erfc(x)"]
 OF_DOUBLE = ["exp(x)", "sigmoid(x)", "silu(x)", "sqrt(x)", "rsqrt(x)", "round(x)",
-             "floor(x)", "ceil(x)"]
+             "floor(x)", "ceil(x)", "trunc(x)"]
 CASES = [("float", call) for call in OF_FLOAT] + [("double", call) for call in OF_DOUBLE]
 PROCESSORS = [(), ("-mavx2", "-mfma"), ("-mavx512f", "-mavx512dq", "-mavx512vl", "-mavx512bw", "-mavx2", "-mfma")]
 REPORTS = {"gcc": ("-fopt-info-vec", "optimized: loop vectorized"),
            "clang": ("-Rpass=loop-vectorize", "remark: vectorized loop")}
 
-HEAD = "#include <locus/core/math.hpp>\nusing namespace locus::math;\n"
+HEAD = "".join(f"#include <locus/core/{name}.hpp>\n" for name in ["math", "math/hyperbolic", "math/inverse_trigonometric",
+                                                              "math/logarithms", "math/special"]) + "using namespace locus::math;\n"
 LOOP = ("LOCUS_VECTORIZED void f{number}(const {type}* __restrict a, [[maybe_unused]] const {type}* b, {type}* __restrict c) "
         "{{ LOCUS_IVDEP for (int k = 0; k < 4096; ++k) {{ [[maybe_unused]] const {type} x = a[k], y = b[k]; "
         "c[k] = locus::math::{call}; }} }}\n")

@@ -28,7 +28,7 @@ SECTIONS = [
     ("Devices and streams", ["core/place.hpp", "select.hpp", "device/stream.hpp", "device/capture.hpp", "device/launch_log.hpp",
                              "device/launch_trace.hpp"]),
     ("Copies that do not wait", ["tensor/copy_async.hpp", "tensor/source.hpp"]),
-    ("Elementwise", ["expr/operators.hpp", "expr/elementwise.hpp", "expr/expr.hpp", "ops/prelu.hpp"]),
+    ("Elementwise", ["expr/operators.hpp", "expr/functions.hpp", "expr/activations.hpp", "expr/elementwise.hpp", "expr/expr.hpp", "ops/prelu.hpp"]),
     ("Products", ["ops/matmul.hpp", "ops/linear.hpp"]),
     ("Reductions", ["ops/reduce.hpp", "ops/extreme.hpp", "ops/moments.hpp", "ops/scan.hpp", "ops/histogram.hpp"]),
     ("Normalization, dropout and losses", ["ops/dropout.hpp", "ops/softmax.hpp", "ops/cross_entropy.hpp", "ops/layer_norm.hpp",

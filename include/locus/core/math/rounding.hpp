@@ -40,6 +40,17 @@ template <class T>
   return -floor(-x);
 }
 
+/// To the nearest integer that is not greater in magnitude; -0 of what is between -1 and 0.
+template <class T>
+[[nodiscard]] LOCUS_FN T trunc(T x) {
+#if LOCUS_ON_DEVICE
+  return ::trunc(x);
+#else
+  if constexpr (sizeof(T) == 4) return __builtin_copysignf(floor(__builtin_fabsf(x)), x);
+  else return __builtin_copysign(floor(__builtin_fabs(x)), x);
+#endif
+}
+
 /// The remainder of x / y, whose quotient is rounded towards zero; exact.
 [[nodiscard]] LOCUS_FN float fmod(float x, float y) { return LOCUS_MATH(fmodf)(x, y); }
 [[nodiscard]] LOCUS_FN double fmod(double x, double y) { return LOCUS_MATH(fmod)(x, y); }

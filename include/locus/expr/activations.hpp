@@ -1,0 +1,120 @@
+#pragma once
+// More activations, as operators.hpp has relu, elu, gelu and others: pending expressions with a gradient. Their options
+// are numbers of the type in which x is computed; others, NaN and infinity throw ArgumentError. NaN stays NaN.
+
+#include <locus/expr/functors/bounded_activation.hpp>
+#include <locus/expr/operators.hpp>
+
+namespace locus::inline LOCUS_ABI {
+
+/// 1.0507 x where x > 0, 1.7581 (e^x - 1) elsewhere.
+template <detail::FloatingOperand X>
+[[nodiscard]] auto selu(X&& x) {
+  return detail::pending(functor::Selu{}, std::forward<X>(x));
+}
+
+/// x where x > 0, alpha (e^(x / alpha) - 1) elsewhere. throws ArgumentError for an alpha of 0
+template <detail::FloatingOperand X>
+[[nodiscard]] auto celu(X&& x, double alpha = 1) {
+  using R = compute_t<value_of<X>>;
+  const auto divisor = detail::finite_as<R>("celu", "alpha", alpha);
+  if (divisor == 0) fail<ArgumentError>({"celu: alpha is ", alpha, "; expected a number other than 0"});
+  return detail::pending(functor::Celu<R>{divisor}, std::forward<X>(x));
+}
+
+/// min(max(x + 3, 0), 6) / 6
+template <detail::FloatingOperand X>
+[[nodiscard]] auto hardsigmoid(X&& x) {
+  return detail::pending(functor::Hardsigmoid{}, std::forward<X>(x));
+}
+
+/// x limited to [low, high]; unlike clamp without a gradient at the bounds. throws ArgumentError unless low <= high
+template <detail::FloatingOperand X>
+[[nodiscard]] auto hardtanh(X&& x, double low = -1, double high = 1) {
+  using R = compute_t<value_of<X>>;
+  if (!(low <= high)) fail<ArgumentError>({"hardtanh: from ", low, " to ", high, "; expected low <= high"});
+  return detail::pending(functor::Hardtanh<R>{detail::finite_as<R>("hardtanh", "low", low),
+                                              detail::finite_as<R>("hardtanh", "high", high)},
+                         std::forward<X>(x));
+}
+
+/// min(max(x, 0), 6)
+template <detail::FloatingOperand X>
+[[nodiscard]] auto relu6(X&& x) {
+  return hardtanh(std::forward<X>(x), 0, 6);
+}
+
+/// x / (1 + |x|)
+template <detail::FloatingOperand X>
+[[nodiscard]] auto softsign(X&& x) {
+  return detail::pending(functor::Softsign{}, std::forward<X>(x));
+}
+
+/// x where x > limit, `value` elsewhere.
+template <detail::FloatingOperand X>
+[[nodiscard]] auto threshold(X&& x, double limit, double value) {
+  using R = compute_t<value_of<X>>;
+  return detail::pending(functor::Threshold<R>{detail::finite_as<R>("threshold", "limit", limit),
+                                               detail::finite_as<R>("threshold", "value", value)},
+                         std::forward<X>(x));
+}
+
+namespace detail {
+/// throws ArgumentError for a negative lambda
+template <class R>
+[[nodiscard]] R shrinks_by(const char* caller, double lambda) {
+  if (lambda < 0) fail<ArgumentError>({caller, ": lambda is ", lambda, "; expected 0 or more"});
+  return finite_as<R>(caller, "lambda", lambda);
+}
+}  // namespace detail
+
+/// x moved towards 0 by lambda, 0 within [-lambda, lambda].
+template <detail::FloatingOperand X>
+[[nodiscard]] auto softshrink(X&& x, double lambda = 0.5) {
+  using R = compute_t<value_of<X>>;
+  return detail::pending(functor::Softshrink<R>{detail::shrinks_by<R>("softshrink", lambda)}, std::forward<X>(x));
+}
+
+/// x, but 0 within [-lambda, lambda].
+template <detail::FloatingOperand X>
+[[nodiscard]] auto hardshrink(X&& x, double lambda = 0.5) {
+  using R = compute_t<value_of<X>>;
+  return detail::pending(functor::Hardshrink<R>{detail::shrinks_by<R>("hardshrink", lambda)}, std::forward<X>(x));
+}
+
+namespace detail {
+/// f(first half, second half) of x along an axis. throws ShapeError for an odd extent
+template <class X, class F>
+[[nodiscard]] auto of_halves(const char* caller, const X& x, int axis, const F& f) {
+  const int along = normalize_axis(axis, x.rank(), caller);
+  const std::int64_t extent = x.size(along), half = extent / 2;
+  if (extent % 2 != 0)
+    fail<ShapeError>({caller, ": extent ", extent, " of dimension ", along, " of shape ", x.shape(),
+                      "; expected an even one, to be cut into halves"});
+  return f(x.slice(along, 0, half), x.slice(along, half, extent));
+}
+}  // namespace detail
+
+/// The gated linear unit (Dauphin et al., 2017): with x cut into halves a and b along an axis, a sigmoid(b).
+/// shape: (..., 2 n) -> (..., n)     throws ShapeError for an odd extent
+template <detail::FloatingOperand X>
+[[nodiscard]] auto glu(X&& x, int axis = -1) {
+  return detail::of_halves("glu", x.eval(), axis, [](const auto& a, const auto& b) { return a * sigmoid(b); });
+}
+
+/// silu(gate) x: the activation of LLaMA's layers (Shazeer, 2020). In one launch.
+template <class G, class X>
+  requires(Combinable<G, X> && detail::FloatingOperand<G>)
+[[nodiscard]] auto swiglu(G&& gate, X&& x) {
+  return silu(std::forward<G>(gate)) * std::forward<X>(x);
+}
+/// The same of the halves of x along its last axis, of which the first is the gate.
+/// shape: (..., 2 n) -> (..., n)     throws ShapeError for an odd extent
+template <detail::FloatingOperand X>
+[[nodiscard]] auto swiglu(X&& x) {
+  return detail::of_halves("swiglu", x.eval(), -1, [](const auto& a, const auto& b) { return silu(a) * b; });
+}
+
+#include <locus/refuse/expr/activations.inc>
+
+}  // namespace locus::inline LOCUS_ABI
