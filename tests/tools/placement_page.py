@@ -14,7 +14,7 @@ COMPILERS = {"gcc": "g++ 12", "clang": "clang 14"}
 RULES = [
     ("Operands meet in one place",
      "An operation runs on one device, and reads and writes memory of that device alone.",
-     ["add_cpu_cuda", "multiply_cuda_cpu", "matmul_across_devices", "where_mixed", "fuse_across_devices",
+     ["add_cpu_cuda", "multiply_cuda_cpu", "matmul_across_devices", "einsum_across_devices", "where_mixed", "fuse_across_devices",
       "own_function"],
      ["clamp_mixed", "maximum_across_devices", "concat_across_devices",
       "concat_in_braces_across_devices", "elementwise_across_devices",
