@@ -29,7 +29,7 @@ SECTIONS = [
                              "device/launch_trace.hpp"]),
     ("Copies that do not wait", ["tensor/copy_async.hpp", "tensor/source.hpp"]),
     ("Elementwise", ["expr/operators.hpp", "expr/functions.hpp", "expr/activations.hpp", "expr/elementwise.hpp", "expr/expr.hpp", "ops/prelu.hpp"]),
-    ("Products", ["ops/matmul.hpp", "ops/linear.hpp", "ops/einsum.hpp", "ops/einsum_equation.hpp"]),
+    ("Products", ["ops/matmul.hpp", "ops/linear.hpp", "ops/einsum.hpp", "ops/einsum_equation.hpp", "ops/cross.hpp", "ops/cdist.hpp"]),
     ("Reductions", ["ops/reduce.hpp", "ops/extreme.hpp", "ops/moments.hpp", "ops/scan.hpp", "ops/histogram.hpp"]),
     ("Normalization, dropout and losses", ["ops/dropout.hpp", "ops/softmax.hpp", "ops/cross_entropy.hpp", "ops/layer_norm.hpp",
                                            "ops/batch_norm.hpp", "ops/group_norm.hpp", "ops/attention.hpp", "nn/loss.hpp", "nn/criterion.hpp", "nn/nll_loss.hpp", "nn/margin_loss.hpp"]),

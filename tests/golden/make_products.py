@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes einsum.txt: sums of products, with gradients, as PyTorch computes them in float64.
+"""Writes products.txt: sums of products, cross products and distances, with gradients, as PyTorch computes them in float64.
 
-usage: make_einsum.py       (needs torch; the tests need only what it wrote)
+usage: make_products.py     (needs torch; the tests need only what it wrote)
 """
 
 import pathlib
@@ -42,7 +42,12 @@ def main():
     differentiate("einsum_tensordot", torch.tensordot(a, b, ([2, 0], [0, 1])), a=a, b=b)
     a, b = leaf("einsum_kron_a", 2, 3), leaf("einsum_kron_b", 2, 1, 2)
     differentiate("einsum_kron", torch.kron(a, b), a=a, b=b)
-    make_golden.write(pathlib.Path(__file__).with_name("einsum.txt"))
+    a, b = leaf("cross_a", 2, 3, 1), leaf("cross_b", 1, 3, 2)
+    differentiate("cross", torch.linalg.cross(a, b, dim=1), a=a, b=b)
+    x, y = leaf("cdist_x", 2, 1, 3, 4), leaf("cdist_y", 2, 5, 4)
+    for name, p in ("1", 1), ("2", 2), ("inf", torch.inf):
+        differentiate(f"cdist_{name}", torch.cdist(x, y, p=p, compute_mode="donot_use_mm_for_euclid_dist"), x=x, y=y)
+    make_golden.write(pathlib.Path(__file__).with_name("products.txt"))
 
 
 if __name__ == "__main__":

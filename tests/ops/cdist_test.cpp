@@ -1,0 +1,52 @@
+// Distances between sets of vectors against PyTorch, with what they promise of cost and accuracy.
+
+#include <locus/autograd/gradcheck.hpp>
+#include <locus/cuda/backend.hpp>
+#include <locus/ops/cdist.hpp>
+#include <locus/tensor/factory.hpp>
+
+#include <golden/golden.hpp>
+#include <limits>
+#include <support/device_list.hpp>
+#include <support/reference.hpp>
+
+using namespace locus;
+using locus_test::sample;
+
+namespace {
+constexpr double infinity = std::numeric_limits<double>::infinity();
+}
+
+LOCUS_DEVICE_TEST("cdist and its gradients agree with PyTorch", D) {
+  const auto check = [](const char* name, double p) {
+    const auto x = variable(golden::tensor<double, D>("cdist_x")), y = variable(golden::tensor<double, D>("cdist_y"));
+    CHECK_GOLDEN(name, cdist(x, y, p), ({"x", "y"}), x, y);
+  };
+  check("cdist_1", 1);
+  check("cdist_2", 2);
+  check("cdist_inf", infinity);
+}
+
+LOCUS_DEVICE_TEST("distances of near, equal, huge and no vectors", D) {
+  const auto x = locus_test::tensor<float, D>({2, 2}, {1e6, 1, 3e30, -4e30});
+  const auto y = locus_test::tensor<float, D>({2, 2}, {1e6, 1.0001, 0, 0});
+  CHECK_CLOSE(cdist(x, x).select(0, 0), {0, 5e30}, 1e-6);
+  CHECK_CLOSE(cdist(x, y).select(1, 0).slice(0, 0, 1), {double(1.0001f) - 1}, 1e-6);
+  CHECK_CLOSE(cdist(x, y).select(1, 1), {1e6, 5e30}, 1e-6);
+  const auto itself = variable(sample<double, D>({1, 3}));
+  cdist(itself, itself).backward(ones<double, D>({1, 1}));
+  CHECK_CLOSE(itself.grad(), {0, 0, 0});
+  CHECK(cdist(Tensor<float, D>({0, 2}), y).shape() == Shape{0, 2});
+  CHECK_CLOSE(cdist(Tensor<float, D>({1, 0}), Tensor<float, D>({2, 0})), {0, 0});
+  const auto f = [](const auto& a, const auto& b) { return cdist(a, b); };
+  CHECK(gradcheck(f, sample<double, D>({2, 3}, 1), sample<double, D>({4, 2, 3}, 2).transpose(0, 1)));
+  CHECK_CLOSE(cdist(sample<bfloat16, D>({2, 3}, 1), sample<bfloat16, D>({2, 3}, 2), 1).template as<float>(),
+              locus_test::reference(cdist(sample<double, D>({2, 3}, 1), sample<double, D>({2, 3}, 2), 1)), 2e-2);
+}
+
+TEST_CASE("cdist refuses other shapes and orders") {
+  const Tensor<float> x({2, 3});
+  CHECK_THROWS_WITH_AS((void)cdist(x, Tensor<float>({2, 4})), doctest::Contains("(2, 3) and (2, 4)"), ShapeError);
+  CHECK_THROWS_AS((void)cdist(x, Tensor<float>({3})), ShapeError);
+  CHECK_THROWS_AS((void)cdist(x, x, 3), ArgumentError);
+}
