@@ -5,10 +5,10 @@
 // First, so that the compiler's path to what is refused is short.
 #include <locus/expr/operands.hpp>
 
-#include <locus/autograd/parameter.hpp>
 #include <locus/ops/einsum_equation.hpp>
 #include <locus/ops/matmul.hpp>
 #include <locus/ops/reduce.hpp>
+#include <locus/ops/view.hpp>
 
 namespace locus::inline LOCUS_ABI {
 
@@ -30,9 +30,9 @@ struct Labelled {
 /// An operand as one of the type in which all are multiplied: traced where one of them is.
 template <class Y, class X>
 [[nodiscard]] Y as_factor(const X& x) {
-  if constexpr (std::is_same_v<std::remove_cvref_t<decltype(x.eval())>, Y>) return x.eval();
-  else if constexpr (Y::role != Role::traced) return x.value();
-  else return trace(x);
+  if constexpr (IsParameter<X> && Y::role == Role::traced) return Y(x.value(), x.node());
+  else if constexpr (X::role == Y::role) return x.eval();
+  else return Y(x.value());
 }
 
 /// The sum over axes, in the operand's own type, also of integers.
@@ -185,23 +185,27 @@ template <class... X>
 concept Factors = (TensorLike<X> && ...) && IsWrong<FactorsMistake<X...>, Wrong::nothing> &&
                   (!std::is_same_v<value_of<X>, bool> && ...);
 
-/// What a product of these operands is.
+/// What a product of these operands is: traced where one of them is.
 template <class X, class... Rest>
-struct ProductOf : std::conditional<joint_role<X::role, Rest::role...> == Role::traced,
-                                    Traced<value_of<X>, device_of<X>>, Tensor<value_of<X>, device_of<X>>> {};
+[[nodiscard]] auto product_type() {
+  if constexpr (X::role == Role::traced)
+    return std::type_identity<std::remove_cvref_t<decltype(std::declval<const X&>().eval())>>{};
+  else if constexpr (joint_role<X::role, Rest::role...> == Role::traced) return product_type<Rest...>();
+  else return std::type_identity<Tensor<value_of<X>, device_of<X>>>{};
+}
 template <class... X>
-using product_t = typename ProductOf<X...>::type;
+using product_t = typename decltype(product_type<X...>())::type;
 
 }  // namespace detail
 
 /// The sum of products that an equation names, as numpy.einsum and torch.einsum have it: letters that the result has
 /// not are summed over. A letter twice in one operand is its diagonal. An extent of 1 is repeated to what another
-/// operand has. Products of three or more operands are made in the order that multiplies least, of two at a time:
-/// matrix products where both have dimensions of their own and something is summed, fused elementwise products
-/// otherwise. shape:    what the letters say; the result of one operand may be a view of it gradient: those of the
-/// products that it is made of cost:     for each two operands one matmul, or one launch; a sum for each operand with
-/// letters of its own alone; a
-///           copy where dimensions that become one do not lie so. An equation that is a constant is not parsed again.
+/// operand has. Of three or more operands two at a time are multiplied, in the order that multiplies least: as matrices
+/// where both have dimensions of their own and something is summed, elementwise otherwise.
+/// shape:    what the letters say; the result of one operand may be a view of it
+/// gradient: those of the products that it is made of
+/// cost:     for each two operands one matmul, or one launch; a sum for each operand with letters of its own alone; a
+///           copy where dimensions that become one do not lie so. A constant equation is not parsed again.
 /// throws ArgumentError for an equation that does not parse, naming the place, or of another number of operands;
 /// ShapeError for shapes that do not fit it
 ///
