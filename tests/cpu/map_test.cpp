@@ -23,6 +23,10 @@ struct Mixed {
   }
 };
 
+struct MixedRepeated : Mixed {
+  static constexpr unsigned repeated = 0b10;
+};
+
 struct Scale {
   float factor;
   void operator()(float x, float& y) const { y = factor * x; }
@@ -94,7 +98,7 @@ int mistakes_of_transposed(std::int64_t matrices, std::int64_t rows, std::int64_
 
 /// Outputs, of element types Sum and std::uint8_t, that differ from what the definition of map says, for one random
 /// plan.
-template <class A, class Sum>
+template <class A, class Sum, class F = Mixed>
 int mistakes_of_mixed(RandomLayouts& random, std::int64_t elements_wanted) {
   const Shape shape = random.shape(elements_wanted);
   const auto a = random.layout(shape, true), b = random.layout(shape, true), dense = Layout{row_major(shape)};
@@ -115,7 +119,7 @@ int mistakes_of_mixed(RandomLayouts& random, std::int64_t elements_wanted) {
     expected_lows[static_cast<std::size_t>(offset_of(shape, low.strides, i))] = l;
   }
   const auto plan = make_plan<5>(shape, {a.strides, b.strides, dense.strides, sum.strides, low.strides});
-  Backend<Cpu>::map({}, plan, Mixed{},
+  Backend<Cpu>::map({}, plan, F{},
                     Pack<const A*, const std::int32_t*, LinearIndex>(null_a ? nullptr : a_values.data(),
                                                                      b_values.data(), LinearIndex{}),
                     Pack<Sum*, std::uint8_t*>(null_sum ? nullptr : sums.data(), lows.data()));
@@ -155,6 +159,9 @@ TEST_CASE("map gives what its definition says, for random shapes, layouts, types
   CHECK(mistakes(mistakes_of_mixed<float, double>) == 0);
   CHECK(mistakes(mistakes_of_mixed<half, half>) == 0);
   CHECK(mistakes(mistakes_of_mixed<float, half>) == 0);
+  CHECK(mistakes(mistakes_of_mixed<float, double, MixedRepeated>) == 0);
+  CHECK(mistakes(mistakes_of_mixed<bfloat16, float, MixedRepeated>) == 0);
+  CHECK(mistakes(mistakes_of_mixed<half, float, MixedRepeated>) == 0);
 }
 
 TEST_CASE("map writes in place, and its result does not depend on the number of threads") {

@@ -54,6 +54,10 @@ struct Product {
     return static_cast<double>(a) * b + static_cast<double>(index % 5);
   }
 };
+/// Of whose inputs the first is read once for each run along which it is repeated.
+struct ProductOfRepeated : Product {
+  static constexpr unsigned repeated = 0b1;
+};
 struct Same {
   float operator()(float x) const { return x; }
 };
@@ -98,6 +102,7 @@ std::vector<T> digits(std::int64_t n, int step) {
   return values;
 }
 
+template <class F>
 int mistakes_of_sum(RandomLayouts& random, std::int64_t size) {
   const Problem p = random_problem(random, size);
   const auto a = digits<float>(p.a.span, 7);
@@ -118,7 +123,7 @@ int mistakes_of_sum(RandomLayouts& random, std::int64_t size) {
   }
   const auto plan =
       locus_test::reduce_plan<3>(p.shape, {p.a.strides, p.b.strides, row_major(p.shape)}, output_strides(p), p.reduced);
-  Backend<Cpu>::reduce({}, plan, Product{}, SumOf{},
+  Backend<Cpu>::reduce({}, plan, F{}, SumOf{},
                        Pack<const float*, const std::int32_t*, LinearIndex>(null_a ? nullptr : a.data(), b.data(), {}),
                        adds ? out.data() : static_cast<const double*>(nullptr), out.data());
   return out != expected;
@@ -164,8 +169,14 @@ std::vector<float> sums(const std::vector<float>& x, const Shape& shape, int axi
 TEST_CASE("reduce gives what its definition says, for random shapes, layouts, axes and null operands") {
   RandomLayouts random(7);
   int mistakes = 0;
-  for (int round = 0; round < 3000; ++round) mistakes += mistakes_of_sum(random, 1 + random.below(500));
-  for (int round = 0; round < 60; ++round) mistakes += mistakes_of_sum(random, 60000);
+  for (int round = 0; round < 3000; ++round) {
+    mistakes += mistakes_of_sum<Product>(random, 1 + random.below(500));
+    mistakes += mistakes_of_sum<ProductOfRepeated>(random, 1 + random.below(500));
+  }
+  for (int round = 0; round < 60; ++round) {
+    mistakes += mistakes_of_sum<Product>(random, 60000);
+    mistakes += mistakes_of_sum<ProductOfRepeated>(random, 60000);
+  }
   CHECK(mistakes == 0);
 }
 

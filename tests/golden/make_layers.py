@@ -46,6 +46,23 @@ def batch_norms():
     batch_norm("bn1d_untracked", nn.BatchNorm1d, 4, 2, options={"track_running_stats": False})
 
 
+def rectified_batch_norms():
+    """Batch normalization, a residual and ReLU, in training and in inference."""
+    for name, shape, adds in ("relu", (3, 4, 3, 5), False), ("add_relu", (3, 4, 3, 5), True), ("add", (5, 3, 2, 1), True):
+        module = nn.BatchNorm2d(shape[1])
+        with torch.no_grad():
+            module.weight.copy_(keep(f"bn_{name}_weight", torch.randn(shape[1])))
+            module.bias.copy_(keep(f"bn_{name}_bias", torch.randn(shape[1])))
+        for run in "train", "eval":
+            inputs = {"x": leaf(f"bn_{name}_{run}_x", *shape)}
+            if adds:
+                inputs["residual"] = leaf(f"bn_{name}_{run}_residual", *shape)
+            module.train(run == "train")
+            y = module(inputs["x"]) + inputs.get("residual", 0)
+            y = torch.relu(y) if "relu" in name else y
+            differentiate(f"bn_{name}_{run}", y, **inputs, weight=module.weight, bias=module.bias)
+
+
 def embedding():
     table = leaf("padded_table", 5, 3)
     indices = keep("padded_indices", torch.tensor([[1, 0, 4], [1, 2, 1]]))
@@ -57,4 +74,5 @@ if __name__ == "__main__":
     torch.manual_seed(25)
     batch_norms()
     embedding()
+    rectified_batch_norms()
     make_golden.write(pathlib.Path(__file__).with_name("layers.txt"))

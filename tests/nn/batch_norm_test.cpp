@@ -104,12 +104,12 @@ LOCUS_DEVICE_TEST("what the type of the input decides: who learns, and who is le
   CHECK_CLOSE(var(y.value(), {0, 2, 3}, {.correction = 0}), {1, 1}, 1e-3);
 }
 
-LOCUS_DEVICE_TEST("launches: four and the count in training, two in inference, three at most backward", D) {
+LOCUS_DEVICE_TEST("launches: three and the count in training, two in inference, three at most backward", D) {
   const nn::BatchNorm2d<float, D> layer{3};
   const auto x = variable(numbers<float, D>({4, 3, 2, 2}));
   const LaunchLog training;
   const auto y = layer(x);
-  CHECK(training.launches() == 5);
+  CHECK(training.launches() == 4);
   const auto cotangent = numbers<float, D>({4, 3, 2, 2});
   const LaunchLog backward;
   y.backward(cotangent);
@@ -119,11 +119,109 @@ LOCUS_DEVICE_TEST("launches: four and the count in training, two in inference, t
   CHECK(inference.launches() == 2);
 }
 
+LOCUS_DEVICE_TEST("relu takes no launch, a residual none, and one backward where relu follows it", D) {
+  const nn::BatchNorm2d<float, D> layer{3};
+  const auto x = variable(numbers<float, D>({4, 3, 2, 2})), residual = variable(numbers<float, D>({4, 3, 2, 2}));
+  const auto cotangent = numbers<float, D>({4, 3, 2, 2});
+  const auto launches = [&](std::int64_t forward, std::int64_t backward, const auto& f) {
+    const LaunchLog log;
+    const auto y = f();
+    CHECK(log.launches() == forward);
+    const LaunchLog of_backward;
+    y.backward(cotangent);
+    CHECK(of_backward.launches() == backward);
+    x.zero_grad(), residual.zero_grad(), layer.zero_grad();
+  };
+  const nn::Sequential<float, D> model{layer, nn::ReLU{}};
+  launches(4, 3, [&] { return model(x); });
+  // And the residual's own: forward and backward of the product, by which its gradient is no variable's, who copies it.
+  const auto added = [&](nn::Activation next) { return layer.forward_with(x, next, (residual * 2.f).eval()); };
+  launches(4 + 1, 3 + 1, [&] { return added(nn::Activation::none); });
+  launches(4 + 1, 4 + 1, [&] { return added(nn::Activation::relu); });
+}
+
+LOCUS_DEVICE_TEST("relu and residuals are PyTorch's, in training and in inference", D) {
+  for (const char* const kind : {"bn_relu", "bn_add_relu", "bn_add"}) {
+    const std::string name = kind;
+    CAPTURE(name);
+    const auto layer = golden_layer<nn::BatchNorm2d<double, D>>(name, name == "bn_add" ? 3 : 4, {});
+    const nn::Activation next = name == "bn_add" ? nn::Activation::none : nn::Activation::relu;
+    for (const bool trains : {true, false}) {
+      const std::string run = name + (trains ? "_train" : "_eval");
+      layer.zero_grad();
+      const auto given = variable(golden::tensor<double, D>(run + "_x"));
+      const auto x = trains ? given : frozen(given);
+      if (name == "bn_relu") {
+        CHECK_GOLDEN(run, layer.forward_with(x, next), ({"x", "weight", "bias"}), given, layer.weight, layer.bias);
+        continue;
+      }
+      const auto residual = variable(golden::tensor<double, D>(run + "_residual"));
+      CHECK_GOLDEN(run, layer.forward_with(x, next, residual), ({"x", "residual", "weight", "bias"}), given, residual,
+                   layer.weight, layer.bias);
+    }
+  }
+}
+
+namespace {
+
+/// forward_with() of x in T beside relu(layer(x) + residual): the same numbers, also of gradients that are added to.
+template <class T, class D>
+void check_fused(const Shape& shape, double allowed_of_sums) {
+  CAPTURE(shape);
+  const nn::BatchNorm2d<T, D> layer{shape[1]}, apart{shape[1]};
+  for (const auto* each : {&layer, &apart}) {
+    each->weight.value().copy_(numbers<T, D>({shape[1]}));
+    each->bias.value().copy_(numbers<T, D>({shape[1]}) * T(-0.5f));
+  }
+  const auto cotangent = numbers<T, D>(shape);
+  const auto x = numbers<T, D>(shape), other = (numbers<T, D>(shape) * T(-0.7f)).eval();
+  const auto v = variable(x), residual = variable(other), w = variable(x), residual_apart = variable(other);
+  const auto compare = [&](const auto& fused, const auto& y, double allowed) {
+    CHECK_CLOSE(fused.value(), reference(y.value()), allowed);
+    fused.backward(cotangent);
+    y.backward(cotangent);
+    CHECK_CLOSE(v.grad(), reference(w.grad()), allowed);
+    CHECK_CLOSE(layer.weight.grad(), reference(apart.weight.grad()), allowed);
+    CHECK_CLOSE(layer.bias.grad(), reference(apart.bias.grad()), allowed);
+  };
+  compare(layer.forward_with(v, nn::Activation::relu).eval(), relu(apart(w)).eval(), 0);
+  compare(layer.forward_with(v, nn::Activation::relu, residual).eval(), relu(apart(w) + residual_apart).eval(),
+          allowed_of_sums);
+  CHECK_CLOSE(residual.grad(), reference(residual_apart.grad()), allowed_of_sums);
+  CHECK_CLOSE(layer.running_var, reference(apart.running_var.value()), 0);
+  CHECK_CLOSE(layer.forward_with(x, nn::Activation::relu), reference(relu(apart(x))), 0);
+  CHECK_CLOSE(layer.forward_with(x, nn::Activation::relu, other), reference(relu(apart(x) + other)), allowed_of_sums);
+  CHECK_CLOSE(layer.forward_with(x, nn::Activation::none, other), reference(apart(x) + other), allowed_of_sums);
+}
+
+}  // namespace
+
+LOCUS_DEVICE_TEST("relu and residuals change no bit; in 16 bits, a sum is rounded once", D) {
+  for (const Shape& shape : {Shape{5, 3, 7, 5}, Shape{1, 17, 3, 3}, Shape{3, 40, 1, 1}, Shape{2, 3, 23, 29}})
+    check_fused<float, D>(shape, 0);
+  check_fused<bfloat16, D>({3, 5, 6, 7}, 2e-2);
+}
+
+LOCUS_DEVICE_TEST("an empty batch and a batch of one pass relu and residuals", D) {
+  const nn::BatchNorm2d<float, D> layer{3};
+  const auto x = variable(Tensor<float, D>({0, 3, 2, 2})), residual = variable(Tensor<float, D>({0, 3, 2, 2}));
+  const auto y = layer.forward_with(x, nn::Activation::relu, residual);
+  CHECK(y.shape() == x.shape());
+  sum(y).backward();
+  CHECK(residual.grad().shape() == x.shape());
+  const auto one = numbers<float, D>({1, 3, 1, 1});
+  CHECK_THROWS_AS((void)layer.forward_with(trace(one), nn::Activation::relu), ArgumentError);
+  CHECK(layer.forward_with(one, nn::Activation::relu, one).shape() == one.shape());
+}
+
 LOCUS_DEVICE_TEST("gradients agree with finite differences, of strided inputs and 16-bit floats too", D) {
   const RunningStatistics<double, D> none;
   const auto f = [&](auto x, auto w, auto b) { return batch_norm(x, none, w, b); };
   CHECK(gradcheck(f, numbers<double, D>({3, 2, 4}), numbers<double, D>({2}), numbers<double, D>({2})));
   CHECK(gradcheck([&](auto x) { return batch_norm(x.transpose(0, 1), none); }, numbers<double, D>({3, 4})));
+  const auto rectified = [&](auto x, auto w, auto b, auto a) { return batch_norm(x, none, w, b, a, {.relu = true}); };
+  CHECK(gradcheck(rectified, numbers<double, D>({3, 2, 5}), numbers<double, D>({2}), numbers<double, D>({2}),
+                  (numbers<double, D>({3, 5, 2}) * 0.5).eval().transpose(1, 2)));
   const RunningStatistics<double, D> given{numbers<double, D>({2}), full<double, D>({2}, 1.5), {}};
   const auto inference = [&](auto x, auto w, auto b) {
     if constexpr (decltype(x)::role == Role::traced) return batch_norm(frozen(x), given, w, b);
@@ -188,6 +286,11 @@ LOCUS_DEVICE_TEST("what batch normalization cannot do is said", D) {
   CHECK_THROWS_WITH_AS((void)layer(zeros<float, D>({3})), doctest::Contains("BatchNorm1d: input of shape"), ShapeError);
   CHECK_THROWS_WITH_AS((void)(nn::BatchNorm2d<float, D>{3}(zeros<float, D>({2, 3}))),
                        doctest::Contains("expected (batch, features, height, width)"), ShapeError);
+  CHECK_THROWS_WITH_AS((void)layer.forward_with(zeros<float, D>({2, 3}), nn::Activation::tanh),
+                       "BatchNorm1d: forward_with(x, tanh or sigmoid); expected none or relu", ArgumentError);
+  CHECK_THROWS_WITH_AS((void)layer.forward_with(zeros<float, D>({2, 3}), nn::Activation::none, zeros<float, D>({3})),
+                       "batch_norm: residual of shape (3,) for an input of shape (2, 3); expected the same shape",
+                       ShapeError);
   CHECK_THROWS_AS((nn::BatchNorm1d<float, D>{0}), ArgumentError);
   CHECK_THROWS_AS((nn::BatchNorm1d<float, D>{3, {.momentum = 1.5}}), ArgumentError);
   CHECK_THROWS_AS((nn::BatchNorm1d<float, D>{3, {.eps = -1}}), ArgumentError);

@@ -5,7 +5,9 @@
 
 namespace locus_test {
 
+// AddMixed and Times say that an input is usually repeated: where it is, devices may read it once.
 struct AddMixed {
+  static constexpr unsigned repeated = 0b10;
   template <class A, class B, class O>
   LOCUS_HD void operator()(A a, B b, O& out) const {
     out = static_cast<O>(static_cast<O>(a) + static_cast<O>(b) * O(2));
@@ -72,6 +74,7 @@ struct And {
 };
 
 struct Times {
+  static constexpr unsigned repeated = 0b10;
   template <class A, class B>
   LOCUS_FN double operator()(A a, B b) const {
     return static_cast<double>(a) * static_cast<double>(b);

@@ -54,6 +54,14 @@ inline constexpr int max_launch_operands = 32;
 /// An input that reads as the row-major index of the element (in reduce: within the reduced dimensions).
 struct LinearIndex {};
 
+/// Inputs of a functor of map or reduce, a bit for each, that are usually the same for all elements of a run, as the
+/// mean of a channel is: `static constexpr unsigned repeated = 0b110;`. A device may have a loop of its own for them.
+template <class F>
+inline constexpr unsigned repeated_inputs = [] {
+  if constexpr (requires { F::repeated; }) return F::repeated;
+  else return 0u;
+}();
+
 namespace detail {
 template <class X>
 struct OperandValue;

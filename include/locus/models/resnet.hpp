@@ -80,7 +80,8 @@ class BasicBlock final : public nn::Layer<BasicBlock<T, D>, T, D> {
 
   template <TensorLike X>
   [[nodiscard]] auto forward(const X& x) const {
-    return relu(bn2(conv2(relu(bn1(conv1(x))))) + downsample(x)).eval();
+    const auto inner = conv2(bn1.forward_with(conv1(x), nn::Activation::relu));
+    return bn2.forward_with(inner, nn::Activation::relu, downsample(x));
   }
 
   void members(const auto& visit) const {
@@ -126,7 +127,9 @@ class Bottleneck final : public nn::Layer<Bottleneck<T, D>, T, D> {
 
   template <TensorLike X>
   [[nodiscard]] auto forward(const X& x) const {
-    return relu(bn3(conv3(relu(bn2(conv2(relu(bn1(conv1(x)))))))) + downsample(x)).eval();
+    const auto narrow = conv2(bn1.forward_with(conv1(x), nn::Activation::relu));
+    const auto inner = conv3(bn2.forward_with(narrow, nn::Activation::relu));
+    return bn3.forward_with(inner, nn::Activation::relu, downsample(x));
   }
 
   void members(const auto& visit) const {
@@ -181,7 +184,7 @@ class ResNet final : public nn::Layer<ResNet<T, D, Block>, T, D> {
   template <TensorLike X>
   [[nodiscard]] auto forward(const X& images) const {
     detail::require_images(images.shape(), conv1.weight.size(1));
-    auto x = relu(bn1(conv1(images))).eval();
+    auto x = bn1.forward_with(conv1(images), nn::Activation::relu);
     if (!small_images_) x = max_pool2d(x, 3, 2, 1);
     for (const auto* const layer : {&layer1, &layer2, &layer3, &layer4})
       for (const auto& block : *layer) x = block(x);

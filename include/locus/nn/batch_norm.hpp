@@ -54,11 +54,24 @@ class BatchNorm : public Layer<Derived, T, D> {
 
   template <TensorLike X>
   [[nodiscard]] auto forward(const X& x) const {
-    if (!Derived::takes(x.rank()))
-      fail<ShapeError>({Derived::name, ": input of shape ", x.shape(), "; expected ", Derived::expected});
-    return batch_norm(x,
-                      RunningStatistics<R, D>{running_mean.value(), running_var.value(), num_batches_tracked.value()},
-                      weight, bias, {.eps = options_.eps, .momentum = options_.momentum}, whole_->batch);
+    return forward_with(x, Activation::none);
+  }
+
+  /// relu(forward(x)), or without it where `next` is none, in the same launches. throws ArgumentError for others
+  template <TensorLike X>
+  [[nodiscard]] auto forward_with(const X& x, Activation next) const {
+    require_rank(x.shape());
+    return batch_norm(x, running(), weight, bias, options_with(next), whole_->batch);
+  }
+  /// relu(forward(x) + residual), or without relu, in the same launches: the end of a block of a residual network.
+  template <TensorLike X, TensorLike A>
+  [[nodiscard]] auto forward_with(const X& x, Activation next, const A& residual) const {
+    require_rank(x.shape());
+    return batch_norm(x, running(), weight, bias, residual, options_with(next), whole_->batch);
+  }
+  /// What forward_with takes.
+  [[nodiscard]] static constexpr bool absorbs(Activation next) {
+    return next == Activation::none || next == Activation::relu;
   }
 
   /// From now on, what this layer and its copies get in training is a part of a batch, for whose statistics they meet
@@ -80,6 +93,19 @@ class BatchNorm : public Layer<Derived, T, D> {
   [[nodiscard]] std::int64_t features() const { return features_; }
 
  private:
+  static void require_rank(const Shape& shape) {
+    if (!Derived::takes(shape.rank()))
+      fail<ShapeError>({Derived::name, ": input of shape ", shape, "; expected ", Derived::expected});
+  }
+  [[nodiscard]] RunningStatistics<R, D> running() const {
+    return {running_mean.value(), running_var.value(), num_batches_tracked.value()};
+  }
+  [[nodiscard]] locus::BatchNormOptions options_with(Activation next) const {
+    if (!absorbs(next))
+      fail<ArgumentError>({Derived::name, ": forward_with(x, tanh or sigmoid); expected none or relu"});
+    return {.eps = options_.eps, .momentum = options_.momentum, .relu = next == Activation::relu};
+  }
+
   struct Whole : Counted {
     Shared<const SharedBatch<R, D>> batch;
     Whole() = default;

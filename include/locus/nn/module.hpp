@@ -343,7 +343,10 @@ class Module : public Layer<Module<T, D, In>, T, D> {
         return M::activation;
       else return Activation::none;
     }
-    bool absorbs(Activation) const override { return absorbing; }
+    bool absorbs([[maybe_unused]] Activation next) const override {
+      if constexpr (requires { M::absorbs(next); }) return M::absorbs(next);
+      else return absorbing;
+    }
     void walk_members(detail::Depth depth, const std::string& prefix, detail::MemberWalk<T, D>& walk) const override {
       if (depth == detail::Depth::all) detail::walk_members<detail::Depth::all, T, D>(layer, prefix, walk);
       else detail::walk_members<detail::Depth::children, T, D>(layer, prefix, walk);

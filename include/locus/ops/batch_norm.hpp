@@ -38,6 +38,7 @@ struct BatchNormOptions {
   double eps = 1e-5;
   /// The new batch's share of running statistics; absent: they are the mean over all batches.
   std::optional<double> momentum = 0.1;
+  bool relu = false;  ///< max(0, the result), computed with it
 };
 
 namespace detail {
@@ -58,36 +59,112 @@ struct BatchStatistics {
     new_var = (R(1) - share) * old_var + share * (var * unbiased);
   }
 };
-struct SquaredDistance {
-  template <class R>
-  LOCUS_FN R operator()(R x, R mean) const {
-    return (x - mean) * (x - mean);
+/// Two results of one fold.
+template <class R>
+struct Twofold {
+  R first, second;
+  friend LOCUS_FN Twofold operator+(const Twofold& a, const Twofold& b) {
+    return {a.first + b.first, a.second + b.second};
   }
 };
-/// (x - mean) * rstd * weight + bias, of which a weight or bias may be absent.
+/// The mean and the variance of a population; 0 of none.
+template <class T>
+struct MeanAndVariance : fold::Variance<T> {
+  using R = compute_t<T>;
+  MeanAndVariance() : fold::Variance<T>{R(0)} {}
+  LOCUS_FN Twofold<R> finish(const fold::Moments<R>& a) const {
+    return {a.mean, a.squares / (a.count > R(1) ? a.count : R(1))};
+  }
+};
+template <class R>
+struct TwoSums {
+  using Accumulator = Twofold<R>;
+  LOCUS_FN Accumulator identity() const { return {R(0), R(0)}; }
+  LOCUS_FN Accumulator combine(const Accumulator& a, const Accumulator& b) const { return a + b; }
+  template <class Run>
+  LOCUS_FN Accumulator of_run(const Run& run) const {
+    const auto sum = [&](R Accumulator::*of) LOCUS_INLINED {
+      return run.fold(fold::Sum<R>{}, [=](const Accumulator& x, std::int32_t) LOCUS_INLINED { return x.*of; });
+    };
+    return {sum(&Accumulator::first), sum(&Accumulator::second)};
+  }
+  LOCUS_FN Accumulator finish(const Accumulator& a) const { return a; }
+};
+
+/// What an element adds to the moments of its channel.
+template <class T>
+struct ElementMoments {
+  LOCUS_FN auto operator()(compute_t<T> x) const { return fold::Variance<T>{}.lift(x); }
+};
+
+/// (x - mean) * rstd * weight + bias, of which a weight or bias may be absent, and what follows.
+template <class R>
 struct NormalizeChannel {
   bool scales, shifts;
-  template <class R>
-  LOCUS_FN R operator()(R x, R mean, R rstd, R weight, R bias) const {
-    const R normalized = (x - mean) * rstd, scaled = scales ? normalized * weight : normalized;
+  R floor;  ///< smaller results become it: 0 for relu; NaN: none do
+  NormalizeChannel(bool has_weight, bool has_bias, bool rectifies)
+      : scales(has_weight), shifts(has_bias), floor(rectifies ? R(0) : std::numeric_limits<R>::quiet_NaN()) {}
+
+  LOCUS_FN R normalized(R x, R mean, R rstd, R weight, R bias) const {
+    const R distance = (x - mean) * rstd, scaled = scales ? distance * weight : distance;
     return shifts ? scaled + bias : scaled;
   }
+  LOCUS_FN R rectified(R y) const { return y < floor ? floor : y; }
+  /// The adjoint of y, where that of rectified(y) is g.
+  LOCUS_FN R passed(R g, R y) const { return kept_if(!(y <= floor), g); }
 };
-/// What an element adds to the gradient of the weight.
-struct TimesNormalizedChannel {
+template <class R>
+struct NormalizeElement : NormalizeChannel<R> {
+  static constexpr unsigned repeated = 0b11110;
+  LOCUS_FN void operator()(R x, R mean, R rstd, R weight, R bias, R& y) const {
+    y = this->rectified(this->normalized(x, mean, rstd, weight, bias));
+  }
+};
+/// The same beside a residual connection.
+template <class R>
+struct NormalizeAndAdd : NormalizeChannel<R> {
+  static constexpr unsigned repeated = 0b11110;
+  LOCUS_FN void operator()(R x, R mean, R rstd, R weight, R bias, R residual, R& y) const {
+    y = this->rectified(this->normalized(x, mean, rstd, weight, bias) + residual);
+  }
+};
+/// The adjoint of what the result was before it was rectified.
+struct RectifiedSlope {
   template <class R>
-  LOCUS_FN R operator()(R g, R x, R mean, R rstd) const {
-    return times_slope<TimesNormalizedChannel>(g, (x - mean) * rstd);
+  LOCUS_FN R operator()(R g, R y) const {
+    return kept_if(!(y <= R(0)), g);
+  }
+};
+/// What an element adds to the gradients of the bias and the weight.
+template <class R>
+struct ElementSums : NormalizeChannel<R> {
+  static constexpr unsigned repeated = 0b111100;
+  LOCUS_FN Twofold<R> operator()(R g, R x, R mean, R rstd, R weight, R bias) const {
+    const R passed = this->passed(g, this->normalized(x, mean, rstd, weight, bias));
+    return {passed, times_slope<ElementSums>(passed, (x - mean) * rstd)};
+  }
+};
+/// Adds a channel's sums to the gradients of the bias and the weight.
+struct AddSums {
+  template <class R>
+  LOCUS_FN void operator()(R sum, R sum_normalized, R old_weight, R old_bias, R& weight, R& bias) const {
+    weight = old_weight + sum_normalized;
+    bias = old_bias + sum;
   }
 };
 /// The gradient of x; `share` is 1 / elements of a channel, or 0 where the statistics are given.
 template <class R>
-struct BatchNormSlope {
+struct BatchNormSlope : NormalizeChannel<R> {
+  static constexpr unsigned repeated = 0b11111100;
   R share;
-  bool scales;
-  LOCUS_FN R operator()(R g, R x, R mean, R rstd, R weight, R sum, R sum_normalized) const {
+  BatchNormSlope(const NormalizeChannel<R>& channel, R share_of_element)
+      : NormalizeChannel<R>(channel), share(share_of_element) {}
+  LOCUS_FN void operator()(R g, R x, R mean, R rstd, R weight, R bias, R sum, R sum_normalized, R previous,
+                           R& dx) const {
+    const R passed = this->passed(g, this->normalized(x, mean, rstd, weight, bias));
     const R level = share * (sum + times_slope<BatchNormSlope>(sum_normalized, (x - mean) * rstd));
-    return times_slope<BatchNormSlope>(share != R(0) ? g - level : g, scales ? weight * rstd : rstd);
+    const R slope = this->scales ? weight * rstd : rstd;
+    dx = times_slope<BatchNormSlope>(share != R(0) ? passed - level : passed, slope) + previous;
   }
 };
 
@@ -104,10 +181,10 @@ struct BatchNorm {
   bool training;
   Shared<const SharedBatch<R, D>> whole;  ///< in training, what x is a part of; null: x is all
 
-  /// For backward: x, the weight, and the mean and reciprocal deviation of each channel. All but x are (1, channels,
-  /// 1, ...) or without memory. And of a batch that is shared, the elements of each channel, (channels).
+  /// For backward: x, the weight, the bias, and the mean and reciprocal deviation of each channel. Of a batch that is
+  /// shared, the elements of each channel, (channels). And where a residual was added before relu, y.
   template <class T>
-  using Saved = Tuple<Tensor<T, D>, Tensor<T, D>, Tensor<R, D>, Tensor<R, D>, Tensor<R, D>>;
+  using Saved = Tuple<Tensor<T, D>, Tensor<T, D>, Tensor<T, D>, Tensor<R, D>, Tensor<R, D>, Tensor<R, D>, Tensor<T, D>>;
 
   template <class T>
   auto forward(const Tensor<T, D>& x) const {
@@ -115,55 +192,70 @@ struct BatchNorm {
   }
   template <class T>
   auto forward(const Tensor<T, D>& x, const Tensor<T, D>& given_weight, const Tensor<T, D>& given_bias) const {
-    const Shape channels = require_shapes(x, given_weight, given_bias);
+    return forward(x, given_weight, given_bias, Tensor<T, D>{});
+  }
+  template <class T>
+  auto forward(const Tensor<T, D>& x, const Tensor<T, D>& given_weight, const Tensor<T, D>& given_bias,
+               const Tensor<T, D>& residual) const {
+    const Shape channels = require_shapes(x, given_weight, given_bias, residual);
     const auto per_channel = [&](const auto& vector) { return vector.buffer() ? vector.reshape(channels) : vector; };
     const Tensor<T, D> weight = per_channel(given_weight), bias = per_channel(given_bias);
-    const Tensor<R, D> rstd(channels, x.device()), y_mean = per_channel(running.mean);
+    const Tensor<R, D> rstd(channels, x.device());
     const Tensor<T, D> y(x.shape(), x.device());
-    if (x.size(1) == 0 || (x.empty() && !whole)) return Forwarded{y, Saved<T>(x, weight, rstd, rstd, {})};
-    Tensor<R, D> elements;
-    const Tensor<R, D> mean = training ? measure(x, rstd, elements) : y_mean;
-    if (!training) compute_statistics(rstd, {}, running.var, {}, 1, {});
-    const detail::NormalizeChannel f{static_cast<bool>(weight.buffer()), static_cast<bool>(bias.buffer())};
-    detail::map_into(y, f, x, mean, rstd, weight, bias);
-    return Forwarded{y, Saved<T>(x, weight, mean, rstd, elements)};
+    if (x.size(1) == 0 || (x.empty() && !whole))
+      return Forwarded{y, Saved<T>(x, weight, bias, rstd, rstd, {}, saved_output(y, residual))};
+    Tensor<R, D> mean = per_channel(running.mean), elements;
+    if (training) mean = measure(x, rstd, elements);
+    else compute_statistics(rstd, {}, running.var, {}, 1, {});
+    const detail::NormalizeChannel<R> channel = channel_of(weight, bias, options.relu);
+    if (residual.buffer()) map(detail::NormalizeAndAdd<R>{channel}, y, x, mean, rstd, weight, bias, residual);
+    else map(detail::NormalizeElement<R>{channel}, y, x, mean, rstd, weight, bias);
+    return Forwarded{y, Saved<T>(x, weight, bias, mean, rstd, elements, saved_output(y, residual))};
   }
 
   template <class T>
   void backward(const Saved<T>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
     Gradient<T, D> none(nullptr);
-    backward(saved, g, dx, none, none);
+    backward(saved, g, dx, none, none, none);
   }
   template <class T>
   void backward(const Saved<T>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx, Gradient<T, D>& dweight,
                 Gradient<T, D>& dbias) const {
-    const auto& [x, weight, mean, rstd, elements] = saved;
-    const bool through_statistics = training && dx;
-    Tensor<R, D> sum(rstd.shape(), g.device()), sum_normalized(rstd.shape(), g.device());
-    if (through_statistics || dbias) fold_into<fold::Sum<T>>(sum, functor::Identity{}, {}, g);
-    if (through_statistics || dweight)
-      fold_into<fold::Sum<T>>(sum_normalized, detail::TimesNormalizedChannel{}, {}, g, x, mean, rstd);
-    const auto give = [is_shared = static_cast<bool>(elements.buffer())](auto& gradient, const Tensor<R, D>& sums) {
-      const Tensor<R, D> kept = is_shared ? sums.clone() : sums;  // of the whole batch, they become averages below
-      gradient.give(kept.reshape(gradient.shape()).template as<T>());
-    };
-    if (dweight) give(dweight, sum_normalized);
-    if (dbias) give(dbias, sum);
+    Gradient<T, D> none(nullptr);
+    backward(saved, g, dx, dweight, dbias, none);
+  }
+  template <class T>
+  void backward(const Saved<T>& saved, const Tensor<T, D>& given, Gradient<T, D>& dx, Gradient<T, D>& dweight,
+                Gradient<T, D>& dbias, Gradient<T, D>& dresidual) const {
+    const auto& [x, weight, bias, mean, rstd, elements, y] = saved;
+    Tensor<T, D> g = given;
+    if (y.buffer()) {
+      g = Tensor<T, D>(y.shape(), y.device());
+      detail::map_into(g, detail::RectifiedSlope{}, given, y);
+    }
+    if (dresidual) dresidual.give(g);
+    const detail::NormalizeChannel<R> channel = channel_of(weight, bias, options.relu && !y.buffer());
+    const Tensor<R, D> sums({g.size(1), 2}, g.device()), sum = sums.select(1, 0), sum_normalized = sums.select(1, 1);
+    if ((training && dx) || dweight || dbias)
+      fold_channels<detail::TwoSums<R>>(sums, {}, detail::ElementSums<R>{channel}, g, x, mean, rstd, weight, bias);
+    give_sums(sum, sum_normalized, dweight, dbias);
     if (!dx) return;
     R share = training && !x.empty() ? R(1) / static_cast<R>(x.elements() / x.size(1)) : R(0);
     if (elements.buffer()) {
-      const Shape channels{g.size(1)};
-      whole->average(sum.reshape(channels), sum_normalized.reshape(channels), elements);
+      whole->average(sum, sum_normalized, elements);
       share = R(1);
     }
-    detail::map_to(dx, detail::BatchNormSlope<R>{share, static_cast<bool>(weight.buffer())}, g, x, mean, rstd, weight,
-                   sum, sum_normalized);
+    const auto target = dx.open();
+    map(detail::BatchNormSlope<R>(channel, share), target.out, g, x, mean, rstd, weight, bias,
+        sum.reshape(rstd.shape()), sum_normalized.reshape(rstd.shape()),
+        target.accumulate ? target.out : Tensor<T, D>{});
   }
 
  private:
   /// (1, channels, 1, ...). throws ShapeError, ArgumentError
   template <class T>
-  Shape require_shapes(const Tensor<T, D>& x, const Tensor<T, D>& weight, const Tensor<T, D>& bias) const {
+  Shape require_shapes(const Tensor<T, D>& x, const Tensor<T, D>& weight, const Tensor<T, D>& bias,
+                       const Tensor<T, D>& residual) const {
     if (x.rank() < 2)
       fail<ShapeError>(
           {name, ": input of shape ", x.shape(), "; expected two dimensions or more, (batch, channels, ...)"});
@@ -176,7 +268,10 @@ struct BatchNorm {
     require("bias", bias);
     require("running mean", running.mean);
     require("running variance", running.var);
-    detail::require_same_ordinal(name, x, weight, bias, running.mean, running.var, running.batches);
+    if (residual.buffer() && !(residual.shape() == x.shape()))
+      fail<ShapeError>({name, ": residual of shape ", residual.shape(), " for an input of shape ", x.shape(),
+                        "; expected the same shape"});
+    detail::require_same_ordinal(name, x, weight, bias, residual, running.mean, running.var, running.batches);
     detail::require_not_negative(name, "eps", options.eps);
     if (training && running.mean.buffer()) require_learnable();
     if (training && !whole && x.size(1) > 0 && x.elements() == x.size(1))
@@ -196,17 +291,56 @@ struct BatchNorm {
                            "zeros<std::int64_t, D>({}), or options a momentum"});
   }
 
-  /// op over f(inputs...) in every channel, (1, channels, 1, ...). One launch.
+  template <class T>
+  [[nodiscard]] static detail::NormalizeChannel<R> channel_of(const Tensor<T, D>& weight, const Tensor<T, D>& bias,
+                                                              bool rectifies) {
+    return {static_cast<bool>(weight.buffer()), static_cast<bool>(bias.buffer()), rectifies};
+  }
+  /// What tells where relu passed the gradient: y, unless x tells.
+  template <class T>
+  [[nodiscard]] Tensor<T, D> saved_output(const Tensor<T, D>& y, const Tensor<T, D>& residual) const {
+    return options.relu && residual.buffer() ? y : Tensor<T, D>{};
+  }
+
+  /// out = f(inputs...). One launch.
+  template <class F, class T, class... In>
+  static void map(const F& f, const Tensor<T, D>& out, const Tensor<In, D>&... in) {
+    const auto plan = make_plan<static_cast<int>(sizeof...(In)) + 1>(
+        out.shape(), {detail::operand_of(in)..., detail::operand_of(out)});
+    Backend<D>::map(out.device(), plan, f, Pack<const In*...>(in.data()...), Pack<T*>(out.data()));
+  }
+  /// Both results of op over f(inputs...) in every channel: out is (channels, 2). One launch.
   template <class Op, class F, class T, class... In>
-  static void fold_into(const Tensor<R, D>& out, const F&, const Op& op, const Tensor<T, D>& x,
-                        const Tensor<In, D>&... others) {
-    Axes axes;
-    for (int d = 0; d < x.rank(); ++d)
-      if (d != 1) axes.push_back(d);
-    const detail::FoldedAxes folded(name, x.shape(), axes);
-    [&]<int... i>(std::integer_sequence<int, i...>) {
-      detail::reduce_into(out, false, x.shape(), folded, Apply<F, Symbol<i>...>{}, op, x, others...);
-    }(std::make_integer_sequence<int, static_cast<int>(sizeof...(In)) + 1>{});
+  static void fold_channels(const Tensor<R, D>& out, const Op& op, const F& f, const Tensor<T, D>& x,
+                            const Tensor<In, D>&... others) {
+    Shape kept = Dims::filled(x.rank(), 1);
+    kept[1] = x.size(1);
+    const Strides strides = row_major(kept);
+    const auto plan = make_reduce_plan<static_cast<int>(sizeof...(In)) + 1>(
+        x.shape(), {detail::operand_of(x), detail::operand_of(others)..., PlanOperand{&kept, &strides}}, ~2u);
+    auto* const results = reinterpret_cast<detail::Twofold<R>*>(out.data());
+    Backend<D>::reduce(out.device(), plan, f, op, Pack<const T*, const In*...>(x.data(), others.data()...),
+                       static_cast<const detail::Twofold<R>*>(nullptr), results);
+  }
+
+  /// One launch, unless neither gradient is wanted. shape: sums (channels)
+  template <class T>
+  static void give_sums(const Tensor<R, D>& sum, const Tensor<R, D>& sum_normalized, Gradient<T, D>& dweight,
+                        Gradient<T, D>& dbias) {
+    if (!dweight && !dbias) return;
+    typename Gradient<T, D>::Target weight, bias;
+    if (dweight) weight = dweight.open();
+    if (dbias) bias = dbias.open();
+    const auto plan = make_plan<6>(
+        sum.shape(), {detail::operand_of(sum), detail::operand_of(sum_normalized), detail::operand_of(weight.out),
+                      detail::operand_of(bias.out), detail::operand_of(weight.out), detail::operand_of(bias.out)});
+    const auto previous = [](const auto& target) -> const T* {
+      return target.accumulate ? target.out.data() : nullptr;
+    };
+    Backend<D>::map(sum.device(), plan, detail::AddSums{},
+                    Pack<const R*, const R*, const T*, const T*>(sum.data(), sum_normalized.data(), previous(weight),
+                                                                 previous(bias)),
+                    Pack<T*, T*>(weight.out.data(), bias.out.data()));
   }
 
   /// The means of the channels; writes their reciprocal deviations, and learns the running statistics. Of a batch that
@@ -214,34 +348,31 @@ struct BatchNorm {
   template <class T>
   Tensor<R, D> measure(const Tensor<T, D>& x, const Tensor<R, D>& rstd, Tensor<R, D>& elements) const {
     const std::int64_t count = x.elements() / x.size(1);
-    const fold::Mean<T> average(count > 0 ? count : 1);
-    const Tensor<R, D> mean(rstd.shape(), x.device()), var(rstd.shape(), x.device());
-    fold_into(mean, functor::Identity{}, average, x);
-    fold_into(var, detail::SquaredDistance{}, average, x, mean);
-    if (whole) elements = whole->combine(mean.reshape({x.size(1)}), var.reshape({x.size(1)}), count);
+    const Tensor<R, D> moments({x.size(1), 2}, x.device()), mean = moments.select(1, 0), var = moments.select(1, 1);
+    fold_channels(moments, detail::MeanAndVariance<T>{}, detail::ElementMoments<T>{}, x);
+    if (whole) elements = whole->combine(mean, var, count);
     compute_statistics(rstd, mean, var, running, whole ? 0 : count, elements);
     running.mean.changed();
     running.var.changed();
-    return mean;
+    return mean.reshape(rstd.shape());
   }
-  /// One launch over the channels.
+  /// One launch over the channels. shape: all but rstd (channels)
   void compute_statistics(const Tensor<R, D>& rstd, const Tensor<R, D>& mean, const Tensor<R, D>& var,
                           const RunningStatistics<R, D>& learning, std::int64_t count,
                           const Tensor<R, D>& elements) const {
     const Shape channels{rstd.elements()};
-    const auto flat_rstd = rstd.reshape(channels), flat_var = var.reshape(channels);
-    const auto flat_mean = mean.buffer() ? mean.reshape(channels) : mean;
+    const auto flat_rstd = rstd.reshape(channels);
     const detail::BatchStatistics<R> f{detail::finite_as<R>(name, "eps", options.eps),
                                        static_cast<R>(options.momentum.value_or(0)), static_cast<R>(count),
                                        !options.momentum};
     const auto plan = make_plan<9>(
-        channels, {detail::operand_of(flat_mean), detail::operand_of(flat_var), detail::operand_of(learning.mean),
+        channels, {detail::operand_of(mean), detail::operand_of(var), detail::operand_of(learning.mean),
                    detail::operand_of(learning.var), detail::operand_of(learning.batches), detail::operand_of(elements),
                    detail::operand_of(flat_rstd), detail::operand_of(learning.mean), detail::operand_of(learning.var)});
     Backend<D>::map(rstd.device(), plan, f,
                     Pack<const R*, const R*, const R*, const R*, const std::int64_t*, const R*>(
-                        flat_mean.data(), flat_var.data(), learning.mean.data(), learning.var.data(),
-                        learning.batches.data(), elements.data()),
+                        mean.data(), var.data(), learning.mean.data(), learning.var.data(), learning.batches.data(),
+                        elements.data()),
                     Pack<R*, R*, R*>(flat_rstd.data(), learning.mean.data(), learning.var.data()));
   }
 };
@@ -282,10 +413,14 @@ template <class X, class S, class... W>
 /// computes again learns nothing. With `whole`, the batch that counts in training is that of all ranks, of which x is a
 /// part, and may be an empty one; gradients are those of the sum of all ranks' losses, of the weight and bias this
 /// part's share.
-/// shape: x (batch, channels, ...), weight and bias (channels) or empty handles for none -> that of x
+/// shape: x and residual (batch, channels, ...), weight and bias (channels) or empty handles for none -> that of x
 /// gradient: with n = (x - mean) rstd: weight rstd (g - mean(g) - n mean(g n)) for x in training, weight rstd g
-///        otherwise; sum(g n) for the weight and sum(g) for the bias
-/// cost:  training four launches, which read x three times, and one that counts; otherwise two. Backward three at most
+///        otherwise; sum(g n) for the weight, sum(g) for the bias and g for the residual, where g is 0 where relu is
+/// With `relu` in the options, the result is max(0, that), of the same numbers as relu(batch_norm(...)). With a
+/// residual, it is that + residual, with relu max(0, that + residual), which 16 bits round once.
+/// cost:  training three launches, which read x twice, and one that counts; otherwise two. Backward three at most,
+/// which
+///        read x and g twice; one more where relu follows a residual. Saves x, and where relu follows a residual y
 /// throws ShapeError; ArgumentError for one value per channel in training, as PyTorch does, an eps below 0, running
 ///        statistics whose elements share memory, or neither momentum nor `batches`. An empty batch changes no
 ///        statistics but the count
@@ -301,6 +436,12 @@ template <class X, class S, class W, class B>
 [[nodiscard]] auto batch_norm(const X& x, const S& running, const W& weight, const B& bias,
                               const BatchNormOptions& options = {}, const detail::SharedBatchOf<S>& whole = {}) {
   return detail::normalize_batch(x.eval(), running, options, whole, weight, bias);
+}
+template <class X, class S, class W, class B, class A>
+  requires detail::NormalizedWith<X, W, B, A> && detail::MeasuredBy<X, S>
+[[nodiscard]] auto batch_norm(const X& x, const S& running, const W& weight, const B& bias, const A& residual,
+                              const BatchNormOptions& options = {}, const detail::SharedBatchOf<S>& whole = {}) {
+  return detail::normalize_batch(x.eval(), running, options, whole, weight, bias, residual);
 }
 
 #include <locus/refuse/ops/batch_norm.inc>

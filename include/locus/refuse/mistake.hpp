@@ -40,6 +40,8 @@ struct weights_are_on;
 template <class D>
 struct bias_is_on;
 template <class D>
+struct residual_is_on;
+template <class D>
 struct statistics_are_on;
 template <class D>
 struct indices_are_on;

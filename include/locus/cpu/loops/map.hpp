@@ -9,39 +9,43 @@ namespace locus::inline LOCUS_ABI::cpu {
 
 /// The loop over one dense run. Pointers are separate parameters, or compilers do not vectorize it. What is computed
 /// from no memory, such as constants and random numbers, is compiled for one instruction set, unless its functor says
-/// that it `takes_long`.
-template <class F, class In, class Out>
+/// that it `takes_long`. Inputs that are `repeated`, a bit for each, are the same for all elements of the run.
+template <class F, class In, class Out, unsigned repeated = 0>
 struct MapLoop;
-template <class F, class... I, class... O>
-struct MapLoop<F, Pack<I...>, Pack<O*...>> {
+template <class F, class... I, class... O, unsigned repeated>
+struct MapLoop<F, Pack<I...>, Pack<O*...>, repeated> {
   static void run(const void* f, std::int64_t n, std::int64_t first, const void* const* in, void* const* out) {
     [&]<int... i, int... o>(std::integer_sequence<int, i...>, std::integer_sequence<int, o...>) {
-      using Loops = Versions<&loop<o...>>;
+      using Loops = Versions<&Loop<Pack<decltype(of_run(std::declval<loop_input_t<I, i, repeated>>()))...>, o...>::run>;
       const F& functor = *static_cast<const F*>(f);
       if constexpr (has_versions)
-        Loops::call(functor, n, dense_input_t<I>(in[i], first)..., static_cast<O*>(out[o])...);
-      else Loops::once(functor, n, dense_input_t<I>(in[i], first)..., static_cast<O*>(out[o])...);
+        Loops::call(functor, n, of_run(loop_input_t<I, i, repeated>(in[i], first))..., static_cast<O*>(out[o])...);
+      else Loops::once(functor, n, of_run(loop_input_t<I, i, repeated>(in[i], first))..., static_cast<O*>(out[o])...);
     }(std::make_integer_sequence<int, sizeof...(I)>{}, std::make_integer_sequence<int, sizeof...(O)>{});
   }
 
  private:
   static constexpr bool has_versions = (!std::is_same_v<I, LinearIndex> || ...) || requires { requires F::takes_long; };
 
-  template <int... o>
-  LOCUS_FN static void loop(const F& functor, std::int64_t n, dense_input_t<I>... in, O*... out) {
-    const F f = functor;
-    LOCUS_IVDEP
-    for (std::int64_t k = 0; k < n; ++k) {
-      Pack<compute_t<O>...> result;
-      f(in[k]..., get<o>(result)...);
-      ((out[k] = from_register<O>(get<o>(result))), ...);
+  template <class Inputs, int... o>
+  struct Loop;
+  template <class... In, int... o>
+  struct Loop<Pack<In...>, o...> {
+    LOCUS_FN static void run(const F& functor, std::int64_t n, In... in, O*... out) {
+      const F f = functor;
+      LOCUS_IVDEP
+      for (std::int64_t k = 0; k < n; ++k) {
+        Pack<compute_t<O>...> result;
+        f(in[k]..., get<o>(result)...);
+        ((out[k] = from_register<O>(get<o>(result))), ...);
+      }
     }
-  }
+  };
 };
 
 /// A copy is memcpy, which the C library tunes for each processor.
 template <class T>
-struct MapLoop<locus::detail::ConvertElement<T, T>, Pack<const T*>, Pack<T*>> {
+struct MapLoop<locus::detail::ConvertElement<T, T>, Pack<const T*>, Pack<T*>, 0> {
   static void run(const void*, std::int64_t n, std::int64_t, const void* const* in, void* const* out) {
     std::memcpy(out[0], in[0], static_cast<std::size_t>(n) * sizeof(T));
   }
@@ -68,11 +72,14 @@ struct WidenedLoop<F, Pack<I...>, Pack<O*...>> {
   }
 };
 
+/// The loop of a map, and the one for a plan along whose runs some inputs are repeated.
 template <class F, class In, class Out>
 struct MapLoopFor;
 template <class F, class... I, class... O>
 struct MapLoopFor<F, Pack<I...>, Pack<O...>> {
   static constexpr bool has_halves = (Widened<I>::is_half || ...) || (Widened<O>::is_half || ...);
+  static constexpr unsigned repeated = has_halves ? 0 : repeated_inputs<F>;
+  using repeating = MapLoop<F, Pack<I...>, Pack<O...>, repeated>;
   using type = std::conditional_t<has_halves && !is_copy<F>, WidenedLoop<F, Pack<I...>, Pack<O...>>,
                                   MapLoop<F, Pack<I...>, Pack<O...>>>;
 };
@@ -118,8 +125,22 @@ void map(const Plan<static_cast<int>(sizeof...(I) + sizeof...(O))>& plan, const 
          const Pack<O*...>& out) {
   [&]<int... i, int... o>(std::integer_sequence<int, i...>, std::integer_sequence<int, o...>) {
     const ByteOperand operands[] = {byte_operand(get<i>(in))..., byte_operand(get<o>(out))...};
-    map(MapCall{locus::detail::type_text<F>(), plan.elements, plan, static_cast<int>(sizeof...(I)), operands,
-                &MapLoopFor<F, Pack<I...>, Pack<O*...>>::type::run, &f, is_copy<F>});
+    using Loop = MapLoopFor<F, Pack<I...>, Pack<O*...>>;
+    MapCall call{locus::detail::type_text<F>(),
+                 plan.elements,
+                 plan,
+                 static_cast<int>(sizeof...(I)),
+                 operands,
+                 &Loop::type::run,
+                 &f,
+                 is_copy<F>};
+    if constexpr (Loop::repeated != 0) {
+      if (repeats_along(call.plan, operands, Loop::repeated)) {
+        call.run = &Loop::repeating::run;
+        call.repeated = Loop::repeated;
+      }
+    }
+    map(call);
   }(std::make_integer_sequence<int, sizeof...(I)>{}, std::make_integer_sequence<int, sizeof...(O)>{});
 }
 

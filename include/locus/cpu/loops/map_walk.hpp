@@ -17,7 +17,8 @@ struct MapCall {
   const ByteOperand* operands;  ///< inputs, then outputs
   MapRun run;
   const void* f;
-  bool copies;  ///< the only input, unchanged
+  bool copies;            ///< the only input, unchanged
+  unsigned repeated = 0;  ///< inputs of which `run` reads one element, a bit for each
 };
 
 /// Large outputs are written by non-temporal stores, except those that are inputs too: they are in cache already.
@@ -33,7 +34,7 @@ struct MapCall {
 /// Elements [begin, end) of the plan.
 inline void map_range(const MapCall& call, std::int64_t begin, std::int64_t end) {
   const PlanView& plan = call.plan;
-  Stage stage(call.operands, plan.operands, plan, LOCUS_STAGE_TILES(plan.operands));
+  Stage stage(call.operands, plan.operands, plan, LOCUS_STAGE_TILES(plan.operands), call.repeated);
   stream_outputs(call, stage);
   const std::int64_t length = plan.inner_extent();
   Odometer row(plan, begin / length);

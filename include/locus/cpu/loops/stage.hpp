@@ -148,14 +148,21 @@ class Stage {
  public:
   static constexpr std::size_t tile_bytes = static_cast<std::size_t>(tile_size) * 8;
 
-  /// Runs lie along the innermost dimension of the plan.
-  [[gnu::noinline]] Stage(const ByteOperand* operands, int count, const PlanView& along, std::byte* tiles)
+  /// Runs lie along the innermost dimension of the plan. Of operands that are `repeated`, a bit for each, the loop
+  /// reads one element.
+  [[gnu::noinline]] Stage(const ByteOperand* operands, int count, const PlanView& along, std::byte* tiles,
+                          unsigned repeated = 0)
       : tiles_(tiles) {
     for (int i = 0; i < count; ++i) {
       operands_[i] = operands[i];
       stride_[i] = along.inner_stride(i);
       repeated_[i] = nullptr;
-      if (operands[i].data && stride_[i] == 1) continue;
+      if (operands[i].data && (stride_[i] == 1 || (repeated >> i & 1u) != 0)) continue;
+      if ((repeated >> i & 1u) != 0) {
+        elsewhere_ |= 1u << i;
+        std::memset(tile(i), 0, static_cast<std::size_t>(operands[i].size));
+        continue;
+      }
       elsewhere_ |= 1u << i;
       direct_ &= operands[i].is_index;
       if (!operands[i].data && !operands[i].is_index) std::memset(tile(i), 0, tile_bytes);
@@ -235,6 +242,40 @@ struct IndexInput {
 };
 template <class X>
 using dense_input_t = std::conditional_t<std::is_same_v<X, LinearIndex>, IndexInput, DenseInput<operand_t<X>>>;
+
+/// An input that is the same for all elements of a run, as the loop over the run reads it: in a register.
+template <class R>
+struct RepeatedValue {
+  R value;
+  LOCUS_FN R operator[](std::int64_t) const { return value; }
+};
+/// The same, and where it lies.
+template <class T>
+struct RepeatedInput {
+  const T* data;
+  RepeatedInput(const void* bytes, std::int64_t) : data(static_cast<const T*>(bytes)) {}
+  LOCUS_FN void advance(std::int64_t step) { data += step; }
+};
+/// Input i of a loop; of those that are `repeated`, a bit for each, the loop reads one element.
+template <class X, int i, unsigned repeated>
+using loop_input_t = std::conditional_t<(repeated >> i & 1u) != 0, RepeatedInput<operand_t<X>>, dense_input_t<X>>;
+
+/// An input for the loop over one run.
+template <class Input>
+[[nodiscard]] LOCUS_FN Input of_run(const Input& input) {
+  return input;
+}
+template <class T>
+[[nodiscard]] LOCUS_FN RepeatedValue<compute_t<T>> of_run(const RepeatedInput<T>& input) {
+  return {load_as_register(*input.data)};
+}
+
+/// Whether each of these inputs is the same along the runs of a plan.
+[[nodiscard]] inline bool repeats_along(const PlanView& plan, const ByteOperand* operands, unsigned inputs) {
+  for (int i = 0; inputs >> i != 0; ++i)
+    if ((inputs >> i & 1u) != 0 && operands[i].data && plan.inner_stride(i) != 0) return false;
+  return inputs != 0;
+}
 
 }  // namespace locus::inline LOCUS_ABI::cpu
 LOCUS_LOOPS_END

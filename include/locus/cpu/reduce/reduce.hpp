@@ -16,7 +16,9 @@ class FoldWalk {
                              const ReduceLoops& loops, const void* self)
       : kept_(kept), reduced_(reduced), operands_(operands), loops_(loops), self_(self) {
     const bool dense_columns = prefers_columns();
+    if (repeats_along(reduced, operands, loops.repeated)) repeated_ = loops.repeated;
     by_columns_ = dense_columns || has_short_runs();
+    if (by_columns_) repeated_ = 0;
     is_direct_ = all_dense(by_columns_ ? kept : reduced);
     columns_ = kept.inner_extent();
     const std::int64_t widest = dense_columns ? widest_columns() : by_columns_ ? short_tile : widest_runs();
@@ -110,9 +112,12 @@ class FoldWalk {
   /// Of every input, neighbouring elements lie side by side in memory.
   [[nodiscard]] LOCUS_OUT_OF_LINE bool all_dense(const PlanView& along) const {
     for (int i = 0; i < reduced_.operands; ++i)
-      if (!operands_[i].is_index && !(operands_[i].data && along.inner_stride(i) == 1)) return false;
+      if (!operands_[i].is_index && !is_repeated(i) && !(operands_[i].data && along.inner_stride(i) == 1)) return false;
     return true;
   }
+
+  /// Whether the loop reads one element of an input, which is the same for all of a run.
+  [[nodiscard]] bool is_repeated(int i) const { return (repeated_ >> i & 1u) != 0; }
 
   /// How many short rows, one behind the other in memory, are folded as one.
   [[nodiscard]] std::int64_t rows_that_join() const {
@@ -151,7 +156,8 @@ class FoldWalk {
   }
 
   void fold_block(std::int64_t group, std::int64_t block, void* totals) const {
-    Stage stage(operands_, reduced_.operands, by_columns_ ? kept_ : reduced_, LOCUS_STAGE_TILES(reduced_.operands));
+    Stage stage(operands_, reduced_.operands, by_columns_ ? kept_ : reduced_, LOCUS_STAGE_TILES(reduced_.operands),
+                repeated_);
     const Odometer base(kept_, row_of(group));
     fold(stage, base, group, block * block_, locus::detail::smaller((block + 1) * block_, reduced_.elements), totals);
   }
@@ -159,7 +165,8 @@ class FoldWalk {
   /// Folds all summands of each of these groups, which share one set-up.
   void fold_groups(std::int64_t first, std::int64_t last) const {
     alignas(64) std::byte totals[totals_bytes];
-    Stage stage(operands_, reduced_.operands, by_columns_ ? kept_ : reduced_, LOCUS_STAGE_TILES(reduced_.operands));
+    Stage stage(operands_, reduced_.operands, by_columns_ ? kept_ : reduced_, LOCUS_STAGE_TILES(reduced_.operands),
+                repeated_);
     Odometer base(kept_, row_of(first));
     for (std::int64_t group = first; group < last; ++group) {
       if (group > first && column_of(group) == 0) base.next();
@@ -190,7 +197,9 @@ class FoldWalk {
         step[i] = step_of(i, summands);
       }
       if (by_columns_) loops_.columns(self_, {rows, n, first, step}, in, totals);
-      else loops_.runs(self_, {rows_are_outputs_ ? outputs : rows, n, first, step}, in, totals);
+      else
+        (repeated_ ? loops_.runs_of_repeated : loops_.runs)(self_, {rows_are_outputs_ ? outputs : rows, n, first, step},
+                                                            in, totals);
       first += summands * rows;
       at += summands * rows;
       if (at == length) {
@@ -207,8 +216,9 @@ class FoldWalk {
 
   /// From a row to the next, which is of the next output or has the next summands.
   [[nodiscard]] std::int64_t step_of(int i, std::int64_t summands) const {
-    if (rows_are_outputs_) return operands_[i].is_index ? 0 : kept_.inner_stride(i);
-    return summands * (operands_[i].is_index ? 1 : reduced_.inner_stride(i));
+    if (operands_[i].is_index) return rows_are_outputs_ ? 0 : summands;
+    if (!operands_[i].data) return 0;  // the same zero
+    return rows_are_outputs_ ? kept_.inner_stride(i) : summands * reduced_.inner_stride(i);
   }
 
   /// Folds the accumulators over which summands were spread into the first of each output.
@@ -234,6 +244,7 @@ class FoldWalk {
   bool by_columns_ = false;        ///< a row is a summand of each of a tile's outputs; otherwise a run of summands
   bool rows_are_outputs_ = false;  ///< rows are runs of the outputs of a tile
   bool is_direct_ = false;         ///< rows are read in place
+  unsigned repeated_ = 0;          ///< inputs of which the loop reads one element for each run, a bit for each
   std::int64_t columns_ = 1, width_ = 1, tiles_per_row_ = 1, block_ = 1;
   std::int64_t spread_ = 1;  ///< accumulators of each output of a tile while a block is folded
 };

@@ -28,14 +28,16 @@ struct FoldedRows {
 struct ReduceLoops {
   const char* function;  ///< type_text<F>()
   using Fold = void (*)(const void* self, const FoldedRows& rows, const void* const* in, void* totals);
-  Fold runs;     ///< folds each row, a run of n summands, into an accumulator of its own
-  Fold columns;  ///< folds each row, a summand of each of n outputs, into n accumulators
+  Fold runs;              ///< folds each row, a run of n summands, into an accumulator of its own
+  Fold runs_of_repeated;  ///< the same, reading one element of each input that is repeated along runs
+  Fold columns;           ///< folds each row, a summand of each of n outputs, into n accumulators
   void (*clear)(const void* self, std::int64_t n, void* totals);
   void (*add)(const void* self, std::int64_t n, void* totals, const void* others);
   /// Writes n results from element `offset` on, `stride` apart.
   void (*write)(const void* self, std::int64_t n, const void* totals, std::int64_t offset, std::int64_t stride);
   std::size_t accumulator_bytes;
-  int result_bytes;  ///< of one
+  int result_bytes;   ///< of one
+  unsigned repeated;  ///< inputs that may be repeated along runs, a bit for each
 };
 
 template <class F, class Op, class T, class In>
@@ -45,6 +47,7 @@ class ReduceLoop<F, Op, T, Pack<I...>> {
   using A = typename Op::Accumulator;
   using Positions = std::make_integer_sequence<int, sizeof...(I)>;
   static constexpr bool is_vectorized = Arithmetic<A>;
+  static constexpr unsigned repeated = repeated_inputs<F>;
   /// Structs of numbers of one type vectorize side by side, too; those with positions do not.
   static constexpr bool columns_are_vectorized = is_vectorized || (FoldsRuns<Op> && !requires { Op::indexed; });
   /// Sums of integers in 64 bits wait for memory, and positions are looked for one by one.
@@ -57,12 +60,22 @@ class ReduceLoop<F, Op, T, Pack<I...>> {
   ReduceLoop(const F& f, const Op& op, const T* previous, T* out) : f_(f), op_(op), previous_(previous), out_(out) {}
 
   [[nodiscard]] static constexpr ReduceLoops loops() {
-    return {locus::detail::type_text<F>(), &fold_runs, &fold_columns, &clear, &add, &write, sizeof(A), sizeof(T)};
+    return {locus::detail::type_text<F>(),
+            &fold_runs<0>,
+            &fold_runs<repeated>,
+            &fold_columns,
+            &clear,
+            &add,
+            &write,
+            sizeof(A),
+            sizeof(T),
+            repeated};
   }
 
  private:
+  template <unsigned mask>
   static void fold_runs(const void* self, const FoldedRows& rows, const void* const* in, void* totals) {
-    of(self).call_runs(rows, in, static_cast<A*>(totals), Positions{});
+    of(self).template call_runs<mask>(rows, in, static_cast<A*>(totals), Positions{});
   }
   static void fold_columns(const void* self, const FoldedRows& rows, const void* const* in, void* totals) {
     of(self).call_columns(rows, in, static_cast<A*>(totals), Positions{});
@@ -79,12 +92,13 @@ class ReduceLoop<F, Op, T, Pack<I...>> {
   }
   [[nodiscard]] static const ReduceLoop& of(const void* self) { return *static_cast<const ReduceLoop*>(self); }
 
-  template <int... i>
+  template <unsigned mask, int... i>
   void call_runs(const FoldedRows& rows, const void* const* in, A* totals, std::integer_sequence<int, i...>) const {
-    if constexpr (is_narrow) Versions<&runs>::narrow(f_, op_, rows, dense_input_t<I>(in[i], rows.first)..., totals);
+    using Loops = Versions<&runs<loop_input_t<I, i, mask>...>>;
+    if constexpr (is_narrow) Loops::narrow(f_, op_, rows, totals, loop_input_t<I, i, mask>(in[i], rows.first)...);
     else if constexpr (is_vectorized || FoldsRuns<Op>)
-      Versions<&runs>::call(f_, op_, rows, dense_input_t<I>(in[i], rows.first)..., totals);
-    else runs(f_, op_, rows, dense_input_t<I>(in[i], rows.first)..., totals);
+      Loops::call(f_, op_, rows, totals, loop_input_t<I, i, mask>(in[i], rows.first)...);
+    else runs(f_, op_, rows, totals, loop_input_t<I, i, mask>(in[i], rows.first)...);
   }
   template <int... i>
   void call_columns(const FoldedRows& rows, const void* const* in, A* totals, std::integer_sequence<int, i...>) const {
@@ -95,13 +109,15 @@ class ReduceLoop<F, Op, T, Pack<I...>> {
     else columns(f_, op_, rows, column_input_t<I>(in[i], rows.first)..., totals);
   }
 
-  LOCUS_FN static void runs(const F& f, const Op& op, const FoldedRows& rows, dense_input_t<I>... in, A* totals) {
+  template <class... In>
+  LOCUS_FN static void runs(const F& f, const Op& op, const FoldedRows& rows, A* totals, In... in) {
     for (std::int64_t row = 0; row < rows.count; ++row) {
-      totals[row] = op.combine(totals[row], folded_run(f, op, rows.n, in...));
+      totals[row] = op.combine(totals[row], folded_run(f, op, rows.n, of_run(in)...));
       advance(rows.step, 1, in...);
     }
   }
-  LOCUS_FN static A folded_run(const F& functor, const Op& op, std::int64_t n, dense_input_t<I>... in) {
+  template <class... In>
+  LOCUS_FN static A folded_run(const F& functor, const Op& op, std::int64_t n, In... in) {
     const F f = functor;
     const auto element = [=](std::int64_t k) LOCUS_INLINED { return f(in[k]...); };
     if constexpr (FoldsRuns<Op>) {
