@@ -1,0 +1,108 @@
+#include "corpus.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+using namespace locus;
+
+namespace {
+/// Lewis Carroll, Alice's Adventures in Wonderland, 1865: how it begins.
+constexpr std::string_view alice =
+    R"(Alice was beginning to get very tired of sitting by her sister on the bank, and of having nothing to do: once or
+twice she had peeped into the book her sister was reading, but it had no pictures or conversations in it, "and what is
+the use of a book," thought Alice, "without pictures or conversations?"
+
+So she was considering in her own mind (as well as she could, for the hot day made her feel very sleepy and stupid),
+whether the pleasure of making a daisy-chain would be worth the trouble of getting up and picking the daisies, when
+suddenly a White Rabbit with pink eyes ran close by her.
+
+There was nothing so very remarkable in that; nor did Alice think it so very much out of the way to hear the Rabbit say
+to itself, "Oh dear! Oh dear! I shall be late!" (when she thought it over afterwards, it occurred to her that she ought
+to have wondered at this, but at the time it all seemed quite natural); but when the Rabbit actually took a watch out of
+its waistcoat-pocket, and looked at it, and then hurried on, Alice started to her feet, for it flashed across her mind
+that she had never before seen a rabbit with either a waistcoat-pocket, or a watch to take out of it, and burning with
+curiosity, she ran across the field after it, and fortunately was just in time to see it pop down a large rabbit-hole
+under the hedge.
+
+In another moment down went Alice after it, never once considering how in the world she was to get out again.
+
+The rabbit-hole went straight on like a tunnel for some way, and then dipped suddenly down, so suddenly that Alice had
+not a moment to think about stopping herself before she found herself falling down a very deep well.
+)";
+
+std::string content_of(const std::string& path) {
+  std::error_code failed;
+  if (std::filesystem::exists(path, failed) && !std::filesystem::is_regular_file(path, failed))
+    fail<DataError>({"cannot read '", path, "': it is a folder, a pipe or a device; expected a file with a text"});
+  std::ifstream file(path, std::ios::binary);
+  if (!file) fail<DataError>({"cannot read '", path, "': ", std::strerror(errno), "; expected a file with a text"});
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (file.bad()) fail<DataError>({"cannot read '", path, "': ", std::strerror(errno), "; check the disk"});
+  return text;
+}
+}  // namespace
+
+std::string read_text(const std::string& path, std::int64_t context) {
+  std::string text = path.empty() ? std::string(alice) : content_of(path);
+  if (std::ssize(text) <= context)
+    fail<DataError>({path.empty() ? "the built-in text" : "'" + path + "'", " has ", text.size(),
+                     " bytes; expected at least ", context + 1,
+                     ", a window and the byte after it: take a longer text or ", "a smaller --context"});
+  return text;
+}
+
+void Windows::write(std::int64_t i, Span<std::int64_t> bytes, Span<std::int64_t> next) const {
+  const auto places = static_cast<double>(text.size() - static_cast<std::size_t>(context));
+  const double random = uniform_double(seed, static_cast<std::uint64_t>(i), epoch);
+  const std::string_view window = text.substr(static_cast<std::size_t>(random * places));
+  for (std::size_t at = 0; at < bytes.size(); ++at) {
+    bytes[at] = static_cast<unsigned char>(window[at]);
+    next[at] = static_cast<unsigned char>(window[at + 1]);
+  }
+}
+
+DividedText divided(std::string_view text, std::int64_t context) {
+  const std::size_t last = text.size() / 10, rest = text.size() - last, least = static_cast<std::size_t>(context) + 1;
+  if (last < least || rest < least) return {text, text};
+  return {text.substr(0, rest), text.substr(rest)};
+}
+
+std::string prompt_of(const std::string& text, const TextOptions& options) {
+  if (!options.prompt.empty()) return options.prompt;
+  return text.substr(0, std::max<std::size_t>(1, std::min<std::size_t>(text.find_first_of(" \n"), 32)));
+}
+
+std::vector<std::int64_t> last_bytes(std::string_view text, std::int64_t context) {
+  const std::size_t count = std::min(text.size(), static_cast<std::size_t>(context));
+  std::vector<std::int64_t> numbers;
+  for (const char each : text.substr(text.size() - count)) numbers.push_back(static_cast<unsigned char>(each));
+  return numbers;
+}
+
+std::string printable(std::string text) {
+  for (char& each : text) {
+    const auto byte = static_cast<unsigned char>(each);
+    if ((byte < ' ' && each != '\n' && each != '\t') || byte == 0x7f) each = '?';
+  }
+  return text;
+}
+
+std::int64_t fingerprint(std::string_view text, const TextOptions& o) {
+  std::uint64_t hash = 14695981039346656037u;  // FNV-1a
+  const auto add = [&](std::string_view bytes) {
+    for (const char each : bytes) hash = (hash ^ static_cast<unsigned char>(each)) * 1099511628211u;
+  };
+  add(text);
+  add(join(" ", o.epochs, " ", o.batches, " ", o.batch, " ", o.context, " ", o.dropout, " ", o.lr, " ", o.seed));
+  return static_cast<std::int64_t>(hash);
+}
+
+void require_same_run(const TextOptions& options, std::int64_t saved, std::int64_t here) {
+  if (saved == here) return;
+  fail<ArgumentError>({"'", options.checkpoint,
+                       "' is of a run on another text, or with other --epochs, --batches, --batch, --context, "
+                       "--dropout, --lr or --seed; give those that it began with, or another --checkpoint"});
+}

@@ -1,0 +1,28 @@
+#pragma once
+// The options of the text example. CLI11, which reads them, is compiled in text_options.cpp alone.
+
+#include <cstdint>
+#include <string>
+
+struct TextOptions {
+  std::string device = "auto";
+  std::string data;  ///< a file; empty: a built-in text
+  int epochs = 20;
+  std::int64_t batches = 50;  ///< of an epoch
+  std::int64_t batch = 16;    ///< windows of a batch
+  std::int64_t context = 64;  ///< bytes of a window
+  std::int64_t width = 128, layers = 3, heads = 4;
+  double dropout = 0.1;
+  double lr = 0.002;
+  std::uint64_t seed = 0;
+  std::string checkpoint;     ///< where the run is kept, and goes on from; empty: nowhere
+  std::int64_t length = 400;  ///< bytes to write
+  double temperature = 0.8;
+  std::int64_t top_k = 0;  ///< draws among so many bytes; 0: among all
+  std::string prompt;      ///< empty: the first word of the text
+
+  bool finished = false;  ///< --help was answered, or an option was wrong
+  int exit_code = 0;
+
+  TextOptions(int argc, char** argv);
+};

@@ -1,0 +1,126 @@
+// Trains a small GPT on a text, byte by byte, on the CPU or on a GPU, and lets it write on.
+//
+//     text --device cpu --data shakespeare.txt --epochs 40 --checkpoint run.safetensors --temperature 0.8
+//
+// Interrupted and started again with the same options, it goes on where the last epoch ended; on the CPU it ends as if
+// nothing had happened, bit for bit. What it writes goes to stdout, what it says of itself to stderr.
+
+#include "support/corpus.hpp"
+#include "support/next_byte.hpp"
+#include "support/text_options.hpp"
+
+#include <locus/io/training.hpp>
+#include <locus/locus.hpp>
+#include <locus/models/gpt2.hpp>
+
+#include <cstdio>
+
+#include <unistd.h>
+
+using namespace locus;
+
+/// Cross-entropy of each byte given those before it. logits: (batch, context, 256), next: (batch, context)
+struct NextByteLoss {
+  template <class L, class Y>
+  [[nodiscard]] auto operator()(const L& logits, const Y& next) const {
+    return nn::cross_entropy(flatten(logits, 0, 1), next.flatten());
+  }
+};
+
+/// While an epoch runs, on a terminal, and at its end.
+FitOptions shown_by_tokens(const TextOptions& options) {
+  const bool terminal = isatty(STDERR_FILENO) != 0;
+  const auto context = static_cast<double>(options.context);
+  return {.on_progress =
+              [=](const Progress& p) {
+                if (terminal)
+                  std::fprintf(stderr, "\repoch %3d: batch %lld of %lld, loss %.3f, %.0f tokens/s", p.epoch,
+                               static_cast<long long>(p.batch), static_cast<long long>(p.batches), p.loss,
+                               context * p.samples_per_second);
+              },
+          .on_epoch =
+              [=](const EpochRecord& r) {
+                std::fprintf(stderr,
+                             "%sepoch %3d: loss %.3f, validation loss %.3f, learning rate %.2g, %.0f tokens/s\n",
+                             terminal ? "\r\033[K" : "", r.epoch, r.train_loss, r.valid_loss, r.learning_rate,
+                             context * r.samples_per_second);
+              }};
+}
+
+template <Device D>
+models::GPT2<float, D> trained(const std::string& text, const TextOptions& options, D device) {
+  const auto model = models::gpt2<float>({.vocab_size = 256,
+                                          .n_positions = options.context,
+                                          .n_embd = options.width,
+                                          .n_layer = options.layers,
+                                          .n_head = options.heads,
+                                          .embd_pdrop = options.dropout,
+                                          .attn_pdrop = options.dropout,
+                                          .resid_pdrop = options.dropout},
+                                         device);
+  const auto parts = divided(text, options.context);
+  auto train = data::loader(Windows{parts.train, options.batches * options.batch, options.context, options.seed},
+                            {.batch_size = options.batch}, device);
+  auto valid = data::loader(Windows{parts.valid, 4 * options.batch, options.context, options.seed, true},
+                            {.batch_size = options.batch}, device);
+
+  optim::AdamW optimizer{model.parameters(), {.lr = options.lr, .weight_decay = 0.1}};
+  const std::int64_t steps = options.epochs * train.size(), warm_up = 1 + steps / 20;
+  optim::Scheduler scheduler{optimizer,
+                             optim::SequentialLR{{optim::LinearLR{.start_factor = 0.1, .total_iters = warm_up},
+                                                  optim::CosineAnnealingLR{.t_max = steps, .eta_min = options.lr / 10}},
+                                                 {warm_up}}};
+  std::int64_t run = fingerprint(text, options);
+  if (!options.checkpoint.empty() && io::resume_training(options.checkpoint, model, optimizer, scheduler, train, run)) {
+    require_same_run(options, run, fingerprint(text, options));
+    std::fprintf(stderr, "going on after epoch %llu\n", static_cast<unsigned long long>(train.epoch()));
+  }
+
+  const int done = static_cast<int>(train.epoch());
+  FitOptions fit_options = shown_by_tokens(options);
+  fit_options.first_epoch = done + 1;
+  fit_options.epochs = options.epochs - done;
+  fit_options.before_step = [&] { optim::clip_grad_norm_(model.parameters(), 1.0); };
+  fit_options.scheduler = scheduler;
+  fit_options.schedule_every = Every::step;
+  fit_options.on_epoch = [&, show = fit_options.on_epoch](const EpochRecord& epoch) {
+    show(epoch);
+    if (!options.checkpoint.empty()) io::save_training(options.checkpoint, model, optimizer, scheduler, train, run);
+  };
+  History history;
+  fit(model, optimizer, NextByteLoss{}, train, valid, history, fit_options);
+  return model;
+}
+
+/// The prompt, and what the model makes of it, byte by byte.
+template <Device D>
+std::string written_on(const models::GPT2<float, D>& model, std::string text, const TextOptions& options, D device) {
+  NextByte next(options.temperature, options.top_k, options.seed);
+  const Stopwatch watch;
+  for (std::int64_t i = 0; i < options.length; ++i) {
+    const auto tokens = last_bytes(text, options.context);
+    const Tensor logits = model(from(tokens, {1, std::ssize(tokens)}, device)).select(1, -1);
+    const Tensor<float, Cpu> scores = logits.template to<Cpu>();
+    text += next.drawn({scores.data(), scores.data() + scores.elements()});
+  }
+  std::fprintf(stderr, "%lld tokens written, %.0f tokens/s\n", static_cast<long long>(options.length),
+               static_cast<double>(options.length) / watch.seconds());
+  return text;
+}
+
+int main(int argc, char** argv) try {
+  const TextOptions options(argc, argv);
+  if (options.finished) return options.exit_code;
+  manual_seed(options.seed);
+  const std::string text = read_text(options.data, options.context);
+  if (!options.checkpoint.empty()) io::require_writable(options.checkpoint);
+  with_device(parse_device(options.device), [&]<Device D>(D device) {
+    std::fprintf(stderr, "training on %s, on %zu bytes of %s\n", to_string(device).c_str(), text.size(),
+                 options.data.empty() ? "a built-in text" : options.data.c_str());
+    const auto model = trained(text, options, device);
+    std::printf("%s\n", printable(written_on(model, prompt_of(text, options), options, device)).c_str());
+  });
+} catch (const Error& error) {
+  std::fprintf(stderr, "text: %s\n", error.what());
+  return 1;
+}
