@@ -66,6 +66,7 @@
 
 #include <locus/nn/activation.hpp>
 #include <locus/nn/batch_norm.hpp>
+#include <locus/nn/bounded_activation.hpp>
 #include <locus/nn/conv.hpp>
 #include <locus/nn/criterion.hpp>
 #include <locus/nn/dropout.hpp>

@@ -1,4 +1,5 @@
 #include <locus/core/dtype.hpp>
+#include <locus/core/element_type.hpp>
 
 #include <doctest/doctest.h>
 
@@ -114,9 +115,20 @@ TEST_CASE("types are named as in NumPy and computed in registers wide enough") {
   CHECK(dtype_name<bool>() == "bool");
   CHECK(dtype_name<half>() == "float16");
   CHECK(dtype_name<bfloat16>() == "bfloat16");
+  const auto check = []<class T>(T, std::string_view name) {
+    CHECK(dtype_name<T>() == name);
+    CHECK(dtype_name(element_type<T>) == name);
+    CHECK(size_of(element_type<T>) == sizeof(T));
+    static_assert(IntegerDType<T> && std::is_same_v<locus::compute_t<T>, T>);
+  };
+  check(std::int8_t{}, "int8");
+  check(std::int16_t{}, "int16");
+  check(std::uint16_t{}, "uint16");
+  check(std::uint32_t{}, "uint32");
+  check(std::uint64_t{}, "uint64");
   static_assert(std::is_same_v<locus::compute_t<half>, float> && std::is_same_v<locus::compute_t<bfloat16>, float>);
   static_assert(std::is_same_v<locus::compute_t<double>, double> && std::is_same_v<locus::compute_t<bool>, bool>);
-  static_assert(!DType<long double> && !DType<char> && !DType<std::uint32_t> && !DType<const float>);
+  static_assert(!DType<long double> && !DType<char> && !DType<wchar_t> && !DType<const float>);
   static_assert(agree_on_arithmetic<bool, char, wchar_t, char8_t, signed char, short, unsigned, long, long long, float,
                                     double, long double, const int, void, void*, std::nullptr_t, int half::*,
                                     int (half::*)(), int[2], int(), Letter, Digit, half, bfloat16, Either>);

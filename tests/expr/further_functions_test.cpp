@@ -13,6 +13,7 @@
 #include <support/reference.hpp>
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <type_traits>
 

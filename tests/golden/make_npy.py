@@ -20,7 +20,9 @@ def main():
               "float16": numpy.array([1, -2.5, numpy.inf], numpy.float16), "int32": values.astype(numpy.int32) - 3,
               "int64": numpy.array([2**40, -1]), "uint8": numpy.array([[0, 255]], numpy.uint8),
               "bool": numpy.array([True, False, True]), "nothing": numpy.zeros((0, 5), numpy.float32),
-              "int16": values.astype(numpy.int16), "pairs": numpy.zeros(2, [("a", "<f4"), ("b", "<i4")]),
+              "int8": numpy.array([-128, 127], numpy.int8), "int16": numpy.asfortranarray(values.astype(numpy.int16) * -5000),
+              "uint16": numpy.array([65535], numpy.uint16), "uint32": numpy.array([2**32 - 1], numpy.uint32),
+              "uint64": numpy.array([2**64 - 1], numpy.uint64), "complex64": values.astype(numpy.complex64), "pairs": numpy.zeros(2, [("a", "<f4"), ("b", "<i4")]),
               "deep": numpy.zeros((1,) * 9, numpy.float32)}
     numpy.savez(HERE / "stored.npz", **arrays)
     numpy.savez_compressed(HERE / "compressed.npz", ramp=numpy.float32(numpy.arange(20000) // 1000), **arrays)

@@ -319,7 +319,7 @@ TEST_CASE("names that a file made up do not make messages long, or send codes to
 TEST_CASE("tensors that Locus cannot hold leave the others readable, and are named when they are asked for") {
   const TemporaryFolder folder;
   std::string content = file_of(R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},)"
-                                R"("quantized":{"dtype":"I16","shape":[2,1],"data_offsets":[2,6]},)"
+                                R"("quantized":{"dtype":"F8_E4M3","shape":[4,1],"data_offsets":[2,6]},)"
                                 R"("waves":{"dtype":"C64","shape":[1],"data_offsets":[6,14]},)"
                                 R"("newer":{"dtype":"F4","shape":[3],"data_offsets":[14,16]},)"
                                 R"("deep":{"dtype":"U8","shape":[1,1,1,1,1,1,1,1,1],"data_offsets":[16,17]},)"
@@ -336,7 +336,7 @@ TEST_CASE("tensors that Locus cannot hold leave the others readable, and are nam
   CHECK(state.unread()[0].name == "quantized");
   CHECK_THROWS_WITH_AS(
       (void)state.get<float>("quantized"),
-      doctest::Contains("'quantized' was not read: the file holds I16 of shape [2,1]; expected float32"),
+      doctest::Contains("'quantized' was not read: the file holds F8_E4M3 of shape [4,1]; expected floats"),
       ArgumentError);
   CHECK_THROWS_WITH_AS((void)state.get<float>("waves"), doctest::Contains("C64 of shape [1]"), ArgumentError);
   CHECK_THROWS_WITH_AS((void)state.get<float>("newer"), doctest::Contains("F4 of shape [3]"), ArgumentError);
@@ -355,15 +355,38 @@ TEST_CASE("tensors that Locus cannot hold leave the others readable, and are nam
   CHECK(io::load(path).size() == 1);
 }
 
+TEST_CASE("integers of every width are read and written, under the names of the format") {
+  const TemporaryFolder folder;
+  nn::StateDict<Cpu> state;
+  state.add("i8", from<std::int8_t>({-128, 127}));
+  state.add("i16", from<std::int16_t>({-32768}));
+  state.add("u16", from<std::uint16_t>({65535}));
+  state.add("u32", from<std::uint32_t>({4294967295}));
+  state.add("u64", Tensor<std::uint64_t>({1}).fill_(UINT64_MAX));
+  io::save(folder.path / "integers", state);
+  const std::string content = content_of(folder.path / "integers");
+  for (const char* type : {"I8", "I16", "U16", "U32", "U64"})
+    CHECK(content.find(join("\"dtype\":\"", type, "\"")) != std::string::npos);
+  const auto again = io::load(folder.path / "integers");
+  CHECK(again.unread().empty());
+  CHECK_CLOSE(again.get<std::int8_t>("i8"), {-128, 127});
+  CHECK_CLOSE(again.get<std::int16_t>("i16"), {-32768});
+  CHECK_CLOSE(again.get<std::uint16_t>("u16"), {65535});
+  CHECK_CLOSE(again.get<std::uint32_t>("u32"), {4294967295});
+  CHECK(again.get<std::uint64_t>("u64").item() == UINT64_MAX);
+}
+
 TEST_CASE("a model whose weight a file has in another type is told which") {
   const TemporaryFolder folder;
   const auto state =
-      io::load(folder.write("quantized", file_of(R"({"weight":{"dtype":"I8","shape":[1,1],"data_offsets":[0,1]},)"
+      io::load(folder.write("quantized", file_of(R"({"weight":{"dtype":"F8_E5M2","shape":[1,1],"data_offsets":[0,1]},)"
                                                  R"("scales":{"dtype":"I16","shape":[1],"data_offsets":[1,3]}})",
                                                  3)));
   const nn::Linear<float, Cpu> model{1, 1};
   CHECK_THROWS_WITH_AS(nn::load_state_dict(model, state, {.strict = false}),
-                       doctest::Contains("'weight' was not read: the file holds I8 of shape [1,1]"), ArgumentError);
+                       doctest::Contains("'weight' was not read: the file holds F8_E5M2 of shape [1,1]"),
+                       ArgumentError);
+  CHECK(state.get<std::int16_t>("scales").item() == 0x0101);
   nn::StateDict<Cpu> rest;
   rest.add_unread("scales", "I16 of shape [1]");
   CHECK_THROWS_WITH_AS(nn::load_state_dict(model, rest), doctest::Contains("only the state has: 'scales'"),

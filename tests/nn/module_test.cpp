@@ -1,3 +1,4 @@
+#include <locus/nn/bounded_activation.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/nn/sequential.hpp>
 #include <locus/nn/softmax.hpp>
@@ -13,6 +14,7 @@
 #include <support/reference.hpp>
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 
 using namespace locus;
@@ -186,6 +188,31 @@ LOCUS_DEVICE_TEST("activations and layers without parameters on plain and traced
   const auto v = variable(x);
   sum(nn::ReLU{}(v)).backward();
   CHECK_CLOSE(v.grad(), {0, 0, 1, 1});
+}
+
+namespace {
+/// Whether two pending expressions apply the same function, with the same options, which are not computed.
+template <class X, class Y>
+bool same_function(const X& x, const Y& y) {
+  const auto& f = x.part().tree.f;
+  return std::is_same_v<X, Y> &&
+         (std::is_empty_v<std::decay_t<decltype(f)>> || std::memcmp(&f, &y.part().tree.f, sizeof f) == 0);
+}
+}  // namespace
+
+TEST_CASE("layers of bounded activations are their functions, with their options") {
+  const Tensor<float> x({2, 4});
+  CHECK(same_function(nn::SELU{}(x), selu(x)));
+  CHECK(same_function(nn::CELU{0.5}(x), celu(x, 0.5)));
+  CHECK(same_function(nn::Hardsigmoid{}(x), hardsigmoid(x)));
+  CHECK(same_function(nn::Hardtanh{-2, 3}(x), hardtanh(x, -2, 3)));
+  CHECK(same_function(nn::ReLU6{}(x), relu6(x)));
+  CHECK(same_function(nn::Softsign{}(x), softsign(x)));
+  CHECK(same_function(nn::Threshold{1, 2}(x), threshold(x, 1, 2)));
+  CHECK(same_function(nn::Softshrink{}(x), softshrink(x, 0.5)));
+  CHECK(same_function(nn::Hardshrink{2}(x), hardshrink(x, 2)));
+  CHECK(nn::GLU{0}(x).shape() == Shape{1, 4});
+  CHECK(nn::GLU{}(x).shape() == Shape{2, 2});
 }
 
 TEST_CASE("Unflatten refuses sizes that do not fit") {

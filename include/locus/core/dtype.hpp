@@ -1,5 +1,6 @@
 #pragma once
-// The element types: float, double, int32, int64, uint8, bool, and the 16-bit storage types half and bfloat16.
+// The element types: float, double, integers of 8 to 64 bits with and without a sign, bool, and the 16-bit storage
+// types half and bfloat16.
 
 #include <locus/core/config.hpp>
 
@@ -74,11 +75,14 @@ concept Arithmetic = !__is_class(T) && !__is_union(T) && !__is_enum(T) && requir
 template <class T>
 inline constexpr bool is_16_bit_float = std::is_same_v<T, half> || std::is_same_v<T, bfloat16>;
 
-/// A type that a tensor can hold.
+/// A type that a tensor can hold. Models compute with the first line; arithmetic of the other integers wraps around,
+/// too, and nothing is tuned for it: they are there for the files that hold them, to be converted.
 template <class T>
 concept DType =
     std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, std::int32_t> ||
-    std::is_same_v<T, std::int64_t> || std::is_same_v<T, std::uint8_t> || std::is_same_v<T, bool> || is_16_bit_float<T>;
+    std::is_same_v<T, std::int64_t> || std::is_same_v<T, std::uint8_t> || std::is_same_v<T, bool> ||
+    is_16_bit_float<T> || std::is_same_v<T, std::int8_t> || std::is_same_v<T, std::int16_t> ||
+    std::is_same_v<T, std::uint16_t> || std::is_same_v<T, std::uint32_t> || std::is_same_v<T, std::uint64_t>;
 
 template <class T>
 concept FloatingDType = DType<T> && (std::is_floating_point_v<T> || is_16_bit_float<T>);
@@ -132,7 +136,12 @@ template <DType T>
   else if constexpr (std::is_same_v<T, std::uint8_t>) return "uint8";
   else if constexpr (std::is_same_v<T, bool>) return "bool";
   else if constexpr (std::is_same_v<T, half>) return "float16";
-  else return "bfloat16";
+  else if constexpr (std::is_same_v<T, bfloat16>) return "bfloat16";
+  else if constexpr (std::is_same_v<T, std::int8_t>) return "int8";
+  else if constexpr (std::is_same_v<T, std::int16_t>) return "int16";
+  else if constexpr (std::is_same_v<T, std::uint16_t>) return "uint16";
+  else if constexpr (std::is_same_v<T, std::uint32_t>) return "uint32";
+  else return "uint64";
 }
 
 }  // namespace locus::inline LOCUS_ABI

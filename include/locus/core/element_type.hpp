@@ -9,7 +9,21 @@ namespace locus::inline LOCUS_ABI {
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wshadow"  // g++ behind nvcc takes an enumerator for one of the scope around it
-enum class ElementType : std::uint8_t { float32, float64, int32, int64, uint8, boolean, float16, bfloat16 };
+enum class ElementType : std::uint8_t {
+  float32,
+  float64,
+  int32,
+  int64,
+  uint8,
+  boolean,
+  float16,
+  bfloat16,
+  int8,
+  int16,
+  uint16,
+  uint32,
+  uint64
+};
 #pragma GCC diagnostic pop
 
 namespace detail {
@@ -23,6 +37,11 @@ template <DType T>
   if (std::is_same_v<T, bool>) return ElementType::boolean;
   if (std::is_same_v<T, half>) return ElementType::float16;
   if (std::is_same_v<T, bfloat16>) return ElementType::bfloat16;
+  if (std::is_same_v<T, std::int8_t>) return ElementType::int8;
+  if (std::is_same_v<T, std::int16_t>) return ElementType::int16;
+  if (std::is_same_v<T, std::uint16_t>) return ElementType::uint16;
+  if (std::is_same_v<T, std::uint32_t>) return ElementType::uint32;
+  if (std::is_same_v<T, std::uint64_t>) return ElementType::uint64;
 }
 }  // namespace detail
 template <DType T>
@@ -32,12 +51,17 @@ inline constexpr ElementType element_type = detail::element_type_of<T>();
 [[nodiscard]] constexpr std::size_t size_of(ElementType type) {
   switch (type) {
     case ElementType::float64:
-    case ElementType::int64: return 8;
+    case ElementType::int64:
+    case ElementType::uint64: return 8;
     case ElementType::float32:
-    case ElementType::int32: return 4;
+    case ElementType::int32:
+    case ElementType::uint32: return 4;
     case ElementType::float16:
-    case ElementType::bfloat16: return 2;
+    case ElementType::bfloat16:
+    case ElementType::int16:
+    case ElementType::uint16: return 2;
     case ElementType::uint8:
+    case ElementType::int8:
     case ElementType::boolean: return 1;
   }
   return 0;
@@ -54,6 +78,11 @@ inline constexpr ElementType element_type = detail::element_type_of<T>();
     case ElementType::boolean: return dtype_name<bool>();
     case ElementType::float16: return dtype_name<half>();
     case ElementType::bfloat16: return dtype_name<bfloat16>();
+    case ElementType::int8: return dtype_name<std::int8_t>();
+    case ElementType::int16: return dtype_name<std::int16_t>();
+    case ElementType::uint16: return dtype_name<std::uint16_t>();
+    case ElementType::uint32: return dtype_name<std::uint32_t>();
+    case ElementType::uint64: return dtype_name<std::uint64_t>();
   }
   return "unknown";
 }

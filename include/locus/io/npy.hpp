@@ -60,37 +60,34 @@ template <class Source>
   return array;
 }
 
-/// Reads the elements. throws DataError
-template <DType T, class Source>
-[[nodiscard]] Tensor<T, Cpu> read_npy_elements(Source& source, const NpyArray& array, const std::string& what) {
-  Shape shape = array.shape;
-  if (array.is_column_major)
-    for (int d = 0; d < shape.rank(); ++d) shape[d] = array.shape[shape.rank() - 1 - d];
-  Tensor<T, Cpu> x(shape);
-  auto* const bytes = reinterpret_cast<unsigned char*>(x.data());
-  source.read(bytes, array.bytes);
-  if constexpr (std::is_same_v<T, bool>)
-    for (std::uint64_t i = 0; i < array.bytes; ++i)
-      if (bytes[i] > 1) fail<DataError>({what, ": it is of bool, and holds other bytes than 0 and 1"});
-  if (!array.is_column_major) return x;
+/// The elements of an array, which `words` has in the order of its columns, in the order of its rows.
+template <class Word>
+[[nodiscard]] Tensor<std::uint8_t, Cpu> by_rows(const Tensor<std::uint8_t, Cpu>& bytes, const Shape& shape) {
+  Shape reversed = shape;
   Axes order;
-  for (int d = shape.rank(); d-- > 0;) order.push_back(d);
-  return x.permute(order).contiguous();
+  for (int d = shape.rank(); d-- > 0;) {
+    reversed[shape.rank() - 1 - d] = shape[d];
+    order.push_back(d);
+  }
+  const Tensor<Word, Cpu> words(bytes.buffer(), reinterpret_cast<Word*>(bytes.data()), reversed, row_major(reversed));
+  return nn::detail::bytes_of(words.permute(order).contiguous());
 }
 
+/// Reads the elements as bytes, in the order of rows. throws DataError
 template <class Source>
-void add_npy_elements(Source& source, const NpyArray& array, const std::string& name, const std::string& what,
-                      nn::StateDict<Cpu>& state) {
-  const auto add = [&]<class T>(std::type_identity<T>) { state.add(name, read_npy_elements<T>(source, array, what)); };
-  switch (array.type) {
-    case ElementType::float32: return add(std::type_identity<float>{});
-    case ElementType::float64: return add(std::type_identity<double>{});
-    case ElementType::int32: return add(std::type_identity<std::int32_t>{});
-    case ElementType::int64: return add(std::type_identity<std::int64_t>{});
-    case ElementType::uint8: return add(std::type_identity<std::uint8_t>{});
-    case ElementType::boolean: return add(std::type_identity<bool>{});
-    case ElementType::float16: return add(std::type_identity<half>{});
-    case ElementType::bfloat16: return;  // of no array of NumPy
+[[nodiscard]] Tensor<std::uint8_t, Cpu> read_npy_elements(Source& source, const NpyArray& array,
+                                                          const std::string& what) {
+  const Tensor<std::uint8_t, Cpu> bytes({static_cast<std::int64_t>(array.bytes)});
+  source.read(bytes.data(), array.bytes);
+  if (array.type == ElementType::boolean)
+    for (std::uint64_t i = 0; i < array.bytes; ++i)
+      if (bytes.data()[i] > 1) fail<DataError>({what, ": it is of bool, and holds other bytes than 0 and 1"});
+  if (!array.is_column_major) return bytes;
+  switch (size_of(array.type)) {
+    case 8: return by_rows<std::int64_t>(bytes, array.shape);
+    case 4: return by_rows<std::int32_t>(bytes, array.shape);
+    case 2: return by_rows<std::uint16_t>(bytes, array.shape);
+    default: return by_rows<std::uint8_t>(bytes, array.shape);
   }
 }
 
@@ -106,7 +103,8 @@ template <DType T>
   if (array.type != element_type<T>)
     fail<ArgumentError>({"load_npy: '", path, "' holds ", dtype_name(array.type), ", not ", dtype_name<T>(),
                          "; load it as what it holds and convert with .as<T>()"});
-  return read_npy_elements<T>(source, array, what);
+  const Tensor<std::uint8_t, Cpu> bytes = read_npy_elements(source, array, what);
+  return {bytes.buffer(), reinterpret_cast<T*>(bytes.data()), array.shape, row_major(array.shape)};
 }
 
 [[nodiscard]] inline nn::StateDict<Cpu> read_npz(const std::string& path) {
@@ -126,7 +124,7 @@ template <DType T>
     if (state.contains(name)) fail<DataError>({of_array, " is there twice"});
     ZipReader source(file, directory, entry, what);
     const NpyArray array = read_npy_header(source, of_array);
-    if (array.unread.empty()) add_npy_elements(source, array, name, of_array, state);
+    if (array.unread.empty()) state.add({name, array.type, array.shape, read_npy_elements(source, array, of_array)});
     else state.add_unread(name, array.unread);
   }
   return state;
@@ -148,7 +146,7 @@ inline void write_npz(const std::string& path, const nn::StateDict<Cpu>& state) 
 
 /// The array of a .npy file, which holds elements of T, in either order, in the memory of D.
 /// throws DataError, which names what is wrong, for a file that is missing, truncated, malformed, or of a type that
-/// Locus lacks, as int16 and complex ones; ArgumentError for another element type than T; OutOfMemory, CudaUnavailable
+/// Locus lacks, as complex ones; ArgumentError for another element type than T; OutOfMemory, CudaUnavailable
 ///
 ///     auto x = io::load_npy<float, Cuda>("x.npy");
 template <DType T, class D = Cpu>

@@ -17,8 +17,10 @@ struct NpyType {
   ElementType type;
 };
 inline constexpr NpyType npy_types[] = {
-    {"f4", ElementType::float32}, {"f8", ElementType::float64}, {"i4", ElementType::int32},  {"i8", ElementType::int64},
-    {"u1", ElementType::uint8},   {"b1", ElementType::boolean}, {"f2", ElementType::float16}};
+    {"f4", ElementType::float32}, {"f8", ElementType::float64}, {"i4", ElementType::int32},
+    {"i8", ElementType::int64},   {"u1", ElementType::uint8},   {"b1", ElementType::boolean},
+    {"f2", ElementType::float16}, {"i1", ElementType::int8},    {"i2", ElementType::int16},
+    {"u2", ElementType::uint16},  {"u4", ElementType::uint32},  {"u8", ElementType::uint64}};
 
 /// An array as its header describes it.
 struct NpyArray {

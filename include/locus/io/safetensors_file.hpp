@@ -20,30 +20,16 @@ inline void read_all(InputFile& file, void* target, std::size_t bytes) {
     fail<DataError>({"cannot read '", file.path(), "' as safetensors: it ended while it was read"});
 }
 
-/// Reads a tensor of T from where the file stands, and adds it to a state.
-template <DType T>
-void read_tensor(InputFile& file, const Placed& tensor, nn::StateDict<Cpu>& state) {
-  const Tensor<T, Cpu> x(tensor.shape);
-  auto* const bytes = reinterpret_cast<unsigned char*>(x.data());
+/// Reads a tensor from where the file stands, and adds it to a state.
+inline void read_tensor(InputFile& file, const Placed& tensor, nn::StateDict<Cpu>& state) {
   const std::size_t count = tensor.end - tensor.begin;
-  read_all(file, bytes, count);
-  if (std::is_same_v<T, bool> && std::any_of(bytes, bytes + count, [](unsigned char byte) { return byte > 1; }))
+  const Tensor<std::uint8_t, Cpu> bytes({static_cast<std::int64_t>(count)});
+  read_all(file, bytes.data(), count);
+  if (tensor.type == ElementType::boolean &&
+      std::any_of(bytes.data(), bytes.data() + count, [](std::uint8_t byte) { return byte > 1; }))
     fail<DataError>({"cannot read '", file.path(), "' as safetensors: \"", locus::detail::shown(tensor.name),
                      "\" of bool holds other bytes than 0 and 1"});
-  state.add(tensor.name, x);
-}
-
-inline void read_tensor(InputFile& file, const Placed& tensor, nn::StateDict<Cpu>& state) {
-  switch (tensor.type) {
-    case ElementType::float32: return read_tensor<float>(file, tensor, state);
-    case ElementType::float64: return read_tensor<double>(file, tensor, state);
-    case ElementType::int32: return read_tensor<std::int32_t>(file, tensor, state);
-    case ElementType::int64: return read_tensor<std::int64_t>(file, tensor, state);
-    case ElementType::uint8: return read_tensor<std::uint8_t>(file, tensor, state);
-    case ElementType::boolean: return read_tensor<bool>(file, tensor, state);
-    case ElementType::float16: return read_tensor<half>(file, tensor, state);
-    case ElementType::bfloat16: return read_tensor<bfloat16>(file, tensor, state);
-  }
+  state.add({tensor.name, tensor.type, tensor.shape, bytes});
 }
 
 template <class D>

@@ -127,8 +127,8 @@ class StateDict {
     for (const Unread& each : unread_)
       if (each.name == name)
         fail<ArgumentError>({"StateDict", of_file(), ": '", shown, "' was not read: the file holds ", each.type,
-                             "; expected float32, float64, int32, int64, uint8, bool, float16 or bfloat16 of up to ",
-                             max_rank, " dimensions: convert it where the file is written"});
+                             "; expected floats of 16 to 64 bits, integers of 8 to 64, or bool, of up to ", max_rank,
+                             " dimensions: convert it where the file is written"});
     locus::detail::ShownNames names;
     for (const Entry& entry : entries_) names.add(entry.name);
     fail<ArgumentError>({"StateDict", of_file(), ": there is no tensor '", shown, "'; there are ", names.text()});

@@ -147,6 +147,14 @@ template <class T>
 struct condition_holds;
 struct compare_first_as_in_x_greater_0;
 struct numbers_alone;
+struct bits_of_floating_point_numbers;
+struct shift_of_what_is_no_integer;
+struct write_a_and_and_b_for_what_is_not_0;
+struct write_a_or_or_b_for_what_is_not_0;
+struct write_not_x_for_what_is_0;
+struct a_power_is_pow_a_b;
+struct multiply_by_exp2_b;
+struct divide_by_exp2_b;
 struct number_changed_by_a_tensor;
 struct take_its_only_element_with_item;
 struct in_place_with_a_traced_operand;

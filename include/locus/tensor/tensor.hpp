@@ -15,7 +15,8 @@ LOCUS_REFUSALS_BEGIN
 /// both see the same elements, and const does not reach them; .clone() copies the elements.
 template <class T, class D>
 class Tensor {
-  static_assert(DType<T>, "a Tensor holds float, double, int32, int64, uint8, bool, half or bfloat16");
+  static_assert(DType<T>,
+                "a Tensor holds float, double, half, bfloat16, bool, or integers of fixed width such as std::int64_t");
   static_assert(!std::is_same_v<D, Cuda> || MemorySpace<D>,
                 "Tensor<T, Cuda> needs #include <locus/cuda/backend.hpp> (or <locus/locus.hpp>)");
   static_assert(!std::is_same_v<D, Pinned> || MemorySpace<D>,

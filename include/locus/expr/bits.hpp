@@ -1,0 +1,91 @@
+#pragma once
+// Operators on the bits of integers, which locus.hpp leaves out: & | ^ and ~ of integers or bool, << and >> of
+// integers. Pending expressions without a gradient; a number beside a tensor has to be an integer that its type holds.
+
+#include <locus/device/cost_model.hpp>
+#include <locus/expr/functors/bits.hpp>
+#include <locus/expr/operators.hpp>
+
+namespace locus::inline LOCUS_ABI {
+
+namespace detail {
+template <class X>
+concept HoldsIntegers = TensorLike<X> && IntegerDType<value_of<X>>;
+template <class X>
+concept HoldsBits = HoldsIntegers<X> || (TensorLike<X> && std::is_same_v<value_of<X>, bool>);
+template <class L, class R>
+concept CombinableBits = (HoldsBits<L> || HoldsBits<R>)&&Combinable<L, R>;
+template <class L, class R>
+concept Shiftable = (HoldsIntegers<L> || HoldsIntegers<R>)&&Combinable<L, R>;
+}  // namespace detail
+
+template <class L, class R>
+  requires detail::CombinableBits<L, R>
+[[nodiscard]] auto operator&(L&& left, R&& right) {
+  return detail::pending(functor::BitAnd{}, std::forward<L>(left), std::forward<R>(right));
+}
+template <class L, class R>
+  requires detail::CombinableBits<L, R>
+[[nodiscard]] auto operator|(L&& left, R&& right) {
+  return detail::pending(functor::BitOr{}, std::forward<L>(left), std::forward<R>(right));
+}
+template <class L, class R>
+  requires detail::CombinableBits<L, R>
+[[nodiscard]] auto operator^(L&& left, R&& right) {
+  return detail::pending(functor::BitXor{}, std::forward<L>(left), std::forward<R>(right));
+}
+template <detail::HoldsBits X>
+  requires detail::Operand<X>
+[[nodiscard]] auto operator~(X&& x) {
+  return detail::pending(functor::BitNot{}, std::forward<X>(x));
+}
+
+namespace detail {
+/// The counts of a shift of T. throws ArgumentError for one out of range, where the host can read it
+template <class T, class Count>
+[[nodiscard]] decltype(auto) checked_counts(const char* caller, Count&& count) {
+  constexpr std::uint64_t bits = 8 * sizeof(T);
+  const auto within = [](auto given) { return given >= 0 && static_cast<std::uint64_t>(given) < bits; };
+  if constexpr (Scalar<Count>) {
+    if (!within(count))
+      fail<ArgumentError>(
+          {"x ", caller, " ", count, ": expected a count of 0 to ", bits - 1, " for ", dtype_name<T>()});
+    return static_cast<bare_t<Count>>(count);
+  } else if constexpr (is_symbolic<Count> || !CostModel<device_of<Count>>::checks_indices) {
+    return std::forward<Count>(count);
+  } else {
+    const auto counts = std::forward<Count>(count).eval();
+    const auto dense = counts.value().contiguous();
+    for (std::int64_t i = 0, n = dense.elements(); i < n; ++i)
+      if (!within(dense.data()[i]))
+        fail<ArgumentError>({"x ", caller, " count: ", dense.data()[i], " at position ", i,
+                             "; expected counts of 0 to ", bits - 1, " for ", dtype_name<T>()});
+    return counts;
+  }
+}
+template <class L, class R>
+using shifted_value = typename CommonValue<bare_t<L>, bare_t<R>>::type;
+}  // namespace detail
+
+/// x 2^count, of which the bits that the type has are left. throws ArgumentError for a count below 0 or of as many bits
+/// as the type has: always of a number, of a tensor where the host can read it, which computes a pending one first. On
+/// a GPU such a count gives 0.
+template <class L, class R>
+  requires detail::Shiftable<L, R>
+[[nodiscard]] auto operator<<(L&& x, R&& count) {
+  using T = detail::shifted_value<L, R>;
+  return detail::pending(functor::ShiftLeft{}, std::forward<L>(x),
+                         detail::checked_counts<T>("<<", std::forward<R>(count)));
+}
+/// x / 2^count, rounded towards minus infinity. throws as <<; on a GPU such a count gives 0, of a negative x -1.
+template <class L, class R>
+  requires detail::Shiftable<L, R>
+[[nodiscard]] auto operator>>(L&& x, R&& count) {
+  using T = detail::shifted_value<L, R>;
+  return detail::pending(functor::ShiftRight{}, std::forward<L>(x),
+                         detail::checked_counts<T>(">>", std::forward<R>(count)));
+}
+
+#include <locus/refuse/expr/bits.inc>
+
+}  // namespace locus::inline LOCUS_ABI
