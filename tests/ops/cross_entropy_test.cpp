@@ -155,6 +155,16 @@ template <class W>
 concept Weighs = requires(Tensor<float> x, Tensor<std::int64_t> y, W w) { cross_entropy(x, y, w); };
 }  // namespace
 
+LOCUS_DEVICE_TEST("a weighted mean over many examples is as exact as one without weights", D) {
+  const std::int64_t n = 20000;
+  const auto x = sample<float, D>({n, 3}, 1), weights = locus_test::tensor<float, D>({3}, {0.1, 0.7, 1.3});
+  std::vector<double> labels;
+  for (std::int64_t i = 0; i < n; ++i) labels.push_back(double(i * i % 3));
+  const auto y = locus_test::tensor<std::int64_t, D>({n}, labels);
+  const double exact = cross_entropy(x.template as<double>(), y, weights.template as<double>()).item();
+  CHECK(std::abs(cross_entropy(x, y, weights).item() - exact) < 1e-7 * exact);
+}
+
 TEST_CASE("class weights that would lose a gradient are refused") {
   static_assert(Weighs<Tensor<float>>);
   static_assert(!Weighs<Traced<float>>);

@@ -124,14 +124,17 @@ struct LossTotal {
     return {a.loss + b.loss, a.weight + b.weight};
   }
 };
+/// In double, for as many weights of a few values are rounded one way.
 template <class R>
 struct FoldLosses {
-  using Accumulator = LossTotal<R>;
+  using Accumulator = LossTotal<double>;
   bool divides;
   LOCUS_FN Accumulator identity() const { return {0, 0}; }
   LOCUS_FN Accumulator operator()(R loss, R weight) const { return {loss, weight}; }
   LOCUS_FN Accumulator combine(const Accumulator& a, const Accumulator& b) const { return a + b; }
-  LOCUS_FN Accumulator finish(const Accumulator& a) const { return {divides ? a.loss / a.weight : a.loss, a.weight}; }
+  LOCUS_FN LossTotal<R> finish(const Accumulator& a) const {
+    return {static_cast<R>(divides ? a.loss / a.weight : a.loss), static_cast<R>(a.weight)};
+  }
 };
 
 /// throws IndexError for a label that is neither a class nor `*ignored` (null: none is ignored), on a device that
