@@ -6,6 +6,7 @@
 #include <locus/nn/group_norm.hpp>
 #include <locus/ops/group_norm.hpp>
 #include <locus/ops/layer_norm.hpp>
+#include <locus/ops/norm_moments.hpp>
 #include <locus/ops/reduce.hpp>
 #include <locus/tensor/factory.hpp>
 
@@ -19,6 +20,7 @@
 #include <vector>
 
 using namespace locus;
+using locus_test::Reference;
 using locus_test::reference;
 using locus_test::sample;
 
@@ -193,6 +195,37 @@ LOCUS_DEVICE_TEST("running statistics of instances are PyTorch's, in training an
   CHECK_CLOSE(layer.running_var.value(), golden::reference("instance_running_var"), 1e-10);
   const auto narrow = layer.template as<float>();
   CHECK_CLOSE(narrow(x.template as<float>()), reference(layer(x)), 1e-5);
+}
+
+LOCUS_DEVICE_TEST("the moments of rows and groups are given beside what they normalize", D) {
+  const auto x = sample<bfloat16, D>({2, 4, 3}, 1);
+  const auto numbers = reference(x).values;
+  const auto moments = [&](std::size_t size) {
+    std::vector<double> means, rstds;
+    for (std::size_t row = 0; row < numbers.size(); row += size) {
+      double mean = 0, variance = 0;
+      for (std::size_t i = row; i < row + size; ++i) mean += numbers[i] / double(size);
+      for (std::size_t i = row; i < row + size; ++i)
+        variance += (numbers[i] - mean) * (numbers[i] - mean) / double(size);
+      means.push_back(mean), rstds.push_back(1 / std::sqrt(variance + 1e-3));
+    }
+    return std::pair(means, rstds);
+  };
+  const auto rows = moments(3), groups = moments(6);
+  const auto of_rows = layer_norm_and_moments(x, {3}, 1e-3);
+  CHECK_CLOSE(of_rows.values, reference(layer_norm(x, {3}, 1e-3)), 0);
+  CHECK_CLOSE(of_rows.mean, (Reference{Shape{2, 4}, rows.first}), 1e-6);
+  CHECK_CLOSE(of_rows.rstd, (Reference{Shape{2, 4}, rows.second}), 1e-6);
+  const auto w = sample<bfloat16, D>({4}, 2), b = sample<bfloat16, D>({4}, 3);
+  const auto traced = variable(x), other = variable(x);
+  const auto [y, mean, rstd] = group_norm_and_moments(traced, 2, w, b, 1e-3);
+  CHECK_CLOSE(mean, (Reference{Shape{2, 2}, groups.first}), 1e-6);
+  CHECK_CLOSE(rstd, (Reference{Shape{2, 2}, groups.second}), 1e-6);
+  y.backward(x);
+  group_norm(other, 2, w, b, 1e-3).backward(x);
+  CHECK_CLOSE(traced.grad(), reference(other.grad()), 0);
+  CHECK_CLOSE(layer_norm_and_moments(Tensor<float, D>({2, 0}), {0}).mean, {NAN, NAN});
+  CHECK(group_norm_and_moments(Tensor<float, D>({0, 4, 3}), 2).rstd.shape() == Shape{0, 2});
 }
 
 TEST_CASE("groups that do not divide, other channels and shapes are refused") {
