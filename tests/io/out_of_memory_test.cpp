@@ -3,7 +3,7 @@
 #include <locus/data/cifar.hpp>
 #include <locus/data/idx.hpp>
 #include <locus/data/image_folder.hpp>
-#include <locus/io/safetensors.hpp>
+#include <locus/io/mapped.hpp>
 #include <locus/tensor/factory.hpp>
 
 #include <doctest/doctest.h>
@@ -103,6 +103,8 @@ TEST_CASE("a load that runs out of memory anywhere throws OutOfMemory, and loses
   io::save(path, some_state());
   std::size_t size = 0;
   check_every_failure([&] { size = io::load(path).size(); }, [] { return true; });
+  CHECK(size == 4);
+  check_every_failure([&] { size = io::load_mapped(path).size(); }, [] { return true; });
   CHECK(size == 4);
 }
 

@@ -28,7 +28,13 @@ class InputFile {
   }
 
   [[nodiscard]] const std::string& path() const { return path_; }
+  /// When it was opened.
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+  [[nodiscard]] std::uint64_t bytes_now() const {
+    struct stat info {};
+    return fstat(file_.number(), &info) == 0 ? static_cast<std::uint64_t>(info.st_size) : 0;
+  }
+  [[nodiscard]] const Descriptor& descriptor() const { return file_; }
 
   /// Reads up to `count` bytes; fewer only at the end. throws DataError where the disk fails
   std::size_t read(void* out, std::size_t count) {

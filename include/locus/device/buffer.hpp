@@ -7,6 +7,13 @@
 
 namespace locus::inline LOCUS_ABI {
 
+/// What owns memory that no Backend allocated, such as a mapped file. Its destructor gives the memory back.
+struct MemoryOwner : Counted {
+  virtual ~MemoryOwner() = default;
+  /// throws where the memory cannot be read any more
+  virtual void require_readable() const {}
+};
+
 /// A shared handle to a block of memory; the last one gives the block back. Copying is cheap and
 /// thread-safe; work in several streams of a device is ordered by their events alone.
 template <MemorySpace D>
@@ -15,6 +22,10 @@ class Buffer {
   Buffer() = default;
   /// throws OutOfMemory, CudaUnavailable
   LOCUS_OUT_OF_LINE Buffer(D device, std::size_t bytes) : block_(new Block(device, bytes)) {}
+
+  /// Memory of an owner, which lives as long as a handle to it.
+  Buffer(D device, void* data, std::size_t bytes, const Shared<const MemoryOwner>& owner)
+      : block_(new Block(device, bytes, data, {}, owner)) {}
 
   /// A part of this memory that has a version of its own: changes of the part count for the whole, and changes through
   /// the whole for each of its parts, but not those of one part for another. It keeps the whole alive.
@@ -34,6 +45,12 @@ class Buffer {
   /// Whether this handle is the only one to the memory.
   [[nodiscard]] bool unique() const { return block_ && block_->has_one_owner(); }
 
+  /// throws DataError for memory of a file that was truncated since it was mapped
+  void require_readable() const {
+    const Block* const whole = block_ && block_->whole ? block_->whole.get() : block_.get();
+    if (whole && whole->owner) whole->owner->require_readable();
+  }
+
   /// How often the contents were changed in place. Copies of the handle see the same number.
   [[nodiscard]] std::uint32_t version() const { return block_ ? block_->all_changes() : 0; }
   void changed() const {
@@ -52,10 +69,11 @@ class Buffer {
  private:
   struct Block : Counted {
     Block(D place, std::size_t size) : device(place), bytes(size), data(Backend<D>::allocate(place, size)) {}
-    Block(D place, std::size_t size, void* begin, const Shared<Block>& parent)
-        : device(place), bytes(size), data(begin), whole(parent) {}
+    Block(D place, std::size_t size, void* begin, const Shared<Block>& parent,
+          const Shared<const MemoryOwner>& owned_by = {})
+        : device(place), bytes(size), data(begin), whole(parent), owner(owned_by) {}
     ~Block() {
-      if (!whole) Backend<D>::deallocate(device, data, bytes);
+      if (!whole && !owner) Backend<D>::deallocate(device, data, bytes);
     }
     [[nodiscard]] std::uint32_t all_changes() const {
       return changes.load(Order::relaxed) + (whole ? whole->changes : changes_of_parts).load(Order::relaxed);
@@ -64,6 +82,7 @@ class Buffer {
     std::size_t bytes;
     void* data;
     Shared<Block> whole;               ///< whose part this is
+    Shared<const MemoryOwner> owner;   ///< of memory that Backend<D> did not allocate
     Atomic<std::uint32_t> changes{0};  ///< through handles to this very block
     Atomic<std::uint32_t> changes_of_parts{0};
   };

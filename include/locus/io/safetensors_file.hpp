@@ -32,11 +32,16 @@ inline void read_tensor(InputFile& file, const Placed& tensor, nn::StateDict<Cpu
   state.add({tensor.name, tensor.type, tensor.shape, bytes});
 }
 
-template <class D>
-nn::StateDict<D> read_safetensors(const std::string& path) {
+/// What a file holds, and where: `begin` is the byte after its header.
+struct Contents {
+  std::vector<Placed> tensors;
+  std::uint64_t begin;
+};
+
+/// Of a file that stands at its beginning. throws DataError
+[[nodiscard]] inline Contents read_header(InputFile& file) {
   constexpr std::uint64_t most = 100'000'000;  // of a header, as in the reference implementation
-  InputFile file(path, "a safetensors file");
-  const std::string what = join("cannot read '", path, "' as safetensors");
+  const std::string what = join("cannot read '", file.path(), "' as safetensors");
   std::uint64_t length = 0;
   if (file.bytes() < sizeof length) fail<DataError>({what, ": it has ", file.bytes(), " bytes; expected at least 8"});
   read_all(file, &length, sizeof length);
@@ -46,18 +51,29 @@ nn::StateDict<D> read_safetensors(const std::string& path) {
                      " bytes; it has ", rest, ", and at most ", most, " are read"});
   std::string text(length, ' ');
   read_all(file, text.data(), text.size());
+  return {HeaderReader(text, what, rest - length).read(), sizeof length + length};
+}
 
+/// add(tensor, begin, state): adds a tensor of a type that Locus has, which begins at that byte of the file.
+template <class D, class F>
+[[nodiscard]] nn::StateDict<D> state_of(const std::string& path, const Contents& contents, const F& add) {
   nn::StateDict<D> state;
   state.set_file(path);
-  for (const Placed& tensor : HeaderReader(text, what, rest - length).read()) {
-    if (tensor.unread.empty()) {
-      file.go_to(sizeof length + length + tensor.begin);
-      read_tensor(file, tensor, state);
-    } else {
-      state.add_unread(tensor.name, tensor.unread);
-    }
+  for (const Placed& tensor : contents.tensors) {
+    if (tensor.unread.empty()) add(tensor, contents.begin + tensor.begin, state);
+    else state.add_unread(tensor.name, tensor.unread);
   }
   return state;
+}
+
+template <class D>
+nn::StateDict<D> read_safetensors(const std::string& path) {
+  InputFile file(path, "a safetensors file");
+  const Contents contents = read_header(file);
+  return state_of<D>(path, contents, [&](const Placed& tensor, std::uint64_t begin, nn::StateDict<D>& state) {
+    file.go_to(begin);
+    read_tensor(file, tensor, state);
+  });
 }
 
 template <class D>

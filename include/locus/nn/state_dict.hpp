@@ -77,15 +77,15 @@ class StateDict {
     return true;
   }
 
-  /// The tensor of a name, whose memory it shares. throws ArgumentError for a name that is not there, or another
-  /// element type
+  /// The tensor of a name, whose memory it shares. throws as find()
   template <DType T>
   [[nodiscard]] Tensor<T, D> get(std::string_view name) const {
     const Entry& entry = find(name, element_type<T>);
     return Tensor<T, D>(entry.bytes.buffer(), reinterpret_cast<T*>(entry.bytes.data()), entry.shape,
                         row_major(entry.shape));
   }
-  /// The entry of a name. throws ArgumentError for a name that is not there, or another element type
+  /// The entry of a name. throws ArgumentError for a name that is not there, or another element type; DataError where
+  /// it lies in a mapped file that was truncated since
   [[nodiscard]] const Entry& find(std::string_view name, ElementType type) const {
     const auto position = positions_.find(name);
     if (position == positions_.end()) fail_to_get(name);
@@ -94,6 +94,7 @@ class StateDict {
       fail<ArgumentError>({"StateDict", of_file(), ": '", locus::detail::shown(name), "' holds ",
                            dtype_name(entry.type), ", not ", dtype_name(type),
                            "; get it as what it holds and convert with .as<T>()"});
+    entry.bytes.buffer().require_readable();
     return entry;
   }
 
@@ -102,8 +103,10 @@ class StateDict {
   template <MemorySpace E>
   [[nodiscard]] StateDict<E> to(E place = {}) const {
     StateDict<E> result;
-    for (const Entry& entry : entries_)
+    for (const Entry& entry : entries_) {
+      entry.bytes.buffer().require_readable();
       result.add({entry.name, entry.type, entry.shape, entry.bytes.template to<E>(place)});
+    }
     for (const Unread& each : unread_) result.add_unread(each.name, each.type);
     result.set_file(file_);
     return result;
@@ -114,7 +117,10 @@ class StateDict {
   ///     auto best = nn::state_dict(model).clone();
   [[nodiscard]] StateDict clone() const {
     StateDict result = *this;
-    for (Entry& entry : result.entries_) entry.bytes = entry.bytes.clone();
+    for (Entry& entry : result.entries_) {
+      entry.bytes.buffer().require_readable();
+      entry.bytes = entry.bytes.clone();
+    }
     return result;
   }
 

@@ -1,0 +1,50 @@
+#pragma once
+// States of models that are not read but mapped.
+
+#include <locus/io/mapped_file.hpp>
+#include <locus/io/safetensors.hpp>
+#include <locus/io/safetensors_file.hpp>
+
+namespace locus::inline LOCUS_ABI::io {
+
+namespace detail {
+/// A part of a file's memory, with a version of its own.
+[[nodiscard]] inline Tensor<std::uint8_t, Cpu> bytes_in(const Buffer<Cpu>& memory, std::uint64_t begin,
+                                                        std::uint64_t bytes) {
+  auto* const data = static_cast<std::uint8_t*>(memory.data()) + begin;
+  const Shape shape{static_cast<std::int64_t>(bytes)};
+  return {memory.part(data, bytes), data, shape, row_major(shape)};
+}
+}  // namespace detail
+
+/// The tensors of a safetensors file where they lie in it: pages come from the disk when they are first touched, and
+/// are shared with other processes that map the file. Copy on write: a tensor that is changed in place changes in this
+/// process alone, never in the file. The mapping ends with the last tensor. Tensors of bool, which are checked, and
+/// those at an address that is no multiple of their element's size are read into memory of their own.
+///
+/// Replace the file by another, as io::save does, while it is mapped; do not change it. get(), to() and clone() of the
+/// state throw DataError where it was truncated since. A tensor of it that is read later ends the program (SIGBUS), as
+/// with every mapping: clone() what is to outlive such a file.
+/// throws as load(), and DataError where the file system cannot map
+/// cost: reads the header; no memory but for what is read
+///
+///     nn::load_state_dict(model, io::load_mapped("model.safetensors"));             // one copy, not two
+///     auto part = io::load_mapped("large.safetensors").get<float>("embedding");     // reads nothing else
+[[nodiscard]] inline nn::StateDict<Cpu> load_mapped(const std::string& path) {
+  return locus::detail::or_out_of_memory({"cannot map '", path, "': out of memory"}, [&] {
+    detail::InputFile opened(path, "a safetensors file");
+    const detail::Contents contents = detail::read_header(opened);
+    auto* const file = new detail::MappedFile(std::move(opened));
+    const Buffer<Cpu> memory(Cpu{}, file->data(), file->file().bytes(), Shared<const MemoryOwner>(file));
+    return detail::state_of<Cpu>(path, contents, [&](const auto& tensor, std::uint64_t begin, auto& state) {
+      if (tensor.type != ElementType::boolean && begin % static_cast<std::uint64_t>(size_of(tensor.type)) == 0) {
+        state.add({tensor.name, tensor.type, tensor.shape, detail::bytes_in(memory, begin, tensor.end - tensor.begin)});
+      } else {
+        file->file().go_to(begin);
+        detail::read_tensor(file->file(), tensor, state);
+      }
+    });
+  });
+}
+
+}  // namespace locus::inline LOCUS_ABI::io

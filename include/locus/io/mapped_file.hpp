@@ -1,0 +1,37 @@
+#pragma once
+// Files as memory.
+
+#include <locus/core/input_file.hpp>
+#include <locus/device/buffer.hpp>
+
+#include <sys/mman.h>
+
+namespace locus::inline LOCUS_ABI::io::detail {
+
+/// A file that is mapped, copy on write: what is written to the memory stays in it, the file does not change.
+class MappedFile final : public MemoryOwner {
+ public:
+  /// Of a file of at least one byte. throws DataError, OutOfMemory
+  explicit MappedFile(InputFile file) : file_(std::move(file)) {
+    memory_ = mmap(nullptr, file_.bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE, file_.descriptor().number(), 0);
+    if (memory_ != MAP_FAILED) return;
+    if (errno == ENOMEM) fail<OutOfMemory>({"cannot map '", file_.path(), "' of ", file_.bytes(), " bytes"});
+    fail<DataError>({"cannot map '", file_.path(), "': ", std::strerror(errno), "; read it with io::load"});
+  }
+  ~MappedFile() override { (void)munmap(memory_, file_.bytes()); }
+
+  [[nodiscard]] InputFile& file() { return file_; }
+  [[nodiscard]] unsigned char* data() const { return static_cast<unsigned char*>(memory_); }
+  /// throws DataError where the file has become shorter: reading what is gone would end the program
+  void require_readable() const override {
+    if (const std::uint64_t now = file_.bytes_now(); now < file_.bytes())
+      fail<DataError>({"'", file_.path(), "' was truncated to ", now, " bytes while it was mapped; it had ",
+                       file_.bytes(), ": write files anew and rename them, as io::save does"});
+  }
+
+ private:
+  InputFile file_;
+  void* memory_;
+};
+
+}  // namespace locus::inline LOCUS_ABI::io::detail
