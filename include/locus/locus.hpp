@@ -55,6 +55,7 @@
 #include <locus/ops/reduce.hpp>
 #include <locus/ops/repeat.hpp>
 #include <locus/ops/scan.hpp>
+#include <locus/ops/scatter.hpp>
 #include <locus/ops/softmax.hpp>
 #include <locus/ops/split.hpp>
 #include <locus/ops/triangle.hpp>

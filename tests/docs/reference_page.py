@@ -35,7 +35,7 @@ SECTIONS = [
                                            "ops/batch_norm.hpp", "ops/group_norm.hpp", "ops/norm_moments.hpp", "ops/attention.hpp", "nn/loss.hpp", "nn/criterion.hpp", "nn/nll_loss.hpp", "nn/margin_loss.hpp"]),
     ("Views and parts", ["ops/view.hpp", "tensor/subscript.hpp", "ops/split.hpp", "ops/repeat.hpp", "ops/flip.hpp", "ops/triangle.hpp"]),
     ("Windows", ["ops/pad.hpp", "ops/unfold.hpp", "ops/im2col.hpp", "ops/pool.hpp", "ops/pool_axis.hpp", "ops/interpolate.hpp", "ops/conv.hpp", "ops/conv_request.hpp", "core/size_2d.hpp"]),
-    ("Lookups, joins and order", ["ops/index.hpp", "ops/join.hpp", "ops/sort.hpp", "ops/unique.hpp"]),
+    ("Lookups, joins and order", ["ops/index.hpp", "ops/scatter.hpp", "ops/join.hpp", "ops/sort.hpp", "ops/unique.hpp"]),
     ("Gradients", ["autograd/traced.hpp", "autograd/parameter.hpp", "autograd/hooks.hpp", "autograd/checkpoint.hpp",
                    "autograd/flat.hpp", "autograd/gradcheck.hpp", "autograd/graph.hpp", "autograd/backward_walk.hpp",
                    "ops/operation.hpp"]),

@@ -749,10 +749,19 @@ class Program {
               line = made;
             }));
       }
-      default:
+      default: {
+        std::vector<double> ordered = naive_[static_cast<std::size_t>(a)].x;
+        std::sort(ordered.begin(), ordered.end());
+        // Each tie is a kink, and the jumps of several may cancel where derivative_along looks for them.
+        if (std::adjacent_find(ordered.begin(), ordered.end()) != ordered.end()) {
+          return add(
+              "flip" + where, a, [=](const auto& v) { return flip(v, axis); },
+              on(axis, [](auto& line) { std::reverse(line.begin(), line.end()); }));
+        }
         return add(
             "sort" + where, a, [=](const auto& v) { return sort(v, axis).values; },
             on(axis, [](auto& line) { std::sort(line.begin(), line.end()); }));
+      }
     }
   }
 

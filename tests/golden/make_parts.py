@@ -46,7 +46,30 @@ def parts():
     differentiate("subscripts", x[:, 1, 0:4:2], x=x)
 
 
+def lookups():
+    x, source = leaf("put_x", 4, 3, 2), leaf("put_source", 5, 3, 2)
+    twice = keep("put_twice", torch.tensor([3, 0, 3, 1, 3]))
+    differentiate("index_add", x.index_add(0, twice, source), x=x, source=source)
+    differentiate("scatter_add_list", x.scatter_add(0, twice[:, None, None].expand_as(source), source), x=x, source=source)
+    few = leaf("put_few", 4, 2, 2)
+    once = keep("put_once", torch.tensor([2, 0]))
+    differentiate("index_copy", x.index_copy(1, once, few), x=x, source=few)
+    index = keep("put_index", torch.randint(0, 3, (4, 2, 2)))
+    differentiate("scatter_add", x.scatter_add(1, index, few), x=x, source=few)
+    smaller, part = keep("put_smaller", torch.randint(0, 4, (5, 2, 1))), leaf("put_part", 5, 2, 1)
+    differentiate("scatter_add_smaller", x.scatter_add(0, smaller, part), x=x, source=part)
+    distinct = keep("put_distinct", torch.tensor([[[0, 2], [2, 1]], [[1, 0], [2, 1]], [[0, 0], [1, 2]], [[2, 1], [0, 0]]]))
+    differentiate("scatter", x.scatter(1, distinct, few), x=x, source=few)
+    rows, columns = keep("put_rows", torch.tensor([[3], [0]])), keep("put_columns", torch.tensor([0, 2, 2]))
+    values = leaf("put_values", 3, 1)
+    differentiate("index_put_add", x.index_put((rows, columns), values, accumulate=True), x=x, source=values)
+    single = leaf("put_single", 2)
+    differentiate("index_put", x.index_put((rows, columns[:2]), single), x=x, source=single)
+    differentiate("take", x.take(keep("take_places", torch.tensor([[23, 0], [7, 7]]))), x=x)
+    differentiate("take_along", torch.take_along_dim(x, keep("take_along_index", torch.tensor([[[1], [0]]])), 1), x=x)
+
+
 if __name__ == "__main__":
-    for make in (parts,):
+    for make in parts, lookups:
         make()
     make_golden.write(pathlib.Path(__file__).with_name("parts.txt"))

@@ -6,6 +6,7 @@
 
 #include <locus/expr/operands.hpp>
 #include <locus/ops/index_elements.hpp>
+#include <locus/ops/index_order.hpp>
 #include <locus/ops/reduction.hpp>
 
 #include <optional>
@@ -27,18 +28,45 @@ void pick_by_rows(const Tensor<T, D>& out, const Tensor<T, D>& x, const Tensor<s
   Backend<D>::for_each_row(out.device(), x.size(0) * rows_per_outer * pick.pieces_per_row(), pick.piece(), pick);
 }
 
+/// For for_each_row: so many columns, though no row is that long, are work for a thread of its own.
+[[nodiscard]] inline std::int64_t work_of_a_thread(std::int64_t elements) {
+  return smaller(elements, std::int64_t{4096});
+}
+
+/// sums(outer, indices[j], inner) += g(outer, j, inner): where there is work for several threads, by ranges of the
+/// extent, among which the indices are split first.
+template <class T, class R, class D>
+void scatter_rows(const Tensor<R, D>& sums, const Tensor<T, D>& g, const Tensor<std::int64_t, D>& indices,
+                  const RowCount& count) {
+  constexpr std::int64_t worth_splitting = 1 << 16;
+  const std::int64_t picked = indices.elements(), elements = product_or_most(picked, count.inner);
+  const bool splits = count.outer == 1 && elements >= worth_splitting;
+  const IndexRanges ranges(count.cols, splits ? smaller(elements >> 12, count.inner) : 1);
+  ScatterRange<T> scatter{g.data(), indices.data(), nullptr,     nullptr,    ranges.count,
+                          picked,   count.cols,     count.inner, sums.data()};
+  Tensor<std::int64_t, D> positions, begins;
+  if (ranges.count > 1) {
+    positions = Tensor<std::int64_t, D>({picked}, g.device());
+    begins = Tensor<std::int64_t, D>({ranges.count + 1}, g.device());
+    scatter.positions = positions.data(), scatter.begins = begins.data();
+    Backend<D>::for_each_row(g.device(), 1, 1,
+                             SplitByRange{ranges, indices.data(), picked, positions.data(), begins.data()});
+  }
+  Backend<D>::for_each_row(g.device(), count.outer * ranges.count, work_of_a_thread(elements / ranges.count), scatter);
+}
+
 /// dx = the elements of g added up where indices name them, `picked` along the axis, one after the other; on a host, in
-/// parallel by what lies around the axis. Sums are rounded to T once. One launch; one more to clear dx unless
-/// accumulated, or, where dx cannot hold the sums, to clear these and to round them.
+/// parallel by what lies around the axis and by ranges of it. Sums are rounded to T once. One launch; one more to clear
+/// dx unless accumulated, or, where dx cannot hold the sums, to clear these and to round them.
 template <class T, class D>
 void scatter_add(const Tensor<T, D>& dx, bool accumulate, const Tensor<T, D>& g, const Tensor<std::int64_t, D>& indices,
                  int axis, std::int64_t picked, bool shares_indices) {
   using R = compute_t<T>;
   const RowCount count(dx.shape(), axis);
   const auto add = [&](const Tensor<R, D>& sums) {
-    constexpr std::int64_t cols = 1;  // a team would keep room for more, and is not asked for any
-    const ScatterRow<T> scatter{g.data(), indices.data(), picked, count.cols, count.inner, shares_indices, sums.data()};
-    Backend<D>::for_each_row(g.device(), count.outer * scatter.rows_per_outer(), cols, scatter);
+    if (shares_indices) return scatter_rows(sums, g, indices, count);
+    const ScatterRow<T> scatter{g.data(), indices.data(), picked, count.cols, count.inner, sums.data()};
+    Backend<D>::for_each_row(g.device(), count.outer * scatter.rows_per_outer(), work_of_a_thread(picked), scatter);
   };
   if constexpr (std::is_same_v<T, R>) {
     if (dx.is_contiguous()) {
@@ -104,7 +132,10 @@ struct IndexSelect {
         return detail::scatter_add(target.out, target.accumulate, dense, indices, along, picked, true);
       }
     }
-    if (picked < count.cols) {
+    if (picked > most_compared) {
+      if (!target.accumulate) target.out.fill_(T(0));
+      detail::add_in_order(target.out, dense, indices, count.outer, count.cols, count.inner);
+    } else if (picked < count.cols) {
       if (!target.accumulate) target.out.fill_(T(0));
       Backend<D>::for_each_row(
           g.device(), count.outer * picked, count.inner,
@@ -125,8 +156,9 @@ struct IndexSelect {
     detail::map_into(result, detail::WithoutIndex{padding}, indices);
     return result;
   }
-  static constexpr std::int64_t shortest_row = 16;     ///< that is worth comparing indices for
-  static constexpr std::int64_t most_compared = 1024;  ///< of more indices, each would be compared with too many others
+  static constexpr std::int64_t shortest_row = 16;  ///< that is worth comparing indices for
+  static constexpr std::int64_t most_compared =
+      1024;  ///< more indices are put in order, as to compare all would be slow
 };
 
 struct Gather {
@@ -168,10 +200,15 @@ struct Gather {
     if constexpr (CostModel<D>::follows_indices) {
       detail::scatter_add(part, target.accumulate || !covers_all, dense, index, along, index.size(along), false);
     } else {
+      const detail::RowCount count(part.shape(), along);
+      if (detail::product_or_most(part.elements(), index.size(along)) > most_compared) {
+        if (!target.accumulate && covers_all) target.out.fill_(T(0));
+        return detail::add_in_order(target.out, dense, detail::places_in(target.out, index, along), 1,
+                                    target.out.elements(), 1);
+      }
       const Strides index_strides = row_major(part.shape());
       const auto plan = make_plan<3>(
           part.shape(), {PlanOperand{nullptr, &index_strides}, detail::operand_of(part), detail::operand_of(part)});
-      const detail::RowCount count(part.shape(), along);
       Backend<D>::map(g.device(), plan,
                       detail::CollectElement<T>{dense.data(), index.data(), count.cols, index.size(along), count.inner},
                       Pack<LinearIndex, const T*>(LinearIndex{}, target.accumulate ? part.data() : nullptr),
@@ -180,6 +217,7 @@ struct Gather {
   }
 
  private:
+  static constexpr std::int64_t most_compared = 1 << 22;  ///< as for IndexSelect
   static void require_shapes(const Shape& x, const Shape& index, int along) {
     bool fits = x.rank() == index.rank();
     for (int d = 0; d < x.rank() && fits; ++d) fits = d == along || index[d] <= x[d];
@@ -210,11 +248,12 @@ struct IndexedMistake : FirstMistake<PlaceMistake<X, I, error::tensor_is_on, err
 
 /// The slices of x along an axis that a list of indices names, repetitions included.
 /// shape:    (..., n, ...), (m,) -> (..., m, ...)
-/// gradient: slices of g added up where they came from, in a fixed order
-/// cost:     one launch; backward one pass over g, one launch, and one to clear the gradient, unless it is added to; 16
-///           bits are summed in floats, which are rounded by one more. On Cuda, and for few indices of long slices,
-///           after min(n * m, m * m / 2) comparisons of indices, and cleared only where there are more slices than
-///           indices
+/// gradient: slices of g added up where they came from, in the order of the indices
+/// cost:     one launch; backward one pass over g, one launch, one more where the work is split among threads, and one
+/// to
+///           clear the gradient, unless it is added to; 16 bits are summed in floats, which are rounded by one more. On
+///           Cuda up to 1024 indices are compared with each other; more are put in order first, by eight launches and
+///           more for every six bits of n
 /// throws ShapeError unless the indices are a list; IndexError, see the top of the file
 template <class X, class I>
   requires detail::IndexedOperands<X, I>
@@ -229,7 +268,8 @@ template <class X, class I>
 /// shape: that of the index, which has the dimensions of x, no larger except along the axis
 /// gradient: g added up where it came from, in a fixed order
 /// cost:  one launch; backward on hosts as index_select. On Cuda one, which compares every element of x with all the
-///        indices along the axis, and one to clear what a smaller index does not cover
+///        indices along the axis, and one to clear what a smaller index does not cover; where these are more than 4
+///        million comparisons, the elements' places are put in order as there
 /// throws ShapeError; IndexError, see the top of the file
 template <class X, class I>
   requires detail::IndexedOperands<X, I>

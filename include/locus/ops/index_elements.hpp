@@ -198,8 +198,80 @@ struct CollectElement {
   }
 };
 
+/// Ranges of an extent, of a power of two elements, for rows of work that share no element of it.
+struct IndexRanges {
+  static constexpr std::int64_t most = 64;
+  std::int64_t extent, count;
+  int bits = 0;  ///< of the positions in a range
+  IndexRanges(std::int64_t along, std::int64_t wanted) : extent(along) {
+    while ((extent - 1) >> bits >= smaller(wanted, most)) ++bits;
+    count = extent == 0 ? 1 : ((extent - 1) >> bits) + 1;
+  }
+};
+
+/// The positions of the indices of each range, range by range, in their order: positions[begins[r], begins[r + 1]).
+/// Indices out of range are left out. One row of work.
+struct SplitByRange {
+  static constexpr int fragments = 0;
+  IndexRanges ranges;
+  const std::int64_t* indices;
+  std::int64_t count;
+  std::int64_t *positions, *begins;
+  template <RowTeam Team>
+  LOCUS_FN void operator()(std::int64_t, Team&) const {
+    std::int64_t next[IndexRanges::most + 1] = {};
+    for (std::int64_t j = 0; j < count; ++j)
+      if (indices[j] >= 0 && indices[j] < ranges.extent) ++next[(indices[j] >> ranges.bits) + 1];
+    for (std::int64_t r = 0; r < ranges.count; ++r) begins[r] = next[r], next[r + 1] += next[r];
+    begins[ranges.count] = next[ranges.count];
+    for (std::int64_t j = 0; j < count; ++j)
+      if (indices[j] >= 0 && indices[j] < ranges.extent) positions[next[indices[j] >> ranges.bits]++] = j;
+  }
+};
+
+/// to[c] += from[c]
+template <class T>
+LOCUS_FN void add_row(compute_t<T>* to, const T* from, std::int64_t n) {
+  LOCUS_IVDEP
+  for (std::int64_t c = 0; c < n; ++c) to[c] = functor::Add{}(to[c], load_as_register(from[c]));
+}
+
+/// dx row (outer, indices[j]) += g row (outer, j), one j after the other: a row of work for each outer and range.
+template <class T>
+struct ScatterRange {
+  static constexpr int fragments = 0;
+  const T* g;
+  const std::int64_t *indices, *positions, *begins;  ///< of SplitByRange; null, where all is one range
+  std::int64_t ranges, count, extent, inner;
+  compute_t<T>* dx;
+  template <RowTeam Team>
+  LOCUS_FN void operator()(std::int64_t row, Team&) const {
+    const std::int64_t outer = row / ranges, range = row - outer * ranges;
+    const std::int64_t begin = begins ? begins[range] : 0, end = begins ? begins[range + 1] : count;
+    const T* const from = g + outer * count * inner;
+    compute_t<T>* const to = dx + outer * extent * inner;
+    for (std::int64_t i = begin; i < end; ++i) {
+      if (positions && i + ahead < end) fetch(from + positions[i + ahead] * inner);
+      const std::int64_t j = positions ? positions[i] : i, index = indices[j];
+      if (index >= 0 && index < extent) add_row(to + index * inner, from + j * inner, inner);
+    }
+  }
+
+ private:
+  static constexpr std::int64_t ahead = 8;  ///< rows that are on their way from memory
+  LOCUS_FN void fetch(const T* row) const {
+#if !LOCUS_ON_DEVICE
+    const auto* const first = reinterpret_cast<const char*>(row);
+    const std::int64_t bytes = smaller(inner * std::int64_t{sizeof(T)}, std::int64_t{256});
+    for (std::int64_t byte = 0; byte < bytes; byte += 64) __builtin_prefetch(first + byte);
+#else
+    (void)row;
+#endif
+  }
+};
+
 /// dx(outer, index(outer, j, inner), inner) += g(outer, j, inner), one j after the other: by rows of work that share no
-/// element of dx, for every `outer` and, where each inner has indices of its own, for every few of those.
+/// element of dx, for every `outer` and every few of inner.
 template <class T>
 struct ScatterRow {
   static constexpr int fragments = 0;
@@ -207,32 +279,20 @@ struct ScatterRow {
   const T* g;
   const std::int64_t* indices;
   std::int64_t count, extent, inner;
-  bool shares_indices;
   compute_t<T>* dx;
 
-  [[nodiscard]] LOCUS_FN std::int64_t rows_per_outer() const {
-    return shares_indices ? 1 : (inner + side_by_side - 1) / side_by_side;
-  }
+  [[nodiscard]] LOCUS_FN std::int64_t rows_per_outer() const { return (inner + side_by_side - 1) / side_by_side; }
   template <RowTeam Team>
   LOCUS_FN void operator()(std::int64_t row, Team&) const {
     const std::int64_t outer = row / rows_per_outer(), first = row % rows_per_outer() * side_by_side;
-    const std::int64_t width = shares_indices ? inner : smaller(inner - first, side_by_side);
+    const std::int64_t width = smaller(inner - first, side_by_side);
     const T* from = g + outer * count * inner + first;
-    const std::int64_t* index = shares_indices ? indices : indices + outer * count * inner + first;
+    const std::int64_t* index = indices + outer * count * inner + first;
     compute_t<T>* const to = dx + outer * extent * inner + first;
-    for (std::int64_t j = 0; j < count; ++j, from += inner, index += shares_indices ? 1 : inner) {
-      if (shares_indices) {
-        if (*index >= 0 && *index < extent) add(to + *index * inner, from, width);
-      } else {
-        for (std::int64_t c = 0; c < width; ++c)
-          if (index[c] >= 0 && index[c] < extent) add(to + index[c] * inner + c, from + c, 1);
-      }
+    for (std::int64_t j = 0; j < count; ++j, from += inner, index += inner) {
+      for (std::int64_t c = 0; c < width; ++c)
+        if (index[c] >= 0 && index[c] < extent) add_row(to + index[c] * inner + c, from + c, 1);
     }
-  }
-
- private:
-  LOCUS_FN static void add(compute_t<T>* to, const T* from, std::int64_t n) {
-    for (std::int64_t c = 0; c < n; ++c) to[c] = functor::Add{}(to[c], load_as_register(from[c]));
   }
 };
 

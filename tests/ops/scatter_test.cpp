@@ -1,0 +1,144 @@
+// What is put and added by index, against PyTorch, and the lookups beside it.
+
+#include <locus/autograd/gradcheck.hpp>
+#include <locus/device/launch_log.hpp>
+#include <locus/ops/reduce.hpp>
+#include <locus/ops/scatter.hpp>
+#include <locus/tensor/factory.hpp>
+
+#include <golden/golden.hpp>
+#include <support/device_list.hpp>
+#include <support/reference.hpp>
+
+using namespace locus;
+using namespace locus_test;
+
+namespace {
+template <class D>
+auto indices(const Shape& shape, const std::vector<double>& values) {
+  return tensor<std::int64_t, D>(shape, values);
+}
+template <class D>
+auto golden_indices(const char* name) {
+  return golden::tensor<std::int64_t, D>(name);
+}
+}  // namespace
+
+LOCUS_DEVICE_TEST("what is put and added by index, with its gradients, is PyTorch's", D) {
+  const auto x = variable(golden::tensor<double, D>("put_x"));
+  const auto check = [&](const char* name, const char* source_name, const auto& put) {
+    x.zero_grad();
+    const auto source = variable(golden::tensor<double, D>(source_name));
+    CHECK_GOLDEN(name, put(source), ({"x", "source"}), x, source);
+  };
+  const auto list = golden_indices<D>("put_twice");
+  check("index_add", "put_source", [&](const auto& s) { return index_add(x, 0, list, s); });
+  check("scatter_add_list", "put_source", [&](const auto& s) {
+    return scatter_add(x, 0, list.reshape({5, 1, 1}).expand({5, 3, 2}), s);
+  });
+  check("index_copy", "put_few", [&](const auto& s) { return index_copy(x, 1, golden_indices<D>("put_once"), s); });
+  check("scatter_add", "put_few", [&](const auto& s) { return scatter_add(x, -2, golden_indices<D>("put_index"), s); });
+  check("scatter_add_smaller", "put_part",
+        [&](const auto& s) { return scatter_add(x, 0, golden_indices<D>("put_smaller"), s); });
+  check("scatter", "put_few", [&](const auto& s) { return scatter(x, 1, golden_indices<D>("put_distinct"), s); });
+  const auto rows = golden_indices<D>("put_rows"), columns = golden_indices<D>("put_columns");
+  check("index_put_add", "put_values", [&](const auto& s) { return index_put(x, {rows, columns}, s, true); });
+  check("index_put", "put_single", [&](const auto& s) { return index_put(x, {rows, columns.slice(0, 0, 2)}, s); });
+  x.zero_grad();
+  CHECK_GOLDEN("take", take(x, golden_indices<D>("take_places")), ({"x"}), x);
+  x.zero_grad();
+  CHECK_GOLDEN("take_along", take_along_axis(x, golden_indices<D>("take_along_index"), 1), ({"x"}), x);
+}
+
+LOCUS_DEVICE_TEST("of what is written to one place the last stays, and alone gets a gradient", D) {
+  const auto x = variable(zeros<float>({3, 2}, D{})), source = variable(arange<float, D>(8).reshape({4, 2}));
+  const auto y = index_copy(x, 0, indices<D>({4}, {2, 0, 2, 2}), source);
+  CHECK_CLOSE(y, Reference({3, 2}, {2, 3, 0, 0, 6, 7}));
+  y.backward(arange<float, D>(6).reshape({3, 2}));
+  CHECK_CLOSE(x.grad(), Reference({3, 2}, {0, 0, 2, 3, 0, 0}));
+  CHECK_CLOSE(source.grad(), Reference({4, 2}, {0, 0, 0, 1, 0, 0, 4, 5}));
+  source.zero_grad();
+  const auto z = scatter(x, 1, indices<D>({3, 2}, {1, 1, 0, 1, 0, 0}), source.slice(0, 0, 3));
+  CHECK_CLOSE(z, Reference({3, 2}, {0, 1, 2, 3, 5, 0}));
+  sum(z).backward();
+  CHECK_CLOSE(source.grad(), Reference({4, 2}, {0, 1, 1, 1, 0, 1, 0, 0}));
+}
+
+LOCUS_DEVICE_TEST("many indices add up in their order, as do gradients of lookups by them", D) {
+  const std::int64_t n = 300, m = 5000;
+  std::vector<double> list(static_cast<std::size_t>(m));
+  for (std::size_t i = 0; i < list.size(); ++i) list[i] = static_cast<double>(i * i * 7 % 299);  // none is 299
+  const auto at = indices<D>({m}, list);
+  for (const std::int64_t inner : {1, 20}) {
+    const auto source = sample<float, D>({m, inner}, 3);
+    const auto x = sample<float, D>({n, inner}, 4);
+    const auto from = reference(source).values;
+    auto start = reference(x).values;
+    std::vector<float> sums(start.begin(), start.end()), gradient(start.size());
+    for (std::size_t i = 0; i < from.size(); ++i) {
+      const std::size_t place =
+          static_cast<std::size_t>(list[i / static_cast<std::size_t>(inner)]) * static_cast<std::size_t>(inner) +
+          i % static_cast<std::size_t>(inner);
+      sums[place] += static_cast<float>(from[i]);
+      gradient[place] += static_cast<float>(from[i]);
+    }
+    const Reference expected({n, inner}, {sums.begin(), sums.end()}),
+        expected_gradient({n, inner}, {gradient.begin(), gradient.end()});
+    CHECK_CLOSE(index_add(x, 0, at, source), expected, 0);
+    CHECK_CLOSE(scatter_add(x, 0, at.reshape({m, 1}).expand({m, inner}).contiguous(), source), expected, 0);
+    CHECK_CLOSE(index_add(x.transpose(), 1, at, source.transpose()).transpose(), expected, 0);
+    const auto v = variable(x), w = variable(x);
+    index_select(v, 0, at).backward(source);
+    CHECK_CLOSE(v.grad(), expected_gradient, 0);
+    gather(w, 0, at.reshape({m, 1}).expand({m, inner})).backward(source);
+    CHECK_CLOSE(w.grad(), expected_gradient, 0);
+  }
+}
+
+LOCUS_DEVICE_TEST("lookups and puts of integers, of 16-bit floats, of nothing and of scalars", D) {
+  const auto x = tensor<std::int32_t, D>({2, 3}, {1, 2, 3, 4, 5, 6});
+  CHECK_CLOSE(index_add(x, 1, indices<D>({2}, {2, 2}), x.slice(1, 0, 2)), Reference({2, 3}, {1, 2, 6, 4, 5, 15}));
+  CHECK_CLOSE(scatter(x, 0, indices<D>({1, 3}, {1, 0, 1}), x.slice(0, 0, 1)), Reference({2, 3}, {1, 2, 3, 1, 5, 3}));
+  const std::int64_t m = 3000;  // one and one and so on stops at 2048 as half
+  CHECK_CLOSE(index_add(zeros<half>({2, 1}, D{}), 0, Tensor<std::int64_t, D>({m}).fill_(1), ones<half>({m, 1}, D{})),
+              {0, 3000});
+  const auto none = Tensor<std::int64_t, D>({0});
+  CHECK_CLOSE(index_add(x, 0, none, x.slice(0, 0, 0)), reference(x));
+  CHECK_CLOSE(index_copy(x, 0, none, x.slice(0, 0, 0)), reference(x));
+  CHECK(scatter_add(x.slice(0, 0, 0), 1, Tensor<std::int64_t, D>({0, 3}), x.slice(0, 0, 0)).shape() == Shape{0, 3});
+  CHECK_CLOSE(take(x, indices<D>({}, {4})), Reference({}, {5}));
+  const auto mask = tensor<bool, D>({3}, {1, 0, 1});
+  CHECK_CLOSE(masked_fill(x, mask, 0), Reference({2, 3}, {0, 2, 0, 0, 5, 0}));
+  CHECK_CLOSE(masked_fill(sample<float, D>({2, 3}) * 0.f, mask, -INFINITY),
+              Reference({2, 3}, {-INFINITY, 0, -INFINITY, -INFINITY, 0, -INFINITY}));
+  CHECK(gradcheck([&](const auto& v) { return masked_fill(v * v, mask, 3.); }, sample<double, D>({2, 3})));
+}
+
+LOCUS_DEVICE_TEST("places out of range throw where the host reads them, and are put nowhere elsewhere", D) {
+  const auto x = sample<float, D>({3, 2}, 1), source = sample<float, D>({2, 2}, 2);
+  const auto bad = indices<D>({2}, {-1, 3}), wide = indices<D>({2, 2}, {-1, 3, 4, -9});
+  if constexpr (HostAccessible<D>) {
+    CHECK_THROWS_WITH_AS((void)index_add(x, 0, bad, source),
+                         "index_add: index -1 at position 0 is out of range; expected 0 to 2", IndexError);
+    CHECK_THROWS_AS((void)index_copy(x, 0, bad, source), IndexError);
+    CHECK_THROWS_AS((void)scatter(x, 0, wide, source), IndexError);
+    CHECK_THROWS_AS((void)scatter_add(x, 0, wide, source), IndexError);
+    CHECK_THROWS_AS((void)index_put(x, {bad}, source), IndexError);
+    CHECK_THROWS_WITH_AS((void)take(x, indices<D>({1}, {6})),
+                         "take: index 6 at position 0 is out of range; expected 0 to 5", IndexError);
+  } else {
+    const auto same = reference(x);
+    CHECK_CLOSE(index_add(x, 0, bad, source), same);
+    CHECK_CLOSE(index_copy(x, 0, bad, source), same);
+    CHECK_CLOSE(scatter(x, 0, wide, source), same);
+    CHECK_CLOSE(scatter_add(x, 0, wide, source), same);
+    CHECK_CLOSE(index_put(x, {bad}, source, true), same);
+  }
+  CHECK_THROWS_AS((void)index_add(x, 0, wide, source), ShapeError);
+  CHECK_THROWS_AS((void)index_copy(x, 1, bad, source), ShapeError);
+  CHECK_THROWS_AS((void)scatter(x, 0, bad, source), ShapeError);
+  CHECK_THROWS_AS((void)scatter_add(x, 1, indices<D>({4, 2}, std::vector<double>(8)), zeros<float>({4, 2}, D{})),
+                  ShapeError);
+  CHECK_THROWS_AS((void)index_put(x, {bad, bad, bad}, source), IndexError);
+  CHECK_THROWS_AS((void)take_along_axis(x, bad, 0), ShapeError);
+}
