@@ -18,8 +18,8 @@ F* function(F&, const char* name) {
 
 }  // namespace
 
-#define LOCUS_HAND_ON(name, arguments)                                                    \
-  static auto* const found = function(name, #name);                                       \
+#define LOCUS_HAND_ON(name, arguments)              \
+  static auto* const found = function(name, #name); \
   return found ? found arguments : CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED
 
 extern "C" {

@@ -26,14 +26,13 @@ constexpr char h100[] = R"({"deviceName": "NVIDIA H100 80GB HBM3", "deviceVer": 
 /// Nothing where this cuDNN describes GPUs in another way.
 Machine described_machine() {
   Machine machine{nullptr, Descriptor(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR)};
-  const bool is_known =
-      cudnnBackendSetAttribute(machine.properties.get(), CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
-                               sizeof h100 - 1, h100) == CUDNN_STATUS_SUCCESS &&
-      cudnnBackendFinalize(machine.properties.get()) == CUDNN_STATUS_SUCCESS;
+  const bool is_known = cudnnBackendSetAttribute(machine.properties.get(), CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION,
+                                                 CUDNN_TYPE_CHAR, sizeof h100 - 1, h100) == CUDNN_STATUS_SUCCESS &&
+                        cudnnBackendFinalize(machine.properties.get()) == CUDNN_STATUS_SUCCESS;
   return is_known ? machine : Machine{};
 }
-#define NEEDS_MACHINE(machine)                    \
-  const Machine machine = described_machine();    \
+#define NEEDS_MACHINE(machine)                 \
+  const Machine machine = described_machine(); \
   if (!machine.properties) SKIP_TEST("this version of cuDNN describes GPUs in another way")
 #else
 #define NEEDS_MACHINE(machine) SKIP_TEST("this version of cuDNN plans for no GPU that is not here")
@@ -107,7 +106,8 @@ TEST_CASE("cuDNN plans every pass of ResNet-18, in each type and layout, within 
     for (const Pass pass : every_pass) {
       check_planned(machine, call_of(pass, CUDNN_DATA_FLOAT, shape));
       for (const cudnnDataType_t type : {CUDNN_DATA_HALF, CUDNN_DATA_BFLOAT16})
-        for (const bool channels_last : {false, true}) check_planned(machine, call_of(pass, type, shape, channels_last));
+        for (const bool channels_last : {false, true})
+          check_planned(machine, call_of(pass, type, shape, channels_last));
     }
   }
 }

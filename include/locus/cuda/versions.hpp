@@ -45,7 +45,8 @@ namespace detail {
 }
 }  // namespace detail
 
-/// Two lines: the GPU and its driver; the CUDA runtime, cuBLASLt and cuDNN of this program. Never throws for want of a GPU.
+/// Two lines: the GPU and its driver; the CUDA runtime, cuBLASLt and cuDNN of this program. Never throws for want of a
+/// GPU.
 [[nodiscard]] inline std::string versions(int ordinal = 0) {
   int runtime = 0;
   if (cudaRuntimeGetVersion(&runtime) != cudaSuccess) runtime = CUDART_VERSION;
