@@ -1,6 +1,6 @@
 // Every kind of operation, ours beside what else computes it, each checked against float64 before its time counts:
 // products, linear layers, fused expressions, operations on rows, reductions, Adam, a training step, small operations,
-// transfers.
+// convolutions, transfers.
 //
 //   verbs --device cpu                       a table of all of them
 //   verbs --device cuda --only rows --json rows.json
@@ -42,6 +42,7 @@ Workloads workloads_on(Scale scale, D device) {
   add_optimizer(all, scale, device);
   add_step(all, scale, device);
   add_small(all, scale, device);
+  add_conv(all, scale, device);
   return all;
 }
 

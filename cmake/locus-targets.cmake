@@ -5,6 +5,7 @@
 #   locus_threads       1 or 0: whether operations on Cpu use several threads
 #   locus_definitions   macros of every program
 #   locus_libraries     libraries of every program
+#   locus_cudnn         1 or 0: whether cuDNN computes convolutions on Cuda
 #   locus_scope         GLOBAL for targets that the whole project sees; nothing for the folder at hand
 #
 # The targets are imported, so that compilers take the headers for those of a system and do not warn about them.
@@ -24,9 +25,21 @@ if(NOT TARGET locus::locus)
   endif()
 endif()
 
+set(locus_no_cuda "no CUDA toolkit 12.4 or newer was found; name its folder with -DCUDAToolkit_ROOT=FOLDER.")
 if(NOT TARGET locus::cuda)
   find_package(CUDAToolkit 12.4 QUIET)
+  set(locus_has_cuda OFF)
   if(CUDAToolkit_FOUND AND TARGET CUDA::cublasLt)
+    set(locus_has_cuda ON)
+  endif()
+  if(locus_has_cuda AND locus_cudnn)
+    find_library(LOCUS_CUDNN_LIBRARY cudnn HINTS "${CUDAToolkit_LIBRARY_DIR}")
+    if(NOT LOCUS_CUDNN_LIBRARY)
+      set(locus_has_cuda OFF)
+      set(locus_no_cuda "Locus is to compute convolutions by cuDNN, which was not found; name it with -DLOCUS_CUDNN_LIBRARY=FILE.")
+    endif()
+  endif()
+  if(locus_has_cuda)
     add_library(locus::cuda INTERFACE IMPORTED ${locus_scope})
     if(CMAKE_VERSION VERSION_LESS 3.26)  # which does not know that nvcc has C++20
       target_compile_options(locus::cuda INTERFACE "$<$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>:-std=c++20>")
@@ -37,6 +50,10 @@ if(NOT TARGET locus::cuda)
     # The runtime that CMake links for the language CUDA, or one program would have two of them.
     set(locus_cuda_libraries CUDA::cublasLt
       "$<IF:$<STREQUAL:$<LOWER_CASE:$<TARGET_PROPERTY:CUDA_RUNTIME_LIBRARY>>,shared>,CUDA::cudart,CUDA::cudart_static>")
+    if(locus_cudnn)
+      target_compile_definitions(locus::cuda INTERFACE LOCUS_CUDNN=1)
+      list(APPEND locus_cuda_libraries "${LOCUS_CUDNN_LIBRARY}")
+    endif()
     target_link_libraries(locus::cuda INTERFACE locus::locus ${locus_cuda_libraries})
     # Tells locus::compiled which of its two libraries a program is for.
     set_target_properties(locus::cuda PROPERTIES INTERFACE_LOCUS_CUDA ON COMPATIBLE_INTERFACE_BOOL LOCUS_CUDA)

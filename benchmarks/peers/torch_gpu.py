@@ -312,6 +312,43 @@ class Peer:
         return self.functions(sets, {"PyTorch eager": function},
                               lambda s: off(s.y, function(types.SimpleNamespace(a=s.a.double(), b=s.b.double())), "f32", scale=side))
 
+    def conv(self, work):
+        images, inputs, out, side, kernel, stride = work["sizes"]
+        dtype, padding, training = work["dtype"], kernel // 2, work["operation"] == "training"
+        outputs = (side + 2 * padding - kernel) // stride + 1
+        if self.device.on_gpu:
+            torch.backends.cudnn.allow_tf32 = dtype == "tf32"
+            torch.backends.cudnn.benchmark = True
+
+        def convolved(x, w):
+            return F.conv2d(x, w, stride=stride, padding=padding)
+
+        def step(s):
+            s.x.grad = s.w.grad = None
+            y = convolved(s.x, s.w)
+            if training:
+                y.backward(s.g)
+            return y.detach()
+
+        def check(s):
+            error = off(s.y[:4], convolved(s.x[:4].double(), s.w.double()), dtype)
+            return float("nan") if training and not s.w.grad.isfinite().all() else error
+
+        def sets(memory_format):
+            def make():
+                s = types.SimpleNamespace(x=self.randn(images, inputs, side, side, dtype=dtype),
+                                          w=self.randn(out, inputs, kernel, kernel, dtype=dtype),
+                                          g=self.randn(images, out, outputs, outputs, dtype=dtype))
+                s.w /= (inputs * kernel * kernel) ** 0.5
+                s.x, s.w, s.g = (x.to(memory_format=memory_format) for x in (s.x, s.w, s.g))
+                s.x.requires_grad_(training), s.w.requires_grad_(training)
+                return s
+
+            return self.rotation(make)
+
+        return {**self.functions(sets(torch.contiguous_format), {"PyTorch eager": step}, check),
+                **self.functions(sets(torch.channels_last), {"PyTorch channels-last": step}, check)}
+
     def transfer(self, work):
         count, side = work["sizes"][0] // 4, 16 if self.dry_run else 4096
         host, a, copies = torch.randn(count), self.randn(side, side), torch.cuda.Stream()

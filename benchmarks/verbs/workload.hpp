@@ -58,6 +58,8 @@ template <class D>
 void add_step(Workloads& workloads, Scale scale, D device);
 template <class D>
 void add_small(Workloads& workloads, Scale scale, D device);
+template <class D>
+void add_conv(Workloads& workloads, Scale scale, D device);
 /// Only a GPU is another place.
 void add_transfers(Workloads& workloads, Scale scale, locus::Cuda device);
 

@@ -55,7 +55,7 @@ def problems_of_targets(report):
     groups = {}
     for work in report["workloads"]:
         groups.setdefault(work["group"], set()).update(work["variants"])
-    peers = {targets.EAGER, targets.FUSED_ADAM} if "unavailable" in report["peer"] else set()
+    peers = {targets.EAGER, targets.FUSED_ADAM, targets.CHANNELS_LAST} if "unavailable" in report["peer"] else set()
     lines = []
     for target in targets.TARGETS:
         if target.group not in groups:

@@ -15,6 +15,7 @@ import sys
 import processes
 
 OF_CUDA = re.compile(r"lib(cublas|cublasLt|cudart)\.so\.\d+")
+CUDNN = "libcudnn.so.9"  # portable programs look for it when they first convolve, and do without it
 # Where the driver's library may be where the loader does not look.
 DRIVER_FOLDERS = ("/usr/local/nvidia/lib64", "/usr/lib/wsl/lib", "/usr/lib/x86_64-linux-gnu", "/usr/lib64",
                   "/usr/lib/x86_64-linux-gnu/nvidia/current", "/run/opengl-driver/lib")
@@ -61,6 +62,11 @@ def elf_names(path, tags=(NEEDED,)):
 def cuda_needs(programs):
     """Names of CUDA's shared libraries that the programs need."""
     return sorted({name for program in programs for name in elf_names(program) if OF_CUDA.fullmatch(name)})
+
+
+def looks_for_cudnn(program):
+    """Whether a program looks for cuDNN while it runs, rather than when it starts."""
+    return CUDNN.encode() in program.read_bytes() and CUDNN not in elf_names(program)
 
 
 def folders_of(program):
@@ -176,6 +182,8 @@ def library_environment(programs, python):
     names = [name for name in cuda_needs(programs) if name not in own]
     elsewhere, looked = find_libraries(names, cuda_folders(python))
     missing = [name for name in names if name not in elsewhere]
+    if any(map(looks_for_cudnn, programs)):
+        elsewhere.update(find_libraries([CUDNN], cuda_folders(python))[0])
     folders = [os.path.dirname(path) for path in elsewhere.values()]
     driver = driver_library()
     if driver and os.path.dirname(driver) in DRIVER_FOLDERS[:2]:

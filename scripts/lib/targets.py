@@ -7,6 +7,7 @@ OURS = "locus"
 EAGER, COMPILE, GRAPH = "PyTorch eager", "PyTorch compile", "PyTorch CUDA graph"
 BOTH = "PyTorch compile, CUDA graph"
 FUSED_ADAM = "PyTorch fused"
+CHANNELS_LAST = "PyTorch channels-last"
 UNFUSED, CAPTURED, COPY = "locus unfused", "locus captured", "copy"
 
 # Ways of doing a workload that only a GPU has, by group; and those that a dry run leaves out.
@@ -17,6 +18,7 @@ ONLY_ON_GPU = {
     "rows": [COMPILE],
     "reduce": ["CUB"],
     "step": [CAPTURED, GRAPH, COMPILE, BOTH],
+    "conv": ["locus windows", "locus channels-last"],
 }
 ONLY_ON_GPU_GROUPS = ("transfer",)
 
@@ -66,6 +68,7 @@ TARGETS = (
     Target("step", "step of the perceptron, at least 1.5 x the best of compile, graphs and fused Adam", 1.5,
            (GRAPH, COMPILE, BOTH), measure="wall", ours=None),
     Target("step", "step of the perceptron, at most 20 us", 20e-6, (), measure="wall", ours=None),
+    Target("conv", "convolution, at least 0.95 x PyTorch's faster layout", 0.95, (EAGER, CHANNELS_LAST), ours=None),
 )
 
 
@@ -147,6 +150,8 @@ def table(report):
         host = duration(variant["host"]["median"]) if "host" in variant else "-"
         copy = speed_up(work, (mine[1],), "gpu", (COPY,))
         ending = [peer[1] if peer else "none"]
+        if work["group"] == "conv":
+            ending += [f"{work['sizes'][0] / time:.0f} images/s by {name}" for time, name in filter(None, (mine, peer))]
         ending += [f"{'met' if t['met'] else 'MISSED'}: {t['target']}" for t in work["targets"] if t["met"] is not None]
         lines.append(f"{work['name']:{width}}  {duration(mine[0]):>10}  {duration(spread['p10']):>10}  {duration(spread['p90']):>10}"
                      f"  {host:>10}  {ratio(copy):>8}  {ratio(peer[0] / mine[0] if peer else None):>11}  {'; '.join(ending)}")

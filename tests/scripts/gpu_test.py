@@ -721,6 +721,17 @@ class Libraries(Pretended):
         self.assertEqual(self.found_for([self.root / "with1", without]),
                          ({"LD_LIBRARY_PATH": f"{self.root}/other"}, {"libcublasLt.so.13": other}, None))
 
+    def test_cudnn_is_found_for_programs_that_look_for_it_and_missed_by_none(self):
+        program = self.linked("with", "-Wl,-rpath,$ORIGIN/own")
+        looking = self.write("looking", "")
+        looking.write_bytes(program.read_bytes() + b"libcudnn.so.9\0")
+        own = {"libcublasLt.so.13": str(self.root / "own" / "libcublasLt.so.13")}
+        self.assertEqual(self.found_for([looking]), ({}, own, None))
+        cudnn = self.library("other/libcudnn.so.9")
+        self.assertEqual(self.found_for([program]), ({}, own, None))
+        self.assertEqual(self.found_for([looking]),
+                         ({"LD_LIBRARY_PATH": f"{self.root}/other"}, {**own, "libcudnn.so.9": str(cudnn)}, None))
+
     def test_one_for_other_processors_is_passed_over(self):
         library, other = self.library("b/libfor_this_test.so.13"), self.library("a/libfor_this_test.so.13")
         other.write_bytes(other.read_bytes()[:4] + b"\x01" + other.read_bytes()[5:])

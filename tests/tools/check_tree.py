@@ -17,7 +17,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 COMMENT_OR_TEXT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 SEES_NVCC = re.compile(r"core/config\.hpp|cuda/\w+\.hpp")
 BELOW_KERNELS = {"locus/device/verbs.hpp", "locus/device/plan.hpp", "locus/device/row_team.hpp",
-                 "locus/device/launch_log.hpp", "locus/device/launch_trace.hpp", "locus/device/linear_fusion.hpp",
+                 "locus/device/convolution.hpp", "locus/device/launch_log.hpp", "locus/device/launch_trace.hpp", "locus/device/linear_fusion.hpp",
                  "locus/device/replay.hpp"}
 # Long headers that every program would compile, and what Locus has in their place.
 COSTLY = {"algorithm": "core/bounds.hpp", "memory": "core/shared.hpp", "functional": "a function pointer and its state",

@@ -45,7 +45,7 @@ class Blas {
     const detail::GemmPlan* const plan = plans_.find(detail::key_of(p));
     const bool has_reason = plan && plan->refusal != CUBLAS_STATUS_SUCCESS;
     fail<CudaError>({"gemm of ", detail::text_of(p), ": there is no algorithm for it with ",
-                     detail::machine_of(context_.ordinal()), has_reason ? " (" : "",
+                     detail::machine_of(context_.ordinal(), detail::BlasPlans::library()), has_reason ? " (" : "",
                      has_reason ? cublasLtGetStatusName(plan->refusal) : "", has_reason ? ")" : "",
                      "; use a CUDA toolkit that knows this GPU, or smaller matrices"});
   }

@@ -10,7 +10,8 @@
 
 namespace locus::inline LOCUS_ABI::cuda::detail {
 
-/// The form of a product: everything that cuBLASLt's choice of an algorithm depends on, besides library and GPU.
+/// The form of a product, or of a pass of a convolution: everything that the library's choice of an algorithm depends
+/// on, besides library and GPU.
 struct GemmPlanKey {
   static constexpr std::size_t size = 18;
   std::array<std::int64_t, size> values;

@@ -1,9 +1,10 @@
 #pragma once
-// The file in which plans of matrix products outlive a process. It may be deleted, damaged or written by others at any
-// time: what it says is believed line by line. Needs no toolkit.
+// The file in which plans of matrix products, and of convolutions by cuDNN, outlive a process. It may be deleted,
+// damaged or written by others at any time: what it says is believed line by line. Needs no toolkit.
 //
 //   locus gemm plans 1
-//   CHECKSUM WORD ... WORD MACHINE      18 words of the form, 1 for fused or not, 8 of the algorithm; all hexadecimal
+//   CHECKSUM WORD ... WORD MACHINE      18 words of the form, 1 for fused or not, 8 of the algorithm; all hexadecimal.
+//                                       MACHINE names library and GPU: forms of two libraries never meet
 
 #include <locus/core/file.hpp>
 #include <locus/core/posix.hpp>
@@ -16,7 +17,8 @@
 
 namespace locus::inline LOCUS_ABI::cuda::detail {
 
-/// How a product is computed: by an algorithm in cuBLASLt's own words, which another version does not understand.
+/// How a product or a convolution is computed: by an algorithm in the library's own words, which another version does
+/// not understand.
 struct GemmPlanChoice {
   std::array<std::uint64_t, 8> algorithm{};
   bool fused = true;  ///< or else the product by itself, and its epilogue in a launch after it

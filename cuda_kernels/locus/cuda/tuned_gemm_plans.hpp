@@ -1,5 +1,6 @@
 #pragma once
-// What timing found out about products: shared by all threads of a process, and kept in a file where one is named.
+// What timing found out about products, and about convolutions by cuDNN: shared by all threads of a process, and kept
+// in a file where one is named.
 
 #include <locus/cuda/plan_file.hpp>
 #include <locus/cuda/stream.hpp>
@@ -16,14 +17,15 @@ namespace detail {
 }  // namespace detail
 
 /// Whether a matrix product of a form not met before is computed in several ways, timed, and from then on in the
-/// fastest: by up to eight algorithms of cuBLASLt and, where it has an epilogue, with that in a second launch. As
-/// torch.backends.cudnn.benchmark for convolutions, for all threads. At first what LOCUS_AUTOTUNE in the environment
-/// says: 1, or 0 or nothing.
+/// fastest: by up to eight algorithms of cuBLASLt and, where it has an epilogue, with that in a second launch. So is a
+/// convolution by cuDNN, by up to eight of its engines, as torch.backends.cudnn.benchmark says. For all threads. At
+/// first what LOCUS_AUTOTUNE in the environment says: 1, or 0 or nothing.
 ///
-/// A form is type, layout, shape, alignment and epilogue. It keeps its plan while the process lives: a result is the
-/// same each time. From run to run another algorithm may win and round otherwise, unless LOCUS_PLANS=FILE keeps the
-/// plans: they are read whether or not products are timed, and hold for the same GPU model and version of cuBLASLt.
-/// cost: at the first use of a form the host waits for seven rounds of each way, of one product or, if that is short,
+/// A form is type, layout, shape, alignment and epilogue, of a convolution pass, strides, padding and groups, too. It
+/// keeps its plan while the process lives: a result is the same each time. From run to run another algorithm may win
+/// and round otherwise, unless LOCUS_PLANS=FILE keeps the plans: they are read whether or not products are timed, and
+/// hold for the same GPU model and version of the library. cost: at the first use of a form the host waits for seven
+/// rounds of each way, of one product or, if that is short,
 ///       up to 16 that together take 0.2 ms. Memory for another c where the product adds to it. Nothing is timed with
 ///       LOCUS_SYNC=1, nor while the stream is captured into a graph: a form that is new there takes cuBLASLt's first
 ///       answer, for good, so that the graph computes what the program does. Tune before capturing.
@@ -33,17 +35,22 @@ inline void autotune_gemm(bool tuned) { detail::gemm_is_autotuned().store(tuned,
 namespace detail {
 
 /// Library and GPU, as one line: plans hold for both together.
-[[nodiscard]] inline std::string machine_of(int ordinal) {
+[[nodiscard]] inline std::string machine_of(int ordinal, std::string_view library) {
   cudaDeviceProp gpu{};
   check(cudaGetDeviceProperties(&gpu, ordinal), "cudaGetDeviceProperties");
-  std::string text = join("cublasLt ", cublasLtGetVersion(), ", sm_", gpu.major, gpu.minor, ", ",
-                          gpu.multiProcessorCount, " multiprocessors, ", gpu.name);
+  std::string text =
+      join(library, ", sm_", gpu.major, gpu.minor, ", ", gpu.multiProcessorCount, " multiprocessors, ", gpu.name);
   for (char& c : text)
     if (c < ' ') c = '?';
   return text;
 }
 
-/// Choices for one GPU model. Full, it learns no more: the rest is computed as cuBLASLt advises.
+/// cuBLASLt, for TunedGemmPlans. Another library has a class of its own, which says its name and version.
+struct BlasPlans {
+  [[nodiscard]] static std::string library() { return join("cublasLt ", cublasLtGetVersion()); }
+};
+
+/// Choices of a library for one GPU model. Full, it learns no more: the rest is computed as cuBLASLt advises.
 class TunedGemmPlans {
  public:
   TunedGemmPlans(std::string machine, GemmPlanFile& file) : machine_(std::move(machine)), file_(file) {
@@ -51,14 +58,15 @@ class TunedGemmPlans {
       if (line.machine == machine_) learn(line.form, {line.choice, true});
   }
 
-  /// Those of all GPUs like this one.
+  /// Those of a library for all GPUs like this one.
+  template <class Library = BlasPlans>
   [[nodiscard]] static TunedGemmPlans& of(int ordinal) {
     static Mutex mutex;
     static std::array<TunedGemmPlans*, max_devices> plans{};
     const Lock lock(mutex);
     TunedGemmPlans*& mine = plans[static_cast<std::size_t>(ordinal)];
     if (mine) return *mine;
-    std::string machine = machine_of(ordinal);
+    std::string machine = machine_of(ordinal, Library::library());
     for (TunedGemmPlans* other : plans)
       if (other && other->machine_ == machine) mine = other;
     if (!mine) mine = new TunedGemmPlans(std::move(machine), file_of_process());

@@ -38,7 +38,7 @@ inline constexpr std::int64_t most_bins_of_block = 8192;  ///< each block counts
 inline constexpr std::uint32_t peer_threads = 256;  ///< of a block that sums over ranks
 
 inline constexpr std::size_t most_workspace = std::size_t{32} << 20;  ///< bytes that cuBLASLt may use
-inline constexpr int most_candidates = 8;  ///< algorithms of cuBLASLt that are timed for a product
+inline constexpr int most_candidates = 8;  ///< algorithms that are timed for a product or a convolution
 
 inline constexpr std::size_t staged_bytes = std::size_t{1} << 20;  ///< of a copy from pageable memory, at a time
 

@@ -113,9 +113,15 @@
 #define LOCUS_CBLAS 0
 #endif
 
-// One-definition rule: the same template compiled with and without CUDA, threads, zlib or a CBLAS, or for another
-// instruction set, is another function. All that Locus defines lives in an inline namespace that says which, so a mix
-// fails to link.
+/// LOCUS_CUDNN: 1 to have convolutions on Cuda computed by cuDNN 9, where that is faster, with -lcudnn on the link
+/// line.
+#ifndef LOCUS_CUDNN
+#define LOCUS_CUDNN 0
+#endif
+
+// One-definition rule: the same template compiled with and without CUDA, cuDNN, threads, zlib or a CBLAS, or for
+// another instruction set, is another function. All that Locus defines lives in an inline namespace that says which, so
+// a mix fails to link.
 #if defined(__AVX512F__) && defined(__AVX512DQ__)
 #define LOCUS_ISA avx512
 #elif defined(__AVX2__) && defined(__FMA__)
@@ -129,7 +135,9 @@
 #define LOCUS_TEXT_OF_(...) #__VA_ARGS__
 #define LOCUS_TEXT_OF(...) LOCUS_TEXT_OF_(__VA_ARGS__)
 #define LOCUS_JOIN(a, b) LOCUS_JOIN_(a, b)
-#if LOCUS_CUDA
+#if LOCUS_CUDA && LOCUS_CUDNN
+#define LOCUS_ABI_DEVICES LOCUS_JOIN(with_cudnn, LOCUS_ISA)
+#elif LOCUS_CUDA
 #define LOCUS_ABI_DEVICES LOCUS_JOIN(with_cuda, LOCUS_ISA)
 #else
 #define LOCUS_ABI_DEVICES LOCUS_JOIN(cpu_only, LOCUS_ISA)

@@ -3,6 +3,7 @@
 // cuda/backend.hpp.
 
 #include <locus/cuda/backend.hpp>
+#include <locus/cuda/convolution.hpp>
 
 #include <cstdio>
 
@@ -44,12 +45,14 @@ namespace detail {
 }
 }  // namespace detail
 
-/// Two lines: the GPU and its driver; the CUDA runtime and cuBLASLt of this program. Never throws for want of a GPU.
+/// Two lines: the GPU and its driver; the CUDA runtime, cuBLASLt and cuDNN of this program. Never throws for want of a
+/// GPU.
 [[nodiscard]] inline std::string versions(int ordinal = 0) {
   int runtime = 0;
   if (cudaRuntimeGetVersion(&runtime) != cudaSuccess) runtime = CUDART_VERSION;
   return join("cuda:", ordinal, ": ", detail::gpu_text(ordinal), "; driver ", detail::driver_text(), "\nCUDA runtime ",
-              detail::version_text(runtime), "; cuBLASLt ", detail::blas_version_text(cublasLtGetVersion()));
+              detail::version_text(runtime), "; cuBLASLt ", detail::blas_version_text(cublasLtGetVersion()),
+              cudnn_version() ? "; cuDNN " + detail::blas_version_text(cudnn_version()) : "");
 }
 #else
 [[nodiscard]] inline std::string versions(int ordinal = 0) {

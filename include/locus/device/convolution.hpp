@@ -69,6 +69,10 @@ struct ConvShape {
   [[nodiscard]] bool is_pointwise() const { return axis[0].is_plain() && axis[1].is_plain() && axis[2].is_plain(); }
 };
 
+/// Bytes that a pass on a GPU may take beside operands and results, at a time: of columns or of a library's workspace.
+/// As many as the weights have, where that is more.
+inline constexpr std::int64_t gpu_conv_workspace = std::int64_t{64} << 20;
+
 /// Images in memory: strides of (batch, channel, three dimensions), in elements.
 template <class T>
 struct ConvImages {
@@ -88,12 +92,13 @@ struct ConvImages {
 /// on the shape, the strides, `exact` and what the processor can do, never on the threads.
 template <class D>
 struct Convolution;
-template <class D>
-concept ConvolvingDevice = Device<D> && requires(D device, const ConvShape& shape,
-                                                 const ConvImages<const float>& images, const float* in, float* out) {
-  { Convolution<D>::forward(device, shape, images, in, in, out, false) } -> std::same_as<bool>;
-  { Convolution<D>::input_gradient(device, shape, images, in, in, out, false) } -> std::same_as<bool>;
-  { Convolution<D>::weight_gradient(device, shape, images, images, out, false) } -> std::same_as<bool>;
-};
+/// Whether D has them for elements of type T.
+template <class D, class T = float>
+concept ConvolvingDevice =
+    Device<D> && requires(D device, const ConvShape& shape, const ConvImages<const T>& images, const T* in, T* out) {
+      { Convolution<D>::forward(device, shape, images, in, in, out, false) } -> std::same_as<bool>;
+      { Convolution<D>::input_gradient(device, shape, images, in, in, out, false) } -> std::same_as<bool>;
+      { Convolution<D>::weight_gradient(device, shape, images, images, out, false) } -> std::same_as<bool>;
+    };
 
 }  // namespace locus::inline LOCUS_ABI

@@ -1,0 +1,166 @@
+#pragma once
+// Calls of cuDNN's backend: its descriptors, and what becomes of its answers.
+
+#include <locus/core/shared.hpp>
+#include <locus/cuda/cudnn/conv_call.hpp>
+
+namespace locus::inline LOCUS_ABI::cuda::dnn {
+
+/// Whether an answer says that cuDNN does not compute this, or not in this way.
+[[nodiscard]] inline bool means_refused(cudnnStatus_t status) {
+  const int category = status / 1000;
+  return status != CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED &&
+         status != CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED && category >= 2 && category <= 4;
+}
+
+/// The answer's name, and what cuDNN says beside it.
+[[nodiscard]] LOCUS_COLD inline std::string explain(cudnnStatus_t status) {
+  char details[512] = "";
+  cudnnGetLastErrorString(details, sizeof details);
+  for (char& c : details)
+    if (c != '\0' && c < ' ') c = ' ';
+  return details[0] == '\0' ? join(cudnnGetErrorString(status)) : join(cudnnGetErrorString(status), ", ", details);
+}
+
+[[nodiscard]] inline const char* remedy(cudnnStatus_t status) {
+  switch (status) {
+    case CUDNN_STATUS_NOT_INITIALIZED:
+      return "cuDNN does not start: update the NVIDIA driver, or compute without cuDNN (LOCUS_CUDNN=0)";
+    case CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH:
+    case CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED:
+      return "libcudnn.so.9 finds no libcudnn_*.so.9 of its own version: install one cuDNN, whole, and let "
+             "LD_LIBRARY_PATH name its folder first, or compute without cuDNN (LOCUS_CUDNN=0)";
+    default:
+      return status / 1000 == 5 ? "an earlier launch may be the cause: run under compute-sanitizer; LOCUS_CUDNN=0 in "
+                                  "the environment computes without cuDNN"
+                                : "LOCUS_CUDNN=0 in the environment, or cuda::allow_cudnn(false), computes without it";
+  }
+}
+
+/// throws OutOfMemory or CudaError naming what was asked for and the call, unless the call succeeded
+inline void check(cudnnStatus_t status, const char* call, const std::string& what) {
+  if (status == CUDNN_STATUS_SUCCESS) return;
+  (void)cudaGetLastError();  // what can be recovered from must not be reported a second time
+  const std::string reason = explain(status);
+  if (status == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED ||
+      status == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED)
+    fail<OutOfMemory>({what, ": ", call, ": ", reason, "; use smaller batches or free tensors"});
+  fail<CudaError>({what, ": ", call, ": ", reason, "; ", remedy(status)});
+}
+
+/// A descriptor of cuDNN's. Handles share it; the last one destroys it.
+class Descriptor {
+ public:
+  Descriptor() = default;
+  /// throws OutOfMemory or CudaError
+  explicit Descriptor(cudnnBackendDescriptorType_t type) : owned_(new Owned) {
+    check(cudnnBackendCreateDescriptor(type, &owned_->handle), "cudnnBackendCreateDescriptor", "convolution");
+  }
+  [[nodiscard]] cudnnBackendDescriptor_t get() const { return owned_->handle; }
+  [[nodiscard]] explicit operator bool() const { return static_cast<bool>(owned_); }
+
+ private:
+  struct Owned final : Counted {
+    cudnnBackendDescriptor_t handle = nullptr;
+    ~Owned() {
+      if (handle) (void)cudnnBackendDestroyDescriptor(handle);
+    }
+  };
+  Shared<Owned> owned_;
+};
+
+/// How cuDNN calls a type of attributes.
+template <class T>
+[[nodiscard]] constexpr cudnnBackendAttributeType_t attribute_type() {
+  if constexpr (std::is_same_v<T, std::int64_t>) return CUDNN_TYPE_INT64;
+  else if constexpr (std::is_same_v<T, float>) return CUDNN_TYPE_FLOAT;
+  else if constexpr (std::is_same_v<T, cudnnDataType_t>) return CUDNN_TYPE_DATA_TYPE;
+  else if constexpr (std::is_same_v<T, cudnnConvolutionMode_t>) return CUDNN_TYPE_CONVOLUTION_MODE;
+  else if constexpr (std::is_same_v<T, cudnnBackendHeurMode_t>) return CUDNN_TYPE_HEUR_MODE;
+  else if constexpr (std::is_same_v<T, cudnnBackendKnobType_t>) return CUDNN_TYPE_KNOB_TYPE;
+  else if constexpr (std::is_same_v<T, cudnnBackendNumericalNote_t>) return CUDNN_TYPE_NUMERICAL_NOTE;
+  else if constexpr (std::is_same_v<T, cudnnHandle_t>) return CUDNN_TYPE_HANDLE;
+  else {
+    static_assert(std::is_same_v<T, void*>);
+    return CUDNN_TYPE_VOID_PTR;
+  }
+}
+
+/// Calls one after another, up to the first that cuDNN refuses; those after it are not made. Other errors are thrown.
+class Calls {
+ public:
+  explicit Calls(const ConvCall& call) : call_(call) {}
+
+  [[nodiscard]] bool succeeded() const { return status_ == CUDNN_STATUS_SUCCESS; }
+  [[nodiscard]] cudnnStatus_t status() const { return status_; }
+  /// Of the call that was refused.
+  [[nodiscard]] const std::string& reason() const { return reason_; }
+  void refuse(cudnnStatus_t status, const char* why) {
+    if (succeeded()) status_ = status, reason_ = why;
+  }
+
+  template <class T>
+  void set(const Descriptor& d, cudnnBackendAttributeName_t name, const T* values, std::int64_t count) {
+    if (succeeded())
+      note(cudnnBackendSetAttribute(d.get(), name, attribute_type<T>(), count, values), "cudnnBackendSetAttribute");
+  }
+  template <class T>
+  void set(const Descriptor& d, cudnnBackendAttributeName_t name, const T& value) {
+    set(d, name, &value, 1);
+  }
+  void set(const Descriptor& d, cudnnBackendAttributeName_t name, const Descriptor* values, std::int64_t count) {
+    if (!succeeded()) return;
+    constexpr std::int64_t most = 16;
+    cudnnBackendDescriptor_t handles[most];
+    for (std::int64_t i = 0; i < count && i < most; ++i) handles[i] = values[i].get();
+    note(cudnnBackendSetAttribute(d.get(), name, CUDNN_TYPE_BACKEND_DESCRIPTOR, count, handles),
+         "cudnnBackendSetAttribute");
+  }
+  void set(const Descriptor& d, cudnnBackendAttributeName_t name, const Descriptor& value) { set(d, name, &value, 1); }
+
+  /// How many there are, of which at most `count` are written.
+  template <class T>
+    requires(!std::is_same_v<T, Descriptor>)
+  std::int64_t get(const Descriptor& d, cudnnBackendAttributeName_t name, T* values, std::int64_t count) {
+    std::int64_t found = 0;
+    if (succeeded())
+      note(cudnnBackendGetAttribute(d.get(), name, attribute_type<T>(), count, &found, values),
+           "cudnnBackendGetAttribute");
+    return !succeeded() ? 0 : found < count ? found : count;
+  }
+  /// The same of descriptors, which cuDNN fills in.
+  std::int64_t get(const Descriptor& d, cudnnBackendAttributeName_t name, const Descriptor* values,
+                   std::int64_t count) {
+    if (!succeeded()) return 0;
+    constexpr std::int64_t most = 64;
+    cudnnBackendDescriptor_t handles[most];
+    for (std::int64_t i = 0; i < count && i < most; ++i) handles[i] = values[i].get();
+    std::int64_t found = 0;
+    note(cudnnBackendGetAttribute(d.get(), name, CUDNN_TYPE_BACKEND_DESCRIPTOR, count, &found, handles),
+         "cudnnBackendGetAttribute");
+    return !succeeded() ? 0 : found < count ? found : count;
+  }
+
+  void finalize(const Descriptor& d, const char* what) {
+    if (succeeded()) note(cudnnBackendFinalize(d.get()), what);
+  }
+  void execute(cudnnHandle_t handle, const Descriptor& plan, const Descriptor& pack) {
+    if (succeeded()) note(cudnnBackendExecute(handle, plan.get(), pack.get()), "cudnnBackendExecute");
+  }
+
+ private:
+  void note(cudnnStatus_t status, const char* call) {
+    if (status == CUDNN_STATUS_SUCCESS) [[likely]]
+      return;
+    if (!means_refused(status)) check(status, call, text_of(call_));
+    status_ = status;
+    reason_ = join(call, ": ", explain(status));
+    (void)cudaGetLastError();
+  }
+
+  const ConvCall& call_;
+  cudnnStatus_t status_ = CUDNN_STATUS_SUCCESS;
+  std::string reason_;
+};
+
+}  // namespace locus::inline LOCUS_ABI::cuda::dnn

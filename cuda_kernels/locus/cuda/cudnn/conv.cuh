@@ -1,0 +1,107 @@
+#pragma once
+// The passes of convolutions on a GPU by cuDNN, as device/convolution.hpp has them.
+
+#include <locus/cuda/cudnn/convolver.hpp>
+#include <locus/cuda/map.cuh>
+
+namespace locus::inline LOCUS_ABI::cuda::dnn {
+
+namespace detail {
+template <class T>
+struct AddBias {
+  LOCUS_FN void operator()(compute_t<T> y, compute_t<T> bias, compute_t<T>& out) const { out = y + bias; }
+};
+
+/// Whether images lie densely, with the channels of an element side by side or one after another.
+template <class T>
+[[nodiscard]] bool is_dense(const ConvImages<const T>& x, const Shape& shape, bool channels_last) {
+  constexpr int order[2][5] = {{4, 3, 2, 1, 0}, {1, 4, 3, 2, 0}};
+  std::int64_t stride = 1;
+  for (const int d : order[channels_last]) {
+    if (shape[d] != 1 && x.stride[d] != stride) return false;
+    stride *= shape[d];
+  }
+  return true;
+}
+
+/// Images as cuDNN reads them: where they lie, or a dense copy.
+template <class T>
+[[nodiscard]] Images images_of(Context& context, const ConvImages<const T>& x, const Shape& shape, Scratch& copy) {
+  for (const bool channels_last : {false, true})
+    if (is_dense(x, shape, channels_last)) return {const_cast<T*>(x.data), channels_last};
+  copy.reserve(static_cast<std::size_t>(elements(shape)) * sizeof(T));
+  const Strides from{x.stride[0], x.stride[1], x.stride[2], x.stride[3], x.stride[4]};
+  map(context, make_plan<2>(shape, std::array<Strides, 2>{from, row_major(shape)}),
+      locus::detail::ConvertElement<T, T>{}, Pack<const T*>{x.data}, Pack<T*>{copy.template as<T>()});
+  return {copy.template as<T>(), false};
+}
+
+/// (batch, channels, ...) of a convolution's input, or of its result.
+[[nodiscard]] inline Shape input_shape(const ConvShape& shape) {
+  return {shape.batch, shape.in, shape.axis[0].extent, shape.axis[1].extent, shape.axis[2].extent};
+}
+[[nodiscard]] inline Shape result_shape(const ConvShape& shape) {
+  return {shape.batch, shape.out, shape.axis[0].outputs, shape.axis[1].outputs, shape.axis[2].outputs};
+}
+
+/// Adds to each channel of dense images its bias.
+template <class T>
+void add_bias(Context& context, const Shape& shape, const T* bias, T* y) {
+  const Strides strides = row_major(shape);
+  map(context, make_plan<3>(shape, std::array<Strides, 3>{strides, Strides{0, 1, 0, 0, 0}, strides}), AddBias<T>{},
+      Pack<const T*, const T*>{y, bias}, Pack<T*>{y});
+}
+
+/// Whether cuDNN may be asked. Where a program looks for it when it first convolves (compiled/cudnn_at_first_use.cpp),
+/// it may be missing.
+[[nodiscard]] inline bool may_ask(const ConvShape& shape) {
+  return cudnn_version() != 0 && cudnn_allowed() &&
+         shape.batch * shape.in * shape.out * shape.inputs() * shape.outputs() != 0;
+}
+}  // namespace detail
+
+/// Each: false, and nothing happened, where cuDNN is not to compute it, or does not.
+template <class T>
+[[nodiscard]] bool forward(Context& context, const ConvShape& shape, const ConvImages<const T>& x, const T* w,
+                           const T* bias, T* y, bool accumulate) {
+  if (!detail::may_ask(shape)) return false;
+  Scratch copy(context);
+  const ConvCall call{
+      Pass::forward, type_of<T>(),      shape,     detail::images_of(context, x, detail::input_shape(shape), copy),
+      {y, false},    const_cast<T*>(w), accumulate};
+  if (!context.state<Convolver>(Context::convolver).run(call)) return false;
+  if (bias) detail::add_bias(context, detail::result_shape(shape), bias, y);
+  return true;
+}
+template <class T>
+[[nodiscard]] bool input_gradient(Context& context, const ConvShape& shape, const ConvImages<const T>& g, const T* w,
+                                  const T* bias, T* dx, bool accumulate) {
+  if (!detail::may_ask(shape)) return false;
+  Scratch copy(context);
+  const ConvCall call{Pass::input_gradient,
+                      type_of<T>(),
+                      shape,
+                      {dx, false},
+                      detail::images_of(context, g, detail::result_shape(shape), copy),
+                      const_cast<T*>(w),
+                      accumulate};
+  if (!context.state<Convolver>(Context::convolver).run(call)) return false;
+  if (bias) detail::add_bias(context, detail::input_shape(shape), bias, dx);
+  return true;
+}
+template <class T>
+[[nodiscard]] bool weight_gradient(Context& context, const ConvShape& shape, const ConvImages<const T>& g,
+                                   const ConvImages<const T>& x, T* dw, bool accumulate) {
+  if (!detail::may_ask(shape)) return false;
+  Scratch g_copy(context), x_copy(context);
+  const ConvCall call{Pass::weight_gradient,
+                      type_of<T>(),
+                      shape,
+                      detail::images_of(context, x, detail::input_shape(shape), x_copy),
+                      detail::images_of(context, g, detail::result_shape(shape), g_copy),
+                      dw,
+                      accumulate};
+  return context.state<Convolver>(Context::convolver).run(call);
+}
+
+}  // namespace locus::inline LOCUS_ABI::cuda::dnn

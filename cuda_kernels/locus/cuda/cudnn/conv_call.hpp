@@ -1,0 +1,135 @@
+#pragma once
+// A pass of a convolution in cuDNN's terms.
+
+#include <locus/core/shape.hpp>
+#include <locus/cuda/cudnn/switches.hpp>
+#include <locus/cuda/gemm_product.hpp>
+#include <locus/device/convolution.hpp>
+
+#include <cudnn_graph.h>
+
+#if CUDNN_MAJOR < 9
+#error "Locus needs cuDNN 9 or newer: install it, or compile with -DLOCUS_CUDNN=0 (with Meson, -Dcudnn=disabled)"
+#endif
+
+namespace locus::inline LOCUS_ABI::cuda::dnn {
+
+enum class Pass { forward, input_gradient, weight_gradient };
+
+/// Element types that cuDNN convolves, adding up in float. (Its engines of double are few, and slow.)
+template <class T>
+inline constexpr bool is_convolved = std::is_same_v<T, float> || std::is_same_v<T, half> || std::is_same_v<T, bfloat16>;
+template <class T>
+[[nodiscard]] constexpr cudnnDataType_t type_of() {
+  if constexpr (std::is_same_v<T, float>) return CUDNN_DATA_FLOAT;
+  else if constexpr (std::is_same_v<T, half>) return CUDNN_DATA_HALF;
+  else return CUDNN_DATA_BFLOAT16;
+}
+
+/// Images of a pass, dense: channel after channel, or, channels-last, with the channels of an element side by side.
+struct Images {
+  void* data = nullptr;
+  bool channels_last = false;
+};
+
+/// One pass. What it writes is y forward, x for the gradient of the input, w for that of the weights; the others it
+/// reads. Weights are (out, in / groups, taps).
+struct ConvCall {
+  Pass pass = Pass::forward;
+  cudnnDataType_t type = CUDNN_DATA_FLOAT;
+  ConvShape shape;
+  Images x, y;
+  void* w = nullptr;
+  bool accumulate = false;
+
+  /// Dimensions of an image: 2, or 3 where the first of ConvShape's is more than one element.
+  [[nodiscard]] int dims() const { return shape.axis[0].extent == 1 && shape.axis[0].is_plain() ? 2 : 3; }
+  [[nodiscard]] const ConvAxis& axis(int d) const { return shape.axis[3 - dims() + d]; }
+  [[nodiscard]] std::int64_t element() const { return type == CUDNN_DATA_FLOAT ? 4 : 2; }
+  [[nodiscard]] std::int64_t x_elements() const { return shape.batch * shape.in * shape.inputs(); }
+  [[nodiscard]] std::int64_t y_elements() const { return shape.batch * shape.out * shape.outputs(); }
+  [[nodiscard]] std::int64_t w_elements() const { return shape.out * shape.group_in() * shape.taps(); }
+  [[nodiscard]] void* result() const {
+    return pass == Pass::forward ? y.data : pass == Pass::input_gradient ? x.data : w;
+  }
+  [[nodiscard]] std::int64_t result_bytes() const {
+    return element() * (pass == Pass::forward          ? y_elements()
+                        : pass == Pass::input_gradient ? x_elements()
+                                                       : w_elements());
+  }
+  void set_result(void* data) { (pass == Pass::forward ? y.data : pass == Pass::input_gradient ? x.data : w) = data; }
+  /// Bytes of workspace that it may take.
+  [[nodiscard]] std::int64_t most_workspace() const {
+    const std::int64_t of_weights = element() * w_elements();
+    return of_weights > gpu_conv_workspace ? of_weights : gpu_conv_workspace;
+  }
+  /// Whether the images of a batch may be taken some after the other. Sums of 16 bits would be rounded each time.
+  [[nodiscard]] bool is_divisible() const {
+    return shape.batch > 1 && (pass != Pass::weight_gradient || type == CUDNN_DATA_FLOAT);
+  }
+  /// The same of some images only.
+  [[nodiscard]] ConvCall part(std::int64_t first, std::int64_t images) const {
+    ConvCall some = *this;
+    some.shape.batch = images;
+    some.x.data = static_cast<char*>(x.data) + element() * first * (x_elements() / shape.batch);
+    some.y.data = static_cast<char*>(y.data) + element() * first * (y_elements() / shape.batch);
+    some.accumulate |= first > 0 && pass == Pass::weight_gradient;
+    return some;
+  }
+};
+
+/// Elements after the last of an image along an axis that windows may take for zeros; -1 where windows leave elements
+/// out that cuDNN's would not: it takes no less than 0.
+[[nodiscard]] inline std::int64_t padding_after(const ConvAxis& axis) {
+  const std::int64_t reach = std::int64_t{axis.kernel - 1} * axis.dilation + 1;
+  const std::int64_t span = std::int64_t{axis.extent} + 2 * std::int64_t{axis.before} - reach;
+  if (span >= 0 && span / axis.stride + 1 == axis.outputs) return axis.before;
+  const std::int64_t least = std::int64_t{axis.outputs - 1} * axis.stride + reach - axis.extent - axis.before;
+  return least < 0 ? -1 : least;
+}
+
+/// As pass, operands and options: gradient of weights (8, 3, 3, 3) by images (2, 3, 5, 5) of float32, stride (1, 1) ...
+[[nodiscard]] LOCUS_OUT_OF_LINE inline std::string text_of(const ConvCall& call) {
+  const ConvShape& shape = call.shape;
+  Shape x{shape.batch, shape.in}, w{shape.out, shape.group_in()}, stride, padding, dilation;
+  for (int d = 0; d < call.dims(); ++d) {
+    const ConvAxis& axis = call.axis(d);
+    x.push_back(axis.extent), w.push_back(axis.kernel), stride.push_back(axis.stride), padding.push_back(axis.before);
+    dilation.push_back(axis.dilation);
+  }
+  const auto type = call.type == CUDNN_DATA_FLOAT  ? dtype_name<float>()
+                    : call.type == CUDNN_DATA_HALF ? dtype_name<half>()
+                                                   : dtype_name<bfloat16>();
+  return join(call.pass == Pass::forward          ? "convolution"
+              : call.pass == Pass::input_gradient ? "input gradient of a convolution"
+                                                  : "weight gradient of a convolution",
+              " of images ", x, " by weights ", w, " of ", type, ", stride ", stride, ", padding ", padding,
+              ", dilation ", dilation, ", ", shape.groups, shape.groups == 1 ? " group" : " groups");
+}
+
+/// Of an address, at most 16: as much as cuDNN's engines ask for.
+[[nodiscard]] inline std::int64_t alignment_of(const void* data) {
+  const std::int64_t alignment = cuda::detail::alignment_of(data, 0);
+  return alignment < 16 ? alignment : 16;
+}
+
+/// What cuDNN's choice depends on, besides its version and the GPU.
+[[nodiscard]] inline cuda::detail::GemmPlanKey key_of(const ConvCall& call) {
+  const ConvShape& shape = call.shape;
+  const std::int64_t flags = call.x.channels_last + 2 * call.y.channels_last + 4 * call.accumulate + 8 * shape.exact +
+                             16 * tf32_allowed() + 32 * nondeterministic_cudnn_allowed();
+  const std::int64_t alignments =
+      (alignment_of(call.x.data) * 32 + alignment_of(call.y.data)) * 32 + alignment_of(call.w);
+  cuda::detail::GemmPlanKey key{
+      {static_cast<int>(call.pass), call.type, flags, alignments, shape.batch, shape.in, shape.out, shape.groups}};
+  std::size_t at = 8;
+  for (const ConvAxis& axis : shape.axis) {
+    constexpr std::int64_t high = std::int64_t{1} << 32;
+    key.values[at++] = axis.extent * high + axis.kernel;
+    key.values[at++] = axis.stride * high + axis.dilation;
+    key.values[at++] = axis.before * high + axis.outputs;
+  }
+  return key;
+}
+
+}  // namespace locus::inline LOCUS_ABI::cuda::dnn

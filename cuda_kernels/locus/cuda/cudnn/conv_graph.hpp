@@ -1,0 +1,261 @@
+#pragma once
+// What cuDNN is asked about a pass of a convolution, and what it answers: a graph of one operation, engines with their
+// knobs, and the plan of one of them.
+
+#include <locus/cuda/cudnn/calls.hpp>
+#include <locus/cuda/plan_file.hpp>
+
+namespace locus::inline LOCUS_ABI::cuda::dnn {
+
+/// What plans are made for: the GPU of a handle. `properties` describe one that is not here, so that engines can be
+/// asked for without it.
+struct Machine {
+  cudnnHandle_t handle = nullptr;
+  Descriptor properties;
+};
+
+// Newer headers mark these names as deprecated, though all of cuDNN 9 knows and older ones need them.
+inline constexpr auto graph_handle = static_cast<cudnnBackendAttributeName_t>(800);  // CUDNN_ATTR_OPERATIONGRAPH_HANDLE
+inline constexpr auto plan_handle = static_cast<cudnnBackendAttributeName_t>(400);   // CUDNN_ATTR_EXECUTION_PLAN_HANDLE
+
+/// Names of a pass's operands in the variant pack of a launch.
+inline constexpr std::int64_t name_of_x = 'x', name_of_w = 'w', name_of_y = 'y';
+
+namespace detail {
+/// A dense tensor (first, second, rest...).
+[[nodiscard]] inline Descriptor tensor(Calls& calls, const ConvCall& call, std::int64_t name, const void* data,
+                                       const std::int64_t (&extents)[5], bool channels_last) {
+  const int rank = call.dims() + 2;
+  std::int64_t strides[5], stride = channels_last ? extents[1] : 1;
+  for (int d = rank - 1; d >= 2; --d) strides[d] = stride, stride *= extents[d];
+  strides[1] = channels_last ? 1 : stride;
+  strides[0] = channels_last ? stride : stride * extents[1];
+  const Descriptor it(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
+  calls.set(it, CUDNN_ATTR_TENSOR_DATA_TYPE, call.type);
+  calls.set(it, CUDNN_ATTR_TENSOR_DIMENSIONS, extents, rank);
+  calls.set(it, CUDNN_ATTR_TENSOR_STRIDES, strides, rank);
+  calls.set(it, CUDNN_ATTR_TENSOR_UNIQUE_ID, name);
+  calls.set(it, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, alignment_of(data));
+  calls.finalize(it, "cudnnBackendFinalize (a tensor)");
+  return it;
+}
+
+[[nodiscard]] inline Descriptor windows(Calls& calls, const ConvCall& call) {
+  const std::int64_t dims = call.dims();
+  std::int64_t stride[3], dilation[3], before[3], after[3];
+  for (int d = 0; d < dims; ++d) {
+    const ConvAxis& axis = call.axis(d);
+    stride[d] = axis.stride, dilation[d] = axis.dilation, before[d] = axis.before, after[d] = padding_after(axis);
+    if (after[d] < 0) calls.refuse(CUDNN_STATUS_NOT_SUPPORTED_PADDING, "windows that leave out the end of an image");
+  }
+  const Descriptor it(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
+  calls.set(it, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_DATA_FLOAT);
+  calls.set(it, CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_CROSS_CORRELATION);
+  calls.set(it, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, dims);
+  calls.set(it, CUDNN_ATTR_CONVOLUTION_DILATIONS, dilation, dims);
+  calls.set(it, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, stride, dims);
+  calls.set(it, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, before, dims);
+  calls.set(it, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, after, dims);
+  calls.finalize(it, "cudnnBackendFinalize (a convolution)");
+  return it;
+}
+
+/// How the descriptor of a pass, and its attributes, are named.
+struct OperationNames {
+  cudnnBackendDescriptorType_t type;
+  cudnnBackendAttributeName_t alpha, beta, windows, x, w, y;
+};
+[[nodiscard]] inline OperationNames names_of(Pass pass) {
+  if (pass == Pass::forward)
+    return {CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
+            CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
+            CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA,
+            CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
+            CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
+            CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
+            CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y};
+  if (pass == Pass::input_gradient)
+    return {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
+            CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
+            CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA,
+            CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
+            CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
+            CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
+            CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY};
+  return {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
+          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
+          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA,
+          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
+          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
+          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
+          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY};
+}
+}  // namespace detail
+
+/// A graph of one operation, with what it refers to: all of it lives as long as cuDNN is asked about it.
+struct ConvGraph {
+  Descriptor windows, x, w, y, pass, graph;
+};
+
+/// A graph of the pass alone. Groups follow from the channels of images and weights.
+[[nodiscard]] inline ConvGraph graph_of(Calls& calls, const Machine& machine, const ConvCall& call) {
+  const ConvShape& shape = call.shape;
+  std::int64_t x[5] = {shape.batch, shape.in}, w[5] = {shape.out, shape.group_in()}, y[5] = {shape.batch, shape.out};
+  for (int d = 0; d < call.dims(); ++d) {
+    const ConvAxis& axis = call.axis(d);
+    x[d + 2] = axis.extent, w[d + 2] = axis.kernel, y[d + 2] = axis.outputs;
+  }
+  const detail::OperationNames names = detail::names_of(call.pass);
+  const ConvGraph it{detail::windows(calls, call),
+                     detail::tensor(calls, call, name_of_x, call.x.data, x, call.x.channels_last),
+                     detail::tensor(calls, call, name_of_w, call.w, w, false),
+                     detail::tensor(calls, call, name_of_y, call.y.data, y, call.y.channels_last),
+                     Descriptor(names.type),
+                     Descriptor(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR)};
+  calls.set(it.pass, names.alpha, 1.f);
+  calls.set(it.pass, names.beta, call.accumulate ? 1.f : 0.f);
+  calls.set(it.pass, names.windows, it.windows);
+  calls.set(it.pass, names.x, it.x);
+  calls.set(it.pass, names.w, it.w);
+  calls.set(it.pass, names.y, it.y);
+  calls.finalize(it.pass, "cudnnBackendFinalize (a pass of a convolution)");
+  if (machine.handle) calls.set(it.graph, graph_handle, machine.handle);
+  calls.set(it.graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, it.pass);
+  calls.finalize(it.graph, "cudnnBackendFinalize (a graph)");
+  return it;
+}
+
+/// Whether an engine computes what Locus promises: sums in float, the same each time unless other orders are allowed,
+/// TF32 only where it is, and without transforms where the convolution is to be exact.
+[[nodiscard]] inline bool is_allowed(const ConvCall& call, const cudnnBackendNumericalNote_t* notes,
+                                     std::int64_t count) {
+  const bool is_float = call.type == CUDNN_DATA_FLOAT;
+  for (std::int64_t i = 0; i < count; ++i) {
+    switch (notes[i]) {
+      case CUDNN_NUMERICAL_NOTE_TENSOR_CORE:
+        if (is_float && !tf32_allowed()) return false;
+        break;
+      case CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS:
+      case CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION: return false;
+      case CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC:
+        if (!nondeterministic_cudnn_allowed()) return false;
+        break;
+      case CUDNN_NUMERICAL_NOTE_FFT:
+      case CUDNN_NUMERICAL_NOTE_WINOGRAD:
+      case CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4:
+      case CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6:
+      case CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13:
+        if (call.shape.exact) return false;
+        break;
+      default: break;
+    }
+  }
+  return true;
+}
+
+/// Whether an engine with its knobs is.
+[[nodiscard]] inline bool allows(Calls& calls, const ConvCall& call, const Descriptor& config) {
+  const Descriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+  cudnnBackendNumericalNote_t notes[32];
+  (void)calls.get(config, CUDNN_ATTR_ENGINECFG_ENGINE, &engine, 1);
+  const std::int64_t count = calls.get(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, notes, 32);
+  return calls.succeeded() && is_allowed(call, notes, count);
+}
+
+/// Engines with their knobs that are allowed, the one that cuDNN expects to be the fastest first, and at the end those
+/// that take nearly everything.
+[[nodiscard]] inline std::vector<Descriptor> engines_for(Calls& calls, const Machine& machine, const ConvCall& call,
+                                                         const ConvGraph& graph) {
+  constexpr std::int64_t most = 64;
+  std::vector<Descriptor> engines;
+  for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
+    if (!calls.succeeded()) break;
+    Calls asked(call);  // that there are none of one kind is no refusal
+    const Descriptor heuristics(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+    asked.set(heuristics, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph.graph);
+    asked.set(heuristics, CUDNN_ATTR_ENGINEHEUR_MODE, mode);
+    if (machine.properties) asked.set(heuristics, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, machine.properties);
+    asked.finalize(heuristics, "cudnnBackendFinalize (heuristics)");
+    if (!asked.succeeded()) continue;
+    std::vector<Descriptor> found;
+    for (std::int64_t i = 0; i < most; ++i) found.emplace_back(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+    const std::int64_t count = asked.get(heuristics, CUDNN_ATTR_ENGINEHEUR_RESULTS, found.data(), most);
+    for (std::int64_t i = 0; i < count; ++i) {
+      const Descriptor& config = found[static_cast<std::size_t>(i)];
+      if (allows(asked, call, config)) engines.push_back(config);
+    }
+  }
+  if (engines.empty()) calls.refuse(CUDNN_STATUS_NOT_SUPPORTED, "cuDNN has no engine for it that is allowed");
+  return engines;
+}
+
+/// An engine made ready to run.
+struct ExecutionPlan {
+  Descriptor engine, plan;
+  std::int64_t workspace = 0;
+};
+[[nodiscard]] inline ExecutionPlan plan_of(Calls& calls, const Machine& machine, const Descriptor& engine) {
+  ExecutionPlan it{engine, Descriptor(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR)};
+  if (machine.handle) calls.set(it.plan, plan_handle, machine.handle);
+  if (machine.properties) calls.set(it.plan, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, machine.properties);
+  calls.set(it.plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, engine);
+  calls.finalize(it.plan, "cudnnBackendFinalize (a plan)");
+  (void)calls.get(it.plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, &it.workspace, 1);
+  return it;
+}
+
+/// Knobs that a choice has room for, two in each word after the engine's: the type in 8 bits, the value in 24.
+inline constexpr std::int64_t most_knobs = 14;
+
+/// The engine and its knobs as the plan file has them. False where they do not fit.
+[[nodiscard]] inline bool to_choice(const ConvCall& call, const Descriptor& config,
+                                    cuda::detail::GemmPlanChoice& choice) {
+  Calls calls(call);
+  const Descriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+  std::vector<Descriptor> knobs;
+  for (std::int64_t i = 0; i <= most_knobs; ++i) knobs.emplace_back(CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR);
+  std::int64_t index = 0;
+  (void)calls.get(config, CUDNN_ATTR_ENGINECFG_ENGINE, &engine, 1);
+  (void)calls.get(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, &index, 1);
+  const std::int64_t count = calls.get(config, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, knobs.data(), most_knobs + 1);
+  if (!calls.succeeded() || count > most_knobs || index < 0 || index > INT32_MAX) return false;
+  choice = {};
+  choice.algorithm[0] = static_cast<std::uint64_t>(index) + (static_cast<std::uint64_t>(count) << 32);
+  for (std::int64_t i = 0; i < count; ++i) {
+    cudnnBackendKnobType_t type{};
+    std::int64_t value = 0;
+    (void)calls.get(knobs[static_cast<std::size_t>(i)], CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, &type, 1);
+    (void)calls.get(knobs[static_cast<std::size_t>(i)], CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, &value, 1);
+    if (!calls.succeeded() || value < 0 || value >= 1 << 24 || type > 255) return false;
+    const std::uint64_t word = (static_cast<std::uint64_t>(type) << 24) + static_cast<std::uint64_t>(value);
+    choice.algorithm[static_cast<std::size_t>(1 + i / 2)] += word << (32 * (i % 2));
+  }
+  return true;
+}
+
+/// The engine with its knobs that a choice names.
+[[nodiscard]] inline Descriptor from_choice(Calls& calls, const Machine& machine, const ConvGraph& graph,
+                                            const cuda::detail::GemmPlanChoice& choice) {
+  const auto index = static_cast<std::int64_t>(choice.algorithm[0] & 0xffffffffu);
+  const auto count = static_cast<std::int64_t>(choice.algorithm[0] >> 32);
+  const Descriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR), config(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+  if (count > most_knobs) calls.refuse(CUDNN_STATUS_NOT_SUPPORTED, "a choice that nobody made");
+  calls.set(engine, CUDNN_ATTR_ENGINE_OPERATION_GRAPH, graph.graph);
+  calls.set(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, index);
+  if (machine.properties) calls.set(engine, CUDNN_ATTR_ENGINE_DEVICEPROP, machine.properties);
+  calls.finalize(engine, "cudnnBackendFinalize (an engine)");
+  std::vector<Descriptor> knobs;
+  for (std::int64_t i = 0; i < count && calls.succeeded(); ++i) {
+    const std::uint64_t word = choice.algorithm[static_cast<std::size_t>(1 + i / 2)] >> (32 * (i % 2));
+    const Descriptor& knob = knobs.emplace_back(CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR);
+    calls.set(knob, CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, static_cast<cudnnBackendKnobType_t>(word >> 24 & 255));
+    calls.set(knob, CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, static_cast<std::int64_t>(word & 0xffffff));
+    calls.finalize(knob, "cudnnBackendFinalize (a knob)");
+  }
+  calls.set(config, CUDNN_ATTR_ENGINECFG_ENGINE, engine);
+  if (count > 0) calls.set(config, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, knobs.data(), count);
+  calls.finalize(config, "cudnnBackendFinalize (an engine with knobs)");
+  return config;
+}
+
+}  // namespace locus::inline LOCUS_ABI::cuda::dnn

@@ -1,0 +1,61 @@
+#pragma once
+// Convolutions by cuDNN 9, in programs with CUDA that are compiled with -DLOCUS_CUDNN=1 and linked with -lcudnn. What
+// it must do, device/convolution.hpp says. Only nvcc sees that, because it alone compiles what calls it.
+//
+// cuDNN is linked, as cuBLASLt and NCCL are: the loader finds it before the first operation or says what is missing,
+// and whoever packs a program sees what it needs. A program that is to run without it is compiled without the macro.
+
+#include <locus/device/convolution.hpp>
+
+#if LOCUS_CUDA && LOCUS_CUDNN
+#include <locus/cuda/cudnn/switches.hpp>
+#else
+#include <cstddef>
+
+namespace locus::inline LOCUS_ABI::cuda {
+/// cuDNN's version; 0: this program has none.
+[[nodiscard]] constexpr std::size_t cudnn_version() { return 0; }
+/// Whether convolutions may be computed by cuDNN; without it, none are.
+inline void allow_cudnn(bool) {}
+[[nodiscard]] inline bool cudnn_allowed() { return false; }
+/// Whether cuDNN may add up gradients in another order each time.
+inline void allow_nondeterministic_cudnn(bool) {}
+[[nodiscard]] inline bool nondeterministic_cudnn_allowed() { return false; }
+}  // namespace locus::inline LOCUS_ABI::cuda
+#endif
+
+#if LOCUS_NVCC && LOCUS_CUDNN
+#include <locus/cuda/backend.hpp>
+#include <locus/cuda/cudnn/conv.cuh>
+
+namespace locus::inline LOCUS_ABI {
+
+template <>
+struct Convolution<Cuda> {
+  template <class T>
+    requires cuda::dnn::is_convolved<T>
+  [[nodiscard]] static bool forward(Cuda device, const ConvShape& shape, const ConvImages<const T>& x, const T* w,
+                                    const T* bias, T* y, bool accumulate) {
+    const cuda::OrdinalGuard guard(device.ordinal);
+    return cuda::dnn::forward(cuda::Context::current(device.ordinal), shape, x, w, bias, y, accumulate);
+  }
+  template <class T>
+    requires cuda::dnn::is_convolved<T>
+  [[nodiscard]] static bool input_gradient(Cuda device, const ConvShape& shape, const ConvImages<const T>& g,
+                                           const T* w, const T* bias, T* dx, bool accumulate) {
+    const cuda::OrdinalGuard guard(device.ordinal);
+    return cuda::dnn::input_gradient(cuda::Context::current(device.ordinal), shape, g, w, bias, dx, accumulate);
+  }
+  template <class T>
+    requires cuda::dnn::is_convolved<T>
+  [[nodiscard]] static bool weight_gradient(Cuda device, const ConvShape& shape, const ConvImages<const T>& g,
+                                            const ConvImages<const T>& x, T* dw, bool accumulate) {
+    const cuda::OrdinalGuard guard(device.ordinal);
+    return cuda::dnn::weight_gradient(cuda::Context::current(device.ordinal), shape, g, x, dw, accumulate);
+  }
+};
+static_assert(ConvolvingDevice<Cuda> && ConvolvingDevice<Cuda, half> && ConvolvingDevice<Cuda, bfloat16> &&
+              !ConvolvingDevice<Cuda, double>);
+
+}  // namespace locus::inline LOCUS_ABI
+#endif

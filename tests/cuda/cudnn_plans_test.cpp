@@ -1,0 +1,156 @@
+// What cuDNN itself answers about passes of convolutions, without a GPU: it plans for one that is described to it. So
+// descriptors, heuristics, the choice among engines and what the plan file keeps are tried on the library that programs
+// link, though nothing is computed.
+
+#include <locus/cuda/cudnn/conv_graph.hpp>
+
+#include <doctest/doctest.h>
+
+#include <support/skip.hpp>
+
+using namespace locus;
+using namespace locus::cuda::dnn;
+
+namespace {
+
+#if CUDNN_VERSION >= 91000
+/// An H100, as cuDNN 9.19 describes it.
+constexpr char h100[] = R"({"deviceName": "NVIDIA H100 80GB HBM3", "deviceVer": 900, "driverVer": 13000,
+  "cudaDeviceId": 0, "totalGlobalMem": 85899345920, "multiProcessorCount": 132, "smClockRateKHz": 1980000,
+  "memClockRateKHz": 2619000, "l2CacheSize": 52428800, "warpSize": 32, "maxSharedMemoryPerBlock": 49152,
+  "maxSharedMemoryPerBlockOptin": 232448, "reservedSharedMemoryPerBlock": 1024, "regsPerBlock": 65536,
+  "maxRegistersPerSM": 65536, "maxCtasPerSM": 32, "maxThreadsPerBlock": 1024, "maxThreadsPerSM": 2048,
+  "maxGridSize": [2147483647, 65535, 65535], "maxBlockSize": [1024, 1024, 64], "pciDeviceId": 0, "isTccDriver": 0,
+  "supportCoopLaunch": 1})";
+
+/// Nothing where this cuDNN describes GPUs in another way.
+Machine described_machine() {
+  Machine machine{nullptr, Descriptor(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR)};
+  const bool is_known = cudnnBackendSetAttribute(machine.properties.get(), CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION,
+                                                 CUDNN_TYPE_CHAR, sizeof h100 - 1, h100) == CUDNN_STATUS_SUCCESS &&
+                        cudnnBackendFinalize(machine.properties.get()) == CUDNN_STATUS_SUCCESS;
+  return is_known ? machine : Machine{};
+}
+#define NEEDS_MACHINE(machine)                 \
+  const Machine machine = described_machine(); \
+  if (!machine.properties) SKIP_TEST("this version of cuDNN describes GPUs in another way")
+#else
+#define NEEDS_MACHINE(machine) SKIP_TEST("this version of cuDNN plans for no GPU that is not here")
+#endif
+
+/// A window of `kernel` elements along `extent`, as PyTorch's conv2d has it.
+ConvAxis axis(std::int64_t extent, std::int64_t kernel, std::int64_t stride = 1, std::int64_t padding = 0,
+              std::int64_t dilation = 1) {
+  const auto outputs = (extent + 2 * padding - dilation * (kernel - 1) - 1) / stride + 1;
+  const auto index = [](std::int64_t i) { return static_cast<ConvIndex>(i); };
+  return {index(extent), index(kernel), index(stride), index(dilation), index(padding), index(outputs)};
+}
+ConvShape square(std::int64_t batch, std::int64_t in, std::int64_t out, const ConvAxis& side, std::int64_t groups = 1) {
+  return {.batch = batch, .in = in, .out = out, .groups = groups, .axis = {{}, side, side}};
+}
+/// A pass whose operands lie at multiples of `alignment`.
+ConvCall call_of(Pass pass, cudnnDataType_t type, const ConvShape& shape, bool channels_last = false,
+                 std::uintptr_t alignment = 256) {
+  const auto at = [&](std::uintptr_t i) { return reinterpret_cast<void*>(4096 * i + alignment); };
+  return {pass, type, shape, {at(1), channels_last}, {at(2), channels_last}, at(3)};
+}
+constexpr Pass every_pass[] = {Pass::forward, Pass::input_gradient, Pass::weight_gradient};
+
+/// What becomes of a pass.
+struct Answer {
+  std::string reason;  ///< why there is no plan; empty where there is one
+  std::int64_t workspace = 0, engines = 0, restored_workspace = -1;
+  bool is_allowed = false;
+};
+Answer ask(const Machine& machine, const ConvCall& call) {
+  Calls calls(call);
+  const ConvGraph graph = graph_of(calls, machine, call);
+  const std::vector<Descriptor> engines = engines_for(calls, machine, call, graph);
+  Answer answer{calls.reason()};
+  answer.engines = static_cast<std::int64_t>(engines.size());
+  if (!calls.succeeded()) return answer;
+  answer.reason = "no engine within the bound";
+  for (const Descriptor& engine : engines) {
+    Calls planned(call);
+    const ExecutionPlan plan = plan_of(planned, machine, engine);
+    if (!planned.succeeded() || plan.workspace > call.most_workspace()) continue;
+    answer.reason.clear();
+    answer.workspace = plan.workspace;
+    answer.is_allowed = allows(planned, call, engine);
+    cuda::detail::GemmPlanChoice choice;
+    if (!to_choice(call, engine, choice)) return answer;
+    Calls again(call);
+    const ExecutionPlan restored = plan_of(again, machine, from_choice(again, machine, graph, choice));
+    if (again.succeeded()) answer.restored_workspace = restored.workspace;
+    return answer;
+  }
+  return answer;
+}
+/// Whether cuDNN plans the pass, and again from what the plan file keeps.
+void check_planned(const Machine& machine, const ConvCall& call) {
+  CAPTURE(text_of(call));
+  const Answer answer = ask(machine, call);
+  CHECK(answer.reason == "");
+  CHECK(answer.is_allowed);
+  CHECK(answer.restored_workspace == answer.workspace);
+}
+
+}  // namespace
+
+TEST_CASE("cuDNN plans every pass of ResNet-18, in each type and layout, within the bound of workspace") {
+  NEEDS_MACHINE(machine);
+  const ConvShape shapes[] = {square(64, 3, 64, axis(32, 3, 1, 1)),   square(64, 64, 64, axis(32, 3, 1, 1)),
+                              square(64, 64, 128, axis(32, 3, 2, 1)), square(64, 64, 128, axis(32, 1, 2)),
+                              square(64, 512, 512, axis(4, 3, 1, 1)), square(64, 3, 64, axis(224, 7, 2, 3))};
+  for (const ConvShape& shape : shapes) {
+    for (const Pass pass : every_pass) {
+      check_planned(machine, call_of(pass, CUDNN_DATA_FLOAT, shape));
+      for (const cudnnDataType_t type : {CUDNN_DATA_HALF, CUDNN_DATA_BFLOAT16})
+        for (const bool channels_last : {false, true})
+          check_planned(machine, call_of(pass, type, shape, channels_last));
+    }
+  }
+}
+
+TEST_CASE("cuDNN plans passes that are added to what is there, strided, dilated, grouped, misaligned or uneven") {
+  NEEDS_MACHINE(machine);
+  for (const Pass pass : every_pass) {
+    ConvCall adding = call_of(pass, CUDNN_DATA_FLOAT, square(8, 16, 16, axis(16, 3, 1, 1)));
+    adding.accumulate = true;
+    check_planned(machine, adding);
+    check_planned(machine, call_of(pass, CUDNN_DATA_FLOAT, square(8, 16, 24, axis(17, 3, 2, 2, 2))));
+    check_planned(machine, call_of(pass, CUDNN_DATA_FLOAT, square(8, 32, 64, axis(16, 3, 1, 1), 4)));
+    check_planned(machine, call_of(pass, CUDNN_DATA_FLOAT, square(8, 32, 32, axis(16, 3, 1, 1), 32)));  // depthwise
+    check_planned(machine, call_of(pass, CUDNN_DATA_BFLOAT16, square(8, 3, 5, axis(15, 3, 2, 1)), false, 2));
+    ConvAxis same = axis(16, 2);  // of "same": one more after than before
+    same.outputs = 16;
+    check_planned(machine, call_of(pass, CUDNN_DATA_FLOAT, square(8, 16, 16, same)));
+  }
+}
+
+TEST_CASE("what cuDNN does not plan is refused, with a reason, and not thrown") {
+  NEEDS_MACHINE(machine);
+  ConvAxis short_end = axis(16, 3, 1, 1);
+  short_end.outputs = 14;  // the last element is in no window
+  const Answer answer = ask(machine, call_of(Pass::forward, CUDNN_DATA_FLOAT, square(2, 8, 8, short_end)));
+  CHECK(answer.reason == "windows that leave out the end of an image");
+}
+
+TEST_CASE("TF32, engines whose sums differ from run to run, and transforms serve only where they are allowed") {
+  NEEDS_MACHINE(machine);
+  const auto engines = [&, &machine = machine](Pass pass, bool exact) {
+    ConvShape shape = square(64, 64, 64, axis(32, 3, 1, 1));
+    shape.exact = exact;
+    return ask(machine, call_of(pass, CUDNN_DATA_FLOAT, shape)).engines;
+  };
+  const auto plain = engines(Pass::forward, false), of_weights = engines(Pass::weight_gradient, false);
+  CHECK(plain > 0);
+  CHECK(engines(Pass::forward, true) <= plain);
+  CHECK(engines(Pass::forward, true) > 0);
+  cuda::allow_tf32(true);
+  CHECK(engines(Pass::forward, false) > plain);
+  cuda::allow_tf32(false);
+  cuda::allow_nondeterministic_cudnn(true);
+  CHECK(engines(Pass::weight_gradient, false) > of_weights);
+  cuda::allow_nondeterministic_cudnn(false);
+}

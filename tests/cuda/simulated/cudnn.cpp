@@ -1,0 +1,457 @@
+// Convolutions by cuDNN: what it is asked, which of its answers is taken and kept, and what becomes of refusals and
+// errors. Over a stand-in, which computes what the descriptors say. Cases that a process decides or finds out once come
+// first, in processes of their own; what this process itself does comes after them.
+
+#if __has_include(<cudnn_graph.h>)
+#define LOCUS_CUDNN 1
+#endif
+
+#include <locus/autograd/expression.hpp>
+#include <locus/cpu/backend.hpp>
+#include <locus/cuda/step_runner.hpp>
+#include <locus/device/capture.hpp>
+#include <locus/ops/conv.hpp>
+#include <locus/ops/reduce.hpp>
+#include <locus/tensor/factory.hpp>
+#include <locus/tensor/random.hpp>
+
+#include <doctest/doctest.h>
+
+#include <support/reference.hpp>
+#include <support/skip.hpp>
+
+#include "process.hpp"
+
+#if LOCUS_CUDNN
+#include "cudnn_stand_in.hpp"
+
+using namespace locus;
+using namespace locus_test;
+
+namespace {
+using simulated::dnn;
+using simulated::DnnEngine;
+using simulated::Environment;
+using simulated::in_new_process;
+
+/// What a call did.
+struct Seen {
+  int asked = 0, planned = 0, launched = 0;
+  std::int64_t engine = -1;
+};
+template <class Use>
+Seen seen(const Use& use) {
+  const auto before = dnn;
+  use();
+  return {dnn.asked - before.asked, dnn.planned - before.planned, dnn.launched - before.launched, dnn.engine};
+}
+/// A convolution of 16 channels.
+template <class T = float>
+Tensor<T, Cuda> convolve(std::int64_t images = 2, const Conv2dOptions& options = {.padding = 1}) {
+  manual_seed(4);
+  const auto x = randn<T, Cuda>({images, 4, 6, 5}), w = randn<T, Cuda>({8, 4, 3, 3});
+  return conv2d(x, w, options);
+}
+/// The values without cuDNN.
+template <class Use>
+auto without_cudnn(const Use& use) {
+  cuda::allow_cudnn(false);
+  const auto result = use();
+  cuda::allow_cudnn(true);
+  return result;
+}
+/// The largest difference of two tensors' elements.
+double distance(const Tensor<float, Cuda>& a, const Tensor<float, Cuda>& b) {
+  const Reference x = reference(a), y = reference(b);
+  double largest = 0;
+  for (std::size_t i = 0; i < x.values.size(); ++i) largest = std::max(largest, std::fabs(x.values[i] - y.values[i]));
+  return largest;
+}
+bool is_right(const Tensor<float, Cuda>& y, std::int64_t images = 2) {
+  return distance(y, without_cudnn([&] { return convolve(images); })) < 1e-5;
+}
+/// A value and both gradients.
+template <class T, class F>
+auto passes(const F& convolve, const Tensor<T, Cuda>& x, const Tensor<T, Cuda>& w, bool transposed_g = false) {
+  const auto vx = variable(x.clone()), vw = variable(w.clone());
+  const auto y = convolve(x, w);  // of the strides that x has
+  const auto traced = convolve(vx, vw);
+  manual_seed(9);
+  auto g = randn<T, Cuda>(traced.shape());
+  if (transposed_g) g = g.transpose(2, 3).contiguous().transpose(2, 3);
+  traced.backward(g, {.retain_graph = true});
+  traced.backward(g);  // added to what is there
+  return Tuple(y, vx.grad(), vw.grad());
+}
+template <class T, class F>
+void check_equal(const F& convolve, const Tensor<T, Cuda>& x, const Tensor<T, Cuda>& w, double allowed = 2e-5) {
+  CAPTURE(to_string(x.shape()));
+  CAPTURE(to_string(w.shape()));
+  for (const bool transposed_g : {false, true}) {
+    const int before = dnn.launched;
+    const auto [y, dx, dw] = passes(convolve, x, w, transposed_g);
+    CHECK(dnn.launched - before >= 6);
+    const int ours = dnn.launched;
+    const auto [own_y, own_dx, own_dw] = without_cudnn([&] { return passes(convolve, x, w, transposed_g); });
+    CHECK(dnn.launched == ours);
+    CHECK_CLOSE(y, reference(own_y), allowed);
+    CHECK_CLOSE(dx, reference(own_dx), allowed);
+    CHECK_CLOSE(dw, reference(own_dw), allowed);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("of cuDNN's engines the first serves that keeps what Locus promises") {
+  const auto engine = [](const auto& use) { return in_new_process({}, [&] { return seen(use).engine; }); };
+  const auto of_float = [] { (void)convolve(); };
+  CHECK(engine(of_float) == 5);                                                  // without TF32
+  CHECK(engine([] { (void)convolve(2, {.padding = 1, .exact = true}); }) == 1);  // nor Winograd's transforms
+  CHECK(engine([] { (void)convolve<bfloat16>(); }) == 46);
+  CHECK(engine([&] {
+          cuda::allow_tf32(true);
+          of_float();
+        }) == 46);
+  const auto with = [&](cudnnBackendNumericalNote_t note, bool allow) {
+    return engine([=] {
+      dnn.engines.insert(dnn.engines.begin(), DnnEngine{.index = 7, .notes = {note}});
+      cuda::allow_nondeterministic_cudnn(allow);
+      (void)convolve();
+    });
+  };
+  CHECK(with(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC, false) == 5);
+  CHECK(with(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC, true) == 7);
+  CHECK(with(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS, true) == 5);
+  CHECK(with(CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP, false) == 7);
+  CHECK(in_new_process({{"LOCUS_CUDNN", "0"}}, [&] { return seen(of_float).asked; }) == 0);
+}
+
+TEST_CASE("a form is planned once; whatever changes cuDNN's choice is another form") {
+  CHECK(in_new_process({}, [] {
+    const auto asks = [](const auto& use) { return seen(use).asked > 0; };
+    bool right = asks([] { (void)convolve(); }) && !asks([] { (void)convolve(); });
+    right &= asks([] { (void)convolve(3); }) && asks([] { (void)convolve(2, {.padding = 2}); });
+    right &= asks([] { (void)convolve(2, {.padding = 1, .exact = true}); }) && asks([] { (void)convolve<half>(); });
+    cuda::allow_tf32(true);
+    right &= asks([] { (void)convolve(); });
+    cuda::allow_tf32(false);
+    right &= !asks([] { (void)convolve(); });
+    const auto memory = randn<float, Cuda>({2 * 4 * 6 * 5 + 1}), w = randn<float, Cuda>({8, 4, 3, 3});
+    const auto shifted = memory.slice(0, 1, memory.size(0)).reshape({2, 4, 6, 5});
+    right &= asks([&] { (void)conv2d(shifted, w, {.padding = 1}); }) && dnn.alignment == 4;
+    return right && !asks([&] { (void)conv2d(shifted, w, {.padding = 1}); });
+  }));
+}
+
+TEST_CASE("what cuDNN does not compute, products of windows do, and a trace says so") {
+  const auto refused = [](const auto& prepare, std::string& said) {
+    return in_new_process(
+        {{"LOCUS_TRACE", "1"}},
+        [&] {
+          prepare();
+          const int before = dnn.launched;
+          const auto y = convolve();
+          const bool is_ours = dnn.launched == before;
+          trace_launches(false);
+          return is_ours && is_right(y);
+        },
+        &said);
+  };
+  std::string said;
+  const std::string request =
+      "locus: convolution of images (2, 4, 6, 5) by weights (8, 4, 3, 3) of float32, stride (1, 1), padding (1, 1), "
+      "dilation (1, 1), 1 group: not so by cuDNN (";
+  CHECK(refused([] { dnn.operation = CUDNN_STATUS_NOT_SUPPORTED; }, said));
+  CHECK(said.find(request + "cudnnBackendFinalize (a pass of a convolution): CUDNN_STATUS_NOT_SUPPORTED, the pass is "
+                            "not supported)\n") != std::string::npos);
+  CHECK(said.find("gemm") != std::string::npos);
+  CHECK(refused([] { dnn.heuristics = CUDNN_STATUS_NOT_SUPPORTED; }, said));
+  CHECK(said.find(request + "cuDNN has no engine for it that is allowed)\n") != std::string::npos);
+  CHECK(refused([] { dnn.engines.resize(2); }, said));
+  CHECK(said.find("no engine for it that is allowed)\n") != std::string::npos);
+  CHECK(refused(
+      [] {
+        for (auto& engine : dnn.engines) engine.ready = CUDNN_STATUS_NOT_SUPPORTED;
+      },
+      said));
+  CHECK(said.find(request + "cuDNN makes no plan for any engine)\n") != std::string::npos);
+  CHECK(refused(
+      [] {
+        for (auto& engine : dnn.engines) engine.runs = CUDNN_STATUS_NOT_SUPPORTED;
+      },
+      said));
+  CHECK(said.find(request + "cudnnBackendExecute: CUDNN_STATUS_NOT_SUPPORTED, the launch failed)") !=
+        std::string::npos);
+  // cuDNN takes no padding below 0, which output padding beyond the stride needs.
+  CHECK(in_new_process({}, [] {
+    const auto x = randn<float, Cuda>({1, 4, 3, 3}), w = randn<float, Cuda>({4, 2, 3, 3});
+    const auto use = [&] { return conv_transpose2d(x, w, {.padding = 0, .output_padding = 2, .dilation = 3}); };
+    const Seen one = seen([&] { (void)use(); });
+    return one.launched == 0 && distance(use(), without_cudnn(use)) == 0.;
+  }));
+}
+
+TEST_CASE("an engine that fails where it is used is passed over, and stays so") {
+  CHECK(in_new_process({}, [] {
+    dnn.engines[2].runs = CUDNN_STATUS_NOT_SUPPORTED;
+    const auto y = convolve();
+    const bool first = dnn.engine == 1 && is_right(y);
+    const Seen second = seen([] { (void)convolve(); });
+    return first && second.asked == 0 && second.launched == 1 && second.engine == 1;
+  }));
+}
+
+TEST_CASE("errors name the request, cuDNN's call and what to do") {
+  const auto error = [](const auto& prepare, bool is_memory = false) {
+    std::string said;
+    CHECK(in_new_process(
+        {},
+        [&] {
+          prepare();
+          try {
+            (void)convolve();
+          } catch (const OutOfMemory& caught) {
+            return std::fputs(caught.what(), stderr) >= 0 && is_memory;
+          } catch (const CudaError& caught) {
+            return std::fputs(caught.what(), stderr) >= 0 && !is_memory;
+          }
+          return false;
+        },
+        &said));
+    return said;
+  };
+  CHECK(error([] { dnn.creation = CUDNN_STATUS_NOT_INITIALIZED; }) ==
+        "convolution: cudnnCreate: CUDNN_STATUS_NOT_INITIALIZED, nothing answers; cuDNN does not start: update the "
+        "NVIDIA driver, or compute without cuDNN (LOCUS_CUDNN=0)");
+  CHECK(error([] { dnn.creation = CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH; }).find("LD_LIBRARY_PATH") !=
+        std::string::npos);
+  CHECK(
+      error([] { dnn.engines[2].runs = CUDNN_STATUS_EXECUTION_FAILED; }) ==
+      "convolution of images (2, 4, 6, 5) by weights (8, 4, 3, 3) of float32, stride (1, 1), padding (1, 1), "
+      "dilation (1, 1), 1 group: cudnnBackendExecute: CUDNN_STATUS_EXECUTION_FAILED, the launch failed; an earlier "
+      "launch may be the cause: run under compute-sanitizer; LOCUS_CUDNN=0 in the environment computes without cuDNN");
+  CHECK(error([] { dnn.operation = CUDNN_STATUS_DEPRECATED; }).find("cuda::allow_cudnn(false)") != std::string::npos);
+  CHECK(error([] { dnn.engines[2].ready = CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED; }, true)
+            .find("use smaller batches or free tensors") != std::string::npos);
+  // After an error the program goes on.
+  CHECK(in_new_process({}, [] {
+    dnn.creation = CUDNN_STATUS_NOT_INITIALIZED;
+    CHECK_THROWS_AS((void)convolve(), CudaError);
+    dnn.creation = CUDNN_STATUS_SUCCESS;
+    return is_right(convolve());
+  }));
+}
+
+TEST_CASE("workspace is bounded: a batch is taken in parts, or another engine serves") {
+  CHECK(in_new_process({}, [] {
+    dnn.engines[2].workspace_of_image = std::int64_t{20} << 20;  // three images' fit in 64 MiB
+    const auto x = randn<float, Cuda>({7, 4, 6, 5}), w = randn<float, Cuda>({8, 4, 3, 3});
+    const auto use = [&] { return passes([](const auto& a, const auto& b) { return conv2d(a, b); }, x, w); };
+    const Seen forward = seen([&] { (void)conv2d(x, w); });
+    const bool in_parts = forward.engine == 5 && forward.launched == 4 && dnn.images == 1;  // 2, 2, 2 and 1
+    const auto [y, dx, dw] = use();
+    const auto [own_y, own_dx, own_dw] = without_cudnn(use);
+    return in_parts && dnn.engine == 5 && distance(y, own_y) < 1e-5 && distance(dx, own_dx) < 1e-4 &&
+           distance(dw, own_dw) < 1e-4;
+  }));
+  CHECK(in_new_process({}, [] {  // sums of 16 bits are rounded once
+    dnn.engines[0].workspace_of_image = std::int64_t{20} << 20;
+    const auto x = variable(randn<half, Cuda>({7, 4, 6, 5})), w = variable(randn<half, Cuda>({8, 4, 3, 3}));
+    const auto y = conv2d(x, w);
+    const Seen back = seen([&] { sum(y).backward(); });
+    return back.launched == 4 + 1 && dnn.engine == 5 && dnn.images == 7;
+  }));
+  CHECK(in_new_process({}, [] {  // one image's does not fit
+    dnn.engines[2].workspace_of_image = std::int64_t{65} << 20;
+    return seen([] { (void)convolve(); }).engine == 1 && dnn.images == 1;
+  }));
+}
+
+namespace {
+/// An imaginary GPU, on which the last engine is the fastest.
+void last_is_fastest() {
+  for (std::size_t i = 0; i < dnn.engines.size(); ++i) dnn.engines[i].milliseconds = 2 - 0.1 * static_cast<double>(i);
+}
+bool is_timed(const Seen& one, std::int64_t engine) { return one.launched > 8 && one.engine == engine; }
+bool is_untimed(const Seen& one, std::int64_t engine) { return one.launched == 1 && one.engine == engine; }
+const Environment autotuned{{"LOCUS_AUTOTUNE", "1"}};
+Seen once() {
+  return seen([] { CHECK(is_right(convolve())); });
+}
+}  // namespace
+
+TEST_CASE("a form is timed once, where products are") {
+  CHECK(in_new_process({}, [] {
+    last_is_fastest();
+    const bool first = is_untimed(once(), 5) && is_untimed(once(), 5);
+    cuda::autotune_gemm(true);
+    const bool timed = is_timed(once(), 0) && is_untimed(once(), 0);
+    bool others = false;
+    std::thread([&] { others = is_untimed(once(), 0); }).join();
+    cuda::autotune_gemm(false);
+    return first && timed && others && is_untimed(once(), 0);
+  }));
+  CHECK(in_new_process(autotuned, [] {  // of about equal ones the first; one that fails is passed over
+    dnn.engines[2].runs = CUDNN_STATUS_NOT_SUPPORTED;
+    return is_timed(once(), 1);
+  }));
+  CHECK(in_new_process(autotuned, [] {  // what is added to is added to once
+    last_is_fastest();
+    const auto x = variable(randn<float, Cuda>({2, 4, 6, 5})), w = variable(randn<float, Cuda>({8, 4, 3, 3}));
+    const auto y = conv2d(x, w);
+    sum(y).backward({.retain_graph = true});
+    const Tensor<float, Cuda> dx = x.grad() * 2.f, dw = w.grad() * 2.f;
+    sum(y).backward();
+    return distance(x.grad(), dx) < 1e-4 && distance(w.grad(), dw) < 1e-4;
+  }));
+  CHECK(in_new_process(autotuned, [] {
+    last_is_fastest();
+    simulated::captured = true;
+    const auto captured = seen([] { (void)convolve(); });
+    simulated::captured = false;
+    return is_untimed(captured, 5) && is_untimed(once(), 5);
+  }));
+  CHECK(in_new_process(autotuned, [] {
+    last_is_fastest();
+    for (auto& engine : dnn.engines) engine.runs = CUDNN_STATUS_NOT_SUPPORTED;
+    return once().launched == 0;
+  }));
+}
+
+TEST_CASE("without memory to time in, the first answer serves") {
+  CHECK(in_new_process(autotuned, [] {
+    last_is_fastest();
+    dnn.engines[3].workspace = 1 << 20;
+    (void)without_cudnn([] { return convolve(); });
+    simulated::most_memory = 1 << 19;
+    const Seen one = seen([] { (void)convolve(); });
+    simulated::most_memory = std::size_t{1} << 34;
+    return is_untimed(one, 5);
+  }));
+}
+
+TEST_CASE("the file of products keeps what was timed; the next process asks cuDNN for nothing else") {
+  const TemporaryFolder folder;
+  const std::string file = folder.path / "plans";
+  const auto in_process = [&](bool autotune, const auto& use) {
+    return in_new_process({{"LOCUS_PLANS", file}, {"LOCUS_AUTOTUNE", autotune ? "1" : "0"}}, [&] {
+      last_is_fastest();
+      return use();
+    });
+  };
+  CHECK(is_timed(in_process(true, once), 0));
+  (void)in_process(true, [] {
+    const auto a = randn<float, Cuda>({5, 7}), b = randn<float, Cuda>({7, 9});
+    return (void)matmul(a, b), true;
+  });
+  const auto lines = cuda::detail::parse_plans(content_of(file)).lines;
+  CHECK(lines.size() == 3);  // the pass, the product of the check beside it, and that of matrices
+  int of_cudnn = 0;
+  for (const auto& line : lines) of_cudnn += line.machine.rfind("cuDNN ", 0) == 0;
+  CHECK(of_cudnn == 1);
+  for (const bool autotune : {false, true}) {
+    const Seen next = in_process(autotune, [] { return seen([] { (void)convolve(); }); });
+    CHECK(is_untimed(next, 0));
+    CHECK(next.asked == 0);
+  }
+  // Another version's, an engine that is gone, one with other knobs, and one that may not serve any more.
+  CHECK(is_untimed(in_process(false, [] { return dnn.version += 100, once(); }), 5));
+  CHECK(is_untimed(in_process(false, [] { return dnn.engines.pop_back(), once(); }), 5));
+  CHECK(is_untimed(in_process(false, [] { return dnn.engines.back().knob = 3, once(); }), 5));
+  CHECK(is_untimed(in_process(false,
+                              [] {
+                                dnn.engines.back().notes = {CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC};
+                                return once();
+                              }),
+                   5));
+  CHECK(is_untimed(in_process(false, [] { return dnn.engines.back().knob = 1 << 24, once(); }), 5));
+}
+
+TEST_CASE("cuDNN's passes equal products of windows") {
+  manual_seed(27);
+  const auto conv = [](const Conv2dOptions& options) {
+    return [options](const auto& x, const auto& w) { return conv2d(x, w, options); };
+  };
+  const auto x = randn<float, Cuda>({3, 8, 9, 7});
+  check_equal(conv({.padding = 1}), x, randn<float, Cuda>({6, 8, 3, 3}));
+  check_equal(conv({.stride = 2, .padding = 1}), x, randn<float, Cuda>({6, 8, 3, 3}));
+  check_equal(conv({.stride = {2, 3}, .padding = {2, 1}, .dilation = {3, 2}}), x, randn<float, Cuda>({5, 8, 2, 3}));
+  check_equal(conv({.padding = "same"}), x, randn<float, Cuda>({4, 8, 2, 4}));  // one more after than before
+  check_equal(conv({.padding = 1, .groups = 4}), x, randn<float, Cuda>({12, 2, 3, 3}));
+  check_equal(conv({.stride = 2}), x, randn<float, Cuda>({4, 8, 1, 1}));
+  check_equal(conv({}), x.select(0, 1).unsqueeze(0), randn<float, Cuda>({4, 8, 1, 1}));
+  check_equal(conv({.padding = 1}), x.as<half>(), randn<half, Cuda>({6, 8, 3, 3}), 2e-2);
+  check_equal(conv({.padding = 1}), x.as<bfloat16>(), randn<bfloat16, Cuda>({6, 8, 3, 3}), 2e-1);
+  check_equal([](const auto& a, const auto& w) { return conv_transpose2d(a, w, {.stride = 2, .output_padding = 1}); },
+              x, randn<float, Cuda>({8, 5, 3, 3}));
+  check_equal(conv({.padding = 1}), x.slice(2, 0, 9, 2), randn<float, Cuda>({6, 8, 3, 3}));  // copied
+  const auto bias = randn<float, Cuda>({6});
+  check_equal([&](const auto& a, const auto& w) { return conv2d(a, w, bias, {.padding = 1}); }, x,
+              randn<float, Cuda>({6, 8, 3, 3}));
+  // Images of three dimensions, which have no public function.
+  ConvShape shape{.batch = 2, .in = 3, .out = 4, .axis = {{5, 2, 2, 1, 1, 3}, {4, 3, 1, 1, 1, 4}, {4, 3, 1, 1, 1, 4}}};
+  const auto volume = randn<float, Cuda>({2, 3, 5, 4, 4}), w = randn<float, Cuda>({4, 3, 18});
+  const Tensor<float, Cuda> y({2, 4, 3, 4, 4}), expected(y.shape());
+  const locus::detail::ConvPasses<float, Cuda> of(shape, Cuda{});
+  CHECK(seen([&] { of.forward(y, false, volume, w.data(), nullptr); }).launched == 1);
+  (void)without_cudnn([&] { return of.forward(expected, false, volume, w.data(), nullptr), 0; });
+  CHECK_CLOSE(y, reference(expected));
+}
+
+TEST_CASE("channels-last images are read as they lie") {
+  for (const bool last : {false, true}) {
+    const auto image = randn<bfloat16, Cuda>({2, 5, 6, 8});
+    const auto x = last ? image.permute({0, 3, 1, 2}) : image.permute({0, 3, 1, 2}).contiguous();
+    const auto w = randn<bfloat16, Cuda>({4, 8, 3, 3});
+    const LaunchLog log;
+    const auto y = conv2d(x, w, {.padding = 1});
+    CHECK(log.launches() == 1);
+    CHECK(dnn.x_strides ==
+          (last ? std::vector<std::int64_t>{240, 1, 48, 8} : std::vector<std::int64_t>{240, 30, 6, 1}));
+    CHECK(dnn.y_strides == std::vector<std::int64_t>{120, 30, 6, 1});
+    CHECK_CLOSE(y, reference(without_cudnn([&] { return conv2d(x, w, {.padding = 1}); })), 1e-1);
+  }
+}
+
+TEST_CASE("an empty batch and types that cuDNN does not convolve are not its") {
+  CHECK(seen([] {
+          (void)conv2d(Tensor<float, Cuda>(Shape{0, 4, 5, 5}), randn<float, Cuda>({2, 4, 3, 3}));
+        }).asked == 0);
+  CHECK(seen([] { (void)conv2d(randn<double, Cuda>({1, 4, 5, 5}), randn<double, Cuda>({2, 4, 3, 3})); }).asked == 0);
+}
+
+TEST_CASE("a captured step of convolutions replays what it computed") {
+  const auto train = [](bool captured) {
+    manual_seed(6);
+    const auto v = variable(randn<float, Cuda>({4, 3, 3, 3}) * 0.2f), w = variable(randn<float, Cuda>({2, 4, 3, 3}));
+    const auto x = randn<float, Cuda>({2, 3, 6, 6});
+    const auto loss = zeros<float, Cuda>({});
+    const auto step = [&] {
+      const auto value = mean(square(conv2d(relu(conv2d(x, v, {.padding = 1})), w, {.stride = 2})));
+      value.backward();
+      for (const auto& weights : {v, w}) {
+        weights.value() -= weights.grad() * 0.01f;
+        weights.zero_grad();
+      }
+      loss.copy_(value.value());
+    };
+    std::vector<float> losses;
+    const auto note = [&] { losses.push_back(loss.item()); };
+    if (captured) {
+      auto replayed = capture<Cuda>(step);
+      for (int i = 0; i < 4; ++i) replayed(), note();
+    } else {
+      for (int i = 0; i < 4; ++i) step(), note();
+    }
+    return losses;
+  };
+  const int before = dnn.launched;
+  const auto eager = train(false);
+  CHECK(dnn.launched > before);
+  CHECK(train(true) == eager);
+  CHECK(eager.front() > eager.back());
+}
+
+#else
+TEST_CASE("convolutions by cuDNN") { SKIP_TEST("no cudnn_graph.h beside the toolkit"); }
+#endif
