@@ -1,4 +1,4 @@
-"""PyTorch's answers to the lines of conv.py, attention.py, resnet.py and gpt2.py: clocks, and the fastest of some runs, as
+"""PyTorch's answers to the lines of the benchmarks that run in turns with it: clocks, and the fastest of some runs, as
 support/fastest.hpp has them."""
 
 import sys

@@ -1,6 +1,6 @@
 #pragma once
-// What the programs share that answer conv.py, attention.py, resnet.py and gpt2.py line by line: clocks, and the
-// fastest of some runs. What answers for PyTorch has the same in peers/torch_lines.py.
+// What the programs share that run in turns with PyTorch and answer line by line: clocks, and the fastest of some runs.
+// What answers for PyTorch has the same in peers/torch_lines.py.
 
 #include <string>
 

@@ -1,5 +1,5 @@
-"""What conv.py, attention.py, resnet.py and gpt2.py share: a program of ours, compiled here, and one of PyTorch, which answer the
-same lines in turns."""
+"""What the benchmarks share that run in turns with PyTorch: a program of ours, compiled here, and one of PyTorch, which answer
+the same lines."""
 
 import argparse
 import contextlib
