@@ -76,7 +76,8 @@ struct ConvImages {
   std::int64_t stride[5];
 };
 
-/// The three passes of convolutions on a device; specialize it to add them to one.
+/// The three passes of convolutions on a device, for the element types that it has them for; specialize it to add them
+/// to one.
 ///
 ///     Convolution<D>::forward(device, shape, x, w, bias, y, accumulate)      y = conv(x, w) + bias
 ///     Convolution<D>::input_gradient(device, shape, g, w, bias, dx, accumulate)
@@ -88,12 +89,12 @@ struct ConvImages {
 /// on the shape, the strides, `exact` and what the processor can do, never on the threads.
 template <class D>
 struct Convolution;
-template <class D>
-concept ConvolvingDevice = Device<D> && requires(D device, const ConvShape& shape,
-                                                 const ConvImages<const float>& images, const float* in, float* out) {
-  { Convolution<D>::forward(device, shape, images, in, in, out, false) } -> std::same_as<bool>;
-  { Convolution<D>::input_gradient(device, shape, images, in, in, out, false) } -> std::same_as<bool>;
-  { Convolution<D>::weight_gradient(device, shape, images, images, out, false) } -> std::same_as<bool>;
-};
+template <class D, class T>
+concept ConvolvingDevice =
+    Device<D> && requires(D device, const ConvShape& shape, const ConvImages<const T>& images, const T* in, T* out) {
+      { Convolution<D>::forward(device, shape, images, in, in, out, false) } -> std::same_as<bool>;
+      { Convolution<D>::input_gradient(device, shape, images, in, in, out, false) } -> std::same_as<bool>;
+      { Convolution<D>::weight_gradient(device, shape, images, images, out, false) } -> std::same_as<bool>;
+    };
 
 }  // namespace locus::inline LOCUS_ABI

@@ -83,7 +83,7 @@ class ConvPasses {
   /// y = conv(x, w) + bias (+ y)
   void forward(const Tensor<T, D>& y, bool accumulate, const Tensor<T, D>& x, const T* w, const T* bias) const {
     if (y.empty()) return;
-    if constexpr (ConvolvingDevice<D> && std::is_same_v<T, float>)
+    if constexpr (ConvolvingDevice<D, T>)
       if (Convolution<D>::forward(device_, shape_, images_of(x), w, bias, y.data(), accumulate)) return;
     if (is_grouped(shape_)) {
       const GroupedConvRow<T> row{shape_, images_of(x), w, bias, y.data(), accumulate};
@@ -115,7 +115,7 @@ class ConvPasses {
   /// dx = the adjoint of conv in its input, of g (+ bias of dx's channels) (+ dx)
   void input_gradient(const Tensor<T, D>& dx, bool accumulate, const Tensor<T, D>& g, const T* w, const T* bias) const {
     if (dx.empty()) return;
-    if constexpr (ConvolvingDevice<D> && std::is_same_v<T, float>)
+    if constexpr (ConvolvingDevice<D, T>)
       if (Convolution<D>::input_gradient(device_, shape_, images_of(g), w, bias, dx.data(), accumulate)) return;
     const Tensor<T, D> dense = g.contiguous();
     if (is_grouped(shape_)) {
@@ -155,7 +155,7 @@ class ConvPasses {
       if (!accumulate) dw.fill_(T(0.f));
       return;
     }
-    if constexpr (ConvolvingDevice<D> && std::is_same_v<T, float>)
+    if constexpr (ConvolvingDevice<D, T>)
       if (Convolution<D>::weight_gradient(device_, shape_, images_of(g), images_of(x), dw.data(), accumulate)) return;
     if (is_grouped(shape_)) return sum_taps(dw, accumulate, g, x);
     const std::int64_t depth = shape_.group_in() * shape_.taps(), outs = shape_.group_out();
