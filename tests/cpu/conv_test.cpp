@@ -1,9 +1,11 @@
-// Winograd's convolution and direct ones: their error is bounded, on every instruction set, for every border and size;
-// results do not depend on the number of threads; it can be turned off. Which way computes each pass.
+// Winograd's convolution, direct ones, and products of windows of bfloat16: their error is bounded, on every
+// instruction set, for every border and size; results do not depend on the number of threads; Winograd's can be turned
+// off. Which way computes each pass.
 
 #include <locus/device/launch_log.hpp>
 #include <locus/locus.hpp>
 
+#include <support/kernel_sets.hpp>
 #include <support/reference.hpp>
 
 #include <doctest/doctest.h>
@@ -31,10 +33,11 @@ auto passes(const Tensor<T>& x, const Tensor<T>& w, const Tensor<T>& b, const Te
   return Result{y.value(), images.grad(), weights.grad()};
 }
 
-bool same(const Tensor<float>& a, const Tensor<float>& b) {
+template <class T>
+bool same(const Tensor<T>& a, const Tensor<T>& b) {
   const auto x = a.contiguous(), y = b.contiguous();
   return a.shape() == b.shape() &&
-         std::memcmp(x.data(), y.data(), static_cast<std::size_t>(a.elements()) * sizeof(float)) == 0;
+         std::memcmp(x.data(), y.data(), static_cast<std::size_t>(a.elements()) * sizeof(T)) == 0;
 }
 
 /// The largest error of a result, as a share of the sums of absolute products behind it.
@@ -48,7 +51,8 @@ struct Launches {
   [[nodiscard]] bool operator==(const Launches&) const = default;
 };
 std::ostream& operator<<(std::ostream& out, const Launches& l) { return out << l.y << ' ' << l.dx << ' ' << l.dw; }
-Launches launches_of(const Tensor<float>& x, const Tensor<float>& w, const Conv2dOptions& options) {
+template <class T>
+Launches launches_of(const Tensor<T>& x, const Tensor<T>& w, const Conv2dOptions& options) {
   Launches launches;
   const auto count = [](const auto& run) {
     const LaunchLog log;
@@ -58,7 +62,7 @@ Launches launches_of(const Tensor<float>& x, const Tensor<float>& w, const Conv2
   launches.y = count([&] { (void)conv2d(x, w, options); });
   const auto images = variable(x), weights = variable(w);
   const auto of_images = conv2d(images, w, options), of_weights = conv2d(x, weights, options);
-  const auto g = randn<float>(of_images.shape());
+  const Tensor<T> g = randn<float>(of_images.shape()).template as<T>();
   launches.dx = count([&] { of_images.backward(g); });
   launches.dw = count([&] { of_weights.backward(g); });
   return launches;
@@ -111,6 +115,48 @@ auto tile_errors(const Tensor<float>& x, const Tensor<float>& w, const Tensor<fl
       max(max_pool2d(dw, 3).reshape({w.size(0), w.size(1)}) /
           matmul(by_channel(peaks(cotangent, 0, 4, dy)), by_channel(seen).transpose(0, 1)))
           .item()};
+}
+
+/// The largest error of a result of bfloat16: as a share of its rounding, and of what sums in float lose.
+double rounding_of(const Tensor<bfloat16>& result, const Tensor<double>& exact, const Tensor<double>& absolute) {
+  if (result.elements() == 0) return 0;
+  const Tensor<double> allowed = 0x1p-8 * abs(exact) + 1e-5 * absolute + 1e-30;
+  return max(abs(result.as<double>() - exact) / allowed).item();
+}
+Tensor<bfloat16> random16(const Shape& shape) { return randn<float>(shape).as<bfloat16>(); }
+struct Operands16 {
+  Tensor<bfloat16> x, w, b, g;
+};
+/// Checks all passes of these, and that each is one launch.
+void check_windows(const Operands16& of, const Conv2dOptions& options, bool adds) {
+  const auto wide = [](const Tensor<bfloat16>& t) { return t.as<double>().value(); };
+  const auto size_of = [](const Tensor<bfloat16>& t) { return abs(t.as<double>()).eval().value(); };
+  const auto made = passes<bfloat16>(of.x, of.w, of.b, of.g, options, adds);
+  const auto exact = passes<double>(wide(of.x), wide(of.w), wide(of.b), wide(of.g), options, adds);
+  const auto absolute = passes<double>(size_of(of.x), size_of(of.w), size_of(of.b), size_of(of.g), options, adds);
+  CHECK(rounding_of(made.y, exact.y, absolute.y) < 1);
+  CHECK(rounding_of(made.dx, exact.dx, absolute.dx) < 1);
+  CHECK(rounding_of(made.dw, exact.dw, absolute.dw) < 1);
+}
+void check_windows(std::int64_t batch, std::int64_t in, std::int64_t out, Size2d size, Size2d kernel,
+                   const Conv2dOptions& options, bool adds) {
+  CAPTURE(in);
+  CAPTURE(out);
+  CAPTURE(to_string(size));
+  CAPTURE(to_string(kernel));
+  const auto x = random16({batch, in, size.height, size.width});
+  const auto w = random16({out, in / options.groups, kernel.height, kernel.width});
+  check_windows({x, w, random16({out}), random16(conv2d(x, w, options).shape())}, options, adds);
+}
+
+/// With tiles, and with pairs, of bfloat16, where this processor has them.
+void for_each_set_of_pairs(const auto& check) {
+  const InUse<bfloat16> restored;
+  for (const auto* set : SetsOfPairs()) {
+    cpu::detail::kernels_in_use<bfloat16>() = set;
+    CAPTURE(set->depth_unit);
+    check();
+  }
 }
 
 void for_each_kernel_set(const auto& check) {
@@ -313,6 +359,106 @@ TEST_CASE("each pass is one launch, Winograd's or direct; the verbs compute what
   check_error(1, 16, 16, {5, 5}, 3, large_stride, false);
 }
 
+TEST_CASE("products of windows of bfloat16: kernels, strides, borders and sizes of every kind, by tiles and by pairs") {
+  manual_seed(14);
+  for_each_set_of_pairs([] {
+    // Rows of many positions, of which one copy is read at any shift.
+    check_windows(2, 32, 32, {5, 16}, 3, {.padding = 1}, false);
+    check_windows(1, 19, 37, {6, 29}, 3, {.padding = {0, 1}}, true);
+    check_windows(2, 33, 16, {4, 17}, {2, 4}, {.padding = {1, 3}, .dilation = {1, 2}}, false);
+    check_windows(1, 16, 16, {3, 1100}, 3, {.padding = 1}, false);  // several blocks of an image
+    check_windows(1, 32, 16, {40, 32}, {3, 1}, {.stride = {2, 1}, .padding = {1, 0}}, true);
+    // Whole planes at once.
+    check_windows(9, 32, 48, {4, 4}, 3, {.padding = 1}, true);
+    check_windows(2, 18, 8, {8, 8}, 3, {.padding = 1}, false);
+    check_windows(3, 64, 17, {8, 2}, {5, 3}, {.padding = {2, 1}}, false);
+    check_windows(2, 16, 20, {9, 1}, {3, 1}, {.padding = {1, 0}}, false);
+    // A copy for each tap.
+    check_windows(2, 20, 24, {7, 7}, 3, {.padding = 1}, true);
+    check_windows(3, 16, 33, {6, 11}, 3, {.padding = 2, .dilation = 2}, false);
+    check_windows(2, 32, 40, {9, 13}, 3, {.stride = 2, .padding = 1}, true);
+    check_windows(2, 32, 32, {8, 8}, 3, {.stride = 2, .padding = 1}, false);
+    check_windows(2, 24, 16, {8, 10}, 1, {.stride = 2}, true);
+    check_windows(2, 17, 19, {9, 31}, {3, 2}, {.stride = {2, 3}, .padding = {0, 1}}, true);
+    check_windows(1, 20, 16, {16, 17}, {2, 4}, {.stride = {5, 4}, .padding = {1, 3}}, false);
+    check_windows(1, 16, 16, {11, 12}, 3, {.stride = {2, 3}, .padding = 2, .dilation = {3, 2}}, false);
+    check_windows(2, 40, 70, {5, 6}, 1, {}, true);
+    // Few channels: a copy for each tap of each.
+    check_windows(2, 3, 36, {9, 16}, 3, {.padding = 1}, false);
+    check_windows(2, 3, 16, {19, 13}, 7, {.stride = 2, .padding = 3}, true);
+    check_windows(1, 16, 24, {6, 9}, {2, 3}, {.stride = {3, 1}, .padding = {0, 2}, .dilation = {2, 1}}, false);
+    // Groups.
+    check_windows(2, 48, 32, {6, 8}, 3, {.padding = 1, .groups = 2}, true);
+    check_windows(2, 30, 48, {8, 16}, 3, {.stride = 2, .padding = 1, .groups = 3}, false);
+  });
+}
+
+TEST_CASE("products of windows of bfloat16 of any strides, of no batch, and of an empty one") {
+  manual_seed(15);
+  for_each_set_of_pairs([] {
+    const auto w = random16({16, 32, 3, 3}), b = random16({16}), g = random16({2, 16, 9, 8});
+    const auto check = [&](const Tensor<bfloat16>& x, const Tensor<bfloat16>& weights,
+                           const Tensor<bfloat16>& cotangent, std::int64_t stride = 1) {
+      check_windows({x, weights, b, cotangent}, {.stride = stride, .padding = 1}, false);
+    };
+    const auto last = random16({2, 9, 8, 32}).permute({0, 3, 1, 2}), turned = random16({2, 32, 8, 9}).transpose(2, 3);
+    check(last, w, random16({2, 9, 8, 16}).permute({0, 3, 1, 2}));
+    check(turned, w.transpose(2, 3), random16({2, 16, 8, 9}).transpose(2, 3));
+    check(last, w, random16({2, 5, 4, 16}).permute({0, 3, 1, 2}), 2);
+    check(random16({3, 64, 18, 20}).slice(0, 1, 3).slice(1, 0, 64, 2).slice(2, 1, 18, 2).slice(3, 3, 11), w, g);
+    check(random16({2, 32, 9, 1}).expand({2, 32, 9, 8}), w, random16({2, 1, 9, 8}).expand({2, 16, 9, 8}));
+    check(random16({2, 32, 9, 32}).slice(3, 0, 32, 2), w, random16({2, 16, 9, 16}));
+    const auto image = random16({32, 9, 8});
+    const auto one = conv2d(image, w, {.padding = "same"});
+    CHECK(same(one.unsqueeze(0).eval().value(), conv2d(image.unsqueeze(0), w, {.padding = 1})));
+    const auto none = passes<bfloat16>(random16({0, 32, 9, 8}), w, b, random16({0, 16, 9, 8}), {.padding = 1});
+    CHECK(none.y.shape() == Shape{0, 16, 9, 8});
+    CHECK(same(none.dw, zeros<bfloat16>({16, 32, 3, 3})));
+  });
+}
+
+TEST_CASE("products of windows of bfloat16 are one launch for each pass, and verbs compute what they do not suit") {
+  manual_seed(16);
+  for_each_set_of_pairs([] {
+    const auto x = random16({2, 32, 12, 12}), w = random16({16, 32, 3, 3});
+    CHECK(launches_of(x, w, {.padding = 1}) == Launches{1, 1, 1});
+    CHECK(launches_of(x, w, {.stride = 2, .padding = 1}) == Launches{1, 1, 1});
+    const Conv2dOptions mostly_border{.padding = {300, 0}, .dilation = {300, 1}};
+    const auto much_memory = launches_of(random16({1, 32, 2, 900}), w, mostly_border);
+    CHECK(much_memory.y > 1);
+    CHECK(much_memory.dx > 1);
+    CHECK(much_memory.dw > 1);
+    CHECK(launches_of(random16({1, 32, 5, 5}), w, {.stride = 1000000, .padding = 1}).y > 1);  // few windows
+    CHECK(launches_of(random16({1, 32, 40, 40}), w, {.stride = 9}).dx > 1);                   // many classes of results
+  });
+  const InUse<bfloat16> floats(cpu::detail::kernels_for<bfloat16>(cpu::lowest_isa));
+  CHECK(launches_of(random16({2, 32, 12, 12}), random16({16, 32, 3, 3}), {.padding = 1}).y > 1);
+}
+
+TEST_CASE("an element of bfloat16 that is not finite spoils the windows that hold it alone") {
+  const auto spoilt = [](const Tensor<bfloat16>& t, const ReduceAxes& folded) {
+    const auto wide = t.as<float>().value();
+    return max(where(isfinite(wide), zeros_like(wide), ones_like(wide)), folded).eval().value();
+  };
+  for_each_set_of_pairs([&] {
+    for (const std::int64_t width : {8, 13, 20}) {
+      CAPTURE(width);
+      const auto x = random16({3, 20, 8, width}), w = random16({18, 20, 3, 3}), g = random16({3, 18, 8, width});
+      for (const auto& t : {x, g})
+        t.slice(0, 1, 2).slice(1, 17, 18).slice(2, 4, 5).slice(3, 7, 8).fill_(
+            bfloat16(std::numeric_limits<float>::infinity()));
+      const auto made = passes<bfloat16>(x, w, zeros<bfloat16>({18}), g, {.padding = 1});
+      const auto windows = zeros<float>({3, 8, width});
+      windows.slice(0, 1, 2).slice(1, 3, 6).slice(2, 6, 9).fill_(1.f);
+      CHECK_CLOSE(spoilt(made.y, {1}), reference(windows), 0);
+      CHECK_CLOSE(spoilt(made.dx, {1}), reference(windows), 0);
+      const auto weights = zeros<float>({18, 20});
+      weights.slice(1, 17, 18).fill_(1.f), weights.slice(0, 17, 18).fill_(1.f);
+      CHECK_CLOSE(spoilt(made.dw, {2, 3}), reference(weights), 0);
+    }
+  });
+}
+
 TEST_CASE("any strides, no batch, and an even border give the same") {
   const auto x = randn<float>({2, 9, 9, 32}).permute({0, 3, 1, 2}), w = randn<float>({16, 32, 3, 3});
   const auto b = zeros<float>({16}), g = randn<float>({2, 9, 9, 16}).permute({0, 3, 1, 2});
@@ -339,21 +485,24 @@ TEST_CASE("any strides, no batch, and an even border give the same") {
 
 TEST_CASE("results are the same bits for any number of threads") {
   const int threads = cpu::max_threads();
-  const auto check = [&](std::int64_t batch, std::int64_t channels, std::int64_t size, std::int64_t stride) {
+  const auto check_of = [&]<class T>(T, std::int64_t batch, std::int64_t channels, std::int64_t size,
+                                     std::int64_t stride) {
     const Conv2dOptions options{.stride = stride, .padding = 1};
-    const auto x = randn<float>({batch, channels, size, size}), w = randn<float>({channels, channels, 3, 3});
-    const auto b = randn<float>({channels}), g = randn<float>(conv2d(x, w, options).shape());
+    const auto random = [](const Shape& shape) -> Tensor<T> { return randn<float>(shape).as<T>(); };
+    const auto x = random({batch, channels, size, size}), w = random({channels, channels, 3, 3});
+    const auto b = random({channels}), g = random(conv2d(x, w, options).shape());
     cpu::set_max_threads(1);
-    const auto alone = passes<float>(x, w, b, g, options);
+    const auto alone = passes<T>(x, w, b, g, options);
     for (const int count : {2, 3, 5}) {
       cpu::set_max_threads(count);
-      const auto shared = passes<float>(x, w, b, g, options);
+      const auto shared = passes<T>(x, w, b, g, options);
       CHECK(same(alone.y, shared.y));
       CHECK(same(alone.dx, shared.dx));
       CHECK(same(alone.dw, shared.dw));
     }
     cpu::set_max_threads(threads);
   };
+  const auto check = [&](auto... numbers) { check_of(float{}, numbers...), check_of(bfloat16{}, numbers...); };
   check(4, 32, 16, 1);
   check(7, 48, 9, 1);
   check(8, 384, 4, 1);

@@ -1,19 +1,19 @@
 #include <locus/cpu/gemm/gemm.hpp>
 
 #include <doctest/doctest.h>
-#include <support/amx_emulator.hpp>
+#include <support/kernel_sets.hpp>
 #include <support/skip.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <optional>
 #include <thread>
 #include <vector>
 
 namespace {
 using namespace locus;
+using namespace locus_test;
 
 struct Identity {
   static constexpr bool is_identity = true;
@@ -214,52 +214,6 @@ void check(Case shape, Layout a_layout, Layout b_layout, Layout c_layout, bool w
     CHECK(outside_untouched);
   }
 }
-
-template <class T>
-using KernelsOf = cpu::detail::KernelSet<compute_t<T>>;
-
-/// Puts other kernels in use, and those that were in use back.
-template <class T>
-struct InUse {
-  const KernelsOf<T>* before = cpu::detail::kernels_in_use<T>();
-  InUse() = default;
-  explicit InUse(const KernelsOf<T>* set) { cpu::detail::kernels_in_use<T>() = set; }
-  InUse(const InUse&) = delete;
-  InUse& operator=(const InUse&) = delete;
-  ~InUse() { cpu::detail::kernels_in_use<T>() = before; }
-};
-
-bool multiplies_pairs(const KernelsOf<bfloat16>& set) { return set.pack_pairs != nullptr; }
-
-/// The sets of kernels that this processor can run, each once. Those of tiles run on every processor that multiplies
-/// pairs of bfloat16: where there are no tiles, or the system withholds them, these are emulated as long as this object
-/// lives.
-template <class T>
-struct EverySet : std::vector<const KernelsOf<T>*> {
-  EverySet() {
-    for (const KernelsOf<T>* set : cpu::detail::available_kernels<T>())
-      if (set && std::find(this->begin(), this->end(), set) == this->end()) this->push_back(set);
-#if defined(__x86_64__) && defined(__linux__)
-    if constexpr (std::is_same_v<T, bfloat16>) {
-      const KernelsOf<T>* const tiles = &cpu::detail::amx_bf16::kernel_set<float>();
-      if (cpu::has_isa(cpu::Isa::avx512_bf16) && std::find(this->begin(), this->end(), tiles) == this->end()) {
-        emulator.emplace();
-        this->push_back(tiles);
-      }
-    }
-#endif
-  }
-
- private:
-#if defined(__x86_64__) && defined(__linux__)
-  std::optional<locus_test::AmxEmulator> emulator;
-#endif
-};
-struct SetsOfPairs : EverySet<bfloat16> {
-  SetsOfPairs() {
-    std::erase_if(*this, [](const auto* set) { return !multiplies_pairs(*set); });
-  }
-};
 
 /// Root of the mean square, over some sums of so many random products of bfloat16, of the error before it is rounded to
 /// bfloat16, relative to the sum of the products' sizes.

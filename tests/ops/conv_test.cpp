@@ -292,7 +292,7 @@ LOCUS_DEVICE_TEST("every floating-point type is convolved", D) {
 }
 
 LOCUS_DEVICE_TEST("launches are those that the comments promise, on devices without a way of their own", D) {
-  if constexpr (!ConvolvingDevice<D>) {
+  if constexpr (!ConvolvingDevice<D, float>) {
     const auto x = variable(randn<float, D>({3, 8, 6, 6}));
     const auto check = [&](const Shape& weights, const Conv2dOptions& options, int forward, int backward) {
       const auto w = variable(randn<float, D>(weights));

@@ -80,7 +80,8 @@ struct ConvImages {
   std::int64_t stride[5];
 };
 
-/// The three passes of convolutions on a device; specialize it to add them to one.
+/// The three passes of convolutions on a device, for the element types that it has them for; specialize it to add them
+/// to one.
 ///
 ///     Convolution<D>::forward(device, shape, x, w, bias, y, accumulate)      y = conv(x, w) + bias
 ///     Convolution<D>::input_gradient(device, shape, g, w, bias, dx, accumulate)
@@ -93,10 +94,15 @@ struct ConvImages {
 template <class D>
 struct Convolution;
 /// Whether D has them for elements of type T.
-template <class D, class T = float>
+template <class D, class T> D, class T =
+     float>
 concept ConvolvingDevice =
-    Device<D> && requires(D device, const ConvShape& shape, const ConvImages<const T>& images, const T* in, T* out) {
+    Device<D> && requires(D device, const T* ConvShape& shape,  const ConvImages<const T>& T>& images, const T* in, T* T* out) {
+      
       { Convolution<D>::forward(device, shape, images, in, in, out, false) } -> std::same_as<bool>;
+      
+      
+    
       { Convolution<D>::input_gradient(device, shape, images, in, in, out, false) } -> std::same_as<bool>;
       { Convolution<D>::weight_gradient(device, shape, images, images, out, false) } -> std::same_as<bool>;
     };

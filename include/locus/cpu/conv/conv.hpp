@@ -9,6 +9,9 @@
 #if !LOCUS_DEVICE_PASS
 #include <locus/cpu/conv/direct.hpp>
 #include <locus/cpu/conv/direct_gradient.hpp>
+#if defined(__x86_64__)
+#include <locus/cpu/conv/window_gradient.hpp>
+#endif
 #include <locus/cpu/conv/winograd.hpp>
 #include <locus/cpu/conv/winograd_gradient.hpp>
 #endif
@@ -66,6 +69,13 @@ namespace detail {
 [[nodiscard]] inline bool has_lanes(const ConvImages<const float>& x, std::int64_t channels, std::int64_t width) {
   return x.stride[4] == 1 || width == 1 || (x.stride[1] == 1 && channels % 16 == 0);
 }
+/// Whether products of windows of bfloat16, by tiles or pairs, suit a shape: what would fill less than half of the
+/// tiles is left to columns.
+[[nodiscard]] inline bool suits_windows(const ConvShape& shape) {
+  const ConvAxis& depth = shape.axis[0];
+  if (depth.extent != 1 || !depth.is_plain() || shape.group_in() == 0) return false;
+  return shape.group_in() * shape.taps() >= 16 && shape.group_out() >= 8 && shape.outputs() >= 8;
+}
 }  // namespace detail
 
 }  // namespace cpu
@@ -92,6 +102,19 @@ struct Convolution<Cpu> {
     if (cpu::detail::suits_winograd(shape) && run<Way::winograd_gradient>(shape, g, x, dw, accumulate)) return true;
     return cpu::detail::fills_lanes(shape) && run<Way::direct_gradient>(shape, g, x, dw, accumulate);
   }
+  // bfloat16: with Isa::avx512_bf16 and later, by products of windows; elements and sums below 2^-126 count as zeros.
+  static bool forward(Cpu, const ConvShape& shape, const ConvImages<const bfloat16>& x, const bfloat16* w,
+                      const bfloat16* bias, bfloat16* y, bool accumulate) {
+    return cpu::detail::suits_windows(shape) && run_windows(shape, x, w, bias, y, accumulate, false);
+  }
+  static bool input_gradient(Cpu, const ConvShape& shape, const ConvImages<const bfloat16>& g, const bfloat16* w,
+                             const bfloat16* bias, bfloat16* dx, bool accumulate) {
+    return cpu::detail::suits_windows(shape) && run_windows(shape, g, w, bias, dx, accumulate, true);
+  }
+  static bool weight_gradient(Cpu, const ConvShape& shape, const ConvImages<const bfloat16>& g,
+                              const ConvImages<const bfloat16>& x, bfloat16* dw, bool accumulate) {
+    return cpu::detail::suits_windows(shape) && run_windows(shape, g, x, dw, accumulate);
+  }
 
  private:
   enum class Way { winograd, direct, winograd_gradient, direct_gradient };
@@ -105,13 +128,31 @@ struct Convolution<Cpu> {
       else if constexpr (way == Way::direct) return cpu::detail::DirectPass(shape, operands...);
       else return cpu::detail::DirectGradient(shape, operands...);
     }();
+    return launch(shape, pass);
+#else
+    return true;
+#endif
+  }
+  /// The same of bfloat16, also where the processor cannot multiply pairs of them.
+  static bool run_windows([[maybe_unused]] const ConvShape& shape, [[maybe_unused]] const auto&... operands) {
+#if !LOCUS_DEVICE_PASS && defined(__x86_64__)
+    const cpu::detail::WindowKernels* const kernels =
+        cpu::detail::window_kernels(*cpu::detail::kernels_in_use<bfloat16>());
+    if (!kernels) return false;
+    if constexpr (sizeof...(operands) == 4)
+      return launch(shape, cpu::detail::WindowGradient(*kernels, shape, operands...));
+    else return launch(shape, cpu::detail::WindowPass(*kernels, shape, operands...));
+#else
+    return false;
+#endif
+  }
+  static bool launch(const ConvShape& shape, const auto& pass) {
     if (!pass.fits()) return false;
     ++detail::launches.rows;
     detail::HostTrace trace;
     if (detail::launches_are_observed()) [[unlikely]]
       trace.begin(description(shape));
     pass.run();
-#endif
     return true;
   }
   [[nodiscard]] LOCUS_COLD static detail::LaunchDescription description(const ConvShape& shape) {

@@ -1,0 +1,88 @@
+#pragma once
+// One dimension of a convolution on windows: what is copied of the images so that the results of a tap lie side by
+// side.
+
+#include <locus/cpu/gemm/tiles.hpp>
+#include <locus/device/convolution.hpp>
+
+namespace locus::inline LOCUS_ABI {
+namespace cpu::detail {
+
+/// One dimension of a convolution, or of the gradient of its input, whose results fall into classes that have taps of
+/// their own: one for each remainder of the stride. The results of a class are positions 0, 1, ...: tap i of position p
+/// is element p * step() + shift(class, i) of what is given. Shifts from the least to the most are numbered as copies
+/// or, along rows, as a remainder of the step and a row.
+class WindowAxis {
+ public:
+  WindowAxis(const ConvAxis& axis, bool adjoint) : axis_(axis), adjoint_(adjoint) {
+    bool is_first = true;
+    for (int c = 0; c < classes(); ++c) {
+      for (int i = 0, count = taps(c); i<count; i += count> 1 ? count - 1 : 1) {  // the first and the last one
+        const std::int64_t at = shift(c, i);
+        least_ = is_first || at < least_ ? at : least_;
+        most_ = is_first || at > most_ ? at : most_;
+        is_first = false;
+      }
+      if (c == most_classes) break;  // no more are computed
+    }
+  }
+
+  static constexpr int most_classes = 8;
+
+  [[nodiscard]] std::int64_t given() const { return adjoint_ ? axis_.outputs : axis_.extent; }
+  [[nodiscard]] std::int64_t results() const { return adjoint_ ? axis_.extent : axis_.outputs; }
+  [[nodiscard]] int classes() const { return adjoint_ ? axis_.stride : 1; }
+  /// The first result of a class; from there on, every classes()-th is one of it.
+  [[nodiscard]] std::int64_t first(int of_class) const {
+    return adjoint_ ? (of_class + axis_.stride - axis_.before % axis_.stride) % axis_.stride : 0;
+  }
+  [[nodiscard]] int taps(int of_class) const {
+    if (!adjoint_) return axis_.kernel;
+    int count = 0;
+    for (ConvIndex k = 0; k < axis_.kernel; ++k) count += is_of(k, of_class) ? 1 : 0;
+    return count;
+  }
+  /// Tap i of a class, as one of the kernel.
+  [[nodiscard]] ConvIndex tap(int of_class, int i) const {
+    if (!adjoint_) return i;
+    ConvIndex k = 0;
+    for (; !is_of(k, of_class) || i-- > 0; ++k) {}
+    return k;
+  }
+  /// Of the class that has most, as 0 has.
+  [[nodiscard]] std::int64_t positions() const { return ceil_div(results(), classes()); }
+  [[nodiscard]] std::int64_t positions(int of_class) const { return ceil_div(results() - first(of_class), classes()); }
+
+  [[nodiscard]] std::int64_t step() const { return adjoint_ ? 1 : axis_.stride; }
+  [[nodiscard]] std::int64_t shift(int of_class, int i) const {
+    const std::int64_t at = std::int64_t{tap(of_class, i)} * axis_.dilation - axis_.before;
+    return adjoint_ ? (first(of_class) - at) / axis_.stride : at;
+  }
+
+  [[nodiscard]] std::int64_t copies() const { return (most_ - least_) / spacing() + 1; }
+  [[nodiscard]] std::int64_t copy_of(std::int64_t shift) const { return (shift - least_) / spacing(); }
+  [[nodiscard]] std::int64_t shift_of_copy(std::int64_t copy) const { return least_ + copy * spacing(); }
+
+  [[nodiscard]] std::int64_t remainders() const { return locus::detail::smaller(step(), most_ - least_ + 1); }
+  [[nodiscard]] std::int64_t remainder_of(std::int64_t shift) const { return (shift - least_) % step(); }
+  [[nodiscard]] std::int64_t row_of(std::int64_t shift) const { return (shift - least_) / step(); }
+  /// Rows that are copied beyond those of the positions.
+  [[nodiscard]] std::int64_t halo() const { return (most_ - least_) / step(); }
+  /// The row of the images that is this one of a remainder, of positions from `first` on.
+  [[nodiscard]] std::int64_t source_of(std::int64_t first, std::int64_t remainder, std::int64_t row) const {
+    return (first + row) * step() + least_ + remainder;
+  }
+
+ private:
+  [[nodiscard]] bool is_of(ConvIndex tap, int of_class) const {
+    return std::int64_t{tap} * axis_.dilation % axis_.stride == of_class;
+  }
+  [[nodiscard]] std::int64_t spacing() const { return adjoint_ && axis_.stride > 1 ? 1 : axis_.dilation; }
+
+  ConvAxis axis_;
+  bool adjoint_;
+  std::int64_t least_ = 0, most_ = 0;
+};
+
+}  // namespace cpu::detail
+}  // namespace locus::inline LOCUS_ABI
