@@ -54,7 +54,53 @@ std::vector<std::string> names_in_torchvision(const std::string& model) {
   return names;
 }
 
+using SmallResNet = models::ResNet<float, Cpu, models::BasicBlock>;
+
+/// Gradients of the parameters, where rectify(z) stands for each relu(z).
+template <class F>
+std::vector<Tensor<float>> gradients(const SmallResNet& model, const Tensor<float>& images, const F& rectify) {
+  model.zero_grad();
+  Traced<float> x = rectify(model.bn1(model.conv1(trace(images))));
+  for (const auto* const layer : {&model.layer1, &model.layer2, &model.layer3, &model.layer4})
+    for (const auto& block : *layer) {
+      const auto inner = block.conv2(rectify(block.bn1(block.conv1(x))));
+      x = rectify(Traced<float>(block.bn2(inner) + block.downsample(x)));
+    }
+  sum(model.fc(flatten(adaptive_avg_pool2d(x, 1), 1))).backward();
+  std::vector<Tensor<float>> all;
+  for (const auto& parameter : model.parameters()) all.push_back(parameter.grad().clone());
+  return all;
+}
+
 }  // namespace
+
+TEST_CASE("gradients by Winograd's convolutions are the exact ones but for signs of relu's inputs next to zero") {
+  const bool allowed = cpu::winograd_is_allowed();
+  const auto model = models::resnet18<float>({.classes = 10, .small_images = true, .width = 16});
+  golden::fill(model);
+  const auto images = golden::numbers_of<Cpu>("images", {2, 3, 16, 16});
+  cpu::allow_winograd(false);
+  std::vector<Tensor<float>> inputs, masks;  // of each relu
+  const auto exact = gradients(model, images, [&](const Traced<float>& z) {
+    inputs.push_back(z.value());
+    masks.push_back((z.value() > 0.f).template as<float>().eval());
+    return relu(z).eval();
+  });
+  cpu::allow_winograd(true);
+  std::size_t next = 0;
+  const auto by_those_masks = gradients(model, images, [&](const Traced<float>& z) {
+    const auto other_sign = ((z.value() > 0.f).template as<float>() != masks[next]).template as<float>();
+    const auto largest = norm(inputs[next] * other_sign, INFINITY).item();
+    CHECK(largest < 1e-4f);  // they are of the size of 1
+    return (z * masks[next++]).eval();
+  });
+  cpu::allow_winograd(allowed);
+  float error = 0;
+  for (std::size_t i = 0; i < exact.size(); ++i)
+    error = std::max(error, norm(by_those_masks[i] - exact[i]).item() / norm(exact[i]).item());
+  CHECK(error > 0);  // Winograd's it was
+  CHECK(error < 1e-4f);
+}
 
 LOCUS_DEVICE_TEST("one training step of ResNet-18 is torchvision's: names, logits, gradients, running statistics", D) {
   const auto model = models::resnet18<float, D>({.classes = 10});
