@@ -7,6 +7,7 @@
 
 #include "support/command_line.hpp"
 #include "support/digits.hpp"
+#include "support/progress_bar.hpp"
 #include "support/report.hpp"
 
 #include <locus/locus.hpp>

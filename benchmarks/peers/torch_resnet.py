@@ -26,13 +26,13 @@ class BasicBlock(nn.Module):
         return self.relu(y)
 
 
-def resnet18():
-    layers = [nn.Conv2d(3, 64, 3, 1, 1, bias=False), nn.BatchNorm2d(64), nn.ReLU(inplace=True)]
-    channels = 64
-    for out, stride in (64, 1), (128, 2), (256, 2), (512, 2):
+def resnet18(width=64):
+    layers = [nn.Conv2d(3, width, 3, 1, 1, bias=False), nn.BatchNorm2d(width), nn.ReLU(inplace=True)]
+    channels = width
+    for out, stride in (width, 1), (2 * width, 2), (4 * width, 2), (8 * width, 2):
         layers += [BasicBlock(channels, out, stride), BasicBlock(out, out, 1)]
         channels = out
-    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 10))
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8 * width, 10))
 
 
 class Training:

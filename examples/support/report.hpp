@@ -8,17 +8,6 @@
 #include <string>
 #include <vector>
 
-/// A progress bar with loss and images per second; where the output is no terminal, a line per epoch.
-class ProgressBar {
- public:
-  ProgressBar();
-  void show(const locus::Progress& progress) const;
-  void show(const locus::EpochRecord& record) const;
-
- private:
-  bool terminal_;
-};
-
 /// The table of epochs, then how the model does on the test images.
 void print(const locus::History& history, const locus::Evaluation& test);
 

@@ -49,10 +49,10 @@ SECTIONS = [
     ("Data", ["data/dataset.hpp", "data/tensor_dataset.hpp", "data/parts.hpp", "data/loader.hpp", "data/sampler.hpp", "data/distributed_sampler.hpp",
               "data/labelled_images.hpp", "data/mnist.hpp", "data/fashion_mnist.hpp", "data/cifar.hpp", "data/fake_data.hpp", "data/transforms.hpp", "data/compose.hpp",
               "data/transformed.hpp", "data/mixup.hpp", "data/image_folder.hpp", "data/image_file.hpp", "data/resize_image.hpp", "data/idx.hpp", "data/drawn_digits.hpp"]),
-    ("Training", ["training/step.hpp", "training/fit.hpp", "training/optimizer_state.hpp", "training/metrics.hpp", "training/history.hpp"]),
+    ("Training", ["training/step.hpp", "training/fit.hpp", "training/optimizer_state.hpp", "training/metrics.hpp", "training/confusion_matrix.hpp", "training/history.hpp"]),
     ("Several ranks", ["dist/communicator.hpp", "dist/handle.hpp", "dist/distributed.hpp", "dist/reducer.hpp", "dist/launch.hpp", "dist/spawn.hpp", "dist/spawn_processes.hpp", "dist/mpi.hpp", "dist/tcp.hpp", "dist/nccl.hpp", "dist/rank_zero.hpp", "dist/batch_norm.hpp", "dist/data_parallel.hpp", "dist/reduction.hpp", "dist/engine.hpp"]),
-    ("Files", ["io/safetensors.hpp", "io/mapped.hpp", "io/training.hpp", "io/npy.hpp", "io/history.hpp", "io/plot.hpp"]),
-    ("A device of your own", ["device/verbs.hpp"]),
+    ("Files", ["io/safetensors.hpp", "io/mapped.hpp", "io/training.hpp", "io/npy.hpp", "io/history.hpp", "io/plot.hpp",
+               "io/confusion_plot.hpp", "io/image_grid.hpp", "io/png.hpp"]),     ("A device of your own", ["device/verbs.hpp"]),
     ("Errors", ["core/check.hpp", "dist/error.hpp"]),
 ]
 # What headers declare for other headers, or only beside a CUDA toolkit. Every header with something public stands here or above.

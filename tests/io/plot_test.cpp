@@ -1,5 +1,10 @@
 #include <locus/io/plot.hpp>
 
+#include <locus/data/image_file.hpp>
+#include <locus/io/confusion_plot.hpp>
+#include <locus/io/image_grid.hpp>
+#include <locus/tensor/from.hpp>
+
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -324,4 +329,80 @@ TEST_CASE("a figure is written whole, and a folder that does not exist is named"
   CHECK_THROWS_WITH_AS(figure.write(folder / "none" / "a.svg"), doctest::Contains("there is no folder"), DataError);
   CHECK(std::distance(fs::directory_iterator(folder), fs::directory_iterator()) == 1);
   fs::remove_all(folder);
+}
+
+namespace {
+/// Bytes that are all different from their neighbours.
+Tensor<std::uint8_t, Cpu> picture(const Shape& shape) {
+  const Tensor<std::uint8_t, Cpu> image(shape);
+  for (std::int64_t i = 0; i < image.elements(); ++i) image.data()[i] = static_cast<std::uint8_t>(i * i % 251);
+  return image;
+}
+std::string text_of(const fs::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+}  // namespace
+
+TEST_CASE("images that are written as PNG are read as they were, also where rows fill several blocks") {
+#if LOCUS_PNG
+  for (const Shape& shape : {Shape{3, 2, 5}, Shape{1, 1, 1}, Shape{1, 3, 4}, Shape{3, 200, 150}, Shape{1, 1, 65534}}) {
+    CAPTURE(to_string(shape));
+    const auto image = picture(shape);
+    const std::string png = io::encode_png(image);
+    const auto read =
+        data::decode_image({reinterpret_cast<const std::uint8_t*>(png.data()), png.size()}, {.channels = 0});
+    REQUIRE(read.shape() == shape);
+    for (std::int64_t i = 0; i < image.elements(); ++i) REQUIRE(read.data()[i] == image.data()[i]);
+  }
+  const std::string turned = io::encode_png(picture({5, 4, 3}).transpose(0, 2));
+  CHECK(turned == io::encode_png(picture({5, 4, 3}).transpose(0, 2).contiguous()));
+#endif
+  for (const Shape& shape : {Shape{2, 4, 4}, Shape{4, 4}, Shape{3, 0, 4}})
+    CHECK_THROWS_WITH_AS((void)io::encode_png(Tensor<std::uint8_t, Cpu>(shape)),
+                         doctest::Contains("expected (1 or 3, height, width)"), ShapeError);
+}
+
+TEST_CASE("a grid of images holds each of them, and what stands below") {
+  using io::detail::base64;
+  CHECK(base64("") == "");
+  CHECK(base64("f") == "Zg==");
+  CHECK(base64("fo") == "Zm8=");
+  CHECK(base64("foo") == "Zm9v");
+  CHECK(base64("foob\xff\xfe") == "Zm9vYv/+");
+  const std::vector<io::CaptionedImage> images = {
+      {picture({3, 4, 4}), "a < b", "is c"}, {picture({1, 8, 4}), "d"}, {picture({3, 4, 4}), "e", "is f"}};
+  const std::string svg = io::image_grid(images, {.title = "Mistakes & more", .columns = 2, .size = 50});
+  CHECK(well_formed(svg));
+  CHECK(count(svg, "<image ") == 3);
+  CHECK(count(svg, base64(io::encode_png(picture({1, 8, 4})))) == 1);
+  CHECK(svg.find(">a &lt; b</text>") != std::string::npos);
+  CHECK(svg.find("Mistakes &amp; more") != std::string::npos);
+  CHECK(svg.find("width=\"50.00\" height=\"100.00\"") != std::string::npos);  // as high as it is
+  CHECK_THROWS_AS((void)io::image_grid({}), ArgumentError);
+  CHECK_THROWS_AS((void)io::image_grid(images, {.columns = 0}), ArgumentError);
+  CHECK_THROWS_AS((void)io::image_grid(images, {.size = 0}), ArgumentError);
+  CHECK_THROWS_AS((void)io::image_grid({{picture({2, 2, 2})}}), ShapeError);
+}
+
+TEST_CASE("a confusion matrix shows counts, recall and precision") {
+  const fs::path path = fs::temp_directory_path() / ("locus_confusion_" + std::to_string(getpid()) + ".svg");
+  const auto matrix = from(std::vector<std::int64_t>{8, 2, 0, 1, 9, 0, 0, 0, 0}, {3, 3});
+  io::plot_confusion(path, matrix, {"cat", "dog", "<none>"}, "Animals", "20 images");
+  const std::string svg = text_of(path);
+  fs::remove(path);
+  CHECK(well_formed(svg));
+  for (const char* part : {">80.0<", ">90.0<", ">88.9<", ">81.8<", ">8<", "2 of 10 cat taken for dog",
+                           "9 of 10 dog recognized", "&lt;none&gt;"})
+    CHECK_MESSAGE(svg.find(part) != std::string::npos, part);
+  CHECK(svg.find(">0<") == std::string::npos);
+  CHECK(svg.find("nan") == std::string::npos);
+  CHECK(io::detail::percentage(0.9996) == "99.96");
+  CHECK(io::detail::percentage(1) == "100.0");
+  CHECK_THROWS_AS(io::plot_confusion(path, matrix, {"cat", "dog"}), ArgumentError);
+  CHECK_THROWS_AS(io::plot_confusion(path, matrix.slice(0, 0, 2), {"a", "b"}), ShapeError);
+  matrix.data()[3] = -1;
+  CHECK_THROWS_WITH_AS(io::plot_confusion(path, matrix, {"a", "b", "c"}), doctest::Contains("a count is -1"),
+                       ArgumentError);
 }

@@ -60,7 +60,7 @@ inline constexpr std::string_view style_sheet =
     "text{font-family:system-ui,-apple-system,'Segoe UI','Helvetica Neue',Arial,sans-serif;font-size:12px;fill:#444}\n"
     ".title{font-size:20px;font-weight:600;fill:#1a1a1a}.subtitle{font-size:13px;fill:#666}\n"
     ".panel{font-size:15px;font-weight:600;fill:#1a1a1a}.name{font-size:12.5px;fill:#333}\n"
-    ".middle{text-anchor:middle}.end{text-anchor:end}.quiet{fill:#777}\n"
+    ".middle{text-anchor:middle}.end{text-anchor:end}.quiet{fill:#777}.light{fill:#fff}.alarm{fill:#b34700}\n"
     ".grid{stroke:#e4e4e4;fill:none}.faint{stroke:#f3f3f3;fill:none}.axis{stroke:#888;fill:none}\n"
     ".level{stroke:#999;stroke-dasharray:2 4;fill:none}\n"
     ".curve{fill:none;stroke-width:2.2;stroke-linejoin:round;stroke-linecap:round}.thin{stroke-width:1.3}.dot{stroke:#"
@@ -80,8 +80,23 @@ class Canvas {
   void line(double x1, double y1, double x2, double y2, std::string_view style) {
     add("<path class=\"", style, "\" d=\"M", At{x1}, " ", At{y1}, "L", At{x2}, " ", At{y2}, "\"/>");
   }
+  void box(const Box& at, std::string_view fill, std::string_view tip = "") {
+    const std::string title = tip.empty() ? "" : "<title>" + escaped(tip) + "</title>";
+    add("<path fill=\"", fill, "\" d=\"M", At{at.left}, " ", At{at.top}, "h", At{at.width}, "v", At{at.height}, "h",
+        At{-at.width}, "z\">", title, "</path>");
+  }
+  /// An image whose pixels stay squares; `link`: where it is, or a data URI.
+  void image(const Box& at, std::string_view link, std::string_view tip) {
+    add("<image x=\"", At{at.left}, "\" y=\"", At{at.top}, "\" width=\"", At{at.width}, "\" height=\"", At{at.height},
+        "\" style=\"image-rendering:pixelated\" href=\"", link, "\"><title>", escaped(tip), "</title></image>");
+  }
   void label(double x, double y, std::string_view style, std::string_view content) {
     add("<text class=\"", style, "\" x=\"", At{x}, "\" y=\"", At{y}, "\">", escaped(content), "</text>");
+  }
+  /// The same turned around its beginning, clockwise.
+  void label_turned(double x, double y, double degrees, std::string_view style, std::string_view content) {
+    add("<text class=\"", style, "\" transform=\"translate(", At{x}, " ", At{y}, ")rotate(", At{degrees}, ")\">",
+        escaped(content), "</text>");
   }
   /// The mark of a series: circle, square, diamond, triangle in turn, so that colour is not all that tells them apart.
   void marker(std::size_t series, double x, double y, std::string_view tip) {

@@ -1,0 +1,51 @@
+#include "cifar_images.hpp"
+
+#include <locus/core/rng.hpp>
+
+#include <numeric>
+
+using namespace locus;
+
+namespace {
+
+/// Squares on a noisy ground, anywhere, of a colour for each class: so easy that few steps learn them.
+data::LabelledImages draw_images(std::int64_t count, std::uint64_t seed) {
+  constexpr std::int64_t extent = 32, pixels = extent * extent;
+  const Tensor<std::uint8_t, Cpu> images({count, 3, extent, extent});
+  const Tensor<std::int64_t, Cpu> labels({count});
+  for (std::int64_t i = 0; i < count; ++i) {
+    Philox random(seed, 0, static_cast<std::uint64_t>(i));
+    const std::int64_t label = random.bounded(10), side = 8 + random.bounded(9);
+    const std::int64_t top = random.bounded(extent - side), left = random.bounded(extent - side);
+    labels.data()[i] = label;
+    for (std::int64_t c = 0; c < 3; ++c) {
+      // Three levels of red, green and blue, numbered: ten of the 27 colours.
+      const std::int64_t colour = 40 + 85 * ((1 + 5 * label / 2) / (c == 0 ? 1 : c == 1 ? 3 : 9) % 3);
+      for (std::int64_t p = 0; p < pixels; ++p) {
+        const std::int64_t y = p / extent - top, x = p % extent - left;
+        const bool is_inside = y >= 0 && y < side && x >= 0 && x < side;
+        const std::int64_t noise = random.bounded(is_inside ? 40 : 160);
+        images.data()[(3 * i + c) * pixels + p] = static_cast<std::uint8_t>(is_inside ? colour - 20 + noise : noise);
+      }
+    }
+  }
+  return {images, labels, 10};
+}
+
+data::LabelledImages first_of(const data::LabelledImages& images, std::int64_t count) {
+  if (count == 0 || count >= images.size()) return images;
+  std::vector<std::int64_t> positions(static_cast<std::size_t>(count));
+  std::iota(positions.begin(), positions.end(), 0);
+  return images.subset(positions);
+}
+
+}  // namespace
+
+CifarImages read_images(const CifarOptions& options) {
+  const auto or_all = [](std::int64_t given, std::int64_t all) { return given == 0 ? all : given; };
+  if (options.data.empty())
+    return {draw_images(or_all(options.images, 2000), 2 * options.seed),
+            draw_images(or_all(options.test_images, 200), 2 * options.seed + 1)};
+  return {first_of(data::cifar10(options.data, data::Part::train), options.images),
+          first_of(data::cifar10(options.data, data::Part::test), options.test_images)};
+}

@@ -1,0 +1,14 @@
+#pragma once
+// The images that the cifar10 example trains on.
+
+#include "cifar_options.hpp"
+
+#include <locus/data/cifar.hpp>
+
+struct CifarImages {
+  locus::data::LabelledImages train, test;
+};
+
+/// CIFAR-10 from the folder of its binary version, or drawn images where none is named; as many as the options say.
+/// throws locus::DataError
+CifarImages read_images(const CifarOptions& options);
