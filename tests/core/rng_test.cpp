@@ -96,13 +96,14 @@ TEST_CASE("normal numbers have the moments of the normal distribution") {
     CHECK(m.greatest > 4);
     CHECK(m.least < -4);
   };
-  check(moments(count, [](std::uint64_t i) { return double{normal(11, i)}; }));
+  check(moments(count, [](std::uint64_t i) { return double{standard_normal(11, i)}; }));
   check(moments(count, [](std::uint64_t i) { return normal_double(11, i); }));
 }
 
 TEST_CASE("the two numbers of a normal pair do not correlate") {
   double sum = 0;
-  for (std::uint64_t i = 0; i < 200'000; i += 2) sum += double{normal(5, i)} * double{normal(5, i + 1)};
+  for (std::uint64_t i = 0; i < 200'000; i += 2)
+    sum += double{standard_normal(5, i)} * double{standard_normal(5, i + 1)};
   CHECK(std::abs(sum / 100'000) < 0.013);
 }
 

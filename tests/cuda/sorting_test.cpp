@@ -5,6 +5,7 @@
 
 // After CUB, which must come before any `using namespace locus`.
 #include <ops/histogram_test.cpp>
+#include <ops/multinomial_test.cpp>
 #include <ops/sort_test.cpp>
 #include <ops/unique_test.cpp>
 #include <support/compare_capabilities.hpp>

@@ -34,9 +34,9 @@ LOCUS_DEVICE_TEST("element i is a function of the seed and its position alone", 
   Generator<D> normals{42, 3};
   const auto z = reference(randn<float, D>({7}, normals));
   for (std::uint64_t i = 0; i < 7; ++i)
-    CHECK(
-        z.values[i] ==
-        doctest::Approx(static_cast<double>(locus::normal(42, 3 + i, locus::detail::stream_of_normals))).epsilon(1e-6));
+    CHECK(z.values[i] ==
+          doctest::Approx(static_cast<double>(standard_normal(42, 3 + i, locus::detail::stream_of_normals)))
+              .epsilon(1e-6));
 }
 
 LOCUS_DEVICE_TEST("equal seeds give equal tensors on every device", D) {
@@ -78,6 +78,37 @@ LOCUS_DEVICE_TEST("randn has mean 0 and variance 1", D) {
   check(reference(randn<float, D>({40000}, generator)).values);
   check(reference(randn<double, D>({40000}, generator)).values);
   check(reference(randn<half, D>({40000}, generator)).values);
+}
+
+LOCUS_DEVICE_TEST("normal has the mean and the deviation that are given, exponential the mean of its rate", D) {
+  Generator<D> generator{5}, again{5};
+  const auto x = reference(normal<float, D>(3, 0.5, {200000}, generator));
+  CHECK(std::abs(mean(x.values) - 3) < 0.005);
+  CHECK(std::abs(variance(x.values) - 0.25) < 0.005);
+  CHECK_CLOSE((normal<float, D>(3, 0.5, {200000}, again)), x, 0.0);
+  CHECK_CLOSE((normal<double, D>(-2, 0, {3})), {-2, -2, -2});
+  if constexpr (all_dtypes<D>) {
+    const auto check = [&](const std::vector<double>& e, double rate) {
+      CHECK(std::abs(mean(e) * rate - 1) < 0.01);
+      CHECK(std::abs(variance(e) * rate * rate - 1) < 0.03);
+      CHECK(*std::min_element(e.begin(), e.end()) >= 0);
+      const auto beyond = std::count_if(e.begin(), e.end(), [&](double value) { return value * rate > 1; });
+      CHECK(std::abs(static_cast<double>(beyond) / static_cast<double>(e.size()) - std::exp(-1.0)) < 0.005);
+    };
+    check(reference(exponential<float, D>(4, {200000}, generator)).values, 4);
+    check(reference(exponential<double, D>(0.25, {200000}, generator)).values, 0.25);
+    const auto first = reference(exponential<float, D>(1, {64}, again = Generator<D>{9}));
+    for (std::uint64_t i = 0; i < 64; ++i)
+      CHECK(first.values[i] == doctest::Approx(-std::log((random_bits(9, i) + 0.5) * 0x1p-32)).epsilon(1e-5));
+  }
+}
+
+TEST_CASE("normal and exponential take no other numbers than they are defined for") {
+  CHECK_THROWS_WITH_AS((void)normal(0, -1, {2}), doctest::Contains("normal: a standard deviation of -1"),
+                       ArgumentError);
+  CHECK_THROWS_WITH_AS((void)normal(NAN, 1, {2}), doctest::Contains("normal: the mean is nan"), ArgumentError);
+  CHECK_THROWS_WITH_AS((void)normal(0, 1e39, {2}), doctest::Contains("1e+39"), ArgumentError);
+  CHECK_THROWS_WITH_AS((void)exponential(0, {2}), doctest::Contains("exponential: a rate of 0"), ArgumentError);
 }
 
 LOCUS_DEVICE_TEST("randint takes every value of its range and no other", D) {

@@ -136,7 +136,7 @@ struct NormalPair {
 }
 
 /// Standard normal: a quarter of block index / 4. Devices agree to rounding (their logarithm and cosine differ).
-[[nodiscard]] LOCUS_FN float normal(std::uint64_t seed, std::uint64_t index, std::uint64_t stream = 0) {
+[[nodiscard]] LOCUS_FN float standard_normal(std::uint64_t seed, std::uint64_t index, std::uint64_t stream = 0) {
   const PhiloxBlock lanes = random_block(seed, index / 4, stream);
   const auto pair = index % 4 < 2 ? normal_pair(lanes.x, lanes.y) : normal_pair(lanes.z, lanes.w);
   return index % 2 ? pair.second : pair.first;

@@ -19,7 +19,7 @@ class DrawnNumbers {
   [[nodiscard]] LOCUS_FN float uniform(std::int64_t i) const { return unit_float(bits(i)); }
   /// Standard normal.
   [[nodiscard]] LOCUS_FN float normal(std::int64_t i) const {
-    return locus::normal(seed(), position(i), detail::stream_of_normals);
+    return standard_normal(seed(), position(i), detail::stream_of_normals);
   }
 
  private:

@@ -71,7 +71,40 @@ struct NormalElement {
   LOCUS_FN void operator()(std::int64_t index, compute_t<T>& out) const {
     const std::uint64_t position = offset + static_cast<std::uint64_t>(index);
     if constexpr (std::is_same_v<T, double>) out = normal_double(seed, position, stream_of_double_normals);
-    else out = normal(seed, position, stream_of_normals);
+    else out = standard_normal(seed, position, stream_of_normals);
+  }
+};
+
+/// mean + deviation z for standard normal z
+template <class T>
+struct ScaledNormalElement : NormalElement<T> {
+  compute_t<T> mean, deviation;
+  ScaledNormalElement(double centre, double spread)
+      : mean(finite_as<compute_t<T>>("normal", "the mean", centre)),
+        deviation(finite_as<compute_t<T>>("normal", "the standard deviation", spread)) {
+    if (spread < 0) fail<ArgumentError>({"normal: a standard deviation of ", spread, "; expected 0 or more"});
+  }
+  LOCUS_FN void operator()(std::int64_t index, compute_t<T>& out) const {
+    NormalElement<T>::operator()(index, out);
+    out = mean + deviation * out;
+  }
+};
+
+/// -log(u) / rate for uniform u in (0, 1], from 32 random bits, or 53 for double
+template <class T>
+struct ExponentialElement {
+  static constexpr bool takes_long = true;
+  std::uint64_t seed = 0, offset = 0;
+  compute_t<T> rate;
+  explicit ExponentialElement(double given) : rate(finite_as<compute_t<T>>("exponential", "the rate", given)) {
+    if (!(rate > 0)) fail<ArgumentError>({"exponential: a rate of ", given, "; expected more than 0"});
+  }
+  LOCUS_FN void operator()(std::int64_t index, compute_t<T>& out) const {
+    const std::uint64_t position = offset + static_cast<std::uint64_t>(index);
+    compute_t<T> u = 1;
+    if constexpr (std::is_same_v<T, double>) u -= uniform_double(seed, position, stream_of_64_bits);
+    else u = static_cast<float>(random_bits(seed, position, stream_of_32_bits)) * 0x1p-32f + 0x1p-33f;
+    out = (0 - random_log(u)) / rate;
   }
 };
 
@@ -147,6 +180,32 @@ template <FloatingDType T = float, Device D = Cpu>
 template <FloatingDType T = float, Device D = Cpu>
 [[nodiscard]] Tensor<T, D> randn(const Shape& shape, D device = {}) {
   return detail::randomly<T>(shape, device, detail::draw_from_default<D>, detail::NormalElement<T>{});
+}
+
+/// Normal with a mean and a standard deviation. Devices agree to rounding.
+/// throws ArgumentError unless both are finite in the type of computation and the deviation is 0 or more
+template <FloatingDType T = float, Device D = Cpu>
+[[nodiscard]] Tensor<T, D> normal(double mean, double deviation, const Shape& shape, Generator<D>& generator,
+                                  D device = {}) {
+  const detail::ScaledNormalElement<T> element(mean, deviation);
+  return detail::randomly<T>(shape, device, detail::draw_from(generator), element);
+}
+template <FloatingDType T = float, Device D = Cpu>
+[[nodiscard]] Tensor<T, D> normal(double mean, double deviation, const Shape& shape, D device = {}) {
+  const detail::ScaledNormalElement<T> element(mean, deviation);
+  return detail::randomly<T>(shape, device, detail::draw_from_default<D>, element);
+}
+
+/// Exponentially distributed, with mean 1 / rate. Devices agree to rounding. throws ArgumentError unless rate > 0
+template <FloatingDType T = float, Device D = Cpu>
+[[nodiscard]] Tensor<T, D> exponential(double rate, const Shape& shape, Generator<D>& generator, D device = {}) {
+  const detail::ExponentialElement<T> element(rate);
+  return detail::randomly<T>(shape, device, detail::draw_from(generator), element);
+}
+template <FloatingDType T = float, Device D = Cpu>
+[[nodiscard]] Tensor<T, D> exponential(double rate, const Shape& shape, D device = {}) {
+  const detail::ExponentialElement<T> element(rate);
+  return detail::randomly<T>(shape, device, detail::draw_from_default<D>, element);
 }
 
 /// Integers, each of low ... high - 1 equally likely. throws ArgumentError unless low < high and both fit T
