@@ -52,7 +52,8 @@ SECTIONS = [
     ("Training", ["training/step.hpp", "training/fit.hpp", "training/optimizer_state.hpp", "training/metrics.hpp", "training/confusion_matrix.hpp", "training/history.hpp"]),
     ("Several ranks", ["dist/communicator.hpp", "dist/handle.hpp", "dist/distributed.hpp", "dist/reducer.hpp", "dist/launch.hpp", "dist/spawn.hpp", "dist/spawn_processes.hpp", "dist/mpi.hpp", "dist/tcp.hpp", "dist/nccl.hpp", "dist/rank_zero.hpp", "dist/batch_norm.hpp", "dist/data_parallel.hpp", "dist/reduction.hpp", "dist/engine.hpp"]),
     ("Files", ["io/safetensors.hpp", "io/mapped.hpp", "io/training.hpp", "io/npy.hpp", "io/history.hpp", "io/plot.hpp",
-               "io/confusion_plot.hpp", "io/image_grid.hpp", "io/png.hpp"]),     ("A device of your own", ["device/verbs.hpp"]),
+               "io/confusion_plot.hpp", "io/image_grid.hpp", "io/png.hpp"]),
+    ("A device of your own", ["device/verbs.hpp"]),
     ("Errors", ["core/check.hpp", "dist/error.hpp"]),
 ]
 # What headers declare for other headers, or only beside a CUDA toolkit. Every header with something public stands here or above.

@@ -54,7 +54,7 @@ struct Convolution<Cuda> {
     return cuda::dnn::weight_gradient(cuda::Context::current(device.ordinal), shape, g, x, dw, accumulate);
   }
 };
-static_assert(ConvolvingDevice<Cuda> && ConvolvingDevice<Cuda, half> && ConvolvingDevice<Cuda, bfloat16> &&
+static_assert(ConvolvingDevice<Cuda, float> && ConvolvingDevice<Cuda, half> && ConvolvingDevice<Cuda, bfloat16> &&
               !ConvolvingDevice<Cuda, double>);
 
 }  // namespace locus::inline LOCUS_ABI

@@ -94,15 +94,10 @@ struct ConvImages {
 template <class D>
 struct Convolution;
 /// Whether D has them for elements of type T.
-template <class D, class T> D, class T =
-     float>
+template <class D, class T>
 concept ConvolvingDevice =
-    Device<D> && requires(D device, const T* ConvShape& shape,  const ConvImages<const T>& T>& images, const T* in, T* T* out) {
-      
+    Device<D> && requires(D device, const ConvShape& shape, const ConvImages<const T>& images, const T* in, T* out) {
       { Convolution<D>::forward(device, shape, images, in, in, out, false) } -> std::same_as<bool>;
-      
-      
-    
       { Convolution<D>::input_gradient(device, shape, images, in, in, out, false) } -> std::same_as<bool>;
       { Convolution<D>::weight_gradient(device, shape, images, images, out, false) } -> std::same_as<bool>;
     };
