@@ -27,7 +27,7 @@ class WindowGradient {
         dw_(dw),
         adds_(adds),
         flat_(is_flat()),
-        folds_(flat_ || folds_taps(channels_, taps())),
+        folds_(g_.width < window_lanes || folds_taps(channels_, taps())),
         strips_(ceil_div(out_, window_tile)),
         chunks_(ceil_div(folds_ ? channels_ * taps() : channels_, window_tile)) {
     cut();
@@ -37,8 +37,9 @@ class WindowGradient {
   void run() const {
     ConvScratch& scratch = of_this_thread<ConvScratch>();
     WindowPair* const gradients = scratch.gradient.reserve<WindowPair>(strips_ * strip_size());
-    float* const sums = scratch.sums.reserve<float>(units() * unit_sums());
     const std::int64_t parts = ceil_div(height(), block_rows_), blocks = ceil_div(batch_, images_) * parts;
+    const bool keeps = blocks > 1 || !folds_;
+    float* const sums = keeps ? scratch.sums.reserve<float>(units() * unit_sums()) : nullptr;
     // Threads share units, and where these are few, the channels of the result.
     const std::int64_t threads = max_threads(), wanted = threads == 1 ? 1 : ceil_div(2 * threads, units());
     const std::int64_t shares = locus::detail::smaller(wanted, strips_);
@@ -56,14 +57,17 @@ class WindowGradient {
         parallel_for(units() * shares, [&](std::int64_t task) {
           const std::int64_t share = task % shares;
           multiply(block, task / shares, {strips_ * share / shares, strips_ * (share + 1) / shares}, gradients, sums,
-                   i > 0);
+                   i > 0, i + 1 == blocks);
         });
       }
-      parallel_for(chunks_ * strips_, [&](std::int64_t task) { store(group, task / strips_, task % strips_, sums); });
+      if (!folds_)
+        parallel_for(chunks_ * strips_,
+                     [&](std::int64_t task) { store_taps(group, task / strips_, task % strips_, sums); });
     }
   }
 
  private:
+  static constexpr std::int64_t tiles = window_tile * window_tile;  ///< the sums of 32 channels of x and of g
   static constexpr std::int64_t most_positions = 2048, wanted_positions = 1024;  ///< of a block
 
   /// Some rows of windows of some images, of one group.
@@ -75,7 +79,7 @@ class WindowGradient {
   /// Each is a copy of 32 channels, which makes sums of some taps.
   [[nodiscard]] std::int64_t units() const { return chunks_ * (folds_ ? 1 : kernel_cols_); }
   [[nodiscard]] std::int64_t unit_taps() const { return folds_ ? 1 : kernel_rows_; }
-  [[nodiscard]] std::int64_t unit_sums() const { return unit_taps() * strips_ * window_tile * window_tile; }
+  [[nodiscard]] std::int64_t unit_sums() const { return unit_taps() * strips_ * tiles; }
   /// Pairs of a strip of 32 gradients.
   [[nodiscard]] std::int64_t strip_size() const { return block_rows_ * line_ / 2 * window_tile; }
 
@@ -138,14 +142,15 @@ class WindowGradient {
   }
 
   void multiply(const Block& block, std::int64_t unit, Range strips, const WindowPair* gradients, float* sums,
-                bool adds) const {
+                bool adds, bool is_last) const {
     ConvScratch& scratch = of_this_thread<ConvScratch>();
     const std::int64_t chunk = folds_ ? unit : unit / kernel_cols_, first = chunk * window_tile;
     const std::int64_t all = folds_ ? channels_ * taps() : channels_;
     const std::int64_t valid = locus::detail::smaller(window_tile, all - first);
     bfloat16* const copied = scratch.images.reserve<bfloat16>(window_tile * channel_);
     for (std::int64_t c = 0; c < valid; ++c) copy_channel(block, unit, first + c, copied + c * channel_);
-    const std::int64_t start = 0, tiles = window_tile * window_tile;
+    const std::int64_t start = 0;
+    alignas(64) float one[tiles];
     kernels_.begin();
     for (std::int64_t strip = strips.begin; strip < strips.end; ++strip) {
       const WindowPair* const right = gradients + strip * strip_size();
@@ -153,7 +158,7 @@ class WindowGradient {
       for (std::int64_t i = 0; i < unit_taps(); ++i) {
         const std::int64_t down = rows_.shift(0, static_cast<int>(i));
         const std::int64_t offset = folds_ ? 0 : (rows_.remainder_of(down) * plane_rows_ + rows_.row_of(down)) * line_;
-        float* const out = sums + unit * unit_sums() + (i * strips_ + strip) * tiles;
+        float* const out = sums ? sums + unit * unit_sums() + (i * strips_ + strip) * tiles : one;
         kernels_.product[valid > window_lanes][wide]({copied + offset,
                                                       channel_,
                                                       window_depth,
@@ -165,6 +170,7 @@ class WindowGradient {
                                                       {out, out + window_lanes},
                                                       window_tile,
                                                       adds});
+        if (folds_ && is_last) store(block.group, chunk, strip, out);
       }
     }
     kernels_.end();
@@ -199,28 +205,29 @@ class WindowGradient {
     }
   }
 
-  /// dw of 32 channels of the input and of the result.
+  /// dw of 32 channels of the input, or of their taps, and of the result.
   void store(std::int64_t group, std::int64_t chunk, std::int64_t strip, const float* sums) const {
-    const std::int64_t depth = channels_ * taps(), tiles = window_tile * window_tile;
-    const std::int64_t first = chunk * window_tile, all = folds_ ? depth : channels_;
-    const std::int64_t ins = locus::detail::smaller(window_tile, all - first), copies = folds_ ? 1 : kernel_cols_;
+    const std::int64_t depth = channels_ * taps(), first = chunk * window_tile;
+    const std::int64_t ins = locus::detail::smaller(window_tile, depth - first);
     const std::int64_t outs = locus::detail::smaller(window_tile, out_ - strip * window_tile);
-    const float* const from = sums + chunk * copies * unit_sums() + strip * tiles;
-    if (folds_) {
-      for (std::int64_t o = 0; o < outs; o += window_lanes)
-        for (std::int64_t c = 0; c < ins; c += window_lanes) {
-          bfloat16* const to = dw_ + (group * out_ + strip * window_tile + o) * depth + first + c;
-          avx512_bf16::store_transposed(from + c * window_tile + o, window_tile,
-                                        locus::detail::smaller(window_lanes, outs - o),
-                                        locus::detail::smaller(window_lanes, ins - c), to, depth, adds_);
-        }
-      return;
-    }
+    for (std::int64_t o = 0; o < outs; o += window_lanes)
+      for (std::int64_t c = 0; c < ins; c += window_lanes)
+        avx512_bf16::store_transposed(sums + c * window_tile + o, window_tile,
+                                      locus::detail::smaller(window_lanes, outs - o),
+                                      locus::detail::smaller(window_lanes, ins - c),
+                                      dw_ + (group * out_ + strip * window_tile + o) * depth + first + c, depth, adds_);
+  }
+  /// The same where the sums of taps lie apart.
+  void store_taps(std::int64_t group, std::int64_t chunk, std::int64_t strip, const float* sums) const {
+    const std::int64_t depth = channels_ * taps(), first = chunk * window_tile;
+    const std::int64_t ins = locus::detail::smaller(window_tile, channels_ - first);
+    const std::int64_t outs = locus::detail::smaller(window_tile, out_ - strip * window_tile);
+    const float* const from = sums + chunk * kernel_cols_ * unit_sums() + strip * tiles;
     for (std::int64_t o = 0; o < outs; ++o) {
       bfloat16* to = dw_ + (group * out_ + strip * window_tile + o) * depth + first * taps();
       for (std::int64_t c = 0; c < ins; ++c)
-        for (std::int64_t i = 0; i < unit_taps(); ++i)
-          for (std::int64_t j = 0; j < copies; ++j, ++to) {
+        for (std::int64_t i = 0; i < kernel_rows_; ++i)
+          for (std::int64_t j = 0; j < kernel_cols_; ++j, ++to) {
             const float sum = from[j * unit_sums() + i * strips_ * tiles + c * window_tile + o];
             *to = from_register<bfloat16>(adds_ ? sum + load_as_register(*to) : sum);
           }

@@ -71,7 +71,7 @@ class WindowPass {
 
  private:
   static constexpr std::int64_t most_positions = 1024;  ///< of a block, and
-  static constexpr double block_bytes = 3 << 18;        ///< of what is copied for it
+  static constexpr double block_bytes = 1 << 20;        ///< of what is copied for it
 
   /// Positions of some rows of some images, and strips of 32 channels of the result.
   struct Block {
@@ -100,7 +100,10 @@ class WindowPass {
     block_rows_ = smaller(most, rows_.positions());
     block_rows_ = ceil_div(rows_.positions(), ceil_div(rows_.positions(), block_rows_));
     plane_rows_ = block_rows_ + halo_;
-    plane_ = apart(planes_ * plane_rows_ * pitch_ + border_ + 2 * window_lanes, window_lanes);
+    // Tiles are read, and borders written, beyond the last row.
+    const std::int64_t beyond =
+        pads_ ? border_ + 2 * window_lanes : round_up(block_rows_ * line_, window_lanes) - block_rows_ * line_;
+    plane_ = apart(planes_ * plane_rows_ * pitch_ + beyond, window_lanes);
     images_ = 1;
     if (block_rows_ == rows_.positions()) {
       const double image = pairs * sizeof(WindowPair) * static_cast<double>(plane_);

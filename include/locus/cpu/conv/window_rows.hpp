@@ -2,7 +2,7 @@
 // Rows of images of bfloat16, as products of windows read them, and rows of their sums, as bfloat16.
 
 #include <locus/cpu/conv/pass.hpp>
-#include <locus/cpu/gemm/kernels.hpp>
+#include <locus/cpu/gemm/tiles.hpp>
 #include <locus/device/convolution.hpp>
 
 #include <cstring>
@@ -79,11 +79,13 @@ typedef std::int16_t StoredWords;
   return static_cast<std::uint32_t>(((std::uint64_t{1} << end) - 1) & ~((std::uint64_t{1} << begin) - 1));
 }
 
-/// A row that there is; null outside.
-[[nodiscard]] inline const bfloat16* row_of(const WindowGrid& grid, const WindowRows& from, std::int64_t row) {
-  const std::int64_t source = from.row + row * grid.row_step;
-  const bool inside = from.plane && source >= 0 && source < grid.height;
-  return inside ? from.plane + source * grid.row_stride : nullptr;
+/// Rows [begin, end) of a grid that are inside of the plane.
+[[nodiscard]] inline Range rows_inside(const WindowGrid& grid, const WindowRows& from) {
+  using locus::detail::larger, locus::detail::smaller;
+  if (!from.plane) return {grid.rows, grid.rows};
+  const std::int64_t begin = from.row >= 0 ? 0 : ceil_div(-from.row, grid.row_step);
+  const std::int64_t left = grid.height - from.row, end = left <= 0 ? 0 : ceil_div(left, grid.row_step);
+  return {smaller(begin, grid.rows), larger(smaller(begin, grid.rows), smaller(end, grid.rows))};
 }
 
 /// 16 positions of rows, from position `first` on.
@@ -124,42 +126,59 @@ LOCUS_AVX512_BF16 inline void pair_rows(const WindowGrid& grid, const WindowRows
                                         WindowPair* to, std::int64_t to_row, bool border) {
   for (std::int64_t i = 0; border && i < grid.rows; ++i)
     *reinterpret_cast<PairsInMemory*>(to + i * to_row + grid.count) = Pairs{};
+  const Range low_rows = rows_inside(grid, even), high_rows = rows_inside(grid, odd);
+  const std::int64_t step = grid.row_step * grid.row_stride;
   for (std::int64_t p = 0; p < grid.count; p += 16) {
     const Positions low_at(grid, even.shift, p), high_at(grid, odd.shift, p);
     const auto written = static_cast<std::uint16_t>(bits_between(0, grid.count - p, 16));
+    const bfloat16* low_row = even.plane + even.row * grid.row_stride;
+    const bfloat16* high_row = odd.plane ? odd.plane + odd.row * grid.row_stride : low_row;
     WindowPair* target = to + p;
-    for (std::int64_t i = 0; i < grid.rows; ++i, target += to_row) {
+    for (std::int64_t i = 0; i < grid.rows; ++i, target += to_row, low_row += step, high_row += step) {
       WideWords low, high;
-      low_at.load(low, row_of(grid, even, i));
-      high_at.load(high, row_of(grid, odd, i));
+      low_at.load(low, low_rows.begin <= i && i < low_rows.end ? low_row : nullptr);
+      high_at.load(high, high_rows.begin <= i && i < high_rows.end ? high_row : nullptr);
       __builtin_ia32_storedqusi512_mask(target, (Pairs)(low | high << 16), written);
     }
   }
 }
-/// to[row * to_row + p] = a channel at a position.
-LOCUS_AVX512_BF16 inline void copy_rows(const WindowGrid& grid, const WindowRows& from, bfloat16* to,
-                                        std::int64_t to_row) {
-  const bool wide = grid.step == 1;
-  for (std::int64_t p = 0; p < grid.count; p += wide ? 32 : 16) {
-    const Positions at(grid, from.shift, p);
-    const std::uint32_t inside =
-        bits_between(-at.column, grid.width - at.column, 32) & static_cast<std::uint32_t>(grid.lanes);
-    const std::uint32_t written = bits_between(0, grid.count - p, wide ? 32 : 16);
-    bfloat16* target = to + p;
-    for (std::int64_t i = 0; i < grid.rows; ++i, target += to_row) {
-      const bfloat16* const row = row_of(grid, from, i);
-      Words words{};
-      if (wide && row) {
-        words =
-            __builtin_ia32_loaddquhi512_mask(reinterpret_cast<const Loaded<Words>*>(row + at.column), Words{}, inside);
-      } else if (row) {
-        WideWords positions;
-        at.load(positions, row);
-        const UnsignedHalfWords half = __builtin_convertvector(positions, UnsignedHalfWords);
-        std::memcpy(&words, &half, sizeof half);
-      }
-      __builtin_ia32_storedquhi512_mask(reinterpret_cast<StoredWords*>(target), words, written);
+
+/// 32 positions of rows, or 16 where their step is not 1.
+template <int step>
+LOCUS_AVX512_BF16 inline void copy_positions(const WindowGrid& grid, const WindowRows& from, std::int64_t first,
+                                             const Range& inside, bfloat16* to, std::int64_t to_row) {
+  constexpr int width = step == 1 ? 32 : 16;
+  const std::int64_t column = first * grid.step + from.shift, row_step = grid.row_step * grid.row_stride;
+  const std::uint32_t read = bits_between(-column, grid.width - column, 32) & static_cast<std::uint32_t>(grid.lanes);
+  const std::uint32_t written = bits_between(0, grid.count - first, width);
+  const Positions at(grid, from.shift, first);
+  const auto store = [&](std::int64_t row, const Words& words) LOCUS_AVX512_BF16 {
+    __builtin_ia32_storedquhi512_mask(reinterpret_cast<StoredWords*>(to + row * to_row), words, written);
+  };
+  for (std::int64_t i = 0; i < inside.begin; ++i) store(i, Words{});
+  const bfloat16* row = from.plane + (from.row + inside.begin * grid.row_step) * grid.row_stride;
+  for (std::int64_t i = inside.begin; i < inside.end; ++i, row += row_step) {
+    Words words{};
+    if constexpr (step != 0)
+      words = __builtin_ia32_loaddquhi512_mask(reinterpret_cast<const Loaded<Words>*>(row + column), Words{}, read);
+    if constexpr (step != 1) {
+      WideWords positions = (WideWords)words;
+      if constexpr (step == 0) at.load(positions, row);
+      const UnsignedHalfWords half = __builtin_convertvector(positions, UnsignedHalfWords);
+      words = Words{};
+      std::memcpy(&words, &half, sizeof half);
     }
+    store(i, words);
+  }
+  for (std::int64_t i = inside.end; i < grid.rows; ++i) store(i, Words{});
+}
+/// to[row * to_row + p] = a channel at a position.
+inline void copy_rows(const WindowGrid& grid, const WindowRows& from, bfloat16* to, std::int64_t to_row) {
+  const Range inside = rows_inside(grid, from);
+  for (std::int64_t p = 0; p < grid.count; p += grid.step == 1 ? 32 : 16) {
+    if (grid.step == 1) copy_positions<1>(grid, from, p, inside, to + p, to_row);
+    else if (grid.step == 2) copy_positions<2>(grid, from, p, inside, to + p, to_row);
+    else copy_positions<0>(grid, from, p, inside, to + p, to_row);
   }
 }
 
