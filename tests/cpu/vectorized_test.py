@@ -57,6 +57,9 @@ CASES = [
     ("rms_norm(x, {8}, y)", {RUN: 1, FOLD_TAIL: 1, STORE: 4}),
     ("gradient(locus::operation::Softmax<true>{1}, x)", {RUN: 1, FOLD_TAIL: 1, STORE: 1}),
     ("gradient(locus::operation::LayerNorm<true>{{8}, 1e-5}, x)", {SUMS: 1, SUMS_TAIL: 1, PAIRS: 1, STORE: 1}),
+    ("gradient(locus::operation::BatchNorm<float, locus::Cpu>{{}, {}, true, {}}, x)", {MAP: 8, RUN: 6, COLUMNS: 2, FOUR: 2}),
+    ("gradient(locus::operation::BatchNorm<float, locus::Cpu>{{}, {}, true, {}}, x.as<locus::bfloat16>().eval())", {MAP: 8, RUN: 6}),
+    ("step_of_bfloat16(x)", {MAP: 1}),
     ("linear(x, y, locus::functor::Tanh{})", {ACTIVATE: 1}),
     ("linear(x, y, locus::functor::Gelu{})", {ACTIVATE: 1}),
     ("matmul(x.as<locus::bfloat16>(), y.as<locus::bfloat16>()).as<float>()", {ACTIVATE: 1}),
@@ -92,24 +95,34 @@ def line_of(loop):
 
 # What each case includes, precompiled once for each set of flags.
 HEADER = """#include <locus/autograd/graph.hpp>
+#include <locus/ops/batch_norm.hpp>
 #include <locus/ops/extreme.hpp>
 #include <locus/ops/layer_norm.hpp>
 #include <locus/ops/linear.hpp>
 #include <locus/ops/moments.hpp>
 #include <locus/ops/reduce.hpp>
 #include <locus/ops/softmax.hpp>
+#include <locus/optim/sgd.hpp>
 """
 SOURCE = """#include "case.hpp"
 using X = locus::Tensor<float>;
 struct Root {{
   LOCUS_FN float operator()(float v) const {{ return locus::math::sqrt(v); }}
 }};
-template <class Operation>
-X gradient(const Operation& operation, const X& x) {{
-  locus::LeafNode<float, locus::Cpu> node(x.shape(), locus::Cpu{{}});
-  locus::Gradient<float, locus::Cpu> dx(&node);
+template <class Operation, class T>
+X gradient(const Operation& operation, const locus::Tensor<T>& x) {{
+  locus::LeafNode<T, locus::Cpu> node(x.shape(), locus::Cpu{{}});
+  locus::Gradient<T, locus::Cpu> dx(&node);
   operation.backward(operation.forward(x).saved, x, dx);
-  return node.gradient();
+  return node.gradient().template as<float>();
+}}
+template <class T>
+X step_of_bfloat16(const locus::Tensor<T>& x) {{
+  using Rule = locus::optim::detail::WithMasterWeights<locus::optim::detail::SgdRule<T>, locus::bfloat16>;
+  using Halves = const locus::bfloat16*;
+  locus::cpu::MapLoop<locus::optim::detail::StepOfOneGroup<Rule>, locus::Pack<Halves, Halves, const T*, const T*>,
+                      locus::Pack<locus::bfloat16*, T*, T*>>::run(&x, 0, 0, nullptr, nullptr);
+  return x;
 }}
 X f(const X& x, [[maybe_unused]] const X& y) {{ return {}; }}
 """

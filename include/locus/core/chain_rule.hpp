@@ -30,6 +30,19 @@ template <class R>
   return keep ? x : R(0);
 }
 
+/// x or y, on the host by bit masks, too.
+template <class R>
+[[nodiscard]] LOCUS_FN R either(bool first, R x, R y) {
+#if !LOCUS_ON_DEVICE
+  if constexpr (std::is_same_v<R, float> || std::is_same_v<R, double>) {
+    using Bits = std::conditional_t<sizeof(R) == 4, std::uint32_t, std::uint64_t>;
+    const Bits mask = Bits(0) - static_cast<Bits>(first);
+    return __builtin_bit_cast(R, (__builtin_bit_cast(Bits, x) & mask) | (__builtin_bit_cast(Bits, y) & ~mask));
+  }
+#endif
+  return first ? x : y;
+}
+
 /// adjoint * slope of F. An adjoint of exactly 0, as a branch that is not taken gets, contributes exactly 0, also by a
 /// slope that is infinite or NaN; and so does any adjoint to what F leaves out.
 template <class F, class G, class S>

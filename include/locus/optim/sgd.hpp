@@ -20,12 +20,12 @@ struct SgdRule {
   using R = Register;
   static constexpr int states = 1;
   R momentum;
-  bool nesterov;
+  R nesterov;  ///< 1, or 0. (Of a bool, g++ makes no vector beside 16-bit floats.)
   LOCUS_FN void operator()(const Rates<R>& rates, const Corrections<R>& corrections, R value, R gradient, R velocity,
                            R& new_value, R& new_velocity) const {
     const R g = gradient + rates.penalty * value;
     new_velocity = momentum * velocity + corrections.first * g;
-    const R direction = nesterov ? g + momentum * new_velocity : new_velocity;
+    const R direction = locus::detail::either(nesterov != R(0), g + momentum * new_velocity, new_velocity);
     new_value = value - rates.lr * direction;
   }
 };
@@ -99,7 +99,7 @@ class Sgd : public Optimizer<T, D> {
       : Optimizer<T, D>(std::move(parameters), options.momentum != 0, detail::checked(options).lr,
                         options.weight_decay),
         options_(options) {}
-  [[nodiscard]] Rule rule() const { return {static_cast<R>(options_.momentum), options_.nesterov}; }
+  [[nodiscard]] Rule rule() const { return {static_cast<R>(options_.momentum), R(options_.nesterov)}; }
   [[nodiscard]] detail::Rates<R> rates(const ParameterGroup<T, D>& group) const {
     return {static_cast<R>(group.lr()), static_cast<R>(group.weight_decay()), R(1)};
   }

@@ -5,6 +5,7 @@
 //
 // with `Rule::states` numbers of state, all of them in registers.
 
+#include <locus/core/chain_rule.hpp>
 #include <locus/core/dtype.hpp>
 #include <locus/core/pack.hpp>
 
@@ -47,7 +48,8 @@ struct WithMasterWeightsOf<Rule, T, std::integer_sequence<int, i...>> {
   LOCUS_FN void operator()(const Rates<R>& rates, const Corrections<R>& corrections, R value, R gradient, R master,
                            repeated_t<i, R>... state, R& new_value, R& new_master,
                            repeated_t<i, R>&... new_state) const {
-    const R exact = load_as_register(from_register<T>(master)) == value ? master : value;
+    const bool is_own = load_as_register(from_register<T>(master)) == value;
+    const R exact = locus::detail::either(is_own, master, value);
     rule(rates, corrections, exact, gradient, state..., new_master, new_state...);
     new_value = new_master;
   }
