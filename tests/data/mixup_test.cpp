@@ -124,7 +124,8 @@ TEST_CASE("a mixed data set mixes each image with one of the set, by a share of 
     const auto [image, label, other, share] = data::sample(mixed, i);
     REQUIRE(label.item() == i);
     partners.insert(other.item());
-    const double own = share.item(), value = static_cast<double>(i) * own + static_cast<double>(other.item()) * (1 - own);
+    const double own = share.item(),
+                 value = static_cast<double>(i) * own + static_cast<double>(other.item()) * (1 - own);
     REQUIRE(image(0, 0, 0) * 255 == doctest::Approx(value).epsilon(1e-4));
     REQUIRE(image(0, 0, 1) * 255 == doctest::Approx(255 - value).epsilon(1e-4));
     mean_share += own / static_cast<double>(count);
@@ -133,7 +134,8 @@ TEST_CASE("a mixed data set mixes each image with one of the set, by a share of 
   CHECK(partners.size() > 100);
   const auto next = mixed.at_epoch(1);
   int same = 0;
-  for (std::int64_t i = 0; i < 20; ++i) same += data::sample(mixed, i).others.item() == data::sample(next, i).others.item();
+  for (std::int64_t i = 0; i < 20; ++i)
+    same += data::sample(mixed, i).others.item() == data::sample(next, i).others.item();
   CHECK(same < 5);
   const auto one = data::sample(mixed.at_epoch(1), 3), again = data::sample(next, 3);
   CHECK(one.shares.item() == again.shares.item());
