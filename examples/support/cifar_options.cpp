@@ -56,7 +56,7 @@ CifarOptions::CifarOptions(int argc, char** argv) {
 std::int64_t fingerprint(const CifarOptions& o, std::int64_t images) {
   const std::string text =
       locus::join(images, " ", o.epochs, " ", o.batch, " ", o.lr, " ", o.schedule, " ", o.weight_decay, " ",
-                  o.smoothing, " ", o.average, " ", o.cutout, " ", o.mixup, " ", o.width, " ", o.seed);
+                  o.smoothing, " ", o.average, " ", o.cutout, " ", o.width, " ", o.seed);
   std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
   for (const char letter : text) hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
   return static_cast<std::int64_t>(hash);

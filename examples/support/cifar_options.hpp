@@ -17,7 +17,6 @@ struct CifarOptions {
   double smoothing = 0.1;
   double average = 0.999;  ///< decay of the average of weights; 0: none
   std::int64_t cutout = 0;
-  double mixup = 0;
   std::int64_t width = 64;
   std::uint64_t seed = 0;
   int workers = 0;

@@ -99,6 +99,74 @@ TEST_CASE("a PNG that promises more than it holds is refused without memory for 
 #endif
 #if LOCUS_JPEG
 
+namespace {
+/// A JPEG with a block of EXIF data that says its orientation, after the first two bytes.
+[[maybe_unused]] std::string with_orientation(const std::string& jpeg, int orientation, bool big, int tag = 0x0112) {
+  std::string tiff = big ? "MM" : "II";
+  const auto add = [&](unsigned number, int bytes) {
+    for (int i = 0; i < bytes; ++i) tiff += static_cast<char>(number >> 8 * (big ? bytes - 1 - i : i) & 0xff);
+  };
+  add(42, 2), add(8, 4), add(2, 2);                          // two entries from byte 8 on
+  add(0x010f, 2), add(2, 2), add(4, 4), add(0, 4);           // a maker
+  add(static_cast<unsigned>(tag), 2), add(3, 2), add(1, 4);  // the orientation
+  add(static_cast<unsigned>(orientation), 2), add(0, 2), add(0, 4);
+  const std::string block = std::string("Exif\0\0", 6) + tiff;
+  const std::size_t length = block.size() + 2;
+  return jpeg.substr(0, 2) + "\xff\xe1" + static_cast<char>(length >> 8) + static_cast<char>(length & 0xff) + block +
+         jpeg.substr(2);
+}
+}  // namespace
+
+TEST_CASE("JPEGs are turned as the camera noted, where that is wanted") {
+  const std::string plain = jpeg(gradient(40, 24, 3), 40, 24);
+  const auto image = decoded(plain);
+  const data::ImageOptions upright{.apply_exif_orientation = true};
+  const auto last = [](std::int64_t i, std::int64_t n) { return n - 1 - i; };
+  for (int orientation = 1; orientation <= 8; ++orientation)
+    for (const bool big : {false, true}) {
+      CAPTURE(orientation);
+      const std::string text = with_orientation(plain, orientation, big);
+      CHECK(values(decoded(text)) == values(image));
+      const auto turned = decoded(text, upright);
+      const std::int64_t h = 24, w = 40;
+      REQUIRE(turned.shape() == (orientation < 5 ? Shape{3, h, w} : Shape{3, w, h}));
+      bool same = true;
+      for (std::int64_t y = 0; y < turned.size(1); ++y)
+        for (std::int64_t x = 0; x < turned.size(2); ++x) {
+          // Where the first row and the first column of the file are to be seen, by the standard: top and left, top and
+          // right, bottom and right, bottom and left; left and top, right and top, right and bottom, left and bottom.
+          const std::int64_t rows[] = {y, y, last(y, h), last(y, h), x, last(x, h), last(x, h), x};
+          const std::int64_t columns[] = {x, last(x, w), last(x, w), x, y, y, last(y, w), last(y, w)};
+          same &= turned(1, y, x) == image(1, rows[orientation - 1], columns[orientation - 1]);
+        }
+      CHECK(same);
+    }
+}
+
+TEST_CASE("EXIF data that makes no sense turns nothing") {
+  const std::string plain = jpeg(gradient(8, 4, 3), 8, 4);
+  const data::ImageOptions upright{.apply_exif_orientation = true};
+  CHECK(decoded(with_orientation(plain, 6, false), upright).shape() == Shape{3, 8, 4});
+  CHECK(decoded(with_orientation(plain, 9, false), upright).shape() == Shape{3, 4, 8});
+  CHECK(decoded(with_orientation(plain, 0, true), upright).shape() == Shape{3, 4, 8});
+  CHECK(decoded(with_orientation(plain, 6, true, 0x0113), upright).shape() == Shape{3, 4, 8});
+  const std::string whole = with_orientation(plain, 6, false).substr(6, 46);
+  const auto orientation_of = [](const std::string& text) {
+    return data::detail::exif_orientation({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+  };
+  CHECK(orientation_of(whole) == 6);
+  for (std::size_t length = 0; length < 40; ++length) CHECK(orientation_of(whole.substr(0, length)) == 1);
+  Philox random(1);
+  for (int i = 0; i < 20'000; ++i) {
+    std::string damaged = whole;
+    for (int k = 0; k < 3; ++k)
+      damaged[static_cast<std::size_t>(random.bounded(46))] = static_cast<char>(random.bounded(256));
+    const int orientation = orientation_of(damaged);
+    REQUIRE(orientation >= 1);
+    REQUIRE(orientation <= 8);
+  }
+}
+
 TEST_CASE("a JPEG gives its pixels, within what it loses") {
   const Pixels pixels = gradient(40, 24, 3);
   for (const bool progressive : {false, true}) {

@@ -6,6 +6,7 @@
 #include <support/device_list.hpp>
 #include <support/reference.hpp>
 
+#include <array>
 #include <cmath>
 #include <set>
 #include <utility>
@@ -182,48 +183,122 @@ LOCUS_DEVICE_TEST("cutout erases a square around any pixel", D) {
   CHECK(deviations(cut, many, 0.2) < 4);
 }
 
-LOCUS_DEVICE_TEST("colour jitter, against float64", D) {
-  constexpr std::int64_t count = 50;
+namespace {
+
+using Colour = std::array<double, 3>;
+double clamp(double v) { return std::min(1.0, std::max(0.0, v)); }
+double grey(const Colour& x) { return 0.2989 * x[0] + 0.587 * x[1] + 0.114 * x[2]; }
+Colour blend(const Colour& x, double other, double factor) {
+  Colour y;
+  for (std::size_t c = 0; c < 3; ++c) y[c] = clamp(factor * x[c] + (1 - factor) * other);
+  return y;
+}
+/// By way of hue, saturation and value, with the cases of the sextants, as torchvision does it.
+Colour turn_hue(const Colour& x, double by) {
+  const double most = std::max({x[0], x[1], x[2]}), least = std::min({x[0], x[1], x[2]}), range = most - least;
+  const double divisor = range == 0 ? 1 : range, rc = (most - x[0]) / divisor, gc = (most - x[1]) / divisor,
+               bc = (most - x[2]) / divisor, saturation = range == 0 ? 0 : range / most;
+  const double sixths = most == x[0] ? bc - gc : most == x[1] ? 2 + rc - bc : 4 + gc - rc;
+  const double hue = std::fmod(std::fmod(sixths / 6 + 1, 1) + by + 1, 1), f = hue * 6 - std::floor(hue * 6);
+  const double p = most * (1 - saturation), q = most * (1 - saturation * f), t = most * (1 - saturation * (1 - f));
+  const Colour sextants[] = {{most, t, p}, {q, most, p}, {p, most, t}, {p, q, most}, {t, p, most}, {most, p, q}};
+  return sextants[static_cast<int>(std::floor(hue * 6)) % 6];
+}
+
+/// What ColorJitter draws: factors, and what is changed first, second, ...
+struct Jitter {
+  double factor[4];
+  int order[4];
+  Jitter(const PhiloxBlock& random, const data::ColorJitterOptions& options) {
+    const double spread[] = {options.brightness, options.contrast, options.saturation};
+    for (int k = 0; k < 3; ++k) {
+      const double low = std::max(0.0, 1 - spread[k]), share = unit_float(random[static_cast<std::uint32_t>(k)]);
+      factor[k] = low + (1 + spread[k] - low) * share;
+    }
+    factor[3] = options.hue * (2 * static_cast<double>(unit_float(random.w)) - 1);
+    const std::uint64_t bits = (random.x & 0xff) << 16 | (random.y & 0xff) << 8 | (random.z & 0xff);
+    std::uint64_t number = bits * 24 >> 24;
+    std::vector<int> left{0, 1, 2, 3};
+    for (int& kind : order) {
+      const auto at = left.begin() + static_cast<std::ptrdiff_t>(number % left.size());
+      number /= left.size();
+      kind = *at;
+      left.erase(at);
+    }
+  }
+  /// All pixels of an image.
+  void change(std::vector<Colour>& pixels) const {
+    for (const int kind : order) {
+      double mean = 0;
+      for (const Colour& x : pixels) mean += grey(x) / static_cast<double>(pixels.size());
+      for (Colour& x : pixels)
+        x = kind == 3 ? turn_hue(x, factor[3]) : blend(x, kind == 0 ? 0 : kind == 1 ? mean : grey(x), factor[kind]);
+    }
+  }
+};
+
+}  // namespace
+
+LOCUS_DEVICE_TEST("colour jitter in random order, against float64", D) {
+  constexpr std::int64_t count = 200;
   const auto x = sample<float, D>({count, 3, 4, 5}, 1, 0, 1);
   const Images from = images_of(x);
-  const double spread[] = {0.4, 1.5, 0.7};
-  const Images to =
-      images_of(compose(data::ColorJitter{{.brightness = 0.4, .contrast = 1.5, .saturation = 0.7}})(x, 9));
-  double lowest[3] = {9, 9, 9}, highest[3] = {};
-  const auto clamp = [](double v) { return std::min(1.0, std::max(0.0, v)); };
-  for (std::int64_t n = 0; n < count; ++n) {
-    double factor[3];
-    const PhiloxBlock random = numbers(9, 0, n);
-    for (int k = 0; k < 3; ++k) {
-      const double low = std::max(0.0, 1 - spread[k]);
-      factor[k] = low + (1 + spread[k] - low) * static_cast<double>(unit_float(random[static_cast<std::uint32_t>(k)]));
-      lowest[k] = std::min(lowest[k], factor[k]);
-      highest[k] = std::max(highest[k], factor[k]);
+  for (const data::ColorJitterOptions& options :
+       {data::ColorJitterOptions{.brightness = 0.4, .contrast = 1.5, .saturation = 0.7, .hue = 0.5},
+        data::ColorJitterOptions{.brightness = 0.8, .contrast = 0.4}, data::ColorJitterOptions{.hue = 0.3}}) {
+    const Images to = images_of(compose(data::ColorJitter{options})(x, 9));
+    double lowest[4] = {9, 9, 9, 9}, highest[4] = {-9, -9, -9, -9};
+    std::set<std::vector<int>> orders;
+    for (std::int64_t n = 0; n < count; ++n) {
+      const Jitter drawn(numbers(9, 0, n), options);
+      orders.insert({drawn.order, drawn.order + 4});
+      for (int k = 0; k < 4; ++k) {
+        lowest[k] = std::min(lowest[k], drawn.factor[k]);
+        highest[k] = std::max(highest[k], drawn.factor[k]);
+      }
+      std::vector<Colour> pixels(20);
+      for (std::int64_t i = 0; i < 60; ++i)
+        pixels[static_cast<std::size_t>(i % 20)][static_cast<std::size_t>(i / 20)] = from(n, i / 20, i / 5 % 4, i % 5);
+      drawn.change(pixels);
+      double error = 0;
+      for (std::int64_t i = 0; i < 60; ++i)
+        error = std::max(error, std::abs(to(n, i / 20, i / 5 % 4, i % 5) -
+                                         pixels[static_cast<std::size_t>(i % 20)][static_cast<std::size_t>(i / 20)]));
+      REQUIRE(error < 4e-6);
     }
-    const auto bright = [&](std::int64_t c, std::int64_t i) { return clamp(from(n, c, i / 5, i % 5) * factor[0]); };
-    const auto grey = [](const auto& of_channel) {
-      return 0.2989 * of_channel(0) + 0.587 * of_channel(1) + 0.114 * of_channel(2);
-    };
-    double mean = 0;
-    for (std::int64_t i = 0; i < 20; ++i) mean += grey([&](std::int64_t c) { return bright(c, i); }) / 20;
-    for (std::int64_t i = 0; i < 20; ++i) {
-      const auto contrasted = [&](std::int64_t c) { return clamp(factor[1] * bright(c, i) + (1 - factor[1]) * mean); };
-      for (std::int64_t c = 0; c < 3; ++c)
-        REQUIRE(to(n, c, i / 5, i % 5) ==
-                doctest::Approx(clamp(factor[2] * contrasted(c) + (1 - factor[2]) * grey(contrasted))).epsilon(4e-6));
+    CHECK(orders.size() == 24);
+    const double spread[] = {options.brightness, options.contrast, options.saturation};
+    for (int k = 0; k < 3; ++k) {  // the whole range is drawn from
+      CHECK(lowest[k] <= std::max(0.0, 1 - spread[k]) + 0.1 * spread[k]);
+      CHECK(highest[k] >= 1 + 0.9 * spread[k]);
     }
+    CHECK(lowest[3] <= -0.9 * options.hue);
+    CHECK(highest[3] >= 0.9 * options.hue);
   }
-  for (int k = 0; k < 3; ++k) {  // the whole range is drawn from
-    CHECK(lowest[k] < std::max(0.0, 1 - spread[k]) + 0.2);
-    CHECK(highest[k] > 0.8 + spread[k]);
-  }
+}
+
+TEST_CASE("turning hues, by colours whose hue everybody knows") {
+  const auto jitter = [](double red, double green, double blue, double by) {
+    const auto turned = data::detail::hue_turned(data::detail::Rgb<double>{red, green, blue}, by);
+    return Colour{turned.red, turned.green, turned.blue};
+  };
+  const auto is = [](const Colour& x, const Colour& y) {
+    return std::abs(x[0] - y[0]) + std::abs(x[1] - y[1]) + std::abs(x[2] - y[2]) < 1e-12;
+  };
+  CHECK(is(jitter(1, 0, 0, 1.0 / 3), {0, 1, 0}));
+  CHECK(is(jitter(1, 0, 0, -1.0 / 3), {0, 0, 1}));
+  CHECK(is(jitter(1, 0, 0, 0.5), {0, 1, 1}));
+  CHECK(is(jitter(1, 0, 0, -0.5), {0, 1, 1}));
+  CHECK(is(jitter(0.75, 0.5, 0.25, 0.5), {0.25, 0.5, 0.75}));
+  CHECK(is(jitter(0.3, 0.3, 0.3, 0.2), {0.3, 0.3, 0.3}));
+  CHECK(is(jitter(0, 0, 0, 0.2), {0, 0, 0}));
 }
 
 LOCUS_DEVICE_TEST("colour jitter of images with one channel, and of nothing", D) {
   const auto x = sample<float, D>({3, 1, 2, 2}, 1, 0, 1);
   const auto unchanged = compose(data::ColorJitter{{}})(x, 1);
   CHECK_CLOSE(unchanged, reference(x), 0);
-  CHECK_CLOSE(compose(data::ColorJitter{{.saturation = 0.9}})(x, 1), reference(x), 0);
+  CHECK_CLOSE(compose(data::ColorJitter{{.saturation = 0.9, .hue = 0.5}})(x, 1), reference(x), 0);
   const Images from = images_of(x), to = images_of(compose(data::ColorJitter{{.contrast = 0.5}})(x, 1));
   for (std::int64_t n = 0; n < 3; ++n) {
     const double factor = 0.5 + static_cast<double>(unit_float(numbers(1, 0, n).y));
@@ -333,4 +408,6 @@ TEST_CASE("transforms refuse images that they do not take, and options out of ra
   CHECK_THROWS_AS((void)data::Cutout({.size = 0}), ArgumentError);
   CHECK_THROWS_AS((void)data::Cutout({.probability = std::nan("")}), ArgumentError);
   CHECK_THROWS_AS((void)data::ColorJitter({.brightness = -0.1}), ArgumentError);
+  CHECK_THROWS_WITH_AS((void)data::ColorJitter({.hue = 0.6}),
+                       "ColorJitter: hue is 0.6; expected a number from 0 to 0.5", ArgumentError);
 }

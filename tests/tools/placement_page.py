@@ -110,7 +110,7 @@ RULES = [
       "fit_on_tensors"],
      ["loader_of_a_data_set_with_parts", "evaluate_a_function_on_images", "fit_with_a_temporary_loader",
       "train_step_on_a_tensor", "evaluate_with_targets_of_other_elements", "transformed_by_a_function",
-      "mixup_with_labels_elsewhere", "confusion_with_labels_elsewhere", "data_set_whose_epochs_change_it"]),
+      "mixup_with_labels_elsewhere", "mixed_without_labels", "confusion_with_labels_elsewhere", "data_set_whose_epochs_change_it"]),
 ]
 
 HEAD = """# The rules of placement

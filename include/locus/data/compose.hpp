@@ -3,7 +3,7 @@
 
 #include <locus/core/pack.hpp>
 #include <locus/core/random.hpp>
-#include <locus/data/transforms.hpp>
+#include <locus/data/color_jitter.hpp>
 #include <locus/ops/fold.hpp>
 #include <locus/tensor/copy.hpp>
 

@@ -14,6 +14,7 @@ namespace locus::inline LOCUS_ABI::data {
 struct ImageOptions {
   std::int64_t channels = 3;                         ///< 3: red, green and blue; 1: grey; 0: as in the file
   std::int64_t most_pixels = std::int64_t{1} << 26;  ///< of a larger image nothing is read
+  bool apply_exif_orientation = false;               ///< turn JPEGs as the camera noted
 };
 
 namespace detail {
@@ -54,6 +55,8 @@ template <class Decoder>
 [[nodiscard]] Tensor<std::uint8_t, Cpu> decode_by(const EncodedImage& image, const char* format,
                                                   const ImageOptions& options) {
   Decoder decoder;
+  if constexpr (requires { decoder.keep_notes(); })
+    if (options.apply_exif_orientation) decoder.keep_notes();
   if (!decoder.open(image.bytes)) refuse_image(image, format, decoder);
   const DecodedExtents in = decoder.extents();
   const double pixels = static_cast<double>(in.height) * static_cast<double>(in.width);
@@ -71,6 +74,14 @@ template <class Decoder>
   bool inverted_inks = false;
   if constexpr (requires { decoder.has_inverted_inks(); }) inverted_inks = decoder.has_inverted_inks();
   put_planes(room.data(), in, inverted_inks, channels, result.data());
+  if constexpr (requires { decoder.orientation(); }) {
+    const int orientation = decoder.orientation();
+    if (orientation == 1) return result;
+    const bool turns = turns_by_quarter(orientation);
+    Tensor<std::uint8_t, Cpu> upright({channels, turns ? in.width : in.height, turns ? in.height : in.width});
+    put_upright(result.data(), channels, in.height, in.width, orientation, upright.data());
+    return upright;
+  }
   return result;
 }
 
@@ -109,7 +120,8 @@ template <class Decoder>
 }  // namespace detail
 
 /// The image that a JPEG or PNG in memory holds, (channels, height, width), as torchvision.io.decode_image. 16 bits
-/// become 8; transparency, and the orientation that a camera noted, are left out. throws DataError for what is damaged,
+/// become 8; transparency is left out, and so is the orientation that a camera noted, unless an option says otherwise.
+/// throws DataError for what is damaged,
 /// truncated or of another format; OutOfMemory
 [[nodiscard]] inline Tensor<std::uint8_t, Cpu> decode_image(Span<const std::uint8_t> bytes,
                                                             const ImageOptions& options = {}) {

@@ -15,8 +15,9 @@
 namespace locus::inline LOCUS_ABI::data {
 
 struct ImageFolderOptions {
-  Size2d size = 224;          ///< images are scaled to cover it, and cut to it around the middle
-  std::int64_t channels = 3;  ///< 3: red, green and blue; 1: grey
+  Size2d size = 224;                    ///< images are scaled to cover it, and cut to it around the middle
+  std::int64_t channels = 3;            ///< 3: red, green and blue; 1: grey
+  bool apply_exif_orientation = false;  ///< turn JPEGs as the camera noted
 };
 
 namespace detail {
@@ -173,7 +174,9 @@ class ImageFolderAs {
   }
   [[nodiscard]] Shape shape() const { return {options_.channels, options_.size.height, options_.size.width}; }
   [[nodiscard]] Tensor<std::uint8_t, Cpu> read(std::int64_t position) const {
-    return resize_to_cover(read_image(path(position), {.channels = options_.channels}), options_.size);
+    return resize_to_cover(read_image(path(position), {.channels = options_.channels,
+                                                       .apply_exif_orientation = options_.apply_exif_orientation}),
+                           options_.size);
   }
 
   ImageFolderOptions options_;

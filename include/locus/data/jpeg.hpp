@@ -3,6 +3,7 @@
 
 #include <locus/core/check.hpp>
 #include <locus/core/span.hpp>
+#include <locus/data/exif.hpp>
 
 #include <cstdint>
 
@@ -42,6 +43,10 @@ class JpegDecoder {
   JpegDecoder& operator=(const JpegDecoder&) = delete;
   ~JpegDecoder() { jpeg_destroy_decompress(&info_); }  // also of what was created in part
 
+  /// Before open(): orientation() is wanted.
+  void keep_notes() { keeps_notes_ = true; }
+  /// That of the first block of EXIF data that says one.
+  [[nodiscard]] int orientation() const { return orientation_; }
   /// Reads the header; false where it is damaged.
   [[nodiscard]] bool open(Span<const std::uint8_t> bytes) {
     info_.err = jpeg_std_error(&errors_);
@@ -51,7 +56,10 @@ class JpegDecoder {
     if (setjmp(back_)) return false;
     jpeg_create_decompress(&info_);
     jpeg_mem_src(&info_, bytes.data(), static_cast<unsigned long>(bytes.size()));
+    if (keeps_notes_) jpeg_save_markers(&info_, JPEG_APP0 + 1, 0xffff);
     if (jpeg_read_header(&info_, TRUE) != JPEG_HEADER_OK) return false;
+    for (const jpeg_marker_struct* each = info_.marker_list; each && orientation_ == 1; each = each->next)
+      orientation_ = exif_orientation({each->data, each->data_length});  // libjpeg frees them when all is decoded
     // libjpeg makes no red, green and blue of inks.
     is_inks_ = info_.jpeg_color_space == JCS_CMYK || info_.jpeg_color_space == JCS_YCCK;
     info_.out_color_space = is_inks_ ? JCS_CMYK : info_.num_components == 1 ? JCS_GRAYSCALE : JCS_RGB;
@@ -114,8 +122,9 @@ class JpegDecoder {
   jpeg_error_mgr errors_{};
   jpeg_progress_mgr progress_{};
   std::jmp_buf back_{};
+  int orientation_ = 1;
   char message_[JMSG_LENGTH_MAX] = "its header is incomplete";
-  bool is_damaged_ = false, is_inks_ = false, ran_out_of_memory_ = false;
+  bool is_damaged_ = false, is_inks_ = false, ran_out_of_memory_ = false, keeps_notes_ = false;
 };
 
 #endif

@@ -1,7 +1,6 @@
 #pragma once
-// Changes of images: normalization, and random crops, flips, erased squares and colours, to train with. What is drawn
-// for a sample is a function of numbers of that sample; data/compose.hpp says where they come from, and runs
-// transforms.
+// Changes of images: normalization, and random crops, flips and erased squares, to train with. What is drawn for a
+// sample is a function of numbers of that sample; data/compose.hpp says where they come from, and runs transforms.
 
 #include <locus/core/bounds.hpp>
 #include <locus/core/rng.hpp>
@@ -22,10 +21,6 @@ namespace detail {
 /// One of 0 to n - 1, with a bias below n / 2^32.
 [[nodiscard]] LOCUS_FN PixelIndex pick(std::uint32_t bits, PixelIndex n) {
   return static_cast<PixelIndex>(std::uint64_t{bits} * static_cast<std::uint32_t>(n) >> 32);
-}
-template <class R>
-[[nodiscard]] LOCUS_FN R within_unit(R x) {
-  return x < R(0) ? R(0) : x > R(1) ? R(1) : x;
 }
 inline void require_probability(const char* transform, double given) {
   if (!(given >= 0 && given <= 1))
@@ -217,80 +212,6 @@ class Cutout {
 
  private:
   CutoutOptions options_;
-};
-
-struct ColorJitterOptions {
-  double brightness = 0, contrast = 0, saturation = 0;  ///< a factor from max(0, 1 - x) to 1 + x is drawn of each
-};
-
-/// Brightness, then contrast, then saturation changed by random factors, as torchvision does it (in random order): of
-/// images of numbers in [0, 1], where the results stay. So it stands before Normalize. Contrast moves away from the
-/// mean of the image's grey, saturation from the grey of the pixel. Images with one channel have no saturation. throws
-/// ShapeError for images with other than one or three channels
-class ColorJitter {
- public:
-  /// throws ArgumentError for options that are negative or not finite
-  explicit ColorJitter(const ColorJitterOptions& options) : options_(options) {
-    locus::detail::require_not_negative("ColorJitter", "brightness", options.brightness);
-    locus::detail::require_not_negative("ColorJitter", "contrast", options.contrast);
-    locus::detail::require_not_negative("ColorJitter", "saturation", options.saturation);
-  }
-
-  template <class R>
-  struct Drawn {
-    R brightness, contrast, saturation;
-    R mean;  ///< of averaged()
-  };
-  [[nodiscard]] ImageExtents extents_of(const ImageExtents& in) const {
-    if (in.channels != 1 && in.channels != 3)
-      fail<ShapeError>({"ColorJitter: images of ", in.channels, " channels; expected 3, red, green and blue, or 1"});
-    return in;
-  }
-  template <class R>
-  [[nodiscard]] LOCUS_FN Drawn<R> draw(const PhiloxBlock& random, const ImageExtents&) const {
-    return {factor<R>(random.x, options_.brightness), factor<R>(random.y, options_.contrast),
-            factor<R>(random.z, options_.saturation), R(0)};
-  }
-  [[nodiscard]] LOCUS_FN bool averages() const { return options_.contrast > 0; }
-  /// What contrast needs the mean of, over all pixels of an image.
-  template <class R, class Read>
-  [[nodiscard]] LOCUS_FN R averaged(const Read& read, const Drawn<R>& drawn, const ImageExtents& in, PixelIndex y,
-                                    PixelIndex x) const {
-    return grey<R>(in, [=](PixelIndex c) LOCUS_INLINED { return brightened(read(c, y, x), drawn); });
-  }
-  template <class R, class Read>
-  [[nodiscard]] LOCUS_FN R pixel(const Read& read, const Drawn<R>& drawn, const ImageExtents& in, PixelIndex c,
-                                 PixelIndex y, PixelIndex x) const {
-    const auto of_channel = [=](PixelIndex channel) LOCUS_INLINED {
-      const R bright = brightened(read(channel, y, x), drawn);
-      return drawn.contrast == R(1) ? bright : blend(bright, drawn.mean, drawn.contrast);
-    };
-    const R value = of_channel(c);
-    if (drawn.saturation == R(1) || in.channels == 1) return value;
-    return blend(value, grey<R>(in, of_channel), drawn.saturation);
-  }
-
- private:
-  /// Exactly 1 where the option is 0.
-  template <class R>
-  [[nodiscard]] LOCUS_FN static R factor(std::uint32_t bits, double spread) {
-    const R high = static_cast<R>(1 + spread), low = static_cast<R>(spread < 1 ? 1 - spread : 0);
-    return low + (high - low) * static_cast<R>(unit_float(bits));
-  }
-  template <class R>
-  [[nodiscard]] LOCUS_FN static R brightened(R value, const Drawn<R>& drawn) {
-    return drawn.brightness == R(1) ? value : detail::within_unit(value * drawn.brightness);
-  }
-  template <class R>
-  [[nodiscard]] LOCUS_FN static R blend(R value, R other, R factor) {
-    return detail::within_unit(factor * value + (R(1) - factor) * other);
-  }
-  template <class R, class Channel>
-  [[nodiscard]] LOCUS_FN static R grey(const ImageExtents& in, const Channel& channel) {
-    if (in.channels == 1) return channel(0);
-    return R(0.2989) * channel(0) + R(0.587) * channel(1) + R(0.114) * channel(2);
-  }
-  ColorJitterOptions options_;
 };
 
 }  // namespace locus::inline LOCUS_ABI::data

@@ -107,6 +107,8 @@ struct data_sets_hold_other_element_types;
 struct map_one_with_data_map_dataset_f;
 template <class S>
 struct samples_do_not_begin_with_floating_point_images;
+template <class S>
+struct samples_are_no_labelled_images;
 struct make_data_LabelledImages_of_bytes;
 template <class F>
 struct no_transform_of_images;
