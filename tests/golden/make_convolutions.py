@@ -82,6 +82,27 @@ def layers():
                 differentiate(name, made(given), x=given, weight=made.weight, bias=made.bias)
 
 
-for part in (convolutions, transposed, layers):
+def volumes():
+    x = leaf("conv_volume", 2, 4, 3, 4, 4)
+    for name, shape in {"w333": (3, 4, 3, 3, 3), "w123": (3, 4, 1, 2, 3), "w111": (5, 4, 1, 1, 1),
+                        "volume_grouped": (6, 2, 2, 3, 2), "volume_depthwise": (8, 1, 3, 2, 2)}.items():
+        leaf(f"conv_{name}", *shape)
+        leaf(f"conv_{name}_b", shape[0])
+    weights = lambda name: [make_golden.numbers[f"conv_{name}{end}"].clone().requires_grad_() for end in ("", "_b")]
+    case("conv3d", F.conv3d, x, *weights("w333"))
+    case("conv3d_strided", F.conv3d, x, *weights("w333"), stride=2, padding=1)
+    case("conv3d_triples", F.conv3d, x, *weights("w123"), stride=(1, 2, 3), padding=(1, 2, 1), dilation=(1, 3, 2))
+    case("conv3d_same", F.conv3d, x, *weights("w333"), padding="same", dilation=(1, 2, 1))
+    case("conv3d_pointwise", F.conv3d, x, *weights("w111"))
+    case("conv3d_grouped", F.conv3d, x, *weights("volume_grouped"), padding=1, groups=2)
+    case("conv3d_depthwise", F.conv3d, x, *weights("volume_depthwise"), stride=(2, 1, 1), padding=(1, 0, 1), groups=4)
+    made = torch.nn.Conv3d(4, 2, (2, 3, 2), padding=(1, 2, 1), stride=(1, 2, 1), padding_mode="replicate")
+    keep("conv3d_layer_weight", made.weight)
+    keep("conv3d_layer_bias", made.bias)
+    given = x.detach().clone().requires_grad_()
+    differentiate("conv3d_layer", made(given), x=given, weight=made.weight, bias=made.bias)
+
+
+for part in (convolutions, transposed, layers, volumes):
     part()
 make_golden.write(pathlib.Path(__file__).with_name("convolutions.txt"))

@@ -9,6 +9,7 @@
 
 #include <support/device_list.hpp>
 #include <support/reference.hpp>
+#include <support/thrown.hpp>
 
 #include <string>
 
@@ -122,6 +123,38 @@ LOCUS_DEVICE_TEST("buffers are saved and loaded with the parameters, under full 
   other.erase("1.counts.0");
   other.add("1.counts.0", zeros<std::int64_t, D>({1}));
   CHECK_THROWS_AS(nn::load_state_dict(model, other), ShapeError);
+}
+
+LOCUS_DEVICE_TEST("appending a layer or a network copies nothing, and a clone has all of its names", D) {
+  const Tracker<float, D> layer;
+  nn::Sequential<float, D> inner, model;
+  const auto before = memory_stats(D{});
+  inner.push_back(layer);
+  model.push_back(nn::ReLU{});
+  model.push_back(inner);
+  for (int i = 0; i < 20; ++i) model.push_back(layer);  // which moves what was appended before
+  const auto after = memory_stats(D{});
+  CHECK(after.allocated_bytes == before.allocated_bytes);
+  CHECK(after.requests == before.requests);
+  CHECK(model.parameters() == layer.parameters());  // the very same, listed once
+  CHECK(buffer_names(model) == "1.0.seen 1.0.counts.0 ");
+  (void)inner(trace(ones<float, D>({1, 2})));
+  CHECK_CLOSE(model.buffers()[0].template value<float>(), {1, 1});
+  CHECK_CLOSE(layer.seen, {1, 1});
+
+  const auto names_of = [](const auto& any) {
+    std::string names;
+    for (const auto& entry : nn::state_dict(any)) names += entry.name + " ";
+    for (const auto& [name, child] : any.children()) names += name + " ";
+    return names;
+  };
+  const auto clone = model.clone();
+  CHECK(names_of(clone) == names_of(model));
+  CHECK(contains(names_of(clone), "1.0.inner.weight 1.0.inner.bias 1.0.seen 1.0.counts.0 2.inner.weight"));
+  CHECK(clone.parameters().size() == 2);  // what layers shared, those of the clone share
+  CHECK_FALSE(clone.parameters() == model.parameters());
+  (void)clone(trace(ones<float, D>({1, 2})));
+  CHECK_CLOSE(layer.seen, {1, 1});
 }
 
 LOCUS_DEVICE_TEST("an optimizer changes no buffer", D) {

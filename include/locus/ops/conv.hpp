@@ -34,7 +34,8 @@ struct ConvTranspose2dOptions {
 };
 
 namespace detail {
-/// A view of images as (batch, channels, 1, height, width), of lines as (batch, channels, 1, 1, length).
+/// A view of images as (batch, channels, 1, height, width), of lines as (batch, channels, 1, 1, length); volumes have
+/// that shape.
 template <class T, class D>
 [[nodiscard]] Tensor<T, D> as_volumes(const Tensor<T, D>& x, bool has_batch) {
   Tensor<T, D> volumes = has_batch ? x : x.unsqueeze(0);

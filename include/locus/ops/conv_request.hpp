@@ -3,6 +3,7 @@
 
 #include <locus/core/bounds.hpp>
 #include <locus/core/size_2d.hpp>
+#include <locus/core/size_3d.hpp>
 #include <locus/device/convolution.hpp>
 
 #include <string_view>
@@ -31,12 +32,13 @@ struct ConvPadding {
 
 namespace detail {
 
-/// Extents of one or two dimensions, as of three.
+/// Extents of one to three dimensions, as of three.
 struct ConvExtents {
   std::int64_t of[3] = {1, 1, 1};
   constexpr ConvExtents() = default;
   constexpr ConvExtents(std::int64_t only, std::int64_t others) : of{others, others, only} {}
   constexpr ConvExtents(const Size2d& size, std::int64_t others) : of{others, size.height, size.width} {}
+  constexpr ConvExtents(const Size3d& size, std::int64_t) : of{size.depth, size.height, size.width} {}
 };
 
 /// How much of a border "same" puts before and after.
@@ -44,7 +46,7 @@ struct ConvSides {
   std::int64_t before, after;
 };
 
-/// A convolution, transposed or not, of images of one or two dimensions, and by which function, for its messages.
+/// A convolution, transposed or not, of images of one to three dimensions, and by which function, for its messages.
 struct ConvRequest {
   const char* caller;
   int dims;
@@ -125,10 +127,12 @@ struct ConvRequest {
 
  private:
   [[nodiscard]] std::string text(const ConvExtents& extents) const {
-    return dims == 1 ? std::to_string(extents.of[2]) : to_string(Dims{extents.of[1], extents.of[2]});
+    if (dims == 1) return std::to_string(extents.of[2]);
+    return dims == 2 ? to_string(Dims{extents.of[1], extents.of[2]})
+                     : to_string(Dims{extents.of[0], extents.of[1], extents.of[2]});
   }
   void require_ranks(const Shape& x, const Shape& w) const {
-    const char* const names = dims == 1 ? "length" : "height, width";
+    const char* const names = dims == 1 ? "length" : dims == 2 ? "height, width" : "depth, height, width";
     if (x.rank() != dims + 1 && x.rank() != dims + 2)
       fail<ShapeError>({caller, ": an input of shape ", x, "; expected (batch, channels, ", names,
                         "), or the same without the batch"});

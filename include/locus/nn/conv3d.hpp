@@ -1,0 +1,65 @@
+#pragma once
+// The convolution layer of volumes. Not part of locus/locus.hpp.
+
+#include <locus/nn/conv.hpp>
+#include <locus/ops/conv3d.hpp>
+
+namespace locus::inline LOCUS_ABI::nn {
+
+/// PyTorch's, with its defaults.
+struct Conv3dOptions {
+  Size3d stride = 1;
+  ConvPadding<Size3d> padding = 0;  ///< a number, {depth, height, width}, or "same"
+  Size3d dilation = 1;
+  std::int64_t groups = 1;
+  bool bias = true;
+  PadMode padding_mode = PadMode::constant;  ///< what stands in the border; constant: zeros
+};
+
+/// See locus::conv3d. Parameters: weight (out, in / groups, kd, kh, kw), bias (out), both initialized as in PyTorch.
+/// cost: that of conv3d, and of pad where padding_mode is not constant
+///
+///     nn::Conv3d<float, D> conv{1, 16, {1, 3, 3}, {.padding = {0, 1, 1}}};
+template <class T, class D>
+class Conv3d final : public detail::ConvLayer<Conv3d<T, D>, T, D> {
+ public:
+  /// throws ArgumentError for no channels, groups that do not divide them, and what conv3d refuses of options
+  Conv3d(std::int64_t in, std::int64_t out, Size3d kernel, const Conv3dOptions& options = {}, D device = {})
+      : detail::ConvLayer<Conv3d, T, D>(checked(in, out, kernel, options), out, options.bias, device),
+        kernel_(kernel),
+        options_(options) {}
+
+  template <TensorLike X>
+  [[nodiscard]] auto forward(const X& x) const {
+    const locus::Conv3dOptions of_zeros{options_.stride, options_.padding, options_.dilation, options_.groups};
+    if (options_.padding_mode == PadMode::constant) return conv3d(x, this->weight, this->bias, of_zeros);
+    const auto request = locus::detail::conv3d({1, options_.padding, options_.dilation, 1}).request;
+    const auto planes = request.sides(0, kernel_.depth), rows = request.sides(1, kernel_.height),
+               cols = request.sides(2, kernel_.width);
+    const auto padded =
+        pad(x, {cols.before, cols.after, rows.before, rows.after, planes.before, planes.after}, options_.padding_mode);
+    return conv3d(padded, this->weight, this->bias, {options_.stride, 0, options_.dilation, options_.groups});
+  }
+
+  /// For U on E, without memory.
+  template <class U, class E>
+  [[nodiscard]] auto twin() const {
+    return Conv3d<U, E>(kernel_, options_);
+  }
+
+ private:
+  template <class, class>
+  friend class Conv3d;
+  Conv3d(const Size3d& kernel, const Conv3dOptions& options) : kernel_(kernel), options_(options) {}
+
+  static Shape checked(std::int64_t in, std::int64_t out, const Size3d& kernel, const Conv3dOptions& options) {
+    (void)locus::detail::conv3d({options.stride, options.padding, options.dilation, options.groups});
+    detail::require_channels("Conv3d", in, out, {kernel, 1}, options.groups);
+    return {out, in / options.groups, kernel.depth, kernel.height, kernel.width};
+  }
+
+  Size3d kernel_;
+  Conv3dOptions options_;
+};
+
+}  // namespace locus::inline LOCUS_ABI::nn
