@@ -66,7 +66,7 @@ namespace {
 #define UNWRAP(...) __VA_ARGS__
 /// A functor with options, which are converted to its type.
 template <class R, template <class> class F, class... Option>
-constexpr F<R> with(Option... options) {
+LOCUS_FN constexpr F<R> with(Option... options) {
   return {static_cast<R>(options)...};
 }
 
