@@ -32,6 +32,7 @@
 #include <locus/tensor/print.hpp>
 #include <locus/tensor/random.hpp>
 
+#include <locus/ops/as_strided.hpp>
 #include <locus/ops/batch_norm.hpp>
 #include <locus/ops/conv.hpp>
 #include <locus/ops/cross_entropy.hpp>
@@ -54,6 +55,7 @@
 #include <locus/ops/repeat.hpp>
 #include <locus/ops/scan.hpp>
 #include <locus/ops/scatter.hpp>
+#include <locus/ops/search.hpp>
 #include <locus/ops/softmax.hpp>
 #include <locus/ops/split.hpp>
 #include <locus/ops/triangle.hpp>

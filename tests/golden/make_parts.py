@@ -67,6 +67,15 @@ def lookups():
     differentiate("index_put", x.index_put((rows, columns[:2]), single), x=x, source=single)
     differentiate("take", x.take(keep("take_places", torch.tensor([[23, 0], [7, 7]]))), x=x)
     differentiate("take_along", torch.take_along_dim(x, keep("take_along_index", torch.tensor([[[1], [0]]])), 1), x=x)
+    sorted_rows = keep("search_rows", torch.round(torch.randn(3, 5) * 4).sort(1).values / 4)
+    values = keep("search_values", torch.round(torch.randn(3, 4) * 4) / 4)
+    keep("search_by_row", torch.searchsorted(sorted_rows, values))
+    keep("search_by_row_right", torch.searchsorted(sorted_rows, values, right=True))
+    keep("bucketize_right", torch.bucketize(values, sorted_rows[0].contiguous(), right=True))
+    strided = leaf("strided_x", 3, 4)
+    differentiate("as_strided", strided.as_strided((2, 3, 2), (1, 2, 4), 2), x=strided)
+    mask = keep("mask_rows", torch.tensor([[True], [False], [True]]))
+    differentiate("masked_select", strided.masked_select(mask), x=strided)
 
 
 if __name__ == "__main__":
