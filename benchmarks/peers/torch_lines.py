@@ -1,4 +1,4 @@
-"""PyTorch's answers to the lines of conv.py, attention.py and resnet.py: clocks, and the fastest of some runs, as
+"""PyTorch's answers to the lines of conv.py, attention.py, lookups.py and resnet.py: clocks, and the fastest of some runs, as
 support/fastest.hpp has them."""
 
 import sys

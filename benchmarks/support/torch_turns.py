@@ -1,4 +1,4 @@
-"""What conv.py, attention.py and resnet.py share: a program of ours, compiled here, and one of PyTorch, which answer the
+"""What conv.py, attention.py, lookups.py and resnet.py share: a program of ours, compiled here, and one of PyTorch, which answer the
 same lines in turns."""
 
 import argparse

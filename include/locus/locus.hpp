@@ -34,8 +34,10 @@
 
 #include <locus/ops/as_strided.hpp>
 #include <locus/ops/batch_norm.hpp>
+#include <locus/ops/close.hpp>
 #include <locus/ops/conv.hpp>
 #include <locus/ops/cross_entropy.hpp>
+#include <locus/ops/cumulative.hpp>
 #include <locus/ops/dropout.hpp>
 #include <locus/ops/extreme.hpp>
 #include <locus/ops/flip.hpp>

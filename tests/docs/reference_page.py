@@ -30,7 +30,7 @@ SECTIONS = [
     ("Copies that do not wait", ["tensor/copy_async.hpp", "tensor/source.hpp"]),
     ("Elementwise", ["expr/operators.hpp", "expr/elementwise.hpp", "expr/expr.hpp", "ops/prelu.hpp"]),
     ("Products", ["ops/matmul.hpp", "ops/linear.hpp"]),
-    ("Reductions", ["ops/reduce.hpp", "ops/extreme.hpp", "ops/moments.hpp", "ops/scan.hpp", "ops/histogram.hpp"]),
+    ("Reductions", ["ops/reduce.hpp", "ops/extreme.hpp", "ops/moments.hpp", "ops/scan.hpp", "ops/cumulative.hpp", "ops/order_statistics.hpp", "ops/close.hpp", "ops/histogram.hpp"]),
     ("Normalization, dropout and losses", ["ops/dropout.hpp", "ops/softmax.hpp", "ops/cross_entropy.hpp", "ops/layer_norm.hpp",
                                            "ops/batch_norm.hpp", "ops/group_norm.hpp", "ops/attention.hpp", "nn/loss.hpp", "nn/criterion.hpp", "nn/nll_loss.hpp", "nn/margin_loss.hpp"]),
     ("Views and parts", ["ops/view.hpp", "tensor/subscript.hpp", "ops/split.hpp", "ops/repeat.hpp", "ops/flip.hpp", "ops/triangle.hpp", "ops/as_strided.hpp"]),
