@@ -34,9 +34,12 @@
 #include <locus/tensor/print.hpp>
 #include <locus/tensor/random.hpp>
 
+#include <locus/ops/as_strided.hpp>
 #include <locus/ops/batch_norm.hpp>
+#include <locus/ops/close.hpp>
 #include <locus/ops/conv.hpp>
 #include <locus/ops/cross_entropy.hpp>
+#include <locus/ops/cumulative.hpp>
 #include <locus/ops/dropout.hpp>
 #include <locus/ops/extreme.hpp>
 #include <locus/ops/flip.hpp>
@@ -56,6 +59,7 @@
 #include <locus/ops/repeat.hpp>
 #include <locus/ops/scan.hpp>
 #include <locus/ops/scatter.hpp>
+#include <locus/ops/search.hpp>
 #include <locus/ops/softmax.hpp>
 #include <locus/ops/split.hpp>
 #include <locus/ops/triangle.hpp>

@@ -67,9 +67,46 @@ def lookups():
     differentiate("index_put", x.index_put((rows, columns[:2]), single), x=x, source=single)
     differentiate("take", x.take(keep("take_places", torch.tensor([[23, 0], [7, 7]]))), x=x)
     differentiate("take_along", torch.take_along_dim(x, keep("take_along_index", torch.tensor([[[1], [0]]])), 1), x=x)
+    sorted_rows = keep("search_rows", torch.round(torch.randn(3, 5) * 4).sort(1).values / 4)
+    values = keep("search_values", torch.round(torch.randn(3, 4) * 4) / 4)
+    keep("search_by_row", torch.searchsorted(sorted_rows, values))
+    keep("search_by_row_right", torch.searchsorted(sorted_rows, values, right=True))
+    keep("bucketize_right", torch.bucketize(values, sorted_rows[0].contiguous(), right=True))
+    strided = leaf("strided_x", 3, 4)
+    differentiate("as_strided", strided.as_strided((2, 3, 2), (1, 2, 4), 2), x=strided)
+    mask = keep("mask_rows", torch.tensor([[True], [False], [True]]))
+    differentiate("masked_select", strided.masked_select(mask), x=strided)
+
+
+def scans():
+    x = leaf("scan_x", 3, 5, 2)
+    differentiate("cumprod", x.cumprod(1), x=x)
+    zeros = keep("scan_zeros", torch.tensor([[2.0, 0, 3, 0, 4], [1, 2, 0, -1, 3], [0, 1, 2, 3, 4], [2, -1, 3, 1, 0]])).clone().requires_grad_()
+    differentiate("cumprod_zeros", zeros.cumprod(1), x=zeros)
+    differentiate("logcumsumexp", x.logcumsumexp(0), x=x)
+    for name, values, indices in (("cummax", *x.cummax(1)), ("cummin", *x.cummin(-3))):
+        differentiate(name, values, x=x)
+        keep(name + "_indices", indices)
+    differentiate("cumsum_reverse", x.flip(1).cumsum(1).flip(1), x=x)
+    differentiate("cumsum_exclusive", x.cumsum(1) - x, x=x)
+    differentiate("cumsum_exclusive_reverse", x.flip(1).cumsum(1).flip(1) - x, x=x)
+
+
+def statistics():
+    x = keep("statistics_x", torch.randperm(72).reshape(4, 6, 3) / 8 - 4).clone().requires_grad_()  # without ties
+    for name, values, indices in (("kthvalue", *x.kthvalue(2, 1)), ("median", *x.median(0)), ("max_with", *x.max(1))):
+        differentiate(name, values, x=x)
+        keep(name + "_indices", indices)
+    ties = keep("mode_x", torch.randint(0, 4, (3, 9, 2)))
+    keep("mode", ties.mode(1).values)
+    for name in "linear", "lower", "higher", "nearest", "midpoint":
+        differentiate("quantile_" + name, x.quantile(0.3, 1, interpolation=name), x=x)
+    differentiate("quantile_list", x.quantile(torch.tensor([0.0, 0.5, 0.9]), 2, True), x=x)
+    differentiate("quantile_all", x.quantile(0.25), x=x)
+    differentiate("stddev", x.std((0, 2), correction=0, keepdim=True), x=x)
 
 
 if __name__ == "__main__":
-    for make in parts, lookups:
+    for make in parts, lookups, scans, statistics:
         make()
     make_golden.write(pathlib.Path(__file__).with_name("parts.txt"))

@@ -132,3 +132,18 @@ LOCUS_DEVICE_TEST("nothing has no extreme", D) {
   CHECK_THROWS_AS((void)argmin(nothing), ShapeError);
   CHECK(max(nothing, 0).shape() == Shape{0});
 }
+
+LOCUS_DEVICE_TEST("extremes with where they stand, and counts of what is not zero", D) {
+  const auto x = variable(golden::tensor<double, D>("statistics_x"));
+  CHECK_GOLDEN("max_with", max_with_indices(x, 1).values, ({"x"}), x);
+  CHECK_CLOSE(max_with_indices(x, 1).indices, golden::reference("max_with_indices"));
+  const auto y = locus_test::tensor<float, D>({2, 3}, {0, 4, 4, NAN, 0, 7});
+  const auto [values, indices] = min_with_indices(y, -2, true);
+  CHECK_CLOSE(values, locus_test::Reference({1, 3}, {NAN, 0, 4}));
+  CHECK_CLOSE(indices, locus_test::Reference({1, 3}, {1, 1, 0}));
+  CHECK_CLOSE(max_with_indices(y, 1).indices, {1, 0});
+  CHECK_THROWS_AS((void)max_with_indices(Tensor<float, D>({2, 0}), 1), ShapeError);
+  CHECK_CLOSE(count_nonzero(y), locus_test::Reference({}, {4}));
+  CHECK_CLOSE(count_nonzero(y * y > 0.f, 0), {0, 1, 2});
+  CHECK_CLOSE(count_nonzero(Tensor<std::int32_t, D>({0, 2}), 0), {0, 0});
+}

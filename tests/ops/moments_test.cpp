@@ -1,6 +1,7 @@
 // Variances and norms against PyTorch and finite differences, with their promised launches.
 
 #include <locus/autograd/gradcheck.hpp>
+#include <locus/ops/close.hpp>
 #include <locus/ops/moments.hpp>
 
 #include <golden/golden.hpp>
@@ -194,4 +195,29 @@ LOCUS_DEVICE_TEST("what one row holds changes no digit of the others", D) {
 TEST_CASE("var refuses a correction that is infinite in the type of its elements") {
   CHECK_THROWS_WITH_AS((void)var(Tensor<float>({2}).fill_(1), {}, {.correction = 1e39}),
                        doctest::Contains("correction is 1e+39"), ArgumentError);
+}
+
+LOCUS_DEVICE_TEST("standard deviation is PyTorch's, and has no gradient where it is 0", D) {
+  const auto x = variable(golden::tensor<double, D>("statistics_x"));
+  CHECK_GOLDEN("stddev", stddev(x, {0, 2}, {.correction = 0, .keepdim = true}), ({"x"}), x);
+  const auto equal = variable(Tensor<double, D>({3}).fill_(2));
+  stddev(equal).backward();
+  CHECK_CLOSE(equal.grad(), {0, 0, 0});
+  const auto [variance, of_rows] = var_mean(x.value(), 1);
+  CHECK(allclose(variance, var(x.value(), 1)));
+  CHECK(allclose(of_rows, mean(x.value(), 1)));
+  const auto found = gradcheck([](const auto& v) { return stddev(v, 1); }, locus_test::sample<double, D>({2, 5}));
+  CHECK_MESSAGE(found, found.what());
+}
+
+LOCUS_DEVICE_TEST("numbers are close within both tolerances, infinities where they are equal, NaN where asked", D) {
+  const auto number = [](std::vector<double> values) {
+    return locus_test::tensor<float, D>({static_cast<std::int64_t>(values.size())}, values);
+  };
+  const auto x = number({1, 1, INFINITY, INFINITY, NAN, 0}), y = number({1.000001, 1.1, INFINITY, 3, NAN, 1e-9});
+  CHECK_CLOSE(isclose(x, y), {1, 0, 1, 0, 0, 1});
+  CHECK_CLOSE(isclose(y, x, {.relative = 0.2, .equal_nan = true}), {1, 1, 1, 0, 1, 1});
+  CHECK(!allclose(x, y));
+  CHECK(allclose(x.slice(0, 2, 3), number({INFINITY})));
+  CHECK_THROWS_AS((void)allclose(x, y.slice(0, 0, 2)), ShapeError);
 }

@@ -1,6 +1,7 @@
 // Running sums against float64, PyTorch and finite differences, with their promised launches.
 
 #include <locus/autograd/gradcheck.hpp>
+#include <locus/ops/cumulative.hpp>
 #include <locus/ops/join.hpp>
 #include <locus/ops/reduce.hpp>
 #include <locus/ops/scan.hpp>
@@ -97,4 +98,58 @@ LOCUS_DEVICE_TEST("errors of running sums do not grow with their length; infinit
   const auto found = locus_test::reference(cumsum(large, 0));
   for (std::size_t i = 0; i < 210; ++i)
     CHECK(found.values[i] == (i < 70 ? static_cast<double>(i + 1) : static_cast<double>(infinity)));
+}
+
+LOCUS_DEVICE_TEST("running products, extremes and logarithms, and their gradients, are PyTorch's", D) {
+  const auto x = variable(golden::tensor<double, D>("scan_x")),
+             zeros = variable(golden::tensor<double, D>("scan_zeros"));
+  const auto check = [&](const char* name, const auto& y) {
+    x.zero_grad();
+    CHECK_GOLDEN(name, y, ({"x"}), x);
+  };
+  check("cumprod", cumprod(x, 1));
+  check("logcumsumexp", logcumsumexp(x, 0));
+  check("cummax", cummax(x, 1).values);
+  check("cummin", cummin(x, -3).values);
+  CHECK_CLOSE(cummax(x, 1).indices, golden::reference("cummax_indices"));
+  CHECK_CLOSE(cummin(x, -3).indices, golden::reference("cummin_indices"));
+  check("cumsum_reverse", cumsum(x, 1, {.reverse = true}));
+  check("cumsum_exclusive", cumsum(x, 1, {.exclusive = true}));
+  check("cumsum_exclusive_reverse", cumsum(x, 1, {.exclusive = true, .reverse = true}));
+  CHECK_GOLDEN("cumprod_zeros", cumprod(zeros, 1), ({"x"}), zeros);
+}
+
+LOCUS_DEVICE_TEST("scans of long rows, of integers, of nothing, and of what is not finite", D) {
+  for (const std::int64_t n : {9, 600}) {
+    const auto x = sample<float, D>({n, 18}, 1, 0.98, 1.02);
+    auto product = locus_test::reference(x), largest = product, logarithm = product;
+    for (std::size_t i = 18; i < product.values.size(); ++i) {
+      product.values[i] *= product.values[i - 18];
+      largest.values[i] = std::max(largest.values[i], largest.values[i - 18]);
+      logarithm.values[i] = std::log(std::exp(logarithm.values[i]) + std::exp(logarithm.values[i - 18]));
+    }
+    CHECK_CLOSE(cumprod(x, 0), product, 2e-5);
+    CHECK_CLOSE(cummax(x.transpose(), 1).values.transpose(), largest);
+    CHECK_CLOSE(logcumsumexp(x, 0), logarithm, 4e-6);
+  }
+  static_assert(std::is_same_v<decltype(cumprod(Tensor<bool, D>(), 0)), Tensor<std::int64_t, D>>);
+  const auto whole = locus_test::tensor<std::int32_t, D>({4}, {3, 1, 3, -2});
+  CHECK_CLOSE(cumprod(whole, 0), {3, 3, 9, -18});
+  CHECK_CLOSE(cummax(whole, 0).indices, {0, 0, 2, 2});
+  CHECK_CLOSE(cummin(whole, 0).values, {3, 1, 1, -2});
+  const auto odd = locus_test::tensor<float, D>({5}, {1, INFINITY, NAN, 2, NAN});
+  CHECK_CLOSE(cummax(odd, 0).indices, {0, 1, 2, 2, 4});
+  CHECK_CLOSE(logcumsumexp(locus_test::tensor<float, D>({4}, {-INFINITY, -INFINITY, 3, INFINITY}), 0),
+              {-INFINITY, -INFINITY, 3, INFINITY});
+  CHECK_CLOSE(logcumsumexp(locus_test::tensor<float, D>({2}, {800, 800}), 0), {800, 800 + std::log(2.)});
+  CHECK_CLOSE(cumsum(whole, 0, {.exclusive = true}), {0, 3, 4, 7});
+  const auto none = Tensor<float, D>({0, 3});
+  CHECK(cumprod(none, 0).shape() == Shape{0, 3});
+  CHECK(cummax(none, 1).values.shape() == Shape{0, 3});
+  CHECK(cumsum(none, 0, {.exclusive = true}).shape() == Shape{0, 3});
+  CHECK_THROWS_AS((void)cumprod(none, 2), IndexError);
+  CHECK_THROWS_AS((void)cummin(none, -3), IndexError);
+  const auto found =
+      gradcheck([](const auto& v) { return cumprod(v, 0) + logcumsumexp(v * v, 1); }, sample<double, D>({3, 10}, 4));
+  CHECK_MESSAGE(found, found.what());
 }

@@ -2,8 +2,10 @@
 
 #include <locus/autograd/gradcheck.hpp>
 #include <locus/device/launch_log.hpp>
+#include <locus/ops/as_strided.hpp>
 #include <locus/ops/reduce.hpp>
 #include <locus/ops/scatter.hpp>
+#include <locus/ops/search.hpp>
 #include <locus/tensor/factory.hpp>
 
 #include <golden/golden.hpp>
@@ -141,4 +143,34 @@ LOCUS_DEVICE_TEST("places out of range throw where the host reads them, and are 
                   ShapeError);
   CHECK_THROWS_AS((void)index_put(x, {bad, bad, bad}, source), IndexError);
   CHECK_THROWS_AS((void)take_along_axis(x, bad, 0), ShapeError);
+}
+
+LOCUS_DEVICE_TEST("places among sorted numbers are PyTorch's, with NaN above all", D) {
+  const auto rows = golden::tensor<double, D>("search_rows"), values = golden::tensor<double, D>("search_values");
+  CHECK_CLOSE(searchsorted(rows, values), golden::reference("search_by_row"));
+  CHECK_CLOSE(searchsorted(rows, values, true), golden::reference("search_by_row_right"));
+  CHECK_CLOSE(bucketize(values, rows.select(0, 0), true), golden::reference("bucketize_right"));
+  const auto sorted = tensor<float, D>({4}, {-1, 2, 2, NAN});
+  CHECK_CLOSE(searchsorted(sorted, tensor<float, D>({2, 2}, {2, NAN, 9, -5}).transpose()),
+              Reference({2, 2}, {1, 3, 3, 0}));
+  CHECK_CLOSE(searchsorted(sorted, tensor<float, D>({2}, {2, NAN}), true), {3, 4});
+  CHECK_CLOSE(searchsorted(sorted.slice(0, 0, 0), tensor<float, D>({}, {2})), Reference({}, {0}));
+  CHECK(searchsorted(rows, Tensor<double, D>({3, 0})).shape() == Shape{3, 0});
+  CHECK_THROWS_AS((void)searchsorted(rows, values.slice(0, 1)), ShapeError);
+  CHECK_THROWS_AS((void)searchsorted(Tensor<double, D>(Shape{}), values), ShapeError);
+  CHECK_THROWS_AS((void)bucketize(values, rows), ShapeError);
+}
+
+LOCUS_DEVICE_TEST("strides of one's own overlap, add their gradients up, and reach no further than the tensor", D) {
+  const auto x = variable(golden::tensor<double, D>("strided_x"));
+  CHECK_GOLDEN("as_strided", as_strided(x, {2, 3, 2}, {1, 2, 4}, 2), ({"x"}), x);
+  CHECK(as_strided(x, {2, 0}, {9, 1}).shape() == Shape{2, 0});
+  CHECK_THROWS_WITH_AS(
+      (void)as_strided(x, {2, 3}, {6, 3}, 1),
+      "as_strided: shape (2, 3) with strides (6, 3) from element 1 reaches element 13; the tensor has 12", IndexError);
+  CHECK_THROWS_AS((void)as_strided(x, {3, 3}, {INT64_MAX, 1}), IndexError);
+  CHECK_THROWS_AS((void)as_strided(x, {2}, {-1}, 3), ArgumentError);
+  CHECK_THROWS_AS((void)as_strided(x, {2}, {1, 1}), ArgumentError);
+  CHECK_THROWS_AS((void)as_strided(x, {2}, {1}, -1), IndexError);
+  CHECK_THROWS_AS((void)as_strided(x.transpose(), {2}, {1}), ShapeError);
 }

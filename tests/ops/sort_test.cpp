@@ -2,6 +2,7 @@
 
 #include <locus/autograd/gradcheck.hpp>
 #include <locus/ops/index.hpp>
+#include <locus/ops/order_statistics.hpp>
 #include <locus/ops/reduce.hpp>
 #include <locus/ops/sort.hpp>
 
@@ -249,3 +250,43 @@ TEST_CASE("a program without CUDA says so where it sorts on Cuda") {
   CHECK_THROWS_AS((void)sort(Tensor<float, Cuda>({3})), CudaUnavailable);
 }
 #endif
+
+LOCUS_DEVICE_TEST("order statistics, with their gradients, are PyTorch's", D) {
+  const auto x = variable(golden::tensor<double, D>("statistics_x"));
+  const auto check = [&](const char* name, const auto& y) {
+    x.zero_grad();
+    CHECK_GOLDEN(name, y, ({"x"}), x);
+  };
+  check("kthvalue", kthvalue(x, 2, 1).values);
+  CHECK_CLOSE(kthvalue(x, 2, 1).indices, golden::reference("kthvalue_indices"));
+  check("median", median(x, 0).values);
+  CHECK_CLOSE(median(x, 0).indices, golden::reference("median_indices"));
+  CHECK_CLOSE(mode(golden::tensor<std::int64_t, D>("mode_x"), 1).values, golden::reference("mode"));
+  check("quantile_linear", quantile(x, 0.3, 1));
+  check("quantile_lower", quantile(x, 0.3, 1, false, Interpolation::lower));
+  check("quantile_higher", quantile(x, 0.3, 1, false, Interpolation::higher));
+  check("quantile_nearest", quantile(x, 0.3, 1, false, Interpolation::nearest));
+  check("quantile_midpoint", quantile(x, 0.3, 1, false, Interpolation::midpoint));
+  check("quantile_list", quantile(x, std::vector<double>{0, 0.5, 0.9}, 2, true));
+  check("quantile_all", quantile(x, 0.25));
+}
+
+LOCUS_DEVICE_TEST("order statistics beside NaN and infinity, of integers, and what they refuse", D) {
+  const auto x = locus_test::tensor<float, D>({2, 4}, {3, not_a_number, 1, 1, infinite, infinite, 2, infinite});
+  const auto y = median(x, 1, true);
+  CHECK_CLOSE(y.values, locus_test::Reference({2, 1}, {not_a_number, infinite}));
+  CHECK_CLOSE(y.indices.select(0, 0), {1});
+  CHECK_CLOSE(kthvalue(x, 1, 1).values, {1, 2});
+  CHECK_CLOSE(quantile(x, 0.5, 1), {not_a_number, infinite});
+  CHECK_CLOSE(mode(x, 1).values, {1, infinite});
+  CHECK_CLOSE(mode(x, 1).indices, {3, 3});
+  CHECK_CLOSE(mode(locus_test::tensor<std::int32_t, D>({3, 2}, {4, 1, 4, 2, 5, 3}), 0).values, {4, 1});
+  CHECK_THROWS_AS((void)kthvalue(x, 0, 1), ArgumentError);
+  CHECK_THROWS_WITH_AS((void)kthvalue(x, 5, 1), "kthvalue: k is 5 for a tensor of shape (2, 4); expected 1 to 4",
+                       ArgumentError);
+  CHECK_THROWS_AS((void)quantile(x, 1.5, 1), ArgumentError);
+  CHECK_THROWS_AS((void)quantile(x, not_a_number, 1), ArgumentError);
+  CHECK_THROWS_AS((void)median(x.slice(0, 0, 0), 0), ShapeError);
+  CHECK_THROWS_AS((void)mode(x.slice(0, 0, 0), 0), ShapeError);
+  CHECK_THROWS_AS((void)median(x, 2), IndexError);
+}

@@ -1,8 +1,11 @@
 // unique and nonzero against what the standard library finds.
 
 #include <locus/autograd/expression.hpp>
+#include <locus/ops/isin.hpp>
+#include <locus/ops/masked_select.hpp>
 #include <locus/ops/unique.hpp>
 
+#include <golden/golden.hpp>
 #include <support/device_list.hpp>
 #include <support/reference.hpp>
 #include <support/sorting.hpp>
@@ -124,4 +127,20 @@ LOCUS_DEVICE_TEST("the launches that are promised", D) {
   CHECK(log.launches() == 15);
   (void)nonzero(mask);
   CHECK(log.launches() == 17);
+}
+
+LOCUS_DEVICE_TEST("elements among values, and those where a mask holds, with their gradients", D) {
+  const auto x = locus_test::tensor<float, D>({2, 3}, {1, -0., 2, not_a_number, 5, 2});
+  const auto values = locus_test::tensor<float, D>({2, 2}, {2, 0, not_a_number, 7});
+  CHECK_CLOSE(isin(x.transpose(), values), Reference({3, 2}, {0, 0, 1, 0, 1, 1}));
+  CHECK_CLOSE(isin(x, values.slice(0, 0, 1), true), Reference({2, 3}, {1, 0, 0, 1, 1, 0}));
+  CHECK_CLOSE(isin(x, values.slice(0, 0, 0)), Reference({2, 3}, {0, 0, 0, 0, 0, 0}));
+  CHECK_CLOSE(
+      isin(locus_test::tensor<std::int64_t, D>({3}, {3, -1, 1}), locus_test::tensor<std::int64_t, D>({2}, {-1, 3})),
+      {1, 1, 0});
+  const auto given = variable(golden::tensor<double, D>("strided_x"));
+  CHECK_GOLDEN("masked_select", masked_select(given, golden::tensor<bool, D>("mask_rows")), ({"x"}), given);
+  CHECK_CLOSE(masked_select(x, locus_test::tensor<bool, D>({2, 3}, {0, 1, 0, 0, 1, 1})), {0, 5, 2});
+  CHECK(masked_select(x, Tensor<bool, D>({1, 3}).fill_(false)).shape() == Shape{0});
+  CHECK_THROWS_AS((void)masked_select(x, Tensor<bool, D>({2, 2})), ShapeError);
 }

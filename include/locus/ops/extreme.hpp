@@ -4,7 +4,9 @@
 // First, so that the compiler's path to what is refused is short.
 #include <locus/expr/operands.hpp>
 
+#include <locus/ops/index.hpp>
 #include <locus/ops/reduce.hpp>
+#include <locus/ops/view.hpp>
 
 namespace locus::inline LOCUS_ABI {
 
@@ -68,6 +70,13 @@ struct Extreme {
 
 }  // namespace operation
 
+/// What functions return that find elements and say where they were: `auto [values, indices] = cummax(x, 0);`
+template <class Values, class Indices>
+struct ValuesAndIndices {
+  Values values;    ///< traced where x is
+  Indices indices;  ///< where they were along the axis: plain, of int64
+};
+
 /// Largest element along axes (all of them by default): torch.amax. NaN wins.
 /// gradient: g, in equal parts to all elements that attain it
 /// cost: one launch, into which a temporary expression is fused; backward two     throws ShapeError over no elements
@@ -102,6 +111,35 @@ template <detail::Operand X>
 template <detail::Operand X>
 [[nodiscard]] auto argmin(X&& x, const ReduceAxes& axis = {}, bool keepdim = false) {
   return detail::locate<false>("argmin", std::forward<X>(x), axis, keepdim);
+}
+
+namespace detail {
+template <class X, class I>
+auto picked_along(const X& x, const I& index, int along, bool keepdim) {
+  Shape shape = index.shape();
+  if (!keepdim) shape.erase(along);
+  auto values = reshape(gather(x, along, index), shape);
+  return ValuesAndIndices<decltype(values), I>{std::move(values), index.reshape(shape)};
+}
+}  // namespace detail
+
+/// The largest element along an axis, the first of equals, and where it stands: torch.max with an axis.
+/// gradient: of the values, g where they came from, while max gives equal parts to equal elements
+/// cost: two launches     throws as argmax
+///
+///     auto [values, indices] = max_with_indices(scores, 1);
+template <detail::Operand X>
+  requires(!detail::IsParameter<X>)
+[[nodiscard]] auto max_with_indices(const X& x, int axis, bool keepdim = false) {
+  const int along = normalize_axis(axis, x.shape().rank(), "max_with_indices");
+  return detail::picked_along(x, argmax(x.eval().value(), along, true), along, keepdim);
+}
+/// The smallest, as max_with_indices.
+template <detail::Operand X>
+  requires(!detail::IsParameter<X>)
+[[nodiscard]] auto min_with_indices(const X& x, int axis, bool keepdim = false) {
+  const int along = normalize_axis(axis, x.shape().rank(), "min_with_indices");
+  return detail::picked_along(x, argmin(x.eval().value(), along, true), along, keepdim);
 }
 
 #include <locus/refuse/ops/extreme.inc>

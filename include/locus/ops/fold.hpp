@@ -109,6 +109,13 @@ struct Any {
   LOCUS_FN bool combine(bool a, bool b) const { return a || b; }
   LOCUS_FN bool finish(bool a) const { return a; }
 };
+/// How many elements are not zero.
+struct CountNonzero : Sum<std::int64_t> {
+  template <class R>
+  LOCUS_FN std::int64_t lift(R x) const {
+    return x != R(0);
+  }
+};
 
 /// A value and where it stands; among equal values the first wins, and NaN wins over all, as in NumPy.
 template <class T>

@@ -109,6 +109,31 @@ struct Variance {
   }
 };
 
+struct StandardDeviation {
+  static constexpr const char* name = "stddev";
+  Variance variance;
+  template <class T, class D>
+  auto forward(const Tensor<T, D>& x) const {
+    const Tensor<T, D> of_x = variance.compute(x);
+    const Tensor<T, D> y = sqrt(of_x);
+    return Forwarded{y, Tuple(x, y)};
+  }
+  /// The gradient of the variance: none where the deviation is 0.
+  struct Slope {
+    template <class R>
+    LOCUS_FN R operator()(R g, R y) const {
+      return y == R(0) ? R(0) : g / (R(2) * y);
+    }
+  };
+  template <class T, class D>
+  void backward(const Tuple<Tensor<T, D>, Tensor<T, D>>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
+    const auto& [x, y] = saved;
+    const Tensor<T, D> of_variance(g.shape(), g.device());
+    detail::map_into(of_variance, Slope{}, g, y);
+    variance.backward(Tuple(x), of_variance, dx);
+  }
+};
+
 template <fold::NormOrder order>
 struct Norm {
   static constexpr const char* name = "norm";
@@ -176,6 +201,28 @@ struct Norm {
 template <detail::FloatingOperand X>
 [[nodiscard]] auto var(X&& x, const ReduceAxes& axes = {}, const VarOptions& options = {}) {
   return detail::reduce_or_record(operation::Variance{axes, options}, std::forward<X>(x));
+}
+
+/// Standard deviation over axes: the root of var, with which it shares all else. (NumPy and PyTorch call it std, which
+/// beside `using namespace locus` would be ambiguous.)
+/// gradient: g (x - mean) / ((count - correction) stddev), 0 where that is 0
+/// cost: as of var, and one launch; backward three
+template <detail::FloatingOperand X>
+[[nodiscard]] auto stddev(const X& x, const ReduceAxes& axes = {}, const VarOptions& options = {}) {
+  return apply(operation::StandardDeviation{{axes, options}}, x);
+}
+
+/// What var_mean returns: `auto [variance, mean] = var_mean(x, 0);`
+template <class V>
+struct VarianceAndMean {
+  V variance, mean;
+};
+/// Variance and mean over axes. cost: as of var and mean
+template <detail::FloatingOperand X>
+[[nodiscard]] auto var_mean(const X& x, const ReduceAxes& axes = {}, const VarOptions& options = {}) {
+  const auto& value = x.eval();
+  auto variance = var(value, axes, options);
+  return VarianceAndMean<decltype(variance)>{std::move(variance), mean(value, axes, options.keepdim)};
 }
 
 /// Vector norm over axes (all of them by default): p = 1 sums magnitudes, p = 2 is Euclid's, p = infinity the largest.

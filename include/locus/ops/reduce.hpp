@@ -127,6 +127,13 @@ template <detail::Operand X>
   return detail::reduce<bool>("any", fold::Any{}, std::forward<X>(x), axes, keepdim);
 }
 
+/// How many elements along the axes (all of them by default) are not zero; NaN is not. Plain, of int64. cost: one
+/// launch
+template <detail::Operand X>
+[[nodiscard]] auto count_nonzero(X&& x, const ReduceAxes& axes = {}, bool keepdim = false) {
+  return detail::reduce<std::int64_t>("count_nonzero", fold::CountNonzero{}, std::forward<X>(x), axes, keepdim);
+}
+
 #include <locus/refuse/ops/reduce.inc>
 
 }  // namespace locus::inline LOCUS_ABI

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Functions of NumPy and PyTorch in turns with PyTorch: products by einsum, lookups and their gradients, orders, parts.
+"""Products of several dimensions in turns with PyTorch: einsum, and distances between sets of vectors.
 
-usage: functions.py --torch-python PYTHON [--threads 2] [--turns 3] [--processor-time]
+usage: products.py --torch-python PYTHON [--threads 2] [--turns 3] [--processor-time]
 
 The time of a turn is that of its fastest run; the result is the fastest turn. --processor-time, with --threads 1, is for
-machines on which other programs run. Results are written to results/cpu-functions.json, unless --only selects some.
+machines on which other programs run. Results are written to results/cpu-products.json, unless --only selects some.
 """
 
 import json
@@ -14,9 +14,8 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "support"))
 from torch_turns import RESULTS, parser_of, players, processor  # noqa: E402
 
-# What cpu_functions.cpp and peers/torch_functions.py know by these names.
-NAMES = ["einsum_scores", "einsum_scores_apart", "einsum_values", "einsum_bilinear", "embedding_gradient",
-         "index_select_gradient", "scatter_add", "scatter_add_rows", "sort", "sort_rows", "tril", "cdist"]
+# What cpu_products.cpp and peers/torch_products.py know by these names.
+NAMES = ["einsum_scores", "einsum_scores_apart", "einsum_values", "einsum_bilinear", "cdist"]
 
 
 def main():
@@ -24,7 +23,7 @@ def main():
     parser.add_argument("--only", help="names that contain this")
     options = parser.parse_args()
     best = {name: [float("inf")] * 2 for name in NAMES if (options.only or "") in name}
-    with players("functions", options.torch_python) as both:
+    with players("products", options.torch_python) as both:
         for _ in range(options.turns):
             for name, times in best.items():
                 line = f"{options.threads} {options.clock} {name}"
@@ -34,9 +33,9 @@ def main():
     for name, (mine, peer) in best.items():
         print(f"{name:24}{mine:10.2f}{peer:10.2f}{peer / mine:8.2f}")
     if not options.only:
-        results = {"processor": processor(), "threads": options.threads, "clock": options.clock, "functions":
+        results = {"processor": processor(), "threads": options.threads, "clock": options.clock, "products":
                    {name: {"ours": mine, "pytorch": peer} for name, (mine, peer) in best.items()}}
-        (RESULTS / "cpu-functions.json").write_text(json.dumps(results, indent=1) + "\n")
+        (RESULTS / "cpu-products.json").write_text(json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,59 @@
+#pragma once
+// Whether numbers are equal but for rounding: isclose, allclose.
+
+// First, so that the compiler's path to what is refused is short.
+#include <locus/expr/operands.hpp>
+
+#include <locus/expr/elementwise.hpp>
+#include <locus/ops/reduce.hpp>
+
+namespace locus::inline LOCUS_ABI {
+
+/// How far two numbers may be apart: |x - y| <= absolute + relative |y|, as in NumPy and PyTorch.
+struct CloseOptions {
+  double relative = 1e-5, absolute = 1e-8;
+  bool equal_nan = false;  ///< whether NaN is close to NaN
+};
+
+namespace detail {
+struct IsClose {
+  double relative, absolute;
+  bool equal_nan;
+  static constexpr bool gives_bool = true;
+  template <class R>
+  LOCUS_FN bool operator()(R x, R y) const {
+    if (x == y) return true;  // infinities, too
+    if (x != x || y != y) return equal_nan && x != x && y != y;
+    const double apart = functor::Abs{}(static_cast<double>(x) - static_cast<double>(y));
+    const double size = functor::Abs{}(static_cast<double>(y));
+    return size - size == 0 && apart <= absolute + relative * size;
+  }
+};
+template <class X, class Y>
+concept PlainPair = Combinable<X, Y> && TensorLike<X> && TensorLike<Y> && bare_t<X>::role == Role::plain &&
+                    bare_t<Y>::role == Role::plain;
+}  // namespace detail
+
+/// Whether elements are close, pending: a bool tensor. Plain tensors alone; of a traced one say x.value().
+template <class X, class Y>
+  requires detail::PlainPair<X, Y>
+[[nodiscard]] auto isclose(const X& x, const Y& y, const CloseOptions& options = {}) {
+  return elementwise(detail::IsClose{options.relative, options.absolute, options.equal_nan}, x, y);
+}
+/// Whether all are. cost: one launch; waits for the device
+///
+///     if (!allclose(y, expected, {.relative = 1e-3})) ...
+template <class X, class Y>
+  requires detail::PlainPair<X, Y>
+[[nodiscard]] bool allclose(const X& x, const Y& y, const CloseOptions& options = {}) {
+  return all(isclose(x, y, options)).item();
+}
+
+#define LOCUS_REFUSED isclose(const L&, const R&, const CloseOptions& = {})
+#define LOCUS_REFUSED_CALL "isclose(x, y)"
+#include <locus/refuse/operands.inc>
+#define LOCUS_REFUSED allclose(const L&, const R&, const CloseOptions& = {})
+#define LOCUS_REFUSED_CALL "allclose(x, y)"
+#include <locus/refuse/operands.inc>
+
+}  // namespace locus::inline LOCUS_ABI

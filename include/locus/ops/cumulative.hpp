@@ -1,0 +1,236 @@
+#pragma once
+// Running products, extremes, and logarithms of running sums of exponentials. Running sums are in ops/scan.hpp. Along
+// an axis in reverse they are flip(cumprod(flip(x, axis), axis), axis).
+
+// First, so that the compiler's path to what is refused is short.
+#include <locus/expr/operands.hpp>
+
+#include <locus/ops/extreme.hpp>
+#include <locus/ops/index.hpp>
+#include <locus/ops/scan.hpp>
+
+namespace locus::inline LOCUS_ABI {
+
+namespace detail {
+
+/// log(e^a + e^b)
+struct LogAddExp {
+  template <class R>
+  LOCUS_FN R operator()(R a, R b) const {
+    if (a == b && a - a != a - a) return a;  // both infinite
+    const R larger = a > b ? a : b, smaller = a > b ? b : a;
+    if (!(smaller == smaller && larger == larger)) return a + b;
+    return larger + math::log1p(math::exp(smaller - larger));
+  }
+};
+
+/// The first zero of a row, given how many zeros there are up to each element.
+struct WithoutFirstZero {
+  template <class R>
+  LOCUS_FN R operator()(R x, std::int64_t zeros) const {
+    return x == R(0) && zeros == 1 ? R(1) : x;
+  }
+};
+struct IsZero {
+  template <class R>
+  LOCUS_FN std::int64_t operator()(R x) const {
+    return x == R(0);
+  }
+};
+/// The gradient of a running product. `all`: sums of g y from each element on; `without`: the same where the first zero
+/// of the row is 1.
+struct ProductSlope {
+  template <class R>
+  LOCUS_FN R operator()(R x, std::int64_t zeros, R all, R without) const {
+    return zeros == 0 ? all / x : x == R(0) && zeros == 1 ? without : R(0);
+  }
+};
+
+/// log of the positive (negative) part of g, less y
+template <bool positive>
+struct LogPartLess {
+  template <class R>
+  LOCUS_FN R operator()(R g, R y) const {
+    const R part = positive ? g : -g;
+    if (part <= R(0) || y == fold::lowest<R>()) return fold::lowest<R>();
+    return math::log(part) - y;
+  }
+};
+struct SumOfParts {
+  template <class R>
+  LOCUS_FN R operator()(R x, R positive, R negative) const {
+    return math::exp(x + positive) - math::exp(x + negative);
+  }
+};
+
+/// Whether the later of two elements is the extreme of both: the last of equals, NaN over all, as in PyTorch.
+template <bool largest, class R>
+[[nodiscard]] LOCUS_FN bool takes_later(R earlier, R later) {
+  return later != later || (earlier == earlier && (largest ? later >= earlier : later <= earlier));
+}
+
+/// Where the extreme of each element and all before it stands: by passes, as ScanPass.
+template <class T, bool largest>
+struct ExtremePass {
+  static constexpr int reach = 8;
+  const T* x;
+  const std::int64_t* in;  ///< null: every element is its own
+  std::int64_t cols, inner, step;
+  LOCUS_FN void operator()(std::int64_t at, std::int64_t& out) const {
+    const std::int64_t outer = inner == 1 ? at : at / inner, position = outer % cols, first = at - position * inner;
+    std::int64_t best = in ? in[at] : position;
+    for (int k = 1; k < reach && k * step <= position; ++k) {
+      const std::int64_t other = in ? in[at - k * step * inner] : position - k * step;
+      const auto earlier = load_as_register(x[first + other * inner]),
+                 later = load_as_register(x[first + best * inner]);
+      if (!takes_later<largest>(earlier, later)) best = other;
+    }
+    out = best;
+  }
+};
+/// The same one after the other, by rows of work that are some rows side by side.
+template <class T, bool largest>
+struct ExtremeOnHost {
+  static constexpr int fragments = 0;
+  static constexpr std::int64_t side_by_side = 16;
+  const T* x;
+  std::int64_t* out;
+  std::int64_t cols, inner;
+  [[nodiscard]] LOCUS_FN std::int64_t rows_per_outer() const { return (inner + side_by_side - 1) / side_by_side; }
+  template <RowTeam Team>
+  LOCUS_FN void operator()(std::int64_t row, Team&) const {
+    const std::int64_t outer = row / rows_per_outer(), first = row % rows_per_outer() * side_by_side;
+    const std::int64_t width = smaller(inner - first, side_by_side), begin = outer * cols * inner + first;
+    std::int64_t best[side_by_side] = {};
+    for (std::int64_t c = 0; c < cols; ++c) {
+      for (std::int64_t i = 0; i < width; ++i) {
+        const T* const column = x + begin + i;
+        const auto earlier = load_as_register(column[best[i] * inner]), later = load_as_register(column[c * inner]);
+        if (takes_later<largest>(earlier, later)) best[i] = c;
+        out[begin + i + c * inner] = best[i];
+      }
+    }
+  }
+};
+
+template <bool largest, class T, class D>
+[[nodiscard]] Tensor<std::int64_t, D> scan_extreme(const Tensor<T, D>& given, int axis) {
+  const RowCount count(given.shape(), axis);
+  const Tensor<T, D> x = given.contiguous();
+  Tensor<std::int64_t, D> out(x.shape(), x.device());
+  if (out.empty()) return out;
+  if constexpr (CostModel<D>::follows_indices) {
+    const ExtremeOnHost<T, largest> pass{x.data(), out.data(), count.cols, count.inner};
+    Backend<D>::for_each_row(x.device(), count.outer * pass.rows_per_outer(),
+                             smaller(count.cols * smaller(count.inner, pass.side_by_side), std::int64_t{4096}), pass);
+  } else {
+    Tensor<std::int64_t, D> from;
+    for (std::int64_t step = 1; step < count.cols || step == 1; step *= ExtremePass<T, largest>::reach) {
+      const auto plan = make_plan<2>(out.shape(), {operand_of(out), operand_of(out)});
+      Backend<D>::map(
+          x.device(), plan,
+          ExtremePass<T, largest>{x.data(), from.buffer() ? from.data() : nullptr, count.cols, count.inner, step},
+          Pack<LinearIndex>(LinearIndex{}), Pack<std::int64_t*>(out.data()));
+      from = out;
+      out = Tensor<std::int64_t, D>(x.shape(), x.device());
+    }
+    out = from;
+  }
+  return out;
+}
+
+template <bool largest, class X>
+[[nodiscard]] auto scan_to_extreme(const char* name, const X& x, int axis) {
+  const int along = normalize_axis(axis, x.shape().rank(), name);
+  const auto indices = scan_extreme<largest>(x.eval().value(), along);
+  auto values = apply(operation::Gather{along}, x, indices);
+  return ValuesAndIndices<decltype(values), std::remove_cvref_t<decltype(indices)>>{std::move(values), indices};
+}
+
+}  // namespace detail
+
+namespace operation {
+
+struct CumulativeProduct {
+  static constexpr const char* name = "cumprod";
+  int axis;
+  template <class T, class D>
+  auto forward(const Tensor<T, D>& x) const {
+    const int along = normalize_axis(axis, x.rank(), name);
+    const auto y = detail::scan<functor::Multiply>(x.template as<detail::sum_value_t<T>>(), along, false);
+    return Forwarded{y, Tuple(x, y)};
+  }
+  template <class T, class D>
+  void backward(const Tuple<Tensor<T, D>, Tensor<T, D>>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
+    const auto& [x, y] = saved;
+    const int along = normalize_axis(axis, x.rank(), name);
+    const Tensor<std::int64_t, D> is_zero(x.shape(), x.device());
+    detail::map_into(is_zero, detail::IsZero{}, x);
+    const auto zeros = detail::scan(is_zero, along, false);
+    const Tensor<T, D> product(x.shape(), x.device()), without(x.shape(), x.device());
+    detail::map_into(product, functor::Multiply{}, g, y);
+    detail::map_into(without, detail::WithoutFirstZero{}, x, zeros);
+    const auto others = detail::scan<functor::Multiply>(without, along, false);
+    detail::map_into(without, functor::Multiply{}, g, others);
+    detail::map_to(dx, detail::ProductSlope{}, x, zeros, detail::scan(product, along, true),
+                   detail::scan(without, along, true));
+  }
+};
+
+struct CumulativeLogSumExp {
+  static constexpr const char* name = "logcumsumexp";
+  int axis;
+  template <class T, class D>
+  auto forward(const Tensor<T, D>& x) const {
+    const auto y = detail::scan<detail::LogAddExp>(x, normalize_axis(axis, x.rank(), name), false);
+    return Forwarded{y, Tuple(x, y)};
+  }
+  template <class T, class D>
+  void backward(const Tuple<Tensor<T, D>, Tensor<T, D>>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
+    const auto& [x, y] = saved;
+    const int along = normalize_axis(axis, x.rank(), name);
+    const Tensor<T, D> positive(x.shape(), x.device()), negative(x.shape(), x.device());
+    detail::map_into(positive, detail::LogPartLess<true>{}, g, y);
+    detail::map_into(negative, detail::LogPartLess<false>{}, g, y);
+    detail::map_to(dx, detail::SumOfParts{}, x, detail::scan<detail::LogAddExp>(positive, along, true),
+                   detail::scan<detail::LogAddExp>(negative, along, true));
+  }
+};
+
+}  // namespace operation
+
+/// Running products along an axis: y[i] = x[0] * ... * x[i]. Integers and bool give int64.
+/// shape: that of x     gradient: sums of g y from each element on, divided by it, zeros included
+/// cost:  as of cumsum, on hosts multiplied in double; backward four scans and five launches
+template <detail::Operand X>
+[[nodiscard]] auto cumprod(const X& x, int axis) {
+  return apply(operation::CumulativeProduct{axis}, x);
+}
+
+/// log(e^x[0] + ... + e^x[i]) along an axis, also where exponentials overflow or vanish.
+/// shape: that of x     gradient: e^x times the sums of g e^-y from each element on, as logarithms
+/// cost:  as of cumprod; backward two scans and three launches
+template <detail::FloatingOperand X>
+[[nodiscard]] auto logcumsumexp(const X& x, int axis) {
+  return apply(operation::CumulativeLogSumExp{axis}, x);
+}
+
+/// The largest of each element and those before it along an axis, and where it stands: the last of equals; from the
+/// first NaN on, NaN.
+/// shape: that of x, both     gradient: of the values, g added up where they came from
+/// cost:  one launch on hosts, on Cuda ceil(log8(extent)), and that of gather
+///
+///     auto [values, indices] = cummax(x, 0);
+template <detail::Operand X>
+[[nodiscard]] auto cummax(const X& x, int axis) {
+  return detail::scan_to_extreme<true>("cummax", x, axis);
+}
+/// The smallest, as cummax.
+template <detail::Operand X>
+[[nodiscard]] auto cummin(const X& x, int axis) {
+  return detail::scan_to_extreme<false>("cummin", x, axis);
+}
+
+#include <locus/refuse/ops/cumulative.inc>
+
+}  // namespace locus::inline LOCUS_ABI

@@ -1,0 +1,37 @@
+#pragma once
+// The elements where a mask holds. Not part of locus/locus.hpp, for the reasons of ops/unique.hpp.
+
+// First, so that the compiler's path to what is refused is short.
+#include <locus/expr/operands.hpp>
+
+#include <locus/ops/unique.hpp>
+#include <locus/ops/view.hpp>
+
+namespace locus::inline LOCUS_ABI {
+
+namespace detail {
+template <class X, class M>
+concept MaskedOperands = TensorLike<X> && !IsParameter<X> && TensorLike<M> && SortingDevice<device_of<X>> &&
+                         SameDevice<X, M> && std::is_same_v<value_of<M>, bool>;
+}
+
+/// The elements of x where the mask, of bool, holds, in row-major order. Both broadcast, as in PyTorch.
+/// shape: (count,)     gradient: g, brought back to where it was, 0 elsewhere
+/// cost:  four launches, a copy of what is broadcast; waits for the device once. Backward as of index_select
+///
+///     auto losses = masked_select(loss, labels != padding);
+template <class X, class M>
+  requires detail::MaskedOperands<X, M>
+[[nodiscard]] auto masked_select(const X& x, const M& mask) {
+  const Shape shape = broadcast(x.shape(), mask.shape());
+  const auto& flags = mask.eval().value();
+  const auto places = detail::places_of("masked_select", flags.expand(shape).contiguous());
+  return apply(operation::IndexSelect{"masked_select", 0}, reshape(expand(x, shape), {inferred}), places);
+}
+#define LOCUS_REFUSED masked_select(const L&, const R&)
+#define LOCUS_REFUSED_CALL "masked_select(x, mask)"
+#define LOCUS_REFUSED_MISTAKE \
+  detail::FirstMistake<detail::PlacesAmong<L, R>, detail::MemoryMistake<L>, detail::ParameterMistake<L>>
+#include <locus/refuse/operands.inc>
+
+}  // namespace locus::inline LOCUS_ABI
