@@ -35,6 +35,14 @@ def toolkit(nvcc):
     return pathlib.Path(nvcc).resolve().parents[1] / "include"
 
 
+def kernel_headers(nvcc, suffix):
+    """Those of cuda_kernels, without cuDNN's where that has no headers here."""
+    has_cudnn = any((folder / "cudnn_graph.h").exists()
+                    for folder in (toolkit(nvcc), pathlib.Path("/usr/include"), pathlib.Path("/usr/local/include")))
+    return [header for header in common.sources("cuda_kernels", suffixes=(suffix,))
+            if has_cudnn or header.parent.name != "cudnn"]
+
+
 def check(headers, compiler, path):
     """What the compiler says of a unit that includes all of them, twice; None where it compiles."""
     folder = KERNELS if headers[0].is_relative_to(KERNELS) else common.ROOT / "include"
@@ -59,10 +67,10 @@ def cases_of(compilers, nvcc):
         together = [header for header in public if header not in alone]
         cases += [([header], "clang") for header in alone] + [(together, "clang")] * bool(together)
     if nvcc:
-        of_nvcc = common.sources("cuda_kernels", suffixes=(".cuh",))
+        of_nvcc = kernel_headers(nvcc, ".cuh")
         cases += [(of_nvcc, "nvcc")] + [([header], "nvcc") for header in of_nvcc]
         if "gcc" in compilers:
-            cases += [([header], "gcc") for header in common.sources("cuda_kernels", suffixes=(".hpp",))]
+            cases += [([header], "gcc") for header in kernel_headers(nvcc, ".hpp")]
     return [(headers, name, nvcc if name == "nvcc" else compilers[name.split(",")[0]]) for headers, name in cases]
 
 

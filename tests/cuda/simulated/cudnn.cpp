@@ -263,7 +263,7 @@ TEST_CASE("workspace is bounded: a batch is taken in parts, or another engine se
   }));
   CHECK(in_new_process({}, [] {  // one image's does not fit
     dnn.engines[2].workspace_of_image = std::int64_t{65} << 20;
-    return seen([] { (void)convolve(); }).engine == 1 && dnn.images == 1;
+    return seen([] { (void)convolve(); }).engine == 1 && dnn.images == 2;
   }));
 }
 
@@ -365,6 +365,25 @@ TEST_CASE("the file of products keeps what was timed; the next process asks cuDN
                               }),
                    5));
   CHECK(is_untimed(in_process(false, [] { return dnn.engines.back().knob = 1 << 24, once(); }), 5));
+  // That a batch is taken in parts is kept, too.
+  const auto in_parts = [] {
+    dnn.engines[2].workspace_of_image = std::int64_t{40} << 20;
+    return seen([] { (void)convolve(3, {.padding = 2}); });
+  };
+  CHECK(in_process(true, in_parts).launched > 8);
+  const Seen next = in_process(false, in_parts);
+  CHECK(next.asked == 0);
+  CHECK(next.launched == 3);
+}
+
+TEST_CASE("what cuDNN does not compute is asked for once, where passes are timed, too") {
+  CHECK(in_new_process(autotuned, [] {
+    dnn.operation = CUDNN_STATUS_NOT_SUPPORTED;
+    const Seen first = seen([] { (void)convolve(); });
+    dnn.operation = CUDNN_STATUS_SUCCESS;
+    const Seen second = seen([] { (void)convolve(); });
+    return first.asked == 0 && second.asked == 0 && second.launched == 0;
+  }));
 }
 
 TEST_CASE("cuDNN's passes equal products of windows") {
@@ -385,6 +404,9 @@ TEST_CASE("cuDNN's passes equal products of windows") {
   check_equal([](const auto& a, const auto& w) { return conv_transpose2d(a, w, {.stride = 2, .output_padding = 1}); },
               x, randn<float, Cuda>({8, 5, 3, 3}));
   check_equal(conv({.padding = 1}), x.slice(2, 0, 9, 2), randn<float, Cuda>({6, 8, 3, 3}));  // copied
+  const auto shift = randn<float, Cuda>({5});
+  check_equal([&](const auto& a, const auto& w) { return conv_transpose2d(a, w, shift, {.padding = 1}); }, x,
+              randn<float, Cuda>({8, 5, 3, 3}));
   const auto bias = randn<float, Cuda>({6});
   check_equal([&](const auto& a, const auto& w) { return conv2d(a, w, bias, {.padding = 1}); }, x,
               randn<float, Cuda>({6, 8, 3, 3}));

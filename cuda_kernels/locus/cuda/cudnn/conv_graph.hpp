@@ -30,7 +30,7 @@ namespace detail {
   for (int d = rank - 1; d >= 2; --d) strides[d] = stride, stride *= extents[d];
   strides[1] = channels_last ? 1 : stride;
   strides[0] = channels_last ? stride : stride * extents[1];
-  const Descriptor it(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
+  Descriptor it(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
   calls.set(it, CUDNN_ATTR_TENSOR_DATA_TYPE, call.type);
   calls.set(it, CUDNN_ATTR_TENSOR_DIMENSIONS, extents, rank);
   calls.set(it, CUDNN_ATTR_TENSOR_STRIDES, strides, rank);
@@ -48,7 +48,7 @@ namespace detail {
     stride[d] = axis.stride, dilation[d] = axis.dilation, before[d] = axis.before, after[d] = padding_after(axis);
     if (after[d] < 0) calls.refuse(CUDNN_STATUS_NOT_SUPPORTED_PADDING, "windows that leave out the end of an image");
   }
-  const Descriptor it(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
+  Descriptor it(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
   calls.set(it, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_DATA_FLOAT);
   calls.set(it, CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_CROSS_CORRELATION);
   calls.set(it, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, dims);
@@ -106,12 +106,12 @@ struct ConvGraph {
     x[d + 2] = axis.extent, w[d + 2] = axis.kernel, y[d + 2] = axis.outputs;
   }
   const detail::OperationNames names = detail::names_of(call.pass);
-  const ConvGraph it{detail::windows(calls, call),
-                     detail::tensor(calls, call, name_of_x, call.x.data, x, call.x.channels_last),
-                     detail::tensor(calls, call, name_of_w, call.w, w, false),
-                     detail::tensor(calls, call, name_of_y, call.y.data, y, call.y.channels_last),
-                     Descriptor(names.type),
-                     Descriptor(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR)};
+  ConvGraph it{detail::windows(calls, call),
+               detail::tensor(calls, call, name_of_x, call.x.data, x, call.x.channels_last),
+               detail::tensor(calls, call, name_of_w, call.w, w, false),
+               detail::tensor(calls, call, name_of_y, call.y.data, y, call.y.channels_last),
+               Descriptor(names.type),
+               Descriptor(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR)};
   calls.set(it.pass, names.alpha, 1.f);
   calls.set(it.pass, names.beta, call.accumulate ? 1.f : 0.f);
   calls.set(it.pass, names.windows, it.windows);
@@ -226,7 +226,7 @@ inline constexpr std::int64_t most_knobs = 14;
     std::int64_t value = 0;
     (void)calls.get(knobs[static_cast<std::size_t>(i)], CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, &type, 1);
     (void)calls.get(knobs[static_cast<std::size_t>(i)], CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, &value, 1);
-    if (!calls.succeeded() || value < 0 || value >= 1 << 24 || type > 255) return false;
+    if (!calls.succeeded() || value < 0 || value >= 1 << 24 || static_cast<int>(type) > 255) return false;
     const std::uint64_t word = (static_cast<std::uint64_t>(type) << 24) + static_cast<std::uint64_t>(value);
     choice.algorithm[static_cast<std::size_t>(1 + i / 2)] += word << (32 * (i % 2));
   }
@@ -238,7 +238,8 @@ inline constexpr std::int64_t most_knobs = 14;
                                             const cuda::detail::GemmPlanChoice& choice) {
   const auto index = static_cast<std::int64_t>(choice.algorithm[0] & 0xffffffffu);
   const auto count = static_cast<std::int64_t>(choice.algorithm[0] >> 32);
-  const Descriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR), config(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+  const Descriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+  Descriptor config(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
   if (count > most_knobs) calls.refuse(CUDNN_STATUS_NOT_SUPPORTED, "a choice that nobody made");
   calls.set(engine, CUDNN_ATTR_ENGINE_OPERATION_GRAPH, graph.graph);
   calls.set(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, index);

@@ -5,6 +5,7 @@
 #include <locus/cuda/stream_timer.hpp>
 #include <locus/cuda/trace.hpp>
 #include <locus/cuda/tuned_gemm_plans.hpp>
+#include <locus/cuda/tuning.hpp>
 #include <locus/device/launch_log.hpp>
 
 namespace locus::inline LOCUS_ABI::cuda::dnn {
@@ -51,13 +52,13 @@ class Convolver {
   }
 
  private:
-  /// So many that the engine which cuDNN expects to be the fastest finds its workspace.
+  /// So many that the engine which cuDNN expects to be the fastest finds its workspace; all, where not even one image
+  /// is so few.
   [[nodiscard]] std::int64_t images_at_once(const ConvCall& call) {
     std::int64_t images = call.shape.batch;
     if (!call.is_divisible()) return images;
-    while (images > 1) {
-      const ConvPlan& plan = plan_for(call.part(0, images));
-      if (!plan.exists || !plan.wants_memory) break;
+    while (plan_for(call.part(0, images)).wants_memory) {
+      if (images == 1) return call.shape.batch;
       images = (images + 1) / 2;
     }
     const std::int64_t rest = call.shape.batch % images;
@@ -137,6 +138,7 @@ class Convolver {
     const ConvGraph graph = graph_of(calls, machine_, call);
     if (may_time() || cuda::detail::TunedGemmPlans::file_of_process().is_named()) settle(key, plan, calls, call, graph);
     if (!plan.is_settled && calls.succeeded()) take_from(plan, engines_for(calls, machine_, call, graph), call);
+    plan.is_settled |= !plan.exists;  // nothing is to be timed
     if (!plan.exists) tell_refusal(call, calls.succeeded() ? "cuDNN makes no plan for any engine" : calls.reason());
     return plan;
   }
@@ -177,7 +179,9 @@ class Convolver {
     if (!plan.exists || tuned.is_full()) return;
     const bool is_timed = !is_captured() && choose_fastest(plan, engines, call);
     cuda::detail::GemmPlanChoice choice;
-    if (plan.exists && to_choice(call, plan.way.engine, choice)) tuned.choose(key, choice, is_timed);
+    if (!plan.exists || !to_choice(call, plan.way.engine, choice)) return;
+    choice.fused = !plan.wants_memory;  // in one launch, or else a batch is taken in parts
+    tuned.choose(key, choice, is_timed);
   }
 
   /// Takes over what is known of the form. False where it is nothing, or nothing that cuDNN accepts.
@@ -191,6 +195,7 @@ class Convolver {
     ExecutionPlan way = plan_of(calls, machine_, engine);
     if (!calls.succeeded() || !allowed || way.workspace > call.most_workspace()) return false;
     plan.way = std::move(way);
+    plan.wants_memory = !choice.fused;
     return plan.exists = plan.is_settled = true;
   }
 
@@ -224,6 +229,7 @@ class Convolver {
                   "convolution (cudaMemcpyAsync)");
     }
     const StreamTimer timer(context_);
+    const bool wants_memory = plan.wants_memory;  // for an engine before the first that serves
     float best = StreamTimer::never;
     for (const ConvPlan& way : ways) {
       const float time = timer.milliseconds([&] {
@@ -234,7 +240,7 @@ class Convolver {
       if (time < clearly * best) plan = way, best = time;
     }
     plan.exists = best < StreamTimer::never;
-    plan.is_settled = true;
+    plan.wants_memory = wants_memory;
     return true;
   } catch (const OutOfMemory&) {
     return false;
