@@ -5,7 +5,7 @@
 
 What it proves: which element every thread touches, barriers and shuffles, launch configurations, plans, epilogues, the
 memory pool, and that streams wait for each other where they have to. What it cannot: what a GPU's compiler makes of
-them, blocks that run at the same time, cuBLASLt and CUB themselves, which stand-ins in simulated/ replace.
+them, blocks that run at the same time, cuBLASLt, cuSOLVER and CUB themselves, which stand-ins in simulated/ replace.
 
 --sanitize is for memory and undefined behaviour, --threads for what threads share (by default of simulated/threads.cpp and
 tests of streams).
@@ -38,7 +38,7 @@ DEFAULT = [*(TESTS / "cuda" / f"{name}_test.cpp" for name in ("verbs", "training
            *(TESTS / "ops" / f"{name}_test.cpp" for name in ("attention", "linear", "scan", "scatter", "dropout", "pad", "pool", "interpolate", "unfold", "conv")),
            TESTS / "nn" / "batch_norm_test.cpp", TESTS / "data" / "transformed_test.cpp",
            *(TESTS / "optim" / f"{name}_test.cpp" for name in ("groups", "masters", "skip")), TESTS / "autograd" / "flat_test.cpp",
-           *(HERE / f"{name}.cpp" for name in ("plans", "errors", "memory", "streams", "tables", "norms", "exponentials", "cudnn", "nccl", "nvtx",
+           *(HERE / f"{name}.cpp" for name in ("plans", "errors", "memory", "streams", "tables", "norms", "exponentials", "cudnn", "linalg", "nccl", "nvtx",
                                          "threads"))]
 WITH_THREADS = [HERE / "threads.cpp", TESTS / "tensor" / "copy_async_test.cpp", HERE / "streams.cpp"]
 LEAST_COVERAGE = 97  # % of lines
@@ -53,6 +53,7 @@ MODES = {
     # Its products have every layout, which has to be timed right, too, and computed where cuBLASLt is choosy.
     "verbs_test": [(ONLY_PRODUCTS, {"LOCUS_AUTOTUNE": "1"}), (ONLY_PRODUCTS, REFUSALS), ([], {**CHANCE, **NO_POOLS}),
                    (ONLY_MEMORY, NO_POOL)],
+    "linalg": [([], {**CHANCE, **NO_POOLS})],
     "training_test": [([], {**CHANCE, **NO_POOL})],
     "linear_test": [([], REFUSALS), ([], {**CHANCE, **NO_POOLS})],
     "capture_test": [([], {**CHANCE, **NO_POOLS}), ([], NO_POOL)],

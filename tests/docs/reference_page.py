@@ -30,6 +30,8 @@ SECTIONS = [
     ("Copies that do not wait", ["tensor/copy_async.hpp", "tensor/source.hpp"]),
     ("Elementwise", ["expr/operators.hpp", "expr/functions.hpp", "expr/activations.hpp", "expr/bits.hpp", "expr/elementwise.hpp", "expr/expr.hpp", "ops/prelu.hpp"]),
     ("Products", ["ops/matmul.hpp", "ops/linear.hpp", "ops/einsum.hpp", "ops/einsum_equation.hpp", "ops/cross.hpp", "ops/cdist.hpp"]),
+    ("Linear algebra", ["linalg/linalg.hpp", "linalg/solve.hpp", "linalg/det.hpp", "linalg/cholesky.hpp", "linalg/qr.hpp", "linalg/svd.hpp", "linalg/eigh.hpp",
+                        "linalg/lstsq.hpp", "linalg/matrix_norm.hpp"]),
     ("Reductions", ["ops/reduce.hpp", "ops/extreme.hpp", "ops/moments.hpp", "ops/scan.hpp", "ops/cumulative.hpp", "ops/order_statistics.hpp", "ops/close.hpp", "ops/histogram.hpp"]),
     ("Normalization, dropout and losses", ["ops/dropout.hpp", "ops/softmax.hpp", "ops/cross_entropy.hpp", "ops/layer_norm.hpp",
                                            "ops/batch_norm.hpp", "ops/group_norm.hpp", "ops/norm_moments.hpp", "ops/attention.hpp", "nn/loss.hpp", "nn/criterion.hpp", "nn/nll_loss.hpp", "nn/margin_loss.hpp"]),
@@ -61,7 +63,7 @@ INTERNAL = {"core/atomic.hpp", "core/element_type.hpp", "core/file.hpp", "core/p
             "core/shared.hpp", "core/size_class.hpp", "core/span.hpp", "cuda/peers.hpp", "device/buffer.hpp", "device/convolution.hpp",
             "dist/cuda_engine.hpp", "dist/device_engine.hpp", "dist/message_engine.hpp", "dist/tcp_rendezvous.hpp",
             "dist/local.hpp", "dist/plan.hpp", "dist/staged_engine.hpp", "dist/thread_engine.hpp",
-            "device/capabilities.hpp", "device/linear_fusion.hpp", "cuda/nvtx.hpp", "device/cost_model.hpp", "device/plan.hpp", "device/row_team.hpp", "expr/node.hpp",
+            "device/capabilities.hpp", "device/factorization.hpp", "device/linear_fusion.hpp", "cuda/nvtx.hpp", "device/cost_model.hpp", "device/plan.hpp", "device/row_team.hpp", "expr/node.hpp",
             "io/json.hpp", "io/utf8.hpp", "ops/reduction.hpp", "tensor/layout.hpp"}
 HEAD = """# Reference
 

@@ -11,14 +11,14 @@ import re
 import common
 
 # A header may include its own folder and folders of a lower rank. io writes out whatever the others make.
-RANKS = {"core": 0, "refuse": 1, "device": 2, "cpu": 3, "cuda": 3, "tensor": 4, "expr": 5, "ops": 6, "autograd": 7, "nn": 8,
+RANKS = {"core": 0, "refuse": 1, "device": 2, "cpu": 3, "cuda": 3, "tensor": 4, "expr": 5, "ops": 6, "autograd": 7, "linalg": 7, "nn": 8,
          "optim": 8, "data": 9, "dist": 10, "training": 10, "io": 11, "models": 11}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 COMMENT_OR_TEXT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 SEES_NVCC = re.compile(r"core/config\.hpp|cuda/\w+\.hpp")
 BELOW_KERNELS = {"locus/device/verbs.hpp", "locus/device/plan.hpp", "locus/device/row_team.hpp",
                  "locus/device/convolution.hpp", "locus/device/launch_log.hpp", "locus/device/launch_trace.hpp", "locus/device/linear_fusion.hpp",
-                 "locus/device/replay.hpp"}
+                 "locus/device/factorization.hpp", "locus/device/replay.hpp"}
 # Long headers that every program would compile, and what Locus has in their place.
 COSTLY = {"algorithm": "core/bounds.hpp", "memory": "core/shared.hpp", "functional": "a function pointer and its state",
           "tuple": "core/pack.hpp", "iostream": "<cstdio>", "sstream": "join()", "random": "core/rng.hpp",

@@ -93,7 +93,8 @@ def check_program(name, expected, folder, compilers):
     if "gcc" not in compilers:
         return None
     program = folder / pathlib.Path(name).stem
-    status, output = common.run([compilers["gcc"], *BUILD, name, "-o", program, "-lz"], cwd=folder)
+    libraries = ["-lz"] + ["-llapack"] * ("<locus/linalg/" in (folder / name).read_text())
+    status, output = common.run([compilers["gcc"], *BUILD, name, "-o", program, *libraries], cwd=folder)
     if status or output:
         return f"g++ says:\n{output}"
     try:

@@ -53,7 +53,7 @@ struct StaleError : Error {
 };  ///< a tensor changed in place before its pending use
 struct NumericError : Error {
   using Error::Error;
-};  ///< NaN or infinity where a finite number is needed
+};  ///< NaN or infinity where a finite number is needed; a matrix that is singular or not positive definite
 
 }  // namespace locus
 

@@ -1,0 +1,55 @@
+#pragma once
+// What Locus calls of LAPACK. Programs that call it link with -llapack.
+
+#include <locus/core/config.hpp>
+
+#include <cstddef>
+
+namespace locus::inline LOCUS_ABI::cpu::detail {
+
+// Declared here, by other names, as LAPACK has a header in some distributions alone. Integers have 32 bits, but in
+// builds for 64-bit integers, which call their functions otherwise. Fortran passes the length of a text behind all
+// arguments.
+#define LOCUS_LAPACK(T, letter)                                                                                        \
+  void locus_##letter##getrf(const int* m, const int* n, T* a, const int* lda, int* pivots,                            \
+                             int* info) __asm__(#letter "getrf_");                                                     \
+  void locus_##letter##getrs(const char* trans, const int* n, const int* nrhs, const T* a, const int* lda,             \
+                             const int* pivots, T* b, const int* ldb, int* info,                                       \
+                             std::size_t) __asm__(#letter "getrs_");                                                   \
+  void locus_##letter##potrf(const char* uplo, const int* n, T* a, const int* lda, int* info,                          \
+                             std::size_t) __asm__(#letter "potrf_");                                                   \
+  void locus_##letter##geqrf(const int* m, const int* n, T* a, const int* lda, T* tau, T* work, const int* lwork,      \
+                             int* info) __asm__(#letter "geqrf_");                                                     \
+  void locus_##letter##orgqr(const int* m, const int* n, const int* k, T* a, const int* lda, const T* tau, T* work,    \
+                             const int* lwork, int* info) __asm__(#letter "orgqr_");                                   \
+  void locus_##letter##gesdd(const char* jobz, const int* m, const int* n, T* a, const int* lda, T* s, T* u,           \
+                             const int* ldu, T* vt, const int* ldvt, T* work, const int* lwork, int* iwork, int* info, \
+                             std::size_t) __asm__(#letter "gesdd_");                                                   \
+  void locus_##letter##syevd(const char* jobz, const char* uplo, const int* n, T* a, const int* lda, T* w, T* work,    \
+                             const int* lwork, int* iwork, const int* liwork, int* info, std::size_t,                  \
+                             std::size_t) __asm__(#letter "syevd_");
+extern "C" {
+LOCUS_LAPACK(float, s)
+LOCUS_LAPACK(double, d)
+}
+#undef LOCUS_LAPACK
+
+/// LAPACK's functions for one element type.
+template <class T>
+struct Lapack;
+#define LOCUS_LAPACK(T, letter)                            \
+  template <>                                              \
+  struct Lapack<T> {                                       \
+    static constexpr auto* getrf = &locus_##letter##getrf; \
+    static constexpr auto* getrs = &locus_##letter##getrs; \
+    static constexpr auto* potrf = &locus_##letter##potrf; \
+    static constexpr auto* geqrf = &locus_##letter##geqrf; \
+    static constexpr auto* orgqr = &locus_##letter##orgqr; \
+    static constexpr auto* gesdd = &locus_##letter##gesdd; \
+    static constexpr auto* syevd = &locus_##letter##syevd; \
+  };
+LOCUS_LAPACK(float, s)
+LOCUS_LAPACK(double, d)
+#undef LOCUS_LAPACK
+
+}  // namespace locus::inline LOCUS_ABI::cpu::detail

@@ -1,0 +1,68 @@
+#pragma once
+// The LU factorization of matrices, on which solve, inv and det stand.
+
+#include <locus/linalg/matrices.hpp>
+
+namespace locus::inline LOCUS_ABI::detail {
+
+/// Factors of the transposed matrices: those are what row-major memory is in column-major order.
+template <class T, class D>
+struct LuFactors {
+  Tensor<T, D> factors;            ///< (..., n, n)
+  Tensor<std::int32_t, D> pivots;  ///< (..., n)
+};
+
+/// Factors square matrices of any stride, in one copy of them. throws ShapeError
+template <class T, class D>
+[[nodiscard]] LuFactors<T, D> lu_factors(const char* name, const Tensor<T, D>& a, const Tensor<std::int32_t, D>& info) {
+  const LuFactors<T, D> lu{a.clone(), Tensor<std::int32_t, D>(per_matrix(a.shape(), a.size(-1)), a.device())};
+  Factorization<D>::lu(a.device(), matrix_batch(name, a.shape()), lu.factors.data(), lu.pivots.data(), info.data());
+  return lu;
+}
+/// The same of matrices that have an inverse. Waits for the device. throws NumericError naming matrix and pivot
+template <class T, class D>
+[[nodiscard]] LuFactors<T, D> regular_lu_factors(const char* name, const Tensor<T, D>& a) {
+  const Tensor<std::int32_t, D> info(per_matrix(a.shape()), a.device());
+  const LuFactors<T, D> lu = lu_factors(name, a, info);
+  if (!a.empty())
+    require_no_info(info, [&](std::int64_t matrix, std::int32_t pivot) {
+      fail<NumericError>({name, ": ", matrix_name(a.shape(), matrix), " is singular: pivot ", pivot - 1,
+                          " is 0, so that row ", pivot - 1,
+                          " follows from the rows before it; expected an inverse to exist: drop such rows, add a "
+                          "multiple of the identity, or use linalg::lstsq"});
+    });
+  return lu;
+}
+
+/// Replaces b, memory of shape (..., columns, n) with as many matrices as there are factors, by the solutions: of a x =
+/// b for the factored a, or of a^T x = b.
+template <class T, class D>
+void lu_solve(const char* name, const LuFactors<T, D>& lu, bool transposed, const Tensor<T, D>& b) {
+  if (b.empty()) return;
+  const MatrixBatch batch = matrix_batch(name, lu.factors.shape());
+  const std::int64_t columns = b.elements() / (batch.count * batch.rows);
+  Factorization<D>::lu_solve(b.device(), batch, !transposed, lu.factors.data(), lu.pivots.data(),
+                             factored_extent(name, columns), b.data());
+}
+
+/// The factors for a batch to which that of the factored matrices broadcasts: itself where there is one matrix, to
+/// which all right sides are columns.
+template <class T, class D>
+[[nodiscard]] LuFactors<T, D> factors_for(const LuFactors<T, D>& lu, const Shape& batch) {
+  if (elements(batch_shape(lu.factors.shape())) == 1) return lu;
+  Shape vectors = batch, matrices = batch;
+  vectors.push_back(-1);
+  matrices.push_back(-1), matrices.push_back(-1);
+  return {lu.factors.expand(matrices).contiguous(), lu.pivots.expand(vectors).contiguous()};
+}
+
+/// The identity for each matrix, dense.
+template <class T, class D>
+[[nodiscard]] Tensor<T, D> identities(const Tensor<T, D>& like) {
+  const Tensor<T, D> result(like.shape(), like.device());
+  result.fill_(T(0));
+  result.diagonal(0, -2, -1).fill_(T(1));
+  return result;
+}
+
+}  // namespace locus::inline LOCUS_ABI::detail

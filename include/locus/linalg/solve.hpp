@@ -1,0 +1,118 @@
+#pragma once
+// Systems of linear equations, and inverses. Not part of locus/locus.hpp; programs link with -llapack.
+
+#include <locus/linalg/lu.hpp>
+
+namespace locus::inline LOCUS_ABI {
+
+namespace operation {
+
+struct Solve {
+  static constexpr const char* name = "linalg::solve";
+
+  template <class T, class D>
+  auto forward(const Tensor<T, D>& a, const Tensor<T, D>& b) const {
+    detail::require_square(name, a.shape());
+    const auto right = as_columns(b);
+    const Shape batch = batches(a.shape(), b.shape(), right);
+    detail::require_same_ordinal(name, a, b);
+    const auto lu = detail::factors_for(detail::regular_lu_factors(name, a), batch);
+    const Tensor<T, D> x = solved(lu, false, right, batch);
+    return Forwarded{b.rank() == 1 ? x.select(-1, 0) : x, Tuple(lu.factors, lu.pivots, x, a.shape())};
+  }
+
+  template <class T, class D>
+  void backward(const Tuple<Tensor<T, D>, Tensor<std::int32_t, D>, Tensor<T, D>, Shape>& saved, const Tensor<T, D>& g,
+                Gradient<T, D>& da, Gradient<T, D>& db) const {
+    const auto& [factors, pivots, x, matrices] = saved;
+    const bool is_vector = g.rank() < x.rank();
+    const Tensor<T, D> dx =
+        solved({factors, pivots}, true, is_vector ? g.unsqueeze(-1) : g, detail::batch_shape(x.shape()));
+    if (db) detail::sum_to(is_vector ? dx.select(-1, 0) : dx, db);
+    if (da) detail::multiply_to(da, matrices, Tensor<T, D>(-dx), x.transpose());
+  }
+
+ private:
+  template <class T, class D>
+  [[nodiscard]] static Tensor<T, D> as_columns(const Tensor<T, D>& b) {
+    return b.rank() == 1 ? b.unsqueeze(-1) : b;
+  }
+  /// The batch of the result. throws ShapeError
+  template <class T, class D>
+  [[nodiscard]] static Shape batches(const Shape& a, const Shape& b, const Tensor<T, D>& right) {
+    if (b.rank() == 0 || right.size(-2) != a[-1])
+      fail<ShapeError>({name, ": matrices of shape ", a, " with right sides of shape ", b, "; expected (", a[-1],
+                        ") or (..., ", a[-1], ", k)"});
+    const Shape left = detail::batch_shape(a), other = detail::batch_shape(right.shape());
+    for (int i = 1; i <= left.rank() && i <= other.rank(); ++i)
+      if (left[-i] != other[-i] && left[-i] != 1 && other[-i] != 1)
+        fail<ShapeError>({name, ": ", left[-i], " matrices, of shape ", a, ", meet ", other[-i],
+                          " right sides, of shape ", b, "; batches broadcast only where their extents are equal or 1"});
+    return broadcast(left, other);
+  }
+  /// The solutions as columns, which lie one after another in memory.
+  template <class T, class D>
+  [[nodiscard]] static Tensor<T, D> solved(const detail::LuFactors<T, D>& lu, bool transposed,
+                                           const Tensor<T, D>& right, const Shape& batch) {
+    Shape columns = batch;
+    columns.push_back(right.size(-1));
+    columns.push_back(right.size(-2));
+    const Tensor<T, D> x = right.transpose().expand(columns).clone();
+    detail::lu_solve(name, lu, transposed, x);
+    return x.transpose();
+  }
+};
+
+struct Inverse {
+  static constexpr const char* name = "linalg::inv";
+
+  template <class T, class D>
+  auto forward(const Tensor<T, D>& a) const {
+    detail::require_square(name, a.shape());
+    const auto lu = detail::regular_lu_factors(name, a);
+    const Tensor<T, D> y = detail::identities(a);
+    detail::lu_solve(name, lu, true, y);  // the columns of the transposed inverse are the rows of the inverse
+    return Forwarded{y, Tuple(y)};
+  }
+  template <class T, class D>
+  void backward(const Tuple<Tensor<T, D>>& saved, const Tensor<T, D>& g, Gradient<T, D>& da) const {
+    const Tensor<T, D> transposed = get<0>(saved).transpose();
+    const Tensor<T, D> left = matmul(transposed, g);
+    detail::multiply_to(da, g.shape(), Tensor<T, D>(-left), transposed);
+  }
+};
+
+}  // namespace operation
+
+namespace linalg {
+
+/// x of a x = b, by LU factorization: torch.linalg.solve. b of one dimension is a vector, which every matrix gets, and
+/// otherwise columns; batches broadcast, and one matrix is factored once for all of them. Columns of the result lie one
+/// after another in memory.
+/// shape: (..., n, n), (..., n, k) -> (..., n, k), and (..., n, n), (n) -> (..., n)
+/// gradient: db of a^T db = g, and -db x^T, summed over what was repeated
+/// cost:  2 n^3 / 3 + 2 n^2 k for each matrix, and a copy of both operands; on Cuda the host waits once. Backward
+///        2 n^2 k, and a product
+/// throws NumericError for a singular matrix, naming it and its pivot; ShapeError
+///
+///     auto x = linalg::solve(a, b);   // not matmul(inv(a), b), which takes longer and is less accurate
+template <class A, class B>
+  requires detail::MatrixOperands<A, B>
+[[nodiscard]] auto solve(const A& a, const B& b) {
+  return apply(operation::Solve{}, a, b);
+}
+
+/// The inverses of matrices: torch.linalg.inv. Where it is multiplied by something, solve is faster and more accurate.
+/// shape: (..., n, n)     gradient: -y^T g y^T, of the inverse y
+/// cost:  8 n^3 / 3 for each matrix; on Cuda the host waits once. Backward two products
+/// throws NumericError for a singular matrix, naming it and its pivot; ShapeError
+template <detail::MatrixOperand X>
+[[nodiscard]] auto inv(const X& x) {
+  return apply(operation::Inverse{}, x);
+}
+
+#include <locus/refuse/linalg/solve.inc>
+
+}  // namespace linalg
+
+}  // namespace locus::inline LOCUS_ABI

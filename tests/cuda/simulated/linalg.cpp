@@ -1,0 +1,301 @@
+// Linear algebra on Cuda, over a stand-in for cuSOLVER: textbook algorithms in double, queued in the handle's stream.
+// It fills all the working memory that it asked for, and stops where a call is not what cuSOLVER takes.
+
+#include <linalg/linalg_test.cpp>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+namespace {
+
+constexpr int extra_work = 5;  ///< elements of working memory beyond those that a size follows from
+cusolverStatus_t next_status = CUSOLVER_STATUS_SUCCESS;
+
+/// A matrix of doubles, in column-major order as all here.
+struct Matrix {
+  int rows, cols;
+  std::vector<double> values;
+  Matrix(int m, int n) : rows(m), cols(n), values(static_cast<std::size_t>(m) * static_cast<std::size_t>(n)) {}
+  template <class T>
+  Matrix(int m, int n, const T* data) : Matrix(m, n) {
+    std::copy_n(data, values.size(), values.begin());
+  }
+  double& operator()(int i, int j) { return values[static_cast<std::size_t>(i + j * rows)]; }
+  double* column(int j) { return &(*this)(0, j); }
+  template <class T>
+  void store(T* data, int columns) const {
+    std::transform(values.begin(), values.begin() + rows * columns, data, [](double x) { return static_cast<T>(x); });
+  }
+};
+double dot(const double* x, const double* y, int n) { return std::inner_product(x, x + n, y, 0.); }
+
+template <class T>
+void factor_lu(int n, T* data, int* pivots, int* info) {
+  Matrix a(n, n, data);
+  *info = 0;
+  for (int k = 0; k < n; ++k) {
+    int p = k;
+    for (int i = k + 1; i < n; ++i)
+      if (std::abs(a(i, k)) > std::abs(a(p, k))) p = i;
+    pivots[k] = p + 1;
+    for (int j = 0; j < n; ++j) std::swap(a(k, j), a(p, j));
+    if (a(k, k) == 0 && *info == 0) *info = k + 1;
+    for (int i = k + 1; i < n && a(k, k) != 0; ++i) {
+      a(i, k) /= a(k, k);
+      for (int j = k + 1; j < n; ++j) a(i, j) -= a(i, k) * a(k, j);
+    }
+  }
+  a.store(data, n);
+}
+
+template <class T>
+void solve_lu(bool transposed, int n, int columns, const T* data, const int* pivots, T* right) {
+  Matrix a(n, n, data), b(n, columns, right);
+  for (int j = 0; j < columns; ++j) {
+    double* const x = b.column(j);
+    for (int k = 0; k < n && !transposed; ++k) std::swap(x[k], x[pivots[k] - 1]);
+    for (int i = 0; i < n; ++i) {  // L, or U^T
+      for (int k = 0; k < i; ++k) x[i] -= (transposed ? a(k, i) : a(i, k)) * x[k];
+      if (transposed) x[i] /= a(i, i);
+    }
+    for (int i = n; i-- > 0;) {  // U, or L^T
+      for (int k = i + 1; k < n; ++k) x[i] -= (transposed ? a(k, i) : a(i, k)) * x[k];
+      if (!transposed) x[i] /= a(i, i);
+    }
+    for (int k = n; k-- > 0 && transposed;) std::swap(x[k], x[pivots[k] - 1]);
+  }
+  b.store(right, columns);
+}
+
+template <class T>
+void factor_cholesky(int n, T* data, int* info) {
+  Matrix a(n, n, data);
+  *info = 0;
+  for (int j = 0; j < n; ++j) {
+    for (int i = 0; i < j; ++i) a(i, j) = (a(i, j) - dot(a.column(i), a.column(j), i)) / a(i, i);
+    const double square = a(j, j) - dot(a.column(j), a.column(j), j);
+    if (!(square > 0)) return void(*info = j + 1);
+    a(j, j) = std::sqrt(square);
+  }
+  a.store(data, n);
+}
+
+/// x -= tau v (v^T x), where v is 1 and what stands below it.
+void reflect(double tau, const double* below, double* x, int n) {
+  const double scaled = tau * (x[0] + dot(below, x + 1, n));
+  x[0] -= scaled;
+  for (int i = 0; i < n; ++i) x[i + 1] -= scaled * below[i];
+}
+template <class T>
+void factor_qr(int m, int n, T* data, T* tau) {
+  Matrix a(m, n, data);
+  for (int k = 0; k < std::min(m, n); ++k) {
+    double* const x = a.column(k) + k;
+    const double length = std::sqrt(dot(x, x, m - k)), beta = x[0] > 0 ? -length : length;
+    const bool is_done = k + 1 == m || length == std::abs(x[0]);
+    const double factor = is_done ? 0 : (beta - x[0]) / beta;
+    for (int i = 1; i < m - k && !is_done; ++i) x[i] /= x[0] - beta;
+    for (int j = k + 1; j < n && !is_done; ++j) reflect(factor, x + 1, a.column(j) + k, m - k - 1);
+    if (!is_done) x[0] = beta;
+    tau[k] = static_cast<T>(factor);
+  }
+  a.store(data, n);
+}
+template <class T>
+void form_q(int m, int n, T* data, const T* tau) {
+  Matrix reflectors(m, n, data), q(m, n);
+  for (int j = 0; j < n; ++j) {
+    q(j, j) = 1;
+    for (int k = n; k-- > 0;)
+      reflect(static_cast<double>(tau[k]), reflectors.column(k) + k + 1, q.column(j) + k, m - k - 1);
+  }
+  q.store(data, n);
+}
+
+void rotate(double* x, double* y, int n, double c, double s) {
+  for (int i = 0; i < n; ++i) {
+    const double before = x[i];
+    x[i] = c * before - s * y[i];
+    y[i] = s * before + c * y[i];
+  }
+}
+/// Rotates columns of a until they are orthogonal, and those of v with them.
+void orthogonalize(Matrix& a, Matrix& v) {
+  for (int sweep = 0; sweep < 60; ++sweep)
+    for (int i = 0; i < a.cols; ++i)
+      for (int j = i + 1; j < a.cols; ++j) {
+        const double ii = dot(a.column(i), a.column(i), a.rows), jj = dot(a.column(j), a.column(j), a.rows);
+        const double ij = dot(a.column(i), a.column(j), a.rows);
+        if (ij == 0) continue;
+        const double z = (jj - ii) / (2 * ij), t = (z < 0 ? -1 : 1) / (std::abs(z) + std::sqrt(1 + z * z));
+        const double c = 1 / std::sqrt(1 + t * t);
+        rotate(a.column(i), a.column(j), a.rows, c, c * t);
+        rotate(v.column(i), v.column(j), v.rows, c, c * t);
+      }
+}
+[[nodiscard]] Matrix identity_of(int n) {
+  Matrix v(n, n);
+  for (int i = 0; i < n; ++i) v(i, i) = 1;
+  return v;
+}
+
+template <class T>
+void decompose(int m, int n, const T* data, T* values, T* left, int left_columns, T* right) {
+  Matrix a(m, n, data), v = identity_of(n), u(m, std::max(left_columns, n)), rows(n, n);
+  orthogonalize(a, v);
+  std::vector<double> lengths;
+  for (int j = 0; j < n; ++j) lengths.push_back(std::sqrt(dot(a.column(j), a.column(j), m)));
+  std::vector<int> order(static_cast<std::size_t>(n));
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](int i, int j) { return lengths[i] > lengths[j]; });
+  for (int j = 0; j < n; ++j) {
+    const double length = lengths[order[j]];
+    values[j] = static_cast<T>(length);
+    for (int i = 0; i < n; ++i) rows(j, i) = v(i, order[j]);
+    for (int i = 0; i < m; ++i) u(i, j) = length > 1e-14 * lengths[order[0]] ? a(i, order[j]) / length : 0;
+  }
+  for (int j = 0; j < u.cols; ++j)  // what belongs to no singular value: whatever is orthogonal to all before
+    for (int unit = 0; unit < m && dot(u.column(j), u.column(j), m) < 0.5; ++unit) {
+      std::fill_n(u.column(j), m, 0.);
+      u(unit, j) = 1;
+      for (int pass = 0; pass < 2; ++pass)
+        for (int k = 0; k < u.cols; ++k) {
+          const double part = k == j ? 0 : dot(u.column(k), u.column(j), m);
+          for (int i = 0; i < m; ++i) u(i, j) -= part * u(i, k);
+        }
+      const double length = std::sqrt(dot(u.column(j), u.column(j), m));
+      for (int i = 0; i < m; ++i) u(i, j) = length > 0.1 / m ? u(i, j) / length : 0;
+    }
+  if (left) u.store(left, left_columns);
+  if (right) rows.store(right, n);
+}
+
+/// By the singular values of a shifted matrix, which are its eigenvalues then.
+template <class T>
+void find_eigenvalues(bool vectors, int n, T* data, T* values) {
+  Matrix a(n, n, data), v = identity_of(n);
+  double shift = 1;
+  for (int j = 0; j < n; ++j)
+    for (int i = 0; i < j; ++i) shift += 2 * std::abs(a(j, i) = a(i, j));
+  for (int j = 0; j < n; ++j) shift += std::abs(a(j, j));
+  for (int j = 0; j < n; ++j) a(j, j) += shift;
+  orthogonalize(a, v);
+  std::vector<std::pair<double, int>> order;
+  for (int j = 0; j < n; ++j) order.emplace_back(std::sqrt(dot(a.column(j), a.column(j), n)) - shift, j);
+  std::sort(order.begin(), order.end());
+  for (int j = 0; j < n; ++j) {
+    values[j] = static_cast<T>(order[j].first);
+    for (int i = 0; i < n && vectors; ++i) data[i + j * n] = static_cast<T>(v(i, order[j].second));
+  }
+}
+
+cudaStream_t stream_of(cusolverDnHandle_t handle) { return *reinterpret_cast<cudaStream_t*>(handle); }
+
+/// Queues f where the arguments are right; all of the working memory is overwritten first.
+template <class T, class F>
+cusolverStatus_t queue(cusolverDnHandle_t handle, bool is_right, T* work, int size, const F& f) {
+  if (!is_right) simulated::stop("a factorization with arguments that cuSOLVER does not take");
+  if (next_status != CUSOLVER_STATUS_SUCCESS) return std::exchange(next_status, CUSOLVER_STATUS_SUCCESS);
+  simulated::enqueue(stream_of(handle), [=] {
+    std::fill_n(work, size, T(-7));
+    f();
+  });
+  return CUSOLVER_STATUS_SUCCESS;
+}
+
+}  // namespace
+
+extern "C" {
+cusolverStatus_t cusolverDnCreate(cusolverDnHandle_t* handle) {
+  *handle = reinterpret_cast<cusolverDnHandle_t>(new cudaStream_t{});
+  return CUSOLVER_STATUS_SUCCESS;
+}
+cusolverStatus_t cusolverDnDestroy(cusolverDnHandle_t handle) {
+  delete reinterpret_cast<cudaStream_t*>(handle);
+  return CUSOLVER_STATUS_SUCCESS;
+}
+cusolverStatus_t cusolverDnSetStream(cusolverDnHandle_t handle, cudaStream_t stream) {
+  *reinterpret_cast<cudaStream_t*>(handle) = stream;
+  return CUSOLVER_STATUS_SUCCESS;
+}
+
+#define LOCUS_STAND_IN(T, letter)                                                                                     \
+  cusolverStatus_t cusolverDn##letter##getrf_bufferSize(cusolverDnHandle_t, int m, int, T*, int, int* size) {         \
+    return *size = m + extra_work, CUSOLVER_STATUS_SUCCESS;                                                           \
+  }                                                                                                                   \
+  cusolverStatus_t cusolverDn##letter##getrf(cusolverDnHandle_t handle, int m, int n, T* a, int lda, T* work,         \
+                                             int* pivots, int* info) {                                                \
+    return queue(handle, m == n && lda == m && n > 0, work, m + extra_work, [=] { factor_lu(n, a, pivots, info); });  \
+  }                                                                                                                   \
+  cusolverStatus_t cusolverDn##letter##getrs(cusolverDnHandle_t handle, cublasOperation_t how, int n, int columns,    \
+                                             const T* a, int lda, const int* pivots, T* b, int ldb, int* info) {      \
+    return queue(handle, lda == n && ldb == n && n > 0 && columns > 0, info, 1,                                       \
+                 [=] { solve_lu(how == CUBLAS_OP_T, n, columns, a, pivots, b); });                                    \
+  }                                                                                                                   \
+  cusolverStatus_t cusolverDn##letter##potrf_bufferSize(cusolverDnHandle_t, cublasFillMode_t, int n, T*, int,         \
+                                                        int* size) {                                                  \
+    return *size = n + extra_work, CUSOLVER_STATUS_SUCCESS;                                                           \
+  }                                                                                                                   \
+  cusolverStatus_t cusolverDn##letter##potrf(cusolverDnHandle_t handle, cublasFillMode_t part, int n, T* a, int lda,  \
+                                             T* work, int size, int* info) {                                          \
+    return queue(handle, part == CUBLAS_FILL_MODE_UPPER && lda == n && size == n + extra_work, work, size,            \
+                 [=] { factor_cholesky(n, a, info); });                                                               \
+  }                                                                                                                   \
+  cusolverStatus_t cusolverDn##letter##geqrf_bufferSize(cusolverDnHandle_t, int, int n, T*, int, int* size) {         \
+    return *size = n + extra_work, CUSOLVER_STATUS_SUCCESS;                                                           \
+  }                                                                                                                   \
+  cusolverStatus_t cusolverDn##letter##geqrf(cusolverDnHandle_t handle, int m, int n, T* a, int lda, T* tau, T* work, \
+                                             int size, int* info) {                                                   \
+    return queue(handle, lda == m && size == n + extra_work && info, work, size, [=] { factor_qr(m, n, a, tau); });   \
+  }                                                                                                                   \
+  cusolverStatus_t cusolverDn##letter##orgqr_bufferSize(cusolverDnHandle_t, int, int n, int, const T*, int, const T*, \
+                                                        int* size) {                                                  \
+    return *size = n + extra_work, CUSOLVER_STATUS_SUCCESS;                                                           \
+  }                                                                                                                   \
+  cusolverStatus_t cusolverDn##letter##orgqr(cusolverDnHandle_t handle, int m, int n, int k, T* a, int lda,           \
+                                             const T* tau, T* work, int size, int* info) {                            \
+    return queue(handle, m >= n && n == k && lda == m && size == n + extra_work && info, work, size,                  \
+                 [=] { form_q(m, n, a, tau); });                                                                      \
+  }                                                                                                                   \
+  cusolverStatus_t cusolverDn##letter##gesvd_bufferSize(cusolverDnHandle_t, int m, int, int* size) {                  \
+    return *size = m + extra_work, CUSOLVER_STATUS_SUCCESS;                                                           \
+  }                                                                                                                   \
+  cusolverStatus_t cusolverDn##letter##gesvd(cusolverDnHandle_t handle, signed char left, signed char right, int m,   \
+                                             int n, T* a, int lda, T* s, T* u, int ldu, T* vt, int ldvt, T* work,     \
+                                             int size, T* superdiagonal, int* info) {                                 \
+    const bool has_vectors = left != 'N',                                                                             \
+               is_right = (left == 'A' || left == 'S') == has_vectors && has_vectors == !!u;                          \
+    const bool fits = lda == m && ldu == m && ldvt == n && (right == 'A') == has_vectors && !!vt == has_vectors;      \
+    return queue(handle, m >= n && is_right && fits && size == m + extra_work && superdiagonal, work, size, [=] {     \
+      decompose(m, n, a, s, u, left == 'A' ? m : n, vt);                                                              \
+      *info = 0;                                                                                                      \
+    });                                                                                                               \
+  }                                                                                                                   \
+  cusolverStatus_t cusolverDn##letter##syevd_bufferSize(cusolverDnHandle_t, cusolverEigMode_t, cublasFillMode_t,      \
+                                                        int n, const T*, int, const T*, int* size) {                  \
+    return *size = n + extra_work, CUSOLVER_STATUS_SUCCESS;                                                           \
+  }                                                                                                                   \
+  cusolverStatus_t cusolverDn##letter##syevd(cusolverDnHandle_t handle, cusolverEigMode_t how, cublasFillMode_t part, \
+                                             int n, T* a, int lda, T* values, T* work, int size, int* info) {         \
+    return queue(handle, part == CUBLAS_FILL_MODE_UPPER && lda == n && size == n + extra_work, work, size, [=] {      \
+      find_eigenvalues(how == CUSOLVER_EIG_MODE_VECTOR, n, a, values);                                                \
+      *info = 0;                                                                                                      \
+    });                                                                                                               \
+  }
+LOCUS_STAND_IN(float, S)
+LOCUS_STAND_IN(double, D)
+#undef LOCUS_STAND_IN
+}
+
+TEST_CASE("what cuSOLVER refuses is an exception that names the call") {
+  const Tensor<double, Cuda> x = eye<double>(3, Cuda{});
+  next_status = CUSOLVER_STATUS_ALLOC_FAILED;
+  CHECK_THROWS_WITH_AS((void)linalg::qr(x), doctest::Contains("cusolverDngeqrf: cuSOLVER found no GPU memory"),
+                       OutOfMemory);
+  next_status = CUSOLVER_STATUS_EXECUTION_FAILED;
+  CHECK_THROWS_WITH_AS((void)linalg::det(x), doctest::Contains("cusolverDngetrf: cuSOLVER answers status 6"),
+                       CudaError);
+  CHECK_CLOSE(linalg::det(x), {1});
+}
