@@ -271,6 +271,8 @@ TEST_CASE("normalizations and prelu take every mix of plain tensors, parameters 
   check_mixes("group_norm(a, 1, b, c)", OF_THREE(group_norm(a, 1, b, c)), x, row, row2);
   check_mixes("prelu(a, b)", OF_TWO(prelu(a, b)), x, row);
   check_mixes("batch_norm(a, {}, b, c)", OF_THREE(batch_norm(a, RunningStatistics<double, Cpu>{}, b, c)), x, row, row2);
+  check_mixes("batch_norm(a, {}, b, b, c)", OF_THREE(batch_norm(a, RunningStatistics<double, Cpu>{}, b, b, c)), x, row,
+              y);
 }
 
 TEST_CASE("losses take every mix of plain tensors, parameters and traced tensors") {

@@ -222,6 +222,10 @@ LOCUS_DEVICE_TEST("gradients agree with finite differences, of strided inputs an
   const auto rectified = [&](auto x, auto w, auto b, auto a) { return batch_norm(x, none, w, b, a, {.relu = true}); };
   CHECK(gradcheck(rectified, numbers<double, D>({3, 2, 5}), numbers<double, D>({2}), numbers<double, D>({2}),
                   (numbers<double, D>({3, 5, 2}) * 0.5).eval().transpose(1, 2)));
+  const auto shares = [&](auto x, auto w) { return batch_norm(x, none, w, w, x, {.relu = true}); };
+  CHECK(gradcheck(shares, numbers<double, D>({3, 2, 5}), numbers<double, D>({2})));
+  CHECK(gradcheck([&](auto x, auto w) { return batch_norm(x, none, w, w, x) + x; }, numbers<double, D>({3, 2, 5}),
+                  numbers<double, D>({2})));
   const RunningStatistics<double, D> given{numbers<double, D>({2}), full<double, D>({2}, 1.5), {}};
   const auto inference = [&](auto x, auto w, auto b) {
     if constexpr (decltype(x)::role == Role::traced) return batch_norm(frozen(x), given, w, b);

@@ -111,6 +111,20 @@ TEST_CASE_TEMPLATE("reductions and normalization", T, float, bfloat16) {
   }
 }
 
+TEST_CASE_TEMPLATE("batch normalization with a residual and relu, of long and short channels", T, float, bfloat16) {
+  for (const Shape& shape : {Shape{40, 5, 30, 33}, Shape{64, 300, 4, 4}, Shape{3000, 70}}) {
+    CAPTURE(shape);
+    const auto x = numbers<T>(shape), residual = (x * T(-0.5f)).eval();
+    const auto weight = numbers<T>({shape[1]});
+    const RunningStatistics<float, Cpu> none;
+    const auto normalized = [&](const auto& v, const auto& w) {
+      return batch_norm(v, none, w, w, residual, {.relu = true});
+    };
+    CHECK(same_with_gradient(x, [&](const auto& v) { return normalized(v, weight); }));
+    CHECK(same_with_gradient(weight, [&](const auto& w) { return normalized(x, w); }));
+  }
+}
+
 TEST_CASE_TEMPLATE("attention, in parts of many heads and of few rows", T, float, bfloat16) {
   for (const Shape& shape : {Shape{2, 8, 70, 24}, Shape{1, 2, 600, 20}}) {
     CAPTURE(shape);

@@ -228,30 +228,37 @@ struct BatchNorm {
   void backward(const Saved<T>& saved, const Tensor<T, D>& given, Gradient<T, D>& dx, Gradient<T, D>& dweight,
                 Gradient<T, D>& dbias, Gradient<T, D>& dresidual) const {
     const auto& [x, weight, bias, mean, rstd, elements, y] = saved;
-    Tensor<T, D> g = given;
-    if (y.buffer()) {
-      g = Tensor<T, D>(y.shape(), y.device());
-      detail::map_into(g, detail::RectifiedSlope{}, given, y);
-    }
-    if (dresidual) dresidual.give(g);
+    const bool is_written = y.buffer() && dresidual && !dresidual.has_value();  // to the residual's gradient
+    const Tensor<T, D> g = is_written ? dresidual.open().out : y.buffer() ? Tensor<T, D>(y.shape(), y.device()) : given;
+    if (y.buffer()) detail::map_into(g, detail::RectifiedSlope{}, given, y);
     const detail::NormalizeChannel<R> channel = channel_of(weight, bias, options.relu && !y.buffer());
     const Tensor<R, D> sums({g.size(1), 2}, g.device()), sum = sums.select(1, 0), sum_normalized = sums.select(1, 1);
     if ((training && dx) || dweight || dbias)
       fold_channels<detail::TwoSums<R>>(sums, {}, detail::ElementSums<R>{channel}, g, x, mean, rstd, weight, bias);
     give_sums(sum, sum_normalized, dweight, dbias);
-    if (!dx) return;
+    if (dx) give_input(saved, g, sum, sum_normalized, channel, dx);
+    if (dresidual && !is_written) dresidual.give(g);  // last, since it may be added to from then on
+  }
+
+ private:
+  /// The gradient of x, which may be that of the residual, and g its memory.
+  template <class T>
+  void give_input(const Saved<T>& saved, const Tensor<T, D>& g, const Tensor<R, D>& sum,
+                  const Tensor<R, D>& sum_normalized, const detail::NormalizeChannel<R>& channel,
+                  Gradient<T, D>& dx) const {
+    const auto& x = get<0>(saved);
+    const auto &mean = get<3>(saved), &rstd = get<4>(saved), &elements = get<5>(saved);
     R share = training && !x.empty() ? R(1) / static_cast<R>(x.elements() / x.size(1)) : R(0);
     if (elements.buffer()) {
       whole->average(sum, sum_normalized, elements);
       share = R(1);
     }
     const auto target = dx.open();
-    map(detail::BatchNormSlope<R>(channel, share), target.out, g, x, mean, rstd, weight, bias,
+    map(detail::BatchNormSlope<R>(channel, share), target.out, g, x, mean, rstd, get<1>(saved), get<2>(saved),
         sum.reshape(rstd.shape()), sum_normalized.reshape(rstd.shape()),
         target.accumulate ? target.out : Tensor<T, D>{});
   }
 
- private:
   /// (1, channels, 1, ...). throws ShapeError, ArgumentError
   template <class T>
   Shape require_shapes(const Tensor<T, D>& x, const Tensor<T, D>& weight, const Tensor<T, D>& bias,
@@ -323,14 +330,24 @@ struct BatchNorm {
                        static_cast<const detail::Twofold<R>*>(nullptr), results);
   }
 
-  /// One launch, unless neither gradient is wanted. shape: sums (channels)
+  /// One launch, or two where weight and bias are one tensor, or none where no gradient is wanted.
+  /// shape: sums (channels)
   template <class T>
   static void give_sums(const Tensor<R, D>& sum, const Tensor<R, D>& sum_normalized, Gradient<T, D>& dweight,
                         Gradient<T, D>& dbias) {
-    if (!dweight && !dbias) return;
     typename Gradient<T, D>::Target weight, bias;
     if (dweight) weight = dweight.open();
     if (dbias) bias = dbias.open();
+    if (weight.out.data() && weight.out.data() == bias.out.data()) {
+      add_sums<T>(sum, sum_normalized, weight, {});
+      add_sums<T>(sum, sum_normalized, {}, bias);
+    } else if (dweight || dbias) {
+      add_sums<T>(sum, sum_normalized, weight, bias);
+    }
+  }
+  template <class T>
+  static void add_sums(const Tensor<R, D>& sum, const Tensor<R, D>& sum_normalized,
+                       const typename Gradient<T, D>::Target& weight, const typename Gradient<T, D>::Target& bias) {
     const auto plan = make_plan<6>(
         sum.shape(), {detail::operand_of(sum), detail::operand_of(sum_normalized), detail::operand_of(weight.out),
                       detail::operand_of(bias.out), detail::operand_of(weight.out), detail::operand_of(bias.out)});

@@ -16,11 +16,13 @@ template <class F, class... I, class... O, unsigned repeated>
 struct MapLoop<F, Pack<I...>, Pack<O*...>, repeated> {
   static void run(const void* f, std::int64_t n, std::int64_t first, const void* const* in, void* const* out) {
     [&]<int... i, int... o>(std::integer_sequence<int, i...>, std::integer_sequence<int, o...>) {
-      using Loops = Versions<&Loop<Pack<decltype(of_run(std::declval<loop_input_t<I, i, repeated>>()))...>, o...>::run>;
+      using Loops =
+          Versions<&Loop<Pack<decltype(for_one_run(std::declval<loop_input_t<I, i, repeated>>()))...>, o...>::run>;
       const F& functor = *static_cast<const F*>(f);
       if constexpr (has_versions)
-        Loops::call(functor, n, of_run(loop_input_t<I, i, repeated>(in[i], first))..., static_cast<O*>(out[o])...);
-      else Loops::once(functor, n, of_run(loop_input_t<I, i, repeated>(in[i], first))..., static_cast<O*>(out[o])...);
+        Loops::call(functor, n, for_one_run(loop_input_t<I, i, repeated>(in[i], first))..., static_cast<O*>(out[o])...);
+      else
+        Loops::once(functor, n, for_one_run(loop_input_t<I, i, repeated>(in[i], first))..., static_cast<O*>(out[o])...);
     }(std::make_integer_sequence<int, sizeof...(I)>{}, std::make_integer_sequence<int, sizeof...(O)>{});
   }
 

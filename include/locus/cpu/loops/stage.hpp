@@ -262,11 +262,11 @@ using loop_input_t = std::conditional_t<(repeated >> i & 1u) != 0, RepeatedInput
 
 /// An input for the loop over one run.
 template <class Input>
-[[nodiscard]] LOCUS_FN Input of_run(const Input& input) {
+[[nodiscard]] LOCUS_FN Input for_one_run(const Input& input) {
   return input;
 }
 template <class T>
-[[nodiscard]] LOCUS_FN RepeatedValue<compute_t<T>> of_run(const RepeatedInput<T>& input) {
+[[nodiscard]] LOCUS_FN RepeatedValue<compute_t<T>> for_one_run(const RepeatedInput<T>& input) {
   return {load_as_register(*input.data)};
 }
 

@@ -112,7 +112,7 @@ class ReduceLoop<F, Op, T, Pack<I...>> {
   template <class... In>
   LOCUS_FN static void runs(const F& f, const Op& op, const FoldedRows& rows, A* totals, In... in) {
     for (std::int64_t row = 0; row < rows.count; ++row) {
-      totals[row] = op.combine(totals[row], folded_run(f, op, rows.n, of_run(in)...));
+      totals[row] = op.combine(totals[row], folded_run(f, op, rows.n, for_one_run(in)...));
       advance(rows.step, 1, in...);
     }
   }
