@@ -340,14 +340,14 @@ void check_pairs(const char* name, const F& f, double (*exact)(double, double), 
 }
 }  // namespace
 
-TEST_CASE("functions of two floats are within one unit in the last place, with the library's corners") {
+TEST_CASE("functions of two floats are within two units in the last place, with the library's corners") {
   check_pairs(
-      "atan2", functor::Atan2{}, [](double y, double x) { return std::atan2(y, x); }, 1);
+      "atan2", functor::Atan2{}, [](double y, double x) { return std::atan2(y, x); }, 2);
   check_pairs(
       "hypot", functor::Hypot{}, [](double x, double y) { return std::hypot(x, y); }, 1);
   check_pairs(
       "xlogy", functor::Xlogy{}, [](double x, double y) { return x == 0 && !std::isnan(y) ? 0.0 : x * std::log(y); },
-      1);
+      2);
   check_pairs(
       "copysign", functor::Copysign{}, [](double x, double y) { return std::copysign(x, y); }, 0);
   check_pairs(

@@ -15,7 +15,7 @@ using namespace locus_test;
 
 LOCUS_DEVICE_TEST("categories are drawn as often as their weights say, in every row", D) {
   if constexpr (all_dtypes<D>) {
-    constexpr std::int64_t count = 60000;
+    constexpr std::int64_t count = 20000;
     Generator<D> generator{3}, again{3};
     const auto weights = tensor<float, D>({2, 5}, {1, 0, 3, 4, 2, 0.5, 0.5, 0, 1e-30, 0});
     const Tensor drawn = multinomial(weights, count, true, generator);
@@ -38,7 +38,7 @@ LOCUS_DEVICE_TEST("categories are drawn as often as their weights say, in every 
 
 LOCUS_DEVICE_TEST("without replacement each is drawn once, the first as its weight says", D) {
   if constexpr (all_dtypes<D>) {
-    constexpr std::int64_t rows = 20000;
+    constexpr std::int64_t rows = 5000;
     Generator<D> generator{4};
     const Tensor weights = tensor<float, D>({1, 4}, {5, 1, 0, 4}).expand({rows, 4});
     const auto given = reference(multinomial(weights, 3, false, generator)).values;
@@ -52,8 +52,8 @@ LOCUS_DEVICE_TEST("without replacement each is drawn once, the first as its weig
       if (sample != std::vector<double>{0, 1, 3}) FAIL_CHECK("row ", row, " is not each of 0, 1 and 3");
     }
     const double expected[] = {0.5, 0.1, 0, 0.4};
-    for (std::size_t k = 0; k < 4; ++k) CHECK(std::abs(first[k] / rows - expected[k]) < 0.015);
-    CHECK(std::abs(pairs[3] / first[0] - 0.8) < 0.02);  // 4 of what is left, 5
+    for (std::size_t k = 0; k < 4; ++k) CHECK(std::abs(first[k] / rows - expected[k]) < 0.025);
+    CHECK(std::abs(pairs[3] / first[0] - 0.8) < 0.03);  // 4 of what is left, 5
   }
 }
 

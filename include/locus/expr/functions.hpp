@@ -1,7 +1,7 @@
 #pragma once
 // More elementwise functions, as operators.hpp has them: pending expressions with a gradient. Of float, on the CPU, all
-// of one number are within 1 ulp, vectorized but for lgamma and digamma; on a GPU they are the toolkit's. NaN gives
-// NaN.
+// of one number are within 1 ulp, and take about 1 ns for an element and thread, but 40 ns lgamma and digamma, which do
+// not vectorize; on a GPU they are the toolkit's. NaN gives NaN.
 
 #include <locus/expr/functors/special.hpp>
 #include <locus/expr/functors/trigonometric.hpp>
@@ -55,7 +55,8 @@ LOCUS_BINARY(copysign, functor::Copysign)
 
 #undef LOCUS_BINARY
 
-/// The remainder of x / y with the sign of x, as in C; x % y has that of y. Of integers by zero it is 0.
+/// The remainder of x / y with the sign of x, as in C; x % y has that of y. Of integers by zero it is 0; of floats it
+/// is a call of the library for each element.
 template <class L, class R>
   requires Combinable<L, R>
 [[nodiscard]] auto fmod(L&& x, R&& y) {
