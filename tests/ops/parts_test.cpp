@@ -162,3 +162,30 @@ LOCUS_DEVICE_TEST("orders are added to gradients, by the launches they promise",
   CHECK(launches([&] { (void)roll(x, 1, 0), (void)rot90(x, 4); }) == 2);
   CHECK(launches([&] { (void)roll(x, {1, 1}, {0, 1}); }) == 4);
 }
+
+LOCUS_DEVICE_TEST("shapes and axes may be vectors and arrays, and several axes be taken together", D) {
+  const auto x = sample<float, D>({2, 3, 4}, 1);
+  CHECK_CLOSE(sum(x, std::vector<int>{0, -1}), reference(sum(x, {0, 2})));
+  CHECK(x.reshape(std::vector<std::int64_t>{6, -1}).shape() == Shape{6, 4});
+  CHECK(permute(x, std::array{2, 0, 1}).shape() == Shape{4, 2, 3});
+  CHECK(zeros<float>(std::vector<int>{2, 2}, D{}).shape() == Shape{2, 2});
+  CHECK_CLOSE(flip(x, std::vector<int>{1}), reference(flip(x, 1)));
+  CHECK_CLOSE(softmax(x, {0, 2}),
+              reference(softmax(x.permute({1, 0, 2}).reshape({3, 8}), 1).reshape({3, 2, 4}).permute({1, 0, 2})));
+  CHECK_CLOSE(log_softmax(x, {-2, -1}), reference(log(softmax(x, {1, 2}))));
+  CHECK_CLOSE(logsumexp(x, {0, 2}, true), reference(log(sum(exp(x), {0, 2}, true))));
+  CHECK_CLOSE(logsumexp(x, std::vector<int>{}), reference(log(sum(exp(x)))));
+  CHECK_THROWS_AS((void)logsumexp(x, {0, -3}), ArgumentError);
+  const auto narrow = x.reshape({2, 1, 12, 1});
+  CHECK(squeeze(narrow, {0, 1}).shape() == Shape{2, 12, 1});
+  CHECK(squeeze(narrow, Axes{}).shape() == narrow.shape());
+  CHECK(unsqueeze(x, {0, -1}).shape() == Shape{1, 2, 3, 4, 1});
+  CHECK_THROWS_AS((void)unsqueeze(x, {0, -5}), ArgumentError);
+  CHECK_THROWS_AS((void)x.reshape(std::vector<int>(9, 1)), ShapeError);
+  const auto found = gradcheck(
+      [](const auto& v) {
+        return softmax(v, {0, 2}) * logsumexp(v, {1, 2}, true);
+      },
+      sample<double, D>({2, 3, 2}));
+  CHECK_MESSAGE(found, found.what());
+}

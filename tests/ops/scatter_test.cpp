@@ -87,6 +87,11 @@ LOCUS_DEVICE_TEST("many indices add up in their order, as do gradients of lookup
     const Reference expected({n, inner}, {sums.begin(), sums.end()}),
         expected_gradient({n, inner}, {gradient.begin(), gradient.end()});
     CHECK_CLOSE(index_add(x, 0, at, source), expected, 0);
+    auto put = start;
+    for (std::size_t i = 0; i < from.size(); ++i)
+      put[static_cast<std::size_t>(list[i / static_cast<std::size_t>(inner)]) * static_cast<std::size_t>(inner) +
+          i % static_cast<std::size_t>(inner)] = from[i];
+    CHECK_CLOSE(index_copy(x, 0, at, source), Reference({n, inner}, put), 0);
     CHECK_CLOSE(scatter_add(x, 0, at.reshape({m, 1}).expand({m, inner}).contiguous(), source), expected, 0);
     CHECK_CLOSE(index_add(x.transpose(), 1, at, source.transpose()).transpose(), expected, 0);
     const auto v = variable(x), w = variable(x);

@@ -144,3 +144,18 @@ LOCUS_DEVICE_TEST("elements among values, and those where a mask holds, with the
   CHECK(masked_select(x, Tensor<bool, D>({1, 3}).fill_(false)).shape() == Shape{0});
   CHECK_THROWS_AS((void)masked_select(x, Tensor<bool, D>({2, 2})), ShapeError);
 }
+
+LOCUS_DEVICE_TEST("distinct elements in the order in which they occur, and where each does first", D) {
+  const auto x = locus_test::tensor<float, D>({2, 4}, {3, 1, 3, -2, 1, 1, 7, -2});
+  const auto sorted = unique(x, {.return_first = true});
+  CHECK_CLOSE(sorted.values, {-2, 1, 3, 7});
+  CHECK_CLOSE(sorted.first, {3, 1, 0, 6});
+  const auto found = unique(x, {.return_inverse = true, .return_counts = true, .sorted = false});
+  CHECK_CLOSE(found.values, {3, 1, -2, 7});
+  CHECK_CLOSE(found.counts, {2, 3, 2, 1});
+  CHECK_CLOSE(found.inverse, Reference({2, 4}, {0, 1, 0, 2, 1, 1, 3, 2}));
+  CHECK(found.first.empty());
+  const auto none = unique(x.slice(0, 0, 0), {.return_inverse = true, .return_first = true, .sorted = false});
+  CHECK(none.values.empty());
+  CHECK(none.first.empty());
+}

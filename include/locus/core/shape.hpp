@@ -4,12 +4,23 @@
 #include <locus/core/check.hpp>
 #include <locus/core/span.hpp>
 
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 
 namespace locus::inline LOCUS_ABI {
 
 inline constexpr int max_rank = 8;
+
+namespace detail {
+/// A vector, an array or a span of integers; of characters or bool, it would be a mistake.
+template <class C>
+concept IntegerList = requires(const C& c) {
+  requires std::is_integral_v<std::remove_cvref_t<decltype(*c.data())>>;
+  requires sizeof(*c.data()) >= 2;
+  { c.size() } -> std::convertible_to<std::size_t>;
+};
+}  // namespace detail
 
 /// A short list of at most eight 64-bit numbers: extents, strides, axes.
 class Dims {
@@ -19,6 +30,12 @@ class Dims {
       : Dims(Span<const std::int64_t>(values.begin(), values.size())) {}
   LOCUS_OUT_OF_LINE explicit constexpr Dims(Span<const std::int64_t> values) {
     for (auto value : values) push_back(value);
+  }
+  /// Of a list whose length is known at run time: reshape(x, std::vector<int>{2, 3}).
+  template <detail::IntegerList C>
+  constexpr Dims(const C& values) {
+    const auto* const first = values.data();
+    for (std::size_t i = 0; i < values.size(); ++i) push_back(static_cast<std::int64_t>(first[i]));
   }
   [[nodiscard]] static constexpr Dims filled(int rank, std::int64_t value) {
     Dims dims;

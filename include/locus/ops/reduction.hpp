@@ -16,6 +16,8 @@ class ReduceAxes {
   ReduceAxes(I axis) : axes_{static_cast<std::int64_t>(axis)} {}
   ReduceAxes(std::initializer_list<std::int64_t> axes) : axes_(axes) {}
   ReduceAxes(const Axes& axes) : axes_(axes) {}
+  template <detail::IntegerList C>
+  ReduceAxes(const C& axes) : axes_(axes) {}
   [[nodiscard]] const Axes& list() const { return axes_; }
 
  private:

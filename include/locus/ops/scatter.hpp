@@ -63,6 +63,23 @@ struct PutElement {
     out = last < 0 ? x : load_as_register(source[outer * source_per_outer + last * inner + row]);
   }
 };
+/// The same by rows of inner, where these are worth it.
+template <class T>
+struct PutRow {
+  static constexpr int fragments = 1;
+  static constexpr std::int64_t bytes_per_element = 2 * sizeof(T), shortest = 16;
+  const T *x, *source;
+  const std::int64_t* last;
+  std::int64_t extent, count;
+  T* out;
+  template <RowTeam Team>
+  LOCUS_FN void operator()(std::int64_t row, Team& team) const {
+    const std::int64_t outer = row / extent, from = last[row - outer * extent], cols = team.cols();
+    const auto values = team.load(RowInput<T>{from < 0 ? x + row * cols : source + (outer * count + from) * cols});
+    team.store(
+        RowOutput<T>{out + row * cols}, [](compute_t<T> v, std::int64_t) LOCUS_INLINED { return v; }, values);
+  }
+};
 /// The gradient of x: none where something was put.
 struct UnlessPut {
   template <class R>
@@ -90,10 +107,15 @@ template <class T, class D>
   const Tensor<T, D> out(x.shape(), x.device());
   if (out.empty()) return out;
   const Tensor<T, D> dense = source.contiguous(), from = x.contiguous();
+  const std::int64_t picked = dense.elements() / count.rows;
+  if (count.inner >= PutRow<T>::shortest) {
+    Backend<D>::for_each_row(out.device(), count.outer * count.cols, count.inner,
+                             PutRow<T>{from.data(), dense.data(), last.data(), count.cols, picked, out.data()});
+    return out;
+  }
   const Shape shape{count.outer, count.cols, count.inner};
   const Strides strides = row_major(shape), along{0, 1, 0};
   const auto plan = make_plan<4>(shape, std::array<Strides, 4>{strides, along, strides, strides});
-  const std::int64_t picked = count.filled() == 0 ? 0 : dense.elements() / count.rows;
   Backend<D>::map(
       out.device(), plan, PutElement<T>{dense.data(), count.cols * count.inner, picked * count.inner, count.inner},
       Pack<const T*, const std::int64_t*, LinearIndex>(from.data(), last.data(), LinearIndex{}), Pack<T*>(out.data()));

@@ -7,6 +7,7 @@
 
 #include <locus/ops/reduction.hpp>
 #include <locus/ops/rows.hpp>
+#include <locus/ops/view.hpp>
 
 namespace locus::inline LOCUS_ABI {
 
@@ -304,12 +305,59 @@ template <detail::FloatingOperand X>
   return apply(operation::Softmax<true>{axis}, x);
 }
 
+namespace detail {
+/// Several axes as one, the last: how to get there, and back.
+struct JoinedAxes {
+  FoldedAxes folded;
+  Axes order, back;
+  Shape permuted, joined;
+  LOCUS_OUT_OF_LINE JoinedAxes(std::string_view name, const Shape& shape, const Axes& axes)
+      : folded(name, shape, axes), back(Dims::filled(shape.rank(), 0)) {
+    for (const bool folds : {false, true})
+      for (int d = 0; d < shape.rank(); ++d)
+        if (folded.folds(d) == folds) back[d] = order.rank(), order.push_back(d);
+    for (const std::int64_t d : order) permuted.push_back(shape[static_cast<int>(d)]);
+    joined = folded.squeezed;
+    joined.push_back(folded.count);
+  }
+  template <class X>
+  [[nodiscard]] auto of(const X& x) const {
+    return reshape(permute(x, order), joined);
+  }
+  template <class Y>
+  [[nodiscard]] auto undone(const Y& y) const {
+    return permute(reshape(y, permuted), back);
+  }
+};
+}  // namespace detail
+
+/// softmax over several axes together, such as {-2, -1}; also log_softmax, logsumexp. An empty list is all axes.
+/// cost: as along one axis, and a copy of x where the axes are not next to each other in memory
+template <detail::FloatingOperand X>
+  requires(!detail::IsParameter<X>)
+[[nodiscard]] auto softmax(const X& x, const Axes& axes) {
+  const detail::JoinedAxes joined("softmax", x.shape(), axes);
+  return joined.undone(softmax(joined.of(x), -1));
+}
+template <detail::FloatingOperand X>
+  requires(!detail::IsParameter<X>)
+[[nodiscard]] auto log_softmax(const X& x, const Axes& axes) {
+  const detail::JoinedAxes joined("log_softmax", x.shape(), axes);
+  return joined.undone(log_softmax(joined.of(x), -1));
+}
+
 /// log(sum(e^x)) along an axis, stable for large inputs; -infinity over no elements.
 /// shape: the axis disappears, or stays with extent 1 if keepdim     gradient: g * softmax(x)
 /// cost:  one launch, on hosts along an axis with many elements behind it (16 to 32) three; backward one
 template <detail::FloatingOperand X>
 [[nodiscard]] auto logsumexp(const X& x, int axis, bool keepdim = false) {
   return apply(operation::LogSumExp{axis, keepdim}, x);
+}
+template <detail::FloatingOperand X>
+  requires(!detail::IsParameter<X>)
+[[nodiscard]] auto logsumexp(const X& x, const Axes& axes, bool keepdim = false) {
+  const detail::JoinedAxes joined("logsumexp", x.shape(), axes);
+  return reshape(logsumexp(joined.of(x), -1), joined.folded.result(keepdim));
 }
 
 #include <locus/refuse/ops/softmax.inc>

@@ -10,6 +10,7 @@
 
 #include <locus/ops/index.hpp>
 #include <locus/ops/reduce.hpp>
+#include <locus/ops/scatter.hpp>
 #include <locus/ops/sort.hpp>
 #include <locus/tensor/random.hpp>
 
@@ -19,14 +20,17 @@ namespace locus::inline LOCUS_ABI {
 struct UniqueOptions {
   bool return_inverse = false;
   bool return_counts = false;
+  bool return_first = false;  ///< where each value occurs first: numpy.unique's return_index
+  bool sorted = true;         ///< false: in the order of first occurrence
 };
 
 /// What unique returns.
 template <class T, class D>
 struct Unique {
-  Tensor<T, D> values;              ///< in ascending order, each once
+  Tensor<T, D> values;              ///< in ascending order unless asked otherwise, each once
   Tensor<std::int64_t, D> inverse;  ///< for every element of x, of its shape, which value it is; empty unless asked for
   Tensor<std::int64_t, D> counts;   ///< how often each value occurs; empty unless asked for
+  Tensor<std::int64_t, D> first;    ///< where it occurs first, in row-major order; empty unless asked for
 };
 
 namespace detail {
@@ -101,13 +105,26 @@ template <class T, class D>
   return inverse;
 }
 
+/// The results in the order of first occurrence.
+template <class T, class D>
+void order_by_occurrence(Unique<T, D>& found, const UniqueOptions& options) {
+  const auto [first, order] = sort(found.first);
+  found.values = index_select(found.values, 0, order);
+  if (options.return_counts) found.counts = index_select(found.counts, 0, order);
+  if (options.return_inverse && !order.empty()) {
+    const Tensor<std::int64_t, D> renamed = take(argsort(order), found.inverse);
+    found.inverse = renamed;
+  }
+  found.first = options.return_first ? first : Tensor<std::int64_t, D>();
+}
+
 }  // namespace detail
 
 /// The distinct elements in ascending order; of equal ones the first, so that 0 and -0 are one. All NaN are one value,
 /// the last (as in NumPy; PyTorch keeps each).
 /// shape: (u,)
-/// cost:  that of sort of all elements, and four launches, one more for counts, one for the inverse; waits for the
-///        device once
+/// cost:  that of sort of all elements, and four launches, one more for counts, one for the inverse, one for first
+///        places; waits for the device once. Unsorted, a sort of the values more, and a launch or three for each result
 /// throws what sort throws
 ///
 ///     auto found = unique(labels, {.return_counts = true});
@@ -117,16 +134,19 @@ template <detail::SortOperand X>
   using T = value_of<X>;
   using D = device_of<X>;
   const Tensor<T, D> given = x.value();
-  const Tensor<T, D> sorted = sort(given.reshape({given.elements()})).values;
+  const auto [sorted, order] = sort(given.reshape({given.elements()}));
   const auto begins =
       detail::from_indices<bool>(sorted.shape(), sorted.device(), detail::BeginsRun<T>{detail::stored(sorted)});
   const auto places = detail::places_of("unique", begins);
-  Unique<T, D> result{index_select(sorted, 0, places), {}, {}};
+  Unique<T, D> result{index_select(sorted, 0, places), {}, {}, {}};
   if (options.return_inverse) result.inverse = detail::inverse_of_unique(given, result.values);
   if (options.return_counts) {
     result.counts = detail::from_indices<std::int64_t>(
         places.shape(), places.device(), detail::LengthOfRun{places.data(), places.elements(), sorted.elements()});
   }
+  // The sort is stable: the first of equal elements is the first one that occurs.
+  if (options.return_first || !options.sorted) result.first = index_select(order, 0, places);
+  if (!options.sorted) detail::order_by_occurrence(result, options);
   return result;
 }
 

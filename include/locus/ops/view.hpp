@@ -245,6 +245,16 @@ template <detail::Viewable X>
   return apply(operation::Reshape{x.value().squeeze(dim).shape()}, x);
 }
 
+/// Without those of some dimensions whose extent is 1.
+template <detail::Viewable X>
+[[nodiscard]] auto squeeze(const X& x, const Axes& dims) {
+  Shape shape;
+  const detail::FoldedAxes named("squeeze", x.shape(), dims);
+  for (int d = 0; d < x.shape().rank(); ++d)
+    if (dims.empty() || !named.folds(d) || x.shape()[d] != 1) shape.push_back(x.shape()[d]);
+  return reshape(x, shape);
+}
+
 /// Without any dimension of extent 1.
 template <detail::Viewable X>
 [[nodiscard]] auto squeeze(const X& x) {
@@ -255,6 +265,20 @@ template <detail::Viewable X>
 template <detail::Viewable X>
 [[nodiscard]] auto unsqueeze(const X& x, int dim) {
   return apply(operation::Reshape{x.value().unsqueeze(dim).shape()}, x);
+}
+/// With new dimensions of extent 1 where the result has these numbers, as numpy.expand_dims.
+template <detail::Viewable X>
+[[nodiscard]] auto unsqueeze(const X& x, const Axes& dims) {
+  const int rank = x.shape().rank() + dims.rank();
+  unsigned added = 0;
+  for (const std::int64_t dim : dims) {
+    const int d = normalize_axis(dim, rank, "unsqueeze");
+    if ((added >> d & 1u) != 0) fail<ArgumentError>({"unsqueeze: dimension ", d, " is named twice in ", dims});
+    added |= 1u << d;
+  }
+  Shape shape;
+  for (int d = 0, from = 0; d < rank; ++d) shape.push_back((added >> d & 1u) != 0 ? 1 : x.shape()[from++]);
+  return reshape(x, shape);
 }
 
 #include <locus/refuse/ops/view.inc>
