@@ -2,11 +2,13 @@
 """The convolutions of a ResNet-18 on images of 32 x 32, in turns with PyTorch: the value and both gradients.
 
 usage: conv.py --torch-python PYTHON [--threads 2] [--batch 64] [--turns 3] [--processor-time] [--exact]
+               [--type float32] [--depthwise]
 
 Each pass of PyTorch is measured in both memory formats, and the faster one counts. The time of a turn is that of its
 fastest run; the result is the fastest turn. --processor-time, with --threads 1, is for machines on which other programs
-run. --exact turns Winograd's convolutions off. Results are written to results/cpu-conv.json, unless --only selects some
-of the shapes.
+run. --exact turns Winograd's convolutions off; --type is float32 or bfloat16; --depthwise measures the depthwise
+convolutions of a MobileNetV2 instead. Results of float32 are written to results/cpu-conv.json, those of bfloat16 to
+results/cpu-conv-bfloat16.json, unless --only selects some of the shapes.
 """
 
 import json
@@ -20,6 +22,9 @@ from torch_turns import RESULTS, parser_of, players, processor  # noqa: E402
 SHAPES = {(3, 64, 32, 3, 1): 1, (64, 64, 32, 3, 1): 4, (64, 128, 32, 3, 2): 1, (64, 128, 32, 1, 2): 1,
           (128, 128, 16, 3, 1): 3, (128, 256, 16, 3, 2): 1, (128, 256, 16, 1, 2): 1, (256, 256, 8, 3, 1): 3,
           (256, 512, 8, 3, 2): 1, (256, 512, 8, 1, 2): 1, (512, 512, 4, 3, 1): 3}
+DEPTHWISE = {(32, 32, 112, 3, 1): 1, (96, 96, 112, 3, 2): 1, (144, 144, 56, 3, 1): 1, (144, 144, 56, 3, 2): 1,
+             (192, 192, 28, 3, 1): 2, (192, 192, 28, 3, 2): 1, (384, 384, 14, 3, 1): 4, (576, 576, 14, 3, 1): 2,
+             (576, 576, 14, 3, 2): 1, (960, 960, 7, 3, 1): 3}
 PASSES = ("value", "input gradient", "weight gradient")
 
 
@@ -27,19 +32,25 @@ def main():
     parser = parser_of(__doc__, turns=3)
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--exact", action="store_true")
+    parser.add_argument("--type", choices=("float32", "bfloat16"), default="float32")
+    parser.add_argument("--depthwise", action="store_true")
     parser.add_argument("--only", help="shapes whose text contains this, as 64-64-32-3-1")
     options = parser.parse_args()
-    shapes = {shape: count for shape, count in SHAPES.items() if (options.only or "") in "-".join(map(str, shape))}
+    measured = DEPTHWISE if options.depthwise else SHAPES
+    shapes = {shape: count for shape, count in measured.items() if (options.only or "") in "-".join(map(str, shape))}
     best = {shape: ([float("inf")] * 3, [float("inf")] * 3) for shape in shapes}
     with players("conv", options.torch_python) as (ours, theirs):
         for _ in range(options.turns):
             for shape in shapes:
-                line = " ".join(map(str, (options.threads, options.clock, options.batch, *shape, int(options.exact))))
+                channels, out, *rest = shape
+                groups = channels if options.depthwise else 1
+                line = " ".join(map(str, (options.threads, options.clock, options.type, options.batch, channels, out, groups,
+                                          *rest, int(options.exact))))
                 mine, peer = ours.ask(line), theirs.ask(line)
                 for i in range(3):
                     best[shape][0][i] = min(best[shape][0][i], mine[i])
                     best[shape][1][i] = min(best[shape][1][i], peer[i], peer[i + 3])
-    print(f"{processor()}, {options.threads} thread(s), batch {options.batch}, milliseconds by the {options.clock}'s clock")
+    print(f"{processor()}, {options.threads} thread(s), {options.type}, batch {options.batch}, milliseconds by the {options.clock}'s clock")
     print(f"{'in-out-size-kernel-stride':28}" + "".join(f"{name + ': ours, PyTorch, ratio':>42}" for name in PASSES))
     whole = [0.0, 0.0]
     for shape, (mine, peer) in best.items():
@@ -49,12 +60,13 @@ def main():
             # Images have no gradient.
             whole[i] += shapes[shape] * sum(time for k, time in enumerate(times) if k != 1 or shape[0] != 3)
     print(f"all of a step: {whole[0]:.0f}, {whole[1]:.0f} ms: {whole[1] / whole[0]:.2f}")
-    if not options.only:
-        results = {"processor": processor(), "threads": options.threads, "batch": options.batch, "clock": options.clock,
+    if not options.only and not options.depthwise:
+        results = {"processor": processor(), "type": options.type, "threads": options.threads, "batch": options.batch, "clock": options.clock,
                    "exact": options.exact, "step_ms": whole,
                    "shapes": {"-".join(map(str, shape)): {"ours": mine, "pytorch": peer}
                               for shape, (mine, peer) in best.items()}}
-        (RESULTS / "cpu-conv.json").write_text(json.dumps(results, indent=1) + "\n")
+        suffix = "" if options.type == "float32" else f"-{options.type}"
+        (RESULTS / f"cpu-conv{suffix}.json").write_text(json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":

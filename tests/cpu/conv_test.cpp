@@ -459,6 +459,56 @@ TEST_CASE("an element of bfloat16 that is not finite spoils the windows that hol
   });
 }
 
+TEST_CASE("depthwise convolutions of float and bfloat16: kernels, strides, borders and sizes of every kind") {
+  manual_seed(17);
+  const auto check_of = []<class T>(T, std::int64_t batch, std::int64_t channels, std::int64_t per_channel, Size2d size,
+                                    Size2d kernel, Conv2dOptions options, bool adds) {
+    CAPTURE(to_string(size));
+    CAPTURE(to_string(kernel));
+    options.groups = channels;
+    const auto random = [](const Shape& shape) -> Tensor<T> { return randn<float>(shape).as<T>(); };
+    const auto wide = [](const Tensor<T>& t) { return t.template as<double>().value(); };
+    const auto size_of = [](const Tensor<T>& t) { return abs(t.template as<double>()).eval().value(); };
+    // Of any strides.
+    const auto x =
+        random({batch, size.height, channels, 2 * size.width}).slice(3, 0, 2 * size.width, 2).transpose(1, 2);
+    const auto w = random({per_channel * channels, 1, kernel.height, kernel.width}), b = random({w.size(0)});
+    const Shape result = conv2d(x, w, options).shape();
+    const auto g = random({batch, result[2], result[3], w.size(0)}).permute({0, 3, 1, 2});
+    const auto made = passes<T>(x, w, b, g, options, adds);
+    const auto exact = passes<double>(wide(x), wide(w), wide(b), wide(g), options, adds);
+    const auto absolute = passes<double>(size_of(x), size_of(w), size_of(b), size_of(g), options, adds);
+    const auto error = [](const Tensor<T>& a, const Tensor<double>& value, const Tensor<double>& sums) {
+      if (a.elements() == 0) return 0.;
+      const double rounding = std::is_same_v<T, float> ? 0x1p-23 : 0x1p-8;
+      return max(abs(a.template as<double>() - value) / (rounding * abs(value) + 1e-6 * sums + 1e-30)).item();
+    };
+    CHECK(error(made.y, exact.y, absolute.y) < 1);
+    CHECK(error(made.dx, exact.dx, absolute.dx) < 1);
+    CHECK(error(made.dw, exact.dw, absolute.dw) < 1);
+    CHECK(launches_of(x, w, options) == (batch == 0 ? Launches{0, 0, 1} : Launches{1, 1, 1}));
+  };
+  const auto check = [&](auto... numbers) { check_of(float{}, numbers...), check_of(bfloat16{}, numbers...); };
+  check(2, 5, 1, Size2d{9, 13}, Size2d{3, 3}, Conv2dOptions{.padding = 1}, false);
+  check(3, 4, 2, Size2d{8, 8}, Size2d{3, 3}, Conv2dOptions{.stride = 2, .padding = 1}, true);
+  check(1, 6, 4, Size2d{11, 7}, Size2d{5, 3}, Conv2dOptions{.stride = {1, 3}, .padding = {2, 0}}, false);
+  check(2, 3, 1, Size2d{14, 17}, Size2d{3, 2}, Conv2dOptions{.stride = {2, 3}, .padding = 2, .dilation = {3, 2}}, true);
+  check(1, 2, 1, Size2d{200, 171}, Size2d{3, 3}, Conv2dOptions{.stride = 2, .padding = 1}, false);  // several blocks
+  check(2, 3, 1, Size2d{4, 5}, Size2d{1, 1}, Conv2dOptions{.stride = 2}, false);
+  check(0, 3, 1, Size2d{4, 5}, Size2d{3, 3}, Conv2dOptions{.padding = 1}, false);
+  // Much memory: the verbs.
+  const auto wide = randn<float>({1, 2, 2, 8192}), w = randn<float>({2, 1, 3, 3});
+  CHECK(launches_of(wide, w, {.padding = {600, 1}, .dilation = {600, 1}, .groups = 2}).dw > 1);
+
+  // What is not finite is in no other windows.
+  const auto x = randn<float>({1, 2, 6, 7}), g = randn<float>({1, 2, 6, 7});
+  x.slice(1, 0, 1).slice(2, 3, 4).slice(3, 6, 7).fill_(std::numeric_limits<float>::infinity());
+  const auto made = passes<float>(x, w, zeros<float>({2}), g, {.padding = 1, .groups = 2});
+  const auto finite = where(isfinite(made.dw), ones_like(made.dw), zeros_like(made.dw)).eval().value();
+  // The last column's elements are in windows of other taps than the first column's.
+  CHECK_CLOSE(finite, Reference({2, 1, 3, 3}, {1, 0, 0, 1, 0, 0, 1, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1}), 0);
+}
+
 TEST_CASE("any strides, no batch, and an even border give the same") {
   const auto x = randn<float>({2, 9, 9, 32}).permute({0, 3, 1, 2}), w = randn<float>({16, 32, 3, 3});
   const auto b = zeros<float>({16}), g = randn<float>({2, 9, 9, 16}).permute({0, 3, 1, 2});

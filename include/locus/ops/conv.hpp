@@ -149,7 +149,8 @@ concept ConvOperands = TensorLike<X> && (TensorLike<W> && ...) && FloatingDType<
 ///           (see cpu::allow_winograd), otherwise products of windows where they lie. It takes at most eight times the
 ///           weights and 32 MiB for each thread, which threads keep for the next; what would take more has columns.
 ///           So is one of bfloat16 with Isa::avx512_bf16 and later, by products of windows, of any layout of images,
-///           where groups have 8 channels out and 16 times taps in, or more, and images 8 windows.
+///           where a group has 8 channels out and a window of 16 elements, or more, and images have 8 windows. So is
+///           one of float or bfloat16 of groups of one channel in and at most four out.
 /// throws ShapeError where a kernel is larger than the padded input, groups do not divide the channels, or w has
 /// another number of them; ArgumentError for strides, dilations or groups below 1, negative padding, "same" with a
 /// stride

@@ -7,6 +7,7 @@
 #include <locus/device/convolution.hpp>
 
 #if !LOCUS_DEVICE_PASS
+#include <locus/cpu/conv/depthwise.hpp>
 #include <locus/cpu/conv/direct.hpp>
 #include <locus/cpu/conv/direct_gradient.hpp>
 #if defined(__x86_64__)
@@ -69,6 +70,11 @@ namespace detail {
 [[nodiscard]] inline bool has_lanes(const ConvImages<const float>& x, std::int64_t channels, std::int64_t width) {
   return x.stride[4] == 1 || width == 1 || (x.stride[1] == 1 && channels % 16 == 0);
 }
+/// Whether groups have one channel in, and few out, of images of two dimensions.
+[[nodiscard]] inline bool is_depthwise(const ConvShape& shape) {
+  const ConvAxis& depth = shape.axis[0];
+  return shape.groups > 1 && shape.group_in() == 1 && shape.group_out() <= 4 && depth.extent == 1 && depth.is_plain();
+}
 /// Whether products of windows of bfloat16, by tiles or pairs, suit a shape: what would fill less than half of the
 /// tiles is left to columns.
 [[nodiscard]] inline bool suits_windows(const ConvShape& shape) {
@@ -84,18 +90,21 @@ template <>
 struct Convolution<Cpu> {
   static bool forward(Cpu, const ConvShape& shape, const ConvImages<const float>& x, const float* w, const float* bias,
                       float* y, bool accumulate) {
+    if (cpu::detail::is_depthwise(shape)) return run<Way::depthwise>(shape, x, w, bias, y, accumulate, false);
     if (!cpu::detail::has_lanes(x, shape.in, shape.axis[2].extent)) return false;
     if (cpu::detail::suits_winograd(shape) && run<Way::winograd>(shape, x, w, bias, y, accumulate, false)) return true;
     return cpu::detail::suits_direct(shape, false) && run<Way::direct>(shape, x, w, bias, y, accumulate, false);
   }
   static bool input_gradient(Cpu, const ConvShape& shape, const ConvImages<const float>& g, const float* w,
                              const float* bias, float* dx, bool accumulate) {
+    if (cpu::detail::is_depthwise(shape)) return run<Way::depthwise>(shape, g, w, bias, dx, accumulate, true);
     if (!cpu::detail::has_lanes(g, shape.out, shape.axis[2].outputs)) return false;
     if (cpu::detail::suits_winograd(shape) && run<Way::winograd>(shape, g, w, bias, dx, accumulate, true)) return true;
     return cpu::detail::suits_direct(shape, true) && run<Way::direct>(shape, g, w, bias, dx, accumulate, true);
   }
   static bool weight_gradient(Cpu, const ConvShape& shape, const ConvImages<const float>& g,
                               const ConvImages<const float>& x, float* dw, bool accumulate) {
+    if (cpu::detail::is_depthwise(shape)) return run<Way::depthwise_gradient>(shape, g, x, dw, accumulate);
     if (!cpu::detail::has_lanes(x, shape.in, shape.axis[2].extent) ||
         !cpu::detail::has_lanes(g, shape.out, shape.axis[2].outputs))
       return false;
@@ -105,19 +114,22 @@ struct Convolution<Cpu> {
   // bfloat16: with Isa::avx512_bf16 and later, by products of windows; elements and sums below 2^-126 count as zeros.
   static bool forward(Cpu, const ConvShape& shape, const ConvImages<const bfloat16>& x, const bfloat16* w,
                       const bfloat16* bias, bfloat16* y, bool accumulate) {
+    if (cpu::detail::is_depthwise(shape)) return run<Way::depthwise>(shape, x, w, bias, y, accumulate, false);
     return cpu::detail::suits_windows(shape) && run_windows(shape, x, w, bias, y, accumulate, false);
   }
   static bool input_gradient(Cpu, const ConvShape& shape, const ConvImages<const bfloat16>& g, const bfloat16* w,
                              const bfloat16* bias, bfloat16* dx, bool accumulate) {
+    if (cpu::detail::is_depthwise(shape)) return run<Way::depthwise>(shape, g, w, bias, dx, accumulate, true);
     return cpu::detail::suits_windows(shape) && run_windows(shape, g, w, bias, dx, accumulate, true);
   }
   static bool weight_gradient(Cpu, const ConvShape& shape, const ConvImages<const bfloat16>& g,
                               const ConvImages<const bfloat16>& x, bfloat16* dw, bool accumulate) {
+    if (cpu::detail::is_depthwise(shape)) return run<Way::depthwise_gradient>(shape, g, x, dw, accumulate);
     return cpu::detail::suits_windows(shape) && run_windows(shape, g, x, dw, accumulate);
   }
 
  private:
-  enum class Way { winograd, direct, winograd_gradient, direct_gradient };
+  enum class Way { winograd, direct, winograd_gradient, direct_gradient, depthwise, depthwise_gradient };
   /// False, and nothing happened, where a pass would take much memory.
   template <Way way>
   static bool run([[maybe_unused]] const ConvShape& shape, [[maybe_unused]] const auto&... operands) {
@@ -126,6 +138,8 @@ struct Convolution<Cpu> {
       if constexpr (way == Way::winograd) return cpu::detail::winograd_pass(shape, operands...);
       else if constexpr (way == Way::winograd_gradient) return cpu::detail::WinogradGradient(shape, operands...);
       else if constexpr (way == Way::direct) return cpu::detail::DirectPass(shape, operands...);
+      else if constexpr (way == Way::depthwise) return cpu::detail::DepthwisePass(shape, operands...);
+      else if constexpr (way == Way::depthwise_gradient) return cpu::detail::DepthwiseGradient(shape, operands...);
       else return cpu::detail::DirectGradient(shape, operands...);
     }();
     return launch(shape, pass);

@@ -143,6 +143,10 @@ LOCUS_AVX512_BF16 inline void pair_rows(const WindowGrid& grid, const WindowRows
   }
 }
 
+[[gnu::always_inline]] LOCUS_AVX512_BF16 inline void store_words(const Words& words, bfloat16* to,
+                                                                 std::uint32_t written) {
+  __builtin_ia32_storedquhi512_mask(reinterpret_cast<StoredWords*>(to), words, written);
+}
 /// 32 positions of rows, or 16 where their step is not 1.
 template <int step>
 LOCUS_AVX512_BF16 inline void copy_positions(const WindowGrid& grid, const WindowRows& from, std::int64_t first,
@@ -152,10 +156,7 @@ LOCUS_AVX512_BF16 inline void copy_positions(const WindowGrid& grid, const Windo
   const std::uint32_t read = bits_between(-column, grid.width - column, 32) & static_cast<std::uint32_t>(grid.lanes);
   const std::uint32_t written = bits_between(0, grid.count - first, width);
   const Positions at(grid, from.shift, first);
-  const auto store = [&](std::int64_t row, const Words& words) LOCUS_AVX512_BF16 {
-    __builtin_ia32_storedquhi512_mask(reinterpret_cast<StoredWords*>(to + row * to_row), words, written);
-  };
-  for (std::int64_t i = 0; i < inside.begin; ++i) store(i, Words{});
+  for (std::int64_t i = 0; i < inside.begin; ++i) store_words(Words{}, to + i * to_row, written);
   const bfloat16* row = from.plane + (from.row + inside.begin * grid.row_step) * grid.row_stride;
   for (std::int64_t i = inside.begin; i < inside.end; ++i, row += row_step) {
     Words words{};
@@ -168,9 +169,9 @@ LOCUS_AVX512_BF16 inline void copy_positions(const WindowGrid& grid, const Windo
       words = Words{};
       std::memcpy(&words, &half, sizeof half);
     }
-    store(i, words);
+    store_words(words, to + i * to_row, written);
   }
-  for (std::int64_t i = inside.end; i < grid.rows; ++i) store(i, Words{});
+  for (std::int64_t i = inside.end; i < grid.rows; ++i) store_words(Words{}, to + i * to_row, written);
 }
 /// to[row * to_row + p] = a channel at a position.
 inline void copy_rows(const WindowGrid& grid, const WindowRows& from, bfloat16* to, std::int64_t to_row) {
