@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <locus/locus.hpp>
+#include <locus/nn/averaged_model.hpp>
 #include <support/skip.hpp>
 #include <vector>
 
@@ -135,11 +136,11 @@ TEST_CASE("fit replays its steps, all but those on smaller batches, and learns t
   }
 }
 
-/// A regression with clipping, and a learning rate and a momentum that change with every step.
+/// A regression with clipping, an average of weights, and a learning rate and a momentum that change with every step.
 struct FittedLine {
   std::vector<double> losses;
-  float weight = 0, bias = 0;
-  std::int64_t replays = 0;
+  float weight = 0, bias = 0, average = 0;
+  std::int64_t replays = 0, updates = 0;
 };
 FittedLine fit_line(bool capture, const FitOptions& others) {
   const Tensor x = from({{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}});
@@ -153,6 +154,8 @@ FittedLine fit_line(bool capture, const FitOptions& others) {
   options.capture = capture;
   options.epochs = 35;
   options.before_step = [&] { (void)optim::clip_grad_norm_(model.parameters(), 2.0); };
+  const nn::AveragedModel average{model, {.decay = 0.9}};
+  options.after_step = [&] { average.update(); };
   options.scheduler = optim::Scheduler{optimizer, optim::OneCycleLR{.max_lr = 0.05, .total_steps = 105}};
   options.schedule_every = Every::step;
   FittedLine fitted;
@@ -163,6 +166,8 @@ FittedLine fit_line(bool capture, const FitOptions& others) {
   for (const auto& record : history.records()) fitted.losses.push_back(record.train_loss);
   fitted.weight = model.parameters()[0].value().to<Cpu>().item();
   fitted.bias = model.parameters()[1].value().to<Cpu>().item();
+  fitted.average = average.module().parameters()[0].value().to<Cpu>().item();
+  fitted.updates = average.updates();
   return fitted;
 }
 
@@ -174,6 +179,10 @@ TEST_CASE("a hundred steps with clipping and a schedule, replayed, learn the sam
   CHECK(plain.losses == replayed.losses);
   CHECK(plain.weight == replayed.weight);
   CHECK(plain.bias == replayed.bias);
+  CHECK(plain.average == replayed.average);
+  CHECK(plain.average != plain.weight);
+  CHECK(plain.updates == 105);
+  CHECK(replayed.updates == 105);
   CHECK(plain.losses.back() < 0.1 * plain.losses.front());
 }
 
