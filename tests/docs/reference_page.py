@@ -32,7 +32,7 @@ SECTIONS = [
     ("Products", ["ops/matmul.hpp", "ops/linear.hpp"]),
     ("Reductions", ["ops/reduce.hpp", "ops/extreme.hpp", "ops/moments.hpp", "ops/scan.hpp", "ops/histogram.hpp"]),
     ("Normalization, dropout and losses", ["ops/dropout.hpp", "ops/softmax.hpp", "ops/cross_entropy.hpp", "ops/layer_norm.hpp",
-                                           "ops/batch_norm.hpp", "ops/group_norm.hpp", "ops/attention.hpp", "nn/loss.hpp", "nn/criterion.hpp", "nn/nll_loss.hpp", "nn/margin_loss.hpp"]),
+                                           "ops/batch_norm.hpp", "ops/group_norm.hpp", "ops/attention.hpp", "nn/loss.hpp", "nn/criterion.hpp", "nn/nll_loss.hpp", "nn/margin_loss.hpp", "nn/ctc_loss.hpp"]),
     ("Views", ["ops/view.hpp"]),
     ("Windows", ["ops/pad.hpp", "ops/unfold.hpp", "ops/im2col.hpp", "ops/pool.hpp", "ops/pool_axis.hpp", "ops/interpolate.hpp", "ops/conv.hpp", "ops/conv3d.hpp", "ops/conv_request.hpp", "core/size_2d.hpp", "core/size_3d.hpp"]),
     ("Lookups, joins and order", ["ops/index.hpp", "ops/join.hpp", "ops/sort.hpp", "ops/unique.hpp"]),
