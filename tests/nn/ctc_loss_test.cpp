@@ -64,15 +64,16 @@ LOCUS_DEVICE_TEST("the CTC loss and the gradients of its logits are PyTorch's", 
   const auto first = [](const auto& x, std::int64_t count) { return x.slice(0, 0, count); };
   for (const auto& [reduction, suffix] :
        {std::pair{Reduction::mean, "mean"}, std::pair{Reduction::sum, "sum"}, std::pair{Reduction::none, "none"}}) {
-    CAPTURE(std::string(suffix));
+    const std::string end = suffix;
+    CAPTURE(end);
     const auto x = variable(golden::tensor<double, D>("ctc_x"));
-    CHECK_GOLDEN(std::string("ctc_") + suffix,
+    CHECK_GOLDEN("ctc_" + end,
                  nn::ctc_loss(log_softmax(slice(x, 1, 0, 4), 2), first(labels, 4), first(times, 4), first(counts, 4),
                               {.reduction = reduction}),
                  ({"x"}), x);
     x.zero_grad();
     const nn::CTCLoss zero{{.reduction = reduction, .zero_infinity = true}};
-    CHECK_GOLDEN(std::string("ctc_zero_") + suffix, zero(log_softmax(x, 2), labels, times, counts), ({"x"}), x);
+    CHECK_GOLDEN("ctc_zero_" + end, zero(log_softmax(x, 2), labels, times, counts), ({"x"}), x);
   }
   const auto x = variable(golden::tensor<double, D>("ctc_x"));
   const auto of_last = tensor<std::int64_t, D>({2, 2}, {0, 2, 1, 1});
@@ -131,7 +132,7 @@ LOCUS_DEVICE_TEST("labels that do not fit cost infinity, without a gradient; cla
   const auto blanks = nn::ctc_loss(x, Tensor<std::int64_t, D>({2, 0}), lengths, none, {.reduction = Reduction::sum});
   const auto expected = reference(x.value());
   double sum_of_blanks = 0;
-  for (const std::size_t i : {0, 3, 6, 9, 15}) sum_of_blanks -= expected.values[i];
+  for (const std::size_t i : {0U, 3U, 6U, 9U, 15U}) sum_of_blanks -= expected.values[i];
   CHECK_CLOSE(blanks, Reference(Shape{}, {sum_of_blanks}), 1e-6);
 
   // Without the probability of a class that no path needs.
