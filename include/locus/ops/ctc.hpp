@@ -8,14 +8,22 @@
 #include <locus/ops/reduction.hpp>
 #include <locus/tensor/factory.hpp>
 
+#include <limits>
+
 namespace locus::inline LOCUS_ABI {
 
 namespace detail {
 
+/// log(0), as GPUs can read it.
+template <class R>
+struct LogOfZero {
+  static constexpr R value = -std::numeric_limits<R>::infinity();
+};
+
 /// log(exp(a) + exp(b) + exp(c)); -infinity where all three are.
 template <class R>
 [[nodiscard]] LOCUS_FN R log_sum(R a, R b, R c) {
-  constexpr R nothing = -std::numeric_limits<R>::infinity();
+  constexpr R nothing = LogOfZero<R>::value;
   if (a == nothing && b == nothing && c == nothing) return nothing;
   const R most = larger(larger(b, c), a);
   return most + math::log(math::exp(a - most) + math::exp(b - most) + math::exp(c - most));
@@ -37,7 +45,7 @@ struct CtcBackward {
   std::int64_t time;
   LOCUS_FN R operator()(R score, R here, R next, R second, R skip, std::int64_t times, std::int64_t labels,
                         std::int64_t state) const {
-    constexpr R nothing = -std::numeric_limits<R>::infinity();
+    constexpr R nothing = LogOfZero<R>::value;
     if (time >= times) return nothing;
     if (time + 1 == times) return state == 2 * labels || state == 2 * labels - 1 ? score : nothing;
     return score + log_sum(here, next, second + skip);
@@ -47,7 +55,7 @@ struct CtcBackward {
 template <class R>
 struct CtcGradient {
   LOCUS_FN R operator()(R up_to, R from, R score, R loss, R g) const {
-    constexpr R nothing = -std::numeric_limits<R>::infinity();
+    constexpr R nothing = LogOfZero<R>::value;
     if (up_to == nothing || from == nothing || loss == -nothing) return R(0);
     return -g * math::exp(up_to + (from - score) + loss);
   }
@@ -56,7 +64,7 @@ template <class R>
 struct CtcLoss {
   bool zero_infinity;
   LOCUS_FN R operator()(R last, R before) const {
-    constexpr R nothing = -std::numeric_limits<R>::infinity();
+    constexpr R nothing = LogOfZero<R>::value;
     const R sum = log_sum(last, before, nothing);
     return zero_infinity && sum == nothing ? R(0) : -sum;
   }
@@ -77,7 +85,7 @@ struct CtcPaths {
     const std::int64_t most = scores.size(0), batch = scores.size(1), states = scores.size(2);
     // Two states before the first, which nothing reaches; and a time before the first, in the first state.
     const Tensor<R, D> paths({most + 1, batch, states + 2}, scores.device());
-    paths.fill_(nothing<R>);
+    paths.fill_(detail::LogOfZero<R>::value);
     paths.select(0, 0).select(1, 2).fill_(R(0));
     for (std::int64_t t = 0; t < most; ++t) {
       const auto before = paths.select(0, t);
@@ -101,8 +109,8 @@ struct CtcPaths {
     const std::int64_t most = scores.size(0), batch = scores.size(1), states = scores.size(2);
     // Two states after the last, which lead nowhere. A skip is that of the state to which it leads.
     const Tensor<R, D> rest({most + 1, batch, states + 2}, scores.device()), skips_to({batch, states}, scores.device());
-    rest.fill_(nothing<R>);
-    skips_to.fill_(nothing<R>);
+    rest.fill_(detail::LogOfZero<R>::value);
+    skips_to.fill_(detail::LogOfZero<R>::value);
     if (states > 2) skips_to.slice(1, 0, states - 2).copy_(skips.slice(1, 2));
     const Tensor<std::int64_t, D> numbers = arange<std::int64_t>(states, scores.device());
     for (std::int64_t t = most - 1; t >= 0; --t) {
@@ -114,10 +122,6 @@ struct CtcPaths {
     detail::map_to(dscores, detail::CtcGradient<R>{}, paths.slice(0, 1).slice(2, 2),
                    rest.slice(0, 0, most).slice(2, 0, states), scores, losses, g.unsqueeze(1));
   }
-
- private:
-  template <class R>
-  static constexpr R nothing = -std::numeric_limits<R>::infinity();
 };
 
 }  // namespace operation
