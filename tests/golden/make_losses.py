@@ -58,10 +58,25 @@ def likelihoods():
     differentiate("nll_image_none", F.nll_loss(image, of_image, ignore_index=7, reduction="none"), x=image)
 
 
+def sequences():
+    """Of logits, (time, batch, classes): with labels that repeat, none, and some that do not fit."""
+    x = leaf("ctc_x", 7, 5, 4)
+    labels = keep("ctc_labels", torch.tensor([[1, 2, 2], [3, 1, 3], [1, 1, 1], [1, 2, 3], [2, 2, 2]]))
+    times = keep("ctc_times", torch.tensor([7, 5, 4, 3, 4]))
+    counts = keep("ctc_counts", torch.tensor([3, 2, 0, 3, 3]))
+    for reduction in REDUCTIONS:
+        fit = x[:, :4].log_softmax(2), labels[:4], times[:4], counts[:4]
+        differentiate(f"ctc_{reduction}", F.ctc_loss(*fit, reduction=reduction), x=x)
+        all_of_it = x.log_softmax(2), labels, times, counts
+        differentiate(f"ctc_zero_{reduction}", F.ctc_loss(*all_of_it, reduction=reduction, zero_infinity=True), x=x)
+    differentiate("ctc_blank", F.ctc_loss(x[:, :2].log_softmax(2), torch.tensor([[0, 2], [1, 1]]), times[:2], counts[1:3],
+                                          blank=3), x=x)
+
+
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     torch.manual_seed(27)
     make_golden.numbers.clear()
-    for make in elementwise, vectors, likelihoods:
+    for make in elementwise, vectors, likelihoods, sequences:
         make()
     make_golden.write(pathlib.Path(__file__).with_name("losses.txt"))
