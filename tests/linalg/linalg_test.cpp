@@ -241,7 +241,17 @@ LOCUS_DEVICE_TEST("what cannot be computed is refused by name, matrix and pivot"
   CHECK_THROWS_WITH_AS((void)linalg::svd(endless), doctest::Contains("NaN or infinity"), NumericError);
   CHECK_THROWS_AS((void)linalg::lstsq(unknown, ones<double, D>({2})), NumericError);
   CHECK_THROWS_AS((void)linalg::matrix_norm(unknown, "nuc"), NumericError);
-  CHECK(std::isnan(linalg::det(unknown).item()));
+  // Where nothing iterates, NaN goes through, and a matrix that holds some is not positive definite.
+  const auto partly = locus_test::tensor<double, D>({2, 2, 2}, {1, 0, 0, not_a_number, 1, 0, 0, 1});
+  for (const auto& y : {unknown, partly}) {
+    CHECK(std::isnan(sum(linalg::det(y)).item()));
+    CHECK(std::isnan(sum(linalg::slogdet(y).sign).item()));
+    CHECK(std::isnan(sum(linalg::inv(y)).item()));
+    CHECK(std::isnan(sum(linalg::solve(y, ones<double, D>({2}))).item()));
+    CHECK(std::isnan(sum(linalg::qr(y).r).item()));
+    CHECK_THROWS_WITH_AS((void)linalg::cholesky(y), doctest::Contains("is not positive definite"), NumericError);
+  }
+  CHECK_CLOSE(linalg::det(partly).select(0, 1), {1});
 
   const auto wide = ones<double, D>({2, 3});
   CHECK_THROWS_WITH_AS((void)linalg::det(wide), doctest::Contains("shape (2, 3); expected square"), ShapeError);

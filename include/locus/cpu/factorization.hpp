@@ -55,6 +55,8 @@ void with_working_memory(const MatrixBatch& batch, const Call& call) {
 
 template <>
 struct Factorization<Cpu> {
+  static constexpr bool finds_nan = true;
+
   template <class T>
   static void lu(Cpu, const MatrixBatch& batch, T* a, std::int32_t* pivots, std::int32_t* info) {
     const std::int64_t n = batch.rows;

@@ -12,6 +12,9 @@ namespace locus::inline LOCUS_ABI {
 
 template <>
 struct Factorization<Cuda> {
+  /// cuSOLVER passes over NaN when it looks for pivots: the determinant of a matrix that holds one may be a number.
+  static constexpr bool finds_nan = false;
+
   template <class T>
   static void lu(Cuda device, const MatrixBatch& batch, T* a, std::int32_t* pivots, std::int32_t* info) {
     with_solver<T>(device, [&](auto& solver) { solver.lu(batch, a, pivots, info); });

@@ -46,11 +46,17 @@ struct MatrixBatch {
 ///
 /// of symmetric a, of which the upper triangle is read: its eigenvalues, ascending, and in a the eigenvectors, unless
 /// `vectors` is false, where a is lost.
+///
+///     Factorization<D>::finds_nan
+///
+/// says whether a matrix that holds NaN has factors that do, and is not positive definite by info. Where it is false,
+/// linalg looks for NaN itself.
 template <class D>
 struct Factorization;
 
 template <class D>
 concept FactorizingDevice = Device<D> && requires(D device, const MatrixBatch& batch, double* a, std::int32_t* info) {
+  { Factorization<D>::finds_nan } -> std::convertible_to<bool>;
   Factorization<D>::lu(device, batch, a, info, info);
   Factorization<D>::lu_solve(device, batch, true, a, info, 1, a);
   Factorization<D>::cholesky(device, batch, a, info);

@@ -6,6 +6,24 @@
 
 namespace locus::inline LOCUS_ABI {
 
+namespace detail {
+
+/// info, or the number of the first pivot that is NaN.
+template <class T>
+struct InfoOfNan {
+  const T* factors;
+  std::int64_t n;
+  LOCUS_FN void operator()(std::int64_t matrix, std::int32_t before, std::int32_t& info) const {
+    info = before;
+    for (std::int64_t i = n; i-- > 0 && before == 0;) {
+      const T pivot = factors[(matrix * n + i) * n + i];
+      if (pivot != pivot) info = static_cast<std::int32_t>(i + 1);
+    }
+  }
+};
+
+}  // namespace detail
+
 namespace operation {
 
 struct Cholesky {
@@ -17,11 +35,18 @@ struct Cholesky {
     const Tensor<T, D> work = a.clone();
     const Tensor<std::int32_t, D> info(detail::per_matrix(a.shape()), a.device());
     Factorization<D>::cholesky(a.device(), detail::matrix_batch(name, a.shape()), work.data(), info.data());
+    if constexpr (!Factorization<D>::finds_nan) {
+      const auto plan =
+          make_plan<3>(info.shape(), {detail::operand_of(info), detail::operand_of(info), detail::operand_of(info)});
+      Backend<D>::map(a.device(), plan, detail::InfoOfNan<T>{work.data(), a.size(-1)},
+                      Pack<LinearIndex, const std::int32_t*>(LinearIndex{}, info.data()),
+                      Pack<std::int32_t*>(info.data()));
+    }
     if (!a.empty())
       detail::require_no_info(info, [&](std::int64_t matrix, std::int32_t order) {
         fail<NumericError>({name, ": ", detail::matrix_name(a.shape(), matrix), " is not positive definite: pivot ",
                             order - 1, ", of its first ", order,
-                            " rows and columns, is not positive; add a multiple of the identity, or use linalg::eigh"});
+                            " rows and columns, is not above 0; add a multiple of the identity, or use linalg::eigh"});
       });
     const Tensor<T, D> y = tril(work);
     return Forwarded{y, Tuple(y)};

@@ -12,11 +12,36 @@ struct LuFactors {
   Tensor<std::int32_t, D> pivots;  ///< (..., n)
 };
 
+struct OnlyNan {
+  template <class R>
+  LOCUS_FN R operator()(R x) const {
+    return x == x ? R(0) : x;
+  }
+};
+struct InfoUnlessNan {
+  template <class R>
+  LOCUS_FN std::int32_t operator()(std::int32_t info, R x) const {
+    return x == x ? info : 0;
+  }
+};
+/// After a device that does not find NaN: makes the diagonal of the factors of matrices that hold some NaN, as LAPACK
+/// does, which does not take them for singular. Three launches.
+template <class T, class D>
+void restore_nan(const Tensor<T, D>& a, const LuFactors<T, D>& lu, const Tensor<std::int32_t, D>& info) {
+  const Tensor<T, D> unknown(info.shape(), a.device());
+  reduce_into(unknown, false, a.shape(), FoldedAxes("linalg", a.shape(), {-2, -1}),
+              Apply<OnlyNan, Symbol<0>>{{}, {Symbol<0>{}}}, fold::Sum<T>{}, a);
+  const Tensor<T, D> diagonal = lu.factors.diagonal(0, -2, -1);
+  map_into(diagonal, functor::Add{}, diagonal, unknown.unsqueeze(-1));
+  map_into(info, InfoUnlessNan{}, info, unknown);
+}
+
 /// Factors square matrices of any stride, in one copy of them. throws ShapeError
 template <class T, class D>
 [[nodiscard]] LuFactors<T, D> lu_factors(const char* name, const Tensor<T, D>& a, const Tensor<std::int32_t, D>& info) {
   const LuFactors<T, D> lu{a.clone(), Tensor<std::int32_t, D>(per_matrix(a.shape(), a.size(-1)), a.device())};
   Factorization<D>::lu(a.device(), matrix_batch(name, a.shape()), lu.factors.data(), lu.pivots.data(), info.data());
+  if constexpr (!Factorization<D>::finds_nan) restore_nan(a, lu, info);
   return lu;
 }
 /// The same of matrices that have an inverse. Waits for the device. throws NumericError naming matrix and pivot

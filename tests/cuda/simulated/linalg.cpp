@@ -31,9 +31,11 @@ struct Matrix {
 };
 double dot(const double* x, const double* y, int n) { return std::inner_product(x, x + n, y, 0.); }
 
+/// As cuSOLVER, it takes NaN for 0, and then for no pivot.
 template <class T>
 void factor_lu(int n, T* data, int* pivots, int* info) {
   Matrix a(n, n, data);
+  for (double& x : a.values) x = x == x ? x : 0;
   *info = 0;
   for (int k = 0; k < n; ++k) {
     int p = k;
@@ -76,7 +78,7 @@ void factor_cholesky(int n, T* data, int* info) {
   for (int j = 0; j < n; ++j) {
     for (int i = 0; i < j; ++i) a(i, j) = (a(i, j) - dot(a.column(i), a.column(j), i)) / a(i, i);
     const double square = a(j, j) - dot(a.column(j), a.column(j), j);
-    if (!(square > 0)) return void(*info = j + 1);
+    if (square <= 0) return void(*info = j + 1);  // not so NaN
     a(j, j) = std::sqrt(square);
   }
   a.store(data, n);
