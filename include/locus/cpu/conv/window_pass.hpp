@@ -87,7 +87,7 @@ class WindowPass {
     depth_ = round_up(folds_ ? channels_ * taps_ : channels_, window_depth), steps_ = depth_ / window_depth;
     line_ = cols_.positions();
     choose_copies();
-    const double pairs = static_cast<double>(depth_ / 2);
+    const double pairs = static_cast<double>(depth_) / 2;
     const double row = pairs * sizeof(WindowPair) * static_cast<double>(planes_) * static_cast<double>(pitch_);
     const double results =
         static_cast<double>(cols_.classes()) * window_tile * sizeof(float) * static_cast<double>(line_);

@@ -41,7 +41,8 @@ struct WindowRows {
   const std::int64_t end = locus::detail::larger(locus::detail::smaller(width - shift, width), begin);
   const std::uint32_t whole = (std::uint32_t{1} << width) - 1;
   const std::uint32_t inside = begin < width ? ((std::uint32_t{1} << end) - 1) & ~((std::uint32_t{1} << begin) - 1) : 0;
-  return inside * (~std::uint32_t{0} / whole);
+  const std::uint32_t repeated = inside * (~std::uint32_t{0} / whole);
+  return repeated;
 }
 
 namespace avx512_bf16 {
@@ -226,7 +227,7 @@ LOCUS_AVX512_BF16 inline void store_transposed(const float* sums, std::int64_t s
   avx512::transpose_rows<float>(rows);
   alignas(64) float columns[16 * 16];
   LOCUS_UNROLL
-  for (int i = 0; i < 16; ++i) *reinterpret_cast<FloatsInMemory*>(columns + i * 16) = rows[i];
+  for (std::int64_t i = 0; i < 16; ++i) *reinterpret_cast<FloatsInMemory*>(columns + i * 16) = rows[i];
   constexpr float no_bias[16] = {};
   store_sums(columns, 16, no_bias, count, valid, y, y_row, adds);
 }
