@@ -60,7 +60,7 @@ template <class Source>
   return array;
 }
 
-/// The elements of an array, which `words` has in the order of its columns, in the order of its rows.
+/// The elements of an array, given in the order of its columns, in that of its rows.
 template <class Word>
 [[nodiscard]] Tensor<std::uint8_t, Cpu> by_rows(const Tensor<std::uint8_t, Cpu>& bytes, const Shape& shape) {
   Shape reversed = shape;
@@ -77,7 +77,7 @@ template <class Word>
 template <class Source>
 [[nodiscard]] Tensor<std::uint8_t, Cpu> read_npy_elements(Source& source, const NpyArray& array,
                                                           const std::string& what) {
-  const Tensor<std::uint8_t, Cpu> bytes({static_cast<std::int64_t>(array.bytes)});
+  Tensor<std::uint8_t, Cpu> bytes({static_cast<std::int64_t>(array.bytes)});
   source.read(bytes.data(), array.bytes);
   if (array.type == ElementType::boolean)
     for (std::uint64_t i = 0; i < array.bytes; ++i)

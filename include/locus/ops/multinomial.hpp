@@ -18,12 +18,12 @@ namespace locus::inline LOCUS_ABI {
 
 namespace detail {
 
-/// A weight as a multiple of 2^-40 of the largest of its row; what is no weight as 0.
+/// A weight as a multiple of 2^-40 of the largest of its row, rounded down; what is no weight as 0.
 struct WholeWeight {
   template <class R>
   LOCUS_FN std::int64_t operator()(R weight, R largest) const {
     const double share = static_cast<double>(weight) / static_cast<double>(largest);
-    return share > 0 && share <= 1 ? static_cast<std::int64_t>(share * 0x1p40 + 0.5) : 0;
+    return share > 0 && share <= 1 ? static_cast<std::int64_t>(share * 0x1p40) : 0;
   }
   using gives = std::int64_t;
 };
@@ -131,7 +131,7 @@ concept Weights = SortOperand<X> && FloatingDType<value_of<X>> && bare_t<X>::rol
 }  // namespace detail
 
 /// `count` categories of each row, drawn with probabilities in the ratios of its weights: indices of int64. Without
-/// replacement in the order in which they are drawn, each once. Weights are rounded to multiples of 2^-40 of the
+/// replacement in the order in which they are drawn, each once. Weights are rounded down to multiples of 2^-40 of the
 /// largest one of a row, with replacement.
 /// shape: (categories) -> (count), (rows, categories) -> (rows, count)
 /// cost:  with replacement a maximum, a running sum and two launches; without, two launches and a topk
