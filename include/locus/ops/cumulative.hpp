@@ -49,10 +49,12 @@ struct ProductSlope {
 /// log of the positive (negative) part of g, less y
 template <bool positive>
 struct LogPartLess {
+  double none = fold::lowest<double>();
   template <class R>
   LOCUS_FN R operator()(R g, R y) const {
     const R part = positive ? g : -g;
-    if (part <= R(0) || y == fold::lowest<R>()) return fold::lowest<R>();
+    const R nothing = static_cast<R>(none);
+    if (part <= R(0) || y == nothing) return nothing;
     return math::log(part) - y;
   }
 };
