@@ -69,7 +69,7 @@ struct Cholesky {
     const Tensor<std::int32_t, D> unmoved = arange<std::int32_t>(1, lower.size(-1) + 1, 1, b.device())
                                                 .expand(detail::per_matrix(lower.shape(), lower.size(-1)))
                                                 .contiguous();
-    const Tensor<T, D> x = b.transpose().clone();
+    Tensor<T, D> x = b.transpose().clone();
     detail::lu_solve(name, detail::LuFactors<T, D>{lower.contiguous(), unmoved}, true, x);
     return x;
   }

@@ -11,7 +11,7 @@ template <class T, class D>
 [[nodiscard]] Tensor<T, D> eigenvalues(const char* name, const Tensor<T, D>& x, const Tensor<T, D>& work,
                                        bool vectors) {
   require_square(name, x.shape());
-  const Tensor<T, D> values(per_matrix(x.shape(), x.size(-1)), x.device());
+  Tensor<T, D> values(per_matrix(x.shape(), x.size(-1)), x.device());
   if (x.empty()) return values;
   require_finite_matrices(name, x);
   const Tensor<std::int32_t, D> info(per_matrix(x.shape()), x.device());

@@ -43,7 +43,8 @@ template <class A, class B>
   using T = value_of<A>;
   using D = device_of<A>;
   static constexpr const char* name = "linalg::lstsq";
-  const Tensor<T, D> a = given.value(), original = right.value();
+  const auto& a = given.value();
+  const auto& original = right.value();
   detail::require_matrices(name, a.shape());
   const bool is_vector = original.rank() == 1;
   const Tensor<T, D> b = is_vector ? original.unsqueeze(-1) : original;

@@ -39,7 +39,7 @@ void restore_nan(const Tensor<T, D>& a, const LuFactors<T, D>& lu, const Tensor<
 /// Factors square matrices of any stride, in one copy of them. throws ShapeError
 template <class T, class D>
 [[nodiscard]] LuFactors<T, D> lu_factors(const char* name, const Tensor<T, D>& a, const Tensor<std::int32_t, D>& info) {
-  const LuFactors<T, D> lu{a.clone(), Tensor<std::int32_t, D>(per_matrix(a.shape(), a.size(-1)), a.device())};
+  LuFactors<T, D> lu{a.clone(), Tensor<std::int32_t, D>(per_matrix(a.shape(), a.size(-1)), a.device())};
   Factorization<D>::lu(a.device(), matrix_batch(name, a.shape()), lu.factors.data(), lu.pivots.data(), info.data());
   if constexpr (!Factorization<D>::finds_nan) restore_nan(a, lu, info);
   return lu;
@@ -48,13 +48,13 @@ template <class T, class D>
 template <class T, class D>
 [[nodiscard]] LuFactors<T, D> regular_lu_factors(const char* name, const Tensor<T, D>& a) {
   const Tensor<std::int32_t, D> info(per_matrix(a.shape()), a.device());
-  const LuFactors<T, D> lu = lu_factors(name, a, info);
+  LuFactors<T, D> lu = lu_factors(name, a, info);
   if (!a.empty())
     require_no_info(info, [&](std::int64_t matrix, std::int32_t pivot) {
       fail<NumericError>({name, ": ", matrix_name(a.shape(), matrix), " is singular: pivot ", pivot - 1,
                           " is 0, so that row ", pivot - 1,
-                          " follows from the rows before it; expected an inverse to exist: drop such rows, add a "
-                          "multiple of the identity, or use linalg::lstsq"});
+                          " follows from the rows before it; expected an inverse to exist: drop such rows, ",
+                          "add a multiple of the identity, or use linalg::lstsq"});
     });
   return lu;
 }
@@ -84,7 +84,7 @@ template <class T, class D>
 /// The identity for each matrix, dense.
 template <class T, class D>
 [[nodiscard]] Tensor<T, D> identities(const Tensor<T, D>& like) {
-  const Tensor<T, D> result(like.shape(), like.device());
+  Tensor<T, D> result(like.shape(), like.device());
   result.fill_(T(0));
   result.diagonal(0, -2, -1).fill_(T(1));
   return result;

@@ -21,7 +21,7 @@ template <detail::PlainMatrixOperand X>
   using T = value_of<X>;
   using D = device_of<X>;
   static constexpr const char* name = "linalg::qr";
-  const Tensor<T, D> x = given.value();
+  const auto& x = given.value();
   detail::require_matrices(name, x.shape());
   const std::int64_t k = detail::smaller(x.size(-2), x.size(-1));
   const Tensor<T, D> work = detail::column_major(x), tau(detail::per_matrix(x.shape(), k), x.device());
