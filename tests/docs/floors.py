@@ -22,7 +22,7 @@ FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 # What the page means by a path: code with a slash in it, or with the ending of a file of this repository.
 PATH = re.compile(r"`([\w.-]+(?:/[\w.-]+)*(?:/|\.(?:hpp|cuh|cu|cpp|inc|py|md|svg|txt|build)))`|`([\w.-]+(?:/[\w.-]+)+)`")
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
-WHAT = {"core": "shapes, types, mathematics, files", "refuse": "the words of compile errors",
+WHAT = {"linalg": "solve, inv, svd, of LAPACK and cuSOLVER", "core": "shapes, types, mathematics, files", "refuse": "the words of compile errors",
         "device": "contracts: what a device must do", "cpu": "the host: gemm, loops, reduce, threads",
         "cuda": "GPUs, as a C++ compiler sees them", "kernels": "cuda_kernels: what nvcc compiles",
         "tensor": "handles, copies, random numbers", "expr": "fused formulas", "ops": "reductions, products, rows, views",
