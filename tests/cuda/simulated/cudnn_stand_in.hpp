@@ -454,8 +454,7 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t descriptor, cudn
     const auto& notes = record.engine->notes;
     if (type != CUDNN_TYPE_NUMERICAL_NOTE) stop("cuDNN: notes of another type");
     *count = static_cast<int64_t>(notes.size());
-    if (!notes.empty())
-      std::memcpy(values, notes.data(), sizeof notes[0] * std::min<std::size_t>(notes.size(), asked));
+    if (!notes.empty()) std::memcpy(values, notes.data(), sizeof notes[0] * std::min<std::size_t>(notes.size(), asked));
     return CUDNN_STATUS_SUCCESS;
   }
   if (name == CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE) {
