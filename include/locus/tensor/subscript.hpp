@@ -12,10 +12,10 @@ namespace locus::inline LOCUS_ABI {
 
 /// Positions start, start + step, ... before end, as in slice. A negative step goes down: range(to_end, to_end, -1) is
 /// all in reverse.
-struct Range {
+struct IndexRange {
   std::int64_t start = 0, end = to_end, step = 1;
 };
-[[nodiscard]] constexpr Range range(std::int64_t start, std::int64_t end = to_end, std::int64_t step = 1) {
+[[nodiscard]] constexpr IndexRange range(std::int64_t start, std::int64_t end = to_end, std::int64_t step = 1) {
   return {start, end, step};
 }
 
@@ -34,16 +34,16 @@ class Subscript {
   template <std::integral I>
     requires(!std::is_same_v<I, bool>)
   constexpr Subscript(I number) : kind_(Kind::number), range_{static_cast<std::int64_t>(number)} {}
-  constexpr Subscript(const Range& range) : kind_(Kind::range), range_(range) {}
+  constexpr Subscript(const IndexRange& range) : kind_(Kind::range), range_(range) {}
   constexpr Subscript(detail::WholeDimension (*)(const detail::WholeDimension&)) : kind_(Kind::all) {}
 
   [[nodiscard]] constexpr Kind kind() const { return kind_; }
-  [[nodiscard]] constexpr const Range& range() const { return range_; }
+  [[nodiscard]] constexpr const IndexRange& range() const { return range_; }
   [[nodiscard]] constexpr std::int64_t number() const { return range_.start; }
 
  private:
   Kind kind_ = Kind::none;
-  Range range_;
+  IndexRange range_;
 };
 
 namespace detail {
