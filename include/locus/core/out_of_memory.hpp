@@ -3,6 +3,7 @@
 
 #include <locus/core/check.hpp>
 
+#include <cstdint>
 #include <new>
 #include <vector>
 

@@ -16,10 +16,11 @@ struct AddBias {
 template <class T>
 [[nodiscard]] bool is_dense(const ConvImages<const T>& x, const Shape& shape, bool channels_last) {
   constexpr int order[2][5] = {{4, 3, 2, 1, 0}, {1, 4, 3, 2, 0}};
+  const std::int64_t* const extents = shape.begin();  // by plain positions: none counts from the end
   std::int64_t stride = 1;
   for (const int d : order[channels_last]) {
-    if (shape[d] != 1 && x.stride[d] != stride) return false;
-    stride *= shape[d];
+    if (extents[d] != 1 && x.stride[d] != stride) return false;
+    stride *= extents[d];
   }
   return true;
 }
