@@ -15,7 +15,7 @@ struct CifarOptions {
   std::string schedule = "one-cycle";
   double weight_decay = 5e-4;
   double smoothing = 0.1;
-  double average = 0.999;  ///< decay of the average of weights; 0: none
+  double average = 0.99;  ///< decay of the average of weights; 0: none
   std::int64_t cutout = 0;
   std::int64_t width = 64;
   std::uint64_t seed = 0;

@@ -19,10 +19,6 @@ constexpr std::int64_t huge = std::int64_t{1} << 40;
 static_assert(row_major({huge, huge, huge, 0})[1] == huge);
 static_assert(make_plan<1>({huge, huge, huge, 0}, {Strides{1, 1, 1, 1}}).elements == 0);
 
-// A span becomes a shape only where it is asked to.
-static_assert(std::is_constructible_v<Shape, std::span<const std::int64_t>>);
-static_assert(!std::is_convertible_v<std::span<const std::int64_t>, Shape>);
-
 // Blocks of a pool hold what was asked for, and at most an eighth more.
 template <std::size_t granule>
 constexpr bool blocks_fit() {
@@ -40,9 +36,9 @@ static_assert(normalize_axis(-1, 3, "") == 2);
 // They are passed to kernels by value.
 static_assert(std::is_trivially_copyable_v<Dims>);
 
-// A span becomes a shape only where it is asked to.
-static_assert(std::is_constructible_v<Dims, std::span<const std::int64_t>>);
-static_assert(!std::is_convertible_v<std::span<const std::int64_t>, Dims>);
+// Lists of integers that are known at run time stand for shapes and axes; those of other numbers do not.
+static_assert(std::is_convertible_v<std::span<const std::int64_t>, Dims>);
+static_assert(!std::is_convertible_v<std::span<const double>, Dims>);
 
 // One handler catches all that Locus throws; CudaUnavailable is no CudaError, since trying again will not help.
 static_assert(std::is_base_of_v<Error, ShapeError> && std::is_base_of_v<Error, CudaUnavailable>);

@@ -2,6 +2,7 @@
 // Rows of images of bfloat16, as products of windows read them, and rows of their sums, as bfloat16.
 
 #include <locus/cpu/conv/pass.hpp>
+#include <locus/cpu/conv/window_kernels.hpp>
 #include <locus/cpu/gemm/tiles.hpp>
 #include <locus/device/convolution.hpp>
 
