@@ -124,16 +124,31 @@ struct LossTotal {
     return {a.loss + b.loss, a.weight + b.weight};
   }
 };
-/// In double, for as many weights of a few values are rounded one way.
+/// A sum, and what its rounding has lost (Knuth's two-sum): many weights of a few values are rounded one way.
+template <class R>
+struct ExactSum {
+  R sum, lost;
+  friend LOCUS_FN ExactSum operator+(const ExactSum& a, const ExactSum& b) {
+    const R sum = a.sum + b.sum, from_b = sum - a.sum;
+    const R lost = (a.sum - (sum - from_b)) + (b.sum - from_b);
+    return {sum, a.lost + b.lost + (lost - lost == R(0) ? lost : R(0))};  // none of what is infinite or NaN
+  }
+  [[nodiscard]] LOCUS_FN R rounded() const { return sum + lost; }
+};
 template <class R>
 struct FoldLosses {
-  using Accumulator = LossTotal<double>;
+  struct Accumulator {
+    ExactSum<R> loss, weight;
+  };
   bool divides;
-  LOCUS_FN Accumulator identity() const { return {0, 0}; }
-  LOCUS_FN Accumulator operator()(R loss, R weight) const { return {loss, weight}; }
-  LOCUS_FN Accumulator combine(const Accumulator& a, const Accumulator& b) const { return a + b; }
+  LOCUS_FN Accumulator identity() const { return {{0, 0}, {0, 0}}; }
+  LOCUS_FN Accumulator operator()(R loss, R weight) const { return {{loss, 0}, {weight, 0}}; }
+  LOCUS_FN Accumulator combine(const Accumulator& a, const Accumulator& b) const {
+    return {a.loss + b.loss, a.weight + b.weight};
+  }
   LOCUS_FN LossTotal<R> finish(const Accumulator& a) const {
-    return {static_cast<R>(divides ? a.loss / a.weight : a.loss), static_cast<R>(a.weight)};
+    const R loss = a.loss.rounded(), weight = a.weight.rounded();
+    return {divides ? loss / weight : loss, weight};
   }
 };
 
