@@ -5,6 +5,7 @@
 #include <locus/io/plot_canvas.hpp>
 #include <locus/tensor/tensor.hpp>
 
+#include <cmath>
 #include <vector>
 
 namespace locus::inline LOCUS_ABI::io {
@@ -13,7 +14,7 @@ namespace detail {
 /// From almost white to blue by the square root of a share in [0, 1]: few mistakes are seen, too.
 [[nodiscard]] inline std::string shade(double share) {
   const double depth = std::sqrt(share);
-  const auto mixed = [&](double full) { return static_cast<int>(247 + depth * (full - 247) + 0.5); };
+  const auto mixed = [&](double full) { return std::lround(247 + depth * (full - 247)); };
   return join("rgb(", mixed(0x00), ",", mixed(0x72), ",", mixed(0xb2), ")");
 }
 /// A share as a percentage: of 99.96 % no "100".

@@ -72,8 +72,9 @@ namespace detail {
   for (std::int64_t i = 0; i < count; ++i) {
     const auto at = static_cast<std::size_t>(i);
     const CaptionedImage& each = images[at];
-    const double left = side + static_cast<double>(i % columns) * (size + gap);
-    const double top = head + static_cast<double>(i / columns) * row;
+    const std::int64_t line = i / columns;
+    const double left = side + static_cast<double>(i - line * columns) * (size + gap);
+    const double top = head + static_cast<double>(line) * row;
     const double own = size * static_cast<double>(each.image.size(1)) / static_cast<double>(each.image.size(2));
     canvas.image({left, top, size, own}, "data:image/png;base64," + detail::base64(files[at]),
                  join(each.caption, each.note.empty() ? "" : ", ", each.note));

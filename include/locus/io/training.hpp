@@ -34,7 +34,7 @@ concept TrainingPart = part_name<P>() != nullptr;
 
 template <class T>
 [[nodiscard]] Tensor<T, Cpu> vector_of(const std::vector<T>& numbers) {
-  const Tensor<T, Cpu> x({static_cast<std::int64_t>(numbers.size())});
+  Tensor<T, Cpu> x({static_cast<std::int64_t>(numbers.size())});
   for (std::size_t i = 0; i < numbers.size(); ++i) x.data()[i] = numbers[i];
   return x;
 }
