@@ -135,7 +135,7 @@ class GpuScript(Pretended):
     def test_a_good_machine(self):
         status, output, results = self.run_script()
         self.assertEqual(status, 0, output)
-        self.assertEqual(output.splitlines()[-1], "15 passed, 0 failed, 6 skipped")
+        self.assertEqual(output.splitlines()[-1], "16 passed, 0 failed, 6 skipped")
         self.assertEqual(results["gpus"][0]["name"], "Pretend 1")
         self.assertEqual({run["tool"] for run in results["sanitizer_runs"] if run["passed"]}, {"memcheck", "racecheck"})
         self.assertTrue(results["training"]["agrees"])
@@ -467,7 +467,7 @@ class Packs(Pretended):
                          {"ops/softmax": "passed", "ops/a": "crashed: SIGSEGV", "ops/c": "passed"})
         self.assertEqual((results["commit"], results["pack"]["architectures"]), ("abc", ["sm_90"]))
         self.assertEqual(results["matmul"]["products"], [1])
-        self.assertEqual(output.splitlines()[-1], "19 passed, 1 failed, 7 skipped")
+        self.assertEqual(output.splitlines()[-1], "20 passed, 1 failed, 7 skipped")
         self.assertEqual(sorted(path.name for path in (self.root / "out").iterdir()), ["results.json", "results.log"])
         self.assertEqual(list(self.root.glob("locus-pack-*")), [])
         self.assertEqual(list(moved.rglob("__pycache__")), [])
