@@ -129,9 +129,9 @@ template <class R>
 struct ExactSum {
   R sum, lost;
   friend LOCUS_FN ExactSum operator+(const ExactSum& a, const ExactSum& b) {
-    const R sum = a.sum + b.sum, from_b = sum - a.sum;
-    const R lost = (a.sum - (sum - from_b)) + (b.sum - from_b);
-    return {sum, a.lost + b.lost + (lost - lost == R(0) ? lost : R(0))};  // none of what is infinite or NaN
+    const R both = a.sum + b.sum, of_b = both - a.sum;
+    const R error = (a.sum - (both - of_b)) + (b.sum - of_b);
+    return {both, a.lost + b.lost + (error - error == R(0) ? error : R(0))};  // none of what is infinite or NaN
   }
   [[nodiscard]] LOCUS_FN R rounded() const { return sum + lost; }
 };
