@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""docs/reference.md: what a program can call, with the comments of the headers, from which libclang makes it.
+"""docs/reference.md and docs/reference/: what a program can call, a page for each subject, with the comments of the headers,
+from which libclang makes them.
 
 usage: reference_page.py [--write]
 
-Without --write it compares the page with the headers.
+Without --write it compares the pages with the headers.
 """
 
 import argparse
@@ -19,7 +20,7 @@ try:
 except ImportError:
     cindex = None
 
-PAGE = common.ROOT / "docs" / "reference.md"
+DOCS = common.ROOT / "docs"
 INCLUDE = common.ROOT / "include" / "locus"
 # Headings in reading order, and the headers of include/locus that they show.
 SECTIONS = [
@@ -66,7 +67,7 @@ INTERNAL = {"core/atomic.hpp", "core/element_type.hpp", "core/file.hpp", "core/p
             "io/json.hpp", "io/utf8.hpp", "ops/reduction.hpp", "tensor/layout.hpp"}
 HEAD = """# Reference
 
-What a program calls, by subject, with what the headers say of it. What stands in `<...>` may be given; other template
+What a program calls, on a page for each subject, with what the headers say of it. What stands in `<...>` may be given; other template
 parameters follow from the arguments. An operand `x` is a tensor, a traced tensor, a parameter or an expression, unless the
 text says otherwise. Everything is in namespace `locus`. `#include <locus/locus.hpp>` brings all of it but the headers of which
 an own `#include` is named; the [index](#index) has the header of every name.
@@ -126,14 +127,14 @@ def anchor(name, scope="", of=""):
 
 
 class Anchors:
-    """Each once, where a name stands first."""
+    """Each once, where a name stands first, and on which page."""
 
     def __init__(self):
-        self.made = set()
+        self.made, self.page = {}, None
 
     def mark(self, *names):
         new = [name for name in dict.fromkeys(names) if name not in self.made]
-        self.made.update(new)
+        self.made.update(dict.fromkeys(new, self.page))
         return "".join(f'<a id="{name}"></a>' for name in new)
 
 
@@ -326,7 +327,7 @@ def described_header(header, here, together, anchors):
     silent = dict.fromkeys(f"`{scope}{cursor.displayname}`" for scope, cursor in unsaid)
     marks = anchors.mark(*(anchor(cursor.spelling, scope) for scope, cursor in unsaid))
     own = "" if header in together else f"\nIts own include: `#include <locus/{header}>`.\n"
-    return "".join([f"\nIn [`locus/{header}`](../include/locus/{header}): {text}\n", own,
+    return "".join([f"\nIn [`locus/{header}`](../../include/locus/{header}): {text}\n", own,
                     described([cursor for _, cursor in here if is_callable(cursor)], anchors, scope),
                     operators(cursor for _, cursor in here),
                     *(described_class(cursor, anchors, scope) for scope, cursor in here if is_class(cursor)),
@@ -344,41 +345,59 @@ def index(found, together, anchors):
     for name in sorted(headers, key=lambda name: (name.rpartition("::")[2].lower(), name)):
         includes = [f"`{'locus.hpp' if header in together else header}`" for header in dict.fromkeys(headers[name])]
         links = [f"[`{header}`](../include/locus/{header})" for header in dict.fromkeys(headers[name])]
-        shown_name = f"[`{name}`](#{anchor(name)})" if anchor(name) in anchors.made else f"`{name}`"
+        page = anchors.made.get(anchor(name))
+        shown_name = f"[`{name}`]({page}#{anchor(name)})" if page else f"`{name}`"
         rows.append(f"| {shown_name} | {', '.join(dict.fromkeys(includes))} | {', '.join(links)} |\n")
     return "".join(["\n## Index\n\nWhat stands in `locus.hpp` is also had from the header that declares it alone; both are below `locus/`.\n\n",
                     "| name | include | declared in |\n|---|---|---|\n", *rows])
 
 
-def page():
+def page_of(title):
+    return f"reference/{title.lower().replace(',', '').replace(' ', '-')}.md"
+
+
+def pages():
+    """{path below docs: text}"""
     found = sorted(public_declarations(), key=lambda each: each[:2])
     together = brought_by("locus.hpp", set())
-    titles = [*(title for title, _ in SECTIONS), "Index"]
-    contents = ",\n".join(f"[{title}](#{title.lower().replace(',', '').replace(' ', '-')})" for title in titles)
-    parts, anchors = [HEAD, "\n", contents, "\n"], Anchors()
+    made, anchors = {}, Anchors()
     for title, headers in SECTIONS:
-        parts.append(f"\n## {title}\n")
+        anchors.page = page_of(title)
+        parts = [f"# {title}\n\n[The reference](../reference.md) lists all subjects and names.\n"]
         for header in headers:
             here = [(scope, cursor) for name, _, scope, cursor in found if name == header]
             parts.append(described_header(header, here, together, anchors))
-    parts.append(index(found, together, anchors))
-    return "".join(parts)
+        made[anchors.page] = "".join(parts)
+    contents = "".join(f"- [{title}]({page_of(title)})\n" for title, _ in SECTIONS)
+    made["reference.md"] = HEAD + "\n" + contents + index(found, together, anchors)
+    return made
 
 
 def check(report):
     if not cindex:
-        return report.skip("docs/reference.md", "Python has no clang.cindex here (Debian's package python3-clang-14)")
+        return report.skip("docs/reference", "Python has no clang.cindex here (Debian's package python3-clang-14)")
     try:
-        problem = None if PAGE.exists() and PAGE.read_text() == page() else (
-            "is not what the headers say: run tests/docs/reference_page.py --write")
+        made = pages()
+        there = {str(path.relative_to(DOCS)) for path in (DOCS / "reference").glob("*")} | {"reference.md"}
+        stale = sorted(name for name in there | set(made)
+                       if name not in made or name not in there or (DOCS / name).read_text() != made[name])
+        problem = stale and f"not what the headers say: {', '.join(stale)}; run tests/docs/reference_page.py --write"
     except RuntimeError as error:
         problem = error
-    report.add("docs/reference.md", problem)
+    report.add("docs/reference", problem)
+
+
+def write():
+    for path in (DOCS / "reference").glob("*.md"):
+        path.unlink()
+    (DOCS / "reference").mkdir(exist_ok=True)
+    for name, text in pages().items():
+        (DOCS / name).write_text(text)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--write", action="store_true", help="write the page anew")
+    parser.add_argument("--write", action="store_true", help="write the pages anew")
     if parser.parse_args().write:
-        PAGE.write_text(page())
+        write()
     common.main(check)

@@ -194,7 +194,7 @@ def check(report, documents):
     if not documents:
         check_overview(common.ROOT, report)
         documents = [common.ROOT / name for name in ("README.md", "CONTRIBUTING.md", "benchmarks/README.md", "examples/lessons/README.md")]
-        documents += sorted((common.ROOT / "docs").glob("*.md"))
+        documents += sorted((common.ROOT / "docs").rglob("*.md"))
     for path in documents:
         check_document(path, report)
 

@@ -307,7 +307,7 @@ class ReferencePage(unittest.TestCase):
 
     def test_a_page_that_lags_behind_the_headers_is_reported(self):
         report = common.Report()
-        with unittest.mock.patch.multiple(reference_page, cindex=object(), page=lambda: "another"), \
+        with unittest.mock.patch.multiple(reference_page, cindex=object(), pages=lambda: {"reference.md": "another"}), \
                 contextlib.redirect_stdout(io.StringIO()) as said:
             reference_page.check(report)
         self.assertEqual((report.passed, report.failed), (0, 1))
