@@ -1,0 +1,140 @@
+#pragma once
+// What batch normalization computes of elements and of channels: the functions of its launches.
+
+#include <locus/expr/functors.hpp>
+#include <locus/ops/fold.hpp>
+
+#include <limits>
+
+namespace locus::inline LOCUS_ABI {
+
+namespace detail {
+
+/// The reciprocal deviation of a channel, and what becomes of the running statistics.
+template <class R>
+struct BatchStatistics {
+  R eps, momentum;
+  R count;  ///< elements of a channel; 0: they are an operand
+  bool cumulative;
+  LOCUS_FN void operator()(R mean, R var, R old_mean, R old_var, std::int64_t batches, R counted, R& rstd, R& new_mean,
+                           R& new_var) const {
+    const R n = count > R(0) ? count : counted;
+    const R unbiased = n > R(1) ? n / (n - R(1)) : R(1);  // the sample's variance over the population's
+    const R share = n > R(0) ? (cumulative ? R(1) / static_cast<R>(batches + 1) : momentum) : R(0);
+    rstd = R(1) / math::sqrt(var + eps);
+    new_mean = (R(1) - share) * old_mean + share * mean;
+    new_var = (R(1) - share) * old_var + share * (var * unbiased);
+  }
+};
+/// Two results of one fold.
+template <class R>
+struct Twofold {
+  R first, second;
+  friend LOCUS_FN Twofold operator+(const Twofold& a, const Twofold& b) {
+    return {a.first + b.first, a.second + b.second};
+  }
+};
+/// The mean and the variance of a population; 0 of none.
+template <class T>
+struct MeanAndVariance : fold::Variance<T> {
+  using R = compute_t<T>;
+  MeanAndVariance() : fold::Variance<T>{R(0)} {}
+  LOCUS_FN Twofold<R> finish(const fold::Moments<R>& a) const {
+    return {a.mean, a.squares / (a.count > R(1) ? a.count : R(1))};
+  }
+};
+template <class R>
+struct TwoSums {
+  using Accumulator = Twofold<R>;
+  LOCUS_FN Accumulator identity() const { return {R(0), R(0)}; }
+  LOCUS_FN Accumulator combine(const Accumulator& a, const Accumulator& b) const { return a + b; }
+  template <class Run>
+  LOCUS_FN Accumulator of_run(const Run& run) const {
+    const auto sum = [&](R Accumulator::*of) LOCUS_INLINED {
+      return run.fold(fold::Sum<R>{}, [=](const Accumulator& x, std::int32_t) LOCUS_INLINED { return x.*of; });
+    };
+    return {sum(&Accumulator::first), sum(&Accumulator::second)};
+  }
+  LOCUS_FN Accumulator finish(const Accumulator& a) const { return a; }
+};
+
+/// What an element adds to the moments of its channel.
+template <class T>
+struct ElementMoments {
+  LOCUS_FN auto operator()(compute_t<T> x) const { return fold::Variance<T>{}.lift(x); }
+};
+
+/// (x - mean) * rstd * weight + bias, of which a weight or bias may be absent, and what follows.
+template <class R>
+struct NormalizeChannel {
+  bool scales, shifts;
+  R floor;  ///< smaller results become it: 0 for relu; NaN: none do
+  NormalizeChannel(bool has_weight, bool has_bias, bool rectifies)
+      : scales(has_weight), shifts(has_bias), floor(rectifies ? R(0) : std::numeric_limits<R>::quiet_NaN()) {}
+
+  LOCUS_FN R normalized(R x, R mean, R rstd, R weight, R bias) const {
+    const R distance = (x - mean) * rstd, scaled = scales ? distance * weight : distance;
+    return shifts ? scaled + bias : scaled;
+  }
+  LOCUS_FN R rectified(R y) const { return y < floor ? floor : y; }
+  /// The adjoint of y, where that of rectified(y) is g.
+  LOCUS_FN R passed(R g, R y) const { return kept_if(!(y <= floor), g); }
+};
+template <class R>
+struct NormalizeElement : NormalizeChannel<R> {
+  static constexpr unsigned repeated = 0b11110;
+  LOCUS_FN void operator()(R x, R mean, R rstd, R weight, R bias, R& y) const {
+    y = this->rectified(this->normalized(x, mean, rstd, weight, bias));
+  }
+};
+/// The same beside a residual connection.
+template <class R>
+struct NormalizeAndAdd : NormalizeChannel<R> {
+  static constexpr unsigned repeated = 0b11110;
+  LOCUS_FN void operator()(R x, R mean, R rstd, R weight, R bias, R residual, R& y) const {
+    y = this->rectified(this->normalized(x, mean, rstd, weight, bias) + residual);
+  }
+};
+/// The adjoint of what the result was before it was rectified.
+struct RectifiedSlope {
+  template <class R>
+  LOCUS_FN R operator()(R g, R y) const {
+    return kept_if(!(y <= R(0)), g);
+  }
+};
+/// What an element adds to the gradients of the bias and the weight.
+template <class R>
+struct ElementSums : NormalizeChannel<R> {
+  static constexpr unsigned repeated = 0b111100;
+  LOCUS_FN Twofold<R> operator()(R g, R x, R mean, R rstd, R weight, R bias) const {
+    const R passed = this->passed(g, this->normalized(x, mean, rstd, weight, bias));
+    return {passed, times_slope<ElementSums>(passed, (x - mean) * rstd)};
+  }
+};
+/// Adds a channel's sums to the gradients of the bias and the weight.
+struct AddSums {
+  template <class R>
+  LOCUS_FN void operator()(R sum, R sum_normalized, R old_weight, R old_bias, R& weight, R& bias) const {
+    weight = old_weight + sum_normalized;
+    bias = old_bias + sum;
+  }
+};
+/// The gradient of x; `share` is 1 / elements of a channel, or 0 where the statistics are given.
+template <class R>
+struct BatchNormSlope : NormalizeChannel<R> {
+  static constexpr unsigned repeated = 0b11111100;
+  R share;
+  BatchNormSlope(const NormalizeChannel<R>& channel, R share_of_element)
+      : NormalizeChannel<R>(channel), share(share_of_element) {}
+  LOCUS_FN void operator()(R g, R x, R mean, R rstd, R weight, R bias, R sum, R sum_normalized, R previous,
+                           R& dx) const {
+    const R passed = this->passed(g, this->normalized(x, mean, rstd, weight, bias));
+    const R level = share * (sum + times_slope<BatchNormSlope>(sum_normalized, (x - mean) * rstd));
+    const R slope = this->scales ? weight * rstd : rstd;
+    dx = times_slope<BatchNormSlope>(share != R(0) ? passed - level : passed, slope) + previous;
+  }
+};
+
+}  // namespace detail
+
+}  // namespace locus::inline LOCUS_ABI
