@@ -13,6 +13,7 @@
 
 #include <doctest/doctest.h>
 
+#include <support/convolution_steps.hpp>
 #include <support/reference.hpp>
 #include <support/skip.hpp>
 
@@ -105,31 +106,7 @@ TEST_CASE("so do those of 16 bits, of both layouts") {
 
 TEST_CASE("a captured step of convolutions replays the eager one bit for bit; timed engines serve") {
   NEEDS_CUDNN();
-  const auto train = [](bool captured) {
-    manual_seed(6);
-    const auto v = variable(randn<float, Cuda>({16, 3, 3, 3}) * 0.2f);
-    const auto w = variable(randn<float, Cuda>({8, 16, 3, 3}) * 0.1f);
-    const auto x = randn<float, Cuda>({8, 3, 16, 16});
-    const auto loss = zeros<float, Cuda>({});
-    const auto step = [&] {
-      const auto value = mean(square(conv2d(relu(conv2d(x, v, {.padding = 1})), w, {.stride = 2})));
-      value.backward();
-      for (const auto& weights : {v, w}) {
-        weights.value() -= weights.grad() * 0.01f;
-        weights.zero_grad();
-      }
-      loss.copy_(value.value());
-    };
-    std::vector<float> losses;
-    const auto note = [&] { losses.push_back(loss.item()); };
-    if (captured) {
-      auto replayed = capture<Cuda>(step);
-      for (int i = 0; i < 5; ++i) replayed(), note();
-    } else {
-      for (int i = 0; i < 5; ++i) step(), note();
-    }
-    return losses;
-  };
+  const auto train = [](bool captured) { return losses_of_convolution_steps(captured, 8, 16, 16); };
   CHECK(train(true) == train(false));
   const bool before = cuda::gemm_is_autotuned();
   cuda::autotune_gemm(true);

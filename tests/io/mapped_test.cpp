@@ -8,21 +8,17 @@
 
 #include <doctest/doctest.h>
 
+#include <golden/golden.hpp>
 #include <support/reference.hpp>
 #include <support/temporary_folder.hpp>
 #include <support/thrown.hpp>
-
-#include <cstdlib>
 
 using namespace locus;
 using namespace locus_test;
 
 namespace {
 
-std::string golden_file() {
-  const char* const tests = std::getenv("LOCUS_TEST_DIR");
-  return join(tests ? tests : "tests", "/golden/model.safetensors");
-}
+const std::string golden_file = golden::folder() + "model.safetensors";
 
 /// A file with this header, padded to `begin` bytes before the data, which are these floats.
 std::string file_of(std::string header, std::size_t begin, const std::vector<float>& data) {
@@ -57,10 +53,10 @@ std::string bytes_of_all(const nn::StateDict<Cpu>& state) {
 }  // namespace
 
 TEST_CASE("a mapped state is the state that is read, of every element type") {
-  const auto mapped = io::load_mapped(golden_file());
+  const auto mapped = io::load_mapped(golden_file);
   CHECK(mapped.size() == 10);
-  CHECK(bytes_of_all(mapped) == bytes_of_all(io::load(golden_file())));
-  CHECK(mapped.file() == golden_file());
+  CHECK(bytes_of_all(mapped) == bytes_of_all(io::load(golden_file)));
+  CHECK(mapped.file() == golden_file);
   CHECK_CLOSE(mapped.get<bool>("mask"), Reference({3}, {1, 0, 1}));
   CHECK(mapped.get<float>("nothing").shape() == Shape{0, 5});
 }

@@ -7,12 +7,12 @@
 #include <locus/optim/sgd.hpp>
 #include <locus/tensor/factory.hpp>
 
+#include <golden/golden.hpp>
 #include <support/device_list.hpp>
 #include <support/reference.hpp>
 #include <support/temporary_folder.hpp>
 
 #include <cmath>
-#include <cstdlib>
 
 #include <sys/stat.h>
 
@@ -21,10 +21,7 @@ using namespace locus_test;
 
 namespace {
 
-std::string golden_file() {
-  const char* const tests = std::getenv("LOCUS_TEST_DIR");
-  return join(tests ? tests : "tests", "/golden/model.safetensors");
-}
+const std::string golden_file = golden::folder() + "model.safetensors";
 
 /// A file with this header and so many bytes of data.
 std::string file_of(const std::string& header, std::size_t data = 0) {
@@ -41,7 +38,7 @@ std::string one_tensor(const std::string& name, const T& values) {
 }  // namespace
 
 LOCUS_DEVICE_TEST("what the reference implementation wrote is read, on any device", D) {
-  const auto state = io::load<D>(golden_file());
+  const auto state = io::load<D>(golden_file);
   CHECK(state.size() == 10);
   CHECK_CLOSE(state.template get<float>("0.weight"), Reference({2, 3}, {0, 0.25, 0.5, 0.75, 1, 1.25}));
   CHECK_CLOSE(state.template get<float>("0.bias"), Reference({2}, {-1.5, 2.5}));
@@ -165,7 +162,7 @@ TEST_CASE("what does not fit is said with the name of the file, of the tensor, a
 
 TEST_CASE("a file that is cut short, at any byte, is refused") {
   const TemporaryFolder folder;
-  const std::string whole = content_of(golden_file());
+  const std::string whole = content_of(golden_file);
   REQUIRE(whole.size() > 700);
   for (std::size_t length = 0; length < whole.size(); ++length) {
     CAPTURE(length);
@@ -177,7 +174,7 @@ TEST_CASE("a file that is cut short, at any byte, is refused") {
 
 TEST_CASE("no byte of a header, changed, makes it read what is not there") {
   const TemporaryFolder folder;
-  const std::string whole = content_of(golden_file());
+  const std::string whole = content_of(golden_file);
   const std::size_t header = 8 + static_cast<unsigned char>(whole[0]) + 256u * static_cast<unsigned char>(whole[1]);
   for (std::size_t at = 0; at < header; ++at) {
     for (const char other : {'\0', '9', '"', '{', '\xff'}) {

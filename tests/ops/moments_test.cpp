@@ -218,6 +218,7 @@ LOCUS_DEVICE_TEST("numbers are close within both tolerances, infinities where th
   CHECK_CLOSE(isclose(x, y), {1, 0, 1, 0, 0, 1});
   CHECK_CLOSE(isclose(y, x, {.relative = 0.2, .equal_nan = true}), {1, 1, 1, 0, 1, 1});
   CHECK(!allclose(x, y));
+  CHECK(allclose(variable(x.slice(0, 2, 3)), x.slice(0, 2, 3)));
   CHECK(allclose(x.slice(0, 2, 3), number({INFINITY})));
   CHECK_THROWS_AS((void)allclose(x, y.slice(0, 0, 2)), ShapeError);
 }

@@ -83,9 +83,6 @@ template <detail::Operand X>
 [[nodiscard]] auto as_strided(const X& x, const Shape& shape, const Strides& strides, std::int64_t offset = 0) {
   return apply(operation::AsStrided{shape, strides, offset}, x);
 }
-#define LOCUS_REFUSED_FUNCTION as_strided
-#define LOCUS_REFUSED_PARAMETERS , const Shape&, const Strides&, std::int64_t = 0
-#define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
-#include <locus/refuse/function.inc>
+#include <locus/refuse/ops/as_strided.inc>
 
 }  // namespace locus::inline LOCUS_ABI

@@ -84,9 +84,6 @@ template <class X, class Y>
   return apply(operation::Cdist<NormOrder::infinity>{}, x, y);
 }
 
-#define LOCUS_REFUSED cdist(const L&, const R&, double = 2)
-#define LOCUS_REFUSED_CALL "cdist(x, y)"
-#define LOCUS_REFUSED_MISTAKE detail::FirstMistake<detail::Mistake<L, R>, detail::IntegerMistake<L>>
-#include <locus/refuse/operands.inc>
+#include <locus/refuse/ops/cdist.inc>
 
 }  // namespace locus::inline LOCUS_ABI

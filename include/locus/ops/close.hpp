@@ -19,7 +19,7 @@ namespace detail {
 struct IsClose {
   double relative, absolute;
   bool equal_nan;
-  static constexpr bool gives_bool = true;
+  static constexpr bool gives_bool = true, differentiable = false;
   template <class R>
   LOCUS_FN bool operator()(R x, R y) const {
     if (x == y) return true;  // infinities, too
@@ -29,14 +29,11 @@ struct IsClose {
     return size - size == 0 && apart <= absolute + relative * size;
   }
 };
-template <class X, class Y>
-concept PlainPair = Combinable<X, Y> && TensorLike<X> && TensorLike<Y> && bare_t<X>::role == Role::plain &&
-                    bare_t<Y>::role == Role::plain;
 }  // namespace detail
 
-/// Whether elements are close, pending: a bool tensor. Plain tensors alone; of a traced one say x.value().
+/// Whether elements are close, pending, as ==.
 template <class X, class Y>
-  requires detail::PlainPair<X, Y>
+  requires(Combinable<X, Y> && TensorLike<X> && TensorLike<Y>)
 [[nodiscard]] auto isclose(const X& x, const Y& y, const CloseOptions& options = {}) {
   return elementwise(detail::IsClose{options.relative, options.absolute, options.equal_nan}, x, y);
 }
@@ -44,16 +41,11 @@ template <class X, class Y>
 ///
 ///     if (!allclose(y, expected, {.relative = 1e-3})) ...
 template <class X, class Y>
-  requires detail::PlainPair<X, Y>
+  requires(Combinable<X, Y> && TensorLike<X> && TensorLike<Y>)
 [[nodiscard]] bool allclose(const X& x, const Y& y, const CloseOptions& options = {}) {
   return all(isclose(x, y, options)).item();
 }
 
-#define LOCUS_REFUSED isclose(const L&, const R&, const CloseOptions& = {})
-#define LOCUS_REFUSED_CALL "isclose(x, y)"
-#include <locus/refuse/operands.inc>
-#define LOCUS_REFUSED allclose(const L&, const R&, const CloseOptions& = {})
-#define LOCUS_REFUSED_CALL "allclose(x, y)"
-#include <locus/refuse/operands.inc>
+#include <locus/refuse/ops/close.inc>
 
 }  // namespace locus::inline LOCUS_ABI

@@ -65,8 +65,6 @@ template <class A, class B>
   return apply(operation::Cross{axis}, a, b);
 }
 
-#define LOCUS_REFUSED cross(const L&, const R&, int = -1)
-#define LOCUS_REFUSED_CALL "cross(a, b)"
-#include <locus/refuse/operands.inc>
+#include <locus/refuse/ops/cross.inc>
 
 }  // namespace locus::inline LOCUS_ABI

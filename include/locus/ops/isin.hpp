@@ -41,9 +41,6 @@ template <class X, class V>
                   Pack<const Stored*>(detail::stored(given)), Pack<bool*>(result.data()));
   return result;
 }
-#define LOCUS_REFUSED isin(const L&, const R&, bool = false)
-#define LOCUS_REFUSED_CALL "isin(x, values)"
-#define LOCUS_REFUSED_MISTAKE detail::FirstMistake<detail::MemoryMistake<L>, detail::Mistake<L, R>>
-#include <locus/refuse/operands.inc>
+#include <locus/refuse/ops/isin.inc>
 
 }  // namespace locus::inline LOCUS_ABI

@@ -28,10 +28,6 @@ template <class X, class M>
   const auto places = detail::places_of("masked_select", flags.expand(shape).contiguous());
   return apply(operation::IndexSelect{"masked_select", 0}, reshape(expand(x, shape), {inferred}), places);
 }
-#define LOCUS_REFUSED masked_select(const L&, const R&)
-#define LOCUS_REFUSED_CALL "masked_select(x, mask)"
-#define LOCUS_REFUSED_MISTAKE \
-  detail::FirstMistake<detail::PlacesAmong<L, R>, detail::MemoryMistake<L>, detail::ParameterMistake<L>>
-#include <locus/refuse/operands.inc>
+#include <locus/refuse/ops/masked_select.inc>
 
 }  // namespace locus::inline LOCUS_ABI

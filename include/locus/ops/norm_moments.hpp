@@ -104,4 +104,6 @@ template <class X, class W, class B>
                                          x, weight, bias);
 }
 
+#include <locus/refuse/ops/norm_moments.inc>
+
 }  // namespace locus::inline LOCUS_ABI

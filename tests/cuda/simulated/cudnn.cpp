@@ -17,6 +17,7 @@
 
 #include <doctest/doctest.h>
 
+#include <support/convolution_steps.hpp>
 #include <support/reference.hpp>
 #include <support/skip.hpp>
 
@@ -443,30 +444,7 @@ TEST_CASE("an empty batch and types that cuDNN does not convolve are not its") {
 }
 
 TEST_CASE("a captured step of convolutions replays what it computed") {
-  const auto train = [](bool captured) {
-    manual_seed(6);
-    const auto v = variable(randn<float, Cuda>({4, 3, 3, 3}) * 0.2f), w = variable(randn<float, Cuda>({2, 4, 3, 3}));
-    const auto x = randn<float, Cuda>({2, 3, 6, 6});
-    const auto loss = zeros<float, Cuda>({});
-    const auto step = [&] {
-      const auto value = mean(square(conv2d(relu(conv2d(x, v, {.padding = 1})), w, {.stride = 2})));
-      value.backward();
-      for (const auto& weights : {v, w}) {
-        weights.value() -= weights.grad() * 0.01f;
-        weights.zero_grad();
-      }
-      loss.copy_(value.value());
-    };
-    std::vector<float> losses;
-    const auto note = [&] { losses.push_back(loss.item()); };
-    if (captured) {
-      auto replayed = capture<Cuda>(step);
-      for (int i = 0; i < 4; ++i) replayed(), note();
-    } else {
-      for (int i = 0; i < 4; ++i) step(), note();
-    }
-    return losses;
-  };
+  const auto train = [](bool captured) { return losses_of_convolution_steps(captured, 2, 4, 6); };
   const int before = dnn.launched;
   const auto eager = train(false);
   CHECK(dnn.launched > before);
