@@ -176,6 +176,7 @@ TEST_CASE("an equation that does not parse is refused, naming the place") {
   CHECK(refused("ij,jk->...").find("no operand has an ellipsis") != std::string::npos);
   CHECK(refused("i..,jk").find("at character 2, '.'") != std::string::npos);
   CHECK(refused("abcdefghi,jk").find("at most 8 letters") != std::string::npos);
+  CHECK(refused("abcde,fghij").find("at character 12, the end: the result would have 10 letters") != std::string::npos);
   CHECK(refused("a,a,a,a,a,a,a,a,a,a,a").find("at most 10 operands") != std::string::npos);
   CHECK(refused("ij") == "einsum(\"ij->ij\"): given 2 operands; expected 1");
 }
@@ -189,6 +190,13 @@ TEST_CASE("shapes that do not fit an equation are refused, naming operand and le
   CHECK_THROWS_WITH_AS((void)einsum("ijk...,jk->i", a, b), doctest::Contains("expected 3 or more"), ShapeError);
   CHECK_THROWS_WITH_AS((void)einsum("ii,jk->i", a, b), doctest::Contains("a letter is repeated"), ShapeError);
   CHECK_THROWS_AS((void)tensordot(a, b, {1}, {0}), ShapeError);
+  const Tensor<float> five(Dims::filled(5, 1));
+  CHECK_THROWS_WITH_AS((void)tensordot(five, five, 0),
+                       doctest::Contains("tensordot: shapes (1, 1, 1, 1, 1) and (1, 1, 1, 1, 1), summed over 0"),
+                       ShapeError);
+  CHECK_THROWS_WITH_AS((void)einsum("...a,bcdef->...abcdef", five, five),
+                       doctest::Contains("einsum(\"...a,bcdef->...abcdef\"): the result would have 10 dimensions"),
+                       ShapeError);
   CHECK_THROWS_AS((void)tensordot(a, a, {0, 0}, {0, 0}), ArgumentError);
   CHECK_THROWS_AS((void)tensordot(Tensor<float>({2, 2}), a, {0, 1}, {0, 0}), ArgumentError);
   CHECK_THROWS_AS((void)tensordot(a, a, {0, 1}, {0}), ArgumentError);
@@ -210,6 +218,9 @@ TEST_CASE("products of many operands are made in the cheapest order") {
   CHECK(steps("ab,bc,cd->ad", {{1, 10}, {10, 10}, {10, 10}}) == "0*1 0*2 ");
   CHECK(steps("a,b,ab->", {{100}, {100}, {100, 100}}) == "0*2 0*1 ");  // not the outer product
   CHECK(steps("a->a", {{3}}).empty());
+  // Not the product of ten dimensions, though it costs no more.
+  const Shape five = Dims::filled(5, 1), six = Dims::filled(6, 1);
+  CHECK(steps("abcde,cdehij,fghij->abfg", {five, six, five}) == "0*1 0*2 ");
 }
 
 LOCUS_DEVICE_TEST("an einsum of matrices is the launches of its products", D) {

@@ -116,17 +116,14 @@ template <class Y>
     }
     return extent;
   };
-  const std::int64_t matrices = add(batch);
-  if (batch.rank() + 2 > max_rank) shape.push_back(matrices);
-  else
-    for (const auto label : batch) shape.push_back(x.value.size(x.place_of(label)));
+  for (const auto label : batch) shape.push_back(add({label}));
   shape.push_back(add(rows));
   shape.push_back(add(columns));
   return reshape(permute(x.value, order), shape);
 }
 
-/// The product of two operands, summed over what neither is kept nor in the other alone: of matrices where both have
-/// dimensions of their own and something is summed, and elementwise otherwise.
+/// The product of two operands, summed over the labels that are not kept: of matrices where a label of both is summed
+/// and one of them has a label of its own, and elementwise otherwise.
 template <class Y>
 [[nodiscard]] Labelled<Y> multiplied(const Labelled<Y>& x, const Labelled<Y>& y, EinsumLabels kept) {
   const EinsumLabels of_x = mask_of(x.labels), of_y = mask_of(y.labels);
@@ -155,7 +152,7 @@ template <class Y>
   return {reshape(product, shape), labels};
 }
 
-/// Multiplies operands of one type, the plan of which the equation is.
+/// The sum of products of operands that an equation, bound to their shapes, says.
 template <class Y, std::size_t n>
 [[nodiscard]] Y contracted(const BoundEinsum& bound, Y (&operands)[n]) {
   Labelled<Y> factors[n];
@@ -201,7 +198,7 @@ using product_t = typename decltype(product_type<X...>())::type;
 /// The sum of products that an equation names, as numpy.einsum and torch.einsum have it: letters that the result has
 /// not are summed over. A letter twice in one operand is its diagonal. An extent of 1 is repeated to what another
 /// operand has. Of three or more operands two at a time are multiplied, in the order that multiplies least: as matrices
-/// where both have dimensions of their own and something is summed, elementwise otherwise.
+/// where a letter of both is summed and one of them has a letter of its own, elementwise otherwise.
 /// shape:    what the letters say; the result of one operand may be a view of it
 /// gradient: those of the products that it is made of
 /// cost:     for each two operands one matmul, or one launch; a sum for each operand with letters of its own alone; a

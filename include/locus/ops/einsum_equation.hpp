@@ -81,7 +81,7 @@ class EinsumEquation {
     }
     return text;
   }
-  constexpr void infer_result();
+  constexpr void infer_result(std::string_view text);
   constexpr void check_result(std::string_view text, std::size_t at) const;
 
   detail::EinsumTerm terms_[most_operands], result_;
@@ -117,15 +117,18 @@ constexpr EinsumEquation::EinsumEquation(std::string_view text) {
     }
   }
   if (arrow < text.size()) check_result(text, arrow + 2);
-  else infer_result();
+  else infer_result(text);
 }
 
-constexpr void EinsumEquation::infer_result() {
-  int times[detail::einsum_letters] = {};
+constexpr void EinsumEquation::infer_result(std::string_view text) {
+  int once = 0, times[detail::einsum_letters] = {};
   for (int i = 0; i < operands_; ++i) {
     for (const auto label : terms_[i].letters) ++times[label];
     if (terms_[i].ellipsis >= 0) result_.ellipsis = 0;
   }
+  for (const int n : times) once += n == 1;
+  if (once > max_rank)
+    refuse(text, text.size(), "the result would have " + std::to_string(once) + " letters; expected at most 8");
   for (int label = 0; label < detail::einsum_letters; ++label)
     if (times[label] == 1) result_.letters.push_back(label);
 }
@@ -174,7 +177,12 @@ struct BoundEinsum {
       longest = unnamed > longest ? unnamed : longest;
       for (int d = 0; d < shape.rank(); ++d) bind(equation, shapes, i, d);
     }
-    result = labels_of(equation.result(), longest);
+    const EinsumTerm& named = equation.result();
+    const int rank = named.letters.rank() + (named.ellipsis < 0 ? 0 : longest);
+    if (rank > max_rank)
+      fail<ShapeError>({"einsum(\"", to_string(equation), "\"): the result would have ", rank,
+                        " dimensions; expected at most ", max_rank});
+    result = labels_of(named, longest);
   }
 
   /// What tensordot sums over: dimensions of a in pairs with dimensions of b.
@@ -196,6 +204,9 @@ struct BoundEinsum {
           fail<ArgumentError>({name, ": sums over axes ", of_a, " and ", of_b, "; expected none of them twice"});
       operands[1][q] = p;
     }
+    if (a.rank() + b.rank() - 2 * of_a.rank() > max_rank)
+      fail<ShapeError>({name, ": shapes ", a, " and ", b, ", summed over ", of_a.rank(),
+                        " dimensions of both; expected at most ", max_rank, " that are left"});
     for (int d = 0; d < a.rank(); ++d) extents[d] = a[d];
     for (int d = 0; d < b.rank(); ++d) extents[operands[1][d]] = b[d];
     const EinsumLabels both = mask_of(operands[0]) & mask_of(operands[1]);
@@ -238,8 +249,9 @@ struct EinsumStep {
   int left, right;
 };
 
-/// The order of products that multiplies least, of all orders: each product costs the extents of all letters of both
-/// its operands. Letters that neither the result nor another operand has are summed as soon as they can be.
+/// The order of products that multiplies least, of all orders whose products are tensors: each product costs the
+/// extents of all letters of both its operands. Letters that neither the result nor another operand has are summed as
+/// soon as they can be.
 class CheapestPath {
  public:
   CheapestPath(const BoundEinsum& bound, int operands) : bound_(bound), operands_(operands) {
@@ -256,6 +268,7 @@ class CheapestPath {
         const double cost = a.cost + b.cost + multiplications(a.kept | b.kept);
         if (cost < best.cost || best.left == 0) best.cost = cost, best.left = left;
       }
+      if (std::popcount(best.kept) > max_rank) best.cost = std::numeric_limits<double>::infinity();
     }
     add_steps(cuts, static_cast<unsigned>(cuts.size() - 1));
   }
