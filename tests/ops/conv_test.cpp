@@ -324,6 +324,14 @@ concept Pads = requires(N... n) { ConvPadding<Extent>(n...); };
 static_assert(Pads<std::int64_t, int> && Pads<Size2d, std::int64_t> && Pads<Size2d, int, long> && Pads<Size2d, Size2d>);
 static_assert(!Pads<std::int64_t, double> && !Pads<Size2d, double> && !Pads<Size2d, int, float>);
 
+TEST_CASE("a convolution of 2^64 products is not taken for an empty one") {
+  const ConvAxis side{.extent = 8192, .outputs = 8192};
+  ConvShape shape{.batch = 1, .in = 64, .out = 64, .axis = {{}, side, side}};
+  CHECK(shape.has_products());
+  shape.batch = 0;
+  CHECK_FALSE(shape.has_products());
+}
+
 TEST_CASE("what cannot be convolved is told") {
   const auto x = zeros<float>({1, 4, 5, 6}), w = zeros<float>({2, 4, 3, 3});
   CHECK_THROWS_WITH_AS((void)conv2d(x, zeros<float>({2, 4, 3, 9}), {.padding = 1}),
