@@ -496,9 +496,21 @@ TEST_CASE("depthwise convolutions of float and bfloat16: kernels, strides, borde
   check(1, 2, 1, Size2d{200, 171}, Size2d{3, 3}, Conv2dOptions{.stride = 2, .padding = 1}, false);  // several blocks
   check(2, 3, 1, Size2d{4, 5}, Size2d{1, 1}, Conv2dOptions{.stride = 2}, false);
   check(0, 3, 1, Size2d{4, 5}, Size2d{3, 3}, Conv2dOptions{.padding = 1}, false);
+  // Classes of results with no tap, one or several, that follow each other in any order.
+  check(1, 2, 1, Size2d{23, 30}, Size2d{5, 11}, Conv2dOptions{.stride = {6, 4}, .padding = 4, .dilation = {4, 1}},
+        true);
   // Much memory: the verbs.
   const auto wide = randn<float>({1, 2, 2, 8192}), w = randn<float>({2, 1, 3, 3});
   CHECK(launches_of(wide, w, {.padding = {600, 1}, .dilation = {600, 1}, .groups = 2}).dw > 1);
+  // So much of sums, of 64 classes of results, that it is more than of the images; not of one class.
+  const auto fits = [](ConvIndex stride) {
+    const ConvAxis rows{.extent = stride, .stride = stride};
+    const ConvAxis cols{.extent = stride * 140000, .stride = stride, .outputs = 140000};
+    const ConvShape shape{.batch = 1, .in = 2, .out = 2, .groups = 2, .axis = {{}, rows, cols}};
+    return cpu::detail::DepthwisePass<float>(shape, {}, nullptr, nullptr, nullptr, false, true).fits();
+  };
+  CHECK_FALSE(fits(8));
+  CHECK(fits(1));
 
   // What is not finite is in no other windows.
   const auto x = randn<float>({1, 2, 6, 7}), g = randn<float>({1, 2, 6, 7});

@@ -274,6 +274,14 @@ LOCUS_DEVICE_TEST("an empty batch has an empty result and gradients of zeros", D
   CHECK_CLOSE(conv2d(Tensor<float, D>(Shape{1, 0, 2, 2}), Tensor<float, D>(Shape{1, 0, 1, 1}), ones<float, D>({1})),
               reference(ones<float, D>({1, 1, 2, 2})));
   CHECK(conv2d(zeros<float, D>({1, 2, 3, 3}), Tensor<float, D>(Shape{0, 2, 2, 2})).shape() == Shape{1, 0, 2, 2});
+  // Nor any in groups: what nothing is added to is the bias, or 0.
+  const Tensor<float, D> none(Shape{0, 1, 3, 3});
+  CHECK_CLOSE(conv_transpose2d(Tensor<float, D>(Shape{1, 0, 1, 1}), none, full<float, D>({2}, 5.f),
+                               {.padding = 1, .groups = 2}),
+              reference(full<float, D>({1, 2, 1, 1}, 5.f)));
+  const auto x = variable(ones<float, D>({1, 2, 3, 3}));
+  conv2d(x, none, {.groups = 2}).backward(Tensor<float, D>(Shape{1, 0, 1, 1}));
+  CHECK_CLOSE(x.grad(), reference(zeros<float, D>({1, 2, 3, 3})));
 }
 
 LOCUS_DEVICE_TEST("every floating-point type is convolved", D) {
@@ -315,6 +323,14 @@ template <class Extent, class... N>
 concept Pads = requires(N... n) { ConvPadding<Extent>(n...); };
 static_assert(Pads<std::int64_t, int> && Pads<Size2d, std::int64_t> && Pads<Size2d, int, long> && Pads<Size2d, Size2d>);
 static_assert(!Pads<std::int64_t, double> && !Pads<Size2d, double> && !Pads<Size2d, int, float>);
+
+TEST_CASE("a convolution of 2^64 products is not taken for an empty one") {
+  const ConvAxis side{.extent = 8192, .outputs = 8192};
+  ConvShape shape{.batch = 1, .in = 64, .out = 64, .axis = {{}, side, side}};
+  CHECK(shape.has_products());
+  shape.batch = 0;
+  CHECK_FALSE(shape.has_products());
+}
 
 TEST_CASE("what cannot be convolved is told") {
   const auto x = zeros<float>({1, 4, 5, 6}), w = zeros<float>({2, 4, 3, 3});

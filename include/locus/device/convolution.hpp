@@ -63,6 +63,10 @@ struct ConvShape {
   [[nodiscard]] std::int64_t window(const ConvIndex (&o)[3]) const {
     return (std::int64_t{o[0]} * axis[1].outputs + o[1]) * axis[2].outputs + o[2];
   }
+  /// Whether any products are added up. (That of all its numbers may not fit 64 bits.)
+  [[nodiscard]] bool has_products() const {
+    return batch != 0 && in != 0 && out != 0 && inputs() != 0 && outputs() != 0;
+  }
   [[nodiscard]] LOCUS_FN std::int64_t group_in() const { return in / groups; }
   [[nodiscard]] LOCUS_FN std::int64_t group_out() const { return out / groups; }
   /// Whether a window is one element: the convolution is a matrix product over channels.

@@ -56,8 +56,7 @@ void add_bias(Context& context, const Shape& shape, const T* bias, T* y) {
 /// Whether cuDNN may be asked. Where a program looks for it when it first convolves
 /// (cuda_kernels/cudnn_at_first_use.cpp), it may be missing.
 [[nodiscard]] inline bool may_ask(const ConvShape& shape) {
-  return cudnn_version() != 0 && cudnn_allowed() &&
-         shape.batch * shape.in * shape.out * shape.inputs() * shape.outputs() != 0;
+  return cudnn_version() != 0 && cudnn_allowed() && shape.has_products();
 }
 }  // namespace detail
 

@@ -67,10 +67,10 @@ struct ConvCall {
   [[nodiscard]] bool is_divisible() const {
     return shape.batch > 1 && (pass != Pass::weight_gradient || type == CUDNN_DATA_FLOAT);
   }
-  /// The same of some images only.
-  [[nodiscard]] ConvCall part(std::int64_t first, std::int64_t images) const {
+  /// The same of some images only: of `most`, or those that are left from `first` on.
+  [[nodiscard]] ConvCall part(std::int64_t first, std::int64_t most) const {
     ConvCall some = *this;
-    some.shape.batch = images;
+    some.shape.batch = locus::detail::smaller(most, shape.batch - first);
     some.x.data = static_cast<char*>(x.data) + element() * first * (x_elements() / shape.batch);
     some.y.data = static_cast<char*>(y.data) + element() * first * (y_elements() / shape.batch);
     some.accumulate |= first > 0 && pass == Pass::weight_gradient;

@@ -43,7 +43,7 @@ class Convolver {
     const std::int64_t batch = call.shape.batch, images = images_at_once(call);
     if (!run_part(call.part(0, images))) return false;
     for (std::int64_t first = images; first < batch; first += images) {
-      const ConvCall part = call.part(first, batch - first < images ? batch - first : images);
+      const ConvCall part = call.part(first, images);
       if (!run_part(part))
         fail<CudaError>({text_of(part), ": cuDNN refuses it, though it computed the images before; ",
                          remedy(CUDNN_STATUS_NOT_SUPPORTED)});
@@ -53,7 +53,7 @@ class Convolver {
 
  private:
   /// So many that the engine which cuDNN expects to be the fastest finds its workspace; all, where not even one image
-  /// is so few.
+  /// is so few, or cuDNN has no plan for a part.
   [[nodiscard]] std::int64_t images_at_once(const ConvCall& call) {
     std::int64_t images = call.shape.batch;
     if (!call.is_divisible()) return images;
@@ -61,8 +61,9 @@ class Convolver {
       if (images == 1) return call.shape.batch;
       images = (images + 1) / 2;
     }
-    const std::int64_t rest = call.shape.batch % images;
-    if (rest != 0 && !plan_for(call.part(images, rest)).exists) return call.shape.batch;
+    // Later parts may be other forms: aligned in another way, added to what is there, or the rest of the batch.
+    for (std::int64_t first = images; first < call.shape.batch; first += images)
+      if (!plan_for(call.part(first, images)).exists) return call.shape.batch;
     return images;
   }
   [[nodiscard]] bool run_part(const ConvCall& call) {

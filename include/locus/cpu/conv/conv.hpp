@@ -70,10 +70,11 @@ namespace detail {
 [[nodiscard]] inline bool has_lanes(const ConvImages<const float>& x, std::int64_t channels, std::int64_t width) {
   return x.stride[4] == 1 || width == 1 || (x.stride[1] == 1 && channels % 16 == 0);
 }
-/// Whether groups have one channel in, and few out, of images of two dimensions.
+/// Whether groups have one channel in, and few but at least one out, of images of two dimensions.
 [[nodiscard]] inline bool is_depthwise(const ConvShape& shape) {
   const ConvAxis& depth = shape.axis[0];
-  return shape.groups > 1 && shape.group_in() == 1 && shape.group_out() <= 4 && depth.extent == 1 && depth.is_plain();
+  return shape.groups > 1 && shape.group_in() == 1 && shape.group_out() >= 1 && shape.group_out() <= 4 &&
+         depth.extent == 1 && depth.is_plain();
 }
 /// Whether products of windows of bfloat16, by tiles or pairs, suit a shape: what would fill less than half of the
 /// tiles is left to columns.

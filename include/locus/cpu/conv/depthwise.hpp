@@ -3,10 +3,10 @@
 // remainders of the strides, so that a tap lies at the same distance from all results: loops run over rows and borders
 // alike. A result is one thread's, in an order that depends on the shape alone.
 
+#include <locus/cpu/conv/pass.hpp>
 #include <locus/cpu/conv/window_axis.hpp>
 #include <locus/cpu/isa.hpp>
 #include <locus/cpu/threads/parallel.hpp>
-#include <locus/cpu/threads/scratch.hpp>
 
 #include <cstring>
 
@@ -77,14 +77,16 @@ LOCUS_FN void store_elements(const float* from, std::int64_t count, T* to, std::
 template <class T>
 class DepthwisePlanes {
  public:
-  DepthwisePlanes(const ConvShape& shape, const ConvImages<const T>& x, bool adjoint)
+  /// beside: floats that a thread has for each position, besides the planes
+  DepthwisePlanes(const ConvShape& shape, const ConvImages<const T>& x, bool adjoint, std::int64_t beside)
       : rows(shape.axis[1], adjoint), cols(shape.axis[2], adjoint), x_(x) {
     using locus::detail::larger, locus::detail::smaller;
     pitch = cols.positions() + cols.halo();
     planes_ = rows.remainders() * cols.remainders();
     const double row = static_cast<double>(planes_) * static_cast<double>(pitch),
                  halo = static_cast<double>(rows.halo());
-    fits = (halo + 1) * row <= most_elements && rows.classes() <= WindowAxis::most_classes &&
+    const double least = (halo + 1) * row + static_cast<double>(beside) * static_cast<double>(pitch);
+    fits = least * sizeof(float) <= most_scratch && rows.classes() <= WindowAxis::most_classes &&
            cols.classes() <= WindowAxis::most_classes;
     if (!fits) return;
     const double affordable = block_elements / row - halo;
@@ -129,7 +131,7 @@ class DepthwisePlanes {
   bool fits = false;
 
  private:
-  static constexpr double most_elements = 1 << 22, block_elements = 1 << 14;
+  static constexpr double block_elements = 1 << 14;  ///< of the planes, where a row of results needs no more
 
   ConvImages<const T> x_;
   std::int64_t planes_ = 1, plane_rows_ = 0;
@@ -141,7 +143,8 @@ class DepthwisePass {
  public:
   DepthwisePass(const ConvShape& shape, const ConvImages<const T>& x, const T* w, const T* bias, T* y, bool adds,
                 bool adjoint)
-      : planes_(shape, x, adjoint),
+      : planes_(shape, x, adjoint,
+                adjoint ? std::int64_t{shape.axis[1].stride} * shape.axis[2].stride : shape.group_out()),
         batch_(shape.batch),
         given_(adjoint ? shape.out : shape.in),
         out_(adjoint ? shape.in : shape.out),
@@ -220,7 +223,7 @@ class DepthwiseGradient {
  public:
   DepthwiseGradient(const ConvShape& shape, const ConvImages<const T>& g, const ConvImages<const T>& x, T* dw,
                     bool adds)
-      : planes_(shape, x, false),
+      : planes_(shape, x, false, 1),
         g_(g),
         batch_(shape.batch),
         out_(shape.out),

@@ -15,19 +15,20 @@ namespace cpu::detail {
 class WindowAxis {
  public:
   WindowAxis(const ConvAxis& axis, bool adjoint) : axis_(axis), adjoint_(adjoint) {
+    if (adjoint) list_classes();
     bool is_first = true;
-    for (int c = 0; c < classes(); ++c) {
-      for (int i = 0, count = taps(c); i<count; i += count> 1 ? count - 1 : 1) {  // the first and the last one
+    for (int c = 0; c < locus::detail::smaller(classes(), most_classes); ++c) {
+      if (taps(c) == 0) continue;
+      for (const int i : {0, taps(c) - 1}) {
         const std::int64_t at = shift(c, i);
         least_ = is_first || at < least_ ? at : least_;
         most_ = is_first || at > most_ ? at : most_;
         is_first = false;
       }
-      if (c == most_classes) break;  // no more are computed
     }
   }
 
-  static constexpr int most_classes = 8;
+  static constexpr int most_classes = 8;  ///< with more, no class is asked about
 
   [[nodiscard]] std::int64_t given() const { return adjoint_ ? axis_.outputs : axis_.extent; }
   [[nodiscard]] std::int64_t results() const { return adjoint_ ? axis_.extent : axis_.outputs; }
@@ -38,17 +39,10 @@ class WindowAxis {
   }
   [[nodiscard]] int taps(int of_class) const {
     if (!adjoint_) return axis_.kernel;
-    int count = 0;
-    for (ConvIndex k = 0; k < axis_.kernel; ++k) count += is_of(k, of_class) ? 1 : 0;
-    return count;
+    return static_cast<int>(ceil_div(axis_.kernel - first_tap_[of_class], period_));
   }
   /// Tap i of a class, as one of the kernel.
-  [[nodiscard]] ConvIndex tap(int of_class, int i) const {
-    if (!adjoint_) return i;
-    ConvIndex k = 0;
-    for (; !is_of(k, of_class) || i-- > 0; ++k) {}
-    return k;
-  }
+  [[nodiscard]] ConvIndex tap(int of_class, int i) const { return adjoint_ ? first_tap_[of_class] + i * period_ : i; }
   /// Of the class that has most, as 0 has.
   [[nodiscard]] std::int64_t positions() const { return ceil_div(results(), classes()); }
   [[nodiscard]] std::int64_t positions(int of_class) const { return ceil_div(results() - first(of_class), classes()); }
@@ -74,13 +68,21 @@ class WindowAxis {
   }
 
  private:
-  [[nodiscard]] bool is_of(ConvIndex tap, int of_class) const {
-    return std::int64_t{tap} * axis_.dilation % axis_.stride == of_class;
+  /// Taps k with k * dilation % stride == c are those of class c: every period_-th one, from its first one on.
+  void list_classes() {
+    for (ConvIndex& first : first_tap_) first = axis_.kernel;
+    std::int64_t remainder = 0;
+    period_ = 0;
+    do {
+      if (remainder < most_classes) first_tap_[remainder] = period_;
+      remainder = (remainder + axis_.dilation) % axis_.stride;
+    } while (++period_ < axis_.kernel && remainder != 0);
   }
   [[nodiscard]] std::int64_t spacing() const { return adjoint_ && axis_.stride > 1 ? 1 : axis_.dilation; }
 
   ConvAxis axis_;
   bool adjoint_;
+  ConvIndex period_ = 1, first_tap_[most_classes] = {};
   std::int64_t least_ = 0, most_ = 0;
 };
 
