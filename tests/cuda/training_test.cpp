@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <locus/locus.hpp>
+#include <locus/models/resnet.hpp>
 #include <locus/nn/averaged_model.hpp>
 #include <support/skip.hpp>
 #include <vector>
@@ -222,6 +223,73 @@ TEST_CASE("a hundred steps of three batches each, whose labels do not all count,
   CHECK(none == 0);
   CHECK(some > 280);
   CHECK(plain == replayed);
+}
+
+/// What a model holds: parameters and buffers of floating-point numbers, in float64.
+std::vector<double> numbers_of(const auto& model) {
+  std::vector<double> all;
+  const auto append = [&](const Tensor<float, Cpu>& values) {
+    all.insert(all.end(), values.data(), values.data() + values.elements());
+  };
+  for (const auto& parameter : model.parameters()) append(parameter.value().template to<Cpu>());
+  for (const auto& buffer : model.buffers())
+    if (buffer.type() == element_type<float>) append(buffer.template value<float>().template to<Cpu>());
+  return all;
+}
+
+struct FittedAverage {
+  std::vector<double> average, by_hand, model, valid_losses;
+  std::int64_t replays = 0, updates = 0;
+};
+/// Trains residual blocks with batch norm, and averages them on the device and, after each batch, on the host.
+FittedAverage fit_blocks(bool capture) {
+  manual_seed(5);
+  const data::TensorDataset images{randn({10, 3, 6, 6}), randint(0, 3, {10})};
+  const nn::Sequential<float, Cuda> model{models::BasicBlock<float, Cuda>{3, 3}, models::BasicBlock<float, Cuda>{3, 4, 2},
+                                          nn::Flatten{}, nn::Linear<float, Cuda>{36, 3}};
+  optim::Sgd optimizer{model.parameters(), {.lr = 0.1, .momentum = 0.9}};
+  const nn::AveragedModel average{model, {.decay = 0.8, .average_buffers = true}};
+  auto train = data::loader<Cuda>(images, {.batch_size = 4, .shuffle = true, .seed = 2});
+  auto valid = data::loader<Cuda>(images, {.batch_size = 10});
+  FittedAverage fitted;
+  History history;
+  const LaunchLog log;
+  fit(model, optimizer, train, valid, history,
+      {.epochs = 4,
+       .capture = capture,
+       .report_every = 1,
+       .after_step = [&] { average.update(); },
+       .on_progress =
+           [&] {
+             const auto now = numbers_of(model);
+             if (fitted.by_hand.empty()) fitted.by_hand = now;
+             for (std::size_t i = 0; i < now.size(); ++i) fitted.by_hand[i] = 0.8 * fitted.by_hand[i] + 0.2 * now[i];
+           },
+       .on_epoch = [&] { fitted.valid_losses.push_back(evaluate(average.module(), valid).loss); }});
+  fitted.replays = log.counts().replay;
+  fitted.updates = average.updates();
+  fitted.average = numbers_of(average.module());
+  fitted.model = numbers_of(model);
+  return fitted;
+}
+
+TEST_CASE("weights and statistics of residual blocks are averaged by replays as on the host") {
+  if (!cuda::is_available()) SKIP_TEST("no CUDA device answers");
+  const FittedAverage plain = fit_blocks(false), replayed = fit_blocks(true);
+  CHECK(plain.replays == 0);
+  CHECK(replayed.replays == 7);  // of 4 epochs of batches of 4, 4 and 2, all batches of 4 but the first
+  CHECK(plain.average == replayed.average);
+  CHECK(plain.model == replayed.model);
+  CHECK(plain.valid_losses == replayed.valid_losses);
+  double most = 0, moved = 0;
+  REQUIRE(replayed.average.size() == replayed.by_hand.size());
+  for (std::size_t i = 0; i < replayed.average.size(); ++i) {
+    most = std::max(most, std::abs(replayed.average[i] - replayed.by_hand[i]));
+    moved = std::max(moved, std::abs(replayed.average[i] - replayed.model[i]));
+  }
+  CHECK(most < 1e-6);
+  CHECK(moved > 0.01);
+  CHECK(replayed.updates == 12);
 }
 
 }  // namespace

@@ -141,6 +141,20 @@ TEST_CASE("a mixed data set mixes each image with one of the set, by a share of 
   CHECK(one.shares.item() == again.shares.item());
 }
 
+TEST_CASE("with whom an image is mixed does not depend on how it was transformed, by one seed for both") {
+  constexpr std::int64_t count = 200;
+  const auto flipped = data::transformed(numbered_images(count), data::RandomHorizontalFlip{}, 4);
+  const auto mixed = data::mixed(flipped, {.alpha = 1, .seed = 4});
+  int flips = 0, low = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    if (std::lround(data::sample(flipped, i).images(0, 0, 0) * 255) == i) continue;
+    ++flips;
+    low += data::sample(mixed, i).others.item() < count / 2;
+  }
+  REQUIRE(flips > 70);
+  CHECK(std::abs(static_cast<double>(low) / flips - 0.5) < 0.2);
+}
+
 TEST_CASE("an alpha of 0 mixes nothing, and images of 16 bits are mixed in float") {
   const auto plain = data::mixed(numbered_images(5), {.alpha = 0});
   for (std::int64_t i = 0; i < 5; ++i) {
@@ -167,7 +181,13 @@ TEST_CASE("the loss of mixed batches is that between both labels, by each sample
   const Tensor a = each(logits, labels), b = each(logits, others);
   const double expected = (0.25 * a(0) + 0.75 * b(0) + 0.5 * a(1) + 0.5 * b(1)) / 2;
   CHECK_CLOSE(loss(logits, labels, others, shares), Reference({}, {expected}));
-  CHECK_CLOSE(loss(logits, labels), Reference({}, {static_cast<double>(a(0) + a(1)) / 2}));
+  const Reference of_plain({}, {static_cast<double>(a(0) + a(1)) / 2});
+  CHECK_CLOSE(loss(logits, labels), of_plain);
+  for (const Reduction reduction : {Reduction::sum, Reduction::none}) {
+    const data::MixedLoss same{nn::CrossEntropyLoss{{.reduction = reduction, .label_smoothing = 0.1}}};
+    CHECK_CLOSE(same(logits, labels, others, shares), Reference({}, {expected}));
+    CHECK_CLOSE(same(logits, labels), of_plain);
+  }
 }
 
 TEST_CASE("fit trains on mixed batches and validates on plain ones, the same with any number of workers") {

@@ -127,10 +127,14 @@ struct TransformRow {
   }
 };
 
-/// What transforms draw in an epoch depends on this.
-[[nodiscard]] inline std::uint64_t transform_key(std::uint64_t seed, std::uint64_t epoch) {
-  const PhiloxBlock mixed = random_block(seed, epoch, locus::detail::stream_of_transforms);
+/// The seed of what is drawn in an epoch for one purpose: a stream of each, so that equal seeds draw nothing equal.
+[[nodiscard]] inline std::uint64_t epoch_key(std::uint64_t seed, std::uint64_t epoch,
+                                             locus::detail::RandomStream purpose) {
+  const PhiloxBlock mixed = random_block(seed, epoch, purpose);
   return std::uint64_t{mixed.x} << 32 | mixed.y;
+}
+[[nodiscard]] inline std::uint64_t transform_key(std::uint64_t seed, std::uint64_t epoch) {
+  return epoch_key(seed, epoch, locus::detail::stream_of_transforms);
 }
 
 /// throws ShapeError unless it is (channels, height, width) of less than 2^30 elements: with a padding, too, a

@@ -34,7 +34,7 @@ class MixedDataset {
 
   /// throws ArgumentError for an alpha below 0
   MixedDataset(S dataset, const MixupOptions& options)
-      : options_(options), held_(detail::hold(std::move(dataset))), key_(detail::transform_key(options.seed, 0)) {
+      : options_(options), held_(detail::hold(std::move(dataset))), key_(key_of(options, 0)) {
     locus::detail::require_not_negative("mixed", "alpha", options.alpha);
   }
 
@@ -44,7 +44,7 @@ class MixedDataset {
   }
   [[nodiscard]] MixedDataset at_epoch(std::uint64_t epoch) const {
     MixedDataset same = *this;
-    same.key_ = detail::transform_key(options_.seed, epoch);
+    same.key_ = key_of(options_, epoch);
     if constexpr (detail::HasEpochs<S>) same.held_ = detail::at_epoch(held_, epoch);
     return same;
   }
@@ -66,6 +66,9 @@ class MixedDataset {
   }
 
  private:
+  [[nodiscard]] static std::uint64_t key_of(const MixupOptions& options, std::uint64_t epoch) {
+    return detail::epoch_key(options.seed, epoch, locus::detail::stream_of_mixes);
+  }
   void read(std::int64_t i, Span<T> image, Span<std::int64_t> label) const {
     const std::int64_t list[] = {i};
     detail::write_samples(held_->dataset, Span(list), {}, image, label);
@@ -90,20 +93,27 @@ template <detail::HasLabelledImages S>
 }
 
 /// The mean over samples of share * criterion(prediction, label) + (1 - share) * criterion(prediction, other), for a
-/// criterion with options.reduction; of plain batches, as for validation, the criterion itself.
+/// criterion with options.reduction, whichever that is; of plain batches, as for validation, of criterion(prediction,
+/// label).
 template <class Criterion>
 struct MixedLoss {
   Criterion criterion;
 
   template <class P, class Y, class W>
   [[nodiscard]] auto operator()(const P& prediction, const Y& labels, const Y& others, const W& shares) const {
-    Criterion of_each = criterion;
-    of_each.options.reduction = decltype(of_each.options.reduction)::none;
-    return mean(of_each(prediction, labels) * shares + of_each(prediction, others) * (1 - shares));
+    const Criterion each = of_each();
+    return mean(each(prediction, labels) * shares + each(prediction, others) * (1 - shares));
   }
   template <class P, class Y>
   [[nodiscard]] auto operator()(const P& prediction, const Y& labels) const {
-    return criterion(prediction, labels);
+    return mean(of_each()(prediction, labels));
+  }
+
+ private:
+  [[nodiscard]] Criterion of_each() const {
+    Criterion each = criterion;
+    each.options.reduction = decltype(each.options.reduction)::none;
+    return each;
   }
 };
 template <class Criterion>
