@@ -96,6 +96,11 @@ LOCUS_DEVICE_TEST("large logits do not overflow", D) {
   CHECK_CLOSE(x.grad(), {1, -1, 0});
 }
 
+LOCUS_DEVICE_TEST("an example that the model excludes has an infinite loss, and so has the mean", D) {
+  const auto x = locus_test::tensor<float, D>({3, 2}, {0, 0, -INFINITY, 0, 0, 0});
+  CHECK_CLOSE(cross_entropy(x, locus_test::tensor<std::int64_t, D>({3}, {0, 0, 1})), {INFINITY});
+}
+
 LOCUS_DEVICE_TEST("a label out of range is an IndexError where the host reads it, NaN elsewhere", D) {
   const auto x = variable(sample<float, D>({3, 4}, 1));
   for (const double bad : {4., -1., 1e15}) {
