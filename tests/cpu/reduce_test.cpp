@@ -180,6 +180,19 @@ TEST_CASE("reduce gives what its definition says, for random shapes, layouts, ax
   CHECK(mistakes == 0);
 }
 
+TEST_CASE("strides of a null input are not followed, where it is read once for each run, either") {
+  const Shape shape{64, 256};
+  const std::vector<std::int32_t> b(64 * 256, 1);
+  std::vector<double> out(64, -1);
+  const bool reduced[max_rank] = {false, true};
+  const auto plan =
+      locus_test::reduce_plan<3>(shape, {Strides{1 << 20, 0}, row_major(shape), row_major(shape)}, {1, 0}, reduced);
+  Backend<Cpu>::reduce({}, plan, ProductOfRepeated{}, SumOf{},
+                       Pack<const float*, const std::int32_t*, LinearIndex>(nullptr, b.data(), {}),
+                       static_cast<const double*>(nullptr), out.data());
+  CHECK(out == std::vector<double>(64, 51 * (0 + 1 + 2 + 3 + 4)));
+}
+
 TEST_CASE("reduce folds accumulators that are no numbers") {
   RandomLayouts random(8);
   int mistakes = 0;

@@ -112,7 +112,8 @@ TEST_CASE("cuDNN plans every pass of ResNet-18, in each type and layout, within 
   }
 }
 
-TEST_CASE("cuDNN plans passes that are added to what is there, strided, dilated, grouped, misaligned or uneven") {
+TEST_CASE(
+    "cuDNN plans passes that are added to what is there, strided, dilated, grouped, misaligned, uneven or of volumes") {
   NEEDS_MACHINE(machine);
   for (const Pass pass : every_pass) {
     ConvCall adding = call_of(pass, CUDNN_DATA_FLOAT, square(8, 16, 16, axis(16, 3, 1, 1)));
@@ -125,6 +126,10 @@ TEST_CASE("cuDNN plans passes that are added to what is there, strided, dilated,
     ConvAxis same = axis(16, 2);  // of "same": one more after than before
     same.outputs = 16;
     check_planned(machine, call_of(pass, CUDNN_DATA_FLOAT, square(8, 16, 16, same)));
+    ConvShape volumes = square(2, 16, 24, axis(12, 3, 2, 1));
+    volumes.axis[0] = axis(7, 3, 1, 1);
+    for (const cudnnDataType_t type : {CUDNN_DATA_FLOAT, CUDNN_DATA_BFLOAT16})
+      check_planned(machine, call_of(pass, type, volumes));
   }
 }
 

@@ -63,7 +63,7 @@ struct ConvShape {
   [[nodiscard]] std::int64_t window(const ConvIndex (&o)[3]) const {
     return (std::int64_t{o[0]} * axis[1].outputs + o[1]) * axis[2].outputs + o[2];
   }
-  /// Whether any products are added up. (That of all its numbers may not fit 64 bits.)
+  /// Whether there is anything to add up. Each number is asked by itself: their product may take more than 64 bits.
   [[nodiscard]] bool has_products() const {
     return batch != 0 && in != 0 && out != 0 && inputs() != 0 && outputs() != 0;
   }

@@ -157,14 +157,10 @@ class Stage {
       operands_[i] = operands[i];
       stride_[i] = along.inner_stride(i);
       repeated_[i] = nullptr;
-      if (operands[i].data && (stride_[i] == 1 || (repeated >> i & 1u) != 0)) continue;
-      if ((repeated >> i & 1u) != 0) {
-        elsewhere_ |= 1u << i;
-        std::memset(tile(i), 0, static_cast<std::size_t>(operands[i].size));
-        continue;
-      }
+      const bool is_one = (repeated >> i & 1u) != 0;
+      if (operands[i].data && (stride_[i] == 1 || is_one)) continue;
       elsewhere_ |= 1u << i;
-      direct_ &= operands[i].is_index;
+      direct_ &= operands[i].is_index || is_one;
       if (!operands[i].data && !operands[i].is_index) std::memset(tile(i), 0, tile_bytes);
     }
   }
