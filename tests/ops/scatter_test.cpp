@@ -109,6 +109,8 @@ LOCUS_DEVICE_TEST("lookups and puts of integers, of 16-bit floats, of nothing an
   const std::int64_t m = 3000;  // one and one and so on stops at 2048 as half
   CHECK_CLOSE(index_add(zeros<half>({2, 1}, D{}), 0, Tensor<std::int64_t, D>({m}).fill_(1), ones<half>({m, 1}, D{})),
               {0, 3000});
+  const auto part = indices<D>({2, 1}, {1, 1}).expand({2, 2});  // one list, expanded, but not over all of x
+  CHECK_CLOSE(scatter_add(x, 0, part, x.slice(1, 0, 2)), Reference({2, 3}, {1, 2, 3, 9, 12, 6}));
   const auto none = Tensor<std::int64_t, D>({0});
   CHECK_CLOSE(index_add(x, 0, none, x.slice(0, 0, 0)), reference(x));
   CHECK_CLOSE(index_copy(x, 0, none, x.slice(0, 0, 0)), reference(x));

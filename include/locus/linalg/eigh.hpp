@@ -31,8 +31,9 @@ struct Eigh {
 };
 
 /// Eigenvalues and eigenvectors of symmetric matrices: torch.linalg.eigh, numpy.linalg.eigh. Only the lower triangle of
-/// x is read. The sign of a vector is any; columns of vectors lie one after another in memory. shape: (..., n, n) ->
-/// (..., n) and (..., n, n) cost:  about 9 n^3 for each matrix, a copy of it and a launch; on Cuda the host waits twice
+/// x is read. The sign of a vector is any; columns of vectors lie one after another in memory.
+/// shape: (..., n, n) -> (..., n) and (..., n, n)
+/// cost:  about 9 n^3 for each matrix, a copy of it and a launch; on Cuda the host waits twice
 /// throws NumericError for NaN, infinity and an iteration that does not converge, naming the matrix; ShapeError
 template <detail::PlainMatrixOperand X>
 [[nodiscard]] auto eigh(const X& x) {

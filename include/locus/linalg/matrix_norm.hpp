@@ -77,10 +77,12 @@ namespace linalg {
 
 /// A norm of each matrix: torch.linalg.matrix_norm. "fro" is the root of the sum of squares; 1 the largest sum of
 /// magnitudes of a column, infinity of a row, 2 the largest singular value; -1, -infinity and -2 the least of them;
-/// "nuc" the sum of singular values. shape: (..., m, n) -> (...) gradient: as that of norm, sum and max; of a singular
-/// value g u v^T, and of their sum g u vh cost:  one or two launches; of singular values that of svd throws
-/// ArgumentError for another norm; ShapeError, also where there is nothing of which to take the largest; of
-///        singular values what svd throws
+/// "nuc" the sum of singular values.
+/// shape:    (..., m, n) -> (...)
+/// gradient: as that of norm, sum and max; of a singular value g u v^T, and of their sum g u vh
+/// cost:     one or two launches; of singular values that of svd
+/// throws ArgumentError for another norm; ShapeError, also where there is nothing of which to take the largest; of
+/// singular values what svd throws
 ///
 ///     linalg::matrix_norm(x), linalg::matrix_norm(x, 1), linalg::matrix_norm(x, "nuc")
 template <detail::MatrixOperand X>

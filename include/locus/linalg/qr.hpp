@@ -14,8 +14,9 @@ struct Qr {
 };
 
 /// x = q r, by Householder reflections: torch.linalg.qr, numpy.linalg.qr. Signs are LAPACK's. Columns of q lie one
-/// after another in memory. shape: (..., m, n) -> (..., m, k) and (..., k, n), k = min(m, n) cost:  4 m n k for each
-/// matrix, two copies of it and a launch throws ShapeError
+/// after another in memory.
+/// shape: (..., m, n) -> (..., m, k) and (..., k, n), k = min(m, n)
+/// cost:  4 m n k for each matrix, two copies of it and a launch     throws ShapeError
 template <detail::PlainMatrixOperand X>
 [[nodiscard]] auto qr(const X& given) {
   using T = value_of<X>;

@@ -116,7 +116,7 @@ struct CrossEntropyRowBackward {
   }
 };
 
-/// A sum of losses and of the weights of their labels; stored, the loss and what to divide by.
+/// The loss and what to divide by. A reduction may add its result to another: hence the sum.
 template <class R>
 struct LossTotal {
   R loss, weight;
@@ -126,19 +126,19 @@ struct LossTotal {
 };
 /// A sum, and what its rounding has lost (Knuth's two-sum): many weights of a few values are rounded one way.
 template <class R>
-struct ExactSum {
+struct CompensatedSum {
   R sum, lost;
-  friend LOCUS_FN ExactSum operator+(const ExactSum& a, const ExactSum& b) {
-    const R both = a.sum + b.sum, of_b = both - a.sum;
-    const R error = (a.sum - (both - of_b)) + (b.sum - of_b);
-    return {both, a.lost + b.lost + (error - error == R(0) ? error : R(0))};  // none of what is infinite or NaN
+  friend LOCUS_FN CompensatedSum operator+(const CompensatedSum& a, const CompensatedSum& b) {
+    const R total = a.sum + b.sum, from_b = total - a.sum;
+    const R error = (a.sum - (total - from_b)) + (b.sum - from_b);
+    return {total, a.lost + b.lost + (error - error == R(0) ? error : R(0))};  // none of what is infinite or NaN
   }
   [[nodiscard]] LOCUS_FN R rounded() const { return sum + lost; }
 };
 template <class R>
 struct FoldLosses {
   struct Accumulator {
-    ExactSum<R> loss, weight;
+    CompensatedSum<R> loss, weight;
   };
   bool divides;
   LOCUS_FN Accumulator identity() const { return {{0, 0}, {0, 0}}; }

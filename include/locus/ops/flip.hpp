@@ -103,8 +103,9 @@ template <detail::Operand X>
 
 /// The elements moved on by `shifts` along axes; what leaves at the end comes back at the start. Negative shifts move
 /// back. Without an axis, as if x had one dimension.
-/// shape: that of x     gradient: g, moved back     cost: two launches, twice as many for each further axis; so
-/// backward throws IndexError; ArgumentError unless there is a shift for each axis
+/// shape: that of x     gradient: g, moved back
+/// cost:  two launches, twice as many for each further axis; backward the same
+/// throws IndexError; ArgumentError unless there is a shift for each axis
 template <detail::Operand X>
 [[nodiscard]] auto roll(const X& x, const ReduceAxes& shifts, const ReduceAxes& axes) {
   return apply(operation::Roll{detail::Shifts(x.shape(), shifts.list(), axes.list())}, x);

@@ -250,10 +250,9 @@ struct IndexedMistake : FirstMistake<PlaceMistake<X, I, error::tensor_is_on, err
 /// shape:    (..., n, ...), (m,) -> (..., m, ...)
 /// gradient: slices of g added up where they came from, in the order of the indices
 /// cost:     one launch; backward one pass over g, one launch, one more where the work is split among threads, and one
-/// to
-///           clear the gradient, unless it is added to; 16 bits are summed in floats, which are rounded by one more. On
-///           Cuda up to 1024 indices are compared with each other; more are put in order first, by eight launches and
-///           more for every six bits of n
+///           to clear the gradient, unless it is added to; 16 bits are summed in floats, which are rounded by one more.
+///           On Cuda up to 1024 indices are compared with each other; more are put in order first, by eight launches
+///           and more for every six bits of n
 /// throws ShapeError unless the indices are a list; IndexError, see the top of the file
 template <class X, class I>
   requires detail::IndexedOperands<X, I>

@@ -10,12 +10,19 @@
 namespace locus::inline LOCUS_ABI {
 
 namespace detail {
-/// The shape with ones before it, so that it has as many dimensions as it is repeated along.
+/// throws ArgumentError
+LOCUS_OUT_OF_LINE inline std::int64_t repeated_extent(const char* caller, std::int64_t extent, std::int64_t times) {
+  std::int64_t result = 0;
+  if (times < 0 || __builtin_mul_overflow(extent, times, &result))
+    fail<ArgumentError>({caller, ": ", times, " times an extent of ", extent, "; expected 0 to 2^63 - 1 elements"});
+  return result;
+}
+
+/// The shape with ones before it, so that it has as many dimensions as it is repeated along. throws ArgumentError
 [[nodiscard]] LOCUS_OUT_OF_LINE inline Shape shape_to_repeat(const Shape& shape, const Shape& times) {
   Shape result = shape;
   while (result.rank() < times.rank()) result.insert(0, 1);
-  for (const std::int64_t n : times)
-    if (n < 0) fail<ArgumentError>({"repeat: ", times, " times; expected 0 or more along each dimension"});
+  for (int d = -1; d >= -times.rank(); --d) (void)repeated_extent("repeat", result[d], times[d]);
   return result;
 }
 
@@ -55,7 +62,7 @@ struct Repetition {
 /// shape: (..., n) -> (..., n * times)     gradient: g, added up over the repetitions
 /// cost:  one launch, none where only extents of 1 are repeated, which is a view; backward one. One for each dimension
 ///        that is repeated where these and all dimensions are more than eight together
-/// throws ArgumentError for a negative number
+/// throws ArgumentError for a negative number, and for extents of 2^63 and more
 ///
 ///     tile(from({1, 2}), {2, 2});   // (2, 4)
 template <detail::Viewable X>
@@ -81,14 +88,13 @@ template <detail::Viewable X>
 
 /// Each element along a dimension `times` times, one after the other: numpy.repeat.
 /// shape: (..., n, ...) -> (..., n * times, ...)     gradient: g, added up over the repetitions
-/// cost:  one launch; backward one     throws ArgumentError for a negative number
+/// cost:  one launch; backward one     throws as tile
 template <detail::Viewable X>
 [[nodiscard]] auto repeat_interleave(const X& x, std::int64_t times, int dim) {
   const int along = normalize_axis(dim, x.shape().rank(), "repeat_interleave");
-  if (times < 0) fail<ArgumentError>({"repeat_interleave: ", times, " times; expected 0 or more"});
   Shape repeated = x.shape(), merged = x.shape();
   repeated.insert(along + 1, times);
-  merged[along] *= times;
+  merged[along] = detail::repeated_extent("repeat_interleave", merged[along], times);
   return reshape(expand(unsqueeze(x, along + 1), repeated), merged);
 }
 /// Of all elements, in row-major order.

@@ -420,8 +420,8 @@ template <class X, class I>
 }
 
 /// Elements along an axis by an index that broadcasts with x in the other dimensions: numpy.take_along_axis. The
-/// indices of argsort and argmax (with keepdim) are such. shape: that of the index, broadcast     gradient and cost: as
-/// of gather, which asks for no broadcasting
+/// indices of argsort and argmax (with keepdim) are such.
+/// shape: that of the index, broadcast     gradient and cost: as of gather, which asks for no broadcasting
 template <class X, class I>
   requires(detail::IndexedOperands<X, I> && !detail::IsParameter<X>)
 [[nodiscard]] auto take_along_axis(const X& x, const I& index, int axis) {

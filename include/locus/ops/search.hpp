@@ -64,9 +64,10 @@ concept AlikeOperands =
 }  // namespace detail
 
 /// For each value the place where it would be put into numbers that are sorted in ascending order, before equal ones,
-/// or with `right` after them: numpy.searchsorted. NaN counts as largest. Plain, of int64. shape: (n,), (...) -> (...),
-/// or, row by row, (..., n), (..., m) -> (..., m)     cost: one launch throws ShapeError. Whether the numbers are
-/// sorted is not checked
+/// or with `right` after them: numpy.searchsorted. NaN counts as largest. Plain, of int64.
+/// Whether the numbers are sorted is not checked.
+/// shape: (n,), (...) -> (...), or, row by row, (..., n), (..., m) -> (..., m)
+/// cost:  one launch     throws ShapeError
 ///
 ///     auto places = searchsorted(from({1, 3, 5}), from({3, 6}));   // 1 3
 template <class X, class V>
