@@ -7,6 +7,7 @@
 #include <locus/training/confusion_matrix.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <numeric>
 

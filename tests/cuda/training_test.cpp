@@ -245,8 +245,9 @@ struct FittedAverage {
 FittedAverage fit_blocks(bool capture) {
   manual_seed(5);
   const data::TensorDataset images{randn({10, 3, 6, 6}), randint(0, 3, {10})};
-  const nn::Sequential<float, Cuda> model{models::BasicBlock<float, Cuda>{3, 3}, models::BasicBlock<float, Cuda>{3, 4, 2},
-                                          nn::Flatten{}, nn::Linear<float, Cuda>{36, 3}};
+  const nn::Sequential<float, Cuda> model{models::BasicBlock<float, Cuda>{3, 3},
+                                          models::BasicBlock<float, Cuda>{3, 4, 2}, nn::Flatten{},
+                                          nn::Linear<float, Cuda>{36, 3}};
   optim::Sgd optimizer{model.parameters(), {.lr = 0.1, .momentum = 0.9}};
   const nn::AveragedModel average{model, {.decay = 0.8, .average_buffers = true}};
   auto train = data::loader<Cuda>(images, {.batch_size = 4, .shuffle = true, .seed = 2});

@@ -399,6 +399,9 @@ TEST_CASE("a confusion matrix shows counts, recall and precision") {
   CHECK(svg.find(">0<") == std::string::npos);
   CHECK(svg.find("nan") == std::string::npos);
   CHECK(io::detail::percentage(0.9996) == "99.96");
+  CHECK(io::detail::percentage(1999. / 2000) == "99.95");
+  CHECK(io::detail::percentage(99'999. / 100'000) == "99.99");
+  CHECK(io::detail::percentage(0.999) == "99.9");
   CHECK(io::detail::percentage(1) == "100.0");
   CHECK_THROWS_AS(io::plot_confusion(path, matrix, {"cat", "dog"}), ArgumentError);
   CHECK_THROWS_AS(io::plot_confusion(path, matrix.slice(0, 0, 2), {"a", "b"}), ShapeError);

@@ -100,6 +100,26 @@ LOCUS_DEVICE_TEST("an update is three launches and one for each buffer, and wait
   CHECK(of_norm.updates() == 1);
 }
 
+LOCUS_DEVICE_TEST("traced batches teach an average the statistics of its own activations", D) {
+  const nn::Linear<float, D> linear{1, 1, false};
+  const nn::BatchNorm1d<float, D> norm{1};
+  const nn::Sequential<float, D> model{linear, norm};
+  const nn::AveragedModel average{model, {.decay = 0.5, .average_buffers = true}};
+  const auto x = tensor<float, D>({2, 1}, {-1, 3});  // mean 1, variance 8
+  for (const float weight : {-3.f, 5.f}) {           // on average 1
+    linear.weight.value().fill_(weight);
+    (void)model(trace(x));
+    average.update();
+  }
+  const auto state = nn::state_dict(average.module());
+  const auto variance = [&] { return host(state.template get<float>("1.running_var"))(0); };
+  CHECK(variance() > 10);
+  for (int i = 0; i < 200; ++i) (void)average.module()(trace(x));
+  CHECK(variance() == doctest::Approx(8).epsilon(1e-5));
+  CHECK_CLOSE(state.template get<float>("1.running_mean"), {1}, 1e-5);
+  CHECK(host(norm.running_var.value())(0) == doctest::Approx(0.9 * (0.9 + 0.1 * 72) + 0.1 * 200));  // the model's stay
+}
+
 LOCUS_DEVICE_TEST("an average of 16-bit weights moves by less than these can show", D) {
   const nn::Sequential<bfloat16, D> model{nn::Linear<bfloat16, D>{1, 1, false}};
   const nn::AveragedModel average{model, {.decay = 0.999}};

@@ -17,9 +17,11 @@ namespace detail {
   const auto mixed = [&](double full) { return std::lround(247 + depth * (full - 247)); };
   return join("rgb(", mixed(0x00), ",", mixed(0x72), ",", mixed(0xb2), ")");
 }
-/// A share as a percentage: of 99.96 % no "100".
+/// A share as a percentage. Only 1 is "100.0": what is above 0.999 gets a second digit, and is at most "99.99".
 [[nodiscard]] inline std::string percentage(double share) {
-  return plot::detail::fixed(100 * share, share < 1 && share > 0.9995 ? 2 : 1);
+  const bool is_almost_all = share < 1 && share > 0.999;
+  return is_almost_all ? plot::detail::fixed(locus::detail::smaller(100 * share, 99.99), 2)
+                       : plot::detail::fixed(100 * share, 1);
 }
 
 /// Draws a matrix of counts, whose rows and columns have names.

@@ -11,7 +11,7 @@ namespace locus::inline LOCUS_ABI::nn {
 struct AverageOptions {
   double decay = 0.999;          ///< how much of the average an update keeps
   bool equal = false;            ///< all models count alike (stochastic weight averaging), whatever the decay
-  bool average_buffers = false;  ///< buffers of floating-point numbers, too; by default they are copied
+  bool average_buffers = false;  ///< buffers of float and double, too; by default they are copied
 };
 
 namespace detail {
@@ -49,8 +49,11 @@ struct MoveExact {
 /// decay * average + (1 - decay) * weights. Its state has PyTorch's names, `module.0.weight` and `n_averaged`, and is
 /// saved and loaded as that of a model, io::save_training included. A handle: copies are the same average.
 ///
-/// Buffers, such as running statistics, are copied at each update(), or averaged like weights; integers are copied.
-/// Averages of 16-bit weights are kept in float, `exact` of the state, and rounded to the module's.
+/// Buffers, such as running statistics, are copied at each update(), or averaged like weights; those of integers and of
+/// 16-bit numbers are always copied. Averages of 16-bit weights are kept in float, `exact` of the state, and rounded to
+/// the module's. Neither way gives the statistics of what averaged weights compute: the further weights move within an
+/// average, the worse it is. Before evaluating, let the module see some batches as in training, traced, without a
+/// backward pass: its running statistics learn from them (torch.optim.swa_utils.update_bn).
 ///
 ///     const nn::AveragedModel average{model, {.decay = 0.999}};
 ///     ...
