@@ -39,7 +39,7 @@ LOCUS_DEVICE_TEST("categories are drawn as often as their weights say, in every 
 TEST_CASE("a number on the border of two categories is of the later one, and of none whose weight is 0") {
   const std::int64_t sums[] = {0, 1, 1, 3};  // of weights 0, 1, 0, 2
   std::int64_t drawn[4] = {}, category = 0;
-  const detail::DrawnCategory draw{5, 0, sums, 4, 3000};
+  const locus::detail::DrawnCategory draw{5, 0, sums, 4, 3000};
   for (std::int64_t i = 0; i < 3000; ++i) draw(i, category), ++drawn[category];
   CHECK(drawn[0] == 0);
   CHECK(drawn[2] == 0);

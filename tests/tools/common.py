@@ -1,5 +1,6 @@
 """What the checks share: where the tree and the compilers are, running in parallel, counting cases."""
 
+import functools
 import os
 import pathlib
 import re
@@ -59,6 +60,12 @@ def find_nvcc():
     homes = [os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
     paths = [str(pathlib.Path(home) / "bin" / "nvcc") for home in homes if home]
     return next(filter(None, map(shutil.which, ["nvcc", *paths])), None)
+
+
+@functools.cache
+def fastest(nvcc):
+    """What has nvcc translate the GPU's part in the least time, where it knows how."""
+    return ["--Ofast-compile=max"] if "--Ofast-compile" in run([nvcc, "--help"])[1] else []
 
 
 def told(options):
