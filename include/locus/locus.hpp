@@ -100,6 +100,7 @@
 #include <locus/optim/adagrad.hpp>
 #include <locus/optim/adam.hpp>
 #include <locus/optim/clip.hpp>
+#include <locus/optim/grad_scaler.hpp>
 #include <locus/optim/lion.hpp>
 #include <locus/optim/rmsprop.hpp>
 #include <locus/optim/scheduler.hpp>

@@ -37,7 +37,7 @@ DEFAULT = [*(TESTS / "cuda" / f"{name}_test.cpp" for name in ("verbs", "training
            *(TESTS / "autograd" / f"{name}_test.cpp" for name in ("hooks", "checkpoint")),
            *(TESTS / "ops" / f"{name}_test.cpp" for name in ("attention", "linear", "scan", "scatter", "dropout", "pad", "pool", "interpolate", "unfold", "conv")),
            TESTS / "nn" / "batch_norm_test.cpp", TESTS / "data" / "transformed_test.cpp",
-           *(TESTS / "optim" / f"{name}_test.cpp" for name in ("groups", "masters", "skip")), TESTS / "autograd" / "flat_test.cpp",
+           *(TESTS / "optim" / f"{name}_test.cpp" for name in ("grad_scaler", "groups", "masters", "skip")), TESTS / "autograd" / "flat_test.cpp",
            *(HERE / f"{name}.cpp" for name in ("plans", "errors", "memory", "streams", "tables", "norms", "exponentials", "cudnn", "linalg", "nccl", "nvtx",
                                          "threads"))]
 WITH_THREADS = [HERE / "threads.cpp", TESTS / "tensor" / "copy_async_test.cpp", HERE / "streams.cpp"]

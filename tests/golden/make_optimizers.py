@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes optimizers.txt: trajectories of optimizers with groups, master weights, clipping and skipped steps, and 20 steps
-of each rule that make_training.py has not.
+"""Writes optimizers.txt: trajectories of optimizers with groups, master weights, clipping and skipped steps, 20 steps of
+each rule that make_training.py has not, and 20 steps with a GradScaler.
 
 usage: make_optimizers.py        (needs torch; the tests need only what it wrote)
 """
@@ -131,6 +131,55 @@ def rules():
                                                      lr=0.3, lr_decay=0.1), gradients="rules")
 
 
+def masters_of_20_steps():
+    """20 steps of float master weights by bfloat16 gradients, and the same in float alone."""
+    optim = torch.optim
+    for name, optimizer, options in (
+            ("adam", optim.Adam, {"lr": 0.01}), ("adamw", optim.AdamW, {"lr": 0.01, "weight_decay": 0.1}),
+            ("sgd", optim.SGD, {"lr": 0.01, "momentum": 0.9})):
+        for kind, dtype in (("masters", torch.bfloat16), ("floats", torch.float32)):
+            p = numbers("rules_w").to(dtype).float().requires_grad_()
+            stepper = optimizer([p], **options)
+            values = []
+            for gradient in numbers("rules_gw"):
+                p.grad = gradient.to(dtype).float()
+                stepper.step()
+                values.append(p.detach().to(torch.float64))
+            keep(f"{kind}_{name}", torch.stack(values))
+
+
+OVERFLOWS = (0, 5, 6, 13)
+
+
+def scaled():
+    """20 steps with torch.amp.GradScaler, of which four overflow; of two losses each, clipped, in the second run."""
+    for name, optimizer, options, clips in (("scaled_sgd", torch.optim.SGD, {"lr": 0.1, "momentum": 0.9}, False),
+                                            ("scaled_adamw", torch.optim.AdamW, {"lr": 0.05}, True)):
+        w, b = parameters()
+        stepper = optimizer([w, b], **options)
+        scaler = torch.amp.GradScaler("cpu", init_scale=1024, growth_factor=2, backoff_factor=0.25, growth_interval=3)
+        values_w, values_b, scales = [], [], []
+        for step in range(RULE_STEPS):
+            stepper.zero_grad()
+            gw, gb = numbers("rules_gw")[step], numbers("rules_gb")[step].clone()
+            if step in OVERFLOWS:
+                gb[0] = float("inf") if step % 2 else float("nan")
+            for _ in range(2 if clips else 1):
+                loss = (0.15 * w * w + w * gw).sum() + (0.15 * b * b + b * gb).sum()
+                scaler.scale(loss / 2 if clips else loss).backward()
+            if clips:
+                scaler.unscale_(stepper)
+                torch.nn.utils.clip_grad_norm_([w, b], 0.5)
+            scaler.step(stepper)
+            scaler.update()
+            values_w.append(w.detach().clone())
+            values_b.append(b.detach().clone())
+            scales.append(scaler.get_scale())
+        keep(f"{name}_w", torch.stack(values_w))
+        keep(f"{name}_b", torch.stack(values_b))
+        keep(f"{name}_scales", torch.tensor(scales))
+
+
 if __name__ == "__main__":
     torch.manual_seed(25)
     make_golden.numbers.clear()
@@ -138,6 +187,6 @@ if __name__ == "__main__":
     keep("groups_b", torch.randn(5))
     keep("groups_gw", torch.randn(STEPS, 3, 4))
     keep("groups_gb", torch.randn(STEPS, 5))
-    for make in groups, clipping, skipping, masters, rules:
+    for make in groups, clipping, skipping, masters, rules, masters_of_20_steps, scaled:
         make()
     make_golden.write(pathlib.Path(__file__).with_name("optimizers.txt"))

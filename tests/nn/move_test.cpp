@@ -46,7 +46,7 @@ struct Tracker : nn::Layer<Tracker<T, D>, T, D> {
     auto y = (inner(x) * scales[1] + seen).eval();
     for (const auto& floor : floors) y = floor(activation(y));
     for (const auto& module : modules) y = module(y);
-    return (y * static_cast<T>(factor)).eval();
+    return (y * static_cast<compute_t<T>>(factor)).eval();
   }
   void members(const auto& visit) const {
     visit("inner", inner);
@@ -263,6 +263,37 @@ LOCUS_DEVICE_TEST("a model of another element type, as a copy or moved", D) {
   const auto seen = layer.seen;
   CHECK_CLOSE(std::move(layer).template as<double>()(x.template as<double>()), of_layer, 1e-5);
   CHECK_THROWS_AS((void)seen.value(), ArgumentError);
+}
+
+TEST_CASE("a model of 16 bits keeps names and shapes, and its float statistics and counters their types") {
+  nn::Sequential<float, Cpu> model{nn::Linear<float, Cpu>{4, 6}, nn::BatchNorm1d<float, Cpu>{6}, nn::ReLU{},
+                                   Tracker<float, Cpu>{6}};
+  const auto x = sample<float, Cpu>({5, 4});
+  const auto expected = reference(model(x));
+  const auto parameters = model.named_parameters();
+  const auto buffers = model.named_buffers();
+  std::vector<Tensor<float>> values;
+  for (const auto& [name, parameter] : parameters) values.push_back(parameter.value().clone());
+  const auto model16 = std::move(model).as<bfloat16, Tracker<float, Cpu>>();
+  CHECK_CLOSE(model16(x.as<bfloat16>()), expected, 0.1);
+
+  const auto parameters16 = model16.named_parameters();
+  const auto buffers16 = model16.named_buffers();
+  REQUIRE(parameters16.size() == parameters.size());
+  REQUIRE(buffers16.size() == buffers.size());
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    CHECK(parameters16[i].name == parameters[i].name);
+    CHECK_CLOSE(parameters16[i].parameter.value(), reference(values[i].as<bfloat16>()), 0);
+  }
+  for (std::size_t i = 0; i < buffers.size(); ++i) {
+    CAPTURE(buffers[i].name);
+    CHECK(buffers16[i].name == buffers[i].name);
+    const bool is_of_the_model = buffers[i].name == "3.seen";  // an nn::Buffer<T, D>
+    const bool counts = buffers[i].name == "1.num_batches_tracked" || buffers[i].name == "3.calls";
+    CHECK(buffers16[i].buffer.type() == (is_of_the_model ? ElementType::bfloat16
+                                         : counts        ? ElementType::int64
+                                                         : ElementType::float32));
+  }
 }
 
 LOCUS_DEVICE_TEST("networks that begin with an Embedding move, too", D) {

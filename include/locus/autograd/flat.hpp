@@ -105,7 +105,7 @@ template <class T, class D>
     if (!parameter.has_grad()) continue;
     FlatMemory<T, D>* const memory = parameter.flat_place().memory.get();
     if (!memory) {
-      runs.push_back(parameter.grad());
+      runs.push_back(parameter.node()->own());
       continue;
     }
     bool is_done = false;
@@ -134,11 +134,19 @@ LOCUS_OUT_OF_LINE void require_reduced(std::string_view who, const std::vector<P
   }
 }
 
+/// throws GraphError where there is a gradient that has yet to be reduced over ranks, or to be unscaled
+template <class T, class D>
+LOCUS_OUT_OF_LINE void require_final(std::string_view who, const std::vector<Parameter<T, D>>& parameters) {
+  require_reduced(who, parameters);
+  for (const auto& parameter : parameters)
+    if (parameter.has_grad()) require_unscaled(who, *parameter.node());
+}
+
 /// After gradients were changed by their runs.
 template <class T, class D>
 void gradients_changed(const std::vector<Parameter<T, D>>& parameters) {
   for (const auto& parameter : parameters)
-    if (parameter.has_grad()) parameter.grad().buffer().changed_by_step();
+    if (parameter.has_grad()) parameter.node()->own().buffer().changed_by_step();
 }
 }  // namespace detail
 

@@ -12,6 +12,15 @@ class GraphNode;
 namespace detail {
 /// Order of creation, which is an order in which every node comes after its inputs.
 inline Atomic<std::uint64_t> next_node_number{1};
+
+/// Whose scale the gradients have that the backward pass of a scaled loss leaves. Until they are unscaled, nothing else
+/// takes them.
+struct GradientScale : Counted {
+  const char* reason;  ///< why a gradient with it cannot be used, and what to do
+  explicit GradientScale(const char* why) : reason(why) {}
+};
+/// Of the backward pass that this thread is in; null: that of an ordinary loss.
+inline thread_local GradientScale* pass_scale = nullptr;
 }  // namespace detail
 
 /// A recorded operation, or a leaf that gradients are collected for.
@@ -91,7 +100,14 @@ class TensorNode : public GraphNode {
   LOCUS_OUT_OF_LINE void clear_gradient() override {
     if (!place_.buffer()) gradient_ = {};
     has_gradient_ = false;
+    scale_ = {};
     if (is_captured()) at_replay([](TensorNode& node) { node.clear_gradient(); });
+  }
+  /// Whose scale the gradient has; null: none.
+  [[nodiscard]] const Shared<detail::GradientScale>& scale() const { return scale_; }
+  LOCUS_OUT_OF_LINE void set_scale(const Shared<detail::GradientScale>& scale) {
+    scale_ = scale;
+    if (is_captured()) at_replay([scale](TensorNode& node) { node.scale_ = scale; });
   }
   /// From now on the gradient is kept in this memory (of the node's shape). If it throws, nothing changed.
   void place_gradient(Tensor<T, D> place) {
@@ -163,6 +179,14 @@ class TensorNode : public GraphNode {
  protected:
   /// See takes(); a node that fuses gradients with what follows overrides it, and clear_gradient() with it.
   [[nodiscard]] virtual bool accept(const PendingGradient<T, D>&) { return false; }
+  /// throws GraphError if the pass would add to a gradient of another scale than its own
+  LOCUS_OUT_OF_LINE void require_same_scale() const {
+    if (!has_gradient_ || scale_.get() == detail::pass_scale) return;
+    fail<GraphError>({"backward: a gradient of shape ", shape_, " that the pass would add to ",
+                      scale_ ? scale_->reason
+                             : "is not scaled, and the loss is; call zero_grad() first, or scale every loss of the "
+                               "step"});
+  }
 
  private:
   [[nodiscard]] bool is_captured() const { return keeps_ && detail::is_capturing(); }
@@ -190,6 +214,7 @@ class TensorNode : public GraphNode {
   D device_;
   Tensor<T, D> gradient_;
   Tensor<T, D> place_;
+  Shared<detail::GradientScale> scale_;
   bool has_gradient_ = false;
   bool owned_ = false;
   bool keeps_;
@@ -240,11 +265,14 @@ template <class T, class D>
 class LeafNode final : public TensorNode<T, D> {
  public:
   LeafNode(const Shape& shape, D device) : TensorNode<T, D>(shape, device, true) {}
-  void propagate() override { this->own_gradient(); }
+  void propagate() override {
+    this->own_gradient();
+    if (detail::pass_scale && this->has_gradient()) this->set_scale(Shared<detail::GradientScale>(detail::pass_scale));
+  }
   void visit_inputs(void (*)(GraphNode&, void*), void*) override {}
   void announce() override { this->gradient().buffer().changed(); }
   void free() override {}
-  void require_ready() const override {}
+  void require_ready() const override { this->require_same_scale(); }
 };
 
 namespace detail {
@@ -260,6 +288,13 @@ template <class T, class D>
 template <class X>
 [[nodiscard]] SavedState saved_state(const X&) {
   return {};
+}
+
+/// throws GraphError for a gradient that is scaled
+template <class T, class D>
+void require_unscaled(std::string_view who, const TensorNode<T, D>& node) {
+  if (node.scale()) [[unlikely]]
+    fail<GraphError>({who, ": the gradient of shape ", node.shape(), " ", node.scale()->reason});
 }
 
 [[noreturn]] LOCUS_COLD inline void fail_freed() {

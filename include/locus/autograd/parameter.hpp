@@ -79,13 +79,14 @@ class Parameter {
 
   [[nodiscard]] bool has_grad() const { return node() && node()->has_gradient(); }
   /// The gradient collected since zero_grad(). Where it lies in flat memory, the next backward pass writes to the same
-  /// elements: clone() it to keep it. throws GraphError if there is none
+  /// elements: clone() it to keep it. throws GraphError if there is none, or it has the scale of a GradScaler
   [[nodiscard]] const Tensor<T, D>& grad() const {
     if (!has_grad()) {
       fail<GraphError>({"grad: this parameter of shape ", shape(),
                         " has no gradient; call backward() on a loss computed "
                         "from trace(input)"});
     }
+    detail::require_unscaled("grad", *node());
     return node()->own();
   }
   /// Forgets the gradient. cost: nothing; the next backward pass writes instead of adding

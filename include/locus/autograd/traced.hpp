@@ -82,7 +82,7 @@ class Traced {
   [[nodiscard]] bool requires_gradient() const { return static_cast<bool>(node_); }
   [[nodiscard]] const Shared<TensorNode<T, D>>& node() const { return node_; }
 
-  /// The gradient collected for a variable. throws GraphError if there is none
+  /// The gradient collected for a variable. throws GraphError if there is none, or it has the scale of a GradScaler
   [[nodiscard]] const Tensor<T, D>& grad() const {
     if (!node_) fail<GraphError>({"grad: trace(x) collects no gradient for x itself; make it a variable(x)"});
     if (!node_->has_gradient()) {
@@ -90,6 +90,7 @@ class Traced {
           {"grad: no gradient has been collected; call backward() on what was computed from this variable "
            "(intermediate results keep none)"});
     }
+    detail::require_unscaled("grad", *node_);
     return node_->own();
   }
   void zero_grad() const {

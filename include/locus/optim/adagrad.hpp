@@ -67,8 +67,9 @@ class Adagrad : public Optimizer<T, D> {
     return "sum";
   }
 
-  /// Updates every parameter that has a gradient.
-  void step();
+  /// Updates every parameter that has a gradient. Those of half are stepped by a GradScaler.
+  void step()
+    requires detail::StepsAlone<T>;
   /// The same, unless the flag, one element on the device, is set: then values and state stay, and no step is counted.
   /// Nothing waits for the flag, and captured steps read it in each replay. cost: as step(), and one launch more, which
   /// counts; so do all later steps

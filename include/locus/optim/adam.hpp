@@ -113,8 +113,9 @@ class Adam : public Optimizer<T, D> {
     options_ = detail::checked(options);
   }
 
-  /// Updates every parameter that has a gradient.
-  void step();
+  /// Updates every parameter that has a gradient. Those of half are stepped by a GradScaler.
+  void step()
+    requires detail::StepsAlone<T>;
   /// The same, unless the flag, one element on the device, is set: then values and state stay, and no step is counted,
   /// so that the bias correction is that of the steps that were made. Nothing waits for the flag, and captured steps
   /// read it in each replay. cost: as step(), and one launch more, which counts; so do all later steps
@@ -160,7 +161,9 @@ Adam<T, D>::Adam(const std::vector<Group<T, D>>& groups, const AdamOptions& opti
   use_groups_of_rule();
 }
 template <class T, class D>
-void Adam<T, D>::step() {
+void Adam<T, D>::step()
+  requires detail::StepsAlone<T>
+{
   if (options_.amsgrad) this->template step_of<Adam, Amsgrad>(*this);
   else this->step_of(*this);
 }

@@ -68,11 +68,12 @@ namespace optim {
 ///       and one more for each run of them that had a gradient once and has none now. Otherwise two for each gradient,
 ///       and one. Nothing waits for the device. On Cpu none to scale where the norm is not above max_norm, but another
 ///       one for each of these norms whose squares overflow or vanish, as those of zeros
-/// throws ArgumentError unless max_norm >= 0; GraphError for gradients that have yet to be reduced over ranks
+/// throws ArgumentError unless max_norm >= 0; GraphError for gradients that have yet to be reduced over ranks, or
+///        unscaled by their GradScaler
 template <class T, class D>
 Tensor<compute_t<T>, D> clip_grad_norm_(const std::vector<Parameter<T, D>>& parameters, double max_norm) {
   if (!(max_norm >= 0)) fail<ArgumentError>({"clip_grad_norm_: max_norm is ", max_norm, "; expected 0 or more"});
-  locus::detail::require_reduced("clip_grad_norm_", parameters);
+  locus::detail::require_final("clip_grad_norm_", parameters);
   using R = compute_t<T>;  // squares of halves would overflow from 256 on
   const auto runs = locus::detail::gradient_runs(parameters);
   if (runs.empty()) {
@@ -87,11 +88,11 @@ Tensor<compute_t<T>, D> clip_grad_norm_(const std::vector<Parameter<T, D>>& para
 
 /// Limits every element of the gradients to [-limit, limit].
 /// cost: one launch where the parameters are neighbours in flat memory, otherwise one for each gradient
-/// throws ArgumentError unless limit >= 0; GraphError for gradients that have yet to be reduced over ranks
+/// throws ArgumentError unless limit >= 0; GraphError for gradients that have yet to be reduced over ranks, or unscaled
 template <class T, class D>
 void clip_grad_value_(const std::vector<Parameter<T, D>>& parameters, double limit) {
   if (!(limit >= 0)) fail<ArgumentError>({"clip_grad_value_: limit is ", limit, "; expected 0 or more"});
-  locus::detail::require_reduced("clip_grad_value_", parameters);
+  locus::detail::require_final("clip_grad_value_", parameters);
   for (const auto& run : locus::detail::gradient_runs(parameters)) run.copy_(clamp(run, -limit, limit));
   locus::detail::gradients_changed(parameters);
 }

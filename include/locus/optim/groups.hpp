@@ -31,6 +31,13 @@ concept HasParameters = requires(const M& model) {
   model.zero_grad();
 } && !requires(M& optimizer) { optimizer.step(); };
 
+/// Whether parameters of T may be stepped by gradients of an ordinary loss: those of half would vanish.
+template <class T>
+concept StepsAlone = !std::is_same_v<T, half>;
+/// A loss of a GradScaler.
+template <class X>
+concept IsScaled = requires { typename X::IsScaledLoss; };
+
 #include <locus/refuse/optim/step_mistakes.inc>
 }  // namespace detail
 

@@ -10,6 +10,9 @@
 
 namespace locus::inline LOCUS_ABI::optim {
 
+template <class D>
+class GradScaler;
+
 namespace detail {
 /// A parameter of an optimizer, in the order of memory.
 struct Member {
@@ -120,7 +123,7 @@ class Optimizer {
   /// One step of an optimizer that has rates(group), corrections(), and rule(), of which a Rule is made.
   template <class Self, class Rule = typename Self::Rule>
   void step_of(Self& self) {
-    locus::detail::require_reduced("optimizer", parameters_);
+    locus::detail::require_final("optimizer", parameters_);
     if (any_) return any_(self, nullptr);
     for_each_stretch([&](std::size_t first, std::size_t last) {
       advance(first, last);
@@ -132,6 +135,8 @@ class Optimizer {
   void step_unless(Self& self, const Tensor<bool, D>& skip);
 
  private:
+  template <class E>
+  friend class GradScaler;
   static constexpr int groups_of_a_launch = 16;
   /// What steps compute by a Rule: the same, or that of master weights.
   template <class Rule>
@@ -217,8 +222,9 @@ class Optimizer {
   std::vector<detail::Member> members_;
   Tensor<R, D> state_[most_states];  ///< first the master weights, if there are any
   Tensor<std::uint8_t, D> group_ids_;
-  Tensor<std::int64_t, D> made_;  ///< steps of each parameter, if counted on the device
-  Tensor<R, D> first_, second_;   ///< corrections of each parameter
+  Tensor<std::int64_t, D> made_;    ///< steps of each parameter, if counted on the device
+  Tensor<R, D> first_, second_;     ///< corrections of each parameter
+  const float* unscale_ = nullptr;  ///< during a step with scaled gradients: by what they are multiplied, on the device
 };
 
 }  // namespace locus::inline LOCUS_ABI::optim

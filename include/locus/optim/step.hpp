@@ -104,7 +104,8 @@ void Optimizer<T, D>::step_unless(Self& self, const Tensor<bool, D>& skip) {
   if (skip.elements() != 1)
     fail<ShapeError>({"optimizer: a skip flag of shape ", skip.shape(), "; expected one element"});
   if (members_.empty()) return;
-  locus::detail::require_reduced("optimizer", parameters_);
+  if (unscale_) locus::detail::require_reduced("optimizer", parameters_);
+  else locus::detail::require_final("optimizer", parameters_);
   locus::detail::require_same_ordinal("optimizer", member(0).value(), skip);
   count_on_device();
   any_ = &Optimizer::template step_of_any<Self, Rule>;
@@ -220,8 +221,8 @@ void Optimizer<T, D>::launch_one_group_unless(Self& self, const Tensor<bool, D>*
         {detail::rule_for<T>(Rule{self->rule()}), self->rates(self->groups_[group])}};
   };
   const PlanOperand one{nullptr, nullptr};
-  launch(make, first, last, detail::states_of<rule_of<Rule>>(), std::array{one, one, one}, first_.data() + counter,
-         second_.data() + counter, skip ? skip->data() : nullptr);
+  launch(make, first, last, detail::states_of<rule_of<Rule>>(), std::array{one, one, one, one}, first_.data() + counter,
+         second_.data() + counter, skip ? skip->data() : nullptr, unscale_);
 }
 
 /// A step of up to groups_of_a_launch groups, from one on, in a stretch that may hold others, too.
@@ -241,9 +242,9 @@ void Optimizer<T, D>::launch_groups(Self& self, const Tensor<bool, D>* skip, std
   };
   static constexpr Strides dense{1};
   const PlanOperand one{nullptr, nullptr}, each{nullptr, &dense};
-  launch(make, first, last, detail::states_of<rule_of<Rule>>(), std::array{one, one, one, each},
+  launch(make, first, last, detail::states_of<rule_of<Rule>>(), std::array{one, one, one, one, each},
          on_device ? first_.data() + first : nullptr, on_device ? second_.data() + first : nullptr,
-         skip ? skip->data() : nullptr, group_ids_.data() + members_[first].state);
+         skip ? skip->data() : nullptr, unscale_, group_ids_.data() + members_[first].state);
 }
 
 /// Makes the number of its group known for every element.

@@ -81,6 +81,13 @@ struct StepOfOneGroupBy<Rule, std::integer_sequence<int, i...>> {
 template <class Rule>
 struct StepOfOneGroup : StepOfOneGroupBy<Rule, states_of<Rule>> {};
 
+/// A gradient times `unscale`, where that is given.
+template <class R>
+[[nodiscard]] LOCUS_FN R unscaled(R gradient, float unscale) {
+  const R factor = static_cast<R>(unscale);
+  return locus::detail::either(factor != R(0), gradient * factor, gradient);
+}
+
 template <class Rule, class States>
 struct StepUnlessBy;
 template <class Rule, int... i>
@@ -88,14 +95,15 @@ struct StepUnlessBy<Rule, std::integer_sequence<int, i...>> {
   using R = typename Rule::R;
   Rule rule;
   Rates<R> rates;
-  LOCUS_FN void operator()(R value, R gradient, repeated_t<i, R>... state, R first, R second, bool skip, R& new_value,
-                           repeated_t<i, R>&... new_state) const {
-    rule(rates, Corrections<R>{first, second}, value, gradient, state..., new_value, new_state...);
+  LOCUS_FN void operator()(R value, R gradient, repeated_t<i, R>... state, R first, R second, bool skip, float unscale,
+                           R& new_value, repeated_t<i, R>&... new_state) const {
+    rule(rates, Corrections<R>{first, second}, value, unscaled(gradient, unscale), state..., new_value, new_state...);
     new_value = skip ? value : new_value;
     ((new_state = skip ? state : new_state), ...);
   }
 };
-/// A step of elements of one group, with corrections from memory; where `skip` is set, they stay as they are.
+/// A step of elements of one group, with corrections from memory; where `skip` is set, they stay as they are. Gradients
+/// with the scale of a loss are multiplied by `unscale`, in registers.
 template <class Rule>
 struct StepUnless : StepUnlessBy<Rule, states_of<Rule>> {};
 
@@ -108,12 +116,12 @@ struct StepOfGroupsBy<Rule, n, std::integer_sequence<int, i...>> {
   Rates<R> rates[n];
   Corrections<R> corrections;
   int first_group = 0;
-  LOCUS_FN void operator()(R value, R gradient, repeated_t<i, R>... state, R first, R second, bool skip, int group,
-                           R& new_value, repeated_t<i, R>&... new_state) const {
+  LOCUS_FN void operator()(R value, R gradient, repeated_t<i, R>... state, R first, R second, bool skip, float unscale,
+                           int group, R& new_value, repeated_t<i, R>&... new_state) const {
     const int own = group - first_group;
     const bool moves = !skip && own >= 0 && own < n;
     const Corrections<R> both{corrections.first + first, corrections.second + second};
-    rule(rates[moves ? own : 0], both, value, gradient, state..., new_value, new_state...);
+    rule(rates[moves ? own : 0], both, value, unscaled(gradient, unscale), state..., new_value, new_state...);
     new_value = moves ? new_value : value;
     ((new_state = moves ? new_state : state), ...);
   }

@@ -291,6 +291,22 @@ struct collective_in_place_on_a_pending_expression;
 struct move_the_model_or_make_the_communicator_for_its_device;
 struct distributed_something_else_than_a_model;
 struct pass_a_model_that_lists_its_members;
+template <class D>
+struct scaler_is_on;
+template <class D>
+struct loss_is_on;
+struct make_the_scaler_for_the_device_of_the_loss;
+struct make_the_scaler_for_the_device_of_the_optimizer;
+struct loss_is_not_traced;
+template <class T>
+struct loss_of_16_bits_has_no_room_for_the_scale;
+struct compute_it_in_float_of_model_x_as_float;
+struct a_scaled_loss_is_no_tensor;
+struct read_the_loss_itself;
+struct clip_the_gradients_of_parameters_after_scaler_unscale_optimizer;
+struct say_scaled_loss_backward_then_scaler_step_optimizer;
+struct gradients_of_half_need_a_GradScaler;
+struct say_scaler_scale_loss_backward_then_scaler_step_optimizer;
 
 }  // namespace locus::error
 
@@ -316,7 +332,8 @@ enum class Wrong {
   no_members,
   no_twin,
   tensor_as_member,
-  other_member
+  other_member,
+  half_unscaled
 };
 
 struct NoMistake {

@@ -2,6 +2,7 @@
 // The state of an optimizer by name: what goes on with a training that was saved needs besides the weights.
 
 #include <locus/nn/state_dict.hpp>
+#include <locus/optim/grad_scaler.hpp>
 #include <locus/optim/step.hpp>
 #include <locus/tensor/factory.hpp>
 
@@ -26,6 +27,14 @@ void visit_state(const O& optimizer, const Visit& visit) {
       visit(join("state.", i, ".", optimizer.state_name(k)), optimizer.state(i, k));
     if constexpr (has_masters<O>) visit(join("state.", i, ".master"), optimizer.state(i, optimizer.states()));
   }
+}
+
+/// The one element that a state has under a name, on the host. throws ArgumentError or ShapeError
+template <class N, class D>
+[[nodiscard]] N number_of(const nn::StateDict<D>& state, const std::string& name) {
+  const auto x = state.template get<N>(name).template to<Cpu>();
+  if (x.elements() != 1) fail<ShapeError>({"load_state_dict: '", name, "' has shape ", x.shape(), "; expected ()"});
+  return x.reshape({}).item();
 }
 
 #include <locus/refuse/training/optimizer_state_mistakes.inc>
@@ -63,11 +72,7 @@ template <detail::HasState O, class D>
   requires locus::detail::IsWrong<detail::OptimizerStateMistake<O, D>, locus::detail::Wrong::nothing>
 void load_state_dict(O& optimizer, const nn::StateDict<D>& state) {
   using R = compute_t<value_of<O>>;
-  const auto number = [&]<class N>(N, const std::string& name) {
-    const auto x = state.template get<N>(name);
-    if (x.elements() != 1) fail<ShapeError>({"load_state_dict: '", name, "' has shape ", x.shape(), "; expected ()"});
-    return x.reshape({}).item();
-  };
+  const auto number = [&]<class N>(N, const std::string& name) { return detail::number_of<N>(state, name); };
   detail::visit_state(optimizer, [&](const std::string& name, const auto& target) {
     const auto source = state.template get<R>(name);
     if (!(source.shape() == target.shape()))
@@ -92,6 +97,37 @@ void load_state_dict(O& optimizer, const nn::StateDict<D>& state) {
   }
   detail::visit_state(optimizer,
                       [&](const std::string& name, const auto& target) { target.copy_(state.template get<R>(name)); });
+}
+
+/// The state of a scaler: `scale`, `growth_factor`, `backoff_factor`, `growth_interval` and `_growth_tracker`, as
+/// PyTorch's, and `skipped_steps`. cost: copies to the host, which wait
+template <class D>
+[[nodiscard]] nn::StateDict<D> state_dict(const GradScaler<D>& scaler) {
+  const GradScalerState from = scaler.state();
+  nn::StateDict<D> state;
+  const auto add = [&]<class N>(const char* name, N number) {
+    state.add(name, Tensor<N, D>({}, scaler.device()).fill_(number));
+  };
+  add("scale", from.options.init_scale);
+  add("growth_factor", from.options.growth_factor);
+  add("backoff_factor", from.options.backoff_factor);
+  add("growth_interval", from.options.growth_interval);
+  add("_growth_tracker", from.growth_tracker);
+  add("skipped_steps", from.skipped_steps);
+  return state;
+}
+/// Lets a scaler go on as the one that was saved. throws as that of an optimizer; then nothing was changed
+template <class D>
+void load_state_dict(GradScaler<D>& scaler, const nn::StateDict<D>& state) {
+  const auto number = [&]<class N>(const char* name, N& place) { place = detail::number_of<N>(state, name); };
+  GradScalerState to;
+  number("scale", to.options.init_scale);
+  number("growth_factor", to.options.growth_factor);
+  number("backoff_factor", to.options.backoff_factor);
+  number("growth_interval", to.options.growth_interval);
+  number("_growth_tracker", to.growth_tracker);
+  number("skipped_steps", to.skipped_steps);
+  scaler.set_state(to);
 }
 
 #include <locus/refuse/training/optimizer_state.inc>

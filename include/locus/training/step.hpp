@@ -14,11 +14,20 @@ inline constexpr bool is_batch = false;
 template <class T, class D>
 inline constexpr bool is_batch<data::Batch<T, D>> = true;
 
+/// What is wrong with steps by gradients of an ordinary loss.
+template <class Optimizer>
+struct StepMistake : NoMistake {};
+template <class Optimizer>
+  requires(!optim::detail::StepsAlone<value_of<Optimizer>> && !requires(Optimizer& optimizer) { optimizer.step(); })
+struct StepMistake<Optimizer>
+    : MistakeOf<Wrong::half_unscaled,
+                error::not_possible<error::gradients_of_half_need_a_GradScaler,
+                                    error::say_scaler_scale_loss_backward_then_scaler_step_optimizer>> {};
 /// What is wrong with an optimizer for a model.
 template <class M, class Optimizer>
-struct OptimizerMistake
-    : PlaceMistake<M, Optimizer, error::model_is_on, error::optimizer_is_on, error::make_the_optimizer_for_the_model> {
-};
+struct OptimizerMistake : FirstMistake<PlaceMistake<M, Optimizer, error::model_is_on, error::optimizer_is_on,
+                                                    error::make_the_optimizer_for_the_model>,
+                                       StepMistake<Optimizer>> {};
 
 /// What is wrong with training a model on batches of T on D.
 template <class M, class Optimizer, class T, class D>

@@ -1,0 +1,17 @@
+// A step with a scaled loss.
+// because: steps follow gradients, and those of a scaled loss are for its scaler
+// expect-error: a_scaled_loss_is_no_tensor|a scaled loss is no tensor
+// expect-error: then_scaler_step_optimizer|then scaler\.step\(optimizer\)
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+void mistake(optim::Adam<float, Cuda>& optimizer, optim::GradScaler<Cuda>& scaler, const Traced<float, Cuda>& loss) {
+  const auto scaled = scaler.scale(loss);
+#ifdef LOCUS_MUST_FAIL
+  optimizer.step(scaled);
+#else
+  scaled.backward();
+  scaler.step(optimizer);
+#endif
+}

@@ -1,0 +1,104 @@
+// What docs/mixed-precision.md promises: operations on 16 bits compute in float, whatever they add up, and round once.
+
+#include <locus/locus.hpp>
+#include <locus/ops/cdist.hpp>
+#include <locus/ops/einsum.hpp>
+
+#include <support/reference.hpp>
+
+#include <doctest/doctest.h>
+
+using namespace locus;
+using namespace locus_test;
+
+namespace {
+/// Thousands of numbers near 1: 16 bits alone would stop at 256, where 1 is half of what the last bit means.
+Tensor<bfloat16> near_one(const Shape& shape) {
+  Generator<Cpu> numbers{11};
+  return (rand<float, Cpu>(shape, numbers) * 0.5f + 0.75f).eval().as<bfloat16>();
+}
+
+/// How many roundings the value and the gradient differ by at most; 0: not compared.
+struct Roundings {
+  double value = 1, gradient = 1;
+};
+/// f of bfloat16 and of the same numbers in float differ by the rounding of the result, gradients by theirs: and by
+/// that of the result, or of what a product reads, where they are computed from it.
+template <class F>
+void check_computes_in_float(const char* name, const Shape& shape, const F& f, const Roundings& most = {}) {
+  CAPTURE(std::string(name));
+  const auto x = near_one(shape);
+  const auto narrow = variable(x);
+  const auto wide = variable(x.as<float>());
+  const auto result = [&](const auto& of) { return Traced(f(of)); };
+  const auto y = result(narrow);
+  const auto expected = result(wide);
+  const auto close = [&](const Tensor<bfloat16>& got, const Tensor<float>& want, double roundings) {
+    const Tensor<float> off = abs(got.as<float>() - want), size = abs(want);
+    const float scale = max(size).item();
+    CAPTURE(scale);
+    CHECK(max(off).item() <= static_cast<float>(roundings) * scale / 256);
+  };
+  close(y.value(), expected.value(), most.value);
+  if (most.gradient == 0) return;
+  const Tensor<bfloat16> cotangent = near_one(y.shape());
+  y.backward(cotangent);
+  expected.backward(cotangent.as<float>());
+  close(narrow.grad(), wide.grad(), most.gradient);
+}
+/// w as an operand of x: of its type.
+template <class X>
+[[nodiscard]] auto like(const X&, const Tensor<bfloat16>& w) {
+  return w.as<value_of<X>>();
+}
+}  // namespace
+
+TEST_CASE("reductions of 16 bits are computed in float") {
+  check_computes_in_float("sum", {5000}, [](const auto& x) { return sum(x); });
+  check_computes_in_float("sum of an axis", {3000, 3}, [](const auto& x) { return sum(x, 0); });
+  check_computes_in_float("mean", {5000}, [](const auto& x) { return mean(x); });
+  check_computes_in_float("prod", {40}, [](const auto& x) { return prod(x); }, {.gradient = 2});
+  check_computes_in_float("var", {5000}, [](const auto& x) { return var(x); }, {.gradient = 2});
+  check_computes_in_float("norm", {5000}, [](const auto& x) { return norm(x); }, {.gradient = 2});
+  check_computes_in_float("logsumexp", {3, 2000}, [](const auto& x) { return logsumexp(x, -1); }, {.gradient = 9});
+  check_computes_in_float("cumsum", {2, 3000}, [](const auto& x) { return cumsum(x, 1); });
+  check_computes_in_float("avg_pool2d", {1, 2, 40, 40}, [](const auto& x) { return avg_pool2d(x, 40); });
+}
+
+TEST_CASE("products of 16 bits are summed in float") {
+  const auto w = near_one({3000, 3}), columns = near_one({3, 3000}), filter = near_one({2, 60, 5, 5});
+  check_computes_in_float("matmul", {4, 3000}, [&](const auto& x) { return matmul(x, like(x, w)); });
+  check_computes_in_float("linear", {4, 3000}, [&](const auto& x) { return linear(x, like(x, columns)); });
+  check_computes_in_float("conv2d", {1, 60, 9, 9}, [&](const auto& x) { return conv2d(x, like(x, filter)); });
+  check_computes_in_float("einsum", {4, 3000}, [&](const auto& x) { return einsum("ij,jk->ik", x, like(x, w)); });
+  check_computes_in_float("cdist", {4, 3000}, [&](const auto& x) { return cdist(x, like(x, columns) * 2); });
+}
+
+TEST_CASE("rows of 16 bits are normalized in float") {
+  check_computes_in_float("softmax", {3, 2000}, [](const auto& x) { return softmax(x, -1); }, {.gradient = 2});
+  check_computes_in_float("log_softmax", {3, 2000}, [](const auto& x) { return log_softmax(x, -1); }, {.gradient = 0});
+  check_computes_in_float("layer_norm", {3, 2000}, [](const auto& x) { return layer_norm(x, {2000}); });
+  check_computes_in_float("rms_norm", {3, 2000}, [](const auto& x) { return rms_norm(x, {2000}); });
+  check_computes_in_float("group_norm", {2, 4, 500}, [](const auto& x) { return group_norm(x, 2); });
+  check_computes_in_float("batch_norm", {2000, 3}, [](const auto& x) {
+    using T = value_of<decltype(x)>;
+    return nn::BatchNorm1d<T, Cpu>{3}(x);
+  });
+  check_computes_in_float("scaled_dot_product_attention", {1, 1, 300, 16},
+                          [](const auto& x) { return scaled_dot_product_attention(x, x, x); }, {2, 2});
+}
+
+TEST_CASE("losses of 16 bits are computed in float") {
+  const auto y = zeros<std::int64_t>({600});
+  check_computes_in_float("cross_entropy", {600, 5}, [&](const auto& x) { return nn::cross_entropy(x, y); });
+  check_computes_in_float("mse_loss", {4000},
+                          [&](const auto& x) { return nn::mse_loss(x, like(x, near_one({4000})) * 2); },
+                          {.gradient = 2});
+  check_computes_in_float("l1_loss", {4000},
+                          [&](const auto& x) { return nn::l1_loss(x, like(x, near_one({4000})) * 2); });
+}
+
+TEST_CASE("what lookups of 16 bits add up is added in float") {
+  const auto same_row = zeros<std::int64_t>({3000});
+  check_computes_in_float("index_select", {2, 3}, [&](const auto& x) { return sum(index_select(x, 0, same_row), 0); });
+}
