@@ -102,6 +102,10 @@ RULES = [
      ["shape_without_braces"],
      ["shape_without_braces_on_a_device", "reshape_without_braces", "expand_without_braces", "permute_without_braces",
       "concat_of_an_expression_in_braces", "stack_of_plain_and_traced_in_braces"]),
+    ("Arguments say what is meant",
+     "Where there is no axis that everybody means, a call names one; and integers are not counted by fractions.",
+     ["softmax_without_an_axis"],
+     ["log_softmax_without_an_axis", "running_sums_without_an_axis", "arange_of_fractions"]),
     ("Training reads data sets",
      "A data set writes samples to memory of the host; loaders copy batches of them to a device, and `fit`, `evaluate` and "
      "`train_step` take them from there.",
