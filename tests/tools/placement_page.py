@@ -18,7 +18,7 @@ RULES = [
       "own_function"],
      ["solve_across_devices", "clamp_mixed", "maximum_across_devices", "concat_across_devices",
       "concat_in_braces_across_devices", "elementwise_across_devices",
-      "index_select_elsewhere", "gather_elsewhere", "scatter_elsewhere", "embedding_indices_elsewhere"]),
+      "index_select_elsewhere", "gather_elsewhere", "scatter_elsewhere", "repeats_elsewhere", "embedding_indices_elsewhere"]),
     ("A copy between places is written out",
      "`x.to<Cuda>()` and `x.to<Cpu>()` are the only copies of tensors between devices. Construction, assignment and "
      "in-place operations make none.",
