@@ -119,6 +119,19 @@ LOCUS_DEVICE_TEST("orders and triangles of views, of no elements, of scalars and
   const auto [rows, cols] = meshgrid(arange<float, D>(2), arange<float, D>(3) * 2.f);
   CHECK_CLOSE(rows, Reference({2, 3}, {0, 0, 0, 1, 1, 1}));
   CHECK_CLOSE(cols, Reference({2, 3}, {0, 2, 4, 0, 2, 4}));
+  const auto [x_of, y_of] = meshgrid<MeshIndexing::xy>(arange<float, D>(3) * 2.f, full<float>({}, 5, D{}));
+  CHECK_CLOSE(x_of, Reference({1, 3}, {0, 2, 4}));
+  CHECK_CLOSE(y_of, Reference({1, 3}, {5, 5, 5}));
+  CHECK_CLOSE(meshgrid<MeshIndexing::xy>(arange<float, D>(2))[0], {0, 1});
+}
+
+LOCUS_DEVICE_TEST("grids of three coordinates as in images are PyTorch's", D) {
+  const auto a = variable(golden::tensor<double, D>("mesh_a")), b = variable(golden::tensor<double, D>("mesh_b")),
+             c = variable(golden::tensor<double, D>("mesh_c"));
+  const auto [of_a, of_b, of_c] = meshgrid<MeshIndexing::xy>(a, b, c);
+  CHECK_GOLDEN("mesh_xy_a", of_a, ({"a"}), a);
+  CHECK_GOLDEN("mesh_xy_b", of_b, ({"b"}), b);
+  CHECK_GOLDEN("mesh_xy_c", of_c, ({"c"}), c);
 }
 
 LOCUS_DEVICE_TEST("parts and orders refuse what they cannot do, and name it", D) {

@@ -202,20 +202,30 @@ template <Role role, class X>
 }
 }  // namespace detail
 
-/// The coordinates of a grid, each expanded along the dimensions of the others, as torch.meshgrid with indexing "ij".
-/// NumPy's "xy" is swapaxes(..., 0, 1) of each. Views.
-/// shape: (m,), (n,) -> (m, n) each     gradient: g, added up over the dimensions of the others
+/// How coordinates of a grid are laid out: the first along dimension 0, as in a matrix, or along dimension 1, as in an
+/// image, where the second is along dimension 0 (NumPy's default).
+enum class MeshIndexing { ij, xy };
+
+/// The coordinates of a grid, each expanded along the dimensions of the others, as torch.meshgrid. Views.
+/// shape: (m,), (n,) -> (m, n) each; of MeshIndexing::xy (n, m) each
+/// gradient: g, added up over the dimensions of the others
 /// throws ShapeError unless each has one dimension, or none
 ///
-///     auto [y, x] = meshgrid(arange(3), arange(4));   // (3, 4) both
-template <class X, class... Rest>
+///     auto [y, x] = meshgrid(arange(3), arange(4));                      // (3, 4) both
+///     auto [u, v] = meshgrid<MeshIndexing::xy>(arange(4), arange(3));    // (3, 4) both
+template <MeshIndexing indexing = MeshIndexing::ij, class X, class... Rest>
   requires detail::Joinable<X, Rest...>
 [[nodiscard]] auto meshgrid(const X& first, const Rest&... rest) {
   constexpr Role role = detail::joint_role<X::role, Rest::role...>;
-  const Shape shape{first.shape().rank() == 0 ? 1 : first.shape()[0],
-                    (rest.shape().rank() == 0 ? 1 : rest.shape()[0])...};
-  int dim = 0;
-  return std::array{detail::in_mesh<role>(first, shape, dim++), detail::in_mesh<role>(rest, shape, dim++)...};
+  constexpr int last_swapped = indexing == MeshIndexing::xy && sizeof...(Rest) > 0 ? 1 : -1;
+  Shape shape{first.shape().rank() == 0 ? 1 : first.shape()[0], (rest.shape().rank() == 0 ? 1 : rest.shape()[0])...};
+  if (last_swapped == 1) std::swap(shape[0], shape[1]);
+  int next = 0;
+  const auto laid_out = [&](const auto& x) {
+    const int dim = next++;
+    return detail::in_mesh<role>(x, shape, dim <= last_swapped ? 1 - dim : dim);
+  };
+  return std::array{laid_out(first), laid_out(rest)...};
 }
 
 #include <locus/refuse/ops/repeat.inc>
