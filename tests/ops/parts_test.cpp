@@ -164,7 +164,7 @@ LOCUS_DEVICE_TEST("elements repeated by counts, of tensors and lists, are PyTorc
     CHECK_GOLDEN(name, f(x), ({"x"}), x);
   };
   check("repeats_last", [&](const auto& x) { return repeat_interleave(x, counts, -1); });
-  check("repeats_last", [](const auto& x) { return repeat_interleave(x, std::array{2, 0, 3, 1}, 2); });
+  check("repeats_last", [](const auto& x) { return repeat_interleave(x, std::array<int, 4>{2, 0, 3, 1}, 2); });
   check("repeats_first", [](const auto& x) { return repeat_interleave(x, std::vector<std::int64_t>{0, 4, 1}, 0); });
   std::vector<int> each;
   for (int i = 0; i < 24; ++i) each.push_back(i % 3);
@@ -212,7 +212,7 @@ LOCUS_DEVICE_TEST("orders are added to gradients, by the launches they promise",
   const auto g = sample<float, D>({4, 3}, 2);
   CHECK(launches([&] { (void)split(x, 2), (void)diagonal(x), (void)tile(x.at(range(0, 1)), {3, 1}); }) == 0);
   CHECK(launches([&] { (void)flip(x), (void)tril(x), (void)tile(x, {2, 2}), (void)repeat_interleave(x, 2, 0); }) == 4);
-  CHECK(launches([&] { (void)repeat_interleave(x, std::array{2, 0, 1, 1}, 0); }) == 2);
+  CHECK(launches([&] { (void)repeat_interleave(x, std::vector<int>{2, 0, 1, 1}, 0); }) == 2);
   CHECK(launches([&] { flip(x, 0).backward(g); }) == 2);
   x.zero_grad();
   CHECK(launches([&] { triu(x).backward(g); }) == 2);
