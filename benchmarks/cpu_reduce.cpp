@@ -5,6 +5,7 @@
 #include <locus/expr/operators.hpp>
 #include <locus/ops/extreme.hpp>
 #include <locus/ops/moments.hpp>
+#include <locus/ops/norm.hpp>
 #include <locus/ops/reduce.hpp>
 
 using bench::computing, bench::tensor, bench::Work;

@@ -52,6 +52,7 @@
 #include <locus/ops/linear.hpp>
 #include <locus/ops/matmul.hpp>
 #include <locus/ops/moments.hpp>
+#include <locus/ops/norm.hpp>
 #include <locus/ops/pad.hpp>
 #include <locus/ops/pool.hpp>
 #include <locus/ops/prelu.hpp>

@@ -7,6 +7,7 @@
 #include <locus/ops/layer_norm.hpp>
 #include <locus/ops/linear.hpp>
 #include <locus/ops/moments.hpp>
+#include <locus/ops/norm.hpp>
 #include <locus/ops/softmax.hpp>
 #include <locus/tensor/factory.hpp>
 

@@ -2,7 +2,7 @@
 
 #include <locus/ops/index.hpp>
 #include <locus/ops/join.hpp>
-#include <locus/ops/moments.hpp>
+#include <locus/ops/norm.hpp>
 #include <locus/ops/softmax.hpp>
 #include <locus/optim/clip.hpp>
 #include <locus/tensor/factory.hpp>

@@ -33,7 +33,7 @@ SECTIONS = [
     ("Products", ["ops/matmul.hpp", "ops/linear.hpp", "ops/einsum.hpp", "ops/einsum_equation.hpp", "ops/cross.hpp", "ops/cdist.hpp"]),
     ("Linear algebra", ["linalg/linalg.hpp", "linalg/solve.hpp", "linalg/det.hpp", "linalg/cholesky.hpp", "linalg/qr.hpp", "linalg/svd.hpp", "linalg/eigh.hpp",
                         "linalg/lstsq.hpp", "linalg/matrix_norm.hpp"]),
-    ("Reductions", ["ops/reduce.hpp", "ops/extreme.hpp", "ops/moments.hpp", "ops/scan.hpp", "ops/cumulative.hpp", "ops/order_statistics.hpp", "ops/close.hpp", "ops/histogram.hpp"]),
+    ("Reductions", ["ops/reduce.hpp", "ops/extreme.hpp", "ops/moments.hpp", "ops/norm.hpp", "ops/scan.hpp", "ops/cumulative.hpp", "ops/order_statistics.hpp", "ops/close.hpp", "ops/histogram.hpp"]),
     ("Normalization, dropout and losses", ["ops/dropout.hpp", "ops/softmax.hpp", "ops/cross_entropy.hpp", "ops/layer_norm.hpp",
                                            "ops/batch_norm.hpp", "ops/group_norm.hpp", "ops/norm_moments.hpp", "ops/attention.hpp", "nn/loss.hpp", "nn/criterion.hpp", "nn/nll_loss.hpp", "nn/margin_loss.hpp", "nn/ctc_loss.hpp"]), ("Views and parts", ["ops/view.hpp", "tensor/subscript.hpp", "ops/split.hpp", "ops/repeat.hpp", "ops/flip.hpp", "ops/triangle.hpp", "ops/as_strided.hpp"]),
     ("Windows", ["ops/pad.hpp", "ops/unfold.hpp", "ops/im2col.hpp", "ops/pool.hpp", "ops/pool_axis.hpp", "ops/interpolate.hpp", "ops/conv.hpp", "ops/conv3d.hpp", "ops/conv_request.hpp", "core/size_2d.hpp", "core/size_3d.hpp"]),

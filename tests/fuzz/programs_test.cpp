@@ -560,11 +560,12 @@ class Program {
             }));
       default:
         return add(
-            "norm / count" + where, a, [=](const auto& v) { return norm(v, 1, axes, keepdim) * share; },
+            "norm / count" + where, a,
+            [=](const auto& v) { return (norm(v, 1, axes, keepdim) + norm(v, 3, axes, keepdim)) * share; },
             folding([=](const auto& line) {
-              double magnitudes = 0;
-              for (const double v : line) magnitudes += std::abs(v);
-              return magnitudes / count;
+              double magnitudes = 0, cubes = 0;
+              for (const double v : line) magnitudes += std::abs(v), cubes += std::abs(v * v * v);
+              return (magnitudes + std::cbrt(cubes)) / count;
             }));
     }
   }

@@ -106,7 +106,34 @@ def statistics():
     differentiate("stddev", x.std((0, 2), correction=0, keepdim=True), x=x)
 
 
+def norms():
+    x = leaf("norm_of_x", 3, 4, 2)  # with zeros and ties
+    keep("norm_of_0", torch.linalg.vector_norm(x, 0, (0, 2)))
+    for name, p, axes, keepdim in [("3", 3, (0, 2), True), ("half", 0.5, 1, False), ("1_5", 1.5, (1, 2), False),
+                                   ("minus_2", -2, 0, False), ("least", -torch.inf, 0, True), ("largest", torch.inf, (2, 0), False),
+                                   ("2_5_all", 2.5, None, False)]:
+        differentiate("norm_of_" + name, torch.linalg.vector_norm(x, p, axes, keepdim), x=x)
+
+
+def repeats():
+    x = leaf("repeats_x", 3, 2, 4)
+    counts = keep("repeats_counts", torch.tensor([2, 0, 3, 1]))
+    differentiate("repeats_last", x.repeat_interleave(counts, -1), x=x)
+    differentiate("repeats_first", x.repeat_interleave(torch.tensor([0, 4, 1]), 0), x=x)
+    differentiate("repeats_all", x.repeat_interleave(torch.arange(24) % 3), x=x)
+    a, b, c = leaf("mesh_a", 2), leaf("mesh_b", 3), leaf("mesh_c", 2)
+    for name, grid in zip("abc", torch.meshgrid(a, b, c, indexing="xy")):
+        differentiate("mesh_xy_" + name, grid, **{name: {"a": a, "b": b, "c": c}[name]})
+
+
+def slices():
+    x = keep("unique_x", torch.tensor([[2, 0, 1, 0, 2, 2], [1, 1, 1, 1, 1, 1], [2, 0, 1, 0, 2, 2], [1, 1, 0, 1, 1, 1]]).double())
+    for axis in 0, 1:
+        for name, result in zip(("values", "inverse", "counts"), x.unique(dim=axis, return_inverse=True, return_counts=True)):
+            keep(f"unique_{axis}_{name}", result)
+
+
 if __name__ == "__main__":
-    for make in parts, lookups, scans, statistics:
+    for make in parts, lookups, scans, statistics, norms, repeats, slices:
         make()
     make_golden.write(pathlib.Path(__file__).with_name("parts.txt"))

@@ -1,6 +1,6 @@
 #include <locus/models/gpt2.hpp>
 
-#include <locus/ops/moments.hpp>
+#include <locus/ops/norm.hpp>
 #include <locus/optim/adam.hpp>
 
 #ifndef LOCUS_TEST_DEVICES

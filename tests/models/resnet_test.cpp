@@ -1,7 +1,7 @@
 #include <locus/models/resnet.hpp>
 
 #include <locus/nn/state_dict.hpp>
-#include <locus/ops/moments.hpp>
+#include <locus/ops/norm.hpp>
 #include <locus/optim/sgd.hpp>
 
 #ifndef LOCUS_TEST_DEVICES

@@ -174,7 +174,7 @@ LOCUS_DEVICE_TEST("losses with margins make the launches that their costs name",
   CHECK(triplet(a, b, c, {.reduction = Reduction::none}) == 5);
   CHECK(triplet(a, b, c, {}) == 6);
   CHECK(triplet(a, b, c, {.swap = true}) == 9);
-  CHECK(triplet(a, b, c, {.p = 3}) == 12);
+  CHECK(triplet(a, b, c, {.p = 3}) == 10);
 }
 
 TEST_CASE("losses with margins refuse shapes and options that make no sense") {

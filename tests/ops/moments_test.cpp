@@ -3,6 +3,7 @@
 #include <locus/autograd/gradcheck.hpp>
 #include <locus/ops/close.hpp>
 #include <locus/ops/moments.hpp>
+#include <locus/ops/norm.hpp>
 
 #include <golden/golden.hpp>
 #include <support/device_list.hpp>
@@ -12,7 +13,7 @@
 #include <limits>
 
 using namespace locus;
-using locus_test::reference, locus_test::sample;
+using locus_test::reference, locus_test::sample, locus_test::Reference;
 
 namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -88,7 +89,6 @@ LOCUS_DEVICE_TEST("corner cases", D) {
   const auto zero = variable(Tensor<float, D>({2}).fill_(0.f));
   norm(zero).backward();
   CHECK_CLOSE(zero.grad(), {0, 0});
-  CHECK_THROWS_AS((void)norm(Tensor<float, D>({2}), 3), ArgumentError);
 }
 
 LOCUS_DEVICE_TEST("the gradient of the largest magnitude goes to a NaN that is it", D) {
@@ -96,6 +96,82 @@ LOCUS_DEVICE_TEST("the gradient of the largest magnitude goes to a NaN that is i
   norm(x, std::numeric_limits<double>::infinity()).backward();
   CHECK(std::isnan(locus_test::reference(x.grad()).values[1]));
   CHECK(locus_test::reference(x.grad()).values[0] == 0);
+}
+
+LOCUS_DEVICE_TEST("norms of any order and their gradients agree with PyTorch", D) {
+  const auto check = [](const char* name, double p, const ReduceAxes& axes, bool keepdim) {
+    const auto x = variable(golden::tensor<double, D>("norm_of_x"));
+    CHECK_GOLDEN(name, norm(x, p, axes, keepdim), ({"x"}), x);
+    CHECK_CLOSE(norm(x.value(), p, axes, keepdim), golden::reference(name), 1e-10);
+  };
+  check("norm_of_3", 3, {0, 2}, true);
+  check("norm_of_half", 0.5, 1, false);
+  check("norm_of_1_5", 1.5, {1, 2}, false);
+  check("norm_of_minus_2", -2, 0, false);
+  check("norm_of_least", -infinity, 0, true);
+  check("norm_of_largest", infinity, {2, 0}, false);
+  check("norm_of_2_5_all", 2.5, {}, false);
+  const auto x = variable(golden::tensor<double, D>("norm_of_x"));
+  const auto count = norm(x, 0, {0, 2});
+  CHECK_CLOSE(count, golden::reference("norm_of_0"));
+  count.backward(sample<double, D>({4}, 1));
+  CHECK_CLOSE(sum(abs(x.grad())), {0});
+}
+
+LOCUS_DEVICE_TEST("the gradient of the least magnitude is shared by those that are it", D) {
+  const auto x = variable(locus_test::tensor<float, D>({2, 3}, {1, -1, 2, 0, 3, 0}));
+  const auto y = norm(x, -infinity, 1);
+  CHECK_CLOSE(y, {1, 0});
+  y.backward(locus_test::tensor<float, D>({2}, {1, 1}));
+  CHECK_CLOSE(x.grad(), Reference({2, 3}, {0.5, -0.5, 0, 0, 0, 0}));
+}
+
+LOCUS_DEVICE_TEST("norms of any order where powers overflow or vanish, of infinity, NaN, zeros and nothing", D) {
+  const auto x = locus_test::tensor<float, D>({2, 4}, {1e30, -1e30, 1e30, 1e30, 1e-30, 1e-30, -1e-30, 1e-30});
+  for (const double p : {3.0, 0.5, 10.0, -3.0}) {
+    CAPTURE(p);
+    const double root = std::pow(4., 1 / p);
+    const auto v = variable(x);
+    const auto y = norm(v, p, 1);
+    locus_test::check_empty(locus_test::relative_difference(y, {1e30 * root, 1e-30 * root}, 1e-6), __FILE__, __LINE__);
+    y.backward(locus_test::tensor<float, D>({2}, {1, 1}));
+    const double slope = std::pow(root, 1 - p);
+    CHECK_CLOSE(v.grad(), Reference({2, 4}, {slope, -slope, slope, slope, slope, slope, -slope, slope}), 1e-5);
+  }
+  const auto corners = locus_test::tensor<float, D>({4, 2}, {infinity, 1, NAN, 1, 0, infinity, 0, 0});
+  CHECK_CLOSE(norm(corners, 3, 1), {infinity, NAN, infinity, 0});
+  CHECK_CLOSE(norm(corners, 0.5, 1), {infinity, NAN, infinity, 0});
+  CHECK_CLOSE(norm(corners, -1, 1), {1, NAN, 0, 0});
+  CHECK_CLOSE(norm(corners, -infinity, 1), {1, NAN, 0, 0});
+  CHECK_CLOSE(norm(corners, 0, 1), {2, 2, 1, 0});
+  const Tensor<float, D> none({0, 2});
+  CHECK_CLOSE(norm(none, 3, 0), {0, 0});
+  CHECK_CLOSE(norm(none, 0, 0), {0, 0});
+  CHECK_CLOSE(norm(none, -3, 0), {infinity, infinity});
+  CHECK_CLOSE(norm(none, -infinity, 0), {infinity, infinity});
+  CHECK(norm(none, 3, 1).shape() == Shape{0});
+  CHECK_CLOSE(norm(Tensor<half, D>({10, 1000}).fill_(half(2.f)), -2, 0), std::vector<double>(1000, 2 / std::sqrt(10.)),
+              1e-3);
+  CHECK_CLOSE(norm(Tensor<half, D>({30000}).fill_(half(0.5f)), 1.5), {482.745}, 0.3);
+  const auto zero = variable(Tensor<float, D>({2}).fill_(0.f));
+  (norm(zero, 3) + norm(zero, 0.5) + norm(zero, -1)).backward();
+  CHECK_CLOSE(zero.grad(), {0, 0});
+  CHECK_THROWS_WITH_AS((void)norm(x, 1e39), doctest::Contains("p is 1e+39"), ArgumentError);
+  CHECK_THROWS_WITH_AS((void)norm(x, NAN), doctest::Contains("p = nan"), ArgumentError);
+}
+
+LOCUS_DEVICE_TEST("norms of any order make the launches that their cost names", D) {
+  const auto v = variable(sample<float, D>({4, 5}, 1));
+  const LaunchLog log;
+  (void)norm(v.value() - 1.f, 0);
+  (void)norm(v.value() - 1.f, -infinity);
+  CHECK(log.launches() == 2);
+  const auto y = norm(v, 3, 1);
+  CHECK(log.launches() == 5);
+  const auto g = sample<float, D>({4}, 2);
+  const auto before = log.launches();
+  y.backward(g);
+  CHECK(log.launches() == before + 1);
 }
 
 LOCUS_DEVICE_TEST("norms are right where squares overflow or vanish", D) {

@@ -119,6 +119,19 @@ LOCUS_DEVICE_TEST("orders and triangles of views, of no elements, of scalars and
   const auto [rows, cols] = meshgrid(arange<float, D>(2), arange<float, D>(3) * 2.f);
   CHECK_CLOSE(rows, Reference({2, 3}, {0, 0, 0, 1, 1, 1}));
   CHECK_CLOSE(cols, Reference({2, 3}, {0, 2, 4, 0, 2, 4}));
+  const auto [x_of, y_of] = meshgrid<MeshIndexing::xy>(arange<float, D>(3) * 2.f, full<float>({}, 5, D{}));
+  CHECK_CLOSE(x_of, Reference({1, 3}, {0, 2, 4}));
+  CHECK_CLOSE(y_of, Reference({1, 3}, {5, 5, 5}));
+  CHECK_CLOSE(meshgrid<MeshIndexing::xy>(arange<float, D>(2))[0], {0, 1});
+}
+
+LOCUS_DEVICE_TEST("grids of three coordinates as in images are PyTorch's", D) {
+  const auto a = variable(golden::tensor<double, D>("mesh_a")), b = variable(golden::tensor<double, D>("mesh_b")),
+             c = variable(golden::tensor<double, D>("mesh_c"));
+  const auto [of_a, of_b, of_c] = meshgrid<MeshIndexing::xy>(a, b, c);
+  CHECK_GOLDEN("mesh_xy_a", of_a, ({"a"}), a);
+  CHECK_GOLDEN("mesh_xy_b", of_b, ({"b"}), b);
+  CHECK_GOLDEN("mesh_xy_c", of_c, ({"c"}), c);
 }
 
 LOCUS_DEVICE_TEST("parts and orders refuse what they cannot do, and name it", D) {
@@ -144,6 +157,44 @@ LOCUS_DEVICE_TEST("parts and orders refuse what they cannot do, and name it", D)
   CHECK_THROWS_AS((void)meshgrid(x, x), ShapeError);
 }
 
+LOCUS_DEVICE_TEST("elements repeated by counts, of tensors and lists, are PyTorch's", D) {
+  const auto counts = golden::tensor<std::int64_t, D>("repeats_counts");
+  const auto check = [](const char* name, const auto& f) {
+    const auto x = variable(golden::tensor<double, D>("repeats_x"));
+    CHECK_GOLDEN(name, f(x), ({"x"}), x);
+  };
+  check("repeats_last", [&](const auto& x) { return repeat_interleave(x, counts, -1); });
+  check("repeats_last", [](const auto& x) { return repeat_interleave(x, std::array<int, 4>{2, 0, 3, 1}, 2); });
+  check("repeats_first", [](const auto& x) { return repeat_interleave(x, std::vector<std::int64_t>{0, 4, 1}, 0); });
+  std::vector<int> each;
+  for (int i = 0; i < 24; ++i) each.push_back(i % 3);
+  check("repeats_all", [&](const auto& x) { return repeat_interleave(x, each); });
+  check("repeats_all", [&](const auto& x) { return repeat_interleave(x, from<std::int64_t>(each, {24}, D{})); });
+}
+
+LOCUS_DEVICE_TEST("repetitions by counts: one for all, strided, none, and what is refused", D) {
+  const auto x = arange<float, D>(6).reshape({2, 3});
+  const auto counts = locus_test::tensor<std::int64_t, D>({3, 2}, {1, 9, 0, 9, 2, 9}).select(1, 0);
+  CHECK_CLOSE(repeat_interleave(x, counts, 1), Reference({2, 3}, {0, 2, 2, 3, 5, 5}));
+  CHECK_CLOSE(repeat_interleave(x * 2.f, counts, -1), Reference({2, 3}, {0, 4, 4, 6, 10, 10}));
+  CHECK_CLOSE(repeat_interleave(x.at(0), full<std::int64_t>({}, 2, D{})), {0, 0, 1, 1, 2, 2});
+  CHECK_CLOSE(repeat_interleave(x.at(0), std::vector<int>{2}, 0), {0, 0, 1, 1, 2, 2});
+  CHECK(repeat_interleave(x, zeros<std::int64_t>({2}, D{}), 0).shape() == Shape{0, 3});
+  CHECK(repeat_interleave(x.slice(0, 0, 0), zeros<std::int64_t>({0}, D{}), 0).shape() == Shape{0, 3});
+  CHECK(repeat_interleave(x.slice(0, 0, 0), std::vector<int>{}, 0).shape() == Shape{0, 3});
+  const std::vector<std::int64_t> negative{1, -1}, most(2, std::int64_t{1} << 62);
+  CHECK_THROWS_WITH_AS((void)repeat_interleave(x, counts, 0),
+                       doctest::Contains("counts of shape (3,) for an extent of 2"), ShapeError);
+  CHECK_THROWS_AS((void)repeat_interleave(x, std::vector<int>{1, 2}, 1), ShapeError);
+  CHECK_THROWS_AS((void)repeat_interleave(x, zeros<std::int64_t>({2, 1}, D{}), 0), ShapeError);
+  CHECK_THROWS_AS((void)repeat_interleave(x, negative, 2), IndexError);
+  CHECK_THROWS_AS((void)repeat_interleave(x, std::vector<std::int64_t>{INT64_MAX, 1}, 0), ArgumentError);
+  for (const auto& list : {negative, most}) {
+    CHECK_THROWS_AS((void)repeat_interleave(x, list, 0), ArgumentError);
+    CHECK_THROWS_AS((void)repeat_interleave(x, from<std::int64_t>(list, {2}, D{}), 0), ArgumentError);
+  }
+}
+
 LOCUS_DEVICE_TEST("orders are added to gradients, by the launches they promise", D) {
   const auto f = [](const auto& x) {
     const auto [a, b] = meshgrid(x.at(0), x.at(all, 1));
@@ -161,6 +212,7 @@ LOCUS_DEVICE_TEST("orders are added to gradients, by the launches they promise",
   const auto g = sample<float, D>({4, 3}, 2);
   CHECK(launches([&] { (void)split(x, 2), (void)diagonal(x), (void)tile(x.at(range(0, 1)), {3, 1}); }) == 0);
   CHECK(launches([&] { (void)flip(x), (void)tril(x), (void)tile(x, {2, 2}), (void)repeat_interleave(x, 2, 0); }) == 4);
+  CHECK(launches([&] { (void)repeat_interleave(x, std::vector<int>{2, 0, 1, 1}, 0); }) == 2);
   CHECK(launches([&] { flip(x, 0).backward(g); }) == 2);
   x.zero_grad();
   CHECK(launches([&] { triu(x).backward(g); }) == 2);

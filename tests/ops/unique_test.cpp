@@ -159,3 +159,62 @@ LOCUS_DEVICE_TEST("distinct elements in the order in which they occur, and where
   CHECK(none.values.empty());
   CHECK(none.first.empty());
 }
+
+LOCUS_DEVICE_TEST("distinct slices along an axis are PyTorch's", D) {
+  const auto x = golden::tensor<float, D>("unique_x");
+  for (const int axis : {0, 1}) {
+    const auto expected = [&](const char* part) { return golden::reference("unique_" + std::to_string(axis) + part); };
+    const auto found = unique(x, axis, {.return_inverse = true, .return_counts = true, .return_first = true});
+    CHECK_CLOSE(found.values, expected("_values"), 0.0);
+    CHECK_CLOSE(found.inverse, expected("_inverse"));
+    CHECK_CLOSE(found.counts, expected("_counts"));
+    CHECK_CLOSE(index_select(x, axis, found.first), expected("_values"), 0.0);
+    CHECK_CLOSE(unique(x.transpose(), 1 - axis).values.transpose(), expected("_values"), 0.0);
+    CHECK_CLOSE(unique(trace(x) * 2.f, axis - 2).values / 2.f, expected("_values"), 0.0);
+  }
+}
+
+LOCUS_DEVICE_TEST("distinct slices of three dimensions, in both orders, of NaN, and of nothing", D) {
+  const auto x = locus_test::tensor<std::int32_t, D>({2, 4, 3}, {5, 1, 2, 0, 9, 9, 5, 1, 2, 0, 9, 8,  //
+                                                                 7, 7, 7, 1, 1, 1, 7, 7, 7, 1, 1, 1});
+  const UniqueOptions all{.return_inverse = true, .return_counts = true, .return_first = true};
+  const auto sorted = unique(x, -2, all);
+  CHECK_CLOSE(sorted.values, Reference({2, 3, 3}, {0, 9, 8, 0, 9, 9, 5, 1, 2, 1, 1, 1, 1, 1, 1, 7, 7, 7}));
+  CHECK_CLOSE(sorted.inverse, {2, 1, 2, 0});
+  CHECK_CLOSE(sorted.counts, {1, 1, 2});
+  CHECK_CLOSE(sorted.first, {3, 1, 0});
+  const auto found = unique(x, 1, {.return_inverse = true, .return_counts = true, .sorted = false});
+  CHECK_CLOSE(found.values, Reference({2, 3, 3}, {5, 1, 2, 0, 9, 9, 0, 9, 8, 7, 7, 7, 1, 1, 1, 1, 1, 1}));
+  CHECK_CLOSE(found.inverse, {0, 1, 0, 2});
+  CHECK_CLOSE(found.counts, {2, 1, 1});
+  CHECK(found.first.empty());
+  CHECK(unique(x, 0, {}).inverse.empty());
+  const auto odd = locus_test::tensor<float, D>({3, 2}, {1, not_a_number, -0., 1, 1, -not_a_number});
+  const auto rows = unique(odd, 0, all);
+  CHECK_CLOSE(rows.values, Reference({2, 2}, {0, 1, 1, not_a_number}));
+  CHECK_CLOSE(rows.inverse, {1, 0, 1});
+  CHECK_CLOSE(unique(Tensor<float, D>({3, 0}), 0, all).counts, {3});
+  CHECK(unique(Tensor<float, D>({3, 0}), 1, all).values.shape() == Shape{3, 0});
+  CHECK(unique(Tensor<float, D>({0, 3}), 0, all).values.shape() == Shape{0, 3});
+  CHECK_THROWS_AS((void)unique(x, 3), IndexError);
+  CHECK_THROWS_AS((void)unique(Tensor<float, D>(Shape{}), 0), IndexError);
+}
+
+LOCUS_DEVICE_TEST("many distinct rows are those of a sorted list", D) {
+  const Tensor<std::int32_t, D> x = sample<std::int32_t, D>({400, 5}, 1, -2, 2);
+  const auto numbers = locus_test::reference(x).values;
+  std::map<std::vector<double>, double> occurrences;
+  for (std::size_t i = 0; i < numbers.size(); i += 5)
+    ++occurrences[{numbers.begin() + static_cast<std::ptrdiff_t>(i),
+                   numbers.begin() + static_cast<std::ptrdiff_t>(i + 5)}];
+  std::vector<double> values, counts;
+  for (const auto& [row, count] : occurrences) {
+    values.insert(values.end(), row.begin(), row.end());
+    counts.push_back(count);
+  }
+  const auto found = unique(x, 0, {.return_inverse = true, .return_counts = true});
+  const auto count = static_cast<std::int64_t>(counts.size());
+  CHECK_CLOSE(found.values, Reference({count, 5}, values));
+  CHECK_CLOSE(found.counts, Reference({count}, counts));
+  CHECK_CLOSE(index_select(found.values, 0, found.inverse), locus_test::reference(x));
+}

@@ -18,6 +18,16 @@ static_assert(MakeZeros<Shape> && MakeZeros<Shape, Cuda> && MakeOnes<Shape, Cpu>
 static_assert(!MakeZeros<int> && !MakeZeros<int, long> && !MakeOnes<int, int, Cuda> && !MakeNormals<long, long>);
 static_assert(Reshapes<Tensor<float>, Shape> && !Reshapes<Tensor<float>, int> && !Reshapes<Traced<float>, int, long>);
 
+template <class X, class... A>
+concept HasSoftmax = requires(const X& x, A... a) { softmax(x, a...); };
+template <class T, class... A>
+concept Counts = requires(A... a) { arange<T>(a...); };
+
+static_assert(HasSoftmax<Tensor<float>, int> && HasSoftmax<Traced<float, Cuda>, Axes> && !HasSoftmax<Tensor<float>>);
+static_assert(!HasSoftmax<Traced<float, Cuda>> && !HasSoftmax<int>);
+static_assert(Counts<int, int, long> && Counts<float, double, double> && Counts<double, int, double, float>);
+static_assert(!Counts<int, double> && !Counts<int, int, int, double> && !Counts<std::int64_t, double, double, double>);
+
 [[maybe_unused]] void shapes(const Tensor<float>& x, const Shape& shape, std::int64_t n, Generator<Cpu>& generator) {
   (void)zeros({});
   (void)zeros({3});

@@ -18,7 +18,7 @@ RULES = [
       "own_function"],
      ["solve_across_devices", "clamp_mixed", "maximum_across_devices", "concat_across_devices",
       "concat_in_braces_across_devices", "elementwise_across_devices",
-      "index_select_elsewhere", "gather_elsewhere", "scatter_elsewhere", "embedding_indices_elsewhere"]),
+      "index_select_elsewhere", "gather_elsewhere", "scatter_elsewhere", "repeats_elsewhere", "embedding_indices_elsewhere"]),
     ("A copy between places is written out",
      "`x.to<Cuda>()` and `x.to<Cpu>()` are the only copies of tensors between devices. Construction, assignment and "
      "in-place operations make none.",
@@ -109,6 +109,10 @@ RULES = [
      ["shape_without_braces"],
      ["shape_without_braces_on_a_device", "reshape_without_braces", "expand_without_braces", "permute_without_braces",
       "concat_of_an_expression_in_braces", "stack_of_plain_and_traced_in_braces"]),
+    ("Arguments say what is meant",
+     "Where there is no axis that everybody means, a call names one; and integers are not counted by fractions.",
+     ["softmax_without_an_axis"],
+     ["log_softmax_without_an_axis", "running_sums_without_an_axis", "arange_of_fractions"]),
     ("Training reads data sets",
      "A data set writes samples to memory of the host; loaders copy batches of them to a device, and `fit`, `evaluate` and "
      "`train_step` take them from there.",

@@ -3,7 +3,7 @@
 
 #include <locus/linalg/svd.hpp>
 #include <locus/ops/extreme.hpp>
-#include <locus/ops/moments.hpp>
+#include <locus/ops/norm.hpp>
 
 #include <string_view>
 

@@ -3,7 +3,7 @@
 
 #include <locus/autograd/parameter.hpp>
 #include <locus/nn/criterion.hpp>
-#include <locus/ops/moments.hpp>
+#include <locus/ops/norm.hpp>
 
 namespace locus::inline LOCUS_ABI::nn {
 
@@ -45,51 +45,10 @@ void require_order(const char* loss, double p) {
   if (!(locus::detail::finite_as<R>(loss, "p", p) > 0))
     fail<ArgumentError>({loss, ": p is ", p, "; expected more than 0 as a number of ", dtype_name<R>()});
 }
-/// (|d| / largest)^p, which is 1 of the largest |d|, also where that is 0 or infinite. The slope is that by d /
-/// largest: what is missing of the chain rule, RootOfShares has.
-template <class R>
-struct PowerOfShare {
-  R p;
-  static constexpr unsigned reads(int input) { return input == 0 ? 3u : 0u; }
-  LOCUS_FN static R share(R d, R largest) {
-    const R magnitude = functor::Abs{}(d);
-    return magnitude == largest ? R(1) : magnitude / largest;
-  }
-  LOCUS_FN R operator()(R d, R largest) const { return math::pow(share(d, largest), p); }
-  LOCUS_FN Pack<R, R> by_inputs(R d, R largest) const {
-    const R x = share(d, largest), slope = p * math::pow(x, p - 1) * functor::Sign{}(d);
-    return {x == R(0) ? R(0) : slope, R(0)};  // no slope is infinite, of p < 1
-  }
-};
-/// largest * sum^(1/p). The slope is that of sum^(1/p), for the sum's own is by d / largest.
-template <class R>
-struct RootOfShares {
-  R p;
-  static constexpr unsigned reads(int input) { return input == 0 ? 3u : 0u; }
-  LOCUS_FN R operator()(R sum, R largest) const {
-    const R norm = largest * math::pow(sum, 1 / p);
-    return largest == R(0) ? R(0) : norm;
-  }
-  LOCUS_FN Pack<R, R> by_inputs(R sum, R largest) const {
-    const R slope = math::pow(sum, 1 / p - 1) / p;
-    return {largest == R(0) ? R(0) : slope, R(0)};
-  }
-};
-
-/// |a - b + eps|_p along the last axis. For p other than 1, 2 and infinity, differences are divided by the largest, so
-/// that no power overflows and those that vanish are too small to count.
-/// gradient: g sign(d) (|d| / norm)^(p - 1), and 0 where d is 0
+/// |a - b + eps|_p along the last axis.
 template <class A, class B>
 [[nodiscard]] auto distance(const A& a, const B& b, double p, double eps) {
-  using R = compute_t<value_of<A>>;
-  const R shift = static_cast<R>(eps), order = static_cast<R>(p);
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  using Result = std::remove_cvref_t<decltype(norm(a - b, 2, -1).eval())>;
-  if (p == 1 || p == 2 || p == infinity) return Result(norm(a - b + shift, p, -1).eval());
-  const auto d = (a - b + shift).eval();
-  const auto largest = norm(d.value(), infinity, -1, true);
-  const auto shares = sum(elementwise(PowerOfShare<R>{order}, d, largest), -1, true);
-  return Result(squeeze(elementwise(RootOfShares<R>{order}, shares, largest).eval(), -1));
+  return norm(a - b + static_cast<compute_t<value_of<A>>>(eps), p, -1);
 }
 }  // namespace detail
 
@@ -150,7 +109,8 @@ struct TripletMarginLossOptions {
 /// max(0, margin + |anchor - positive| - |anchor - negative|) of vectors along the last axis.
 /// shape: (n, d) each -> (), or (d,) each -> (). Reduction::none gives (n,), or ().
 /// cost: three launches of plain vectors, five with swap; six of traced ones, one less with Reduction::none, nine with
-/// swap. Each distance takes three more for p other than 1, 2 and infinity, and those of norm where squares vanish.
+/// swap. Each distance takes three more for p other than 1, 2 and infinity, two if traced, and those of norm where
+/// squares vanish.
 /// throws ShapeError unless shapes are equal; ArgumentError for a margin or an eps that is not finite, and unless p > 0
 template <class A, class P, class N>
   requires detail::ThreeOperands<A, P, N>

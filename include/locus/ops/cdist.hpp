@@ -5,7 +5,7 @@
 #include <locus/expr/operands.hpp>
 
 #include <locus/ops/matmul.hpp>
-#include <locus/ops/moments.hpp>
+#include <locus/ops/norm.hpp>
 
 namespace locus::inline LOCUS_ABI {
 

@@ -1,10 +1,10 @@
 #pragma once
-// Variance and vector norms along axes.
+// Variance and standard deviation along axes.
 
 // First, so that the compiler's path to what is refused is short.
-#include <locus/device/cost_model.hpp>
 #include <locus/expr/operands.hpp>
 
+#include <locus/ops/fold_safely.hpp>
 #include <locus/ops/reduce.hpp>
 
 namespace locus::inline LOCUS_ABI {
@@ -13,67 +13,6 @@ struct VarOptions {
   double correction = 1;  ///< subtracted from the number of elements: 1 for a sample, 0 for a whole population
   bool keepdim = false;
 };
-
-namespace fold {
-enum class NormOrder { one, two, infinity };
-
-/// sum |x| or max |x|
-template <class T, NormOrder order>
-struct Norm {
-  using R = compute_t<T>;
-  using Accumulator = R;
-  LOCUS_FN R identity() const { return 0; }
-  LOCUS_FN R lift(R x) const { return functor::Abs{}(x); }
-  LOCUS_FN R combine(R a, R b) const { return order == NormOrder::infinity ? functor::Maximum{}(a, b) : a + b; }
-  LOCUS_FN R finish(R a) const { return a; }
-};
-/// sqrt(sum x^2)
-template <class T>
-struct Norm<T, NormOrder::two> {
-  using R = compute_t<T>;
-  using Accumulator = R;
-  Atomic<bool>* lost = nullptr;  ///< set if squares overflow or vanish, unless it is null
-  LOCUS_FN R identity() const { return 0; }
-  LOCUS_FN R lift(R x) const { return x * x; }
-  LOCUS_FN R combine(R a, R b) const { return a + b; }
-  LOCUS_FN R finish(R a) const {
-    const R norm = math::sqrt(a);
-    if (!is_whole(norm)) note_loss(lost);
-    return norm;
-  }
-  /// Whether all squares count in this norm.
-  LOCUS_FN static bool is_whole(R norm) { return norm >= SquareScales<R>::least_root && norm <= SquareScales<R>::most; }
-};
-}  // namespace fold
-
-namespace detail {
-/// What Fast computed, or what is safe where Fast lost what it was to add.
-template <class Fast>
-struct UnlessLost {
-  template <class R>
-  LOCUS_FN R operator()(R fast, R safe) const {
-    return Fast::is_whole(fast) ? fast : safe;
-  }
-};
-/// fold(fast), and in the places where it lost what it was to add fold(safe), so that no place depends on what others
-/// hold. A device that folds_again looks and folds again if it must; others fold(safe) at once, so that nothing waits.
-template <class T, class D, class Fold, class Fast, class Safe>
-[[nodiscard]] Tensor<T, D> fold_safely(const Fold& fold, [[maybe_unused]] Fast fast, const Safe& safe) {
-  if constexpr (CostModel<D>::folds_again) {
-    Atomic<bool> lost{false};
-    fast.lost = &lost;
-    const Tensor<T, D> result = fold(fast);
-    if (!lost.load(Order::relaxed)) return result;
-    if (result.elements() > 1) return elementwise(UnlessLost<Fast>{}, result, fold(safe));
-  }
-  return fold(safe);
-}
-/// Euclidean norms, by sums of squares, or by scaled ones where squares overflow or vanish.
-template <class T, class D, class Fold>
-[[nodiscard]] Tensor<T, D> euclidean(const Fold& fold) {
-  return fold_safely<T, D>(fold, fold::Norm<T, fold::NormOrder::two>{}, fold::ScaledNorm<T>{});
-}
-}  // namespace detail
 
 namespace operation {
 
@@ -134,61 +73,6 @@ struct StandardDeviation {
   }
 };
 
-template <fold::NormOrder order>
-struct Norm {
-  static constexpr const char* name = "norm";
-  ReduceAxes axes;
-  bool keepdim;
-  template <class X>
-  auto compute(X&& x) const {
-    using T = value_of<X>;
-    if constexpr (order == fold::NormOrder::two) {
-      return detail::euclidean<T, device_of<X>>(
-          [&](const auto& op) { return detail::reduce<T>(name, op, static_cast<X&&>(x), axes, keepdim); });
-    } else {
-      return detail::reduce<T>(name, fold::Norm<T, order>{}, std::forward<X>(x), axes, keepdim);
-    }
-  }
-  template <class T, class D>
-  auto forward(const Tensor<T, D>& x) const {
-    auto y = compute(x);
-    return Forwarded{y, Tuple(x, y)};
-  }
-
-  struct Slope {
-    template <class R>
-    LOCUS_FN R operator()(R g, R x, R y) const {
-      if constexpr (order == fold::NormOrder::two) return y == R(0) ? R(0) : detail::times_slope<Slope>(g, x / y);
-      else return detail::times_slope<Slope>(g, functor::Sign{}(x));
-    }
-  };
-  struct Attains {
-    static constexpr bool gives_bool = true;
-    template <class R>
-    LOCUS_FN bool operator()(R x, R y) const {
-      return functor::Abs{}(x) == y || (x != x && y != y);
-    }
-  };
-  struct Share {
-    template <class R>
-    LOCUS_FN R operator()(R g, R x, R y, std::int64_t ties) const {
-      return Attains{}(x, y) ? detail::times_slope<Share>(g, functor::Sign{}(x)) / static_cast<R>(ties) : R(0);
-    }
-  };
-  template <class T, class D>
-  void backward(const Tuple<Tensor<T, D>, Tensor<T, D>>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
-    const auto& [x, result] = saved;
-    const Shape kept = detail::FoldedAxes(name, x.shape(), axes).kept;
-    const Tensor<T, D> y = result.reshape(kept);
-    if constexpr (order == fold::NormOrder::infinity) {
-      const auto ties = detail::reduce<std::int64_t>(name, fold::Sum<bool>{}, elementwise(Attains{}, x, y), axes, true);
-      detail::map_to(dx, Share{}, g.reshape(kept), x, y, ties);
-    } else {
-      detail::map_to(dx, Slope{}, g.reshape(kept), x, y);
-    }
-  }
-};
-
 }  // namespace operation
 
 /// Variance over axes (all of them by default), by a numerically stable fold, also where the sum of squares would
@@ -223,22 +107,6 @@ template <detail::FloatingOperand X>
   const auto& value = x.eval();
   auto variance = var(value, axes, options);
   return VarianceAndMean<decltype(variance)>{std::move(variance), mean(value, axes, options.keepdim)};
-}
-
-/// Vector norm over axes (all of them by default): p = 1 sums magnitudes, p = 2 is Euclid's, p = infinity the largest.
-/// Euclid's is right wherever it is a number of the type, also where squares overflow or vanish.
-/// gradient: g sign(x), g x / norm (0 where the norm is 0), and g sign(x) in equal parts to the largest
-/// cost: one launch, into which a temporary expression is fused, and on Cpu two more where squares overflow or
-///       vanish, as those of zeros; backward one, two for p = infinity
-/// throws ArgumentError for another p
-template <detail::FloatingOperand X>
-[[nodiscard]] auto norm(X&& x, double p = 2, const ReduceAxes& axes = {}, bool keepdim = false) {
-  using fold::NormOrder;
-  if (p == 2) return detail::reduce_or_record(operation::Norm<NormOrder::two>{axes, keepdim}, std::forward<X>(x));
-  if (p == 1) return detail::reduce_or_record(operation::Norm<NormOrder::one>{axes, keepdim}, std::forward<X>(x));
-  if (p != std::numeric_limits<double>::infinity())
-    fail<ArgumentError>({"norm: p = ", p, "; expected 1, 2 or infinity"});
-  return detail::reduce_or_record(operation::Norm<NormOrder::infinity>{axes, keepdim}, std::forward<X>(x));
 }
 
 #include <locus/refuse/ops/moments.inc>

@@ -4,8 +4,12 @@
 // First, so that the compiler's path to what is refused is short.
 #include <locus/expr/operands.hpp>
 
+#include <locus/ops/extreme.hpp>
+#include <locus/ops/index.hpp>
 #include <locus/ops/join.hpp>
-#include <locus/ops/rows.hpp>
+#include <locus/ops/scan.hpp>
+#include <locus/ops/search.hpp>
+#include <locus/tensor/from.hpp>
 
 namespace locus::inline LOCUS_ABI {
 
@@ -104,6 +108,85 @@ template <detail::Viewable X>
 }
 
 namespace detail {
+/// throws ShapeError unless there is a count for each element, or one for all
+LOCUS_OUT_OF_LINE inline void require_counts(const Shape& counts, std::int64_t extent) {
+  if (counts.rank() > 1 || (elements(counts) != extent && elements(counts) != 1))
+    fail<ShapeError>({"repeat_interleave: counts of shape ", counts, " for an extent of ", extent,
+                      "; expected one count for each element, or one for all"});
+}
+/// The place behind the repetitions of each element. throws as require_counts; ArgumentError for a negative count, and
+/// for 2^63 elements and more
+template <class C>
+[[nodiscard]] std::vector<std::int64_t> ends_of_repeats(const C& counts, std::int64_t extent) {
+  const auto* const count = counts.data();
+  require_counts({static_cast<std::int64_t>(counts.size())}, extent);
+  std::vector<std::int64_t> ends;
+  std::int64_t end = 0;
+  for (std::int64_t i = 0; i < extent; ++i) {
+    const auto times = static_cast<std::int64_t>(count[counts.size() == 1 ? 0 : i]);
+    (void)repeated_extent("repeat_interleave", 1, times);
+    if (__builtin_add_overflow(end, times, &end))
+      fail<ArgumentError>({"repeat_interleave: the counts add up to 2^63 elements or more"});
+    ends.push_back(end);
+  }
+  return ends;
+}
+
+/// Which element stands at a place, by bisection among the ends.
+struct SourceOfRepeat {
+  CountBelow<std::int64_t> ends;
+  LOCUS_FN void operator()(std::int64_t at, std::int64_t& source) const { ends(at, 0, source); }
+};
+template <class D>
+[[nodiscard]] Tensor<std::int64_t, D> sources_of_repeats(const Tensor<std::int64_t, D>& ends, std::int64_t total) {
+  return from_indices<std::int64_t>({total}, ends.device(), SourceOfRepeat{{ends.data(), ends.elements(), 0, true}});
+}
+
+template <class X, class I>
+concept RepeatedByCounts = Viewable<X> && IndexedOperands<X, I>;
+}  // namespace detail
+
+/// Each element along a dimension as often as a list of int64 says, 0 times included: numpy.repeat and
+/// torch.repeat_interleave of a list. One count is for all.
+/// shape: (..., n, ...), (n,) -> (..., sum of counts, ...)     gradient: g, added up over the repetitions
+/// cost:  that of cumsum of the counts, four launches, and a wait for the device, to know how many there are; backward
+///        that of index_select
+/// throws ShapeError unless there is a count for each element; ArgumentError for a negative count, and for extents of
+/// 2^63 and more
+///
+///     auto edges = repeat_interleave(nodes, degrees, 0);   // row i of nodes degrees[i] times
+template <class X, class I>
+  requires detail::RepeatedByCounts<X, I>
+[[nodiscard]] auto repeat_interleave(const X& x, const I& counts, int dim) {
+  using D = device_of<X>;
+  const std::int64_t extent = x.shape()[normalize_axis(dim, x.shape().rank(), "repeat_interleave")];
+  const Tensor<std::int64_t, D> given = counts.value();
+  detail::require_counts(given.shape(), extent);
+  if (extent == 0) return index_select(x, dim, Tensor<std::int64_t, D>({0}, x.device()));
+  const Tensor<std::int64_t, D> each = given.reshape({given.elements()}).expand({extent});
+  const Tensor<std::int64_t, D> ends = cumsum(each, 0), least = min(each), most = max(each);
+  for (const std::int64_t times : {least.item(), most.item()})
+    (void)detail::repeated_extent("repeat_interleave", extent, times);
+  return index_select(x, dim, detail::sources_of_repeats(ends, ends.select(0, -1).item()));
+}
+/// The counts as a vector, an array or a span of integers: two launches and a copy of them; nothing waits for the
+/// device.
+template <detail::Viewable X, detail::IntegerList C>
+  requires detail::Computes<X>
+[[nodiscard]] auto repeat_interleave(const X& x, const C& counts, int dim) {
+  const std::int64_t extent = x.shape()[normalize_axis(dim, x.shape().rank(), "repeat_interleave")];
+  const std::vector<std::int64_t> ends = detail::ends_of_repeats(counts, extent);
+  const std::int64_t total = ends.empty() ? 0 : ends.back();
+  return index_select(x, dim, detail::sources_of_repeats(from(ends, {extent}, x.device()), total));
+}
+/// Of all elements, in row-major order.
+template <class X, class C>
+  requires detail::RepeatedByCounts<X, C> || (detail::Viewable<X> && detail::Computes<X> && detail::IntegerList<C>)
+[[nodiscard]] auto repeat_interleave(const X& x, const C& counts) {
+  return repeat_interleave(reshape(x, {inferred}), counts, 0);
+}
+
+namespace detail {
 template <Role role, class X>
 [[nodiscard]] auto in_mesh(const X& x, const Shape& shape, int dim) {
   if constexpr (role == Role::traced && X::role != Role::traced) {
@@ -119,20 +202,30 @@ template <Role role, class X>
 }
 }  // namespace detail
 
-/// The coordinates of a grid, each expanded along the dimensions of the others, as torch.meshgrid with indexing "ij".
-/// NumPy's "xy" is swapaxes(..., 0, 1) of each. Views.
-/// shape: (m,), (n,) -> (m, n) each     gradient: g, added up over the dimensions of the others
+/// How coordinates of a grid are laid out: the first along dimension 0, as in a matrix, or along dimension 1, as in an
+/// image, where the second is along dimension 0 (NumPy's default).
+enum class MeshIndexing { ij, xy };
+
+/// The coordinates of a grid, each expanded along the dimensions of the others, as torch.meshgrid. Views.
+/// shape: (m,), (n,) -> (m, n) each; of MeshIndexing::xy (n, m) each
+/// gradient: g, added up over the dimensions of the others
 /// throws ShapeError unless each has one dimension, or none
 ///
-///     auto [y, x] = meshgrid(arange(3), arange(4));   // (3, 4) both
-template <class X, class... Rest>
+///     auto [y, x] = meshgrid(arange(3), arange(4));                      // (3, 4) both
+///     auto [u, v] = meshgrid<MeshIndexing::xy>(arange(4), arange(3));    // (3, 4) both
+template <MeshIndexing indexing = MeshIndexing::ij, class X, class... Rest>
   requires detail::Joinable<X, Rest...>
 [[nodiscard]] auto meshgrid(const X& first, const Rest&... rest) {
   constexpr Role role = detail::joint_role<X::role, Rest::role...>;
-  const Shape shape{first.shape().rank() == 0 ? 1 : first.shape()[0],
-                    (rest.shape().rank() == 0 ? 1 : rest.shape()[0])...};
-  int dim = 0;
-  return std::array{detail::in_mesh<role>(first, shape, dim++), detail::in_mesh<role>(rest, shape, dim++)...};
+  constexpr int last_swapped = indexing == MeshIndexing::xy && sizeof...(Rest) > 0 ? 1 : -1;
+  Shape shape{first.shape().rank() == 0 ? 1 : first.shape()[0], (rest.shape().rank() == 0 ? 1 : rest.shape()[0])...};
+  if (last_swapped == 1) std::swap(shape[0], shape[1]);
+  int next = 0;
+  const auto laid_out = [&](const auto& x) {
+    const int dim = next++;
+    return detail::in_mesh<role>(x, shape, dim <= last_swapped ? 1 - dim : dim);
+  };
+  return std::array{laid_out(first), laid_out(rest)...};
 }
 
 #include <locus/refuse/ops/repeat.inc>

@@ -147,5 +147,7 @@ template <detail::Operand X>
 #define LOCUS_REFUSED_PARAMETERS , int, const ScanOptions& = {}
 #define LOCUS_REFUSED_MISTAKE detail::OperandMistake<X>
 #include <locus/refuse/function.inc>
+#define LOCUS_REFUSED_FUNCTION cumsum
+#include <locus/refuse/axis.inc>
 
 }  // namespace locus::inline LOCUS_ABI

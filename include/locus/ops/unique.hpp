@@ -1,6 +1,6 @@
 #pragma once
-// Distinct elements, and where elements are not zero. Not part of locus/locus.hpp: nvcc takes five seconds more for it,
-// and in its files `cuda::` must be written locus::cuda:: (see cuda/sorting.hpp).
+// Distinct elements and slices, and where elements are not zero. Not part of locus/locus.hpp: nvcc takes five seconds
+// more for it, and in its files `cuda::` must be written locus::cuda:: (see cuda/sorting.hpp).
 //
 // How many there are is known to the device alone, so that these functions wait for it. They cannot be part of a CUDA
 // graph.
@@ -9,10 +9,11 @@
 #include <locus/expr/operands.hpp>
 
 #include <locus/ops/index.hpp>
+#include <locus/ops/join.hpp>
 #include <locus/ops/reduce.hpp>
 #include <locus/ops/scatter.hpp>
 #include <locus/ops/sort.hpp>
-#include <locus/tensor/random.hpp>
+#include <locus/tensor/factory.hpp>
 
 namespace locus::inline LOCUS_ABI {
 
@@ -24,7 +25,7 @@ struct UniqueOptions {
   bool sorted = true;         ///< false: in the order of first occurrence
 };
 
-/// What unique returns.
+/// What unique returns. Of slices along an axis, a value is a slice.
 template <class T, class D>
 struct Unique {
   Tensor<T, D> values;              ///< in ascending order unless asked otherwise, each once
@@ -147,6 +148,48 @@ template <detail::SortOperand X>
   // The sort is stable: the first of equal elements is the first one that occurs.
   if (options.return_first || !options.sorted) result.first = index_select(order, 0, places);
   if (!options.sorted) detail::order_by_occurrence(result, options);
+  return result;
+}
+
+namespace detail {
+/// A number for each slice along an axis: equal ones for equal slices, larger ones for later ones in lexicographic
+/// order. The elements' ranks become those of pairs of neighbours, then of pairs of pairs, until one is left.
+template <class T, class D>
+[[nodiscard]] Tensor<std::int64_t, D> ranks_of_slices(const Tensor<T, D>& x, int axis) {
+  const Shape slices{x.size(axis)};
+  if (x.empty()) return zeros<std::int64_t>(slices, x.device());
+  const auto ranked = [](const auto& keys) { return unique(keys, {.return_inverse = true}); };
+  const Tensor<T, D> rows = movedim(x, axis, 0).reshape({x.size(axis), inferred});
+  auto [values, ranks, counts, first] = ranked(rows);
+  std::int64_t distinct = values.elements();
+  while (ranks.size(1) > 1) {
+    if (ranks.size(1) % 2 != 0) ranks = concat(1, ranks, zeros<std::int64_t>({x.size(axis), 1}, x.device()));
+    // Below 2^62, for no more than 2^31 elements are sorted.
+    const auto pairs = ranked(ranks.slice(1, 0, to_end, 2) * distinct + ranks.slice(1, 1, to_end, 2));
+    ranks = pairs.inverse, distinct = pairs.values.elements();
+  }
+  return ranks.reshape(slices);
+}
+}  // namespace detail
+
+/// The distinct slices along an axis, such as rows, in lexicographic order: torch.unique with dim, numpy.unique with
+/// axis. Elements are equal as above, all NaN included. `inverse` has one number for each slice; `counts` and `first`
+/// count slices. shape: that of x, with as many slices as are distinct along the axis cost:  that of unique of all
+/// elements with the inverse, then of half as many, a quarter, and so on down to one for
+///        each slice, with a launch or two between; waits for the device once for each
+/// throws IndexError for a bad axis; what sort throws
+///
+///     auto rows = unique(x, 0, {.return_counts = true});
+template <detail::SortOperand X, std::integral Axis>
+[[nodiscard]] auto unique(const X& x, Axis axis, UniqueOptions options = {}) {
+  using T = value_of<X>;
+  using D = device_of<X>;
+  const Tensor<T, D> given = x.value();
+  const int along = normalize_axis(axis, given.rank(), "unique");
+  const bool wants_first = std::exchange(options.return_first, true);
+  auto found = unique(detail::ranks_of_slices(given, along), options);
+  Unique<T, D> result{index_select(given, along, found.first), found.inverse, found.counts, {}};
+  if (wants_first) result.first = found.first;
   return result;
 }
 

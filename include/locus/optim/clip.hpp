@@ -3,7 +3,7 @@
 
 #include <locus/autograd/flat.hpp>
 #include <locus/device/cost_model.hpp>
-#include <locus/ops/moments.hpp>
+#include <locus/ops/norm.hpp>
 
 namespace locus::inline LOCUS_ABI {
 

@@ -159,5 +159,6 @@ template <class T = void, detail::HasPlace X, class N>
 #include <locus/refuse/shape.inc>
 #define LOCUS_REFUSED_FUNCTION ones
 #include <locus/refuse/shape.inc>
+#include <locus/refuse/tensor/arange.inc>
 
 }  // namespace locus::inline LOCUS_ABI

@@ -1,0 +1,210 @@
+#pragma once
+// Vector norms along axes.
+
+// First, so that the compiler's path to what is refused is short.
+#include <locus/expr/operands.hpp>
+
+#include <locus/core/bounds.hpp>
+#include <locus/ops/fold_safely.hpp>
+#include <locus/ops/reduce.hpp>
+
+namespace locus::inline LOCUS_ABI {
+
+namespace fold {
+enum class NormOrder { zero, one, two, infinity, least };  ///< least is -infinity
+
+/// How many x are not 0, sum |x|, max |x| or min |x|
+template <class T, NormOrder order>
+struct Norm {
+  using R = compute_t<T>;
+  using Accumulator = R;
+  R start = order == NormOrder::least ? highest<T>() : R(0);
+  LOCUS_FN R identity() const { return start; }
+  LOCUS_FN R lift(R x) const {
+    if constexpr (order == NormOrder::zero) return x == R(0) ? R(0) : R(1);
+    else return functor::Abs{}(x);
+  }
+  LOCUS_FN R combine(R a, R b) const {
+    if constexpr (order == NormOrder::infinity) return functor::Maximum{}(a, b);
+    else if constexpr (order == NormOrder::least) return functor::Minimum{}(a, b);
+    else return a + b;
+  }
+  LOCUS_FN R finish(R a) const { return a; }
+};
+/// sqrt(sum x^2)
+template <class T>
+struct Norm<T, NormOrder::two> {
+  using R = compute_t<T>;
+  using Accumulator = R;
+  Atomic<bool>* lost = nullptr;  ///< set if squares overflow or vanish, unless it is null
+  LOCUS_FN R identity() const { return 0; }
+  LOCUS_FN R lift(R x) const { return x * x; }
+  LOCUS_FN R combine(R a, R b) const { return a + b; }
+  LOCUS_FN R finish(R a) const {
+    const R norm = math::sqrt(a);
+    if (!is_whole(norm)) note_loss(lost);
+    return norm;
+  }
+  /// Whether all squares count in this norm.
+  LOCUS_FN static bool is_whole(R norm) { return norm >= SquareScales<R>::least_root && norm <= SquareScales<R>::most; }
+};
+}  // namespace fold
+
+namespace detail {
+/// Euclidean norms, by sums of squares, or by scaled ones where squares overflow or vanish.
+template <class T, class D, class Fold>
+[[nodiscard]] Tensor<T, D> euclidean(const Fold& fold) {
+  return fold_safely<T, D>(fold, fold::Norm<T, fold::NormOrder::two>{}, fold::ScaledNorm<T>{});
+}
+}  // namespace detail
+
+namespace operation {
+
+template <fold::NormOrder order>
+struct Norm {
+  static constexpr const char* name = "norm";
+  ReduceAxes axes;
+  bool keepdim;
+  template <class X>
+  auto compute(X&& x) const {
+    using T = value_of<X>;
+    if constexpr (order == fold::NormOrder::two) {
+      return detail::euclidean<T, device_of<X>>(
+          [&](const auto& op) { return detail::reduce<T>(name, op, static_cast<X&&>(x), axes, keepdim); });
+    } else {
+      return detail::reduce<T>(name, fold::Norm<T, order>{}, std::forward<X>(x), axes, keepdim);
+    }
+  }
+  template <class T, class D>
+  auto forward(const Tensor<T, D>& x) const {
+    auto y = compute(x);
+    return Forwarded{y, Tuple(x, y)};
+  }
+
+  struct Slope {
+    template <class R>
+    LOCUS_FN R operator()(R g, R x, R y) const {
+      if constexpr (order == fold::NormOrder::two) return y == R(0) ? R(0) : detail::times_slope<Slope>(g, x / y);
+      else return detail::times_slope<Slope>(g, functor::Sign{}(x));
+    }
+  };
+  struct Attains {
+    static constexpr bool gives_bool = true;
+    template <class R>
+    LOCUS_FN bool operator()(R x, R y) const {
+      return functor::Abs{}(x) == y || (x != x && y != y);
+    }
+  };
+  struct Share {
+    template <class R>
+    LOCUS_FN R operator()(R g, R x, R y, std::int64_t ties) const {
+      return Attains{}(x, y) ? detail::times_slope<Share>(g, functor::Sign{}(x)) / static_cast<R>(ties) : R(0);
+    }
+  };
+  template <class T, class D>
+  void backward(const Tuple<Tensor<T, D>, Tensor<T, D>>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
+    const auto& [x, result] = saved;
+    const Shape kept = detail::FoldedAxes(name, x.shape(), axes).kept;
+    const Tensor<T, D> y = result.reshape(kept);
+    if constexpr (order == fold::NormOrder::zero) {
+      dx.give(Tensor<T, D>(Shape{}, x.device()).fill_(T(0)).expand(x.shape()));
+    } else if constexpr (order == fold::NormOrder::infinity || order == fold::NormOrder::least) {
+      const auto ties = detail::reduce<std::int64_t>(name, fold::Sum<bool>{}, elementwise(Attains{}, x, y), axes, true);
+      detail::map_to(dx, Share{}, g.reshape(kept), x, y, ties);
+    } else {
+      detail::map_to(dx, Slope{}, g.reshape(kept), x, y);
+    }
+  }
+};
+
+/// (sum |x|^p)^(1/p) of any other p, where each |x| is divided by the largest, for p < 0 by the least, so that no power
+/// overflows, and those that vanish are too small to count.
+struct PowerNorm {
+  static constexpr const char* name = "norm";
+  double p;
+  ReduceAxes axes;
+  bool keepdim;
+
+  template <class R>
+  struct Share {
+    R p;
+    LOCUS_FN R operator()(R x, R extreme) const { return math::pow(functor::Abs{}(x) / extreme, p); }
+  };
+  /// The extreme alone where it is 0, infinite or NaN.
+  template <class R>
+  struct Root {
+    R inverse_p;
+    LOCUS_FN R operator()(R extreme, R sum) const {
+      const R norm = extreme * math::pow(sum, inverse_p);
+      return extreme == R(0) || extreme - extreme != R(0) ? extreme : norm;
+    }
+  };
+  template <class T, class D>
+  auto forward(const Tensor<T, D>& x) const {
+    using fold::NormOrder;
+    using R = compute_t<T>;
+    const R order = detail::finite_as<R>(name, "p", p);
+    const detail::FoldedAxes folded(name, x.shape(), axes);
+    const Tensor<R, D> extreme(folded.kept, x.device()), sum(folded.kept, x.device());
+    const auto find = [&](const auto& op) {
+      detail::reduce_into(extreme, false, x.shape(), folded, Symbol<0>{}, op, x);
+    };
+    if (p > 0) find(fold::Norm<T, NormOrder::infinity>{});
+    else find(fold::Norm<T, NormOrder::least>{});
+    detail::reduce_into(sum, false, x.shape(), folded, Apply<Share<R>, Symbol<0>, Symbol<1>>{{order}, {}},
+                        fold::Sum<R>{}, x, extreme);
+    const Tensor<T, D> y(folded.result(keepdim), x.device());
+    detail::map_into(y.reshape(folded.kept), Root<R>{static_cast<R>(1 / p)}, extreme, sum);
+    return Forwarded{y, Tuple(x, y)};
+  }
+
+  /// sign(x) (|x| / y)^(p - 1), and 0 where x or y is 0, also of p < 1.
+  template <class R>
+  struct Slope {
+    R p_minus_1;
+    LOCUS_FN R operator()(R g, R x, R y) const {
+      const R slope = functor::Sign{}(x)*math::pow(functor::Abs{}(x) / y, p_minus_1);
+      return x == R(0) || y == R(0) ? R(0) : detail::times_slope<Slope>(g, slope);
+    }
+  };
+  template <class T, class D>
+  void backward(const Tuple<Tensor<T, D>, Tensor<T, D>>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
+    const auto& [x, y] = saved;
+    const Shape kept = detail::FoldedAxes(name, x.shape(), axes).kept;
+    using R = compute_t<T>;
+    detail::map_to(dx, Slope<R>{static_cast<R>(p - 1)}, g.reshape(kept), x, y.reshape(kept));
+  }
+};
+
+}  // namespace operation
+
+/// Vector norm over axes (all of them by default), of any order, as torch.linalg.vector_norm: p = 2 is Euclid's, p = 1
+/// sums magnitudes, p = infinity is the largest, p = -infinity the least, p = 0 counts what is not 0, and any other p
+/// is (sum |x|^p)^(1/p). Right wherever it is a number of the type, also where powers overflow or vanish. Over no
+/// elements: 0, and infinity for p < 0. gradient: g sign(x) (|x| / norm)^(p - 1), 0 where x or the norm is 0; g sign(x)
+/// in equal parts to the largest, or the
+///           least; none for p = 0
+/// cost: one launch, into which a temporary expression is fused, and on Cpu two more where squares overflow or vanish,
+///       as those of zeros; backward one, two for p = infinity and -infinity. Another p: three launches, and two powers
+///       for each element; backward one
+/// throws ArgumentError where p is NaN, or another p no number of the type that it computes in
+///
+///     auto lengths = norm(x, 2, -1), most = norm(x, INFINITY, {0, 1}), cubic = norm(x, 3, 0, true);
+template <detail::FloatingOperand X>
+[[nodiscard]] auto norm(X&& x, double p = 2, const ReduceAxes& axes = {}, bool keepdim = false) {
+  using fold::NormOrder;
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  if (p == 2) return detail::reduce_or_record(operation::Norm<NormOrder::two>{axes, keepdim}, std::forward<X>(x));
+  if (p == 1) return detail::reduce_or_record(operation::Norm<NormOrder::one>{axes, keepdim}, std::forward<X>(x));
+  if (p == 0) return detail::reduce_or_record(operation::Norm<NormOrder::zero>{axes, keepdim}, std::forward<X>(x));
+  if (p == infinity)
+    return detail::reduce_or_record(operation::Norm<NormOrder::infinity>{axes, keepdim}, std::forward<X>(x));
+  if (p == -infinity)
+    return detail::reduce_or_record(operation::Norm<NormOrder::least>{axes, keepdim}, std::forward<X>(x));
+  if (p != p) fail<ArgumentError>({"norm: p = ", p, "; expected a number, or infinity"});
+  return apply(operation::PowerNorm{p, axes, keepdim}, x);
+}
+
+#include <locus/refuse/ops/norm.inc>
+
+}  // namespace locus::inline LOCUS_ABI

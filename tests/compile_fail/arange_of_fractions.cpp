@@ -1,0 +1,15 @@
+// Integers counted by floating-point numbers, as PyTorch's arange with a dtype allows.
+// because: a step of 0.5 would count as 0, so that NumPy and PyTorch give 0 0 0 0 from 0 to 2
+// expect-error: integers_counted_by_floating_point_numbers|elements are integers
+// expect-error: give_integers_or_convert_with_as_int|arange<int>\(0, 10, 1\)
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+auto mistake() {
+#ifdef LOCUS_MUST_FAIL
+  return arange<int>(0., 10., 1.);
+#else
+  return arange<int>(0, 10, 1);
+#endif
+}
