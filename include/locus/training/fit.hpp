@@ -6,19 +6,12 @@
 #include <locus/optim/scheduler.hpp>
 #include <locus/training/history.hpp>
 #include <locus/training/metrics.hpp>
+#include <locus/training/progress.hpp>
 #include <locus/training/step.hpp>
 
 #include <climits>
 
 namespace locus::inline LOCUS_ABI {
-
-/// Where training stands after a batch.
-struct Progress {
-  int epoch;                    ///< counted from 1
-  std::int64_t batch, batches;  ///< done, of the epoch
-  double samples_per_second;    ///< of several ranks, of rank 0
-  double loss;  ///< mean over the samples of the epoch so far; read from the device only every `report_every` batches
-};
 
 namespace detail {
 /// What std::function would hold; <functional> takes 29 % more memory of g++ for locus.hpp.
@@ -306,9 +299,9 @@ template <class M>
   return {loss / counted, slowest, samples / slowest};
 }
 
-template <class M, class Step, class L, class S, class D>
-Trained train_epoch(const M& model, int epoch, Step& step, const L& loss, data::Loader<S, D>& train,
-                    const FitOptions& options) {
+template <class M, class Optimizer, class Step, class L, class S, class D>
+Trained train_epoch(const M& model, int epoch, const Optimizer& optimizer, Step& step, const L& loss,
+                    data::Loader<S, D>& train, const FitOptions& options) {
   using T = value_of<decltype(step(data::detail::tensors_of<data::detail::fields_t<S>::size>(*train.begin())))>;
   const Stopwatch watch;
   MeanLoss<T, D> mean;
@@ -331,7 +324,7 @@ Trained train_epoch(const M& model, int epoch, Step& step, const L& loss, data::
       // Of several ranks, all throw at the end of the epoch.
       const double loss_so_far = OfRanks<M> ? mean.sum() / mean.counted() : mean.value(epoch);
       const double rate = static_cast<double>(mean.samples()) / watch.seconds();
-      options.on_progress({epoch, batches, train.size(), rate, loss_so_far});
+      options.on_progress({epoch, batches, train.size(), rate, loss_so_far, optimizer.lr()});
     }
   }
   const double sum = mean.sum(), counted = mean.counted(), seconds = watch.seconds();
@@ -354,7 +347,7 @@ void train(const M& model, Optimizer& optimizer, const L& loss, data::Loader<S, 
   BestWeights<M, Optimizer> best(model, optimizer, options.early_stopping);
   optim::Scheduler scheduler = options.scheduler;
   for (int epoch = options.first_epoch; epoch < options.first_epoch + options.epochs; ++epoch) {
-    const Trained trained = train_epoch(model, epoch, step, loss, batches, options);
+    const Trained trained = train_epoch(model, epoch, optimizer, step, loss, batches, options);
     const Evaluation score = score_of(valid);
     require_finite_loss(score.loss, epoch, "validation loss");
     history.add({epoch, optimizer.lr(), trained.loss, score.loss, score.accuracy, trained.seconds,
