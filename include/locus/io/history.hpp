@@ -9,8 +9,25 @@
 
 namespace locus::inline LOCUS_ABI::io {
 
+namespace detail {
+/// What training of the epoch took.
+inline void write_costs(JsonWriter& json, const EpochRecord& r) {
+  json.member("batches", r.batches).member("data_seconds", r.data_seconds);
+  json.key("memory")
+      .begin_object()
+      .member("allocated_bytes", r.memory.allocated_bytes)
+      .member("peak_bytes", r.memory.peak_bytes)
+      .member("reserved_bytes", r.memory.reserved_bytes)
+      .member("requests", r.memory.requests)
+      .member("system_allocations", r.memory.system_allocations)
+      .end_object();
+  if (r.gpu_utilization == r.gpu_utilization) json.member("gpu_utilization", r.gpu_utilization);
+}
+}  // namespace detail
+
 /// Writes an array of objects: epoch, learning_rate, train_loss, valid_loss, valid_accuracy where there is one,
-/// seconds, samples_per_second, and the metrics by name in an object `metrics`. throws DataError if the file cannot be
+/// seconds, samples_per_second, batches, data_seconds, the device's memory in an object `memory`, gpu_utilization where
+/// it is known, and the metrics by name in an object `metrics`. throws DataError if the file cannot be
 /// written
 inline void write_history(const std::string& path, const History& history) {
   JsonWriter json;
@@ -23,6 +40,7 @@ inline void write_history(const std::string& path, const History& history) {
         .member("valid_loss", r.valid_loss);
     if (locus::detail::has_accuracy(r)) json.member("valid_accuracy", r.valid_accuracy);
     json.member("seconds", r.seconds).member("samples_per_second", r.samples_per_second);
+    if (r.batches > 0) detail::write_costs(json, r);
     if (!r.metrics.empty()) {
       json.key("metrics").begin_object();
       for (const auto& metric : r.metrics) json.member(metric.name, metric.value);

@@ -41,8 +41,10 @@ class HyperParameter {
 /// a whole record. A process that is killed leaves what it added. Copies share the file. Several threads may add to it.
 ///
 /// It is a callback of fit: after an epoch it adds loss/train, loss/valid, accuracy/valid, valid/NAME of each metric,
-/// learning_rate and samples_per_second; where progress is reported, step/loss, step/learning_rate and
-/// step/samples_per_second, by the number of the step. Of several ranks, give it to one.
+/// learning_rate, samples_per_second, and what training took: cost/wait_per_step in seconds, cost/memory and
+/// cost/peak_memory in bytes, cost/tensors, cost/allocations, cost/gpu_utilization; where progress is reported,
+/// step/loss, step/learning_rate and step/samples_per_second, by the number of the step. Of several ranks, give it to
+/// one.
 ///
 ///     io::TensorBoard board("runs/mnist");
 ///     fit(model, optimizer, train, valid, history, {.epochs = 5, .on_progress = board, .on_epoch = board});
@@ -135,6 +137,14 @@ class TensorBoard {
         add_scalar("valid/" + metric.name, metric.value, record.epoch);
     add_scalar("learning_rate", record.learning_rate, record.epoch);
     add_scalar("samples_per_second", record.samples_per_second, record.epoch);
+    if (record.batches == 0) return;
+    add_scalar("cost/wait_per_step", record.data_seconds / static_cast<double>(record.batches), record.epoch);
+    add_scalar("cost/memory", static_cast<double>(record.memory.allocated_bytes), record.epoch);
+    add_scalar("cost/peak_memory", static_cast<double>(record.memory.peak_bytes), record.epoch);
+    add_scalar("cost/tensors", static_cast<double>(record.memory.requests), record.epoch);
+    add_scalar("cost/allocations", static_cast<double>(record.memory.system_allocations), record.epoch);
+    if (record.gpu_utilization == record.gpu_utilization)
+      add_scalar("cost/gpu_utilization", record.gpu_utilization, record.epoch);
   }
 
  private:
