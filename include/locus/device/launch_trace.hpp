@@ -17,8 +17,13 @@ namespace detail {
   const char* const text = std::getenv(variable);
   return text && *text != '\0' && std::string_view(text) != "0";
 }
+/// LOCUS_TRACE=json: see device/phase_trace.hpp.
+[[nodiscard]] LOCUS_COLD inline bool traces_phases() {
+  const char* const text = std::getenv("LOCUS_TRACE");
+  return text && std::string_view(text).substr(0, 4) == "json";
+}
 [[nodiscard]] LOCUS_OUT_OF_LINE inline Atomic<bool>& tracing() {
-  static Atomic<bool> traces{is_switched_on("LOCUS_TRACE")};
+  static Atomic<bool> traces{is_switched_on("LOCUS_TRACE") && !traces_phases()};
   return traces;
 }
 }  // namespace detail

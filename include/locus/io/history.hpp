@@ -87,12 +87,10 @@ inline void mark_learning_rates(plot::Panel& panel, const History& history) {
 }
 }  // namespace detail
 
-/// Writes the curves of the loss, and of the accuracy where an epoch has one, over the epochs as SVG, with a gap where
-/// others have none, and a mark where the learning rate changes. throws DataError if the file cannot be written
-///
-///     io::plot_history("curves.svg", history, "Digits", {.data = "MNIST", .model = "784-32-10"});
-inline void plot_history(const std::string& path, const History& history, const std::string& title,
-                         const PlotLabels& labels = {}) {
+namespace detail {
+/// The curves of the loss, and of the accuracy where there is one.
+[[nodiscard]] inline plot::Figure figure_of(const History& history, const std::string& title,
+                                            const PlotLabels& labels) {
   std::vector<double> epochs, train_loss, valid_loss, accuracy;
   for (const auto& r : history.records()) {
     epochs.push_back(r.epoch);
@@ -100,19 +98,29 @@ inline void plot_history(const std::string& path, const History& history, const 
     valid_loss.push_back(r.valid_loss);
     accuracy.push_back(100 * r.valid_accuracy);
   }
-  plot::Figure figure(title, detail::subtitle_of(labels, history));
+  plot::Figure figure(title, subtitle_of(labels, history));
   const bool classifies = locus::detail::show_accuracy(history.records());
   auto& loss =
       figure.panel("Loss", {.label = "epoch", .integer = true}, {.label = classifies ? "cross-entropy" : "loss"})
           .line("training", epochs, train_loss)
           .line("validation", epochs, valid_loss);
-  detail::mark_learning_rates(loss, history);
+  mark_learning_rates(loss, history);
   if (classifies) {
     auto& accuracies = figure.panel("Accuracy", {.label = "epoch", .integer = true}, {.label = "accuracy", .unit = "%"})
                            .line("validation", epochs, accuracy, {.colour = 1});
-    detail::mark_learning_rates(accuracies, history);
+    mark_learning_rates(accuracies, history);
   }
-  figure.write(path);
+  return figure;
+}
+}  // namespace detail
+
+/// Writes the curves of the loss, and of the accuracy where an epoch has one, over the epochs as SVG, with a gap where
+/// others have none, and a mark where the learning rate changes. throws DataError if the file cannot be written
+///
+///     io::plot_history("curves.svg", history, "Digits", {.data = "MNIST", .model = "784-32-10"});
+inline void plot_history(const std::string& path, const History& history, const std::string& title,
+                         const PlotLabels& labels = {}) {
+  detail::figure_of(history, title, labels).write(path);
 }
 
 }  // namespace locus::inline LOCUS_ABI::io

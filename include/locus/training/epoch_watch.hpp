@@ -4,6 +4,7 @@
 #include <locus/core/bounds.hpp>
 #include <locus/core/posix.hpp>
 #include <locus/cuda/nvml.hpp>
+#include <locus/device/phase_trace.hpp>
 
 namespace locus::inline LOCUS_ABI::detail {
 
@@ -16,6 +17,7 @@ class EpochWatch {
   /// What f() returns, which waits for a batch.
   template <class F>
   decltype(auto) waiting(const F& f) {
+    const Phase phase("data");
     const Waiting waiting{data_seconds_, {}};
     return f();
   }

@@ -86,6 +86,7 @@ struct FitOptions {
   /// On Cuda, with an optimizer of Locus: replay the step on batches of the first one's shape, see capture(). What the
   /// model's own host code does (counts, prints, chooses) happens at the first two steps only (with `accumulate`, at
   /// the first two parts of a kind: first, last, and those in between, each of which keeps the memory of its run).
+  /// Not while phases are traced, see trace_phases().
   bool capture = true;
   std::int64_t report_every = 50;  ///< batches between two calls of on_progress, each of which waits for the device
   /// Batches whose gradients one step takes together, as if they were one batch; at the end of an epoch, those left.
@@ -369,7 +370,10 @@ void train(const M& model, Optimizer& optimizer, const L& loss, data::Loader<S, 
   optim::Scheduler scheduler = options.scheduler;
   for (int epoch = options.first_epoch; epoch < options.first_epoch + options.epochs; ++epoch) {
     const Trained trained = train_epoch(model, epoch, optimizer, step, loss, batches, options);
-    const Evaluation score = score_of(valid);
+    const Evaluation score = [&] {
+      const Phase phase("validation");
+      return score_of(valid);
+    }();
     require_finite_loss(score.loss, epoch, "validation loss");
     history.add({epoch, optimizer.lr(), trained.loss, score.loss, score.accuracy, trained.seconds,
                  trained.samples_per_second, score.metrics, batches.size(), trained.data_seconds, trained.memory,
