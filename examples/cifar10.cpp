@@ -9,12 +9,12 @@
 #include "support/cifar_options.hpp"
 #include "support/cifar_report.hpp"
 #include "support/interrupt.hpp"
-#include "support/progress_bar.hpp"
 
 #include <locus/io/training.hpp>
 #include <locus/locus.hpp>
 #include <locus/models/resnet.hpp>
 #include <locus/nn/averaged_model.hpp>
+#include <locus/training/progress_bar.hpp>
 
 #include <cstdio>
 
@@ -78,7 +78,7 @@ void train(const CifarImages& images, const CifarOptions& options, D device) {
   }
 
   const Interrupt interrupt;
-  const ProgressBar bar;
+  const ProgressBar bar("images");
   Stopwatch since_checkpoint;
   const auto save = [&](bool is_due) {
     const bool leaves = interrupt.requested();
@@ -102,14 +102,14 @@ void train(const CifarImages& images, const CifarOptions& options, D device) {
        .schedule_every = Every::step,
        .on_progress =
            [&](const Progress& progress) {
-             bar.show(progress);
+             bar(progress);
              if (progress.batch < progress.batches) save(since_checkpoint.seconds() > options.checkpoint_every);
            },
        .on_epoch =
            [&] {
              if (options.average > 0)
                history.add_metric(average_accuracy, evaluate(average.module(), loss, test, accuracy).accuracy);
-             bar.show(history.last());
+             bar(history.last());
              save(true);
            }},
       accuracy);

@@ -7,10 +7,10 @@
 
 #include "support/command_line.hpp"
 #include "support/digits.hpp"
-#include "support/progress_bar.hpp"
 #include "support/report.hpp"
 
 #include <locus/locus.hpp>
+#include <locus/training/progress_bar.hpp>
 
 #include <cstdio>
 
@@ -31,9 +31,8 @@ void train(const data::Mnist& digits, const CommandLine& options, D device) {
   auto valid = data::loader(digits.valid, {.batch_size = 1000}, device);
 
   History history;
-  const ProgressBar bar;
-  FitOptions fit_options{.on_progress = [&](const Progress& progress) { bar.show(progress); },
-                         .on_epoch = [&](const EpochRecord& epoch) { bar.show(epoch); }};
+  const ProgressBar bar("images");
+  FitOptions fit_options{.on_progress = bar, .on_epoch = bar};
   const int fast = (options.epochs + 1) / 2;
   fit_options.epochs = fast;
   fit(model, optimizer, train, valid, history, fit_options);

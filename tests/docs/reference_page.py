@@ -27,7 +27,7 @@ SECTIONS = [
     ("Tensors", ["tensor/tensor.hpp", "core/shape.hpp", "core/dtype.hpp", "tensor/print.hpp"]),
     ("New tensors", ["tensor/from.hpp", "tensor/factory.hpp", "tensor/random.hpp", "ops/multinomial.hpp", "core/random.hpp", "tensor/draw.hpp"]),
     ("Devices and streams", ["core/place.hpp", "select.hpp", "device/stream.hpp", "device/capture.hpp", "device/launch_log.hpp",
-                             "device/launch_trace.hpp"]),
+                             "device/launch_trace.hpp", "device/phase_trace.hpp"]),
     ("Copies that do not wait", ["tensor/copy_async.hpp", "tensor/source.hpp"]),
     ("Elementwise", ["expr/operators.hpp", "expr/functions.hpp", "expr/activations.hpp", "expr/bits.hpp", "expr/elementwise.hpp", "expr/expr.hpp", "ops/prelu.hpp"]),
     ("Products", ["ops/matmul.hpp", "ops/linear.hpp", "ops/einsum.hpp", "ops/einsum_equation.hpp", "ops/cross.hpp", "ops/cdist.hpp"]),
@@ -51,9 +51,9 @@ SECTIONS = [
     ("Data", ["data/dataset.hpp", "data/tensor_dataset.hpp", "data/parts.hpp", "data/loader.hpp", "data/sampler.hpp", "data/distributed_sampler.hpp",
               "data/labelled_images.hpp", "data/mnist.hpp", "data/fashion_mnist.hpp", "data/cifar.hpp", "data/fake_data.hpp", "data/transforms.hpp", "data/color_jitter.hpp", "data/compose.hpp",
               "data/transformed.hpp", "data/mixup.hpp", "data/mixed.hpp", "data/image_folder.hpp", "data/image_file.hpp", "data/resize_image.hpp", "data/idx.hpp", "data/drawn_digits.hpp"]),
-    ("Training", ["training/step.hpp", "training/fit.hpp", "training/optimizer_state.hpp", "training/metrics.hpp", "training/confusion_matrix.hpp", "training/history.hpp"]),
+    ("Training", ["training/step.hpp", "training/fit.hpp", "training/optimizer_state.hpp", "training/metrics.hpp", "training/confusion_matrix.hpp", "training/history.hpp", "training/progress.hpp", "training/progress_bar.hpp"]),
     ("Several ranks", ["dist/communicator.hpp", "dist/handle.hpp", "dist/distributed.hpp", "dist/reducer.hpp", "dist/launch.hpp", "dist/spawn.hpp", "dist/spawn_processes.hpp", "dist/mpi.hpp", "dist/tcp.hpp", "dist/nccl.hpp", "dist/rank_zero.hpp", "dist/batch_norm.hpp", "dist/data_parallel.hpp", "dist/reduction.hpp", "dist/engine.hpp"]),
-    ("Files", ["io/safetensors.hpp", "io/mapped.hpp", "io/training.hpp", "io/npy.hpp", "io/history.hpp", "io/plot.hpp",
+    ("Files", ["io/safetensors.hpp", "io/mapped.hpp", "io/training.hpp", "io/npy.hpp", "io/history.hpp", "io/report.hpp", "io/phases.hpp", "io/tensor_board.hpp", "io/plot.hpp",
                "io/confusion_plot.hpp", "io/image_grid.hpp", "io/png.hpp"]),
     ("A device of your own", ["device/verbs.hpp"]),
     ("Errors", ["core/check.hpp", "dist/error.hpp"]),
@@ -63,7 +63,7 @@ INTERNAL = {"core/atomic.hpp", "core/element_type.hpp", "core/file.hpp", "core/p
             "core/shared.hpp", "core/size_class.hpp", "core/span.hpp", "cuda/peers.hpp", "device/buffer.hpp", "device/convolution.hpp",
             "dist/cuda_engine.hpp", "dist/device_engine.hpp", "dist/message_engine.hpp", "dist/tcp_rendezvous.hpp",
             "dist/local.hpp", "dist/plan.hpp", "dist/staged_engine.hpp", "dist/thread_engine.hpp",
-            "device/capabilities.hpp", "device/factorization.hpp", "device/linear_fusion.hpp", "cuda/nvtx.hpp", "device/cost_model.hpp", "device/plan.hpp", "device/row_team.hpp", "expr/node.hpp",
+            "device/capabilities.hpp", "device/factorization.hpp", "device/linear_fusion.hpp", "cuda/nvml.hpp", "cuda/nvtx.hpp", "device/cost_model.hpp", "device/plan.hpp", "device/row_team.hpp", "expr/node.hpp",
             "io/json.hpp", "io/utf8.hpp", "ops/reduction.hpp", "tensor/layout.hpp"}
 HEAD = """# Reference
 

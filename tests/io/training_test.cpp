@@ -234,7 +234,7 @@ TEST_CASE("a history in a run keeps which epochs have which metrics, and refuses
   CHECK(io::resume_training(path, history));
   CHECK(history.empty());
   history.add({7, 0.5, 1.25, 1.5, 0.75, 2.0, 24000, {{"a.b", 1}}});
-  history.add({8, 0.25, 1, 2, 0.5, 3, 4, {{"c", 2}, {"a.b", 3}}});
+  history.add({8, 0.25, 1, 2, 0.5, 3, 4, {{"c", 2}, {"a.b", 3}}, 10, 0.5, {50, 6, 700, 800, 900}, 0.75});
   io::save_training(path, history);
   CHECK(io::resume_training(path, other));
   CHECK(other.table() == history.table());
@@ -242,13 +242,23 @@ TEST_CASE("a history in a run keeps which epochs have which metrics, and refuses
   CHECK(other.records()[0].metrics.size() == 1);
   CHECK(other.records()[1].metric("a.b") == 3);
   CHECK(other.records()[1].epoch == 8);
+  CHECK(other.cost_table() == history.cost_table());
+  CHECK(other.last().memory.reserved_bytes == 900);
   auto state = io::load(path);
+  const Tensor epochs = state.get<double>("history.epochs").clone();
+  CHECK(state.erase("history.epochs"));
+  state.add("history.epochs", epochs.slice(1, 0, 7).contiguous());  // as older versions wrote it
+  io::save(path, state);
+  CHECK(io::resume_training(path, other));
+  CHECK(other.table() == history.table());
+  CHECK(other.last().batches == 0);
   state.get<double>("history.epochs").fill_(-1);
   io::save(path, state);
   CHECK_THROWS_WITH_AS((void)io::resume_training(path, other), doctest::Contains("has an epoch -1"), ArgumentError);
   CHECK(state.erase("history.epochs"));
   state.add("history.epochs", ones<double, Cpu>({2, 6}));
   io::save(path, state);
-  CHECK_THROWS_WITH_AS((void)io::resume_training(path, other), doctest::Contains("expected (n, 7)"), ShapeError);
+  CHECK_THROWS_WITH_AS((void)io::resume_training(path, other), doctest::Contains("expected (n, 15) or (n, 7)"),
+                       ShapeError);
   CHECK(other.records()[1].epoch == 8);
 }

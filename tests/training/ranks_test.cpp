@@ -3,6 +3,7 @@
 #include <locus/dist/dist.hpp>
 
 #include <locus/data/tensor_dataset.hpp>
+#include <locus/io/phases.hpp>
 #include <locus/nn/criterion.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/nn/sequential.hpp>
@@ -12,6 +13,7 @@
 
 #include <doctest/doctest.h>
 
+#include <support/temporary_folder.hpp>
 #include <support/thrown.hpp>
 
 #include <cmath>
@@ -124,6 +126,29 @@ TEST_CASE("so it does where it accumulates, and stops early with the best weight
     CHECK(alone.history.records().size() < 30);
     check_equal(trained(ranks, 12, stopping), alone);
   }
+}
+
+TEST_CASE("a trace of two ranks has the phases of each, and the communication within their backward passes") {
+  const TemporaryFolder folder;
+  trace_phases(folder.path / "trace.json");
+  const Outcome outcome = trained(2, 12, {.epochs = 3});
+  trace_phases("");
+  const auto phases = io::read_phases(folder.path / "trace.json");
+  std::size_t steps = 0, within = 0;
+  for (const auto& phase : phases) {
+    steps += phase.name == "step";
+    for (const auto& other : phases)
+      within += phase.name == "backward" && other.name == "communication" && other.thread == phase.thread &&
+                other.start >= phase.start && other.end() <= phase.end();
+  }
+  CHECK(steps == 2 * 3 * 2);  // of two ranks, in three epochs of two batches of 12
+  CHECK(within >= steps);
+  const auto shares = io::phase_shares(phases);
+  REQUIRE(shares.size() == 6);
+  CHECK(shares[4].name == "communication");
+  CHECK(shares[4].share > 0);
+  CHECK(outcome.history.last().batches == 2);
+  CHECK(outcome.history.last().memory.requests > 0);
 }
 
 TEST_CASE("of several ranks, rank 0 alone tells of progress, all of epochs, and each can end the training") {

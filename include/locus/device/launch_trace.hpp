@@ -17,8 +17,13 @@ namespace detail {
   const char* const text = std::getenv(variable);
   return text && *text != '\0' && std::string_view(text) != "0";
 }
+/// LOCUS_TRACE=json: see device/phase_trace.hpp.
+[[nodiscard]] LOCUS_COLD inline bool traces_phases() {
+  const char* const text = std::getenv("LOCUS_TRACE");
+  return text && std::string_view(text).substr(0, 4) == "json";
+}
 [[nodiscard]] LOCUS_OUT_OF_LINE inline Atomic<bool>& tracing() {
-  static Atomic<bool> traces{is_switched_on("LOCUS_TRACE")};
+  static Atomic<bool> traces{is_switched_on("LOCUS_TRACE") && !traces_phases()};
   return traces;
 }
 }  // namespace detail
@@ -63,12 +68,17 @@ LOCUS_COLD inline void push_range(const LaunchRanges& ranges, const LaunchDescri
   ranges.push(name.c_str());
 }
 
-/// "  12.3 Munit", with three digits
-LOCUS_COLD inline void print_scaled(double value, const char* unit) {
+/// "12.3 Munit", with three digits
+[[nodiscard]] LOCUS_COLD inline std::string scaled(double value, const char* unit) {
   constexpr char prefixes[] = " kMGTP";
   int prefix = 0;
   while (value >= 999.5 && prefix < 5) value /= 1000, ++prefix;
-  std::fprintf(stderr, "  %.3g %.*s%s", value, prefix > 0, prefixes + prefix, unit);
+  char text[64];
+  std::snprintf(text, sizeof text, "%.3g %.*s%s", value, prefix > 0, prefixes + prefix, unit);
+  return text;
+}
+LOCUS_COLD inline void print_scaled(double value, const char* unit) {
+  std::fprintf(stderr, "  %s", scaled(value, unit).c_str());
 }
 
 /// A line for a launch that took so long; seconds < 0: not known. `peak`: bytes per second, 0 where not known.

@@ -2,6 +2,7 @@
 // A rank of a process: its engine, what it is about to call, and what happens beside its thread.
 
 #include <locus/core/out_of_memory.hpp>
+#include <locus/device/phase_trace.hpp>
 #include <locus/dist/handle.hpp>
 
 #include <sched.h>
@@ -21,6 +22,7 @@ struct Prepared {
     return kind() != Kind::recv || engine.has_come(message, waited);
   }
   void operator()(Engine<D>& engine) const {
+    const Phase phase("communication");
     if (kind() == Kind::send) engine.send(message);
     else if (kind() == Kind::recv) engine.take(message);
     else engine.run(call);
@@ -38,7 +40,10 @@ struct Prepared<void, D> {
   Message message{};
   [[nodiscard]] Kind kind() const { return call.what.kind; }
   [[nodiscard]] bool is_ready(Engine<D>&, double) const { return true; }
-  void operator()(Engine<D>& engine) const { engine.run(call); }
+  void operator()(Engine<D>& engine) const {
+    const Phase phase("communication");
+    engine.run(call);
+  }
   void set(std::int64_t sequence, const Owner* owner) {
     call.sequence = sequence;
     call.owner = owner;

@@ -3,6 +3,7 @@
 
 #include <locus/autograd/backward_walk.hpp>
 #include <locus/autograd/flat.hpp>
+#include <locus/device/phase_trace.hpp>
 #include <locus/dist/communicator.hpp>
 #include <locus/nn/buffer.hpp>
 #include <locus/ops/reduction.hpp>
@@ -241,6 +242,8 @@ class Reducer : public Counted {
     keep(bucket.handle, of_gradients_.all_reduce_async(gradients));
   }
   void finish() {
+    locus::detail::DevicePhases phases(comm_.device());
+    phases.next("communication");
     if (!overlaps_) weigh();
     while (next_ < buckets_.size()) start(buckets_[next_++]);
     const bool lacks_some = note_used();

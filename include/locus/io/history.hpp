@@ -9,8 +9,25 @@
 
 namespace locus::inline LOCUS_ABI::io {
 
+namespace detail {
+/// What training of the epoch took.
+inline void write_costs(JsonWriter& json, const EpochRecord& r) {
+  json.member("batches", r.batches).member("data_seconds", r.data_seconds);
+  json.key("memory")
+      .begin_object()
+      .member("allocated_bytes", r.memory.allocated_bytes)
+      .member("peak_bytes", r.memory.peak_bytes)
+      .member("reserved_bytes", r.memory.reserved_bytes)
+      .member("requests", r.memory.requests)
+      .member("system_allocations", r.memory.system_allocations)
+      .end_object();
+  if (r.gpu_utilization == r.gpu_utilization) json.member("gpu_utilization", r.gpu_utilization);
+}
+}  // namespace detail
+
 /// Writes an array of objects: epoch, learning_rate, train_loss, valid_loss, valid_accuracy where there is one,
-/// seconds, samples_per_second, and the metrics by name in an object `metrics`. throws DataError if the file cannot be
+/// seconds, samples_per_second, batches, data_seconds, the device's memory in an object `memory`, gpu_utilization where
+/// it is known, and the metrics by name in an object `metrics`. throws DataError if the file cannot be
 /// written
 inline void write_history(const std::string& path, const History& history) {
   JsonWriter json;
@@ -23,6 +40,7 @@ inline void write_history(const std::string& path, const History& history) {
         .member("valid_loss", r.valid_loss);
     if (locus::detail::has_accuracy(r)) json.member("valid_accuracy", r.valid_accuracy);
     json.member("seconds", r.seconds).member("samples_per_second", r.samples_per_second);
+    if (r.batches > 0) detail::write_costs(json, r);
     if (!r.metrics.empty()) {
       json.key("metrics").begin_object();
       for (const auto& metric : r.metrics) json.member(metric.name, metric.value);
@@ -69,12 +87,10 @@ inline void mark_learning_rates(plot::Panel& panel, const History& history) {
 }
 }  // namespace detail
 
-/// Writes the curves of the loss, and of the accuracy where an epoch has one, over the epochs as SVG, with a gap where
-/// others have none, and a mark where the learning rate changes. throws DataError if the file cannot be written
-///
-///     io::plot_history("curves.svg", history, "Digits", {.data = "MNIST", .model = "784-32-10"});
-inline void plot_history(const std::string& path, const History& history, const std::string& title,
-                         const PlotLabels& labels = {}) {
+namespace detail {
+/// The curves of the loss, and of the accuracy where there is one.
+[[nodiscard]] inline plot::Figure figure_of(const History& history, const std::string& title,
+                                            const PlotLabels& labels) {
   std::vector<double> epochs, train_loss, valid_loss, accuracy;
   for (const auto& r : history.records()) {
     epochs.push_back(r.epoch);
@@ -82,19 +98,29 @@ inline void plot_history(const std::string& path, const History& history, const 
     valid_loss.push_back(r.valid_loss);
     accuracy.push_back(100 * r.valid_accuracy);
   }
-  plot::Figure figure(title, detail::subtitle_of(labels, history));
+  plot::Figure figure(title, subtitle_of(labels, history));
   const bool classifies = locus::detail::show_accuracy(history.records());
   auto& loss =
       figure.panel("Loss", {.label = "epoch", .integer = true}, {.label = classifies ? "cross-entropy" : "loss"})
           .line("training", epochs, train_loss)
           .line("validation", epochs, valid_loss);
-  detail::mark_learning_rates(loss, history);
+  mark_learning_rates(loss, history);
   if (classifies) {
     auto& accuracies = figure.panel("Accuracy", {.label = "epoch", .integer = true}, {.label = "accuracy", .unit = "%"})
                            .line("validation", epochs, accuracy, {.colour = 1});
-    detail::mark_learning_rates(accuracies, history);
+    mark_learning_rates(accuracies, history);
   }
-  figure.write(path);
+  return figure;
+}
+}  // namespace detail
+
+/// Writes the curves of the loss, and of the accuracy where an epoch has one, over the epochs as SVG, with a gap where
+/// others have none, and a mark where the learning rate changes. throws DataError if the file cannot be written
+///
+///     io::plot_history("curves.svg", history, "Digits", {.data = "MNIST", .model = "784-32-10"});
+inline void plot_history(const std::string& path, const History& history, const std::string& title,
+                         const PlotLabels& labels = {}) {
+  detail::figure_of(history, title, labels).write(path);
 }
 
 }  // namespace locus::inline LOCUS_ABI::io

@@ -4,21 +4,15 @@
 #include <locus/core/posix.hpp>
 #include <locus/core/shared.hpp>
 #include <locus/optim/scheduler.hpp>
+#include <locus/training/epoch_watch.hpp>
 #include <locus/training/history.hpp>
 #include <locus/training/metrics.hpp>
+#include <locus/training/progress.hpp>
 #include <locus/training/step.hpp>
 
 #include <climits>
 
 namespace locus::inline LOCUS_ABI {
-
-/// Where training stands after a batch.
-struct Progress {
-  int epoch;                    ///< counted from 1
-  std::int64_t batch, batches;  ///< done, of the epoch
-  double samples_per_second;    ///< of several ranks, of rank 0
-  double loss;  ///< mean over the samples of the epoch so far; read from the device only every `report_every` batches
-};
 
 namespace detail {
 /// What std::function would hold; <functional> takes 29 % more memory of g++ for locus.hpp.
@@ -92,6 +86,7 @@ struct FitOptions {
   /// On Cuda, with an optimizer of Locus: replay the step on batches of the first one's shape, see capture(). What the
   /// model's own host code does (counts, prints, chooses) happens at the first two steps only (with `accumulate`, at
   /// the first two parts of a kind: first, last, and those in between, each of which keeps the memory of its run).
+  /// Not while phases are traced, see trace_phases().
   bool capture = true;
   std::int64_t report_every = 50;  ///< batches between two calls of on_progress, each of which waits for the device
   /// Batches whose gradients one step takes together, as if they were one batch; at the end of an epoch, those left.
@@ -188,7 +183,9 @@ struct LoadersMistake : FirstMistake<LoaderMistake<M, S, D>, LoaderMistake<M, U,
 
 /// What training for an epoch gave.
 struct Trained {
-  double loss, seconds, samples_per_second;
+  double loss, seconds, samples_per_second, data_seconds;
+  MemoryStats memory;
+  double utilization;
 };
 
 /// The mean of losses that stay on the device until it is asked for.
@@ -290,33 +287,49 @@ template <class L, class Loader>
           i % accumulate == accumulate - 1 || i + 1 == train.size()};
 }
 
-/// What all ranks trained in an epoch. The same on all. throws NumericError, on all, unless the loss is finite
-/// `mine`: the sum of losses, what it is divided by, samples, seconds.
-template <class M>
-[[nodiscard]] Trained trained_by_ranks(const M& model, int epoch, std::vector<double> mine) {
+/// What all ranks trained in an epoch: of times, memory and utilization the largest. The same on all. throws
+/// NumericError, on all, unless the loss is finite
+template <class M, class D>
+[[nodiscard]] Trained trained_by_ranks(const M& model, int epoch, double sum, double counted, std::int64_t samples,
+                                       const EpochWatch<D>& watch) {
+  const MemoryStats memory = watch.memory();
+  const double busy = watch.utilization();
+  std::vector<double> mine{
+      sum, counted, static_cast<double>(samples), watch.seconds(), watch.data_seconds(), busy == busy ? busy : -1};
+  for (const std::int64_t number :
+       {memory.requests, memory.system_allocations, memory.allocated_bytes, memory.peak_bytes, memory.reserved_bytes})
+    mine.push_back(static_cast<double>(number));
+  const std::size_t count = mine.size();
   const std::vector<double> all = numbers_of_ranks(model, std::move(mine));
-  double loss = 0, counted = 0, samples = 0, slowest = 0;
-  for (std::size_t i = 0; i < all.size(); i += 4) {
-    loss += all[i];
-    counted += all[i + 1];
-    samples += all[i + 2];
-    slowest = locus::detail::larger(slowest, all[i + 3]);
+  std::vector<double> sums(count), most(count, -1);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    sums[i % count] += all[i];
+    most[i % count] = locus::detail::larger(most[i % count], all[i]);
   }
-  require_finite_loss(loss / counted, epoch);
-  return {loss / counted, slowest, samples / slowest};
+  const double loss = sums[0] / sums[1];
+  require_finite_loss(loss, epoch);
+  const auto bytes = [&](std::size_t i) { return static_cast<std::int64_t>(most[i]); };
+  return {loss,
+          most[3],
+          sums[2] / most[3],
+          most[4],
+          {bytes(6), bytes(7), bytes(8), bytes(9), bytes(10)},
+          most[5] < 0 ? __builtin_nan("") : most[5]};
 }
 
-template <class M, class Step, class L, class S, class D>
-Trained train_epoch(const M& model, int epoch, Step& step, const L& loss, data::Loader<S, D>& train,
-                    const FitOptions& options) {
+template <class M, class Optimizer, class Step, class L, class S, class D>
+Trained train_epoch(const M& model, int epoch, const Optimizer& optimizer, Step& step, const L& loss,
+                    data::Loader<S, D>& train, const FitOptions& options) {
   using T = value_of<decltype(step(data::detail::tensors_of<data::detail::fields_t<S>::size>(*train.begin())))>;
-  const Stopwatch watch;
+  EpochWatch<D> watch(train.device());
   MeanLoss<T, D> mean;
   std::int64_t batches = 0;
-  for (const auto& named : train) {
-    const auto batch = data::detail::tensors_of<data::detail::fields_t<S>::size>(named);
+  auto next = watch.waiting([&] { return train.begin(); });
+  for (; next != train.end(); watch.waiting([&] { ++next; })) {
+    const auto batch = data::detail::tensors_of<data::detail::fields_t<S>::size>(*next);
     const std::int64_t size = get<0>(batch).size(0);
     batches = train.position().batch;  // where training goes on within an epoch, others came before the first one
+    const double lr = optimizer.lr();
     const Share share =
         options.accumulate == 1 ? Share{} : share_of(loss, train, batches - 1, size, options.accumulate);
     const Tensor<T, D> of_batch = options.accumulate == 1 ? step(batch) : step.add(batch, share);
@@ -326,16 +339,18 @@ Trained train_epoch(const M& model, int epoch, Step& step, const L& loss, data::
       optim::Scheduler scheduler = options.scheduler;
       scheduler.step();
     }
-    if (options.on_progress && is_first_rank(model) &&
-        (batches % options.report_every == 0 || batches == train.size())) {
+    if (batches % options.report_every != 0 && batches != train.size()) continue;
+    const double busy = watch.sample_utilization();
+    if (options.on_progress && is_first_rank(model)) {
       // Of several ranks, all throw at the end of the epoch.
       const double loss_so_far = OfRanks<M> ? mean.sum() / mean.counted() : mean.value(epoch);
-      const double rate = static_cast<double>(mean.samples()) / watch.seconds();
-      options.on_progress({epoch, batches, train.size(), rate, loss_so_far});
+      const double seconds = watch.seconds();
+      options.on_progress({epoch, batches, train.size(), static_cast<double>(mean.samples()) / seconds, loss_so_far, lr,
+                           seconds, watch.data_seconds(), watch.memory(), busy});
     }
   }
-  const double sum = mean.sum(), counted = mean.counted(), seconds = watch.seconds();
-  return trained_by_ranks(model, epoch, {sum, counted, static_cast<double>(mean.samples()), seconds});
+  const double sum = mean.sum(), counted = mean.counted();
+  return trained_by_ranks(model, epoch, sum, counted, mean.samples(), watch);
 }
 
 template <class M, class Optimizer, class L, class S, class U, class D, class Score>
@@ -354,11 +369,15 @@ void train(const M& model, Optimizer& optimizer, const L& loss, data::Loader<S, 
   BestWeights<M, Optimizer> best(model, optimizer, options.early_stopping);
   optim::Scheduler scheduler = options.scheduler;
   for (int epoch = options.first_epoch; epoch < options.first_epoch + options.epochs; ++epoch) {
-    const Trained trained = train_epoch(model, epoch, step, loss, batches, options);
-    const Evaluation score = score_of(valid);
+    const Trained trained = train_epoch(model, epoch, optimizer, step, loss, batches, options);
+    const Evaluation score = [&] {
+      const Phase phase("validation");
+      return score_of(valid);
+    }();
     require_finite_loss(score.loss, epoch, "validation loss");
     history.add({epoch, optimizer.lr(), trained.loss, score.loss, score.accuracy, trained.seconds,
-                 trained.samples_per_second, score.metrics});
+                 trained.samples_per_second, score.metrics, batches.size(), trained.data_seconds, trained.memory,
+                 trained.utilization});
     if (scheduler && options.schedule_every == Every::epoch) scheduler.step(score.loss);
     const bool goes_on = best.goes_on(score);
     if (!on_all_ranks(model, options.on_epoch(history.last())) || !goes_on) break;

@@ -3,6 +3,7 @@
 
 #include <locus/core/bounds.hpp>
 #include <locus/core/check.hpp>
+#include <locus/device/launch_trace.hpp>
 
 #include <cstdint>
 #include <cstdio>
@@ -42,6 +43,14 @@ struct EpochRecord {
   double seconds = 0;         ///< of training; validation not included
   double samples_per_second = 0;
   std::vector<MetricValue> metrics = {};  ///< of the validation
+
+  // Of training; of several ranks, the largest.
+  std::int64_t batches = 0;  ///< of an epoch
+  double data_seconds = 0;   ///< of `seconds`, until the loader had the next batch
+  /// Of the device when training ended, before the validation. What was asked for counts from the epoch's beginning,
+  /// the peak from that of the program.
+  MemoryStats memory = {};
+  double gpu_utilization = __builtin_nan("");  ///< in [0, 1], mean of samples; NaN where it is not known
 
   /// throws ArgumentError for a name that was not measured
   [[nodiscard]] double metric(std::string_view name) const { return detail::value_of_metric(metrics, name); }
@@ -97,6 +106,33 @@ class History {
             metric ? fixed(metric->value, static_cast<int>(width_of(column)), 4) : std::string(width_of(column), ' ');
       }
       text += join(fixed(r.seconds, 10, 2), fixed(r.samples_per_second, 12, 0), "\n");
+    }
+    return text;
+  }
+
+  /// What training took, a line per epoch: how long a step waited for its batch, in milliseconds and as a share, bytes
+  /// of tensors on the device at the end and at most, and how many tensors asked for memory, the pool's and the
+  /// system's. Blank for epochs of which that is not known; with how busy the GPU was, where that is.
+  [[nodiscard]] LOCUS_OUT_OF_LINE std::string cost_table() const {
+    bool shows_gpu = false;
+    for (const auto& r : records_) shows_gpu |= r.gpu_utilization == r.gpu_utilization;
+    std::string text =
+        "epoch   seconds   samples/s   wait/step   waiting     memory       peak   tensors   allocations";
+    text += shows_gpu ? "     GPU\n" : "\n";
+    for (const auto& r : records_) {
+      char line[400];
+      std::snprintf(line, sizeof line, "%5d", r.epoch);
+      text += join(line, fixed(r.seconds, 10, 2), fixed(r.samples_per_second, 12, 0));
+      if (r.batches > 0) {
+        std::snprintf(line, sizeof line, "%9.3f ms%9.1f%%%11s%11s%10lld%14lld",
+                      1e3 * r.data_seconds / static_cast<double>(r.batches), 100 * r.data_seconds / r.seconds,
+                      detail::scaled(static_cast<double>(r.memory.allocated_bytes), "B").c_str(),
+                      detail::scaled(static_cast<double>(r.memory.peak_bytes), "B").c_str(),
+                      static_cast<long long>(r.memory.requests), static_cast<long long>(r.memory.system_allocations));
+        text += line;
+      }
+      if (r.gpu_utilization == r.gpu_utilization) text += fixed(100 * r.gpu_utilization, 7, 0) + "%";
+      text += "\n";
     }
     return text;
   }

@@ -3,6 +3,7 @@
 
 #include <locus/cuda/step_runner.hpp>
 #include <locus/device/capture.hpp>
+#include <locus/device/phase_trace.hpp>
 #include <locus/optim/optimizer.hpp>
 #include <locus/training/metrics.hpp>
 
@@ -70,9 +71,13 @@ struct NothingAround {
 
 template <class M, class Optimizer, class L, class Batch, class Around = NothingAround>
 auto train_step_on(const M& model, Optimizer& optimizer, const L& loss, const Batch& batch, const Around& around = {}) {
+  DevicePhases phases(get<0>(batch).device());
+  phases.next("forward");
   const auto recorded = recorded_loss(model, loss, batch);
+  phases.next("backward");
   optimizer.zero_grad();
   recorded.backward();
+  phases.next("step");
   around.before();
   optimizer.step();
   around.after();
@@ -120,7 +125,7 @@ class TrainingStep {
         optimizer_(optimizer),
         function_(loss),
         around_(around),
-        replays_(capture && CapturingDevice<D> && OfLocus<Optimizer>) {}
+        replays_(capture && CapturingDevice<D> && OfLocus<Optimizer> && !phases_are_traced()) {}
 
   /// The loss, which the next call may overwrite.
   [[nodiscard]] Tensor<T, D> operator()(const Batch& batch) { return add(batch, {}); }
@@ -167,7 +172,10 @@ class TrainingStep {
   }
   [[nodiscard]] Tensor<T, D> launch(const Batch& batch, bool is_first, bool is_last) {
     if (is_whole(is_first, is_last)) return train_step_on(model_, optimizer_, function_, batch, around_);
+    DevicePhases phases(get<0>(batch).device());
+    phases.next("forward");
     const auto loss = recorded_loss(model_, function_, batch);
+    phases.next("backward");
     if (is_first) optimizer_.zero_grad();
     if (!is_last) {
       [[maybe_unused]] const auto guard = on_this_rank(model_);
@@ -175,6 +183,7 @@ class TrainingStep {
       return loss.value();
     }
     loss.backward(share_);
+    phases.next("step");
     if (counted_.buffer()) divide_by_shares();
     around_.before();
     optimizer_.step();

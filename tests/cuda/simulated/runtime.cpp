@@ -276,6 +276,11 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
                                                                  : static_cast<int>(simulated::most_shared);
   return cudaSuccess;
 }
+cudaError_t cudaDeviceGetPCIBusId(char* bus, int size, int ordinal) {
+  if (simulated::fails()) return give(cudaErrorUnknown);
+  std::snprintf(bus, static_cast<std::size_t>(size), "0000:%02x:00.0", ordinal);
+  return cudaSuccess;
+}
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   if (simulated::fails()) return give(cudaErrorUnknown);
   *properties = {};

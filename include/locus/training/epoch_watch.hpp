@@ -1,0 +1,66 @@
+#pragma once
+// What an epoch of training takes: time, waiting for data, memory.
+
+#include <locus/core/bounds.hpp>
+#include <locus/core/posix.hpp>
+#include <locus/cuda/nvml.hpp>
+#include <locus/device/phase_trace.hpp>
+
+namespace locus::inline LOCUS_ABI::detail {
+
+/// Runs from its construction.
+template <class D>
+class EpochWatch {
+ public:
+  explicit EpochWatch(D device) : device_(device), before_(memory_stats(device)) {}
+
+  /// What f() returns, which waits for a batch.
+  template <class F>
+  decltype(auto) waiting(const F& f) {
+    const Phase phase("data");
+    const Waiting waiting{data_seconds_, {}};
+    return f();
+  }
+  [[nodiscard]] double seconds() const { return watch_.seconds(); }
+  [[nodiscard]] double data_seconds() const { return data_seconds_; }
+
+  /// That of the device now, with what was asked for since the epoch began.
+  [[nodiscard]] MemoryStats memory() const {
+    MemoryStats now = memory_stats(device_);
+    now.requests -= before_.requests;
+    now.system_allocations -= before_.system_allocations;
+    return now;
+  }
+
+  /// How busy the device is now; NaN where that is not known.
+  double sample_utilization() {
+    const double now = utilization_of(device_);
+    if (now == now) {
+      busy_ += now;
+      ++sampled_;
+    }
+    return now;
+  }
+  /// The mean over what was sampled; NaN where nothing was.
+  [[nodiscard]] double utilization() const { return busy_ / static_cast<double>(sampled_); }
+
+ private:
+  struct Waiting {
+    double& seconds;
+    Stopwatch watch;
+    ~Waiting() { seconds += watch.seconds(); }
+  };
+  template <class Other>
+  [[nodiscard]] static double utilization_of(Other) {
+    return __builtin_nan("");
+  }
+  [[nodiscard]] static double utilization_of(Cuda device) { return cuda::utilization(device); }
+
+  D device_;
+  MemoryStats before_;
+  Stopwatch watch_;
+  double data_seconds_ = 0, busy_ = 0;
+  int sampled_ = 0;
+};
+
+}  // namespace locus::inline LOCUS_ABI::detail

@@ -1,0 +1,21 @@
+#pragma once
+// What fit tells while an epoch goes on.
+
+#include <locus/device/verbs.hpp>
+
+namespace locus::inline LOCUS_ABI {
+
+/// Where training stands after a batch. Of several ranks, on rank 0.
+struct Progress {
+  int epoch;                    ///< counted from 1
+  std::int64_t batch, batches;  ///< done, of the epoch
+  double samples_per_second;
+  double loss;  ///< mean over the samples of the epoch so far; read from the device only every `report_every` batches
+  double learning_rate = 0;
+  double seconds = 0;                          ///< of the epoch so far
+  double data_seconds = 0;                     ///< of them, until the loader had the next batch
+  MemoryStats memory = {};                     ///< of the device
+  double gpu_utilization = __builtin_nan("");  ///< in [0, 1], lately; NaN where it is not known
+};
+
+}  // namespace locus::inline LOCUS_ABI

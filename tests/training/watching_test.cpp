@@ -1,0 +1,165 @@
+#include <locus/data/loader.hpp>
+#include <locus/io/history.hpp>
+#include <locus/nn/criterion.hpp>
+#include <locus/nn/linear.hpp>
+#include <locus/optim/sgd.hpp>
+#include <locus/training/fit.hpp>
+#include <locus/training/progress_bar.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include <support/temporary_folder.hpp>
+#include <support/thrown.hpp>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+using namespace locus;
+using namespace locus_test;
+
+namespace {
+
+/// A line whose points take a while to be read: five milliseconds of a batch of four.
+struct SlowLine {
+  [[nodiscard]] std::int64_t size() const { return 16; }
+  [[nodiscard]] data::Fields<float, float> fields() const { return {{1}, {1}}; }
+  void write(std::int64_t i, Span<float> x, Span<float> y) const {
+    usleep(1250);
+    x[0] = y[0] = static_cast<float>(i) / 16;
+  }
+};
+
+// A stand-in for NVIDIA's management library.
+int stand_in_status = 0;
+int stand_in_init() { return stand_in_status; }
+int stand_in_by_bus(const char* bus, void** device) {
+  *device = &stand_in_status;
+  return std::strcmp(bus, "0000:01:00.0");
+}
+int stand_in_rates(void* device, unsigned* percent) {
+  percent[0] = 87;
+  percent[1] = 12;
+  return device == &stand_in_status ? 0 : 1;
+}
+void* stand_in(const char* name) {
+  const std::string_view wanted = name;
+  if (wanted == "nvmlInit_v2") return reinterpret_cast<void*>(&stand_in_init);
+  if (wanted == "nvmlDeviceGetHandleByPciBusId_v2") return reinterpret_cast<void*>(&stand_in_by_bus);
+  if (wanted == "nvmlDeviceGetUtilizationRates") return reinterpret_cast<void*>(&stand_in_rates);
+  return nullptr;
+}
+
+}  // namespace
+
+TEST_CASE("fit records how long steps waited for data, memory and allocations, by epoch and in progress") {
+  nn::Linear<float, Cpu> model{1, 1};
+  optim::Sgd optimizer{model.parameters(), {.lr = 0.125}};
+  auto train = data::loader<Cpu>(SlowLine{}, {.batch_size = 4, .workers = 1});
+  History history;
+  std::vector<Progress> seen;
+  const Tensor<float, Cpu> held({1'000'000});
+  fit(model, optimizer, nn::MSELoss{}, train, data::loader<Cpu>(SlowLine{}, {.batch_size = 16}), history,
+      {.epochs = 2, .report_every = 2, .on_progress = [&](const Progress& p) { seen.push_back(p); }});
+  REQUIRE(history.records().size() == 2);
+  for (const EpochRecord& r : history.records()) {
+    CHECK(r.batches == 4);
+    CHECK(r.data_seconds > 0.004);  // the first batch at least
+    CHECK(r.data_seconds <= r.seconds);
+    CHECK(r.memory.allocated_bytes >= 4'000'000);
+    CHECK(r.memory.peak_bytes >= r.memory.allocated_bytes);
+    CHECK(r.memory.requests > 4);
+    CHECK(r.gpu_utilization != r.gpu_utilization);
+  }
+  CHECK(history.last().memory.system_allocations <= 1);  // the pool has the memory of the first epoch
+  CHECK(history.last().memory.requests <= history.records()[0].memory.requests + 2);
+  REQUIRE(seen.size() == 4);
+  CHECK(seen[0].learning_rate == 0.125);
+  CHECK(seen[0].data_seconds > 0.004);
+  CHECK(seen[1].data_seconds >= seen[0].data_seconds);
+  CHECK(seen[1].seconds >= seen[1].data_seconds);
+  CHECK(seen[1].memory.peak_bytes >= 4'000'000);
+  CHECK(seen[1].memory.requests >= seen[0].memory.requests);
+}
+
+TEST_CASE("what training took as a table and as JSON; blank where it is not known") {
+  History history;
+  history.add({1, 0.5, 1.25, 1.5, 0.625, 2.0, 24000});
+  EpochRecord r{2, 0.1, 0.75, 0.875, 0.8125, 2.5, 19200};
+  r.batches = 100;
+  r.data_seconds = 0.25;
+  r.memory = {5000, 3, 12'300'000, 1'510'000'000, 1 << 30};
+  history.add(r);
+  CHECK(history.cost_table() ==
+        "epoch   seconds   samples/s   wait/step   waiting     memory       peak   tensors   allocations\n"
+        "    1      2.00       24000\n"
+        "    2      2.50       19200    2.500 ms     10.0%    12.3 MB    1.51 GB      5000             3\n");
+  history.add({3, 0.1, 0.75, 0.875, 0.8125, 2.5, 19200, {}, 0, 0, {}, 0.87});
+  CHECK(contains(history.cost_table(), "allocations     GPU\n"));
+  CHECK(contains(history.cost_table(), "19200     87%\n"));
+  const TemporaryFolder folder;
+  io::write_history(folder.path / "history.json", history);
+  const std::string json = content_of(folder.path / "history.json");
+  for (const char* member : {"\"batches\": 100", "\"data_seconds\": 0.25", "\"allocated_bytes\": 12300000",
+                             "\"peak_bytes\": 1510000000", "\"requests\": 5000", "\"system_allocations\": 3"}) {
+    CAPTURE(member);
+    CHECK(contains(json, member));
+    CHECK(json.find(member) == json.rfind(member));
+  }
+}
+
+TEST_CASE("a progress bar is one line that says what is known") {
+  const ProgressBar bar("images");
+  Progress p{2, 250, 500, 324517, 0.27584};
+  CHECK(bar.line(p) == "epoch  2 [===============               ] loss 0.2758    324517 images/s");
+  p.seconds = 2;
+  p.data_seconds = 0.06;
+  p.memory = {1, 1, 12'300'000, 15'100'000, 0};
+  p.gpu_utilization = 0.87;
+  CHECK(bar.line(p) ==
+        "epoch  2 [===============               ] loss 0.2758    324517 images/s  waits 3 %  12.3 MB, peak 15.1 MB"
+        "  GPU 87 %");
+  CHECK(contains(bar.line({1, 0, 0, 0, 1e300}), "[                              ] loss 1"));
+}
+
+TEST_CASE("a progress bar writes its line anew on a terminal, and elsewhere a line per epoch alone") {
+  const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+  if (terminal < 0 || grantpt(terminal) != 0 || unlockpt(terminal) != 0) return;
+  const int its_program = open(ptsname(terminal), O_RDWR | O_NOCTTY), errors = dup(STDERR_FILENO);
+  REQUIRE(its_program >= 0);
+  dup2(its_program, STDERR_FILENO);
+  const ProgressBar bar;
+  bar(Progress{1, 1, 2, 100, 0.5});
+  bar(EpochRecord{1, 0.5, 0.25, 0.125, __builtin_nan(""), 2.0, 100});
+  dup2(errors, STDERR_FILENO);
+  char shown[1000] = "";
+  const auto count = read(terminal, shown, sizeof shown - 1);
+  CHECK(std::string(shown, static_cast<std::size_t>(count)) ==
+        "\repoch  1 [===============               ] loss 0.5000       100 samples/s\033[K"
+        "\r\033[Kepoch  1: loss 0.2500, validation loss 0.1250, 100 samples/s\r\n");
+
+  const TemporaryFolder folder;
+  const std::string path = folder.write("stderr", "");
+  const int file = open(path.c_str(), O_WRONLY);
+  dup2(file, STDERR_FILENO);
+  const ProgressBar quiet;
+  quiet(Progress{1, 1, 2, 100, 0.5});
+  quiet(EpochRecord{1, 0.5, 0.25, 0.125, 0.975, 2.0, 100});
+  dup2(errors, STDERR_FILENO);
+  CHECK(content_of(path) == "epoch  1: loss 0.2500, validation loss 0.1250, accuracy 97.50 %, 100 samples/s\n");
+  for (const int each : {terminal, its_program, errors, file}) close(each);
+}
+
+TEST_CASE("utilization of a GPU is what NVML says; unknown without it, and where it fails") {
+  using cuda::detail::Nvml;
+  const auto is_unknown = [](double x) { return x != x; };
+  CHECK(Nvml(stand_in).utilization("0000:01:00.0") == 0.87);
+  CHECK(is_unknown(Nvml(stand_in).utilization("0000:02:00.0")));
+  CHECK(is_unknown(Nvml([](const char*) -> void* { return nullptr; }).utilization("0000:01:00.0")));
+  stand_in_status = 9;  // the driver is not loaded
+  CHECK(is_unknown(Nvml(stand_in).utilization("0000:01:00.0")));
+  stand_in_status = 0;
+}
