@@ -181,9 +181,9 @@ struct PowerNorm {
 /// Vector norm over axes (all of them by default), of any order, as torch.linalg.vector_norm: p = 2 is Euclid's, p = 1
 /// sums magnitudes, p = infinity is the largest, p = -infinity the least, p = 0 counts what is not 0, and any other p
 /// is (sum |x|^p)^(1/p). Right wherever it is a number of the type, also where powers overflow or vanish. Over no
-/// elements: 0, and infinity for p < 0. gradient: g sign(x) (|x| / norm)^(p - 1), 0 where x or the norm is 0; g sign(x)
-/// in equal parts to the largest, or the
-///           least; none for p = 0
+/// elements it is 0, and infinity for p < 0.
+/// gradient: g sign(x) (|x| / norm)^(p - 1), 0 where x or the norm is 0; of infinity and -infinity g sign(x) in equal
+/// parts to the largest, or the least; none for p = 0
 /// cost: one launch, into which a temporary expression is fused, and on Cpu two more where squares overflow or vanish,
 ///       as those of zeros; backward one, two for p = infinity and -infinity. Another p: three launches, and two powers
 ///       for each element; backward one
