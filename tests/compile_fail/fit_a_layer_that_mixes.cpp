@@ -2,6 +2,7 @@
 // because: training traces the batches, validation does not; what is wrong with both is said once
 // expect-error: left_is_on<locus::Cpu>.*right_is_on<locus::Cuda>|left operand is on Cpu, right operand is on Cuda
 // expect-error: move_one_with_to_Cpu_or_to_Cuda|move one with \.to<Cpu>\(\) or \.to<Cuda>\(\)
+// lines: 13
 #include <locus/locus.hpp>
 
 using namespace locus;
