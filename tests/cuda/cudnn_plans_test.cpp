@@ -88,8 +88,8 @@ Answer ask(const Machine& machine, const ConvCall& call) {
   }
   return answer;
 }
-/// Whether cuDNN plans the pass, and again from what the plan file keeps. Of volumes it may choose engines of more knobs
-/// than that has room for: those are chosen anew by each program.
+/// Whether cuDNN plans the pass, and again from what the plan file keeps. Of volumes it may choose engines of more
+/// knobs than that has room for: those are chosen anew by each program.
 void check_planned(const Machine& machine, const ConvCall& call) {
   CAPTURE(text_of(call));
   const Answer answer = ask(machine, call);
