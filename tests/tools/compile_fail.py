@@ -192,16 +192,27 @@ def try_together(cases):
 
     def compile_batch(job):
         (compiler, path, sources, flags), must_fail = job
-        more = ["-DLOCUS_MUST_FAIL", *EVERY_ERROR[compiler]] if must_fail else []
-        return compile_together(compiler, path, sources, must_fail, [*flags, *more])
+        return said_together(*job[0]) if must_fail else compile_together(compiler, path, sources, False, flags)[0]
 
     good, said = set(), {}
-    for ((compiler, _, sources, _), must_fail), (status, output) in common.parallel(compile_batch, jobs):
+    for ((compiler, _, sources, _), must_fail), result in common.parallel(compile_batch, jobs):
         if must_fail:
-            said.update({(compiler, source): text for source, text in split_errors(output, sources).items()})
-        elif status == 0:
+            said.update({(compiler, source): text for source, text in result.items()})
+        elif result == 0:
             good.update((compiler, source) for source in sources)
     return good, said
+
+
+def said_together(compiler, path, sources, flags):
+    """{source: what is printed about it as it fails}. After an error, nvcc instantiates no template: sources of which it
+    then says nothing are compiled once more, without the others."""
+    said = {}
+    for _ in range(2):
+        rest = [source for source in sources if not said.get(source)]
+        if len(rest) > 1:
+            options = [*flags, "-DLOCUS_MUST_FAIL", *EVERY_ERROR[compiler]]
+            said.update(split_errors(compile_together(compiler, path, rest, True, options)[1], rest))
+    return said
 
 
 def check_case(compiler, path, source, regexes, budget, control_is_good, said):

@@ -37,7 +37,7 @@ VERSIONS = {"gcc": 12, "clang": 14}
 COMPILERS = {"g++": "gcc", "clang++": "clang"}
 LINES, CHARACTERS = 220, 14_000  # of README.md, at most
 CODE_LINES = 10  # of the program in its section "Ten lines"
-BUILD = ["-std=c++20", "-O1", "-pthread", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror", "-Iinclude"]
+BUILD = ["-std=c++20", "-O0", "-pthread", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror", "-Iinclude"]
 
 
 def programs(text):
