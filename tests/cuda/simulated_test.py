@@ -58,6 +58,7 @@ MODES = {
     "linear_test": [([], REFUSALS), ([], {**CHANCE, **NO_POOLS})],
     "capture_test": [([], {**CHANCE, **NO_POOLS}), ([], NO_POOL)],
     "copy_test": [([], {**CHANCE, **NO_POOL})],
+    "scatter_test": [([], CHANCE)],  # a mistake is found while the host goes on
     "copy_async_test": [([], {**CHANCE, **NO_POOL})],
 }
 
@@ -193,7 +194,10 @@ def units_of(sources):
 
 
 def modes_of(source):
-    return [([], {}), *MODES.get(source.stem, [([], CHANCE)] if source.parent != HERE else [])]
+    """Of operations a plain run alone, but for those in MODES: all launch, wait and copy by the same few functions, which the
+    other tests try with streams that get on apart."""
+    more = [] if source.parent == HERE or source.parent.name in ("ops", "nn") else [([], CHANCE)]
+    return [([], {}), *MODES.get(source.stem, more)]
 
 
 def ranges(numbers):

@@ -20,7 +20,7 @@ def judge_exercise(lesson, name, path, wanted):
     """(problem or None, lines printed, seconds) of an exercise that must not compile."""
     with tempfile.TemporaryDirectory() as scratch:
         if name == "nvcc":
-            command = compile_fail.command(name, path, lesson.exercise, scratch)
+            command = compile_fail.command(name, path, lesson.exercise, scratch, must_fail=True)
         else:
             command = attempts.syntax_command([path], lesson.exercise)
         status, output, seconds = common.run_timed(command)
@@ -33,7 +33,7 @@ def judge_exercises(name, path, cases):
     stood alone; where that is not content, it is compiled alone."""
     options = [*compile_fail.EVERY_ERROR[name], *([] if name == "nvcc" else attempts.WARNINGS)]
     sources = [lesson.exercise for lesson, _ in cases]
-    said = compile_fail.split_errors(compile_fail.compile_together(name, path, sources, options)[1], sources)
+    said = compile_fail.split_errors(compile_fail.compile_together(name, path, sources, True, options)[1], sources)
 
     def judge(lesson, wanted):
         text = said.get(lesson.exercise)
@@ -102,12 +102,11 @@ def judge_by_nvcc(path, programs):
     """The same by nvcc, which takes seconds for each: whether they compile, all of them as one file, or each where that
     fails. It leaves host code to g++, so that running them would say nothing new."""
     sources = [file for _, _, file, _ in programs]
-    host = ["-Xcompiler=-fsyntax-only"]  # all of the device's code, and of the host's what may be wrong with it
-    together = len(sources) > 1 and compile_fail.compile_together("nvcc", path, sources, host)[0] == 0
+    together = len(sources) > 1 and compile_fail.compile_together("nvcc", path, sources, False)[0] == 0
 
     def judge(source):
         with tempfile.TemporaryDirectory() as scratch:
-            return compile_fail.control_problem(compile_fail.command("nvcc", path, source, scratch))
+            return compile_fail.control_problem(compile_fail.command("nvcc", path, source, scratch, must_fail=False))
 
     return {(lesson, kind): (None if together else judge(file), None) for lesson, kind, file, _ in programs}
 
