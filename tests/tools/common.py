@@ -36,6 +36,12 @@ class Report:
         """problem: None or an empty text where all is well."""
         self.fail(name, problem) if problem else self.ok(name)
 
+    def merge(self, other):
+        """Adds what another one counted."""
+        self.passed += other.passed
+        self.failed += other.failed
+        self.skipped += other.skipped
+
     def finish(self):
         print(f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped")
         return 1 if self.failed else 0

@@ -180,8 +180,8 @@ def check_document(path, report, compilers=None):
         for name, source, _ in shown:
             (folder / name).write_text(source)
         sound = [(name, output) for name, _, output in shown if not fails(name, dialogue)]
-        for (name, _), problem in common.parallel(lambda case: check_program(*case, folder, compilers), sound):
-            report.add(f"{named}: {name}", problem)
+        for name, output in sound:
+            report.add(f"{named}: {name}", check_program(name, output, folder, compilers))
         for command, output in dialogue:
             compiler = COMPILERS[command.split()[0]]
             if compiler in compilers and major_version(compilers[compiler]) == VERSIONS[compiler]:
@@ -195,8 +195,14 @@ def check(report, documents):
         check_overview(common.ROOT, report)
         documents = [common.ROOT / name for name in ("README.md", "CONTRIBUTING.md", "benchmarks/README.md", "examples/lessons/README.md")]
         documents += sorted((common.ROOT / "docs").rglob("*.md"))
-    for path in documents:
-        check_document(path, report)
+    def check_one(path):
+        of_one = common.Report()
+        check_document(path, of_one)
+        return of_one
+
+    documents.sort(key=lambda path: -len(programs(path.read_text())))  # the longest first
+    for _, of_one in common.parallel(check_one, documents):
+        report.merge(of_one)
 
 
 if __name__ == "__main__":
