@@ -29,7 +29,8 @@ struct TracedPhase {
   if (last != std::string::npos && text[last] == '}') text += ']';
   else if (last != std::string::npos && text[last] != ']' && text.find('}') != std::string::npos)
     text = text.substr(0, text.rfind('}') + 1) + ']';
-  detail::JsonReader reader(text, join("the trace '", locus::detail::shown(path, 200), "'"));
+  const std::string name = join("the trace '", locus::detail::shown(path, 200), "'");  // the reader keeps a view of it
+  detail::JsonReader reader(text, name);
   const auto number_of = [](std::string_view digits) {
     double number = 0;
     (void)std::from_chars(digits.data(), digits.data() + digits.size(), number);
