@@ -36,6 +36,15 @@ struct One {
   }
 };
 
+/// A whole step by a gradient.
+template <class Scaler, class O, class T, class D>
+void train(Scaler& scaler, O& optimizer, const One<T, D>& one, double g) {
+  optimizer.zero_grad();
+  scaler.scale(one.loss(g)).backward();
+  scaler.step(optimizer);
+  scaler.update();
+}
+
 /// p and the scale after each of the gradients 1, 1, inf, 1, NaN, 1: PyTorch's, as make_optimizers.py has others.
 template <class T, class D>
 void check_sequence(bool unscales) {
@@ -172,12 +181,7 @@ LOCUS_DEVICE_TEST("a skipped step changes no moment, and an Adam that never saw 
 LOCUS_DEVICE_TEST("a scale neither vanishes nor becomes infinite, and says where it fell as far as it goes", D) {
   const One<float, D> one(1);
   optim::Sgd optimizer{std::vector{one.p}, {.lr = 0}};
-  const auto step = [&](auto& scaler, double g) {
-    optimizer.zero_grad();
-    scaler.scale(one.loss(g)).backward();
-    scaler.step(optimizer);
-    scaler.update();
-  };
+  const auto step = [&](auto& scaler, double g) { train(scaler, optimizer, one, g); };
   optim::GradScaler<D> grows{{.init_scale = 1e30, .growth_factor = 1e6, .growth_interval = 1}};
   for (int i = 0; i < 4; ++i) step(grows, 1e-38);
   CHECK(grows.scale_factor() == doctest::Approx(1e36));
@@ -259,12 +263,7 @@ LOCUS_DEVICE_TEST("where only some gradients are scaled, the step says so", D) {
 LOCUS_DEVICE_TEST("a scaler goes on from its state", D) {
   const One<float, D> one(1);
   optim::Sgd optimizer{std::vector{one.p}, {.lr = 0}};
-  const auto step = [&](auto& scaler, double g) {
-    optimizer.zero_grad();
-    scaler.scale(one.loss(g)).backward();
-    scaler.step(optimizer);
-    scaler.update();
-  };
+  const auto step = [&](auto& scaler, double g) { train(scaler, optimizer, one, g); };
   optim::GradScaler<D> scaler{{.init_scale = 64, .growth_factor = 3, .backoff_factor = 0.25, .growth_interval = 3}};
   for (const double g : {1.0, infinity, 1.0, 1.0}) step(scaler, g);
   const auto state = optim::state_dict(scaler);

@@ -174,8 +174,9 @@ template <class T, class D>
 
 /// The distinct slices along an axis, such as rows, in lexicographic order: torch.unique with dim, numpy.unique with
 /// axis. Elements are equal as above, all NaN included. `inverse` has one number for each slice; `counts` and `first`
-/// count slices. shape: that of x, with as many slices as are distinct along the axis cost:  that of unique of all
-/// elements with the inverse, then of half as many, a quarter, and so on down to one for
+/// count slices.
+/// shape: that of x, with as many slices as are distinct along the axis
+/// cost:  that of unique of all elements with the inverse, then of half as many, a quarter, and so on down to one for
 ///        each slice, with a launch or two between; waits for the device once for each
 /// throws IndexError for a bad axis; what sort throws
 ///

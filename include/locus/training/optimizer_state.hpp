@@ -99,34 +99,35 @@ void load_state_dict(O& optimizer, const nn::StateDict<D>& state) {
                       [&](const std::string& name, const auto& target) { target.copy_(state.template get<R>(name)); });
 }
 
+namespace detail {
+/// visit(name, number) of each number of a scaler's state, by PyTorch's names, and `skipped_steps`.
+template <class State, class Visit>
+void visit_scaler(State& state, const Visit& visit) {
+  visit("scale", state.options.init_scale);
+  visit("growth_factor", state.options.growth_factor);
+  visit("backoff_factor", state.options.backoff_factor);
+  visit("growth_interval", state.options.growth_interval);
+  visit("_growth_tracker", state.growth_tracker);
+  visit("skipped_steps", state.skipped_steps);
+}
+}  // namespace detail
+
 /// The state of a scaler: `scale`, `growth_factor`, `backoff_factor`, `growth_interval` and `_growth_tracker`, as
 /// PyTorch's, and `skipped_steps`. cost: copies to the host, which wait
 template <class D>
 [[nodiscard]] nn::StateDict<D> state_dict(const GradScaler<D>& scaler) {
-  const GradScalerState from = scaler.state();
   nn::StateDict<D> state;
-  const auto add = [&]<class N>(const char* name, N number) {
+  const GradScalerState from = scaler.state();
+  detail::visit_scaler(from, [&]<class N>(const char* name, const N& number) {
     state.add(name, Tensor<N, D>({}, scaler.device()).fill_(number));
-  };
-  add("scale", from.options.init_scale);
-  add("growth_factor", from.options.growth_factor);
-  add("backoff_factor", from.options.backoff_factor);
-  add("growth_interval", from.options.growth_interval);
-  add("_growth_tracker", from.growth_tracker);
-  add("skipped_steps", from.skipped_steps);
+  });
   return state;
 }
 /// Lets a scaler go on as the one that was saved. throws as that of an optimizer; then nothing was changed
 template <class D>
 void load_state_dict(GradScaler<D>& scaler, const nn::StateDict<D>& state) {
-  const auto number = [&]<class N>(const char* name, N& place) { place = detail::number_of<N>(state, name); };
   GradScalerState to;
-  number("scale", to.options.init_scale);
-  number("growth_factor", to.options.growth_factor);
-  number("backoff_factor", to.options.backoff_factor);
-  number("growth_interval", to.options.growth_interval);
-  number("_growth_tracker", to.growth_tracker);
-  number("skipped_steps", to.skipped_steps);
+  detail::visit_scaler(to, [&]<class N>(const char* name, N& number) { number = detail::number_of<N>(state, name); });
   scaler.set_state(to);
 }
 
