@@ -7,6 +7,9 @@
 #include <locus/nn/criterion.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/nn/sequential.hpp>
+#include <locus/optim/adam.hpp>
+#include <locus/optim/clip.hpp>
+#include <locus/optim/grad_scaler.hpp>
 #include <locus/optim/sgd.hpp>
 #include <locus/tensor/random.hpp>
 #include <locus/training/fit.hpp>
@@ -320,4 +323,46 @@ TEST_CASE("labels that are ignored count on no rank, however unevenly ranks have
       check(nn::CrossEntropyLoss{from<double>({1, 4, 0.5})}, accumulate, ranks, true);
     }
   }
+}
+
+TEST_CASE(
+    "scaled gradients are reduced, all ranks skip what overflowed on one, and the others are steps of one process") {
+  Generator<Cpu> generator{3};
+  const Tensor<double> x = randn<double>({known, 3}, generator), y = sum(x * x, 1, true);
+  const auto loss_of = [](const auto& model, const Tensor<double>& input, const Tensor<double>& target) {
+    return nn::MSELoss{}(model(trace(input)), target);
+  };
+  const Model alone = new_model();
+  optim::Adam<double, Cpu> plain{alone.parameters(), {.lr = 0.05}};
+  for (int i = 0; i < 4; ++i) {
+    plain.zero_grad();
+    loss_of(alone, x, y).backward();
+    optim::clip_grad_norm_(alone.parameters(), 0.5);
+    plain.step();
+  }
+  std::vector<std::vector<double>> values(2);
+  dist::spawn<Cpu>(2, [&, x = x, y = y](const Comm& comm) {
+    const Model model = new_model();
+    const auto parallel = dist::distributed(model, comm);
+    optim::Adam<double, Cpu> optimizer{parallel.parameters(), {.lr = 0.05}};
+    optim::GradScaler scaler{{.init_scale = 1024, .growth_interval = 100}};
+    const std::int64_t half_of_all = known / 2, first = comm.rank() * half_of_all;
+    for (int i = 0; i < 5; ++i) {
+      Tensor<double> input = x.slice(0, first, first + half_of_all);
+      if (i == 2 && comm.rank() == 1) input = input * std::numeric_limits<double>::infinity();
+      optimizer.zero_grad();
+      scaler.scale(loss_of(parallel, input, y.slice(0, first, first + half_of_all))).backward();
+      if (i % 2 == 0) CHECK_THROWS_AS((void)model.parameters()[0].grad(), GraphError);
+      scaler.unscale(optimizer);
+      optim::clip_grad_norm_(parallel.parameters(), 0.5);
+      scaler.step(optimizer);
+      scaler.update();
+    }
+    CHECK(scaler.skipped_steps() == 1);
+    CHECK(scaler.scale_factor() == 512);
+    values[static_cast<std::size_t>(comm.rank())] = values_of(model);
+  });
+  CHECK(values[0] == values[1]);
+  const std::vector<double> expected = values_of(alone);
+  for (std::size_t i = 0; i < expected.size(); ++i) CHECK(values[0][i] == doctest::Approx(expected[i]).epsilon(1e-10));
 }
