@@ -107,6 +107,44 @@ void Blocks::run(unsigned first, const std::vector<unsigned char*>& shared, unsi
   }
 }
 
+void Launch::perform(void (*body)(const void*), Bytes kernel, std::initializer_list<Bytes> arguments) const {
+  if (lacks_code) {
+    refused_launch = true;
+    return;
+  }
+  const auto copy = [](Bytes value) {
+    constexpr std::size_t alignment = 64;  // of any argument
+    std::shared_ptr<void> memory(std::aligned_alloc(alignment, (value.size + alignment - 1) / alignment * alignment),
+                                 std::free);
+    std::memcpy(memory.get(), value.data, value.size);
+    return memory;
+  };
+  const auto node = std::make_shared<Node>();
+  node->kernel = copy(kernel);
+  for (const Bytes argument : arguments) {
+    node->kept.push_back(copy(argument));
+    node->arguments.push_back({node->kept.back().get(), argument.size});
+  }
+  node->run = [launch = *this, body, self = node.get()] { launch.run(body, *self); };
+  simulated::perform(stream_, node);
+}
+void Launch::run(void (*body)(const void*), const Node& node) const {
+  const std::lock_guard lock(one_launch_at_a_time);
+  if (kernels_fail) failure = cudaErrorIllegalAddress;
+  if (has_fault("crash")) std::raise(SIGSEGV);
+  while (has_fault("hang")) std::this_thread::sleep_for(std::chrono::seconds(1));
+  reinterpret_cast<Stream*>(stream_)->clock += kernel_milliseconds;
+  gridDim = dim3(blocks_);
+  blockDim = dim3(threads_);
+  std::vector<std::unique_ptr<unsigned char[]>> memory;
+  std::vector<unsigned char*> shared;
+  for (unsigned i = 0; i < cluster_; ++i) shared.push_back(memory.emplace_back(new unsigned char[shared_]).get());
+  for (unsigned block = 0; block < blocks_; block += cluster_) {
+    for (unsigned char* const bytes : shared) std::memset(bytes, 0xab, shared_);
+    Blocks::instance().run(block, shared, threads_, body, &node);
+  }
+}
+
 void Blocks::synchronize() {
   const unsigned block = self_ / threads_;
   if (barriers_[block].size != alive_[block]) stop("__syncthreads after a thread of the block has returned");

@@ -62,6 +62,8 @@ struct Node {
   };
   std::function<void()> run;
   std::vector<Argument> arguments{};
+  std::shared_ptr<void> kernel{};
+  std::vector<std::shared_ptr<void>> kept{};  ///< what the arguments point to
 };
 struct Stream;
 /// What a handle of a graph points to.
@@ -255,12 +257,9 @@ class Blocks {
     return blocks;
   }
 
-  /// From block `first` on; each has its `shared` memory.
-  template <class F>
-  void run(unsigned first, const std::vector<unsigned char*>& shared, unsigned threads_of_block, const F& body) {
-    run(
-        first, shared, threads_of_block, [](const void* f) { (*static_cast<const F*>(f))(); }, &body);
-  }
+  /// Calls body(argument) in every thread from block `first` on; each block has its `shared` memory.
+  void run(unsigned first, const std::vector<unsigned char*>& shared, unsigned threads_of_block,
+           void (*body)(const void*), const void* argument);
   void synchronize();
   void synchronize_cluster();
   /// What block `rank` of the cluster has at the place of an address of this block.
@@ -273,8 +272,6 @@ class Blocks {
     unsigned values[2][32];
   };
 
-  void run(unsigned first, const std::vector<unsigned char*>& shared, unsigned threads_of_block,
-           void (*body)(const void*), const void* argument);
   static void live();
   void start(Fiber& fiber);
   void enter(Fiber& fiber);
@@ -361,37 +358,28 @@ class Launch {
     if (shared > allowed_shared || shared > most_shared) stop("more shared memory than was allowed");
     allowed_shared = shared_by_default;  // what was allowed counts for one launch: the next kernel may be another one
   }
+  /// Every kernel is compiled once for this, so that little of it is a template.
   template <class Kernel, class... Arguments>
   void operator()(const Kernel& kernel, const Arguments&... arguments) const {
-    if (lacks_code) {
-      refused_launch = true;
-      return;
-    }
-    const auto node = std::make_shared<Node>();
-    const auto values = std::make_shared<std::tuple<std::decay_t<Arguments>...>>(arguments...);
-    node->run = [launch = *this, kernel, values] { launch.run([&] { std::apply(kernel, *values); }); };
-    std::apply([&](auto&... value) { node->arguments = {{&value, sizeof value}...}; }, *values);
-    perform(stream_, node);
+    static_assert((std::is_trivially_copyable_v<Arguments> && ...), "a driver copies the bytes of arguments");
+    perform(&call<Kernel, Arguments...>, {&kernel, sizeof kernel}, {{&arguments, sizeof arguments}...});
   }
 
  private:
-  template <class F>
-  void run(const F& kernel) const {
-    const std::lock_guard lock(one_launch_at_a_time);
-    if (kernels_fail) failure = cudaErrorIllegalAddress;
-    if (has_fault("crash")) std::raise(SIGSEGV);
-    while (has_fault("hang")) std::this_thread::sleep_for(std::chrono::seconds(1));
-    reinterpret_cast<Stream*>(stream_)->clock += kernel_milliseconds;
-    gridDim = dim3(blocks_);
-    blockDim = dim3(threads_);
-    std::vector<std::unique_ptr<unsigned char[]>> memory;
-    std::vector<unsigned char*> shared;
-    for (unsigned i = 0; i < cluster_; ++i) shared.push_back(memory.emplace_back(new unsigned char[shared_]).get());
-    for (unsigned block = 0; block < blocks_; block += cluster_) {
-      for (unsigned char* const bytes : shared) std::memset(bytes, 0xab, shared_);
-      Blocks::instance().run(block, shared, threads_, kernel);
-    }
+  struct Bytes {
+    const void* data;
+    std::size_t size;
+  };
+  template <class Kernel, class... Arguments>
+  static void call(const void* node) {
+    call<Kernel, Arguments...>(*static_cast<const Node*>(node), std::index_sequence_for<Arguments...>{});
   }
+  template <class Kernel, class... Arguments, std::size_t... i>
+  static void call(const Node& node, std::index_sequence<i...>) {
+    (*static_cast<const Kernel*>(node.kernel.get()))(*static_cast<const Arguments*>(node.arguments[i].data)...);
+  }
+  void perform(void (*body)(const void*), Bytes kernel, std::initializer_list<Bytes> arguments) const;
+  void run(void (*body)(const void*), const Node& node) const;
 
   unsigned blocks_, threads_;
   std::size_t shared_;
