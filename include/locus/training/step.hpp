@@ -58,9 +58,11 @@ template <bool in_float, class M, class L, class X, class D, class... Y>
 template <class M, class Optimizer, class L, class Batch>
 using loss_t = value_of<decltype(recorded_loss<StepsByScaler<Optimizer>>(
     std::declval<const M&>(), std::declval<const L&>(), std::declval<const Batch&>()))>;
-/// The same of a classifier's batches of T.
+/// The same of a classifier's batches of T. A class: compilers write a concept in a symbol's name in different ways.
 template <class Optimizer, class T>
-using step_loss_t = std::conditional_t<StepsByScaler<Optimizer>, compute_t<T>, T>;
+struct StepLoss : std::type_identity<T> {};
+template <StepsByScaler Optimizer, class T>
+struct StepLoss<Optimizer, T> : std::type_identity<compute_t<T>> {};
 
 struct DoNothing {
   void operator()() const {}
@@ -119,8 +121,8 @@ auto train_step_on(const M& model, Optimizer& optimizer, const L& loss, const Ba
 /// scaler.with(optimizer), logits of 16 bits become float before the loss, and the loss is not scaled.
 template <class M, class Optimizer, class T, class D>
   requires detail::Trainable<M, Optimizer, T, D>
-Tensor<detail::step_loss_t<Optimizer, T>, D> train_step(const M& model, Optimizer& optimizer,
-                                                        const data::Batch<T, D>& batch) {
+Tensor<typename detail::StepLoss<Optimizer, T>::type, D> train_step(const M& model, Optimizer& optimizer,
+                                                                    const data::Batch<T, D>& batch) {
   return detail::train_step_on(model, optimizer, detail::ClassifierLoss{}, Tuple(batch.images, batch.labels));
 }
 
