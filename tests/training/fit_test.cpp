@@ -9,6 +9,7 @@
 #include <locus/optim/sgd.hpp>
 #include <locus/tensor/factory.hpp>
 #include <locus/training/fit.hpp>
+#include <locus/training/optimizer_state.hpp>
 
 #include <optim/recorded.hpp>
 #include <support/reference.hpp>
@@ -305,6 +306,16 @@ TEST_CASE("fit of half with a scaler makes the steps that are written by hand, b
       const auto next = *train.begin();
       const Tensor<float> loss = train_step(fitted.model, fitted.scaler.with(fitted.optimizer), next);
       CHECK(same_bits(loss, cross_entropy(by_hand.model(next.images).as<float>(), next.labels)));
+
+      InHalf resumed;  // of the states that a file would have
+      (void)nn::load_state_dict(resumed.model, nn::state_dict(fitted.model).clone());
+      optim::load_state_dict(resumed.optimizer, optim::state_dict(fitted.optimizer).clone());
+      optim::load_state_dict(resumed.scaler, optim::state_dict(fitted.scaler));
+      for (InHalf* run : {&fitted, &resumed})
+        fit(run->model, run->scaler.with(run->optimizer), train, valid, history, {.epochs = 2});
+      CHECK(same_bits(resumed.optimizer.state(0, 2), fitted.optimizer.state(0, 2)));
+      CHECK(resumed.scaler.scale_factor() == fitted.scaler.scale_factor());
+      CHECK(resumed.optimizer.steps() == fitted.optimizer.steps());
     }
 }
 
