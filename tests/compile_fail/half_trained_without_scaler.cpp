@@ -1,7 +1,7 @@
 // A step of training of a model of half, without a scaler.
 // because: gradients below 6e-8 are 0 in half; of bfloat16, which has the range of float, none vanishes
 // expect-error: gradients_of_half_need_a_GradScaler|gradients of half need a GradScaler
-// expect-error: then_scaler_step_optimizer|scaler\.step\(optimizer\), or train in bfloat16
+// expect-error: pass_scaler_with_optimizer|pass scaler\.with\(optimizer\) in place of the optimizer, or
 #include <locus/locus.hpp>
 
 using namespace locus;

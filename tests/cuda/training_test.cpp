@@ -225,6 +225,54 @@ TEST_CASE("a hundred steps of three batches each, whose labels do not all count,
   CHECK(plain == replayed);
 }
 
+/// A line in half, through a scaler whose scale overflows at first and whenever it has grown.
+struct FittedHalf {
+  std::vector<double> losses;
+  float weight = 0, master = 0;
+  double scale = 0;
+  std::int64_t replays = 0, skipped = 0, steps = 0;
+};
+FittedHalf fit_half(bool capture, std::int64_t together, bool clips) {
+  const Tensor x = from({{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}});
+  const data::TensorDataset line{x.as<half>().eval(), (x * 3.f - 1.f).as<half>().eval()};
+  const nn::Linear<half, Cuda> model(1, 1);
+  for (const auto& parameter : model.parameters()) parameter.value().fill_(half(0.5f));
+  optim::Adam optimizer{model.parameters(), {.lr = 0.05}};
+  optim::GradScaler<Cuda> scaler{{.init_scale = 1 << 16, .growth_interval = 5}};
+  auto train = data::loader<Cuda>(line, {.batch_size = 4, .shuffle = true, .seed = 2});
+  FitOptions options{.epochs = 20, .capture = capture, .accumulate = together};
+  if (clips) options.before_step = [&] { (void)optim::clip_grad_norm_(model.parameters(), 1.0); };
+  FittedHalf fitted;
+  History history;
+  const LaunchLog log;
+  fit(model, scaler.with(optimizer), nn::MSELoss{}, train, data::loader<Cuda>(line), history, options);
+  fitted.replays = log.counts().replay;
+  for (const auto& record : history.records()) fitted.losses.push_back(record.train_loss);
+  fitted.weight = static_cast<float>(model.parameters()[0].value().to<Cpu>().item());
+  fitted.master = optimizer.state(0, optimizer.states()).to<Cpu>().item();
+  fitted.scale = scaler.scale_factor();
+  fitted.skipped = scaler.skipped_steps();
+  fitted.steps = optimizer.steps()[0];
+  return fitted;
+}
+
+TEST_CASE("scaled steps of half are replayed bit for bit, also of several batches, clipped, and skipped") {
+  if (!cuda::is_available()) SKIP_TEST("no CUDA device answers");
+  for (const auto& [together, clips] : {std::pair{1, false}, std::pair{3, true}}) {
+    const FittedHalf plain = fit_half(false, together, clips), replayed = fit_half(true, together, clips);
+    CHECK(plain.replays == 0);
+    CHECK(replayed.replays > 30);
+    CHECK(plain.losses == replayed.losses);
+    CHECK(plain.weight == replayed.weight);
+    CHECK(plain.master == replayed.master);
+    CHECK(plain.scale == replayed.scale);
+    CHECK(replayed.skipped > 2);
+    CHECK(plain.skipped == replayed.skipped);
+    CHECK(replayed.steps + replayed.skipped == 60 / together);
+    CHECK(plain.losses.back() < plain.losses.front());
+  }
+}
+
 /// What a model holds: parameters and buffers of floating-point numbers, in float64.
 std::vector<double> numbers_of(const auto& model) {
   std::vector<double> all;

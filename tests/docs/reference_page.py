@@ -46,7 +46,7 @@ SECTIONS = [
                 "nn/init.hpp", "nn/orthogonal.hpp", "nn/state_dict.hpp", "nn/averaged_model.hpp"]),
     ("Models", ["models/mlp.hpp", "models/lenet5.hpp", "models/resnet.hpp", "models/gpt2.hpp"]),
     ("Optimizers", ["optim/optimizer.hpp", "optim/groups.hpp", "optim/sgd.hpp", "optim/adam.hpp", "optim/rmsprop.hpp",
-                    "optim/adagrad.hpp", "optim/lion.hpp", "optim/clip.hpp", "optim/grad_scaler.hpp",
+                    "optim/adagrad.hpp", "optim/lion.hpp", "optim/clip.hpp", "optim/grad_scaler.hpp", "optim/scaled_optimizer.hpp",
                     "optim/scheduler.hpp", "optim/schedule.hpp"]),
     ("Data", ["data/dataset.hpp", "data/tensor_dataset.hpp", "data/parts.hpp", "data/loader.hpp", "data/sampler.hpp", "data/distributed_sampler.hpp",
               "data/labelled_images.hpp", "data/mnist.hpp", "data/fashion_mnist.hpp", "data/cifar.hpp", "data/fake_data.hpp", "data/transforms.hpp", "data/color_jitter.hpp", "data/compose.hpp",

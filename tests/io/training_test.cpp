@@ -9,6 +9,7 @@
 #include <locus/nn/sequential.hpp>
 #include <locus/ops/reduce.hpp>
 #include <locus/optim/adam.hpp>
+#include <locus/optim/grad_scaler.hpp>
 #include <locus/tensor/random.hpp>
 #include <locus/training/fit.hpp>
 
@@ -223,6 +224,64 @@ TEST_CASE("fit goes on within an epoch, with its history and an average of the w
       CHECK(one.metric("average") == other.metric("average"));
     }
   }
+}
+
+TEST_CASE("fit with a scaler goes on between epochs, bit for bit, and refuses a scaler that was not saved") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path / "run", end = folder.path / "end";
+  struct Scaled {
+    bool is_seeded = (manual_seed(7), true);
+    nn::Sequential<float, Cpu> model{nn::Linear<float, Cpu>{6, 2}};
+    optim::Adam<float, Cpu> optimizer{model.parameters(), {.lr = 0.05}};
+    optim::GradScaler<Cpu> scaler{{.init_scale = 8e37, .growth_interval = 3}};  // which overflows at first
+    data::TensorDataset<float, float> samples{get<0>(digits().tensors()), get<1>(digits().tensors()) * 50.f};
+    decltype(data::loader<Cpu>(digits())) loader =
+        data::loader<Cpu>(samples, {.batch_size = 5, .shuffle = true, .seed = 5});
+    void train(int epochs) {
+      History history;
+      fit(model, scaler.with(optimizer), nn::MSELoss{}, loader, data::loader<Cpu>(samples), history,
+          {.epochs = epochs});
+    }
+    void save(const std::string& file) const { io::save_training(file, model, optimizer, scaler, loader); }
+    bool resume(const std::string& file) { return io::resume_training(file, model, optimizer, scaler, loader); }
+    [[nodiscard]] std::string bytes(const std::string& file) const {
+      save(file);
+      std::ifstream saved(file, std::ios::binary);
+      return {std::istreambuf_iterator<char>(saved), {}};
+    }
+  };
+  Scaled whole;
+  whole.train(4);
+  CHECK(whole.scaler.skipped_steps() > 2);
+  Scaled first;
+  first.train(1);
+  first.save(path);
+  Scaled second;
+  second.scaler = optim::GradScaler{{.init_scale = 2, .growth_interval = 1000}};
+  CHECK(second.resume(path));
+  CHECK(second.scaler.scale_factor() == first.scaler.scale_factor());
+  second.train(3);
+  CHECK(second.bytes(end) == whole.bytes(end));
+
+  const auto says = [](const char* text) { return doctest::Contains(text); };
+  const std::string before = second.bytes(end);
+  CHECK_THROWS_WITH_AS((void)io::resume_training(path, second.model, second.optimizer, second.loader),
+                       says("'random', 'scaler'; this run has"), ArgumentError);
+  io::save_training(path, first.model, first.optimizer, first.loader);
+  CHECK_THROWS_WITH_AS((void)second.resume(path), says("'optimizer', 'random', 'scaler'; give the parts"),
+                       ArgumentError);
+  first.save(path);
+  auto state = io::load(path);
+  state.get<double>("scaler.scale").fill_(0);
+  io::save(path, state);
+  CHECK_THROWS_WITH_AS((void)second.resume(path), says("init_scale is 0"), ArgumentError);
+  CHECK(state.erase("scaler.scale"));
+  io::save(path, state);
+  CHECK_THROWS_WITH_AS((void)second.resume(path), says("'scale'"), ArgumentError);
+  state.add("scaler.scale", full<float, Cpu>({}, 4.f));  // as PyTorch's tensor of it would be
+  io::save(path, state);
+  CHECK_THROWS_WITH_AS((void)second.resume(path), says("'scale'"), ArgumentError);
+  CHECK(second.bytes(end) == before);
 }
 
 TEST_CASE("a history in a run keeps which epochs have which metrics, and refuses what is none") {

@@ -97,9 +97,10 @@ RULES = [
      "A model of 16 bits takes 16 bits. Gradients of `half` vanish below 6e-8, so that its optimizers are stepped by an "
      "`optim::GradScaler`, whose scaled loss is no tensor. [Mixed precision](mixed-precision.md) has the whole loop. What "
      "a scaled gradient is used for before it is unscaled is refused at run time.",
-     ["model_of_16_bits_with_float_input", "half_stepped_without_scaler", "half_trained_without_scaler", "scaled_loss_of_half",
+     ["model_of_16_bits_with_float_input", "half_stepped_without_scaler", "half_fitted_without_scaler", "scaled_loss_of_half",
       "scaled_loss_stepped", "scaled_loss_clipped", "scaled_loss_read", "scaler_elsewhere"],
-     ["scaled_loss_of_plain", "scaler_with_an_optimizer_elsewhere"]),
+     ["half_trained_without_scaler", "scaled_loss_of_plain", "scaler_with_an_optimizer_elsewhere",
+      "scaler_for_an_optimizer_elsewhere"]),
     ("Operations are functions",
      "What other libraries have as members are functions here, which take tensors, traced tensors and expressions alike.",
      ["called_sum"],

@@ -3,12 +3,18 @@
 #include <locus/io/history.hpp>
 #include <locus/nn/linear.hpp>
 #include <locus/nn/sequential.hpp>
+#include <locus/optim/adam.hpp>
+#include <locus/optim/clip.hpp>
+#include <locus/optim/grad_scaler.hpp>
 #include <locus/optim/sgd.hpp>
 #include <locus/tensor/factory.hpp>
 #include <locus/training/fit.hpp>
+#include <locus/training/optimizer_state.hpp>
 
+#include <optim/recorded.hpp>
 #include <support/reference.hpp>
 
+#include <algorithm>
 #include <climits>
 #include <cmath>
 #include <filesystem>
@@ -231,6 +237,98 @@ TEST_CASE("what gradients of 16 bits are weighed by, they are divided by") {
   fit(model, optimizer, CountedMean{}, batches, data::loader<Cpu>(data::TensorDataset{x, x}), history,
       {.epochs = 1, .accumulate = 2});
   CHECK(static_cast<float>(model.bias.value()(0)) == -1);
+}
+
+namespace {
+/// A classifier of half, and a scale whose first steps overflow, as do those after it has grown.
+struct InHalf {
+  nn::Sequential<half, Cpu> model = seeded();
+  optim::Adam<half, Cpu> optimizer{model.parameters(), {.lr = 0.01}};
+  optim::GradScaler<Cpu> scaler{{.init_scale = 1 << 22, .growth_interval = 2}};
+  static nn::Sequential<half, Cpu> seeded() {
+    manual_seed(4);
+    return nn::Sequential<float, Cpu>{nn::Flatten{}, nn::Linear<float, Cpu>{2, 2}}.as<half>();
+  }
+};
+}  // namespace
+
+TEST_CASE("fit of half with a scaler makes the steps that are written by hand, bit for bit") {
+  constexpr std::int64_t samples = 50, batch = 8;
+  for (const std::int64_t accumulate : {1, 3})
+    for (const bool clips : {false, true}) {
+      CAPTURE(accumulate);
+      CAPTURE(clips);
+      InHalf fitted, by_hand;
+      auto train = data::loader<Cpu>(dots(samples).as<half>(), {.batch_size = batch});
+      auto valid = data::loader<Cpu>(dots(10).as<half>(), {.batch_size = 4});
+      History history;
+      const auto clip = [](const InHalf& run) { optim::clip_grad_norm_(run.model.parameters(), 0.05); };
+      FitOptions options{.epochs = 3, .report_every = 1, .accumulate = accumulate};
+      if (clips) options.before_step = [&] { clip(fitted); };
+      options.on_progress = [](const Progress& progress) { CHECK(progress.loss < 2); };
+      fit(fitted.model, fitted.scaler.with(fitted.optimizer), train, valid, history, options);
+
+      std::vector<double> losses;
+      for (int epoch = 0; epoch < 3; ++epoch) {
+        double sum = 0;
+        std::int64_t i = 0;
+        for (const auto& [images, labels] : train) {
+          const auto loss = cross_entropy(by_hand.model(trace(images)).as<float>(), labels);
+          if (i % accumulate == 0) by_hand.optimizer.zero_grad();
+          const std::int64_t left = samples - i / accumulate * accumulate * batch;
+          const auto together = static_cast<double>(std::min(accumulate * batch, left));
+          const auto share = static_cast<float>(static_cast<double>(images.size(0)) / together);
+          by_hand.scaler.scale(loss * (accumulate == 1 ? 1 : share)).backward();
+          sum += static_cast<double>(loss.value().item()) * static_cast<double>(images.size(0));
+          if (++i % accumulate != 0 && i != train.size()) continue;
+          if (clips) {
+            by_hand.scaler.unscale(by_hand.optimizer);
+            clip(by_hand);
+          }
+          by_hand.scaler.step(by_hand.optimizer);
+          by_hand.scaler.update();
+        }
+        losses.push_back(sum / samples);
+      }
+      for (std::size_t i = 0; i < 2; ++i) {
+        CHECK(same_bits(fitted.model.parameters()[i].value(), by_hand.model.parameters()[i].value()));
+        for (int k = 0; k <= 2; ++k) CHECK(same_bits(fitted.optimizer.state(i, k), by_hand.optimizer.state(i, k)));
+        CHECK(history.records()[i].train_loss == doctest::Approx(losses[i]).epsilon(1e-6));
+      }
+      CHECK(fitted.optimizer.steps() == by_hand.optimizer.steps());
+      CHECK(fitted.optimizer.steps()[0] > 0);
+      CHECK(fitted.scaler.skipped_steps() == by_hand.scaler.skipped_steps());
+      CHECK(fitted.scaler.skipped_steps() > 1);
+      CHECK(fitted.scaler.scale_factor() == by_hand.scaler.scale_factor());
+      CHECK(history.last().valid_loss < history.records()[0].valid_loss);
+
+      if (accumulate > 1) continue;
+      const auto next = *train.begin();
+      const Tensor<float> loss = train_step(fitted.model, fitted.scaler.with(fitted.optimizer), next);
+      CHECK(same_bits(loss, cross_entropy(by_hand.model(next.images).as<float>(), next.labels)));
+
+      InHalf resumed;  // of the states that a file would have
+      (void)nn::load_state_dict(resumed.model, nn::state_dict(fitted.model).clone());
+      optim::load_state_dict(resumed.optimizer, optim::state_dict(fitted.optimizer).clone());
+      optim::load_state_dict(resumed.scaler, optim::state_dict(fitted.scaler));
+      for (InHalf* run : {&fitted, &resumed})
+        fit(run->model, run->scaler.with(run->optimizer), train, valid, history, {.epochs = 2});
+      CHECK(same_bits(resumed.optimizer.state(0, 2), fitted.optimizer.state(0, 2)));
+      CHECK(resumed.scaler.scale_factor() == fitted.scaler.scale_factor());
+      CHECK(resumed.optimizer.steps() == fitted.optimizer.steps());
+    }
+}
+
+TEST_CASE("a scale that no step helps ends training") {
+  InHalf run;
+  optim::GradScaler scaler{{.init_scale = 1e-20, .backoff_factor = 1e-9}};
+  auto train = data::loader<Cpu>(dots(50).as<half>(), {.batch_size = 8});
+  History history;
+  const auto steep = [](const auto& y, const auto&) { return sum(sqrt(abs(y) * 0)); };  // 0, its gradient NaN
+  CHECK_THROWS_WITH_AS(fit(run.model, scaler.with(run.optimizer), steep, train, train, history),
+                       doctest::Contains("the scale fell to"), NumericError);
+  CHECK(history.records().empty());
+  CHECK(run.optimizer.steps()[0] == 0);
 }
 
 TEST_CASE("a history as a table, as JSON and as curves") {

@@ -72,14 +72,25 @@ void check_equal(const History& a, const History& b, double tolerance) {
 }
 
 /// What training gives with `all` samples a step, on so many ranks that share them; 0: in one process without ranks.
-Outcome trained(int ranks, std::int64_t all, FitOptions options) {
+/// `scaled`: of several ranks, through a scaler, whose steps do not overflow.
+Outcome trained(int ranks, std::int64_t all, FitOptions options, [[maybe_unused]] bool scaled = false) {
   std::vector<Outcome> outcomes(static_cast<std::size_t>(ranks > 0 ? ranks : 1));
   const auto train_with = [&](const auto& model, auto batches, auto valid, Outcome& outcome) {
     optim::Sgd optimizer{model.parameters(), {.lr = 0.05, .momentum = 0.9}};
     optim::Scheduler scheduler{optimizer, optim::ReduceLROnPlateau{.patience = 0}};
     FitOptions mine = options;
     mine.scheduler = scheduler;
-    fit(model, optimizer, nn::MSELoss{}, batches, valid, outcome.history, mine, Metric{"mean error", nn::L1Loss{}});
+    const Metric error{"mean error", nn::L1Loss{}};
+    if constexpr (detail::OfRanks<std::remove_cvref_t<decltype(model)>>) {
+      if (scaled) {
+        optim::GradScaler scaler{{.init_scale = 1024}};
+        mine.before_step = [&] { (void)model.parameters()[0].grad(); };  // which is unscaled
+        fit(model, scaler.with(optimizer), nn::MSELoss{}, batches, valid, outcome.history, mine, error);
+        CHECK(scaler.state().growth_tracker == known / all / mine.accumulate * mine.epochs);
+        return;
+      }
+    }
+    fit(model, optimizer, nn::MSELoss{}, batches, valid, outcome.history, mine, error);
   };
   const auto [train, valid] = samples();
   if (ranks == 0) {
@@ -118,6 +129,12 @@ TEST_CASE("fit of several ranks gives the model and the history of one process w
     CAPTURE(ranks);
     check_equal(trained(ranks, 12, {.epochs = 4}), alone);
   }
+}
+
+TEST_CASE("so it does with a scaler, also where it accumulates") {
+  const Outcome alone = trained(0, 12, {.epochs = 4});
+  check_equal(trained(2, 12, {.epochs = 4}, true), alone);
+  check_equal(trained(2, 6, {.epochs = 4, .accumulate = 2}, true), alone);
 }
 
 TEST_CASE("so it does where it accumulates, and stops early with the best weights") {

@@ -18,12 +18,18 @@ concept HasPosition = requires(P& part) {
   part.seed();
 };
 
+template <class P>
+inline constexpr bool is_scaler = false;
+template <class D>
+inline constexpr bool is_scaler<optim::GradScaler<D>> = true;
+
 /// What a part of a training run is called in a file; null: it is none.
 template <class P>
 [[nodiscard]] consteval const char* part_name() {
   if constexpr (nn::detail::ListsMembers<P>) return "model";
   else if constexpr (optim::detail::HasState<P>) return "optimizer";
   else if constexpr (std::is_same_v<P, optim::Scheduler>) return "scheduler";
+  else if constexpr (is_scaler<P>) return "scaler";
   else if constexpr (HasPosition<P>) return "loader";
   else if constexpr (std::is_same_v<P, std::int64_t>) return "number";
   else if constexpr (std::is_same_v<P, History>) return "history";
@@ -111,7 +117,7 @@ template <class P>
 [[nodiscard]] nn::StateDict<Cpu> state_of(const P& part) {
   nn::StateDict<Cpu> state;
   if constexpr (nn::detail::ListsMembers<P>) return nn::state_dict(part).template to<Cpu>();
-  else if constexpr (optim::detail::HasState<P>) return optim::state_dict(part).template to<Cpu>();
+  else if constexpr (optim::detail::HasState<P> || is_scaler<P>) return optim::state_dict(part).template to<Cpu>();
   else if constexpr (std::is_same_v<P, optim::Scheduler>) state.add("state", vector_of(part.state()));
   else if constexpr (std::is_same_v<P, History>) return state_of_history(part);
   else if constexpr (HasPosition<P>)
@@ -132,8 +138,8 @@ template <class P>
 void restore(P& part, const nn::StateDict<Cpu>& state) {
   if constexpr (nn::detail::ListsMembers<P>) {
     (void)nn::load_state_dict(part, state.template to<device_of<P>>());
-  } else if constexpr (optim::detail::HasState<P>) {
-    optim::load_state_dict(part, state.template to<device_of<P>>());
+  } else if constexpr (optim::detail::HasState<P> || is_scaler<P>) {
+    optim::load_state_dict(part, state.template to<typename P::device_type>());
   } else if constexpr (std::is_same_v<P, optim::Scheduler>) {
     part.load_state(numbers_of<double>(state, "state", static_cast<std::int64_t>(part.state().size())));
   } else if constexpr (HasPosition<P>) {
@@ -233,10 +239,11 @@ LOCUS_OUT_OF_LINE inline void require_same_parts(const std::string& path, const 
 
 }  // namespace detail
 
-/// Writes all that decides how a training run goes on into one safetensors file: models, optimizers, schedulers, the
-/// position of loaders, numbers such as a best loss's epoch (std::int64_t), the History, in any order, and the default
-/// random numbers of the host and of the parts' device. Averages of weights are models. A temporary file takes the
-/// place of the old one at the end: a process that is killed leaves the old file or the new one. throws as save()
+/// Writes all that decides how a training run goes on into one safetensors file: models, optimizers, schedulers,
+/// scalers, the position of loaders, numbers such as a best loss's epoch (std::int64_t), the History, in any order, and
+/// the default random numbers of the host and of the parts' device. Averages of weights are models. A temporary file
+/// takes the place of the old one at the end: a process that is killed leaves the old file or the new one. throws as
+/// save()
 ///
 ///     for (auto [images, labels] : loader) {
 ///       ...

@@ -2,6 +2,7 @@
 // Scaling of losses, as torch.amp.GradScaler: small gradients of 16 bits then do not vanish. A step whose gradients
 // overflowed is skipped, which is found on the device.
 
+#include <locus/optim/scaled_optimizer.hpp>
 #include <locus/optim/step.hpp>
 
 #include <limits>
@@ -222,6 +223,16 @@ class GradScaler {
           {"GradScaler::update: no step was made since the last update; call scaler.step(optimizer) first"});
     launch_update();
     state_->go_to(State::Stage::begun);
+  }
+
+  /// The optimizer, stepped through this scaler: for fit and train_step, in place of the optimizer. Both must outlive
+  /// it.
+  ///
+  ///     fit(model16, scaler.with(optimizer), train, valid, history);
+  template <class O>
+    requires(detail::IsOptimizerOn<O, D>)
+  [[nodiscard]] const ScaledOptimizer<O> with(O& optimizer) {  // const: then `Optimizer&` of fit takes it unnamed
+    return {optimizer, *this};
   }
 
   /// By what losses are multiplied now. cost: a copy to the host, which waits

@@ -311,6 +311,7 @@ struct clip_the_gradients_of_parameters_after_scaler_unscale_optimizer;
 struct say_scaled_loss_backward_then_scaler_step_optimizer;
 struct gradients_of_half_need_a_GradScaler;
 struct say_scaler_scale_loss_backward_then_scaler_step_optimizer;
+struct pass_scaler_with_optimizer_in_place_of_the_optimizer;
 
 }  // namespace locus::error
 

@@ -12,6 +12,7 @@ namespace detail {
 /// The callbacks of each step.
 struct AroundStep {
   const FitOptions& options;
+  [[nodiscard]] bool reads_gradients() const { return static_cast<bool>(options.before_step); }
   void before() const { options.before_step({}); }
   void after() const { options.after_step({}); }
 };
@@ -224,6 +225,7 @@ void train(const M& model, Optimizer& optimizer, const L& loss, data::Loader<S, 
   optim::Scheduler scheduler = options.scheduler;
   for (int epoch = options.first_epoch; epoch < options.first_epoch + options.epochs; ++epoch) {
     const Trained trained = train_epoch(model, epoch, optimizer, step, loss, batches, options);
+    if constexpr (StepsByScaler<Optimizer>) (void)optimizer.scaler().scale_factor();  // throws where no scale helps
     const Evaluation score = [&] {
       const Phase phase("validation");
       return score_of(valid);
@@ -247,10 +249,14 @@ void train(const M& model, Optimizer& optimizer, const L& loss, data::Loader<S, 
 /// Of a distributed model, each rank trains on its own batches and validates on its own; records are of the samples of
 /// all ranks, and the same on each. All ranks must have as many batches to train on; those to validate on may differ.
 ///
+/// A model of half is trained by scaler.with(optimizer), any other may be: each loss is scaled, predictions and targets
+/// of 16 bits become float before it, as evaluate() takes them; gradients are unscaled before options.before_step, if
+/// there is one; a step whose gradients overflowed is skipped. Records and callbacks have losses that are not scaled.
+///
 /// throws ArgumentError, before it trains, for options out of range or without effect, a metric that is not measured,
 /// loaders without a batch, numbers of batches that differ between ranks, or a sampler that repeats samples of the
 /// validation; NumericError when the loss becomes NaN or infinite (noticed where progress is reported,
-/// and at epoch ends; of several ranks, by all, at epoch ends)
+/// and at epoch ends; of several ranks, by all, at epoch ends), or a scale fell as far as it goes (at epoch ends)
 ///
 ///     fit(model, optimizer, nn::MSELoss{}, train, valid, history, {.epochs = 50, .early_stopping = {.patience = 5}},
 ///         Metric{"mean error", nn::L1Loss{}});

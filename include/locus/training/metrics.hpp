@@ -94,6 +94,12 @@ template <class T, class D>
   else return x.template as<compute_t<T>>();
 }
 
+template <class T, class D>
+[[nodiscard]] Traced<compute_t<T>, D> widened(const Traced<T, D>& x) {
+  if constexpr (std::is_same_v<T, compute_t<T>>) return x;
+  else return x.template as<compute_t<T>>();
+}
+
 /// The batch without its first tensor, which is the model's input: the targets. One of a single tensor is its own.
 template <class X, class D, class F>
 decltype(auto) with_targets(const Tuple<Tensor<X, D>>& batch, const F& f) {

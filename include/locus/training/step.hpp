@@ -23,7 +23,7 @@ template <class Optimizer>
 struct StepMistake<Optimizer>
     : MistakeOf<Wrong::half_unscaled,
                 error::not_possible<error::gradients_of_half_need_a_GradScaler,
-                                    error::say_scaler_scale_loss_backward_then_scaler_step_optimizer>> {};
+                                    error::pass_scaler_with_optimizer_in_place_of_the_optimizer>> {};
 /// What is wrong with an optimizer for a model.
 template <class M, class Optimizer>
 struct OptimizerMistake : FirstMistake<PlaceMistake<M, Optimizer, error::model_is_on, error::optimizer_is_on,
@@ -40,17 +40,29 @@ struct OnlyThen : std::conditional_t<First::wrong == Wrong::nothing, Second, NoM
 }  // namespace detail
 
 namespace detail {
-/// The loss of a batch, recorded.
-template <class M, class L, class X, class D, class... Y>
+/// An optimizer that is stepped through a scaler: scaler.with(optimizer).
+template <class Optimizer>
+concept StepsByScaler = requires { typename std::remove_const_t<Optimizer>::IsScaledOptimizer; };
+
+/// The loss of a batch, recorded. `in_float`: of predictions and targets of 16 bits in float, as evaluate() takes them.
+template <bool in_float, class M, class L, class X, class D, class... Y>
 [[nodiscard]] auto recorded_loss(const M& model, const L& loss, const Tuple<Tensor<X, D>, Tensor<Y, D>...>& batch) {
   using Prediction = decltype(predict(model, trace(get<0>(batch))));
   const Traced<value_of<Prediction>, D> prediction = predict(model, trace(get<0>(batch)));
-  return with_targets(batch, [&](const auto&... target) { return loss(prediction, target...).eval(); });
+  return with_targets(batch, [&](const auto&... target) {
+    if constexpr (in_float) return loss(widened(prediction), widened(target)...).eval();
+    else return loss(prediction, target...).eval();
+  });
 }
 /// Element type of the losses.
-template <class M, class L, class Batch>
-using loss_t =
-    value_of<decltype(recorded_loss(std::declval<const M&>(), std::declval<const L&>(), std::declval<const Batch&>()))>;
+template <class M, class Optimizer, class L, class Batch>
+using loss_t = value_of<decltype(recorded_loss<StepsByScaler<Optimizer>>(
+    std::declval<const M&>(), std::declval<const L&>(), std::declval<const Batch&>()))>;
+/// The same of a classifier's batches of T. A class: compilers write a concept in a symbol's name in different ways.
+template <class Optimizer, class T>
+struct StepLoss : std::type_identity<T> {};
+template <StepsByScaler Optimizer, class T>
+struct StepLoss<Optimizer, T> : std::type_identity<compute_t<T>> {};
 
 struct DoNothing {
   void operator()() const {}
@@ -65,30 +77,52 @@ template <class M>
 
 /// What is called before and after each step of an optimizer: nothing.
 struct NothingAround {
+  [[nodiscard]] static bool reads_gradients() { return false; }
   void before() const {}
   void after() const {}
 };
+
+template <class Optimizer, class Loss>
+void backward_for(Optimizer& optimizer, const Loss& loss) {
+  if constexpr (StepsByScaler<Optimizer>) optimizer.backward(loss);
+  else loss.backward();
+}
+/// Of a loss that is weighed by a share.
+template <class Optimizer, class Loss, class T, class D>
+void backward_for(Optimizer& optimizer, const Loss& loss, const Tensor<T, D>& share) {
+  if constexpr (StepsByScaler<Optimizer>) optimizer.backward(loss * share);
+  else loss.backward(share);
+}
+/// Scaled gradients are divided in memory only where something reads them before the step.
+template <class Optimizer, class Around>
+void make_step(Optimizer& optimizer, const Around& around) {
+  if constexpr (StepsByScaler<Optimizer>)
+    if (around.reads_gradients()) optimizer.unscale();
+  around.before();
+  optimizer.step();
+  around.after();
+}
 
 template <class M, class Optimizer, class L, class Batch, class Around = NothingAround>
 auto train_step_on(const M& model, Optimizer& optimizer, const L& loss, const Batch& batch, const Around& around = {}) {
   DevicePhases phases(get<0>(batch).device());
   phases.next("forward");
-  const auto recorded = recorded_loss(model, loss, batch);
+  const auto recorded = recorded_loss<StepsByScaler<Optimizer>>(model, loss, batch);
   phases.next("backward");
   optimizer.zero_grad();
-  recorded.backward();
+  backward_for(optimizer, recorded);
   phases.next("step");
-  around.before();
-  optimizer.step();
-  around.after();
+  make_step(optimizer, around);
   return recorded.value();
 }
 }  // namespace detail
 
-/// One step of training of a classifier on a batch: forward, backward, update. Returns the loss, on the device.
+/// One step of training of a classifier on a batch: forward, backward, update. Returns the loss, on the device. By
+/// scaler.with(optimizer), logits of 16 bits become float before the loss, and the loss is not scaled.
 template <class M, class Optimizer, class T, class D>
   requires detail::Trainable<M, Optimizer, T, D>
-Tensor<T, D> train_step(const M& model, Optimizer& optimizer, const data::Batch<T, D>& batch) {
+Tensor<typename detail::StepLoss<Optimizer, T>::type, D> train_step(const M& model, Optimizer& optimizer,
+                                                                    const data::Batch<T, D>& batch) {
   return detail::train_step_on(model, optimizer, detail::ClassifierLoss{}, Tuple(batch.images, batch.labels));
 }
 
@@ -98,7 +132,8 @@ LOCUS_OUT_OF_LINE inline void report_not_captured(const char* reason) {
 }
 
 template <class Optimizer>
-concept OfLocus = std::is_base_of_v<optim::Optimizer<value_of<Optimizer>, device_of<Optimizer>>, Optimizer>;
+concept OfLocus = std::is_base_of_v<optim::Optimizer<value_of<Optimizer>, device_of<Optimizer>>, Optimizer> ||
+                  StepsByScaler<Optimizer>;
 
 /// A batch's part of a step that takes several batches together: `weight` of its samples are those of all.
 struct Share {
@@ -115,7 +150,7 @@ struct DivideByShares {
 /// Training steps. Where D replays them, those on batches of the first one's shape are replays.
 template <class M, class Optimizer, class L, class D, class Batch, class Around>
 class TrainingStep {
-  using T = loss_t<M, L, Batch>;
+  using T = loss_t<M, Optimizer, L, Batch>;
   using R = compute_t<T>;
 
  public:
@@ -174,20 +209,18 @@ class TrainingStep {
     if (is_whole(is_first, is_last)) return train_step_on(model_, optimizer_, function_, batch, around_);
     DevicePhases phases(get<0>(batch).device());
     phases.next("forward");
-    const auto loss = recorded_loss(model_, function_, batch);
+    const auto loss = recorded_loss<StepsByScaler<Optimizer>>(model_, function_, batch);
     phases.next("backward");
     if (is_first) optimizer_.zero_grad();
     if (!is_last) {
       [[maybe_unused]] const auto guard = on_this_rank(model_);
-      loss.backward(share_);
+      backward_for(optimizer_, loss, share_);
       return loss.value();
     }
-    loss.backward(share_);
+    backward_for(optimizer_, loss, share_);
     phases.next("step");
     if (counted_.buffer()) divide_by_shares();
-    around_.before();
-    optimizer_.step();
-    around_.after();
+    make_step(optimizer_, around_);
     return loss.value();
   }
   /// Of several ranks, by the mean of theirs: gradients are means over ranks by now, weighed in the same way.

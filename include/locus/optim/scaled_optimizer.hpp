@@ -1,0 +1,44 @@
+#pragma once
+// An optimizer together with its scaler: what fit and train_step take to train a model of half.
+
+#include <locus/optim/optimizer.hpp>
+
+namespace locus::inline LOCUS_ABI::optim {
+
+/// What scaler.with(optimizer) returns. It refers to both, and ends before them. Steps are those of the optimizer,
+/// through the scaler. A scheduler, and a state that is saved, are of the optimizer itself.
+template <class O>
+class ScaledOptimizer {
+ public:
+  using value_type = value_of<O>;
+  using device_type = device_of<O>;
+  using IsScaledOptimizer = void;
+
+  [[nodiscard]] const std::vector<Parameter<value_type, device_type>>& parameters() const {
+    return optimizer_.parameters();
+  }
+  [[nodiscard]] double lr() const { return optimizer_.lr(); }
+  [[nodiscard]] const GradScaler<device_type>& scaler() const { return scaler_; }
+  void zero_grad() const { optimizer_.zero_grad(); }
+  /// scaler.scale(loss).backward()
+  template <class X>
+  void backward(const X& loss) const {
+    scaler_.scale(loss).backward();
+  }
+  /// scaler.unscale(optimizer)
+  void unscale() const { scaler_.unscale(optimizer_); }
+  /// scaler.step(optimizer), then scaler.update()
+  void step() const {
+    scaler_.step(optimizer_);
+    scaler_.update();
+  }
+
+ private:
+  friend class GradScaler<device_type>;
+  ScaledOptimizer(O& optimizer, GradScaler<device_type>& scaler) : optimizer_(optimizer), scaler_(scaler) {}
+
+  O& optimizer_;
+  GradScaler<device_type>& scaler_;
+};
+
+}  // namespace locus::inline LOCUS_ABI::optim
