@@ -257,7 +257,7 @@ def check(report):
         for name, (_, check_program) in PROGRAMS.items():
             objects = [folder / f"{source.stem}.o" for source in (runtime, *sources[name])]
             program = folder / name
-            status, output = common.run(["g++", *simulator.flags, *objects, "-lpthread", "-lz", "-o", program])
+            status, output = simulator.link(objects, program)
             if status:
                 report.fail(f"{name} (linking)", output)
             else:

@@ -115,22 +115,20 @@ def rewrite(text, name):
 class Simulator:
     """Builds test programs over rewritten sources, and runs them."""
 
-    def __init__(self, folder, toolkit, *, sanitize=False, threads=False):
+    def __init__(self, folder, toolkit, *, sanitize=False, threads=False, counts_lines=False):
+        """counts_lines: of cuda_kernels alone, which is cheap, for coverage(); it needs clang++ and llvm-cov."""
         self.folder = folder
-        # Optimizing takes longer than it saves; clang takes half the time of g++. Only what is in cuda_kernels is counted,
-        # which is cheap.
+        # Optimizing takes longer than it saves; clang takes half the time of g++, whose sanitizers are told of fibers.
         clang = common.find_compilers().get("clang")
-        self.driver = clang or "g++"
-        self.cov = shutil.which("llvm-cov-14") or shutil.which("llvm-cov") if clang else None
+        self.driver = "g++" if sanitize or threads else clang or "g++"
         self.flags = ["-O0"]
-        if self.cov:
-            self.flags += ["--coverage", "-fprofile-filter-files=.*/cuda_kernels/.*", "-DLOCUS_SIMULATED_COVERAGE=1"]
-        if sanitize or threads:
-            self.driver = "g++"  # whose sanitizers are told of fibers
         if sanitize:
             self.flags = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
         if threads:
             self.flags = ["-O0", "-g", "-fsanitize=thread"]
+        self.cov = shutil.which("llvm-cov-14") or shutil.which("llvm-cov") if counts_lines and clang else None
+        if self.cov:
+            self.flags += ["--coverage", "-fprofile-filter-files=.*/cuda_kernels/.*", "-DLOCUS_SIMULATED_COVERAGE=1"]
         self.compiler = [self.driver, *common.CXX, "-w", *self.flags, "-DLOCUS_CUDA=1", "-DLOCUS_SIMULATED_CUDA=1",
                          "-DLOCUS_TEST_DEVICES=locus::Cuda", "-include", HERE / "simulator.hpp",
                          f"-I{folder / 'include'}", f"-I{folder / 'cuda_kernels'}", f"-I{common.ROOT / 'tests'}",
@@ -157,8 +155,12 @@ class Simulator:
         source.write_text(together.in_one_file(unit, devices_given=True))
         status, output = common.run([*self.compiler, "-c", source, "-o", object_file])
         if not status:
-            status, output = common.run([self.driver, *self.flags, object_file, *self.objects, "-lpthread", "-o", program])
+            status, output = self.link([object_file, *self.objects], program)
         return program, "\n".join(output.splitlines()[:40]) or "failed" if status else None
+
+    def link(self, objects, program):
+        """Exit status and output."""
+        return common.run([self.driver, *self.flags, *objects, "-lpthread", "-lz", "-o", program])
 
     def run(self, program, source, mode):
         """Exit status and output of the tests of one source, in one of its modes."""
@@ -251,8 +253,9 @@ def check(report, options):
     if not toolkit or not shutil.which("g++"):
         return [report.skip(source.name, "needs g++ and the headers of a CUDA toolkit") for source in sources]
     with tempfile.TemporaryDirectory() as temporary:
+        counts_lines = not (options.sanitize or options.threads or options.sources)
         simulator = Simulator(pathlib.Path(temporary).resolve(), toolkit, sanitize=options.sanitize,
-                              threads=options.threads)
+                              threads=options.threads, counts_lines=counts_lines)
         if problem := simulator.build_runtime():
             return report.fail("the simulated runtime (compiling)", problem)
         jobs = []
@@ -264,7 +267,7 @@ def check(report, options):
         jobs.sort(key=lambda job: sources.index(job[1]))  # as DEFAULT has them: the longest first
         for (_, source, _), result in common.parallel(lambda job: simulator.run(*job), jobs):
             count(report, source.name, *result)
-        if options.sanitize or options.threads or options.sources:
+        if not counts_lines:
             return
         if not simulator.cov:
             return report.skip("coverage", "needs clang++ and llvm-cov")

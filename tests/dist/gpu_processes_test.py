@@ -22,12 +22,11 @@ def build(folder, toolkit):
     runtime, program = folder / "runtime.o", folder / "gpu_processes"
     flags = [part for part in common.run(["mpicxx", "--showme:compile"])[1].split()]
     links = [part for part in common.run(["mpicxx", "--showme:link"])[1].split()]
-    compiler = [part for part in simulator.compiler if part != "--coverage"]
     for source, target in ((simulated_test.HERE / "runtime.cpp", runtime), (TESTS / "dist" / "gpu_processes.cpp", f"{program}.o")):
-        status, output = common.run([*compiler, *flags, "-c", source, "-o", target])
+        status, output = common.run([*simulator.compiler, *flags, "-c", source, "-o", target])
         if status:
             return program, output[:3000]
-    status, output = common.run(["g++", f"{program}.o", runtime, *links, "-lpthread", "-lz", "-o", program])
+    status, output = simulator.link([f"{program}.o", runtime, *links], program)
     return program, output if status else None
 
 
