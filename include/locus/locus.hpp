@@ -114,6 +114,7 @@
 #include <locus/data/mnist.hpp>
 #include <locus/data/tensor_dataset.hpp>
 #include <locus/data/transformed.hpp>
+#include <locus/data/workers.hpp>
 
 #include <locus/training/fit.hpp>
 #include <locus/training/optimizer_state.hpp>

@@ -48,7 +48,7 @@ SECTIONS = [
     ("Optimizers", ["optim/optimizer.hpp", "optim/groups.hpp", "optim/sgd.hpp", "optim/adam.hpp", "optim/rmsprop.hpp",
                     "optim/adagrad.hpp", "optim/lion.hpp", "optim/clip.hpp", "optim/grad_scaler.hpp",
                     "optim/scheduler.hpp", "optim/schedule.hpp"]),
-    ("Data", ["data/dataset.hpp", "data/tensor_dataset.hpp", "data/parts.hpp", "data/loader.hpp", "data/sampler.hpp", "data/distributed_sampler.hpp",
+    ("Data", ["data/dataset.hpp", "data/tensor_dataset.hpp", "data/parts.hpp", "data/loader.hpp", "data/workers.hpp", "data/sampler.hpp", "data/distributed_sampler.hpp",
               "data/labelled_images.hpp", "data/mnist.hpp", "data/fashion_mnist.hpp", "data/cifar.hpp", "data/fake_data.hpp", "data/transforms.hpp", "data/color_jitter.hpp", "data/compose.hpp",
               "data/transformed.hpp", "data/mixup.hpp", "data/mixed.hpp", "data/image_folder.hpp", "data/image_file.hpp", "data/resize_image.hpp", "data/idx.hpp", "data/drawn_digits.hpp"]),
     ("Training", ["training/step.hpp", "training/fit.hpp", "training/fit_options.hpp", "training/optimizer_state.hpp", "training/metrics.hpp", "training/confusion_matrix.hpp", "training/history.hpp", "training/progress.hpp", "training/progress_bar.hpp"]),
