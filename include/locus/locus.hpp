@@ -71,6 +71,7 @@
 #include <locus/autograd/gradcheck.hpp>
 
 #include <locus/nn/activation.hpp>
+#include <locus/nn/advise.hpp>
 #include <locus/nn/batch_norm.hpp>
 #include <locus/nn/bounded_activation.hpp>
 #include <locus/nn/conv.hpp>

@@ -1,6 +1,7 @@
 #pragma once
 // The training loop.
 
+#include <locus/training/advice.hpp>
 #include <locus/training/epoch_watch.hpp>
 #include <locus/training/fit_options.hpp>
 #include <locus/training/metrics.hpp>
@@ -216,6 +217,7 @@ void train(const M& model, Optimizer& optimizer, const L& loss, data::Loader<S, 
   require_each_once(valid);
   require_same_batches(model, batches.size());
   (void)weight_of_loss(loss, 1);
+  advise_once(model, batches.batch_size());
   const AroundStep around{options};
   using Batch = data::detail::tensors_t<S, D>;
   TrainingStep<M, Optimizer, L, D, Batch, AroundStep> step(model, optimizer, loss, around,
@@ -247,10 +249,12 @@ void train(const M& model, Optimizer& optimizer, const L& loss, data::Loader<S, 
 /// Of a distributed model, each rank trains on its own batches and validates on its own; records are of the samples of
 /// all ranks, and the same on each. All ranks must have as many batches to train on; those to validate on may differ.
 ///
-/// throws ArgumentError, before it trains, for options out of range or without effect, a metric that is not measured,
-/// loaders without a batch, numbers of batches that differ between ranks, or a sampler that repeats samples of the
-/// validation; NumericError when the loss becomes NaN or infinite (noticed where progress is reported,
-/// and at epoch ends; of several ranks, by all, at epoch ends)
+/// LOCUS_ADVISE=1 in the environment prints nn::advise() on stderr before the first step.
+///
+/// throws ArgumentError, before it trains, for another LOCUS_ADVISE, options out of range or without effect, a metric
+/// that is not measured, loaders without a batch, numbers of batches that differ between ranks, or a sampler that
+/// repeats samples of the validation; NumericError when the loss becomes NaN or infinite (noticed where progress is
+/// reported, and at epoch ends; of several ranks, by all, at epoch ends)
 ///
 ///     fit(model, optimizer, nn::MSELoss{}, train, valid, history, {.epochs = 50, .early_stopping = {.patience = 5}},
 ///         Metric{"mean error", nn::L1Loss{}});
