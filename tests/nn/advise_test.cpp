@@ -23,7 +23,7 @@ const nn::detail::ProductTiles avx512 = nn::detail::tiles_of_cpu(cpu::Isa::avx51
 struct Block : nn::Layer<Block, float, Cpu> {
   nn::Embedding<float, Cpu> words{1003, 64};
   nn::MultiheadAttention<float, Cpu> attention{60, 4};
-  nn::LayerNorm<float, Cpu> norm{{50}};
+  nn::LayerNorm<float, Cpu> norm{50};
   std::vector<nn::Linear<float, Cpu>> layers{{64, 100}, {100, 48, false}};
   auto forward(const auto& x) const { return layers[0](x); }
   void members(const auto& visit) const {
