@@ -97,6 +97,8 @@ TEST_CASE("advice names weights by their full names, the widest waste first") {
     const auto role = one.name == "in" ? ProductRole::in : ProductRole::out;
     REQUIRE(one.padded % 16 == 0);
     CHECK(one.gain == doctest::Approx(nn::detail::quantized(role, one.extent, avx512)));
+    CHECK(one.time * one.gain == doctest::Approx(static_cast<double>(one.padded) / static_cast<double>(one.extent)));
+    CHECK(one.time < 1.1);
     CHECK(contains(one.why, "16 columns at a time"));
   }
   CHECK(contains(advice.entries[5].why, "where the table is also the weights of a projection"));
@@ -108,6 +110,11 @@ TEST_CASE("of convolutions, channels of groups count; those without products do 
   CHECK(names(advise_as(bf16_on_cuda, grouped, {8, 24, 9, 9})) == Names{"weight in 12 16", "weight out 20 24"});
   CHECK(advise_as(bf16_on_cuda, depthwise, {8, 6, 9, 9}).entries.empty());
   CHECK(advise_as(bf16_on_cuda, gray, {8, 1, 9, 9}).entries.empty());
+  // On Cpu 3 x 3 x 3 elements are 27, not 3; channels in place of which 16 were multiplied would take far longer.
+  CHECK(advise_as(avx512, Conv2d<float, Cpu>{3, 16, 3}, {2, 3, 9, 9}).entries.empty());
+  const auto wide = advise_as(avx512, Conv2d<float, Cpu>{100, 16, 3}, {2, 100, 9, 9});
+  CHECK(names(wide) == Names{"weight in 100 112"});
+  CHECK(wide.entries.at(0).gain == doctest::Approx((1 + 2 * 912. / 900) / 3));
   const nn::ConvTranspose2d<float, Cpu> turned{30, 64, 2};
   CHECK(names(advise_as(bf16_on_cuda, turned, {8, 30, 9, 9})) == Names{"weight in 30 32"});
 }
@@ -127,6 +134,7 @@ TEST_CASE("advice reads as a line for each extent, and says that the gain is mod
   REQUIRE(advice.entries.size() == 1);
   const std::string text = advice.text();
   CHECK(contains(text, "weight: out 1001 -> 1024, "));
-  CHECK(contains(text, " times the multiply-adds per second (modelled): rows of bfloat16 that are no multiples of 8 "));
+  CHECK(contains(text, " times the multiply-adds per second, "));
+  CHECK(contains(text, " times the time (modelled): rows of bfloat16 that are no multiples of 8 "));
   CHECK(contains(text, "\nmodelled: the time of a product grows as ceil(n / tile) * tile"));
 }

@@ -90,7 +90,7 @@ TEST_CASE("LOCUS_ADVISE=1 names extents that fit products badly, once, before th
   const std::string path = folder.write("stderr", "");
   nn::Linear<float, Cpu> model{1, 1};
   optim::Sgd optimizer{model.parameters(), {.lr = 0.125}};
-  auto train = data::loader<Cpu>(SlowLine{}, {.batch_size = 3});
+  auto train = data::loader<Cpu>(SlowLine{}, {.batch_size = 15});
   const auto told = [&](const char* advise, int runs) {
     detail::advice_was_given.store(false);
     const int errors = dup(STDERR_FILENO), file = open(path.c_str(), O_WRONLY | O_TRUNC);
@@ -111,9 +111,9 @@ TEST_CASE("LOCUS_ADVISE=1 names extents that fit products badly, once, before th
     return refusal.empty() ? content_of(path) : refusal;
   };
   const std::string given = told("1", 2);
-  CHECK(given.find("locus: advice: input: batch 3 -> ") == 0);
+  CHECK(given.find("locus: advice: input: batch 15 -> 16, ") == 0);
   CHECK(given.find("\nlocus: advice: modelled: ") < given.find("\nfirst step\n"));
-  CHECK(given.find("batch 3") == given.rfind("batch 3"));
+  CHECK(given.find("batch 15") == given.rfind("batch 15"));
   for (const char* const none : {"0", ""}) CHECK(told(none, 1) == "first step\n");
   for (const char* const other : {"2", "yes"})
     CHECK(told(other, 1) == join("LOCUS_ADVISE is \"", other, "\"; expected 1, or 0"));

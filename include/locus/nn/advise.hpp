@@ -15,9 +15,8 @@ struct ExtentAdvice {
   std::string key;   ///< full name of the weight, such as "0.weight"; "input" for the batch
   std::string name;  ///< of the extent: in, out, entries, features, batch
   std::int64_t extent, padded;
-  /// Multiply-adds per second with the padded extent over those with this one, modelled: see detail::quantized. The
-  /// padded layer takes about as long as this one where the gain is padded / extent.
-  double gain;
+  double gain;  ///< multiply-adds per second with the padded extent over those with this one, modelled
+  double time;  ///< that padded products take over these, modelled: padded / extent / gain, 1 where the width is free
   std::string why;
 };
 
@@ -27,7 +26,7 @@ struct Advice {
 
   /// A line for each, and one that says how the gain is modelled; empty where there are none.
   ///
-  ///     0.weight: out 1001 -> 1008, 1.006 times the multiply-adds per second (modelled): ...
+  ///     0.weight: out 1001 -> 1008, 1.003 times the multiply-adds per second, 1.004 times the time (modelled): ...
   [[nodiscard]] std::string text() const;
 };
 
@@ -38,6 +37,7 @@ struct ProductTiles {
   std::int64_t rows = 1, cols = 1, depth = 1;
   std::int64_t least = 1;  ///< an extent that is no multiple of this one is named
   std::int64_t best = 1;   ///< a multiple of `least`
+  bool windows = false;    ///< the depth of a convolution is cut as whole windows, of all channels
   std::string why = {};
 };
 
@@ -64,6 +64,8 @@ enum class ProductRole { out, in, batch };
   }
   return 1;
 }
+/// Padded products that take this many times the time, or more, are not worth their width.
+inline constexpr double longest_padded = 1.25;
 /// To the best multiple where that adds at most a sixteenth, otherwise to the least.
 [[nodiscard]] constexpr std::int64_t padded(std::int64_t extent, const ProductTiles& tiles) {
   const std::int64_t best = rounded_up(extent, tiles.best);
@@ -80,6 +82,7 @@ enum class ProductRole { out, in, batch };
           .depth = depth,
           .least = lanes,
           .best = locus::detail::larger(lanes, depth),
+          .windows = true,
           .why = join("products of ", type, " on this processor compute ", lanes, " columns at a time",
                       depth > 1 ? join(", ", depth, " numbers deep") : "")};
 }
@@ -153,7 +156,8 @@ class AdviceMaker {
     if (groups > 1 && out == 1 && in == 1) return;  // depthwise: no product
     const char* const of_groups = groups > 1 ? ", in each group" : "";
     add(weight.name, "out", out, ProductRole::out, all, of_groups);
-    add(weight.name, "in", in, ProductRole::in, all, of_groups);
+    const std::int64_t window = tiles_.windows ? elements(shape) / (shape[0] * shape[1]) : 1;
+    add(weight.name, "in", in, ProductRole::in, all, of_groups, window);
   }
   /// After all weights.
   void add_batch(const Shape& batch) {
@@ -163,17 +167,18 @@ class AdviceMaker {
 
  private:
   void add(const std::string& key, const char* name, std::int64_t extent, ProductRole role, double all,
-           const char* more = "") {
+           const char* more = "", std::int64_t window = 1) {
     // One is a vector or an image of one channel, which other loops compute.
     if (extent < 2 || extent % tiles_.least == 0) return;
     const std::int64_t wider = padded(extent, tiles_);
-    const double gain = quantized(role, extent, tiles_) / quantized(role, wider, tiles_), won = all * (gain - 1);
-    if (!(gain > 1)) return;
+    const double gain = quantized(role, extent * window, tiles_) / quantized(role, wider * window, tiles_);
+    const double time = static_cast<double>(wider) / static_cast<double>(extent) / gain, won = all * (gain - 1);
+    if (!(gain > 1) || time >= longest_padded) return;
     std::size_t place = savings_.size();
     while (place > 0 && savings_[place - 1] < won) --place;
     const auto at = static_cast<std::ptrdiff_t>(place);
     savings_.insert(savings_.begin() + at, won);
-    advice_.entries.insert(advice_.entries.begin() + at, {key, name, extent, wider, gain, tiles_.why + more});
+    advice_.entries.insert(advice_.entries.begin() + at, {key, name, extent, wider, gain, time, tiles_.why + more});
   }
 
   ProductTiles tiles_;
@@ -194,10 +199,11 @@ class AdviceMaker {
 LOCUS_OUT_OF_LINE inline std::string Advice::text() const {
   std::string lines;
   for (const ExtentAdvice& one : entries) {
-    char gain[32];
-    std::snprintf(gain, sizeof gain, "%.3f", one.gain);
-    lines += join(one.key, ": ", one.name, " ", one.extent, " -> ", one.padded, ", ", gain,
-                  " times the multiply-adds per second (modelled): ", one.why, "\n");
+    char numbers[96];
+    std::snprintf(numbers, sizeof numbers, "%.3f times the multiply-adds per second, %.3f times the time", one.gain,
+                  one.time);
+    lines += join(one.key, ": ", one.name, " ", one.extent, " -> ", one.padded, ", ", numbers, " (modelled): ", one.why,
+                  "\n");
   }
   if (!entries.empty())
     lines += "modelled: the time of a product grows as ceil(n / tile) * tile, in the three products of a step\n";
@@ -207,8 +213,8 @@ LOCUS_OUT_OF_LINE inline std::string Advice::text() const {
 /// Names extents of a model's weights, and its batch, that are no multiples of what products of its element type on its
 /// device are computed by: on Cpu the numbers of a vector register (8 or 16 of float) or of a tile (32 of bfloat16 with
 /// AMX), on Cuda 16 bytes (8 of bfloat16 and half, 4 of float). `batch` is the shape of a batch, of which the first
-/// extent counts: the rows of products are multiples of it. Convolutions are counted as products over windows. Nothing
-/// is computed or timed.
+/// extent counts: the rows of products are multiples of it. Convolutions are counted as products over windows. Left out
+/// is what has nothing to win, and what the padded extent would make a quarter slower. Nothing is computed or timed.
 ///
 ///     std::cout << nn::advise(model, {128, 784}).text();
 template <class M>

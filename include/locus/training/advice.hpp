@@ -22,7 +22,7 @@ namespace locus::inline LOCUS_ABI::detail {
 inline Atomic<bool> advice_was_given{false};
 
 LOCUS_COLD inline void print_advice(const nn::Advice& advice) {
-  const std::string text = advice.entries.empty() ? "all extents of the model fit\n" : advice.text();
+  const std::string text = advice.entries.empty() ? "no extent of the model is worth padding\n" : advice.text();
   std::string lines;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = text.find('\n', begin) + 1;
