@@ -55,9 +55,10 @@ std::vector<Prediction> predict_all(const M& model, Batches& batches) {
 template <Device D>
 void train(const CifarImages& images, const CifarOptions& options, D device) {
   const auto model = models::resnet18<float>({.classes = 10, .small_images = true, .width = options.width}, device);
+  const int workers = options.workers >= 0 ? options.workers : data::suggested_workers(device);
   auto train = data::loader(
       augmented(images.train, options),
-      {.batch_size = options.batch, .shuffle = true, .seed = options.seed + 1, .workers = options.workers}, device);
+      {.batch_size = options.batch, .shuffle = true, .seed = options.seed + 1, .workers = workers}, device);
   auto test = data::loader(data::transformed(images.test, normalize), {.batch_size = 500, .ahead = 2}, device);
 
   optim::Sgd optimizer{model.parameters(),

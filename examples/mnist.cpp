@@ -27,7 +27,9 @@ template <Device D>
 void train(const data::Mnist& digits, const CommandLine& options, D device) {
   const auto model = perceptron(options.hidden, device);
   optim::Sgd optimizer{model.parameters(), {.lr = 0.5}};
-  auto train = data::loader(digits.train, {.batch_size = 100, .shuffle = true, .seed = options.seed}, device);
+  const int workers = options.workers >= 0 ? options.workers : data::suggested_workers(device);
+  auto train = data::loader(digits.train,
+                            {.batch_size = 100, .shuffle = true, .seed = options.seed, .workers = workers}, device);
   auto valid = data::loader(digits.valid, {.batch_size = 1000}, device);
 
   History history;

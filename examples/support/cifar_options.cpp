@@ -36,9 +36,10 @@ CifarOptions::CifarOptions(int argc, char** argv) {
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   app.add_option("--seed", seed, "of initial weights, order and changes of the images")->capture_default_str();
-  app.add_option("--workers", workers, "threads that prepare batches and do nothing else")
-      ->check(CLI::Range(0, 256))
-      ->capture_default_str();
+  app.add_option(
+         "--workers", workers,
+         "threads that prepare batches and do nothing else; by default LOCUS_WORKERS, or as many as suit the machine")
+      ->check(CLI::Range(0, 256));
   app.add_option("--checkpoint", checkpoint, "file that the run is saved to, and goes on from where there is one");
   app.add_option("--checkpoint-every", checkpoint_every, "seconds between two of them within an epoch")
       ->check(CLI::NonNegativeNumber)

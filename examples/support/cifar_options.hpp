@@ -19,7 +19,7 @@ struct CifarOptions {
   std::int64_t cutout = 0;
   std::int64_t width = 64;
   std::uint64_t seed = 0;
-  int workers = 0;
+  int workers = -1;  ///< -1: as many as data::suggested_workers() says
   std::string checkpoint;
   double checkpoint_every = 60;  ///< seconds
   std::string output;            ///< folder of results

@@ -11,6 +11,10 @@ CommandLine::CommandLine(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--hidden", hidden, "hidden units")->check(CLI::Range(1, 1000000))->capture_default_str();
   app.add_option("--seed", seed, "of initial weights, split and order of the images")->capture_default_str();
+  app.add_option(
+         "--workers", workers,
+         "threads that prepare batches and do nothing else; by default LOCUS_WORKERS, or as many as suit the machine")
+      ->check(CLI::Range(0, 256));
   app.add_option("--history", history, "write one JSON object per epoch to this file");
   app.add_option("--plot", plot, "write the curves of loss and accuracy to this SVG file");
   app.add_option("--steps-log", steps_log, "write the losses of the first steps to this JSON file, and stop");

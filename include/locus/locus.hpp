@@ -71,6 +71,7 @@
 #include <locus/autograd/gradcheck.hpp>
 
 #include <locus/nn/activation.hpp>
+#include <locus/nn/advise.hpp>
 #include <locus/nn/batch_norm.hpp>
 #include <locus/nn/bounded_activation.hpp>
 #include <locus/nn/conv.hpp>
@@ -114,6 +115,7 @@
 #include <locus/data/mnist.hpp>
 #include <locus/data/tensor_dataset.hpp>
 #include <locus/data/transformed.hpp>
+#include <locus/data/workers.hpp>
 
 #include <locus/training/fit.hpp>
 #include <locus/training/optimizer_state.hpp>

@@ -85,6 +85,40 @@ TEST_CASE("fit records how long steps waited for data, memory and allocations, b
   CHECK(seen[1].memory.requests >= seen[0].memory.requests);
 }
 
+TEST_CASE("LOCUS_ADVISE=1 names extents that fit products badly, once, before the first step") {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("stderr", "");
+  nn::Linear<float, Cpu> model{1, 1};
+  optim::Sgd optimizer{model.parameters(), {.lr = 0.125}};
+  auto train = data::loader<Cpu>(SlowLine{}, {.batch_size = 15});
+  const auto told = [&](const char* advise, int runs) {
+    detail::advice_was_given.store(false);
+    const int errors = dup(STDERR_FILENO), file = open(path.c_str(), O_WRONLY | O_TRUNC);
+    dup2(file, STDERR_FILENO);
+    setenv("LOCUS_ADVISE", advise, 1);
+    std::string refusal;
+    bool steps = false;
+    for (int i = 0; i < runs; ++i) {
+      History history;
+      refusal = message_of<ArgumentError>([&] {
+        fit(model, optimizer, nn::MSELoss{}, train, data::loader<Cpu>(SlowLine{}, {.batch_size = 16}), history,
+            {.before_step = [&] { steps = steps || (std::fputs("first step\n", stderr), true); }});
+      });
+    }
+    unsetenv("LOCUS_ADVISE");
+    dup2(errors, STDERR_FILENO);
+    for (const int each : {errors, file}) close(each);
+    return refusal.empty() ? content_of(path) : refusal;
+  };
+  const std::string given = told("1", 2);
+  CHECK(given.find("locus: advice: input: batch 15 -> 16, ") == 0);
+  CHECK(given.find("\nlocus: advice: modelled: ") < given.find("\nfirst step\n"));
+  CHECK(given.find("batch 15") == given.rfind("batch 15"));
+  for (const char* const none : {"0", ""}) CHECK(told(none, 1) == "first step\n");
+  for (const char* const other : {"2", "yes"})
+    CHECK(told(other, 1) == join("LOCUS_ADVISE is \"", other, "\"; expected 1, or 0"));
+}
+
 TEST_CASE("what training took as a table and as JSON; blank where it is not known") {
   History history;
   history.add({1, 0.5, 1.25, 1.5, 0.625, 2.0, 24000});

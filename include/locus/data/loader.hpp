@@ -13,6 +13,9 @@ namespace locus::inline LOCUS_ABI::data {
 /// In place of a seed: one is drawn, another for every loader, as manual_seed() determines.
 inline constexpr std::uint64_t drawn_seed = ~std::uint64_t{0};
 
+/// The most workers of a loader.
+inline constexpr int most_workers = 256;
+
 /// A batch of an epoch; both are counted from 0.
 struct LoaderPosition {
   std::uint64_t epoch = 0;
@@ -27,7 +30,7 @@ struct LoaderOptions {
   std::uint64_t seed = drawn_seed;  ///< of the orders, which depend on it and the epoch; by default one is drawn
   std::int64_t ahead = 8;           ///< batches prepared in advance, at most 1024
   /// Threads that prepare batches and do nothing else, at most 256: for samples that take long to read or to make. By
-  /// default the threads that share loops do it in between.
+  /// default the threads that share loops do it in between. data/workers.hpp suggests a number.
   int workers = 0;
 };
 
@@ -43,8 +46,8 @@ inline void require_valid(const LoaderOptions& options, std::int64_t size) {
     fail<ArgumentError>({"loader: batch_size is ", options.batch_size, "; expected 1 or more"});
   if (options.ahead < 1 || options.ahead > 1024)
     fail<ArgumentError>({"loader: ahead is ", options.ahead, "; expected 1 to 1024 batches"});
-  if (options.workers < 0 || options.workers > 256)
-    fail<ArgumentError>({"loader: workers is ", options.workers, "; expected 0 to 256 threads"});
+  if (options.workers < 0 || options.workers > most_workers)
+    fail<ArgumentError>({"loader: workers is ", options.workers, "; expected 0 to ", most_workers, " threads"});
 }
 
 /// Batches of an epoch of so many samples.

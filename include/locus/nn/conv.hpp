@@ -106,6 +106,7 @@ class Conv2d final : public detail::ConvLayer<Conv2d<T, D>, T, D> {
     return convolve(pad(x, {cols.before, cols.after, rows.before, rows.after}, options_.padding_mode));
   }
 
+  [[nodiscard]] detail::WeightUse weight_use() const { return {.groups = options_.groups}; }
   /// For U on E, without memory.
   template <class U, class E>
   [[nodiscard]] auto twin() const {
@@ -150,6 +151,7 @@ class Conv1d final : public detail::ConvLayer<Conv1d<T, D>, T, D> {
     return convolve(pad(x, {border.before, border.after}, options_.padding_mode));
   }
 
+  [[nodiscard]] detail::WeightUse weight_use() const { return {.groups = options_.groups}; }
   /// For U on E, without memory.
   template <class U, class E>
   [[nodiscard]] auto twin() const {
@@ -191,6 +193,7 @@ class ConvTranspose2d final : public detail::ConvLayer<ConvTranspose2d<T, D>, T,
     return conv_transpose2d(x, this->weight, this->bias, functional(options_));
   }
 
+  [[nodiscard]] detail::WeightUse weight_use() const { return {.transposed = true, .groups = options_.groups}; }
   /// For U on E, without memory.
   template <class U, class E>
   [[nodiscard]] auto twin() const {

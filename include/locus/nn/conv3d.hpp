@@ -41,6 +41,7 @@ class Conv3d final : public detail::ConvLayer<Conv3d<T, D>, T, D> {
     return conv3d(padded, this->weight, this->bias, {options_.stride, 0, options_.dilation, options_.groups});
   }
 
+  [[nodiscard]] detail::WeightUse weight_use() const { return {.groups = options_.groups}; }
   /// For U on E, without memory.
   template <class U, class E>
   [[nodiscard]] auto twin() const {

@@ -41,6 +41,7 @@ class Embedding final : public Layer<Embedding<T, D>, T, D> {
 
   void members(const auto& visit) const { visit("weight", weight); }
   [[nodiscard]] const EmbeddingOptions& options() const { return options_; }
+  [[nodiscard]] detail::WeightUse weight_use() const { return {.looked_up = true}; }
   /// For U on E, without memory.
   template <class U, class E>
   [[nodiscard]] auto twin() const {

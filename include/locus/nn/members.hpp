@@ -51,6 +51,13 @@ struct InputOf<T, M> {
 /// Says that a module may be made of a layer that is called in other ways than a module, to list it.
 struct AnyLayer {};
 
+/// What a layer says of its weights by weight_use(), for who reads their shapes; without, they are (out, in, ...).
+struct WeightUse {
+  bool looked_up = false;   ///< a table, whose rows are looked up
+  bool transposed = false;  ///< (in, out, ...)
+  std::int64_t groups = 1;  ///< of a convolution
+};
+
 /// What walk_members finds below a layer of T on D. Names are full, such as "0.weight".
 template <class T, class D>
 class MemberWalk {
@@ -58,6 +65,8 @@ class MemberWalk {
   virtual void parameter(const std::string& /*name*/, const Parameter<T, D>& /*parameter*/) {}
   virtual void buffer(const std::string& /*name*/, const AnyBuffer<D>& /*buffer*/) {}
   virtual void child(const std::string& /*name*/, const Module<T, D>& /*module*/) {}
+  /// Before the members of a layer that has weight_use().
+  virtual void layer(const std::string& /*name*/, const WeightUse& /*use*/) {}
 
  protected:
   ~MemberWalk() = default;
@@ -124,6 +133,7 @@ void walk_members(const M& layer, const std::string& prefix, MemberWalk<T, D>& w
   if constexpr (WalksItself<M, T, D>) {
     layer.walk_members(depth, prefix, walk);
   } else if constexpr (HasMembers<M>) {
+    if constexpr (requires { walk.layer(prefix, layer.weight_use()); }) walk.layer(prefix, layer.weight_use());
     layer.members(
         [&](std::string_view name, const auto& member) { walk_member<depth>(child_name(prefix, name), member, walk); });
   }

@@ -1,6 +1,7 @@
 #pragma once
 // The training loop.
 
+#include <locus/training/advice.hpp>
 #include <locus/training/epoch_watch.hpp>
 #include <locus/training/fit_options.hpp>
 #include <locus/training/metrics.hpp>
@@ -217,6 +218,7 @@ void train(const M& model, Optimizer& optimizer, const L& loss, data::Loader<S, 
   require_each_once(valid);
   require_same_batches(model, batches.size());
   (void)weight_of_loss(loss, 1);
+  advise_once(model, batches.batch_size());
   const AroundStep around{options};
   using Batch = data::detail::tensors_t<S, D>;
   TrainingStep<M, Optimizer, L, D, Batch, AroundStep> step(model, optimizer, loss, around,
@@ -252,11 +254,13 @@ void train(const M& model, Optimizer& optimizer, const L& loss, data::Loader<S, 
 /// A model of half is trained by scaler.with(optimizer), any other may be: each loss is scaled, predictions and targets
 /// of 16 bits become float before it, as evaluate() takes them; gradients are unscaled before options.before_step, if
 /// there is one; a step whose gradients overflowed is skipped. Records and callbacks have losses that are not scaled.
+/// LOCUS_ADVISE=1 in the environment prints nn::advise() on stderr before the first step.
 ///
-/// throws ArgumentError, before it trains, for options out of range or without effect, a metric that is not measured,
-/// loaders without a batch, numbers of batches that differ between ranks, or a sampler that repeats samples of the
-/// validation; NumericError when the loss becomes NaN or infinite (noticed where progress is reported,
-/// and at epoch ends; of several ranks, by all, at epoch ends), or a scale fell as far as it goes (at epoch ends)
+/// throws ArgumentError, before it trains, for another LOCUS_ADVISE, options out of range or without effect, a metric
+/// that is not measured, loaders without a batch, numbers of batches that differ between ranks, or a sampler that
+/// repeats samples of the validation; NumericError when the loss becomes NaN or infinite (noticed where progress is
+/// reported, and at epoch ends; of several ranks, by all, at epoch ends), or a scale fell as far as it goes (at epoch
+/// ends)
 ///
 ///     fit(model, optimizer, nn::MSELoss{}, train, valid, history, {.epochs = 50, .early_stopping = {.patience = 5}},
 ///         Metric{"mean error", nn::L1Loss{}});

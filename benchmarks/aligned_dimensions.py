@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""Square products of 1,000 to 1,056 of float and bfloat16: what a size costs that is no multiple of a tile.
+
+usage: aligned_dimensions.py [--threads 1] [--turns 5] [--processor-time] [--step 1] [--write]
+
+The time of a multiply-add of each size is compared with that of the next multiple to which nn::advise pads (16 of float with
+AVX-512, 32 of bfloat16 with AMX), measured right before it; the result is the median of the turns, beside the model of
+nn::advise for a product alone. --processor-time, with --threads 1, is for machines on which other programs run. --write
+keeps the results in results/cpu-aligned-dimensions.json: measure them with nothing else running.
+"""
+
+import argparse
+import datetime
+import json
+import math
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "support"))
+from torch_turns import BENCHMARKS, RESULTS, Player, processor  # noqa: E402
+
+FIRST, LAST = 1000, 1056
+TYPES = ["float", "bfloat16"]
+
+
+def next_multiple(size, tile):
+    return -(-size // tile) * tile
+
+
+def tiles_of(kind):
+    """Rows, columns and depth by which this processor multiplies, as nn::advise has them."""
+    flags = pathlib.Path("/proc/cpuinfo").read_text().split()
+    depth = 32 if "amx_bf16" in flags else 2 if "avx512_bf16" in flags else 1
+    return 2, 16 if "avx512dq" in flags else 8 if "avx2" in flags else 4, depth if kind == "bfloat16" else 1
+
+
+def modelled(size, tiles):
+    """The time of a multiply-add over that of one without waste, by tile quantization."""
+    return math.prod(next_multiple(size, tile) / size for tile in tiles)
+
+
+def measured(player, options):
+    """{type: {size: [ratio of each turn]}}"""
+    ratios = {}
+    for kind in TYPES:
+        multiple = max(tiles_of(kind))
+        sizes = [size for size in range(FIRST, LAST + 1, options.step) if size % multiple]
+        ratios[kind] = {size: [] for size in sizes}
+        for _ in range(options.turns):
+            for size in sizes:
+                padded, own = [player.ask(f"{options.threads} {options.clock} {kind} {each}")[0]
+                               for each in (next_multiple(size, multiple), size)]
+                ratios[kind][size].append(own / padded)
+    return ratios
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--step", type=int, default=1, help="between sizes")
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--processor-time", dest="clock", action="store_const", const="processor", default="wall")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        program = f"{folder}/cpu_aligned_dimensions"
+        subprocess.run(["g++", "-std=c++20", "-O2", "-pthread", f"-I{BENCHMARKS.parent / 'include'}",
+                        str(BENCHMARKS / "cpu_aligned_dimensions.cpp"), "-o", program], check=True)
+        player = Player(program)
+        try:
+            ratios = measured(player, options)
+        finally:
+            player.end()
+    print(f"{processor()}, {options.threads} thread(s), by the {options.clock}'s clock")
+    for kind in TYPES:
+        tiles = tiles_of(kind)
+        multiple = max(tiles)
+        print(f"{kind}: time of a multiply-add, over that of the next multiple of {multiple}; least and most in brackets")
+        for size, turns in ratios[kind].items():
+            model = modelled(size, tiles) / modelled(next_multiple(size, multiple), tiles)
+            spread = f"[{min(turns):.3f}, {max(turns):.3f}]"
+            print(f"{kind:10}{size:6}{statistics.median(turns):8.3f}  {spread}   modelled {model:.3f}")
+        print(f"{kind:10}median{statistics.median(statistics.median(turns) for turns in ratios[kind].values()):8.3f}")
+    if options.write:
+        results = {"processor": processor(), "date": datetime.date.today().isoformat(), "threads": options.threads,
+                   "clock": options.clock, "turns": options.turns,
+                   "multiples": {kind: max(tiles_of(kind)) for kind in TYPES}, "ratios": ratios}
+        (RESULTS / "cpu-aligned-dimensions.json").write_text(json.dumps(results, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+#pragma once
+// LOCUS_ADVISE=1: fit says on stderr, before it trains, which extents of the model fit products badly.
+
+#include <locus/core/atomic.hpp>
+#include <locus/core/shown.hpp>
+#include <locus/nn/advise.hpp>
+#include <locus/training/ranks.hpp>
+
+#include <cstdlib>
+
+namespace locus::inline LOCUS_ABI::detail {
+
+/// What LOCUS_ADVISE in the environment says: 1, or 0 or nothing. throws ArgumentError for anything else
+[[nodiscard]] LOCUS_OUT_OF_LINE inline bool advice_is_wanted() {
+  const char* const text = std::getenv("LOCUS_ADVISE");
+  const std::string_view said = text ? text : "";
+  if (said.empty() || said == "0") return false;
+  if (said == "1") return true;
+  fail<ArgumentError>({"LOCUS_ADVISE is \"", shown(said), "\"; expected 1, or 0"});
+}
+/// Whether it was given in this process.
+inline Atomic<bool> advice_was_given{false};
+
+LOCUS_COLD inline void print_advice(const nn::Advice& advice) {
+  const std::string text = advice.entries.empty() ? "no extent of the model is worth padding\n" : advice.text();
+  std::string lines;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = text.find('\n', begin) + 1;
+    lines += "locus: advice: " + text.substr(begin, end - begin);
+    begin = end;
+  }
+  std::fputs(lines.c_str(), stderr);
+}
+
+/// Of the first model that is trained in this process, on rank 0. throws as advice_is_wanted()
+template <class M>
+void advise_once(const M& model, std::int64_t batch_size) {
+  if (!advice_is_wanted() || !is_first_rank(model) || advice_was_given.exchange(true)) return;
+  if constexpr (HasPlace<M> && nn::detail::ListsMembers<M>) print_advice(nn::advise(model, Shape{batch_size}));
+  else std::fputs("locus: advice: the model is a function, which lists no layers\n", stderr);
+}
+
+}  // namespace locus::inline LOCUS_ABI::detail
