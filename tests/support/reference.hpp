@@ -42,7 +42,8 @@ template <class X>
   return x.eval().value().template to<locus::Cpu>().contiguous();
 }
 
-namespace detail {
+/// Not `detail`: with `using namespace locus`, too, that would be either of two.
+namespace internal {
 template <class T, class D>
 [[nodiscard]] Reference reference(const locus::Tensor<T, D>& given) {
   const auto tensor = host(given);
@@ -52,17 +53,17 @@ template <class T, class D>
 }
 template <class R>
 using Number = std::conditional_t<true, double, R>;
-}  // namespace detail
+}  // namespace internal
 
 /// Shape and values of anything tensor-like.
 template <class X>
 [[nodiscard]] Reference reference(const X& x) {
-  return detail::reference(x.eval().value());
+  return internal::reference(x.eval().value());
 }
 
 /// f of broadcast references.
 template <class... R>
-[[nodiscard]] Reference reference_map(double (*f)(detail::Number<R>...), const R&... references) {
+[[nodiscard]] Reference reference_map(double (*f)(internal::Number<R>...), const R&... references) {
   locus::Shape shape;
   ((shape = locus::broadcast(shape, *references.shape)), ...);
   std::vector<double> values(static_cast<std::size_t>(locus::elements(shape)));
