@@ -41,7 +41,8 @@ DEFAULT = [*(TESTS / "cuda" / f"{name}_test.cpp" for name in ("verbs", "training
                                          "threads"))]
 WITH_THREADS = [HERE / "threads.cpp", TESTS / "tensor" / "copy_async_test.cpp", HERE / "streams.cpp"]
 LEAST_COVERAGE = 97  # % of lines
-COUNTED = re.compile(r"^ *(-|#+|=+|\d+\*?): *(\d+):(.*)$", re.MULTILINE)  # a line of gcov's: how often, its number, what it says
+# A line of gcov's: how often it was executed, its number, its text.
+COUNTED = re.compile(r"^ *(-|#+|=+|\d+\*?): *(\d+):(.*)$", re.MULTILINE)
 
 # What a program does besides its plain run: its arguments, and the environment.
 ONLY_PRODUCTS, ONLY_MEMORY = ["--test-case=*gemm*"], ["--test-case=*memory*,*copies*,*second GPU*"]
@@ -118,7 +119,8 @@ class Simulator:
     def __init__(self, folder, toolkit, *, sanitize=False, threads=False, counts_lines=False):
         """counts_lines: of cuda_kernels alone, which is cheap, for coverage(); it needs clang++ and llvm-cov."""
         self.folder = folder
-        # Optimizing takes longer than it saves; clang takes half the time of g++, whose sanitizers are told of fibers.
+        # Optimizing takes longer than it saves, and g++ twice as long as clang. Sanitizers are those of g++: runtime.cpp
+        # tells them of fibers where it sees the macros of g++.
         clang = common.find_compilers().get("clang")
         self.driver = "g++" if sanitize or threads else clang or "g++"
         self.flags = ["-O0"]

@@ -58,14 +58,14 @@ void release(void* block) {
 std::vector<std::vector<std::byte>> contents(const simulated::Node& node) {
   std::vector<std::vector<std::byte>> answer;
   for (const auto& [data, bytes] : node.arguments) {
-    const auto* const first = static_cast<const std::byte*>(data);
+    const auto* const first = static_cast<const std::byte*>(data.get());
     answer.emplace_back(first, first + bytes);
   }
   return answer;
 }
 void assign(const simulated::Node& node, const std::vector<std::vector<std::byte>>& arguments) {
   for (std::size_t i = 0; i < arguments.size(); ++i)
-    std::memcpy(node.arguments[i].data, arguments[i].data(), arguments[i].size());
+    std::memcpy(node.arguments[i].data.get(), arguments[i].data(), arguments[i].size());
 }
 }  // namespace
 
@@ -121,10 +121,7 @@ void Launch::perform(void (*body)(const void*), Bytes kernel, std::initializer_l
   };
   const auto node = std::make_shared<Node>();
   node->kernel = copy(kernel);
-  for (const Bytes argument : arguments) {
-    node->kept.push_back(copy(argument));
-    node->arguments.push_back({node->kept.back().get(), argument.size});
-  }
+  for (const Bytes argument : arguments) node->arguments.push_back({copy(argument), argument.size});
   node->run = [launch = *this, body, self = node.get()] { launch.run(body, *self); };
   simulated::perform(stream_, node);
 }
@@ -615,7 +612,7 @@ cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t handle, cudaKernelNodeP
   auto& node = *reinterpret_cast<simulated::Node*>(handle);
   if (node.arguments.empty()) simulated::stop("a node that launches no kernel");
   pointers.clear();
-  for (const auto& argument : node.arguments) pointers.push_back(argument.data);
+  for (const auto& argument : node.arguments) pointers.push_back(argument.data.get());
   *launch = {};
   launch->func = &node;
   launch->kernelParams = pointers.data();
@@ -632,7 +629,7 @@ cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t, cudaGraphNode_t ha
   auto& node = *reinterpret_cast<simulated::Node*>(handle);
   if (launch->func != &node) simulated::stop("another kernel for a node");
   for (std::size_t i = 0; i < node.arguments.size(); ++i)
-    std::memmove(node.arguments[i].data, launch->kernelParams[i], node.arguments[i].bytes);
+    std::memmove(node.arguments[i].data.get(), launch->kernelParams[i], node.arguments[i].bytes);
   return cudaSuccess;
 }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {

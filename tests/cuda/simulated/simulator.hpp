@@ -25,7 +25,7 @@
 #include <mutex>
 #include <random>
 #include <thread>
-#include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -57,13 +57,12 @@ namespace simulated {
 /// What a graph's node handle points to: what is done, and the arguments of a kernel.
 struct Node {
   struct Argument {
-    void* data;
+    std::shared_ptr<void> data;
     std::size_t bytes;
   };
   std::function<void()> run;
   std::vector<Argument> arguments{};
-  std::shared_ptr<void> kernel{};
-  std::vector<std::shared_ptr<void>> kept{};  ///< what the arguments point to
+  std::shared_ptr<void> kernel{};  ///< what is called with them
 };
 struct Stream;
 /// What a handle of a graph points to.
@@ -358,7 +357,7 @@ class Launch {
     if (shared > allowed_shared || shared > most_shared) stop("more shared memory than was allowed");
     allowed_shared = shared_by_default;  // what was allowed counts for one launch: the next kernel may be another one
   }
-  /// Every kernel is compiled once for this, so that little of it is a template.
+  /// Compiled anew for each kernel; what need not be is in perform() and run().
   template <class Kernel, class... Arguments>
   void operator()(const Kernel& kernel, const Arguments&... arguments) const {
     static_assert((std::is_trivially_copyable_v<Arguments> && ...), "a driver copies the bytes of arguments");
@@ -376,7 +375,7 @@ class Launch {
   }
   template <class Kernel, class... Arguments, std::size_t... i>
   static void call(const Node& node, std::index_sequence<i...>) {
-    (*static_cast<const Kernel*>(node.kernel.get()))(*static_cast<const Arguments*>(node.arguments[i].data)...);
+    (*static_cast<const Kernel*>(node.kernel.get()))(*static_cast<const Arguments*>(node.arguments[i].data.get())...);
   }
   void perform(void (*body)(const void*), Bytes kernel, std::initializer_list<Bytes> arguments) const;
   void run(void (*body)(const void*), const Node& node) const;
