@@ -7,8 +7,9 @@ usage: conv.py --torch-python PYTHON [--threads 2] [--batch 64] [--turns 3] [--p
 Each pass of PyTorch is measured in both memory formats, and the faster one counts. The time of a turn is that of its
 fastest run; the result is the fastest turn. --processor-time, with --threads 1, is for machines on which other programs
 run. --exact turns Winograd's convolutions off; --type is float32 or bfloat16; --depthwise measures the depthwise
-convolutions of a MobileNetV2 instead. Results of float32 are written to results/cpu-conv.json, those of bfloat16 to
-results/cpu-conv-bfloat16.json, unless --only selects some of the shapes.
+convolutions of a MobileNetV2 instead. Results are written to results/cpu-conv.json, those of --depthwise and of bfloat16
+to cpu-conv-depthwise.json, cpu-conv-bfloat16.json and cpu-conv-depthwise-bfloat16.json, unless --only selects some of
+the shapes.
 """
 
 import json
@@ -60,12 +61,12 @@ def main():
             # Images have no gradient.
             whole[i] += shapes[shape] * sum(time for k, time in enumerate(times) if k != 1 or shape[0] != 3)
     print(f"all of a step: {whole[0]:.0f}, {whole[1]:.0f} ms: {whole[1] / whole[0]:.2f}")
-    if not options.only and not options.depthwise:
+    if not options.only:
         results = {"processor": processor(), "type": options.type, "threads": options.threads, "batch": options.batch, "clock": options.clock,
                    "exact": options.exact, "step_ms": whole,
                    "shapes": {"-".join(map(str, shape)): {"ours": mine, "pytorch": peer}
                               for shape, (mine, peer) in best.items()}}
-        suffix = "" if options.type == "float32" else f"-{options.type}"
+        suffix = "-depthwise" * options.depthwise + f"-{options.type}" * (options.type != "float32")
         (RESULTS / f"cpu-conv{suffix}.json").write_text(json.dumps(results, indent=1) + "\n")
 
 

@@ -496,6 +496,17 @@ TEST_CASE("depthwise convolutions of float and bfloat16: kernels, strides, borde
   check(1, 2, 1, Size2d{200, 171}, Size2d{3, 3}, Conv2dOptions{.stride = 2, .padding = 1}, false);  // several blocks
   check(2, 3, 1, Size2d{4, 5}, Size2d{1, 1}, Conv2dOptions{.stride = 2}, false);
   check(0, 3, 1, Size2d{4, 5}, Size2d{3, 3}, Conv2dOptions{.padding = 1}, false);
+  // Of eight groups and more: sixteen side by side.
+  check(2, 8, 1, Size2d{9, 13}, Size2d{3, 3}, Conv2dOptions{.padding = 1}, false);
+  check(3, 17, 2, Size2d{8, 8}, Size2d{3, 3}, Conv2dOptions{.stride = 2, .padding = 1}, true);
+  check(1, 20, 4, Size2d{11, 7}, Size2d{5, 3}, Conv2dOptions{.stride = {1, 3}, .padding = {2, 0}}, false);
+  check(2, 16, 1, Size2d{14, 17}, Size2d{3, 2}, Conv2dOptions{.stride = {2, 3}, .padding = 2, .dilation = {3, 2}},
+        true);
+  check(1, 33, 1, Size2d{41, 30}, Size2d{5, 11}, Conv2dOptions{.stride = {3, 4}, .padding = 4},
+        true);  // several blocks
+  check(2, 9, 1, Size2d{4, 5}, Size2d{1, 1}, Conv2dOptions{.stride = 2}, false);
+  check(0, 8, 1, Size2d{4, 5}, Size2d{3, 3}, Conv2dOptions{.padding = 1}, false);
+  check(1, 8, 1, Size2d{3, 3}, Size2d{7, 7}, Conv2dOptions{.padding = 3}, false);  // windows larger than the image
   // Classes of results with no tap, one or several, that follow each other in any order.
   check(1, 2, 1, Size2d{23, 30}, Size2d{5, 11}, Conv2dOptions{.stride = {6, 4}, .padding = 4, .dilation = {4, 1}},
         true);
@@ -511,14 +522,23 @@ TEST_CASE("depthwise convolutions of float and bfloat16: kernels, strides, borde
   };
   CHECK_FALSE(fits(8));
   CHECK(fits(1));
+  CHECK(launches_of(randn<float>({1, 8, 2, 8192}), randn<float>({8, 1, 3, 3}),
+                    {.padding = {600, 1}, .dilation = {600, 1}, .groups = 8})
+            .dw > 1);
 
   // What is not finite is in no other windows.
-  const auto x = randn<float>({1, 2, 6, 7}), g = randn<float>({1, 2, 6, 7});
-  x.slice(1, 0, 1).slice(2, 3, 4).slice(3, 6, 7).fill_(std::numeric_limits<float>::infinity());
-  const auto made = passes<float>(x, w, zeros<float>({2}), g, {.padding = 1, .groups = 2});
-  const auto finite = where(isfinite(made.dw), ones_like(made.dw), zeros_like(made.dw)).eval().value();
-  // The last column's elements are in windows of other taps than the first column's.
-  CHECK_CLOSE(finite, Reference({2, 1, 3, 3}, {1, 0, 0, 1, 0, 0, 1, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1}), 0);
+  for (const std::int64_t groups : {2, 8}) {
+    const auto x = randn<float>({1, groups, 6, 7}), g = randn<float>({1, groups, 6, 7});
+    x.slice(1, 0, 1).slice(2, 3, 4).slice(3, 6, 7).fill_(std::numeric_limits<float>::infinity());
+    const auto made =
+        passes<float>(x, randn<float>({groups, 1, 3, 3}), zeros<float>({groups}), g, {.padding = 1, .groups = groups});
+    const auto finite = where(isfinite(made.dw), ones_like(made.dw), zeros_like(made.dw)).eval().value();
+    // The last column's elements are in windows of other taps than the first column's.
+    CHECK_CLOSE(finite.slice(0, 0, 2).eval().value(),
+                Reference({2, 1, 3, 3}, {1, 0, 0, 1, 0, 0, 1, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1}), 0);
+    const auto spoilt = sum((1.f - where(isfinite(made.y), ones_like(made.y), zeros_like(made.y)))).item();
+    CHECK(spoilt == 6);
+  }
 }
 
 TEST_CASE("any strides, no batch, and an even border give the same") {

@@ -8,6 +8,7 @@
 
 #if !LOCUS_DEVICE_PASS
 #include <locus/cpu/conv/depthwise.hpp>
+#include <locus/cpu/conv/depthwise_lanes.hpp>
 #include <locus/cpu/conv/direct.hpp>
 #include <locus/cpu/conv/direct_gradient.hpp>
 #if defined(__x86_64__)
@@ -76,6 +77,11 @@ namespace detail {
   return shape.groups > 1 && shape.group_in() == 1 && shape.group_out() >= 1 && shape.group_out() <= 4 &&
          depth.extent == 1 && depth.is_plain();
 }
+/// Whether a depthwise convolution has groups enough for the lanes of vectors.
+[[nodiscard]] inline bool suits_depthwise_lanes(const ConvShape& shape, bool adjoint) {
+  return 2 * shape.groups >= depthwise_lanes &&
+         (!adjoint || (shape.axis[1].dilation == 1 && shape.axis[2].dilation == 1));
+}
 /// Whether products of windows of bfloat16, by tiles or pairs, suit a shape: what would fill less than half of the
 /// tiles is left to columns.
 [[nodiscard]] inline bool suits_windows(const ConvShape& shape) {
@@ -91,21 +97,21 @@ template <>
 struct Convolution<Cpu> {
   static bool forward(Cpu, const ConvShape& shape, const ConvImages<const float>& x, const float* w, const float* bias,
                       float* y, bool accumulate) {
-    if (cpu::detail::is_depthwise(shape)) return run<Way::depthwise>(shape, x, w, bias, y, accumulate, false);
+    if (cpu::detail::is_depthwise(shape)) return run_depthwise(shape, false, x, w, bias, y, accumulate);
     if (!cpu::detail::has_lanes(x, shape.in, shape.axis[2].extent)) return false;
     if (cpu::detail::suits_winograd(shape) && run<Way::winograd>(shape, x, w, bias, y, accumulate, false)) return true;
     return cpu::detail::suits_direct(shape, false) && run<Way::direct>(shape, x, w, bias, y, accumulate, false);
   }
   static bool input_gradient(Cpu, const ConvShape& shape, const ConvImages<const float>& g, const float* w,
                              const float* bias, float* dx, bool accumulate) {
-    if (cpu::detail::is_depthwise(shape)) return run<Way::depthwise>(shape, g, w, bias, dx, accumulate, true);
+    if (cpu::detail::is_depthwise(shape)) return run_depthwise(shape, true, g, w, bias, dx, accumulate);
     if (!cpu::detail::has_lanes(g, shape.out, shape.axis[2].outputs)) return false;
     if (cpu::detail::suits_winograd(shape) && run<Way::winograd>(shape, g, w, bias, dx, accumulate, true)) return true;
     return cpu::detail::suits_direct(shape, true) && run<Way::direct>(shape, g, w, bias, dx, accumulate, true);
   }
   static bool weight_gradient(Cpu, const ConvShape& shape, const ConvImages<const float>& g,
                               const ConvImages<const float>& x, float* dw, bool accumulate) {
-    if (cpu::detail::is_depthwise(shape)) return run<Way::depthwise_gradient>(shape, g, x, dw, accumulate);
+    if (cpu::detail::is_depthwise(shape)) return run_depthwise(shape, false, g, x, dw, accumulate);
     if (!cpu::detail::has_lanes(x, shape.in, shape.axis[2].extent) ||
         !cpu::detail::has_lanes(g, shape.out, shape.axis[2].outputs))
       return false;
@@ -115,22 +121,22 @@ struct Convolution<Cpu> {
   // bfloat16: with Isa::avx512_bf16 and later, by products of windows; elements and sums below 2^-126 count as zeros.
   static bool forward(Cpu, const ConvShape& shape, const ConvImages<const bfloat16>& x, const bfloat16* w,
                       const bfloat16* bias, bfloat16* y, bool accumulate) {
-    if (cpu::detail::is_depthwise(shape)) return run<Way::depthwise>(shape, x, w, bias, y, accumulate, false);
+    if (cpu::detail::is_depthwise(shape)) return run_depthwise(shape, false, x, w, bias, y, accumulate);
     return cpu::detail::suits_windows(shape) && run_windows(shape, x, w, bias, y, accumulate, false);
   }
   static bool input_gradient(Cpu, const ConvShape& shape, const ConvImages<const bfloat16>& g, const bfloat16* w,
                              const bfloat16* bias, bfloat16* dx, bool accumulate) {
-    if (cpu::detail::is_depthwise(shape)) return run<Way::depthwise>(shape, g, w, bias, dx, accumulate, true);
+    if (cpu::detail::is_depthwise(shape)) return run_depthwise(shape, true, g, w, bias, dx, accumulate);
     return cpu::detail::suits_windows(shape) && run_windows(shape, g, w, bias, dx, accumulate, true);
   }
   static bool weight_gradient(Cpu, const ConvShape& shape, const ConvImages<const bfloat16>& g,
                               const ConvImages<const bfloat16>& x, bfloat16* dw, bool accumulate) {
-    if (cpu::detail::is_depthwise(shape)) return run<Way::depthwise_gradient>(shape, g, x, dw, accumulate);
+    if (cpu::detail::is_depthwise(shape)) return run_depthwise(shape, false, g, x, dw, accumulate);
     return cpu::detail::suits_windows(shape) && run_windows(shape, g, x, dw, accumulate);
   }
 
  private:
-  enum class Way { winograd, direct, winograd_gradient, direct_gradient, depthwise, depthwise_gradient };
+  enum class Way { winograd, direct, winograd_gradient, direct_gradient };
   /// False, and nothing happened, where a pass would take much memory.
   template <Way way>
   static bool run([[maybe_unused]] const ConvShape& shape, [[maybe_unused]] const auto&... operands) {
@@ -139,11 +145,24 @@ struct Convolution<Cpu> {
       if constexpr (way == Way::winograd) return cpu::detail::winograd_pass(shape, operands...);
       else if constexpr (way == Way::winograd_gradient) return cpu::detail::WinogradGradient(shape, operands...);
       else if constexpr (way == Way::direct) return cpu::detail::DirectPass(shape, operands...);
-      else if constexpr (way == Way::depthwise) return cpu::detail::DepthwisePass(shape, operands...);
-      else if constexpr (way == Way::depthwise_gradient) return cpu::detail::DepthwiseGradient(shape, operands...);
       else return cpu::detail::DirectGradient(shape, operands...);
     }();
     return launch(shape, pass);
+#else
+    return true;
+#endif
+  }
+  /// The value or the gradient of the input of five operands, the gradient of the weights of four.
+  static bool run_depthwise([[maybe_unused]] const ConvShape& shape, [[maybe_unused]] bool adjoint,
+                            [[maybe_unused]] const auto&... operands) {
+#if !LOCUS_DEVICE_PASS
+    const bool by_lanes = cpu::detail::suits_depthwise_lanes(shape, adjoint);
+    if constexpr (sizeof...(operands) == 4)
+      return (by_lanes && launch(shape, cpu::detail::DepthwiseLanesGradient(shape, operands...))) ||
+             launch(shape, cpu::detail::DepthwiseGradient(shape, operands...));
+    else
+      return (by_lanes && launch(shape, cpu::detail::DepthwiseLanesPass(shape, operands..., adjoint))) ||
+             launch(shape, cpu::detail::DepthwisePass(shape, operands..., adjoint));
 #else
     return true;
 #endif

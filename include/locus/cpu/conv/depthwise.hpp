@@ -1,7 +1,8 @@
 #pragma once
-// Depthwise convolutions: groups of one channel in and few out. A plane is copied as floats with its border, by
-// remainders of the strides, so that a tap lies at the same distance from all results: loops run over rows and borders
-// alike. A result is one thread's, in an order that depends on the shape alone.
+// Depthwise convolutions of few groups, which would leave the lanes of depthwise_lanes.hpp empty: one channel in and few
+// out. A plane is copied as floats with its border, by remainders of the strides, so that a tap lies at the same
+// distance from all results: loops run over rows and borders alike. A result is one thread's, in an order that depends
+// on the shape alone.
 
 #include <locus/cpu/conv/pass.hpp>
 #include <locus/cpu/conv/window_axis.hpp>

@@ -110,7 +110,7 @@ class DirectPass {
   }
 
   void stage(const DirectBlock& block, std::int64_t top, std::int64_t height, float* to, std::int64_t image) const {
-    const StagedLines lines{top - rows_.border(), height, cols_.border(), line_};
+    const StagedLines lines{top - rows_.border(), height, cols_.border(), line_, padded_};
     for (std::int64_t i = 0; i < block.images; ++i) stage_lines(kernels_, x_, block.image + i, lines, to + i * image);
   }
 

@@ -84,8 +84,8 @@ class DirectGradient {
     const std::int64_t first = block % parts_ * block_rows_, rows = height_of(block);
     const std::int64_t height = rows_.origin(rows - 1) + rows_.span() + 1, step = cols_.axis.dilation;
     float* const staged = of_this_thread<ConvScratch>().images.reserve<float>(height * line_ * in_);
-    stage_lines(kernels_, x_, block / parts_, {rows_.origin(first) - rows_.border(), height, cols_.border(), line_},
-                staged);
+    const StagedLines lines{rows_.origin(first) - rows_.border(), height, cols_.border(), line_, in_};
+    stage_lines(kernels_, x_, block / parts_, lines, staged);
     const std::int64_t run = step == 1 ? cols_.axis.kernel : 1;  // taps side by side
     for (std::int64_t row = 0; row < rows; ++row)
       for (std::int64_t col = 0; col < g_.width; ++col)

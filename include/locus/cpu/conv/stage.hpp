@@ -16,16 +16,17 @@ struct LaneImages {
   std::int64_t channels, height, width;
 };
 
-/// Rows of an image with their border: from `top` on, of `width` columns, the first `border` of which come before it.
+/// Rows of an image with their border: from `top` on, of `width` columns, the first `border` of which come before it,
+/// with so many lanes for the channels, a multiple of a vector's.
 struct StagedLines {
-  std::int64_t top, height, border, width;
+  std::int64_t top, height, border, width, lanes;
 };
 
 /// Copies them, channels side by side.
 inline void stage_lines(const KernelSet<float>& kernels, const LaneImages& x, std::int64_t image,
                         const StagedLines& lines, float* to) {
   const auto& stride = x.images.stride;
-  const std::int64_t padded = round_up(x.channels, kernels.lanes);
+  const std::int64_t padded = lines.lanes;
   const std::int64_t width = locus::detail::smaller(x.width, lines.width - lines.border);
   const auto zero = [&](float* at, std::int64_t cols) {
     if (cols > 0) std::memset(at, 0, static_cast<std::size_t>(cols * padded) * sizeof(float));
