@@ -66,7 +66,7 @@ def main():
                    "exact": options.exact, "step_ms": whole,
                    "shapes": {"-".join(map(str, shape)): {"ours": mine, "pytorch": peer}
                               for shape, (mine, peer) in best.items()}}
-        suffix = "-depthwise" * options.depthwise + f"-{options.type}" * (options.type != "float32")
+        suffix = "-depthwise" * options.depthwise + "-exact" * options.exact + f"-{options.type}" * (options.type != "float32")
         (RESULTS / f"cpu-conv{suffix}.json").write_text(json.dumps(results, indent=1) + "\n")
 
 

@@ -1,6 +1,6 @@
 #pragma once
-// Depthwise convolutions of few groups, which would leave the lanes of depthwise_lanes.hpp empty: one channel in and few
-// out. A plane is copied as floats with its border, by remainders of the strides, so that a tap lies at the same
+// Depthwise convolutions of few groups, which would leave the lanes of depthwise_lanes.hpp empty: one channel in and
+// few out. A plane is copied as floats with its border, by remainders of the strides, so that a tap lies at the same
 // distance from all results: loops run over rows and borders alike. A result is one thread's, in an order that depends
 // on the shape alone.
 
