@@ -1,0 +1,47 @@
+#pragma once
+// Where a benchmark measures that compares the CPU with a GPU.
+
+#include "environment.hpp"
+
+#include <locus/cpu/backend.hpp>
+#include <locus/select.hpp>
+
+#include <optional>
+#include <string>
+
+struct Places {
+  bool cpu = false;
+  std::optional<locus::Cuda> cuda;
+  std::string no_gpu = "";  ///< why there is none, where one would have been measured
+};
+
+/// auto and both: the CPU, and a GPU if there is one. throws CudaUnavailable for a GPU that is named and not there
+[[nodiscard]] inline Places places_from(const std::string& device) {
+  using namespace locus;
+  if (device == "auto" || device == "both") {
+    if (cuda::is_available()) return {true, Cuda{}};
+    return {true, std::nullopt, cuda::unavailable_reason()};
+  }
+  const AnyDevice chosen = parse_device(device);
+  if (chosen.kind == AnyDevice::Kind::cpu) return {true, std::nullopt};
+  return with_device(chosen, [&]<Device D>(D) { return Places{false, Cuda{chosen.ordinal}}; });
+}
+
+/// What the host knows, and the GPU that is measured.
+[[nodiscard]] inline Environment environment_of(const Places& places) {
+  Environment environment = host_environment();
+  environment.threads = locus::cpu::max_threads();
+#if LOCUS_CUDA
+  if (places.cuda) {
+    cudaDeviceProp properties{};
+    int version = 0;
+    if (cudaGetDeviceProperties(&properties, places.cuda->ordinal) == cudaSuccess) environment.gpu = properties.name;
+    if (cudaRuntimeGetVersion(&version) == cudaSuccess)
+      environment.cuda = locus::join(version / 1000, ".", version % 1000 / 10);
+    (void)cudaDriverGetVersion(&environment.driver);
+  }
+#else
+  (void)places;
+#endif
+  return environment;
+}
