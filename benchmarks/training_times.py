@@ -4,6 +4,7 @@ benchmarks/training_times.cpp, fits a model of costs, and makes docs/training-ti
 
 usage: training_times.py                         prints the tables of results/training-times.json
        training_times.py --measure [--data MNIST] [--rounds 5] [--quick]    measures, and writes that file
+       training_times.py --peer PYTHON [--rounds 5]  adds PyTorch to it: some epochs of both, in turns
        training_times.py --write                 writes the picture, and the tables of the page
        training_times.py --check                 tests that page and picture are what --write makes
 
@@ -15,6 +16,7 @@ with nothing else running; where other programs run all the same, --pin binds ea
 
 import argparse
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -33,6 +35,11 @@ QUICK = (["--hidden", "8,32,64", "--depth", "1,2", "--batch", "8,32", "--min-tim
          ["--hidden", "8,64", "--depth", "1", "--batch", "32", "--images", "100,400", "--min-time", "0.002"])
 
 
+# Of both, beside PyTorch, on the CPU: random images.
+PEER = ["--hidden", "16,128,1024,4096", "--depth", "1", "--batch", "16,128", "--images", "4000"]
+QUICK_PEER = ["--hidden", "8", "--depth", "1", "--batch", "8", "--images", "64", "--min-time", "0.002"]
+
+
 class Wrong(Exception):
     """What is wrong, for whoever called."""
 
@@ -46,8 +53,11 @@ def compiled(folder):
     return target
 
 
-def lines_of(command):
-    done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def lines_of(command, environment=None):
+    try:
+        done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    except OSError as error:
+        raise Wrong(f"{command[0]} cannot be run: {error.strerror}") from None
     if done.returncode:
         raise Wrong(done.stderr.strip() or f"{command[0]} ended with status {done.returncode}")
     return [json.loads(line) for line in done.stdout.splitlines()]
@@ -69,6 +79,20 @@ def measured(program, options):
     return {"benchmark": "training_times", "environment": {**environment, "rounds": options.rounds}, "rows": rows}
 
 
+def beside_peer(program, options, threads):
+    """Both programs in turns. The threads of PyTorch are bound as ours are."""
+    arguments = [*(QUICK_PEER if options.quick else PEER), "--threads", ",".join(map(str, threads))]
+    ours, theirs = [], []
+    for number in range(options.rounds):
+        print(f"round {number + 1} of {options.rounds}, with PyTorch", file=sys.stderr, flush=True)
+        ours.append(lines_of([program, "--device", "cpu", *(["--pin"] if options.pin else []), *arguments])[1:])
+        bound = {"OMP_PROC_BIND": "true", "OMP_PLACES": "threads"} if options.pin else {}
+        first, *lines = lines_of([options.peer, HERE / "peers" / "torch_training_times.py", *arguments], {**os.environ, **bound})
+        theirs.append(lines)
+    return {"name": f"PyTorch {first['environment']['torch']}", "rounds": options.rounds, "ours": pages.rows_of(ours),
+            "rows": pages.rows_of(theirs)}
+
+
 def read(path):
     """A document of --measure, or of scripts/gpu."""
     try:
@@ -77,8 +101,10 @@ def read(path):
         raise Wrong(f"{path} cannot be read ({error.strerror}); measure it first: training_times.py --measure") from None
     except ValueError as error:
         raise Wrong(f"{path} is no JSON: {error}") from None
-    document = document.get("training times", document)
-    if "rows" not in document:
+    if "training times" in document:  # one round, without the packing into rows
+        part = document["training times"]
+        document = {"environment": part.get("environment"), "rows": pages.rows_of([part.get("lines", [])])}
+    if not document.get("rows"):
         raise Wrong(f"{path} holds no training times; expected a file that --measure or scripts/gpu wrote")
     return document
 
@@ -103,13 +129,19 @@ def write(path, text):
 
 def measure(options):
     target = checked_target(options.results)
+    document = None if options.measure else read(target)
     with tempfile.TemporaryDirectory() as folder:
-        document = measured(options.program or compiled(folder), options)
+        program = options.program or compiled(folder)
+        if options.measure:
+            document = measured(program, options)
+        if options.peer:
+            threads = sorted({row["threads"] for row in document["rows"] if row["device"] == "cpu"})
+            document["peer"] = beside_peer(program, options, threads)
     write(target, json.dumps(document, indent=1) + "\n")
 
 
 def run(options):
-    if options.measure:
+    if options.measure or options.peer:
         measure(options)
     study = pages.Study(read(options.results))
     page, picture = options.docs / "training-times.md", options.docs / "training-times.svg"
@@ -136,6 +168,7 @@ def parsed(arguments=None):
     parser.add_argument("--program", type=pathlib.Path, help="the built training_times; default: it is compiled for the CPU")
     parser.add_argument("--device", default="auto", help="auto and both: the CPU, and a GPU if there is one; cpu; cuda; cuda:N")
     parser.add_argument("--data", metavar="FOLDER", help="of MNIST's files; without it, images are random")
+    parser.add_argument("--peer", metavar="PYTHON", help="one that has PyTorch")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--pin", action="store_true", help="bind each thread to a core of its own")
     parser.add_argument("--quick", action="store_true", help="tiny sizes, to try the program")

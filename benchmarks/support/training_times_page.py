@@ -56,7 +56,7 @@ class Study:
     """What was measured, and a model of each series: of the CPU with a number of threads, or of a GPU."""
 
     def __init__(self, document):
-        self.environment = document["environment"]
+        self.environment, self.peer = document["environment"], document.get("peer")
         self.steps, self.wholes, self.spreads = {}, {}, []
         for row in document["rows"]:
             if not row["seconds"]:
@@ -108,7 +108,9 @@ class Study:
     def of_data(self):
         """What more images cost."""
         series = self.series[0]
-        wholes = self.wholes[series]
+        wholes = self.wholes.get(series, {})
+        if not wholes:
+            return "- **Data set**: no whole epochs were measured."
         networks = sorted({network for network, _ in wholes}, key=lambda network: network.hidden)
         network = networks[len(networks) // 2]
         sizes = sorted(images for other, images in wholes if other == network)
@@ -119,9 +121,14 @@ class Study:
 
     def of_model(self):
         """What larger layers cost."""
-        series, hidden = self.series[0], self.values("hidden")
-        steps = [Network(size, self.values("depth")[0], self.batch()) for size in (hidden[0], hidden[len(hidden) // 2], hidden[-1])]
+        series, depth = self.series[0], self.values("depth")[0]
+        like = sorted((network for network in self.steps[series] if (network.depth, network.batch) == (depth, self.batch())),
+                      key=lambda network: network.hidden)
+        if len(like) < 3:
+            return "- **Model**: too few sizes were measured."
+        steps = [like[0], like[len(like) // 2], like[-1]]
         measured = [self.steps[series][network] for network in steps]
+
         def growth(i):
             return (f"{times(steps[i + 1].operations / steps[i].operations)} times the operations take "
                     f"{times(measured[i + 1] / measured[i])} times as long")
@@ -225,17 +232,32 @@ class Study:
         return (text + "One step of one network is known of GPUs, from other machines, by `benchmarks/verbs`:\n\n" +
                 table([f"a step of {network.name}, {network.batch} images", "time"], rows))
 
+    def peers(self):
+        """Epochs of ours beside those of PyTorch, in turns."""
+        peer = self.peer
+        if not peer:
+            return "PyTorch was not measured.\n"
+        theirs = {(network_of(row), row["images"], row["threads"]): min(row["seconds"]) for row in peer["rows"]}
+        rows = []
+        for row in sorted(peer["ours"], key=lambda row: (row["hidden"], row["batch"], row["threads"])):
+            other = theirs[network_of(row), row["images"], row["threads"]]
+            ours = min(row["seconds"])
+            ratio = f"{other / ours:.2f}" if other >= ours else f"**{other / ours:.2f}**"
+            rows.append([f"{network_of(row).name}, batch {row['batch']}, {self.name(('cpu', row['threads']))}", duration(ours), duration(other), ratio])
+        head = [f"an epoch of {count(peer['ours'][0]['images'])} images", "Locus", peer["name"], "PyTorch / Locus"]
+        return table(head, rows)
+
     def machine(self):
         e = self.environment
         gpu = f"; {e['gpu']}, CUDA {e['cuda']}" if e["gpu"] else ""
         return (f"{e['cpu']}, {e['cores']} cores{gpu}; {e['compiler']}; {e['data']}; {e['date'][:10]}, commit {e['commit']}. The fastest "
-                f"epoch of {e.get('rounds', 1)} rounds counts; the medians of rounds are {statistics.median(self.spreads):.0%} above, half of them "
-                f"less.\n")
+                f"epoch of {e.get('rounds', 1)} rounds counts; the medians of rounds are {statistics.median(self.spreads):.0%} above, in "
+                f"the median.\n")
 
     def parts(self):
         """What stands in the page between two comments, by the name in the first."""
         return {"summary": self.summary(), "machine": self.machine(), "data sets": self.data_sets(), "depths": self.depths(),
-                "batches": self.batches(), "model": self.model(), "devices": self.devices()}
+                "batches": self.batches(), "model": self.model(), "devices": self.devices(), "peer": self.peers()}
 
     def text(self):
         return "\n".join(self.parts().values())
