@@ -107,7 +107,9 @@ class Training {
     const std::int64_t most_steps = std::max<std::int64_t>(1, images_.size() / point_.batch);
     std::int64_t steps = 1;
     for (;;) {  // until an epoch is long enough that beginning it does not count
-      const double taken = epochs(steps * point_.batch, seconds / 3, 2).last().seconds;
+      const History tried = epochs(steps * point_.batch, seconds / 3, 2);
+      const double taken = tried.last().seconds;
+      if (taken >= seconds) return tried;
       if (taken >= seconds / 6 || steps == most_steps) break;
       const double wanted = 1 + static_cast<double>(steps) * seconds / 3 / taken;
       steps = std::min(most_steps, static_cast<std::int64_t>(std::min(wanted, 20.0 * static_cast<double>(steps))));

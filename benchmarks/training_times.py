@@ -3,8 +3,8 @@
 benchmarks/training_times.cpp, fits a model of costs, and makes docs/training-times.md and docs/training-times.svg of both.
 
 usage: training_times.py                         prints the tables of results/training-times.json
-       training_times.py --measure [--data MNIST] [--rounds 5] [--quick]    measures, and writes that file
-       training_times.py --peer PYTHON [--rounds 5]  adds PyTorch to it: some epochs of both, in turns
+       training_times.py --measure [--data MNIST] [--rounds 8] [--quick]    measures, and writes that file
+       training_times.py --peer PYTHON [--rounds 8]  adds PyTorch to it: some epochs of both, in turns
        training_times.py --write                 writes the picture, and the tables of the page
        training_times.py --check                 tests that page and picture are what --write makes
 
@@ -29,8 +29,8 @@ import training_times_page as pages  # noqa: E402
 import whole_file  # noqa: E402
 
 # Arguments of the program: of steps, and of whole epochs.
-FULL = (["--hidden", "16,64,256,1024,4096", "--depth", "1,2,3", "--batch", "16,128,1024"],
-        ["--hidden", "16,128,1024", "--depth", "1", "--batch", "128", "--images", "1000,4000,15000,60000"])
+FULL = (["--hidden", "16,64,256,1024,4096", "--depth", "1,2,3", "--batch", "16,128,1024", "--min-time", "0.1"],
+        ["--hidden", "16,128,1024", "--depth", "1", "--batch", "128", "--images", "1000,4000,15000,60000", "--min-time", "0.1"])
 QUICK = (["--hidden", "8,32,64", "--depth", "1,2", "--batch", "8,32", "--min-time", "0.002"],
          ["--hidden", "8,64", "--depth", "1", "--batch", "32", "--images", "100,400", "--min-time", "0.002"])
 
@@ -169,7 +169,7 @@ def parsed(arguments=None):
     parser.add_argument("--device", default="auto", help="auto and both: the CPU, and a GPU if there is one; cpu; cuda; cuda:N")
     parser.add_argument("--data", metavar="FOLDER", help="of MNIST's files; without it, images are random")
     parser.add_argument("--peer", metavar="PYTHON", help="one that has PyTorch")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=8)
     parser.add_argument("--pin", action="store_true", help="bind each thread to a core of its own")
     parser.add_argument("--quick", action="store_true", help="tiny sizes, to try the program")
     options = parser.parse_args(arguments)
