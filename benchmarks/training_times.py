@@ -3,7 +3,7 @@
 benchmarks/training_times.cpp, fits a model of costs, and makes docs/training-times.md and docs/training-times.svg of both.
 
 usage: training_times.py                         prints the tables of results/training-times.json
-       training_times.py --measure [--data MNIST] [--rounds 8] [--quick]    measures, and writes that file
+       training_times.py --measure [--data MNIST] [--rounds 8] [--part epochs] [--quick]    measures, and writes that file
        training_times.py --peer PYTHON [--rounds 8]  adds PyTorch to it: some epochs of both, in turns
        training_times.py --write                 writes the picture, and the tables of the page
        training_times.py --check                 tests that page and picture are what --write makes
@@ -28,11 +28,11 @@ import training_costs  # noqa: E402
 import training_times_page as pages  # noqa: E402
 import whole_file  # noqa: E402
 
-# Arguments of the program: of steps, and of whole epochs.
-FULL = (["--hidden", "16,64,256,1024,4096", "--depth", "1,2,3", "--batch", "16,128,1024", "--min-time", "0.1"],
-        ["--hidden", "16,128,1024", "--depth", "1", "--batch", "128", "--images", "1000,4000,15000,60000", "--min-time", "0.1"])
-QUICK = (["--hidden", "8,32,64", "--depth", "1,2", "--batch", "8,32", "--min-time", "0.002"],
-         ["--hidden", "8,64", "--depth", "1", "--batch", "32", "--images", "100,400", "--min-time", "0.002"])
+# Arguments of the program, by the part of the study.
+FULL = {"steps": ["--hidden", "16,64,256,1024,4096", "--depth", "1,2,3", "--batch", "16,128,1024", "--min-time", "0.1"],
+        "epochs": ["--hidden", "16,128,512", "--depth", "1", "--batch", "128", "--images", "1000,4000,15000,60000", "--min-time", "0.1"]}
+QUICK = {"steps": ["--hidden", "8,32,64", "--depth", "1,2", "--batch", "8,32", "--min-time", "0.002"],
+         "epochs": ["--hidden", "8,64", "--depth", "1", "--batch", "32", "--images", "100,400", "--min-time", "0.002"]}
 
 
 # Of both, beside PyTorch, on the CPU: random images.
@@ -64,19 +64,22 @@ def lines_of(command, environment=None):
 
 
 def measured(program, options):
-    """The document of results."""
+    """The document of results. Of a part that is not measured, what the file has stays."""
+    before = read(options.results) if options.part else {"environment": {}, "rows": []}
+    parts = [options.part] if options.part else list(FULL)
     rounds, environment = [], None
     common = ["--device", options.device, *(["--data", options.data] if options.data else []), *(["--pin"] if options.pin else [])]
     for number in range(options.rounds):
         print(f"round {number + 1} of {options.rounds}", file=sys.stderr, flush=True)
         lines = []
-        for arguments in QUICK if options.quick else FULL:
-            first, *others = lines_of([program, *common, *arguments])
+        for part in parts:
+            first, *others = lines_of([program, *common, *(QUICK if options.quick else FULL)[part]])
             environment = environment or first["environment"]
             lines += others
         rounds.append(lines)
-    rows = pages.rows_of(rounds)
-    return {"benchmark": "training_times", "environment": {**environment, "rounds": options.rounds}, "rows": rows}
+    counts = {**before["environment"].get("rounds", {}), **dict.fromkeys(parts, options.rounds)}
+    kept = [row for row in before["rows"] if pages.part_of(row) not in parts]
+    return {**before, "benchmark": "training_times", "environment": {**environment, "rounds": counts}, "rows": kept + pages.rows_of(rounds)}
 
 
 def beside_peer(program, options, threads):
@@ -170,6 +173,7 @@ def parsed(arguments=None):
     parser.add_argument("--data", metavar="FOLDER", help="of MNIST's files; without it, images are random")
     parser.add_argument("--peer", metavar="PYTHON", help="one that has PyTorch")
     parser.add_argument("--rounds", type=int, default=8)
+    parser.add_argument("--part", choices=list(FULL), help="measure this alone, and keep the others of the file")
     parser.add_argument("--pin", action="store_true", help="bind each thread to a core of its own")
     parser.add_argument("--quick", action="store_true", help="tiny sizes, to try the program")
     options = parser.parse_args(arguments)

@@ -35,6 +35,11 @@ def rows_of(rounds):
     return list(found.values())
 
 
+def part_of(row):
+    """Of the study."""
+    return "epochs" if row["images"] else "steps"
+
+
 def network_of(row):
     return Network(row["hidden"], row["depth"], row["batch"])
 
@@ -250,9 +255,10 @@ class Study:
     def machine(self):
         e = self.environment
         gpu = f"; {e['gpu']}, CUDA {e['cuda']}" if e["gpu"] else ""
-        return (f"{e['cpu']}, {e['cores']} cores{gpu}; {e['compiler']}; {e['data']}; {e['date'][:10]}, commit {e['commit']}. The fastest "
-                f"epoch of {e.get('rounds', 1)} rounds counts; the medians of rounds are {statistics.median(self.spreads):.0%} above, in "
-                f"the median.\n")
+        rounds = e.get("rounds", {})
+        return (f"{e['cpu']}, {e['cores']} cores{gpu}; {e['compiler']}; {e['data']}; {e['date'][:10]}, commit {e['commit']}. The fastest of "
+                f"{rounds.get('steps', 1)} rounds counts, of whole epochs of {rounds.get('epochs', 1)}; medians are {statistics.median(self.spreads):.0%} "
+                f"above, in the median of all sizes.\n")
 
     def parts(self):
         """What stands in the page between two comments, by the name in the first."""
