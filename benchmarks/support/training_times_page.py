@@ -62,13 +62,14 @@ class Study:
 
     def __init__(self, document):
         self.environment, self.peer = document["environment"], document.get("peer")
-        self.steps, self.wholes, self.spreads = {}, {}, []
+        self.steps, self.wholes, self.waits, self.spreads = {}, {}, {}, []
         for row in document["rows"]:
             if not row["seconds"]:
                 continue
             of_series = (self.wholes if row["images"] else self.steps).setdefault((row["device"], row["threads"]), {})
             key = (network_of(row), row["images"]) if row["images"] else network_of(row)
-            of_series[key] = min(row["seconds"])  # what disturbs a measurement only adds to it
+            of_series[key], waiting = min(zip(row["seconds"], row["waiting"]))  # what disturbs a measurement only adds to it
+            self.waits[row["device"], row["threads"], key] = waiting / of_series[key]
             self.spreads.append(statistics.median(row["seconds"]) / of_series[key] - 1)
         self.series = list(self.steps)
         self.models = {series: training_costs.fit(steps) for series, steps in self.steps.items()}
@@ -120,9 +121,8 @@ class Study:
         network = networks[len(networks) // 2]
         sizes = sorted(images for other, images in wholes if other == network)
         few, many = wholes[network, sizes[0]], wholes[network, sizes[-1]]
-        return (f"- **Data set**: an epoch takes as long as its steps: {count(sizes[-1])} images, "
-                f"{times(sizes[-1] / sizes[0])} times as many as {count(sizes[0])}, take {times(many / few)} times as long "
-                f"({duration(few)} to {duration(many)}; {network.name}, batch {network.batch}, {self.name(series)}).")
+        return (f"- **Data set**: the time of an epoch is proportional to its images: {count(sizes[-1])}, {times(sizes[-1] / sizes[0])} times as "
+                f"many as {count(sizes[0])}, take {times(many / few)} times as long ({duration(few)} to {duration(many)}; {network.name}, batch {network.batch}, {self.name(series)}).")
 
     def of_model(self):
         """What larger layers cost."""
@@ -137,8 +137,8 @@ class Study:
         def growth(i):
             return (f"{times(steps[i + 1].operations / steps[i].operations)} times the operations take "
                     f"{times(measured[i + 1] / measured[i])} times as long")
-        return (f"- **Model**: small ones cost less than their size says, large ones in proportion: from {steps[0].hidden} to "
-                f"{steps[1].hidden} hidden outputs {growth(0)}, to {count(steps[2].hidden)} {growth(1)} "
+        return (f"- **Model**: a small one grows for less than its operations say, a large one in proportion to them, or worse: from "
+                f"{steps[0].hidden} to {steps[1].hidden} hidden outputs, {growth(0)}, to {count(steps[2].hidden)}, {growth(1)} "
                 f"({duration(measured[0])}, {duration(measured[1])}, {duration(measured[2])} a step).")
 
     def of_devices(self):
@@ -160,7 +160,7 @@ class Study:
 
     def sizes_table(self, name, values, what, network):
         """Seconds of an epoch over hidden sizes, for each of `values` and each series."""
-        head = ["hidden outputs"] + [f"{what.format(value)}: {self.name(series)}" for value in values for series in self.series]
+        head = ["hidden outputs"] + [f"{what.format(value)}, {self.name(series)}" for value in values for series in self.series]
         rows = []
         for hidden in self.values("hidden"):
             cells = [self.epoch(series, network(hidden, value)) for value in values for series in self.series]
@@ -168,7 +168,7 @@ class Study:
         return table(head, rows)
 
     def depths(self):
-        return self.sizes_table("depth", self.values("depth"), "{} hidden", lambda hidden, depth: Network(hidden, depth, self.batch()))
+        return self.sizes_table("depth", self.values("depth"), "depth {}", lambda hidden, depth: Network(hidden, depth, self.batch()))
 
     def batches(self):
         depth = self.values("depth")[0]
@@ -182,10 +182,14 @@ class Study:
                 cells = []
                 for images in sizes:
                     seconds = self.wholes.get(series, {}).get((network, images))
-                    model = self.models[series].epoch(network, images)
-                    cells.append("" if seconds is None else f"{duration(seconds)} ({model / seconds - 1:+.0%})")
+                    cells.append("" if seconds is None else self.cell(series, network, images, seconds))
                 rows.append([f"{network.name}, {self.name(series)}", *cells])
         return table([f"batch {self.batch()}"] + [f"{count(images)} images" for images in sizes], rows)
+
+    def cell(self, series, network, images, seconds):
+        """How far the model is off, and the share of waiting for the loader where it is a tenth or more."""
+        model, waits = self.models[series].epoch(network, images), self.waits[(*series, (network, images))]
+        return f"{duration(seconds)} ({model / seconds - 1:+.0%}" + (f", waits {waits:.0%})" if waits >= 0.1 else ")")
 
     def model(self):
         """The numbers of the models, with their units."""
@@ -249,14 +253,15 @@ class Study:
             ours = min(row["seconds"])
             ratio = f"{other / ours:.2f}" if other >= ours else f"**{other / ours:.2f}**"
             rows.append([f"{network_of(row).name}, batch {row['batch']}, {self.name(('cpu', row['threads']))}", duration(ours), duration(other), ratio])
-        head = [f"an epoch of {count(peer['ours'][0]['images'])} images", "Locus", peer["name"], "PyTorch / Locus"]
+        head = [f"an epoch of {count(peer['ours'][0]['images'])} images", "Locus", peer["name"].split("+")[0], "PyTorch / Locus"]
         return table(head, rows)
 
     def machine(self):
         e = self.environment
         gpu = f"; {e['gpu']}, CUDA {e['cuda']}" if e["gpu"] else ""
         rounds = e.get("rounds", {})
-        return (f"{e['cpu']}, {e['cores']} cores{gpu}; {e['compiler']}; {e['data']}; {e['date'][:10]}, commit {e['commit']}. The fastest of "
+        beside = "; threads bound to cores, beside other programs" if e.get("pinned") else ""
+        return (f"{e['cpu']}, {e['cores']} cores{gpu}{beside}; {e['compiler']}; {e['data']}; {e['date'][:10]}, commit {e['commit']}. The fastest of "
                 f"{rounds.get('steps', 1)} rounds counts, of whole epochs of {rounds.get('epochs', 1)}; medians are {statistics.median(self.spreads):.0%} "
                 f"above, in the median of all sizes.\n")
 
@@ -334,9 +339,7 @@ class Panel:
 
 
 def drawing(panels, names):
-    seconds = [y for panel in panels for y in panel.seconds()]
-    low, high = (10.0 ** f(math.log10(limit(seconds))) for f, limit in ((math.floor, min), (math.ceil, max)))
-    body = "".join(panel_of(panel, LEFT + i * (WIDTH + GAP), low, high) for i, panel in enumerate(panels))
+    body = "".join(panel_of(panel, LEFT + i * (WIDTH + GAP)) for i, panel in enumerate(panels))
     bottom = TOP + HEIGHT + 62 + 18 * max(len({line[0] for line in panel.lines}) for panel in panels)
     x = LEFT
     for style, name in enumerate(names):
@@ -358,7 +361,10 @@ def axis_seconds(decade):
     return duration(decade).replace("1e+03 s", "1,000 s")
 
 
-def panel_of(panel, left, low, high):
+def panel_of(panel, left):
+    seconds = panel.seconds()
+    low, high = (10.0 ** f(math.log10(limit(seconds))) for f, limit in ((math.floor, min), (math.ceil, max)))
+
     def at(x, y):
         right = along(x, panel.sizes[0], max(panel.sizes[-1], panel.sizes[0] * 2), WIDTH - 16)
         return round(left + 8 + right, 1), round(TOP + HEIGHT - along(y, low, high, HEIGHT), 1)

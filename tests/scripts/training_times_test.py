@@ -92,8 +92,8 @@ class Page(cases.Scratch):
     def test_conclusions_are_in_the_first_five_lines(self):
         page = pages.Study(document(cpu=CPU)).page(PAGE.read_text())
         first = "\n".join(page.splitlines()[:5])
-        for said in (r"\*\*Data set\*\*: .*60,000 images, 60 times as many as 1,000, take \d+ times as long",
-                     r"\*\*Model\*\*: .*from 16 to 256 hidden outputs 16 times the operations take [\d.]+ times as long",
+        for said in (r"\*\*Data set\*\*: .*60,000, 60 times as many as 1,000, take \d+ times as long",
+                     r"\*\*Model\*\*: .*from 16 to 256 hidden outputs, 16 times the operations take [\d.]+ times as long",
                      r"\*\*GPU\*\*: none was measured"):
             self.assertRegex(first, said)
         self.assertIn("No GPU was measured by this study", page)
