@@ -572,7 +572,7 @@ class Packs(Pretended):
         manifest = json.loads((folder / "manifest.json").read_text())
         (self.root / "work").mkdir()
         packed.unpack(folder, manifest, self.root / "work")
-        self.assertEqual(len(manifest["programs"]), 5)
+        self.assertEqual(len(manifest["programs"]), 6)
         name = "tests/unstripped_cuda_test"
         manifest["programs"][name] = manifest["programs"]["tests/device_cuda_test"]
         with self.assertRaisesRegex(RuntimeError, f"{name}: not in .*/work as packed; free some space"):
