@@ -228,8 +228,8 @@ class Study:
 
     def no_gpu(self):
         """What is known of GPUs, where none was measured: a step of each that results/ has."""
-        text = ("No GPU was measured by this study: this machine has none. The curves and the models are the CPU's, and no break-even is "
-                "computed from them.\n")
+        text = ("No GPU was measured by this study: the machine has none, or the program was built without CUDA. The curves and the models are "
+                "the CPU's, and no break-even is computed from them.\n")
         known = {gpu: seconds for gpu, name in GPU_STEPS.items() if (seconds := gpu_step(RESULTS / name))}
         network = Network(128, 1, BATCH)
         if not known or any((network, IMAGES) not in self.wholes.get(series, {}) for series in self.series):
