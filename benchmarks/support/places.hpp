@@ -15,6 +15,12 @@ struct Places {
   std::string no_gpu = "";  ///< why there is none, where one would have been measured
 };
 
+/// The one place of a device. A class: nvcc does not end with a generic lambda in an inline function.
+struct PlaceOf {
+  Places operator()(locus::Cpu) const { return {true, std::nullopt}; }
+  Places operator()(locus::Cuda device) const { return {false, device}; }
+};
+
 /// auto and both: the CPU, and a GPU if there is one. throws CudaUnavailable for a GPU that is named and not there
 [[nodiscard]] inline Places places_from(const std::string& device) {
   using namespace locus;
@@ -22,9 +28,7 @@ struct Places {
     if (cuda::is_available()) return {true, Cuda{}};
     return {true, std::nullopt, cuda::unavailable_reason()};
   }
-  const AnyDevice chosen = parse_device(device);
-  if (chosen.kind == AnyDevice::Kind::cpu) return {true, std::nullopt};
-  return with_device(chosen, [&]<Device D>(D) { return Places{false, Cuda{chosen.ordinal}}; });
+  return with_device(parse_device(device), PlaceOf{});
 }
 
 /// What the host knows, and the GPU that is measured.
