@@ -4,14 +4,13 @@
 //
 // All that is compared is measured in turns. On a machine without a GPU, the CPU is measured alone.
 
-#include "support/environment.hpp"
 #include "support/matmul_options.hpp"
 #include "support/matmul_report.hpp"
+#include "support/places.hpp"
 #include "support/precision.hpp"
 #include "support/sampling.hpp"
 
 #include <locus/ops/matmul.hpp>
-#include <locus/select.hpp>
 #include <locus/tensor/copy.hpp>
 #include <locus/tensor/random.hpp>
 
@@ -101,23 +100,6 @@ class Multiplication final : public Candidate {
   Fetch fetch_{*this};
 };
 
-/// Where to measure.
-struct Places {
-  bool cpu = false;
-  std::optional<Cuda> cuda;
-};
-
-Places places_from(const std::string& device) {
-  if (device == "auto" || device == "both") {
-    if (cuda::is_available()) return {true, Cuda{}};
-    std::cout << "There is no GPU to measure: " << cuda::unavailable_reason() << "\n";
-    return {true, std::nullopt};
-  }
-  const AnyDevice chosen = parse_device(device);
-  if (chosen.kind == AnyDevice::Kind::cpu) return {true, std::nullopt};
-  return with_device(chosen, [&]<Device D>(D) { return Places{false, Cuda{chosen.ordinal}}; });
-}
-
 class Benchmark {
  public:
   Benchmark(const MatmulOptions& options, const Places& places) : options_(options), places_(places) {}
@@ -191,24 +173,6 @@ class Benchmark {
   std::vector<Product> products_;
 };
 
-Environment environment_of(const Places& places) {
-  Environment environment = host_environment();
-  environment.threads = cpu::max_threads();
-#if LOCUS_CUDA
-  if (places.cuda) {
-    cudaDeviceProp properties{};
-    int version = 0;
-    if (cudaGetDeviceProperties(&properties, places.cuda->ordinal) == cudaSuccess) environment.gpu = properties.name;
-    if (cudaRuntimeGetVersion(&version) == cudaSuccess)
-      environment.cuda = join(version / 1000, ".", version % 1000 / 10);
-    (void)cudaDriverGetVersion(&environment.driver);
-  }
-#else
-  (void)places;
-#endif
-  return environment;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) try {
@@ -216,6 +180,7 @@ int main(int argc, char** argv) try {
   if (options.finished) return options.exit_code;
   if (options.threads) cpu::set_max_threads(options.threads);
   const Places places = places_from(options.device);
+  if (!places.no_gpu.empty()) std::cout << "There is no GPU to measure: " << places.no_gpu << "\n";
   if (options.dtypes == std::vector<std::string>{"tf32"} && !places.cuda) {
     fail<ArgumentError>({"--dtype tf32: only GPUs have it; choose f32, bf16 or f64 for the CPU"});
   }

@@ -121,9 +121,7 @@ void answer(const JsonWriter& json) {
 
 void write_environment(JsonWriter& json, const Environment& e) {
   json.key("environment").begin_object();
-  json.member("date", e.date).member("commit", e.commit).member("compiler", e.compiler).member("cpu", e.cpu);
-  json.member("cores", e.cores).member("threads", e.threads).member("gpu", e.gpu).member("cuda", e.cuda);
-  json.member("driver", e.driver).end_object();
+  write_members(json, e).end_object();
 }
 
 /// Says what there is to measure, then measures the workload that each line of the input names. The last one stays in

@@ -17,3 +17,11 @@ struct Environment {
 
 /// All of it that the host knows.
 [[nodiscard]] Environment host_environment();
+
+/// All of it, as members of the JSON object that a writer is in.
+template <class Writer>
+Writer& write_members(Writer& json, const Environment& e) {
+  json.member("date", e.date).member("commit", e.commit).member("compiler", e.compiler).member("cpu", e.cpu);
+  json.member("cores", e.cores).member("threads", e.threads).member("gpu", e.gpu).member("cuda", e.cuda);
+  return json.member("driver", e.driver);
+}

@@ -1,21 +1,11 @@
 #include "matmul_options.hpp"
 
+#include "device_option.hpp"
 #include "output_file.hpp"
 
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-
-namespace {
-
-std::string check_device(const std::string& device) {
-  const bool ordinal = device.starts_with("cuda:") && device.size() > 5 && device.size() <= 8 &&
-                       device.find_first_not_of("0123456789", 5) == std::string::npos;
-  if (ordinal || device == "auto" || device == "both" || device == "cpu" || device == "cuda") return "";
-  return "'" + device + "' is not a device; expected auto, cpu, cuda, cuda:N or both";
-}
-
-}  // namespace
 
 MatmulOptions::MatmulOptions(int argc, char** argv) {
   CLI::App app(

@@ -137,9 +137,7 @@ void print_table(const std::vector<Product>& products) {
 void write_json(const std::string& path, const Environment& e, const std::vector<Product>& products) {
   locus::io::JsonWriter json;
   json.begin_object().member("benchmark", "matmul").key("environment").begin_object();
-  json.member("date", e.date).member("commit", e.commit).member("compiler", e.compiler).member("cpu", e.cpu);
-  json.member("cores", e.cores).member("threads", e.threads).member("gpu", e.gpu).member("cuda", e.cuda);
-  json.member("driver", e.driver).end_object().key("products").begin_array();
+  write_members(json, e).end_object().key("products").begin_array();
   for (const auto& p : products) {
     json.begin_object().member("device", p.device).member("dtype", p.dtype).member("size", p.size);
     json.key("gflops");

@@ -68,7 +68,7 @@ def problems_of_targets(report):
 
 def awaits_hardware(report):
     """Every check and workload that was not done on a GPU, one line each: all of them, after a dry run."""
-    lines = list(CHECKS) + ["benchmarks/matmul on Cuda"]
+    lines = list(CHECKS) + ["benchmarks/matmul on Cuda", "benchmarks/training_times on Cuda"]
     theirs = [targets.EAGER] if "unavailable" in report["peer"] else []
     operations = {}
     for work in report["workloads"]:
@@ -95,6 +95,10 @@ def run(context):
     matmul = context.record.results["matmul"] if matmul is None else matmul
     context.record.put("matmul", matmul)
     report.add("matmul", None if matmul.get("products") else why(matmul, "its JSON holds no products"))
+    times = context.attempt("training times", measurements.run_training_times, context, "cpu", measurements.TINY_STUDY)
+    times = context.record.results["training times"] if times is None else times
+    context.record.put("training times", times)
+    report.add("training times", None if times.get("lines") else why(times, "it printed no lines"))
     verbs = context.attempt("verbs", measurements.run_verbs, context, "cpu", True)
     if not verbs:
         report.fail("verbs", why(context.record.results["verbs"]))

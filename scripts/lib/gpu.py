@@ -45,6 +45,10 @@ def run_matmul(context):
     return measurements.run_matmul(context, ["--sizes", "128,256,512,1024,2048"] if context.quick else [])
 
 
+def run_training_times(context):
+    return measurements.run_training_times(context, "both", [measurements.STEPS_OF_STUDY, measurements.EPOCHS_OF_STUDY])
+
+
 def run_verbs(context):
     report = measurements.run_verbs(context, "cuda")
     context.record.say(measurements.verdicts(report))
@@ -60,6 +64,7 @@ PARTS = (
     ("training", on_gpu(measurements.compare_training), 0.3),
     ("sanitizer", device_tests.run_sanitizer, 0.35),
     ("matmul", on_gpu(run_matmul), 0.4),
+    ("training times", on_gpu(run_training_times), 0.3),
     ("verbs", on_gpu(run_verbs), 0.95),
 )
 

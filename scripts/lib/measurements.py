@@ -1,5 +1,5 @@
-"""What scripts/gpu measures: training on Cuda beside training on Cpu, benchmarks/matmul, and benchmarks/verbs in turns
-with PyTorch."""
+"""What scripts/gpu measures: training on Cuda beside training on Cpu, benchmarks/matmul, benchmarks/training_times, and
+benchmarks/verbs in turns with PyTorch."""
 
 import json
 import pathlib
@@ -47,6 +47,28 @@ def run_matmul(context, options):
             raise RuntimeError(f"matmul {done.ending}: {last_line(done.output)}")
         context.record.say(done.output)
         return {"seconds": done.seconds, **json.loads(out.read_text())}
+
+
+# The steps and whole epochs of benchmarks/training_times: fewer than benchmarks/training_times.py asks for, and enough for
+# its model.
+STEPS_OF_STUDY = ("--hidden", "16,64,256,1024,4096", "--depth", "1,3", "--batch", "128,1024", "--min-time", "0.1")
+EPOCHS_OF_STUDY = ("--hidden", "16,128,1024", "--depth", "1", "--batch", "128", "--images", "1000,60000", "--min-time", "0.1")
+TINY_STUDY = (("--hidden", "8,16,32", "--depth", "1", "--batch", "4,8", "--min-time", "0.001"),
+              ("--hidden", "8", "--depth", "1", "--batch", "8", "--images", "16", "--min-time", "0.001"))
+
+
+def run_training_times(context, device, argument_lists):
+    """Its lines, for benchmarks/training_times.py; what the time does not suffice for is in them, too."""
+    found = {"lines": []}
+    for i, arguments in enumerate(argument_lists):
+        budget = max(1.0, 0.6 * context.left() / (len(argument_lists) - i))  # what has begun then may end
+        done = context.run([context.build / "benchmarks" / "training_times", "--device", device, "--budget", f"{budget:.1f}", *arguments])
+        context.record.note(done.output)
+        if done.status != 0:
+            raise RuntimeError(f"training_times {done.ending}: {last_line(done.output)}")
+        first, *others = [json.loads(line) for line in done.output.splitlines() if line.startswith("{")]
+        found = {"environment": first["environment"], "lines": found["lines"] + others}
+    return found
 
 
 def run_verbs(context, device, tiny=False):

@@ -32,7 +32,7 @@ import record  # noqa: E402
 LARGEST = 48 << 20  # bytes of all files
 GLIBC = 36  # of version 2: the newest that programs may need
 OF_GLIBC = re.compile(r"(libc|libm|libdl|librt|libpthread|ld-linux-x86-64|linux-vdso)\.so(\.\d+)?")
-REQUIRED = ("mnist", "matmul", "verbs")
+REQUIRED = ("mnist", "matmul", "training_times", "verbs")
 WANTED = (device_tests.TESTS, *(name for name, *_ in device_tests.FIRST), *REQUIRED)
 # What goes along as it is, from the root of the sources.
 BESIDE = ("scripts/lib/*.py", "tests/tools/common.py", "tests/golden/*.txt", "benchmarks/peers/torch_gpu.py", "LICENSE")

@@ -86,6 +86,7 @@ esac
         self.sources("device", ops_softmax=GOOD)
         self.train({"cpu": 0.5, "cuda": 0.5})
         self.program("build/benchmarks/matmul", 'while [ "$1" != --json ]; do shift; done; echo \'{"products": [1]}\' > "$2"\n')
+        self.program("build/benchmarks/training_times", 'echo \'{"environment": {"gpu": "Pretend 1"}}\'; echo "{\\"asked\\": \\"$*\\"}"\n')
         self.program("bin/torch", f'echo "$*" >> {self.root}/asked\necho \'{{"unavailable": "not here"}}\'\n')
         self.verbs({})
 
@@ -136,11 +137,15 @@ class GpuScript(Pretended):
     def test_a_good_machine(self):
         status, output, results = self.run_script()
         self.assertEqual(status, 0, output)
-        self.assertEqual(output.splitlines()[-1], "16 passed, 0 failed, 6 skipped")
+        self.assertEqual(output.splitlines()[-1], "17 passed, 0 failed, 6 skipped")
         self.assertEqual(results["gpus"][0]["name"], "Pretend 1")
         self.assertEqual({run["tool"] for run in results["sanitizer_runs"] if run["passed"]}, {"memcheck", "racecheck"})
         self.assertTrue(results["training"]["agrees"])
         self.assertEqual(results["matmul"]["products"], [1])
+        self.assertEqual(results["training times"]["environment"]["gpu"], "Pretend 1")
+        steps, epochs = (line["asked"] for line in results["training times"]["lines"])
+        self.assertRegex(steps, r"^--device both --budget [0-9.]+ --hidden 16,")
+        self.assertIn("--images 1000,60000", epochs)
         first = results["verbs"]["workloads"][0]
         self.assertEqual(first["variants"]["locus"]["gpu"], {"median": 1e-6, "p10": 1e-6, "p90": 1e-6, "samples": 6})
         self.assertEqual(results["verbs"]["peer"], {"unavailable": "not here"})
@@ -183,7 +188,7 @@ class GpuScript(Pretended):
         self.program("bin/nvidia-smi", "exit 9\n")
         status, output, results = self.run_script("--dry-run")
         self.assertEqual(status, 0, output)
-        self.assertEqual(output.splitlines()[-1], f"{len(results['verbs']['workloads']) + 3} passed, 0 failed, 1 skipped")
+        self.assertEqual(output.splitlines()[-1], f"{len(results['verbs']['workloads']) + 4} passed, 0 failed, 1 skipped")
         for line in ("transfer: all of it", "gemm: product, full sizes (locus, PyTorch eager, cuBLASLt)",
                      "target: Adam, at least 0.93 x copy"):
             self.assertIn(line, results["awaits_hardware"])
@@ -340,13 +345,15 @@ class DeviceTests(Driven):
         self.sources("device", ops_softmax="sleep 60")
         self.program("build/examples/mnist", "sleep 60\n")
         self.program("build/benchmarks/matmul", "sleep 60\n")
+        self.program("build/benchmarks/training_times", "sleep 60\n")
         self.verbs({}, "__import__('time').sleep(60)")
         begun = time.monotonic()
         status, output, results = self.run_gpu(budget=10, timeout=60)
         self.assertLess(time.monotonic() - begun, 20)
         self.assertEqual((status, results["failures"]), (0, []), output)
         self.assertEqual([entry["verdict"] for entry in results["first"] + results["tests"]], ["not run: out of time"] * 2)
-        self.assertEqual([results[part]["unavailable"] for part in ("training", "matmul")], ["not run: out of time"] * 2)
+        self.assertEqual([results[part]["unavailable"] for part in ("training", "matmul", "training times")],
+                         ["not run: out of time"] * 3)
         self.assertEqual((results["verbs"]["workloads"], results["verbs"]["left_out"][0]), ([], "gemm x"))
 
     def test_benchmarks_that_say_nothing_until_the_end(self):
@@ -471,7 +478,7 @@ class Packs(Pretended):
                          {"ops/softmax": "passed", "ops/a": "crashed: SIGSEGV", "ops/c": "passed"})
         self.assertEqual((results["commit"], results["pack"]["architectures"]), ("abc", ["sm_90"]))
         self.assertEqual(results["matmul"]["products"], [1])
-        self.assertEqual(output.splitlines()[-1], "20 passed, 1 failed, 7 skipped")
+        self.assertEqual(output.splitlines()[-1], "21 passed, 1 failed, 7 skipped")
         self.assertEqual(sorted(path.name for path in (self.root / "out").iterdir()), ["results.json", "results.log"])
         self.assertEqual(list(self.root.glob("locus-pack-*")), [])
         self.assertEqual(list(moved.rglob("__pycache__")), [])
@@ -480,9 +487,9 @@ class Packs(Pretended):
         self.sources("device", ops_softmax="echo skipped: no CUDA device answers; echo 0 passed, 0 failed, 4 skipped")
         status, output, results = self.run_pack(self.make(), env=self.driver(0))
         self.assertEqual(status, 77, output)
-        self.assertEqual(output.splitlines()[-1], "0 passed, 0 failed, 8 skipped")
+        self.assertEqual(output.splitlines()[-1], "0 passed, 0 failed, 9 skipped")
         self.assertIn("skipped device_cuda_test ops/softmax: 4 skipped: no CUDA device answers", output)
-        for part in ("training", "sanitizer", "matmul", "verbs"):
+        for part in ("training", "sanitizer", "matmul", "training times", "verbs"):
             self.assertIn("libcuda.so.1 lists no GPU", results[part]["unavailable"])
 
     def test_on_a_bare_machine(self):
@@ -531,7 +538,7 @@ class Packs(Pretended):
                           "ops/c": "not run: cut off by SIGTERM"})
         self.assertEqual(results["device tests"]["unavailable"], "not run to its end: cut off by SIGTERM")
         self.assertEqual(results["matmul"]["unavailable"], "not run: cut off by SIGTERM")
-        self.assertEqual(output.splitlines()[-1], "6 passed, 0 failed, 9 skipped")
+        self.assertEqual(output.splitlines()[-1], "6 passed, 0 failed, 10 skipped")
         self.assertEqual(list(self.root.glob("locus-pack-*")), [])
 
     def test_terminated_under_the_sanitizer(self):
@@ -565,7 +572,7 @@ class Packs(Pretended):
         manifest = json.loads((folder / "manifest.json").read_text())
         (self.root / "work").mkdir()
         packed.unpack(folder, manifest, self.root / "work")
-        self.assertEqual(len(manifest["programs"]), 5)
+        self.assertEqual(len(manifest["programs"]), 6)
         name = "tests/unstripped_cuda_test"
         manifest["programs"][name] = manifest["programs"]["tests/device_cuda_test"]
         with self.assertRaisesRegex(RuntimeError, f"{name}: not in .*/work as packed; free some space"):
