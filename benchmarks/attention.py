@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """scaled_dot_product_attention in turns with PyTorch's: the value, and the value with all gradients.
 
-usage: attention.py --torch-python PYTHON [--threads 2] [--turns 3] [--processor-time]
+usage: attention.py --torch-python PYTHON [--threads 2] [--turns 3] [--processor-time] [--pin]
 
 The time of a turn is that of its fastest run; the result is the fastest turn. --processor-time, with --threads 1, is for
 machines on which other programs run. Results are written to results/cpu-attention.json, unless --only selects some of
@@ -26,7 +26,7 @@ def main():
     options = parser.parse_args()
     cases = [(shape, causal) for shape in SHAPES if (options.only or "") in "-".join(map(str, shape)) for causal in (0, 1)]
     best = {case: ([float("inf")] * 2, [float("inf")] * 2) for case in cases}
-    with players("attention", options.torch_python) as both:
+    with players("attention", options) as both:
         for _ in range(options.turns):
             for shape, causal in cases:
                 line = " ".join(map(str, (options.threads, options.clock, *shape, causal)))
@@ -35,7 +35,7 @@ def main():
     print(f"{processor()}, {options.threads} thread(s), milliseconds by the {options.clock}'s clock")
     print(f"{'type-batch-heads-length-width':36}" +
           "".join(f"{name + ': ours, PyTorch, ratio':>44}" for name in ("value", "value and gradients")))
-    results = {"processor": processor(), "threads": options.threads, "clock": options.clock, "shapes": {}}
+    results = {"processor": processor(), "threads": options.threads, "pinned": options.pin, "clock": options.clock, "shapes": {}}
     for (shape, causal), (mine, peer) in best.items():
         name = "-".join(map(str, shape)) + ("-causal" if causal else "")
         print(f"{name:36}" + "".join(f"{m:22.2f}{p:11.2f}{p / m:11.2f}" for m, p in zip(mine, peer)))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The convolutions of a ResNet-18 on images of 32 x 32, in turns with PyTorch: the value and both gradients.
 
-usage: conv.py --torch-python PYTHON [--threads 2] [--batch 64] [--turns 3] [--processor-time] [--exact]
+usage: conv.py --torch-python PYTHON [--threads 2] [--batch 64] [--turns 3] [--processor-time] [--pin] [--exact]
                [--type float32] [--depthwise]
 
 Each pass of PyTorch is measured in both memory formats, and the faster one counts. The time of a turn is that of its
@@ -40,7 +40,7 @@ def main():
     measured = DEPTHWISE if options.depthwise else SHAPES
     shapes = {shape: count for shape, count in measured.items() if (options.only or "") in "-".join(map(str, shape))}
     best = {shape: ([float("inf")] * 3, [float("inf")] * 3) for shape in shapes}
-    with players("conv", options.torch_python) as (ours, theirs):
+    with players("conv", options) as (ours, theirs):
         for _ in range(options.turns):
             for shape in shapes:
                 channels, out, *rest = shape
@@ -62,7 +62,7 @@ def main():
             whole[i] += shapes[shape] * sum(time for k, time in enumerate(times) if k != 1 or shape[0] != 3)
     print(f"all of a step: {whole[0]:.0f}, {whole[1]:.0f} ms: {whole[1] / whole[0]:.2f}")
     if not options.only:
-        results = {"processor": processor(), "type": options.type, "threads": options.threads, "batch": options.batch, "clock": options.clock,
+        results = {"processor": processor(), "type": options.type, "threads": options.threads, "pinned": options.pin, "batch": options.batch, "clock": options.clock,
                    "exact": options.exact, "step_ms": whole,
                    "shapes": {"-".join(map(str, shape)): {"ours": mine, "pytorch": peer}
                               for shape, (mine, peer) in best.items()}}

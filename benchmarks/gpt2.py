@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tokens per second of the small GPT-2 of examples/text.cpp, in turns with PyTorch: trained, and writing.
 
-usage: gpt2.py --torch-python PYTHON [--threads 2] [--batch 16] [--steps 10] [--turns 7] [--processor-time]
+usage: gpt2.py --torch-python PYTHON [--threads 2] [--batch 16] [--steps 10] [--turns 7] [--processor-time] [--pin]
 
 A turn is a few steps of each, the fastest of which counts: of training on a batch of windows of 64 tokens, with clipping
 and AdamW, and of writing one token after a window. The results are the fastest and the median of the turns, the ratio is
@@ -27,7 +27,7 @@ def main():
     parser.add_argument("--steps", type=int, default=10)
     options = parser.parse_args()
     taken = {row: ([], []) for row in ROWS}
-    with players("gpt2", options.torch_python) as both:
+    with players("gpt2", options) as both:
         for _ in range(options.turns):
             for work, kind in ROWS:
                 batch = options.batch if work == "training" else 1
@@ -35,7 +35,7 @@ def main():
                     times += player.ask(f"{options.threads} {options.clock} {batch} {options.steps} {kind} {work}")
     print(f"{processor()}, {options.threads} thread(s), batch {options.batch}, by the {options.clock}'s clock")
     print(f"{'tokens per second':24}{'Locus':>10}{'PyTorch':>10}{'ratio':>8}{'of medians':>12}")
-    results = {"processor": processor(), "threads": options.threads, "batch": options.batch, "clock": options.clock,
+    results = {"processor": processor(), "threads": options.threads, "pinned": options.pin, "batch": options.batch, "clock": options.clock,
                "rows": {}}
     for (work, kind), times in taken.items():
         tokens = options.batch * CONTEXT if work == "training" else 1

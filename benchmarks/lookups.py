@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Lookups, what is put by index, and parts of matrices, in turns with PyTorch.
 
-usage: lookups.py --torch-python PYTHON [--threads 2] [--turns 3] [--processor-time]
+usage: lookups.py --torch-python PYTHON [--threads 2] [--turns 3] [--processor-time] [--pin]
 
 The time of a turn is that of its fastest run; the result is the fastest turn. --processor-time, with --threads 1, is for
 machines on which other programs run. Results are written to results/cpu-lookups.json, unless --only selects some.
@@ -29,7 +29,7 @@ def main():
     options = parser.parse_args()
     cases = [case for case in CASES if (options.only or "") in "-".join(map(str, case))]
     best = {case: ([float("inf")], [float("inf")]) for case in cases}
-    with players("lookups", options.torch_python) as both:
+    with players("lookups", options) as both:
         for _ in range(options.turns):
             for case in cases:
                 line = " ".join(map(str, (options.threads, options.clock, *case)))
@@ -37,7 +37,7 @@ def main():
                     times[:] = map(min, times, player.ask(line))
     print(f"{processor()}, {options.threads} thread(s), milliseconds by the {options.clock}'s clock")
     print(f"{'':44}{'ours':>10}{'PyTorch':>10}{'ratio':>8}")
-    results = {"processor": processor(), "threads": options.threads, "clock": options.clock, "cases": {}}
+    results = {"processor": processor(), "threads": options.threads, "pinned": options.pin, "clock": options.clock, "cases": {}}
     for case, ((mine,), (peer,)) in best.items():
         name = "-".join(map(str, case))
         print(f"{name:44}{mine:10.2f}{peer:10.2f}{peer / mine:8.2f}")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Products of several dimensions in turns with PyTorch: einsum, and distances between sets of vectors.
 
-usage: products.py --torch-python PYTHON [--threads 2] [--turns 3] [--processor-time]
+usage: products.py --torch-python PYTHON [--threads 2] [--turns 3] [--processor-time] [--pin]
 
 The time of a turn is that of its fastest run; the result is the fastest turn. --processor-time, with --threads 1, is for
 machines on which other programs run. Results are written to results/cpu-products.json, unless --only selects some.
@@ -23,7 +23,7 @@ def main():
     parser.add_argument("--only", help="names that contain this")
     options = parser.parse_args()
     best = {name: [float("inf")] * 2 for name in NAMES if (options.only or "") in name}
-    with players("products", options.torch_python) as both:
+    with players("products", options) as both:
         for _ in range(options.turns):
             for name, times in best.items():
                 line = f"{options.threads} {options.clock} {name}"
@@ -33,7 +33,7 @@ def main():
     for name, (mine, peer) in best.items():
         print(f"{name:24}{mine:10.2f}{peer:10.2f}{peer / mine:8.2f}")
     if not options.only:
-        results = {"processor": processor(), "threads": options.threads, "clock": options.clock, "products":
+        results = {"processor": processor(), "threads": options.threads, "pinned": options.pin, "clock": options.clock, "products":
                    {name: {"ours": mine, "pytorch": peer} for name, (mine, peer) in best.items()}}
         (RESULTS / "cpu-products.json").write_text(json.dumps(results, indent=1) + "\n")
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Images per second of training ResNet-18 on images of 32 x 32, in turns with PyTorch.
 
-usage: resnet.py --torch-python PYTHON [--threads 2] [--batch 64] [--steps 3] [--turns 5] [--processor-time]
+usage: resnet.py --torch-python PYTHON [--threads 2] [--batch 64] [--steps 3] [--turns 5] [--processor-time] [--pin]
 
 A turn is a few steps of each: forward, cross-entropy, backward, SGD with momentum. The fastest step counts; of PyTorch in
 the faster of its memory formats. The results are medians of the turns, and the ratio that of the medians. float32 is
@@ -26,7 +26,7 @@ def main():
     parser.add_argument("--steps", type=int, default=3)
     options = parser.parse_args()
     taken = {row: ([], []) for row in ROWS}
-    with players("resnet", options.torch_python) as (ours, theirs):
+    with players("resnet", options) as (ours, theirs):
         for _ in range(options.turns):
             for kind, exact in ROWS:
                 line = f"{options.threads} {options.clock} {options.batch} {options.steps} {kind} {int(exact)}"
@@ -34,7 +34,7 @@ def main():
                 taken[kind, exact][1].append(min(theirs.ask(line)))
     print(f"{processor()}, {options.threads} thread(s), batch {options.batch}, by the {options.clock}'s clock")
     print(f"{'images per second':24}{'Locus':>10}{'PyTorch':>10}{'ratio':>8}")
-    results = {"processor": processor(), "threads": options.threads, "batch": options.batch, "clock": options.clock,
+    results = {"processor": processor(), "threads": options.threads, "pinned": options.pin, "batch": options.batch, "clock": options.clock,
                "rows": {}}
     for (kind, exact), times in taken.items():
         mine, peer = (1e3 * options.batch / statistics.median(each) for each in times)

@@ -3,6 +3,7 @@ the same lines."""
 
 import argparse
 import contextlib
+import os
 import pathlib
 import platform
 import subprocess
@@ -19,6 +20,7 @@ def parser_of(description, turns):
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--turns", type=int, default=turns)
     parser.add_argument("--processor-time", dest="clock", action="store_const", const="processor", default="wall")
+    parser.add_argument("--pin", action="store_true", help="bind each thread to a core of its own (Linux)")
     return parser
 
 
@@ -30,8 +32,16 @@ def processor():
 
 
 class Player:
-    def __init__(self, *command):
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    def __init__(self, *command, environment={}, is_to_bind=False):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                        env=os.environ | environment)
+        self.is_to_bind = is_to_bind
+
+    def bind(self):
+        """Threads, which the first question made, to cores in turn: some systems let two share one, and leave the other idle."""
+        cores = sorted(os.sched_getaffinity(0))
+        for i, thread in enumerate(sorted(map(int, os.listdir(f"/proc/{self.process.pid}/task")))):
+            os.sched_setaffinity(thread, {cores[i % len(cores)]})
 
     def ask(self, line):
         self.process.stdin.write(line + "\n")
@@ -39,6 +49,9 @@ class Player:
         answer = self.process.stdout.readline()
         if not answer:
             sys.exit(f"{self.process.args[0]} ended at: {line}")
+        if self.is_to_bind:
+            self.bind()
+            self.is_to_bind = False
         return [float(word) for word in answer.split()]
 
     def end(self):
@@ -47,13 +60,15 @@ class Player:
 
 
 @contextlib.contextmanager
-def players(name, torch_python):
-    """cpu_NAME.cpp, and peers/torch_NAME.py by a Python that has PyTorch."""
+def players(name, options):
+    """cpu_NAME.cpp, and peers/torch_NAME.py by the Python of --torch-python."""
     with tempfile.TemporaryDirectory() as folder:
         program = f"{folder}/cpu_{name}"
         subprocess.run(["g++", "-std=c++20", "-O2", "-pthread", f"-I{BENCHMARKS.parent / 'include'}",
                         str(BENCHMARKS / f"cpu_{name}.cpp"), "-lz", "-o", program], check=True)
-        both = Player(program), Player(torch_python, str(BENCHMARKS / "peers" / f"torch_{name}.py"))
+        peer = str(BENCHMARKS / "peers" / f"torch_{name}.py")
+        bound = {"OMP_PROC_BIND": "true", "OMP_PLACES": "threads"} if options.pin else {}
+        both = Player(program, is_to_bind=options.pin), Player(options.torch_python, peer, environment=bound)
         try:
             yield both
         finally:
