@@ -114,16 +114,15 @@ template <class T>
 void check_gradient_of_log_softmax(const char* name) {
   CAPTURE(std::string(name));
   const auto ours = gradient_of_log_softmax<T>();
-  const auto pytorch = golden::tensor<double, Cpu>(name);
   const double rounding = std::is_same_v<T, half> ? 0x1p-11 : 0x1p-8;  // of numbers from 1 to 2, at most half a step
-  CHECK(max(abs(ours - pytorch)).item() <= 2 * rounding);              // both round once, the sum in another order
-  CHECK(error_of(ours) <= error_of(pytorch) + rounding);
+  CHECK(error_of(ours) <= error_of(golden::tensor<double, Cpu>(name)));
   CHECK(error_of(ours) > rounding);  // the result was rounded, and so is what is computed from it
   CHECK(error_of(gradient_of_log_softmax<T, float>()) <= rounding);
 }
 }  // namespace
 
-TEST_CASE("gradients of log_softmax in 16 bits are as far from float64 as PyTorch's, and within a rounding by float") {
+TEST_CASE(
+    "gradients of log_softmax in 16 bits are no farther from float64 than PyTorch's, by float within a rounding") {
   CHECK(error_of(gradient_of_log_softmax<double>()) < 1e-11);
   check_gradient_of_log_softmax<bfloat16>("log_softmax_bfloat16");
   check_gradient_of_log_softmax<half>("log_softmax_half");
@@ -158,9 +157,7 @@ double share_of_bytes_in_bfloat16(const nn::Sequential<float, Cpu>& model, const
   const auto labels = zeros<std::int64_t>({shape[0]});
   const double wide = bytes_held_for_backward(model, x, labels);
   const auto narrow = model.as<bfloat16>();
-  const double share = bytes_held_for_backward(narrow, x.as<bfloat16>(), labels) / wide;
-  MESSAGE("float holds " << wide << " bytes, bfloat16 " << share << " of them");
-  return share;
+  return bytes_held_for_backward(narrow, x.as<bfloat16>(), labels) / wide;
 }
 }  // namespace
 
@@ -169,7 +166,7 @@ TEST_CASE("what the backward pass reads takes half the bytes in bfloat16") {
   const nn::Sequential<float, Cpu> perceptron{nn::Flatten{}, Linear<float, Cpu>{784, 256},
                                               nn::ReLU{},    Linear<float, Cpu>{256, 256},
                                               nn::ReLU{},    Linear<float, Cpu>{256, 10}};
-  CHECK(share_of_bytes_in_bfloat16(perceptron, {128, 1, 28, 28}) == doctest::Approx(0.5).epsilon(0.05));
+  CHECK(share_of_bytes_in_bfloat16(perceptron, {128, 1, 28, 28}) == doctest::Approx(0.51).epsilon(0.01));
   const nn::Sequential<float, Cpu> convolutional{Conv2d<float, Cpu>{1, 16, 3, {.padding = 1}},
                                                  nn::BatchNorm2d<float, Cpu>{16},
                                                  nn::ReLU{},
@@ -178,5 +175,5 @@ TEST_CASE("what the backward pass reads takes half the bytes in bfloat16") {
                                                  nn::ReLU{},
                                                  nn::Flatten{},
                                                  Linear<float, Cpu>{32 * 14 * 14, 10}};
-  CHECK(share_of_bytes_in_bfloat16(convolutional, {16, 1, 28, 28}) == doctest::Approx(0.5).epsilon(0.05));
+  CHECK(share_of_bytes_in_bfloat16(convolutional, {16, 1, 28, 28}) == doctest::Approx(0.5).epsilon(0.01));
 }
