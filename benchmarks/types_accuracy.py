@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Accuracy of models that are trained in float, bfloat16 and half, and what a step takes in each.
+"""Accuracy of models that are trained in float, bfloat16 and half, and what an epoch takes in each.
 
-usage: types_accuracy.py --programs build/examples --data FOLDER [--seeds 5] [--only WORDS] [--threads 1] [--wall]
+usage: types_accuracy.py --programs build/examples --data FOLDER [--seeds 5] [--turns 5] [--only WORDS] [--part accuracy]
 
-Accuracy: examples/mnist trains perceptrons on FOLDER/mnist, examples/cifar10 a ResNet-18 on some images of FOLDER/cifar10,
-once for each seed and type, in turns. A 16-bit type is within noise of float where the means differ by two standard errors
-of their difference, at most.
+examples/mnist trains perceptrons on FOLDER/mnist, examples/cifar10 a ResNet-18 on some images of FOLDER/cifar10.
 
-Time: cpu_types.cpp, which is compiled here, makes steps of each type in turns, by the processor's clock of one thread (or,
-with --wall, by the wall's of --threads). The fastest step of a turn counts, and the median of the turns. Results go to
+Accuracy: of the test images, once for each seed and type, in turns. A 16-bit type is within noise of float where the means
+differ by two standard errors of their difference, at most.
+
+Time: processor time of one thread, which other programs on the machine change little: of a longer run less that of a shorter
+one, of each type in turns. Loading of the images is part of it, and the median of the turns counts. Results go to
 results/types-accuracy.json, anew after each run.
 """
 
@@ -24,7 +25,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "support"))
-from torch_turns import BENCHMARKS, RESULTS, Player, processor  # noqa: E402
+from torch_turns import RESULTS, processor  # noqa: E402
 
 TYPES = "float", "bfloat16", "half"
 # Name: the example, its options, its folder of data.
@@ -34,23 +35,39 @@ TRAININGS = {
     "CIFAR-10, ResNet-18 of width 8": ("cifar10", {"width": 8, "images": 3000, "test-images": 2000, "epochs": 4, "batch": 64,
                                                    "average": 0}),
 }
-# Name: the model as cpu_types.cpp calls it, images of a batch, steps of a turn, images of an epoch.
-STEPS = {
-    "MNIST, 784-128-128-10": ("128", 100, 40, 48000),
-    "MNIST, 784-1024-1024-10": ("1024", 128, 5, 48000),
-    "CIFAR-10, ResNet-18 of width 16": ("resnet16", 32, 2, 50000),
-    "CIFAR-10, ResNet-18 of width 64": ("resnet64", 16, 1, 50000),
+# Name: the example, its options, what a shorter and a longer run are given, and images of an epoch over those by which they
+# differ.
+TIMINGS = {
+    "MNIST, 784-32-10": ("mnist", {"hidden": 32}, {"steps": 20}, {"steps": 500}, 1),
+    "MNIST, 784-256-10": ("mnist", {"hidden": 256}, {"steps": 20}, {"steps": 260}, 2),
+    "MNIST, 784-1024-10": ("mnist", {"hidden": 1024}, {"steps": 20}, {"steps": 80}, 8),
+    "CIFAR-10, ResNet-18 of width 16": ("cifar10", {"width": 16, "images": 256, "test-images": 20, "batch": 64, "average": 0},
+                                        {"epochs": 1}, {"epochs": 2}, 50000 / 256),
+    "CIFAR-10, ResNet-18 of width 64": ("cifar10", {"width": 64, "images": 64, "test-images": 20, "batch": 32, "average": 0},
+                                        {"epochs": 1}, {"epochs": 2}, 50000 / 64),
 }
 SAID = re.compile(r"^test images: .*?accuracy ([\d.]+) %", re.MULTILINE)
 
 
+def run(options, example, settings, kind, seed):
+    """What an example wrote, and its processor time."""
+    if "steps" in settings:
+        settings = {**settings, "steps-log": options.scratch / "losses.json"}
+    given = {"device": "cpu", "data": pathlib.Path(options.data) / example, "seed": seed, "type": kind, "workers": 0, **settings}
+    command = [str(pathlib.Path(options.programs) / example), *(f"--{name}={value}" for name, value in given.items())]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                          env=os.environ | {"LOCUS_NUM_THREADS": "1"}) as process:
+        output = process.stdout.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        sys.exit(f"{' '.join(command)} ended with status {process.returncode}")
+    return output, usage.ru_utime + usage.ru_stime
+
+
 def accuracy(options, example, settings, kind, seed):
     """On the test images."""
-    given = {"device": "cpu", "data": pathlib.Path(options.data) / example, "seed": seed, "type": kind, **settings}
-    done = subprocess.run([str(pathlib.Path(options.programs) / example), *(f"--{name}={value}" for name, value in given.items())],
-                          check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-                          env=os.environ | {"LOCUS_NUM_THREADS": str(options.threads)})
-    return float(SAID.search(done.stdout)[1]) / 100
+    return float(SAID.search(run(options, example, settings, kind, seed)[0])[1]) / 100
 
 
 def compared(of_float, of_type):
@@ -90,41 +107,34 @@ def trainings(options, save):
                       f"{'within' if row['within_noise'] else 'beyond'} noise", flush=True)
 
 
-def steps(options, save):
-    """Milliseconds of a step, seconds of an epoch, and how many times as fast as float."""
+def epochs(options, save):
+    """Seconds of processor time of an epoch, and how many times as fast as float it is."""
     results = {}
-    clock, threads = ("wall", options.threads) if options.wall else ("processor", 1)
-    with tempfile.TemporaryDirectory() as folder:
-        program = f"{folder}/cpu_types"
-        subprocess.run(["g++", "-std=c++20", "-O2", "-pthread", f"-I{BENCHMARKS.parent / 'include'}",
-                        str(BENCHMARKS / "cpu_types.cpp"), "-lz", "-o", program], check=True)
-        player = Player(program)
-        for name, (model, batch, count, images) in STEPS.items():
-            if not re.search(options.only, name):
-                continue
-            taken = {kind: [] for kind in TYPES}
-            for _ in range(options.turns):
-                for kind in TYPES:
-                    taken[kind].append(player.ask(f"{threads} {clock} {model} {batch} {count} {kind}")[0])
-            of_step = {kind: statistics.median(values) for kind, values in taken.items()}
-            rows = {kind: {"ms": ms, "turns": taken[kind], "seconds_of_epoch": 1e-3 * ms * images / batch,
-                           "times_as_fast_as_float": of_step["float"] / ms} for kind, ms in of_step.items()}
-            results[name] = {"batch": batch, "threads": threads, "clock": clock, "types": rows}
-            save("steps", results)
-            print(f"{name}: " + ", ".join(f"{kind} {row['ms']:.2f} ms ({row['times_as_fast_as_float']:.2f})" for kind, row in rows.items()),
-                  flush=True)
-        player.end()
+    for name, (example, settings, short, long, share) in TIMINGS.items():
+        if not re.search(options.only, name):
+            continue
+        taken = {kind: [] for kind in TYPES}
+        for _ in range(options.turns):
+            for kind in TYPES:
+                less, more = (run(options, example, settings | length, kind, 0)[1] for length in (short, long))
+                taken[kind].append(share * (more - less))
+        of_float = statistics.median(taken["float"])
+        rows = {kind: {"seconds": statistics.median(values), "times_as_fast_as_float": of_float / statistics.median(values),
+                       "turns": values} for kind, values in taken.items()}
+        results[name] = {"settings": settings, "types": rows}
+        save("epochs", results)
+        print(f"{name}: " + ", ".join(f"{kind} {row['seconds']:.3f} s ({row['times_as_fast_as_float']:.2f} times as fast)"
+                                      for kind, row in rows.items()), flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--programs", required=True)
     parser.add_argument("--data", required=True)
-    for name, default in ("seeds", 5), ("turns", 5), ("threads", 1):
+    for name, default in ("seeds", 5), ("turns", 5):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--only", default="", help="models whose name has these words, by a regular expression")
-    parser.add_argument("--part", choices=("accuracy", "steps"), help="one of the two; the other stays as it was")
-    parser.add_argument("--wall", action="store_true")
+    parser.add_argument("--part", choices=("accuracy", "epochs"), help="one of the two; the other stays as it was")
     options = parser.parse_args()
     path = RESULTS / "types-accuracy.json"
     kept = json.loads(path.read_text()) if path.exists() else {}
@@ -133,9 +143,11 @@ def main():
         kept.update({"processor": processor(), part: {**kept.get(part, {}), **results}})
         path.write_text(json.dumps(kept, indent=1) + "\n")
 
-    for part, measure in ("steps", steps), ("accuracy", trainings):
-        if options.part in (None, part):
-            measure(options, save)
+    with tempfile.TemporaryDirectory() as folder:
+        options.scratch = pathlib.Path(folder)
+        for part, measure in ("epochs", epochs), ("accuracy", trainings):
+            if options.part in (None, part):
+                measure(options, save)
 
 
 if __name__ == "__main__":
