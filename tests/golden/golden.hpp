@@ -42,9 +42,10 @@ inline void read(const std::string& path, Numbers& numbers) {
 }
 inline Numbers read_all() {
   Numbers numbers;
-  for (const char* name : {"ops.txt", "training.txt", "layers.txt", "windows.txt", "convolutions.txt",
-                           "feature_maps.txt", "init.txt", "losses.txt", "attention.txt", "models.txt", "gpt2.txt",
-                           "parts.txt", "averages.txt", "functions.txt", "products.txt", "linalg.txt", "sixteen_bits.txt"})
+  for (const char* name :
+       {"ops.txt", "training.txt", "layers.txt", "windows.txt", "convolutions.txt", "feature_maps.txt", "init.txt",
+        "losses.txt", "attention.txt", "models.txt", "gpt2.txt", "parts.txt", "averages.txt", "functions.txt",
+        "products.txt", "linalg.txt", "sixteen_bits.txt"})
     read(folder() + name, numbers);
   return numbers;
 }
