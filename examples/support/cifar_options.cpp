@@ -7,6 +7,9 @@
 CifarOptions::CifarOptions(int argc, char** argv) {
   CLI::App app("Trains ResNet-18 on the images of CIFAR-10.");
   app.add_option("--device", device, "where to train: cpu, cuda, cuda:N, or auto")->capture_default_str();
+  app.add_option("--type", type, "element type of the model and its images: float, bfloat16, or half")
+      ->check(CLI::IsMember({"float", "bfloat16", "half"}))
+      ->capture_default_str();
   app.add_option("--data", data, "folder with CIFAR-10's binary version; without it, images are drawn");
   app.add_option("--images", images, "how many images to train with, the first ones; 0: all")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{50000}))
@@ -57,7 +60,7 @@ CifarOptions::CifarOptions(int argc, char** argv) {
 std::int64_t fingerprint(const CifarOptions& o, std::int64_t images) {
   const std::string text =
       locus::join(images, " ", o.epochs, " ", o.batch, " ", o.lr, " ", o.schedule, " ", o.weight_decay, " ",
-                  o.smoothing, " ", o.average, " ", o.cutout, " ", o.width, " ", o.seed);
+                  o.smoothing, " ", o.average, " ", o.cutout, " ", o.width, " ", o.seed, " ", o.type);
   std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
   for (const char letter : text) hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
   return static_cast<std::int64_t>(hash);

@@ -6,6 +6,7 @@
 
 struct CifarOptions {
   std::string device = "auto";
+  std::string type = "float";    ///< of the model and its images
   std::string data;              ///< folder with CIFAR-10's binary version; empty: drawn images
   std::int64_t images = 0;       ///< how many to train with, the first ones; 0: all
   std::int64_t test_images = 0;  ///< the same to test with

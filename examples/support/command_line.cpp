@@ -5,6 +5,9 @@
 CommandLine::CommandLine(int argc, char** argv) {
   CLI::App app("Trains a perceptron on handwritten digits.");
   app.add_option("--device", device, "where to train: cpu, cuda, cuda:N, or auto")->capture_default_str();
+  app.add_option("--type", type, "element type of the model and its images: float, bfloat16, or half")
+      ->check(CLI::IsMember({"float", "bfloat16", "half"}))
+      ->capture_default_str();
   app.add_option("--data", data, "folder with the MNIST IDX files, plain or .gz; without it, digits are drawn");
   app.add_option("--epochs", epochs, "passes over the training images")
       ->check(CLI::Range(1, 10000))

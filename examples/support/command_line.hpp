@@ -6,7 +6,8 @@
 
 struct CommandLine {
   std::string device = "auto";
-  std::string data;  ///< folder with MNIST's files; empty: drawn digits
+  std::string type = "float";  ///< of the model and its images
+  std::string data;            ///< folder with MNIST's files; empty: drawn digits
   int epochs = 10;
   std::int64_t hidden = 32;
   std::uint64_t seed = 0;

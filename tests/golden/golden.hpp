@@ -3,7 +3,8 @@
 // make_windows.py windows.txt, make_convolutions.py convolutions.txt, make_feature_maps.py feature_maps.txt,
 // make_init.py init.txt, make_losses.py losses.txt, make_attention.py attention.txt, make_models.py models.txt,
 // make_gpt2.py gpt2.txt, make_parts.py parts.txt, make_averages.py averages.txt, make_functions.py functions.txt,
-// make_products.py products.txt, make_linalg.py linalg.txt, and the tests read them.
+// make_products.py products.txt, make_linalg.py linalg.txt, make_sixteen_bits.py sixteen_bits.txt, and the tests read
+// them.
 
 #include <support/reference.hpp>
 
@@ -41,9 +42,10 @@ inline void read(const std::string& path, Numbers& numbers) {
 }
 inline Numbers read_all() {
   Numbers numbers;
-  for (const char* name : {"ops.txt", "training.txt", "layers.txt", "windows.txt", "convolutions.txt",
-                           "feature_maps.txt", "init.txt", "losses.txt", "attention.txt", "models.txt", "gpt2.txt",
-                           "parts.txt", "averages.txt", "functions.txt", "products.txt", "linalg.txt"})
+  for (const char* name :
+       {"ops.txt", "training.txt", "layers.txt", "windows.txt", "convolutions.txt", "feature_maps.txt", "init.txt",
+        "losses.txt", "attention.txt", "models.txt", "gpt2.txt", "parts.txt", "averages.txt", "functions.txt",
+        "products.txt", "linalg.txt", "sixteen_bits.txt"})
     read(folder() + name, numbers);
   return numbers;
 }

@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -101,6 +102,26 @@ def check_refusal(report, status, words, command):
     report.add(f"refused: {words}", None if given == status and words in output else f"status {given}: {output}")
 
 
+def check_types(report, program, folder):
+    """It learns in 16 bits, and a run goes on in its own type alone."""
+    for kind, held in ("bfloat16", "bfloat16"), ("half", "float16"):
+        checkpoint = folder / kind
+        command = command_of(program, "--images", 300, "--type", kind, "--checkpoint", checkpoint)
+        status, output = common.run(command)
+        accuracy = re.search(r"test images: accuracy ([\d.]+) %", output)
+        if status or not accuracy or f"training in {kind} " not in output:
+            report.fail(f"a run in {kind}", output)
+            continue
+        report.add(f"it learns in {kind}", None if float(accuracy[1]) > 13 else f"accuracy {accuracy[1]} %, by chance 10 %")
+        again, output = common.run(command)
+        report.add(f"a run in {kind} that ended answers the same",
+                   None if again == 0 and accuracy[0] in output and "going on after" in output else output)
+        other = [*command]
+        other[other.index(kind)] = "float"
+        check_refusal(report, 1, f"'conv1.weight' holds {held}, not float32", other)
+    check_refusal(report, 2, "--type", command_of(program, "--type", "double"))
+
+
 def check_refusals(report, program, folder):
     check_refusal(report, 2, "--schedule", command_of(program, "--schedule", "steps"))
     check_refusal(report, 2, "--batch", command_of(program, "--batch", 1))
@@ -124,7 +145,7 @@ def check_real_images(report, program):
 
 def check_all(report):
     program = pathlib.Path(sys.argv[1]).resolve()
-    for check in check_results, check_interruptions, check_refusals:
+    for check in check_results, check_interruptions, check_types, check_refusals:
         with tempfile.TemporaryDirectory() as folder:
             check(report, program, pathlib.Path(folder))
     check_real_images(report, program)

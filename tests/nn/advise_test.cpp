@@ -1,4 +1,5 @@
 #include <locus/cpu/gemm/kernels.hpp>
+#include <locus/models/gpt2.hpp>
 #include <locus/nn/advise.hpp>
 #include <locus/nn/attention.hpp>
 #include <locus/nn/conv.hpp>
@@ -90,18 +91,30 @@ TEST_CASE("advice names weights by their full names, the widest waste first") {
   const auto advice = advise_as(avx512, model, {32});
   CHECK(names(advice) == Names{"attention.in_proj_weight in 60 64", "layers.1.weight in 100 112",
                                "layers.0.weight out 100 112", "attention.in_proj_weight out 180 192",
-                               "attention.out_proj.weight in 60 64", "words.weight entries 1003 1008",
-                               "attention.out_proj.weight out 60 64"});
+                               "attention.heads width 15 16", "attention.out_proj.weight in 60 64",
+                               "words.weight entries 1003 1008", "attention.out_proj.weight out 60 64"});
   for (const auto& one : advice.entries) {
     CAPTURE(one.key);
-    const auto role = one.name == "in" ? ProductRole::in : ProductRole::out;
+    const auto role = one.name == "in" || one.name == "width" ? ProductRole::in : ProductRole::out;
     REQUIRE(one.padded % 16 == 0);
     CHECK(one.gain == doctest::Approx(nn::detail::quantized(role, one.extent, avx512)));
     CHECK(one.time * one.gain == doctest::Approx(static_cast<double>(one.padded) / static_cast<double>(one.extent)));
     CHECK(one.time < 1.1);
     CHECK(contains(one.why, "16 columns at a time"));
   }
-  CHECK(contains(advice.entries[5].why, "where the table is also the weights of a projection"));
+  CHECK(contains(advice.entries[4].why, "each head multiplies queries by keys"));
+  CHECK(contains(advice.entries[6].why, "where the table is also the weights of a projection"));
+}
+
+TEST_CASE("heads whose width misses a multiple of 8 are named where the width of the layer is one") {
+  const nn::MultiheadAttention<float, Cpu> narrow{240, 12}, fitting{240, 10};  // 20 and 24 wide
+  CHECK(names(advise_as(bf16_on_cuda, narrow, {8, 10, 240})) == Names{"heads width 20 24"});
+  CHECK(advise_as(bf16_on_cuda, fitting, {8, 10, 240}).entries.empty());
+  const nn::MultiheadAttention<float, Cpu> apart{240, 12, {.kdim = 64, .vdim = 64}};
+  CHECK(names(advise_as(bf16_on_cuda, apart, {8, 10, 240})) == Names{"heads width 20 24"});
+  const auto gpt = models::gpt2<float>({.vocab_size = 64, .n_positions = 16, .n_embd = 40, .n_layer = 2, .n_head = 4});
+  CHECK(names(advise_as(bf16_on_cuda, gpt, {8, 16})) ==
+        Names{"transformer.h.0.attn.heads width 10 16", "transformer.h.1.attn.heads width 10 16"});
 }
 
 TEST_CASE("of convolutions, channels of groups count; those without products do not") {

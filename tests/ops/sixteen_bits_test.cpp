@@ -4,6 +4,7 @@
 #include <locus/ops/cdist.hpp>
 #include <locus/ops/einsum.hpp>
 
+#include <golden/golden.hpp>
 #include <support/reference.hpp>
 
 #include <doctest/doctest.h>
@@ -88,6 +89,45 @@ TEST_CASE("rows of 16 bits are normalized in float") {
                           [](const auto& x) { return scaled_dot_product_attention(x, x, x); }, {2, 2});
 }
 
+namespace {
+/// Every 50th column of the gradient of log_softmax, as make_sixteen_bits.py has it of PyTorch; of the numbers as T,
+/// with a result in Y.
+template <class T, class Y = T>
+Tensor<double> gradient_of_log_softmax() {
+  constexpr std::int64_t rows = 2, columns = 3000, stride = 50;
+  Tensor<double> x({rows, columns}), cotangent({rows, columns}), kept({rows, columns / stride});
+  for (std::int64_t i = 0; i < x.elements(); ++i) {
+    x.data()[i] = static_cast<double>(i * 37 % 64) / 32 - 1;
+    cotangent.data()[i] = static_cast<double>(i * 53 % 128) / 64 - 0.5;
+  }
+  const auto leaf = variable(x.as<T>());
+  log_softmax(leaf.template as<Y>(), 1).backward(cotangent.as<Y>());
+  const auto gradient = leaf.grad().template as<double>();
+  for (std::int64_t i = 0; i < kept.elements(); ++i) kept.data()[i] = gradient.data()[i * stride];
+  return kept;
+}
+/// The largest difference from float64's.
+double error_of(const Tensor<double>& gradient) {
+  return max(abs(gradient - golden::tensor<double, Cpu>("log_softmax_float64"))).item();
+}
+template <class T>
+void check_gradient_of_log_softmax(const char* name) {
+  CAPTURE(std::string(name));
+  const auto ours = gradient_of_log_softmax<T>();
+  const double rounding = std::is_same_v<T, half> ? 0x1p-11 : 0x1p-8;  // of numbers from 1 to 2, at most half a step
+  CHECK(error_of(ours) <= error_of(golden::tensor<double, Cpu>(name)));
+  CHECK(error_of(ours) > rounding);  // the result was rounded, and so is what is computed from it
+  CHECK(error_of(gradient_of_log_softmax<T, float>()) <= rounding);
+}
+}  // namespace
+
+TEST_CASE(
+    "gradients of log_softmax in 16 bits are no farther from float64 than PyTorch's, by float within a rounding") {
+  CHECK(error_of(gradient_of_log_softmax<double>()) < 1e-11);
+  check_gradient_of_log_softmax<bfloat16>("log_softmax_bfloat16");
+  check_gradient_of_log_softmax<half>("log_softmax_half");
+}
+
 TEST_CASE("losses of 16 bits are computed in float") {
   const auto y = zeros<std::int64_t>({600});
   check_computes_in_float("cross_entropy", {600, 5}, [&](const auto& x) { return nn::cross_entropy(x, y); });
@@ -101,4 +141,39 @@ TEST_CASE("losses of 16 bits are computed in float") {
 TEST_CASE("what lookups of 16 bits add up is added in float") {
   const auto same_row = zeros<std::int64_t>({3000});
   check_computes_in_float("index_select", {2, 3}, [&](const auto& x) { return sum(index_select(x, 0, same_row), 0); });
+}
+
+namespace {
+/// Bytes that stay allocated for the backward pass of a model and its loss, beside the model, its input and the labels.
+template <class M, class T>
+double bytes_held_for_backward(const M& model, const Tensor<T>& x, const Tensor<std::int64_t>& labels) {
+  const std::int64_t before = memory_stats(Cpu{}).allocated_bytes;
+  const auto loss = nn::cross_entropy(model(trace(x)).template as<float>(), labels).eval();
+  return static_cast<double>(memory_stats(Cpu{}).allocated_bytes - before);
+}
+/// What bfloat16 holds, over what float does.
+double share_of_bytes_in_bfloat16(const nn::Sequential<float, Cpu>& model, const Shape& shape) {
+  const auto x = randn<float>(shape);
+  const auto labels = zeros<std::int64_t>({shape[0]});
+  const double wide = bytes_held_for_backward(model, x, labels);
+  const auto narrow = model.as<bfloat16>();
+  return bytes_held_for_backward(narrow, x.as<bfloat16>(), labels) / wide;
+}
+}  // namespace
+
+TEST_CASE("what the backward pass reads takes half the bytes in bfloat16") {
+  using nn::Conv2d, nn::Linear;
+  const nn::Sequential<float, Cpu> perceptron{nn::Flatten{}, Linear<float, Cpu>{784, 256},
+                                              nn::ReLU{},    Linear<float, Cpu>{256, 256},
+                                              nn::ReLU{},    Linear<float, Cpu>{256, 10}};
+  CHECK(share_of_bytes_in_bfloat16(perceptron, {128, 1, 28, 28}) == doctest::Approx(0.51).epsilon(0.01));
+  const nn::Sequential<float, Cpu> convolutional{Conv2d<float, Cpu>{1, 16, 3, {.padding = 1}},
+                                                 nn::BatchNorm2d<float, Cpu>{16},
+                                                 nn::ReLU{},
+                                                 nn::MaxPool2d{2},
+                                                 Conv2d<float, Cpu>{16, 32, 3, {.padding = 1}},
+                                                 nn::ReLU{},
+                                                 nn::Flatten{},
+                                                 Linear<float, Cpu>{32 * 14 * 14, 10}};
+  CHECK(share_of_bytes_in_bfloat16(convolutional, {16, 1, 28, 28}) == doctest::Approx(0.5).epsilon(0.01));
 }

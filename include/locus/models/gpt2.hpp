@@ -70,6 +70,7 @@ class GPT2Linear final : public nn::Layer<GPT2Linear<T, D>, T, D> {
     visit("weight", weight);
     visit("bias", bias);
   }
+  [[nodiscard]] nn::detail::WeightUse weight_use() const { return {.transposed = true}; }
   /// For U on E; every member becomes a copy.
   template <class U, class E>
   [[nodiscard]] auto twin() const {
@@ -97,6 +98,9 @@ class GPT2Attention final : public nn::Layer<GPT2Attention<T, D>, T, D> {
   void members(const auto& visit) const {
     visit("c_attn", c_attn);
     visit("c_proj", c_proj);
+  }
+  [[nodiscard]] nn::detail::WeightUse weight_use() const {
+    return {.width = options_.n_embd, .heads = options_.n_head};
   }
   template <class U, class E>
   [[nodiscard]] auto twin() const {

@@ -12,8 +12,8 @@ namespace locus::inline LOCUS_ABI::nn {
 
 /// An extent that is no multiple of what products of its type and device are computed by.
 struct ExtentAdvice {
-  std::string key;   ///< full name of the weight, such as "0.weight"; "input" for the batch
-  std::string name;  ///< of the extent: in, out, entries, features, batch
+  std::string key;   ///< full name of the weight, such as "0.weight"; "input" for the batch; "0.heads" of an attention
+  std::string name;  ///< of the extent: in, out, entries, features, batch, width
   std::int64_t extent, padded;
   double gain;  ///< multiply-adds per second with the padded extent over those with this one, modelled
   double time;  ///< that padded products take over these, modelled: padded / extent / gain, 1 where the width is free
@@ -107,7 +107,7 @@ template <class T, class D>
   else return {};
 }
 
-/// A parameter of two or more dimensions, under its first name.
+/// A parameter of two or more dimensions, under its first name; or the heads of an attention, without a shape.
 struct NamedWeight {
   std::string name;
   Shape shape;
@@ -118,7 +118,10 @@ struct NamedWeight {
 template <class T, class D>
 struct ListWeights final : MemberWalk<T, D> {
   std::vector<NamedWeight> list;
-  void layer(const std::string& name, const WeightUse& use) override { layer_ = name, use_ = use; }
+  void layer(const std::string& name, const WeightUse& use) override {
+    layer_ = name, use_ = use;
+    if (use.heads > 0) list.push_back({name.empty() ? "heads" : name + ".heads", {}, use});
+  }
   void parameter(const std::string& name, const Parameter<T, D>& parameter) override {
     if (parameter.shape().rank() < 2) return;
     for (const auto& known : parameters_)
@@ -142,6 +145,7 @@ class AdviceMaker {
 
   void add_weight(const NamedWeight& weight) {
     const Shape& shape = weight.shape;
+    if (weight.use.heads > 0 && shape.rank() == 0) return add_heads(weight);
     const auto all = static_cast<double>(elements(shape));
     total_ += all;
     if (weight.use.looked_up) {
@@ -158,6 +162,13 @@ class AdviceMaker {
     add(weight.name, "out", out, ProductRole::out, all, of_groups);
     const std::int64_t window = tiles_.windows ? elements(shape) / (shape[0] * shape[1]) : 1;
     add(weight.name, "in", in, ProductRole::in, all, of_groups, window);
+  }
+  /// Products of queries and keys have its depth, those of weights and values its columns; backward one and three more.
+  /// They are weighed as the projections of queries are, as of sequences half as long as the attention is wide.
+  void add_heads(const NamedWeight& heads) {
+    const auto width = static_cast<double>(heads.use.width);
+    add(heads.name, "width", heads.use.width / heads.use.heads, ProductRole::in, width * width,
+        "; each head multiplies queries by keys, and weights by values, of this width");
   }
   /// After all weights.
   void add_batch(const Shape& batch) {
@@ -213,7 +224,8 @@ LOCUS_OUT_OF_LINE inline std::string Advice::text() const {
 /// Names extents of a model's weights, and its batch, that are no multiples of what products of its element type on its
 /// device are computed by: on Cpu the numbers of a vector register (8 or 16 of float) or of a tile (32 of bfloat16 with
 /// AMX), on Cuda 16 bytes (8 of bfloat16 and half, 4 of float). `batch` is the shape of a batch, of which the first
-/// extent counts: the rows of products are multiples of it. Convolutions are counted as products over windows. Left out
+/// extent counts: the rows of products are multiples of it. Convolutions are counted as products over windows, and the
+/// width of a head of an attention as depth and columns of its products. Left out
 /// is what has nothing to win, and what the padded extent would make a quarter slower. Nothing is computed or timed.
 ///
 ///     std::cout << nn::advise(model, {128, 784}).text();

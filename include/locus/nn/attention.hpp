@@ -123,6 +123,7 @@ class MultiheadAttention final : public Layer<MultiheadAttention<T, D>, T, D> {
     visit("out_proj", out_proj);
   }
   [[nodiscard]] std::int64_t heads() const { return heads_; }
+  [[nodiscard]] detail::WeightUse weight_use() const { return {.width = width(), .heads = heads_}; }
   [[nodiscard]] const MultiheadAttentionOptions& options() const { return options_; }
   /// For U on E.
   template <class U, class E>

@@ -53,9 +53,10 @@ struct AnyLayer {};
 
 /// What a layer says of its weights by weight_use(), for who reads their shapes; without, they are (out, in, ...).
 struct WeightUse {
-  bool looked_up = false;   ///< a table, whose rows are looked up
-  bool transposed = false;  ///< (in, out, ...)
-  std::int64_t groups = 1;  ///< of a convolution
+  bool looked_up = false;             ///< a table, whose rows are looked up
+  bool transposed = false;            ///< (in, out, ...)
+  std::int64_t groups = 1;            ///< of a convolution
+  std::int64_t width = 0, heads = 0;  ///< of an attention, whose weights are those of the layers below and its own
 };
 
 /// What walk_members finds below a layer of T on D. Names are full, such as "0.weight".

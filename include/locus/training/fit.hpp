@@ -251,10 +251,10 @@ void train(const M& model, Optimizer& optimizer, const L& loss, data::Loader<S, 
 /// Of a distributed model, each rank trains on its own batches and validates on its own; records are of the samples of
 /// all ranks, and the same on each. All ranks must have as many batches to train on; those to validate on may differ.
 ///
-/// A model of half is trained by scaler.with(optimizer), any other may be: each loss is scaled, predictions and targets
-/// of 16 bits become float before it, as evaluate() takes them; gradients are unscaled before options.before_step, if
-/// there is one; a step whose gradients overflowed is skipped. Records and callbacks have losses that are not scaled.
-/// LOCUS_ADVISE=1 in the environment prints nn::advise() on stderr before the first step.
+/// Predictions and targets of 16 bits become float before the loss, as evaluate() takes them. A model of half is
+/// trained by scaler.with(optimizer), any other may be: each loss is scaled, gradients are unscaled before
+/// options.before_step, if there is one; a step whose gradients overflowed is skipped. Records and callbacks have
+/// losses that are not scaled. LOCUS_ADVISE=1 in the environment prints nn::advise() on stderr before the first step.
 ///
 /// throws ArgumentError, before it trains, for another LOCUS_ADVISE, options out of range or without effect, a metric
 /// that is not measured, loaders without a batch, numbers of batches that differ between ranks, or a sampler that

@@ -44,25 +44,18 @@ namespace detail {
 template <class Optimizer>
 concept StepsByScaler = requires { typename std::remove_const_t<Optimizer>::IsScaledOptimizer; };
 
-/// The loss of a batch, recorded. `in_float`: of predictions and targets of 16 bits in float, as evaluate() takes them.
-template <bool in_float, class M, class L, class X, class D, class... Y>
+/// The loss of a batch, recorded: of predictions and targets of 16 bits in float, as evaluate() takes them.
+template <class M, class L, class X, class D, class... Y>
 [[nodiscard]] auto recorded_loss(const M& model, const L& loss, const Tuple<Tensor<X, D>, Tensor<Y, D>...>& batch) {
   using Prediction = decltype(predict(model, trace(get<0>(batch))));
   const Traced<value_of<Prediction>, D> prediction = predict(model, trace(get<0>(batch)));
-  return with_targets(batch, [&](const auto&... target) {
-    if constexpr (in_float) return loss(widened(prediction), widened(target)...).eval();
-    else return loss(prediction, target...).eval();
-  });
+  return with_targets(batch,
+                      [&](const auto&... target) { return loss(widened(prediction), widened(target)...).eval(); });
 }
 /// Element type of the losses.
-template <class M, class Optimizer, class L, class Batch>
-using loss_t = value_of<decltype(recorded_loss<StepsByScaler<Optimizer>>(
-    std::declval<const M&>(), std::declval<const L&>(), std::declval<const Batch&>()))>;
-/// The same of a classifier's batches of T. A class: compilers write a concept in a symbol's name in different ways.
-template <class Optimizer, class T>
-struct StepLoss : std::type_identity<T> {};
-template <StepsByScaler Optimizer, class T>
-struct StepLoss<Optimizer, T> : std::type_identity<compute_t<T>> {};
+template <class M, class L, class Batch>
+using loss_t =
+    value_of<decltype(recorded_loss(std::declval<const M&>(), std::declval<const L&>(), std::declval<const Batch&>()))>;
 
 struct DoNothing {
   void operator()() const {}
@@ -107,7 +100,7 @@ template <class M, class Optimizer, class L, class Batch, class Around = Nothing
 auto train_step_on(const M& model, Optimizer& optimizer, const L& loss, const Batch& batch, const Around& around = {}) {
   DevicePhases phases(get<0>(batch).device());
   phases.next("forward");
-  const auto recorded = recorded_loss<StepsByScaler<Optimizer>>(model, loss, batch);
+  const auto recorded = recorded_loss(model, loss, batch);
   phases.next("backward");
   optimizer.zero_grad();
   backward_for(optimizer, recorded);
@@ -117,12 +110,11 @@ auto train_step_on(const M& model, Optimizer& optimizer, const L& loss, const Ba
 }
 }  // namespace detail
 
-/// One step of training of a classifier on a batch: forward, backward, update. Returns the loss, on the device. By
-/// scaler.with(optimizer), logits of 16 bits become float before the loss, and the loss is not scaled.
+/// One step of training of a classifier on a batch: forward, backward, update. Returns the loss, on the device: of
+/// logits of 16 bits in float, and not scaled by scaler.with(optimizer).
 template <class M, class Optimizer, class T, class D>
   requires detail::Trainable<M, Optimizer, T, D>
-Tensor<typename detail::StepLoss<Optimizer, T>::type, D> train_step(const M& model, Optimizer& optimizer,
-                                                                    const data::Batch<T, D>& batch) {
+Tensor<compute_t<T>, D> train_step(const M& model, Optimizer& optimizer, const data::Batch<T, D>& batch) {
   return detail::train_step_on(model, optimizer, detail::ClassifierLoss{}, Tuple(batch.images, batch.labels));
 }
 
@@ -150,7 +142,7 @@ struct DivideByShares {
 /// Training steps. Where D replays them, those on batches of the first one's shape are replays.
 template <class M, class Optimizer, class L, class D, class Batch, class Around>
 class TrainingStep {
-  using T = loss_t<M, Optimizer, L, Batch>;
+  using T = loss_t<M, L, Batch>;
   using R = compute_t<T>;
 
  public:
@@ -188,8 +180,10 @@ class TrainingStep {
       return;
     }
     const double samples = static_cast<double>(get<0>(batch).size(0));
-    share_.copy_((counted_ * static_cast<R>(share.weight / samples)).template as<T>());
-    const auto as_used = share_.template as<R>();  // rounded as gradients are weighed by it
+    // Rounded as gradients are that are weighed by it.
+    share_.copy_(
+        (counted_ * static_cast<R>(share.weight / samples)).template as<value_of<Optimizer>>().template as<T>());
+    const auto as_used = share_.template as<R>();
     if (share.is_first) shares_.copy_(as_used);
     else shares_ += as_used;
     samples_ = (share.is_first ? 0 : samples_) + samples;
@@ -209,7 +203,7 @@ class TrainingStep {
     if (is_whole(is_first, is_last)) return train_step_on(model_, optimizer_, function_, batch, around_);
     DevicePhases phases(get<0>(batch).device());
     phases.next("forward");
-    const auto loss = recorded_loss<StepsByScaler<Optimizer>>(model_, function_, batch);
+    const auto loss = recorded_loss(model_, function_, batch);
     phases.next("backward");
     if (is_first) optimizer_.zero_grad();
     if (!is_last) {

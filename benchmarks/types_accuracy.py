@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""Accuracy of models that are trained in float, bfloat16 and half, and what an epoch takes in each.
+
+usage: types_accuracy.py --programs build/examples --data FOLDER [--seeds 5] [--turns 5] [--only WORDS] [--part accuracy]
+
+examples/mnist trains perceptrons on FOLDER/mnist, examples/cifar10 a ResNet-18 on some images of FOLDER/cifar10.
+
+Accuracy: of the test images, once for each seed and type, in turns. A 16-bit type is within noise of float where the means
+differ by two standard errors of their difference, at most.
+
+Time: processor time of one thread, which other programs on the machine change little: of a longer run less that of a shorter
+one, of each type in turns. Loading of the images is part of it, and the median of the turns counts. Results go to
+results/types-accuracy.json, anew after each run.
+"""
+
+import argparse
+import json
+import math
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "support"))
+from torch_turns import RESULTS, processor  # noqa: E402
+
+TYPES = "float", "bfloat16", "half"
+# Name: the example, its options, its folder of data.
+TRAININGS = {
+    "MNIST, 784-32-10": ("mnist", {"hidden": 32, "epochs": 5}),
+    "MNIST, 784-256-10": ("mnist", {"hidden": 256, "epochs": 5}),
+    "CIFAR-10, ResNet-18 of width 8": ("cifar10", {"width": 8, "images": 3000, "test-images": 2000, "epochs": 4, "batch": 64,
+                                                   "average": 0}),
+}
+# Name: the example, its options, what a shorter and a longer run are given, and images of an epoch over those by which they
+# differ.
+TIMINGS = {
+    "MNIST, 784-32-10": ("mnist", {"hidden": 32}, {"steps": 20}, {"steps": 2420}, 0.2),
+    "MNIST, 784-256-10": ("mnist", {"hidden": 256}, {"steps": 20}, {"steps": 500}, 1),
+    "MNIST, 784-1024-10": ("mnist", {"hidden": 1024}, {"steps": 20}, {"steps": 116}, 5),
+    "CIFAR-10, ResNet-18 of width 16": ("cifar10", {"width": 16, "images": 256, "test-images": 20, "batch": 64, "average": 0},
+                                        {"epochs": 1}, {"epochs": 2}, 50000 / 256),
+    "CIFAR-10, ResNet-18 of width 64": ("cifar10", {"width": 64, "images": 64, "test-images": 20, "batch": 32, "average": 0},
+                                        {"epochs": 1}, {"epochs": 2}, 50000 / 64),
+}
+SAID = re.compile(r"^test images: .*?accuracy ([\d.]+) %", re.MULTILINE)
+
+
+def run(options, example, settings, kind, seed):
+    """What an example wrote, and its processor time."""
+    if "steps" in settings:
+        settings = {**settings, "steps-log": options.scratch / "losses.json"}
+    given = {"device": "cpu", "data": pathlib.Path(options.data) / example, "seed": seed, "type": kind, "workers": 0, **settings}
+    command = [str(pathlib.Path(options.programs) / example), *(f"--{name}={value}" for name, value in given.items())]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                          env=os.environ | {"LOCUS_NUM_THREADS": "1"}) as process:
+        output = process.stdout.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        sys.exit(f"{' '.join(command)} ended with status {process.returncode}")
+    return output, usage.ru_utime + usage.ru_stime
+
+
+def accuracy(options, example, settings, kind, seed):
+    """On the test images."""
+    return float(SAID.search(run(options, example, settings, kind, seed)[0])[1]) / 100
+
+
+def compared(of_float, of_type):
+    """The difference of the means, its standard error, and whether it is noise."""
+    difference = statistics.mean(of_type) - statistics.mean(of_float)
+    error = math.sqrt(sum(statistics.variance(values) / len(values) for values in (of_float, of_type)))
+    return {"difference": difference, "standard_error": error, "within_noise": abs(difference) <= 2 * error}
+
+
+def summary(by_type):
+    rows = {kind: {"mean": statistics.mean(values)} for kind, values in by_type.items() if values}
+    if min(map(len, by_type.values())) > 1:
+        for kind, values in by_type.items():
+            rows[kind]["deviation"] = statistics.stdev(values)
+            if kind != "float":
+                rows[kind] |= compared(by_type["float"], values)
+    return rows
+
+
+def trainings(options, save):
+    """Accuracy by training, type and seed."""
+    results = {}
+    for name, (example, settings) in TRAININGS.items():
+        if not re.search(options.only, name):
+            continue
+        by_type = {kind: [] for kind in TYPES}
+        for seed in range(options.seeds):
+            for kind in TYPES:
+                by_type[kind].append(accuracy(options, example, settings, kind, seed))
+            print(f"{name}, seed {seed}: " + ", ".join(f"{kind} {100 * by_type[kind][-1]:.2f} %" for kind in TYPES), flush=True)
+            results[name] = {"settings": settings, "accuracy": by_type, "summary": summary(by_type)}
+            save("accuracy", results)
+        for kind in TYPES[1:]:
+            row = results[name]["summary"][kind]
+            if "difference" in row:
+                print(f"{name}, {kind}: {100 * row['difference']:+.3f} points, standard error {100 * row['standard_error']:.3f}: "
+                      f"{'within' if row['within_noise'] else 'beyond'} noise", flush=True)
+
+
+def epochs(options, save):
+    """Seconds of processor time of an epoch, and how many times as fast as float it is."""
+    results = {}
+    for name, (example, settings, short, long, share) in TIMINGS.items():
+        if not re.search(options.only, name):
+            continue
+        taken = {kind: [] for kind in TYPES}
+        for _ in range(options.turns):
+            for kind in TYPES:
+                less, more = (run(options, example, settings | length, kind, 0)[1] for length in (short, long))
+                taken[kind].append(share * (more - less))
+        of_float = statistics.median(taken["float"])
+        rows = {kind: {"seconds": statistics.median(values), "times_as_fast_as_float": of_float / statistics.median(values),
+                       "turns": values} for kind, values in taken.items()}
+        results[name] = {"settings": settings, "types": rows}
+        save("epochs", results)
+        print(f"{name}: " + ", ".join(f"{kind} {row['seconds']:.3f} s ({row['times_as_fast_as_float']:.2f} times as fast)"
+                                      for kind, row in rows.items()), flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--programs", required=True)
+    parser.add_argument("--data", required=True)
+    for name, default in ("seeds", 5), ("turns", 5):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--only", default="", help="models whose name has these words, by a regular expression")
+    parser.add_argument("--part", choices=("accuracy", "epochs"), help="one of the two; the other stays as it was")
+    options = parser.parse_args()
+    path = RESULTS / "types-accuracy.json"
+    kept = json.loads(path.read_text()) if path.exists() else {}
+
+    def save(part, results):
+        kept.update({"processor": processor(), part: {**kept.get(part, {}), **results}})
+        path.write_text(json.dumps(kept, indent=1) + "\n")
+
+    with tempfile.TemporaryDirectory() as folder:
+        options.scratch = pathlib.Path(folder)
+        for part, measure in ("epochs", epochs), ("accuracy", trainings):
+            if options.part in (None, part):
+                measure(options, save)
+
+
+if __name__ == "__main__":
+    main()
