@@ -146,12 +146,12 @@ namespace detail {
 
 /// target = part
 template <class T, class D, class P>
-void update(const Tensor<T, D>& target, const P& part) {
+void update(std::string_view name, const Tensor<T, D>& target, const P& part) {
   if (!(part.shape == target.shape())) {
-    fail<ShapeError>({"in-place operation: an operand of shape ", part.shape,
-                      " does not broadcast to the target's shape ", target.shape()});
+    fail<ShapeError>({name, ": the operands have together shape ", part.shape, ", the target ", target.shape(),
+                      "; expected an operand that broadcasts to the target"});
   }
-  compute_in_place("in-place operation", part, target);
+  compute_in_place(name, part, target);
 }
 
 template <class Y, class T, class D>
@@ -162,13 +162,14 @@ concept UpdateOperand = Combinable<Tensor<T, D>, Y> && (Scalar<Y> || bare_t<Y>::
 // In place: the target's elements change, whoever shares them. A plain operand only: a traced one would lose its
 // gradient. throws ShapeError unless the operand broadcasts to the target; ArgumentError for an expanded target
 
-#define LOCUS_UPDATE(name, Functor)                                                                  \
-  template <class T, class D, class Y>                                                               \
-    requires detail::UpdateOperand<Y, T, D>                                                          \
-  const Tensor<T, D>& name(const Tensor<T, D>& target, Y&& operand) {                                \
-    using namespace detail;                                                                          \
-    update(target, join_parts(Functor{}, as_part<T>(target), as_part<T>(std::forward<Y>(operand)))); \
-    return target;                                                                                   \
+#define LOCUS_UPDATE(name, Functor)                                                                         \
+  template <class T, class D, class Y>                                                                      \
+    requires detail::UpdateOperand<Y, T, D>                                                                 \
+  const Tensor<T, D>& name(const Tensor<T, D>& target, Y&& operand) {                                       \
+    using namespace detail;                                                                                 \
+    if constexpr (std::is_integral_v<T>) require_operand_fits<Functor, T>(operand);                         \
+    update(#name, target, join_parts(Functor{}, as_part<T>(target), as_part<T>(std::forward<Y>(operand)))); \
+    return target;                                                                                          \
   }
 
 LOCUS_UPDATE(operator+=, functor::Add)
