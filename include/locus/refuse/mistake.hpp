@@ -182,6 +182,7 @@ struct say_sqrt_var_x_axis;
 struct a_view_is_called_reshape;
 struct say_x_reshape_2_3_in_braces;
 struct options_are_named;
+struct write_them_in_braces_as_in_correction_1_keepdim_true;
 struct say_lr_in_braces;
 struct target_is_not_said;
 struct say_copy_async_x_Pinned;
@@ -307,6 +308,7 @@ struct loss_of_16_bits_has_no_room_for_the_scale;
 struct compute_it_in_float_of_model_x_as_float;
 struct a_scaled_loss_is_no_tensor;
 struct read_the_loss_itself;
+struct change_the_loss_before_as_in_scaler_scale_loss_times_2;
 struct clip_the_gradients_of_parameters_after_scaler_unscale_optimizer;
 struct say_scaled_loss_backward_then_scaler_step_optimizer;
 struct gradients_of_half_need_a_GradScaler;
@@ -341,14 +343,18 @@ enum class Wrong {
   half_unscaled
 };
 
+/// Without a `why`, by whose absence constructors that are refused drop out. Where a constraint drops them, why_or_void
+/// is named: g++ would call the absence an error, in its list of functions that a call might have meant.
 struct NoMistake {
   static constexpr Wrong wrong = Wrong::nothing;
+  using why_or_void = void;
 };
 /// `Why` is what g++ and nvcc print. Left and Right are the places, or the element types, that do not go together.
 template <Wrong kind, class Why, class Left = void, class Right = void>
 struct MistakeOf {
   static constexpr Wrong wrong = kind;
   using why = Why;
+  using why_or_void = Why;
   using left = Left;
   using right = Right;
 };
