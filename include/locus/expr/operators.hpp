@@ -1,6 +1,11 @@
 #pragma once
 // The elementwise operators and functions. Operands are tensors of one place and element type, or numbers; shapes
-// broadcast as in NumPy. All of them return pending expressions; expr.hpp says when those are computed.
+// broadcast as in NumPy. All of them return pending expressions; expr.hpp says when those are computed. Integers wrap
+// around: the largest plus 1 is the least, whose abs and negative are itself. Their quotient is rounded down, as by //
+// of Python, and the remainder has the sign of the divisor; by zero both are 0, and nothing is thrown. Floating-point
+// numbers divide as IEEE 754 says. round takes halves to the even integer, as in NumPy and PyTorch: 0.5 to 0, 1.5 to 2.
+// What has no number of its type, as log of -1, is NaN; NaN stays NaN, also in minimum, maximum and clamp, and compares
+// unequal to everything. Errors of shapes name the function and both shapes.
 
 #include <locus/core/bounds.hpp>
 #include <locus/expr/elementwise.hpp>
