@@ -91,10 +91,9 @@ struct Blend {
 };
 
 LOCUS_DEVICE_TEST("a number that an integer type cannot hold is refused by name, with the way out", D) {
-  const auto bytes = from<std::uint8_t>({1, 2}, D{});
+  const auto bytes = tensor<std::uint8_t, D>({2}, {1, 2});
   const auto refused = [&](const char* text, const auto& write) {
-    const auto said = message_of(write);
-    CHECK_MESSAGE(said.find(text) != std::string::npos, said);
+    CHECK_THROWS_WITH_AS(write(), doctest::Contains(text), ArgumentError);
   };
   refused("add: 300 is no value of uint8; expected 0 to 255; convert the tensor first, by x.as<std::int64_t>()",
           [&] { (void)(bytes + 300); });
@@ -103,8 +102,6 @@ LOCUS_DEVICE_TEST("a number that an integer type cannot hold is refused by name,
   refused("where: 1000 is no value of uint8", [&] { (void)where(bytes > 1, bytes, 1000); });
   refused("multiply: 256 is no value of uint8", [&] { bytes *= 256; });
   refused("subtract: 256 is no value of uint8", [&] { (void)fuse([](auto x) { return x - 256; }, bytes); });
-  refused("full: 256 is no value of uint8", [&] { (void)full<std::uint8_t>({2}, 256); });
-  refused("from: 256 is no value of uint8", [&] { (void)from<std::uint8_t>({1, 256}); });
 }
 
 LOCUS_DEVICE_TEST("shapes that do not broadcast throw when the expression is written, naming both", D) {
