@@ -9,9 +9,8 @@ import common
 PAGE = common.ROOT / "docs" / "placement.md"
 COMPILERS = {"gcc": "g++ 12", "clang": "clang 14"}
 
-#The rules in reading order, \
-    and the mistakes that show them : files of tests / compile_fail.The last ones of each rule are
-#shown in a table, by clang's words alone.
+# The rules in reading order, and the mistakes that show them: files of tests/compile_fail. The last ones of each rule are
+# shown in a table, by clang's words alone.
 RULES = [
     ("Operands meet in one place",
      "An operation runs on one device, and reads and writes memory of that device alone.",
@@ -77,7 +76,7 @@ RULES = [
      "There is no implicit promotion: `x.as<double>()` converts.",
      ["element_types_mixed", "fraction_of_integers", "exp_of_integers", "labels_of_int32", "layer_of_other_elements"],
      ["construct_of_other_elements", "construct_of_an_expression_of_other_elements", "assign_other_elements", "concat_of_other_elements", "loss_of_other_elements", "hook_of_other_elements",
-      "network_of_other_elements", "where_on_no_bool", "masked_fill_on_no_bool", "bits_of_floats", "where_of_numbers", "variable_of_integers", "dropout_of_integers", "pool_of_integers", "conv_of_other_elements", "one_hot_of_floats"]),
+      "network_of_other_elements", "where_on_no_bool", "masked_fill_on_no_bool", "bits_of_floats", "variable_of_integers", "dropout_of_integers", "pool_of_integers", "conv_of_other_elements", "one_hot_of_floats"]),
     ("What is traced is recorded, and nothing else",
      "An operation is recorded if and only if an operand is traced. Where that would lose a gradient silently, the "
      "compiler says so.",

@@ -148,6 +148,23 @@ template <class C, class X, class Y>
 }
 
 namespace detail {
+/// The element type of numbers alone, as PyTorch's: float where one is a fraction, int64 of integers, bool of bools.
+template <Scalar... N>
+using type_of_numbers_t =
+    std::conditional_t<!(std::is_integral_v<bare_t<N>> && ...), float,
+                       std::conditional_t<(std::is_same_v<bare_t<N>, bool> && ...), bool, std::int64_t>>;
+}  // namespace detail
+
+/// A number where the condition holds, another one elsewhere: where(x > 0, 1, 0). Of int64, or of float where one of
+/// them is a floating-point number; of bool where both are.
+template <class C, Scalar X, Scalar Y>
+  requires(detail::Operand<C> && std::is_same_v<value_of<C>, bool>)
+[[nodiscard]] auto where(C&& condition, X x, Y y) {
+  using T = detail::type_of_numbers_t<X, Y>;
+  return detail::pending(functor::Choose<T>{convert<T>(x), convert<T>(y)}, std::forward<C>(condition));
+}
+
+namespace detail {
 
 /// target = part
 template <class T, class D, class P>

@@ -148,7 +148,6 @@ struct let_an_optimizer_change_it_or_w_value;
 template <class T>
 struct condition_holds;
 struct compare_first_as_in_x_greater_0;
-struct numbers_alone;
 struct bits_of_floating_point_numbers;
 struct shift_of_what_is_no_integer;
 struct write_a_and_and_b_for_what_is_not_0;
@@ -266,7 +265,6 @@ struct say_std_move_model_to_D;
 template <class M>
 struct layer_without_twin;
 struct write_template_class_U_class_E_auto_twin_const_return_Layer_U_E;
-struct make_one_a_tensor_as_in_full;
 template <class D>
 struct gradient_is_on;
 template <class D>
@@ -329,7 +327,6 @@ enum class Wrong {
   integers,
   indices,
   condition,
-  numbers,
   recorded,
   untraced,
   in_flight,
@@ -343,16 +340,19 @@ enum class Wrong {
   half_unscaled
 };
 
-/// Without a `why`, by whose absence constructors that are refused drop out. Where a constraint drops them, why_or_void
-/// is named: g++ would call the absence an error, in its list of functions that a call might have meant.
+/// Without a `why`, by whose absence constructors that are refused drop out. Functions drop out where it refuses
+/// nothing, and name why_or_void: g++ would call the absence an error, in its list of functions that a call might have
+/// meant. (`refuses` is a bool, as a comparison of Wrong would look for the operator != that asks.)
 struct NoMistake {
   static constexpr Wrong wrong = Wrong::nothing;
+  static constexpr bool refuses = false;
   using why_or_void = void;
 };
 /// `Why` is what g++ and nvcc print. Left and Right are the places, or the element types, that do not go together.
 template <Wrong kind, class Why, class Left = void, class Right = void>
 struct MistakeOf {
   static constexpr Wrong wrong = kind;
+  static constexpr bool refuses = true;
   using why = Why;
   using why_or_void = Why;
   using left = Left;
