@@ -149,13 +149,15 @@ struct PowerNorm {
     using D = device_of<X>;
     using R = compute_t<T>;
     const R order = detail::finite_as<R>(caller, "p", p);
-    const auto fold = [&](const auto& op, auto&& x) -> Tensor<R, D> {
-      return detail::reduce<R>(caller, op, std::forward<decltype(x)>(x), axes, true);
+    const D device = of().device();
+    const auto folded = [&](const auto& op, const auto& part) {
+      return detail::reduce_part<R>(caller, op, part, device, axes, true);
     };
-    const auto extreme =
-        p > 0 ? fold(fold::Norm<T, NormOrder::infinity>{}, of()) : fold(fold::Norm<T, NormOrder::least>{}, of());
-    const auto sum = fold(fold::Sum<R>{}, elementwise(Share<R>{order}, of(), extreme));
-    const Tensor<T, D> y(extreme.shape(), extreme.device());
+    const auto extreme = p > 0 ? folded(fold::Norm<T, NormOrder::infinity>{}, detail::as_part<T>(of()))
+                               : folded(fold::Norm<T, NormOrder::least>{}, detail::as_part<T>(of()));
+    const auto sum = folded(fold::Sum<R>{},
+                            detail::join_parts(Share<R>{order}, detail::as_part<T>(of()), detail::as_part<R>(extreme)));
+    const Tensor<T, D> y(extreme.shape(), device);
     detail::map_into(y, Root<R>{static_cast<R>(1 / p)}, extreme, sum);
     return y;
   }
