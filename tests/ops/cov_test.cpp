@@ -2,6 +2,7 @@
 
 #include <locus/autograd/gradcheck.hpp>
 #include <locus/cuda/backend.hpp>
+#include <locus/device/launch_log.hpp>
 #include <locus/ops/cov.hpp>
 
 #include <golden/golden.hpp>
@@ -15,6 +16,11 @@ LOCUS_DEVICE_TEST("covariances, correlations and their gradients agree with PyTo
   CHECK_GOLDEN("cov", cov(x), ({"x"}), x);
   CHECK_GOLDEN("corrcoef", corrcoef(y), ({"x"}), y);
   CHECK_GOLDEN("cov_list", cov(z.select(0, 0), 0), ({"x"}), z);
+  const LaunchLog log;
+  (void)cov(x.value());
+  CHECK(log.launches() == 4);
+  (void)corrcoef(x.value());
+  CHECK(log.launches() == 4 + 6);
   CHECK_CLOSE(corrcoef(x.value().select(0, 1)), locus_test::Reference({}, {1}));
   CHECK_CLOSE(cov(x.value().transpose().contiguous().transpose()), golden::reference("cov"), 1e-10);
   CHECK_CLOSE(cov(locus_test::tensor<float, D>({1, 1}, {3})), locus_test::Reference({1, 1}, {NAN}));

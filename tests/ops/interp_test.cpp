@@ -1,6 +1,7 @@
 // Linear interpolation against NumPy.
 
 #include <locus/autograd/gradcheck.hpp>
+#include <locus/device/launch_log.hpp>
 #include <locus/ops/interp.hpp>
 
 #include <golden/golden.hpp>
@@ -13,6 +14,9 @@ using locus_test::tensor;
 LOCUS_DEVICE_TEST("interpolation between points agrees with NumPy", D) {
   const auto points = golden::tensor<double, D>("interp_points"), values = golden::tensor<double, D>("interp_values");
   CHECK_CLOSE(interp(golden::tensor<double, D>("interp_at"), points, values), golden::reference("interp_y"));
+  const LaunchLog log;
+  (void)interp(values, points, values);
+  CHECK(log.launches() == 9);
   const auto at = tensor<float, D>({4}, {-INFINITY, INFINITY, NAN, 1});
   const auto ends = interp(at, tensor<float, D>({2}, {0, 2}), tensor<float, D>({2}, {5, 9}));
   CHECK_CLOSE(ends, {5, 9, NAN, 7});

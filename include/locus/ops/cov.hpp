@@ -11,10 +11,11 @@
 namespace locus::inline LOCUS_ABI {
 
 /// Covariances between every two rows of x, each a variable, whose columns are observations: numpy.cov, torch.cov. A
-/// list is one variable. The sums of products are divided by the number of observations less `correction`. shape: (v,
-/// n) -> (v, v); (n,) -> () gradient: (g + g^T) (x - mean) / (n - correction) cost: four launches, one of them a
-/// product; backward as many for each throws ShapeError for more than two dimensions; ArgumentError unless correction
-/// is finite
+/// list is one variable. The sums of products are divided by the number of observations less `correction`.
+/// shape: (v, n) -> (v, v); (n,) -> ()
+/// gradient: (g + g^T) (x - mean) / (n - correction)
+/// cost: four launches, one of them a product; backward nine
+/// throws ShapeError for more than two dimensions; ArgumentError unless correction is finite
 template <detail::FloatingOperand X>
 [[nodiscard]] auto cov(const X& x, double correction = 1) {
   using R = compute_t<value_of<X>>;
@@ -32,8 +33,11 @@ template <detail::FloatingOperand X>
 }
 
 /// Correlation coefficients between every two rows of x: numpy.corrcoef, torch.corrcoef. What rounding makes larger
-/// than 1 is 1. NaN where a variable is constant. shape: (v, n) -> (v, v); (n,) -> ()     gradient: follows cost: that
-/// of cov, and two launches     throws ShapeError for more than two dimensions
+/// than 1 is 1. NaN where a variable is constant.
+/// shape: (v, n) -> (v, v); (n,) -> ()
+/// gradient: that of cov, through its quotient with the deviations
+/// cost: that of cov, and two launches
+/// throws ShapeError for more than two dimensions
 template <detail::FloatingOperand X>
 [[nodiscard]] auto corrcoef(const X& x) {
   const auto covariances = cov(x);
