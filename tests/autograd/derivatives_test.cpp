@@ -143,6 +143,7 @@ TEST_CASE("derivatives of further functions") {
   check_unary("log10", functor::Log10{}, positive);
   check_unary("cbrt", functor::Cbrt{}, anywhere);
   check_unary("erfc", functor::Erfc{}, anywhere);
+  check_unary("erfinv", functor::Erfinv{}, within);
   check_unary("lgamma", functor::Lgamma{}, anywhere);
   check_unary("digamma", functor::Digamma{}, anywhere);
   check_unary("logit", functor::Logit{}, shares);

@@ -84,6 +84,15 @@ double gelu_slope_of(double x) {
 double logit_of(double x) {
   return static_cast<double>(std::log(static_cast<long double>(x) / (1.0L - static_cast<long double>(x))));
 }
+double erfinv_of(double x) {
+  const auto exact = static_cast<long double>(x);
+  if (!(std::abs(x) < 1)) return std::abs(x) == 1 ? std::copysign(infinity, x) : std::nan("");
+  long double y = math::erfinv(x);  // corrected by Newton's step, which squares what it is off
+  const long double off =
+      std::abs(x) < 0.5 ? std::erf(std::abs(y)) - std::abs(exact) : (1.0L - std::abs(exact)) - std::erfc(std::abs(y));
+  y = std::abs(y) - off / (1.1283791670955126L * std::exp(-y * y));
+  return std::copysign(static_cast<double>(y), x);
+}
 double lgamma_of(double x) { return static_cast<double>(std::lgamma(static_cast<long double>(x))); }
 /// By 40 steps and the first terms of the asymptotic series.
 double digamma_of(double given) {
@@ -162,6 +171,7 @@ double gelu_slope_error(float x, float given, double exact) {
   X(cbrt, 1, std::cbrt)      \
   X(logit, 1, logit_of)      \
   X(erfc, 1, std::erfc)      \
+  X(erfinv, 1, erfinv_of)    \
   X(lgamma, 1, lgamma_of)    \
   X(digamma, 1, digamma_of)
 

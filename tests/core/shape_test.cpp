@@ -105,7 +105,8 @@ TEST_CASE("broadcast follows NumPy's rule") {
   CHECK(broadcast({1}, {0}) == Shape{0});
   CHECK_THROWS_AS((void)broadcast({2}, {0}), ShapeError);
   CHECK_THROWS_WITH_AS((void)broadcast({2, 3}, {4}),
-                       "shapes (2, 3) and (4,) do not broadcast: dimension -1 is 3 and 4; equal extents or 1 expected",
+                       "shapes (2, 3) and (4,) do not broadcast: dimension -1 is 3 and 4; expected equal extents, or 1 "
+                       "in one of them: unsqueeze adds an axis of 1",
                        ShapeError);
 }
 

@@ -47,6 +47,11 @@ void conversions(const Floats& a, const Halves& h, const Brains& g, const Bytes&
   const Bytes bytes = u.transpose().contiguous();
 }
 
+void norms_and_repeats(const Floats& a, const Longs& counts) {
+  const Floats y = norm(a, 3, -1);
+  const Floats z = repeat_interleave(a, counts, 0);
+}
+
 void gradients(const Floats& a, const Floats& b, const Halves& h) {
   const auto x = variable(a), y = variable(b);
   relu(x * y + 1.5f).eval().backward(a);

@@ -30,6 +30,10 @@ MAP_THREADS = 256
 # close to 1 keep their digits.
 COUNTS_IN_DOUBLE = ("ArangeElement", "CountStep")
 
+# What reads memory beside its operands, at places that it computes: a scan its neighbours, a bisection a list of ends.
+# What it stores is checked.
+LOADS_ELSEWHERE = ("ScanPass", "SourceOfRepeat")
+
 
 def launch_of_map(functor):
     """Its kernels: for dense operands, for those of which only the innermost dimension is, and for any."""
@@ -61,20 +65,26 @@ EXPRESSIONS = {
 }
 
 
+def accesses_of(operands, width, vectors):
+    """So many vectors of every operand, and one element where a vector has several."""
+    expected = collections.Counter()
+    for size in kernels.sizes(operands):
+        expected.update({width * size: vectors})
+        expected.update({size: int(width > 1)})
+    return +expected
+
+
 def vectors_of_a_thread(kernel, body):
     """How many vectors of every operand a contiguous kernel takes, and then one element, and nothing twice; 0 where its
     accesses are others."""
-    found = [kernels.accesses(body, kind) for kind in ("ld", "st")]
+    loads, stores = (kernels.accesses(body, kind) for kind in ("ld", "st"))
     if "random_bits" in kernel.functor:
-        found[0].pop(8, None)  # in a captured step, seed and offset of the draw, which are no operand
+        loads.pop(8, None)  # in a captured step, seed and offset of the draw, which are no operand
+    checked = [(stores, kernel.outputs)]
+    if not kernel.functor.startswith(LOADS_ELSEWHERE):
+        checked.append((loads, kernel.inputs))
     for n in range(1, 9):
-        expected = []
-        for operands in (kernel.inputs, kernel.outputs):
-            expected.append(collections.Counter())
-            for size in kernels.sizes(operands):
-                expected[-1].update({kernel.width * size: n})
-                expected[-1].update({size: int(kernel.width > 1)})
-        if found == [+counter for counter in expected]:
+        if all(found == accesses_of(operands, kernel.width, n) for found, operands in checked):
             return n
     return 0
 

@@ -92,7 +92,10 @@ def expression(functor):
     if name == "Backward":
         return "gradient of " + formula(arguments[0])
     if name in ("Folded", "FoldedAt"):
-        return f"{snake_case(arguments[1].name)}({formula(arguments[0])})"
+        # Enumerators, as the order of a norm, tell folds of one name apart: c++filt writes (fold::NormOrder)3.
+        chosen = [match[1] for x in arguments[1].arguments if (match := re.fullmatch(r"\(.*\)(\d+)", x.name))]
+        order = f"<{', '.join(chosen)}>" if chosen else ""
+        return f"{snake_case(arguments[1].name)}{order}({formula(arguments[0])})"
     if name == "ConvertElement":
         return "copy" if arguments[0] == arguments[1] else "convert"
     return str(functor)

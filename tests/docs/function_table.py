@@ -17,7 +17,7 @@ import common
 PAGE = common.ROOT / "docs" / "numpy-pytorch.md"
 LEAST = 250  # names of NumPy and PyTorch
 ANSWERS = {"yes", "another way", "no"}
-HEADERS = ["locus.hpp", "expr/bits.hpp", "io/npy.hpp", "io/safetensors.hpp", "linalg/linalg.hpp", "nn/ctc_loss.hpp", "ops/cdist.hpp",
+HEADERS = ["locus.hpp", "expr/bits.hpp", "io/npy.hpp", "io/safetensors.hpp", "linalg/linalg.hpp", "nn/ctc_loss.hpp", "ops/cdist.hpp", "ops/cov.hpp", "ops/interp.hpp",
            "ops/conv3d.hpp", "ops/cross.hpp", "ops/cumulative.hpp", "ops/einsum.hpp", "ops/histogram.hpp", "ops/isin.hpp",
            "ops/masked_select.hpp", "ops/multinomial.hpp", "ops/order_statistics.hpp", "ops/sort.hpp", "ops/unique.hpp"]
 VARIABLES = """

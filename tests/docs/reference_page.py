@@ -33,11 +33,11 @@ SECTIONS = [
     ("Products", ["ops/matmul.hpp", "ops/linear.hpp", "ops/einsum.hpp", "ops/einsum_equation.hpp", "ops/cross.hpp", "ops/cdist.hpp"]),
     ("Linear algebra", ["linalg/linalg.hpp", "linalg/solve.hpp", "linalg/det.hpp", "linalg/cholesky.hpp", "linalg/qr.hpp", "linalg/svd.hpp", "linalg/eigh.hpp",
                         "linalg/lstsq.hpp", "linalg/matrix_norm.hpp"]),
-    ("Reductions", ["ops/reduce.hpp", "ops/extreme.hpp", "ops/moments.hpp", "ops/norm.hpp", "ops/scan.hpp", "ops/cumulative.hpp", "ops/order_statistics.hpp", "ops/close.hpp", "ops/histogram.hpp"]),
+    ("Reductions", ["ops/reduce.hpp", "ops/extreme.hpp", "ops/moments.hpp", "ops/norm.hpp", "ops/cov.hpp", "ops/scan.hpp", "ops/cumulative.hpp", "ops/order_statistics.hpp", "ops/close.hpp", "ops/histogram.hpp"]),
     ("Normalization, dropout and losses", ["ops/dropout.hpp", "ops/softmax.hpp", "ops/cross_entropy.hpp", "ops/layer_norm.hpp",
                                            "ops/batch_norm.hpp", "ops/group_norm.hpp", "ops/norm_moments.hpp", "ops/attention.hpp", "nn/loss.hpp", "nn/criterion.hpp", "nn/nll_loss.hpp", "nn/margin_loss.hpp", "nn/ctc_loss.hpp"]), ("Views and parts", ["ops/view.hpp", "tensor/subscript.hpp", "ops/split.hpp", "ops/repeat.hpp", "ops/flip.hpp", "ops/triangle.hpp", "ops/as_strided.hpp"]),
     ("Windows", ["ops/pad.hpp", "ops/unfold.hpp", "ops/im2col.hpp", "ops/pool.hpp", "ops/pool_axis.hpp", "ops/interpolate.hpp", "ops/conv.hpp", "ops/conv3d.hpp", "ops/conv_request.hpp", "core/size_2d.hpp", "core/size_3d.hpp"]),
-    ("Lookups, joins and order", ["ops/index.hpp", "ops/scatter.hpp", "ops/search.hpp", "ops/masked_select.hpp", "ops/isin.hpp", "ops/join.hpp", "ops/sort.hpp", "ops/unique.hpp"]),
+    ("Lookups, joins and order", ["ops/index.hpp", "ops/scatter.hpp", "ops/search.hpp", "ops/interp.hpp", "ops/masked_select.hpp", "ops/isin.hpp", "ops/join.hpp", "ops/sort.hpp", "ops/unique.hpp"]),
     ("Gradients", ["autograd/traced.hpp", "autograd/parameter.hpp", "autograd/hooks.hpp", "autograd/checkpoint.hpp",
                    "autograd/flat.hpp", "autograd/gradcheck.hpp", "autograd/graph.hpp", "autograd/backward_walk.hpp",
                    "ops/operation.hpp"]),
@@ -75,7 +75,9 @@ an own `#include` is named; the [index](#index) has the header of every name.
 Made from the headers by `tests/docs/reference_page.py --write`.
 """
 PRIVATE = {"detail", "operation", "functor", "fold", "cpu", "cuda", "error", "math"}
-LABEL = re.compile(r"(?:shape|gradient|cost|source):|throws ")
+NAMED = r"(?:shape|gradient|cost|gradient and cost|source):"
+LABEL = re.compile(rf"{NAMED}|throws ")
+CROWDED = re.compile(r"- .*(?<!gradient and)\s(?:shape|gradient|gradient and cost|cost):\s|.* (?:shape|gradient):\s{2,}")
 
 
 def source_of(cursor):
@@ -228,7 +230,10 @@ def prose(comment):
         if code:
             parts += ["```", ""]
             code = False
-        for item in re.split(r"\s{4,}", line.strip().replace("<", "&lt;")):
+        line = line.strip().replace("<", "&lt;")
+        # A label after others stands four spaces behind them, or one, where a formatter has filled the line.
+        in_list = LABEL.match(line) or parts[-1:] and parts[-1].startswith("- ")
+        for item in re.split(rf"\s{{4,}}|(?<!gradient and)\s(?={NAMED}\s)" if in_list else r"\s{4,}", line):
             if LABEL.match(item):
                 parts += ["- " + item] if parts and parts[-1].startswith("- ") else ["", "- " + item]
             elif item and parts and parts[-1] not in ("", "```"):
@@ -241,15 +246,21 @@ def prose(comment):
 def described(functions, anchors, scope="", of=""):
     """What is said of them, overloads without a comment under the one before; then those of which nothing is. of: the
     class whose members they are"""
+    def shown(cursor):
+        """A member is called on an object; its class alone has a namespace."""
+        if not of or cursor.spelling.split("<")[0] == of:
+            return call(cursor, scope)
+        return call(cursor, f"{scope}{of}::" if cursor.is_static_method() else "")
+
     groups, silent, marks = [], [], []
     for cursor in functions:
         comment = comment_of(cursor)
         if comment:
-            groups.append((cursor.spelling, prose(comment), [call(cursor, scope)]))
+            groups.append((cursor.spelling, prose(comment), [shown(cursor)]))
         elif groups and groups[-1][0] == cursor.spelling:
-            groups[-1][2].append(call(cursor, scope))
+            groups[-1][2].append(shown(cursor))
         else:
-            silent.append(call(cursor, scope))
+            silent.append(shown(cursor))
             marks.append(anchor(cursor.spelling, scope, of))
     parts = ["\n" + anchors.mark(anchor(spelling, scope, of)) + "  \n".join(f"**`{name}`**" for name in dict.fromkeys(names)) +
              f"\n\n{text}\n" for spelling, text, names in groups]
@@ -382,6 +393,8 @@ def check(report):
         stale = sorted(name for name in there | set(made)
                        if name not in made or name not in there or (DOCS / name).read_text() != made[name])
         problem = stale and f"not what the headers say: {', '.join(stale)}; run tests/docs/reference_page.py --write"
+        crowded = [line for text in made.values() for line in text.splitlines() if CROWDED.match(line)]
+        problem = problem or crowded and f"labels that run together: {crowded[0]}"
     except RuntimeError as error:
         problem = error
     report.add("docs/reference", problem)

@@ -17,7 +17,7 @@ double held(double value) {
   else return value;
 }
 
-/// Towards zero for integers; by zero 0.
+/// Rounded down for integers; by zero 0.
 template <class T>
 double quotient(double a, double b) {
   if constexpr (IntegerDType<T>) return b == 0 ? 0 : held<T>(std::floor(a / b));
@@ -108,6 +108,20 @@ LOCUS_DEVICE_TEST("integers wrap around and divide by anything", D) {
   CHECK_CLOSE(bytes % 255, {0, 200, 0});
   CHECK_CLOSE(bytes / 255, {0, 0, 1});
   CHECK_CLOSE(-bytes, {0, 56, 1});
+}
+
+LOCUS_DEVICE_TEST("halves are rounded to even, and conversion leaves out fractions", D) {
+  const auto x = tensor<float, D>({8}, {0.5, 1.5, 2.5, -0.5, -1.5, 2.75, -2.75, NAN});
+  CHECK_CLOSE(round(x), {0, 2, 2, -0.0, -2, 3, -3, NAN});
+  CHECK_CLOSE(x.slice(0, 0, 7).template as<std::int32_t>(), {0, 1, 2, 0, -1, 2, -2});
+  CHECK_CLOSE((x + 0.f).slice(0, 0, 6).template as<std::int64_t>(), {0, 1, 2, 0, -1, 2});
+  CHECK_CLOSE((x * 0.f).template as<bool>(), {0, 0, 0, 0, 0, 0, 0, 1});  // NaN is not 0
+  CHECK_CLOSE(tensor<std::int32_t, D>({3}, {256, -1, 300}).template as<std::uint8_t>(), {0, 255, 44});
+  CHECK_CLOSE(tensor<std::int64_t, D>({2}, {(1ll << 32) + 5, -7}).template as<std::int32_t>(), {5, -7});
+  CHECK_CLOSE(tensor<float, D>({3}, {2049, 2051, 70000}).template as<half>(), {2048, 2052, INFINITY});
+  CHECK_CLOSE(maximum(x, 3.f).eval().slice(0, 6, 8), {3, NAN});
+  CHECK_CLOSE(clamp(x, 0.f, 1.f).eval().slice(0, 6, 8), {0, NAN});
+  CHECK_CLOSE(x.slice(0, 7, 8) == x.slice(0, 7, 8), {0});
 }
 
 LOCUS_DEVICE_TEST("floats divide by zero as IEEE says, and minus zero has its sign", D) {

@@ -62,7 +62,7 @@ TEST_CASE("counts out of range are refused on the host, by value and position") 
                        ArgumentError);
   CHECK_THROWS_WITH_AS((void)(x >> (counts - 1)), doctest::Contains("-1 at position 0"), ArgumentError);
   CHECK_THROWS_WITH_AS((void)(from<std::uint8_t>({1}) << 8), doctest::Contains("0 to 7 for uint8"), ArgumentError);
-  CHECK_THROWS_WITH_AS((void)(from<std::uint8_t>({1}) & 256), doctest::Contains("256 is no value of uint8"),
+  CHECK_THROWS_WITH_AS((void)(from<std::uint8_t>({1}) & 256), doctest::Contains("bit_and: 256 is no value of uint8"),
                        ArgumentError);
 }
 

@@ -38,6 +38,7 @@ namespace {
   NAME(log10, functor::Log10, log10(x))                   \
   NAME(cbrt, functor::Cbrt, cbrt(x))                      \
   NAME(erfc, functor::Erfc, erfc(x))                      \
+  NAME(erfinv, functor::Erfinv, erfinv(x))                \
   NAME(lgamma, functor::Lgamma, lgamma(x))                \
   NAME(digamma, functor::Digamma, digamma(x))             \
   NAME(logit, functor::Logit, logit(x))                   \
@@ -290,6 +291,7 @@ TEST_CASE("further functions where they end, and of what is no number") {
   check("log10", functor::Log10{}, {{-0.0, -inf}, {-1, nan}, {inf, inf}, {1000, 3}, {nan, nan}});
   check("cbrt", functor::Cbrt{}, {{-0.0, -0.0}, {-27, -3}, {-inf, -inf}, {nan, nan}});
   check("erfc", functor::Erfc{}, {{inf, 0}, {-inf, 2}, {nan, nan}});
+  check("erfinv", functor::Erfinv{}, {{-0.0, -0.0}, {1, inf}, {-1, -inf}, {1.5, nan}, {-inf, nan}, {nan, nan}});
   check("lgamma", functor::Lgamma{}, {{0, inf}, {-1, inf}, {1, 0}, {2, 0}, {-inf, inf}, {inf, inf}, {nan, nan}});
   check("digamma", functor::Digamma{}, {{0, -inf}, {-0.0, inf}, {-1, nan}, {inf, inf}, {-inf, nan}, {nan, nan}});
   check("logit", functor::Logit{}, {{0, -inf}, {1, inf}, {0.5, 0}, {-1, nan}, {2, nan}, {nan, nan}});

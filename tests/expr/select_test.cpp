@@ -142,4 +142,11 @@ LOCUS_DEVICE_TEST("where broadcasts its condition and takes numbers", D) {
   const auto n = tensor<std::int64_t, D>({3}, {7, 8, 9});
   static_assert(std::is_same_v<value_of<decltype(where(x > 1, n, 0))>, std::int64_t>);
   CHECK_CLOSE(where(x > 1, n, 0), {0, 8, 9});
+  const auto whole = where(x > 1, 1, 0);  // of two numbers
+  static_assert(std::is_same_v<value_of<decltype(whole)>, std::int64_t>);
+  CHECK_CLOSE(whole, {0, 1, 1});
+  static_assert(std::is_same_v<value_of<decltype(where(x > 1, 0.5, 1))>, float>);
+  CHECK_CLOSE(where(condition, 0.5, -1) + x, {1.5, 2.5, 3.5, 0, 1, 2});
+  static_assert(std::is_same_v<value_of<decltype(where(x > 1, true, false))>, bool>);
+  CHECK_CLOSE(where(condition, false, true), Reference({2, 1}, {0, 1}));
 }

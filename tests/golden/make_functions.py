@@ -24,6 +24,7 @@ UNARY = {
     "asinh": (torch.asinh, ANYWHERE), "acosh": (torch.acosh, [1.0625, 1.5, 4.25, 300.0]), "atanh": (torch.atanh, WITHIN_ONE),
     "exp2": (torch.exp2, ANYWHERE), "log2": (torch.log2, POSITIVE), "log10": (torch.log10, POSITIVE),
     "cbrt": (lambda x: x.sign() * x.abs() ** (1 / 3), ANYWHERE), "erfc": (torch.erfc, ANYWHERE),
+    "erfinv": (torch.erfinv, WITHIN_ONE),
     "lgamma": (torch.lgamma, ANYWHERE[:1] + ANYWHERE[4:] + [-2.25, 300.0]), "digamma": (torch.digamma, [-2.25, -0.625] + POSITIVE),
     "logit": (torch.logit, PROBABILITIES), "trunc": (torch.trunc, ANYWHERE), "nan_to_num": (torch.nan_to_num, ANYWHERE),
     "selu": (F.selu, ANYWHERE), "celu": (lambda x: F.celu(x, 0.75), ANYWHERE), "hardsigmoid": (lambda x: F.relu6(x + 3) / 6, ANYWHERE),

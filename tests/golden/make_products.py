@@ -6,6 +6,7 @@ usage: make_products.py     (needs torch; the tests need only what it wrote)
 
 import pathlib
 
+import numpy as np
 import torch
 
 import make_golden
@@ -45,8 +46,16 @@ def main():
     a, b = leaf("cross_a", 2, 3, 1), leaf("cross_b", 1, 3, 2)
     differentiate("cross", torch.linalg.cross(a, b, dim=1), a=a, b=b)
     x, y = leaf("cdist_x", 2, 1, 3, 4), leaf("cdist_y", 2, 5, 4)
-    for name, p in ("1", 1), ("2", 2), ("inf", torch.inf):
+    for name, p in ("1", 1), ("2", 2), ("inf", torch.inf), ("0", 0), ("3", 3), ("half", 0.5), ("1_5", 1.5):
         differentiate(f"cdist_{name}", torch.cdist(x, y, p=p, compute_mode="donot_use_mm_for_euclid_dist"), x=x, y=y)
+    x = leaf("cov_x", 3, 5)
+    differentiate("cov", torch.cov(x), x=x)
+    differentiate("cov_list", torch.cov(x[0], correction=0), x=x)
+    differentiate("corrcoef", torch.corrcoef(x), x=x)
+    points, values = np.array([-1.5, -0.25, 0.5, 2]), np.array([3.0, -1, 0.5, 4])
+    at = np.array([[-9, -1.5, -1, 0], [0.5, 1.25, 2, 7]])
+    for name, numbers in ("points", points), ("values", values), ("at", at), ("y", np.interp(at, points, values)):
+        keep(f"interp_{name}", torch.tensor(numbers))
     make_golden.write(pathlib.Path(__file__).with_name("products.txt"))
 
 

@@ -2,9 +2,11 @@
 
 #include <locus/autograd/gradcheck.hpp>
 #include <locus/cuda/backend.hpp>
+#include <locus/device/launch_log.hpp>
 #include <locus/ops/cdist.hpp>
 #include <locus/tensor/factory.hpp>
 
+#include <cmath>
 #include <golden/golden.hpp>
 #include <limits>
 #include <support/device_list.hpp>
@@ -25,6 +27,10 @@ LOCUS_DEVICE_TEST("cdist and its gradients agree with PyTorch", D) {
   check("cdist_1", 1);
   check("cdist_2", 2);
   check("cdist_inf", infinity);
+  check("cdist_0", 0);
+  check("cdist_3", 3);
+  check("cdist_half", 0.5);
+  check("cdist_1_5", 1.5);
 }
 
 LOCUS_DEVICE_TEST("distances of near, equal, huge and no vectors", D) {
@@ -40,6 +46,13 @@ LOCUS_DEVICE_TEST("distances of near, equal, huge and no vectors", D) {
   CHECK_CLOSE(cdist(Tensor<float, D>({1, 0}), Tensor<float, D>({2, 0})), {0, 0});
   const auto f = [](const auto& a, const auto& b) { return cdist(a, b); };
   CHECK(gradcheck(f, sample<double, D>({2, 3}, 1), sample<double, D>({4, 2, 3}, 2).transpose(0, 1)));
+  const auto cubic = [](const auto& a, const auto& b) { return cdist(a, b, 3); };
+  CHECK(gradcheck(cubic, sample<double, D>({2, 3}, 1), sample<double, D>({4, 2, 3}, 2).transpose(0, 1)));
+  CHECK_CLOSE(cdist(x, x, 3).select(0, 0).slice(0, 0, 1), {0});
+  CHECK_CLOSE(cdist(x, y, 3).select(1, 1).slice(0, 1, 2), {std::cbrt(27. + 64) * 1e30}, 1e-6);
+  const LaunchLog log;
+  (void)cdist(x, y, 3);
+  CHECK(log.launches() == 3);
   CHECK_CLOSE(cdist(sample<bfloat16, D>({2, 3}, 1), sample<bfloat16, D>({2, 3}, 2), 1).template as<float>(),
               locus_test::reference(cdist(sample<double, D>({2, 3}, 1), sample<double, D>({2, 3}, 2), 1)), 2e-2);
 }
@@ -48,5 +61,7 @@ TEST_CASE("cdist refuses other shapes and orders") {
   const Tensor<float> x({2, 3});
   CHECK_THROWS_WITH_AS((void)cdist(x, Tensor<float>({2, 4})), doctest::Contains("(2, 3) and (2, 4)"), ShapeError);
   CHECK_THROWS_AS((void)cdist(x, Tensor<float>({3})), ShapeError);
-  CHECK_THROWS_AS((void)cdist(x, x, 3), ArgumentError);
+  CHECK_THROWS_WITH_AS((void)cdist(x, x, -1), doctest::Contains("p = -1; expected a number of 0 or more"),
+                       ArgumentError);
+  CHECK_THROWS_AS((void)cdist(x, x, std::numeric_limits<double>::quiet_NaN()), ArgumentError);
 }

@@ -118,6 +118,12 @@ LOCUS_DEVICE_TEST("norms of any order and their gradients agree with PyTorch", D
   CHECK_CLOSE(sum(abs(x.grad())), {0});
 }
 
+LOCUS_DEVICE_TEST("gradients of orders below 1 are numbers where the quotient of an element and the norm vanishes", D) {
+  const auto x = variable(locus_test::tensor<float, D>({3}, {1e-38, -1e10, 0}));
+  norm(x, 0.5).backward();
+  CHECK_CLOSE(x.grad(), {1e24, -1, 0}, 1e-4);  // as PyTorch's
+}
+
 LOCUS_DEVICE_TEST("the gradient of the least magnitude is shared by those that are it", D) {
   const auto x = variable(locus_test::tensor<float, D>({2, 3}, {1, -1, 2, 0, 3, 0}));
   const auto y = norm(x, -infinity, 1);

@@ -101,6 +101,9 @@ LOCUS_DEVICE_TEST("orders and triangles of views, of no elements, of scalars and
   CHECK(x.diagonal(3).shape() == Shape{0});
   CHECK_CLOSE(diag(diag(arange<float, D>(3), 1), 1), {0, 1, 2});
   CHECK_CLOSE(tile(x, {2}), Reference({2, 6}, {0, 1, 2, 0, 1, 2, 3, 4, 5, 3, 4, 5}));
+  CHECK_CLOSE(tile(x, 2), reference(tile(x, {2})));
+  CHECK_CLOSE(repeat(x, 2), reference(tile(x, {2})));
+  CHECK(tile(x, {}).shape() == x.shape());
   CHECK_CLOSE(tile(arange<float, D>(2), {2, 1}), Reference({2, 2}, {0, 1, 0, 1}));
   CHECK(repeat(x, {0, 1}).shape() == Shape{0, 3});
   const auto deep = arange<float, D>(4).reshape({2, 1, 1, 1, 1, 1, 1, 2});

@@ -161,6 +161,12 @@ LOCUS_DEVICE_TEST("places among sorted numbers are PyTorch's, with NaN above all
   CHECK_CLOSE(searchsorted(sorted, tensor<float, D>({2, 2}, {2, NAN, 9, -5}).transpose()),
               Reference({2, 2}, {1, 3, 3, 0}));
   CHECK_CLOSE(searchsorted(sorted, tensor<float, D>({2}, {2, NAN}), true), {3, 4});
+  const auto place = searchsorted(sorted, 2.f, true);  // of a number
+  CHECK(place.shape() == Shape{});
+  CHECK(place.item() == 3);
+  CHECK(bucketize(2, sorted).item() == searchsorted(sorted, tensor<float, D>({1}, {2})).item());
+  CHECK_THROWS_WITH_AS((void)searchsorted(tensor<std::uint8_t, D>({1}, {2}), 300),
+                       doctest::Contains("searchsorted: 300 is no value of uint8"), ArgumentError);
   CHECK_CLOSE(searchsorted(sorted.slice(0, 0, 0), tensor<float, D>({}, {2})), Reference({}, {0}));
   CHECK(searchsorted(rows, Tensor<double, D>({3, 0})).shape() == Shape{3, 0});
   CHECK_THROWS_AS((void)searchsorted(rows, values.slice(0, 1)), ShapeError);

@@ -77,7 +77,7 @@ LOCUS_DEVICE_TEST("overlapping windows are not written to", D) {
   CHECK_THROWS_AS(x.unfold(0, 3, 1).copy_(zeros<float, D>({4, 3})), ArgumentError);
   const auto interleaved = arange<float, D>(8).unfold(0, 3, 3, 2);  // 0 2 4, 3 5 7
   CHECK_THROWS_WITH_AS(interleaved += 1.f,
-                       "in-place operation on a view of shape (2, 3), expanded or unfolded, whose elements may share "
+                       "operator+= on a view of shape (2, 3), expanded or unfolded, whose elements may share "
                        "memory; use .clone() first",
                        ArgumentError);
   CHECK_THROWS_AS(x.unfold(0, 3, 1) += 1.f, ArgumentError);

@@ -345,9 +345,15 @@ TEST_CASE("elements of one dimension are iterated, others are taken by rows") {
   CHECK_THROWS_WITH_AS((void)x.begin(), doctest::Contains("select"), ShapeError);
 }
 
+TEST_CASE("integers given for bool are whether they are not 0") {
+  const auto flags = from<bool>({{1, 0}, {-2, true}});
+  CHECK((flags(0, 0) && !flags(0, 1) && flags(1, 0) && flags(1, 1)));
+  CHECK(full<bool>({1}, 256).item());
+}
+
 TEST_CASE("integers that do not fit are refused rather than wrapped") {
   CHECK_THROWS_WITH_AS((void)full<std::uint8_t>({1}, 300),
-                       doctest::Contains("300 is no value of uint8; expected 0 to 255"), ArgumentError);
+                       doctest::Contains("full: 300 is no value of uint8; expected 0 to 255"), ArgumentError);
   CHECK_THROWS_AS((void)from<std::uint8_t>({1, -1}), ArgumentError);
   CHECK_THROWS_AS((void)from<std::int32_t>({5000000000}), ArgumentError);
   CHECK(full<std::uint8_t>({1}, 255)(0) == 255);

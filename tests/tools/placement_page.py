@@ -76,7 +76,7 @@ RULES = [
      "There is no implicit promotion: `x.as<double>()` converts.",
      ["element_types_mixed", "fraction_of_integers", "exp_of_integers", "labels_of_int32", "layer_of_other_elements"],
      ["construct_of_other_elements", "construct_of_an_expression_of_other_elements", "assign_other_elements", "concat_of_other_elements", "loss_of_other_elements", "hook_of_other_elements",
-      "network_of_other_elements", "where_on_no_bool", "bits_of_floats", "where_of_numbers", "variable_of_integers", "dropout_of_integers", "pool_of_integers", "conv_of_other_elements", "one_hot_of_floats"]),
+      "network_of_other_elements", "where_on_no_bool", "masked_fill_on_no_bool", "bits_of_floats", "variable_of_integers", "dropout_of_integers", "pool_of_integers", "conv_of_other_elements", "one_hot_of_floats"]),
     ("What is traced is recorded, and nothing else",
      "An operation is recorded if and only if an operand is traced. Where that would lose a gradient silently, the "
      "compiler says so.",
@@ -99,7 +99,7 @@ RULES = [
      "a scaled gradient is used for before it is unscaled is refused at run time.",
      ["model_of_16_bits_with_float_input", "half_stepped_without_scaler", "half_fitted_without_scaler", "scaled_loss_of_half",
       "scaled_loss_stepped", "scaled_loss_clipped", "scaled_loss_read", "scaler_elsewhere"],
-     ["half_trained_without_scaler", "scaled_loss_of_plain", "scaler_with_an_optimizer_elsewhere",
+     ["half_trained_without_scaler", "scaled_loss_of_plain", "scaled_loss_multiplied", "scaler_with_an_optimizer_elsewhere",
       "scaled_optimizer_elsewhere"]),
     ("Operations are functions",
      "What other libraries have as members are functions here, which take tensors, traced tensors and expressions alike.",
@@ -113,7 +113,7 @@ RULES = [
     ("Arguments say what is meant",
      "Where there is no axis that everybody means, a call names one; and integers are not counted by fractions.",
      ["softmax_without_an_axis"],
-     ["log_softmax_without_an_axis", "running_sums_without_an_axis", "arange_of_fractions"]),
+     ["log_softmax_without_an_axis", "running_sums_without_an_axis", "arange_of_fractions", "options_by_position"]),
     ("Training reads data sets",
      "A data set writes samples to memory of the host; loaders copy batches of them to a device, and `fit`, `evaluate` and "
      "`train_step` take them from there.",

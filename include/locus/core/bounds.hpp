@@ -41,15 +41,24 @@ template <class R>
   return static_cast<R>(given);
 }
 
-/// throws ArgumentError for an integer that T, an integer type, cannot hold: it would wrap around silently
+/// Whether T, if it is an integer type, holds an integer, which would wrap around silently otherwise.
 template <class T, class N>
-constexpr void require_fits([[maybe_unused]] const N& number) {
-  if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool> && std::is_integral_v<N> && !std::is_same_v<T, N>) {
-    if (!std::in_range<T>(+number)) {
-      fail<ArgumentError>({number, " is no value of ", dtype_name<T>(), "; expected ", std::numeric_limits<T>::min(),
-                           " to ", std::numeric_limits<T>::max()});
-    }
-  }
+[[nodiscard]] constexpr bool fits([[maybe_unused]] const N& number) {
+  if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool> && std::is_integral_v<N> && !std::is_same_v<T, N>)
+    return std::in_range<T>(+number);
+  else return true;
+}
+/// throws ArgumentError naming the caller, the number, the numbers that fit, and the way out
+template <class T, class N>
+[[noreturn]] [[gnu::cold]] void refuse_to_fit(std::string_view caller, const N& number, std::string_view way_out) {
+  fail<ArgumentError>({caller, ": ", number, " is no value of ", dtype_name<T>(), "; expected ",
+                       std::numeric_limits<T>::min(), " to ", std::numeric_limits<T>::max(), way_out});
+}
+/// The same for an integer that T, an integer type, cannot hold.
+template <class T, class N>
+constexpr void require_fits(std::string_view caller, [[maybe_unused]] const N& number, std::string_view way_out) {
+  if constexpr (std::is_integral_v<T> && std::is_integral_v<N> && !std::is_same_v<T, N>)
+    if (!fits<T>(number)) refuse_to_fit<T>(caller, number, way_out);
 }
 
 }  // namespace locus::inline LOCUS_ABI::detail

@@ -154,21 +154,33 @@ namespace detail {
   return static_cast<int>(axis < 0 ? axis + rank : axis);
 }
 
-/// NumPy's broadcasting: align at the last dimension; extents must be equal or 1. throws ShapeError naming both
-[[nodiscard]] LOCUS_OUT_OF_LINE constexpr Shape broadcast(const Shape& a, const Shape& b) {
+namespace detail {
+/// The broadcast shape; clash(dimension, extent of a, extent of b), which throws, where there is none.
+template <class Clash>
+[[nodiscard]] constexpr Shape broadcast_or(const Clash& clash, const Shape& a, const Shape& b) {
   if (b.empty() || a == b) return a;
   const int rank = a.rank() > b.rank() ? a.rank() : b.rank();
   Shape result = Dims::filled(rank, 1);
   for (int i = 1; i <= rank; ++i) {
     const auto x = i <= a.rank() ? a[-i] : 1;
     const auto y = i <= b.rank() ? b[-i] : 1;
-    if (x != y && x != 1 && y != 1) {
-      fail<ShapeError>({"shapes ", a, " and ", b, " do not broadcast: dimension ", -i, " is ", x, " and ", y,
-                        "; equal extents or 1 expected"});
-    }
+    if (x != y && x != 1 && y != 1) clash(-i, x, y);
     result[-i] = x == 1 ? y : x;
   }
   return result;
+}
+}  // namespace detail
+
+/// NumPy's broadcasting: align at the last dimension; extents must be equal or 1. throws ShapeError naming the caller,
+/// if it is given, and both shapes
+[[nodiscard]] LOCUS_OUT_OF_LINE constexpr Shape broadcast(const Shape& a, const Shape& b,
+                                                          std::string_view caller = {}) {
+  const auto clash = [&](int dimension, std::int64_t x, std::int64_t y) {
+    fail<ShapeError>({caller, caller.empty() ? "" : ": ", "shapes ", a, " and ", b, " do not broadcast: dimension ",
+                      dimension, " is ", x, " and ", y,
+                      "; expected equal extents, or 1 in one of them: unsqueeze adds an axis of 1"});
+  };
+  return detail::broadcast_or(clash, a, b);
 }
 
 /// Strides with which a tensor of `shape` is read as `target`: 0 where it is repeated.

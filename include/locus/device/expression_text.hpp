@@ -160,12 +160,27 @@ LOCUS_COLD inline void add_formula(ShortText& text, const TypeName& node, int pr
   text.add(")");
 }
 
-/// "[with F = locus::Forward<...>]" -> "relu(x0 * x1 + c)". Operands are x0, x1, ... and numbers are c.
-[[nodiscard]] LOCUS_COLD inline ShortText expression_text(std::string_view type_text) {
+/// The type in "[with F = locus::functor::LessEqual]".
+[[nodiscard]] constexpr std::string_view type_in(std::string_view type_text) {
   const std::size_t begin = type_text.find("F = ");
   if (begin != std::string_view::npos) type_text = type_text.substr(begin + 4);
   if (!type_text.empty() && type_text.back() == ']') type_text.remove_suffix(1);
-  const TypeNameReader reader(type_text);
+  return type_text;
+}
+
+/// "[with F = locus::functor::LessEqual]" -> "less_equal". A class of the user's keeps its name; a lambda has none.
+[[nodiscard]] LOCUS_COLD inline ShortText function_text(std::string_view type_text) {
+  const TypeNameReader reader(type_in(type_text));
+  ShortText text;
+  if (reader.root().tabulated) text.add_in_snake_case(reader.root().name);
+  else if (type_text.find("lambda") != std::string_view::npos) text.add("elementwise");
+  else text.add(reader.root().name);
+  return text;
+}
+
+/// "[with F = locus::Forward<...>]" -> "relu(x0 * x1 + c)". Operands are x0, x1, ... and numbers are c.
+[[nodiscard]] LOCUS_COLD inline ShortText expression_text(std::string_view type_text) {
+  const TypeNameReader reader(type_in(type_text));
   const TypeName& type = reader.root();
   const TypeName *const first = type.first, *const second = first ? first->next : nullptr;
   ShortText text;

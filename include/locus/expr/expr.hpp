@@ -3,6 +3,7 @@
 
 #include <locus/core/bounds.hpp>
 #include <locus/core/memo.hpp>
+#include <locus/device/expression_text.hpp>
 #include <locus/expr/node.hpp>
 #include <locus/tensor/copy.hpp>
 
@@ -91,11 +92,24 @@ template <class... P>
   return sum;
 }
 
-template <class... S>
-[[nodiscard]] Shape joint_shape(const Shape& first, const S&... others) {
-  Shape shape = first;
-  ((shape = broadcast(shape, others)), ...);
+/// The broadcast shape of operands. throws ShapeError naming the function, given as type_text
+[[nodiscard]] LOCUS_OUT_OF_LINE inline Shape joint_shape(const char* function, std::initializer_list<Shape> shapes) {
+  Shape shape = *shapes.begin();
+  for (const Shape& other : shapes) {
+    const auto clash = [&](int, std::int64_t, std::int64_t) {
+      (void)broadcast(shape, other, function_text(function).view());
+    };
+    shape = broadcast_or(clash, shape, other);
+  }
   return shape;
+}
+
+/// throws ArgumentError naming the function F for a number that T, an integer type, cannot hold
+template <class F, class T, class X>
+void require_operand_fits([[maybe_unused]] const X& x) {
+  if constexpr (std::is_integral_v<T> && std::is_integral_v<X>)
+    if (!fits<T>(x))
+      refuse_to_fit<T>(function_text(type_text<F>()).view(), x, "; convert the tensor first, by x.as<std::int64_t>()");
 }
 
 /// f applied to the parts: their leaves one after the other, their trees renumbered.
@@ -104,7 +118,8 @@ template <class F, class... P>
   return [&]<int... i>(std::integer_sequence<int, i...>) {
     using Tree = Apply<F, shifted_t<leaves_before<bare_t<P>...>(i), decltype(parts.tree)>...>;
     using Leaves = bare_t<decltype(join_tuples(std::move(parts.leaves)...))>;
-    const Shape shape = joint_shape(parts.shape...);  // throws before leaves of an expression are moved
+    const Shape shape =
+        joint_shape(type_text<F>(), {parts.shape...});  // throws before leaves of an expression are moved
     return typename PartWith<Tree, Leaves>::type{Tree{f, {shift<leaves_before<bare_t<P>...>(i)>(parts.tree)...}},
                                                  join_tuples(std::move(parts.leaves)...), shape};
   }(std::make_integer_sequence<int, sizeof...(P)>{});
@@ -308,7 +323,6 @@ struct Materialize<Role::plain, T, D> {
 template <class T, class X>
 decltype(auto) as_part(X&& x) {
   if constexpr (Scalar<X>) {
-    require_fits<T>(x);
     return Part<Constant<T>>{{static_cast<compute_t<T>>(x)}, {}, {}};
   } else if constexpr (is_expr<X>) {
     if constexpr (std::is_lvalue_reference_v<X>) return as_part<T>(x.eval());
@@ -353,7 +367,6 @@ auto as_tree(const X& x) {
   if constexpr (TensorLike<X> && !is_symbolic<X>) {
     return Stranger{};
   } else if constexpr (Scalar<X>) {
-    require_fits<T>(x);
     return Constant<T>{static_cast<compute_t<T>>(x)};
   } else return x.tree;
 }
@@ -395,7 +408,8 @@ template <class X>
 }
 
 /// The pending expression f(x...) of operands that may meet. Where they have more leaves than one launch takes, those
-/// that are temporary expressions are computed first. throws ShapeError naming both shapes
+/// that are temporary expressions are computed first. throws ShapeError naming f and both shapes; ArgumentError for an
+/// integer that T cannot hold
 template <class F, class... X>
 [[nodiscard]] auto pending(const F& f, X&&... x) {
   using T = typename CommonValue<bare_t<X>...>::type;
@@ -404,8 +418,10 @@ template <class F, class... X>
   if constexpr (too_many_leaves<X...> && (stands_alone<X> || ...)) {
     return pending(f, computed_if_alone(std::forward<X>(x))...);
   } else if constexpr ((is_symbolic<X> || ...)) {
+    if constexpr (std::is_integral_v<T>) (require_operand_fits<F, T>(x), ...);
     return Symbolic<V, D, Apply<F, decltype(as_tree<T>(x))...>>{{f, {as_tree<T>(x)...}}};
   } else {
+    if constexpr (std::is_integral_v<T>) (require_operand_fits<F, T>(x), ...);
     using Joined = decltype(join_parts(f, as_part<T>(std::forward<X>(x))...));
     return ExprOf<V, D, Joined>::join(f, as_part<T>(std::forward<X>(x))...);
   }

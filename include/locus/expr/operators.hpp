@@ -1,6 +1,11 @@
 #pragma once
 // The elementwise operators and functions. Operands are tensors of one place and element type, or numbers; shapes
-// broadcast as in NumPy. All of them return pending expressions; expr.hpp says when those are computed.
+// broadcast as in NumPy. All of them return pending expressions; expr.hpp says when those are computed. Integers wrap
+// around: the largest plus 1 is the least, whose abs and negative are itself. Their quotient is rounded down, as by //
+// of Python, and the remainder has the sign of the divisor; by zero both are 0, and nothing is thrown. Floating-point
+// numbers divide as IEEE 754 says. round takes halves to the even integer, as in NumPy and PyTorch: 0.5 to 0, 1.5 to 2.
+// What has no number of its type, as log of -1, is NaN; NaN stays NaN, also in minimum, maximum and clamp, and compares
+// unequal to everything. Errors of shapes name the function and both shapes.
 
 #include <locus/core/bounds.hpp>
 #include <locus/expr/elementwise.hpp>
@@ -143,15 +148,32 @@ template <class C, class X, class Y>
 }
 
 namespace detail {
+/// The element type of numbers alone, as PyTorch's: float where one is a fraction, int64 of integers, bool of bools.
+template <Scalar... N>
+using type_of_numbers_t =
+    std::conditional_t<!(std::is_integral_v<bare_t<N>> && ...), float,
+                       std::conditional_t<(std::is_same_v<bare_t<N>, bool> && ...), bool, std::int64_t>>;
+}  // namespace detail
+
+/// A number where the condition holds, another one elsewhere: where(x > 0, 1, 0). Of int64, or of float where one of
+/// them is a floating-point number; of bool where both are.
+template <class C, Scalar X, Scalar Y>
+  requires(detail::Operand<C> && std::is_same_v<value_of<C>, bool>)
+[[nodiscard]] auto where(C&& condition, X x, Y y) {
+  using T = detail::type_of_numbers_t<X, Y>;
+  return detail::pending(functor::Choose<T>{convert<T>(x), convert<T>(y)}, std::forward<C>(condition));
+}
+
+namespace detail {
 
 /// target = part
 template <class T, class D, class P>
-void update(const Tensor<T, D>& target, const P& part) {
+void update(std::string_view name, const Tensor<T, D>& target, const P& part) {
   if (!(part.shape == target.shape())) {
-    fail<ShapeError>({"in-place operation: an operand of shape ", part.shape,
-                      " does not broadcast to the target's shape ", target.shape()});
+    fail<ShapeError>({name, ": the operands have together shape ", part.shape, ", the target ", target.shape(),
+                      "; expected an operand that broadcasts to the target"});
   }
-  compute_in_place("in-place operation", part, target);
+  compute_in_place(name, part, target);
 }
 
 template <class Y, class T, class D>
@@ -162,13 +184,14 @@ concept UpdateOperand = Combinable<Tensor<T, D>, Y> && (Scalar<Y> || bare_t<Y>::
 // In place: the target's elements change, whoever shares them. A plain operand only: a traced one would lose its
 // gradient. throws ShapeError unless the operand broadcasts to the target; ArgumentError for an expanded target
 
-#define LOCUS_UPDATE(name, Functor)                                                                  \
-  template <class T, class D, class Y>                                                               \
-    requires detail::UpdateOperand<Y, T, D>                                                          \
-  const Tensor<T, D>& name(const Tensor<T, D>& target, Y&& operand) {                                \
-    using namespace detail;                                                                          \
-    update(target, join_parts(Functor{}, as_part<T>(target), as_part<T>(std::forward<Y>(operand)))); \
-    return target;                                                                                   \
+#define LOCUS_UPDATE(name, Functor)                                                                         \
+  template <class T, class D, class Y>                                                                      \
+    requires detail::UpdateOperand<Y, T, D>                                                                 \
+  const Tensor<T, D>& name(const Tensor<T, D>& target, Y&& operand) {                                       \
+    using namespace detail;                                                                                 \
+    if constexpr (std::is_integral_v<T>) require_operand_fits<Functor, T>(operand);                         \
+    update(#name, target, join_parts(Functor{}, as_part<T>(target), as_part<T>(std::forward<Y>(operand)))); \
+    return target;                                                                                          \
   }
 
 LOCUS_UPDATE(operator+=, functor::Add)

@@ -5,8 +5,8 @@
 
 #include <locus/core/bounds.hpp>
 #include <locus/core/math.hpp>
+#include <locus/core/normal_quantile.hpp>
 #include <locus/expr/operators.hpp>
-#include <locus/nn/normal_quantile.hpp>
 #include <locus/tensor/random.hpp>
 
 namespace locus::inline LOCUS_ABI::nn::init {
@@ -30,6 +30,17 @@ struct UniformBetween {
   }
 };
 
+/// The probabilities of what lies below two standardized bounds. Where both lie above 0, of the mirrored ones: those
+/// are close to 0, where numbers are dense, and not to 1.
+struct TruncatedRange {
+  bool mirrored;
+  double low, high;
+
+  TruncatedRange(double from, double to)
+      : mirrored(from > 0), low(below(mirrored ? -to : from)), high(below(mirrored ? -from : to)) {}
+  [[nodiscard]] static double below(double x) { return 0.5 * __builtin_erfc(-0.70710678118654752440 * x); }
+};
+
 /// Numbers by the inverse of their distribution function, which no device rounds far from the others: a number that is
 /// drawn until it lies within bounds may be another one where the last bit of the first was.
 template <class T>
@@ -43,7 +54,8 @@ struct TruncatedNormal {
         uniform_double(seed, offset + static_cast<std::uint64_t>(index), locus::detail::stream_of_64_bits);
     const double drawn = from + width * (unit + 0x1p-54);  // may have rounded to 0 or 1, which have no quantile
     const double p = drawn > 0 ? drawn < 1 ? drawn : 1 - 0x1p-53 : 0x1p-1074;
-    const double x = mean + deviation * normal_quantile(p);
+    const double centered = p - 0.5;
+    const double x = mean + deviation * locus::detail::normal_quantile(centered, centered < 0 ? p : 1 - p);
     out = static_cast<compute_t<T>>(x < low ? low : high < x ? high : x);
   }
 };

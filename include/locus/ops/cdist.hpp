@@ -9,6 +9,44 @@
 
 namespace locus::inline LOCUS_ABI {
 
+namespace detail {
+
+/// throws ShapeError
+template <class T, class D>
+void require_vectors(const Tensor<T, D>& x, const Tensor<T, D>& y) {
+  if (x.rank() < 2 || y.rank() < 2 || x.size(-1) != y.size(-1))
+    fail<ShapeError>(
+        {"cdist: operands of shapes ", x.shape(), " and ", y.shape(), "; expected (..., m, d) and (..., n, d)"});
+}
+
+/// Adds slope(g, distance, vector, other) to the gradient of one set, summed over the other and over batches to which
+/// this one is repeated. One launch.
+template <class Slope, class T, class D>
+void add_slopes(const Slope& slope, Gradient<T, D>& gradient, const Tensor<T, D>& g, const Tensor<T, D>& distances,
+                const Tensor<T, D>& vectors, const Tensor<T, D>& others) {
+  Shape shape = g.shape();
+  shape.push_back(vectors.size(-1));
+  Axes axes{-2};
+  for (int d = 0; d + 2 < g.rank(); ++d) {
+    const int own = d - (g.rank() - vectors.rank());
+    if (own < 0 || (vectors.size(own) == 1 && g.size(d) != 1)) axes.push_back(d);
+  }
+  const auto target = gradient.open();
+  reduce_into(target.out, target.accumulate, shape, FoldedAxes("cdist", shape, axes),
+              Apply<Slope, Symbol<0>, Symbol<1>, Symbol<2>, Symbol<3>>{slope, {}}, fold::Sum<T>{}, g.unsqueeze(-1),
+              distances.unsqueeze(-1), vectors.unsqueeze(-2), others.unsqueeze(-3));
+}
+/// The same of both sets.
+template <class Slope, class T, class D>
+void add_slopes_of_both(const Slope& slope, const Tuple<Tensor<T, D>, Tensor<T, D>, Tensor<T, D>>& saved,
+                        const Tensor<T, D>& g, Gradient<T, D>& dx, Gradient<T, D>& dy) {
+  const auto& [x, y, distances] = saved;
+  if (dx) add_slopes(slope, dx, g, distances, x, y);
+  if (dy) add_slopes(slope, dy, g.transpose(), distances.transpose(), y, x);
+}
+
+}  // namespace detail
+
 namespace operation {
 
 template <fold::NormOrder order>
@@ -17,9 +55,7 @@ struct Cdist {
 
   template <class T, class D>
   auto forward(const Tensor<T, D>& x, const Tensor<T, D>& y) const {
-    if (x.rank() < 2 || y.rank() < 2 || x.size(-1) != y.size(-1))
-      fail<ShapeError>(
-          {name, ": operands of shapes ", x.shape(), " and ", y.shape(), "; expected (..., m, d) and (..., n, d)"});
+    detail::require_vectors(x, y);
     const auto distances = Norm<order>{-1, false}.compute(x.unsqueeze(-2) - y.unsqueeze(-3));
     return Forwarded{distances, Tuple(x, y, distances)};
   }
@@ -30,7 +66,8 @@ struct Cdist {
     LOCUS_FN R operator()(R g, R distance, R vector, R other) const {
       const R difference = vector - other;
       R slope = functor::Sign{}(difference);
-      if constexpr (order == fold::NormOrder::two) slope = distance == R(0) ? R(0) : difference / distance;
+      if constexpr (order == fold::NormOrder::zero) slope = R(0);
+      else if constexpr (order == fold::NormOrder::two) slope = distance == R(0) ? R(0) : difference / distance;
       else if constexpr (order == fold::NormOrder::infinity) slope = slope * difference == distance ? slope : R(0);
       return detail::times_slope<Slope>(g, slope);
     }
@@ -38,50 +75,61 @@ struct Cdist {
   template <class T, class D>
   void backward(const Tuple<Tensor<T, D>, Tensor<T, D>, Tensor<T, D>>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx,
                 Gradient<T, D>& dy) const {
-    const auto& [x, y, distances] = saved;
-    if (dx) add_slopes(dx, g, distances, x, y);
-    if (dy) add_slopes(dy, g.transpose(), distances.transpose(), y, x);
+    detail::add_slopes_of_both(Slope{}, saved, g, dx, dy);
+  }
+};
+
+/// Of any other p > 0.
+struct PowerCdist {
+  static constexpr const char* name = "cdist";
+  double p;
+
+  template <class T, class D>
+  auto forward(const Tensor<T, D>& x, const Tensor<T, D>& y) const {
+    detail::require_vectors(x, y);
+    const Tensor<T, D> distances =
+        PowerNorm{p, -1, true, name}.compute([&] { return x.unsqueeze(-2) - y.unsqueeze(-3); }).squeeze(-1);
+    return Forwarded{distances, Tuple(x, y, distances)};
   }
 
- private:
-  template <class T, class D>
-  static void add_slopes(Gradient<T, D>& gradient, const Tensor<T, D>& g, const Tensor<T, D>& distances,
-                         const Tensor<T, D>& vectors, const Tensor<T, D>& others) {
-    Shape shape = g.shape();
-    shape.push_back(vectors.size(-1));
-    // Summed over the other set, and over batches to which this one is repeated.
-    Axes axes{-2};
-    for (int d = 0; d + 2 < g.rank(); ++d) {
-      const int own = d - (g.rank() - vectors.rank());
-      if (own < 0 || (vectors.size(own) == 1 && g.size(d) != 1)) axes.push_back(d);
+  template <class R>
+  struct Slope {
+    PowerNorm::Slope<R> of_difference;
+    LOCUS_FN R operator()(R g, R distance, R vector, R other) const {
+      return of_difference(g, vector - other, distance);
     }
-    const auto target = gradient.open();
-    detail::reduce_into(target.out, target.accumulate, shape, detail::FoldedAxes(name, shape, axes),
-                        Apply<Slope, Symbol<0>, Symbol<1>, Symbol<2>, Symbol<3>>{}, fold::Sum<T>{}, g.unsqueeze(-1),
-                        distances.unsqueeze(-1), vectors.unsqueeze(-2), others.unsqueeze(-3));
+  };
+  template <class T, class D>
+  void backward(const Tuple<Tensor<T, D>, Tensor<T, D>, Tensor<T, D>>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx,
+                Gradient<T, D>& dy) const {
+    using R = compute_t<T>;
+    detail::add_slopes_of_both(Slope<R>{PowerNorm::Slope<R>(p)}, saved, g, dx, dy);
   }
 };
 
 }  // namespace operation
 
 /// The distance between every vector of x and every one of y: torch.cdist. p = 1 sums the magnitudes of differences,
-/// p = 2 is Euclid's, p = infinity takes the largest. Nothing cancels: vectors that are near each other have their
-/// exact distance, and a vector has 0 to itself. shape:    (..., m, d), (..., n, d) -> (..., m, n); batches broadcast
-/// gradient: g (x - y) / distance for p = 2, 0 where that is 0; g sign(x - y) for p = 1, and for p = infinity where
-/// that
-///           is the largest
-/// cost:     one launch of m n d steps, and on Cpu two more where squares overflow or vanish, as those of a vector to
-///           itself; as much again for each gradient. Nothing of the size m n d is stored.
-/// throws ShapeError naming the shapes; ArgumentError for another p
+/// p = 2 is Euclid's, p = infinity takes the largest, p = 0 counts those that are not 0, and any other p >= 0 is
+/// (sum |x - y|^p)^(1/p). Nothing cancels: vectors that are near each other have their exact distance, and a vector has
+/// 0 to itself.
+/// shape: (..., m, d), (..., n, d) -> (..., m, n); batches broadcast
+/// gradient: g sign(x - y) (|x - y| / distance)^(p - 1), 0 where a difference or the distance is 0; for p = infinity
+///           g sign(x - y) where that is the largest; none for p = 0
+/// cost: one launch of m n d steps, and on Cpu two more where squares overflow or vanish, as those of a vector to
+///       itself; of another p two and one of m n, and a power for each step; as much as one for each gradient, of
+///       another p with a power. Nothing of the size m n d is stored
+/// throws ShapeError naming the shapes; ArgumentError where p is NaN or below 0
 template <class X, class Y>
   requires detail::NormalizedWith<X, Y>
 [[nodiscard]] auto cdist(const X& x, const Y& y, double p = 2) {
   using fold::NormOrder;
   if (p == 2) return apply(operation::Cdist<NormOrder::two>{}, x, y);
   if (p == 1) return apply(operation::Cdist<NormOrder::one>{}, x, y);
-  if (p != std::numeric_limits<double>::infinity())
-    fail<ArgumentError>({"cdist: p = ", p, "; expected 1, 2 or infinity"});
-  return apply(operation::Cdist<NormOrder::infinity>{}, x, y);
+  if (p == 0) return apply(operation::Cdist<NormOrder::zero>{}, x, y);
+  if (p == std::numeric_limits<double>::infinity()) return apply(operation::Cdist<NormOrder::infinity>{}, x, y);
+  if (!(p > 0)) fail<ArgumentError>({"cdist: p = ", p, "; expected a number of 0 or more, or infinity"});
+  return apply(operation::PowerCdist{p}, x, y);
 }
 
 #include <locus/refuse/ops/cdist.inc>

@@ -23,7 +23,7 @@ struct Cross {
 
   template <class T, class D>
   auto forward(const Tensor<T, D>& a, const Tensor<T, D>& b) const {
-    const Shape shape = broadcast(a.shape(), b.shape());
+    const Shape shape = broadcast(a.shape(), b.shape(), name);
     const int along = normalize_axis(axis, shape.rank(), name);
     if (a.rank() != b.rank() || a.size(along) != 3 || b.size(along) != 3)
       fail<ShapeError>({name, ": operands of shapes ", a.shape(), " and ", b.shape(), " along axis ", axis,

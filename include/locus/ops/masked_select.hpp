@@ -23,7 +23,7 @@ concept MaskedOperands = TensorLike<X> && !IsParameter<X> && TensorLike<M> && So
 template <class X, class M>
   requires detail::MaskedOperands<X, M>
 [[nodiscard]] auto masked_select(const X& x, const M& mask) {
-  const Shape shape = broadcast(x.shape(), mask.shape());
+  const Shape shape = broadcast(x.shape(), mask.shape(), "masked_select");
   const auto& flags = mask.eval().value();
   const auto places = detail::places_of("masked_select", flags.expand(shape).contiguous());
   return apply(operation::IndexSelect{"masked_select", 0}, reshape(expand(x, shape), {inferred}), places);

@@ -124,6 +124,7 @@ struct PowerNorm {
   double p;
   ReduceAxes axes;
   bool keepdim;
+  const char* caller = name;
 
   template <class R>
   struct Share {
@@ -139,31 +140,45 @@ struct PowerNorm {
       return extreme == R(0) || extreme - extreme != R(0) ? extreme : norm;
     }
   };
+  /// The norm of what `of` returns, twice, pending or not: nothing of its size is stored.
+  template <class Of>
+  auto compute(const Of& of) const {
+    using fold::NormOrder;
+    using X = detail::bare_t<decltype(of())>;
+    using T = value_of<X>;
+    using D = device_of<X>;
+    using R = compute_t<T>;
+    const R order = detail::finite_as<R>(caller, "p", p);
+    const D device = of().device();
+    const auto folded = [&](const auto& op, const auto& part) {
+      return detail::reduce_part<R>(caller, op, part, device, axes, true);
+    };
+    const auto extreme = p > 0 ? folded(fold::Norm<T, NormOrder::infinity>{}, detail::as_part<T>(of()))
+                               : folded(fold::Norm<T, NormOrder::least>{}, detail::as_part<T>(of()));
+    const auto sum = folded(fold::Sum<R>{},
+                            detail::join_parts(Share<R>{order}, detail::as_part<T>(of()), detail::as_part<R>(extreme)));
+    const Tensor<T, D> y(extreme.shape(), device);
+    detail::map_into(y, Root<R>{static_cast<R>(1 / p)}, extreme, sum);
+    return y;
+  }
   template <class T, class D>
   auto forward(const Tensor<T, D>& x) const {
-    using fold::NormOrder;
-    using R = compute_t<T>;
-    const R order = detail::finite_as<R>(name, "p", p);
-    const detail::FoldedAxes folded(name, x.shape(), axes);
-    const Tensor<R, D> extreme(folded.kept, x.device()), sum(folded.kept, x.device());
-    const auto find = [&](const auto& op) {
-      detail::reduce_into(extreme, false, x.shape(), folded, Symbol<0>{}, op, x);
-    };
-    if (p > 0) find(fold::Norm<T, NormOrder::infinity>{});
-    else find(fold::Norm<T, NormOrder::least>{});
-    detail::reduce_into(sum, false, x.shape(), folded, Apply<Share<R>, Symbol<0>, Symbol<1>>{{order}, {}},
-                        fold::Sum<R>{}, x, extreme);
-    const Tensor<T, D> y(folded.result(keepdim), x.device());
-    detail::map_into(y.reshape(folded.kept), Root<R>{static_cast<R>(1 / p)}, extreme, sum);
+    const Tensor<T, D> kept = compute([&]() -> const Tensor<T, D>& { return x; });
+    const Tensor<T, D> y = kept.reshape(detail::FoldedAxes(name, x.shape(), axes).result(keepdim));
     return Forwarded{y, Tuple(x, y)};
   }
 
-  /// sign(x) (|x| / y)^(p - 1), and 0 where x or y is 0, also of p < 1.
+  /// sign(x) (|x| / y)^(p - 1), and 0 where x or y is 0, also of p < 1. There the quotient of the roots is raised to
+  /// twice the exponent: that of x and y may vanish where the power is a number.
   template <class R>
   struct Slope {
-    R p_minus_1;
+    R exponent;
+    bool of_roots;
+    explicit Slope(double p) : exponent(static_cast<R>(p < 1 ? 2 * (p - 1) : p - 1)), of_roots(p < 1) {}
     LOCUS_FN R operator()(R g, R x, R y) const {
-      const R slope = functor::Sign{}(x)*math::pow(functor::Abs{}(x) / y, p_minus_1);
+      const R magnitude = functor::Abs{}(x);
+      const R quotient = of_roots ? math::sqrt(magnitude) / math::sqrt(y) : magnitude / y;
+      const R slope = functor::Sign{}(x)*math::pow(quotient, exponent);
       return x == R(0) || y == R(0) ? R(0) : detail::times_slope<Slope>(g, slope);
     }
   };
@@ -171,8 +186,7 @@ struct PowerNorm {
   void backward(const Tuple<Tensor<T, D>, Tensor<T, D>>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
     const auto& [x, y] = saved;
     const Shape kept = detail::FoldedAxes(name, x.shape(), axes).kept;
-    using R = compute_t<T>;
-    detail::map_to(dx, Slope<R>{static_cast<R>(p - 1)}, g.reshape(kept), x, y.reshape(kept));
+    detail::map_to(dx, Slope<compute_t<T>>(p), g.reshape(kept), x, y.reshape(kept));
   }
 };
 

@@ -304,7 +304,7 @@ template <class X, class S>
   requires(detail::Operand<detail::bare_t<X>> && detail::ScalarFits<S, value_of<X>>)
 [[nodiscard]] auto pad(const X& x, const PadAmounts& amounts, PadMode mode, const S& value) {
   using T = value_of<X>;
-  detail::require_fits<T>(value);
+  detail::require_fits<T>("pad", value, ", or x.as<std::int64_t>()");
   return apply(operation::Pad<T>{amounts, mode, static_cast<compute_t<T>>(value)}, x);
 }
 

@@ -107,26 +107,29 @@ void reduce_into(const Tensor<U, D>& out, bool accumulate, const Shape& shape, c
   }
 }
 
+/// Folds a part, which has its place on a device.
+template <class U, class Op, class D, class Tree, class... H>
+Tensor<U, D> reduce_part(std::string_view name, const Op& op, const Part<Tree, H...>& part, D device,
+                         const ReduceAxes& axes, bool keepdim) {
+  const FoldedAxes folded(name, part.shape, axes);
+  return unpack(part.leaves, [&](const auto&... leaf) {
+    (require_fresh(leaf), ...);
+    Tensor<U, D> out(folded.result(keepdim), device);
+    reduce_into(out, false, part.shape, folded, part.tree, op, leaf.handle.value()...);
+    return out;
+  });
+}
+
 /// Folds a tensor-like operand that is not traced. A temporary expression is fused; a named one is computed and
 /// remembered, as everywhere. U is the result's element type.
 template <class U, class Op, class X>
 auto reduce(std::string_view name, const Op& op, X&& x, const ReduceAxes& axes, bool keepdim) {
   using T = value_of<X>;
-  using D = device_of<X>;
-  const auto go = [&](const auto& part) {
-    const FoldedAxes folded(name, part.shape, axes);
-    return unpack(part.leaves, [&](const auto&... leaf) {
-      (require_fresh(leaf), ...);
-      Tensor<U, D> out(folded.result(keepdim), x.device());
-      reduce_into(out, false, part.shape, folded, part.tree, op, leaf.handle.value()...);
-      return out;
-    });
-  };
   constexpr bool fused = is_expr<X> && !std::is_lvalue_reference_v<X> && bare_t<X>::role != Role::traced;
   if constexpr (fused) {
-    if (!x.computed()) return go(x.part());
+    if (!x.computed()) return reduce_part<U>(name, op, x.part(), x.device(), axes, keepdim);
   }
-  return go(as_part<T>(x.value()));
+  return reduce_part<U>(name, op, as_part<T>(x.value()), x.device(), axes, keepdim);
 }
 
 /// How many elements of two tensors of one shape are equal, as a scalar. One launch. The same as sum(a == b), which

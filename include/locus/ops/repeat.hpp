@@ -84,9 +84,18 @@ template <detail::Viewable X>
   }
   return result;
 }
+/// Along the last dimension alone: tile(x, 2).
+template <detail::Viewable X, std::integral N>
+[[nodiscard]] auto tile(const X& x, N times) {
+  return tile(x, Shape{static_cast<std::int64_t>(times)});
+}
 /// The same under PyTorch's name. NumPy's repeat is repeat_interleave.
 template <detail::Viewable X>
 [[nodiscard]] auto repeat(const X& x, const Shape& times) {
+  return tile(x, times);
+}
+template <detail::Viewable X, std::integral N>
+[[nodiscard]] auto repeat(const X& x, N times) {
   return tile(x, times);
 }
 

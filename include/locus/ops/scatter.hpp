@@ -373,7 +373,7 @@ template <class D>
     fail<IndexError>(
         {"index_put: indices for ", at.size(), " dimensions of a tensor of shape ", x, "; expected 1 to ", x.rank()});
   Shape shape = at[0].shape();
-  for (const auto& index : at) shape = broadcast(shape, index.shape());
+  for (const auto& index : at) shape = broadcast(shape, index.shape(), "index_put");
   Tensor<std::int64_t, D> numbers(shape, at[0].device());
   numbers.fill_(0);
   for (std::size_t d = 0; d < at.size(); ++d) {
@@ -432,7 +432,7 @@ template <class X, class I>
   }
   Shape from = x.shape(), to = index.shape();
   from[along] = to[along] = 1;
-  from = to = broadcast(from, to);
+  from = to = broadcast(from, to, "take_along_axis");
   from[along] = x.shape()[along];
   to[along] = index.shape()[along];
   return gather(expand(x, from), along, expand(index, to));

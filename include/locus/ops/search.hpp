@@ -61,6 +61,14 @@ template <class X, class Y>
 concept AlikeOperands =
     TensorLike<X> && TensorLike<Y> && Computes<X> && SameDevice<X, Y> && std::is_same_v<value_of<X>, value_of<Y>>;
 
+template <class X, class V>
+concept SearchedForANumber = TensorLike<X> && Computes<X> && ScalarFits<V, value_of<X>>;
+template <class X, class V>
+[[nodiscard]] auto number_beside(std::string_view name, const X& x, V value) {
+  using T = value_of<X>;
+  require_fits<T>(name, value, "; convert the tensor first, by x.as<std::int64_t>()");
+  return Tensor<T, device_of<X>>({}, x.device()).fill_(convert<T>(value));
+}
 }  // namespace detail
 
 /// For each value the place where it would be put into numbers that are sorted in ascending order, before equal ones,
@@ -76,6 +84,15 @@ template <class X, class V>
   return detail::places_among("searchsorted", sorted.eval().value(), values.eval().value(), right);
 }
 
+/// The place of one number, as a tensor of no dimensions: searchsorted(sorted, 3.f).
+/// cost: two launches     throws ShapeError unless sorted has one dimension; ArgumentError for an integer that its
+/// element type cannot hold
+template <class X, class V>
+  requires detail::SearchedForANumber<X, V>
+[[nodiscard]] auto searchsorted(const X& sorted, V value, bool right = false) {
+  return searchsorted(sorted, detail::number_beside("searchsorted", sorted, value), right);
+}
+
 /// Which bucket each value is in, given their sorted boundaries: torch.bucketize. Bucket i ends with boundary i, which
 /// belongs to it, or with `right` to the next one. As searchsorted otherwise.
 template <class V, class X>
@@ -85,6 +102,13 @@ template <class V, class X>
     fail<ShapeError>({"bucketize: boundaries of shape ", boundaries.shape(), "; expected a list, of one dimension"});
   }
   return detail::places_among("bucketize", boundaries.eval().value(), values.eval().value(), right);
+}
+
+/// The bucket of one number, as a tensor of no dimensions.
+template <class V, class X>
+  requires detail::SearchedForANumber<X, V>
+[[nodiscard]] auto bucketize(V value, const X& boundaries, bool right = false) {
+  return bucketize(detail::number_beside("bucketize", boundaries, value), boundaries, right);
 }
 
 #include <locus/refuse/ops/search.inc>

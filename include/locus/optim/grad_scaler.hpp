@@ -131,6 +131,7 @@ class [[nodiscard]] Scaled {
   Traced<T, D> loss_;
   Shared<detail::ScalerState<D>> state_;
 };
+#include <locus/refuse/optim/scaled.inc>
 
 /// Scales losses for an optimizer, so that gradients of half neither vanish nor overflow. Its scale, its counters and
 /// the flag of a step lie on the device: nothing waits, and captured steps go on with them.

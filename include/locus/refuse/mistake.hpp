@@ -148,7 +148,6 @@ struct let_an_optimizer_change_it_or_w_value;
 template <class T>
 struct condition_holds;
 struct compare_first_as_in_x_greater_0;
-struct numbers_alone;
 struct bits_of_floating_point_numbers;
 struct shift_of_what_is_no_integer;
 struct write_a_and_and_b_for_what_is_not_0;
@@ -182,6 +181,7 @@ struct say_sqrt_var_x_axis;
 struct a_view_is_called_reshape;
 struct say_x_reshape_2_3_in_braces;
 struct options_are_named;
+struct write_them_in_braces_as_in_correction_1_keepdim_true;
 struct say_lr_in_braces;
 struct target_is_not_said;
 struct say_copy_async_x_Pinned;
@@ -265,7 +265,6 @@ struct say_std_move_model_to_D;
 template <class M>
 struct layer_without_twin;
 struct write_template_class_U_class_E_auto_twin_const_return_Layer_U_E;
-struct make_one_a_tensor_as_in_full;
 template <class D>
 struct gradient_is_on;
 template <class D>
@@ -307,6 +306,7 @@ struct loss_of_16_bits_has_no_room_for_the_scale;
 struct compute_it_in_float_of_model_x_as_float;
 struct a_scaled_loss_is_no_tensor;
 struct read_the_loss_itself;
+struct change_the_loss_before_as_in_scaler_scale_loss_times_2;
 struct clip_the_gradients_of_parameters_after_scaler_unscale_optimizer;
 struct say_scaled_loss_backward_then_scaler_step_optimizer;
 struct gradients_of_half_need_a_GradScaler;
@@ -327,7 +327,6 @@ enum class Wrong {
   integers,
   indices,
   condition,
-  numbers,
   recorded,
   untraced,
   in_flight,
@@ -341,14 +340,21 @@ enum class Wrong {
   half_unscaled
 };
 
+/// Without a `why`, by whose absence constructors that are refused drop out. Functions drop out where it refuses
+/// nothing, and name why_or_void: g++ would call the absence an error, in its list of functions that a call might have
+/// meant. (`refuses` is a bool, as a comparison of Wrong would look for the operator != that asks.)
 struct NoMistake {
   static constexpr Wrong wrong = Wrong::nothing;
+  static constexpr bool refuses = false;
+  using why_or_void = void;
 };
 /// `Why` is what g++ and nvcc print. Left and Right are the places, or the element types, that do not go together.
 template <Wrong kind, class Why, class Left = void, class Right = void>
 struct MistakeOf {
   static constexpr Wrong wrong = kind;
+  static constexpr bool refuses = true;
   using why = Why;
+  using why_or_void = Why;
   using left = Left;
   using right = Right;
 };

@@ -88,7 +88,7 @@ template <DType T = float, MemorySpace D = Cpu>
 
 template <DType T = float, MemorySpace D = Cpu, detail::NumberFor<T> N>
 [[nodiscard]] Tensor<T, D> full(const Shape& shape, N value, D device = {}) {
-  detail::require_fits<T>(value);
+  detail::require_fits<T>("full", value, ", or another element type");
   Tensor<T, D> out(shape, device);
   out.fill_(convert<T>(value));
   return out;

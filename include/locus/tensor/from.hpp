@@ -9,10 +9,9 @@ namespace locus::inline LOCUS_ABI {
 
 namespace detail {
 
-/// Whether a number of type N may be given for an element of T: nothing but bool for bool, no fraction for an integer.
+/// Whether a number of type N may be given for an element of T: no fraction for an integer or a bool.
 template <class N, class T>
-concept NumberFor = (Arithmetic<N> || is_16_bit_float<N>)&&(FloatingDType<T> || std::is_same_v<N, T> ||
-                                                            (IntegerDType<T> && std::is_integral_v<N>));
+concept NumberFor = (Arithmetic<N> || is_16_bit_float<N>)&&(FloatingDType<T> || std::is_integral_v<N>);
 
 }  // namespace detail
 
@@ -22,7 +21,7 @@ class Nested {
  public:
   template <detail::NumberFor<T> N>
   Nested(N number) : number_(convert<T>(number)) {
-    detail::require_fits<T>(number);
+    detail::require_fits<T>("from", number, ", or another element type");
   }
   Nested() : is_list_(true) {}
   Nested(std::initializer_list<Nested> list) : list_(list), is_list_(true) {}
@@ -97,7 +96,8 @@ inline void require_count(std::int64_t given, const Shape& shape) {
 }
 }  // namespace detail
 
-/// Nested lists of numbers: from({{1, 2}, {3, 4}}) has shape (2, 2). throws ShapeError where they are ragged
+/// Nested lists of numbers: from({{1, 2}, {3, 4}}) has shape (2, 2). Of bool, an integer is whether it is not 0. throws
+/// ShapeError where they are ragged
 template <DType T = float, MemorySpace D = Cpu>
 [[nodiscard]] Tensor<T, D> from(std::type_identity_t<std::initializer_list<Nested<T>>> list, D device = {}) {
   const Nested<T> nested(list);

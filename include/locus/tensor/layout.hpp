@@ -220,7 +220,8 @@ struct Layout {
       if (target[d] < 0)
         fail<ShapeError>({"expand: ", shape, " to ", target, ": a new dimension needs an extent of 0 or more"});
     }
-    if (!(broadcast(shape, target) == target)) fail<ShapeError>({"expand: ", shape, " cannot be repeated to ", target});
+    if (!(broadcast(shape, target, "expand") == target))
+      fail<ShapeError>({"expand: ", shape, " cannot be repeated to ", target});
     (void)elements(target);  // throws where there would be too many
     strides = broadcast_strides(shape, strides, target);
     shape = target;

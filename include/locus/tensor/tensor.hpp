@@ -193,8 +193,13 @@ class Tensor {
 
   [[nodiscard]] LOCUS_OUT_OF_LINE Tensor clone() const;       ///< dense, with memory of its own
   [[nodiscard]] LOCUS_OUT_OF_LINE Tensor contiguous() const;  ///< itself if dense, else a clone
+  /// Converted; itself if T is U. Floating-point numbers become integers by leaving out their fraction, and
+  /// floating-point numbers of fewer bits by rounding to the nearest, halves to even, and to infinity beyond the
+  /// largest. Integers that the other type lacks wrap around. To bool it is whether the number is not 0, of NaN true.
+  /// NaN, infinities and numbers out of range have no integer: what they become differs between processors, as in NumPy
+  /// and PyTorch; clamp and nan_to_num give them one first.
   template <DType U>
-  [[nodiscard]] LOCUS_OUT_OF_LINE Tensor<U, D> as() const;  ///< converted; itself if T is U
+  [[nodiscard]] LOCUS_OUT_OF_LINE Tensor<U, D> as() const;
   template <MemorySpace E>
   [[nodiscard]] LOCUS_OUT_OF_LINE Tensor<T, E> to(E device = {}) const;  ///< on another device; itself if there already
 #include <locus/refuse/conversion.inc>

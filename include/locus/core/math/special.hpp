@@ -1,7 +1,9 @@
 #pragma once
-// The complementary error function, and the logarithm of the gamma function with its derivatives.
+// The complementary error function, the inverse of the error function, and the logarithm of the gamma function with its
+// derivatives.
 
 #include <locus/core/math.hpp>
+#include <locus/core/normal_quantile.hpp>
 
 #if defined(__GLIBC__)
 // lgamma writes the sign of gamma to a global, which threads would race for; this one is given a place for it.
@@ -38,6 +40,25 @@ namespace locus::inline LOCUS_ABI::math {
   q = q * v + 0.25539567632432536;
   const double tail = detail::exponential_for_float(-t * t) * q;
   return static_cast<float>(given < 0.0 ? 2.0 - tail : tail);
+#endif
+}
+
+/// The number whose error function is x: infinite at -1 and 1, NaN beyond. To about 1e-15 relative on the host, by the
+/// quantiles of the normal distribution; within 2 ulp on a GPU.
+[[nodiscard]] LOCUS_FN double erfinv(double x) {
+#if LOCUS_ON_DEVICE
+  return ::erfinv(x);
+#else
+  const double magnitude = __builtin_fabs(x), tail = 0.5 - 0.5 * magnitude;
+  if (!(tail > 0)) return tail == 0 ? __builtin_copysign(__builtin_inf(), x) : __builtin_nan("");
+  return 0.70710678118654752440 * locus::detail::normal_quantile(0.5 * x, tail);
+#endif
+}
+[[nodiscard]] LOCUS_FN float erfinv(float x) {
+#if LOCUS_ON_DEVICE
+  return ::erfinvf(x);
+#else
+  return static_cast<float>(erfinv(static_cast<double>(x)));
 #endif
 }
 

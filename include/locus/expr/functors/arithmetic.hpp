@@ -179,6 +179,15 @@ struct Where {
   }
 };
 
+/// One of two numbers.
+template <class R>
+struct Choose {
+  using gives = R;
+  static constexpr bool differentiable = false;
+  R x, y;
+  LOCUS_FN R operator()(bool condition) const { return condition ? x : y; }
+};
+
 /// Conversion to another element type; the gradient is converted back. None comes back from integers.
 template <class To>
 struct Convert {

@@ -72,6 +72,16 @@ struct Erfc {
     return T(-1.1283791670955126) * math::exp(-x * x);
   }  // -2 / sqrt(pi)
 };
+struct Erfinv {
+  template <class T>
+  LOCUS_FN T operator()(T x) const {
+    return math::erfinv(x);
+  }
+  template <class T>
+  LOCUS_FN T by_output(T y) const {
+    return T(0.88622692545275801) * math::exp(y * y);
+  }
+};
 struct Lgamma {
   static constexpr bool takes_long = true;
   template <class T>

@@ -1,9 +1,9 @@
 #pragma once
-// The normal distribution and its inverse, for numbers that are drawn within bounds.
+// The inverse of the normal distribution function.
 
 #include <locus/core/rng.hpp>
 
-namespace locus::inline LOCUS_ABI::nn::init::detail {
+namespace locus::inline LOCUS_ABI::detail {
 
 /// c[0] + c[1] x + ... + c[7] x^7
 LOCUS_FN double polynomial(const double (&c)[8], double x) {
@@ -12,9 +12,9 @@ LOCUS_FN double polynomial(const double (&c)[8], double x) {
   return sum;
 }
 
-/// The number below which a standard normal one lies with probability p, in (0, 1), to about 1e-15 relative: algorithm
-/// AS 241 (Wichura, 1988).
-[[nodiscard]] LOCUS_FN double normal_quantile(double p) {
+/// The number below which a standard normal one lies with probability 1/2 + centered, to about 1e-15 relative:
+/// algorithm AS 241 (Wichura, 1988). `tail` is 1/2 - |centered|, which the caller may know more exactly, above 0.
+[[nodiscard]] LOCUS_FN double normal_quantile(double centered, double tail) {
   constexpr double near[2][8] = {
       {3.3871328727963666080e0, 1.3314166789178437745e2, 1.9715909503065514427e3, 1.3731693765509461125e4,
        4.5921953931549871457e4, 6.7265770927008700853e4, 3.3430575583588128105e4, 2.5090809287301226727e3},
@@ -30,26 +30,14 @@ LOCUS_FN double polynomial(const double (&c)[8], double x) {
        2.65321895265761230930e-2, 1.24266094738807843860e-3, 2.71155556874348757815e-5, 2.01033439929228813265e-7},
       {1, 5.99832206555887937690e-1, 1.36929880922735805310e-1, 1.48753612908506148525e-2, 7.86869131145613259100e-4,
        1.84631831751005468180e-5, 1.42151175831644588870e-7, 2.04426310338993978564e-15}};
-  const double centered = p - 0.5;
   if (centered >= -0.425 && centered <= 0.425) {
     const double x = 0.180625 - centered * centered;
     return centered * polynomial(near[0], x) / polynomial(near[1], x);
   }
-  const double root = locus::detail::random_sqrt(-locus::detail::random_log(centered < 0 ? p : 1 - p));
+  const double root = random_sqrt(-random_log(tail));
   const double size = root <= 5 ? polynomial(far[0], root - 1.6) / polynomial(far[1], root - 1.6)
                                 : polynomial(farthest[0], root - 5) / polynomial(farthest[1], root - 5);
   return centered < 0 ? -size : size;
 }
 
-/// The probabilities of what lies below two standardized bounds. Where both lie above 0, of the mirrored ones: those
-/// are close to 0, where numbers are dense, and not to 1.
-struct TruncatedRange {
-  bool mirrored;
-  double low, high;
-
-  TruncatedRange(double from, double to)
-      : mirrored(from > 0), low(below(mirrored ? -to : from)), high(below(mirrored ? -from : to)) {}
-  [[nodiscard]] static double below(double x) { return 0.5 * __builtin_erfc(-0.70710678118654752440 * x); }
-};
-
-}  // namespace locus::inline LOCUS_ABI::nn::init::detail
+}  // namespace locus::inline LOCUS_ABI::detail

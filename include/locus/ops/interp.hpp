@@ -1,0 +1,47 @@
+#pragma once
+// Linear interpolation between given points. Not part of locus/locus.hpp.
+
+// First, so that the compiler's path to what is refused is short.
+#include <locus/expr/operands.hpp>
+
+#include <locus/expr/functions.hpp>
+#include <locus/ops/scatter.hpp>
+#include <locus/ops/search.hpp>
+
+namespace locus::inline LOCUS_ABI {
+
+namespace detail {
+template <class X, class P, class F>
+concept Interpolated =
+    FloatingOperand<X> && FloatingOperand<P> && FloatingOperand<F> && CombinablePair<X, P> && CombinablePair<X, F>;
+}  // namespace detail
+
+/// The piecewise linear function through the points (points[k], values[k]), at each x: numpy.interp. Before the first
+/// point it is the first value, after the last one the last. The points ascend, which is not checked.
+/// shape: (...), (n,), (n,) -> (...)
+/// gradient: to x the slope of its piece, 0 outside; to the values their shares; none to the points
+/// cost: nine launches; backward seven
+/// throws ShapeError unless points and values are lists of one length, and not empty
+///
+///     auto y = interp(from({0.5, 9}), from({0, 1, 2}), from({10, 20, 40}));   // 15 40
+template <class X, class P, class F>
+  requires detail::Interpolated<X, P, F>
+[[nodiscard]] auto interp(const X& x, const P& points, const F& values) {
+  const auto& at = x.eval();
+  const auto& of = values.eval();
+  const auto& from = points.eval().value();
+  const std::int64_t count = from.elements();
+  if (from.rank() != 1 || count == 0 || !(of.shape() == from.shape())) {
+    fail<ShapeError>({"interp: points of shape ", from.shape(), " and values of shape ", of.shape(),
+                      "; expected two lists of one length, of one or more"});
+  }
+  const auto before = clamp(searchsorted(from, at.value(), true) - 1, 0, count < 2 ? 0 : count - 2).eval();
+  const auto after = minimum(before + 1, count - 1).eval();
+  const auto left = take(from, before);
+  const auto width = (take(from, after) - left).eval();
+  return lerp(take(of, before), take(of, after), clamp((at - left) / where(width > 0, width, 1), 0, 1)).eval();
+}
+
+#include <locus/refuse/ops/interp.inc>
+
+}  // namespace locus::inline LOCUS_ABI

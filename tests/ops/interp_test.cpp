@@ -1,0 +1,33 @@
+// Linear interpolation against NumPy.
+
+#include <locus/autograd/gradcheck.hpp>
+#include <locus/device/launch_log.hpp>
+#include <locus/ops/interp.hpp>
+
+#include <golden/golden.hpp>
+#include <support/device_list.hpp>
+#include <support/reference.hpp>
+
+using namespace locus;
+using locus_test::tensor;
+
+LOCUS_DEVICE_TEST("interpolation between points agrees with NumPy", D) {
+  const auto points = golden::tensor<double, D>("interp_points"), values = golden::tensor<double, D>("interp_values");
+  CHECK_CLOSE(interp(golden::tensor<double, D>("interp_at"), points, values), golden::reference("interp_y"));
+  const LaunchLog log;
+  (void)interp(values, points, values);
+  CHECK(log.launches() == 9);
+  const auto at = tensor<float, D>({4}, {-INFINITY, INFINITY, NAN, 1});
+  const auto ends = interp(at, tensor<float, D>({2}, {0, 2}), tensor<float, D>({2}, {5, 9}));
+  CHECK_CLOSE(ends, {5, 9, NAN, 7});
+  CHECK_CLOSE(interp(at.slice(0, 0, 2), tensor<float, D>({1}, {0}), tensor<float, D>({1}, {5})), {5, 5});
+  const auto of = [&](const auto& x, const auto& y) { return interp(x, points, y); };
+  CHECK(gradcheck(of, tensor<double, D>({5}, {-3, -1, 0.25, 1, 3}), values));
+}
+
+TEST_CASE("interp refuses points without values") {
+  const Tensor<float> x({2}), list({3});
+  CHECK_THROWS_WITH_AS((void)interp(x, list, Tensor<float>({4})), doctest::Contains("(3,) and values of shape (4,)"),
+                       ShapeError);
+  CHECK_THROWS_AS((void)interp(x, Tensor<float>({0}), Tensor<float>({0})), ShapeError);
+}
