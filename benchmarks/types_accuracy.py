@@ -41,10 +41,10 @@ TIMINGS = {
     "MNIST, 784-32-10": ("mnist", {"hidden": 32}, {"steps": 20}, {"steps": 2420}, 0.2),
     "MNIST, 784-256-10": ("mnist", {"hidden": 256}, {"steps": 20}, {"steps": 500}, 1),
     "MNIST, 784-1024-10": ("mnist", {"hidden": 1024}, {"steps": 20}, {"steps": 116}, 5),
-    "CIFAR-10, ResNet-18 of width 16": ("cifar10", {"width": 16, "images": 256, "test-images": 20, "batch": 64, "average": 0},
-                                        {"epochs": 1}, {"epochs": 2}, 50000 / 256),
-    "CIFAR-10, ResNet-18 of width 64": ("cifar10", {"width": 64, "images": 64, "test-images": 20, "batch": 32, "average": 0},
-                                        {"epochs": 1}, {"epochs": 2}, 50000 / 64),
+    "CIFAR-10, ResNet-18 of width 16": ("cifar10", {"width": 16, "images": 1280, "test-images": 20, "batch": 64, "average": 0},
+                                        {"epochs": 1}, {"epochs": 2}, 50000 / 1280),
+    "CIFAR-10, ResNet-18 of width 64": ("cifar10", {"width": 64, "images": 320, "test-images": 20, "batch": 32, "average": 0},
+                                        {"epochs": 1}, {"epochs": 2}, 50000 / 320),
 }
 SAID = re.compile(r"^test images: .*?accuracy ([\d.]+) %", re.MULTILINE)
 
@@ -93,14 +93,14 @@ def trainings(options, save):
     for name, (example, settings) in TRAININGS.items():
         if not re.search(options.only, name):
             continue
-        by_type = {kind: [] for kind in TYPES}
+        by_type = {kind: [] for kind in options.types}
         for seed in range(options.seeds):
-            for kind in TYPES:
+            for kind in options.types:
                 by_type[kind].append(accuracy(options, example, settings, kind, seed))
-            print(f"{name}, seed {seed}: " + ", ".join(f"{kind} {100 * by_type[kind][-1]:.2f} %" for kind in TYPES), flush=True)
+            print(f"{name}, seed {seed}: " + ", ".join(f"{kind} {100 * by_type[kind][-1]:.2f} %" for kind in options.types), flush=True)
             results[name] = {"settings": settings, "accuracy": by_type, "summary": summary(by_type)}
             save("accuracy", results)
-        for kind in TYPES[1:]:
+        for kind in options.types[1:]:
             row = results[name]["summary"][kind]
             if "difference" in row:
                 print(f"{name}, {kind}: {100 * row['difference']:+.3f} points, standard error {100 * row['standard_error']:.3f}: "
@@ -113,9 +113,9 @@ def epochs(options, save):
     for name, (example, settings, short, long, share) in TIMINGS.items():
         if not re.search(options.only, name):
             continue
-        taken = {kind: [] for kind in TYPES}
+        taken = {kind: [] for kind in options.types}
         for _ in range(options.turns):
-            for kind in TYPES:
+            for kind in options.types:
                 less, more = (run(options, example, settings | length, kind, 0)[1] for length in (short, long))
                 taken[kind].append(share * (more - less))
         of_float = statistics.median(taken["float"])
@@ -134,6 +134,7 @@ def main():
     for name, default in ("seeds", 5), ("turns", 5):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--only", default="", help="models whose name has these words, by a regular expression")
+    parser.add_argument("--types", nargs="+", choices=TYPES, default=TYPES, help="float first, with which others are compared")
     parser.add_argument("--part", choices=("accuracy", "epochs"), help="one of the two; the other stays as it was")
     options = parser.parse_args()
     path = RESULTS / "types-accuracy.json"
