@@ -79,8 +79,7 @@ namespace detail {
 }
 /// Whether a depthwise convolution has groups enough for the lanes of vectors.
 [[nodiscard]] inline bool suits_depthwise_lanes(const ConvShape& shape, bool adjoint) {
-  return 2 * shape.groups >= depthwise_lanes &&
-         (!adjoint || (shape.axis[1].dilation == 1 && shape.axis[2].dilation == 1));
+  return shape.groups >= 8 && (!adjoint || (shape.axis[1].dilation == 1 && shape.axis[2].dilation == 1));
 }
 /// Whether products of windows of bfloat16, by tiles or pairs, suit a shape: what would fill less than half of the
 /// tiles is left to columns.
