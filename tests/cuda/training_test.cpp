@@ -164,7 +164,10 @@ FittedLine fit_line(bool capture, const FitOptions& others) {
   const LaunchLog log;
   fit(model, optimizer, nn::MSELoss{}, train, valid, history, options);
   fitted.replays = log.counts().replay;
-  for (const auto& record : history.records()) fitted.losses.push_back(record.train_loss);
+  for (const auto& record : history.records()) {
+    fitted.losses.push_back(record.train_loss);
+    CHECK(record.operations == 10 * 4);  // of one weight and ten samples: forward, and its gradient
+  }
   fitted.weight = model.parameters()[0].value().to<Cpu>().item();
   fitted.bias = model.parameters()[1].value().to<Cpu>().item();
   fitted.average = average.module().parameters()[0].value().to<Cpu>().item();

@@ -293,7 +293,7 @@ TEST_CASE("a history in a run keeps which epochs have which metrics, and refuses
   CHECK(io::resume_training(path, history));
   CHECK(history.empty());
   history.add({7, 0.5, 1.25, 1.5, 0.75, 2.0, 24000, {{"a.b", 1}}});
-  history.add({8, 0.25, 1, 2, 0.5, 3, 4, {{"c", 2}, {"a.b", 3}}, 10, 0.5, {50, 6, 700, 800, 900}, 0.75});
+  history.add({8, 0.25, 1, 2, 0.5, 3, 4, {{"c", 2}, {"a.b", 3}}, 10, 0.5, {50, 6, 700, 800, 900}, 0.75, 5e9, 8e9});
   io::save_training(path, history);
   CHECK(io::resume_training(path, other));
   CHECK(other.table() == history.table());
@@ -303,10 +303,20 @@ TEST_CASE("a history in a run keeps which epochs have which metrics, and refuses
   CHECK(other.records()[1].epoch == 8);
   CHECK(other.cost_table() == history.cost_table());
   CHECK(other.last().memory.reserved_bytes == 900);
+  CHECK(other.last().operations == 5e9);
+  CHECK(other.last().peak == 8e9);
   auto state = io::load(path);
   const Tensor epochs = state.get<double>("history.epochs").clone();
+  for (const std::int64_t count : {15, 7}) {  // as older versions wrote it
+    CHECK(state.erase("history.epochs"));
+    state.add("history.epochs", epochs.slice(1, 0, count).contiguous());
+    io::save(path, state);
+    CHECK(io::resume_training(path, other));
+    CHECK(other.last().memory.reserved_bytes == (count == 15 ? 900 : 0));
+    CHECK(other.last().operations == 0);
+  }
   CHECK(state.erase("history.epochs"));
-  state.add("history.epochs", epochs.slice(1, 0, 7).contiguous());  // as older versions wrote it
+  state.add("history.epochs", epochs.slice(1, 0, 7).contiguous());
   io::save(path, state);
   CHECK(io::resume_training(path, other));
   CHECK(other.table() == history.table());
@@ -317,7 +327,7 @@ TEST_CASE("a history in a run keeps which epochs have which metrics, and refuses
   CHECK(state.erase("history.epochs"));
   state.add("history.epochs", ones<double, Cpu>({2, 6}));
   io::save(path, state);
-  CHECK_THROWS_WITH_AS((void)io::resume_training(path, other), doctest::Contains("expected (n, 15) or (n, 7)"),
+  CHECK_THROWS_WITH_AS((void)io::resume_training(path, other), doctest::Contains("expected (n, 17), (n, 15) or (n, 7)"),
                        ShapeError);
   CHECK(other.records()[1].epoch == 8);
 }

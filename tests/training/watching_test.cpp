@@ -2,8 +2,10 @@
 #include <locus/io/history.hpp>
 #include <locus/nn/criterion.hpp>
 #include <locus/nn/linear.hpp>
+#include <locus/ops/conv.hpp>
 #include <locus/optim/sgd.hpp>
 #include <locus/training/fit.hpp>
+#include <locus/training/peak.hpp>
 #include <locus/training/progress_bar.hpp>
 
 #include <doctest/doctest.h>
@@ -73,6 +75,8 @@ TEST_CASE("fit records how long steps waited for data, memory and allocations, b
     CHECK(r.memory.peak_bytes >= r.memory.allocated_bytes);
     CHECK(r.memory.requests > 4);
     CHECK(r.gpu_utilization != r.gpu_utilization);
+    CHECK(r.operations == 16 * 4);  // of one weight: forward and its gradient, a multiply-add for each sample
+    CHECK(r.share_of_peak() != r.share_of_peak());
   }
   CHECK(history.last().memory.system_allocations <= 1);  // the pool has the memory of the first epoch
   CHECK(history.last().memory.requests <= history.records()[0].memory.requests + 2);
@@ -83,6 +87,58 @@ TEST_CASE("fit records how long steps waited for data, memory and allocations, b
   CHECK(seen[1].seconds >= seen[1].data_seconds);
   CHECK(seen[1].memory.peak_bytes >= 4'000'000);
   CHECK(seen[1].memory.requests >= seen[0].memory.requests);
+  CHECK(seen[0].operations == 8 * 4);
+  CHECK(seen[1].operations == 16 * 4);
+}
+
+TEST_CASE("records and progress have the share of a peak that is given") {
+  nn::Linear<float, Cpu> model{1, 1};
+  optim::Sgd optimizer{model.parameters(), {.lr = 0.125}};
+  auto train = data::loader<Cpu>(SlowLine{}, {.batch_size = 16});
+  auto valid = data::loader<Cpu>(SlowLine{}, {.batch_size = 16});
+  History history;
+  Progress seen{};
+  const auto run = [&](double peak) {
+    fit(model, optimizer, nn::MSELoss{}, train, valid, history,
+        {.report_every = 1, .peak = peak, .on_progress = [&](const Progress& p) { seen = p; }});
+  };
+  run(1e6);
+  const EpochRecord& r = history.last();
+  CHECK(r.peak == 1e6);
+  CHECK(r.share_of_peak() == r.operations / r.seconds / 1e6);
+  CHECK(seen.share_of_peak() == seen.operations / seen.seconds / 1e6);
+  CHECK(seen.share_of_peak() > 0);
+  for (const double bad : {-1., __builtin_nan(""), __builtin_inf()})
+    CHECK_THROWS_WITH_AS(run(bad), doctest::Contains("fit: peak is "), ArgumentError);
+  const double measured = measured_peak<float>(Cpu{}, 64), again = measured_peak<float>(Cpu{}, 64);
+  CHECK(measured > 1e6);
+  CHECK(again > measured / 100);
+  CHECK_THROWS_AS((void)measured_peak<float>(Cpu{}, 0), ArgumentError);
+}
+
+TEST_CASE("operations are those of products and convolutions, whatever computes them") {
+  const auto counted = [](const auto& f) {
+    const LaunchLog log;
+    f();
+    return log.counts().operations;
+  };
+  const auto x = randn({5, 7}), w = randn({7, 3});
+  CHECK(counted([&] { (void)matmul(x, w).eval(); }) == 2 * 5 * 7 * 3);
+  CHECK(counted([&] { (void)matmul(randn({2, 4, 5, 7}), w).eval(); }) == 2 * 8 * 5 * 7 * 3);
+  CHECK(counted([&] { (void)(x + 1).eval(); }) == 0);
+  CHECK(counted([&] { (void)matmul(zeros({0, 7}), w).eval(); }) == 0);
+  const nn::Linear<float, Cpu> layer{7, 3};
+  const auto inputs = variable(x);
+  CHECK(counted([&] { sum(relu(layer(inputs))).eval().backward(); }) == 3 * 2 * 5 * 7 * 3);
+  // By Winograd's tiles, products of windows, columns, planes and lanes: 64 windows of 3 x 3.
+  for (const std::int64_t channels : {16, 3}) {
+    const auto images = variable(randn({2, channels, 8, 8})), kernels = variable(randn({4 * channels, channels, 3, 3}));
+    CHECK(counted([&] { sum(conv2d(images, kernels, {.padding = 1})).eval().backward(); }) ==
+          3 * 2 * 2 * 64 * 9 * channels * 4 * channels);
+    const auto planes = variable(randn({channels, 1, 3, 3}));
+    CHECK(counted([&] { sum(conv2d(images, planes, {.padding = 1, .groups = channels})).eval().backward(); }) ==
+          3 * 2 * 2 * 64 * 9 * channels);
+  }
 }
 
 TEST_CASE("LOCUS_ADVISE=1 names extents that fit products badly, once, before the first step") {
@@ -134,11 +190,16 @@ TEST_CASE("what training took as a table and as JSON; blank where it is not know
   history.add({3, 0.1, 0.75, 0.875, 0.8125, 2.5, 19200, {}, 0, 0, {}, 0.87});
   CHECK(contains(history.cost_table(), "allocations     GPU\n"));
   CHECK(contains(history.cost_table(), "19200     87%\n"));
+  history.add({4, 0.1, 0.75, 0.875, 0.8125, 2.5, 19200, {}, 50, 0.5, {}, 0.5, 5e9, 8e9});
+  CHECK(contains(history.cost_table(), "allocations   of peak     GPU\n"));
+  CHECK(contains(history.cost_table(), "19200               87%\n"));
+  CHECK(contains(history.cost_table(), "             0     25.0%     50%\n"));
   const TemporaryFolder folder;
   io::write_history(folder.path / "history.json", history);
   const std::string json = content_of(folder.path / "history.json");
   for (const char* member : {"\"batches\": 100", "\"data_seconds\": 0.25", "\"allocated_bytes\": 12300000",
-                             "\"peak_bytes\": 1510000000", "\"requests\": 5000", "\"system_allocations\": 3"}) {
+                             "\"peak_bytes\": 1510000000", "\"requests\": 5000", "\"system_allocations\": 3",
+                             "\"operations\": 5e+09", "\"peak\": 8e+09", "\"share_of_peak\": 0.25"}) {
     CAPTURE(member);
     CHECK(contains(json, member));
     CHECK(json.find(member) == json.rfind(member));
@@ -156,6 +217,8 @@ TEST_CASE("a progress bar is one line that says what is known") {
   CHECK(bar.line(p) ==
         "epoch  2 [===============               ] loss 0.2758    324517 images/s  waits 3 %  12.3 MB, peak 15.1 MB"
         "  GPU 87 %");
+  p.operations = 3e9, p.peak = 1e10;
+  CHECK(contains(bar.line(p), "peak 15.1 MB  15 % of peak  GPU 87 %"));
   CHECK(contains(bar.line({1, 0, 0, 0, 1e300}), "[                              ] loss 1"));
 }
 

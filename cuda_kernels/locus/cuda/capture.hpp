@@ -122,8 +122,12 @@ class CapturedStep final : public locus::detail::StepCapture {
   void capture(const F& step) {
     refuse_nested();
     const Capturing capturing(*this);
+    double& operations = locus::detail::launches.operations;
+    const double before = operations;
     step();
     end_capture();
+    operations_ = operations - before;
+    operations = before;  // a capture computes nothing
   }
 
   /// Queues the captured launches in the caller's stream; from the second time on, with their functors made anew.
@@ -143,6 +147,7 @@ class CapturedStep final : public locus::detail::StepCapture {
       trace.begin({.verb = "replay of a captured step"});
     check(cudaGraphLaunch(graph_.executable, replays_in_), "replay of a captured step (cudaGraphLaunch)");
     ++locus::detail::launches.replay;
+    locus::detail::launches.operations += operations_;
     caller.launched("replay of a captured step", {});
     trace.end();
   }
@@ -254,6 +259,7 @@ class CapturedStep final : public locus::detail::StepCapture {
   cudaStream_t replays_in_ = nullptr;  ///< the stream of the last replay
   Graph graph_;
   bool replayed_ = false;
+  double operations_ = 0;  ///< of a replay, by LaunchCounts
   std::vector<Shared<locus::detail::ReplayAction>> actions_, restores_;
   detail::LaunchUpdate* adds_to_ = nullptr;  ///< whose launches are being captured
 };

@@ -11,15 +11,28 @@ namespace locus::inline LOCUS_ABI {
 /// holds. A copy between devices is not a launch.
 struct LaunchCounts {
   std::int64_t map = 0, rows = 0, reduce = 0, gemm = 0, replay = 0;
+  /// Of products of matrices and convolutions, replayed ones, too: two for each multiply-add that the formula has,
+  /// however it is computed. All other operations are left out.
+  double operations = 0;
   [[nodiscard]] constexpr std::int64_t total() const { return map + rows + reduce + gemm + replay; }
   friend constexpr LaunchCounts operator-(const LaunchCounts& a, const LaunchCounts& b) {
-    return {a.map - b.map, a.rows - b.rows, a.reduce - b.reduce, a.gemm - b.gemm, a.replay - b.replay};
+    return {a.map - b.map,   a.rows - b.rows,     a.reduce - b.reduce,
+            a.gemm - b.gemm, a.replay - b.replay, a.operations - b.operations};
   }
 };
 
 namespace detail {
 inline thread_local LaunchCounts launches;
+
+/// Of a product, or of several, of (rows, depth) by (depth, cols).
+inline void count_products(std::int64_t count, std::int64_t rows, std::int64_t cols, std::int64_t depth) {
+  launches.operations += 2. * static_cast<double>(count * rows) * static_cast<double>(cols * depth);
 }
+/// NaN where there is no peak.
+[[nodiscard]] inline double share_of_peak(double operations, double seconds, double peak) {
+  return peak > 0 && seconds > 0 ? operations / seconds / peak : __builtin_nan("");
+}
+}  // namespace detail
 
 /// Counts the launches made since it was created, on this thread, on any device.
 ///

@@ -22,13 +22,15 @@ inline void write_costs(JsonWriter& json, const EpochRecord& r) {
       .member("system_allocations", r.memory.system_allocations)
       .end_object();
   if (r.gpu_utilization == r.gpu_utilization) json.member("gpu_utilization", r.gpu_utilization);
+  if (r.operations > 0) json.member("operations", r.operations);
+  if (r.peak > 0) json.member("peak", r.peak).member("share_of_peak", r.share_of_peak());
 }
 }  // namespace detail
 
 /// Writes an array of objects: epoch, learning_rate, train_loss, valid_loss, valid_accuracy where there is one,
 /// seconds, samples_per_second, batches, data_seconds, the device's memory in an object `memory`, gpu_utilization where
-/// it is known, and the metrics by name in an object `metrics`. throws DataError if the file cannot be
-/// written
+/// it is known, operations, peak and share_of_peak where a peak was given, and the metrics by name in an object
+/// `metrics`. throws DataError if the file cannot be written
 inline void write_history(const std::string& path, const History& history) {
   JsonWriter json;
   json.begin_array();

@@ -42,9 +42,9 @@ class HyperParameter {
 ///
 /// It is a callback of fit: after an epoch it adds loss/train, loss/valid, accuracy/valid, valid/NAME of each metric,
 /// learning_rate, samples_per_second, and what training took: cost/wait_per_step in seconds, cost/memory and
-/// cost/peak_memory in bytes, cost/tensors, cost/allocations, cost/gpu_utilization; where progress is reported,
-/// step/loss, step/learning_rate and step/samples_per_second, by the number of the step. Of several ranks, give it to
-/// one.
+/// cost/peak_memory in bytes, cost/tensors, cost/allocations, cost/gpu_utilization,
+/// cost/operations_per_second, cost/share_of_peak; where progress is reported, step/loss, step/learning_rate and
+/// step/samples_per_second, by the number of the step. Of several ranks, give it to one.
 ///
 ///     io::TensorBoard board("runs/mnist");
 ///     fit(model, optimizer, train, valid, history, {.epochs = 5, .on_progress = board, .on_epoch = board});
@@ -145,6 +145,10 @@ class TensorBoard {
     add_scalar("cost/allocations", static_cast<double>(record.memory.system_allocations), record.epoch);
     if (record.gpu_utilization == record.gpu_utilization)
       add_scalar("cost/gpu_utilization", record.gpu_utilization, record.epoch);
+    if (record.operations > 0)
+      add_scalar("cost/operations_per_second", record.operations / record.seconds, record.epoch);
+    if (record.share_of_peak() == record.share_of_peak())
+      add_scalar("cost/share_of_peak", record.share_of_peak(), record.epoch);
   }
 
  private:

@@ -45,8 +45,8 @@ template <class T>
   return x;
 }
 
-/// Of each epoch in a state; files of older versions have the first seven.
-inline constexpr std::int64_t numbers_of_epoch = 15, numbers_without_costs = 7;
+/// Of each epoch in a state; files of older versions have the first 15, or seven.
+inline constexpr std::int64_t numbers_of_epoch = 17, numbers_without_operations = 15, numbers_without_costs = 7;
 
 /// A row of numbers for each epoch; those of each metric, NaN where an epoch has none.
 [[nodiscard]] LOCUS_OUT_OF_LINE inline nn::StateDict<Cpu> state_of_history(const History& history) {
@@ -58,7 +58,8 @@ inline constexpr std::int64_t numbers_of_epoch = 15, numbers_without_costs = 7;
          {static_cast<double>(r.epoch), r.learning_rate, r.train_loss, r.valid_loss, r.valid_accuracy, r.seconds,
           r.samples_per_second, static_cast<double>(r.batches), r.data_seconds, static_cast<double>(r.memory.requests),
           static_cast<double>(r.memory.system_allocations), static_cast<double>(r.memory.allocated_bytes),
-          static_cast<double>(r.memory.peak_bytes), static_cast<double>(r.memory.reserved_bytes), r.gpu_utilization})
+          static_cast<double>(r.memory.peak_bytes), static_cast<double>(r.memory.reserved_bytes), r.gpu_utilization,
+          r.operations, r.peak})
       numbers.push_back(number);
   state.add("epochs", vector_of(numbers).reshape({static_cast<std::int64_t>(records.size()), numbers_of_epoch}));
   for (const EpochRecord& r : records)
@@ -74,7 +75,7 @@ inline constexpr std::int64_t numbers_of_epoch = 15, numbers_without_costs = 7;
     }
   return state;
 }
-inline void add_costs(EpochRecord& record, const double* costs) {
+inline void add_costs(EpochRecord& record, const double* costs, std::int64_t count) {
   const auto integer = [&](int i) {
     const double number = costs[i];  // of a file, which may hold anything
     return number > 0 && number < 9e18 ? static_cast<std::int64_t>(number) : 0;
@@ -83,20 +84,23 @@ inline void add_costs(EpochRecord& record, const double* costs) {
   record.data_seconds = costs[1];
   record.memory = {integer(2), integer(3), integer(4), integer(5), integer(6)};
   record.gpu_utilization = costs[7];
+  if (count == numbers_of_epoch) record.operations = costs[8], record.peak = costs[9];
 }
 /// throws ArgumentError, ShapeError
 [[nodiscard]] LOCUS_OUT_OF_LINE inline History history_of(const nn::StateDict<Cpu>& state) {
   const Tensor<double, Cpu> epochs = state.get<double>("epochs");
-  if (epochs.rank() != 2 || (epochs.size(1) != numbers_of_epoch && epochs.size(1) != numbers_without_costs))
+  if (epochs.rank() != 2 || (epochs.size(1) != numbers_of_epoch && epochs.size(1) != numbers_without_operations &&
+                             epochs.size(1) != numbers_without_costs))
     fail<ShapeError>({"resume_training: 'epochs' of the history has shape ", epochs.shape(), "; expected (n, ",
-                      numbers_of_epoch, ") or (n, ", numbers_without_costs, ")"});
+                      numbers_of_epoch, "), (n, ", numbers_without_operations, ") or (n, ", numbers_without_costs,
+                      ")"});
   History history;
   for (std::int64_t i = 0; i < epochs.size(0); ++i) {
     const double* const r = epochs.data() + epochs.size(1) * i;
     if (!(r[0] >= 1 && r[0] < 1 << 30))
       fail<ArgumentError>({"resume_training: the history has an epoch ", r[0], "; expected 1 or more"});
     EpochRecord record{static_cast<int>(r[0]), r[1], r[2], r[3], r[4], r[5], r[6]};
-    if (epochs.size(1) == numbers_of_epoch) add_costs(record, r + numbers_without_costs);
+    if (epochs.size(1) > numbers_without_costs) add_costs(record, r + numbers_without_costs, epochs.size(1));
     history.add(record);
     constexpr std::string_view prefix = "metric.";
     for (const auto& entry : state) {

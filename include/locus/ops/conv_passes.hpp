@@ -84,6 +84,7 @@ class ConvPasses {
   /// y = conv(x, w) + bias (+ y)
   void forward(const Tensor<T, D>& y, bool accumulate, const Tensor<T, D>& x, const T* w, const T* bias) const {
     if (y.empty()) return;
+    count();
     if constexpr (ConvolvingDevice<D, T>)
       if (Convolution<D>::forward(device_, shape_, images_of(x), w, bias, y.data(), accumulate)) return;
     if (is_grouped(shape_)) {
@@ -116,6 +117,7 @@ class ConvPasses {
   /// dx = the adjoint of conv in its input, of g (+ bias of dx's channels) (+ dx)
   void input_gradient(const Tensor<T, D>& dx, bool accumulate, const Tensor<T, D>& g, const T* w, const T* bias) const {
     if (dx.empty()) return;
+    count();
     if constexpr (ConvolvingDevice<D, T>)
       if (Convolution<D>::input_gradient(device_, shape_, images_of(g), w, bias, dx.data(), accumulate)) return;
     const Tensor<T, D> dense = g.contiguous();
@@ -156,6 +158,7 @@ class ConvPasses {
       if (!accumulate) dw.fill_(T(0.f));
       return;
     }
+    count();
     if constexpr (ConvolvingDevice<D, T>)
       if (Convolution<D>::weight_gradient(device_, shape_, images_of(g), images_of(x), dw.data(), accumulate)) return;
     if (is_grouped(shape_)) return sum_taps(dw, accumulate, g, x);
@@ -211,6 +214,8 @@ class ConvPasses {
     MatrixRef<T> first;
     std::int64_t stride;
   };
+
+  void count() const { count_products(shape_.batch, shape_.out, shape_.outputs(), shape_.group_in() * shape_.taps()); }
 
   /// (group_out, group_in taps)
   [[nodiscard]] MatrixRef<const T> weights(const T* w, std::int64_t group) const {

@@ -105,7 +105,7 @@ struct Linear {
         kept = Tensor<T, D>({y.size(0), width}, y.device());
         if (LinearFusion<D>::gemm_and_keep(y.device(), detail::matrix(x), detail::matrix(columns), detail::target(y),
                                            Epilogue<T, F>{bias, false, activation}, kept.data()))
-          return;
+          return detail::count_products(1, y.size(0), y.size(1), x.size(1));
       }
     }
     if constexpr (keeps_input) {
@@ -137,7 +137,8 @@ struct Linear {
     const bool is_made =
         LinearFusion<D>::gemm_and_column_sums(out.device(), detail::matrix(a), detail::matrix(b), detail::target(out),
                                               epilogue, sums.out.data(), [&] { sum_rows(sums, out); });
-    if (!is_made) bias.withdraw();
+    if (is_made) detail::count_products(1, out.size(0), out.size(1), a.size(1));
+    else bias.withdraw();
     return is_made;
   }
 
@@ -155,7 +156,7 @@ struct Linear {
       if (bias.out.buffer() && !bias.accumulate &&
           LinearFusion<D>::gemm_and_sums(dz.device(), detail::matrix(dz_columns), detail::matrix(x),
                                          detail::target(weights.out), weights.accumulate, bias.out.data(), sum))
-        return;
+        return detail::count_products(1, dz.size(1), x.size(1), dz.size(0));
     }
     sum();
     detail::multiply_into(weights.out, dz_columns, x, detail::plain_epilogue<T>(weights.accumulate));

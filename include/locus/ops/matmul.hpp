@@ -43,6 +43,7 @@ void for_each_run(const Tensor<T, D>& out, const Tensor<T, D>& a, const Tensor<T
   const unsigned batch = (1u << (out.rank() - 2)) - 1u;
   const auto plan = make_plan<3>(out.shape(), {operand_of(a), operand_of(b), operand_of(out)}, batch);
   if (plan.elements == 0) return;
+  count_products(plan.elements, out.size(-2), out.size(-1), a.size(-1));
   const int inner = plan.rank - 1;
   const GemmBatch one_run{plan.extent[inner], plan.stride[0][inner], plan.stride[1][inner], plan.stride[2][inner]};
   auto left = matrix(a), right = matrix(b);

@@ -4,6 +4,7 @@
 #include <locus/core/bounds.hpp>
 #include <locus/core/posix.hpp>
 #include <locus/cuda/nvml.hpp>
+#include <locus/device/launch_log.hpp>
 #include <locus/device/phase_trace.hpp>
 
 namespace locus::inline LOCUS_ABI::detail {
@@ -23,6 +24,8 @@ class EpochWatch {
   }
   [[nodiscard]] double seconds() const { return watch_.seconds(); }
   [[nodiscard]] double data_seconds() const { return data_seconds_; }
+  /// Of products, on this thread.
+  [[nodiscard]] double operations() const { return log_.counts().operations; }
 
   /// That of the device now, with what was asked for since the epoch began.
   [[nodiscard]] MemoryStats memory() const {
@@ -58,6 +61,7 @@ class EpochWatch {
 
   D device_;
   MemoryStats before_;
+  LaunchLog log_;
   Stopwatch watch_;
   double data_seconds_ = 0, busy_ = 0;
   int sampled_ = 0;

@@ -41,7 +41,7 @@ struct LoadersMistake : FirstMistake<LoaderMistake<M, S, D>, LoaderMistake<M, U,
 struct Trained {
   double loss, seconds, samples_per_second, data_seconds;
   MemoryStats memory;
-  double utilization;
+  double utilization, operations, peak;
 };
 
 /// The mean of losses that stay on the device until it is asked for.
@@ -143,15 +143,21 @@ template <class L, class Loader>
           i % accumulate == accumulate - 1 || i + 1 == train.size()};
 }
 
-/// What all ranks trained in an epoch: of times, memory and utilization the largest. The same on all. throws
-/// NumericError, on all, unless the loss is finite
+/// What all ranks trained in an epoch: of times, memory and utilization the largest; operations and peaks added up. The
+/// same on all. throws NumericError, on all, unless the loss is finite
 template <class M, class D>
 [[nodiscard]] Trained trained_by_ranks(const M& model, int epoch, double sum, double counted, std::int64_t samples,
-                                       const EpochWatch<D>& watch) {
+                                       const EpochWatch<D>& watch, double peak) {
   const MemoryStats memory = watch.memory();
   const double busy = watch.utilization();
-  std::vector<double> mine{
-      sum, counted, static_cast<double>(samples), watch.seconds(), watch.data_seconds(), busy == busy ? busy : -1};
+  std::vector<double> mine{sum,
+                           counted,
+                           static_cast<double>(samples),
+                           watch.seconds(),
+                           watch.data_seconds(),
+                           busy == busy ? busy : -1,
+                           watch.operations(),
+                           peak};
   for (const std::int64_t number :
        {memory.requests, memory.system_allocations, memory.allocated_bytes, memory.peak_bytes, memory.reserved_bytes})
     mine.push_back(static_cast<double>(number));
@@ -169,8 +175,10 @@ template <class M, class D>
           most[3],
           sums[2] / most[3],
           most[4],
-          {bytes(6), bytes(7), bytes(8), bytes(9), bytes(10)},
-          most[5] < 0 ? __builtin_nan("") : most[5]};
+          {bytes(8), bytes(9), bytes(10), bytes(11), bytes(12)},
+          most[5] < 0 ? __builtin_nan("") : most[5],
+          sums[6],
+          sums[7]};
 }
 
 template <class M, class Optimizer, class Step, class L, class S, class D>
@@ -202,11 +210,11 @@ Trained train_epoch(const M& model, int epoch, const Optimizer& optimizer, Step&
       const double loss_so_far = OfRanks<M> ? mean.sum() / mean.counted() : mean.value(epoch);
       const double seconds = watch.seconds();
       options.on_progress({epoch, batches, train.size(), static_cast<double>(mean.samples()) / seconds, loss_so_far, lr,
-                           seconds, watch.data_seconds(), watch.memory(), busy});
+                           seconds, watch.data_seconds(), watch.memory(), busy, watch.operations(), options.peak});
     }
   }
   const double sum = mean.sum(), counted = mean.counted();
-  return trained_by_ranks(model, epoch, sum, counted, mean.samples(), watch);
+  return trained_by_ranks(model, epoch, sum, counted, mean.samples(), watch, options.peak);
 }
 
 template <class M, class Optimizer, class L, class S, class U, class D, class Score>
@@ -235,7 +243,7 @@ void train(const M& model, Optimizer& optimizer, const L& loss, data::Loader<S, 
     require_finite_loss(score.loss, epoch, "validation loss");
     history.add({epoch, optimizer.lr(), trained.loss, score.loss, score.accuracy, trained.seconds,
                  trained.samples_per_second, score.metrics, batches.size(), trained.data_seconds, trained.memory,
-                 trained.utilization});
+                 trained.utilization, trained.operations, trained.peak});
     if (scheduler && options.schedule_every == Every::epoch) scheduler.step(score.loss);
     const bool goes_on = best.goes_on(score);
     if (!on_all_ranks(model, options.on_epoch(history.last())) || !goes_on) break;

@@ -99,6 +99,9 @@ struct FitOptions {
   Callback<BeforeStep> before_step = {};
   /// The same after each step of the optimizer, for what follows the weights: an average of them, for example.
   Callback<AfterStep> after_step = {};
+  /// Operations per second that the device reaches at best, of which records and progress have the share: from its data
+  /// sheet, or measured_peak() of training/peak.hpp; of several ranks, of each one's device. 0: it is not known.
+  double peak = 0;
   optim::Scheduler scheduler = {};      ///< of the learning rate; after an epoch it is given the validation loss
   Every schedule_every = Every::epoch;  ///< ReduceLROnPlateau moves by epoch
   EarlyStopping early_stopping = {};
@@ -143,6 +146,11 @@ inline void require_valid(const FitOptions& options, std::int64_t batches, std::
   }
   if (options.accumulate < 1)
     fail<ArgumentError>({"fit: accumulate is ", options.accumulate, "; expected 1 or more batches"});
+  if (!(options.peak >= 0 && options.peak <= 1e30)) {
+    fail<ArgumentError>(
+        {"fit: peak is ", options.peak,
+         "; expected operations per second, as measured_peak() gives them, or 0 where they are not known"});
+  }
   if (options.scheduler && options.schedule_every == Every::step && options.scheduler.watches_metric()) {
     fail<ArgumentError>(
         {"fit: schedule_every is Every::step, but ReduceLROnPlateau watches the validation loss, which "

@@ -3,6 +3,7 @@
 
 #include <locus/core/bounds.hpp>
 #include <locus/core/check.hpp>
+#include <locus/device/launch_log.hpp>
 #include <locus/device/launch_trace.hpp>
 
 #include <cstdint>
@@ -51,6 +52,11 @@ struct EpochRecord {
   /// the peak from that of the program.
   MemoryStats memory = {};
   double gpu_utilization = __builtin_nan("");  ///< in [0, 1], mean of samples; NaN where it is not known
+  double operations = 0;  ///< of products and convolutions, by LaunchCounts; of several ranks, of all
+  double peak = 0;        ///< FitOptions::peak; of several ranks, of all
+
+  /// Operations per second, of the peak; NaN where that was not given.
+  [[nodiscard]] double share_of_peak() const { return detail::share_of_peak(operations, seconds, peak); }
 
   /// throws ArgumentError for a name that was not measured
   [[nodiscard]] double metric(std::string_view name) const { return detail::value_of_metric(metrics, name); }
@@ -112,13 +118,17 @@ class History {
 
   /// What training took, a line per epoch: how long a step waited for its batch, in milliseconds and as a share, bytes
   /// of tensors on the device at the end and at most, and how many tensors asked for memory, the pool's and the
-  /// system's. Blank for epochs of which that is not known; with how busy the GPU was, where that is.
+  /// system's. Blank for epochs of which that is not known; with the share of the peak and how busy the GPU was, where
+  /// they are.
   [[nodiscard]] LOCUS_OUT_OF_LINE std::string cost_table() const {
-    bool shows_gpu = false;
-    for (const auto& r : records_) shows_gpu |= r.gpu_utilization == r.gpu_utilization;
+    bool shows_gpu = false, shows_peak = false;
+    for (const auto& r : records_) {
+      shows_gpu |= r.gpu_utilization == r.gpu_utilization;
+      shows_peak |= r.share_of_peak() == r.share_of_peak();
+    }
     std::string text =
         "epoch   seconds   samples/s   wait/step   waiting     memory       peak   tensors   allocations";
-    text += shows_gpu ? "     GPU\n" : "\n";
+    text += join(shows_peak ? "   of peak" : "", shows_gpu ? "     GPU" : "", "\n");
     for (const auto& r : records_) {
       char line[400];
       std::snprintf(line, sizeof line, "%5d", r.epoch);
@@ -131,6 +141,8 @@ class History {
                       static_cast<long long>(r.memory.requests), static_cast<long long>(r.memory.system_allocations));
         text += line;
       }
+      if (r.share_of_peak() == r.share_of_peak()) text += fixed(100 * r.share_of_peak(), 9, 1) + "%";
+      else if (shows_peak && r.gpu_utilization == r.gpu_utilization) text += std::string(10, ' ');
       if (r.gpu_utilization == r.gpu_utilization) text += fixed(100 * r.gpu_utilization, 7, 0) + "%";
       text += "\n";
     }

@@ -1,6 +1,7 @@
 #pragma once
 // What fit tells while an epoch goes on.
 
+#include <locus/device/launch_log.hpp>
 #include <locus/device/verbs.hpp>
 
 namespace locus::inline LOCUS_ABI {
@@ -16,6 +17,11 @@ struct Progress {
   double data_seconds = 0;                     ///< of them, until the loader had the next batch
   MemoryStats memory = {};                     ///< of the device
   double gpu_utilization = __builtin_nan("");  ///< in [0, 1], lately; NaN where it is not known
+  double operations = 0;                       ///< of the epoch's products and convolutions so far, by LaunchCounts
+  double peak = 0;                             ///< FitOptions::peak
+
+  /// Operations per second, of the peak; NaN where that was not given.
+  [[nodiscard]] double share_of_peak() const { return detail::share_of_peak(operations, seconds, peak); }
 };
 
 }  // namespace locus::inline LOCUS_ABI

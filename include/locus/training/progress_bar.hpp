@@ -43,6 +43,7 @@ class ProgressBar {
     if (p.memory.peak_bytes > 0)
       text += "  " + detail::scaled(static_cast<double>(p.memory.allocated_bytes), "B") + ", peak " +
               detail::scaled(static_cast<double>(p.memory.peak_bytes), "B");
+    if (p.share_of_peak() == p.share_of_peak()) text += formatted("  %.0f %% of peak", 100 * p.share_of_peak());
     if (p.gpu_utilization == p.gpu_utilization) text += formatted("  GPU %.0f %%", 100 * p.gpu_utilization);
     return text;
   }

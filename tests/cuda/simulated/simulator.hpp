@@ -312,6 +312,19 @@ inline unsigned __shfl_xor_sync(unsigned, unsigned value, int mask) {
   return simulated::Blocks::instance().exchange(value, mask);
 }
 inline float rsqrtf(float x) { return 1.0f / std::sqrt(x); }
+/// By Newton's steps from an approximation of Winitzki, on the smaller of the number and its tail.
+inline double erfinv(double x) {
+  const long double magnitude = std::fabs(static_cast<long double>(x)), tail = 1 - magnitude;
+  if (!(tail > 0)) return tail == 0 ? std::copysign(HUGE_VAL, x) : NAN;
+  const long double log = std::log(tail * (2 - tail)), half = 2 / (3.14159265358979323846L * 0.147L) + log / 2;
+  long double y = std::sqrt(std::sqrt(half * half - log / 0.147L) - half);
+  for (int i = 0; i < 6; ++i) {
+    const long double missing = magnitude < 0.5L ? magnitude - std::erf(y) : std::erfc(y) - tail;
+    y += missing * std::exp(y * y) * 0.886226925452758013649L;
+  }
+  return static_cast<double>(std::copysign(y, static_cast<long double>(x)));
+}
+inline float erfinvf(float x) { return static_cast<float>(erfinv(static_cast<double>(x))); }
 template <class T>
 void __stcg(T* at, T value) {
   *at = value;
