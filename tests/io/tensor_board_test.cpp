@@ -230,7 +230,8 @@ TEST_CASE("TensorBoard as a callback of fit: what History has, by epoch, and the
   auto train = data::loader<Cpu>(data::TensorDataset{x, x}, {.batch_size = 2});
   History history;
   fit(model, optimizer, nn::MSELoss{}, train, data::loader<Cpu>(data::TensorDataset{x, x}), history,
-      {.epochs = 2, .report_every = 1, .on_progress = board, .on_epoch = board}, Metric{"mean error", nn::L1Loss{}});
+      {.epochs = 2, .report_every = 1, .peak = 1e9, .on_progress = board, .on_epoch = board},
+      Metric{"mean error", nn::L1Loss{}});
   const auto points = scalars(board.path());
   const auto of = [&](const std::string& tag) {
     std::vector<std::pair<std::uint64_t, float>> found;
@@ -252,6 +253,8 @@ TEST_CASE("TensorBoard as a callback of fit: what History has, by epoch, and the
   CHECK(of("step/loss")[1] == std::pair<std::uint64_t, float>{2, as_float(first.train_loss)});
   CHECK(of("step/loss")[3] == std::pair<std::uint64_t, float>{4, as_float(second.train_loss)});
   CHECK(of("step/learning_rate").size() == 4);
+  CHECK(of("cost/operations_per_second")[0].second == as_float(first.operations / first.seconds));
+  CHECK(of("cost/share_of_peak")[1].second == as_float(second.share_of_peak()));
 }
 
 TEST_CASE("TensorBoard: a folder that cannot be written is refused at once") {
