@@ -114,6 +114,7 @@ LOCUS_DEVICE_TEST("nested lists become tensors of as many dimensions", D) {
   CHECK_CLOSE((from<float, D>({{{1}, {2}}, {{3}, {4}}})), Reference({2, 2, 1}, {1, 2, 3, 4}));
   CHECK_CLOSE((from<half, D>({{{{0.5, 1}, {2, 3}}}})), Reference({1, 1, 2, 2}, {0.5, 1, 2, 3}));
   CHECK_CLOSE((from<bool, D>({{true, false}})), Reference({1, 2}, {1, 0}));
+  CHECK_CLOSE((from<bool, D>({2, 0, -1})), Reference({3}, {1, 0, 1}));
   CHECK_CLOSE((from<float, D>({{1}, {2}})), Reference({2, 1}, {1, 2}));
   CHECK_CLOSE((from<float, D>({{7}})), Reference({1, 1}, {7}));
   CHECK_CLOSE((from<float, D>({})), Reference({0}, {}));
@@ -139,7 +140,8 @@ TEST_CASE("ragged lists are refused, and so are fractions for integers") {
   CHECK_THROWS_AS((void)from({{{{{{{{{1}}}}}}}}}), ShapeError);
   CHECK(HoldsNumber<std::int32_t, std::int64_t>);
   CHECK_FALSE(HoldsNumber<std::int32_t, double>);
-  CHECK_FALSE(HoldsNumber<bool, int>);
+  CHECK(HoldsNumber<bool, int>);
+  CHECK_FALSE(HoldsNumber<bool, double>);
 }
 
 LOCUS_DEVICE_TEST("vectors, arrays, spans and iterators become tensors", D) {
