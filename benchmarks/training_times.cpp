@@ -5,8 +5,7 @@
 //
 // 784 inputs, `depth` hidden layers with ReLU, 10 classes, cross-entropy, Adam: trained by fit(), which replays
 // captured steps on a GPU, from a loader that shuffles. Without --images, an epoch has as many batches as fill a third
-// of
-// --min-time. The first epoch of a model is not measured.
+// of --min-time. The first epoch of a model is not measured.
 //
 // The first line of JSON has the environment, each further one a measurement: seconds of its epochs, in total and until
 // the loader had the next batch. Numbers of threads and devices take turns. training_times.py runs this.

@@ -149,4 +149,6 @@ LOCUS_DEVICE_TEST("where broadcasts its condition and takes numbers", D) {
   CHECK_CLOSE(where(condition, 0.5, -1) + x, {1.5, 2.5, 3.5, 0, 1, 2});
   static_assert(std::is_same_v<value_of<decltype(where(x > 1, true, false))>, bool>);
   CHECK_CLOSE(where(condition, false, true), Reference({2, 1}, {0, 1}));
+  CHECK_THROWS_WITH_AS((void)where(condition, 18446744073709551615u, 0),
+                       doctest::Contains("where: 18446744073709551615 is no value of int64"), ArgumentError);
 }

@@ -55,6 +55,10 @@ LOCUS_DEVICE_TEST("distances of near, equal, huge and no vectors", D) {
   CHECK(log.launches() == 3);
   CHECK_CLOSE(cdist(sample<bfloat16, D>({2, 3}, 1), sample<bfloat16, D>({2, 3}, 2), 1).template as<float>(),
               locus_test::reference(cdist(sample<double, D>({2, 3}, 1), sample<double, D>({2, 3}, 2), 1)), 2e-2);
+  // 255.7 is no number of bfloat16, and its distance 256.
+  const auto narrow = variable(locus_test::tensor<bfloat16, D>({1, 2}, {256, 3}));
+  cdist(narrow, locus_test::tensor<bfloat16, D>({1, 2}, {0.3, 1}), infinity).backward(ones<bfloat16, D>({1, 1}));
+  CHECK_CLOSE(narrow.grad(), {1, 0});
 }
 
 TEST_CASE("cdist refuses other shapes and orders") {

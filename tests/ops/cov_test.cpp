@@ -21,6 +21,11 @@ LOCUS_DEVICE_TEST("covariances, correlations and their gradients agree with PyTo
   CHECK(log.launches() == 4);
   (void)corrcoef(x.value());
   CHECK(log.launches() == 4 + 6);
+  const auto w = variable(x.value());
+  const auto covariances = cov(w);
+  CHECK(log.launches() == 4 + 6 + 4);
+  covariances.backward(covariances.value());
+  CHECK(log.launches() == 4 + 6 + 4 + 8);
   CHECK_CLOSE(corrcoef(x.value().select(0, 1)), locus_test::Reference({}, {1}));
   CHECK_CLOSE(cov(x.value().transpose().contiguous().transpose()), golden::reference("cov"), 1e-10);
   CHECK_CLOSE(cov(locus_test::tensor<float, D>({1, 1}, {3})), locus_test::Reference({1, 1}, {NAN}));

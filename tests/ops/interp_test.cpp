@@ -14,13 +14,19 @@ using locus_test::tensor;
 LOCUS_DEVICE_TEST("interpolation between points agrees with NumPy", D) {
   const auto points = golden::tensor<double, D>("interp_points"), values = golden::tensor<double, D>("interp_values");
   CHECK_CLOSE(interp(golden::tensor<double, D>("interp_at"), points, values), golden::reference("interp_y"));
+  const auto recorded = variable(values), heights = variable(values);
   const LaunchLog log;
-  (void)interp(values, points, values);
+  const auto result = interp(recorded, points, heights);
   CHECK(log.launches() == 9);
+  result.backward(values);
+  if (std::is_same_v<D, Cpu>) CHECK(log.launches() == 9 + 7);
   const auto at = tensor<float, D>({4}, {-INFINITY, INFINITY, NAN, 1});
   const auto ends = interp(at, tensor<float, D>({2}, {0, 2}), tensor<float, D>({2}, {5, 9}));
   CHECK_CLOSE(ends, {5, 9, NAN, 7});
   CHECK_CLOSE(interp(at.slice(0, 0, 2), tensor<float, D>({1}, {0}), tensor<float, D>({1}, {5})), {5, 5});
+  const auto jump = interp(tensor<float, D>({5}, {-1, 0, 0.5, 1, 1.5}), tensor<float, D>({4}, {0, 0, 1, 1}),
+                           tensor<float, D>({4}, {1, 2, 4, 8}));
+  CHECK_CLOSE(jump, {1, 2, 3, 8, 8});  // of points that are equal, the last one counts
   const auto of = [&](const auto& x, const auto& y) { return interp(x, points, y); };
   CHECK(gradcheck(of, tensor<double, D>({5}, {-3, -1, 0.25, 1, 3}), values));
 }

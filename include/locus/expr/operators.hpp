@@ -156,11 +156,13 @@ using type_of_numbers_t =
 }  // namespace detail
 
 /// A number where the condition holds, another one elsewhere: where(x > 0, 1, 0). Of int64, or of float where one of
-/// them is a floating-point number; of bool where both are.
+/// them is a floating-point number; of bool where both are. throws ArgumentError for an integer that int64 cannot hold
 template <class C, Scalar X, Scalar Y>
   requires(detail::Operand<C> && std::is_same_v<value_of<C>, bool>)
 [[nodiscard]] auto where(C&& condition, X x, Y y) {
   using T = detail::type_of_numbers_t<X, Y>;
+  detail::require_fits<T>("where", x, "");
+  detail::require_fits<T>("where", y, "");
   return detail::pending(functor::Choose<T>{convert<T>(x), convert<T>(y)}, std::forward<C>(condition));
 }
 

@@ -225,8 +225,8 @@ LOCUS_OUT_OF_LINE inline std::string Advice::text() const {
 /// device are computed by: on Cpu the numbers of a vector register (8 or 16 of float) or of a tile (32 of bfloat16 with
 /// AMX), on Cuda 16 bytes (8 of bfloat16 and half, 4 of float). `batch` is the shape of a batch, of which the first
 /// extent counts: the rows of products are multiples of it. Convolutions are counted as products over windows, and the
-/// width of a head of an attention as depth and columns of its products. Left out
-/// is what has nothing to win, and what the padded extent would make a quarter slower. Nothing is computed or timed.
+/// width of a head of an attention as depth and columns of its products. Left out is what has nothing to win, and what
+/// the padded extent would make a quarter slower. Nothing is computed or timed.
 ///
 ///     std::cout << nn::advise(model, {128, 784}).text();
 template <class M>

@@ -60,7 +60,8 @@ struct Cdist {
     return Forwarded{distances, Tuple(x, y, distances)};
   }
 
-  /// What a distance gives the vector from which `other` is subtracted.
+  /// What a distance, which was rounded to T, gives the vector from which `other` is subtracted.
+  template <class T>
   struct Slope {
     template <class R>
     LOCUS_FN R operator()(R g, R distance, R vector, R other) const {
@@ -68,14 +69,15 @@ struct Cdist {
       R slope = functor::Sign{}(difference);
       if constexpr (order == fold::NormOrder::zero) slope = R(0);
       else if constexpr (order == fold::NormOrder::two) slope = distance == R(0) ? R(0) : difference / distance;
-      else if constexpr (order == fold::NormOrder::infinity) slope = slope * difference == distance ? slope : R(0);
+      else if constexpr (order == fold::NormOrder::infinity)
+        slope = load_as_register(from_register<T>(slope * difference)) == distance ? slope : R(0);
       return detail::times_slope<Slope>(g, slope);
     }
   };
   template <class T, class D>
   void backward(const Tuple<Tensor<T, D>, Tensor<T, D>, Tensor<T, D>>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx,
                 Gradient<T, D>& dy) const {
-    detail::add_slopes_of_both(Slope{}, saved, g, dx, dy);
+    detail::add_slopes_of_both(Slope<T>{}, saved, g, dx, dy);
   }
 };
 
@@ -119,7 +121,8 @@ struct PowerCdist {
 /// cost: one launch of m n d steps, and on Cpu two more where squares overflow or vanish, as those of a vector to
 ///       itself; of another p two and one of m n, and a power for each step; as much as one for each gradient, of
 ///       another p with a power. Nothing of the size m n d is stored
-/// throws ShapeError naming the shapes; ArgumentError where p is NaN or below 0
+/// throws ShapeError naming the shapes; ArgumentError where p is NaN, below 0, or finite beyond the largest number of
+///        the type
 template <class X, class Y>
   requires detail::NormalizedWith<X, Y>
 [[nodiscard]] auto cdist(const X& x, const Y& y, double p = 2) {

@@ -14,7 +14,7 @@ namespace locus::inline LOCUS_ABI {
 /// list is one variable. The sums of products are divided by the number of observations less `correction`.
 /// shape: (v, n) -> (v, v); (n,) -> ()
 /// gradient: (g + g^T) (x - mean) / (n - correction)
-/// cost: four launches, one of them a product; backward nine
+/// cost: four launches, one of them a product; backward eight
 /// throws ShapeError for more than two dimensions; ArgumentError unless correction is finite
 template <detail::FloatingOperand X>
 [[nodiscard]] auto cov(const X& x, double correction = 1) {

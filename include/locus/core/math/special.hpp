@@ -44,7 +44,7 @@ namespace locus::inline LOCUS_ABI::math {
 }
 
 /// The number whose error function is x: infinite at -1 and 1, NaN beyond. To about 1e-15 relative on the host, by the
-/// quantiles of the normal distribution; within 2 ulp on a GPU.
+/// quantiles of the normal distribution; the toolkit's on a GPU.
 [[nodiscard]] LOCUS_FN double erfinv(double x) {
 #if LOCUS_ON_DEVICE
   return ::erfinv(x);
