@@ -24,7 +24,9 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "support"))
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE / "support"), str(HERE.parent / "scripts" / "lib")]
+import whole_file  # noqa: E402
 from torch_turns import RESULTS, processor  # noqa: E402
 
 TYPES = "float", "bfloat16", "half"
@@ -137,12 +139,14 @@ def main():
     parser.add_argument("--types", nargs="+", choices=TYPES, default=TYPES, help="float first, with which others are compared")
     parser.add_argument("--part", choices=("accuracy", "epochs"), help="one of the two; the other stays as it was")
     options = parser.parse_args()
+    if options.types[0] != "float":
+        parser.error(f"--types {' '.join(options.types)}: expected float first, with which the others are compared")
     path = RESULTS / "types-accuracy.json"
     kept = json.loads(path.read_text()) if path.exists() else {}
 
     def save(part, results):
         kept.update({"processor": processor(), part: {**kept.get(part, {}), **results}})
-        path.write_text(json.dumps(kept, indent=1) + "\n")
+        whole_file.write(path, json.dumps(kept, indent=1) + "\n")
 
     with tempfile.TemporaryDirectory() as folder:
         options.scratch = pathlib.Path(folder)
