@@ -291,7 +291,7 @@ class DepthwiseLanesPass {
   bool adds_;
 };
 
-/// dw (out, 1, taps) (+)= the windows of x times g: sums of a block in float, of all blocks in double.
+/// dw (out, 1, taps) (+)= the windows of x times g: sums of a few hundred windows in float, of all in double.
 template <class T>
 class DepthwiseLanesGradient {
  public:
@@ -310,35 +310,38 @@ class DepthwiseLanesGradient {
 
   [[nodiscard]] bool fits() const { return blocks_.fits(2); }
   void run() const {
-    const std::int64_t strips = ceil_div(groups_, depthwise_lanes);
-    parallel_for(strips * outs_, [&](std::int64_t task) { compute(task / outs_, task % outs_); });
+    const std::int64_t strips = ceil_div(groups_, depthwise_lanes), count = taps_ * depthwise_lanes;
+    const std::int64_t chunks = locus::detail::smaller(batch_, most_chunks);
+    double* const sums = of_this_thread<ConvScratch>().gradient.reserve<double>(strips * outs_ * chunks * count);
+    parallel_for(strips * outs_ * chunks, [&](std::int64_t task) {
+      const std::int64_t chunk = task % chunks, of = task / chunks;
+      compute(of / outs_, of % outs_, {batch_ * chunk / chunks, batch_ * (chunk + 1) / chunks}, sums + task * count);
+    });
+    for (std::int64_t of = 0; of < strips * outs_; ++of)
+      store(of / outs_, of % outs_, chunks, sums + of * chunks * count);
   }
 
  private:
-  void compute(std::int64_t strip, std::int64_t o) const {
+  static constexpr std::int64_t most_chunks = 8;     ///< of the batch, whatever number of threads there are
+  static constexpr std::int64_t most_windows = 256;  ///< that a sum in float is of
+
+  [[nodiscard]] std::int64_t lanes_of(std::int64_t strip) const {
+    return locus::detail::smaller(depthwise_lanes, groups_ - strip * depthwise_lanes);
+  }
+  /// The sums over some images.
+  void compute(std::int64_t strip, std::int64_t o, const Range& images, double* sums) const {
     ConvScratch& scratch = of_this_thread<ConvScratch>();
-    const std::int64_t first = strip * depthwise_lanes, count = taps_ * depthwise_lanes;
-    const std::int64_t lanes = locus::detail::smaller(depthwise_lanes, groups_ - first);
-    double* const sums = scratch.sums.reserve<double>(count);
-    float* const block = scratch.result.reserve<float>(count);
     LaneTap* const taps = scratch.taps.reserve<LaneTap>(taps_);
     blocks_.list(0, 0, taps);
-    for (std::int64_t i = 0; i < count; ++i) sums[i] = 0;
-    for (std::int64_t image = 0; image < batch_; ++image)
-      for (std::int64_t part = 0; part < blocks_.parts(); ++part) {
-        sum_of(image, first, o, lanes, part, taps, block, scratch);
-        for (std::int64_t i = 0; i < count; ++i) sums[i] += block[i];
-      }
-    for (std::int64_t lane = 0; lane < lanes; ++lane)
-      for (std::int64_t t = 0; t < taps_; ++t) {
-        T& to = dw_[((first + lane) * outs_ + o) * taps_ + t];
-        const auto sum = static_cast<float>(sums[t * depthwise_lanes + lane]);
-        to = from_register<T>(adds_ ? load_as_register(to) + sum : sum);
-      }
+    for (std::int64_t i = 0; i < taps_ * depthwise_lanes; ++i) sums[i] = 0;
+    for (std::int64_t image = images.begin; image < images.end; ++image)
+      for (std::int64_t part = 0; part < blocks_.parts(); ++part) add(image, strip, o, part, taps, sums, scratch);
   }
-  void sum_of(std::int64_t image, std::int64_t first, std::int64_t o, std::int64_t lanes, std::int64_t part,
-              const LaneTap* taps, float* sums, ConvScratch& scratch) const {
+  void add(std::int64_t image, std::int64_t strip, std::int64_t o, std::int64_t part, const LaneTap* taps, double* sums,
+           ConvScratch& scratch) const {
+    using locus::detail::larger, locus::detail::smaller;
     const DirectAxis &rows = blocks_.rows, &cols = blocks_.cols;
+    const std::int64_t first = strip * depthwise_lanes, lanes = lanes_of(strip);
     const std::int64_t height = blocks_.rows_of(part), width = cols.results();
     const float* const g =
         stage_lanes<T>(kernels_,
@@ -351,9 +354,35 @@ class DepthwiseLanesGradient {
          rows.given(), cols.given()},
         {blocks_.top_of(part) - rows.border(), blocks_.height_of(part), cols.border(), blocks_.line, depthwise_lanes},
         scratch.images, scratch.tiles);
-    Versions<&sum_lane_products>::call({taps, taps_, height, width, rows.origin_step() * blocks_.line * depthwise_lanes,
-                                        cols.origin_step() * depthwise_lanes, width * depthwise_lanes, depthwise_lanes},
-                                       g, x, sums);
+    float* const few = scratch.result.reserve<float>(taps_ * depthwise_lanes);
+    const std::int64_t rows_at_once = larger(most_windows / width, std::int64_t{1});
+    const std::int64_t row_step = rows.origin_step() * blocks_.line * depthwise_lanes;
+    const std::int64_t col_step = cols.origin_step() * depthwise_lanes;
+    for (std::int64_t row = 0; row < height; row += rows_at_once)
+      for (std::int64_t col = 0; col < width; col += most_windows) {
+        const LaneWindows windows{taps,
+                                  taps_,
+                                  smaller(rows_at_once, height - row),
+                                  smaller(most_windows, width - col),
+                                  row_step,
+                                  col_step,
+                                  width * depthwise_lanes,
+                                  depthwise_lanes};
+        Versions<&sum_lane_products>::call(windows, g + (row * width + col) * depthwise_lanes,
+                                           x + row * row_step + col * col_step, few);
+        for (std::int64_t i = 0; i < taps_ * depthwise_lanes; ++i) sums[i] += few[i];
+      }
+  }
+  /// The sums of all chunks, in order.
+  void store(std::int64_t strip, std::int64_t o, std::int64_t chunks, const double* sums) const {
+    for (std::int64_t lane = 0; lane < lanes_of(strip); ++lane)
+      for (std::int64_t t = 0; t < taps_; ++t) {
+        double all = 0;
+        for (std::int64_t chunk = 0; chunk < chunks; ++chunk) all += sums[(chunk * taps_ + t) * depthwise_lanes + lane];
+        T& to = dw_[((strip * depthwise_lanes + lane) * outs_ + o) * taps_ + t];
+        const auto sum = static_cast<float>(all);
+        to = from_register<T>(adds_ ? load_as_register(to) + sum : sum);
+      }
   }
 
   const KernelSet<float>& kernels_;
