@@ -11,7 +11,6 @@ keeps the results in results/cpu-aligned-dimensions.json: measure them with noth
 
 import argparse
 import datetime
-import json
 import math
 import pathlib
 import statistics
@@ -20,7 +19,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "support"))
-from torch_turns import BENCHMARKS, RESULTS, Player, processor  # noqa: E402
+from torch_turns import BENCHMARKS, Player, processor, write_results  # noqa: E402
 
 FIRST, LAST = 1000, 1056
 TYPES = ["float", "bfloat16"]
@@ -88,7 +87,7 @@ def main():
         results = {"processor": processor(), "date": datetime.date.today().isoformat(), "threads": options.threads,
                    "clock": options.clock, "turns": options.turns,
                    "multiples": {kind: max(tiles_of(kind)) for kind in TYPES}, "ratios": ratios}
-        (RESULTS / "cpu-aligned-dimensions.json").write_text(json.dumps(results, indent=1) + "\n")
+        write_results("cpu-aligned-dimensions.json", results)
 
 
 if __name__ == "__main__":

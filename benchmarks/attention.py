@@ -8,12 +8,11 @@ machines on which other programs run. Results are written to results/cpu-attenti
 the shapes.
 """
 
-import json
 import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "support"))
-from torch_turns import RESULTS, parser_of, players, processor  # noqa: E402
+from torch_turns import parser_of, players, processor, write_results  # noqa: E402
 
 # type, batch, heads, length, width of a head
 SHAPES = [(dtype, *shape) for dtype in ("float32", "bfloat16")
@@ -41,7 +40,7 @@ def main():
         print(f"{name:36}" + "".join(f"{m:22.2f}{p:11.2f}{p / m:11.2f}" for m, p in zip(mine, peer)))
         results["shapes"][name] = {"ours": mine, "pytorch": peer}
     if not options.only:
-        (RESULTS / "cpu-attention.json").write_text(json.dumps(results, indent=1) + "\n")
+        write_results("cpu-attention.json", results)
 
 
 if __name__ == "__main__":

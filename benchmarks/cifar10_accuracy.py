@@ -21,7 +21,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "support"))
-from torch_turns import RESULTS, processor  # noqa: E402
+from torch_turns import processor, write_results  # noqa: E402
 
 PEER = pathlib.Path(__file__).resolve().parent / "peers" / "torch_cifar10.py"
 
@@ -65,7 +65,7 @@ def main():
             results[name].append(run(options, seed))
             print(f"seed {seed}, {name}: {100 * results[name][-1]:.2f} %", flush=True)
         report = {"processor": processor(), **settings, "accuracy": results, **summary(results)}
-        (RESULTS / "cifar10-accuracy.json").write_text(json.dumps(report, indent=1) + "\n")
+        write_results("cifar10-accuracy.json", report)
     print(json.dumps(summary(results)))
 
 

@@ -12,12 +12,11 @@ to cpu-conv-depthwise.json, cpu-conv-bfloat16.json and cpu-conv-depthwise-bfloat
 the shapes.
 """
 
-import json
 import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "support"))
-from torch_turns import RESULTS, parser_of, players, processor  # noqa: E402
+from torch_turns import parser_of, players, processor, write_results  # noqa: E402
 
 # channels in and out, size of the image, kernel, stride; how often it is in the network
 SHAPES = {(3, 64, 32, 3, 1): 1, (64, 64, 32, 3, 1): 4, (64, 128, 32, 3, 2): 1, (64, 128, 32, 1, 2): 1,
@@ -67,7 +66,7 @@ def main():
                    "shapes": {"-".join(map(str, shape)): {"ours": mine, "pytorch": peer}
                               for shape, (mine, peer) in best.items()}}
         suffix = "-depthwise" * options.depthwise + "-exact" * options.exact + f"-{options.type}" * (options.type != "float32")
-        (RESULTS / f"cpu-conv{suffix}.json").write_text(json.dumps(results, indent=1) + "\n")
+        write_results(f"cpu-conv{suffix}.json", results)
 
 
 if __name__ == "__main__":

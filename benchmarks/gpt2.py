@@ -9,13 +9,12 @@ that of the fastest. bfloat16 is beside autocast. --processor-time, with --threa
 run. Results are written to results/cpu-gpt2.json.
 """
 
-import json
 import pathlib
 import statistics
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "support"))
-from torch_turns import RESULTS, parser_of, players, processor  # noqa: E402
+from torch_turns import parser_of, players, processor, write_results  # noqa: E402
 
 CONTEXT = 64
 ROWS = [("training", "float32"), ("training", "bfloat16"), ("writing", "float32"), ("writing", "bfloat16")]
@@ -43,7 +42,7 @@ def main():
         medians = statistics.median(times[1]) / statistics.median(times[0])
         print(f"{f'{work}, {kind}':24}{mine:10.0f}{peer:10.0f}{mine / peer:8.2f}{medians:12.2f}")
         results["rows"][f"{work}, {kind}"] = {"ours": mine, "pytorch": peer, "ours_ms": times[0], "pytorch_ms": times[1]}
-    (RESULTS / "cpu-gpt2.json").write_text(json.dumps(results, indent=1) + "\n")
+    write_results("cpu-gpt2.json", results)
 
 
 if __name__ == "__main__":

@@ -7,12 +7,11 @@ The time of a turn is that of its fastest run; the result is the fastest turn. -
 machines on which other programs run. Results are written to results/cpu-lookups.json, unless --only selects some.
 """
 
-import json
 import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "support"))
-from torch_turns import RESULTS, parser_of, players, processor  # noqa: E402
+from torch_turns import parser_of, players, processor, write_results  # noqa: E402
 
 # What is done, and its numbers: rows of a table, their width, indices; or rows and columns of a matrix.
 CASES = [("embedding_gradient", 100_000, 64, 1_000_000), ("index_add", 100_000, 64, 1_000_000),
@@ -43,7 +42,7 @@ def main():
         print(f"{name:44}{mine:10.2f}{peer:10.2f}{peer / mine:8.2f}")
         results["cases"][name] = {"ours": mine, "pytorch": peer}
     if not options.only:
-        (RESULTS / "cpu-lookups.json").write_text(json.dumps(results, indent=1) + "\n")
+        write_results("cpu-lookups.json", results)
 
 
 if __name__ == "__main__":

@@ -7,12 +7,11 @@ The time of a turn is that of its fastest run; the result is the fastest turn. -
 machines on which other programs run. Results are written to results/cpu-products.json, unless --only selects some.
 """
 
-import json
 import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "support"))
-from torch_turns import RESULTS, parser_of, players, processor  # noqa: E402
+from torch_turns import parser_of, players, processor, write_results  # noqa: E402
 
 # What cpu_products.cpp and peers/torch_products.py know by these names.
 NAMES = ["einsum_scores", "einsum_scores_apart", "einsum_values", "einsum_bilinear", "cdist"]
@@ -35,7 +34,7 @@ def main():
     if not options.only:
         results = {"processor": processor(), "threads": options.threads, "pinned": options.pin, "clock": options.clock, "products":
                    {name: {"ours": mine, "pytorch": peer} for name, (mine, peer) in best.items()}}
-        (RESULTS / "cpu-products.json").write_text(json.dumps(results, indent=1) + "\n")
+        write_results("cpu-products.json", results)
 
 
 if __name__ == "__main__":

@@ -9,13 +9,12 @@ measured with Winograd's convolutions and without, bfloat16 beside autocast. --p
 machines on which other programs run. Results are written to results/cpu-resnet.json.
 """
 
-import json
 import pathlib
 import statistics
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "support"))
-from torch_turns import RESULTS, parser_of, players, processor  # noqa: E402
+from torch_turns import parser_of, players, processor, write_results  # noqa: E402
 
 ROWS = [("float32", False), ("float32", True), ("bfloat16", False)]
 
@@ -41,7 +40,7 @@ def main():
         name = kind + (", exact" if exact else "")
         print(f"{name:24}{mine:10.1f}{peer:10.1f}{mine / peer:8.2f}")
         results["rows"][name] = {"ours": mine, "pytorch": peer, "ours_ms": times[0], "pytorch_ms": times[1]}
-    (RESULTS / "cpu-resnet.json").write_text(json.dumps(results, indent=1) + "\n")
+    write_results("cpu-resnet.json", results)
 
 
 if __name__ == "__main__":

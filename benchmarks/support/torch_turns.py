@@ -3,6 +3,7 @@ the same lines."""
 
 import argparse
 import contextlib
+import json
 import os
 import pathlib
 import platform
@@ -12,6 +13,8 @@ import tempfile
 
 BENCHMARKS = pathlib.Path(__file__).resolve().parents[1]
 RESULTS = BENCHMARKS / "results"
+sys.path.insert(0, str(BENCHMARKS.parent / "scripts" / "lib"))
+import whole_file  # noqa: E402
 
 
 def parser_of(description, turns):
@@ -29,6 +32,11 @@ def processor():
         if line.startswith("model name"):
             return line.split(":", 1)[1].strip()
     return platform.machine()
+
+
+def write_results(name, results):
+    """Into the folder of results."""
+    whole_file.write(RESULTS / name, json.dumps(results, indent=1) + "\n")
 
 
 class Player:
