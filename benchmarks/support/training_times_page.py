@@ -48,6 +48,11 @@ def count(number):
     return f"{number:,}"
 
 
+def beside(growth, size):
+    """How a growth compares with that of a size."""
+    return "by less than" if growth < 0.8 * size else "by more than" if growth > 1.25 * size else "in proportion to"
+
+
 def times(ratio):
     return f"{ratio:.2g}" if ratio < 9.95 else f"{ratio:,.0f}"
 
@@ -121,7 +126,7 @@ class Study:
         network = networks[len(networks) // 2]
         sizes = sorted(images for other, images in wholes if other == network)
         few, many = wholes[network, sizes[0]], wholes[network, sizes[-1]]
-        return (f"- **Data set**: the time of an epoch is proportional to its images: {count(sizes[-1])}, {times(sizes[-1] / sizes[0])} times as "
+        return (f"- **Data set**: the time of an epoch grows {beside(many / few, sizes[-1] / sizes[0])} its images: {count(sizes[-1])}, {times(sizes[-1] / sizes[0])} times as "
                 f"many as {count(sizes[0])}, take {times(many / few)} times as long ({duration(few)} to {duration(many)}; {network.name}, batch {network.batch}, {self.name(series)}).")
 
     def of_model(self):
@@ -135,11 +140,11 @@ class Study:
         measured = [self.steps[series][network] for network in steps]
 
         def growth(i):
-            return (f"{times(steps[i + 1].operations / steps[i].operations)} times the operations take "
-                    f"{times(measured[i + 1] / measured[i])} times as long")
-        return (f"- **Model**: a small one grows for less than its operations say, a large one in proportion to them, or worse: from "
-                f"{steps[0].hidden} to {steps[1].hidden} hidden outputs, {growth(0)}, to {count(steps[2].hidden)}, {growth(1)} "
-                f"({duration(measured[0])}, {duration(measured[1])}, {duration(measured[2])} a step).")
+            operations, time = steps[i + 1].operations / steps[i].operations, measured[i + 1] / measured[i]
+            return (f"from {count(steps[i].hidden)} to {count(steps[i + 1].hidden)} hidden outputs {beside(time, operations)} its "
+                    f"operations ({times(operations)} times as many take {times(time)} times as long)")
+        return (f"- **Model**: the time of a step grows {growth(0)}, and {growth(1)}: "
+                f"{duration(measured[0])}, {duration(measured[1])}, {duration(measured[2])}.")
 
     def of_devices(self):
         gpu = self.gpu()
