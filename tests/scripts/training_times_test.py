@@ -93,11 +93,15 @@ class Page(cases.Scratch):
         page = pages.Study(document(cpu=CPU)).page(PAGE.read_text())
         first = "\n".join(page.splitlines()[:5])
         for said in (r"\*\*Data set\*\*: .*60,000, 60 times as many as 1,000, take \d+ times as long",
-                     r"\*\*Model\*\*: .*from 16 to 256 hidden outputs, 16 times the operations take [\d.]+ times as long",
+                     r"\*\*Model\*\*: .*from 16 to 256 hidden outputs by less than its operations \(16 times as many take [\d.]+ times as long\)",
                      r"\*\*GPU\*\*: none was measured"):
             self.assertRegex(first, said)
         self.assertIn("No GPU was measured by this study", page)
         self.assertEqual(pages.Study(document(cpu=CPU)).page(page), page)
+
+    def test_growth_is_compared_with_that_of_the_size(self):
+        for growth, said in (7.9, "by less than"), (10, "in proportion to"), (12.6, "by more than"):
+            self.assertEqual(pages.beside(growth, 10), said)
 
     def test_the_model_is_in_the_page(self):
         page = pages.Study(document(cpu=CPU)).page(PAGE.read_text())
