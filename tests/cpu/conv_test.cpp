@@ -505,6 +505,10 @@ TEST_CASE("depthwise convolutions of float and bfloat16: kernels, strides, borde
   check(1, 33, 1, Size2d{41, 30}, Size2d{5, 11}, Conv2dOptions{.stride = {3, 4}, .padding = 4},
         true);  // several blocks
   check(2, 9, 1, Size2d{4, 5}, Size2d{1, 1}, Conv2dOptions{.stride = 2}, false);
+  check(2, 8, 1, Size2d{5, 1}, Size2d{3, 3}, Conv2dOptions{.stride = 2, .padding = 1},
+        false);  // narrower than a stride
+  check(1, 17, 2, Size2d{2, 3}, Size2d{5, 5}, Conv2dOptions{.stride = 4, .padding = 2}, true);
+  check(1, 3, 1, Size2d{1, 2}, Size2d{3, 3}, Conv2dOptions{.stride = 3, .padding = 1}, false);
   check(11, 8, 1, Size2d{5, 600}, Size2d{3, 3}, Conv2dOptions{.padding = 1}, false);  // sums of long rows
   check(0, 8, 1, Size2d{4, 5}, Size2d{3, 3}, Conv2dOptions{.padding = 1}, false);
   check(1, 8, 1, Size2d{3, 3}, Size2d{7, 7}, Conv2dOptions{.padding = 3}, false);  // windows larger than the image

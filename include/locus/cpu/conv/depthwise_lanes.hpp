@@ -251,8 +251,9 @@ class DepthwiseLanesPass {
       const std::int64_t past = (begin + rows.step() - rows.first(a)) % rows.step();
       const std::int64_t row = past == 0 ? begin : begin + rows.step() - past;
       if (row >= end) continue;
-      for (int b = 0; b < cols.classes() && cols.first(b) < width; ++b) {
+      for (int b = 0; b < cols.classes(); ++b) {
         const std::int64_t col = cols.first(b);
+        if (col >= width) continue;
         const LaneWindows windows{taps,
                                   blocks_.list(a, b, taps),
                                   (end - row - 1) / rows.step() + 1,
