@@ -91,7 +91,8 @@ class DepthwiseBlocks {
 
   /// results: those that a thread holds for each position
   [[nodiscard]] bool fits(std::int64_t results) const {
-    const double height = static_cast<double>(rows.span() + rows.origin_step() * (block_rows / rows.step() + 1));
+    const std::int64_t windows = block_rows / rows.step() + 1;  // along dimension 1, of one class
+    const auto height = static_cast<double>(rows.span() + rows.origin_step() * windows);
     const double staged = 2 * static_cast<double>(line) * height;  // beside it, in float, those of 16 bits
     const double sums = static_cast<double>(block_rows * cols.results()) * static_cast<double>(results);
     return (staged + sums) * depthwise_lanes * sizeof(float) <= most_scratch && rows.classes() <= most_classes &&
