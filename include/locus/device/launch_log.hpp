@@ -26,7 +26,8 @@ inline thread_local LaunchCounts launches;
 
 /// Of a product, or of several, of (rows, depth) by (depth, cols).
 inline void count_products(std::int64_t count, std::int64_t rows, std::int64_t cols, std::int64_t depth) {
-  launches.operations += 2. * static_cast<double>(count * rows) * static_cast<double>(cols * depth);
+  const auto factor = [](std::int64_t extent) { return static_cast<double>(extent); };
+  launches.operations += 2. * factor(count) * factor(rows) * factor(cols) * factor(depth);
 }
 /// NaN where there is no peak.
 [[nodiscard]] inline double share_of_peak(double operations, double seconds, double peak) {
