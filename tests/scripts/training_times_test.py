@@ -136,15 +136,15 @@ class Driver(cases.Scratch):
 
     def peer(self):
         """A program in place of a Python with PyTorch, which takes 1,000 seconds with one thread."""
-        stub = self.write("torch-python", f"""#!{sys.executable}
+        program = self.write("torch-python", f"""#!{sys.executable}
 import json, sys
 print(json.dumps({{"environment": {{"torch": "9.9"}}}}))
 for threads in sys.argv[sys.argv.index("--threads") + 1].split(","):
     print(json.dumps({{"device": "cpu", "threads": int(threads), "hidden": 8, "depth": 1, "batch": 8, "whole": True, "images": 64,
                       "steps": 8, "loss": 1.0, "seconds": [1e3 / int(threads), 2e3], "waiting": [0.0, 0.0]}}))
 """)
-        stub.chmod(0o755)
-        return stub
+        program.chmod(0o755)
+        return program
 
     def test_from_measurements_to_page(self):
         self.write("training-times.md", PAGE.read_text())
