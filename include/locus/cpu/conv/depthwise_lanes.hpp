@@ -313,7 +313,7 @@ class DepthwiseLanesGradient {
   [[nodiscard]] bool fits() const { return blocks_.fits(2); }
   void run() const {
     const std::int64_t strips = ceil_div(groups_, depthwise_lanes), count = taps_ * depthwise_lanes;
-    const std::int64_t chunks = locus::detail::smaller(batch_, most_chunks);
+    const std::int64_t chunks = locus::detail::smaller(batch_, ceil_div(wanted_tasks, strips * outs_));
     double* const sums = of_this_thread<ConvScratch>().gradient.reserve<double>(strips * outs_ * chunks * count);
     parallel_for(strips * outs_ * chunks, [&](std::int64_t task) {
       const std::int64_t chunk = task % chunks, of = task / chunks;
@@ -324,7 +324,7 @@ class DepthwiseLanesGradient {
   }
 
  private:
-  static constexpr std::int64_t most_chunks = 8;     ///< of the batch, whatever number of threads there are
+  static constexpr std::int64_t wanted_tasks = 64;   ///< by chunks of the batch, whatever number of threads there are
   static constexpr std::int64_t most_windows = 256;  ///< that a sum in float is of
 
   [[nodiscard]] std::int64_t lanes_of(std::int64_t strip) const {
