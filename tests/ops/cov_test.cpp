@@ -34,6 +34,7 @@ LOCUS_DEVICE_TEST("covariances, correlations and their gradients agree with PyTo
 
 TEST_CASE("cov refuses what has no rows of observations") {
   CHECK_THROWS_WITH_AS((void)cov(Tensor<float>({2, 3, 4})), doctest::Contains("cov: x of shape (2, 3, 4)"), ShapeError);
+  CHECK_THROWS_WITH_AS((void)corrcoef(Tensor<float>({2, 3, 4})), doctest::Contains("corrcoef: x of shape"), ShapeError);
   CHECK_THROWS_AS((void)cov(Tensor<float>(Shape{})), ShapeError);
   CHECK_THROWS_AS((void)cov(Tensor<float>({2, 3}), NAN), ArgumentError);
 }

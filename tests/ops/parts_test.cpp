@@ -148,10 +148,11 @@ LOCUS_DEVICE_TEST("parts and orders refuse what they cannot do, and name it", D)
   CHECK_THROWS_AS((void)diag_embed(zeros<float>({}, D{})), ShapeError);
   CHECK_THROWS_AS((void)diag_embed(x, INT64_MIN), ArgumentError);
   CHECK_THROWS_AS((void)diagonal(x, 0, 1, -1), ArgumentError);
-  CHECK_THROWS_AS((void)tile(x, {-1}), ArgumentError);
+  CHECK_THROWS_WITH_AS((void)tile(x, {-1}), doctest::Contains("tile: -1 times"), ArgumentError);
+  CHECK_THROWS_WITH_AS((void)repeat(x, -1), doctest::Contains("repeat: -1 times"), ArgumentError);
   const auto most = std::int64_t{1} << 62;
-  CHECK_THROWS_WITH_AS((void)tile(x.slice(0, 0, 0), {most, most}),
-                       doctest::Contains("repeat: 4611686018427387904 times"), ArgumentError);
+  CHECK_THROWS_WITH_AS((void)tile(x.slice(0, 0, 0), {most, most}), doctest::Contains("tile: 4611686018427387904 times"),
+                       ArgumentError);
   CHECK_THROWS_AS((void)tile(x, {most}), ArgumentError);
   CHECK_THROWS_AS((void)repeat_interleave(x, most, 1), ArgumentError);
   CHECK_THROWS_AS((void)repeat_interleave(x, -1, 0), ArgumentError);

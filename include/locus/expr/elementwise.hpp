@@ -81,7 +81,7 @@ template <class F, TensorLike... X>
   const auto symbolic = [&]<int... i>(std::integer_sequence<int, i...>) {
     return formula(Symbolic<value_of<X>, D, Symbol<i>>{}...);
   }(std::make_integer_sequence<int, sizeof...(X)>{});
-  const Shape shape = detail::joint_shape("F = fuse", {x.value().shape()...});
+  const Shape shape = detail::joint_shape("fuse", {x.value().shape()...});
   using Result = detail::bare_t<decltype(symbolic)>;
   const auto handle = [](auto&& operand) -> decltype(auto) {
     if constexpr (detail::is_expr<decltype(operand)>) return operand.eval();

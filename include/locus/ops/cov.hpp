@@ -10,6 +10,24 @@
 
 namespace locus::inline LOCUS_ABI {
 
+namespace detail {
+template <class X>
+[[nodiscard]] auto covariances(std::string_view name, const X& x, double correction) {
+  using R = compute_t<value_of<X>>;
+  const R less = finite_as<R>(name, "correction", correction);
+  const int rank = x.shape().rank();
+  if (rank < 1 || rank > 2)
+    fail<ShapeError>(
+        {name, ": x of shape ", x.shape(), "; expected (variables, observations), or a list of observations"});
+  const std::int64_t observations = x.shape()[-1];
+  const auto rows = reshape(x, {rank == 1 ? 1 : x.shape()[0], observations});
+  const auto centered = (rows - mean(rows, -1, true)).eval();
+  const R rest = static_cast<R>(observations) - less;
+  const auto all = (matmul(centered, centered.transpose()) / (rest > R(0) ? rest : R(0))).eval();
+  return reshape(all, rank == 1 ? Shape{} : all.shape());
+}
+}  // namespace detail
+
 /// Covariances between every two rows of x, each a variable, whose columns are observations: numpy.cov, torch.cov. A
 /// list is one variable. The sums of products are divided by the number of observations less `correction`.
 /// shape: (v, n) -> (v, v); (n,) -> ()
@@ -18,18 +36,7 @@ namespace locus::inline LOCUS_ABI {
 /// throws ShapeError for more than two dimensions; ArgumentError unless correction is finite
 template <detail::FloatingOperand X>
 [[nodiscard]] auto cov(const X& x, double correction = 1) {
-  using R = compute_t<value_of<X>>;
-  const R less = detail::finite_as<R>("cov", "correction", correction);
-  const int rank = x.shape().rank();
-  if (rank < 1 || rank > 2)
-    fail<ShapeError>(
-        {"cov: x of shape ", x.shape(), "; expected (variables, observations), or a list of observations"});
-  const std::int64_t observations = x.shape()[-1];
-  const auto rows = reshape(x, {rank == 1 ? 1 : x.shape()[0], observations});
-  const auto centered = (rows - mean(rows, -1, true)).eval();
-  const R rest = static_cast<R>(observations) - less;
-  const auto all = (matmul(centered, centered.transpose()) / (rest > R(0) ? rest : R(0))).eval();
-  return rank == 1 ? reshape(all, {}) : reshape(all, all.shape());
+  return detail::covariances("cov", x, correction);
 }
 
 /// Correlation coefficients between every two rows of x: numpy.corrcoef, torch.corrcoef. What rounding makes larger
@@ -40,7 +47,7 @@ template <detail::FloatingOperand X>
 /// throws ShapeError for more than two dimensions
 template <detail::FloatingOperand X>
 [[nodiscard]] auto corrcoef(const X& x) {
-  const auto covariances = cov(x);
+  const auto covariances = detail::covariances("corrcoef", x, 1);
   if (covariances.rank() == 0) return (covariances / covariances).eval();
   const auto deviations = sqrt(covariances.diagonal()).eval();
   return clamp(covariances / deviations.unsqueeze(-1) / deviations.unsqueeze(-2), -1, 1).eval();

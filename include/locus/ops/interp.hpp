@@ -17,11 +17,10 @@ concept Interpolated =
 }  // namespace detail
 
 /// The piecewise linear function through the points (points[k], values[k]), at each x: numpy.interp. Before the first
-/// point it is the first value, after the last one the last. The points ascend, which is not checked.
-/// shape: (...), (n,), (n,) -> (...)
-/// gradient: to x the slope of its piece, 0 outside; to the values their shares; none to the points
-/// cost: nine launches; backward seven on Cpu
-/// throws ShapeError unless points and values are lists of one length, and not empty
+/// point it is the first value, after the last one the last. The points ascend, which is not checked. Beside an
+/// infinite value it is NaN. shape: (...), (n,), (n,) -> (...) gradient: to x the slope of its piece, 0 outside; to the
+/// values their shares; none to the points cost: nine launches; backward seven on Cpu throws ShapeError unless points
+/// and values are lists of one length, and not empty
 ///
 ///     auto y = interp(from({0.5, 9}), from({0, 1, 2}), from({10, 20, 40}));   // 15 40
 template <class X, class P, class F>

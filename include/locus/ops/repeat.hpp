@@ -23,10 +23,11 @@ LOCUS_OUT_OF_LINE inline std::int64_t repeated_extent(const char* caller, std::i
 }
 
 /// The shape with ones before it, so that it has as many dimensions as it is repeated along. throws ArgumentError
-[[nodiscard]] LOCUS_OUT_OF_LINE inline Shape shape_to_repeat(const Shape& shape, const Shape& times) {
+[[nodiscard]] LOCUS_OUT_OF_LINE inline Shape shape_to_repeat(const char* caller, const Shape& shape,
+                                                             const Shape& times) {
   Shape result = shape;
   while (result.rank() < times.rank()) result.insert(0, 1);
-  for (int d = -1; d >= -times.rank(); --d) (void)repeated_extent("repeat", result[d], times[d]);
+  for (int d = -1; d >= -times.rank(); --d) (void)repeated_extent(caller, result[d], times[d]);
   return result;
 }
 
@@ -59,6 +60,21 @@ struct Repetition {
     return r;
   }
 };
+template <class X>
+[[nodiscard]] auto repeated(const char* caller, const X& x, const Shape& times) {
+  auto result = reshape(x, shape_to_repeat(caller, x.shape(), times));
+  const auto as_divided = [&](const Repetition& r) {
+    result = reshape(expand(reshape(result, r.view), r.expanded), r.merged);
+  };
+  Repetition r;
+  if (r.all(result.shape(), times)) {
+    as_divided(r);
+  } else {
+    for (int d = -1; d >= -times.rank(); --d)
+      if (times[d] != 1) as_divided(r.one(result.shape(), times[d], result.shape().rank() + d));
+  }
+  return result;
+}
 }  // namespace detail
 
 /// x repeated along its dimensions: numpy.tile, Tensor.repeat. `times` counts from the last dimension; of more numbers
@@ -71,18 +87,7 @@ struct Repetition {
 ///     tile(from({1, 2}), {2, 2});   // (2, 4)
 template <detail::Viewable X>
 [[nodiscard]] auto tile(const X& x, const Shape& times) {
-  auto result = reshape(x, detail::shape_to_repeat(x.shape(), times));
-  const auto as_divided = [&](const detail::Repetition& r) {
-    result = reshape(expand(reshape(result, r.view), r.expanded), r.merged);
-  };
-  detail::Repetition r;
-  if (r.all(result.shape(), times)) {
-    as_divided(r);
-  } else {
-    for (int d = -1; d >= -times.rank(); --d)
-      if (times[d] != 1) as_divided(r.one(result.shape(), times[d], result.shape().rank() + d));
-  }
-  return result;
+  return detail::repeated("tile", x, times);
 }
 /// Along the last dimension alone: tile(x, 2).
 template <detail::Viewable X, std::integral N>
@@ -92,11 +97,11 @@ template <detail::Viewable X, std::integral N>
 /// The same under PyTorch's name. NumPy's repeat is repeat_interleave.
 template <detail::Viewable X>
 [[nodiscard]] auto repeat(const X& x, const Shape& times) {
-  return tile(x, times);
+  return detail::repeated("repeat", x, times);
 }
 template <detail::Viewable X, std::integral N>
 [[nodiscard]] auto repeat(const X& x, N times) {
-  return tile(x, times);
+  return repeat(x, Shape{static_cast<std::int64_t>(times)});
 }
 
 /// Each element along a dimension `times` times, one after the other: numpy.repeat.

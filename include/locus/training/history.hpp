@@ -55,7 +55,7 @@ struct EpochRecord {
   double operations = 0;  ///< of products and convolutions, by LaunchCounts; of several ranks, of all
   double peak = 0;        ///< FitOptions::peak; of several ranks, of all
 
-  /// Operations per second, of the peak; NaN where that was not given.
+  /// operations / seconds / peak; NaN where no peak was given.
   [[nodiscard]] double share_of_peak() const { return detail::share_of_peak(operations, seconds, peak); }
 
   /// throws ArgumentError for a name that was not measured

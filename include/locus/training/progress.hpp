@@ -20,7 +20,7 @@ struct Progress {
   double operations = 0;                       ///< of the epoch's products and convolutions so far, by LaunchCounts
   double peak = 0;                             ///< FitOptions::peak
 
-  /// Operations per second, of the peak; NaN where that was not given.
+  /// operations / seconds / peak; NaN where no peak was given.
   [[nodiscard]] double share_of_peak() const { return detail::share_of_peak(operations, seconds, peak); }
 };
 
