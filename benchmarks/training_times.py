@@ -63,6 +63,17 @@ def lines_of(command, environment=None):
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+def machine_of(environment):
+    return ", ".join(filter(None, (environment.get("cpu"), environment.get("gpu"))))
+
+
+def require_same_machine(options, before, now):
+    """Rows of two would stand under one name."""
+    if before and machine_of(before) != machine_of(now):
+        raise Wrong(f"--part {options.part}: the other rows of {options.results} are of {machine_of(before)}, this is "
+                    f"{machine_of(now)}; measure all parts, or name another file by --results")
+
+
 def measured(program, options):
     """The document of results. Of a part that is not measured, what the file has stays."""
     before = read(options.results) if options.part else {"environment": {}, "rows": []}
@@ -75,6 +86,7 @@ def measured(program, options):
         for part in parts:
             first, *others = lines_of([program, *common, *(QUICK if options.quick else FULL)[part]])
             environment = environment or first["environment"]
+            require_same_machine(options, before["environment"], environment)
             lines += others
         rounds.append(lines)
     counts = {**before["environment"].get("rounds", {}), **dict.fromkeys(parts, options.rounds)}
@@ -177,6 +189,8 @@ def parsed(arguments=None):
     parser.add_argument("--pin", action="store_true", help="bind each thread to a core of its own")
     parser.add_argument("--quick", action="store_true", help="tiny sizes, to try the program")
     options = parser.parse_args(arguments)
+    if options.quick and options.results == parser.get_default("results"):
+        parser.error("--quick is no measurement: name another file by --results FILE")
     if options.rounds < 1:
         parser.error(f"--rounds {options.rounds}: expected 1 or more")
     return options

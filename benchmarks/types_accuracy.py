@@ -145,7 +145,9 @@ def main():
     kept = json.loads(path.read_text()) if path.exists() else {}
 
     def save(part, results):
-        kept.update({"processor": processor(), part: {**kept.get(part, {}), **results}})
+        if part == "epochs" and kept.get("processor") != processor():  # times of two would stand under one name
+            kept.update({"processor": processor(), "epochs": {}})
+        kept[part] = {**kept.get(part, {}), **results}
         whole_file.write(path, json.dumps(kept, indent=1) + "\n")
 
     with tempfile.TemporaryDirectory() as folder:

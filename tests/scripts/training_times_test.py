@@ -189,6 +189,11 @@ for threads in sys.argv[sys.argv.index("--threads") + 1].split(","):
             self.assertNotEqual(status, 0, output)
             self.assertIn(said, output)
             self.assertNotIn("Traceback", output)
+        status, output = common.run([sys.executable, DRIVER, "--measure", "--quick"])
+        self.assertEqual((status, "name another file by --results" in output), (2, True), output)
+        self.write("results.json", json.dumps(document(cpu=CPU)))
+        status, output = self.run_driver("--measure", "--quick", "--rounds", "1", "--device", "cpu", "--part", "epochs")
+        self.assertEqual((status, "are of A processor, this is" in output), (1, True), output)
         self.write("results.json", "{}")
         self.assertIn("holds no training times", self.run_driver()[1])
 
