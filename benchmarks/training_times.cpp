@@ -68,6 +68,7 @@ std::vector<Series> series_of(const TrainingTimesOptions& options, const Places&
   const int all = cpu::max_threads();
   std::vector<Series> series;
   std::vector<int> threads = options.threads.empty() ? std::vector<int>{1, all} : options.threads;
+  std::sort(threads.begin(), threads.end());
   threads.erase(std::unique(threads.begin(), threads.end()), threads.end());
   if (places.cpu)
     for (const int count : threads) series.push_back({AnyDevice{}, count});
@@ -239,7 +240,7 @@ int main(int argc, char** argv) try {
       print(json);
     }
   }
-} catch (const Error& error) {
+} catch (const std::exception& error) {
   std::cerr << "training_times: " << error.what() << "\n";
   return 1;
 }
