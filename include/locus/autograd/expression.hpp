@@ -158,7 +158,7 @@ class ExpressionNode final : public RecordedNode<T, D, sizeof...(H)> {
       auto gradient = gradient_of<input_value<i>, D>(this->inputs_[i]);
       if (!gradient || merged_into >= 0) return route;
       if (gradient.shape() == g.shape()) {
-        const auto target = gradient.open();
+        const auto target = gradient.open_in_format();
         return Route<U>{target.out, target.accumulate, false};
       }
       if constexpr (std::is_same_v<T, U> && Traits::passes_unchanged(i)) {
@@ -167,7 +167,7 @@ class ExpressionNode final : public RecordedNode<T, D, sizeof...(H)> {
           return route;
         }
       }
-      return Route<U>{Tensor<U, D>(g.shape(), g.device()), false, true};
+      return Route<U>{Tensor<U, D>(g.shape(), g.layout().format(), g.device()), false, true};
     }
     return route;
   }
@@ -183,9 +183,10 @@ class ExpressionNode final : public RecordedNode<T, D, sizeof...(H)> {
     Kernel kernel{tree_, {}};
     ((kernel.merged_into[n] = wanted_position(merged_into[set_bit_v<wanted, n>])), ...);
     unpack(saved_.values(), [&](const auto&... x) {
-      const auto plan = make_plan<inputs_count + 1 + 2 * wanted_count>(
+      const auto walk = make_plan<inputs_count + 1 + 2 * wanted_count>(
           g.shape(), {operand_of(x)..., operand_of(g), operand_of(get<set_bit_v<wanted, n>>(routes).out)...,
                       operand_of(get<set_bit_v<wanted, n>>(routes).out)...});
+      const auto plan = reads_index<bare_t<decltype(x)>...> ? walk : in_memory_order(walk);
       Backend<D>::map(g.device(), plan, kernel,
                       Pack<decltype(read_only(x.data()))..., const T*, const input_value<set_bit_v<wanted, n>>*...>(
                           read_only(x.data())..., g.data(),

@@ -91,8 +91,9 @@ template <class T, class D>
 class TensorNode : public GraphNode {
  public:
   /// `keeps`: the gradient stays after a backward pass; so replays of a captured step have to write it too.
-  LOCUS_OUT_OF_LINE TensorNode(const Shape& shape, D device, bool keeps = false)
-      : shape_(shape), device_(device), keeps_(keeps) {}
+  LOCUS_OUT_OF_LINE TensorNode(const Shape& shape, D device, bool keeps = false,
+                               MemoryFormat format = MemoryFormat::row_major)
+      : shape_(shape), device_(device), format_(format), keeps_(keeps) {}
 
   [[nodiscard]] const Shape& shape() const { return shape_; }
   [[nodiscard]] bool has_gradient() const { return has_gradient_; }
@@ -117,11 +118,16 @@ class TensorNode : public GraphNode {
     owned_ = true;
   }
 
-  /// Memory to write the gradient to, or to add it to where there is one already.
-  [[nodiscard]] LOCUS_OUT_OF_LINE bool open() {
+  /// Memory to write the gradient to, or to add it to where there is one already: row-major, or, for who writes any
+  /// strides, in the format of the node's result.
+  [[nodiscard]] LOCUS_OUT_OF_LINE bool open(bool any_strides = false) {
     const bool accumulate = has_gradient_;
-    if (!accumulate) gradient_ = place_.buffer() ? place_ : Tensor<T, D>(shape_, device_);
-    else if (!owned_) gradient_ = gradient_.clone();
+    if (!accumulate)
+      gradient_ = place_.buffer() ? place_
+                  : any_strides   ? Tensor<T, D>(shape_, format_, device_)
+                                  : Tensor<T, D>(shape_, device_);
+    else if (!owned_ || !(any_strides || gradient_.is_contiguous()))
+      gradient_ = copied(any_strides ? format_ : MemoryFormat::row_major);
     owned_ = has_gradient_ = true;
     gradient_.buffer().changed();
     this->contributed();
@@ -129,10 +135,11 @@ class TensorNode : public GraphNode {
     return accumulate;
   }
 
-  /// Makes the gradient a dense tensor that nothing else refers to.
+  /// Makes the gradient a dense tensor that nothing else refers to: row-major, or in the format of the node's result.
   void own_gradient() {
     if (!has_gradient_) return;
-    if (!owned_ && (!gradient_.buffer().unique() || !gradient_.is_contiguous())) gradient_ = gradient_.clone();
+    const bool is_dense = gradient_.is_contiguous() || gradient_.layout().is_dense(format_);
+    if (!owned_ && !(gradient_.buffer().unique() && is_dense)) gradient_ = copied(format_);
     owned_ = true;
     if (is_captured()) at_replay([gradient = gradient_](TensorNode& node) { node.gradient_ = gradient; });
   }
@@ -189,6 +196,11 @@ class TensorNode : public GraphNode {
   }
 
  private:
+  [[nodiscard]] Tensor<T, D> copied(MemoryFormat format) const {
+    const Tensor<T, D> copy(shape_, format, device_);
+    detail::copy_elements(gradient_, copy);
+    return copy;
+  }
   [[nodiscard]] bool is_captured() const { return keeps_ && detail::is_capturing(); }
   /// f(*this) before each replay of the step that is being captured.
   template <class F>
@@ -212,6 +224,7 @@ class TensorNode : public GraphNode {
 
   Shape shape_;
   D device_;
+  MemoryFormat format_;
   Tensor<T, D> gradient_;
   Tensor<T, D> place_;
   Shared<detail::GradientScale> scale_;
@@ -224,7 +237,7 @@ template <class T, class D>
 class Gradient {
  public:
   struct Target {
-    Tensor<T, D> out;         ///< dense memory of the input's shape
+    Tensor<T, D> out;         ///< memory of the input's shape
     bool accumulate = false;  ///< add to it rather than write it
   };
 
@@ -232,8 +245,14 @@ class Gradient {
 
   [[nodiscard]] explicit operator bool() const { return node_ != nullptr; }
   [[nodiscard]] const Shape& shape() const { return node_->shape(); }
+  /// Dense memory in row-major order.
   [[nodiscard]] Target open() {
     const bool accumulate = node_->open();
+    return {node_->gradient(), accumulate};
+  }
+  /// The same of any strides, those of the input's format where it is new.
+  [[nodiscard]] Target open_in_format() {
+    const bool accumulate = node_->open(true);
     return {node_->gradient(), accumulate};
   }
   /// Hands over a tensor, shared rather than copied where it is the first.

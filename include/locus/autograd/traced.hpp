@@ -152,6 +152,7 @@ class Traced {
   [[nodiscard]] Traced transpose(int a = -2, int b = -1) const { return locus::transpose(*this, a, b); }
   [[nodiscard]] Traced permute(const Axes& order) const { return locus::permute(*this, order); }
   [[nodiscard]] Traced expand(const Shape& shape) const { return locus::expand(*this, shape); }
+  [[nodiscard]] Traced channels_last() const { return locus::channels_last(*this); }
   [[nodiscard]] Traced squeeze() const { return locus::squeeze(*this); }
   [[nodiscard]] Traced squeeze(int dim) const { return locus::squeeze(*this, dim); }
   [[nodiscard]] Traced unsqueeze(int dim) const { return locus::unsqueeze(*this, dim); }
@@ -252,7 +253,7 @@ template <class T, class D, int n>
 class RecordedNode : public TensorNode<T, D> {
  public:
   RecordedNode(const Tensor<T, D>& output, GraphNode* const (&inputs)[n])
-      : TensorNode<T, D>(output.shape(), output.device()) {
+      : TensorNode<T, D>(output.shape(), output.device(), false, output.layout().format()) {
     for (int i = 0; i < n; ++i) inputs_[i] = Shared<GraphNode>(inputs[i]);
   }
 

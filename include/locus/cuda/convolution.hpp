@@ -35,14 +35,14 @@ struct Convolution<Cuda> {
   template <class T>
     requires cuda::dnn::is_convolved<T>
   [[nodiscard]] static bool forward(Cuda device, const ConvShape& shape, const ConvImages<const T>& x, const T* w,
-                                    const T* bias, T* y, bool accumulate) {
+                                    const T* bias, const ConvImages<T>& y, bool accumulate) {
     const cuda::OrdinalGuard guard(device.ordinal);
     return cuda::dnn::forward(cuda::Context::current(device.ordinal), shape, x, w, bias, y, accumulate);
   }
   template <class T>
     requires cuda::dnn::is_convolved<T>
   [[nodiscard]] static bool input_gradient(Cuda device, const ConvShape& shape, const ConvImages<const T>& g,
-                                           const T* w, const T* bias, T* dx, bool accumulate) {
+                                           const T* w, const T* bias, const ConvImages<T>& dx, bool accumulate) {
     const cuda::OrdinalGuard guard(device.ordinal);
     return cuda::dnn::input_gradient(cuda::Context::current(device.ordinal), shape, g, w, bias, dx, accumulate);
   }

@@ -82,6 +82,13 @@ template <class T>
 struct ConvImages {
   T* data;
   std::int64_t stride[5];
+
+  /// Of images of two dimensions.
+  [[nodiscard]] LOCUS_FN T* at(std::int64_t image, std::int64_t channel, std::int64_t row, std::int64_t col) const {
+    return data + image * stride[0] + channel * stride[1] + row * stride[3] + col * stride[4];
+  }
+  /// Of dense images: whether they are channels-last. With one channel they are row-major, too.
+  [[nodiscard]] LOCUS_FN bool is_channels_last() const { return stride[4] != 1; }
 };
 
 /// The three passes of convolutions on a device, for the element types that it has them for; specialize it to add them
@@ -91,19 +98,20 @@ struct ConvImages {
 ///     Convolution<D>::input_gradient(device, shape, g, w, bias, dx, accumulate)
 ///     Convolution<D>::weight_gradient(device, shape, g, x, dw, accumulate)
 ///
-/// x and g may have any strides; w, (out, in / groups, taps), y, dx and dw are dense. bias has an element for each
-/// channel of the result, or is null. With `accumulate` results are added to what is there. False, and then nothing
-/// happened, where the verbs are faster, or all there is. The way that computes a pass, and so its last bits, depends
-/// on the shape, the strides, `exact` and what the processor can do, never on the threads.
+/// x and g may have any strides; y and dx are dense, row-major or channels-last; w, (out, in / groups, taps), and dw
+/// are dense. bias has an element for each channel of the result, or is null. With `accumulate` results are added to
+/// what is there. False, and then nothing happened, where the verbs are faster, or all there is. The way that computes
+/// a pass, and so its last bits, depends on the shape, the strides, `exact` and what the processor can do, never on the
+/// threads.
 template <class D>
 struct Convolution;
 /// Whether D has them for elements of type T.
 template <class D, class T>
-concept ConvolvingDevice =
-    Device<D> && requires(D device, const ConvShape& shape, const ConvImages<const T>& images, const T* in, T* out) {
-      { Convolution<D>::forward(device, shape, images, in, in, out, false) } -> std::same_as<bool>;
-      { Convolution<D>::input_gradient(device, shape, images, in, in, out, false) } -> std::same_as<bool>;
-      { Convolution<D>::weight_gradient(device, shape, images, images, out, false) } -> std::same_as<bool>;
-    };
+concept ConvolvingDevice = Device<D> && requires(D device, const ConvShape& shape, const ConvImages<const T>& images,
+                                                 const ConvImages<T>& results, const T* in, T* out) {
+  { Convolution<D>::forward(device, shape, images, in, in, results, false) } -> std::same_as<bool>;
+  { Convolution<D>::input_gradient(device, shape, images, in, in, results, false) } -> std::same_as<bool>;
+  { Convolution<D>::weight_gradient(device, shape, images, images, out, false) } -> std::same_as<bool>;
+};
 
 }  // namespace locus::inline LOCUS_ABI

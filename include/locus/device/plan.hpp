@@ -94,6 +94,34 @@ template <int N>
   return make_plan<N>(shape, operands);
 }
 
+namespace detail {
+/// Sorts dimensions by the strides of the last operand that is in memory, unless its elements are side by side in the
+/// innermost one already.
+LOCUS_OUT_OF_LINE constexpr void sort_dimensions(int& rank, std::int64_t* extent, std::int64_t (*stride)[max_rank],
+                                                 int count) {
+  const std::int64_t* by = nullptr;
+  for (int i = count - 1; i >= 0 && !by; --i)
+    for (int d = 0; d < rank; ++d)
+      if (stride[i][d] != 0) by = stride[i];
+  if (!by || by[rank - 1] == 1) return;
+  for (int end = rank - 1; end > 0; --end)
+    for (int d = 0; d < end; ++d) {
+      if (by[d] >= by[d + 1]) continue;
+      std::swap(extent[d], extent[d + 1]);
+      for (int i = 0; i < count; ++i) std::swap(stride[i][d], stride[i][d + 1]);
+    }
+  rank = merge_dimensions(rank, extent, stride, count);
+}
+}  // namespace detail
+
+/// The plan with its dimensions in the order in which the last operand lies in memory: for launches that may visit the
+/// elements in any order.
+template <int N>
+[[nodiscard]] constexpr Plan<N> in_memory_order(Plan<N> plan) {
+  if (plan.rank > 1) detail::sort_dimensions(plan.rank, plan.extent, plan.stride, N);
+  return plan;
+}
+
 /// Walk of a reduction over N inputs: `kept` dimensions index the output, `reduced` ones are folded.
 /// The output is one more operand of the kept part (operand N). Both ranks are at least 1.
 template <int N>

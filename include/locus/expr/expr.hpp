@@ -150,12 +150,26 @@ struct Forward {
   }
 };
 
+/// Whether an input reads as the element's index, by which elements are visited in row-major order.
+template <class... In>
+inline constexpr bool reads_index = (std::is_same_v<decltype(std::declval<const In&>().data()), LinearIndex> || ...);
+/// Of an input in memory its layout, else null.
+template <class T, class D>
+[[nodiscard]] const Layout* layout_of(const Tensor<T, D>& x) {
+  return &x.layout();
+}
+template <class X>
+[[nodiscard]] const Layout* layout_of(const X&) {
+  return nullptr;
+}
+
 /// Computes a tree into `out`, to whose shape the inputs broadcast. One launch.
 template <class T, class D, class Tree, class... In>
 void compute(const Tree& tree, const Tensor<T, D>& out, const In&... inputs) {
   require_same_ordinal("expression", out, inputs...);
-  const auto plan =
+  const auto walk =
       make_plan<static_cast<int>(sizeof...(In)) + 1>(out.shape(), {operand_of(inputs)..., operand_of(out)});
+  const auto plan = reads_index<In...> ? walk : in_memory_order(walk);
   Backend<D>::map(out.device(), plan, Forward<Tree, T, value_of<In>...>{tree},
                   Pack<decltype(read_only(inputs.data()))...>(read_only(inputs.data())...), Pack<T*>(out.data()));
 }
@@ -247,6 +261,7 @@ class Expr {
   [[nodiscard]] auto transpose(int a = -2, int b = -1) const { return eval().transpose(a, b); }
   [[nodiscard]] auto permute(const Axes& order) const { return eval().permute(order); }
   [[nodiscard]] auto expand(const Shape& target) const { return eval().expand(target); }
+  [[nodiscard]] auto channels_last() const { return eval().channels_last(); }
   [[nodiscard]] auto squeeze(int dim) const { return eval().squeeze(dim); }
   [[nodiscard]] auto unsqueeze(int dim) const { return eval().unsqueeze(dim); }
   [[nodiscard]] auto select(int dim, std::int64_t index) const { return eval().select(dim, index); }
@@ -311,7 +326,8 @@ struct Materialize<Role::plain, T, D> {
   static type run(const Part<Tree, H...>& part) {
     return unpack(part.leaves, [&](const auto&... leaf) {
       (require_fresh(leaf), ...);
-      type out(part.shape, get<0>(part.leaves).handle.value().device());
+      type out(part.shape, joint_format(part.shape, {layout_of(leaf.handle.value())...}),
+               get<0>(part.leaves).handle.value().device());
       compute(part.tree, out, leaf.handle.value()...);
       return out;
     });

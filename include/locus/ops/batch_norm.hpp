@@ -73,7 +73,7 @@ struct BatchNorm {
     const auto per_channel = [&](const auto& vector) { return vector.buffer() ? vector.reshape(channels) : vector; };
     const Tensor<T, D> weight = per_channel(given_weight), bias = per_channel(given_bias);
     const Tensor<R, D> rstd(channels, x.device());
-    const Tensor<T, D> y(x.shape(), x.device());
+    const Tensor<T, D> y(x.shape(), x.layout().format(), x.device());
     if (x.size(1) == 0 || (x.empty() && !whole))
       return Forwarded{y, Saved<T>(x, weight, bias, rstd, rstd, {}, saved_output(y, residual))};
     Tensor<R, D> mean = per_channel(running.mean), elements;
@@ -101,7 +101,9 @@ struct BatchNorm {
                 Gradient<T, D>& dbias, Gradient<T, D>& dresidual) const {
     const auto& [x, weight, bias, mean, rstd, elements, y] = saved;
     const bool is_written = y.buffer() && dresidual && !dresidual.has_value();  // to the residual's gradient
-    const Tensor<T, D> g = is_written ? dresidual.open().out : y.buffer() ? Tensor<T, D>(y.shape(), y.device()) : given;
+    const Tensor<T, D> g = is_written   ? dresidual.open_in_format().out
+                           : y.buffer() ? Tensor<T, D>(y.shape(), y.layout().format(), y.device())
+                                        : given;
     if (y.buffer()) detail::map_into(g, detail::RectifiedSlope{}, given, y);
     const detail::NormalizeChannel<R> channel = channel_of(weight, bias, options.relu && !y.buffer());
     const Tensor<R, D> sums({g.size(1), 2}, g.device()), sum = sums.select(1, 0), sum_normalized = sums.select(1, 1);
@@ -125,7 +127,7 @@ struct BatchNorm {
       whole->average(sum, sum_normalized, elements);
       share = R(1);
     }
-    const auto target = dx.open();
+    const auto target = dx.open_in_format();
     map(detail::BatchNormSlope<R>(channel, share), target.out, g, x, mean, rstd, get<1>(saved), get<2>(saved),
         sum.reshape(rstd.shape()), sum_normalized.reshape(rstd.shape()),
         target.accumulate ? target.out : Tensor<T, D>{});
@@ -184,8 +186,8 @@ struct BatchNorm {
   /// out = f(inputs...). One launch.
   template <class F, class T, class... In>
   static void map(const F& f, const Tensor<T, D>& out, const Tensor<In, D>&... in) {
-    const auto plan = make_plan<static_cast<int>(sizeof...(In)) + 1>(
-        out.shape(), {detail::operand_of(in)..., detail::operand_of(out)});
+    const auto plan = in_memory_order(make_plan<static_cast<int>(sizeof...(In)) + 1>(
+        out.shape(), {detail::operand_of(in)..., detail::operand_of(out)}));
     Backend<D>::map(out.device(), plan, f, Pack<const In*...>(in.data()...), Pack<T*>(out.data()));
   }
   /// Both results of op over f(inputs...) in every channel: out is (channels, 2). One launch.

@@ -61,7 +61,7 @@ struct Convolution {
     const Tensor<T, D>* bias = nullptr;
     ((bias = detail::bias_of(b)), ...);
     const ConvShape shape = request.plan(x.shape(), w.shape(), bias ? &bias->shape() : nullptr);
-    const Tensor<T, D> y(request.result(x.shape(), shape), x.device());
+    const Tensor<T, D> y(request.result(x.shape(), shape), format_of(x), x.device());
     const Tensor<T, D> weights = w.contiguous(), shift = bias ? bias->contiguous() : Tensor<T, D>();
     const detail::ConvPasses<T, D> passes(shape, x.device());
     const T* const shifts = bias ? shift.data() : nullptr;
@@ -78,7 +78,7 @@ struct Convolution {
     const detail::ConvPasses<T, D> passes(request.plan(x.shape(), w.shape(), nullptr), x.device());
     const auto gradient = volumes(g), images = volumes(x);
     if (dx) {
-      const auto [out, accumulate] = dx.open();
+      const auto [out, accumulate] = dx.open_in_format();
       const auto weights = w.contiguous();
       if (request.transposed) passes.forward(volumes(out), accumulate, gradient, weights.data(), nullptr);
       else passes.input_gradient(volumes(out), accumulate, gradient, weights.data(), nullptr);
@@ -92,6 +92,11 @@ struct Convolution {
   }
 
  private:
+  /// The result's.
+  template <class T, class D>
+  [[nodiscard]] MemoryFormat format_of(const Tensor<T, D>& x) const {
+    return x.rank() == request.dims + 2 ? x.layout().format() : MemoryFormat::row_major;
+  }
   template <class T, class D>
   [[nodiscard]] Tensor<T, D> volumes(const Tensor<T, D>& x) const {
     return detail::as_volumes(x, x.rank() == request.dims + 2);

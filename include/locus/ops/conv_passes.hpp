@@ -64,16 +64,21 @@ inline constexpr std::int64_t few_channels = 4;
   return shape.groups > 1 && shape.group_in() <= few_channels && shape.group_out() <= few_channels;
 }
 
-/// Images (batch, channels, d, h, w) as functors read them.
-template <class T, class D>
-[[nodiscard]] ConvImages<const T> images_of(const Tensor<T, D>& x) {
-  ConvImages<const T> images{x.data(), {}};
+/// Images (batch, channels, d, h, w) as functors read them, or, of `T`, write them.
+template <class T, class V, class D>
+[[nodiscard]] ConvImages<T> images_of(const Tensor<V, D>& x) {
+  ConvImages<T> images{x.data(), {}};
   for (int d = 0; d < 5; ++d) images.stride[d] = x.strides()[d];
   return images;
 }
+/// Images whose elements of a channel lie at one distance: dense, row-major or channels-last.
+template <class T, class D>
+[[nodiscard]] Tensor<T, D> dense_images(const Tensor<T, D>& x) {
+  return x.layout().is_dense(x.layout().format()) ? x : x.clone();
+}
 
 /// The passes for one shape on one device. Images have five dimensions; w, (out, in / groups, taps), is dense, and so
-/// is what is written.
+/// is what is written: y and dx row-major or channels-last.
 template <class T, class D>
 class ConvPasses {
  public:
@@ -86,9 +91,9 @@ class ConvPasses {
     if (y.empty()) return;
     count();
     if constexpr (ConvolvingDevice<D, T>)
-      if (Convolution<D>::forward(device_, shape_, images_of(x), w, bias, y.data(), accumulate)) return;
+      if (Convolution<D>::forward(device_, shape_, images_of<const T>(x), w, bias, images_of<T>(y), accumulate)) return;
     if (is_grouped(shape_)) {
-      const GroupedConvRow<T> row{shape_, images_of(x), w, bias, y.data(), accumulate};
+      const GroupedConvRow<T> row{shape_, images_of<const T>(x), w, bias, images_of<T>(y), accumulate};
       return Backend<D>::for_each_row(device_, y.elements() / y.size(-1), y.size(-1), row);
     }
     const std::int64_t windows = shape_.outputs(), depth = shape_.group_in() * shape_.taps();
@@ -119,20 +124,25 @@ class ConvPasses {
     if (dx.empty()) return;
     count();
     if constexpr (ConvolvingDevice<D, T>)
-      if (Convolution<D>::input_gradient(device_, shape_, images_of(g), w, bias, dx.data(), accumulate)) return;
-    const Tensor<T, D> dense = g.contiguous();
+      if (Convolution<D>::input_gradient(device_, shape_, images_of<const T>(g), w, bias, images_of<T>(dx), accumulate))
+        return;
     if (is_grouped(shape_)) {
-      const GroupedGradientRow<T> row{shape_, dense.data(), w, bias, dx.data(), accumulate};
+      const GroupedGradientRow<T> row{shape_, images_of<const T>(g), w, bias, images_of<T>(dx), accumulate};
       return Backend<D>::for_each_row(device_, dx.elements() / dx.size(-1), dx.size(-1), row);
     }
     const std::int64_t windows = shape_.outputs(), depth = shape_.group_in() * shape_.taps(), outs = shape_.group_out();
+    const Tensor<T, D> dense = dense_images(g);
+    const Steps of_g = steps(dense);
     const auto gradients = [&](std::int64_t group, std::int64_t image, std::int64_t first, std::int64_t width) {
-      return Operand{{dense.data() + (image * shape_.out + group * outs) * windows + first, outs, width, windows, 1},
+      return Operand{{dense.data() + image * shape_.out * windows + group * outs * of_g.channel + first * of_g.element,
+                      outs, width, of_g.channel, of_g.element},
                      shape_.out * windows};
     };
     if (shape_.is_pointwise()) {
+      const Steps of_dx = steps(dx);
       for (std::int64_t group = 0; group < shape_.groups; ++group) {
-        const Target c{{dx.data() + group * depth * windows, depth, windows, windows, 1}, shape_.in * windows};
+        const Target c{{dx.data() + group * depth * of_dx.channel, depth, windows, of_dx.channel, of_dx.element},
+                       shape_.in * windows};
         multiply(shape_.batch, transposed_weights(w, group), gradients(group, 0, 0, windows), c, bias, group,
                  accumulate);
       }
@@ -160,7 +170,9 @@ class ConvPasses {
     }
     count();
     if constexpr (ConvolvingDevice<D, T>)
-      if (Convolution<D>::weight_gradient(device_, shape_, images_of(g), images_of(x), dw.data(), accumulate)) return;
+      if (Convolution<D>::weight_gradient(device_, shape_, images_of<const T>(g), images_of<const T>(x), dw.data(),
+                                          accumulate))
+        return;
     if (is_grouped(shape_)) return sum_taps(dw, accumulate, g, x);
     const std::int64_t depth = shape_.group_in() * shape_.taps(), outs = shape_.group_out();
     const std::int64_t per_window = shape_.in * shape_.taps() + shape_.out;
@@ -215,6 +227,16 @@ class ConvPasses {
     std::int64_t stride;
   };
 
+  /// From one channel to the next, and from one element of a channel.
+  struct Steps {
+    std::int64_t channel, element;
+  };
+  /// Of dense images.
+  [[nodiscard]] static Steps steps(const Tensor<T, D>& x) {
+    if (x.is_channels_last()) return {1, x.size(1)};
+    return {x.size(2) * x.size(3) * x.size(4), 1};
+  }
+
   void count() const { count_products(shape_.batch, shape_.out, shape_.outputs(), shape_.group_in() * shape_.taps()); }
 
   /// (group_out, group_in taps)
@@ -223,13 +245,14 @@ class ConvPasses {
     return {w + group * outs * depth, outs, depth, depth, 1};
   }
   [[nodiscard]] MatrixRef<const T> transposed_weights(const T* w, std::int64_t group) const {
-    const MatrixRef<const T> a = weights(w, group);
-    return {a.data, a.cols, a.rows, a.col_stride, a.row_stride};
+    return transposed(weights(w, group));
   }
   /// Some windows of a group's channels in y.
   [[nodiscard]] Target output(const Tensor<T, D>& y, std::int64_t group, std::int64_t first, std::int64_t width) const {
-    const std::int64_t windows = shape_.outputs(), outs = shape_.group_out();
-    return {{y.data() + group * outs * windows + first, outs, width, windows, 1}, shape_.out * windows};
+    const std::int64_t outs = shape_.group_out();
+    const Steps of_y = steps(y);
+    return {{y.data() + group * outs * of_y.channel + first * of_y.element, outs, width, of_y.channel, of_y.element},
+            shape_.out * shape_.outputs()};
   }
   /// From one element of an image to the next, where the convolution is a product of channels and all elements of a
   /// channel lie at that distance; otherwise -1.
@@ -245,9 +268,24 @@ class ConvPasses {
     return larger(stride, std::int64_t{count == 1});
   }
 
-  /// c = a b + bias (+ c) for each of a batch.
+  template <class X>
+  [[nodiscard]] static MatrixRef<X> transposed(const MatrixRef<X>& a) {
+    return {a.data, a.cols, a.rows, a.col_stride, a.row_stride};
+  }
+
+  /// c = a b + bias (+ c) for each of a batch. A result that is channels-last has elements for rows: of all images,
+  /// where they follow each other.
   void multiply(std::int64_t count, const MatrixRef<const T>& a, const Operand& b, const Target& c, const T* bias,
                 std::int64_t group, bool accumulate) const {
+    if (c.first.col_stride != 1) {
+      MatrixRef<const T> rows = transposed(b.first);
+      MatrixRef<T> out = transposed(c.first);
+      if (b.stride == rows.rows * rows.row_stride && c.stride == out.rows * out.row_stride)
+        rows.rows = out.rows = count * out.rows, count = 1;
+      auto epilogue = plain_epilogue<T>(accumulate);
+      if (bias) epilogue.bias = bias + group * a.rows;
+      return Backend<D>::gemm(device_, GemmBatch{count, b.stride, 0, c.stride}, rows, transposed(a), out, epilogue);
+    }
     const GemmBatch batch{count, 0, b.stride, c.stride};
     if (bias) Backend<D>::gemm(device_, batch, a, b.first, c.first, ChannelBias<T>{bias + group * a.rows, accumulate});
     else Backend<D>::gemm(device_, batch, a, b.first, c.first, plain_epilogue<T>(accumulate));
@@ -259,7 +297,7 @@ class ConvPasses {
   /// Writes the columns of a part; the windows of each image of it.
   std::int64_t fill(const Tensor<T, D>& columns, const ConvPart& part, const Tensor<T, D>& x) const {
     const std::int64_t rows = shape_.in * shape_.taps() * part.images * part.extent(0) * part.extent(1);
-    WindowColumnsRow<T> row{{}, part, images_of(x), columns.data()};
+    WindowColumnsRow<T> row{{}, part, images_of<const T>(x), columns.data()};
     for (int d = 0; d < 3; ++d) row.axis[d] = shape_.axis[d];
     Backend<D>::for_each_row(device_, rows, part.extent(2), row);
     return part.windows();
@@ -268,7 +306,7 @@ class ConvPasses {
   /// to T for each.
   void fold(const Tensor<T, D>& dx, const ConvPart& part, const Tensor<T, D>& columns, const T* bias, bool accumulate,
             bool is_first) const {
-    FoldColumnsRow<T> row{{}, part, shape_.in, {}, 0, 0, columns.data(), bias, dx.data(), accumulate};
+    FoldColumnsRow<T> row{{}, part, shape_.in, {}, 0, 0, columns.data(), bias, images_of<T>(dx), accumulate};
     ConvIndex extent[3];
     for (int d = 0; d < 3; ++d) {
       const ConvAxis& axis = row.axis[d] = shape_.axis[d];

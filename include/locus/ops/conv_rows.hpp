@@ -69,7 +69,7 @@ struct FoldColumnsRow {
   std::int64_t in;
   ConvIndex begin[3], planes, rows;
   const T *columns, *bias;
-  T* dx;
+  ConvImages<T> dx;
   bool accumulate;
 
   template <RowTeam Team>
@@ -83,8 +83,8 @@ struct FoldColumnsRow {
     const auto i1 = static_cast<ConvIndex>(begin[1] + rest);
     const std::int64_t windows = part.windows();
     const R shift = bias ? load_as_register(bias[c]) : R(0);
-    T* const to = dx + ((((part.image + image) * in + c) * axis[0].extent + i0) * axis[1].extent + i1) * axis[2].extent;
-    team.store(RowOutput<T>{to + begin[2], 1, accumulate}, [=](std::int64_t col) LOCUS_INLINED {
+    T* const to = dx.at(part.image + image, c, i1, begin[2]) + i0 * dx.stride[2];
+    team.store(RowOutput<T>{to, dx.stride[4], accumulate}, [=](std::int64_t col) LOCUS_INLINED {
       const ConvPart& of = self.part;
       const auto i2 = static_cast<ConvIndex>(self.begin[2] + col);
       R sum = shift;
@@ -112,7 +112,7 @@ struct GroupedConvRow {
   ConvShape shape;
   ConvImages<const T> x;
   const T *w, *bias;
-  T* y;
+  ConvImages<T> y;
   bool accumulate;
 
   template <RowTeam Team>
@@ -128,7 +128,8 @@ struct GroupedConvRow {
     const T* const from = x.data + image * x.stride[0] + first * x.stride[1];
     const T* const weights = w + out * channels * rows.kernel * lines.kernel * along.kernel;
     const R shift = bias ? load_as_register(bias[out]) : R(0);
-    team.store(RowOutput<T>{y + row * team.cols(), 1, accumulate}, [=](std::int64_t o2) LOCUS_INLINED {
+    T* const to = y.at(image, out, o1, 0) + o0 * y.stride[2];
+    team.store(RowOutput<T>{to, y.stride[4], accumulate}, [=](std::int64_t o2) LOCUS_INLINED {
       R sum = shift;
       const T* weight = weights;
       for (std::int64_t c = 0; c < channels; ++c) {
@@ -150,14 +151,15 @@ struct GroupedConvRow {
   }
 };
 
-/// dx (batch, in, ...) = the gradients of the windows that hold an element, times their weights (+ bias). g is dense.
+/// dx (batch, in, ...) = the gradients of the windows that hold an element, times their weights (+ bias).
 template <class T>
 struct GroupedGradientRow {
   static constexpr int fragments = 0;
   static constexpr std::int64_t bytes_per_element = 2 * sizeof(T);
   ConvShape shape;
-  const T *g, *w, *bias;
-  T* dx;
+  ConvImages<const T> g;
+  const T *w, *bias;
+  ConvImages<T> dx;
   bool accumulate;
 
   template <RowTeam Team>
@@ -170,20 +172,23 @@ struct GroupedGradientRow {
     const std::int64_t channels = shape.group_in(), outs = shape.group_out();
     const std::int64_t first = c / channels * outs, within = c % channels;
     const ConvAxis rows = shape.axis[0], lines = shape.axis[1], along = shape.axis[2];
-    const T* const from = g + (image * shape.out + first) * rows.outputs * lines.outputs * along.outputs;
+    const ConvImages<const T> gradients = g;
+    const T* const from = g.at(image, first, 0, 0);
     const T* const weights = w + first * channels * rows.kernel * lines.kernel * along.kernel;
     const R shift = bias ? load_as_register(bias[c]) : R(0);
-    team.store(RowOutput<T>{dx + row * team.cols(), 1, accumulate}, [=](std::int64_t i2) LOCUS_INLINED {
+    T* const to = dx.at(image, c, i1, 0) + i0 * dx.stride[2];
+    team.store(RowOutput<T>{to, dx.stride[4], accumulate}, [=](std::int64_t i2) LOCUS_INLINED {
       R sum = shift;
       for (std::int64_t o = 0; o < outs; ++o) {
         rows.for_each_tap(i0, 0, rows.outputs, [&](ConvIndex k0, ConvIndex o0) LOCUS_INLINED {
           lines.for_each_tap(i1, 0, lines.outputs, [&](ConvIndex k1, ConvIndex o1) LOCUS_INLINED {
-            const T* const line = from + ((o * rows.outputs + o0) * lines.outputs + o1) * along.outputs;
+            const T* const line = from + o * gradients.stride[1] + o0 * gradients.stride[2] + o1 * gradients.stride[3];
             const T* const weight =
                 weights + (((o * channels + within) * rows.kernel + k0) * lines.kernel + k1) * along.kernel;
             along.for_each_tap(static_cast<ConvIndex>(i2), 0, along.outputs,
-                               [&](ConvIndex k2, ConvIndex o2)
-                                   LOCUS_INLINED { sum += load_as_register(line[o2]) * load_as_register(weight[k2]); });
+                               [&](ConvIndex k2, ConvIndex o2) LOCUS_INLINED {
+                                 sum += load_as_register(line[o2 * gradients.stride[4]]) * load_as_register(weight[k2]);
+                               });
           });
         });
       }

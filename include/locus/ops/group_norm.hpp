@@ -99,15 +99,16 @@ struct GroupNorm {
     require_vector("weight", given_weight, given);
     require_vector("bias", given_bias, given);
     detail::require_same_ordinal(caller, given, given_weight, given_bias);
-    const Tensor<T, D> y(given.shape(), given.device());
+    const Tensor<T, D> y(given.shape(), given.layout().format(), given.device());
     if (y.empty()) return Forwarded{y, Saved<T, D>(given.reshape(shapes.shape), given_weight, {})};
     const auto per_channel = [&](const Tensor<T, D>& v) { return v.buffer() ? v.reshape(shapes.vector()) : v; };
     const Tensor<T, D> weight = per_channel(given_weight), bias = per_channel(given_bias);
     const Tensor<T, D> x = given.contiguous().reshape(shapes.shape);
     const Tensor<R, D> moments({2, shapes.rows(), 1, 1}, x.device());
     const Shape row = shapes.row();
-    const Tensor<T, D> rows = x.reshape({shapes.rows(), row[0], 1}), out = y.reshape(rows.shape());
-    const bool plain = !weight.buffer() && !bias.buffer();
+    const Tensor<T, D> rows = x.reshape({shapes.rows(), row[0], 1});
+    const bool plain = y.is_contiguous() && !weight.buffer() && !bias.buffer();
+    const Tensor<T, D> out = plain ? y.reshape(rows.shape()) : Tensor<T, D>{};
     Backend<D>::for_each_row(x.device(), rows.size(0), row[0],
                              detail::LayerNormRow<T, true>{detail::rows_of(rows),
                                                            {nullptr, nullptr},
@@ -140,7 +141,9 @@ struct GroupNorm {
     if (dweight) add_channels<detail::TimesNormalized>(dweight, dy, x, rstd(x, moments), first(x), offset(x, moments));
     if (dbias) add_channels<functor::Identity>(dbias, dy);
     if (!dx) return;
-    const auto [out, accumulate] = dx.open();
+    const auto target = dx.open_in_format();
+    const bool in_place = target.out.is_contiguous();
+    const Tensor<T, D> out = in_place ? target.out : Tensor<T, D>(target.out.shape(), g.device());
     const Shape rows{moments.size(1), x.elements() / moments.size(1), 1};
     const Tensor<T, D> of_x = x.reshape(rows), of_dy = dy.reshape(rows), of_dx = out.reshape(rows);
     const Tensor<R, D> weights = weight.buffer() ? weight.template as<R>() : Tensor<R, D>{};
@@ -148,7 +151,10 @@ struct GroupNorm {
         g.device(), rows[0], rows[1],
         detail::LayerNormRowBackward<T, true, detail::ChannelWeights<R>>{
             detail::rows_of(of_x), detail::rows_of(of_dy), detail::channel_weights_of(weights, x.shape()),
-            detail::moments_of(moments), detail::rows_of(of_dx, 1), accumulate});
+            detail::moments_of(moments), detail::rows_of(of_dx, 1), in_place && target.accumulate});
+    if (in_place) return;
+    if (target.accumulate) target.out += out;
+    else target.out.copy_(out);
   }
 
  private:

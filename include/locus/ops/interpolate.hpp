@@ -87,8 +87,10 @@ struct Interpolate {
       fail<ShapeError>({name, ": an input of shape ", x.shape(), "; expected (batch, channels, height, width) with ",
                         "elements in its images"});
     if (options.mode == InterpolateMode::nearest)
-      return made<detail::NearestRow<T>>(x, detail::InterpolatedAxes<float>(x.shape(), options));
-    return made<detail::BilinearRow<T>>(x, detail::InterpolatedAxes<compute_t<T>>(x.shape(), options));
+      return made<detail::NearestRow<T>, detail::NearestPixel<T>>(x,
+                                                                  detail::InterpolatedAxes<float>(x.shape(), options));
+    return made<detail::BilinearRow<T>, detail::BilinearPixel<T>>(
+        x, detail::InterpolatedAxes<compute_t<T>>(x.shape(), options));
   }
   template <class T, class D>
   void backward(const Tuple<>&, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
@@ -101,10 +103,13 @@ struct Interpolate {
   }
 
  private:
-  template <class Row, class T, class D, class R>
+  template <class Row, class Pixel, class T, class D, class R>
   [[nodiscard]] static Forwarded<Tensor<T, D>> made(const Tensor<T, D>& x, const detail::InterpolatedAxes<R>& axes) {
     const Tensor<T, D> y = detail::pooled_like<T>(x, 2, axes.rows, axes.cols);
-    if (!y.empty()) {
+    if (detail::has_pixels(y)) {
+      const Tensor<T, D> images = x.channels_last();
+      detail::for_each_pixel(y, Pixel{images.data(), axes.rows, axes.cols, y.data()});
+    } else if (!y.empty()) {
       const Tensor<T, D> planes = detail::as_planes(x, 2);
       Backend<D>::for_each_row(x.device(), planes.size(0) * axes.rows.outputs, axes.cols.outputs,
                                Row{detail::planes_of(planes), axes.rows, axes.cols, y.data()});
@@ -113,11 +118,16 @@ struct Interpolate {
   }
   template <class Walk, class Share, class T, class D, class R>
   static void give_back(const Tensor<T, D>& g, Gradient<T, D>& dx, const detail::InterpolatedAxes<R>& axes) {
-    const auto [out, accumulate] = dx.open();
+    const auto [out, accumulate] = dx.open_in_format();
     if (out.empty()) return;
+    const auto& [rows, cols] = axes;
+    if (detail::has_pixels(out)) {
+      const Tensor<T, D> images = g.channels_last();
+      using Pixel = detail::InterpolateGradientPixel<T, Share, detail::InterpolatedAxis<R>>;
+      return detail::for_each_pixel(out, Pixel{rows, cols, images.data(), out.data(), accumulate});
+    }
     const Tensor<T, D> dense = g.contiguous();
     const std::int64_t planes = detail::plane_count(out.shape(), 2);
-    const auto& [rows, cols] = axes;
     if constexpr (detail::scatters_windows<D>) {
       detail::scatter_planes(out, accumulate, planes, rows.extent, cols.extent, Walk{rows, cols, dense.data()});
     } else {

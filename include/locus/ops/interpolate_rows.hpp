@@ -1,8 +1,8 @@
 #pragma once
 // The launches of interpolation: a row of work for each row of the result, and, of a gradient, for each row of the
-// input.
+// input; of channels-last images, which are dense, for the channels of each element.
 
-#include <locus/ops/pool_rows.hpp>
+#include <locus/ops/pool_pixels.hpp>
 
 namespace locus::inline LOCUS_ABI::detail {
 
@@ -66,6 +66,25 @@ struct NearestRow {
   }
 };
 
+/// y (image, p, q) = the nearest element of x to each output
+template <class T>
+struct NearestPixel {
+  static constexpr int fragments = 0;
+  static constexpr std::int64_t bytes_per_element = 2 * sizeof(T);
+  const T* x;
+  InterpolatedAxis<float> rows, cols;
+  T* y;
+
+  template <RowTeam Team>
+  LOCUS_FN void operator()(std::int64_t row, Team& team) const {
+    const PixelOfImage here(row, rows.outputs, cols.outputs);
+    const T* const from = Pixels<T>{x, rows.extent, cols.extent}.at(here.image, rows.nearest(here.row),
+                                                                    cols.nearest(here.col), team.cols());
+    team.store(RowOutput<T>{y + row * team.cols()},
+               [=](std::int64_t c) LOCUS_INLINED { return load_as_register(from[c]); });
+  }
+};
+
 /// What each output adds to its element, for devices that scatter.
 template <class T>
 struct NearestWalk {
@@ -107,6 +126,32 @@ struct BilinearRow {
       const R near = R(1) - along.weight, far = along.weight;
       return low * (near * load_as_register(above[left]) + far * load_as_register(above[right])) +
              high * (near * load_as_register(below[left]) + far * load_as_register(below[right]));
+    });
+  }
+};
+
+/// y (image, p, q) = the four neighbours of each output, by their distances
+template <class T>
+struct BilinearPixel {
+  using R = compute_t<T>;
+  static constexpr int fragments = 0;
+  static constexpr std::int64_t bytes_per_element = 2 * sizeof(T);
+  const T* x;
+  InterpolatedAxis<R> rows, cols;
+  T* y;
+
+  template <RowTeam Team>
+  LOCUS_FN void operator()(std::int64_t row, Team& team) const {
+    const PixelOfImage here(row, rows.outputs, cols.outputs);
+    const Pixels<T> from{x, rows.extent, cols.extent};
+    const auto down = rows.linear(here.row), along = cols.linear(here.col);
+    const auto at = [&](PoolIndex i, PoolIndex j) { return from.at(here.image, i, j, team.cols()); };
+    const T *const above_left = at(down.first, along.first), *const above_right = at(down.first, along.second);
+    const T *const below_left = at(down.second, along.first), *const below_right = at(down.second, along.second);
+    const R low = R(1) - down.weight, high = down.weight, near = R(1) - along.weight, far = along.weight;
+    team.store(RowOutput<T>{y + row * team.cols()}, [=](std::int64_t c) LOCUS_INLINED {
+      return low * (near * load_as_register(above_left[c]) + far * load_as_register(above_right[c])) +
+             high * (near * load_as_register(below_left[c]) + far * load_as_register(below_right[c]));
     });
   }
 };
@@ -187,6 +232,37 @@ struct InterpolateGradientRow {
       }
       return sum;
     });
+  }
+};
+
+/// dx (image, i, j) = the shares of each element in the outputs around it.
+template <class T, class Share, class Axis>
+struct InterpolateGradientPixel {
+  using R = compute_t<T>;
+  static constexpr int fragments = 1;
+  static constexpr std::int64_t bytes_per_element = 2 * sizeof(T);
+  Axis rows, cols;
+  const T* g;
+  T* dx;
+  bool accumulate;
+
+  template <RowTeam Team>
+  LOCUS_FN void operator()(std::int64_t row, Team& team) const {
+    const PixelOfImage here(row, rows.extent, cols.extent);
+    const PoolRange down = rows.outputs_near(here.row), along = cols.outputs_near(here.col);
+    auto sum = team.load(RowInput<T>{});
+    for (PoolIndex p = down.begin; p < down.end; ++p) {
+      const R of_row = Share::template of<R>(rows, p, here.row);
+      if (of_row == R(0)) continue;
+      for (PoolIndex q = along.begin; q < along.end; ++q) {
+        const R share = of_row * Share::template of<R>(cols, q, here.col);
+        if (share == R(0)) continue;
+        const T* const from = Pixels<T>{g, rows.outputs, cols.outputs}.at(here.image, p, q, team.cols());
+        team.update([=](R v, std::int64_t c) LOCUS_INLINED { return v + share * load_as_register(from[c]); }, sum);
+      }
+    }
+    team.store(
+        RowOutput<T>{dx + row * team.cols(), 1, accumulate}, [](R v, std::int64_t) LOCUS_INLINED { return v; }, sum);
   }
 };
 

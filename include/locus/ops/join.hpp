@@ -44,8 +44,13 @@ class Joint {
 template <class T, class D>
 [[nodiscard]] Tensor<T, D> join_tensors(Span<const Tensor<T, D>* const> tensors, int axis) {
   Joint joint(tensors[0]->shape(), axis);
-  for (const auto* x : tensors) joint.append(x->shape());
-  Tensor<T, D> out(joint.shape(), tensors[0]->device());
+  bool are_channels_last = true;
+  for (const auto* x : tensors) {
+    joint.append(x->shape());
+    are_channels_last &= x->is_channels_last();
+  }
+  const Tensor<T, D> out(joint.shape(), are_channels_last ? MemoryFormat::channels_last : MemoryFormat::row_major,
+                         tensors[0]->device());
   Joint at(tensors[0]->shape(), axis);
   for (const auto* x : tensors) {
     const std::int64_t begin = at.append(x->shape());

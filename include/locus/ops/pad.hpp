@@ -100,7 +100,7 @@ struct PadRow {
   T* y;
   compute_t<T> value;
   int rank;
-  PadAxis axis[max_rank];  ///< of each dimension, the first first
+  PadAxis axis[max_rank];  ///< of each dimension, in the order in which y lies in memory
   std::int64_t stride[max_rank];
 
   template <RowTeam Team>
@@ -226,18 +226,19 @@ struct Pad {
     detail::PadRow<T> row{x.data(), nullptr, value, x.rank(), {}, {}};
     Shape shape = x.shape();
     constexpr std::int64_t none = 0;
-    std::int64_t rows = 1;
-    for (int d = 0; d < x.rank(); ++d) {
-      row.axis[d] = detail::pad_axis(x.shape(), d, amounts, mode);
-      row.stride[d] = x.strides()[d];
-      if (mode == PadMode::circular) row.x -= detail::smaller(amounts.before(x.rank() - 1 - d), none) * row.stride[d];
-      shape[d] = row.axis[d].padded;
+    const bool is_channels_last = x.is_channels_last();
+    for (int i = 0; i < x.rank(); ++i) {
+      const int d = !is_channels_last || i == 0 ? i : i + 1 < x.rank() ? i + 1 : 1;
+      row.axis[i] = detail::pad_axis(x.shape(), d, amounts, mode);
+      row.stride[i] = x.strides()[d];
+      if (mode == PadMode::circular) row.x -= detail::smaller(amounts.before(x.rank() - 1 - d), none) * row.stride[i];
+      shape[d] = row.axis[i].padded;
     }
-    const Tensor<T, D> y(shape, x.device());
+    const Tensor<T, D> y(shape, x.layout().format(), x.device());
     if (y.empty()) return y;
-    for (int d = 0; d + 1 < x.rank(); ++d) rows *= shape[d];
     row.y = y.data();
-    Backend<D>::for_each_row(x.device(), rows, shape[-1], row);
+    const std::int64_t cols = row.axis[x.rank() - 1].padded;
+    Backend<D>::for_each_row(x.device(), y.elements() / cols, cols, row);
     return y;
   }
   /// The gradient of a constant border: g without it; zero where x was cropped.

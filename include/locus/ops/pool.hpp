@@ -5,6 +5,7 @@
 #include <locus/expr/operands.hpp>
 
 #include <locus/core/size_2d.hpp>
+#include <locus/ops/pool_pixels.hpp>
 #include <locus/ops/pool_rows.hpp>
 #include <locus/ops/reduction.hpp>
 
@@ -41,13 +42,24 @@ template <class T, class D>
 [[nodiscard]] Planes<const T> planes_of(const Tensor<T, D>& planes) {
   return {planes.data(), planes.strides()[0], planes.strides()[1], planes.strides()[2]};
 }
-/// An uninitialized result of pooling.
+/// Whether a tensor is a batch of images that are channels-last: those have launches of their own.
+template <class T, class D>
+[[nodiscard]] bool has_pixels(const Tensor<T, D>& x) {
+  return x.rank() == 4 && x.is_channels_last();
+}
+/// An uninitialized result of pooling, in the format of x.
 template <class T, class Axis, class D>
 [[nodiscard]] Tensor<T, D> pooled_like(const Tensor<T, D>& x, int dims, const Axis& rows, const Axis& cols) {
   Shape shape = x.shape();
   if (dims == 2) shape[-2] = rows.outputs;
   shape[-1] = cols.outputs;
-  return Tensor<T, D>(shape, x.device());
+  return Tensor<T, D>(shape, dims == 2 && has_pixels(x) ? MemoryFormat::channels_last : MemoryFormat::row_major,
+                      x.device());
+}
+/// A row of work for the channels of each element of images.
+template <class T, class D, class F>
+void for_each_pixel(const Tensor<T, D>& images, const F& f) {
+  Backend<D>::for_each_row(images.device(), images.size(0) * images.size(2) * images.size(3), images.size(1), f);
 }
 
 /// Whether gradients are scattered from window to window, a plane for each row of work, and not collected by element:
@@ -70,6 +82,11 @@ template <class T, class D, class Axis>
                                            const PoolDivisor& divisor) {
   const Tensor<T, D> y = pooled_like<T>(x, dims, rows, cols);
   if (y.empty()) return y;
+  if (has_pixels(y)) {
+    const Tensor<T, D> images = x.channels_last();
+    for_each_pixel(y, MeanPoolPixel<T, Axis>{images.data(), rows, cols, divisor, y.data()});
+    return y;
+  }
   const Tensor<T, D> planes = as_planes(x, dims);
   Backend<D>::for_each_row(x.device(), planes.size(0) * rows.outputs, cols.outputs,
                            MeanPoolRow<T, Axis>{planes_of(planes), rows, cols, divisor, y.data()});
@@ -79,8 +96,13 @@ template <class T, class D, class Axis>
 template <class T, class D, class Axis>
 void share_among_windows(Gradient<T, D>& dx, int dims, const Tensor<T, D>& g, const Axis& rows, const Axis& cols,
                          const PoolDivisor& divisor) {
-  const auto [out, accumulate] = dx.open();
+  const auto [out, accumulate] = dx.open_in_format();
   if (out.empty()) return;
+  if (has_pixels(out)) {
+    const Tensor<T, D> images = g.channels_last();
+    return for_each_pixel(out,
+                          MeanPoolGradientPixel<T, Axis>{rows, cols, divisor, images.data(), out.data(), accumulate});
+  }
   const Tensor<T, D> dense = g.contiguous();
   const std::int64_t planes = plane_count(out.shape(), dims);
   if constexpr (scatters_windows<D>) {
@@ -105,7 +127,10 @@ struct MaxPool {
     detail::DilatedAxis rows, cols;
     request.plan(x.shape(), rows, cols);
     const Tensor<T, D> y = detail::pooled_like<T>(x, request.dims, rows, cols);
-    if (!y.empty()) {
+    if (detail::has_pixels(y)) {
+      const Tensor<T, D> images = x.channels_last();
+      detail::for_each_pixel(y, detail::MaxPoolPixel<T>{images.data(), rows, cols, y.data()});
+    } else if (!y.empty()) {
       const Tensor<T, D> planes = detail::as_planes(x, request.dims);
       Backend<D>::for_each_row(x.device(), planes.size(0) * rows.outputs, cols.outputs,
                                detail::MaxPoolRow<T>{detail::planes_of(planes), rows, cols, y.data()});
@@ -117,15 +142,20 @@ struct MaxPool {
     const auto& [x, y] = saved;
     detail::DilatedAxis rows, cols;
     request.plan(x.shape(), rows, cols);
-    const auto [out, accumulate] = dx.open();
+    const auto [out, accumulate] = dx.open_in_format();
     if (out.empty()) return;
-    const Tensor<T, D> planes = detail::as_planes(x, request.dims), dense = g.contiguous();
+    if (detail::has_pixels(out)) {
+      const Tensor<T, D> images = x.channels_last(), results = y.channels_last(), gradients = g.channels_last();
+      return detail::for_each_pixel(out, detail::MaxPoolGradientPixel<T>{images.data(), rows, cols, results.data(),
+                                                                         gradients.data(), out.data(), accumulate});
+    }
+    const Tensor<T, D> planes = detail::as_planes(x, request.dims), results = y.contiguous(), dense = g.contiguous();
     if constexpr (detail::scatters_windows<D>) {
-      const detail::MaxPoolWalk<T> walk{detail::planes_of(planes), rows, cols, y.data(), dense.data()};
+      const detail::MaxPoolWalk<T> walk{detail::planes_of(planes), rows, cols, results.data(), dense.data()};
       detail::scatter_planes(out, accumulate, planes.size(0), rows.extent, cols.extent, walk);
     } else {
       Backend<D>::for_each_row(g.device(), planes.size(0) * rows.extent, cols.extent,
-                               detail::MaxPoolGradientRow<T>{detail::planes_of(planes), rows, cols, y.data(),
+                               detail::MaxPoolGradientRow<T>{detail::planes_of(planes), rows, cols, results.data(),
                                                              dense.data(), out.data(), accumulate});
     }
   }

@@ -16,7 +16,7 @@ struct Prelu {
   template <class T, class D>
   auto forward(const Tensor<T, D>& x, const Tensor<T, D>& weight) const {
     const Tensor<T, D> slopes = weight.reshape(broadcast_shape(x.shape(), weight.shape()));
-    const Tensor<T, D> y(x.shape(), x.device());
+    const Tensor<T, D> y(x.shape(), x.layout().format(), x.device());
     detail::map_into(y, functor::Prelu{}, x, slopes);
     return Forwarded{y, Tuple(x, slopes)};
   }

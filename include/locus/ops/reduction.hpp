@@ -178,10 +178,10 @@ struct AddTo {
 /// Adds f(inputs...) to a gradient, to whose shape the inputs broadcast. One launch.
 template <class F, class T, class D, class... In>
 void map_to(Gradient<T, D>& gradient, const F& f, const Tensor<In, D>&... inputs) {
-  const auto target = gradient.open();
+  const auto target = gradient.open_in_format();
   const Tensor<T, D>& out = target.out;
-  const auto plan = make_plan<static_cast<int>(sizeof...(In)) + 2>(
-      out.shape(), {operand_of(inputs)..., operand_of(out), operand_of(out)});
+  const auto plan = in_memory_order(make_plan<static_cast<int>(sizeof...(In)) + 2>(
+      out.shape(), {operand_of(inputs)..., operand_of(out), operand_of(out)}));
   Backend<D>::map(out.device(), plan, AddTo<F, T, In...>{f},
                   Pack<const In*..., const T*>(inputs.data()..., target.accumulate ? out.data() : nullptr),
                   Pack<T*>(out.data()));

@@ -85,6 +85,19 @@ struct Diagonal {
   }
 };
 
+/// The same images, their channels side by side.
+struct ChannelsLast {
+  static constexpr const char* name = "channels_last";
+  template <class T, class D>
+  auto forward(const Tensor<T, D>& x) const {
+    return Forwarded{x.channels_last(), Tuple<>()};
+  }
+  template <class T, class D>
+  void backward(const Tuple<>&, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
+    dx.give(g);
+  }
+};
+
 /// A copy on another device; the gradient comes back.
 template <class E>
 struct MoveTo {
@@ -149,6 +162,16 @@ template <detail::Viewable X>
 template <detail::Viewable X>
 [[nodiscard]] auto permute(const X& x, const Axes& order) {
   return apply(operation::Permute{order}, x);
+}
+
+/// The same images with their channels side by side in memory; itself if they lie so. See Tensor::channels_last.
+/// shape: (batch, channels, height, width), or (batch, channels, depth, height, width)     gradient: g
+/// cost:  none, or one launch     throws ShapeError for another number of dimensions
+///
+///     const auto logits = model(channels_last(images));   // its convolutions, norms and pools keep the order
+template <detail::Viewable X>
+[[nodiscard]] auto channels_last(const X& x) {
+  return apply(operation::ChannelsLast{}, x);
 }
 
 /// Two dimensions exchanged; the last two by default.

@@ -50,7 +50,7 @@ struct FillElement {
 template <class From, class To, Device D>
 void copy_elements(const Tensor<From, D>& source, const Tensor<To, D>& target) {
   require_same_ordinal("copy", source, target);
-  const auto plan = make_plan<2>(target.shape(), {operand_of(source), operand_of(target)});
+  const auto plan = in_memory_order(make_plan<2>(target.shape(), {operand_of(source), operand_of(target)}));
   Backend<D>::map(target.device(), plan, ConvertElement<From, To>{}, Pack<const From*>(source.data()),
                   Pack<To*>(target.data()));
 }
@@ -81,17 +81,17 @@ template <class T, class U, class D>
   return source.buffer() == target.buffer() && conflicts(placed_elements(source), placed_elements(target));
 }
 
-/// The elements in row-major order, to be copied to another device. In a plain .cpp of a CUDA program no kernel can
-/// make them dense.
+/// The elements to be copied to another device: as they lie, if they do so densely, else in row-major order. In a
+/// plain .cpp of a CUDA program no kernel can make them dense.
 template <class T, class D>
 [[nodiscard]] Tensor<T, D> dense(const Tensor<T, D>& tensor) {
   constexpr bool without_kernels = std::is_same_v<D, Cuda> && LOCUS_CUDA && !LOCUS_NVCC;
+  if (tensor.layout().is_dense(tensor.layout().format())) return tensor;
   if constexpr (without_kernels) {
-    if (tensor.is_contiguous()) return tensor;
     fail<ArgumentError>(
         {"to: only a kernel makes a strided view on cuda dense; call contiguous() in a file compiled by ", "nvcc"});
   } else {
-    return tensor.contiguous();
+    return tensor.clone();
   }
 }
 
@@ -116,12 +116,21 @@ Tensor<T, D> Tensor<T, D>::contiguous() const {
 }
 
 template <class T, class D>
+Tensor<T, D> Tensor<T, D>::channels_last() const {
+  const Strides wanted = detail::strides_of(shape(), MemoryFormat::channels_last);
+  if (layout_.is_dense(MemoryFormat::channels_last)) return {buffer_, data_, shape(), wanted};
+  const Tensor copy(shape(), MemoryFormat::channels_last, device());
+  detail::copy_elements(*this, copy);
+  return copy;
+}
+
+template <class T, class D>
 template <DType U>
 Tensor<U, D> Tensor<T, D>::as() const {
   if constexpr (std::is_same_v<T, U>) {
     return *this;
   } else {
-    Tensor<U, D> converted(shape(), device());
+    Tensor<U, D> converted(shape(), layout_.format(), device());
     detail::copy_elements(*this, converted);
     return converted;
   }
@@ -134,7 +143,7 @@ Tensor<T, E> Tensor<T, D>::to(E target) const {
     if (target == device()) return *this;
   }
   const Tensor source = detail::dense(*this);
-  Tensor<T, E> copy(shape(), target);
+  Tensor<T, E> copy(shape(), source.layout_.format(), target);
   Transfer<D, E>::copy(device(), source.data_, target, copy.data(), bytes_for(shape()));
   return copy;
 }

@@ -119,8 +119,9 @@ LOCUS_REFUSALS_END
 template <detail::UntracedOn<Pinned> X>
 [[nodiscard]] Pending<Tensor<value_of<X>, Cuda>> copy_async(const X& source, const Stream<Cuda>& stream) {
   using T = value_of<X>;
-  const Tensor<T, Pinned> dense = source.eval().value().contiguous();
-  Tensor<T, Cuda> target = with_stream(stream, [&] { return Tensor<T, Cuda>(dense.shape(), stream.device()); });
+  const Tensor<T, Pinned> dense = detail::dense(source.eval().value());
+  Tensor<T, Cuda> target =
+      with_stream(stream, [&] { return Tensor<T, Cuda>(dense.shape(), dense.layout().format(), stream.device()); });
   const auto copied = stream.copy_to_device(dense.buffer().whole(), dense.data(), target.data(),
                                             static_cast<std::size_t>(dense.elements()) * sizeof(T));
   return {std::move(target), dense, copied};
@@ -143,7 +144,7 @@ template <detail::UntracedOn<Cuda> X>
                        to_string(stream.device()), "; copy in a stream of the tensor's own GPU"});
   }
   stream.wait(Stream<Cuda>::current(dense.device()).record());
-  Tensor<T, Pinned> target(dense.shape(), place);
+  Tensor<T, Pinned> target(dense.shape(), dense.layout().format(), place);
   const auto copied = stream.copy_to_pinned(target.buffer().whole(), dense.data(), target.data(),
                                             static_cast<std::size_t>(dense.elements()) * sizeof(T));
   return {std::move(target), dense, copied};

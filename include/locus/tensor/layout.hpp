@@ -105,6 +105,35 @@ namespace detail {
 
 }  // namespace detail
 
+/// The order of a tensor's elements in memory.
+enum class MemoryFormat : unsigned char {
+  row_major,     ///< the last dimension side by side
+  channels_last  ///< of images (batch, channels, height, width), or volumes with a depth: the channels side by side
+};
+
+namespace detail {
+/// Dimensions of images or volumes in the order of channels_last, from the one that is side by side on.
+inline constexpr int by_channels_last[2][5] = {{1, 3, 2, 0, 0}, {1, 4, 3, 2, 0}};
+
+/// throws ShapeError for channels_last of a shape that is none of images or volumes
+[[nodiscard]] LOCUS_OUT_OF_LINE inline Strides strides_of(const Shape& shape, MemoryFormat format) {
+  if (format == MemoryFormat::row_major) return row_major(shape);
+  if (shape.rank() != 4 && shape.rank() != 5) {
+    fail<ShapeError>({"channels_last: shape ", shape,
+                      "; expected images (batch, channels, height, width) or volumes (batch, channels, depth, height, "
+                      "width)"});
+  }
+  Strides strides = Dims::filled(shape.rank(), 1);
+  std::int64_t stride = 1;
+  for (int i = 0; i < shape.rank(); ++i) {
+    const int d = by_channels_last[shape.rank() - 4][i];
+    strides[d] = stride;
+    stride = wrapping_product(stride, larger(shape[d], std::int64_t{1}));
+  }
+  return strides;
+}
+}  // namespace detail
+
 /// Extents and strides. Each view changes them, and returns by how many elements the first one moves; what the
 /// parameters mean, tensor.hpp says.
 struct Layout {
@@ -113,6 +142,19 @@ struct Layout {
 
   [[nodiscard]] int rank() const { return shape.rank(); }
   [[nodiscard]] bool is_contiguous() const { return locus::is_contiguous(shape, strides); }
+
+  /// channels_last where elements lie in its order, maybe with gaps. Where they lie in both orders, as those of one
+  /// channel do, the strides of extents of 1 tell.
+  [[nodiscard]] LOCUS_OUT_OF_LINE MemoryFormat format() const {
+    if (rank() != 4 && rank() != 5) return MemoryFormat::row_major;
+    std::int64_t least = 1;  // for the next stride
+    for (int i = 0; i < rank(); ++i) {
+      const int d = detail::by_channels_last[rank() - 4][i];
+      if (shape[d] == 0 || strides[d] < least) return MemoryFormat::row_major;
+      least = detail::wrapping_product(strides[d], shape[d]);
+    }
+    return is_contiguous() && strides[1] == strides[0] ? MemoryFormat::row_major : MemoryFormat::channels_last;
+  }
 
   LOCUS_OUT_OF_LINE std::int64_t slice(int dim, std::int64_t start, std::int64_t end, std::int64_t step) {
     dim = normalize_axis(dim, rank(), "slice");
@@ -242,6 +284,12 @@ struct Layout {
     return true;
   }
 
+  /// Whether the elements lie densely in the order of a format.
+  [[nodiscard]] LOCUS_OUT_OF_LINE bool is_dense(MemoryFormat order) const {
+    if (order == MemoryFormat::row_major) return is_contiguous();
+    return (rank() == 4 || rank() == 5) && same_places({shape, detail::strides_of(shape, order)});
+  }
+
   /// The first and one past the last element in memory, counted from the tensor's first; equal without elements.
   struct Span {
     std::int64_t begin, end;
@@ -304,5 +352,21 @@ struct Layout {
     strides.erase(dim);
   }
 };
+
+namespace detail {
+/// The format of what is computed from operands: channels_last where one of this shape has it, and none that is dense
+/// is row-major. Null: an operand in no memory.
+[[nodiscard]] LOCUS_OUT_OF_LINE inline MemoryFormat joint_format(const Shape& shape,
+                                                                 std::initializer_list<const Layout*> operands) {
+  MemoryFormat format = MemoryFormat::row_major;
+  if (shape.rank() != 4 && shape.rank() != 5) return format;
+  for (const Layout* const operand : operands) {
+    if (!operand || !(operand->shape == shape)) continue;
+    if (operand->format() == MemoryFormat::channels_last) format = MemoryFormat::channels_last;
+    else if (operand->is_contiguous()) return MemoryFormat::row_major;
+  }
+  return format;
+}
+}  // namespace detail
 
 }  // namespace locus::inline LOCUS_ABI

@@ -35,6 +35,12 @@ class Tensor {
   LOCUS_OUT_OF_LINE explicit Tensor(const Shape& shape, D device = {})
       : buffer_(device, bytes_for(shape)), data_(static_cast<T*>(buffer_.data())), layout_{shape, row_major(shape)} {}
 
+  /// The same, in the order of a format. throws ShapeError for channels_last of a shape that is none of images
+  LOCUS_OUT_OF_LINE Tensor(const Shape& shape, MemoryFormat format, D device)
+      : buffer_(device, bytes_for(shape)),
+        data_(static_cast<T*>(buffer_.data())),
+        layout_{shape, detail::strides_of(shape, format)} {}
+
   /// A view of memory that `buffer` owns.
   Tensor(Buffer<D> buffer, T* data, const Shape& shape, const Strides& strides)
       : buffer_(std::move(buffer)), data_(data), layout_{shape, strides} {}
@@ -73,6 +79,8 @@ class Tensor {
   [[nodiscard]] bool empty() const { return elements() == 0; }
   [[nodiscard]] D device() const { return buffer_.device(); }
   [[nodiscard]] bool is_contiguous() const { return layout_.is_contiguous(); }
+  /// Whether the channels of images lie side by side: see channels_last().
+  [[nodiscard]] bool is_channels_last() const { return layout_.format() == MemoryFormat::channels_last; }
   [[nodiscard]] const Buffer<D>& buffer() const { return buffer_; }
   [[nodiscard]] std::uint32_t version() const { return buffer_.version(); }
 
@@ -193,6 +201,11 @@ class Tensor {
 
   [[nodiscard]] LOCUS_OUT_OF_LINE Tensor clone() const;       ///< dense, with memory of its own
   [[nodiscard]] LOCUS_OUT_OF_LINE Tensor contiguous() const;  ///< itself if dense, else a clone
+  /// The same images with their channels side by side in memory; itself if they lie so. Shape and subscripts stay: the
+  /// strides change. Convolutions, pooling, norms, interpolation, elementwise functions and concat keep this order in
+  /// what they give, as channels_last of PyTorch does; other operations read it, and give row-major results.
+  /// shape: (batch, channels, height, width), or (batch, channels, depth, height, width)     throws ShapeError
+  [[nodiscard]] LOCUS_OUT_OF_LINE Tensor channels_last() const;
   /// Converted; itself if T is U. Floating-point numbers become integers by leaving out their fraction, and
   /// floating-point numbers of fewer bits by rounding to the nearest, halves to even, and to infinity beyond the
   /// largest. Integers that the other type lacks wrap around. To bool it is whether the number is not 0, of NaN true.

@@ -14,7 +14,7 @@ struct AddBias {
 
 /// Whether images lie densely, with the channels of an element side by side or one after another.
 template <class T>
-[[nodiscard]] bool is_dense(const ConvImages<const T>& x, const Shape& shape, bool channels_last) {
+[[nodiscard]] bool is_dense(const ConvImages<T>& x, const Shape& shape, bool channels_last) {
   constexpr int order[2][5] = {{4, 3, 2, 1, 0}, {1, 4, 3, 2, 0}};
   const std::int64_t* const extents = shape.begin();  // by plain positions: none counts from the end
   std::int64_t stride = 1;
@@ -45,12 +45,19 @@ template <class T>
   return {shape.batch, shape.out, shape.axis[0].outputs, shape.axis[1].outputs, shape.axis[2].outputs};
 }
 
-/// Adds to each channel of dense images its bias.
+/// Results as cuDNN writes them: dense, in one of both orders.
 template <class T>
-void add_bias(Context& context, const Shape& shape, const T* bias, T* y) {
-  const Strides strides = row_major(shape);
-  map(context, make_plan<3>(shape, std::array<Strides, 3>{strides, Strides{0, 1, 0, 0, 0}, strides}), AddBias<T>{},
-      Pack<const T*, const T*>{y, bias}, Pack<T*>{y});
+[[nodiscard]] Images results_of(const ConvImages<T>& y, const Shape& shape) {
+  return {y.data, !is_dense(y, shape, false)};
+}
+
+/// Adds to each channel of images its bias.
+template <class T>
+void add_bias(Context& context, const Shape& shape, const T* bias, const ConvImages<T>& y) {
+  const Strides strides{y.stride[0], y.stride[1], y.stride[2], y.stride[3], y.stride[4]};
+  const std::array<Strides, 3> operands{strides, Strides{0, 1, 0, 0, 0}, strides};
+  map(context, in_memory_order(make_plan<3>(shape, operands)), AddBias<T>{}, Pack<const T*, const T*>{y.data, bias},
+      Pack<T*>{y.data});
 }
 
 /// Whether cuDNN may be asked. Where a program looks for it when it first convolves
@@ -63,25 +70,29 @@ void add_bias(Context& context, const Shape& shape, const T* bias, T* y) {
 /// Each: false, and nothing happened, where cuDNN is not to compute it, or does not.
 template <class T>
 [[nodiscard]] bool forward(Context& context, const ConvShape& shape, const ConvImages<const T>& x, const T* w,
-                           const T* bias, T* y, bool accumulate) {
+                           const T* bias, const ConvImages<T>& y, bool accumulate) {
   if (!detail::may_ask(shape)) return false;
   Scratch copy(context);
-  const ConvCall call{
-      Pass::forward, type_of<T>(),      shape,     detail::images_of(context, x, detail::input_shape(shape), copy),
-      {y, false},    const_cast<T*>(w), accumulate};
+  const ConvCall call{Pass::forward,
+                      type_of<T>(),
+                      shape,
+                      detail::images_of(context, x, detail::input_shape(shape), copy),
+                      detail::results_of(y, detail::result_shape(shape)),
+                      const_cast<T*>(w),
+                      accumulate};
   if (!context.state<Convolver>(Context::convolver).run(call)) return false;
   if (bias) detail::add_bias(context, detail::result_shape(shape), bias, y);
   return true;
 }
 template <class T>
 [[nodiscard]] bool input_gradient(Context& context, const ConvShape& shape, const ConvImages<const T>& g, const T* w,
-                                  const T* bias, T* dx, bool accumulate) {
+                                  const T* bias, const ConvImages<T>& dx, bool accumulate) {
   if (!detail::may_ask(shape)) return false;
   Scratch copy(context);
   const ConvCall call{Pass::input_gradient,
                       type_of<T>(),
                       shape,
-                      {dx, false},
+                      detail::results_of(dx, detail::input_shape(shape)),
                       detail::images_of(context, g, detail::result_shape(shape), copy),
                       const_cast<T*>(w),
                       accumulate};

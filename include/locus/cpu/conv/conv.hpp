@@ -68,8 +68,8 @@ namespace detail {
          (!adjoint || (shape.axis[1].dilation == 1 && shape.axis[2].dilation == 1));
 }
 /// Whether images lie so that channels come side by side by whole rows, or do already.
-[[nodiscard]] inline bool has_lanes(const ConvImages<const float>& x, std::int64_t channels, std::int64_t width) {
-  return x.stride[4] == 1 || width == 1 || (x.stride[1] == 1 && channels % 16 == 0);
+[[nodiscard]] inline bool has_lanes(const ConvImages<const float>& x, std::int64_t width) {
+  return x.stride[4] == 1 || width == 1 || x.stride[1] == 1;
 }
 /// Whether groups have one channel in, and few but at least one out, of images of two dimensions.
 [[nodiscard]] inline bool is_depthwise(const ConvShape& shape) {
@@ -95,36 +95,35 @@ namespace detail {
 template <>
 struct Convolution<Cpu> {
   static bool forward(Cpu, const ConvShape& shape, const ConvImages<const float>& x, const float* w, const float* bias,
-                      float* y, bool accumulate) {
+                      const ConvImages<float>& y, bool accumulate) {
     if (cpu::detail::is_depthwise(shape)) return run_depthwise(shape, false, x, w, bias, y, accumulate);
-    if (!cpu::detail::has_lanes(x, shape.in, shape.axis[2].extent)) return false;
+    if (!cpu::detail::has_lanes(x, shape.axis[2].extent)) return false;
     if (cpu::detail::suits_winograd(shape) && run<Way::winograd>(shape, x, w, bias, y, accumulate, false)) return true;
     return cpu::detail::suits_direct(shape, false) && run<Way::direct>(shape, x, w, bias, y, accumulate, false);
   }
   static bool input_gradient(Cpu, const ConvShape& shape, const ConvImages<const float>& g, const float* w,
-                             const float* bias, float* dx, bool accumulate) {
+                             const float* bias, const ConvImages<float>& dx, bool accumulate) {
     if (cpu::detail::is_depthwise(shape)) return run_depthwise(shape, true, g, w, bias, dx, accumulate);
-    if (!cpu::detail::has_lanes(g, shape.out, shape.axis[2].outputs)) return false;
+    if (!cpu::detail::has_lanes(g, shape.axis[2].outputs)) return false;
     if (cpu::detail::suits_winograd(shape) && run<Way::winograd>(shape, g, w, bias, dx, accumulate, true)) return true;
     return cpu::detail::suits_direct(shape, true) && run<Way::direct>(shape, g, w, bias, dx, accumulate, true);
   }
   static bool weight_gradient(Cpu, const ConvShape& shape, const ConvImages<const float>& g,
                               const ConvImages<const float>& x, float* dw, bool accumulate) {
     if (cpu::detail::is_depthwise(shape)) return run_depthwise(shape, false, g, x, dw, accumulate);
-    if (!cpu::detail::has_lanes(x, shape.in, shape.axis[2].extent) ||
-        !cpu::detail::has_lanes(g, shape.out, shape.axis[2].outputs))
+    if (!cpu::detail::has_lanes(x, shape.axis[2].extent) || !cpu::detail::has_lanes(g, shape.axis[2].outputs))
       return false;
     if (cpu::detail::suits_winograd(shape) && run<Way::winograd_gradient>(shape, g, x, dw, accumulate)) return true;
     return cpu::detail::fills_lanes(shape) && run<Way::direct_gradient>(shape, g, x, dw, accumulate);
   }
   // bfloat16: with Isa::avx512_bf16 and later, by products of windows; elements and sums below 2^-126 count as zeros.
   static bool forward(Cpu, const ConvShape& shape, const ConvImages<const bfloat16>& x, const bfloat16* w,
-                      const bfloat16* bias, bfloat16* y, bool accumulate) {
+                      const bfloat16* bias, const ConvImages<bfloat16>& y, bool accumulate) {
     if (cpu::detail::is_depthwise(shape)) return run_depthwise(shape, false, x, w, bias, y, accumulate);
     return cpu::detail::suits_windows(shape) && run_windows(shape, x, w, bias, y, accumulate, false);
   }
   static bool input_gradient(Cpu, const ConvShape& shape, const ConvImages<const bfloat16>& g, const bfloat16* w,
-                             const bfloat16* bias, bfloat16* dx, bool accumulate) {
+                             const bfloat16* bias, const ConvImages<bfloat16>& dx, bool accumulate) {
     if (cpu::detail::is_depthwise(shape)) return run_depthwise(shape, true, g, w, bias, dx, accumulate);
     return cpu::detail::suits_windows(shape) && run_windows(shape, g, w, bias, dx, accumulate, true);
   }
@@ -194,5 +193,7 @@ struct Convolution<Cpu> {
             2. * static_cast<double>(shape.batch * shape.outputs()) * static_cast<double>(shape.out * depth)};
   }
 };
+
+static_assert(ConvolvingDevice<Cpu, float> && ConvolvingDevice<Cpu, bfloat16> && !ConvolvingDevice<Cpu, double>);
 
 }  // namespace locus::inline LOCUS_ABI

@@ -142,8 +142,8 @@ class DepthwisePlanes {
 template <class T>
 class DepthwisePass {
  public:
-  DepthwisePass(const ConvShape& shape, const ConvImages<const T>& x, const T* w, const T* bias, T* y, bool adds,
-                bool adjoint)
+  DepthwisePass(const ConvShape& shape, const ConvImages<const T>& x, const T* w, const T* bias, const ConvImages<T>& y,
+                bool adds, bool adjoint)
       : planes_(shape, x, adjoint,
                 adjoint ? std::int64_t{shape.axis[1].stride} * shape.axis[2].stride : shape.group_out()),
         batch_(shape.batch),
@@ -182,8 +182,7 @@ class DepthwisePass {
           add(plane, w_ + (group * given * outs + i + o) * taps_, c, count, sums + (o * classes + c) * count);
     }
     for (std::int64_t o = 0; o < outs; ++o)
-      for (int c = 0; c < classes; ++c)
-        store(image * out_ + group * outs + o, c, part, rows, sums + (o * classes + c) * count);
+      for (int c = 0; c < classes; ++c) store(image, group * outs + o, c, part, rows, sums + (o * classes + c) * count);
   }
 
   void add(const float* plane, const T* w, int of_class, std::int64_t count, float* sums) const {
@@ -199,22 +198,23 @@ class DepthwisePass {
                                       sums);
     for (; t < taps; ++t) Versions<&add_tap>::call(at(t), weight(t), count, sums);
   }
-  void store(std::int64_t channel, int of_class, std::int64_t part, std::int64_t rows, const float* sums) const {
+  void store(std::int64_t image, std::int64_t channel, int of_class, std::int64_t part, std::int64_t rows,
+             const float* sums) const {
     const WindowAxis &down = planes_.rows, &across = planes_.cols;
     const int a = of_class / across.classes(), b = of_class % across.classes();
-    const std::int64_t first = part * planes_.block_rows, width = across.results();
+    const std::int64_t first = part * planes_.block_rows;
     for (std::int64_t i = 0; i < rows && first + i < down.positions(a); ++i) {
       const std::int64_t row = down.first(a) + (first + i) * down.classes();
       Versions<&store_elements<T>>::call(sums + i * planes_.pitch, across.positions(b),
-                                         y_ + (channel * down.results() + row) * width + across.first(b),
-                                         across.classes(), adds_);
+                                         y_.at(image, channel, row, across.first(b)), across.classes() * y_.stride[4],
+                                         adds_);
     }
   }
 
   DepthwisePlanes<T> planes_;
   std::int64_t batch_, given_, out_, taps_, kernel_cols_;
   const T *w_, *bias_;
-  T* y_;
+  ConvImages<T> y_;
   bool adds_;
 };
 

@@ -126,6 +126,14 @@ class DepthwiseBlocks {
   std::int64_t kernel_cols_;
 };
 
+/// to[position * to_position + lane * to_lane] (+)= from[position * 16 + lane]
+template <class T>
+LOCUS_FN void store_lanes(const float* from, std::int64_t positions, std::int64_t lanes, T* to,
+                          std::int64_t to_position, std::int64_t to_lane, bool adds) {
+  for (std::int64_t at = 0; at < positions; ++at, from += depthwise_lanes, to += to_position)
+    store_elements(from, lanes, to, to_lane, adds);
+}
+
 /// The planes of up to sixteen channels.
 template <class T>
 struct LanePlanes {
@@ -168,8 +176,8 @@ const float* stage_lanes(const KernelSet<float>& kernels, const LanePlanes<T>& x
 template <class T>
 class DepthwiseLanesPass {
  public:
-  DepthwiseLanesPass(const ConvShape& shape, const ConvImages<const T>& x, const T* w, const T* bias, T* y, bool adds,
-                     bool adjoint)
+  DepthwiseLanesPass(const ConvShape& shape, const ConvImages<const T>& x, const T* w, const T* bias,
+                     const ConvImages<T>& y, bool adds, bool adjoint)
       : kernels_(*kernels_in_use<float>()),
         blocks_(shape, adjoint),
         x_(x),
@@ -226,7 +234,8 @@ class DepthwiseLanesPass {
       }
     }
     for (std::int64_t o = 0; o < outs_; ++o)
-      store(image * groups_ * outs_ + first * outs_ + o, lanes_of(strip), part, sums + o * size, scratch);
+      store(y_.at(image, first * outs_ + o, part * blocks_.block_rows, 0), lanes_of(strip), positions, sums + o * size,
+            scratch);
   }
   void load_bias(std::int64_t first, std::int64_t o, float* bias) const {
     for (std::int64_t lane = 0; lane < depthwise_lanes; ++lane)
@@ -269,18 +278,17 @@ class DepthwiseLanesPass {
       }
     }
   }
-  void store(std::int64_t channel, std::int64_t lanes, std::int64_t part, const float* sums,
-             ConvScratch& scratch) const {
-    const std::int64_t width = blocks_.cols.results(), plane = blocks_.rows.results() * width;
-    const std::int64_t positions = blocks_.rows_of(part) * width;
-    T* const to = y_ + channel * plane + part * blocks_.block_rows * width;
-    if constexpr (std::is_same_v<T, float>) {
-      from_lanes(kernels_, sums, depthwise_lanes, lanes, positions, to, outs_ * plane, adds_);
+  void store(T* to, std::int64_t lanes, std::int64_t positions, const float* sums, ConvScratch& scratch) const {
+    const std::int64_t next = outs_ * y_.stride[1];  // channel of the same place in its group
+    if (y_.is_channels_last()) {
+      Versions<&store_lanes<T>>::call(sums, positions, lanes, to, y_.stride[4], next, adds_);
+    } else if constexpr (std::is_same_v<T, float>) {
+      from_lanes(kernels_, sums, depthwise_lanes, lanes, positions, to, next, adds_);
     } else {
       float* const floats = scratch.products.reserve<float>(depthwise_lanes * positions);
       from_lanes(kernels_, sums, depthwise_lanes, lanes, positions, floats, positions, false);
       for (std::int64_t lane = 0; lane < lanes; ++lane)
-        Versions<&store_elements<T>>::call(floats + lane * positions, positions, to + lane * outs_ * plane, 1, adds_);
+        Versions<&store_elements<T>>::call(floats + lane * positions, positions, to + lane * next, 1, adds_);
     }
   }
 
@@ -289,7 +297,7 @@ class DepthwiseLanesPass {
   ConvImages<const T> x_;
   std::int64_t batch_, groups_, given_, outs_, taps_;
   const T *w_, *bias_;
-  T* y_;
+  ConvImages<T> y_;
   bool adds_;
 };
 

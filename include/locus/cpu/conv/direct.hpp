@@ -19,8 +19,8 @@ struct DirectBlock {
 /// A convolution's value, or the gradient of its input.
 class DirectPass {
  public:
-  DirectPass(const ConvShape& shape, const ConvImages<const float>& x, const float* w, const float* bias, float* y,
-             bool adds, bool adjoint)
+  DirectPass(const ConvShape& shape, const ConvImages<const float>& x, const float* w, const float* bias,
+             const ConvImages<float>& y, bool adds, bool adjoint)
       : kernels_(*kernels_in_use<float>()),
         rows_{shape.axis[1], adjoint},
         cols_{shape.axis[2], adjoint},
@@ -101,11 +101,9 @@ class DirectPass {
         for (std::int64_t at = 0; at < positions; ++at)
           std::memcpy(sums + i * result + at * width_, bias, static_cast<std::size_t>(width_) * sizeof(float));
       multiply(weights + strip * taps_ * x_.channels * width_, block, top, staged, image, sums, result);
-      const std::int64_t size = rows_.results() * cols_.results();
       for (std::int64_t i = 0; i < block.images; ++i)
-        from_lanes(kernels_, sums + i * result, width_, valid, positions,
-                   result_.data + ((block.image + i) * out_ + first) * size + block.first_row * cols_.results(), size,
-                   result_.adds);
+        result_.store(kernels_, sums + i * result, width_, valid, positions,
+                      result_.images.at(block.image + i, first, block.first_row, 0));
     }
   }
 

@@ -99,14 +99,12 @@ class DirectGradient {
     const auto& stride = g_.images.stride;
     const float* from = g_.images.data + block / parts_ * stride[0] + block % parts_ * block_rows_ * stride[3];
     const std::int64_t rows = height_of(block);
-    const bool is_run = stride[3] == g_.width && stride[1] != 1;
+    const std::int64_t step = stride[1] == 1 ? stride[4] : 1;
+    const bool is_run = stride[3] == g_.width * step;
+    const std::int64_t run = is_run ? rows * g_.width : g_.width;
     for (std::int64_t row = 0; row < (is_run ? 1 : rows); ++row, from += stride[3], to += g_.width * out_) {
-      if (stride[1] != 1) {
-        to_lanes(kernels_, from, stride[1], g_.channels, is_run ? rows * g_.width : g_.width, to, out_);
-        continue;
-      }
-      for (std::int64_t col = 0; col < g_.width; ++col)
-        std::memcpy(to + col * out_, from + col * stride[4], static_cast<std::size_t>(g_.channels) * sizeof(float));
+      if (stride[1] == 1) copy_positions(from, step, g_.channels, run, to, out_);
+      else to_lanes(kernels_, from, stride[1], g_.channels, run, to, out_);
     }
   }
 

@@ -1,8 +1,10 @@
 #pragma once
 // What the passes of convolutions share: their memory, their results, and products of strips of channels.
 
+#include <locus/cpu/conv/lanes.hpp>
 #include <locus/cpu/gemm/tiles.hpp>
 #include <locus/cpu/threads/scratch.hpp>
+#include <locus/device/convolution.hpp>
 
 namespace locus::inline LOCUS_ABI {
 namespace cpu::detail {
@@ -20,11 +22,19 @@ inline constexpr double most_scratch = std::int64_t{32} << 20;
 /// Between planes: powers of two would share lines of the cache.
 inline constexpr std::int64_t plane_gap = 16;
 
-/// The results of a convolution, dense: (batch, channels, height, width).
+/// The results of a convolution: dense images, row-major or channels-last.
 struct ConvResult {
   const float* bias;
-  float* data;
+  ConvImages<float> images;
   bool adds;
+
+  /// Stores or adds elements (position, lane), of positions that follow each other from `to` on, in so many channels.
+  void store(const KernelSet<float>& kernels, const float* from, std::int64_t from_stride, std::int64_t channels,
+             std::int64_t positions, float* to) const {
+    if (images.is_channels_last())
+      kernels.copy_rows({from, from_stride, to, images.stride[4], positions, channels, adds});
+    else from_lanes(kernels, from, from_stride, channels, positions, to, images.stride[1], adds);
+  }
 };
 
 /// Calls f(first row, rows) for panels of a product's rows, of even height, but for an odd last one.

@@ -22,6 +22,15 @@ struct StagedLines {
   std::int64_t top, height, border, width, lanes;
 };
 
+/// Copies positions whose channels lie side by side, `step` apart, with zeros up to so many lanes.
+inline void copy_positions(const float* from, std::int64_t step, std::int64_t channels, std::int64_t positions,
+                           float* to, std::int64_t lanes) {
+  for (std::int64_t i = 0; i < positions; ++i, from += step, to += lanes) {
+    std::memcpy(to, from, static_cast<std::size_t>(channels) * sizeof(float));
+    if (channels < lanes) std::memset(to + channels, 0, static_cast<std::size_t>(lanes - channels) * sizeof(float));
+  }
+}
+
 /// Copies them, channels side by side.
 inline void stage_lines(const KernelSet<float>& kernels, const LaneImages& x, std::int64_t image,
                         const StagedLines& lines, float* to) {
@@ -42,13 +51,8 @@ inline void stage_lines(const KernelSet<float>& kernels, const LaneImages& x, st
     zero(line + (lines.border + width) * padded, lines.width - lines.border - width);
     const float* const from = x.images.data + image * stride[0] + r * stride[3];
     float* const target = line + lines.border * padded;
-    if (stride[1] == 1) {
-      for (std::int64_t col = 0; col < width; ++col)
-        std::memcpy(target + col * padded, from + col * stride[4],
-                    static_cast<std::size_t>(x.channels) * sizeof(float));
-    } else {
-      to_lanes(kernels, from, stride[1], x.channels, width, target, padded);
-    }
+    if (stride[1] == 1) copy_positions(from, stride[4], x.channels, width, target, padded);
+    else to_lanes(kernels, from, stride[1], x.channels, width, target, padded);
   }
 }
 

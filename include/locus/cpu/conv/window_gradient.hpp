@@ -212,7 +212,7 @@ class WindowGradient {
     const std::int64_t outs = locus::detail::smaller(window_tile, out_ - strip * window_tile);
     for (std::int64_t o = 0; o < outs; o += window_lanes)
       for (std::int64_t c = 0; c < ins; c += window_lanes)
-        avx512_bf16::store_transposed(sums + c * window_tile + o, window_tile,
+        avx512_bf16::store_transposed(sums + c * window_tile + o, window_tile, nullptr,
                                       locus::detail::smaller(window_lanes, outs - o),
                                       locus::detail::smaller(window_lanes, ins - c),
                                       dw_ + (group * out_ + strip * window_tile + o) * depth + first + c, depth, adds_);

@@ -26,7 +26,7 @@ namespace cpu::detail {
 class WindowPass {
  public:
   WindowPass(const WindowKernels& kernels, const ConvShape& shape, const ConvImages<const bfloat16>& x,
-             const bfloat16* w, const bfloat16* bias, bfloat16* y, bool adds, bool adjoint)
+             const bfloat16* w, const bfloat16* bias, const ConvImages<bfloat16>& y, bool adds, bool adjoint)
       : kernels_(kernels),
         rows_(shape.axis[1], adjoint),
         cols_(shape.axis[2], adjoint),
@@ -292,10 +292,15 @@ class WindowPass {
       kernels_.product[valid > window_lanes][count - 1](tile);
       for (int n = 0; n < count && !weaves; ++n) {
         const Place at = place(t + n);
-        const std::int64_t image = rows_.results() * cols_.results();
-        bfloat16* const to = y_ + ((block.image + at.image) * groups_ * out_ + block.group * out_ + first) * image +
-                             (block.first_row + at.row) * line_ + at.position;
-        avx512_bf16::store_sums(tile.out[n], window_tile, bias, valid, at.count, to, image, adds_);
+        bfloat16* const to =
+            y_.at(block.image + at.image, block.group * out_ + first, block.first_row + at.row, at.position);
+        if (!y_.is_channels_last()) {
+          avx512_bf16::store_sums(tile.out[n], window_tile, bias, valid, at.count, to, y_.stride[1], adds_);
+          continue;
+        }
+        for (std::int64_t c = 0; c < valid; c += window_lanes)
+          avx512_bf16::store_transposed(tile.out[n] + c * window_tile, window_tile, bias + c, at.count,
+                                        locus::detail::smaller(window_lanes, valid - c), to + c, y_.stride[4], adds_);
       }
     }
   }
@@ -320,15 +325,14 @@ class WindowPass {
     const std::int64_t line = pads_ ? round_up(line_, window_lanes) : line_;
     const int classes = cols_.classes();
     const float* const sums = of_this_thread<ConvScratch>().result.reserve<float>(classes * window_tile * row);
-    const std::int64_t height = rows_.results(), width = cols_.results();
+    const std::int64_t width = cols_.results();
     for (std::int64_t image = 0; image < block.images; ++image)
       for (std::int64_t c = 0; c < valid; ++c)
         for (std::int64_t i = 0; i < rows; ++i) {
-          const std::int64_t channel = (block.image + image) * groups_ * out_ + block.group * out_ + first + c;
-          const std::int64_t result = rows_.first(a) + (block.first_row + i) * rows_.classes();
-          bfloat16* const to = y_ + (channel * height + result) * width;
+          bfloat16* const to = y_.at(block.image + image, block.group * out_ + first + c,
+                                     rows_.first(a) + (block.first_row + i) * rows_.classes(), 0);
           const float* const from = sums + c * row + image * per_image + i * line;
-          if (classes == 2) {
+          if (classes == 2 && !y_.is_channels_last()) {
             const int even = cols_.first(0) == 0 ? 0 : 1;
             avx512_bf16::store_woven(from + even * window_tile * row, from + (1 - even) * window_tile * row, bias[c],
                                      width, to, adds_);
@@ -336,9 +340,9 @@ class WindowPass {
           }
           for (int b = 0; b < classes; ++b) {
             const std::int64_t count = cols_.positions(b);
-            bfloat16* const element = to + cols_.first(b);
+            bfloat16* const element = to + cols_.first(b) * y_.stride[4];
             for (std::int64_t j = 0; j < count; ++j) {
-              bfloat16& target = element[j * classes];
+              bfloat16& target = element[j * classes * y_.stride[4]];
               const float sum = from[b * window_tile * row + j] + bias[c];
               target = from_register<bfloat16>(adds_ ? sum + load_as_register(target) : sum);
             }
@@ -352,7 +356,7 @@ class WindowPass {
   std::int64_t batch_, groups_, channels_, out_, kernel_cols_, taps_;
   WordImages x_;
   const bfloat16 *w_, *bias_;
-  bfloat16* y_;
+  ConvImages<bfloat16> y_;
   bool adds_, folds_, pads_ = false, flat_ = false, fits_ = false;
   std::int64_t strips_;
   std::int64_t depth_ = 0, steps_ = 0;

@@ -219,12 +219,15 @@ LOCUS_AVX512_BF16 inline void store_sums(const float* sums, std::int64_t sums_ro
     else std::memcpy(static_cast<void*>(y), &words, static_cast<std::size_t>(count) * sizeof(bfloat16));
   }
 }
-/// y(j, i) (+)= sums(i, j), of 16 rows of sums and of `count` columns, of which `valid` elements each are stored.
-LOCUS_AVX512_BF16 inline void store_transposed(const float* sums, std::int64_t sums_row, std::int64_t count,
-                                               std::int64_t valid, bfloat16* y, std::int64_t y_row, bool adds) {
+/// y(j, i) (+)= sums(i, j) + bias[i], of 16 rows of sums and of `count` columns, of which `valid` elements each are
+/// stored. Without a bias: null.
+LOCUS_AVX512_BF16 inline void store_transposed(const float* sums, std::int64_t sums_row, const float* bias,
+                                               std::int64_t count, std::int64_t valid, bfloat16* y, std::int64_t y_row,
+                                               bool adds) {
   Floats rows[16];
   LOCUS_UNROLL
-  for (int i = 0; i < 16; ++i) rows[i] = *reinterpret_cast<const FloatsInMemory*>(sums + i * sums_row);
+  for (int i = 0; i < 16; ++i)
+    rows[i] = *reinterpret_cast<const FloatsInMemory*>(sums + i * sums_row) + (bias ? bias[i] : 0.f);
   avx512::transpose_rows<float>(rows);
   alignas(64) float columns[16 * 16];
   LOCUS_UNROLL

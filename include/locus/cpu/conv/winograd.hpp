@@ -55,24 +55,27 @@ inline void finish_tiles(const KernelSet<float>& kernels, const TileGrid& grid, 
   float *const unused = elements + block.images * positions * width, *const bias = unused + width;
   for (std::int64_t lane = 0; lane < width; ++lane)
     bias[lane] = result.bias && lane < valid ? result.bias[first + lane] : 0.0f;
+  const std::int64_t top = winograd_side * block.first_row, left = winograd_side * block.first_col;
+  const bool is_in_place = result.images.is_channels_last() && valid == width && !result.adds;
+  const auto place = [&](std::int64_t image, std::int64_t row, std::int64_t col) {
+    return is_in_place ? result.images.at(block.image + image, first, top + row, left + col)
+                       : elements + ((image * rows + row) * cols + col) * width;
+  };
   grid.for_each_tile(block, [&](std::int64_t tile, std::int64_t image, std::int64_t row, std::int64_t col) {
     float* to[winograd_side * winograd_side];
-    for (int i = 0; i < winograd_side; ++i) {
-      const std::int64_t r = row - winograd_side * block.first_row + i;
+    for (int i = 0; i < winograd_side; ++i)
       for (int j = 0; j < winograd_side; ++j) {
-        const std::int64_t c = col - winograd_side * block.first_col + j;
-        to[i * winograd_side + j] = r < rows && c < cols ? elements + ((image * rows + r) * cols + c) * width : unused;
+        const std::int64_t r = row - top + i, c = col - left + j;
+        to[i * winograd_side + j] = r < rows && c < cols ? place(image, r, c) : unused;
       }
-    }
     winograd_kernels(kernels).output_tile(products + tile * width, plane, width, bias, to);
   });
-  const std::int64_t size = grid.height * grid.width, run = cols == grid.width ? positions : cols;
-  for (std::int64_t image = 0; image < block.images; ++image) {
-    float* to = result.data + ((block.image + image) * channels + first) * size +
-                winograd_side * (block.first_row * grid.width + block.first_col);
-    for (std::int64_t at = 0; at < positions; at += run, to += grid.width)
-      from_lanes(kernels, elements + (image * positions + at) * width, width, valid, run, to, size, result.adds);
-  }
+  if (is_in_place) return;
+  const std::int64_t run = cols == grid.width ? positions : cols;
+  for (std::int64_t image = 0; image < block.images; ++image)
+    for (std::int64_t at = 0; at < positions; at += run)
+      result.store(kernels, elements + (image * positions + at) * width, width, valid, run,
+                   result.images.at(block.image + image, first, top + at / cols, left));
 }
 
 /// Tiles of a block whose transforms take about this many bytes.
@@ -182,7 +185,8 @@ class WinogradPass {
 
 /// The value of a convolution, or the gradient of its input.
 [[nodiscard]] inline WinogradPass winograd_pass(const ConvShape& shape, const ConvImages<const float>& x,
-                                                const float* w, const float* bias, float* y, bool adds, bool adjoint) {
+                                                const float* w, const float* bias, const ConvImages<float>& y,
+                                                bool adds, bool adjoint) {
   if (!adjoint) return {shape, x, {w, shape.in, shape.out, 9, shape.in * 9, false}, {bias, y, adds}};
   ConvShape turned = shape;
   for (int d = 1; d < 3; ++d) {

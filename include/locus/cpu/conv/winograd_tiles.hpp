@@ -24,11 +24,15 @@ struct LaneView {
   if (stride[1] == 1 && x.channels % kernels.lanes == 0) return {from, stride[0], stride[3], stride[4], 0, 0};
   const std::int64_t padded = round_up(x.channels, kernels.lanes), elements = rows.size() * cols.size();
   float* const to = scratch.reserve<float>(block.images * elements * padded);
-  const std::int64_t run = stride[3] == cols.size() ? elements : cols.size();
+  const std::int64_t step = stride[1] == 1 ? stride[4] : 1,
+                     run = stride[3] == cols.size() * step ? elements : cols.size();
   for (std::int64_t image = 0; image < block.images; ++image) {
-    const float* line = from + image * stride[0] + rows.begin * stride[3] + cols.begin;
-    for (std::int64_t at = 0; at < elements; at += run, line += stride[3])
-      to_lanes(kernels, line, stride[1], x.channels, run, to + (image * elements + at) * padded, padded);
+    const float* line = from + image * stride[0] + rows.begin * stride[3] + cols.begin * step;
+    for (std::int64_t at = 0; at < elements; at += run, line += stride[3]) {
+      float* const target = to + (image * elements + at) * padded;
+      if (stride[1] == 1) copy_positions(line, step, x.channels, run, target, padded);
+      else to_lanes(kernels, line, stride[1], x.channels, run, target, padded);
+    }
   }
   return {to, elements * padded, cols.size() * padded, padded, rows.begin, cols.begin};
 }
