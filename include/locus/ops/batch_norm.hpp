@@ -79,7 +79,7 @@ struct BatchNorm {
     Tensor<R, D> mean = per_channel(running.mean), elements;
     if (training) mean = measure(x, rstd, elements);
     else compute_statistics(rstd, {}, running.var, {}, 1, {});
-    const detail::NormalizeChannel<R> channel = channel_of(weight, bias, options.relu);
+    const detail::NormalizeChannel<R> channel = channel_of(weight, options.relu);
     if (residual.buffer()) map(detail::NormalizeAndAdd<R>{channel}, y, x, mean, rstd, weight, bias, residual);
     else map(detail::NormalizeElement<R>{channel}, y, x, mean, rstd, weight, bias);
     return Forwarded{y, Saved<T>(x, weight, bias, mean, rstd, elements, saved_output(y, residual))};
@@ -105,7 +105,7 @@ struct BatchNorm {
                            : y.buffer() ? Tensor<T, D>(y.shape(), y.layout().format(), y.device())
                                         : given;
     if (y.buffer()) detail::map_into(g, detail::RectifiedSlope{}, given, y);
-    const detail::NormalizeChannel<R> channel = channel_of(weight, bias, options.relu && !y.buffer());
+    const detail::NormalizeChannel<R> channel = channel_of(weight, options.relu && !y.buffer());
     const Tensor<R, D> sums({g.size(1), 2}, g.device()), sum = sums.select(1, 0), sum_normalized = sums.select(1, 1);
     if ((training && dx) || dweight || dbias)
       fold_channels<detail::TwoSums<R>>(sums, {}, detail::ElementSums<R>{channel}, g, x, mean, rstd, weight, bias);
@@ -128,9 +128,11 @@ struct BatchNorm {
       share = R(1);
     }
     const auto target = dx.open_in_format();
+    const auto learned = [&](const Tensor<R, D>& of) {
+      return share != R(0) ? of.reshape(rstd.shape()) : Tensor<R, D>{};
+    };
     map(detail::BatchNormSlope<R>(channel, share), target.out, g, x, mean, rstd, get<1>(saved), get<2>(saved),
-        sum.reshape(rstd.shape()), sum_normalized.reshape(rstd.shape()),
-        target.accumulate ? target.out : Tensor<T, D>{});
+        learned(sum), learned(sum_normalized), target.accumulate ? target.out : Tensor<T, D>{});
   }
 
   /// (1, channels, 1, ...). throws ShapeError, ArgumentError
@@ -173,9 +175,8 @@ struct BatchNorm {
   }
 
   template <class T>
-  [[nodiscard]] static detail::NormalizeChannel<R> channel_of(const Tensor<T, D>& weight, const Tensor<T, D>& bias,
-                                                              bool rectifies) {
-    return {static_cast<bool>(weight.buffer()), static_cast<bool>(bias.buffer()), rectifies};
+  [[nodiscard]] static detail::NormalizeChannel<R> channel_of(const Tensor<T, D>& weight, bool rectifies) {
+    return {static_cast<bool>(weight.buffer()), rectifies};
   }
   /// What tells where relu passed the gradient: y, unless x tells.
   template <class T>

@@ -1,7 +1,7 @@
 #pragma once
 // Cpu's map: f maps registers to registers over dense runs; the walk around them does not depend on f.
 
-#include <locus/cpu/loops/map_transposed.hpp>
+#include <locus/cpu/loops/map_short_rows.hpp>
 #include <locus/cpu/tuning.hpp>
 
 LOCUS_LOOPS_BEGIN
@@ -117,6 +117,10 @@ LOCUS_OUT_OF_LINE inline void map(const MapCall& call) {
   }
   if (const TransposedMap map(call); map.applies())
     return run_all(map.blocks(), [&](std::int64_t block) { map.run(block); });
+  if (const ShortRows rows(call); rows.applies()) {
+    return parallel_for(parts,
+                        [&](std::int64_t part) { rows.run(elements * part / parts, elements * (part + 1) / parts); });
+  }
   auto* const range = copies_in_place(call) ? &copy_range : &map_range;
   if (parts <= 1) return range(call, 0, elements);
   parallel_for(parts, [&](std::int64_t part) { range(call, elements * part / parts, elements * (part + 1) / parts); });
