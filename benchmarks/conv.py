@@ -2,14 +2,14 @@
 """The convolutions of a ResNet-18 on images of 32 x 32, in turns with PyTorch: the value and both gradients.
 
 usage: conv.py --torch-python PYTHON [--threads 2] [--batch 64] [--turns 3] [--processor-time] [--pin] [--exact]
-               [--type float32] [--depthwise]
+               [--type float32] [--depthwise] [--channels-last]
 
 Each pass of PyTorch is measured in both memory formats, and the faster one counts. The time of a turn is that of its
 fastest run; the result is the fastest turn. --processor-time, with --threads 1, is for machines on which other programs
 run. --exact turns Winograd's convolutions off; --type is float32 or bfloat16; --depthwise measures the depthwise
-convolutions of a MobileNetV2 instead. Results are written to results/cpu-conv.json, those of --depthwise and of bfloat16
-to cpu-conv-depthwise.json, cpu-conv-bfloat16.json and cpu-conv-depthwise-bfloat16.json, unless --only selects some of
-the shapes.
+convolutions of a MobileNetV2 instead; --channels-last gives Locus images that lie so. Results are written to
+results/cpu-conv.json, with options to files of their names, as cpu-conv-depthwise-bfloat16.json, unless --only selects
+some of the shapes.
 """
 
 import pathlib
@@ -34,6 +34,7 @@ def main():
     parser.add_argument("--exact", action="store_true")
     parser.add_argument("--type", choices=("float32", "bfloat16"), default="float32")
     parser.add_argument("--depthwise", action="store_true")
+    parser.add_argument("--channels-last", action="store_true")
     parser.add_argument("--only", help="shapes whose text contains this, as 64-64-32-3-1")
     options = parser.parse_args()
     measured = DEPTHWISE if options.depthwise else SHAPES
@@ -46,7 +47,7 @@ def main():
                 groups = channels if options.depthwise else 1
                 line = " ".join(map(str, (options.threads, options.clock, options.type, options.batch, channels, out, groups,
                                           *rest, int(options.exact))))
-                mine, peer = ours.ask(line), theirs.ask(line)
+                mine, peer = ours.ask(f"{line} {int(options.channels_last)}"), theirs.ask(line)
                 for i in range(3):
                     best[shape][0][i] = min(best[shape][0][i], mine[i])
                     best[shape][1][i] = min(best[shape][1][i], peer[i], peer[i + 3])
@@ -62,10 +63,10 @@ def main():
     print(f"all of a step: {whole[0]:.0f}, {whole[1]:.0f} ms: {whole[1] / whole[0]:.2f}")
     if not options.only:
         results = {"processor": processor(), "type": options.type, "threads": options.threads, "pinned": options.pin, "batch": options.batch, "clock": options.clock,
-                   "exact": options.exact, "step_ms": whole,
+                   "exact": options.exact, "channels_last": options.channels_last, "step_ms": whole,
                    "shapes": {"-".join(map(str, shape)): {"ours": mine, "pytorch": peer}
                               for shape, (mine, peer) in best.items()}}
-        suffix = "-depthwise" * options.depthwise + "-exact" * options.exact + f"-{options.type}" * (options.type != "float32")
+        suffix = "-depthwise" * options.depthwise + "-exact" * options.exact + "-channels-last" * options.channels_last + f"-{options.type}" * (options.type != "float32")
         write_results(f"cpu-conv{suffix}.json", results)
 
 

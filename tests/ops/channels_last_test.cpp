@@ -53,6 +53,7 @@ void check_kept(const std::string& name, const Tensor<T, D>& x, const F& f,
   CHECK(z.value().layout().is_dense(MemoryFormat::channels_last));
   CHECK(gradient_is_kept);
   CHECK(allclose(z.value(), y.value(), close));
+  CHECK(turned.grad().is_channels_last());
   CHECK(allclose(turned.grad(), input.grad(), close));
   for (std::size_t i = 0; i < parameters.size(); ++i) CHECK(allclose(parameters[i].grad(), expected[i], close));
 }

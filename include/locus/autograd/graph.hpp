@@ -283,7 +283,8 @@ class Gradient {
 template <class T, class D>
 class LeafNode final : public TensorNode<T, D> {
  public:
-  LeafNode(const Shape& shape, D device) : TensorNode<T, D>(shape, device, true) {}
+  LeafNode(const Shape& shape, D device, MemoryFormat format = MemoryFormat::row_major)
+      : TensorNode<T, D>(shape, device, true, format) {}
   void propagate() override {
     this->own_gradient();
     if (detail::pass_scale && this->has_gradient()) this->set_scale(Shared<detail::GradientScale>(detail::pass_scale));

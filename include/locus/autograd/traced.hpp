@@ -211,7 +211,8 @@ template <class X>
   using T = value_of<X>;
   using D = device_of<X>;
   const Tensor<T, D>& value = x.eval();
-  return Traced<T, D>(value, Shared<TensorNode<T, D>>(new LeafNode<T, D>(value.shape(), value.device())));
+  return Traced<T, D>(
+      value, Shared<TensorNode<T, D>>(new LeafNode<T, D>(value.shape(), value.device(), value.layout().format())));
 }
 
 /// The same traced tensor, on which layers that differ in training and inference act as in inference.

@@ -130,8 +130,19 @@ class DepthwiseBlocks {
 template <class T>
 LOCUS_FN void store_lanes(const float* from, std::int64_t positions, std::int64_t lanes, T* to,
                           std::int64_t to_position, std::int64_t to_lane, bool adds) {
-  for (std::int64_t at = 0; at < positions; ++at, from += depthwise_lanes, to += to_position)
-    store_elements(from, lanes, to, to_lane, adds);
+  const bool is_whole = lanes == depthwise_lanes && to_lane == 1 && !adds;
+  for (std::int64_t at = 0; at < positions; ++at, from += depthwise_lanes, to += to_position) {
+    if (is_whole) store_elements(from, depthwise_lanes, to, 1, false);
+    else store_elements(from, lanes, to, to_lane, adds);
+  }
+}
+/// to[position * 16 + lane] = from[position * step + lane]
+template <class T>
+LOCUS_FN void load_lanes(const T* from, std::int64_t step, std::int64_t lanes, std::int64_t positions, float* to) {
+  for (std::int64_t at = 0; at < positions; ++at, from += step, to += depthwise_lanes) {
+    if (lanes == depthwise_lanes) load_elements(from, 1, depthwise_lanes, to);
+    else load_elements(from, 1, lanes, to);
+  }
 }
 
 /// The planes of up to sixteen channels.
@@ -159,6 +170,15 @@ const float* stage_lanes(const KernelSet<float>& kernels, const LanePlanes<T>& x
     const std::int64_t first = larger(lines.top, std::int64_t{0});
     const std::int64_t count = larger(smaller(x.height, lines.top + lines.height) - first, std::int64_t{0});
     float* const floats = converted.reserve<float>(depthwise_lanes * count * x.width);
+    const StagedLines within{lines.top - first, lines.height, lines.border, lines.width, lines.lanes};
+    if (x.channel_stride == 1) {
+      for (std::int64_t row = 0; row < count; ++row)
+        Versions<&load_lanes<T>>::call(x.data + (first + row) * x.row_stride, x.col_stride, x.channels, x.width,
+                                       floats + row * x.width * depthwise_lanes);
+      const ConvImages<const float> images{floats, {0, 1, 0, x.width * depthwise_lanes, depthwise_lanes}};
+      stage_lines(kernels, {images, x.channels, count, x.width}, 0, within, to);
+      return to;
+    }
     const bool is_dense = x.col_stride == 1 && x.row_stride == x.width;
     const std::int64_t rows_at_once = is_dense ? count : 1;
     for (std::int64_t c = 0; c < x.channels; ++c)
@@ -166,8 +186,7 @@ const float* stage_lanes(const KernelSet<float>& kernels, const LanePlanes<T>& x
         Versions<&load_elements<T>>::call(x.data + c * x.channel_stride + (first + row) * x.row_stride, x.col_stride,
                                           rows_at_once * x.width, floats + (c * count + row) * x.width);
     const ConvImages<const float> images{floats, {0, count * x.width, 0, x.width, 1}};
-    stage_lines(kernels, {images, x.channels, count, x.width}, 0,
-                {lines.top - first, lines.height, lines.border, lines.width, lines.lanes}, to);
+    stage_lines(kernels, {images, x.channels, count, x.width}, 0, within, to);
   }
   return to;
 }
