@@ -21,7 +21,7 @@ namespace {
 /// Random numbers without two that are equal, as good as surely.
 template <class T, class D>
 Tensor<T, D> numbers(const Shape& shape, std::uint64_t seed) {
-  Generator<Cpu> generator(seed);
+  Generator<Cpu> generator{seed};
   return Tensor<T, D>(normal<float>(0, 1, shape, generator).template as<T>().template to<D>());
 }
 
@@ -117,13 +117,14 @@ LOCUS_DEVICE_TEST("elementwise results are channels-last where an operand is, an
   check(x + numbers<float, D>({5, 4, 3, 2}, 9).permute({3, 2, 1, 0}),
         plain + numbers<float, D>({5, 4, 3, 2}, 9).permute({3, 2, 1, 0}), true);
   // In place, each target in its own order.
-  auto target = plain.clone(), turned = x.contiguous().channels_last().template as<double>();
+  auto target = plain.clone();
+  auto turned = x.template as<double>();
   target += x;
   turned += plain.template as<double>();
   check(target, plain + plain, false);
   check(turned.template as<float>(), plain + plain, true);
   // The numbers of a draw belong to elements, and not to places in memory.
-  Generator<D> first(3), second(3);
+  Generator<D> first{3}, second{3};
   check(dropout(trace(x), 0.5, first).value(), dropout(trace(plain), 0.5, second).value(), true);
 }
 

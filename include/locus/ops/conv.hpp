@@ -148,7 +148,8 @@ concept ConvOperands = TensorLike<X> && (TensorLike<W> && ...) && FloatingDType<
 ///           Columns take 64 MiB on Cuda, 4 MiB on hosts, or as many elements as the weights.
 ///           In a program with cuDNN, a pass on Cuda of float, half or bfloat16 is one launch where cuDNN supports it,
 ///           with a bias two: see cuda::allow_cudnn. Its workspace has the same bound, for which a batch may take
-///           several launches. Images that are neither dense nor channels-last are copied.
+///           several launches. Images that are neither dense nor channels-last are copied; of channels-last
+///           images and results a launch more turns the weights.
 ///           On Cpu a pass of float is one launch where there are 16 channels or more, in and out, and one group, of
 ///           images that are dense, or channels-last with a multiple of 16 channels: of 3 x 3 and stride 1 Winograd's
 ///           (see cpu::allow_winograd), otherwise products of windows where they lie. It takes at most eight times the

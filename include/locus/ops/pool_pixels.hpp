@@ -52,7 +52,7 @@ struct MaxPoolPixel {
         team.update(
             [=](R most, std::int64_t c) LOCUS_INLINED {
               const R v = load_as_register(element[c]);
-              return (v > most) | (v != v) ? v : most;
+              return ((v > most) | (v != v)) ? v : most;
             },
             largest);
       }

@@ -421,18 +421,43 @@ TEST_CASE("cuDNN's passes equal products of windows") {
   CHECK_CLOSE(y, reference(expected));
 }
 
-TEST_CASE("channels-last images are read as they lie") {
+TEST_CASE("channels-last images are read as they lie, and give such results by weights that lie so") {
+  using Numbers = std::vector<std::int64_t>;
   for (const bool last : {false, true}) {
     const auto image = randn<bfloat16, Cuda>({2, 5, 6, 8});
     const auto x = last ? image.permute({0, 3, 1, 2}) : image.permute({0, 3, 1, 2}).contiguous();
     const auto w = randn<bfloat16, Cuda>({4, 8, 3, 3});
     const LaunchLog log;
     const auto y = conv2d(x, w, {.padding = 1});
-    CHECK(log.launches() == 1);
-    CHECK(dnn.x_strides ==
-          (last ? std::vector<std::int64_t>{240, 1, 48, 8} : std::vector<std::int64_t>{240, 30, 6, 1}));
-    CHECK(dnn.y_strides == std::vector<std::int64_t>{120, 30, 6, 1});
+    CHECK(log.launches() == (last ? 2 : 1));
+    CHECK(dnn.x_strides == (last ? Numbers{240, 1, 48, 8} : Numbers{240, 30, 6, 1}));
+    CHECK(dnn.w_strides == (last ? Numbers{72, 1, 24, 8} : Numbers{72, 9, 3, 1}));
+    CHECK(dnn.y_strides == (last ? Numbers{120, 1, 24, 4} : Numbers{120, 30, 6, 1}));
+    CHECK(y.is_channels_last() == last);
     CHECK_CLOSE(y, reference(without_cudnn([&] { return conv2d(x, w, {.padding = 1}); })), 1e-1);
+  }
+}
+
+TEST_CASE("passes of channels-last images, added to gradients that there are, too") {
+  for (const Conv2dOptions& options : {Conv2dOptions{.padding = 1}, Conv2dOptions{.stride = 2, .groups = 2}}) {
+    const auto x = variable(randn<float, Cuda>({2, 8, 5, 6}).channels_last());
+    const auto w = variable(randn<float, Cuda>({6, 8 / options.groups, 3, 3}));
+    const auto b = variable(randn<float, Cuda>({6}));
+    const auto g = randn<float, Cuda>(conv2d(x, w, b, options).shape()).channels_last();
+    const auto gradients = [&] {
+      x.zero_grad(), w.zero_grad(), b.zero_grad();
+      const auto y = conv2d(x, w, b, options);
+      CHECK(y.value().is_channels_last());
+      y.backward(g);
+      conv2d(x, w, b, options).backward(g * 0.5f);
+      CHECK(x.grad().is_channels_last());
+      return std::vector<Tensor<float, Cuda>>{y.value(), x.grad().clone(), w.grad().clone(), b.grad().clone()};
+    };
+    const int before = dnn.launched;
+    const auto by_cudnn = gradients();
+    CHECK(dnn.launched - before == 6);
+    const auto expected = without_cudnn(gradients);
+    for (std::size_t i = 0; i < expected.size(); ++i) CHECK_CLOSE(by_cudnn[i], reference(expected[i]), 1e-4);
   }
 }
 

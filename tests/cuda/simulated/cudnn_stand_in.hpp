@@ -36,15 +36,15 @@ struct Dnn {
       {.index = 5, .notes = {CUDNN_NUMERICAL_NOTE_WINOGRAD}, .workspace = 200},
       {.index = 1, .workspace = 100, .is_fallback = true},
       {.index = 0, .notes = {CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP}, .is_fallback = true}};
-  cudnnStatus_t creation = CUDNN_STATUS_SUCCESS;    ///< what cudnnCreate answers,
-  cudnnStatus_t operation = CUDNN_STATUS_SUCCESS;   ///< the end of a pass's descriptor,
-  cudnnStatus_t heuristics = CUDNN_STATUS_SUCCESS;  ///< and of heuristics
-  int asked = 0, planned = 0, launched = 0;         ///< heuristics, plans, launches
-  std::int64_t engine = -1;                         ///< of the last launch,
-  std::int64_t images = 0;                          ///< its batch,
-  double beta = 0;                                  ///< what its result was multiplied by before,
-  std::vector<std::int64_t> x_strides, y_strides;   ///< and how images lay
-  std::int64_t alignment = 0;                       ///< the least that an operand promised
+  cudnnStatus_t creation = CUDNN_STATUS_SUCCESS;              ///< what cudnnCreate answers,
+  cudnnStatus_t operation = CUDNN_STATUS_SUCCESS;             ///< the end of a pass's descriptor,
+  cudnnStatus_t heuristics = CUDNN_STATUS_SUCCESS;            ///< and of heuristics
+  int asked = 0, planned = 0, launched = 0;                   ///< heuristics, plans, launches
+  std::int64_t engine = -1;                                   ///< of the last launch,
+  std::int64_t images = 0;                                    ///< its batch,
+  double beta = 0;                                            ///< what its result was multiplied by before,
+  std::vector<std::int64_t> x_strides, w_strides, y_strides;  ///< and how operands lay
+  std::int64_t alignment = 0;                                 ///< the least that an operand promised
 };
 inline Dnn dnn;
 
@@ -501,7 +501,8 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t given, cudnnBackendDescriptor_t 
   if (engine.engine->runs != CUDNN_STATUS_SUCCESS) return answer(engine.engine->runs, "the launch failed");
   ++simulated::dnn.launched;
   simulated::dnn.engine = engine.engine->index, simulated::dnn.images = images_of(engine), simulated::dnn.beta = o.beta;
-  simulated::dnn.x_strides = o.strides(*o.x), simulated::dnn.y_strides = o.strides(*o.y);
+  simulated::dnn.x_strides = o.strides(*o.x), simulated::dnn.w_strides = o.strides(*o.w),
+  simulated::dnn.y_strides = o.strides(*o.y);
   reinterpret_cast<simulated::Stream*>(handle.stream)->clock += engine.engine->milliseconds;
   const auto type = o.x->value<cudnnDataType_t>(CUDNN_ATTR_TENSOR_DATA_TYPE);
   const auto pass = [=] {

@@ -8,8 +8,8 @@ namespace locus::inline LOCUS_ABI::cuda::dnn {
 
 namespace detail {
 template <class T>
-struct AddBias {
-  LOCUS_FN void operator()(compute_t<T> y, compute_t<T> bias, compute_t<T>& out) const { out = y + bias; }
+struct AddTo {
+  LOCUS_FN void operator()(compute_t<T> added, compute_t<T> to, compute_t<T>& out) const { out = to + added; }
 };
 
 /// Whether images lie densely, with the channels of an element side by side or one after another.
@@ -56,8 +56,35 @@ template <class T>
 void add_bias(Context& context, const Shape& shape, const T* bias, const ConvImages<T>& y) {
   const Strides strides{y.stride[0], y.stride[1], y.stride[2], y.stride[3], y.stride[4]};
   const std::array<Strides, 3> operands{strides, Strides{0, 1, 0, 0, 0}, strides};
-  map(context, in_memory_order(make_plan<3>(shape, operands)), AddBias<T>{}, Pack<const T*, const T*>{y.data, bias},
+  map(context, in_memory_order(make_plan<3>(shape, operands)), AddTo<T>{}, Pack<const T*, const T*>{y.data, bias},
       Pack<T*>{y.data});
+}
+
+/// Weights (out, in / groups, taps), and how they lie row-major and channels-last.
+struct WeightStrides {
+  Shape shape;
+  Strides rows, channels_last;
+  explicit WeightStrides(const ConvShape& of)
+      : shape{of.out, of.group_in(), of.taps()},
+        rows(row_major(shape)),
+        channels_last{of.group_in() * of.taps(), 1, of.group_in()} {}
+};
+/// Has a pass read weights in the order that it wants: a copy, where there is more than one tap.
+template <class T>
+void turn_weights(Context& context, ConvCall& call, const T* w, Scratch& copy) {
+  if (!call.has_weights_channels_last() || call.shape.taps() == 1) return;
+  const WeightStrides of(call.shape);
+  copy.reserve(static_cast<std::size_t>(call.w_elements()) * sizeof(T));
+  map(context, make_plan<2>(of.shape, std::array<Strides, 2>{of.rows, of.channels_last}),
+      locus::detail::ConvertElement<T, T>{}, Pack<const T*>{w}, Pack<T*>{copy.template as<T>()});
+  call.w = copy.template as<T>();
+}
+/// The gradient of weights that was computed channels-last, to its place.
+template <class T>
+void turn_back(Context& context, const ConvShape& shape, const T* turned, T* dw, bool accumulate) {
+  const WeightStrides of(shape);
+  map(context, make_plan<3>(of.shape, std::array<Strides, 3>{of.channels_last, of.rows, of.rows}), AddTo<T>{},
+      Pack<const T*, const T*>{turned, accumulate ? dw : nullptr}, Pack<T*>{dw});
 }
 
 /// Whether cuDNN may be asked. Where a program looks for it when it first convolves
@@ -72,47 +99,57 @@ template <class T>
 [[nodiscard]] bool forward(Context& context, const ConvShape& shape, const ConvImages<const T>& x, const T* w,
                            const T* bias, const ConvImages<T>& y, bool accumulate) {
   if (!detail::may_ask(shape)) return false;
-  Scratch copy(context);
-  const ConvCall call{Pass::forward,
-                      type_of<T>(),
-                      shape,
-                      detail::images_of(context, x, detail::input_shape(shape), copy),
-                      detail::results_of(y, detail::result_shape(shape)),
-                      const_cast<T*>(w),
-                      accumulate};
+  Scratch x_copy(context), w_copy(context);
+  const Shape results = detail::result_shape(shape);
+  ConvCall call{Pass::forward,
+                type_of<T>(),
+                shape,
+                detail::images_of(context, x, detail::input_shape(shape), x_copy),
+                detail::results_of(y, results),
+                const_cast<T*>(w),
+                accumulate};
+  detail::turn_weights(context, call, w, w_copy);
   if (!context.state<Convolver>(Context::convolver).run(call)) return false;
-  if (bias) detail::add_bias(context, detail::result_shape(shape), bias, y);
+  if (bias) detail::add_bias(context, results, bias, y);
   return true;
 }
 template <class T>
 [[nodiscard]] bool input_gradient(Context& context, const ConvShape& shape, const ConvImages<const T>& g, const T* w,
                                   const T* bias, const ConvImages<T>& dx, bool accumulate) {
   if (!detail::may_ask(shape)) return false;
-  Scratch copy(context);
-  const ConvCall call{Pass::input_gradient,
-                      type_of<T>(),
-                      shape,
-                      detail::results_of(dx, detail::input_shape(shape)),
-                      detail::images_of(context, g, detail::result_shape(shape), copy),
-                      const_cast<T*>(w),
-                      accumulate};
+  Scratch g_copy(context), w_copy(context);
+  const Shape inputs = detail::input_shape(shape);
+  ConvCall call{Pass::input_gradient,
+                type_of<T>(),
+                shape,
+                detail::results_of(dx, inputs),
+                detail::images_of(context, g, detail::result_shape(shape), g_copy),
+                const_cast<T*>(w),
+                accumulate};
+  detail::turn_weights(context, call, w, w_copy);
   if (!context.state<Convolver>(Context::convolver).run(call)) return false;
-  if (bias) detail::add_bias(context, detail::input_shape(shape), bias, dx);
+  if (bias) detail::add_bias(context, inputs, bias, dx);
   return true;
 }
 template <class T>
 [[nodiscard]] bool weight_gradient(Context& context, const ConvShape& shape, const ConvImages<const T>& g,
                                    const ConvImages<const T>& x, T* dw, bool accumulate) {
   if (!detail::may_ask(shape)) return false;
-  Scratch g_copy(context), x_copy(context);
-  const ConvCall call{Pass::weight_gradient,
-                      type_of<T>(),
-                      shape,
-                      detail::images_of(context, x, detail::input_shape(shape), x_copy),
-                      detail::images_of(context, g, detail::result_shape(shape), g_copy),
-                      dw,
-                      accumulate};
-  return context.state<Convolver>(Context::convolver).run(call);
+  Scratch g_copy(context), x_copy(context), turned(context);
+  ConvCall call{Pass::weight_gradient,
+                type_of<T>(),
+                shape,
+                detail::images_of(context, x, detail::input_shape(shape), x_copy),
+                detail::images_of(context, g, detail::result_shape(shape), g_copy),
+                dw,
+                accumulate};
+  if (!call.has_weights_channels_last() || shape.taps() == 1)
+    return context.state<Convolver>(Context::convolver).run(call);
+  turned.reserve(static_cast<std::size_t>(call.w_elements()) * sizeof(T));
+  call.w = turned.template as<T>(), call.accumulate = false;
+  if (!context.state<Convolver>(Context::convolver).run(call)) return false;
+  detail::turn_back(context, shape, turned.template as<T>(), dw, accumulate);
+  return true;
 }
 
 }  // namespace locus::inline LOCUS_ABI::cuda::dnn

@@ -33,7 +33,7 @@ struct Images {
 };
 
 /// One pass. What it writes is y forward, x for the gradient of the input, w for that of the weights; the others it
-/// reads. Weights are (out, in / groups, taps).
+/// reads. Weights are (out, in / groups, taps); channels-last, (out, taps, in / groups), where images and results are.
 struct ConvCall {
   Pass pass = Pass::forward;
   cudnnDataType_t type = CUDNN_DATA_FLOAT;
@@ -42,6 +42,7 @@ struct ConvCall {
   void* w = nullptr;
   bool accumulate = false;
 
+  [[nodiscard]] bool has_weights_channels_last() const { return x.channels_last && y.channels_last; }
   /// Dimensions of an image: 2, or 3 where the first of ConvShape's is more than one element.
   [[nodiscard]] int dims() const { return shape.axis[0].extent == 1 && shape.axis[0].is_plain() ? 2 : 3; }
   [[nodiscard]] const ConvAxis& axis(int d) const { return shape.axis[3 - dims() + d]; }
@@ -117,7 +118,8 @@ struct ConvCall {
 [[nodiscard]] inline cuda::detail::GemmPlanKey key_of(const ConvCall& call) {
   const ConvShape& shape = call.shape;
   const std::int64_t flags = call.x.channels_last + 2 * call.y.channels_last + 4 * call.accumulate + 8 * shape.exact +
-                             16 * tf32_allowed() + 32 * nondeterministic_cudnn_allowed();
+                             16 * tf32_allowed() + 32 * nondeterministic_cudnn_allowed() +
+                             64 * call.has_weights_channels_last();
   const std::int64_t alignments =
       (alignment_of(call.x.data) * 32 + alignment_of(call.y.data)) * 32 + alignment_of(call.w);
   cuda::detail::GemmPlanKey key{

@@ -108,7 +108,7 @@ struct ConvGraph {
   const detail::OperationNames names = detail::names_of(call.pass);
   ConvGraph it{detail::windows(calls, call),
                detail::tensor(calls, call, name_of_x, call.x.data, x, call.x.channels_last),
-               detail::tensor(calls, call, name_of_w, call.w, w, false),
+               detail::tensor(calls, call, name_of_w, call.w, w, call.has_weights_channels_last()),
                detail::tensor(calls, call, name_of_y, call.y.data, y, call.y.channels_last),
                Descriptor(names.type),
                Descriptor(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR)};
