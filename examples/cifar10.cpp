@@ -56,7 +56,8 @@ std::vector<Prediction> predict_all(const M& model, Batches& batches) {
 
 template <class T, Device D>
 void train(const CifarImages& images, const CifarOptions& options, D device) {
-  const auto model = models::resnet18<T>({.classes = 10, .small_images = true, .width = options.width}, device);
+  const auto model = models::resnet18<T>(
+      {.classes = 10, .small_images = true, .width = options.width, .channels_last = options.channels_last}, device);
   const int workers = options.workers >= 0 ? options.workers : data::suggested_workers(device);
   auto train = data::loader(
       augmented<T>(images.train, options),

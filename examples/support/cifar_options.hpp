@@ -19,6 +19,7 @@ struct CifarOptions {
   double average = 0.99;  ///< decay of the average of weights; 0: none
   std::int64_t cutout = 0;
   std::int64_t width = 64;
+  bool channels_last = false;
   std::uint64_t seed = 0;
   int workers = -1;  ///< -1: as many as data::suggested_workers() says
   std::string checkpoint;

@@ -523,7 +523,7 @@ TEST_CASE("depthwise convolutions of float and bfloat16: kernels, strides, borde
     const ConvAxis rows{.extent = stride, .stride = stride};
     const ConvAxis cols{.extent = stride * 140000, .stride = stride, .outputs = 140000};
     const ConvShape shape{.batch = 1, .in = 2, .out = 2, .groups = 2, .axis = {{}, rows, cols}};
-    return cpu::detail::DepthwisePass<float>(shape, {}, nullptr, nullptr, nullptr, false, true).fits();
+    return cpu::detail::DepthwisePass<float>(shape, {}, nullptr, nullptr, {}, false, true).fits();
   };
   CHECK_FALSE(fits(8));
   CHECK(fits(1));

@@ -112,6 +112,12 @@ LOCUS_DEVICE_TEST("the same with the stem for small images, and narrow", D) {
   check_step("resnet18_small", models::resnet18<float, D>({.classes = 10, .small_images = true, .width = 8}), 16);
 }
 
+LOCUS_DEVICE_TEST("one of channels-last images gives the same numbers", D) {
+  check_step("resnet18_small",
+             models::resnet18<float, D>({.classes = 10, .small_images = true, .width = 8, .channels_last = true}), 16);
+  check_step("resnet18", models::resnet18<float, D>({.classes = 10, .channels_last = true}).clone(), 48);
+}
+
 LOCUS_DEVICE_TEST("logits and gradients of a narrow ResNet-50 are torchvision's", D) {
   const auto model = models::resnet50<float, D>({.classes = 5, .width = 8});
   CHECK(names_of(model) == names_in_torchvision("resnet50"));

@@ -15,6 +15,7 @@ struct ResNetOptions {
   bool small_images = false;        ///< a stem for 32 x 32: a 3x3 convolution of stride 1, and no pooling
   bool zero_init_residual = false;  ///< each block begins as its shortcut (Goyal et al., 2017)
   std::int64_t width = 64;          ///< channels after the stem; the stages have 1, 2, 4 and 8 times as many
+  bool channels_last = false;       ///< images are turned first: cuDNN convolves those of 16 bits faster
 };
 
 /// How many blocks each of the four stages has.
@@ -168,7 +169,8 @@ class ResNet final : public nn::Layer<ResNet<T, D, Block>, T, D> {
       : conv1(stem(blocks, options, device)),
         bn1(options.width, {}, device),
         fc(8 * options.width * Block<T, D>::expansion, options.classes, true, device),
-        small_images_(options.small_images) {
+        small_images_(options.small_images),
+        channels_last_(options.channels_last) {
     std::int64_t channels = options.width, from = options.width, stride = 1;
     std::size_t stage = 0;
     for (auto* const layer : {&layer1, &layer2, &layer3, &layer4}) {
@@ -184,7 +186,8 @@ class ResNet final : public nn::Layer<ResNet<T, D, Block>, T, D> {
   template <TensorLike X>
   [[nodiscard]] auto forward(const X& images) const {
     detail::require_images(images.shape(), conv1.weight.size(1));
-    auto x = bn1.forward_with(conv1(images), nn::Activation::relu);
+    const auto given = channels_last_ ? locus::channels_last(images) : images.eval();
+    auto x = bn1.forward_with(conv1(given), nn::Activation::relu);
     if (!small_images_) x = max_pool2d(x, 3, 2, 1);
     for (const auto* const layer : {&layer1, &layer2, &layer3, &layer4})
       for (const auto& block : *layer) x = block(x);
@@ -203,7 +206,8 @@ class ResNet final : public nn::Layer<ResNet<T, D, Block>, T, D> {
   /// For U on E; every member becomes a copy.
   template <class U, class E>
   [[nodiscard]] auto twin() const {
-    return ResNet<U, E, Block>({1, 1, 1, 1}, {.classes = 1, .small_images = small_images_, .width = 1});
+    return ResNet<U, E, Block>(
+        {1, 1, 1, 1}, {.classes = 1, .small_images = small_images_, .width = 1, .channels_last = channels_last_});
   }
 
  private:
@@ -213,7 +217,7 @@ class ResNet final : public nn::Layer<ResNet<T, D, Block>, T, D> {
     return detail::convolution<T, D>(options.channels, options.width, small ? 3 : 7, small ? 1 : 2, device);
   }
 
-  bool small_images_;
+  bool small_images_, channels_last_;
 };
 
 /// 11.7 million parameters; images of 224 x 224 take 1.8 billion multiplications each.
