@@ -312,6 +312,60 @@ TEST_CASE("beside a transposed input, the index of an element is that of the who
   CHECK(wrong == 0);
 }
 
+TEST_CASE("maps of short rows beside vectors that are the same for all rows") {
+  const int threads = cpu::max_threads();
+  std::int64_t& bytes = cpu::bytes_worth_streaming();
+  const std::int64_t usual = bytes;
+  cpu::set_max_threads(3);
+  // y(k, i, j) = x(k, i, j) + v(k or any, j) + index, where v lies `step` apart
+  const auto mistakes = [](std::int64_t blocks, std::int64_t rows, std::int64_t cols, std::int64_t step, bool shared) {
+    const auto x = counted(blocks * rows * cols, 1.0f), v = counted(blocks * cols * step, 3.0f);
+    std::vector<float> y(x.size());
+    std::vector<double> rest(x.size());
+    const Strides dense{rows * cols, cols, 1}, vector{shared ? 0 : cols * step, 0, step}, none{0, 0, 0};
+    const auto plan = make_plan<5>({blocks, rows, cols}, {dense, vector, none, dense, dense});
+    Backend<Cpu>::map({}, plan, SumAndDifference{},
+                      Pack<const float*, const double*, const float*>(
+                          x.data(), std::vector<double>(v.begin(), v.end()).data(), nullptr),
+                      Pack<float*, double*>(y.data(), rest.data()));
+    int wrong = 0;
+    for (std::int64_t i = 0; i < blocks * rows * cols; ++i) {
+      const std::int64_t block = shared ? 0 : i / (rows * cols);
+      const float of_x = 1.0f + static_cast<float>(i),
+                  of_v = v[static_cast<std::size_t>((block * cols + i % cols) * step)];
+      wrong += y[static_cast<std::size_t>(i)] != of_x + of_v;
+      wrong += rest[static_cast<std::size_t>(i)] != static_cast<double>(of_x) - static_cast<double>(of_v);
+    }
+    return wrong;
+  };
+  for (const std::int64_t streamed : {usual, std::int64_t{0}}) {
+    bytes = streamed;
+    for (const std::int64_t cols : {2, 3, 16, 31, 64, 255, 256, 257})
+      for (const std::int64_t rows : {1, 2, 3, 40, 700})
+        for (const std::int64_t step : {1, 2})
+          for (const bool shared : {false, true}) CHECK(mistakes(3, rows, cols, step, shared) == 0);
+  }
+  cpu::set_max_threads(threads);
+  bytes = usual;
+  // The index goes on from row to row, and halves are widened.
+  std::vector<half> halves, sums(64 * 40);
+  for (int i = 0; i < 64 * 40; ++i) halves.emplace_back(static_cast<float>(i % 256));
+  const auto v = counted(40, 0.0f);
+  const Strides dense{40, 1}, vector{0, 1};
+  Backend<Cpu>::map({}, make_plan<3>({64, 40}, {dense, vector, dense}), PlusIndex{},
+                    Pack<const half*, const float*>(halves.data(), v.data()), Pack<half*>(sums.data()));
+  std::vector<float> numbered(64 * 40);
+  Backend<Cpu>::map({}, make_plan<3>({64, 40}, {vector, dense, dense}), PlusIndex{},
+                    Pack<const float*, LinearIndex>(v.data(), LinearIndex{}), Pack<float*>(numbered.data()));
+  int wrong = 0;
+  for (int i = 0; i < 64 * 40; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    wrong += convert<float>(sums[at]) != static_cast<float>(i % 256 + i % 40);
+    wrong += numbered[at] != static_cast<float>(i % 40 + i);
+  }
+  CHECK(wrong == 0);
+}
+
 TEST_CASE("map in place through a strided layout touches nothing between the elements") {
   auto values = counted(3000, 0.0f);
   const auto plan = make_plan<2>({1000}, {Strides{3}, Strides{3}});

@@ -109,6 +109,34 @@ TEST_CASE("a repeated row keeps two dimensions; the inner one is contiguous") {
   for (const auto& stride : plan.stride) CHECK(stride[1] == 1);
 }
 
+TEST_CASE("in memory order a plan visits the same places, along the last operand") {
+  RandomLayouts random(5);
+  int turned = 0;
+  for (int trial = 0; trial < 300; ++trial) {
+    const Shape shape = random.shape(500);
+    const std::array<Strides, 3> strides{random.layout(shape, true).strides, random.layout(shape, true).strides,
+                                         random.layout(shape, false).strides};
+    const auto plan = make_plan<3>(shape, strides), by_memory = in_memory_order(plan);
+    INFO("shape ", to_string(shape), " strides ", to_string(strides[0]), " ", to_string(strides[1]), " ",
+         to_string(strides[2]));
+    REQUIRE(by_memory.elements == plan.elements);
+    if (plan.elements == 0) continue;
+    const auto places = [&](const Plan<3>& of) {
+      std::vector<std::array<std::int64_t, 3>> all;
+      for (std::int64_t index = 0; index < of.elements; ++index)
+        all.push_back({offset_in(of, 2, index), offset_in(of, 1, index), offset_in(of, 0, index)});
+      std::sort(all.begin(), all.end());
+      return all;
+    };
+    CHECK(places(by_memory) == places(plan));
+    CHECK(is_merged(by_memory));
+    if (plan.stride[2][plan.rank - 1] == 1) continue;
+    for (int d = 1; d < by_memory.rank; ++d) CHECK(by_memory.stride[2][d - 1] >= by_memory.stride[2][d]);
+    turned += by_memory.stride[2][by_memory.rank - 1] != plan.stride[2][plan.rank - 1];
+  }
+  CHECK(turned > 50);
+}
+
 TEST_CASE("a scalar, and extents of one, are one element") {
   const std::array<Strides, 1> none{Strides{}};
   CHECK(make_plan<1>(Shape{}, none).elements == 1);
