@@ -315,6 +315,10 @@ TEST_CASE("direct convolutions: kernels, strides, borders and sizes of every kin
     check_error(2, 32, 16, {11, 19}, 3, {.padding = 2, .dilation = 2}, false);
     check_error(1, 20, 17, {6, 7}, {2, 4}, {.stride = {5, 4}, .padding = {1, 3}}, true);
     check_error(2, 16, 16, {3, 3}, 3, {.stride = 1, .padding = 1, .exact = true}, false);
+    check_error(2, 3, 35, {9, 8}, 3, {.padding = 1}, true);  // few channels, which follow each other without a gap
+    check_error(3, 1, 16, {11, 9}, 5, {.stride = 2, .padding = 2}, false);
+    check_error(9, 15, 3, {4, 5}, {1, 3}, {.padding = {0, 2}, .dilation = {1, 2}}, true);
+    check_error(2, 40, 1, {6, 7}, 3, {.stride = {1, 2}, .padding = 1}, false);
   });
   check_error(30, 48, 40, {8, 8}, 3, {.stride = 2, .padding = 1}, false);  // several groups of images
   check_error(2, 64, 32, {70, 90}, 3, {.stride = 2, .padding = 1}, true);  // several parts of an image

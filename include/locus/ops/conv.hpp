@@ -150,9 +150,10 @@ concept ConvOperands = TensorLike<X> && (TensorLike<W> && ...) && FloatingDType<
 ///           with a bias two: see cuda::allow_cudnn. Its workspace has the same bound, for which a batch may take
 ///           several launches. Images that are neither dense nor channels-last are copied; of channels-last
 ///           images and results a launch more turns the weights.
-///           On Cpu a pass of float is one launch where there are 16 channels or more, in and out, and one group, of
-///           images that are dense, or channels-last with a multiple of 16 channels: of 3 x 3 and stride 1 Winograd's
-///           (see cpu::allow_winograd), otherwise products of windows where they lie. It takes at most eight times the
+///           On Cpu a pass of float is one launch for one group where channels in times channels out are 16 or more,
+///           but for the gradient of images of few channels, of which columns are small; images are dense or
+///           channels-last. With 16 channels or more, in and out, those of 3 x 3 and stride 1 are Winograd's (see
+///           cpu::allow_winograd), all others products of windows where they lie. It takes at most eight times the
 ///           weights and 32 MiB for each thread, which threads keep for the next; what would take more has columns.
 ///           So is one of bfloat16 with Isa::avx512_bf16 and later, by products of windows, of any layout of images,
 ///           where a group has 8 channels out and a window of 16 elements, or more, and images have 8 windows. So is

@@ -56,16 +56,18 @@ namespace detail {
   return !shape.exact && winograd_is_allowed() && shape.groups == 1 && depth.extent == 1 && depth.is_plain() &&
          fits(rows) && fits(cols) && tiles >= 8 && shape.in >= 16 && shape.out >= 16;
 }
-/// Whether the channels of images fill vectors.
+/// Whether images have two dimensions, one group, and channels enough to be worth lanes: with fewer, columns are small.
 [[nodiscard]] inline bool fills_lanes(const ConvShape& shape) {
   const ConvAxis& depth = shape.axis[0];
-  return shape.groups == 1 && depth.extent == 1 && depth.is_plain() && shape.in >= 16 && shape.out >= 16;
+  return shape.groups == 1 && depth.extent == 1 && depth.is_plain() && shape.in * shape.out >= 16;
 }
 /// Whether the direct convolution, which multiplies windows where they lie, suits a shape. A pointwise convolution is
-/// left to the matrix product.
+/// left to the matrix product. Of the adjoint, each empty lane of 32 results takes as long as the channels that it sums
+/// up, an element of columns as long as about 128.
 [[nodiscard]] inline bool suits_direct(const ConvShape& shape, bool adjoint) {
-  return fills_lanes(shape) && !shape.is_pointwise() &&
-         (!adjoint || (shape.axis[1].dilation == 1 && shape.axis[2].dilation == 1));
+  if (!fills_lanes(shape) || shape.is_pointwise()) return false;
+  const bool is_dense = shape.axis[1].dilation == 1 && shape.axis[2].dilation == 1;
+  return !adjoint || (is_dense && shape.out * (32 - shape.in) < 128 * shape.in);
 }
 /// Whether images lie so that channels come side by side by whole rows, or do already.
 [[nodiscard]] inline bool has_lanes(const ConvImages<const float>& x, std::int64_t width) {

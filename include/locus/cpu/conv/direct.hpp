@@ -31,7 +31,7 @@ class DirectPass {
         result_{bias, y, adds},
         width_(std::int64_t{2} * kernels_.lanes),
         strips_(ceil_div(out_, width_)),
-        padded_(round_up(x_.channels, kernels_.lanes)),
+        padded_(lanes_for(kernels_, x_.channels)),
         taps_(std::int64_t{shape.axis[1].kernel} * shape.axis[2].kernel) {
     using locus::detail::larger, locus::detail::smaller;
     line_ = cols_.origin(cols_.results() - 1) + cols_.span() + 1;

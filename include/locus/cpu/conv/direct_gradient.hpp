@@ -23,7 +23,7 @@ class DirectGradient {
         dw_(dw),
         adds_(adds),
         width_(std::int64_t{2} * kernels_.lanes),
-        in_(round_up(shape.in, kernels_.lanes)),
+        in_(lanes_for(kernels_, shape.in)),
         out_(round_up(shape.out, width_)),
         taps_(std::int64_t{shape.axis[1].kernel} * shape.axis[2].kernel) {
     using locus::detail::larger, locus::detail::smaller;
@@ -56,9 +56,12 @@ class DirectGradient {
         copy_gradients(first + i, gradients + at * out_);
       });
       const std::int64_t all = windows_before(first + count) - begin;
-      parallel_for(taps_ * strips, [&](std::int64_t task) {
-        const std::int64_t tap = task / strips, out = task % strips * width_;
-        multiply_strip(kernels_, {all, windows + tap * in_, 1, depth, out_, out_, first > 0}, x_.channels,
+      // Each tap is a product, or, where their channels follow each other, half of them.
+      const std::int64_t parts = in_ == x_.channels ? 2 : taps_;
+      parallel_for(parts * strips, [&](std::int64_t task) {
+        const std::int64_t part = task / strips, out = task % strips * width_;
+        const std::int64_t tap = taps_ * part / parts, taps = taps_ * (part + 1) / parts - tap;
+        multiply_strip(kernels_, {all, windows + tap * in_, 1, depth, out_, out_, first > 0}, taps * x_.channels,
                        gradients + out, sums + tap * x_.channels * out_ + out);
       });
     }

@@ -17,14 +17,25 @@ struct LaneImages {
 };
 
 /// Rows of an image with their border: from `top` on, of `width` columns, the first `border` of which come before it,
-/// with so many lanes for the channels, a multiple of a vector's.
+/// with so many lanes for the channels: see lanes_for.
 struct StagedLines {
   std::int64_t top, height, border, width, lanes;
 };
 
+/// Lanes that a position has where its channels lie side by side: a multiple of a vector's. Of few channels, as many:
+/// taps and channels side by side are a depth that products are worth.
+[[nodiscard]] inline std::int64_t lanes_for(const KernelSet<float>& kernels, std::int64_t channels) {
+  constexpr std::int64_t few = 16;
+  return channels < few ? channels : round_up(channels, kernels.lanes);
+}
+
 /// Copies positions whose channels lie side by side, `step` apart, with zeros up to so many lanes.
 inline void copy_positions(const float* from, std::int64_t step, std::int64_t channels, std::int64_t positions,
                            float* to, std::int64_t lanes) {
+  if (step == channels && lanes == channels) {
+    std::memcpy(to, from, static_cast<std::size_t>(positions * channels) * sizeof(float));
+    return;
+  }
   constexpr std::int64_t usual = 16;  // a number that compilers know spares a call for each position
   if (channels == usual && lanes == usual) {
     for (std::int64_t i = 0; i < positions; ++i, from += step, to += usual)
@@ -58,7 +69,10 @@ inline void stage_lines(const KernelSet<float>& kernels, const LaneImages& x, st
     const float* const from = x.images.data + image * stride[0] + r * stride[3];
     float* const target = line + lines.border * padded;
     if (stride[1] == 1) copy_positions(from, stride[4], x.channels, width, target, padded);
-    else to_lanes(kernels, from, stride[1], x.channels, width, target, padded);
+    else if (padded % kernels.lanes == 0) to_lanes(kernels, from, stride[1], x.channels, width, target, padded);
+    else
+      for (std::int64_t c = 0; c < padded; ++c)
+        for (std::int64_t col = 0; col < width; ++col) target[col * padded + c] = from[c * stride[1] + col * stride[4]];
   }
 }
 
