@@ -3,13 +3,7 @@
 #include <locus/locus.hpp>
 #include <locus/ops/conv3d.hpp>
 
-#include <support/reference_device.hpp>
-
-#ifndef LOCUS_TEST_DEVICES
-#define LOCUS_TEST_DEVICES locus::Cpu, locus_test::Counting, locus_test::ReferenceDevice
-#endif
 #include <support/device_list.hpp>
-#include <support/reference.hpp>
 
 #include <string>
 
