@@ -182,6 +182,41 @@ LOCUS_DEVICE_TEST("norms, pools, interpolation and others keep channels-last", D
   check("an expression of several functions", [](const auto& v) { return silu(v) * v + 1; });
 }
 
+LOCUS_DEVICE_TEST("what is added to a gradient goes where the gradient has it", D) {
+  const CloseOptions close{.relative = 1e-5, .absolute = 1e-5};
+  // Views leave any stride to the dimensions of one element.
+  const auto check_sum = [&](const auto& x, const auto& view, const auto& f) {
+    const auto images = variable(x), alone = variable(x.contiguous());
+    const auto viewed = view(images);
+    const auto g = numbers<float, D>(viewed.shape(), 7);
+    sum(viewed * g).backward();
+    const auto first = images.grad().clone();
+    sum(f(images)).backward();
+    sum(f(alone)).backward();
+    CHECK(allclose(images.grad(), first + alone.grad(), close));
+  };
+  const auto columns = numbers<float, D>({2, 32, 6, 1}, 1), w = numbers<float, D>({32, 32, 3, 1}, 2);
+  check_sum(columns, [](const auto& v) { return v.transpose(2, 3); },
+            [&](const auto& v) { return square(conv2d(v, w, {.padding = {1, 0}})); });
+  const auto image = numbers<float, D>({1, 16, 6, 5}, 3).channels_last(), k = numbers<float, D>({16, 16, 1, 1}, 4);
+  const auto turned = [](const auto& v) { return v.permute({2, 3, 0, 1}); };
+  check_sum(image, turned, [](const auto& v) { return square(max_pool2d(v, 2)); });
+  check_sum(image, turned, [&](const auto& v) { return square(conv2d(v, k)); });
+  // One volume without a batch has four dimensions, too: they are not those of images.
+  const auto volume = numbers<float, D>({2, 3, 4, 8}, 5), p = numbers<float, D>({4, 2, 1, 1, 1}, 6);
+  const auto rows = variable(volume), last = variable(volume.channels_last());
+  sum(square(conv3d(rows, p))).backward();
+  sum(square(conv3d(last, p))).backward();
+  CHECK(allclose(last.grad(), rows.grad(), close));
+  // Gradients that are handed on by reference keep the order, too.
+  const auto input = variable(volume.channels_last());
+  const auto used = (input * 1).eval();
+  bool is_kept = false;
+  const auto hook = used.on_gradient([&](const auto& gradient) { is_kept = gradient.is_channels_last(); });
+  sum(square(channels_last(used)) + square(channels_last(used) * 2)).backward();
+  CHECK(is_kept);
+}
+
 LOCUS_DEVICE_TEST("pools of channels-last images break ties, and pass NaN, as of others", D) {
   auto x = floor(numbers<float, D>({2, 5, 9, 8}, 4) * 2).eval();
   x.select(0, 0).select(0, 1).slice(0, 3, 5).fill_(std::numeric_limits<float>::quiet_NaN());

@@ -138,8 +138,12 @@ class TensorNode : public GraphNode {
   /// Makes the gradient a dense tensor that nothing else refers to: row-major, or in the format of the node's result.
   void own_gradient() {
     if (!has_gradient_) return;
-    const bool is_dense = gradient_.is_contiguous() || gradient_.layout().is_dense(format_);
-    if (!owned_ && !(gradient_.buffer().unique() && is_dense)) gradient_ = copied(format_);
+    if (!owned_) {
+      const MemoryFormat kept = gradient_.layout().is_dense(format_) ? format_ : MemoryFormat::row_major;
+      if (gradient_.buffer().unique() && gradient_.layout().is_dense(kept))  // extents of 1 may have any strides
+        gradient_ = Tensor<T, D>(gradient_.buffer(), gradient_.data(), shape_, detail::strides_of(shape_, kept));
+      else gradient_ = copied(format_);
+    }
     owned_ = true;
     if (is_captured()) at_replay([gradient = gradient_](TensorNode& node) { node.gradient_ = gradient; });
   }
@@ -172,7 +176,7 @@ class TensorNode : public GraphNode {
 
   LOCUS_OUT_OF_LINE void give(Tensor<T, D> g) {
     if (has_gradient_ || place_.buffer()) {
-      if (open()) gradient_ += g;
+      if (open(true)) gradient_ += g;
       else gradient_.copy_(g);
     } else {
       gradient_ = std::move(g);

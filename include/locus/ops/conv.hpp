@@ -78,7 +78,7 @@ struct Convolution {
     const detail::ConvPasses<T, D> passes(request.plan(x.shape(), w.shape(), nullptr), x.device());
     const auto gradient = volumes(g), images = volumes(x);
     if (dx) {
-      const auto [out, accumulate] = dx.open_in_format();
+      const auto [out, accumulate] = is_batched(x) ? dx.open_in_format() : dx.open();
       const auto weights = w.contiguous();
       if (request.transposed) passes.forward(volumes(out), accumulate, gradient, weights.data(), nullptr);
       else passes.input_gradient(volumes(out), accumulate, gradient, weights.data(), nullptr);
@@ -92,14 +92,18 @@ struct Convolution {
   }
 
  private:
-  /// The result's.
+  template <class T, class D>
+  [[nodiscard]] bool is_batched(const Tensor<T, D>& x) const {
+    return x.rank() == request.dims + 2;
+  }
+  /// The result's: of one image without a batch, the dimensions mean others than those of a format.
   template <class T, class D>
   [[nodiscard]] MemoryFormat format_of(const Tensor<T, D>& x) const {
-    return x.rank() == request.dims + 2 ? x.layout().format() : MemoryFormat::row_major;
+    return is_batched(x) ? x.layout().format() : MemoryFormat::row_major;
   }
   template <class T, class D>
   [[nodiscard]] Tensor<T, D> volumes(const Tensor<T, D>& x) const {
-    return detail::as_volumes(x, x.rank() == request.dims + 2);
+    return detail::as_volumes(x, is_batched(x));
   }
   /// The gradient of the bias.
   template <class T, class D>
