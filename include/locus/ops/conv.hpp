@@ -155,7 +155,7 @@ concept ConvOperands = TensorLike<X> && (TensorLike<W> && ...) && FloatingDType<
 ///           several launches. Images that are neither dense nor channels-last are copied; of channels-last
 ///           images and results a launch more turns the weights.
 ///           On Cpu a pass of float is one launch where there are 16 channels or more, in and out, and one group, of
-///           images that are dense, or channels-last with a multiple of 16 channels: of 3 x 3 and stride 1 Winograd's
+///           images that are dense or channels-last: of 3 x 3 and stride 1 Winograd's
 ///           (see cpu::allow_winograd), otherwise products of windows where they lie. It takes at most eight times the
 ///           weights and 32 MiB for each thread, which threads keep for the next; what would take more has columns.
 ///           So is one of bfloat16 with Isa::avx512_bf16 and later, by products of windows, of any layout of images,
