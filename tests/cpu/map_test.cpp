@@ -317,7 +317,7 @@ TEST_CASE("maps of short rows beside vectors that are the same for all rows") {
   std::int64_t& bytes = cpu::bytes_worth_streaming();
   const std::int64_t usual = bytes;
   cpu::set_max_threads(3);
-  // y(k, i, j) = x(k, i, j) + v(k or any, j) + index, where v lies `step` apart
+  // x(k, i, j) + v(k or any, j), and the difference, where the elements of v lie `step` apart
   const auto mistakes = [](std::int64_t blocks, std::int64_t rows, std::int64_t cols, std::int64_t step, bool shared) {
     const auto x = counted(blocks * rows * cols, 1.0f), v = counted(blocks * cols * step, 3.0f);
     std::vector<float> y(x.size());

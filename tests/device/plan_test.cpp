@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdlib>
 #include <support/plans.hpp>
 
 namespace {
@@ -115,7 +116,7 @@ TEST_CASE("in memory order a plan visits the same places, along the last operand
   for (int trial = 0; trial < 300; ++trial) {
     const Shape shape = random.shape(500);
     const std::array<Strides, 3> strides{random.layout(shape, true).strides, random.layout(shape, true).strides,
-                                         random.layout(shape, false).strides};
+                                         random.layout(shape, false, true).strides};
     const auto plan = make_plan<3>(shape, strides), by_memory = in_memory_order(plan);
     INFO("shape ", to_string(shape), " strides ", to_string(strides[0]), " ", to_string(strides[1]), " ",
          to_string(strides[2]));
@@ -131,7 +132,8 @@ TEST_CASE("in memory order a plan visits the same places, along the last operand
     CHECK(places(by_memory) == places(plan));
     CHECK(is_merged(by_memory));
     if (plan.stride[2][plan.rank - 1] == 1) continue;
-    for (int d = 1; d < by_memory.rank; ++d) CHECK(by_memory.stride[2][d - 1] >= by_memory.stride[2][d]);
+    for (int d = 1; d < by_memory.rank; ++d)
+      CHECK(std::abs(by_memory.stride[2][d - 1]) >= std::abs(by_memory.stride[2][d]));
     turned += by_memory.stride[2][by_memory.rank - 1] != plan.stride[2][plan.rank - 1];
   }
   CHECK(turned > 50);

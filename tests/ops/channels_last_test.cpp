@@ -87,6 +87,7 @@ LOCUS_DEVICE_TEST("channels_last changes strides alone, and back", D) {
   CHECK(!zeros<float, D>({3, 1, 1, 1}).expand({3, 4, 5, 6}).is_channels_last());
   CHECK((y.template as<double>().is_channels_last() && y.template to<Cpu>().is_channels_last()));
   CHECK(y.slice(1, 0, 2).is_channels_last());
+  CHECK(numbers<float, D>({4, 5, 3}, 1).permute({2, 0, 1}).unsqueeze(0).is_channels_last());  // one image
   const auto matrix = zeros<float, D>({2, 3});
   CHECK_THROWS_WITH_AS((void)matrix.channels_last(),
                        "channels_last: shape (2, 3); expected images (batch, channels, height, width) or volumes "
@@ -196,8 +197,11 @@ LOCUS_DEVICE_TEST("what is added to a gradient goes where the gradient has it", 
     CHECK(allclose(images.grad(), first + alone.grad(), close));
   };
   const auto columns = numbers<float, D>({2, 32, 6, 1}, 1), w = numbers<float, D>({32, 32, 3, 1}, 2);
-  check_sum(columns, [](const auto& v) { return v.transpose(2, 3); },
-            [&](const auto& v) { return square(conv2d(v, w, {.padding = {1, 0}})); });
+  check_sum(
+      columns, [](const auto& v) { return v.transpose(2, 3); },
+      [&](const auto& v) {
+        return square(conv2d(v, w, {.padding = {1, 0}}));
+      });
   const auto image = numbers<float, D>({1, 16, 6, 5}, 3).channels_last(), k = numbers<float, D>({16, 16, 1, 1}, 4);
   const auto turned = [](const auto& v) { return v.permute({2, 3, 0, 1}); };
   check_sum(image, turned, [](const auto& v) { return square(max_pool2d(v, 2)); });
@@ -215,6 +219,12 @@ LOCUS_DEVICE_TEST("what is added to a gradient goes where the gradient has it", 
   const auto hook = used.on_gradient([&](const auto& gradient) { is_kept = gradient.is_channels_last(); });
   sum(square(channels_last(used)) + square(channels_last(used) * 2)).backward();
   CHECK(is_kept);
+  const auto block = checkpoint([](const auto& v) { return silu(v) * v; }, input * 1);
+  bool is_kept_by_block = false;
+  const auto of_block =
+      block.on_gradient([&](const auto& gradient) { is_kept_by_block = gradient.is_channels_last(); });
+  sum(square(max_pool2d(block, 2))).backward();
+  CHECK(is_kept_by_block);
 }
 
 LOCUS_DEVICE_TEST("pools of channels-last images break ties, and pass NaN, as of others", D) {

@@ -91,7 +91,7 @@ template <class Call, class T, class D>
 class CheckpointNode final : public TensorNode<T, D> {
  public:
   CheckpointNode(const Tensor<T, D>& output, Shared<Call> call, OutsideOperands operands)
-      : TensorNode<T, D>(output.shape(), output.device()), call_(std::move(call)), operands_(std::move(operands)) {}
+      : TensorNode<T, D>(output), call_(std::move(call)), operands_(std::move(operands)) {}
 
   /// A walk of its own through what is recorded now, up to the nodes that were there before.
   void propagate() override {

@@ -94,6 +94,9 @@ class TensorNode : public GraphNode {
   LOCUS_OUT_OF_LINE TensorNode(const Shape& shape, D device, bool keeps = false,
                                MemoryFormat format = MemoryFormat::row_major)
       : shape_(shape), device_(device), format_(format), keeps_(keeps) {}
+  /// Of a result, whose gradient has its format.
+  explicit TensorNode(const Tensor<T, D>& result, bool keeps = false)
+      : TensorNode(result.shape(), result.device(), keeps, result.layout().format()) {}
 
   [[nodiscard]] const Shape& shape() const { return shape_; }
   [[nodiscard]] bool has_gradient() const { return has_gradient_; }
@@ -287,8 +290,8 @@ class Gradient {
 template <class T, class D>
 class LeafNode final : public TensorNode<T, D> {
  public:
-  LeafNode(const Shape& shape, D device, MemoryFormat format = MemoryFormat::row_major)
-      : TensorNode<T, D>(shape, device, true, format) {}
+  LeafNode(const Shape& shape, D device) : TensorNode<T, D>(shape, device, true) {}
+  explicit LeafNode(const Tensor<T, D>& value) : TensorNode<T, D>(value, true) {}
   void propagate() override {
     this->own_gradient();
     if (detail::pass_scale && this->has_gradient()) this->set_scale(Shared<detail::GradientScale>(detail::pass_scale));

@@ -211,8 +211,7 @@ template <class X>
   using T = value_of<X>;
   using D = device_of<X>;
   const Tensor<T, D>& value = x.eval();
-  return Traced<T, D>(
-      value, Shared<TensorNode<T, D>>(new LeafNode<T, D>(value.shape(), value.device(), value.layout().format())));
+  return Traced<T, D>(value, Shared<TensorNode<T, D>>(new LeafNode<T, D>(value)));
 }
 
 /// The same traced tensor, on which layers that differ in training and inference act as in inference.
@@ -253,8 +252,7 @@ template <class T, class D>
 template <class T, class D, int n>
 class RecordedNode : public TensorNode<T, D> {
  public:
-  RecordedNode(const Tensor<T, D>& output, GraphNode* const (&inputs)[n])
-      : TensorNode<T, D>(output.shape(), output.device(), false, output.layout().format()) {
+  RecordedNode(const Tensor<T, D>& output, GraphNode* const (&inputs)[n]) : TensorNode<T, D>(output) {
     for (int i = 0; i < n; ++i) inputs_[i] = Shared<GraphNode>(inputs[i]);
   }
 

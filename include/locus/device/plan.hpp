@@ -95,6 +95,7 @@ template <int N>
 }
 
 namespace detail {
+[[nodiscard]] constexpr std::int64_t distance(std::int64_t stride) { return stride < 0 ? -stride : stride; }
 /// Sorts dimensions by the strides of the last operand that is in memory, unless its elements are side by side in the
 /// innermost one already.
 LOCUS_OUT_OF_LINE constexpr void sort_dimensions(int& rank, std::int64_t* extent, std::int64_t (*stride)[max_rank],
@@ -106,7 +107,7 @@ LOCUS_OUT_OF_LINE constexpr void sort_dimensions(int& rank, std::int64_t* extent
   if (!by || by[rank - 1] == 1) return;
   for (int end = rank - 1; end > 0; --end)
     for (int d = 0; d < end; ++d) {
-      if (by[d] >= by[d + 1]) continue;
+      if (distance(by[d]) >= distance(by[d + 1])) continue;
       std::swap(extent[d], extent[d + 1]);
       for (int i = 0; i < count; ++i) std::swap(stride[i][d], stride[i][d + 1]);
     }

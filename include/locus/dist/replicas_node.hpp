@@ -160,7 +160,7 @@ class ReplicaResultNode final : public TensorNode<U, device_of<M>> {
  public:
   using D = device_of<M>;
   ReplicaResultNode(const Tensor<U, D>& value, Shared<ReplicasNode<M, In, U>> replicas, std::size_t part)
-      : TensorNode<U, D>(value.shape(), value.device()), replicas_(std::move(replicas)), part_(part) {}
+      : TensorNode<U, D>(value), replicas_(std::move(replicas)), part_(part) {}
 
   void propagate() override {
     if (!this->has_gradient()) return;

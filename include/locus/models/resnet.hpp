@@ -15,7 +15,7 @@ struct ResNetOptions {
   bool small_images = false;        ///< a stem for 32 x 32: a 3x3 convolution of stride 1, and no pooling
   bool zero_init_residual = false;  ///< each block begins as its shortcut (Goyal et al., 2017)
   std::int64_t width = 64;          ///< channels after the stem; the stages have 1, 2, 4 and 8 times as many
-  bool channels_last = false;       ///< images are turned first: cuDNN convolves those of 16 bits faster
+  bool channels_last = false;       ///< images are turned first, as cuDNN's kernels of 16 bits read them
 };
 
 /// How many blocks each of the four stages has.

@@ -64,11 +64,19 @@ inline constexpr std::int64_t few_channels = 4;
   return shape.groups > 1 && shape.group_in() <= few_channels && shape.group_out() <= few_channels;
 }
 
-/// Images (batch, channels, d, h, w) as functors read them, or, of `T`, write them.
-template <class T, class V, class D>
-[[nodiscard]] ConvImages<T> images_of(const Tensor<V, D>& x) {
-  ConvImages<T> images{x.data(), {}};
+/// Images (batch, channels, d, h, w) as functors read them.
+template <class T, class D>
+[[nodiscard]] ConvImages<const T> images_of(const Tensor<T, D>& x) {
+  ConvImages<const T> images{x.data(), {}};
   for (int d = 0; d < 5; ++d) images.stride[d] = x.strides()[d];
+  return images;
+}
+/// Dense images as functors write them: extents of 1, which may have any strides, have those of the format.
+template <class T, class D>
+[[nodiscard]] ConvImages<T> results_of(const Tensor<T, D>& y) {
+  const Strides strides = strides_of(y.shape(), y.layout().format());
+  ConvImages<T> images{y.data(), {}};
+  for (int d = 0; d < 5; ++d) images.stride[d] = strides[d];
   return images;
 }
 /// Images whose elements of a channel lie at one distance: dense, row-major or channels-last.
@@ -91,9 +99,9 @@ class ConvPasses {
     if (y.empty()) return;
     count();
     if constexpr (ConvolvingDevice<D, T>)
-      if (Convolution<D>::forward(device_, shape_, images_of<const T>(x), w, bias, images_of<T>(y), accumulate)) return;
+      if (Convolution<D>::forward(device_, shape_, images_of(x), w, bias, results_of(y), accumulate)) return;
     if (is_grouped(shape_)) {
-      const GroupedConvRow<T> row{shape_, images_of<const T>(x), w, bias, images_of<T>(y), accumulate};
+      const GroupedConvRow<T> row{shape_, images_of(x), w, bias, results_of(y), accumulate};
       return Backend<D>::for_each_row(device_, y.elements() / y.size(-1), y.size(-1), row);
     }
     const std::int64_t windows = shape_.outputs(), depth = shape_.group_in() * shape_.taps();
@@ -124,10 +132,10 @@ class ConvPasses {
     if (dx.empty()) return;
     count();
     if constexpr (ConvolvingDevice<D, T>)
-      if (Convolution<D>::input_gradient(device_, shape_, images_of<const T>(g), w, bias, images_of<T>(dx), accumulate))
+      if (Convolution<D>::input_gradient(device_, shape_, images_of(g), w, bias, results_of(dx), accumulate))
         return;
     if (is_grouped(shape_)) {
-      const GroupedGradientRow<T> row{shape_, images_of<const T>(g), w, bias, images_of<T>(dx), accumulate};
+      const GroupedGradientRow<T> row{shape_, images_of(g), w, bias, results_of(dx), accumulate};
       return Backend<D>::for_each_row(device_, dx.elements() / dx.size(-1), dx.size(-1), row);
     }
     const std::int64_t windows = shape_.outputs(), depth = shape_.group_in() * shape_.taps(), outs = shape_.group_out();
@@ -170,7 +178,7 @@ class ConvPasses {
     }
     count();
     if constexpr (ConvolvingDevice<D, T>)
-      if (Convolution<D>::weight_gradient(device_, shape_, images_of<const T>(g), images_of<const T>(x), dw.data(),
+      if (Convolution<D>::weight_gradient(device_, shape_, images_of(g), images_of(x), dw.data(),
                                           accumulate))
         return;
     if (is_grouped(shape_)) return sum_taps(dw, accumulate, g, x);
@@ -297,7 +305,7 @@ class ConvPasses {
   /// Writes the columns of a part; the windows of each image of it.
   std::int64_t fill(const Tensor<T, D>& columns, const ConvPart& part, const Tensor<T, D>& x) const {
     const std::int64_t rows = shape_.in * shape_.taps() * part.images * part.extent(0) * part.extent(1);
-    WindowColumnsRow<T> row{{}, part, images_of<const T>(x), columns.data()};
+    WindowColumnsRow<T> row{{}, part, images_of(x), columns.data()};
     for (int d = 0; d < 3; ++d) row.axis[d] = shape_.axis[d];
     Backend<D>::for_each_row(device_, rows, part.extent(2), row);
     return part.windows();
@@ -306,7 +314,7 @@ class ConvPasses {
   /// to T for each.
   void fold(const Tensor<T, D>& dx, const ConvPart& part, const Tensor<T, D>& columns, const T* bias, bool accumulate,
             bool is_first) const {
-    FoldColumnsRow<T> row{{}, part, shape_.in, {}, 0, 0, columns.data(), bias, images_of<T>(dx), accumulate};
+    FoldColumnsRow<T> row{{}, part, shape_.in, {}, 0, 0, columns.data(), bias, results_of(dx), accumulate};
     ConvIndex extent[3];
     for (int d = 0; d < 3; ++d) {
       const ConvAxis& axis = row.axis[d] = shape_.axis[d];

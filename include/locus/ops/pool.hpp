@@ -42,10 +42,11 @@ template <class T, class D>
 [[nodiscard]] Planes<const T> planes_of(const Tensor<T, D>& planes) {
   return {planes.data(), planes.strides()[0], planes.strides()[1], planes.strides()[2]};
 }
-/// Whether a tensor is a batch of images that are channels-last: those have launches of their own.
+/// Whether a tensor is a batch of images that are channels-last, of more than one channel: those have launches of their
+/// own.
 template <class T, class D>
 [[nodiscard]] bool has_pixels(const Tensor<T, D>& x) {
-  return x.rank() == 4 && x.is_channels_last();
+  return x.rank() == 4 && x.size(1) > 1 && x.is_channels_last();
 }
 /// An uninitialized result of pooling, in the format of x.
 template <class T, class Axis, class D>

@@ -150,6 +150,7 @@ struct Layout {
     std::int64_t least = 1;  // for the next stride
     for (int i = 0; i < rank(); ++i) {
       const int d = detail::by_channels_last[rank() - 4][i];
+      if (d == 0 && shape[0] == 1) break;  // one image, wherever the next would be
       if (shape[d] == 0 || strides[d] < least) return MemoryFormat::row_major;
       least = detail::wrapping_product(strides[d], shape[d]);
     }

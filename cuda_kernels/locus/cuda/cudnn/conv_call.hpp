@@ -118,8 +118,7 @@ struct ConvCall {
 [[nodiscard]] inline cuda::detail::GemmPlanKey key_of(const ConvCall& call) {
   const ConvShape& shape = call.shape;
   const std::int64_t flags = call.x.channels_last + 2 * call.y.channels_last + 4 * call.accumulate + 8 * shape.exact +
-                             16 * tf32_allowed() + 32 * nondeterministic_cudnn_allowed() +
-                             64 * call.has_weights_channels_last();
+                             16 * tf32_allowed() + 32 * nondeterministic_cudnn_allowed();
   const std::int64_t alignments =
       (alignment_of(call.x.data) * 32 + alignment_of(call.y.data)) * 32 + alignment_of(call.w);
   cuda::detail::GemmPlanKey key{
