@@ -132,8 +132,7 @@ class ConvPasses {
     if (dx.empty()) return;
     count();
     if constexpr (ConvolvingDevice<D, T>)
-      if (Convolution<D>::input_gradient(device_, shape_, images_of(g), w, bias, results_of(dx), accumulate))
-        return;
+      if (Convolution<D>::input_gradient(device_, shape_, images_of(g), w, bias, results_of(dx), accumulate)) return;
     if (is_grouped(shape_)) {
       const GroupedGradientRow<T> row{shape_, images_of(g), w, bias, results_of(dx), accumulate};
       return Backend<D>::for_each_row(device_, dx.elements() / dx.size(-1), dx.size(-1), row);
@@ -178,9 +177,7 @@ class ConvPasses {
     }
     count();
     if constexpr (ConvolvingDevice<D, T>)
-      if (Convolution<D>::weight_gradient(device_, shape_, images_of(g), images_of(x), dw.data(),
-                                          accumulate))
-        return;
+      if (Convolution<D>::weight_gradient(device_, shape_, images_of(g), images_of(x), dw.data(), accumulate)) return;
     if (is_grouped(shape_)) return sum_taps(dw, accumulate, g, x);
     const std::int64_t depth = shape_.group_in() * shape_.taps(), outs = shape_.group_out();
     const std::int64_t per_window = shape_.in * shape_.taps() + shape_.out;
