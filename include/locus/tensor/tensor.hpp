@@ -203,8 +203,8 @@ class Tensor {
   [[nodiscard]] LOCUS_OUT_OF_LINE Tensor contiguous() const;  ///< itself if dense, else a clone
   /// The same images with their channels side by side in memory; itself if they lie so. Shape and subscripts stay: the
   /// strides change. Convolutions, pooling, norms, interpolation, elementwise functions and concat keep this order in
-  /// what they give, and in gradients, as channels_last of PyTorch does; other operations read it, and give row-major
-  /// ones. shape: (batch, channels, height, width), or (batch, channels, depth, height, width)     throws ShapeError
+  /// their results and gradients, as channels_last of PyTorch does; other operations read it, and give row-major ones.
+  /// shape: (batch, channels, height, width), or (batch, channels, depth, height, width)     throws ShapeError
   [[nodiscard]] LOCUS_OUT_OF_LINE Tensor channels_last() const;
   /// Converted; itself if T is U. Floating-point numbers become integers by leaving out their fraction, and
   /// floating-point numbers of fewer bits by rounding to the nearest, halves to even, and to infinity beyond the
