@@ -1,6 +1,6 @@
 #pragma once
-// Convolutions of 16 bits on a device that has a way of its own for floats alone: operands become float, some images at
-// a time, and results are rounded once.
+// Convolutions of 16 bits on a device whose way for floats is faster: operands become float, some images at a time, and
+// results are rounded once.
 
 #include <locus/device/convolution.hpp>
 #include <locus/tensor/copy.hpp>
@@ -10,10 +10,18 @@ namespace locus::inline LOCUS_ABI::detail {
 template <class T, class D>
 class ConvPasses;
 
-/// Whether D convolves what T is computed in, but not T.
+/// Whether D convolves what T is computed in, and so may convolve T by that.
 template <class D, class T>
-concept WidensConvolutions =
-    !std::is_same_v<T, compute_t<T>> && !ConvolvingDevice<D, T> && ConvolvingDevice<D, compute_t<T>>;
+concept WidensConvolutions = !std::is_same_v<T, compute_t<T>> && ConvolvingDevice<D, compute_t<T>>;
+
+/// Whether it does: where it has no way for T itself, or says that that of compute_t<T> is faster.
+template <class T, class D>
+[[nodiscard]] bool is_widened([[maybe_unused]] const ConvShape& shape) {
+  if constexpr (!ConvolvingDevice<D, T>) return true;
+  else if constexpr (requires { Convolution<D>::is_faster_widened(shape); })
+    return Convolution<D>::is_faster_widened(shape);
+  else return false;
+}
 
 /// The passes of ConvPasses, by those of compute_t<T>.
 template <class T, class D>
@@ -52,7 +60,8 @@ class WidenedConvPasses {
   void for_each_part(const Tensor<T, D>& result, bool accumulate, const Tensor<T, D>& images, const F& f) const {
     for (std::int64_t first = 0; first < shape_.batch; first += images_) {
       const Tensor<T, D> target = result.slice(0, first, end(first));
-      const Tensor<R, D> wide = accumulate ? target.template as<R>() : Tensor<R, D>(target.shape(), target.layout().format(), device_);
+      const Tensor<R, D> wide =
+          accumulate ? target.template as<R>() : Tensor<R, D>(target.shape(), target.layout().format(), device_);
       f(passes(first), wide, part(images, first));
       copy_elements(wide, target);
     }

@@ -81,6 +81,20 @@ struct WidenedLoop<F, Pack<I...>, Pack<O*...>, repeated> {
   }
 };
 
+/// Conversions need no loop beside.
+template <>
+struct WidenedLoop<locus::detail::ConvertElement<half, float>, Pack<const half*>, Pack<float*>, 0> {
+  static void run(const void*, std::int64_t n, std::int64_t, const void* const* in, void* const* out) {
+    halves_to_floats(static_cast<float*>(out[0]), static_cast<const half*>(in[0]), n);
+  }
+};
+template <>
+struct WidenedLoop<locus::detail::ConvertElement<float, half>, Pack<const float*>, Pack<half*>, 0> {
+  static void run(const void*, std::int64_t n, std::int64_t, const void* const* in, void* const* out) {
+    floats_to_halves(static_cast<half*>(out[0]), static_cast<const float*>(in[0]), n);
+  }
+};
+
 /// The loop of a map, and the one for a plan along whose runs some inputs are repeated.
 template <class F, class In, class Out>
 struct MapLoopFor;
