@@ -46,7 +46,7 @@ TIMINGS = {
     "MNIST, 784-1024-10": ("mnist", {"hidden": 1024}, {"steps": 20}, {"steps": 116}, 5),
     "CIFAR-10, ResNet-18 of width 16": ("cifar10", {"width": 16, "images": 1280, "test-images": 20, "batch": 64, "average": 0},
                                         {"epochs": 1}, {"epochs": 2}, 50000 / 1280),
-    "CIFAR-10, ResNet-18 of width 64": ("cifar10", {"width": 64, "images": 320, "test-images": 20, "batch": 32, "average": 0},
+    "CIFAR-10, ResNet-18 of width 64": ("cifar10", {"width": 64, "images": 320, "test-images": 20, "batch": 32, "average": 0, "lr": 0.01},
                                         {"epochs": 1}, {"epochs": 2}, 50000 / 320),
 }
 SAID = re.compile(r"^test images: .*?accuracy ([\d.]+) %", re.MULTILINE)

@@ -41,13 +41,14 @@ using states_of = std::make_integer_sequence<int, Rule::states>;
 /// Whether a number rounds to this one of T.
 template <class T, class R = compute_t<T>>
 [[nodiscard]] LOCUS_FN bool rounds_to(R exact, R value) {
+#if !LOCUS_CUDA
   if constexpr (std::is_same_v<T, bfloat16>) {  // without the 16 bits, which loops over 32 would pack and unpack
     const auto bits = __builtin_bit_cast(std::uint32_t, exact);
     const std::uint32_t rounded = bits + 0x7fffu + ((bits >> 16) & 1u);
     return ((rounded ^ __builtin_bit_cast(std::uint32_t, value)) < 0x10000u) & (exact == exact);
-  } else {
-    return load_as_register(from_register<T>(exact)) == value;
   }
+#endif
+  return load_as_register(from_register<T>(exact)) == value;
 }
 
 template <class Rule, class T, class States>
