@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Accuracy of models that are trained in float, bfloat16 and half, and what an epoch takes in each.
 
-usage: types_accuracy.py --programs build/examples --data FOLDER [--seeds 5] [--turns 5] [--only WORDS] [--part accuracy]
+usage: types_accuracy.py --programs build/examples --data FOLDER [--seeds 5] [--turns 5] [--only WORDS] [--part accuracy] [--types half]
 
 examples/mnist trains perceptrons on FOLDER/mnist, examples/cifar10 a ResNet-18 on some images of FOLDER/cifar10.
 
@@ -10,7 +10,8 @@ differ by two standard errors of their difference, at most.
 
 Time: processor time of one thread, which other programs on the machine change little: of a longer run less that of a shorter
 one, of each type in turns. Loading of the images is part of it, and the median of the turns counts. Results go to
-results/types-accuracy.json, anew after each run.
+results/types-accuracy.json, anew after each run: models and types that are left out stay as they were there, unless their
+settings differ.
 """
 
 import argparse
@@ -34,7 +35,7 @@ TYPES = "float", "bfloat16", "half"
 TRAININGS = {
     "MNIST, 784-32-10": ("mnist", {"hidden": 32, "epochs": 5}),
     "MNIST, 784-256-10": ("mnist", {"hidden": 256, "epochs": 5}),
-    "CIFAR-10, ResNet-18 of width 8": ("cifar10", {"width": 8, "images": 3000, "test-images": 2000, "epochs": 4, "batch": 64,
+    "CIFAR-10, ResNet-18 of width 8": ("cifar10", {"width": 8, "images": 10000, "test-images": 2000, "epochs": 4, "batch": 64,
                                                    "average": 0}),
 }
 # Name: the example, its options, what a shorter and a longer run are given, and images of an epoch over those by which they
@@ -45,7 +46,7 @@ TIMINGS = {
     "MNIST, 784-1024-10": ("mnist", {"hidden": 1024}, {"steps": 20}, {"steps": 116}, 5),
     "CIFAR-10, ResNet-18 of width 16": ("cifar10", {"width": 16, "images": 1280, "test-images": 20, "batch": 64, "average": 0},
                                         {"epochs": 1}, {"epochs": 2}, 50000 / 1280),
-    "CIFAR-10, ResNet-18 of width 64": ("cifar10", {"width": 64, "images": 320, "test-images": 20, "batch": 32, "average": 0},
+    "CIFAR-10, ResNet-18 of width 64": ("cifar10", {"width": 64, "images": 320, "test-images": 20, "batch": 32, "average": 0, "lr": 0.01},
                                         {"epochs": 1}, {"epochs": 2}, 50000 / 320),
 }
 SAID = re.compile(r"^test images: .*?accuracy ([\d.]+) %", re.MULTILINE)
@@ -80,18 +81,18 @@ def compared(of_float, of_type):
 
 
 def summary(by_type):
-    rows = {kind: {"mean": statistics.mean(values)} for kind, values in by_type.items() if values}
-    if min(map(len, by_type.values())) > 1:
-        for kind, values in by_type.items():
+    rows = {}
+    for kind, values in by_type.items():
+        rows[kind] = {"mean": statistics.mean(values)}
+        if len(values) > 1:
             rows[kind]["deviation"] = statistics.stdev(values)
-            if kind != "float":
+            if kind != "float" and len(by_type.get("float", [])) > 1:
                 rows[kind] |= compared(by_type["float"], values)
     return rows
 
 
-def trainings(options, save):
+def trainings(options, results):
     """Accuracy by training, type and seed."""
-    results = {}
     for name, (example, settings) in TRAININGS.items():
         if not re.search(options.only, name):
             continue
@@ -100,18 +101,16 @@ def trainings(options, save):
             for kind in options.types:
                 by_type[kind].append(accuracy(options, example, settings, kind, seed))
             print(f"{name}, seed {seed}: " + ", ".join(f"{kind} {100 * by_type[kind][-1]:.2f} %" for kind in options.types), flush=True)
-            results[name] = {"settings": settings, "accuracy": by_type, "summary": summary(by_type)}
-            save("accuracy", results)
-        for kind in options.types[1:]:
-            row = results[name]["summary"][kind]
-            if "difference" in row:
-                print(f"{name}, {kind}: {100 * row['difference']:+.3f} points, standard error {100 * row['standard_error']:.3f}: "
-                      f"{'within' if row['within_noise'] else 'beyond'} noise", flush=True)
+            row = results.update("accuracy", name, settings, "accuracy", by_type, summary)
+        for kind in options.types:
+            said = row["summary"][kind]
+            if "difference" in said:
+                print(f"{name}, {kind}: {100 * said['difference']:+.3f} points, standard error {100 * said['standard_error']:.3f}: "
+                      f"{'within' if said['within_noise'] else 'beyond'} noise", flush=True)
 
 
-def epochs(options, save):
+def epochs(options, results):
     """Seconds of processor time of an epoch, and how many times as fast as float it is."""
-    results = {}
     for name, (example, settings, short, long, share) in TIMINGS.items():
         if not re.search(options.only, name):
             continue
@@ -123,10 +122,28 @@ def epochs(options, save):
         of_float = statistics.median(taken["float"])
         rows = {kind: {"seconds": statistics.median(values), "times_as_fast_as_float": of_float / statistics.median(values),
                        "turns": values} for kind, values in taken.items()}
-        results[name] = {"settings": settings, "types": rows}
-        save("epochs", results)
+        results.update("epochs", name, settings, "types", rows)
         print(f"{name}: " + ", ".join(f"{kind} {row['seconds']:.3f} s ({row['times_as_fast_as_float']:.2f} times as fast)"
                                       for kind, row in rows.items()), flush=True)
+
+
+class Results:
+    """The file of results."""
+
+    path = RESULTS / "types-accuracy.json"
+
+    def update(self, part, name, settings, key, by_type, summary=None):
+        """The row of a model with what was measured of some types beside what stands there of others."""
+        kept = json.loads(self.path.read_text()) if self.path.exists() else {}  # another run may have written it
+        if part == "epochs" and kept.get("processor") != processor():  # times of two would stand under one name
+            kept |= {"processor": processor(), "epochs": {}}
+        rows = kept.setdefault(part, {})
+        others = rows[name][key] if name in rows and rows[name]["settings"] == settings else {}
+        rows[name] = {"settings": settings, key: {kind: (others | by_type)[kind] for kind in TYPES if kind in others | by_type}}
+        if summary:
+            rows[name]["summary"] = summary(rows[name][key])
+        whole_file.write(self.path, json.dumps(kept, indent=1) + "\n")
+        return rows[name]
 
 
 def main():
@@ -136,25 +153,18 @@ def main():
     for name, default in ("seeds", 5), ("turns", 5):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--only", default="", help="models whose name has these words, by a regular expression")
-    parser.add_argument("--types", nargs="+", choices=TYPES, default=TYPES, help="float first, with which others are compared")
+    parser.add_argument("--types", nargs="+", choices=TYPES, default=TYPES, help="those to run; times are compared with float's")
     parser.add_argument("--part", choices=("accuracy", "epochs"), help="one of the two; the other stays as it was")
     options = parser.parse_args()
-    if options.types[0] != "float":
-        parser.error(f"--types {' '.join(options.types)}: expected float first, with which the others are compared")
-    path = RESULTS / "types-accuracy.json"
-    kept = json.loads(path.read_text()) if path.exists() else {}
-
-    def save(part, results):
-        if part == "epochs" and kept.get("processor") != processor():  # times of two would stand under one name
-            kept.update({"processor": processor(), "epochs": {}})
-        kept[part] = {**kept.get(part, {}), **results}
-        whole_file.write(path, json.dumps(kept, indent=1) + "\n")
+    if options.part != "accuracy" and "float" not in options.types:
+        parser.error(f"--types {' '.join(options.types)}: expected float beside them, in whose turns times of others are measured; "
+                     f"or --part accuracy")
 
     with tempfile.TemporaryDirectory() as folder:
         options.scratch = pathlib.Path(folder)
         for part, measure in ("epochs", epochs), ("accuracy", trainings):
             if options.part in (None, part):
-                measure(options, save)
+                measure(options, Results())
 
 
 if __name__ == "__main__":

@@ -49,6 +49,7 @@ CASES = [
     ("gradient(locus::operation::Extreme<true>{{1}, true}, x)", {RUN: 1, COLUMNS: 1, MAP: 2}),
     ("var(x)", {RUN: 2, COLUMNS: 1, FOUR: 1}),
     ("argmax(x).as<float>()", {RUN: 1}),
+    ("any(x).as<float>()", {RUN: 1, FOLD_TAIL: 1, COLUMNS: 1}),
     ("softmax(x, 1)", {RUN: 1, FOLD_TAIL: 1, UPDATE_AND_FOLD: 1, UPDATE_TAIL: 1}),
     ("log_softmax(x, 1)", {FOLD: 2, FOLD_TAIL: 2}),
     ("logsumexp(x, 1)", {FOLD: 2, FOLD_TAIL: 2}),
@@ -60,12 +61,14 @@ CASES = [
     ("gradient(locus::operation::BatchNorm<float, locus::Cpu>{{}, {}, true, {}}, x)", {MAP: 8, RUN: 6, COLUMNS: 2, FOUR: 2}),
     ("gradient(locus::operation::BatchNorm<float, locus::Cpu>{{}, {}, true, {}}, x.as<locus::bfloat16>().eval())", {MAP: 8, RUN: 6}),
     ("step_of_bfloat16(x)", {MAP: 1}),
+    ("step_that_may_be_skipped<locus::bfloat16, locus::bfloat16>(x)", {MAP: 1}),
+    ("step_that_may_be_skipped<locus::half, float>(x)", {MAP: 1}),
     ("linear(x, y, locus::functor::Tanh{})", {ACTIVATE: 1}),
     ("linear(x, y, locus::functor::Gelu{})", {ACTIVATE: 1}),
     ("matmul(x.as<locus::bfloat16>(), y.as<locus::bfloat16>()).as<float>()", {ACTIVATE: 1}),
 ]
 # What is computed with registers no wider than those of AVX2.
-NARROW = {"argmax(x).as<float>()"}
+NARROW = {"argmax(x).as<float>()", "any(x).as<float>()"}
 # Flags, and for how many instruction sets each loop is vectorized then.
 PROCESSORS = [((), 2), (("-mavx512f", "-mavx512dq", "-mavx512vl", "-mavx512bw", "-mavx2", "-mfma"), 1)]
 
@@ -122,6 +125,14 @@ X step_of_bfloat16(const locus::Tensor<T>& x) {{
   using Halves = const locus::bfloat16*;
   locus::cpu::MapLoop<locus::optim::detail::StepOfOneGroup<Rule>, locus::Pack<Halves, Halves, const T*, const T*>,
                       locus::Pack<locus::bfloat16*, T*, T*>>::run(&x, 0, 0, nullptr, nullptr);
+  return x;
+}}
+template <class T, class Read, class R>
+X step_that_may_be_skipped(const locus::Tensor<R>& x) {{
+  using Rule = locus::optim::detail::WithMasterWeights<locus::optim::detail::SgdRule<R>, T>;
+  using Step = locus::optim::detail::StepUnless<Rule>;
+  using Inputs = locus::Pack<const Read*, const Read*, const R*, const R*, const R*, const R*, const bool*, const float*>;
+  locus::cpu::MapLoop<Step, Inputs, locus::Pack<Read*, R*, R*>, Step::repeated>::run(&x, 0, 0, nullptr, nullptr);
   return x;
 }}
 X f(const X& x, [[maybe_unused]] const X& y) {{ return {}; }}

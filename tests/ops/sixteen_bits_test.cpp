@@ -90,6 +90,52 @@ TEST_CASE("rows of 16 bits are normalized in float") {
 }
 
 namespace {
+/// Values and gradients of T, of several parts of the batch, and what they are added to, are those of float64 but for
+/// one rounding, and for that of sums in float, by Winograd's transforms, too.
+template <class T>
+void check_convolves(const char* name, const Shape& images, const Shape& weights, const Conv2dOptions& options) {
+  CAPTURE(std::string(name));
+  static constexpr double rounding = std::is_same_v<T, half> ? 0x1p-11 : 0x1p-8;
+  Generator<Cpu> numbers{7};
+  const auto drawn = [&](const Shape& shape) { return randn<float, Cpu>(shape, numbers).eval().template as<T>(); };
+  const auto x = drawn(images), w = drawn(weights), b = drawn({weights[0]});
+  const auto exact_x = variable(x.template as<double>()), exact_w = variable(w.template as<double>());
+  const auto y = conv2d(exact_x, exact_w, b.template as<double>(), options);
+  const auto g = drawn(y.shape());
+  y.backward(g.template as<double>());
+
+  const auto close = [](const char* pass, const Tensor<T>& got, const Tensor<double>& want) {
+    CAPTURE(std::string(pass));
+    const Tensor<double> off = abs(got.template as<double>() - want) - abs(want) * rounding;
+    CHECK(max(off).item() <= 2e-3);
+  };
+  const auto volumes = [](const Tensor<T>& of) { return locus::detail::as_volumes(of, true); };
+  const locus::detail::ConvPasses<T, Cpu> passes(
+      locus::detail::conv2d(options).request.plan(x.shape(), w.shape(), nullptr), Cpu{}, 2 * x.elements() / x.size(0));
+  for (const bool adds : {false, true}) {
+    const auto value = ones<T>(y.shape()), dx = ones<T>(x.shape()), dw = ones<T>(w.shape());
+    passes.forward(volumes(value), adds, volumes(x), w.data(), b.data());
+    passes.input_gradient(volumes(dx), adds, volumes(g), w.data(), nullptr);
+    passes.weight_gradient(dw, adds, volumes(g), volumes(x));
+    close("value", value, y.value() + double(adds));
+    close("gradient of x", dx, exact_x.grad() + double(adds));
+    close("gradient of w", dw, exact_w.grad() + double(adds));
+  }
+}
+}  // namespace
+
+TEST_CASE("convolutions of 16 bits are summed in float, and rounded once") {
+  check_convolves<half>("3 x 3", {5, 16, 9, 8}, {24, 16, 3, 3}, {.padding = 1});
+  check_convolves<half>("without transforms", {5, 16, 9, 8}, {24, 16, 3, 3}, {.padding = 1, .exact = true});
+  check_convolves<half>("strides", {5, 16, 9, 8}, {17, 16, 3, 2}, {.stride = 2});
+  check_convolves<half>("one element", {5, 16, 4, 4}, {24, 16, 1, 1}, {});
+  check_convolves<half>("few channels", {5, 3, 9, 8}, {4, 3, 5, 5}, {.padding = 2});
+  check_convolves<half>("groups", {5, 16, 9, 8}, {16, 1, 3, 3}, {.padding = 1, .groups = 16});
+  check_convolves<bfloat16>("bfloat16", {5, 32, 9, 8}, {40, 32, 3, 3}, {.padding = 1});
+  check_convolves<bfloat16>("bfloat16, few channels", {5, 16, 9, 8}, {24, 16, 3, 3}, {.padding = 1});
+}
+
+namespace {
 /// Every 50th column of the gradient of log_softmax, as make_sixteen_bits.py has it of PyTorch; of the numbers as T,
 /// with a result in Y.
 template <class T, class Y = T>

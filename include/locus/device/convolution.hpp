@@ -69,6 +69,7 @@ struct ConvShape {
   }
   [[nodiscard]] LOCUS_FN std::int64_t group_in() const { return in / groups; }
   [[nodiscard]] LOCUS_FN std::int64_t group_out() const { return out / groups; }
+  [[nodiscard]] std::int64_t weights() const { return out * group_in() * taps(); }
   /// Whether a window is one element: the convolution is a matrix product over channels.
   [[nodiscard]] bool is_pointwise() const { return axis[0].is_plain() && axis[1].is_plain() && axis[2].is_plain(); }
 };

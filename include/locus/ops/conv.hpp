@@ -161,7 +161,11 @@ concept ConvOperands = TensorLike<X> && (TensorLike<W> && ...) && FloatingDType<
 ///           weights and 32 MiB for each thread, which threads keep for the next; what would take more has columns.
 ///           So is one of bfloat16 with Isa::avx512_bf16 and later, by products of windows, of any layout of images,
 ///           where a group has 8 channels out and a window of 16 elements, or more, and images have 8 windows. So is
-///           one of float or bfloat16 of groups of one channel in and at most four out.
+///           one of float or bfloat16 of groups of one channel in and at most four out. Passes of half, and of bfloat16
+///           where those of float are faster (without instructions for it; with Isa::avx512_bf16 where Winograd's would
+///           do, from 32 channels in and out), are those of float: parts of the batch that take 4 MiB as floats, with
+///           their results, or as many elements as the weights, are converted by one launch for each operand and one
+///           for the result, which is rounded once.
 /// throws ShapeError where a kernel is larger than the padded input, groups do not divide the channels, or w has
 /// another number of them; ArgumentError for strides, dilations or groups below 1, negative padding, "same" with a
 /// stride

@@ -8,6 +8,7 @@
 #include <locus/cpu/conv/conv.hpp>
 #include <locus/cuda/convolution.hpp>
 #include <locus/ops/conv_rows.hpp>
+#include <locus/ops/conv_widened.hpp>
 #include <locus/ops/matmul.hpp>
 
 namespace locus::inline LOCUS_ABI::detail {
@@ -92,11 +93,13 @@ class ConvPasses {
  public:
   /// most: elements of columns at once, or as many as there are weights, all of which are read for each part
   ConvPasses(const ConvShape& shape, D device, std::int64_t most = column_bytes<D> / std::int64_t{sizeof(T)})
-      : shape_(shape), device_(device), most_(larger(most, shape.out * shape.group_in() * shape.taps())) {}
+      : shape_(shape), device_(device), most_(larger(most, shape.weights())) {}
 
   /// y = conv(x, w) + bias (+ y)
   void forward(const Tensor<T, D>& y, bool accumulate, const Tensor<T, D>& x, const T* w, const T* bias) const {
     if (y.empty()) return;
+    if constexpr (WidensConvolutions<D, T>)
+      if (is_widened<T, D>(shape_)) return widened().forward(y, accumulate, x, w, bias);
     count();
     if constexpr (ConvolvingDevice<D, T>)
       if (Convolution<D>::forward(device_, shape_, images_of(x), w, bias, results_of(y), accumulate)) return;
@@ -130,6 +133,8 @@ class ConvPasses {
   /// dx = the adjoint of conv in its input, of g (+ bias of dx's channels) (+ dx)
   void input_gradient(const Tensor<T, D>& dx, bool accumulate, const Tensor<T, D>& g, const T* w, const T* bias) const {
     if (dx.empty()) return;
+    if constexpr (WidensConvolutions<D, T>)
+      if (is_widened<T, D>(shape_)) return widened().input_gradient(dx, accumulate, g, w, bias);
     count();
     if constexpr (ConvolvingDevice<D, T>)
       if (Convolution<D>::input_gradient(device_, shape_, images_of(g), w, bias, results_of(dx), accumulate)) return;
@@ -175,6 +180,8 @@ class ConvPasses {
       if (!accumulate) dw.fill_(T(0.f));
       return;
     }
+    if constexpr (WidensConvolutions<D, T>)
+      if (is_widened<T, D>(shape_)) return widened().weight_gradient(dw, accumulate, g, x);
     count();
     if constexpr (ConvolvingDevice<D, T>)
       if (Convolution<D>::weight_gradient(device_, shape_, images_of(g), images_of(x), dw.data(), accumulate)) return;
@@ -242,6 +249,11 @@ class ConvPasses {
     return {x.size(2) * x.size(3) * x.size(4), 1};
   }
 
+  /// With as many bytes of wide images as there may be of columns.
+  [[nodiscard]] WidenedConvPasses<T, D> widened() const {
+    return {shape_, device_,
+            larger(most_ * std::int64_t{sizeof(T)} / std::int64_t{sizeof(compute_t<T>)}, shape_.weights())};
+  }
   void count() const { count_products(shape_.batch, shape_.out, shape_.outputs(), shape_.group_in() * shape_.taps()); }
 
   /// (group_out, group_in taps)

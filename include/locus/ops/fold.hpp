@@ -89,25 +89,26 @@ struct LargestNumber : Max<T> {
     return b > a ? b : a;
   }
 };
+/// Whether all elements, or any, are not zero: 1 or 0, since compilers do not make vectors of bool.
 struct All {
-  using Accumulator = bool;
-  LOCUS_FN bool identity() const { return true; }
+  using Accumulator = std::int32_t;
+  LOCUS_FN Accumulator identity() const { return 1; }
   template <class R>
-  LOCUS_FN bool lift(R x) const {
+  LOCUS_FN Accumulator lift(R x) const {
     return x != R(0);
   }
-  LOCUS_FN bool combine(bool a, bool b) const { return a && b; }
-  LOCUS_FN bool finish(bool a) const { return a; }
+  LOCUS_FN Accumulator combine(Accumulator a, Accumulator b) const { return a & b; }
+  LOCUS_FN bool finish(Accumulator a) const { return a != 0; }
 };
 struct Any {
-  using Accumulator = bool;
-  LOCUS_FN bool identity() const { return false; }
+  using Accumulator = std::int32_t;
+  LOCUS_FN Accumulator identity() const { return 0; }
   template <class R>
-  LOCUS_FN bool lift(R x) const {
+  LOCUS_FN Accumulator lift(R x) const {
     return x != R(0);
   }
-  LOCUS_FN bool combine(bool a, bool b) const { return a || b; }
-  LOCUS_FN bool finish(bool a) const { return a; }
+  LOCUS_FN Accumulator combine(Accumulator a, Accumulator b) const { return a | b; }
+  LOCUS_FN bool finish(Accumulator a) const { return a != 0; }
 };
 /// How many elements are not zero.
 struct CountNonzero : Sum<std::int64_t> {

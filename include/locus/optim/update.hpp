@@ -38,6 +38,19 @@ using repeated_t = X;
 template <class Rule>
 using states_of = std::make_integer_sequence<int, Rule::states>;
 
+/// Whether a number rounds to this one of T.
+template <class T, class R = compute_t<T>>
+[[nodiscard]] LOCUS_FN bool rounds_to(R exact, R value) {
+#if !LOCUS_CUDA
+  if constexpr (std::is_same_v<T, bfloat16>) {  // without the 16 bits, which loops over 32 would pack and unpack
+    const auto bits = __builtin_bit_cast(std::uint32_t, exact);
+    const std::uint32_t rounded = bits + 0x7fffu + ((bits >> 16) & 1u);
+    return ((rounded ^ __builtin_bit_cast(std::uint32_t, value)) < 0x10000u) & (exact == exact);
+  }
+#endif
+  return load_as_register(from_register<T>(exact)) == value;
+}
+
 template <class Rule, class T, class States>
 struct WithMasterWeightsOf;
 template <class Rule, class T, int... i>
@@ -48,8 +61,7 @@ struct WithMasterWeightsOf<Rule, T, std::integer_sequence<int, i...>> {
   LOCUS_FN void operator()(const Rates<R>& rates, const Corrections<R>& corrections, R value, R gradient, R master,
                            repeated_t<i, R>... state, R& new_value, R& new_master,
                            repeated_t<i, R>&... new_state) const {
-    const bool is_own = load_as_register(from_register<T>(master)) == value;
-    const R exact = locus::detail::either(is_own, master, value);
+    const R exact = locus::detail::either(rounds_to<T>(master, value), master, value);
     rule(rates, corrections, exact, gradient, state..., new_master, new_state...);
     new_value = new_master;
   }
@@ -92,14 +104,15 @@ template <class Rule, class States>
 struct StepUnlessBy;
 template <class Rule, int... i>
 struct StepUnlessBy<Rule, std::integer_sequence<int, i...>> {
+  static constexpr unsigned repeated = 0b1111u << (2 + Rule::states);  // corrections, skip, unscale
   using R = typename Rule::R;
   Rule rule;
   Rates<R> rates;
   LOCUS_FN void operator()(R value, R gradient, repeated_t<i, R>... state, R first, R second, bool skip, float unscale,
                            R& new_value, repeated_t<i, R>&... new_state) const {
     rule(rates, Corrections<R>{first, second}, value, unscaled(gradient, unscale), state..., new_value, new_state...);
-    new_value = skip ? value : new_value;
-    ((new_state = skip ? state : new_state), ...);
+    new_value = locus::detail::either(skip, value, new_value);
+    ((new_state = locus::detail::either(skip, state, new_state)), ...);
   }
 };
 /// A step of elements of one group, with corrections from memory; where `skip` is set, they stay as they are. Gradients
@@ -111,6 +124,7 @@ template <class Rule, int n, class States>
 struct StepOfGroupsBy;
 template <class Rule, int n, int... i>
 struct StepOfGroupsBy<Rule, n, std::integer_sequence<int, i...>> {
+  static constexpr unsigned repeated = 0b1111u << (2 + Rule::states);  // corrections, skip, unscale
   using R = typename Rule::R;
   Rule rule;
   Rates<R> rates[n];

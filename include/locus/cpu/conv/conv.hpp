@@ -34,7 +34,7 @@ LOCUS_OUT_OF_LINE inline Atomic<bool>& winograd_flag() {
 }
 }  // namespace detail
 
-/// Whether convolutions of float by kernels of 3 x 3 and stride 1 may be Winograd's, about twice as fast as others.
+/// Whether convolutions by kernels of 3 x 3 and stride 1 may be Winograd's, in float, about twice as fast as others.
 /// Their rounding scales with tiles of 6 x 6 elements, not with windows: beside a large element small ones lose digits,
 /// and one that is not finite spoils results of all tiles that it is in. Let S be the sum, over n channels, of the
 /// largest |x| in a tile times the largest |w|; of a gradient of weights, over n tiles, times the largest |g|. The
@@ -117,6 +117,19 @@ struct Convolution<Cpu> {
       return false;
     if (cpu::detail::suits_winograd(shape) && run<Way::winograd_gradient>(shape, g, x, dw, accumulate)) return true;
     return cpu::detail::fills_lanes(shape) && run<Way::direct_gradient>(shape, g, x, dw, accumulate);
+  }
+  /// Whether convolutions of bfloat16 are faster as those of float, to which operands are converted: without
+  /// instructions for bfloat16, and where Winograd's transforms save more than pairs of them do.
+  [[nodiscard]] static bool is_faster_widened([[maybe_unused]] const ConvShape& shape) {
+#if !LOCUS_DEVICE_PASS
+    const auto& products = *cpu::detail::kernels_in_use<bfloat16>();
+    if (cpu::detail::is_depthwise(shape)) return false;
+    if (!products.pack_pairs) return true;
+    const bool by_tiles = products.depth_unit > 2;  // Isa::amx_bf16
+    return !by_tiles && shape.in >= 32 && shape.out >= 32 && cpu::detail::suits_winograd(shape);
+#else
+    return false;
+#endif
   }
   // bfloat16: with Isa::avx512_bf16 and later, by products of windows; elements and sums below 2^-126 count as zeros.
   static bool forward(Cpu, const ConvShape& shape, const ConvImages<const bfloat16>& x, const bfloat16* w,

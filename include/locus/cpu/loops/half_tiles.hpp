@@ -98,7 +98,7 @@ using MapRun = void (*)(const void* f, std::int64_t n, std::int64_t first, const
 
 /// One operand of a map that has halves.
 struct MaybeHalves {
-  int size;  ///< bytes per element; 0 for indices, which are not read
+  int size;  ///< bytes from one element to the next; 0 for indices, which are not read, and for one element of a run
   bool is_half;
 };
 
@@ -117,7 +117,8 @@ LOCUS_OUT_OF_LINE inline void run_widened(MapRun run, const MaybeHalves* operand
     void* float_out[max_launch_operands];
     for (int i = 0; i < inputs; ++i) {
       const void* const source = static_cast<const std::byte*>(in[i]) + at * operands[i].size;
-      if (operands[i].is_half) halves_to_floats(tiles[i], static_cast<const half*>(source), count);
+      if (operands[i].is_half)
+        halves_to_floats(tiles[i], static_cast<const half*>(source), operands[i].size == 0 ? 1 : count);
       float_in[i] = operands[i].is_half ? tiles[i] : source;
     }
     const auto target = [&](int o) -> void* {

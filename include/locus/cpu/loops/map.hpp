@@ -4,6 +4,8 @@
 #include <locus/cpu/loops/map_short_rows.hpp>
 #include <locus/cpu/tuning.hpp>
 
+#include <array>
+
 LOCUS_LOOPS_BEGIN
 namespace locus::inline LOCUS_ABI::cpu {
 
@@ -59,18 +61,37 @@ template <class T>
 inline constexpr bool is_copy<locus::detail::ConvertElement<T, T>> = true;
 
 /// 16-bit floats: runs that are long enough are widened to float by tiles, and the loop over floats runs on those.
-template <class F, class In, class Out>
+template <class F, class In, class Out, unsigned repeated = 0>
 struct WidenedLoop;
-template <class F, class... I, class... O>
-struct WidenedLoop<F, Pack<I...>, Pack<O*...>> {
+template <class F, class... I, class... O, unsigned repeated>
+struct WidenedLoop<F, Pack<I...>, Pack<O*...>, repeated> {
   static void run(const void* f, std::int64_t n, std::int64_t first, const void* const* in, void* const* out) {
     constexpr std::int64_t shortest = 64;
-    if (n < shortest) return MapLoop<F, Pack<I...>, Pack<O*...>>::run(f, n, first, in, out);
-    static constexpr MaybeHalves operands[] = {
-        {std::is_same_v<I, LinearIndex> ? 0 : sizeof(operand_t<I>), Widened<I>::is_half}...,
-        {sizeof(O), Widened<O*>::is_half}...};
-    using Floats = MapLoop<F, Pack<typename Widened<I>::type...>, Pack<typename Widened<O*>::type...>>;
-    run_widened(&Floats::run, operands, sizeof...(I), sizeof...(O), f, n, first, in, out);
+    if (n < shortest) return MapLoop<F, Pack<I...>, Pack<O*...>, repeated>::run(f, n, first, in, out);
+    static constexpr auto operands = [] {
+      std::array<MaybeHalves, sizeof...(I) + sizeof...(O)> all{
+          MaybeHalves{std::is_same_v<I, LinearIndex> ? 0 : sizeof(operand_t<I>), Widened<I>::is_half}...,
+          MaybeHalves{sizeof(O), Widened<O*>::is_half}...};
+      for (std::size_t i = 0; i < sizeof...(I); ++i)
+        if ((repeated >> i & 1u) != 0) all[i].size = 0;
+      return all;
+    }();
+    using Floats = MapLoop<F, Pack<typename Widened<I>::type...>, Pack<typename Widened<O*>::type...>, repeated>;
+    run_widened(&Floats::run, operands.data(), sizeof...(I), sizeof...(O), f, n, first, in, out);
+  }
+};
+
+/// Conversions need no loop beside.
+template <>
+struct WidenedLoop<locus::detail::ConvertElement<half, float>, Pack<const half*>, Pack<float*>, 0> {
+  static void run(const void*, std::int64_t n, std::int64_t, const void* const* in, void* const* out) {
+    halves_to_floats(static_cast<float*>(out[0]), static_cast<const half*>(in[0]), n);
+  }
+};
+template <>
+struct WidenedLoop<locus::detail::ConvertElement<float, half>, Pack<const float*>, Pack<half*>, 0> {
+  static void run(const void*, std::int64_t n, std::int64_t, const void* const* in, void* const* out) {
+    floats_to_halves(static_cast<half*>(out[0]), static_cast<const float*>(in[0]), n);
   }
 };
 
@@ -80,10 +101,12 @@ struct MapLoopFor;
 template <class F, class... I, class... O>
 struct MapLoopFor<F, Pack<I...>, Pack<O...>> {
   static constexpr bool has_halves = (Widened<I>::is_half || ...) || (Widened<O>::is_half || ...);
-  static constexpr unsigned repeated = has_halves ? 0 : repeated_inputs<F>;
-  using repeating = MapLoop<F, Pack<I...>, Pack<O...>, repeated>;
-  using type = std::conditional_t<has_halves && !is_copy<F>, WidenedLoop<F, Pack<I...>, Pack<O...>>,
-                                  MapLoop<F, Pack<I...>, Pack<O...>>>;
+  static constexpr unsigned repeated = repeated_inputs<F>;
+  template <unsigned inputs>
+  using loop = std::conditional_t<has_halves && !is_copy<F>, WidenedLoop<F, Pack<I...>, Pack<O...>, inputs>,
+                                  MapLoop<F, Pack<I...>, Pack<O...>, inputs>>;
+  using repeating = loop<repeated>;
+  using type = loop<0>;
 };
 
 /// Into how many parts a launch is split.

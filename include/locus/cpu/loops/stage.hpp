@@ -242,8 +242,8 @@ using dense_input_t = std::conditional_t<std::is_same_v<X, LinearIndex>, IndexIn
 /// An input that is the same for all elements of a run, as the loop over the run reads it: in a register.
 template <class R>
 struct RepeatedValue {
-  R value;
-  LOCUS_FN R operator[](std::int64_t) const { return value; }
+  std::conditional_t<std::is_same_v<R, bool>, std::uint8_t, R> value;  // around a bool, g++ vectorizes no loop
+  LOCUS_FN R operator[](std::int64_t) const { return static_cast<R>(value); }
 };
 /// The same, and where it lies.
 template <class T>
