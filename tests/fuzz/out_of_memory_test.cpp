@@ -168,7 +168,8 @@ TEST_CASE("training meets an allocation that fails, lets go of everything, and g
   const std::int64_t total = allocations_of(train_in_thread), bytes = tensor_bytes();
   std::int64_t failures = 0;
   // What stays allocated after all failures is the same the next time: nothing leaks. A thread may take its first part
-  // of some work late, and then keeps room for the next: a leak would show each time. A sanitizer looks for leaks itself.
+  // of some work late, and then keeps room for the next: a leak would show each time. A sanitizer looks for leaks
+  // itself.
   constexpr int most = LOCUS_TEST_FAILING_MALLOC ? 6 : 1;
   std::int64_t alive = 0, last = -1;
   for (int round = 0; round < most && (round < 3 || alive != last); ++round) {

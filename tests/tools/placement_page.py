@@ -24,7 +24,7 @@ RULES = [
      "in-place operations make none.",
      ["construction", "assignment", "copy_into", "update_from_elsewhere", "to_a_place_known_at_run_time",
       "result_depends_on_the_device"],
-     ["called_cuda", "called_cpu", "argument_elsewhere", "traced_elsewhere", "parameter_elsewhere", "buffer_of_another_place", "to_an_element_type", "assign_to_view"]),
+     ["called_cuda", "called_cpu", "argument_elsewhere", "traced_elsewhere", "parameter_elsewhere", "buffer_of_another_place", "to_an_element_type", "to_a_memory_format", "assign_to_view"]),
     ("The model, its input, the labels and the optimizer lie together",
      "What a training step reads lies where the model is: the batch, the labels, the class weights; and so does the "
      "optimizer's state.",

@@ -72,6 +72,7 @@ class Traced {
   [[nodiscard]] const Shape& shape() const { return value_.shape(); }
   [[nodiscard]] int rank() const { return value_.rank(); }
   [[nodiscard]] std::int64_t size(int dim) const { return value_.size(dim); }
+  [[nodiscard]] bool is_channels_last() const { return value_.is_channels_last(); }
   [[nodiscard]] std::int64_t elements() const { return value_.elements(); }
   [[nodiscard]] bool empty() const { return value_.empty(); }
   [[nodiscard]] D device() const { return value_.device(); }

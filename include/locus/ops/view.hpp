@@ -60,7 +60,7 @@ struct Slice {
   }
   template <class T, class D>
   void backward(const Tuple<>&, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
-    const auto target = dx.open();
+    const auto target = dx.open_in_format();
     if (!target.accumulate) target.out.fill_(T(0));
     Layout part = target.out.layout();
     const std::int64_t offset = drop ? part.select(dim, start) : part.slice(dim, start, end, step);
@@ -79,7 +79,7 @@ struct Diagonal {
   }
   template <class T, class D>
   void backward(const Tuple<>&, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
-    const auto target = dx.open();
+    const auto target = dx.open_in_format();
     if (!target.accumulate) target.out.fill_(T(0));
     target.out.diagonal(offset, first, second) += g;
   }

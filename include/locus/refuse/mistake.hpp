@@ -195,6 +195,8 @@ struct variable_of_a_traced_tensor;
 struct frozen_of_a_plain_tensor;
 struct place_chosen_at_run_time;
 struct say_to_Cpu_or_to_Cuda_or_use_with_device;
+struct place_is_no_memory_format;
+struct say_x_channels_last;
 struct place_is_no_element_type;
 struct convert_elements_with_as;
 struct result_type_depends_on_the_device;

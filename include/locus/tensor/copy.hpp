@@ -155,7 +155,7 @@ const Tensor<T, D>& Tensor<T, D>::fill_(T value) const {
       fail<ShapeError>({"fill_: a tensor in ", to_string(device()), " memory is filled only if it is dense"});
     for (std::int64_t i = 0, count = elements(); i < count; ++i) data_[i] = value;
   } else {
-    const auto plan = make_plan<1>(shape(), {detail::operand_of(*this)});
+    const auto plan = in_memory_order(make_plan<1>(shape(), {detail::operand_of(*this)}));
     Backend<D>::map(device(), plan, detail::FillElement<T>{load_as_register(value)}, Pack<>(), Pack<T*>(data_));
   }
   changed();

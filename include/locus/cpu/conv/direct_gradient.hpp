@@ -28,9 +28,10 @@ class DirectGradient {
         taps_(std::int64_t{shape.axis[1].kernel} * shape.axis[2].kernel) {
     using locus::detail::larger, locus::detail::smaller;
     line_ = cols_.origin(g_.width - 1) + cols_.span() + 1;
-    block_rows_ = smaller(larger(windows_at_once / (2 * g_.width), std::int64_t{1}), g_.height);
+    const std::int64_t at_once = larger(elements_at_once / (taps_ * in_ + out_), fewest_windows);
+    block_rows_ = smaller(larger(at_once / (2 * g_.width), std::int64_t{1}), g_.height);
     parts_ = ceil_div(g_.height, block_rows_);
-    blocks_ = larger(windows_at_once / (block_rows_ * g_.width), std::int64_t{1});
+    blocks_ = larger(at_once / (block_rows_ * g_.width), std::int64_t{1});
   }
 
   [[nodiscard]] bool fits() const {
@@ -74,7 +75,8 @@ class DirectGradient {
   }
 
  private:
-  static constexpr std::int64_t windows_at_once = 256;
+  /// Of windows and gradients that are multiplied together, or so many windows, where that is more.
+  static constexpr std::int64_t elements_at_once = std::int64_t{1} << 18, fewest_windows = 256;
 
   /// Windows before a block: rows of windows of an image.
   [[nodiscard]] std::int64_t windows_before(std::int64_t block) const {
