@@ -41,7 +41,6 @@ CASES = [
     ("pow(abs(x), y)", {MAP: 1}),
     ("pow(exp(x), y)", {MAP: 1}),
     ("clamp(x, -1, 1)", {MAP: 1}),
-    ("x.as<locus::half>().as<float>()", {MAP: 2}),
     ("x.as<locus::bfloat16>().as<float>()", {MAP: 2}),
     ("elementwise(Root{}, x)", {MAP: 1}),
     ("sum(x)", {RUN: 1, FOLD_TAIL: 1, COLUMNS: 1, FOUR: 1}),
