@@ -86,11 +86,11 @@ struct Interpolate {
     if (x.rank() != 4 || x.size(2) < 1 || x.size(3) < 1)
       fail<ShapeError>({name, ": an input of shape ", x.shape(), "; expected (batch, channels, height, width) with ",
                         "elements in its images"});
+    using R = compute_t<T>;
     if (options.mode == InterpolateMode::nearest)
-      return made<detail::NearestRow<T>, detail::NearestPixel<T>>(x,
-                                                                  detail::InterpolatedAxes<float>(x.shape(), options));
-    return made<detail::BilinearRow<T>, detail::BilinearPixel<T>>(
-        x, detail::InterpolatedAxes<compute_t<T>>(x.shape(), options));
+      return made<detail::NearestRow<T>, detail::NearestTaps<R>>(x,
+                                                                 detail::InterpolatedAxes<float>(x.shape(), options));
+    return made<detail::BilinearRow<T>, detail::BilinearTaps<R>>(x, detail::InterpolatedAxes<R>(x.shape(), options));
   }
   template <class T, class D>
   void backward(const Tuple<>&, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
@@ -103,12 +103,11 @@ struct Interpolate {
   }
 
  private:
-  template <class Row, class Pixel, class T, class D, class R>
+  template <class Row, class Taps, class T, class D, class R>
   [[nodiscard]] static Forwarded<Tensor<T, D>> made(const Tensor<T, D>& x, const detail::InterpolatedAxes<R>& axes) {
     const Tensor<T, D> y = detail::pooled_like<T>(x, 2, axes.rows, axes.cols);
     if (detail::has_pixels(y)) {
-      const Tensor<T, D> images = x.channels_last();
-      detail::for_each_pixel(y, Pixel{images.data(), axes.rows, axes.cols, y.data()});
+      detail::sum_pixels(y, false, x, Taps{axes.rows, axes.cols});
     } else if (!y.empty()) {
       const Tensor<T, D> planes = detail::as_planes(x, 2);
       Backend<D>::for_each_row(x.device(), planes.size(0) * axes.rows.outputs, axes.cols.outputs,
@@ -122,9 +121,8 @@ struct Interpolate {
     if (out.empty()) return;
     const auto& [rows, cols] = axes;
     if (detail::has_pixels(out)) {
-      const Tensor<T, D> images = g.channels_last();
-      using Pixel = detail::InterpolateGradientPixel<T, Share, detail::InterpolatedAxis<R>>;
-      return detail::for_each_pixel(out, Pixel{rows, cols, images.data(), out.data(), accumulate});
+      using Taps = detail::ShareTaps<compute_t<T>, Share, detail::InterpolatedAxis<R>>;
+      return detail::sum_pixels(out, accumulate, g, Taps{rows, cols});
     }
     const Tensor<T, D> dense = g.contiguous();
     const std::int64_t planes = detail::plane_count(out.shape(), 2);

@@ -1,6 +1,7 @@
 #pragma once
 // The launches of interpolation: a row of work for each row of the result, and, of a gradient, for each row of the
-// input; of channels-last images, which are dense, for the channels of each element.
+// input. For channels-last images, which have a row of work for the channels of an element (pool_pixels.hpp), the
+// elements that it is made of.
 
 #include <locus/ops/pool_pixels.hpp>
 
@@ -66,23 +67,16 @@ struct NearestRow {
   }
 };
 
-/// y (image, p, q) = the nearest element of x to each output
-template <class T>
-struct NearestPixel {
-  static constexpr int fragments = 0;
-  static constexpr std::int64_t bytes_per_element = 2 * sizeof(T);
-  const T* x;
+/// The nearest element to an output.
+template <class R>
+struct NearestTaps {
   InterpolatedAxis<float> rows, cols;
-  T* y;
 
-  template <RowTeam Team>
-  LOCUS_FN void operator()(std::int64_t row, Team& team) const {
-    const PixelOfImage here(row, rows.outputs, cols.outputs);
-    const T* const from = Pixels<T>{x, rows.extent, cols.extent}.at(here.image, rows.nearest(here.row),
-                                                                    cols.nearest(here.col), team.cols());
-    team.store(RowOutput<T>{y + row * team.cols()},
-               [=](std::int64_t c) LOCUS_INLINED { return load_as_register(from[c]); });
+  template <class F>
+  LOCUS_FN void for_each(PoolIndex p, PoolIndex q, const F& f) const {
+    f(rows.nearest(p), cols.nearest(q), R(1));
   }
+  [[nodiscard]] LOCUS_FN R divisor(PoolIndex, PoolIndex) const { return R(1); }
 };
 
 /// What each output adds to its element, for devices that scatter.
@@ -130,30 +124,21 @@ struct BilinearRow {
   }
 };
 
-/// y (image, p, q) = the four neighbours of each output, by their distances
-template <class T>
-struct BilinearPixel {
-  using R = compute_t<T>;
-  static constexpr int fragments = 0;
-  static constexpr std::int64_t bytes_per_element = 2 * sizeof(T);
-  const T* x;
+/// The four neighbours of an output, by their distances.
+template <class R>
+struct BilinearTaps {
   InterpolatedAxis<R> rows, cols;
-  T* y;
 
-  template <RowTeam Team>
-  LOCUS_FN void operator()(std::int64_t row, Team& team) const {
-    const PixelOfImage here(row, rows.outputs, cols.outputs);
-    const Pixels<T> from{x, rows.extent, cols.extent};
-    const auto down = rows.linear(here.row), along = cols.linear(here.col);
-    const auto at = [&](PoolIndex i, PoolIndex j) { return from.at(here.image, i, j, team.cols()); };
-    const T *const above_left = at(down.first, along.first), *const above_right = at(down.first, along.second);
-    const T *const below_left = at(down.second, along.first), *const below_right = at(down.second, along.second);
+  template <class F>
+  LOCUS_FN void for_each(PoolIndex p, PoolIndex q, const F& f) const {
+    const auto down = rows.linear(p), along = cols.linear(q);
     const R low = R(1) - down.weight, high = down.weight, near = R(1) - along.weight, far = along.weight;
-    team.store(RowOutput<T>{y + row * team.cols()}, [=](std::int64_t c) LOCUS_INLINED {
-      return low * (near * load_as_register(above_left[c]) + far * load_as_register(above_right[c])) +
-             high * (near * load_as_register(below_left[c]) + far * load_as_register(below_right[c]));
-    });
+    f(down.first, along.first, low * near);
+    f(down.first, along.second, low * far);
+    f(down.second, along.first, high * near);
+    f(down.second, along.second, high * far);
   }
+  [[nodiscard]] LOCUS_FN R divisor(PoolIndex, PoolIndex) const { return R(1); }
 };
 
 /// What each output adds to its four elements, for devices that scatter.
@@ -235,35 +220,24 @@ struct InterpolateGradientRow {
   }
 };
 
-/// dx (image, i, j) = the shares of each element in the outputs around it.
-template <class T, class Share, class Axis>
-struct InterpolateGradientPixel {
-  using R = compute_t<T>;
-  static constexpr int fragments = 1;
-  static constexpr std::int64_t bytes_per_element = 2 * sizeof(T);
+/// The outputs that an element is part of, with its shares.
+template <class R, class Share, class Axis>
+struct ShareTaps {
   Axis rows, cols;
-  const T* g;
-  T* dx;
-  bool accumulate;
 
-  template <RowTeam Team>
-  LOCUS_FN void operator()(std::int64_t row, Team& team) const {
-    const PixelOfImage here(row, rows.extent, cols.extent);
-    const PoolRange down = rows.outputs_near(here.row), along = cols.outputs_near(here.col);
-    auto sum = team.load(RowInput<T>{});
+  template <class F>
+  LOCUS_FN void for_each(PoolIndex i, PoolIndex j, const F& f) const {
+    const PoolRange down = rows.outputs_near(i), along = cols.outputs_near(j);
     for (PoolIndex p = down.begin; p < down.end; ++p) {
-      const R of_row = Share::template of<R>(rows, p, here.row);
+      const R of_row = Share::template of<R>(rows, p, i);
       if (of_row == R(0)) continue;
       for (PoolIndex q = along.begin; q < along.end; ++q) {
-        const R share = of_row * Share::template of<R>(cols, q, here.col);
-        if (share == R(0)) continue;
-        const T* const from = Pixels<T>{g, rows.outputs, cols.outputs}.at(here.image, p, q, team.cols());
-        team.update([=](R v, std::int64_t c) LOCUS_INLINED { return v + share * load_as_register(from[c]); }, sum);
+        const R share = of_row * Share::template of<R>(cols, q, j);
+        if (share != R(0)) f(p, q, share);
       }
     }
-    team.store(
-        RowOutput<T>{dx + row * team.cols(), 1, accumulate}, [](R v, std::int64_t) LOCUS_INLINED { return v; }, sum);
   }
+  [[nodiscard]] LOCUS_FN R divisor(PoolIndex, PoolIndex) const { return R(1); }
 };
 
 }  // namespace locus::inline LOCUS_ABI::detail

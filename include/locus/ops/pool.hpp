@@ -62,6 +62,18 @@ template <class T, class D, class F>
 void for_each_pixel(const Tensor<T, D>& images, const F& f) {
   Backend<D>::for_each_row(images.device(), images.size(0) * images.size(2) * images.size(3), images.size(1), f);
 }
+/// Images that are channels-last = weighted sums of elements of others. One launch.
+template <class T, class D, class Taps>
+void sum_pixels(const Tensor<T, D>& to, bool accumulate, const Tensor<T, D>& from, const Taps& taps) {
+  const Tensor<T, D> images = from.channels_last();
+  const auto index = [](std::int64_t extent) { return static_cast<PoolIndex>(extent); };
+  for_each_pixel(to, WeightedPixel<T, Taps>{taps,
+                                            {images.data(), index(images.size(2)), index(images.size(3))},
+                                            index(to.size(2)),
+                                            index(to.size(3)),
+                                            to.data(),
+                                            accumulate});
+}
 
 /// Whether gradients are scattered from window to window, a plane for each row of work, and not collected by element:
 /// where loops follow indices.
@@ -84,8 +96,7 @@ template <class T, class D, class Axis>
   const Tensor<T, D> y = pooled_like<T>(x, dims, rows, cols);
   if (y.empty()) return y;
   if (has_pixels(y)) {
-    const Tensor<T, D> images = x.channels_last();
-    for_each_pixel(y, MeanPoolPixel<T, Axis>{images.data(), rows, cols, divisor, y.data()});
+    sum_pixels(y, false, x, MeanTaps<compute_t<T>, Axis>{rows, cols, divisor});
     return y;
   }
   const Tensor<T, D> planes = as_planes(x, dims);
@@ -99,11 +110,7 @@ void share_among_windows(Gradient<T, D>& dx, int dims, const Tensor<T, D>& g, co
                          const PoolDivisor& divisor) {
   const auto [out, accumulate] = dx.open_in_format();
   if (out.empty()) return;
-  if (has_pixels(out)) {
-    const Tensor<T, D> images = g.channels_last();
-    return for_each_pixel(out,
-                          MeanPoolGradientPixel<T, Axis>{rows, cols, divisor, images.data(), out.data(), accumulate});
-  }
+  if (has_pixels(out)) return sum_pixels(out, accumulate, g, MeanGradientTaps<compute_t<T>, Axis>{rows, cols, divisor});
   const Tensor<T, D> dense = g.contiguous();
   const std::int64_t planes = plane_count(out.shape(), dims);
   if constexpr (scatters_windows<D>) {

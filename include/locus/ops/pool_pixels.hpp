@@ -122,65 +122,65 @@ struct MaxPoolGradientPixel {
   }
 };
 
-/// y (image, p, q) = the mean of each window; 0 of one that lies in the border alone.
-template <class T, class Axis>
-struct MeanPoolPixel {
+/// to (image, row, col) = the weighted sum of elements of other images (+ what is there), over the divisor of `taps`,
+/// which calls f(row, col, weight) for each of them.
+template <class T, class Taps>
+struct WeightedPixel {
+  using R = compute_t<T>;
   static constexpr int fragments = 1;
   static constexpr std::int64_t bytes_per_element = 2 * sizeof(T);
-  const T* x;
-  Axis rows, cols;
-  PoolDivisor divisor;
-  T* y;
-
-  template <RowTeam Team>
-  LOCUS_FN void operator()(std::int64_t row, Team& team) const {
-    using R = compute_t<T>;
-    const PixelOfImage here(row, rows.outputs, cols.outputs);
-    const Pixels<T> from{x, rows.extent, cols.extent};
-    const PoolRange down = rows.elements_of(here.row), along = cols.elements_of(here.col);
-    auto sum = team.load(RowInput<T>{});
-    for (PoolIndex i = down.begin; i < down.end; i += down.step) {
-      for (PoolIndex j = along.begin; j < along.end; j += along.step) {
-        const T* const element = from.at(here.image, i, j, team.cols());
-        team.update([=](R v, std::int64_t c) LOCUS_INLINED { return v + load_as_register(element[c]); }, sum);
-      }
-    }
-    const bool empty = down.begin >= down.end || along.begin >= along.end;
-    const R by = divisor.template down<R>(rows, here.row) * divisor.template across<R>(cols, here.col);
-    team.store(
-        RowOutput<T>{y + row * team.cols()}, [=](R v, std::int64_t) LOCUS_INLINED { return empty ? R(0) : v / by; },
-        sum);
-  }
-};
-
-/// dx (image, i, j) = the shares of the windows that hold each element.
-template <class T, class Axis>
-struct MeanPoolGradientPixel {
-  static constexpr int fragments = 1;
-  static constexpr std::int64_t bytes_per_element = 2 * sizeof(T);
-  Axis rows, cols;
-  PoolDivisor divisor;
-  const T* g;
-  T* dx;
+  Taps taps;
+  Pixels<T> from;
+  PoolIndex rows, cols;  ///< of the result
+  T* to;
   bool accumulate;
 
   template <RowTeam Team>
   LOCUS_FN void operator()(std::int64_t row, Team& team) const {
-    using R = compute_t<T>;
-    const PixelOfImage here(row, rows.extent, cols.extent);
-    const Pixels<T> from{g, rows.outputs, cols.outputs};
-    const PoolRange down = rows.windows_of(here.row), along = cols.windows_of(here.col);
+    const PixelOfImage here(row, rows, cols);
     auto sum = team.load(RowInput<T>{});
-    for (PoolIndex p = down.begin; p < down.end; ++p) {
-      for (PoolIndex q = along.begin; q < along.end; ++q) {
-        const R by = divisor.template down<R>(rows, p) * divisor.template across<R>(cols, q);
-        const T* const gradient = from.at(here.image, p, q, team.cols());
-        team.update([=](R v, std::int64_t c) LOCUS_INLINED { return v + load_as_register(gradient[c]) / by; }, sum);
-      }
-    }
+    taps.for_each(here.row, here.col, [&](PoolIndex i, PoolIndex j, R weight) LOCUS_INLINED {
+      const T* const element = from.at(here.image, i, j, team.cols());
+      team.update([=](R v, std::int64_t c) LOCUS_INLINED { return v + weight * load_as_register(element[c]); }, sum);
+    });
+    const R by = taps.divisor(here.row, here.col);
     team.store(
-        RowOutput<T>{dx + row * team.cols(), 1, accumulate}, [](R v, std::int64_t) LOCUS_INLINED { return v; }, sum);
+        RowOutput<T>{to + row * team.cols(), 1, accumulate}, [=](R v, std::int64_t) LOCUS_INLINED { return v / by; },
+        sum);
   }
+};
+
+/// The elements of the window of an output, and by what their sum is divided; 1 for one that lies in the border alone.
+template <class R, class Axis>
+struct MeanTaps {
+  Axis rows, cols;
+  PoolDivisor by;
+
+  template <class F>
+  LOCUS_FN void for_each(PoolIndex p, PoolIndex q, const F& f) const {
+    const PoolRange down = rows.elements_of(p), along = cols.elements_of(q);
+    for (PoolIndex i = down.begin; i < down.end; i += down.step)
+      for (PoolIndex j = along.begin; j < along.end; j += along.step) f(i, j, R(1));
+  }
+  [[nodiscard]] LOCUS_FN R divisor(PoolIndex p, PoolIndex q) const {
+    const bool is_empty = rows.elements_of(p).count() == 0 || cols.elements_of(q).count() == 0;
+    return is_empty ? R(1) : by.template down<R>(rows, p) * by.template across<R>(cols, q);
+  }
+};
+/// The windows that an element is in, with its share of each.
+template <class R, class Axis>
+struct MeanGradientTaps {
+  Axis rows, cols;
+  PoolDivisor by;
+
+  template <class F>
+  LOCUS_FN void for_each(PoolIndex i, PoolIndex j, const F& f) const {
+    const PoolRange down = rows.windows_of(i), along = cols.windows_of(j);
+    for (PoolIndex p = down.begin; p < down.end; ++p)
+      for (PoolIndex q = along.begin; q < along.end; ++q)
+        f(p, q, R(1) / (by.template down<R>(rows, p) * by.template across<R>(cols, q)));
+  }
+  [[nodiscard]] LOCUS_FN R divisor(PoolIndex, PoolIndex) const { return R(1); }
 };
 
 }  // namespace locus::inline LOCUS_ABI::detail
