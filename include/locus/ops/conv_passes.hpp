@@ -80,11 +80,6 @@ template <class T, class D>
   for (int d = 0; d < 5; ++d) images.stride[d] = strides[d];
   return images;
 }
-/// Images whose elements of a channel lie at one distance: dense, row-major or channels-last.
-template <class T, class D>
-[[nodiscard]] Tensor<T, D> dense_images(const Tensor<T, D>& x) {
-  return x.layout().is_dense(x.layout().format()) ? x : x.clone();
-}
 
 /// The passes for one shape on one device. Images have five dimensions; w, (out, in / groups, taps), is dense, and so
 /// is what is written: y and dx row-major or channels-last.
@@ -143,12 +138,13 @@ class ConvPasses {
       return Backend<D>::for_each_row(device_, dx.elements() / dx.size(-1), dx.size(-1), row);
     }
     const std::int64_t windows = shape_.outputs(), depth = shape_.group_in() * shape_.taps(), outs = shape_.group_out();
-    const Tensor<T, D> dense = dense_images(g);
-    const Steps of_g = steps(dense);
+    const Tensor<T, D> in_order = dense(g);  // so that elements of a channel lie at one distance
+    const Steps of_g = steps(in_order);
     const auto gradients = [&](std::int64_t group, std::int64_t image, std::int64_t first, std::int64_t width) {
-      return Operand{{dense.data() + image * shape_.out * windows + group * outs * of_g.channel + first * of_g.element,
-                      outs, width, of_g.channel, of_g.element},
-                     shape_.out * windows};
+      return Operand{
+          {in_order.data() + image * shape_.out * windows + group * outs * of_g.channel + first * of_g.element, outs,
+           width, of_g.channel, of_g.element},
+          shape_.out * windows};
     };
     if (shape_.is_pointwise()) {
       const Steps of_dx = steps(dx);

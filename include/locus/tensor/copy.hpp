@@ -81,8 +81,8 @@ template <class T, class U, class D>
   return source.buffer() == target.buffer() && conflicts(placed_elements(source), placed_elements(target));
 }
 
-/// The elements to be copied to another device: as they lie, if they do so densely, else in row-major order. In a
-/// plain .cpp of a CUDA program no kernel can make them dense.
+/// Itself where it is dense in its format, else a row-major copy: for copies to other devices, say. In a plain .cpp of
+/// a CUDA program no kernel can make it dense.
 template <class T, class D>
 [[nodiscard]] Tensor<T, D> dense(const Tensor<T, D>& tensor) {
   constexpr bool without_kernels = std::is_same_v<D, Cuda> && LOCUS_CUDA && !LOCUS_NVCC;
