@@ -6,8 +6,8 @@ usage: cifar10_accuracy.py --program build/examples/cifar10 --data FOLDER --torc
 
 FOLDER holds the binary version of CIFAR-10. Both train ResNet-18 with SGD, Nesterov momentum, a one-cycle schedule, label
 smoothing, and random crops and flips, from initial values of one distribution. Each seed is a run of each; they take
-turns. The difference of the means is compared with its standard error. Results go to results/cifar10-accuracy.json, anew
-after each run.
+turns. The difference of the means is compared with its standard error. Results go to results/cifar10-accuracy.json after
+each run of both, in place of what stood there for the same width, images and epochs.
 """
 
 import argparse
@@ -21,7 +21,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "support"))
-from torch_turns import processor, write_results  # noqa: E402
+from torch_turns import RESULTS, processor, write_results  # noqa: E402
 
 PEER = pathlib.Path(__file__).resolve().parent / "peers" / "torch_cifar10.py"
 
@@ -51,6 +51,15 @@ def summary(results):
     return {"means": means, "difference": difference, "standard_error": error}
 
 
+def record(report):
+    """The report among those of other widths, images and epochs."""
+    file = RESULTS / "cifar10-accuracy.json"
+    reports = json.loads(file.read_text()) if file.exists() else []
+    compared = "width", "images", "epochs"
+    others = [other for other in reports if any(other[name] != report[name] for name in compared)]
+    write_results(file.name, sorted([*others, report], key=lambda row: [row[name] for name in compared]))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in "program", "data", "torch-python":
@@ -64,8 +73,7 @@ def main():
         for name, run in ("locus", of_locus), ("pytorch", of_torch):
             results[name].append(run(options, seed))
             print(f"seed {seed}, {name}: {100 * results[name][-1]:.2f} %", flush=True)
-        report = {"processor": processor(), **settings, "accuracy": results, **summary(results)}
-        write_results("cifar10-accuracy.json", report)
+        record({"processor": processor(), **settings, "accuracy": results, **summary(results)})
     print(json.dumps(summary(results)))
 
 

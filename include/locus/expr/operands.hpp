@@ -2,6 +2,9 @@
 // Which operands may meet in one operation. What is wrong with others is a type, a mistake, which is computed before
 // the operation's own result type; refuse/operands.inc says it in the compiler's first line.
 
+// First, so that the compiler's path to what a tensor refuses is short.
+#include <locus/tensor/tensor.hpp>
+
 #include <locus/expr/expr.hpp>
 
 namespace locus::inline LOCUS_ABI::detail {
