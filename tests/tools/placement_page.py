@@ -100,7 +100,7 @@ RULES = [
      ["model_of_16_bits_with_float_input", "half_stepped_without_scaler", "half_fitted_without_scaler", "scaled_loss_of_half",
       "scaled_loss_stepped", "scaled_loss_clipped", "scaled_loss_read", "scaler_elsewhere"],
      ["half_trained_without_scaler", "scaled_loss_of_plain", "scaled_loss_multiplied", "scaler_with_an_optimizer_elsewhere",
-      "scaled_optimizer_elsewhere"]),
+      "scaled_optimizer_elsewhere", "scaler_in_place_of_the_optimizer", "optimizer_stepped_by_a_scaler"]),
     ("Operations are functions",
      "What other libraries have as members are functions here, which take tensors, traced tensors and expressions alike.",
      ["called_sum"],

@@ -314,6 +314,10 @@ struct say_scaled_loss_backward_then_scaler_step_optimizer;
 struct gradients_of_half_need_a_GradScaler;
 struct say_scaler_scale_loss_backward_then_scaler_step_optimizer;
 struct pass_scaler_with_optimizer_in_place_of_the_optimizer;
+struct a_scaler_instead_of_an_optimizer;
+struct a_scaler_instead_of_a_flag;
+struct pass_scaler_with_optimizer;
+struct say_scaler_step_optimizer;
 
 }  // namespace locus::error
 
@@ -339,7 +343,8 @@ enum class Wrong {
   no_twin,
   tensor_as_member,
   other_member,
-  half_unscaled
+  half_unscaled,
+  scaler_alone
 };
 
 /// Without a `why`, by whose absence constructors that are refused drop out. Functions drop out where it refuses

@@ -24,6 +24,10 @@ struct StepMistake<Optimizer>
     : MistakeOf<Wrong::half_unscaled,
                 error::not_possible<error::gradients_of_half_need_a_GradScaler,
                                     error::pass_scaler_with_optimizer_in_place_of_the_optimizer>> {};
+template <class D>
+struct StepMistake<optim::GradScaler<D>>
+    : MistakeOf<Wrong::scaler_alone,
+                error::not_possible<error::a_scaler_instead_of_an_optimizer, error::pass_scaler_with_optimizer>> {};
 /// What is wrong with an optimizer for a model.
 template <class M, class Optimizer>
 struct OptimizerMistake : FirstMistake<PlaceMistake<M, Optimizer, error::model_is_on, error::optimizer_is_on,
