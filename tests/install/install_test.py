@@ -146,7 +146,8 @@ def check_all(report):
         attempt_cmake("find_package that finds no match", cmake_projects.check_refusals, scratch / "prefix")
         attempt_cmake("CMake's add_subdirectory", cmake_projects.check_subdirectory, scratch)
         compiled = scratch / "compiled"
-        attempt("meson install with the compiled library", install, compiled, "-Dcompiled=true", "-Dnative=false")
+        attempt("meson install with the compiled library", install, compiled, "-Dcompiled=true", "-Dnative=false",
+                "-Doptimization=1")
         attempt("outside program with the compiled library", check_compiled_host, scratch, env)
         attempt_cmake("find_package of the compiled library", cmake_projects.check_compiled, compiled)
         attempt("level of instructions of the compiled library", check_level, scratch)

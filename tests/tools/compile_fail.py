@@ -176,11 +176,12 @@ def split_errors(output, sources):
 
 
 def batches(cases):
-    """[(compiler, path, sources, flags)]: the cases that one translation unit can hold. Files with other includes are
-    apart, so that none borrows what another includes; but not for nvcc, which takes seconds for every file."""
+    """[(compiler, path, sources, flags)]: the cases that one translation unit can hold. For one compiler, files with other
+    includes are apart, so that none borrows what another includes; the others need not show that again."""
+    careful = min((compiler for compiler, *_ in cases), key=COMPILERS.index, default=None)
     found = {}
     for compiler, path, source, *_ in cases:
-        includes = () if compiler == "nvcc" else tuple(sorted(together.INCLUDE.findall(source.read_text())))
+        includes = tuple(sorted(together.INCLUDE.findall(source.read_text()))) if compiler == careful else ()
         found.setdefault((compiler, path, includes, tuple(flags_of(source, compiler))), []).append(source)
     return [(compiler, path, sources, flags) for (compiler, path, _, flags), sources in found.items() if len(sources) > 1]
 

@@ -374,11 +374,12 @@ class CompileTogether(Scratch):
         self.assertEqual(said[first], f"{first}:1:1: error: a")
         self.assertEqual(said[second], context.replace("of_1::", "") + f"{second}:3:4: error: b")
 
-    def test_files_with_other_includes_are_compiled_apart(self):
+    def test_one_compiler_takes_files_with_other_includes_apart(self):
         sources = self.sources("#include <a>\n", "#include <b>\n", "#include <a>\n")
-        of = lambda name: [batch[2] for batch in compile_fail.batches([[name, "", source] for source in sources])]
-        self.assertEqual(of("gcc"), [[sources[0], sources[2]]])
-        self.assertEqual(of("nvcc"), [sources])
+        apart = [[sources[0], sources[2]]]
+        for names, expected in (["gcc"], apart), (["clang"], apart), (["nvcc", "clang", "gcc"], [sources, sources, *apart]):
+            batches = compile_fail.batches([[name, "", source] for name in names for source in sources])
+            self.assertEqual([batch[2] for batch in batches], expected, names)
 
     def test_one_bad_control_among_good_ones(self):
         clang = common.find_compilers().get("clang")
