@@ -55,9 +55,11 @@ def record(report):
     """The report among those of other widths, images and epochs."""
     file = RESULTS / "cifar10-accuracy.json"
     reports = json.loads(file.read_text()) if file.exists() else []
-    compared = "width", "images", "epochs"
-    others = [other for other in reports if any(other[name] != report[name] for name in compared)]
-    write_results(file.name, sorted([*others, report], key=lambda row: [row[name] for name in compared]))
+    def settings(each):
+        return each["width"], each["images"], each["epochs"]
+
+    others = [other for other in reports if settings(other) != settings(report)]
+    write_results(file.name, sorted([*others, report], key=settings))
 
 
 def main():

@@ -146,6 +146,7 @@ def check_all(report):
         attempt_cmake("find_package that finds no match", cmake_projects.check_refusals, scratch / "prefix")
         attempt_cmake("CMake's add_subdirectory", cmake_projects.check_subdirectory, scratch)
         compiled = scratch / "compiled"
+        # Whether programs find and use the library does not depend on the level, by which it compiles for twice as long.
         attempt("meson install with the compiled library", install, compiled, "-Dcompiled=true", "-Dnative=false",
                 "-Doptimization=1")
         attempt("outside program with the compiled library", check_compiled_host, scratch, env)

@@ -588,6 +588,23 @@ $ g++ -fsyntax-only wrong.cpp
                 readme.check_document(self.write("README.md", text), report, compilers)
         return report, said.getvalue()
 
+    def test_programs_of_pages_together(self):
+        clang = common.find_compilers().get("clang")
+        if not clang:
+            self.skipTest("no clang++ here")
+        # g++ has no such warning.
+        warned = self.PROGRAM.replace("int main", "class A { int unused = 1; };\nint main") % "seven is 7"
+        good, sound, bad = (self.write(name, text) for name, text in (
+            ("good.md", self.PROGRAM % "seven is 7"), ("sound.md", self.SESSION % "wrong.cpp:2:22: error: expected"), ("bad.md", warned)))
+        self.assertTrue(readme.accepted_together([good, sound, good], clang))
+        self.assertFalse(readme.accepted_together([good, bad], clang))
+        report, said = common.Report(), io.StringIO()
+        with contextlib.redirect_stdout(said):
+            readme.check(report, [good, bad])
+        self.assertEqual((report.passed, report.failed), (1, 1), said.getvalue())
+        self.assertIn("bad.md: small.cpp", said.getvalue())
+        self.assertIn("private field 'unused'", said.getvalue())
+
     def assert_one_failure(self, text, why):
         report, said = self.problems(text)
         self.assertEqual(report.failed, 1, said)
