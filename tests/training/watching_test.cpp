@@ -18,6 +18,7 @@
 #include <support/thrown.hpp>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 using namespace locus;
@@ -53,6 +54,19 @@ void* stand_in(const char* name) {
   if (wanted == "nvmlDeviceGetHandleByPciBusId_v2") return reinterpret_cast<void*>(&stand_in_by_bus);
   if (wanted == "nvmlDeviceGetUtilizationRates") return reinterpret_cast<void*>(&stand_in_rates);
   return nullptr;
+}
+
+/// What a terminal shows up to the end of a line: it comes in parts. Less, where nothing more comes for ten seconds.
+std::string shown_line(int terminal) {
+  std::string shown;
+  pollfd waiting{terminal, POLLIN, 0};
+  while (!contains(shown, "\n") && poll(&waiting, 1, 10'000) > 0) {
+    char part[1000];
+    const auto count = read(terminal, part, sizeof part);
+    if (count <= 0) break;
+    shown.append(part, static_cast<std::size_t>(count));
+  }
+  return shown;
 }
 
 }  // namespace
@@ -232,9 +246,7 @@ TEST_CASE("a progress bar writes its line anew on a terminal, and elsewhere a li
   bar(Progress{1, 1, 2, 100, 0.5});
   bar(EpochRecord{1, 0.5, 0.25, 0.125, __builtin_nan(""), 2.0, 100});
   dup2(errors, STDERR_FILENO);
-  char shown[1000] = "";
-  const auto count = read(terminal, shown, sizeof shown - 1);
-  CHECK(std::string(shown, static_cast<std::size_t>(count)) ==
+  CHECK(shown_line(terminal) ==
         "\repoch  1 [===============               ] loss 0.5000       100 samples/s\033[K"
         "\r\033[Kepoch  1: loss 0.2500, validation loss 0.1250, 100 samples/s\r\n");
 
