@@ -85,8 +85,9 @@ TEST_CASE("a fault that is put into a verb is found") {
                Fault::team_folds_an_element_twice, Fault::team_folds_before_the_update, Fault::team_overwrites});
   check_found(&compare_all_column_sums<FaultyDevice>,
               {Fault::column_sums_leave_out_a_row, Fault::column_sums_are_swapped, Fault::column_sums_overwrite});
-  check_found(&compare_reductions<FaultyDevice>, {Fault::reduce_leaves_out_a_result, Fault::reduce_leaves_out_the_last,
-                                                  Fault::reduce_repeats_an_element, Fault::reduce_overwrites});
+  check_found(&compare_reductions<FaultyDevice>,
+              {Fault::reduce_leaves_out_a_result, Fault::reduce_leaves_out_the_last, Fault::reduce_repeats_an_element,
+               Fault::reduce_overwrites, Fault::reduce_of_bool_overwrites});
   check_found(&compare_few_products, {Fault::gemm_leaves_out_the_last, Fault::gemm_repeats_a_factor,
                                       Fault::gemm_forgets_the_bias, Fault::gemm_overwrites, Fault::gemm_tells_no_row});
   check_found(&compare_blocks<FaultyDevice>,

@@ -187,3 +187,66 @@ LOCUS_DEVICE_TEST("strides of one's own overlap, add their gradients up, and rea
   CHECK_THROWS_AS((void)as_strided(x, {2}, {1}, -1), IndexError);
   CHECK_THROWS_AS((void)as_strided(x.transpose(), {2}, {1}), ShapeError);
 }
+
+LOCUS_DEVICE_TEST("the gradient of strides of one's own, whatever the view and the gradient that it gets look like",
+                  D) {
+  const auto six = [] { return variable(tensor<double, D>({6}, {1, 2, 3, 4, 5, 6})); };
+  const auto check = [&](const Shape& shape, const Strides& strides, std::int64_t offset,
+                         const std::vector<double>& expected) {
+    CAPTURE(to_string(shape));
+    CAPTURE(to_string(strides));
+    const auto direct = six(), summed = six(), added = six();
+    as_strided(direct, shape, strides, offset).backward(ones<double, D>(shape));
+    CHECK_CLOSE(direct.grad(), Reference({6}, expected), 0.0);
+    sum(as_strided(summed, shape, strides, offset)).backward();  // whose gradient is one element, expanded
+    CHECK_CLOSE(summed.grad(), Reference({6}, expected), 0.0);
+    (sum(added * 2.0) + sum(as_strided(added, shape, strides, offset))).backward();
+    CHECK_CLOSE(added.grad() - 2.0, Reference({6}, expected), 0.0);
+  };
+  check({3}, {0}, 0, {3, 0, 0, 0, 0, 0});
+  check({3}, {2}, 0, {1, 0, 1, 0, 1, 0});
+  check({3}, {2}, 1, {0, 1, 0, 1, 0, 1});
+  check({2, 2}, {1, 1}, 0, {1, 2, 1, 0, 0, 0});
+  check({3, 1}, {0, 1}, 2, {0, 0, 3, 0, 0, 0});
+  check({2, 3}, {0, 0}, 5, {0, 0, 0, 0, 0, 6});
+  check({}, {}, 4, {0, 0, 0, 0, 1, 0});
+  check({2, 2, 2}, {2, 0, 1}, 1, {0, 2, 2, 2, 2, 0});
+  const auto empty = six();
+  sum(as_strided(empty, {2, 0}, {9, 1})).backward();
+  CHECK_CLOSE(empty.grad(), {0, 0, 0, 0, 0, 0});
+  // Gradients that are views: transposed, every other element, and with channels last.
+  const auto x = sample<double, D>({2, 3, 2, 4}, 3);
+  const auto weights = sample<double, D>({4, 6}, 4);
+  const auto found = gradcheck(
+      [&](const auto& v) {
+        const auto images = as_strided(v, {2, 3, 2, 2}, {24, 8, 4, 2}, 1);
+        return sum(transpose(as_strided(v * v, {6, 4}, {2, 3}, 5)) * weights) +
+               sum(as_strided(v, {8, 3}, {1, 0}, 2).slice(0, 0, to_end, 2) * weights.slice(1, 0, 3)) +
+               sum(images.permute({0, 2, 3, 1}) * images.permute({0, 2, 3, 1}));
+      },
+      x);
+  CHECK_MESSAGE(found, found.what());
+  const auto image = variable(x);
+  const auto g = sample<double, D>({2, 3, 2, 2}, 5);
+  const auto as_given = variable(x);
+  as_strided(as_given, {2, 3, 2, 2}, {24, 8, 4, 2}, 1).backward(g);
+  as_strided(image, {2, 3, 2, 2}, {24, 8, 4, 2}, 1).backward(g.channels_last());
+  CHECK_CLOSE(image.grad(), reference(as_given.grad()), 0.0);
+}
+
+LOCUS_DEVICE_TEST("what adds by indices takes views of elements and indices, and refuses to write to one", D) {
+  const auto x = sample<float, D>({5, 4}, 1), source = sample<float, D>({4, 7}, 2);
+  const auto indices = tensor<std::int64_t, D>({7, 2}, {0, 9, 3, 9, 3, 9, 1, 9, 0, 9, 4, 9, 3, 9}).select(1, 0);
+  const Tensor<float, D> viewed = x.clone(), dense = x.clone();
+  locus::detail::add_at(viewed, source.transpose(), indices, 0, true);
+  locus::detail::add_at(dense, source.transpose().contiguous(), indices.contiguous(), 0, true);
+  CHECK_CLOSE(viewed, reference(dense), 0.0);
+  const Tensor<float, D> of_each = x.clone(), expected = x.clone();
+  const auto index = indices.slice(0, 0, 5).reshape({5, 1}).expand({5, 4});
+  locus::detail::add_at(of_each, source.transpose().slice(0, 0, 5), index, 0, false);
+  locus::detail::add_at(expected, source.transpose().slice(0, 0, 5).contiguous(), index.contiguous(), 0, false);
+  CHECK_CLOSE(of_each, reference(expected), 0.0);
+  CHECK_CLOSE(locus::detail::last_named(indices, 5), {4, 3, -1, 6, 5});
+  CHECK_THROWS_WITH_AS(locus::detail::add_at(x.transpose(), source, indices, 1, true),
+                       doctest::Contains("add_at: adds to a view of shape (4, 5) with strides (1, 4)"), ShapeError);
+}

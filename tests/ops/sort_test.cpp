@@ -62,10 +62,19 @@ void check_order(const Tensor<T, D>& x, int axis, bool descending, std::int64_t 
   CHECK_CLOSE(top.values, locus_test::reference(values.slice(axis, 0, k)), 0.0);
 }
 
-/// Few different values, so that many are equal, and what floating-point numbers have besides.
+/// Few different values, so that many are equal, the ends of integers' ranges, and what floating-point numbers have
+/// besides.
 template <class T, class D>
 Tensor<T, D> with_ties(const Shape& shape, std::uint64_t seed) {
   const Tensor<T> x = sample<T, Cpu>(shape, seed, -40, 40);
+  if constexpr (IntegerDType<T>) {
+    using Limits = std::numeric_limits<T>;
+    const T ends[] = {Limits::min(), Limits::min() + 1, static_cast<T>(Limits::max() / 2 + 1), Limits::max()};
+    for (std::int64_t i = 0; i < x.elements(); ++i) {
+      const auto u = static_cast<std::size_t>(16 * uniform_double(seed + 1, static_cast<std::uint64_t>(i)));
+      if (u < std::size(ends)) x.data()[i] = ends[u];
+    }
+  }
   if constexpr (FloatingDType<T>) {
     const double special[] = {0.0, -0.0, not_a_number, -not_a_number, infinite, -infinite, 1e-40, -1e-40, 6e-8, -6e-8};
     for (std::int64_t i = 0; i < x.elements(); ++i) {
@@ -84,6 +93,7 @@ void check_type(std::uint64_t seed) {
     check_order(with_ties<T, D>({7, 33}, seed), -1, descending, 3);
     check_order(with_ties<T, D>({3, 40, 5}, seed), 1, descending, 40);
     check_order(with_ties<T, D>({40, 6}, seed).transpose(), 1, descending, 33);
+    for (std::int64_t cols = 2; cols <= 20; ++cols) check_order(with_ties<T, D>({3, cols}, seed), 1, descending, 2);
   }
 }
 
@@ -99,6 +109,11 @@ LOCUS_DEVICE_TEST("every element type is sorted as std::stable_sort does", D) {
     check_type<std::int64_t, D>(6);
     check_type<std::uint8_t, D>(7);
     check_type<bool, D>(8);
+    check_type<std::int8_t, D>(9);
+    check_type<std::int16_t, D>(10);
+    check_type<std::uint16_t, D>(11);
+    check_type<std::uint32_t, D>(12);
+    check_type<std::uint64_t, D>(13);
   }
 }
 

@@ -346,6 +346,101 @@ LOCUS_DEVICE_TEST("40 replays of a scaled step, some of which are skipped, equal
   CHECK(replayed.scaler.skipped_steps() == plain.scaler.skipped_steps());
 }
 
+namespace {
+/// Two layers and an optimizer of both; where their parameters lie depends on what was flattened before.
+template <class D>
+struct TwoLayers {
+  nn::Sequential<float, D> first{nn::Linear<float, D>{3, 3}}, second{nn::Linear<float, D>{3, 3}};
+  std::vector<Parameter<float, D>> parameters;
+  optim::GradScaler<D> scaler{{.init_scale = 4}};
+  Tensor<float, D> x = ones<float, D>({2, 3}), factor = ones<float, D>({2, 3});
+
+  TwoLayers() : parameters(first.parameters()) {
+    const auto others = second.parameters();
+    parameters.insert(parameters.end(), others.begin(), others.end());
+  }
+  /// Gradients of `first` are multiplied by `factor`.
+  template <class Optimizer>
+  Tensor<float, D> step(Optimizer& optimizer) {
+    const auto loss = mean(first(trace(x)) * factor) + mean(second(trace(x)));
+    optimizer.zero_grad();
+    scaler.scale(loss).backward();
+    scaler.step(optimizer);
+    scaler.update();
+    return loss.value();
+  }
+  [[nodiscard]] std::vector<Tensor<float, D>> values() const {
+    std::vector<Tensor<float, D>> result;
+    for (const auto& parameter : parameters) result.push_back(parameter.value().clone());
+    return result;
+  }
+  void check_unchanged(const std::vector<Tensor<float, D>>& before) const {
+    for (std::size_t i = 0; i < parameters.size(); ++i) CHECK(same_bits(parameters[i].value(), before[i]));
+  }
+  /// An infinite gradient in the run that is looked at first skips the step of all, with and without unscale; a step
+  /// after it is made.
+  template <class Optimizer>
+  void check_skips(Optimizer& optimizer, std::size_t runs) {
+    const auto before = values();
+    (void)factor.fill_(std::numeric_limits<float>::infinity());
+    (void)step(optimizer);
+    CHECK(locus::detail::gradient_runs(optimizer.parameters()).size() == runs);
+    CHECK(scaler.skipped_steps() == 1);
+    check_unchanged(before);
+    optimizer.zero_grad();
+    scaler.scale(mean(first(trace(x)) * factor) + mean(second(trace(x)))).backward();
+    scaler.unscale(optimizer);
+    scaler.step(optimizer);
+    scaler.update();
+    CHECK(scaler.skipped_steps() == 2);
+    check_unchanged(before);
+    (void)factor.fill_(1.f);
+    (void)step(optimizer);
+    CHECK(scaler.skipped_steps() == 2);
+    CHECK_FALSE(same_bits(parameters[0].value(), before[0]));
+  }
+};
+}  // namespace
+
+LOCUS_DEVICE_TEST("an infinite gradient skips the step in whichever run of memory it lies", D) {
+  {
+    TwoLayers<D> layers;
+    const optim::Sgd own{layers.first.parameters(), {.lr = 1}}, another{layers.second.parameters(), {.lr = 1}};
+    optim::Sgd both{layers.parameters, {.lr = 1}};
+    layers.check_skips(both, 2);
+  }
+  {  // a parameter of another list divides the run
+    TwoLayers<D> layers;
+    (void)flatten(layers.parameters);
+    optim::Sgd trained{std::vector{layers.parameters[0], layers.parameters[2], layers.parameters[3]}, {.lr = 1}};
+    layers.check_skips(trained, 2);
+  }
+  {  // moments, groups, and each parameter in memory of its own
+    TwoLayers<D> layers;
+    const auto& p = layers.parameters;
+    for (const auto& parameter : p) (void)flatten(std::vector{parameter});
+    const optim::Group outer{std::vector{p[0], p[3]}}, inner{std::vector{p[1], p[2]}, {.lr = 0.01}};
+    optim::Adam each{{outer, inner}, {.lr = 0.1}};
+    layers.check_skips(each, 4);
+  }
+}
+
+LOCUS_DEVICE_TEST("a captured step of two runs is skipped for an infinite gradient in the first", D) {
+  TwoLayers<D> layers;
+  const optim::Sgd own{layers.first.parameters(), {.lr = 1}}, another{layers.second.parameters(), {.lr = 1}};
+  optim::Sgd both{layers.parameters, {.lr = 1}};
+  auto step = capture([&] { return layers.step(both); });
+  for (int i = 0; i < 6; ++i) {
+    CAPTURE(i);
+    const auto before = layers.values();
+    const bool skips = i % 2 == 1;
+    (void)layers.factor.fill_(skips ? std::numeric_limits<float>::infinity() : 1.f);
+    (void)step();
+    CHECK(layers.scaler.skipped_steps() == (i + 1) / 2);
+    if (skips) layers.check_unchanged(before);
+  }
+}
+
 static_assert(std::is_same_v<decltype(optim::GradScaler{{.init_scale = 4}}), optim::GradScaler<Cpu>>);
 static_assert(std::is_same_v<decltype(optim::GradScaler{optim::GradScalerOptions{}, Cuda{}}), optim::GradScaler<Cuda>>);
 

@@ -214,7 +214,7 @@ void compare_reduce(Difference& difference, RandomLayouts& random, const Folding
   const std::int64_t size = folding.results();
   const Twin<double, D> sums(random, size);
   const Twin<std::int64_t, D> best(random, size);
-  const Twin<bool, D> all(random, size);
+  Twin<bool, D> flags(random, size, 2);
   const Twin<float, D> spreads(random, size);
   const auto both = folding.template plan<2>({a.layout.strides, b.layout.strides});
   const auto indexed = folding.template plan<2>({a.layout.strides, locus::row_major(folding.shape)});
@@ -240,11 +240,18 @@ void compare_reduce(Difference& difference, RandomLayouts& random, const Folding
                                      Pack<const float*, locus::LinearIndex>{a.at(place), locus::LinearIndex{}}, none,
                                      best.at(place));
   });
-  compare("all", all, 0, [&](auto place) {
-    const bool* const none = nullptr;
-    Backend<decltype(place)>::reduce(place, one, IsSmall{}, And{}, Pack<const float*>{a.at(place)}, none,
-                                     all.at(place));
-  });
+  const auto compare_flags = [&](const char* what, const auto& op, bool adds) {
+    compare(what, flags, 0, [&](auto place) {
+      const bool* const previous = adds ? flags.at(place) : nullptr;
+      Backend<decltype(place)>::reduce(place, one, IsSmall{}, op, Pack<const float*>{a.at(place)}, previous,
+                                       flags.at(place));
+    });
+    flags.fill(random, 2);  // what is added to the next one
+  };
+  for (const bool adds : {false, true}) {
+    compare_flags("all", And{}, adds);
+    compare_flags("any", Or{}, adds);
+  }
   compare("spread", spreads, 1e-4, [&](auto place) {
     const float* const none = nullptr;
     Backend<decltype(place)>::reduce(place, one, OneMoment{}, Spread{}, Pack<const float*>{a.at(place)}, none,

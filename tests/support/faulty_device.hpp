@@ -29,6 +29,7 @@ enum class Fault {
   reduce_leaves_out_the_last,
   reduce_repeats_an_element,
   reduce_overwrites,
+  reduce_of_bool_overwrites,
   gemm_leaves_out_the_last,
   gemm_repeats_a_factor,
   gemm_forgets_the_bias,
@@ -163,7 +164,9 @@ struct Backend<locus_test::FaultyDevice> {
     plan.kept.elements -= has(Fault::reduce_leaves_out_a_result) && plan.kept.elements > 0;
     plan.reduced.elements -= has(Fault::reduce_leaves_out_the_last) && plan.reduced.elements > 0;
     if (has(Fault::reduce_repeats_an_element)) plan.reduced.stride[0][plan.reduced.rank - 1] = 0;
-    Right::reduce({}, plan, f, op, inputs, has(Fault::reduce_overwrites) ? nullptr : previous, out);
+    const bool overwrites =
+        has(Fault::reduce_overwrites) || (std::is_same_v<T, bool> && has(Fault::reduce_of_bool_overwrites));
+    Right::reduce({}, plan, f, op, inputs, overwrites ? nullptr : previous, out);
   }
   template <class T, class E>
   static void gemm(Self, GemmBatch batch, MatrixRef<const T> a, MatrixRef<const T> b, MatrixRef<T> c,

@@ -225,9 +225,7 @@ struct Backend<locus_test::ReferenceDevice> {
         });
         const std::int64_t at = locus_test::offset_in(plan.kept, static_cast<int>(sizeof...(I)), k);
         auto result = static_cast<compute_t<T>>(op.finish(total));
-        if constexpr (!std::is_same_v<T, bool>) {
-          if (previous) result = static_cast<compute_t<T>>(result + load_as_register(previous[at]));
-        }
+        if (previous) result = static_cast<compute_t<T>>(result + load_as_register(previous[at]));
         out[at] = from_register<T>(result);
       }
     }(std::make_integer_sequence<int, sizeof...(I)>{});

@@ -72,6 +72,12 @@ struct And {
   LOCUS_FN bool combine(bool a, bool b) const { return a && b; }
   LOCUS_FN bool finish(bool a) const { return a; }
 };
+struct Or {
+  using Accumulator = bool;
+  LOCUS_FN bool identity() const { return false; }
+  LOCUS_FN bool combine(bool a, bool b) const { return a || b; }
+  LOCUS_FN bool finish(bool a) const { return a; }
+};
 
 struct Times {
   static constexpr unsigned repeated = 0b10;
@@ -90,7 +96,7 @@ struct AsDouble {
   LOCUS_FN double operator()(float value) const { return static_cast<double>(value); }
 };
 struct IsSmall {
-  LOCUS_FN bool operator()(float value) const { return value < 3.5f; }
+  LOCUS_FN bool operator()(float value) const { return value < 2.5f; }
 };
 
 struct Same {

@@ -158,9 +158,7 @@ struct ReduceKernel<ReduceArguments<F, Op, T, Pack<I...>>> {
     int32_t offset[N + 1];
     a.kept.offsets(output, offset);
     auto value = static_cast<compute_t<T>>(a.op.finish(total));
-    if constexpr (!std::is_same_v<T, bool>) {
-      if (a.previous) value = static_cast<compute_t<T>>(value + load_as_register(a.previous[offset[N]]));
-    }
+    if (a.previous) value = static_cast<compute_t<T>>(value + load_as_register(a.previous[offset[N]]));
     a.out[offset[N]] = from_register<T>(value);
   }
 };

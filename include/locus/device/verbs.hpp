@@ -184,8 +184,8 @@ template <MemorySpace D>
 ///     reduce(device, plan, f, op, inputs, previous, out)
 ///
 /// makes out = op.finish(fold of f(inputs as registers...) with op) (+ previous, unless it is null) for every element
-/// of the kept part of the plan. op has an Accumulator, identity(), combine(a, b), and finish(a). The order of folding
-/// depends on the plan alone.
+/// of the kept part of the plan; of bools, + is or. op has an Accumulator, identity(), combine(a, b), and finish(a).
+/// The order of folding depends on the plan alone.
 ///
 ///     gemm(device, batch, a, b, c, epilogue)
 ///

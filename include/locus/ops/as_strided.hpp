@@ -32,9 +32,23 @@ LOCUS_OUT_OF_LINE inline void require_reach(const Shape& shape, const Strides& s
                       count});
 }
 
-/// A row-major index, as a tensor of one of its own.
-struct OwnPlace {
-  LOCUS_FN void operator()(std::int64_t at, std::int64_t& place) const { place = at; }
+/// Which element of the dense tensor an element of the view is.
+struct StridedPlace {
+  std::int64_t extent[max_rank] = {}, stride[max_rank] = {};
+  int rank;
+  std::int64_t offset;
+  LOCUS_OUT_OF_LINE StridedPlace(const Shape& shape, const Strides& strides, std::int64_t first)
+      : rank(shape.rank()), offset(first) {
+    for (int d = 0; d < rank; ++d) extent[d] = shape[d], stride[d] = strides[d];
+  }
+  LOCUS_FN void operator()(std::int64_t at, std::int64_t& place) const {
+    place = offset;
+    for (int d = rank - 1; d >= 0; --d) {
+      const std::int64_t before = at / extent[d];
+      place += (at - before * extent[d]) * stride[d];
+      at = before;
+    }
+  }
 };
 
 }  // namespace detail
@@ -52,22 +66,19 @@ struct AsStrided {
     if (!x.is_contiguous())
       fail<ShapeError>({"as_strided: a view of shape ", x.shape(), " with strides ", x.strides(),
                         "; expected a dense tensor: use .contiguous() first"});
-    return Forwarded{view(x), Tuple<>()};
+    detail::require_reach(shape, strides, offset, x.elements());
+    const std::int64_t first = elements(shape) == 0 ? 0 : offset;
+    return Forwarded{Tensor<T, D>(x.buffer(), x.data() + first, shape, strides), Tuple<>()};
   }
   template <class T, class D>
   void backward(const Tuple<>&, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
     const auto target = dx.open();
     const Tensor<T, D> out = target.out.reshape({target.out.elements()});
     if (!target.accumulate) out.fill_(T(0));
-    const auto places = view(detail::from_indices<std::int64_t>(out.shape(), out.device(), detail::OwnPlace{}));
-    detail::add_at(out, g.reshape({g.elements()}), places.reshape({g.elements()}), 0, true);
-  }
-
- private:
-  template <class T, class D>
-  [[nodiscard]] Tensor<T, D> view(const Tensor<T, D>& x) const {
-    detail::require_reach(shape, strides, offset, x.elements());
-    return Tensor<T, D>(x.buffer(), x.data() + (elements(shape) == 0 ? 0 : offset), shape, strides);
+    const Shape list{g.elements()};
+    const auto places =
+        detail::from_indices<std::int64_t>(list, out.device(), detail::StridedPlace(shape, strides, offset));
+    detail::add_at(out, g.reshape(list), places, 0, true);
   }
 };
 

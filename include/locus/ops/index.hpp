@@ -56,12 +56,15 @@ void scatter_rows(const Tensor<R, D>& sums, const Tensor<T, D>& g, const Tensor<
 }
 
 /// dx = the elements of g added up where indices name them, `picked` along the axis, one after the other; on a host, in
-/// parallel by what lies around the axis and by ranges of it. Sums are rounded to T once. One launch; one more to clear
-/// dx unless accumulated, or, where dx cannot hold the sums, to clear these and to round them.
+/// parallel by what lies around the axis and by ranges of it. Sums are rounded to T once. All three may be views. One
+/// launch; one more to clear dx unless accumulated, or, where dx cannot hold the sums, to clear these and to round
+/// them; one for each other view.
 template <class T, class D>
-void scatter_add(const Tensor<T, D>& dx, bool accumulate, const Tensor<T, D>& g, const Tensor<std::int64_t, D>& indices,
-                 int axis, std::int64_t picked, bool shares_indices) {
+void scatter_add(const Tensor<T, D>& dx, bool accumulate, const Tensor<T, D>& given_g,
+                 const Tensor<std::int64_t, D>& given_indices, int axis, std::int64_t picked, bool shares_indices) {
   using R = compute_t<T>;
+  const Tensor<T, D> g = given_g.contiguous();
+  const Tensor<std::int64_t, D> indices = given_indices.contiguous();
   const RowCount count(dx.shape(), axis);
   const auto add = [&](const Tensor<R, D>& sums) {
     if (shares_indices) return scatter_rows(sums, g, indices, count);

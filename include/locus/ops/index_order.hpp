@@ -56,12 +56,12 @@ void launch_indices(D device, std::int64_t n, const F& f) {
                   Pack<>{});
 }
 
-/// A dense list of indices from 0 to `most` in order. cost: for each six bits of `most`, two launches and a running sum
+/// A list of indices from 0 to `most` in order. cost: for each six bits of `most`, two launches and a running sum
 /// of 1/4 as many elements
 template <class D>
 [[nodiscard]] IndexOrder<D> in_order(const Tensor<std::int64_t, D>& indices, std::int64_t most) {
   const std::int64_t count = indices.elements(), chunks = (count - 1) / SortDigits::chunk + 1;
-  IndexOrder<D> order{indices, {}};
+  IndexOrder<D> order{indices.contiguous(), {}};
   for (int shift = 0; shift == 0 || (shift < 63 && most >> shift > 0); shift += 6) {
     const SortDigits sort{order.keys.data(), count, chunks, shift};
     const Tensor<std::int64_t, D> found({SortDigits::digits, chunks}, indices.device());
@@ -148,12 +148,23 @@ template <class T, class D>
   return places;
 }
 
-/// Adds `from`, dense, (outer, indices, inner), to `to`, dense, (outer, extent, inner), where the indices say.
+/// throws ShapeError unless memory to which elements are added by their places is dense
 template <class T, class D>
-void add_in_order(const Tensor<T, D>& to, const Tensor<T, D>& from, const Tensor<std::int64_t, D>& indices,
+LOCUS_OUT_OF_LINE void require_dense(std::string_view name, const Tensor<T, D>& to) {
+  if (!to.is_contiguous())
+    fail<ShapeError>({name, ": adds to a view of shape ", to.shape(), " with strides ", to.strides(),
+                      "; expected a dense tensor: add to one, and copy it to the view"});
+}
+
+/// Adds `given`, (outer, indices, inner), to `to`, dense, (outer, extent, inner), where the indices say.
+/// throws ShapeError unless `to` is dense
+template <class T, class D>
+void add_in_order(const Tensor<T, D>& to, const Tensor<T, D>& given, const Tensor<std::int64_t, D>& indices,
                   std::int64_t outer, std::int64_t extent, std::int64_t inner) {
+  require_dense("add_in_order", to);
   const std::int64_t count = indices.elements();
-  if (from.empty()) return;
+  if (given.empty()) return;
+  const Tensor<T, D> from = given.contiguous();
   const Tensor<std::int64_t, D> valid({count}, indices.device());
   map_into(valid, IndexOrOutside{extent}, indices.reshape({count}));
   const auto order = in_order(valid, extent);

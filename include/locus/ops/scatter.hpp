@@ -33,9 +33,10 @@ struct NoteLast {
   }
 };
 
-/// For each of `extent` places, the last position in a dense list that names it, or -1.
+/// For each of `extent` places, the last position in a list that names it, or -1.
 template <class D>
-[[nodiscard]] Tensor<std::int64_t, D> last_named(const Tensor<std::int64_t, D>& indices, std::int64_t extent) {
+[[nodiscard]] Tensor<std::int64_t, D> last_named(const Tensor<std::int64_t, D>& given, std::int64_t extent) {
+  const Tensor<std::int64_t, D> indices = given.contiguous();
   const Tensor<std::int64_t, D> last({extent}, indices.device());
   last.fill_(-1);
   const std::int64_t count = indices.elements();
@@ -178,10 +179,12 @@ template <class D>
   return index.reshape({count}).contiguous();
 }
 
-/// x + the elements of source, dense, where the indices, `shared` or one for each element, say.
+/// out, dense, + the elements of source where the indices, `shared` or one for each element, say.
+/// throws ShapeError unless out is dense
 template <class T, class D>
 void add_at(const Tensor<T, D>& out, const Tensor<T, D>& source, const Tensor<std::int64_t, D>& indices, int along,
             bool shared) {
+  require_dense("add_at", out);
   if (out.empty() || source.empty()) return;
   const RowCount count(out.shape(), along);
   const std::int64_t picked = shared ? indices.elements() : indices.size(along);
@@ -217,7 +220,7 @@ struct IndexAdd {
     const auto indices = given.contiguous();
     detail::require_indices(name, indices, x.size(along));
     const Tensor<T, D> out = x.clone();
-    detail::add_at(out, source.contiguous(), indices, along, true);
+    detail::add_at(out, source, indices, along, true);
     return Forwarded{out, Tuple(indices)};
   }
   template <class T, class D, class I>
@@ -267,7 +270,7 @@ struct ScatterAdd {
     const auto indices = slices ? detail::list_of(index, along) : index.contiguous();
     detail::require_indices(name, indices, x.size(along));
     const Tensor<T, D> out = x.clone();
-    detail::add_at(out, source.contiguous(), indices, along, slices);
+    detail::add_at(out, source, indices, along, slices);
     return Forwarded{out, Tuple(index)};
   }
   template <class T, class D, class I>

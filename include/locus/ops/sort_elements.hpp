@@ -19,8 +19,9 @@ struct SortKey {
   static constexpr type sign = static_cast<type>(std::uint64_t{1} << (bits - 1));
 
   [[nodiscard]] LOCUS_FN static type of(Stored x) {
-    if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, std::uint8_t>) return x;
-    else if constexpr (std::is_integral_v<T>) return static_cast<type>(x) ^ sign;
+    if constexpr (std::is_unsigned_v<T>) return x;
+    else if constexpr (std::is_integral_v<T>)
+      return (static_cast<type>(x) ^ sign) & largest;  // of a short type, its bits
     else if constexpr (is_16_bit_float<T>) return of_float(x);
     else return of_float(__builtin_bit_cast(type, x));
   }

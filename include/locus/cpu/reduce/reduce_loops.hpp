@@ -176,9 +176,7 @@ class ReduceLoop<F, Op, T, Pack<I...>> {
   void write_results(std::int64_t n, const A* totals, std::int64_t offset, std::int64_t stride) const {
     for (std::int64_t k = 0; k < n; ++k, offset += stride) {
       auto value = static_cast<compute_t<T>>(op_.finish(totals[k]));
-      if constexpr (!std::is_same_v<T, bool>) {
-        if (previous_) value = static_cast<compute_t<T>>(value + load_as_register(previous_[offset]));
-      }
+      if (previous_) value = static_cast<compute_t<T>>(value + load_as_register(previous_[offset]));
       out_[offset] = from_register<T>(value);
     }
   }
