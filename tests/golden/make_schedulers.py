@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Writes schedulers.txt: the learning rates of 20 steps of torch.optim.lr_scheduler.
+"""Writes schedulers.txt: the learning rates of 20 steps of torch.optim.lr_scheduler, past the end of those that end.
 
-Each line is a name, how many numbers follow, and these: the rate (or the momentum) at the start, and after each step. Needs PyTorch, as make_golden.py does.
+Each line is a name, how many numbers follow, and these: the rate (or the momentum) at the start, and after each step. Of
+OneCycleLR that ends earlier, they are those of the steps of its cycle. Needs PyTorch, as make_golden.py does.
 """
 import pathlib
 import warnings
@@ -18,9 +19,12 @@ CASES = {
     "multi_step": lambda o: schedulers.MultiStepLR(o, [3, 8, 8, 15], 0.5),
     "exponential": lambda o: schedulers.ExponentialLR(o, 0.9),
     "linear": lambda o: schedulers.LinearLR(o, 0.1, 0.8, 7),
+    "linear_to_0": lambda o: schedulers.LinearLR(o, 0.7, 0.0, 6),
     "constant": lambda o: schedulers.ConstantLR(o, 0.25, 4),
     "cosine": lambda o: schedulers.CosineAnnealingLR(o, 8, 0.01),
     "cosine_whole": lambda o: schedulers.CosineAnnealingLR(o, 20),
+    "cosine_one_past": lambda o: schedulers.CosineAnnealingLR(o, 19),
+    "cosine_each": lambda o: schedulers.CosineAnnealingLR(o, 1, 0.1),
     "warm_restarts": lambda o: schedulers.CosineAnnealingWarmRestarts(o, 3, 2, 0.02),
     "warm_restarts_equal": lambda o: schedulers.CosineAnnealingWarmRestarts(o, 6),
     "one_cycle": lambda o: schedulers.OneCycleLR(o, 0.8, total_steps=21, cycle_momentum=False),
@@ -33,11 +37,23 @@ CASES = {
     "sequential": lambda o: schedulers.SequentialLR(
         o, [schedulers.LinearLR(o, 0.1, 1.0, 4), schedulers.CosineAnnealingLR(o, 10, 0.001),
             schedulers.StepLR(o, 2, 0.5)], [4, 14]),
+    "chained_past": lambda o: schedulers.ChainedScheduler(
+        [schedulers.LinearLR(o, 0.5, 1.0, 3), schedulers.MultiStepLR(o, [4, 9], 0.5)]),
+    "sequential_past": lambda o: schedulers.SequentialLR(
+        o, [schedulers.ConstantLR(o, 0.1, 2), schedulers.LinearLR(o, 1.0, 0.25, 6)], [5]),
     "plateau": lambda o: schedulers.ReduceLROnPlateau(o, factor=0.5, patience=1, threshold=1e-3, cooldown=3, min_lr=0.1),
     "plateau_max": lambda o: schedulers.ReduceLROnPlateau(
         o, mode="max", factor=0.1, patience=1, threshold=0.05, threshold_mode="abs"),
 }
 
+# Cycles that end before the last step, whose last rate is of step total_steps - 1: PyTorch's continue their curve by a
+# step, and then raise ValueError.
+CYCLES = {
+    "cycle_cosine": dict(total_steps=9),
+    "cycle_linear": dict(total_steps=9, anneal_strategy="linear"),
+    "cycle_three_phases": dict(total_steps=11, pct_start=0.4, three_phase=True),
+    "cycle_three_phases_linear": dict(total_steps=11, pct_start=0.4, three_phase=True, anneal_strategy="linear"),
+}
 
 # The momentum of these schedules, in place of the rate.
 MOMENTA = {
@@ -50,11 +66,11 @@ MOMENTA = {
 }
 
 
-def rates(make, of="lr"):
+def rates(make, of="lr", steps=STEPS):
     optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.5, momentum=0.5)
     scheduler = make(optimizer)
     numbers = [optimizer.param_groups[0][of]]
-    for i in range(STEPS):
+    for i in range(steps):
         optimizer.step()
         if isinstance(scheduler, schedulers.ReduceLROnPlateau):
             scheduler.step(LOSSES[i])
@@ -64,10 +80,28 @@ def rates(make, of="lr"):
     return numbers
 
 
+def plateau_of_groups():
+    """The rates of two groups, one after the other, at the start and after each step."""
+    groups = [{"params": [torch.zeros(1, requires_grad=True)], "lr": lr} for lr in (0.5, 0.02)]
+    optimizer = torch.optim.SGD(groups, lr=0.5)
+    scheduler = schedulers.ReduceLROnPlateau(optimizer, factor=0.5, patience=0, min_lr=0.015, eps=0.006)
+    numbers = [[group["lr"] for group in optimizer.param_groups]]
+    for _ in range(STEPS):
+        optimizer.step()
+        scheduler.step(1.0)
+        numbers.append([group["lr"] for group in optimizer.param_groups])
+    return [row[group] for group in range(2) for row in numbers]
+
+
 def main():
     lines = [f"# PyTorch {torch.__version__.split('+')[0]}, made by {pathlib.Path(__file__).name}"]
     numbers = {name: rates(make) for name, make in CASES.items()} | {"losses": LOSSES}
     numbers |= {name: rates(make, "momentum") for name, make in MOMENTA.items()}
+    for name, options in CYCLES.items():
+        for of in ("lr", "momentum"):
+            numbers[name if of == "lr" else name + "_momentum"] = rates(
+                lambda o, options=options: schedulers.OneCycleLR(o, 0.01, **options), of, options["total_steps"] - 1)
+    numbers["plateau_of_groups"] = plateau_of_groups()
     lines += [f"{name} {len(of)} :" + "".join(f" {float(x)!r}" for x in of) for name, of in numbers.items()]
     pathlib.Path(__file__).with_name("schedulers.txt").write_text("\n".join(lines) + "\n")
 

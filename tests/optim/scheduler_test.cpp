@@ -92,9 +92,12 @@ TEST_CASE("twenty steps of every schedule are PyTorch's, also when they go on fr
   follows("multi_step", MultiStepLR{.milestones = {3, 8, 8, 15}, .gamma = 0.5});
   follows("exponential", ExponentialLR{.gamma = 0.9});
   follows("linear", LinearLR{.start_factor = 0.1, .end_factor = 0.8, .total_iters = 7});
+  follows("linear_to_0", LinearLR{.start_factor = 0.7, .end_factor = 0, .total_iters = 6});
   follows("constant", ConstantLR{.factor = 0.25, .total_iters = 4});
   follows("cosine", CosineAnnealingLR{.t_max = 8, .eta_min = 0.01});
   follows("cosine_whole", CosineAnnealingLR{.t_max = 20});
+  follows("cosine_one_past", CosineAnnealingLR{.t_max = 19});
+  follows("cosine_each", CosineAnnealingLR{.t_max = 1, .eta_min = 0.1});
   follows("warm_restarts", CosineAnnealingWarmRestarts{.t_0 = 3, .t_mult = 2, .eta_min = 0.02});
   follows("warm_restarts_equal", CosineAnnealingWarmRestarts{.t_0 = 6});
   follows("one_cycle", OneCycleLR{.max_lr = 0.8, .total_steps = 21, .cycle_momentum = false});
@@ -112,6 +115,11 @@ TEST_CASE("twenty steps of every schedule are PyTorch's, also when they go on fr
           SequentialLR{{LinearLR{.start_factor = 0.1, .total_iters = 4},
                         CosineAnnealingLR{.t_max = 10, .eta_min = 0.001}, StepLR{.step_size = 2, .gamma = 0.5}},
                        {4, 14}});
+  follows("chained_past", ChainedScheduler{{LinearLR{.start_factor = 0.5, .total_iters = 3},
+                                            MultiStepLR{.milestones = {4, 9}, .gamma = 0.5}}});
+  follows("sequential_past", SequentialLR{{ConstantLR{.factor = 0.1, .total_iters = 2},
+                                           LinearLR{.start_factor = 1, .end_factor = 0.25, .total_iters = 6}},
+                                          {5}});
   follows("plateau", ReduceLROnPlateau{.factor = 0.5, .patience = 1, .threshold = 1e-3, .cooldown = 3, .min_lr = 0.1});
   follows(
       "plateau_max",
@@ -164,6 +172,79 @@ TEST_CASE("the momentum of a cycle is PyTorch's, of every optimizer that has one
   CHECK_THROWS_AS(adam.set_momentum(1), ArgumentError);
   CHECK(refusal(OneCycleLR{.max_lr = 1, .total_steps = 2, .base_momentum = 2}) ==
         "OneCycleLR: base_momentum is 2; expected 0 to 1");
+}
+
+TEST_CASE("a cycle stays at its last rate and momentum after its last step, and refuses one more by name") {
+  const auto follow = [](const std::string& name, const optim::OneCycleLR& cycle) {
+    CAPTURE(name);
+    const auto &rates = torch(name), &momenta = torch(name + "_momentum");
+    const auto last = static_cast<std::size_t>(cycle.total_steps) - 1;
+    REQUIRE(rates.size() == last + 1);
+    const Parameter<float> weight(zeros({1}));
+    optim::Sgd optimizer{{weight}, {.momentum = 0.5}};
+    optim::Scheduler scheduler{optimizer, cycle};
+    for (std::size_t i = 0; i <= last + 1; ++i) {
+      CAPTURE(i);
+      CHECK(optimizer.lr() == doctest::Approx(rates[i < last ? i : last]).epsilon(1e-9));
+      CHECK(optimizer.momentum() == doctest::Approx(momenta[i < last ? i : last]).epsilon(1e-9));
+      if (i <= last) scheduler.step();
+    }
+    const std::string refused = "OneCycleLR: step " + std::to_string(cycle.total_steps + 1);
+    CHECK_THROWS_WITH_AS(scheduler.step(), doctest::Contains(refused.c_str()), ArgumentError);
+    CHECK(optimizer.lr() == doctest::Approx(rates[last]).epsilon(1e-9));
+  };
+  follow("cycle_cosine", {.max_lr = 0.01, .total_steps = 9});
+  follow("cycle_linear", {.max_lr = 0.01, .total_steps = 9, .linear = true});
+  follow("cycle_three_phases", {.max_lr = 0.01, .total_steps = 11, .pct_start = 0.4, .three_phase = true});
+  follow("cycle_three_phases_linear",
+         {.max_lr = 0.01, .total_steps = 11, .pct_start = 0.4, .linear = true, .three_phase = true});
+}
+
+TEST_CASE("a plateau reduces each group's rate by itself, as PyTorch, and goes on from a state") {
+  const auto& expected = torch("plateau_of_groups");
+  REQUIRE(expected.size() == 2 * (steps + 1));
+  const auto optimizer_of_two = [] {
+    return optim::Sgd{{optim::Group{std::vector{Parameter<float>(zeros({1}))}},
+                       optim::Group{std::vector{Parameter<float>(zeros({1}))}, {.lr = 0.02}}},
+                      {.lr = 0.5}};
+  };
+  const optim::ReduceLROnPlateau plateau{.factor = 0.5, .patience = 0, .min_lr = 0.015, .eps = 0.006};
+  auto optimizer = optimizer_of_two();
+  optim::Scheduler scheduler{optimizer, plateau};
+  for (std::size_t i = 0; i <= steps; ++i) {
+    CAPTURE(i);
+    CHECK(optimizer.groups()[0].lr() == doctest::Approx(expected[i]).epsilon(1e-12));
+    CHECK(optimizer.groups()[1].lr() == doctest::Approx(expected[steps + 1 + i]).epsilon(1e-12));
+    CHECK(optimizer.lr() == optimizer.groups()[0].lr());
+    scheduler.step(1.0);
+  }
+  // An optimizer that was restored keeps the rates of its groups.
+  auto other = optimizer_of_two();
+  optim::Scheduler resumed{other, plateau};
+  other.set_lr(optimizer.lr());
+  other.groups()[1].set_lr(0.3);
+  resumed.load_state(scheduler.state());
+  CHECK(other.groups()[1].lr() == 0.3);
+}
+
+TEST_CASE("a rate that is none is refused in the name of its schedule, and nothing changes") {
+  const auto message = [](const optim::Schedule& schedule) -> std::string {
+    Optimized o;
+    try {
+      optim::Scheduler scheduler{o.optimizer, schedule};
+      scheduler.step();
+    } catch (const ArgumentError& error) {
+      return error.what();
+    }
+    return "none";
+  };
+  CHECK(message(optim::LambdaLR{[](std::int64_t step) { return 1.0 - 2.0 * static_cast<double>(step); }}) ==
+        "LambdaLR: the learning rate of step 1 is -0.5; expected a finite number of 0 or more");
+  CHECK(message(optim::LambdaLR{[](std::int64_t) { return NAN; }}).rfind("LambdaLR: the learning rate of step 0", 0) ==
+        0);
+  CHECK(message(optim::ExponentialLR{.gamma = 1e308}) == "none");
+  CHECK(message(optim::ChainedScheduler{{optim::ExponentialLR{.gamma = 1e308}, optim::ExponentialLR{.gamma = 1e308}}})
+            .rfind("ChainedScheduler: the learning rate of step 1", 0) == 0);
 }
 
 TEST_CASE("a step takes the momentum of then") {
@@ -249,7 +330,7 @@ TEST_CASE("a cycle whose rise or fall has no length is at the end of it") {
   CHECK(rates({.max_lr = 0.1, .total_steps = 10, .pct_start = std::nextafter(0.1, 1)})[0] == doctest::Approx(0.1));
   const auto rises_alone = rates({.max_lr = 1, .total_steps = 4, .pct_start = 1, .div_factor = 10});
   CHECK(rises_alone[3] == doctest::Approx(1));
-  CHECK(rises_alone[4] == doctest::Approx(1e-5));
+  CHECK(rises_alone[4] == rises_alone[3]);
 }
 
 TEST_CASE("a scheduler is a handle, takes any optimizer, and its chainable schedules keep what set_lr says") {

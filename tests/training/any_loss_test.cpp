@@ -200,6 +200,17 @@ TEST_CASE("schedules move on by epoch or by step, and are given the validation l
       {.epochs = 2, .scheduler = each_step, .schedule_every = Every::step});
   CHECK(each_step.steps() == 14);
 
+  for (const bool linear : {false, true}) {  // of as many steps as there are, the last of which moves on once more
+    CAPTURE(linear);
+    Regression cycled;
+    const optim::OneCycleLR cycle{.max_lr = 0.25, .total_steps = 14, .linear = linear, .cycle_momentum = false};
+    optim::Scheduler scheduler{cycled.optimizer, cycle};
+    fit(cycled.model, cycled.optimizer, nn::MSELoss{}, cycled.train, cycled.valid, cycled.history,
+        {.epochs = 2, .scheduler = scheduler, .schedule_every = Every::step});
+    CHECK(scheduler.steps() == 14);
+    CHECK(cycled.optimizer.lr() == doctest::Approx(0.25 / 25 / 1e4));
+  }
+
   Regression flat;
   flat.optimizer.set_lr(0.5);
   optim::Scheduler plateau{flat.optimizer, optim::ReduceLROnPlateau{.patience = 0, .threshold = 1e9, .eps = 0}};

@@ -2,7 +2,8 @@
 // How learning rates change over epochs or steps: the schedules of torch.optim.lr_scheduler, as values with options.
 //
 // A schedule is a class with two functions. first(lr, base) is the learning rate of step 0, and next(step, lr, base)
-// that of step 1, 2, ..., where lr is the last one, and base the one that the optimizer began with.
+// that of step 1, 2, ..., where lr is the last one, and base the one that the optimizer began with. Errors call it by
+// its static member `name`, where it has one.
 
 #include <locus/core/bounds.hpp>
 #include <locus/core/check.hpp>
@@ -30,6 +31,7 @@ namespace optim {
 
 /// Multiplied by gamma every step_size steps.
 struct StepLR {
+  static constexpr const char* name = "StepLR";
   std::int64_t step_size = 0;
   double gamma = 0.1;
 
@@ -46,6 +48,7 @@ struct StepLR {
 
 /// Multiplied by gamma at each of the milestones, which are steps.
 struct MultiStepLR {
+  static constexpr const char* name = "MultiStepLR";
   std::vector<std::int64_t> milestones = {};
   double gamma = 0.1;
 
@@ -64,6 +67,7 @@ struct MultiStepLR {
 
 /// Multiplied by gamma at every step.
 struct ExponentialLR {
+  static constexpr const char* name = "ExponentialLR";
   double gamma = 0.95;
 
   void check() const { locus::detail::require_not_negative("ExponentialLR", "gamma", gamma); }
@@ -73,6 +77,7 @@ struct ExponentialLR {
 
 /// The factor grows from start_factor to end_factor within total_iters steps: a warm-up.
 struct LinearLR {
+  static constexpr const char* name = "LinearLR";
   double start_factor = 1.0 / 3;
   double end_factor = 1.0;
   std::int64_t total_iters = 5;
@@ -87,12 +92,14 @@ struct LinearLR {
   [[nodiscard]] double next(std::int64_t step, double lr, double) const {
     if (step > total_iters) return lr;
     const double rise = end_factor - start_factor;
-    return lr * (1 + rise / (static_cast<double>(total_iters) * start_factor + static_cast<double>(step - 1) * rise));
+    const double before = static_cast<double>(total_iters) * start_factor + static_cast<double>(step - 1) * rise;
+    return lr * locus::detail::larger(1 + rise / before, 0.);  // rounding may pass an end_factor of 0
   }
 };
 
 /// The factor is `factor` for total_iters steps, then 1.
 struct ConstantLR {
+  static constexpr const char* name = "ConstantLR";
   double factor = 1.0 / 3;
   std::int64_t total_iters = 5;
 
@@ -110,6 +117,7 @@ struct ConstantLR {
 /// Half a cosine from the base to eta_min within t_max steps, then back (Loshchilov and Hutter, 2017, without
 /// restarts).
 struct CosineAnnealingLR {
+  static constexpr const char* name = "CosineAnnealingLR";
   std::int64_t t_max = 0;
   double eta_min = 0;
 
@@ -130,6 +138,7 @@ struct CosineAnnealingLR {
 /// Half a cosine from the base to eta_min within t_0 steps, then again, each time within t_mult times as many
 /// (Loshchilov and Hutter, 2017).
 struct CosineAnnealingWarmRestarts {
+  static constexpr const char* name = "CosineAnnealingWarmRestarts";
   std::int64_t t_0 = 0;
   std::int64_t t_mult = 1;
   double eta_min = 0;
@@ -152,9 +161,12 @@ struct CosineAnnealingWarmRestarts {
 
 /// Up from max_lr / div_factor to max_lr in the first pct_start of the steps, then down to the first rate divided by
 /// final_div_factor (Smith and Topin, 2017): made for steps rather than epochs. Meanwhile the momentum of the optimizer
-/// (beta1 of Adam) falls from max_momentum to base_momentum, and rises again. One step more than total_steps throws
-/// ArgumentError, and so does an optimizer without momentum, unless cycle_momentum is false.
+/// (beta1 of Adam) falls from max_momentum to base_momentum, and rises again. The last rate is of step total_steps - 1.
+/// It stays at step total_steps, which a loop of so many steps makes at its end. (PyTorch's continues its curve there,
+/// and the rate rises.) One step more throws ArgumentError, and so does an optimizer without momentum, unless
+/// cycle_momentum is false.
 struct OneCycleLR {
+  static constexpr const char* name = "OneCycleLR";
   double max_lr = 0;
   std::int64_t total_steps = 0;
   double pct_start = 0.3;
@@ -180,7 +192,7 @@ struct OneCycleLR {
   [[nodiscard]] double next(std::int64_t step, double, double) const {
     if (step > total_steps)
       fail<ArgumentError>(
-          {"OneCycleLR: step ", step, " of total_steps ", total_steps, "; expected no more steps than the cycle has"});
+          {name, ": step ", step, " of total_steps ", total_steps, "; expected no more steps than the cycle has"});
     const double low = max_lr / div_factor;
     return along(step, low, max_lr, low / final_div_factor);
   }
@@ -192,7 +204,8 @@ struct OneCycleLR {
  private:
   /// From low to high, and on to last; with three phases, by way of low.
   [[nodiscard]] double along(std::int64_t step, double low, double high, double last) const {
-    const double at = static_cast<double>(step), steps = static_cast<double>(total_steps), top = pct_start * steps - 1;
+    const double at = static_cast<double>(locus::detail::smaller(step, total_steps - 1));
+    const double steps = static_cast<double>(total_steps), top = pct_start * steps - 1;
     if (at <= top) return between(low, high, 0, top, at);
     if (!three_phase) return between(high, last, top, steps - 1, at);
     const double foot = 2 * pct_start * steps - 2;
@@ -209,6 +222,7 @@ struct OneCycleLR {
 /// The base times f(step), for a function of your own, as torch's LambdaLR.
 template <class F>
 struct LambdaLR {
+  static constexpr const char* name = "LambdaLR";
   F f;
   void check() const {}
   [[nodiscard]] double first(double, double base) const { return base * static_cast<double>(f(std::int64_t{0})); }
@@ -237,6 +251,7 @@ concept LearningRateRule = requires(const R& rule, std::int64_t step, double lr)
 class Schedule {
   struct Rule : Counted {
     virtual ~Rule() = default;
+    [[nodiscard]] virtual const char* name() const = 0;
     [[nodiscard]] virtual double first(double lr, double base) const = 0;
     [[nodiscard]] virtual double next(std::int64_t step, double lr, double base) const = 0;
     [[nodiscard]] virtual bool cycles_momentum() const = 0;
@@ -245,6 +260,10 @@ class Schedule {
   template <class R>
   struct RuleOf final : Rule {
     explicit RuleOf(R given) : rule(std::move(given)) {}
+    [[nodiscard]] const char* name() const override {
+      if constexpr (requires { static_cast<const char*>(R::name); }) return R::name;
+      else return "the schedule";
+    }
     [[nodiscard]] double first(double lr, double base) const override { return rule.first(lr, base); }
     [[nodiscard]] double next(std::int64_t step, double lr, double base) const override {
       return rule.next(step, lr, base);
@@ -266,6 +285,8 @@ class Schedule {
     requires(!std::is_same_v<R, Schedule> && LearningRateRule<R>)
   Schedule(R rule) : rule_((rule.check(), new RuleOf<R>(std::move(rule)))) {}
   void check() const {}
+  /// How errors call it.
+  [[nodiscard]] const char* name() const { return rule_->name(); }
   [[nodiscard]] double first(double lr, double base) const { return rule_->first(lr, base); }
   [[nodiscard]] double next(std::int64_t step, double lr, double base) const { return rule_->next(step, lr, base); }
   [[nodiscard]] bool cycles_momentum() const { return rule_->cycles_momentum(); }
@@ -285,6 +306,7 @@ namespace detail {
 
 /// All of them at once, each on what the ones before it made of the learning rate.
 struct ChainedScheduler {
+  static constexpr const char* name = "ChainedScheduler";
   std::vector<Schedule> schedules;
 
   void check() const {
@@ -309,6 +331,7 @@ struct ChainedScheduler {
 ///
 ///     optim::SequentialLR{{optim::LinearLR{.start_factor = 0.1}, optim::CosineAnnealingLR{.t_max = 45}}, {5}}
 struct SequentialLR {
+  static constexpr const char* name = "SequentialLR";
   std::vector<Schedule> schedules;
   std::vector<std::int64_t> milestones;
 

@@ -7,7 +7,8 @@
 
 namespace locus::inline LOCUS_ABI::optim {
 
-/// Multiplied by `factor` where a metric has not improved for more than `patience` steps: for step(metric).
+/// Multiplied by `factor` where a metric has not improved for more than `patience` steps: for step(metric). Each group
+/// of the optimizer has its own rate reduced, for which `min_lr` and `eps` hold.
 struct ReduceLROnPlateau {
   bool maximize = false;  ///< whether more is better, as of accuracy
   double factor = 0.1;
@@ -15,8 +16,8 @@ struct ReduceLROnPlateau {
   double threshold = 1e-4;          ///< what counts as an improvement
   bool absolute_threshold = false;  ///< as a difference, rather than as a share of the best one
   std::int64_t cooldown = 0;        ///< steps after a change that do not count
-  double min_lr = 0;
-  double eps = 1e-8;  ///< smaller changes are not made
+  double min_lr = 0;                ///< of each group
+  double eps = 1e-8;                ///< changes of a group's rate up to it are not made
 
   /// throws ArgumentError for options out of range
   void check() const {
@@ -32,10 +33,15 @@ struct ReduceLROnPlateau {
     if (maximize) return metric > (absolute_threshold ? best + threshold : best * (1 + threshold));
     return metric < (absolute_threshold ? best - threshold : best * (1 - threshold));
   }
+  /// What a rate becomes.
+  [[nodiscard]] double reduced(double lr) const {
+    const double less = locus::detail::larger(lr * factor, min_lr);
+    return lr - less > eps ? less : lr;
+  }
 };
 
-/// Changes the learning rate of an optimizer as a schedule says. A handle: copies share where it stands. The optimizer
-/// is referred to: it outlives the scheduler, and stays where it is.
+/// Changes the learning rate of an optimizer as a schedule says. Errors name the schedule. A handle: copies share where
+/// it stands. The optimizer is referred to: it outlives the scheduler, and stays where it is.
 ///
 ///     optim::Scheduler scheduler{optimizer, optim::CosineAnnealingLR{.t_max = 50}};
 ///     scheduler.step();   // after every epoch, or every step of training, whatever the schedule counts
@@ -47,6 +53,8 @@ class Scheduler {
     virtual void set_lr(double lr) = 0;
     [[nodiscard]] virtual double momentum() const = 0;
     virtual void set_momentum(double momentum) = 0;
+    /// The rate, and that of each group, by itself.
+    virtual void reduce(const ReduceLROnPlateau& plateau) = 0;
   };
   template <class Optimizer>
   struct LearningRateOf final : LearningRate {
@@ -60,7 +68,16 @@ class Scheduler {
     void set_momentum([[maybe_unused]] double momentum) override {
       if constexpr (has_momentum) optimizer.set_momentum(momentum);
     }
+    void reduce(const ReduceLROnPlateau& plateau) override {
+      std::vector<double> rates;  // first, since set_lr changes them in proportion
+      if constexpr (has_groups)
+        for (const auto& group : optimizer.groups()) rates.push_back(plateau.reduced(group.lr()));
+      optimizer.set_lr(plateau.reduced(optimizer.lr()));
+      if constexpr (has_groups)
+        for (std::size_t i = 0; i < rates.size(); ++i) optimizer.groups()[i].set_lr(rates[i]);
+    }
     static constexpr bool has_momentum = requires(Optimizer& any) { any.set_momentum(any.momentum()); };
+    static constexpr bool has_groups = requires(Optimizer& any) { any.groups()[0].set_lr(any.groups()[0].lr()); };
     Optimizer& optimizer;
   };
   struct Position : Counted {
@@ -73,6 +90,13 @@ class Scheduler {
     double best = 0;
     std::int64_t bad = 0, cooling = 0;  ///< steps without an improvement; steps that do not count
     Position(Shared<LearningRate> of, Schedule given) : optimizer(std::move(of)), schedule(std::move(given)) {}
+    /// Of step `at`, and named after the schedule where it is none. throws ArgumentError
+    void set_lr(std::int64_t at, double lr) const {
+      if (!locus::detail::is_finite(lr) || lr < 0)
+        fail<ArgumentError>({schedule.name(), ": the learning rate of step ", at, " is ", lr,
+                             "; expected a finite number of 0 or more"});
+      optimizer->set_lr(lr);
+    }
     void set_momentum() const {
       if (schedule.cycles_momentum()) optimizer->set_momentum(schedule.momentum(step, optimizer->momentum()));
     }
@@ -87,10 +111,10 @@ class Scheduler {
     requires requires(Optimizer& optimizer) { optimizer.set_lr(optimizer.lr()); }
   Scheduler(Optimizer& optimizer, Schedule schedule) : Scheduler(optimizer, std::move(schedule), {}) {
     if (at_->schedule.cycles_momentum() && at_->optimizer->momentum() == 0)
-      fail<ArgumentError>(
-          {"OneCycleLR: the optimizer has no momentum; expected one that is made with momentum, or "
-           ".cycle_momentum = false"});
-    at_->optimizer->set_lr(at_->schedule.first(at_->base, at_->base));
+      fail<ArgumentError>({at_->schedule.name(),
+                           ": the optimizer has no momentum; expected one that is made with momentum, or "
+                           ".cycle_momentum = false"});
+    at_->set_lr(0, at_->schedule.first(at_->base, at_->base));
     at_->set_momentum();
   }
   template <class Optimizer>
@@ -115,7 +139,7 @@ class Scheduler {
     Position& at = position();
     if (at.watches_metric)
       fail<ArgumentError>({"ReduceLROnPlateau: step() without a metric; say step(validation loss)"});
-    at.optimizer->set_lr(at.schedule.next(at.step + 1, at.optimizer->lr(), at.base));
+    at.set_lr(at.step + 1, at.schedule.next(at.step + 1, at.optimizer->lr(), at.base));
     ++at.step;  // not where one of those throws
     at.set_momentum();
   }
@@ -129,8 +153,7 @@ class Scheduler {
     at.bad = better ? 0 : at.bad + 1;
     if (at.cooling > 0) --at.cooling, at.bad = 0;
     if (at.bad <= at.plateau.patience) return;
-    const double lr = at.optimizer->lr(), less = locus::detail::larger(lr * at.plateau.factor, at.plateau.min_lr);
-    if (lr - less > at.plateau.eps) at.optimizer->set_lr(less);
+    at.optimizer->reduce(at.plateau);
     at.cooling = at.plateau.cooldown;
     at.bad = 0;
   }
@@ -141,7 +164,8 @@ class Scheduler {
     return {static_cast<double>(at.step),   at.base, at.optimizer->lr(), at.best, static_cast<double>(at.bad),
             static_cast<double>(at.cooling)};
   }
-  /// Goes on from there, with the learning rate of then. throws ArgumentError for what is no state
+  /// Goes on from there, with the learning rate of then. Groups keep their ratio to it; where an optimizer that has
+  /// that rate was restored before, they keep their own. throws ArgumentError for what is no state
   void load_state(const std::vector<double>& state) {
     Position& at = position();
     if (state.size() != 6)
@@ -150,7 +174,7 @@ class Scheduler {
                        cooling = count_of(state[5], "steps of the cooldown");
     locus::detail::require_not_negative("Scheduler", "the base learning rate of a state", state[1]);
     if (state[3] != state[3]) fail<ArgumentError>({"Scheduler: the best metric of a state is ", state[3]});
-    at.optimizer->set_lr(state[2]);  // may throw, and then nothing changed
+    if (at.optimizer->lr() != state[2]) at.optimizer->set_lr(state[2]);  // may throw, and then nothing changed
     at.step = step;
     at.base = state[1];
     at.best = state[3];
