@@ -57,6 +57,16 @@ TEST_CASE("ranks are processes: what they compute is that of threads, and nothin
   }
 }
 
+TEST_CASE("numbers of ranks that no program can start are refused, as threads and as processes") {
+  const auto nothing = [](const Comm&) {};
+  for (const int ranks : {0, -4, 1048577, 2147483647}) {
+    const std::string text = join(ranks, " ranks; expected 1 or more, and 1048576 at most");
+    CHECK_THROWS_WITH_AS(dist::spawn_processes<Cpu>(ranks, nothing), join("dist::spawn_processes: ", text).c_str(),
+                         ArgumentError);
+    CHECK_THROWS_WITH_AS(dist::spawn<Cpu>(ranks, nothing), join("dist::spawn: ", text).c_str(), ArgumentError);
+  }
+}
+
 TEST_CASE("their random numbers are those of ranks that are threads") {
   manual_seed(11);
   CHECK_NOTHROW(dist::spawn_processes<Cpu>(3, [](const Comm& comm) { check_rank_numbers(comm.rank()); }));

@@ -2,6 +2,7 @@
 // Ranks as processes of this machine, without mpirun.
 
 #include <locus/core/descriptor.hpp>
+#include <locus/core/out_of_memory.hpp>
 #include <locus/dist/tcp.hpp>
 
 #include <poll.h>
@@ -55,7 +56,8 @@ struct RankProcess {
 class Processes {
  public:
   explicit Processes(int ranks) {
-    ranks_.reserve(static_cast<std::size_t>(ranks));
+    locus::detail::or_out_of_memory({"dist::spawn_processes: no memory for ", ranks, " ranks; spawn fewer"},
+                                    [&] { ranks_.reserve(static_cast<std::size_t>(ranks)); });
     int ends[2] = {-1, -1};
     if (pipe2(ends, O_CLOEXEC) != 0)
       fail<OutOfMemory>({"dist::spawn_processes: the system grants no pipe: ", std::strerror(errno)});
@@ -198,13 +200,13 @@ class Processes {
 /// Random numbers are those of spawn(). On Cuda, ranks use the GPUs in turn; this process must not have used one.
 ///
 /// throws RankError: what the first rank threw that did, as a text, or how its process ended. Once a rank has failed,
-/// the others have the time-out and a second to end, and are killed then. ArgumentError for less than one rank;
-/// OutOfMemory
+/// the others have the time-out and a second to end, and are killed then. ArgumentError for less than one rank, or more
+/// than 2^20; OutOfMemory
 ///
 ///     dist::spawn_processes<Cpu>(4, [](dist::Communicator<Cpu> comm) { train(comm); });
 template <class D, class F>
 void spawn_processes(int ranks, const F& f, Options options = {}) {
-  if (ranks < 1) fail<ArgumentError>({"dist::spawn_processes: ", ranks, " ranks; expected 1 or more"});
+  detail::require_ranks("dist::spawn_processes", ranks);
   options = detail::from_environment(options);
   detail::SocketAddress here;
   (void)detail::SocketAddress::resolve("127.0.0.1", 0, here);
