@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <support/child.hpp>
 #include <support/skip.hpp>
 #include <support/temporary_folder.hpp>
 
@@ -147,6 +148,39 @@ TEST_CASE("a write that fails half way leaves the old content and no temporary f
   std::signal(SIGXFSZ, handler);
   CHECK(content_of(file) == "old");
   CHECK(folder.entries() == 1);
+}
+
+TEST_CASE("a write beyond the limit of file sizes is an error, and no signal ends the process") {
+  const TemporaryFolder folder;
+  const auto file = folder.path / "file";
+  io::write_file_atomically(file, "old");
+  const auto with_limit = [&](const auto& f) {
+    return status_of_child([&] {
+      const rlimit tight{1000, RLIM_INFINITY};
+      if (setrlimit(RLIMIT_FSIZE, &tight) != 0) return 90;
+      try {
+        return f();
+      } catch (const DataError& error) {
+        return std::string_view(error.what()).find("raise the limit of file sizes") != std::string_view::npos ? 0 : 91;
+      }
+    });
+  };
+  CHECK(with_limit([&] {
+          io::write_file_atomically(file, std::string(100'000, 'x'));
+          return 92;
+        }) == 0);
+  CHECK(content_of(file) == "old");
+  CHECK(folder.entries() == 1);
+  // Signals are as they were: a write of the program's own is still ended by one.
+  CHECK(with_limit([&] {
+          try {
+            io::write_file_atomically(file, std::string(100'000, 'x'));
+          } catch (const DataError&) {}
+          std::FILE* const own = std::fopen((folder.path / "own").c_str(), "w");
+          if (own) std::fwrite(std::string(100'000, 'x').data(), 1, 100'000, own);
+          return 93;
+        }) == 98);
+  CHECK(content_of(file) == "old");
 }
 
 TEST_CASE("a full disk is named") {

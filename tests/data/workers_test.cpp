@@ -2,32 +2,13 @@
 
 #include <doctest/doctest.h>
 
-#include <cstdlib>
 #include <string>
 
+#include <support/environment_variable.hpp>
 #include <support/thrown.hpp>
 
 using namespace locus;
 using namespace locus_test;
-
-namespace {
-/// A variable of the environment, which is afterwards as it was.
-class Variable {
- public:
-  Variable(const char* name, const char* value) : name_(name) {
-    if (const char* const before = std::getenv(name)) before_ = before, was_set_ = true;
-    value ? setenv(name, value, 1) : unsetenv(name);
-  }
-  ~Variable() { was_set_ ? setenv(name_, before_.c_str(), 1) : unsetenv(name_); }
-  Variable(const Variable&) = delete;
-  Variable& operator=(const Variable&) = delete;
-
- private:
-  const char* name_;
-  std::string before_;
-  bool was_set_ = false;
-};
-}  // namespace
 
 TEST_CASE("a GPU's loader has the processors of a GPU or a rank, from 1 to as many batches as are prepared ahead") {
   using data::detail::workers_of;

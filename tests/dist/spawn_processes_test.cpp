@@ -16,6 +16,7 @@
 
 #include <fstream>
 #include <optional>
+#include <thread>
 
 using namespace locus;
 using namespace locus_test;
@@ -53,6 +54,16 @@ TEST_CASE("ranks are processes: what they compute is that of threads, and nothin
     CHECK(folder.entries() == static_cast<std::size_t>(ranks));
     CHECK(content_of(folder.path / "0") != std::to_string(getpid()));
     CHECK_FALSE(has_children());
+  }
+}
+
+TEST_CASE("numbers of ranks that no program can start are refused, as threads and as processes") {
+  const auto nothing = [](const Comm&) {};
+  for (const int ranks : {0, -4, 1048577, 2147483647}) {
+    const std::string text = join(ranks, " ranks; expected 1 or more, and 1048576 at most");
+    CHECK_THROWS_WITH_AS(dist::spawn_processes<Cpu>(ranks, nothing), join("dist::spawn_processes: ", text).c_str(),
+                         ArgumentError);
+    CHECK_THROWS_WITH_AS(dist::spawn<Cpu>(ranks, nothing), join("dist::spawn: ", text).c_str(), ArgumentError);
   }
 }
 
@@ -234,4 +245,35 @@ TEST_CASE("a child of fork() lets go of a communicator without a word to other r
     comm->recv(x, 0);
     if (x.data()[1999999] != 2) wrong("another message came");
   }));
+}
+
+TEST_CASE("ranks end with the process that started them, also where that is killed") {
+  for (const bool by_thread : {false, true}) {  // a thread that ends later than its ranks, and one that is cut off
+    int says[2], lives[2];
+    REQUIRE(pipe(says) == 0);
+    REQUIRE(pipe(lives) == 0);
+    std::fflush(nullptr);
+    const pid_t starter = fork();
+    REQUIRE(starter >= 0);
+    if (starter == 0) {
+      close(says[0]), close(lives[0]);
+      const auto start = [&] {
+        dist::spawn_processes<Cpu>(2, [&](const Comm& comm) {
+          comm.barrier();
+          if (write(says[1], "r", 1) == 1) sleep(30);  // as a rank that trains on
+        });
+      };
+      if (by_thread) std::thread(start).join();
+      else start();
+      _exit(0);
+    }
+    close(says[1]), close(lives[1]);
+    char byte = 0;
+    for (int rank = 0; rank < 2; ++rank) REQUIRE(read(says[0], &byte, 1) == 1);
+    REQUIRE(kill(starter, SIGKILL) == 0);
+    REQUIRE(waitpid(starter, nullptr, 0) == starter);
+    pollfd open_by_ranks{lives[0], POLLIN, 0};
+    CHECK(::poll(&open_by_ranks, 1, 5000) == 1);  // its end: no process has the other end any more
+    close(says[0]), close(lives[0]);
+  }
 }

@@ -1,6 +1,6 @@
 // Processes that meet at an address: what they bring, and each way in which they do not find each other.
 
-#include <locus/dist/tcp_rendezvous.hpp>
+#include <locus/dist/tcp_link.hpp>
 
 #include <doctest/doctest.h>
 
@@ -12,6 +12,8 @@
 #include <net/if.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+
+#include <climits>
 
 using namespace locus;
 using dist::TcpPlace;
@@ -140,6 +142,85 @@ TEST_CASE("each process gets what all have brought, whoever comes first, and str
         15);
     for (int rank = 0; rank < size; ++rank) CHECK(results[static_cast<std::size_t>(rank)] == expected);
   }
+}
+
+namespace {
+/// So many connections that say nothing, or begin to.
+std::vector<dist::detail::Socket> silent_guests(int port, int count) {
+  dist::detail::SocketAddress to;
+  (void)dist::detail::SocketAddress::resolve("127.0.0.1", port, to);
+  std::vector<dist::detail::Socket> guests;
+  for (int i = 0; i < count; ++i) {
+    guests.push_back(dist::detail::Socket::connecting(to));
+    REQUIRE(guests.back().await(POLLOUT, 2));
+    const dist::detail::Hello hello;
+    if (i % 2) REQUIRE(guests.back().write_some(&hello, 8) == 8);
+  }
+  return guests;
+}
+}  // namespace
+
+TEST_CASE("connections that say nothing keep no rank waiting") {
+  auto door = dist::detail::Socket::listening(AF_INET, 0);
+  const auto guests = silent_guests(door.port(), 40);
+  const auto results = of_processes(
+      2,
+      [&](int rank) {
+        return met({.port = door.port(), .rank = rank, .size = 2, .door = rank == 0 ? door.release() : -1}, 5);
+      },
+      2);
+  for (const std::string& result : results) CHECK(result == "x xx ");
+
+  const auto own_door = dist::detail::Socket::listening(AF_INET, 0);
+  const auto others = silent_guests(own_door.port(), 40);
+  dist::detail::SocketAddress here;
+  (void)dist::detail::SocketAddress::resolve("127.0.0.1", own_door.port(), here);
+  dist::detail::TcpRendezvous zero({.rank = 0, .size = 2}, 5), one({.rank = 1, .size = 2}, 5);
+  const auto rank = one.reach(here, 0);
+  const Stopwatch watch;
+  CHECK(zero.let_in(own_door).first == 1);
+  CHECK(watch.seconds() < 1);
+}
+
+TEST_CASE("where sockets run out, connections that say nothing make room for ranks") {
+  auto door = dist::detail::Socket::listening(AF_INET, 0);
+  const auto guests = silent_guests(door.port(), 40);
+  const auto results = of_processes(
+      2,
+      [&](int rank) {
+        const rlimit few{70, 70};  // about 20 more than are open
+        if (rank == 0) setrlimit(RLIMIT_NOFILE, &few);
+        return met({.port = door.port(), .rank = rank, .size = 2, .door = rank == 0 ? door.release() : -1}, 5);
+      },
+      4);
+  for (const std::string& result : results) CHECK(result == "x xx ");
+}
+
+TEST_CASE("a place where no process can be is refused at once") {
+  const Stopwatch watch;
+  const auto refused = [](const TcpPlace& place, const char* text) {
+    CAPTURE(text);
+    CHECK(contains(met(place, 20), text));
+    CHECK_THROWS_WITH_AS(dist::detail::TcpLink(place, 20), doctest::Contains(text), RendezvousError);
+  };
+  refused({.size = 0}, "a TcpPlace of size 0; expected 1 to 1048576");
+  refused({.size = -4}, "a TcpPlace of size -4; expected 1 to 1048576");
+  refused({.size = INT_MAX}, "a TcpPlace of size 2147483647; expected 1 to 1048576");
+  refused({.rank = 5, .size = 2}, "a TcpPlace of rank 5; expected 0 to 1");
+  refused({.rank = -1, .size = 2}, "a TcpPlace of rank -1; expected 0 to 1");
+  for (const int port : {0, -1, 99999})
+    refused({.port = port, .size = 2}, join("a TcpPlace of port ", port, "; expected 1 to 65535").c_str());
+  refused({.local_rank = -1}, "a TcpPlace of local_rank -1; expected 0 to 1048576");
+  CHECK(watch.seconds() < 1);
+}
+
+TEST_CASE("a time-out may be longer than any") {
+  CHECK(met({.port = free_port()}, 1e300) == "x ");
+  const int port = free_port();
+  const auto results = of_processes(
+      2, [&](int rank) { return met({.port = port, .rank = rank, .size = 2}, rank == 0 ? 1e300 : 3e6); }, 5);
+  for (const std::string& result : results) CHECK(result == "x xx ");
+  CHECK(dist::detail::Socket::milliseconds(1e300) == 86400001);
 }
 
 TEST_CASE("rank 0 may bring the socket that listens, at one address alone") {

@@ -112,3 +112,36 @@ TEST_CASE("a length that no transfer has ends the connection") {
     CHECK_NOTHROW(connection.stream.progress(connection.notes, 1));
   }
 }
+
+TEST_CASE("a frame that promises more than comes allocates no more than comes, and some") {
+  Connection connection;
+  const std::int64_t promised = std::int64_t{1} << 46;
+  connection.write(std::array<std::int64_t, 2>{promised, 5}.data(), 16);
+  CHECK_NOTHROW(connection.stream.progress(connection.notes, 1));
+  const std::string some(100000, 'x');
+  connection.write(some.data(), some.size());
+  CHECK_NOTHROW(connection.stream.progress(connection.notes, 1));
+  CHECK(!connection.stream.has_ended());
+}
+
+TEST_CASE("what comes before it is asked for is whole, however large, and whenever it is asked for") {
+  for (const std::size_t size : {std::size_t{1}, std::size_t{65536}, std::size_t{65537}, std::size_t{500000}})
+    for (const bool is_asked_within : {false, true}) {
+      Connection connection;
+      std::string sent(size, '\0'), received(size, '\0');
+      for (std::size_t i = 0; i < size; ++i) sent[i] = static_cast<char>(i * 7 + i / 251);
+      Shared transfer(new TcpStream::Transfer);
+      transfer->frame = {static_cast<std::int64_t>(size), 5};
+      transfer->receives = true;
+      transfer->data = reinterpret_cast<unsigned char*>(received.data());
+      connection.write(&transfer->frame, 16);
+      for (std::size_t at = 0; at < size; at += 50000) {
+        connection.write(sent.data() + at, std::min<std::size_t>(size - at, 50000));
+        connection.stream.progress(connection.notes, 1);
+        if (is_asked_within && at == 0) connection.stream.receive(transfer);
+      }
+      if (!is_asked_within) connection.stream.receive(transfer);
+      CHECK(transfer->is_done);
+      CHECK(received == sent);
+    }
+}

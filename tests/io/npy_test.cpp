@@ -162,6 +162,73 @@ TEST_CASE("files that are no arrays, or of another type, are refused, each for w
         }).find("other bytes than 0 and 1") != std::string::npos);
 }
 
+namespace {
+/// Little-endian numbers of so many bytes each.
+std::string numbers(std::initializer_list<std::pair<std::uint64_t, int>> fields) {
+  std::string text;
+  for (const auto& [number, bytes] : fields) io::detail::append_number(text, number, bytes);
+  return text;
+}
+/// A stored file of an archive as its directory describes it.
+struct Stored {
+  std::string name;
+  std::uint64_t begin, bytes;
+  std::uint32_t crc;
+};
+/// The header of a file, which stands before its bytes.
+std::string zip_header(const Stored& file) {
+  return "PK\3\4" +
+         numbers({{20, 2}, {0, 8}, {file.crc, 4}, {file.bytes, 4}, {file.bytes, 4}, {file.name.size(), 2}, {0, 2}}) +
+         file.name;
+}
+/// An archive of these bytes, with such a directory.
+std::string archive_of(const std::string& bytes, const std::vector<Stored>& files) {
+  std::string directory;
+  for (const Stored& file : files)
+    directory += "PK\1\2" +
+                 numbers({{20, 2},
+                          {20, 2},
+                          {0, 8},
+                          {file.crc, 4},
+                          {file.bytes, 4},
+                          {file.bytes, 4},
+                          {file.name.size(), 2},
+                          {0, 8},
+                          {0, 4},
+                          {file.begin, 4}}) +
+                 file.name;
+  return bytes + directory + "PK\5\6" +
+         numbers({{0, 4}, {files.size(), 2}, {files.size(), 2}, {directory.size(), 4}, {bytes.size(), 4}, {0, 2}});
+}
+}  // namespace
+
+TEST_CASE("files of an archive that share their bytes are refused: a small one would become as large as it likes") {
+  const TemporaryFolder folder;
+  const std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (25000,), }";
+  const std::string array = file_of(header, std::string(100000, '\1'));
+  const std::uint32_t crc = io::detail::crc32_of(array.data(), array.size());
+  const auto load = [&](const std::string& bytes, const std::vector<Stored>& files) {
+    return io::load_npz(folder.write("x.npz", archive_of(bytes, files)));
+  };
+  const Stored one{"a.npy", 0, array.size(), crc};
+  const std::string stored = zip_header(one) + array;
+  CHECK(load(stored, {one}).get<float>("a").size(0) == 25000);
+  CHECK(load(stored + zip_header(one) + array, {one, {"b.npy", stored.size(), array.size(), crc}}).size() == 2);
+
+  std::vector<Stored> same;
+  for (int i = 0; i < 200; ++i) same.push_back({join(i, ".npy"), 0, array.size(), crc});
+  CHECK_THROWS_WITH_AS((void)load(stored, same), doctest::Contains("'0.npy' shares its bytes with another file"),
+                       DataError);
+  // The header of a file within the bytes of the one before it.
+  const std::string inner = zip_header({"b.npy", 0, array.size(), crc}) + array;
+  const std::string outer =
+      file_of("{'descr': '|u1', 'fortran_order': False, 'shape': (" + std::to_string(inner.size()) + ",), }", inner);
+  const Stored whole{"a.npy", 0, outer.size(), io::detail::crc32_of(outer.data(), outer.size())};
+  const std::uint64_t within = zip_header(whole).size() + outer.size() - inner.size();
+  CHECK_THROWS_WITH_AS((void)load(zip_header(whole) + outer, {{"b.npy", within, array.size(), crc}, whole}),
+                       doctest::Contains("'a.npy' shares its bytes with another file"), DataError);
+}
+
 TEST_CASE("a file or an archive that was cut off or changed anywhere gives an error or other numbers, and never more") {
   const TemporaryFolder folder;
   std::vector<std::string> archives{"stored.npz"};

@@ -3,7 +3,11 @@
 #include <locus/data/cifar.hpp>
 #include <locus/data/idx.hpp>
 #include <locus/data/image_folder.hpp>
+#include <locus/data/tensor_dataset.hpp>
 #include <locus/io/mapped.hpp>
+#include <locus/io/training.hpp>
+#include <locus/nn/batch_norm.hpp>
+#include <locus/optim/adam.hpp>
 #include <locus/tensor/factory.hpp>
 
 #include <doctest/doctest.h>
@@ -119,6 +123,72 @@ TEST_CASE("a file that is refused while memory runs out throws one of the two er
     } catch (const DataError&) {}
   };
   check_every_failure(load, [] { return true; });
+}
+
+namespace {
+/// Every kind of part that a run can have, each with state; what it holds follows from a number.
+struct Run {
+  nn::BatchNorm1d<float, Cpu> model{3};
+  nn::BatchNorm1d<bfloat16, Cpu> of_16_bits{2};
+  optim::Adam<float, Cpu> optimizer{model.parameters(), {.lr = 0.05}};
+  optim::Adam<bfloat16, Cpu> with_masters{of_16_bits.parameters(), {.lr = 0.05}};
+  optim::Scheduler scheduler{optimizer, optim::OneCycleLR{.max_lr = 0.1, .total_steps = 40}};
+  optim::GradScaler<Cpu> scaler{};
+  using Samples = data::TensorDataset<float>;
+  decltype(data::loader<Cpu>(Samples(ones({8, 3})))) loader =
+      data::loader<Cpu>(Samples(ones({8, 3})), {.batch_size = 2});
+  std::int64_t number = 0;
+  History history{};
+
+  explicit Run(int seed) {
+    for (int i = 0; i < seed; ++i) scheduler.step();
+    for (const auto& parameter : model.parameters()) (void)parameter.value().fill_(static_cast<float>(seed));
+    for (const auto& parameter : of_16_bits.parameters())
+      (void)parameter.value().fill_(bfloat16(static_cast<float>(seed)));
+    optimizer.set_steps({seed, seed});
+    (void)optimizer.state(0, 0).fill_(static_cast<float>(seed));
+    loader.set_position({1, seed});
+    number = seed;
+    history.add({seed, 0.5, 1, 2, 3, 4, 5, {{"a metric with a long name", 6}}});
+  }
+  template <class F>
+  auto with_parts(const F& f) {
+    return f(model, of_16_bits, optimizer, with_masters, scheduler, scaler, loader, number, history);
+  }
+  void save(const std::string& path) {
+    with_parts([&](auto&... parts) { io::save_training(path, parts...); });
+  }
+  bool resume(const std::string& path) {
+    return with_parts([&](auto&... parts) { return io::resume_training(path, parts...); });
+  }
+  /// All that decides how it goes on.
+  [[nodiscard]] std::string bytes() {
+    std::string all = std::to_string(optimizer.momentum());
+    for (const auto& [part, state] : with_parts([](auto&... parts) { return io::detail::states_of(parts...); }))
+      for (const auto& entry : state)
+        all.append(reinterpret_cast<const char*>(entry.bytes.data()), static_cast<std::size_t>(entry.bytes.elements()));
+    return all;
+  }
+};
+}  // namespace
+
+TEST_CASE("a resume that runs out of memory anywhere leaves the run as it was, bit for bit") {
+  const TemporaryFolder folder;
+  const std::string paths[] = {folder.path / "a run with a long name", folder.path / "another run with a long name"};
+  std::string states[2];
+  manual_seed(1);
+  for (const int i : {0, 1}) {
+    Run saved(i + 1);
+    saved.save(paths[i]);
+    states[i] = saved.bytes();
+    manual_seed(2);
+  }
+  REQUIRE(states[0] != states[1]);
+  Run run(2);
+  int now = 1;
+  check_every_failure([&] { now = run.resume(paths[1 - now]) ? 1 - now : -1; },
+                      [&] { return run.bytes() == states[now]; });
+  CHECK(run.bytes() == states[now]);
 }
 
 #if LOCUS_ZLIB && LOCUS_TEST_FAILING_MALLOC

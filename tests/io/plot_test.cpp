@@ -283,6 +283,28 @@ TEST_CASE("no number of the drawing is NaN or infinite") {
   CHECK(count(svg, "inf") == 0);
 }
 
+TEST_CASE("numbers of any size on any axis give a drawing of finite numbers, and a handful of ticks") {
+  std::vector<double> numbers{0, 1, 100, gap, infinity, 5e-324};
+  for (const double magnitude : {1e-307, 1e-300, 1e-150, 1e9, 1e16, 1e150, 1e242, 9.9e299, 1.7e308})
+    for (const double sign : {-1., 1.}) numbers.push_back(sign * magnitude);
+  for (const Scale scale : {Scale::linear, Scale::log2, Scale::log10})
+    for (const bool integer : {false, true})
+      for (const double a : numbers)
+        for (const double b : numbers) {
+          plot::Figure figure;
+          figure
+              .panel("", {.label = "", .scale = scale, .integer = integer},
+                     {.label = "", .scale = scale, .integer = integer})
+              .line("", {a, b}, {b, a});
+          const std::string svg = figure.svg();
+          CAPTURE(a);
+          CAPTURE(b);
+          CHECK(svg.find("nan") == std::string::npos);
+          CHECK(svg.find("inf") == std::string::npos);
+          CHECK(svg.size() < 10000);
+        }
+}
+
 TEST_CASE("texts are escaped") {
   plot::Figure figure("a < b & \"c\" > d", "\x01\xff");
   figure.panel("<script>", {.label = "&amp;"}, {.label = "größe", .unit = "µs"}).line("<&>", {1, 2}, {1, 2});

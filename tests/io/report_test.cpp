@@ -164,6 +164,11 @@ TEST_CASE("a trace that was cut off anywhere has its whole events; what is no tr
   }
   CHECK(io::read_phases(folder.write("others.json", "[{\"name\":{\"a\":[1]},\"ph\":\"B\",\"ts\":-1e3},{\"ph\":\"X\"}]"))
             .size() == 1);
+  for (const char* const event : {"\"pid\":1e20", "\"tid\":-1e20", "\"pid\":1e400", "\"ts\":1e300", "\"dur\":-1e19"}) {
+    CAPTURE(event);
+    CHECK_THROWS_WITH_AS((void)io::read_phases(folder.write("far.json", join("[{\"ph\":\"X\",", event, "}]"))),
+                         doctest::Contains("; expected "), DataError);
+  }
   CHECK_THROWS_AS((void)io::read_phases(folder.path / "missing.json"), DataError);
 }
 

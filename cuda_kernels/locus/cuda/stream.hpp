@@ -1,6 +1,7 @@
 #pragma once
 // What a thread needs to use one GPU: its stream, its memory, its library handles.
 
+#include <locus/core/environment.hpp>
 #include <locus/core/shape.hpp>
 #include <locus/core/thread_end.hpp>
 #include <locus/cuda/memory.hpp>
@@ -15,7 +16,7 @@ inline constexpr int max_devices = 64;
 
 namespace detail {
 [[nodiscard]] LOCUS_OUT_OF_LINE inline std::atomic<bool>& launches_are_awaited() {
-  static std::atomic<bool> awaited{locus::detail::is_switched_on("LOCUS_SYNC")};
+  static std::atomic<bool> awaited{locus::detail::switch_from_environment("LOCUS_SYNC", false)};
   return awaited;
 }
 }  // namespace detail

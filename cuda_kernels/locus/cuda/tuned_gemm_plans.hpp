@@ -2,6 +2,7 @@
 // What timing found out about products, and about convolutions by cuDNN: shared by all threads of a process, and kept
 // in a file where one is named.
 
+#include <locus/core/environment.hpp>
 #include <locus/cuda/plan_file.hpp>
 #include <locus/cuda/stream.hpp>
 
@@ -11,7 +12,7 @@ namespace locus::inline LOCUS_ABI::cuda {
 
 namespace detail {
 [[nodiscard]] LOCUS_OUT_OF_LINE inline std::atomic<bool>& gemm_is_autotuned() {
-  static std::atomic<bool> tuned{locus::detail::is_switched_on("LOCUS_AUTOTUNE")};
+  static std::atomic<bool> tuned{locus::detail::switch_from_environment("LOCUS_AUTOTUNE", false)};
   return tuned;
 }
 }  // namespace detail

@@ -5,6 +5,7 @@
 #include <locus/core/shown.hpp>
 
 #include <cerrno>
+#include <csignal>
 #include <string>
 #include <utility>
 
@@ -21,6 +22,34 @@ inline void require_path(const char* verb, const std::string& path) {
     fail<DataError>({"cannot ", verb, " '", locus::detail::shown(path, 200),
                      "': a path cannot hold a zero byte; expected one without"});
 }
+
+/// While it lives, a write of this thread beyond the limit of file sizes (ulimit -f) fails with EFBIG, and the signal
+/// that would end the process does not come.
+class WithoutSizeSignal {
+ public:
+  WithoutSizeSignal() {
+    sigset_t pending;
+    sigemptyset(&size_);
+    sigaddset(&size_, SIGXFSZ);
+    was_pending_ = sigpending(&pending) == 0 && sigismember(&pending, SIGXFSZ) == 1;
+    (void)pthread_sigmask(SIG_BLOCK, &size_, &before_);
+  }
+  WithoutSizeSignal(const WithoutSizeSignal&) = delete;
+  WithoutSizeSignal& operator=(const WithoutSizeSignal&) = delete;
+  /// Takes back the signal of a write in between, and keeps errno.
+  ~WithoutSizeSignal() {
+    const int error = errno;
+    const timespec at_once{};
+    if (!was_pending_)
+      while (sigtimedwait(&size_, nullptr, &at_once) < 0 && errno == EINTR) {}
+    (void)pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    errno = error;
+  }
+
+ private:
+  sigset_t size_, before_;
+  bool was_pending_;
+};
 
 /// Owns a file descriptor, or none.
 class Descriptor {

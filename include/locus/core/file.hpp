@@ -36,7 +36,8 @@ namespace detail {
   }
   const auto advice = error == EACCES || error == EROFS ? "; expected a place that you may write to"
                       : error == ENOSPC                 ? "; free some space or choose another disk"
-                                                        : "";
+                      : error == EFBIG ? "; raise the limit of file sizes (ulimit -f) or choose another file system"
+                                       : "";
   const std::string which = temporary.empty() ? "" : join(" (of the temporary file '", temporary, "')");
   fail<DataError>({"cannot write '", path, "': ", std::strerror(error), which, advice});
 }
@@ -85,6 +86,7 @@ struct Target {
 
 /// Writes all parts; 0 or the errno of what failed.
 [[nodiscard]] inline int write_parts(const Descriptor& file, Span<const std::string_view> parts) {
+  const WithoutSizeSignal quiet;
   constexpr std::size_t at_once = 64;
   std::size_t whole = 0, begun = 0;  // parts that are written, and bytes of the next one
   while (whole < parts.size()) {
@@ -145,7 +147,8 @@ inline void require_writable(const std::string& path) {
 /// is killed leaves its temporary file, `path` with .locus-, sixteen digits and .tmp behind it: whoever writes in that
 /// folder next removes it, unless it comes after 10,000 others there. A pipe or device is written directly, and so is
 /// what the process has open, as /dev/stdout, also where that is a file. throws DataError when the folder does not
-/// exist, may not be written, or the disk is full; OutOfMemory
+/// exist, may not be written, the disk is full, or the file would be larger than the process may write (without
+/// SIGXFSZ); OutOfMemory
 inline void write_file_atomically(const std::string& path, Span<const std::string_view> parts) {
   locus::detail::or_out_of_memory({"cannot write '", path, "': out of memory"}, [&] {
     const detail::Target target = detail::target_of(path);

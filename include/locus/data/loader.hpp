@@ -293,12 +293,16 @@ class Loader {
   /// The next begin() starts at that batch of that epoch. throws ArgumentError unless there is one, or it is size(),
   /// the end of that epoch
   void set_position(const LoaderPosition& position) {
-    if (position.batch < 0 || position.batch > size())
-      fail<ArgumentError>({"loader: a position at batch ", position.batch, "; an epoch has ", size()});
+    check_position(position);
     const bool is_end = position.batch > 0 && position.batch == size();
     epoch_ = position.epoch + (is_end ? 1 : 0);
     first_ = is_end ? 0 : position.batch;
     next_ = {};
+  }
+  /// throws ArgumentError where set_position() would
+  void check_position(const LoaderPosition& position) const {
+    if (position.batch < 0 || position.batch > size())
+      fail<ArgumentError>({"loader: a position at batch ", position.batch, "; an epoch has ", size()});
   }
   /// Whether ranks visit samples twice, so that all of them visit as many: see DistributedSampler.
   [[nodiscard]] bool repeats_samples() const { return sampler_->repeats(); }

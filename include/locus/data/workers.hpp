@@ -2,7 +2,7 @@
 // How many workers a loader should have on this machine.
 
 #include <locus/core/bounds.hpp>
-#include <locus/core/shown.hpp>
+#include <locus/core/environment.hpp>
 #include <locus/cpu/threads/parallel.hpp>
 #include <locus/cuda/backend.hpp>
 #include <locus/data/loader.hpp>
@@ -31,30 +31,18 @@ struct SharedHost {
   return static_cast<int>(smaller<std::int64_t>(larger(own, least), most_suggested_workers));
 }
 
-/// A number of 0 to `most` in the environment; -1: the variable is not set. throws ArgumentError for anything else
-[[nodiscard]] LOCUS_OUT_OF_LINE inline int workers_from(const char* variable, int most) {
-  const char* const text = std::getenv(variable);
-  if (!text || !*text) return -1;
-  int count = 0;
-  for (const char* letter = text; *letter; ++letter) {
-    count = *letter >= '0' && *letter <= '9' && count <= most ? 10 * count + (*letter - '0') : most + 1;
-    if (count > most)
-      fail<ArgumentError>(
-          {variable, " is \"", locus::detail::shown(text), "\"; expected a number of threads, 0 to ", most});
-  }
-  return count;
-}
-
 /// Processes that a launcher started on this machine, of which this is one: Open MPI, torchrun, MPICH, MVAPICH.
 [[nodiscard]] LOCUS_OUT_OF_LINE inline std::int64_t local_ranks() {
   for (const char* const variable :
        {"OMPI_COMM_WORLD_LOCAL_SIZE", "LOCAL_WORLD_SIZE", "MPI_LOCALNRANKS", "MV2_COMM_WORLD_LOCAL_SIZE"})
-    if (const long ranks = cpu::detail::threads_from(variable); ranks > 0) return ranks;
+    if (const std::int64_t ranks = locus::detail::whole_number(locus::detail::environment(variable)); ranks > 0)
+      return ranks;
   return 1;
 }
 
 [[nodiscard]] LOCUS_OUT_OF_LINE inline int workers_beside(bool on_gpu) {
-  if (const int given = workers_from("LOCUS_WORKERS", most_workers); given >= 0) return given;
+  if (const int given = locus::detail::number_from_environment("LOCUS_WORKERS", "threads", 0, most_workers); given >= 0)
+    return given;
   const int threads = cpu::detail::thread_limit().load(Order::relaxed);
   if (on_gpu) return workers_of({.processors = threads, .gpus = cuda::device_count(), .ranks = local_ranks()});
   return workers_of({.processors = cpu::detail::available_cores(), .ranks = local_ranks(), .loop_threads = threads});

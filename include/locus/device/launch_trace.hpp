@@ -2,28 +2,20 @@
 // LOCUS_TRACE=1: a line on stderr for every launch, with the expression that it computes.
 
 #include <locus/core/atomic.hpp>
+#include <locus/core/environment.hpp>
 #include <locus/core/posix.hpp>
 #include <locus/device/expression_text.hpp>
 #include <locus/device/verbs.hpp>
 
 #include <cstdio>
-#include <cstdlib>
 
 namespace locus::inline LOCUS_ABI {
 
 namespace detail {
-/// A variable of the environment that switches something on: 1, or 0 or nothing.
-[[nodiscard]] LOCUS_COLD inline bool is_switched_on(const char* variable) {
-  const char* const text = std::getenv(variable);
-  return text && *text != '\0' && std::string_view(text) != "0";
-}
 /// LOCUS_TRACE=json: see device/phase_trace.hpp.
-[[nodiscard]] LOCUS_COLD inline bool traces_phases() {
-  const char* const text = std::getenv("LOCUS_TRACE");
-  return text && std::string_view(text).substr(0, 4) == "json";
-}
+[[nodiscard]] LOCUS_COLD inline bool traces_phases() { return environment("LOCUS_TRACE").starts_with("json"); }
 [[nodiscard]] LOCUS_OUT_OF_LINE inline Atomic<bool>& tracing() {
-  static Atomic<bool> traces{is_switched_on("LOCUS_TRACE") && !traces_phases()};
+  static Atomic<bool> traces{!traces_phases() && switch_from_environment("LOCUS_TRACE", false)};
   return traces;
 }
 }  // namespace detail

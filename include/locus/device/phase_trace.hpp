@@ -104,6 +104,7 @@ class PhaseFile {
   }
   /// 0 or an errno.
   [[nodiscard]] int write(std::string_view text) const {
+    const io::detail::WithoutSizeSignal quiet;
     const auto written = ::write(file_.number(), text.data(), text.size());
     return written == static_cast<ssize_t>(text.size()) ? 0 : written < 0 ? errno : ENOSPC;
   }

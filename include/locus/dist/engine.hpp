@@ -2,13 +2,12 @@
 // The contract of an engine: what moves and combines the bytes of a rank. It knows nothing of tensors. A communicator
 // hands it dense memory; the engine answers in the order of calls, or throws CollectiveError.
 
+#include <locus/core/environment.hpp>
 #include <locus/core/posix.hpp>
 #include <locus/core/shared.hpp>
 #include <locus/dist/error.hpp>
 #include <locus/dist/or_tell.hpp>
 #include <locus/dist/reduction.hpp>
-
-#include <cstdlib>
 
 namespace locus::inline LOCUS_ABI::dist {
 
@@ -26,17 +25,17 @@ struct Options {
 namespace detail {
 /// The options, where those that are left open are what the environment says. throws ArgumentError
 [[nodiscard]] inline Options from_environment(Options options) {
-  if (options.timeout == 0) {
-    const char* const text = std::getenv("LOCUS_DIST_TIMEOUT");
-    options.timeout = text && *text ? std::strtod(text, nullptr) : 60;
-    if (!(options.timeout > 0))
-      fail<ArgumentError>({"LOCUS_DIST_TIMEOUT is \"", text, "\"; expected seconds, more than 0"});
-  }
+  if (options.timeout == 0) options.timeout = locus::detail::seconds_from_environment("LOCUS_DIST_TIMEOUT", 60);
   if (!(options.timeout > 0))
     fail<ArgumentError>({"dist: a time-out of ", options.timeout, " seconds; expected more than 0"});
-  const char* const text = std::getenv("LOCUS_DIST_DEBUG");
-  options.debug |= text && *text && std::string_view(text) != "0";
+  options.debug |= locus::detail::switch_from_environment("LOCUS_DIST_DEBUG", false);
   return options;
+}
+/// throws ArgumentError unless a program may ask for so many ranks
+inline void require_ranks(const char* caller, int ranks) {
+  constexpr int most = 1 << 20;
+  if (ranks < 1 || ranks > most)
+    fail<ArgumentError>({caller, ": ", ranks, " ranks; expected 1 or more, and ", most, " at most"});
 }
 }  // namespace detail
 

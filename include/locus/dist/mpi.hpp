@@ -1,6 +1,7 @@
 #pragma once
 // dist::mpi<D>(): the processes that mpirun started.
 
+#include <locus/core/environment.hpp>
 #include <locus/dist/communicator.hpp>
 #include <locus/dist/mpi_device_link.hpp>
 #include <locus/dist/staged_engine.hpp>
@@ -10,9 +11,8 @@ namespace locus::inline LOCUS_ABI::dist {
 namespace detail {
 /// A number of processes in the environment; 0: there is none.
 [[nodiscard]] inline int processes_of(const char* name) {
-  const char* const text = std::getenv(name);
-  const int processes = text ? std::atoi(text) : 0;
-  return processes > 0 ? processes : 0;
+  const std::int64_t processes = locus::detail::whole_number(locus::detail::environment(name));
+  return processes > 0 ? static_cast<int>(processes) : 0;
 }
 /// Of the job step that srun started, of which this process is one.
 inline constexpr const char* srun_tasks = "SLURM_STEP_NUM_TASKS";

@@ -1,6 +1,7 @@
 #pragma once
 // Memory of GPUs handed to an MPI that takes it ("CUDA-aware").
 
+#include <locus/core/environment.hpp>
 #include <locus/dist/device_engine.hpp>
 #include <locus/dist/mpi_engine.hpp>
 
@@ -9,19 +10,17 @@
 #include <mpi-ext.h>
 #endif
 
-#include <cstdlib>
-
 namespace locus::inline LOCUS_ABI::dist::detail {
 
 /// Whether MPI says that it takes memory of GPUs. LOCUS_MPI_CUDA_AWARE in the environment, 1 or 0, says it of one that
 /// does not say.
 [[nodiscard]] inline bool mpi_takes_gpu_memory() {
-  if (const char* const text = std::getenv("LOCUS_MPI_CUDA_AWARE"); text && *text) return std::string_view(text) != "0";
 #if defined(MPIX_CUDA_AWARE_SUPPORT)
-  return MPIX_Query_cuda_support() == 1;
+  const bool says_so = MPIX_Query_cuda_support() == 1;
 #else
-  return false;
+  const bool says_so = false;
 #endif
+  return locus::detail::switch_from_environment("LOCUS_MPI_CUDA_AWARE", says_so);
 }
 
 /// See DeviceEngine. MPI knows no streams: the host waits for what was queued before it gives memory to MPI.

@@ -107,7 +107,9 @@ class MpiSession {
     kept_ = &owner;
   }
   /// A communicator failed. Ending MPI, which waits for other processes, takes at most so many seconds from now on.
-  void note_failure(double timeout) noexcept { patience_.store(timeout < 1 ? 1 : static_cast<int>(timeout) + 1); }
+  void note_failure(double timeout) noexcept {
+    patience_.store(timeout < 1e9 ? static_cast<int>(timeout) + 1 : 1'000'000'000);
+  }
   /// A process died: MPI cannot end.
   void note_death() noexcept { has_died_.store(true); }
 

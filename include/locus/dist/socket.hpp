@@ -147,10 +147,15 @@ class Socket {
     socklen_t size = sizeof error;
     return getsockopt(number_, SOL_SOCKET, SO_ERROR, &error, &size) != 0 || error != 0;
   }
-  /// Waits for POLLIN or POLLOUT, at most so long.
+  /// Waits for POLLIN or POLLOUT, at most so long, and at most a day.
   [[nodiscard]] bool await(short events, double seconds) const {
     pollfd waited{number_, events, 0};
-    return ::poll(&waited, 1, seconds > 0 ? static_cast<int>(seconds * 1000) + 1 : 0) > 0;
+    return ::poll(&waited, 1, milliseconds(seconds)) > 0;
+  }
+  /// As poll() takes them, rounded up: a day at most, after which callers ask again.
+  [[nodiscard]] static int milliseconds(double seconds) {
+    constexpr double most = 86400;
+    return seconds > 0 ? static_cast<int>((seconds < most ? seconds : most) * 1000) + 1 : 0;
   }
 
   /// Bytes that were read or written, or 0 where there is nothing to do now; -1: the connection has ended.

@@ -1,6 +1,7 @@
 #pragma once
 // Ranks as threads of this process.
 
+#include <locus/core/out_of_memory.hpp>
 #include <locus/core/random.hpp>
 #include <locus/dist/communicator.hpp>
 #include <locus/dist/local.hpp>
@@ -19,7 +20,7 @@ struct Spawned {
     pthread_t thread{};
   };
   const F& f;
-  std::uint64_t seed;
+  std::uint64_t seed = 0;
   std::vector<Rank> ranks{};
   Mutex mutex{};
   std::exception_ptr failure{};
@@ -52,7 +53,8 @@ struct Spawned {
 ///
 /// On Cuda, rank r is on GPU r modulo the number of GPUs: several ranks may share one.
 ///
-/// throws what the first rank threw that did, after all ranks ended; ArgumentError for less than one rank
+/// throws what the first rank threw that did, after all ranks ended; ArgumentError for less than one rank, or
+/// more than 2^20; OutOfMemory
 ///
 ///     dist::spawn<Cpu>(4, [](dist::Communicator<Cpu> comm) {
 ///       Tensor x = full({3}, float(comm.rank()));
@@ -60,11 +62,14 @@ struct Spawned {
 ///     });
 template <class D, class F>
 void spawn(int ranks, const F& f, Options options = {}) {
-  if (ranks < 1) fail<ArgumentError>({"dist::spawn: ", ranks, " ranks; expected 1 or more"});
+  detail::require_ranks("dist::spawn", ranks);
   options = detail::from_environment(options);
-  const auto engines = LocalRanks<D>::engines(ranks, options);
-  detail::Spawned<D, F> all{f, locus::detail::draw_seed_of_ranks()};
-  for (const Shared<Engine<D>>& engine : engines) all.ranks.push_back({&all, Shared(new detail::Member<D>(engine))});
+  detail::Spawned<D, F> all{f};
+  locus::detail::or_out_of_memory({"dist::spawn: no memory for ", ranks, " ranks; spawn fewer"}, [&] {
+    for (const Shared<Engine<D>>& engine : LocalRanks<D>::engines(ranks, options))
+      all.ranks.push_back({&all, Shared(new detail::Member<D>(engine))});
+  });
+  all.seed = locus::detail::draw_seed_of_ranks();
   std::size_t started = 0;
   for (auto& rank : all.ranks) {
     const auto run = [](void* of) -> void* {

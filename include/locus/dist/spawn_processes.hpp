@@ -2,9 +2,11 @@
 // Ranks as processes of this machine, without mpirun.
 
 #include <locus/core/descriptor.hpp>
+#include <locus/core/out_of_memory.hpp>
 #include <locus/dist/tcp.hpp>
 
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include <csignal>
@@ -54,7 +56,8 @@ struct RankProcess {
 class Processes {
  public:
   explicit Processes(int ranks) {
-    ranks_.reserve(static_cast<std::size_t>(ranks));
+    locus::detail::or_out_of_memory({"dist::spawn_processes: no memory for ", ranks, " ranks; spawn fewer"},
+                                    [&] { ranks_.reserve(static_cast<std::size_t>(ranks)); });
     int ends[2] = {-1, -1};
     if (pipe2(ends, O_CLOEXEC) != 0)
       fail<OutOfMemory>({"dist::spawn_processes: the system grants no pipe: ", std::strerror(errno)});
@@ -73,11 +76,12 @@ class Processes {
   /// Ranks in order, as many as the constructor was told.
   template <class F>
   void start(int rank, const F& f) {
-    const pid_t id = fork();
+    const pid_t parent = getpid(), id = fork();
     if (id < 0)
       fail<OutOfMemory>({"dist::spawn_processes: the system grants no process for rank ", rank, ": ",
                          std::strerror(errno), "; spawn fewer"});
     if (id > 0) return ranks_.push_back({.id = id});
+    end_with(parent);
     (void)read_.close();
     _exit(run(rank, f));
   }
@@ -96,6 +100,13 @@ class Processes {
   }
 
  private:
+  /// In the process of a rank: kills it when the thread that started it ends, however that ends. That thread is in
+  /// finish() until no rank runs any more, so it ends earlier only with its whole process.
+  static void end_with(pid_t parent) noexcept {
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    const pid_t now = getppid();  // another one: the parent ended before the call above; 0: it is in another container
+    if (now != parent && now != 0) _exit(1);
+  }
   /// The first rank of which that is so; -1: none.
   [[nodiscard]] int first(bool (RankProcess::*is_so)() const) const {
     for (std::size_t i = 0; i < ranks_.size(); ++i)
@@ -183,18 +194,19 @@ class Processes {
 }  // namespace detail
 
 /// Calls f(Communicator<D>) for each of so many ranks, in a process of its own for each, which fork() makes: it sees
-/// what this one has, and changes nothing of it. Returns when all have ended. Ranks reach each other by TCP.
+/// what this one has, and changes nothing of it. Returns when all have ended. Ranks reach each other by TCP. Where this
+/// process ends before, also by SIGKILL, the system kills its ranks.
 ///
 /// Random numbers are those of spawn(). On Cuda, ranks use the GPUs in turn; this process must not have used one.
 ///
 /// throws RankError: what the first rank threw that did, as a text, or how its process ended. Once a rank has failed,
-/// the others have the time-out and a second to end, and are killed then. ArgumentError for less than one rank;
-/// OutOfMemory
+/// the others have the time-out and a second to end, and are killed then. ArgumentError for less than one rank, or more
+/// than 2^20; OutOfMemory
 ///
 ///     dist::spawn_processes<Cpu>(4, [](dist::Communicator<Cpu> comm) { train(comm); });
 template <class D, class F>
 void spawn_processes(int ranks, const F& f, Options options = {}) {
-  if (ranks < 1) fail<ArgumentError>({"dist::spawn_processes: ", ranks, " ranks; expected 1 or more"});
+  detail::require_ranks("dist::spawn_processes", ranks);
   options = detail::from_environment(options);
   detail::SocketAddress here;
   (void)detail::SocketAddress::resolve("127.0.0.1", 0, here);

@@ -24,12 +24,14 @@ namespace detail {
 ///
 /// On Cuda, each process uses one of the GPUs of its machine, in turn; elements travel by way of page-locked memory.
 ///
-/// throws RendezvousError within the time-out after rank 0 came, CudaUnavailable, OutOfMemory without a thread
+/// throws RendezvousError within the time-out after rank 0 came, and at once for a place where no process can be;
+/// CudaUnavailable, OutOfMemory without a thread
 ///
 ///     auto comm = dist::tcp<Cpu>();   // RANK=0 WORLD_SIZE=2 ./program & RANK=1 WORLD_SIZE=2 ./program
 template <class D>
 [[nodiscard]] Communicator<D> tcp(const TcpPlace& place, Options options = {}) {
   options = detail::from_environment(options);
+  (void)place.checked();
   if constexpr (std::is_same_v<D, Cpu>) {
     const auto host = detail::tcp_engine(place, options);
     return detail::or_leave(*host, [&] { return Communicator<D>(host); });

@@ -13,7 +13,7 @@ class TcpLink {
 
   /// All ranks make one at the same time. throws RendezvousError; OutOfMemory without a thread, before they meet
   TcpLink(const TcpPlace& place, double timeout)
-      : rank_(place.rank), size_(place.size), streams_(static_cast<std::size_t>(place.size)) {
+      : rank_(place.checked().rank), size_(place.size), streams_(static_cast<std::size_t>(place.size)) {
     Courier::start();  // which ends after this object, if that is static
     TcpRendezvous rendezvous(place, timeout);
     const Socket door = Socket::listening(rendezvous.family(), 0);

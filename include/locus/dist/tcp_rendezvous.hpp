@@ -2,7 +2,7 @@
 // Where processes that know no more than an address meet: each brings some bytes, and gets those of all. It knows
 // nothing of engines.
 
-#include <locus/dist/socket.hpp>
+#include <locus/dist/tcp_reception.hpp>
 
 #include <cstdlib>
 #include <vector>
@@ -22,8 +22,8 @@ struct TcpPlace {
   /// throws RendezvousError that names what is missing or wrong
   [[nodiscard]] static TcpPlace from_environment() {
     TcpPlace place;
-    place.rank = number("RANK", nullptr, 0, 1 << 20);
-    place.size = number("WORLD_SIZE", nullptr, 1, 1 << 20);
+    place.rank = number("RANK", nullptr, 0, most_ranks);
+    place.size = number("WORLD_SIZE", nullptr, 1, most_ranks);
     if (place.rank >= place.size)
       throw RendezvousError(
           join("dist: RANK is ", place.rank, ", WORLD_SIZE ", place.size, "; expected RANK 0 to ", place.size - 1),
@@ -33,11 +33,28 @@ struct TcpPlace {
     place.port = number("MASTER_PORT", "29500", 1, 65535);
     const char* const agent = std::getenv("TORCHELASTIC_USE_AGENT_STORE");  // torchrun itself listens at that port
     if (agent && std::string_view(agent) == "True") place.port = place.port < 65535 ? place.port + 1 : 1024;
-    place.local_rank = number("LOCAL_RANK", std::getenv("RANK"), 0, 1 << 20);
+    place.local_rank = number("LOCAL_RANK", std::getenv("RANK"), 0, most_ranks);
     return place;
   }
 
+  /// Itself. throws RendezvousError unless a process can be at this place
+  [[nodiscard]] const TcpPlace& checked() const {
+    const auto refuse = [&](const char* member, int given, int least, int most) {
+      if (given < least || given > most)
+        throw RendezvousError(
+            join("dist: a TcpPlace of ", member, " ", given, "; expected ", least, " to ", most,
+                 ": size is the number of processes, rank that of this one, and rank 0 listens at the port"),
+            rank);
+    };
+    refuse("size", size, 1, most_ranks);
+    refuse("rank", rank, 0, size - 1);
+    refuse("port", port, 1, 65535);
+    refuse("local_rank", local_rank, 0, most_ranks);
+    return *this;
+  }
+
  private:
+  static constexpr int most_ranks = 1 << 20;
   [[nodiscard]] static int number(const char* name, const char* otherwise, long least, long most) {
     const char* text = std::getenv(name);
     if (!text || !*text) text = otherwise;
@@ -65,7 +82,8 @@ namespace detail {
 /// One meeting. All ranks make one at the same time.
 class TcpRendezvous {
  public:
-  TcpRendezvous(const TcpPlace& place, double timeout) : place_(place), timeout_(timeout) {
+  /// throws RendezvousError for a place where no process can be, and an address that does not resolve
+  TcpRendezvous(const TcpPlace& place, double timeout) : place_(place.checked()), timeout_(timeout) {
     if (const std::string why = SocketAddress::resolve(place.address, place.port, address_, watch_, timeout);
         !why.empty())
       fail(place.rank, join("the address \"", place.address, "\" does not resolve: ", why,
@@ -84,7 +102,7 @@ class TcpRendezvous {
   [[nodiscard]] Socket reach(const SocketAddress& address, int rank) const {
     for (;; usleep(20000)) {
       Socket connection = Socket::connecting(address);
-      if (!connection && Socket::is_scarce()) fail(place_.rank, scarce_text());
+      if (!connection && Socket::is_scarce()) fail(place_.rank, scarce_text(errno));
       if (connection && connection.await(POLLOUT, left()) && !connection.has_error()) {
         const Hello hello{.rank = place_.rank, .size = place_.size};
         if (connection.write_all(&hello, sizeof hello, watch_, timeout_)) return connection;
@@ -104,19 +122,15 @@ class TcpRendezvous {
       if (left() <= 0)
         fail(-1, join("not all ranks connected within ", timeout_,
                       " seconds; see whether one ended, and let ranks reach each other's ports"));
-      SocketAddress from;
-      if (!door.await(POLLIN, left() < 0.1 ? left() : 0.1)) continue;
-      Socket connection = door.accepted(from);
-      if (!connection && Socket::is_scarce()) fail(place_.rank, scarce_text());
-      Hello hello;
-      const double until = watch_.seconds() + (left() < 2 ? left() : 2);
-      if (!connection || !connection.read_all(&hello, sizeof hello, watch_, until) || hello.magic != Hello{}.magic ||
-          hello.size != place_.size || hello.rank <= place_.rank || hello.rank >= place_.size)
+      Visitor visitor = at_own_door_.next(door, left() < 0.1 ? left() : 0.1);
+      if (at_own_door_.scarce_error()) fail(place_.rank, scarce_text(at_own_door_.scarce_error()));
+      const Hello& hello = visitor.hello;
+      if (!visitor.connection || hello.size != place_.size || hello.rank <= place_.rank || hello.rank >= place_.size)
         continue;
       auto is_in = is_in_[static_cast<std::size_t>(hello.rank)];
       if (is_in) continue;
       is_in = true;
-      return {hello.rank, std::move(connection)};
+      return {hello.rank, std::move(visitor.connection)};
     }
   }
   [[noreturn]] void fail(int at_fault, const std::string& reason) const {
@@ -126,16 +140,12 @@ class TcpRendezvous {
   }
 
  private:
-  struct Hello {
-    std::uint64_t magic = 0x6c6f637573303031;  // not of another program
-    std::int32_t rank = 0, size = 0;
-  };
-  static constexpr std::int64_t most_bytes = 1 << 20;
+  static constexpr std::int64_t most_bytes = Reception::most_bytes;
   static constexpr const char* another_answer = "rank 0 answers something else; start the same program on all ranks";
   static constexpr char received = 'r';  ///< what rank 0 says first
 
-  [[nodiscard]] static std::string scarce_text() {
-    return join("the system grants no connection: ", std::strerror(errno), "; a rank needs one for each other rank");
+  [[nodiscard]] static std::string scarce_text(int error) {
+    return join("the system grants no connection: ", std::strerror(error), "; a rank needs one for each other rank");
   }
   [[nodiscard]] double left() const { return timeout_ - watch_.seconds(); }
 
@@ -152,33 +162,24 @@ class TcpRendezvous {
     guests_.resize(static_cast<std::size_t>(place_.size));
     connections_.resize(guests_.size());
     guests_[0] = {address_, bytes};
+    Reception reception(true);
     for (int missing = place_.size - 1; missing > 0;) {
       if (left() <= 0) refuse(first_missing(), missing_text());
-      if (!door.await(POLLIN, left() < 0.1 ? left() : 0.1)) {
-        look_for_ended();
-        continue;
-      }
-      TcpGuest guest;
-      Socket connection = door.accepted(guest.from);
-      if (!connection && Socket::is_scarce()) refuse(0, scarce_text());
-      if (connection) missing -= welcome(std::move(connection), std::move(guest));
+      Visitor visitor = reception.next(door, left() < 0.1 ? left() : 0.1);
+      if (reception.scarce_error()) refuse(0, scarce_text(reception.scarce_error()));
+      if (visitor.connection) missing -= welcome(std::move(visitor));
+      else look_for_ended();
     }
     for (int rank = 1; rank < place_.size; ++rank)
       if (!answer(rank))
         refuse(rank, join("rank ", rank, " ended while ranks met; see its own output, and start all again"));
     return std::move(guests_);
   }
-  /// Whether it is one of the ranks; others are turned away.
-  [[nodiscard]] bool welcome(Socket connection, TcpGuest guest) {
-    Hello hello;
-    // A stranger that says nothing is not waited for.
-    const double until = watch_.seconds() + (left() < 2 ? left() : 2);
-    if (!connection.read_all(&hello, sizeof hello, watch_, until) || hello.magic != Hello{}.magic) return false;
-    std::int64_t bytes = 0;
-    if (!connection.read_all(&bytes, sizeof bytes, watch_, until) || bytes < 0 || bytes > most_bytes) return false;
-    guest.bytes.resize(static_cast<std::size_t>(bytes));
-    if (!connection.read_all(guest.bytes.data(), bytes, watch_, until)) return false;
-    if (!connection.write_all(&received, 1, watch_, until)) return false;
+  /// Whether it is still there.
+  [[nodiscard]] bool welcome(Visitor visitor) {
+    const Hello& hello = visitor.hello;
+    Socket& connection = visitor.connection;
+    if (!connection.write_all(&received, 1, watch_, watch_.seconds() + 2)) return false;
     const auto at = static_cast<std::size_t>(hello.rank);
     if (hello.size != place_.size) {
       extra_ = std::move(connection);
@@ -191,7 +192,7 @@ class TcpRendezvous {
              join("two processes are rank ", hello.rank, "; give each a RANK of its own, 0 to ", place_.size - 1));
     }
     connections_[at] = std::move(connection);
-    guests_[at] = std::move(guest);
+    guests_[at] = {visitor.from, std::move(visitor.bytes)};
     return true;
   }
   void look_for_ended() {
@@ -252,8 +253,7 @@ class TcpRendezvous {
     const bool has_answer = connection.read_all(&head, sizeof head, watch_, until);
     constexpr std::int64_t most_of_guest = sizeof(SocketAddress) + sizeof(std::int64_t) + most_bytes;
     if (has_answer && (head.bytes < 0 || head.bytes > place_.size * most_of_guest)) fail(0, another_answer);
-    if (has_answer) text.resize(static_cast<std::size_t>(head.bytes));
-    if (!has_answer || !connection.read_all(text.data(), head.bytes, watch_, until))
+    if (!has_answer || !read_text(connection, head.bytes, text, until))
       fail(0, join("rank 0 ", watch_.seconds() < until ? "ended" : "stalled",
                    " while ranks met; see its own output, and start all again"));
     if (head.at_fault >= 0) fail(static_cast<int>(head.at_fault), text);
@@ -276,6 +276,16 @@ class TcpRendezvous {
     }
     guests_[0].from = address_;
     return std::move(guests_);
+  }
+  /// Memory grows with the bytes that have come. Whether all came.
+  [[nodiscard]] bool read_text(const Socket& from, std::int64_t bytes, std::string& text, double until) const {
+    for (std::int64_t at = 0; at < bytes;) {
+      const std::int64_t part = bytes - at < most_bytes ? bytes - at : most_bytes;
+      text.resize(static_cast<std::size_t>(at + part));
+      if (!from.read_all(text.data() + at, part, watch_, until)) return false;
+      at += part;
+    }
+    return true;
   }
   /// A connection to rank 0, which has received what this one brings. Where it closes its door first, that was the door
   /// of an earlier meeting.
@@ -300,7 +310,8 @@ class TcpRendezvous {
   SocketAddress address_{};
   std::vector<TcpGuest> guests_{};
   std::vector<Socket> connections_{};
-  Socket extra_{};             ///< of who is refused
+  Socket extra_{};  ///< of who is refused
+  Reception at_own_door_{false};
   std::vector<bool> is_in_{};  ///< by rank: whether let_in() has returned it
 };
 

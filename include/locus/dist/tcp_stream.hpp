@@ -21,6 +21,7 @@ class TcpStream {
     Frame frame{};
     int peer = -1;
     bool receives = false, is_done = false;
+    bool has_own = false;              ///< it came before it was asked for: `own` grows with the bytes
     unsigned char* data = nullptr;     ///< null: nobody wants it any more
     std::int64_t at = 0;               ///< bytes that have come, or gone: of a send those of its frame, too
     std::vector<unsigned char> own{};  ///< of one that came before it was asked for, or whose sender gave up
@@ -146,7 +147,9 @@ class TcpStream {
   [[nodiscard]] bool read_bytes(Transfer& transfer) {
     while (transfer.at < transfer.frame.bytes) {
       unsigned char sink[4096];
-      const std::int64_t left = transfer.frame.bytes - transfer.at;
+      if (transfer.has_own && transfer.at == static_cast<std::int64_t>(transfer.own.size())) grow(transfer);
+      const std::int64_t end = transfer.has_own ? static_cast<std::int64_t>(transfer.own.size()) : transfer.frame.bytes;
+      const std::int64_t left = end - transfer.at;
       const bool has_come = transfer.data ? read_some(transfer.data + transfer.at, left, transfer.at)
                                           : read_some(sink, left < 4096 ? left : 4096, transfer.at);
       if (!has_come) return false;
@@ -160,6 +163,14 @@ class TcpStream {
     if (count > 0) at += count;
     return count > 0;
   }
+  /// Memory for as many bytes as have come, and some: a frame may promise more than ever comes.
+  static void grow(Transfer& transfer) {
+    constexpr std::int64_t least = 1 << 16;
+    const std::int64_t wanted = transfer.at < least ? least : 2 * transfer.at;
+    transfer.own.resize(static_cast<std::size_t>(wanted < transfer.frame.bytes ? wanted : transfer.frame.bytes));
+    transfer.data = transfer.own.data();
+    transfer.has_own = true;
+  }
   /// Where the bytes go whose frame has come.
   [[nodiscard]] Shared<Transfer> target(int peer) {
     for (std::size_t i = 0; i < wanted_.size(); ++i) {
@@ -171,8 +182,7 @@ class TcpStream {
     Shared unasked(new Transfer);
     unasked->frame = frame_;
     unasked->peer = peer;
-    unasked->own.resize(static_cast<std::size_t>(frame_.bytes));
-    unasked->data = unasked->own.data();
+    grow(*unasked);
     if (frame_.tag != note_tag) unasked_.push_back(unasked);
     return unasked;
   }

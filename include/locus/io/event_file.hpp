@@ -146,9 +146,9 @@ inline void make_folders(const std::string& folder) {
   for (std::size_t at = folder.find('/', 1);; at = folder.find('/', at + 1)) {
     const std::string part = folder.substr(0, at);
     struct stat info {};
-    const bool there = mkdir(part.c_str(), 0777) == 0 || (stat(part.c_str(), &info) == 0 && S_ISDIR(info.st_mode));
-    if (!there) {
-      const int error = stat(part.c_str(), &info) == 0 ? ENOTDIR : errno;
+    int error = mkdir(part.c_str(), 0777) == 0 ? 0 : errno;
+    if (error && stat(part.c_str(), &info) == 0) error = S_ISDIR(info.st_mode) ? 0 : ENOTDIR;
+    if (error) {
       fail<DataError>({"cannot create the folder '", locus::detail::shown(folder, 200), "': ", std::strerror(error),
                        " ('", locus::detail::shown(part, 200), "'); expected a folder that you may write to"});
     }

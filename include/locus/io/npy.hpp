@@ -175,8 +175,8 @@ void save_npy(const std::string& path, const X& x) {
 
 /// The arrays of a .npz file by name, in the memory of D. Arrays that load_npy would not read for their type are not
 /// read: .unread() of the state names them, and asking for one is an error. Compressed archives need zlib.
-/// throws DataError, which names what is wrong, for a file that is missing, truncated or malformed; OutOfMemory,
-/// CudaUnavailable
+/// throws DataError, which names what is wrong, for a file that is missing, truncated or malformed, or whose arrays
+/// share bytes; OutOfMemory, CudaUnavailable
 ///
 ///     const auto arrays = io::load_npz("data.npz");   // numpy.savez("data.npz", x=x, y=y)
 ///     auto x = arrays.get<float>("x");

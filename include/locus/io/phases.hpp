@@ -2,6 +2,7 @@
 // Traces of phases, read again: where the time of a step goes, as numbers and as a timeline.
 
 #include <locus/core/input_file.hpp>
+#include <locus/core/out_of_memory.hpp>
 #include <locus/io/json_reader.hpp>
 #include <locus/io/plot_canvas.hpp>
 #include <locus/io/plot_scale.hpp>
@@ -19,10 +20,9 @@ struct TracedPhase {
   [[nodiscard]] double end() const { return start + seconds; }
 };
 
-/// What a program wrote with LOCUS_TRACE=json, in the order of the file: by the end of each event. Of a process that
-/// was killed, what it wrote until then. throws DataError for a file that cannot be read, or is none of those
-[[nodiscard]] LOCUS_OUT_OF_LINE inline std::vector<TracedPhase> read_phases(const std::string& path) {
-  detail::InputFile file(path, "a trace of LOCUS_TRACE=json");
+namespace detail {
+[[nodiscard]] LOCUS_OUT_OF_LINE inline std::vector<TracedPhase> phases_of(const std::string& path) {
+  InputFile file(path, "a trace of LOCUS_TRACE=json");
   std::string text(file.bytes(), '\0');
   text.resize(file.read(text.data(), text.size()));
   const std::size_t last = text.find_last_not_of(" \n\r\t");
@@ -30,12 +30,17 @@ struct TracedPhase {
   else if (last != std::string::npos && text[last] != ']' && text.find('}') != std::string::npos)
     text = text.substr(0, text.rfind('}') + 1) + ']';
   const std::string name = join("the trace '", locus::detail::shown(path, 200), "'");  // the reader keeps a view of it
-  detail::JsonReader reader(text, name);
-  const auto number_of = [](std::string_view digits) {
+  JsonReader reader(text, name);
+  const auto number_of = [&](const char* key, double most) {
+    const std::string_view digits = reader.value();
     double number = 0;
-    (void)std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    const std::errc error = std::from_chars(digits.data(), digits.data() + digits.size(), number).ec;
+    if (error == std::errc::result_out_of_range || !(-most <= number && number <= most))
+      fail<DataError>(
+          {name, ": an event has ", key, " ", locus::detail::shown(digits), "; expected ", -most, " to ", most});
     return number;
   };
+  constexpr double most_microseconds = 1e18, most_id = 4294967296;  // 2^32
   std::vector<TracedPhase> phases;
   reader.expect('[');
   if (reader.take(']')) return phases;
@@ -45,10 +50,10 @@ struct TracedPhase {
     reader.object([&](const std::string& key) {
       if (key == "name" && reader.next() == '"') phase.name = reader.string();
       else if (key == "ph" && reader.next() == '"') is_complete = reader.string() == "X";
-      else if (key == "ts") phase.start = 1e-6 * number_of(reader.value());
-      else if (key == "dur") phase.seconds = 1e-6 * number_of(reader.value());
-      else if (key == "pid") phase.process = static_cast<std::int64_t>(number_of(reader.value()));
-      else if (key == "tid") phase.thread = static_cast<std::int64_t>(number_of(reader.value()));
+      else if (key == "ts") phase.start = 1e-6 * number_of("ts", most_microseconds);
+      else if (key == "dur") phase.seconds = 1e-6 * number_of("dur", most_microseconds);
+      else if (key == "pid") phase.process = static_cast<std::int64_t>(number_of("pid", most_id));
+      else if (key == "tid") phase.thread = static_cast<std::int64_t>(number_of("tid", most_id));
       else (void)reader.value();
     });
     if (is_complete) phases.push_back(std::move(phase));
@@ -56,6 +61,15 @@ struct TracedPhase {
   reader.expect(']');
   reader.expect_end();
   return phases;
+}
+}  // namespace detail
+
+/// What a program wrote with LOCUS_TRACE=json, in the order of the file: by the end of each event. Of a process that
+/// was killed, what it wrote until then. throws DataError for a file that cannot be read, or is none of those;
+/// OutOfMemory
+[[nodiscard]] inline std::vector<TracedPhase> read_phases(const std::string& path) {
+  return locus::detail::or_out_of_memory({"cannot read '", path, "': out of memory"},
+                                         [&] { return detail::phases_of(path); });
 }
 
 /// How much of a training's time a phase took, what is within it and traced itself not counted.

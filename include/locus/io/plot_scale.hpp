@@ -118,7 +118,8 @@ class AxisScale {
     const double magnitude = locus::detail::larger(std::abs(data.low), std::abs(data.high));
     const bool zero = magnitude < 1e-300;
     if (data.high - data.low <= 1e-9 * magnitude || zero) {  // one value: some room around it
-      const double room = options_.integer ? 0.5 : zero ? 1 : 0.1 * magnitude;
+      // Half of one beside a large integer would be lost.
+      const double room = options_.integer ? locus::detail::larger(0.5, 1e-6 * magnitude) : zero ? 1 : 0.1 * magnitude;
       data = {data.low - room, locus::detail::smaller(data.high + room, options_.most)};
     }
     if (options_.round && data.low > 0 && data.low < 0.4 * data.high) data.low = 0;
@@ -146,7 +147,7 @@ class AxisScale {
     if (data.high / data.low < 1.001) data = {data.low / 2, data.high * 2};
     const double pad = std::pow(data.high, 0.04) / std::pow(data.low, 0.04);
     low_ = locus::detail::larger(data.low / pad, std::numeric_limits<double>::min());
-    high_ = locus::detail::smaller(data.high * pad, std::numeric_limits<double>::max());
+    high_ = locus::detail::smaller(data.high * pad, 1e308);  // below 2^1024
     if (options_.scale == Scale::log2) add_powers_of_two();
     else add_decades();
     if (labelled() < 2) {  // less than a step of the scale: ticks like those of a linear axis, placed logarithmically

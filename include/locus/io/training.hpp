@@ -8,12 +8,15 @@
 #include <locus/training/history.hpp>
 #include <locus/training/optimizer_state.hpp>
 
+#include <tuple>
+
 namespace locus::inline LOCUS_ABI::io {
 
 namespace detail {
 
 template <class P>
 concept HasPosition = requires(P& part) {
+  part.check_position(part.position());
   part.set_position(part.position());
   part.seed();
 };
@@ -138,24 +141,30 @@ template <class T>
     fail<ShapeError>({"resume_training: '", name, "' has shape ", x.shape(), "; expected ", Shape{count}});
   return {x.data(), x.data() + count};
 }
+/// Checks a state against a part, and returns a call that makes the part what the state says. The call allocates
+/// nothing and throws nothing. throws what loading the part throws
 template <class P>
-void restore(P& part, const nn::StateDict<Cpu>& state) {
+[[nodiscard]] auto change_of(P& part, const nn::StateDict<Cpu>& state) {
   if constexpr (nn::detail::ListsMembers<P>) {
-    (void)nn::load_state_dict(part, state.template to<device_of<P>>());
+    return [load = nn::detail::load_of(part, state.template to<device_of<P>>(), {})] { load.apply(); };
   } else if constexpr (optim::detail::HasState<P> || is_scaler<P>) {
-    optim::load_state_dict(part, state.template to<typename P::device_type>());
+    return [load = optim::detail::load_of(part, state.template to<typename P::device_type>())] { load.apply(); };
   } else if constexpr (std::is_same_v<P, optim::Scheduler>) {
-    part.load_state(numbers_of<double>(state, "state", static_cast<std::int64_t>(part.state().size())));
+    const auto numbers = numbers_of<double>(state, "state", static_cast<std::int64_t>(part.state().size()));
+    part.check_state(numbers);
+    return [&part, numbers] { part.load_state(numbers); };
   } else if constexpr (HasPosition<P>) {
     const auto at = numbers_of<std::int64_t>(state, "position", 3);
     if (const auto seed = static_cast<std::uint64_t>(at[2]); seed != part.seed())
       fail<ArgumentError>({"resume_training: the loader shuffled by the seed ", seed, ", and this one by ", part.seed(),
                            " (0: not at all); give it .seed = ", seed, ", or its batches are others"});
-    part.set_position({static_cast<std::uint64_t>(at[0]), at[1]});
+    const data::LoaderPosition position{static_cast<std::uint64_t>(at[0]), at[1]};
+    part.check_position(position);
+    return [&part, position] { part.set_position(position); };
   } else if constexpr (std::is_same_v<P, History>) {
-    part = history_of(state);
+    return [&part, history = history_of(state)]() mutable { std::swap(part, history); };
   } else {
-    part = numbers_of<std::int64_t>(state, "value", 1)[0];
+    return [&part, number = numbers_of<std::int64_t>(state, "value", 1)[0]] { part = number; };
   }
 }
 
@@ -182,19 +191,17 @@ void add_generator(nn::StateDict<Cpu>& state) {
             vector_of<std::int64_t>({static_cast<std::int64_t>(now.seed), static_cast<std::int64_t>(now.offset)}));
 }
 template <class D>
-void restore_generator(const nn::StateDict<Cpu>& state) {
+[[nodiscard]] Generator<D> generator_of(const nn::StateDict<Cpu>& state) {
   const auto at = numbers_of<std::int64_t>(state, generator_name<D>, 2);
-  locus::detail::set_default_generator<D>({static_cast<std::uint64_t>(at[0]), static_cast<std::uint64_t>(at[1])});
+  return {static_cast<std::uint64_t>(at[0]), static_cast<std::uint64_t>(at[1])};
 }
-/// Calls f.operator()<D>() for the host and the devices of parts.
-template <class... Parts, class F>
-void for_devices(const F& f) {
-  f.template operator()<Cpu>();
-  const auto of_part = [&]<class P>(std::type_identity<P>) {
-    if constexpr (locus::detail::HasPlace<P>) f.template operator()<device_of<P>>();
-  };
-  (of_part(std::type_identity<Parts>{}), ...);
-}
+/// The device of a part; Cpu for one that has no place.
+template <class P>
+struct DeviceOfPart : std::type_identity<Cpu> {};
+template <locus::detail::HasPlace P>
+struct DeviceOfPart<P> : std::type_identity<device_of<P>> {};
+template <class P>
+using device_of_part = typename DeviceOfPart<P>::type;
 
 using States = std::map<std::string, nn::StateDict<Cpu>, std::less<>>;
 
@@ -204,23 +211,36 @@ template <class... Parts>
   States states;
   PartNames names;
   (states.emplace(names.next(part_name<Parts>()), state_of(parts)), ...);
-  for_devices<Parts...>([&]<class D>() { add_generator<D>(states["random"]); });
+  nn::StateDict<Cpu>& random = states["random"];
+  add_generator<Cpu>(random);
+  (add_generator<device_of_part<Parts>>(random), ...);
   return states;
 }
+/// throws ArgumentError unless a file has the states of these parts and no others
 template <class... Parts>
-void restore_all(const States& states, Parts&... parts) {
+void require_same_parts(const std::string& path, const States& there) {
   PartNames names;
-  (restore(parts, states.at(names.next(part_name<Parts>()))), ...);
-  for_devices<Parts...>([&]<class D>() { restore_generator<D>(states.at("random")); });
-}
-/// throws ArgumentError unless a file has the states that are wanted and no others
-LOCUS_OUT_OF_LINE inline void require_same_parts(const std::string& path, const States& there, const States& wanted) {
+  const std::set<std::string> wanted{"random", names.next(part_name<Parts>())...};
   locus::detail::ShownNames in_file, in_program;
-  for (const auto& [name, state] : there) in_file.add(name);
-  for (const auto& [name, state] : wanted) in_program.add(name);
-  if (in_file.text() != in_program.text())
+  bool are_same = there.size() == wanted.size();
+  for (const auto& [name, state] : there) {
+    in_file.add(name);
+    are_same = are_same && wanted.contains(name);
+  }
+  for (const std::string& name : wanted) in_program.add(name);
+  if (!are_same)
     fail<ArgumentError>({"resume_training: '", path, "' holds ", in_file.text(), "; this run has ", in_program.text(),
                          "; give the parts that were saved, in their order"});
+}
+/// All parts become what their states say. What can fail comes first: then nothing has changed.
+template <class... Parts>
+void change_all(const States& states, Parts&... parts) {
+  PartNames names;
+  std::tuple changes{change_of(parts, states.at(names.next(part_name<Parts>())))...};
+  const nn::StateDict<Cpu>& random = states.at("random");
+  const std::tuple generators{generator_of<Cpu>(random), generator_of<device_of_part<Parts>>(random)...};
+  std::apply([](auto&... change) { (change(), ...); }, changes);
+  std::apply([](const auto&... each) { (locus::detail::set_default_generator(each), ...); }, generators);
 }
 /// By the first word of each name.
 [[nodiscard]] LOCUS_OUT_OF_LINE inline States divided(const nn::StateDict<Cpu>& all) {
@@ -268,8 +288,9 @@ void save_training(const std::string& path, const Parts&... parts) {
 /// and on Cpu the run what it would have been without interruption, bit for bit. false, and nothing changes, where
 /// there is no such file: the run begins.
 /// throws DataError for a file that cannot be read; ArgumentError where it holds other parts, or the loader shuffled by
-/// another seed; what loading a part throws. Then no part has changed
-/// cost: the state once more in host memory, while it loads
+/// another seed; what loading a part throws; OutOfMemory. Then no part has changed: all of the file is read and checked
+/// first, and from then on nothing allocates
+/// cost: the state once more in host memory, and for parts on another device there, too, while it loads
 ///
 ///     manual_seed(1);
 ///     ...
@@ -281,15 +302,8 @@ bool resume_training(const std::string& path, Parts&... parts) {
   if (access(path.c_str(), F_OK) != 0 && errno == ENOENT) return false;
   return locus::detail::or_out_of_memory({"cannot read '", path, "': out of memory"}, [&] {
     const detail::States there = detail::divided(detail::read_safetensors<Cpu>(path));
-    detail::States before = detail::states_of(parts...);
-    for (auto& [name, state] : before) state = state.clone();
-    detail::require_same_parts(path, there, before);
-    try {
-      detail::restore_all(there, parts...);
-    } catch (...) {
-      detail::restore_all(before, parts...);
-      throw;
-    }
+    detail::require_same_parts<Parts...>(path, there);
+    detail::change_all(there, parts...);
     return true;
   });
 }

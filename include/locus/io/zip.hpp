@@ -7,6 +7,7 @@
 #include <locus/core/out_of_memory.hpp>
 #include <locus/core/shown.hpp>
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <vector>
@@ -64,11 +65,17 @@ class ZipDirectory {
     const std::string text = text_at(begin_, end_ - begin_);
     for (std::size_t at = 0; at < text.size();) at = read_entry(text, at);
     if (entries_.size() != count_) refuse("its directory has ", entries_.size(), " files, and promises ", count_);
+    for (const ZipEntry& entry : entries_) headers_.push_back(entry.header);
+    std::sort(headers_.begin(), headers_.end());
+    const auto twice = std::adjacent_find(headers_.begin(), headers_.end());
+    for (const ZipEntry& entry : entries_)
+      if (twice != headers_.end() && entry.header == *twice) refuse_overlap(entry);
   }
   [[nodiscard]] auto begin() const { return entries_.begin(); }
   [[nodiscard]] auto end() const { return entries_.end(); }
 
-  /// Where the bytes of a file begin.
+  /// Where the bytes of a file begin. throws DataError for a file that shares bytes with another: by that, a small
+  /// archive becomes as large as it likes
   [[nodiscard]] std::uint64_t begin_of(const ZipEntry& entry) const {
     constexpr std::uint64_t header_bytes = 30;
     if (entry.header > begin_ || begin_ - entry.header < header_bytes) refuse_place(entry);
@@ -76,6 +83,8 @@ class ZipDirectory {
     const std::uint64_t begin = entry.header + header_bytes + number_at(header, 26, 2) + number_at(header, 28, 2);
     if (number_at(header, 0, 4) != 0x04034b50 || begin > begin_ || entry.stored_bytes > begin_ - begin)
       refuse_place(entry);
+    const auto next = std::upper_bound(headers_.begin(), headers_.end(), entry.header);
+    if (next != headers_.end() && begin + entry.stored_bytes > *next) refuse_overlap(entry);
     return begin;
   }
 
@@ -86,6 +95,12 @@ class ZipDirectory {
   }
   [[noreturn]] void refuse_place(const ZipEntry& entry) const {
     refuse("'", locus::detail::shown(entry.name), "' does not lie where its directory says; it is damaged or cut off");
+  }
+  [[noreturn]] void refuse_overlap(const ZipEntry& entry) const {
+    refuse(
+        "'", locus::detail::shown(entry.name),
+        "' shares its bytes with another file of the archive; expected bytes of its own for each: write it again with "
+        "numpy.savez");
   }
   [[nodiscard]] std::string text_at(std::uint64_t at, std::uint64_t count) const {
     std::string text(count, ' ');
@@ -161,6 +176,7 @@ class ZipDirectory {
   const std::string& what_;
   std::uint64_t begin_ = 0, end_ = 0, count_ = 0;
   std::vector<ZipEntry> entries_;
+  std::vector<std::uint64_t> headers_;  ///< where the files begin, in order
 };
 
 /// The content of a file of an archive, from front to back.

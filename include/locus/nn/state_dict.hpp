@@ -239,25 +239,31 @@ struct StateMistake<M, D> : MistakeOf<Wrong::places,
 }
 }  // namespace detail
 
-/// Copies a state into the parameters and buffers of a model, of the same names, shapes and element types. All of it is
-/// checked before anything is copied. What layers share needs one of its names; of several, the last one counts.
-/// throws ArgumentError for names that do not fit, unless not strict, or another element type, those included that
-/// Locus lacks; ShapeError for another shape
-///
-///     load_state_dict(model, io::load<Cuda>("model.safetensors"));
+namespace detail {
+/// A state that fits a model, to be copied into it.
+template <class T, class D>
+struct ModelLoad {
+  LoadedState names;
+  std::vector<StateMember<T, D>> members;
+  std::vector<std::pair<std::size_t, Tensor<std::uint8_t, D>>> copies;  ///< what each of these members becomes
+
+  /// Allocates nothing where parameters are dense, as those of layers are.
+  void apply() const {
+    for (const auto& [i, source] : copies) members[i].write(source);
+  }
+};
+/// throws as load_state_dict()
 template <class M, class D>
-  requires(detail::ListsMembers<M> && detail::IsWrong<detail::StateMistake<M, D>, detail::Wrong::nothing>)
-LoadedState load_state_dict(const M& model, const StateDict<D>& state, const LoadOptions& options = {}) {
-  LoadedState result;
-  const auto members = detail::state_members(model);
-  std::vector<std::pair<std::size_t, Tensor<std::uint8_t, D>>> copies;
+[[nodiscard]] ModelLoad<value_of<M>, D> load_of(const M& model, const StateDict<D>& state, const LoadOptions& options) {
+  ModelLoad<value_of<M>, D> load;
+  load.members = state_members(model);
   std::set<std::string_view> names, unread;
   for (const auto& each : state.unread()) unread.insert(each.name);
   std::set<const void*> memory;
   std::vector<std::size_t> absent;
   const std::string from = state.file().empty() ? "" : join(" in '", state.file(), "'");
-  for (std::size_t i = 0; i < members.size(); ++i) {
-    const auto& member = members[i];
+  for (std::size_t i = 0; i < load.members.size(); ++i) {
+    const auto& member = load.members[i];
     names.insert(member.name);
     memory.insert(member.memory());
     if (!state.contains(member.name) && !unread.contains(member.name)) {
@@ -268,25 +274,40 @@ LoadedState load_state_dict(const M& model, const StateDict<D>& state, const Loa
     if (!(source.shape == member.shape()))
       fail<ShapeError>({"load_state_dict: '", member.name, "' has shape ", source.shape, from, ", but ", member.shape(),
                         " in the model"});
-    copies.emplace_back(i, source.bytes);
+    load.copies.emplace_back(i, source.bytes);
   }
   for (const std::size_t i : absent) {
     bool found = false;  // under another name
-    for (const auto& copy : copies) found = found || members[copy.first].is(members[i]);
-    if (!found) result.missing.push_back(members[i].name);
+    for (const auto& copy : load.copies) found = found || load.members[copy.first].is(load.members[i]);
+    if (!found) load.names.missing.push_back(load.members[i].name);
   }
   for (const auto& entry : state)
-    if (!names.contains(entry.name)) result.unexpected.push_back(entry.name);
+    if (!names.contains(entry.name)) load.names.unexpected.push_back(entry.name);
   for (const auto& each : state.unread())
-    if (!names.contains(each.name)) result.unexpected.push_back(each.name);
-  if (options.strict && !(result.missing.empty() && result.unexpected.empty()))
-    fail<ArgumentError>({"load_state_dict: names that only the model has: ", detail::shown_names(result.missing),
-                         "; that only the state", from, " has: ", detail::shown_names(result.unexpected),
+    if (!names.contains(each.name)) load.names.unexpected.push_back(each.name);
+  if (options.strict && !(load.names.missing.empty() && load.names.unexpected.empty()))
+    fail<ArgumentError>({"load_state_dict: names that only the model has: ", shown_names(load.names.missing),
+                         "; that only the state", from, " has: ", shown_names(load.names.unexpected),
                          "; to load the others, say {.strict = false}"});
-  for (auto& [i, source] : copies)  // a state of this model's own memory is read before that changes
-    if (memory.contains(source.buffer().whole()) && source.data() != members[i].bytes().data()) source = source.clone();
-  for (const auto& [i, source] : copies) members[i].write(source);
-  return result;
+  for (auto& [i, source] : load.copies)  // a state of this model's own memory is read before that changes
+    if (memory.contains(source.buffer().whole()) && source.data() != load.members[i].bytes().data())
+      source = source.clone();
+  return load;
+}
+}  // namespace detail
+
+/// Copies a state into the parameters and buffers of a model, of the same names, shapes and element types. All of it is
+/// checked before anything is copied. What layers share needs one of its names; of several, the last one counts.
+/// throws ArgumentError for names that do not fit, unless not strict, or another element type, those included that
+/// Locus lacks; ShapeError for another shape
+///
+///     load_state_dict(model, io::load<Cuda>("model.safetensors"));
+template <class M, class D>
+  requires(detail::ListsMembers<M> && detail::IsWrong<detail::StateMistake<M, D>, detail::Wrong::nothing>)
+LoadedState load_state_dict(const M& model, const StateDict<D>& state, const LoadOptions& options = {}) {
+  auto load = detail::load_of(model, state, options);
+  load.apply();
+  return std::move(load.names);
 }
 
 #include <locus/refuse/nn/state_dict.inc>

@@ -44,6 +44,14 @@ inline constexpr float most_scale = 1 / least_scale;
   require(options.growth_interval >= 1, "growth_interval", static_cast<double>(options.growth_interval), "1 or more");
   return options;
 }
+/// throws ArgumentError for numbers out of range
+[[nodiscard]] LOCUS_OUT_OF_LINE inline const GradScalerState& checked(const GradScalerState& state) {
+  (void)checked(state.options);
+  if (state.growth_tracker < 0 || state.skipped_steps < 0)
+    fail<ArgumentError>({"GradScaler: a state of ", state.growth_tracker, " steps since the scale changed, and ",
+                         state.skipped_steps, " skipped ones; expected 0 or more"});
+  return state;
+}
 
 struct NotFinite {
   template <class R>
@@ -260,10 +268,7 @@ class GradScaler {
   }
   /// Goes on as the scaler whose state it is. throws ArgumentError for a number out of range; then nothing was changed
   void set_state(const GradScalerState& state) {
-    (void)detail::checked(state.options);
-    if (state.growth_tracker < 0 || state.skipped_steps < 0)
-      fail<ArgumentError>({"GradScaler: a state of ", state.growth_tracker, " steps since the scale changed, and ",
-                           state.skipped_steps, " skipped ones; expected 0 or more"});
+    (void)detail::checked(state);
     options_ = state.options;
     write(state.options.init_scale, state.growth_tracker, state.skipped_steps);
   }

@@ -165,22 +165,33 @@ class Scheduler {
             static_cast<double>(at.cooling)};
   }
   /// Goes on from there, with the learning rate of then. Groups keep their ratio to it; where an optimizer that has
-  /// that rate was restored before, they keep their own. throws ArgumentError for what is no state
+  /// that rate was restored before, they keep their own. throws ArgumentError for what is no state, and then nothing
+  /// changed
   void load_state(const std::vector<double>& state) {
+    check_state(state);
     Position& at = position();
-    if (state.size() != 6)
-      fail<ArgumentError>({"Scheduler: a state of ", state.size(), " numbers; expected the six of state()"});
-    const std::int64_t step = count_of(state[0], "steps"), bad = count_of(state[4], "steps without an improvement"),
-                       cooling = count_of(state[5], "steps of the cooldown");
-    locus::detail::require_not_negative("Scheduler", "the base learning rate of a state", state[1]);
-    if (state[3] != state[3]) fail<ArgumentError>({"Scheduler: the best metric of a state is ", state[3]});
-    if (at.optimizer->lr() != state[2]) at.optimizer->set_lr(state[2]);  // may throw, and then nothing changed
-    at.step = step;
+    if (at.optimizer->lr() != state[2]) at.optimizer->set_lr(state[2]);
+    at.step = static_cast<std::int64_t>(state[0]);
     at.base = state[1];
     at.best = state[3];
-    at.bad = bad;
-    at.cooling = cooling;
+    at.bad = static_cast<std::int64_t>(state[4]);
+    at.cooling = static_cast<std::int64_t>(state[5]);
     at.set_momentum();
+  }
+  /// throws ArgumentError where load_state() would
+  void check_state(const std::vector<double>& state) const {
+    const Position& at = position();
+    if (state.size() != 6)
+      fail<ArgumentError>({"Scheduler: a state of ", state.size(), " numbers; expected the six of state()"});
+    const std::int64_t step = count_of(state[0], "steps");
+    (void)count_of(state[4], "steps without an improvement");
+    (void)count_of(state[5], "steps of the cooldown");
+    locus::detail::require_not_negative("Scheduler", "the base learning rate of a state", state[1]);
+    locus::detail::require_not_negative("Scheduler", "the learning rate of a state", state[2]);
+    if (state[3] != state[3]) fail<ArgumentError>({"Scheduler: the best metric of a state is ", state[3]});
+    if (at.schedule.cycles_momentum())
+      locus::detail::require_factor("Scheduler", "the momentum at the step of a state",
+                                    at.schedule.momentum(step, at.optimizer->momentum()));
   }
 
  private:

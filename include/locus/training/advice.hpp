@@ -2,22 +2,14 @@
 // LOCUS_ADVISE=1: fit says on stderr, before it trains, which extents of the model fit products badly.
 
 #include <locus/core/atomic.hpp>
-#include <locus/core/shown.hpp>
+#include <locus/core/environment.hpp>
 #include <locus/nn/advise.hpp>
 #include <locus/training/ranks.hpp>
 
-#include <cstdlib>
-
 namespace locus::inline LOCUS_ABI::detail {
 
-/// What LOCUS_ADVISE in the environment says: 1, or 0 or nothing. throws ArgumentError for anything else
-[[nodiscard]] LOCUS_OUT_OF_LINE inline bool advice_is_wanted() {
-  const char* const text = std::getenv("LOCUS_ADVISE");
-  const std::string_view said = text ? text : "";
-  if (said.empty() || said == "0") return false;
-  if (said == "1") return true;
-  fail<ArgumentError>({"LOCUS_ADVISE is \"", shown(said), "\"; expected 1, or 0"});
-}
+/// What LOCUS_ADVISE in the environment says. throws ArgumentError unless it is 1, 0 or nothing
+[[nodiscard]] inline bool advice_is_wanted() { return switch_from_environment("LOCUS_ADVISE", false); }
 /// Whether it was given in this process.
 inline Atomic<bool> advice_was_given{false};
 

@@ -65,38 +65,62 @@ template <detail::HasState O>
   return state;
 }
 
+namespace detail {
+/// A state that fits an optimizer, to be copied into it.
+template <class O>
+struct OptimizerLoad {
+  using Tensors = Tensor<compute_t<value_of<O>>, device_of<O>>;
+  O& optimizer;
+  std::vector<std::pair<Tensors, Tensors>> copies{};  ///< from, to
+  std::vector<std::int64_t> steps{};
+  double lr = 0;
+  std::vector<GroupRates> rates{};
+
+  /// Allocates nothing.
+  void apply() const {
+    optimizer.set_steps(steps);
+    optimizer.set_lr(lr);
+    for (std::size_t g = 0; g < rates.size(); ++g) {
+      optimizer.groups()[g].set_lr(rates[g].lr());
+      optimizer.groups()[g].set_weight_decay(rates[g].weight_decay());
+    }
+    for (const auto& [source, target] : copies) (void)target.copy_(source);
+  }
+};
+/// throws as load_state_dict()
+template <HasState O, class D>
+[[nodiscard]] OptimizerLoad<O> load_of(O& optimizer, const nn::StateDict<D>& state) {
+  OptimizerLoad<O> load{optimizer};
+  visit_state(optimizer, [&](const std::string& name, const auto& target) {
+    const auto source = state.template get<compute_t<value_of<O>>>(name);
+    if (!(source.shape() == target.shape()))
+      fail<ShapeError>(
+          {"load_state_dict: '", name, "' has shape ", source.shape(), ", but ", target.shape(), " in the optimizer"});
+    // Memory of this optimizer is read before it changes.
+    load.copies.emplace_back(source.buffer().whole() == target.buffer().whole() ? source.clone() : source, target);
+  });
+  for (std::size_t i = 0; i < optimizer.parameters().size(); ++i) {
+    const std::string name = join("state.", i, ".step");
+    load.steps.push_back(number_of<std::int64_t>(state, name));
+    if (load.steps.back() < 0)
+      fail<ArgumentError>({"load_state_dict: '", name, "' is ", load.steps.back(), "; expected 0 or more"});
+  }
+  load.lr = number_of<double>(state, "lr");
+  (void)GroupRates(load.lr, 0);  // throws for a rate out of range
+  for (std::size_t g = 0; g < optimizer.groups().size(); ++g)
+    load.rates.push_back({number_of<double>(state, join("param_groups.", g, ".lr")),
+                          number_of<double>(state, join("param_groups.", g, ".weight_decay"))});
+  return load;
+}
+}  // namespace detail
+
 /// Copies a state into an optimizer of as many parameters and groups, after which it goes on as the one that was saved.
 /// Names that it does not have are passed over. Waits for the device. throws ArgumentError for a name that is missing,
 /// another element type, or a number out of range; ShapeError for another shape. Then nothing was changed
 template <detail::HasState O, class D>
   requires locus::detail::IsWrong<detail::OptimizerStateMistake<O, D>, locus::detail::Wrong::nothing>
 void load_state_dict(O& optimizer, const nn::StateDict<D>& state) {
-  using R = compute_t<value_of<O>>;
-  const auto number = [&]<class N>(N, const std::string& name) { return detail::number_of<N>(state, name); };
-  detail::visit_state(optimizer, [&](const std::string& name, const auto& target) {
-    const auto source = state.template get<R>(name);
-    if (!(source.shape() == target.shape()))
-      fail<ShapeError>(
-          {"load_state_dict: '", name, "' has shape ", source.shape(), ", but ", target.shape(), " in the optimizer"});
-  });
-  std::vector<std::int64_t> steps;
-  for (std::size_t i = 0; i < optimizer.parameters().size(); ++i)
-    steps.push_back(number(std::int64_t{}, join("state.", i, ".step")));
-  const double lr = number(double{}, "lr");
-  std::vector<GroupRates> rates;
-  for (std::size_t g = 0; g < optimizer.groups().size(); ++g)
-    rates.push_back({number(double{}, join("param_groups.", g, ".lr")),
-                     number(double{}, join("param_groups.", g, ".weight_decay"))});
-
-  (void)GroupRates(lr, 0);  // what may throw comes first
-  optimizer.set_steps(steps);
-  optimizer.set_lr(lr);
-  for (std::size_t g = 0; g < rates.size(); ++g) {
-    optimizer.groups()[g].set_lr(rates[g].lr());
-    optimizer.groups()[g].set_weight_decay(rates[g].weight_decay());
-  }
-  detail::visit_state(optimizer,
-                      [&](const std::string& name, const auto& target) { target.copy_(state.template get<R>(name)); });
+  detail::load_of(optimizer, state).apply();
 }
 
 namespace detail {
@@ -123,12 +147,29 @@ template <class D>
   });
   return state;
 }
+namespace detail {
+/// A state that fits a scaler, to be copied into it.
+template <class D>
+struct ScalerLoad {
+  GradScaler<D>& scaler;
+  GradScalerState state{};
+  /// Allocates nothing.
+  void apply() const { scaler.set_state(state); }
+};
+/// throws as load_state_dict()
+template <class D>
+[[nodiscard]] ScalerLoad<D> load_of(GradScaler<D>& scaler, const nn::StateDict<D>& state) {
+  ScalerLoad<D> load{scaler};
+  visit_scaler(load.state, [&]<class N>(const char* name, N& number) { number = number_of<N>(state, name); });
+  (void)checked(load.state);
+  return load;
+}
+}  // namespace detail
+
 /// Lets a scaler go on as the one that was saved. throws as that of an optimizer; then nothing was changed
 template <class D>
 void load_state_dict(GradScaler<D>& scaler, const nn::StateDict<D>& state) {
-  GradScalerState to;
-  detail::visit_scaler(to, [&]<class N>(const char* name, N& number) { number = detail::number_of<N>(state, name); });
-  scaler.set_state(to);
+  detail::load_of(scaler, state).apply();
 }
 
 #include <locus/refuse/training/optimizer_state.inc>

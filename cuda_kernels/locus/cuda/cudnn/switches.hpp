@@ -1,12 +1,10 @@
 #pragma once
 // Whether cuDNN computes convolutions, and by which of its engines. Needs no headers of cuDNN.
 
-#include <locus/core/config.hpp>
+#include <locus/core/environment.hpp>
 
 #include <atomic>
 #include <cstddef>
-#include <cstdlib>
-#include <string_view>
 
 extern "C" std::size_t cudnnGetVersion();
 
@@ -20,10 +18,7 @@ namespace locus::inline LOCUS_ABI::cuda {
 
 namespace detail {
 [[nodiscard]] LOCUS_OUT_OF_LINE inline std::atomic<bool>& cudnn_flag() {
-  static std::atomic<bool> allowed{[] {
-    const char* const text = std::getenv("LOCUS_CUDNN");
-    return !text || std::string_view(text) != "0";
-  }()};
+  static std::atomic<bool> allowed{locus::detail::switch_from_environment("LOCUS_CUDNN", true)};
   return allowed;
 }
 inline std::atomic<bool> nondeterministic_cudnn{false};

@@ -3,6 +3,7 @@
 // contract of Convolution.
 
 #include <locus/core/atomic.hpp>
+#include <locus/core/environment.hpp>
 #include <locus/cpu/backend.hpp>
 #include <locus/device/convolution.hpp>
 
@@ -18,18 +19,12 @@
 #include <locus/cpu/conv/winograd_gradient.hpp>
 #endif
 
-#include <cstdlib>
-#include <string_view>
-
 namespace locus::inline LOCUS_ABI {
 namespace cpu {
 
 namespace detail {
 LOCUS_OUT_OF_LINE inline Atomic<bool>& winograd_flag() {
-  static Atomic<bool> allowed{[] {
-    const char* const text = std::getenv("LOCUS_WINOGRAD");
-    return !text || std::string_view(text) != "0";
-  }()};
+  static Atomic<bool> allowed{locus::detail::switch_from_environment("LOCUS_WINOGRAD", true)};
   return allowed;
 }
 }  // namespace detail

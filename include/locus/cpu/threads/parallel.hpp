@@ -2,12 +2,13 @@
 // Loops over the processor's cores, in programs compiled with -fopenmp or -pthread; serial in others.
 
 #include <locus/core/atomic.hpp>
+#include <locus/core/bounds.hpp>
+#include <locus/core/environment.hpp>
 #include <locus/cpu/threads/thread_team.hpp>
 
 #include <unistd.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <exception>
 #include <initializer_list>
 
@@ -15,15 +16,19 @@ namespace locus::inline LOCUS_ABI {
 namespace cpu {
 
 namespace detail {
-[[nodiscard]] inline int within_limits(long threads) {
+[[nodiscard]] inline int within_limits(std::int64_t threads) {
   if (!LOCUS_THREADS || threads < 1) return 1;
   return threads < ThreadTeam::most_threads ? static_cast<int>(threads) : ThreadTeam::most_threads;
 }
 
-/// The number that an environment variable holds; 0 where it holds none.
-[[nodiscard]] inline long threads_from(const char* variable) {
-  const char* const text = std::getenv(variable);
-  return text ? std::strtol(text, nullptr, 10) : 0;
+/// Of LOCUS_NUM_THREADS, else of OMP_NUM_THREADS, which belongs to others: of a list for nested loops, the first number
+/// counts, and anything else is passed over. 0 where they say nothing. throws ArgumentError for another
+/// LOCUS_NUM_THREADS than a number
+[[nodiscard]] LOCUS_COLD inline std::int64_t threads_of_environment() {
+  const int count = locus::detail::number_from_environment("LOCUS_NUM_THREADS", "threads", 0, INT32_MAX);
+  if (count > 0) return count;
+  const std::string_view others = locus::detail::environment("OMP_NUM_THREADS");
+  return locus::detail::larger<std::int64_t>(locus::detail::whole_number(others.substr(0, others.find(','))), 0);
 }
 
 [[nodiscard]] inline long available_cores() {
@@ -36,9 +41,8 @@ namespace detail {
 
 LOCUS_OUT_OF_LINE inline Atomic<int>& thread_limit() {
   static Atomic<int> limit{[] {
-    for (const char* variable : {"LOCUS_NUM_THREADS", "OMP_NUM_THREADS"})
-      if (const long count = threads_from(variable); count > 0) return within_limits(count);
-    return within_limits(available_cores());
+    const std::int64_t wanted = threads_of_environment();
+    return within_limits(wanted > 0 ? wanted : available_cores());
   }()};
   return limit;
 }
