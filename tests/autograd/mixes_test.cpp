@@ -1,5 +1,5 @@
-// Every operation of several operands with every mix of plain tensors, parameters and traced tensors. A new operation
-// is a line of the table at the end.
+// Every operation of several operands with every mix of plain tensors, parameters, trained or frozen, and traced
+// tensors. A new operation is a line of the table at the end.
 #include <locus/locus.hpp>
 
 #include <support/reference.hpp>
@@ -95,7 +95,10 @@ Expected expected_of(const Op& op, const Tensor<T>&... x) {
 
 struct Operand {
   Role role;
-  bool is_floating;
+  bool is_floating, is_frozen = false;
+
+  /// Whether it collects a gradient where something is traced.
+  [[nodiscard]] bool collects() const { return is_floating && role != Role::plain && !is_frozen; }
 };
 
 /// What an operation did with one mix of operands.
@@ -122,7 +125,8 @@ Outcome outcome_of(const Op& op, const Numbers& cotangent, const X&... x) {
 }
 
 /// What is wrong with an outcome, if anything: a mix is refused where all tensors are parameters, and taken everywhere
-/// else; values and gradients are right, and collected by whatever is traced and by parameters beside it alone.
+/// else; values and gradients are right, and collected by whatever is traced and by parameters beside it alone that
+/// are not frozen.
 std::string problem_of(const std::vector<Operand>& operands, const Expected& expected, const Outcome& outcome) {
   const auto any = [&](const auto& is) { return std::any_of(operands.begin(), operands.end(), is); };
   const bool is_mixed = any([](Operand x) { return x.role != Role::parameter; });
@@ -133,11 +137,10 @@ std::string problem_of(const std::vector<Operand>& operands, const Expected& exp
   std::string problem = locus_test::difference_of(outcome.values, expected.values, 0);
   const bool has_gradients = is_traced && !expected.gradients.empty();
   if (outcome.requires_gradient !=
-      (has_gradients && any([](Operand x) { return x.is_floating && x.role != Role::plain; })))
+      (has_gradients && any([](Operand x) { return x.collects(); })))
     problem += outcome.requires_gradient ? " requires a gradient" : " requires no gradient";
   for (std::size_t i = 0; i < operands.size(); ++i) {
-    const bool collects = has_gradients && operands[i].role != Role::plain;
-    const Numbers wanted = collects ? expected.gradients[i] : Numbers{};
+    const Numbers wanted = has_gradients && operands[i].collects() ? expected.gradients[i] : Numbers{};
     const std::string different = locus_test::difference_of(outcome.gradients[i], wanted, 1e-7);
     if (!different.empty()) problem += join(" the gradient of operand ", i, ": ", different);
   }
@@ -151,10 +154,28 @@ std::string problem_of(const std::vector<Operand>& operands, const Expected& exp
   if (!problem.empty()) {
     std::string text = name;
     for (const Operand& operand : operands)
-      text += join(&operand == &operands[0] ? " of " : ", ", name_of(operand.role));
+      text += join(&operand == &operands[0] ? " of " : ", ", operand.is_frozen ? "frozen parameter" : name_of(operand.role));
     problem = join(text, ": ", problem);
   }
   locus_test::check_empty(problem, __FILE__, __LINE__);
+}
+
+template <class X>
+void freeze(const X& x) {
+  if constexpr (X::role == Role::parameter) x.requires_grad_(false);
+  else if constexpr (X::role == Role::traced) x.zero_grad();
+}
+
+/// As the operands are, and once more where parameters among them are frozen.
+template <class Op, class... X>
+void check_operands(const char* name, const Op& op, const Expected& expected, const X&... x) {
+  std::vector<Operand> operands{Operand{X::role, FloatingDType<value_of<X>>}...};
+  report(name, operands, expected, outcome_of(op, expected.cotangent, x...));
+  if constexpr (((X::role == Role::parameter) || ...)) {
+    (freeze(x), ...);
+    for (Operand& operand : operands) operand.is_frozen = operand.role == Role::parameter;
+    report(name, operands, expected, outcome_of(op, expected.cotangent, x...));
+  }
 }
 
 /// One mix of roles. No parameter holds indices or bool.
@@ -162,8 +183,7 @@ template <int mix, class Op, int... i, class... T>
 void check_mix(const char* name, const Op& op, const Expected& expected, std::integer_sequence<int, i...>,
                const Tensor<T>&... x) {
   if constexpr (!((role_in(mix, i) == Role::parameter && !FloatingDType<T>) || ...))
-    report(name, {Operand{role_in(mix, i), FloatingDType<T>}...}, expected,
-           outcome_of(op, expected.cotangent, as_role<role_in(mix, i)>(x)...));
+    check_operands(name, op, expected, as_role<role_in(mix, i)>(x)...);
 }
 
 template <class Op, class... T>

@@ -73,10 +73,23 @@ def sequences():
                                           blank=3), x=x)
 
 
+def positive_weights():
+    """Logits large enough for either branch of the formula, targets between 0 and 1."""
+    x = keep("pos_x", torch.randn(4, 3) * 4).clone().requires_grad_()
+    y = keep("pos_y", torch.tensor([[1.0, 0, 1], [0, 1, 0], [0.25, 0.5, 1], [1, 0, 0.75]])).clone().requires_grad_()
+    weights = keep("pos_weights", torch.tensor([9.0, 0.5, 2]))
+    each = keep("pos_each", torch.rand(4, 3) * 3)
+    loss = F.binary_cross_entropy_with_logits
+    for reduction in REDUCTIONS:
+        differentiate(f"pos_{reduction}", loss(x, y, pos_weight=weights, reduction=reduction), x=x, y=y)
+    differentiate("pos_each_mean", loss(x, y, pos_weight=each), x=x)
+    differentiate("pos_one_mean", loss(x, y, pos_weight=torch.tensor(5.0)), x=x)
+
+
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     torch.manual_seed(27)
     make_golden.numbers.clear()
-    for make in elementwise, vectors, likelihoods, sequences:
+    for make in elementwise, vectors, likelihoods, sequences, positive_weights:
         make()
     make_golden.write(pathlib.Path(__file__).with_name("losses.txt"))

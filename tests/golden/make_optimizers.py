@@ -87,8 +87,8 @@ def masters():
 class Lion(torch.optim.Optimizer):
     """Algorithm 2 of Chen et al., Symbolic Discovery of Optimization Algorithms, 2023: PyTorch has none."""
 
-    def __init__(self, params, lr=1e-4, betas=(0.9, 0.99), weight_decay=0.0):
-        super().__init__(params, {"lr": lr, "betas": betas, "weight_decay": weight_decay})
+    def __init__(self, params, lr=1e-4, betas=(0.9, 0.99), weight_decay=0.0, maximize=False):
+        super().__init__(params, {"lr": lr, "betas": betas, "weight_decay": weight_decay, "maximize": maximize})
 
     @torch.no_grad()
     def step(self):
@@ -96,9 +96,10 @@ class Lion(torch.optim.Optimizer):
             beta1, beta2 = group["betas"]
             for p in group["params"]:
                 mean = self.state[p].setdefault("exp_avg", torch.zeros_like(p))
-                direction = torch.sign(beta1 * mean + (1 - beta1) * p.grad)
+                gradient = -p.grad if group["maximize"] else p.grad
+                direction = torch.sign(beta1 * mean + (1 - beta1) * gradient)
                 p -= group["lr"] * (direction + group["weight_decay"] * p)
-                mean.copy_(beta2 * mean + (1 - beta2) * p.grad)
+                mean.copy_(beta2 * mean + (1 - beta2) * gradient)
 
 
 def rules():
@@ -180,6 +181,39 @@ def scaled():
         keep(f"{name}_scales", torch.tensor(scales))
 
 
+def maximized():
+    optim = torch.optim
+    for name, optimizer, options in (
+            ("sgd", optim.SGD, {"lr": 0.02, "momentum": 0.8, "dampening": 0.3, "weight_decay": 0.4}),
+            ("nesterov", optim.SGD, {"lr": 0.02, "momentum": 0.8, "nesterov": True}),
+            ("adam", optim.Adam, {"lr": 0.05, "weight_decay": 0.4}),
+            ("adamw", optim.AdamW, {"lr": 0.05, "weight_decay": 0.3}),
+            ("amsgrad", optim.Adam, {"lr": 0.05, "betas": (0.9, 0.8), "weight_decay": 0.4, "amsgrad": True}),
+            ("rmsprop", optim.RMSprop, {"lr": 0.02, "weight_decay": 0.4, "momentum": 0.8, "centered": True}),
+            ("adagrad", optim.Adagrad, {"lr": 0.3, "lr_decay": 0.1, "weight_decay": 0.4}),
+            ("lion", Lion, {"lr": 0.05, "weight_decay": 0.3})):
+        w, b = parameters()
+        trajectory(f"maximize_{name}", w, b, optimizer([w, b], **options, maximize=True), gradients="rules")
+    w, b = parameters()
+    groups = [{"params": [w], "weight_decay": 0.3}, {"params": [b], "lr": 0.01}]
+    trajectory("maximize_groups", w, b, optim.AdamW(groups, lr=0.05, maximize=True), gradients="rules")
+
+
+def frozen():
+    """The second parameter is frozen in the steps 6 to 12: it has no gradient, and keeps value, state and count."""
+    optim = torch.optim
+    for name, optimizer, options in (("adamw", optim.AdamW, {"lr": 0.05, "weight_decay": 0.3}),
+                                     ("sgd", optim.SGD, {"lr": 0.1, "momentum": 0.9, "weight_decay": 0.2})):
+        w, b = parameters()
+        stepper = optimizer([w, b], **options)
+
+        def freeze(step):
+            b.requires_grad_(not 5 <= step < 12)  # of the next step
+            return True
+
+        trajectory(f"frozen_{name}", w, b, stepper, freeze, gradients="rules")
+
+
 if __name__ == "__main__":
     torch.manual_seed(25)
     make_golden.numbers.clear()
@@ -187,6 +221,6 @@ if __name__ == "__main__":
     keep("groups_b", torch.randn(5))
     keep("groups_gw", torch.randn(STEPS, 3, 4))
     keep("groups_gb", torch.randn(STEPS, 5))
-    for make in groups, clipping, skipping, masters, rules, masters_of_20_steps, scaled:
+    for make in groups, clipping, skipping, masters, rules, masters_of_20_steps, scaled, maximized, frozen:
         make()
     make_golden.write(pathlib.Path(__file__).with_name("optimizers.txt"))

@@ -96,8 +96,18 @@ def training_run():
         keep(f"run_trained_{name}", parameter.clone())
 
 
+def clipping_by_other_norms():
+    for order in (0.5, 1, 3, float("inf")):
+        w = numbers("optim_w").clone().requires_grad_()
+        b = numbers("optim_b").clone().requires_grad_()
+        w.grad, b.grad = numbers("optim_gw")[0].clone(), numbers("optim_gb")[0].clone()
+        keep(f"clip_norm_order_{order:g}", torch.nn.utils.clip_grad_norm_([w, b], 0.5, norm_type=order))
+        keep(f"clip_w_order_{order:g}", w.grad.clone())
+        keep(f"clip_b_order_{order:g}", b.grad.clone())
+
+
 if __name__ == "__main__":
     torch.manual_seed(11)
-    for make in losses, optimizers, clipping, training_run:
+    for make in losses, optimizers, clipping, training_run, clipping_by_other_norms:
         make()
     make_golden.write(pathlib.Path(__file__).with_name("training.txt"))

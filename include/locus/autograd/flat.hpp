@@ -81,7 +81,7 @@ template <class T, class D>
 template <class T, class D>
 LOCUS_OUT_OF_LINE void clear_absent(FlatMemory<T, D>& memory, std::size_t first,
                                     Span<const Parameter<T, D>* const> slots) {
-  const auto gradient = [&](std::size_t i) -> const Buffer<D>& { return slots[i]->node()->gradient().buffer(); };
+  const auto gradient = [&](std::size_t i) -> const Buffer<D>& { return slots[i]->leaf()->gradient().buffer(); };
   const auto may_hold_another = [&](std::size_t i) {
     return !slots[i]->has_grad() && (is_capturing() || memory.zeroed[first + i] != gradient(i).version());
   };

@@ -70,18 +70,45 @@ class Parameter {
   /// The tensor as it is now: `flatten`, or an optimizer that is made later, moves the value to flat memory.
   [[nodiscard]] const Tensor<T, D>& value() const { return state().value; }
   [[nodiscard]] const Parameter& eval() const { return *this; }
+  /// Where operations that use it collect its gradient; null for a frozen parameter, of which nothing is recorded.
   [[nodiscard]] const Shared<TensorNode<T, D>>& node() const { return state().node; }
+  /// The node that it has also while it is frozen, with its hooks and the place of its gradient.
+  [[nodiscard]] const Shared<TensorNode<T, D>>& leaf() const { return state().leaf; }
   [[nodiscard]] const Shape& shape() const { return value().shape(); }
   [[nodiscard]] int rank() const { return value().rank(); }
   [[nodiscard]] std::int64_t size(int dim) const { return value().size(dim); }
   [[nodiscard]] std::int64_t elements() const { return value().elements(); }
   [[nodiscard]] D device() const { return value().device(); }
 
+  /// Whether gradients are collected for it: unless it is frozen, or an empty handle.
+  [[nodiscard]] bool requires_grad() const { return static_cast<bool>(node()); }
+  /// Freezes the parameter (false), or trains it again. A frozen one is to operations what a plain tensor is: they
+  /// record nothing for it, backward passes end where everything before is frozen, and optimizers, clipping and ranks
+  /// pass it over: its value, its optimizer's state and its count of steps stay. All handles share this, clone() and
+  /// moved or converted models keep it, files of weights do not. Either way the gradient is forgotten; hooks stay.
+  /// It counts from the next forward pass on: of what was recorded before, passes compute its gradient and drop it.
+  /// throws ArgumentError for an empty handle, CaptureError where the change would be part of a captured step
+  ///
+  ///     model.fc.weight.requires_grad_(false);
+  LOCUS_OUT_OF_LINE void requires_grad_(bool wanted = true) const {
+    if (!leaf()) fail<ArgumentError>({"requires_grad_: the parameter is empty, so no gradient is collected for it"});
+    if (wanted == requires_grad()) return;
+    if (detail::is_capturing())
+      fail<CaptureError>({"capture: requires_grad_ within the step: replays repeat its launches and cannot freeze or "
+                          "train a parameter; call it before, and capture anew"});
+    zero_grad();
+    leaf()->clear_gradient();
+    state_->node = wanted ? state_->leaf : Shared<TensorNode<T, D>>();
+  }
+
   [[nodiscard]] bool has_grad() const { return node() && node()->has_gradient(); }
   /// The gradient collected since zero_grad(). Where it lies in flat memory, the next backward pass writes to the same
   /// elements: clone() it to keep it. throws GraphError if there is none, or it has the scale of a GradScaler
   [[nodiscard]] const Tensor<T, D>& grad() const {
     if (!has_grad()) {
+      if (defined() && !requires_grad())
+        fail<GraphError>({"grad: this parameter of shape ", shape(),
+                          " is frozen and has no gradient; call requires_grad_() before the forward pass"});
       fail<GraphError>({"grad: this parameter of shape ", shape(),
                         " has no gradient; call backward() on a loss computed "
                         "from trace(input)"});
@@ -107,7 +134,7 @@ class Parameter {
   template <detail::GradientFunction<T, D> F>
   [[nodiscard]] GradientHook on_gradient(F f) const {
     if (!defined()) fail<ArgumentError>({"on_gradient: the parameter is empty, so no gradient is collected for it"});
-    return node()->on_gradient(std::move(f));
+    return leaf()->on_gradient(std::move(f));
   }
 #include <locus/refuse/autograd/hooks_class.inc>
 
@@ -118,7 +145,7 @@ class Parameter {
     Tensor<T, D> value = place.part(place.memory->values, shape());
     Tensor<T, D> gradient = place.part(place.memory->gradients, shape());
     value.copy_(state_->value);
-    node()->place_gradient(std::move(gradient));  // the last that may throw
+    leaf()->place_gradient(std::move(gradient));  // the last that may throw
     state_->value = std::move(value);
     state_->place = place;
   }
@@ -127,19 +154,25 @@ class Parameter {
   [[nodiscard]] const Shared<detail::GradientHold>& gradient_hold() const { return state().hold; }
   void hold_gradient(const Shared<detail::GradientHold>& hold) const { state_->hold = hold; }
 
-  [[nodiscard]] Parameter clone() const { return defined() ? Parameter(value().clone()) : Parameter(); }
+  [[nodiscard]] Parameter clone() const {
+    if (!defined()) return {};
+    const Parameter copy(value().clone());
+    copy.requires_grad_(requires_grad());
+    return copy;
+  }
   [[nodiscard]] friend bool operator==(const Parameter& a, const Parameter& b) { return a.state_ == b.state_; }
 
  private:
   struct State : Counted {
     Tensor<T, D> value;
-    Shared<TensorNode<T, D>> node;
+    Shared<TensorNode<T, D>> leaf;
+    Shared<TensorNode<T, D>> node;  ///< the same, or null while it is frozen
     detail::FlatPlace<T, D> place;
     Shared<detail::GradientHold> hold;
     bool moved = false;
     State() = default;
     explicit State(Tensor<T, D> initial)
-        : value(std::move(initial)), node(new LeafNode<T, D>(value.shape(), value.device())) {}
+        : value(std::move(initial)), leaf(new LeafNode<T, D>(value.shape(), value.device())), node(leaf) {}
   };
   /// An empty handle has no elements and collects no gradient.
   [[nodiscard]] LOCUS_OUT_OF_LINE const State& state() const {
@@ -153,6 +186,7 @@ class Parameter {
   void retire() const {
     state_->moved = true;
     state_->value = {};
+    state_->leaf = {};
     state_->node = {};
     state_->place = {};
     state_->hold = {};
@@ -173,7 +207,7 @@ template <TensorLike X, class T, class D>
 
 #include <locus/refuse/autograd/parameter.inc>
 
-/// w as a traced tensor whose gradient is collected: for a penalty on weights.
+/// w as a traced tensor whose gradient is collected, unless it is frozen: for a penalty on weights.
 template <class T, class D>
 [[nodiscard]] Traced<T, D> trace(const Parameter<T, D>& w) {
   return Traced<T, D>(w.value(), w.node());

@@ -139,7 +139,8 @@ class Traced {
     if (!node_) {
       fail<GraphError>(
           {"backward: nothing this was computed from collects gradients; trace the input of the model rather than "
-           "its result, or, for the gradient of x itself, write variable(x) in place of trace(x)"});
+           "its result, call requires_grad_() of a model that is frozen, or, for the gradient of x itself, write "
+           "variable(x) in place of trace(x)"});
     }
     const auto version = cotangent.version();
     BackwardWalk walk(*node_);

@@ -76,6 +76,9 @@ class Parcel {
 ///
 /// Collectives of a pass: the weight of each rank, if they are weighed; the buckets; which parameters have a gradient
 /// on any rank; the buffers, if they are broadcast and there are any.
+///
+/// Gradients of frozen parameters are not sent: where the frozen ones are others than in the pass before, buckets are
+/// made anew. All ranks freeze the same.
 template <class T, class D>
 class Reducer : public Counted {
   using R = compute_t<T>;
@@ -90,12 +93,13 @@ class Reducer : public Counted {
         buffers_(options.broadcast_buffers ? std::move(buffers) : std::vector<nn::AnyBuffer<D>>(), comm_.device()),
         used_({static_cast<std::int64_t>(flat_.size())}, comm_.device()),
         total_(Shape{}, comm_.device()),
-        is_ready_(flat_.size()) {
+        is_ready_(flat_.size()),
+        bucket_of_(flat_.size(), no_bucket) {
     fill_buckets();
     for (std::size_t i = 0; i < flat_.size(); ++i) {
       const Parameter<T, D>& parameter = flat_.parameters()[i];
       parameter.hold_gradient(hold_);
-      hooks_.push_back(parameter.node()->on_gradient([this, i](const Tensor<T, D>&) { ready(i); }, true));
+      hooks_.push_back(parameter.leaf()->on_gradient([this, i](const Tensor<T, D>&) { ready(i); }, true));
     }
   }
   ~Reducer() {
@@ -164,18 +168,28 @@ class Reducer : public Counted {
   static void keep(Handle<U, D>& place, std::type_identity_t<Handle<U, D>> handle) noexcept {
     (void)(place = std::move(handle));
   }
+  [[nodiscard]] bool is_trained(std::size_t i) const { return flat_.parameters()[i].requires_grad(); }
   void fill_buckets() {
-    std::int64_t most = options_.first_bucket_bytes, bytes = 0;
-    std::size_t first = 0;
+    buckets_.clear();
+    std::int64_t bytes = 0;
     for (std::size_t i = 0; i < flat_.size(); ++i) {
+      bucket_of_[i] = no_bucket;
+      if (!is_trained(i)) continue;
+      const std::int64_t most = buckets_.size() > 1 ? options_.bucket_bytes : options_.first_bucket_bytes;
+      if (buckets_.empty() || bytes >= most || buckets_.back().last != i) {
+        buckets_.push_back({i, i});
+        bytes = 0;
+      }
       bytes += flat_.range(i).count * static_cast<std::int64_t>(sizeof(T));
-      bucket_of_.push_back(buckets_.size());
-      if (bytes < most && i + 1 < flat_.size()) continue;
-      buckets_.push_back({first, i + 1});
-      first = i + 1;
-      bytes = 0;
-      most = options_.bucket_bytes;
+      bucket_of_[i] = buckets_.size() - 1;
+      buckets_.back().last = i + 1;
     }
+  }
+  /// Whether the buckets hold the parameters that are not frozen, and no others.
+  [[nodiscard]] bool buckets_fit() const {
+    for (std::size_t i = 0; i < flat_.size(); ++i)
+      if (is_trained(i) != (bucket_of_[i] != no_bucket)) return false;
+    return true;
   }
 
   void require_not_captured() const {
@@ -193,6 +207,7 @@ class Reducer : public Counted {
 
   /// Gradient i is complete.
   void ready(std::size_t i) {
+    if (!is_trained(i)) return;  // frozen since the forward pass
     require_not_captured();
     if (no_sync_ > 0 && !is_reducing_) {
       if (!is_collecting_) at_end(true);
@@ -200,6 +215,9 @@ class Reducer : public Counted {
       return update_hold();
     }
     if (!is_reducing_) begin();
+    if (bucket_of_[i] == no_bucket)
+      fail<GraphError>({"distributed: requires_grad_() of a parameter of shape ", flat_.parameters()[i].shape(),
+                        " was called in the middle of a backward pass; call it before the forward pass"});
     if (is_ready_[i])
       fail<GraphError>({"distributed: a parameter of shape ", flat_.parameters()[i].shape(),
                         " got a gradient twice in one backward pass, the second time from a backward() within it, when "
@@ -223,6 +241,7 @@ class Reducer : public Counted {
     overlaps_ = options_.overlap && !comm_.is_called_in_backward();
     update_hold();
     next_ = 0;
+    if (!buckets_fit()) fill_buckets();
     is_ready_.assign(flat_.size(), false);
     for (Bucket& bucket : buckets_) bucket.awaits = bucket.last - bucket.first;
     if (overlaps_) weigh();
@@ -266,7 +285,7 @@ class Reducer : public Counted {
     for (std::size_t first = 0, last = 0; first < flat_.size(); first = last) {
       while (last < flat_.size() && has(last) == has(first)) ++last;
       (void)used_.slice(0, static_cast<std::int64_t>(first), static_cast<std::int64_t>(last)).fill_(has(first));
-      lacks_some |= !has(first);
+      for (std::size_t i = first; i < last; ++i) lacks_some |= !has(i) && is_trained(i);
     }
     return lacks_some;
   }
@@ -275,7 +294,11 @@ class Reducer : public Counted {
   void take_from_others(const Tensor<std::uint8_t, Cpu>& used) const {
     for (std::size_t i = 0; i < flat_.size(); ++i) {
       const Parameter<T, D>& parameter = flat_.parameters()[i];
-      if (used.data()[i] != 0 && !parameter.has_grad()) (void)parameter.node()->open();
+      if (used.data()[i] == 0 || parameter.has_grad()) continue;
+      if (!parameter.requires_grad())
+        fail<GraphError>({"distributed: a parameter of shape ", parameter.shape(), " is frozen on rank ", comm_.rank(),
+                          " and trained on others; freeze the same parameters on all ranks"});
+      (void)parameter.node()->open();
     }
   }
   /// A pass threw after this rank began to reduce. Other ranks wait for what it has not reduced.
@@ -305,7 +328,8 @@ class Reducer : public Counted {
   Tensor<std::uint8_t, D> used_;  ///< of each parameter: 1 where there is a gradient, on any rank
   Tensor<R, D> total_;            ///< the weights of all ranks, added
   std::vector<bool> is_ready_;
-  std::vector<std::size_t> bucket_of_;
+  static constexpr std::size_t no_bucket = ~std::size_t{0};
+  std::vector<std::size_t> bucket_of_;  ///< no_bucket for a frozen parameter
   std::vector<Bucket> buckets_;
   std::size_t next_ = 0;  ///< bucket to be reduced
   Handle<R, D> weighing_{};

@@ -41,9 +41,10 @@ class Replica : public Counted {
   const M model;
   const Parameters parameters;
 
-  /// Values and buffers become those of the original, where they are others. Where that lies in flat memory in the same
-  /// order, all values are one copy.
+  /// Values and buffers become those of the original, where they are others, and the same parameters are frozen. Where
+  /// the original lies in flat memory in the same order, all values are one copy.
   void follow(const Parameters& originals, const std::vector<nn::AnyBuffer<D>>& buffers) {
+    for (std::size_t i = 0; i < originals.size(); ++i) parameters[i].requires_grad_(originals[i].requires_grad());
     follow_values(originals);
     buffer_versions_.resize(2 * buffers.size(), never);
     for (std::size_t i = 0; i < buffers.size(); ++i) {

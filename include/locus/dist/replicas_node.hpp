@@ -67,7 +67,8 @@ class ReplicasNode final : public GraphNode {
     }
   }
   void visit_inputs(void (*visit)(GraphNode&, void*), void* state) override {
-    for (const auto& node : parameters_) visit(*node, state);
+    for (const auto& node : parameters_)
+      if (node) visit(*node, state);
     for (const auto& node : inputs_)
       if (node) visit(*node, state);
   }
@@ -133,7 +134,7 @@ class ReplicasNode final : public GraphNode {
 
   void collect(std::size_t i, const Work& work) {
     for (std::size_t p = 0; p < parameters_.size(); ++p)
-      if (work.of_parameters[p].buffer()) parameters_[p]->give(work.of_parameters[p]);
+      if (parameters_[p] && work.of_parameters[p].buffer()) parameters_[p]->give(work.of_parameters[p]);
     if constexpr (FloatingDType<In>)
       if (inputs_[i] && work.of_input.buffer()) inputs_[i]->give(work.of_input);
   }
@@ -148,7 +149,7 @@ class ReplicasNode final : public GraphNode {
   }
 
   D place_;
-  std::vector<Shared<TensorNode<T, D>>> parameters_;
+  std::vector<Shared<TensorNode<T, D>>> parameters_;  ///< null for those that are frozen
   std::vector<Shared<TensorNode<In, D>>> inputs_;
   std::vector<Part> parts_;
   bool is_freed_ = false;

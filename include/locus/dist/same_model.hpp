@@ -10,12 +10,15 @@
 
 namespace locus::inline LOCUS_ABI::dist::detail {
 
-/// A line for each parameter and buffer, name, type and shape, and one for the options.
+/// A line for each parameter and buffer, name, type, shape and whether it is trained, and one for the options.
 template <class M>
 [[nodiscard]] std::vector<std::string> description(const M& model, const DistributedOptions& options) {
   std::vector<std::string> lines;
   for (const auto& member : nn::detail::state_members(model))
-    lines.push_back(join(locus::detail::shown(member.name), "\t", dtype_name(member.type()), "\t", member.shape()));
+    lines.push_back(join(locus::detail::shown(member.name), "\t", dtype_name(member.type()), "\t", member.shape(), "\t",
+                         member.is_buffer()                 ? "kept"
+                         : member.parameter.requires_grad() ? "trained"
+                                                            : "frozen"));
   lines.push_back(join(
       "options\t{.bucket_bytes = ", options.bucket_bytes, ", .first_bucket_bytes = ", options.first_bucket_bytes,
       ", .broadcast_buffers = ", options.broadcast_buffers, ", .weigh_by_samples = ", options.weigh_by_samples, "}"));
@@ -61,6 +64,10 @@ static_assert(sizeof(Complaint) == Complaint::most + 1);
       return {Complaint::argument, join("distributed: the model of rank ", rank, " has '", name,
                                         "' where that of rank 0 has '", other, "'", remedy)};
     const bool same_type = field_of(mine[i], 1) == field_of(first[i], 1);
+    if (same_type && field_of(mine[i], 2) == field_of(first[i], 2))
+      return {Complaint::argument,
+              join("distributed: '", name, "' is ", field_of(mine[i], 3), " on rank ", rank, ", and ",
+                   field_of(first[i], 3), " on rank 0; freeze the same parameters on all ranks, with requires_grad_(false)")};
     return {same_type ? Complaint::shape : Complaint::argument,
             join("distributed: '", name, "' is ", field_of(mine[i], 1), " of shape ", field_of(mine[i], 2), " on rank ",
                  rank, ", and ", field_of(first[i], 1), " of shape ", field_of(first[i], 2), " on rank 0", remedy)};

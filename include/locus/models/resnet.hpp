@@ -151,6 +151,54 @@ class Bottleneck final : public nn::Layer<Bottleneck<T, D>, T, D> {
   }
 };
 
+/// Blocks, one after the other: `model.layer1(x)`, and `model.layer1[0](x)` of one of them. Names are "0.conv1.weight"
+/// and so on.
+/// shape: that of the blocks
+template <class Block>
+class Stage final : public nn::Layer<Stage<Block>, value_of<Block>, device_of<Block>> {
+  using T = value_of<Block>;
+  using D = device_of<Block>;
+
+ public:
+  using input_type = T;
+
+  /// Appends a block, which is shared, not copied.
+  void push_back(Block block) { blocks_.push_back(std::move(block)); }
+  [[nodiscard]] std::size_t size() const { return blocks_.size(); }
+  /// throws IndexError
+  [[nodiscard]] const Block& operator[](std::size_t i) const {
+    if (i >= size()) fail<IndexError>({"Stage: block ", i, " of ", size()});
+    return blocks_[i];
+  }
+  [[nodiscard]] Block& operator[](std::size_t i) { return const_cast<Block&>(std::as_const(*this)[i]); }
+  [[nodiscard]] auto begin() const { return blocks_.begin(); }
+  [[nodiscard]] auto end() const { return blocks_.end(); }
+  [[nodiscard]] auto begin() { return blocks_.begin(); }
+  [[nodiscard]] auto end() { return blocks_.end(); }
+
+  [[nodiscard]] Tensor<T, D> forward(const Tensor<T, D>& x) const { return run(x); }
+  [[nodiscard]] Traced<T, D> forward(const Traced<T, D>& x) const { return run(x); }
+
+  void members(const auto& visit) const {
+    for (std::size_t i = 0; i < size(); ++i) visit(std::to_string(i), blocks_[i]);
+  }
+  /// Its copy, block by block.
+  template <class U, class E, class... Own>
+  [[nodiscard]] auto copied(nn::detail::ModelCopy<T, D, U, E, Own...>& copy) const {
+    Stage<decltype(copy.layer(std::declval<const Block&>()))> result;
+    for (const auto& block : blocks_) result.push_back(copy.layer(block));
+    return result;
+  }
+
+ private:
+  template <class X>
+  [[nodiscard]] X run(X x) const {
+    for (const auto& block : blocks_) x = block(x);
+    return x;
+  }
+  std::vector<Block> blocks_;
+};
+
 /// A stem, four stages of blocks, of which each but the first halves the extents, and a linear layer of the means.
 /// shape: (batch, channels, h, w) -> (batch, classes), logits
 /// throws ShapeError for images of another shape, or without elements
@@ -161,7 +209,7 @@ class ResNet final : public nn::Layer<ResNet<T, D, Block>, T, D> {
 
   nn::Conv2d<T, D> conv1;
   nn::BatchNorm2d<T, D> bn1;
-  std::vector<Block<T, D>> layer1, layer2, layer3, layer4;
+  Stage<Block<T, D>> layer1, layer2, layer3, layer4;
   nn::Linear<T, D> fc;
 
   /// throws ArgumentError for a stage without blocks, no classes, no channels or no width
@@ -175,8 +223,8 @@ class ResNet final : public nn::Layer<ResNet<T, D, Block>, T, D> {
     std::size_t stage = 0;
     for (auto* const layer : {&layer1, &layer2, &layer3, &layer4}) {
       for (std::int64_t block = 0; block < blocks[stage]; ++block) {
-        layer->emplace_back(from, channels, block == 0 ? stride : 1, device);
-        if (options.zero_init_residual) nn::init::zeros_(layer->back().last_weight());
+        layer->push_back({from, channels, block == 0 ? stride : 1, device});
+        if (options.zero_init_residual) nn::init::zeros_((*layer)[layer->size() - 1].last_weight());
         from = channels * Block<T, D>::expansion;
       }
       channels *= 2, stride = 2, ++stage;
@@ -189,8 +237,7 @@ class ResNet final : public nn::Layer<ResNet<T, D, Block>, T, D> {
     const auto given = channels_last_ ? locus::channels_last(images) : images.eval();
     auto x = bn1.forward_with(conv1(given), nn::Activation::relu);
     if (!small_images_) x = max_pool2d(x, 3, 2, 1);
-    for (const auto* const layer : {&layer1, &layer2, &layer3, &layer4})
-      for (const auto& block : *layer) x = block(x);
+    for (const auto* const layer : {&layer1, &layer2, &layer3, &layer4}) x = (*layer)(x);
     return fc(flatten(adaptive_avg_pool2d(x, 1), 1));
   }
 

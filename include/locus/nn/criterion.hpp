@@ -154,7 +154,12 @@ struct KLDivLoss {
 #include <locus/refuse/nn/criterion_kl_div.inc>
 };
 
-/// binary_cross_entropy_with_logits(logits, target): targets are probabilities in [0, 1].
+/// binary_cross_entropy_with_logits(logits, target): targets are probabilities in [0, 1]. With a weight of positive
+/// targets, on the device of the logits, where that is given: W is its PosWeight, or nothing.
+///
+///     const nn::BCEWithLogitsLoss loss;
+///     const nn::BCEWithLogitsLoss weighted{nn::PosWeight{from({9.f})}, {.reduction = Reduction::sum}};
+template <class W = detail::NoClassWeights>
 struct BCEWithLogitsLoss {
   LossOptions options = {};
 
@@ -165,5 +170,22 @@ struct BCEWithLogitsLoss {
   }
 #include <locus/refuse/nn/criterion_bce_with_logits.inc>
 };
+template <class T, class D>
+struct BCEWithLogitsLoss<PosWeight<T, D>> {
+  PosWeight<T, D> positive;
+  LossOptions options = {};
+
+  template <class P, class Y>
+    requires(detail::LossOperands<P, Y> &&
+             locus::detail::IsWrong<detail::LossWeightsMistake<P, Y, T, D>, locus::detail::Wrong::nothing>)
+  [[nodiscard]] auto operator()(const P& logits, const Y& target) const {
+    return binary_cross_entropy_with_logits(logits, target, positive, options.reduction);
+  }
+#include <locus/refuse/nn/criterion_bce_with_logits_weighted.inc>
+};
+BCEWithLogitsLoss() -> BCEWithLogitsLoss<>;
+BCEWithLogitsLoss(LossOptions) -> BCEWithLogitsLoss<>;
+template <class T, class D>
+BCEWithLogitsLoss(const PosWeight<T, D>&, LossOptions = {}) -> BCEWithLogitsLoss<PosWeight<T, D>>;
 
 }  // namespace locus::inline LOCUS_ABI::nn

@@ -59,6 +59,27 @@ struct LogisticLoss {
   }
 };
 
+/// -p y log(sigmoid(x)) - (1 - y) log(1 - sigmoid(x)): LogisticLoss with a weight p of the positive target. The
+/// derivative by x is (1 - y) sigmoid(x) - p y sigmoid(-x).
+struct WeightedLogisticLoss {
+  static constexpr unsigned reads(int input) { return input == 0 ? 7u : input == 1 ? 5u : 3u; }
+  template <class T>
+  LOCUS_FN static T softplus(T x) {
+    return (x > T(0) ? x : T(0)) + math::log1p(math::exp(-functor::Abs{}(x)));
+  }
+  template <class T>
+  LOCUS_FN T operator()(T x, T y, T p) const {
+    const T positive = p * y, negative = T(1) - y;
+    const T magnitude = functor::Abs{}(x), against = x > T(0) ? negative : positive;
+    const T linear = magnitude * against;
+    return (against == T(0) ? T(0) : linear) + (positive + negative) * math::log1p(math::exp(-magnitude));
+  }
+  template <class T>
+  LOCUS_FN Pack<T, T, T> by_inputs(T x, T y, T p) const {
+    return {(T(1) - y) * math::sigmoid(x) - p * y * math::sigmoid(-x), p * softplus(-x) - softplus(x), y * softplus(-x)};
+  }
+};
+
 /// y (log(y) - x) of the logarithm x of a probability; nothing where y is 0.
 struct Divergence {
   static constexpr unsigned reads(int) { return 3u; }
@@ -109,6 +130,25 @@ template <class P, class Y>
 concept LossOperands = TensorLike<P> && TensorLike<Y> && Combinable<P, Y> && FloatingDType<value_of<P>>;
 template <class P, class Y>
 struct LossMistake : FirstMistake<Mistake<P, Y>, IntegerMistake<P>> {};
+/// What is wrong with weights of T on D beside predictions that are right themselves.
+template <class P, class Y, class T, class D>
+struct LossWeightsMistake : NoMistake {};
+template <class P, class Y, class T, class D>
+  requires IsWrong<LossMistake<P, Y>, Wrong::nothing>
+struct LossWeightsMistake<P, Y, T, D>
+    : FirstMistake<PlaceMistake<P, Tensor<T, D>, error::input_is_on, error::weights_are_on>, PairMistake<P, Tensor<T, D>>> {};
+
+/// throws ShapeError unless weights broadcast to the shape of the losses without enlarging it
+LOCUS_OUT_OF_LINE inline void require_weights_fit(const char* loss, const Shape& weights, const Shape& losses) {
+  bool fit = weights.rank() <= losses.rank();
+  for (int d = 0; fit && d < weights.rank(); ++d) {
+    const std::int64_t extent = weights[weights.rank() - 1 - d];
+    fit = extent == 1 || extent == losses[losses.rank() - 1 - d];
+  }
+  if (!fit)
+    fail<ShapeError>({loss, ": pos_weight of shape ", weights, " for logits of shape ", losses,
+                      "; expected a weight for each of the last axis, or another shape that broadcasts to the logits'"});
+}
 }  // namespace detail
 
 /// (prediction - target)^2. shape: (), or the operands' with Reduction::none. throws ShapeError unless shapes are equal
@@ -192,6 +232,31 @@ template <class P, class Y>
                                                     Reduction reduction = Reduction::mean) {
   detail::require_same_shape("binary_cross_entropy_with_logits", logits, target);
   return detail::reduced(elementwise(detail::LogisticLoss{}, logits, target), reduction);
+}
+
+/// How much more a positive target counts than a negative one, for each class: PyTorch's pos_weight. Where a class is
+/// rare, its number of negative samples over that of positive ones weighs both sides alike.
+///
+///     nn::PosWeight{from({9.f, 1.f})}   // of logits (batch, 2), on their device
+template <class T, class D>
+struct PosWeight {
+  Tensor<T, D> weights;  ///< plain, of any shape that broadcasts to the logits'
+};
+template <class T, class D>
+PosWeight(const Tensor<T, D>&) -> PosWeight<T, D>;
+
+/// The same with a weight p of positive targets: -p y log(sigmoid(x)) - (1 - y) log(1 - sigmoid(x)). As in PyTorch, a
+/// mean divides by the number of elements, whatever their weights.     gradient: g ((1 - y) sigmoid(x) - p y sigmoid(-x))
+/// throws ShapeError unless shapes are equal and weights broadcast to them
+template <class P, class Y, class T, class D>
+  requires(detail::LossOperands<P, Y> &&
+           detail::IsWrong<detail::LossWeightsMistake<P, Y, T, D>, detail::Wrong::nothing>)
+[[nodiscard]] auto binary_cross_entropy_with_logits(const P& logits, const Y& target, const PosWeight<T, D>& positive,
+                                                    Reduction reduction = Reduction::mean) {
+  constexpr const char* name = "binary_cross_entropy_with_logits";
+  detail::require_same_shape(name, logits, target);
+  detail::require_weights_fit(name, positive.weights.shape(), logits.value().shape());
+  return detail::reduced(elementwise(detail::WeightedLogisticLoss{}, logits, target, positive.weights), reduction);
 }
 
 #include <locus/refuse/nn/loss.inc>

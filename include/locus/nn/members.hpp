@@ -12,9 +12,6 @@ namespace detail {
   return prefix.empty() ? std::string(name) : join(prefix, ".", name);
 }
 
-template <class X>
-concept ListOfMembers = requires(const X& list) { list.begin(), list.end(), list.size(); };
-
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wnon-virtual-dtor"
 /// Whether a class has a member named forward or members, whatever its parameters: two bases that both have one make
@@ -36,6 +33,9 @@ struct VisitNothing {
 };
 template <class M>
 concept HasMembers = requires(const M& layer, const VisitNothing& visit) { layer.members(visit); };
+/// A list of members, rather than a layer that can be walked through like one.
+template <class X>
+concept ListOfMembers = requires(const X& list) { list.begin(), list.end(), list.size(); } && !HasMembers<X>;
 
 /// What a network takes whose first layer is M: what that names as its input_type, or T.
 template <class T, class M>

@@ -73,7 +73,9 @@ class ModelCopy {
     for (const auto& [known, copy] : parameters_)
       if (known == source) return copy;
     parameters_.emplace_back(source, Parameter<U, E>(converted<U>(source.value())));
-    return parameters_.back().second;
+    const Parameter<U, E>& copy = parameters_.back().second;
+    copy.requires_grad_(source.requires_grad());
+    return copy;
   }
   template <class B, class A>
   [[nodiscard]] Buffer<B, E> buffer(const Buffer<A, D>& source) {

@@ -4,6 +4,7 @@
 #include <locus/expr/chosen_activation.hpp>
 #include <locus/nn/forward.hpp>
 #include <locus/nn/model_copy.hpp>
+#include <locus/nn/requires_grad.hpp>
 
 #include <vector>
 
@@ -162,6 +163,25 @@ class Layer {
     requires detail::ListsMembers<Self>
   void zero_grad() const {
     for (const auto& parameter : parameters()) parameter.zero_grad();
+  }
+
+  /// Freezes all parameters (false) or trains them again: see Parameter::requires_grad_. With names, those of these
+  /// parameters or layers alone; `*` stands for any characters.
+  /// throws ArgumentError for a name that no parameter or layer has; then nothing was changed
+  ///
+  ///     model.requires_grad_(false);                       // all of them
+  ///     model.requires_grad_(true, "layer4", "fc");        // what these layers hold
+  ///     model.requires_grad_(false, "*.bias");
+  template <class... Names, class Self = Derived>
+    requires(detail::ListsMembers<Self> && (std::is_convertible_v<const Names&, std::string_view> && ...))
+  void requires_grad_(bool wanted = true, const Names&... names) const {
+    if constexpr (detail::HasMembers<Self>) {
+      if (false) derived().members(detail::CheckMembers<T, D>{});  // for the compiler alone, as below
+    }
+    detail::ListAllNames<T, D> all;
+    detail::walk_members<detail::Depth::all, T, D>(derived(), "", all);
+    const std::string_view patterns[] = {std::string_view(names)..., {}};
+    detail::require_gradients(all, wanted, {patterns, sizeof...(Names)});
   }
 
   /// A copy with parameters and buffers of its own, of the same names, each on the ordinal of the one that it copies;

@@ -12,6 +12,7 @@ struct AdagradOptions {
   double weight_decay = 0;  ///< L2 penalty
   double initial_accumulator_value = 0;
   double eps = 1e-10;
+  bool maximize = false;  ///< steps go up the gradient: it counts negated, before any weight decay
 };
 
 namespace detail {
@@ -89,7 +90,8 @@ class Adagrad : public Optimizer<T, D> {
   }
   [[nodiscard]] Rule rule() const { return {detail::positive<R>(options_.eps)}; }
   [[nodiscard]] detail::Rates<R> rates(const ParameterGroup<T, D>& group) const {
-    return {static_cast<R>(group.lr()), static_cast<R>(group.weight_decay()), R(1)};
+    return {static_cast<R>(group.lr()), static_cast<R>(group.weight_decay()), R(1),
+            detail::sign_of_gradients<R>(options_.maximize)};
   }
   [[nodiscard]] detail::AdagradCorrections corrections() const { return {options_.lr_decay}; }
 

@@ -12,6 +12,7 @@ struct AdamOptions {
   double eps = 1e-8;
   double weight_decay = 0;  ///< L2 penalty
   bool amsgrad = false;     ///< steps by the largest running mean of squares that there was
+  bool maximize = false;    ///< steps go up the gradient: it counts negated, before any weight decay
 };
 struct AdamWOptions {
   double lr = 0.001;
@@ -19,6 +20,7 @@ struct AdamWOptions {
   double eps = 1e-8;
   double weight_decay = 0.01;  ///< decoupled: not seen by the running means
   bool amsgrad = false;
+  bool maximize = false;  ///< steps go up the gradient; weights still decay
 };
 
 namespace detail {
@@ -148,7 +150,8 @@ class Adam : public Optimizer<T, D> {
   [[nodiscard]] detail::Rates<R> rates(const ParameterGroup<T, D>& group) const {
     const double lr = group.lr(), weight_decay = group.weight_decay();
     return {static_cast<R>(lr), static_cast<R>(decoupled_ ? 0.0 : weight_decay),
-            static_cast<R>(decoupled_ ? 1.0 - lr * weight_decay : 1.0)};
+            static_cast<R>(decoupled_ ? 1.0 - lr * weight_decay : 1.0),
+            detail::sign_of_gradients<R>(options_.maximize)};
   }
   [[nodiscard]] detail::AdamCorrections corrections() const { return {options_.beta1, options_.beta2}; }
 
@@ -182,7 +185,7 @@ template <class T, class D>
 class AdamW : public Adam<T, D> {
  public:
   explicit AdamW(std::vector<Parameter<T, D>> parameters, const AdamWOptions& o = {})
-      : Adam<T, D>(std::move(parameters), {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay, o.amsgrad}, true) {}
+      : Adam<T, D>(std::move(parameters), {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay, o.amsgrad, o.maximize}, true) {}
   /// Groups with a learning rate or a weight decay of their own.
   explicit AdamW(const std::vector<Group<T, D>>& groups, const AdamWOptions& o = {});
 #define LOCUS_REFUSED_OPTIMIZER AdamW
@@ -191,7 +194,7 @@ class AdamW : public Adam<T, D> {
 };
 template <class T, class D>
 AdamW<T, D>::AdamW(const std::vector<Group<T, D>>& groups, const AdamWOptions& o)
-    : Adam<T, D>(groups, {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay, o.amsgrad}, true) {
+    : Adam<T, D>(groups, {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay, o.amsgrad, o.maximize}, true) {
   this->use_groups_of_rule();
 }
 #define LOCUS_OPTIMIZER AdamW

@@ -8,20 +8,31 @@
 namespace locus::inline LOCUS_ABI {
 
 namespace detail {
-/// The Euclidean norm of all elements of several tensors: a launch for each, and one more where there are several; on
-/// Cpu another one for each whose squares overflow or vanish.
+/// The norm of order p > 0 of all elements of several tensors. A launch for each, and one more where there are several;
+/// for another p than 1, 2 and infinity four and three. On Cpu another one for each whose squares overflow or vanish.
 template <class T, class D, class R = compute_t<T>>
-[[nodiscard]] Tensor<R, D> joint_norm(const std::vector<Tensor<T, D>>& tensors) {
+[[nodiscard]] Tensor<R, D> joint_norm(const std::vector<Tensor<T, D>>& tensors, double p) {
+  using fold::NormOrder;
   const Tensor<R, D> norms({static_cast<std::int64_t>(tensors.size())}, tensors[0].device());
   std::int64_t i = 0;
   for (const auto& x : tensors) {
     const Tensor<R, D> norm = norms.select(0, i++);
-    (void)euclidean<R, D>([&](const auto& op) {
+    const auto fold = [&](const auto& op) {
       reduce_into(norm, false, x.shape(), FoldedAxes("clip_grad_norm_", x.shape(), {}), Symbol<0>{}, op, x);
       return norm;
-    });
+    };
+    if (p == 2) {
+      (void)euclidean<R, D>(fold);
+    } else if (p == 1) {
+      fold(fold::Norm<R, NormOrder::one>{});
+    } else if (p == std::numeric_limits<double>::infinity()) {
+      fold(fold::Norm<R, NormOrder::infinity>{});
+    } else {
+      const operation::PowerNorm powers{p, {}, false, "clip_grad_norm_"};
+      norm.copy_(powers.compute([&] { return x.template as<R>(); }).reshape({}));
+    }
   }
-  return tensors.size() == 1 ? norms.select(0, 0) : norm(norms);
+  return tensors.size() == 1 ? norms.select(0, 0) : norm(norms, p);
 }
 
 template <class R>
@@ -61,18 +72,32 @@ void scale_to_norm(const std::vector<Tensor<T, D>>& gradients, R most, const Ten
 
 namespace optim {
 
-/// Scales all gradients so that their joint Euclidean norm is at most max_norm; returns the norm before, as a scalar on
-/// the device, float for 16-bit floats. Parameters without a gradient are passed over, gradients of 0 stay 0. Right
-/// wherever the norm is a number, also where squares overflow or vanish.
+struct ClipNormOptions {
+  double norm_type = 2;             ///< above 0: 1 adds magnitudes, 2 is Euclid's norm, infinity the largest magnitude
+  bool error_if_nonfinite = false;  ///< throws where the norm is infinite or NaN; the host waits for the norm
+};
+
+/// Scales all gradients so that their joint norm, that of all elements of all of them, is at most max_norm; returns the
+/// norm before, as a scalar on the device, float for 16-bit floats. Parameters without a gradient are passed over,
+/// gradients of 0 stay 0. Right wherever the norm is a number, also where powers overflow or vanish. A norm that is
+/// infinite makes finite gradients 0 and others NaN, one that is NaN makes all NaN, as in PyTorch: see
+/// error_if_nonfinite, or skip such a step, optimizer.step(!isfinite(norm)).
 /// cost: two launches where the parameters are neighbours in flat memory, as those of an optimizer or of flatten are,
 ///       and one more for each run of them that had a gradient once and has none now. Otherwise two for each gradient,
 ///       and one. Nothing waits for the device. On Cpu none to scale where the norm is not above max_norm, but another
-///       one for each of these norms whose squares overflow or vanish, as those of zeros
-/// throws ArgumentError unless max_norm >= 0; GraphError for gradients that have yet to be reduced over ranks, or
-///        unscaled by their GradScaler
+///       one for each of these norms whose squares overflow or vanish, as those of zeros. A norm_type other than 1, 2
+///       and infinity takes three launches more, and two powers for each element
+/// throws ArgumentError unless max_norm >= 0 and norm_type > 0; GraphError for gradients that have yet to be reduced
+///        over ranks, or unscaled by their GradScaler; NumericError for error_if_nonfinite, before anything is scaled
+///
+///     optim::clip_grad_norm_(model.parameters(), 1);
+///     optim::clip_grad_norm_(model.parameters(), 0.1, {.norm_type = INFINITY});
 template <class T, class D>
-Tensor<compute_t<T>, D> clip_grad_norm_(const std::vector<Parameter<T, D>>& parameters, double max_norm) {
+Tensor<compute_t<T>, D> clip_grad_norm_(const std::vector<Parameter<T, D>>& parameters, double max_norm,
+                                        const ClipNormOptions& options = {}) {
+  const double p = options.norm_type;
   if (!(max_norm >= 0)) fail<ArgumentError>({"clip_grad_norm_: max_norm is ", max_norm, "; expected 0 or more"});
+  if (!(p > 0)) fail<ArgumentError>({"clip_grad_norm_: norm_type is ", p, "; expected a number above 0, or infinity"});
   locus::detail::require_final("clip_grad_norm_", parameters);
   using R = compute_t<T>;  // squares of halves would overflow from 256 on
   const auto runs = locus::detail::gradient_runs(parameters);
@@ -80,7 +105,14 @@ Tensor<compute_t<T>, D> clip_grad_norm_(const std::vector<Parameter<T, D>>& para
     const D device = parameters.empty() ? D{} : parameters[0].device();
     return Tensor<R, D>(Shape{}, device).fill_(R(0));
   }
-  const Tensor<R, D> norm = locus::detail::joint_norm(runs);
+  const Tensor<R, D> norm = locus::detail::joint_norm(runs, p);
+  if (options.error_if_nonfinite) {
+    const auto seen = static_cast<double>(norm.template to<Cpu>().item());
+    if (seen - seen != 0)
+      fail<NumericError>({"clip_grad_norm_: the norm of order ", p, " of the gradients is ", seen,
+                          ": one of them is inf or NaN, or the norm overflows; without .error_if_nonfinite they would be "
+                          "scaled by it"});
+  }
   locus::detail::scale_to_norm(runs, static_cast<R>(max_norm), norm);
   locus::detail::gradients_changed(parameters);
   return norm;

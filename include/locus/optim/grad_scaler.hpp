@@ -316,7 +316,7 @@ template <class O>
 bool GradScaler<D>::are_scaled(std::string_view who, O& optimizer) {
   const auto& parameters = optimizer.parameters();
   if (parameters.empty()) return false;
-  const Shared<GraphNode> first(parameters[0].node().get());
+  const Shared<GraphNode> first(parameters[0].leaf().get());
   if (state_->optimizer && !(state_->optimizer == first))
     fail<GraphError>({who,
                       ": the scaler serves another optimizer; give each optimizer a scaler and a loss of its own, ",

@@ -20,6 +20,12 @@ template <class R>
   return rounded < least ? least : rounded;
 }
 
+/// Rates<R>::sign.
+template <class R>
+[[nodiscard]] R sign_of_gradients(bool maximize) {
+  return maximize ? R(-1) : R(1);
+}
+
 template <class D, class E>
 using other_device = error::device_mismatch<error::optimizer_is_on<D>, error::parameters_are_on<E>,
                                             error::make_the_optimizer_for_the_device_of_the_parameters>;

@@ -10,6 +10,7 @@ struct LionOptions {
   double beta1 = 0.9;       ///< how much of the running mean the direction of a step has
   double beta2 = 0.99;      ///< of the running mean
   double weight_decay = 0;  ///< decoupled: not seen by the running mean
+  bool maximize = false;    ///< steps go up the gradient; weights still decay
 };
 
 namespace detail {
@@ -92,7 +93,8 @@ class Lion : public Optimizer<T, D> {
             static_cast<R>(1.0 - options_.beta2)};
   }
   [[nodiscard]] detail::Rates<R> rates(const ParameterGroup<T, D>& group) const {
-    return {static_cast<R>(group.lr()), R(0), static_cast<R>(1.0 - group.lr() * group.weight_decay())};
+    return {static_cast<R>(group.lr()), R(0), static_cast<R>(1.0 - group.lr() * group.weight_decay()),
+            detail::sign_of_gradients<R>(options_.maximize)};
   }
   [[nodiscard]] detail::NoCorrections corrections() const { return {}; }
 

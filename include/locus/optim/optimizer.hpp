@@ -124,6 +124,7 @@ class Optimizer {
   template <class Self, class Rule = typename Self::Rule>
   void step_of(Self& self) {
     locus::detail::require_final("optimizer", parameters_);
+    require_as_frozen_at_replay();
     if (any_) return any_(self, nullptr);
     for_each_stretch([&](std::size_t first, std::size_t last) {
       advance(first, last);
@@ -162,6 +163,12 @@ class Optimizer {
     const auto &a = member(i - 1).flat_place(), &b = member(i).flat_place();
     return a.memory == b.memory && a.slot + 1 == b.slot && members_[i].steps == members_[i - 1].steps;
   }
+  /// A captured step was laid out for the parameters that were frozen then: its replays throw CaptureError for others.
+  void require_as_frozen_at_replay() {
+    if constexpr (LOCUS_CUDA)
+      if (locus::detail::is_capturing()) watch_frozen();
+  }
+  LOCUS_COLD void watch_frozen();
   /// On the host, before the launches of a stretch, and before each of their replays.
   LOCUS_OUT_OF_LINE void advance(std::size_t first, std::size_t last);
 

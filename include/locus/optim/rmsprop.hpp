@@ -15,6 +15,7 @@ struct RMSpropOptions {
   /// Divides by the running deviation instead of the root of the mean square. Where gradients repeat, that vanishes,
   /// and steps are g / eps long, times lr.
   bool centered = false;
+  bool maximize = false;  ///< steps go up the gradient: it counts negated, before any weight decay
 };
 
 namespace detail {
@@ -109,7 +110,8 @@ class RMSprop : public Optimizer<T, D> {
             detail::positive<R>(options_.eps), options_.centered};
   }
   [[nodiscard]] detail::Rates<R> rates(const ParameterGroup<T, D>& group) const {
-    return {static_cast<R>(group.lr()), static_cast<R>(group.weight_decay()), R(1)};
+    return {static_cast<R>(group.lr()), static_cast<R>(group.weight_decay()), R(1),
+            detail::sign_of_gradients<R>(options_.maximize)};
   }
   [[nodiscard]] detail::NoCorrections corrections() const { return {}; }
 

@@ -11,6 +11,7 @@ struct SgdOptions {
   double dampening = 0;
   double weight_decay = 0;  ///< L2 penalty
   bool nesterov = false;
+  bool maximize = false;  ///< steps go up the gradient: it counts negated, before any weight decay
 };
 
 namespace detail {
@@ -102,7 +103,8 @@ class Sgd : public Optimizer<T, D> {
         options_(options) {}
   [[nodiscard]] Rule rule() const { return {static_cast<R>(options_.momentum), R(options_.nesterov)}; }
   [[nodiscard]] detail::Rates<R> rates(const ParameterGroup<T, D>& group) const {
-    return {static_cast<R>(group.lr()), static_cast<R>(group.weight_decay()), R(1)};
+    return {static_cast<R>(group.lr()), static_cast<R>(group.weight_decay()), R(1),
+            detail::sign_of_gradients<R>(options_.maximize)};
   }
   [[nodiscard]] detail::SgdCorrections corrections() const {
     return {options_.momentum == 0 ? 1.0 : 1.0 - options_.dampening};

@@ -76,6 +76,19 @@ void Optimizer<T, D>::set_steps(const std::vector<std::int64_t>& steps) {
 }
 
 template <class T, class D>
+void Optimizer<T, D>::watch_frozen() {
+  std::vector<bool> trained;
+  for (const auto& parameter : parameters_) trained.push_back(parameter.requires_grad());
+  locus::detail::at_replay([this, trained] {
+    for (std::size_t i = 0; i < parameters_.size(); ++i)
+      if (parameters_[i].requires_grad() != trained[i])
+        fail<CaptureError>({"capture: a parameter of shape ", parameters_[i].shape(), " was ",
+                            trained[i] ? "trained" : "frozen", " when the step was captured and is not now; ",
+                            "requires_grad_() counts from the next capture on: capture anew"});
+  });
+}
+
+template <class T, class D>
 void Optimizer<T, D>::advance(std::size_t first, std::size_t last) {
   const auto next = [this, first, last, place = member(first).flat_place()] {
     for (std::size_t i = first; i < last; ++i) {
@@ -107,6 +120,7 @@ void Optimizer<T, D>::step_unless(Self& self, const Tensor<bool, D>& skip) {
   if (unscale_) locus::detail::require_reduced("optimizer", parameters_);
   else locus::detail::require_final("optimizer", parameters_);
   locus::detail::require_same_ordinal("optimizer", member(0).value(), skip);
+  require_as_frozen_at_replay();
   count_on_device();
   any_ = &Optimizer::template step_of_any<Self, Rule>;
   any_(self, &skip);

@@ -17,6 +17,7 @@ struct Rates {
   R lr = 0;
   R penalty = 0;  ///< times the value, is added to the gradient
   R decay = 1;    ///< what remains of a value before the step
+  R sign = 1;     ///< of gradients: -1 where steps go up the gradient
 };
 
 /// What depends on the number of the step; each rule says how.
@@ -86,7 +87,7 @@ struct StepOfOneGroupBy<Rule, std::integer_sequence<int, i...>> {
   Corrections<R> corrections;
   LOCUS_FN void operator()(R value, R gradient, repeated_t<i, R>... state, R& new_value,
                            repeated_t<i, R>&... new_state) const {
-    rule(rates, corrections, value, gradient, state..., new_value, new_state...);
+    rule(rates, corrections, value, rates.sign * gradient, state..., new_value, new_state...);
   }
 };
 /// A step of elements of one group.
@@ -110,7 +111,8 @@ struct StepUnlessBy<Rule, std::integer_sequence<int, i...>> {
   Rates<R> rates;
   LOCUS_FN void operator()(R value, R gradient, repeated_t<i, R>... state, R first, R second, bool skip, float unscale,
                            R& new_value, repeated_t<i, R>&... new_state) const {
-    rule(rates, Corrections<R>{first, second}, value, unscaled(gradient, unscale), state..., new_value, new_state...);
+    const R g = rates.sign * unscaled(gradient, unscale);
+    rule(rates, Corrections<R>{first, second}, value, g, state..., new_value, new_state...);
     new_value = locus::detail::either(skip, value, new_value);
     ((new_state = locus::detail::either(skip, state, new_state)), ...);
   }
@@ -135,7 +137,8 @@ struct StepOfGroupsBy<Rule, n, std::integer_sequence<int, i...>> {
     const int own = group - first_group;
     const bool moves = !skip && own >= 0 && own < n;
     const Corrections<R> both{corrections.first + first, corrections.second + second};
-    rule(rates[moves ? own : 0], both, value, unscaled(gradient, unscale), state..., new_value, new_state...);
+    const Rates<R>& its_rates = rates[moves ? own : 0];
+    rule(its_rates, both, value, its_rates.sign * unscaled(gradient, unscale), state..., new_value, new_state...);
     new_value = moves ? new_value : value;
     ((new_state = moves ? new_state : state), ...);
   }

@@ -1,0 +1,313 @@
+// Parameters that are frozen: what is recorded, computed, kept and stepped without them, and what of a model they are.
+
+#include <locus/autograd/checkpoint.hpp>
+#include <locus/nn/averaged_model.hpp>
+#include <locus/nn/batch_norm.hpp>
+#include <locus/nn/loss.hpp>
+#include <locus/nn/sequential.hpp>
+#include <locus/nn/state_dict.hpp>
+#include <locus/optim/adam.hpp>
+#include <locus/optim/clip.hpp>
+#include <locus/optim/grad_scaler.hpp>
+#include <locus/optim/sgd.hpp>
+
+#ifndef LOCUS_TEST_DEVICES
+#define LOCUS_TEST_DEVICES locus_test::Counting
+#endif
+#include <optim/recorded.hpp>
+
+#include <string>
+
+using namespace locus;
+using namespace locus_test;
+
+namespace {
+
+/// Two layers, of which the first is what fine-tuning keeps, and the last that it trains.
+template <class D>
+struct Net : nn::Layer<Net<D>, float, D> {
+  nn::Linear<float, D> base{6, 5}, head{5, 3};
+  template <class X>
+  auto forward(const X& x) const {
+    return head(tanh(base(x)));
+  }
+  void members(const auto& visit) const { visit("base", base), visit("head", head); }
+};
+
+template <class D>
+[[nodiscard]] Tensor<float, D> batch() {
+  return sample<float, D>({4, 6}, 3);
+}
+template <class M>
+[[nodiscard]] std::string trained_names(const M& model) {
+  std::string names;
+  for (const auto& [name, parameter] : model.named_parameters())
+    if (parameter.requires_grad()) names += name + " ";
+  return names;
+}
+template <class M>
+[[nodiscard]] std::string names_with_gradients(const M& model) {
+  std::string names;
+  for (const auto& [name, parameter] : model.named_parameters())
+    if (parameter.has_grad()) names += name + " ";
+  return names;
+}
+
+}  // namespace
+
+LOCUS_DEVICE_TEST("a frozen parameter collects no gradient, until it is trained again", D) {
+  const Parameter w(tensor<float, D>({2}, {1, 2})), same = w;
+  int calls = 0;
+  const auto hook = w.on_gradient([&](const auto&) { ++calls; });
+  const auto loss = [&] { return sum(trace(tensor<float, D>({2}, {3, 4})) * w); };
+  CHECK(w.requires_grad());
+  loss().backward();
+  CHECK(calls == 1);
+  same.requires_grad_(false);
+  CHECK_FALSE(w.requires_grad());
+  CHECK_FALSE(w.has_grad());  // it is forgotten
+  CHECK_THROWS_WITH_AS((void)w.grad(), doctest::Contains("frozen"), GraphError);
+  CHECK_FALSE(loss().eval().requires_gradient());
+  CHECK_FALSE(trace(w).requires_gradient());
+  CHECK_FALSE(w.clone().requires_grad());
+  CHECK(calls == 1);
+  w.requires_grad_();
+  CHECK_FALSE(w.has_grad());
+  loss().backward();
+  CHECK_CLOSE(w.grad(), {3, 4});
+  w.requires_grad_(true);  // as it is already
+  CHECK(w.has_grad());
+  CHECK(calls == 2);
+}
+
+LOCUS_DEVICE_TEST("what was recorded before a parameter was frozen drops its gradient", D) {
+  const Parameter w(tensor<float, D>({2}, {1, 2})), b(tensor<float, D>({2}, {0, 0}));
+  const auto flat = flatten(std::vector{w, b});
+  const auto loss = sum(trace(tensor<float, D>({2}, {3, 4})) * w + b).eval();
+  w.requires_grad_(false);
+  loss.backward();
+  CHECK_FALSE(w.has_grad());
+  CHECK_CLOSE(b.grad(), {1, 1});
+  double total = 0;
+  for (const double x : reference(flat.gradients()).values) total += x;
+  CHECK(total == 2);
+  w.requires_grad_();
+  CHECK_FALSE(w.has_grad());
+}
+
+TEST_CASE("an empty parameter cannot be frozen or trained") {
+  const Parameter<float> none;
+  CHECK_FALSE(none.requires_grad());
+  CHECK_THROWS_WITH_AS(none.requires_grad_(false), doctest::Contains("requires_grad_: the parameter is empty"),
+                       ArgumentError);
+}
+
+LOCUS_DEVICE_TEST("a backward pass ends where everything before is frozen: launches and memory of the head alone", D) {
+  const Net<D> model;
+  const auto x = batch<D>();
+  const auto labels = tensor<std::int64_t, D>({4}, {0, 1, 2, 0});
+  const auto launches_of_backward = [&](const auto& logits) {
+    const auto loss = nn::cross_entropy(logits, labels);
+    const LaunchLog log;
+    loss.backward();
+    return log.launches();
+  };
+  const Tensor<float, D> features = tanh(model.base(x));
+  const auto of_head = launches_of_backward(model.head(trace(features)));
+  model.zero_grad();
+  const auto of_all = launches_of_backward(model(trace(x)));
+  const auto wanted = model.head.weight.grad().clone();
+  model.zero_grad();
+  model.base.requires_grad_(false);
+  CHECK(launches_of_backward(model(trace(x))) == of_head);
+  CHECK(of_head < of_all);
+  CHECK(names_with_gradients(model) == "head.weight head.bias ");
+  CHECK_CLOSE(model.head.weight.grad(), reference(wanted), 1e-6);
+
+  const auto before = memory_stats(D{}).allocated_bytes;
+  const auto kept = tanh(model.base(trace(x))).eval();
+  CHECK_FALSE(kept.requires_gradient());
+  const auto of_result = memory_stats(D{}).allocated_bytes - before;
+  const auto copy = kept.value().clone();
+  CHECK(memory_stats(D{}).allocated_bytes - before == 2 * of_result);  // the result, and nothing for a backward pass
+}
+
+LOCUS_DEVICE_TEST("a frozen layer in the middle hands gradients on", D) {
+  const nn::Sequential model{nn::Linear<float, D>{6, 5}, nn::Linear<float, D>{5, 4}, nn::Linear<float, D>{4, 2}};
+  const auto loss = [&] { return sum(square(model(trace(batch<D>())))); };
+  loss().backward();
+  const auto first = model.parameters()[0].grad().clone(), last = model.parameters()[4].grad().clone();
+  model.zero_grad();
+  model.requires_grad_(false, "1");
+  loss().backward();
+  CHECK(names_with_gradients(model) == "0.weight 0.bias 2.weight 2.bias ");
+  CHECK_CLOSE(model.parameters()[0].grad(), reference(first), 0);
+  CHECK_CLOSE(model.parameters()[4].grad(), reference(last), 0);
+}
+
+TEST_CASE("layers and parameters are frozen by name") {
+  const nn::Sequential model{nn::Linear<float, Cpu>{6, 5}, nn::ReLU{}, nn::Linear<float, Cpu>{5, 4, false},
+                             nn::BatchNorm1d<float, Cpu>{4}};
+  const auto trained = [&] { return trained_names(model); };
+  model.requires_grad_(false);
+  CHECK(trained() == "");
+  model.requires_grad_(true, "2", "3.bias");
+  CHECK(trained() == "2.weight 3.bias ");
+  model.requires_grad_();
+  model.requires_grad_(false, std::string("*.bias"));
+  CHECK(trained() == "0.weight 2.weight 3.weight ");
+  model.requires_grad_(false, "*");
+  model.requires_grad_(true, "*.w*t");
+  CHECK(trained() == "0.weight 2.weight 3.weight ");
+  // No name is a part of another: "0.w" is none, nor is a layer that holds no parameter.
+  for (const char* name : {"0.w", "1", "weight", "", "0.", "*.weight.*"}) {
+    CAPTURE(name);
+    CHECK_THROWS_AS(model.requires_grad_(false, "0", name), ArgumentError);
+  }
+  CHECK_THROWS_WITH_AS(
+      model.requires_grad_(false, "layer1"),
+      "requires_grad_: no parameter or layer has the name 'layer1'; parameters are '0.weight', '0.bias', '2.weight', "
+      "'3.weight', '3.bias'; name one of them, or a layer, such as 'layer1', or a pattern, such as '*.bias'",
+      ArgumentError);
+  CHECK(trained() == "0.weight 2.weight 3.weight ");  // nothing was changed
+}
+
+namespace {
+/// Layers that share a parameter under two names.
+struct Tied : nn::Layer<Tied, float, Cpu> {
+  nn::Linear<float, Cpu> in{3, 3}, out = in;
+  auto forward(const auto& x) const { return out(in(x)); }
+  void members(const auto& visit) const { visit("in", in), visit("out", out); }
+};
+}  // namespace
+
+TEST_CASE("a parameter of several names is frozen by any of them, and is the same in all") {
+  const Tied model;
+  model.requires_grad_(false, "out.weight");
+  CHECK(trained_names(model) == "in.bias ");
+}
+
+TEST_CASE("copies, converted and moved models have the same parameters frozen; files of weights do not say") {
+  Net<Cpu> model;
+  model.base.requires_grad_(false);
+  CHECK(trained_names(model.clone()) == "head.weight head.bias ");
+  const nn::Sequential net{nn::Linear<float, Cpu>{2, 2}, nn::Linear<float, Cpu>{2, 2}};
+  net.requires_grad_(false, "0");
+  CHECK(trained_names(net.as<double>()) == "1.weight 1.bias ");
+  CHECK(trained_names(net.clone()) == "1.weight 1.bias ");
+  const nn::AveragedModel average{net};
+  CHECK(trained_names(average.module()) == "1.weight 1.bias ");
+  const auto state = nn::state_dict(net).clone();
+  CHECK(state.size() == 4);
+  (void)net.parameters()[0].value().fill_(7);
+  net.requires_grad_(false, "1");
+  nn::load_state_dict(net, state);  // frozen ones, too
+  CHECK(net.parameters()[0].value()(0, 0) != 7);
+  CHECK(trained_names(net) == "");
+  const auto moved = std::move(net).as<bfloat16>();
+  CHECK(trained_names(moved) == "");
+}
+
+namespace {
+template <class D, template <class, class> class Optimizer, class Options>
+void check_frozen_steps(const std::string& name, const Options& options) {
+  Recorded<double, D> run{"rules"};
+  Optimizer<double, D> optimizer(std::vector{run.w, run.b}, options);
+  // Frozen there after step 5 had its gradient.
+  const auto values = recorded_tensor<double, D>(name + "_b");
+  const auto expected_w = recorded_tensor<double, D>(name + "_w");
+  const auto loss = [](const auto& p, const auto& g) { return sum(trace(p) * trace(p) * 0.15 + trace(p) * g); };
+  for (int step = 0; step < run.steps; ++step) {
+    CAPTURE(step);
+    optimizer.zero_grad();
+    run.b.requires_grad_(!(step > 5 && step <= 12));
+    (loss(run.w, run.gw.select(0, step)) + loss(run.b, run.gb.select(0, step))).backward();
+    (void)optim::clip_grad_norm_(optimizer.parameters(), 1e6);
+    const LaunchLog log;
+    optimizer.step();
+    CHECK(log.launches() == (step > 12 ? 2 : 1));  // from then on they made other numbers of steps
+    CHECK_CLOSE(run.w.value(), reference(expected_w.select(0, step)), 1e-10);
+    CHECK_CLOSE(run.b.value(), reference(values.select(0, step)), 1e-10);
+  }
+  CHECK(optimizer.steps() == std::vector<std::int64_t>{20, 13});
+}
+}  // namespace
+
+LOCUS_DEVICE_TEST("steps leave a frozen parameter, its state and its count of steps as they are, as PyTorch's do", D) {
+  check_frozen_steps<D, optim::AdamW>("frozen_adamw", optim::AdamWOptions{.lr = 0.05, .weight_decay = 0.3});
+  check_frozen_steps<D, optim::Sgd>("frozen_sgd", optim::SgdOptions{.lr = 0.1, .momentum = 0.9, .weight_decay = 0.2});
+}
+
+LOCUS_DEVICE_TEST("clipping measures the gradients that are there, and a scaler steps beside a frozen parameter", D) {
+  const Parameter a = two<D>(1, 2), frozen = two<D>(3, 4), b = two<D>(5, 6);
+  const std::vector parameters{a, frozen, b};
+  const auto flat = flatten(parameters);
+  for (const auto& parameter : parameters) give(parameter, 10);
+  frozen.requires_grad_(false);
+  give(a, tensor<float, D>({2}, {3, 0}));
+  give(b, tensor<float, D>({2}, {0, 4}));
+  CHECK(optim::clip_grad_norm_(parameters, 1).item() == 5);
+  CHECK_CLOSE(a.grad(), {0.6, 0}, 1e-5);
+  CHECK_CLOSE(b.grad(), {0, 0.8}, 1e-5);
+  CHECK_CLOSE(flat.gradients(1, 2).slice(0, 0, 2), {0, 0});
+
+  for (const bool first_is_frozen : {false, true}) {
+    a.requires_grad_(!first_is_frozen);
+    optim::Sgd optimizer{parameters, {.lr = 1}};
+    optim::GradScaler<D> scaler{{.init_scale = 8, .growth_interval = 1}};
+    for (int step = 0; step < 2; ++step) {
+      const auto loss = sum(trace(tensor<float, D>({2}, {1, 1})) * a * frozen * b);
+      const auto value_a = reference(a.value()), value_b = reference(b.value()), value = reference(frozen.value());
+      optimizer.zero_grad();
+      scaler.scale(loss).backward();
+      scaler.step(optimizer);
+      scaler.update();
+      for (std::size_t i = 0; i < 2; ++i) {
+        const double va = value_a.values[i], vb = value_b.values[i], vf = value.values[i];
+        CHECK(reference(a.value()).values[i] == doctest::Approx(first_is_frozen ? va : va - vf * vb));
+        CHECK(reference(b.value()).values[i] == doctest::Approx(vb - va * vf));
+        CHECK(reference(frozen.value()).values[i] == vf);
+      }
+    }
+    CHECK(scaler.skipped_steps() == 0);
+    CHECK(scaler.scale_factor() == 32);
+  }
+}
+
+LOCUS_DEVICE_TEST("a checkpoint gives no gradient to what is frozen, and is none where all of it is", D) {
+  const Net<D> model;
+  const auto loss = [&](bool again) {
+    const auto x = trace(batch<D>());
+    return sum(square(again ? checkpoint(model, x) : model(x).eval()));
+  };
+  model.requires_grad_(false, "base.weight", "head.bias");
+  loss(false).backward();
+  const auto bias = model.base.bias.grad().clone(), weight = model.head.weight.grad().clone();
+  model.zero_grad();
+  loss(true).backward();
+  CHECK(names_with_gradients(model) == "base.bias head.weight ");
+  CHECK_CLOSE(model.base.bias.grad(), reference(bias), 1e-6);
+  CHECK_CLOSE(model.head.weight.grad(), reference(weight), 1e-6);
+  model.requires_grad_(false);
+  CHECK_FALSE(loss(true).eval().requires_gradient());
+  CHECK_THROWS_WITH_AS(loss(true).eval().backward(), doctest::Contains("requires_grad_()"), GraphError);
+  const auto recorded = [&] {
+    model.requires_grad_(true, "head");
+    const auto kept = loss(true).eval();
+    model.requires_grad_(true, "base");
+    return kept;
+  }();
+  CHECK_THROWS_WITH_AS(recorded.backward(), doctest::Contains("had not used before"), GraphError);
+}
+
+LOCUS_DEVICE_TEST("batch norm of frozen weights learns statistics in training, and not of a frozen input", D) {
+  const nn::BatchNorm1d<float, D> norm{3};
+  norm.requires_grad_(false);
+  const auto x = sample<float, D>({8, 3}, 5);
+  const auto y = norm(frozen(trace(x))).eval();
+  CHECK_CLOSE(y, reference(norm(x).eval()), 1e-6);
+  CHECK(norm.num_batches_tracked.value().item() == 0);
+  CHECK_FALSE(y.requires_gradient());
+  (void)norm(trace(x)).eval();
+  CHECK(norm.num_batches_tracked.value().item() == 1);
+}
