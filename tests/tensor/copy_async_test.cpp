@@ -141,6 +141,20 @@ TEST_CASE("a copy that is moved from is none") {
   CHECK(counts(std::move(first).wait().to<Cpu>(), 5));
 }
 
+TEST_CASE("a stream that is moved from says so") {
+  NEEDS_CUDA();
+  Stream<Cuda> moved;
+  const Event<Cuda> event = moved.record();
+  const Stream<Cuda> stream = std::move(moved);
+  CHECK_THROWS_AS((void)moved.device(), ArgumentError);
+  CHECK_THROWS_AS((void)moved.record(), ArgumentError);
+  CHECK_THROWS_AS(moved.wait(stream.record()), ArgumentError);
+  CHECK_THROWS_AS(moved.synchronize(), ArgumentError);
+  CHECK_THROWS_AS(with_stream(moved, [] {}), ArgumentError);
+  CHECK_THROWS_AS((void)copy_async(counted(10), moved), ArgumentError);
+  stream.wait(event);
+}
+
 TEST_CASE("a copy is ordered in a stream of its own GPU alone") {
   NEEDS_CUDA();
   if (cuda::device_count() < 2) SKIP_TEST("needs two GPUs");

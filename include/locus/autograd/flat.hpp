@@ -170,10 +170,17 @@ class FlatParameters {
   using device_type = D;
 
   /// In the order of memory.
-  [[nodiscard]] const std::vector<Parameter<T, D>>& parameters() const { return parameters_; }
-  [[nodiscard]] std::size_t size() const { return parameters_.size(); }
+  [[nodiscard]] const std::vector<Parameter<T, D>>& parameters() const {
+    require_present();
+    return parameters_;
+  }
+  [[nodiscard]] std::size_t size() const {
+    require_present();
+    return parameters_.size();
+  }
   /// Where in values() and gradients() parameter i lies.
   [[nodiscard]] FlatRange range(std::size_t i) const {
+    if (i >= size()) fail<IndexError>({"flat parameters: parameter ", i, " of ", size()});
     return {memory_->begins[first_ + i] - memory_->begins[first_], parameters_[i].elements()};
   }
 
@@ -207,6 +214,10 @@ class FlatParameters {
   FlatParameters(std::vector<Parameter<T, D>> parameters, Shared<detail::FlatMemory<T, D>> memory, std::size_t first)
       : parameters_(std::move(parameters)), memory_(std::move(memory)), first_(first) {}
 
+  void require_present() const {
+    if (!memory_) [[unlikely]]
+      detail::fail_moved_from("FlatParameters");
+  }
   LOCUS_OUT_OF_LINE void require_here(std::size_t first, std::size_t last) const {
     if (first > last || last > size())
       fail<IndexError>({"flat parameters: [", first, ", ", last, ") of ", size(), " parameters"});

@@ -133,7 +133,7 @@ class Parameter {
   ///     auto hook = w.on_gradient([&](const auto& gradient) { norms.push_back(norm(gradient).item()); });
   template <detail::GradientFunction<T, D> F>
   [[nodiscard]] GradientHook on_gradient(F f) const {
-    if (!defined()) fail<ArgumentError>({"on_gradient: the parameter is empty, so no gradient is collected for it"});
+    require_defined("on_gradient");
     return leaf()->on_gradient(std::move(f));
   }
 #include <locus/refuse/autograd/hooks_class.inc>
@@ -142,6 +142,7 @@ class Parameter {
   [[nodiscard]] const detail::FlatPlace<T, D>& flat_place() const { return state().place; }
   /// Moves value and gradient to a slot of the parameter's size; what they hold is kept. If it throws, they stay.
   LOCUS_OUT_OF_LINE void move_to(const detail::FlatPlace<T, D>& place) const {
+    require_defined("move_to");
     Tensor<T, D> value = place.part(place.memory->values, shape());
     Tensor<T, D> gradient = place.part(place.memory->gradients, shape());
     value.copy_(state_->value);
@@ -152,7 +153,10 @@ class Parameter {
 
   /// Null, unless gradients are reduced over ranks.
   [[nodiscard]] const Shared<detail::GradientHold>& gradient_hold() const { return state().hold; }
-  void hold_gradient(const Shared<detail::GradientHold>& hold) const { state_->hold = hold; }
+  void hold_gradient(const Shared<detail::GradientHold>& hold) const {
+    require_defined("hold_gradient");
+    state_->hold = hold;
+  }
 
   [[nodiscard]] Parameter clone() const {
     if (!defined()) return {};
@@ -174,6 +178,11 @@ class Parameter {
     explicit State(Tensor<T, D> initial)
         : value(std::move(initial)), leaf(new LeafNode<T, D>(value.shape(), value.device())), node(leaf) {}
   };
+  void require_defined(const char* what) const {
+    if (!defined())
+      fail<ArgumentError>({what, ": the parameter is empty, so no gradient is collected for it; it was made without a ",
+                           "tensor, or moved from"});
+  }
   /// An empty handle has no elements and collects no gradient.
   [[nodiscard]] LOCUS_OUT_OF_LINE const State& state() const {
     static const State empty;

@@ -93,15 +93,19 @@ class Memo {
     }
     return value_;
   }
-  /// Of one that is known.
-  [[nodiscard]] R& value() { return value_; }
+  /// Of one that is known, which is unknown then.
+  [[nodiscard]] R take() {
+    R value(static_cast<R&&>(value_));
+    clear();
+    return value;
+  }
 
  private:
   void copy(const Memo& other) {
     if (other.known()) new (&value_) R(other.value_), state_.set_known(true);
   }
   void move(Memo& other) noexcept {
-    if (other.known()) new (&value_) R(static_cast<R&&>(other.value_)), state_.set_known(true);
+    if (other.known()) new (&value_) R(other.take()), state_.set_known(true);
   }
   void clear() {
     if (known()) state_.set_known(false), value_.~R();

@@ -47,29 +47,29 @@ class Stream<Cuda> {
     if (owned_) cuda::ContextRegistry::give_back(*context_);
   }
 
-  [[nodiscard]] Cuda device() const { return {context_->ordinal()}; }
+  [[nodiscard]] Cuda device() const { return {context().ordinal()}; }
   /// The moment when all is done that is in the queue now.
   [[nodiscard]] Event<Cuda> record() const {
-    context_->refuse_capture("an event recorded in it", "record it before or after the step");
-    const Shared<cuda::Event> event(new cuda::Event(context_->ordinal()));
-    const cuda::OrdinalGuard guard(context_->ordinal());
-    event->record(context_->stream());
+    context().refuse_capture("an event recorded in it", "record it before or after the step");
+    const Shared<cuda::Event> event(new cuda::Event(context().ordinal()));
+    const cuda::OrdinalGuard guard(context().ordinal());
+    event->record(context().stream());
     return Event<Cuda>(Shared<const cuda::Event>(event.get()));
   }
   /// What is queued from now on comes after the event. The host does not wait.
   void wait(const Event<Cuda>& event) const {
     if (!event) return;
-    context_->refuse_capture("an event awaited in it", "wait before the step");
-    const cuda::OrdinalGuard guard(context_->ordinal());
-    event.event_->block(context_->stream());
+    context().refuse_capture("an event awaited in it", "wait before the step");
+    const cuda::OrdinalGuard guard(context().ordinal());
+    event.event_->block(context().stream());
   }
   /// The host waits until the queue is empty.
-  void synchronize() const { context_->synchronize(); }
+  void synchronize() const { context().synchronize(); }
 
   /// Makes the stream the calling thread's current one, for the time of its life.
   class Current {
    public:
-    explicit Current(const Stream& stream) : current_(*stream.context_) {}
+    explicit Current(const Stream& stream) : current_(stream.context()) {}
 
    private:
     cuda::CurrentContext current_;
@@ -77,14 +77,20 @@ class Stream<Cuda> {
 
   /// See copy_async. `block` is the whole of the page-locked memory.
   [[nodiscard]] Event<Cuda> copy_to_device(void* block, const void* source, void* target, std::size_t bytes) const {
-    return Event<Cuda>(cuda::copy_async(*context_, block, source, target, bytes, cudaMemcpyHostToDevice));
+    return Event<Cuda>(cuda::copy_async(context(), block, source, target, bytes, cudaMemcpyHostToDevice));
   }
   [[nodiscard]] Event<Cuda> copy_to_pinned(void* block, const void* source, void* target, std::size_t bytes) const {
-    return Event<Cuda>(cuda::copy_async(*context_, block, source, target, bytes, cudaMemcpyDeviceToHost));
+    return Event<Cuda>(cuda::copy_async(context(), block, source, target, bytes, cudaMemcpyDeviceToHost));
   }
 
  private:
   explicit Stream(cuda::Context& context) : context_(&context) {}
+  /// throws ArgumentError where the stream was moved from
+  [[nodiscard]] cuda::Context& context() const {
+    if (!context_) [[unlikely]]
+      detail::fail_moved_from("Stream");
+    return *context_;
+  }
   cuda::Context* context_;
   bool owned_ = false;
 };

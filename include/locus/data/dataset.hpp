@@ -200,6 +200,7 @@ template <class S>
 /// A data set that several parts, or epochs, own together: it is never copied.
 template <class S>
 struct Held : Counted {
+  static constexpr const char* handle_name = "data set";
   explicit Held(S held) : dataset(std::move(held)) {}
   S dataset;
 };
@@ -219,10 +220,13 @@ class Selection {
  public:
   Selection() = default;
   explicit Selection(std::int64_t whole) : size_(whole) {}
-  [[nodiscard]] std::int64_t size() const { return size_; }
+  [[nodiscard]] std::int64_t size() const {
+    presence_.require("data set");
+    return size_;
+  }
   /// The number that a sample of the part has in the whole. throws IndexError
   [[nodiscard]] LOCUS_OUT_OF_LINE std::int64_t operator[](std::int64_t position) const {
-    require_sample(position, size_);
+    require_sample(position, size());
     return list_ ? list_->dataset[static_cast<std::size_t>(position)] : position;
   }
   /// Some of these. throws IndexError
@@ -236,6 +240,7 @@ class Selection {
   }
 
  private:
+  locus::detail::Presence presence_;
   std::int64_t size_ = 0;
   Shared<const Held<std::vector<std::int64_t>>> list_;  ///< null: all, in order
 };

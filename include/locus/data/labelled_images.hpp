@@ -68,6 +68,7 @@ class LabelledImagesAs {
   [[nodiscard]] std::int64_t classes() const { return classes_; }
   /// (channels, height, width)
   [[nodiscard]] LOCUS_OUT_OF_LINE Shape sample_shape() const {
+    (void)chosen_.size();  // throws where the data set was moved from
     return {images_.size(1), images_.size(2), images_.size(3)};
   }
 

@@ -82,6 +82,10 @@ struct NextBatch final : Counted {
 /// One pass over a data set.
 template <class S, class D>
 class Epoch final : public Counted, private Preparation {
+ public:
+  static constexpr const char* handle_name = "iterator of a Loader";
+
+ private:
   using Prepared = prepared_t<S, D>;
   using Staged = staged_t<S, D>;
   /// Some 10 us, after which a loop may need the thread.
@@ -258,6 +262,7 @@ class Loader {
   /// throws ArgumentError where a sampler names other than size() samples; IndexError, from the loop over batches,
   /// where it names one that does not exist
   [[nodiscard]] Iterator begin() {
+    presence_.require("Loader");
     using Epoch = detail::Epoch<S, D>;
     if constexpr (is_present<D>) {
       const LoaderPosition first{epoch_, std::exchange(first_, 0)};
@@ -272,12 +277,21 @@ class Loader {
   }
   [[nodiscard]] std::default_sentinel_t end() const { return {}; }
 
-  [[nodiscard]] const S& dataset() const { return dataset_->dataset; }
+  [[nodiscard]] const S& dataset() const {
+    presence_.require("Loader");
+    return dataset_->dataset;
+  }
   /// Batches of an epoch.
-  [[nodiscard]] std::int64_t size() const { return detail::batches_of(samples_, options_); }
+  [[nodiscard]] std::int64_t size() const {
+    presence_.require("Loader");
+    return detail::batches_of(samples_, options_);
+  }
   [[nodiscard]] std::int64_t batch_size() const { return options_.batch_size; }
   /// Samples of an epoch.
-  [[nodiscard]] std::int64_t samples() const { return options_.drop_last ? size() * batch_size() : samples_; }
+  [[nodiscard]] std::int64_t samples() const {
+    const std::int64_t whole = size() * batch_size();
+    return options_.drop_last ? whole : samples_;
+  }
   [[nodiscard]] D device() const { return device_; }
 
   /// Of the orders, where `shuffle` was said; else 0.
@@ -289,7 +303,10 @@ class Loader {
   void set_epoch(std::uint64_t epoch) { set_position({epoch, 0}); }
   /// Which batch comes next: of the loop that began last, until it has come to its end. Within the body of a loop, that
   /// is the one after the batch at hand.
-  [[nodiscard]] LoaderPosition position() const { return next_ ? next_->position : LoaderPosition{epoch_, first_}; }
+  [[nodiscard]] LoaderPosition position() const {
+    presence_.require("Loader");
+    return next_ ? next_->position : LoaderPosition{epoch_, first_};
+  }
   /// The next begin() starts at that batch of that epoch. throws ArgumentError unless there is one, or it is size(),
   /// the end of that epoch
   void set_position(const LoaderPosition& position) {
@@ -305,7 +322,10 @@ class Loader {
       fail<ArgumentError>({"loader: a position at batch ", position.batch, "; an epoch has ", size()});
   }
   /// Whether ranks visit samples twice, so that all of them visit as many: see DistributedSampler.
-  [[nodiscard]] bool repeats_samples() const { return sampler_->repeats(); }
+  [[nodiscard]] bool repeats_samples() const {
+    presence_.require("Loader");
+    return sampler_->repeats();
+  }
 
  private:
   template <Sampler Order>
@@ -323,6 +343,7 @@ class Loader {
     return order;
   }
 
+  locus::detail::Presence presence_;
   Shared<const detail::Held<S>> dataset_;
   Shared<const detail::Held<Prepared>> prepared_;
   LoaderOptions options_;

@@ -43,6 +43,7 @@ class MixedDataset {
     return {held_->dataset.fields().shapes[0], {}, {}, {}};
   }
   [[nodiscard]] MixedDataset at_epoch(std::uint64_t epoch) const {
+    (void)*held_;  // throws where the data set was moved from
     MixedDataset same = *this;
     same.key_ = key_of(options_, epoch);
     if constexpr (detail::HasEpochs<S>) same.held_ = detail::at_epoch(held_, epoch);

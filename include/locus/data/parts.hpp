@@ -152,8 +152,14 @@ class Concatenated : public detail::NamesOf<S> {
     });
   }
 
-  [[nodiscard]] std::int64_t size() const { return ends_[sizeof...(More)]; }
-  [[nodiscard]] detail::fields_t<S> fields() const { return fields_; }
+  [[nodiscard]] std::int64_t size() const {
+    (void)*get<0>(parts_);  // throws where the data set was moved from
+    return ends_[sizeof...(More)];
+  }
+  [[nodiscard]] detail::fields_t<S> fields() const {
+    (void)*get<0>(parts_);
+    return fields_;
+  }
   template <class... T>
   void write(std::int64_t i, Span<T>... to) const {
     std::int64_t begin = 0;

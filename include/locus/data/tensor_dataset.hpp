@@ -35,16 +35,27 @@ class TensorDataset {
   }
 #include <locus/refuse/data/tensor_dataset.inc>
 
-  [[nodiscard]] std::int64_t size() const { return get<0>(tensors_).size(0); }
+  [[nodiscard]] std::int64_t size() const {
+    presence_.require("TensorDataset");
+    return get<0>(tensors_).size(0);
+  }
   [[nodiscard]] Fields<T...> fields() const {
+    presence_.require("TensorDataset");
     return unpack(tensors_, [](const auto&... tensor) { return Fields<T...>{of_one(tensor.shape())...}; });
   }
   void write(Span<const std::int64_t> list, Span<const std::int64_t> /*next*/, Span<T>... to) const {
+    presence_.require("TensorDataset");
     unpack(tensors_, [&](const auto&... tensor) { (copy_rows(tensor, list, to), ...); });
   }
   /// The tensors, as given.
-  [[nodiscard]] const Tuple<Tensor<T, Cpu>...>& tensors() const& { return tensors_; }
-  [[nodiscard]] Tuple<Tensor<T, Cpu>...> tensors() && { return std::move(tensors_); }
+  [[nodiscard]] const Tuple<Tensor<T, Cpu>...>& tensors() const& {
+    presence_.require("TensorDataset");
+    return tensors_;
+  }
+  [[nodiscard]] Tuple<Tensor<T, Cpu>...> tensors() && {
+    const TensorDataset taken = std::move(*this);  // which leaves nothing here
+    return taken.tensors();
+  }
 
  private:
   [[nodiscard]] static Shape of_one(Shape shape) {
@@ -62,6 +73,7 @@ class TensorDataset {
     }
   }
 
+  locus::detail::Presence presence_;
   Tuple<Tensor<T, Cpu>...> tensors_;
 };
 LOCUS_REFUSALS_END
@@ -105,7 +117,10 @@ class Mapped {
   Mapped(S dataset, F f) : Mapped(detail::hold(std::move(dataset)), std::move(f)) {}
 
   [[nodiscard]] std::int64_t size() const { return held_->dataset.size(); }
-  [[nodiscard]] Result fields() const { return fields_; }
+  [[nodiscard]] Result fields() const {
+    (void)*held_;  // throws where the data set was moved from
+    return fields_;
+  }
   template <class... T>
   void write(std::int64_t i, Span<T>... to) const {
     unpack(result(i), [&](const auto&... tensor) {

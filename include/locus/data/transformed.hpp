@@ -59,8 +59,12 @@ class Transformed : public detail::NamesOf<S> {
   }
 
   [[nodiscard]] std::int64_t size() const { return source_->dataset.size(); }
-  [[nodiscard]] detail::fields_t<S> fields() const { return fields_; }
+  [[nodiscard]] detail::fields_t<S> fields() const {
+    (void)*source_;  // throws where the data set was moved from
+    return fields_;
+  }
   [[nodiscard]] Transformed at_epoch(std::uint64_t epoch) const {
+    (void)*source_;
     Transformed same = *this;
     same.key_ = detail::transform_key(seed_, epoch);
     if constexpr (detail::HasEpochs<typename Source::Dataset>) same.source_ = detail::at_epoch(source_, epoch);
@@ -112,7 +116,10 @@ class Transformed : public detail::NamesOf<S> {
       }(std::index_sequence_for<Rest...>{});
     }
   };
-  [[nodiscard]] Untransformed compact() const { return {*this}; }
+  [[nodiscard]] Untransformed compact() const {
+    (void)*source_;
+    return {*this};
+  }
 
  private:
   detail::fields_t<S> fields_;

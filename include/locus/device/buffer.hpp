@@ -14,6 +14,11 @@ struct MemoryOwner : Counted {
   virtual void require_readable() const {}
 };
 
+namespace detail {
+/// The version of a handle to no memory. That of memory comes there after four thousand million changes.
+inline constexpr std::uint32_t version_of_nothing = ~std::uint32_t{0};
+}  // namespace detail
+
 /// A shared handle to a block of memory; the last one gives the block back. Copying is cheap and
 /// thread-safe; work in several streams of a device is ordered by their events alone.
 template <MemorySpace D>
@@ -52,7 +57,7 @@ class Buffer {
   }
 
   /// How often the contents were changed in place. Copies of the handle see the same number.
-  [[nodiscard]] std::uint32_t version() const { return block_ ? block_->all_changes() : 0; }
+  [[nodiscard]] std::uint32_t version() const { return block_ ? block_->all_changes() : detail::version_of_nothing; }
   void changed() const {
     if (!block_) return;
     block_->changes.fetch_add(1, Order::relaxed);

@@ -153,7 +153,9 @@ class Communicator {
   Handle<void, D> barrier_async() const { return member_->later(meeting()); }
 
   /// This rank gives up: on every rank, each call throws CollectiveError from now on, which names this one.
-  void abort(const char* why) const noexcept { member_->engine->leave(why); }
+  void abort(const char* why) const noexcept {
+    if (member_) member_->engine->leave(why);
+  }
 
 #include <locus/refuse/dist/communicator_class.inc>
 

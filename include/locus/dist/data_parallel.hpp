@@ -93,6 +93,7 @@ class DataParallel : public detail::AroundModel<DataParallel<M>, M> {
 
  private:
   struct Places : Counted {
+    static constexpr const char* handle_name = "DataParallel";
     std::vector<D> places;
     std::vector<Shared<detail::Replica<M>>> replicas;  ///< from the second place on
     explicit Places(std::vector<D> of) : places(std::move(of)) {}

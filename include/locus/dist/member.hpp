@@ -101,6 +101,7 @@ class PreparedJob final : public CallJob<D> {
 template <class D>
 class Member : public Counted {
  public:
+  static constexpr const char* handle_name = "Communicator";
   explicit Member(Shared<Engine<D>> rank) : engine(std::move(rank)) {}
   ~Member() {
     // An exception: what is in flight fails instead of waiting.

@@ -84,6 +84,7 @@ class Reducer : public Counted {
   using R = compute_t<T>;
 
  public:
+  static constexpr const char* handle_name = "Distributed";
   Reducer(FlatParameters<T, D> flat, std::vector<nn::AnyBuffer<D>> buffers, const Communicator<D>& comm,
           const DistributedOptions& options)
       : flat_(std::move(flat)),

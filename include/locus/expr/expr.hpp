@@ -95,7 +95,7 @@ class Expr {
   }
   [[nodiscard]] result_type eval() && {
     if (!computed()) return Materializer::run(part_);
-    return std::move(memo_.value());
+    return memo_.take();
   }
 
   /// Stores the elements in `target`, converted; see Tensor::copy_.

@@ -107,10 +107,12 @@ void compute(const Tree& tree, const Tensor<T, D>& out, const In&... inputs) {
                   Pack<decltype(read_only(inputs.data()))...>(read_only(inputs.data())...), Pack<T*>(out.data()));
 }
 
-/// throws StaleError if the elements changed since the handle entered the expression
+/// throws StaleError if the elements changed since the handle entered the expression; ArgumentError if the expression
+/// was moved from, and its handle with it
 template <class H>
 void require_fresh(const Leaf<H>& leaf) {
   if (leaf.handle.value().version() == leaf.version) return;
+  if (leaf.handle.value().version() == version_of_nothing) fail_moved_from("expression");
   fail<StaleError>({"a tensor of shape ", leaf.handle.value().shape(),
                     " was modified in place after an expression used it and before the expression was computed; "
                     "compute the expression first, by assigning it to a Tensor or with .eval()"});

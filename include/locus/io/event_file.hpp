@@ -95,6 +95,7 @@ class Message {
 /// process that is killed leaves them. Several threads may add.
 class EventFile : public Counted {
  public:
+  static constexpr const char* handle_name = "TensorBoard";
   /// throws DataError where the file cannot be opened, or its first record not be written
   explicit EventFile(const std::string& path)
       : path_(path), file_(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) {

@@ -90,6 +90,7 @@ class AveragedModel {
   /// cost: three launches, for 16-bit weights four, and one for each buffer
   /// throws ArgumentError where parameters were flattened together with others since
   void update() const {
+    presence_.require("AveragedModel");
     const Tensor<T, D> values = values_.values(), averages = averages_.values();
     const Tensor<std::int64_t, D>& count = count_.value();
     const auto of_next = static_cast<R>(1 - options_.decay);
@@ -106,11 +107,18 @@ class AveragedModel {
   }
 
   /// The averaged model.
-  [[nodiscard]] const Copy& module() const { return module_; }
+  [[nodiscard]] const Copy& module() const {
+    presence_.require("AveragedModel");
+    return module_;
+  }
   /// How many models the average is of. Waits for the device.
-  [[nodiscard]] std::int64_t updates() const { return count_.value().item(); }
+  [[nodiscard]] std::int64_t updates() const {
+    presence_.require("AveragedModel");
+    return count_.value().item();
+  }
 
   void members(const auto& visit) const {
+    presence_.require("AveragedModel");
     visit("n_averaged", count_);
     visit("module", module_);
     if constexpr (is_rounded) visit("exact", exact_);
@@ -149,6 +157,7 @@ class AveragedModel {
     return true;
   }
 
+  locus::detail::Presence presence_;
   M model_;
   Copy module_;
   AverageOptions options_;

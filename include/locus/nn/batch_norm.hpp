@@ -107,6 +107,7 @@ class BatchNorm : public Layer<Derived, T, D> {
   }
 
   struct Whole : Counted {
+    static constexpr const char* handle_name = "BatchNorm";
     Shared<const SharedBatch<R, D>> batch;
     Whole() = default;
     explicit Whole(Shared<const SharedBatch<R, D>> shared) : batch(std::move(shared)) {}

@@ -21,6 +21,7 @@ template <class T, class D>
 template <class D>
 class BufferState : public Counted {
  public:
+  static constexpr const char* handle_name = "buffer";
   virtual ~BufferState() = default;
   [[nodiscard]] virtual ElementType type() const = 0;
   [[nodiscard]] virtual const Shape& shape() const = 0;

@@ -1,6 +1,7 @@
 #pragma once
 // The parameters, buffers and children that a layer lists in members(visit).
 
+#include <locus/device/expression_text.hpp>
 #include <locus/fwd.hpp>
 #include <locus/nn/buffer.hpp>
 
@@ -10,6 +11,20 @@ namespace detail {
 
 [[nodiscard]] LOCUS_OUT_OF_LINE inline std::string child_name(const std::string& prefix, std::string_view name) {
   return prefix.empty() ? std::string(name) : join(prefix, ".", name);
+}
+
+/// Base of all layers: whether the members were moved to another layer.
+class Movable {
+  template <class M>
+  friend void require_present(const M& layer);
+  locus::detail::Presence presence_;
+};
+/// throws ArgumentError naming the layer, where it was moved from
+template <class M>
+void require_present([[maybe_unused]] const M& layer) {
+  if constexpr (std::is_base_of_v<Movable, M>)
+    if (!static_cast<const Movable&>(layer).presence_) [[unlikely]]
+      locus::detail::fail_moved_from(locus::detail::function_text(locus::detail::type_text<M>()).view());
 }
 
 #pragma GCC diagnostic push
@@ -131,6 +146,7 @@ void walk_member(const std::string& name, const X& member, MemberWalk<T, D>& wal
 /// Walks through the members of a layer.
 template <Depth depth, class T, class D, class M>
 void walk_members(const M& layer, const std::string& prefix, MemberWalk<T, D>& walk) {
+  require_present(layer);
   if constexpr (WalksItself<M, T, D>) {
     layer.walk_members(depth, prefix, walk);
   } else if constexpr (HasMembers<M>) {

@@ -97,6 +97,7 @@ class ModelCopy {
   /// itself.
   template <class M>
   [[nodiscard]] auto layer(const M& source) {
+    require_present(source);
     if constexpr (requires { source.copied(*this); }) {
       return source.copied(*this);
     } else if constexpr (keeps_types || !HasPlace<M>) {

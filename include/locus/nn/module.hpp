@@ -85,9 +85,10 @@ LOCUS_REFUSALS_BEGIN
 ///       void members(const auto& visit) const { visit("inner", inner); }
 ///     };
 ///
-/// Copies share parameters and buffers, as in PyTorch.
+/// Copies share parameters and buffers, as in PyTorch. A layer that was moved to another object, as by
+/// `auto net = std::move(layer)`, throws ArgumentError when it is called or listed.
 template <class Derived, class T, class D>
-class Layer {
+class Layer : public detail::Movable {
  public:
   using value_type = T;
   using device_type = D;
@@ -101,6 +102,7 @@ class Layer {
     if constexpr (detail::HasMembers<Self>) {
       if (false) derived().members(detail::VisitNothing{});  // nvcc warns of what is asked for and not called
     }
+    detail::require_present(derived());
     return derived().forward(x.eval(), detail::operand(more)...);
   }
 #include <locus/refuse/nn/module_layer.inc>
@@ -331,6 +333,7 @@ class Module : public Layer<Module<T, D, In>, T, D> {
 
  private:
   struct Interface : Counted {
+    static constexpr const char* handle_name = "Module";
     virtual ~Interface() = default;
     virtual Tensor<T, D> forward(const Tensor<In, D>& x) const = 0;
     virtual Traced<T, D> forward(const Traced<In, D>& x) const = 0;

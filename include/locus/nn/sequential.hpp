@@ -75,8 +75,14 @@ class Sequential : public Layer<Sequential<T, D, In>, T, D> {
 #include <locus/refuse/nn/sequential.inc>
 
   /// Appends a module, which is shared, not copied.
-  void push_back(Module<T, D> module) { modules_.push_back(std::move(module)); }
-  [[nodiscard]] std::size_t size() const { return first_.size() + modules_.size(); }
+  void push_back(Module<T, D> module) {
+    detail::require_present(*this);
+    modules_.push_back(std::move(module));
+  }
+  [[nodiscard]] std::size_t size() const {
+    detail::require_present(*this);
+    return first_.size() + modules_.size();
+  }
   /// throws IndexError; also for module 0 where In is not T: that is first()
   [[nodiscard]] const Module<T, D>& operator[](std::size_t i) const {
     if (i >= size()) fail<IndexError>({"Sequential: module ", i, " of ", size()});
@@ -129,6 +135,7 @@ class Sequential : public Layer<Sequential<T, D, In>, T, D> {
   }
   template <class Y, class X>
   [[nodiscard]] Y run(const X& input) const {
+    detail::require_present(*this);
     std::size_t next = 0;
     Y x = [&] {
       if constexpr (std::is_same_v<In, T>) return input;

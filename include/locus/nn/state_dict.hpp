@@ -27,10 +27,19 @@ class StateDict {
     std::string name, type;  ///< type: with the shape, as the file says, "I16 of shape [2,3]"
   };
 
-  [[nodiscard]] std::size_t size() const { return entries_.size(); }
-  [[nodiscard]] auto begin() const { return entries_.begin(); }
+  [[nodiscard]] std::size_t size() const {
+    presence_.require("StateDict");
+    return entries_.size();
+  }
+  [[nodiscard]] auto begin() const {
+    presence_.require("StateDict");
+    return entries_.begin();
+  }
   [[nodiscard]] auto end() const { return entries_.end(); }
-  [[nodiscard]] bool contains(std::string_view name) const { return positions_.contains(name); }
+  [[nodiscard]] bool contains(std::string_view name) const {
+    presence_.require("StateDict");
+    return positions_.contains(name);
+  }
   /// What io::load found in the file and could not read: other element types, more than eight dimensions.
   [[nodiscard]] const std::vector<Unread>& unread() const { return unread_; }
   /// The file that it was read from, which messages name; empty for others.
@@ -46,6 +55,7 @@ class StateDict {
   }
   /// The same of an entry, whose memory it shares.
   void add(Entry entry) {
+    presence_.require("StateDict");
     if (entries_.size() == entries_.capacity())
       entries_.reserve(2 * entries_.size() + 1);  // so that push_back cannot fail
     if (!positions_.emplace(entry.name, entries_.size()).second)
@@ -87,6 +97,7 @@ class StateDict {
   /// The entry of a name. throws ArgumentError for a name that is not there, or another element type; DataError where
   /// it lies in a mapped file that was truncated since
   [[nodiscard]] const Entry& find(std::string_view name, ElementType type) const {
+    presence_.require("StateDict");
     const auto position = positions_.find(name);
     if (position == positions_.end()) fail_to_get(name);
     const Entry& entry = entries_[position->second];
@@ -102,6 +113,7 @@ class StateDict {
   /// is shared, also that with a model. For a copy say clone().
   template <MemorySpace E>
   [[nodiscard]] StateDict<E> to(E place = {}) const {
+    presence_.require("StateDict");
     StateDict<E> result;
     for (const Entry& entry : entries_) {
       entry.bytes.buffer().require_readable();
@@ -116,6 +128,7 @@ class StateDict {
   ///
   ///     auto best = nn::state_dict(model).clone();
   [[nodiscard]] StateDict clone() const {
+    presence_.require("StateDict");
     StateDict result = *this;
     for (Entry& entry : result.entries_) {
       entry.bytes.buffer().require_readable();
@@ -140,6 +153,7 @@ class StateDict {
     fail<ArgumentError>({"StateDict", of_file(), ": there is no tensor '", shown, "'; there are ", names.text()});
   }
 
+  locus::detail::Presence presence_;
   std::vector<Entry> entries_;
   std::vector<Unread> unread_;
   std::string file_;

@@ -27,13 +27,17 @@ class AttentionMask {
   }
 #include <locus/refuse/ops/attention_mask_class.inc>
 
-  [[nodiscard]] explicit operator bool() const { return marks_.buffer() || added_.buffer(); }
+  [[nodiscard]] explicit operator bool() const {
+    presence_.require("AttentionMask");
+    return marks_.buffer() || added_.buffer();
+  }
   [[nodiscard]] const Shape& shape() const { return marks_.buffer() ? marks_.shape() : added_.shape(); }
   [[nodiscard]] D device() const { return marks_.buffer() ? marks_.device() : added_.device(); }
   [[nodiscard]] const Tensor<bool, D>& marks() const { return marks_; }  ///< empty if numbers are added
   [[nodiscard]] const Tensor<T, D>& added() const { return added_; }     ///< empty otherwise
 
  private:
+  detail::Presence presence_;
   Tensor<bool, D> marks_;
   Tensor<T, D> added_;
 };

@@ -82,6 +82,7 @@ struct UpdateScale {
 /// What a scaler shares with its losses, and with captured steps.
 template <class D>
 struct ScalerState : Counted {
+  static constexpr const char* handle_name = "GradScaler";
   Tensor<float, D> scale, inverse;
   Tensor<std::int64_t, D> growth_tracker, skipped;
   Tensor<bool, D> found;  ///< whether the gradients of this step hold inf or NaN
@@ -180,6 +181,7 @@ class GradScaler {
   template <TensorLike X>
     requires(detail::IsLoss<X, D>)
   [[nodiscard]] auto scale(const X& loss) const {
+    (void)*state_;  // throws where the scaler was moved from
     const auto& traced = loss.eval();
     return Scaled<value_of<X>, D>(traced, state_);
   }

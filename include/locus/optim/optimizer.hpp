@@ -60,23 +60,36 @@ class Optimizer {
   using device_type = D;
 
   /// Those of all groups, in the order in which they were given.
-  [[nodiscard]] const std::vector<Parameter<T, D>>& parameters() const { return parameters_; }
+  [[nodiscard]] const std::vector<Parameter<T, D>>& parameters() const {
+    presence_.require("optimizer");
+    return parameters_;
+  }
   /// Forgets all gradients. cost: no launch; the next backward pass writes instead of adding
   void zero_grad() const {
     for (const auto& parameter : parameters()) parameter.zero_grad();
   }
   /// The learning rate of the options, or what set_lr made it.
-  [[nodiscard]] double lr() const { return lr_; }
+  [[nodiscard]] double lr() const {
+    presence_.require("optimizer");
+    return lr_;
+  }
   /// From the next step on. Groups with a rate of their own keep its ratio to this one, as by PyTorch's schedulers that
   /// multiply. throws ArgumentError unless lr >= 0 and finite
   void set_lr(double lr) {
+    presence_.require("optimizer");
     detail::require_not_negative("learning rate", lr);
     lr_ = lr;
     for (auto& group : groups_) group.follow(lr);
   }
   /// The groups that the optimizer was made of; one, if it was made of a list of parameters.
-  [[nodiscard]] Span<ParameterGroup<T, D>> groups() { return groups_; }
-  [[nodiscard]] Span<const ParameterGroup<T, D>> groups() const { return groups_; }
+  [[nodiscard]] Span<ParameterGroup<T, D>> groups() {
+    presence_.require("optimizer");
+    return groups_;
+  }
+  [[nodiscard]] Span<const ParameterGroup<T, D>> groups() const {
+    presence_.require("optimizer");
+    return groups_;
+  }
 
   /// How many numbers of state each element has, without the master weight.
   [[nodiscard]] int states() const { return states_; }
@@ -123,6 +136,7 @@ class Optimizer {
   /// One step of an optimizer that has rates(group), corrections(), and rule(), of which a Rule is made.
   template <class Self, class Rule = typename Self::Rule>
   void step_of(Self& self) {
+    presence_.require("optimizer");
     locus::detail::require_final("optimizer", parameters_);
     require_as_frozen_at_replay();
     if (any_) return any_(self, nullptr);
@@ -220,6 +234,7 @@ class Optimizer {
   void name_groups();
   [[nodiscard]] bool groups_lie_apart(std::size_t first, std::size_t last) const;
 
+  locus::detail::Presence presence_;
   std::vector<Parameter<T, D>> parameters_;
   std::vector<ParameterGroup<T, D>> groups_;
   double lr_;

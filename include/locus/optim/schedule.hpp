@@ -250,6 +250,7 @@ concept LearningRateRule = requires(const R& rule, std::int64_t step, double lr)
 /// Any of the schedules above and below, or one of your own.
 class Schedule {
   struct Rule : Counted {
+    static constexpr const char* handle_name = "Schedule";
     virtual ~Rule() = default;
     [[nodiscard]] virtual const char* name() const = 0;
     [[nodiscard]] virtual double first(double lr, double base) const = 0;
@@ -313,10 +314,12 @@ struct ChainedScheduler {
     if (schedules.empty()) fail<ArgumentError>({"ChainedScheduler: no schedules were given; expected at least one"});
   }
   [[nodiscard]] double first(double lr, double base) const {
+    check();
     for (const auto& schedule : schedules) lr = schedule.first(lr, base);
     return lr;
   }
   [[nodiscard]] double next(std::int64_t step, double lr, double base) const {
+    check();
     for (const auto& schedule : schedules) lr = schedule.next(step, lr, base);
     return lr;
   }
@@ -344,7 +347,10 @@ struct SequentialLR {
         fail<ArgumentError>({"SequentialLR: milestone ", i, " is ", milestones[i],
                              "; expected steps of 1 or more, each later than the one before"});
   }
-  [[nodiscard]] double first(double, double base) const { return schedules[0].first(base, base); }
+  [[nodiscard]] double first(double, double base) const {
+    check();
+    return schedules[0].first(base, base);
+  }
   [[nodiscard]] double next(std::int64_t step, double lr, double base) const {
     const Place at = place_of(step);
     return at.step == 0 ? at.schedule.first(base, base) : at.schedule.next(at.step, lr, base);
@@ -364,6 +370,7 @@ struct SequentialLR {
     std::int64_t step;  ///< of this schedule
   };
   [[nodiscard]] Place place_of(std::int64_t step) const {
+    check();
     std::size_t i = 0;
     while (i < milestones.size() && step >= milestones[i]) ++i;
     return {schedules[i], step - (i == 0 ? 0 : milestones[i - 1])};

@@ -46,6 +46,7 @@ void Optimizer<T, D>::arrange(int states) {
 
 template <class T, class D>
 Tensor<compute_t<T>, D> Optimizer<T, D>::state(std::size_t i, int which) const {
+  presence_.require("optimizer");
   if (i >= parameters_.size() || which < 0 || which >= states_ + has_masters)
     fail<IndexError>({"optimizer: state ", which, " of parameter ", i, "; there are ", states_ + has_masters, " of ",
                       parameters_.size(), " parameters"});
@@ -58,6 +59,7 @@ Tensor<compute_t<T>, D> Optimizer<T, D>::state(std::size_t i, int which) const {
 
 template <class T, class D>
 std::vector<std::int64_t> Optimizer<T, D>::steps() const {
+  presence_.require("optimizer");
   std::vector<std::int64_t> result(members_.size());
   const auto made = made_.template to<Cpu>();
   for (std::size_t i = 0; i < members_.size(); ++i)
@@ -67,6 +69,7 @@ std::vector<std::int64_t> Optimizer<T, D>::steps() const {
 
 template <class T, class D>
 void Optimizer<T, D>::set_steps(const std::vector<std::int64_t>& steps) {
+  presence_.require("optimizer");
   if (steps.size() != members_.size())
     fail<ShapeError>({"optimizer: steps of ", steps.size(), " parameters; there are ", members_.size()});
   for (const std::int64_t each : steps)
@@ -114,6 +117,7 @@ void Optimizer<T, D>::advance(std::size_t first, std::size_t last) {
 template <class T, class D>
 template <class Self, class Rule>
 void Optimizer<T, D>::step_unless(Self& self, const Tensor<bool, D>& skip) {
+  presence_.require("optimizer");
   if (skip.elements() != 1)
     fail<ShapeError>({"optimizer: a skip flag of shape ", skip.shape(), "; expected one element"});
   if (members_.empty()) return;
