@@ -13,7 +13,9 @@
 #include <golden/golden.hpp>
 #include <support/device_list.hpp>
 
+#include <cmath>
 #include <string>
+#include <vector>
 
 using namespace locus;
 using namespace locus_test;
@@ -249,6 +251,49 @@ LOCUS_DEVICE_TEST("a channel far from zero keeps its digits", D) {
   const RunningStatistics<float, D> none;
   const RunningStatistics<double, D> exact;
   CHECK_CLOSE(batch_norm(far, none), reference(batch_norm(far.template as<double>(), exact)), 1e-3);
+}
+
+namespace {
+/// Channels of every scale beside each other, powers of two, in several layouts, against float64 of scale 1.
+template <class T, class D>
+void check_scaled_channels(const std::vector<double>& scales, double eps, double allowed) {
+  CAPTURE(dtype_name<T>());
+  const auto count = static_cast<std::int64_t>(scales.size());
+  const RunningStatistics<compute_t<T>, D> none;
+  const RunningStatistics<double, D> exact;
+  for (const Shape& shape : {Shape{40, count}, Shape{2, count, 300}}) {
+    CAPTURE(shape);
+    const auto unit = sample<T, D>(shape, 3);
+    const auto g = sample<T, D>(shape, 4);
+    Shape channels = Dims::filled(shape.rank(), 1);
+    channels[1] = count;
+    const auto u = variable(unit.template as<double>().eval());
+    const auto wanted = batch_norm(u, exact, {.eps = 0});
+    wanted.backward(g.template as<double>());
+    const auto scale = tensor<double, D>(channels, scales);
+    const auto x = variable((unit.template as<double>() * scale).template as<T>().eval());
+    const auto y = batch_norm(x, none, {.eps = eps});
+    CHECK_CLOSE(y, reference(wanted), allowed);
+    y.backward(g);
+    CHECK_CLOSE((x.grad().template as<double>() * scale).eval(), reference(u.grad()), 4 * allowed);
+  }
+}
+}  // namespace
+
+LOCUS_DEVICE_TEST("channels are normalized where their squares overflow, or vanish and eps is 0", D) {
+  const RunningStatistics<float, D> none{Tensor<float, D>({1}).fill_(1.f), Tensor<float, D>({1}).fill_(1.f), {}};
+  const auto huge = variable(tensor<float, D>({3, 1}, {1e30, -1e30, 3e30}));
+  CHECK_CLOSE(batch_norm(huge, none), {0, -1.2247449, 1.2247449}, 1e-6);
+  CHECK_CLOSE(none.mean, {1e29 + 0.9}, 1e-6);
+  CHECK_CLOSE(none.var, {INFINITY});
+  const auto tiny = variable(tensor<float, D>({3, 1}, {1e-30, -1e-30, 3e-30}));
+  CHECK_CLOSE(batch_norm(tiny, none, {.eps = 0}), {0, -1.2247449, 1.2247449}, 1e-6);
+  const auto power = [](int exponent) { return std::ldexp(1., exponent); };
+  check_scaled_channels<float, D>({power(66), power(100), power(125), power(20)}, 1e-7, 4e-6);
+  check_scaled_channels<float, D>({power(66), power(-84), power(-120), power(-50), 1}, 0, 4e-6);
+  check_scaled_channels<double, D>({power(700), 1, power(-700)}, 0, 1e-13);
+  check_scaled_channels<bfloat16, D>({power(66), power(100), 1}, 0, 2e-2);
+  check_scaled_channels<half, D>({power(-9), power(10), 1}, 0, 4e-3);
 }
 
 LOCUS_DEVICE_TEST("an empty batch changes nothing but the count; its gradients are zeros", D) {

@@ -292,6 +292,139 @@ LOCUS_DEVICE_TEST("standard deviation is PyTorch's, and has no gradient where it
   CHECK_MESSAGE(found, found.what());
 }
 
+namespace {
+/// Deviations over every kind of axes, and their gradients, of numbers that are `scale` times as large, a power of two,
+/// against float64 of the numbers themselves.
+template <class T, class D>
+void check_scaled_deviations(double scale, double allowed) {
+  CAPTURE(dtype_name<T>());
+  CAPTURE(scale);
+  const auto plain = sample<T, D>({3, 4, 5}, 7);
+  const auto exact = variable(plain.template as<double>().eval());
+  std::vector<double> numbers = reference(plain).values;
+  for (double& number : numbers) number *= scale;
+  const auto x = variable(locus_test::tensor<T, D>({3, 4, 5}, numbers));
+  int correction = 0;
+  for (const ReduceAxes& axes : {ReduceAxes{2}, ReduceAxes{1}, ReduceAxes{0}, ReduceAxes{0, 2}, ReduceAxes{}}) {
+    CAPTURE(axes.list());
+    correction = 1 - correction;
+    const VarOptions options{static_cast<double>(correction), correction == 0};
+    const auto wanted = stddev(exact, axes, options);
+    Reference expected = reference(wanted);
+    for (double& value : expected.values) value *= scale;
+    const auto y = stddev(x, axes, options);
+    locus_test::check_empty(locus_test::relative_difference(y, expected, allowed), __FILE__, __LINE__);
+    const auto g = sample<T, D>(wanted.shape(), 8, 1, 2);
+    y.backward(g);
+    wanted.backward(g.template as<double>());
+    CHECK_CLOSE(x.grad(), reference(exact.grad()), allowed);
+    x.zero_grad();
+    exact.zero_grad();
+  }
+}
+}  // namespace
+
+LOCUS_DEVICE_TEST("deviations and their gradients are right where the variance is no number of the type", D) {
+  const auto check = [](const auto& x, double correction, double expected, double slope) {
+    const auto v = variable(x);
+    const auto y = stddev(v, {}, {.correction = correction});
+    locus_test::check_empty(locus_test::relative_difference(y, {expected}, 2e-3), __FILE__, __LINE__);
+    y.backward();
+    CHECK_CLOSE(v.grad(), {-slope, slope}, 2e-3);
+  };
+  const double root = std::sqrt(0.5);
+  check(locus_test::tensor<half, D>({2}, {-300, 300}), 0, 300, 0.5);
+  check(locus_test::tensor<float, D>({2}, {0, 2e20}), 1, 1.41421356e20, root);
+  check(locus_test::tensor<float, D>({2}, {0, 2e-23}), 1, 1.41421356e-23, root);
+  check(locus_test::tensor<float, D>({2}, {0, 2e-40}), 1, 1.41421356e-40, root);
+  check(locus_test::tensor<float, D>({2}, {-3e38, 3e38}), 0, 3e38, 0.5);
+  check(locus_test::tensor<double, D>({2}, {0, 2e200}), 1, 1.41421356e200, root);
+  check(locus_test::tensor<double, D>({2}, {0, 2e-200}), 1, 1.41421356e-200, root);
+  check(locus_test::tensor<double, D>({2}, {-1.7e308, 1.7e308}), 0, 1.7e308, 0.5);
+  for (const int sign : {-1, 1}) {
+    check_scaled_deviations<half, D>(std::ldexp(1, 13 * sign), sign > 0 ? 2e-3 : 4e-3);
+    check_scaled_deviations<bfloat16, D>(std::ldexp(1, 80 * sign), 2e-2);
+    check_scaled_deviations<float, D>(std::ldexp(1, 80 * sign), 4e-6);
+    check_scaled_deviations<double, D>(std::ldexp(1, 700 * sign), 1e-13);
+  }
+}
+
+LOCUS_DEVICE_TEST("deviations of long rows and columns are right at every scale, and beside zeros and infinities", D) {
+  for (const std::int64_t n : {40, 5000, 20000}) {
+    CAPTURE(n);
+    for (const double scale : {1e37, 1., 1e-30}) {
+      CAPTURE(scale);
+      const auto x = sample<float, D>({3, n}, static_cast<std::uint64_t>(n), -9 * scale, 9 * scale);
+      const auto exact = reference(stddev(x.template as<double>(), 1));
+      locus_test::check_empty(locus_test::relative_difference(stddev(x, 1), exact, 1e-5), __FILE__, __LINE__);
+      const auto columns = x.transpose().contiguous();
+      locus_test::check_empty(locus_test::relative_difference(stddev(columns, 0), exact, 1e-5), __FILE__, __LINE__);
+    }
+  }
+  CHECK(stddev(locus_test::tensor<float, D>({3}, {1e-23, 0, 5e-23})).item() == doctest::Approx(2.6457513e-23));
+  const auto rows = locus_test::tensor<float, D>(
+      {6, 3}, {1e30, -1e30, 1e30, 5, 5, 5, 0, 0, 0, 1, 2, 3, 1, infinity, 2, 1, std::nan(""), 2});
+  locus_test::check_empty(locus_test::relative_difference(stddev(rows, 1), {1.1547005e30, 0, 0, 1, NAN, NAN}, 1e-6),
+                          __FILE__, __LINE__);
+  locus_test::check_empty(
+      locus_test::relative_difference(
+          stddev(
+              locus_test::tensor<float, D>({4, 3}, {0, 1e-30, -1e-30, 7, 7, 7, 1, 1, 2, 1e-23, 0, 5e-23}).transpose(),
+              0),
+          {1e-30, 0, 0.57735027, 2.6457513e-23}, 1e-6),
+      __FILE__, __LINE__);
+  CHECK(std::isnan(stddev(Tensor<float, D>({1}).fill_(3.f)).item()));
+  CHECK(stddev(Tensor<float, D>({1}).fill_(3.f), {}, {.correction = 0}).item() == 0);
+  CHECK(std::isnan(stddev(Tensor<float, D>({0})).item()));
+  CHECK(var(locus_test::tensor<float, D>({4}, {-3e38, 3e38, 1, 3e38})).item() == infinity);
+}
+
+LOCUS_DEVICE_TEST("a deviation is one launch, and its gradient two", D) {
+  const auto x = variable(sample<float, D>({4, 5}, 1));
+  const LaunchLog log;
+  (void)stddev(x.value() * 2.f, 1);
+  CHECK(log.launches() == 1);
+  const auto y = stddev(x, 1);
+  const auto g = sample<float, D>({4}, 2);
+  const auto before = log.launches();
+  y.backward(g);
+  CHECK(log.launches() == before + 2);
+  const auto equal = sample<float, D>({4, 1}, 1).expand({4, 5000}).contiguous(),
+             columns = equal.transpose().contiguous();
+  const auto more = log.launches();
+  CHECK_CLOSE(stddev(equal, 1), {0, 0, 0, 0});
+  CHECK_CLOSE(stddev(columns, 0), {0, 0, 0, 0});
+  CHECK(log.launches() == more + 2);
+}
+
+LOCUS_DEVICE_TEST("variances beside an offset keep their digits along every axis, and so do their gradients", D) {
+  const auto check = [](const auto& x, double allowed) {
+    const auto exact = variable(x.template as<double>().eval());
+    const auto v = variable(x);
+    for (const ReduceAxes& axes : {ReduceAxes{2}, ReduceAxes{1}, ReduceAxes{0}, ReduceAxes{0, 2}, ReduceAxes{}}) {
+      CAPTURE(axes.list());
+      const auto y = var(v, axes), wanted = var(exact, axes);
+      CHECK_CLOSE(y, reference(wanted), allowed);
+      CHECK_CLOSE(stddev(v.value(), axes), reference(stddev(exact.value(), axes)), allowed);
+      y.backward(sample<value_of<std::remove_cvref_t<decltype(x)>>, D>(y.shape(), 5, 1, 1));
+      wanted.backward(sample<double, D>(y.shape(), 5, 1, 1));
+      CHECK_CLOSE(v.grad(), reference(exact.grad()), allowed);
+      v.zero_grad();
+      exact.zero_grad();
+    }
+  };
+  std::vector<double> numbers;
+  for (int i = 0; i < 1000; ++i) numbers.push_back(1e6 + i % 7 * 0.25);
+  const auto column = locus_test::tensor<float, D>({1000, 1}, numbers);
+  CHECK_CLOSE(var(column.expand({1000, 3}).contiguous(), 0), {0.249937, 0.249937, 0.249937}, 1e-6);
+  CHECK_CLOSE(var(column.reshape({10, 100}), {0, 1}), {0.249937}, 1e-6);
+  check(column.reshape({10, 10, 10}), 2e-6);
+  check(column.reshape({10, 10, 10}).permute({2, 0, 1}), 2e-6);
+  check(sample<bfloat16, D>({7, 9, 11}, 3, 200, 210), 1e-2);
+  check(sample<half, D>({7, 9, 11}, 3, 2000, 2010), 2e-3);
+  check((sample<double, D>({7, 9, 11}, 3) + 1e12).eval(), 1e-12);
+}
+
 LOCUS_DEVICE_TEST("numbers are close within both tolerances, infinities where they are equal, NaN where asked", D) {
   const auto number = [](std::vector<double> values) {
     return locus_test::tensor<float, D>({static_cast<std::int64_t>(values.size())}, values);

@@ -20,18 +20,23 @@ class BatchOfRanks final : public SharedBatch<R, D> {
   }
 
   /// Moments are combined as by Chan, Golub and LeVeque (1979), which loses no digits where means are far from zero.
-  [[nodiscard]] Tensor<R, D> combine(const Tensor<R, D>& mean, const Tensor<R, D>& var,
+  /// Squares are of quotients with the largest distance, so that none overflows or vanishes.
+  [[nodiscard]] Tensor<R, D> combine(const Tensor<R, D>& mean, const Tensor<R, D>& deviation,
                                      std::int64_t count) const override {
     const Tensor<R, D> own({3, mean.elements()}, mean.device());
     own.select(0, 0).copy_(mean);
-    own.select(0, 1).copy_(var);
+    own.select(0, 1).copy_(deviation);
     own.select(0, 2).fill_(static_cast<R>(count));
     const Tensor<R, D> all = comm_.all_gather(own);  // (ranks, 3, channels)
-    const Tensor<R, D> means = all.select(1, 0), vars = all.select(1, 1), counts = all.select(1, 2);
+    const Tensor<R, D> means = all.select(1, 0), deviations = all.select(1, 1), counts = all.select(1, 2);
     const Tensor<R, D> elements = locus::sum(counts, 0);
-    mean.copy_(locus::sum(means * counts, 0) / at_least_one(elements));
-    const auto squares = counts * (vars + (means - mean) * (means - mean));
-    var.copy_(locus::sum(squares, 0) / at_least_one(elements));
+    const Tensor<R, D> shares = counts / at_least_one(elements);
+    mean.copy_(locus::sum(means * shares, 0));
+    const Tensor<R, D> distances = where(counts > R(0), abs(means - mean), R(0));
+    const Tensor<R, D> most = maximum(max(distances, 0), max(deviations, 0));
+    const Tensor<R, D> unit = where(most > R(0), most, R(1));
+    const Tensor<R, D> squares = locus::sum(shares * (square(distances / unit) + square(deviations / unit)), 0);
+    deviation.copy_(unit * sqrt(squares));
     return elements;
   }
   void average(const Tensor<R, D>& a, const Tensor<R, D>& b, const Tensor<R, D>& elements) const override {

@@ -4,6 +4,7 @@
 // First, so that the compiler's path to what is refused is short.
 #include <locus/expr/operands.hpp>
 
+#include <locus/device/cost_model.hpp>
 #include <locus/ops/batch_norm_elements.hpp>
 #include <locus/ops/reduction.hpp>
 
@@ -26,9 +27,9 @@ template <class R, class D>
 class SharedBatch : public Counted {
  public:
   virtual ~SharedBatch() = default;
-  /// In place: mean and variance (over n) of the `count` elements of each channel in this part become those of the
-  /// whole batch. Returns how many elements of each channel that has. shape: all (channels)
-  [[nodiscard]] virtual Tensor<R, D> combine(const Tensor<R, D>& mean, const Tensor<R, D>& var,
+  /// In place: mean and standard deviation (over n) of the `count` elements of each channel in this part become those
+  /// of the whole batch. Returns how many elements of each channel that has. shape: all (channels)
+  [[nodiscard]] virtual Tensor<R, D> combine(const Tensor<R, D>& mean, const Tensor<R, D>& deviation,
                                              std::int64_t count) const = 0;
   /// In place: each of two sums over this part becomes that over all parts, divided by the elements of each channel.
   /// shape: all (channels)
@@ -78,7 +79,7 @@ struct BatchNorm {
       return Forwarded{y, Saved<T>(x, weight, bias, rstd, rstd, {}, saved_output(y, residual))};
     Tensor<R, D> mean = per_channel(running.mean), elements;
     if (training) mean = measure(x, rstd, elements);
-    else compute_statistics(rstd, {}, running.var, {}, 1, {});
+    else compute_statistics(rstd, {}, running.var, {}, {}, 1, {});
     const detail::NormalizeChannel<R> channel = channel_of(weight, options.relu);
     if (residual.buffer()) map(detail::NormalizeAndAdd<R>{channel}, y, x, mean, rstd, weight, bias, residual);
     else map(detail::NormalizeElement<R>{channel}, y, x, mean, rstd, weight, bias);
@@ -191,7 +192,7 @@ struct BatchNorm {
         out.shape(), {detail::operand_of(in)..., detail::operand_of(out)}));
     Backend<D>::map(out.device(), plan, f, Pack<const In*...>(in.data()...), Pack<T*>(out.data()));
   }
-  /// Both results of op over f(inputs...) in every channel: out is (channels, 2). One launch.
+  /// The results of op over f(inputs...) in every channel: out is (channels, results). One launch.
   template <class Op, class F, class T, class... In>
   static void fold_channels(const Tensor<R, D>& out, const Op& op, const F& f, const Tensor<T, D>& x,
                             const Tensor<In, D>&... others) {
@@ -200,9 +201,10 @@ struct BatchNorm {
     const Strides strides = row_major(kept);
     const auto plan = make_reduce_plan<static_cast<int>(sizeof...(In)) + 1>(
         x.shape(), {detail::operand_of(x), detail::operand_of(others)..., PlanOperand{&kept, &strides}}, ~2u);
-    auto* const results = reinterpret_cast<detail::Twofold<R>*>(out.data());
+    using Results = decltype(op.finish(op.identity()));
+    auto* const results = reinterpret_cast<Results*>(out.data());
     Backend<D>::reduce(out.device(), plan, f, op, Pack<const T*, const In*...>(x.data(), others.data()...),
-                       static_cast<const detail::Twofold<R>*>(nullptr), results);
+                       static_cast<const Results*>(nullptr), results);
   }
 
   /// One launch, or two where weight and bias are one tensor, or none where no gradient is wanted.
@@ -240,31 +242,56 @@ struct BatchNorm {
   template <class T>
   Tensor<R, D> measure(const Tensor<T, D>& x, const Tensor<R, D>& rstd, Tensor<R, D>& elements) const {
     const std::int64_t count = x.elements() / x.size(1);
-    const Tensor<R, D> moments({x.size(1), 2}, x.device()), mean = moments.select(1, 0), var = moments.select(1, 1);
-    fold_channels(moments, detail::MeanAndVariance<T>{}, detail::ElementMoments<T>{}, x);
-    if (whole) elements = whole->combine(mean, var, count);
-    compute_statistics(rstd, mean, var, running, whole ? 0 : count, elements);
+    const Tensor<R, D> moments = moments_of(x), mean = moments.select(1, 0), var = moments.select(1, 1),
+                       deviation = moments.select(1, 2);
+    if (whole) {
+      elements = whole->combine(mean, deviation, count);
+      detail::map_into(var, functor::Multiply{}, deviation, deviation);
+    }
+    compute_statistics(rstd, mean, var, deviation, running, whole ? 0 : count, elements);
     running.mean.changed();
     running.var.changed();
     return mean.reshape(rstd.shape());
   }
+  /// Mean, variance and deviation of each channel. One launch, and two more where a device that folds_again finds that
+  /// the first lost some. shape: (channels, 3)
+  template <class T>
+  [[nodiscard]] Tensor<R, D> moments_of(const Tensor<T, D>& x) const {
+    const Tensor<R, D> moments({x.size(1), 3}, x.device());
+    if constexpr (CostModel<D>::folds_again) {
+      Atomic<bool> lost{false};
+      const R eps = detail::finite_as<R>(name, "eps", options.eps);
+      detail::FastMoments<T> fast(whole ? R(0) : eps);  // of a part, deviations are handed on
+      fast.lost = &lost;
+      fold_channels(moments, fast, detail::ElementMoments<detail::FastMoments<T>>{fast}, x);
+      if (!lost.load(Order::relaxed)) return moments;
+      const Tensor<R, D> safe(moments.shape(), x.device()), result(moments.shape(), x.device());
+      fold_channels(safe, detail::SafeMoments<T>{}, detail::ElementMoments<detail::SafeMoments<T>>{}, x);
+      detail::map_into(result, detail::UnlessChannelLost<R>{fast.eps}, moments.slice(1, 1, 2), moments, safe);
+      return result;
+    } else {
+      fold_channels(moments, detail::SafeMoments<T>{}, detail::ElementMoments<detail::SafeMoments<T>>{}, x);
+      return moments;
+    }
+  }
   /// One launch over the channels. shape: all but rstd (channels)
   void compute_statistics(const Tensor<R, D>& rstd, const Tensor<R, D>& mean, const Tensor<R, D>& var,
-                          const RunningStatistics<R, D>& learning, std::int64_t count,
+                          const Tensor<R, D>& deviation, const RunningStatistics<R, D>& learning, std::int64_t count,
                           const Tensor<R, D>& elements) const {
     const Shape channels{rstd.elements()};
     const auto flat_rstd = rstd.reshape(channels);
     const detail::BatchStatistics<R> f{detail::finite_as<R>(name, "eps", options.eps),
                                        static_cast<R>(options.momentum.value_or(0)), static_cast<R>(count),
-                                       !options.momentum};
-    const auto plan = make_plan<9>(
-        channels, {detail::operand_of(mean), detail::operand_of(var), detail::operand_of(learning.mean),
-                   detail::operand_of(learning.var), detail::operand_of(learning.batches), detail::operand_of(elements),
-                   detail::operand_of(flat_rstd), detail::operand_of(learning.mean), detail::operand_of(learning.var)});
+                                       !options.momentum, static_cast<bool>(deviation.buffer())};
+    const auto plan = make_plan<10>(
+        channels, {detail::operand_of(mean), detail::operand_of(var), detail::operand_of(deviation),
+                   detail::operand_of(learning.mean), detail::operand_of(learning.var),
+                   detail::operand_of(learning.batches), detail::operand_of(elements), detail::operand_of(flat_rstd),
+                   detail::operand_of(learning.mean), detail::operand_of(learning.var)});
     Backend<D>::map(rstd.device(), plan, f,
-                    Pack<const R*, const R*, const R*, const R*, const std::int64_t*, const R*>(
-                        mean.data(), var.data(), learning.mean.data(), learning.var.data(), learning.batches.data(),
-                        elements.data()),
+                    Pack<const R*, const R*, const R*, const R*, const R*, const std::int64_t*, const R*>(
+                        mean.data(), var.data(), deviation.data(), learning.mean.data(), learning.var.data(),
+                        learning.batches.data(), elements.data()),
                     Pack<R*, R*, R*>(flat_rstd.data(), learning.mean.data(), learning.var.data()));
   }
 };

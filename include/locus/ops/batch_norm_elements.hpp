@@ -16,14 +16,24 @@ struct BatchStatistics {
   R eps, momentum;
   R count;  ///< elements of a channel; 0: they are an operand
   bool cumulative;
-  LOCUS_FN void operator()(R mean, R var, R old_mean, R old_var, std::int64_t batches, R counted, R& rstd, R& new_mean,
-                           R& new_var) const {
+  bool measured;  ///< the deviation of the batch is known; otherwise it is an operand without memory
+  LOCUS_FN void operator()(R mean, R var, R deviation, R old_mean, R old_var, std::int64_t batches, R counted, R& rstd,
+                           R& new_mean, R& new_var) const {
     const R n = count > R(0) ? count : counted;
     const R unbiased = n > R(1) ? n / (n - R(1)) : R(1);  // the sample's variance over the population's
     const R share = n > R(0) ? (cumulative ? R(1) / static_cast<R>(batches + 1) : momentum) : R(0);
-    rstd = R(1) / math::sqrt(var + eps);
+    rstd = reciprocal(var + eps, deviation);
     new_mean = (R(1) - share) * old_mean + share * mean;
     new_var = (R(1) - share) * old_var + share * (var * unbiased);
+  }
+
+ private:
+  /// 1 / sqrt(deviation^2 + eps), also where that is no number of the type.
+  LOCUS_FN R reciprocal(R variance, R deviation) const {
+    using Scales = fold::SquareScales<R>;
+    if (!measured || Scales::fits(variance)) return R(1) / math::sqrt(variance);
+    const R scale = Scales::for_squares(variance), scaled = deviation * scale;
+    return scale / math::sqrt(scaled * scaled + eps * scale * scale);
   }
 };
 /// Two results of one fold.
@@ -34,13 +44,43 @@ struct Twofold {
     return {a.first + b.first, a.second + b.second};
   }
 };
-/// The mean and the variance of a population; 0 of none.
+/// Of the elements of a channel, as a population; 0 of none.
+template <class R>
+struct ChannelMoments {
+  R mean, variance, deviation;
+  friend LOCUS_FN ChannelMoments operator+(const ChannelMoments& a, const ChannelMoments& b) {
+    return {a.mean + b.mean, a.variance + b.variance, a.deviation + b.deviation};
+  }
+};
+/// They, noting where variance + eps is no number, or squares are missing from it.
 template <class T>
-struct MeanAndVariance : fold::Variance<T> {
+struct FastMoments : fold::Variance<T> {
   using R = compute_t<T>;
-  MeanAndVariance() : fold::Variance<T>{R(0)} {}
-  LOCUS_FN Twofold<R> finish(const fold::Moments<R>& a) const {
-    return {a.mean, a.squares / (a.count > R(1) ? a.count : R(1))};
+  R eps;
+  explicit FastMoments(R added) : fold::Variance<T>{R(0)}, eps(added) {}
+  LOCUS_FN ChannelMoments<R> finish(const fold::Moments<R>& a) const {
+    const R variance = a.squares / (a.count > R(1) ? a.count : R(1));
+    if (!fold::SquareScales<R>::fits(variance + eps) && a.count > R(0)) fold::note_loss(this->lost);
+    return {a.first + a.offset, variance, math::sqrt(variance)};
+  }
+};
+/// They, of which mean and deviation are numbers wherever they are numbers of the type.
+template <class T>
+struct SafeMoments : fold::ScaledVariance<T> {
+  using R = compute_t<T>;
+  using Base = fold::ScaledVariance<T>;
+  SafeMoments() : Base{R(0)} {}
+  LOCUS_FN ChannelMoments<R> finish(const fold::ScaledMoments<R>& a) const {
+    if (a.count == R(0)) return {R(0), R(0), R(0)};
+    return {(a.first + a.offset) * R(4), Base::finish(a), this->deviation(a)};
+  }
+};
+/// What the fast fold computed of a channel, unless that is lost.
+template <class R>
+struct UnlessChannelLost {
+  R eps;
+  LOCUS_FN R operator()(R variance, R fast, R safe) const {
+    return fold::SquareScales<R>::fits(variance + eps) ? fast : safe;
   }
 };
 template <class R>
@@ -59,9 +99,13 @@ struct TwoSums {
 };
 
 /// What an element adds to the moments of its channel.
-template <class T>
+template <class Op>
 struct ElementMoments {
-  LOCUS_FN auto operator()(compute_t<T> x) const { return fold::Variance<T>{}.lift(x); }
+  Op op{};
+  template <class R>
+  LOCUS_FN auto operator()(R x) const {
+    return op.lift(x);
+  }
 };
 
 /// (x - mean) * rstd * weight + bias, of which a weight or bias may be absent and then reads as 0, and what follows.

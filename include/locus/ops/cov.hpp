@@ -5,52 +5,72 @@
 #include <locus/expr/operands.hpp>
 
 #include <locus/ops/matmul.hpp>
+#include <locus/ops/moments.hpp>
 #include <locus/ops/reduce.hpp>
 #include <locus/ops/view.hpp>
 
 namespace locus::inline LOCUS_ABI {
 
 namespace detail {
+/// x as (variables, observations). throws ShapeError
 template <class X>
-[[nodiscard]] auto covariances(std::string_view name, const X& x, double correction) {
-  using R = compute_t<value_of<X>>;
-  const R less = finite_as<R>(name, "correction", correction);
+[[nodiscard]] auto variables_of(std::string_view name, const X& x) {
   const int rank = x.shape().rank();
   if (rank < 1 || rank > 2)
     fail<ShapeError>(
         {name, ": x of shape ", x.shape(), "; expected (variables, observations), or a list of observations"});
-  const std::int64_t observations = x.shape()[-1];
-  const auto rows = reshape(x, {rank == 1 ? 1 : x.shape()[0], observations});
-  const auto centered = (rows - mean(rows, -1, true)).eval();
-  const R rest = static_cast<R>(observations) - less;
-  const auto all = (matmul(centered, centered.transpose()) / (rest > R(0) ? rest : R(0))).eval();
+  return reshape(x, {rank == 1 ? 1 : x.shape()[0], x.shape()[-1]});
+}
+/// Where each variable begins: its distances from there lose no digits beside an offset, and have its covariances.
+template <class X>
+[[nodiscard]] auto first_of(const X& rows) {
+  const auto& value = rows.value();
+  return value.size(1) > 0 ? value.slice(1, 0, 1) : value;
+}
+/// rows * rows^T, a scalar for a list.
+template <class X>
+[[nodiscard]] auto products(const X& rows, int rank) {
+  const auto all = matmul(rows, rows.transpose());
   return reshape(all, rank == 1 ? Shape{} : all.shape());
 }
 }  // namespace detail
 
 /// Covariances between every two rows of x, each a variable, whose columns are observations: numpy.cov, torch.cov. A
-/// list is one variable. The sums of products are divided by the number of observations less `correction`.
+/// list is one variable. The sums of products are divided by the number of observations less `correction`. Accurate
+/// beside an offset common to a variable.
 /// shape: (v, n) -> (v, v); (n,) -> ()
 /// gradient: (g + g^T) (x - mean) / (n - correction)
-/// cost: four launches, one of them a product; backward eight
+/// cost: three launches, one of them a product; backward seven
 /// throws ShapeError for more than two dimensions; ArgumentError unless correction is finite
 template <detail::FloatingOperand X>
 [[nodiscard]] auto cov(const X& x, double correction = 1) {
-  return detail::covariances("cov", x, correction);
+  using R = compute_t<value_of<X>>;
+  const R less = detail::finite_as<R>("cov", "correction", correction);
+  const auto rows = detail::variables_of("cov", x);
+  const auto first = detail::first_of(rows);
+  const R rest = static_cast<R>(rows.shape()[1]) - less;
+  // Roots of the divisor before the product: its sum may overflow where the covariance does not.
+  const R root = math::sqrt(rest > R(0) ? rest : R(1));
+  const auto centered = ((rows - first - mean(rows - first, -1, true)) / root).eval();
+  const auto all = detail::products(centered, x.shape().rank());
+  return rest > R(0) ? all : (all / R(0)).eval();
 }
 
-/// Correlation coefficients between every two rows of x: numpy.corrcoef, torch.corrcoef. What rounding makes larger
-/// than 1 is 1. NaN where a variable is constant.
+/// Correlation coefficients between every two rows of x: numpy.corrcoef, torch.corrcoef, also where covariances are no
+/// numbers of the type. What rounding makes larger than 1 is 1. NaN where a variable is constant.
 /// shape: (v, n) -> (v, v); (n,) -> ()
 /// gradient: that of cov, through its quotient with the deviations
-/// cost: that of cov, and two launches
+/// cost: five launches, one of them a product
 /// throws ShapeError for more than two dimensions
 template <detail::FloatingOperand X>
 [[nodiscard]] auto corrcoef(const X& x) {
-  const auto covariances = detail::covariances("corrcoef", x, 1);
-  if (covariances.rank() == 0) return (covariances / covariances).eval();
-  const auto deviations = sqrt(covariances.diagonal()).eval();
-  return clamp(covariances / deviations.unsqueeze(-1) / deviations.unsqueeze(-2), -1, 1).eval();
+  using R = compute_t<value_of<X>>;
+  const auto rows = detail::variables_of("corrcoef", x);
+  const auto first = detail::first_of(rows);
+  const R root = math::sqrt(static_cast<R>(rows.shape()[1]));
+  const auto deviations = stddev(rows, -1, {.correction = 0, .keepdim = true});
+  const auto standard = ((rows - first - mean(rows - first, -1, true)) / deviations / root).eval();
+  return clamp(detail::products(standard, x.shape().rank()), -1, 1).eval();
 }
 
 #include <locus/refuse/ops/cov.inc>

@@ -242,10 +242,25 @@ struct ScaledNorm {
   }
 };
 
-/// Count, mean and sum of squared deviations, combined by Chan, Golub and LeVeque's formula (1979).
+/// Count, mean and sum of squared deviations of some elements. The mean is first + offset, where `first` is one of the
+/// elements: the mean itself would round at the size of an offset that is common to all.
 template <class R>
 struct Moments {
-  R count, mean, squares;
+  R count, first, offset, squares;
+};
+/// The count and mean of two sets together, by Chan, Golub and LeVeque (1979).
+template <class R>
+struct JointMean {
+  R count, first, offset;
+  R delta;   ///< from the mean of a to that of b
+  R weight;  ///< squares of the two sets together are the sum of both, and weight * delta * delta
+  template <class M>
+  LOCUS_FN JointMean(const M& a, const M& b) : count(a.count + b.count), first(a.count > R(0) ? a.first : b.first) {
+    const R share = b.count / (count > R(1) ? count : R(1));  // 0 or 1 where one is empty
+    delta = (b.first - first) + (b.offset - a.offset);
+    offset = a.offset + delta * share;
+    weight = share * a.count;
+  }
 };
 template <class T>
 struct Variance {
@@ -253,48 +268,133 @@ struct Variance {
   using Accumulator = Moments<R>;
   R correction;                  ///< 1 for the sample variance, 0 for the population's
   Atomic<bool>* lost = nullptr;  ///< set if a sum overflows, unless it is null
-  LOCUS_FN Accumulator identity() const { return {0, 0, 0}; }
-  LOCUS_FN Accumulator lift(R x) const { return {1, x, 0}; }
+  LOCUS_FN Accumulator identity() const { return {0, 0, 0, 0}; }
+  LOCUS_FN Accumulator lift(R x) const { return {1, x, 0, 0}; }
   LOCUS_FN Accumulator combine(const Accumulator& a, const Accumulator& b) const {
-    const R count = a.count + b.count, delta = b.mean - a.mean;
-    const R share = b.count / (count > R(1) ? count : R(1)), shift = delta * share;  // 0 or delta where one is empty
-    return {count, a.mean + shift, a.squares + b.squares + shift * a.count * delta};
+    const JointMean<R> mean(a, b);
+    return {mean.count, mean.first, mean.offset, a.squares + b.squares + mean.weight * mean.delta * mean.delta};
   }
   /// The mean, and then the squared distances from it.
   template <class Run>
   LOCUS_FN Accumulator of_run(const Run& run) const {
-    const R first = run[0].mean, count = static_cast<R>(run.size());
+    const R first = run[0].first, count = static_cast<R>(run.size());
     const R offset =
-        run.fold(Sum<R>{}, [=](const Accumulator& x, std::int32_t) LOCUS_INLINED { return x.mean - first; }) / count;
+        run.fold(Sum<R>{}, [=](const Accumulator& x, std::int32_t) LOCUS_INLINED { return x.first - first; }) / count;
     const auto square = [=](const Accumulator& x, std::int32_t) LOCUS_INLINED {
-      const R distance = (x.mean - first) - offset;
+      const R distance = (x.first - first) - offset;
       return distance * distance;
     };
-    return {count, first + offset, run.fold(Sum<R>{}, square)};
+    return {count, first, offset, run.fold(Sum<R>{}, square)};
   }
   LOCUS_FN R finish(const Accumulator& a) const {
     if (!is_whole(a.squares)) note_loss(lost);
-    return a.squares / (a.count > correction ? a.count - correction : R(0));
+    return a.squares / degrees_of_freedom(a.count, correction);
   }
   /// Whether neither the sum of squares nor the variance is infinite or NaN.
   LOCUS_FN static bool is_whole(R squares) { return squares <= SquareScales<R>::most; }
+  LOCUS_FN static R degrees_of_freedom(R count, R correction) { return count > correction ? count - correction : R(0); }
 };
-/// The same, where `squares` holds the mean of the squared deviations, which overflows only where the variance does.
+/// The root of it. Where squares vanish, the sum is at least `noted`, unless all elements are equal: a sum of 0 is
+/// exact, so that equal elements are not taken for a loss.
 template <class T>
-struct MeanVariance {
+struct Deviation : Variance<T> {
   using R = compute_t<T>;
   using Accumulator = Moments<R>;
-  R correction;
-  LOCUS_FN Accumulator identity() const { return {0, 0, 0}; }
-  LOCUS_FN Accumulator lift(R x) const { return {1, x, 0}; }
+  static constexpr R noted = SquareScales<R>::power(-SquareScales<R>::exponents / 32 * 29);
   LOCUS_FN Accumulator combine(const Accumulator& a, const Accumulator& b) const {
-    const R count = a.count + b.count, delta = b.mean - a.mean;
-    const R share = b.count / (count > R(1) ? count : R(1)), shift = delta * share;
-    return {count, a.mean + shift, a.squares * (R(1) - share) + b.squares * share + shift * (delta - shift)};
+    const JointMean<R> mean(a, b);
+    const R moved = mean.weight * mean.delta, squares = a.squares + b.squares + moved * mean.delta;
+    const R least = detail::kept_if(moved != R(0), noted);
+    return {mean.count, mean.first, mean.offset, least > squares ? least : squares};
+  }
+  template <class Run>
+  LOCUS_FN Accumulator of_run(const Run& run) const {
+    Accumulator result = Variance<T>::of_run(run);
+    if (result.squares < noted) {
+      const R first = result.first;
+      const auto distance = [=](const Accumulator& x, std::int32_t)
+                                LOCUS_INLINED { return functor::Abs{}(x.first - first); };
+      if (run.fold(LargestNumber<R>{{R(0)}}, distance) > R(0)) result.squares = noted;
+    }
+    return result;
   }
   LOCUS_FN R finish(const Accumulator& a) const {
-    return a.squares * (a.count / (a.count > correction ? a.count - correction : R(0)));
+    const R deviation = math::sqrt(a.squares / this->degrees_of_freedom(a.count, this->correction));
+    if (!is_whole(deviation)) note_loss(this->lost);
+    return deviation;
   }
+  /// Whether all squares count in it.
+  LOCUS_FN static bool is_whole(R deviation) {
+    return deviation == R(0) || (deviation >= SquareScales<R>::least_root && deviation <= SquareScales<R>::most);
+  }
+};
+
+/// The moments of quarters of elements, no two of which are too far apart for the type, with the sum of squares as it
+/// is, scaled down and scaled up.
+template <class R>
+struct ScaledMoments {
+  R count, first, offset, plain, lowered, raised;
+};
+/// Variance, also where squares overflow.
+template <class T>
+struct ScaledVariance {
+  using R = compute_t<T>;
+  using Scales = SquareScales<R>;
+  using Accumulator = ScaledMoments<R>;
+  R correction;
+  LOCUS_FN Accumulator identity() const { return {0, 0, 0, 0, 0, 0}; }
+  LOCUS_FN Accumulator lift(R x) const { return {1, x * R(0.25), 0, 0, 0, 0}; }
+  LOCUS_FN Accumulator combine(const Accumulator& a, const Accumulator& b) const {
+    const JointMean<R> mean(a, b);
+    const R lowered = mean.delta * Scales::down, raised = mean.delta * Scales::up;
+    return {mean.count,
+            mean.first,
+            mean.offset,
+            a.plain + b.plain + mean.weight * mean.delta * mean.delta,
+            a.lowered + b.lowered + mean.weight * lowered * lowered,
+            a.raised + b.raised + mean.weight * raised * raised};
+  }
+  template <class Run>
+  LOCUS_FN Accumulator of_run(const Run& run) const {
+    const R first = run[0].first, count = static_cast<R>(run.size());
+    const auto mean_of = [&](R scale) LOCUS_INLINED {
+      const auto distance = [=](const Accumulator& x, std::int32_t) LOCUS_INLINED { return (x.first - first) * scale; };
+      return run.fold(Sum<R>{}, distance) / count;
+    };
+    R offset = mean_of(R(1));
+    if (!(offset - offset == R(0))) offset = mean_of(Scales::down) / Scales::down;
+    const R mean = offset;
+    const auto squares = [&](R scale) LOCUS_INLINED {
+      const auto square = [=](const Accumulator& x, std::int32_t) LOCUS_INLINED {
+        const R distance = ((x.first - first) - mean) * scale;
+        return distance * distance;
+      };
+      return run.fold(Sum<R>{}, square);
+    };
+    return {count, first, offset, squares(R(1)), squares(Scales::down), squares(Scales::up)};
+  }
+  LOCUS_FN R finish(const Accumulator& a) const {
+    const R scale = scale_of(a) * R(0.25);
+    return squares_of(a) / Variance<T>::degrees_of_freedom(a.count, correction) / scale / scale;
+  }
+  /// The root of the variance, also where that is no number of the type.
+  LOCUS_FN R deviation(const Accumulator& a) const {
+    const R of_scaled = math::sqrt(squares_of(a) / Variance<T>::degrees_of_freedom(a.count, correction));
+    return of_scaled / (scale_of(a) * R(0.25));
+  }
+
+ private:
+  /// Of the three sums of squares the one that is exact, and its scale.
+  LOCUS_FN static R squares_of(const Accumulator& a) {
+    return Scales::fits(a.plain) ? a.plain : a.plain < Scales::least ? a.raised : a.lowered;
+  }
+  LOCUS_FN static R scale_of(const Accumulator& a) {
+    return Scales::fits(a.plain) ? R(1) : Scales::for_squares(a.plain);
+  }
+};
+template <class T>
+struct ScaledDeviation : ScaledVariance<T> {
+  LOCUS_FN compute_t<T> finish(const ScaledMoments<compute_t<T>>& a) const { return this->deviation(a); }
 };
 
 }  // namespace fold

@@ -14,6 +14,62 @@ struct VarOptions {
   bool keepdim = false;
 };
 
+namespace detail {
+
+/// By what numbers are scaled so that their distances, and a sum of those, are numbers of the type; NaN for `deviation`
+/// changes nothing.
+template <class R>
+[[nodiscard]] LOCUS_FN R distance_scale(R deviation) {
+  return deviation > R(1) / fold::SquareScales<R>::least_root ? fold::SquareScales<R>::down : R(1);
+}
+/// What an element adds to the distance of the mean from the first element.
+template <bool of_deviation>
+struct FromFirst {
+  static constexpr unsigned repeated = 0b110;
+  template <class R>
+  LOCUS_FN R operator()(R x, R first, R deviation) const {
+    const R scale = of_deviation ? distance_scale(deviation) : R(1);
+    return x * scale - first * scale;
+  }
+};
+/// The gradient of a variance, or, divided by it, of a deviation.
+template <class R, bool of_deviation>
+struct MomentSlope {
+  static constexpr unsigned repeated = 0b11101;
+  R share;
+  LOCUS_FN R operator()(R g, R x, R first, R offset, R deviation) const {
+    const R scale = of_deviation ? distance_scale(deviation) : R(1), distance = (x * scale - first * scale) - offset;
+    if constexpr (!of_deviation) return times_slope<MomentSlope>(g * share, distance);
+    else return deviation == R(0) ? R(0) : times_slope<MomentSlope>(g * share, distance / (deviation * scale));
+  }
+};
+
+/// Adds the gradient of a variance of x to dx, or, where `deviation` has memory, of the deviation that it holds. The
+/// mean is the first element and the distance from it, in the type of computation, so that no digit is lost beside an
+/// offset. Two launches.
+template <bool of_deviation, class T, class D>
+void add_moment_slope(const FoldedAxes& axes, double correction, const Tensor<T, D>& x, const Tensor<T, D>& g,
+                      const Tensor<T, D>& deviation, Gradient<T, D>& dx) {
+  using R = compute_t<T>;
+  if (x.empty()) return dx.give(Tensor<T, D>(x.shape(), x.device()));
+  Tensor<T, D> first = x;
+  for (int d = 0; d < x.rank(); ++d)
+    if (axes.folds(d)) first = first.slice(d, 0, 1);
+  const Tensor<R, D> offset(axes.kept, x.device());
+  const Strides dense = row_major(axes.kept);
+  const auto plan = make_reduce_plan<3>(
+      x.shape(), {operand_of(x), operand_of(first), operand_of(deviation), PlanOperand{&axes.kept, &dense}},
+      axes.folded);
+  Backend<D>::reduce(x.device(), plan, FromFirst<of_deviation>{}, fold::Mean<R>(axes.count),
+                     Pack<const T*, const T*, const T*>(x.data(), first.data(), deviation.data()),
+                     static_cast<const R*>(nullptr), offset.data());
+  const double rest = static_cast<double>(axes.count) - correction;
+  const MomentSlope<R, of_deviation> slope{static_cast<R>((of_deviation ? 1 : 2) / (rest > 0 ? rest : 0))};
+  map_to(dx, slope, g.reshape(axes.kept), x, first, offset, deviation);
+}
+
+}  // namespace detail
+
 namespace operation {
 
 struct Variance {
@@ -23,60 +79,51 @@ struct Variance {
   template <class X>
   auto compute(X&& x) const {
     using T = value_of<X>;
-    const auto correction = detail::finite_as<compute_t<T>>("var", "correction", options.correction);
+    const auto correction = detail::finite_as<compute_t<T>>(name, "correction", options.correction);
     return detail::fold_safely<T, device_of<X>>(
         [&](const auto& op) { return detail::reduce<T>(name, op, static_cast<X&&>(x), axes, options.keepdim); },
-        fold::Variance<T>{correction}, fold::MeanVariance<T>{correction});
+        fold::Variance<T>{correction}, fold::ScaledVariance<T>{correction});
   }
   template <class T, class D>
   auto forward(const Tensor<T, D>& x) const {
     return Forwarded{compute(x), Tuple(x)};
   }
-
-  template <class R>
-  struct Deviation {
-    R scale;
-    LOCUS_FN R operator()(R g, R x, R mean) const { return detail::times_slope<Deviation>(g * scale, x - mean); }
-  };
   template <class T, class D>
   void backward(const Tuple<Tensor<T, D>>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
-    using R = compute_t<T>;
     const Tensor<T, D>& x = get<0>(saved);
-    const auto mean = Mean{axes, true}.compute(x);
-    const double rest = static_cast<double>(detail::FoldedAxes(name, x.shape(), axes).count) - options.correction;
-    detail::map_to(dx, Deviation<R>{static_cast<R>(2 / (rest > 0 ? rest : 0))}, g.reshape(mean.shape()), x, mean);
+    detail::add_moment_slope<false>({name, x.shape(), axes}, options.correction, x, g, Tensor<T, D>{}, dx);
   }
 };
 
 struct StandardDeviation {
   static constexpr const char* name = "stddev";
-  Variance variance;
+  ReduceAxes axes;
+  VarOptions options;
+  template <class X>
+  auto compute(X&& x) const {
+    using T = value_of<X>;
+    const auto correction = detail::finite_as<compute_t<T>>(name, "correction", options.correction);
+    return detail::fold_safely<T, device_of<X>>(
+        [&](const auto& op) { return detail::reduce<T>(name, op, static_cast<X&&>(x), axes, options.keepdim); },
+        fold::Deviation<T>{{correction}}, fold::ScaledDeviation<T>{{correction}});
+  }
   template <class T, class D>
   auto forward(const Tensor<T, D>& x) const {
-    const Tensor<T, D> of_x = variance.compute(x);
-    const Tensor<T, D> y = sqrt(of_x);
+    const Tensor<T, D> y = compute(x);
     return Forwarded{y, Tuple(x, y)};
   }
-  /// The gradient of the variance: none where the deviation is 0.
-  struct Slope {
-    template <class R>
-    LOCUS_FN R operator()(R g, R y) const {
-      return y == R(0) ? R(0) : g / (R(2) * y);
-    }
-  };
   template <class T, class D>
   void backward(const Tuple<Tensor<T, D>, Tensor<T, D>>& saved, const Tensor<T, D>& g, Gradient<T, D>& dx) const {
     const auto& [x, y] = saved;
-    const Tensor<T, D> of_variance(g.shape(), g.device());
-    detail::map_into(of_variance, Slope{}, g, y);
-    variance.backward(Tuple(x), of_variance, dx);
+    const detail::FoldedAxes folded(name, x.shape(), axes);
+    detail::add_moment_slope<true>(folded, options.correction, x, g, y.reshape(folded.kept), dx);
   }
 };
 
 }  // namespace operation
 
-/// Variance over axes (all of them by default), by a numerically stable fold, also where the sum of squares would
-/// overflow; NaN over too few elements.
+/// Variance over axes (all of them by default), by a numerically stable fold, beside an offset common to all elements,
+/// and where the sum of squares would overflow; NaN over too few elements.
 /// gradient: 2 g (x - mean) / (count - correction)
 /// cost: one launch, into which a temporary expression is fused, and on Cpu two more where that sum overflows;
 ///       backward two
@@ -87,13 +134,13 @@ template <detail::FloatingOperand X>
   return detail::reduce_or_record(operation::Variance{axes, options}, std::forward<X>(x));
 }
 
-/// Standard deviation over axes: the root of var, with which it shares all else. (NumPy and PyTorch call it std, which
-/// beside `using namespace locus` would be ambiguous.)
+/// Standard deviation over axes: the root of var, right wherever it is a number of the type, also where the variance is
+/// none. (NumPy and PyTorch call it std, which beside `using namespace locus` would be ambiguous.)
 /// gradient: g (x - mean) / ((count - correction) stddev), 0 where that is 0
-/// cost: as of var, and one launch; backward three
+/// cost: as of var, and on Cpu the two launches more also where squares vanish
 template <detail::FloatingOperand X>
-[[nodiscard]] auto stddev(const X& x, const ReduceAxes& axes = {}, const VarOptions& options = {}) {
-  return apply(operation::StandardDeviation{{axes, options}}, x);
+[[nodiscard]] auto stddev(X&& x, const ReduceAxes& axes = {}, const VarOptions& options = {}) {
+  return detail::reduce_or_record(operation::StandardDeviation{axes, options}, std::forward<X>(x));
 }
 
 /// What var_mean returns: `auto [variance, mean] = var_mean(x, 0);`

@@ -169,6 +169,7 @@ void map_into(const Tensor<T, D>& out, const F& f, const Tensor<In, D>&... input
 /// f(inputs...) + previous
 template <class F, class T, class... In>
 struct AddTo {
+  static constexpr unsigned repeated = repeated_inputs<F>;
   F f;
   LOCUS_FN void operator()(compute_t<In>... in, compute_t<T> previous, compute_t<T>& out) const {
     out = static_cast<compute_t<T>>(f(in...)) + previous;

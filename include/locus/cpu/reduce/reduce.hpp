@@ -124,7 +124,8 @@ class FoldWalk {
     if (width_ < columns_ || !is_direct_) return 1;
     for (int i = 0; i < reduced_.operands; ++i)
       if (operands_[i].is_index || reduced_.inner_stride(i) != columns_) return 1;
-    return between_1_and(joined_row / columns_, reduced_.inner_extent());
+    const auto fit = static_cast<std::int64_t>(totals_bytes / loops_.accumulator_bytes);
+    return between_1_and(locus::detail::smaller(joined_row, fit) / columns_, reduced_.inner_extent());
   }
 
   /// How many parts of a long run are folded by one call.

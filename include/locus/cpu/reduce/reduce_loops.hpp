@@ -54,7 +54,7 @@ class ReduceLoop<F, Op, T, Pack<I...>> {
   static constexpr bool is_narrow = std::is_integral_v<A> || requires { Op::indexed; };
   /// Registers that fold a run. A sum of integers takes a cycle: none waits.
   static constexpr int side_by_side = std::is_same_v<A, std::int64_t> ? 1 : 4;
-  static_assert(sizeof(A) <= 32, "an Accumulator is at most 32 bytes");
+  static_assert(sizeof(A) <= 48, "an Accumulator is at most 48 bytes");
 
  public:
   ReduceLoop(const F& f, const Op& op, const T* previous, T* out) : f_(f), op_(op), previous_(previous), out_(out) {}
@@ -133,8 +133,14 @@ class ReduceLoop<F, Op, T, Pack<I...>> {
   LOCUS_FN static void columns(const F& f, const Op& op, const FoldedRows& rows, column_input_t<I>... in, A* totals) {
     std::int64_t row = 0;
     if constexpr (columns_are_vectorized && !std::is_integral_v<A>) {  // few sum integers so
+      if constexpr (!is_vectorized && sizeof...(I) == 1) {  // structs take longer to add to totals than to one another
+        for (; row + 8 <= rows.count; row += 8) {
+          fold_together<8>(f, op, rows, in..., totals);
+          advance(rows.step, 8, in...);
+        }
+      }
       for (; row + 4 <= rows.count; row += 4) {
-        fold_four(f, op, rows, in..., totals);
+        fold_together<4>(f, op, rows, in..., totals);
         advance(rows.step, 4, in...);
       }
     }
@@ -147,20 +153,29 @@ class ReduceLoop<F, Op, T, Pack<I...>> {
     LOCUS_IVDEP
     for (std::int64_t k = 0; k < n; ++k) totals[k] = op.combine(totals[k], others[k]);
   }
-  /// Totals are read and written once for four rows, whose sum is rounded at its own size.
-  LOCUS_FN static void fold_four(const F& functor, const Op& op, const FoldedRows& rows, column_input_t<I>... in,
-                                 A* totals) {
+  /// Totals are read and written once for some rows, whose sum is rounded at its own size.
+  template <int together>
+  LOCUS_FN static void fold_together(const F& functor, const Op& op, const FoldedRows& rows, column_input_t<I>... in,
+                                     A* totals) {
     const F f = functor;
     const std::int64_t n = rows.n;
-    const auto next = [&]() LOCUS_INLINED {
+    const auto next = [&](int) LOCUS_INLINED {
       const auto row = [=](std::int64_t k) LOCUS_INLINED { return f(in[k]...); };
       advance(rows.step, 1, in...);
       return row;
     };
-    const auto a = next(), b = next(), c = next(), d = next();
-    LOCUS_IVDEP
-    for (std::int64_t k = 0; k < n; ++k)  // of four rows
-      totals[k] = op.combine(totals[k], op.combine(op.combine(a(k), b(k)), op.combine(c(k), d(k))));
+    using Row = decltype(next(0));
+    [&]<int... row>(std::integer_sequence<int, row...>) LOCUS_INLINED {
+      const Row each[] = {next(row)...};
+      LOCUS_IVDEP
+      for (std::int64_t k = 0; k < n; ++k) totals[k] = op.combine(totals[k], pairwise<0, together>(op, each, k));
+    }(std::make_integer_sequence<int, together>{});
+  }
+  template <int first, int count, class Row>
+  [[nodiscard]] LOCUS_FN static A pairwise(const Op& op, const Row* rows, std::int64_t k) {
+    if constexpr (count == 1) return rows[first](k);
+    else
+      return op.combine(pairwise<first, count / 2>(op, rows, k), pairwise<first + count / 2, count / 2>(op, rows, k));
   }
   LOCUS_FN static void fold_row(const F& functor, const Op& op, std::int64_t n, column_input_t<I>... in, A* totals) {
     const F f = functor;
