@@ -1,16 +1,23 @@
-// Writes an event of every kind to the folder that it is given; with "on", scalars until it is killed.
-// tensor_board_test.py reads them.
+// Writes an event of every kind to the folder that it is given; with "on", scalars until it is killed; with a step,
+// those of a run that goes on there. tensor_board_test.py reads them.
 
 #include <locus/io/tensor_board.hpp>
 
 #include <locus/tensor/from.hpp>
 
 #include <cstdio>
+#include <cstdlib>
 
 using namespace locus;
 
 int main(int argc, char** argv) {
   if (argc < 2) return 2;
+  if (argc > 2 && std::string_view(argv[2]) != "on") {
+    const std::int64_t first = std::atoll(argv[2]);
+    const io::TensorBoard again(argv[1], {.purge_step = first});
+    for (std::int64_t step = first; step < first + 5; ++step) again.add_scalar("loss/train", 7, step);
+    return 0;
+  }
   const io::TensorBoard board(argv[1]);
   std::printf("%s\n", board.path().c_str());
   std::fflush(stdout);

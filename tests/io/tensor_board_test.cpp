@@ -257,6 +257,20 @@ TEST_CASE("TensorBoard as a callback of fit: what History has, by epoch, and the
   CHECK(of("cost/share_of_peak")[1].second == as_float(second.share_of_peak()));
 }
 
+TEST_CASE("TensorBoard: a run that goes on says from which step on its events take the place of earlier ones") {
+  const TemporaryFolder folder;
+  CHECK(records(content_of(io::TensorBoard(folder.path).path())).size() == 1);
+  for (const std::int64_t step : {0, 1, 300}) {
+    const auto events = records(content_of(io::TensorBoard(folder.path, {.purge_step = step}).path()));
+    REQUIRE(events.size() == 2);
+    CHECK(field(events[1], 2).value == static_cast<std::uint64_t>(step));
+    CHECK(field(field(events[1], 7).bytes, 1).value == 1);
+    CHECK(field(events[1], 5).number == 0);
+  }
+  CHECK_THROWS_WITH_AS(io::TensorBoard(folder.path, {.purge_step = -2}),
+                       "TensorBoard: purge_step is -2; expected a step, or -1 for none", ArgumentError);
+}
+
 TEST_CASE("TensorBoard: a folder that cannot be written is refused at once") {
   const TemporaryFolder folder;
   const std::string file = folder.write("file", "");
@@ -265,6 +279,8 @@ TEST_CASE("TensorBoard: a folder that cannot be written is refused at once") {
   };
   CHECK(contains(refusal(file + "/runs"), "cannot create the folder '" + file + "/runs': Not a directory"));
   CHECK(contains(refusal("/proc/locus"), "cannot create the folder '/proc/locus': "));
+  // What mkdir says, not that the folder is not there: no permission, or a read-only file system.
+  if (fs::exists("/sys/kernel")) CHECK(refusal("/sys/locus").find("No such file") == std::string::npos);
   CHECK(contains(refusal(""), "expected a path"));
   CHECK(contains(message_of<DataError>([] { io::detail::EventFile full("/dev/full"); }),
                  "cannot write '/dev/full': No space left on device"));

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What io::TensorBoard wrote is read by TensorBoard itself: records and their checksums, scalars, histograms, images, texts,
-hyperparameters; a file that a killed process left, and one that is cut off within a record.
+hyperparameters; a file that a killed process left, one that is cut off within a record, and one of a run that goes on.
 
 usage: tensor_board_test.py        (needs tensorboard; without it only compiles the program)
 """
@@ -120,6 +120,16 @@ def check_killed(program, folder):
     assert damaged < now, "a flipped bit was not found"
 
 
+def check_going_on(program, folder):
+    """A second file takes the place of what the first has from its step on."""
+    subprocess.run([program, folder], check=True, stdout=subprocess.DEVNULL)
+    time.sleep(1.1)  # files are read in the order of their names, which begin with the second
+    subprocess.run([program, folder, "100"], check=True)
+    points = [(point.step, point.value) for point in events_of(folder).Scalars("loss/train")]
+    assert [step for step, _ in points] == list(range(105)), points
+    assert [value for _, value in points[100:]] == [7] * 5, points
+
+
 def check_all(report):
     compiler = common.find_compilers().get("gcc")
     if not compiler:
@@ -138,9 +148,10 @@ def check_all(report):
         report.add("the program", output if status else None)
         events = events_of(output.strip())
         cases = [check_scalars, check_histograms, check_images, check_text, check_hyper_parameters]
-        for case in [*cases, check_killed]:
+        of_folder = [check_killed, check_going_on]
+        for case in [*cases, *of_folder]:
             try:
-                check_killed(program, pathlib.Path(folder) / "killed") if case is check_killed else case(events)
+                case(program, pathlib.Path(folder) / case.__name__) if case in of_folder else case(events)
                 report.ok(case.__name__)
             except (AssertionError, KeyError, ValueError) as error:
                 report.fail(case.__name__, f"{type(error).__name__}: {error}")

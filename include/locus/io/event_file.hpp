@@ -106,10 +106,16 @@ class EventFile : public Counted {
   }
 
   /// An event at a step, whose summary has this value. What cannot be written is lost; the first time, stderr says so.
-  LOCUS_OUT_OF_LINE void add(std::int64_t step, const Message& value) {
-    const Message summary = Message().message(1, value);
-    const std::string record =
-        framed(Message().real(1, wall_time()).integer(2, static_cast<std::uint64_t>(step)).message(5, summary).text());
+  void add(std::int64_t step, const Message& value) { add(step, 5, Message().message(1, value)); }
+  /// Another start of the run: TensorBoard drops what earlier files of the folder have of this step and later ones.
+  void add_start(std::int64_t step) { add(step, 7, Message().integer(1, 1)); }  // SessionLog of status START
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  /// An event that has this field.
+  LOCUS_OUT_OF_LINE void add(std::int64_t step, int field, const Message& content) {
+    const std::string record = framed(
+        Message().real(1, wall_time()).integer(2, static_cast<std::uint64_t>(step)).message(field, content).text());
     const Lock lock(mutex_);
     const int error = is_broken_ ? 0 : write(record);
     if (error == 0 || has_warned_) return;
@@ -117,9 +123,6 @@ class EventFile : public Counted {
     std::fprintf(stderr, "locus: cannot write events to '%s': %s; training goes on, events are lost\n", path_.c_str(),
                  std::strerror(error));
   }
-  [[nodiscard]] const std::string& path() const { return path_; }
-
- private:
   /// 0 or an errno. After a part of a record, which would hide all behind it, the file ends with the last whole one.
   [[nodiscard]] int write(std::string_view record) {
     const int error = write_parts(file_, Span<const std::string_view>(&record, 1));

@@ -37,6 +37,13 @@ class HyperParameter {
   detail::Message value_;  ///< google.protobuf.Value
 };
 
+struct TensorBoardOptions {
+  /// Of a run that goes on: the first step that is written again. TensorBoard no longer shows what earlier files of the
+  /// folder have of this step and later ones, under any tag, as with PyTorch's SummaryWriter(purge_step=...). -1: all
+  /// stays
+  std::int64_t purge_step = -1;
+};
+
 /// Writes an event file that TensorBoard shows (tensorboard --logdir FOLDER), also while it is written: every call adds
 /// a whole record. A process that is killed leaves what it added. Copies share the file. Several threads may add to it.
 ///
@@ -49,14 +56,27 @@ class HyperParameter {
 ///     io::TensorBoard board("runs/mnist");
 ///     fit(model, optimizer, train, valid, history, {.epochs = 5, .on_progress = board, .on_epoch = board});
 ///
+/// A run that goes on after it was killed repeats what came after its last save: purge_step hides the old events. Those
+/// of epochs and those of steps count differently, so that they need a folder each.
+///
+///     io::resume_training("run.safetensors", model, optimizer, train, history);
+///     const std::int64_t step = std::int64_t(train.position().epoch) * train.size() + train.position().batch;
+///     io::TensorBoard epochs("runs/mnist", {.purge_step = std::int64_t(history.records().size()) + 1});
+///     io::TensorBoard steps("runs/mnist/steps", {.purge_step = step + 1});
+///     fit(model, optimizer, train, valid, history, {.on_progress = steps, .on_epoch = epochs});
+///
 /// What cannot be written after the constructor, as to a full disk, is lost: training goes on, stderr says so once, and
 /// the file keeps its whole records.
 class TensorBoard {
  public:
-  /// Makes a new event file in the folder, which is made where there is none. throws DataError where that fails
-  explicit TensorBoard(const std::string& folder) {
+  /// Makes a new event file in the folder, which is made where there is none. throws DataError where that fails;
+  /// ArgumentError for a purge_step below -1
+  explicit TensorBoard(const std::string& folder, const TensorBoardOptions& options = {}) {
+    if (options.purge_step < -1)
+      fail<ArgumentError>({"TensorBoard: purge_step is ", options.purge_step, "; expected a step, or -1 for none"});
     detail::make_folders(folder);
     file_ = Shared(new detail::EventFile(detail::event_file_in(folder)));
+    if (options.purge_step >= 0) file_->add_start(options.purge_step);
   }
 
   /// Where events are written.
