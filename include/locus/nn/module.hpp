@@ -86,7 +86,7 @@ LOCUS_REFUSALS_BEGIN
 ///
 /// Copies share parameters and buffers, as in PyTorch.
 template <class Derived, class T, class D>
-class Layer {
+class Layer : public locus::detail::OtherNamesOfModels {
  public:
   using value_type = T;
   using device_type = D;
