@@ -49,7 +49,7 @@ struct TracedSourceMistake<X, T, D>
 LOCUS_REFUSALS_BEGIN
 /// A tensor with its place in the graph. Copies share both.
 template <class T, class D>
-class Traced {
+class Traced : public detail::OtherNames<D, 1> {
  public:
   using value_type = T;
   using device_type = D;
@@ -185,7 +185,6 @@ class Traced {
   }
 #include <locus/refuse/conversion.inc>
 #include <locus/refuse/extents.inc>
-#include <locus/refuse/other_names.inc>
 #include <locus/refuse/to.inc>
 
  private:

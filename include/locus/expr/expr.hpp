@@ -79,7 +79,7 @@ struct Materialize;
 /// and enters as a tensor. cost: one launch when computed, however many functions it is made of
 LOCUS_REFUSALS_BEGIN
 template <class T, class D, class Tree, class... Handles>
-class Expr {
+class Expr : public detail::OtherNames<D, 2> {
  public:
   using value_type = T;
   using device_type = D;
@@ -161,7 +161,6 @@ class Expr {
 
 #include <locus/refuse/conversion.inc>
 #include <locus/refuse/extents.inc>
-#include <locus/refuse/other_names.inc>
 #include <locus/refuse/to.inc>
 
   [[nodiscard]] bool computed() const { return memo_.known(); }

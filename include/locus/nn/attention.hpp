@@ -76,6 +76,7 @@ class MultiheadAttention final : public Layer<MultiheadAttention<T, D>, T, D> {
     in_proj_bias = Parameter<T, D>(zeros<T>({3 * width}, device));
     init::zeros_(out_proj.bias);
   }
+#include <locus/refuse/nn/multihead_attention_class.inc>
 
   using Layer<MultiheadAttention, T, D>::operator();
   template <TensorLike X, class Self = MultiheadAttention>
@@ -236,5 +237,7 @@ class MultiheadAttention final : public Layer<MultiheadAttention<T, D>, T, D> {
   std::int64_t heads_;
   MultiheadAttentionOptions options_;
 };
+#define LOCUS_REFUSED_LAYER MultiheadAttention
+#include <locus/refuse/nn/no_types.inc>
 
 }  // namespace locus::inline LOCUS_ABI::nn

@@ -130,6 +130,7 @@ class BatchNorm1d final : public detail::BatchNorm<BatchNorm1d<T, D>, T, D> {
  public:
   static constexpr const char *name = "BatchNorm1d", *expected = "(batch, features) or (batch, features, length)";
   using detail::BatchNorm<BatchNorm1d, T, D>::BatchNorm;
+#include <locus/refuse/nn/batch_norm1d_class.inc>
   /// For U on E.
   template <class U, class E>
   [[nodiscard]] auto twin() const {
@@ -137,6 +138,8 @@ class BatchNorm1d final : public detail::BatchNorm<BatchNorm1d<T, D>, T, D> {
   }
   [[nodiscard]] static constexpr bool takes(int rank) { return rank == 2 || rank == 3; }
 };
+#define LOCUS_REFUSED_LAYER BatchNorm1d
+#include <locus/refuse/nn/no_types.inc>
 
 /// The same for images, of shape (batch, features, height, width).
 template <class T, class D>
@@ -144,6 +147,7 @@ class BatchNorm2d final : public detail::BatchNorm<BatchNorm2d<T, D>, T, D> {
  public:
   static constexpr const char *name = "BatchNorm2d", *expected = "(batch, features, height, width)";
   using detail::BatchNorm<BatchNorm2d, T, D>::BatchNorm;
+#include <locus/refuse/nn/batch_norm2d_class.inc>
   /// For U on E.
   template <class U, class E>
   [[nodiscard]] auto twin() const {
@@ -151,5 +155,7 @@ class BatchNorm2d final : public detail::BatchNorm<BatchNorm2d<T, D>, T, D> {
   }
   [[nodiscard]] static constexpr bool takes(int rank) { return rank == 4; }
 };
+#define LOCUS_REFUSED_LAYER BatchNorm2d
+#include <locus/refuse/nn/no_types.inc>
 
 }  // namespace locus::inline LOCUS_ABI::nn

@@ -97,6 +97,7 @@ class Conv2d final : public detail::ConvLayer<Conv2d<T, D>, T, D> {
       : detail::ConvLayer<Conv2d, T, D>(checked(in, out, kernel, options), out, options.bias, device),
         kernel_(kernel),
         options_(options) {}
+#include <locus/refuse/nn/conv2d_class.inc>
 
   template <TensorLike X>
   [[nodiscard]] auto forward(const X& x) const {
@@ -131,6 +132,8 @@ class Conv2d final : public detail::ConvLayer<Conv2d<T, D>, T, D> {
   Size2d kernel_;
   Conv2dOptions options_;
 };
+#define LOCUS_REFUSED_LAYER Conv2d
+#include <locus/refuse/nn/no_types.inc>
 
 /// See locus::conv1d. Parameters: weight (out, in / groups, k), bias (out), both initialized as in PyTorch. cost: that
 /// of conv1d, and of pad where padding_mode is not constant
@@ -142,6 +145,7 @@ class Conv1d final : public detail::ConvLayer<Conv1d<T, D>, T, D> {
       : detail::ConvLayer<Conv1d, T, D>(checked(in, out, kernel, options), out, options.bias, device),
         kernel_(kernel),
         options_(options) {}
+#include <locus/refuse/nn/conv1d_class.inc>
 
   template <TensorLike X>
   [[nodiscard]] auto forward(const X& x) const {
@@ -176,6 +180,8 @@ class Conv1d final : public detail::ConvLayer<Conv1d<T, D>, T, D> {
   std::int64_t kernel_;
   Conv1dOptions options_;
 };
+#define LOCUS_REFUSED_LAYER Conv1d
+#include <locus/refuse/nn/no_types.inc>
 
 /// See locus::conv_transpose2d. Parameters: weight (in, out / groups, kh, kw), bias (out), both initialized as in
 /// PyTorch. cost: that of conv_transpose2d
@@ -187,6 +193,7 @@ class ConvTranspose2d final : public detail::ConvLayer<ConvTranspose2d<T, D>, T,
                   D device = {})
       : detail::ConvLayer<ConvTranspose2d, T, D>(checked(in, out, kernel, options), out, options.bias, device),
         options_(options) {}
+#include <locus/refuse/nn/conv_transpose2d_class.inc>
 
   template <TensorLike X>
   [[nodiscard]] auto forward(const X& x) const {
@@ -216,5 +223,7 @@ class ConvTranspose2d final : public detail::ConvLayer<ConvTranspose2d<T, D>, T,
 
   ConvTranspose2dOptions options_;
 };
+#define LOCUS_REFUSED_LAYER ConvTranspose2d
+#include <locus/refuse/nn/no_types.inc>
 
 }  // namespace locus::inline LOCUS_ABI::nn

@@ -33,6 +33,7 @@ class Embedding final : public Layer<Embedding<T, D>, T, D> {
     if (padding >= 0) table.select(0, padding).fill_(T(0));
     weight = Parameter<T, D>(table);
   }
+#include <locus/refuse/nn/embedding_class.inc>
 
   template <TensorLike X>
   [[nodiscard]] auto forward(const X& indices) const {
@@ -54,5 +55,7 @@ class Embedding final : public Layer<Embedding<T, D>, T, D> {
   explicit Embedding(const EmbeddingOptions& options) : options_(options) {}
   EmbeddingOptions options_;
 };
+#define LOCUS_REFUSED_LAYER Embedding
+#include <locus/refuse/nn/no_types.inc>
 
 }  // namespace locus::inline LOCUS_ABI::nn

@@ -60,6 +60,7 @@ class GroupNorm final : public detail::ChannelNorm<GroupNorm<T, D>, T, D> {
     if (groups < 1 || channels % groups != 0)
       fail<ArgumentError>({name, ": ", groups, " groups of ", channels, " channels; expected a divisor of ", channels});
   }
+#include <locus/refuse/nn/group_norm_class.inc>
   template <TensorLike X>
   [[nodiscard]] auto forward(const X& x) const {
     if (x.rank() < 2 || x.shape()[1] != this->channels())
@@ -76,6 +77,8 @@ class GroupNorm final : public detail::ChannelNorm<GroupNorm<T, D>, T, D> {
  private:
   std::int64_t groups_;
 };
+#define LOCUS_REFUSED_LAYER GroupNorm
+#include <locus/refuse/nn/no_types.inc>
 
 /// PyTorch's, with its defaults: nn::InstanceNorm2d<float, D>{64, {.affine = true}}. There is no momentum of None,
 /// which in PyTorch makes running statistics plain means over all batches.

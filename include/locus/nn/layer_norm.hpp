@@ -44,6 +44,7 @@ class LayerNorm final : public Layer<LayerNorm<T, D>, T, D> {
   explicit LayerNorm(std::int64_t width, double eps = 1e-5, bool elementwise_affine = true, bool with_bias = true,
                      D device = {})
       : LayerNorm(Shape{width}, eps, elementwise_affine, with_bias, device) {}
+#include <locus/refuse/nn/layer_norm_class.inc>
 
   template <TensorLike X>
   [[nodiscard]] auto forward(const X& x) const {
@@ -64,6 +65,8 @@ class LayerNorm final : public Layer<LayerNorm<T, D>, T, D> {
   Shape normalized_shape_;
   double eps_;
 };
+#define LOCUS_REFUSED_LAYER LayerNorm
+#include <locus/refuse/nn/no_types.inc>
 
 /// y = x / sqrt(mean(x^2) + eps) * weight over the last dimensions, which `normalized_shape` names.
 /// shape: that of the input, (..., normalized_shape). Parameters: weight, at first 1. cost: one launch

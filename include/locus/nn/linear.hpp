@@ -25,6 +25,7 @@ class Linear final : public Layer<Linear<T, D>, T, D> {
     weight = Parameter<T, D>(init::uniform_(Tensor<T, D>({out, in}, device), -bound, bound));
     if (with_bias) bias = Parameter<T, D>(init::uniform_(Tensor<T, D>({out}, device), -bound, bound));
   }
+#include <locus/refuse/nn/linear_class.inc>
 
   template <TensorLike X>
   [[nodiscard]] auto forward(const X& x) const {
@@ -52,6 +53,8 @@ class Linear final : public Layer<Linear<T, D>, T, D> {
   friend class Linear;
   Linear() = default;
 };
+#define LOCUS_REFUSED_LAYER Linear
+#include <locus/refuse/nn/no_types.inc>
 
 }  // namespace locus::inline LOCUS_ABI::nn
 

@@ -88,7 +88,7 @@ LOCUS_REFUSALS_BEGIN
 /// Copies share parameters and buffers, as in PyTorch. A layer that was moved to another object, as by
 /// `auto net = std::move(layer)`, throws ArgumentError when it is called or listed.
 template <class Derived, class T, class D>
-class Layer : public detail::Movable {
+class Layer : public detail::Movable, public locus::detail::OtherNamesOfModels {
  public:
   using value_type = T;
   using device_type = D;

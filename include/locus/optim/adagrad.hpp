@@ -58,9 +58,7 @@ class Adagrad : public Optimizer<T, D> {
       : Adagrad(options, std::move(parameters)) {}
   /// Groups with a learning rate or a weight decay of their own.
   explicit Adagrad(const std::vector<Group<T, D>>& groups, const AdagradOptions& options = {});
-#define LOCUS_REFUSED_OPTIMIZER Adagrad
-#define LOCUS_REFUSED_OPTIONS AdagradOptions
-#include <locus/refuse/parameters.inc>
+#include <locus/refuse/optim/adagrad_class.inc>
 
   /// Of state `which`, as PyTorch calls it. throws IndexError where states() are fewer
   [[nodiscard]] const char* state_name(int which) const {

@@ -96,9 +96,7 @@ class Adam : public Optimizer<T, D> {
       : Adam(std::move(parameters), options, false) {}
   /// Groups with a learning rate or a weight decay of their own.
   explicit Adam(const std::vector<Group<T, D>>& groups, const AdamOptions& options = {});
-#define LOCUS_REFUSED_OPTIMIZER Adam
-#define LOCUS_REFUSED_OPTIONS AdamOptions
-#include <locus/refuse/parameters.inc>
+#include <locus/refuse/optim/adam_class.inc>
 
   /// Of state `which`, as PyTorch calls it. throws IndexError where states() are fewer
   [[nodiscard]] const char* state_name(int which) const {
@@ -188,9 +186,7 @@ class AdamW : public Adam<T, D> {
       : Adam<T, D>(std::move(parameters), {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay, o.amsgrad, o.maximize}, true) {}
   /// Groups with a learning rate or a weight decay of their own.
   explicit AdamW(const std::vector<Group<T, D>>& groups, const AdamWOptions& o = {});
-#define LOCUS_REFUSED_OPTIMIZER AdamW
-#define LOCUS_REFUSED_OPTIONS AdamWOptions
-#include <locus/refuse/parameters.inc>
+#include <locus/refuse/optim/adamw_class.inc>
 };
 template <class T, class D>
 AdamW<T, D>::AdamW(const std::vector<Group<T, D>>& groups, const AdamWOptions& o)

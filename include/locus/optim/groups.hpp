@@ -36,6 +36,8 @@ concept HasParameters = requires(const M& model) {
   model.parameters();
   model.zero_grad();
 } && !requires(M& optimizer) { optimizer.step(); };
+template <class P>
+concept ListOfParameters = locus::detail::HasPlace<typename P::value_type>;
 
 /// Whether parameters of T may be stepped by gradients of an ordinary loss: those of half would vanish.
 template <class T>

@@ -51,9 +51,7 @@ class Lion : public Optimizer<T, D> {
       : Lion(options, std::move(parameters)) {}
   /// Groups with a learning rate or a weight decay of their own.
   explicit Lion(const std::vector<Group<T, D>>& groups, const LionOptions& options = {});
-#define LOCUS_REFUSED_OPTIMIZER Lion
-#define LOCUS_REFUSED_OPTIONS LionOptions
-#include <locus/refuse/parameters.inc>
+#include <locus/refuse/optim/lion_class.inc>
 
   /// Of state `which`, as PyTorch calls Adam's. throws IndexError where states() are fewer
   [[nodiscard]] const char* state_name(int which) const {

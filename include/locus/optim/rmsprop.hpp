@@ -65,9 +65,7 @@ class RMSprop : public Optimizer<T, D> {
       : RMSprop(options, std::move(parameters)) {}
   /// Groups with a learning rate or a weight decay of their own.
   explicit RMSprop(const std::vector<Group<T, D>>& groups, const RMSpropOptions& options = {});
-#define LOCUS_REFUSED_OPTIMIZER RMSprop
-#define LOCUS_REFUSED_OPTIONS RMSpropOptions
-#include <locus/refuse/parameters.inc>
+#include <locus/refuse/optim/rmsprop_class.inc>
 
   /// Of state `which`, as PyTorch calls it. throws IndexError where states() are fewer
   [[nodiscard]] const char* state_name(int which) const {

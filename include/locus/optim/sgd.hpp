@@ -62,9 +62,7 @@ class Sgd : public Optimizer<T, D> {
       : Sgd(options, std::move(parameters)) {}
   /// Groups with a learning rate or a weight decay of their own.
   explicit Sgd(const std::vector<Group<T, D>>& groups, const SgdOptions& options = {});
-#define LOCUS_REFUSED_OPTIMIZER Sgd
-#define LOCUS_REFUSED_OPTIONS SgdOptions
-#include <locus/refuse/parameters.inc>
+#include <locus/refuse/optim/sgd_class.inc>
 
   /// Of state `which`, as PyTorch calls it. throws IndexError where states() are fewer
   [[nodiscard]] const char* state_name(int which) const {

@@ -177,7 +177,6 @@ struct say_x_value;
 struct reductions_are_functions;
 struct say_sum_x_axis;
 struct say_mean_x_axis;
-struct say_sqrt_var_x_axis;
 struct a_view_is_called_reshape;
 struct say_x_reshape_2_3_in_braces;
 struct options_are_named;
@@ -319,6 +318,82 @@ struct a_scaler_instead_of_a_flag;
 struct pass_scaler_with_optimizer;
 struct say_scaler_step_optimizer;
 
+// How a function or a class is used, where a call fits no form of it.
+struct no_such_option_or_argument;
+struct layer_without_its_types;
+struct size_of_all_dimensions;
+struct say_x_elements_or_x_shape;
+struct another_name;
+struct say_x_transpose;
+struct elements_are_read_by_the_host;
+struct say_x_data_or_io_save_npy_path_x;
+struct type_is_that_of_the_elements;
+struct say_x_item;
+struct say_x_rank;
+struct say_x_elements;
+struct say_x_shape;
+struct say_x_size_0;
+struct say_x_size_1;
+struct say_x_clone;
+struct say_x_as_double;
+struct say_x_data;
+struct say_x_fill_0;
+struct say_x_plus_equals_y;
+struct say_x_minus_equals_y;
+struct say_x_times_equals_y;
+struct gradients_are_collected_for_another_type;
+struct say_variable_x;
+struct say_stddev_x_axis;
+struct say_max_x_axis;
+struct say_min_x_axis;
+struct say_argmax_x_axis;
+struct say_argmin_x_axis;
+struct say_norm_x_axis;
+struct operations_are_functions;
+struct say_abs_x;
+struct say_exp_x;
+struct say_log_x;
+struct say_sqrt_x;
+struct say_relu_x;
+struct say_sigmoid_x;
+struct say_tanh_x;
+struct say_pow_x_2;
+struct say_softmax_x_axis;
+struct say_matmul_x_y;
+struct say_clamp_x_low_high;
+struct a_model_has_no_mode;
+struct model_x_is_inference_where_x_is_plain;
+struct model_trace_x_is_training;
+struct say_std_move_model_to_Cuda;
+struct say_std_move_model_to_Cpu;
+struct element_type_is_part_of_the_type;
+struct say_std_move_model_as_half;
+struct say_nn_state_dict_model;
+struct say_nn_load_state_dict_model_state;
+struct write_its_element_type_and_device_as_in_nn_Linear_float_Cpu;
+struct the_options_are_lr_alpha_eps_weight_decay_momentum_centered;
+struct loader_without_a_device;
+struct make_it_of_entries_features_and_options_padding_idx;
+struct make_it_of_features_and_options_eps_momentum_affine_track_running_stats;
+struct make_it_of_groups_channels_eps_affine;
+struct make_it_of_in_out_kernel_and_options_stride_padding_dilation_groups_bias_padding_mode;
+struct make_it_of_in_out_kernel_and_options_stride_padding_dilation_groups_bias_padding_mode_exact;
+struct make_it_of_in_out_kernel_and_options_stride_padding_output_padding_groups_bias_dilation_exact;
+struct make_it_of_in_out_with_bias;
+struct make_it_of_kernel_stride_padding_and_options_ceil_mode_count_include_pad_divisor_override;
+struct make_it_of_kernel_stride_padding_and_options_dilation_ceil_mode;
+struct make_it_of_width_eps_elementwise_affine;
+struct make_it_of_width_heads_and_options_dropout_bias_kdim_vdim;
+struct say_data_loader_Cpu_dataset;
+struct say_data_loader_D_dataset_with_options_batch_size_shuffle_drop_last_seed_ahead_workers;
+struct say_fit_model_optimizer_loss_train_valid_history_with_options_epochs_first_epoch_capture_report_every_accumulate_before_step_after_step_peak_scheduler_schedule_every_early_stopping_on_progress_on_epoch;
+struct say_x_axes_with_options_correction_keepdim;
+struct say_logits_labels_with_options_reduction_ignore_index_label_smoothing;
+struct the_options_are_lr_beta1_beta2_eps_weight_decay_amsgrad;
+struct the_options_are_lr_beta1_beta2_weight_decay;
+struct the_options_are_lr_lr_decay_weight_decay_initial_accumulator_value_eps;
+struct the_options_are_lr_momentum_dampening_weight_decay_nesterov;
+
 }  // namespace locus::error
 
 namespace locus::inline LOCUS_ABI::detail {
@@ -364,6 +439,19 @@ struct MistakeOf {
   using why_or_void = Why;
   using left = Left;
   using right = Right;
+};
+
+struct NoTypes;  ///< in place of the device of a layer whose types are not written
+
+/// An argument of any type, by a conversion: see refuse/usage.inc.
+template <class Why = void>
+struct Given {
+  template <class X>
+  Given(const X&)
+#if LOCUS_NVCC
+      = delete
+#endif
+      ;
 };
 
 /// Element types that do not go together.

@@ -4,6 +4,7 @@
 
 #include <locus/cpu/backend.hpp>
 #include <locus/device/buffer.hpp>
+#include <locus/refuse/other_names.hpp>
 #include <locus/tensor/layout.hpp>
 #include <locus/tensor/source.hpp>
 #include <locus/tensor/subscript.hpp>
@@ -14,7 +15,7 @@ LOCUS_REFUSALS_BEGIN
 /// Elements of type T on D, of at most eight dimensions. Copying a Tensor copies the handle, as with std::shared_ptr:
 /// both see the same elements, and const does not reach them; .clone() copies the elements.
 template <class T, class D>
-class Tensor {
+class Tensor : public detail::OtherNames<D, 0> {
   static_assert(DType<T>,
                 "a Tensor holds float, double, half, bfloat16, bool, or integers of fixed width such as std::int64_t");
   static_assert(!std::is_same_v<D, Cuda> || MemorySpace<D>,
@@ -217,7 +218,6 @@ class Tensor {
   [[nodiscard]] LOCUS_OUT_OF_LINE Tensor<T, E> to(E device = {}) const;  ///< on another device; itself if there already
 #include <locus/refuse/conversion.inc>
 #include <locus/refuse/extents.inc>
-#include <locus/refuse/other_names.inc>
 #include <locus/refuse/to.inc>
   template <class X>
     requires detail::CopySource<X, D>
