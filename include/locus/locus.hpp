@@ -31,6 +31,7 @@
 
 #include <locus/tensor/copy_async.hpp>
 #include <locus/tensor/factory.hpp>
+#include <locus/tensor/from_blob.hpp>
 #include <locus/tensor/print.hpp>
 #include <locus/tensor/random.hpp>
 

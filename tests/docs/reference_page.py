@@ -25,7 +25,7 @@ INCLUDE = common.ROOT / "include" / "locus"
 # Headings in reading order, and the headers of include/locus that they show.
 SECTIONS = [
     ("Tensors", ["tensor/tensor.hpp", "core/shape.hpp", "core/dtype.hpp", "tensor/print.hpp"]),
-    ("New tensors", ["tensor/from.hpp", "tensor/factory.hpp", "tensor/random.hpp", "ops/multinomial.hpp", "core/random.hpp", "tensor/draw.hpp"]),
+    ("New tensors", ["tensor/from.hpp", "tensor/from_blob.hpp", "tensor/factory.hpp", "tensor/random.hpp", "ops/multinomial.hpp", "core/random.hpp", "tensor/draw.hpp"]),
     ("Devices and streams", ["core/place.hpp", "select.hpp", "device/stream.hpp", "device/capture.hpp", "device/launch_log.hpp",
                              "device/launch_trace.hpp", "device/phase_trace.hpp"]),
     ("Copies that do not wait", ["tensor/copy_async.hpp", "tensor/source.hpp"]),

@@ -107,6 +107,23 @@ LOCUS_DEVICE_TEST("padding is one launch, and a constant border has none in the 
   CHECK(launches(PadMode::reflect) == 2);
 }
 
+TEST_CASE("amounts are a list that is made at run time, too") {
+  const auto x = arange<float>(6).reshape({2, 3});
+  const auto around = [](int rank, auto amount) { return std::vector(static_cast<std::size_t>(2 * rank), amount); };
+  CHECK(allclose(pad(x, around(2, 1)), pad(x, {1, 1, 1, 1})));
+  CHECK(allclose(pad(x, around(1, std::int64_t{1}), PadMode::reflect), pad(x, {1, 1}, PadMode::reflect)));
+  CHECK(pad(x, std::vector<int>{}).shape() == x.shape());
+  const std::array<short, 2> crop{-1, 0};
+  CHECK_CLOSE(pad(x, crop).flatten(), {1, 2, 4, 5});
+  const auto traced = variable(x);
+  sum(pad(traced, around(2, 2))).backward();
+  CHECK_CLOSE(traced.grad().flatten(), {1, 1, 1, 1, 1, 1});
+  CHECK_THROWS_WITH_AS((void)pad(x, std::vector{1, 2, 3}),
+                       "pad: 3 amounts; expected two for each dimension, the last one first", ArgumentError);
+  CHECK_THROWS_AS((void)pad(x, around(9, 1)), ArgumentError);
+  CHECK_THROWS_AS((void)pad(x, std::vector<std::uint64_t>{0, UINT64_MAX}), ArgumentError);
+}
+
 TEST_CASE("what cannot be padded is told") {
   const auto x = zeros<float>({2, 3});
   CHECK_THROWS_WITH_AS((void)pad(x, {1, 2, 3}), "pad: 3 amounts; expected two for each dimension, the last one first",

@@ -1,4 +1,4 @@
-#include <locus/tensor/factory.hpp>
+#include <locus/locus.hpp>
 
 #include <array>
 #include <cmath>
@@ -8,6 +8,7 @@
 #include <sstream>
 #include <support/device_list.hpp>
 #include <support/reference.hpp>
+#include <support/thrown.hpp>
 
 using namespace locus;
 using namespace locus_test;
@@ -183,4 +184,149 @@ TEST_CASE("negative extents are refused, and memory that is not there") {
   CHECK_THROWS_AS((void)empty({std::int64_t{1} << 50}), OutOfMemory);
   CHECK_THROWS_AS((void)empty<double>({std::int64_t{1} << 61}), OutOfMemory);
   CHECK_THROWS_AS((void)empty({std::int64_t{1} << 40, std::int64_t{1} << 40}), ShapeError);
+}
+
+namespace {
+
+/// Memory that a library other than Locus might have: numbers 0, 1, ... on D.
+template <class D>
+struct Foreign {
+  static constexpr std::int64_t count = 6;
+  static constexpr std::size_t bytes = count * sizeof(float);
+  float* data = static_cast<float*>(Backend<D>::allocate(D{}, bytes));
+  int freed = 0;
+  Foreign() {
+    const Tensor<float, Cpu> numbers = arange<float>(count);
+    Transfer<Cpu, D>::copy(Cpu{}, numbers.data(), D{}, data, bytes);
+  }
+  Foreign(const Foreign&) = delete;
+  Foreign& operator=(const Foreign&) = delete;
+  ~Foreign() {
+    if (freed == 0) Backend<D>::deallocate(D{}, data, bytes);
+  }
+  [[nodiscard]] auto deleter() {
+    return [this](float* memory) {
+      CHECK(memory == data);
+      ++freed;
+      Backend<D>::deallocate(D{}, memory, bytes);
+    };
+  }
+};
+
+}  // namespace
+
+LOCUS_DEVICE_TEST("a tensor over memory of the program's own, which it neither copies nor frees", D) {
+  Foreign<D> memory;
+  const auto x = from_blob(memory.data, {2, 3}, D{});
+  static_assert(std::is_same_v<decltype(x), const Tensor<float, D>>);
+  CHECK(x.data() == memory.data);
+  CHECK(x.buffer().bytes() == memory.bytes);
+  CHECK_CLOSE((x * 2 + 1).flatten(), {1, 3, 5, 7, 9, 11});
+  CHECK_CLOSE(matmul(x, x.transpose()).flatten(), {5, 14, 14, 50});
+  x.select(0, 1).fill_(0);
+  CHECK_CLOSE(from_blob(memory.data, {6}, D{}), {0, 1, 2, 0, 0, 0});
+  CHECK_CLOSE(from_blob(memory.data, {2, 2}, Strides{1, 2}, D{}).flatten(), {0, 2, 1, 0});
+  CHECK(from_blob(memory.data, {2, 3}, D{}).is_contiguous());
+  CHECK(from_blob(static_cast<float*>(nullptr), {0, 3}, D{}).shape() == Shape{0, 3});
+  CHECK(from_blob(memory.data, {}, D{}).elements() == 1);
+}
+
+LOCUS_DEVICE_TEST("memory that a tensor takes over is freed once, with the last view of it", D) {
+  Foreign<D> memory;
+  Tensor<float, D> view;
+  {
+    const auto x = from_blob(memory.data, {2, 3}, memory.deleter(), D{});
+    view = x.select(1, 2);
+  }
+  CHECK(memory.freed == 0);
+  CHECK_CLOSE(view, {2, 5});
+  view = {};
+  CHECK(memory.freed == 1);
+
+  Foreign<D> columns;
+  (void)from_blob(columns.data, {2, 3}, Strides{1, 2}, columns.deleter(), D{});
+  CHECK(columns.freed == 1);
+  Foreign<D> refused;  // not taken over by what throws
+  CHECK_THROWS_AS((void)from_blob(refused.data, {-2, 3}, refused.deleter(), D{}), ShapeError);
+  CHECK(refused.freed == 0);
+}
+
+LOCUS_DEVICE_TEST("a graph keeps the memory that it saved, and notices when it changed", D) {
+  Foreign<D> memory;
+  Traced<float, D> loss, w = variable(full<float, D>({6}, 2));
+  {
+    const auto x = from_blob(memory.data, {6}, memory.deleter(), D{});
+    loss = sum(w * trace(x));
+  }
+  CHECK(memory.freed == 0);
+  loss.backward();
+  CHECK_CLOSE(w.grad(), {0, 1, 2, 3, 4, 5});
+  loss = {};
+  CHECK(memory.freed == 1);
+
+  Foreign<D> other;
+  const auto x = from_blob(other.data, {6}, D{});
+  const auto again = sum(w * trace(x));
+  x.changed();  // says the program that wrote to the memory itself
+  CHECK_THROWS_AS(again.backward(), StaleError);
+  const auto pending = x * 2;
+  x.fill_(1);
+  CHECK_THROWS_AS((void)pending.eval(), StaleError);
+  const auto v = variable(x);
+  sum(v * v).backward();
+  CHECK_CLOSE(v.grad(), {2, 2, 2, 2, 2, 2});
+  CHECK_CLOSE(x, {1, 1, 1, 1, 1, 1});
+}
+
+TEST_CASE("a tensor over a vector, an array or a span, and memory that C allocated") {
+  std::vector<double> values{1, 2, 3, 4};
+  const auto x = from_blob(values, {2, 2});
+  static_assert(std::is_same_v<decltype(x), const Tensor<double, Cpu>>);
+  values[1] = 7;
+  CHECK_CLOSE(x.flatten(), {1, 7, 3, 4});
+  x(1, 1) = 9;
+  CHECK(values[3] == 9);
+  std::array<std::int64_t, 2> pair{5, 6};
+  CHECK_CLOSE(from_blob(pair, {2}), {5, 6});
+  CHECK_CLOSE(from_blob(std::span(values).subspan(2), {2}), {3, 9});
+  float plain[3] = {1, 2, 3};
+  CHECK_CLOSE(from_blob(plain, {3}), {1, 2, 3});
+  auto* const allocated = static_cast<std::uint8_t*>(std::calloc(4, 1));
+  CHECK_CLOSE(from_blob(allocated, {4}, std::free), {0, 0, 0, 0});
+  CHECK_THROWS_AS((void)from_blob(values, {3}), ShapeError);
+  // Elements that nobody owns any more, and those that must not be written.
+  const auto takes = []<class V>(V&& v) { return requires { from_blob(std::forward<V>(v), {2}); }; };
+  const std::vector<double> constant{1, 2};
+  CHECK_FALSE(takes(std::vector<double>{1, 2}));
+  CHECK_FALSE(takes(std::array<double, 2>{1, 2}));
+  CHECK_FALSE(takes(constant));
+  CHECK_FALSE(takes(constant.data()));
+}
+
+TEST_CASE("memory that cannot be a tensor's is refused") {
+  alignas(8) unsigned char bytes[64] = {};
+  auto* const data = reinterpret_cast<float*>(bytes);
+  auto* const odd = reinterpret_cast<float*>(bytes + 2);
+  const auto refused = [&]<class E>(std::type_identity<E>, const auto& make) { return message_of<E>(make); };
+  const std::type_identity<ArgumentError> argument;
+  const std::type_identity<ShapeError> shape;
+  CHECK(refused(argument, [] { (void)from_blob(static_cast<float*>(nullptr), {2, 3}); }) ==
+        "from_blob: a null pointer for 6 elements of shape (2, 3)");
+  CHECK(contains(refused(argument, [&] { (void)from_blob(odd, {2}); }), "no multiple of the 4 bytes"));
+  CHECK(contains(refused(shape, [&] { (void)from_blob(data, {2, -1}); }), "negative extent"));
+  CHECK(contains(refused(shape, [&] { (void)from_blob(data, {INT64_MAX}); }), "more than 2^63 bytes"));
+  CHECK(contains(refused(shape, [&] { (void)from_blob(data, {2, 2}, Strides{1}); }), "one for each dimension"));
+  CHECK(contains(refused(shape, [&] { (void)from_blob(data, {2, 3}, Strides{INT64_MAX, INT64_MAX}); }), "2^63"));
+  CHECK(contains(refused(argument, [&] { (void)from_blob(data, {2, 2}, Strides{1, -1}); }), "none below 0"));
+  CHECK(contains(refused(argument, [&] { (void)from_blob(data, {2, 2}, Strides{1, 1}); }), "may share memory"));
+  CHECK(contains(refused(argument, [&] { (void)from_blob(data, {2, 2}, Strides{0, 1}); }), "may share memory"));
+  int calls = 0;
+  CHECK_THROWS((void)from_blob(odd, {2}, [&](float*) { ++calls; }));
+  CHECK(calls == 0);
+#if LOCUS_CUDA
+  if (cuda::is_available())
+    CHECK(contains(refused(argument, [&] { (void)from_blob(data, {2}, Cuda{}); }), "the memory is the host's"));
+#else
+  CHECK_THROWS_AS((void)from_blob(data, {2}, Cuda{}), CudaUnavailable);
+#endif
 }

@@ -188,4 +188,18 @@ inline void require_device(int ordinal) {
                          "; check nvidia-smi and CUDA_VISIBLE_DEVICES"});
 }
 
+/// throws ArgumentError for a pointer to memory of the host, DeviceError for one to memory of another GPU
+LOCUS_OUT_OF_LINE inline void require_memory_of(int ordinal, const void* data) {
+  require_device(ordinal);
+  cudaPointerAttributes memory{};
+  check(cudaPointerGetAttributes(&memory, data), "cudaPointerGetAttributes");
+  if (memory.type == cudaMemoryTypeManaged) return;
+  if (memory.type != cudaMemoryTypeDevice)
+    fail<ArgumentError>({"from_blob: the memory is the host's, and the tensor would be on cuda:", ordinal,
+                         "; make it on Cpu, and copy it with .to<Cuda>()"});
+  if (memory.device != ordinal)
+    fail<DeviceError>({"from_blob: the memory is on cuda:", memory.device, ", and the tensor would be on cuda:", ordinal,
+                       "; name the GPU of the memory"});
+}
+
 }  // namespace locus::inline LOCUS_ABI::cuda

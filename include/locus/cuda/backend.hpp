@@ -43,6 +43,9 @@ struct Backend<Cuda> {
     return cuda::DeviceMemory::of(device.ordinal).stats();
   }
 
+  /// throws ArgumentError for a pointer to memory of the host, DeviceError for one to memory of another GPU
+  static void require_here(Cuda device, const void* data) { cuda::require_memory_of(device.ordinal, data); }
+
   /// Waits for everything that this thread queued on the GPU.
   static void synchronize(Cuda device) { cuda::Context::current(device.ordinal).synchronize(); }
 
@@ -174,6 +177,7 @@ struct Backend<Cuda> {
   [[nodiscard]] static void* allocate(Cuda device, std::size_t) { cuda::require_device(device.ordinal); }
   static void deallocate(Cuda, void*, std::size_t) noexcept {}
   [[nodiscard]] static MemoryStats memory_stats(Cuda device) { cuda::require_device(device.ordinal); }
+  static void require_here(Cuda device, const void*) { cuda::require_device(device.ordinal); }
   static void synchronize(Cuda device) { cuda::require_device(device.ordinal); }
 
   template <class F, class... I, class... O>

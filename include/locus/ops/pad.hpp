@@ -22,11 +22,10 @@ enum class PadMode {
 class PadAmounts {
  public:
   /// throws ArgumentError unless there is a pair for each of at most eight dimensions
-  LOCUS_OUT_OF_LINE PadAmounts(std::initializer_list<std::int64_t> amounts) {
-    if (amounts.size() % 2 != 0 || amounts.size() > 2 * static_cast<std::size_t>(max_rank))
-      fail<ArgumentError>({"pad: ", amounts.size(), " amounts; expected two for each dimension, the last one first"});
-    for (const std::int64_t amount : amounts) amounts_[count_++] = amount;
-  }
+  PadAmounts(std::initializer_list<std::int64_t> amounts) : PadAmounts(amounts.begin(), amounts.size()) {}
+  /// Of a list whose length is known at run time, of any integers: pad(x, std::vector<std::int64_t>(2 * x.rank(), 1)).
+  template <detail::IntegerList C>
+  PadAmounts(const C& amounts) : PadAmounts(amounts.data(), amounts.size()) {}
   [[nodiscard]] int dims() const { return count_ / 2; }
   /// Of dimension `rank - 1 - from_last`.
   [[nodiscard]] std::int64_t before(int from_last) const { return of(2 * std::int64_t{from_last}); }
@@ -51,6 +50,15 @@ class PadAmounts {
   }
 
  private:
+  template <class N>
+  LOCUS_OUT_OF_LINE PadAmounts(const N* amounts, std::size_t count) {
+    if (count % 2 != 0 || count > 2 * static_cast<std::size_t>(max_rank))
+      fail<ArgumentError>({"pad: ", count, " amounts; expected two for each dimension, the last one first"});
+    for (std::size_t i = 0; i < count; ++i) {
+      detail::require_fits<std::int64_t>("pad", amounts[i], "");
+      amounts_[count_++] = static_cast<std::int64_t>(amounts[i]);
+    }
+  }
   [[nodiscard]] std::int64_t of(std::int64_t side) const { return side < count_ ? amounts_[side] : 0; }
 
   std::int64_t amounts_[2 * max_rank] = {};

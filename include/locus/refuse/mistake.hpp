@@ -207,6 +207,8 @@ struct a_shape_without_braces;
 struct write_it_in_braces_as_in_2_3;
 struct no_axis_is_named;
 struct name_one_as_in_x_1_or_minus_1_for_the_last;
+struct elements_that_must_not_be_written;
+struct copy_them_by_from_values_shape;
 struct integers_counted_by_floating_point_numbers;
 struct give_integers_or_convert_with_as_int;
 struct axes_without_braces;

@@ -305,6 +305,21 @@ struct Layout {
     return reached;
   }
 
+  /// Whether two elements may be one in memory: by strides from the smallest on, each has to step over all before it.
+  [[nodiscard]] LOCUS_OUT_OF_LINE bool shares_elements() const {
+    if (detail::is_empty(shape) || is_contiguous()) return false;
+    std::int64_t reach = 0;  // from the first element to the last of the dimensions so far
+    for (unsigned left = (1u << rank()) - 1u; left != 0;) {
+      int next = -1;
+      for (int d = 0; d < rank(); ++d)
+        if ((left >> d & 1u) != 0 && (next < 0 || step_of(d) < step_of(next))) next = d;
+      left &= ~(1u << next);
+      if (shape[next] == 1) continue;
+      if (step_of(next) <= reach) return true;
+      reach += (shape[next] - 1) * step_of(next);
+    }
+    return false;
+  }
   /// throws ArgumentError where several elements may be one in memory: which of the values written stays would be
   /// chance. Views whose elements only lie interleaved, as some of unfold do, are refused, too: to tell them apart
   /// takes a search.
@@ -328,21 +343,6 @@ struct Layout {
     return offset;
   }
 
-  /// Whether two elements may be one in memory: by strides from the smallest on, each has to step over all before it.
-  [[nodiscard]] bool shares_elements() const {
-    if (detail::is_empty(shape) || is_contiguous()) return false;
-    std::int64_t reach = 0;  // from the first element to the last of the dimensions so far
-    for (unsigned left = (1u << rank()) - 1u; left != 0;) {
-      int next = -1;
-      for (int d = 0; d < rank(); ++d)
-        if ((left >> d & 1u) != 0 && (next < 0 || step_of(d) < step_of(next))) next = d;
-      left &= ~(1u << next);
-      if (shape[next] == 1) continue;
-      if (step_of(next) <= reach) return true;
-      reach += (shape[next] - 1) * step_of(next);
-    }
-    return false;
-  }
   [[nodiscard]] std::int64_t step_of(int dim) const { return strides[dim] < 0 ? -strides[dim] : strides[dim]; }
 
   [[noreturn, gnu::cold, gnu::noinline]] void refuse_index(int dim, std::int64_t index) const {

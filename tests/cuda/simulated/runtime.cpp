@@ -20,6 +20,7 @@
 namespace {
 std::mutex mutex;
 std::unordered_map<void*, std::size_t> device_blocks;
+std::unordered_map<void*, int> ordinals;  ///< of their GPUs
 thread_local cudaError_t last_error = cudaSuccess;
 thread_local int captures = 0;  ///< that the thread has begun
 thread_local cudaStreamCaptureMode capture_mode = cudaStreamCaptureModeGlobal;
@@ -46,6 +47,7 @@ cudaError_t allocate(void** block, std::size_t bytes) {
   *block = std::aligned_alloc(512, (bytes + 511) / 512 * 512);
   std::memset(*block, 0xcd, bytes);
   device_blocks[*block] = bytes;
+  ordinals[*block] = simulated::current_ordinal;
   return cudaSuccess;
 }
 void release(void* block) {
@@ -526,6 +528,18 @@ cudaError_t cudaFree(void* block) {
   simulated::start_current();
   ++simulated::frees;
   release(block);
+  return cudaSuccess;
+}
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* data) {
+  if (simulated::fails()) return give(cudaErrorUnknown);
+  *attributes = {};
+  const std::lock_guard lock(mutex);
+  for (const auto& [block, bytes] : device_blocks) {
+    const auto* const first = static_cast<const std::byte*>(block);
+    if (data < first || data >= first + bytes) continue;
+    attributes->type = cudaMemoryTypeDevice;
+    attributes->device = ordinals.at(block);
+  }
   return cudaSuccess;
 }
 cudaError_t cudaHostAlloc(void** block, std::size_t bytes, unsigned) {

@@ -1,0 +1,144 @@
+#pragma once
+// Tensors over memory of the program's own: of another library, of a vector, or of a GPU. Nothing is copied.
+
+#include <locus/tensor/copy.hpp>
+
+namespace locus::inline LOCUS_ABI {
+
+namespace detail {
+
+/// Memory that the program looks after.
+struct BorrowedMemory final : MemoryOwner {};
+/// Memory that a function gives back with the last tensor that sees it.
+template <class T, class F>
+class GivenMemory final : public MemoryOwner {
+ public:
+  GivenMemory(T* data, F deleter) : data_(data), deleter_(std::move(deleter)) {}
+  GivenMemory(const GivenMemory&) = delete;
+  GivenMemory& operator=(const GivenMemory&) = delete;
+  ~GivenMemory() {
+    if (is_ours_) deleter_(data_);
+  }
+  /// From now on, the deleter is called.
+  void take() { is_ours_ = true; }
+
+ private:
+  T* data_;
+  F deleter_;
+  bool is_ours_ = false;
+};
+
+/// How many bytes the elements reach over, from the first one on.
+/// throws ShapeError for a negative extent, strides of another rank, or too many bytes; ArgumentError for negative
+/// strides, elements that share memory, and a pointer that is null or misaligned
+[[nodiscard]] LOCUS_OUT_OF_LINE inline std::size_t bytes_of_blob(const void* data, const Layout& layout,
+                                                                 std::size_t size, std::size_t alignment) {
+  const auto& [shape, strides] = layout;
+  if (strides.rank() != shape.rank())
+    fail<ShapeError>({"from_blob: strides ", strides, " for shape ", shape, "; expected one for each dimension"});
+  if (elements(shape) == 0) return 0;
+  std::int64_t reach = 1;
+  bool overflows = false;
+  for (int d = 0; d < shape.rank(); ++d) {
+    std::int64_t along = 0;
+    if (strides[d] < 0)
+      fail<ArgumentError>({"from_blob: strides ", strides, "; expected none below 0: give the first element in memory, ",
+                           "and flip the tensor"});
+    overflows |= __builtin_mul_overflow(shape[d] - 1, strides[d], &along) || __builtin_add_overflow(reach, along, &reach);
+  }
+  if (overflows || reach > INT64_MAX / static_cast<std::int64_t>(size))
+    fail<ShapeError>({"from_blob: shape ", shape, " with strides ", strides, " reaches over more than 2^63 bytes"});
+  if (layout.shares_elements())
+    fail<ArgumentError>({"from_blob: with strides ", strides, ", elements of shape ", shape, " may share memory; ",
+                         "expected one place for each: give the memory as it lies, and repeat it by expand or unfold"});
+  if (!data) fail<ArgumentError>({"from_blob: a null pointer for ", elements(shape), " elements of shape ", shape});
+  if (reinterpret_cast<std::uintptr_t>(data) % alignment != 0)
+    fail<ArgumentError>({"from_blob: a pointer that is no multiple of the ", alignment,
+                         " bytes to which elements are aligned; copy the memory to a tensor, with memcpy to x.data()"});
+  return static_cast<std::size_t>(reach) * size;
+}
+
+template <class T, class D>
+[[nodiscard]] Tensor<T, D> tensor_over(T* data, const Layout& layout, D device, Shared<const MemoryOwner> owner) {
+  const std::size_t bytes = bytes_of_blob(data, layout, sizeof(T), alignof(T));
+  if constexpr (requires { Backend<D>::require_here(device, data); }) {
+    if (bytes > 0) Backend<D>::require_here(device, data);
+  }
+  return Tensor<T, D>(Buffer<D>(device, data, bytes, owner), data, layout.shape, layout.strides);
+}
+template <class T, class F, class D>
+[[nodiscard]] Tensor<T, D> tensor_over(T* data, const Layout& layout, F deleter, D device) {
+  auto* const memory = new GivenMemory<T, F>(data, std::move(deleter));
+  Tensor<T, D> result = tensor_over<T, D>(data, layout, device, Shared<const MemoryOwner>(memory));
+  memory->take();
+  return result;
+}
+
+template <class F, class T>
+concept Deleter = std::is_invocable_v<F&, T*> && std::is_move_constructible_v<F>;
+
+/// What refers to elements that others own, as a std::span does and a vector in a variable: R is its type when it is
+/// passed on.
+template <class R>
+concept WritableElsewhere = (std::is_lvalue_reference_v<R> || requires(const std::remove_cvref_t<R>& values) {
+                     requires !std::is_const_v<std::remove_reference_t<decltype(*std::data(values))>>;
+                   }) && requires(std::remove_reference_t<R>& values) {
+  std::size(values);
+  requires DType<std::remove_reference_t<decltype(*std::data(values))>>;
+};
+}  // namespace detail
+
+/// A tensor over memory that the program keeps, as torch.from_blob: dense and row-major, read and written where it is.
+/// The memory must live, on `device`, until no tensor, view or graph that uses it does, and on a GPU until the work is
+/// done that was queued. The program calls changed() of the tensor after it wrote to the memory itself, so that a
+/// backward pass or an expression that needs the old values throws StaleError.
+/// gradient: none; variable(from_blob(...)) collects one, in memory of its own
+/// cost:  no copy
+/// throws ShapeError for a negative extent; ArgumentError for a null pointer, one that is not aligned to T, and, on Cuda,
+/// one to memory of the host; DeviceError for one to memory of another GPU
+///
+///     float samples[6] = {1, 2, 3, 4, 5, 6};
+///     auto x = from_blob(samples, {2, 3});   // x(0, 1) = 7 changes samples[1]
+template <DType T, Device D = Cpu>
+[[nodiscard]] Tensor<T, D> from_blob(T* data, const Shape& shape, D device = {}) {
+  return detail::tensor_over<T, D>(data, {shape, row_major(shape)}, device,
+                                   Shared<const MemoryOwner>(new detail::BorrowedMemory));
+}
+/// The same of elements that lie `strides` apart, counted in elements, as columns of a matrix do: {1, rows}.
+/// throws also for strides below 0, of another rank, or by which elements share memory
+template <DType T, Device D = Cpu>
+[[nodiscard]] Tensor<T, D> from_blob(T* data, const Shape& shape, const Strides& strides, D device = {}) {
+  return detail::tensor_over<T, D>(data, {shape, strides}, device,
+                                   Shared<const MemoryOwner>(new detail::BorrowedMemory));
+}
+/// The same of memory that the tensor takes over: deleter(data) is called with the last tensor, view or graph that uses
+/// it, in the thread that lets go of that, and must not throw. Where from_blob throws, it is not called, and the memory
+/// stays the program's. On a GPU, launches that read the memory may still be queued in the current stream then: a
+/// deleter frees in its order (cudaFreeAsync), or waits (cudaFree does).
+///
+///     auto x = from_blob(image.pixels, {3, 224, 224}, std::free);
+///     auto y = from_blob(table->data(), {1000, 8}, [table](float*) {});   // keeps a std::shared_ptr
+template <DType T, detail::Deleter<T> F, Device D = Cpu>
+[[nodiscard]] Tensor<T, D> from_blob(T* data, const Shape& shape, F deleter, D device = {}) {
+  return detail::tensor_over<T, F, D>(data, {shape, row_major(shape)}, std::move(deleter), device);
+}
+template <DType T, detail::Deleter<T> F, Device D = Cpu>
+[[nodiscard]] Tensor<T, D> from_blob(T* data, const Shape& shape, const Strides& strides, F deleter, D device = {}) {
+  return detail::tensor_over<T, F, D>(data, {shape, strides}, std::move(deleter), device);
+}
+/// The elements of a vector, an array or a std::span of numbers that can be written, in row-major order. They must
+/// live, and a vector keep its size, as long as the tensor is used; for a copy say from(values, shape).
+/// throws ShapeError unless the counts agree
+///
+///     std::vector<float> values(6);
+///     auto x = from_blob(values, {2, 3});
+template <class R>
+  requires detail::WritableElsewhere<R&&>
+[[nodiscard]] auto from_blob(R&& values, const Shape& shape) {
+  if (static_cast<std::uint64_t>(elements(shape)) != std::size(values))
+    fail<ShapeError>({"from_blob: ", std::size(values), " values for shape ", shape, ", which has ", elements(shape)});
+  return locus::from_blob(std::data(values), shape);
+}
+#include <locus/refuse/tensor/from_blob.inc>
+
+}  // namespace locus::inline LOCUS_ABI
