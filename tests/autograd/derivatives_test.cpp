@@ -194,6 +194,7 @@ TEST_CASE("derivatives where there is none: as PyTorch chooses") {
   CHECK(get<1>(unreached) == 0);
   CHECK(get<0>(gradients(functor::Clamp{}, 1.0, -1.0, -1.0, 1.0)) == 1);
   CHECK(get<0>(gradients(functor::Clamp{}, 1.0, 1.0, -1.0, 1.0)) == 1);
+  CHECK(get<0>(gradients(functor::Clamp{}, 1.0, static_cast<double>(NAN), -1.0, 1.0)) == 0);
   const auto smaller = gradients(functor::Minimum{}, 1.0, 2.0, 2.0),
              larger = gradients(functor::Maximum{}, 1.0, 2.0, 2.0);
   CHECK(get<0>(smaller) == 0.5);

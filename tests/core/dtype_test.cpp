@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 using namespace locus;
 
@@ -104,6 +105,61 @@ TEST_CASE("elements convert as in C++, through float for the 16-bit types") {
   CHECK_FALSE(convert<bool>(0.0));
   CHECK_FALSE(convert<bool>(bfloat16(0.0f)));
   CHECK(convert<float>(true) == 1.0f);
+}
+
+namespace {
+/// Numbers on and beside the middle between two neighbours of a 16-bit type, which the nearest one must represent.
+template <class T>
+void check_rounded_once(const std::vector<std::uint16_t>& lower) {
+  int wrong = 0;
+  const auto value = [](std::uint16_t bits) { return static_cast<double>(static_cast<float>(std::bit_cast<T>(bits))); };
+  for (const std::uint16_t bits : lower) {
+    const auto next = static_cast<std::uint16_t>(bits + 1);
+    const double low = value(bits), high = value(next), middle = low + (high - low) / 2;
+    for (const double sign : {1., -1.}) {
+      const auto check = [&](double x, std::uint16_t expected) {
+        wrong += bits_of(convert<T>(sign * x)) != static_cast<std::uint16_t>(expected | (sign < 0 ? 0x8000u : 0u));
+      };
+      check(middle, bits % 2 == 0 ? bits : next);
+      for (const double part : {0x1p-40, 0x1p-30, 0x1p-20, 0x1p-3, 0.5}) {
+        check(middle + (high - low) * 0.5 * part, next);
+        check(middle - (high - low) * 0.5 * part, bits);
+      }
+      check(low, bits);
+    }
+  }
+  CHECK(wrong == 0);
+}
+}  // namespace
+
+TEST_CASE("what is converted to 16 bits is rounded once") {
+  CHECK(static_cast<float>(convert<bfloat16>(1.0039062500001)) == 1.0078125f);
+  CHECK(static_cast<float>(convert<half>(1.00048828125001)) == 1.0009765625f);
+  CHECK(static_cast<float>(convert<half>(65519.9999)) == 65504.f);
+  CHECK(bits_of(convert<half>(65520.)) == 0x7c00);
+  CHECK(bits_of(convert<half>(0x1p-25 * (1 + 0x1p-40))) == 1);
+  CHECK(bits_of(convert<half>(-0x1p-1070)) == 0x8000);
+  CHECK(bits_of(convert<bfloat16>(-0.)) == 0x8000);
+  CHECK(bits_of(convert<bfloat16>(1e300)) == 0x7f80);
+  CHECK(bits_of(convert<bfloat16>(-std::numeric_limits<double>::infinity())) == 0xff80);
+  CHECK(std::isnan(static_cast<float>(convert<bfloat16>(std::nan("")))));
+  CHECK(std::isnan(static_cast<float>(convert<half>(-std::nan("")))));
+  check_rounded_once<half>({0, 1, 2, 0x3ff, 0x400, 0x401, 0x3c00, 0x3c01, 0x7bfe});
+  check_rounded_once<bfloat16>({0x80, 0x81, 0x3f80, 0x3f81, 0x7f7e, 0x1234, 0x1235});
+  // Integers: beside the middle between 2^k and the next bfloat16.
+  for (const int k : {24, 30, 31, 40, 62}) {
+    CAPTURE(k);
+    const std::int64_t low = std::int64_t{1} << k, middle = low + (low >> 8);
+    const float next = static_cast<float>(low + (low >> 7));
+    CHECK(static_cast<float>(convert<bfloat16>(middle)) == static_cast<float>(low));
+    CHECK(static_cast<float>(convert<bfloat16>(middle + 1)) == next);
+    CHECK(static_cast<float>(convert<bfloat16>(-middle - 1)) == -next);
+    CHECK(static_cast<float>(convert<bfloat16>(middle - 1)) == static_cast<float>(low));
+    if (k < 31) CHECK(static_cast<float>(convert<bfloat16>(static_cast<std::int32_t>(middle + 1))) == next);
+    if (k < 32) CHECK(static_cast<float>(convert<bfloat16>(static_cast<std::uint32_t>(middle + 1))) == next);
+  }
+  CHECK(static_cast<float>(convert<bfloat16>(std::numeric_limits<std::uint64_t>::max())) == 0x1p64f);
+  CHECK(static_cast<float>(convert<bfloat16>(std::numeric_limits<std::int64_t>::min())) == -0x1p63f);
 }
 
 TEST_CASE("types are named as in NumPy and computed in registers wide enough") {

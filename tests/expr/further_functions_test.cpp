@@ -233,6 +233,21 @@ TEST_CASE("functions of three tensors: values and gradients are PyTorch's") {
   CHECK_CLOSE(addcmul(a, b, b, 2), {19, 52});
 }
 
+TEST_CASE("numbers whose distance is no number of the type are interpolated") {
+  const auto check = []<class T>(T most) {
+    const auto a = variable(from<T>({-1, -1, 1, -1, -1}) * most), b = variable(from<T>({1, 1, -1, 1, 1}) * most);
+    const auto y = lerp(a, b, from<T>({0.5, 0.25, 0.25, 0, 1})).eval();
+    CHECK_CLOSE(y / most, {0, -0.5, 0.5, -1, 1}, 1e-2);
+    y.backward(from<T>({1, 1, 1, 1, 1}));
+    CHECK_CLOSE(a.grad(), {0.5, 0.75, 0.75, 1, 0}, 1e-2);
+    CHECK_CLOSE(b.grad(), {0.5, 0.25, 0.25, 0, 1}, 1e-2);
+  };
+  check(3e38f);
+  check(1.7e308);
+  check(convert<bfloat16>(3e38));
+  CHECK_CLOSE(lerp(from({INFINITY, 1}), from({INFINITY, INFINITY}), 0.5), {INFINITY, INFINITY});
+}
+
 TEST_CASE("each name makes an expression of its functor, with its options") {
   const Tensor<float> x({2}), y({2});
 #define NAME(name, Functor, call) static_assert(std::is_same_v<decltype(functor_of(call)), Functor>, #name);

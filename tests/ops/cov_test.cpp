@@ -45,7 +45,8 @@ void check_scaled_correlations(double scale, double allowed) {
   const auto u = variable(unit.template as<double>().eval());
   const auto x = variable((unit.template as<double>() * scale).template as<T>().eval());
   const auto g = locus_test::sample<T, D>({3, 3}, 3);
-  const auto y = corrcoef(x), wanted = corrcoef(u);
+  const auto y = corrcoef(x);
+  const auto wanted = corrcoef(u);
   CHECK_CLOSE(y, locus_test::reference(wanted), allowed);
   y.backward(g);
   wanted.backward(g.template as<double>());

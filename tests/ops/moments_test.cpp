@@ -389,8 +389,7 @@ LOCUS_DEVICE_TEST("a deviation is one launch, and its gradient two", D) {
   const auto before = log.launches();
   y.backward(g);
   CHECK(log.launches() == before + 2);
-  const auto equal = sample<float, D>({4, 1}, 1).expand({4, 5000}).contiguous(),
-             columns = equal.transpose().contiguous();
+  const auto equal = sample<float, D>({4, 1}, 1).expand({4, 50}).contiguous(), columns = equal.transpose().contiguous();
   const auto more = log.launches();
   CHECK_CLOSE(stddev(equal, 1), {0, 0, 0, 0});
   CHECK_CLOSE(stddev(columns, 0), {0, 0, 0, 0});
@@ -403,7 +402,8 @@ LOCUS_DEVICE_TEST("variances beside an offset keep their digits along every axis
     const auto v = variable(x);
     for (const ReduceAxes& axes : {ReduceAxes{2}, ReduceAxes{1}, ReduceAxes{0}, ReduceAxes{0, 2}, ReduceAxes{}}) {
       CAPTURE(axes.list());
-      const auto y = var(v, axes), wanted = var(exact, axes);
+      const auto y = var(v, axes);
+      const auto wanted = var(exact, axes);
       CHECK_CLOSE(y, reference(wanted), allowed);
       CHECK_CLOSE(stddev(v.value(), axes), reference(stddev(exact.value(), axes)), allowed);
       y.backward(sample<value_of<std::remove_cvref_t<decltype(x)>>, D>(y.shape(), 5, 1, 1));

@@ -286,6 +286,27 @@ LOCUS_DEVICE_TEST("order statistics, with their gradients, are PyTorch's", D) {
   check("quantile_all", quantile(x, 0.25));
 }
 
+LOCUS_DEVICE_TEST("quantiles between numbers whose distance is no number of the type", D) {
+  const auto check = [](auto most) {
+    using T = decltype(most);
+    const double m = convert<double>(most);
+    const auto x = variable(locus_test::tensor<T, D>({2}, {-m, m}));
+    const auto found = [&](double q, Interpolation how) {
+      return convert<double>(quantile(x.value(), q, 0, false, how).item()) / m;
+    };
+    CHECK(found(0.5, Interpolation::linear) == 0);
+    CHECK(found(0.25, Interpolation::linear) == doctest::Approx(-0.5).epsilon(1e-2));
+    CHECK(found(0.75, Interpolation::linear) == doctest::Approx(0.5).epsilon(1e-2));
+    CHECK(found(0.25, Interpolation::midpoint) == 0);
+    CHECK(found(1, Interpolation::linear) == 1);
+    quantile(x, 0.25).backward();
+    CHECK_CLOSE(x.grad(), {0.75, 0.25});
+  };
+  check(3e38f);
+  check(1.7e308);
+  check(convert<bfloat16>(3e38));
+}
+
 LOCUS_DEVICE_TEST("order statistics beside NaN and infinity, of integers, and what they refuse", D) {
   const auto x = locus_test::tensor<float, D>({2, 4}, {3, not_a_number, 1, 1, infinite, infinite, 2, infinite});
   const auto y = median(x, 1, true);

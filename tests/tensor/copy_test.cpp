@@ -149,6 +149,22 @@ LOCUS_DEVICE_TEST("copy_ from overlapping memory reads before it writes", D) {
   CHECK(wide.slice(0, 500, 501).item() == 499);
 }
 
+LOCUS_DEVICE_TEST("copies to 16 bits round once, and 16 bits are filled with any number", D) {
+  const auto x = locus_test::tensor<double, D>({3}, {1.0039062500001, -1.0039062500001, 1.00390625});
+  CHECK_CLOSE(x.template as<bfloat16>(), {1.0078125, -1.0078125, 1}, 0);
+  const Tensor<bfloat16, D> y({3});
+  y.copy_(x.template as<bfloat16>());
+  CHECK_CLOSE(y, {1.0078125, -1.0078125, 1}, 0);
+  const auto z = locus_test::tensor<std::int64_t, D>({2}, {16842753, -16842753});
+  CHECK_CLOSE(z.template as<bfloat16>(), {16908288, -16908288}, 0);
+  y.fill_(0.43);
+  CHECK_CLOSE(y, {0.4296875, 0.4296875, 0.4296875}, 0);
+  y.fill_(3).slice(0, 0, 1).fill_(0.5f);
+  CHECK_CLOSE(y, {0.5, 3, 3}, 0);
+  CHECK_CLOSE((Tensor<half, D>({1}).fill_(1.00048828125001)), {1.0009765625}, 0);
+  CHECK_CLOSE((Tensor<half, D>({1}).fill_(half(2.f))), {2}, 0);
+}
+
 LOCUS_DEVICE_TEST("fill_ changes what the view shows, in one launch", D) {
   const auto x = zeros<float, D>({2, 3});
   const auto version = x.version();

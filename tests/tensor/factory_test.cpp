@@ -78,6 +78,9 @@ LOCUS_DEVICE_TEST("linspace has exact ends and equal distances", D) {
   CHECK_CLOSE((linspace<double, D>(0, 1, 5)), {0, 0.25, 0.5, 0.75, 1});
   CHECK_CLOSE((linspace<float, D>(3, -3, 4)), {3, 1, -1, -3});
   CHECK_CLOSE((linspace<float, D>(2, 9, 1)), {2});
+  CHECK_CLOSE((linspace<float, D>(-3e38, 3e38, 5)), {-3e38, -1.5e38, 0, 1.5e38, 3e38});
+  CHECK_CLOSE((linspace<double, D>(-1.5e308, 1.5e308, 4)), {-1.5e308, -0.5e308, 0.5e308, 1.5e308});
+  CHECK_CLOSE((linspace<bfloat16, D>(1.0039062500001, 2, 2)), {1.0078125, 2}, 0);  // rounded once
   CHECK_CLOSE((linspace<float, D>(2, 9, 0)), Reference({0}, {}));
   const auto x = reference(linspace<double, D>(0.1, 0.7, 1000));
   CHECK(x.values.front() == 0.1);

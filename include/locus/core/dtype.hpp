@@ -118,12 +118,49 @@ template <class T>
   return static_cast<T>(value);
 }
 
-/// Conversion between element types as in C++, through float for the 16-bit types; to bool, "is not zero".
+namespace detail {
+/// An integer as a double that rounds to 16 bits as it does itself: of 64 bits, the lowest 16 are joined into one that
+/// says whether any of them is set.
+template <class I>
+[[nodiscard]] LOCUS_FN constexpr double double_of(I x) {
+  if constexpr (sizeof(I) < 8 || !std::is_integral_v<I>) {
+    return static_cast<double>(x);
+  } else {
+    const bool is_negative = x < I(0);
+    const auto bits = static_cast<std::uint64_t>(x);
+    std::uint64_t magnitude = is_negative ? std::uint64_t{0} - bits : bits;
+    if (magnitude >> 40 != 0) magnitude = (magnitude >> 16 | ((magnitude & 0xffffu) != 0 ? 1u : 0u)) << 16;
+    const auto result = static_cast<double>(magnitude);
+    return is_negative ? -result : result;
+  }
+}
+/// x in float, rounded to odd: of the two floats around it the one whose last bit is 1. What is rounded from there to
+/// 16 bits is the number nearest to x (Boldo and Melquiond, 2008), which the nearest float may lie on the wrong side
+/// of.
+[[nodiscard]] LOCUS_FN constexpr float rounded_to_odd(double x) {
+  const auto near = static_cast<float>(x);
+  const double found = static_cast<double>(near);
+  const auto bits = __builtin_bit_cast(std::uint32_t, near);
+  const bool is_farther = x < 0 ? found < x : found > x;
+  return __builtin_bit_cast(float, found == x ? bits : (bits - (is_farther ? 1u : 0u)) | 1u);
+}
+}  // namespace detail
+
+/// The register that from_register<To> rounds to the element nearest to a number of another type.
+template <class To, class From>
+[[nodiscard]] LOCUS_FN compute_t<To> register_of(const From& number) {
+  static_assert(!is_16_bit_float<From>, "a number in a register");
+  if constexpr (is_16_bit_float<To> && sizeof(From) >= 4 && !std::is_same_v<From, float>)
+    return detail::rounded_to_odd(detail::double_of(number));
+  else return static_cast<compute_t<To>>(number);
+}
+
+/// Conversion between element types as in C++, through float for the 16-bit types; to bool, "is not zero". Rounds once.
 template <class To, class From>
 [[nodiscard]] LOCUS_FN To convert(const From& value) {
   if constexpr (std::is_same_v<To, From>) return value;
   else if constexpr (std::is_same_v<To, bool>) return static_cast<compute_t<From>>(value) != compute_t<From>(0);
-  else return static_cast<To>(static_cast<compute_t<To>>(static_cast<compute_t<From>>(value)));
+  else return static_cast<To>(register_of<To>(static_cast<compute_t<From>>(value)));
 }
 
 /// NumPy's name of the type.

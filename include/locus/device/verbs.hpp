@@ -83,7 +83,7 @@ template <class From, class To>
 struct ConvertElement {
   LOCUS_FN void operator()(compute_t<From> in, compute_t<To>& out) const {
     if constexpr (std::is_same_v<To, bool>) out = convert<bool>(in);
-    else out = static_cast<compute_t<To>>(in);
+    else out = register_of<To>(in);
   }
 };
 }  // namespace detail

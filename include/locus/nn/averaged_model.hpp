@@ -2,6 +2,7 @@
 // Averages of a model's weights over training steps, which often do better than the last weights: PyTorch's
 // AveragedModel.
 
+#include <locus/expr/functors/special.hpp>
 #include <locus/expr/operators.hpp>
 #include <locus/nn/flatten.hpp>
 #include <locus/ops/reduction.hpp>
@@ -29,8 +30,7 @@ struct WeightOfModel {
 template <class R>
 struct MoveTowards {
   LOCUS_FN R operator()(R average, R value, R weight) const {
-    if (weight == R(1)) return value;
-    return weight < R(0.5) ? average + weight * (value - average) : value - (value - average) * (R(1) - weight);
+    return weight == R(1) ? value : functor::Lerp{}(average, value, weight);
   }
 };
 /// The same of an exact average of 16-bit values, `rounded`, unless that was written by others since.

@@ -56,7 +56,7 @@ struct TruncatedNormal {
     const double p = drawn > 0 ? drawn < 1 ? drawn : 1 - 0x1p-53 : 0x1p-1074;
     const double centered = p - 0.5;
     const double x = mean + deviation * locus::detail::normal_quantile(centered, centered < 0 ? p : 1 - p);
-    out = static_cast<compute_t<T>>(x < low ? low : high < x ? high : x);
+    out = register_of<T>(x < low ? low : high < x ? high : x);
   }
 };
 

@@ -375,15 +375,20 @@ struct ScaledVariance {
   }
   LOCUS_FN R finish(const Accumulator& a) const {
     const R scale = scale_of(a) * R(0.25);
-    return squares_of(a) / Variance<T>::degrees_of_freedom(a.count, correction) / scale / scale;
+    return squares_of(a) / Variance<T>::degrees_of_freedom(a.count, correction) / scale / scale + nothing(a);
   }
   /// The root of the variance, also where that is no number of the type.
   LOCUS_FN R deviation(const Accumulator& a) const {
     const R of_scaled = math::sqrt(squares_of(a) / Variance<T>::degrees_of_freedom(a.count, correction));
-    return of_scaled / (scale_of(a) * R(0.25));
+    return of_scaled / (scale_of(a) * R(0.25)) + nothing(a);
   }
 
  private:
+  /// 0, or NaN beside an infinite element.
+  LOCUS_FN static R nothing(const Accumulator& a) {
+    const R mean = a.first + a.offset;
+    return mean - mean;
+  }
   /// Of the three sums of squares the one that is exact, and its scale.
   LOCUS_FN static R squares_of(const Accumulator& a) {
     return Scales::fits(a.plain) ? a.plain : a.plain < Scales::least ? a.raised : a.lowered;

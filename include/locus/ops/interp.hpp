@@ -4,23 +4,49 @@
 // First, so that the compiler's path to what is refused is short.
 #include <locus/expr/operands.hpp>
 
+#include <locus/expr/elementwise.hpp>
 #include <locus/expr/functions.hpp>
 #include <locus/ops/scatter.hpp>
 #include <locus/ops/search.hpp>
 
+#include <limits>
+
 namespace locus::inline LOCUS_ABI {
 
 namespace detail {
+/// How far x is from left to right, 0 to 1, where distances may be no numbers of the type. 0 or 1 where both are equal.
+struct PlaceBetween {
+  static constexpr unsigned reads(int) { return 7u; }
+  template <class R>
+  LOCUS_FN R operator()(R x, R left, R right) const {
+    const R scale = scale_of(left, right), width = right * scale - left * scale;
+    return functor::Clamp{}((x * scale - left * scale) / (width > R(0) ? width : R(1)), R(0), R(1));
+  }
+  template <class R>
+  LOCUS_FN Pack<R, R, R> by_inputs(R x, R left, R right) const {
+    const R scale = scale_of(left, right), width = right * scale - left * scale;
+    return {kept_if((x >= left) & (x <= right), scale / (width > R(0) ? width : R(1))), R(0), R(0)};
+  }
+
+ private:
+  template <class R>
+  LOCUS_FN static R scale_of(R left, R right) {
+    return right - left <= std::numeric_limits<R>::max() ? R(1) : R(0.25);
+  }
+};
 template <class X, class P, class F>
 concept Interpolated =
     FloatingOperand<X> && FloatingOperand<P> && FloatingOperand<F> && CombinablePair<X, P> && CombinablePair<X, F>;
 }  // namespace detail
 
 /// The piecewise linear function through the points (points[k], values[k]), at each x: numpy.interp. Before the first
-/// point it is the first value, after the last one the last. The points ascend, which is not checked. Beside an
-/// infinite value it is NaN. shape: (...), (n,), (n,) -> (...) gradient: to x the slope of its piece, 0 outside; to the
-/// values their shares; none to the points cost: nine launches; backward seven on Cpu throws ShapeError unless points
-/// and values are lists of one length, and not empty
+/// point it is the first value, after the last one the last. The points ascend, which is not checked. Distances of
+/// points and of values may be no numbers of the type. Beside an infinite value it may be NaN.
+///
+/// shape: (...), (n,), (n,) -> (...)
+/// gradient: to x the slope of its piece, 0 outside; to the values their shares; none to the points
+/// cost: eight launches; backward seven on Cpu
+/// throws ShapeError unless points and values are lists of one length, and not empty
 ///
 ///     auto y = interp(from({0.5, 9}), from({0, 1, 2}), from({10, 20, 40}));   // 15 40
 template <class X, class P, class F>
@@ -36,9 +62,9 @@ template <class X, class P, class F>
   }
   const auto before = clamp(searchsorted(from, at.value(), true) - 1, 0, count - 1).eval();
   const auto after = minimum(before + 1, count - 1).eval();
-  const auto left = take(from, before);
-  const auto width = (take(from, after) - left).eval();
-  return lerp(take(of, before), take(of, after), clamp((at - left) / where(width > 0, width, 1), 0, 1)).eval();
+  return lerp(take(of, before), take(of, after),
+              elementwise(detail::PlaceBetween{}, at, take(from, before), take(from, after)))
+      .eval();
 }
 
 #include <locus/refuse/ops/interp.inc>

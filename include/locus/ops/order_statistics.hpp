@@ -6,6 +6,7 @@
 #include <locus/expr/operands.hpp>
 
 #include <locus/expr/elementwise.hpp>
+#include <locus/expr/functors/special.hpp>
 #include <locus/ops/cumulative.hpp>
 #include <locus/ops/join.hpp>
 #include <locus/ops/sort.hpp>
@@ -89,8 +90,7 @@ struct Between {
   template <class R>
   LOCUS_FN R operator()(R a, R b) const {
     if (a == b) return a;
-    return static_cast<R>(weight < 0.5 ? a + static_cast<R>(weight) * (b - a)
-                                       : b - static_cast<R>(1 - weight) * (b - a));
+    return functor::Lerp::between(a, b, static_cast<R>(weight), static_cast<R>(1 - weight));
   }
   template <class R>
   LOCUS_FN Pack<R, R> by_inputs(R, R) const {

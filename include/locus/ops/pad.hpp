@@ -314,7 +314,7 @@ template <class X, class S>
 [[nodiscard]] auto pad(const X& x, const PadAmounts& amounts, PadMode mode, const S& value) {
   using T = value_of<X>;
   detail::require_fits<T>("pad", value, ", or x.as<std::int64_t>()");
-  return apply(operation::Pad<T>{amounts, mode, static_cast<compute_t<T>>(value)}, x);
+  return apply(operation::Pad<T>{amounts, mode, register_of<T>(value)}, x);
 }
 
 #include <locus/refuse/ops/pad.inc>

@@ -20,7 +20,7 @@ struct ArangeElement {
     using W = math::wrapping_t<Number>;
     return static_cast<Number>(static_cast<W>(start) + static_cast<W>(index) * static_cast<W>(step));
   }
-  LOCUS_FN void operator()(std::int64_t index, compute_t<T>& out) const { out = static_cast<compute_t<T>>(at(index)); }
+  LOCUS_FN void operator()(std::int64_t index, compute_t<T>& out) const { out = register_of<T>(at(index)); }
 };
 
 /// Counted from the nearer end, so that both ends are exact.
@@ -31,7 +31,7 @@ struct LinspaceElement {
   LOCUS_FN void operator()(std::int64_t index, compute_t<T>& out) const {
     const bool front = index < (steps + 1) / 2;
     const double distance = static_cast<double>(front ? index : steps - 1 - index) * step;
-    out = static_cast<compute_t<T>>(front ? start + distance : end - distance);
+    out = register_of<T>(front ? start + distance : end - distance);
   }
 };
 
@@ -121,7 +121,9 @@ template <DType T = float, Device D = Cpu, detail::NumberFor<T> End>
 template <FloatingDType T = float, Device D = Cpu>
 [[nodiscard]] Tensor<T, D> linspace(double start, double end, std::int64_t steps, D device = {}) {
   if (steps < 0) fail<ArgumentError>({"linspace: ", steps, " steps; expected 0 or more"});
-  const double step = steps > 1 ? (end - start) / static_cast<double>(steps - 1) : 0;
+  const double parts = steps > 1 ? static_cast<double>(steps - 1) : 1;
+  const double distance = end - start;
+  const double step = __builtin_isfinite(distance) ? distance / parts : end / parts - start / parts;
   return detail::from_indices<T>({steps}, device, detail::LinspaceElement<T>{start, end, step, steps});
 }
 

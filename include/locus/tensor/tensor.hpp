@@ -230,6 +230,11 @@ class Tensor : public detail::OtherNames<D, 0> {
     return *this;
   }
   LOCUS_OUT_OF_LINE const Tensor& fill_(T value) const;  ///< every element becomes `value`
+  template <Arithmetic N>
+    requires is_16_bit_float<T>
+  const Tensor& fill_(N value) const {
+    return fill_(convert<T>(value));
+  }
 
   // Elements, where the host can reach them.
 

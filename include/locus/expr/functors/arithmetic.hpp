@@ -162,7 +162,7 @@ struct Clamp {
   template <class T>
   LOCUS_FN Pack<T, T, T> pullback(T g, T, T x, T low, T high) const {
     const bool below = x<low, above = x> high;
-    return {detail::kept_if(!(below | above), g), detail::kept_if(below & (low <= high), g),
+    return {detail::kept_if((x >= low) & (x <= high), g), detail::kept_if(below & (low <= high), g),
             detail::kept_if(above | (below & (low > high)), g)};
   }
 };

@@ -155,12 +155,20 @@ struct Fmod {
     return {T(1), -math::trunc(x / y)};
   }
 };
-/// a + w (b - a), from the nearer end, so that w = 0 gives a and w = 1 gives b.
+/// a + w (b - a), from the nearer end, so that w = 0 gives a and w = 1 gives b, where b - a may be no number of the
+/// type.
 struct Lerp {
   static constexpr unsigned reads(int input) { return input == 2 ? 3u : 4u; }
   template <class T>
   LOCUS_FN T operator()(T a, T b, T w) const {
-    return w < T(0.5) ? a + w * (b - a) : b - (b - a) * (T(1) - w);
+    return between(a, b, w, T(1) - w);
+  }
+  /// rest = 1 - w, which may be known with more digits
+  template <class T>
+  LOCUS_FN static T between(T a, T b, T w, T rest) {
+    const T distance = b - a, shares = rest * a + w * b;
+    const T from_nearer = w < T(0.5) ? a + w * distance : b - distance * rest;
+    return distance - distance == T(0) ? from_nearer : shares;
   }
   template <class T>
   LOCUS_FN Pack<T, T, T> by_inputs(T a, T b, T w) const {
