@@ -95,6 +95,11 @@ void check_skips_in_replays(bool grouped) {
 LOCUS_DEVICE_TEST("skipped steps change nothing, and Adam's bias correction counts the others, as PyTorch's", D) {
   check_recorded_skips<double, D, optim::Adam>("skipped_adam", optim::AdamOptions{.lr = 0.05});
   check_recorded_skips<float, D, optim::Adam>("skipped_adam", optim::AdamOptions{.lr = 0.05});
+  {
+    Recorded<double, D> run{"rules"};
+    optim::Adam optimizer{std::vector{run.w, run.b}, {.lr = 0.05, .weight_decay = 0.4, .maximize = true}};
+    run.check("maximize_adam", [&](int) { optimizer.step(full<bool, D>({}, false)); });
+  }
   check_recorded_skips<double, D, optim::Sgd>("skipped_sgd",
                                               optim::SgdOptions{.lr = 0.1, .momentum = 0.9, .dampening = 0.3});
 }
