@@ -136,8 +136,7 @@ std::string problem_of(const std::vector<Operand>& operands, const Expected& exp
   if (outcome.is_traced != is_traced) return outcome.is_traced ? "is traced" : "is not traced";
   std::string problem = locus_test::difference_of(outcome.values, expected.values, 0);
   const bool has_gradients = is_traced && !expected.gradients.empty();
-  if (outcome.requires_gradient !=
-      (has_gradients && any([](Operand x) { return x.collects(); })))
+  if (outcome.requires_gradient != (has_gradients && any([](Operand x) { return x.collects(); })))
     problem += outcome.requires_gradient ? " requires a gradient" : " requires no gradient";
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const Numbers wanted = has_gradients && operands[i].collects() ? expected.gradients[i] : Numbers{};
@@ -154,7 +153,8 @@ std::string problem_of(const std::vector<Operand>& operands, const Expected& exp
   if (!problem.empty()) {
     std::string text = name;
     for (const Operand& operand : operands)
-      text += join(&operand == &operands[0] ? " of " : ", ", operand.is_frozen ? "frozen parameter" : name_of(operand.role));
+      text += join(&operand == &operands[0] ? " of " : ", ",
+                   operand.is_frozen ? "frozen parameter" : name_of(operand.role));
     problem = join(text, ": ", problem);
   }
   locus_test::check_empty(problem, __FILE__, __LINE__);

@@ -105,6 +105,26 @@ TEST_CASE("one model within another, and results that are not used") {
   require_near("gradient between", head.weight.grad(), other.weight.grad(), 1e-5);
 }
 
+TEST_CASE("parameters that are frozen in the model are frozen in its replicas") {
+  const auto model = perceptron(Cpu{}), alone = model.clone();
+  const dist::DataParallel parallel(model, three);
+  for (const auto& [wanted, names] : {std::pair{false, "0"}, {true, "0.weight"}, {false, "2"}, {false, "*"}}) {
+    model.requires_grad_(wanted, names), alone.requires_grad_(wanted, names);
+    model.zero_grad(), alone.zero_grad();
+    const auto result = sum(square(parallel(trace(batch(7))))).eval(),
+               of_one = sum(square(alone(trace(batch(7))))).eval();
+    CHECK(result.requires_gradient() == of_one.requires_gradient());
+    if (!result.requires_gradient()) continue;
+    result.backward();
+    of_one.backward();
+    for (std::size_t i = 0; i < alone.parameters().size(); ++i) {
+      CHECK(model.parameters()[i].has_grad() == alone.parameters()[i].has_grad());
+      if (alone.parameters()[i].has_grad())
+        require_near("gradient", model.parameters()[i].grad(), alone.parameters()[i].grad(), 1e-5);
+    }
+  }
+}
+
 TEST_CASE("hooks are called once, with the gradient of all replicas") {
   const auto model = perceptron(Cpu{}), alone = model.clone();
   const dist::DataParallel parallel(model, three);

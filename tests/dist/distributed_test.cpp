@@ -142,6 +142,68 @@ TEST_CASE("models that differ are named on every rank") {
   check_refused<ArgumentError>("distributed: the model of rank 0 has no parameters",
                                [](int) { return Net{nn::Tanh{}}; });
 }
+TEST_CASE("models of which other parameters are frozen are named on every rank") {
+  check_refused<ArgumentError>(
+      "distributed: '2.bias' is frozen on rank 1, and trained on rank 0; freeze the same parameters on all ranks, with "
+      "requires_grad_(false)",
+      [](int rank) {
+        const Net model = net();
+        if (rank == 1) model.requires_grad_(false, "2.bias");
+        return model;
+      });
+  // Frozen later, on one rank alone: what they send differs, which none of them waits for.
+  for (const std::int64_t bucket : {std::int64_t{1}, std::int64_t{1} << 20}) {
+    std::vector<Net> models{net(), net()};
+    const auto messages = thrown_by_ranks<Error>(2, [&](dist::Communicator<Cpu> comm) {
+      const Net& model = models[static_cast<std::size_t>(comm.rank())];
+      const auto parallel = dist::distributed(model, comm, {.bucket_bytes = bucket, .first_bucket_bytes = bucket});
+      if (comm.rank() == 1) model.requires_grad_(false, "2.bias");
+      sum(parallel(trace(batch(2, 1)))).backward();
+    });
+    for (const auto& message : messages) CHECK(message != "");
+  }
+}
+TEST_CASE("frozen parameters are left out of what ranks reduce, whenever they are frozen and trained again") {
+  for (const std::int64_t bucket : {std::int64_t{1}, std::int64_t{1} << 20}) {
+    with_two([&](const dist::Communicator<Cpu>& comm, const Net& model) {
+      model.requires_grad_(false, "0");
+      const auto parallel = dist::distributed(model, comm, {.bucket_bytes = bucket, .first_bucket_bytes = bucket});
+      const Net alone = model.clone();
+      const Tensor x = batch(4, 11);
+      const Tensor mine = x.slice(0, 2 * comm.rank(), 2 * comm.rank() + 2);
+      const auto check = [&] {
+        model.zero_grad(), alone.zero_grad();
+        mean(parallel(trace(mine))).backward();
+        mean(alone(trace(x))).backward();
+        CHECK(max(abs(flat_gradients(model) - flat_gradients(alone))).item() < 1e-6f);
+        for (std::size_t i = 0; i < model.parameters().size(); ++i)
+          CHECK(model.parameters()[i].has_grad() == alone.parameters()[i].has_grad());
+      };
+      const auto set = [&](bool wanted, const char* names) {
+        model.requires_grad_(wanted, names), alone.requires_grad_(wanted, names);
+      };
+      check();
+      CHECK_FALSE(model.parameters()[0].has_grad());
+      const auto sent = parallel.buckets();
+      CHECK(sent == (bucket == 1 ? 2 : 1));
+      set(true, "0");
+      check();
+      CHECK(model.parameters()[0].has_grad());
+      set(false, "2.bias"), set(false, "0.bias");
+      check();
+      CHECK(parallel.buckets() == 2);  // what lies between is not sent
+      {
+        const auto guard = parallel.no_sync();
+        sum(parallel(trace(mine))).backward();
+      }
+      set(false, "0.weight"), set(false, "2.weight");  // and with them the gradients of this rank alone
+      set(true, "2.bias");
+      check();
+      const auto all = comm.all_gather(flat_gradients(model));
+      CHECK(max(abs(all.select(0, 0) - all.select(0, 1))).item() == 0);
+    });
+  }
+}
 TEST_CASE("buffers of another type are another model") {
   const auto messages = thrown_by_ranks<ArgumentError>(2, [](dist::Communicator<Cpu> comm) {
     Kept model;

@@ -1,5 +1,6 @@
 #include <locus/models/resnet.hpp>
 
+#include <locus/device/launch_log.hpp>
 #include <locus/nn/state_dict.hpp>
 #include <locus/ops/norm.hpp>
 #include <locus/optim/sgd.hpp>
@@ -152,6 +153,42 @@ TEST_CASE("ResNets begin with torchvision's initial values") {
   const auto x = sample<float, Cpu>({2, 4, 6, 6});
   CHECK_CLOSE(basic.layer1[1](trace(x)), reference(relu(x)));  // such a block begins as its shortcut
   CHECK_CLOSE(models::resnet18<float>({.width = 4}).layer4[1].bn2.weight, reference(ones({32})));
+}
+
+LOCUS_DEVICE_TEST("a stage of a ResNet is called like a layer, and has its blocks by number", D) {
+  auto model = models::resnet18<float, D>({.classes = 3, .small_images = true, .width = 4});
+  const auto h = sample<float, D>({2, 4, 6, 6});
+  CHECK_CLOSE(model.layer1(h), reference(model.layer1[1](model.layer1[0](h))), 0);
+  CHECK(model.layer2(model.layer1(trace(h))).shape() == Shape{2, 8, 3, 3});
+  std::string children;
+  for (const auto& [name, module] : model.children()) children += name + " ";
+  CHECK(children == "conv1 bn1 layer1 layer2 layer3 layer4 fc ");
+  CHECK(model.layer1.named_parameters()[0].name == "0.conv1.weight");
+  std::size_t blocks = 0;
+  for (const auto& block : model.layer1) blocks += static_cast<std::size_t>(block.conv1.weight.defined());
+  CHECK(blocks == model.layer1.size());
+  CHECK_THROWS_WITH_AS((void)model.layer1[2], "Stage: block 2 of 2", IndexError);
+  const models::BasicBlock<float, D> another(4, 4);
+  model.layer1[1] = another;
+  CHECK(model.layer1.parameters().back() == another.bn2.bias);
+}
+
+LOCUS_DEVICE_TEST("of a ResNet whose last layer alone is trained, a backward pass is that of the layer alone", D) {
+  auto model = models::resnet18<float, D>({.classes = 20, .small_images = true, .width = 4});
+  model.fc = nn::Linear<float, D>{model.fc.weight.size(1), 3};  // a new head
+  model.requires_grad_(false);
+  model.fc.requires_grad_();
+  const auto images = sample<float, D>({2, 3, 8, 8});
+  const auto pass = [](const auto& logits) {
+    const LaunchLog log;
+    sum(logits * 0.5f).eval().backward();
+    return log.launches();
+  };
+  const auto of_layer = pass(model.fc(trace(sample<float, D>({2, 32}))));
+  model.zero_grad();
+  CHECK(pass(model(trace(images))) == of_layer);
+  for (const auto& [name, parameter] : model.named_parameters())
+    CHECK(parameter.has_grad() == (name == "fc.weight" || name == "fc.bias"));
 }
 
 TEST_CASE("what is wrong with a ResNet or its images is said") {

@@ -27,6 +27,15 @@ LOCUS_DEVICE_TEST("losses as objects compute what the functions do, with their o
   const double expected =
       logistic(0.5, 1) + logistic(-1, 0) + logistic(2, 0.5) + logistic(0, 0.25) + logistic(3, 1) + logistic(-0.25, 0);
   CHECK_CLOSE(nn::BCEWithLogitsLoss{}(x, y), Reference{expected / 6}, 1e-12);
+  const nn::PosWeight weights{tensor<double, D>({3}, {1, 2, 3})};
+  const nn::BCEWithLogitsLoss weighted{weights, {.reduction = Reduction::sum}};
+  CHECK_CLOSE(weighted(x, y), reference(nn::binary_cross_entropy_with_logits(x, y, weights, Reduction::sum)), 1e-12);
+  CHECK_CLOSE((nn::BCEWithLogitsLoss{{.reduction = Reduction::sum}}(x, y)), Reference{expected}, 1e-12);
+  if constexpr (all_dtypes<D>) {  // weights of 16 bits beside losses that are measured in float
+    const nn::BCEWithLogitsLoss of_half{nn::PosWeight{tensor<half, D>({3}, {1, 2, 3})}};
+    CHECK_CLOSE(of_half(x.template as<float>(), y.template as<float>()),
+                reference(nn::binary_cross_entropy_with_logits(x, y, weights)), 1e-5);
+  }
   CHECK(nn::MSELoss{{.reduction = Reduction::none}}(x, y).shape() == Shape{2, 3});
 
   const double first = std::log(std::exp(0.5) + std::exp(-1.0) + std::exp(2.0));

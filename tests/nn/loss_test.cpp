@@ -148,6 +148,52 @@ LOCUS_DEVICE_TEST("logits of any size give a finite loss", D) {
   CHECK_CLOSE(x.grad(), {0, 0, -1, 1});
 }
 
+namespace {
+template <class T, class D>
+void check_positive_weights() {
+  constexpr double allowed = std::is_same_v<T, double> ? 1e-10 : 1e-5;
+  const nn::PosWeight weights{golden::tensor<T, D>("pos_weights")};
+  for (const auto& [reduction, suffix] :
+       {std::pair{Reduction::mean, "mean"}, std::pair{Reduction::sum, "sum"}, std::pair{Reduction::none, "none"}}) {
+    const std::string name = std::string("pos_") + suffix;
+    CAPTURE(name);
+    const auto x = variable(golden::tensor<T, D>("pos_x")), y = variable(golden::tensor<T, D>("pos_y"));
+    CHECK_GOLDEN(name, nn::binary_cross_entropy_with_logits(x, y, weights, reduction), ({"x", "y"}), x, y);
+    CHECK_CLOSE(nn::binary_cross_entropy_with_logits(x.value(), y.value(), weights, reduction), golden::reference(name),
+                allowed);
+  }
+  const auto x = variable(golden::tensor<T, D>("pos_x"));
+  const auto y = golden::tensor<T, D>("pos_y");
+  const nn::PosWeight each{golden::tensor<T, D>("pos_each")}, one{full<T, D>({}, T(5))};
+  CHECK_GOLDEN("pos_each_mean", nn::binary_cross_entropy_with_logits(x, y, each), ({"x"}), x);
+  x.zero_grad();
+  CHECK_GOLDEN("pos_one_mean", nn::binary_cross_entropy_with_logits(x, y, one), ({"x"}), x);
+}
+}  // namespace
+
+LOCUS_DEVICE_TEST("positive targets are weighted as PyTorch's pos_weight, in one launch", D) {
+  check_positive_weights<double, D>();
+  check_positive_weights<float, D>();
+  const auto x = sample<float, D>({8, 3}, 1), y = full<float, D>({8, 3}, 0.5f);
+  const nn::PosWeight weights{tensor<float, D>({3}, {1, 2, 3})};
+  const LaunchLog log;
+  (void)nn::binary_cross_entropy_with_logits(x, y, weights);
+  CHECK(log.launches() == 1);
+}
+
+LOCUS_DEVICE_TEST("weighted losses of any logits are finite where they are right, and keep their digits", D) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const nn::PosWeight weights{tensor<float, D>({1}, {3})};
+  const auto x = variable(tensor<float, D>({8}, {-infinity, infinity, -infinity, infinity, -1000, 1000, 20, 0}));
+  const auto y = tensor<float, D>({8}, {0, 1, 1, 0, 1, 0, 1, 0.25});
+  const auto loss = nn::binary_cross_entropy_with_logits(x, y, weights, Reduction::none);
+  const double certain = 3 * std::log1p(std::exp(-20.));
+  CHECK_CLOSE(loss, {0, 0, infinity, infinity, 3000, 1000, certain, 1.5 * std::log(2.)}, 1e-6);
+  loss.backward(full<float, D>({8}, 1.f));
+  CHECK_CLOSE(x.grad(), {0, 0, -3, 1, -3, 1, -3 * std::exp(-20.), 0}, 1e-6);
+  CHECK(relative_difference(x.grad().slice(0, 6, 7), {-3 * std::exp(-20.) / (1 + std::exp(-20.))}) == "");
+}
+
 LOCUS_DEVICE_TEST("Huber's loss at its corner", D) {
   const auto x = variable(tensor<double, D>({3}, {-1, 1, 0})), y = variable(tensor<double, D>({3}, {0, 0, 0}));
   nn::huber_loss(x, y.value(), 1.0, Reduction::sum).backward();
@@ -167,6 +213,11 @@ TEST_CASE("losses refuse shapes that would broadcast, and bounds that make no se
   CHECK_THROWS_AS((void)nn::l1_loss(x, row), ShapeError);
   CHECK_THROWS_AS((void)nn::huber_loss(x, row), ShapeError);
   CHECK_THROWS_AS((void)nn::binary_cross_entropy_with_logits(x, row), ShapeError);
+  CHECK_THROWS_AS((void)nn::binary_cross_entropy_with_logits(x, row, nn::PosWeight{row}), ShapeError);
+  CHECK_NOTHROW((void)nn::binary_cross_entropy_with_logits(x, x, nn::PosWeight{column}));
+  for (const auto& weights : {Tensor<float>({4}), Tensor<float>({3, 1}), Tensor<float>({1, 4, 3})})
+    CHECK_THROWS_WITH_AS((void)nn::binary_cross_entropy_with_logits(x, x, nn::PosWeight{weights}),
+                         doctest::Contains("for logits of shape (4, 3); expected"), ShapeError);
   CHECK_THROWS_AS((void)nn::huber_loss(x, x, 0), ArgumentError);
   CHECK_THROWS_AS((void)nn::huber_loss(x, x, -1), ArgumentError);
 }

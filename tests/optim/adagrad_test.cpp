@@ -13,6 +13,8 @@ LOCUS_DEVICE_TEST("Adagrad follows PyTorch's", D) {
   check_rule<double, D, Adagrad>("adagrad", AdagradOptions{});
   check_rule<double, D, Adagrad>("adagrad_decay", decayed);
   check_rule<float, D, Adagrad>("adagrad_decay", decayed);
+  check_rule<double, D, Adagrad>("maximize_adagrad",
+                                 AdagradOptions{.lr = 0.3, .lr_decay = 0.1, .weight_decay = 0.4, .maximize = true});
 }
 
 LOCUS_DEVICE_TEST("groups of Adagrad have rates of their own, and a step of neighbours is at most one launch each", D) {

@@ -36,6 +36,16 @@ LOCUS_DEVICE_TEST("AMSGrad follows PyTorch's, and keeps a third number for each 
   CHECK_THROWS_AS((void)plain.state_name(-1), IndexError);
 }
 
+LOCUS_DEVICE_TEST("Adam, AdamW and AMSGrad go up the gradient as PyTorch's do", D) {
+  using optim::AdamOptions, optim::AdamWOptions;
+  check_rule<double, D, optim::Adam>("maximize_adam", AdamOptions{.lr = 0.05, .weight_decay = 0.4, .maximize = true});
+  check_rule<double, D, optim::AdamW>("maximize_adamw",
+                                      AdamWOptions{.lr = 0.05, .weight_decay = 0.3, .maximize = true});
+  check_rule<float, D, optim::AdamW>("maximize_adamw", AdamWOptions{.lr = 0.05, .weight_decay = 0.3, .maximize = true});
+  const AdamOptions amsgrad{.lr = 0.05, .beta2 = 0.8, .weight_decay = 0.4, .amsgrad = true, .maximize = true};
+  check_rule<double, D, optim::Adam>("maximize_amsgrad", amsgrad);
+}
+
 LOCUS_DEVICE_TEST("AMSGrad's groups and steps that may be skipped follow PyTorch's as well", D) {
   const optim::AdamOptions options{.lr = 0.05, .beta2 = 0.8, .weight_decay = 0.1, .amsgrad = true};
   const auto never = full<bool, D>({}, false), always = full<bool, D>({}, true);

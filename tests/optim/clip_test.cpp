@@ -1,4 +1,5 @@
 #include <locus/optim/clip.hpp>
+#include <locus/tensor/factory.hpp>
 
 #include <optim/trajectory.hpp>
 
@@ -34,6 +35,74 @@ LOCUS_DEVICE_TEST("gradients are scaled to a joint norm as PyTorch does", D) {
   check_norm<float, D>(0.5, "0.5");
 }
 
+namespace {
+template <class T, class D>
+void check_order(double order, const std::string& suffix, bool flat) {
+  CAPTURE(suffix);
+  constexpr double allowed = std::is_same_v<T, double> ? 1e-10 : 1e-5;
+  const std::vector parameters{with_gradient<T, D>("optim_w", "optim_gw"), with_gradient<T, D>("optim_b", "optim_gb"),
+                               Parameter(sample<T, D>({3}))};
+  if (flat) (void)flatten(parameters);
+  const auto norm = optim::clip_grad_norm_(parameters, 0.5, {.norm_type = order});
+  CHECK_CLOSE(norm, golden::reference("clip_norm_order_" + suffix), allowed);
+  CHECK_CLOSE(parameters[0].grad(), golden::reference("clip_w_order_" + suffix), allowed);
+  CHECK_CLOSE(parameters[1].grad(), golden::reference("clip_b_order_" + suffix), allowed);
+}
+}  // namespace
+
+LOCUS_DEVICE_TEST("gradients are scaled to a joint norm of any order as PyTorch does", D) {
+  for (const auto& [order, suffix] : {std::pair{0.5, "0.5"}, {1., "1"}, {3., "3"}, {double{INFINITY}, "inf"}})
+    for (const bool flat : {false, true}) {
+      check_order<double, D>(order, suffix, flat);
+      check_order<float, D>(order, suffix, flat);
+    }
+  // In float, whatever the sum of powers: of half, cubes overflow from 41 on, of float from 7e12.
+  const Parameter w(tensor<half, D>({4}, {0, 0, 0, 0}));
+  for (const auto& [order, norm] : {std::pair{1., 8000.}, {3., 2000 * std::cbrt(4.)}, {double{INFINITY}, 2000.}}) {
+    CAPTURE(order);
+    w.zero_grad();
+    Traced(trace(w) * half(1)).backward(tensor<half, D>({4}, {2000, -2000, 2000, 2000}));
+    CHECK_CLOSE(optim::clip_grad_norm_(std::vector{w}, 500, {.norm_type = order}), Reference{norm}, 1e-2);
+    const double clipped = 2000 * 500 / norm;
+    CHECK_CLOSE(w.grad(), {clipped, -clipped, clipped, clipped}, 1);
+  }
+  const Parameter large(tensor<float, D>({2}, {0, 0}));
+  Traced(trace(large) * 1.f).backward(tensor<float, D>({2}, {1e30, 0}));
+  CHECK(optim::clip_grad_norm_(std::vector{large}, 1, {.norm_type = 3}).item() == 1e30f);
+}
+
+LOCUS_DEVICE_TEST("clipping takes the promised launches for each order where gradients are one run", D) {
+  const std::vector parameters{Parameter(full<float, D>({3, 5}, 1.f)), Parameter(full<float, D>({7}, 1.f))};
+  (void)flatten(parameters);
+  for (const auto& [order, launches] : {std::pair{1., 2}, {2., 2}, {double{INFINITY}, 2}, {3., 5}}) {
+    CAPTURE(order);
+    for (const auto& parameter : parameters) {
+      parameter.zero_grad();
+      sum(trace(parameter) * 3.f).backward();
+    }
+    const LaunchLog log;
+    (void)optim::clip_grad_norm_(parameters, 0.5, {.norm_type = order});
+    CHECK(log.launches() == launches);
+  }
+}
+
+LOCUS_DEVICE_TEST("a norm that is no number scales gradients as PyTorch's, or is an error before it does", D) {
+  for (const double bad : {double{INFINITY}, std::nan("")}) {
+    CAPTURE(bad);
+    const Parameter w(tensor<float, D>({2}, {0, 0}));
+    Traced(trace(w) * 1.f).backward(tensor<float, D>({2}, {1, bad}));
+    const optim::ClipNormOptions checked{.error_if_nonfinite = true},
+        largest{.norm_type = INFINITY, .error_if_nonfinite = true};
+    CHECK_THROWS_WITH_AS((void)optim::clip_grad_norm_(std::vector{w}, 1, checked),
+                         doctest::Contains("clip_grad_norm_: the norm of order 2 of the gradients is"), NumericError);
+    CHECK_THROWS_AS((void)optim::clip_grad_norm_(std::vector{w}, 1, largest), NumericError);
+    CHECK_CLOSE(w.grad(), {1, bad});
+    (void)optim::clip_grad_norm_(std::vector{w}, 1);
+    CHECK_CLOSE(w.grad(), {std::isinf(bad) ? 0 : std::nan(""), std::nan("")});
+    CHECK(std::isnan(optim::clip_grad_norm_(std::vector{w}, 1, {.norm_type = INFINITY}).item()));
+  }
+}
+
 LOCUS_DEVICE_TEST("gradients are limited elementwise", D) {
   const Parameter w(tensor<float, D>({4}, {0, 0, 0, 0}));
   sum(trace(w) * tensor<float, D>({4}, {-3, -0.5, 0.5, 3})).backward();
@@ -58,6 +127,11 @@ TEST_CASE("clipping without gradients, and limits that make no sense") {
   CHECK_THROWS_AS((void)optim::clip_grad_norm_(parameters, -1), ArgumentError);
   CHECK_THROWS_AS((void)optim::clip_grad_norm_(parameters, std::nan("")), ArgumentError);
   CHECK_THROWS_AS(optim::clip_grad_value_(parameters, -1), ArgumentError);
+  for (const double order : {0., -1., -std::numeric_limits<double>::infinity(), std::nan("")}) {
+    CAPTURE(order);
+    CHECK_THROWS_WITH_AS((void)optim::clip_grad_norm_(parameters, 1, {.norm_type = order}),
+                         doctest::Contains("expected a number above 0, or infinity"), ArgumentError);
+  }
 }
 
 LOCUS_DEVICE_TEST("the joint norm of halves is summed in float", D) {

@@ -23,6 +23,13 @@ void check_recorded_groups(bool flat_first) {
                            {.lr = 0.05}};
     run.check("groups_adamw", [&](int) { optimizer.step(); });
   }
+  {
+    Recorded<T, D> run{"rules"};
+    if (flat_first) (void)flatten(std::vector{run.w, run.b});
+    optim::AdamW<T, D> optimizer{{{{run.w}, {.weight_decay = 0.3}}, {{run.b}, {.lr = 0.01}}},
+                                 {.lr = 0.05, .maximize = true}};
+    run.check("maximize_groups", [&](int) { optimizer.step(); });
+  }
   Recorded<T, D> run;
   if (flat_first) (void)flatten(std::vector{run.w, run.b});
   optim::Sgd<T, D> optimizer{{{{run.w}, {.weight_decay = 0.2}}, {{run.b}, {.lr = 0.01}}}, {.lr = 0.1, .momentum = 0.9}};
@@ -95,6 +102,7 @@ LOCUS_DEVICE_TEST("clipped steps follow PyTorch's", D) {
 
 LOCUS_DEVICE_TEST("groups in one memory step as optimizers of their own, in one launch for each at most", D) {
   check_taking_turns<D, optim::AdamW>(2, true, 1, optim::AdamWOptions{});
+  check_taking_turns<D, optim::AdamW>(2, true, 1, optim::AdamWOptions{.maximize = true});
   check_taking_turns<D, optim::AdamW>(2, false, 2, optim::AdamWOptions{});  // laid out by groups
   check_taking_turns<D, optim::Sgd>(3, true, 1, optim::SgdOptions{.momentum = 0.5, .dampening = 0.25});
   check_taking_turns<D, optim::Adam>(20, true, 2, optim::AdamOptions{});

@@ -14,6 +14,7 @@ LOCUS_DEVICE_TEST("Lion follows its paper", D) {
   check_rule<double, D, Lion>("lion", LionOptions{.lr = 0.05});
   check_rule<double, D, Lion>("lion_decay", decayed);
   check_rule<float, D, Lion>("lion_decay", decayed);
+  check_rule<double, D, Lion>("maximize_lion", LionOptions{.lr = 0.05, .weight_decay = 0.3, .maximize = true});
 }
 
 LOCUS_DEVICE_TEST("a step of Lion is one launch, moves by the learning rate, and not without a direction", D) {

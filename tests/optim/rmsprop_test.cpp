@@ -19,6 +19,9 @@ LOCUS_DEVICE_TEST("RMSprop follows PyTorch's, and keeps what its options need", 
   check_rule<double, D, RMSprop>("rmsprop_centered", RMSpropOptions{.lr = 0.02, .alpha = 0.8, .centered = true});
   check_rule<double, D, RMSprop>("rmsprop_centered_momentum", both);
   check_rule<float, D, RMSprop>("rmsprop_momentum", momentum);
+  check_rule<double, D, RMSprop>(
+      "maximize_rmsprop",
+      RMSpropOptions{.lr = 0.02, .weight_decay = 0.4, .momentum = 0.8, .centered = true, .maximize = true});
 }
 
 LOCUS_DEVICE_TEST("RMSprop's skipped steps change nothing, as PyTorch's that are not made", D) {

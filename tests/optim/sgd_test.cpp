@@ -2,7 +2,9 @@
 #include <locus/tensor/factory.hpp>
 
 #include <cmath>
-#include <optim/trajectory.hpp>
+#include <optim/trajectory.hpp>  // chooses the devices
+
+#include <optim/recorded.hpp>
 
 using namespace locus;
 using namespace locus_test;
@@ -18,6 +20,27 @@ LOCUS_DEVICE_TEST("SGD follows PyTorch's", D) {
                                    {.lr = 0.1, .momentum = 0.9, .weight_decay = 0.02, .nesterov = true});
   check_trajectory<double, D, Sgd>("sgd_late", {.lr = 0.1, .momentum = 0.9, .dampening = 0.3}, 3);
   check_trajectory<float, D, Sgd>("sgd_nesterov", {.lr = 0.1, .momentum = 0.9, .weight_decay = 0.02, .nesterov = true});
+}
+
+LOCUS_DEVICE_TEST("SGD goes up the gradient as PyTorch's does", D) {
+  using optim::Sgd, optim::SgdOptions;
+  const SgdOptions decayed{.lr = 0.02, .momentum = 0.8, .dampening = 0.3, .weight_decay = 0.4, .maximize = true};
+  check_rule<double, D, Sgd>("maximize_sgd", decayed);
+  check_rule<float, D, Sgd>("maximize_sgd", decayed);
+  check_rule<double, D, Sgd>("maximize_nesterov",
+                             SgdOptions{.lr = 0.02, .momentum = 0.8, .nesterov = true, .maximize = true});
+  // Of 16 bits, by master weights: the same numbers as a gradient of the other sign.
+  const Parameter<bfloat16, D> up(tensor<bfloat16, D>({2}, {1, -2})), down = up.clone();
+  Sgd maximizing{std::vector{up}, {.lr = 0.5, .momentum = 0.5, .maximize = true}};
+  Sgd minimizing{std::vector{down}, {.lr = 0.5, .momentum = 0.5}};
+  for (int step = 0; step < 3; ++step) {
+    give(up, tensor<bfloat16, D>({2}, {0.25, 1}));
+    give(down, tensor<bfloat16, D>({2}, {-0.25, -1}));
+    maximizing.step();
+    minimizing.step();
+    CHECK(same_bits(up.value(), down.value()));
+  }
+  CHECK(static_cast<float>(up.value().template to<Cpu>()(1)) > 0);
 }
 
 LOCUS_DEVICE_TEST("a step is one launch, and zero_grad none", D) {

@@ -90,11 +90,60 @@ void check_skips_in_replays(bool grouped) {
   }
   CHECK(skipped == 15);
 }
+
+/// A captured step, whose last layer alone is trained, is refused from when other parameters are frozen.
+template <class D>
+void check_frozen_in_replays(bool skips) {
+  CAPTURE(skips);
+  const nn::Sequential<float, D> model{nn::Linear<float, D>{6, 5}, nn::Linear<float, D>{5, 4}};
+  optim::Sgd optimizer{model.parameters(), {.lr = 0.1, .weight_decay = 0.1}};
+  model.requires_grad_(false, "0");
+  const auto x = rand<float, D>({3, 6});
+  auto step = capture<D>([&] {
+    optimizer.zero_grad();
+    sum(square(model(trace(x)))).eval().backward();
+    if (skips) optimizer.step(full<bool, D>({}, false));
+    else optimizer.step();
+  });
+  const auto frozen = model.parameters()[0].value().clone(), trained = model.parameters()[2].value().clone();
+  for (int i = 0; i < 4; ++i) step();
+  CHECK(same_bits(model.parameters()[0].value(), frozen));
+  CHECK_FALSE(same_bits(model.parameters()[2].value(), trained));
+  const auto before = model.parameters()[3].value().clone();
+  for (const char* changed : {"0.weight", "1.bias"}) {
+    CAPTURE(changed);
+    const bool is_trained = std::string(changed) == "1.bias";
+    model.requires_grad_(!is_trained, changed);
+    if constexpr (std::is_same_v<D, Cuda>) {
+      CHECK_THROWS_WITH_AS(step(), doctest::Contains(is_trained ? "was trained when the step was captured and is not now"
+                                                                : "was frozen when the step was captured and is not now"),
+                           CaptureError);
+      CHECK(same_bits(model.parameters()[3].value(), before));
+    } else {
+      CHECK_NOTHROW(step());  // computed each time
+    }
+    model.requires_grad_(is_trained, changed);
+  }
+  auto freezes = capture<D>([&] { model.requires_grad_(!model.parameters()[0].requires_grad(), "0"); });
+  freezes();
+  if constexpr (std::is_same_v<D, Cuda>)
+    CHECK_THROWS_WITH_AS(freezes(), doctest::Contains("capture: requires_grad_ within the step"), CaptureError);
+}
 }  // namespace
+
+LOCUS_DEVICE_TEST("steps captured with frozen parameters step the others, and are refused where others are frozen", D) {
+  check_frozen_in_replays<D>(false);
+  check_frozen_in_replays<D>(true);
+}
 
 LOCUS_DEVICE_TEST("skipped steps change nothing, and Adam's bias correction counts the others, as PyTorch's", D) {
   check_recorded_skips<double, D, optim::Adam>("skipped_adam", optim::AdamOptions{.lr = 0.05});
   check_recorded_skips<float, D, optim::Adam>("skipped_adam", optim::AdamOptions{.lr = 0.05});
+  {
+    Recorded<double, D> run{"rules"};
+    optim::Adam optimizer{std::vector{run.w, run.b}, {.lr = 0.05, .weight_decay = 0.4, .maximize = true}};
+    run.check("maximize_adam", [&](int) { optimizer.step(full<bool, D>({}, false)); });
+  }
   check_recorded_skips<double, D, optim::Sgd>("skipped_sgd",
                                               optim::SgdOptions{.lr = 0.1, .momentum = 0.9, .dampening = 0.3});
 }

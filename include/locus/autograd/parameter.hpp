@@ -94,8 +94,9 @@ class Parameter {
     if (!leaf()) fail<ArgumentError>({"requires_grad_: the parameter is empty, so no gradient is collected for it"});
     if (wanted == requires_grad()) return;
     if (detail::is_capturing())
-      fail<CaptureError>({"capture: requires_grad_ within the step: replays repeat its launches and cannot freeze or "
-                          "train a parameter; call it before, and capture anew"});
+      fail<CaptureError>(
+          {"capture: requires_grad_ within the step: replays repeat its launches and cannot freeze or "
+           "train a parameter; call it before, and capture anew"});
     zero_grad();
     leaf()->clear_gradient();
     state_->node = wanted ? state_->leaf : Shared<TensorNode<T, D>>();

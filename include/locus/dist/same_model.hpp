@@ -67,7 +67,8 @@ static_assert(sizeof(Complaint) == Complaint::most + 1);
     if (same_type && field_of(mine[i], 2) == field_of(first[i], 2))
       return {Complaint::argument,
               join("distributed: '", name, "' is ", field_of(mine[i], 3), " on rank ", rank, ", and ",
-                   field_of(first[i], 3), " on rank 0; freeze the same parameters on all ranks, with requires_grad_(false)")};
+                   field_of(first[i], 3),
+                   " on rank 0; freeze the same parameters on all ranks, with requires_grad_(false)")};
     return {same_type ? Complaint::shape : Complaint::argument,
             join("distributed: '", name, "' is ", field_of(mine[i], 1), " of shape ", field_of(mine[i], 2), " on rank ",
                  rank, ", and ", field_of(first[i], 1), " of shape ", field_of(first[i], 2), " on rank 0", remedy)};

@@ -170,16 +170,27 @@ struct BCEWithLogitsLoss {
   }
 #include <locus/refuse/nn/criterion_bce_with_logits.inc>
 };
+namespace detail {
+/// As WeightedBy, of the weight of positive targets.
+template <class P, class Y, class T, class D>
+concept PositivelyWeightedBy =
+    LossOperands<P, Y> && (locus::detail::IsWrong<LossWeightsMistake<P, Y, T, D>, locus::detail::Wrong::nothing> ||
+                           (std::is_same_v<device_of<P>, D> && std::is_same_v<value_of<P>, compute_t<T>>));
+template <class P, class Y, class T, class D>
+struct PosWeightMistake
+    : std::conditional_t<PositivelyWeightedBy<P, Y, T, D>, locus::detail::NoMistake, LossWeightsMistake<P, Y, T, D>> {};
+}  // namespace detail
 template <class T, class D>
 struct BCEWithLogitsLoss<PosWeight<T, D>> {
   PosWeight<T, D> positive;
   LossOptions options = {};
 
   template <class P, class Y>
-    requires(detail::LossOperands<P, Y> &&
-             locus::detail::IsWrong<detail::LossWeightsMistake<P, Y, T, D>, locus::detail::Wrong::nothing>)
+    requires detail::PositivelyWeightedBy<P, Y, T, D>
   [[nodiscard]] auto operator()(const P& logits, const Y& target) const {
-    return binary_cross_entropy_with_logits(logits, target, positive, options.reduction);
+    using U = value_of<P>;  // weights of 16 bits beside losses that are measured in float
+    const PosWeight<U, D> weights{positive.weights.template as<U>()};
+    return binary_cross_entropy_with_logits(logits, target, weights, options.reduction);
   }
 #include <locus/refuse/nn/criterion_bce_with_logits_weighted.inc>
 };

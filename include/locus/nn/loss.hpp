@@ -76,7 +76,8 @@ struct WeightedLogisticLoss {
   }
   template <class T>
   LOCUS_FN Pack<T, T, T> by_inputs(T x, T y, T p) const {
-    return {(T(1) - y) * math::sigmoid(x) - p * y * math::sigmoid(-x), p * softplus(-x) - softplus(x), y * softplus(-x)};
+    return {(T(1) - y) * math::sigmoid(x) - p * y * math::sigmoid(-x), p * softplus(-x) - softplus(x),
+            y * softplus(-x)};
   }
 };
 
@@ -136,7 +137,8 @@ struct LossWeightsMistake : NoMistake {};
 template <class P, class Y, class T, class D>
   requires IsWrong<LossMistake<P, Y>, Wrong::nothing>
 struct LossWeightsMistake<P, Y, T, D>
-    : FirstMistake<PlaceMistake<P, Tensor<T, D>, error::input_is_on, error::weights_are_on>, PairMistake<P, Tensor<T, D>>> {};
+    : FirstMistake<PlaceMistake<P, Tensor<T, D>, error::input_is_on, error::weights_are_on>,
+                   PairMistake<P, Tensor<T, D>>> {};
 
 /// throws ShapeError unless weights broadcast to the shape of the losses without enlarging it
 LOCUS_OUT_OF_LINE inline void require_weights_fit(const char* loss, const Shape& weights, const Shape& losses) {
@@ -146,8 +148,9 @@ LOCUS_OUT_OF_LINE inline void require_weights_fit(const char* loss, const Shape&
     fit = extent == 1 || extent == losses[losses.rank() - 1 - d];
   }
   if (!fit)
-    fail<ShapeError>({loss, ": pos_weight of shape ", weights, " for logits of shape ", losses,
-                      "; expected a weight for each of the last axis, or another shape that broadcasts to the logits'"});
+    fail<ShapeError>(
+        {loss, ": pos_weight of shape ", weights, " for logits of shape ", losses,
+         "; expected a weight for each of the last axis, or another shape that broadcasts to the logits'"});
 }
 }  // namespace detail
 
@@ -246,8 +249,8 @@ template <class T, class D>
 PosWeight(const Tensor<T, D>&) -> PosWeight<T, D>;
 
 /// The same with a weight p of positive targets: -p y log(sigmoid(x)) - (1 - y) log(1 - sigmoid(x)). As in PyTorch, a
-/// mean divides by the number of elements, whatever their weights.     gradient: g ((1 - y) sigmoid(x) - p y sigmoid(-x))
-/// throws ShapeError unless shapes are equal and weights broadcast to them
+/// mean divides by the number of elements, whatever their weights.     gradient: g ((1 - y) sigmoid(x) - p y
+/// sigmoid(-x)) throws ShapeError unless shapes are equal and weights broadcast to them
 template <class P, class Y, class T, class D>
   requires(detail::LossOperands<P, Y> &&
            detail::IsWrong<detail::LossWeightsMistake<P, Y, T, D>, detail::Wrong::nothing>)

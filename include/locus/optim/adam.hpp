@@ -183,7 +183,8 @@ template <class T, class D>
 class AdamW : public Adam<T, D> {
  public:
   explicit AdamW(std::vector<Parameter<T, D>> parameters, const AdamWOptions& o = {})
-      : Adam<T, D>(std::move(parameters), {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay, o.amsgrad, o.maximize}, true) {}
+      : Adam<T, D>(std::move(parameters), {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay, o.amsgrad, o.maximize},
+                   true) {}
   /// Groups with a learning rate or a weight decay of their own.
   explicit AdamW(const std::vector<Group<T, D>>& groups, const AdamWOptions& o = {});
 #include <locus/refuse/optim/adamw_class.inc>

@@ -191,6 +191,8 @@ struct make_it_a_variable_x;
 struct trace_of_a_traced_tensor;
 struct use_it_as_it_is;
 struct variable_of_a_traced_tensor;
+struct requires_grad_asks;
+struct say_requires_grad__to_set_it;
 struct frozen_of_a_plain_tensor;
 struct place_chosen_at_run_time;
 struct say_to_Cpu_or_to_Cuda_or_use_with_device;
