@@ -2,41 +2,12 @@
 //
 //     regression examples/support/houses.csv --device cpu
 
+#include <locus/io/csv.hpp>
 #include <locus/locus.hpp>
 
-#include <algorithm>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <fstream>
-#include <sstream>
 
 using namespace locus;
-
-/// The numbers of a file below its heading, (rows, columns).
-Tensor<float> read_table(const char* path) {
-  std::ifstream file(path);
-  std::string line, cell;
-  std::getline(file, line);
-  const auto columns = static_cast<std::size_t>(1 + std::count(line.begin(), line.end(), ','));
-  std::vector<float> numbers;
-  for (int row = 2; std::getline(file, line); ++row) {
-    if (line.find_first_not_of(" \r") == std::string::npos) continue;
-    const std::size_t before = numbers.size();
-    for (std::istringstream cells(line); std::getline(cells, cell, ',');) {
-      char* end = nullptr;
-      numbers.push_back(std::strtof(cell.c_str(), &end));
-      if (end == cell.c_str() || end[std::strspn(end, " \r")])
-        fail<DataError>(
-            {"'", path, "' holds '", cell, "' in line ", row, "; expected numbers alone below the heading"});
-    }
-    if (numbers.size() - before != columns)
-      fail<DataError>({"'", path, "' has ", numbers.size() - before, " columns in line ", row, "; expected ", columns,
-                       ", as the heading has"});
-  }
-  if (numbers.empty()) fail<DataError>({"'", path, "' holds no table of numbers"});
-  return from(numbers).reshape({-1, static_cast<std::int64_t>(columns)});
-}
 
 template <Device D>
 bool train(const Tensor<float>& table, D device) {
@@ -63,7 +34,10 @@ bool train(const Tensor<float>& table, D device) {
 int main(int argc, char** argv) try {
   if (argc < 2) fail<ArgumentError>({"usage: regression TABLE.csv [--device cpu|cuda|auto]"});
   manual_seed(0);
-  const Tensor table = read_table(argv[1]);
+  const Tensor table = io::read_csv(argv[1]).numbers();  // a cell that is no number is named
+  if (table.size(0) < 2 || table.size(1) < 2)
+    fail<DataError>(
+        {"'", argv[1], "' holds a table of shape ", table.shape(), "; expected rows and columns, 2 or more"});
   return with_device(device_from(argc, argv), [&]<Device D>(D device) { return train(table, device); }) ? 0 : 1;
 } catch (const Error& error) {
   std::fprintf(stderr, "regression: %s\n", error.what());

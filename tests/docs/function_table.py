@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""docs/numpy-pytorch.md: every row says yes, another way or no, and what it says of Locus compiles.
+"""docs/numpy-pytorch.md: every row says yes, another way or no, and what it says of Locus compiles. docs/custom-layers.md:
+its table of scalar functions names those that the headers have.
 
 usage: function_table.py
 
@@ -15,6 +16,7 @@ sys.path.append(str(pathlib.Path(__file__).parents[1] / "tools"))
 import common
 
 PAGE = common.ROOT / "docs" / "numpy-pytorch.md"
+SCALARS = common.ROOT / "docs" / "custom-layers.md"
 LEAST = 250  # names of NumPy and PyTorch
 ANSWERS = {"yes", "another way", "no"}
 HEADERS = ["locus.hpp", "expr/bits.hpp", "io/npy.hpp", "io/safetensors.hpp", "linalg/linalg.hpp", "nn/ctc_loss.hpp", "ops/cdist.hpp", "ops/cov.hpp", "ops/interp.hpp",
@@ -85,7 +87,41 @@ def source(table):
     return "\n".join([*lines, ""])
 
 
+def scalar_headers():
+    core = common.ROOT / "include" / "locus" / "core"
+    return [core / "math.hpp", *sorted((core / "math").glob("*.hpp"))]
+
+
+def scalar_functions(header):
+    """The names of the functions of math:: that a header declares."""
+    text = re.sub(r"^namespace detail \{.*?^\}  // namespace detail", "", header.read_text(), flags=re.DOTALL | re.MULTILINE)
+    return set(re.findall(r"LOCUS_FN \w+ (\w+)\(", text))
+
+
+def problems_of_scalar_functions(page):
+    """Where the table of a page and the headers of core/math differ."""
+    root = common.ROOT / "include" / "locus"
+    told = {header: set(re.findall(r"`(\w+)`", names))
+            for header, names in re.findall(r"^\| `(core/math[\w/]*\.hpp)` \| (.*) \|$", page, re.MULTILINE)}
+    there = {str(path.relative_to(root)): scalar_functions(path) for path in scalar_headers()}
+    found = [f"{header}: the table has {sorted(told.get(header, set()) - names)} too many, and lacks "
+             f"{sorted(names - told.get(header, set()))}" for header, names in there.items() if told.get(header) != names]
+    return found + [f"{header}: there is no such header" for header in told.keys() - there.keys()]
+
+
+def scalar_source():
+    """A file that calls each function of core/math with float and double."""
+    names = sorted(set().union(*map(scalar_functions, scalar_headers())))
+    lines = ["#include <locus/locus.hpp>", "using namespace locus;"]
+    for name in names:
+        lines += [f"template <class T> concept Has_{name} = requires(T x) {{ {{ math::{name}(x) }} -> std::same_as<T>; }} || "
+                  f"requires(T x) {{ {{ math::{name}(x, x) }} -> std::same_as<T>; }};",
+                  f"static_assert(Has_{name}<float> && Has_{name}<double>);"]
+    return "\n".join([*lines, ""])
+
+
 def check(report):
+    report.add("scalar functions", "\n".join(problems_of_scalar_functions(SCALARS.read_text())) or None)
     table = rows(PAGE.read_text())
     report.add("rows", "\n".join(problems(table)) or None)
     compilers = common.find_compilers()
@@ -97,6 +133,9 @@ def check(report):
         path.write_text(source(table))
         status, output = common.run([compiler, *common.CXX, *common.INCLUDES, "-fsyntax-only", path])
         report.add("expressions", output if status else None)
+        path.write_text(scalar_source())
+        status, output = common.run([compiler, *common.CXX, *common.INCLUDES, "-fsyntax-only", path])
+        report.add("scalar functions of float and double", output if status else None)
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ SECTIONS = [
               "data/transformed.hpp", "data/mixup.hpp", "data/mixed.hpp", "data/image_folder.hpp", "data/image_file.hpp", "data/resize_image.hpp", "data/idx.hpp", "data/drawn_digits.hpp"]),
     ("Training", ["training/step.hpp", "training/fit.hpp", "training/fit_options.hpp", "training/optimizer_state.hpp", "training/metrics.hpp", "training/confusion_matrix.hpp", "training/history.hpp", "training/progress.hpp", "training/progress_bar.hpp", "training/peak.hpp"]),
     ("Several ranks", ["dist/communicator.hpp", "dist/handle.hpp", "dist/distributed.hpp", "dist/reducer.hpp", "dist/launch.hpp", "dist/spawn.hpp", "dist/spawn_processes.hpp", "dist/mpi.hpp", "dist/tcp.hpp", "dist/nccl.hpp", "dist/rank_zero.hpp", "dist/batch_norm.hpp", "dist/data_parallel.hpp", "dist/reduction.hpp", "dist/engine.hpp"]),
-    ("Files", ["io/safetensors.hpp", "io/mapped.hpp", "io/training.hpp", "io/npy.hpp", "io/history.hpp", "io/report.hpp", "io/phases.hpp", "io/tensor_board.hpp", "io/plot.hpp",
+    ("Files", ["io/safetensors.hpp", "io/mapped.hpp", "io/training.hpp", "io/csv.hpp", "io/npy.hpp", "io/history.hpp", "io/report.hpp", "io/phases.hpp", "io/tensor_board.hpp", "io/plot.hpp",
                "io/confusion_plot.hpp", "io/image_grid.hpp", "io/png.hpp"]),
     ("A device of your own", ["device/verbs.hpp"]),
     ("Errors", ["core/check.hpp", "dist/error.hpp"]),

@@ -313,8 +313,9 @@ TEST_CASE("memory that cannot be a tensor's is refused") {
   const auto refused = [&]<class E>(std::type_identity<E>, const auto& make) { return message_of<E>(make); };
   const std::type_identity<ArgumentError> argument;
   const std::type_identity<ShapeError> shape;
-  CHECK(refused(argument, [] { (void)from_blob(static_cast<float*>(nullptr), {2, 3}); }) ==
-        "from_blob: a null pointer for 6 elements of shape (2, 3)");
+  CHECK(refused(argument, [] {
+          (void)from_blob(static_cast<float*>(nullptr), {2, 3});
+        }) == "from_blob: a null pointer for 6 elements of shape (2, 3)");
   CHECK(contains(refused(argument, [&] { (void)from_blob(odd, {2}); }), "no multiple of the 4 bytes"));
   CHECK(contains(refused(shape, [&] { (void)from_blob(data, {2, -1}); }), "negative extent"));
   CHECK(contains(refused(shape, [&] { (void)from_blob(data, {INT64_MAX}); }), "more than 2^63 bytes"));

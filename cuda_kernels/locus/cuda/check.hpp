@@ -198,8 +198,8 @@ LOCUS_OUT_OF_LINE inline void require_memory_of(int ordinal, const void* data) {
     fail<ArgumentError>({"from_blob: the memory is the host's, and the tensor would be on cuda:", ordinal,
                          "; make it on Cpu, and copy it with .to<Cuda>()"});
   if (memory.device != ordinal)
-    fail<DeviceError>({"from_blob: the memory is on cuda:", memory.device, ", and the tensor would be on cuda:", ordinal,
-                       "; name the GPU of the memory"});
+    fail<DeviceError>({"from_blob: the memory is on cuda:", memory.device,
+                       ", and the tensor would be on cuda:", ordinal, "; name the GPU of the memory"});
 }
 
 }  // namespace locus::inline LOCUS_ABI::cuda

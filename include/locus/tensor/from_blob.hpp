@@ -42,9 +42,10 @@ class GivenMemory final : public MemoryOwner {
   for (int d = 0; d < shape.rank(); ++d) {
     std::int64_t along = 0;
     if (strides[d] < 0)
-      fail<ArgumentError>({"from_blob: strides ", strides, "; expected none below 0: give the first element in memory, ",
-                           "and flip the tensor"});
-    overflows |= __builtin_mul_overflow(shape[d] - 1, strides[d], &along) || __builtin_add_overflow(reach, along, &reach);
+      fail<ArgumentError>({"from_blob: strides ", strides,
+                           "; expected none below 0: give the first element in memory, ", "and flip the tensor"});
+    overflows |=
+        __builtin_mul_overflow(shape[d] - 1, strides[d], &along) || __builtin_add_overflow(reach, along, &reach);
   }
   if (overflows || reach > INT64_MAX / static_cast<std::int64_t>(size))
     fail<ShapeError>({"from_blob: shape ", shape, " with strides ", strides, " reaches over more than 2^63 bytes"});
@@ -81,8 +82,8 @@ concept Deleter = std::is_invocable_v<F&, T*> && std::is_move_constructible_v<F>
 /// passed on.
 template <class R>
 concept WritableElsewhere = (std::is_lvalue_reference_v<R> || requires(const std::remove_cvref_t<R>& values) {
-                     requires !std::is_const_v<std::remove_reference_t<decltype(*std::data(values))>>;
-                   }) && requires(std::remove_reference_t<R>& values) {
+                              requires !std::is_const_v<std::remove_reference_t<decltype(*std::data(values))>>;
+                            }) && requires(std::remove_reference_t<R>& values) {
   std::size(values);
   requires DType<std::remove_reference_t<decltype(*std::data(values))>>;
 };
@@ -94,8 +95,8 @@ concept WritableElsewhere = (std::is_lvalue_reference_v<R> || requires(const std
 /// backward pass or an expression that needs the old values throws StaleError.
 /// gradient: none; variable(from_blob(...)) collects one, in memory of its own
 /// cost:  no copy
-/// throws ShapeError for a negative extent; ArgumentError for a null pointer, one that is not aligned to T, and, on Cuda,
-/// one to memory of the host; DeviceError for one to memory of another GPU
+/// throws ShapeError for a negative extent; ArgumentError for a null pointer, one that is not aligned to T, and, on
+/// Cuda, one to memory of the host; DeviceError for one to memory of another GPU
 ///
 ///     float samples[6] = {1, 2, 3, 4, 5, 6};
 ///     auto x = from_blob(samples, {2, 3});   // x(0, 1) = 7 changes samples[1]

@@ -1,0 +1,316 @@
+#pragma once
+// Tables of comma-separated values, as RFC 4180 describes them: columns by name, as numbers, categories or texts.
+
+#include <locus/core/shown.hpp>
+#include <locus/io/csv_scanner.hpp>
+#include <locus/tensor/tensor.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <initializer_list>
+#include <optional>
+
+namespace locus::inline LOCUS_ABI::io {
+
+struct CsvOptions {
+  char delimiter = ',';      ///< between cells: ';' or '\t' of other files
+  char quote = '"';          ///< around a cell that holds delimiters or line ends; '\0': none
+  char decimal_point = '.';  ///< ',' of files from some countries
+  bool header = true;        ///< whether the first line has the names of the columns; otherwise these are "0", "1", ...
+  std::vector<std::string> missing = {"", "NA", "N/A", "NaN", "nan", "null", "NULL"};  ///< cells without a value
+};
+
+/// What stands for a missing value.
+struct CsvMissing {
+  std::optional<double> missing = {};  ///< such as NAN, 0, or -100, a label that losses ignore; absent: it is an error
+};
+
+/// A column of names as numbers: names[codes(row)] is the cell.
+struct CsvCategories {
+  Tensor<std::int64_t> codes;      ///< (rows,)
+  std::vector<std::string> names;  ///< in the order of their bytes, or as they were given
+};
+
+namespace detail {
+
+/// A vector or an array of texts.
+template <class C>
+concept ListOfNames = !std::is_convertible_v<const C&, std::string_view> && requires(const C& list) {
+  { *list.begin() } -> std::convertible_to<std::string_view>;
+  list.end();
+};
+
+/// An integer or floating-point number that fills `text`, the point being '.'. False where it is none of T; a number
+/// too small for T becomes 0.
+template <class T>
+[[nodiscard]] bool parse_number(std::string_view text, T& number) {
+  if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
+  const char *const begin = text.data(), *const end = begin + text.size();
+  if constexpr (std::is_integral_v<T> || std::is_same_v<T, double>) {
+    const auto [at, error] = std::from_chars(begin, end, number);
+    if (at != end || text.empty()) return false;
+    if (error != std::errc::result_out_of_range || std::is_integral_v<T>) return error == std::errc();
+    const bool is_small = text.find("e-") != text.npos || text.find("E-") != text.npos ||
+                          text.substr(text[0] == '-').starts_with("0.") || text.substr(text[0] == '-').starts_with(".");
+    number = 0;
+    return is_small;
+  } else if constexpr (std::is_same_v<T, float>) {
+    const auto [at, error] = std::from_chars(begin, end, number);
+    if (at == end && error == std::errc()) return !text.empty();
+    double wide = 0;
+    if (!parse_number(text, wide) || wide - wide != 0 || wide > 1 || wide < -1) return false;
+    number = static_cast<float>(wide);
+    return true;
+  } else {
+    double wide = 0;
+    if (!parse_number(text, wide)) return false;
+    number = convert<T>(wide);
+    const auto narrow = convert<double>(number);
+    return narrow - narrow == 0 || wide - wide != 0;  // no overflow
+  }
+}
+
+}  // namespace detail
+
+/// A table of a file of comma-separated values, which is kept as text; cells are parsed where they are asked for.
+///
+///     const io::CsvTable table = io::read_csv("houses.csv");
+///     const Tensor<float> x = table.numbers({"area", "rooms"});          // (rows, 2)
+///     const Tensor<float> age = table.numbers("age", {.missing = NAN});  // (rows,)
+///     const auto [city, names] = table.categories("city");               // int64 codes, and what they mean
+class CsvTable {
+ public:
+  /// `name`: the file, for messages. throws DataError naming the line for rows of unequal lengths, quotation marks that
+  /// are not closed or stand within a cell that is not quoted, and text that is no UTF-8 or ASCII by its first bytes;
+  /// ArgumentError for delimiters that cannot be told apart
+  explicit CsvTable(std::string text, const CsvOptions& options = {}, std::string name = "the text")
+      : options_(options), scanner_{std::move(text), options.delimiter, options.quote, std::move(name)} {
+    const char d = options.delimiter, q = options.quote, p = options.decimal_point;
+    if (d == q || d == '\0' || d == '\n' || d == '\r' || q == '\n' || q == '\r' || (p == d && q == '\0') ||
+        (p >= '0' && p <= '9') || p == '-' || p == '+' || p == 'e' || p == 'E')
+      fail<ArgumentError>({"read_csv: the delimiter ", quoted(d), ", the quotation mark ", quoted(q),
+                           " and the decimal point ", quoted(p),
+                           "; expected different characters of no other meaning"});
+    std::vector<detail::CsvCell> cells;
+    std::size_t at = scanner_.begin();
+    if (at == scanner_.end()) scanner_.refuse(at, "there is nothing in it; expected rows of cells");
+    const std::size_t first = at;
+    scanner_.read_row(at, cells);
+    for (std::size_t i = 0; i < cells.size(); ++i)
+      names_.push_back(options.header ? scanner_.text_of(cells[i]) : std::to_string(i));
+    if (!options.header) starts_.push_back(first);
+    while ((at = scanner_.skip_blank_lines(at)) != scanner_.end()) {
+      starts_.push_back(at);
+      const std::size_t start = at;
+      scanner_.read_row(at, cells);
+      if (cells.size() != names_.size())
+        scanner_.refuse(start,
+                        join("a row of ", cells.size(), " cells; expected ", names_.size(), ", as in the first line"));
+    }
+  }
+
+  [[nodiscard]] std::int64_t rows() const { return static_cast<std::int64_t>(starts_.size()); }
+  /// The names of the columns, from left to right.
+  [[nodiscard]] const std::vector<std::string>& columns() const { return names_; }
+  [[nodiscard]] bool contains(std::string_view column) const {
+    return std::find(names_.begin(), names_.end(), column) != names_.end();
+  }
+
+  /// The numbers of a column; T is float unless said otherwise.
+  /// shape: (rows,)
+  /// throws ArgumentError for a column that there is not, or twice; DataError naming file, line and column for a cell
+  /// that is no number of T, and, without options.missing, for a missing value
+  template <DType T = float>
+    requires(!std::is_same_v<T, bool>)
+  [[nodiscard]] Tensor<T> numbers(std::string_view column, const CsvMissing& options = {}) const {
+    return numbers_of<T>({index_of(column)}, options).reshape({rows()});
+  }
+  /// The numbers of several columns. shape: (rows, columns)
+  template <DType T = float>
+    requires(!std::is_same_v<T, bool>)
+  [[nodiscard]] Tensor<T> numbers(std::initializer_list<std::string_view> columns,
+                                  const CsvMissing& options = {}) const {
+    return numbers_of<T>(indices_of(columns), options);
+  }
+  template <DType T = float, detail::ListOfNames C>
+    requires(!std::is_same_v<T, bool>)
+  [[nodiscard]] Tensor<T> numbers(const C& columns, const CsvMissing& options = {}) const {
+    return numbers_of<T>(indices_of(columns), options);
+  }
+  /// The numbers of all columns. shape: (rows, columns)
+  template <DType T = float>
+    requires(!std::is_same_v<T, bool>)
+  [[nodiscard]] Tensor<T> numbers(const CsvMissing& options = {}) const {
+    std::vector<std::size_t> indices(names_.size());
+    for (std::size_t i = 0; i < indices.size(); ++i) indices[i] = i;
+    return numbers_of<T>(indices, options);
+  }
+
+  /// A column of names as codes: the names are those that occur, in the order of their bytes.
+  /// throws as numbers() for a missing value, whose code options.missing gives
+  [[nodiscard]] CsvCategories categories(std::string_view column, const CsvMissing& options = {}) const {
+    std::vector<std::string> names = texts(column);
+    std::erase_if(names, [this](const std::string& name) { return is_missing(name); });
+    std::sort(names.begin(), names.end());
+    names.erase(std::unique(names.begin(), names.end()), names.end());
+    return coded(column, std::move(names), options);
+  }
+  /// The same with given names, as another table had them, so that codes agree.
+  /// throws DataError naming file, line and column for a cell that is none of them
+  [[nodiscard]] CsvCategories categories(std::string_view column, std::initializer_list<std::string_view> names,
+                                         const CsvMissing& options = {}) const {
+    return coded(column, {names.begin(), names.end()}, options);
+  }
+  template <detail::ListOfNames C>
+  [[nodiscard]] CsvCategories categories(std::string_view column, const C& names,
+                                         const CsvMissing& options = {}) const {
+    return coded(column, {names.begin(), names.end()}, options);
+  }
+
+  /// The cells of a column as they are, missing ones too, without quotation marks.
+  [[nodiscard]] std::vector<std::string> texts(std::string_view column) const {
+    std::vector<std::string> result;
+    result.reserve(starts_.size());
+    for_each_cell(index_of(column), [&](std::int64_t, const std::string& text) { result.push_back(text); });
+    return result;
+  }
+
+ private:
+  [[nodiscard]] static std::string quoted(char c) { return "'" + locus::detail::shown({&c, 1}) + "'"; }
+  [[nodiscard]] std::size_t index_of(std::string_view column) const {
+    const auto at = std::find(names_.begin(), names_.end(), column);
+    if (at == names_.end()) {
+      locus::detail::ShownNames names;
+      for (const auto& name : names_) names.add(name);
+      fail<ArgumentError>({"'", locus::detail::shown(scanner_.name), "' has no column '", locus::detail::shown(column),
+                           "'; there are ", names.text()});
+    }
+    if (std::find(at + 1, names_.end(), column) != names_.end())
+      fail<ArgumentError>({"'", locus::detail::shown(scanner_.name), "' has two columns '",
+                           locus::detail::shown(column), "'; give them different names in the file"});
+    return static_cast<std::size_t>(at - names_.begin());
+  }
+  template <class C>
+  [[nodiscard]] std::vector<std::size_t> indices_of(const C& columns) const {
+    std::vector<std::size_t> indices;
+    for (const auto& column : columns) indices.push_back(index_of(column));
+    return indices;
+  }
+  [[nodiscard]] CsvCategories coded(std::string_view column, std::vector<std::string> names,
+                                    const CsvMissing& options) const {
+    const std::size_t index = index_of(column);
+    std::vector<std::size_t> order(names.size());  // of the names by their bytes
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return names[a] < names[b]; });
+    CsvCategories result{Tensor<std::int64_t>({rows()}), {}};
+    for_each_cell(index, [&](std::int64_t row, const std::string& text) {
+      std::int64_t& code = result.codes.data()[row];
+      if (is_missing(text) && !std::count(names.begin(), names.end(), text)) {
+        code = value_of_missing<std::int64_t>(row, index, options);
+        return;
+      }
+      const auto at = std::lower_bound(order.begin(), order.end(), text,
+                                       [&](std::size_t a, const std::string& sought) { return names[a] < sought; });
+      if (at == order.end() || names[*at] != text) refuse_category(row, index, text, names);
+      code = static_cast<std::int64_t>(*at);
+    });
+    result.names = std::move(names);
+    return result;
+  }
+  [[nodiscard]] bool is_missing(std::string_view text) const {
+    return std::find(options_.missing.begin(), options_.missing.end(), text) != options_.missing.end();
+  }
+  /// Calls f(row, text) for each cell of a column.
+  template <class F>
+  void for_each_cell(std::size_t column, const F& f) const {
+    std::vector<detail::CsvCell> cells;
+    for (std::size_t row = 0; row < starts_.size(); ++row) {
+      std::size_t at = starts_[row];
+      scanner_.read_row(at, cells);
+      f(static_cast<std::int64_t>(row), scanner_.text_of(cells[column]));
+    }
+  }
+
+  template <class T>
+  [[nodiscard]] Tensor<T> numbers_of(const std::vector<std::size_t>& columns, const CsvMissing& options) const {
+    const Tensor<T> result({rows(), static_cast<std::int64_t>(columns.size())});
+    T* out = result.data();
+    std::vector<detail::CsvCell> cells;
+    for (std::size_t row = 0; row < starts_.size(); ++row) {
+      std::size_t at = starts_[row];
+      scanner_.read_row(at, cells);
+      for (const std::size_t column : columns) *out++ = number_in<T>(row, column, cells[column], options);
+    }
+    return result;
+  }
+  template <class T>
+  [[nodiscard]] T number_in(std::size_t row, std::size_t column, const detail::CsvCell& cell,
+                            const CsvMissing& options) const {
+    std::string_view text = scanner_.trimmed(cell);
+    if (is_missing(text)) return value_of_missing<T>(static_cast<std::int64_t>(row), column, options);
+    std::string with_point;
+    if (options_.decimal_point != '.') {
+      with_point = text;
+      for (char& c : with_point) {
+        if (c == '.') c = ',';  // none of a number
+        else if (c == options_.decimal_point) c = '.';
+      }
+      text = with_point;
+    }
+    T number{};
+    if (!detail::parse_number(text, number)) refuse_number<T>(row, column, scanner_.trimmed(cell));
+    return number;
+  }
+  template <class T>
+  [[nodiscard]] T value_of_missing(std::int64_t row, std::size_t column, const CsvMissing& options) const {
+    if (!options.missing)
+      refuse(static_cast<std::size_t>(row), column,
+             "the value is missing; say what stands for it, as in {.missing = NAN} or {.missing = 0}");
+    const double value = *options.missing;
+    if constexpr (std::is_integral_v<T>) {
+      if (!(value >= -9007199254740992. && value <= 9007199254740992.) ||
+          static_cast<double>(static_cast<T>(static_cast<std::int64_t>(value))) != value)
+        fail<ArgumentError>({"read_csv: missing is ", value, ", which is no ", dtype_name<T>(), "; give one that is"});
+      return static_cast<T>(static_cast<std::int64_t>(value));
+    } else {
+      return convert<T>(value);
+    }
+  }
+  template <class T>
+  [[noreturn]] LOCUS_COLD void refuse_number(std::size_t row, std::size_t column, std::string_view text) const {
+    refuse(row, column,
+           join("'", locus::detail::shown(text), "' is no number of ", dtype_name<T>(),
+                "; read words with categories() or texts(), and name what stands for a missing value in .missing"));
+  }
+  [[noreturn]] LOCUS_COLD void refuse_category(std::int64_t row, std::size_t column, const std::string& text,
+                                               const std::vector<std::string>& names) const {
+    locus::detail::ShownNames known;
+    for (const auto& name : names) known.add(name);
+    refuse(static_cast<std::size_t>(row), column,
+           join("'", locus::detail::shown(text), "' is none of the categories, which are ", known.text()));
+  }
+  [[noreturn]] LOCUS_COLD void refuse(std::size_t row, std::size_t column, const std::string& why) const {
+    scanner_.refuse(starts_[row], join("column '", locus::detail::shown(names_[column]), "': ", why));
+  }
+
+  CsvOptions options_;
+  detail::CsvScanner scanner_;
+  std::vector<std::string> names_;
+  std::vector<std::size_t> starts_;  ///< of the rows, in the text
+};
+
+/// Reads a file of comma-separated values: of UTF-8 with or without a byte order mark; lines end by \n, \r\n or \r, and
+/// blank ones are left out. Cells that hold delimiters, quotation marks or line ends are quoted, and quotation marks in
+/// them doubled, as RFC 4180 has it. Numbers may have spaces around them.
+/// throws DataError for a file that cannot be read, and as CsvTable; OutOfMemory
+/// cost: the file's text in memory, and eight bytes for each row; each call of numbers() goes over the text once
+[[nodiscard]] inline CsvTable read_csv(const std::string& path, const CsvOptions& options = {}) {
+  return locus::detail::or_out_of_memory({"read_csv: out of memory for '", path, "'"}, [&] {
+    detail::InputFile file(path, "a file of comma-separated values");
+    std::string text(static_cast<std::size_t>(file.bytes()), '\0');
+    text.resize(file.read(text.data(), text.size()));
+    return CsvTable(std::move(text), options, path);
+  });
+}
+
+}  // namespace locus::inline LOCUS_ABI::io
