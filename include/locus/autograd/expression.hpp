@@ -61,28 +61,23 @@ struct Backward<Tree, wanted, T, Pack<In...>, Pack<W...>> {
 template <class H>
 using leaf_value_t = bare_t<decltype(std::declval<const H&>().value())>;
 
-/// One materialized expression in the graph.
-template <class T, class D, class Tree, class... H>
-class ExpressionNode final : public RecordedNode<T, D, sizeof...(H)> {
-  using Traits = TreeTraits<Tree>;
-  static constexpr int inputs_count = static_cast<int>(sizeof...(H));
-  static constexpr unsigned wanted_mask() {
-    unsigned mask = 0;
-    int position = 0;
-    ((mask |= H::role != Role::plain && FloatingDType<value_of<H>> ? 1u << position : 0u, ++position), ...);
-    unsigned reached = 0;
-    for (int i = 0; i < inputs_count; ++i)
-      if ((mask >> i & 1u) != 0 && Traits::reaches(1u << i)) reached |= 1u << i;
-    return reached;
-  }
+/// How the gradient of one operand leaves the launch.
+template <class U, class D>
+struct GradientRoute {
+  Tensor<U, D> out;  ///< written by the launch; none where the operand wants nothing
+  bool accumulate = false;
+  bool reduced = false;  ///< out is a temporary of the full shape, to be summed over broadcast dimensions
+};
 
+/// What the nodes of expressions have in common whose operands have the same types: compiled once for them, not for
+/// each formula. V are the element types of the operands, Saved what they stand for; of the masks, a bit for each
+/// operand, `wanted` says whose gradients can be wanted, and `unchanged` to which the result's gradient passes as it
+/// is.
+template <class T, class D, unsigned wanted, unsigned unchanged, class V, class... Saved>
+class GradientsOfOperands;
+template <class T, class D, unsigned wanted, unsigned unchanged, class... V, class... Saved>
+class GradientsOfOperands<T, D, wanted, unchanged, Pack<V...>, Saved...> : public RecordedNode<T, D, sizeof...(V)> {
  public:
-  static constexpr unsigned wanted = wanted_mask();
-  static constexpr unsigned needed = Traits::needed(wanted);
-
-  ExpressionNode(const Part<Tree, H...>& part, const Tensor<T, D>& output, GraphNode* const (&inputs)[sizeof...(H)])
-      : RecordedNode<T, D, sizeof...(H)>(output, inputs), tree_(part.tree), saved_(keep(part, Positions{})) {}
-
   void propagate() override {
     if (!this->has_gradient()) return;
     if constexpr (wanted != 0) back(Positions{});
@@ -97,46 +92,43 @@ class ExpressionNode final : public RecordedNode<T, D, sizeof...(H)> {
     saved_.require_unchanged("an elementwise expression");
   }
 
- private:
+ protected:
+  static constexpr int inputs_count = static_cast<int>(sizeof...(V));
   using Positions = std::make_integer_sequence<int, inputs_count>;
   template <int n>
-  using input_value = value_of<std::tuple_element_t<n, Tuple<H...>>>;
+  using input_value = std::tuple_element_t<n, Tuple<V...>>;
+  using Routes = Tuple<GradientRoute<V, D>...>;
 
-  /// Saves the operands whose values the backward pass reads; the others stay empty.
-  template <int... i>
-  static Tuple<leaf_value_t<H>...> keep(const Part<Tree, H...>& part, std::integer_sequence<int, i...>) {
-    return {((needed >> i & 1u) != 0 ? get<i>(part.leaves).handle.value() : leaf_value_t<H>())...};
-  }
+  GradientsOfOperands(const Tensor<T, D>& output, GraphNode* const (&inputs)[sizeof...(V)], Tuple<Saved...> saved)
+      : RecordedNode<T, D, sizeof...(V)>(output, inputs), saved_(std::move(saved)) {}
 
-  /// How the gradient of one operand leaves the launch.
-  template <class U>
-  struct Route {
-    Tensor<U, D> out;  ///< written by the launch; none where the operand wants nothing
-    bool accumulate = false;
-    bool reduced = false;  ///< out is a temporary of the full shape, to be summed over broadcast dimensions
-  };
+  virtual void launch(const Tensor<T, D>& g, const Routes& routes, const int (&merged_into)[sizeof...(V)]) = 0;
 
+  SavedValues<Saved...> saved_;  ///< operands whose values the backward pass reads; the others are empty
+
+ private:
   template <int... i>
   void back(std::integer_sequence<int, i...>) {
     const Tensor<T, D>& g = this->gradient();
-    if (all_pass_unchanged(std::integer_sequence<int, i...>{})) return (give_unchanged<i>(g), ...);
+    if (all_pass_unchanged()) return (give_unchanged<i>(g), ...);
     int merged_into[inputs_count];
-    ((merged_into[i] = first_occurrence(i)), ...);
+    for (int input = 0; input < inputs_count; ++input) merged_into[input] = first_occurrence(input);
     const auto occurs_again = [&](int input) { return ((merged_into[i] == input) || ...); };
-    const Tuple<Route<value_of<H>>...> routes{route<i>(g, merged_into[i], occurs_again(i))...};
-    launch(g, routes, merged_into, Wanted{});
+    const Routes routes{route<i>(g, merged_into[i], occurs_again(i))...};
+    launch(g, routes, merged_into);
     (finish<i>(get<i>(routes)), ...);
   }
 
   /// Where only additions lead to the operands, their gradients are the result's own: shared, or summed over broadcast
   /// dimensions, without a launch of map.
-  template <int... i>
-  [[nodiscard]] bool all_pass_unchanged(std::integer_sequence<int, i...>) {
-    return (((wanted >> i & 1u) == 0 || Traits::passes_unchanged(i) || !this->inputs_[i]) && ...);
+  [[nodiscard]] bool all_pass_unchanged() const {
+    for (int i = 0; i < inputs_count; ++i)
+      if (((wanted & ~unchanged) >> i & 1u) != 0 && this->inputs_[i]) return false;
+    return true;
   }
   template <int i>
   void give_unchanged(const Tensor<T, D>& g) {
-    if constexpr ((wanted >> i & 1u) != 0 && Traits::passes_unchanged(i)) {
+    if constexpr ((wanted & unchanged) >> i & 1u) {
       if (auto gradient = gradient_of<input_value<i>, D>(this->inputs_[i])) sum_to(g, gradient);
     }
   }
@@ -151,48 +143,108 @@ class ExpressionNode final : public RecordedNode<T, D, sizeof...(H)> {
   }
 
   template <int i>
-  [[nodiscard]] auto route(const Tensor<T, D>& g, int merged_into, bool occurs_again) {
+  [[nodiscard]] auto route(const Tensor<T, D>& g, int merged_into, [[maybe_unused]] bool occurs_again) {
     using U = input_value<i>;
-    Route<U> route;
+    GradientRoute<U, D> route;
     if constexpr ((wanted >> i & 1u) != 0) {
-      auto gradient = gradient_of<input_value<i>, D>(this->inputs_[i]);
+      auto gradient = gradient_of<U, D>(this->inputs_[i]);
       if (!gradient || merged_into >= 0) return route;
       if (gradient.shape() == g.shape()) {
         const auto target = gradient.open_in_format();
-        return Route<U>{target.out, target.accumulate, false};
+        return GradientRoute<U, D>{target.out, target.accumulate, false};
       }
-      if constexpr (std::is_same_v<T, U> && Traits::passes_unchanged(i)) {
+      if constexpr (std::is_same_v<T, U> && (unchanged >> i & 1u) != 0) {
         if (!occurs_again) {
           sum_to(g, gradient);
           return route;
         }
       }
-      return Route<U>{Tensor<U, D>(g.shape(), g.layout().format(), g.device()), false, true};
+      return GradientRoute<U, D>{Tensor<U, D>(g.shape(), g.layout().format(), g.device()), false, true};
     }
     return route;
   }
 
-  static constexpr int wanted_count = __builtin_popcount(wanted);
-  using Wanted = std::make_integer_sequence<int, wanted_count>;
+  template <int i, class U>
+  void finish(const GradientRoute<U, D>& route) {
+    if constexpr ((wanted >> i & 1u) != 0) {
+      if (!route.reduced) return;
+      auto gradient = gradient_of<U, D>(this->inputs_[i]);
+      sum_to(route.out, gradient);
+    }
+  }
+};
 
-  template <class Routes, int... n>
-  void launch(const Tensor<T, D>& g, const Routes& routes, const int (&merged_into)[inputs_count],
-              std::integer_sequence<int, n...>) {
-    using Kernel = Backward<Tree, wanted, T, Pack<value_of<H>...>, Pack<input_value<set_bit_v<wanted, n>>...>>;
+/// Whose gradients an expression can be asked for, and which are the result's own; a bit for each operand.
+template <class Tree, class... H>
+struct WantedOperands {
+  using Traits = TreeTraits<Tree>;
+  static constexpr int count = static_cast<int>(sizeof...(H));
+  static constexpr unsigned wanted = [] {
+    unsigned mask = 0;
+    int position = 0;
+    ((mask |= H::role != Role::plain && FloatingDType<value_of<H>> ? 1u << position : 0u, ++position), ...);
+    unsigned reached = 0;
+    for (int i = 0; i < count; ++i)
+      if ((mask >> i & 1u) != 0 && Traits::reaches(1u << i)) reached |= 1u << i;
+    return reached;
+  }();
+  static constexpr unsigned unchanged = [] {
+    unsigned mask = 0;
+    for (int i = 0; i < count; ++i)
+      if ((wanted >> i & 1u) != 0 && Traits::passes_unchanged(i)) mask |= 1u << i;
+    return mask;
+  }();
+};
+template <class T, class D, class Tree, class... H>
+using GradientsOf = GradientsOfOperands<T, D, WantedOperands<Tree, H...>::wanted, WantedOperands<Tree, H...>::unchanged,
+                                        Pack<value_of<H>...>, leaf_value_t<H>...>;
+
+/// One materialized expression in the graph.
+template <class T, class D, class Tree, class... H>
+class ExpressionNode final : public GradientsOf<T, D, Tree, H...> {
+  using Base = GradientsOf<T, D, Tree, H...>;
+  static constexpr int inputs_count = static_cast<int>(sizeof...(H));
+
+ public:
+  static constexpr unsigned wanted = WantedOperands<Tree, H...>::wanted;
+  static constexpr unsigned needed = TreeTraits<Tree>::needed(wanted);
+
+  ExpressionNode(const Part<Tree, H...>& part, const Tensor<T, D>& output, GraphNode* const (&inputs)[sizeof...(H)])
+      : Base(output, inputs, keep(part, typename Base::Positions{})), tree_(part.tree) {}
+
+ private:
+  /// Saves the operands whose values the backward pass reads; the others stay empty.
+  template <int... i>
+  static Tuple<leaf_value_t<H>...> keep(const Part<Tree, H...>& part, std::integer_sequence<int, i...>) {
+    return {((needed >> i & 1u) != 0 ? get<i>(part.leaves).handle.value() : leaf_value_t<H>())...};
+  }
+
+  static constexpr int wanted_count = __builtin_popcount(wanted);
+  template <int n>
+  using wanted_value = typename Base::template input_value<set_bit_v<wanted, n>>;
+
+  void launch(const Tensor<T, D>& g, const typename Base::Routes& routes,
+              const int (&merged_into)[sizeof...(H)]) override {
+    if constexpr (wanted != 0) run(g, routes, merged_into, std::make_integer_sequence<int, wanted_count>{});
+  }
+  template <int... n>
+  void run(const Tensor<T, D>& g, const typename Base::Routes& routes, const int (&merged_into)[sizeof...(H)],
+           std::integer_sequence<int, n...>) {
+    using Kernel = Backward<Tree, wanted, T, Pack<value_of<H>...>, Pack<wanted_value<n>...>>;
     if (!(get<set_bit_v<wanted, n>>(routes).out.buffer() || ...)) return;
     Kernel kernel{tree_, {}};
     ((kernel.merged_into[n] = wanted_position(merged_into[set_bit_v<wanted, n>])), ...);
-    unpack(saved_.values(), [&](const auto&... x) {
+    unpack(this->saved_.values(), [&](const auto&... x) {
       const auto walk = make_plan<inputs_count + 1 + 2 * wanted_count>(
           g.shape(), {operand_of(x)..., operand_of(g), operand_of(get<set_bit_v<wanted, n>>(routes).out)...,
                       operand_of(get<set_bit_v<wanted, n>>(routes).out)...});
       const auto plan = reads_index<bare_t<decltype(x)>...> ? walk : in_memory_order(walk);
       Backend<D>::map(g.device(), plan, kernel,
-                      Pack<decltype(read_only(x.data()))..., const T*, const input_value<set_bit_v<wanted, n>>*...>(
+                      Pack<decltype(read_only(x.data()))..., const T*, const wanted_value<n>*...>(
                           read_only(x.data())..., g.data(),
                           (get<set_bit_v<wanted, n>>(routes).accumulate ? get<set_bit_v<wanted, n>>(routes).out.data()
                                                                         : nullptr)...),
-                      Pack<input_value<set_bit_v<wanted, n>>*...>(get<set_bit_v<wanted, n>>(routes).out.data()...));
+                      Pack<wanted_value<n>*...>(get<set_bit_v<wanted, n>>(routes).out.data()...));
     });
   }
   /// Position among the wanted inputs of an input's position among all; -1 stays.
@@ -200,17 +252,7 @@ class ExpressionNode final : public RecordedNode<T, D, sizeof...(H)> {
     return input < 0 ? -1 : __builtin_popcount(wanted & ((1u << input) - 1u));
   }
 
-  template <int i, class U>
-  void finish(const Route<U>& route) {
-    if constexpr ((wanted >> i & 1u) != 0) {
-      if (!route.reduced) return;
-      auto gradient = gradient_of<input_value<i>, D>(this->inputs_[i]);
-      sum_to(route.out, gradient);
-    }
-  }
-
   Tree tree_;
-  SavedValues<leaf_value_t<H>...> saved_;
 };
 
 /// Computes an expression of traced operands: its value, and one node if an operand collects gradients.

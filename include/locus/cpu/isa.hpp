@@ -26,6 +26,17 @@
 #define LOCUS_VECTORS_OF_512_BITS ",prefer-vector-width=512"
 #define LOCUS_VECTORS_OF_256_BITS ",prefer-vector-width=256"
 #endif
+/// 1 where loops are compiled for several instruction sets. At -O0, where none is vectorized, versions of a loop would
+/// be slow alike, and take a fifth of the compiler's time: there is one. Products of matrices have kernels of their own
+/// for each, at -O0 too.
+#ifndef LOCUS_LOOP_VERSIONS
+#if defined(__x86_64__) && defined(__OPTIMIZE__)
+#define LOCUS_LOOP_VERSIONS 1
+#else
+#define LOCUS_LOOP_VERSIONS 0
+#endif
+#endif
+
 #define LOCUS_AVX512_TARGET "avx512f,avx512dq,avx512vl,avx512bw,avx2,fma" LOCUS_VECTORS_OF_512_BITS
 #define LOCUS_AVX512 __attribute__((target(LOCUS_AVX512_TARGET) LOCUS_WIDE_VECTORS))
 #define LOCUS_AVX512_BF16 __attribute__((target("avx512bf16," LOCUS_AVX512_TARGET) LOCUS_WIDE_VECTORS))
@@ -174,7 +185,7 @@ struct Versions;
 template <class R, class... A, R (*loop)(A...)>
 struct Versions<loop> {
   LOCUS_HOST_ALONE LOCUS_FN static R call(A... a) {
-#if defined(__x86_64__)
+#if LOCUS_LOOP_VERSIONS
     if constexpr (lowest_isa >= Isa::avx512) {
       return avx512(a...);
     } else {
@@ -188,7 +199,7 @@ struct Versions<loop> {
 
   /// The same for AVX2 at most, where wider registers do not pay.
   LOCUS_HOST_ALONE LOCUS_FN static R narrow(A... a) {
-#if defined(__x86_64__)
+#if LOCUS_LOOP_VERSIONS
     if constexpr (lowest_isa >= Isa::avx2) {
       return avx2(a...);
     } else {
@@ -207,7 +218,7 @@ struct Versions<loop> {
   }
 
  private:
-#if defined(__x86_64__)
+#if LOCUS_LOOP_VERSIONS
   [[gnu::noinline]] LOCUS_HD LOCUS_VECTORIZED LOCUS_AVX512 static R avx512(A... a) {
     LOCUS_OWN_FLOAT
     return loop(a...);

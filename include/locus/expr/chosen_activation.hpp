@@ -8,6 +8,8 @@ namespace locus::inline LOCUS_ABI::functor {
 
 /// Activations that a layer before them can compute in its own launch.
 enum class Activation { none, relu, tanh, sigmoid };
+inline constexpr Activation every_activation[] = {Activation::none, Activation::relu, Activation::tanh,
+                                                  Activation::sigmoid};
 
 /// One of them, chosen at run time, so that one kernel serves all. Its derivative needs the output alone.
 struct ChosenActivation {

@@ -143,6 +143,18 @@ void walk_member(const std::string& name, const X& member, MemberWalk<T, D>& wal
   }
 }
 
+/// What a layer lists its members to. A class of its own, not a lambda of walk_members: it is compiled for each type of
+/// member, not for each of every layer.
+template <Depth depth, class T, class D>
+struct WalkMember {
+  const std::string& prefix;
+  MemberWalk<T, D>& walk;
+  template <class X>
+  void operator()(std::string_view name, const X& member) const {
+    walk_member<depth>(child_name(prefix, name), member, walk);
+  }
+};
+
 /// Walks through the members of a layer.
 template <Depth depth, class T, class D, class M>
 void walk_members(const M& layer, const std::string& prefix, MemberWalk<T, D>& walk) {
@@ -151,8 +163,7 @@ void walk_members(const M& layer, const std::string& prefix, MemberWalk<T, D>& w
     layer.walk_members(depth, prefix, walk);
   } else if constexpr (HasMembers<M>) {
     if constexpr (requires { walk.layer(prefix, layer.weight_use()); }) walk.layer(prefix, layer.weight_use());
-    layer.members(
-        [&](std::string_view name, const auto& member) { walk_member<depth>(child_name(prefix, name), member, walk); });
+    layer.members(WalkMember<depth, T, D>{prefix, walk});
   }
 }
 

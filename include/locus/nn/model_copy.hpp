@@ -16,7 +16,10 @@ namespace locus::inline LOCUS_ABI::nn::detail {
 template <class T, class D>
 struct ShippedLayers;
 template <class... M>
-struct Layers {};
+struct Layers {
+  template <class L>
+  static constexpr bool has = (std::is_same_v<L, M> || ...);
+};
 
 template <class M, class U, class E>
 concept OfTypeAndPlace = HasPlace<M> && std::is_same_v<value_of<M>, U> && std::is_same_v<device_of<M>, E>;
@@ -39,9 +42,11 @@ class KeepGenerator {
   char* const text = abi::__cxa_demangle(type.name(), nullptr, nullptr, &status);
   const std::string name = text ? text : type.name();
   std::free(text);
-  fail<ArgumentError>({"moving a model: one of its modules holds a layer of your own, ", name,
-                       ", and has forgotten that type; name it ", "where you move the model: std::move(model).to<D, ",
-                       name, ">(), or .as<T, ", name, ">()"});
+  fail<ArgumentError>(
+      {"moving a model: one of its modules holds a layer of your own, or one of Locus that is not among "
+       "those you name, ",
+       name, ", and has forgotten that type; name it where you move the model: std::move(model).to<D, ", name,
+       ">(), or .as<T, ", name, ">()"});
 }
 
 /// Whether a layer of T on D has a copy for U on E.
@@ -53,7 +58,8 @@ concept Copies =
     };
 
 /// Makes copies for U on E of what a model of T on D is made of. What layers share is copied once. Own are the layers
-/// of the user's own that type-erased modules may hold.
+/// that type-erased modules may hold beside those of Locus, or, where one of Locus is among them, all that they may
+/// hold beside a Sequential: only these are compiled then.
 template <class T, class D, class U, class E, class... Own>
 class ModelCopy {
  public:
@@ -118,7 +124,11 @@ class ModelCopy {
         requires { sizeof(ShippedLayers<T, D>); },
         "moving a Module needs #include <locus/nn/sequential.hpp> (or <locus/locus.hpp>)");
     std::vector<Module<U, E, input<In>>> found;
-    if (!(look_for<Own>(source, found) || ...)) find(source, found, typename ShippedLayers<T, D>::list{});
+    using Shipped = typename ShippedLayers<T, D>::list;
+    if (!(look_for<Own>(source, found) || ...)) {
+      if constexpr ((Shipped::template has<Own> || ...)) look_for<Sequential<T, D, In>>(source, found);
+      else find(source, found, Shipped{});
+    }
     if (found.empty()) fail_unknown_layer(source.type());
     return std::move(found.front());
   }
@@ -154,25 +164,44 @@ class ModelCopy {
                 [[maybe_unused]] std::vector<Module<U, E, input<In>>>& found) {
     if constexpr (std::is_same_v<typename InputOf<T, M>::type, In>) {
       const M* const held = source.template target<M>();
-      if (held) found.emplace_back(layer(*held));
+      if (held) found.push_back(Module<U, E, input<In>>(layer(*held)));
       return held != nullptr;
     } else {
       return false;
     }
   }
 
+  // Classes rather than lambdas, so that what does not depend on the layer is compiled once.
+  struct Count {
+    std::size_t& members;
+    template <class X>
+    void operator()(std::string_view, const X&) const {
+      ++members;
+    }
+  };
+  /// Looks for the member number `wanted` of a layer, of which `place` becomes a copy.
+  template <class P>
+  struct AssignTo {
+    ModelCopy& copy;
+    const P& place;
+    std::string_view name;
+    std::size_t wanted;
+    std::size_t& at;
+    bool& found;
+    template <class X>
+    void operator()(std::string_view other, const X& member) const {
+      if (at++ == wanted && other == name) found = copy.assign(place, member, name);
+    }
+  };
   /// The members of `copy`, in the order in which it lists them, become copies of those of `source`.
   template <class Copy, class M>
   void copy_members(const Copy& copy, const M& source) {
     std::size_t members = 0, copied = 0;
-    source.members([&](std::string_view, const auto&) { ++members; });
-    copy.members([&](std::string_view name, const auto& place) {
-      const std::size_t wanted = copied++;
+    source.members(Count{members});
+    copy.members([&]<class P>(std::string_view name, const P& place) {
       std::size_t at = 0;
       bool found = false;
-      source.members([&](std::string_view other, const auto& member) {
-        if (at++ == wanted && other == name) found = assign(place, member, name);
-      });
+      source.members(AssignTo<P>{*this, place, name, copied++, at, found});
       if (!found) fail_unlike(name);
     });
     if (members != copied) fail_unlike("");

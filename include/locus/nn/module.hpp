@@ -286,14 +286,14 @@ class Module : public Layer<Module<T, D, In>, T, D> {
       if (false) layer.members(check);
     }
     if constexpr (detail::ForwardsAndRecords<Given, In, D>) {
-      model_ = Shared<const Interface>(new Model<Given>(std::forward<M>(layer)));
+      model_ = Shared<const Interface>(new ModelOf<Given>(std::forward<M>(layer)));
     }
   }
   /// For children(): any layer. What is called in other ways than a module throws ArgumentError where this one is.
   template <class M>
   Module(detail::AnyLayer, const M& layer) {
     if constexpr (std::is_same_v<M, Module>) *this = layer;
-    else model_ = Shared<const Interface>(new Model<M, true>(layer));
+    else model_ = Shared<const Interface>(new ModelOf<M, true>(layer));
   }
 
 #include <locus/refuse/nn/module.inc>
@@ -332,72 +332,107 @@ class Module : public Layer<Module<T, D, In>, T, D> {
   }
 
  private:
+  /// What does not depend on the layer's type is no virtual function: each is compiled for every type of layer.
   struct Interface : Counted {
     static constexpr const char* handle_name = "Module";
+    Interface(const std::type_info& type, const void* layer, Activation activation, unsigned absorbed)
+        : type_(type), address_(layer), activation_(activation), absorbed_(absorbed) {}
     virtual ~Interface() = default;
     virtual Tensor<T, D> forward(const Tensor<In, D>& x) const = 0;
     virtual Traced<T, D> forward(const Traced<In, D>& x) const = 0;
-    virtual Tensor<T, D> forward_with(const Tensor<In, D>& x, Activation next) const = 0;
-    virtual Traced<T, D> forward_with(const Traced<In, D>& x, Activation next) const = 0;
-    virtual Activation activation() const = 0;
-    virtual bool absorbs(Activation next) const = 0;
+    virtual Tensor<T, D> forward_with(const Tensor<In, D>& x, Activation) const {
+      fail_to_absorb();
+      return forward(x);
+    }
+    virtual Traced<T, D> forward_with(const Traced<In, D>& x, Activation) const {
+      fail_to_absorb();
+      return forward(x);
+    }
     virtual void walk_members(detail::Depth depth, const std::string& prefix, detail::MemberWalk<T, D>& walk) const = 0;
-    virtual const std::type_info& type() const = 0;
-    virtual const void* address() const = 0;
     virtual Shared<const Interface> copied(detail::ModelCopy<T, D, T, D>& copy) const = 0;
+
+    [[nodiscard]] Activation activation() const { return activation_; }
+    [[nodiscard]] bool absorbs(Activation next) const { return (absorbed_ >> static_cast<unsigned>(next) & 1u) != 0; }
+    [[nodiscard]] const std::type_info& type() const { return type_; }
+    [[nodiscard]] const void* address() const { return address_; }
+
+   private:
+    static void fail_to_absorb() {
+      fail<ArgumentError>({"forward_with: this module cannot compute an activation in its own launch"});
+    }
+    const std::type_info& type_;
+    const void* address_;
+    Activation activation_;
+    unsigned absorbed_;  ///< a bit for each activation
   };
   explicit Module(Shared<const Interface> model) : model_(std::move(model)) {}
 
+  template <class M>
+  static constexpr bool is_absorbing =
+      requires(const M& m, const Tensor<In, D>& x) { m.forward_with(x, Activation::relu); };
+  template <class M>
+  [[nodiscard]] static constexpr Activation activation_of() {
+    if constexpr (requires { requires std::is_same_v<decltype(M::activation), const Activation>; })
+      return M::activation;
+    else return Activation::none;
+  }
+  template <class M>
+  [[nodiscard]] static unsigned absorbed_by() {
+    if constexpr (requires { M::absorbs(Activation::relu); }) {
+      unsigned absorbed = 0;
+      for (const Activation next : functor::every_activation)
+        absorbed |= static_cast<unsigned>(M::absorbs(next)) << static_cast<unsigned>(next);
+      return absorbed;
+    } else {
+      return is_absorbing<M> ? ~0u : 0u;
+    }
+  }
+
   /// `any`: also a layer that does not map In to T.
   template <class M, bool any = false>
-  struct Model final : Interface {
+  struct Model : Interface {
     M layer;
     template <class Source>
-    explicit Model(Source&& source) : layer(std::forward<Source>(source)) {}
-    static constexpr bool absorbing =
-        requires(const M& m, const Tensor<In, D>& x) { m.forward_with(x, Activation::relu); };
+    explicit Model(Source&& source)
+        : Interface(typeid(M), &layer, activation_of<M>(), absorbed_by<M>()), layer(std::forward<Source>(source)) {}
 
-    Tensor<T, D> forward(const Tensor<In, D>& x) const override { return of<Tensor<T, D>>(x); }
-    Traced<T, D> forward(const Traced<In, D>& x) const override { return of<Traced<T, D>>(x); }
-    Tensor<T, D> forward_with(const Tensor<In, D>& x, Activation next) const override { return with(x, next); }
-    Traced<T, D> forward_with(const Traced<In, D>& x, Activation next) const override { return with(x, next); }
-    Activation activation() const override {
-      if constexpr (requires { requires std::is_same_v<decltype(M::activation), const Activation>; })
-        return M::activation;
-      else return Activation::none;
+    Tensor<T, D> forward(const Tensor<In, D>& x) const override {
+      if constexpr (!any || detail::Maps<M, Tensor<In, D>, Tensor<T, D>>) return layer.forward(x).eval();
+      else fail_to_map();
     }
-    bool absorbs([[maybe_unused]] Activation next) const override {
-      if constexpr (requires { M::absorbs(next); }) return M::absorbs(next);
-      else return absorbing;
+    Traced<T, D> forward(const Traced<In, D>& x) const override {
+      if constexpr (!any || detail::Maps<M, Traced<In, D>, Traced<T, D>>) return layer.forward(x).eval();
+      else fail_to_map();
     }
     void walk_members(detail::Depth depth, const std::string& prefix, detail::MemberWalk<T, D>& walk) const override {
       if (depth == detail::Depth::all) detail::walk_members<detail::Depth::all, T, D>(layer, prefix, walk);
       else detail::walk_members<detail::Depth::children, T, D>(layer, prefix, walk);
     }
-    const std::type_info& type() const override { return typeid(M); }
-    const void* address() const override { return &layer; }
     Shared<const Interface> copied(detail::ModelCopy<T, D, T, D>& copy) const override {
-      if constexpr (std::is_copy_constructible_v<M>) return Shared<const Interface>(new Model(copy.layer(layer)));
+      if constexpr (std::is_copy_constructible_v<M>)
+        return Shared<const Interface>(new ModelOf<M, any>(copy.layer(layer)));
       else fail<ArgumentError>({"copying a model: one of its layers cannot be copied; give it a copy constructor"});
     }
 
    private:
-    template <class Y, class X>
-    Y of(const X& x) const {
-      if constexpr (!any || detail::Maps<M, X, Y>) return layer.forward(x).eval();
-      else
-        fail<ArgumentError>({"forward: this layer does not map one tensor of ", dtype_name<In>(), " to one of ",
-                             dtype_name<T>(), "; call it through its own type"});
-    }
-    template <class X>
-    auto with(const X& x, Activation next) const {
-      if constexpr (absorbing) return layer.forward_with(x, next);
-      else {
-        fail<ArgumentError>({"forward_with: this module cannot compute an activation in its own launch"});
-        return forward(x);
-      }
+    [[noreturn]] static void fail_to_map() {
+      fail<ArgumentError>({"forward: this layer does not map one tensor of ", dtype_name<In>(), " to one of ",
+                           dtype_name<T>(), "; call it through its own type"});
     }
   };
+  /// Of a layer that computes an activation in its own launch.
+  template <class M, bool any = false>
+  struct AbsorbingModel final : Model<M, any> {
+    using Model<M, any>::Model;
+    Tensor<T, D> forward_with(const Tensor<In, D>& x, Activation next) const override {
+      return this->layer.forward_with(x, next);
+    }
+    Traced<T, D> forward_with(const Traced<In, D>& x, Activation next) const override {
+      return this->layer.forward_with(x, next);
+    }
+  };
+  template <class M, bool any = false>
+  using ModelOf = std::conditional_t<is_absorbing<M>, AbsorbingModel<M, any>, Model<M, any>>;
 
   Shared<const Interface> model_;
 };

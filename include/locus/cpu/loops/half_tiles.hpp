@@ -29,8 +29,9 @@ LOCUS_LOOPS_END
 #define LOCUS_F16C __attribute__((target("f16c,avx2")))
 typedef short EightHalves __attribute__((vector_size(16)));
 typedef float EightFloats __attribute__((vector_size(32)));
+typedef float FourFloats __attribute__((vector_size(16)));
 
-/// Eight or, at the end, fewer.
+/// Eight at a time, and at the end one: a copy of fewer than a register holds would stall the load after it.
 [[gnu::noinline]] LOCUS_F16C inline void halves_to_floats_f16c(float* out, const half* in, std::int64_t n) {
   EightHalves halves{};
   EightFloats floats;
@@ -39,10 +40,11 @@ typedef float EightFloats __attribute__((vector_size(32)));
     floats = __builtin_ia32_vcvtph2ps256(halves);
     std::memcpy(out, &floats, sizeof floats);
   }
-  if (n == 0) return;
-  std::memcpy(&halves, in, static_cast<std::size_t>(n) * sizeof(half));
-  floats = __builtin_ia32_vcvtph2ps256(halves);
-  std::memcpy(out, &floats, static_cast<std::size_t>(n) * sizeof(float));
+  for (; n > 0; --n, ++in, ++out) {
+    short bits = 0;
+    std::memcpy(&bits, in, sizeof bits);
+    *out = __builtin_ia32_vcvtph2ps(EightHalves{bits})[0];
+  }
 }
 [[gnu::noinline]] LOCUS_F16C inline void floats_to_halves_f16c(half* out, const float* in, std::int64_t n) {
   constexpr int nearest_even = 0;
@@ -53,10 +55,10 @@ typedef float EightFloats __attribute__((vector_size(32)));
     halves = __builtin_ia32_vcvtps2ph256(floats, nearest_even);
     std::memcpy(static_cast<void*>(out), &halves, sizeof halves);
   }
-  if (n == 0) return;
-  std::memcpy(&floats, in, static_cast<std::size_t>(n) * sizeof(float));
-  halves = __builtin_ia32_vcvtps2ph256(floats, nearest_even);
-  std::memcpy(static_cast<void*>(out), &halves, static_cast<std::size_t>(n) * sizeof(half));
+  for (; n > 0; --n, ++in, ++out) {
+    const short bits = __builtin_ia32_vcvtps2ph(FourFloats{*in}, nearest_even)[0];
+    std::memcpy(static_cast<void*>(out), &bits, sizeof bits);
+  }
 }
 #undef LOCUS_F16C
 #endif

@@ -60,14 +60,12 @@ inline constexpr bool is_copy = false;
 template <class T>
 inline constexpr bool is_copy<locus::detail::ConvertElement<T, T>> = true;
 
-/// 16-bit floats: runs that are long enough are widened to float by tiles, and the loop over floats runs on those.
+/// Halves: runs are widened to float by tiles, and the loop over floats runs on those. It is the only one compiled.
 template <class F, class In, class Out, unsigned repeated = 0>
 struct WidenedLoop;
 template <class F, class... I, class... O, unsigned repeated>
 struct WidenedLoop<F, Pack<I...>, Pack<O*...>, repeated> {
   static void run(const void* f, std::int64_t n, std::int64_t first, const void* const* in, void* const* out) {
-    constexpr std::int64_t shortest = 64;
-    if (n < shortest) return MapLoop<F, Pack<I...>, Pack<O*...>, repeated>::run(f, n, first, in, out);
     static constexpr auto operands = [] {
       std::array<MaybeHalves, sizeof...(I) + sizeof...(O)> all{
           MaybeHalves{std::is_same_v<I, LinearIndex> ? 0 : sizeof(operand_t<I>), Widened<I>::is_half}...,

@@ -23,7 +23,7 @@ class SummingTeam : public StreamingRowTeam {
 
   /// Adds what map(x[c]..., c) gives, Addends, and returns the totals of the row.
   template <class Map, class... X>
-  [[nodiscard]] LOCUS_FN RowTotals<R> add(const Map& map, const Fragment<X>&... x) const {
+  [[nodiscard]] LOCUS_LOOP_FN RowTotals<R> add(const Map& map, const Fragment<X>&... x) const {
     RowTotals<R> totals{0, 0};
     for (std::int64_t c = 0; c < cols(); c += total_block) {  // blocks bound rounding errors
       const std::int64_t end = locus::detail::smaller(c + total_block, cols());
@@ -40,8 +40,8 @@ class SummingTeam : public StreamingRowTeam {
   };
 
   template <class Map, class... X>
-  LOCUS_FN static RowTotals<R> add_block(const Map& map, std::int64_t c, std::int64_t end, R* first, R* second,
-                                         Fragment<X>... x) {
+  LOCUS_LOOP_FN static RowTotals<R> add_block(const Map& map, std::int64_t c, std::int64_t end, R* first, R* second,
+                                              Fragment<X>... x) {
     alignas(64) R one[row_lanes] = {}, other[row_lanes] = {};
     for (; c + row_lanes <= end; c += row_lanes) {
       LOCUS_IVDEP
@@ -91,8 +91,8 @@ struct RowBlocks {
 namespace detail {
 /// f(row, team) for rows [first, last), whose sums, of `length` elements, begin at zero.
 template <class F, class R>
-LOCUS_FN void compute_block(const F& functor, std::int64_t first, std::int64_t last,
-                            const StreamingRowTeam& team_of_all, std::int64_t length, R* sums) {
+LOCUS_LOOP_FN void compute_block(const F& functor, std::int64_t first, std::int64_t last,
+                                 const StreamingRowTeam& team_of_all, std::int64_t length, R* sums) {
   const F f = functor;
   const StreamingRowTeam begin = team_of_all;
   for (std::int64_t i = 0; i < length; ++i) sums[i] = 0;
@@ -104,7 +104,7 @@ LOCUS_FN void compute_block(const F& functor, std::int64_t first, std::int64_t l
 
 /// Adds `count` rows that are `length` apart, in pairs, to the first.
 template <class R>
-LOCUS_FN void add_in_pairs(std::int64_t count, std::int64_t n, R* rows, std::int64_t length) {
+LOCUS_LOOP_FN void add_in_pairs(std::int64_t count, std::int64_t n, R* rows, std::int64_t length) {
   for (std::int64_t step = 1; step < count; step *= 2) {
     for (std::int64_t row = 0; row + step < count; row += 2 * step) {
       R* const sum = rows + row * length;

@@ -12,7 +12,7 @@ namespace locus::inline LOCUS_ABI::cpu {
 /// Folds partial results that are `width` apart, then those half as far apart, down to `last`: with widths from half
 /// the lanes to 1, partial[0] holds them all. Each step is a loop of known length, so that it vectorizes.
 template <int width, int last, class Op, class A>
-LOCUS_FN void fold_lanes(const Op& op, A* partial) {
+LOCUS_LOOP_FN void fold_lanes(const Op& op, A* partial) {
   if constexpr (width >= last && width > 0) {
     LOCUS_IVDEP
     for (int lane = 0; lane < width; ++lane) partial[lane] = op.combine(partial[lane], partial[lane + width]);
@@ -30,7 +30,8 @@ enum class Tail { masked, overlapping };
 /// Folds element(k) for k in [0, n), in as many registers side by side as it is told, so that none waits for another.
 /// The order depends on n alone.
 template <int registers, Tail tail, class Op, class Element>
-[[nodiscard]] LOCUS_FN typename Op::Accumulator fold_elements(const Op& op, std::int64_t n, const Element& element) {
+[[nodiscard]] LOCUS_LOOP_FN typename Op::Accumulator fold_elements(const Op& op, std::int64_t n,
+                                                                   const Element& element) {
   using A = typename Op::Accumulator;
   using Lane = std::conditional_t<sizeof(A) == 8, std::int64_t, std::int32_t>;
   constexpr int lanes = lanes_of<A>, side_by_side = registers * lanes;
@@ -81,7 +82,7 @@ class Run {
 
   /// Folds map(element k, k).
   template <class Op, class Map>
-  [[nodiscard]] LOCUS_FN typename Op::Accumulator fold(const Op& op, const Map& map) const {
+  [[nodiscard]] LOCUS_LOOP_FN typename Op::Accumulator fold(const Op& op, const Map& map) const {
     const Element element = element_;
     return fold_elements<2, Tail::masked>(
         op, size_, [=](std::int64_t k) LOCUS_INLINED { return map(element(k), static_cast<std::int32_t>(k)); });

@@ -110,14 +110,14 @@ class ReduceLoop<F, Op, T, Pack<I...>> {
   }
 
   template <class... In>
-  LOCUS_FN static void runs(const F& f, const Op& op, const FoldedRows& rows, A* totals, In... in) {
+  LOCUS_LOOP_FN static void runs(const F& f, const Op& op, const FoldedRows& rows, A* totals, In... in) {
     for (std::int64_t row = 0; row < rows.count; ++row) {
       totals[row] = op.combine(totals[row], folded_run(f, op, rows.n, for_one_run(in)...));
       advance(rows.step, 1, in...);
     }
   }
   template <class... In>
-  LOCUS_FN static A folded_run(const F& functor, const Op& op, std::int64_t n, In... in) {
+  LOCUS_LOOP_FN static A folded_run(const F& functor, const Op& op, std::int64_t n, In... in) {
     const F f = functor;
     const auto element = [=](std::int64_t k) LOCUS_INLINED { return f(in[k]...); };
     if constexpr (FoldsRuns<Op>) {
@@ -130,7 +130,8 @@ class ReduceLoop<F, Op, T, Pack<I...>> {
     }
   }
 
-  LOCUS_FN static void columns(const F& f, const Op& op, const FoldedRows& rows, column_input_t<I>... in, A* totals) {
+  LOCUS_LOOP_FN static void columns(const F& f, const Op& op, const FoldedRows& rows, column_input_t<I>... in,
+                                    A* totals) {
     std::int64_t row = 0;
     if constexpr (columns_are_vectorized && !std::is_integral_v<A>) {  // few sum integers so
       if constexpr (!is_vectorized && sizeof...(I) == 1) {  // structs take longer to add to totals than to one another
@@ -149,14 +150,14 @@ class ReduceLoop<F, Op, T, Pack<I...>> {
       advance(rows.step, 1, in...);
     }
   }
-  LOCUS_FN static void combine(const Op& op, std::int64_t n, A* totals, const A* others) {
+  LOCUS_LOOP_FN static void combine(const Op& op, std::int64_t n, A* totals, const A* others) {
     LOCUS_IVDEP
     for (std::int64_t k = 0; k < n; ++k) totals[k] = op.combine(totals[k], others[k]);
   }
   /// Totals are read and written once for some rows, whose sum is rounded at its own size.
   template <int together>
-  LOCUS_FN static void fold_together(const F& functor, const Op& op, const FoldedRows& rows, column_input_t<I>... in,
-                                     A* totals) {
+  LOCUS_LOOP_FN static void fold_together(const F& functor, const Op& op, const FoldedRows& rows,
+                                          column_input_t<I>... in, A* totals) {
     const F f = functor;
     const std::int64_t n = rows.n;
     const auto next = [&](int) LOCUS_INLINED {
@@ -177,7 +178,8 @@ class ReduceLoop<F, Op, T, Pack<I...>> {
     else
       return op.combine(pairwise<first, count / 2>(op, rows, k), pairwise<first + count / 2, count / 2>(op, rows, k));
   }
-  LOCUS_FN static void fold_row(const F& functor, const Op& op, std::int64_t n, column_input_t<I>... in, A* totals) {
+  LOCUS_LOOP_FN static void fold_row(const F& functor, const Op& op, std::int64_t n, column_input_t<I>... in,
+                                     A* totals) {
     const F f = functor;
     LOCUS_IVDEP
     for (std::int64_t k = 0; k < n; ++k) totals[k] = op.combine(totals[k], f(in[k]...));

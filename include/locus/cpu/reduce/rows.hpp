@@ -72,7 +72,7 @@ class RowTeam {
   [[nodiscard]] LOCUS_FN std::int64_t cols() const { return cols_; }
 
   template <class T>
-  [[nodiscard]] LOCUS_FN Fragment<compute_t<T>> load(const RowInput<T>& row) {
+  [[nodiscard]] LOCUS_LOOP_FN Fragment<compute_t<T>> load(const RowInput<T>& row) {
     auto* const room = reinterpret_cast<compute_t<T>*>(scratch_);
     scratch_ += fragment_bytes_;
     const T* values = row.data;
@@ -90,7 +90,8 @@ class RowTeam {
 
   /// Folds map(x[c]..., c) over the columns.
   template <class Op, class Map, class... R>
-  [[nodiscard]] LOCUS_FN typename Op::Accumulator reduce(const Op& op, const Map& map, const Fragment<R>&... x) const {
+  [[nodiscard]] LOCUS_LOOP_FN typename Op::Accumulator reduce(const Op& op, const Map& map,
+                                                              const Fragment<R>&... x) const {
     if constexpr (requires { Op::adds_slow_terms; }) {
       typename Op::Accumulator total = op.identity();
       for (std::int64_t c = 0; c < cols_; c += fold_block) {
@@ -105,7 +106,7 @@ class RowTeam {
 
   /// first[c] = f(first[c], others[c]..., c)
   template <class F, class R, class... Others>
-  LOCUS_FN void update(const F& f, Fragment<R>& first, const Fragment<Others>&... others) const {
+  LOCUS_LOOP_FN void update(const F& f, Fragment<R>& first, const Fragment<Others>&... others) const {
     update_values<F, R, Others...>(f, cols_, first.room, first.values, others.values...);
     first.values = first.room;
   }
@@ -113,8 +114,8 @@ class RowTeam {
   /// x[c] = f(x[c], c), and the fold of the new x, in one pass. `out` is where x is stored next, and no row that
   /// another fragment was loaded from: a long x is written there at once.
   template <class Op, class F, class R, class T>
-  [[nodiscard]] LOCUS_FN typename Op::Accumulator update_and_reduce(const Op& op, const F& f, Fragment<R>& x,
-                                                                    const RowOutput<T>& out) const {
+  [[nodiscard]] LOCUS_LOOP_FN typename Op::Accumulator update_and_reduce(const Op& op, const F& f, Fragment<R>& x,
+                                                                         const RowOutput<T>& out) const {
     const R* const values = x.values;
     R* target = x.room;
     if constexpr (std::is_same_v<T, R>) {
@@ -133,7 +134,7 @@ class RowTeam {
 
   /// row[c] = f(x[c]..., c)
   template <class T, class F, class... R>
-  LOCUS_FN void store(const RowOutput<T>& row, const F& f, const Fragment<R>&... x) const {
+  LOCUS_LOOP_FN void store(const RowOutput<T>& row, const F& f, const Fragment<R>&... x) const {
     using V = compute_t<T>;
     V* values = reinterpret_cast<V*>(results_);
     bool direct = false;
@@ -153,16 +154,16 @@ class RowTeam {
 
  private:
   template <int registers, class Op, class Map, class... R>
-  LOCUS_FN static typename Op::Accumulator fold(const Op& op, const Map& map, std::int64_t first, std::int64_t end,
-                                                const R*... x) {
+  LOCUS_LOOP_FN static typename Op::Accumulator fold(const Op& op, const Map& map, std::int64_t first, std::int64_t end,
+                                                     const R*... x) {
     const auto element = [=](std::int64_t k) LOCUS_INLINED { return map(x[first + k]..., first + k); };
     return fold_elements<registers, Tail::masked>(op, end - first, element);
   }
 
   /// One vector at a time, since f takes longer than an addition.
   template <class Op, class F, class R>
-  LOCUS_FN static typename Op::Accumulator update_and_fold(const Op& op, const F& f, std::int64_t c, std::int64_t end,
-                                                           const R* values, R* room, R* target) {
+  LOCUS_LOOP_FN static typename Op::Accumulator update_and_fold(const Op& op, const F& f, std::int64_t c,
+                                                                std::int64_t end, const R* values, R* room, R* target) {
     alignas(64) typename Op::Accumulator partial[row_lanes];
     for (int lane = 0; lane < row_lanes; ++lane) partial[lane] = op.identity();
     for (; c + row_lanes <= end; c += row_lanes) {
@@ -192,7 +193,8 @@ class RowTeam {
   }
 
   template <class F, class R, class... Others>
-  LOCUS_FN static void update_values(const F& f, std::int64_t n, R* target, const R* first, const Others*... others) {
+  LOCUS_LOOP_FN static void update_values(const F& f, std::int64_t n, R* target, const R* first,
+                                          const Others*... others) {
     LOCUS_IVDEP
     for (std::int64_t c = 0; c < n; ++c) target[c] = f(first[c], others[c]..., c);
   }
@@ -204,7 +206,7 @@ class RowTeam {
  protected:
   /// values[0] is that of column `begin`.
   template <class F, class V, class... R>
-  LOCUS_FN static void compute_values(const F& f, std::int64_t begin, std::int64_t end, V* values, const R*... x) {
+  LOCUS_LOOP_FN static void compute_values(const F& f, std::int64_t begin, std::int64_t end, V* values, const R*... x) {
     LOCUS_IVDEP
     for (std::int64_t c = begin; c < end; ++c) values[c - begin] = static_cast<V>(f(x[c]..., c));
   }
@@ -223,7 +225,7 @@ class StreamingRowTeam : public RowTeam {
 
   /// row[c] = f(x[c]..., c)
   template <class T, class F, class... R>
-  LOCUS_FN void store(const RowOutput<T>& row, const F& f, const Fragment<R>&... x) const {
+  LOCUS_LOOP_FN void store(const RowOutput<T>& row, const F& f, const Fragment<R>&... x) const {
     if constexpr (std::is_same_v<T, compute_t<T>>) {
       if (streams_ && row.stride == 1 && !row.accumulate) [[unlikely]]
         return stream_row(row.data, f, x...);
@@ -233,7 +235,7 @@ class StreamingRowTeam : public RowTeam {
 
  private:
   template <class T, class F, class... R>
-  LOCUS_FN void stream_row(T* row, const F& f, const Fragment<R>&... x) const {
+  LOCUS_LOOP_FN void stream_row(T* row, const F& f, const Fragment<R>&... x) const {
     T* const values = reinterpret_cast<T*>(results_);
     for (std::int64_t c = 0; c < cols(); c += stream_block) {
       const std::int64_t end = locus::detail::smaller(c + stream_block, cols());
@@ -263,7 +265,8 @@ using RowTeamOf = std::conditional_t<WaitsForMemory<F>, StreamingRowTeam, RowTea
 namespace detail {
 /// f(row, team) for rows [first, last).
 template <class F>
-LOCUS_FN void compute_rows(const F& functor, std::int64_t first, std::int64_t last, const RowTeamOf<F>& team_of_all) {
+LOCUS_LOOP_FN void compute_rows(const F& functor, std::int64_t first, std::int64_t last,
+                                const RowTeamOf<F>& team_of_all) {
   const F f = functor;
   const RowTeamOf<F> begin = team_of_all;
   for (std::int64_t row = first; row < last; ++row) {
