@@ -55,27 +55,51 @@ const std::map<std::string, Run>& rules() {
   using O = const Numbers&;
   static const std::map<std::string, Run> table{
       {"sgd", steps_of<optim::Sgd>([](O o) {
-         return optim::SgdOptions{
-             .lr = o[0], .momentum = o[1], .dampening = o[2], .weight_decay = o[3], .nesterov = o[4] != 0};
+         return optim::SgdOptions{.lr = o[0],
+                                  .momentum = o[1],
+                                  .dampening = o[2],
+                                  .weight_decay = o[3],
+                                  .nesterov = o[4] != 0,
+                                  .maximize = o[5] != 0};
        })},
       {"adam", steps_of<optim::Adam>([](O o) {
-         return optim::AdamOptions{
-             .lr = o[0], .beta1 = o[1], .beta2 = o[2], .eps = o[3], .weight_decay = o[4], .amsgrad = o[5] != 0};
+         return optim::AdamOptions{.lr = o[0],
+                                   .beta1 = o[1],
+                                   .beta2 = o[2],
+                                   .eps = o[3],
+                                   .weight_decay = o[4],
+                                   .amsgrad = o[5] != 0,
+                                   .maximize = o[6] != 0};
        })},
       {"adamw", steps_of<optim::AdamW>([](O o) {
-         return optim::AdamWOptions{
-             .lr = o[0], .beta1 = o[1], .beta2 = o[2], .eps = o[3], .weight_decay = o[4], .amsgrad = o[5] != 0};
+         return optim::AdamWOptions{.lr = o[0],
+                                    .beta1 = o[1],
+                                    .beta2 = o[2],
+                                    .eps = o[3],
+                                    .weight_decay = o[4],
+                                    .amsgrad = o[5] != 0,
+                                    .maximize = o[6] != 0};
        })},
       {"rmsprop", steps_of<optim::RMSprop>([](O o) {
-         return optim::RMSpropOptions{
-             .lr = o[0], .alpha = o[1], .eps = o[2], .weight_decay = o[3], .momentum = o[4], .centered = o[5] != 0};
+         return optim::RMSpropOptions{.lr = o[0],
+                                      .alpha = o[1],
+                                      .eps = o[2],
+                                      .weight_decay = o[3],
+                                      .momentum = o[4],
+                                      .centered = o[5] != 0,
+                                      .maximize = o[6] != 0};
        })},
       {"adagrad", steps_of<optim::Adagrad>([](O o) {
-         return optim::AdagradOptions{
-             .lr = o[0], .lr_decay = o[1], .weight_decay = o[2], .initial_accumulator_value = o[3], .eps = o[4]};
+         return optim::AdagradOptions{.lr = o[0],
+                                      .lr_decay = o[1],
+                                      .weight_decay = o[2],
+                                      .initial_accumulator_value = o[3],
+                                      .eps = o[4],
+                                      .maximize = o[5] != 0};
        })},
       {"lion", steps_of<optim::Lion>([](O o) {
-         return optim::LionOptions{.lr = o[0], .beta1 = o[1], .beta2 = o[2], .weight_decay = o[3]};
+         return optim::LionOptions{
+             .lr = o[0], .beta1 = o[1], .beta2 = o[2], .weight_decay = o[3], .maximize = o[4] != 0};
        })},
   };
   return table;

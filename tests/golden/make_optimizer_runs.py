@@ -19,7 +19,8 @@ from make_optimizers import Lion
 
 torch.set_default_dtype(torch.float64)
 STEPS, SIZE = 5, 3
-PYTORCH_NAMES = {"beta1": "betas", "beta2": "betas"}
+BETAS = ("beta1", "beta2")
+FLAGS = ("nesterov", "amsgrad", "centered", "maximize")
 
 
 def rules(choose):
@@ -29,25 +30,27 @@ def rules(choose):
     eps, decay, flag = choose.choice([1e-10, 1e-8, 1e-2]), choose.choice([0.0, 0.01, 0.4]), choose.randrange(2)
     momentum = choose.choice([0.0, 0.5, 0.9])
     dampening = 0.0 if flag and momentum else choose.choice([0.0, 0.3])
-    adam = {"lr": rate, "beta1": beta1, "beta2": beta2, "eps": eps, "weight_decay": decay, "amsgrad": flag}
+    maximize = choose.randrange(2)
+    adam = {"lr": rate, "beta1": beta1, "beta2": beta2, "eps": eps, "weight_decay": decay, "amsgrad": flag, "maximize": maximize}
     return {
         "sgd": (torch.optim.SGD, {"lr": rate, "momentum": momentum, "dampening": dampening, "weight_decay": decay,
-                                  "nesterov": int(flag and momentum > 0)}),
+                                  "nesterov": int(flag and momentum > 0), "maximize": maximize}),
         "adam": (torch.optim.Adam, adam),
         "adamw": (torch.optim.AdamW, adam),
         "rmsprop": (torch.optim.RMSprop, {"lr": rate, "alpha": beta2, "eps": eps, "weight_decay": decay,
-                                          "momentum": momentum, "centered": flag}),
+                                          "momentum": momentum, "centered": flag, "maximize": maximize}),
         "adagrad": (torch.optim.Adagrad, {"lr": rate, "lr_decay": decay, "weight_decay": decay,
-                                          "initial_accumulator_value": choose.choice([0.0, 0.5]), "eps": eps}),
-        "lion": (Lion, {"lr": rate, "beta1": beta1, "beta2": beta2, "weight_decay": decay}),
+                                          "initial_accumulator_value": choose.choice([0.0, 0.5]), "eps": eps,
+                                          "maximize": maximize}),
+        "lion": (Lion, {"lr": rate, "beta1": beta1, "beta2": beta2, "weight_decay": decay, "maximize": maximize}),
     }
 
 
 def named_as_in_pytorch(options):
-    named = {name: value for name, value in options.items() if name not in PYTORCH_NAMES}
+    named = {name: value for name, value in options.items() if name not in BETAS}
     if "beta1" in options:
         named["betas"] = (options["beta1"], options["beta2"])
-    return {name: bool(value) if name in ("nesterov", "amsgrad", "centered") else value for name, value in named.items()}
+    return {name: bool(value) if name in FLAGS else value for name, value in named.items()}
 
 
 def numbers(values):
