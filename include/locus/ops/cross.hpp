@@ -17,7 +17,8 @@ struct Cross {
   struct Component {
     template <class R>
     LOCUS_FN R operator()(R a1, R b2, R a2, R b1) const {
-      return a1 * b2 - a2 * b1;
+      constexpr functor::Multiply times;
+      return functor::Subtract{}(times(a1, b2), times(a2, b1));
     }
   };
 

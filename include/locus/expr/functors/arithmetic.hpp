@@ -83,7 +83,7 @@ struct Remainder {
   static constexpr unsigned reads(int input) { return input == 0 ? 0u : 3u; }
   template <class T>
   LOCUS_FN T operator()(T x, T y) const {
-    if constexpr (std::is_same_v<T, bool>) return x && !y;
+    if constexpr (std::is_same_v<T, bool>) return false;  // by true it is 0, too
     else if constexpr (std::is_unsigned_v<T>) return y == 0 ? T(0) : static_cast<T>(x % y);
     else if constexpr (std::is_integral_v<T>) {
       if (y == 0 || y == T(-1)) return 0;
