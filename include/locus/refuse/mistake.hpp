@@ -177,7 +177,7 @@ struct say_x_value;
 struct reductions_are_functions;
 struct say_sum_x_axis;
 struct say_mean_x_axis;
-struct say_sqrt_var_x_axis;
+struct say_stddev_x_axis;
 struct a_view_is_called_reshape;
 struct say_x_reshape_2_3_in_braces;
 struct options_are_named;
