@@ -23,7 +23,7 @@ STORE = CPU / "reduce" / "rows.hpp", "for (std::int64_t c = begin; c < end; ++c)
 SUMS = CPU / "reduce" / "column_sums.hpp", "for (int lane = 0; lane < row_lanes; ++lane) {  // a whole vector"
 SUMS_TAIL = CPU / "reduce" / "column_sums.hpp", "for (std::int32_t lane = 0; lane < row_lanes; ++lane) {"
 PAIRS = CPU / "reduce" / "column_sums.hpp", "for (std::int64_t i = 0; i < n; ++i) sum[i] += other[i];"
-FOUR = CPU / "reduce" / "reduce_loops.hpp", "for (std::int64_t k = 0; k < n; ++k)  // of four rows"
+TOGETHER = CPU / "reduce" / "reduce_loops.hpp", "for (std::int64_t k = 0; k < n; ++k) totals[k] = op.combine(totals[k], pairwise"
 COLUMNS = CPU / "reduce" / "reduce_loops.hpp", "for (std::int64_t k = 0; k < n; ++k) totals[k] = op.combine(totals[k], f("
 ACTIVATE = CPU / "gemm" / "gemm.hpp", "for (std::int64_t j = 0; j < cols; ++j) c[j] = from_register<T>(activation("
 
@@ -43,10 +43,11 @@ CASES = [
     ("clamp(x, -1, 1)", {MAP: 1}),
     ("x.as<locus::bfloat16>().as<float>()", {MAP: 2}),
     ("elementwise(Root{}, x)", {MAP: 1}),
-    ("sum(x)", {RUN: 1, FOLD_TAIL: 1, COLUMNS: 1, FOUR: 1}),
-    ("max(x)", {RUN: 1, FOLD_TAIL: 1, COLUMNS: 1, FOUR: 1}),
+    ("sum(x)", {RUN: 1, FOLD_TAIL: 1, COLUMNS: 1, TOGETHER: 1}),
+    ("max(x)", {RUN: 1, FOLD_TAIL: 1, COLUMNS: 1, TOGETHER: 1}),
     ("gradient(locus::operation::Extreme<true>{{1}, true}, x)", {RUN: 1, COLUMNS: 1, MAP: 2}),
-    ("var(x)", {RUN: 2, COLUMNS: 1, FOUR: 1}),
+    ("var(x)", {RUN: 4, COLUMNS: 1, TOGETHER: 2}),
+    ("stddev(x)", {RUN: 5, COLUMNS: 1, TOGETHER: 2}),
     ("argmax(x).as<float>()", {RUN: 1}),
     ("any(x).as<float>()", {RUN: 1, FOLD_TAIL: 1, COLUMNS: 1}),
     ("softmax(x, 1)", {RUN: 1, FOLD_TAIL: 1, UPDATE_AND_FOLD: 1, UPDATE_TAIL: 1}),
@@ -57,7 +58,7 @@ CASES = [
     ("rms_norm(x, {8}, y)", {RUN: 1, FOLD_TAIL: 1, STORE: 4}),
     ("gradient(locus::operation::Softmax<true>{1}, x)", {RUN: 1, FOLD_TAIL: 1, STORE: 1}),
     ("gradient(locus::operation::LayerNorm<true>{{8}, 1e-5}, x)", {SUMS: 1, SUMS_TAIL: 1, PAIRS: 1, STORE: 1}),
-    ("gradient(locus::operation::BatchNorm<float, locus::Cpu>{{}, {}, true, {}}, x)", {MAP: 8, RUN: 6, COLUMNS: 2, FOUR: 2}),
+    ("gradient(locus::operation::BatchNorm<float, locus::Cpu>{{}, {}, true, {}}, x)", {MAP: 8, RUN: 6, COLUMNS: 2, TOGETHER: 2}),
     ("gradient(locus::operation::BatchNorm<float, locus::Cpu>{{}, {}, true, {}}, x.as<locus::bfloat16>().eval())", {MAP: 8, RUN: 6}),
     ("step_of_bfloat16(x)", {MAP: 1}),
     ("step_that_may_be_skipped<locus::bfloat16, locus::bfloat16>(x)", {MAP: 1}),

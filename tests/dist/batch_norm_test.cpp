@@ -12,6 +12,8 @@
 #include <golden/golden.hpp>
 #include <support/synchronized.hpp>
 
+#include <cmath>
+
 using namespace locus;
 using namespace locus_test;
 
@@ -219,6 +221,23 @@ TEST_CASE("a collective of batch normalization never meets one of the same size 
                                           else (void)comm.all_gather(ones({3, 2}));
                                         }),
                        doctest::Contains("all_gather(6 x float32) of batch normalization"), CollectiveError);
+}
+
+TEST_CASE("ranks normalize channels whose squares overflow, or vanish and eps is 0, as one process does") {
+  for (const int exponent : {66, 100, -84, -110}) {
+    CAPTURE(exponent);
+    dist::spawn<Cpu>(3, [exponent](dist::Communicator<Cpu> comm) {
+      const nn::BatchNormOptions options{.eps = 0};
+      const nn::BatchNorm1d<float, Cpu> layer(3, options), alone(3, options);
+      dist::synchronize_batch_norm(layer, comm);
+      const RowsOfRank mine(comm.rank());
+      const Tensor<float> x = of_rank<float, Cpu>(5, {RowsOfRank(3).begin, 3}, Cpu{});
+      const Tensor<float> scaled = (x * std::ldexp(1.f, exponent)).eval();
+      const auto part = variable(scaled.slice(0, mine.begin, mine.begin + mine.count).contiguous());
+      const auto expected = alone(trace(x)).value().slice(0, mine.begin, mine.begin + mine.count);
+      require_near("y", layer(part).value(), expected, 1e-5);
+    });
+  }
 }
 
 TEST_CASE("a rank that leaves is named by those that wait for its batch") {

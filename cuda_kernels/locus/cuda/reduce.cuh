@@ -44,6 +44,14 @@ struct Summand<LinearIndex> {
   [[nodiscard]] __device__ int64_t operator()() const { return value; }
 };
 
+template <int first, int count, class Op, class Summand>
+__device__ typename Op::Accumulator fold_pairwise(const Op& op, const Summand& summand) {
+  if constexpr (count == 1) return summand(first);
+  else
+    return op.combine(fold_pairwise<first, count / 2>(op, summand),
+                      fold_pairwise<first + count / 2, count - count / 2>(op, summand));
+}
+
 /// Summands begin, begin + lanes ... of a team's lane. `is_line`: they lie one stride apart, so that no index is
 /// divided and more of them are on their way at once.
 template <bool is_line, class F, class Op, class T, class... I, int... i>
@@ -77,9 +85,17 @@ __device__ typename Op::Accumulator fold_lane(const ReduceArguments<F, Op, T, Pa
         if (at < end) (get<i>(values[k]).load(get<i>(inputs), offset[k][i], a.reduced.first_index + at), ...);
       }
     }
+    const auto summand = [&](int k) { return a.f(get<i>(values[k])()...); };
+    if constexpr (N == 1 && !Arithmetic<typename Op::Accumulator>) {
+      // Structs, such as moments, are cheaper to combine with one another than with a total whose count is not known.
+      if (first + (in_flight - 1) * step < end) {
+        total = a.op.combine(total, fold_pairwise<0, in_flight>(a.op, summand));
+        continue;
+      }
+    }
 #pragma unroll
     for (int k = 0; k < in_flight; ++k) {
-      if (first + static_cast<uint32_t>(k) * step < end) total = a.op.combine(total, a.f(get<i>(values[k])()...));
+      if (first + static_cast<uint32_t>(k) * step < end) total = a.op.combine(total, summand(k));
     }
   }
   return total;

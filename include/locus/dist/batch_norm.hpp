@@ -4,6 +4,7 @@
 #include <locus/dist/communicator.hpp>
 #include <locus/expr/operators.hpp>
 #include <locus/nn/batch_norm.hpp>
+#include <locus/ops/extreme.hpp>
 #include <locus/ops/reduce.hpp>
 #include <locus/tensor/copy.hpp>
 
@@ -33,7 +34,7 @@ class BatchOfRanks final : public SharedBatch<R, D> {
     const Tensor<R, D> shares = counts / at_least_one(elements);
     mean.copy_(locus::sum(means * shares, 0));
     const Tensor<R, D> distances = where(counts > R(0), abs(means - mean), R(0));
-    const Tensor<R, D> most = maximum(max(distances, 0), max(deviations, 0));
+    const Tensor<R, D> most = maximum(locus::max(distances, 0), locus::max(deviations, 0));
     const Tensor<R, D> unit = where(most > R(0), most, R(1));
     const Tensor<R, D> squares = locus::sum(shares * (square(distances / unit) + square(deviations / unit)), 0);
     deviation.copy_(unit * sqrt(squares));
