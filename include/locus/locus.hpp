@@ -121,6 +121,8 @@
 #include <locus/training/fit.hpp>
 #include <locus/training/optimizer_state.hpp>
 
+#include <locus/refuse/other_headers.hpp>
+
 #ifdef LOCUS_COMPILED
 #include <locus/compiled.hpp>
 #endif

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Programs that must not compile, and whose first error must say what to do.
 
-Every tests/compile_fail/*.cpp is one such program, built twice by each compiler present (g++, clang 14, clang 19,
+Every tests/compile_fail/*.cpp is one such program, and every usage/*.cpp there, whose mistake is not about places, built twice by each compiler present (g++, clang 14, clang 19,
 nvcc): as it stands, which must succeed, and with -DLOCUS_MUST_FAIL, which must fail. A file looks like this:
 
     // Adding tensors of two devices.
@@ -12,6 +12,7 @@ nvcc): as it stands, which must succeed, and with -DLOCUS_MUST_FAIL, which must 
     // lines: 10                             what a compiler prints at most; default: 12
     // flags(clang): -fno-x                  further flags of a compiler
     // because: a copy would be hidden       the reason, in docs/placement.md, which is made of these files
+    // group: Options                        in usage/ alone: the section of docs/mistakes.md, which is made of that folder
     #include <locus/locus.hpp>
 
     auto sum(locus::Tensor<float, locus::Cpu> x, locus::Tensor<float, locus::Cuda> w) {
@@ -37,10 +38,11 @@ import re
 import tempfile
 
 import common
+import mistakes_page
 import placement_page
 import together
 
-DIRECTIVE = re.compile(r"^//\s*(expect-error|compilers|lines|flags|because)(?:\((\w+)\))?:\s*(.*\S)\s*$")
+DIRECTIVE = re.compile(r"^//\s*(expect-error|compilers|lines|flags|because|group)(?:\((\w+)\))?:\s*(.*\S)\s*$")
 LINES = 12
 FOLDER = common.ROOT / "tests" / "compile_fail"
 COMPILERS = ["gcc", "clang", "clang19", "nvcc"]
@@ -258,7 +260,7 @@ def check_page(folder, results, report, write):
 def check_folder(folder, report, names=(), compilers=None, alone=False):
     compilers = common.find_compilers(every=True) if compilers is None else compilers
     cases = []
-    for source in sorted(pathlib.Path(folder).glob("*.cpp")):
+    for source in sorted(pathlib.Path(folder).rglob("*.cpp")):
         if names and source.stem not in names:
             continue
         try:
@@ -282,19 +284,33 @@ def check_folder(folder, report, names=(), compilers=None, alone=False):
     return results
 
 
+def check_mistakes(folder, results, report, write):
+    """docs/mistakes.md likewise, of one compiler."""
+    first_lines = {path.stem: first_error(results.get((path.stem, mistakes_page.COMPILER), (None, ""))[1] or "")
+                   for path in folder.glob("*.cpp")}
+    if not all(first_lines.values()):
+        return report.skip("docs/mistakes.md", f"it shows {mistakes_page.COMPILER}, which is not here or said nothing")
+    if write:
+        mistakes_page.PAGE.write_text(mistakes_page.render(folder, first_lines))
+    report.add("docs/mistakes.md", mistakes_page.problem(folder, first_lines))
+
+
 def check_all(options, report):
     results = check_folder(options.dir, report, options.names, alone=options.alone or options.write_page)
     if results:
         print_table(results)
     if not options.names and options.dir == FOLDER:
         check_page(FOLDER, results, report, options.write_page)
+        check_mistakes(FOLDER / "usage", results, report, options.write_page)
+    if not options.names and options.dir.resolve() == FOLDER / "usage":
+        check_mistakes(FOLDER / "usage", results, report, options.write_page)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--dir", type=pathlib.Path, default=FOLDER)
+    parser.add_argument("--dir", type=pathlib.Path, default=FOLDER, help="of usage/ alone, it writes docs/mistakes.md alone")
     parser.add_argument("--alone", action="store_true", help="compile every case by itself, not many in one file")
-    parser.add_argument("--write-page", action="store_true", help="write docs/placement.md anew, from cases compiled alone")
+    parser.add_argument("--write-page", action="store_true", help="write docs/placement.md and docs/mistakes.md anew, from cases compiled alone")
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these files, without .cpp")
     options = parser.parse_args()
     common.main(lambda report: check_all(options, report))

@@ -211,12 +211,17 @@ def shown(folder, name, first_lines):
             f"Because {because}. Instead:\n\n```cpp\n{fixed_lines(text)}\n```\n")
 
 
+def in_cell(said):
+    """A message as text of a table."""
+    return said.replace("|", chr(92) + "|").replace("<", "&lt;")
+
+
 def row(text, said):
     """A mistake as a line of a table; where something is missing, in words."""
     def cell(code):
         return "<br>".join("`" + line.strip().replace("|", "\\|") + "`" for line in code.splitlines())
     wrong, right = branches(text)
-    return f"| {cell(wrong) or re.match(r'// (.*)', text)[1].rstrip('.')} | {said.replace('|', chr(92) + '|').replace('<', '&lt;')} | {cell(right)} |\n"
+    return f"| {cell(wrong) or re.match(r'// (.*)', text)[1].rstrip('.')} | {in_cell(said)} | {cell(right)} |\n"
 
 
 def render(folder, first_lines):

@@ -76,6 +76,22 @@ class StateDict {
   /// Forgets what the file had and Locus could not read, so that the others can be saved.
   void drop_unread() { unread_.clear(); }
 
+  /// The same tensors, each without this prefix of its name: state.without_prefix("module.") of what PyTorch's
+  /// DistributedDataParallel saved. throws ArgumentError for a name that does not begin so
+  [[nodiscard]] StateDict without_prefix(std::string_view prefix) const {
+    const auto rest = [&](const std::string& name) {
+      if (!name.starts_with(prefix))
+        fail<ArgumentError>({"without_prefix: '", locus::detail::shown(name), "' does not begin with '",
+                             locus::detail::shown(prefix), "'"});
+      return name.substr(prefix.size());
+    };
+    StateDict result;
+    for (const Entry& entry : entries_) result.add({rest(entry.name), entry.type, entry.shape, entry.bytes});
+    for (const Unread& each : unread_) result.add_unread(rest(each.name), each.type);
+    result.file_ = file_;
+    return result;
+  }
+
   /// Takes out the tensor of a name. Whether there was one.
   bool erase(std::string_view name) {
     const auto found = positions_.find(name);
@@ -251,6 +267,23 @@ struct StateMistake<M, D> : MistakeOf<Wrong::places,
   for (const auto& name : names) shown.add(name);
   return shown.text();
 }
+
+/// What may have happened where no name of a model is in a state; empty where some are. `models`: the names of the
+/// model.
+[[nodiscard]] inline std::string guess_about_names(const LoadedState& names, const std::set<std::string_view>& models) {
+  if (names.missing.empty() || names.unexpected.empty() || names.missing.size() < models.size()) return {};
+  const std::string& first = names.unexpected.front();
+  for (std::size_t dot = first.find('.'); dot != std::string::npos; dot = first.find('.', dot + 1)) {
+    const std::string prefix = first.substr(0, dot + 1);
+    bool all = true;
+    for (const auto& name : names.unexpected)
+      all = all && name.starts_with(prefix) && models.contains(std::string_view(name).substr(prefix.size()));
+    if (all)
+      return join("; each name of the state is one of the model's after '", locus::detail::shown(prefix),
+                  "': load state.without_prefix(\"", locus::detail::shown(prefix), "\")");
+  }
+  return "; no name is in both: the state is probably that of a model of another architecture";
+}
 }  // namespace detail
 
 namespace detail {
@@ -299,10 +332,12 @@ template <class M, class D>
     if (!names.contains(entry.name)) load.names.unexpected.push_back(entry.name);
   for (const auto& each : state.unread())
     if (!names.contains(each.name)) load.names.unexpected.push_back(each.name);
-  if (options.strict && !(load.names.missing.empty() && load.names.unexpected.empty()))
+  if (options.strict && !(load.names.missing.empty() && load.names.unexpected.empty())) {
+    const std::string guess = guess_about_names(load.names, names);
     fail<ArgumentError>({"load_state_dict: names that only the model has: ", shown_names(load.names.missing),
                          "; that only the state", from, " has: ", shown_names(load.names.unexpected),
-                         "; to load the others, say {.strict = false}"});
+                         guess.empty() ? "; to load the others, say {.strict = false}" : guess});
+  }
   for (auto& [i, source] : load.copies)  // a state of this model's own memory is read before that changes
     if (memory.contains(source.buffer().whole()) && source.data() != load.members[i].bytes().data())
       source = source.clone();

@@ -147,7 +147,8 @@ concept WeightedLossOperands = LossOperands<L, Y> && TensorLike<W> && bare_t<W>:
 template <class L, class Y>
 struct EntropyMistake
     : FirstMistake<PlaceMistake<L, Y, error::input_is_on, error::labels_are_on>, MemoryMistake<L>,
-                   ParametersMistake<L, Y>, IntegerMistake<L>, IndexTypeMistake<Y, error::labels_hold>> {};
+                   ParametersMistake<L, Y>, ExchangeMistake<L, Y>, IntegerMistake<L>,
+                   IndexTypeMistake<Y, error::labels_hold>> {};
 /// With weights, which may be wrong too: never both, so that one refusal answers.
 template <class L, class Y, class W>
 struct WeightedLabelsMistake : NoMistake {};

@@ -325,6 +325,29 @@ struct say_scaler_step_optimizer;
 // How a function or a class is used, where a call fits no form of it.
 struct no_such_option_or_argument;
 struct layer_without_its_types;
+struct say_x_or_x_axis_or_x_axes_in_braces_and_true_to_keep_them;
+struct say_nn_load_state_dict_model_io_load_Cpu_path;
+struct include_locus_ops_sort_hpp;
+struct include_locus_ops_order_statistics_hpp;
+struct include_locus_ops_unique_hpp;
+struct include_locus_ops_einsum_hpp;
+struct include_locus_ops_histogram_hpp;
+struct include_locus_ops_cdist_hpp;
+struct include_locus_ops_isin_hpp;
+struct include_locus_ops_interp_hpp;
+struct include_locus_ops_cross_hpp;
+struct include_locus_ops_cov_hpp;
+struct include_locus_ops_masked_select_hpp;
+struct include_locus_ops_multinomial_hpp;
+struct include_locus_linalg_linalg_hpp;
+struct include_locus_io_safetensors_hpp;
+struct include_locus_io_npy_hpp;
+struct include_locus_io_training_hpp;
+struct no_such_form_or_its_header_is_missing;
+struct optimizer_without_all_that_fit_asks;
+struct give_it_value_type_device_type_parameters_zero_grad_step_lr;
+struct arguments_are_exchanged;
+struct write_the_logits_first_then_the_labels;
 struct size_of_all_dimensions;
 struct say_x_elements_or_x_shape;
 struct another_name;
@@ -411,6 +434,7 @@ enum class Wrong {
   parameters,
   types,
   integers,
+  exchanged,
   indices,
   condition,
   recorded,

@@ -12,7 +12,7 @@
 
 namespace locus::inline LOCUS_ABI::detail {
 
-#if LOCUS_NVCC
+#if !LOCUS_CLANG_REFUSES
 /// A member of this type has a name that says something else than its user takes it for.
 template <class Why>
 struct Unusable {
@@ -109,11 +109,7 @@ struct OtherNames {
   template <class... A>
   Tensor<float, D> clamp(const A&...) const __attribute__((diagnose_if(true, ".clamp(): operations are functions; say clamp(x, low, high)", "error")));
 #else
-#if LOCUS_NVCC
   static Unusable<error::not_possible<error::another_name, error::say_x_transpose>> T;
-#else
-  static int T __attribute__((unavailable(".T: two dimensions are exchanged by x.transpose()")));
-#endif
   template <class... A, class why = error::not_possible<error::place_is_part_of_the_type, error::say_to_Cuda>>
   Tensor<float, Cuda> cuda(const A&...) const = delete;
   template <class... A, class why = error::not_possible<error::place_is_part_of_the_type, error::say_to_Cpu>>

@@ -15,9 +15,10 @@ inline constexpr std::int64_t to_end = INT64_MAX;
 
 namespace detail {
 
-/// The shape with one -1 replaced. throws ShapeError unless it has `count` elements
-[[nodiscard]] LOCUS_OUT_OF_LINE inline Shape infer_extent(const Shape& shape, std::int64_t count,
+/// The shape with one -1 replaced. throws ShapeError unless it has as many elements as `from`
+[[nodiscard]] LOCUS_OUT_OF_LINE inline Shape infer_extent(const Shape& shape, const Shape& from,
                                                           std::string_view caller = "reshape") {
+  const std::int64_t count = elements(from);
   Shape result = shape;
   int unknown = -1;
   for (int d = 0; d < shape.rank(); ++d) {
@@ -30,7 +31,8 @@ namespace detail {
   const std::int64_t known = elements(result);
   if (unknown >= 0 && known > 0) result[unknown] = count / known;
   if ((unknown >= 0 && known == 0) || elements(result) != count) {
-    fail<ShapeError>({caller, ": ", count, " elements do not fit shape ", shape});
+    fail<ShapeError>({caller, ": shape ", from, ", which has ", count, count == 1 ? " element" : " elements",
+                      ", does not fit shape ", shape});
   }
   return result;
 }
@@ -53,7 +55,7 @@ namespace detail {
 [[nodiscard]] LOCUS_OUT_OF_LINE inline Shape unflattened(const Shape& shape, int dim, const Shape& sizes) {
   const int at = normalize_axis(dim, shape.rank(), "unflatten");
   if (sizes.rank() == 0) fail<ShapeError>({"unflatten: no sizes for dimension ", at, " of shape ", shape});
-  const Shape divided = infer_extent(sizes, shape[at], "unflatten");
+  const Shape divided = infer_extent(sizes, Shape{shape[at]}, "unflatten");
   Shape result;
   for (int d = 0; d < at; ++d) result.push_back(shape[d]);
   for (const std::int64_t extent : divided) result.push_back(extent);

@@ -160,7 +160,7 @@ class Tensor : public detail::OtherNames<D, 0> {
   /// The same elements in row-major order under another shape; one extent may be -1. A view where the strides allow
   /// it, a copy otherwise. throws ShapeError naming both shapes
   [[nodiscard]] LOCUS_OUT_OF_LINE Tensor reshape(const Shape& wanted) const {
-    const Shape shape = detail::infer_extent(wanted, elements());
+    const Shape shape = detail::infer_extent(wanted, layout_.shape);
     Tensor view = *this;
     if (view.layout_.reshape(shape)) return view;
     return clone().reshape(shape);

@@ -28,6 +28,20 @@ template <class X>
 inline constexpr bool is_named_loader =
     std::is_lvalue_reference_v<X> && !std::is_const_v<std::remove_reference_t<X>> && is_loader<std::remove_cvref_t<X>>;
 
+/// What fit asks of an optimizer, Locus's or one of yours.
+template <class O>
+concept FitsModels = requires(O& optimizer) {
+  typename O::value_type;
+  typename O::device_type;
+  optimizer.parameters();
+  optimizer.zero_grad();
+  optimizer.step();
+  optimizer.lr();
+};
+template <class M, class Optimizer, class S, class U, class D>
+concept Fittable = Trainable<M, Optimizer, input_t<S>, D> && Trainable<M, Optimizer, input_t<U>, D> &&
+                   FitsModels<Optimizer>;
+
 /// The validation's may be a temporary one.
 template <class X>
 inline constexpr bool is_loader_to_validate =
@@ -273,9 +287,7 @@ void train(const M& model, Optimizer& optimizer, const L& loss, data::Loader<S, 
 ///     fit(model, optimizer, nn::MSELoss{}, train, valid, history, {.epochs = 50, .early_stopping = {.patience = 5}},
 ///         Metric{"mean error", nn::L1Loss{}});
 template <class M, class Optimizer, class L, class S, class U, class D, class... F>
-  requires(detail::Trainable<M, Optimizer, detail::input_t<S>, D> &&
-           detail::Trainable<M, Optimizer, detail::input_t<U>, D> && detail::LossFor<L, M, S, D> &&
-           detail::LossFor<L, M, U, D>)
+  requires(detail::Fittable<M, Optimizer, S, U, D> && detail::LossFor<L, M, S, D> && detail::LossFor<L, M, U, D>)
 void fit(const M& model, Optimizer& optimizer, const L& loss, data::Loader<S, D>& train, data::Loader<U, D>& valid,
          History& history, const FitOptions& options = {}, const Metric<F>&... metrics) {
   const auto score_of = [&](auto& batches) { return detail::evaluate_all(model, loss, batches, metrics...); };
@@ -292,9 +304,7 @@ void fit(const M& model, Optimizer& optimizer, const L& loss, data::Loader<S, D>
 }
 
 template <class M, class Optimizer, class L, class S, class U, class D, class... F>
-  requires(detail::Trainable<M, Optimizer, detail::input_t<S>, D> &&
-           detail::Trainable<M, Optimizer, detail::input_t<U>, D> && detail::LossFor<L, M, S, D> &&
-           detail::LossFor<L, M, U, D>)
+  requires(detail::Fittable<M, Optimizer, S, U, D> && detail::LossFor<L, M, S, D> && detail::LossFor<L, M, U, D>)
 void fit(const M& model, Optimizer& optimizer, const L& loss, data::Loader<S, D>& train, data::Loader<U, D>&& valid,
          History& history, const FitOptions& options = {}, const Metric<F>&... metrics) {
   fit(model, optimizer, loss, train, valid, history, options, metrics...);
@@ -302,8 +312,7 @@ void fit(const M& model, Optimizer& optimizer, const L& loss, data::Loader<S, D>
 
 /// The same for a classifier, by cross-entropy: batches of inputs and labels, whose accuracy is recorded.
 template <class M, class Optimizer, class S, class U, class D>
-  requires(detail::Trainable<M, Optimizer, detail::input_t<S>, D> &&
-           detail::Trainable<M, Optimizer, detail::input_t<U>, D>)
+  requires detail::Fittable<M, Optimizer, S, U, D>
 void fit(const M& model, Optimizer& optimizer, data::Loader<S, D>& train, data::Loader<U, D>& valid, History& history,
          const FitOptions& options = {}) {
   const detail::ClassifierLoss loss;
@@ -321,8 +330,7 @@ void fit(const M& model, Optimizer& optimizer, data::Loader<S, D>& train, data::
 }
 
 template <class M, class Optimizer, class S, class U, class D>
-  requires(detail::Trainable<M, Optimizer, detail::input_t<S>, D> &&
-           detail::Trainable<M, Optimizer, detail::input_t<U>, D>)
+  requires detail::Fittable<M, Optimizer, S, U, D>
 void fit(const M& model, Optimizer& optimizer, data::Loader<S, D>& train, data::Loader<U, D>&& valid, History& history,
          const FitOptions& options = {}) {
   fit(model, optimizer, train, valid, history, options);

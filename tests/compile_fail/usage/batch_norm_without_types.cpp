@@ -1,0 +1,15 @@
+// BatchNorm2d without its types.
+// group: Types that are not written
+// because: numbers alone do not say where a layer lives and what it holds
+// expect-error: write_its_element_type_and_device|write its element type and device, as in nn::BatchNorm2d<float, Cpu>
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+auto mistake() {
+#ifdef LOCUS_MUST_FAIL
+  return nn::BatchNorm2d{8};
+#else
+  return nn::BatchNorm2d<float, Cpu>{8};
+#endif
+}

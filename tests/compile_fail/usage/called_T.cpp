@@ -1,0 +1,15 @@
+// `x.T`
+// group: Names of tensors elsewhere
+// because: it has another name here
+// expect-error: say_x_transpose|exchanged by x\.transpose\(\)
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+auto mistake(const Tensor<float>& x) {
+#ifdef LOCUS_MUST_FAIL
+  return x.T;
+#else
+  return x.transpose();
+#endif
+}

@@ -1,0 +1,15 @@
+// NumPy's `x.copy()`
+// group: Names of tensors elsewhere
+// because: it has another name here
+// expect-error: say_x_clone|say x\.clone\(\)
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+auto mistake(const Tensor<float>& x) {
+#ifdef LOCUS_MUST_FAIL
+  return x.copy();
+#else
+  return x.clone();
+#endif
+}

@@ -1,0 +1,15 @@
+// `x.dim()`
+// group: Names of tensors elsewhere
+// because: it has another name here
+// expect-error: say_x_rank|is x\.rank\(\)
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+auto mistake(const Tensor<float>& x) {
+#ifdef LOCUS_MUST_FAIL
+  return x.dim();
+#else
+  return x.rank();
+#endif
+}

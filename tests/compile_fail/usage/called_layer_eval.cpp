@@ -1,0 +1,15 @@
+// `layer.eval()`
+// group: Names of PyTorch's models
+// because: a layer has no mode: the type of its input says it
+// expect-error: model_x_is_inference_where_x_is_plain|model\(x\) is inference where x is a plain tensor
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+void mistake(nn::Linear<float, Cpu>& layer, const Tensor<float>& x) {
+#ifdef LOCUS_MUST_FAIL
+  layer.eval(), (void)x;
+#else
+  (void)layer(x);
+#endif
+}

@@ -1,0 +1,15 @@
+// `model.half()`
+// group: Names of PyTorch's models
+// because: the element type is part of the type
+// expect-error: say_std_move_model_as_half|std::move\(model\)\.as<half>\(\)
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+void mistake(nn::Sequential<float, Cpu> model) {
+#ifdef LOCUS_MUST_FAIL
+  model.half();
+#else
+  auto model16 = std::move(model).as<half>();
+#endif
+}

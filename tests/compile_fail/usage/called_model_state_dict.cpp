@@ -1,0 +1,15 @@
+// `model.state_dict()`
+// group: Names of PyTorch's models
+// because: operations are functions
+// expect-error: say_nn_state_dict_model|say nn::state_dict\(model\)
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+auto mistake(const nn::Sequential<float, Cpu>& model) {
+#ifdef LOCUS_MUST_FAIL
+  return model.state_dict();
+#else
+  return nn::state_dict(model);
+#endif
+}

@@ -1,0 +1,15 @@
+// `x.numel()`
+// group: Names of tensors elsewhere
+// because: it has another name here
+// expect-error: say_x_elements|is x\.elements\(\)
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+auto mistake(const Tensor<float>& x) {
+#ifdef LOCUS_MUST_FAIL
+  return x.numel();
+#else
+  return x.elements();
+#endif
+}

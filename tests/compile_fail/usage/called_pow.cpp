@@ -1,0 +1,15 @@
+// `x.pow(2)`
+// group: Names of tensors elsewhere
+// because: operations are functions, of tensors, traced tensors and expressions alike
+// expect-error: say_pow_x_2|say pow\(x, 2\)
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+auto mistake(const Tensor<float>& x) {
+#ifdef LOCUS_MUST_FAIL
+  return x.pow(2);
+#else
+  return pow(x, 2);
+#endif
+}

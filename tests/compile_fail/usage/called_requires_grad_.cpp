@@ -1,0 +1,15 @@
+// `x.requires_grad_()`
+// group: Names of tensors elsewhere
+// because: a tensor whose gradient is collected is another type
+// expect-error: say_variable_x|say variable\(x\)
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+auto mistake(const Tensor<float>& x) {
+#ifdef LOCUS_MUST_FAIL
+  return x.requires_grad_();
+#else
+  return variable(x);
+#endif
+}

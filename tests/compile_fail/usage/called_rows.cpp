@@ -1,0 +1,15 @@
+// Eigen's `x.rows()`
+// group: Names of tensors elsewhere
+// because: it has another name here
+// expect-error: say_x_size_0|is x\.size\(0\)
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+auto mistake(const Tensor<float>& x) {
+#ifdef LOCUS_MUST_FAIL
+  return x.rows();
+#else
+  return x.size(0);
+#endif
+}

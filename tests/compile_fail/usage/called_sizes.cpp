@@ -1,0 +1,15 @@
+// `x.sizes()`
+// group: Names of tensors elsewhere
+// because: it has another name here
+// expect-error: say_x_shape|are x\.shape\(\)
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+auto mistake(const Tensor<float>& x) {
+#ifdef LOCUS_MUST_FAIL
+  return x.sizes();
+#else
+  return x.shape();
+#endif
+}

@@ -1,0 +1,15 @@
+// `x.view({2, 3})`
+// group: Names of tensors elsewhere
+// because: it has another name here
+// expect-error: say_x_reshape_2_3_in_braces|say x\.reshape\(\{2, 3\}\)
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+auto mistake(const Tensor<float>& x) {
+#ifdef LOCUS_MUST_FAIL
+  return x.view({2, 3});
+#else
+  return x.reshape({2, 3});
+#endif
+}

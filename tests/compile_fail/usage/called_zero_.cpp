@@ -1,0 +1,15 @@
+// `x.zero_()`
+// group: Names of tensors elsewhere
+// because: it has another name here
+// expect-error: say_x_fill_0|say x\.fill_\(0\)
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+auto mistake(const Tensor<float>& x) {
+#ifdef LOCUS_MUST_FAIL
+  return x.zero_();
+#else
+  return x.fill_(0);
+#endif
+}

@@ -1,0 +1,15 @@
+// PyTorch's options of Conv2d by their position.
+// group: Options
+// because: options have names
+// expect-error: in_out_kernel_and_options_stride_padding_dilation_groups_bias|\{in, out, kernel, options\}; its options, in this order, are \.stride, \.padding, \.dilation, \.groups, \.bias
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+auto mistake() {
+#ifdef LOCUS_MUST_FAIL
+  return nn::Conv2d<float, Cpu>{3, 8, 3, 1, 1};
+#else
+  return nn::Conv2d<float, Cpu>{3, 8, 3, {.stride = 1, .padding = 1}};
+#endif
+}

@@ -1,0 +1,17 @@
+// `einsum("ij,jk->ik", x, x)` without its header.
+// group: Headers that locus.hpp leaves out
+// because: programs that do not use it would pay for it as they are compiled
+// expect-error: include_locus_ops_einsum_hpp|#include <locus/ops/einsum\.hpp> is missing
+#ifndef LOCUS_MUST_FAIL
+#include <locus/io/safetensors.hpp>
+#include <locus/linalg/linalg.hpp>
+#include <locus/ops/einsum.hpp>
+#include <locus/ops/order_statistics.hpp>
+#include <locus/ops/sort.hpp>
+#include <locus/ops/unique.hpp>
+#endif
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+auto mistake(const Tensor<float>& x) { return einsum("ij,jk->ik", x, x); }

@@ -1,0 +1,15 @@
+// Embedding without its types.
+// group: Types that are not written
+// because: numbers alone do not say where a layer lives and what it holds
+// expect-error: write_its_element_type_and_device|write its element type and device, as in nn::Embedding<float, Cpu>
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+auto mistake() {
+#ifdef LOCUS_MUST_FAIL
+  return nn::Embedding{27, 16};
+#else
+  return nn::Embedding<float, Cpu>{27, 16};
+#endif
+}

@@ -1,0 +1,16 @@
+// An option that fit lacks.
+// group: Options
+// because: an option that does not exist is an error, and the message lists those that do
+// expect-error: with_options_epochs_first_epoch_capture|its options, in this order, are \.epochs, \.first_epoch, \.capture
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+void mistake(const nn::Sequential<float, Cpu>& model, optim::Sgd<float, Cpu>& optimizer,
+             data::Loader<data::LabelledImages, Cpu>& train, History& history) {
+#ifdef LOCUS_MUST_FAIL
+  fit(model, optimizer, train, train, history, {.epoch = 2});
+#else
+  fit(model, optimizer, train, train, history, {.epochs = 2});
+#endif
+}

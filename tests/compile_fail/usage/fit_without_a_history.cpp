@@ -1,0 +1,16 @@
+// Training without a history.
+// group: Options
+// because: fit writes what it measures to a history
+// expect-error: say_fit_model_optimizer_loss_train_valid_history|say fit\(model, optimizer, train, valid, history, options\)
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+void mistake(const nn::Sequential<float, Cpu>& model, optim::Sgd<float, Cpu>& optimizer,
+             data::Loader<data::LabelledImages, Cpu>& train, History& history) {
+#ifdef LOCUS_MUST_FAIL
+  (void)history, fit(model, optimizer, train, train);
+#else
+  fit(model, optimizer, train, train, history);
+#endif
+}

@@ -1,0 +1,15 @@
+// Linear without its types.
+// group: Types that are not written
+// because: numbers alone do not say where a layer lives and what it holds
+// expect-error: write_its_element_type_and_device|write its element type and device, as in nn::Linear<float, Cpu>
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+auto mistake() {
+#ifdef LOCUS_MUST_FAIL
+  return nn::Linear{784, 10};
+#else
+  return nn::Linear<float, Cpu>{784, 10};
+#endif
+}

@@ -1,0 +1,17 @@
+// `io::load` without its header.
+// group: Headers that locus.hpp leaves out
+// because: programs that do not use it would pay for it as they are compiled
+// expect-error: include_locus_io_safetensors_hpp|#include <locus/io/safetensors\.hpp> is missing
+#ifndef LOCUS_MUST_FAIL
+#include <locus/io/safetensors.hpp>
+#include <locus/linalg/linalg.hpp>
+#include <locus/ops/einsum.hpp>
+#include <locus/ops/order_statistics.hpp>
+#include <locus/ops/sort.hpp>
+#include <locus/ops/unique.hpp>
+#endif
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+void mistake(const nn::Sequential<float, Cpu>& model) { nn::load_state_dict(model, io::load<Cpu>("weights.safetensors")); }

@@ -1,0 +1,15 @@
+// The stride of a pool as an option.
+// group: Options
+// because: as in PyTorch, the stride follows the kernel
+// expect-error: kernel_stride_padding_and_options_dilation_ceil_mode|\{kernel, stride, padding, options\}
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+auto mistake() {
+#ifdef LOCUS_MUST_FAIL
+  return nn::MaxPool2d{2, {.strides = 2}};
+#else
+  return nn::MaxPool2d{2, 2};
+#endif
+}

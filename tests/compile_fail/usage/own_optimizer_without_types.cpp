@@ -1,0 +1,24 @@
+// An optimizer of your own that does not say its types.
+// group: Types that are not written
+// because: the state of training is made for them: docs/optimizers.md has an optimizer of yours as a program
+// expect-error: give_it_value_type_device_type_parameters_zero_grad_step_lr|give it value_type, device_type, parameters\(\), zero_grad\(\), step\(\) and lr\(\)
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+struct Optimizer {
+  std::vector<Parameter<float>> weights;
+#ifndef LOCUS_MUST_FAIL
+  using value_type = float;
+  using device_type = Cpu;
+#endif
+  const std::vector<Parameter<float>>& parameters() const { return weights; }
+  void zero_grad() {}
+  void step() {}
+  double lr() const { return 0.1; }
+};
+
+void mistake(const nn::Sequential<float, Cpu>& model, Optimizer& optimizer,
+             data::Loader<data::LabelledImages, Cpu>& train, History& history) {
+  fit(model, optimizer, train, train, history);
+}

@@ -1,0 +1,15 @@
+// `x.size()`
+// group: Names of tensors elsewhere
+// because: it has another name here
+// expect-error: say_x_elements_or_x_shape|x\.shape\(\) for all of them
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+auto mistake(const Tensor<float>& x) {
+#ifdef LOCUS_MUST_FAIL
+  return x.size();
+#else
+  return x.shape();
+#endif
+}

@@ -1,0 +1,15 @@
+// PyTorch's unbiased.
+// group: Options
+// because: it is a correction of 1
+// expect-error: say_x_axes_with_options_correction_keepdim|say stddev\(x, axes, {\.correction = 1, \.keepdim = true}\)
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+auto mistake(const Tensor<float>& x) {
+#ifdef LOCUS_MUST_FAIL
+  return stddev(x, 0, {.unbiased = true});
+#else
+  return stddev(x, 0, {.correction = 1});
+#endif
+}

@@ -1,0 +1,16 @@
+// A sum as a float.
+// group: Tensors as numbers
+// because: a tensor of one element is a tensor, which may live on a GPU and be waited for
+// expect-error: take_its_only_element_with_item|take its only element with x\.item\(\)
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+float mistake(const Tensor<float>& x) {
+#ifdef LOCUS_MUST_FAIL
+  const float s = sum(x);
+#else
+  const float s = sum(x).item();
+#endif
+  return s;
+}

@@ -1,0 +1,17 @@
+// A tensor for a parameter of double.
+// group: Tensors as numbers
+// because: a tensor of one element is a tensor, which may live on a GPU and be waited for
+// expect-error: take_its_only_element_with_item|take its only element with x\.item\(\)
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+double half_of(double number);
+
+double mistake(const Tensor<float>& x) {
+#ifdef LOCUS_MUST_FAIL
+  return half_of(sum(x));
+#else
+  return half_of(sum(x).item());
+#endif
+}

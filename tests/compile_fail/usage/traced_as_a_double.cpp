@@ -1,0 +1,16 @@
+// A traced mean as a double.
+// group: Tensors as numbers
+// because: a tensor of one element is a tensor, which may live on a GPU and be waited for
+// expect-error: take_its_only_element_with_item|take its only element with x\.item\(\)
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+double mistake(const Traced<float>& x) {
+#ifdef LOCUS_MUST_FAIL
+  const double s = mean(x * x);
+#else
+  const double s = mean(x * x).item();
+#endif
+  return s;
+}
