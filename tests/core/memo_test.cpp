@@ -32,17 +32,21 @@ TEST_CASE("a value is computed once, and again after a failure") {
 TEST_CASE("copies have the value where it is known, and compute their own where it is not") {
   Memo<std::string> empty, memo;
   (void)memo.get([] { return std::string("value"); });
+  const auto other = [] { return std::string("other"); };
   Memo<std::string> copy = memo, of_empty = empty;
   CHECK(copy.known());
-  CHECK(copy.value() == "value");
+  CHECK(copy.get(other) == "value");
   CHECK_FALSE(of_empty.known());
-  CHECK(of_empty.get([] { return std::string("other"); }) == "other");
+  CHECK(of_empty.get(other) == "other");
   Memo<std::string> moved = std::move(copy);
-  CHECK(moved.value() == "value");
+  CHECK(moved.get(other) == "value");
+  CHECK_FALSE(copy.known());
   moved = empty;
   CHECK_FALSE(moved.known());
   moved = std::move(of_empty);
-  CHECK(moved.value() == "other");
+  CHECK(moved.take() == "other");
+  CHECK_FALSE(moved.known());
+  CHECK_FALSE(of_empty.known());
 }
 
 TEST_CASE("of several threads one computes, and all see what it computed; where it fails, another one does") {

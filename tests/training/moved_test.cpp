@@ -21,6 +21,13 @@
 using namespace locus;
 using namespace locus_test;
 
+/// A layer of the user's own.
+struct MovedLayer : nn::Layer<MovedLayer, float, Cpu> {
+  nn::Linear<float, Cpu> inner{2, 2};
+  [[nodiscard]] auto forward(const auto& x) const { return relu(inner(x)).eval(); }
+  void members(const auto& visit) const { visit("inner", inner); }
+};
+
 namespace {
 
 using Here = Tensor<float, Cpu>;
@@ -54,13 +61,6 @@ void check_layer(const char* name, M layer, const X& x) {
       name, layer, [&](M& m) { (void)m(x); }, [](M& m) { (void)m.parameters(); }, [](M& m) { (void)m.clone(); });
 }
 
-/// A layer of the user's own, and one that holds it.
-struct Own : nn::Layer<Own, float, Cpu> {
-  nn::Linear<float, Cpu> inner{2, 2};
-  [[nodiscard]] auto forward(const auto& x) const { return relu(inner(x)).eval(); }
-  void members(const auto& visit) const { visit("inner", inner); }
-};
-
 }  // namespace
 
 TEST_CASE("layers that were moved from") {
@@ -77,7 +77,7 @@ TEST_CASE("layers that were moved from") {
   check_layer("ConvTranspose2d", nn::ConvTranspose2d<float, Cpu>{2, 2, 1}, images);
   check_layer("Conv3d", nn::Conv3d<float, Cpu>{2, 2, 1}, randn({1, 2, 2, 2, 2}));
   check_layer("PReLU", nn::PReLU<float, Cpu>{2}, rows);
-  check_layer("Own", Own{}, rows);
+  check_layer("MovedLayer", MovedLayer{}, rows);
   check_layer("Sequential", nn::Sequential<float, Cpu>{nn::Linear<float, Cpu>{2, 2}, nn::ReLU{}}, rows);
   check_layer("Sequential", nn::Sequential<float, Cpu>{}, rows);  // of no layers, which gives its input
   check_layer("Module", nn::Module<float, Cpu>{nn::Linear<float, Cpu>{2, 2}}, rows);
@@ -136,7 +136,7 @@ TEST_CASE("what else a network says that was moved from, and a part of one") {
       },
       [](auto& m) { (void)m.shares_batch(); }, [](auto& m) { m.share_batch({}); });
 
-  Own own;
+  MovedLayer own;
   const auto inner = std::move(own.inner);
   check_calls(
       "Linear",
