@@ -240,6 +240,8 @@ int main(int argc, char** argv) {
   app.add_option("--json", options.json, "write environment and measurements to this file")->check(check_target);
   CLI11_PARSE(app, argc, argv);
   try {
+    if (options.least > options.most)
+      fail<ArgumentError>({"--min is ", options.least, ", and --max ", options.most, "; expected no less than --min"});
     measure_all(options);
     return 0;
   } catch (const std::exception& error) {

@@ -32,6 +32,18 @@ std::int64_t number(const char*& text, char ending) {
   return value;
 }
 std::int64_t number(const char* text) { return number(text, '\0'); }
+/// At least one.
+std::int64_t count(const char* text, const char* what) {
+  const std::int64_t value = number(text);
+  if (value == 0) fail<ArgumentError>({what, " is 0; expected 1 or more"});
+  return value;
+}
+double rate(const char* text) {
+  char* end = nullptr;
+  const double value = std::strtod(text, &end);
+  if (end == text || *end) fail<ArgumentError>({"RATE is '", text, "'; expected a number, as 0.5"});
+  return value;
+}
 
 nn::Sequential<float, Cpu> perceptron(const char* layers) {
   nn::Sequential<float, Cpu> model{nn::Flatten{}};
@@ -50,14 +62,14 @@ nn::Sequential<float, Cpu> perceptron(const char* layers) {
 int main(int argc, char** argv) try {
   if (argc < 2 || argc > 7) fail<ArgumentError>({"usage: cpu_training DATA [EPOCHS [SEED [LAYERS [BATCH [RATE]]]]]"});
   const auto argument = [&](int i, const char* otherwise) { return i < argc ? argv[i] : otherwise; };
-  const auto epochs = static_cast<int>(number(argument(2, "5")));
+  const auto epochs = static_cast<int>(count(argument(2, "5"), "EPOCHS"));
   const auto seed = static_cast<std::uint64_t>(number(argument(3, "0")));
-  const auto batch_size = number(argument(5, "100"));
+  const auto batch_size = count(argument(5, "100"), "BATCH");
 
   manual_seed(seed);
   const auto digits = data::Mnist::open(argv[1], {.seed = seed});
   const auto model = perceptron(argument(4, "784-32-10"));
-  optim::Sgd optimizer{model.parameters(), {.lr = std::strtod(argument(6, "0.5"), nullptr)}};
+  optim::Sgd optimizer{model.parameters(), {.lr = rate(argument(6, "0.5"))}};
   auto train = data::loader<Cpu>(digits.train, {.batch_size = batch_size, .shuffle = true, .seed = seed});
   auto valid = data::loader<Cpu>(digits.valid, {.batch_size = 1000});
   History history;

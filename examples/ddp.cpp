@@ -9,8 +9,9 @@
 #include <locus/io/safetensors.hpp>
 #include <locus/locus.hpp>
 
+#include <algorithm>
+#include <charconv>
 #include <cstdio>
-#include <cstdlib>
 
 using namespace locus;
 
@@ -67,13 +68,38 @@ class Trainer {  // "class Trainer"
   std::string path_;
 };
 
-int main(int argc, char** argv) try {
-  const auto option = [&](std::string_view name, const char* otherwise) {
-    for (int i = 1; i + 1 < argc; ++i)
-      if (argv[i] == name) return static_cast<const char*>(argv[i + 1]);
+/// What a program's arguments say: each option is followed by its value.
+class Arguments {
+ public:
+  /// throws ArgumentError for an option that is none of these, or lacks its value
+  Arguments(int argc, char** argv, std::initializer_list<std::string_view> names) : begin_(argv), end_(argv + argc) {
+    for (char** each = begin_ + 1; each < end_; each += 2)
+      if (std::find(names.begin(), names.end(), *each) == names.end() || each + 1 == end_)
+        fail<ArgumentError>({"'", *each, "' is no option with a value; expected --device, --ranks, --epochs, ",
+                             "--save-every or --checkpoint, and its value behind a space"});
+  }
+  [[nodiscard]] std::string text(std::string_view name, const char* otherwise) const {
+    for (char** each = begin_ + 1; each < end_; each += 2)
+      if (*each == name) return each[1];
     return otherwise;
-  };
-  const int ranks = std::atoi(option("--ranks", "0")), save_every = std::atoi(option("--save-every", "4"));
+  }
+  [[nodiscard]] int number(std::string_view name, const char* otherwise, int least) const {
+    const std::string digits = text(name, otherwise);
+    int number = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    if (error != std::errc{} || end != digits.data() + digits.size() || number < least)
+      fail<ArgumentError>({name, " is '", digits, "'; expected a whole number of ", least, " or more"});
+    return number;
+  }
+
+ private:
+  char **begin_, **end_;
+};
+
+int main(int argc, char** argv) try {
+  const Arguments given(argc, argv, {"--device", "--ranks", "--epochs", "--save-every", "--checkpoint"});
+  const int ranks = given.number("--ranks", "0", 0), epochs = given.number("--epochs", "8", 1),
+            save_every = given.number("--save-every", "4", 1);
   with_device(device_from(argc, argv), [&]<Device D>(D) {
     // "mp.spawn(main, args, nprocs=world_size)" and "init_process_group": f on each rank, whoever starts it
     dist::launch<D>(ranks, [&](const dist::Communicator<D>& comm) {
@@ -82,8 +108,8 @@ int main(int argc, char** argv) try {
       auto batches =
           data::loader(train_set, data::DistributedSampler{train_set, comm}, {.batch_size = 32}, comm.device());
       Trainer<D> trainer{comm, model, optim::Sgd{model.parameters(), {.lr = 0.05}}, save_every,
-                         option("--checkpoint", "checkpoint.safetensors")};
-      trainer.train(std::atoi(option("--epochs", "8")), batches);
+                         given.text("--checkpoint", "checkpoint.safetensors")};
+      trainer.train(epochs, batches);
       const double loss = trainer.loss_on(test_set);
       if (comm.rank() == 0) std::printf("%d ranks: mean squared error %.5f\n", comm.size(), loss);
       if (loss > 0.01) fail<NumericError>({"nothing was learned"});

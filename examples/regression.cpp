@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <sstream>
 
@@ -16,12 +18,24 @@ Tensor<float> read_table(const char* path) {
   std::ifstream file(path);
   std::string line, cell;
   std::getline(file, line);
-  const std::int64_t columns = 1 + std::count(line.begin(), line.end(), ',');
+  const auto columns = static_cast<std::size_t>(1 + std::count(line.begin(), line.end(), ','));
   std::vector<float> numbers;
-  while (std::getline(file, line))
-    for (std::istringstream cells(line); std::getline(cells, cell, ',');) numbers.push_back(std::stof(cell));
+  for (int row = 2; std::getline(file, line); ++row) {
+    if (line.find_first_not_of(" \r") == std::string::npos) continue;
+    const std::size_t before = numbers.size();
+    for (std::istringstream cells(line); std::getline(cells, cell, ',');) {
+      char* end = nullptr;
+      numbers.push_back(std::strtof(cell.c_str(), &end));
+      if (end == cell.c_str() || end[std::strspn(end, " \r")])
+        fail<DataError>(
+            {"'", path, "' holds '", cell, "' in line ", row, "; expected numbers alone below the heading"});
+    }
+    if (numbers.size() - before != columns)
+      fail<DataError>({"'", path, "' has ", numbers.size() - before, " columns in line ", row, "; expected ", columns,
+                       ", as the heading has"});
+  }
   if (numbers.empty()) fail<DataError>({"'", path, "' holds no table of numbers"});
-  return from(numbers).reshape({-1, columns});
+  return from(numbers).reshape({-1, static_cast<std::int64_t>(columns)});
 }
 
 template <Device D>
