@@ -10,8 +10,14 @@
 #include <support/temporary_folder.hpp>
 #include <support/thrown.hpp>
 
+#include <sys/resource.h>
+
 #include <cmath>
 #include <filesystem>
+
+#if LOCUS_ZLIB
+#include <zlib.h>
+#endif
 
 using namespace locus;
 using namespace locus_test;
@@ -69,6 +75,34 @@ TEST_CASE("PNGs of every kind") {
   }
   CHECK(values(decoded(png(rows, 7, {.interlaced = true}))) == values(decoded(png(rows, 7))));
 }
+
+#if LOCUS_ZLIB
+TEST_CASE("compressed texts of a PNG are passed over: they take no memory") {
+  const std::string plain = png({{1, 2, 3}}, 1), text(7'900'000, 'x');
+  std::string packed(compressBound(text.size()), '\0');
+  uLongf size = packed.size();
+  REQUIRE(compress2(reinterpret_cast<Bytef*>(packed.data()), &size, reinterpret_cast<const Bytef*>(text.data()),
+                    text.size(), 9) == Z_OK);
+  const std::string content = std::string("zTXtkey\0\0", 9) + packed.substr(0, size);
+  const auto big_endian = [](std::uint64_t number) {
+    std::string bytes;
+    for (int i = 24; i >= 0; i -= 8) bytes += static_cast<char>(number >> i);
+    return bytes;
+  };
+  const auto checksum = crc32(0, reinterpret_cast<const Bytef*>(content.data()), static_cast<uInt>(content.size()));
+  std::string texts;
+  for (int i = 0; i < 50; ++i) texts += big_endian(content.size() - 4) + content + big_endian(checksum);
+  const std::string bomb = plain.substr(0, 33) + texts + plain.substr(33);  // behind the header
+  const auto most_memory = [] {                                             // in kilobytes
+    rusage usage{};
+    REQUIRE(getrusage(RUSAGE_SELF, &usage) == 0);
+    return usage.ru_maxrss;
+  };
+  const auto before = most_memory();
+  CHECK(values(decoded(bomb)) == std::vector{1, 2, 3});
+  CHECK(most_memory() - before < 100'000);
+}
+#endif
 
 TEST_CASE("a PNG that promises more than it holds is refused without memory for it") {
   std::string text = png({{1, 2, 3}}, 1);

@@ -42,6 +42,10 @@ class PngDecoder {
     ran_out_of_memory_ = !info_;
     if (!info_) return false;
     png_set_read_fn(png_, this, &read);
+#if defined(PNG_SET_UNKNOWN_CHUNKS_SUPPORTED)
+    // Texts and profiles are passed over: a thousand compressed ones of 8 MB each fit into some megabytes.
+    png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
+#endif
     png_read_info(png_, info_);
     stored_row_bytes_ = png_get_rowbytes(png_, info_);
     if (png_get_color_type(png_, info_) == PNG_COLOR_TYPE_PALETTE) png_set_palette_to_rgb(png_);
