@@ -1,6 +1,6 @@
 // What another library calls `x.std(0)`.
-// because: every operation is a function, and C++ has a namespace std
-// expect-error: reductions_are_functions.*say_stddev_x_axis|say stddev\(x\), or stddev\(x, axis\)
+// because: every operation is a function, and the standard deviation is called stddev
+// expect-error: reductions_are_functions.*say_stddev_x_axis|say stddev\(x, axis\)
 #include <locus/locus.hpp>
 
 using namespace locus;

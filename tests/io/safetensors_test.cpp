@@ -141,6 +141,26 @@ TEST_CASE("a state that does not fit a model changes nothing of it") {
   CHECK_CLOSE(model.parameters()[0].value(), {1, 1, 1, 1});
 }
 
+TEST_CASE("where no name of a state is the model's, the message says why that may be") {
+  const nn::Linear<float, Cpu> model{2, 2};
+  nn::StateDict<Cpu> wrapped, other;
+  for (const auto& entry : nn::state_dict(model)) wrapped.add("module." + entry.name, full({2, 2}, 7));
+  CHECK_THROWS_WITH_AS(nn::load_state_dict(model, wrapped),
+                       doctest::Contains("each name of the state is one of the model's after 'module.': load "
+                                         "state.without_prefix(\"module.\")"),
+                       ArgumentError);
+  CHECK(wrapped.without_prefix("module.").contains("bias"));
+  CHECK_THROWS_WITH_AS((void)nn::state_dict(model).without_prefix("module."),
+                       doctest::Contains("'weight' does not begin with 'module.'"), ArgumentError);
+  other.add("conv1.weight", ones({2}));
+  other.add("fc.weight", ones({2}));
+  CHECK_THROWS_WITH_AS(nn::load_state_dict(model, other),
+                       doctest::Contains("the state is probably that of a model of another architecture"),
+                       ArgumentError);
+  other.add("weight", ones({2, 2}));  // one name is in both
+  CHECK_THROWS_WITH_AS(nn::load_state_dict(model, other), doctest::Contains("say {.strict = false}"), ArgumentError);
+}
+
 TEST_CASE("what does not fit is said with the name of the file, of the tensor, and both shapes") {
   const TemporaryFolder folder;
   const std::string path = folder.path / "narrow.safetensors";

@@ -296,7 +296,8 @@ def check_mistakes(folder, results, report, write):
 
 
 def check_all(options, report):
-    results = check_folder(options.dir, report, options.names, alone=options.alone or options.write_page)
+    alone = options.alone or (options.write_page and options.dir == FOLDER)
+    results = check_folder(options.dir, report, options.names, alone=alone)
     if results:
         print_table(results)
     if not options.names and options.dir == FOLDER:

@@ -48,6 +48,7 @@ def stale_options(include=common.ROOT / "include" / "locus"):
     problems, found = [], set()
     for path in sorted((include / "refuse").rglob("*.inc")):
         for text, why in re.findall(r"#define LOCUS_REFUSED_TEXT (.*?)\n#define LOCUS_REFUSED_WHY(.*?)\n#include", path.read_text(), re.DOTALL):
+            text = re.sub(r'"\s*\\\n\s*"', "", text)
             listed = OPTIONS.search(text)
             if not listed:
                 continue
@@ -81,8 +82,9 @@ def row(text, said):
     """Where both branches differ in their includes or in a class, the title says what is wrong."""
     if re.search(r"^#ifndef LOCUS_MUST_FAIL", text, re.MULTILINE):
         title = re.match(r"// (.*)", text)[1].rstrip(".")
-        because = re.search(r"^// because: (.*)$", text, re.MULTILINE)[1]
-        return f"| {title} | {placement_page.in_cell(said)} | {because} |\n"
+        include = re.search(r"#include <[^>]*>", said)
+        instead = f"`{include[0]}`" if include else re.search(r"^// because: (.*)$", text, re.MULTILINE)[1]
+        return f"| {title} | {placement_page.in_cell(said)} | {instead} |\n"
     return placement_page.row(text, said)
 
 

@@ -145,10 +145,9 @@ concept WeightedLossOperands = LossOperands<L, Y> && TensorLike<W> && bare_t<W>:
                                SameDevice<L, W> && std::is_same_v<value_of<L>, value_of<W>>;
 
 template <class L, class Y>
-struct EntropyMistake
-    : FirstMistake<PlaceMistake<L, Y, error::input_is_on, error::labels_are_on>, MemoryMistake<L>,
-                   ParametersMistake<L, Y>, ExchangeMistake<L, Y>, IntegerMistake<L>,
-                   IndexTypeMistake<Y, error::labels_hold>> {};
+struct EntropyMistake : FirstMistake<PlaceMistake<L, Y, error::input_is_on, error::labels_are_on>, MemoryMistake<L>,
+                                     ParametersMistake<L, Y>, ExchangeMistake<L, Y>, IntegerMistake<L>,
+                                     IndexTypeMistake<Y, error::labels_hold>> {};
 /// With weights, which may be wrong too: never both, so that one refusal answers.
 template <class L, class Y, class W>
 struct WeightedLabelsMistake : NoMistake {};

@@ -1,6 +1,6 @@
 #pragma once
-// Refuses functions of headers that locus.hpp leaves out, and names the header. Where that is included, its own functions
-// are better matches, also by a conversion of a path: an ellipsis is the worst, see refuse/usage.inc.
+// Refuses functions of headers that locus.hpp leaves out, and names the header. Where that is included, its own
+// functions are better matches, also by a conversion of a path: an ellipsis is the worst, see refuse/usage.inc.
 
 #include <locus/refuse/mistake.hpp>
 

@@ -73,7 +73,7 @@ struct OtherNames {
   template <class... A>
   Tensor<float, D> mean(const A&...) const __attribute__((diagnose_if(true, ".mean(): reductions are functions; say mean(x), or mean(x, axis)", "error")));
   template <class... A>
-  Tensor<float, D> std(const A&...) const __attribute__((diagnose_if(true, ".std(): reductions are functions; say stddev(x), or stddev(x, axis)", "error")));
+  Tensor<float, D> std(const A&...) const __attribute__((diagnose_if(true, ".std(): reductions are functions, and this one is called stddev; say stddev(x, axis)", "error")));
   template <class... A>
   Tensor<float, D> max(const A&...) const __attribute__((diagnose_if(true, ".max(): reductions are functions; say max(x), or max(x, axis)", "error")));
   template <class... A>

@@ -39,8 +39,8 @@ concept FitsModels = requires(O& optimizer) {
   optimizer.lr();
 };
 template <class M, class Optimizer, class S, class U, class D>
-concept Fittable = Trainable<M, Optimizer, input_t<S>, D> && Trainable<M, Optimizer, input_t<U>, D> &&
-                   FitsModels<Optimizer>;
+concept Fittable =
+    Trainable<M, Optimizer, input_t<S>, D> && Trainable<M, Optimizer, input_t<U>, D> && FitsModels<Optimizer>;
 
 /// The validation's may be a temporary one.
 template <class X>

@@ -1,7 +1,9 @@
 // An option of another type.
 // group: Options
 // because: options are numbers
-// expect-error: the_options_are_lr_beta1_beta2_eps_weight_decay_amsgrad|its options, in this order, are \.lr, \.beta1, \.beta2, \.eps, \.weight_decay, \.amsgrad
+// expect-error(gcc): the_options_are_lr_beta1_beta2_eps_weight_decay_amsgrad
+// expect-error(nvcc): the_options_are_lr_beta1_beta2_eps_weight_decay_amsgrad
+// expect-error(clang): its options, in this order, are \.lr, \.beta1, \.beta2, \.eps, \.weight_decay, \.amsgrad
 #include <locus/locus.hpp>
 
 using namespace locus;

@@ -1,7 +1,9 @@
 // An option that BatchNorm2d lacks.
 // group: Options
 // because: an option that does not exist is an error, and the message lists those that do
-// expect-error: and_options_eps_momentum_affine|are \.eps, \.momentum, \.affine, \.track_running_stats
+// expect-error(gcc): and_options_eps_momentum_affine
+// expect-error(nvcc): and_options_eps_momentum_affine
+// expect-error(clang): are \.eps, \.momentum, \.affine, \.track_running_stats
 #include <locus/locus.hpp>
 
 using namespace locus;

@@ -1,7 +1,9 @@
 // BatchNorm2d without its types.
 // group: Types that are not written
 // because: numbers alone do not say where a layer lives and what it holds
-// expect-error: write_its_element_type_and_device|write its element type and device, as in nn::BatchNorm2d<float, Cpu>
+// expect-error(gcc): write_its_element_type_and_device
+// expect-error(nvcc): write_its_element_type_and_device
+// expect-error(clang): write its element type and device, as in nn::BatchNorm2d<float, Cpu>
 #include <locus/locus.hpp>
 
 using namespace locus;

@@ -1,7 +1,9 @@
 // `x.add_(y)`
 // group: Names of tensors elsewhere
 // because: it has another name here
-// expect-error: say_x_plus_equals_y|say x \+= y
+// expect-error(gcc): say_x_plus_equals_y
+// expect-error(nvcc): say_x_plus_equals_y
+// expect-error(clang): say x \+= y
 #include <locus/locus.hpp>
 
 using namespace locus;

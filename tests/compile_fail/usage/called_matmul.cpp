@@ -1,7 +1,9 @@
 // `x.matmul(y)`
 // group: Names of tensors elsewhere
 // because: operations are functions, of tensors, traced tensors and expressions alike
-// expect-error: say_matmul_x_y|say matmul\(x, y\)
+// expect-error(gcc): say_matmul_x_y
+// expect-error(nvcc): say_matmul_x_y
+// expect-error(clang): say matmul\(x, y\)
 #include <locus/locus.hpp>
 
 using namespace locus;

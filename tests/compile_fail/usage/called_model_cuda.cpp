@@ -1,7 +1,9 @@
 // `model.cuda()`
 // group: Names of PyTorch's models
 // because: the place is part of the type, so that the moved model is another object
-// expect-error: say_std_move_model_to_Cuda|say auto moved = std::move\(model\)\.to<Cuda>\(\)
+// expect-error(gcc): say_std_move_model_to_Cuda
+// expect-error(nvcc): say_std_move_model_to_Cuda
+// expect-error(clang): say auto moved = std::move\(model\)\.to<Cuda>\(\)
 #include <locus/locus.hpp>
 
 using namespace locus;

@@ -1,7 +1,9 @@
 // `model.state_dict()`
 // group: Names of PyTorch's models
 // because: operations are functions
-// expect-error: say_nn_state_dict_model|say nn::state_dict\(model\)
+// expect-error(gcc): say_nn_state_dict_model
+// expect-error(nvcc): say_nn_state_dict_model
+// expect-error(clang): say nn::state_dict\(model\)
 #include <locus/locus.hpp>
 
 using namespace locus;

@@ -1,7 +1,9 @@
 // `model.train()`
 // group: Names of PyTorch's models
 // because: a model has no mode: the type of its input says it
-// expect-error: model_trace_x_is_training|model\(trace\(x\)\) is training
+// expect-error(gcc): model_trace_x_is_training
+// expect-error(nvcc): model_trace_x_is_training
+// expect-error(clang): model\(trace\(x\)\) is training
 #include <locus/locus.hpp>
 
 using namespace locus;

@@ -1,7 +1,9 @@
 // `x.numpy()`
 // group: Names of tensors elsewhere
 // because: it has another name here
-// expect-error: say_x_data_or_io_save_npy|the elements are at x\.data\(\)
+// expect-error(gcc): say_x_data_or_io_save_npy
+// expect-error(nvcc): say_x_data_or_io_save_npy
+// expect-error(clang): the elements are at x\.data\(\)
 #include <locus/locus.hpp>
 
 using namespace locus;

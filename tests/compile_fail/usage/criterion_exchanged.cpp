@@ -1,7 +1,9 @@
 // Labels before logits, of a criterion.
 // group: Arguments
 // because: as in PyTorch, predictions come first
-// expect-error: arguments_are_exchanged, locus::error::write_the_logits_first_then_the_labels|exchanged; write the logits first, then the labels
+// expect-error(gcc): arguments_are_exchanged, locus::error::write_the_logits_first_then_the_labels
+// expect-error(nvcc): arguments_are_exchanged, locus::error::write_the_logits_first_then_the_labels
+// expect-error(clang): exchanged; write the logits first, then the labels
 #include <locus/locus.hpp>
 
 using namespace locus;

@@ -1,7 +1,9 @@
 // An option that Embedding lacks.
 // group: Options
 // because: an option that does not exist is an error, and the message lists those that do
-// expect-error: and_options_padding_idx|its options, in this order, are \.padding_idx
+// expect-error(gcc): and_options_padding_idx
+// expect-error(nvcc): and_options_padding_idx
+// expect-error(clang): its options, in this order, are \.padding_idx
 #include <locus/locus.hpp>
 
 using namespace locus;

@@ -1,7 +1,9 @@
 // The number of epochs without its name.
 // group: Options
 // because: options have names
-// expect-error: with_options_epochs_first_epoch_capture|its options, in this order, are \.epochs, \.first_epoch, \.capture
+// expect-error(gcc): with_options_epochs_first_epoch_capture
+// expect-error(nvcc): with_options_epochs_first_epoch_capture
+// expect-error(clang): its options, in this order, are \.epochs, \.first_epoch, \.capture
 #include <locus/locus.hpp>
 
 using namespace locus;

@@ -1,7 +1,9 @@
 // An option that fit lacks, with a loss.
 // group: Options
 // because: an option that does not exist is an error, and the message lists those that do
-// expect-error: with_options_epochs_first_epoch_capture|its options, in this order, are \.epochs, \.first_epoch, \.capture
+// expect-error(gcc): with_options_epochs_first_epoch_capture
+// expect-error(nvcc): with_options_epochs_first_epoch_capture
+// expect-error(clang): its options, in this order, are \.epochs, \.first_epoch, \.capture
 #include <locus/locus.hpp>
 
 using namespace locus;

@@ -1,7 +1,9 @@
 // `x.item<float>()`
 // group: Names of tensors elsewhere
 // because: its type is the element type of the tensor
-// expect-error: say_x_item|say x\.item\(\)
+// expect-error(gcc): say_x_item
+// expect-error(nvcc): say_x_item
+// expect-error(clang): say x\.item\(\)
 #include <locus/locus.hpp>
 
 using namespace locus;

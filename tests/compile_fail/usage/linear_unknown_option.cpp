@@ -1,7 +1,9 @@
 // Linear's bias as an option.
 // group: Options
 // because: it has one flag, and so no options
-// expect-error: make_it_of_in_out_with_bias|say nn::Linear<T, D>\{in, out, with_bias\}
+// expect-error(gcc): make_it_of_in_out_with_bias
+// expect-error(nvcc): make_it_of_in_out_with_bias
+// expect-error(clang): say nn::Linear<T, D>\{in, out, with_bias\}
 #include <locus/locus.hpp>
 
 using namespace locus;

@@ -1,7 +1,9 @@
 // A loader without a device.
 // group: Types that are not written
 // because: a loader copies batches to the device that it is named
-// expect-error: loader_without_a_device, locus::error::say_data_loader_Cpu_dataset|on which device\? Name it, as in data::loader<Cpu>
+// expect-error(gcc): loader_without_a_device, locus::error::say_data_loader_Cpu_dataset
+// expect-error(nvcc): loader_without_a_device, locus::error::say_data_loader_Cpu_dataset
+// expect-error(clang): on which device\? Name it, as in data::loader<Cpu>
 #include <locus/locus.hpp>
 
 using namespace locus;

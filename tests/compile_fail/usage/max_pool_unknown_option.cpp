@@ -1,7 +1,9 @@
 // The stride of a pool as an option.
 // group: Options
 // because: as in PyTorch, the stride follows the kernel
-// expect-error: kernel_stride_padding_and_options_dilation_ceil_mode|\{kernel, stride, padding, options\}
+// expect-error(gcc): kernel_stride_padding_and_options_dilation_ceil_mode
+// expect-error(nvcc): kernel_stride_padding_and_options_dilation_ceil_mode
+// expect-error(clang): \{kernel, stride, padding, options\}
 #include <locus/locus.hpp>
 
 using namespace locus;

@@ -1,7 +1,9 @@
 // An optimizer of your own that does not say its types.
 // group: Types that are not written
 // because: the state of training is made for them: docs/optimizers.md has an optimizer of yours as a program
-// expect-error: give_it_value_type_device_type_parameters_zero_grad_step_lr|give it value_type, device_type, parameters\(\), zero_grad\(\), step\(\) and lr\(\)
+// expect-error(gcc): give_it_value_type_device_type_parameters_zero_grad_step_lr
+// expect-error(nvcc): give_it_value_type_device_type_parameters_zero_grad_step_lr
+// expect-error(clang): give it value_type, device_type, parameters\(\), zero_grad\(\), step\(\) and lr\(\)
 #include <locus/locus.hpp>
 
 using namespace locus;

@@ -1,7 +1,9 @@
 // A number in a network.
 // group: Arguments
 // because: a network is made of layers
-// expect-error: layer_without_forward, locus::error::write_auto_forward|a layer has no forward
+// expect-error(gcc): layer_without_forward, locus::error::write_auto_forward
+// expect-error(nvcc): layer_without_forward, locus::error::write_auto_forward
+// expect-error(clang): a layer has no forward
 #include <locus/locus.hpp>
 
 using namespace locus;

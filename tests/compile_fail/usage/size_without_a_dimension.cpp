@@ -1,7 +1,9 @@
 // `x.size()`
 // group: Names of tensors elsewhere
 // because: it has another name here
-// expect-error: say_x_elements_or_x_shape|x\.shape\(\) for all of them
+// expect-error(gcc): say_x_elements_or_x_shape
+// expect-error(nvcc): say_x_elements_or_x_shape
+// expect-error(clang): x\.shape\(\) for all of them
 #include <locus/locus.hpp>
 
 using namespace locus;
