@@ -59,7 +59,8 @@ LOCUS_DEVICE_TEST("gradients are scaled to a joint norm of any order as PyTorch 
   // In float, whatever the sum of powers: of half, cubes overflow from 41 on, of float from 7e12.
   const Parameter w(tensor<half, D>({4}, {0, 0, 0, 0}));
   for (const auto& [order, norm] : {std::pair{1., 8000.}, {3., 2000 * std::cbrt(4.)}, {double{INFINITY}, 2000.}}) {
-    CAPTURE(order);
+    const double p = order;
+    CAPTURE(p);
     w.zero_grad();
     Traced(trace(w) * half(1)).backward(tensor<half, D>({4}, {2000, -2000, 2000, 2000}));
     CHECK_CLOSE(optim::clip_grad_norm_(std::vector{w}, 500, {.norm_type = order}), Reference{norm}, 1e-2);
@@ -75,7 +76,8 @@ LOCUS_DEVICE_TEST("clipping takes the promised launches for each order where gra
   const std::vector parameters{Parameter(full<float, D>({3, 5}, 1.f)), Parameter(full<float, D>({7}, 1.f))};
   (void)flatten(parameters);
   for (const auto& [order, launches] : {std::pair{1., 2}, {2., 2}, {double{INFINITY}, 2}, {3., 5}}) {
-    CAPTURE(order);
+    const double p = order;
+    CAPTURE(p);
     for (const auto& parameter : parameters) {
       parameter.zero_grad();
       sum(trace(parameter) * 3.f).backward();
