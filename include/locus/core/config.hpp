@@ -46,8 +46,8 @@
 /// A function small enough to vanish into its caller, on every device.
 #define LOCUS_FN LOCUS_HD inline __attribute__((always_inline))
 
-/// The same of a function that has a loop over elements. At -O0 it is called: a call for each loop costs little, and its
-/// copies took up to a tenth of the compiler's time.
+/// The same of a function that has a loop over elements. At -O0 it is called: a call for each loop costs little, and
+/// its copies took up to a tenth of the compiler's time.
 #if defined(__OPTIMIZE__)
 #define LOCUS_LOOP_FN LOCUS_FN
 #else

@@ -42,10 +42,11 @@ class KeepGenerator {
   char* const text = abi::__cxa_demangle(type.name(), nullptr, nullptr, &status);
   const std::string name = text ? text : type.name();
   std::free(text);
-  fail<ArgumentError>({"moving a model: one of its modules holds a layer of your own, or one of Locus that is not among "
-                       "those you name, ",
-                       name, ", and has forgotten that type; name it where you move the model: std::move(model).to<D, ",
-                       name, ">(), or .as<T, ", name, ">()"});
+  fail<ArgumentError>(
+      {"moving a model: one of its modules holds a layer of your own, or one of Locus that is not among "
+       "those you name, ",
+       name, ", and has forgotten that type; name it where you move the model: std::move(model).to<D, ", name,
+       ">(), or .as<T, ", name, ">()"});
 }
 
 /// Whether a layer of T on D has a copy for U on E.
@@ -57,8 +58,8 @@ concept Copies =
     };
 
 /// Makes copies for U on E of what a model of T on D is made of. What layers share is copied once. Own are the layers
-/// that type-erased modules may hold beside those of Locus, or, where one of Locus is among them, all that they may hold
-/// beside a Sequential: only these are compiled then.
+/// that type-erased modules may hold beside those of Locus, or, where one of Locus is among them, all that they may
+/// hold beside a Sequential: only these are compiled then.
 template <class T, class D, class U, class E, class... Own>
 class ModelCopy {
  public:

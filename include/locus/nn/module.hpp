@@ -184,7 +184,8 @@ class Layer {
   ///     auto twin() const { return Residual<U, E>{width}; }   // its members become copies of this one's
   ///
   /// and, where a Module or Sequential holds it, its name at the move: std::move(model).to<Cpu, Residual<float,
-  /// Cuda>>(). cost: a copy of each parameter and buffer. They are released when all are copied
+  /// Cuda>>(). Name the layers of Locus that they hold, too, and only these are compiled for the new place. cost: a
+  /// copy of each parameter and buffer. They are released when all are copied
   template <Device E, class... Own, class Self = Derived>
     requires detail::IsWrong<detail::CopyMistakeOf<Self, T, D, T, E>, detail::Wrong::nothing>
   [[nodiscard]] auto to(E device = {}) const&& {
@@ -386,7 +387,8 @@ class Module : public Layer<Module<T, D, In>, T, D> {
       else detail::walk_members<detail::Depth::children, T, D>(layer, prefix, walk);
     }
     Shared<const Interface> copied(detail::ModelCopy<T, D, T, D>& copy) const override {
-      if constexpr (std::is_copy_constructible_v<M>) return Shared<const Interface>(new ModelOf<M, any>(copy.layer(layer)));
+      if constexpr (std::is_copy_constructible_v<M>)
+        return Shared<const Interface>(new ModelOf<M, any>(copy.layer(layer)));
       else fail<ArgumentError>({"copying a model: one of its layers cannot be copied; give it a copy constructor"});
     }
 

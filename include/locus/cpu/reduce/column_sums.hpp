@@ -41,7 +41,7 @@ class SummingTeam : public StreamingRowTeam {
 
   template <class Map, class... X>
   LOCUS_LOOP_FN static RowTotals<R> add_block(const Map& map, std::int64_t c, std::int64_t end, R* first, R* second,
-                                         Fragment<X>... x) {
+                                              Fragment<X>... x) {
     alignas(64) R one[row_lanes] = {}, other[row_lanes] = {};
     for (; c + row_lanes <= end; c += row_lanes) {
       LOCUS_IVDEP
@@ -92,7 +92,7 @@ namespace detail {
 /// f(row, team) for rows [first, last), whose sums, of `length` elements, begin at zero.
 template <class F, class R>
 LOCUS_LOOP_FN void compute_block(const F& functor, std::int64_t first, std::int64_t last,
-                            const StreamingRowTeam& team_of_all, std::int64_t length, R* sums) {
+                                 const StreamingRowTeam& team_of_all, std::int64_t length, R* sums) {
   const F f = functor;
   const StreamingRowTeam begin = team_of_all;
   for (std::int64_t i = 0; i < length; ++i) sums[i] = 0;

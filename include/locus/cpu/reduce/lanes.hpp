@@ -30,7 +30,8 @@ enum class Tail { masked, overlapping };
 /// Folds element(k) for k in [0, n), in as many registers side by side as it is told, so that none waits for another.
 /// The order depends on n alone.
 template <int registers, Tail tail, class Op, class Element>
-[[nodiscard]] LOCUS_LOOP_FN typename Op::Accumulator fold_elements(const Op& op, std::int64_t n, const Element& element) {
+[[nodiscard]] LOCUS_LOOP_FN typename Op::Accumulator fold_elements(const Op& op, std::int64_t n,
+                                                                   const Element& element) {
   using A = typename Op::Accumulator;
   using Lane = std::conditional_t<sizeof(A) == 8, std::int64_t, std::int32_t>;
   constexpr int lanes = lanes_of<A>, side_by_side = registers * lanes;

@@ -130,7 +130,8 @@ class ReduceLoop<F, Op, T, Pack<I...>> {
     }
   }
 
-  LOCUS_LOOP_FN static void columns(const F& f, const Op& op, const FoldedRows& rows, column_input_t<I>... in, A* totals) {
+  LOCUS_LOOP_FN static void columns(const F& f, const Op& op, const FoldedRows& rows, column_input_t<I>... in,
+                                    A* totals) {
     std::int64_t row = 0;
     if constexpr (columns_are_vectorized && !std::is_integral_v<A>) {  // few sum integers so
       for (; row + 4 <= rows.count; row += 4) {
@@ -149,7 +150,7 @@ class ReduceLoop<F, Op, T, Pack<I...>> {
   }
   /// Totals are read and written once for four rows, whose sum is rounded at its own size.
   LOCUS_LOOP_FN static void fold_four(const F& functor, const Op& op, const FoldedRows& rows, column_input_t<I>... in,
-                                 A* totals) {
+                                      A* totals) {
     const F f = functor;
     const std::int64_t n = rows.n;
     const auto next = [&]() LOCUS_INLINED {
@@ -162,7 +163,8 @@ class ReduceLoop<F, Op, T, Pack<I...>> {
     for (std::int64_t k = 0; k < n; ++k)  // of four rows
       totals[k] = op.combine(totals[k], op.combine(op.combine(a(k), b(k)), op.combine(c(k), d(k))));
   }
-  LOCUS_LOOP_FN static void fold_row(const F& functor, const Op& op, std::int64_t n, column_input_t<I>... in, A* totals) {
+  LOCUS_LOOP_FN static void fold_row(const F& functor, const Op& op, std::int64_t n, column_input_t<I>... in,
+                                     A* totals) {
     const F f = functor;
     LOCUS_IVDEP
     for (std::int64_t k = 0; k < n; ++k) totals[k] = op.combine(totals[k], f(in[k]...));

@@ -90,7 +90,8 @@ class RowTeam {
 
   /// Folds map(x[c]..., c) over the columns.
   template <class Op, class Map, class... R>
-  [[nodiscard]] LOCUS_LOOP_FN typename Op::Accumulator reduce(const Op& op, const Map& map, const Fragment<R>&... x) const {
+  [[nodiscard]] LOCUS_LOOP_FN typename Op::Accumulator reduce(const Op& op, const Map& map,
+                                                              const Fragment<R>&... x) const {
     if constexpr (requires { Op::adds_slow_terms; }) {
       typename Op::Accumulator total = op.identity();
       for (std::int64_t c = 0; c < cols_; c += fold_block) {
@@ -114,7 +115,7 @@ class RowTeam {
   /// another fragment was loaded from: a long x is written there at once.
   template <class Op, class F, class R, class T>
   [[nodiscard]] LOCUS_LOOP_FN typename Op::Accumulator update_and_reduce(const Op& op, const F& f, Fragment<R>& x,
-                                                                    const RowOutput<T>& out) const {
+                                                                         const RowOutput<T>& out) const {
     const R* const values = x.values;
     R* target = x.room;
     if constexpr (std::is_same_v<T, R>) {
@@ -154,15 +155,15 @@ class RowTeam {
  private:
   template <int registers, class Op, class Map, class... R>
   LOCUS_LOOP_FN static typename Op::Accumulator fold(const Op& op, const Map& map, std::int64_t first, std::int64_t end,
-                                                const R*... x) {
+                                                     const R*... x) {
     const auto element = [=](std::int64_t k) LOCUS_INLINED { return map(x[first + k]..., first + k); };
     return fold_elements<registers, Tail::masked>(op, end - first, element);
   }
 
   /// One vector at a time, since f takes longer than an addition.
   template <class Op, class F, class R>
-  LOCUS_LOOP_FN static typename Op::Accumulator update_and_fold(const Op& op, const F& f, std::int64_t c, std::int64_t end,
-                                                           const R* values, R* room, R* target) {
+  LOCUS_LOOP_FN static typename Op::Accumulator update_and_fold(const Op& op, const F& f, std::int64_t c,
+                                                                std::int64_t end, const R* values, R* room, R* target) {
     alignas(64) typename Op::Accumulator partial[row_lanes];
     for (int lane = 0; lane < row_lanes; ++lane) partial[lane] = op.identity();
     for (; c + row_lanes <= end; c += row_lanes) {
@@ -192,7 +193,8 @@ class RowTeam {
   }
 
   template <class F, class R, class... Others>
-  LOCUS_LOOP_FN static void update_values(const F& f, std::int64_t n, R* target, const R* first, const Others*... others) {
+  LOCUS_LOOP_FN static void update_values(const F& f, std::int64_t n, R* target, const R* first,
+                                          const Others*... others) {
     LOCUS_IVDEP
     for (std::int64_t c = 0; c < n; ++c) target[c] = f(first[c], others[c]..., c);
   }
@@ -263,7 +265,8 @@ using RowTeamOf = std::conditional_t<WaitsForMemory<F>, StreamingRowTeam, RowTea
 namespace detail {
 /// f(row, team) for rows [first, last).
 template <class F>
-LOCUS_LOOP_FN void compute_rows(const F& functor, std::int64_t first, std::int64_t last, const RowTeamOf<F>& team_of_all) {
+LOCUS_LOOP_FN void compute_rows(const F& functor, std::int64_t first, std::int64_t last,
+                                const RowTeamOf<F>& team_of_all) {
   const F f = functor;
   const RowTeamOf<F> begin = team_of_all;
   for (std::int64_t row = first; row < last; ++row) {
