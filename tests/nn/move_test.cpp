@@ -296,6 +296,16 @@ TEST_CASE("a model of 16 bits keeps names and shapes, and its float statistics a
   }
 }
 
+TEST_CASE("where layers of Locus are named at the move, these alone are looked for, beside a Sequential") {
+  using Inner = nn::Sequential<float, Cpu>;
+  const nn::Sequential<float, Cpu> model{nn::Linear<float, Cpu>{4, 6}, Inner{nn::Tanh{}, nn::Linear<float, Cpu>{6, 2}}};
+  const auto x = sample<float, Cpu>({5, 4});
+  const auto model16 = model.as<half, nn::Linear<float, Cpu>, nn::Tanh>();
+  CHECK_CLOSE(model16(x.as<half>()), reference(model(x)), 1e-2);
+  CHECK_THROWS_WITH_AS((void)(model.as<half, nn::Linear<float, Cpu>, nn::ReLU>()),
+                       doctest::Contains("not among those you name, locus::"), ArgumentError);
+}
+
 LOCUS_DEVICE_TEST("networks that begin with an Embedding move, too", D) {
   nn::Sequential model{nn::Embedding<float, Cpu>{5, 4, {.padding_idx = 1}}, nn::Flatten{}, nn::Dropout{0.1},
                        nn::Linear<float, Cpu>{8, 2}};

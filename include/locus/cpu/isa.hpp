@@ -29,8 +29,11 @@
 /// 1 where loops are compiled for several instruction sets. At -O0, where none is vectorized, versions of a loop would
 /// be slow alike, and take a fifth of the compiler's time: there is one. Products of matrices have kernels of their own
 /// for each, at -O0 too.
-#ifndef LOCUS_LOOP_VERSIONS
-#if defined(__x86_64__) && defined(__OPTIMIZE__)
+#if !defined(__x86_64__)
+#undef LOCUS_LOOP_VERSIONS
+#define LOCUS_LOOP_VERSIONS 0
+#elif !defined(LOCUS_LOOP_VERSIONS)
+#if defined(__OPTIMIZE__)
 #define LOCUS_LOOP_VERSIONS 1
 #else
 #define LOCUS_LOOP_VERSIONS 0

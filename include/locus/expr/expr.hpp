@@ -196,11 +196,17 @@ struct Materialize<Role::plain, T, D> {
   static type run(const Part<Tree, H...>& part) {
     return unpack(part.leaves, [&](const auto&... leaf) {
       (require_fresh(leaf), ...);
-      type out(part.shape, joint_format(part.shape, {layout_of(leaf.handle.value())...}),
-               get<0>(part.leaves).handle.value().device());
-      compute(part.tree, out, leaf.handle.value()...);
-      return out;
+      return computed(part.tree, part.shape, leaf.handle.value()...);
     });
+  }
+
+ private:
+  /// Compiled once for tensors, whatever handles they have.
+  template <class Tree, class First, class... More>
+  static type computed(const Tree& tree, const Shape& shape, const First& first, const More&... more) {
+    type out(shape, joint_format(shape, {layout_of(first), layout_of(more)...}), first.device());
+    compute(tree, out, first, more...);
+    return out;
   }
 };
 

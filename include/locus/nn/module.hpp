@@ -206,7 +206,8 @@ class Layer : public detail::Movable, public locus::detail::OtherNamesOfModels {
   ///     auto twin() const { return Residual<U, E>{width}; }   // its members become copies of this one's
   ///
   /// and, where a Module or Sequential holds it, its name at the move: std::move(model).to<Cpu, Residual<float,
-  /// Cuda>>(). cost: a copy of each parameter and buffer. They are released when all are copied
+  /// Cuda>>(). Name the layers of Locus that they hold, too, and only these are compiled for the new place. cost: a
+  /// copy of each parameter and buffer. They are released when all are copied
   template <Device E, class... Own, class Self = Derived>
     requires detail::IsWrong<detail::CopyMistakeOf<Self, T, D, T, E>, detail::Wrong::nothing>
   [[nodiscard]] auto to(E device = {}) const&& {

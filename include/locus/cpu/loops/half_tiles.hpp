@@ -41,9 +41,10 @@ typedef float FourFloats __attribute__((vector_size(16)));
     std::memcpy(out, &floats, sizeof floats);
   }
   for (; n > 0; --n, ++in, ++out) {
-    short bits = 0;
-    std::memcpy(&bits, in, sizeof bits);
-    *out = __builtin_ia32_vcvtph2ps(EightHalves{bits})[0];
+    halves = EightHalves{};
+    std::memcpy(&halves, in, sizeof *in);
+    const FourFloats converted = __builtin_ia32_vcvtph2ps(halves);
+    std::memcpy(out, &converted, sizeof *out);
   }
 }
 [[gnu::noinline]] LOCUS_F16C inline void floats_to_halves_f16c(half* out, const float* in, std::int64_t n) {
@@ -56,8 +57,10 @@ typedef float FourFloats __attribute__((vector_size(16)));
     std::memcpy(static_cast<void*>(out), &halves, sizeof halves);
   }
   for (; n > 0; --n, ++in, ++out) {
-    const short bits = __builtin_ia32_vcvtps2ph(FourFloats{*in}, nearest_even)[0];
-    std::memcpy(static_cast<void*>(out), &bits, sizeof bits);
+    FourFloats one{};
+    std::memcpy(&one, in, sizeof *in);
+    halves = __builtin_ia32_vcvtps2ph(one, nearest_even);
+    std::memcpy(static_cast<void*>(out), &halves, sizeof *out);
   }
 }
 #undef LOCUS_F16C
