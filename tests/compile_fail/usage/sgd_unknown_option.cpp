@@ -1,8 +1,8 @@
 // An option that Sgd lacks, whose types are written.
 // group: Options
 // because: an option that does not exist is an error, and the message lists those that do
-// expect-error(gcc): the_options_are_lr_momentum_dampening_weight_decay_nesterov
-// expect-error(nvcc): the_options_are_lr_momentum_dampening_weight_decay_nesterov
+// expect-error(gcc): the_options_are_lr_momentum_dampening_weight_decay_nesterov_maximize
+// expect-error(nvcc): the_options_are_lr_momentum_dampening_weight_decay_nesterov_maximize
 // expect-error(clang): are \.lr, \.momentum, \.dampening, \.weight_decay, \.nesterov
 #include <locus/locus.hpp>
 
