@@ -13,7 +13,6 @@ import unittest.mock
 
 import cases
 import check_imports
-import check_options
 import check_tree
 import common
 import compile_budget
@@ -66,22 +65,6 @@ class Imports(Scratch):
         self.write("benchmarks/options.py", "")
         with self.assertRaisesRegex(ValueError, "options.py have the same name"):
             self.circles()
-
-
-class Options(Scratch):
-    def problems(self):
-        return list(check_options.problems(self.root))
-
-    def test_lists_of_options(self):
-        self.write("include/locus/optim/rule.hpp", "struct RuleOptions {\n  double lr = 1, beta = 0.5;  ///< rates\n"
-                   "  bool checked() const {\n    return true;\n  }\n  bool maximize = false;\n};\n")
-        words = '  "Rule: its options, in this order, are .lr, " \\\n  ".beta, .maximize"\n'
-        self.write("include/locus/refuse/rule.inc", words + "error::the_options_are_lr_beta_maximize\n")
-        self.assertEqual(self.problems(), [])
-        self.write("include/locus/refuse/rule.inc", words + "error::the_options_are_lr_beta\n")
-        self.assertRegex(self.problems()[0], "no type of the message ends in _lr_beta_maximize")
-        self.write("include/locus/refuse/rule.inc", words.replace(", .maximize", "") + "error::the_options_are_lr_beta\n")
-        self.assertRegex(self.problems()[0], "no struct of options has the members lr, beta, in this order")
 
 
 class Layering(Scratch):
