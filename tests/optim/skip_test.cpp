@@ -115,8 +115,9 @@ void check_frozen_in_replays(bool skips) {
     const bool is_trained = std::string(changed) == "1.bias";
     model.requires_grad_(!is_trained, changed);
     if constexpr (std::is_same_v<D, Cuda>) {
-      CHECK_THROWS_WITH_AS(step(), doctest::Contains(is_trained ? "was trained when the step was captured and is not now"
-                                                                : "was frozen when the step was captured and is not now"),
+      CHECK_THROWS_WITH_AS(step(),
+                           doctest::Contains(is_trained ? "was trained when the step was captured and is not now"
+                                                        : "was frozen when the step was captured and is not now"),
                            CaptureError);
       CHECK(same_bits(model.parameters()[3].value(), before));
     } else {
