@@ -18,6 +18,7 @@ import common
 import compile_budget
 import compile_fail
 import fast_suite
+import mistakes_page
 import placement_page
 import readme
 import summary
@@ -35,6 +36,21 @@ import floors  # noqa: E402
 import generated_code_test as generated  # noqa: E402
 import kernels  # noqa: E402
 import reference_page  # noqa: E402
+
+
+class ListsOfOptions(Scratch):
+    def problems(self, fields):
+        self.write("optim/sgd.hpp", "struct SgdOptions {\n" + "".join(f"  double {name} = 0;  ///< x = 1\n" for name in fields) + "};\n")
+        self.write("refuse/sgd.inc", '#define LOCUS_REFUSED_TEXT \\\n  "Sgd: none; its options, in this order, are .lr, " \\\n'
+                   '  ".momentum"\n#define LOCUS_REFUSED_WHY error::the_options_are_lr_momentum\n#include <x.inc>\n')
+        return [text for text in mistakes_page.stale_options(self.root) if "sgd.inc" in text]
+
+    def test_that_are_complete_are_accepted(self):
+        self.assertEqual(self.problems(["lr", "momentum"]), [])
+
+    def test_that_leave_one_out_are_found(self):
+        self.assertEqual(self.problems(["lr", "momentum", "nesterov"]),
+                         ["sgd.inc lists lr, momentum, but SgdOptions has lr, momentum, nesterov"])
 
 
 class Imports(Scratch):
