@@ -266,6 +266,66 @@ LOCUS_DEVICE_TEST("what cannot be computed is refused by name, matrix and pivot"
   CHECK_THROWS_WITH_AS((void)linalg::solve(x, ones<double, D>({3, 3, 1})), doctest::Contains("2 matrices"), ShapeError);
 }
 
+namespace {
+/// The identity, whose element (row, column) is not a number, as the second of a batch of two.
+template <class T, class D>
+Tensor<T, D> unknown_at(std::int64_t n, std::int64_t row, std::int64_t column, double value = not_a_number) {
+  const Tensor<T, D> x = eye<T>(n, D{}).expand({2, n, n}).clone();
+  x.select(0, 1).select(0, row).select(0, column).fill_(static_cast<T>(value));
+  return x;
+}
+template <class T, class D>
+void check_unknown(std::int64_t n, std::int64_t row, std::int64_t column) {
+  CAPTURE(n);
+  CAPTURE(row);
+  CAPTURE(column);
+  const auto x = unknown_at<T, D>(n, row, column), endless = unknown_at<T, D>(n, row, column, infinite);
+  const locus_test::Reference ones_of_two({2, n}, std::vector<double>(static_cast<std::size_t>(2 * n), 1));
+  for (const auto& each : {x, endless}) {
+    CHECK_THROWS_WITH_AS((void)linalg::svdvals(each), doctest::Contains("matrix (1,) of the batch"), NumericError);
+    if (column > row) {
+      CHECK_CLOSE(linalg::eigvalsh(each), ones_of_two);
+      CHECK_CLOSE(linalg::eigh(each).values, ones_of_two);
+      CHECK_CLOSE(linalg::cholesky(each), locus_test::reference(eye<T>(n).expand({2, n, n}).clone()));
+    } else {
+      CHECK_THROWS_WITH_AS((void)linalg::eigh(each), doctest::Contains("matrix (1,) of the batch"), NumericError);
+      CHECK_THROWS_AS((void)linalg::eigvalsh(each), NumericError);
+    }
+  }
+  if (column <= row) {
+    const std::string refused = "matrix (1,) of the batch of shape (2, " + std::to_string(n) + ", " +
+                                std::to_string(n) + ") is not positive definite: pivot " + std::to_string(row) + ",";
+    CHECK_THROWS_WITH_AS((void)linalg::cholesky(x), doctest::Contains(refused.c_str()), NumericError);
+  }
+  CHECK(std::isnan(linalg::det(x).select(0, 1).item()));
+  CHECK(linalg::det(x).select(0, 0).item() == 1);
+}
+}  // namespace
+
+LOCUS_DEVICE_TEST("NaN and infinity are refused where they are read, by any LAPACK, and nowhere else", D) {
+  for (const std::int64_t n : {2, 5}) {
+    for (std::int64_t i = 0; i < n * n; ++i) check_unknown<double, D>(n, i / n, i % n);
+    check_unknown<float, D>(n, n - 1, 0);
+    check_unknown<float, D>(n, 0, n - 1);
+  }
+  for (const auto& [row, column] : {std::pair(99, 0), {70, 69}, {40, 40}}) {
+    const std::string pivot = "pivot " + std::to_string(row) + ",";
+    CHECK_THROWS_WITH_AS((void)linalg::cholesky(unknown_at<float, D>(100, row, column)),
+                         doctest::Contains(pivot.c_str()), NumericError);
+    CHECK_THROWS_WITH_AS((void)linalg::cholesky(unknown_at<double, D>(100, row, column)),
+                         doctest::Contains(pivot.c_str()), NumericError);
+  }
+  // An earlier pivot that is NaN is named, rather than a later one that is negative.
+  const auto both = unknown_at<double, D>(100, 30, 3);
+  both.select(0, 1).select(0, 80).select(0, 80).fill_(-1.);
+  CHECK_THROWS_WITH_AS((void)linalg::cholesky(both), doctest::Contains("pivot 30,"), NumericError);
+}
+
+LOCUS_DEVICE_TEST("threads have the stack that OpenBLAS takes, which is more than a MiB", D) {
+  const Tensor<double, D> many = (eye<double>(300, D{}) * 2.).expand({4, 300, 300}).clone();
+  CHECK_CLOSE(linalg::slogdet(many).logabsdet, locus_test::Reference(std::vector<double>(4, 300 * std::log(2.))));
+}
+
 #if !LOCUS_CUDA
 TEST_CASE("gradients of linear algebra agree with finite differences, also of views") {
   const Tensor<double> regular = sample<double, Cpu>({3, 3}, 6) + eye<double>(3) * 3.;

@@ -29,7 +29,7 @@ struct MatrixBatch {
 ///     Factorization<D>::cholesky(device, batch, a, info)
 ///
 /// replaces the upper triangle of symmetric a by U of a = U^T U; the lower one is not read. info: the order of the
-/// first leading minor that is not positive
+/// first leading minor that is not positive. Of NaN it may be 0, but then the diagonal of U holds NaN
 ///
 ///     Factorization<D>::householder(device, batch, a, tau)
 ///     Factorization<D>::orthogonal(device, batch, q, tau)
@@ -44,13 +44,13 @@ struct MatrixBatch {
 ///
 ///     Factorization<D>::eigh(device, batch, vectors, a, values, info)
 ///
-/// of symmetric a, of which the upper triangle is read: its eigenvalues, ascending, and in a the eigenvectors, unless
-/// `vectors` is false, where a is lost.
+/// of symmetric a, of which the upper triangle alone is read: its eigenvalues, ascending, and in a the eigenvectors,
+/// unless `vectors` is false, where a is lost.
 ///
 ///     Factorization<D>::finds_nan
 ///
-/// says whether a matrix that holds NaN has factors that do, and is not positive definite by info. Where it is false,
-/// linalg looks for NaN itself.
+/// says whether the factors L and U of a matrix that holds NaN hold NaN, too. Where it is false, linalg looks for NaN
+/// itself.
 template <class D>
 struct Factorization;
 

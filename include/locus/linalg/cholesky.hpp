@@ -8,14 +8,14 @@ namespace locus::inline LOCUS_ABI {
 
 namespace detail {
 
-/// info, or the number of the first pivot that is NaN.
+/// info, or the number of the first pivot that is NaN, of those before it.
 template <class T>
 struct InfoOfNan {
   const T* factors;
   std::int64_t n;
   LOCUS_FN void operator()(std::int64_t matrix, std::int32_t before, std::int32_t& info) const {
     info = before;
-    for (std::int64_t i = n; i-- > 0 && before == 0;) {
+    for (std::int64_t i = before == 0 ? n : before - 1; i-- > 0;) {
       const T pivot = factors[(matrix * n + i) * n + i];
       if (pivot != pivot) info = static_cast<std::int32_t>(i + 1);
     }
@@ -35,19 +35,18 @@ struct Cholesky {
     const Tensor<T, D> work = a.clone();
     const Tensor<std::int32_t, D> info(detail::per_matrix(a.shape()), a.device());
     Factorization<D>::cholesky(a.device(), detail::matrix_batch(name, a.shape()), work.data(), info.data());
-    if constexpr (!Factorization<D>::finds_nan) {
+    if (!a.empty()) {  // OpenBLAS and cuSOLVER pass over NaN; wherever it was, it spread to a pivot
       const auto plan =
           make_plan<3>(info.shape(), {detail::operand_of(info), detail::operand_of(info), detail::operand_of(info)});
       Backend<D>::map(a.device(), plan, detail::InfoOfNan<T>{work.data(), a.size(-1)},
                       Pack<LinearIndex, const std::int32_t*>(LinearIndex{}, info.data()),
                       Pack<std::int32_t*>(info.data()));
-    }
-    if (!a.empty())
       detail::require_no_info(info, [&](std::int64_t matrix, std::int32_t order) {
         fail<NumericError>({name, ": ", detail::matrix_name(a.shape(), matrix), " is not positive definite: pivot ",
                             order - 1, ", of its first ", order,
                             " rows and columns, is not above 0; add a multiple of the identity, or use linalg::eigh"});
       });
+    }
     const Tensor<T, D> y = tril(work);
     return Forwarded{y, Tuple(y)};
   }
@@ -83,8 +82,10 @@ namespace linalg {
 /// triangle of x is read.
 /// shape: (..., n, n)
 /// gradient: L^-T S L^-1, symmetric, where S is the lower triangle of L^T g mirrored, its diagonal once, halved
-/// cost:  n^3 / 3 for each matrix, a copy of it and a launch; on Cuda the host waits once. Backward about 6 n^3
-/// throws NumericError for a matrix that is not positive definite, or holds NaN, naming it and the pivot; ShapeError
+/// cost:  n^3 / 3 for each matrix, a copy of it and two launches; on Cuda the host waits once. Backward about 6 n^3
+/// throws NumericError for a matrix that is not positive definite, or holds NaN in its lower triangle, naming it and
+/// the
+///        pivot; ShapeError
 template <detail::MatrixOperand X>
 [[nodiscard]] auto cholesky(const X& x) {
   return apply(operation::Cholesky{}, x);

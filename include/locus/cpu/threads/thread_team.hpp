@@ -148,7 +148,9 @@ class ThreadTeam {
     in_parallel_part = false;
   }
 
-  static constexpr std::size_t stack_bytes = std::size_t{1} << 20;  ///< some C libraries give too little
+  /// As glibc gives by default, where other C libraries give less: OpenBLAS's getrf takes half a MiB of it at each
+  /// level of its recursion. Pages that nothing touches take no memory.
+  static constexpr std::size_t stack_bytes = std::size_t{8} << 20;
 
   /// Creates threads. If the system grants no more, the others run their parts.
   void hire(int threads) {
