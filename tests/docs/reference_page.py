@@ -64,7 +64,7 @@ INTERNAL = {"core/atomic.hpp", "core/element_type.hpp", "core/file.hpp", "core/p
             "dist/cuda_engine.hpp", "dist/device_engine.hpp", "dist/message_engine.hpp", "dist/tcp_rendezvous.hpp",
             "dist/local.hpp", "dist/plan.hpp", "dist/staged_engine.hpp", "dist/thread_engine.hpp",
             "device/capabilities.hpp", "device/factorization.hpp", "device/linear_fusion.hpp", "cuda/nvml.hpp", "cuda/nvtx.hpp", "device/cost_model.hpp", "device/plan.hpp", "device/row_team.hpp", "expr/node.hpp",
-            "io/json.hpp", "io/utf8.hpp", "ops/reduction.hpp", "tensor/layout.hpp"}
+            "io/json.hpp", "io/utf8.hpp", "ops/reduction.hpp", "refuse/other_headers.hpp", "tensor/layout.hpp"}
 HEAD = """# Reference
 
 What a program calls, on a page for each subject, with what the headers say of it. What stands in `<...>` may be given; other template

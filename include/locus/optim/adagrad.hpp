@@ -12,7 +12,7 @@ struct AdagradOptions {
   double weight_decay = 0;  ///< L2 penalty
   double initial_accumulator_value = 0;
   double eps = 1e-10;
-  bool maximize = false;  ///< steps go up the gradient: it counts negated, before any weight decay
+  bool maximize = false;  ///< steps go up: gradients count negated, before any weight decay
 };
 
 namespace detail {

@@ -12,7 +12,7 @@ struct AdamOptions {
   double eps = 1e-8;
   double weight_decay = 0;  ///< L2 penalty
   bool amsgrad = false;     ///< steps by the largest running mean of squares that there was
-  bool maximize = false;    ///< steps go up the gradient: it counts negated, before any weight decay
+  bool maximize = false;    ///< steps go up: gradients count negated, before any weight decay
 };
 struct AdamWOptions {
   double lr = 0.001;
@@ -20,7 +20,7 @@ struct AdamWOptions {
   double eps = 1e-8;
   double weight_decay = 0.01;  ///< decoupled: not seen by the running means
   bool amsgrad = false;
-  bool maximize = false;  ///< steps go up the gradient; weights still decay
+  bool maximize = false;  ///< steps go up: gradients count negated; weights still decay
 };
 
 namespace detail {

@@ -10,7 +10,7 @@ struct LionOptions {
   double beta1 = 0.9;       ///< how much of the running mean the direction of a step has
   double beta2 = 0.99;      ///< of the running mean
   double weight_decay = 0;  ///< decoupled: not seen by the running mean
-  bool maximize = false;    ///< steps go up the gradient; weights still decay
+  bool maximize = false;    ///< steps go up: gradients count negated; weights still decay
 };
 
 namespace detail {

@@ -15,7 +15,7 @@ struct RMSpropOptions {
   /// Divides by the running deviation instead of the root of the mean square. Where gradients repeat, that vanishes,
   /// and steps are g / eps long, times lr.
   bool centered = false;
-  bool maximize = false;  ///< steps go up the gradient: it counts negated, before any weight decay
+  bool maximize = false;  ///< steps go up: gradients count negated, before any weight decay
 };
 
 namespace detail {

@@ -11,7 +11,7 @@ struct SgdOptions {
   double dampening = 0;
   double weight_decay = 0;  ///< L2 penalty
   bool nesterov = false;
-  bool maximize = false;  ///< steps go up the gradient: it counts negated, before any weight decay
+  bool maximize = false;  ///< steps go up: gradients count negated, before any weight decay
 };
 
 namespace detail {
