@@ -106,6 +106,33 @@ LOCUS_DEVICE_TEST("what the type of the input decides: who learns, and who is le
   CHECK_CLOSE(var(y.value(), {0, 2, 3}, {.correction = 0}), {1, 1}, 1e-3);
 }
 
+LOCUS_DEVICE_TEST("any traced operand trains, unless one is frozen", D) {
+  const auto x = numbers<float, D>({3, 2, 4, 5});
+  const Parameter<float, D> image(x.clone()), weight(ones<float, D>({2})), bias(zeros<float, D>({2}));
+  const auto train = batch_norm(trace(x), RunningStatistics<float, D>{}, weight, bias);
+  const auto check = [&](bool trains, const auto& normalize) {
+    const RunningStatistics<float, D> running{zeros<float, D>({2}), ones<float, D>({2}), zeros<std::int64_t, D>({})};
+    const auto y = normalize(running);
+    CHECK(running.batches.item() == (trains ? 1 : 0));
+    CHECK_CLOSE(y, reference(trains ? train.value() : Tensor<float, D>(x / std::sqrt(1 + 1e-5f))), 1e-5);
+  };
+  check(true, [&](const auto& running) { return batch_norm(image, running, trace(weight), bias); });
+  check(true, [&](const auto& running) { return batch_norm(image, running, weight, trace(bias)); });
+  check(true, [&](const auto& running) { return batch_norm(x, running, trace(weight), bias); });
+  check(true,
+        [&](const auto& running) { return batch_norm(x, running, weight, bias, trace(zeros<float, D>(x.shape()))); });
+  check(true, [&](const auto& running) { return batch_norm(trace(x), running, trace(weight) * 1.f, bias); });
+  check(false, [&](const auto& running) { return batch_norm(trace(x), running, frozen(trace(weight)), bias); });
+  check(false, [&](const auto& running) { return batch_norm(image, running, frozen(trace(weight)), trace(bias)); });
+  check(false, [&](const auto& running) { return batch_norm(trace(x), running, frozen(trace(weight)) * 1.f, bias); });
+  check(false, [&](const auto& running) { return batch_norm(x, running, weight, bias); });
+
+  // The gradient of the parameter is that of training: what moves a whole channel changes nothing.
+  const RunningStatistics<float, D> running{zeros<float, D>({2}), ones<float, D>({2}), zeros<std::int64_t, D>({})};
+  sum(square(batch_norm(image, running, trace(weight), bias)) * x).backward();
+  CHECK_CLOSE(sum(image.grad(), {0, 2, 3}), {0, 0}, 1e-4);
+}
+
 LOCUS_DEVICE_TEST("launches: three and the count in training, two in inference, three at most backward", D) {
   const nn::BatchNorm2d<float, D> layer{3};
   const auto x = variable(numbers<float, D>({4, 3, 2, 2}));

@@ -69,7 +69,8 @@ using shifted_value = typename CommonValue<bare_t<L>, bare_t<R>>::type;
 
 /// x 2^count, of which the bits that the type has are left. throws ArgumentError for a count below 0 or of as many bits
 /// as the type has: always of a number, of a tensor where the host can read it, which computes a pending one first. On
-/// a GPU such a count gives 0.
+/// a GPU such a count gives 0. So it does in PyTorch and in NumPy, on any device; C++ and ONNX's BitShift leave it
+/// undefined, and Locus refuses it where that costs nothing.
 template <class L, class R>
   requires detail::Shiftable<L, R>
 [[nodiscard]] auto operator<<(L&& x, R&& count) {

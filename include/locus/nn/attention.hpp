@@ -158,7 +158,7 @@ class MultiheadAttention final : public Layer<MultiheadAttention<T, D>, T, D> {
     require_shape("x", x.shape(), width());
     const auto packed = linear(x, in_proj_weight, in_proj_bias);
     const Op op{operation::Attention<T, D, X::role == Role::traced>{
-        settings(x.shape(), x.size(-2), masks, Op::records && !locus::detail::acts_frozen(x), x.device()), heads_}};
+        settings(x.shape(), x.size(-2), masks, locus::detail::in_training(x), x.device()), heads_}};
     if (weights) *weights = op.weights(packed.value());
     return apply(op, packed);
   }
@@ -177,9 +177,8 @@ class MultiheadAttention final : public Layer<MultiheadAttention<T, D>, T, D> {
                         value.shape(), "; expected (batch, l, width), (batch, s, kdim) and (batch, s, vdim)"});
     const auto q = projected<role>(query, q_proj_weight, 0), k = projected<role>(key, k_proj_weight, 1),
                v = projected<role>(value, v_proj_weight, 2);
-    const bool is_frozen =
-        locus::detail::acts_frozen(query) || locus::detail::acts_frozen(key) || locus::detail::acts_frozen(value);
-    const Op op{settings(query.shape(), key.size(-2), masks, Op::records && !is_frozen, query.device()), heads_};
+    const bool drops = locus::detail::in_training(query, key, value);
+    const Op op{settings(query.shape(), key.size(-2), masks, drops, query.device()), heads_};
     if (weights) *weights = op.weights(q.value(), k.value(), v.value());
     return apply(op, q, k, v);
   }

@@ -118,8 +118,8 @@ class BatchNorm : public Layer<Derived, T, D> {
 };
 }  // namespace detail
 
-/// Normalizes every feature: by the mean and variance of the batch where x is traced and not frozen, which the running
-/// statistics learn, and by the running ones where x is plain or frozen.
+/// Normalizes every feature. In training, where x or the residual is traced and neither is frozen, by the mean and
+/// variance of the batch, which the running statistics learn; otherwise by the running ones.
 /// shape: that of the input, (batch, features) or (batch, features, length). Parameters: weight, bias. Buffers:
 /// running_mean, running_var, num_batches_tracked. cost: that of batch_norm
 /// throws ShapeError for another shape; ArgumentError for one value per feature in training

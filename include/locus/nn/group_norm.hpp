@@ -124,7 +124,7 @@ class InstanceNorm2d final : public detail::ChannelNorm<InstanceNorm2d<T, D>, T,
     using Result = std::remove_cvref_t<decltype(instance_norm(x, this->weight, this->bias).eval())>;
     if (!options_.track_running_stats) return Result(instance_norm(x, this->weight, this->bias, this->eps()));
     const RunningStatistics<R, D> running{running_mean.value(), running_var.value(), {}};
-    if (locus::detail::measures_batch(x, running)) {
+    if (locus::detail::in_training(x)) {
       Result y = instance_norm(x, this->weight, this->bias, this->eps());
       if (!x.value().empty() && !locus::detail::computes_again) learn(x.value().template as<R>());
       return y;

@@ -115,8 +115,8 @@ template <class T, class D, class Q, class K, class V, class DrawOf>
   constexpr bool records = joint_role<Q::role, K::role, V::role> == Role::traced;
   Shape scores = attention_batch(q.shape(), k.shape(), v.shape());
   for (const std::int64_t extent : {q.size(-2), k.size(-2)}) scores.push_back(extent);
-  const bool acts = records && !(acts_frozen(q) || acts_frozen(k) || acts_frozen(v));
-  return apply(operation::Attention<T, D, records>{attention_settings(options, scores, acts, draw_of)}, q, k, v);
+  const auto settings = attention_settings(options, scores, in_training(q, k, v), draw_of);
+  return apply(operation::Attention<T, D, records>{settings}, q, k, v);
 }
 
 /// throws ShapeError unless x is (batch, l, 3 heads e), or without the batch
@@ -179,7 +179,7 @@ template <detail::FloatingOperand X>
   const Shape shape = x.shape();
   detail::require_packed(shape, heads);
   const Shape scores{shape.rank() == 3 ? shape[0] : 1, heads, shape[-2], shape[-2]};
-  const auto settings = detail::attention_settings(options, scores, records && !detail::acts_frozen(x),
+  const auto settings = detail::attention_settings(options, scores, detail::in_training(x),
                                                    [&](std::int64_t count) { return Draw(count, x.device()); });
   return apply(operation::PackedAttention<T, D, records>{{settings, heads}}, x);
 }

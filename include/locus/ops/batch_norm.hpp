@@ -302,38 +302,32 @@ namespace detail {
 template <class X, class S>
 concept MeasuredBy = std::is_same_v<device_of<X>, device_of<S>> && std::is_same_v<compute_t<value_of<X>>, value_of<S>>;
 
-/// Whether batch_norm goes by the batch: where nothing else is known, and in training.
-template <class X, class S>
-[[nodiscard]] bool measures_batch(const X& x, const S& running) {
-  if (!running.mean.buffer() || !running.var.buffer()) return true;
-  if constexpr (X::role == Role::traced) return !x.is_frozen();
-  else return false;
-}
 template <class S>
 using SharedBatchOf = Shared<const SharedBatch<value_of<S>, device_of<S>>>;
 /// Batch normalization of a computed operand.
 template <class X, class S, class... W>
 [[nodiscard]] auto normalize_batch(const X& x, const S& running, const BatchNormOptions& options,
                                    const SharedBatchOf<S>& whole, const W&... weights) {
-  const bool measures = measures_batch(x, running), learns = measures && !computes_again;
+  const bool trains = in_training(x, weights...);
+  const bool measures = trains || !running.mean.buffer() || !running.var.buffer();  // of the batch, if nothing else
+  const bool learns = measures && !computes_again;
   operation::BatchNorm<value_of<S>, device_of<S>> op{learns == measures ? running : S{}, options, measures, {}};
-  if constexpr (X::role == Role::traced)
-    if (measures && !x.is_frozen()) op.whole = whole;
+  if (trains) op.whole = whole;
   auto y = apply(op, x, weights...);
   if (learns && running.batches.buffer()) running.batches += 1;
   return y;
 }
 }  // namespace detail
 
-/// (x - mean) / sqrt(var + eps) * weight + bias in every channel (Ioffe and Szegedy, 2015). Where x is traced and not
-/// frozen, mean and variance are those of the batch, and the running ones learn them, in place: running = (1 -
-/// momentum) running + momentum * new, or, without a momentum, the mean over all batches; `batches` counts. For a plain
-/// or frozen x they are the running ones. Without running statistics, always those of the batch. What a checkpoint
-/// computes again learns nothing. With `whole`, the batch that counts in training is that of all ranks, of which x is a
-/// part, and may be an empty one; gradients are those of the sum of all ranks' losses, of the weight and bias this
-/// part's share.
-/// shape: x and residual (batch, channels, ...), weight and bias (channels) or empty handles for none -> that of x
-/// gradient: with n = (x - mean) rstd: weight rstd (g - mean(g) - n mean(g n)) for x in training, weight rstd g
+/// (x - mean) / sqrt(var + eps) * weight + bias in every channel (Ioffe and Szegedy, 2015). In training, where an
+/// operand is traced and none is frozen, mean and variance are those of the batch, and the running ones learn them, in
+/// place: running = (1 - momentum) running + momentum * new, or, without a momentum, the mean over all batches;
+/// `batches` counts. Otherwise they are the running ones. Without running statistics, always those of the batch. What a
+/// checkpoint computes again learns nothing. With `whole`, the batch that counts in training is that of all ranks, of
+/// which x is a part, and may be an empty one; gradients are those of the sum of all ranks' losses, of the weight and
+/// bias this part's share. shape: x and residual (batch, channels, ...), weight and bias (channels) or empty handles
+/// for none -> that of x gradient: with n = (x - mean) rstd: weight rstd (g - mean(g) - n mean(g n)) for x in training,
+/// weight rstd g
 ///        otherwise; sum(g n) for the weight, sum(g) for the bias and g for the residual, where g is 0 where relu is
 /// With `relu` in the options, the result is max(0, that), of the same numbers as relu(batch_norm(...)). With a
 /// residual, it is that + residual, with relu max(0, that + residual), which 16 bits round once.

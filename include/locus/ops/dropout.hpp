@@ -43,18 +43,6 @@ class Dropout {
 
 namespace detail {
 
-/// Whether layers act as in inference on x.
-template <class X>
-[[nodiscard]] bool acts_frozen(const X& x) {
-  const auto frozen = [](const auto& handle) {
-    if constexpr (requires { handle.is_frozen(); }) return handle.is_frozen();
-    else return false;
-  };
-  if constexpr (is_expr<X>)
-    return unpack(x.part().leaves, [&](const auto&... leaf) { return (false || ... || frozen(leaf.handle)); });
-  else return frozen(x);
-}
-
 /// x itself, as what dropout gives: a plain temporary expression stays pending.
 template <class X>
 [[nodiscard]] auto undropped(X&& x) {

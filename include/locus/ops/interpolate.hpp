@@ -25,7 +25,7 @@ struct InterpolateOptions {
   Size2d size = 0;           ///< of the result; 0: by the factor
   Scale2d scale_factor = 0;  ///< the result has the input's extents times this, rounded down; 0: by the size
   InterpolateMode mode = InterpolateMode::nearest;
-  bool align_corners = false;  ///< bilinear: the outermost elements of input and result coincide
+  bool align_corners = false;  ///< bilinear: the outermost elements of input and result coincide, also by a factor
 };
 
 namespace detail {
@@ -141,7 +141,9 @@ struct Interpolate {
 /// Images of another size, as F.interpolate: the nearest element, or between the four nearest. By a factor, coordinates
 /// are divided by that, as PyTorch does where recompute_scale_factor is not given; a dimension that keeps its extent
 /// keeps its elements. Where an extent doubles, the nearest element to o is o / 2, as in PyTorch's gradient and its
-/// channels_last images: its other images take a neighbour at times, for factors that are not quite 2 (or 1).
+/// channels_last images: its other images take a neighbour at times, for factors that are not quite 2 (or 1). With
+/// align_corners, coordinates are o (h - 1) / (floor(h factor) - 1), by the rounded extent as in PyTorch. ONNX's Resize
+/// divides by h factor - 1, so that its last element is not the input's where h factor is no whole number.
 /// shape:    (batch, c, h, w) -> (batch, c, size), or (batch, c, floor(h factor), floor(w factor))
 /// gradient: to each element its shares of the outputs that it is part of; in the same order in every run
 /// cost:     one launch; backward one, which stores nothing

@@ -87,4 +87,25 @@ template <class Op, TensorLike... X>
   else return op.forward(detail::evaluated(x).value()...).output;
 }
 
+namespace detail {
+
+/// Whether layers act as in inference on x.
+template <class X>
+[[nodiscard]] bool acts_frozen(const X& x) {
+  const auto frozen = [](const auto& handle) {
+    if constexpr (requires { handle.is_frozen(); }) return handle.is_frozen();
+    else return false;
+  };
+  if constexpr (is_expr<X>)
+    return unpack(x.part().leaves, [&](const auto&... leaf) { return (false || ... || frozen(leaf.handle)); });
+  else return frozen(x);
+}
+/// Whether operands are those of training, in which an operation may act otherwise: one is traced, and none is frozen.
+template <class... X>
+[[nodiscard]] bool in_training(const X&... x) {
+  return joint_role<X::role...> == Role::traced && !(false || ... || acts_frozen(x));
+}
+
+}  // namespace detail
+
 }  // namespace locus::inline LOCUS_ABI
