@@ -159,6 +159,7 @@ class Expr : public detail::OtherNames<D, 2> {
   }
 #include <locus/refuse/expr/expr.inc>
 
+#define LOCUS_REFUSED_CONVERSION explicit
 #include <locus/refuse/conversion.inc>
 #include <locus/refuse/extents.inc>
 #include <locus/refuse/to.inc>

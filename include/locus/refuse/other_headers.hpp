@@ -8,6 +8,10 @@
 
 namespace locus::inline LOCUS_ABI {
 
+/// Found by way of an argument alone, as OtherNames, the base of tensors, is here: a program's own `median` or `mode`
+/// beside `using namespace locus` is not in doubt.
+namespace detail {
+
 // clang-format off
 LOCUS_REFUSALS_BEGIN
 #if LOCUS_CLANG_REFUSES
@@ -89,6 +93,8 @@ void masked_select(...) = delete;
 template <class why = error::not_possible<error::no_such_form_or_its_header_is_missing, error::include_locus_ops_multinomial_hpp>>
 void multinomial(...) = delete;
 #endif
+
+}  // namespace detail
 
 namespace linalg {
 #if LOCUS_CLANG_REFUSES

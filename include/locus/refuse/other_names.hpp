@@ -205,12 +205,6 @@ struct OtherNamesOfModels {
   void cuda(const A&...) const __attribute__((diagnose_if(true, ".cuda(): the place is part of the type; say auto moved = std::move(model).to<Cuda>()", "error")));
   template <class... A>
   void cpu(const A&...) const __attribute__((diagnose_if(true, ".cpu(): the place is part of the type; say auto moved = std::move(model).to<Cpu>()", "error")));
-  template <class... A>
-  void half(const A&...) const __attribute__((diagnose_if(true, ".half(): the element type is part of the type; say auto model16 = std::move(model).as<half>()", "error")));
-  template <class... A>
-  void state_dict(const A&...) const __attribute__((diagnose_if(true, ".state_dict(): say nn::state_dict(model)", "error")));
-  template <class... A>
-  void load_state_dict(const A&...) const __attribute__((diagnose_if(true, ".load_state_dict(state): say nn::load_state_dict(model, state)", "error")));
 #else
   template <class... A, class why = error::not_possible<error::a_model_has_no_mode, error::model_x_is_inference_where_x_is_plain>>
   void eval(const A&...) const = delete;
@@ -220,12 +214,6 @@ struct OtherNamesOfModels {
   void cuda(const A&...) const = delete;
   template <class... A, class why = error::not_possible<error::place_is_part_of_the_type, error::say_std_move_model_to_Cpu>>
   void cpu(const A&...) const = delete;
-  template <class... A, class why = error::not_possible<error::element_type_is_part_of_the_type, error::say_std_move_model_as_half>>
-  void half(const A&...) const = delete;
-  template <class... A, class why = error::not_possible<error::operations_are_functions, error::say_nn_state_dict_model>>
-  void state_dict(const A&...) const = delete;
-  template <class... A, class why = error::not_possible<error::operations_are_functions, error::say_nn_load_state_dict_model_state>>
-  void load_state_dict(const A&...) const = delete;
 #endif
 };
 LOCUS_REFUSALS_END
