@@ -1,8 +1,8 @@
 // A tensor for a parameter of double.
 // group: Tensors as numbers
+// compilers: gcc clang clang19
 // because: a tensor of one element is a tensor, which may live on a GPU and be waited for
 // expect-error(gcc): take_its_only_element_with_item
-// expect-error(nvcc): take_its_only_element_with_item
 // expect-error(clang): take its only element with x\.item\(\)
 #include <locus/locus.hpp>
 
