@@ -93,7 +93,7 @@ concept WritableElsewhere = (std::is_lvalue_reference_v<R> || requires(const std
 /// The memory must live, on `device`, until no tensor, view or graph that uses it does, and on a GPU until the work is
 /// done that was queued. The program calls changed() of the tensor after it wrote to the memory itself, so that a
 /// backward pass or an expression that needs the old values throws StaleError.
-/// gradient: none; variable(from_blob(...)) collects one, in memory of its own
+/// gradient: none; variable(from_blob(...)) collects one, which has memory of its own
 /// cost:  no copy
 /// throws ShapeError for a negative extent; ArgumentError for a null pointer, one that is not aligned to T, and, on
 /// Cuda, one to memory of the host; DeviceError for one to memory of another GPU
