@@ -162,7 +162,7 @@ class Parameter {
   [[nodiscard]] Parameter clone() const {
     if (!defined()) return {};
     const Parameter copy(value().clone());
-    copy.requires_grad_(requires_grad());
+    if (!requires_grad()) copy.state_->node = {};  // not by requires_grad_, which a captured step may not call
     return copy;
   }
   [[nodiscard]] friend bool operator==(const Parameter& a, const Parameter& b) { return a.state_ == b.state_; }
