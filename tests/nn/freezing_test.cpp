@@ -6,6 +6,7 @@
 #include <locus/nn/loss.hpp>
 #include <locus/nn/sequential.hpp>
 #include <locus/nn/state_dict.hpp>
+#include <locus/ops/einsum.hpp>
 #include <locus/optim/adam.hpp>
 #include <locus/optim/clip.hpp>
 #include <locus/optim/grad_scaler.hpp>
@@ -298,6 +299,47 @@ LOCUS_DEVICE_TEST("a checkpoint gives no gradient to what is frozen, and is none
     return kept;
   }();
   CHECK_THROWS_WITH_AS(recorded.backward(), doctest::Contains("had not used before"), GraphError);
+}
+
+namespace {
+/// f is stale in a backward pass after `value` was changed in place, by the name of `operation`.
+template <class D, class F>
+void check_stale(const F& f, const Tensor<float, D>& value, const char* operation) {
+  const auto x = variable(batch<D>());
+  const auto loss = sum(square(f(x))).eval();
+  (void)value.fill_(7);
+  CHECK_THROWS_WITH_AS(loss.backward(), doctest::Contains(operation), StaleError);
+}
+}  // namespace
+
+LOCUS_DEVICE_TEST("a checkpoint notices what was changed in place of frozen parameters", D) {
+  const Net<D> model;
+  const Parameter scale(sample<float, D>({4, 6}, 9));
+  model.requires_grad_(false);
+  scale.requires_grad_(false);
+  const auto again = [](const auto& f) { return [&f](const auto& x) { return checkpoint(f, x); }; };
+  const auto whole = [&](const auto& x) { return model(x); };
+  check_stale<D>(whole, model.base.weight.value(), "linear");
+  for (const auto& value : {model.base.weight.value(), model.head.weight.value()}) {
+    check_stale<D>(again(model), value, "checkpoint");  // of the head's, too, whose operand has no node within
+    check_stale<D>(again(again(model)), value, "checkpoint");
+  }
+  const auto seen = [&](const auto& x) { return x * square(seen_by(x, scale)); };
+  const auto traced = [&](const auto& x) { return x * square(trace(scale)); };
+  const auto expression = [&](const auto& x) { return x * scale * 2.f; };
+  const auto in_einsum = [&](const auto& x) { return einsum("ij,ij->i", x, scale); };
+  check_stale<D>(again(seen), scale.value(), "checkpoint");
+  check_stale<D>(again(traced), scale.value(), "checkpoint");
+  check_stale<D>(again(expression), scale.value(), "checkpoint");
+  check_stale<D>(again(in_einsum), scale.value(), "checkpoint");
+  const auto compared = [&](const auto& x) {
+    const auto mask = (x < scale).eval();
+    return where(mask, x, x * 2.f).eval();
+  };
+  check_stale<D>(again(compared), scale.value(), "checkpoint");
+  scale.requires_grad_();
+  check_stale<D>(again(compared), scale.value(), "checkpoint");
+  CHECK_FALSE(checkpoint(compared, trace(batch<D>())).requires_gradient());
 }
 
 LOCUS_DEVICE_TEST("batch norm of frozen weights learns statistics in training, and not of a frozen input", D) {

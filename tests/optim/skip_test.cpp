@@ -129,8 +129,75 @@ void check_frozen_in_replays(bool skips) {
   freezes();
   if constexpr (std::is_same_v<D, Cuda>)
     CHECK_THROWS_WITH_AS(freezes(), doctest::Contains("capture: requires_grad_ within the step"), CaptureError);
+  model.requires_grad_(false, "0");
+  auto copies = capture<D>([&] {  // which are new: they are frozen, and nothing else
+    const auto copy = model.clone().parameters()[0], one = model.parameters()[0].clone();
+    CHECK_FALSE(copy.requires_grad());
+    CHECK_FALSE(one.requires_grad());
+    return (copy.value() + one.value()).eval();
+  });
+  for (int i = 0; i < 3; ++i) CHECK_CLOSE(copies(), reference((frozen * 2.f).eval()), 0);
 }
+
+/// One step of two optimizers, each of a parameter of its own.
+template <class D>
+struct StepOfTwo {
+  Parameter<float, D> a{full<float, D>({3}, 1.f)}, b{full<float, D>({3}, 2.f)};
+  optim::Adam<float, D> of_a{std::vector{a}, {.lr = 0.1}}, of_b{std::vector{b}, {.lr = 0.1}};
+  void operator()() {
+    a.zero_grad(), b.zero_grad();
+    sum(square(trace(full<float, D>({3}, 1.f)) * a * b)).eval().backward();
+    of_a.step();
+    of_b.step();
+  }
+};
 }  // namespace
+
+LOCUS_DEVICE_TEST("a replay that is refused has counted no step, and those after it go on as if it were not", D) {
+  StepOfTwo<D> plain, replayed;
+  auto step = capture<D>([&] { replayed(); });
+  for (int i = 0; i < 3; ++i) step(), plain();
+  if constexpr (std::is_same_v<D, Cuda>) {
+    const auto version = replayed.a.value().version();
+    replayed.b.requires_grad_(false);
+    CHECK_THROWS_WITH_AS(step(), doctest::Contains("capture anew"), CaptureError);
+    replayed.b.requires_grad_();
+    CHECK(replayed.of_a.steps() == std::vector<std::int64_t>{3});
+    CHECK(replayed.of_b.steps() == std::vector<std::int64_t>{3});
+    CHECK(replayed.a.value().version() == version);
+  }
+  for (int i = 0; i < 3; ++i) step(), plain();
+  CHECK(same_bits(replayed.a.value(), plain.a.value()));
+  CHECK(same_bits(replayed.b.value(), plain.b.value()));
+  CHECK(replayed.of_a.steps() == plain.of_a.steps());
+  replayed.of_b.step(full<bool, D>({}, false));  // counts on the device from now on, where the captured one does not
+  if constexpr (std::is_same_v<D, Cuda>) {
+    CHECK_THROWS_WITH_AS(step(), doctest::Contains("counts its steps on the device"), CaptureError);
+    CHECK(replayed.of_a.steps() == plain.of_a.steps());
+  }
+}
+
+LOCUS_DEVICE_TEST("a captured step of several steps of an optimizer is refused where parameters made other ones", D) {
+  const Parameter a(full<float, D>({3}, 1.f)), b(full<float, D>({3}, 2.f));
+  optim::Sgd optimizer{std::vector{a, b}, {.lr = 0.1, .momentum = 0.9}};
+  auto step = capture<D>([&] {
+    optimizer.zero_grad();
+    sum(square(trace(full<float, D>({3}, 1.f)) * a)).eval().backward();
+    optimizer.step();  // of a alone, which b was a step ahead of
+    sum(square(trace(full<float, D>({3}, 1.f)) * a * b)).eval().backward();
+    optimizer.step();
+    return a.value();
+  });
+  for (int i = 0; i < 4; ++i) {
+    optimizer.set_steps({i, i + 1});
+    CHECK_NOTHROW(step());
+    CHECK(optimizer.steps() == std::vector<std::int64_t>{i + 2, i + 2});
+  }
+  if constexpr (std::is_same_v<D, Cuda>) {
+    CHECK_THROWS_WITH_AS(step(), doctest::Contains("has made other steps"), CaptureError);
+    CHECK(optimizer.steps() == std::vector<std::int64_t>{5, 5});
+  }
+}
 
 LOCUS_DEVICE_TEST("steps captured with frozen parameters step the others, and are refused where others are frozen", D) {
   check_frozen_in_replays<D>(false);

@@ -7,6 +7,7 @@
 #include <locus/io/tensor_board.hpp>
 #include <locus/locus.hpp>
 #include <locus/models/lenet5.hpp>
+#include <locus/models/resnet.hpp>
 #include <locus/nn/averaged_model.hpp>
 #include <locus/nn/conv3d.hpp>
 
@@ -117,6 +118,35 @@ TEST_CASE("what else a network says that was moved from, and a part of one") {
         (void)optim::Sgd{m.parameters(), {}};
       },
       [](auto& m) { (void)nn::load_state_dict(m, nn::state_dict(m)); });
+  using Block = models::BasicBlock<float, Cpu>;
+  models::Stage<Block> stage;
+  CHECK(stage.empty());
+  CHECK_THROWS_WITH_AS((void)stage.front(), "Stage: block 0 of 0", IndexError);
+  CHECK_THROWS_WITH_AS((void)std::as_const(stage).back(), "Stage: block 0 of 0", IndexError);
+  stage.push_back({2, 3}), stage.push_back({3, 2});
+  CHECK((!stage.empty() && &stage.front() == &stage[0] && &stage.back() == &stage[1]));
+  CHECK((&std::as_const(stage).front() == &stage[0] && &std::as_const(stage).back() == &stage[1]));
+  check_layer("Stage", stage, randn({1, 2, 3, 3}));
+  check_object(
+      "Stage", stage, [](auto& m) { (void)m.size(); }, [](auto& m) { (void)m.empty(); }, [](auto& m) { (void)m[0]; },
+      [](auto& m) { (void)m.front(); }, [](auto& m) { (void)std::as_const(m).back(); },
+      [](auto& m) {
+        for (const auto& block : std::as_const(m)) (void)block;
+      },
+      [](auto& m) {
+        for (auto& block : m) (void)block;
+      },
+      [](auto& m) { (void)m.end(); }, [](auto& m) { (void)std::as_const(m).end(); },
+      [](auto& m) {
+        (void)m.forward(zeros({1, 2, 3, 3}));
+      },
+      [](auto& m) {
+        (void)m.forward(trace(zeros({1, 2, 3, 3})));
+      },
+      [](auto& m) { m.requires_grad_(false); }, [](auto& m) { (void)m.template as<double>(); },
+      [](auto& m) {
+        m.push_back({2, 2});
+      });
   nn::Module<float, Cpu> module = nn::Linear<float, Cpu>{2, 2};
   check_object(
       "Module", module,

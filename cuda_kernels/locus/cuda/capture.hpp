@@ -136,6 +136,7 @@ class CapturedStep final : public locus::detail::StepCapture {
     caller.refuse_capture("a captured step within it", "capture the outer one alone");
     const OrdinalGuard guard(context_.ordinal());
     if (replayed_) {
+      for (const auto& each : checks_) each->run();
       for (const auto& action : actions_) action->run();
     } else {
       order(context_.stream(), caller.stream());  // which the captured memory was last used in
@@ -152,6 +153,7 @@ class CapturedStep final : public locus::detail::StepCapture {
     trace.end();
   }
 
+  void check_at_replay(Shared<locus::detail::ReplayAction> action) override { checks_.push_back(std::move(action)); }
   void at_replay(Shared<locus::detail::ReplayAction> action) override { actions_.push_back(std::move(action)); }
   void at_abandon(Shared<locus::detail::ReplayAction> action) override { restores_.push_back(std::move(action)); }
 
@@ -184,6 +186,7 @@ class CapturedStep final : public locus::detail::StepCapture {
    public:
     explicit Capturing(CapturedStep& step) : step_(step), guard_(step.context_.ordinal()), current_(step.context_) {
       step_.forget();
+      step_.renumber();
       step_.set_capturing(true);
       const cudaError_t error = cudaStreamBeginCapture(step_.context_.stream(), cudaStreamCaptureModeThreadLocal);
       if (error != cudaSuccess) step_.set_capturing(false);
@@ -242,6 +245,7 @@ class CapturedStep final : public locus::detail::StepCapture {
     if (graph_.source) disregard(cudaGraphDestroy(graph_.source));
     graph_ = {};
     replayed_ = false;
+    checks_.clear();
     actions_.clear();
     restores_.clear();
     adds_to_ = nullptr;
@@ -260,7 +264,7 @@ class CapturedStep final : public locus::detail::StepCapture {
   Graph graph_;
   bool replayed_ = false;
   double operations_ = 0;  ///< of a replay, by LaunchCounts
-  std::vector<Shared<locus::detail::ReplayAction>> actions_, restores_;
+  std::vector<Shared<locus::detail::ReplayAction>> checks_, actions_, restores_;
   detail::LaunchUpdate* adds_to_ = nullptr;  ///< whose launches are being captured
 };
 

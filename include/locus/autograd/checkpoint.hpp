@@ -172,8 +172,8 @@ template <class F, class... X>
 /// pass. Checkpoints may be nested. Without a traced operand it is f(x...).
 /// gradient: that of f
 /// cost:  the launches of f forward, and again in the backward pass, before those of its gradients
-/// throws what f throws; in the backward pass StaleError if an operand or parameter was changed in place, GraphError
-/// or ShapeError if f computes something else than before
+/// throws what f throws; in the backward pass StaleError if an operand or parameter, frozen or not, was changed in
+/// place, GraphError or ShapeError if f computes something else than before
 template <class F, TensorLike... X>
   requires detail::ComputesTensor<F, X...>
 [[nodiscard]] auto checkpoint(F f, const X&... x) {

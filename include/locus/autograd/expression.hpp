@@ -277,9 +277,11 @@ struct Materialize<Role::traced, T, D> {
     Tensor<T, D> value = Materialize<Role::plain, T, D>::run(part);
     return unpack(part.leaves, [&](const auto&... leaf) {
       const bool frozen = (frozen_operand(leaf.handle) || ...);
-      if constexpr (FloatingDType<T> && is_present<D>) {
+      constexpr bool has_gradients = FloatingDType<T> && is_present<D>;
+      [[maybe_unused]] const bool records = is_recorded(has_gradients, leaf.handle...);
+      if constexpr (has_gradients) {
         GraphNode* const inputs[] = {gradient_node(leaf.handle)...};
-        if (wants_gradient(inputs) && is_recorded(leaf.handle...)) {
+        if (records && wants_gradient(inputs)) {
           Shared<TensorNode<T, D>> node(new ExpressionNode<T, D, Tree, H...>(part, value, inputs));
           return type(std::move(value), std::move(node), frozen);
         }

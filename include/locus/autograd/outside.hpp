@@ -24,30 +24,32 @@ class KeptMemoryOn final : public KeptMemory {
   Buffer<D> buffer_;
 };
 
-/// The tensors that a function computes with, where they are its arguments or collect gradients.
+/// The tensors that a function computes with, where they are its arguments, parameters, or collect gradients.
 class OutsideOperands {
  public:
   /// An argument, whether it collects a gradient or not: the gradient counts where the function uses it.
   template <class X>
   void keep(const X& x) {
-    keep(nullptr, x.value());
+    keep(nullptr, false, x.value());
   }
-  /// An operand within the function. What the function computed itself has no node.
+  /// An operand within the function, and whether its gradient counts there. What the function computed itself has no
+  /// node. A frozen parameter, too, has to be the same when the function is computed again.
   template <class X>
-  void note([[maybe_unused]] const X& x) {
-    if constexpr (X::role != Role::plain) {
-      GraphNode* const node = x.node().get();
-      if (node && !has(node)) keep(node, x.value());
+  void note([[maybe_unused]] const X& x, [[maybe_unused]] bool counts = false) {
+    if constexpr (X::role == Role::parameter) {
+      if (x.defined()) note(x.leaf().get(), counts && x.requires_grad(), x.value());
+    } else if constexpr (X::role == Role::traced) {
+      if (x.node()) note(x.node().get(), counts, x.value());
     }
   }
   [[nodiscard]] bool collect_gradients() const {
     for (const Operand& operand : operands_)
-      if (operand.node) return true;
+      if (operand.collects) return true;
     return false;
   }
   void visit_nodes(void (*visit)(GraphNode&, void*), void* state) const {
     for (const Operand& operand : operands_)
-      if (operand.node) visit(*operand.node, state);
+      if (operand.collects) visit(*operand.node, state);
   }
   /// Of the function, unlike that of any other; never 0.
   [[nodiscard]] std::uint64_t number() const { return number_; }
@@ -62,19 +64,24 @@ class OutsideOperands {
  private:
   struct Operand {
     Shared<GraphNode> node;
+    bool collects;
     Shared<KeptMemory> memory;
     Shape shape;
     std::uint32_t version;
   };
   template <class T, class D>
-  void keep(GraphNode* node, const Tensor<T, D>& value) {
-    operands_.push_back({Shared<GraphNode>(node), Shared<KeptMemory>(new KeptMemoryOn<D>(value.buffer())),
+  void keep(GraphNode* node, bool collects, const Tensor<T, D>& value) {
+    operands_.push_back({Shared<GraphNode>(node), collects, Shared<KeptMemory>(new KeptMemoryOn<D>(value.buffer())),
                          value.shape(), value.version()});
   }
-  [[nodiscard]] bool has(const GraphNode* node) const {
-    for (const Operand& operand : operands_)
-      if (operand.node.get() == node) return true;
-    return false;
+  template <class T, class D>
+  void note(GraphNode* node, bool collects, const Tensor<T, D>& value) {
+    for (Operand& operand : operands_) {
+      if (operand.node.get() != node) continue;
+      operand.collects = operand.collects || collects;
+      return;
+    }
+    keep(node, collects, value);
   }
 
   std::uint64_t number_ = next_node_number.fetch_add(1, Order::relaxed);
@@ -87,12 +94,12 @@ inline thread_local OutsideOperands* unrecorded = nullptr;
 /// The number of the unrecorded function that this thread computes; 0 where it records operations.
 [[nodiscard]] inline std::uint64_t unrecorded_function() { return unrecorded ? unrecorded->number() : 0; }
 
-/// Whether an operation on these operands, of which one wants a gradient, is recorded.
+/// Whether operations are recorded; otherwise, the operands of this one are noted, whose result has gradients or not.
 template <class... X>
-[[nodiscard]] bool is_recorded(const X&... x) {
+[[nodiscard]] bool is_recorded(bool has_gradients, const X&... x) {
   if (!unrecorded) [[likely]]
     return true;
-  (unrecorded->note(x), ...);
+  (unrecorded->note(x, has_gradients), ...);
   return false;
 }
 

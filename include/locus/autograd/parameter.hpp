@@ -162,7 +162,7 @@ class Parameter {
   [[nodiscard]] Parameter clone() const {
     if (!defined()) return {};
     const Parameter copy(value().clone());
-    copy.requires_grad_(requires_grad());
+    if (!requires_grad()) copy.state_->node = {};  // not by requires_grad_, which a captured step may not call
     return copy;
   }
   [[nodiscard]] friend bool operator==(const Parameter& a, const Parameter& b) { return a.state_ == b.state_; }
@@ -207,21 +207,23 @@ class Parameter {
 };
 LOCUS_REFUSALS_END
 
+/// w as a traced tensor whose gradient is collected, unless it is frozen: for a penalty on weights.
+template <class T, class D>
+[[nodiscard]] Traced<T, D> trace(const Parameter<T, D>& w) {
+  if (detail::unrecorded) [[unlikely]]
+    detail::unrecorded->note(w);  // without a node, a frozen one could not be told from a result
+  return Traced<T, D>(w.value(), w.node());
+}
+
 /// w as a layer should use it on x: traced if x is, the plain tensor otherwise. For operations on parameters alone.
 template <TensorLike X, class T, class D>
   requires std::is_same_v<device_of<X>, D>
 [[nodiscard]] auto seen_by(const X&, const Parameter<T, D>& w) {
-  if constexpr (X::role == Role::traced) return Traced<T, D>(w.value(), w.node());
+  if constexpr (X::role == Role::traced) return trace(w);
   else return w.value();
 }
 
 #include <locus/refuse/autograd/parameter.inc>
-
-/// w as a traced tensor whose gradient is collected, unless it is frozen: for a penalty on weights.
-template <class T, class D>
-[[nodiscard]] Traced<T, D> trace(const Parameter<T, D>& w) {
-  return Traced<T, D>(w.value(), w.node());
-}
 
 }  // namespace locus::inline LOCUS_ABI
 

@@ -350,9 +350,11 @@ struct Record<Role::traced> {
     using T = value_of<decltype(result.output)>;
     using D = device_of<decltype(result.output)>;
     const bool frozen = (frozen_operand(x) || ...);
-    if constexpr (FloatingDType<T> && is_present<D>) {
+    constexpr bool has_gradients = FloatingDType<T> && is_present<D>;
+    [[maybe_unused]] const bool records = is_recorded(has_gradients, x...);
+    if constexpr (has_gradients) {
       GraphNode* const inputs[] = {gradient_node(x)...};
-      if (wants_gradient(inputs) && is_recorded(x...)) {
+      if (records && wants_gradient(inputs)) {
         using Node = OperationNode<Op, T, D, decltype(result.saved), X...>;
         Shared<TensorNode<T, D>> node(new Node(op, result.output, std::move(result.saved), inputs));
         return Traced<T, D>(std::move(result.output), std::move(node), frozen);

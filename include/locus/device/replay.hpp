@@ -3,12 +3,13 @@
 // of that run; values that the host advances from step to step (the position in a seed's random numbers, the number of
 // an optimizer's step) are updated here.
 
+#include <locus/core/atomic.hpp>
 #include <locus/core/shared.hpp>
 #include <locus/device/verbs.hpp>
 
 namespace locus::inline LOCUS_ABI::detail {
 
-/// Run on the host before each replay, in the order of the run that was captured.
+/// Run on the host before each replay, in the order of the run that was captured: checks first, then all else.
 class ReplayAction : public Counted {
  public:
   virtual ~ReplayAction() = default;
@@ -27,12 +28,22 @@ class ReplayActionOf final : public ReplayAction {
 /// A step that is being captured.
 class StepCapture {
  public:
+  /// Run before all actions, so that a replay that it refuses, by an exception, has changed nothing.
+  virtual void check_at_replay(Shared<ReplayAction> check) = 0;
   virtual void at_replay(Shared<ReplayAction> action) = 0;
   /// Run if the capture is abandoned, the last first.
   virtual void at_abandon(Shared<ReplayAction> action) = 0;
+  /// Of this capture, unlike that of any other; never 0.
+  [[nodiscard]] std::uint64_t number() const { return number_; }
 
  protected:
   ~StepCapture() = default;
+  /// Another capture begins.
+  void renumber() { number_ = next_number.fetch_add(1, Order::relaxed); }
+
+ private:
+  inline static Atomic<std::uint64_t> next_number{1};
+  std::uint64_t number_ = 0;
 };
 /// That of the calling thread; null: it captures none.
 inline thread_local StepCapture* step_capture = nullptr;
@@ -47,6 +58,15 @@ void at_replay([[maybe_unused]] const F& f) {
   if constexpr (LOCUS_CUDA)
     if (is_capturing()) [[unlikely]]
       step_capture->at_replay(Shared<ReplayAction>(new ReplayActionOf<F>(f)));
+}
+
+/// Where a step is being captured, f() is called before each of its replays, and before all that at_replay() was given.
+/// It changes nothing, and throws where the step cannot be replayed.
+template <class F>
+void check_at_replay([[maybe_unused]] const F& f) {
+  if constexpr (LOCUS_CUDA)
+    if (is_capturing()) [[unlikely]]
+      step_capture->check_at_replay(Shared<ReplayAction>(new ReplayActionOf<F>(f)));
 }
 
 /// Where a step is being captured: snapshots `place`, and restores it if the capture is abandoned. `place` lives as

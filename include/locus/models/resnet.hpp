@@ -163,18 +163,23 @@ class Stage final : public nn::Layer<Stage<Block>, value_of<Block>, device_of<Bl
   using input_type = T;
 
   /// Appends a block, which is shared, not copied.
-  void push_back(Block block) { blocks_.push_back(std::move(block)); }
-  [[nodiscard]] std::size_t size() const { return blocks_.size(); }
-  /// throws IndexError
+  void push_back(Block block) { present().push_back(std::move(block)); }
+  [[nodiscard]] std::size_t size() const { return present().size(); }
+  [[nodiscard]] bool empty() const { return size() == 0; }
+  // Of no block, these throw IndexError.
   [[nodiscard]] const Block& operator[](std::size_t i) const {
     if (i >= size()) fail<IndexError>({"Stage: block ", i, " of ", size()});
     return blocks_[i];
   }
   [[nodiscard]] Block& operator[](std::size_t i) { return const_cast<Block&>(std::as_const(*this)[i]); }
-  [[nodiscard]] auto begin() const { return blocks_.begin(); }
-  [[nodiscard]] auto end() const { return blocks_.end(); }
-  [[nodiscard]] auto begin() { return blocks_.begin(); }
-  [[nodiscard]] auto end() { return blocks_.end(); }
+  [[nodiscard]] const Block& front() const { return (*this)[0]; }
+  [[nodiscard]] Block& front() { return (*this)[0]; }
+  [[nodiscard]] const Block& back() const { return (*this)[last()]; }
+  [[nodiscard]] Block& back() { return (*this)[last()]; }
+  [[nodiscard]] auto begin() const { return present().begin(); }
+  [[nodiscard]] auto end() const { return present().end(); }
+  [[nodiscard]] auto begin() { return present().begin(); }
+  [[nodiscard]] auto end() { return present().end(); }
 
   [[nodiscard]] Tensor<T, D> forward(const Tensor<T, D>& x) const { return run(x); }
   [[nodiscard]] Traced<T, D> forward(const Traced<T, D>& x) const { return run(x); }
@@ -193,9 +198,19 @@ class Stage final : public nn::Layer<Stage<Block>, value_of<Block>, device_of<Bl
  private:
   template <class X>
   [[nodiscard]] X run(X x) const {
-    for (const auto& block : blocks_) x = block(x);
+    for (const auto& block : present()) x = block(x);
     return x;
   }
+  /// The blocks. throws ArgumentError where they were moved to another stage
+  [[nodiscard]] const std::vector<Block>& present() const {
+    nn::detail::require_present(*this);
+    return blocks_;
+  }
+  [[nodiscard]] std::vector<Block>& present() {
+    return const_cast<std::vector<Block>&>(std::as_const(*this).present());
+  }
+  [[nodiscard]] std::size_t last() const { return empty() ? 0 : size() - 1; }
+
   std::vector<Block> blocks_;
 };
 
@@ -224,7 +239,7 @@ class ResNet final : public nn::Layer<ResNet<T, D, Block>, T, D> {
     for (auto* const layer : {&layer1, &layer2, &layer3, &layer4}) {
       for (std::int64_t block = 0; block < blocks[stage]; ++block) {
         layer->push_back({from, channels, block == 0 ? stride : 1, device});
-        if (options.zero_init_residual) nn::init::zeros_((*layer)[layer->size() - 1].last_weight());
+        if (options.zero_init_residual) nn::init::zeros_(layer->back().last_weight());
         from = channels * Block<T, D>::expansion;
       }
       channels *= 2, stride = 2, ++stage;

@@ -80,7 +80,7 @@ class ModelCopy {
       if (known == source) return copy;
     parameters_.emplace_back(source, Parameter<U, E>(converted<U>(source.value())));
     const Parameter<U, E>& copy = parameters_.back().second;
-    copy.requires_grad_(source.requires_grad());
+    if (!source.requires_grad()) copy.state_->node = {};
     return copy;
   }
   template <class B, class A>

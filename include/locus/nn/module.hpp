@@ -169,7 +169,8 @@ class Layer : public detail::Movable, public locus::detail::OtherNamesOfModels {
 
   /// Freezes all parameters (false) or trains them again: see Parameter::requires_grad_. With names, those of these
   /// parameters or layers alone; `*` stands for any characters.
-  /// throws ArgumentError for a name that no parameter or layer has; then nothing was changed
+  /// throws ArgumentError for a name that no parameter or layer has; then nothing was changed. A name alone, which C++
+  /// would take for true, does not compile
   ///
   ///     model.requires_grad_(false);                       // all of them
   ///     model.requires_grad_(true, "layer4", "fc");        // what these layers hold

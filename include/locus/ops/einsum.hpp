@@ -30,7 +30,7 @@ struct Labelled {
 /// An operand as one of the type in which all are multiplied: traced where one of them is.
 template <class Y, class X>
 [[nodiscard]] Y as_factor(const X& x) {
-  if constexpr (IsParameter<X> && Y::role == Role::traced) return Y(x.value(), x.node());
+  if constexpr (IsParameter<X> && Y::role == Role::traced) return trace(x);
   else if constexpr (X::role == Y::role) return x.eval();
   else return Y(x.value());
 }

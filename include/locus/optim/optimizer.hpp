@@ -23,6 +23,7 @@ struct Member {
   std::size_t group;       ///< whose rates it has
   std::int64_t state = 0;  ///< where its state begins
   std::int64_t steps = 0;  ///< that it made, or, once they are counted on the device, the place of its counter
+  std::int64_t steps_before_capture = 0;
 };
 /// By memory and slot, the memory of the first member first. Returns the elements of the state.
 LOCUS_OUT_OF_LINE inline std::int64_t arrange(std::vector<Member>& members) {
@@ -138,7 +139,7 @@ class Optimizer {
   void step_of(Self& self) {
     presence_.require("optimizer");
     locus::detail::require_final("optimizer", parameters_);
-    require_as_frozen_at_replay();
+    watch_replays();
     if (any_) return any_(self, nullptr);
     for_each_stretch([&](std::size_t first, std::size_t last) {
       advance(first, last);
@@ -177,12 +178,15 @@ class Optimizer {
     const auto &a = member(i - 1).flat_place(), &b = member(i).flat_place();
     return a.memory == b.memory && a.slot + 1 == b.slot && members_[i].steps == members_[i - 1].steps;
   }
-  /// A captured step was laid out for the parameters that were frozen then: its replays throw CaptureError for others.
-  void require_as_frozen_at_replay() {
+  /// Replays throw CaptureError if other parameters are frozen than at capture, or steps are counted elsewhere.
+  void watch_replays() {
     if constexpr (LOCUS_CUDA)
-      if (locus::detail::is_capturing()) watch_frozen();
+      if (locus::detail::is_capturing()) [[unlikely]]
+        watch_captured_step();
   }
-  LOCUS_COLD void watch_frozen();
+  LOCUS_COLD void watch_captured_step();
+  /// Replays throw CaptureError if the parameters of a stretch are neighbours no longer, or made other steps.
+  LOCUS_COLD void watch_stretch(std::size_t first, std::size_t last);
   /// On the host, before the launches of a stretch, and before each of their replays.
   LOCUS_OUT_OF_LINE void advance(std::size_t first, std::size_t last);
 
@@ -239,6 +243,7 @@ class Optimizer {
   std::vector<ParameterGroup<T, D>> groups_;
   double lr_;
   int states_ = 0;
+  std::uint64_t capture_ = 0;  ///< the last in which it made a step; 0: none
   void (*any_)(Optimizer&, const Tensor<bool, D>*) = nullptr;
 
   std::vector<detail::Member> members_;

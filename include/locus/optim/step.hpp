@@ -79,31 +79,52 @@ void Optimizer<T, D>::set_steps(const std::vector<std::int64_t>& steps) {
 }
 
 template <class T, class D>
-void Optimizer<T, D>::watch_frozen() {
+void Optimizer<T, D>::watch_captured_step() {
+  const std::uint64_t capture = locus::detail::step_capture->number();
+  if (std::exchange(capture_, capture) != capture)
+    for (auto& member : members_) member.steps_before_capture = member.steps;
   std::vector<bool> trained;
   for (const auto& parameter : parameters_) trained.push_back(parameter.requires_grad());
-  locus::detail::at_replay([this, trained] {
+  locus::detail::check_at_replay([this, trained, on_device = static_cast<bool>(made_.buffer())] {
     for (std::size_t i = 0; i < parameters_.size(); ++i)
       if (parameters_[i].requires_grad() != trained[i])
         fail<CaptureError>({"capture: a parameter of shape ", parameters_[i].shape(), " was ",
                             trained[i] ? "trained" : "frozen", " when the step was captured and is not now; ",
                             "requires_grad_() counts from the next capture on: capture anew"});
+    if (static_cast<bool>(made_.buffer()) != on_device)
+      fail<CaptureError>(
+          {"capture: the optimizer counts its steps on the device since it made one that may be skipped, and did not "
+           "when the step was captured; capture anew"});
   });
 }
 
 template <class T, class D>
-void Optimizer<T, D>::advance(std::size_t first, std::size_t last) {
-  const auto next = [this, first, last, place = member(first).flat_place()] {
+void Optimizer<T, D>::watch_stretch(std::size_t first, std::size_t last) {
+  // How far they were apart when the captured step began: an earlier stretch of it may have made them equal.
+  std::vector<std::int64_t> ahead(last - first);
+  if (!made_.buffer())
+    for (std::size_t i = first; i < last; ++i)
+      ahead[i - first] = members_[i].steps_before_capture - members_[first].steps_before_capture;
+  locus::detail::check_at_replay([this, first, last, ahead, place = member(first).flat_place()] {
     for (std::size_t i = first; i < last; ++i) {
       const auto& now = member(i).flat_place();
       if (!(now.memory == place.memory) || now.slot != place.slot + (i - first))
         fail<CaptureError>({"capture: a parameter of shape ", member(i).shape(),
                             " was moved by flatten or by an optimizer since the step was captured; capture anew"});
-      if (members_[i].steps != members_[first].steps)
+      if (members_[i].steps - members_[first].steps != ahead[i - first])
         fail<CaptureError>({"capture: the optimizer has made other steps with a parameter of shape ", member(i).shape(),
                             " than with one of shape ", member(first).shape(),
                             ", whose updates were captured as one; capture anew"});
     }
+  });
+}
+
+template <class T, class D>
+void Optimizer<T, D>::advance(std::size_t first, std::size_t last) {
+  if constexpr (LOCUS_CUDA)
+    if (locus::detail::is_capturing()) [[unlikely]]
+      watch_stretch(first, last);
+  const auto next = [this, first, last] {
     if (!made_.buffer()) locus::detail::restore_if_abandoned(members_);
     for (std::size_t i = first; i < last; ++i) {
       members_[i].steps += made_.buffer() ? 0 : 1;
@@ -124,7 +145,7 @@ void Optimizer<T, D>::step_unless(Self& self, const Tensor<bool, D>& skip) {
   if (unscale_) locus::detail::require_reduced("optimizer", parameters_);
   else locus::detail::require_final("optimizer", parameters_);
   locus::detail::require_same_ordinal("optimizer", member(0).value(), skip);
-  require_as_frozen_at_replay();
+  watch_replays();
   count_on_device();
   any_ = &Optimizer::template step_of_any<Self, Rule>;
   any_(self, &skip);
