@@ -9,8 +9,6 @@
 #include <locus/ops/scatter.hpp>
 #include <locus/ops/search.hpp>
 
-#include <limits>
-
 namespace locus::inline LOCUS_ABI {
 
 namespace detail {
@@ -31,7 +29,7 @@ struct PlaceBetween {
  private:
   template <class R>
   LOCUS_FN static R scale_of(R left, R right) {
-    return right - left <= std::numeric_limits<R>::max() ? R(1) : R(0.25);
+    return functor::IsFinite{}(right - left) ? R(1) : R(0.25);
   }
 };
 template <class X, class P, class F>
