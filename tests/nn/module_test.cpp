@@ -215,10 +215,27 @@ TEST_CASE("layers of bounded activations are their functions, with their options
   CHECK(nn::GLU{}(x).shape() == Shape{2, 2});
 }
 
+namespace {
+/// Has members of its own under names by which layers say what they compute.
+struct Choosing : nn::Stateless<Choosing> {
+  const functor::Activation activation = functor::Activation::relu;
+  bool absorbs(functor::Activation next) const { return next == activation; }
+  auto forward(const auto& x) const { return (-1.f * x).eval(); }
+};
+}  // namespace
+
+TEST_CASE("members that are not static are none that networks ask for") {
+  const nn::Module<float, Cpu> module = Choosing{};
+  CHECK(module.activation() == functor::Activation::none);
+  CHECK_FALSE(module.absorbs(functor::Activation::relu));
+  CHECK_CLOSE(module(from({-1, 2})), {1, -2});
+}
+
 TEST_CASE("Unflatten refuses sizes that do not fit") {
   const Tensor<float> x({2, 6});
   CHECK(nn::Unflatten{-1, {2, 3}}(x).shape() == Shape{2, 2, 3});
-  CHECK_THROWS_WITH_AS((void)unflatten(x, 1, {4, 2}), doctest::Contains("unflatten: 6 elements"), ShapeError);
+  CHECK_THROWS_WITH_AS((void)unflatten(x, 1, {4, 2}), doctest::Contains("unflatten: shape (6,), which has 6 elements"),
+                       ShapeError);
   CHECK_THROWS_AS((void)unflatten(x, 1, {-1, -1}), ShapeError);
   CHECK_THROWS_AS((void)unflatten(x, 1, Shape{}), ShapeError);
   CHECK_THROWS_AS((void)unflatten(x, 2, {6}), IndexError);

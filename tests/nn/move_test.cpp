@@ -303,7 +303,9 @@ TEST_CASE("where layers of Locus are named at the move, these alone are looked f
   const auto model16 = model.as<half, nn::Linear<float, Cpu>, nn::Tanh>();
   CHECK_CLOSE(model16(x.as<half>()), reference(model(x)), 1e-2);
   CHECK_THROWS_WITH_AS((void)(model.as<half, nn::Linear<float, Cpu>, nn::ReLU>()),
-                       doctest::Contains("not among those you name, locus::"), ArgumentError);
+                       doctest::Contains("not among those you name, locus::nn::Tanh, and has forgotten that type; name "
+                                         "it where you move the model: std::move(model).to<D, locus::nn::Tanh>()"),
+                       ArgumentError);
 }
 
 LOCUS_DEVICE_TEST("networks that begin with an Embedding move, too", D) {

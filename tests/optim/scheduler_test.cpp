@@ -227,6 +227,16 @@ TEST_CASE("a plateau reduces each group's rate by itself, as PyTorch, and goes o
   CHECK(other.groups()[1].lr() == 0.3);
 }
 
+namespace {
+template <class Name>
+struct Warmup {
+  Name name = "warmup";
+  void check() const {}
+  [[nodiscard]] double first(double, double) const { return -1; }
+  [[nodiscard]] double next(std::int64_t, double lr, double) const { return lr; }
+};
+}  // namespace
+
 TEST_CASE("a rate that is none is refused in the name of its schedule, and nothing changes") {
   const auto message = [](const optim::Schedule& schedule) -> std::string {
     Optimized o;
@@ -242,6 +252,8 @@ TEST_CASE("a rate that is none is refused in the name of its schedule, and nothi
         "LambdaLR: the learning rate of step 1 is -0.5; expected a finite number of 0 or more");
   CHECK(message(optim::LambdaLR{[](std::int64_t) { return NAN; }}).rfind("LambdaLR: the learning rate of step 0", 0) ==
         0);
+  CHECK(message(Warmup<const char*>{}).rfind("warmup: the learning rate of step 0", 0) == 0);
+  CHECK(message(Warmup<std::string>{}).rfind("the schedule: the learning rate of step 0", 0) == 0);
   CHECK(message(optim::ExponentialLR{.gamma = 1e308}) == "none");
   CHECK(message(optim::ChainedScheduler{{optim::ExponentialLR{.gamma = 1e308}, optim::ExponentialLR{.gamma = 1e308}}})
             .rfind("ChainedScheduler: the learning rate of step 1", 0) == 0);

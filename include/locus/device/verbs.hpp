@@ -58,7 +58,7 @@ struct LinearIndex {};
 /// mean of a channel is: `static constexpr unsigned repeated = 0b110;`. A device may have a loop of its own for them.
 template <class F>
 inline constexpr unsigned repeated_inputs = [] {
-  if constexpr (requires { F::repeated; }) return F::repeated;
+  if constexpr (requires { typename std::integral_constant<unsigned, F::repeated>; }) return F::repeated;
   else return 0u;
 }();
 

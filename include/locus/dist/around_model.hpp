@@ -30,11 +30,13 @@ class AroundModel : public nn::Layer<Derived, value_of<M>, device_of<M>>, public
 
   /// The model on E, alone.
   template <Device E, class... Own>
+    requires nn::detail::NamesHeldLayers<T, D, T, E, Own...>
   [[nodiscard]] auto to(E device = {}) const&& {
     return M(model_).template to<E, Own...>(device);
   }
   /// The model in another element type, alone.
   template <FloatingDType U, class... Own>
+    requires nn::detail::NamesHeldLayers<T, D, U, D, Own...>
   [[nodiscard]] auto as() const {
     return model_.template as<U, Own...>();
   }

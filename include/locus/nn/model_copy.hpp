@@ -23,6 +23,10 @@ struct Layers {
 
 template <class M, class U, class E>
 concept OfTypeAndPlace = HasPlace<M> && std::is_same_v<value_of<M>, U> && std::is_same_v<device_of<M>, E>;
+/// Whether layers that a move from T on D to U on E names are those that a module of T on D can hold.
+template <class T, class D, class U, class E, class... Own>
+concept NamesHeldLayers =
+    (std::is_same_v<T, U> && std::is_same_v<D, E>) || ((!HasPlace<Own> || OfTypeAndPlace<Own, T, D>)&&...);
 
 /// Leaves the default generator of E as it was: what is drawn in between is thrown away.
 template <class E>
@@ -37,11 +41,18 @@ class KeepGenerator {
   DefaultGenerator<E> before_ = default_generator<E>();
 };
 
-[[noreturn]] LOCUS_COLD LOCUS_OUT_OF_LINE inline void fail_unknown_layer(const std::type_info& type) {
+/// The name of a type as a program writes it, without the inline namespace of Locus.
+[[nodiscard]] LOCUS_COLD LOCUS_OUT_OF_LINE inline std::string name_of(const std::type_info& type) {
   int status = 0;
   char* const text = abi::__cxa_demangle(type.name(), nullptr, nullptr, &status);
-  const std::string name = text ? text : type.name();
+  std::string name = text ? text : type.name();
   std::free(text);
+  constexpr std::string_view abi = LOCUS_TEXT_OF(LOCUS_ABI) "::";
+  for (std::size_t at = 0; (at = name.find(abi, at)) != std::string::npos;) name.erase(at, abi.size());
+  return name;
+}
+[[noreturn]] LOCUS_COLD LOCUS_OUT_OF_LINE inline void fail_unknown_layer(const std::type_info& type) {
+  const std::string name = name_of(type);
   fail<ArgumentError>(
       {"moving a model: one of its modules holds a layer of your own, or one of Locus that is not among "
        "those you name, ",

@@ -21,6 +21,13 @@ struct NamedParameter {
 namespace detail {
 #include <locus/refuse/nn/module_mistakes.inc>
 
+/// Whether a layer says at compile time which activation it is, and which it computes in its own launch: members of
+/// these names that are not static are its own.
+template <class M>
+concept SaysActivation = requires { requires std::is_same_v<decltype(&M::activation), const Activation*>; };
+template <class M>
+concept SaysAbsorbed = requires { M::absorbs(Activation::relu); };
+
 /// What a layer lists, each under its first name. One class for each kind: most programs list parameters alone.
 template <class T, class D>
 struct ListParameters final : MemberWalk<T, D> {
@@ -207,10 +214,12 @@ class Layer : public detail::Movable, public locus::detail::OtherNamesOfModels {
   ///     auto twin() const { return Residual<U, E>{width}; }   // its members become copies of this one's
   ///
   /// and, where a Module or Sequential holds it, its name at the move: std::move(model).to<Cpu, Residual<float,
-  /// Cuda>>(). Name the layers of Locus that they hold, too, and only these are compiled for the new place. cost: a
-  /// copy of each parameter and buffer. They are released when all are copied
+  /// Cuda>>(). Name the layers of Locus that they hold, too, and only these are compiled for the new place. Layers of
+  /// Locus that are not named then throw ArgumentError. cost: a copy of each parameter and buffer. They are released
+  /// when all are copied
   template <Device E, class... Own, class Self = Derived>
-    requires detail::IsWrong<detail::CopyMistakeOf<Self, T, D, T, E>, detail::Wrong::nothing>
+    requires detail::IsWrong<detail::CopyMistakeOf<Self, T, D, T, E>, detail::Wrong::nothing> &&
+             detail::NamesHeldLayers<T, D, T, E, Own...>
   [[nodiscard]] auto to(E device = {}) const&& {
     if constexpr (detail::HasMembers<Self>) {
       if (false) derived().members(detail::CheckCopies<T, D, T, E>{});  // for the compiler alone, as above
@@ -220,11 +229,13 @@ class Layer : public detail::Movable, public locus::detail::OtherNamesOfModels {
     }
     return moved(detail::ModelCopy<T, D, T, E, Own...>(device));
   }
-  /// The same model computed in another floating type: parameters and buffers of T become those of U.
+  /// The same model computed in another floating type: parameters and buffers of T become those of U. Name layers as in
+  /// to(). Layers of Locus that are not named then throw ArgumentError.
   ///
   ///     auto model16 = std::move(model).as<bfloat16>();
   template <FloatingDType U, class... Own, class Self = Derived>
-    requires detail::IsWrong<detail::CopyMistakeOf<Self, T, D, U, D>, detail::Wrong::nothing>
+    requires detail::IsWrong<detail::CopyMistakeOf<Self, T, D, U, D>, detail::Wrong::nothing> &&
+             detail::NamesHeldLayers<T, D, U, D, Own...>
   [[nodiscard]] auto as() const&& {
     if constexpr (detail::HasMembers<Self>) {
       if (false) derived().members(detail::CheckCopies<T, D, U, D>{});  // for the compiler alone, as above
@@ -234,7 +245,8 @@ class Layer : public detail::Movable, public locus::detail::OtherNamesOfModels {
   }
   /// A converted copy: the model itself stays as it is.
   template <FloatingDType U, class... Own, class Self = Derived>
-    requires detail::IsWrong<detail::CopyMistakeOf<Self, T, D, U, D>, detail::Wrong::nothing>
+    requires detail::IsWrong<detail::CopyMistakeOf<Self, T, D, U, D>, detail::Wrong::nothing> &&
+             detail::NamesHeldLayers<T, D, U, D, Own...>
   [[nodiscard]] auto as() const& {
     if constexpr (detail::HasMembers<Self>) {
       if (false) derived().members(detail::CheckCopies<T, D, U, D>{});  // for the compiler alone, as above
@@ -374,13 +386,12 @@ class Module : public Layer<Module<T, D, In>, T, D> {
       requires(const M& m, const Tensor<In, D>& x) { m.forward_with(x, Activation::relu); };
   template <class M>
   [[nodiscard]] static constexpr Activation activation_of() {
-    if constexpr (requires { requires std::is_same_v<decltype(M::activation), const Activation>; })
-      return M::activation;
+    if constexpr (detail::SaysActivation<M>) return M::activation;
     else return Activation::none;
   }
   template <class M>
   [[nodiscard]] static unsigned absorbed_by() {
-    if constexpr (requires { M::absorbs(Activation::relu); }) {
+    if constexpr (detail::SaysAbsorbed<M>) {
       unsigned absorbed = 0;
       for (const Activation next : functor::every_activation)
         absorbed |= static_cast<unsigned>(M::absorbs(next)) << static_cast<unsigned>(next);

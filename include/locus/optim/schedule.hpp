@@ -262,7 +262,7 @@ class Schedule {
   struct RuleOf final : Rule {
     explicit RuleOf(R given) : rule(std::move(given)) {}
     [[nodiscard]] const char* name() const override {
-      if constexpr (requires { static_cast<const char*>(R::name); }) return R::name;
+      if constexpr (requires { static_cast<const char*>(rule.name); }) return rule.name;
       else return "the schedule";
     }
     [[nodiscard]] double first(double lr, double base) const override { return rule.first(lr, base); }

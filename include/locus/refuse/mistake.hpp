@@ -395,6 +395,8 @@ struct say_clamp_x_low_high;
 struct a_model_has_no_mode;
 struct model_x_is_inference_where_x_is_plain;
 struct model_trace_x_is_training;
+struct a_layer_is_named_as_after_the_move;
+struct name_layers_as_they_are_before_it;
 struct say_std_move_model_to_Cuda;
 struct say_std_move_model_to_Cpu;
 struct write_its_element_type_and_device_as_in_nn_Linear_float_Cpu;

@@ -1,0 +1,17 @@
+// A layer that is named at the move as it is after it.
+// group: Types that are not written
+// because: the layers that are looked for are those that the model holds before the move
+// expect-error(gcc): a_layer_is_named_as_after_the_move, locus::error::name_layers_as_they_are_before_it
+// expect-error(nvcc): a_layer_is_named_as_after_the_move, locus::error::name_layers_as_they_are_before_it
+// expect-error(clang): name layers as they are before it
+#include <locus/locus.hpp>
+
+using namespace locus;
+
+auto mistake(nn::Linear<float, Cpu> model) {
+#ifdef LOCUS_MUST_FAIL
+  return std::move(model).to<Cuda, nn::Linear<float, Cuda>>();
+#else
+  return std::move(model).to<Cuda, nn::Linear<float, Cpu>>();
+#endif
+}
