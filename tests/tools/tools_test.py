@@ -191,6 +191,19 @@ class Layering(Scratch):
         self.write("examples/mnist.cpp", "int main() { g<<<1, 1>>>(); }\n")
         self.assert_only_problem("examples/mnist.cpp", "<<<")
 
+    def test_header_that_does_not_link_alone(self):
+        self.write("include/locus/tensor/tensor.hpp", "#pragma once\n")
+        self.write("include/locus/tensor/copy.hpp", "#pragma once\n#include <locus/tensor/tensor.hpp>\n"
+                   "template <class T, class D>\nTensor<T, D> Tensor<T, D>::clone() const {\n"
+                   "template <class T, class D>\ntemplate <class U>\nTensor<U, D> Tensor<T, D>::as() const {\n")
+        self.write("include/locus/ops/a.hpp", "#pragma once\n#include <locus/tensor/tensor.hpp>\nauto y = x.as<int>();\n")
+        self.assert_only_problem("ops/a.hpp", "calls .as() of tensors; include <locus/tensor/copy.hpp>")
+        self.write("include/locus/ops/a.hpp", "#pragma once\n#include <locus/tensor/tensor.hpp>\nauto y = x.reshape({2});\n")
+        self.assert_only_problem("ops/a.hpp", "calls .reshape() of tensors")
+        self.write("include/locus/ops/b.hpp", "#pragma once\n#include <locus/tensor/copy.hpp>\n")
+        self.write("include/locus/ops/a.hpp", "#pragma once\n#include <locus/ops/b.hpp>\nauto y = x.reshape({2}).clone();\n")
+        self.assertEqual(self.problems(), [])
+
     def test_kernel_that_includes_upwards(self):
         self.write("cuda_kernels/locus/cuda/map.cuh", "#include <locus/tensor/tensor.hpp>\n")
         self.assert_only_problem("map.cuh", "kernels may include only")

@@ -5,7 +5,6 @@
 #include <locus/core/shown.hpp>
 #include <locus/io/csv_scanner.hpp>
 #include <locus/tensor/copy.hpp>
-#include <locus/tensor/tensor.hpp>
 
 #include <algorithm>
 #include <charconv>
