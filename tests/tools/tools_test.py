@@ -27,7 +27,8 @@ import unchanged
 from cases import Scratch
 
 sys.path[:0] = [str(common.ROOT / folder) for folder in ("benchmarks", "benchmarks/support", "scripts/lib", "tests/cuda",
-                                                          "tests/docs")]
+                                                          "tests/docs", "tests/fuzz")]
+import command_lines_test as command_lines  # noqa: E402
 import cpu_dry_run  # noqa: E402
 import cpu_workloads  # noqa: E402
 import report  # noqa: E402
@@ -258,6 +259,35 @@ class Unchanged(Scratch):
     def test_a_record_that_is_damaged(self):
         self.write("build/passed.json", "{")
         self.assertEqual(unchanged.choose(self.build, "fast")[0], 0)
+
+
+class CommandLines(Scratch):
+    def failures(self, script, runs=3):
+        program = self.write("program", f"#!/bin/sh\n{script}\n")
+        program.chmod(0o755)
+        with contextlib.redirect_stdout(io.StringIO()) as said, unittest.mock.patch.dict(os.environ, LOCUS_FUZZ_COUNT=str(runs)), \
+                unittest.mock.patch.object(command_lines, "WALL_SECONDS", 1):
+            command_lines.try_programs(common.Report(), [f"{program}:--ranks,--epochs"], 0.1)
+        return said.getvalue()
+
+    def test_a_program_that_refuses_some(self):
+        self.assertEqual(self.failures("""case "$*" in *--ranks*) echo no such; exit 1;; esac""", 12), "")
+
+    def test_programs_that_never_end(self):
+        busy = self.failures("while :; do :; done")
+        self.assertIn("half of the runs end by themselves\n    0 of 3 did", busy)
+        self.assertNotIn("neither ended", busy)
+        self.assertIn("neither ended nor worked for 0.1 seconds within 1", self.failures("exec sleep 20"))
+
+    def test_programs_that_do_nothing_or_crash(self):
+        self.assertIn("one of twenty runs does what its options say\n    0 of 3 did", self.failures("echo no; exit 1"))
+        self.assertIn("without a word", self.failures("exit 1"))
+        self.assertIn("ended by signal", self.failures("kill -SEGV $$"))
+
+    def test_no_program_starts_very_many_ranks(self):
+        choose = command_lines.random.Random(1)
+        lines = [command_lines.arguments(choose, ["--ranks"]) for _ in range(3000)]
+        self.assertFalse([line for line in lines if "65536" in line[line.index("--ranks") + 1:][:1]])
 
 
 class CompileFail(Scratch):
