@@ -2,6 +2,8 @@
 //
 //     autoencoder --device cpu
 
+#include "support/arguments.hpp"
+
 #include <locus/locus.hpp>
 
 #include <cstdio>
@@ -33,6 +35,7 @@ bool train(const data::Mnist& digits, D device) {
 }
 
 int main(int argc, char** argv) try {
+  const Arguments checked(argc, argv, {"--device"});
   manual_seed(0);
   const auto digits = data::Mnist::draw(2500);
   return with_device(device_from(argc, argv), [&]<Device D>(D device) { return train(digits, device); }) ? 0 : 1;

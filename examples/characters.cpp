@@ -2,6 +2,8 @@
 //
 //     characters --device cpu
 
+#include "support/arguments.hpp"
+
 #include <locus/locus.hpp>
 
 #include <algorithm>
@@ -51,6 +53,7 @@ bool train(D device) {
 }
 
 int main(int argc, char** argv) try {
+  const Arguments checked(argc, argv, {"--device"});
   manual_seed(0);
   return with_device(device_from(argc, argv), []<Device D>(D device) { return train(device); }) ? 0 : 1;
 } catch (const Error& error) {

@@ -5,12 +5,12 @@
 //     mpirun -n 4 ddp --device cuda                            processes, with a GPU of their machine each
 //     mpirun -n 16 --hostfile hosts ddp --device cuda          the same on several machines
 
+#include "support/arguments.hpp"
+
 #include <locus/dist/dist.hpp>
 #include <locus/io/safetensors.hpp>
 #include <locus/locus.hpp>
 
-#include <algorithm>
-#include <charconv>
 #include <cstdio>
 
 using namespace locus;
@@ -66,34 +66,6 @@ class Trainer {  // "class Trainer"
   optim::Sgd<float, D> optimizer_;
   int save_every_;
   std::string path_;
-};
-
-/// What a program's arguments say: each option is followed by its value.
-class Arguments {
- public:
-  /// throws ArgumentError for an option that is none of these, or lacks its value
-  Arguments(int argc, char** argv, std::initializer_list<std::string_view> names) : begin_(argv), end_(argv + argc) {
-    for (char** each = begin_ + 1; each < end_; each += 2)
-      if (std::find(names.begin(), names.end(), *each) == names.end() || each + 1 == end_)
-        fail<ArgumentError>({"'", *each, "' is no option with a value; expected --device, --ranks, --epochs, ",
-                             "--save-every or --checkpoint, and its value behind a space"});
-  }
-  [[nodiscard]] std::string text(std::string_view name, const char* otherwise) const {
-    for (char** each = begin_ + 1; each < end_; each += 2)
-      if (*each == name) return each[1];
-    return otherwise;
-  }
-  [[nodiscard]] int number(std::string_view name, const char* otherwise, int least) const {
-    const std::string digits = text(name, otherwise);
-    int number = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    if (error != std::errc{} || end != digits.data() + digits.size() || number < least)
-      fail<ArgumentError>({name, " is '", digits, "'; expected a whole number of ", least, " or more"});
-    return number;
-  }
-
- private:
-  char **begin_, **end_;
 };
 
 int main(int argc, char** argv) try {

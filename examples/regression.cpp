@@ -2,6 +2,8 @@
 //
 //     regression examples/support/houses.csv --device cpu
 
+#include "support/arguments.hpp"
+
 #include <locus/io/csv.hpp>
 #include <locus/locus.hpp>
 
@@ -33,6 +35,7 @@ bool train(const Tensor<float>& table, D device) {
 
 int main(int argc, char** argv) try {
   if (argc < 2) fail<ArgumentError>({"usage: regression TABLE.csv [--device cpu|cuda|auto]"});
+  const Arguments checked(argc, argv, {"--device"}, 2);
   manual_seed(0);
   const Tensor table = io::read_csv(argv[1]).numbers();  // a cell that is no number is named
   if (table.size(0) < 2 || table.size(1) < 2)

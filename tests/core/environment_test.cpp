@@ -3,6 +3,7 @@
 #include <locus/cpu/conv/conv.hpp>
 #include <locus/cpu/threads/parallel.hpp>
 #include <locus/device/launch_trace.hpp>
+#include <locus/device/phase_trace.hpp>
 #include <locus/dist/engine.hpp>
 
 #include <doctest/doctest.h>
@@ -33,14 +34,24 @@ TEST_CASE("a switch in the environment is 1 or 0") {
 }
 
 TEST_CASE("switches that are read once refuse another text, and are read again") {
+  for (const char* const text : {"off", "jsonx", "json ", "json:", "JSON", "2", "1json", "01"}) {
+    const Variable trace("LOCUS_TRACE", text);
+    const std::string message = join("LOCUS_TRACE is \"", text, "\"; expected 0, 1, json or json:FILE");
+    CHECK(message_of<ArgumentError>([] { (void)launches_are_traced(); }) == message);
+    CHECK(message_of<ArgumentError>([] { (void)phases_are_traced(); }) == message);
+  }
   {
-    const Variable trace("LOCUS_TRACE", "off"), winograd("LOCUS_WINOGRAD", "off");
-    CHECK(message_of<ArgumentError>([] { (void)launches_are_traced(); }) == "LOCUS_TRACE is \"off\"; expected 1, or 0");
+    const Variable winograd("LOCUS_WINOGRAD", "off");
     CHECK(message_of<ArgumentError>([] { (void)cpu::winograd_is_allowed(); }) ==
           "LOCUS_WINOGRAD is \"off\"; expected 1, or 0");
   }
   const Variable trace("LOCUS_TRACE", nullptr), winograd("LOCUS_WINOGRAD", nullptr);
   CHECK_FALSE(launches_are_traced());
+  CHECK_FALSE(phases_are_traced());
+  for (const char* const text : {"0", "1", "json", "json:a b.json"}) {
+    const Variable told("LOCUS_TRACE", text);
+    CHECK(detail::trace_from_environment() == text);
+  }
   CHECK(cpu::winograd_is_allowed());
 }
 

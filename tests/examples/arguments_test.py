@@ -1,42 +1,35 @@
 #!/usr/bin/env python3
-"""Examples refuse numbers and tables that they cannot use, in words.
+"""Examples refuse options that they do not have, and numbers that they cannot use, in words.
 
-usage: arguments_test.py DDP REGRESSION
+usage: arguments_test.py DDP REGRESSION PROGRAM...
 """
 
 import pathlib
 import sys
-import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tools"))
 import common  # noqa: E402
 
 NUMBERS = {"--save-every": ["0", "-1", "2.5", "many", "99999999999", ""], "--epochs": ["0", "1e3"], "--ranks": ["-1", "2x"]}
-TABLES = {"words": ("a,b\n1,2\nthree,4\n", "line 3: column 'a': 'three' is no number"),
-          "a unit": ("a,b\n1,2 m\n", "line 2: column 'b': '2 m' is no number"),
-          "an empty cell": ("a,b\n1,\n", "line 2: column 'b': the value is missing"),
-          "a longer row": ("a,b\n1,2\n1,2,3\n1\n", "line 3: a row of 3 cells; expected 2"),
-          "nothing": ("", "there is nothing in it"),
-          "a heading alone": ("a,b\n", "holds a table of shape (0, 2)")}
 
 
 def check_all(report):
-    ddp, regression = (pathlib.Path(program).resolve() for program in sys.argv[1:3])
+    ddp, regression, *others = (pathlib.Path(program).resolve() for program in sys.argv[1:])
 
     def refuses(what, command, text):
-        status, output = common.run([*command, "--device", "cpu"])
+        status, output = common.run(command)
         report.add(what, None if status == 1 and text in output else f"status {status}: {output}")
 
     for option, values in NUMBERS.items():
         for value in values:
-            refuses(f"ddp {option} '{value}'", [ddp, option, value], f"ddp: {option} is '{value}'; expected a whole number")
-    refuses("ddp --epoch", [ddp, "--epoch", "3"], "'--epoch' is no option with a value; expected --device")
-    with tempfile.TemporaryDirectory() as folder:
-        for what, (content, text) in TABLES.items():
-            table = pathlib.Path(folder) / "table.csv"
-            table.write_text(content)
-            refuses(f"a table with {what}", [regression, table], text)
-        refuses("a table that is not there", [regression, pathlib.Path(folder) / "none"], "No such file or directory")
+            text = f"ddp: {option} is '{value}'; expected a whole number"
+            refuses(f"ddp {option} '{value}'", [ddp, "--device", "cpu", option, value], text)
+            refuses(f"ddp {option}='{value}'", [ddp, "--device=cpu", f"{option}={value}"], text)
+    for given, wrong in (("--epoch 3", "--epoch"), ("--device", "--device"), ("cpu", "cpu"), ("--device cpu --x=3", "--x=3")):
+        for command in ([ddp], [regression, "no-table.csv"], *([other] for other in others)):
+            name = command[0].name
+            refuses(f"{name} {given}", [*command, *given.split()],
+                    f"{name}: '{wrong}' is no option with a value; expected --device")
 
 
 if __name__ == "__main__":

@@ -32,7 +32,14 @@ class Regression(cases.Scratch):
         self.assertIn("table.csv', line 3: column 'price': 'many' is no number", self.refusal("area,price\n1,2\n3,many\n"))
         self.assertIn("table.csv', line 3: column 'price': the value is missing", self.refusal("area,price\n1,2\n3,\n"))
         self.assertIn("table.csv', line 3: a row of 1 cells; expected 2", self.refusal("area,price\n1,2\n3\n"))
+        self.assertIn("table.csv', line 2: column 'price': '2 m' is no number", self.refusal("area,price\n1,2 m\n"))
+
+    def test_tables_without_rows_and_files_that_are_not_there(self):
         self.assertIn("holds a table of shape (0, 2)", self.refusal("area,price\n"))
+        self.assertIn("there is nothing in it", self.refusal(""))
+        status, said = self.run_on(self.root / "none.csv")
+        self.assertEqual(status, 1, said)
+        self.assertIn("No such file or directory", said)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Programs with random, mostly senseless, values of the options that their --help lists, or that are named after a colon.
+"""Programs with random, mostly senseless, values of the options that their --help lists, or that are named after a colon;
+after another colon stands an argument that comes before them.
 
-Each run must end by itself with a status, and say something where that is not 0; one that still works after --seconds is
-ended, and counts as well. A signal, an exception that nobody catches and silence are failures.
+Each run must end by itself with a status, and say something where that is not 0. One that has worked for --seconds of
+processor time is ended, and counts as good. Of all runs, at least half must end by themselves, and one of twenty must do
+what its options say. A signal, an exception that nobody catches, silence, and a minute without so much work are failures.
 
 LOCUS_FUZZ_COUNT says how many runs of each program there are, LOCUS_FUZZ_SEED with which seed they are made.
 
-usage: command_lines_test.py [--seconds S] PROGRAM[:OPTION,OPTION...]...
+usage: command_lines_test.py [--seconds S] PROGRAM[:OPTION,OPTION...[:ARGUMENT]]...
 """
 
 import argparse
@@ -14,6 +16,7 @@ import os
 import pathlib
 import random
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -25,6 +28,9 @@ VALUES = ["0", "-1", "1", "2", "3", "65536", "2147483648", "-9223372036854775808
           "nan", "inf", "0.5", "-0", "", " ", "word", "3x", "0x10", "é", "%s%n", ",", "1,2", "a,,b", "/", "/nonexistent/folder/file",
           "/dev/null", "/dev/full", ".", "cuda", "cuda:7", "cuda:-1", "auto", "float", "half", "bfloat16", "--help",
           "A" * 5000]
+SENSIBLE = ["0", "1", "2", "3", "0.5", "auto"]
+MANY_THREADS = ("--ranks", "65536")  # starts so many
+WALL_SECONDS = 60
 OPTION = re.compile(r"^\s+(?:-\w,)?(--[a-z][a-z0-9-]*)( [A-Z]| \[|,)?", re.MULTILINE)
 
 
@@ -40,24 +46,38 @@ def arguments(choose, options):
     for option in chosen:
         given.append(option)
         if choose.randrange(8):
-            given.append(choose.choice(VALUES))
+            given.append(choose.choice(choose.choice([VALUES, SENSIBLE, SENSIBLE])))
     if not choose.randrange(6):
         given.append(choose.choice(VALUES))
     if "--device" in options and "--device" not in chosen:
         given += ["--device", "cpu"]
-    return given
+    return ["3" if pair == MANY_THREADS else pair[1] for pair in zip(["", *given], given)]
 
 
-def problem_of(program, given, seconds):
-    """How a run failed; None: it did not."""
+def limit_work(seconds):
+    """Ends this process, and the program that it becomes, by SIGPROF after so much processor time."""
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+
+
+def outcome_of(program, given, seconds):
+    """(whether a run ended by itself, whether it did what its options say, how it failed or None)"""
+    shown = " ".join([program, *(repr(one[:60]) for one in given)])
     with tempfile.TemporaryDirectory() as folder:
         try:
             done = subprocess.run([program, *given], cwd=folder, capture_output=True, text=True, errors="replace",
-                                  stdin=subprocess.DEVNULL, timeout=seconds, env={**os.environ, "LOCUS_NUM_THREADS": "1"})
+                                  stdin=subprocess.DEVNULL, timeout=WALL_SECONDS, preexec_fn=lambda: limit_work(seconds),
+                                  env={**os.environ, "LOCUS_NUM_THREADS": "1"})
         except subprocess.TimeoutExpired:
-            return None
+            return False, False, f"{shown}\nneither ended nor worked for {seconds} seconds within {WALL_SECONDS}"
         left = [path.name for path in pathlib.Path(folder).rglob("*.tmp*")]
-    shown = " ".join([program, *(repr(one[:60]) for one in given)])
+    if done.returncode == -signal.SIGPROF:
+        return False, True, None
+    return True, done.returncode == 0, problem_of(shown, done, left)
+
+
+def problem_of(shown, done, left):
+    """How a run failed that ended by itself; None: it did not."""
     said = (done.stdout + done.stderr)[-3000:]
     if done.returncode < 0 or done.returncode > 128:
         return f"{shown}\nended by signal or with status {done.returncode}\n{said}"
@@ -70,21 +90,30 @@ def problem_of(program, given, seconds):
     return None
 
 
+def try_programs(report, programs, seconds):
+    choose = random.Random(int(os.environ.get("LOCUS_FUZZ_SEED", "1")))
+    outcomes = []
+    for named in programs:
+        program, listed, *before = (named + ":").split(":")[:3]
+        program, before = os.path.abspath(program), [one for one in before if one]
+        options = listed.split(",") if listed else options_of(program)
+        report.add(f"{pathlib.Path(program).name} has options", None if options else "no options")
+        runs = int(os.environ.get("LOCUS_FUZZ_COUNT", "30")) if options else 0
+        tried = [outcome_of(program, before + arguments(choose, options), seconds) for _ in range(runs)]
+        report.add(f"{pathlib.Path(program).name} with {runs} command lines", "\n".join(found for *_, found in tried if found))
+        outcomes += tried
+    ended, worked = sum(one[0] for one in outcomes), sum(one[1] for one in outcomes)
+    report.add("half of the runs end by themselves", None if 2 * ended >= len(outcomes) else f"{ended} of {len(outcomes)} did")
+    report.add("one of twenty runs does what its options say",
+               None if 20 * worked >= len(outcomes) else f"{worked} of {len(outcomes)} did")
+
+
 def run(report):
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, default=0.3)
     parser.add_argument("programs", nargs="+")
     asked = parser.parse_args()
-    choose = random.Random(int(os.environ.get("LOCUS_FUZZ_SEED", "1")))
-    for named in asked.programs:
-        program, _, listed = named.partition(":")
-        program = os.path.abspath(program)
-        options = listed.split(",") if listed else options_of(program)
-        report.add(f"{pathlib.Path(program).name} has options", None if options else "no options")
-        runs = int(os.environ.get("LOCUS_FUZZ_COUNT", "12")) if options else 0
-        problems = [problem_of(program, arguments(choose, options), asked.seconds) for _ in range(runs)]
-        problems = [problem for problem in problems if problem]
-        report.add(f"{pathlib.Path(program).name} with {runs} command lines", "\n".join(problems))
+    try_programs(report, asked.programs, asked.seconds)
 
 
 if __name__ == "__main__":

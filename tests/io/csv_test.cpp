@@ -1,5 +1,4 @@
 #include <locus/io/csv.hpp>
-#include <locus/tensor/copy.hpp>
 
 #include <doctest/doctest.h>
 
@@ -59,7 +58,7 @@ TEST_CASE("a mistake in a cell is told with file, line and column") {
   CHECK(
       refusal([&] { (void)table.numbers("city"); }) ==
       "'houses.csv', line 2: column 'city': 'Ghent' is no number of float32; read words with categories() or texts(), "
-      "and name what stands for a missing value in .missing");
+      "and list texts that mean a missing value in .missing_texts");
   CHECK(refusal([&] { (void)table.numbers("rooms"); }) ==
         "'houses.csv', line 5: column 'rooms': the value is missing; say what stands for it, as in {.missing = NAN} or "
         "{.missing = 0}");
@@ -69,6 +68,10 @@ TEST_CASE("a mistake in a cell is told with file, line and column") {
                  "is none of the categories, which are 'Ghent'"));
   CHECK(message_of<ArgumentError>([&] { (void)table.numbers("price"); }) ==
         "'houses.csv' has no column 'price'; there are 'area', 'rooms', 'city'");
+  CHECK(message_of<ArgumentError>([&] {
+          (void)table.categories("city", {"Ghent", "a\nb", "Mons", "a\nb"});
+        }) == "'houses.csv', column 'city': two of the names are 'a\\nb'; give each category once");
+  CHECK_THROWS_AS((void)table.categories("rooms", Texts{"3", "3"}), ArgumentError);
   CHECK_THROWS_AS((void)table.numbers<std::int64_t>("rooms", {.missing = 0.5}), ArgumentError);
   CHECK_THROWS_AS((void)table.numbers<std::uint8_t>("rooms", {.missing = -1}), ArgumentError);
   CHECK(contains(message_of<ArgumentError>([] { (void)CsvTable("a,a\n1,2").numbers("a"); }), "two columns 'a'"));
@@ -84,9 +87,19 @@ TEST_CASE("numbers of every type, rounded once") {
   CHECK_CLOSE(CsvTable("x\n9223372036854775807\n-0\n+5").numbers<std::int64_t>("x"), {9223372036854775807., 0, 5});
   CHECK(CsvTable("x\n9007199254740993").numbers<std::int64_t>("x")(0) == 9007199254740993);
   CHECK_CLOSE(CsvTable("x\n255").numbers<std::uint8_t>("x"), {255});
-  for (const char* const bad :
-       {"x\n1e39", "x\n-1e999", "x\n1.5.2", "x\n1 2", "x\n0x10", "x\n--1", "x\n+-1", "x\n1e", "x\n."})
-    CHECK(contains(refusal([&] { (void)CsvTable(bad).numbers("x"); }), "is no number of float32"));
+  const std::string zeros(400, '0');
+  CHECK_CLOSE(CsvTable("x\n0." + zeros + "1e+5\n-.0e999\n1000e-400\n0.01e-99999999999999999999\n1" + zeros +
+                       "e-400\n0." + zeros + "1e401")
+                  .numbers<double>("x"),
+              {0, 0, 0, 0, 1, 1});
+  for (const std::string& bad :
+       {"1e39"s, "-1e999"s, "0.1e999"s, "-0.5e400"s, ".5E+4000"s, "1" + zeros + "e-5",
+        "0." + zeros + "1e+99999999999999999999", "1.5.2"s, "1 2"s, "0x10"s, "--1"s, "+-1"s, "1e"s, "."s}) {
+    CAPTURE(bad);
+    const CsvTable wrong("x\n" + bad);
+    CHECK(contains(refusal([&] { (void)wrong.numbers("x"); }), "is no number of float32"));
+    CHECK((bad == "1e39" || contains(refusal([&] { (void)wrong.numbers<double>("x"); }), "is no number of float64")));
+  }
   CHECK_THROWS_AS((void)CsvTable("x\n256").numbers<std::uint8_t>("x"), DataError);
   CHECK_THROWS_AS((void)CsvTable("x\n-1").numbers<std::uint64_t>("x"), DataError);
   CHECK_THROWS_AS((void)CsvTable("x\n70000").numbers<half>("x"), DataError);
@@ -103,7 +116,7 @@ TEST_CASE("files of other programs: byte order marks, line ends, delimiters, dec
   CHECK(CsvTable("'a,b',c", {.quote = '\'', .header = false}).texts("0") == Texts{"a,b"});
   CHECK(CsvTable("x,y\n\"two\nlines\",\n").texts("x") == Texts{"two\nlines"});
   CHECK(CsvTable("x,y\n\"\",\n").texts("y") == Texts{""});
-  CHECK_CLOSE(CsvTable("x\n?\n1", {.missing = {"?"}}).numbers("x", {.missing = 9}), {9, 1});
+  CHECK_CLOSE(CsvTable("x\n?\n1", {.missing_texts = {"?"}}).numbers("x", {.missing = 9}), {9, 1});
   const CsvTable heading_alone("x,y\n");
   CHECK(heading_alone.rows() == 0);
   CHECK(heading_alone.numbers().shape() == Shape{0, 2});

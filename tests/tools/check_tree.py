@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The shape of the tree: includes go strictly downwards, kernels stay in cuda_kernels, every test is built.
+"""The shape of the tree: includes go strictly downwards, kernels stay in cuda_kernels, headers include what defines the
+members of tensors that they call, every test is built.
 
 usage: check_tree.py [--root DIR]
 """
@@ -160,11 +161,35 @@ def check_instances(root):
     return problems
 
 
+def check_definitions(root):
+    """Headers that call members of Tensor without the header that defines them: they compile alone, but do not link."""
+    folder = root / "include"
+    tensor, copy = folder / "locus/tensor/tensor.hpp", folder / "locus/tensor/copy.hpp"
+    if not copy.exists():
+        return []
+    members = sorted({*re.findall(r"^.*\bTensor<T, D>::(\w+)\(", copy.read_text(), re.MULTILINE), "reshape", "flatten"})
+    called = re.compile(r"\.\s*(?:template\s+)?(" + "|".join(members) + r")\s*[(<]")
+    texts = {path: path.read_text() for path in common.sources("include/locus", root=root)}
+    includes = {path: [folder / target for _, target in included(text)] for path, text in texts.items()}
+    problems = []
+    for path, text in texts.items():
+        reached, rest = set(), [path]
+        while rest:
+            one = rest.pop()
+            if one in texts and one not in reached:
+                reached.add(one)
+                rest += includes[one]
+        if tensor in reached and copy not in reached and path != tensor:
+            problems.append((path, [f"calls .{name}() of tensors; include <locus/tensor/copy.hpp>, which defines it"
+                                    for name in sorted({*called.findall(code(text))})]))
+    return problems
+
+
 def check_tree(root):
     """[(path, problems)] of every file that was looked at."""
     looked = [(path, check_public(root, path)) for path in common.sources("include/locus", root=root)]
     looked += [(path, check_kernels(root, path)) for path in common.sources("cuda_kernels/locus", root=root)]
-    looked += check_instances(root)
+    looked += check_instances(root) + check_definitions(root)
     looked += [(path, check_program(path)) for path in common.sources("compiled", "examples", "benchmarks", root=root)]
     return looked + check_listed(root)
 

@@ -27,7 +27,8 @@ import unchanged
 from cases import Scratch
 
 sys.path[:0] = [str(common.ROOT / folder) for folder in ("benchmarks", "benchmarks/support", "scripts/lib", "tests/cuda",
-                                                          "tests/docs")]
+                                                          "tests/docs", "tests/fuzz")]
+import command_lines_test as command_lines  # noqa: E402
 import cpu_dry_run  # noqa: E402
 import cpu_workloads  # noqa: E402
 import report  # noqa: E402
@@ -191,6 +192,19 @@ class Layering(Scratch):
         self.write("examples/mnist.cpp", "int main() { g<<<1, 1>>>(); }\n")
         self.assert_only_problem("examples/mnist.cpp", "<<<")
 
+    def test_header_that_does_not_link_alone(self):
+        self.write("include/locus/tensor/tensor.hpp", "#pragma once\n")
+        self.write("include/locus/tensor/copy.hpp", "#pragma once\n#include <locus/tensor/tensor.hpp>\n"
+                   "template <class T, class D>\nTensor<T, D> Tensor<T, D>::clone() const {\n"
+                   "template <class T, class D>\ntemplate <class U>\nTensor<U, D> Tensor<T, D>::as() const {\n")
+        self.write("include/locus/ops/a.hpp", "#pragma once\n#include <locus/tensor/tensor.hpp>\nauto y = x.as<int>();\n")
+        self.assert_only_problem("ops/a.hpp", "calls .as() of tensors; include <locus/tensor/copy.hpp>")
+        self.write("include/locus/ops/a.hpp", "#pragma once\n#include <locus/tensor/tensor.hpp>\nauto y = x.reshape({2});\n")
+        self.assert_only_problem("ops/a.hpp", "calls .reshape() of tensors")
+        self.write("include/locus/ops/b.hpp", "#pragma once\n#include <locus/tensor/copy.hpp>\n")
+        self.write("include/locus/ops/a.hpp", "#pragma once\n#include <locus/ops/b.hpp>\nauto y = x.reshape({2}).clone();\n")
+        self.assertEqual(self.problems(), [])
+
     def test_kernel_that_includes_upwards(self):
         self.write("cuda_kernels/locus/cuda/map.cuh", "#include <locus/tensor/tensor.hpp>\n")
         self.assert_only_problem("map.cuh", "kernels may include only")
@@ -245,6 +259,35 @@ class Unchanged(Scratch):
     def test_a_record_that_is_damaged(self):
         self.write("build/passed.json", "{")
         self.assertEqual(unchanged.choose(self.build, "fast")[0], 0)
+
+
+class CommandLines(Scratch):
+    def failures(self, script, runs=3):
+        program = self.write("program", f"#!/bin/sh\n{script}\n")
+        program.chmod(0o755)
+        with contextlib.redirect_stdout(io.StringIO()) as said, unittest.mock.patch.dict(os.environ, LOCUS_FUZZ_COUNT=str(runs)), \
+                unittest.mock.patch.object(command_lines, "WALL_SECONDS", 1):
+            command_lines.try_programs(common.Report(), [f"{program}:--ranks,--epochs"], 0.1)
+        return said.getvalue()
+
+    def test_a_program_that_refuses_some(self):
+        self.assertEqual(self.failures("""case "$*" in *--ranks*) echo no such; exit 1;; esac""", 12), "")
+
+    def test_programs_that_never_end(self):
+        busy = self.failures("while :; do :; done")
+        self.assertIn("half of the runs end by themselves\n    0 of 3 did", busy)
+        self.assertNotIn("neither ended", busy)
+        self.assertIn("neither ended nor worked for 0.1 seconds within 1", self.failures("exec sleep 20"))
+
+    def test_programs_that_do_nothing_or_crash(self):
+        self.assertIn("one of twenty runs does what its options say\n    0 of 3 did", self.failures("echo no; exit 1"))
+        self.assertIn("without a word", self.failures("exit 1"))
+        self.assertIn("ended by signal", self.failures("kill -SEGV $$"))
+
+    def test_no_program_starts_very_many_ranks(self):
+        choose = command_lines.random.Random(1)
+        lines = [command_lines.arguments(choose, ["--ranks"]) for _ in range(3000)]
+        self.assertFalse([line for line in lines if "65536" in line[line.index("--ranks") + 1:][:1]])
 
 
 class CompileFail(Scratch):

@@ -4,6 +4,7 @@
 #include <locus/data/image_folder.hpp>
 #include <locus/data/mixed.hpp>
 #include <locus/dist/dist.hpp>
+#include <locus/io/csv.hpp>
 #include <locus/io/tensor_board.hpp>
 #include <locus/locus.hpp>
 #include <locus/models/lenet5.hpp>
@@ -380,7 +381,7 @@ TEST_CASE("data sets and loaders that were moved from") {
   check_calls("iterator of a Loader", [&] { ++position; });
 }
 
-TEST_CASE("ranks, and what writes files") {
+TEST_CASE("ranks, and what reads or writes files") {
   dist::spawn<Cpu>(1, [](const dist::Communicator<Cpu>& comm) {
     dist::Communicator<Cpu> mine = comm;
     const Here x = ones({2});
@@ -419,6 +420,15 @@ TEST_CASE("ranks, and what writes files") {
       },
       [](auto& p) { (void)p.places(); }, [](auto& p) { (void)p.parameters(); });
 
+  io::CsvTable table("x,y\n1,2");
+  check_object(
+      "CsvTable", table, [](auto& t) { (void)t.rows(); }, [](auto& t) { (void)t.columns(); },
+      [](auto& t) { (void)t.contains("x"); }, [](auto& t) { (void)t.numbers(); }, [](auto& t) { (void)t.numbers("x"); },
+      [](auto& t) {
+        (void)t.numbers({"x", "y"});
+      },
+      [](auto& t) { (void)t.categories("y"); }, [](auto& t) { (void)t.categories("y", {"2"}); },
+      [](auto& t) { (void)t.texts("x"); });
   const TemporaryFolder folder;
   io::TensorBoard board(folder.path);
   check_object(

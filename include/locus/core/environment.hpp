@@ -24,6 +24,16 @@ namespace locus::inline LOCUS_ABI::detail {
   return text == "1";
 }
 
+/// LOCUS_TRACE: "1" traces launches, "json" or "json:FILE" phases; "0" where it is not set. throws ArgumentError for
+/// anything else
+[[nodiscard]] LOCUS_OUT_OF_LINE inline std::string_view trace_from_environment() {
+  const std::string_view text = environment("LOCUS_TRACE"), json = "json:";
+  if (text.empty()) return "0";
+  if (text != "0" && text != "1" && text != "json" && !(text.starts_with(json) && text.size() > json.size()))
+    fail<ArgumentError>({"LOCUS_TRACE is \"", shown(text), "\"; expected 0, 1, json or json:FILE"});
+  return text;
+}
+
 /// The digits of a text, which ends with them, as a number; -1 for another text, and for more than 2^31 - 1.
 [[nodiscard]] constexpr std::int64_t whole_number(std::string_view text) {
   std::int64_t number = text.empty() ? -1 : 0;

@@ -12,17 +12,16 @@
 namespace locus::inline LOCUS_ABI {
 
 namespace detail {
-/// LOCUS_TRACE=json: see device/phase_trace.hpp.
-[[nodiscard]] LOCUS_COLD inline bool traces_phases() { return environment("LOCUS_TRACE").starts_with("json"); }
 [[nodiscard]] LOCUS_OUT_OF_LINE inline Atomic<bool>& tracing() {
-  static Atomic<bool> traces{!traces_phases() && switch_from_environment("LOCUS_TRACE", false)};
+  static Atomic<bool> traces{trace_from_environment() == "1"};
   return traces;
 }
 }  // namespace detail
 
 /// Whether every launch waits for its end and then tells on stderr how long it took, the bytes that it has to move at
 /// least and how fast that was, the extents that it ran over, and the expression that it computed; on Cuda, the share
-/// of the peak bandwidth and the grid too. At first what LOCUS_TRACE in the environment says: 1, or 0 or nothing.
+/// of the peak bandwidth and the grid too. At first what LOCUS_TRACE in the environment says: 1; not for 0, json, and
+/// nothing. throws ArgumentError, where it is read first, for another text
 ///
 ///     locus: cpu  map  0.0210 ms  12 MB  571 GB/s  (1000, 1000)  relu(x0 * x1 + c)
 inline void trace_launches(bool traced) { detail::tracing().store(traced, Order::relaxed); }

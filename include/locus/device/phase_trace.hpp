@@ -4,6 +4,7 @@
 
 #include <locus/core/atomic.hpp>
 #include <locus/core/descriptor.hpp>
+#include <locus/core/environment.hpp>
 #include <locus/core/posix.hpp>
 #include <locus/device/replay.hpp>
 #include <locus/device/verbs.hpp>
@@ -22,8 +23,9 @@ class PhaseFile {
  public:
   [[nodiscard]] LOCUS_OUT_OF_LINE static PhaseFile& instance() {
     static auto* const file = [] {  // never destroyed: threads may still add to it
+      const std::string_view told = trace_from_environment();
       auto* const made = new PhaseFile;
-      made->open_as_told();
+      if (told.starts_with("json")) made->open_as_told(told);
       wait_at_fork<&mutex_of_instance>();
       (void)std::atexit([] { instance().close(); });
       return made;
@@ -76,18 +78,16 @@ class PhaseFile {
  private:
   PhaseFile() = default;
   [[nodiscard]] static Mutex& mutex_of_instance() { return instance().mutex_; }
-  /// As LOCUS_TRACE in the environment says.
-  LOCUS_COLD void open_as_told() {
-    const char* const text = std::getenv("LOCUS_TRACE");
-    const std::string_view value = text ? text : "";
-    if (value.substr(0, 4) != "json") return;
-    std::string path(value.size() > 5 ? value.substr(5) : "locus-trace.json");
+  /// `told`: json, or json:FILE. Where the file cannot be written, stderr says so.
+  LOCUS_COLD void open_as_told(std::string_view told) {
+    std::string path(told.size() > 5 ? told.substr(5) : "locus-trace.json");
     if (const std::size_t at = path.find("%p"); at != std::string::npos) path.replace(at, 2, std::to_string(getpid()));
-    const int error = value.size() > 4 && value[4] != ':' ? EINVAL : try_to_open(path);
-    if (error)
-      std::fprintf(stderr,
-                   "locus: LOCUS_TRACE=%s: cannot write '%s': %s; expected json or json:FILE; nothing is traced\n",
-                   text, path.c_str(), std::strerror(error));
+    if (const int error = try_to_open(path))
+      std::fprintf(
+          stderr,
+          "locus: LOCUS_TRACE names the file '%s', which cannot be written: %s; expected json:FILE with a file "
+          "that you may write to; nothing is traced\n",
+          path.c_str(), std::strerror(error));
   }
   /// 0 or an errno.
   [[nodiscard]] LOCUS_COLD int try_to_open(const std::string& path) {
@@ -124,7 +124,7 @@ class PhaseFile {
 /// process.
 ///
 /// On a GPU, a phase then waits for what it queued, and fit replays no step: the parts of a step are told apart, but it
-/// takes longer. throws DataError where the file cannot be written
+/// takes longer. throws DataError where the file cannot be written; ArgumentError for another text in LOCUS_TRACE
 inline void trace_phases(const std::string& path) {
   auto& file = detail::PhaseFile::instance();
   if (path.empty()) file.close();

@@ -180,17 +180,19 @@ class TcpRendezvous {
     const Hello& hello = visitor.hello;
     Socket& connection = visitor.connection;
     if (!connection.write_all(&received, 1, watch_, watch_.seconds() + 2)) return false;
+    const auto turn_away = [&](const std::string& reason) {
+      extra_ = std::move(connection);
+      refuse(hello.rank < 0 ? -1 : hello.rank, reason);
+    };
+    if (hello.size != place_.size)
+      turn_away(join("rank ", hello.rank, " is one of ", hello.size, ", rank 0 one of ", place_.size,
+                     "; start all with the same WORLD_SIZE"));
+    if (hello.rank < 0 || hello.rank >= place_.size)
+      turn_away(join("a process came as rank ", hello.rank, " of ", place_.size, "; expected a RANK of 1 to ",
+                     place_.size - 1, " for each beside rank 0"));
     const auto at = static_cast<std::size_t>(hello.rank);
-    if (hello.size != place_.size) {
-      extra_ = std::move(connection);
-      refuse(hello.rank, join("rank ", hello.rank, " is one of ", hello.size, ", rank 0 one of ", place_.size,
-                              "; start all with the same WORLD_SIZE"));
-    }
-    if (hello.rank < 1 || hello.rank >= place_.size || connections_[at]) {
-      extra_ = std::move(connection);
-      refuse(hello.rank,
-             join("two processes are rank ", hello.rank, "; give each a RANK of its own, 0 to ", place_.size - 1));
-    }
+    if (at == 0 || connections_[at])
+      turn_away(join("two processes are rank ", hello.rank, "; give each a RANK of its own, 0 to ", place_.size - 1));
     connections_[at] = std::move(connection);
     guests_[at] = {visitor.from, std::move(visitor.bytes)};
     return true;
@@ -214,9 +216,10 @@ class TcpRendezvous {
       if (!connections_[static_cast<std::size_t>(rank)]) text += join(" ", rank);
     return text + "; start as many processes as WORLD_SIZE says, all with this MASTER_ADDR and MASTER_PORT";
   }
-  /// An answer begins with the rank at fault, or -1, and the number of bytes that follow.
+  /// An answer begins with the rank at fault, or one of these, and the number of bytes that follow.
+  static constexpr std::int64_t all_met = -1, no_rank_at_fault = -2;
   struct Head {
-    std::int64_t at_fault = -1, bytes = 0;
+    std::int64_t at_fault = all_met, bytes = 0;
   };
   [[nodiscard]] bool answer(int rank) const {
     std::string table;
@@ -226,16 +229,16 @@ class TcpRendezvous {
       table.append(reinterpret_cast<const char*>(&size), sizeof size);
       table += guest.bytes;
     }
-    return say(connections_[static_cast<std::size_t>(rank)], {-1, static_cast<std::int64_t>(table.size())}, table);
+    return say(connections_[static_cast<std::size_t>(rank)], {all_met, static_cast<std::int64_t>(table.size())}, table);
   }
   [[nodiscard]] bool say(const Socket& to, const Head& head, const std::string& text) const {
     const double until = timeout_ + 1;  // also after the time-out: that is what it says
     return to.write_all(&head, sizeof head, watch_, until) &&
            to.write_all(text.data(), static_cast<std::int64_t>(text.size()), watch_, until);
   }
-  /// Tells all that came, and throws.
+  /// Tells all that came, and throws. at_fault: a rank; -1: none
   [[noreturn]] void refuse(int at_fault, const std::string& reason) {
-    const Head head{at_fault, static_cast<std::int64_t>(reason.size())};
+    const Head head{at_fault < 0 ? no_rank_at_fault : at_fault, static_cast<std::int64_t>(reason.size())};
     for (const Socket& connection : connections_)
       if (connection) (void)say(connection, head, reason);
     if (extra_) (void)say(extra_, head, reason);
@@ -252,11 +255,13 @@ class TcpRendezvous {
     const double until = 2 * timeout_ + 2;
     const bool has_answer = connection.read_all(&head, sizeof head, watch_, until);
     constexpr std::int64_t most_of_guest = sizeof(SocketAddress) + sizeof(std::int64_t) + most_bytes;
-    if (has_answer && (head.bytes < 0 || head.bytes > place_.size * most_of_guest)) fail(0, another_answer);
+    if (has_answer && (head.bytes < 0 || head.bytes > place_.size * most_of_guest || head.at_fault < no_rank_at_fault ||
+                       head.at_fault > INT32_MAX))
+      fail(0, another_answer);
     if (!has_answer || !read_text(connection, head.bytes, text, until))
       fail(0, join("rank 0 ", watch_.seconds() < until ? "ended" : "stalled",
                    " while ranks met; see its own output, and start all again"));
-    if (head.at_fault >= 0) fail(static_cast<int>(head.at_fault), text);
+    if (head.at_fault != all_met) fail(head.at_fault == no_rank_at_fault ? -1 : static_cast<int>(head.at_fault), text);
     std::size_t at = 0;
     const auto take = [&](void* to, std::size_t count) {
       if (text.size() - at < count) fail(0, another_answer);

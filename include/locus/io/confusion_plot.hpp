@@ -3,7 +3,7 @@
 
 #include <locus/core/file.hpp>
 #include <locus/io/plot_canvas.hpp>
-#include <locus/tensor/tensor.hpp>
+#include <locus/tensor/copy.hpp>
 
 #include <cmath>
 #include <vector>

@@ -1,9 +1,10 @@
 #pragma once
 // Tables of comma-separated values, as RFC 4180 describes them: columns by name, as numbers, categories or texts.
 
+#include <locus/core/moved.hpp>
 #include <locus/core/shown.hpp>
 #include <locus/io/csv_scanner.hpp>
-#include <locus/tensor/tensor.hpp>
+#include <locus/tensor/copy.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -17,7 +18,7 @@ struct CsvOptions {
   char quote = '"';          ///< around a cell that holds delimiters or line ends; '\0': none
   char decimal_point = '.';  ///< ',' of files from some countries
   bool header = true;        ///< whether the first line has the names of the columns; otherwise these are "0", "1", ...
-  std::vector<std::string> missing = {"", "NA", "N/A", "NaN", "nan", "null", "NULL"};  ///< cells without a value
+  std::vector<std::string> missing_texts = {"", "NA", "N/A", "NaN", "nan", "null", "NULL"};  ///< cells without a value
 };
 
 /// What stands for a missing value.
@@ -40,6 +41,22 @@ concept ListOfNames = !std::is_convertible_v<const C&, std::string_view> && requ
   list.end();
 };
 
+/// Whether a number of decimal digits that is not 0, and not in the range of double, is below 1: by the place of its
+/// first digit from the point, and its exponent.
+[[nodiscard]] LOCUS_COLD inline bool is_below_one(std::string_view text) {
+  const std::size_t e = std::min(text.find_first_of("eE"), text.size());
+  const std::string_view digits = text.substr(0, e);
+  const std::size_t point = std::min(digits.find('.'), e), first = std::min(digits.find_first_of("123456789"), e);
+  // 1 is the first digit of units, 0 that of tenths.
+  const auto place = static_cast<std::int64_t>(point) - static_cast<std::int64_t>(first) + (first > point);
+  if (e == text.size()) return place <= 0;
+  const bool is_negative = text[e + 1] == '-';
+  const char* const begin = text.data() + e + 1 + (is_negative || text[e + 1] == '+');
+  std::int64_t exponent = 0;
+  if (std::from_chars(begin, text.data() + text.size(), exponent).ec != std::errc()) return is_negative;
+  return is_negative ? place <= exponent : place <= -exponent;
+}
+
 /// An integer or floating-point number that fills `text`, the point being '.'. False where it is none of T; a number
 /// too small for T becomes 0.
 template <class T>
@@ -50,10 +67,8 @@ template <class T>
     const auto [at, error] = std::from_chars(begin, end, number);
     if (at != end || text.empty()) return false;
     if (error != std::errc::result_out_of_range || std::is_integral_v<T>) return error == std::errc();
-    const bool is_small = text.find("e-") != text.npos || text.find("E-") != text.npos ||
-                          text.substr(text[0] == '-').starts_with("0.") || text.substr(text[0] == '-').starts_with(".");
     number = 0;
-    return is_small;
+    return is_below_one(text);
   } else if constexpr (std::is_same_v<T, float>) {
     const auto [at, error] = std::from_chars(begin, end, number);
     if (at == end && error == std::errc()) return !text.empty();
@@ -109,11 +124,17 @@ class CsvTable {
     }
   }
 
-  [[nodiscard]] std::int64_t rows() const { return static_cast<std::int64_t>(starts_.size()); }
+  [[nodiscard]] std::int64_t rows() const {
+    require_present();
+    return static_cast<std::int64_t>(starts_.size());
+  }
   /// The names of the columns, from left to right.
-  [[nodiscard]] const std::vector<std::string>& columns() const { return names_; }
+  [[nodiscard]] const std::vector<std::string>& columns() const {
+    require_present();
+    return names_;
+  }
   [[nodiscard]] bool contains(std::string_view column) const {
-    return std::find(names_.begin(), names_.end(), column) != names_.end();
+    return std::find(columns().begin(), columns().end(), column) != columns().end();
   }
 
   /// The numbers of a column; T is float unless said otherwise.
@@ -156,7 +177,8 @@ class CsvTable {
     return coded(column, std::move(names), options);
   }
   /// The same with given names, as another table had them, so that codes agree.
-  /// throws DataError naming file, line and column for a cell that is none of them
+  /// throws DataError naming file, line and column for a cell that is none of them; ArgumentError for a name that is
+  /// given twice
   [[nodiscard]] CsvCategories categories(std::string_view column, std::initializer_list<std::string_view> names,
                                          const CsvMissing& options = {}) const {
     return coded(column, {names.begin(), names.end()}, options);
@@ -177,7 +199,10 @@ class CsvTable {
 
  private:
   [[nodiscard]] static std::string quoted(char c) { return "'" + locus::detail::shown({&c, 1}) + "'"; }
+  /// throws ArgumentError where the table was moved from
+  void require_present() const { presence_.require("CsvTable"); }
   [[nodiscard]] std::size_t index_of(std::string_view column) const {
+    require_present();
     const auto at = std::find(names_.begin(), names_.end(), column);
     if (at == names_.end()) {
       locus::detail::ShownNames names;
@@ -202,6 +227,11 @@ class CsvTable {
     std::vector<std::size_t> order(names.size());  // of the names by their bytes
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
     std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return names[a] < names[b]; });
+    for (std::size_t i = 1; i < order.size(); ++i)
+      if (names[order[i - 1]] == names[order[i]])
+        fail<ArgumentError>({"'", locus::detail::shown(scanner_.name), "', column '", locus::detail::shown(column),
+                             "': two of the names are '", locus::detail::shown(names[order[i]]),
+                             "'; give each category once"});
     CsvCategories result{Tensor<std::int64_t>({rows()}), {}};
     for_each_cell(index, [&](std::int64_t row, const std::string& text) {
       std::int64_t& code = result.codes.data()[row];
@@ -218,7 +248,8 @@ class CsvTable {
     return result;
   }
   [[nodiscard]] bool is_missing(std::string_view text) const {
-    return std::find(options_.missing.begin(), options_.missing.end(), text) != options_.missing.end();
+    const std::vector<std::string>& texts = options_.missing_texts;
+    return std::find(texts.begin(), texts.end(), text) != texts.end();
   }
   /// Calls f(row, text) for each cell of a column.
   template <class F>
@@ -278,9 +309,10 @@ class CsvTable {
   }
   template <class T>
   [[noreturn]] LOCUS_COLD void refuse_number(std::size_t row, std::size_t column, std::string_view text) const {
-    refuse(row, column,
-           join("'", locus::detail::shown(text), "' is no number of ", dtype_name<T>(),
-                "; read words with categories() or texts(), and name what stands for a missing value in .missing"));
+    refuse(
+        row, column,
+        join("'", locus::detail::shown(text), "' is no number of ", dtype_name<T>(),
+             "; read words with categories() or texts(), and list texts that mean a missing value in .missing_texts"));
   }
   [[noreturn]] LOCUS_COLD void refuse_category(std::int64_t row, std::size_t column, const std::string& text,
                                                const std::vector<std::string>& names) const {
@@ -297,6 +329,7 @@ class CsvTable {
   detail::CsvScanner scanner_;
   std::vector<std::string> names_;
   std::vector<std::size_t> starts_;  ///< of the rows, in the text
+  locus::detail::Presence presence_;
 };
 
 /// Reads a file of comma-separated values: of UTF-8 with or without a byte order mark; lines end by \n, \r\n or \r, and

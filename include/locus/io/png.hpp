@@ -3,7 +3,7 @@
 
 #include <locus/core/file.hpp>
 #include <locus/io/zip.hpp>
-#include <locus/tensor/tensor.hpp>
+#include <locus/tensor/copy.hpp>
 
 namespace locus::inline LOCUS_ABI::io {
 
