@@ -186,8 +186,17 @@ TEST_CASE("a resume that runs out of memory anywhere leaves the run as it was, b
   REQUIRE(states[0] != states[1]);
   Run run(2);
   int now = 1;
-  check_every_failure([&] { now = run.resume(paths[1 - now]) ? 1 - now : -1; },
-                      [&] { return run.bytes() == states[now]; });
+  bool finds_file = true;
+  check_every_failure(
+      [&] {
+        finds_file = run.resume(paths[1 - now]);
+        now = 1 - now;
+      },
+      [&] {
+        REQUIRE(finds_file);
+        return run.bytes() == states[now];
+      });
+  REQUIRE(finds_file);
   CHECK(run.bytes() == states[now]);
 }
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Programs that must not compile, and whose first error must say what to do.
 
-Every tests/compile_fail/*.cpp is one such program, and every usage/*.cpp there, whose mistake is not about places, built twice by each compiler present (g++, clang 14, clang 19,
-nvcc): as it stands, which must succeed, and with -DLOCUS_MUST_FAIL, which must fail. A file looks like this:
+Every tests/compile_fail/*.cpp is one such program; those of usage/ there have mistakes that are not about places. Each is
+built twice by each compiler present (g++, clang 14, clang 19, nvcc): as it stands, which must succeed, and with
+-DLOCUS_MUST_FAIL, which must fail. A file looks like this:
 
     // Adding tensors of two devices.
     // expect-error: Cpu.*Cuda              the first error line matches this (Python regular expression)

@@ -13,9 +13,8 @@ COMPILER = "clang"
 
 HEAD = """# Common mistakes
 
-What programs of PyTorch's, NumPy's and Eigen's users look like at first, and the words in which the compiler answers. Each
-answer is at most twelve lines, and the first of them is about your own file. Below is the first line of clang 14; g++ and
-nvcc say the same as the name of a type, such as
+Programs written by habit from PyTorch, NumPy or Eigen. The compiler answers each mistake in at most twelve lines; the first
+is about your file. Below is the first line of clang 14; g++ and nvcc say the same as the name of a type, such as
 `error::not_possible<error::no_such_option_or_argument, error::the_options_are_lr_momentum_dampening_weight_decay_nesterov_maximize>`.
 Mistakes of place have [a page of their own](placement.md).
 
