@@ -350,6 +350,22 @@ LOCUS_DEVICE_TEST("batch norm of frozen weights learns statistics in training, a
   CHECK_CLOSE(y, reference(norm(x).eval()), 1e-6);
   CHECK(norm.num_batches_tracked.value().item() == 0);
   CHECK_FALSE(y.requires_gradient());
-  (void)norm(trace(x)).eval();
+  const nn::BatchNorm1d<float, D> whole{3};
+  const auto of = [&](const auto& layer) {
+    const auto input = variable(x);
+    const auto result = layer(input).eval();
+    sum(square(result) * result).backward();
+    return std::pair(result.value(), input.grad());
+  };
+  const auto [given, gradient] = of(norm);
+  const auto [wanted, wanted_gradient] = of(whole);
+  CHECK_CLOSE(given, reference(wanted), 0);
+  CHECK_CLOSE(gradient, reference(wanted_gradient), 0);
+  CHECK_FALSE(norm.weight.has_grad());
   CHECK(norm.num_batches_tracked.value().item() == 1);
+  CHECK_CLOSE(norm.running_mean, reference(whole.running_mean.value()), 0);
+  // An input that is plain, beside what is traced of a frozen parameter, as beside a trained one.
+  const RunningStatistics<float, D> running{norm.running_mean.value(), norm.running_var.value(), {}};
+  CHECK_CLOSE(batch_norm(x, running, trace(norm.weight), norm.bias), reference(wanted), 0);
+  CHECK_CLOSE(batch_norm(x, running, norm.weight, norm.bias), reference(norm(x)), 0);
 }

@@ -164,3 +164,23 @@ TEST_CASE("groups refuse what makes no sense") {
                           Group{std::vector{Parameter(Tensor<float, Counting>({2}, Counting{1}))}}};
   CHECK_THROWS_WITH_AS((Sgd{apart, {}}), doctest::Contains("counting:1"), DeviceError);
 }
+
+TEST_CASE("an optimizer is made of lists in braces, with a name and without") {
+  const Parameter a(ones({2})), b(ones({1}));
+  auto parameters = {a, b};
+  const auto one = {a};
+  auto groups = {optim::Group{one, {.lr = 0.5}}, optim::Group{{b}, {}}};
+  const auto check = [&](const optim::Adam<float, Cpu>& optimizer, double lr) {
+    CHECK((optimizer.parameters() == std::vector{a, b}));
+    CHECK(optimizer.lr() == lr);
+  };
+  check(optim::Adam{{a, b}, {.lr = 1}}, 1);
+  check(optim::Adam{parameters, {.lr = 1}}, 1);
+  check(optim::Adam{std::as_const(parameters), {.lr = 1}}, 1);
+  check(optim::Adam(parameters), optim::AdamOptions{}.lr);
+  check(optim::Adam{std::move(parameters), {.lr = 1}}, 1);
+  check(optim::Adam{groups, {.lr = 1}}, 1);
+  check(optim::Adam{std::as_const(groups), {.lr = 1}}, 1);
+  check(optim::Adam(groups), optim::AdamOptions{}.lr);
+  CHECK(optim::Adam{groups, {.lr = 1}}.groups()[0].lr() == 0.5);
+}

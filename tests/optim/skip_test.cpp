@@ -204,6 +204,21 @@ LOCUS_DEVICE_TEST("steps captured with frozen parameters step the others, and ar
   check_frozen_in_replays<D>(true);
 }
 
+LOCUS_DEVICE_TEST("a norm that the host has to see is refused within a captured step", D) {
+  const Parameter a(full<float, D>({3}, 1.f));
+  auto step = capture<D>([&] {
+    a.zero_grad();
+    sum(square(trace(full<float, D>({3}, 1.f)) * a)).eval().backward();
+    return optim::clip_grad_norm_(std::vector{a}, 1, {.error_if_nonfinite = true});
+  });
+  CHECK_CLOSE(step(), {std::sqrt(12.)}, 1e-6);
+  for (int i = 0; i < 2; ++i) {
+    if constexpr (std::is_same_v<D, Cuda>)
+      CHECK_THROWS_WITH_AS(step(), doctest::Contains("clip_grad_norm_: .error_if_nonfinite"), CaptureError);
+    else CHECK_CLOSE(step(), {std::sqrt(12.)}, 1e-6);
+  }
+}
+
 LOCUS_DEVICE_TEST("skipped steps change nothing, and Adam's bias correction counts the others, as PyTorch's", D) {
   check_recorded_skips<double, D, optim::Adam>("skipped_adam", optim::AdamOptions{.lr = 0.05});
   check_recorded_skips<float, D, optim::Adam>("skipped_adam", optim::AdamOptions{.lr = 0.05});

@@ -82,11 +82,11 @@ class Parameter {
 
   /// Whether gradients are collected for it: unless it is frozen, or an empty handle.
   [[nodiscard]] bool requires_grad() const { return static_cast<bool>(node()); }
-  /// Freezes the parameter (false), or trains it again. A frozen one is to operations what a plain tensor is: they
-  /// record nothing for it, backward passes end where everything before is frozen, and optimizers, clipping and ranks
-  /// pass it over: its value, its optimizer's state and its count of steps stay. All handles share this, clone() and
-  /// moved or converted models keep it, files of weights do not. Either way the gradient is forgotten; hooks stay.
-  /// It counts from the next forward pass on: of what was recorded before, passes compute its gradient and drop it.
+  /// Freezes the parameter (false), or trains it again. Operations treat a frozen parameter as a plain tensor. Backward
+  /// passes end where everything before is frozen. Optimizers, clipping and ranks pass it over: its value, its
+  /// optimizer's state and its count of steps stay. All handles share this, clone() and moved or converted models keep
+  /// it, files of weights do not. Either way the gradient is forgotten; hooks stay. It counts from the next forward
+  /// pass on: of what was recorded before, passes compute its gradient and drop it.
   /// throws ArgumentError for an empty handle, CaptureError where the change would be part of a captured step
   ///
   ///     model.fc.weight.requires_grad_(false);

@@ -23,7 +23,7 @@ struct CsvOptions {
 
 /// What stands for a missing value.
 struct CsvMissing {
-  std::optional<double> missing = {};  ///< such as NAN, 0, or -100, a label that losses ignore; absent: it is an error
+  std::optional<double> missing = {};  ///< such as NaN, 0, or -100, a label that losses ignore; absent: it is an error
 };
 
 /// A column of names as numbers: names[codes(row)] is the cell.
@@ -91,7 +91,7 @@ template <class T>
 ///
 ///     const io::CsvTable table = io::read_csv("houses.csv");
 ///     const Tensor<float> x = table.numbers({"area", "rooms"});          // (rows, 2)
-///     const Tensor<float> age = table.numbers("age", {.missing = NAN});  // (rows,)
+///     const Tensor<float> age = table.numbers("age", {.missing = std::numeric_limits<double>::quiet_NaN()});
 ///     const auto [city, names] = table.categories("city");               // int64 codes, and what they mean
 class CsvTable {
  public:
@@ -296,7 +296,7 @@ class CsvTable {
   [[nodiscard]] T value_of_missing(std::int64_t row, std::size_t column, const CsvMissing& options) const {
     if (!options.missing)
       refuse(static_cast<std::size_t>(row), column,
-             "the value is missing; say what stands for it, as in {.missing = NAN} or {.missing = 0}");
+             "the value is missing; say what stands for it, as in {.missing = 0}, or NAN, of <cmath>");
     const double value = *options.missing;
     if constexpr (std::is_integral_v<T>) {
       if (!(value >= -9007199254740992. && value <= 9007199254740992.) ||

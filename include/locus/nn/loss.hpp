@@ -249,8 +249,9 @@ template <class T, class D>
 PosWeight(const Tensor<T, D>&) -> PosWeight<T, D>;
 
 /// The same with a weight p of positive targets: -p y log(sigmoid(x)) - (1 - y) log(1 - sigmoid(x)). As in PyTorch, a
-/// mean divides by the number of elements, whatever their weights.     gradient: g ((1 - y) sigmoid(x) - p y
-/// sigmoid(-x)) throws ShapeError unless shapes are equal and weights broadcast to them
+/// mean divides by the number of elements, whatever their weights.
+/// gradient: g ((1 - y) sigmoid(x) - p y sigmoid(-x))
+/// throws ShapeError unless shapes are equal and weights broadcast to them
 template <class P, class Y, class T, class D>
   requires(detail::LossOperands<P, Y> &&
            detail::IsWrong<detail::LossWeightsMistake<P, Y, T, D>, detail::Wrong::nothing>)

@@ -320,14 +320,14 @@ template <class X, class S, class... W>
 }  // namespace detail
 
 /// (x - mean) / sqrt(var + eps) * weight + bias in every channel (Ioffe and Szegedy, 2015). In training, where an
-/// operand is traced and none is frozen, mean and variance are those of the batch, and the running ones learn them, in
-/// place: running = (1 - momentum) running + momentum * new, or, without a momentum, the mean over all batches;
-/// `batches` counts. Otherwise they are the running ones. Without running statistics, always those of the batch. What a
-/// checkpoint computes again learns nothing. With `whole`, the batch that counts in training is that of all ranks, of
-/// which x is a part, and may be an empty one; gradients are those of the sum of all ranks' losses, of the weight and
-/// bias this part's share. shape: x and residual (batch, channels, ...), weight and bias (channels) or empty handles
-/// for none -> that of x gradient: with n = (x - mean) rstd: weight rstd (g - mean(g) - n mean(g n)) for x in training,
-/// weight rstd g
+/// operand is traced and none is frozen(), mean and variance are those of the batch, and the running ones learn them,
+/// in place: running = (1 - momentum) running + momentum * new, or, without a momentum, the mean over all batches;
+/// `batches` counts. Otherwise they are the running ones. Parameters that requires_grad_(false) froze change nothing of
+/// this. Without running statistics, always those of the batch. What a checkpoint computes again learns nothing. With
+/// `whole`, the batch that counts in training is that of all ranks, of which x is a part, and may be an empty one;
+/// gradients are those of the sum of all ranks' losses, of the weight and bias this part's share.
+/// shape: x and residual (batch, channels, ...), weight and bias (channels) or empty handles for none -> that of x
+/// gradient: with n = (x - mean) rstd: weight rstd (g - mean(g) - n mean(g n)) for x in training, weight rstd g
 ///        otherwise; sum(g n) for the weight, sum(g) for the bias and g for the residual, where g is 0 where relu is
 /// With `relu` in the options, the result is max(0, that), of the same numbers as relu(batch_norm(...)). With a
 /// residual, it is that + residual, with relu max(0, that + residual), which 16 bits round once.

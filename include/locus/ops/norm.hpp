@@ -203,7 +203,8 @@ struct PowerNorm {
 ///       for each element; backward one
 /// throws ArgumentError where p is NaN, or another p no number of the type that it computes in
 ///
-///     auto lengths = norm(x, 2, -1), most = norm(x, INFINITY, {0, 1}), cubic = norm(x, 3, 0, true);
+///     auto lengths = norm(x, 2, -1), cubic = norm(x, 3, 0, true);
+///     auto most = norm(x, std::numeric_limits<double>::infinity(), {0, 1});
 template <detail::FloatingOperand X>
 [[nodiscard]] auto norm(X&& x, double p = 2, const ReduceAxes& axes = {}, bool keepdim = false) {
   using fold::NormOrder;

@@ -74,7 +74,8 @@ namespace optim {
 
 struct ClipNormOptions {
   double norm_type = 2;             ///< above 0: 1 adds magnitudes, 2 is Euclid's norm, infinity the largest magnitude
-  bool error_if_nonfinite = false;  ///< throws where the norm is infinite or NaN; the host waits for the norm
+  bool error_if_nonfinite = false;  ///< throws where the norm is infinite or NaN; the host waits for the norm, which
+                                    ///< a captured step cannot
 };
 
 /// Scales all gradients so that their joint norm, that of all elements of all of them, is at most max_norm; returns the
@@ -88,10 +89,11 @@ struct ClipNormOptions {
 ///       one for each of these norms whose squares overflow or vanish, as those of zeros. A norm_type other than 1, 2
 ///       and infinity takes three launches more, and two powers for each element
 /// throws ArgumentError unless max_norm >= 0 and norm_type > 0; GraphError for gradients that have yet to be reduced
-///        over ranks, or unscaled by their GradScaler; NumericError for error_if_nonfinite, before anything is scaled
+///        over ranks, or unscaled by their GradScaler; NumericError for error_if_nonfinite, before anything is scaled;
+///        CaptureError for error_if_nonfinite within a captured step
 ///
 ///     optim::clip_grad_norm_(model.parameters(), 1);
-///     optim::clip_grad_norm_(model.parameters(), 0.1, {.norm_type = INFINITY});
+///     optim::clip_grad_norm_(model.parameters(), 0.1, {.norm_type = std::numeric_limits<double>::infinity()});
 template <class T, class D>
 Tensor<compute_t<T>, D> clip_grad_norm_(const std::vector<Parameter<T, D>>& parameters, double max_norm,
                                         const ClipNormOptions& options = {}) {
@@ -99,6 +101,11 @@ Tensor<compute_t<T>, D> clip_grad_norm_(const std::vector<Parameter<T, D>>& para
   if (!(max_norm >= 0)) fail<ArgumentError>({"clip_grad_norm_: max_norm is ", max_norm, "; expected 0 or more"});
   if (!(p > 0)) fail<ArgumentError>({"clip_grad_norm_: norm_type is ", p, "; expected a number above 0, or infinity"});
   locus::detail::require_final("clip_grad_norm_", parameters);
+  if (options.error_if_nonfinite && locus::detail::is_capturing())
+    fail<CaptureError>(
+        {"capture: clip_grad_norm_: .error_if_nonfinite within the step: the host would have to see the norm in each "
+         "replay; leave it out, and skip such a step, optimizer.step(!isfinite(norm)), or return the norm and check "
+         "it"});
   using R = compute_t<T>;  // squares of halves would overflow from 256 on
   const auto runs = locus::detail::gradient_runs(parameters);
   if (runs.empty()) {

@@ -81,6 +81,8 @@ struct Group {
 };
 template <class T, class D>
 Group(std::vector<Parameter<T, D>>, GroupOptions = {}) -> Group<T, D>;
+template <class T, class D>
+Group(std::initializer_list<Parameter<T, D>>, GroupOptions = {}) -> Group<T, D>;
 template <detail::HasParameters M>  // so that its constructor says what is wrong
 Group(const M&, GroupOptions = {}) -> Group<value_of<M>, device_of<M>>;
 LOCUS_REFUSALS_END
