@@ -225,10 +225,10 @@ struct Choosing : nn::Stateless<Choosing> {
 }  // namespace
 
 TEST_CASE("members that are not static are none that networks ask for") {
-  const nn::Module<float, Cpu> module = Choosing{};
-  CHECK(module.activation() == functor::Activation::none);
-  CHECK_FALSE(module.absorbs(functor::Activation::relu));
-  CHECK_CLOSE(module(from({-1, 2})), {1, -2});
+  const nn::Module<float, Cpu> net = Choosing{};
+  CHECK(net.activation() == functor::Activation::none);
+  CHECK_FALSE(net.absorbs(functor::Activation::relu));
+  CHECK_CLOSE(net(from({-1, 2})), {1, -2});
 }
 
 TEST_CASE("Unflatten refuses sizes that do not fit") {
