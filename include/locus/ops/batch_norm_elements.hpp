@@ -61,7 +61,7 @@ struct FastMoments : fold::Variance<T> {
   LOCUS_FN ChannelMoments<R> finish(const fold::Moments<R>& a) const {
     const R variance = a.squares / (a.count > R(1) ? a.count : R(1));
     if (!fold::SquareScales<R>::fits(variance + eps) && a.count > R(0)) fold::note_loss(this->lost);
-    return {a.first + a.offset, variance, math::sqrt(variance)};
+    return {a.mean, variance, math::sqrt(variance)};
   }
 };
 /// They, of which mean and deviation are numbers wherever they are numbers of the type.
@@ -72,7 +72,7 @@ struct SafeMoments : fold::ScaledVariance<T> {
   SafeMoments() : Base{R(0)} {}
   LOCUS_FN ChannelMoments<R> finish(const fold::ScaledMoments<R>& a) const {
     if (a.count == R(0)) return {R(0), R(0), R(0)};
-    return {(a.first + a.offset) * R(4), Base::finish(a), this->deviation(a)};
+    return {a.mean * R(4), Base::finish(a), this->deviation(a)};
   }
 };
 /// What the fast fold computed of a channel, unless that is lost.
